@@ -1,0 +1,159 @@
+// Package microversion parses, compares and negotiates the versions that
+// OpenStack APIs speak request by request, and keeps the history of those
+// versions as a table. It is not for deciding what a version means: that is
+// the business of each surface's decoders and renderers.
+//
+// A client names the version it wants in the header
+//
+//	OpenStack-API-Version: <service> <version>
+//
+// and a service answers in the highest version it was asked for, or refuses.
+package microversion
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Header is the name of the request and answer header that carries versions.
+const Header = "OpenStack-API-Version"
+
+// A Version is one version of an API. Versions are comparable with ==; the
+// zero Version means that none was negotiated.
+type Version struct {
+	Major, Minor int
+}
+
+// String returns the version as the wire writes it, such as "1.39".
+func (v Version) String() string {
+	return strconv.Itoa(v.Major) + "." + strconv.Itoa(v.Minor)
+}
+
+// Compare returns a negative number, zero or a positive number when v is older
+// than, equal to or newer than w.
+func (v Version) Compare(w Version) int {
+	if c := cmp.Compare(v.Major, w.Major); c != 0 {
+		return c
+	}
+	return cmp.Compare(v.Minor, w.Minor)
+}
+
+// AtLeast reports whether v is 1.minor or newer. The zero Version is not.
+func (v Version) AtLeast(minor int) bool {
+	return v.Compare(Version{1, minor}) >= 0
+}
+
+// A SyntaxError reports a text that is not a version.
+type SyntaxError struct {
+	Text   string // what the caller wrote
+	Reason string // in the words clients of OpenStack know
+}
+
+// Error returns the text that upstream's services answer with.
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("invalid version string: %s; %s", e.Text, e.Reason)
+}
+
+// Parse reads a version such as "1.39". It accepts what upstream accepts: each
+// half is an integer in Python's notation, so spaces around it, a sign, leading
+// zeros and single underscores between digits are fine. Numbers too big for an
+// int become the biggest int. The error is a *SyntaxError.
+func Parse(s string) (Version, error) {
+	var v Version
+	major, minor, two := strings.Cut(s, ".")
+	var ok bool
+	if v.Major, ok = parseInt(major); !ok {
+		return Version{}, notInt(s, major)
+	}
+	if !two {
+		return Version{}, &SyntaxError{s, "Version.__new__() missing 1 required positional argument: 'minor'"}
+	}
+	if v.Minor, ok = parseInt(minor); !ok {
+		return Version{}, notInt(s, minor)
+	}
+	return v, nil
+}
+
+func notInt(s, half string) error {
+	return &SyntaxError{s, "invalid literal for int() with base 10: " + quote(half)}
+}
+
+// parseInt reads a decimal integer the way Python's int() does.
+func parseInt(s string) (int, bool) {
+	s = strings.TrimSpace(s)
+	neg := strings.HasPrefix(s, "-")
+	if neg || strings.HasPrefix(s, "+") {
+		s = s[1:]
+	}
+	if s == "" || s[0] == '_' || s[len(s)-1] == '_' || strings.Contains(s, "__") {
+		return 0, false
+	}
+	n := 0
+	for _, c := range s {
+		switch {
+		case c == '_':
+		case c < '0' || c > '9':
+			return 0, false
+		case n > (math.MaxInt-9)/10:
+			n = math.MaxInt
+		default:
+			n = n*10 + int(c-'0')
+		}
+	}
+	if neg {
+		n = -n
+	}
+	return n, true
+}
+
+// quote writes s as Python's repr would.
+func quote(s string) string {
+	q := '\''
+	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
+		q = '"'
+	}
+	var b strings.Builder
+	b.WriteRune(q)
+	for _, c := range s {
+		quoteRune(&b, c, q)
+	}
+	b.WriteRune(q)
+	return b.String()
+}
+
+func quoteRune(b *strings.Builder, c, q rune) {
+	switch {
+	case c == q || c == '\\':
+		b.WriteRune('\\')
+		b.WriteRune(c)
+	case c == '\t':
+		b.WriteString(`\t`)
+	case c == '\n':
+		b.WriteString(`\n`)
+	case c == '\r':
+		b.WriteString(`\r`)
+	case c < 0x100 && !unicode.IsPrint(c):
+		fmt.Fprintf(b, `\x%02x`, c)
+	default:
+		b.WriteRune(c)
+	}
+}
+
+type key struct{}
+
+// With returns a context that carries v as the version of the request.
+func With(ctx context.Context, v Version) context.Context {
+	return context.WithValue(ctx, key{}, v)
+}
+
+// From returns the version of the request, the zero Version when none was
+// negotiated.
+func From(ctx context.Context) Version {
+	v, _ := ctx.Value(key{}).(Version)
+	return v
+}

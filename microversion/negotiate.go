@@ -1,0 +1,113 @@
+package microversion
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// A Change is one line of an API's history.
+type Change struct {
+	Version Version
+	What    string // what a client sees change, in one line
+}
+
+// A History lists every version of an API, oldest first, without gaps a client
+// could ask for. It is never empty and is not modified after it was made.
+type History []Change
+
+// Min returns the oldest version.
+func (h History) Min() Version { return h[0].Version }
+
+// Max returns the newest version.
+func (h History) Max() Version { return h[len(h)-1].Version }
+
+// Has reports whether v is one of the versions.
+func (h History) Has(v Version) bool {
+	_, ok := slices.BinarySearchFunc(h, v, func(c Change, v Version) int { return c.Version.Compare(v) })
+	return ok
+}
+
+// A RangeError reports a well-formed version that the service does not speak.
+type RangeError struct {
+	Text     string // what the caller wrote
+	Min, Max Version
+}
+
+// Error returns the text that upstream's services answer with.
+func (e *RangeError) Error() string {
+	return "Unacceptable version header: " + e.Text
+}
+
+// Negotiate picks the version that a request asks of the service: values are
+// the values of its version headers in order. Without an entry for the service
+// that is the oldest version, for "latest" the newest. The error is a
+// *SyntaxError for a text that is no version, a *RangeError for a version that
+// is not in the history.
+//
+// There is no fallback to older header names: placement has none.
+func (h History) Negotiate(service string, values []string) (Version, error) {
+	text, ok := find(service, values)
+	switch {
+	case !ok:
+		return h.Min(), nil
+	case text == "latest":
+		return h.Max(), nil
+	}
+	v, err := Parse(text)
+	if err != nil {
+		return Version{}, err
+	}
+	if !h.Has(v) {
+		return Version{}, &RangeError{text, h.Min(), h.Max()}
+	}
+	return v, nil
+}
+
+// find returns the text of the last entry for the service. Entries that are
+// not "service version" are passed over.
+func find(service string, values []string) (string, bool) {
+	for _, value := range slices.Backward(values) {
+		for _, entry := range slices.Backward(strings.Split(latin1(value), ",")) {
+			name, text := cutSpace(strings.TrimSpace(entry))
+			if text != "" && strings.EqualFold(name, service) {
+				return text, true
+			}
+		}
+	}
+	return "", false
+}
+
+func cutSpace(s string) (first, rest string) {
+	i := strings.IndexFunc(s, unicode.IsSpace)
+	if i < 0 {
+		return s, ""
+	}
+	return s[:i], strings.TrimSpace(s[i:])
+}
+
+// latin1 reads the bytes of a header as the characters upstream sees: WSGI
+// decodes headers byte by byte.
+func latin1(s string) string {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return widen(s)
+		}
+	}
+	return s
+}
+
+func widen(s string) string {
+	r := make([]rune, len(s))
+	for i := range len(s) {
+		r[i] = rune(s[i])
+	}
+	return string(r)
+}
+
+// Format returns the value of the version header of an answer, such as
+// "placement 1.39".
+func Format(service string, v Version) string {
+	return fmt.Sprintf("%s %s", service, v)
+}
