@@ -1,0 +1,75 @@
+package policy
+
+import "github.com/berthcloud/berth/identity"
+
+// None is how a value that is absent reads in a check: what Python prints for
+// its null. A target that should say "no project" has this value.
+const None = "None"
+
+// credential returns the values of one attribute of the caller under the names
+// that OpenStack's request context gives to policy, and whether there is such
+// an attribute. Notably there is no is_admin: upstream does not hand it on.
+func credential(c *identity.Caller, name string) (values []string, known bool) {
+	switch name {
+	case "roles":
+		return c.Roles, true
+	case "service_roles":
+		return c.ServiceRoles, true
+	case "is_admin_project":
+		return []string{truth(c.AdminProject)}, true
+	case "system":
+		return []string{c.SystemScope}, c.SystemScope != ""
+	}
+	v, known := id(c, name)
+	if known && v == "" {
+		v = None
+	}
+	return []string{v}, known
+}
+
+// id returns one of the caller's identifiers.
+func id(c *identity.Caller, name string) (value string, known bool) {
+	switch name {
+	case "user_id":
+		return c.UserID, true
+	case "user_domain_id":
+		return c.UserDomainID, true
+	case "project_id":
+		return c.ProjectID, true
+	case "project_domain_id":
+		return c.ProjectDomainID, true
+	case "domain_id":
+		return c.DomainID, true
+	case "system_scope":
+		return c.SystemScope, true
+	case "service_user_id":
+		return c.ServiceUserID, true
+	case "service_user_domain_id":
+		return c.ServiceUserDomainID, true
+	case "service_project_id":
+		return c.ServiceProjectID, true
+	case "service_project_domain_id":
+		return c.ServiceProjectDomainID, true
+	}
+	return "", false
+}
+
+// truth spells a bool as Python does.
+func truth(b bool) string {
+	if b {
+		return "True"
+	}
+	return "False"
+}
+
+// ownTarget is what a rule is checked against when the operation names nothing:
+// the caller's own project and user.
+func ownTarget(c *identity.Caller) map[string]string {
+	t := map[string]string{"project_id": c.ProjectID, "user_id": c.UserID}
+	for k, v := range t {
+		if v == "" {
+			t[k] = None
+		}
+	}
+	return t
+}

@@ -1,0 +1,211 @@
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// A ruleset is all rules in force, by name. It is immutable once built.
+type ruleset struct {
+	byName   map[string]check
+	fallback string // the rule that stands in for undefined ones
+}
+
+// find returns a rule, or the default rule when it is not defined.
+func (r ruleset) find(name string) (check, bool) {
+	if c, ok := r.byName[name]; ok {
+		return c, true
+	}
+	c, ok := r.byName[r.fallback]
+	return c, ok
+}
+
+// A registered rule is a default with its check strings compiled.
+type registered struct {
+	Rule
+	check check
+	old   check // of the deprecated rule, nil if there is none
+}
+
+// register compiles the defaults. A rule without a name, a second one of the
+// same name, and one that asks a remote server are mistakes of the program.
+func register(defaults []Rule) (map[string]*registered, error) {
+	rules := make(map[string]*registered, len(defaults))
+	for _, d := range defaults {
+		if d.Name == "" || rules[d.Name] != nil {
+			return nil, fmt.Errorf("registering policies: the name %q is empty or taken", d.Name)
+		}
+		r := &registered{Rule: d, check: parseText(d.Check)}
+		every := all{r.check}
+		if d.Deprecated != nil {
+			r.old = parseText(d.Deprecated.Check)
+			every = append(every, r.old)
+		}
+		if err := refuseRemote(every); err != nil {
+			return nil, fmt.Errorf("registering policies: rule %q: %w", d.Name, err)
+		}
+		rules[d.Name] = r
+	}
+	return rules, nil
+}
+
+// effective returns the check in force for a registered rule, which depends on
+// what the policy files say:
+//
+//  1. an override of the rule itself always counts;
+//  2. an override of its deprecated name counts, unless it says what that name
+//     always said, or only points to the new name;
+//  3. otherwise the new default, or the old one too, until newOnly.
+func (r *registered) effective(file map[string]fileRule, newOnly bool) check {
+	if o, ok := file[r.Name]; ok {
+		return o.check
+	}
+	if r.old == nil {
+		return r.check
+	}
+	if o, ok := file[r.Deprecated.Name]; ok && r.Deprecated.Name != r.Name &&
+		!reflect.DeepEqual(bare(o.check), bare(r.old)) && o.check != check(ruleRef(r.Name)) {
+		return o.check
+	}
+	if newOnly || r.Deprecated.Check == r.Check {
+		return r.check
+	}
+	return some{r.check, r.old}
+}
+
+// bare returns the check without the reasons kept for warnings: what is not
+// understood is a plain refusal, and equals any other.
+func bare(c check) check {
+	switch c := c.(type) {
+	case misread:
+		return constant(false)
+	case vacant:
+		return constant(true)
+	case negation:
+		return negation{bare(c.inner)}
+	case all:
+		return all(bareList(c))
+	case some:
+		return some(bareList(c))
+	}
+	return c
+}
+
+func bareList(list []check) []check {
+	found := make([]check, len(list))
+	for i, c := range list {
+		found[i] = bare(c)
+	}
+	return found
+}
+
+// merge builds the ruleset from the defaults and the files.
+func merge(defaults map[string]*registered, file map[string]fileRule, newOnly bool, fallback string) ruleset {
+	byName := make(map[string]check, len(defaults)+len(file))
+	for name, o := range file {
+		byName[name] = o.check
+	}
+	for name, r := range defaults {
+		byName[name] = r.effective(file, newOnly)
+	}
+	return ruleset{byName: byName, fallback: fallback}
+}
+
+// warnings lists in a fixed order what an operator should look at.
+func (r ruleset) warnings() []string {
+	var found []string
+	for _, name := range slices.Sorted(maps.Keys(r.byName)) {
+		walk(r.byName[name], func(c check) {
+			if w := r.warning(c); w != "" {
+				found = append(found, fmt.Sprintf("rule %q %s", name, w))
+			}
+		})
+		if r.cyclic(name) {
+			found = append(found, fmt.Sprintf("rule %q refers to itself in a circle and refuses when it gets there", name))
+		}
+	}
+	return slices.Compact(found)
+}
+
+// warning says what is wrong with one check, if something is.
+func (r ruleset) warning(c check) string {
+	switch c := c.(type) {
+	case misread:
+		return fmt.Sprintf("is not understood and refuses: %q", c.text)
+	case vacant:
+		return `has no value and allows everybody (mind that "!" needs quotation marks)`
+	case unreadable:
+		return fmt.Sprintf("compares %q, which is neither an attribute nor a literal, and refuses", c.kind)
+	case hasRole:
+		return c.role.warning()
+	case literal:
+		return c.want.warning()
+	case attribute:
+		return c.want.warning()
+	case ruleRef:
+		if _, ok := r.byName[string(c)]; !ok {
+			return fmt.Sprintf("refers to rule %q, which is not defined", string(c))
+		}
+	}
+	return ""
+}
+
+func (t template) warning() string {
+	if !t.malformed() {
+		return ""
+	}
+	return fmt.Sprintf("has %q, where only %%(name)s can be filled in, and refuses", t.source)
+}
+
+// cyclic reports whether following references from a rule leads back to it.
+func (r ruleset) cyclic(start string) bool {
+	seen := map[string]bool{}
+	var reaches func(name string) bool
+	reaches = func(name string) bool {
+		for _, next := range references(r.byName[name]) {
+			if next == start {
+				return true
+			}
+			if !seen[next] {
+				seen[next] = true
+				if reaches(next) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	return reaches(start)
+}
+
+// references lists the rules that a check names.
+func references(c check) []string {
+	var names []string
+	if c != nil {
+		walk(c, func(c check) {
+			if r, ok := c.(ruleRef); ok {
+				names = append(names, string(r))
+			}
+		})
+	}
+	return names
+}
+
+// deprecations warns of overrides under names that rules no longer have.
+func deprecations(defaults map[string]*registered, file map[string]fileRule) []string {
+	var found []string
+	for _, name := range slices.Sorted(maps.Keys(defaults)) {
+		d := defaults[name].Deprecated
+		if d == nil || d.Name == name {
+			continue
+		}
+		if o, ok := file[d.Name]; ok {
+			found = append(found, fmt.Sprintf("%s overrides rule %q, which was replaced by %q in %s: %s",
+				o.from, d.Name, name, d.Since, strings.TrimSpace(d.Reason)))
+		}
+	}
+	return found
+}

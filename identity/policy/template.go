@@ -1,0 +1,118 @@
+package policy
+
+import "strings"
+
+// A template is the right side of a check: text with %(name)s in it, read as
+// Python's formatting with a dictionary reads it. Of the conversions only the
+// plain one is known; with any other the template is malformed from there on.
+type template struct {
+	source string
+	parts  []part
+}
+
+// A part is literal text, a name to look up, or the point (after looking up the
+// name, if there is one) where the template is malformed.
+type part struct {
+	text  string
+	name  string
+	named bool
+	bad   bool
+}
+
+// An outcome is how filling in a template ended.
+type outcome int
+
+const (
+	expanded outcome = iota
+	missing
+	malformed
+)
+
+// newTemplate takes the text apart. It never fails: what is malformed shows
+// when the template is filled in, since a missing name may be met before.
+func newTemplate(source string) template {
+	t := template{source: source}
+	rest := source
+	for rest != "" {
+		var p part
+		p, rest = nextPart(rest)
+		t.parts = append(t.parts, p)
+		if p.bad {
+			break
+		}
+	}
+	return t
+}
+
+// nextPart takes one part off the front of s, which is not empty.
+func nextPart(s string) (p part, rest string) {
+	if s[0] != '%' {
+		end := strings.IndexByte(s, '%')
+		if end < 0 {
+			end = len(s)
+		}
+		return part{text: s[:end]}, s[end:]
+	}
+	if strings.HasPrefix(s, "%%") {
+		return part{text: "%"}, s[2:]
+	}
+	name, rest, ok := nameOf(s[1:])
+	if !ok {
+		return part{bad: true}, ""
+	}
+	rest, plain := strings.CutPrefix(rest, "s")
+	return part{name: name, named: true, bad: !plain}, rest
+}
+
+// nameOf reads a name in parentheses, which may hold balanced ones itself.
+func nameOf(s string) (name, rest string, ok bool) {
+	depth := 0
+	for i := range len(s) {
+		switch s[i] {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		}
+		if depth == 0 {
+			return s[min(1, i):i], s[i+1:], i > 0
+		}
+	}
+	return "", "", false
+}
+
+// malformed reports whether the template can ever be filled in to its end.
+func (t template) malformed() bool {
+	return len(t.parts) > 0 && t.parts[len(t.parts)-1].bad
+}
+
+// expand fills in the names from the target.
+func (t template) expand(target map[string]string) (string, outcome) {
+	if len(t.parts) == 1 {
+		return t.parts[0].expand(target)
+	}
+	var b strings.Builder
+	for _, p := range t.parts {
+		s, outcome := p.expand(target)
+		if outcome != expanded {
+			return "", outcome
+		}
+		b.WriteString(s)
+	}
+	return b.String(), expanded
+}
+
+func (p part) expand(target map[string]string) (string, outcome) {
+	text := p.text
+	if p.named {
+		v, ok := target[p.name]
+		if !ok {
+			return "", missing
+		}
+		text = v
+	}
+	if p.bad {
+		return "", malformed
+	}
+	return text, expanded
+}
