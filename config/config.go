@@ -1,0 +1,200 @@
+// Package config holds what placement.conf may say: upstream's options and
+// Berth's own, with their defaults, and the reading of database URLs. It is not
+// for acting on any of it, and it knows nothing of the file format, which is
+// package osloconfig's.
+package config
+
+import (
+	"time"
+
+	"github.com/berthcloud/berth/osloconfig"
+)
+
+// Placement is everything that placement.conf may say and Berth keeps. Options
+// that Berth accepts only for the sake of existing files have no field; they
+// are in the table that Settings returns. The groups are named as in the file.
+type Placement struct {
+	Files []string // the files that were read, in order
+	Dirs  []string // the directories that were asked for
+
+	Default   Default
+	API       API
+	Database  Database
+	Placement Behaviour
+	CORS      CORS
+	Policy    Policy
+	Keystone  Keystone
+	Proxy     Proxy
+	Berth     Berth
+
+	// Ignored names the options that the files set and Berth does not act on.
+	Ignored []string
+}
+
+// Default is the group [DEFAULT].
+type Default struct {
+	Debug     bool
+	LogFile   string // empty: standard error
+	LogDir    string // prefix of a relative LogFile
+	UseJSON   bool
+	TempDir   string
+	PyBaseDir string
+	StatePath string
+}
+
+// API is the group [api].
+type API struct {
+	AuthStrategy string // Keystone or NoAuth2
+}
+
+// The values of API.AuthStrategy.
+const (
+	StrategyKeystone = "keystone"
+	StrategyNoAuth2  = "noauth2"
+)
+
+// Database is the group [placement_database]. An empty Connection means the
+// embedded database in the user's data directory.
+type Database struct {
+	Connection            osloconfig.Secret
+	ConnectionParameters  string
+	SlaveConnection       osloconfig.Secret
+	SyncOnStartup         bool
+	SQLiteSynchronous     bool
+	MySQLSQLMode          string
+	ConnectionRecycleTime int // seconds
+	MaxPoolSize           *int
+	MaxOverflow           *int
+	PoolTimeout           *int // seconds
+	MaxRetries            int  // -1: for ever
+	RetryInterval         int  // seconds
+}
+
+// Behaviour is the group [placement].
+type Behaviour struct {
+	RandomizeAllocationCandidates          bool
+	IncompleteConsumerProjectID            string
+	IncompleteConsumerUserID               string
+	AllocationConflictRetryCount           int
+	MaxAllocationCandidates                int    // -1: no limit
+	AllocationCandidatesGenerationStrategy string // DepthFirst or BreadthFirst
+}
+
+// The values of Behaviour.AllocationCandidatesGenerationStrategy.
+const (
+	DepthFirst   = "depth-first"
+	BreadthFirst = "breadth-first"
+)
+
+// CORS is the group [cors]. Without an AllowedOrigin there are no CORS headers.
+type CORS struct {
+	AllowedOrigin    []string
+	AllowCredentials bool
+	ExposeHeaders    []string
+	MaxAge           int // seconds
+	AllowMethods     []string
+	AllowHeaders     []string
+}
+
+// Policy is the group [oslo_policy]. Relative paths are relative to the
+// directories of the files in Placement.Files.
+type Policy struct {
+	File               string
+	Dirs               []string
+	DefaultRule        string
+	EnforceScope       bool
+	EnforceNewDefaults bool
+}
+
+// Proxy is the group [oslo_middleware].
+type Proxy struct {
+	EnableProxyHeadersParsing bool
+}
+
+// Berth is the group [berth], which upstream does not have.
+type Berth struct {
+	Listen            string // host:port
+	MetricsListen     string // host:port; empty: off
+	PProf             bool   // on the metrics listener
+	MaxBodySize       int    // bytes
+	ReadHeaderTimeout time.Duration
+	ReadTimeout       time.Duration
+	WriteTimeout      time.Duration
+	IdleTimeout       time.Duration
+	ShutdownTimeout   time.Duration
+}
+
+// unknownConsumer is upstream's stand-in for a project or user that a client
+// of a microversion before 1.8 does not name.
+const unknownConsumer = "00000000-0000-0000-0000-000000000000"
+
+// DefaultPlacement returns the settings of an empty file. The caller owns all
+// of it.
+func DefaultPlacement() *Placement {
+	return &Placement{
+		// Where Debian puts upstream's modules, so that a connection written
+		// with $state_path keeps its meaning.
+		Default:   Default{PyBaseDir: debianModules, StatePath: debianModules},
+		API:       API{AuthStrategy: StrategyKeystone},
+		Database:  defaultDatabase(),
+		Placement: defaultBehaviour(),
+		CORS:      defaultCORS(),
+		Policy: Policy{
+			File: "policy.yaml", Dirs: []string{"policy.d"}, DefaultRule: "default",
+			EnforceScope: true, EnforceNewDefaults: true,
+		},
+		Keystone: defaultKeystone(),
+		Berth:    defaultBerth(),
+	}
+}
+
+const debianModules = "/usr/lib/python3/dist-packages"
+
+func defaultDatabase() Database {
+	return Database{
+		SQLiteSynchronous:     true,
+		MySQLSQLMode:          "TRADITIONAL",
+		ConnectionRecycleTime: 3600,
+		MaxRetries:            10,
+		RetryInterval:         10,
+	}
+}
+
+func defaultBehaviour() Behaviour {
+	return Behaviour{
+		IncompleteConsumerProjectID:            unknownConsumer,
+		IncompleteConsumerUserID:               unknownConsumer,
+		AllocationConflictRetryCount:           10,
+		MaxAllocationCandidates:                -1,
+		AllocationCandidatesGenerationStrategy: DepthFirst,
+	}
+}
+
+// defaultCORS has the lists that upstream's placement sets, not those of
+// oslo.middleware.
+func defaultCORS() CORS {
+	return CORS{
+		AllowCredentials: true,
+		MaxAge:           3600,
+		ExposeHeaders: []string{
+			"X-Auth-Token", "X-Openstack-Request-Id", "X-Subject-Token", "X-Service-Token", "OpenStack-API-Version",
+		},
+		AllowMethods: []string{"GET", "PUT", "POST", "DELETE", "PATCH"},
+		AllowHeaders: []string{
+			"X-Auth-Token", "X-Openstack-Request-Id", "X-Identity-Status", "X-Roles", "X-Service-Catalog",
+			"X-User-Id", "X-Tenant-Id", "OpenStack-API-Version",
+		},
+	}
+}
+
+func defaultBerth() Berth {
+	return Berth{
+		Listen:            "127.0.0.1:8778",
+		MaxBodySize:       16 << 20,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       60 * time.Second,
+		WriteTimeout:      300 * time.Second,
+		IdleTimeout:       120 * time.Second,
+		ShutdownTimeout:   30 * time.Second,
+	}
+}

@@ -1,0 +1,253 @@
+package config
+
+import (
+	"errors"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berthcloud/berth/osloconfig"
+)
+
+// The values of Connection.Dialect.
+const (
+	SQLite     = "sqlite"
+	MySQL      = "mysql" // MariaDB too
+	PostgreSQL = "postgresql"
+)
+
+// A Connection is a database, as a SQLAlchemy URL describes it.
+type Connection struct {
+	Dialect  string // SQLite, MySQL or PostgreSQL
+	Driver   string // Python's driver, such as "pymysql"; says nothing to Berth
+	User     string
+	Password osloconfig.Secret
+	Hosts    []Host // several for PostgreSQL only; none means the server on this machine
+	Database string // of a server; empty for SQLite
+	Path     string // of a SQLite file, absolute or relative to the working directory; empty: in memory
+	Query    url.Values
+}
+
+// A Host is one server of a database.
+type Host struct {
+	Name string // host name, address, or the directory of PostgreSQL's socket
+	Port int    // 0: the dialect's own
+}
+
+// String returns the host as a URL shows it.
+func (h Host) String() string {
+	name := h.Name
+	if strings.Contains(name, ":") {
+		name = "[" + name + "]"
+	}
+	if h.Port == 0 {
+		return name
+	}
+	return name + ":" + strconv.Itoa(h.Port)
+}
+
+// connectionSyntax splits a URL as SQLAlchemy does, oddities included: the user
+// ends at the last @ before a colon or slash, the password at its first @.
+var connectionSyntax = regexp.MustCompile(`^([\w+]+)://` +
+	`(?:([^:/]*)(?::([^@]*))?@)?` +
+	`(?:(?:\[([^/?]+)\]|([^/:?]+))?(?::([^/?]*))?)?` +
+	`(?:/([^?]*))?(?:\?(.*))?`)
+
+// ParseConnection reads a SQLAlchemy URL:
+//
+//	sqlite:////absolute/path    sqlite:///relative/path    sqlite://  (in memory)
+//	mysql+pymysql://user:password@host:3306/placement?charset=utf8mb4
+//	postgresql+psycopg2://user:password@/placement?host=a:5432&host=b:5432
+//
+// User and password may hold %XX. The error says what is wrong and repeats
+// nothing of the URL, which may hold a password anywhere.
+func ParseConnection(text string) (Connection, error) {
+	m := connectionSyntax.FindStringSubmatch(text)
+	if m == nil {
+		return Connection{}, errors.New("want a database URL: dialect://user:password@host/database or sqlite:////path")
+	}
+	dialect, driver, _ := strings.Cut(m[1], "+")
+	c := Connection{
+		Dialect:  strings.ToLower(dialect),
+		Driver:   driver,
+		User:     unescape(m[2]),
+		Password: osloconfig.Secret(unescape(m[3])),
+		Database: m[7],
+		Query:    parseQuery(m[8]),
+	}
+	hasHost := m[4]+m[5]+m[6] != ""
+	host, err := parseHost(m[4]+m[5], m[6])
+	if err != nil {
+		return Connection{}, err
+	}
+	if hasHost {
+		c.Hosts = []Host{host}
+	}
+	return c.finish()
+}
+
+func parseHost(name, port string) (Host, error) {
+	if strings.Contains(name, "@") {
+		return Host{}, errors.New("an @ in a user's name or password is written %40")
+	}
+	if port == "" {
+		return Host{Name: name}, nil
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil || n < 1 || n > 65535 {
+		return Host{}, errors.New("the port must be a number from 1 to 65535; a / or : in a password is written %2F or %3A")
+	}
+	return Host{name, n}, nil
+}
+
+// finish applies what holds for one dialect only.
+func (c Connection) finish() (Connection, error) {
+	switch c.Dialect {
+	case SQLite:
+		return c.finishSQLite()
+	case "mariadb":
+		c.Dialect = MySQL
+		return c, nil
+	case MySQL:
+		return c, nil
+	case PostgreSQL:
+		return c.finishPostgreSQL()
+	case "postgres":
+		return Connection{}, errors.New("the dialect postgres is called postgresql")
+	}
+	return Connection{}, errors.New("want one of the dialects sqlite, mysql, mariadb, postgresql")
+}
+
+func (c Connection) finishSQLite() (Connection, error) {
+	if c.User != "" || c.Password != "" || len(c.Hosts) > 0 {
+		return Connection{}, errors.New("a SQLite URL has no host: want sqlite:////absolute/path or sqlite:///relative/path")
+	}
+	if c.Query.Get("uri") == "true" || strings.HasPrefix(c.Database, "file:") {
+		return Connection{}, errors.New("want the path of a SQLite file, not a file: URI")
+	}
+	if c.Database != ":memory:" {
+		c.Path = c.Database
+	}
+	c.Database = ""
+	return c, nil
+}
+
+// finishPostgreSQL takes hosts from the query, where libpq's lists of servers
+// and socket directories stand: host=a:5432&host=b or host=a,b&port=5432,5433.
+func (c Connection) finishPostgreSQL() (Connection, error) {
+	names := split(c.Query["host"])
+	ports := split(c.Query["port"])
+	if len(names) == 0 {
+		return c, nil
+	}
+	c.Hosts = nil
+	for i, name := range names {
+		port := ""
+		if len(ports) > 0 {
+			port = ports[min(i, len(ports)-1)]
+		}
+		if !strings.HasPrefix(name, "/") && strings.Count(name, ":") == 1 {
+			name, port, _ = strings.Cut(name, ":")
+		}
+		h, err := parseHost(name, port)
+		if err != nil {
+			return Connection{}, err
+		}
+		c.Hosts = append(c.Hosts, h)
+	}
+	c.Query.Del("host")
+	c.Query.Del("port")
+	return c, nil
+}
+
+// split takes apart words that are given several times or with commas.
+func split(values []string) []string {
+	var words []string
+	for _, v := range values {
+		words = append(words, strings.Split(v, ",")...)
+	}
+	return words
+}
+
+// InMemory reports whether the database is SQLite without a file.
+func (c Connection) InMemory() bool { return c.Dialect == SQLite && c.Path == "" }
+
+// String returns the connection as a URL, with asterisks in place of secrets.
+func (c Connection) String() string {
+	var b strings.Builder
+	b.WriteString(c.Dialect)
+	if c.Driver != "" {
+		b.WriteString("+" + c.Driver)
+	}
+	b.WriteString("://" + c.account() + c.servers())
+	if path := c.Database + c.Path; path != "" {
+		b.WriteString("/" + path)
+	}
+	if len(c.Query) > 0 {
+		b.WriteString("?" + c.query())
+	}
+	return b.String()
+}
+
+func (c Connection) account() string {
+	switch {
+	case c.User == "" && c.Password == "":
+		return ""
+	case c.Password == "":
+		return url.PathEscape(c.User) + "@"
+	}
+	return url.PathEscape(c.User) + ":" + c.Password.String() + "@"
+}
+
+func (c Connection) servers() string {
+	var hosts []string
+	for _, h := range c.Hosts {
+		hosts = append(hosts, h.String())
+	}
+	return strings.Join(hosts, ",")
+}
+
+// query masks parameters that drivers take passwords from.
+func (c Connection) query() string {
+	var pairs []string
+	for name, values := range c.Query {
+		for _, v := range values {
+			v = url.QueryEscape(v)
+			if strings.Contains(strings.ToLower(name), "pass") {
+				v = osloconfig.Secret(v).String()
+			}
+			pairs = append(pairs, url.QueryEscape(name)+"="+v)
+		}
+	}
+	slices.Sort(pairs)
+	return strings.Join(pairs, "&")
+}
+
+// parseQuery reads parameters as Python's parse_qsl: empty ones are dropped,
+// and what is no proper escape stands for itself.
+func parseQuery(text string) url.Values {
+	query := url.Values{}
+	for pair := range strings.SplitSeq(text, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		if value != "" {
+			query.Add(unescape(strings.ReplaceAll(name, "+", " ")), unescape(strings.ReplaceAll(value, "+", " ")))
+		}
+	}
+	return query
+}
+
+var escapes = regexp.MustCompile(`(?:%[0-9a-fA-F]{2})+`)
+
+// unescape decodes %XX as Python's unquote: anything else after a percent sign
+// stands for itself, and bytes that are no UTF-8 become U+FFFD.
+func unescape(text string) string {
+	return escapes.ReplaceAllStringFunc(text, func(run string) string {
+		raw, err := url.PathUnescape(run)
+		if err != nil { // cannot be: the pattern admits proper escapes only
+			return run
+		}
+		return strings.ToValidUTF8(raw, "\ufffd")
+	})
+}

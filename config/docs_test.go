@@ -1,0 +1,113 @@
+package config_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/config"
+)
+
+var update = flag.Bool("update", false, "rewrite the tables in docs/operations/settings.md")
+
+const (
+	docPath   = "../docs/operations/settings.md"
+	docMarker = "<!-- The tables below come from the code: go test ./config -run TestSettingsDocument -update -->\n"
+)
+
+// TestSettingsDocument keeps names, types, defaults and help in the document
+// equal to the code's.
+func TestSettingsDocument(t *testing.T) {
+	text, err := os.ReadFile(docPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prose, tables, ok := strings.Cut(string(text), docMarker)
+	if !ok {
+		t.Fatalf("%s has lost the line %q", docPath, docMarker)
+	}
+	want := settingsTables()
+	if *update {
+		if err := os.WriteFile(docPath, []byte(prose+docMarker+want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(tables, "\n")); diff != "" {
+		t.Errorf("%s and the code differ; run this test with -update (-code +document):\n%s", docPath, diff)
+	}
+}
+
+func settingsTables() string {
+	var b strings.Builder
+	group := ""
+	for _, s := range ordered(config.DefaultPlacement().Settings()) {
+		if s.Group != group {
+			group = s.Group
+			fmt.Fprintf(&b, "\n## [%s]\n\n| name | type | default | used | what it does |\n|---|---|---|---|---|\n", group)
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", s.Name.Option, kind(s), cell(s.Display()), s.Use, help(s))
+	}
+	return b.String()
+}
+
+// ordered brings together what belongs to one group, in the order in which the
+// groups appear.
+func ordered(settings []config.Setting) []config.Setting {
+	var groups []string
+	byGroup := map[string][]config.Setting{}
+	for _, s := range settings {
+		if byGroup[s.Group] == nil {
+			groups = append(groups, s.Group)
+		}
+		byGroup[s.Group] = append(byGroup[s.Group], s)
+	}
+	var all []config.Setting
+	for _, g := range groups {
+		all = append(all, byGroup[g]...)
+	}
+	return all
+}
+
+func kind(s config.Setting) string {
+	if s.Secret() {
+		return s.Value.Type() + ", secret"
+	}
+	return s.Value.Type()
+}
+
+func cell(text string) string {
+	if text == "" {
+		return "–"
+	}
+	return "`" + strings.ReplaceAll(strings.ReplaceAll(text, ",", ", "), ",  ", ", ") + "`"
+}
+
+func help(s config.Setting) string {
+	text := strings.ReplaceAll(s.Help, "|", `\|`)
+	for _, n := range s.Older {
+		if n.Group == "" {
+			n.Group = s.Group
+		}
+		text += fmt.Sprintf(" Also read as `%s`.", n)
+	}
+	return text
+}
+
+func TestSettingsAreNamedOnceAndExplained(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range config.DefaultPlacement().Settings() {
+		name := s.Name.String()
+		if seen[name] {
+			t.Errorf("%s is in the table twice", name)
+		}
+		seen[name] = true
+		if !strings.HasSuffix(s.Help, ".") && !strings.HasSuffix(s.Help, "…") {
+			t.Errorf("the help of %s is not a sentence: %q", name, s.Help)
+		}
+	}
+}

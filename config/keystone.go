@@ -1,0 +1,125 @@
+package config
+
+import "github.com/berthcloud/berth/osloconfig"
+
+// Keystone is the group [keystone_authtoken]: how tokens are checked.
+type Keystone struct {
+	WWWAuthenticateURI        string
+	AuthVersion               string
+	Interface                 string
+	DelayAuthDecision         bool
+	HTTPConnectTimeout        *int // seconds
+	HTTPRequestMaxRetries     int
+	CertFile                  string
+	KeyFile                   string
+	CAFile                    string
+	Insecure                  bool
+	RegionName                string
+	MemcachedServers          []string
+	TokenCacheTime            int // seconds; -1: no cache
+	ServiceTokenRoles         []string
+	ServiceTokenRolesRequired bool
+	ServiceType               string
+
+	AuthType    string // keystoneauth's name of a plugin: "password", "v3applicationcredential", …
+	AuthSection string // group that Auth was read from, when it is another one
+	Auth        Auth
+}
+
+// Auth is the service's own credentials: the options of keystoneauth's plugins
+// for passwords, tokens and application credentials.
+type Auth struct {
+	AuthURL           string
+	Username          string
+	UserID            string
+	Password          osloconfig.Secret
+	UserDomainID      string
+	UserDomainName    string
+	ProjectName       string
+	ProjectID         string
+	ProjectDomainID   string
+	ProjectDomainName string
+	DomainID          string
+	DomainName        string
+	DefaultDomainID   string
+	DefaultDomainName string
+	SystemScope       string
+	TrustID           string
+	Token             osloconfig.Secret
+	Endpoint          string
+
+	ApplicationCredentialID     string
+	ApplicationCredentialName   string
+	ApplicationCredentialSecret osloconfig.Secret
+}
+
+func defaultKeystone() Keystone {
+	return Keystone{
+		Interface:             "internal",
+		HTTPRequestMaxRetries: 3,
+		TokenCacheTime:        300,
+		ServiceTokenRoles:     []string{"service"},
+	}
+}
+
+// keystone describes the group. The credentials are read from the group that
+// auth_section names.
+func (p *Placement) keystone() []Setting {
+	k := &p.Keystone
+	const g = groupKeystone
+	return []Setting{
+		kept(g, "www_authenticate_uri", osloconfig.String(&k.WWWAuthenticateURI),
+			"Address of Keystone that a client without a token is sent to, in the header WWW-Authenticate.").formerly("auth_uri"),
+		kept(g, "auth_version", osloconfig.String(&k.AuthVersion), "Version of Keystone's API; found out when empty."),
+		kept(g, "interface", osloconfig.String(&k.Interface), "Endpoint of Keystone to use: internal, public or admin."),
+		kept(g, "delay_auth_decision", osloconfig.Bool(&k.DelayAuthDecision), "Let requests without a valid token pass on, marked as such."),
+		kept(g, "http_connect_timeout", osloconfig.OptionalInt(&k.HTTPConnectTimeout), "Seconds to wait for Keystone."),
+		kept(g, "http_request_max_retries", osloconfig.Int(&k.HTTPRequestMaxRetries), "How often a request to Keystone is tried again."),
+		kept(g, "certfile", osloconfig.String(&k.CertFile), "Client certificate to show to Keystone."),
+		kept(g, "keyfile", osloconfig.String(&k.KeyFile), "Private key of the client certificate."),
+		kept(g, "cafile", osloconfig.String(&k.CAFile), "Certificates of authorities that may sign Keystone's certificate; the system's when empty."),
+		kept(g, "insecure", osloconfig.Bool(&k.Insecure), "Do not check Keystone's certificate."),
+		kept(g, "region_name", osloconfig.String(&k.RegionName), "Region whose Keystone endpoint to use."),
+		kept(g, "memcached_servers", osloconfig.List(&k.MemcachedServers), "Memcached servers that upstream keeps checked tokens in.").formerly("memcache_servers"),
+		kept(g, "token_cache_time", osloconfig.Int(&k.TokenCacheTime), "Seconds for which the check of a token is remembered; -1 turns that off."),
+		kept(g, "service_token_roles", osloconfig.List(&k.ServiceTokenRoles), "Roles that make a service token valid."),
+		kept(g, "service_token_roles_required", osloconfig.Bool(&k.ServiceTokenRolesRequired), "Refuse service tokens without such a role."),
+		kept(g, "service_type", osloconfig.String(&k.ServiceType), "Name of this service in the access rules of application credentials."),
+		kept(g, "auth_type", osloconfig.String(&k.AuthType), "Kind of the service's own credentials: password, v3password, v3applicationcredential, …").formerly("auth_plugin"),
+		kept(g, "auth_section", osloconfig.String(&k.AuthSection), "Group to read the service's own credentials from, instead of this one."),
+	}
+}
+
+// credentials describes the options of the authentication plugins in a group.
+func (p *Placement) credentials(group string) []Setting {
+	a := &p.Keystone.Auth
+	text := func(name string, v *string, help string) Setting {
+		return kept(group, name, osloconfig.String(v), help)
+	}
+	hidden := func(name string, v *osloconfig.Secret, help string) Setting {
+		return kept(group, name, osloconfig.Hidden(v), help)
+	}
+	return []Setting{
+		text("auth_url", &a.AuthURL, "Address of Keystone."),
+		text("username", &a.Username, "Name of the service's user.").formerly("user-name", "user_name"),
+		text("user_id", &a.UserID, "Id of the service's user."),
+		hidden("password", &a.Password, "Password of the service's user. A dollar sign is written $$."),
+		text("user_domain_id", &a.UserDomainID, "Id of the domain of the user."),
+		text("user_domain_name", &a.UserDomainName, "Name of the domain of the user."),
+		text("project_name", &a.ProjectName, "Name of the service's project.").formerly("tenant-name", "tenant_name"),
+		text("project_id", &a.ProjectID, "Id of the service's project.").formerly("tenant-id", "tenant_id"),
+		text("project_domain_id", &a.ProjectDomainID, "Id of the domain of the project."),
+		text("project_domain_name", &a.ProjectDomainName, "Name of the domain of the project."),
+		text("domain_id", &a.DomainID, "Id of the domain that the token is for."),
+		text("domain_name", &a.DomainName, "Name of the domain that the token is for."),
+		text("default_domain_id", &a.DefaultDomainID, "Domain of user and project when they name none, by id."),
+		text("default_domain_name", &a.DefaultDomainName, "Domain of user and project when they name none, by name."),
+		text("system_scope", &a.SystemScope, "The word all asks for a token that is valid for the system."),
+		text("trust_id", &a.TrustID, "Id of a trust to act under."),
+		hidden("token", &a.Token, "A token, instead of a user."),
+		text("endpoint", &a.Endpoint, "Address to use with a fixed token.").formerly("url"),
+		text("application_credential_id", &a.ApplicationCredentialID, "Id of an application credential."),
+		text("application_credential_name", &a.ApplicationCredentialName, "Name of an application credential."),
+		hidden("application_credential_secret", &a.ApplicationCredentialSecret, "Secret of the application credential."),
+	}
+}

@@ -1,0 +1,61 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/berthcloud/berth/osloconfig"
+)
+
+// LoadPlacement reads files and directories of files as upstream's
+// --config-file and --config-dir do; environment variables of the form
+// OS_GROUP__OPTION win over both. Without any of them the result is
+// DefaultPlacement.
+//
+// The warnings, one line each, name what is unknown, outdated or empty. The
+// error joins a line for each file that cannot be read, each line that cannot
+// be understood and each wrong value; there is no Placement then. Neither ever
+// shows a secret.
+func LoadPlacement(files, dirs []string) (p *Placement, warnings []string, err error) {
+	set, readErr := osloconfig.Read(osloconfig.Sources{Files: files, Dirs: dirs, LookupEnv: os.LookupEnv})
+	p, warnings, err = load(set)
+	if err := errors.Join(readErr, err); err != nil {
+		return nil, warnings, err
+	}
+	p.Files, p.Dirs = set.Paths(), dirs
+	return p, warnings, nil
+}
+
+// load fills a Placement from a set, twice: the first time to learn what other
+// settings depend on. The group of the credentials follows from auth_section,
+// the default of state_path from pybasedir.
+func load(set *osloconfig.Set) (*Placement, []string, error) {
+	first, p := DefaultPlacement(), DefaultPlacement()
+	_, _ = set.Load(table(first.Settings())) // reported the second time
+	p.Keystone.AuthSection = first.Keystone.AuthSection
+	p.Default.StatePath = first.Default.PyBaseDir
+	settings := p.Settings()
+	warnings, err := set.Load(table(settings))
+	p.Ignored = ignoredIn(set, settings)
+	return p, warnings, err
+}
+
+func table(settings []Setting) osloconfig.Table {
+	t := osloconfig.Table{Foreign: foreign}
+	for _, s := range settings {
+		t.Options = append(t.Options, s.Option)
+	}
+	return t
+}
+
+// ignoredIn lists the settings that are given and not acted on.
+func ignoredIn(set *osloconfig.Set, settings []Setting) []string {
+	var names []string
+	for _, s := range settings {
+		if s.Use == Ignored && set.Given(s.Option) {
+			names = append(names, fmt.Sprint(s.Name))
+		}
+	}
+	return names
+}

@@ -1,0 +1,262 @@
+package config
+
+import (
+	"errors"
+	"net"
+
+	"github.com/berthcloud/berth/osloconfig"
+)
+
+// A Use says what Berth does with a setting.
+type Use int
+
+// Used settings are acted upon. Kept ones are read, checked and held for a part
+// of Berth that does not act on them yet. Ignored ones are read and checked,
+// so that a file for upstream is accepted as it is.
+const (
+	Used Use = iota
+	Kept
+	Ignored
+)
+
+// String returns the word for documents: "yes", "kept" or "ignored".
+func (u Use) String() string {
+	switch u {
+	case Kept:
+		return "kept"
+	case Ignored:
+		return "ignored"
+	}
+	return "yes"
+}
+
+// A Setting is one option of placement.conf, bound to its field.
+type Setting struct {
+	osloconfig.Option
+	Use Use
+}
+
+const (
+	groupDefault   = osloconfig.DefaultGroup
+	groupAPI       = "api"
+	groupDatabase  = "placement_database"
+	groupPlacement = "placement"
+	groupCORS      = "cors"
+	groupPolicy    = "oslo_policy"
+	groupKeystone  = "keystone_authtoken"
+	groupProxy     = "oslo_middleware"
+	groupBerth     = "berth"
+)
+
+// foreign are groups of libraries that upstream loads and Berth does without.
+var foreign = []string{"profiler", "healthcheck", "oslo_reports", "oslo_concurrency", "oslo_limit", "oslo_versionedobjects"}
+
+// Settings returns the table of all options in the order of the documentation,
+// bound to the fields of p: Display shows what p holds.
+func (p *Placement) Settings() []Setting {
+	group := groupKeystone
+	if p.Keystone.AuthSection != "" {
+		group = p.Keystone.AuthSection
+	}
+	var all []Setting
+	for _, part := range [][]Setting{
+		p.base(), logging(), p.api(), p.database(), p.placement(), workarounds(), p.cors(), p.policy(),
+		p.keystone(), p.credentials(group), tokenCache(), p.middleware(), p.berth(),
+	} {
+		all = append(all, part...)
+	}
+	return all
+}
+
+func setting(use Use, group, name string, v osloconfig.Value, help string) Setting {
+	return Setting{osloconfig.Option{Name: osloconfig.Name{Group: group, Option: name}, Value: v, Help: help}, use}
+}
+
+func used(group, name string, v osloconfig.Value, help string) Setting {
+	return setting(Used, group, name, v, help)
+}
+
+func kept(group, name string, v osloconfig.Value, help string) Setting {
+	return setting(Kept, group, name, v, help)
+}
+
+func ignored(group, name string, v osloconfig.Value, help string) Setting {
+	return setting(Ignored, group, name, v, help)
+}
+
+// formerly adds older names in the same group.
+func (s Setting) formerly(names ...string) Setting {
+	for _, name := range names {
+		s.Older = append(s.Older, osloconfig.Name{Option: name})
+	}
+	return s
+}
+
+// formerlyDefault says that the option once was in [DEFAULT] under its name.
+func (s Setting) formerlyDefault() Setting {
+	s.Older = append(s.Older, osloconfig.Name{Group: groupDefault, Option: s.Option.Option})
+	return s
+}
+
+func (p *Placement) base() []Setting {
+	d := &p.Default
+	const g = groupDefault
+	return []Setting{
+		used(g, "debug", osloconfig.Bool(&d.Debug), "Log debug messages too."),
+		used(g, "log_file", osloconfig.String(&d.LogFile), "File to log to; standard error when empty.").formerly("logfile"),
+		used(g, "log_dir", osloconfig.String(&d.LogDir), "Directory of log_file, when that is a relative path.").formerly("logdir"),
+		used(g, "use_json", osloconfig.Bool(&d.UseJSON), "Log in JSON, a line for each message."),
+		kept(g, "tempdir", osloconfig.String(&d.TempDir), "Directory for temporary files; the system's when empty."),
+		kept(g, "pybasedir", osloconfig.String(&d.PyBaseDir), "Where upstream's Python modules are. Only good for $pybasedir in other values."),
+		kept(g, "state_path", osloconfig.String(&d.StatePath),
+			"Upstream's directory for state, by default the same as pybasedir. Only good for $state_path in other values."),
+	}
+}
+
+func (p *Placement) api() []Setting {
+	return []Setting{
+		used(groupAPI, "auth_strategy", osloconfig.Choice(&p.API.AuthStrategy, StrategyKeystone, StrategyNoAuth2),
+			"Who checks callers: Keystone, or nobody, for tests: with noauth2 the token is the user's name, and admin is the administrator.").formerlyDefault(),
+	}
+}
+
+func (p *Placement) database() []Setting {
+	d := &p.Database
+	const g = groupDatabase
+	return []Setting{
+		used(g, "connection", osloconfig.Hidden(&d.Connection).Check(checkConnection),
+			"Database, as a SQLAlchemy URL: `sqlite:////absolute/path`, `mysql+pymysql://…`, `postgresql+psycopg2://…`. Empty: an embedded database in the user's data directory. A dollar sign is written `$$`."),
+		used(g, "sync_on_startup", osloconfig.Bool(&d.SyncOnStartup), "Bring an older schema up to date at the start."),
+		kept(g, "slave_connection", osloconfig.Hidden(&d.SlaveConnection), "Second database that upstream may read from."),
+		kept(g, "connection_parameters", osloconfig.String(&d.ConnectionParameters), "More parameters for the connection, as `name=value&name=value`."),
+		kept(g, "sqlite_synchronous", osloconfig.Bool(&d.SQLiteSynchronous), "Upstream: whether SQLite waits for the disk. Berth always does."),
+		kept(g, "mysql_sql_mode", osloconfig.String(&d.MySQLSQLMode), "SQL mode of MariaDB and MySQL sessions; empty for the server's own."),
+		kept(g, "connection_recycle_time", osloconfig.Int(&d.ConnectionRecycleTime), "Seconds after which a pooled connection is replaced."),
+		kept(g, "max_pool_size", osloconfig.OptionalInt(&d.MaxPoolSize), "Connections that stay open."),
+		kept(g, "max_overflow", osloconfig.OptionalInt(&d.MaxOverflow), "Connections beyond max_pool_size under load."),
+		kept(g, "pool_timeout", osloconfig.OptionalInt(&d.PoolTimeout), "Seconds to wait for a free connection."),
+		kept(g, "max_retries", osloconfig.Int(&d.MaxRetries), "Attempts to reach the database at the start; -1 for no end."),
+		kept(g, "retry_interval", osloconfig.Int(&d.RetryInterval), "Seconds between these attempts."),
+		ignored(g, "connection_debug", osloconfig.Int(new(int)), "Upstream: verbosity of SQL logging."),
+		ignored(g, "connection_trace", osloconfig.Bool(new(bool)), "Upstream: add the Python stack to SQL as a comment."),
+		ignored(g, "mysql_enable_ndb", osloconfig.Bool(new(bool)), "Older upstream: support for MySQL Cluster."),
+	}
+}
+
+// checkConnection accepts what ParseConnection does, and nothing at all.
+func checkConnection(text string) error {
+	if text == "" {
+		return nil
+	}
+	_, err := ParseConnection(text)
+	return err
+}
+
+func (p *Placement) placement() []Setting {
+	b := &p.Placement
+	const g = groupPlacement
+	return []Setting{
+		used(g, "randomize_allocation_candidates", osloconfig.Bool(&b.RandomizeAllocationCandidates),
+			"With a limit, answer with a random sample of the candidates instead of the first ones."),
+		used(g, "incomplete_consumer_project_id", osloconfig.String(&b.IncompleteConsumerProjectID),
+			"Project of allocations that were written without one (before microversion 1.8)."),
+		used(g, "incomplete_consumer_user_id", osloconfig.String(&b.IncompleteConsumerUserID),
+			"User of allocations that were written without one (before microversion 1.8)."),
+		used(g, "allocation_conflict_retry_count", osloconfig.Int(&b.AllocationConflictRetryCount),
+			"How often a write of allocations is tried again when another one came between."),
+		used(g, "max_allocation_candidates", osloconfig.Int(&b.MaxAllocationCandidates),
+			"Most candidates that one request may produce, before its own limit is applied; -1 for no bound."),
+		used(g, "allocation_candidates_generation_strategy",
+			osloconfig.Choice(&b.AllocationCandidatesGenerationStrategy, DepthFirst, BreadthFirst),
+			"Order of candidates: all of one tree before the next (depth-first), or one of each tree in turn (breadth-first)."),
+	}
+}
+
+func workarounds() []Setting {
+	return []Setting{
+		ignored("workarounds", "optimize_for_wide_provider_trees", osloconfig.Bool(new(bool)),
+			"Upstream: a faster search in trees with many like children. Berth's search always is."),
+	}
+}
+
+func (p *Placement) cors() []Setting {
+	c := &p.CORS
+	const g = groupCORS
+	return []Setting{
+		used(g, "allowed_origin", osloconfig.List(&c.AllowedOrigin), "Web origins whose pages may call the API, as `scheme://host[:port]`, or `*`. Empty: no CORS headers."),
+		used(g, "allow_credentials", osloconfig.Bool(&c.AllowCredentials), "Whether such a page may send credentials."),
+		used(g, "expose_headers", osloconfig.List(&c.ExposeHeaders), "Headers of an answer that such a page may read."),
+		used(g, "max_age", osloconfig.Int(&c.MaxAge), "Seconds for which a browser may remember these rules."),
+		used(g, "allow_methods", osloconfig.List(&c.AllowMethods), "Methods such a page may use."),
+		used(g, "allow_headers", osloconfig.List(&c.AllowHeaders), "Headers such a page may send."),
+	}
+}
+
+func (p *Placement) policy() []Setting {
+	o := &p.Policy
+	const g = groupPolicy
+	return []Setting{
+		used(g, "policy_file", osloconfig.String(&o.File), "File with policy rules, relative to the file that names it.").formerlyDefault(),
+		used(g, "policy_dirs", osloconfig.Multi(&o.Dirs), "Directories with more policy files. May be given several times.").formerlyDefault(),
+		used(g, "policy_default_rule", osloconfig.String(&o.DefaultRule), "Rule for operations that have none.").formerlyDefault(),
+		used(g, "enforce_scope", osloconfig.Bool(&o.EnforceScope), "Refuse tokens of the wrong scope, instead of only noting them."),
+		used(g, "enforce_new_defaults", osloconfig.Bool(&o.EnforceNewDefaults), "Do not let a rule's deprecated default pass a request that its new one refuses."),
+		ignored(g, "remote_content_type", osloconfig.Choice(new("application/x-www-form-urlencoded"),
+			"application/x-www-form-urlencoded", "application/json"), "Upstream: body format of checks by HTTP."),
+		ignored(g, "remote_ssl_verify_server_crt", osloconfig.Bool(new(bool)), "Upstream: check the certificate of such a server."),
+		ignored(g, "remote_ssl_ca_crt_file", osloconfig.String(new("")), "Upstream: authorities for that certificate."),
+		ignored(g, "remote_ssl_client_crt_file", osloconfig.String(new("")), "Upstream: client certificate for such a server."),
+		ignored(g, "remote_ssl_client_key_file", osloconfig.String(new("")), "Upstream: key of that certificate."),
+		ignored(g, "remote_timeout", osloconfig.Float(new(60.0)), "Upstream: seconds to wait for such a server."),
+	}
+}
+
+func (p *Placement) middleware() []Setting {
+	const g = groupProxy
+	return []Setting{
+		used(g, "enable_proxy_headers_parsing", osloconfig.Bool(&p.Proxy.EnableProxyHeadersParsing),
+			"Believe the headers Forwarded and X-Forwarded-*. Only right behind a proxy that sets them."),
+		ignored(g, "max_request_body_size", osloconfig.Int(new(114688)),
+			"Other services: largest body. Upstream's placement does not look at it; see [berth] max_body_size.").
+			formerlyDefault().formerlyIn(groupDefault, "osapi_max_request_body_size"),
+		ignored(g, "secure_proxy_ssl_header", osloconfig.String(new("X-Forwarded-Proto")), "Other services: header with the original scheme."),
+		ignored(g, "http_basic_auth_user_file", osloconfig.String(new("/etc/htpasswd")), "Other services: users for basic authentication."),
+	}
+}
+
+// formerlyIn adds an older name in another group.
+func (s Setting) formerlyIn(group, name string) Setting {
+	s.Older = append(s.Older, osloconfig.Name{Group: group, Option: name})
+	return s
+}
+
+func (p *Placement) berth() []Setting {
+	b := &p.Berth
+	const g = groupBerth
+	return []Setting{
+		used(g, "listen", osloconfig.String(&b.Listen).Check(checkAddress), "Address of the API, as host:port."),
+		used(g, "metrics_listen", osloconfig.String(&b.MetricsListen).Check(checkOptionalAddress),
+			"Address of a second listener with /metrics, /healthz and /readyz. Empty: none."),
+		used(g, "pprof", osloconfig.Bool(&b.PProf), "Offer Go's profiles on the second listener."),
+		used(g, "max_body_size", osloconfig.IntBetween(&b.MaxBodySize, 1, 1<<30), "Largest body of a request in bytes; more is answered with 413."),
+		used(g, "read_header_timeout", osloconfig.Seconds(&b.ReadHeaderTimeout), "Time a client has to send its headers. 0: no bound, here and below."),
+		used(g, "read_timeout", osloconfig.Seconds(&b.ReadTimeout), "Time a client has to send its whole request."),
+		used(g, "write_timeout", osloconfig.Seconds(&b.WriteTimeout), "Time from the end of the headers to the end of the answer."),
+		used(g, "idle_timeout", osloconfig.Seconds(&b.IdleTimeout), "Time an idle connection stays open."),
+		used(g, "shutdown_timeout", osloconfig.Seconds(&b.ShutdownTimeout), "Time that requests under way have to finish when the service is stopped."),
+	}
+}
+
+func checkAddress(text string) error {
+	if _, port, err := net.SplitHostPort(text); err != nil || port == "" {
+		return errors.New("want host:port, with [ ] around an IPv6 address")
+	}
+	return nil
+}
+
+func checkOptionalAddress(text string) error {
+	if text == "" {
+		return nil
+	}
+	return checkAddress(text)
+}

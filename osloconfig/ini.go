@@ -1,0 +1,153 @@
+package osloconfig
+
+import (
+	"errors"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A File is one parsed file: its sections and settings in order.
+type File struct {
+	path     string
+	sections []section
+	settings []setting
+}
+
+// A section is a heading, as it is written.
+type section struct {
+	name string
+	line int
+}
+
+// A setting is one assignment. Lines of a continued value are joined by
+// newlines, as oslo does.
+type setting struct {
+	name  Name // with the group folded
+	value string
+	line  int
+}
+
+// Parse reads one file's text. The path is used in messages only. The File
+// holds all that could be read, also when there is an error; the error joins a
+// SyntaxError for each line that could not.
+func Parse(path string, text []byte) (*File, error) {
+	p := parser{file: &File{path: path}}
+	for _, line := range lines(string(text)) {
+		p.line++
+		p.read(line)
+	}
+	p.flush()
+	return p.file, errors.Join(p.errs...)
+}
+
+// lines splits text the way Python's text files do: at \n, \r\n and \r.
+func lines(text string) []string {
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	text = strings.ReplaceAll(text, "\r", "\n")
+	return strings.Split(text, "\n")
+}
+
+// A parser holds the assignment that further lines may continue.
+type parser struct {
+	file    *File
+	line    int
+	group   string // "" before the first heading
+	open    bool   // an assignment is under way
+	current setting
+	errs    []error
+}
+
+func (p *parser) read(line string) {
+	if !utf8.ValidString(line) {
+		p.fail("not valid UTF-8")
+		return
+	}
+	line = strings.TrimRightFunc(line, isSpace)
+	switch {
+	case line == "":
+		p.flush()
+	case line[0] == ' ' || line[0] == '\t':
+		p.resume(strings.TrimLeftFunc(line, isSpace))
+	default:
+		p.flush()
+		p.start(line)
+	}
+}
+
+// resume adds a line to the assignment above. A blank line, a comment or a
+// heading in between ends it.
+func (p *parser) resume(rest string) {
+	if !p.open {
+		p.fail("an indented line continues a value, and there is none above it")
+		return
+	}
+	p.current.value += "\n" + rest
+}
+
+func (p *parser) start(line string) {
+	switch line[0] {
+	case '[':
+		p.heading(line)
+	case '#', ';':
+	default:
+		p.assign(line)
+	}
+}
+
+func (p *parser) heading(line string) {
+	switch {
+	case !strings.HasSuffix(line, "]"):
+		p.fail("a group heading must end with ]")
+	case len(line) <= 2:
+		p.fail("a group heading needs a name")
+	default:
+		name := line[1 : len(line)-1]
+		p.group = sameGroup(name)
+		p.file.sections = append(p.file.sections, section{name, p.line})
+	}
+}
+
+func (p *parser) assign(line string) {
+	cut := strings.IndexAny(line, "=:")
+	if cut < 0 {
+		p.fail("neither a heading nor a comment, and no = or : in it")
+		return
+	}
+	name := strings.TrimFunc(line[:cut], isSpace)
+	if name == "" {
+		p.fail("no name before the " + line[cut:cut+1])
+		return
+	}
+	if p.group == "" {
+		p.fail("a setting before the first group heading")
+	}
+	p.open = true
+	p.current = setting{Name{p.group, name}, unquote(strings.TrimFunc(line[cut+1:], isSpace)), p.line}
+}
+
+// flush ends the assignment under way. One that stands in no group has been
+// reported and is dropped.
+func (p *parser) flush() {
+	if p.open && p.current.name.Group != "" {
+		p.file.settings = append(p.file.settings, p.current)
+	}
+	p.open = false
+}
+
+func (p *parser) fail(reason string) {
+	p.errs = append(p.errs, &SyntaxError{Location{File: p.file.path, Line: p.line}, reason})
+}
+
+// unquote drops one pair of equal quotes. A lone quote counts as both ends of
+// nothing.
+func unquote(value string) string {
+	if value == "" || value[0] != '"' && value[0] != '\'' || value[0] != value[len(value)-1] {
+		return value
+	}
+	return value[1:max(1, len(value)-1)]
+}
+
+// isSpace is Python's str.isspace, which knows four more separators than
+// Unicode's white space property does.
+func isSpace(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f }

@@ -1,0 +1,330 @@
+package osloconfig_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/osloconfig"
+)
+
+// option declares an option of [DEFAULT] or, written "group.name", of a group.
+func option(name string, v osloconfig.Value, older ...osloconfig.Name) osloconfig.Option {
+	group, rest, ok := strings.Cut(name, ".")
+	if !ok {
+		group, rest = osloconfig.DefaultGroup, name
+	}
+	return osloconfig.Option{Name: osloconfig.Name{Group: group, Option: rest}, Value: v, Older: older}
+}
+
+// read reads one file named test.conf in a directory of its own.
+func read(t *testing.T, text string) *osloconfig.Set {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("test.conf", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	set, err := osloconfig.Read(osloconfig.Sources{Files: []string{"test.conf"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+func checkLines(t *testing.T, what string, got []string, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func errorLines(err error) []string {
+	if err == nil {
+		return nil
+	}
+	return strings.Split(err.Error(), "\n")
+}
+
+func TestAllWrongValuesAtOnce(t *testing.T) {
+	set := read(t, `[DEFAULT]
+debug = perhaps
+[api]
+strategy = none
+[db]
+size = 0
+wait = -1
+good = 7
+connection = mysql://u:hunter2@h/d
+count = 99999999999999999999
+pairs = a
+`)
+	var (
+		flag     bool
+		strategy = "keystone"
+		size     = 5
+		count    int
+		wait     = time.Second
+		good     int
+		url      osloconfig.Secret
+		pairs    map[string]string
+	)
+	warnings, err := set.Load(osloconfig.Table{Options: []osloconfig.Option{
+		option("debug", osloconfig.Bool(&flag)),
+		option("api.strategy", osloconfig.Choice(&strategy, "keystone", "noauth2")),
+		option("db.size", osloconfig.IntBetween(&size, 1, 10)),
+		option("db.wait", osloconfig.Seconds(&wait)),
+		option("db.good", osloconfig.Int(&good)),
+		option("db.connection", osloconfig.Hidden(&url).Check(func(string) error { return errors.New("want a SQLite URL") })),
+		option("db.count", osloconfig.Int(&count)),
+		option("db.pairs", osloconfig.Dict(&pairs)),
+	}})
+	checkLines(t, "warnings", warnings)
+	checkLines(t, "errors", errorLines(err),
+		`test.conf:2: [DEFAULT] debug = "perhaps": want a boolean: true, yes, on, 1 or false, no, off, 0`,
+		`test.conf:4: [api] strategy = "none": want one of keystone, noauth2`,
+		`test.conf:6: [db] size = "0": want an integer from 1 to 10`,
+		`test.conf:7: [db] wait = "-1": want a number of seconds, 0 or more`,
+		`test.conf:9: [db] connection = ***: want a SQLite URL`,
+		`test.conf:10: [db] count = "99999999999999999999": want an integer`,
+		`test.conf:11: [db] pairs = "a": want name:value pairs separated by commas`,
+	)
+	if strategy != "keystone" || size != 5 || good != 7 || wait != time.Second || url != "" {
+		t.Errorf("wrong values must leave defaults alone and right ones be stored: %q %d %d %v %q", strategy, size, good, wait, url)
+	}
+	var v *osloconfig.ValueError
+	if !errors.As(err, &v) || v.Line != 2 || v.Option.Option != "debug" {
+		t.Errorf("errors.As(err, *ValueError) = %+v, want that of line 2", v)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	set := read(t, `[default]
+[placemnt]
+x = 1
+[db]
+conection = mysql://u:hunter2@h/d
+debug = true
+zzz = 1
+count =
+max-size = 3
+old_size = 4
+hunter2 is my password = 1
+[theirs]
+anything = goes
+`)
+	var flag bool
+	count, size := 3, 0
+	var url osloconfig.Secret
+	warnings, err := set.Load(osloconfig.Table{
+		Options: []osloconfig.Option{
+			option("debug", osloconfig.Bool(&flag)),
+			option("placement.x", osloconfig.Int(new(int))),
+			option("db.count", osloconfig.Int(&count)),
+			option("db.max_size", osloconfig.Int(&size), osloconfig.Name{Option: "old_size"}),
+			option("db.connection", osloconfig.Hidden(&url)),
+		},
+		Foreign: []string{"theirs"},
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	checkLines(t, "warnings", warnings,
+		"test.conf:8: [db] count is empty; the default 3 is used",
+		"test.conf:10: [db] old_size is an older name of [db] max_size",
+		"test.conf:1: there is no group [default]; did you mean [DEFAULT]?",
+		"test.conf:2: there is no group [placemnt]; did you mean [placement]?",
+		"test.conf:5: there is no option [db] conection; did you mean connection?",
+		"test.conf:6: there is no option [db] debug; did you mean [DEFAULT] debug?",
+		"test.conf:7: there is no option [db] zzz",
+		"test.conf:9: there is no option [db] max-size; did you mean max_size?",
+		"test.conf:11: there is no option [db] hunter2…",
+	)
+	if count != 3 || size != 4 {
+		t.Errorf("count, size = %d, %d, want 3, 4", count, size)
+	}
+}
+
+func TestReferences(t *testing.T) {
+	set := read(t, `[DEFAULT]
+a = $b
+b = ${g.c}
+self = $self
+lost = pa$word
+wrong = maybe
+uses = $wrong
+[g]
+c = $a
+password = pa$word
+loop = $loop
+url = sqlite:///$password
+`)
+	var s [7]string
+	var hidden [2]osloconfig.Secret
+	warnings, err := set.Load(osloconfig.Table{Options: []osloconfig.Option{
+		option("a", osloconfig.String(&s[0])),
+		option("b", osloconfig.String(&s[1])),
+		option("self", osloconfig.String(&s[2])),
+		option("lost", osloconfig.String(&s[3])),
+		option("wrong", osloconfig.Bool(new(bool))),
+		option("uses", osloconfig.String(&s[4])),
+		option("g.c", osloconfig.String(&s[5])),
+		option("g.password", osloconfig.Hidden(&hidden[0])),
+		option("g.loop", osloconfig.Hidden(&hidden[1])),
+		option("g.url", osloconfig.String(&s[6])),
+	}})
+	checkLines(t, "warnings", warnings)
+	checkLines(t, "errors", errorLines(err),
+		`test.conf:9: [g] c = "$a": $a leads back to [DEFAULT] a itself`,
+		`test.conf:4: [DEFAULT] self = "$self": $self leads back to [DEFAULT] self itself`,
+		`test.conf:5: [DEFAULT] lost = "pa$word": $word is not an option; write $$ for a dollar sign`,
+		`test.conf:6: [DEFAULT] wrong = "maybe": want a boolean: true, yes, on, 1 or false, no, off, 0`,
+		`test.conf:10: [g] password = ***: it refers to an option that does not exist; write $$ for a dollar sign`,
+		`test.conf:11: [g] loop = ***: it refers to itself, maybe through others; write $$ for a dollar sign`,
+	)
+}
+
+func TestReferencesThatDoubleAreBounded(t *testing.T) {
+	const depth = 40
+	var b strings.Builder
+	b.WriteString("[DEFAULT]\n")
+	var table osloconfig.Table
+	for i := range depth {
+		fmt.Fprintf(&b, "x%d = 1$x%d$x%d\n", i, i+1, i+1)
+		table.Options = append(table.Options, option(fmt.Sprintf("x%d", i), osloconfig.String(new(string))))
+	}
+	table.Options = append(table.Options, option(fmt.Sprintf("x%d", depth), osloconfig.String(new(string))))
+	_, err := read(t, b.String()).Load(table)
+	if err == nil || !strings.Contains(err.Error(), "more than 1 MiB") {
+		t.Errorf("Load = %v, want an error about the size", err)
+	}
+}
+
+func TestSyntaxErrorsNameEveryLineAndNoContent(t *testing.T) {
+	_, err := osloconfig.Parse("bad.conf", []byte("x = hunter2\n  hunter2\n[DEFAULT]\n\n  hunter2\nhunter2\n= hunter2\n[hunter2\n[]\n\xff\n"))
+	checkLines(t, "errors", errorLines(err),
+		"bad.conf:1: a setting before the first group heading",
+		"bad.conf:5: an indented line continues a value, and there is none above it",
+		"bad.conf:6: neither a heading nor a comment, and no = or : in it",
+		"bad.conf:7: no name before the =",
+		"bad.conf:8: a group heading must end with ]",
+		"bad.conf:9: a group heading needs a name",
+		"bad.conf:10: not valid UTF-8",
+	)
+}
+
+func TestReadReportsEverySource(t *testing.T) {
+	dir := t.TempDir()
+	bad := filepath.Join(dir, "bad.conf")
+	if err := os.WriteFile(bad, []byte("oops\n[DEFAULT]\ndebug = yes\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	set, err := osloconfig.Read(osloconfig.Sources{
+		Files: []string{filepath.Join(dir, "missing.conf"), bad},
+		Dirs:  []string{filepath.Join(dir, "missing.d")},
+	})
+	if got := len(errorLines(err)); got != 3 {
+		t.Errorf("Read reported %d errors, want 3: %v", got, err)
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("errors.Is(%v, os.ErrNotExist) = false", err)
+	}
+	var flag bool
+	debug := option("debug", osloconfig.Bool(&flag))
+	if _, err := set.Load(osloconfig.Table{Options: []osloconfig.Option{debug}}); err != nil || !flag {
+		t.Errorf("Load after errors = %v, debug %t; want what could be read", err, flag)
+	}
+	if !set.Given(debug) || set.Given(option("other", osloconfig.Bool(&flag))) {
+		t.Error("Given must be true for debug only")
+	}
+	checkLines(t, "Paths", set.Paths(), bad)
+}
+
+func TestEnvironmentErrorNamesTheVariable(t *testing.T) {
+	set, err := osloconfig.Read(osloconfig.Sources{LookupEnv: func(name string) (string, bool) {
+		return "soon", name == "OS_G__DEBUG"
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = set.Load(osloconfig.Table{Options: []osloconfig.Option{option("g.debug", osloconfig.Bool(new(bool)))}})
+	checkLines(t, "errors", errorLines(err),
+		`environment variable OS_G__DEBUG: [g] debug = "soon": want a boolean: true, yes, on, 1 or false, no, off, 0`)
+}
+
+func TestSecretsDoNotPrint(t *testing.T) {
+	s := struct{ Password osloconfig.Secret }{"hunter2"}
+	encoded, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hidden := option("password", osloconfig.Hidden(&s.Password))
+	for _, shown := range []string{
+		fmt.Sprint(s), fmt.Sprintf("%v %+v %#v %s %q", s, s, s, s.Password, s.Password),
+		s.Password.LogValue().String(), string(encoded), hidden.Display(),
+	} {
+		if strings.Contains(shown, "hunter2") || !strings.Contains(shown, "***") {
+			t.Errorf("a secret shows as %s", shown)
+		}
+	}
+	if s.Password.Reveal() != "hunter2" || !hidden.Secret() {
+		t.Error("Reveal must return the secret, and the option must know that it is one")
+	}
+	if got := fmt.Sprint(osloconfig.Secret("")); got != "" {
+		t.Errorf("an empty secret shows as %q, want nothing", got)
+	}
+}
+
+func TestDisplay(t *testing.T) {
+	n := 3
+	p := &n
+	span, ratio := 1500*time.Millisecond, 0.5
+	list, pairs := []string{"a", "b"}, map[string]string{"b": "2", "a": "1"}
+	for _, c := range []struct {
+		value osloconfig.Value
+		kind  string
+		want  string
+	}{
+		{osloconfig.OptionalInt(&p), "integer", "3"},
+		{osloconfig.OptionalInt(new(*int)), "integer", ""},
+		{osloconfig.IntBetween(&n, 1, math.MaxInt), "integer of at least 1", "3"},
+		{osloconfig.IntBetween(&n, math.MinInt, 9), "integer of at most 9", "3"},
+		{osloconfig.Seconds(&span), "seconds", "1.5"},
+		{osloconfig.Float(&ratio), "number", "0.5"},
+		{osloconfig.List(&list), "list", "a,b"},
+		{osloconfig.Multi(&list), "multi-valued", "a, b"},
+		{osloconfig.Dict(&pairs), "dictionary", "a:1,b:2"},
+		{osloconfig.Bool(new(bool)), "boolean", "false"},
+		{osloconfig.Choice(new(string), "x", "y"), "one of x, y", ""},
+	} {
+		if got := option("x", c.value).Display(); got != c.want || c.value.Type() != c.kind {
+			t.Errorf("Display, Type = %q, %q, want %q, %q", got, c.value.Type(), c.want, c.kind)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, text := range torture {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		_, err := osloconfig.Parse("fuzz.conf", text)
+		path := filepath.Join(t.TempDir(), "fuzz.conf")
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		set, readErr := osloconfig.Read(osloconfig.Sources{Files: []string{path}})
+		if (err == nil) != (readErr == nil) {
+			t.Errorf("Parse = %v, Read = %v", err, readErr)
+		}
+		var h, g held
+		_, _ = set.Load(osloconfig.Table{Options: append(h.options("DEFAULT"), g.options("g")...)})
+	})
+}

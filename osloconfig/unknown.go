@@ -1,0 +1,123 @@
+package osloconfig
+
+import (
+	"fmt"
+	"strings"
+)
+
+// unknown lists groups and options in the files that the table does not know.
+func unknown(s *Set, t Table) []string {
+	d := newDictionary(t)
+	var warnings []string
+	for _, f := range s.files {
+		for _, sec := range f.sections {
+			if !d.groups[sameGroup(sec.name)] && !has(t.Foreign, sameGroup(sec.name)) {
+				warnings = append(warnings, fmt.Sprintf("%s:%d: there is no group [%s]%s",
+					f.path, sec.line, printable(sec.name), d.groupLike(sec.name)))
+			}
+		}
+		for _, st := range f.settings {
+			if d.groups[st.name.Group] && !d.options[st.name] && !has(t.Foreign, st.name.Group) {
+				warnings = append(warnings, fmt.Sprintf("%s:%d: there is no option %s%s",
+					f.path, st.line, Name{st.name.Group, printable(st.name.Option)}, d.optionLike(st.name)))
+			}
+		}
+	}
+	return warnings
+}
+
+// printable cuts a name before the first character that no name has: a
+// password that lost its name ends up where a name is expected.
+func printable(name string) string {
+	odd := func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.", r)
+	}
+	if i := strings.IndexFunc(name, odd); i >= 0 {
+		return name[:i] + "…"
+	}
+	return name
+}
+
+// A dictionary holds all names of a table: groups folded, older names included.
+type dictionary struct {
+	table   Table
+	groups  map[string]bool
+	options map[Name]bool
+}
+
+func newDictionary(t Table) dictionary {
+	d := dictionary{t, map[string]bool{DefaultGroup: true}, map[Name]bool{}}
+	for i := range t.Options {
+		for _, n := range t.Options[i].names() {
+			d.groups[sameGroup(n.Group)] = true
+			d.options[n.key()] = true
+		}
+	}
+	return d
+}
+
+// groupLike suggests a group: one that is spelled alike.
+func (d dictionary) groupLike(name string) string {
+	best, least := "", tolerance(name)
+	for _, o := range d.table.Options {
+		if n := distance(strings.ToLower(strings.TrimFunc(name, isSpace)), strings.ToLower(o.Group)); n < least {
+			best, least = o.Group, n
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return "; did you mean [" + best + "]?"
+}
+
+// optionLike suggests an option: one of the same group that is spelled alike,
+// or else one of the same name in another group.
+func (d dictionary) optionLike(name Name) string {
+	var best Name
+	least := tolerance(name.Option)
+	for _, o := range d.table.Options {
+		n := distance(name.Option, o.Option)
+		switch {
+		case sameGroup(o.Group) == name.Group && n < least:
+			best, least = o.Name, n
+		case n == 0 && best == Name{}:
+			best = o.Name
+		}
+	}
+	switch {
+	case best == Name{}:
+		return ""
+	case sameGroup(best.Group) == name.Group:
+		return "; did you mean " + best.Option + "?"
+	}
+	return "; did you mean " + best.String() + "?"
+}
+
+// tolerance is the distance from which on two names are not alike.
+func tolerance(name string) int { return min(3, 1+len(name)/2) }
+
+// distance counts the letters to insert, drop or replace to get from a to b;
+// a hyphen counts as an underscore. Texts longer than any name are far away.
+func distance(a, b string) int {
+	if len(a) > 64 {
+		return len(a)
+	}
+	a = strings.ReplaceAll(a, "-", "_")
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		corner := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			swap := corner
+			if a[i] != b[j] {
+				swap++
+			}
+			corner = row[j+1]
+			row[j+1] = min(swap, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,294 @@
+package osloconfig
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Value is the type of an option bound to the variable that receives it.
+// Make one with the functions below; each takes the variable's present content
+// as the default.
+type Value struct {
+	kind   string
+	multi  bool // takes every value that was given, not only the last
+	secret bool
+	set    func(raws []string) error // raws is never empty
+	text   func() string             // as one writes it in a file
+	python func() string             // as a reference to the option reads; text when nil
+}
+
+// errUnset says that the text means "no value", so that the default stays.
+var errUnset = errors.New("empty")
+
+// Type returns the name of the type for documents: "string", "integer", …
+func (v Value) Type() string { return v.kind }
+
+// String returns the variable's present content as one writes it in a file.
+// Secrets are shown; see Option.Display.
+func (v Value) String() string { return v.text() }
+
+// substitute returns what a reference to the option stands for, which is how
+// Python prints the value.
+func (v Value) substitute() string {
+	if v.python != nil {
+		return v.python()
+	}
+	return v.text()
+}
+
+// Check returns a Value that also has to pass ok, which sees the text after
+// references are expanded. The error becomes the reason shown to the operator:
+// it must not repeat a secret.
+func (v Value) Check(ok func(text string) error) Value {
+	set := v.set
+	v.set = func(raws []string) error {
+		if err := ok(raws[len(raws)-1]); err != nil {
+			return err
+		}
+		return set(raws)
+	}
+	return v
+}
+
+// last makes a setter for options of one value, of which the last one given
+// counts.
+func last(set func(string) error) func([]string) error {
+	return func(raws []string) error { return set(raws[len(raws)-1]) }
+}
+
+// String is any text.
+func String(p *string) Value {
+	return Value{
+		kind: "string",
+		set:  last(func(raw string) error { *p = raw; return nil }),
+		text: func() string { return *p },
+	}
+}
+
+// Hidden is any text that must never be shown.
+func Hidden(p *Secret) Value {
+	return Value{
+		kind:   "string",
+		secret: true,
+		set:    last(func(raw string) error { *p = Secret(raw); return nil }),
+		text:   p.Reveal,
+	}
+}
+
+// Choice is one of the given words, compared with case.
+func Choice(p *string, words ...string) Value {
+	return choice(p, words, func(a, b string) bool { return a == b })
+}
+
+// FoldChoice is one of the given words in any case. The variable receives the
+// word as the file has it.
+func FoldChoice(p *string, words ...string) Value {
+	return choice(p, words, strings.EqualFold)
+}
+
+func choice(p *string, words []string, equal func(a, b string) bool) Value {
+	v := String(p)
+	v.kind = "one of " + strings.Join(words, ", ")
+	return v.Check(func(text string) error {
+		if slices.ContainsFunc(words, func(w string) bool { return equal(w, text) }) {
+			return nil
+		}
+		return errors.New("want " + v.kind)
+	})
+}
+
+// Bool is one of true, yes, on, 1 and false, no, off, 0 in any case.
+func Bool(p *bool) Value {
+	return Value{
+		kind: "boolean",
+		set: last(func(raw string) error {
+			b, err := parseBool(raw)
+			if err == nil {
+				*p = b
+			}
+			return err
+		}),
+		text: func() string { return strconv.FormatBool(*p) },
+		python: func() string {
+			if *p {
+				return "True"
+			}
+			return "False"
+		},
+	}
+}
+
+func parseBool(raw string) (bool, error) {
+	switch strings.ToLower(raw) {
+	case "true", "1", "on", "yes":
+		return true, nil
+	case "false", "0", "off", "no":
+		return false, nil
+	}
+	return false, errors.New("want a boolean: true, yes, on, 1 or false, no, off, 0")
+}
+
+// List is words separated by commas. An option that is unset reads as nil, one
+// that is set to nothing as an empty list.
+func List(p *[]string) Value {
+	return Value{
+		kind:   "list",
+		set:    last(func(raw string) error { *p = parseList(raw); return nil }),
+		text:   func() string { return strings.Join(*p, ",") },
+		python: func() string { return pythonList(*p) },
+	}
+}
+
+func parseList(raw string) []string {
+	raw = strings.TrimRight(strings.TrimFunc(raw, isSpace), ",")
+	if raw == "" {
+		return []string{}
+	}
+	words := strings.Split(raw, ",")
+	for i, w := range words {
+		words[i] = strings.TrimFunc(w, isSpace)
+	}
+	return words
+}
+
+// Multi is an option that may stand in the files several times; the variable
+// receives all values, those of earlier files first. Values given replace the
+// default ones.
+func Multi(p *[]string) Value {
+	return Value{
+		kind:   "multi-valued",
+		multi:  true,
+		set:    func(raws []string) error { *p = slices.Clone(raws); return nil },
+		text:   func() string { return strings.Join(*p, ", ") },
+		python: func() string { return pythonList(*p) },
+	}
+}
+
+// Dict is name:value pairs separated by commas. Text between two commas that
+// has no colon becomes the head of the next name, as in oslo.
+func Dict(p *map[string]string) Value {
+	return Value{
+		kind: "dictionary",
+		set: last(func(raw string) error {
+			d, err := parseDict(raw)
+			if err == nil {
+				*p = d
+			}
+			return err
+		}),
+		text:   func() string { return dictText(*p) },
+		python: func() string { return pythonDict(*p) },
+	}
+}
+
+func parseDict(raw string) (map[string]string, error) {
+	dict := map[string]string{}
+	raw = strings.TrimFunc(raw, isSpace)
+	if raw == "" {
+		return dict, nil
+	}
+	pair, open := "", false
+	for part := range strings.SplitSeq(raw, ",") {
+		if open {
+			part = pair + "," + part
+		}
+		pair = part
+		// Text without a colon is the head of the next pair, comma and all.
+		name, value, ok := strings.Cut(pair, ":")
+		if open = !ok; open {
+			continue
+		}
+		if err := addPair(dict, name, value); err != nil {
+			return nil, err
+		}
+	}
+	if open {
+		return nil, errors.New("want name:value pairs separated by commas")
+	}
+	return dict, nil
+}
+
+func addPair(dict map[string]string, name, value string) error {
+	name = strings.TrimFunc(name, isSpace)
+	if name == "" {
+		return errors.New("a pair has no name before its colon")
+	}
+	if _, ok := dict[name]; ok {
+		return errors.New("a name is given twice")
+	}
+	dict[name] = strings.TrimFunc(value, isSpace)
+	return nil
+}
+
+func dictText(dict map[string]string) string {
+	var pairs []string
+	for name, value := range dict {
+		pairs = append(pairs, name+":"+value)
+	}
+	slices.Sort(pairs)
+	return strings.Join(pairs, ",")
+}
+
+// pythonList writes a list as Python does, and an unset one as a reference to
+// an unset option reads.
+func pythonList(words []string) string {
+	if words == nil {
+		return ""
+	}
+	var quoted []string
+	for _, w := range words {
+		quoted = append(quoted, pythonQuote(w))
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+// pythonDict orders by name; oslo keeps the order of the file, which a Go map
+// does not.
+func pythonDict(dict map[string]string) string {
+	if dict == nil {
+		return ""
+	}
+	var pairs []string
+	for name, value := range dict {
+		pairs = append(pairs, pythonQuote(name)+": "+pythonQuote(value))
+	}
+	slices.Sort(pairs)
+	return "{" + strings.Join(pairs, ", ") + "}"
+}
+
+// pythonQuote writes a string as Python's repr does: in single quotes, unless
+// that would need escaping and double quotes would not.
+func pythonQuote(s string) string {
+	quote := "'"
+	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
+		quote = `"`
+	}
+	var b strings.Builder
+	for _, r := range s {
+		b.WriteString(pythonRune(r, quote))
+	}
+	return quote + b.String() + quote
+}
+
+func pythonRune(r rune, quote string) string {
+	switch {
+	case string(r) == quote || r == '\\':
+		return `\` + string(r)
+	case r == '\n':
+		return `\n`
+	case r == '\r':
+		return `\r`
+	case r == '\t':
+		return `\t`
+	case strconv.IsPrint(r):
+		return string(r)
+	case r < 0x100:
+		return fmt.Sprintf(`\x%02x`, r)
+	case r < 0x10000:
+		return fmt.Sprintf(`\u%04x`, r)
+	}
+	return fmt.Sprintf(`\U%08x`, r)
+}
