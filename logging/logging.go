@@ -1,0 +1,112 @@
+// Package logging writes Berth's logs: log/slog records as JSON, or as the lines
+// that operators of OpenStack know. It is not for deciding what to log, and it
+// keeps no global logger.
+//
+// A text line is
+//
+//	2026-11-20 12:00:00.123 4711 INFO berth [req-… user project] message key=value
+//
+// Records that are logged with the context of a request carry its origin.
+package logging
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+)
+
+// An Origin says which request a record belongs to. Empty fields are unknown.
+type Origin struct {
+	RequestID string
+	GlobalID  string // the id that the calling service gave its own request
+	User      string
+	Project   string
+}
+
+// attrs returns the fields that are known.
+func (o *Origin) attrs() []slog.Attr {
+	attrs := make([]slog.Attr, 0, 4)
+	for _, a := range [...]slog.Attr{
+		slog.String("request_id", o.RequestID),
+		slog.String("global_request_id", o.GlobalID),
+		slog.String("user", o.User),
+		slog.String("project", o.Project),
+	} {
+		if a.Value.String() != "" {
+			attrs = append(attrs, a)
+		}
+	}
+	return attrs
+}
+
+type key struct{}
+
+// With returns a context whose records carry o. Fields of o may be filled in
+// later, by the goroutine that logs.
+func With(ctx context.Context, o *Origin) context.Context {
+	return context.WithValue(ctx, key{}, o)
+}
+
+// origin returns what With put into ctx, or nil.
+func origin(ctx context.Context) *Origin {
+	o, _ := ctx.Value(key{}).(*Origin)
+	return o
+}
+
+// Options say where and how to log.
+type Options struct {
+	File  string // appended to; "" means the writer given to Open
+	Text  bool   // lines rather than JSON
+	Debug bool   // everything, rather than INFO and above
+	Name  string // the program's part in text lines; "" means "berth"
+}
+
+// Open returns a logger and what closes its file. The file is opened for
+// appending, so that it may be truncated while in use, and made with mode 0640.
+func Open(opts Options, fallback io.Writer) (*slog.Logger, io.Closer, error) {
+	if opts.File == "" {
+		return slog.New(NewHandler(fallback, opts)), io.NopCloser(nil), nil
+	}
+	f, err := os.OpenFile(opts.File, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o640)
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening the log file: %w", err)
+	}
+	return slog.New(NewHandler(f, opts)), f, nil
+}
+
+// NewHandler returns a handler that writes to w, one Write a record. It may be
+// used from many goroutines.
+func NewHandler(w io.Writer, opts Options) slog.Handler {
+	level := slog.LevelInfo
+	if opts.Debug {
+		level = slog.LevelDebug
+	}
+	if opts.Text {
+		return newText(w, level, opts.Name)
+	}
+	return jsonHandler{slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})}
+}
+
+// A jsonHandler adds the origin to each record.
+type jsonHandler struct{ slog.Handler }
+
+// Handle writes the record with its origin.
+func (h jsonHandler) Handle(ctx context.Context, r slog.Record) error {
+	if o := origin(ctx); o != nil {
+		r = r.Clone()
+		r.AddAttrs(o.attrs()...)
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs returns a handler whose records carry attrs as well.
+func (h jsonHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return jsonHandler{h.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup returns a handler whose records nest in the group.
+func (h jsonHandler) WithGroup(name string) slog.Handler {
+	return jsonHandler{h.Handler.WithGroup(name)}
+}
