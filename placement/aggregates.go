@@ -1,0 +1,53 @@
+package placement
+
+import "context"
+
+// SetAggregates makes a provider a member of exactly the given aggregates,
+// which need not exist. With a generation it must be the provider's, and the
+// provider's rises (microversion 1.19); without, nothing of that. It returns
+// the generation after. It fails as NotFound, and as Conflict for another
+// generation.
+func (s *Service) SetAggregates(ctx context.Context, uuid UUID, seen *Generation, aggregates []UUID) (Generation, error) {
+	var after Generation
+	err := s.update(ctx, func(t *tx) error {
+		p, err := t.provider(uuid)
+		if err != nil {
+			return orNoProvider(err, uuid)
+		}
+		if seen != nil && p.Generation != *seen {
+			return errGenerationChanged()
+		}
+		if err := t.setAggregates(p, aggregates); err != nil {
+			return err
+		}
+		after = p.Generation
+		if seen == nil {
+			return nil
+		}
+		after++
+		return t.bump(p)
+	})
+	return after, err
+}
+
+func (t *tx) setAggregates(p ProviderRow, want []UUID) error {
+	rows, err := t.ProviderAggregates(p.ID)
+	if err != nil {
+		return err
+	}
+	var have []UUID
+	ids := make(map[UUID]AggregateID, len(rows))
+	for _, r := range rows {
+		have = append(have, r.UUID)
+		ids[r.UUID] = r.ID
+	}
+	add, remove := difference(have, want)
+	gone := make([]AggregateID, 0, len(remove))
+	for _, uuid := range remove {
+		gone = append(gone, ids[uuid])
+	}
+	if err := t.RemoveProviderAggregates(p.ID, gone...); err != nil {
+		return err
+	}
+	return t.AddProviderAggregates(p.ID, add...)
+}

@@ -1,0 +1,101 @@
+package placement
+
+import (
+	"context"
+	"errors"
+
+	"github.com/berthcloud/berth/fault"
+)
+
+// CreateClass adds a custom resource class. It fails as Conflict when there is
+// one of that name.
+func (s *Service) CreateClass(ctx context.Context, name string) error {
+	return s.update(ctx, func(t *tx) error {
+		created, err := t.ensureClass(name)
+		if err == nil && !created {
+			return fault.New(fault.Conflict, "", "Conflicting resource class already exists: %s", name)
+		}
+		return err
+	})
+}
+
+// EnsureClass creates a custom resource class unless it exists, and reports
+// whether it did.
+func (s *Service) EnsureClass(ctx context.Context, name string) (created bool, err error) {
+	err = s.update(ctx, func(t *tx) (err error) {
+		created, err = t.ensureClass(name)
+		return err
+	})
+	return created, err
+}
+
+// ensureClass gives a new class the number after the highest, as upstream does.
+func (t *tx) ensureClass(name string) (created bool, err error) {
+	list, err := t.Classes()
+	if err != nil {
+		return false, err
+	}
+	id := FirstCustomClass
+	for _, c := range list {
+		if c.Name == name {
+			return false, nil
+		}
+		id = max(id, ClassID(c.ID)+1)
+	}
+	t.changes.catalogs = true
+	return true, t.InsertClass(id, name)
+}
+
+// RenameClass gives a custom resource class another name (microversions 1.2 to
+// 1.6). It fails as NotFound, as Invalid for a standard class, and as Conflict
+// when the name is taken.
+func (s *Service) RenameClass(ctx context.Context, name, to string) error {
+	return s.update(ctx, func(t *tx) error {
+		id, err := t.knownClass(name)
+		if err != nil {
+			return err
+		}
+		if id < FirstCustomClass {
+			return fault.New(fault.Invalid, "", "Cannot update standard resource class %s", name)
+		}
+		t.changes.catalogs = true
+		err = t.Writer.RenameClass(id, to)
+		if errors.Is(err, ErrNameTaken) {
+			return fault.New(fault.Conflict, "", "Resource class already exists: %s", to)
+		}
+		return err
+	})
+}
+
+// DeleteClass removes a custom resource class. It fails as NotFound, as Invalid
+// for a standard class, and as Conflict when there is inventory of it.
+func (s *Service) DeleteClass(ctx context.Context, name string) error {
+	return s.update(ctx, func(t *tx) error {
+		id, err := t.knownClass(name)
+		if err != nil {
+			return err
+		}
+		if id < FirstCustomClass {
+			return fault.New(fault.Invalid, "",
+				"Error in delete resource class: Cannot delete standard resource class %s.", name)
+		}
+		if used, err := t.ClassInUse(id); err != nil {
+			return err
+		} else if used {
+			return fault.New(fault.Conflict, "",
+				"Error in delete resource class: Cannot delete resource class %s. Class is in use in inventory.", name)
+		}
+		t.changes.catalogs = true
+		return t.Writer.DeleteClass(id)
+	})
+}
+
+// knownClass is classID with the fault of an operation on the class itself.
+func (t *tx) knownClass(name string) (ClassID, error) {
+	id, err := t.classID(name)
+	var unknown unknownClass
+	if errors.As(err, &unknown) {
+		return 0, ErrNoClass(name)
+	}
+	return id, err
+}

@@ -1,0 +1,216 @@
+package placement
+
+import (
+	"slices"
+
+	"github.com/berthcloud/berth/fault"
+)
+
+// A ProviderFilter picks providers for a listing. Zero fields do not filter.
+type ProviderFilter struct {
+	Name string
+	UUID UUID
+	// InTree picks the providers of the tree that this one is in.
+	InTree UUID
+	// Required is a conjunction of disjunctions of traits, Forbidden a list
+	// of traits of which the provider may have none.
+	Required  [][]string
+	Forbidden []string
+	// MemberOf is a conjunction of disjunctions of aggregates that the
+	// provider itself must be in, NotMemberOf a list of those it may not.
+	MemberOf    [][]UUID
+	NotMemberOf []UUID
+	// Resources must each have room on the provider itself; what others
+	// share with it does not count.
+	Resources []ClassAmount
+}
+
+// A Listed is a provider of a listing with its tree.
+type Listed struct {
+	*Provider
+	Tree *Tree
+}
+
+// Providers lists the providers that pass the filter, tree by tree. It fails as
+// Invalid for unknown classes and traits; as upstream, only when the filters
+// looked at before (tree, required traits, forbidden traits, aggregates,
+// resources) left something.
+func (w *World) Providers(f ProviderFilter) ([]Listed, error) {
+	l := listing{world: w, filter: f}
+	if err := l.resolve(); err != nil || l.none {
+		return nil, err
+	}
+	return l.walk(), nil
+}
+
+// listing is a filter with its names resolved.
+type listing struct {
+	world     *World
+	filter    ProviderFilter
+	none      bool // nothing can pass
+	required  [][]TraitID
+	forbidden []TraitID
+	memberOf  [][]AggregateID
+	notMember []AggregateID
+	resources []stockWanted
+}
+
+type stockWanted struct {
+	class  ClassID
+	amount int64
+}
+
+// resolve looks the names up in upstream's order, in which an unknown name goes
+// unnoticed when an earlier filter leaves nothing.
+func (l *listing) resolve() error {
+	if f := l.filter; f.InTree != "" {
+		if p, _ := l.world.Provider(f.InTree); p == nil {
+			l.none = true
+			return nil
+		}
+	}
+	for _, step := range []func() error{l.resolveRequired, l.resolveForbidden, l.resolveAggregates, l.resolveResources} {
+		if err := step(); err != nil || l.none {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *listing) resolveRequired() error {
+	for _, names := range l.filter.Required {
+		ids, err := l.traits(names)
+		if err != nil {
+			return err
+		}
+		l.required = append(l.required, ids)
+	}
+	l.none = len(l.required) > 0 && !l.anyWith(func(p *Provider) bool { return p.hasAll(l.required) })
+	return nil
+}
+
+func (l *listing) resolveForbidden() (err error) {
+	l.forbidden, err = l.traits(l.filter.Forbidden)
+	return err
+}
+
+func (l *listing) traits(names []string) ([]TraitID, error) {
+	ids := make([]TraitID, 0, len(names))
+	for _, name := range names {
+		id, ok := l.world.Trait(name)
+		if !ok {
+			return nil, fault.New(fault.Invalid, "", "Invalid trait(s) in \"required\" parameter: %s", traitUnknown(name))
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+func (l *listing) resolveAggregates() error {
+	for _, uuids := range l.filter.MemberOf {
+		l.memberOf = append(l.memberOf, l.aggregates(uuids))
+	}
+	l.notMember = l.aggregates(l.filter.NotMemberOf)
+	l.none = len(l.memberOf) > 0 && !l.anyWith(func(p *Provider) bool { return p.inAll(l.memberOf) })
+	return nil
+}
+
+func (l *listing) aggregates(uuids []UUID) []AggregateID {
+	ids := make([]AggregateID, 0, len(uuids))
+	for _, uuid := range uuids {
+		if id, ok := l.world.Aggregate(uuid); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func (l *listing) resolveResources() error {
+	for _, r := range l.filter.Resources {
+		id, ok := l.world.Class(r.Class)
+		if !ok {
+			return fault.New(fault.Invalid, "", "Invalid resource class in resources parameter: %s", classUnknown(r.Class))
+		}
+		l.resources = append(l.resources, stockWanted{id, r.Amount})
+	}
+	return nil
+}
+
+// anyWith reports whether any provider of the world passes.
+func (l *listing) anyWith(pass func(*Provider) bool) bool {
+	for t := range l.world.Trees() {
+		if slices.ContainsFunc(t.Providers, pass) {
+			return true
+		}
+	}
+	return false
+}
+
+// walk collects the providers that pass, from one tree when the filter names
+// one.
+func (l *listing) walk() []Listed {
+	var out []Listed
+	for _, t := range l.trees() {
+		for _, p := range t.Providers {
+			if l.passes(p) {
+				out = append(out, Listed{p, t})
+			}
+		}
+	}
+	return out
+}
+
+// trees returns the trees to look at: at most one when a provider is named.
+func (l *listing) trees() []*Tree {
+	var named []*Tree
+	only := false
+	narrow := func(p *Provider, t *Tree) {
+		if p == nil || only && !slices.Contains(named, t) {
+			named, only = nil, true
+			return
+		}
+		named, only = []*Tree{t}, true
+	}
+	f := l.filter
+	if f.UUID != "" {
+		narrow(l.world.Provider(f.UUID))
+	}
+	if f.Name != "" {
+		narrow(l.world.ProviderNamed(f.Name))
+	}
+	if f.InTree != "" {
+		narrow(l.world.Provider(f.InTree))
+	}
+	if only {
+		return named
+	}
+	return slices.Collect(l.world.Trees())
+}
+
+func (l *listing) passes(p *Provider) bool {
+	f := l.filter
+	return (f.UUID == "" || p.UUID == f.UUID) &&
+		(f.Name == "" || p.Name == f.Name) &&
+		p.hasAll(l.required) && !p.hasAny(l.forbidden) &&
+		p.inAll(l.memberOf) && !p.inAny(l.notMember) &&
+		p.roomForAll(l.resources)
+}
+
+func (p *Provider) hasAny(ids []TraitID) bool { return slices.ContainsFunc(ids, p.HasTrait) }
+
+func (p *Provider) hasAll(sets [][]TraitID) bool {
+	return !slices.ContainsFunc(sets, func(ids []TraitID) bool { return !p.hasAny(ids) })
+}
+
+func (p *Provider) inAny(ids []AggregateID) bool { return slices.ContainsFunc(ids, p.InAggregate) }
+
+func (p *Provider) inAll(sets [][]AggregateID) bool {
+	return !slices.ContainsFunc(sets, func(ids []AggregateID) bool { return !p.inAny(ids) })
+}
+
+func (p *Provider) roomForAll(want []stockWanted) bool {
+	return !slices.ContainsFunc(want, func(r stockWanted) bool {
+		s := p.Stock(r.class)
+		return s == nil || !s.Room(r.amount)
+	})
+}

@@ -1,0 +1,131 @@
+package placement
+
+import (
+	"context"
+	"errors"
+
+	"github.com/berthcloud/berth/fault"
+)
+
+// A Reshape replaces the inventories of providers and the allocations of
+// consumers in one step, so that inventory in use can move from one provider to
+// another (POST /reshaper).
+type Reshape struct {
+	Inventories []ProviderInventories
+	Claims      []Claim
+}
+
+// ProviderInventories is all that a provider is to offer. Generation is the one
+// that the client saw.
+type ProviderInventories struct {
+	Provider    UUID
+	Generation  Generation
+	Inventories []InventoryOf
+}
+
+// Reshape applies r: all of it or nothing. Every listed provider rises by two
+// generations (by one when it is to offer nothing), and by one more when the
+// claims name it. It fails as Invalid for unknown providers and classes, and as
+// Conflict for other generations, for claims that do not fit, and when
+// inventory that stays in use would go.
+func (s *Service) Reshape(ctx context.Context, r Reshape) error {
+	return s.claim(ctx, func(t *tx) error {
+		err := t.reshape(s, r)
+		var unknown unknownClass
+		var used usedInventory
+		switch {
+		case errors.As(err, &unknown):
+			return fault.New(fault.Invalid, "", "malformed reshaper data: %s", unknown)
+		case errors.As(err, &used):
+			return fault.New(fault.Conflict, CodeInventoryInUse, "update conflict: %s", used)
+		}
+		return s.describe(err, "")
+	})
+}
+
+func (t *tx) reshape(s *Service, r Reshape) error {
+	for _, pi := range r.Inventories {
+		if err := t.reshapable(pi); err != nil {
+			return err
+		}
+	}
+	// Two passes: inventory in use cannot go before the allocations are off
+	// it, and allocations cannot come before there is inventory. So first
+	// each provider offers both what it had and what it will have.
+	for _, pi := range r.Inventories {
+		if len(pi.Inventories) == 0 {
+			continue
+		}
+		if err := t.offerAlso(pi); err != nil {
+			return err
+		}
+	}
+	if err := t.setAllocations(s, r.Claims...); err != nil {
+		return err
+	}
+	for _, pi := range r.Inventories {
+		p, err := t.provider(pi.Provider)
+		if err != nil {
+			return err
+		}
+		if err := t.setInventories(p, pi.Inventories); err != nil {
+			return err
+		}
+		if err := t.bump(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reshapable checks that a provider is there and of the generation that the
+// client saw.
+func (t *tx) reshapable(pi ProviderInventories) error {
+	p, err := t.provider(pi.Provider)
+	if errors.Is(err, ErrNoRow) {
+		return fault.New(fault.Invalid, CodeProviderNotFound,
+			"Resource provider %s in inventories not found: %s", pi.Provider, providerUnknown(pi.Provider))
+	}
+	if err != nil {
+		return err
+	}
+	if p.Generation != pi.Generation {
+		return fault.New(fault.Conflict, CodeConcurrentUpdate,
+			"resource provider generation conflict for provider %s: actual: %d, given: %d", pi.Provider, p.Generation, pi.Generation)
+	}
+	return nil
+}
+
+// offerAlso writes the new inventories of a provider and leaves the others.
+func (t *tx) offerAlso(pi ProviderInventories) error {
+	p, err := t.provider(pi.Provider)
+	if err != nil {
+		return err
+	}
+	ids, err := t.classIDs()
+	if err != nil {
+		return err
+	}
+	have, err := t.Inventories(p.ID)
+	if err != nil {
+		return err
+	}
+	known := make(map[ClassID]bool, len(have))
+	for _, row := range have {
+		known[row.Class] = true
+	}
+	want := make(map[ClassID]Inventory, len(pi.Inventories))
+	var order []ClassID
+	for _, inv := range pi.Inventories {
+		id, ok := ids[inv.Class]
+		if !ok {
+			return unknownClass(classUnknown(inv.Class))
+		}
+		want[id] = inv.Inventory
+		order = append(order, id)
+	}
+	if err := t.writeInventories(p, order, want, known); err != nil {
+		return err
+	}
+	return t.bump(p)
+}

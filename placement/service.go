@@ -1,0 +1,258 @@
+package placement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/berthcloud/berth/fault"
+)
+
+// A Service answers for the placement world: it applies the rules to writes,
+// puts them into the store, and keeps the picture that reads are answered from.
+// It is safe for concurrent use.
+type Service struct {
+	store    Store
+	settings Settings
+	world    atomic.Pointer[World]
+	stale    atomic.Bool // a refresh failed: the world lacks a commit
+
+	pending struct {
+		sync.Mutex
+		changes changes
+		ticket  uint64 // of the newest change
+	}
+	refreshing sync.Mutex
+	refreshed  uint64 // ticket up to which the world is fresh; guarded by refreshing
+}
+
+// Settings are the parts of placement.conf that are rules. The zero value is
+// not useful: see DefaultSettings.
+type Settings struct {
+	// IncompleteProject and IncompleteUser own the consumers of clients that
+	// do not say who owns them (microversions before 1.8).
+	IncompleteProject string
+	IncompleteUser    string
+	// ConflictRetries is how often a claim is tried again when a provider's
+	// generation changed under it.
+	ConflictRetries int
+	// Now is the clock.
+	Now func() time.Time
+	// Observe, when not nil, is told of what happens to claims.
+	Observe func(ClaimEvent)
+}
+
+// A ClaimEvent is something that happened to a claim.
+type ClaimEvent string
+
+// What can happen to a claim.
+const (
+	ClaimAccepted ClaimEvent = "accepted"
+	ClaimRefused  ClaimEvent = "refused" // the rules say no
+	ClaimConflict ClaimEvent = "conflict"
+	ClaimRetried  ClaimEvent = "retried"
+)
+
+// DefaultSettings returns upstream's defaults and the machine's clock.
+func DefaultSettings() Settings {
+	const nobody = "00000000-0000-0000-0000-000000000000"
+	return Settings{IncompleteProject: nobody, IncompleteUser: nobody, ConflictRetries: 10, Now: time.Now}
+}
+
+// NewService reads the whole store and returns a service on it. The standard
+// resource classes and traits that the store lacks are added first.
+func NewService(ctx context.Context, store Store, settings Settings) (*Service, error) {
+	s := &Service{store: store, settings: settings}
+	if err := EnsureStandard(ctx, store, settings.Now()); err != nil {
+		return nil, fmt.Errorf("adding standard names: %w", err)
+	}
+	if err := s.load(ctx); err != nil {
+		return nil, fmt.Errorf("reading the store: %w", err)
+	}
+	return s, nil
+}
+
+// load replaces the world by what the store holds.
+func (s *Service) load(ctx context.Context) error {
+	var (
+		classes, traits []Named
+		pic             Picture
+	)
+	err := s.store.View(ctx, func(r Reader) (err error) {
+		if classes, traits, err = catalogs(r); err != nil {
+			return err
+		}
+		pic, err = r.Picture(nil)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.world.Store(NewWorld(classes, traits, pic, s.settings.Now()))
+	return nil
+}
+
+func catalogs(r Reader) (classes, traits []Named, err error) {
+	if classes, err = r.Classes(); err != nil {
+		return nil, nil, err
+	}
+	traits, err = r.Traits()
+	return classes, traits, err
+}
+
+// World returns a picture that has every write acknowledged before the call.
+// It fails as unavailable when such a picture cannot be had.
+func (s *Service) World(ctx context.Context) (*World, error) {
+	if s.stale.Load() {
+		if err := s.refresh(ctx, changes{}); err != nil {
+			return nil, err
+		}
+	}
+	return s.world.Load(), nil
+}
+
+// Ready reports whether the world can be answered from, without touching the
+// store, and the newest picture there is.
+func (s *Service) Ready() (*World, bool) { return s.world.Load(), !s.stale.Load() }
+
+// changes are the parts of the world that a transaction touched.
+type changes struct {
+	roots    map[int64]bool // trees, by root id
+	catalogs bool
+}
+
+func (c *changes) tree(root int64) {
+	if c.roots == nil {
+		c.roots = make(map[int64]bool)
+	}
+	c.roots[root] = true
+}
+
+func (c *changes) add(more changes) {
+	for root := range more.roots {
+		c.tree(root)
+	}
+	c.catalogs = c.catalogs || more.catalogs
+}
+
+func (c changes) empty() bool { return len(c.roots) == 0 && !c.catalogs }
+
+// A tx is a store's transaction that notes what it touches.
+type tx struct {
+	Writer
+	changes changes
+}
+
+// provider finds a provider and notes that its tree is about to change.
+func (t *tx) provider(uuid UUID) (ProviderRow, error) {
+	p, err := t.Writer.Provider(uuid)
+	if err == nil {
+		t.changes.tree(p.Root)
+	}
+	return p, err
+}
+
+// update runs fn in a transaction and returns when the world has what it wrote.
+func (s *Service) update(ctx context.Context, fn func(*tx) error) error {
+	var done changes
+	err := s.store.Update(ctx, s.settings.Now(), func(w Writer) error {
+		t := &tx{Writer: w}
+		err := fn(t)
+		done = t.changes
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if done.empty() {
+		return nil
+	}
+	return s.refresh(context.WithoutCancel(ctx), done)
+}
+
+// refreshTimeout bounds how long a refresh may wait for the store.
+const refreshTimeout = 30 * time.Second
+
+// refresh brings the changes into the world. Callers that come while another
+// refresh runs are served together by the next one.
+func (s *Service) refresh(ctx context.Context, done changes) error {
+	s.pending.Lock()
+	s.pending.changes.add(done)
+	s.pending.ticket++
+	mine := s.pending.ticket
+	s.pending.Unlock()
+
+	s.refreshing.Lock()
+	defer s.refreshing.Unlock()
+	if s.refreshed >= mine {
+		return nil
+	}
+	s.pending.Lock()
+	batch, upTo := s.pending.changes, s.pending.ticket
+	s.pending.changes = changes{}
+	s.pending.Unlock()
+
+	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
+	defer cancel()
+	if err := s.apply(ctx, batch); err != nil {
+		s.pending.Lock()
+		s.pending.changes.add(batch)
+		s.pending.Unlock()
+		s.stale.Store(true)
+		return fault.New(fault.Unavailable, "", "The database cannot be read: %v", err)
+	}
+	s.refreshed = upTo
+	s.stale.Store(false)
+	return nil
+}
+
+// apply reads the changed parts of the store and publishes a new world.
+func (s *Service) apply(ctx context.Context, c changes) error {
+	if c.empty() {
+		return nil
+	}
+	roots := make([]int64, 0, len(c.roots))
+	for root := range c.roots {
+		roots = append(roots, root)
+	}
+	next := s.world.Load()
+	err := s.store.View(ctx, func(r Reader) error {
+		if c.catalogs {
+			classes, traits, err := catalogs(r)
+			if err != nil {
+				return err
+			}
+			next = next.WithCatalogs(classes, traits)
+		}
+		if len(roots) == 0 {
+			return nil
+		}
+		pic, err := r.Picture(roots)
+		if err == nil {
+			next = next.WithTrees(roots, pic, s.settings.Now())
+		}
+		return err
+	})
+	if err == nil {
+		s.world.Store(next)
+	}
+	return err
+}
+
+// view runs fn on a consistent picture of the store, for what the world does
+// not hold: consumers and their allocations.
+func (s *Service) view(ctx context.Context, fn func(Reader) error) error {
+	return s.store.View(ctx, fn)
+}
+
+// orNoProvider turns a missing row into the fault of a provider that does not
+// exist.
+func orNoProvider(err error, uuid UUID) error {
+	if errors.Is(err, ErrNoRow) {
+		return ErrNoProvider(uuid)
+	}
+	return err
+}

@@ -1,0 +1,235 @@
+package placement
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Errors of the store's writers. Rules turn them into faults for the caller;
+// a store returns them as they are or wrapped.
+var (
+	// ErrStale says that a compare-and-swap found another generation.
+	ErrStale = errors.New("placement: generation changed")
+	// ErrNameTaken says that a name is in use by another row.
+	ErrNameTaken = errors.New("placement: name in use")
+	// ErrUUIDTaken says that a UUID is in use by another row.
+	ErrUUIDTaken = errors.New("placement: uuid in use")
+	// ErrNoRow says that the row to change is not there.
+	ErrNoRow = errors.New("placement: no such row")
+)
+
+// A Store keeps the placement world. It is safe for concurrent use.
+//
+// A store's own troubles (a lost connection, a broken file) come back as
+// faults of kind Unavailable or as internal errors; driver errors never leave
+// it.
+type Store interface {
+	// View runs fn against one consistent picture of the store: it sees
+	// every Update that returned before View was called, and none partly.
+	// The Reader is good until fn returns and for one goroutine.
+	View(ctx context.Context, fn func(Reader) error) error
+
+	// Update runs fn in one serializable transaction, with now as the time
+	// of every row it writes, and commits when fn returns nil; it returns
+	// after the commit is durable. When fn returns an error nothing is kept
+	// and that error is returned. If two updates collide fn runs again: it
+	// must not keep anything from an earlier run.
+	Update(ctx context.Context, now time.Time, fn func(Writer) error) error
+
+	// Close waits for running transactions and releases the store.
+	Close() error
+}
+
+// A Reader reads rows. Lists come in the order of their ids unless a method
+// says otherwise. Unknown ids and names give ErrNoRow from methods that return
+// one row, and an empty list from the others.
+type Reader interface {
+	// Classes and Traits list the whole catalogs.
+	Classes() ([]Named, error)
+	Traits() ([]Named, error)
+
+	// Picture reads whole trees: those with the given root ids, or every
+	// tree when roots is nil. Roots that do not exist are left out.
+	Picture(roots []int64) (Picture, error)
+
+	// Provider finds a provider by its UUID.
+	Provider(uuid UUID) (ProviderRow, error)
+	// ProvidersIn lists the providers of the tree with that root.
+	ProvidersIn(root int64) ([]ProviderRow, error)
+	// Inventories lists what the given providers offer, by provider and
+	// class id, each with the sum of its allocations.
+	Inventories(providers ...int64) ([]InventoryRow, error)
+	// ProviderTraits lists the traits of one provider.
+	ProviderTraits(provider int64) ([]TraitID, error)
+	// ProviderAggregates lists the aggregates of one provider.
+	ProviderAggregates(provider int64) ([]AggregateRow, error)
+	// AllocatedClasses lists the classes of which one provider has
+	// allocations, whether or not it has inventory of them.
+	AllocatedClasses(provider int64) ([]ClassID, error)
+	// HasChildren reports whether a provider is the parent of another.
+	HasChildren(provider int64) (bool, error)
+
+	// Consumer finds a consumer by its UUID.
+	Consumer(uuid UUID) (ConsumerRow, error)
+	// AllocationsOf lists what one consumer holds.
+	AllocationsOf(consumer UUID) ([]AllocationRow, error)
+	// AllocationsOn lists what is held on one provider.
+	AllocationsOn(provider int64) ([]AllocationRow, error)
+	// ProjectUsage sums the allocations of a project's consumers, of one
+	// of its users when user is not empty.
+	ProjectUsage(project, user string) (ProjectUsage, error)
+
+	// ClassInUse reports whether any inventory is of the class.
+	ClassInUse(id ClassID) (bool, error)
+	// TraitInUse reports whether any provider has the trait.
+	TraitInUse(id TraitID) (bool, error)
+}
+
+// A Writer changes rows; what it changed is seen by its own Reader methods.
+// Every error leaves the transaction unusable except the ones declared here
+// (ErrStale, ErrNameTaken, ErrUUIDTaken, ErrNoRow), after which fn may go on.
+type Writer interface {
+	Reader
+
+	// InsertProvider adds a provider of generation 0 and returns its id.
+	// Parent and Root are ids; Root 0 makes it a root of its own. It fails
+	// with ErrUUIDTaken or ErrNameTaken (the UUID is looked at first).
+	InsertProvider(p ProviderRow) (int64, error)
+	// UpdateProvider writes name, parent and root of the provider p.ID,
+	// not its generation. It fails with ErrNameTaken or ErrNoRow.
+	UpdateProvider(p ProviderRow) error
+	// SetRoot moves the given providers under another root.
+	SetRoot(root int64, providers ...int64) error
+	// DeleteProvider removes a provider and its inventories, traits and
+	// aggregate links.
+	DeleteProvider(provider int64) error
+	// BumpProvider raises a provider's generation by one if it is from, and
+	// fails with ErrStale if it is not.
+	BumpProvider(provider int64, from Generation) error
+
+	// InsertInventory fails with ErrNameTaken when the provider has
+	// inventory of the class; UpdateInventory with ErrNoRow when not.
+	InsertInventory(provider int64, class ClassID, inv Inventory) error
+	UpdateInventory(provider int64, class ClassID, inv Inventory) error
+	// DeleteInventories removes the provider's inventory of the classes and
+	// returns how many there were.
+	DeleteInventories(provider int64, classes ...ClassID) (int, error)
+
+	AddProviderTraits(provider int64, traits ...TraitID) error
+	RemoveProviderTraits(provider int64, traits ...TraitID) error
+	// AddProviderAggregates links a provider to aggregates, making those
+	// that do not exist.
+	AddProviderAggregates(provider int64, aggregates ...UUID) error
+	RemoveProviderAggregates(provider int64, aggregates ...AggregateID) error
+
+	// InsertTrait and InsertClass fail with ErrNameTaken. A class gets the
+	// given id.
+	InsertTrait(name string) (TraitID, error)
+	DeleteTrait(id TraitID) error
+	InsertClass(id ClassID, name string) error
+	RenameClass(id ClassID, name string) error
+	DeleteClass(id ClassID) error
+
+	// InsertConsumer adds a consumer of generation 0 together with its
+	// project, user and type where they do not exist yet. It fails with
+	// ErrUUIDTaken.
+	InsertConsumer(c ConsumerRow) (int64, error)
+	// UpdateConsumer writes project, user and type of the consumer c.ID.
+	UpdateConsumer(c ConsumerRow) error
+	// BumpConsumer raises a consumer's generation by one if it is from, and
+	// fails with ErrStale if it is not.
+	BumpConsumer(consumer int64, from Generation) error
+	DeleteConsumer(consumer int64) error
+
+	// DeleteAllocations removes all that a consumer holds and returns how
+	// many rows there were.
+	DeleteAllocations(consumer UUID) (int, error)
+	InsertAllocations(as ...AllocationRow) error
+}
+
+// A Picture is the rows of whole trees.
+type Picture struct {
+	Providers   []ProviderRow
+	Inventories []InventoryRow
+	Traits      []ProviderTraitRow
+	Aggregates  []AggregateRow
+}
+
+// A ProviderRow is a resource provider as the store keeps it.
+type ProviderRow struct {
+	ID         int64
+	UUID       UUID
+	Name       string
+	Generation Generation
+	// Parent and Root are provider ids. Parent is 0 for a root, whose Root
+	// is its own id.
+	Parent, Root int64
+	Modified     time.Time
+}
+
+// An InventoryRow is what one provider offers of one class and how much of it
+// is allocated.
+type InventoryRow struct {
+	Provider int64
+	Class    ClassID
+	Inventory
+	Used     int64
+	Modified time.Time
+}
+
+// A ProviderTraitRow says that a provider has a trait.
+type ProviderTraitRow struct {
+	Provider int64
+	Trait    TraitID
+}
+
+// An AggregateRow says that a provider is a member of an aggregate.
+type AggregateRow struct {
+	Provider int64
+	ID       AggregateID
+	UUID     UUID
+}
+
+// A ConsumerRow is a consumer as the store keeps it. Project and User are the
+// identity service's ids; Type is the name of its consumer type, empty when it
+// has none (consumers from before microversion 1.38).
+type ConsumerRow struct {
+	ID         int64
+	UUID       UUID
+	Project    string
+	User       string
+	Type       string
+	Generation Generation
+}
+
+// An AllocationRow is what a consumer holds of one class on one provider.
+// ProviderUUID, ProviderGeneration, ConsumerGeneration and Modified are filled
+// in when read and ignored when written.
+type AllocationRow struct {
+	Provider           int64
+	ProviderUUID       UUID
+	ProviderGeneration Generation
+	Consumer           UUID
+	ConsumerGeneration Generation
+	Class              ClassID
+	Used               int64
+	Modified           time.Time
+}
+
+// A ProjectUsage is what the consumers of a project, or of one of its users,
+// hold.
+type ProjectUsage struct {
+	Rows []UsageRow
+	// Consumers counts the consumers that hold something by their type;
+	// the key is empty for those without one.
+	Consumers map[string]int64
+}
+
+// A UsageRow is the sum of one class over the consumers of one type (empty
+// for consumers without one).
+type UsageRow struct {
+	Class ClassID
+	Type  string
+	Used  int64
+}

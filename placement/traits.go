@@ -1,0 +1,156 @@
+package placement
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/fault"
+)
+
+// customPrefix begins the names of traits and classes that are not standard.
+const customPrefix = "CUSTOM_"
+
+// EnsureTrait creates a trait unless it exists, and reports whether it did.
+func (s *Service) EnsureTrait(ctx context.Context, name string) (created bool, err error) {
+	err = s.update(ctx, func(t *tx) error {
+		created = false
+		_, err := t.InsertTrait(name)
+		if errors.Is(err, ErrNameTaken) {
+			return nil
+		}
+		created = err == nil
+		t.changes.catalogs = true
+		return err
+	})
+	return created, err
+}
+
+// DeleteTrait removes a custom trait. It fails as NotFound, as Invalid for a
+// standard trait, and as Conflict when a provider has it.
+func (s *Service) DeleteTrait(ctx context.Context, name string) error {
+	return s.update(ctx, func(t *tx) error {
+		ids, err := t.traitIDs()
+		if err != nil {
+			return err
+		}
+		id, ok := ids[name]
+		if !ok {
+			return ErrNoTrait(name)
+		}
+		if !strings.HasPrefix(name, customPrefix) {
+			return fault.New(fault.Invalid, "", "Cannot delete standard trait %s.", name)
+		}
+		if used, err := t.TraitInUse(id); err != nil {
+			return err
+		} else if used {
+			return fault.New(fault.Conflict, "", "The trait %s is in use by a resource provider.", name)
+		}
+		t.changes.catalogs = true
+		return t.Writer.DeleteTrait(id)
+	})
+}
+
+// SetTraits makes a provider have exactly the named traits and returns its
+// generation, which rises only when that changes something. It fails as
+// NotFound for the provider, as Conflict for another generation, and as Invalid
+// for unknown traits.
+func (s *Service) SetTraits(ctx context.Context, uuid UUID, seen Generation, names []string) (Generation, error) {
+	var after Generation
+	err := s.update(ctx, func(t *tx) error {
+		p, err := t.provider(uuid)
+		if err != nil {
+			return orNoProvider(err, uuid)
+		}
+		if p.Generation != seen {
+			return errGenerationChanged()
+		}
+		want, err := t.resolveTraits(names)
+		if err != nil {
+			return err
+		}
+		after, err = t.setTraits(p, want)
+		return err
+	})
+	return after, err
+}
+
+// DeleteTraits takes all traits from a provider. It fails as NotFound.
+func (s *Service) DeleteTraits(ctx context.Context, uuid UUID) error {
+	return s.update(ctx, func(t *tx) error {
+		p, err := t.provider(uuid)
+		if err != nil {
+			return orNoProvider(err, uuid)
+		}
+		_, err = t.setTraits(p, nil)
+		return err
+	})
+}
+
+// resolveTraits returns the ids of the named traits, or a fault that lists the
+// unknown ones.
+func (t *tx) resolveTraits(names []string) ([]TraitID, error) {
+	ids, err := t.traitIDs()
+	if err != nil {
+		return nil, err
+	}
+	var found []TraitID
+	var unknown []string
+	for _, name := range names {
+		if id, ok := ids[name]; ok {
+			found = append(found, id)
+		} else {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) > 0 {
+		return nil, fault.New(fault.Invalid, "", "No such trait %s", strings.Join(unknown, ", "))
+	}
+	return found, nil
+}
+
+func (t *tx) traitIDs() (map[string]TraitID, error) {
+	list, err := t.Traits()
+	ids := make(map[string]TraitID, len(list))
+	for _, n := range list {
+		ids[n.Name] = TraitID(n.ID)
+	}
+	return ids, err
+}
+
+// setTraits writes the difference and returns the provider's generation after
+// it.
+func (t *tx) setTraits(p ProviderRow, want []TraitID) (Generation, error) {
+	have, err := t.ProviderTraits(p.ID)
+	if err != nil {
+		return 0, err
+	}
+	add, remove := difference(have, want)
+	if len(add) == 0 && len(remove) == 0 {
+		return p.Generation, nil
+	}
+	if err := t.RemoveProviderTraits(p.ID, remove...); err != nil {
+		return 0, err
+	}
+	if err := t.AddProviderTraits(p.ID, add...); err != nil {
+		return 0, err
+	}
+	return p.Generation + 1, t.bump(p)
+}
+
+// difference returns what must be added to have and removed from it to get
+// want.
+func difference[T comparable](have, want []T) (add, remove []T) {
+	for _, id := range want {
+		if !slices.Contains(have, id) && !slices.Contains(add, id) {
+			add = append(add, id)
+		}
+	}
+	for _, id := range have {
+		if !slices.Contains(want, id) {
+			remove = append(remove, id)
+		}
+	}
+	return add, remove
+}

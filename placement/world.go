@@ -1,0 +1,159 @@
+package placement
+
+import (
+	"iter"
+	"time"
+)
+
+// A World is an immutable picture of all providers, with the catalogs of
+// classes, traits and aggregates and the indexes that lead from those to
+// trees. Successive pictures share all that did not change. A World is safe for
+// concurrent use and never changes; ask a Service for the current one.
+type World struct {
+	classes Catalog
+	traits  Catalog
+	sharing TraitID // of SharesViaAggregate, 0 when there is no such trait
+
+	aggregateIDs   hamt[UUID, AggregateID]
+	aggregateUUIDs hamt[AggregateID, UUID]
+
+	trees     pages[*Tree]
+	free      []int32 // slots that are empty, used again before new ones
+	size      int     // trees
+	providers int
+	nested    int // providers that are not roots
+	byUUID    hamt[UUID, place]
+	byName    hamt[string, UUID]
+	byRoot    hamt[int64, int32] // root id to slot
+
+	withClass     hamt[ClassID, []uint64]
+	withTrait     hamt[TraitID, []uint64]
+	withAggregate hamt[AggregateID, []uint64]
+	withSharing   []uint64
+
+	built time.Time
+}
+
+// place is where a provider is: its tree's slot and its index in the tree.
+type place struct {
+	slot  int32
+	index int32
+}
+
+// Built returns when the picture was read from the store.
+func (w *World) Built() time.Time { return w.built }
+
+// Len returns how many providers there are.
+func (w *World) Len() int { return w.providers }
+
+// TreeCount returns how many trees there are.
+func (w *World) TreeCount() int { return w.size }
+
+// Nested reports whether any provider has a parent.
+func (w *World) Nested() bool { return w.nested > 0 }
+
+// Classes and Traits return the catalogs.
+func (w *World) Classes() Catalog { return w.classes }
+
+// Traits returns the catalog of traits.
+func (w *World) Traits() Catalog { return w.traits }
+
+// Class returns the id of a resource class, false when there is none of that
+// name.
+func (w *World) Class(name string) (ClassID, bool) {
+	n, ok := w.classes.Named(name)
+	return ClassID(n.ID), ok
+}
+
+// ClassName returns the name of a class, empty when there is none.
+func (w *World) ClassName(id ClassID) string { return w.classes.Name(int32(id)) }
+
+// Trait returns the id of a trait, false when there is none of that name.
+func (w *World) Trait(name string) (TraitID, bool) {
+	n, ok := w.traits.Named(name)
+	return TraitID(n.ID), ok
+}
+
+// TraitName returns the name of a trait, empty when there is none.
+func (w *World) TraitName(id TraitID) string { return w.traits.Name(int32(id)) }
+
+// Aggregate returns the id of an aggregate, false when no provider was ever a
+// member of it.
+func (w *World) Aggregate(uuid UUID) (AggregateID, bool) { return w.aggregateIDs.get(uuid) }
+
+// AggregateUUID returns the UUID of an aggregate.
+func (w *World) AggregateUUID(id AggregateID) UUID {
+	uuid, _ := w.aggregateUUIDs.get(id)
+	return uuid
+}
+
+// Provider finds a provider and its tree, nil when there is none.
+func (w *World) Provider(uuid UUID) (*Provider, *Tree) {
+	at, ok := w.byUUID.get(uuid)
+	if !ok {
+		return nil, nil
+	}
+	t := w.trees.get(at.slot)
+	return t.Providers[at.index], t
+}
+
+// ProviderNamed finds a provider by its name, nil when there is none.
+func (w *World) ProviderNamed(name string) (*Provider, *Tree) {
+	uuid, ok := w.byName.get(name)
+	if !ok {
+		return nil, nil
+	}
+	return w.Provider(uuid)
+}
+
+// Trees yields all trees in the order of their slots.
+func (w *World) Trees() iter.Seq[*Tree] {
+	return func(yield func(*Tree) bool) {
+		for slot := range w.trees.len {
+			if t := w.trees.get(slot); t != nil && !yield(t) {
+				return
+			}
+		}
+	}
+}
+
+// Tree returns the tree in a slot, nil when the slot is empty.
+func (w *World) Tree(slot int) *Tree {
+	if slot < 0 || int32(slot) >= w.trees.len {
+		return nil
+	}
+	return w.trees.get(int32(slot))
+}
+
+// Slots returns how many slots there are, empty ones included: the length of a
+// bit set over trees.
+func (w *World) Slots() int { return int(w.trees.len) }
+
+// WithClass returns the slots of the trees in which a provider has inventory of
+// the class, as a bit set that must not be changed; it may be shorter than
+// Slots.
+func (w *World) WithClass(id ClassID) []uint64 { s, _ := w.withClass.get(id); return s }
+
+// WithTrait is WithClass for the trees in which a provider has the trait.
+func (w *World) WithTrait(id TraitID) []uint64 { s, _ := w.withTrait.get(id); return s }
+
+// WithAggregate is WithClass for the trees in which a provider is a member of
+// the aggregate.
+func (w *World) WithAggregate(id AggregateID) []uint64 {
+	s, _ := w.withAggregate.get(id)
+	return s
+}
+
+// WithSharing is WithClass for the trees in which a provider has the trait
+// SharesViaAggregate.
+func (w *World) WithSharing() []uint64 { return w.withSharing }
+
+// TraitAssociated reports whether any provider has the trait.
+func (w *World) TraitAssociated(id TraitID) bool {
+	for _, word := range w.WithTrait(id) {
+		if word != 0 {
+			return true
+		}
+	}
+	return false
+}
