@@ -1,0 +1,89 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/identity"
+)
+
+// ReadBody returns the whole body of a request. The error is an *Error: 413
+// past the API's limit, 408 when the client was too slow, 400 when it broke
+// off.
+func ReadBody(r *http.Request) ([]byte, error) {
+	if r.ContentLength == 0 {
+		return nil, nil
+	}
+	b, err := readAll(r)
+	if err == nil {
+		return b, nil
+	}
+	var big *http.MaxBytesError
+	switch {
+	case errors.As(err, &big):
+		return nil, tooLarge(big.Limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, &Error{Status: http.StatusRequestTimeout}
+	}
+	return nil, &Error{Status: http.StatusBadRequest, Detail: "The body of the request ended early."}
+}
+
+// readAll reads a body of known length into a buffer of that size, but does not
+// believe a client that promises megabytes until they come.
+func readAll(r *http.Request) ([]byte, error) {
+	if n := r.ContentLength; n > 0 && n <= 1<<20 {
+		b := make([]byte, n)
+		_, err := io.ReadFull(r.Body, b)
+		return b, err
+	}
+	return io.ReadAll(r.Body)
+}
+
+func tooLarge(limit int64) error {
+	return &Error{
+		Status: http.StatusRequestEntityTooLarge,
+		Detail: fmt.Sprintf("At most %d bytes are taken.", limit),
+	}
+}
+
+// AbsoluteURL returns the URL of a path on this service as the client reaches
+// it, which is what Location headers carry.
+func AbsoluteURL(r *http.Request, path string) string {
+	scheme, host := "http", r.Host
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	if addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && host == "" {
+		host = addr.String()
+	}
+	return scheme + "://" + host + path
+}
+
+// SetLastModified sets the two caching headers that upstream sends together.
+func SetLastModified(h http.Header, t time.Time) {
+	h.Set("Last-Modified", t.UTC().Format(http.TimeFormat))
+	SetNoCache(h)
+}
+
+// SetNoCache sets the caching header of an answer that has no time.
+func SetNoCache(h http.Header) { h.Set("Cache-Control", "no-cache") }
+
+// NoAuth is the Authenticator that believes what a token says of itself. It is
+// for trials and tests.
+func NoAuth(r *http.Request) (identity.Caller, error) {
+	c, ok := identity.NoAuth(func(name string) (string, bool) {
+		values, sent := r.Header[name]
+		return strings.Join(values, ","), sent
+	})
+	if !ok {
+		return c, fault.New(fault.Unauthentic, "", "no token")
+	}
+	return c, nil
+}

@@ -1,0 +1,129 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// CORS lets pages from other origins call the API, as OpenStack's middleware
+// does. It is not modified once an API uses it.
+type CORS struct {
+	AllowedOrigins   []string // "https://host[:port]"; "*" allows any
+	AllowCredentials bool
+	ExposeHeaders    []string
+	MaxAge           int // seconds; 0 leaves it out
+	AllowMethods     []string
+	AllowHeaders     []string
+}
+
+// PlacementCORS returns upstream Placement's defaults for the origins.
+func PlacementCORS(origins ...string) *CORS {
+	return &CORS{
+		AllowedOrigins:   origins,
+		AllowCredentials: true,
+		ExposeHeaders: []string{
+			"X-Auth-Token", "X-Openstack-Request-Id", "X-Subject-Token", "X-Service-Token", "OpenStack-API-Version",
+		},
+		MaxAge:       3600,
+		AllowMethods: []string{"GET", "PUT", "POST", "DELETE", "PATCH"},
+		AllowHeaders: []string{
+			"X-Auth-Token", "X-Openstack-Request-Id", "X-Identity-Status", "X-Roles", "X-Service-Catalog",
+			"X-User-Id", "X-Tenant-Id", "OpenStack-API-Version",
+		},
+	}
+}
+
+// simpleHeaders need nobody's permission.
+var simpleHeaders = []string{
+	"Accept", "Accept-Language", "Content-Type", "Cache-Control", "Content-Language", "Expires",
+	"Last-Modified", "Pragma",
+}
+
+// A grant is what an answer says to an origin that may read it; the zero grant
+// says nothing.
+type grant struct {
+	origin      string
+	credentials bool
+	expose      string
+}
+
+// match returns what the request's origin is granted.
+func (c *CORS) match(r *http.Request) grant {
+	origin := r.Header.Get("Origin")
+	switch {
+	case r.Header["Origin"] == nil:
+		return grant{}
+	case slices.Contains(c.AllowedOrigins, origin):
+	case slices.Contains(c.AllowedOrigins, "*"):
+		origin = "*"
+	default:
+		return grant{}
+	}
+	return grant{origin, c.AllowCredentials, strings.Join(c.ExposeHeaders, ",")}
+}
+
+// apply adds the grant to an answer's headers.
+func (g grant) apply(h http.Header) {
+	if g.origin == "" {
+		return
+	}
+	vary := "Origin"
+	if v := h.Get("Vary"); v != "" {
+		vary = v + ",Origin"
+	}
+	h.Set("Vary", vary)
+	h.Set("Access-Control-Allow-Origin", g.origin)
+	if g.credentials {
+		h.Set("Access-Control-Allow-Credentials", "true")
+	}
+	if g.expose != "" {
+		h.Set("Access-Control-Expose-Headers", g.expose)
+	}
+}
+
+// preflight answers OPTIONS: always 200, with permissions only when the origin,
+// the method and every header asked for are allowed.
+func (c *CORS) preflight(x *exchange, r *http.Request) {
+	asked := splitList(r.Header.Values("Access-Control-Request-Headers"))
+	method := r.Header.Get("Access-Control-Request-Method")
+	allowed := slices.Contains(c.AllowMethods, method) && c.allowsHeaders(asked)
+	if !allowed {
+		x.cors = grant{}
+	}
+	x.cors.expose = ""
+	h := x.Header()
+	if x.cors.origin != "" {
+		if c.MaxAge != 0 {
+			h.Set("Access-Control-Max-Age", strconv.Itoa(c.MaxAge))
+		}
+		h.Set("Access-Control-Allow-Methods", method)
+		if len(asked) > 0 {
+			h.Set("Access-Control-Allow-Headers", strings.Join(asked, ","))
+		}
+	}
+	h.Set("Content-Length", "0")
+	x.WriteHeader(http.StatusOK)
+}
+
+func (c *CORS) allowsHeaders(asked []string) bool {
+	for _, name := range asked {
+		same := func(s string) bool { return strings.EqualFold(s, name) }
+		if !slices.ContainsFunc(c.AllowHeaders, same) && !slices.ContainsFunc(simpleHeaders, same) {
+			return false
+		}
+	}
+	return true
+}
+
+// splitList returns the non-empty elements of a header.
+func splitList(values []string) []string {
+	var list []string
+	for _, s := range strings.Split(strings.Join(values, ","), ",") {
+		if s = strings.TrimSpace(s); s != "" {
+			list = append(list, s)
+		}
+	}
+	return list
+}

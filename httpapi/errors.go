@@ -1,0 +1,161 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/microversion"
+)
+
+// An Error is an answer that is HTTP's own business rather than a rule's: a
+// status that no kind of fault has, or a NotFound that upstream's handler
+// raises by itself.
+type Error struct {
+	Status int
+	Code   fault.Code
+	Detail string // for the caller; may be empty
+
+	allow    string // of a 405
+	method   string // of a 405
+	content  string // the media type sent, of a 415
+	versions *microversion.RangeError
+}
+
+// Error describes the error for the log.
+func (e *Error) Error() string {
+	return fmt.Sprintf("%d %s: %s", e.Status, statusTitle(e.Status), e.Detail)
+}
+
+// Trapped marks err as answered by the handler itself. It decides nothing but
+// the Vary header: upstream leaves it out of a 404 whose exception its handler
+// let pass, which is what an unmarked NotFound stands for, and sends it when
+// the handler caught the exception. A nil err stays nil.
+func Trapped(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &trapped{err}
+}
+
+type trapped struct{ error }
+
+func (t *trapped) Unwrap() error { return t.error }
+
+// internalText is all that callers learn of an error that is ours.
+const internalText = "Internal error."
+
+// statuses maps the kinds of fault.
+var statuses = map[fault.Kind]int{
+	fault.Invalid:     http.StatusBadRequest,
+	fault.Unauthentic: http.StatusUnauthorized,
+	fault.Denied:      http.StatusForbidden,
+	fault.NotFound:    http.StatusNotFound,
+	fault.Conflict:    http.StatusConflict,
+	fault.Unavailable: http.StatusServiceUnavailable,
+}
+
+// toError turns any error into the Error that answers it.
+func toError(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	if f, ok := fault.Find(err); ok {
+		kind, code := f.Fault()
+		switch status := statuses[kind]; status {
+		case 0:
+		case http.StatusUnauthorized:
+			return &Error{Status: status} // why a token is no good stays in the log
+		default:
+			return &Error{Status: status, Code: code, Detail: f.Error()}
+		}
+	}
+	return &Error{Status: http.StatusInternalServerError, Detail: internalText}
+}
+
+// fail writes the answer for err. Once an answer has begun, the connection is
+// cut instead, so that half an answer does not look like a whole one.
+func (a *API) fail(x *exchange, r *http.Request, err error) {
+	e := toError(err)
+	a.logError(r.Context(), e, err)
+	if x.status != 0 {
+		panic(http.ErrAbortHandler)
+	}
+	x.trim(e, err)
+	if e.allow != "" {
+		x.Header().Set("Allow", e.allow)
+	}
+	if r.Method == http.MethodHead {
+		writeBody(x, e.Status, "text/html; charset=UTF-8", nil)
+		return
+	}
+	p := a.problem(x, e)
+	media, body := p.render(x.accept)
+	writeBody(x, e.Status, media, body)
+}
+
+// trim takes back the headers that an error does not carry: those that an
+// unfinished handler set, and Vary where upstream's answer is made outside its
+// version middleware.
+func (x *exchange) trim(e *Error, err error) {
+	h := x.Header()
+	for _, name := range []string{"Cache-Control", "Last-Modified", "Location", "Content-Type", "Content-Length"} {
+		h.Del(name)
+	}
+	var t *trapped
+	kind, _ := fault.Of(err)
+	switch {
+	case e.Status == http.StatusInternalServerError:
+		h.Del(microversion.Header)
+		h.Del("Vary")
+	case kind == fault.Denied, kind == fault.NotFound && !errors.As(err, &t):
+		h.Del("Vary")
+	}
+}
+
+// logError keeps what the caller is not shown.
+func (a *API) logError(ctx context.Context, e *Error, err error) {
+	var p *panicked
+	switch {
+	case errors.As(err, &p):
+		a.cfg.Log.ErrorContext(ctx, "a handler panicked", "error", err, "stack", string(p.stack))
+	case e.Status >= http.StatusInternalServerError && ctx.Err() == nil:
+		a.cfg.Log.ErrorContext(ctx, "a request failed", "error", err)
+	default:
+		a.cfg.Log.LogAttrs(ctx, slog.LevelDebug, "a request was refused", slog.String("error", err.Error()))
+	}
+}
+
+// problem gathers what the body of an error shows.
+func (a *API) problem(x *exchange, e *Error) *problem {
+	p := &problem{
+		status:    e.Status,
+		detail:    e.Detail,
+		requestID: x.origin.RequestID,
+		method:    e.method,
+		accept:    x.accept,
+		content:   e.content,
+	}
+	if x.version.AtLeast(max(a.cfg.CodeSince, 0)) {
+		p.code = string(e.Code)
+		if p.code == "" {
+			p.code = string(a.cfg.UndefinedCode)
+		}
+	}
+	if e.versions != nil {
+		p.minVersion, p.maxVersion = e.versions.Min.String(), e.versions.Max.String()
+	}
+	return p
+}
+
+func writeBody(w http.ResponseWriter, status int, media string, body []byte) {
+	h := w.Header()
+	h.Set("Content-Type", media)
+	h.Set("Content-Length", fmt.Sprint(len(body)))
+	w.WriteHeader(status)
+	w.Write(body) // the client may be gone; there is nobody to tell
+}

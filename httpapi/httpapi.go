@@ -1,0 +1,164 @@
+// Package httpapi is what Berth's HTTP surfaces share: routing by exact path,
+// version negotiation, authentication, the one error writer, the JSON writer,
+// request ids, CORS, limits, access log, metrics, and a server that stops
+// gracefully. It is not for what any endpoint means, and it never touches a
+// store: the packages below it, one per wire, hold the handlers.
+//
+// A request passes these steps, and the first that fails answers it:
+//
+//	request id → CORS → caller (401) → version (400, 406) → content headers
+//	(400, 413) → path (404) → method (405) → version of the route (404) →
+//	media types (415, 406) → handler
+//
+// The order, like the text of every error, is that of OpenStack's Placement,
+// whose clients match on both.
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/identity"
+	"github.com/berthcloud/berth/logging"
+	"github.com/berthcloud/berth/microversion"
+)
+
+// A Handler answers one request or returns why it cannot. When it returns an
+// error it has written nothing: the error is written for it. A Handler may be
+// called from many goroutines.
+type Handler func(w http.ResponseWriter, r *http.Request) error
+
+// An Authenticator says who sent a request. A fault of kind Unauthentic becomes
+// 401, Unavailable 503; the body of the request has not been read.
+type Authenticator func(r *http.Request) (identity.Caller, error)
+
+// DefaultMaxBody is the biggest request body, in bytes, that an API takes when
+// its Config does not say otherwise.
+const DefaultMaxBody = 32 << 20
+
+// A Config says what an API is made of. Service, History, Routes and
+// Authenticate are required.
+type Config struct {
+	Service      string               // its name in version headers, logs and metrics
+	History      microversion.History // the versions it speaks
+	Routes       []Route              // in the order in which Allow lists methods
+	Authenticate Authenticator        // not asked for "/", which anybody may read
+
+	CodeSince     int        // the minor version from which errors carry a code
+	UndefinedCode fault.Code // the code of errors that have none
+
+	MaxBody int64        // bytes; 0 means DefaultMaxBody
+	CORS    *CORS        // nil turns it off
+	Log     *slog.Logger // nil discards
+	Metrics *Metrics     // nil measures nothing
+}
+
+// An API serves one service's routes. It may be used from many goroutines.
+type API struct {
+	cfg   Config
+	table table
+}
+
+// New returns the API that cfg describes. It panics when two routes of one path
+// and method overlap in versions, which is a mistake in the program.
+func New(cfg Config) *API {
+	if cfg.MaxBody == 0 {
+		cfg.MaxBody = DefaultMaxBody
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	return &API{cfg: cfg, table: newTable(cfg)}
+}
+
+// ServeHTTP answers one request. A handler that panics is answered with 500 and
+// logged with its stack; http.ErrAbortHandler passes through.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := begin(w, r)
+	done := a.cfg.Metrics.begin(a.cfg.Service)
+	defer func() {
+		done(x)
+		a.logAccess(x, r)
+	}()
+	ctx := context.WithValue(r.Context(), exchangeKey{}, x)
+	r = r.WithContext(logging.With(ctx, &x.origin))
+	if a.cfg.CORS != nil {
+		x.cors = a.cfg.CORS.match(r)
+		if r.Method == http.MethodOptions {
+			a.cfg.CORS.preflight(x, r)
+			return
+		}
+	}
+	if err := a.serve(x, r); err != nil {
+		a.fail(x, r, err)
+	}
+}
+
+// serve takes the request through the steps of the package comment.
+func (a *API) serve(x *exchange, r *http.Request) error {
+	r, err := a.authenticate(x, r)
+	if err != nil {
+		return err
+	}
+	x.version, err = a.cfg.History.Negotiate(a.cfg.Service, r.Header.Values(microversion.Header))
+	if err != nil {
+		return versionError(err)
+	}
+	x.Header().Set(microversion.Header, microversion.Format(a.cfg.Service, x.version))
+	if err := a.checkContent(x, r); err != nil {
+		return err
+	}
+	p := a.table.find(r.URL.Path, x)
+	if p == nil {
+		return &Error{Status: http.StatusNotFound}
+	}
+	x.pattern = p
+	x.Header().Set("Vary", varyVersion)
+	route, err := p.route(r.Method, x.version.Minor)
+	if err != nil {
+		return err
+	}
+	x.route = route
+	if err := checkMedia(route, x, r); err != nil {
+		return err
+	}
+	return call(route.Handle, x, r.WithContext(microversion.With(r.Context(), x.version)))
+}
+
+const varyVersion = "openstack-api-version"
+
+// authenticate puts the caller into the request's context.
+func (a *API) authenticate(x *exchange, r *http.Request) (*http.Request, error) {
+	if r.URL.Path == "/" || r.URL.Path == "" {
+		return r, nil
+	}
+	c, err := a.cfg.Authenticate(r)
+	if err != nil {
+		return r, err
+	}
+	x.origin.User, x.origin.Project = c.UserID, c.ProjectID
+	return r.WithContext(identity.With(r.Context(), c)), nil
+}
+
+// checkContent refuses a body that nobody could read, before routing.
+func (a *API) checkContent(x *exchange, r *http.Request) error {
+	if r.ContentLength > 0 && r.Header.Get("Content-Type") == "" {
+		return &Error{Status: http.StatusBadRequest, Detail: "content-type header required when content-length > 0"}
+	}
+	if r.ContentLength > a.cfg.MaxBody {
+		return tooLarge(a.cfg.MaxBody)
+	}
+	r.Body = http.MaxBytesReader(x.ResponseWriter, r.Body, a.cfg.MaxBody)
+	return nil
+}
+
+func versionError(err error) error {
+	e := &Error{Status: http.StatusBadRequest, Detail: "Invalid microversion: " + err.Error()}
+	if errors.As(err, &e.versions) {
+		e.Status = http.StatusNotAcceptable
+	}
+	return e
+}

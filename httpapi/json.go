@@ -1,0 +1,171 @@
+package httpapi
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+)
+
+const (
+	pieceSize  = 32 << 10 // a JSON is written in pieces of about this size
+	retainSize = 64 << 10 // bigger buffers are left to the garbage collector
+)
+
+// A JSON writes one JSON text, byte for byte as Python's json.dumps would:
+// ", " between elements, ": " after keys, escapes for all that is not ASCII.
+// It buffers, writes in pieces of 32 KiB, and allocates nothing once buffers
+// are warm. Elements are written in order; that the whole is well formed is the
+// caller's business. A JSON belongs to one goroutine.
+type JSON struct {
+	w     io.Writer
+	buf   []byte
+	comma bool // the next element follows another one
+	wrote bool // a piece has been written
+	err   error
+}
+
+var pool = sync.Pool{New: func() any { return &JSON{buf: make([]byte, 0, 4<<10)} }}
+
+// NewJSON returns a JSON that writes to w. Close it.
+func NewJSON(w io.Writer) *JSON {
+	j := pool.Get().(*JSON)
+	*j = JSON{w: w, buf: j.buf[:0]}
+	return j
+}
+
+// Close writes what is left and returns the first error that writing met. The
+// JSON must not be used afterwards.
+func (j *JSON) Close() error {
+	j.flush()
+	err := j.err
+	j.w = nil
+	if cap(j.buf) <= retainSize {
+		pool.Put(j)
+	}
+	return err
+}
+
+func (j *JSON) flush() {
+	if j.err == nil && len(j.buf) > 0 {
+		_, j.err = j.w.Write(j.buf)
+	}
+	j.buf, j.wrote = j.buf[:0], true
+}
+
+// sep writes what separates an element from the one before it.
+func (j *JSON) sep() {
+	if len(j.buf) >= pieceSize {
+		j.flush()
+	}
+	if j.comma {
+		j.buf = append(j.buf, ", "...)
+	}
+	j.comma = true
+}
+
+// open begins an object or array.
+func (j *JSON) open(c byte) {
+	j.sep()
+	j.buf = append(j.buf, c)
+	j.comma = false
+}
+
+// end ends an object or array.
+func (j *JSON) end(c byte) {
+	j.buf = append(j.buf, c)
+	j.comma = true
+}
+
+// Object begins an object; Key and a value alternate until EndObject.
+func (j *JSON) Object() { j.open('{') }
+
+// EndObject ends the object begun last.
+func (j *JSON) EndObject() { j.end('}') }
+
+// Array begins an array; values follow until EndArray.
+func (j *JSON) Array() { j.open('[') }
+
+// EndArray ends the array begun last.
+func (j *JSON) EndArray() { j.end(']') }
+
+// Key writes the key of an object's next member.
+func (j *JSON) Key(s string) {
+	j.sep()
+	j.buf = AppendJSONString(j.buf, s)
+	j.buf = append(j.buf, ": "...)
+	j.comma = false
+}
+
+// String writes a string.
+func (j *JSON) String(s string) {
+	j.sep()
+	j.buf = AppendJSONString(j.buf, s)
+}
+
+// Int writes an integer.
+func (j *JSON) Int(n int64) {
+	j.sep()
+	j.buf = strconv.AppendInt(j.buf, n, 10)
+}
+
+// Float writes a number the way Python shows a float: 1.0, 0.5, 1e+16.
+func (j *JSON) Float(f float64) {
+	j.sep()
+	j.buf = AppendJSONFloat(j.buf, f)
+}
+
+// Bool writes true or false.
+func (j *JSON) Bool(b bool) {
+	j.sep()
+	j.buf = strconv.AppendBool(j.buf, b)
+}
+
+// Null writes null.
+func (j *JSON) Null() {
+	j.sep()
+	j.buf = append(j.buf, "null"...)
+}
+
+// Raw writes an element that is JSON already, such as a quoted name kept ready.
+func (j *JSON) Raw(b []byte) {
+	j.sep()
+	j.buf = append(j.buf, b...)
+}
+
+// RawKey writes a key that is JSON already, quotes included.
+func (j *JSON) RawKey(b []byte) {
+	j.sep()
+	j.buf = append(j.buf, b...)
+	j.buf = append(j.buf, ": "...)
+	j.comma = false
+}
+
+// A responder begins an answer when its first piece comes.
+type responder struct {
+	http.ResponseWriter
+	status int
+	json   *JSON
+}
+
+func (p *responder) Write(b []byte) (int, error) {
+	if !p.json.wrote {
+		p.WriteHeader(p.status)
+	}
+	return p.ResponseWriter.Write(b)
+}
+
+// Respond answers with a status and the JSON that render writes. An answer of
+// one piece carries its length; a bigger one is streamed. The error is that of
+// a client that went away.
+func Respond(w http.ResponseWriter, status int, render func(*JSON)) error {
+	w.Header().Set("Content-Type", mediaJSON)
+	p := &responder{ResponseWriter: w, status: status}
+	j := NewJSON(p)
+	p.json = j
+	render(j)
+	if !j.wrote {
+		w.Header().Set("Content-Length", strconv.Itoa(len(j.buf)))
+	}
+	return j.Close()
+}

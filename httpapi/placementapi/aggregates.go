@@ -1,0 +1,83 @@
+package placementapi
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/placement"
+)
+
+func (a *API) aggregateRoutes() []httpapi.Route {
+	const path = "/resource_providers/{uuid}/aggregates"
+	return []httpapi.Route{
+		{Method: http.MethodGet, Pattern: path, Since: 1, Produces: true, MediaFirst: true, Handle: a.getAggregates},
+		{Method: http.MethodPut, Pattern: path, Since: 1, NeedsJSON: true, MediaFirst: true, Handle: a.setAggregates},
+	}
+}
+
+// getAggregates shows the aggregates that a provider is in. Exists since 1.1;
+// 1.19 adds the provider's generation.
+func (a *API) getAggregates(w http.ResponseWriter, r *http.Request) error {
+	if err := a.allow(r.Context(), PolicyAggregatesList); err != nil {
+		return err
+	}
+	p, _, world, err := a.provider(r)
+	if err != nil {
+		return err
+	}
+	uuids := make([]placement.UUID, len(p.Aggregates))
+	for i, id := range p.Aggregates {
+		uuids[i] = world.AggregateUUID(id)
+	}
+	return a.respondAggregates(w, r, uuids, p.Generation)
+}
+
+// setAggregates replaces the aggregates that a provider is in. Before 1.19 the
+// body is a bare list, and the generation neither asked for nor raised.
+func (a *API) setAggregates(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	if err := a.allow(ctx, PolicyAggregatesUpdate); err != nil {
+		return err
+	}
+	p, _, _, err := a.provider(r)
+	if err != nil {
+		return err
+	}
+	v, err := readJSON(r, aggregatesPutSchema(minor(r)))
+	if err != nil {
+		return err
+	}
+	var seen *placement.Generation
+	if minor(r) >= 19 {
+		g := generation(v, "resource_provider_generation")
+		seen, v = &g, member(v, "aggregates")
+	}
+	uuids := make([]placement.UUID, 0, v.Len())
+	for _, item := range v.Items() {
+		uuids = append(uuids, placement.UUID(item.Str()))
+	}
+	g, err := a.Placement.SetAggregates(ctx, p.UUID, seen, uuids)
+	if err != nil {
+		return err
+	}
+	return a.respondAggregates(w, r, uuids, g)
+}
+
+func (a *API) respondAggregates(w http.ResponseWriter, r *http.Request, uuids []placement.UUID, g placement.Generation) error {
+	a.modified(w, r, time.Time{})
+	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
+		j.Object()
+		j.Key("aggregates")
+		j.Array()
+		for _, uuid := range uuids {
+			j.String(string(uuid))
+		}
+		j.EndArray()
+		if minor(r) >= 19 {
+			j.Key("resource_provider_generation")
+			j.Int(int64(g))
+		}
+		j.EndObject()
+	})
+}

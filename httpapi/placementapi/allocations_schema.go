@@ -1,0 +1,136 @@
+package placementapi
+
+import "github.com/berthcloud/berth/httpapi/pyschema"
+
+const (
+	resourcesPart = `{
+		"type": "object",
+		"minProperties": 1,
+		"patternProperties": {"` + classPattern + `": {"type": "integer", "minimum": 1}},
+		"additionalProperties": false
+	}`
+
+	// allocationsList is the shape up to 1.11, a list of allocations.
+	allocationsList = `{
+		"type": "array",
+		"minItems": 1,
+		"items": {
+			"type": "object",
+			"properties": {
+				"resource_provider": {
+					"type": "object",
+					"properties": {"uuid": ` + uuidPart + `},
+					"additionalProperties": false,
+					"required": ["uuid"]
+				},
+				"resources": ` + resourcesPart + `
+			},
+			"required": ["resource_provider", "resources"],
+			"additionalProperties": false
+		}
+	}`
+
+	// allocationsByProvider is the rest of the shape from 1.12, an object by
+	// provider. What may be empty changes, so its first keys stand with its users.
+	allocationsByProvider = `
+		"patternProperties": {
+			"` + uuidPattern + `": {
+				"type": "object",
+				"properties": {
+					"generation": ` + integerPart + `,
+					"resources": ` + resourcesPart + `
+				},
+				"required": ["resources"],
+				"additionalProperties": false
+			}
+		},
+		"additionalProperties": false`
+
+	ownerProperties = `"project_id": ` + idPart + `, "user_id": ` + idPart
+
+	claimProperties1_12 = `"allocations": {"type": "object", "minProperties": 1, ` + allocationsByProvider + `}, ` + ownerProperties
+	claimProperties1_13 = `"allocations": {"type": "object", "minProperties": 0, ` + allocationsByProvider + `}, ` + ownerProperties
+	claimProperties1_28 = claimProperties1_13 + `,
+		"consumer_generation": {"type": ["integer", "null"], "additionalProperties": false}`
+	claimProperties1_34 = claimProperties1_28 + `,
+		"mappings": {
+			"type": "object",
+			"minProperties": 1,
+			"patternProperties": {
+				"` + freeGroupSuffix + `": {"type": "array", "minItems": 1, "items": ` + uuidPart + `}
+			}
+		}`
+	claimProperties1_38 = claimProperties1_34 + `,
+		"consumer_type": {"type": "string", "pattern": "` + consumerTypePattern + `", "minLength": 1, "maxLength": 255}`
+
+	claimRequired1_12 = `"allocations", "project_id", "user_id"`
+	claimRequired1_28 = claimRequired1_12 + `, "consumer_generation"`
+	claimRequired1_38 = claimRequired1_28 + `, "consumer_type"`
+
+	claim1_12 = claimStart + claimProperties1_12 + claimMiddle + claimRequired1_12 + claimEnd
+	claim1_13 = claimStart + claimProperties1_13 + claimMiddle + claimRequired1_12 + claimEnd
+	claim1_28 = claimStart + claimProperties1_28 + claimMiddle + claimRequired1_28 + claimEnd
+	claim1_34 = claimStart + claimProperties1_34 + claimMiddle + claimRequired1_28 + claimEnd
+	claim1_38 = claimStart + claimProperties1_38 + claimMiddle + claimRequired1_38 + claimEnd
+
+	claimStart  = `{"type": "object", "properties": {`
+	claimMiddle = `}, "additionalProperties": false, "required": [`
+	claimEnd    = `]}`
+)
+
+var (
+	allocationsPutSchema1_0 = bodySchema(`{
+		"type": "object",
+		"properties": {"allocations": ` + allocationsList + `},
+		"required": ["allocations"],
+		"additionalProperties": false
+	}`)
+	allocationsPutSchema1_8 = bodySchema(`{
+		"type": "object",
+		"properties": {"allocations": ` + allocationsList + `, ` + ownerProperties + `},
+		"required": ["allocations", "project_id", "user_id"],
+		"additionalProperties": false
+	}`)
+	allocationsPutSchema1_12 = bodySchema(claim1_12)
+	allocationsPutSchema1_28 = bodySchema(claim1_28)
+	allocationsPutSchema1_34 = bodySchema(claim1_34)
+	allocationsPutSchema1_38 = bodySchema(claim1_38)
+
+	allocationsPostSchema1_13 = bodySchema(claims(1, claim1_13))
+	allocationsPostSchema1_28 = bodySchema(claims(1, claim1_28))
+	allocationsPostSchema1_34 = bodySchema(claims(1, claim1_34))
+	allocationsPostSchema1_38 = bodySchema(claims(1, claim1_38))
+)
+
+// claims is the text of a schema for an object of at least least claims by
+// consumer.
+func claims(least int, claim string) string {
+	return `{
+		"type": "object",
+		"minProperties": ` + string(rune('0'+least)) + `,
+		"additionalProperties": false,
+		"patternProperties": {"` + uuidPattern + `": ` + claim + `}
+	}`
+}
+
+// allocationsPutSchema is for the body of PUT /allocations/{consumer}.
+func allocationsPutSchema(minor int) *pyschema.Schema {
+	return schemaAt(minor,
+		schemaSince{38, allocationsPutSchema1_38},
+		schemaSince{34, allocationsPutSchema1_34},
+		schemaSince{28, allocationsPutSchema1_28},
+		schemaSince{12, allocationsPutSchema1_12},
+		schemaSince{8, allocationsPutSchema1_8},
+		schemaSince{0, allocationsPutSchema1_0},
+	)
+}
+
+// allocationsPostSchema is for the body of POST /allocations.
+func allocationsPostSchema(minor int) *pyschema.Schema {
+	return schemaAt(minor,
+		schemaSince{38, allocationsPostSchema1_38},
+		schemaSince{34, allocationsPostSchema1_34},
+		schemaSince{28, allocationsPostSchema1_28},
+		schemaSince{13, allocationsPostSchema1_13},
+	)
+}

@@ -1,0 +1,73 @@
+package placementapi
+
+import (
+	"net/http"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/pyschema"
+	"github.com/berthcloud/berth/placement"
+)
+
+// readJSON reads the body of a request and holds it against a schema.
+func readJSON(r *http.Request, schema *pyschema.Schema) (pyjson.Value, error) {
+	body, err := httpapi.ReadBody(r)
+	if err != nil {
+		return pyjson.Value{}, err
+	}
+	return parseJSON(body, schema)
+}
+
+// parseJSON reads a JSON text and holds it against a schema.
+func parseJSON(text []byte, schema *pyschema.Schema) (pyjson.Value, error) {
+	v, err := pyjson.Parse(text)
+	if err != nil {
+		return pyjson.Value{}, fault.New(fault.Invalid, "", "Malformed JSON: %v", err)
+	}
+	if err := schema.Validate(v); err != nil {
+		return pyjson.Value{}, fault.New(fault.Invalid, "", "JSON does not validate: %v", err)
+	}
+	return v, nil
+}
+
+// member returns a member of an object, null when there is none.
+func member(v pyjson.Value, key string) pyjson.Value {
+	m, _ := v.Get(key)
+	return m
+}
+
+// number returns a member that the schema says is an integer, or fallback when
+// there is none. Numbers too big for any row become -1, which none has.
+func number(v pyjson.Value, key string, fallback int64) int64 {
+	m, ok := v.Get(key)
+	if !ok {
+		return fallback
+	}
+	return integer(m)
+}
+
+func integer(v pyjson.Value) int64 {
+	if v.Kind() == pyjson.Float {
+		return int64(v.Float64())
+	}
+	n, ok := v.Int64()
+	if !ok {
+		return -1
+	}
+	return n
+}
+
+// generation returns a member that is a generation.
+func generation(v pyjson.Value, key string) placement.Generation {
+	return placement.Generation(number(v, key, -1))
+}
+
+// amounts reads an object of resource classes and amounts.
+func amounts(v pyjson.Value) []placement.ClassAmount {
+	list := make([]placement.ClassAmount, 0, v.Len())
+	for _, m := range v.Members() {
+		list = append(list, placement.ClassAmount{Class: m.Key, Amount: integer(m.Value)})
+	}
+	return list
+}

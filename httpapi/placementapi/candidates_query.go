@@ -1,0 +1,276 @@
+package placementapi
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/placement"
+)
+
+// The keys of groups: digits as suffixes at first, nearly any word since 1.33.
+var (
+	groupKey     = regexp.MustCompile(`^(resources|required|member_of|in_tree)([1-9][0-9]*)?$`)
+	groupKey1_33 = regexp.MustCompile(`^(resources|required|member_of|in_tree)([a-zA-Z0-9_-]{1,64})?$`)
+)
+
+// parseCandidatesQuery reads what candidates are asked for.
+//
+// 1.16 limits, 1.17 requires traits, 1.21 knows member_of, 1.25 groups with
+// suffixes, 1.29 trees, 1.31 in_tree, 1.35 root_required, 1.36 same_subtree.
+func parseCandidatesQuery(r *http.Request) (placement.Query, error) {
+	var pq placement.Query
+	q, err := parseQuery(r, candidatesListSchema(minor(r)))
+	if err != nil {
+		return pq, err
+	}
+	if err := q.requestWide(&pq); err != nil {
+		return pq, err
+	}
+	if pq.Groups, err = q.groups(); err != nil {
+		return pq, err
+	}
+	check := checkOrphans
+	if q.minor >= 36 {
+		check = checkSubtrees
+	}
+	if err := check(pq); err != nil {
+		return pq, err
+	}
+	if q.minor >= 22 {
+		if err := checkConflicts(pq.Groups); err != nil {
+			return pq, err
+		}
+	}
+	return pq, q.checkGroupPolicy(pq.Groups)
+}
+
+// requestWide reads what applies to the request as a whole. Of repeated limits
+// and policies the first counts.
+func (q query) requestWide(pq *placement.Query) error {
+	pq.Flat = q.minor < 29
+	if limits := q.all("limit"); len(limits) > 0 {
+		n, _, ok := pythonInt(limits[0])
+		if !ok || n < 1 {
+			return badQuery("'%s' does not match '^[1-9][0-9]*$'", limits[0])
+		}
+		pq.Limit = int(min(n, placement.MaxInt))
+	}
+	if policies := q.all("group_policy"); len(policies) > 0 {
+		pq.Isolate = policies[0] == "isolate"
+	}
+	if err := q.rootRequired(pq); err != nil {
+		return err
+	}
+	for _, v := range q.all("same_subtree") {
+		set, err := parseSubtree(v)
+		if err != nil {
+			return err
+		}
+		pq.SameSubtrees = append(pq.SameSubtrees, set)
+	}
+	return nil
+}
+
+// rootRequired reads the traits that the root of a candidate's tree must and
+// must not have. It has no any-of form.
+func (q query) rootRequired(pq *placement.Query) error {
+	values := q.all("root_required")
+	if len(values) == 0 {
+		return nil
+	}
+	if len(values) > 1 {
+		return fault.New(fault.Invalid, placement.CodeQueryDuplicateKey, "Query parameter 'root_required' may be specified only once.")
+	}
+	required, forbidden, err := parseTraits(values[0], min(q.minor, 38))
+	if err != nil {
+		return err
+	}
+	var conflicts []string
+	for _, name := range required {
+		pq.RootRequired = append(pq.RootRequired, name[0])
+		if slices.Contains(forbidden, name[0]) && !slices.Contains(conflicts, name[0]) {
+			conflicts = append(conflicts, name[0])
+		}
+	}
+	pq.RootForbidden = forbidden
+	if len(conflicts) > 0 {
+		return fault.New(fault.Invalid, placement.CodeQueryBadValue,
+			"Conflicting required and forbidden traits found in root_required: %s", strings.Join(conflicts, ", "))
+	}
+	return nil
+}
+
+// parseSubtree reads the suffixes of one same_subtree parameter.
+func parseSubtree(text string) ([]string, error) {
+	var set []string
+	for suffix := range strings.SplitSeq(text, ",") {
+		suffix = trimPython(suffix)
+		if suffix == "" {
+			return nil, fault.New(fault.Invalid, placement.CodeQueryBadValue,
+				"Empty string (unsuffixed group) can not be specified in `same_subtree` ")
+		}
+		if !slices.Contains(set, suffix) {
+			set = append(set, suffix)
+		}
+	}
+	return set, nil
+}
+
+// groups reads the request groups, in the order in which their suffixes come.
+func (q query) groups() ([]placement.RequestGroup, error) {
+	pattern := groupKey
+	if q.minor >= 33 {
+		pattern = groupKey1_33
+	}
+	var groups []placement.RequestGroup
+	for _, p := range q.params {
+		m := pattern.FindStringSubmatch(p.key)
+		if m == nil {
+			continue
+		}
+		suffix := m[2]
+		i := slices.IndexFunc(groups, func(g placement.RequestGroup) bool { return g.Suffix == suffix })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, placement.RequestGroup{Suffix: suffix})
+		}
+		if err := q.fill(&groups[i], m[1], p.value); err != nil {
+			return nil, err
+		}
+	}
+	return groups, nil
+}
+
+// fill puts one parameter into its group.
+func (q query) fill(g *placement.RequestGroup, prefix, value string) (err error) {
+	switch prefix {
+	case "resources":
+		g.Resources, err = parseResources(value)
+	case "required":
+		g.Required, g.Forbidden, err = q.traits(g.Suffix)
+	case "member_of":
+		g.MemberOf, g.NotMemberOf, err = q.memberOf(g.Suffix)
+	case "in_tree":
+		uuid := trimPython(value)
+		if !isUUIDLike(uuid) {
+			return badQuery("Expected 'in_tree' parameter to be a format of uuid. Got: %s", value)
+		}
+		g.InTree = placement.UUID(uuid)
+	}
+	return err
+}
+
+// checkOrphans refuses groups without resources: the rule before 1.36.
+func checkOrphans(pq placement.Query) error {
+	var traits, aggregates []string
+	bare := false
+	for _, g := range pq.Groups {
+		if len(g.Resources) > 0 {
+			continue
+		}
+		bare = true
+		if len(g.Required) > 0 {
+			traits = append(traits, "required"+g.Suffix)
+		}
+		if len(g.MemberOf) > 0 || len(g.NotMemberOf) > 0 {
+			aggregates = append(aggregates, "member_of"+g.Suffix)
+		}
+	}
+	refuse := func(format string, args ...any) error { return fault.New(fault.Invalid, "", format, args...) }
+	switch {
+	case len(traits) > 0:
+		return refuse("All traits parameters must be associated with resources.  Found the following orphaned traits keys: %s",
+			strings.Join(traits, ", "))
+	case len(aggregates) > 0:
+		return refuse("All member_of parameters must be associated with resources. Found the following orphaned member_of keys: %s",
+			strings.Join(aggregates, ", "))
+	case bare:
+		return refuse("All request groups must specify resources.")
+	case len(pq.Groups) == 0:
+		return refuse("At least one request group (`resources` or `resources{$S}`) is required.")
+	}
+	return nil
+}
+
+// checkSubtrees refuses groups without resources that are in no same_subtree,
+// and suffixes there that no group has: the rule since 1.36.
+func checkSubtrees(pq placement.Query) error {
+	var suffixes, resourceless, misplaced, unreal []string
+	subtrees := slices.Concat(pq.SameSubtrees...)
+	for _, g := range pq.Groups {
+		suffixes = append(suffixes, g.Suffix)
+		if len(g.Resources) > 0 {
+			continue
+		}
+		resourceless = append(resourceless, g.Suffix)
+		if !slices.Contains(subtrees, g.Suffix) {
+			misplaced = append(misplaced, g.Suffix)
+		}
+	}
+	for _, s := range subtrees {
+		if !slices.Contains(suffixes, s) && !slices.Contains(unreal, s) {
+			unreal = append(unreal, s)
+		}
+	}
+	switch {
+	case len(resourceless) == len(pq.Groups):
+		return fault.New(fault.Invalid, placement.CodeQueryMissingValue,
+			"There must be at least one resources or resources[$S] parameter.")
+	case len(misplaced) > 0:
+		return fault.New(fault.Invalid, placement.CodeQueryBadValue,
+			"Resourceless suffixed group request should be specified in `same_subtree` query param: bad group(s) - %s.", listed(misplaced))
+	case len(unreal) > 0:
+		return fault.New(fault.Invalid, placement.CodeQueryBadValue,
+			"Real suffixes should be specified in `same_subtree`: %s not found in %s.", listed(unreal), listed(suffixes))
+	}
+	return nil
+}
+
+// listed shows a list of strings as Python does.
+func listed(list []string) string {
+	items := make([]pyjson.Value, len(list))
+	for i, s := range list {
+		items[i] = pyjson.NewString(s)
+	}
+	return pyjson.Repr(pyjson.NewArray(items...))
+}
+
+// checkConflicts refuses groups that forbid all of what they require one of.
+func checkConflicts(groups []placement.RequestGroup) error {
+	var conflicts []string
+	for _, g := range groups {
+		for _, any := range g.Required {
+			allowed := func(name string) bool { return !slices.Contains(g.Forbidden, name) }
+			if !slices.ContainsFunc(any, allowed) {
+				names := slices.Sorted(slices.Values(any))
+				conflicts = append(conflicts, "required"+g.Suffix+": ("+strings.Join(names, ", ")+")")
+			}
+		}
+	}
+	if len(conflicts) == 0 {
+		return nil
+	}
+	slices.Sort(conflicts)
+	return fault.New(fault.Invalid, "", "Conflicting required and forbidden traits found in the following traits keys: %s",
+		strings.Join(conflicts, ", "))
+}
+
+// checkGroupPolicy wants a policy as soon as there are two groups with
+// suffixes.
+func (q query) checkGroupPolicy(groups []placement.RequestGroup) error {
+	suffixed := 0
+	for _, g := range groups {
+		if g.Suffix != "" {
+			suffixed++
+		}
+	}
+	if suffixed > 1 && (len(q.all("group_policy")) == 0 || q.all("group_policy")[0] == "") {
+		return fault.New(fault.Invalid, "",
+			"The \"group_policy\" parameter is required when specifying more than one \"resources{N}\" parameter.")
+	}
+	return nil
+}

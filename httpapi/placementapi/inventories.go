@@ -1,0 +1,252 @@
+package placementapi
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/placement"
+)
+
+func (a *API) inventoryRoutes() []httpapi.Route {
+	const all, one = "/resource_providers/{uuid}/inventories", "/resource_providers/{uuid}/inventories/{resource_class}"
+	return []httpapi.Route{
+		{Method: http.MethodGet, Pattern: all, Produces: true, Handle: a.getInventories},
+		{Method: http.MethodPost, Pattern: all, NeedsJSON: true, Handle: a.addInventory},
+		{Method: http.MethodPut, Pattern: all, NeedsJSON: true, Handle: a.setInventories},
+		{Method: http.MethodDelete, Pattern: all, Since: 5, Hidden: http.StatusMethodNotAllowed, Handle: a.deleteInventories},
+		{Method: http.MethodGet, Pattern: one, Produces: true, Handle: a.getInventory},
+		{Method: http.MethodPut, Pattern: one, NeedsJSON: true, Handle: a.updateInventory},
+		{Method: http.MethodDelete, Pattern: one, Handle: a.deleteInventory},
+	}
+}
+
+// inventoryRule is what the version of a request asks of inventories.
+func inventoryRule(r *http.Request) placement.InventoryRule {
+	return placement.InventoryRule{MayBeFull: minor(r) >= 26}
+}
+
+// readInventory takes an inventory from JSON; what is not said has its default.
+func readInventory(v pyjson.Value) placement.Inventory {
+	inv := placement.Inventory{
+		Total:           number(v, "total", 0),
+		Reserved:        number(v, "reserved", 0),
+		MinUnit:         number(v, "min_unit", 1),
+		MaxUnit:         number(v, "max_unit", placement.MaxInt),
+		StepSize:        number(v, "step_size", 1),
+		AllocationRatio: 1,
+	}
+	if ratio, ok := v.Get("allocation_ratio"); ok {
+		inv.AllocationRatio = ratio.Float64()
+	}
+	return inv
+}
+
+// readInventories takes the inventories by class from JSON, in their order.
+func readInventories(v pyjson.Value) []placement.InventoryOf {
+	invs := make([]placement.InventoryOf, 0, v.Len())
+	for _, m := range v.Members() {
+		invs = append(invs, placement.InventoryOf{Class: m.Key, Inventory: readInventory(m.Value)})
+	}
+	return invs
+}
+
+// getInventories shows all that a provider offers.
+func (a *API) getInventories(w http.ResponseWriter, r *http.Request) error {
+	if err := a.allow(r.Context(), PolicyInventoriesList); err != nil {
+		return err
+	}
+	p, _, world, err := a.provider(r)
+	if err != nil {
+		return notFound(err, "No resource provider with uuid "+httpapi.Param(r, "uuid")+" found : ")
+	}
+	var newest time.Time
+	invs := make([]placement.InventoryOf, len(p.Inventories))
+	for i, s := range p.Inventories {
+		invs[i] = placement.InventoryOf{Class: world.ClassName(s.Class), Inventory: s.Inventory}
+		newest = later(newest, s.Modified)
+	}
+	return a.respondInventories(w, r, invs, p.Generation, newest)
+}
+
+// addInventory adds inventory of one class.
+func (a *API) addInventory(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	if err := a.allow(ctx, PolicyInventoriesCreate); err != nil {
+		return err
+	}
+	p, _, _, err := a.provider(r)
+	if err != nil {
+		return err
+	}
+	v, err := readJSON(r, inventoryPostSchema(minor(r)))
+	if err != nil {
+		return err
+	}
+	inv := placement.InventoryOf{Class: member(v, "resource_class").Str(), Inventory: readInventory(v)}
+	g, err := a.Placement.AddInventory(ctx, p.UUID, inv, inventoryRule(r))
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", httpapi.AbsoluteURL(r, providerPath(p.UUID)+"/inventories/"+inv.Class))
+	return a.respondInventory(w, r, http.StatusCreated, inv.Inventory, g, time.Time{})
+}
+
+// setInventories replaces all that a provider offers. Since 1.26 all of an
+// inventory may be reserved.
+func (a *API) setInventories(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	if err := a.allow(ctx, PolicyInventoriesUpdate); err != nil {
+		return err
+	}
+	p, _, _, err := a.provider(r)
+	if err != nil {
+		return err
+	}
+	v, err := readJSON(r, inventoriesPutSchema(minor(r)))
+	if err != nil {
+		return err
+	}
+	invs := readInventories(member(v, "inventories"))
+	rule := inventoryRule(r)
+	seen := generation(v, "resource_provider_generation")
+	rule.Generation = &seen
+	g, err := a.Placement.SetInventories(ctx, p.UUID, invs, rule)
+	if err != nil {
+		return err
+	}
+	return a.respondInventories(w, r, invs, g, a.Now())
+}
+
+// deleteInventories removes all that a provider offers. Exists since 1.5.
+func (a *API) deleteInventories(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	if err := a.allow(ctx, PolicyInventoriesDelete); err != nil {
+		return err
+	}
+	if err := a.Placement.DeleteInventories(ctx, placement.UUID(httpapi.Param(r, "uuid"))); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// getInventory shows what a provider offers of one class.
+func (a *API) getInventory(w http.ResponseWriter, r *http.Request) error {
+	if err := a.allow(r.Context(), PolicyInventoriesShow); err != nil {
+		return err
+	}
+	uuid, class := httpapi.Param(r, "uuid"), httpapi.Param(r, "resource_class")
+	p, _, world, err := a.provider(r)
+	if err != nil {
+		return notFound(err, "No resource provider with uuid "+uuid+" found : ")
+	}
+	id, ok := world.Class(class)
+	stock := p.Stock(id)
+	if !ok || stock == nil {
+		return httpapi.Trapped(fault.New(fault.NotFound, "", "No inventory of class %s for %s", class, uuid))
+	}
+	return a.respondInventory(w, r, http.StatusOK, stock.Inventory, p.Generation, stock.Modified)
+}
+
+// updateInventory changes the inventory of one class.
+func (a *API) updateInventory(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	if err := a.allow(ctx, PolicyInventoriesUpdate); err != nil {
+		return err
+	}
+	p, _, _, err := a.provider(r)
+	if err != nil {
+		return err
+	}
+	v, err := readJSON(r, inventoryPutSchema(minor(r)))
+	if err != nil {
+		return err
+	}
+	inv := placement.InventoryOf{Class: httpapi.Param(r, "resource_class"), Inventory: readInventory(v)}
+	rule := inventoryRule(r)
+	seen := generation(v, "resource_provider_generation")
+	rule.Generation = &seen
+	g, err := a.Placement.UpdateInventory(ctx, p.UUID, inv, rule)
+	if err != nil {
+		return err
+	}
+	return a.respondInventory(w, r, http.StatusOK, inv.Inventory, g, time.Time{})
+}
+
+// deleteInventory removes the inventory of one class.
+func (a *API) deleteInventory(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	if err := a.allow(ctx, PolicyInventoriesDelete); err != nil {
+		return err
+	}
+	p, _, _, err := a.provider(r)
+	if err != nil {
+		return err
+	}
+	if err := a.Placement.DeleteInventory(ctx, p.UUID, httpapi.Param(r, "resource_class")); err != nil {
+		return httpapi.Trapped(err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// respondInventories answers with all inventories of a provider. Upstream sends
+// no time with an empty list.
+func (a *API) respondInventories(w http.ResponseWriter, r *http.Request, invs []placement.InventoryOf, g placement.Generation, modified time.Time) error {
+	if minor(r) >= 15 && len(invs) == 0 {
+		httpapi.SetNoCache(w.Header())
+	} else {
+		a.modified(w, r, modified)
+	}
+	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
+		j.Object()
+		j.Key("resource_provider_generation")
+		j.Int(int64(g))
+		j.Key("inventories")
+		j.Object()
+		for _, inv := range invs {
+			j.Key(inv.Class)
+			j.Object()
+			writeInventory(j, inv.Inventory)
+			j.EndObject()
+		}
+		j.EndObject()
+		j.EndObject()
+	})
+}
+
+// respondInventory answers with one inventory. Upstream leaves out a generation
+// of 0.
+func (a *API) respondInventory(w http.ResponseWriter, r *http.Request, status int, inv placement.Inventory, g placement.Generation, modified time.Time) error {
+	a.modified(w, r, modified)
+	return httpapi.Respond(w, status, func(j *httpapi.JSON) {
+		j.Object()
+		writeInventory(j, inv)
+		if g != 0 {
+			j.Key("resource_provider_generation")
+			j.Int(int64(g))
+		}
+		j.EndObject()
+	})
+}
+
+func writeInventory(j *httpapi.JSON, inv placement.Inventory) {
+	for _, f := range []struct {
+		key   string
+		value int64
+	}{
+		{"total", inv.Total},
+		{"reserved", inv.Reserved},
+		{"min_unit", inv.MinUnit},
+		{"max_unit", inv.MaxUnit},
+		{"step_size", inv.StepSize},
+	} {
+		j.Key(f.key)
+		j.Int(f.value)
+	}
+	j.Key("allocation_ratio")
+	j.Float(inv.AllocationRatio)
+}

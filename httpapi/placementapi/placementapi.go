@@ -1,0 +1,110 @@
+// Package placementapi is the wire of the Placement API: its routes, request
+// decoders and answers for every microversion, a file per noun. Versions, JSON
+// and query strings end here; the rules are in package placement. It is not for
+// what all HTTP surfaces share, which is package httpapi.
+package placementapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/identity"
+	"github.com/berthcloud/berth/microversion"
+	"github.com/berthcloud/berth/placement"
+)
+
+// A Policy decides whether a caller may do what a rule guards. A nil target
+// stands for the caller's own project and user. It refuses with a fault of
+// kind Denied.
+type Policy interface {
+	Allow(caller identity.Caller, rule string, target map[string]string) error
+}
+
+// An API answers for one placement service. Its fields are set before Routes is
+// called and not changed after; Placement, Policy and Now are required.
+type API struct {
+	Placement *placement.Service
+	Policy    Policy
+	Now       func() time.Time
+	// Candidates says how candidates are chosen.
+	Candidates CandidateSettings
+	// Searched, when not nil, is told of every search for candidates.
+	Searched func(took time.Duration, candidates int)
+}
+
+// Routes returns the routes of the API, in upstream's order: the Allow header
+// lists methods in it.
+func (a *API) Routes() []httpapi.Route {
+	routes := []httpapi.Route{
+		{Method: http.MethodGet, Pattern: "/", Handle: a.getRoot},
+		{Method: http.MethodGet, Pattern: "", Name: "/", Handle: a.getRoot},
+	}
+	for _, part := range [][]httpapi.Route{
+		a.classRoutes(), a.providerRoutes(), a.inventoryRoutes(), a.usageRoutes(), a.aggregateRoutes(),
+		a.allocationRoutes(), a.candidateRoutes(), a.traitRoutes(), a.reshaperRoutes(),
+	} {
+		routes = append(routes, part...)
+	}
+	return routes
+}
+
+// allow asks policy about the caller's own project.
+func (a *API) allow(ctx context.Context, rule string) error {
+	return a.allowTarget(ctx, rule, nil)
+}
+
+func (a *API) allowTarget(ctx context.Context, rule string, target map[string]string) error {
+	caller, _ := identity.From(ctx)
+	return a.Policy.Allow(caller, rule, target)
+}
+
+// minor returns the y of the request's microversion 1.y.
+func minor(r *http.Request) int { return microversion.From(r.Context()).Minor }
+
+// provider finds the provider that the path names, in a fresh picture. The
+// fault of one that does not exist is upstream's usual one.
+func (a *API) provider(r *http.Request) (*placement.Provider, *placement.Tree, *placement.World, error) {
+	w, err := a.Placement.World(r.Context())
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	uuid := placement.UUID(httpapi.Param(r, "uuid"))
+	p, t := w.Provider(uuid)
+	if p == nil {
+		return nil, nil, nil, placement.ErrNoProvider(uuid)
+	}
+	return p, t, w, nil
+}
+
+// notFound rewords the fault of a missing provider where upstream's handler
+// does: before is put in front of the usual text.
+func notFound(err error, before string) error {
+	if kind, _ := fault.Of(err); kind != fault.NotFound {
+		return err
+	}
+	f, _ := fault.Find(err)
+	return httpapi.Trapped(fault.New(fault.NotFound, "", "%s%s", before, f.Error()))
+}
+
+// modified sets the caching headers, which exist since 1.15. A zero time means
+// now, as upstream has it for rows whose time is not known.
+func (a *API) modified(w http.ResponseWriter, r *http.Request, t time.Time) {
+	if minor(r) < 15 {
+		return
+	}
+	if t.IsZero() {
+		t = a.Now()
+	}
+	httpapi.SetLastModified(w.Header(), t)
+}
+
+// later returns the later of two times.
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,359 @@
+package placementapi
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/pyschema"
+	"github.com/berthcloud/berth/placement"
+)
+
+// A query is the query string of a request: its parameters in their order,
+// which error texts follow.
+type query struct {
+	params []queryParam
+	minor  int
+}
+
+type queryParam struct{ key, value string }
+
+// parseQuery reads the query string and holds it against a schema. Of repeated
+// parameters the schema sees the last.
+func parseQuery(r *http.Request, schema *pyschema.Schema) (query, error) {
+	q, err := rawQuery(r)
+	if err != nil {
+		return q, err
+	}
+	return q, q.validate(schema)
+}
+
+// rawQuery splits the query string as upstream's framework does: at & only,
+// with empty pieces skipped, and values optional.
+func rawQuery(r *http.Request) (query, error) {
+	q := query{minor: minor(r)}
+	for piece := range strings.SplitSeq(r.URL.RawQuery, "&") {
+		if piece == "" {
+			continue
+		}
+		key, value, _ := strings.Cut(piece, "=")
+		p := queryParam{unescape(key), unescape(value)}
+		for _, text := range []string{p.key, p.value} {
+			if err := pyjson.CheckUTF8([]byte(text)); err != nil {
+				return q, badQuery("%v", err)
+			}
+		}
+		q.params = append(q.params, p)
+	}
+	return q, nil
+}
+
+// unescape decodes + and %XX. What is no escape stays as it is.
+func unescape(s string) string {
+	if !strings.ContainsAny(s, "%+") {
+		return s
+	}
+	if decoded, err := url.QueryUnescape(s); err == nil {
+		return decoded
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '+':
+			b.WriteByte(' ')
+		case s[i] == '%' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]):
+			n, _ := strconv.ParseUint(s[i+1:i+3], 16, 8)
+			b.WriteByte(byte(n))
+			i += 2
+		default:
+			b.WriteByte(s[i])
+		}
+	}
+	return b.String()
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
+
+// badQuery is the fault of a query string that does not hold.
+func badQuery(format string, args ...any) error {
+	return fault.New(fault.Invalid, "", "Invalid query string parameters: "+format, args...)
+}
+
+// validate holds the parameters against a schema of an object.
+func (q query) validate(schema *pyschema.Schema) error {
+	var members []pyjson.Member
+	at := make(map[string]int)
+	for _, p := range q.params {
+		m := pyjson.Member{Key: p.key, Value: pyjson.NewString(p.value)}
+		if i, ok := at[p.key]; ok {
+			members[i] = m
+			continue
+		}
+		at[p.key] = len(members)
+		members = append(members, m)
+	}
+	if err := schema.Validate(pyjson.NewObject(members...)); err != nil {
+		return badQuery("%v", err)
+	}
+	return nil
+}
+
+// all returns the values of a parameter.
+func (q query) all(key string) []string {
+	var values []string
+	for _, p := range q.params {
+		if p.key == key {
+			values = append(values, p.value)
+		}
+	}
+	return values
+}
+
+// last returns the last value of a parameter, false when there is none.
+func (q query) last(key string) (string, bool) {
+	values := q.all(key)
+	if len(values) == 0 {
+		return "", false
+	}
+	return values[len(values)-1], true
+}
+
+func (q query) lastOrEmpty(key string) string {
+	v, _ := q.last(key)
+	return v
+}
+
+// resourcesForm ends the complaints about a resources parameter.
+const resourcesForm = "Badly formed resources parameter. Expected resources query string parameter in form: " +
+	"?resources=VCPU:2,MEMORY_MB:1024. Got: "
+
+// parseResources reads "VCPU:2,MEMORY_MB:1024". Of a class that is there twice
+// the last amount counts.
+func parseResources(text string) ([]placement.ClassAmount, error) {
+	if trimPython(text) == "" {
+		return nil, fault.New(fault.Invalid, "", "%sempty string.", resourcesForm)
+	}
+	var list []placement.ClassAmount
+	for piece := range strings.SplitSeq(text, ",") {
+		class, number, ok := strings.Cut(piece, ":")
+		if !ok || strings.Contains(number, ":") {
+			return nil, fault.New(fault.Invalid, "", "%s%s.", resourcesForm, piece)
+		}
+		amount, err := parseAmount(class, number)
+		if err != nil {
+			return nil, err
+		}
+		same := func(a placement.ClassAmount) bool { return a.Class == class }
+		if i := slices.IndexFunc(list, same); i >= 0 {
+			list[i].Amount = amount
+			continue
+		}
+		list = append(list, placement.ClassAmount{Class: class, Amount: amount})
+	}
+	return list, nil
+}
+
+func parseAmount(class, text string) (int64, error) {
+	n, digits, ok := pythonInt(text)
+	if !ok {
+		return 0, fault.New(fault.Invalid, "", "Requested resource %s expected positive integer amount. Got: %s.", class, text)
+	}
+	if n < 1 {
+		return 0, fault.New(fault.Invalid, "", "Requested resource %s requires amount >= 1. Got: %s.", class, digits)
+	}
+	return n, nil
+}
+
+// pythonInt reads an integer as Python's int() does: spaces around it, a sign,
+// single underscores between digits. Numbers that no inventory can hold are cut
+// to the largest int64. Digits is how Python would show the number.
+func pythonInt(text string) (n int64, digits string, ok bool) {
+	s := trimPython(text)
+	sign := ""
+	if s != "" && (s[0] == '-' || s[0] == '+') {
+		sign, s = strings.TrimPrefix(s[:1], "+"), s[1:]
+	}
+	if s == "" || strings.HasPrefix(s, "_") || strings.HasSuffix(s, "_") || strings.Contains(s, "__") {
+		return 0, "", false
+	}
+	s = strings.ReplaceAll(s, "_", "")
+	if strings.Trim(s, "0123456789") != "" {
+		return 0, "", false
+	}
+	digits = strings.TrimLeft(s, "0")
+	if digits == "" {
+		return 0, "0", true
+	}
+	digits = sign + digits
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil && sign == "" {
+		n = 1<<63 - 1
+	}
+	if err != nil && sign == "-" {
+		n = -1
+	}
+	return n, digits, true
+}
+
+// trimPython strips what Python's str.strip does.
+func trimPython(s string) string { return strings.TrimFunc(s, isPythonSpace) }
+
+func isPythonSpace(r rune) bool {
+	return r >= 0x09 && r <= 0x0d || r >= 0x1c && r <= 0x20 || r == 0x85 || r == 0xa0 || r == 0x1680 ||
+		r >= 0x2000 && r <= 0x200a || r == 0x2028 || r == 0x2029 || r == 0x202f || r == 0x205f || r == 0x3000
+}
+
+// traits reads the required parameters of a group. Before 1.39 only the last
+// one counts. The result is a conjunction of disjunctions, and the forbidden
+// ones.
+func (q query) traits(suffix string) (required [][]string, forbidden []string, err error) {
+	values := q.all("required" + suffix)
+	if q.minor < 39 && len(values) > 1 {
+		values = values[len(values)-1:]
+	}
+	for _, v := range values {
+		req, forb, err := parseTraits(v, q.minor)
+		if err != nil {
+			return nil, nil, err
+		}
+		required = append(required, req...)
+		for _, f := range forb {
+			if !slices.Contains(forbidden, f) {
+				forbidden = append(forbidden, f)
+			}
+		}
+	}
+	return required, forbidden, nil
+}
+
+// parseTraits reads "A,!B" (forbidding since 1.22) and "in:A,B" (since 1.39).
+func parseTraits(text string, minor int) (required [][]string, forbidden []string, err error) {
+	if rest, ok := strings.CutPrefix(text, "in:"); ok {
+		any, err := parseAnyTraits(text, rest, minor)
+		return [][]string{any}, nil, err
+	}
+	names := strings.Split(text, ",")
+	form := "HW_CPU_X86_VMX,CUSTOM_MAGIC"
+	if minor >= 22 {
+		form = "HW_CPU_X86_VMX,!CUSTOM_MAGIC"
+	}
+	for _, name := range names {
+		name = trimPython(name)
+		// However many marks there are, they forbid once: upstream's strip.
+		bare := strings.TrimLeft(name, "!")
+		switch {
+		case bare == "":
+			return nil, nil, badQuery("Expected 'required' parameter value of the form: %s. Got an empty trait in: %s", form, text)
+		case bare != name:
+			forbidden = append(forbidden, bare)
+		default:
+			required = append(required, []string{name})
+		}
+	}
+	if len(forbidden) > 0 && minor < 22 {
+		return nil, nil, badQuery("Expected 'required' parameter value of the form: %s. Got: %s", form, text)
+	}
+	return required, forbidden, nil
+}
+
+func parseAnyTraits(text, rest string, minor int) ([]string, error) {
+	if minor < 39 {
+		return nil, badQuery("The format 'in:HW_CPU_X86_VMX,CUSTOM_MAGIC' only supported since microversion 1.39. Got: %s", text)
+	}
+	var names []string
+	marked := false
+	for name := range strings.SplitSeq(rest, ",") {
+		name = trimPython(name)
+		if name == "" {
+			return nil, badQuery("Expected 'required' parameter value of the form: in:HW_CPU_X86_VMX,CUSTOM_MAGIC. "+
+				"Got an empty trait in: %s", text)
+		}
+		marked = marked || name[0] == '!'
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if marked {
+		return nil, badQuery("The format 'in:HW_CPU_X86_VMX,CUSTOM_MAGIC' does not support forbidden traits. Got: %s", text)
+	}
+	return names, nil
+}
+
+// memberOf reads the member_of parameters of a group. 1.24 allows several, 1.32
+// forbids aggregates.
+func (q query) memberOf(suffix string) (required [][]placement.UUID, forbidden []placement.UUID, err error) {
+	values := q.all("member_of" + suffix)
+	if q.minor < 24 && len(values) > 1 {
+		return nil, nil, fault.New(fault.Invalid, "", "Multiple member_of%s parameters are not supported", suffix)
+	}
+	for _, v := range values {
+		uuids, not, err := parseMemberOf(v)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !not {
+			required = append(required, uuids)
+			continue
+		}
+		if q.minor < 32 {
+			return nil, nil, fault.New(fault.Invalid, "",
+				"Forbidden member_of%s parameters are not supported in the specified microversion", suffix)
+		}
+		forbidden = append(forbidden, uuids...)
+	}
+	return required, forbidden, nil
+}
+
+// parseMemberOf reads "UUID", "in:UUID,UUID", "!UUID" and "!in:UUID,UUID".
+func parseMemberOf(text string) (uuids []placement.UUID, not bool, err error) {
+	list, in := strings.CutPrefix(text, "in:")
+	if rest, ok := strings.CutPrefix(text, "!in:"); ok {
+		list, in, not = rest, true, true
+	}
+	if !in && strings.Contains(text, ",") {
+		return nil, false, fault.New(fault.Invalid, "", "Multiple values for 'member_of' must be prefixed with the "+
+			"'in:' or '!in:' keyword using the valid microversion. Got: %s", text)
+	}
+	if rest, ok := strings.CutPrefix(text, "!"); ok && !in {
+		list, not = rest, true
+	}
+	pieces := []string{list}
+	if in {
+		pieces = strings.Split(list, ",")
+	}
+	for _, piece := range pieces {
+		if !isUUIDLike(piece) {
+			return nil, false, badQuery("Expected 'member_of' parameter to contain valid UUID(s). Got: %s", piece)
+		}
+		uuids = append(uuids, placement.UUID(piece))
+	}
+	return uuids, not, nil
+}
+
+// uuidDigits returns the 32 digits, in lower case, of a text that oslo's
+// is_uuid_like accepts: dashes may be anywhere, braces around it, "urn:" and
+// "uuid:" in it.
+func uuidDigits(text string) (string, bool) {
+	s := strings.ReplaceAll(strings.ReplaceAll(text, "urn:", ""), "uuid:", "")
+	s = strings.ToLower(strings.ReplaceAll(strings.Trim(s, "{}"), "-", ""))
+	if len(s) != 32 {
+		return "", false
+	}
+	for i := range len(s) {
+		if !isHex(s[i]) {
+			return "", false
+		}
+	}
+	return s, true
+}
+
+func isUUIDLike(text string) bool {
+	_, ok := uuidDigits(text)
+	return ok
+}

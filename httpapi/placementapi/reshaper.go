@@ -1,0 +1,49 @@
+package placementapi
+
+import (
+	"net/http"
+
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/placement"
+)
+
+func (a *API) reshaperRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		{Method: http.MethodPost, Pattern: "/reshaper", Since: 30, NeedsJSON: true, Handle: a.reshape},
+	}
+}
+
+// reshape moves inventories and allocations in one step. Exists since 1.30; the
+// allocations are those of POST /allocations at the same version.
+func (a *API) reshape(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	if err := a.allow(ctx, PolicyReshape); err != nil {
+		return err
+	}
+	v, err := readJSON(r, reshaperPostSchema(minor(r)))
+	if err != nil {
+		return err
+	}
+	err = a.Placement.Reshape(ctx, placement.Reshape{
+		Inventories: readProviderInventories(member(v, "inventories")),
+		Claims:      readClaims(member(v, "allocations"), minor(r)),
+	})
+	if err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func readProviderInventories(v pyjson.Value) []placement.ProviderInventories {
+	list := make([]placement.ProviderInventories, 0, v.Len())
+	for _, m := range v.Members() {
+		list = append(list, placement.ProviderInventories{
+			Provider:    placement.UUID(m.Key),
+			Generation:  generation(m.Value, "resource_provider_generation"),
+			Inventories: readInventories(member(m.Value, "inventories")),
+		})
+	}
+	return list
+}

@@ -1,0 +1,280 @@
+package placementapi
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/placement"
+)
+
+func (a *API) traitRoutes() []httpapi.Route {
+	const list, one, of = "/traits", "/traits/{name}", "/resource_providers/{uuid}/traits"
+	return []httpapi.Route{
+		{Method: http.MethodGet, Pattern: list, Since: 6, Produces: true, Handle: a.listTraits},
+		{Method: http.MethodGet, Pattern: one, Since: 6, Handle: a.getTrait},
+		{Method: http.MethodPut, Pattern: one, Since: 6, Handle: a.putTrait},
+		{Method: http.MethodDelete, Pattern: one, Since: 6, Handle: a.deleteTrait},
+		{Method: http.MethodGet, Pattern: of, Since: 6, Produces: true, Handle: a.getProviderTraits},
+		{Method: http.MethodPut, Pattern: of, Since: 6, NeedsJSON: true, Handle: a.setProviderTraits},
+		{Method: http.MethodDelete, Pattern: of, Since: 6, Handle: a.deleteProviderTraits},
+	}
+}
+
+// listTraits lists traits, all or by name and by whether a provider has them.
+func (a *API) listTraits(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	if err := a.allow(ctx, PolicyTraitsList); err != nil {
+		return err
+	}
+	pass, err := traitFilter(r)
+	if err != nil {
+		return err
+	}
+	world, err := a.Placement.World(ctx)
+	if err != nil {
+		return err
+	}
+	var list []placement.Named
+	for _, t := range world.Traits().List() {
+		if pass(world, t) {
+			list = append(list, t)
+		}
+	}
+	a.modified(w, r, newestOf(list))
+	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
+		j.Object()
+		writeTraits(j, list)
+		j.EndObject()
+	})
+}
+
+// traitFilter reads the filters of a listing of traits.
+func traitFilter(r *http.Request) (func(*placement.World, placement.Named) bool, error) {
+	q, err := parseQuery(r, traitsListSchema(minor(r)))
+	if err != nil {
+		return nil, err
+	}
+	byName := func(string) bool { return true }
+	if text, ok := q.last("name"); ok {
+		if byName, err = traitNameFilter(text); err != nil {
+			return nil, err
+		}
+	}
+	associated, asked := q.last("associated")
+	associated = strings.ToLower(associated)
+	if asked && associated != "true" && associated != "false" {
+		return nil, fault.New(fault.Invalid, "", `The query parameter "associated" only accepts "true" or "false"`)
+	}
+	return func(w *placement.World, t placement.Named) bool {
+		return byName(t.Name) && (!asked || w.TraitAssociated(placement.TraitID(t.ID)) == (associated == "true"))
+	}, nil
+}
+
+// traitNameFilter reads "in:A,B" and "startswith:PREFIX".
+func traitNameFilter(text string) (func(string) bool, error) {
+	op, value, ok := strings.Cut(text, ":")
+	if !ok {
+		return nil, fault.New(fault.Invalid, "", "Badly formatted name parameter. Expected name query string parameter in form: "+
+			"?name=[in|startswith]:[name1,name2|prefix]. Got: \"%s\"", text)
+	}
+	switch op {
+	case "in":
+		names := strings.Split(value, ",")
+		return func(name string) bool {
+			for _, n := range names {
+				if n == name {
+					return true
+				}
+			}
+			return false
+		}, nil
+	case "startswith":
+		return func(name string) bool { return like(name, value+"%") }, nil
+	}
+	return func(string) bool { return true }, nil
+}
+
+// like matches as SQL's LIKE does on upstream's usual databases: % for any
+// text, _ for any character, letters in either case. Its time is bounded by the
+// product of the lengths, whatever the pattern.
+func like(text, pattern string) bool {
+	t, p := 0, 0
+	star, resume := -1, 0 // the last % and where its text ended
+	for t < len(text) {
+		switch {
+		case p < len(pattern) && pattern[p] == '%':
+			star, resume = p, t
+			p++
+		case p < len(pattern) && (pattern[p] == '_' || strings.EqualFold(pattern[p:p+1], text[t:t+1])):
+			t++
+			p++
+		case star >= 0:
+			resume++
+			t, p = resume, star+1
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "%") == ""
+}
+
+func newestOf(list []placement.Named) time.Time {
+	var newest time.Time
+	for _, n := range list {
+		newest = later(newest, n.Modified)
+	}
+	return newest
+}
+
+// writeTraits writes the member of an answer that lists traits.
+func writeTraits(j *httpapi.JSON, list []placement.Named) {
+	j.Key("traits")
+	j.Array()
+	for _, t := range list {
+		j.String(t.Name)
+	}
+	j.EndArray()
+}
+
+// getTrait tells whether there is a trait of that name.
+func (a *API) getTrait(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	if err := a.allow(ctx, PolicyTraitsShow); err != nil {
+		return err
+	}
+	world, err := a.Placement.World(ctx)
+	if err != nil {
+		return err
+	}
+	name := httpapi.Param(r, "name")
+	t, ok := world.Traits().Named(name)
+	if !ok {
+		return httpapi.Trapped(placement.ErrNoTrait(name))
+	}
+	a.modified(w, r, t.Modified)
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// putTrait creates a trait unless it is there.
+func (a *API) putTrait(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	if err := a.allow(ctx, PolicyTraitsUpdate); err != nil {
+		return err
+	}
+	name := httpapi.Param(r, "name")
+	if err := traitNameSchema().Validate(pyjson.NewString(name)); err != nil {
+		return fault.New(fault.Invalid, "", "The trait is invalid. A valid trait must be no longer than 255 characters, "+
+			"start with the prefix \"CUSTOM_\" and use following characters: \"A\"-\"Z\", \"0\"-\"9\" and \"_\"")
+	}
+	created, err := a.Placement.EnsureTrait(ctx, name)
+	if err != nil {
+		return err
+	}
+	world, err := a.Placement.World(ctx)
+	if err != nil {
+		return err
+	}
+	t, _ := world.Traits().Named(name)
+	a.modified(w, r, t.Modified)
+	w.Header().Set("Location", httpapi.AbsoluteURL(r, "/traits/"+name))
+	w.WriteHeader(createdOrNoContent(created))
+	return nil
+}
+
+func createdOrNoContent(created bool) int {
+	if created {
+		return http.StatusCreated
+	}
+	return http.StatusNoContent
+}
+
+// deleteTrait removes a trait.
+func (a *API) deleteTrait(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	if err := a.allow(ctx, PolicyTraitsDelete); err != nil {
+		return err
+	}
+	if err := a.Placement.DeleteTrait(ctx, httpapi.Param(r, "name")); err != nil {
+		return httpapi.Trapped(err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// getProviderTraits shows the traits of a provider.
+func (a *API) getProviderTraits(w http.ResponseWriter, r *http.Request) error {
+	if err := a.allow(r.Context(), PolicyProviderTraitsList); err != nil {
+		return err
+	}
+	p, _, world, err := a.provider(r)
+	if err != nil {
+		return notFound(err, "No resource provider with uuid "+httpapi.Param(r, "uuid")+" found: ")
+	}
+	list := make([]placement.Named, len(p.Traits))
+	for i, id := range p.Traits {
+		list[i], _ = world.Traits().Named(world.TraitName(id))
+	}
+	return a.respondProviderTraits(w, r, list, p.Generation)
+}
+
+// setProviderTraits replaces the traits of a provider.
+func (a *API) setProviderTraits(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	if err := a.allow(ctx, PolicyProviderTraitsUpdate); err != nil {
+		return err
+	}
+	v, err := readJSON(r, providerTraitsPutSchema(minor(r)))
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, item := range member(v, "traits").Items() {
+		names = append(names, item.Str())
+	}
+	p, _, _, err := a.provider(r)
+	if err != nil {
+		return err
+	}
+	g, err := a.Placement.SetTraits(ctx, p.UUID, generation(v, "resource_provider_generation"), names)
+	if err != nil {
+		return err
+	}
+	world, err := a.Placement.World(ctx)
+	if err != nil {
+		return err
+	}
+	list := make([]placement.Named, len(names))
+	for i, name := range names {
+		list[i], _ = world.Traits().Named(name)
+	}
+	return a.respondProviderTraits(w, r, list, g)
+}
+
+// deleteProviderTraits takes all traits from a provider.
+func (a *API) deleteProviderTraits(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	if err := a.allow(ctx, PolicyProviderTraitsDelete); err != nil {
+		return err
+	}
+	if err := a.Placement.DeleteTraits(ctx, placement.UUID(httpapi.Param(r, "uuid"))); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (a *API) respondProviderTraits(w http.ResponseWriter, r *http.Request, list []placement.Named, g placement.Generation) error {
+	a.modified(w, r, newestOf(list))
+	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
+		j.Object()
+		writeTraits(j, list)
+		j.Key("resource_provider_generation")
+		j.Int(int64(g))
+		j.EndObject()
+	})
+}

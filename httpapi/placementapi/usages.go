@@ -1,0 +1,136 @@
+package placementapi
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/identity/policy"
+	"github.com/berthcloud/berth/placement"
+)
+
+func (a *API) usageRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		{Method: http.MethodGet, Pattern: "/resource_providers/{uuid}/usages", Produces: true, Handle: a.getProviderUsages},
+		{Method: http.MethodGet, Pattern: "/usages", Since: 9, Produces: true, Handle: a.getUsages},
+	}
+}
+
+// getProviderUsages shows how much of each of a provider's inventories is
+// allocated.
+func (a *API) getProviderUsages(w http.ResponseWriter, r *http.Request) error {
+	if err := a.allow(r.Context(), PolicyProviderUsages); err != nil {
+		return err
+	}
+	p, _, world, err := a.provider(r)
+	if err != nil {
+		return notFound(err, "No resource provider with uuid "+httpapi.Param(r, "uuid")+" found: ")
+	}
+	a.modified(w, r, time.Time{})
+	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
+		j.Object()
+		j.Key("resource_provider_generation")
+		j.Int(int64(p.Generation))
+		j.Key("usages")
+		j.Object()
+		for i := range p.Inventories {
+			j.Key(world.ClassName(p.Inventories[i].Class))
+			j.Int(p.Inventories[i].Used)
+		}
+		j.EndObject()
+		j.EndObject()
+	})
+}
+
+// getUsages shows what the consumers of a project hold. Exists since 1.9; 1.38
+// groups by consumer type, with the number of consumers, and filters by it.
+func (a *API) getUsages(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	q, parseErr := rawQuery(r)
+	project, ok := q.last("project_id")
+	if !ok {
+		project = policy.None
+	}
+	if err := a.allowTarget(ctx, PolicyTotalUsages, map[string]string{"project_id": project}); err != nil {
+		return err
+	}
+	if parseErr != nil {
+		return parseErr
+	}
+	if err := q.validate(usagesListSchema(minor(r))); err != nil {
+		return err
+	}
+	usage, err := a.Placement.ProjectUsage(ctx, q.lastOrEmpty("project_id"), q.lastOrEmpty("user_id"))
+	if err != nil {
+		return err
+	}
+	world, err := a.Placement.World(ctx)
+	if err != nil {
+		return err
+	}
+	a.modified(w, r, time.Time{})
+	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
+		j.Object()
+		j.Key("usages")
+		j.Object()
+		if minor(r) >= 38 {
+			writeUsagesByType(j, world, usage, q.lastOrEmpty("consumer_type"))
+		} else {
+			writeAmounts(j, world, sum(usage, func(string) bool { return true }))
+		}
+		j.EndObject()
+		j.EndObject()
+	})
+}
+
+// writeUsagesByType writes an object per consumer type. The pseudo-types "all"
+// and "unknown", in lower case only, put together all consumers and those
+// without a type.
+func writeUsagesByType(j *httpapi.JSON, world *placement.World, u placement.ProjectUsage, filter string) {
+	if filter == "all" {
+		var consumers int64
+		for _, n := range u.Consumers {
+			consumers += n
+		}
+		writeTypeUsage(j, world, "all", sum(u, func(string) bool { return true }), consumers)
+		return
+	}
+	for _, t := range slices.Sorted(maps.Keys(u.Consumers)) {
+		if filter == "" || filter == typeName(t) {
+			writeTypeUsage(j, world, typeName(t), sum(u, func(of string) bool { return of == t }), u.Consumers[t])
+		}
+	}
+}
+
+// writeTypeUsage writes the usage of one type, nothing when there is none.
+func writeTypeUsage(j *httpapi.JSON, world *placement.World, name string, amounts map[placement.ClassID]int64, consumers int64) {
+	if len(amounts) == 0 {
+		return
+	}
+	j.Key(name)
+	j.Object()
+	writeAmounts(j, world, amounts)
+	j.Key("consumer_count")
+	j.Int(consumers)
+	j.EndObject()
+}
+
+// sum adds up the usage of the types that pass, by class.
+func sum(u placement.ProjectUsage, pass func(string) bool) map[placement.ClassID]int64 {
+	amounts := make(map[placement.ClassID]int64)
+	for _, row := range u.Rows {
+		if pass(row.Type) {
+			amounts[row.Class] += row.Used
+		}
+	}
+	return amounts
+}
+
+func writeAmounts(j *httpapi.JSON, world *placement.World, amounts map[placement.ClassID]int64) {
+	for _, class := range slices.Sorted(maps.Keys(amounts)) {
+		j.Key(world.ClassName(class))
+		j.Int(amounts[class])
+	}
+}

@@ -1,0 +1,141 @@
+// Package pyschema validates JSON values against JSON schemas and finds fault
+// with them as Python's jsonschema library does (release 4.26, draft 2020-12).
+//
+// Clients of OpenStack's Placement see that library's text in the answer to a
+// broken request: which of several mistakes is named, in which words, with the
+// schema and the offending value laid out below. All of this is reproduced.
+//
+// It is not a general validator: it knows the keywords that Placement's schemas
+// use and refuses to compile any other.
+package pyschema
+
+import (
+	"fmt"
+
+	"github.com/berthcloud/berth/httpapi/pyjson"
+)
+
+// A Schema is a compiled JSON schema. It does not change and may be used from
+// several goroutines.
+type Schema struct {
+	source pyjson.Value
+	rules  []rule // in the order of their keys
+	types  types  // of the key "type", 0 if there is none
+}
+
+// A rule is one keyword of a schema.
+type rule struct {
+	keyword string
+	check   check
+}
+
+// A check is what a keyword demands of a value.
+type check interface {
+	// holds reports whether v is as demanded. It is called for every request,
+	// so it is quick and does not allocate.
+	holds(v pyjson.Value) bool
+
+	// blame hands each mistake in v to w, in the library's order. It is only
+	// called with values that do not hold.
+	blame(w *walk, v pyjson.Value)
+}
+
+// Formats are the values a schema may have for "format", each with the check
+// behind it. A check sees values of any type.
+type Formats map[string]func(pyjson.Value) bool
+
+// Compile reads a schema from its JSON text. The order of the keys matters:
+// mistakes are looked for and the schema is shown in that order. An error says
+// what of the text is not JSON, is no keyword this package knows, or is a
+// format that is not in formats.
+func Compile(text string, formats Formats) (*Schema, error) {
+	source, err := pyjson.Parse([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	return compile(source, formats)
+}
+
+// MustCompile is [Compile] for schemas that are part of the program: it panics
+// if the text has a mistake.
+func MustCompile(text string, formats Formats) *Schema {
+	s, err := Compile(text, formats)
+	if err != nil {
+		panic(fmt.Sprintf("pyschema: %v in %s", err, text))
+	}
+	return s
+}
+
+// String returns the schema as Python's repr shows it.
+func (s *Schema) String() string { return pyjson.Repr(s.source) }
+
+// Validate returns nil if v is valid, and otherwise an [*Error] about the one
+// mistake that the library finds most relevant.
+func (s *Schema) Validate(v pyjson.Value) error {
+	if s.holds(v) {
+		return nil
+	}
+	var worst *failure
+	s.blame(&walk{found: func(f *failure) {
+		if worst == nil || f.compare(worst) > 0 {
+			worst = f
+		}
+	}}, v)
+	return worst.deepest().report()
+}
+
+func (s *Schema) holds(v pyjson.Value) bool {
+	for i := range s.rules {
+		if !s.rules[i].check.holds(v) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Schema) blame(w *walk, v pyjson.Value) {
+	outer, keyword := w.schema, w.keyword
+	for _, r := range s.rules {
+		if !r.check.holds(v) {
+			w.schema, w.keyword = s, r.keyword
+			r.check.blame(w, v)
+		}
+	}
+	w.schema, w.keyword = outer, keyword
+}
+
+// A walk is a descent through a value and its schema in search of mistakes.
+type walk struct {
+	found      func(*failure)
+	schema     *Schema // the innermost one
+	keyword    string  // the one of its keywords at work
+	path       []pyjson.Value
+	schemaPath []pyjson.Value
+}
+
+// into blames v, which is at step within the current value, by the schema s,
+// which is at name under the current keyword.
+func (w *walk) into(s *Schema, v pyjson.Value, step *pyjson.Value, name ...pyjson.Value) {
+	path, schemaPath := len(w.path), len(w.schemaPath)
+	if step != nil {
+		w.path = append(w.path, *step)
+	}
+	w.schemaPath = append(append(w.schemaPath, pyjson.NewString(w.keyword)), name...)
+	s.blame(w, v)
+	w.path, w.schemaPath = w.path[:path], w.schemaPath[:schemaPath]
+}
+
+// fail notes that v does not hold by the current keyword.
+func (w *walk) fail(v pyjson.Value, message func() string) { w.failBecause(v, message, nil) }
+
+func (w *walk) failBecause(v pyjson.Value, message func() string, causes []*failure) {
+	w.found(&failure{
+		schema:     w.schema,
+		keyword:    w.keyword,
+		value:      v,
+		path:       append([]pyjson.Value{}, w.path...),
+		schemaPath: append([]pyjson.Value{}, w.schemaPath...),
+		message:    message,
+		causes:     causes,
+	})
+}

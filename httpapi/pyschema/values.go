@@ -1,0 +1,189 @@
+package pyschema
+
+import (
+	"math/big"
+	"regexp"
+	"slices"
+
+	"github.com/berthcloud/berth/httpapi/pyjson"
+)
+
+type enum struct {
+	names  []string
+	source pyjson.Value
+}
+
+func (c enum) holds(v pyjson.Value) bool {
+	return v.Kind() == pyjson.String && slices.Contains(c.names, v.Str())
+}
+
+func (c enum) blame(w *walk, v pyjson.Value) {
+	w.fail(v, func() string { return pyjson.Repr(v) + " is not one of " + pyjson.Repr(c.source) })
+}
+
+// inRange is "minimum" or "maximum". NaN is beyond neither.
+type inRange struct {
+	limit pyjson.Value
+	upper bool
+}
+
+func (c inRange) holds(v pyjson.Value) bool {
+	switch {
+	case !v.IsNumber():
+		return true
+	case c.upper:
+		return !c.limit.Less(v)
+	}
+	return !v.Less(c.limit)
+}
+
+func (c inRange) blame(w *walk, v pyjson.Value) {
+	says := " is less than the minimum of "
+	if c.upper {
+		says = " is greater than the maximum of "
+	}
+	w.fail(v, func() string { return pyjson.Repr(v) + says + pyjson.Repr(c.limit) })
+}
+
+type pattern struct {
+	expr   *regexp.Regexp
+	source string
+}
+
+func (c pattern) holds(v pyjson.Value) bool {
+	return v.Kind() != pyjson.String || c.expr.MatchString(v.Str())
+}
+
+func (c pattern) blame(w *walk, v pyjson.Value) {
+	w.fail(v, func() string { return pyjson.Repr(v) + " does not match " + pyjson.Quote(c.source) })
+}
+
+type format struct {
+	name pyjson.Value
+	ok   func(pyjson.Value) bool
+}
+
+func (c format) holds(v pyjson.Value) bool { return c.ok(v) }
+
+func (c format) blame(w *walk, v pyjson.Value) {
+	w.fail(v, func() string { return pyjson.Repr(v) + " is not a " + pyjson.Repr(c.name) })
+}
+
+// A size is a bound on how long a string, an array or an object is.
+type size struct {
+	kind  pyjson.Kind
+	upper bool
+	limit int
+	edge  int    // a limit with words of its own
+	atIt  string // these words
+	says  string // the words for all other limits
+}
+
+var sizes = map[string]size{
+	"minLength":     {kind: pyjson.String, edge: 1, atIt: " should be non-empty", says: " is too short"},
+	"minItems":      {kind: pyjson.Array, edge: 1, atIt: " should be non-empty", says: " is too short"},
+	"minProperties": {kind: pyjson.Object, edge: 1, atIt: " should be non-empty", says: " does not have enough properties"},
+	"maxLength":     {kind: pyjson.String, upper: true, atIt: " is expected to be empty", says: " is too long"},
+}
+
+func (c size) holds(v pyjson.Value) bool {
+	if v.Kind() != c.kind {
+		return true
+	}
+	n := v.Len()
+	if c.kind == pyjson.String {
+		n = pyjson.RuneLen(v.Str())
+	}
+	if c.upper {
+		return n <= c.limit
+	}
+	return n >= c.limit
+}
+
+func (c size) blame(w *walk, v pyjson.Value) {
+	says := c.says
+	if c.limit == c.edge {
+		says = c.atIt
+	}
+	w.fail(v, func() string { return pyjson.Repr(v) + says })
+}
+
+type uniqueItems struct{}
+
+// few is the number of strings up to which comparing all pairs is cheaper than
+// a map.
+const few = 16
+
+func (uniqueItems) holds(v pyjson.Value) bool {
+	items := v.Items()
+	if len(items) > few {
+		return allDifferent(items)
+	}
+	for i := range items {
+		if items[i].Kind() != pyjson.String {
+			return allDifferent(items)
+		}
+		for j := range i {
+			if items[i].Str() == items[j].Str() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (uniqueItems) blame(w *walk, v pyjson.Value) {
+	w.fail(v, func() string { return pyjson.Repr(v) + " has non-unique elements" })
+}
+
+// allDifferent compares by a key that equal values share. Python sorts and
+// compares neighbours, which misses some equal values in lists that mix 1 and
+// True, or have NaN in them; here they are found.
+func allDifferent(items []pyjson.Value) bool {
+	seen := make(map[string]bool, len(items))
+	for _, item := range items {
+		key := string(appendKey(nil, item))
+		if seen[key] {
+			return false
+		}
+		seen[key] = true
+	}
+	return true
+}
+
+// appendKey appends a text that is the same for equal values only: 1 and 1.0
+// are equal, 1 and True are not, and the order of keys does not matter.
+func appendKey(b []byte, v pyjson.Value) []byte {
+	switch {
+	case v.Kind() == pyjson.Array:
+		b = append(b, '[')
+		for _, item := range v.Items() {
+			b = append(appendKey(b, item), ',')
+		}
+		return append(b, ']')
+	case v.Kind() == pyjson.Object:
+		return appendObjectKey(b, v)
+	case v.Kind() == pyjson.Float && v.IsInteger():
+		return appendWhole(b, v.Float64())
+	}
+	return pyjson.AppendRepr(b, v)
+}
+
+func appendObjectKey(b []byte, v pyjson.Value) []byte {
+	var members []string
+	for _, m := range v.Members() {
+		members = append(members, pyjson.Quote(m.Key)+":"+string(appendKey(nil, m.Value)))
+	}
+	slices.Sort(members)
+	b = append(b, '{')
+	for _, m := range members {
+		b = append(append(b, m...), ',')
+	}
+	return append(b, '}')
+}
+
+// appendWhole writes a float without a fraction as an integer.
+func appendWhole(b []byte, f float64) []byte {
+	n, _ := new(big.Float).SetFloat64(f).Int(nil)
+	return n.Append(b, 10)
+}

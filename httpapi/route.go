@@ -1,0 +1,246 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// A Route is one method of one path, in a range of versions. Several routes
+// may share a path and method when their versions do not overlap.
+type Route struct {
+	Method  string
+	Pattern string // "/traits/{name}": each {…} stands for one non-empty segment
+	Name    string // what metrics and logs call the path; empty means Pattern
+
+	Since, Until int // first and last minor version; Until 0 means no end
+
+	// Hidden is the status outside these versions; 0 means 404.
+	Hidden int
+
+	NeedsJSON bool // the request is refused with 415 unless its body is JSON
+	Produces  bool // the request is refused with 406 unless it accepts JSON
+
+	// MediaFirst checks media types before versions, as upstream does for
+	// aggregates alone.
+	MediaFirst bool
+
+	Handle Handler
+}
+
+// speaks reports whether the route exists at 1.minor.
+func (r *Route) speaks(minor int) bool {
+	return minor >= r.Since && (r.Until == 0 || minor <= r.Until)
+}
+
+// hidden is the answer to a version the route does not exist at.
+func (r *Route) hidden(method string) error {
+	if r.Hidden == http.StatusMethodNotAllowed {
+		return &Error{Status: r.Hidden, method: method}
+	}
+	return &Error{Status: http.StatusNotFound}
+}
+
+// Param returns the segment of the path that stands for {name} in the route's
+// pattern, "" when there is none. Escapes are decoded; bytes beyond ASCII come
+// back as the characters U+0080 to U+00FF, one each, which is how the texts of
+// upstream's errors show them.
+func Param(r *http.Request, name string) string {
+	x, ok := r.Context().Value(exchangeKey{}).(*exchange)
+	if !ok {
+		return ""
+	}
+	for _, p := range x.params {
+		if p.name == name {
+			return p.value
+		}
+	}
+	return ""
+}
+
+type param struct{ name, value string }
+
+// A pattern is one path and all that may be done with it.
+type pattern struct {
+	name     string
+	segments []string
+	routes   []Route
+	allow    string // the methods, in the order of declaration
+	series   map[string]*series
+}
+
+// A table finds patterns by the number of their segments.
+type table map[int][]*pattern
+
+func newTable(cfg Config) table {
+	t := table{}
+	for _, r := range cfg.Routes {
+		p := t.pattern(r)
+		p.add(r)
+		p.series[r.Method] = cfg.Metrics.series(cfg.Service, p.name, r.Method)
+	}
+	return t
+}
+
+// pattern returns the pattern of a route, making it when it is new.
+func (t table) pattern(r Route) *pattern {
+	segs := segments(r.Pattern)
+	for _, p := range t[len(segs)] {
+		if slices.Equal(p.segments, segs) {
+			return p
+		}
+	}
+	p := &pattern{name: r.Name, segments: segs, series: map[string]*series{}}
+	if p.name == "" {
+		p.name = r.Pattern
+	}
+	t[len(segs)] = append(t[len(segs)], p)
+	return p
+}
+
+// add appends a route and its method.
+func (p *pattern) add(r Route) {
+	known := false
+	for i := range p.routes {
+		q := &p.routes[i]
+		if q.Method != r.Method {
+			continue
+		}
+		known = true
+		if q.speaks(r.Since) || r.speaks(q.Since) {
+			panic(fmt.Sprintf("httpapi: two routes for %s %s at 1.%d", r.Method, r.Pattern, max(r.Since, q.Since)))
+		}
+	}
+	if !known && p.allow != "" {
+		p.allow += ", "
+	}
+	if !known {
+		p.allow += r.Method
+	}
+	p.routes = append(p.routes, r)
+}
+
+// segments splits a path; "" has none and "/" a single empty one.
+func segments(path string) []string {
+	if path == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimPrefix(path, "/"), "/")
+}
+
+// find returns the pattern of a decoded path and leaves its parameters in x,
+// nil when there is none. A slash too many finds nothing, and neither does an
+// escaped one: upstream sees paths decoded.
+func (t table) find(path string, x *exchange) *pattern {
+	if path != "" && path[0] != '/' {
+		return nil
+	}
+	segs := segments(path)
+	// Upstream's expressions end in $, which a final newline satisfies.
+	if n := len(segs) - 1; n >= 0 && len(segs[n]) > 1 {
+		segs[n] = strings.TrimSuffix(segs[n], "\n")
+	}
+	for _, p := range t[len(segs)] {
+		if p.match(segs, x) {
+			return p
+		}
+	}
+	return nil
+}
+
+func (p *pattern) match(segs []string, x *exchange) bool {
+	x.params = x.params[:0]
+	for i, want := range p.segments {
+		switch name, isParam := strings.CutPrefix(want, "{"); {
+		case !isParam && segs[i] != want, isParam && segs[i] == "":
+			return false
+		case isParam:
+			x.params = append(x.params, param{strings.TrimSuffix(name, "}"), latin1(segs[i])})
+		}
+	}
+	return true
+}
+
+// route returns the route for a method at 1.minor. Without one the error is
+// 405 with the methods there are, or what the route says for versions that do
+// not know it.
+func (p *pattern) route(method string, minor int) (*Route, error) {
+	var hidden *Route
+	for i := range p.routes {
+		r := &p.routes[i]
+		if r.Method != method {
+			continue
+		}
+		if r.speaks(minor) || r.MediaFirst {
+			return r, nil
+		}
+		hidden = r
+	}
+	if hidden != nil {
+		return nil, hidden.hidden(method)
+	}
+	return nil, &Error{
+		Status: http.StatusMethodNotAllowed,
+		Detail: "The method specified is not allowed for this resource.",
+		allow:  p.allow,
+		method: method,
+	}
+}
+
+// checkMedia refuses a request whose media types the route cannot serve.
+func checkMedia(route *Route, x *exchange, r *http.Request) error {
+	if route.NeedsJSON {
+		if err := needsJSON(r); err != nil {
+			return err
+		}
+	}
+	if route.Produces && !accepts(x.accept, mediaJSON) {
+		return &Error{Status: http.StatusNotAcceptable, Detail: "Only application/json is provided"}
+	}
+	if !route.speaks(x.version.Minor) {
+		return route.hidden(r.Method)
+	}
+	return nil
+}
+
+// needsJSON wants the media type exactly as upstream compares it: with its case
+// and up to the first semicolon.
+func needsJSON(r *http.Request) error {
+	sent := latin1(strings.Join(r.Header.Values("Content-Type"), ", "))
+	media, params, _ := strings.Cut(sent, ";")
+	if media == mediaJSON {
+		return nil
+	}
+	if media == "" {
+		media = "None"
+		sent = media
+		if params != "" {
+			sent += ";" + params
+		}
+	}
+	return &Error{
+		Status:  http.StatusUnsupportedMediaType,
+		Detail:  "The media type " + media + " is not supported, use " + mediaJSON,
+		content: sent,
+	}
+}
+
+// latin1 reads each byte as one character, as WSGI hands paths and headers to
+// upstream.
+func latin1(s string) string {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return string(widen(s))
+		}
+	}
+	return s
+}
+
+func widen(s string) []rune {
+	r := make([]rune, len(s))
+	for i := range len(s) {
+		r[i] = rune(s[i])
+	}
+	return r
+}

@@ -1,0 +1,91 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// ServeOptions bound what a client may cost. Zero values mean the defaults.
+type ServeOptions struct {
+	ReadHeaderTimeout time.Duration // for the header; 10 s
+	ReadTimeout       time.Duration // for header and body; 60 s
+	WriteTimeout      time.Duration // from the header to the end of the answer; 5 min
+	IdleTimeout       time.Duration // between requests; 2 min
+	StopTimeout       time.Duration // for requests in flight when stopping; 30 s
+	MaxHeaderBytes    int           // 64 KiB, and some slack that net/http adds
+	Log               *slog.Logger  // what goes wrong below HTTP; nil discards
+}
+
+func (o ServeOptions) withDefaults() ServeOptions {
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&o.ReadHeaderTimeout, 10 * time.Second},
+		{&o.ReadTimeout, time.Minute},
+		{&o.WriteTimeout, 5 * time.Minute},
+		{&o.IdleTimeout, 2 * time.Minute},
+		{&o.StopTimeout, 30 * time.Second},
+	} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	if o.MaxHeaderBytes == 0 {
+		o.MaxHeaderBytes = 64 << 10
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Serve answers the requests that arrive at ln with h until ctx ends. It then
+// takes no more connections, lets requests in flight finish within StopTimeout,
+// cuts off the rest, and returns when all it started has stopped. It returns
+// nil after an orderly stop, and an error when it had to cut requests off or
+// the listener failed. It closes ln.
+//
+// Requests that are too broken to reach h are answered in h's format for
+// errors rather than in net/http's.
+func Serve(ctx context.Context, ln net.Listener, h http.Handler, opts ServeOptions) error {
+	opts = opts.withDefaults()
+	srv := &http.Server{
+		Handler:                      h,
+		ReadHeaderTimeout:            opts.ReadHeaderTimeout,
+		ReadTimeout:                  opts.ReadTimeout,
+		WriteTimeout:                 opts.WriteTimeout,
+		IdleTimeout:                  opts.IdleTimeout,
+		MaxHeaderBytes:               opts.MaxHeaderBytes,
+		DisableGeneralOptionsHandler: true, // "OPTIONS *" is the API's to refuse
+		ErrorLog:                     slog.NewLogLogger(opts.Log.Handler(), slog.LevelDebug),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(listener{ln}) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serving on %s: %w", ln.Addr(), err)
+	case <-ctx.Done():
+	}
+	return stop(srv, failed, opts)
+}
+
+// stop ends a server that is asked to.
+func stop(srv *http.Server, failed <-chan error, opts ServeOptions) error {
+	ctx, cancel := context.WithTimeout(context.Background(), opts.StopTimeout)
+	defer cancel()
+	err := srv.Shutdown(ctx)
+	if err != nil {
+		srv.Close() // the listener is closed already; what is left are connections
+		err = fmt.Errorf("requests were cut off after %s: %w", opts.StopTimeout, err)
+	}
+	if serr := <-failed; !errors.Is(serr, http.ErrServerClosed) {
+		err = errors.Join(err, serr)
+	}
+	return err
+}
