@@ -1,0 +1,78 @@
+package sqlstore
+
+import (
+	"slices"
+
+	"github.com/berthcloud/berth/placement"
+)
+
+// allocationColumns are what readAllocation reads. The consumer may be missing:
+// the first releases did not keep consumers.
+const allocationColumns = `
+SELECT
+    a.resource_provider_id,
+    p.uuid,
+    p.generation,
+    a.consumer_id,
+    c.generation,
+    a.resource_class_id,
+    a.used,
+    COALESCE(a.updated_at, a.created_at)
+FROM allocations a
+JOIN resource_providers p ON p.id = a.resource_provider_id
+LEFT JOIN consumers c ON c.uuid = a.consumer_id`
+
+func readAllocation(r *row) placement.AllocationRow {
+	return placement.AllocationRow{
+		Provider:           r.int(0),
+		ProviderUUID:       r.uuid(1),
+		ProviderGeneration: r.generation(2),
+		Consumer:           r.uuid(3),
+		ConsumerGeneration: r.generation(4),
+		Class:              placement.ClassID(r.int(5)),
+		Used:               r.int(6),
+		Modified:           r.time(7),
+	}
+}
+
+func (r *reader) AllocationsOf(consumer placement.UUID) ([]placement.AllocationRow, error) {
+	return list(r, readAllocation, allocationColumns+`
+WHERE a.consumer_id = ?
+ORDER BY a.id`, consumer)
+}
+
+func (r *reader) AllocationsOn(provider int64) ([]placement.AllocationRow, error) {
+	return list(r, readAllocation, allocationColumns+`
+WHERE a.resource_provider_id = ?
+ORDER BY a.id`, provider)
+}
+
+func (r *reader) AllocatedClasses(provider int64) ([]placement.ClassID, error) {
+	return list(r, func(one *row) placement.ClassID { return placement.ClassID(one.int(0)) }, `
+SELECT DISTINCT resource_class_id
+FROM allocations
+WHERE resource_provider_id = ?
+ORDER BY resource_class_id`, provider)
+}
+
+func (w *writer) DeleteAllocations(consumer placement.UUID) (int, error) {
+	return w.exec(`DELETE FROM allocations WHERE consumer_id = ?`, consumer)
+}
+
+// allocationChunk is how many rows go into one INSERT; a claim has fewer.
+const allocationChunk = 32
+
+func (w *writer) InsertAllocations(as ...placement.AllocationRow) error {
+	for part := range slices.Chunk(as, allocationChunk) {
+		args := make([]any, 0, 5*len(part))
+		for _, a := range part {
+			args = append(args, w.stamp, a.Provider, a.Consumer, a.Class, a.Used)
+		}
+		if _, err := w.exec(`
+INSERT INTO allocations (created_at, resource_provider_id, consumer_id, resource_class_id, used)
+VALUES `+tuples(len(part), 5), args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,288 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/placement"
+)
+
+// attempts is how often a transaction that collided with another program's is
+// run in all.
+const attempts = 3
+
+// errExited is the outcome of a function that ended its goroutine.
+var errExited = errors.New("sqlstore: update left without returning")
+
+// A job is an Update on its way. The function runs on the goroutine that called
+// Update, so that its panics and its runtime.Goexit are its own; the writing
+// goroutine hands it the transaction and takes it back.
+type job struct {
+	ctx context.Context
+	now time.Time
+	fn  func(placement.Writer) error
+
+	state   atomic.Int32
+	turn    chan *writer // the transaction is the job's
+	back    chan error   // it is the store's again; what fn returned
+	result  chan error   // what Update returns
+	outcome error        // what Update will return if the commit succeeds
+}
+
+// The states of a job: it waits until either the store or its caller decides.
+const (
+	waiting int32 = iota
+	taken
+	left
+)
+
+// Update runs fn in one serializable transaction, possibly more than once. A
+// panic in fn is returned as an error. When ctx ends while the job waits, it
+// leaves without having run; once it runs, its outcome is waited for.
+func (s *Store) Update(ctx context.Context, now time.Time, fn func(placement.Writer) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	j := &job{
+		ctx: ctx, now: now, fn: fn,
+		turn: make(chan *writer, 1), back: make(chan error, 1), result: make(chan error, 1),
+	}
+	if err := s.enqueue(j); err != nil {
+		return err
+	}
+	return j.follow()
+}
+
+// enqueue refuses what does not fit at once: a caller that must wait longer
+// than the queue is better told to come back.
+func (s *Store) enqueue(j *job) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return errClosed()
+	}
+	select {
+	case s.queue <- j:
+		return nil
+	default:
+		if s.opts.Metrics.QueueFull != nil {
+			s.opts.Metrics.QueueFull()
+		}
+		return fault.New(fault.Unavailable, CodeBusy, "Too many changes are waiting to be written. Please try again.")
+	}
+}
+
+// follow runs the job whenever it has the transaction and returns its result.
+func (j *job) follow() error {
+	gone := j.ctx.Done()
+	for {
+		select {
+		case w := <-j.turn:
+			j.run(w)
+		case err := <-j.result:
+			return err
+		case <-gone:
+			if j.state.CompareAndSwap(waiting, left) {
+				return j.ctx.Err()
+			}
+			gone = nil
+		}
+	}
+}
+
+// run calls the function and gives the transaction back, come what may.
+func (j *job) run(w *writer) {
+	err := errExited
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("sqlstore: update panicked: %v\n%s", p, debug.Stack())
+		}
+		j.back <- err
+	}()
+	err = j.fn(w)
+}
+
+// write serves the queue until it is closed and empty.
+func (s *Store) write() {
+	defer close(s.idle)
+	for j := range s.queue {
+		s.batch(j)
+	}
+}
+
+// batch runs a job together with those that wait behind it, or each alone when
+// that does not work out.
+func (s *Store) batch(first *job) {
+	members, err := s.transact(s.collect(first))
+	if err == nil {
+		return
+	}
+	if len(members) == 1 && !s.d.retryable(err) {
+		members[0].result <- s.d.translate("committing", err)
+		return
+	}
+	for _, j := range members {
+		s.alone(j)
+	}
+}
+
+// alone runs one job in a transaction of its own, again when it collides.
+func (s *Store) alone(j *job) {
+	var err error
+	for n := range attempts {
+		if cut := j.pause(n); cut != nil {
+			j.result <- cut
+			return
+		}
+		one := j
+		_, err = s.transact(func() *job {
+			next := one
+			one = nil
+			return next
+		})
+		if err == nil {
+			return
+		}
+		if !s.d.retryable(err) {
+			break
+		}
+	}
+	j.result <- s.d.translate("committing", err)
+}
+
+// pause waits before the n-th further attempt, a little longer each time and
+// not the same for everybody; it returns early when the caller has gone.
+func (j *job) pause(n int) error {
+	if n == 0 {
+		return j.ctx.Err()
+	}
+	wait := time.NewTimer(time.Duration(n) * time.Duration(5+rand.IntN(10)) * time.Millisecond)
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+		return j.ctx.Err()
+	case <-j.ctx.Done():
+		return j.ctx.Err()
+	}
+}
+
+// collect returns a function that yields first and then, within the bounds of a
+// batch, the jobs that wait in the queue, without waiting for any.
+func (s *Store) collect(first *job) func() *job {
+	until := time.Now().Add(s.opts.MaxBatchTime)
+	next, n := first, 0
+	return func() *job {
+		for {
+			j := next
+			if j == nil {
+				j = s.waiting(n, until)
+			}
+			next = nil
+			if j == nil {
+				return nil
+			}
+			if j.state.CompareAndSwap(waiting, taken) {
+				n++
+				return j
+			}
+		}
+	}
+}
+
+// waiting takes a job from the queue, nil when there is none or the batch of n
+// is full.
+func (s *Store) waiting(n int, until time.Time) *job {
+	if n >= s.opts.MaxBatch || n > 0 && time.Now().After(until) {
+		return nil
+	}
+	select {
+	case j := <-s.queue: // nil when closed and empty
+		return j
+	default:
+		return nil
+	}
+}
+
+// transact runs the jobs that next yields in one transaction, commits, and
+// tells all of them. When it fails, nothing is kept, nobody was told, and the
+// jobs that ran are returned.
+func (s *Store) transact(next func() *job) ([]*job, error) {
+	j := next()
+	if j == nil {
+		return nil, nil
+	}
+	ses := <-s.writer
+	defer func() { s.writer <- ses }()
+	start := time.Now()
+	members := []*job{j}
+	err := ses.do(s.d.begin)
+	for err == nil && j != nil {
+		err = s.member(ses, j)
+		if err != nil {
+			break
+		}
+		if j = next(); j != nil {
+			members = append(members, j)
+		}
+	}
+	if err == nil {
+		err = ses.do("COMMIT")
+	}
+	if err != nil {
+		s.lost(ses, members, err)
+		return members, err
+	}
+	if s.opts.Metrics.Committed != nil {
+		s.opts.Metrics.Committed(len(members), time.Since(start))
+	}
+	for _, m := range members {
+		m.result <- m.outcome
+	}
+	return nil, nil
+}
+
+// lost cleans up after a transaction that failed.
+func (s *Store) lost(ses *session, members []*job, cause error) {
+	// The failure may have ended the transaction already; then there is
+	// nothing to roll back and the error says just that.
+	_ = ses.do("ROLLBACK")
+	s.opts.Logger.Warn("a transaction was lost", "updates", len(members), "error", cause.Error())
+	if s.opts.Metrics.CommitFailed != nil {
+		s.opts.Metrics.CommitFailed(len(members))
+	}
+}
+
+// member runs one job behind a savepoint and notes its outcome. An error says
+// that the whole transaction is lost.
+func (s *Store) member(ses *session, j *job) error {
+	if err := ses.do("SAVEPOINT member"); err != nil {
+		return err
+	}
+	w := &writer{reader: reader{ses: ses, ctx: j.ctx}, stamp: stamp(j.now)}
+	j.turn <- w
+	j.outcome = <-j.back
+	w.over = true
+	if w.cause != nil && s.d.retryable(w.cause) {
+		return w.cause
+	}
+	if j.outcome == nil {
+		// The function overlooked an error after which the transaction
+		// is not what it believes.
+		j.outcome = w.broken
+	}
+	if j.outcome != nil {
+		if err := ses.do("ROLLBACK TO SAVEPOINT member"); err != nil {
+			// What went wrong ended the whole transaction, with its
+			// savepoints: a full disk does.
+			return cmp.Or(w.cause, err)
+		}
+	}
+	return ses.do("RELEASE SAVEPOINT member")
+}

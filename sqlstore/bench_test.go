@@ -1,0 +1,132 @@
+package sqlstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore"
+)
+
+// fill makes n hosts with three inventories and two traits each, with held
+// allocations on each of them.
+func fill(b *testing.B, s *sqlstore.Store, n, held int) []placement.ProviderRow {
+	b.Helper()
+	var hosts []placement.ProviderRow
+	err := s.Update(context.Background(), now, func(w placement.Writer) error {
+		hosts = nil
+		gold, err1 := w.InsertTrait("CUSTOM_GOLD")
+		iron, err2 := w.InsertTrait("CUSTOM_IRON")
+		if err := errors.Join(err1, err2); err != nil {
+			return err
+		}
+		for i := range n {
+			host, err := fillHost(w, i, held)
+			if err != nil {
+				return err
+			}
+			if err := w.AddProviderTraits(host.ID, gold, iron); err != nil {
+				return err
+			}
+			hosts = append(hosts, host)
+		}
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return hosts
+}
+
+func fillHost(w placement.Writer, i, held int) (placement.ProviderRow, error) {
+	name := fmt.Sprintf("00000000-0000-0000-0000-%012d", i)
+	host := placement.ProviderRow{UUID: placement.UUID(name), Name: name}
+	var err error
+	if host.ID, err = w.InsertProvider(host); err != nil {
+		return host, err
+	}
+	inv := placement.Inventory{Total: placement.MaxInt, MinUnit: 1, MaxUnit: placement.MaxInt, StepSize: 1, AllocationRatio: 1}
+	var rows []placement.AllocationRow
+	for class := range placement.ClassID(3) {
+		err = errors.Join(err, w.InsertInventory(host.ID, class, inv))
+		for n := range held {
+			vm := placement.UUID(fmt.Sprintf("%s/%d", name[20:], n))
+			rows = append(rows, placement.AllocationRow{Provider: host.ID, Consumer: vm, Class: class, Used: 1})
+		}
+	}
+	return host, errors.Join(err, w.InsertAllocations(rows...))
+}
+
+// claim does what PUT /allocations does for a new consumer.
+func claim(s *sqlstore.Store, host placement.ProviderRow, vm placement.UUID) error {
+	return s.Update(context.Background(), now, func(w placement.Writer) error {
+		if _, err := w.Consumer(vm); !errors.Is(err, placement.ErrNoRow) {
+			return err
+		}
+		p, err := w.Provider(host.UUID)
+		if err != nil {
+			return err
+		}
+		invs, err := w.Inventories(p.ID)
+		if err != nil {
+			return err
+		}
+		var rows []placement.AllocationRow
+		for _, inv := range invs {
+			if !inv.Fits(inv.Used, 1) {
+				return errors.New("full")
+			}
+			rows = append(rows, placement.AllocationRow{Provider: p.ID, Consumer: vm, Class: inv.Class, Used: 1})
+		}
+		if _, err := w.InsertConsumer(placement.ConsumerRow{UUID: vm, Project: "blue", User: "ann", Type: "INSTANCE"}); err != nil {
+			return err
+		}
+		return errors.Join(w.BumpProvider(p.ID, p.Generation), w.InsertAllocations(rows...))
+	})
+}
+
+func BenchmarkClaim(b *testing.B) {
+	for _, workers := range []int{1, 16, 64} {
+		b.Run(fmt.Sprintf("goroutines=%d", workers), func(b *testing.B) {
+			s := openTemp(b)
+			hosts := fill(b, s, 100, 0)
+			var next atomic.Int64
+			b.ResetTimer()
+			var all sync.WaitGroup
+			for range workers {
+				all.Go(func() {
+					for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
+						vm := placement.UUID(fmt.Sprintf("vm-%d", i))
+						if err := claim(s, hosts[i%100], vm); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			all.Wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "claims/s")
+		})
+	}
+}
+
+func BenchmarkPicture(b *testing.B) {
+	s := openTemp(b)
+	hosts := fill(b, s, 10000, 10)
+	for _, roots := range [][]int64{nil, {hosts[17].ID}} {
+		b.Run(fmt.Sprintf("roots=%d", len(roots)), func(b *testing.B) {
+			for b.Loop() {
+				err := s.View(context.Background(), func(r placement.Reader) error {
+					_, err := r.Picture(roots)
+					return err
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,111 @@
+package sqlstore
+
+import "github.com/berthcloud/berth/placement"
+
+func readConsumer(r *row) placement.ConsumerRow {
+	return placement.ConsumerRow{
+		ID:         r.int(0),
+		UUID:       r.uuid(1),
+		Generation: r.generation(2),
+		Project:    r.text(3),
+		User:       r.text(4),
+		Type:       r.text(5),
+	}
+}
+
+func (r *reader) Consumer(uuid placement.UUID) (placement.ConsumerRow, error) {
+	return first(r, readConsumer, `
+SELECT
+    c.id,
+    c.uuid,
+    c.generation,
+    p.external_id,
+    u.external_id,
+    t.name
+FROM consumers c
+LEFT JOIN projects p ON p.id = c.project_id
+LEFT JOIN users u ON u.id = c.user_id
+LEFT JOIN consumer_types t ON t.id = c.consumer_type_id
+WHERE c.uuid = ?`, uuid)
+}
+
+// An owner is a row that a consumer points at by the name it has outside.
+type owner struct{ table, column string }
+
+var (
+	projects      = owner{"projects", "external_id"}
+	users         = owner{"users", "external_id"}
+	consumerTypes = owner{"consumer_types", "name"}
+)
+
+// ensure makes the row of that name and returns its id, or that of the row that
+// another program made in between.
+func (o owner) ensure(w *writer, name string) (int64, error) {
+	id, clash, err := w.insert(`INSERT INTO `+o.table+` (created_at, `+o.column+`) VALUES (?, ?)`, w.stamp, name)
+	if err != nil || !clash {
+		return id, err
+	}
+	return first(&w.reader, func(one *row) int64 { return one.int(0) },
+		`SELECT id FROM `+o.table+` WHERE `+o.column+` = ?`, name)
+}
+
+// owners are the ids of what a consumer points at; kind is 0 without a type.
+type owners struct{ project, user, kind int64 }
+
+// owners finds them in one question and makes those that are not there.
+func (w *writer) owners(c placement.ConsumerRow) (owners, error) {
+	o, err := first(&w.reader, func(one *row) owners { return owners{one.int(0), one.int(1), one.int(2)} }, `
+SELECT
+    (SELECT id FROM projects WHERE external_id = ?),
+    (SELECT id FROM users WHERE external_id = ?),
+    (SELECT id FROM consumer_types WHERE name = ?)`, c.Project, c.User, c.Type)
+	if err == nil && o.project == 0 {
+		o.project, err = projects.ensure(w, c.Project)
+	}
+	if err == nil && o.user == 0 {
+		o.user, err = users.ensure(w, c.User)
+	}
+	if err == nil && o.kind == 0 && c.Type != "" {
+		o.kind, err = consumerTypes.ensure(w, c.Type)
+	}
+	if c.Type == "" {
+		o.kind = 0
+	}
+	return o, err
+}
+
+func (w *writer) InsertConsumer(c placement.ConsumerRow) (int64, error) {
+	o, err := w.owners(c)
+	if err != nil {
+		return 0, err
+	}
+	id, clash, err := w.insert(`
+INSERT INTO consumers (created_at, uuid, project_id, user_id, generation, consumer_type_id)
+VALUES (?, ?, ?, ?, 0, ?)`, w.stamp, c.UUID, o.project, o.user, orNull(o.kind))
+	if clash {
+		return 0, placement.ErrUUIDTaken
+	}
+	return id, err
+}
+
+func (w *writer) UpdateConsumer(c placement.ConsumerRow) error {
+	o, err := w.owners(c)
+	if err != nil {
+		return err
+	}
+	return w.change(`
+UPDATE consumers
+SET project_id = ?, user_id = ?, consumer_type_id = ?, updated_at = ?
+WHERE id = ?`, o.project, o.user, orNull(o.kind), w.stamp, c.ID)
+}
+
+func (w *writer) BumpConsumer(consumer int64, from placement.Generation) error {
+	return stale(w.change(`
+UPDATE consumers
+SET generation = ?, updated_at = ?
+WHERE id = ? AND generation = ?`, from+1, w.stamp, consumer, from))
+}
+
+func (w *writer) DeleteConsumer(consumer int64) error {
+	return w.change(`DELETE FROM consumers WHERE id = ?`, consumer)
+}

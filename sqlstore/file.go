@@ -1,0 +1,91 @@
+package sqlstore
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// sqliteMagic begins every SQLite file that is not empty.
+const sqliteMagic = "SQLite format 3\x00"
+
+// checkPlace refuses what can be told from the directory entry: what is there
+// must be a plain file that may be read and written, also by root, whom the
+// system would not stop.
+func checkPlace(path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	switch mode := info.Mode(); {
+	case mode.IsDir():
+		return errors.New("it is a directory; name a file in it")
+	case !mode.IsRegular():
+		return fmt.Errorf("it is not a plain file (%s)", mode.Type())
+	case mode.Perm()&0o444 == 0:
+		return fmt.Errorf("it cannot be read (mode %s)", mode.Perm())
+	case mode.Perm()&0o222 == 0:
+		return fmt.Errorf("it is read-only (mode %s)", mode.Perm())
+	}
+	return nil
+}
+
+// checkFile refuses a file that is not a whole SQLite database and reports
+// whether there is nothing in it yet. It must not be called while this process
+// has the database open: closing any descriptor of a file drops the locks that
+// SQLite holds on it.
+func checkFile(path string) (empty bool, err error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("it cannot be read and written: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return err == nil, err
+	}
+	head := make([]byte, 100)
+	if _, err := io.ReadFull(f, head); err != nil || string(head[:16]) != sqliteMagic {
+		return false, errors.New("it is not an SQLite database")
+	}
+	return false, checkLength(path, head, info.Size())
+}
+
+// checkLength refuses a file that is shorter than its header says. With a
+// write-ahead log beside it the header may be ahead, and SQLite sorts it out.
+func checkLength(path string, head []byte, size int64) error {
+	if wal, err := os.Stat(path + "-wal"); err == nil && wal.Size() > 0 {
+		return nil
+	}
+	page := int64(binary.BigEndian.Uint16(head[16:]))
+	if page == 1 {
+		page = 65536
+	}
+	want := page * int64(binary.BigEndian.Uint32(head[28:]))
+	current := string(head[24:28]) == string(head[92:96])
+	if current && size < want {
+		return fmt.Errorf("it is cut off: %d bytes of %d are there", size, want)
+	}
+	return nil
+}
+
+// createFile makes an empty file that others cannot read, unless there is one.
+func createFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o640)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("it cannot be made: %w", err)
+	}
+	return f.Close()
+}

@@ -1,0 +1,103 @@
+package sqlstore
+
+import "github.com/berthcloud/berth/placement"
+
+// inventoryColumns are what readInventory reads. The sum is looked up in the
+// index on provider, class and used, which has all of it.
+const inventoryColumns = `
+SELECT
+    i.resource_provider_id,
+    i.resource_class_id,
+    i.total,
+    i.reserved,
+    i.min_unit,
+    i.max_unit,
+    i.step_size,
+    i.allocation_ratio,
+    COALESCE(i.updated_at, i.created_at),
+    (
+        SELECT SUM(a.used)
+        FROM allocations a
+        WHERE a.resource_provider_id = i.resource_provider_id
+        AND a.resource_class_id = i.resource_class_id
+    )
+FROM inventories i`
+
+const inventoryOrder = `
+ORDER BY i.resource_provider_id, i.resource_class_id`
+
+func readInventory(r *row) placement.InventoryRow {
+	return placement.InventoryRow{
+		Provider: r.int(0),
+		Class:    placement.ClassID(r.int(1)),
+		Inventory: placement.Inventory{
+			Total:           r.int(2),
+			Reserved:        r.int(3),
+			MinUnit:         r.int(4),
+			MaxUnit:         r.int(5),
+			StepSize:        r.int(6),
+			AllocationRatio: r.float(7),
+		},
+		Modified: r.time(8),
+		Used:     r.int(9),
+	}
+}
+
+func (r *reader) Inventories(providers ...int64) ([]placement.InventoryRow, error) {
+	return listIn(r, readInventory, inventoryColumns+`
+WHERE i.resource_provider_id IN (`, providers, `)`+inventoryOrder)
+}
+
+func (r *reader) ClassInUse(id placement.ClassID) (bool, error) {
+	return r.exists(`
+SELECT 1
+FROM inventories
+WHERE resource_class_id = ?
+LIMIT 1`, id)
+}
+
+func (w *writer) InsertInventory(provider int64, class placement.ClassID, inv placement.Inventory) error {
+	_, clash, err := w.insert(`
+INSERT INTO inventories (
+    created_at,
+    resource_provider_id,
+    resource_class_id,
+    total,
+    reserved,
+    min_unit,
+    max_unit,
+    step_size,
+    allocation_ratio
+)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		w.stamp, provider, class,
+		inv.Total, inv.Reserved, inv.MinUnit, inv.MaxUnit, inv.StepSize, inv.AllocationRatio)
+	if clash {
+		return placement.ErrNameTaken
+	}
+	return err
+}
+
+func (w *writer) UpdateInventory(provider int64, class placement.ClassID, inv placement.Inventory) error {
+	return w.change(`
+UPDATE inventories
+SET
+    updated_at = ?,
+    total = ?,
+    reserved = ?,
+    min_unit = ?,
+    max_unit = ?,
+    step_size = ?,
+    allocation_ratio = ?
+WHERE resource_provider_id = ? AND resource_class_id = ?`,
+		w.stamp,
+		inv.Total, inv.Reserved, inv.MinUnit, inv.MaxUnit, inv.StepSize, inv.AllocationRatio,
+		provider, class)
+}
+
+func (w *writer) DeleteInventories(provider int64, classes ...placement.ClassID) (int, error) {
+	return execIn(w, `
+DELETE FROM inventories
+WHERE resource_provider_id = ?
+AND resource_class_id IN (`, classes, `)`, provider)
+}

@@ -1,0 +1,66 @@
+package sqlstore
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// chunk is the longest list of values that is put into one statement.
+const chunk = 500
+
+// inList runs fn for the values in sorted order, in chunks, with the marks that
+// go between the parentheses of an IN and the values for them. The last value
+// is repeated up to the next power of two, so that few different statements are
+// prepared.
+func inList[T cmp.Ordered](values []T, fn func(marks string, args []any) error) error {
+	values = slices.Clone(values)
+	slices.Sort(values)
+	values = slices.Compact(values)
+	for part := range slices.Chunk(values, chunk) {
+		size := 1
+		for size < len(part) {
+			size *= 2
+		}
+		size = min(size, chunk)
+		args := make([]any, size)
+		for i := range args {
+			args[i] = part[min(i, len(part)-1)]
+		}
+		if err := fn(marks(size), args); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listIn collects the rows of a question about many keys: head, the marks and
+// tail make the statement.
+func listIn[T any, K cmp.Ordered](r *reader, read func(*row) T, head string, keys []K, tail string) ([]T, error) {
+	var all []T
+	err := inList(keys, func(marks string, args []any) error {
+		return r.each(func(one *row) { all = append(all, read(one)) }, head+marks+tail, args...)
+	})
+	return all, err
+}
+
+// execIn runs a statement for many keys and returns how many rows it changed;
+// lead are the values before the keys.
+func execIn[K cmp.Ordered](w *writer, head string, keys []K, tail string, lead ...any) (int, error) {
+	total := 0
+	err := inList(keys, func(marks string, args []any) error {
+		n, err := w.exec(head+marks+tail, append(slices.Clone(lead), args...)...)
+		total += n
+		return err
+	})
+	return total, err
+}
+
+// marks returns n question marks.
+func marks(n int) string { return strings.Repeat("?, ", n-1) + "?" }
+
+// tuples returns n parenthesised groups of question marks.
+func tuples(n, width int) string {
+	one := "(" + marks(width) + ")"
+	return strings.Repeat(one+", ", n-1) + one
+}

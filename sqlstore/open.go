@@ -1,0 +1,122 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+)
+
+// Open opens a database, making its tables when it is empty. A file that cannot
+// be used - not SQLite, broken, of an unknown revision, read-only, in use by
+// another berth - is an error that says so, and the file is left as it is.
+func Open(ctx context.Context, opts Options) (*Store, error) {
+	opts = opts.withDefaults()
+	s := &Store{opts: opts, d: sqliteDialect, release: func() {}}
+	if opts.Path == Memory {
+		if err := s.openMemory(ctx); err != nil {
+			return nil, fmt.Errorf("opening a database in memory: %w", err)
+		}
+		return s, nil
+	}
+	if err := s.openPath(ctx); err != nil {
+		return nil, fmt.Errorf("opening the database %s: %w", opts.Path, err)
+	}
+	return s, nil
+}
+
+// openMemory serves Views and Updates from the only connection.
+func (s *Store) openMemory(ctx context.Context) error {
+	db, all, err := sqliteConnect(ctx, Memory, 1)
+	if err != nil {
+		return s.d.translate("connecting", err)
+	}
+	if err := s.prepareSchema(ctx, all[0]); err != nil {
+		_ = db.Close()
+		return err
+	}
+	s.dbs = append(s.dbs, db)
+	s.start(all[0], nil)
+	return nil
+}
+
+// openPath looks at the file before anything may change it, with the lock held
+// so that nobody else changes it either.
+func (s *Store) openPath(ctx context.Context) error {
+	path, err := realPath(s.opts.Path)
+	if err != nil {
+		return err
+	}
+	if err := checkPlace(path); err != nil {
+		return err
+	}
+	s.release, err = lockFile(path)
+	if err != nil {
+		return err
+	}
+	if err := s.openFile(ctx, path); err != nil {
+		for _, db := range s.dbs {
+			_ = db.Close()
+		}
+		s.release()
+		return err
+	}
+	return nil
+}
+
+func (s *Store) openFile(ctx context.Context, path string) error {
+	if err := s.inspect(ctx, path); err != nil {
+		return err
+	}
+	if err := createFile(path); err != nil {
+		return err
+	}
+	wdb, writers, err := sqliteConnect(ctx, sqliteURI(path, "rw", writerPragmas(s.opts.BusyTimeout)...), 1)
+	if err != nil {
+		return s.d.translate("connecting", err)
+	}
+	s.dbs = append(s.dbs, wdb)
+	if err := s.prepareSchema(ctx, writers[0]); err != nil {
+		return err
+	}
+	rdb, readers, err := sqliteConnect(ctx, sqliteURI(path, "rw", busyPragma(s.opts.BusyTimeout), "query_only(1)"), s.opts.Readers)
+	if err != nil {
+		return s.d.translate("connecting to read", err)
+	}
+	// Readers are closed before the writer, which then folds the log in.
+	s.dbs = append(s.dbs, rdb)
+	s.start(writers[0], readers)
+	return nil
+}
+
+// inspect refuses a file that cannot be used, reading it only.
+func (s *Store) inspect(ctx context.Context, path string) error {
+	empty, err := checkFile(path)
+	if empty || err != nil {
+		return err
+	}
+	db, all, err := sqliteConnect(ctx, sqliteURI(path, "ro", busyPragma(s.opts.BusyTimeout)), 1)
+	if err != nil {
+		return s.d.translate("reading", err)
+	}
+	defer db.Close()
+	defer all[0].close()
+	_, err = s.stepsFor(ctx, all[0])
+	return err
+}
+
+// realPath returns the one name of a file, so that two names of it lead to one
+// lock. The file need not exist, its directory must.
+func realPath(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		return real, nil
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(abs))
+	if err != nil {
+		return "", fmt.Errorf("the directory %s cannot be used: %w", filepath.Dir(abs), err)
+	}
+	return filepath.Join(dir, filepath.Base(abs)), nil
+}

@@ -1,0 +1,147 @@
+package sqlstore
+
+import (
+	"errors"
+
+	"github.com/berthcloud/berth/placement"
+)
+
+// providerColumns are what readProvider reads. The root is NULL only in
+// databases from before upstream's check for it; the provider is its own then.
+const providerColumns = `
+SELECT
+    p.id,
+    p.uuid,
+    p.name,
+    p.generation,
+    p.parent_provider_id,
+    COALESCE(p.root_provider_id, p.id),
+    COALESCE(p.updated_at, p.created_at)
+FROM resource_providers p`
+
+func readProvider(r *row) placement.ProviderRow {
+	return placement.ProviderRow{
+		ID:         r.int(0),
+		UUID:       r.uuid(1),
+		Name:       r.text(2),
+		Generation: r.generation(3),
+		Parent:     r.int(4),
+		Root:       r.int(5),
+		Modified:   r.time(6),
+	}
+}
+
+func (r *reader) Provider(uuid placement.UUID) (placement.ProviderRow, error) {
+	return first(r, readProvider, providerColumns+`
+WHERE p.uuid = ?`, uuid)
+}
+
+func (r *reader) ProvidersIn(root int64) ([]placement.ProviderRow, error) {
+	return list(r, readProvider, providerColumns+`
+WHERE p.root_provider_id = ?
+ORDER BY p.id`, root)
+}
+
+func (r *reader) HasChildren(provider int64) (bool, error) {
+	return r.exists(`
+SELECT 1
+FROM resource_providers
+WHERE parent_provider_id = ?
+LIMIT 1`, provider)
+}
+
+func (w *writer) InsertProvider(p placement.ProviderRow) (int64, error) {
+	id, clash, err := w.insert(`
+INSERT INTO resource_providers (created_at, uuid, name, generation, root_provider_id, parent_provider_id)
+VALUES (?, ?, ?, 0, ?, ?)`, w.stamp, p.UUID, p.Name, orNull(p.Root), orNull(p.Parent))
+	if err != nil {
+		return 0, err
+	}
+	if clash {
+		return 0, w.providerClash(p)
+	}
+	if p.Root == 0 {
+		err = w.change(`
+UPDATE resource_providers
+SET root_provider_id = id, updated_at = ?
+WHERE id = ?`, w.stamp, id)
+	}
+	return id, err
+}
+
+// providerClash finds out which unique value of a provider was taken.
+func (w *writer) providerClash(p placement.ProviderRow) error {
+	switch _, err := w.Provider(p.UUID); {
+	case err == nil:
+		return placement.ErrUUIDTaken
+	case errors.Is(err, placement.ErrNoRow):
+		return placement.ErrNameTaken
+	default:
+		return err
+	}
+}
+
+func (w *writer) UpdateProvider(p placement.ProviderRow) error {
+	taken, err := w.exists(`
+SELECT 1
+FROM resource_providers
+WHERE name = ? AND id <> ?`, p.Name, p.ID)
+	if err != nil {
+		return err
+	}
+	if taken {
+		return placement.ErrNameTaken
+	}
+	root := p.Root
+	if root == 0 {
+		root = p.ID
+	}
+	return w.change(`
+UPDATE resource_providers
+SET name = ?, root_provider_id = ?, parent_provider_id = ?, updated_at = ?
+WHERE id = ?`, p.Name, root, orNull(p.Parent), w.stamp, p.ID)
+}
+
+func (w *writer) SetRoot(root int64, providers ...int64) error {
+	_, err := execIn(w, `
+UPDATE resource_providers
+SET root_provider_id = ?, updated_at = ?
+WHERE id IN (`, providers, `)`, root, w.stamp)
+	return err
+}
+
+func (w *writer) DeleteProvider(provider int64) error {
+	for _, statement := range []string{
+		`DELETE FROM inventories WHERE resource_provider_id = ?`,
+		`DELETE FROM resource_provider_traits WHERE resource_provider_id = ?`,
+		`DELETE FROM resource_provider_aggregates WHERE resource_provider_id = ?`,
+	} {
+		if _, err := w.exec(statement, provider); err != nil {
+			return err
+		}
+	}
+	return w.change(`DELETE FROM resource_providers WHERE id = ?`, provider)
+}
+
+func (w *writer) BumpProvider(provider int64, from placement.Generation) error {
+	return stale(w.change(`
+UPDATE resource_providers
+SET generation = ?, updated_at = ?
+WHERE id = ? AND COALESCE(generation, 0) = ?`, from+1, w.stamp, provider, from))
+}
+
+// stale says of a compare-and-swap that found no row what that means.
+func stale(err error) error {
+	if errors.Is(err, placement.ErrNoRow) {
+		return placement.ErrStale
+	}
+	return err
+}
+
+// orNull returns an id, or NULL for none.
+func orNull(id int64) any {
+	if id == 0 {
+		return nil
+	}
+	return id
+}

@@ -1,0 +1,105 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// sqliteDialect is SQLite as modernc.org/sqlite speaks it.
+var sqliteDialect = &dialect{
+	name:   "sqlite",
+	rebind: func(query string) string { return query },
+	// IMMEDIATE takes the write lock at once: a transaction that reads first
+	// and writes later would find, too late, that another one came between.
+	begin:     "BEGIN IMMEDIATE",
+	beginRead: "BEGIN DEFERRED",
+	insertedID: func(_ *session, r sql.Result) (int64, error) {
+		return r.LastInsertId()
+	},
+	hasTable: `
+SELECT 1
+FROM sqlite_master
+WHERE type = 'table' AND name = ?`,
+	tables: `
+SELECT name
+FROM sqlite_master
+WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
+ORDER BY name
+LIMIT 1`,
+	duplicate: func(err error) bool {
+		code := sqliteCode(err)
+		return code == sqlite3.SQLITE_CONSTRAINT_UNIQUE || code == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
+	},
+	retryable: func(err error) bool {
+		code := sqliteCode(err)
+		return code == sqlite3.SQLITE_BUSY_SNAPSHOT || code == sqlite3.SQLITE_BUSY_RECOVERY
+	},
+	away: func(err error) bool {
+		switch sqliteCode(err) & 0xff {
+		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL,
+			sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+			return true
+		}
+		return false
+	},
+}
+
+// sqliteCode returns the extended result code in err, 0 when there is none.
+func sqliteCode(err error) int {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		return e.Code()
+	}
+	return 0
+}
+
+// sqliteURI names a file for the driver with the given mode (ro, rw) and
+// pragmas.
+func sqliteURI(path, mode string, pragmas ...string) string {
+	values := url.Values{"mode": {mode}, "_pragma": pragmas}
+	uri := url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: values.Encode()}
+	return uri.String()
+}
+
+// sqliteConnect opens n sessions on one data source.
+func sqliteConnect(ctx context.Context, source string, n int) (*sql.DB, []*session, error) {
+	db, err := sql.Open("sqlite", source)
+	if err != nil {
+		return nil, nil, err
+	}
+	db.SetMaxOpenConns(n)
+	db.SetMaxIdleConns(n)
+	var all []*session
+	for range n {
+		conn, err := db.Conn(ctx)
+		if err != nil {
+			_ = db.Close()
+			return nil, nil, err
+		}
+		all = append(all, newSession(conn, sqliteDialect))
+	}
+	return db, all, nil
+}
+
+// writerPragmas are those of the connection that writes. FULL makes every commit
+// durable; the log is cut back so that one big transaction does not keep its
+// size for ever.
+func writerPragmas(busy time.Duration) []string {
+	return []string{
+		busyPragma(busy),
+		"journal_mode(WAL)",
+		"synchronous(FULL)",
+		"journal_size_limit(67108864)",
+	}
+}
+
+func busyPragma(busy time.Duration) string {
+	return fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds())
+}
