@@ -1,0 +1,389 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/placementapi"
+	"github.com/berthcloud/berth/identity/policy"
+	"github.com/berthcloud/berth/logging"
+	"github.com/berthcloud/berth/microversion"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore"
+)
+
+// A placementServer is a running placement service: its database is open and
+// its listeners take connections.
+type placementServer struct {
+	cfg     *config.Placement
+	log     *slog.Logger
+	store   *sqlstore.Store
+	service *placement.Service
+	api     http.Handler
+	ops     http.Handler
+	ln      net.Listener
+	opsLn   net.Listener // nil when metrics are off
+}
+
+// startPlacement opens the database and the listeners. An error carries its
+// exit code, and leaves nothing open.
+func startPlacement(ctx context.Context, env environment, cfg *config.Placement, log *slog.Logger) (s *placementServer, err error) {
+	s = &placementServer{cfg: cfg, log: log}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	if cfg.API.AuthStrategy != config.StrategyNoAuth2 {
+		return s, fail(exitUsage, errors.New("[api] auth_strategy: this version of Berth cannot ask Keystone yet; only noauth2 works"))
+	}
+	path, err := databasePath(env, cfg)
+	if err != nil {
+		return s, fail(exitUsage, err)
+	}
+	rules, err := newPolicy(cfg, log)
+	if err != nil {
+		return s, fail(exitUsage, fmt.Errorf("[oslo_policy]: %w", err))
+	}
+	s.announce(path)
+	// The address first: it is cheaper to find taken than the database to
+	// read.
+	if err := s.listen(ctx); err != nil {
+		return s, err
+	}
+	metrics := newPlacementMetrics()
+	if err := s.open(ctx, path, metrics); err != nil {
+		return s, err
+	}
+	s.wire(rules, metrics)
+	return s, nil
+}
+
+// announce says with which settings the service starts, above all where they
+// are those of a trial.
+func (s *placementServer) announce(path string) {
+	s.log.Info("Berth's placement service starts", "version", currentVersion().Version, "database", path, "listen", s.cfg.Berth.Listen)
+	if len(s.cfg.Files) == 0 {
+		s.log.Info("no settings were given: the database is the embedded one")
+	}
+	s.log.Warn("auth_strategy is noauth2: tokens are believed, whoever sends them")
+}
+
+// open opens the database and reads the world.
+func (s *placementServer) open(ctx context.Context, path string, m *placementMetrics) (err error) {
+	begin := time.Now()
+	s.store, err = sqlstore.Open(ctx, sqlstore.Options{
+		Path:    path,
+		Sync:    s.cfg.Database.SyncOnStartup,
+		Logger:  s.log,
+		Metrics: m.store(),
+	})
+	if err != nil {
+		if errors.Is(err, sqlstore.ErrInUse) {
+			return fail(exitInUse, err)
+		}
+		return fail(exitDatabase, err)
+	}
+	s.service, err = placement.NewService(ctx, s.store, s.settings(m))
+	if err != nil {
+		return fail(exitDatabase, err)
+	}
+	w, _ := s.service.Ready()
+	s.log.Info("the world is read", "providers", w.Len(), "trees", w.TreeCount(), "seconds", time.Since(begin).Seconds())
+	return nil
+}
+
+func (s *placementServer) settings(m *placementMetrics) placement.Settings {
+	set := placement.DefaultSettings()
+	set.IncompleteProject = s.cfg.Placement.IncompleteConsumerProjectID
+	set.IncompleteUser = s.cfg.Placement.IncompleteConsumerUserID
+	set.ConflictRetries = s.cfg.Placement.AllocationConflictRetryCount
+	set.Observe = m.claim
+	return set
+}
+
+func (s *placementServer) listen(ctx context.Context) (err error) {
+	if s.ln, err = listenOn(ctx, s.cfg.Berth.Listen); err != nil {
+		return err
+	}
+	if s.cfg.Berth.MetricsListen != "" {
+		s.opsLn, err = listenOn(ctx, s.cfg.Berth.MetricsListen)
+	}
+	return err
+}
+
+// wire puts the handlers together.
+func (s *placementServer) wire(rules *policy.Enforcer, m *placementMetrics) {
+	api := &placementapi.API{
+		Placement:  s.service,
+		Policy:     rules,
+		Now:        time.Now,
+		Candidates: candidateSettings(s.cfg),
+		Searched:   m.searched,
+	}
+	m.watch(s.service)
+	s.api = httpapi.New(httpapi.Config{
+		Service:       "placement",
+		History:       microversion.Placement,
+		Routes:        api.Routes(),
+		Authenticate:  httpapi.NoAuth,
+		CodeSince:     23,
+		UndefinedCode: placement.CodeUndefined,
+		MaxBody:       int64(s.cfg.Berth.MaxBodySize),
+		CORS:          corsOf(s.cfg.CORS),
+		Log:           s.log,
+		Metrics:       m.http,
+	})
+	s.ops = httpapi.NewOps(httpapi.OpsConfig{Metrics: m.registry, Ready: s.ready, Profile: s.cfg.Berth.PProf})
+}
+
+// ready says whether requests can be answered truthfully.
+func (s *placementServer) ready() (bool, string) {
+	w, ok := s.service.Ready()
+	if !ok {
+		return false, "the database cannot be read"
+	}
+	return true, fmt.Sprintf("ok, %d providers", w.Len())
+}
+
+func candidateSettings(cfg *config.Placement) placementapi.CandidateSettings {
+	c := placementapi.CandidateSettings{
+		Max:          max(0, cfg.Placement.MaxAllocationCandidates),
+		BreadthFirst: cfg.Placement.AllocationCandidatesGenerationStrategy == config.BreadthFirst,
+	}
+	if cfg.Placement.RandomizeAllocationCandidates {
+		c.Seed = rand.Uint64
+	}
+	return c
+}
+
+// run serves until ctx ends or a listener fails, and closes everything.
+func (s *placementServer) run(ctx context.Context) error {
+	defer s.close()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	opts := httpapi.ServeOptions{
+		ReadHeaderTimeout: s.cfg.Berth.ReadHeaderTimeout,
+		ReadTimeout:       s.cfg.Berth.ReadTimeout,
+		WriteTimeout:      s.cfg.Berth.WriteTimeout,
+		IdleTimeout:       s.cfg.Berth.IdleTimeout,
+		StopTimeout:       s.cfg.Berth.ShutdownTimeout,
+		Log:               s.log,
+	}
+	s.log.Info("ready", "address", s.ln.Addr().String())
+	running := 1
+	ended := make(chan error, 2)
+	go func() { ended <- httpapi.Serve(ctx, s.ln, s.api, opts) }()
+	if s.opsLn != nil {
+		running++
+		go func() { ended <- httpapi.Serve(ctx, s.opsLn, s.ops, opts) }()
+	}
+	var err error
+	for range running {
+		err = errors.Join(err, <-ended)
+		stop()
+	}
+	s.log.Info("stopped")
+	return fail(exitFailure, err)
+}
+
+// close releases what was opened; it may be called more than once.
+func (s *placementServer) close() {
+	for _, ln := range []net.Listener{s.ln, s.opsLn} {
+		if ln != nil {
+			ln.Close()
+		}
+	}
+	if s.store != nil {
+		if err := s.store.Close(); err != nil {
+			s.log.Error("closing the database", "error", err)
+		}
+		s.store = nil
+	}
+}
+
+// openLog opens the log that the settings name.
+func openLog(env environment, cfg *config.Placement) (*slog.Logger, io.Closer, error) {
+	file := cfg.Default.LogFile
+	if file != "" && cfg.Default.LogDir != "" && !filepath.IsAbs(file) {
+		file = filepath.Join(cfg.Default.LogDir, file)
+	}
+	return logging.Open(logging.Options{
+		File:  file,
+		Text:  !cfg.Default.UseJSON,
+		Debug: cfg.Default.Debug,
+		Name:  "berth.placement",
+	}, env.stderr)
+}
+
+// newPolicy reads the policy files. A relative one is looked for beside the
+// settings files.
+func newPolicy(cfg *config.Placement, log *slog.Logger) (*policy.Enforcer, error) {
+	p := cfg.Policy
+	e, err := policy.New(policy.Options{
+		File:               besideSettings(cfg, p.File),
+		Dirs:               mapStrings(p.Dirs, func(dir string) string { return besideSettings(cfg, dir) }),
+		DefaultRule:        p.DefaultRule,
+		EnforceScope:       p.EnforceScope,
+		EnforceNewDefaults: p.EnforceNewDefaults,
+		Defaults:           placementapi.PolicyDefaults(),
+		OnReload: func(err error) {
+			if err != nil {
+				log.Error("the policy files changed and cannot be used: the rules stay as they were", "error", err)
+				return
+			}
+			log.Info("the policy files changed and are in force")
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range e.Warnings() {
+		log.Warn("policy: " + w)
+	}
+	return e, nil
+}
+
+// besideSettings finds a relative path in the directories of the settings
+// files, and leaves it out when it is in none: such files are optional.
+func besideSettings(cfg *config.Placement, path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	dirs := append(mapStrings(cfg.Files, filepath.Dir), cfg.Dirs...)
+	for _, dir := range dirs {
+		if full := filepath.Join(dir, path); exists(full) {
+			return full
+		}
+	}
+	if len(dirs) > 0 {
+		return filepath.Join(dirs[0], path)
+	}
+	return ""
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func mapStrings(list []string, f func(string) string) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = f(s)
+	}
+	return out
+}
+
+// corsOf turns the settings into what the API needs, nil when no origin is
+// allowed.
+func corsOf(c config.CORS) *httpapi.CORS {
+	if len(c.AllowedOrigin) == 0 {
+		return nil
+	}
+	return &httpapi.CORS{
+		AllowedOrigins:   c.AllowedOrigin,
+		AllowCredentials: c.AllowCredentials,
+		ExposeHeaders:    c.ExposeHeaders,
+		MaxAge:           c.MaxAge,
+		AllowMethods:     c.AllowMethods,
+		AllowHeaders:     c.AllowHeaders,
+	}
+}
+
+// placementMetrics are the numbers of the service beside those of HTTP.
+type placementMetrics struct {
+	registry   *prometheus.Registry
+	http       *httpapi.Metrics
+	search     prometheus.Histogram
+	candidates prometheus.Histogram
+	claims     *prometheus.CounterVec
+	commit     prometheus.Histogram
+	batch      prometheus.Histogram
+	failed     prometheus.Counter
+	queueFull  prometheus.Counter
+}
+
+func newPlacementMetrics() *placementMetrics {
+	reg := prometheus.NewRegistry()
+	m := &placementMetrics{
+		registry: reg,
+		http:     httpapi.NewMetrics(reg),
+		search: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "berth_search_seconds", Help: "Time of a search for allocation candidates, writing the answer included.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 2.5, 14),
+		}),
+		candidates: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "berth_search_candidates", Help: "Allocation candidates in an answer.",
+			Buckets: prometheus.ExponentialBuckets(1, 4, 9),
+		}),
+		claims: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "berth_claims_total", Help: "Writes of allocations, by what became of them: accepted, refused, conflict, retried.",
+		}, []string{"outcome"}),
+		commit: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "berth_commit_seconds", Help: "Time of a commit, from the start of its transaction.",
+			Buckets: prometheus.ExponentialBuckets(0.0002, 2.5, 12),
+		}),
+		batch: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "berth_commit_batch_size", Help: "Writes that shared a commit.",
+			Buckets: prometheus.ExponentialBuckets(1, 2, 8),
+		}),
+		failed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "berth_commit_failures_total", Help: "Transactions that were lost and run again.",
+		}),
+		queueFull: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "berth_write_queue_full_total", Help: "Writes that were refused because too many were waiting.",
+		}),
+	}
+	reg.MustRegister(m.search, m.candidates, m.claims, m.commit, m.batch, m.failed, m.queueFull,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+func (m *placementMetrics) store() sqlstore.Metrics {
+	return sqlstore.Metrics{
+		Committed: func(updates int, took time.Duration) {
+			m.commit.Observe(took.Seconds())
+			m.batch.Observe(float64(updates))
+		},
+		CommitFailed: func(int) { m.failed.Inc() },
+		QueueFull:    m.queueFull.Inc,
+	}
+}
+
+func (m *placementMetrics) claim(e placement.ClaimEvent) { m.claims.WithLabelValues(string(e)).Inc() }
+
+func (m *placementMetrics) searched(took time.Duration, found int) {
+	m.search.Observe(took.Seconds())
+	m.candidates.Observe(float64(found))
+}
+
+// watch adds what the world tells of itself.
+func (m *placementMetrics) watch(s *placement.Service) {
+	gauge := func(name, help string, value func(*placement.World) float64) {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
+			w, _ := s.Ready()
+			return value(w)
+		}))
+	}
+	gauge("berth_world_providers", "Resource providers in the picture that reads are answered from.",
+		func(w *placement.World) float64 { return float64(w.Len()) })
+	gauge("berth_world_trees", "Provider trees in that picture.",
+		func(w *placement.World) float64 { return float64(w.TreeCount()) })
+	gauge("berth_world_age_seconds", "Time since that picture was last changed.",
+		func(w *placement.World) float64 { return time.Since(w.Built()).Seconds() })
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit codes of berth. They are part of its interface: scripts and service
+// managers tell from them whether to try again.
+const (
+	exitOK       = 0
+	exitFailure  = 1 // something went wrong that has no code of its own
+	exitUsage    = 2 // wrong arguments or settings
+	exitDatabase = 3 // the database cannot be used
+	exitInUse    = 4 // another process has the database
+	exitListen   = 5 // the address to listen on cannot be had
+)
+
+// exitHelp documents the codes in the help texts of commands that serve.
+const exitHelp = `Exit codes:
+  0  stopped as asked
+  1  failed for a reason without a code of its own
+  2  wrong arguments or settings
+  3  the database cannot be used; the file was left as it was
+  4  the database is in use by another process
+  5  the address to listen on cannot be had`
+
+// An environment is what a command gets from the outside, so that tests can
+// stand in for it.
+type environment struct {
+	stdout, stderr io.Writer
+	getenv         func(string) string
+}
+
+// A failure is an error with the exit code it asks for.
+type failure struct {
+	code int
+	err  error
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// fail gives err an exit code; nil stays nil.
+func fail(code int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &failure{code, err}
+}
+
+// run executes one command line until it is done or ctx ends, and returns the
+// exit code.
+func run(ctx context.Context, args []string, env environment) int {
+	root := newRoot(env)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	fmt.Fprintf(env.stderr, "berth: %v\n", err)
+	var f *failure
+	if errors.As(err, &f) {
+		return f.code
+	}
+	return exitUsage // cobra's own: unknown commands and flags
+}
+
+func newRoot(env environment) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "berth",
+		Short: "OpenStack's placement system in one program",
+		Long: `Berth keeps the books of a cloud's resources (who offers what, who holds what)
+and finds where the next server can go.
+
+berth up             everything on this machine, with an example loaded, to try
+berth placement      the placement service, a drop-in for OpenStack Placement`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetOut(env.stdout)
+	root.SetErr(env.stderr)
+	root.CompletionOptions.HiddenDefaultCmd = false
+	root.AddCommand(newUp(env), newPlacement(env), newVersion(env))
+	return root
+}

@@ -1,0 +1,179 @@
+package clients
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/conformance/clients/rest"
+	"github.com/berthcloud/berth/conformance/server"
+)
+
+var update = flag.Bool("update", false, "rewrite what the commands of the openstack client print")
+
+const (
+	openstackProgram  = "/usr/bin/openstack"
+	openstackPackages = "apt-get install python3-openstackclient python3-osc-placement"
+	openstackTimeout  = 60 * time.Second
+
+	// pluginFiles matches the list of the plug-in's commands.
+	pluginFiles = "/usr/lib/python3/dist-packages/osc_placement-*.egg-info/entry_points.txt"
+)
+
+// TestOpenStack runs the scripts, each on an empty service.
+func TestOpenStack(t *testing.T) {
+	requireOpenStack(t)
+	rest.Each(t, func(t *testing.T, s *server.Server) {
+		c := rest.New(s.URL(), rest.Newest)
+		defer c.Close()
+		for _, path := range scriptFiles(t) {
+			t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
+				c.Clear(t)
+				play(t, s.URL(), path)
+			})
+		}
+	})
+}
+
+// TestOpenStackExitStatus shows that a refusal reaches the caller's shell.
+func TestOpenStackExitStatus(t *testing.T) {
+	requireOpenStack(t)
+	rest.Each(t, func(t *testing.T, s *server.Server) {
+		for _, c := range []struct {
+			command string
+			want    int
+		}{
+			{"resource provider list", 0},
+			{"resource provider show " + rest.UUID("dead", 1), 1},
+		} {
+			cmd := openstack(t, s.URL(), rest.Newest, strings.Fields(c.command)...)
+			out, err := cmd.CombinedOutput()
+			if got := exitStatus(t, err); got != c.want {
+				t.Errorf("openstack %s = exit status %d, want %d\n%s", c.command, got, c.want, out)
+			}
+		}
+	})
+}
+
+func exitStatus(t *testing.T, err error) int {
+	t.Helper()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return exit.ExitCode()
+	}
+	t.Fatal(err)
+	return -1
+}
+
+// requireOpenStack ends the test when the client is not installed.
+func requireOpenStack(t *testing.T) {
+	t.Helper()
+	plugin, err := filepath.Glob(pluginFiles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(openstackProgram); err == nil && len(plugin) > 0 {
+		return
+	}
+	if os.Getenv("BERTH_TEST_NO_UPSTREAM") == "1" {
+		t.Skip("NOT TESTED with the openstack client: BERTH_TEST_NO_UPSTREAM=1 is set and the client is not installed")
+	}
+	t.Fatalf("the openstack client is not installed: %s (or set BERTH_TEST_NO_UPSTREAM=1 to skip)", openstackPackages)
+}
+
+func scriptFiles(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/openstack/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) == 0 {
+		t.Fatal("no scripts in testdata/openstack")
+	}
+	return files
+}
+
+// play runs a script and compares, or records.
+func play(t *testing.T, url, path string) {
+	s, err := readScript(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sec := range s.sections {
+		for i, out := range runSection(t, url, sec) {
+			st, got := sec.steps[i], s.normalize(out)
+			if *update {
+				st.want = got
+			} else if d := cmp.Diff(st.want, got); d != "" {
+				t.Errorf("%s at %s: openstack %s (-want +got)\n%s", path, sec.version, st.line(), d)
+			}
+		}
+	}
+	if *update {
+		if err := s.write(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// mark separates the output of one command from that of the next: a client
+// that reads commands from its standard input needs a tenth of the time that
+// one process for each command takes.
+const mark = "=== end of a command ==="
+
+// runSection gives a section to one client and returns what each of its
+// commands printed, errors included.
+func runSection(t *testing.T, url string, sec *section) []string {
+	t.Helper()
+	var in strings.Builder
+	for _, st := range sec.steps {
+		fmt.Fprintf(&in, "%s\n!echo '%s'\n", st.line(), mark)
+	}
+	var out bytes.Buffer
+	cmd := openstack(t, url, sec.version)
+	cmd.Stdin = strings.NewReader(in.String())
+	cmd.Stdout, cmd.Stderr = &out, &out // one pipe, so that the order is kept
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("openstack at %s: %v\n%s", sec.version, err, out.String())
+	}
+	parts := strings.Split(out.String(), mark+"\n")
+	if len(parts) != len(sec.steps)+1 {
+		t.Fatalf("openstack at %s printed %d parts for %d commands\n%s", sec.version, len(parts)-1, len(sec.steps), out.String())
+	}
+	return parts[:len(sec.steps)]
+}
+
+// openstack prepares the client with nothing of the caller's environment: a
+// python of the user's own must not come before the distribution's. It talks
+// to url with a token, without a Keystone.
+func openstack(t *testing.T, url, version string, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), openstackTimeout)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, openstackProgram, args...)
+	cmd.Env = []string{
+		"PATH=/usr/bin:/bin",
+		"HOME=" + t.TempDir(),
+		"LANG=C.UTF-8",
+		"COLUMNS=400", // wide enough that no table is folded
+		"PYTHONUNBUFFERED=1",
+		"OS_AUTH_TYPE=admin_token",
+		"OS_ENDPOINT=" + url,
+		"OS_TOKEN=admin",
+		"OS_PLACEMENT_API_VERSION=" + version,
+	}
+	return cmd
+}

@@ -1,0 +1,134 @@
+// Package rest speaks Placement's HTTP API for the black-box tests: one
+// method, one path, one answer. It knows nothing of what the answers mean and
+// is not a client library; the real clients have tests of their own.
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/berthcloud/berth/conformance/server"
+)
+
+// Versions that tests name often.
+const (
+	Oldest = "1.0"
+	Newest = "1.39"
+)
+
+// requestTimeout bounds one request; a service that needs longer hangs.
+const requestTimeout = 60 * time.Second
+
+// A Client sends requests as an administrator who is also a service. It may
+// be used from several goroutines.
+type Client struct {
+	base    string
+	version string
+	http    *http.Client
+}
+
+// New returns a client of the service at base, a URL without a trailing
+// slash, that asks for the microversion version. An empty version sends no
+// version header.
+func New(base, version string) *Client {
+	t := &http.Transport{MaxIdleConnsPerHost: 128}
+	return &Client{base: base, version: version, http: &http.Client{Transport: t, Timeout: requestTimeout}}
+}
+
+// At returns a client that shares the connections of c and asks for another
+// microversion.
+func (c *Client) At(version string) *Client {
+	return &Client{base: c.base, version: version, http: c.http}
+}
+
+// Close drops the connections that are idle.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// An Answer is what the service said.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Do sends a request whose body, unless nil, is written as JSON. An error
+// means that no complete answer came: whether the service did what was asked
+// is then unknown.
+func (c *Client) Do(method, path string, body any) (Answer, error) {
+	req, err := c.request(method, path, body)
+	if err != nil {
+		return Answer{}, err
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer func() { _ = res.Body.Close() }() // all of it has been read
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return Answer{}, fmt.Errorf("reading the answer to %s %s: %w", method, path, err)
+	}
+	return Answer{Status: res.StatusCode, Header: res.Header, Body: text}, nil
+}
+
+func (c *Client) request(method, path string, body any) (*http.Request, error) {
+	var r io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		r = bytes.NewReader(text)
+	}
+	req, err := http.NewRequest(method, c.base+path, r)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("X-Auth-Token", "admin")
+	req.Header.Set("X-Roles", "admin,service")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.version != "" {
+		req.Header.Set("OpenStack-API-Version", "placement "+c.version)
+	}
+	return req, nil
+}
+
+// Must sends a request and ends the test unless the status is in the hundred
+// of want: Must(t, 204, …) accepts 200 and 201 too. It is for preparing what a
+// test is about.
+func (c *Client) Must(t testing.TB, want int, method, path string, body any) Answer {
+	t.Helper()
+	a, err := c.Do(method, path, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Status/100 != want/100 {
+		t.Fatalf("%s %s at %q = %d, want %d\n%s", method, path, c.version, a.Status, want, a.Body)
+	}
+	return a
+}
+
+// Read gets path, which has to exist, and decodes the answer into v.
+func (c *Client) Read(t testing.TB, path string, v any) {
+	t.Helper()
+	a := c.Must(t, http.StatusOK, "GET", path, nil)
+	if err := json.Unmarshal(a.Body, v); err != nil {
+		t.Fatalf("GET %s: %v\n%s", path, err, a.Body)
+	}
+}
+
+// Each runs fn against upstream's Placement and against Berth, each a subtest
+// of its own with a fresh service. What passes on the first is a fact about
+// Placement and not about this test.
+func Each(t *testing.T, fn func(t *testing.T, s *server.Server)) {
+	t.Helper()
+	t.Run("Upstream", func(t *testing.T) { fn(t, server.StartUpstream(t, server.Options{})) })
+	t.Run("Berth", func(t *testing.T) { fn(t, server.StartBerth(t, server.Options{})) })
+}

@@ -1,0 +1,209 @@
+package differential
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// An Exchange is one request and the two answers to it.
+type Exchange struct {
+	Request     Request // as it was sent, generations filled in
+	A, B        Answer
+	Differences []Difference
+}
+
+// only tells whether the answers differ in these fields and no others.
+func (x *Exchange) only(fields ...string) bool {
+	for _, d := range x.Differences {
+		if !slices.Contains(fields, d.Field) {
+			return false
+		}
+	}
+	return true
+}
+
+// An Age is a difference that is owed to the age of the release on side A: the
+// current release differs from it in the same way.
+type Age struct {
+	Name   string
+	Reason string
+
+	// Diverges says that the services hold different data afterwards, so that
+	// the rest of a sequence proves nothing.
+	Diverges bool
+
+	// Match tells whether the age explains all differences of an exchange.
+	Match func(x *Exchange) bool
+}
+
+// Hits counts how often each age explained a difference.
+type Hits map[string]int
+
+// Names returns the ages that were hit, in order.
+func (h Hits) Names() []string {
+	names := make([]string, 0, len(h))
+	for n := range h {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// Ages lists what Debian's 8.0.0 answers differently from the current
+// release, each with the reason.
+func Ages() []Age {
+	return []Age{
+		{
+			Name: "schemas printed with sorted keys",
+			Reason: "Debian 12 has jsonschema 4.10, which sorts the keys of the schema and the value it prints below a message; " +
+				"since 4.18 they keep their order.",
+			Match: func(x *Exchange) bool { return sameAfter(x, sortDump) },
+		},
+		{
+			Name: "empty things are too short",
+			Reason: "jsonschema 4.10 says that an empty object does not have enough properties and that an empty list or string is " +
+				"too short; since 4.21 all of them should be non-empty.",
+			Match: func(x *Exchange) bool {
+				return sameAfter(x, func(s string) string { return sortDump(nonEmpty(s)) })
+			},
+		},
+		{
+			Name:   "fewer standard traits",
+			Reason: "Debian 12 has os-traits 2.9; later releases of that list only added to it.",
+			Match:  fewerTraits,
+		},
+		{
+			Name: "over capacity is refused though it does not get worse",
+			Reason: "Since release 10, allocations on a provider that is over capacity already are accepted if its usage does not " +
+				"grow; 8.0.0 refuses them.",
+			Diverges: true,
+			Match:    overCapacity,
+		},
+		{
+			Name: "another provider is short first",
+			Reason: "The same: where several providers are over capacity, the current release passes over those that do not get " +
+				"worse and names the next one.",
+			Match: func(x *Exchange) bool {
+				return x.only("detail") && x.A.Status == http.StatusConflict && short(x.A) != "" && short(x.B) != "" &&
+					strings.LastIndex(x.Request.Body, short(x.A)) < strings.LastIndex(x.Request.Body, short(x.B))
+			},
+		},
+		{
+			Name: "the first of several mistakes",
+			Reason: "Of mistakes at the same depth, jsonschema 4.10 reports the first it comes to; since 4.21 it reports the one whose " +
+				"place sorts last.",
+			Match: laterPlace,
+		},
+		{
+			Name: "a token of system scope is told why",
+			Reason: "8.0.0 is made to refuse system scope by rules; the current release refuses it by scope type, and its message " +
+				"is the bare name of the operation.",
+			Match: func(x *Exchange) bool {
+				return x.only("detail", "text") && x.A.Status == http.StatusForbidden && x.Request.has("OpenStack-System-Scope") &&
+					refused.ReplaceAllString(x.A.detail(), "$1") == x.B.detail()
+			},
+		},
+		{
+			Name: "trailing commas",
+			Reason: "Since Python 3.13, JSON with a comma before a closing bracket is refused in words of its own, at the place of the " +
+				"comma; Debian 12 has 3.11.",
+			Match: func(x *Exchange) bool {
+				return x.only("detail", "text") && strings.Contains(x.B.detail(), "Malformed JSON: Illegal trailing comma before end of ") &&
+					strings.Contains(x.A.detail(), "Malformed JSON: Expecting ")
+			},
+		},
+	}
+}
+
+// sameAfter tells whether the explanations are the only difference, and equal
+// once both are rewritten.
+func sameAfter(x *Exchange, rewrite func(string) string) bool {
+	return x.only("detail", "text") && rewrite(x.A.detail()) == rewrite(x.B.detail())
+}
+
+const dumpStart = "Failed validating "
+
+// sortDump sorts the words of the schema and the value that follow a
+// validation message.
+func sortDump(s string) string {
+	head, dump, found := strings.Cut(s, dumpStart)
+	if !found {
+		return s
+	}
+	words := strings.FieldsFunc(dump, func(r rune) bool { return strings.ContainsRune(" \n{}[],:", r) })
+	slices.Sort(words)
+	return head + dumpStart + strings.Join(words, " ")
+}
+
+var oldEmpty = regexp.MustCompile(`(\{\} does not have enough properties|(\[\]|'') is too short)( |$)`)
+
+func nonEmpty(s string) string {
+	return oldEmpty.ReplaceAllStringFunc(s, func(m string) string {
+		return m[:2] + " should be non-empty" + strings.Repeat(" ", len(m)-len(strings.TrimRight(m, " ")))
+	})
+}
+
+func fewerTraits(x *Exchange) bool {
+	if x.Request.path() != "/traits" || !x.only("body /traits") {
+		return false
+	}
+	older := asStrings(at(x.A.JSON, "traits"))
+	for _, t := range asStrings(at(x.B.JSON, "traits")) {
+		if i := slices.Index(older, t); i >= 0 {
+			older = slices.Delete(older, i, i+1)
+		} else if strings.HasPrefix(t, "CUSTOM_") {
+			return false
+		}
+	}
+	return len(older) == 0
+}
+
+func overCapacity(x *Exchange) bool {
+	p := x.Request.path()
+	return (strings.HasPrefix(p, "/allocations") || p == "/reshaper") &&
+		x.A.Status == http.StatusConflict && x.B.Status == http.StatusNoContent &&
+		strings.Contains(x.A.detail(), "The requested amount would exceed the capacity.")
+}
+
+var shortOn = regexp.MustCompile(`on resource provider '([^']*)'\. The requested amount would exceed the capacity\.`)
+
+// short returns the provider that an answer says is over capacity.
+func short(a Answer) string {
+	if m := shortOn.FindStringSubmatch(a.detail()); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+var refused = regexp.MustCompile(`Policy does not allow (\S+) to be performed\.`)
+
+var place = regexp.MustCompile(`(JSON does not validate|Invalid query string parameters): .*  On instance((?:\[[^\]]*\])*):`)
+
+func laterPlace(x *Exchange) bool {
+	if !x.only("detail", "text") {
+		return false
+	}
+	a, b := place.FindStringSubmatch(x.A.detail()), place.FindStringSubmatch(x.B.detail())
+	if a == nil || b == nil || a[1] != b[1] {
+		return false
+	}
+	stepsA, stepsB := strings.Split(a[2], "["), strings.Split(b[2], "[")
+	return len(stepsA) == len(stepsB) && comparePlaces(stepsA, stepsB) < 0
+}
+
+// comparePlaces orders places by their steps: numbers by value, names by
+// letters.
+func comparePlaces(a, b []string) int {
+	return slices.CompareFunc(a, b, func(s, t string) int {
+		if i, errS := strconv.Atoi(strings.TrimSuffix(s, "]")); errS == nil {
+			if j, errT := strconv.Atoi(strings.TrimSuffix(t, "]")); errT == nil {
+				return i - j
+			}
+		}
+		return strings.Compare(s, t)
+	})
+}

@@ -1,0 +1,101 @@
+package differential
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Without randomizing, which candidates fit under a limit is a matter of the
+// order in which a service happens to find them. So each limited answer is
+// held against the same service's unlimited one, and those are compared.
+
+// limited tells whether the exchange is a candidates query with a limit that
+// both services answered.
+func limited(x Exchange) bool {
+	return x.A.Status == http.StatusOK && x.B.Status == http.StatusOK &&
+		x.Request.path() == "/allocation_candidates" && unlimited(x.Request).Target != x.Request.Target
+}
+
+// unlimited takes every limit out of a query.
+func unlimited(r Request) Request {
+	path, query, _ := strings.Cut(r.Target, "?")
+	var kept []string
+	for part := range strings.SplitSeq(query, "&") {
+		if key, _, _ := strings.Cut(part, "="); key != "limit" {
+			kept = append(kept, part)
+		}
+	}
+	r.Target = path + "?" + strings.Join(kept, "&")
+	return r
+}
+
+func (p *Pair) compareLimited(x Exchange) []Difference {
+	allA, allB := p.ask(unlimited(x.Request))
+	if ds := Compare(allA, allB); len(ds) > 0 {
+		return ds
+	}
+	if ds := compareHeads(x.A.Head, x.B.Head); len(ds) > 0 {
+		return ds
+	}
+	var out []Difference
+	if n, m := len(candidates(x.A)), len(candidates(x.B)); n != m {
+		out = append(out, Difference{"number of candidates under the limit", fmt.Sprint(n), fmt.Sprint(m)})
+	}
+	roots := p.roots()
+	faultA, faultB := part(x.A, allA, roots), part(x.B, allB, roots)
+	if faultA != faultB {
+		out = append(out, Difference{"limited answer against the unlimited one", faultA, faultB})
+	}
+	return out
+}
+
+func candidates(a Answer) []any {
+	reqs, _ := at(a.JSON, "allocation_requests").([]any)
+	return reqs
+}
+
+// roots asks for the root of every provider: answers before 1.29 do not tell.
+func (p *Pair) roots() map[string]string {
+	a := p.A.admin(http.MethodGet, "/resource_providers")
+	roots := map[string]string{}
+	items, _ := at(a.JSON, "resource_providers").([]any)
+	for _, it := range items {
+		roots[asString(at(it, "uuid"))] = asString(at(it, "root_provider_uuid"))
+	}
+	return roots
+}
+
+// part says how a limited answer fails to be a part of the whole: each
+// candidate must be one of all, and the summaries must be those of the trees
+// that the candidates use. It returns "" if all is well.
+func part(some, all Answer, roots map[string]string) string {
+	known := map[string]int{}
+	for _, c := range candidates(all) {
+		known[render(c)]++
+	}
+	used := map[string]bool{}
+	for _, c := range candidates(some) {
+		if known[render(c)]--; known[render(c)] < 0 {
+			return "not a candidate, or one too often: " + render(c)
+		}
+		for rp := range heldIn(c) {
+			used[roots[rp]] = true
+		}
+	}
+	kept := asMap(at(some.JSON, "provider_summaries"))
+	whole := asMap(at(all.JSON, "provider_summaries"))
+	for rp, summary := range whole {
+		got, in := kept[rp]
+		if want := used[roots[rp]]; want != in {
+			return fmt.Sprintf("summary of %s: present %v, want %v", rp, in, want)
+		}
+		if in && render(got) != render(summary) {
+			return "summary differs: " + render(got)
+		}
+	}
+	if len(kept) > len(whole) {
+		return "more summaries than without the limit"
+	}
+	return ""
+}

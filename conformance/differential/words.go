@@ -1,0 +1,44 @@
+package differential
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// sameWords tells whether two explanations say the same: equal after the
+// orders that Python's sets leave open are settled, and what a database driver
+// says in its own words is cut.
+func sameWords(a, b string) bool {
+	return a == b || settleWords(a) == settleWords(b)
+}
+
+// openOrders match messages that list the members of a set. Each group is such
+// a list, whose items are separated by a comma.
+var openOrders = []*regexp.Regexp{
+	regexp.MustCompile(`No such trait (.*?)  $`),
+	regexp.MustCompile(`No such trait\(s\): (.*?)\.`),
+	regexp.MustCompile(`bad group\(s\) - \[(.*?)\]`),
+	regexp.MustCompile("Real suffixes should be specified in `same_subtree`: \\[(.*?)\\] not found"),
+	regexp.MustCompile(`found in root_required: (.*?)  $`),
+	regexp.MustCompile(`Inventory for '(.*?)' on resource provider '(.*?)' invalid`),
+}
+
+// driverWords precede the text of a database error.
+var driverWords = regexp.MustCompile(`(?s)Update conflict: .*`)
+
+func settleWords(s string) string {
+	s = driverWords.ReplaceAllString(s, "Update conflict: …")
+	for _, re := range openOrders {
+		m := re.FindStringSubmatchIndex(s)
+		if m == nil {
+			continue
+		}
+		for i := len(m) - 2; i >= 2; i -= 2 {
+			items := strings.Split(s[m[i]:m[i+1]], ", ")
+			slices.Sort(items)
+			s = s[:m[i]] + strings.Join(items, ", ") + s[m[i+1]:]
+		}
+	}
+	return s
+}

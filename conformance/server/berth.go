@@ -1,0 +1,101 @@
+package server
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// StartBerth starts Berth's placement service on a fresh SQLite database. The
+// program is the one that the environment variable BERTH_BIN names, else it is
+// built once for all tests of a binary. The test fails if it does not serve.
+func StartBerth(t testing.TB, opts Options) *Server {
+	t.Helper()
+	bin := Berth(t)
+	dir := tempDir(t, "/dev/shm", "")
+	base := baseConfig(dir)
+	if opts.Policy != "" {
+		base["oslo_policy"] = map[string]string{
+			"policy_file": writeFile(t, dir, "policy.yaml", opts.Policy),
+		}
+	}
+	conf := writeFile(t, dir, "placement.conf", render(base, opts.Config))
+	s := &Server{t: t, name: "berth", dir: dir}
+	s.command = func(addr string) *exec.Cmd {
+		cmd := exec.Command(bin, "placement", "serve", "--config", conf, "--listen", addr)
+		cmd.Env = append(os.Environ(), opts.Env...)
+		return cmd
+	}
+	return s.launch()
+}
+
+// baseConfig is what every service of a test starts from.
+func baseConfig(dir string) map[string]map[string]string {
+	return map[string]map[string]string{
+		"api":                {"auth_strategy": "noauth2"},
+		"placement_database": {"connection": "sqlite:///" + filepath.Join(dir, "placement.db")},
+	}
+}
+
+var berth struct {
+	once sync.Once
+	path string
+	err  error
+}
+
+// Berth returns the path of the program under test, and ends the test if it
+// cannot be built.
+func Berth(t testing.TB) string {
+	t.Helper()
+	if bin := os.Getenv("BERTH_BIN"); bin != "" {
+		return bin
+	}
+	berth.once.Do(func() { berth.path, berth.err = build() })
+	if berth.err != nil {
+		t.Fatalf("building berth: %v", berth.err)
+	}
+	return berth.path
+}
+
+const buildPrefix = "berth-conformance-build-"
+
+// build compiles the program into a directory that carries this process's id:
+// it cannot go away with the first test that asked, so a later build removes
+// what processes that are gone have left.
+func build() (string, error) {
+	mod, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", err
+	}
+	sweepBuilds()
+	dir := filepath.Join(os.TempDir(), buildPrefix+strconv.Itoa(os.Getpid()))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	bin := filepath.Join(dir, "berth")
+	cmd := exec.Command("go", "build", "-o", bin, "./cmd/berth")
+	cmd.Dir = filepath.Dir(strings.TrimSpace(string(mod)))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return bin, nil
+}
+
+func sweepBuilds() {
+	dirs, err := filepath.Glob(filepath.Join(os.TempDir(), buildPrefix+"*"))
+	if err != nil {
+		return // the pattern is constant; nothing to sweep
+	}
+	for _, dir := range dirs {
+		pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(dir), buildPrefix))
+		if err == nil && syscall.Kill(pid, 0) == syscall.ESRCH {
+			_ = os.RemoveAll(dir) // another sweep may be at it
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package candidates
+
+import "math/bits"
+
+// A bitset is a set of small numbers, here of tree slots. One that is shorter
+// than another has zeros at its end.
+type bitset []uint64
+
+// has reports whether i is in the set.
+func (b bitset) has(i int) bool {
+	return i>>6 < len(b) && b[i>>6]&(1<<(i&63)) != 0
+}
+
+// add puts i into the set, which must be long enough.
+func (b bitset) add(i int) { b[i>>6] |= 1 << (i & 63) }
+
+// or adds the members of o, which must not be longer.
+func (b bitset) or(o bitset) {
+	for i, word := range o {
+		b[i] |= word
+	}
+}
+
+// and keeps the members of o only.
+func (b bitset) and(o bitset) {
+	for i := range b {
+		if i < len(o) {
+			b[i] &= o[i]
+		} else {
+			b[i] = 0
+		}
+	}
+}
+
+// fill puts all numbers below n into the set.
+func (b bitset) fill(n int) {
+	for i := range b {
+		b[i] = ^uint64(0)
+	}
+	if n&63 != 0 {
+		b[n>>6] = 1<<(n&63) - 1
+	}
+}
+
+// from returns the smallest member that is at least i, -1 when there is none.
+func (b bitset) from(i int) int {
+	word := i >> 6
+	if word >= len(b) {
+		return -1
+	}
+	if rest := b[word] >> (i & 63); rest != 0 {
+		return i + bits.TrailingZeros64(rest)
+	}
+	for word++; word < len(b); word++ {
+		if b[word] != 0 {
+			return word<<6 + bits.TrailingZeros64(b[word])
+		}
+	}
+	return -1
+}
+
+// newBitset returns an empty set for numbers below n.
+func newBitset(n int) bitset { return make(bitset, (n+63)>>6) }

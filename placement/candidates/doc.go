@@ -1,0 +1,43 @@
+// Package candidates finds the ways in which a request for resources can be
+// satisfied: which provider could give what, for every group of the request at
+// once. It is the solver and nothing else: it takes a picture and a query, has
+// no clock, no log and no store, and the same picture and query give the same
+// candidates in the same order. It does not reserve anything; a candidate is
+// advice, and the claim checks again.
+//
+// # Algorithm
+//
+// A request is cut into parts, each of which one provider must satisfy: a
+// suffixed group is one part, the unsuffixed group is one part for each of its
+// resource classes. A candidate belongs to an anchor, a tree: each part is
+// satisfied by a provider of the anchor or by one that shares with it.
+//
+//  1. Names are resolved; when one is unknown, the groups are gone through as
+//     upstream does, to find which fault the caller must see, if any (order.go).
+//  2. The trees are narrowed by intersecting the world's bit sets of classes,
+//     traits and aggregates, widened by the anchors of the sharing providers
+//     that could serve (narrow.go, sharing.go).
+//  3. In each tree that is left, the providers that fit each part are listed,
+//     and the parts with the fewest choices are put first (combine.go).
+//  4. A depth-first search picks a provider for one part after the other. It
+//     keeps what is left of each class that several parts want, and gives up a
+//     branch as soon as capacity, isolation, a subtree or the required traits
+//     cannot be satisfied any more (place.go, subtree.go). When it has met a
+//     number of dead ends in a row it also asks, before each step, whether the
+//     remaining parts can be matched to providers at all (bound.go).
+//  5. What was found is cut to Max, freed of candidates that clients without
+//     trees must not see, and limited or sampled (walk.go, result.go, sample.go).
+//
+// # Cost
+//
+// With T trees, P providers in the trees that are left after step 2, G parts, A
+// the number of choices and C the candidates that are taken: step 2 costs T/64
+// operations for each name in the query, step 3 costs P·G for the trees that
+// are looked at, step 4 about G for each candidate, plus at most a bounded
+// number of dead ends between two candidates when what stands in the way is
+// isolation or capacity of one class, each of them G·A. Nothing is generated
+// before it is asked for, so a limit bounds the work; memory is bounded by the
+// largest tree, by the limit when candidates are sampled, and by the number of
+// trees when they are taken breadth first. A sample without a limit is a
+// shuffle and holds all candidates.
+package candidates

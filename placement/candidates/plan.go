@@ -1,0 +1,226 @@
+package candidates
+
+import (
+	"slices"
+
+	"github.com/berthcloud/berth/placement"
+)
+
+// A plan is a query with its names resolved in one picture of the world. It
+// does not change once it is compiled.
+type plan struct {
+	w      *placement.World
+	query  placement.Query
+	groups []string // suffixes, in the order of the query
+	parts  []part
+	// classes are the requested ones, sorted.
+	classes []placement.ClassID
+	// contested is how many classes are wanted by more than one part: only
+	// for those must a search keep what is left.
+	contested int
+	// subtrees are the same_subtree sets, as indexes of parts.
+	subtrees [][]int
+	// required are the traits the providers of the unsuffixed group must
+	// have between them.
+	required      [][]placement.TraitID
+	rootRequired  []placement.TraitID
+	rootForbidden []placement.TraitID
+
+	sharers []sharer
+	// live is the set of trees that may anchor a candidate, as far as the
+	// indexes can tell.
+	live bitset
+
+	// unknown says that a class or a trait does not exist; impossible that
+	// nothing can satisfy a group, whatever the providers have left.
+	unknown    bool
+	impossible bool
+}
+
+// A part is what one provider must satisfy: a suffixed group, or one class of
+// the unsuffixed group.
+type part struct {
+	group    int
+	granular bool
+	needs    []need
+	// required are any-of sets that the provider itself must satisfy; the
+	// unsuffixed group's are in plan.required instead.
+	required    [][]placement.TraitID
+	forbidden   []placement.TraitID
+	memberOf    [][]placement.AggregateID
+	notMemberOf []placement.AggregateID
+	// inTree is the slot of the only tree whose providers may serve, -1 for
+	// any.
+	inTree int
+}
+
+// A need is an amount of one class.
+type need struct {
+	class  placement.ClassID
+	amount int64
+	// contest numbers the classes that several parts want, -1 for a class
+	// that only this part wants.
+	contest int
+}
+
+// compile resolves the names of a query and narrows the trees.
+func compile(w *placement.World, q placement.Query) *plan {
+	p := &plan{w: w, query: q}
+	p.rootRequired = p.traits(q.RootRequired)
+	p.rootForbidden = p.traits(q.RootForbidden)
+	p.impossible = len(q.Groups) == 0
+	for i := range q.Groups {
+		p.groups = append(p.groups, q.Groups[i].Suffix)
+		p.addGroup(i, &q.Groups[i])
+	}
+	if p.unknown || p.impossible {
+		return p
+	}
+	p.contest()
+	p.findSubtrees()
+	p.findSharers()
+	p.narrow()
+	return p
+}
+
+// addGroup resolves one group into its parts.
+func (p *plan) addGroup(i int, g *placement.RequestGroup) {
+	base := part{
+		group:       i,
+		granular:    g.Suffix != "",
+		forbidden:   p.traits(g.Forbidden),
+		memberOf:    p.memberships(g.MemberOf),
+		notMemberOf: p.aggregates(g.NotMemberOf),
+		inTree:      p.inTree(g),
+	}
+	required := make([][]placement.TraitID, 0, len(g.Required))
+	for _, anyOf := range g.Required {
+		required = append(required, p.traits(anyOf))
+	}
+	needs := p.needs(g.Resources)
+	if base.granular {
+		base.required, base.needs = required, needs
+		p.impossible = p.impossible || base.vacuous()
+		p.parts = append(p.parts, base)
+		return
+	}
+	p.required = required
+	// A request always has resources in its unsuffixed group, when it has
+	// one; the API refuses others.
+	p.impossible = p.impossible || len(needs) == 0
+	for j := range needs {
+		base.needs = needs[j : j+1]
+		p.parts = append(p.parts, base)
+	}
+}
+
+// vacuous reports whether a part asks for nothing in particular. Upstream finds
+// no provider for a group without resources unless traits or aggregates are
+// required of it: forbidding some is not enough.
+func (t *part) vacuous() bool {
+	return len(t.needs) == 0 && len(t.required) == 0 && len(t.memberOf) == 0
+}
+
+func (p *plan) needs(resources []placement.ClassAmount) []need {
+	needs := make([]need, 0, len(resources))
+	for _, r := range resources {
+		class, ok := p.w.Class(r.Class)
+		p.unknown = p.unknown || !ok
+		needs = append(needs, need{class: class, amount: r.Amount, contest: -1})
+	}
+	return needs
+}
+
+func (p *plan) traits(names []string) []placement.TraitID {
+	ids := make([]placement.TraitID, 0, len(names))
+	for _, name := range names {
+		id, ok := p.w.Trait(name)
+		p.unknown = p.unknown || !ok
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// memberships resolves the aggregates of which a provider must be a member.
+// Those that nobody was ever a member of are no fault, but cannot help either.
+func (p *plan) memberships(memberOf [][]placement.UUID) [][]placement.AggregateID {
+	sets := make([][]placement.AggregateID, 0, len(memberOf))
+	for _, anyOf := range memberOf {
+		ids := p.aggregates(anyOf)
+		p.impossible = p.impossible || len(ids) == 0
+		sets = append(sets, ids)
+	}
+	return sets
+}
+
+func (p *plan) aggregates(uuids []placement.UUID) []placement.AggregateID {
+	ids := make([]placement.AggregateID, 0, len(uuids))
+	for _, uuid := range uuids {
+		if id, ok := p.w.Aggregate(uuid); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// inTree finds the slot of the tree a group is restricted to, -1 for none.
+// Upstream applies the restriction while it looks for resources, so that it
+// does not hold for a group without any; the provider must exist all the same.
+func (p *plan) inTree(g *placement.RequestGroup) int {
+	if g.InTree == "" {
+		return -1
+	}
+	_, t := p.w.Provider(g.InTree)
+	if t == nil {
+		p.impossible = true
+		return -1
+	}
+	if len(g.Resources) == 0 {
+		return -1
+	}
+	return t.Slot()
+}
+
+// contest numbers the classes that more than one part wants.
+func (p *plan) contest() {
+	wanted := make(map[placement.ClassID]int)
+	for i := range p.parts {
+		for _, n := range p.parts[i].needs {
+			wanted[n.class]++
+			p.classes = append(p.classes, n.class)
+		}
+	}
+	slices.Sort(p.classes)
+	p.classes = slices.Compact(p.classes)
+	number := make(map[placement.ClassID]int)
+	for _, class := range p.classes {
+		if wanted[class] > 1 {
+			number[class] = p.contested
+			p.contested++
+		}
+	}
+	for i := range p.parts {
+		for j := range p.parts[i].needs {
+			n := &p.parts[i].needs[j]
+			if at, ok := number[n.class]; ok {
+				n.contest = at
+			}
+		}
+	}
+}
+
+// findSubtrees turns the same_subtree sets into sets of parts. A set of one
+// holds always and is left out.
+func (p *plan) findSubtrees() {
+	for _, suffixes := range p.query.SameSubtrees {
+		var set []int
+		for i := range p.parts {
+			if t := &p.parts[i]; t.granular && slices.Contains(suffixes, p.groups[t.group]) {
+				set = append(set, i)
+			}
+		}
+		if len(set) > 1 {
+			p.subtrees = append(p.subtrees, set)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package candidates
+
+import (
+	"slices"
+
+	"github.com/berthcloud/berth/placement"
+)
+
+// prepareSubtrees notes which local providers could be the common ancestor that
+// each same_subtree set needs, and until which depth.
+func (c *combiner) prepareSubtrees() {
+	if len(c.subtrees) == 0 {
+		return
+	}
+	locals := c.locals()
+	c.rootable = resize(c.rootable, len(c.subtrees)*locals)
+	for i := range c.rootable {
+		c.rootable[i] = -1
+	}
+	for s, set := range c.subtrees {
+		for d := range c.domains {
+			if !slices.Contains(set, c.domains[d].part) {
+				continue
+			}
+			for _, o := range c.options[c.domains[d].from:c.domains[d].to] {
+				c.rootable[s*locals+int(o.local)] = int32(d)
+			}
+		}
+	}
+}
+
+// rooted reports whether the same_subtree sets that the part is in can still
+// hold, now that it has been picked: the providers of the groups of a set must
+// all be below one of them, or be it.
+func (c *combiner) rooted(part int) bool {
+	for s, set := range c.subtrees {
+		if slices.Contains(set, part) && !c.holds(s, set, part) {
+			return false
+		}
+	}
+	return true
+}
+
+// holds is rooted for one set.
+func (c *combiner) holds(s int, set []int, part int) bool {
+	top := c.picks[part]
+	for d := range c.depth {
+		if k := c.domains[d].part; slices.Contains(set, k) {
+			other := c.picks[k]
+			if other.tree != top.tree {
+				return false
+			}
+			top.provider = meet(top.tree, top.provider, other.provider)
+		}
+	}
+	// top is the lowest provider that is above all; it or one above it must
+	// belong to the set.
+	for p := top.provider; ; p = top.tree.Providers[p.Parent] {
+		if c.picked(set, part, p) || c.pending(s, p) {
+			return true
+		}
+		if p.Parent < 0 {
+			return false
+		}
+	}
+}
+
+// picked reports whether a part of the set has the provider already.
+func (c *combiner) picked(set []int, part int, p *placement.Provider) bool {
+	if c.picks[part].provider == p {
+		return true
+	}
+	for d := range c.depth {
+		if k := c.domains[d].part; c.picks[k].provider == p && slices.Contains(set, k) {
+			return true
+		}
+	}
+	return false
+}
+
+// pending reports whether a part of the set that comes deeper could have the
+// provider.
+func (c *combiner) pending(s int, p *placement.Provider) bool {
+	local := c.localOf(p)
+	return local >= 0 && int(c.rootable[s*c.locals()+local]) > c.depth
+}
+
+// localOf returns the number of a provider in the combiner, -1 when it has none.
+func (c *combiner) localOf(p *placement.Provider) int {
+	own := c.tree.Providers
+	if p.Index < len(own) && own[p.Index] == p {
+		return p.Index
+	}
+	for i, at := range c.near {
+		if c.sharers[at].provider == p {
+			return len(own) + i
+		}
+	}
+	return -1
+}
+
+// meet returns the lowest provider that is a and b or above them.
+func meet(t *placement.Tree, a, b *placement.Provider) *placement.Provider {
+	for {
+		if above(t, a, b) {
+			return a
+		}
+		a = t.Providers[a.Parent]
+	}
+}
+
+// above reports whether a is b or an ancestor of it.
+func above(t *placement.Tree, a, b *placement.Provider) bool {
+	for a != b {
+		if b.Parent < 0 {
+			return false
+		}
+		b = t.Providers[b.Parent]
+	}
+	return true
+}

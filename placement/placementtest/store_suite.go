@@ -1,0 +1,147 @@
+// Package placementtest has what tests of the placement service share, above
+// all the suite that every placement.Store must pass. It is not for programs.
+package placementtest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/berthcloud/berth/placement"
+)
+
+// TestStore checks that a store keeps the contract of placement.Store, in three
+// parts: every method and its declared errors, transactions, and concurrency.
+// Open returns a new store without providers, classes, traits or consumers; the
+// suite closes it.
+func TestStore(t *testing.T, open func(t *testing.T) placement.Store) {
+	t.Run("Ordinary", func(t *testing.T) { runAll(t, open, ordinary) })
+	t.Run("Transactions", func(t *testing.T) { runAll(t, open, transactions) })
+	t.Run("Concurrency", func(t *testing.T) { runAll(t, open, concurrency) })
+}
+
+// A storeTest is a claim about stores and what checks it on a new one.
+type storeTest struct {
+	claim string
+	check func(*storeCase)
+}
+
+func runAll(t *testing.T, open func(t *testing.T) placement.Store, tests []storeTest) {
+	for _, test := range tests {
+		t.Run(test.claim, func(t *testing.T) {
+			c := &storeCase{T: t, store: open(t)}
+			test.check(c)
+			if err := c.store.Close(); err != nil {
+				t.Errorf("Close() = %v, want nil", err)
+			}
+		})
+	}
+}
+
+// The times at which the suite writes. They have microseconds, which every
+// store must keep, and are in order.
+var (
+	early = time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC)
+	later = time.Date(2026, 1, 2, 3, 4, 6, 1000, time.UTC)
+)
+
+// A storeCase is one test with the store that it is about.
+type storeCase struct {
+	*testing.T
+	store placement.Store
+}
+
+// update runs fn in an Update at a time and stops the test when it fails.
+func (c *storeCase) update(now time.Time, fn func(placement.Writer) error) {
+	c.Helper()
+	if err := c.store.Update(context.Background(), now, fn); err != nil {
+		c.Fatalf("Update() = %v, want nil", err)
+	}
+}
+
+// view runs fn in a View and stops the test when it fails.
+func (c *storeCase) view(fn func(placement.Reader) error) {
+	c.Helper()
+	if err := c.store.View(context.Background(), fn); err != nil {
+		c.Fatalf("View() = %v, want nil", err)
+	}
+}
+
+// same compares what a method answered.
+func (c *storeCase) same(what string, got, want any) {
+	c.Helper()
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		c.Errorf("%s differs (-want +got):\n%s", what, diff)
+	}
+}
+
+// read runs one question in a View of its own.
+func read[T any](c *storeCase, ask func(placement.Reader) (T, error)) T {
+	c.Helper()
+	var got T
+	c.view(func(r placement.Reader) (err error) {
+		got, err = ask(r)
+		return err
+	})
+	return got
+}
+
+// add is an Update that makes one thing and returns its id.
+func add[T any](c *storeCase, make func(placement.Writer) (T, error)) T {
+	c.Helper()
+	var id T
+	c.update(early, func(w placement.Writer) (err error) {
+		id, err = make(w)
+		return err
+	})
+	return id
+}
+
+// provider adds a provider under a parent, which is nil for a root.
+func (c *storeCase) provider(name string, parent *placement.ProviderRow) placement.ProviderRow {
+	c.Helper()
+	row := placement.ProviderRow{UUID: uuidOf(name), Name: name}
+	if parent != nil {
+		row.Parent, row.Root = parent.ID, parent.Root
+	}
+	row.ID = add(c, func(w placement.Writer) (int64, error) { return w.InsertProvider(row) })
+	if parent == nil {
+		row.Root = row.ID
+	}
+	row.Modified = early
+	return row
+}
+
+// stock gives a provider inventory of a class.
+func (c *storeCase) stock(provider int64, class placement.ClassID, total int64) placement.InventoryRow {
+	c.Helper()
+	inv := placement.Inventory{Total: total, Reserved: 1, MinUnit: 1, MaxUnit: total, StepSize: 1, AllocationRatio: 1.5}
+	c.update(early, func(w placement.Writer) error { return w.InsertInventory(provider, class, inv) })
+	return placement.InventoryRow{Provider: provider, Class: class, Inventory: inv, Modified: early}
+}
+
+// consumer adds a consumer of the project "blue" and the user "ann".
+func (c *storeCase) consumer(name, kind string) placement.ConsumerRow {
+	c.Helper()
+	row := placement.ConsumerRow{UUID: uuidOf(name), Project: "blue", User: "ann", Type: kind}
+	row.ID = add(c, func(w placement.Writer) (int64, error) { return w.InsertConsumer(row) })
+	return row
+}
+
+// hold lets a consumer hold an amount of a class.
+func (c *storeCase) hold(consumer placement.UUID, p placement.ProviderRow, class placement.ClassID, used int64) placement.AllocationRow {
+	c.Helper()
+	row := placement.AllocationRow{Provider: p.ID, Consumer: consumer, Class: class, Used: used}
+	c.update(early, func(w placement.Writer) error { return w.InsertAllocations(row) })
+	row.ProviderUUID, row.Modified = p.UUID, early
+	return row
+}
+
+// uuidOf returns a text of the length of a UUID that tells what it names.
+func uuidOf(name string) placement.UUID {
+	const zeros = "00000000-0000-0000-0000-000000000000"
+	return placement.UUID(zeros[:len(zeros)-len(name)] + name)
+}

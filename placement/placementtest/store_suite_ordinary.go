@@ -1,0 +1,466 @@
+package placementtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/berthcloud/berth/placement"
+)
+
+var ordinary = []storeTest{
+	{"NewStoreIsEmpty", emptyStore},
+	{"ProvidersAreFound", findProviders},
+	{"ProviderNamesAndUUIDsAreUnique", uniqueProviders},
+	{"ProvidersMove", moveProviders},
+	{"DeletedProvidersTakeTheirThingsAlong", deleteProviders},
+	{"GenerationsAreComparedAndSwapped", bumpGenerations},
+	{"InventoriesAreKept", keepInventories},
+	{"InventoriesKnowWhatIsUsed", sumUsage},
+	{"TraitsAreKept", keepTraits},
+	{"TraitsLinkToProviders", linkTraits},
+	{"AggregatesLinkToProviders", linkAggregates},
+	{"ClassesAreKept", keepClasses},
+	{"ConsumersAreKept", keepConsumers},
+	{"AllocationsAreKept", keepAllocations},
+	{"AllocationsWithoutConsumerAreRead", readOrphans},
+	{"ProjectUsageIsSummedByClassAndType", sumProjects},
+	{"PicturesAreWholeTrees", takePictures},
+	{"LongListsWork", longLists},
+	{"TextIsKeptAsItIs", keepText},
+}
+
+// wants says that an Update's function got an error it should not have.
+func wants(call string, got, want error) error {
+	if errors.Is(got, want) {
+		return nil
+	}
+	return fmt.Errorf("%s = %v, want %v", call, got, want)
+}
+
+func emptyStore(c *storeCase) {
+	c.view(func(r placement.Reader) error {
+		pic, err := r.Picture(nil)
+		c.same("Picture(nil)", len(pic.Providers)+len(pic.Inventories)+len(pic.Traits)+len(pic.Aggregates), 0)
+		if err != nil {
+			return err
+		}
+		_, provider := r.Provider(uuidOf("cn1"))
+		_, consumer := r.Consumer(uuidOf("vm1"))
+		traits, err := r.ProviderTraits(1)
+		c.same("ProviderTraits(1)", len(traits), 0)
+		return errors.Join(err,
+			wants("Provider(unknown)", provider, placement.ErrNoRow),
+			wants("Consumer(unknown)", consumer, placement.ErrNoRow))
+	})
+	usage := read(c, func(r placement.Reader) (placement.ProjectUsage, error) { return r.ProjectUsage("blue", "") })
+	c.same("ProjectUsage(unknown)", len(usage.Rows)+len(usage.Consumers), 0)
+}
+
+func findProviders(c *storeCase) {
+	root := c.provider("cn1", nil)
+	child := c.provider("cn1_numa0", &root)
+	other := c.provider("cn2", nil)
+	c.view(func(r placement.Reader) error {
+		for _, want := range []placement.ProviderRow{root, child, other} {
+			got, err := r.Provider(want.UUID)
+			if err != nil {
+				return err
+			}
+			c.same("Provider("+want.Name+")", got, want)
+		}
+		tree, err := r.ProvidersIn(root.ID)
+		c.same("ProvidersIn(cn1)", tree, []placement.ProviderRow{root, child})
+		above, err1 := r.HasChildren(root.ID)
+		below, err2 := r.HasChildren(child.ID)
+		c.same("HasChildren(cn1), HasChildren(cn1_numa0)", []bool{above, below}, []bool{true, false})
+		return errors.Join(err, err1, err2)
+	})
+}
+
+func uniqueProviders(c *storeCase) {
+	one := c.provider("cn1", nil)
+	two := c.provider("cn2", nil)
+	c.update(later, func(w placement.Writer) error {
+		both := placement.ProviderRow{UUID: one.UUID, Name: two.Name}
+		_, uuid := w.InsertProvider(both)
+		_, name := w.InsertProvider(placement.ProviderRow{UUID: uuidOf("cn3"), Name: one.Name})
+		renamed := two
+		renamed.Name = one.Name
+		gone := placement.ProviderRow{ID: 1 << 30, Name: "nobody"}
+		return errors.Join(
+			wants("InsertProvider(both taken)", uuid, placement.ErrUUIDTaken),
+			wants("InsertProvider(name taken)", name, placement.ErrNameTaken),
+			wants("UpdateProvider(name taken)", w.UpdateProvider(renamed), placement.ErrNameTaken),
+			wants("UpdateProvider(own name)", w.UpdateProvider(two), nil),
+			wants("UpdateProvider(unknown)", w.UpdateProvider(gone), placement.ErrNoRow),
+		)
+	})
+	two.Modified = later
+	pic := read(c, func(r placement.Reader) (placement.Picture, error) { return r.Picture(nil) })
+	c.same("providers after refused changes", pic.Providers, []placement.ProviderRow{one, two})
+}
+
+func moveProviders(c *storeCase) {
+	one := c.provider("cn1", nil)
+	two := c.provider("cn2", nil)
+	child := c.provider("nic", &two)
+	two.Name, two.Parent, two.Root, two.Modified = "renamed", one.ID, one.ID, later
+	child.Root, child.Modified = one.ID, later
+	c.update(later, func(w placement.Writer) error {
+		return errors.Join(w.UpdateProvider(two), w.SetRoot(one.ID, child.ID))
+	})
+	tree := read(c, func(r placement.Reader) ([]placement.ProviderRow, error) { return r.ProvidersIn(one.ID) })
+	c.same("the tree that was moved into", tree, []placement.ProviderRow{one, two, child})
+	gone := read(c, func(r placement.Reader) ([]placement.ProviderRow, error) { return r.ProvidersIn(two.ID) })
+	c.same("the tree that was moved away", len(gone), 0)
+}
+
+func deleteProviders(c *storeCase) {
+	p := c.provider("cn1", nil)
+	c.stock(p.ID, 0, 8)
+	trait := add(c, func(w placement.Writer) (placement.TraitID, error) { return w.InsertTrait("CUSTOM_GOLD") })
+	c.update(early, func(w placement.Writer) error {
+		return errors.Join(w.AddProviderTraits(p.ID, trait), w.AddProviderAggregates(p.ID, uuidOf("agg")))
+	})
+	c.update(later, func(w placement.Writer) error { return w.DeleteProvider(p.ID) })
+	pic := read(c, func(r placement.Reader) (placement.Picture, error) { return r.Picture(nil) })
+	c.same("what is left", pic, placement.Picture{})
+	used := read(c, func(r placement.Reader) (bool, error) { return r.TraitInUse(trait) })
+	c.same("TraitInUse", used, false)
+}
+
+func bumpGenerations(c *storeCase) {
+	p := c.provider("cn1", nil)
+	vm := c.consumer("vm1", "INSTANCE")
+	c.update(later, func(w placement.Writer) error {
+		return errors.Join(
+			w.BumpProvider(p.ID, 0),
+			w.BumpProvider(p.ID, 1),
+			wants("BumpProvider(old)", w.BumpProvider(p.ID, 1), placement.ErrStale),
+			wants("BumpProvider(future)", w.BumpProvider(p.ID, 3), placement.ErrStale),
+			wants("BumpProvider(unknown)", w.BumpProvider(1<<30, 0), placement.ErrStale),
+			w.BumpConsumer(vm.ID, 0),
+			wants("BumpConsumer(old)", w.BumpConsumer(vm.ID, 0), placement.ErrStale),
+		)
+	})
+	got := read(c, func(r placement.Reader) (placement.ProviderRow, error) { return r.Provider(p.UUID) })
+	p.Generation, p.Modified = 2, later
+	c.same("the provider", got, p)
+	consumer := read(c, func(r placement.Reader) (placement.ConsumerRow, error) { return r.Consumer(vm.UUID) })
+	vm.Generation = 1
+	c.same("the consumer", consumer, vm)
+}
+
+func keepInventories(c *storeCase) {
+	p := c.provider("cn1", nil)
+	cpu := c.stock(p.ID, 0, 8)
+	ram := c.stock(p.ID, 1, placement.MaxInt)
+	c.update(later, func(w placement.Writer) error {
+		cpu.Inventory = placement.Inventory{Total: 4, MinUnit: 2, MaxUnit: 4, StepSize: 2, AllocationRatio: 0.1}
+		cpu.Modified = later
+		return errors.Join(
+			w.UpdateInventory(p.ID, 0, cpu.Inventory),
+			wants("InsertInventory(there)", w.InsertInventory(p.ID, 1, cpu.Inventory), placement.ErrNameTaken),
+			wants("UpdateInventory(not there)", w.UpdateInventory(p.ID, 2, cpu.Inventory), placement.ErrNoRow),
+		)
+	})
+	got := read(c, func(r placement.Reader) ([]placement.InventoryRow, error) { return r.Inventories(p.ID, 1<<30) })
+	c.same("Inventories", got, []placement.InventoryRow{cpu, ram})
+	c.update(later, func(w placement.Writer) error {
+		n, err := w.DeleteInventories(p.ID, 0, 2)
+		c.same("DeleteInventories(0, 2)", n, 1)
+		none, err2 := w.DeleteInventories(p.ID)
+		c.same("DeleteInventories()", none, 0)
+		return errors.Join(err, err2)
+	})
+	left := read(c, func(r placement.Reader) ([]placement.InventoryRow, error) { return r.Inventories(p.ID) })
+	c.same("Inventories after deletion", left, []placement.InventoryRow{ram})
+	c.view(func(r placement.Reader) error {
+		gone, err := r.ClassInUse(0)
+		kept, err2 := r.ClassInUse(1)
+		c.same("ClassInUse(0), ClassInUse(1)", []bool{gone, kept}, []bool{false, true})
+		return errors.Join(err, err2)
+	})
+}
+
+func sumUsage(c *storeCase) {
+	one, two := c.provider("cn1", nil), c.provider("cn2", nil)
+	first, second, third := c.stock(one.ID, 0, 8), c.stock(one.ID, 1, 8), c.stock(two.ID, 0, 8)
+	a, b := c.consumer("vm1", ""), c.consumer("vm2", "")
+	c.hold(a.UUID, one, 0, 2)
+	c.hold(b.UUID, one, 0, 3)
+	c.hold(b.UUID, two, 0, 1)
+	c.hold(b.UUID, one, 7, 1) // no inventory of that class
+	first.Used, third.Used = 5, 1
+	got := read(c, func(r placement.Reader) ([]placement.InventoryRow, error) { return r.Inventories(two.ID, one.ID) })
+	c.same("Inventories", got, []placement.InventoryRow{first, second, third})
+	classes := read(c, func(r placement.Reader) ([]placement.ClassID, error) { return r.AllocatedClasses(one.ID) })
+	c.same("AllocatedClasses", classes, []placement.ClassID{0, 7})
+}
+
+func keepTraits(c *storeCase) {
+	gold := add(c, func(w placement.Writer) (placement.TraitID, error) { return w.InsertTrait("CUSTOM_GOLD") })
+	iron := add(c, func(w placement.Writer) (placement.TraitID, error) { return w.InsertTrait("CUSTOM_IRON") })
+	c.update(later, func(w placement.Writer) error {
+		_, taken := w.InsertTrait("CUSTOM_GOLD")
+		return errors.Join(
+			wants("InsertTrait(there)", taken, placement.ErrNameTaken),
+			w.DeleteTrait(iron),
+			wants("DeleteTrait(gone)", w.DeleteTrait(iron), placement.ErrNoRow),
+		)
+	})
+	got := read(c, func(r placement.Reader) ([]placement.Named, error) { return r.Traits() })
+	c.same("Traits", got, []placement.Named{{ID: int32(gold), Name: "CUSTOM_GOLD", Modified: early}})
+}
+
+func linkTraits(c *storeCase) {
+	p := c.provider("cn1", nil)
+	var ids []placement.TraitID
+	for _, name := range []string{"CUSTOM_A", "CUSTOM_B", "CUSTOM_C"} {
+		ids = append(ids, add(c, func(w placement.Writer) (placement.TraitID, error) { return w.InsertTrait(name) }))
+	}
+	c.update(early, func(w placement.Writer) error {
+		return errors.Join(
+			w.AddProviderTraits(p.ID, ids[1], ids[0]),
+			w.AddProviderTraits(p.ID, ids[2], ids[0]),
+			w.AddProviderTraits(p.ID),
+			w.RemoveProviderTraits(p.ID, ids[1]),
+			wants("AddProviderTraits(unknown)", w.AddProviderTraits(p.ID, 1<<30), placement.ErrNoRow),
+		)
+	})
+	got := read(c, func(r placement.Reader) ([]placement.TraitID, error) { return r.ProviderTraits(p.ID) })
+	c.same("ProviderTraits", got, []placement.TraitID{ids[0], ids[2]})
+	c.view(func(r placement.Reader) error {
+		used, err := r.TraitInUse(ids[0])
+		free, err2 := r.TraitInUse(ids[1])
+		c.same("TraitInUse", []bool{used, free}, []bool{true, false})
+		return errors.Join(err, err2)
+	})
+}
+
+func linkAggregates(c *storeCase) {
+	one, two := c.provider("cn1", nil), c.provider("cn2", nil)
+	c.update(early, func(w placement.Writer) error {
+		return errors.Join(
+			w.AddProviderAggregates(one.ID, uuidOf("b"), uuidOf("a"), uuidOf("b")),
+			w.AddProviderAggregates(two.ID, uuidOf("a"), uuidOf("c")),
+			w.AddProviderAggregates(two.ID, uuidOf("a")),
+		)
+	})
+	ask := func(p placement.ProviderRow) []placement.AggregateRow {
+		return read(c, func(r placement.Reader) ([]placement.AggregateRow, error) { return r.ProviderAggregates(p.ID) })
+	}
+	first, second := ask(one), ask(two)
+	c.same("UUIDs", []placement.UUID{first[0].UUID, first[1].UUID, second[0].UUID, second[1].UUID},
+		[]placement.UUID{uuidOf("b"), uuidOf("a"), uuidOf("a"), uuidOf("c")})
+	c.same("the shared aggregate", first[1].ID, second[0].ID)
+	c.update(later, func(w placement.Writer) error { return w.RemoveProviderAggregates(two.ID, second[0].ID) })
+	c.same("the one that was left", ask(two), second[1:])
+	c.same("the one that stayed", ask(one), first)
+}
+
+func keepClasses(c *storeCase) {
+	c.update(early, func(w placement.Writer) error {
+		return errors.Join(w.InsertClass(placement.FirstCustomClass, "CUSTOM_A"), w.InsertClass(0, "VCPU"))
+	})
+	c.update(later, func(w placement.Writer) error {
+		return errors.Join(
+			wants("InsertClass(name taken)", w.InsertClass(5, "VCPU"), placement.ErrNameTaken),
+			wants("RenameClass(name taken)", w.RenameClass(placement.FirstCustomClass, "VCPU"), placement.ErrNameTaken),
+			wants("RenameClass(unknown)", w.RenameClass(77, "CUSTOM_X"), placement.ErrNoRow),
+			w.RenameClass(placement.FirstCustomClass, "CUSTOM_B"),
+		)
+	})
+	vcpu := placement.Named{ID: 0, Name: "VCPU", Modified: early}
+	custom := placement.Named{ID: int32(placement.FirstCustomClass), Name: "CUSTOM_B", Modified: later}
+	ask := func() []placement.Named {
+		return read(c, func(r placement.Reader) ([]placement.Named, error) { return r.Classes() })
+	}
+	c.same("Classes", ask(), []placement.Named{vcpu, custom})
+	c.update(later, func(w placement.Writer) error {
+		return errors.Join(
+			w.DeleteClass(placement.FirstCustomClass),
+			wants("DeleteClass(gone)", w.DeleteClass(placement.FirstCustomClass), placement.ErrNoRow),
+		)
+	})
+	c.same("Classes after deletion", ask(), []placement.Named{vcpu})
+}
+
+func keepConsumers(c *storeCase) {
+	plain, typed := c.consumer("vm1", ""), c.consumer("vm2", "INSTANCE")
+	c.update(later, func(w placement.Writer) error {
+		_, taken := w.InsertConsumer(plain)
+		return wants("InsertConsumer(there)", taken, placement.ErrUUIDTaken)
+	})
+	ask := func(uuid placement.UUID) placement.ConsumerRow {
+		return read(c, func(r placement.Reader) (placement.ConsumerRow, error) { return r.Consumer(uuid) })
+	}
+	c.same("the one without a type", ask(plain.UUID), plain)
+	c.same("the one with a type", ask(typed.UUID), typed)
+	plain.Project, plain.User, plain.Type = "red", "bob", "MIGRATION"
+	typed.Type = ""
+	c.update(later, func(w placement.Writer) error {
+		gone := placement.ConsumerRow{ID: 1 << 30, Project: "blue", User: "ann"}
+		return errors.Join(
+			w.UpdateConsumer(plain),
+			w.UpdateConsumer(typed),
+			wants("UpdateConsumer(unknown)", w.UpdateConsumer(gone), placement.ErrNoRow),
+		)
+	})
+	c.same("the one that was given away", ask(plain.UUID), plain)
+	c.same("the one that lost its type", ask(typed.UUID), typed)
+	c.update(later, func(w placement.Writer) error {
+		if err := w.DeleteConsumer(plain.ID); err != nil {
+			return err
+		}
+		_, gone := w.Consumer(plain.UUID)
+		return errors.Join(
+			wants("Consumer(gone)", gone, placement.ErrNoRow),
+			wants("DeleteConsumer(gone)", w.DeleteConsumer(plain.ID), placement.ErrNoRow),
+		)
+	})
+}
+
+func keepAllocations(c *storeCase) {
+	one, two := c.provider("cn1", nil), c.provider("cn2", nil)
+	a, b := c.consumer("vm1", ""), c.consumer("vm2", "")
+	rows := []placement.AllocationRow{c.hold(a.UUID, one, 0, 2), c.hold(a.UUID, two, 1, 5), c.hold(b.UUID, one, 0, 1)}
+	c.update(early, func(w placement.Writer) error {
+		return errors.Join(w.BumpProvider(one.ID, 0), w.BumpConsumer(a.ID, 0), w.InsertAllocations())
+	})
+	rows[0].ProviderGeneration, rows[2].ProviderGeneration = 1, 1
+	rows[0].ConsumerGeneration, rows[1].ConsumerGeneration = 1, 1
+	c.view(func(r placement.Reader) error {
+		of, err := r.AllocationsOf(a.UUID)
+		c.same("AllocationsOf(vm1)", of, rows[:2])
+		on, err2 := r.AllocationsOn(one.ID)
+		c.same("AllocationsOn(cn1)", on, []placement.AllocationRow{rows[0], rows[2]})
+		return errors.Join(err, err2)
+	})
+	c.update(later, func(w placement.Writer) error {
+		n, err := w.DeleteAllocations(a.UUID)
+		c.same("DeleteAllocations(vm1)", n, 2)
+		again, err2 := w.DeleteAllocations(a.UUID)
+		c.same("DeleteAllocations(vm1) again", again, 0)
+		return errors.Join(err, err2)
+	})
+	left := read(c, func(r placement.Reader) ([]placement.AllocationRow, error) { return r.AllocationsOn(one.ID) })
+	c.same("AllocationsOn(cn1) after deletion", left, rows[2:])
+}
+
+func readOrphans(c *storeCase) {
+	p := c.provider("cn1", nil)
+	want := []placement.AllocationRow{c.hold(uuidOf("ghost"), p, 0, 2)}
+	c.view(func(r placement.Reader) error {
+		of, err := r.AllocationsOf(uuidOf("ghost"))
+		c.same("AllocationsOf(ghost)", of, want)
+		on, err2 := r.AllocationsOn(p.ID)
+		c.same("AllocationsOn(cn1)", on, want)
+		return errors.Join(err, err2)
+	})
+}
+
+func sumProjects(c *storeCase) {
+	p := c.provider("cn1", nil)
+	a, b, plain := c.consumer("vm1", "INSTANCE"), c.consumer("vm2", "INSTANCE"), c.consumer("vm3", "")
+	idle, other := c.consumer("vm4", "MIGRATION"), c.consumer("vm5", "INSTANCE")
+	other.User = "bob"
+	c.update(early, func(w placement.Writer) error { return w.UpdateConsumer(other) })
+	c.hold(a.UUID, p, 0, 2)
+	c.hold(a.UUID, p, 1, 10)
+	c.hold(b.UUID, p, 0, 3)
+	c.hold(plain.UUID, p, 0, 7)
+	c.hold(other.UUID, p, 0, 100)
+	ask := func(project, user string) placement.ProjectUsage {
+		return read(c, func(r placement.Reader) (placement.ProjectUsage, error) { return r.ProjectUsage(project, user) })
+	}
+	c.same("ProjectUsage(blue, ann), without "+idle.Type, ask("blue", "ann"), placement.ProjectUsage{
+		Rows:      []placement.UsageRow{{Class: 0, Used: 7}, {Class: 0, Type: "INSTANCE", Used: 5}, {Class: 1, Type: "INSTANCE", Used: 10}},
+		Consumers: map[string]int64{"": 1, "INSTANCE": 2},
+	})
+	c.same("ProjectUsage(blue)", ask("blue", ""), placement.ProjectUsage{
+		Rows:      []placement.UsageRow{{Class: 0, Used: 7}, {Class: 0, Type: "INSTANCE", Used: 105}, {Class: 1, Type: "INSTANCE", Used: 10}},
+		Consumers: map[string]int64{"": 1, "INSTANCE": 3},
+	})
+	c.same("rows of another project", len(ask("red", "").Rows), 0)
+}
+
+func takePictures(c *storeCase) {
+	one := c.provider("cn1", nil)
+	two := c.provider("cn2", nil)
+	child := c.provider("nic", &one)
+	cpu, bandwidth := c.stock(one.ID, 0, 8), c.stock(child.ID, 12, 1000)
+	vm := c.consumer("vm1", "")
+	c.hold(vm.UUID, child, 12, 300)
+	bandwidth.Used = 300
+	gold := add(c, func(w placement.Writer) (placement.TraitID, error) { return w.InsertTrait("CUSTOM_GOLD") })
+	c.update(early, func(w placement.Writer) error {
+		return errors.Join(w.AddProviderTraits(child.ID, gold), w.AddProviderAggregates(two.ID, uuidOf("agg")))
+	})
+	links := read(c, func(r placement.Reader) ([]placement.AggregateRow, error) { return r.ProviderAggregates(two.ID) })
+	ask := func(roots ...int64) placement.Picture {
+		return read(c, func(r placement.Reader) (placement.Picture, error) { return r.Picture(roots) })
+	}
+	tree := placement.Picture{
+		Providers:   []placement.ProviderRow{one, child},
+		Inventories: []placement.InventoryRow{cpu, bandwidth},
+		Traits:      []placement.ProviderTraitRow{{Provider: child.ID, Trait: gold}},
+	}
+	c.same("Picture of one tree", ask(one.ID, 1<<30), tree)
+	c.same("Picture of nothing", ask([]int64{}...), read(c, func(r placement.Reader) (placement.Picture, error) { return r.Picture([]int64{1 << 30}) }))
+	tree.Providers = []placement.ProviderRow{one, two, child}
+	tree.Aggregates = links
+	whole := read(c, func(r placement.Reader) (placement.Picture, error) { return r.Picture(nil) })
+	c.same("Picture of all", whole, tree)
+	c.same("Picture of all by name", ask(two.ID, one.ID), tree)
+}
+
+func longLists(c *storeCase) {
+	const n = 1203
+	var roots []int64
+	c.update(early, func(w placement.Writer) error {
+		roots = nil
+		for i := range n {
+			name := fmt.Sprintf("cn%04d", i)
+			id, err := w.InsertProvider(placement.ProviderRow{UUID: uuidOf(name), Name: name})
+			if err != nil {
+				return err
+			}
+			roots = append(roots, id)
+		}
+		return w.SetRoot(roots[0], roots[1:]...)
+	})
+	tree := read(c, func(r placement.Reader) ([]placement.ProviderRow, error) { return r.ProvidersIn(roots[0]) })
+	c.same("providers moved at once", len(tree), n)
+	var rows []placement.AllocationRow
+	for _, p := range roots {
+		rows = append(rows, placement.AllocationRow{Provider: p, Consumer: uuidOf("vm1"), Used: 1})
+	}
+	c.update(early, func(w placement.Writer) error { return w.InsertAllocations(rows...) })
+	held := read(c, func(r placement.Reader) ([]placement.AllocationRow, error) { return r.AllocationsOf(uuidOf("vm1")) })
+	c.same("allocations made at once", len(held), n)
+	pic := read(c, func(r placement.Reader) (placement.Picture, error) { return r.Picture(roots) })
+	c.same("providers in a picture of many roots", len(pic.Providers), n)
+}
+
+func keepText(c *storeCase) {
+	name := `Ünïcode "quotes" '; DROP TABLE x; -- ? $1 \ % _ 🚢`
+	p := c.provider("cn1", nil)
+	p.Name, p.Modified = name, later
+	c.update(later, func(w placement.Writer) error { return w.UpdateProvider(p) })
+	got := read(c, func(r placement.Reader) (placement.ProviderRow, error) { return r.Provider(p.UUID) })
+	c.same("the provider", got, p)
+	vm := placement.ConsumerRow{UUID: "NOT-a-uuid", Project: strings.Repeat("p", 255), User: name, Type: "A"}
+	vm.ID = add(c, func(w placement.Writer) (int64, error) { return w.InsertConsumer(vm) })
+	consumer := read(c, func(r placement.Reader) (placement.ConsumerRow, error) { return r.Consumer(vm.UUID) })
+	c.same("the consumer", consumer, vm)
+	err := c.store.View(context.Background(), func(r placement.Reader) error {
+		_, err := r.Consumer("not-a-UUID")
+		return err
+	})
+	if !errors.Is(err, placement.ErrNoRow) {
+		c.Errorf("a UUID in another spelling: %v, want %v", err, placement.ErrNoRow)
+	}
+}
