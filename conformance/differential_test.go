@@ -48,8 +48,9 @@ func upstreamAndBerth(t *testing.T, config map[string]map[string]string) *differ
 		return server.StartUpstream(t, upstreamOptions(server.UpstreamRoot(), config)).URL(),
 			server.StartBerth(t, server.Options{Config: config}).URL()
 	})
+	p.Excuses = differential.Faults()
 	if server.UpstreamRoot() == "" {
-		p.Ages = differential.Ages()
+		p.Excuses = append(p.Excuses, differential.Ages()...)
 	}
 	return p
 }
@@ -93,7 +94,7 @@ func TestReleases(t *testing.T) {
 			return server.StartUpstream(t, upstreamOptions("/", config)).URL(),
 				server.StartUpstream(t, upstreamOptions(root, config)).URL()
 		})
-		p.Ages = differential.Ages()
+		p.Excuses = append(differential.Ages(), differential.Faults()...)
 		return p
 	}
 	t.Run("Random", func(t *testing.T) { campaign(t, pair(nil), *diffTime, false) })
@@ -121,7 +122,7 @@ func campaign(t *testing.T, p *differential.Pair, d time.Duration, origins bool)
 		t.Errorf("never answered with success, so not really compared: %q", missing)
 	}
 	for _, name := range p.Hits.Names() {
-		t.Logf("owed to upstream's age, %d times: %s", p.Hits[name], name)
+		t.Logf("excused %d times: %s", p.Hits[name], name)
 	}
 	for _, f := range c.Failures {
 		t.Errorf("answered differently (%d times, first in sequence %d): %v", c.Count[f.Group()], f.Seed, f)

@@ -34,7 +34,8 @@ type Store interface {
 	// of every row it writes, and commits when fn returns nil; it returns
 	// after the commit is durable. When fn returns an error nothing is kept
 	// and that error is returned. If two updates collide fn runs again: it
-	// must not keep anything from an earlier run.
+	// must not keep anything from an earlier run. A panic in fn keeps nothing
+	// either and comes back as an error or goes through to the caller.
 	Update(ctx context.Context, now time.Time, fn func(Writer) error) error
 
 	// Close waits for running transactions and releases the store.
@@ -89,6 +90,8 @@ type Reader interface {
 // A Writer changes rows; what it changed is seen by its own Reader methods.
 // Every error leaves the transaction unusable except the ones declared here
 // (ErrStale, ErrNameTaken, ErrUUIDTaken, ErrNoRow), after which fn may go on.
+// What changes or deletes one row by its id fails with ErrNoRow when it is not
+// there.
 type Writer interface {
 	Reader
 
@@ -116,10 +119,12 @@ type Writer interface {
 	// returns how many there were.
 	DeleteInventories(provider int64, classes ...ClassID) (int, error)
 
+	// AddProviderTraits leaves traits that the provider has alone, and fails
+	// with ErrNoRow when a trait does not exist.
 	AddProviderTraits(provider int64, traits ...TraitID) error
 	RemoveProviderTraits(provider int64, traits ...TraitID) error
 	// AddProviderAggregates links a provider to aggregates, making those
-	// that do not exist.
+	// that do not exist and leaving links that are there alone.
 	AddProviderAggregates(provider int64, aggregates ...UUID) error
 	RemoveProviderAggregates(provider int64, aggregates ...AggregateID) error
 

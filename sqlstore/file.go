@@ -78,6 +78,29 @@ func checkLength(path string, head []byte, size int64) error {
 	return nil
 }
 
+// readOnlyURI names a file for reading without leaving anything beside it. Where
+// the log is not there nobody has the file open for it, and SQLite need not
+// make one to find that out.
+func readOnlyURI(path string, pragmas ...string) string {
+	uri := sqliteURI(path, "ro", pragmas...)
+	if _, err := os.Stat(path + "-wal"); errors.Is(err, fs.ErrNotExist) && logged(path) {
+		uri += "&immutable=1"
+	}
+	return uri
+}
+
+// logged reports whether the header says that the file has a write-ahead log.
+func logged(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	version := make([]byte, 1)
+	_, err = f.ReadAt(version, 18)
+	return err == nil && version[0] == 2
+}
+
 // createFile makes an empty file that others cannot read, unless there is one.
 func createFile(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o640)

@@ -162,7 +162,7 @@ func TestSecondBerthIsRefused(t *testing.T) {
 	s := open(t, sqlstore.Options{Path: path})
 	for _, name := range []string{path, link} {
 		_, err := sqlstore.Open(context.Background(), sqlstore.Options{Path: name})
-		want := fmt.Sprintf("another berth (process %d) uses it", os.Getpid())
+		want := fmt.Sprintf("in use by another berth (process %d)", os.Getpid())
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Open(%s) = %v, want it to say %q", name, err, want)
 		}

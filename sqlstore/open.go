@@ -26,15 +26,14 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 
 // openMemory serves Views and Updates from the only connection.
 func (s *Store) openMemory(ctx context.Context) error {
-	db, all, err := sqliteConnect(ctx, Memory, 1)
-	if err != nil {
-		return s.d.translate("connecting", err)
+	all, err := s.connect(ctx, Memory, 1)
+	if err == nil {
+		err = s.prepareSchema(ctx, all[0])
 	}
-	if err := s.prepareSchema(ctx, all[0]); err != nil {
-		_ = db.Close()
+	if err != nil {
+		_ = s.disconnect()
 		return err
 	}
-	s.dbs = append(s.dbs, db)
 	s.start(all[0], nil)
 	return nil
 }
@@ -54,9 +53,7 @@ func (s *Store) openPath(ctx context.Context) error {
 		return err
 	}
 	if err := s.openFile(ctx, path); err != nil {
-		for _, db := range s.dbs {
-			_ = db.Close()
-		}
+		_ = s.disconnect()
 		s.release()
 		return err
 	}
@@ -70,20 +67,17 @@ func (s *Store) openFile(ctx context.Context, path string) error {
 	if err := createFile(path); err != nil {
 		return err
 	}
-	wdb, writers, err := sqliteConnect(ctx, sqliteURI(path, "rw", writerPragmas(s.opts.BusyTimeout)...), 1)
+	writers, err := s.connect(ctx, sqliteURI(path, "rw", writerPragmas(s.opts.BusyTimeout)...), 1)
 	if err != nil {
-		return s.d.translate("connecting", err)
+		return err
 	}
-	s.dbs = append(s.dbs, wdb)
 	if err := s.prepareSchema(ctx, writers[0]); err != nil {
 		return err
 	}
-	rdb, readers, err := sqliteConnect(ctx, sqliteURI(path, "rw", busyPragma(s.opts.BusyTimeout), "query_only(1)"), s.opts.Readers)
+	readers, err := s.connect(ctx, sqliteURI(path, "rw", busyPragma(s.opts.BusyTimeout), "query_only(1)"), s.opts.Readers)
 	if err != nil {
-		return s.d.translate("connecting to read", err)
+		return err
 	}
-	// Readers are closed before the writer, which then folds the log in.
-	s.dbs = append(s.dbs, rdb)
 	s.start(writers[0], readers)
 	return nil
 }
@@ -94,13 +88,14 @@ func (s *Store) inspect(ctx context.Context, path string) error {
 	if empty || err != nil {
 		return err
 	}
-	db, all, err := sqliteConnect(ctx, sqliteURI(path, "ro", busyPragma(s.opts.BusyTimeout)), 1)
+	all, err := s.connect(ctx, readOnlyURI(path, busyPragma(s.opts.BusyTimeout)), 1)
 	if err != nil {
-		return s.d.translate("reading", err)
+		return err
 	}
-	defer db.Close()
-	defer all[0].close()
 	_, err = s.stepsFor(ctx, all[0])
+	if end := s.disconnect(); err == nil {
+		err = end
+	}
 	return err
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/berthcloud/berth/sqlstore/migrations"
 )
 
-var update = flag.Bool("update", false, "write schema.sql from what Open makes")
+var update = flag.Bool("update-schema", false, "write schema.sql from what Open makes")
 
 // schemaOf returns the statements that made a database, each table followed by
 // its indexes, in the order of their names.
@@ -79,7 +79,7 @@ func TestSchemaFileIsTheSumOfTheMigrations(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" && !*update {
-		t.Errorf("schema.sql differs from what Open makes; run with -update (-file +made):\n%s", diff)
+		t.Errorf("schema.sql differs from what Open makes; run with -update-schema (-file +made):\n%s", diff)
 	}
 }
 

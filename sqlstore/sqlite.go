@@ -68,24 +68,24 @@ func sqliteURI(path, mode string, pragmas ...string) string {
 	return uri.String()
 }
 
-// sqliteConnect opens n sessions on one data source.
-func sqliteConnect(ctx context.Context, source string, n int) (*sql.DB, []*session, error) {
+// connect opens n sessions on one data source and keeps them for shut.
+func (s *Store) connect(ctx context.Context, source string, n int) ([]*session, error) {
 	db, err := sql.Open("sqlite", source)
 	if err != nil {
-		return nil, nil, err
+		return nil, s.d.translate("connecting", err)
 	}
+	s.dbs = append(s.dbs, db)
 	db.SetMaxOpenConns(n)
 	db.SetMaxIdleConns(n)
-	var all []*session
+	first := len(s.sessions)
 	for range n {
 		conn, err := db.Conn(ctx)
 		if err != nil {
-			_ = db.Close()
-			return nil, nil, err
+			return nil, s.d.translate("connecting", err)
 		}
-		all = append(all, newSession(conn, sqliteDialect))
+		s.sessions = append(s.sessions, newSession(conn, s.d))
 	}
-	return db, all, nil
+	return s.sessions[first:], nil
 }
 
 // writerPragmas are those of the connection that writes. FULL makes every commit

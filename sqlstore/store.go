@@ -27,6 +27,7 @@ import (
 	"context"
 	"database/sql"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -112,10 +113,11 @@ const (
 // A Store keeps placement's world in a database. It implements
 // placement.Store and is made by Open.
 type Store struct {
-	opts    Options
-	d       *dialect
-	dbs     []*sql.DB
-	release func() // gives up the lock on the file
+	opts     Options
+	d        *dialect
+	dbs      []*sql.DB
+	sessions []*session
+	release  func() // gives up the lock on the file
 
 	// writer holds the connection for Updates, readers those for Views: the
 	// channels own what is not in use. In memory they are one channel.
@@ -222,21 +224,31 @@ func (s *Store) Close() error {
 	return s.err
 }
 
-// shut takes all connections back and closes them. The writer is closed last:
-// as the last connection it folds the log into the file.
+// shut takes all connections back and closes them.
 func (s *Store) shut() error {
 	for range cap(s.readers) {
-		(<-s.readers).close()
+		<-s.readers
 	}
 	if s.writer != s.readers {
-		(<-s.writer).close()
+		<-s.writer
+	}
+	err := s.disconnect()
+	s.release()
+	return err
+}
+
+// disconnect closes what connect opened, the last first: the writer goes after
+// the readers and, being the last on the file, folds the log into it.
+func (s *Store) disconnect() error {
+	for _, ses := range s.sessions {
+		ses.close()
 	}
 	var first error
-	for _, db := range s.dbs {
+	for _, db := range slices.Backward(s.dbs) {
 		if err := db.Close(); err != nil && first == nil {
 			first = s.d.translate("closing the database", err)
 		}
 	}
-	s.release()
+	s.sessions, s.dbs = nil, nil
 	return first
 }

@@ -2,6 +2,7 @@ package sqlstore_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"io"
 	"os"
@@ -156,6 +157,64 @@ func TestAcknowledgedRowsAreInTheFiles(t *testing.T) {
 		if err := addProvider(after, "more"); err != nil {
 			t.Errorf("writing after the crash: %v", err)
 		}
+	}
+}
+
+// What other programs wrote is read as it is, also where they wrote nothing.
+func TestRowsOfOthersAreRead(t *testing.T) {
+	path := fresh(t)
+	makeFile(t, path,
+		`INSERT INTO traits (id, name, created_at, updated_at) VALUES
+			(1, 'A', '2026-01-02 03:04:05.678901', NULL),
+			(2, 'B', '2025-01-02 03:04:05', '2026-01-02 03:04:05'),
+			(3, 'C', NULL, '2026-01-02T03:04:05Z'),
+			(4, 'D', NULL, NULL)`,
+		`INSERT INTO resource_providers (id, uuid) VALUES (7, 'a')`)
+	s := open(t, sqlstore.Options{Path: path})
+	whole := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	err := s.View(context.Background(), func(r placement.Reader) error {
+		traits, err := r.Traits()
+		want := []placement.Named{
+			{ID: 1, Name: "A", Modified: whole.Add(678901 * time.Microsecond)},
+			{ID: 2, Name: "B", Modified: whole},
+			{ID: 3, Name: "C", Modified: whole},
+			{ID: 4, Name: "D"},
+		}
+		if diff := cmp.Diff(want, traits); diff != "" {
+			t.Errorf("Traits (-want +got):\n%s", diff)
+		}
+		p, err2 := r.Provider("a")
+		if diff := cmp.Diff(placement.ProviderRow{ID: 7, UUID: "a", Root: 7}, p); diff != "" {
+			t.Errorf("Provider (-want +got):\n%s", diff)
+		}
+		return errors.Join(err, err2)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.Update(context.Background(), now, func(w placement.Writer) error { return w.BumpProvider(7, 0) })
+	if err != nil {
+		t.Errorf("BumpProvider of a provider without a generation = %v", err)
+	}
+}
+
+// Times are written as SQLAlchemy writes them.
+func TestTimesAreUpstreamsText(t *testing.T) {
+	s := openTemp(t)
+	if err := addProvider(s, "a"); err != nil {
+		t.Fatal(err)
+	}
+	err := s.OnWriter(func(conn *sql.Conn) error {
+		var got string
+		err := conn.QueryRowContext(context.Background(),
+			`SELECT created_at || ' ' || typeof(created_at) FROM resource_providers`).Scan(&got)
+		if want := "2026-11-20 12:00:00.123456 text"; got != want {
+			t.Errorf("created_at is %q, want %q", got, want)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 

@@ -15,9 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berthcloud/berth/conformance/clients/rest"
-	"github.com/berthcloud/berth/conformance/server"
-)
+	"github.com/berthcloud/berth/conformance/clients/rest")
 
 var update = flag.Bool("update", false, "rewrite what the commands of the openstack client print")
 
@@ -33,13 +31,13 @@ const (
 // TestOpenStack runs the scripts, each on an empty service.
 func TestOpenStack(t *testing.T) {
 	requireOpenStack(t)
-	rest.Each(t, func(t *testing.T, s *server.Server) {
-		c := rest.New(s.URL(), rest.Newest)
+	rest.Each(t, func(t *testing.T, url string) {
+		c := rest.New(url, rest.Newest)
 		defer c.Close()
 		for _, path := range scriptFiles(t) {
 			t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
 				c.Clear(t)
-				play(t, s.URL(), path)
+				play(t, url, path)
 			})
 		}
 	})
@@ -48,7 +46,7 @@ func TestOpenStack(t *testing.T) {
 // TestOpenStackExitStatus shows that a refusal reaches the caller's shell.
 func TestOpenStackExitStatus(t *testing.T) {
 	requireOpenStack(t)
-	rest.Each(t, func(t *testing.T, s *server.Server) {
+	rest.Each(t, func(t *testing.T, url string) {
 		for _, c := range []struct {
 			command string
 			want    int
@@ -56,7 +54,7 @@ func TestOpenStackExitStatus(t *testing.T) {
 			{"resource provider list", 0},
 			{"resource provider show " + rest.UUID("dead", 1), 1},
 		} {
-			cmd := openstack(t, s.URL(), rest.Newest, strings.Fields(c.command)...)
+			cmd := openstack(t, url, rest.Newest, strings.Fields(c.command)...)
 			out, err := cmd.CombinedOutput()
 			if got := exitStatus(t, err); got != c.want {
 				t.Errorf("openstack %s = exit status %d, want %d\n%s", c.command, got, c.want, out)

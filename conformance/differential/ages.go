@@ -4,59 +4,14 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 )
 
-// An Exchange is one request and the two answers to it.
-type Exchange struct {
-	Request     Request // as it was sent, generations filled in
-	A, B        Answer
-	Differences []Difference
-}
-
-// only tells whether the answers differ in these fields and no others.
-func (x *Exchange) only(fields ...string) bool {
-	for _, d := range x.Differences {
-		if !slices.Contains(fields, d.Field) {
-			return false
-		}
-	}
-	return true
-}
-
-// An Age is a difference that is owed to the age of the release on side A: the
-// current release differs from it in the same way.
-type Age struct {
-	Name   string
-	Reason string
-
-	// Diverges says that the services hold different data afterwards, so that
-	// the rest of a sequence proves nothing.
-	Diverges bool
-
-	// Match tells whether the age explains all differences of an exchange.
-	Match func(x *Exchange) bool
-}
-
-// Hits counts how often each age explained a difference.
-type Hits map[string]int
-
-// Names returns the ages that were hit, in order.
-func (h Hits) Names() []string {
-	names := make([]string, 0, len(h))
-	for n := range h {
-		names = append(names, n)
-	}
-	sort.Strings(names)
-	return names
-}
-
 // Ages lists what Debian's 8.0.0 answers differently from the current
 // release, each with the reason.
-func Ages() []Age {
-	return []Age{
+func Ages() []Excuse {
+	return []Excuse{
 		{
 			Name: "schemas printed with sorted keys",
 			Reason: "Debian 12 has jsonschema 4.10, which sorts the keys of the schema and the value it prints below a message; " +

@@ -1,9 +1,31 @@
 package differential
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 )
+
+// Group names the kind of failure: the route, the first respect in which the
+// answers differ, and the gist of both answers there.
+func (f *Failure) Group() string {
+	d := f.Step.Differences[0]
+	gist := blur(d.A) + " | " + blur(d.B)
+	if d.Field == "status" {
+		gist = fmt.Sprintf("%d %s | %d %s", f.Step.A.Status, blur(f.Step.A.detail()), f.Step.B.Status, blur(f.Step.B.detail()))
+	}
+	return strings.Join([]string{f.Step.Request.Method, route(f.Step.Request.path()), blurField(d.Field), gist}, " ")
+}
+
+// memberNames are the keys in a body that are data.
+var memberNames = regexp.MustCompile(`/([A-Z0-9_]+|[0-9a-f]{8}-[0-9a-f-]{27})(/|$)`)
+
+func blurField(s string) string {
+	for memberNames.MatchString(s) {
+		s = memberNames.ReplaceAllString(s, "/*$2")
+	}
+	return s
+}
 
 // route replaces the variable parts of a path by what they are.
 func route(path string) string {

@@ -11,8 +11,8 @@ import (
 // measured against, B the one under test.
 type Pair struct {
 	A, B *Side
-	Ages []Age // differences that are A's fault
-	Hits Hits
+	Excuses []Excuse // differences that are not B's fault
+	Hits    Hits
 
 	// Renew starts fresh, empty services and returns their addresses. It is
 	// called first, and when services cannot be emptied through the API.
@@ -30,19 +30,19 @@ func NewPair(a, b string, renew func() (a, b string)) *Pair {
 // A Step is what came of one request of a sequence.
 type Step struct {
 	Exchange
-	Age *Age // explains the differences, if there are any and one does
+	Excuse *Excuse // explains the differences, if there are any and one does
 }
 
 // Failed tells whether the answers differ without an excuse.
-func (s Step) Failed() bool { return len(s.Differences) > 0 && s.Age == nil }
+func (s Step) Failed() bool { return len(s.Differences) > 0 && s.Excuse == nil }
 
 // Diverged tells whether the two services may hold different data now.
 func (s Step) Diverged() bool {
 	if len(s.Differences) == 0 {
 		return false
 	}
-	if s.Age != nil {
-		return s.Age.Diverges
+	if s.Excuse != nil {
+		return s.Excuse.Diverges
 	}
 	return s.Request.Method != "GET" && (s.A.Status < 400 || s.B.Status < 400)
 }
@@ -101,10 +101,10 @@ func (p *Pair) judge(x Exchange) Step {
 	if len(x.Differences) == 0 {
 		return s
 	}
-	for i := range p.Ages {
-		if p.Ages[i].Match(&x) {
-			s.Age = &p.Ages[i]
-			p.Hits[s.Age.Name]++
+	for i := range p.Excuses {
+		if p.Excuses[i].Match(&x) {
+			s.Excuse = &p.Excuses[i]
+			p.Hits[s.Excuse.Name]++
 			break
 		}
 	}
@@ -135,16 +135,6 @@ type Failure struct {
 	Seed     uint64 // of the random sequence it was found in
 	Sequence []Request
 	Step     Step
-}
-
-// Group names the kind of failure: the route, the first respect in which the
-// answers differ, and the differing words with what varies taken out.
-func (f *Failure) Group() string {
-	d := f.Step.Differences[0]
-	return strings.Join([]string{
-		f.Step.Request.Method, route(f.Step.Request.path()), d.Field,
-		blur(d.A) + " | " + blur(d.B),
-	}, " ")
 }
 
 // String renders the failure for a report; the sequence can be replayed from

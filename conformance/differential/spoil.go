@@ -93,13 +93,13 @@ func (g *Generator) spoilPath(d *draft) {
 		d.path += "/"
 		return
 	case 1:
-		seg = append(seg, pick(g, []string{"x", "inventories", "..", "%20", "traits"}))
+		seg = append(seg, pick(g, []string{"x", "inventories", "%20", "traits"}))
 	case 2:
 		seg[i] = strings.ReplaceAll(seg[i], "-", "")
 	case 3:
 		seg[i] = strings.ToUpper(seg[i])
 	case 4:
-		seg[i] = pick(g, []string{"random_sauce", "%C3%A4", "%FF", "", "%2F", "a%20b", "0", "%00", ".", "*", "{uuid}", g.uuid()})
+		seg[i] = pick(g, []string{"random_sauce", "%C3%A4", "%FF", "", "%2F", "a%20b", "0", "%00", "*", "{uuid}", g.uuid()})
 	case 5:
 		d.path = pick(g, []string{"/", "//", "/nothing", "/placement", "/resource_provider", "/resource_providers.json", "/v1/traits"})
 		return

@@ -2,7 +2,6 @@ package placementapi
 
 import (
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,14 +31,11 @@ func parseQuery(r *http.Request, schema *pyschema.Schema) (query, error) {
 	return q, q.validate(schema)
 }
 
-// rawQuery splits the query string as upstream's framework does: at & only,
+// rawQuery splits the query string as upstream's framework does: at & and at ;,
 // with empty pieces skipped, and values optional.
 func rawQuery(r *http.Request) (query, error) {
 	q := query{minor: minor(r)}
-	for piece := range strings.SplitSeq(r.URL.RawQuery, "&") {
-		if piece == "" {
-			continue
-		}
+	for piece := range strings.FieldsFuncSeq(r.URL.RawQuery, func(c rune) bool { return c == '&' || c == ';' }) {
 		key, value, _ := strings.Cut(piece, "=")
 		p := queryParam{unescape(key), unescape(value)}
 		for _, text := range []string{p.key, p.value} {
@@ -52,23 +48,22 @@ func rawQuery(r *http.Request) (query, error) {
 	return q, nil
 }
 
-// unescape decodes + and %XX. What is no escape stays as it is.
+// unescape decodes + and %XX, and a % with a single digit at the very end, as
+// upstream's framework does. What is no escape stays as it is.
 func unescape(s string) string {
 	if !strings.ContainsAny(s, "%+") {
 		return s
 	}
-	if decoded, err := url.QueryUnescape(s); err == nil {
-		return decoded
-	}
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
+		digits := s[i+1 : min(i+3, len(s))]
+		n, err := strconv.ParseUint(digits, 16, 8)
 		switch {
 		case s[i] == '+':
 			b.WriteByte(' ')
-		case s[i] == '%' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]):
-			n, _ := strconv.ParseUint(s[i+1:i+3], 16, 8)
+		case s[i] == '%' && err == nil:
 			b.WriteByte(byte(n))
-			i += 2
+			i += len(digits)
 		default:
 			b.WriteByte(s[i])
 		}

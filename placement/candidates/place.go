@@ -52,7 +52,7 @@ func (c *combiner) place(at int) bool {
 	if t.granular && c.isolate() && c.taken[o.local] {
 		return false
 	}
-	if !c.affords(t, o.local) || c.words > 0 && !(c.cover(at) || true) {
+	if !c.affords(t, o.local) || c.words > 0 && !c.cover(at) {
 		return false
 	}
 	c.picks[d.part] = *o

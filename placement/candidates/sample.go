@@ -40,7 +40,7 @@ func (c *combiner) sample(yield func(Candidate) bool) {
 // probability size/n (Waterman's algorithm R).
 func (r *reservoir) show(anchor *placement.Tree, picks []option) {
 	r.seen++
-	if r.size == 0 || len(r.anchors) < r.size {
+	if r.size <= 0 || len(r.anchors) < r.size {
 		r.anchors = append(r.anchors, anchor)
 		r.picks = append(r.picks, picks...)
 		return

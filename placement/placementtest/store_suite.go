@@ -1,5 +1,3 @@
-// Package placementtest has what tests of the placement service share, above
-// all the suite that every placement.Store must pass. It is not for programs.
 package placementtest
 
 import (

@@ -125,10 +125,14 @@ func (c *Client) Read(t testing.TB, path string, v any) {
 }
 
 // Each runs fn against upstream's Placement and against Berth, each a subtest
-// of its own with a fresh service. What passes on the first is a fact about
-// Placement and not about this test.
-func Each(t *testing.T, fn func(t *testing.T, s *server.Server)) {
+// of its own with the URL of a fresh service. What passes on the first is a
+// fact about Placement and not about this test.
+func Each(t *testing.T, fn func(t *testing.T, url string)) {
 	t.Helper()
-	t.Run("Upstream", func(t *testing.T) { fn(t, server.StartUpstream(t, server.Options{})) })
-	t.Run("Berth", func(t *testing.T) { fn(t, server.StartBerth(t, server.Options{})) })
+	t.Run("Upstream", func(t *testing.T) {
+		fn(t, gateway(t, server.StartUpstream(t, server.Options{}).URL()))
+	})
+	t.Run("Berth", func(t *testing.T) {
+		fn(t, server.StartBerth(t, server.Options{}).URL())
+	})
 }

@@ -1,0 +1,65 @@
+# `make` lists what can be done.
+
+GO       ?= go
+PKGS     ?= ./...
+TIME     ?= 2m
+FUZZTIME ?= 10s
+TOOLS    := $(CURDIR)/.cache/tools
+UNIT     := $(shell $(GO) list ./... 2>/dev/null | grep -v /conformance)
+
+.PHONY: help
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: up
+up: build ## run Berth on this machine with an example loaded
+	bin/berth up
+
+.PHONY: build
+build: ## build bin/berth, static
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/berth ./cmd/berth
+
+.PHONY: check
+check: format vet staticcheck unit ## what must pass before a commit; under a minute when warm
+
+.PHONY: format
+format: $(TOOLS)/gofumpt ## refuse files that gofumpt would change
+	@out=$$($(TOOLS)/gofumpt -l $$(git ls-files -co --exclude-standard '*.go')); \
+	if [ -n "$$out" ]; then echo "gofumpt would change:"; echo "$$out"; exit 1; fi
+
+.PHONY: vet
+vet: ## go vet
+	$(GO) vet $(PKGS)
+
+.PHONY: staticcheck
+staticcheck: $(TOOLS)/staticcheck ## staticcheck
+	$(TOOLS)/staticcheck $(PKGS)
+
+.PHONY: unit
+unit: ## the tests beside the code
+	$(GO) test -short $(UNIT)
+
+.PHONY: test
+test: ## everything CI runs: installs Debian packages, race detector, real service and clients
+	./scripts/test
+
+.PHONY: differential
+differential: ## compare with Debian's Placement for TIME (TIME=1h)
+	$(GO) test ./conformance -count=1 -run '^TestDifferential$$' -timeout 0 -v -differential.time=$(TIME)
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME
+	FUZZTIME=$(FUZZTIME) ./scripts/fuzz
+
+.PHONY: bench
+bench: ## run the benchmarks once
+	$(GO) test -run '^$$' -bench . -benchmem $(UNIT)
+
+.PHONY: tidy
+tidy: ## bring go.mod and go.sum into order
+	$(GO) mod tidy
+	cd tools && $(GO) mod tidy
+
+$(TOOLS)/%: tools/go.mod tools/go.sum
+	@mkdir -p $(TOOLS)
+	cd tools && GOBIN=$(TOOLS) $(GO) install $(if $(filter gofumpt,$*),mvdan.cc/gofumpt,honnef.co/go/tools/cmd/staticcheck)

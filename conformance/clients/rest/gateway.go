@@ -1,0 +1,58 @@
+package rest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"testing"
+)
+
+// gateway serves target on another port until the test ends. Upstream's
+// application server closes the connection after an answer without saying so,
+// which a client that keeps connections takes for a failure; in production a
+// web server stands before it, here the gateway.
+func gateway(t testing.TB, target string) string {
+	t.Helper()
+	to, err := url.Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{
+		Transport: &http.Transport{DisableKeepAlives: true},
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(to)
+			r.Out.Host = r.In.Host // absolute links lead back here
+		},
+	}
+	l := listen(t)
+	srv := &http.Server{Handler: proxy}
+	done := make(chan struct{})
+	go func() {
+		_ = srv.Serve(l) // ends with Close
+		close(done)
+	}()
+	t.Cleanup(func() {
+		if err := srv.Close(); err != nil {
+			t.Logf("closing the gateway: %v", err)
+		}
+		<-done
+	})
+	return "http://" + l.Addr().String()
+}
+
+// listen opens a loopback port outside the range that the kernel gives to
+// outgoing connections.
+func listen(t testing.TB) net.Listener {
+	t.Helper()
+	for range 100 {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000)))
+		if err == nil {
+			return l
+		}
+	}
+	t.Fatal("no free port between 20000 and 32000")
+	return nil
+}

@@ -1,0 +1,215 @@
+// Package archtest holds the tree to its layers: who may import whom, and that
+// every package says what it is. It has tests only and is imported by nobody.
+package archtest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/berthcloud/berth/"
+
+// rules say which of Berth's own packages a package may import; tests may
+// import more. A package without a line fails.
+var rules = []struct{ pkg, may string }{
+	{"fault", ""},
+	{"microversion", ""},
+	{"logging", ""},
+	{"osloconfig", ""},
+	{"config", "osloconfig"},
+	{"identity", "fault"},
+	{"identity/policy", "fault identity"},
+
+	{"placement", "fault"},
+	{"placement/candidates", "fault placement"},
+	{"placement/placementtest", "fault placement placement/candidates"},
+	{"sqlstore", "fault placement sqlstore/migrations"},
+	{"sqlstore/migrations", ""},
+
+	{"httpapi", "fault identity logging microversion"},
+	{"httpapi/pyjson", ""},
+	{"httpapi/pyschema", "httpapi/pyjson"},
+	{"httpapi/placementapi", "fault httpapi httpapi/pyjson httpapi/pyschema identity identity/policy microversion placement placement/candidates"},
+
+	{"cmd/berth", "*"},
+	{"internal/archtest", ""},
+
+	// The black box knows HTTP and nothing of Berth but itself.
+	{"conformance", "conformance/*"},
+	{"conformance/*", "conformance/*"},
+}
+
+// testOnly are packages that only tests may import.
+var testOnly = []string{"placement/placementtest", "conformance/*"}
+
+// TestImports holds every file of the tree to the rules.
+func TestImports(t *testing.T) {
+	for pkg, files := range packages(t) {
+		may, ok := allowed(pkg)
+		if !ok {
+			t.Errorf("package %s has no line in the rules", pkg)
+			continue
+		}
+		for _, f := range files {
+			for _, imp := range f.imports {
+				if !f.test && !matches(may, imp) {
+					t.Errorf("%s imports %s, which its layer may not", f.path, imp)
+				}
+				if !f.test && matches(testOnly, imp) && !strings.HasPrefix(pkg, "conformance") {
+					t.Errorf("%s imports %s, which is for tests only", f.path, imp)
+				}
+				if f.test && strings.HasPrefix(pkg, "conformance") && !strings.HasPrefix(imp, "conformance") {
+					t.Errorf("%s imports %s: the black box knows nothing of Berth", f.path, imp)
+				}
+			}
+		}
+	}
+}
+
+// TestPackageComments wants each package to say in its first sentence what it
+// is.
+func TestPackageComments(t *testing.T) {
+	for pkg, files := range packages(t) {
+		name := pkg[strings.LastIndex(pkg, "/")+1:]
+		comment := ""
+		for _, f := range files {
+			if comment == "" || !f.test {
+				comment = max(comment, f.comment)
+			}
+		}
+		if !strings.HasPrefix(comment, "Package "+name+" ") && !strings.HasPrefix(comment, "Command "+name+" ") {
+			t.Errorf("package %s does not begin its comment with what it is: %.60q", pkg, comment)
+		}
+	}
+}
+
+// TestNoBags refuses package names that say nothing.
+func TestNoBags(t *testing.T) {
+	bags := []string{"util", "utils", "common", "helper", "helpers", "types", "models", "misc", "base"}
+	for pkg := range packages(t) {
+		if slices.Contains(bags, pkg[strings.LastIndex(pkg, "/")+1:]) {
+			t.Errorf("package %s: the name says nothing; put the thing beside its user", pkg)
+		}
+	}
+}
+
+// TestSQLStaysInTheStore refuses database drivers and net/http where they do not
+// belong.
+func TestSQLStaysInTheStore(t *testing.T) {
+	homes := []struct {
+		imp  string
+		pkgs []string
+	}{
+		{"database/sql", []string{"sqlstore"}},
+		{"net/http", []string{"httpapi", "httpapi/placementapi", "cmd/berth", "conformance", "conformance/*"}},
+	}
+	for pkg, files := range packages(t) {
+		for _, f := range files {
+			for _, h := range homes {
+				if !f.test && slices.Contains(f.outside, h.imp) && !matches(h.pkgs, pkg) {
+					t.Errorf("%s imports %s, which belongs into %s", f.path, h.imp, strings.Join(h.pkgs, ", "))
+				}
+			}
+		}
+	}
+}
+
+func allowed(pkg string) ([]string, bool) {
+	for _, r := range rules {
+		if matches([]string{r.pkg}, pkg) {
+			return strings.Fields(r.may), true
+		}
+	}
+	return nil, false
+}
+
+// matches reports whether name is in the list, in which "*" stands for all and
+// "a/*" for all below a.
+func matches(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(p string) bool {
+		dir, below := strings.CutSuffix(p, "*")
+		return p == name || p == "*" || below && strings.HasPrefix(name, dir)
+	})
+}
+
+// A file is what the tests need to know of a Go file.
+type file struct {
+	path    string
+	test    bool
+	comment string   // of the package
+	imports []string // of Berth's own, without the module's path
+	outside []string // the others
+}
+
+// packages parses the imports and package comments of the whole tree. It does
+// so in this process, so that the test cache sees what was read.
+func packages(t *testing.T) map[string][]file {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	pkgs := make(map[string][]file)
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && skipped(d.Name()) {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		f, err := parse(path)
+		if err != nil {
+			return err
+		}
+		dir, err := filepath.Rel(root, filepath.Dir(path))
+		pkgs[filepath.ToSlash(dir)] = append(pkgs[filepath.ToSlash(dir)], f)
+		return err
+	})
+	if err != nil || len(pkgs) == 0 {
+		t.Fatalf("reading the tree: %v, %d packages", err, len(pkgs))
+	}
+	return pkgs
+}
+
+func skipped(dir string) bool {
+	return dir == "testdata" || dir == "tools" || dir == "bin" || len(dir) > 2 && dir[0] == '.'
+}
+
+func parse(path string) (file, error) {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return file{}, err
+	}
+	parsed, err := parser.ParseFile(token.NewFileSet(), path, src, parser.ImportsOnly|parser.ParseComments)
+	if err != nil {
+		return file{}, err
+	}
+	f := file{path: path, test: strings.HasSuffix(path, "_test.go"), comment: docOf(parsed)}
+	for _, spec := range parsed.Imports {
+		imp, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return file{}, err
+		}
+		if own, ok := strings.CutPrefix(imp, module); ok {
+			f.imports = append(f.imports, own)
+		} else {
+			f.outside = append(f.outside, imp)
+		}
+	}
+	return f, nil
+}
+
+func docOf(f *ast.File) string {
+	if f.Doc == nil {
+		return ""
+	}
+	return f.Doc.Text()
+}

@@ -1,0 +1,252 @@
+package candidates_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/candidates"
+	"github.com/berthcloud/berth/placement/placementtest"
+)
+
+// wide is one host with children that offer a unit of PGPU each.
+func wide(children int) *placementtest.Builder {
+	b := placementtest.NewBuilder()
+	b.Provider("cn").Stock("VCPU", 64)
+	for i := range children {
+		b.Provider(fmt.Sprintf("cn/gpu%d", i)).Stock("PGPU", 1)
+	}
+	return b
+}
+
+// pieces asks for so many groups of so much of a class.
+func pieces(groups int, class string, amount int64) placement.Query {
+	var q placement.Query
+	for i := range groups {
+		q.Groups = append(q.Groups, placement.RequestGroup{
+			Suffix:    fmt.Sprintf("_%d", i),
+			Resources: []placement.ClassAmount{{Class: class, Amount: amount}},
+		})
+	}
+	return q
+}
+
+func search(t testing.TB, w *placement.World, q placement.Query) *candidates.Result {
+	t.Helper()
+	r, err := candidates.Search(w, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func count(r *candidates.Result) int {
+	n := 0
+	for range r.All() {
+		n++
+	}
+	return n
+}
+
+func TestFaultsAreInvalid(t *testing.T) {
+	w := wide(1).World()
+	for _, q := range []placement.Query{
+		pieces(1, "BANANA", 1),
+		{RootRequired: []string{"CUSTOM_PONY"}},
+	} {
+		_, err := candidates.Search(w, q)
+		if kind, _ := fault.Of(err); kind != fault.Invalid {
+			t.Errorf("Search(%+v): fault of kind %v, want Invalid (%v)", q, kind, err)
+		}
+		if _, explained := candidates.Explain(w, q); explained == nil || explained.Error() != err.Error() {
+			t.Errorf("Explain(%+v) gives %v, Search %v", q, explained, err)
+		}
+	}
+}
+
+func TestQueryWithoutGroupsHasNoCandidates(t *testing.T) {
+	for _, q := range []placement.Query{{}, {Groups: []placement.RequestGroup{{}}}} {
+		if n := count(search(t, wide(1).World(), q)); n != 0 {
+			t.Errorf("Search(%+v) has %d candidates", q, n)
+		}
+	}
+}
+
+func TestEightOverEight(t *testing.T) {
+	for _, isolate := range []bool{false, true} {
+		q := pieces(8, "PGPU", 1)
+		q.Isolate = isolate
+		if n := count(search(t, wide(8).World(), q)); n != 40320 {
+			t.Errorf("isolate=%v: %d candidates, want 8!", isolate, n)
+		}
+	}
+}
+
+// The searches below have no answer and a space that could never be gone
+// through; they end because the search sees that the parts cannot be matched.
+func TestHopelessSearchesEnd(t *testing.T) {
+	isolated := func(q placement.Query) placement.Query { q.Isolate = true; return q }
+	plenty := placementtest.NewBuilder()
+	plenty.Provider("cn")
+	for i := range 15 {
+		plenty.Provider(fmt.Sprintf("cn/nic%d", i)).Stock("CUSTOM_NET", 1000)
+	}
+	halves := placementtest.NewBuilder()
+	halves.Provider("cn")
+	for i := range 15 {
+		halves.Provider(fmt.Sprintf("cn/gpu%d", i)).Stock("PGPU", 3)
+	}
+	choosy := isolated(pieces(16, "CUSTOM_NET", 1))
+	for i := range choosy.Groups[8:] {
+		choosy.Groups[8+i].Required = [][]string{{"CUSTOM_RARE"}}
+	}
+	rare := plenty.Clone()
+	rare.Provider("cn/rare").Stock("CUSTOM_NET", 1).Traits("CUSTOM_RARE")
+	for name, c := range map[string]struct {
+		b *placementtest.Builder
+		q placement.Query
+	}{
+		"MoreUnitsThanThereAre":       {wide(15), pieces(16, "PGPU", 1)},
+		"MoreGroupsThanProviders":     {plenty, isolated(pieces(16, "CUSTOM_NET", 1))},
+		"PiecesThatLeaveUselessParts": {halves, pieces(16, "PGPU", 2)},
+		"ManyGroupsForOneProvider":    {rare, choosy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if n := count(search(t, c.b.World(), c.q)); n != 0 {
+				t.Errorf("%d candidates, want none", n)
+			}
+		})
+	}
+}
+
+func TestStoppingEarlyIsCheap(t *testing.T) {
+	q := pieces(20, "PGPU", 1)
+	n := 0
+	for range search(t, wide(20).World(), q).All() {
+		if n++; n == 10 {
+			break
+		}
+	}
+	q.Limit = 10
+	if n := count(search(t, wide(20).World(), q)); n != 10 {
+		t.Errorf("%d candidates with limit 10", n)
+	}
+}
+
+func TestResultCanBeRangedOverAgainAndAtOnce(t *testing.T) {
+	b := wide(4)
+	w := b.World()
+	q := pieces(3, "PGPU", 1)
+	r := search(t, w, q)
+	want := allKeys(w, r)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if diff := cmp.Diff(want, allKeys(w, r)); diff != "" {
+				t.Errorf("again (-first +again):\n%s", diff)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func allKeys(w *placement.World, r *candidates.Result) (list []string) {
+	for c := range r.All() {
+		list = append(list, key(w, r, c))
+	}
+	return list
+}
+
+func TestResultNamesGroupsAndClasses(t *testing.T) {
+	b := wide(1)
+	q := placement.Query{Groups: []placement.RequestGroup{
+		{Suffix: "_B", Resources: []placement.ClassAmount{{Class: "PGPU", Amount: 1}}},
+		{Resources: []placement.ClassAmount{{Class: "PGPU", Amount: 1}, {Class: "VCPU", Amount: 1}}},
+	}}
+	r := search(t, b.World(), q)
+	if diff := cmp.Diff([]string{"_B", ""}, r.Groups()); diff != "" {
+		t.Errorf("groups:\n%s", diff)
+	}
+	if diff := cmp.Diff([]placement.ClassID{b.Class("VCPU"), b.Class("PGPU")}, r.Classes()); diff != "" {
+		t.Errorf("classes:\n%s", diff)
+	}
+}
+
+func TestExplainCounts(t *testing.T) {
+	b := wide(2)
+	b.Provider("other").Stock("VCPU", 1)
+	q := pieces(3, "PGPU", 1)
+	q.Isolate = true
+	got, err := candidates.Explain(b.World(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := candidates.PartExplanation{Drops: []candidates.Drop{{Constraint: "no inventory of PGPU", Providers: 2}}, Left: 2}
+	want := candidates.Explanation{Providers: 4, Trees: 2, Alone: 1}
+	for _, g := range q.Groups {
+		part.Suffix = g.Suffix
+		want.Parts = append(want.Parts, part)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Explain (-want +got):\n%s", diff)
+	}
+	if text := got.String(); !strings.Contains(text, "group _2: no inventory of PGPU drops 2, 2 left") {
+		t.Errorf("String() = %s", text)
+	}
+}
+
+// A sample of k of n candidates must hold each of them equally often. The bound
+// is that of chi-square with n-1 degrees of freedom at 0.999; the seeds are
+// fixed, so that the test does not fail by chance.
+func TestSampleIsUniform(t *testing.T) {
+	const n, k, rounds = 24, 5, 6000
+	w, q := wide(4).World(), pieces(4, "PGPU", 1)
+	q.Limit = k
+	seen, firsts := make(map[string]int), make(map[string]int)
+	for seed := range uint64(rounds) {
+		q.Sample = &placement.Sample{Seed: seed}
+		list := allKeys(w, search(t, w, q))
+		firsts[list[0]]++
+		for _, c := range list {
+			seen[c]++
+		}
+	}
+	for name, c := range map[string]struct {
+		counts map[string]int
+		draws  float64
+		// A candidate is drawn at most once a round, which makes the sum
+		// smaller than that of independent draws.
+		scale float64
+	}{
+		"in the sample": {seen, rounds * k, (n - 1.0) / (n - k)},
+		"first":         {firsts, rounds, 1},
+	} {
+		chi := 0.0
+		for _, times := range c.counts {
+			chi += math.Pow(float64(times)-c.draws/n, 2) / (c.draws / n)
+		}
+		if chi *= c.scale; len(c.counts) != n || chi > 49.73 {
+			t.Errorf("%s: %d of %d candidates, chi-square %.1f", name, len(c.counts), n, chi)
+		}
+	}
+}
+
+func TestShuffleHoldsAllCandidates(t *testing.T) {
+	w, q := wide(5).World(), pieces(5, "PGPU", 1)
+	ordered := allKeys(w, search(t, w, q))
+	q.Sample = &placement.Sample{Seed: 3}
+	shuffled := allKeys(w, search(t, w, q))
+	if slices.Equal(ordered, shuffled) {
+		t.Error("the shuffle has the order of the search")
+	}
+	if diff := cmp.Diff(sorted(ordered), sorted(shuffled)); diff != "" {
+		t.Errorf("the shuffle has other candidates:\n%s", diff)
+	}
+}
