@@ -97,6 +97,7 @@ func TestReleases(t *testing.T) {
 		p.Excuses = append(differential.Ages(), differential.Faults()...)
 		return p
 	}
+	t.Run("Recorded", func(t *testing.T) { replay(t, pair(nil)) })
 	t.Run("Random", func(t *testing.T) { campaign(t, pair(nil), *diffTime, false) })
 	t.Run("CrossOrigin", func(t *testing.T) { campaign(t, pair(cors), *diffTime/10, true) })
 }

@@ -9,7 +9,10 @@
 // Store.
 package placement
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // A UUID names a provider, a consumer or an aggregate. It is text, and two
 // UUIDs are the same when their texts are: upstream keeps aggregates and
@@ -54,9 +57,17 @@ type Inventory struct {
 }
 
 // Capacity returns how much of the class can be allocated in all: the part that
-// is not reserved times the ratio, rounded towards zero as upstream does.
+// is not reserved times the ratio, rounded towards zero as upstream does. A
+// ratio that is no number leaves nothing.
 func (i Inventory) Capacity() int64 {
-	return int64(float64(i.Total-i.Reserved) * i.AllocationRatio)
+	c := float64(i.Total-i.Reserved) * i.AllocationRatio
+	switch {
+	case c >= math.MaxInt64:
+		return math.MaxInt64
+	case c > math.MinInt64:
+		return int64(c)
+	}
+	return math.MinInt64
 }
 
 // Admits reports whether one allocation of amount respects the unit and step

@@ -92,7 +92,7 @@ func upstream(t *testing.T, path string, args ...string) string {
 		if os.Getenv("BERTH_TEST_NO_UPSTREAM") == "1" {
 			t.Skip("NOT COMPARED with upstream's schema: placement-manage is missing and BERTH_TEST_NO_UPSTREAM=1")
 		}
-		t.Fatal("placement-manage is missing: install Debian's placement-common, or set BERTH_TEST_NO_UPSTREAM=1 to go without this test")
+		t.Fatal("placement-manage is missing: install Debian's python3-placement, or set BERTH_TEST_NO_UPSTREAM=1 to go without this test")
 	}
 	conf := filepath.Join(t.TempDir(), "placement.conf")
 	mustWrite(t, conf, "[placement_database]\nconnection = sqlite:///"+path+"\n", 0o600)

@@ -90,13 +90,14 @@ func (s *Store) connect(ctx context.Context, source string, n int) ([]*session, 
 
 // writerPragmas are those of the connection that writes. FULL makes every commit
 // durable; the log is cut back so that one big transaction does not keep its
-// size for ever.
+// size for ever; what savepoints need to go back stays in memory.
 func writerPragmas(busy time.Duration) []string {
 	return []string{
 		busyPragma(busy),
 		"journal_mode(WAL)",
 		"synchronous(FULL)",
 		"journal_size_limit(67108864)",
+		"temp_store(MEMORY)",
 	}
 }
 

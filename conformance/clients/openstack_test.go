@@ -15,7 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berthcloud/berth/conformance/clients/rest")
+	"github.com/berthcloud/berth/conformance/clients/rest"
+)
 
 var update = flag.Bool("update", false, "rewrite what the commands of the openstack client print")
 

@@ -10,6 +10,8 @@ type Exchange struct {
 	Request     Request // as it was sent, generations filled in
 	A, B        Answer
 	Differences []Difference
+
+	pair *Pair // for excuses that have to ask further
 }
 
 // only tells whether the answers differ in these fields and no others.

@@ -1,17 +1,103 @@
 package differential
 
-import "net/http"
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
 
-// Faults lists requests at which upstream breaks, in all its releases, and that
-// Berth is not asked to break at.
+// Faults lists where upstream is wrong in all its releases, each with what is
+// wrong. Berth is not asked to repeat these.
 func Faults() []Excuse {
 	return []Excuse{
 		{
-			Name: "500",
-			Match: func(x *Exchange) bool {
-				if x.A.Status == http.StatusInternalServerError { println("FAULT", x.Request.Method, x.Request.Target, x.Request.value("OpenStack-API-Version"), x.A.detail(), x.B.detail()); println("FAULTBODY", x.Request.Body) }
-				return x.A.Status == http.StatusInternalServerError
-			},
+			Name: "amounts pile up",
+			Reason: "When one resource class is asked for by several groups, the search adds up the amounts of merged groups in " +
+				"objects that other candidates share, unless group_policy is none. The candidates then ask for too much, and " +
+				"some are dropped because of that.",
+			Match: piledUp,
 		},
 	}
+}
+
+// piledUp tells that B answers what A would if it had not mixed up the
+// amounts: A's candidates without a policy, less those that are not isolated.
+func piledUp(x *Exchange) bool {
+	values, err := url.ParseQuery(x.Request.query())
+	if err != nil || x.Request.path() != "/allocation_candidates" || values.Get("group_policy") == "none" || !sharedClass(values) {
+		return false
+	}
+	if x.A.Status != http.StatusOK || x.B.Status != http.StatusOK {
+		return false
+	}
+	_, strict := x.pair.ask(unlimited(x.Request))
+	loose, loose2 := x.pair.ask(withoutPolicy(unlimited(x.Request)))
+	if len(Compare(loose, loose2)) > 0 || part(strict, loose, x.pair.roots()) != "" {
+		return false
+	}
+	minor, _ := x.Request.version()
+	return minor < mappingsSince || len(candidates(strict)) == len(isolated(loose, values.Get("group_policy")))
+}
+
+// mappingsSince is the microversion from which candidates tell which provider
+// serves which group.
+const mappingsSince = 34
+
+// sharedClass tells whether a class is asked for in more than one group.
+func sharedClass(values url.Values) bool {
+	seen := map[string]string{}
+	for key, vs := range values {
+		if !strings.HasPrefix(key, "resources") {
+			continue
+		}
+		for _, v := range vs {
+			for item := range strings.SplitSeq(v, ",") {
+				class, _, _ := strings.Cut(item, ":")
+				if first, ok := seen[class]; ok && first != key {
+					return true
+				}
+				seen[class] = key
+			}
+		}
+	}
+	return false
+}
+
+func withoutPolicy(r Request) Request {
+	path, query, _ := strings.Cut(r.Target, "?")
+	kept := []string{"group_policy=none"}
+	for part := range strings.SplitSeq(query, "&") {
+		if !strings.HasPrefix(part, "group") {
+			kept = append(kept, part)
+		}
+	}
+	r.Target = path + "?" + strings.Join(kept, "&")
+	return r
+}
+
+// isolated returns the candidates that a policy leaves.
+func isolated(a Answer, policy string) []any {
+	var out []any
+	for _, c := range candidates(a) {
+		if policy != "isolate" || apart(asMap(at(c, "mappings"))) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// apart tells whether no two groups with a suffix use the same provider.
+func apart(mappings map[string]any) bool {
+	used := map[string]bool{}
+	for suffix, providers := range mappings {
+		for _, rp := range asStrings(providers) {
+			if suffix != "" && used[rp] {
+				return false
+			}
+			if suffix != "" {
+				used[rp] = true
+			}
+		}
+	}
+	return true
 }

@@ -10,7 +10,7 @@ import (
 // A Pair is two services that ought to answer alike: A is the one to be
 // measured against, B the one under test.
 type Pair struct {
-	A, B *Side
+	A, B    *Side
 	Excuses []Excuse // differences that are not B's fault
 	Hits    Hits
 
@@ -74,7 +74,7 @@ func (p *Pair) both(f func(*Side) error) [2]error {
 func (p *Pair) Do(t *Tracker, r Request) Step {
 	p.Requests++
 	r.Body = t.Resolve(r.Body)
-	x := Exchange{Request: r}
+	x := Exchange{Request: r, pair: p}
 	x.A, x.B = p.ask(r)
 	x.Differences = Compare(x.A, x.B)
 	if limited(x) {

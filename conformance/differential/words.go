@@ -24,11 +24,15 @@ var openOrders = []*regexp.Regexp{
 	regexp.MustCompile(`Inventory for '(.*?)' on resource provider '(.*?)' invalid`),
 }
 
+// chosenUUID is one that a service chose for a provider it then refused.
+var chosenUUID = regexp.MustCompile(`(Unable to create resource provider ".*", )[0-9a-f-]{36}`)
+
 // driverWords precede the text of a database error.
 var driverWords = regexp.MustCompile(`(?s)Update conflict: .*`)
 
 func settleWords(s string) string {
 	s = driverWords.ReplaceAllString(s, "Update conflict: …")
+	s = chosenUUID.ReplaceAllString(s, "$1…")
 	for _, re := range openOrders {
 		m := re.FindStringSubmatchIndex(s)
 		if m == nil {

@@ -70,7 +70,7 @@ func (g *Generator) inventory() object {
 		{"min_unit", pick(g, []int{1, 1, 2, 4})},
 		{"max_unit", pick(g, []int{2147483647, 16, 8, 2, 1})},
 		{"step_size", pick(g, []int{1, 1, 2, 3})},
-		{"allocation_ratio", pick(g, []any{raw("1.0"), raw("2.0"), raw("0.5"), raw("1.5"), 1, 16, raw("3.40282e+38"), raw("1e-3")})},
+		{"allocation_ratio", pick(g, []any{raw("1.0"), raw("2.0"), raw("0.5"), raw("1.5"), raw("4.0"), raw("16.0"), pick(g, []any{1, 16, raw("3.40282e+38"), raw("1e-3")})})},
 	}
 	for _, m := range optional {
 		if g.chance(0.25) {
