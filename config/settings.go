@@ -214,7 +214,7 @@ func (p *Placement) policy() []Setting {
 func (p *Placement) middleware() []Setting {
 	const g = groupProxy
 	return []Setting{
-		used(g, "enable_proxy_headers_parsing", osloconfig.Bool(&p.Proxy.EnableProxyHeadersParsing),
+		kept(g, "enable_proxy_headers_parsing", osloconfig.Bool(&p.Proxy.EnableProxyHeadersParsing),
 			"Believe the headers Forwarded and X-Forwarded-*. Only right behind a proxy that sets them."),
 		ignored(g, "max_request_body_size", osloconfig.Int(new(114688)),
 			"Other services: largest body. Upstream's placement does not look at it; see [berth] max_body_size.").

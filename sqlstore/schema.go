@@ -136,7 +136,7 @@ func (s *Store) revision(r *reader) (string, error) {
 		return "", err
 	}
 	if !versioned {
-		return "", s.checkEmpty(r)
+		return s.unversioned(r)
 	}
 	ids, err := list(r, func(one *row) string { return one.text(0) }, `SELECT version_num FROM alembic_version`)
 	if err != nil {
@@ -152,13 +152,20 @@ func (s *Store) revision(r *reader) (string, error) {
 	return ids[0], nil
 }
 
-// checkEmpty refuses a database that belongs to something else.
-func (s *Store) checkEmpty(r *reader) error {
+// unversioned returns the revision of a database without alembic_version: none
+// when it is empty, and the one this package works on when it has the tables
+// for it. Upstream's service runs on such a database too: it looks at the
+// revision only when it is to upgrade. One that belongs to something else is
+// refused.
+func (s *Store) unversioned(r *reader) (string, error) {
 	names, err := list(r, func(one *row) string { return one.text(0) }, s.d.tables)
-	if err == nil && len(names) > 0 {
-		return fmt.Errorf("it is not a Placement database: it has a table %s but no alembic_version", names[0])
+	if err != nil || len(names) == 0 {
+		return "", err
 	}
-	return err
+	if s.checkTables(r) == nil {
+		return migrations.Target, nil
+	}
+	return "", fmt.Errorf("it is not a Placement database: it has a table %s but no alembic_version", names[0])
 }
 
 // checkTables refuses a database that lacks what its revision promises.

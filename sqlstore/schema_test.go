@@ -200,3 +200,18 @@ func TestNewestSchemaIsAccepted(t *testing.T) {
 		t.Errorf("schema (-before +after):\n%s", diff)
 	}
 }
+
+// Upstream does not look at the revision unless it is to upgrade, so a database
+// that has all the tables and no revision is one that it runs on.
+func TestTablesWithoutARevisionAreAccepted(t *testing.T) {
+	path := fresh(t)
+	makeFile(t, path, `DROP TABLE alembic_version`)
+	want := schemaOf(t, path)
+	s := open(t, sqlstore.Options{Path: path, Sync: true})
+	if err := errors.Join(addProvider(s, "a"), s.Close()); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(want, schemaOf(t, path)); diff != "" {
+		t.Errorf("schema (-before +after):\n%s", diff)
+	}
+}

@@ -176,14 +176,7 @@ func (s *placementServer) run(ctx context.Context) error {
 	defer s.close()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	opts := httpapi.ServeOptions{
-		ReadHeaderTimeout: s.cfg.Berth.ReadHeaderTimeout,
-		ReadTimeout:       s.cfg.Berth.ReadTimeout,
-		WriteTimeout:      s.cfg.Berth.WriteTimeout,
-		IdleTimeout:       s.cfg.Berth.IdleTimeout,
-		StopTimeout:       s.cfg.Berth.ShutdownTimeout,
-		Log:               s.log,
-	}
+	opts := serveOptions(s.cfg.Berth, s.log)
 	s.log.Info("ready", "address", s.ln.Addr().String())
 	running := 1
 	ended := make(chan error, 2)
@@ -199,6 +192,25 @@ func (s *placementServer) run(ctx context.Context) error {
 	}
 	s.log.Info("stopped")
 	return fail(exitFailure, err)
+}
+
+// serveOptions turns the settings into what the listeners need. In the settings
+// 0 is no bound; there it would be a default.
+func serveOptions(b config.Berth, log *slog.Logger) httpapi.ServeOptions {
+	bound := func(d, unbounded time.Duration) time.Duration {
+		if d == 0 {
+			return unbounded
+		}
+		return d
+	}
+	return httpapi.ServeOptions{
+		ReadHeaderTimeout: bound(b.ReadHeaderTimeout, -1),
+		ReadTimeout:       bound(b.ReadTimeout, -1),
+		WriteTimeout:      bound(b.WriteTimeout, -1),
+		IdleTimeout:       bound(b.IdleTimeout, -1),
+		StopTimeout:       bound(b.ShutdownTimeout, 365*24*time.Hour),
+		Log:               log,
+	}
 }
 
 // close releases what was opened; it may be called more than once.
