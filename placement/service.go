@@ -173,6 +173,9 @@ func (s *Service) update(ctx context.Context, fn func(*tx) error) error {
 	return s.refresh(context.WithoutCancel(ctx), done)
 }
 
+// errStoreAway is what callers see when the world cannot be brought up to date.
+var errStoreAway = fault.New(fault.Unavailable, "", "The database cannot be read at the moment. Please try again.")
+
 // refreshTimeout bounds how long a refresh may wait for the store.
 const refreshTimeout = 30 * time.Second
 
@@ -202,7 +205,8 @@ func (s *Service) refresh(ctx context.Context, done changes) error {
 		s.pending.changes.add(batch)
 		s.pending.Unlock()
 		s.stale.Store(true)
-		return fault.New(fault.Unavailable, "", "The database cannot be read: %v", err)
+		// The cause is for the log; the caller sees the fault alone.
+		return fmt.Errorf("refreshing the world: %w (%v)", errStoreAway, err)
 	}
 	s.refreshed = upTo
 	s.stale.Store(false)

@@ -11,8 +11,8 @@ type matcher struct {
 // matchable reports whether the parts that have no provider yet could have one
 // each, as far as it can be told without trying: with isolation, whether the
 // suffixed ones can have different providers; and for each contested class,
-// whether enough is left for as many pieces and in sum. It never says no when
-// there is a way.
+// whether enough is left for as many pieces and in sum; in both cases within the
+// subtrees of what is picked. It never says no when there is a way.
 func (c *combiner) matchable() bool {
 	if c.depth == len(c.domains) {
 		return true
@@ -46,33 +46,73 @@ func (c *combiner) matchIsolated() bool {
 	return c.matchAll()
 }
 
-// matchClass looks for providers with enough of one class left.
+// matchClass looks for providers for the parts that want a class.
 func (c *combiner) matchClass(class int) bool {
 	m := &c.match
 	m.start(c.locals())
-	var least, sum int64
+	var sum int64
 	for d := c.depth; d < len(c.domains); d++ {
 		if amount := c.wants(d, class); amount > 0 {
 			m.who = append(m.who, d)
 			sum += amount
-			if least == 0 || amount < least {
-				least = amount
-			}
 		}
 	}
-	if len(m.who) == 0 {
-		return true
-	}
-	for _, d := range m.who {
-		for _, o := range c.options[c.domains[d].from:c.domains[d].to] {
-			left := c.left[int(o.local)*c.contested+class]
-			if left >= least && m.room[o.local] == 0 {
-				m.room[o.local] = int32(min(left/least, int64(len(m.who))))
-				sum -= left
-			}
+	c.makeRoom()
+	for local, room := range m.room {
+		if room > 0 {
+			sum -= c.left[local*c.contested+class]
 		}
 	}
 	return sum <= 0 && c.matchAll()
+}
+
+// makeRoom works out how many of the parts in who each provider could take at
+// most: of every class that they all want, what is left divided by the least that
+// one of them wants.
+func (c *combiner) makeRoom() {
+	m := &c.match
+	for _, d := range m.who {
+		for _, o := range c.options[c.domains[d].from:c.domains[d].to] {
+			m.room[o.local] = int32(len(m.who))
+		}
+	}
+	for class := range c.contested {
+		least := c.least(class)
+		if least == 0 {
+			continue
+		}
+		for local, room := range m.room {
+			if room > 0 {
+				m.room[local] = int32(min(int64(room), c.left[local*c.contested+class]/least))
+			}
+		}
+	}
+}
+
+// least returns the smallest amount of a class that a part in who wants, 0 when
+// one wants none.
+func (c *combiner) least(class int) int64 {
+	var least int64
+	for _, d := range c.match.who {
+		amount := c.wants(d, class)
+		if amount == 0 {
+			return 0
+		}
+		if least == 0 || amount < least {
+			least = amount
+		}
+	}
+	return least
+}
+
+// related reports whether an option of a part without provider can be in the
+// subtrees that the picks so far leave.
+func (c *combiner) related(part int, o option) bool {
+	if len(c.subtrees) == 0 || !c.parts[part].granular {
+		return true
+	}
+	c.picks[part] = o
+	return c.rooted(part, c.depth)
 }
 
 // wants returns how much of a contested class the part at a depth needs.
@@ -118,7 +158,7 @@ func (c *combiner) augment(i int) bool {
 	d := &c.domains[m.who[i]]
 	t := &c.parts[d.part]
 	for _, o := range c.options[d.from:d.to] {
-		if m.visited[o.local] || !c.affords(t, o.local) {
+		if m.visited[o.local] || !c.affords(t, o.local) || !c.related(d.part, o) {
 			continue
 		}
 		m.visited[o.local] = true

@@ -38,6 +38,6 @@
 // isolation or capacity of one class, each of them G·A. Nothing is generated
 // before it is asked for, so a limit bounds the work; memory is bounded by the
 // largest tree, by the limit when candidates are sampled, and by the number of
-// trees when they are taken breadth first. A sample without a limit is a
-// shuffle and holds all candidates.
+// trees when they are taken breadth first. A sample without a limit shuffles
+// one bounded stretch of the candidates after the other.
 package candidates

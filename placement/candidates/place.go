@@ -1,8 +1,9 @@
 package candidates
 
 // patience is how many dead ends in a row the search takes before it asks, for
-// every step, whether the rest can be matched at all.
-const patience = 16
+// every step, whether the rest can be matched at all. It has no influence on what
+// is found. Only a test changes it.
+var patience = 16
 
 // next moves on to the next combination of the tree and reports whether there
 // is one. A combination stays in picks until next is called again.
@@ -57,7 +58,7 @@ func (c *combiner) place(at int) bool {
 	}
 	c.picks[d.part] = *o
 	if t.granular {
-		if len(c.subtrees) > 0 && !c.rooted(d.part) {
+		if len(c.subtrees) > 0 && !c.rooted(d.part, c.depth+1) {
 			return false
 		}
 		if c.isolate() {

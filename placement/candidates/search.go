@@ -107,9 +107,7 @@ func (p *plan) anyMember(g *placement.RequestGroup) bool {
 	if len(g.MemberOf) == 0 {
 		return true
 	}
-	var scratch plan
-	scratch.w = p.w
-	sets := scratch.memberships(g.MemberOf)
+	sets := p.memberships(g.MemberOf)
 	for t := range p.w.Trees() {
 		for _, provider := range t.Providers {
 			if memberOfAll(provider, sets) {

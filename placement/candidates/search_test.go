@@ -109,10 +109,36 @@ func TestHopelessSearchesEnd(t *testing.T) {
 	}
 	rare := plenty.Clone()
 	rare.Provider("cn/rare").Stock("CUSTOM_NET", 1).Traits("CUSTOM_RARE")
+	nodes := placementtest.NewBuilder()
+	nodes.Provider("cn")
+	for i := range 2 {
+		numa := fmt.Sprintf("cn/numa%d", i)
+		nodes.Provider(numa).Traits("CUSTOM_NUMA")
+		for j := range 14 {
+			nodes.Provider(fmt.Sprintf("%s/gpu%d", numa, j)).Stock("PGPU", 1)
+		}
+	}
+	nearby := pieces(15, "PGPU", 1)
+	nearby.Groups = append(nearby.Groups, placement.RequestGroup{Suffix: "_N", Required: [][]string{{"CUSTOM_NUMA"}}})
+	nearby.SameSubtrees = [][]string{{}}
+	for _, g := range nearby.Groups {
+		nearby.SameSubtrees[0] = append(nearby.SameSubtrees[0], g.Suffix)
+	}
+	scissors := placementtest.NewBuilder()
+	scissors.Provider("cn")
+	for i := range 14 {
+		scissors.Provider(fmt.Sprintf("cn/nic%d", i)).Stock("VCPU", int64(1+15*(i%2))).Stock("PGPU", int64(16-15*(i%2)))
+	}
+	both := pieces(15, "VCPU", 1)
+	for i := range both.Groups {
+		both.Groups[i].Resources = append(both.Groups[i].Resources, placement.ClassAmount{Class: "PGPU", Amount: 1})
+	}
 	for name, c := range map[string]struct {
 		b *placementtest.Builder
 		q placement.Query
 	}{
+		"EnoughOfEachButNotOfBoth":    {scissors, both},
+		"MoreGroupsThanInASubtree":    {nodes, nearby},
 		"MoreUnitsThanThereAre":       {wide(15), pieces(16, "PGPU", 1)},
 		"MoreGroupsThanProviders":     {plenty, isolated(pieces(16, "CUSTOM_NET", 1))},
 		"PiecesThatLeaveUselessParts": {halves, pieces(16, "PGPU", 2)},
@@ -123,6 +149,36 @@ func TestHopelessSearchesEnd(t *testing.T) {
 				t.Errorf("%d candidates, want none", n)
 			}
 		})
+	}
+}
+
+// Breadth first, no tree may be two candidates ahead of one that still has some.
+func TestBreadthFirstIsBalanced(t *testing.T) {
+	b := placementtest.NewBuilder()
+	sizes := []int{3, 1, 0, 2, 5}
+	for i, size := range sizes {
+		cn := fmt.Sprintf("cn%d", i)
+		b.Provider(cn)
+		for j := range size {
+			b.Provider(fmt.Sprintf("%s/gpu%d", cn, j)).Stock("PGPU", 1)
+		}
+	}
+	w, q := b.World(), pieces(1, "PGPU", 1)
+	q.BreadthFirst = true
+	for n := 1; n <= 11; n++ {
+		q.Limit, q.Max = n, 0
+		if n%2 == 0 {
+			q.Limit, q.Max = 0, n
+		}
+		got := make([]int, len(sizes))
+		for c := range search(t, w, q).All() {
+			got[c.Anchor.Slot()]++
+		}
+		for i, size := range sizes {
+			if got[i] < size && got[i]+1 < slices.Max(got) {
+				t.Errorf("the first %d are taken %v times from trees that have %v", n, got, sizes)
+			}
+		}
 	}
 }
 
@@ -248,5 +304,27 @@ func TestShuffleHoldsAllCandidates(t *testing.T) {
 	}
 	if diff := cmp.Diff(sorted(ordered), sorted(shuffled)); diff != "" {
 		t.Errorf("the shuffle has other candidates:\n%s", diff)
+	}
+}
+
+// There are more candidates than a shuffle holds at a time, so that it takes
+// several stretches; none may be lost or come twice, and a limit beyond what can
+// be held still holds.
+func TestLongShuffleHoldsAllCandidates(t *testing.T) {
+	w, q := wide(9).World(), pieces(9, "PGPU", 1)
+	q.Sample = &placement.Sample{Seed: 3}
+	for limit, want := range map[int]int{0: 362880, 200_000: 200_000} {
+		q.Limit = limit
+		seen := make(map[[9]int8]bool, want)
+		for c := range search(t, w, q).All() {
+			var at [9]int8
+			for i, providers := range c.Mappings {
+				at[i] = int8(providers[0].Index)
+			}
+			seen[at] = true
+		}
+		if len(seen) != want {
+			t.Errorf("limit %d: %d different candidates, want %d", limit, len(seen), want)
+		}
 	}
 }

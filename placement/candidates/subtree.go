@@ -29,12 +29,13 @@ func (c *combiner) prepareSubtrees() {
 	}
 }
 
-// rooted reports whether the same_subtree sets that the part is in can still
-// hold, now that it has been picked: the providers of the groups of a set must
-// all be below one of them, or be it.
-func (c *combiner) rooted(part int) bool {
+// rooted reports whether the same_subtree sets that a part is in can still hold
+// with the option that is in its picks: the providers of the groups of a set
+// must all be below one of them, or be it. The domains from open on are those
+// that may still bring that one.
+func (c *combiner) rooted(part, open int) bool {
 	for s, set := range c.subtrees {
-		if slices.Contains(set, part) && !c.holds(s, set, part) {
+		if slices.Contains(set, part) && !c.holds(s, part, open) {
 			return false
 		}
 	}
@@ -42,7 +43,8 @@ func (c *combiner) rooted(part int) bool {
 }
 
 // holds is rooted for one set.
-func (c *combiner) holds(s int, set []int, part int) bool {
+func (c *combiner) holds(s, part, open int) bool {
+	set := c.subtrees[s]
 	top := c.picks[part]
 	for d := range c.depth {
 		if k := c.domains[d].part; slices.Contains(set, k) {
@@ -56,7 +58,7 @@ func (c *combiner) holds(s int, set []int, part int) bool {
 	// top is the lowest provider that is above all; it or one above it must
 	// belong to the set.
 	for p := top.provider; ; p = top.tree.Providers[p.Parent] {
-		if c.picked(set, part, p) || c.pending(s, p) {
+		if c.picked(set, part, p) || c.pending(s, p, open) {
 			return true
 		}
 		if p.Parent < 0 {
@@ -78,11 +80,11 @@ func (c *combiner) picked(set []int, part int, p *placement.Provider) bool {
 	return false
 }
 
-// pending reports whether a part of the set that comes deeper could have the
-// provider.
-func (c *combiner) pending(s int, p *placement.Provider) bool {
+// pending reports whether a part of the set in the domains from open on could
+// have the provider.
+func (c *combiner) pending(s int, p *placement.Provider, open int) bool {
 	local := c.localOf(p)
-	return local >= 0 && int(c.rootable[s*c.locals()+local]) > c.depth
+	return local >= 0 && int(c.rootable[s*c.locals()+local]) >= open
 }
 
 // localOf returns the number of a provider in the combiner, -1 when it has none.

@@ -1,7 +1,7 @@
 // Package placementtest helps to test what deals with the placement world: a
-// builder that makes pictures of the world in a few lines, and a little language
-// of scenarios for the search. It is imported by tests only, and nothing in it
-// checks what the service does with a store's faults.
+// builder that makes pictures of the world in a few lines, a little language of
+// scenarios for the search, and the suite that every store must pass. It is
+// imported by tests only, and is not the place for tests of its own users.
 package placementtest
 
 import (
