@@ -90,11 +90,13 @@ func (s *Service) claim(ctx context.Context, fn func(*tx) error) error {
 }
 
 func outcome(err error) ClaimEvent {
-	switch _, code := fault.Of(err); {
+	switch kind, code := fault.Of(err); {
 	case err == nil:
 		return ClaimAccepted
 	case code == CodeConcurrentUpdate:
 		return ClaimConflict
+	case kind == fault.Internal || kind == fault.Unavailable:
+		return ClaimFailed
 	}
 	return ClaimRefused
 }

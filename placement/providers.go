@@ -37,11 +37,14 @@ type NewProvider struct {
 	Parent UUID
 }
 
-// CreateProvider adds a provider of generation 0. It fails as Invalid when the
-// parent is itself or does not exist, and as Conflict when name or UUID are
-// taken.
+// CreateProvider adds a provider of generation 0. It fails as Invalid when it
+// has no name or when the parent is itself or does not exist, and as Conflict
+// when name or UUID are taken.
 func (s *Service) CreateProvider(ctx context.Context, n NewProvider) (ProviderInfo, error) {
 	info := ProviderInfo{UUID: n.UUID, Name: n.Name, Parent: n.Parent, Root: n.UUID, Modified: s.settings.Now()}
+	if n.Name == "" {
+		return info, n.refuse("name is required")
+	}
 	err := s.update(ctx, func(t *tx) error {
 		row := ProviderRow{UUID: n.UUID, Name: n.Name}
 		if n.Parent != "" {
@@ -65,19 +68,20 @@ func (s *Service) CreateProvider(ctx context.Context, n NewProvider) (ProviderIn
 	return info, err
 }
 
+func (n NewProvider) refuse(reason string) error {
+	return fault.New(fault.Invalid, "",
+		"Unable to create resource provider \"%s\", %s: Object action create failed because: %s", n.Name, n.UUID, reason)
+}
+
 // parentFor finds the parent of a provider to be created.
 func (t *tx) parentFor(n NewProvider) (ProviderRow, error) {
-	refuse := func(reason string) error {
-		return fault.New(fault.Invalid, "",
-			"Unable to create resource provider \"%s\", %s: Object action create failed because: %s", n.Name, n.UUID, reason)
-	}
 	if n.Parent == n.UUID {
-		return ProviderRow{}, refuse("parent provider UUID cannot be same as UUID. " +
+		return ProviderRow{}, n.refuse("parent provider UUID cannot be same as UUID. " +
 			"Please set parent provider UUID to None if there is no parent.")
 	}
 	parent, err := t.provider(n.Parent)
 	if errors.Is(err, ErrNoRow) {
-		return ProviderRow{}, refuse("parent provider UUID does not exist.")
+		return ProviderRow{}, n.refuse("parent provider UUID does not exist.")
 	}
 	return parent, err
 }

@@ -54,6 +54,7 @@ const (
 	ClaimRefused  ClaimEvent = "refused" // the rules say no
 	ClaimConflict ClaimEvent = "conflict"
 	ClaimRetried  ClaimEvent = "retried"
+	ClaimFailed   ClaimEvent = "failed" // the store or Berth itself
 )
 
 // DefaultSettings returns upstream's defaults and the machine's clock.
@@ -155,7 +156,8 @@ func (t *tx) provider(uuid UUID) (ProviderRow, error) {
 	return p, err
 }
 
-// update runs fn in a transaction and returns when the world has what it wrote.
+// update runs fn in a transaction and returns when the world has what it wrote,
+// or is known to lack it.
 func (s *Service) update(ctx context.Context, fn func(*tx) error) error {
 	var done changes
 	err := s.store.Update(ctx, s.settings.Now(), func(w Writer) error {
@@ -167,10 +169,12 @@ func (s *Service) update(ctx context.Context, fn func(*tx) error) error {
 	if err != nil {
 		return err
 	}
-	if done.empty() {
-		return nil
+	if !done.empty() {
+		// The write is durable and must be acknowledged even if it cannot
+		// be read back now: World then fails until it can.
+		_ = s.refresh(context.WithoutCancel(ctx), done)
 	}
-	return s.refresh(context.WithoutCancel(ctx), done)
+	return nil
 }
 
 // errStoreAway is what callers see when the world cannot be brought up to date.

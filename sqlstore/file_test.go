@@ -3,6 +3,7 @@ package sqlstore_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -205,4 +206,27 @@ func TestLockEndsWithItsProcess(t *testing.T) {
 	}
 	_ = child.Wait()
 	open(t, sqlstore.Options{Path: path})
+}
+
+// Emptying is for whoever has the database to itself: the file of a running
+// berth stays as it is.
+func TestEmptying(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "placement.db")
+	s := open(t, sqlstore.Options{Path: path})
+	if err := addProvider(s, "a"); err != nil {
+		t.Fatal(err)
+	}
+	opts := sqlstore.Options{Path: path, Empty: true}
+	if _, err := sqlstore.Open(context.Background(), opts); !errors.Is(err, sqlstore.ErrInUse) {
+		t.Errorf("Open() = %v beside another berth, want ErrInUse", err)
+	}
+	if diff := cmp.Diff([]string{"a"}, providerNames(t, s)); diff != "" {
+		t.Errorf("providers after the refusal (-want +got):\n%s", diff)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if names := providerNames(t, open(t, opts)); len(names) != 0 {
+		t.Errorf("an emptied database has providers %v", names)
+	}
 }

@@ -2,7 +2,10 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 )
 
@@ -52,10 +55,27 @@ func (s *Store) openPath(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.emptied(path); err != nil {
+		s.release()
+		return err
+	}
 	if err := s.openFile(ctx, path); err != nil {
 		_ = s.disconnect()
 		s.release()
 		return err
+	}
+	return nil
+}
+
+// emptied removes the files of the database if that is asked for.
+func (s *Store) emptied(path string) error {
+	if !s.opts.Empty {
+		return nil
+	}
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("emptying it: %w", err)
+		}
 	}
 	return nil
 }

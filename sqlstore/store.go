@@ -47,6 +47,9 @@ type Options struct {
 	Path string
 	// Sync allows older schemas to be upgraded; without it they are refused.
 	Sync bool
+	// Empty begins with an empty database: what the file holds is removed
+	// as soon as it is known that nobody else uses it.
+	Empty bool
 	// Logger hears what was done to the schema and of failing commits. Nil
 	// for silence.
 	Logger *slog.Logger

@@ -92,7 +92,7 @@ func servePlacement(ctx context.Context, env environment, cfg *config.Placement,
 	if len(cfg.Ignored) > 0 {
 		log.Debug("settings that are known and without effect", "options", cfg.Ignored)
 	}
-	s, err := startPlacement(ctx, env, cfg, log)
+	s, err := startPlacement(ctx, env, cfg, false, log)
 	if err != nil {
 		return err
 	}

@@ -39,9 +39,9 @@ type placementServer struct {
 	opsLn   net.Listener // nil when metrics are off
 }
 
-// startPlacement opens the database and the listeners. An error carries its
-// exit code, and leaves nothing open.
-func startPlacement(ctx context.Context, env environment, cfg *config.Placement, log *slog.Logger) (s *placementServer, err error) {
+// startPlacement opens the database, emptied when that is asked for, and the
+// listeners. An error carries its exit code, and leaves nothing open.
+func startPlacement(ctx context.Context, env environment, cfg *config.Placement, empty bool, log *slog.Logger) (s *placementServer, err error) {
 	s = &placementServer{cfg: cfg, log: log}
 	defer func() {
 		if err != nil {
@@ -66,7 +66,7 @@ func startPlacement(ctx context.Context, env environment, cfg *config.Placement,
 		return s, err
 	}
 	metrics := newPlacementMetrics()
-	if err := s.open(ctx, path, metrics); err != nil {
+	if err := s.open(ctx, path, empty, metrics); err != nil {
 		return s, err
 	}
 	s.wire(rules, metrics)
@@ -83,12 +83,13 @@ func (s *placementServer) announce(path string) {
 	s.log.Warn("auth_strategy is noauth2: tokens are believed, whoever sends them")
 }
 
-// open opens the database and reads the world.
-func (s *placementServer) open(ctx context.Context, path string, m *placementMetrics) (err error) {
+// open opens the database, emptied when that is asked for, and reads the world.
+func (s *placementServer) open(ctx context.Context, path string, empty bool, m *placementMetrics) (err error) {
 	begin := time.Now()
 	s.store, err = sqlstore.Open(ctx, sqlstore.Options{
 		Path:    path,
 		Sync:    s.cfg.Database.SyncOnStartup,
+		Empty:   empty,
 		Logger:  s.log,
 		Metrics: m.store(),
 	})
@@ -344,7 +345,7 @@ func newPlacementMetrics() *placementMetrics {
 			Buckets: prometheus.ExponentialBuckets(1, 4, 9),
 		}),
 		claims: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "berth_claims_total", Help: "Writes of allocations, by what became of them: accepted, refused, conflict, retried.",
+			Name: "berth_claims_total", Help: "Writes of allocations, by what became of them: accepted, refused, conflict, retried, failed.",
 		}, []string{"outcome"}),
 		commit: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "berth_commit_seconds", Help: "Time of a commit, from the start of its transaction.",

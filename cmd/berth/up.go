@@ -60,7 +60,7 @@ func up(ctx context.Context, env environment, opts upOptions) error {
 		return fail(exitUsage, err)
 	}
 	defer closeLog.Close()
-	s, err := startPlacement(ctx, env, cfg, log)
+	s, err := startPlacement(ctx, env, cfg, opts.reset, log)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func up(ctx context.Context, env environment, opts upOptions) error {
 	return <-served
 }
 
-// upDir returns the directory of the database, emptied when that is asked for.
+// upDir returns the directory of the database, which it makes.
 func upDir(env environment, opts upOptions) (string, error) {
 	dir := opts.data
 	if dir == "" {
@@ -92,24 +92,13 @@ func upDir(env environment, opts upOptions) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
-	if !opts.reset {
-		return dir, nil
-	}
-	for _, suffix := range []string{"", "-wal", "-shm"} {
-		if err := os.Remove(filepath.Join(dir, "placement.db"+suffix)); err != nil && !os.IsNotExist(err) {
-			return "", err
-		}
-	}
-	return dir, nil
+	return dir, os.MkdirAll(dir, 0o700)
 }
 
 // upHelp says what to try.
 func upHelp(url string) string {
 	return strings.ReplaceAll(`
-Berth is up. Its placement service is at URL; the token "admin" may do everything.
+Berth is up. Its placement service is at URL; the token "admin" is the administrator's.
 
 Try it with the openstack client (Debian: python3-openstackclient, python3-osc-placement):
 

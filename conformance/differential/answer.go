@@ -41,9 +41,10 @@ var seenHeaders = map[string]*regexp.Regexp{
 
 var requestID = regexp.MustCompile(`req-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
-// newAnswer normalises a response whose text is canonical already. Lists in
-// the answer to a PUT keep their order where a service echoes the request.
-func newAnswer(r Request, res Response) Answer {
+// NewAnswer normalises the response to a request; the names of services and of
+// what they chose have to be canonical already. Lists in the answer to a PUT
+// keep their order where a service echoes the request.
+func NewAnswer(r Request, res Response) Answer {
 	a := Answer{Status: res.Status, Head: head(res.Header), location: res.Header.Get("Location")}
 	text := requestID.ReplaceAllString(res.Body, "req-")
 	v, ok := decode(text)

@@ -2,6 +2,13 @@ package differential
 
 import "net/http"
 
+func (g *Generator) amount() int {
+	if g.generous && g.chance(0.9) {
+		return 1 + g.rng.IntN(3)
+	}
+	return pick(g, []int{1, 1, 1, 2, 2, 3, 4, 8, 17})
+}
+
 // amounts returns what to take from a provider: mostly little.
 func (g *Generator) amounts(uuid string) object {
 	out := object{}
@@ -9,7 +16,7 @@ func (g *Generator) amounts(uuid string) object {
 	for range 1 + g.rng.IntN(2) {
 		class := g.classOf(uuid)
 		if !seen[class] {
-			out = append(out, member{class, pick(g, []int{1, 1, 1, 2, 2, 3, 4, 8, 17})})
+			out = append(out, member{class, g.amount()})
 		}
 		seen[class] = true
 	}

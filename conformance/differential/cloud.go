@@ -89,7 +89,11 @@ func (g *Generator) consumer(existing float64) string {
 	if len(g.t.consumers) > 0 && g.chance(existing) {
 		return pick(g, sortedKeys(g.t.consumers))
 	}
-	return pick(g, g.unborn)
+	i := g.rng.IntN(len(g.unborn))
+	if g.t.orphans[g.unborn[i]] {
+		g.unborn[i] = g.uuid()
+	}
+	return g.unborn[i]
 }
 
 func (g *Generator) class() string {

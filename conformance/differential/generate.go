@@ -19,6 +19,7 @@ type Generator struct {
 	unborn     []string // consumers and providers that do not exist yet
 	odds       float64  // how much is spoiled
 	origins    bool     // browsers call too
+	generous   bool     // providers have much of everything, requests ask for little
 }
 
 // A maker drafts one request for a microversion.
@@ -53,6 +54,7 @@ func NewGenerator(seed uint64, t *Tracker) *Generator {
 	for range 6 {
 		g.unborn = append(g.unborn, g.uuid())
 	}
+	g.generous = seed%flavours == flavourCandidates || g.chance(0.3)
 	switch seed % flavours {
 	case flavourSpoiled:
 		g.odds = 0.7

@@ -10,11 +10,15 @@ import (
 // answers differ, and the gist of both answers there.
 func (f *Failure) Group() string {
 	d := f.Step.Differences[0]
+	where := f.Step.Request.Method + " " + route(f.Step.Request.path())
+	if f.Step.Request.value("Content-Length") != "" {
+		where = "(content-length given)"
+	}
 	gist := blur(d.A) + " | " + blur(d.B)
 	if d.Field == "status" {
 		gist = fmt.Sprintf("%d %s | %d %s", f.Step.A.Status, blur(f.Step.A.detail()), f.Step.B.Status, blur(f.Step.B.detail()))
 	}
-	return strings.Join([]string{f.Step.Request.Method, route(f.Step.Request.path()), blurField(d.Field), gist}, " ")
+	return strings.Join([]string{where, blurField(d.Field), gist}, " ")
 }
 
 // memberNames are the keys in a body that are data.

@@ -19,6 +19,7 @@ type Pair struct {
 	Renew func() (a, b string)
 
 	Requests int // sent so far, to each side
+	plays    int
 }
 
 // NewPair returns a pair without excuses. The services get the given names in
@@ -112,14 +113,16 @@ func (p *Pair) judge(x Exchange) Step {
 }
 
 // Play resets the services and sends a sequence up to its first failure. The
-// failure is nil if all answers were alike.
+// failure is nil if all answers were alike. The uuids on the wire are fresh
+// ones: a service may remember what its API cannot remove.
 func (p *Pair) Play(reqs []Request) (*Failure, error) {
 	if err := p.Reset(); err != nil {
 		return nil, err
 	}
+	p.plays++
 	t := NewTracker()
 	for i, r := range reqs {
-		s := p.Do(t, r)
+		s := p.Do(t, r.renamed(p.plays))
 		if s.Failed() {
 			return &Failure{Sequence: reqs[:i+1], Step: s}, nil
 		}

@@ -89,7 +89,7 @@ func (g *Generator) listProviders(minor int) draft {
 func (g *Generator) resources(most int) string {
 	var parts []string
 	for range 1 + g.rng.IntN(most) {
-		parts = append(parts, g.classOf(g.provider())+":"+strconv.Itoa(pick(g, []int{1, 1, 1, 2, 2, 3, 4, 8, 17})))
+		parts = append(parts, g.classOf(g.provider())+":"+strconv.Itoa(g.amount()))
 	}
 	return strings.Join(parts, ",")
 }
@@ -166,23 +166,19 @@ func (g *Generator) group(suffix string, minor int, bare bool) []Field {
 	var out []Field
 	add := func(name, value string) { out = append(out, Field{name + suffix, value}) }
 	if !bare {
-		most := 2
-		if suffix == "" {
-			most = 3
-		}
-		add("resources", g.resources(most))
+		add("resources", g.resources(2))
 	}
-	if minor >= 17 && g.chance(0.3) {
+	if minor >= 17 && g.chance(g.filtering(0.3)) {
 		for ok := true; ok; ok = g.chance(0.2) {
 			add("required", g.required(minor))
 		}
 	}
-	if minor >= 21 && g.chance(0.25) {
+	if minor >= 21 && g.chance(g.filtering(0.25)) {
 		for ok := true; ok; ok = g.chance(0.15) {
 			add("member_of", g.memberOf(minor))
 		}
 	}
-	if minor >= 31 && g.chance(0.12) || bare && len(out) == 0 {
+	if minor >= 31 && g.chance(g.filtering(0.12)) || bare && len(out) == 0 {
 		add("in_tree", g.provider())
 	}
 	return out
@@ -198,7 +194,7 @@ func (g *Generator) wide(minor int, suffixes []string, subtree bool) []Field {
 	if minor >= 25 && (len(suffixes) > 1 && g.chance(0.95) || g.chance(0.05)) {
 		add("group_policy", pick(g, []string{"none", "isolate"}))
 	}
-	if minor >= 35 && g.chance(0.2) {
+	if minor >= 35 && g.chance(g.filtering(0.2)) {
 		add("root_required", pick(g, []string{g.traitOf(), "!" + g.traitOf(), g.traitOf() + ",!" + g.traitOf()}))
 	}
 	if minor >= 36 && len(suffixes) > 1 && (subtree || g.chance(0.3)) {
@@ -211,4 +207,13 @@ func (g *Generator) wide(minor int, suffixes []string, subtree bool) []Field {
 		add("same_subtree", strings.Join(named, ","))
 	}
 	return out
+}
+
+// filtering returns how likely a filter is: less where candidates shall be
+// found.
+func (g *Generator) filtering(p float64) float64 {
+	if g.generous {
+		return p / 2
+	}
+	return p
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -51,9 +53,12 @@ func (r Request) has(name string) bool {
 	return false
 }
 
-// path returns the target without its query.
+// path returns the target without its query and without escapes.
 func (r Request) path() string {
 	p, _, _ := strings.Cut(r.Target, "?")
+	if plain, err := url.PathUnescape(p); err == nil {
+		return plain
+	}
 	return p
 }
 
@@ -82,6 +87,27 @@ func (r Request) version() (minor int, ok bool) {
 
 // maxMinor is the newest microversion's minor number.
 const maxMinor = 39
+
+var madeUp = regexp.MustCompile(`(?i)\b[0-9a-f]{8}(-?)[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}\b`)
+
+// renamed returns the request with other uuids in place of those that a
+// generator made up: the same ones for the same n.
+func (r Request) renamed(n int) Request {
+	change := func(s string) string {
+		return madeUp.ReplaceAllStringFunc(s, func(uuid string) string {
+			if strings.HasPrefix(strings.ToLower(uuid), chosenPrefix) {
+				return uuid
+			}
+			head, err := strconv.ParseUint(uuid[:8], 16, 32)
+			if err != nil {
+				return uuid
+			}
+			return fmt.Sprintf("%08x", uint32(head)+uint32(n)*0x01000193) + uuid[8:]
+		})
+	}
+	r.Target, r.Body = change(r.Target), change(r.Body)
+	return r
+}
 
 // wire renders the request for one host.
 func (r Request) wire(host string) []byte {

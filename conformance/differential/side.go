@@ -62,13 +62,17 @@ func (s *Side) exchange(r Request) Answer {
 			res.Header[name][i] = s.canon(values[i])
 		}
 	}
-	return newAnswer(r, res)
+	return NewAnswer(r, res)
 }
 
 func (s *Side) canon(text string) string {
 	text = translate(text, s.canonical)
 	return strings.ReplaceAll(text, s.host, "SERVICE")
 }
+
+// chosenPrefix starts the canonical uuid of a provider for which each service
+// chose its own.
+const chosenPrefix = "c0ffee00"
 
 var locatedProvider = regexp.MustCompile(`/resource_providers/([0-9a-f]{8}-[0-9a-f-]{27})$`)
 
@@ -81,6 +85,6 @@ func (s *Side) learn(r Request, res *Response) {
 	if m == nil || strings.Contains(strings.ToLower(undashed(r.Body)), undashed(m[1])) {
 		return
 	}
-	name := fmt.Sprintf("c0ffee00-0000-4000-8000-%012x", r.ID)
+	name := fmt.Sprintf(chosenPrefix+"-0000-4000-8000-%012x", r.ID)
 	s.canonical[m[1]], s.own[name] = name, m[1]
 }

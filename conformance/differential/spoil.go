@@ -107,9 +107,8 @@ func (g *Generator) spoilPath(d *draft) {
 		d.path = "/" + strings.Join(seg, "/")
 		return
 	case 7:
-		seg[i] = "%" + fmt.Sprintf("%02X", seg[i][:1]) + seg[i][1:]
-		if seg[i] == "%" {
-			seg[i] = "%41"
+		if seg[i] != "" {
+			seg[i] = fmt.Sprintf("%%%02X", seg[i][:1]) + seg[i][1:]
 		}
 	default:
 		seg[i] = "{" + seg[i] + "}"

@@ -19,6 +19,9 @@ type Tracker struct {
 	classes   []string // custom ones that exist
 	offers    []offer  // the last candidates
 	order     []string // providers in the order they came
+
+	// Upstream may have kept these consumers although they hold nothing.
+	orphans map[string]bool
 }
 
 type provider struct {
@@ -46,7 +49,7 @@ type offer struct {
 
 // NewTracker returns a tracker of an empty service.
 func NewTracker() *Tracker {
-	return &Tracker{providers: map[string]*provider{}, consumers: map[string]*consumer{}}
+	return &Tracker{providers: map[string]*provider{}, consumers: map[string]*consumer{}, orphans: map[string]bool{}}
 }
 
 // Bodies name generations by their owner, so that a sequence still makes sense
@@ -70,12 +73,38 @@ func (t *Tracker) Resolve(body string) string {
 	})
 }
 
-// Observe takes in one exchange; answers of refused requests say nothing.
+// Observe takes in one exchange; the answers to refused requests say little.
 func (t *Tracker) Observe(r Request, a Answer) {
-	if a.Status < 200 || a.Status > 299 {
-		return
-	}
 	seg := strings.Split(strings.Trim(r.path(), "/"), "/")
+	if a.Status >= 200 && a.Status <= 299 {
+		t.observe(r, seg, a)
+	}
+	if r.Method == http.MethodPut || r.Method == http.MethodPost {
+		t.observeOrphans(r, seg)
+	}
+}
+
+// observeOrphans notes the consumers that a request named and that hold
+// nothing now.
+func (t *Tracker) observeOrphans(r Request, seg []string) {
+	body, _ := decode(r.Body)
+	var named []string
+	switch {
+	case seg[0] == "allocations" && len(seg) == 2:
+		named = seg[1:]
+	case seg[0] == "allocations":
+		named = sortedKeys(asMap(body))
+	case seg[0] == "reshaper":
+		named = sortedKeys(asMap(at(body, "allocations")))
+	}
+	for _, c := range named {
+		if t.consumers[c] == nil {
+			t.orphans[c] = true
+		}
+	}
+}
+
+func (t *Tracker) observe(r Request, seg []string, a Answer) {
 	switch {
 	case seg[0] == "resource_providers" && len(seg) == 1:
 		t.observeProviders(r, a)

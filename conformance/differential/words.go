@@ -21,17 +21,21 @@ var openOrders = []*regexp.Regexp{
 	regexp.MustCompile(`bad group\(s\) - \[(.*?)\]`),
 	regexp.MustCompile("Real suffixes should be specified in `same_subtree`: \\[(.*?)\\] not found"),
 	regexp.MustCompile(`found in root_required: (.*?)  $`),
-	regexp.MustCompile(`Inventory for '(.*?)' on resource provider '(.*?)' invalid`),
+	regexp.MustCompile(`Inventory for (?:'|&#x27;)(.*?)(?:'|&#x27;) on resource provider (?:'|&#x27;)(.*?)(?:'|&#x27;) invalid`),
 }
 
 // chosenUUID is one that a service chose for a provider it then refused.
 var chosenUUID = regexp.MustCompile(`(Unable to create resource provider ".*", )[0-9a-f-]{36}`)
+
+// oneOfSome introduces one of several wrong values, whichever a set yields.
+var oneOfSome = regexp.MustCompile(`(Expected 'member_of' parameter to contain valid UUID\(s\)\. Got: )[^\n<]*`)
 
 // driverWords precede the text of a database error.
 var driverWords = regexp.MustCompile(`(?s)Update conflict: .*`)
 
 func settleWords(s string) string {
 	s = driverWords.ReplaceAllString(s, "Update conflict: …")
+	s = oneOfSome.ReplaceAllString(s, "$1…")
 	s = chosenUUID.ReplaceAllString(s, "$1…")
 	for _, re := range openOrders {
 		m := re.FindStringSubmatchIndex(s)

@@ -64,6 +64,9 @@ func (g *Generator) deleteProvider(int) draft {
 
 // inventory makes up one record.
 func (g *Generator) inventory() object {
+	if g.generous && g.chance(0.8) {
+		return object{{"total", pick(g, []int{8, 16, 64})}}
+	}
 	inv := object{{"total", pick(g, []int{1, 4, 8, 16, 16, 64, 1000, 2147483647})}}
 	optional := []member{
 		{"reserved", pick(g, []int{0, 0, 1, 2, 4})},

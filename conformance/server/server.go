@@ -191,23 +191,28 @@ func (s *Server) await() error {
 	return fmt.Errorf("no answer within %v", startTimeout)
 }
 
-// freeAddr returns a loopback address whose port is free and outside the
-// range that the kernel gives to outgoing connections.
+// freeAddr returns an address that nobody listens on.
 func freeAddr(t testing.TB) string {
 	t.Helper()
+	l := Listen(t)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return l.Addr().String()
+}
+
+// Listen opens a port on loopback that is outside the range which the kernel
+// gives to outgoing connections, or ends the test. The caller closes it.
+func Listen(t testing.TB) net.Listener {
+	t.Helper()
 	for range 100 {
-		addr := fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000))
-		l, err := net.Listen("tcp", addr)
-		if err != nil {
-			continue
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000)))
+		if err == nil {
+			return l
 		}
-		if err := l.Close(); err != nil {
-			continue
-		}
-		return addr
 	}
 	t.Fatal("no free port between 20000 and 32000")
-	return ""
+	return nil
 }
 
 // tempDir makes a directory that goes away with the test: in memory where the
@@ -295,7 +300,7 @@ func (l *logBuffer) String() string {
 
 // tail returns the last lines, enough to see why a service failed.
 func (l *logBuffer) tail() string {
-	const keep = 8 << 10
+	const keep = 2 << 10
 	text := l.String()
 	if len(text) > keep {
 		text = "…" + text[len(text)-keep:]

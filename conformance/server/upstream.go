@@ -33,6 +33,7 @@ func StartUpstream(t testing.TB, opts Options) *Server {
 
 	base := baseConfig(inside)
 	base["placement_database"]["sync_on_startup"] = "True"
+	base["DEFAULT"] = map[string]string{"default_log_levels": "placement=WARNING,alembic=WARNING"}
 	if opts.Policy != "" {
 		writeFile(t, dir, "policy.yaml", opts.Policy)
 		base["oslo_policy"] = map[string]string{"policy_file": filepath.Join(inside, "policy.yaml")}

@@ -2,6 +2,7 @@ package placementapi
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -234,7 +235,9 @@ func (a *API) setProviderTraits(w http.ResponseWriter, r *http.Request) error {
 	}
 	var names []string
 	for _, item := range member(v, "traits").Items() {
-		names = append(names, item.Str())
+		if !slices.Contains(names, item.Str()) {
+			names = append(names, item.Str())
+		}
 	}
 	p, _, _, err := a.provider(r)
 	if err != nil {

@@ -13,7 +13,7 @@
 // satisfied by a provider of the anchor or by one that shares with it.
 //
 //  1. Names are resolved; when one is unknown, the groups are gone through as
-//     upstream does, to find which fault the caller must see, if any (order.go).
+//     upstream does, to find which fault the caller must see, if any (search.go).
 //  2. The trees are narrowed by intersecting the world's bit sets of classes,
 //     traits and aggregates, widened by the anchors of the sharing providers
 //     that could serve (narrow.go, sharing.go).

@@ -7,13 +7,15 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"sync"
 	"testing"
 )
 
 // gateway serves target on another port until the test ends. Upstream's
 // application server closes the connection after an answer without saying so,
 // which a client that keeps connections takes for a failure; in production a
-// web server stands before it, here the gateway.
+// web server stands before it, here the gateway. Requests pass one by one: on
+// SQLite upstream's threads lock each other out, and answer 500.
 func gateway(t testing.TB, target string) string {
 	t.Helper()
 	to, err := url.Parse(target)
@@ -28,7 +30,12 @@ func gateway(t testing.TB, target string) string {
 		},
 	}
 	l := listen(t)
-	srv := &http.Server{Handler: proxy}
+	var turn sync.Mutex // held while target works
+	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		turn.Lock()
+		defer turn.Unlock()
+		proxy.ServeHTTP(w, r)
+	})}
 	done := make(chan struct{})
 	go func() {
 		_ = srv.Serve(l) // ends with Close

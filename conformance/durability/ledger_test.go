@@ -1,0 +1,267 @@
+package durability
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/berthcloud/berth/conformance/clients/rest"
+)
+
+const (
+	clerks    = 8
+	accounts  = 6 // of each clerk
+	providers = 4
+
+	// version has consumer generations and no consumer types.
+	version = "1.36"
+)
+
+func provider(n int) string { return rest.UUID("e0", n) }
+
+// holdings is what a consumer holds: provider to amount, empty for nothing.
+type holdings map[string]int
+
+// A client's books of one consumer. Only its clerk writes them, one request
+// after the other, so at most one answer is ever missing.
+type account struct {
+	consumer string
+	now      holdings // what was acknowledged last
+	maybe    holdings // what was asked for without an answer; nil when there is none
+}
+
+// A ledger is the books of all clerks over the whole life of a database.
+type ledger struct {
+	t        *testing.T
+	c        *rest.Client
+	accounts [clerks][]*account
+	acks     atomic.Int64
+	refusals atomic.Int64
+	open     atomic.Int64 // requests that got no answer
+}
+
+// newLedger creates the providers and empty books.
+func newLedger(t *testing.T, url string) *ledger {
+	t.Helper()
+	l := &ledger{t: t, c: rest.New(url, version)}
+	t.Cleanup(l.c.Close)
+	for n := range providers {
+		l.c.AddProvider(t, provider(n), "", rest.Resources{"VCPU": 10000})
+	}
+	for w := range clerks {
+		for i := range accounts {
+			l.accounts[w] = append(l.accounts[w], &account{consumer: rest.UUID("ec", w*100+i), now: holdings{}})
+		}
+	}
+	return l
+}
+
+// work lets the clerks write until stop is closed; it returns when all of
+// them have ended.
+func (l *ledger) work(stop <-chan struct{}, seed uint64) {
+	var wg sync.WaitGroup
+	for w := range clerks {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(seed, uint64(w)))
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if !l.write(w, r) {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// write makes one change and enters the answer. It reports false when none
+// came: the clerk does not go on without knowing.
+func (l *ledger) write(w int, r *rand.Rand) bool {
+	a := l.accounts[w][r.IntN(accounts)]
+	switch r.IntN(8) {
+	case 0:
+		return l.refused(a)
+	case 1:
+		if len(a.now) > 0 {
+			return l.send(http.MethodDelete, "/allocations/"+a.consumer, nil, map[*account]holdings{a: {}})
+		}
+	case 2:
+		b := l.accounts[w][r.IntN(accounts)]
+		if a != b {
+			return l.both(r, a, b)
+		}
+	}
+	return l.replace(r, a)
+}
+
+// some returns an amount on each of two providers.
+func some(r *rand.Rand) holdings {
+	first := r.IntN(providers)
+	second := (first + 1 + r.IntN(providers-1)) % providers
+	return holdings{provider(first): 1 + r.IntN(9), provider(second): 1 + r.IntN(9)}
+}
+
+func (l *ledger) replace(r *rand.Rand, a *account) bool {
+	next := some(r)
+	body, ok := l.body(a, next)
+	return ok && l.send("PUT", "/allocations/"+a.consumer, body, map[*account]holdings{a: next})
+}
+
+// both changes two consumers in one request.
+func (l *ledger) both(r *rand.Rand, a, b *account) bool {
+	next := map[*account]holdings{a: some(r), b: some(r)}
+	body := rest.Object{}
+	for x, h := range next {
+		one, ok := l.body(x, h)
+		if !ok {
+			return false
+		}
+		body[x.consumer] = one
+	}
+	return l.send("POST", "/allocations", body, next)
+}
+
+// refused asks for too much on one provider and for a little on another.
+func (l *ledger) refused(a *account) bool {
+	body, ok := l.body(a, holdings{provider(0): 1, provider(1): 1 << 20})
+	if !ok {
+		return false
+	}
+	return l.send("PUT", "/allocations/"+a.consumer, body, nil)
+}
+
+// body returns an allocation with the consumer's present generation.
+func (l *ledger) body(a *account, h holdings) (rest.Object, bool) {
+	ans, err := l.c.Do("GET", "/allocations/"+a.consumer, nil)
+	if err != nil {
+		return nil, false
+	}
+	var held struct {
+		Generation any `json:"consumer_generation"`
+	}
+	if err := json.Unmarshal(ans.Body, &held); err != nil {
+		l.t.Errorf("GET /allocations/%s: %v: %q", a.consumer, err, ans.Body)
+		return nil, false
+	}
+	per := map[string]rest.Resources{}
+	for p, n := range h {
+		per[p] = rest.Resources{"VCPU": n}
+	}
+	return rest.Allocations(held.Generation, per), true
+}
+
+// send makes a request that changes books as given by next, nil for one that
+// has to be refused.
+func (l *ledger) send(method, path string, body any, next map[*account]holdings) bool {
+	ans, err := l.c.Do(method, path, body)
+	switch {
+	case err != nil:
+		l.open.Add(1)
+		for a, h := range next {
+			a.maybe = h
+		}
+		return false
+	case ans.Status == http.StatusNoContent && next != nil:
+		l.acks.Add(1)
+		for a, h := range next {
+			a.now = h
+		}
+	case ans.Status == http.StatusConflict:
+		l.refusals.Add(1)
+	case ans.Status == http.StatusServiceUnavailable:
+		l.refusals.Add(1) // the service is ending and has not begun with it
+	default:
+		l.t.Errorf("%s %s = %d: %s", method, path, ans.Status, ans.Body)
+	}
+	return true
+}
+
+// audit compares the books with the service and closes those that were open.
+func (l *ledger) audit() {
+	l.t.Helper()
+	sum := holdings{}
+	for _, as := range l.accounts {
+		for _, a := range as {
+			got := l.held(a.consumer)
+			if !reflect.DeepEqual(got, a.now) && (a.maybe == nil || !reflect.DeepEqual(got, a.maybe)) {
+				l.t.Errorf("%s holds %v\nacknowledged %v\nwithout an answer %v", a.consumer, got, a.now, a.maybe)
+			}
+			a.now, a.maybe = got, nil
+			for p, n := range got {
+				sum[p] += n
+			}
+		}
+	}
+	for n := range providers {
+		p := provider(n)
+		if got := l.c.Usages(l.t, p)["VCPU"]; got != sum[p] {
+			l.t.Errorf("%s: %d in use, its consumers hold %d", p, got, sum[p])
+		}
+	}
+}
+
+func (l *ledger) held(consumer string) holdings {
+	l.t.Helper()
+	var body struct {
+		Allocations map[string]struct{ Resources rest.Resources }
+	}
+	l.c.Read(l.t, "/allocations/"+consumer, &body)
+	h := holdings{}
+	for p, a := range body.Allocations {
+		h[p] = a.Resources["VCPU"]
+	}
+	return h
+}
+
+// pairs complains when a request about two consumers was done for one of them
+// alone. It has to be called before audit.
+func (l *ledger) pairs() {
+	l.t.Helper()
+	for _, as := range l.accounts {
+		done := map[bool]int{}
+		for _, a := range as {
+			if a.maybe != nil && !reflect.DeepEqual(a.maybe, a.now) {
+				done[reflect.DeepEqual(l.held(a.consumer), a.maybe)]++
+			}
+		}
+		if done[true] > 0 && done[false] > 0 {
+			l.t.Errorf("a request was done for %d consumers and not for %d", done[true], done[false])
+		}
+	}
+}
+
+// String tells how much was written.
+func (l *ledger) String() string {
+	return fmt.Sprintf("%d acknowledged, %d refused, %d without an answer", l.acks.Load(), l.refusals.Load(), l.open.Load())
+}
+
+// TestLedgerCanFail plants errors into the books and expects the audit to
+// see them.
+func TestLedgerCanFail(t *testing.T) {
+	want := holdings{provider(0): 1, provider(1): 2}
+	half := maps.Clone(want)
+	delete(half, provider(1))
+	for _, got := range []holdings{{}, half} {
+		if reflect.DeepEqual(got, want) {
+			t.Errorf("%v passes for %v", got, want)
+		}
+	}
+}
+
+// after returns a channel that is closed when d is over.
+func after(d time.Duration) <-chan struct{} {
+	stop := make(chan struct{})
+	time.AfterFunc(d, func() { close(stop) })
+	return stop
+}

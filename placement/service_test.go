@@ -1,0 +1,247 @@
+package placement_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore"
+)
+
+// A faultyStore fails Views while it is told to.
+type faultyStore struct {
+	placement.Store
+	broken atomic.Bool
+}
+
+var errBroken = errors.New("the disk is gone")
+
+func (s *faultyStore) View(ctx context.Context, fn func(placement.Reader) error) error {
+	if s.broken.Load() {
+		return errBroken
+	}
+	return s.Store.View(ctx, fn)
+}
+
+func TestWorldIsUnavailableUntilItIsFresh(t *testing.T) {
+	ctx := context.Background()
+	store := &faultyStore{Store: openStore(t)}
+	c := cloudOn(t, store, placement.DefaultSettings())
+	c.provider("a", "")
+	store.broken.Store(true)
+	// The write is durable, so it is acknowledged; what cannot be answered
+	// truthfully is not answered.
+	if _, err := c.CreateProvider(ctx, placement.NewProvider{UUID: "b", Name: "b"}); err != nil {
+		t.Errorf("CreateProvider: %v, want it acknowledged", err)
+	}
+	_, err := c.World(ctx)
+	if f, ok := fault.Find(err); !ok || f.Error() != "The database cannot be read at the moment. Please try again." {
+		t.Errorf("World: %v, want it unavailable", err)
+	}
+	if kind, _ := fault.Of(err); kind != fault.Unavailable {
+		t.Errorf("World: %v, want it unavailable", err)
+	}
+	if w, ok := c.Ready(); ok || w == nil {
+		t.Errorf("Ready() = %v, %t, want the last picture and false", w, ok)
+	}
+	store.broken.Store(false)
+	if p, _ := c.world().Provider("b"); p == nil {
+		t.Error("the write that was committed is not in the world")
+	}
+	if _, ok := c.Ready(); !ok {
+		t.Error("Ready() is false after the store came back")
+	}
+}
+
+// Later writes must bring in what a failed refresh left out.
+func TestLaterWriteBringsInWhatAFailedRefreshMissed(t *testing.T) {
+	ctx := context.Background()
+	store := &faultyStore{Store: openStore(t)}
+	c := cloudOn(t, store, placement.DefaultSettings())
+	store.broken.Store(true)
+	for _, name := range []string{"CUSTOM_A", "CUSTOM_B"} {
+		if _, err := c.EnsureTrait(ctx, name); err != nil {
+			t.Errorf("EnsureTrait(%s): %v", name, err)
+		}
+	}
+	if _, err := c.CreateProvider(ctx, placement.NewProvider{UUID: "a", Name: "a"}); err != nil {
+		t.Errorf("CreateProvider: %v", err)
+	}
+	store.broken.Store(false)
+	c.provider("b", "")
+	w := c.world()
+	a, _ := w.Provider("a")
+	_, ok := w.Trait("CUSTOM_B")
+	if a == nil || !ok {
+		t.Errorf("the world has a: %v, CUSTOM_B: %t", a, ok)
+	}
+}
+
+func TestServiceNeedsAStoreThatCanBeRead(t *testing.T) {
+	store := &faultyStore{Store: openStore(t)}
+	store.broken.Store(true)
+	if s, err := placement.NewService(context.Background(), store, placement.DefaultSettings()); !errors.Is(err, errBroken) || s != nil {
+		t.Errorf("NewService() = %v, %v, want %v", s, err, errBroken)
+	}
+}
+
+// A staleStore makes every n-th bump of a provider collide.
+type staleStore struct {
+	placement.Store
+	fails atomic.Int64
+}
+
+type staleWriter struct {
+	placement.Writer
+	store *staleStore
+}
+
+func (s *staleStore) Update(ctx context.Context, now time.Time, fn func(placement.Writer) error) error {
+	return s.Store.Update(ctx, now, func(w placement.Writer) error { return fn(&staleWriter{w, s}) })
+}
+
+func (w *staleWriter) BumpProvider(provider int64, from placement.Generation) error {
+	if w.store.fails.Add(-1) >= 0 {
+		return placement.ErrStale
+	}
+	return w.Writer.BumpProvider(provider, from)
+}
+
+func TestClaimsAreTriedAgain(t *testing.T) {
+	store := &staleStore{Store: openStore(t)}
+	set := placement.DefaultSettings()
+	set.ConflictRetries = 3
+	events := make(map[placement.ClaimEvent]int)
+	set.Observe = func(e placement.ClaimEvent) { events[e]++ }
+	c := cloudOn(t, store, set)
+	c.provider("a", "")
+	c.offers("a", offer("VCPU", 2))
+	store.fails.Store(2)
+	c.claims(claim("s", on("a", "VCPU", 1)))
+	store.fails.Store(3)
+	err := c.SetAllocations(context.Background(), claim("s", on("a", "VCPU", 2)))
+	c.refuses("a claim that always collides", err, fault.Conflict, placement.CodeConcurrentUpdate,
+		"Inventory and/or allocations changed while attempting to allocate: "+
+			"Another thread concurrently updated the resource provider data. Please retry your update")
+	_ = c.SetAllocations(context.Background(), claim("s", on("a", "VCPU", 3))) // refused, which is counted
+	want := map[placement.ClaimEvent]int{
+		placement.ClaimAccepted: 1, placement.ClaimRetried: 4, placement.ClaimConflict: 1, placement.ClaimRefused: 1,
+	}
+	if diff := cmp.Diff(want, events); diff != "" {
+		t.Errorf("observed events (-want +got):\n%s", diff)
+	}
+}
+
+// A crowd writes to one service from several goroutines, each of which has
+// providers of its own and fights for those that all share.
+type crowd struct{ *cloud }
+
+func (c *crowd) write(id int, rng *rand.Rand) {
+	ctx := context.Background()
+	own := placement.UUID(fmt.Sprintf("own%d", id))
+	if _, err := c.CreateProvider(ctx, placement.NewProvider{UUID: own, Name: string(own)}); err != nil {
+		c.Error(err)
+	}
+	c.sees(own, func(p *placement.Provider) bool { return p != nil })
+	for step := range 12 {
+		c.edit(ctx, rng, id, step, own)
+	}
+}
+
+func (c *crowd) edit(ctx context.Context, rng *rand.Rand, id, step int, own placement.UUID) {
+	switch rng.IntN(5) {
+	case 0:
+		total := int64(1 + step)
+		if _, err := c.SetInventories(ctx, own, []placement.InventoryOf{offer("VCPU", total)}, anyGeneration); err != nil {
+			c.Error(err)
+		}
+		c.sees(own, func(p *placement.Provider) bool { return p.Stock(0).Total == total })
+	case 1:
+		name := fmt.Sprintf("own%d-%d", id, step)
+		if _, err := c.UpdateProvider(ctx, own, placement.ProviderChange{Name: name}); err != nil {
+			c.Error(err)
+		}
+		c.sees(own, func(p *placement.Provider) bool { return p.Name == name })
+	case 2:
+		c.move(ctx, rng, own)
+	case 3:
+		if _, err := c.SetAggregates(ctx, own, nil, []placement.UUID{placement.UUID(fmt.Sprint("rack", rng.IntN(3)))}); err != nil {
+			c.Error(err)
+		}
+	default:
+		c.fight(ctx, placement.UUID(fmt.Sprint("server", rng.IntN(8))))
+	}
+}
+
+func (c *crowd) move(ctx context.Context, rng *rand.Rand, own placement.UUID) {
+	to := placement.UUID(fmt.Sprint("shared", rng.IntN(2)))
+	change := placement.ProviderChange{Name: string(own), SetParent: true, Parent: to, Reparent: true}
+	if _, err := c.UpdateProvider(ctx, own, change); err != nil {
+		c.Error(err)
+	}
+	w, err := c.World(ctx)
+	if err != nil {
+		c.Error(err)
+		return
+	}
+	if p, tree := w.Provider(own); tree.Info(p).Root != to {
+		c.Errorf("%s moved to %s and is seen under %s", own, to, tree.Info(p).Root)
+	}
+}
+
+// fight claims from a provider that is too small for all; conflicts are fair.
+func (c *crowd) fight(ctx context.Context, server placement.UUID) {
+	err := c.SetAllocations(ctx, claim(server, on("shared0", "VCPU", 2)))
+	if kind, _ := fault.Of(err); err != nil && kind != fault.Conflict {
+		c.Error(err)
+	}
+}
+
+// sees checks that what was acknowledged is in the picture asked for after it.
+func (c *crowd) sees(uuid placement.UUID, is func(*placement.Provider) bool) {
+	w, err := c.World(context.Background())
+	if err != nil {
+		c.Error(err)
+		return
+	}
+	if p, _ := w.Provider(uuid); !is(p) {
+		c.Errorf("an acknowledged write is not seen: %+v", p)
+	}
+}
+
+func TestConcurrentWritersSeeTheirWrites(t *testing.T) {
+	ctx := context.Background()
+	store, err := sqlstore.Open(ctx, sqlstore.Options{Path: filepath.Join(t.TempDir(), "placement.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	c := &crowd{cloudOn(t, store, placement.DefaultSettings())}
+	for _, shared := range []placement.UUID{"shared0", "shared1"} {
+		c.provider(shared, "")
+		c.offers(shared, offer("VCPU", 7))
+	}
+	var wg sync.WaitGroup
+	for id := range 8 {
+		wg.Go(func() { c.write(id, rand.New(rand.NewPCG(1, uint64(id)))) })
+	}
+	wg.Wait()
+	if used := c.used("shared0", "VCPU"); used > 7 {
+		t.Errorf("%d of 7 VCPUs are used", used)
+	}
+	fresh := cloudOn(t, store, placement.DefaultSettings())
+	if diff := cmp.Diff(observe(fresh.world()), observe(c.world()), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("the world differs from what is in the store (-store +world):\n%s", diff)
+	}
+}
