@@ -4,23 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/placementapi"
 	"github.com/berthcloud/berth/identity/policy"
-	"github.com/berthcloud/berth/logging"
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/sqlstore"
@@ -227,176 +220,4 @@ func (s *placementServer) close() {
 		}
 		s.store = nil
 	}
-}
-
-// openLog opens the log that the settings name.
-func openLog(env environment, cfg *config.Placement) (*slog.Logger, io.Closer, error) {
-	file := cfg.Default.LogFile
-	if file != "" && cfg.Default.LogDir != "" && !filepath.IsAbs(file) {
-		file = filepath.Join(cfg.Default.LogDir, file)
-	}
-	return logging.Open(logging.Options{
-		File:  file,
-		Text:  !cfg.Default.UseJSON,
-		Debug: cfg.Default.Debug,
-		Name:  "berth.placement",
-	}, env.stderr)
-}
-
-// newPolicy reads the policy files. A relative one is looked for beside the
-// settings files.
-func newPolicy(cfg *config.Placement, log *slog.Logger) (*policy.Enforcer, error) {
-	p := cfg.Policy
-	e, err := policy.New(policy.Options{
-		File:               besideSettings(cfg, p.File),
-		Dirs:               mapStrings(p.Dirs, func(dir string) string { return besideSettings(cfg, dir) }),
-		DefaultRule:        p.DefaultRule,
-		EnforceScope:       p.EnforceScope,
-		EnforceNewDefaults: p.EnforceNewDefaults,
-		Defaults:           placementapi.PolicyDefaults(),
-		OnReload: func(err error) {
-			if err != nil {
-				log.Error("the policy files changed and cannot be used: the rules stay as they were", "error", err)
-				return
-			}
-			log.Info("the policy files changed and are in force")
-		},
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, w := range e.Warnings() {
-		log.Warn("policy: " + w)
-	}
-	return e, nil
-}
-
-// besideSettings finds a relative path in the directories of the settings
-// files, and leaves it out when it is in none: such files are optional.
-func besideSettings(cfg *config.Placement, path string) string {
-	if path == "" || filepath.IsAbs(path) {
-		return path
-	}
-	dirs := append(mapStrings(cfg.Files, filepath.Dir), cfg.Dirs...)
-	for _, dir := range dirs {
-		if full := filepath.Join(dir, path); exists(full) {
-			return full
-		}
-	}
-	if len(dirs) > 0 {
-		return filepath.Join(dirs[0], path)
-	}
-	return ""
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
-func mapStrings(list []string, f func(string) string) []string {
-	out := make([]string, len(list))
-	for i, s := range list {
-		out[i] = f(s)
-	}
-	return out
-}
-
-// corsOf turns the settings into what the API needs, nil when no origin is
-// allowed.
-func corsOf(c config.CORS) *httpapi.CORS {
-	if len(c.AllowedOrigin) == 0 {
-		return nil
-	}
-	return &httpapi.CORS{
-		AllowedOrigins:   c.AllowedOrigin,
-		AllowCredentials: c.AllowCredentials,
-		ExposeHeaders:    c.ExposeHeaders,
-		MaxAge:           c.MaxAge,
-		AllowMethods:     c.AllowMethods,
-		AllowHeaders:     c.AllowHeaders,
-	}
-}
-
-// placementMetrics are the numbers of the service beside those of HTTP.
-type placementMetrics struct {
-	registry   *prometheus.Registry
-	http       *httpapi.Metrics
-	search     prometheus.Histogram
-	candidates prometheus.Histogram
-	claims     *prometheus.CounterVec
-	commit     prometheus.Histogram
-	batch      prometheus.Histogram
-	failed     prometheus.Counter
-	queueFull  prometheus.Counter
-}
-
-func newPlacementMetrics() *placementMetrics {
-	reg := prometheus.NewRegistry()
-	m := &placementMetrics{
-		registry: reg,
-		http:     httpapi.NewMetrics(reg),
-		search: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "berth_search_seconds", Help: "Time of a search for allocation candidates, writing the answer included.",
-			Buckets: prometheus.ExponentialBuckets(0.0001, 2.5, 14),
-		}),
-		candidates: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "berth_search_candidates", Help: "Allocation candidates in an answer.",
-			Buckets: prometheus.ExponentialBuckets(1, 4, 9),
-		}),
-		claims: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "berth_claims_total", Help: "Writes of allocations, by what became of them: accepted, refused, conflict, retried, failed.",
-		}, []string{"outcome"}),
-		commit: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "berth_commit_seconds", Help: "Time of a commit, from the start of its transaction.",
-			Buckets: prometheus.ExponentialBuckets(0.0002, 2.5, 12),
-		}),
-		batch: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "berth_commit_batch_size", Help: "Writes that shared a commit.",
-			Buckets: prometheus.ExponentialBuckets(1, 2, 8),
-		}),
-		failed: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "berth_commit_failures_total", Help: "Transactions that were lost and run again.",
-		}),
-		queueFull: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "berth_write_queue_full_total", Help: "Writes that were refused because too many were waiting.",
-		}),
-	}
-	reg.MustRegister(m.search, m.candidates, m.claims, m.commit, m.batch, m.failed, m.queueFull,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return m
-}
-
-func (m *placementMetrics) store() sqlstore.Metrics {
-	return sqlstore.Metrics{
-		Committed: func(updates int, took time.Duration) {
-			m.commit.Observe(took.Seconds())
-			m.batch.Observe(float64(updates))
-		},
-		CommitFailed: func(int) { m.failed.Inc() },
-		QueueFull:    m.queueFull.Inc,
-	}
-}
-
-func (m *placementMetrics) claim(e placement.ClaimEvent) { m.claims.WithLabelValues(string(e)).Inc() }
-
-func (m *placementMetrics) searched(took time.Duration, found int) {
-	m.search.Observe(took.Seconds())
-	m.candidates.Observe(float64(found))
-}
-
-// watch adds what the world tells of itself.
-func (m *placementMetrics) watch(s *placement.Service) {
-	gauge := func(name, help string, value func(*placement.World) float64) {
-		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
-			w, _ := s.Ready()
-			return value(w)
-		}))
-	}
-	gauge("berth_world_providers", "Resource providers in the picture that reads are answered from.",
-		func(w *placement.World) float64 { return float64(w.Len()) })
-	gauge("berth_world_trees", "Provider trees in that picture.",
-		func(w *placement.World) float64 { return float64(w.TreeCount()) })
-	gauge("berth_world_age_seconds", "Time since that picture was last changed.",
-		func(w *placement.World) float64 { return time.Since(w.Built()).Seconds() })
 }
