@@ -22,6 +22,13 @@ func (s *Service) CreateClass(ctx context.Context, name string) error {
 // EnsureClass creates a custom resource class unless it exists, and reports
 // whether it did.
 func (s *Service) EnsureClass(ctx context.Context, name string) (created bool, err error) {
+	w, err := s.World(ctx)
+	if err != nil {
+		return false, err
+	}
+	if _, ok := w.Class(name); ok {
+		return false, nil
+	}
 	err = s.update(ctx, func(t *tx) (err error) {
 		created, err = t.ensureClass(name)
 		return err
@@ -31,6 +38,7 @@ func (s *Service) EnsureClass(ctx context.Context, name string) (created bool, e
 
 // ensureClass gives a new class the number after the highest, as upstream does.
 func (t *tx) ensureClass(name string) (created bool, err error) {
+	t.changes.catalogs = true
 	list, err := t.Classes()
 	if err != nil {
 		return false, err
@@ -42,7 +50,6 @@ func (t *tx) ensureClass(name string) (created bool, err error) {
 		}
 		id = max(id, ClassID(c.ID)+1)
 	}
-	t.changes.catalogs = true
 	return true, t.InsertClass(id, name)
 }
 
@@ -58,7 +65,6 @@ func (s *Service) RenameClass(ctx context.Context, name, to string) error {
 		if id < FirstCustomClass {
 			return fault.New(fault.Invalid, "", "Cannot update standard resource class %s", name)
 		}
-		t.changes.catalogs = true
 		err = t.Writer.RenameClass(id, to)
 		if errors.Is(err, ErrNameTaken) {
 			return fault.New(fault.Conflict, "", "Resource class already exists: %s", to)
@@ -85,13 +91,13 @@ func (s *Service) DeleteClass(ctx context.Context, name string) error {
 			return fault.New(fault.Conflict, "",
 				"Error in delete resource class: Cannot delete resource class %s. Class is in use in inventory.", name)
 		}
-		t.changes.catalogs = true
 		return t.Writer.DeleteClass(id)
 	})
 }
 
 // knownClass is classID with the fault of an operation on the class itself.
 func (t *tx) knownClass(name string) (ClassID, error) {
+	t.changes.catalogs = true
 	id, err := t.classID(name)
 	var unknown unknownClass
 	if errors.As(err, &unknown) {

@@ -223,6 +223,7 @@ func (t *tx) classID(name string) (ClassID, error) {
 	}
 	id, ok := ids[name]
 	if !ok {
+		t.changes.catalogs = true
 		return 0, unknownClass(classUnknown(name))
 	}
 	return id, nil

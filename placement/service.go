@@ -119,7 +119,8 @@ func (s *Service) World(ctx context.Context) (*World, error) {
 // store, and the newest picture there is.
 func (s *Service) Ready() (*World, bool) { return s.world.Load(), !s.stale.Load() }
 
-// changes are the parts of the world that a transaction touched.
+// changes are the parts of the world that a transaction touched, or that a
+// refusal rests on.
 type changes struct {
 	roots    map[int64]bool // trees, by root id
 	catalogs bool
@@ -157,7 +158,8 @@ func (t *tx) provider(uuid UUID) (ProviderRow, error) {
 }
 
 // update runs fn in a transaction and returns when the world has what it wrote,
-// or is known to lack it.
+// or is known to lack it. A refusal waits as well: it may rest on a write that
+// is committed and not in the world yet, and whoever was refused must see why.
 func (s *Service) update(ctx context.Context, fn func(*tx) error) error {
 	var done changes
 	err := s.store.Update(ctx, s.settings.Now(), func(w Writer) error {
@@ -166,15 +168,12 @@ func (s *Service) update(ctx context.Context, fn func(*tx) error) error {
 		done = t.changes
 		return err
 	})
-	if err != nil {
-		return err
-	}
 	if !done.empty() {
-		// The write is durable and must be acknowledged even if it cannot
-		// be read back now: World then fails until it can.
+		// What is durable must be acknowledged even if it cannot be read
+		// back now: World then fails until it can.
 		_ = s.refresh(context.WithoutCancel(ctx), done)
 	}
-	return nil
+	return err
 }
 
 // errStoreAway is what callers see when the world cannot be brought up to date.

@@ -245,3 +245,34 @@ func TestConcurrentWritersSeeTheirWrites(t *testing.T) {
 		t.Errorf("the world differs from what is in the store (-store +world):\n%s", diff)
 	}
 }
+
+// Whoever is refused must be able to see why: the refusal brings in the write it
+// rests on when that is committed and not in the world yet.
+func TestRefusalBringsInWhatItRestsOn(t *testing.T) {
+	ctx := context.Background()
+	for name, refused := range map[string]func(*cloud) error{
+		"Claim":    func(c *cloud) error { return c.SetAllocations(ctx, claim("late", on("a", "VCPU", 1))) },
+		"Trait":    func(c *cloud) error { return c.DeleteTrait(ctx, "CUSTOM_NEVER") },
+		"Class":    func(c *cloud) error { return c.CreateClass(ctx, "CUSTOM_NEW") },
+		"Provider": func(c *cloud) error { return c.DeleteProvider(ctx, "a") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := &faultyStore{Store: openStore(t)}
+			c := cloudOn(t, store, placement.DefaultSettings())
+			c.provider("a", "")
+			c.offers("a", offer("VCPU", 1))
+			store.broken.Store(true)
+			c.claims(claim("early", on("a", "VCPU", 1)))
+			c.must(c.CreateClass(ctx, "CUSTOM_NEW"))
+			store.broken.Store(false)
+			if err := refused(c); err == nil {
+				t.Fatal("it was not refused")
+			}
+			w, ok := c.Ready()
+			p, _ := w.Provider("a")
+			if _, known := w.Class("CUSTOM_NEW"); !ok || !known || p.Inventories[0].Used != 1 {
+				t.Errorf("after the refusal the world is fresh: %t, knows the class: %t, used: %d", ok, known, p.Inventories[0].Used)
+			}
+		})
+	}
+}

@@ -14,14 +14,20 @@ const customPrefix = "CUSTOM_"
 
 // EnsureTrait creates a trait unless it exists, and reports whether it did.
 func (s *Service) EnsureTrait(ctx context.Context, name string) (created bool, err error) {
+	w, err := s.World(ctx)
+	if err != nil {
+		return false, err
+	}
+	if _, ok := w.Trait(name); ok {
+		return false, nil // the usual case: agents ensure their traits again and again
+	}
 	err = s.update(ctx, func(t *tx) error {
-		created = false
+		t.changes.catalogs = true
 		_, err := t.InsertTrait(name)
+		created = err == nil
 		if errors.Is(err, ErrNameTaken) {
 			return nil
 		}
-		created = err == nil
-		t.changes.catalogs = true
 		return err
 	})
 	return created, err
@@ -31,6 +37,7 @@ func (s *Service) EnsureTrait(ctx context.Context, name string) (created bool, e
 // standard trait, and as Conflict when a provider has it.
 func (s *Service) DeleteTrait(ctx context.Context, name string) error {
 	return s.update(ctx, func(t *tx) error {
+		t.changes.catalogs = true
 		ids, err := t.traitIDs()
 		if err != nil {
 			return err
@@ -47,7 +54,6 @@ func (s *Service) DeleteTrait(ctx context.Context, name string) error {
 		} else if used {
 			return fault.New(fault.Conflict, "", "The trait %s is in use by a resource provider.", name)
 		}
-		t.changes.catalogs = true
 		return t.Writer.DeleteTrait(id)
 	})
 }
@@ -105,6 +111,7 @@ func (t *tx) resolveTraits(names []string) ([]TraitID, error) {
 		}
 	}
 	if len(unknown) > 0 {
+		t.changes.catalogs = true
 		return nil, fault.New(fault.Invalid, "", "No such trait %s", strings.Join(unknown, ", "))
 	}
 	return found, nil
