@@ -120,10 +120,8 @@ func (s *Service) DeleteAllocations(ctx context.Context, consumer UUID) error {
 		if len(holds) == 0 || err != nil {
 			return fault.New(fault.NotFound, "", "No allocations for consumer '%s'", consumer)
 		}
-		for _, h := range holds {
-			if _, err := t.provider(h.ProviderUUID); err != nil {
-				return err
-			}
+		if err := t.touch(holds); err != nil {
+			return err
 		}
 		if _, err := t.Writer.DeleteAllocations(consumer); err != nil {
 			return err

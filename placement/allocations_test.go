@@ -187,3 +187,22 @@ func TestHoldingsAreTold(t *testing.T) {
 		t.Errorf("ProjectUsage(p, u) = %+v, want 3 of one class by 2 consumers", u)
 	}
 }
+
+// What a consumer held before is freed in the picture too, though the new claim
+// does not name the provider.
+func TestMovedClaimFreesWhereItWas(t *testing.T) {
+	c := newCloud(t)
+	for _, name := range []placement.UUID{"a", "b"} {
+		c.provider(name, "")
+		c.offers(name, offer("VCPU", 8))
+	}
+	c.claims(claim("vm", on("a", "VCPU", 2)))
+	c.claims(claimSeen("vm", 1, on("b", "VCPU", 3)))
+	if a, b := c.used("a", "VCPU"), c.used("b", "VCPU"); a != 0 || b != 3 {
+		t.Errorf("used after the move: a %d, b %d, want 0 and 3", a, b)
+	}
+	c.must(c.SetManyAllocations(context.Background(), []placement.Claim{claimSeen("vm", 2, on("a", "VCPU", 1))}))
+	if a, b := c.used("a", "VCPU"), c.used("b", "VCPU"); a != 1 || b != 0 {
+		t.Errorf("used after moving back: a %d, b %d, want 1 and 0", a, b)
+	}
+}

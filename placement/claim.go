@@ -94,8 +94,22 @@ func (w *claimWork) consumer(c Claim) error {
 		return err
 	}
 	holds, err := w.AllocationsOf(c.Consumer)
+	if err != nil {
+		return err
+	}
 	w.consumers = append(w.consumers, claimedConsumer{Claim: c, row: row, holds: holds})
-	return err
+	return w.touch(holds)
+}
+
+// touch notes the trees that allocations are on. Their usage changes when the
+// allocations move away, though the claim does not name them.
+func (t *tx) touch(holds []AllocationRow) error {
+	for _, h := range holds {
+		if _, err := t.provider(h.ProviderUUID); err != nil && !errors.Is(err, ErrNoRow) {
+			return err
+		}
+	}
+	return nil
 }
 
 // expects compares what the client knows of the consumer with what is.

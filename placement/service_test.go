@@ -70,10 +70,11 @@ func TestLaterWriteBringsInWhatAFailedRefreshMissed(t *testing.T) {
 	store := &faultyStore{Store: openStore(t)}
 	c := cloudOn(t, store, placement.DefaultSettings())
 	store.broken.Store(true)
-	for _, name := range []string{"CUSTOM_A", "CUSTOM_B"} {
-		if _, err := c.EnsureTrait(ctx, name); err != nil {
-			t.Errorf("EnsureTrait(%s): %v", name, err)
-		}
+	if _, err := c.EnsureTrait(ctx, "CUSTOM_A"); err != nil {
+		t.Errorf("EnsureTrait: %v", err)
+	}
+	if err := c.CreateClass(ctx, "CUSTOM_B"); err != nil {
+		t.Errorf("CreateClass: %v", err)
 	}
 	if _, err := c.CreateProvider(ctx, placement.NewProvider{UUID: "a", Name: "a"}); err != nil {
 		t.Errorf("CreateProvider: %v", err)
@@ -82,9 +83,10 @@ func TestLaterWriteBringsInWhatAFailedRefreshMissed(t *testing.T) {
 	c.provider("b", "")
 	w := c.world()
 	a, _ := w.Provider("a")
-	_, ok := w.Trait("CUSTOM_B")
-	if a == nil || !ok {
-		t.Errorf("the world has a: %v, CUSTOM_B: %t", a, ok)
+	_, trait := w.Trait("CUSTOM_A")
+	_, class := w.Class("CUSTOM_B")
+	if a == nil || !trait || !class {
+		t.Errorf("the world has a: %v, CUSTOM_A: %t, CUSTOM_B: %t", a, trait, class)
 	}
 }
 

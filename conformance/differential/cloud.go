@@ -20,8 +20,8 @@ const sharingTrait = "MISC_SHARES_VIA_AGGREGATE"
 
 // cloud drafts the requests that build a few trees of providers, with a
 // sharing one among them more often than not.
-func (g *Generator) cloud(flavour uint64) []maker {
-	if flavour == flavourSpoiled && g.chance(0.3) {
+func (g *Generator) cloud() []maker {
+	if g.flavour == flavourSpoiled && g.chance(0.3) {
 		return nil
 	}
 	var setup []maker

@@ -10,9 +10,10 @@ import (
 // given what its tracker knows; some are spoiled on purpose. The same seed and
 // the same answers give the same requests.
 type Generator struct {
-	rng *rand.Rand
-	t   *Tracker
-	id  int
+	rng     *rand.Rand
+	t       *Tracker
+	id      int
+	flavour uint64
 
 	setup      []maker // builds a small cloud before anything goes
 	aggregates []string
@@ -47,21 +48,21 @@ const (
 
 // NewGenerator returns the generator of one sequence.
 func NewGenerator(seed uint64, t *Tracker) *Generator {
-	g := &Generator{rng: rand.New(rand.NewPCG(seed, 0x6265727468)), t: t, odds: 0.2}
+	g := &Generator{rng: rand.New(rand.NewPCG(seed, 0x6265727468)), t: t, flavour: seed % flavours, odds: 0.2}
 	for range 3 {
 		g.aggregates = append(g.aggregates, g.uuid())
 	}
 	for range 6 {
 		g.unborn = append(g.unborn, g.uuid())
 	}
-	g.generous = seed%flavours == flavourCandidates || g.chance(0.3)
-	switch seed % flavours {
+	g.generous = g.flavour == flavourCandidates || g.chance(0.3)
+	switch g.flavour {
 	case flavourSpoiled:
 		g.odds = 0.7
 	case flavourCandidates, flavourPlain:
 		g.odds = 0.05
 	}
-	g.setup = g.cloud(seed % flavours)
+	g.setup = g.cloud()
 	return g
 }
 
@@ -72,18 +73,17 @@ func (g *Generator) WithOrigins() *Generator {
 }
 
 // Next returns the next request.
-func (g *Generator) Next(seed uint64) Request {
-	var make maker
-	minor := g.version(0)
+func (g *Generator) Next() Request {
 	if len(g.setup) > 0 {
-		make, g.setup = g.setup[0], g.setup[1:]
-		minor = maxMinor - g.rng.IntN(3)
-		d := make(g, minor)
+		first := g.setup[0]
+		g.setup = g.setup[1:]
+		minor := maxMinor - g.rng.IntN(3)
+		d := first(g, minor)
 		d.minor = minor
 		return g.finish(d, false)
 	}
-	op := g.operation(seed % flavours)
-	minor = g.version(op.since)
+	op := g.operation()
+	minor := g.version(op.since)
 	d := op.make(g, minor)
 	if !d.pinned {
 		d.minor = minor

@@ -40,15 +40,15 @@ func operations() []operation {
 }
 
 // operation draws one by weight.
-func (g *Generator) operation(flavour uint64) operation {
+func (g *Generator) operation() operation {
 	ops := operations()
 	total := 0
 	for _, op := range ops {
-		total += op.weight[flavour]
+		total += op.weight[g.flavour]
 	}
 	n := g.rng.IntN(total)
 	for _, op := range ops {
-		if n -= op.weight[flavour]; n < 0 {
+		if n -= op.weight[g.flavour]; n < 0 {
 			return op
 		}
 	}

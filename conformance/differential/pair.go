@@ -48,6 +48,9 @@ func (s Step) Diverged() bool {
 	return s.Request.Method != "GET" && (s.A.Status < 400 || s.B.Status < 400)
 }
 
+// changed tells whether side A was asked to change something and did.
+func (s Step) changed() bool { return s.Request.Method != "GET" && s.A.Status < 400 }
+
 // Reset empties both services.
 func (p *Pair) Reset() error {
 	errs := p.both(func(s *Side) error { return s.clean() })
@@ -121,10 +124,12 @@ func (p *Pair) Play(reqs []Request) (*Failure, error) {
 	}
 	p.plays++
 	t := NewTracker()
+	var changed []bool
 	for i, r := range reqs {
 		s := p.Do(t, r.renamed(p.plays))
+		changed = append(changed, s.changed())
 		if s.Failed() {
-			return &Failure{Sequence: reqs[:i+1], Step: s}, nil
+			return &Failure{Sequence: reqs[:i+1], Step: s, changed: changed}, nil
 		}
 		if s.Diverged() {
 			return nil, nil
@@ -138,6 +143,8 @@ type Failure struct {
 	Seed     uint64 // of the random sequence it was found in
 	Sequence []Request
 	Step     Step
+
+	changed []bool // for each request, whether A was asked to change something and did
 }
 
 // String renders the failure for a report; the sequence can be replayed from

@@ -47,13 +47,15 @@ func (c *Campaign) sequence(seed uint64, until time.Time) error {
 		g.WithOrigins()
 	}
 	var sent []Request
+	var changed []bool
 	for len(sent) < c.Length && time.Now().Before(until) {
-		r := g.Next(seed)
+		r := g.Next()
 		sent = append(sent, r)
 		s := c.Pair.Do(t, r)
+		changed = append(changed, s.changed())
 		c.Coverage.note(s)
 		if s.Failed() {
-			f := &Failure{Seed: seed, Sequence: append([]Request{}, sent...), Step: s}
+			f := &Failure{Seed: seed, Sequence: append([]Request{}, sent...), Step: s, changed: append([]bool{}, changed...)}
 			again, err := c.note(f)
 			if err != nil || !again {
 				return err

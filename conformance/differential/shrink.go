@@ -10,6 +10,10 @@ import (
 // Generations need no care: the tracker fills them in anew.
 func (p *Pair) Shrink(f *Failure, budget time.Duration) (*Failure, error) {
 	end := time.Now().Add(budget)
+	f, err := p.essence(f)
+	if err != nil {
+		return f, err
+	}
 	for size := max(len(f.Sequence)/2, 1); ; {
 		smaller, err := p.pass(f, size, end)
 		if err != nil {
@@ -22,6 +26,22 @@ func (p *Pair) Shrink(f *Failure, budget time.Duration) (*Failure, error) {
 		}
 		size = max(size/2, 1)
 	}
+}
+
+// essence leaves out at once all requests that changed nothing on side A, if
+// the failure does not need them.
+func (p *Pair) essence(f *Failure) (*Failure, error) {
+	var kept []Request
+	for i, r := range f.Sequence {
+		if i == len(f.Sequence)-1 || i < len(f.changed) && f.changed[i] {
+			kept = append(kept, r)
+		}
+	}
+	shorter, err := p.Play(kept)
+	if err != nil || shorter == nil || shorter.Group() != f.Group() {
+		return f, err
+	}
+	return shorter, nil
 }
 
 // pass tries to do without each run of size requests before the last one, from

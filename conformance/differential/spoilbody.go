@@ -48,22 +48,22 @@ func (g *Generator) spoilValue(v any, n int) any {
 	case object:
 		out := append(object{}, v...)
 		for i, m := range out {
-			if c := count(m.value); n <= c {
+			c := count(m.value)
+			if n <= c {
 				out[i].value = g.spoilValue(m.value, n)
 				return out
-			} else {
-				n -= c
 			}
+			n -= c
 		}
 	case list:
 		out := append(list{}, v...)
 		for i, it := range out {
-			if c := count(it); n <= c {
+			c := count(it)
+			if n <= c {
 				out[i] = g.spoilValue(it, n)
 				return out
-			} else {
-				n -= c
 			}
+			n -= c
 		}
 	}
 	return v

@@ -14,7 +14,7 @@ func TestTextRoundTrip(t *testing.T) {
 		var reqs []differential.Request
 		g := differential.NewGenerator(seed, differential.NewTracker())
 		for i := range 200 {
-			r := g.Next(seed)
+			r := g.Next()
 			r.ID = i
 			reqs = append(reqs, r)
 		}
@@ -72,7 +72,7 @@ func TestGeneratorRepeats(t *testing.T) {
 		a := differential.NewGenerator(seed, differential.NewTracker())
 		b := differential.NewGenerator(seed, differential.NewTracker())
 		for i := range 100 {
-			if diff := cmp.Diff(a.Next(seed), b.Next(seed)); diff != "" {
+			if diff := cmp.Diff(a.Next(), b.Next()); diff != "" {
 				t.Fatalf("seed %d, request %d differs from one generator to the next:\n%s", seed, i, diff)
 			}
 		}

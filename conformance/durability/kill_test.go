@@ -37,8 +37,7 @@ func TestKill(t *testing.T) {
 		if d := time.Since(begin); d > startTime {
 			t.Errorf("round %d: the start took %v, want at most %v", round, d, startTime)
 		}
-		l.pairs()
-		l.audit()
+		l.check()
 		if t.Failed() {
 			t.Fatalf("round %d, %v", round, l)
 		}
@@ -71,7 +70,6 @@ func TestTerminateUnderLoad(t *testing.T) {
 	<-ended
 
 	serve(t, conf, addr).await(addr)
-	l.pairs()
-	l.audit()
+	l.check()
 	t.Log(l)
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
-	"reflect"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -187,15 +186,17 @@ func (l *ledger) send(method, path string, body any, next map[*account]holdings)
 	return true
 }
 
-// audit compares the books with the service and closes those that were open.
-func (l *ledger) audit() {
+// audit compares the books with the service, closes those that were open and
+// returns what is wrong.
+func (l *ledger) audit() []string {
 	l.t.Helper()
+	wrong := l.pairs()
 	sum := holdings{}
 	for _, as := range l.accounts {
 		for _, a := range as {
 			got := l.held(a.consumer)
-			if !reflect.DeepEqual(got, a.now) && (a.maybe == nil || !reflect.DeepEqual(got, a.maybe)) {
-				l.t.Errorf("%s holds %v\nacknowledged %v\nwithout an answer %v", a.consumer, got, a.now, a.maybe)
+			if !maps.Equal(got, a.now) && (a.maybe == nil || !maps.Equal(got, a.maybe)) {
+				wrong = append(wrong, fmt.Sprintf("%s holds %v\nacknowledged %v\nwithout an answer %v", a.consumer, got, a.now, a.maybe))
 			}
 			a.now, a.maybe = got, nil
 			for p, n := range got {
@@ -206,8 +207,17 @@ func (l *ledger) audit() {
 	for n := range providers {
 		p := provider(n)
 		if got := l.c.Usages(l.t, p)["VCPU"]; got != sum[p] {
-			l.t.Errorf("%s: %d in use, its consumers hold %d", p, got, sum[p])
+			wrong = append(wrong, fmt.Sprintf("%s: %d in use, its consumers hold %d", p, got, sum[p]))
 		}
+	}
+	return wrong
+}
+
+// check fails the test with what an audit finds.
+func (l *ledger) check() {
+	l.t.Helper()
+	for _, w := range l.audit() {
+		l.t.Error(w)
 	}
 }
 
@@ -224,21 +234,23 @@ func (l *ledger) held(consumer string) holdings {
 	return h
 }
 
-// pairs complains when a request about two consumers was done for one of them
-// alone. It has to be called before audit.
-func (l *ledger) pairs() {
+// pairs finds requests about two consumers that were done for one of them
+// alone.
+func (l *ledger) pairs() []string {
 	l.t.Helper()
+	var wrong []string
 	for _, as := range l.accounts {
 		done := map[bool]int{}
 		for _, a := range as {
-			if a.maybe != nil && !reflect.DeepEqual(a.maybe, a.now) {
-				done[reflect.DeepEqual(l.held(a.consumer), a.maybe)]++
+			if a.maybe != nil && !maps.Equal(a.maybe, a.now) {
+				done[maps.Equal(l.held(a.consumer), a.maybe)]++
 			}
 		}
 		if done[true] > 0 && done[false] > 0 {
-			l.t.Errorf("a request was done for %d consumers and not for %d", done[true], done[false])
+			wrong = append(wrong, fmt.Sprintf("a request was done for %d consumers and not for %d", done[true], done[false]))
 		}
 	}
+	return wrong
 }
 
 // String tells how much was written.
@@ -246,17 +258,48 @@ func (l *ledger) String() string {
 	return fmt.Sprintf("%d acknowledged, %d refused, %d without an answer", l.acks.Load(), l.refusals.Load(), l.open.Load())
 }
 
-// TestLedgerCanFail plants errors into the books and expects the audit to
-// see them.
+// TestBooksAgree audits the service after a load and no accident.
+func TestBooksAgree(t *testing.T) {
+	rest.Each(t, func(t *testing.T, url string) {
+		l := newLedger(t, url)
+		l.work(after(2*time.Second), rand.Uint64())
+		l.check()
+		t.Log(l)
+	})
+}
+
+// TestLedgerCanFail loses, halves and revives what consumers hold, behind the
+// back of the ledger, and expects the audit to see it.
 func TestLedgerCanFail(t *testing.T) {
-	want := holdings{provider(0): 1, provider(1): 2}
-	half := maps.Clone(want)
-	delete(half, provider(1))
-	for _, got := range []holdings{{}, half} {
-		if reflect.DeepEqual(got, want) {
-			t.Errorf("%v passes for %v", got, want)
+	rest.Each(t, func(t *testing.T, url string) {
+		l := newLedger(t, url)
+		r := rand.New(rand.NewPCG(1, 1))
+		a, b := l.accounts[0][0], l.accounts[0][1]
+		for _, x := range []*account{a, b} {
+			if !l.replace(r, x) {
+				t.Fatal("no answer")
+			}
 		}
-	}
+		l.c.Must(t, 204, "DELETE", "/allocations/"+a.consumer, nil)
+		if len(l.audit()) == 0 {
+			t.Error("a lost allocation passes")
+		}
+		for p := range b.now {
+			body, _ := l.body(b, holdings{p: b.now[p]})
+			l.c.Must(t, 204, "PUT", "/allocations/"+b.consumer, body)
+			break
+		}
+		if len(l.audit()) == 0 {
+			t.Error("half an allocation passes")
+		}
+		a.maybe, b.maybe = b.now, holdings{}
+		if body, ok := l.body(a, a.maybe); ok {
+			l.c.Must(t, 204, "PUT", "/allocations/"+a.consumer, body)
+		}
+		if len(l.pairs()) == 0 {
+			t.Error("one half of a request about two consumers passes")
+		}
+	})
 }
 
 // after returns a channel that is closed when d is over.

@@ -19,7 +19,6 @@ import (
 
 // The exit codes that berth placement serve --help documents.
 const (
-	exitFailed   = 1
 	exitUsage    = 2
 	exitDatabase = 3
 	exitInUse    = 4

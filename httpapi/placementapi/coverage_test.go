@@ -36,7 +36,7 @@ func TestEveryVersionHasAScenario(t *testing.T) {
 	}
 	for _, change := range microversion.Placement {
 		if v := change.Version.String(); !found[v] {
-			t.Errorf("no scenario asks at version %s: %s", v, change.Text)
+			t.Errorf("no scenario asks at version %s: %s", v, change.What)
 		}
 	}
 }

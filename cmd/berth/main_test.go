@@ -1,0 +1,273 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// asBerth in the environment makes the test binary behave as berth.
+const asBerth = "BERTH_TEST_AS_BERTH"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asBerth) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// berth runs a command line to its end and returns what it printed.
+func berth(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	home := t.TempDir()
+	env := environment{stdout: &out, stderr: &err, getenv: func(name string) string {
+		return map[string]string{"HOME": home}[name]
+	}}
+	code = run(t.Context(), args, env)
+	return code, out.String(), err.String()
+}
+
+// settings writes a placement.conf of a service with noauth2 and a database in
+// memory, and further lines.
+func settings(t *testing.T, lines ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "placement.conf")
+	text := "[api]\nauth_strategy = noauth2\n" + strings.Join(lines, "\n") + "\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func database(url string) string { return "[placement_database]\nconnection = " + url }
+
+func TestCommandLines(t *testing.T) {
+	serve := func(lines ...string) []string {
+		return []string{"placement", "serve", "--listen", "127.0.0.1:0", "--config", settings(t, lines...)}
+	}
+	file := filepath.Join(t.TempDir(), "broken.db")
+	if err := os.WriteFile(file, []byte("this is no database, however one reads it"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	codes := []string{"Exit codes:", "2  wrong arguments or settings", "4  the database is in use", "5  the address to listen on"}
+	for name, tc := range map[string]struct {
+		args   []string
+		code   int
+		stdout []string
+		stderr []string
+	}{
+		"Nothing":            {nil, exitOK, []string{"Usage:", "berth placement"}, nil},
+		"Version":            {[]string{"version"}, exitOK, []string{"berth ", "placement API 1.0 to 1.39", "os-traits"}, nil},
+		"UnknownFormat":      {[]string{"version", "-f", "xml"}, exitUsage, nil, []string{`unknown format "xml"`}},
+		"ServeHelp":          {[]string{"placement", "serve", "--help"}, exitOK, append(codes, "--config", "--listen", "noauth2"), nil},
+		"UpHelp":             {[]string{"up", "--help"}, exitOK, append(codes, "--reset"), nil},
+		"Completion":         {[]string{"completion", "bash"}, exitOK, []string{"bash completion", "__start_berth"}, nil},
+		"UnknownCommand":     {[]string{"sail"}, exitUsage, nil, []string{`unknown command "sail"`}},
+		"UnknownSubcommand":  {[]string{"placement", "sail"}, exitUsage, nil, []string{`unknown command "sail"`}},
+		"UnknownFlag":        {[]string{"up", "--sail"}, exitUsage, nil, []string{"unknown flag: --sail"}},
+		"NoSuchFile":         {[]string{"placement", "serve", "--config", "/nowhere.conf"}, exitUsage, nil, []string{"/nowhere.conf"}},
+		"AllWrongAtOnce":     {serve("[DEFAULT]\ndebug = perhaps\n[placement]\nallocation_conflict_retry_count = many"), exitUsage, nil, []string{"debug", "perhaps", "allocation_conflict_retry_count", "many"}},
+		"MySQL":              {serve(database("mysql+pymysql://u:s3cret@db/placement")), exitUsage, nil, []string{"[placement_database] connection", "cannot use mysql databases yet"}},
+		"PostgreSQL":         {serve(database("postgresql+psycopg2://u:s3cret@db/placement")), exitUsage, nil, []string{"cannot use postgresql databases yet"}},
+		"NoDatabase":         {serve(database("pony")), exitUsage, nil, []string{"[placement_database] connection"}},
+		"Keystone":           {serve("[api]\nauth_strategy = keystone"), exitUsage, nil, []string{"[api] auth_strategy", "cannot ask Keystone yet; only noauth2 works"}},
+		"BrokenDatabase":     {serve(database("sqlite:///" + file)), exitDatabase, nil, []string{"opening the database " + file}},
+		"NoDirectory":        {serve(database("sqlite:////nowhere/at/all.db")), exitDatabase, nil, []string{"/nowhere/at"}},
+		"AddressIsNoAddress": {[]string{"placement", "serve", "--listen", "pony", "--config", settings(t, database("sqlite://"))}, exitListen, nil, []string{"listening on pony"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, stdout, stderr := berth(t, tc.args...)
+			if code != tc.code {
+				t.Errorf("berth %q exits with %d, want %d", tc.args, code, tc.code)
+			}
+			contains(t, "standard output", stdout, tc.stdout)
+			contains(t, "standard error", stderr, tc.stderr)
+			if strings.Contains(stdout+stderr, "s3cret") {
+				t.Errorf("a password shows:\n%s%s", stdout, stderr)
+			}
+		})
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != "this is no database, however one reads it" {
+		t.Errorf("the broken database is now %q, %v", text, err)
+	}
+}
+
+func contains(t *testing.T, where, text string, parts []string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s has no %q:\n%s", where, part, text)
+		}
+	}
+}
+
+func TestVersionAsJSON(t *testing.T) {
+	code, stdout, _ := berth(t, "version", "-f", "json")
+	var v versionInfo
+	if err := json.Unmarshal([]byte(stdout), &v); err != nil || code != exitOK {
+		t.Fatalf("berth version -f json exits with %d and prints %q: %v", code, stdout, err)
+	}
+	if v.Version == "" || v.Go == "" || v.Platform == "" || v.Placement != "1.0 to 1.39" || v.Traits == "" {
+		t.Errorf("berth version -f json prints %+v", v)
+	}
+}
+
+// A running is a berth that serves in a process of its own.
+type running struct {
+	t   *testing.T
+	cmd *exec.Cmd
+	log *bufio.Reader
+	url string
+}
+
+// start starts a process with a command line and waits until it serves.
+func start(t *testing.T, home string, args ...string) *running {
+	t.Helper()
+	log, output, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	r := &running{t: t, cmd: exec.CommandContext(ctx, os.Args[0], args...), log: bufio.NewReader(log)}
+	r.cmd.Env = append(os.Environ(), asBerth+"=1", "HOME="+home, "XDG_DATA_HOME=")
+	r.cmd.Stdout, r.cmd.Stderr = output, output
+	t.Cleanup(func() {
+		cancel() // ends a process that a failed test left
+		log.Close()
+	})
+	if err := r.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	output.Close()
+	r.url = "http://" + r.logged(`\bready .*\baddress=(\S+)`)
+	return r
+}
+
+// logged reads the output to the first line of a form and returns its group.
+func (r *running) logged(form string) string {
+	r.t.Helper()
+	pattern := regexp.MustCompile(form)
+	var seen strings.Builder
+	for {
+		line, err := r.log.ReadString('\n')
+		seen.WriteString(line)
+		if m := pattern.FindStringSubmatch(line); m != nil {
+			return m[len(m)-1]
+		}
+		if err != nil {
+			r.t.Fatalf("the log has no %s:\n%s", form, seen.String())
+		}
+	}
+}
+
+func (r *running) get(path string) (int, string) {
+	r.t.Helper()
+	req, err := http.NewRequestWithContext(r.t.Context(), "GET", r.url+path, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	req.Header.Set("X-Auth-Token", "admin")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return res.StatusCode, string(body)
+}
+
+// stop sends SIGTERM and checks that the process ends well.
+func (r *running) stop() {
+	r.t.Helper()
+	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		r.t.Error(err)
+	}
+	r.logged(`\b(stopped)`)
+	if err := r.cmd.Wait(); err != nil {
+		r.t.Errorf("after SIGTERM: %v", err)
+	}
+}
+
+func TestServeStopsAndStartsAgain(t *testing.T) {
+	home := t.TempDir()
+	for range 2 {
+		r := start(t, home, "placement", "serve", "--listen", "127.0.0.1:0")
+		if status, body := r.get("/resource_providers"); status != http.StatusOK || body != `{"resource_providers": []}` {
+			t.Errorf("GET /resource_providers = %d %s", status, body)
+		}
+		if _, err := os.Stat(filepath.Join(home, ".local/share/berth/placement.db")); err != nil {
+			t.Error(err)
+		}
+		r.stop()
+	}
+}
+
+func TestServeKeepsADatabaseInMemory(t *testing.T) {
+	home := t.TempDir()
+	conf := settings(t, database("sqlite://"))
+	r := start(t, home, "placement", "serve", "--listen", "127.0.0.1:0", "--config", conf)
+	if status, body := r.get("/"); status != http.StatusOK || !strings.Contains(body, `"max_version": "1.39"`) {
+		t.Errorf("GET / = %d %s", status, body)
+	}
+	r.stop()
+	if left, err := os.ReadDir(home); err != nil || len(left) > 0 {
+		t.Errorf("files are left: %v, %v", left, err)
+	}
+}
+
+func TestDatabaseInUseIsRefused(t *testing.T) {
+	conf := settings(t, database("sqlite:///"+filepath.Join(t.TempDir(), "placement.db")))
+	r := start(t, t.TempDir(), "placement", "serve", "--listen", "127.0.0.1:0", "--config", conf)
+	code, _, stderr := berth(t, "placement", "serve", "--listen", "127.0.0.1:0", "--config", conf)
+	if code != exitInUse || !strings.Contains(stderr, "placement.db") || !strings.Contains(stderr, "in use") {
+		t.Errorf("a second start exits with %d, want %d:\n%s", code, exitInUse, stderr)
+	}
+	r.stop()
+}
+
+func TestAddressInUseIsRefused(t *testing.T) {
+	var lc net.ListenConfig
+	ln, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	address := ln.Addr().String()
+	path := filepath.Join(t.TempDir(), "placement.db")
+	code, _, stderr := berth(t, "placement", "serve", "--listen", address, "--config", settings(t, database("sqlite:///"+path)))
+	if code != exitListen || !strings.Contains(stderr, "listening on "+address) {
+		t.Errorf("serving on a taken address exits with %d, want %d:\n%s", code, exitListen, stderr)
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("the database was made before the address was had: %v", err)
+	}
+}
+
+func TestUpLoadsTheGuide(t *testing.T) {
+	r := start(t, t.TempDir(), "up", "--listen", "127.0.0.1:0", "--data", t.TempDir())
+	r.logged(`^Berth is up.*(http://\S+);`)
+	var list struct {
+		Providers []struct{ Name string } `json:"resource_providers"`
+	}
+	_, body := r.get("/resource_providers")
+	if err := json.Unmarshal([]byte(body), &list); err != nil || len(list.Providers) != len(guide) {
+		t.Errorf("%d providers are there, want %d: %v", len(list.Providers), len(guide), err)
+	}
+	r.stop()
+}

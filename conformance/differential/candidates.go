@@ -1,0 +1,153 @@
+package differential
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// What it takes to tell upstream's wrong candidates from Berth's.
+
+// piledUp tells that B answers what A would if it had not mixed up the
+// amounts: A's candidates without a policy, less those that are not isolated.
+func piledUp(x *Exchange) bool {
+	values, err := url.ParseQuery(x.Request.query())
+	if err != nil || x.Request.path() != "/allocation_candidates" || values.Get("group_policy") == "none" || !sharedClass(values) {
+		return false
+	}
+	if x.A.Status != http.StatusOK || x.B.Status != http.StatusOK {
+		return false
+	}
+	_, strict := x.pair.ask(unlimited(x.Request))
+	looseA, loose := x.pair.ask(withoutPolicy(unlimited(x.Request)))
+	if len(Compare(looseA, loose)) > 0 && !x.pair.lostTrees(looseA, loose) {
+		return false
+	}
+	if part(strict, loose, x.pair.roots()) != "" {
+		return false
+	}
+	minor, _ := x.Request.version()
+	return minor < mappingsSince || len(candidates(strict)) == len(isolated(loose, values.Get("group_policy")))
+}
+
+// mappingsSince is the microversion from which candidates tell which provider
+// serves which group.
+const mappingsSince = 34
+
+// sharedClass tells whether a class is asked for in more than one group.
+func sharedClass(values url.Values) bool {
+	seen := map[string]string{}
+	for key, vs := range values {
+		if !strings.HasPrefix(key, "resources") {
+			continue
+		}
+		for _, v := range vs {
+			for item := range strings.SplitSeq(v, ",") {
+				class, _, _ := strings.Cut(item, ":")
+				if first, ok := seen[class]; ok && first != key {
+					return true
+				}
+				seen[class] = key
+			}
+		}
+	}
+	return false
+}
+
+func withoutPolicy(r Request) Request {
+	path, query, _ := strings.Cut(r.Target, "?")
+	kept := []string{"group_policy=none"}
+	for part := range strings.SplitSeq(query, "&") {
+		if !strings.HasPrefix(part, "group") {
+			kept = append(kept, part)
+		}
+	}
+	r.Target = path + "?" + strings.Join(kept, "&")
+	return r
+}
+
+// isolated returns the candidates that a policy leaves.
+func isolated(a Answer, policy string) []any {
+	var out []any
+	for _, c := range candidates(a) {
+		if policy != "isolate" || apart(asMap(at(c, "mappings"))) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// apart tells whether no two groups with a suffix use the same provider.
+func apart(mappings map[string]any) bool {
+	used := map[string]bool{}
+	for suffix, providers := range mappings {
+		for _, rp := range asStrings(providers) {
+			if suffix != "" && used[rp] {
+				return false
+			}
+			if suffix != "" {
+				used[rp] = true
+			}
+		}
+	}
+	return true
+}
+
+// resourceKeys returns the groups that ask for resources.
+func resourceKeys(r Request) map[string]bool {
+	keys := map[string]bool{}
+	for part := range strings.SplitSeq(r.query(), "&") {
+		key, _, _ := strings.Cut(part, "=")
+		if plain, err := url.QueryUnescape(key); err == nil && strings.HasPrefix(plain, "resources") {
+			keys[plain] = true
+		}
+	}
+	return keys
+}
+
+// lostTrees tells that B has all that A has, and beyond it only candidates that
+// take from a sharing provider and from a tree that it is not in.
+func (p *Pair) lostTrees(a, b Answer) bool {
+	if a.Status != http.StatusOK || b.Status != http.StatusOK {
+		return false
+	}
+	roots, sharing := p.roots(), p.sharing()
+	extra := map[string]int{}
+	for _, c := range candidates(b) {
+		extra[render(c)]++
+	}
+	for _, c := range candidates(a) {
+		if extra[render(c)]--; extra[render(c)] < 0 {
+			return false
+		}
+	}
+	for _, c := range candidates(b) {
+		if extra[render(c)] > 0 && !crosses(c, roots, sharing) {
+			return false
+		}
+	}
+	return part(a, b, roots) == ""
+}
+
+// sharing returns the providers that share what they have.
+func (p *Pair) sharing() map[string]bool {
+	out := map[string]bool{}
+	a := p.A.admin(http.MethodGet, "/resource_providers?required="+sharingTrait)
+	items, _ := at(a.JSON, "resource_providers").([]any)
+	for _, it := range items {
+		out[asString(at(it, "uuid"))] = true
+	}
+	return out
+}
+
+// crosses tells whether a candidate takes from more than one tree, one of them
+// that of a sharing provider.
+func crosses(candidate any, roots map[string]string, sharing map[string]bool) bool {
+	trees := map[string]bool{}
+	shared := false
+	for rp := range heldIn(candidate) {
+		trees[roots[rp]] = true
+		shared = shared || sharing[rp]
+	}
+	return shared && len(trees) > 1
+}
