@@ -33,7 +33,7 @@ func (n *hamtNode[K, V]) broken(depth uint, path uint64) string {
 	if n.children == nil {
 		return n.brokenLeaf(depth, path)
 	}
-	if len(n.entries) != 0 || bits.OnesCount32(n.bitmap) != len(n.children) {
+	if depth >= hamtDepth || len(n.entries) != 0 || bits.OnesCount32(n.bitmap) != len(n.children) {
 		return fmt.Sprintf("node at depth %d has %d entries, %d children, bitmap %b", depth, len(n.entries), len(n.children), n.bitmap)
 	}
 	at := 0

@@ -99,8 +99,12 @@ func (h *history) move(*rapid.T) {
 	case !h.below(to.id, p.id):
 		p.parent = to.id
 	}
-	if p != nil {
-		h.touch(p.id)
+	if p == nil {
+		return
+	}
+	h.touch(p.id)
+	if name := h.free("name", bookName); name != "" && rapid.Bool().Draw(h.t, "renamed") {
+		p.name = name
 	}
 }
 
