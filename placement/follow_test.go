@@ -34,14 +34,34 @@ func (w *wanderer) trait() string {
 }
 
 func (w *wanderer) claim() placement.Claim {
-	parts := make([]placement.ProviderAllocation, w.pick(3))
+	parts := make([]placement.ProviderAllocation, min(2, w.pick(8)))
 	for i := range parts {
-		parts[i] = on(w.rp(), w.class(), int64(1+w.pick(3)))
+		uuid := w.rp()
+		parts[i] = on(uuid, w.offered(uuid), int64(1+w.pick(3)))
 	}
 	if len(parts) == 2 && parts[0].Provider == parts[1].Provider {
 		parts = parts[:1]
 	}
 	return claim(w.vm(), parts...)
+}
+
+// settle gives the wanderer something to begin with.
+func (w *wanderer) settle() {
+	for i := range 6 {
+		uuid := placement.UUID(fmt.Sprint("rp", i))
+		w.provider(uuid, "")
+		w.offers(uuid, offer("VCPU", 9), offer("DISK_GB", 9))
+	}
+}
+
+// offered is a class that the provider offers, or any when it offers none.
+func (w *wanderer) offered(uuid placement.UUID) string {
+	world := w.world()
+	p, _ := world.Provider(uuid)
+	if p == nil || len(p.Inventories) == 0 {
+		return w.class()
+	}
+	return world.ClassName(p.Inventories[w.pick(len(p.Inventories))].Class)
 }
 
 // reparent is a move of a provider to anywhere, or to the top.
@@ -75,7 +95,7 @@ func (w *wanderer) seen(uuid placement.UUID) placement.Generation {
 func (w *wanderer) step(ctx context.Context) (string, error) {
 	uuid := w.rp()
 	var err error
-	switch what := w.pick(14); what {
+	switch what := w.pick(15); what {
 	case 0, 1:
 		n := placement.NewProvider{UUID: uuid, Name: string(uuid)}
 		if w.pick(2) == 0 {
@@ -90,9 +110,9 @@ func (w *wanderer) step(ctx context.Context) (string, error) {
 		_, err = w.UpdateProvider(ctx, uuid, change)
 		return fmt.Sprintf("move %s %+v", uuid, change), err
 	case 4, 5:
-		inv := offer(w.class(), int64(2+w.pick(6)))
-		_, err = w.SetInventories(ctx, uuid, []placement.InventoryOf{inv}, anyGeneration)
-		return fmt.Sprintf("inventories %s %+v", uuid, inv), err
+		invs := []placement.InventoryOf{offer("VCPU", int64(4+w.pick(6))), offer(w.class(), 9)}
+		_, err = w.SetInventories(ctx, uuid, invs[:1+w.pick(2)], anyGeneration)
+		return fmt.Sprintf("inventories %s %+v", uuid, invs), err
 	case 6:
 		trait := w.trait()
 		_, err = w.SetTraits(ctx, uuid, w.seen(uuid), []string{trait})
@@ -100,7 +120,7 @@ func (w *wanderer) step(ctx context.Context) (string, error) {
 	case 7:
 		_, err = w.SetAggregates(ctx, uuid, nil, []placement.UUID{placement.UUID(fmt.Sprint("agg", w.pick(3)))})
 		return fmt.Sprint("aggregates ", uuid), err
-	case 8:
+	case 8, 13:
 		cl := w.claim()
 		return fmt.Sprintf("claim %+v", cl), w.SetManyAllocations(ctx, []placement.Claim{cl})
 	case 9, 10:
@@ -152,6 +172,7 @@ func TestWorldFollowsTheStore(t *testing.T) {
 	done := 0
 	for seed := range uint64(6) {
 		w := &wanderer{newCloud(t), rand.New(rand.NewPCG(seed, 0))}
+		w.settle()
 		for n := range 150 {
 			step, err := w.step(ctx)
 			if err == nil {
@@ -163,7 +184,7 @@ func TestWorldFollowsTheStore(t *testing.T) {
 			}
 		}
 	}
-	if done < 220 {
+	if done < 400 {
 		t.Errorf("only %d of 900 steps were accepted: the test says little", done)
 	}
 }

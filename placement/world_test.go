@@ -213,7 +213,7 @@ func TestWorldEditedEqualsWorldBuilt(t *testing.T) {
 		h := &history{books: newBooks(), t: t, touched: make(map[int64]bool)}
 		h.world = fresh(h.books)
 		t.Repeat(map[string]func(*rapid.T){
-			"add": h.add, "addMore": h.add, "remove": h.remove, "rename": h.rename, "swap": h.swap, "move": h.move,
+			"add": h.add, "addMore": h.add, "remove": h.remove, "rename": h.rename, "swap": h.swap, "move": h.move, "moveMore": h.move,
 			"trait": h.trait, "aggregate": h.aggregate, "inventory": h.inventory,
 			"refresh": func(*rapid.T) {
 				h.refresh()

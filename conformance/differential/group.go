@@ -11,7 +11,7 @@ import (
 func (f *Failure) Group() string {
 	d := f.Step.Differences[0]
 	where := f.Step.Request.Method + " " + route(f.Step.Request.path())
-	if f.Step.Request.value("Content-Length") != "" {
+	if f.Step.Request.has("Content-Length") {
 		where = "(content-length given)"
 	}
 	gist := blur(d.A) + " | " + blur(d.B)

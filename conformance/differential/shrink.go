@@ -37,8 +37,8 @@ func (p *Pair) essence(f *Failure) (*Failure, error) {
 			kept = append(kept, r)
 		}
 	}
-	shorter, err := p.Play(kept)
-	if err != nil || shorter == nil || shorter.Group() != f.Group() {
+	shorter, err := p.play(kept, f.Group())
+	if err != nil || shorter == nil {
 		return f, err
 	}
 	return shorter, nil
@@ -50,11 +50,11 @@ func (p *Pair) pass(f *Failure, size int, end time.Time) (*Failure, error) {
 	group := f.Group()
 	for to := len(f.Sequence) - 1; to > 0 && time.Now().Before(end); {
 		from := max(to-size, 0)
-		shorter, err := p.Play(slices.Delete(slices.Clone(f.Sequence), from, to))
+		shorter, err := p.play(slices.Delete(slices.Clone(f.Sequence), from, to), group)
 		if err != nil {
 			return f, err
 		}
-		if shorter != nil && shorter.Group() == group {
+		if shorter != nil {
 			f = shorter
 		}
 		to = min(from, len(f.Sequence)-1)
