@@ -153,8 +153,10 @@ func TestConsumersHaveOwners(t *testing.T) {
 		{[3]string{"p2", "u2", ""}, [3]string{"p2", "u2", "INSTANCE"}},
 		{[3]string{"p2", "u2", "MIGRATION"}, [3]string{"p2", "u2", "MIGRATION"}},
 	} {
-		c.claims(placement.Claim{Consumer: "s", Project: step.sent[0], User: step.sent[1], Type: step.sent[2],
-			Allocations: []placement.ProviderAllocation{on("a", "VCPU", 1)}})
+		c.claims(placement.Claim{
+			Consumer: "s", Project: step.sent[0], User: step.sent[1], Type: step.sent[2],
+			Allocations: []placement.ProviderAllocation{on("a", "VCPU", 1)},
+		})
 		if got := owner(); got != step.want {
 			t.Errorf("after a claim by %q the consumer is of %q, want %q", step.sent, got, step.want)
 		}

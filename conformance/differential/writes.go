@@ -179,7 +179,7 @@ var long = func() string {
 }()
 
 func (g *Generator) writeTrait(int) draft {
-	method := pick(g, []string{http.MethodPut, http.MethodPut, http.MethodDelete, http.MethodGet})
+	method := pick(g, []string{http.MethodPut, http.MethodPut, http.MethodDelete, http.MethodDelete, http.MethodGet})
 	return draft{method: method, path: "/traits/" + g.name(customTraits, standardTraits)}
 }
 
