@@ -35,6 +35,19 @@ func StartBerth(t testing.TB, opts Options) *Server {
 	return s.launch()
 }
 
+// StartBerthUp starts "berth up" with a database of its own. It loads its example
+// after it begins to answer.
+func StartBerthUp(t testing.TB) *Server {
+	t.Helper()
+	bin := Berth(t)
+	dir := tempDir(t, "/dev/shm", "")
+	s := &Server{t: t, name: "berth up", dir: dir}
+	s.command = func(addr string) *exec.Cmd {
+		return exec.Command(bin, "up", "--listen", addr, "--data", dir)
+	}
+	return s.launch()
+}
+
 // baseConfig is what every service of a test starts from.
 func baseConfig(dir string) map[string]map[string]string {
 	return map[string]map[string]string{
