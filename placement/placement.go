@@ -56,11 +56,17 @@ type Inventory struct {
 	AllocationRatio float64
 }
 
-// Capacity returns how much of the class can be allocated in all: the part that
-// is not reserved times the ratio, rounded towards zero as upstream does. A
-// ratio that is no number leaves nothing.
+// Usable returns the part that is not reserved times the ratio, before it is
+// rounded.
+func (i Inventory) Usable() float64 {
+	return float64(i.Total-i.Reserved) * i.AllocationRatio
+}
+
+// Capacity returns how much of the class can be allocated in all: what is
+// usable, rounded towards zero as upstream does. Beyond the range of an int64 it
+// is the end of the range; a ratio that is no number leaves nothing.
 func (i Inventory) Capacity() int64 {
-	c := float64(i.Total-i.Reserved) * i.AllocationRatio
+	c := i.Usable()
 	switch {
 	case c >= math.MaxInt64:
 		return math.MaxInt64
@@ -79,7 +85,7 @@ func (i Inventory) Admits(amount int64) bool {
 // Fits reports whether amount fits on top of used within the capacity. The
 // comparison is made before rounding, as in upstream's claim.
 func (i Inventory) Fits(used, amount int64) bool {
-	return float64(used+amount) <= float64(i.Total-i.Reserved)*i.AllocationRatio
+	return float64(used+amount) <= i.Usable()
 }
 
 // A Named is a resource class or a trait as the store keeps it.

@@ -115,7 +115,13 @@ func settle(v any, key string, sorting bool) any {
 }
 
 func sortValues(vs []any) {
-	slices.SortFunc(vs, func(x, y any) int { return strings.Compare(render(x), render(y)) })
+	slices.SortFunc(vs, func(x, y any) int { return strings.Compare(identity(x), identity(y)) })
+}
+
+// identity puts items that have a uuid or a name in its order, so that an item
+// is compared with its like, and all others in the order of their text.
+func identity(v any) string {
+	return asString(at(v, "uuid")) + " " + asString(at(v, "name")) + " " + render(v)
 }
 
 func number(n json.Number) any {

@@ -106,12 +106,12 @@ func resourceKeys(r Request) map[string]bool {
 }
 
 // lostTrees tells that B has all that A has, and beyond it only candidates that
-// take from a sharing provider and from a tree that it is not in.
+// take from a sharing provider.
 func (p *Pair) lostTrees(a, b Answer) bool {
 	if a.Status != http.StatusOK || b.Status != http.StatusOK {
 		return false
 	}
-	roots, sharing := p.roots(), p.sharing()
+	sharing := p.sharing()
 	extra := map[string]int{}
 	for _, c := range candidates(b) {
 		extra[render(c)]++
@@ -122,11 +122,11 @@ func (p *Pair) lostTrees(a, b Answer) bool {
 		}
 	}
 	for _, c := range candidates(b) {
-		if extra[render(c)] > 0 && !crosses(c, roots, sharing) {
+		if extra[render(c)] > 0 && !shares(c, sharing) {
 			return false
 		}
 	}
-	return part(a, b, roots) == ""
+	return part(a, b, p.roots()) == ""
 }
 
 // sharing returns the providers that share what they have.
@@ -140,14 +140,12 @@ func (p *Pair) sharing() map[string]bool {
 	return out
 }
 
-// crosses tells whether a candidate takes from more than one tree, one of them
-// that of a sharing provider.
-func crosses(candidate any, roots map[string]string, sharing map[string]bool) bool {
-	trees := map[string]bool{}
-	shared := false
+// shares tells whether a candidate takes from a sharing provider.
+func shares(candidate any, sharing map[string]bool) bool {
 	for rp := range heldIn(candidate) {
-		trees[roots[rp]] = true
-		shared = shared || sharing[rp]
+		if sharing[rp] {
+			return true
+		}
 	}
-	return shared && len(trees) > 1
+	return false
 }

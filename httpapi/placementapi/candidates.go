@@ -1,6 +1,8 @@
 package placementapi
 
 import (
+	"math"
+	"math/big"
 	"net/http"
 	"slices"
 	"time"
@@ -213,10 +215,22 @@ func (c *candidatesAnswer) writeStocks(j *httpapi.JSON, p *placement.Provider) {
 		j.Key(c.world.ClassName(s.Class))
 		j.Object()
 		j.Key("capacity")
-		j.Int(s.Capacity())
+		writeCapacity(j, s.Inventory)
 		j.Key("used")
 		j.Int(s.Used)
 		j.EndObject()
 	}
 	j.EndObject()
+}
+
+// writeCapacity writes a capacity in full, also where a ratio like 3.4e38 makes
+// it bigger than any integer type.
+func writeCapacity(j *httpapi.JSON, inv placement.Inventory) {
+	c := inv.Capacity()
+	if c != math.MaxInt64 {
+		j.Int(c)
+		return
+	}
+	whole, _ := big.NewFloat(inv.Usable()).Int(nil)
+	j.Raw(whole.Append(nil, 10))
 }

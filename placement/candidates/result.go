@@ -53,6 +53,14 @@ func (r *Result) first() *Result {
 	return &Result{&p}
 }
 
+// unlimited returns the result with all its candidates, in the order of the
+// walk.
+func (r *Result) unlimited() *Result {
+	p := *r.plan
+	p.query.Limit, p.query.Sample = 0, nil
+	return &Result{&p}
+}
+
 // Groups returns the suffixes of the groups in the order of Mappings. It must
 // not be changed.
 func (r *Result) Groups() []string { return r.plan.groups }

@@ -328,3 +328,26 @@ func TestLongShuffleHoldsAllCandidates(t *testing.T) {
 		}
 	}
 }
+
+// Clients of the versions before trees see the providers described that
+// candidates beyond the limit use, if others of their trees are in the answer.
+func TestFlatSummaryIsNotCutByTheLimit(t *testing.T) {
+	b := placementtest.NewBuilder()
+	for _, name := range []string{"cn1", "cn1/numa0", "cn2"} {
+		b.Provider(name).Stock("VCPU", 8)
+	}
+	q := pieces(1, "VCPU", 1)
+	q.Flat, q.Limit = true, 1
+	r := search(t, b.World(), q)
+	s := r.Summary()
+	for c := range r.All() {
+		s.Add(c)
+	}
+	var names []string
+	for _, p := range s.Providers() {
+		names = append(names, p.Name)
+	}
+	if diff := cmp.Diff([]string{"cn1", "cn1/numa0"}, names); diff != "" {
+		t.Errorf("providers described (-want +got):\n%s", diff)
+	}
+}

@@ -3,6 +3,7 @@ package candidates
 import (
 	"cmp"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/berthcloud/berth/placement"
@@ -13,12 +14,10 @@ import (
 // give them, when the query is Flat. The zero value is not useful; a Result
 // makes one. It is for one goroutine.
 type Summary struct {
-	w     *placement.World
-	trees bitset
-	// used are the providers that give resources, unsorted and repeated;
-	// nil when whole trees are wanted.
-	used []place
-	flat bool
+	result *Result
+	trees  bitset
+	flat   bool
+	used   map[place]bool // the providers that give resources, when flat
 }
 
 type place struct{ slot, index int }
@@ -27,10 +26,11 @@ type place struct{ slot, index int }
 func (r *Result) Summary() *Summary {
 	p := r.plan
 	return &Summary{
-		w:     p.w,
-		trees: newBitset(p.w.Slots()),
+		result: r,
+		trees:  newBitset(p.w.Slots()),
 		// Upstream leaves providers out only when it knows of any nesting.
 		flat: p.query.Flat && p.w.Nested(),
+		used: make(map[place]bool),
 	}
 }
 
@@ -42,7 +42,7 @@ func (s *Summary) Add(c Candidate) {
 		slot := u.Tree.Slot()
 		s.trees.add(slot)
 		if s.flat {
-			s.used = append(s.used, place{slot, u.Provider.Index})
+			s.used[place{slot, u.Provider.Index}] = true
 		}
 	}
 }
@@ -51,7 +51,7 @@ func (s *Summary) Add(c Candidate) {
 func (s *Summary) Trees() iter.Seq[*placement.Tree] {
 	return func(yield func(*placement.Tree) bool) {
 		for slot := s.trees.from(0); slot >= 0; slot = s.trees.from(slot + 1) {
-			if !yield(s.w.Tree(slot)) {
+			if !yield(s.world().Tree(slot)) {
 				return
 			}
 		}
@@ -75,14 +75,37 @@ func (s *Summary) Providers() iter.Seq2[*placement.Tree, *placement.Provider] {
 	}
 }
 
+func (s *Summary) world() *placement.World { return s.result.plan.w }
+
 func (s *Summary) flatProviders(yield func(*placement.Tree, *placement.Provider) bool) {
-	slices.SortFunc(s.used, func(a, b place) int {
+	s.addCutOff()
+	places := slices.SortedFunc(maps.Keys(s.used), func(a, b place) int {
 		return cmp.Or(cmp.Compare(a.slot, b.slot), cmp.Compare(a.index, b.index))
 	})
-	s.used = slices.Compact(s.used)
-	for _, at := range s.used {
-		t := s.w.Tree(at.slot)
+	for _, at := range places {
+		t := s.world().Tree(at.slot)
 		if !yield(t, t.Providers[at.index]) {
+			return
+		}
+	}
+}
+
+// addCutOff adds what the candidates beyond the limit use in the trees that the
+// others do. Upstream applies the limit to trees only, and this late, so that
+// clients of the versions before trees see such providers described. It looks at
+// a bounded number of candidates: there can be very many of them.
+func (s *Summary) addCutOff() {
+	if s.result.plan.query.Limit == 0 {
+		return
+	}
+	looked := 0
+	for c := range s.result.unlimited().All() {
+		for i := range c.Uses {
+			if slot := c.Uses[i].Tree.Slot(); s.trees.has(slot) {
+				s.used[place{slot, c.Uses[i].Provider.Index}] = true
+			}
+		}
+		if looked++; looked == maxHeld {
 			return
 		}
 	}
