@@ -145,6 +145,9 @@ func (a *API) authenticate(x *exchange, r *http.Request) (*http.Request, error) 
 
 // checkContent refuses a body that nobody could read, before routing.
 func (a *API) checkContent(x *exchange, r *http.Request) error {
+	if _, odd := oddLength(r); odd {
+		return &Error{Status: http.StatusBadRequest, Detail: "content-length header must be an integer"}
+	}
 	if r.ContentLength > 0 && r.Header.Get("Content-Type") == "" {
 		return &Error{Status: http.StatusBadRequest, Detail: "content-type header required when content-length > 0"}
 	}

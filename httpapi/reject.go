@@ -1,19 +1,27 @@
 package httpapi
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // net/http answers a request it cannot parse by itself, in plain text, before
 // any handler runs. The types here sit under it and put an error in the API's
-// format in place of that text.
+// format in place of that text. A request that only has a content-length which
+// is no number is given to the handler after all: who sent it, which version and
+// which path come before it in the order of checks.
 
-type listener struct{ net.Listener }
+type listener struct {
+	net.Listener
+	handler http.Handler
+}
 
 // Accept waits for the next connection.
 func (l listener) Accept() (net.Conn, error) {
@@ -21,7 +29,7 @@ func (l listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{Conn: c}, nil
+	return &conn{Conn: c, handler: l.handler}, nil
 }
 
 // A conn remembers what was read last, so that a rejection can say what was
@@ -29,7 +37,8 @@ func (l listener) Accept() (net.Conn, error) {
 // reads on, and reads and that write never overlap.
 type conn struct {
 	net.Conn
-	last []byte
+	handler http.Handler
+	last    []byte
 }
 
 // Read reads from the connection.
@@ -48,10 +57,69 @@ func (c *conn) Write(p []byte) (int, error) {
 	if !ok {
 		return c.Conn.Write(p)
 	}
-	if _, err := c.Conn.Write(rejected(status, reason, c.last)); err != nil {
+	answer := c.reconsidered(status)
+	if answer == nil {
+		answer = rejected(status, reason)
+	}
+	if _, err := c.Conn.Write(answer); err != nil {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// reconsidered returns the handler's answer to a request whose only fault is its
+// content-length, nil for any other.
+func (c *conn) reconsidered(status int) []byte {
+	header, length, ok := withoutLength(c.last)
+	if status != http.StatusBadRequest || !ok || c.handler == nil {
+		return nil
+	}
+	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(header)))
+	if err != nil {
+		return nil
+	}
+	r.RemoteAddr = c.RemoteAddr().String()
+	w := &memory{header: make(http.Header), status: http.StatusOK}
+	c.handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), lengthKey{}, length)))
+	return w.answer(r.Method)
+}
+
+// lengthKey is the context key of a content-length that is no length.
+type lengthKey struct{}
+
+// oddLength returns the text of such a content-length. An empty one and a
+// negative number stand for no body, as upstream reads them.
+func oddLength(r *http.Request) (text string, ok bool) {
+	text, ok = r.Context().Value(lengthKey{}).(string)
+	if n, err := strconv.Atoi(text); ok && (text == "" || err == nil && n <= 0) {
+		return "", false
+	}
+	return text, ok
+}
+
+// A memory keeps an answer.
+type memory struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (m *memory) Header() http.Header         { return m.header }
+func (m *memory) WriteHeader(status int)      { m.status = status }
+func (m *memory) Write(p []byte) (int, error) { return m.body.Write(p) }
+
+// answer returns the answer as it goes over the wire.
+func (m *memory) answer(method string) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\n", m.status, statusTitle(m.status))
+	m.header.Set("Connection", "close")
+	m.header.Set("Content-Length", strconv.Itoa(m.body.Len()))
+	_ = m.header.Write(&b) // a buffer takes all
+	b.WriteString("\r\n")
+	if method != http.MethodHead {
+		b.Write(m.body.Bytes())
+	}
+	return b.Bytes()
 }
 
 // CloseWrite ends the writing half, so that a rejection reaches a client that
@@ -86,27 +154,42 @@ func rejection(p []byte) (status int, reason string, ok bool) {
 	return status, reason, true
 }
 
-// rejected returns the whole answer to a request that began with header.
-func rejected(status int, reason string, header []byte) []byte {
-	if status == http.StatusBadRequest && badLength(header) {
-		reason = "content-length header must be an integer"
-	}
+// rejected returns the whole answer to a request that cannot be read.
+func rejected(status int, reason string) []byte {
 	p := &problem{status: status, detail: reason, requestID: newRequestID()}
 	body := p.json()
 	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n%s: %s\r\nConnection: close\r\n\r\n%s",
 		status, statusTitle(status), mediaJSON, len(body), RequestIDHeader, p.requestID, body)
 }
 
-// badLength reports whether a header has a content-length that is no integer.
-func badLength(header []byte) bool {
-	for line := range bytes.Lines(header) {
-		name, value, ok := bytes.Cut(line, []byte(":"))
-		if !ok || !bytes.EqualFold(name, []byte("content-length")) {
+// withoutLength returns the header of the first request in last whose
+// content-length net/http does not accept, without that field, and its text.
+func withoutLength(last []byte) (header []byte, length string, ok bool) {
+	const end = "\r\n\r\n"
+	for {
+		head, rest, whole := bytes.Cut(last, []byte(end))
+		if !whole {
+			return nil, "", false
+		}
+		if header, length, ok = cutLength(append(slices.Clip(head), end...)); ok {
+			return header, length, true
+		}
+		last = rest
+	}
+}
+
+// cutLength takes content-length out of a header and reports whether it was
+// none.
+func cutLength(head []byte) (header []byte, length string, odd bool) {
+	for line := range bytes.Lines(head) {
+		name, value, isField := bytes.Cut(line, []byte(":"))
+		if !isField || !bytes.EqualFold(name, []byte("content-length")) {
+			header = append(header, line...)
 			continue
 		}
-		if _, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 64); err != nil {
-			return true
-		}
+		length = string(bytes.TrimSpace(value))
+		_, err := strconv.ParseUint(length, 10, 63)
+		odd = odd || err != nil
 	}
-	return false
+	return header, length, odd
 }

@@ -66,7 +66,7 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, opts ServeOptio
 		ErrorLog:                     slog.NewLogLogger(opts.Log.Handler(), slog.LevelDebug),
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(listener{ln}) }()
+	go func() { failed <- srv.Serve(listener{ln, h}) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serving on %s: %w", ln.Addr(), err)

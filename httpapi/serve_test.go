@@ -68,9 +68,6 @@ func TestRequestsTooBrokenForNetHTTP(t *testing.T) {
 	for _, tc := range []struct {
 		name, raw, status, detail string
 	}{
-		{"LengthIsNoNumber", head + "Content-Length: hi mom\r\n\r\n", "400 Bad Request", malformed + `\n\n content-length header must be an integer  `},
-		{"LengthAfterAnother", head + "\r\n" + head + "content-LENGTH:7a\r\n\r\n", "400 Bad Request", malformed + `\n\n content-length header must be an integer  `},
-		{"LengthIsNegative", head + "Content-Length: -1\r\n\r\n", "400 Bad Request", malformed + `\n\n   `},
 		{"NoRequest", "garbage\r\n\r\n", "400 Bad Request", malformed + `\n\n   `},
 		{"NoHost", "GET / HTTP/1.1\r\n\r\n", "400 Bad Request", malformed + `\n\n missing required Host header  `},
 		{"BadEscape", "GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n", "400 Bad Request", malformed + `\n\n   `},
@@ -88,6 +85,36 @@ func TestRequestsTooBrokenForNetHTTP(t *testing.T) {
 				"X-Openstack-Request-Id: %s\r\nConnection: close\r\n\r\n%s", tc.status, len(body), id, body)
 			if got != want {
 				t.Errorf("answer is %q\nwant      %q", got, want)
+			}
+		})
+	}
+}
+
+// A length that is none is judged where upstream does: after the caller and the
+// version, before the path. An empty or negative one stands for no body.
+func TestLengthsThatAreNone(t *testing.T) {
+	addr, _, _ := start(t, httpapi.New(config()), httpapi.ServeOptions{})
+	const (
+		head   = "GET /traits HTTP/1.1\r\nHost: h\r\n"
+		token  = "X-Auth-Token: admin\r\n"
+		reason = `\n\n content-length header must be an integer  `
+	)
+	for _, tc := range []struct{ name, raw, status, text string }{
+		{"NoNumber", head + token + "Content-Length: hi mom\r\n\r\n", "400 Bad Request", reason},
+		{"NoNumberAnywhere", "GET /nowhere HTTP/1.1\r\nHost: h\r\n" + token + "Content-Length: 1.5\r\n\r\n", "400 Bad Request", reason},
+		{"AfterAnother", head + token + "\r\n" + head + token + "content-LENGTH:7a\r\n\r\n", "400 Bad Request", reason},
+		{"NoToken", head + "Content-Length: hi mom\r\n\r\n", "401 Unauthorized", "could not verify"},
+		{"Version", head + token + "OpenStack-API-Version: placement 0.5\r\nContent-Length: x\r\n\r\n", "406 Not Acceptable", "max_version"},
+		{"Negative", head + token + "Content-Length: -1\r\n\r\n", "404 Not Found", "Openstack-Api-Version: placement 1.0"},
+		{"Empty", head + token + "Content-Length: \r\n\r\n", "404 Not Found", "Openstack-Api-Version: placement 1.0"},
+		{"Body", "POST /traits HTTP/1.1\r\nHost: h\r\n" + token + "Content-Length: 0x3\r\n\r\nabc", "400 Bad Request", reason},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := send(t, addr, tc.raw)
+			got = got[strings.LastIndex(got, "HTTP/1.1 "):] // an earlier request on the connection was fine
+			if !strings.HasPrefix(got, "HTTP/1.1 "+tc.status+"\r\n") || !strings.Contains(got, tc.text) ||
+				!strings.Contains(got, "Connection: close\r\n") {
+				t.Errorf("answer is %q, want %s with %q", got, tc.status, tc.text)
 			}
 		})
 	}

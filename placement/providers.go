@@ -119,7 +119,8 @@ type ProviderChange struct {
 	Reparent bool
 }
 
-// UpdateProvider renames and moves a provider; its generation stays. It fails
+// UpdateProvider renames and moves a provider; its generation stays. Modified of
+// the result is the time of the change before, zero when there was none. It fails
 // as NotFound, as Invalid when the move is not allowed, and as Conflict when
 // the name is taken.
 func (s *Service) UpdateProvider(ctx context.Context, uuid UUID, c ProviderChange) (ProviderInfo, error) {
@@ -151,7 +152,12 @@ func (s *Service) UpdateProvider(ctx context.Context, uuid UUID, c ProviderChang
 			}
 		}
 		info, err = t.info(move.row)
-		info.Modified = s.settings.Now()
+		// Upstream tells when the provider was changed before this, if it
+		// ever was.
+		info.Modified = time.Time{}
+		if row.Updated {
+			info.Modified = row.Modified
+		}
 		return err
 	})
 	return info, err

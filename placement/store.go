@@ -171,6 +171,10 @@ type ProviderRow struct {
 	// is its own id.
 	Parent, Root int64
 	Modified     time.Time
+	// Updated says that Modified is the time of a change and not of the
+	// creation. A root counts as changed at once: upstream writes its root
+	// in a second step. It is ignored when written.
+	Updated bool
 }
 
 // An InventoryRow is what one provider offers of one class and how much of it

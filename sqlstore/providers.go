@@ -16,7 +16,8 @@ SELECT
     p.generation,
     p.parent_provider_id,
     COALESCE(p.root_provider_id, p.id),
-    COALESCE(p.updated_at, p.created_at)
+    COALESCE(p.updated_at, p.created_at),
+    CASE WHEN p.updated_at IS NULL THEN 0 ELSE 1 END
 FROM resource_providers p`
 
 func readProvider(r *row) placement.ProviderRow {
@@ -28,6 +29,7 @@ func readProvider(r *row) placement.ProviderRow {
 		Parent:     r.int(4),
 		Root:       r.int(5),
 		Modified:   r.time(6),
+		Updated:    r.int(7) == 1,
 	}
 }
 

@@ -68,7 +68,7 @@ func (a *API) getInventories(w http.ResponseWriter, r *http.Request) error {
 		invs[i] = placement.InventoryOf{Class: world.ClassName(s.Class), Inventory: s.Inventory}
 		newest = later(newest, s.Modified)
 	}
-	return a.respondInventories(w, r, invs, p.Generation, newest)
+	return a.respondInventories(w, r, invs, pyjson.Value{}, p.Generation, newest)
 }
 
 // addInventory adds inventory of one class.
@@ -91,7 +91,7 @@ func (a *API) addInventory(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Location", httpapi.AbsoluteURL(r, providerPath(p.UUID)+"/inventories/"+inv.Class))
-	return a.respondInventory(w, r, http.StatusCreated, inv.Inventory, g, time.Time{})
+	return a.respondInventory(w, r, http.StatusCreated, inv.Inventory, v, g, time.Time{})
 }
 
 // setInventories replaces all that a provider offers. Since 1.26 all of an
@@ -109,7 +109,8 @@ func (a *API) setInventories(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	invs := readInventories(member(v, "inventories"))
+	sent := member(v, "inventories")
+	invs := readInventories(sent)
 	rule := inventoryRule(r)
 	seen := generation(v, "resource_provider_generation")
 	rule.Generation = &seen
@@ -117,7 +118,11 @@ func (a *API) setInventories(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.respondInventories(w, r, invs, g, a.Now())
+	var now time.Time // none with an empty list
+	if len(invs) > 0 {
+		now = a.Now()
+	}
+	return a.respondInventories(w, r, invs, sent, g, now)
 }
 
 // deleteInventories removes all that a provider offers. Exists since 1.5.
@@ -148,7 +153,7 @@ func (a *API) getInventory(w http.ResponseWriter, r *http.Request) error {
 	if !ok || stock == nil {
 		return httpapi.Trapped(fault.New(fault.NotFound, "", "No inventory of class %s for %s", class, uuid))
 	}
-	return a.respondInventory(w, r, http.StatusOK, stock.Inventory, p.Generation, stock.Modified)
+	return a.respondInventory(w, r, http.StatusOK, stock.Inventory, pyjson.Value{}, p.Generation, stock.Modified)
 }
 
 // updateInventory changes the inventory of one class.
@@ -173,7 +178,7 @@ func (a *API) updateInventory(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.respondInventory(w, r, http.StatusOK, inv.Inventory, g, time.Time{})
+	return a.respondInventory(w, r, http.StatusOK, inv.Inventory, v, g, time.Time{})
 }
 
 // deleteInventory removes the inventory of one class.
@@ -193,14 +198,11 @@ func (a *API) deleteInventory(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// respondInventories answers with all inventories of a provider. Upstream sends
-// no time with an empty list.
-func (a *API) respondInventories(w http.ResponseWriter, r *http.Request, invs []placement.InventoryOf, g placement.Generation, modified time.Time) error {
-	if minor(r) >= 15 && len(invs) == 0 {
-		httpapi.SetNoCache(w.Header())
-	} else {
-		a.modified(w, r, modified)
-	}
+// respondInventories answers with all inventories of a provider, with numbers
+// spelled as they were sent, if they were. Upstream sends no time with an empty
+// list.
+func (a *API) respondInventories(w http.ResponseWriter, r *http.Request, invs []placement.InventoryOf, sent pyjson.Value, g placement.Generation, modified time.Time) error {
+	a.modifiedIfKnown(w, r, modified)
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
 		j.Object()
 		j.Key("resource_provider_generation")
@@ -210,7 +212,7 @@ func (a *API) respondInventories(w http.ResponseWriter, r *http.Request, invs []
 		for _, inv := range invs {
 			j.Key(inv.Class)
 			j.Object()
-			writeInventory(j, inv.Inventory)
+			writeInventory(j, inv.Inventory, member(sent, inv.Class))
 			j.EndObject()
 		}
 		j.EndObject()
@@ -220,11 +222,11 @@ func (a *API) respondInventories(w http.ResponseWriter, r *http.Request, invs []
 
 // respondInventory answers with one inventory. Upstream leaves out a generation
 // of 0.
-func (a *API) respondInventory(w http.ResponseWriter, r *http.Request, status int, inv placement.Inventory, g placement.Generation, modified time.Time) error {
+func (a *API) respondInventory(w http.ResponseWriter, r *http.Request, status int, inv placement.Inventory, sent pyjson.Value, g placement.Generation, modified time.Time) error {
 	a.modified(w, r, modified)
 	return httpapi.Respond(w, status, func(j *httpapi.JSON) {
 		j.Object()
-		writeInventory(j, inv)
+		writeInventory(j, inv, sent)
 		if g != 0 {
 			j.Key("resource_provider_generation")
 			j.Int(int64(g))
@@ -233,20 +235,34 @@ func (a *API) respondInventory(w http.ResponseWriter, r *http.Request, status in
 	})
 }
 
-func writeInventory(j *httpapi.JSON, inv placement.Inventory) {
+// writeInventory writes the fields of an inventory. Those that the client sent
+// keep their spelling: an answer to a write says 1 where 1 was sent, and 1.0
+// where that was.
+func writeInventory(j *httpapi.JSON, inv placement.Inventory, sent pyjson.Value) {
 	for _, f := range []struct {
 		key   string
-		value int64
+		value pyjson.Value
 	}{
-		{"total", inv.Total},
-		{"reserved", inv.Reserved},
-		{"min_unit", inv.MinUnit},
-		{"max_unit", inv.MaxUnit},
-		{"step_size", inv.StepSize},
+		{"total", pyjson.NewInt(inv.Total)},
+		{"reserved", pyjson.NewInt(inv.Reserved)},
+		{"min_unit", pyjson.NewInt(inv.MinUnit)},
+		{"max_unit", pyjson.NewInt(inv.MaxUnit)},
+		{"step_size", pyjson.NewInt(inv.StepSize)},
+		{"allocation_ratio", pyjson.NewFloat(inv.AllocationRatio)},
 	} {
+		if as, ok := sent.Get(f.key); ok {
+			f.value = as
+		}
 		j.Key(f.key)
-		j.Int(f.value)
+		writeNumber(j, f.value)
 	}
-	j.Key("allocation_ratio")
-	j.Float(inv.AllocationRatio)
+}
+
+func writeNumber(j *httpapi.JSON, v pyjson.Value) {
+	n, ok := v.Int64()
+	if v.Kind() == pyjson.Int && ok {
+		j.Int(n)
+		return
+	}
+	j.Float(v.Float64())
 }

@@ -101,6 +101,16 @@ func (a *API) modified(w http.ResponseWriter, r *http.Request, t time.Time) {
 	httpapi.SetLastModified(w.Header(), t)
 }
 
+// modifiedIfKnown is modified for the few answers that upstream sends without a
+// time when there is none.
+func (a *API) modifiedIfKnown(w http.ResponseWriter, r *http.Request, t time.Time) {
+	if minor(r) >= 15 && t.IsZero() {
+		httpapi.SetNoCache(w.Header())
+		return
+	}
+	a.modified(w, r, t)
+}
+
 // later returns the later of two times.
 func later(a, b time.Time) time.Time {
 	if b.After(a) {

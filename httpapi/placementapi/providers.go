@@ -172,7 +172,7 @@ func (a *API) updateProvider(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	a.modified(w, r, info.Modified)
+	a.modifiedIfKnown(w, r, info.Modified)
 	return respondProvider(w, r, info)
 }
 

@@ -107,7 +107,7 @@ func (c *storeCase) provider(name string, parent *placement.ProviderRow) placeme
 	}
 	row.ID = add(c, func(w placement.Writer) (int64, error) { return w.InsertProvider(row) })
 	if parent == nil {
-		row.Root = row.ID
+		row.Root, row.Updated = row.ID, true
 	}
 	row.Modified = early
 	return row

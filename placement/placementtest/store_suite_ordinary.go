@@ -97,7 +97,7 @@ func uniqueProviders(c *storeCase) {
 			wants("UpdateProvider(unknown)", w.UpdateProvider(gone), placement.ErrNoRow),
 		)
 	})
-	two.Modified = later
+	two.Modified, two.Updated = later, true
 	pic := read(c, func(r placement.Reader) (placement.Picture, error) { return r.Picture(nil) })
 	c.same("providers after refused changes", pic.Providers, []placement.ProviderRow{one, two})
 }
@@ -106,8 +106,8 @@ func moveProviders(c *storeCase) {
 	one := c.provider("cn1", nil)
 	two := c.provider("cn2", nil)
 	child := c.provider("nic", &two)
-	two.Name, two.Parent, two.Root, two.Modified = "renamed", one.ID, one.ID, later
-	child.Root, child.Modified = one.ID, later
+	two.Name, two.Parent, two.Root, two.Modified, two.Updated = "renamed", one.ID, one.ID, later, true
+	child.Root, child.Modified, child.Updated = one.ID, later, true
 	c.update(later, func(w placement.Writer) error {
 		return errors.Join(w.UpdateProvider(two), w.SetRoot(one.ID, child.ID))
 	})
@@ -146,7 +146,7 @@ func bumpGenerations(c *storeCase) {
 		)
 	})
 	got := read(c, func(r placement.Reader) (placement.ProviderRow, error) { return r.Provider(p.UUID) })
-	p.Generation, p.Modified = 2, later
+	p.Generation, p.Modified, p.Updated = 2, later, true
 	c.same("the provider", got, p)
 	consumer := read(c, func(r placement.Reader) (placement.ConsumerRow, error) { return r.Consumer(vm.UUID) })
 	vm.Generation = 1
@@ -448,7 +448,7 @@ func longLists(c *storeCase) {
 func keepText(c *storeCase) {
 	name := `Ünïcode "quotes" '; DROP TABLE x; -- ? $1 \ % _ 🚢`
 	p := c.provider("cn1", nil)
-	p.Name, p.Modified = name, later
+	p.Name, p.Modified, p.Updated = name, later, true
 	c.update(later, func(w placement.Writer) error { return w.UpdateProvider(p) })
 	got := read(c, func(r placement.Reader) (placement.ProviderRow, error) { return r.Provider(p.UUID) })
 	c.same("the provider", got, p)
