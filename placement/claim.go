@@ -16,18 +16,29 @@ func (r refusedClaim) Error() string { return string(r) }
 // setAllocations writes claims. It reports unknownClass and refusedClaim for
 // what the caller must put into words, and ErrStale for what may be tried again.
 func (t *tx) setAllocations(s *Service, claims ...Claim) error {
-	w := claimWork{tx: t, names: s.world.Load(), providers: make(map[UUID]*claimedProvider)}
+	w, err := t.prepareClaims(s, claims...)
+	if err != nil {
+		return err
+	}
+	return w.write()
+}
+
+// prepareClaims finds the consumers and providers of claims and refuses those
+// that cannot be meant: for another generation of the consumer, or on providers
+// that do not exist.
+func (t *tx) prepareClaims(s *Service, claims ...Claim) (*claimWork, error) {
+	w := &claimWork{tx: t, names: s.world.Load(), providers: make(map[UUID]*claimedProvider)}
 	for _, c := range claims {
 		if err := w.consumer(s.owned(c)); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for i := range w.consumers {
 		if err := w.lookUp(&w.consumers[i]); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return w.write()
+	return w, nil
 }
 
 // owned fills in the stand-ins of a claim that does not say who owns it.
@@ -183,6 +194,18 @@ func (w *claimWork) claimed(uuid UUID) (*claimedProvider, error) {
 	w.providers[uuid] = p
 	w.order = append(w.order, p)
 	return p, nil
+}
+
+// reread looks at the providers again, after their inventories were changed.
+func (w *claimWork) reread() error {
+	for _, p := range w.order {
+		row, err := w.provider(p.row.UUID)
+		if err != nil {
+			return err
+		}
+		p.row = row
+	}
+	return nil
 }
 
 // write checks the lines and writes them.

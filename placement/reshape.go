@@ -49,6 +49,10 @@ func (t *tx) reshape(s *Service, r Reshape) error {
 			return err
 		}
 	}
+	claims, err := t.prepareClaims(s, r.Claims...)
+	if err != nil {
+		return err
+	}
 	// Two passes: inventory in use cannot go before the allocations are off
 	// it, and allocations cannot come before there is inventory. So first
 	// each provider offers both what it had and what it will have.
@@ -60,7 +64,10 @@ func (t *tx) reshape(s *Service, r Reshape) error {
 			return err
 		}
 	}
-	if err := t.setAllocations(s, r.Claims...); err != nil {
+	if err := claims.reread(); err != nil {
+		return err
+	}
+	if err := claims.write(); err != nil {
 		return err
 	}
 	for _, pi := range r.Inventories {

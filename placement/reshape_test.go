@@ -92,6 +92,10 @@ func TestRefusedReshapesChangeNothing(t *testing.T) {
 		"malformed reshaper data: No such resource class X.")
 	try("another consumer generation", func(r *placement.Reshape) { r.Claims[0].Seen.Generation = 3 }, fault.Conflict,
 		placement.CodeConcurrentUpdate, "consumer generation conflict - expected 1 but got 3")
+	try("another consumer generation and an unknown class", func(r *placement.Reshape) {
+		r.Claims[0].Seen.Generation = 3
+		r.Inventories[1].Inventories[0].Class = "X"
+	}, fault.Conflict, placement.CodeConcurrentUpdate, "consumer generation conflict - expected 1 but got 3")
 	try("a claim on no provider", func(r *placement.Reshape) { r.Claims = []placement.Claim{claimSeen("s", 1, on("x", "VCPU", 1))} },
 		fault.Invalid, "", "Allocation for resource provider 'x' that does not exist.")
 	moved.Seen = &placement.ConsumerSeen{Exists: true, Generation: 1}
