@@ -28,6 +28,9 @@ type Claim struct {
 type ConsumerSeen struct {
 	Exists     bool
 	Generation Generation
+	// Spelled is how the client wrote the generation where that differs from
+	// its digits; conflicts repeat it.
+	Spelled string
 }
 
 // A ProviderAllocation is what a consumer holds on one provider.

@@ -3,6 +3,7 @@ package placement
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/berthcloud/berth/fault"
@@ -128,15 +129,24 @@ func (c Claim) expects(row ConsumerRow) error {
 	if c.Seen == nil {
 		return nil
 	}
+	got := spelled(c.Seen.Generation, c.Seen.Spelled)
 	switch {
 	case row.ID == 0 && c.Seen.Exists:
-		return consumerConflict("null", c.Seen.Generation)
+		return consumerConflict("null", got)
 	case row.ID != 0 && !c.Seen.Exists:
 		return consumerConflict(row.Generation, "None")
 	case row.ID != 0 && row.Generation != c.Seen.Generation:
-		return consumerConflict(row.Generation, c.Seen.Generation)
+		return consumerConflict(row.Generation, got)
 	}
 	return nil
+}
+
+// spelled is a generation as the client wrote it.
+func spelled(g Generation, as string) string {
+	if as != "" {
+		return as
+	}
+	return strconv.FormatInt(int64(g), 10)
 }
 
 func consumerConflict(expected, got any) error {

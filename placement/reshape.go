@@ -20,6 +20,7 @@ type Reshape struct {
 type ProviderInventories struct {
 	Provider    UUID
 	Generation  Generation
+	Spelled     string // the generation as the client wrote it, if not as its digits
 	Inventories []InventoryOf
 }
 
@@ -98,7 +99,8 @@ func (t *tx) reshapable(pi ProviderInventories) error {
 	}
 	if p.Generation != pi.Generation {
 		return fault.New(fault.Conflict, CodeConcurrentUpdate,
-			"resource provider generation conflict for provider %s: actual: %d, given: %d", pi.Provider, p.Generation, pi.Generation)
+			"resource provider generation conflict for provider %s: actual: %d, given: %s",
+			pi.Provider, p.Generation, spelled(pi.Generation, pi.Spelled))
 	}
 	return nil
 }

@@ -58,8 +58,10 @@ func TestExcusesAreNarrow(t *testing.T) {
 		{"PreviousShort", claim, 409, problem(409, fmt.Sprintf(full, "second")), 409, problem(409, fmt.Sprintf(full, "first")), ""},
 		{"Scope", scoped, 403, problem(403, "Policy does not allow x:y to be performed."), 403, problem(403, "x:y"), "a token of system scope is told why"},
 		{"NoScope", claim, 403, problem(403, "Policy does not allow x:y to be performed."), 403, problem(403, "x:y"), ""},
-		{"BareUUID", get("/resource_providers?uuid=x"), 200, `{}`, 400,
-			problem(400, "Invalid query string parameters: 'cda45d99a79c4f2db96383ffac6f98ec' is not a 'uuid'  Failed"), "other forms of uuids in queries"},
+		{
+			"BareUUID", get("/resource_providers?uuid=x"), 200, `{}`, 400,
+			problem(400, "Invalid query string parameters: 'cda45d99a79c4f2db96383ffac6f98ec' is not a 'uuid'  Failed"), "other forms of uuids in queries",
+		},
 		{"NoUUID", get("/resource_providers?uuid=x"), 200, `{}`, 400, problem(400, "Invalid query string parameters: 'x' is not a 'uuid'"), ""},
 		{"Orphan", claim, 409, problem(409, "consumer generation conflict - expected 0 but got None"), 204, "", "consumers without allocations"},
 		{"NoOrphan", claim, 409, problem(409, "consumer generation conflict - expected 1 but got None"), 204, "", ""},

@@ -39,6 +39,15 @@ func Faults() []Excuse {
 			},
 		},
 		{
+			Name:   "one of several unknown traits",
+			Reason: "Of the unknown traits in an in: list, upstream names whichever its set yields first.",
+			Match: func(x *Exchange) bool {
+				a, b := unknownTrait.FindStringSubmatch(x.A.detail()), unknownTrait.FindStringSubmatch(x.B.detail())
+				return x.only("detail", "text") && a != nil && b != nil &&
+					strings.Contains(x.Request.query(), a[1]) && strings.Contains(x.Request.query(), b[1])
+			},
+		},
+		{
 			Name: "half characters",
 			Reason: "Python's JSON has strings with half a surrogate pair, which no UTF-8 can hold: upstream accepts them and fails " +
 				"later, with 500 where a database is involved.",
@@ -71,6 +80,8 @@ func broken(name, reason, text string) Excuse {
 		},
 	}
 }
+
+var unknownTrait = regexp.MustCompile(`No such trait\(s\): ([^,.]+)\.`)
 
 // A consumer's generation starts at 1 for all that a client can see.
 var (

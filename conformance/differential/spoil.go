@@ -134,9 +134,19 @@ func (g *Generator) oddValue() any {
 	return pick(g, []any{
 		nil, true, false, 0, 1, -1, 7, 2147483647, 2147483648, raw("1.0"), raw("1.5"), raw("-0.0"), raw("1e3"), raw("1E400"),
 		raw("9223372036854775808"), raw("123456789012345678901234567890"), raw("NaN"), raw("Infinity"), raw("-Infinity"),
-		raw("0.1"), raw("1e-7"), raw("1e16"), raw("123456.789e3"), list{}, object{}, list{1, "x", nil}, list{"a", "a"},
-		object{{"a", 1}}, object{{"", object{{"b", list{raw("1.0"), true}}}}}, raw(`"\ud800"`), raw(`"\u00e4"`), raw(`{"a": 1, "a": 2}`),
-		list{list{}, list{}}, list{1, true}, list{0, false}, list{1, raw("1.0")}, raw("[ ]"), raw("-0"),
+		raw("0.1"), raw("1e-7"), raw("1e16"), raw("123456.789e3"),
+		list{},
+		object{},
+		list{1, "x", nil},
+		list{"a", "a"},
+		object{{"a", 1}},
+		object{{"", object{{"b", list{raw("1.0"), true}}}}},
+		raw(`"\ud800"`), raw(`"\u00e4"`), raw(`{"a": 1, "a": 2}`),
+		list{list{}, list{}},
+		list{1, true},
+		list{0, false},
+		list{1, raw("1.0")},
+		raw("[ ]"), raw("-0"),
 		raw(strings.Repeat("[", 40) + strings.Repeat("]", 40)),
 	})
 }

@@ -173,7 +173,7 @@ func (g *Generator) spoilText(r *Request) {
 		r.Target = pick(g, []string{
 			r.Target + "&", strings.ReplaceAll(r.Target, "&", "&&"), r.Target + "&a", strings.Replace(r.Target, "=", "%3D", 1), r.Target + "?",
 			strings.ReplaceAll(r.Target, "&", ";"), r.Target + "%FF", r.Target + "%", r.Target + "%zz", r.Target + "+", r.Target + "=x", r.Target + "%20",
-			r.Target + "&=", r.Target + "&%FF=1", r.Target + "%00", r.Target + "%ED%A0%80",
+			r.Target + "&=", r.Target + "&%FF=1", r.Target + "%ED%A0%80",
 		})
 	case g.chance(0.01) && !r.has("Content-Length"):
 		r.Header = append(r.Header, Field{"Content-Length", pick(g, []string{"0", "", "hi mom"})})

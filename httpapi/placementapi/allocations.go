@@ -87,7 +87,7 @@ func readClaim(v pyjson.Value, consumer placement.UUID, minor int) placement.Cla
 		c.Seen = &placement.ConsumerSeen{}
 		if g := member(v, "consumer_generation"); g.Kind() != pyjson.Null {
 			c.Seen.Exists = true
-			c.Seen.Generation = placement.Generation(integer(g))
+			c.Seen.Generation, c.Seen.Spelled = placement.Generation(integer(g)), pyjson.Repr(g)
 		}
 	}
 	c.Allocations = readAllocations(member(v, "allocations"))

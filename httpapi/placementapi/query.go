@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi/pyjson"
@@ -166,7 +167,7 @@ func parseAmount(class, text string) (int64, error) {
 }
 
 // pythonInt reads an integer as Python's int() does: spaces around it, a sign,
-// single underscores between digits. Numbers that no inventory can hold are cut
+// single underscores between digits of any script. Numbers that no inventory can hold are cut
 // to the largest int64. Digits is how Python would show the number.
 func pythonInt(text string) (n int64, digits string, ok bool) {
 	s := trimPython(text)
@@ -177,7 +178,7 @@ func pythonInt(text string) (n int64, digits string, ok bool) {
 	if s == "" || strings.HasPrefix(s, "_") || strings.HasSuffix(s, "_") || strings.Contains(s, "__") {
 		return 0, "", false
 	}
-	s = strings.ReplaceAll(s, "_", "")
+	s = strings.Map(latinDigit, strings.ReplaceAll(s, "_", ""))
 	if strings.Trim(s, "0123456789") != "" {
 		return 0, "", false
 	}
@@ -194,6 +195,22 @@ func pythonInt(text string) (n int64, digits string, ok bool) {
 		n = -1
 	}
 	return n, digits, true
+}
+
+// latinDigit turns the decimal digit of any script, which Python reads as such,
+// into that of ours. Ranges of them are always ten by ten.
+func latinDigit(r rune) rune {
+	for _, t := range unicode.Nd.R16 {
+		if rune(t.Lo) <= r && r <= rune(t.Hi) {
+			return '0' + (r-rune(t.Lo))%10
+		}
+	}
+	for _, t := range unicode.Nd.R32 {
+		if rune(t.Lo) <= r && r <= rune(t.Hi) {
+			return '0' + (r-rune(t.Lo))%10
+		}
+	}
+	return r
 }
 
 // trimPython strips what Python's str.strip does.

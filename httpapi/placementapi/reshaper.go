@@ -42,6 +42,7 @@ func readProviderInventories(v pyjson.Value) []placement.ProviderInventories {
 		list = append(list, placement.ProviderInventories{
 			Provider:    placement.UUID(m.Key),
 			Generation:  generation(m.Value, "resource_provider_generation"),
+			Spelled:     pyjson.Repr(member(m.Value, "resource_provider_generation")),
 			Inventories: readInventories(member(m.Value, "inventories")),
 		})
 	}
