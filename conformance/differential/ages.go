@@ -103,12 +103,10 @@ func sortDump(s string) string {
 	return head + dumpStart + strings.Join(words, " ")
 }
 
-var oldEmpty = regexp.MustCompile(`(\{\} does not have enough properties|(\[\]|'') is too short)( |$)`)
+var oldEmpty = regexp.MustCompile(`(?:(\{\}) does not have enough properties|(\[\]|''|&#x27;&#x27;) is too short)(\s|$)`)
 
 func nonEmpty(s string) string {
-	return oldEmpty.ReplaceAllStringFunc(s, func(m string) string {
-		return m[:2] + " should be non-empty" + strings.Repeat(" ", len(m)-len(strings.TrimRight(m, " ")))
-	})
+	return oldEmpty.ReplaceAllString(s, "${1}${2} should be non-empty${3}")
 }
 
 func fewerTraits(x *Exchange) bool {
