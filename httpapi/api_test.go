@@ -90,6 +90,9 @@ func TestFaultsBecomeStatuses(t *testing.T) {
 		if vary := w.Header().Get("Vary") != ""; vary != tc.vary {
 			t.Errorf("%v: answer has Vary: %v, want %v", tc.err, vary, tc.vary)
 		}
+		if again := w.Header().Get("Retry-After") != ""; again != (tc.status == 503) {
+			t.Errorf("%v: answer has Retry-After: %v", tc.err, again)
+		}
 	}
 }
 

@@ -45,6 +45,10 @@ type trapped struct{ error }
 
 func (t *trapped) Unwrap() error { return t.error }
 
+// retryAfter is how long, in seconds, a client should wait before it sends a
+// request again that found a part away or too much to do.
+const retryAfter = "1"
+
 // internalText is all that callers learn of an error that is ours.
 const internalText = "Internal error."
 
@@ -88,6 +92,9 @@ func (a *API) fail(x *exchange, r *http.Request, err error) {
 	x.trim(e, err)
 	if e.allow != "" {
 		x.Header().Set("Allow", e.allow)
+	}
+	if e.Status == http.StatusServiceUnavailable {
+		x.Header().Set("Retry-After", retryAfter)
 	}
 	if r.Method == http.MethodHead {
 		writeBody(x, e.Status, "text/html; charset=UTF-8", nil)
