@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/berthcloud/berth/fault"
@@ -31,7 +32,8 @@ type Listed struct {
 	Tree *Tree
 }
 
-// Providers lists the providers that pass the filter, tree by tree. It fails as
+// Providers lists the providers that pass the filter, in the order in which they
+// were created, as upstream's databases do. It fails as
 // Invalid for unknown classes and traits; as upstream, only when the filters
 // looked at before (tree, required traits, forbidden traits, aggregates,
 // resources) left something.
@@ -157,6 +159,7 @@ func (l *listing) walk() []Listed {
 			}
 		}
 	}
+	slices.SortFunc(out, func(a, b Listed) int { return cmp.Compare(a.ID, b.ID) })
 	return out
 }
 

@@ -154,9 +154,15 @@ func (s *placementServer) ready() (bool, string) {
 	return true, fmt.Sprintf("ok, %d providers", w.Len())
 }
 
+// candidateSettings turns the settings into what the API needs. Upstream bounds
+// the candidates after it has added one, so that 0 means 1; below is no bound.
 func candidateSettings(cfg *config.Placement) placementapi.CandidateSettings {
+	bound := max(1, cfg.Placement.MaxAllocationCandidates)
+	if cfg.Placement.MaxAllocationCandidates < 0 {
+		bound = 0
+	}
 	c := placementapi.CandidateSettings{
-		Max:          max(0, cfg.Placement.MaxAllocationCandidates),
+		Max:          bound,
 		BreadthFirst: cfg.Placement.AllocationCandidatesGenerationStrategy == config.BreadthFirst,
 	}
 	if cfg.Placement.RandomizeAllocationCandidates {

@@ -32,7 +32,7 @@ func Faults() []Excuse {
 		{
 			Name: "consumers without allocations",
 			Reason: "A request that is refused because of an unknown provider or class, and one that sets no allocations for a new " +
-				"consumer, leave the consumer behind with generation 0, though it holds nothing and no request shows it.",
+				"consumer, leave the consumer behind with generation 0, though it holds nothing; only the next write for it shows that.",
 			Diverges: true,
 			Match: func(x *Exchange) bool {
 				return orphanConflict.MatchString(x.A.detail()) || orphanUse.MatchString(x.B.detail())

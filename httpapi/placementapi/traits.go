@@ -1,6 +1,7 @@
 package placementapi
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -31,7 +32,7 @@ func (a *API) listTraits(w http.ResponseWriter, r *http.Request) error {
 	if err := a.allow(ctx, PolicyTraitsList); err != nil {
 		return err
 	}
-	pass, err := traitFilter(r)
+	filter, err := readTraitFilter(r)
 	if err != nil {
 		return err
 	}
@@ -41,9 +42,12 @@ func (a *API) listTraits(w http.ResponseWriter, r *http.Request) error {
 	}
 	var list []placement.Named
 	for _, t := range world.Traits().List() {
-		if pass(world, t) {
+		if filter.pass(world, t) {
 			list = append(list, t)
 		}
+	}
+	if filter.listed {
+		sortByName(list)
 	}
 	a.modified(w, r, newestOf(list))
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
@@ -53,26 +57,41 @@ func (a *API) listTraits(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// traitFilter reads the filters of a listing of traits.
-func traitFilter(r *http.Request) (func(*placement.World, placement.Named) bool, error) {
+func sortByName(list []placement.Named) {
+	slices.SortFunc(list, func(a, b placement.Named) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// A traitFilter picks traits for a listing.
+type traitFilter struct {
+	pass func(*placement.World, placement.Named) bool
+	// listed says that the names were given one by one: then upstream finds
+	// them by an index on the name, and answers in its order.
+	listed bool
+}
+
+// readTraitFilter reads the filters of a listing of traits.
+func readTraitFilter(r *http.Request) (traitFilter, error) {
+	var f traitFilter
 	q, err := parseQuery(r, traitsListSchema(minor(r)))
 	if err != nil {
-		return nil, err
+		return f, err
 	}
 	byName := func(string) bool { return true }
 	if text, ok := q.last("name"); ok {
+		f.listed = strings.HasPrefix(text, "in:")
 		if byName, err = traitNameFilter(text); err != nil {
-			return nil, err
+			return f, err
 		}
 	}
 	associated, asked := q.last("associated")
 	associated = strings.ToLower(associated)
 	if asked && associated != "true" && associated != "false" {
-		return nil, fault.New(fault.Invalid, "", `The query parameter "associated" only accepts "true" or "false"`)
+		return f, fault.New(fault.Invalid, "", `The query parameter "associated" only accepts "true" or "false"`)
 	}
-	return func(w *placement.World, t placement.Named) bool {
+	f.pass = func(w *placement.World, t placement.Named) bool {
 		return byName(t.Name) && (!asked || w.TraitAssociated(placement.TraitID(t.ID)) == (associated == "true"))
-	}, nil
+	}
+	return f, nil
 }
 
 // traitNameFilter reads "in:A,B" and "startswith:PREFIX".
@@ -255,6 +274,7 @@ func (a *API) setProviderTraits(w http.ResponseWriter, r *http.Request) error {
 	for i, name := range names {
 		list[i], _ = world.Traits().Named(name)
 	}
+	sortByName(list) // the order in which upstream finds them
 	return a.respondProviderTraits(w, r, list, g)
 }
 

@@ -1,0 +1,19 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/berthcloud/berth/config"
+)
+
+// Upstream applies the bound after it has added a candidate: 0 is 1, and only
+// what is below is none.
+func TestCandidateBound(t *testing.T) {
+	for set, want := range map[int]int{-5: 0, -1: 0, 0: 1, 1: 1, 100: 100} {
+		cfg := config.DefaultPlacement()
+		cfg.Placement.MaxAllocationCandidates = set
+		if got := candidateSettings(cfg).Max; got != want {
+			t.Errorf("max_allocation_candidates = %d bounds to %d, want %d", set, got, want)
+		}
+	}
+}
