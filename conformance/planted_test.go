@@ -121,7 +121,7 @@ func startProxy(t *testing.T, to string, p plant) string {
 
 // pass serves one connection. A broken one shows as a missing answer.
 func pass(conn net.Conn, to string, p plant) {
-	defer conn.Close() //nolint:errcheck // nothing is left to lose
+	defer conn.Close() // nothing is left to lose
 	request := make([]byte, 64<<10)
 	n, err := conn.Read(request)
 	if err != nil {
@@ -148,11 +148,11 @@ func forward(request []byte, rest io.Reader, to string) []byte {
 	if err != nil {
 		return nil
 	}
-	defer service.Close() //nolint:errcheck // the answer has been read
+	defer service.Close() // the answer has been read
 	if _, err := service.Write(request); err != nil {
 		return nil
 	}
-	go io.Copy(service, rest) //nolint:errcheck // ends when the client hangs up
+	go io.Copy(service, rest) // ends when the client hangs up
 	answer, err := io.ReadAll(service)
 	if err != nil {
 		return nil

@@ -137,7 +137,7 @@ func send(host string, r Request) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	defer conn.Close() //nolint:errcheck // the answer has been read or the error is known
+	defer conn.Close() // the answer has been read or the error is known
 	if err := conn.SetDeadline(time.Now().Add(sendTimeout)); err != nil {
 		return Response{}, err
 	}
@@ -148,7 +148,7 @@ func send(host string, r Request) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	defer res.Body.Close() //nolint:errcheck // reading is over
+	defer res.Body.Close() // reading is over
 	body, err := io.ReadAll(res.Body)
 	return Response{Status: res.StatusCode, Header: res.Header, Body: string(body)}, err
 }
