@@ -8,20 +8,21 @@ import (
 
 // The codes of upstream's errors module. Clients match on them.
 const (
-	CodeConcurrentUpdate     fault.Code = "placement.concurrent_update"
-	CodeInventoryInUse       fault.Code = "placement.inventory.inuse"
-	CodeDuplicateName        fault.Code = "placement.duplicate_name"
-	CodeProviderInUse        fault.Code = "placement.resource_provider.inuse"
-	CodeCannotDeleteParent   fault.Code = "placement.resource_provider.cannot_delete_parent"
-	CodeProviderNotFound     fault.Code = "placement.resource_provider.not_found"
-	CodeQueryBadValue        fault.Code = "placement.query.bad_value"
-	CodeQueryMissingValue    fault.Code = "placement.query.missing_value"
-	CodeQueryDuplicateKey    fault.Code = "placement.query.duplicate_key"
-	CodeUndefined            fault.Code = "placement.undefined_code"
-	textConcurrentUpdate                = "Another thread concurrently updated the data. Please retry your update"
-	textProviderConcurrent              = "Another thread concurrently updated the resource provider data. Please retry your update"
-	textProviderGenerationOf            = "resource provider generation conflict"
+	CodeConcurrentUpdate   fault.Code = "placement.concurrent_update"
+	CodeInventoryInUse     fault.Code = "placement.inventory.inuse"
+	CodeDuplicateName      fault.Code = "placement.duplicate_name"
+	CodeProviderInUse      fault.Code = "placement.resource_provider.inuse"
+	CodeCannotDeleteParent fault.Code = "placement.resource_provider.cannot_delete_parent"
+	CodeProviderNotFound   fault.Code = "placement.resource_provider.not_found"
+	CodeQueryBadValue      fault.Code = "placement.query.bad_value"
+	CodeQueryMissingValue  fault.Code = "placement.query.missing_value"
+	CodeQueryDuplicateKey  fault.Code = "placement.query.duplicate_key"
+	CodeUndefined          fault.Code = "placement.undefined_code"
 )
+
+// textProviderConcurrent ends the conflicts in which a provider changed while
+// the request was served.
+const textProviderConcurrent = "Another thread concurrently updated the resource provider data. Please retry your update"
 
 // The conditions that several operations report, each in words of its own
 // around the same core. They are plain values: an operation turns them into

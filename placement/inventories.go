@@ -47,7 +47,7 @@ func (r InventoryRule) check(provider UUID, attempt string, invs ...InventoryOf)
 // current refuses a provider whose generation is not the one the client saw.
 func (r InventoryRule) current(p ProviderRow) error {
 	if r.Generation != nil && *r.Generation != p.Generation {
-		return fault.New(fault.Conflict, CodeConcurrentUpdate, textProviderGenerationOf)
+		return fault.New(fault.Conflict, CodeConcurrentUpdate, "resource provider generation conflict")
 	}
 	return nil
 }

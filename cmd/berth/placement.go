@@ -50,7 +50,7 @@ can be set.
   curl -H 'X-Auth-Token: admin' http://127.0.0.1:8778/resource_providers`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, warnings, err := loadConfig(env, files, dirs)
+			cfg, warnings, err := loadConfig(files, dirs)
 			if err != nil {
 				return fail(exitUsage, err)
 			}
@@ -68,7 +68,7 @@ can be set.
 
 // loadConfig reads the settings. With none at all they are those of a trial:
 // noauth2.
-func loadConfig(_ environment, files, dirs []string) (*config.Placement, []string, error) {
+func loadConfig(files, dirs []string) (*config.Placement, []string, error) {
 	cfg, warnings, err := config.LoadPlacement(files, dirs)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the settings:\n%w", err)

@@ -64,21 +64,6 @@ type Server struct {
 // the same across Restart.
 func (s *Server) URL() string { return "http://" + s.addr }
 
-// Dir returns the directory that holds the service's configuration and
-// database.
-func (s *Server) Dir() string { return s.dir }
-
-// Log returns what the service wrote to its standard streams so far.
-func (s *Server) Log() string { return s.log.String() }
-
-// PID returns the process id of the running service, 0 when it is stopped.
-func (s *Server) PID() int {
-	if s.cmd == nil {
-		return 0
-	}
-	return s.cmd.Process.Pid
-}
-
 // Stop asks the service to end and waits until it has; a service that does
 // not end in time is killed and the test fails. A stopped service is left
 // alone.
