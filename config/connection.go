@@ -24,7 +24,7 @@ type Connection struct {
 	Driver   string // Python's driver, such as "pymysql"; says nothing to Berth
 	User     string
 	Password osloconfig.Secret
-	Hosts    []Host // several for PostgreSQL only; none means the server on this machine
+	Hosts    []Host // none means the server on this machine
 	Database string // of a server; empty for SQLite
 	Path     string // of a SQLite file, absolute or relative to the working directory; empty: in memory
 	Query    url.Values
@@ -61,6 +61,10 @@ var connectionSyntax = regexp.MustCompile(`^([\w+]+)://` +
 //	mysql+pymysql://user:password@host:3306/placement?charset=utf8mb4
 //	postgresql+psycopg2://user:password@/placement?host=a:5432&host=b:5432
 //
+// Both kinds of server may also be several, which SQLAlchemy does not know:
+//
+//	mysql+pymysql://user:password@a:3306,b:3306,c:3306/placement
+//
 // User and password may hold %XX. The error says what is wrong and repeats
 // nothing of the URL, which may hold a password anywhere.
 func ParseConnection(text string) (Connection, error) {
@@ -77,15 +81,40 @@ func ParseConnection(text string) (Connection, error) {
 		Database: m[7],
 		Query:    parseQuery(m[8]),
 	}
-	hasHost := m[4]+m[5]+m[6] != ""
-	host, err := parseHost(m[4]+m[5], m[6])
-	if err != nil {
+	var err error
+	if c.Hosts, err = parseHosts(m[4], m[5], m[6]); err != nil {
 		return Connection{}, err
 	}
-	if hasHost {
-		c.Hosts = []Host{host}
-	}
 	return c.finish()
+}
+
+// parseHosts reads what stands between @ and /: a host, or several with commas,
+// of which the syntax takes the first apart (an address in brackets or a name)
+// and has the rest in port.
+func parseHosts(address, name, port string) ([]Host, error) {
+	if address+name+port == "" {
+		return nil, nil
+	}
+	list := name
+	if address != "" {
+		list = "[" + address + "]"
+	}
+	if port != "" {
+		list += ":" + port
+	}
+	var hosts []Host
+	for one := range strings.SplitSeq(list, ",") {
+		name, port := one, ""
+		if i := strings.LastIndexByte(one, ':'); i > strings.LastIndexByte(one, ']') {
+			name, port = one[:i], one[i+1:]
+		}
+		host, err := parseHost(strings.Trim(name, "[]"), port)
+		if err != nil {
+			return nil, err
+		}
+		hosts = append(hosts, host)
+	}
+	return hosts, nil
 }
 
 func parseHost(name, port string) (Host, error) {
@@ -107,13 +136,11 @@ func (c Connection) finish() (Connection, error) {
 	switch c.Dialect {
 	case SQLite:
 		return c.finishSQLite()
-	case "mariadb":
+	case MySQL, "mariadb":
 		c.Dialect = MySQL
-		return c, nil
-	case MySQL:
-		return c, nil
+		return c.finishServer()
 	case PostgreSQL:
-		return c.finishPostgreSQL()
+		return c.finishServer()
 	case "postgres":
 		return Connection{}, errors.New("the dialect postgres is called postgresql")
 	}
@@ -134,9 +161,12 @@ func (c Connection) finishSQLite() (Connection, error) {
 	return c, nil
 }
 
-// finishPostgreSQL takes hosts from the query, where libpq's lists of servers
-// and socket directories stand: host=a:5432&host=b or host=a,b&port=5432,5433.
-func (c Connection) finishPostgreSQL() (Connection, error) {
+// finishServer takes hosts from the query, where libpq's lists of servers and
+// socket directories stand: host=a:5432&host=b or host=a,b&port=5432,5433.
+func (c Connection) finishServer() (Connection, error) {
+	if c.Database == "" {
+		return Connection{}, errors.New("the URL names no database: want one behind the last slash, as in …@host/placement")
+	}
 	names := split(c.Query["host"])
 	ports := split(c.Query["port"])
 	if len(names) == 0 {

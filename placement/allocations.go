@@ -76,7 +76,7 @@ func (s *Service) describe(err error, unknownPrefix string) error {
 // under it, and tells the observer.
 func (s *Service) claim(ctx context.Context, fn func(*tx) error) error {
 	for try := 0; ; try++ {
-		err := s.update(ctx, fn)
+		err := s.transact(ctx, fn)
 		if !errors.Is(err, ErrStale) {
 			s.observe(outcome(err))
 			return err
@@ -129,7 +129,7 @@ func (s *Service) DeleteAllocations(ctx context.Context, consumer UUID) error {
 		if _, err := t.Writer.DeleteAllocations(consumer); err != nil {
 			return err
 		}
-		return t.DeleteConsumer(row.ID)
+		return t.DeleteConsumer(row.ID, row.Generation)
 	})
 }
 
@@ -144,6 +144,7 @@ type Holding struct {
 func (s *Service) AllocationsOf(ctx context.Context, consumer UUID) (Holding, error) {
 	var h Holding
 	err := s.view(ctx, func(r Reader) error {
+		h = Holding{}
 		row, err := r.Consumer(consumer)
 		if errors.Is(err, ErrNoRow) {
 			return nil

@@ -30,6 +30,14 @@ func newCatalog(list []Named) Catalog {
 // List returns all entries in the order of their ids. It must not be changed.
 func (c Catalog) List() []Named { return c.list }
 
+// same reports whether the catalog has just these entries, which are in the
+// order of their ids.
+func (c Catalog) same(list []Named) bool {
+	return slices.EqualFunc(c.list, list, func(a, b Named) bool {
+		return a.ID == b.ID && a.Name == b.Name && a.Modified.Equal(b.Modified)
+	})
+}
+
 // Named returns the entry of that name, false when there is none.
 func (c Catalog) Named(name string) (Named, bool) {
 	i, ok := c.byName[name]

@@ -240,7 +240,7 @@ func (w *claimWork) write() error {
 		if err := w.BumpProvider(p.row.ID, p.row.Generation); err != nil {
 			return err
 		}
-		w.changes.tree(p.row.Root)
+		w.changes.Tree(p.row.Root)
 	}
 	return nil
 }
@@ -365,7 +365,7 @@ func (w *claimWork) writeConsumer(c *claimedConsumer) error {
 		if c.row.ID == 0 {
 			return nil
 		}
-		return w.DeleteConsumer(c.row.ID)
+		return w.DeleteConsumer(c.row.ID, c.row.Generation)
 	}
 	if err := w.keepConsumer(c); err != nil {
 		return err

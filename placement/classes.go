@@ -3,6 +3,7 @@ package placement
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/berthcloud/berth/fault"
 )
@@ -38,7 +39,7 @@ func (s *Service) EnsureClass(ctx context.Context, name string) (created bool, e
 
 // ensureClass gives a new class the number after the highest, as upstream does.
 func (t *tx) ensureClass(name string) (created bool, err error) {
-	t.changes.catalogs = true
+	t.changes.Catalogs = true
 	list, err := t.Classes()
 	if err != nil {
 		return false, err
@@ -76,9 +77,9 @@ func (s *Service) RenameClass(ctx context.Context, name, to string) error {
 // DeleteClass removes a custom resource class. It fails as NotFound, as Invalid
 // for a standard class, and as Conflict when there is inventory of it.
 func (s *Service) DeleteClass(ctx context.Context, name string) error {
-	return s.update(ctx, func(t *tx) error {
-		id, err := t.knownClass(name)
-		if err != nil {
+	var id ClassID
+	err := s.update(ctx, func(t *tx) (err error) {
+		if id, err = t.knownClass(name); err != nil {
 			return err
 		}
 		if id < FirstCustomClass {
@@ -88,16 +89,57 @@ func (s *Service) DeleteClass(ctx context.Context, name string) error {
 		if used, err := t.ClassInUse(id); err != nil {
 			return err
 		} else if used {
-			return fault.New(fault.Conflict, "",
-				"Error in delete resource class: Cannot delete resource class %s. Class is in use in inventory.", name)
+			return classInUse(name)
 		}
 		return t.Writer.DeleteClass(id)
 	})
+	if err != nil || !s.store.Shared() {
+		return err
+	}
+	restored := false
+	err = s.update(ctx, func(t *tx) (err error) {
+		restored, err = t.restoreClass(id, name)
+		return err
+	})
+	if restored && err == nil {
+		return classInUse(name)
+	}
+	return err
+}
+
+func classInUse(name string) error {
+	return fault.New(fault.Conflict, "",
+		"Error in delete resource class: Cannot delete resource class %s. Class is in use in inventory.", name)
+}
+
+// restoreClass makes a class again that was deleted while another node of a
+// cluster committed inventory of it: no lock is known to both, but all that was
+// committed before the deletion can be seen after it.
+func (t *tx) restoreClass(id ClassID, name string) (restored bool, err error) {
+	used, err := t.ClassInUse(id)
+	if err != nil || !used {
+		return false, err
+	}
+	t.changes.Catalogs = true
+	err = t.InsertClass(id, name)
+	if errors.Is(err, ErrNameTaken) {
+		return false, nil // by a new class of that name
+	}
+	return err == nil, err
+}
+
+// holdCustom keeps the custom classes among some from being deleted.
+func (t *tx) holdCustom(ids ...ClassID) error {
+	custom := slices.DeleteFunc(slices.Clone(ids), func(id ClassID) bool { return id < FirstCustomClass })
+	if len(custom) == 0 {
+		return nil
+	}
+	return t.HoldClasses(custom...)
 }
 
 // knownClass is classID with the fault of an operation on the class itself.
 func (t *tx) knownClass(name string) (ClassID, error) {
-	t.changes.catalogs = true
+	t.changes.Catalogs = true
 	id, err := t.classID(name)
 	var unknown unknownClass
 	if errors.As(err, &unknown) {

@@ -102,6 +102,9 @@ func (s *Service) AddInventory(ctx context.Context, uuid UUID, inv InventoryOf, 
 		if err != nil {
 			return invalidIfUnknown(err, attempt, uuid)
 		}
+		if err := t.holdCustom(class); err != nil {
+			return err
+		}
 		err = t.InsertInventory(p.ID, class, inv.Inventory)
 		if errors.Is(err, ErrNameTaken) {
 			return fault.New(fault.Conflict, CodeConcurrentUpdate,
@@ -223,7 +226,7 @@ func (t *tx) classID(name string) (ClassID, error) {
 	}
 	id, ok := ids[name]
 	if !ok {
-		t.changes.catalogs = true
+		t.changes.Catalogs = true
 		return 0, unknownClass(classUnknown(name))
 	}
 	return id, nil
@@ -275,6 +278,9 @@ func (t *tx) setInventories(p ProviderRow, invs []InventoryOf) error {
 // writeInventories inserts the wanted inventories that are not known and
 // updates the others.
 func (t *tx) writeInventories(p ProviderRow, order []ClassID, want map[ClassID]Inventory, known map[ClassID]bool) error {
+	if err := t.holdCustom(order...); err != nil {
+		return err
+	}
 	for _, id := range order {
 		write := t.InsertInventory
 		if known[id] {

@@ -59,7 +59,7 @@ func (s *Service) CreateProvider(ctx context.Context, n NewProvider) (ProviderIn
 			return duplicateProvider(err, n)
 		}
 		if row.Root == 0 {
-			t.changes.tree(id)
+			t.changes.Tree(id)
 			return nil
 		}
 		info.Root, err = t.rootUUID(row.Root)
@@ -79,7 +79,7 @@ func (t *tx) parentFor(n NewProvider) (ProviderRow, error) {
 		return ProviderRow{}, n.refuse("parent provider UUID cannot be same as UUID. " +
 			"Please set parent provider UUID to None if there is no parent.")
 	}
-	parent, err := t.provider(n.Parent)
+	parent, err := t.tree(n.Parent)
 	if errors.Is(err, ErrNoRow) {
 		return ProviderRow{}, n.refuse("parent provider UUID does not exist.")
 	}
@@ -126,15 +126,15 @@ type ProviderChange struct {
 func (s *Service) UpdateProvider(ctx context.Context, uuid UUID, c ProviderChange) (ProviderInfo, error) {
 	var info ProviderInfo
 	err := s.update(ctx, func(t *tx) error {
-		row, err := t.provider(uuid)
+		find := t.provider
+		if c.SetParent {
+			find = t.tree
+		}
+		row, err := find(uuid)
 		if err != nil {
 			return orNoProvider(err, uuid)
 		}
-		tree, err := t.ProvidersIn(row.Root)
-		if err != nil {
-			return err
-		}
-		move := move{tx: t, row: row, tree: tree, change: c}
+		move := move{tx: t, row: row, change: c}
 		if err := move.plan(); err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ func (s *Service) UpdateProvider(ctx context.Context, uuid UUID, c ProviderChang
 			return err
 		}
 		if move.row.Root != row.Root {
-			t.changes.tree(move.row.Root)
+			t.changes.Tree(move.row.Root)
 			if err := t.SetRoot(move.row.Root, move.subtree()...); err != nil {
 				return err
 			}
@@ -182,7 +182,7 @@ func (t *tx) info(row ProviderRow) (ProviderInfo, error) {
 type move struct {
 	*tx
 	row    ProviderRow
-	tree   []ProviderRow // the rows of its present tree
+	rows   []ProviderRow // of its present tree, when it moves
 	change ProviderChange
 }
 
@@ -194,9 +194,14 @@ func (m *move) plan() error {
 	if m.change.Parent == "" {
 		return m.toRoot()
 	}
-	parent, err := m.provider(m.change.Parent)
+	// The new parent first: once it is held, nobody moves it below this
+	// provider while the tree is looked at.
+	parent, err := m.tree(m.change.Parent)
 	if errors.Is(err, ErrNoRow) {
 		return m.refuse("create", "parent provider UUID does not exist.")
+	}
+	if err == nil {
+		m.rows, err = m.ProvidersIn(m.row.Root)
 	}
 	if err != nil {
 		return err
@@ -220,8 +225,10 @@ func (m *move) toRoot() error {
 	if !m.change.Reparent {
 		return m.refuse("update", "un-parenting a provider is not currently allowed.")
 	}
+	var err error
+	m.rows, err = m.ProvidersIn(m.row.Root)
 	m.row.Parent, m.row.Root = 0, m.row.ID
-	return nil
+	return err
 }
 
 func (m *move) refuse(action, reason string) error {
@@ -232,7 +239,7 @@ func (m *move) refuse(action, reason string) error {
 // subtree lists the ids of the provider and of all that are below it.
 func (m *move) subtree() []int64 {
 	children := make(map[int64][]int64)
-	for _, r := range m.tree {
+	for _, r := range m.rows {
 		children[r.Parent] = append(children[r.Parent], r.ID)
 	}
 	ids := []int64{m.row.ID}

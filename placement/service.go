@@ -22,11 +22,12 @@ type Service struct {
 
 	pending struct {
 		sync.Mutex
-		changes changes
+		changes Changes
 		ticket  uint64 // of the newest change
 	}
-	refreshing sync.Mutex
-	refreshed  uint64 // ticket up to which the world is fresh; guarded by refreshing
+	refreshing sync.Mutex // guards what follows
+	refreshed  uint64     // ticket up to which the world is fresh
+	position   Position   // up to which the world has what other stores wrote
 }
 
 // Settings are the parts of placement.conf that are rules. The zero value is
@@ -43,6 +44,9 @@ type Settings struct {
 	Now func() time.Time
 	// Observe, when not nil, is told of what happens to claims.
 	Observe func(ClaimEvent)
+	// ObserveOthers, when not nil, is told of what other services on the same
+	// store changed, as it is taken over.
+	ObserveOthers func(Changes)
 }
 
 // A ClaimEvent is something that happened to a claim.
@@ -78,6 +82,20 @@ func NewService(ctx context.Context, store Store, settings Settings) (*Service, 
 
 // load replaces the world by what the store holds.
 func (s *Service) load(ctx context.Context) error {
+	// Where the log is comes first: what is written meanwhile is read twice.
+	_, position, err := s.store.Changed(ctx, Position{})
+	if err != nil {
+		return err
+	}
+	if err := s.reload(ctx); err != nil {
+		return err
+	}
+	s.position = position
+	return nil
+}
+
+// reload reads everything and publishes it.
+func (s *Service) reload(ctx context.Context) error {
 	var (
 		classes, traits []Named
 		pic             Picture
@@ -104,11 +122,12 @@ func catalogs(r Reader) (classes, traits []Named, err error) {
 	return classes, traits, err
 }
 
-// World returns a picture that has every write acknowledged before the call.
-// It fails as unavailable when such a picture cannot be had.
+// World returns a picture that has every write acknowledged before the call, by
+// this or, on a shared store, any other service. It fails as unavailable when
+// such a picture cannot be had.
 func (s *Service) World(ctx context.Context) (*World, error) {
-	if s.stale.Load() {
-		if err := s.refresh(ctx, changes{}); err != nil {
+	if s.store.Shared() || s.stale.Load() {
+		if err := s.refresh(ctx, Changes{}); err != nil {
 			return nil, err
 		}
 	}
@@ -119,56 +138,59 @@ func (s *Service) World(ctx context.Context) (*World, error) {
 // store, and the newest picture there is.
 func (s *Service) Ready() (*World, bool) { return s.world.Load(), !s.stale.Load() }
 
-// changes are the parts of the world that a transaction touched, or that a
-// refusal rests on.
-type changes struct {
-	roots    map[int64]bool // trees, by root id
-	catalogs bool
-}
-
-func (c *changes) tree(root int64) {
-	if c.roots == nil {
-		c.roots = make(map[int64]bool)
-	}
-	c.roots[root] = true
-}
-
-func (c *changes) add(more changes) {
-	for root := range more.roots {
-		c.tree(root)
-	}
-	c.catalogs = c.catalogs || more.catalogs
-}
-
-func (c changes) empty() bool { return len(c.roots) == 0 && !c.catalogs }
-
 // A tx is a store's transaction that notes what it touches.
 type tx struct {
 	Writer
-	changes changes
+	changes Changes
+}
+
+// tree is provider for a change of the tree itself: the root is held as well, so
+// that nobody else moves parts of the tree about.
+func (t *tx) tree(uuid UUID) (ProviderRow, error) {
+	p, err := t.provider(uuid)
+	if err == nil && p.Root != p.ID {
+		err = t.Hold(p.Root)
+	}
+	return p, err
 }
 
 // provider finds a provider and notes that its tree is about to change.
 func (t *tx) provider(uuid UUID) (ProviderRow, error) {
 	p, err := t.Writer.Provider(uuid)
 	if err == nil {
-		t.changes.tree(p.Root)
+		t.changes.Tree(p.Root)
 	}
 	return p, err
 }
 
-// update runs fn in a transaction and returns when the world has what it wrote,
-// or is known to lack it. A refusal waits as well: it may rest on a write that
-// is committed and not in the world yet, and whoever was refused must see why.
+// update is transact, run again when a row went or changed between two of its
+// statements: what comes of that is known only to a new run.
 func (s *Service) update(ctx context.Context, fn func(*tx) error) error {
-	var done changes
+	for try := 0; ; try++ {
+		err := s.transact(ctx, fn)
+		if !errors.Is(err, ErrStale) && !errors.Is(err, ErrNoRow) || ctx.Err() != nil {
+			return err
+		}
+		if try+1 >= s.settings.ConflictRetries {
+			return fault.New(fault.Conflict, CodeConcurrentUpdate, "update conflict: %s", textProviderConcurrent)
+		}
+	}
+}
+
+// transact runs fn in a transaction and returns when the world has what it
+// wrote, or is known to lack it. A refusal waits as well: it may rest on a write
+// that is committed and not in the world yet, and whoever was refused must see
+// why.
+func (s *Service) transact(ctx context.Context, fn func(*tx) error) error {
+	var done Changes
 	err := s.store.Update(ctx, s.settings.Now(), func(w Writer) error {
 		t := &tx{Writer: w}
 		err := fn(t)
 		done = t.changes
+		w.Changed(done)
 		return err
 	})
-	if !done.empty() {
+	if !done.Empty() {
 		// What is durable must be acknowledged even if it cannot be read
 		// back now: World then fails until it can.
 		_ = s.refresh(context.WithoutCancel(ctx), done)
@@ -182,11 +204,12 @@ var errStoreAway = fault.New(fault.Unavailable, "", "The database cannot be read
 // refreshTimeout bounds how long a refresh may wait for the store.
 const refreshTimeout = 30 * time.Second
 
-// refresh brings the changes into the world. Callers that come while another
-// refresh runs are served together by the next one.
-func (s *Service) refresh(ctx context.Context, done changes) error {
+// refresh brings the changes into the world, and those of other services on a
+// shared store. Callers that come while another refresh runs are served together
+// by the next one.
+func (s *Service) refresh(ctx context.Context, done Changes) error {
 	s.pending.Lock()
-	s.pending.changes.add(done)
+	s.pending.changes.Add(done)
 	s.pending.ticket++
 	mine := s.pending.ticket
 	s.pending.Unlock()
@@ -198,14 +221,15 @@ func (s *Service) refresh(ctx context.Context, done changes) error {
 	}
 	s.pending.Lock()
 	batch, upTo := s.pending.changes, s.pending.ticket
-	s.pending.changes = changes{}
+	s.pending.changes = Changes{}
 	s.pending.Unlock()
 
-	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
+	// Others wait for this too: it does not end with its caller.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refreshTimeout)
 	defer cancel()
-	if err := s.apply(ctx, batch); err != nil {
+	if err := s.catchUp(ctx, batch); err != nil {
 		s.pending.Lock()
-		s.pending.changes.add(batch)
+		s.pending.changes.Add(batch)
 		s.pending.Unlock()
 		s.stale.Store(true)
 		// The cause is for the log; the caller sees the fault alone.
@@ -216,18 +240,43 @@ func (s *Service) refresh(ctx context.Context, done changes) error {
 	return nil
 }
 
+// catchUp applies changes together with what other stores wrote.
+func (s *Service) catchUp(ctx context.Context, c Changes) error {
+	position := s.position
+	if s.store.Shared() {
+		others, now, err := s.store.Changed(ctx, position)
+		if err != nil {
+			return err
+		}
+		if s.settings.ObserveOthers != nil && !others.Empty() {
+			s.settings.ObserveOthers(others)
+		}
+		others.Add(c)
+		c, position = others, now
+	}
+	if err := s.apply(ctx, c); err != nil {
+		return err
+	}
+	s.position = position
+	return nil
+}
+
 // apply reads the changed parts of the store and publishes a new world.
-func (s *Service) apply(ctx context.Context, c changes) error {
-	if c.empty() {
+func (s *Service) apply(ctx context.Context, c Changes) error {
+	if c.Empty() {
 		return nil
 	}
-	roots := make([]int64, 0, len(c.roots))
-	for root := range c.roots {
+	if c.All {
+		return s.reload(ctx)
+	}
+	roots := make([]int64, 0, len(c.Roots))
+	for root := range c.Roots {
 		roots = append(roots, root)
 	}
-	next := s.world.Load()
+	var next *World
 	err := s.store.View(ctx, func(r Reader) error {
-		if c.catalogs {
+		next = s.world.Load()
+		if c.Catalogs {
 			classes, traits, err := catalogs(r)
 			if err != nil {
 				return err

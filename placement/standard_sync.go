@@ -22,6 +22,7 @@ func EnsureStandard(ctx context.Context, store Store, now time.Time) error {
 		if err := ensureTraits(w); err != nil {
 			return fmt.Errorf("adding the standard traits: %w", err)
 		}
+		w.Changed(Changes{Catalogs: true})
 		return nil
 	})
 }

@@ -27,16 +27,31 @@ var (
 type Store interface {
 	// View runs fn against one consistent picture of the store: it sees
 	// every Update that returned before View was called, and none partly.
-	// The Reader is good until fn returns and for one goroutine.
+	// The Reader is good until fn returns and for one goroutine. fn may run
+	// more than once: it must not keep anything from an earlier run.
 	View(ctx context.Context, fn func(Reader) error) error
 
 	// Update runs fn in one serializable transaction, with now as the time
 	// of every row it writes, and commits when fn returns nil; it returns
-	// after the commit is durable. When fn returns an error nothing is kept
+	// after the commit is durable. Against the Updates of other stores on the
+	// same database, fn is safe as far as it relies on rows that it found with
+	// Provider or compared and swapped the generation of. When fn returns an error nothing is kept
 	// and that error is returned. If two updates collide fn runs again: it
 	// must not keep anything from an earlier run. A panic in fn keeps nothing
 	// either and comes back as an error or goes through to the caller.
 	Update(ctx context.Context, now time.Time, fn func(Writer) error) error
+
+	// Shared reports whether other programs may write the same database.
+	// Then what they committed must be asked for before anything is answered
+	// from memory.
+	Shared() bool
+
+	// Changed returns what other stores on the same database committed since
+	// a position, maybe more, and the position after it; from the zero
+	// Position everything. It sees every Update of any of them that returned
+	// before it was called. What programs write that do not keep the change
+	// log it cannot see: Digests tell of that.
+	Changed(ctx context.Context, since Position) (Changes, Position, error)
 
 	// Close waits for running transactions and releases the store.
 	Close() error
@@ -54,7 +69,15 @@ type Reader interface {
 	// tree when roots is nil. Roots that do not exist are left out.
 	Picture(roots []int64) (Picture, error)
 
-	// Provider finds a provider by its UUID.
+	// Digests sums up the rows that a Picture has, for comparing them with
+	// it; in no order.
+	Digests() ([]Digest, error)
+	// RootsBetween lists the roots of the providers with ids from one up to,
+	// not including, another.
+	RootsBetween(from, to int64) ([]int64, error)
+
+	// Provider finds a provider by its UUID. A Writer holds it for its
+	// transaction: other stores wait with theirs.
 	Provider(uuid UUID) (ProviderRow, error)
 	// ProvidersIn lists the providers of the tree with that root.
 	ProvidersIn(root int64) ([]ProviderRow, error)
@@ -102,6 +125,9 @@ type Writer interface {
 	// UpdateProvider writes name, parent and root of the provider p.ID,
 	// not its generation. It fails with ErrNameTaken or ErrNoRow.
 	UpdateProvider(p ProviderRow) error
+	// Hold keeps other stores' transactions from changing the provider, or
+	// deleting it, until this one ends; one that does not exist is no error.
+	Hold(provider int64) error
 	// SetRoot moves the given providers under another root.
 	SetRoot(root int64, providers ...int64) error
 	// DeleteProvider removes a provider and its inventories, traits and
@@ -128,6 +154,10 @@ type Writer interface {
 	AddProviderAggregates(provider int64, aggregates ...UUID) error
 	RemoveProviderAggregates(provider int64, aggregates ...AggregateID) error
 
+	// HoldClasses keeps other stores' transactions from deleting the classes
+	// until this one ends. It fails with ErrNoRow when one does not exist.
+	HoldClasses(ids ...ClassID) error
+
 	// InsertTrait and InsertClass fail with ErrNameTaken. A class gets the
 	// given id.
 	InsertTrait(name string) (TraitID, error)
@@ -145,12 +175,18 @@ type Writer interface {
 	// BumpConsumer raises a consumer's generation by one if it is from, and
 	// fails with ErrStale if it is not.
 	BumpConsumer(consumer int64, from Generation) error
-	DeleteConsumer(consumer int64) error
+	// DeleteConsumer removes a consumer if its generation is from, and fails
+	// with ErrStale if it is not.
+	DeleteConsumer(consumer int64, from Generation) error
 
 	// DeleteAllocations removes all that a consumer holds and returns how
 	// many rows there were.
 	DeleteAllocations(consumer UUID) (int, error)
 	InsertAllocations(as ...AllocationRow) error
+
+	// Changed adds to what other stores are told of this Update when it is
+	// committed.
+	Changed(c Changes)
 }
 
 // A Picture is the rows of whole trees.

@@ -22,7 +22,7 @@ func (s *Service) EnsureTrait(ctx context.Context, name string) (created bool, e
 		return false, nil // the usual case: agents ensure their traits again and again
 	}
 	err = s.update(ctx, func(t *tx) error {
-		t.changes.catalogs = true
+		t.changes.Catalogs = true
 		_, err := t.InsertTrait(name)
 		created = err == nil
 		if errors.Is(err, ErrNameTaken) {
@@ -37,7 +37,7 @@ func (s *Service) EnsureTrait(ctx context.Context, name string) (created bool, e
 // standard trait, and as Conflict when a provider has it.
 func (s *Service) DeleteTrait(ctx context.Context, name string) error {
 	return s.update(ctx, func(t *tx) error {
-		t.changes.catalogs = true
+		t.changes.Catalogs = true
 		ids, err := t.traitIDs()
 		if err != nil {
 			return err
@@ -111,7 +111,7 @@ func (t *tx) resolveTraits(names []string) ([]TraitID, error) {
 		}
 	}
 	if len(unknown) > 0 {
-		t.changes.catalogs = true
+		t.changes.Catalogs = true
 		return nil, fault.New(fault.Invalid, "", "No such trait %s", strings.Join(unknown, ", "))
 	}
 	return found, nil

@@ -1,6 +1,10 @@
 package sqlstore
 
-import "github.com/berthcloud/berth/placement"
+import (
+	"slices"
+
+	"github.com/berthcloud/berth/placement"
+)
 
 const aggregateColumns = `
 SELECT
@@ -29,19 +33,38 @@ func (w *writer) AddProviderAggregates(provider int64, aggregates ...placement.U
 	if err := w.ensureAggregates(aggregates); err != nil {
 		return err
 	}
-	_, err := execIn(w, `
-INSERT INTO resource_provider_aggregates (created_at, resource_provider_id, aggregate_id)
-SELECT ?, p.id, g.id
-FROM resource_providers p
-CROSS JOIN placement_aggregates g
-WHERE p.id = ?
-AND NOT EXISTS (
-    SELECT 1
-    FROM resource_provider_aggregates x
-    WHERE x.resource_provider_id = p.id AND x.aggregate_id = g.id
-)
-AND g.uuid IN (`, aggregates, `)`, w.stamp, provider)
-	return err
+	var missing []int64
+	err := inList(aggregates, func(marks string, args []any) error {
+		ids, err := list(&w.reader, integer, `
+SELECT g.id
+FROM placement_aggregates g
+LEFT JOIN resource_provider_aggregates l ON l.aggregate_id = g.id AND l.resource_provider_id = ?
+WHERE l.aggregate_id IS NULL
+AND g.uuid IN (`+marks+`)
+ORDER BY g.id`, append([]any{provider}, args...)...)
+		missing = append(missing, ids...)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return w.link(`resource_provider_aggregates (created_at, resource_provider_id, aggregate_id)`, provider, missing)
+}
+
+// link joins a provider to many things; into names the table and its columns.
+func (w *writer) link(into string, provider int64, ids []int64) error {
+	for part := range slices.Chunk(ids, insertChunk) {
+		args := make([]any, 0, 3*len(part))
+		for _, id := range part {
+			args = append(args, w.stamp, provider, id)
+		}
+		if _, err := w.exec(`
+INSERT INTO `+into+`
+VALUES `+tuples(len(part), 3), args...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ensureAggregates makes those that do not exist, in the order in which they

@@ -59,11 +59,11 @@ func (w *writer) DeleteAllocations(consumer placement.UUID) (int, error) {
 	return w.exec(`DELETE FROM allocations WHERE consumer_id = ?`, consumer)
 }
 
-// allocationChunk is how many rows go into one INSERT; a claim has fewer.
-const allocationChunk = 32
+// insertChunk is how many rows go into one INSERT; a claim has fewer.
+const insertChunk = 32
 
 func (w *writer) InsertAllocations(as ...placement.AllocationRow) error {
-	for part := range slices.Chunk(as, allocationChunk) {
+	for part := range slices.Chunk(as, insertChunk) {
 		args := make([]any, 0, 5*len(part))
 		for _, a := range part {
 			args = append(args, w.stamp, a.Provider, a.Consumer, a.Class, a.Used)

@@ -15,7 +15,7 @@ import (
 )
 
 // attempts is how often a transaction that collided with another program's is
-// run in all.
+// run in all, at least; on a server the time decides.
 const attempts = 3
 
 // errExited is the outcome of a function that ended its goroutine.
@@ -29,11 +29,15 @@ type job struct {
 	now time.Time
 	fn  func(placement.Writer) error
 
+	// until is when the store gives up on a server that is away or collides.
+	until time.Time
+
 	state   atomic.Int32
 	turn    chan *writer // the transaction is the job's
 	back    chan error   // it is the store's again; what fn returned
 	result  chan error   // what Update returns
 	outcome error        // what Update will return if the commit succeeds
+	changed placement.Changes
 }
 
 // The states of a job: it waits until either the store or its caller decides.
@@ -45,19 +49,20 @@ const (
 
 // Update runs fn in one serializable transaction, possibly more than once. A
 // panic in fn is returned as an error. When ctx ends while the job waits, it
-// leaves without having run; once it runs, its outcome is waited for.
+// leaves without having run; once it runs, its outcome is waited for. On a server
+// it also leaves when its turn does not come within Options.RetryTime.
 func (s *Store) Update(ctx context.Context, now time.Time, fn func(placement.Writer) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	j := &job{
-		ctx: ctx, now: now, fn: fn,
+		ctx: ctx, now: now, fn: fn, until: time.Now().Add(s.opts.RetryTime),
 		turn: make(chan *writer, 1), back: make(chan error, 1), result: make(chan error, 1),
 	}
 	if err := s.enqueue(j); err != nil {
 		return err
 	}
-	return j.follow()
+	return s.follow(j)
 }
 
 // enqueue refuses what does not fit at once: a caller that must wait longer
@@ -80,8 +85,14 @@ func (s *Store) enqueue(j *job) error {
 }
 
 // follow runs the job whenever it has the transaction and returns its result.
-func (j *job) follow() error {
+func (s *Store) follow(j *job) error {
 	gone := j.ctx.Done()
+	var late <-chan time.Time
+	if s.d.server {
+		t := time.NewTimer(s.opts.RetryTime)
+		defer t.Stop()
+		late = t.C
+	}
 	for {
 		select {
 		case w := <-j.turn:
@@ -93,6 +104,11 @@ func (j *job) follow() error {
 				return j.ctx.Err()
 			}
 			gone = nil
+		case <-late:
+			if j.state.CompareAndSwap(waiting, left) {
+				return s.d.translate("waiting to write", errSilent)
+			}
+			late = nil
 		}
 	}
 }
@@ -109,11 +125,26 @@ func (j *job) run(w *writer) {
 	err = j.fn(w)
 }
 
-// write serves the queue until it is closed and empty.
+// write serves the queue until it is closed and empty, and keeps the change log
+// in bounds meanwhile.
 func (s *Store) write() {
 	defer close(s.idle)
-	for j := range s.queue {
-		s.batch(j)
+	tend := make(<-chan time.Time)
+	if s.d.server {
+		t := time.NewTicker(tendEvery)
+		defer t.Stop()
+		tend = t.C
+	}
+	for {
+		select {
+		case j, open := <-s.queue:
+			if !open {
+				return
+			}
+			s.batch(j)
+		case <-tend:
+			s.tendLog()
+		}
 	}
 }
 
@@ -124,7 +155,7 @@ func (s *Store) batch(first *job) {
 	if err == nil {
 		return
 	}
-	if len(members) == 1 && !s.d.retryable(err) {
+	if len(members) == 1 && !s.again(err) {
 		members[0].result <- s.d.translate("committing", err)
 		return
 	}
@@ -133,10 +164,11 @@ func (s *Store) batch(first *job) {
 	}
 }
 
-// alone runs one job in a transaction of its own, again when it collides.
+// alone runs one job in a transaction of its own, again when it collides or the
+// server is away.
 func (s *Store) alone(j *job) {
 	var err error
-	for n := range attempts {
+	for n := range maxAttempts {
 		if cut := j.pause(n); cut != nil {
 			j.result <- cut
 			return
@@ -150,26 +182,44 @@ func (s *Store) alone(j *job) {
 		if err == nil {
 			return
 		}
-		if !s.d.retryable(err) {
+		if !s.again(err) || time.Now().After(j.until) {
 			break
+		}
+		if n+1 >= attempts && (!s.d.server || s.d.orphan(err) || s.d.duplicate(err)) {
+			break // it is not going to be another one's doing any more
 		}
 	}
 	j.result <- s.d.translate("committing", err)
 }
 
-// pause waits before the n-th further attempt, a little longer each time and
-// not the same for everybody; it returns early when the caller has gone.
+// maxAttempts bounds what until bounds already.
+const maxAttempts = 1000
+
+// pause waits before the n-th further attempt; it returns early when the caller
+// has gone.
 func (j *job) pause(n int) error {
 	if n == 0 {
 		return j.ctx.Err()
 	}
-	wait := time.NewTimer(time.Duration(n) * time.Duration(5+rand.IntN(10)) * time.Millisecond)
+	return sleep(j.ctx, backoff(n))
+}
+
+// backoff is how long to wait before the n-th further attempt: a little longer
+// each time, up to half a second, and not the same for everybody.
+func backoff(n int) time.Duration {
+	wait := min(10*time.Millisecond<<min(n, 10), 500*time.Millisecond)
+	return wait/2 + rand.N(wait/2)
+}
+
+// sleep waits, or returns early with the error of ctx.
+func sleep(ctx context.Context, d time.Duration) error {
+	wait := time.NewTimer(d)
 	defer wait.Stop()
 	select {
 	case <-wait.C:
-		return j.ctx.Err()
-	case <-j.ctx.Done():
-		return j.ctx.Err()
+		return ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
@@ -214,15 +264,20 @@ func (s *Store) waiting(n int, until time.Time) *job {
 // tells all of them. When it fails, nothing is kept, nobody was told, and the
 // jobs that ran are returned.
 func (s *Store) transact(next func() *job) ([]*job, error) {
+	if s.d.server {
+		// Whoever joined later might be answered from before it asked: a
+		// node of a cluster waits for the others at the beginning only.
+		next = gathered(next)
+	}
 	j := next()
 	if j == nil {
 		return nil, nil
 	}
-	ses := <-s.writer
-	defer func() { s.writer <- ses }()
+	ses := s.writer.own()
+	defer s.writer.giveBack(ses)
 	start := time.Now()
 	members := []*job{j}
-	err := ses.do(s.d.begin)
+	err := s.begin(context.Background(), ses, s.d.begin)
 	for err == nil && j != nil {
 		err = s.member(ses, j)
 		if err != nil {
@@ -233,7 +288,13 @@ func (s *Store) transact(next func() *job) ([]*job, error) {
 		}
 	}
 	if err == nil {
-		err = ses.do("COMMIT")
+		err = s.commit(ses, members)
+	}
+	if errors.Is(err, errUnsettled) {
+		for _, m := range members {
+			m.result <- errUnknown(err)
+		}
+		return nil, nil
 	}
 	if err != nil {
 		s.lost(ses, members, err)
@@ -246,6 +307,59 @@ func (s *Store) transact(next func() *job) ([]*job, error) {
 		m.result <- m.outcome
 	}
 	return nil, nil
+}
+
+// gathered calls next until it has all, and yields them then.
+func gathered(next func() *job) func() *job {
+	var all []*job
+	for j := next(); j != nil; j = next() {
+		all = append(all, j)
+	}
+	return func() *job {
+		if len(all) == 0 {
+			return nil
+		}
+		j := all[0]
+		all = all[1:]
+		return j
+	}
+}
+
+// commit appends to the change log what succeeded and makes it durable. It
+// returns nil only when it is.
+func (s *Store) commit(ses *session, members []*job) error {
+	if !s.d.server {
+		return ses.do("COMMIT")
+	}
+	var done placement.Changes
+	succeeded := false
+	for _, m := range members {
+		if m.outcome == nil {
+			succeeded = true
+			done.Add(m.changed)
+		}
+	}
+	if !succeeded {
+		return ses.do("ROLLBACK") // nothing to keep
+	}
+	entry, err := s.log.append(ses, stamp(members[0].now), done)
+	if err != nil {
+		return err
+	}
+	if err := ses.do("COMMIT"); err != nil {
+		if !s.d.lost(err) {
+			return err
+		}
+		committed, unsettled := s.settle(entry, members)
+		if unsettled != nil {
+			return unsettled
+		}
+		if !committed {
+			return err
+		}
+	}
+	s.log.committed(entry)
+	return nil
 }
 
 // lost cleans up after a transaction that failed.
@@ -265,13 +379,14 @@ func (s *Store) member(ses *session, j *job) error {
 	if err := ses.do("SAVEPOINT member"); err != nil {
 		return err
 	}
-	w := &writer{reader: reader{ses: ses, ctx: j.ctx}, stamp: stamp(j.now)}
+	w := &writer{reader: reader{ses: ses, ctx: j.ctx, trace: s.opts.Trace}, stamp: stamp(j.now)}
 	j.turn <- w
 	j.outcome = <-j.back
 	w.over = true
-	if w.cause != nil && s.d.retryable(w.cause) {
+	if w.cause != nil && s.again(w.cause) {
 		return w.cause
 	}
+	j.changed = w.changed
 	if j.outcome == nil {
 		// The function overlooked an error after which the transaction
 		// is not what it believes.

@@ -33,6 +33,19 @@ VALUES (?, ?, ?)`, w.stamp, id, name)
 	return err
 }
 
+func (w *writer) HoldClasses(ids ...placement.ClassID) error {
+	return inList(ids, func(marks string, args []any) error {
+		there, err := list(&w.reader, integer, `
+SELECT id
+FROM resource_classes
+WHERE id IN (`+marks+`)`+w.ses.d.shareRow, args...)
+		if err == nil && len(there) < distinct(args) {
+			err = placement.ErrNoRow
+		}
+		return err
+	})
+}
+
 func (w *writer) classNamed(name string) (bool, error) {
 	return w.exists(`
 SELECT 1

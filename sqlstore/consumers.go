@@ -106,6 +106,8 @@ SET generation = ?, updated_at = ?
 WHERE id = ? AND generation = ?`, from+1, w.stamp, consumer, from))
 }
 
-func (w *writer) DeleteConsumer(consumer int64) error {
-	return w.change(`DELETE FROM consumers WHERE id = ?`, consumer)
+func (w *writer) DeleteConsumer(consumer int64, from placement.Generation) error {
+	return stale(w.change(`
+DELETE FROM consumers
+WHERE id = ? AND generation = ?`, consumer, from))
 }

@@ -3,8 +3,11 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 
 	"github.com/berthcloud/berth/fault"
 )
@@ -15,22 +18,55 @@ import (
 type dialect struct {
 	// name is the folder of the schema in migrations.
 	name string
+	// server says that the database is a server which others write to as
+	// well: connections come and go, and a change log tells of the others.
+	server bool
+	// prepared says that statements are prepared once per connection; the
+	// drivers of servers do as well or better without.
+	prepared bool
 	// rebind turns ? into the marks of the database.
 	rebind func(query string) string
-	// begin starts a serializable transaction, beginRead one that reads one
-	// consistent picture.
+	// begin starts a transaction that may write and sees what others commit
+	// meanwhile, beginRead one that reads one consistent picture.
 	begin, beginRead string
+	// lockRow is put behind a SELECT of a row that the transaction is going
+	// to change, or whose place in the world it relies on.
+	lockRow string
+	// shareRow is put behind a SELECT of rows that must not go before the
+	// transaction ends.
+	shareRow string
 	// onConflict is put behind an INSERT that may meet a unique value, where
 	// the error would make the transaction unusable.
 	onConflict string
-	// insertedID returns the id of the row that was just inserted.
-	insertedID func(s *session, r sql.Result) (int64, error)
-	// hasTable asks whether a table is there, tables whether any is.
+	// returning says that the id of an inserted row is had by RETURNING.
+	returning bool
+	// rerun says that the statements that make tables may run again: where
+	// they cannot be rolled back, a beginning may have been interrupted.
+	rerun bool
+	// hasTable asks whether a table is there, tables which there are, but for
+	// Berth's own.
 	hasTable, tables string
-	// duplicate recognises that a unique key was taken, retryable a
-	// collision after which the transaction may run again, and away that
-	// the database cannot be used now.
-	duplicate, retryable, away func(error) bool
+	// duplicate recognises that a unique key was taken; orphan that a foreign
+	// key has no row to point at, or would have none; retryable a
+	// collision after which the transaction may run again from its start;
+	// lost that the connection is of no more use; and away that the database
+	// cannot be used now.
+	duplicate, orphan, retryable, lost, away func(error) bool
+	// advice says what to do about an error at the start that will not go
+	// away by itself, empty when it may.
+	advice func(error) string
+}
+
+// errSilent is what a statement ends with that the database did not answer in
+// time. Its connection is closed.
+var errSilent = errors.New("the database did not answer in time")
+
+// gone recognises errors of connections that no driver has a number for.
+func gone(err error) bool {
+	var network net.Error
+	return errors.Is(err, errSilent) || errors.Is(err, errConnecting) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.As(err, &network)
 }
 
 // translate turns a driver's error into one that may leave the package: the
@@ -39,11 +75,13 @@ func (d *dialect) translate(doing string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, errOver):
+	case errors.Is(err, errOver):
 		return err
-	case d.away(err), d.retryable(err), errors.Is(err, sql.ErrConnDone):
+	case d.away(err), d.retryable(err), d.lost(err):
 		return fmt.Errorf("%s: %v: %w", doing, err,
 			fault.New(fault.Unavailable, CodeAway, "The database is not available now. Please try again."))
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
 	default:
 		return fmt.Errorf("%s: %v", doing, err)
 	}

@@ -1,13 +1,27 @@
 package sqlstore
 
-import "database/sql"
+import (
+	"context"
+	"database/sql"
+
+	"github.com/berthcloud/berth/placement"
+)
 
 // OnWriter lets a test use the connection that writes while no Update does.
 func (s *Store) OnWriter(fn func(*sql.Conn) error) error {
-	ses := <-s.writer
-	defer func() { s.writer <- ses }()
+	ses := s.writer.own()
+	defer s.writer.giveBack(ses)
 	return fn(ses.conn)
 }
 
 // Waiting returns how many Updates are in the queue.
 func (s *Store) Waiting() int { return len(s.queue) }
+
+// Count returns the number that a statement answers.
+func (s *Store) Count(ctx context.Context, statement string) (n int64, err error) {
+	err = s.View(ctx, func(r placement.Reader) (err error) {
+		n, err = first(r.(*reader), integer, statement)
+		return err
+	})
+	return n, err
+}

@@ -34,6 +34,15 @@ func inList[T cmp.Ordered](values []T, fn func(marks string, args []any) error) 
 	return nil
 }
 
+// distinct counts the values of a sorted list that is padded with its last one.
+func distinct(args []any) int {
+	n := len(args)
+	for n > 1 && args[n-1] == args[n-2] {
+		n--
+	}
+	return n
+}
+
 // listIn collects the rows of a question about many keys: head, the marks and
 // tail make the statement.
 func listIn[T any, K cmp.Ordered](r *reader, read func(*row) T, head string, keys []K, tail string) ([]T, error) {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Open opens a database, making its tables when it is empty. A file that cannot
@@ -15,6 +16,14 @@ import (
 func Open(ctx context.Context, opts Options) (*Store, error) {
 	opts = opts.withDefaults()
 	s := &Store{opts: opts, d: sqliteDialect, release: func() {}}
+	if opts.Server != nil {
+		if err := s.openServer(ctx); err != nil {
+			_ = s.disconnect()
+			return nil, fmt.Errorf("opening the database %s on %s: %w",
+				opts.Server.Database, strings.Join(opts.Server.Hosts, ", "), err)
+		}
+		return s, nil
+	}
 	if opts.Path == Memory {
 		if err := s.openMemory(ctx); err != nil {
 			return nil, fmt.Errorf("opening a database in memory: %w", err)

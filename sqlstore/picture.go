@@ -27,6 +27,12 @@ ORDER BY l.resource_provider_id, l.aggregate_id`
 func (r *reader) Picture(roots []int64) (placement.Picture, error) {
 	var pic placement.Picture
 	var err error
+	if roots == nil && r.progress != nil {
+		if err := r.countRows(); err != nil {
+			return pic, err
+		}
+		defer func() { r.heard = nil }()
+	}
 	if pic.Providers, err = part(r, readProvider, roots, providerColumns, "", providerOrder); err != nil {
 		return pic, err
 	}
@@ -43,6 +49,25 @@ func (r *reader) Picture(roots []int64) (placement.Picture, error) {
 		sortPicture(&pic)
 	}
 	return pic, nil
+}
+
+// countRows makes the reader tell how far it is with the tables of a picture.
+func (r *reader) countRows() error {
+	total, err := first(r, integer, `
+SELECT
+    (SELECT COUNT(*) FROM resource_providers)
+    + (SELECT COUNT(*) FROM inventories)
+    + (SELECT COUNT(*) FROM resource_provider_traits)
+    + (SELECT COUNT(*) FROM resource_provider_aggregates)`)
+	if err != nil {
+		return err
+	}
+	read := int64(0)
+	r.heard = func(rows int) {
+		read += int64(rows)
+		r.progress(read, total)
+	}
+	return nil
 }
 
 // part reads one kind of row, of all providers or of those under the roots.

@@ -34,8 +34,36 @@ func readProvider(r *row) placement.ProviderRow {
 }
 
 func (r *reader) Provider(uuid placement.UUID) (placement.ProviderRow, error) {
-	return first(r, readProvider, providerColumns+`
-WHERE p.uuid = ?`, uuid)
+	return r.provider(uuid, "")
+}
+
+// provider finds the row of just that spelling: MySQL thinks nothing of case, but
+// pictures of the world do.
+func (r *reader) provider(uuid placement.UUID, lock string) (placement.ProviderRow, error) {
+	row, err := first(r, readProvider, providerColumns+`
+WHERE p.uuid = ?`+lock, uuid)
+	if err == nil && row.UUID != uuid {
+		return placement.ProviderRow{}, placement.ErrNoRow
+	}
+	return row, err
+}
+
+// Provider holds the row until the transaction ends: whoever asks for it here is
+// about to change it, or what hangs on it.
+func (w *writer) Provider(uuid placement.UUID) (placement.ProviderRow, error) {
+	return w.provider(uuid, w.ses.d.lockRow)
+}
+
+// Hold does nothing where there is one writer at a time.
+func (w *writer) Hold(provider int64) error {
+	if w.ses.d.lockRow == "" {
+		return nil
+	}
+	_, err := w.exists(`
+SELECT id
+FROM resource_providers
+WHERE id = ?`+w.ses.d.lockRow, provider)
+	return err
 }
 
 func (r *reader) ProvidersIn(root int64) ([]placement.ProviderRow, error) {
@@ -117,6 +145,8 @@ func (w *writer) DeleteProvider(provider int64) error {
 		`DELETE FROM inventories WHERE resource_provider_id = ?`,
 		`DELETE FROM resource_provider_traits WHERE resource_provider_id = ?`,
 		`DELETE FROM resource_provider_aggregates WHERE resource_provider_id = ?`,
+		// MySQL does not let go of a row that points at itself.
+		`UPDATE resource_providers SET root_provider_id = NULL WHERE id = ?`,
 	} {
 		if _, err := w.exec(statement, provider); err != nil {
 			return err

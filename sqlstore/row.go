@@ -89,6 +89,9 @@ func (r *row) float(i int) float64 {
 		return 0
 	case int64:
 		return float64(v)
+	case float32: // a single's shortest text is what it was written as
+		f, _ := strconv.ParseFloat(strconv.FormatFloat(float64(v), 'g', -1, 32), 64)
+		return f
 	case float64:
 		return v
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/berthcloud/berth/sqlstore/migrations"
@@ -81,7 +82,7 @@ func (s *Store) step(w *writer, step migrations.Revision) error {
 	}
 	for _, statement := range script {
 		if _, err := w.exec(statement); err != nil {
-			return fmt.Errorf("upgrading to revision %s: %w", step.ID, err)
+			return fmt.Errorf("%w: upgrading to revision %s: %w", errCreating, step.ID, err)
 		}
 	}
 	return nil
@@ -142,6 +143,9 @@ func (s *Store) revision(r *reader) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if len(ids) == 0 && s.d.rerun {
+		return "", nil // an interrupted beginning
+	}
 	if len(ids) == 0 {
 		return "", errors.New("its table alembic_version names no revision")
 	}
@@ -152,20 +156,45 @@ func (s *Store) revision(r *reader) (string, error) {
 	return ids[0], nil
 }
 
+// errForeign says that a database has tables of something else, or such that
+// are being made right now.
+var errForeign = errors.New("it is not a Placement database")
+
 // unversioned returns the revision of a database without alembic_version: none
-// when it is empty, and the one this package works on when it has the tables
-// for it. Upstream's service runs on such a database too: it looks at the
-// revision only when it is to upgrade. One that belongs to something else is
-// refused.
+// when it is empty, or its tables are and an interrupted beginning can be gone
+// on with; and the one this package works on when it has the tables for it.
+// Upstream's service runs on such a database too: it looks at the revision only
+// when it is to upgrade. One that belongs to something else is refused.
 func (s *Store) unversioned(r *reader) (string, error) {
 	names, err := list(r, func(one *row) string { return one.text(0) }, s.d.tables)
 	if err != nil || len(names) == 0 {
 		return "", err
 	}
+	if s.d.rerun {
+		begun, err := s.begun(r, names)
+		if begun || err != nil {
+			return "", err
+		}
+	}
 	if s.checkTables(r) == nil {
 		return migrations.Target, nil
 	}
-	return "", fmt.Errorf("it is not a Placement database: it has a table %s but no alembic_version", names[0])
+	return "", fmt.Errorf("%w: it has a table %s but no alembic_version", errForeign, names[0])
+}
+
+// begun reports whether a database has nothing but some of upstream's tables,
+// and those empty.
+func (s *Store) begun(r *reader, names []string) (bool, error) {
+	for _, name := range names {
+		if !slices.ContainsFunc(migrations.Tables, func(t migrations.Table) bool { return t.Name == name }) {
+			return false, nil
+		}
+		// The name is one of ours.
+		if filled, err := r.exists(`SELECT 1 FROM ` + name + ` LIMIT 1`); filled || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // checkTables refuses a database that lacks what its revision promises.

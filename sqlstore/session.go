@@ -3,22 +3,56 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"errors"
-
-	"github.com/berthcloud/berth/placement"
+	"sync/atomic"
+	"time"
 )
 
-// A session is one connection with the statements prepared on it. It is used by
-// one goroutine at a time. Statements run to their end: a cancelled one would
-// take the transaction of others with it, so contexts are looked at in between.
+// A session is one connection, made again when it was lost, with the statements
+// prepared on it. It is used by one goroutine at a time. Statements run to
+// their end or until the database has been silent for too long: one cancelled by
+// its caller would take the transaction of others with it, so the contexts of
+// callers are looked at in between.
 type session struct {
-	conn  *sql.Conn
-	d     *dialect
+	d    *dialect
+	open func(context.Context) (*sql.Conn, error)
+	// patience is how long the database may be silent, 0 for ever; lifetime
+	// how long a connection is used, 0 for ever.
+	patience, lifetime time.Duration
+
+	conn  *sql.Conn // nil when there is none
+	born  time.Time
+	dead  bool // an error said that the connection is of no more use
 	ready map[string]*sql.Stmt
 }
 
-func newSession(conn *sql.Conn, d *dialect) *session {
-	return &session{conn: conn, d: d, ready: map[string]*sql.Stmt{}}
+// connect makes the connection unless there is a good one.
+func (s *session) connect(ctx context.Context) error {
+	if s.conn != nil && !s.dead && (s.lifetime <= 0 || time.Since(s.born) < s.lifetime) {
+		return nil
+	}
+	s.close()
+	conn, err := s.open(ctx)
+	if err != nil {
+		return err
+	}
+	s.conn, s.born, s.dead, s.ready = conn, time.Now(), false, map[string]*sql.Stmt{}
+	return nil
+}
+
+// fresh reports whether the connection was made for this transaction: then its
+// failing is news, and not the end of one that had been idle.
+func (s *session) fresh(since time.Time) bool { return !s.born.Before(since) }
+
+// close gives the connection up; there is nobody left to hear of an error.
+func (s *session) close() {
+	if s.conn == nil {
+		return
+	}
+	for _, st := range s.ready {
+		_ = st.Close()
+	}
+	_ = s.conn.Close()
+	s.conn, s.ready = nil, nil
 }
 
 // prepare returns the prepared form of a statement written with ? for values.
@@ -37,121 +71,94 @@ func (s *session) prepare(query string) (*sql.Stmt, error) {
 
 // do runs a statement without values or rows.
 func (s *session) do(query string) error {
-	st, err := s.prepare(query)
-	if err != nil {
-		return err
-	}
-	_, err = st.Exec()
+	_, err := s.exec(query)
 	return err
 }
 
-// close gives the connection up; there is nobody left to hear of an error.
-func (s *session) close() {
-	for _, st := range s.ready {
-		_ = st.Close()
+// exec runs a statement that has no rows.
+func (s *session) exec(query string, args ...any) (result sql.Result, err error) {
+	if s.conn == nil {
+		return nil, sql.ErrConnDone
 	}
-	_ = s.conn.Close()
+	w := s.watch()
+	defer func() { err = s.ended(w, err) }()
+	if !s.d.prepared {
+		return s.conn.ExecContext(w.ctx, s.d.rebind(query), args...)
+	}
+	st, err := s.prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	return st.ExecContext(w.ctx, args...)
 }
 
-// errOver is what a Reader or Writer answers after its function returned.
-var errOver = errors.New("sqlstore: used after its transaction")
-
-// A reader answers from the transaction that its session is in. After an error
-// that placement.Writer does not declare it refuses everything.
-type reader struct {
-	ses    *session
-	ctx    context.Context // of the View or Update; fits in no parameter list
-	over   bool
-	broken error // what is answered from now on
-	cause  error // the driver's error behind it
-}
-
-var _ placement.Reader = (*reader)(nil)
-
-// usable returns why nothing can be asked any more, or nil.
-func (r *reader) usable() error {
-	if r.over {
-		return errOver
+// query runs a statement and calls fn with its rows. What fn returns is
+// returned.
+func (s *session) query(fn func(*sql.Rows, *watch) error, query string, args ...any) (err error) {
+	if s.conn == nil {
+		return sql.ErrConnDone
 	}
-	if r.broken == nil && r.ctx.Err() != nil {
-		r.broken = r.ctx.Err()
-	}
-	return r.broken
-}
-
-// fail notes a driver's error and returns what may leave the package.
-func (r *reader) fail(err error) error {
-	if err == nil {
-		return nil
-	}
-	r.cause, r.broken = err, r.ses.d.translate("asking the database", err)
-	return r.broken
-}
-
-// each calls fn with each row of the answer.
-func (r *reader) each(fn func(*row), query string, args ...any) error {
-	if err := r.usable(); err != nil {
+	w := s.watch()
+	defer func() { err = s.ended(w, err) }()
+	rows, err := s.rows(w.ctx, query, args...)
+	if err != nil {
 		return err
 	}
-	st, err := r.ses.prepare(query)
-	if err != nil {
-		return r.fail(err)
-	}
-	rows, err := st.Query(args...)
-	if err != nil {
-		return r.fail(err)
-	}
 	defer rows.Close()
-	return r.walk(rows, fn)
+	return fn(rows, w)
 }
 
-// walk reads rows to their end. It looks at the context now and then, since an
-// answer may be large.
-func (r *reader) walk(rows *sql.Rows, fn func(*row)) error {
-	columns, err := rows.Columns()
+func (s *session) rows(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if !s.d.prepared {
+		return s.conn.QueryContext(ctx, s.d.rebind(query), args...)
+	}
+	st, err := s.prepare(query)
 	if err != nil {
-		return r.fail(err)
+		return nil, err
 	}
-	one := newRow(len(columns))
-	for n := 0; rows.Next(); n++ {
-		if err := rows.Scan(one.places...); err != nil {
-			return r.fail(err)
-		}
-		if fn(one); one.err != nil {
-			return r.fail(one.err)
-		}
-		if n%1024 == 1023 {
-			if err := r.usable(); err != nil {
-				return err
-			}
-		}
-	}
-	return r.fail(rows.Err())
+	return st.QueryContext(ctx, args...)
 }
 
-// list collects the rows of an answer.
-func list[T any](r *reader, read func(*row) T, query string, args ...any) ([]T, error) {
-	var all []T
-	err := r.each(func(one *row) { all = append(all, read(one)) }, query, args...)
-	return all, err
+// A watch ends a statement that the database does not answer.
+type watch struct {
+	ctx      context.Context // of the statement alone
+	patience time.Duration
+	timer    *time.Timer
+	fired    atomic.Bool
+	cancel   context.CancelFunc
 }
 
-// first returns the first row of an answer, ErrNoRow when there is none.
-func first[T any](r *reader, read func(*row) T, query string, args ...any) (T, error) {
-	all, err := list(r, read, query, args...)
-	if err == nil && len(all) == 0 {
-		err = placement.ErrNoRow
+func (s *session) watch() *watch {
+	w := &watch{ctx: context.Background(), patience: s.patience}
+	if w.patience <= 0 {
+		return w
 	}
-	if err != nil {
-		var none T
-		return none, err
-	}
-	return all[0], nil
+	w.ctx, w.cancel = context.WithCancel(w.ctx)
+	w.timer = time.AfterFunc(w.patience, func() {
+		w.fired.Store(true)
+		w.cancel()
+	})
+	return w
 }
 
-// exists reports whether an answer has a row.
-func (r *reader) exists(query string, args ...any) (bool, error) {
-	found := false
-	err := r.each(func(*row) { found = true }, query, args...)
-	return found, err
+// heard says that the database is not silent.
+func (w *watch) heard() {
+	if w.timer != nil {
+		w.timer.Reset(w.patience)
+	}
+}
+
+// ended stops the watch over a statement and looks at how it ended.
+func (s *session) ended(w *watch, err error) error {
+	if w.timer != nil {
+		w.timer.Stop()
+		w.cancel()
+		if err != nil && w.fired.Load() {
+			err = errSilent
+		}
+	}
+	if err != nil && s.d.lost(err) {
+		s.dead = true
+	}
+	return err
 }

@@ -14,15 +14,13 @@ import (
 
 // sqliteDialect is SQLite as modernc.org/sqlite speaks it.
 var sqliteDialect = &dialect{
-	name:   "sqlite",
-	rebind: func(query string) string { return query },
+	name:     "sqlite",
+	prepared: true,
+	rebind:   func(query string) string { return query },
 	// IMMEDIATE takes the write lock at once: a transaction that reads first
 	// and writes later would find, too late, that another one came between.
 	begin:     "BEGIN IMMEDIATE",
 	beginRead: "BEGIN DEFERRED",
-	insertedID: func(_ *session, r sql.Result) (int64, error) {
-		return r.LastInsertId()
-	},
 	hasTable: `
 SELECT 1
 FROM sqlite_master
@@ -31,8 +29,7 @@ WHERE type = 'table' AND name = ?`,
 SELECT name
 FROM sqlite_master
 WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
-ORDER BY name
-LIMIT 1`,
+ORDER BY name`,
 	duplicate: func(err error) bool {
 		code := sqliteCode(err)
 		return code == sqlite3.SQLITE_CONSTRAINT_UNIQUE || code == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
@@ -41,7 +38,12 @@ LIMIT 1`,
 		code := sqliteCode(err)
 		return code == sqlite3.SQLITE_BUSY_SNAPSHOT || code == sqlite3.SQLITE_BUSY_RECOVERY
 	},
+	// The file is not a connection that could be made again.
+	lost: func(error) bool { return false },
 	away: func(err error) bool {
+		if errors.Is(err, sql.ErrConnDone) {
+			return true
+		}
 		switch sqliteCode(err) & 0xff {
 		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL,
 			sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
@@ -79,11 +81,11 @@ func (s *Store) connect(ctx context.Context, source string, n int) ([]*session, 
 	db.SetMaxIdleConns(n)
 	first := len(s.sessions)
 	for range n {
-		conn, err := db.Conn(ctx)
-		if err != nil {
+		ses := &session{d: s.d, open: db.Conn}
+		if err := ses.connect(ctx); err != nil {
 			return nil, s.d.translate("connecting", err)
 		}
-		s.sessions = append(s.sessions, newSession(conn, s.d))
+		s.sessions = append(s.sessions, ses)
 	}
 	return s.sessions[first:], nil
 }

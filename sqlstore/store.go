@@ -3,7 +3,7 @@
 // from, belong to the packages that declare the stores.
 //
 // There is one set of statements. What databases disagree on is a dialect
-// value; SQLite is the one that is wired.
+// value: SQLite in a file, MariaDB or MySQL, and PostgreSQL as servers.
 //
 // # Writing
 //
@@ -15,12 +15,21 @@
 //
 // Nobody is told anything before the commit is durable, not even B: what B was
 // refused for may be A's doing. When the transaction is lost its members run
-// again one by one, so that none fails for another's sake.
+// again one by one, so that none fails for another's sake. On a server this goes
+// on until their time is up, and a commit that was not answered is looked up in
+// the change log before anything is done again.
 //
 // # Reading
 //
 // Views run side by side on connections of their own, each in a read
 // transaction, and neither wait for the writer nor hold it up.
+//
+// # Sharing
+//
+// Several stores may work on the database of a server. Every transaction of each
+// appends to the change log (changelog.go) what it touched, and Changed reads
+// what the others appended. What rows a transaction relies on it locks, or
+// compares and swaps; so do upstream's programs with what they change.
 package sqlstore
 
 import (
@@ -40,15 +49,17 @@ import (
 // a View or Update started inside another one waits for ever.
 const Memory = ":memory:"
 
-// Options say which database to open and how. Only Path must be set.
+// Options say which database to open and how. Only Path or Server must be set.
 type Options struct {
 	// Path is the file of an SQLite database, made when it is not there, or
 	// Memory.
 	Path string
+	// Server is the database on a server. It goes before Path.
+	Server *Server
 	// Sync allows older schemas to be upgraded; without it they are refused.
 	Sync bool
 	// Empty begins with an empty database: what the file holds is removed
-	// as soon as it is known that nobody else uses it.
+	// as soon as it is known that nobody else uses it. It is for files only.
 	Empty bool
 	// Logger hears what was done to the schema and of failing commits. Nil
 	// for silence.
@@ -58,8 +69,12 @@ type Options struct {
 	// BusyTimeout is how long to wait for another program that writes the
 	// same file; 5 s when 0.
 	BusyTimeout time.Duration
-	// Readers is how many Views run at the same time; 4 when 0.
-	Readers int
+	// Readers is how many Views run at the same time; 4 when 0, on a server
+	// 15. IdleReaders of their connections stay open while unused; 5 when 0.
+	// ReaderWait is how long a View waits for one, on a server; 30 s when 0.
+	Readers     int
+	IdleReaders int
+	ReaderWait  time.Duration
 	// MaxQueue is how many Updates may wait; 1024 when 0. More are refused
 	// as Unavailable.
 	MaxQueue int
@@ -68,6 +83,14 @@ type Options struct {
 	// MaxBatchTime is how long a transaction takes in more Updates; 20 ms
 	// when 0.
 	MaxBatchTime time.Duration
+	// RetryTime is how long a View or an Update is tried in all while a server
+	// is away or its transactions collide; 20 s when 0.
+	RetryTime time.Duration
+	// Trace, when not nil, is told of every statement of Views and Updates.
+	Trace Trace
+	// Progress, when not nil, is told how many rows of how many were read
+	// while the picture of everything is, now and then.
+	Progress func(rows, of int64)
 }
 
 // Metrics are called by a Store as things happen. Any may be nil; they must be
@@ -80,6 +103,13 @@ type Metrics struct {
 	CommitFailed func(updates int)
 	// QueueFull says that an Update was refused.
 	QueueFull func()
+	// Reconnected says that a connection to a server was made, the first
+	// ones included.
+	Reconnected func()
+	// Settled says that a commit that was not answered turned out to have
+	// taken place or not, and Unsettled that this could not be found out.
+	Settled   func(committed bool)
+	Unsettled func()
 }
 
 // withDefaults fills in what was left zero.
@@ -92,6 +122,18 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Readers <= 0 {
 		o.Readers = 4
+		if o.Server != nil {
+			o.Readers = 15
+		}
+	}
+	if o.IdleReaders <= 0 {
+		o.IdleReaders = 5
+	}
+	if o.ReaderWait <= 0 {
+		o.ReaderWait = 30 * time.Second
+	}
+	if o.RetryTime <= 0 {
+		o.RetryTime = 20 * time.Second
 	}
 	if o.MaxQueue <= 0 {
 		o.MaxQueue = 1024
@@ -118,14 +160,16 @@ const (
 type Store struct {
 	opts     Options
 	d        *dialect
-	dbs      []*sql.DB
+	dbs      []*sql.DB // of files
+	dialer   dialer    // of servers
 	sessions []*session
 	release  func() // gives up the lock on the file
 
-	// writer holds the connection for Updates, readers those for Views: the
-	// channels own what is not in use. In memory they are one channel.
-	writer  chan *session
-	readers chan *session
+	// writer holds the session for Updates, readers those for Views. In
+	// memory they are one pool of one session.
+	writer  *pool
+	readers *pool
+	log     changeLog // of what Updates touched, on a server
 
 	mu      sync.RWMutex // guards closed, and queue against being closed
 	closed  bool
@@ -138,59 +182,78 @@ type Store struct {
 
 var _ placement.Store = (*Store)(nil)
 
-// start begins to serve on the given connections.
+// start begins to serve on the given sessions. Without readers, Views share the
+// writer.
 func (s *Store) start(writer *session, readers []*session) {
-	s.readers = make(chan *session, max(len(readers), 1))
-	for _, r := range readers {
-		s.readers <- r
-	}
-	s.writer = s.readers
-	if len(readers) > 0 {
-		s.writer = make(chan *session, 1)
-	}
-	s.writer <- writer
 	s.queue = make(chan *job, s.opts.MaxQueue)
 	s.closing, s.idle, s.done = make(chan struct{}), make(chan struct{}), make(chan struct{})
+	s.writer = newPool([]*session{writer}, 1, 0, s.closing)
+	s.readers = s.writer
+	switch {
+	case s.d.server:
+		s.readers = newPool(readers, s.opts.IdleReaders, s.opts.ReaderWait, s.closing)
+	case len(readers) > 0:
+		s.readers = newPool(readers, len(readers), 0, s.closing)
+	}
 	go s.write()
 }
 
 // View runs fn against one consistent picture of the store. A panic in fn goes
 // through to the caller.
-func (s *Store) View(ctx context.Context, fn func(placement.Reader) error) (err error) {
-	ses, err := s.borrow(ctx)
+func (s *Store) View(ctx context.Context, fn func(placement.Reader) error) error {
+	until := time.Now().Add(s.opts.RetryTime)
+	for n := 1; ; n++ {
+		again, err := s.view(ctx, fn)
+		if !again || time.Now().After(until) || sleep(ctx, backoff(n)) != nil {
+			return err
+		}
+	}
+}
+
+// view runs fn once and says whether it should run again, after an error that
+// another try may not meet.
+func (s *Store) view(ctx context.Context, fn func(placement.Reader) error) (again bool, err error) {
+	ses, err := s.readers.borrow(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
-	defer func() { s.readers <- ses }()
-	if err := ses.do(ses.d.beginRead); err != nil {
-		return s.d.translate("beginning to read", err)
+	defer s.readers.giveBack(ses)
+	if err := s.begin(ctx, ses, s.d.beginRead); err != nil {
+		return s.again(err), s.d.translate("beginning to read", err)
 	}
-	r := &reader{ses: ses, ctx: ctx}
+	r := &reader{ses: ses, ctx: ctx, trace: s.opts.Trace, progress: s.opts.Progress}
 	defer func() {
 		r.over = true
 		if end := ses.do("ROLLBACK"); end != nil && err == nil {
-			err = s.d.translate("ending to read", end)
+			again, err = s.again(end), s.d.translate("ending to read", end)
 		}
 	}()
-	return fn(r)
+	err = fn(r)
+	return err != nil && r.cause != nil && s.again(r.cause), err
 }
 
-// borrow waits for a connection to read on.
-func (s *Store) borrow(ctx context.Context) (*session, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+// begin starts a transaction. A connection that has been idle may have been
+// closed by the server meanwhile; then it is made again.
+func (s *Store) begin(ctx context.Context, ses *session, statement string) error {
+	start := time.Now()
+	for {
+		if err := ses.connect(ctx); err != nil {
+			return err
+		}
+		err := ses.do(statement)
+		if err == nil || !ses.dead || ses.fresh(start) {
+			return err
+		}
 	}
-	if s.isClosing() {
-		return nil, errClosed()
+}
+
+// again reports whether what failed with a driver's error may succeed when it is
+// tried again.
+func (s *Store) again(err error) bool {
+	if s.d.retryable(err) {
+		return true
 	}
-	select {
-	case ses := <-s.readers:
-		return ses, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-s.closing:
-		return nil, errClosed()
-	}
+	return s.d.server && !s.isClosing() && (s.d.lost(err) || s.d.away(err) || s.d.duplicate(err))
 }
 
 func (s *Store) isClosing() bool {
@@ -227,13 +290,11 @@ func (s *Store) Close() error {
 	return s.err
 }
 
-// shut takes all connections back and closes them.
+// shut takes all sessions back and closes them.
 func (s *Store) shut() error {
-	for range cap(s.readers) {
-		<-s.readers
-	}
+	s.readers.drain()
 	if s.writer != s.readers {
-		<-s.writer
+		s.writer.drain()
 	}
 	err := s.disconnect()
 	s.release()
@@ -249,6 +310,11 @@ func (s *Store) disconnect() error {
 	var first error
 	for _, db := range slices.Backward(s.dbs) {
 		if err := db.Close(); err != nil && first == nil {
+			first = s.d.translate("closing the database", err)
+		}
+	}
+	if s.dialer != nil {
+		if err := s.dialer.close(); err != nil && first == nil {
 			first = s.d.translate("closing the database", err)
 		}
 	}

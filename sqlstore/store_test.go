@@ -13,12 +13,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/berthcloud/berth/internal/dbtest"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/placementtest"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(stopping{m}) }
+
+// stopping stops the servers that tests share before leaks are looked for.
+type stopping struct{ *testing.M }
+
+func (m stopping) Run() int {
+	defer dbtest.Stop()
+	return m.M.Run()
+}
 
 var now = time.Date(2026, 11, 20, 12, 0, 0, 123456000, time.UTC)
 

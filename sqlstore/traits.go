@@ -39,41 +39,31 @@ LIMIT 1`, id)
 // AddProviderTraits leaves links that are there alone. It returns ErrNoRow when
 // a trait does not exist: whoever resolved its name did so too long ago.
 func (w *writer) AddProviderTraits(provider int64, traits ...placement.TraitID) error {
+	known := make(map[placement.TraitID]bool) // and whether it is linked
 	err := inList(traits, func(marks string, args []any) error {
-		known, err := first(&w.reader, func(one *row) int64 { return one.int(0) }, `
-SELECT COUNT(*)
-FROM traits
-WHERE id IN (`+marks+`)`, args...)
-		if err == nil && known < int64(distinct(args)) {
-			err = placement.ErrNoRow
-		}
-		return err
+		return w.each(func(one *row) { known[placement.TraitID(one.int(0))] = one.int(1) != 0 }, `
+SELECT
+    t.id,
+    COALESCE(l.trait_id, 0)
+FROM traits t
+LEFT JOIN resource_provider_traits l ON l.trait_id = t.id AND l.resource_provider_id = ?
+WHERE t.id IN (`+marks+`)`, append([]any{provider}, args...)...)
 	})
 	if err != nil {
 		return err
 	}
-	_, err = execIn(w, `
-INSERT INTO resource_provider_traits (created_at, resource_provider_id, trait_id)
-SELECT ?, p.id, t.id
-FROM resource_providers p
-CROSS JOIN traits t
-WHERE p.id = ?
-AND NOT EXISTS (
-    SELECT 1
-    FROM resource_provider_traits x
-    WHERE x.resource_provider_id = p.id AND x.trait_id = t.id
-)
-AND t.id IN (`, traits, `)`, w.stamp, provider)
-	return err
-}
-
-// distinct counts the values of a sorted list that is padded with its last one.
-func distinct(args []any) int {
-	n := len(args)
-	for n > 1 && args[n-1] == args[n-2] {
-		n--
+	var missing []int64
+	for _, id := range traits {
+		linked, there := known[id]
+		if !there {
+			return placement.ErrNoRow
+		}
+		if !linked {
+			known[id] = true
+			missing = append(missing, int64(id))
+		}
 	}
-	return n
+	return w.link(`resource_provider_traits (created_at, resource_provider_id, trait_id)`, provider, missing)
 }
 
 func (w *writer) RemoveProviderTraits(provider int64, traits ...placement.TraitID) error {

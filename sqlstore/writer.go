@@ -9,17 +9,23 @@ import (
 // A writer is a reader that may change rows.
 type writer struct {
 	reader
-	stamp string // the time of every row written
+	stamp   string // the time of every row written
+	changed placement.Changes
 }
 
 var _ placement.Writer = (*writer)(nil)
+
+// Changed notes what the change log is to say of this Update.
+func (w *writer) Changed(c placement.Changes) { w.changed.Add(c) }
 
 // exec runs a statement and returns how many rows it changed.
 func (w *writer) exec(query string, args ...any) (int, error) {
 	if err := w.usable(); err != nil {
 		return 0, err
 	}
-	result, err := w.run(query, args...)
+	end := w.trace.begin(w.ctx, query)
+	result, err := w.ses.exec(query, args...)
+	end(err)
 	if err != nil {
 		return 0, w.fail(err)
 	}
@@ -36,30 +42,47 @@ func (w *writer) change(query string, args ...any) error {
 	return err
 }
 
-// insert adds a row and returns its id, or that a unique value in it is taken,
-// which leaves the transaction usable on every database.
+// insert adds a row to a table with an id and returns it, or that a unique
+// value in it is taken, which leaves the transaction usable on every database.
 func (w *writer) insert(query string, args ...any) (id int64, clash bool, err error) {
 	if err := w.usable(); err != nil {
 		return 0, false, err
 	}
-	result, err := w.run(query+w.ses.d.onConflict, args...)
+	query += w.ses.d.onConflict
+	end := w.trace.begin(w.ctx, query)
+	if w.ses.d.returning {
+		id, clash, err = w.insertReturning(query, args...)
+	} else {
+		id, err = w.insertCounting(query, args...)
+	}
+	end(err)
 	if err != nil && w.ses.d.duplicate(err) {
 		return 0, true, nil
 	}
-	if err != nil {
-		return 0, false, w.fail(err)
-	}
-	if n, err := result.RowsAffected(); err != nil || n == 0 {
-		return 0, err == nil, w.fail(err)
-	}
-	id, err = w.ses.d.insertedID(w.ses, result)
-	return id, false, w.fail(err)
+	return id, clash, w.fail(err)
 }
 
-func (w *writer) run(query string, args ...any) (sql.Result, error) {
-	st, err := w.ses.prepare(query)
+// insertReturning gets the id as a row, which a clash does not have.
+func (w *writer) insertReturning(query string, args ...any) (id int64, clash bool, err error) {
+	clash = true
+	err = w.ses.query(func(rows *sql.Rows, _ *watch) error {
+		for rows.Next() {
+			clash = false
+			if err := rows.Scan(&id); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	}, query+`
+RETURNING id`, args...)
+	return id, clash, err
+}
+
+// insertCounting gets the id from the driver.
+func (w *writer) insertCounting(query string, args ...any) (int64, error) {
+	result, err := w.ses.exec(query, args...)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	return st.Exec(args...)
+	return result.LastInsertId()
 }

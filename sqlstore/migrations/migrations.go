@@ -6,6 +6,14 @@
 // The steps are upstream's revisions, in one chain. Their statements are in a
 // folder per database, named after the revision; a step that only checks has no
 // file. schema.sql beside them is the sum, kept true by a test.
+//
+// MySQL and MariaDB commit each statement that changes a table by itself, so
+// their steps are written to be run again after one was cut short: what it did
+// is found and left alone. On SQLite and PostgreSQL a step belongs into one
+// transaction.
+//
+// [Tables] are upstream's tables for programs that copy rows, and [OwnTables] the
+// tables that Berth adds for itself.
 package migrations
 
 import (
@@ -17,7 +25,7 @@ import (
 	"strings"
 )
 
-//go:embed sqlite
+//go:embed sqlite mysql postgresql
 var files embed.FS
 
 // Target is the revision that new databases get and old ones are brought to. It
@@ -26,7 +34,7 @@ var files embed.FS
 const Target = "422ece571366"
 
 // VersionTable is the statement that makes upstream's table of the revision.
-const VersionTable = `CREATE TABLE alembic_version (
+const VersionTable = `CREATE TABLE IF NOT EXISTS alembic_version (
     version_num VARCHAR(32) NOT NULL,
     CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 )`
@@ -62,6 +70,14 @@ WHERE c.id IS NULL`,
 		Remedy: "allocations without a consumer; run upstream's `placement-manage db online_data_migrations` first",
 	},
 	{ID: Target},
+	// The newest drops indexes whose columns a unique constraint covers, so
+	// no statement may name one:
+	//
+	//	inventories_resource_provider_id_idx
+	//	inventories_resource_provider_resource_class_idx
+	//	ix_placement_aggregates_uuid
+	//	resource_providers_name_idx
+	//	resource_providers_uuid_idx
 	{ID: "a082b8bb98d0"},
 }
 
@@ -85,9 +101,13 @@ func After(id string) []Revision {
 	return chain[min(Index(id)+1, last):last]
 }
 
-// Script returns the statements of a step for the named database ("sqlite"),
-// none for a step that only checks.
+// Script returns the statements of a step for the named database ("sqlite",
+// "mysql" or "postgresql"), none for a step that only checks. They are to be run
+// one by one, in their order and on one connection. They have no placeholders.
 func Script(database, id string) ([]string, error) {
+	if _, err := files.ReadDir(database); err != nil {
+		return nil, fmt.Errorf("there are no migrations for %q: %w", database, err)
+	}
 	text, err := files.ReadFile(database + "/" + id + ".sql")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -95,13 +115,25 @@ func Script(database, id string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading migration %s: %w", id, err)
 	}
-	var statements []string
-	for s := range strings.SplitSeq(string(text), ";\n") {
-		if s = strings.TrimSpace(s); s != "" {
-			statements = append(statements, s)
+	return statements(string(text)), nil
+}
+
+// statements splits a file behind the semicolons that end a line and leaves out
+// the lines that are comments.
+func statements(text string) []string {
+	var code strings.Builder
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "--") {
+			code.WriteString(line)
 		}
 	}
-	return statements, nil
+	var all []string
+	for s := range strings.SplitSeq(code.String(), ";\n") {
+		if s = strings.TrimSpace(s); s != "" {
+			all = append(all, s)
+		}
+	}
+	return all
 }
 
 // Schema returns the sum of all steps up to Target for the named database.

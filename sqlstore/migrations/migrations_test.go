@@ -27,13 +27,16 @@ func TestAfterLeadsToTarget(t *testing.T) {
 }
 
 func TestStepsHaveScriptsOrChecks(t *testing.T) {
-	for _, r := range migrations.After("") {
-		script, err := migrations.Script("sqlite", r.ID)
-		if err != nil {
-			t.Errorf("Script(%s) = %v", r.ID, err)
-		}
-		if checks := r.Blockers != ""; checks == (len(script) > 0) || checks != (r.Remedy != "") {
-			t.Errorf("revision %s: %d statements, blockers %q, remedy %q", r.ID, len(script), r.Blockers, r.Remedy)
+	for _, database := range databases {
+		for _, r := range migrations.After("") {
+			script, err := migrations.Script(database, r.ID)
+			if err != nil {
+				t.Errorf("Script(%s, %s) = %v", database, r.ID, err)
+			}
+			if checks := r.Blockers != ""; checks == (len(script) > 0) || checks != (r.Remedy != "") {
+				t.Errorf("%s, revision %s: %d statements, blockers %q, remedy %q",
+					database, r.ID, len(script), r.Blockers, r.Remedy)
+			}
 		}
 	}
 }

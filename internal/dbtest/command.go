@@ -1,0 +1,79 @@
+package dbtest
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// credential returns as whom an engine's programs run, nil for oneself.
+func credential(e engine) (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	u, err := user.Lookup(e.account())
+	if err != nil {
+		return nil, fmt.Errorf("%s refuses to run as root: %w", e.name(), err)
+	}
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err != nil {
+		return nil, err
+	}
+	gid, err := strconv.ParseUint(u.Gid, 10, 32)
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, err
+}
+
+// command prepares a program of an engine. It sees nothing of this process's
+// environment, where variables of the servers' own may lie.
+func command(e engine, dir, program string, args ...string) (*exec.Cmd, error) {
+	as, err := credential(e)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(program, args...)
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "TZ=UTC", "HOME=" + dir}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}
+	return cmd, nil
+}
+
+// run runs a program that ends by itself. The error has what it said last.
+func run(cmd *exec.Cmd) error {
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	p, err := launch(cmd)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-p.ended:
+	case <-time.After(setUpTime):
+		_ = p.kill()
+		return fmt.Errorf("%s took longer than %s", cmd.Path, setUpTime)
+	}
+	if !cmd.ProcessState.Success() {
+		return fmt.Errorf("%s: %s\n%s", cmd.Path, cmd.ProcessState, tail(out.String()))
+	}
+	return nil
+}
+
+// own gives a file to the user that the engine runs as.
+func own(e engine, path string) error {
+	as, err := credential(e)
+	if err != nil || as == nil {
+		return err
+	}
+	return os.Chown(path, int(as.Uid), int(as.Gid))
+}
+
+// tail returns the last lines of a log.
+func tail(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-30):], "\n")
+}

@@ -1,0 +1,201 @@
+package dbtest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// A process is a running server with its children.
+type process struct {
+	cmd   *exec.Cmd
+	ended chan struct{} // closed when the server is gone
+}
+
+// launch starts cmd in such a way that the kernel kills it when this process
+// ends, whatever ends it.
+func launch(cmd *exec.Cmd) (*process, error) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = new(syscall.SysProcAttr)
+	}
+	cmd.SysProcAttr.Setpgid = true // a Ctrl-C is for the tests
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	if err := parent()(cmd.Start); err != nil {
+		return nil, err
+	}
+	p := &process{cmd, make(chan struct{})}
+	go func() {
+		_ = cmd.Wait() // how it ended is in its log
+		close(p.ended)
+	}()
+	return p, nil
+}
+
+// parent returns a function that runs others on one thread that never ends: to
+// the kernel, the parent of a process is the thread that started it, and threads
+// come and go.
+var parent = sync.OnceValue(func() func(func() error) error {
+	calls := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for call := range calls {
+			call()
+		}
+	}()
+	return func(f func() error) error {
+		result := make(chan error)
+		calls <- func() { result <- f() }
+		return <-result
+	}
+})
+
+// alive reports whether the server runs, frozen or not. Of nil it is false.
+func (p *process) alive() bool {
+	if p == nil {
+		return false
+	}
+	select {
+	case <-p.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// kill ends the server and its children at once, as a power cut does, and
+// returns when they are gone.
+func (p *process) kill() error {
+	if !p.alive() {
+		return nil
+	}
+	all, _ := p.freeze() // so that none has children any more; what does not halt is killed as well
+	signal(all, syscall.SIGKILL)
+	<-p.ended
+	return await(endTime, 5*time.Millisecond, func() error { return gone(all) })
+}
+
+// stop ends the server in an orderly manner.
+func (p *process) stop(with syscall.Signal) error {
+	if !p.alive() {
+		return nil
+	}
+	signal([]int{p.cmd.Process.Pid}, with)
+	select {
+	case <-p.ended:
+		return nil
+	case <-time.After(endTime):
+		return fmt.Errorf("%s did not stop within %s of %s", p.cmd.Path, endTime, with)
+	}
+}
+
+// drop ends the server without regard for its data.
+func (p *process) drop(with syscall.Signal) error {
+	if p.alive() && with != syscall.SIGKILL {
+		if err := p.thaw(); err != nil {
+			return err
+		}
+		if err := p.stop(with); err == nil {
+			return nil
+		}
+	}
+	return p.kill()
+}
+
+// freeze stops the server, then its children, which can have no new ones then,
+// and returns all of them.
+func (p *process) freeze() ([]int, error) {
+	var all []int
+	for next := []int{p.cmd.Process.Pid}; len(next) > 0; {
+		signal(next, syscall.SIGSTOP)
+		all = append(all, next...)
+		if err := await(endTime, time.Millisecond, func() error { return halted(next) }); err != nil {
+			return all, err
+		}
+		var err error
+		if next, err = children(next); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// thaw lets the server and its children go on.
+func (p *process) thaw() error {
+	for next := []int{p.cmd.Process.Pid}; len(next) > 0; {
+		below, err := children(next)
+		if err != nil {
+			return err
+		}
+		signal(next, syscall.SIGCONT)
+		next = below
+	}
+	return nil
+}
+
+// signal leaves out processes that have ended: that is no fault here.
+func signal(pids []int, s syscall.Signal) {
+	for _, pid := range pids {
+		_ = syscall.Kill(pid, s)
+	}
+}
+
+func children(parents []int) ([]int, error) {
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return nil, err
+	}
+	var below []int
+	for _, path := range stats {
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		_, ppid := stat(pid)
+		for _, p := range parents {
+			if p == ppid {
+				below = append(below, pid)
+			}
+		}
+	}
+	return below, nil
+}
+
+// halted reports the first process that still runs.
+func halted(pids []int) error {
+	for _, pid := range pids {
+		if state, _ := stat(pid); !strings.Contains("TtZX", state) {
+			return fmt.Errorf("process %d was sent SIGSTOP and is in state %s", pid, state)
+		}
+	}
+	return nil
+}
+
+// gone reports the first process that still exists. One that only waits to be
+// collected holds nothing any more.
+func gone(pids []int) error {
+	for _, pid := range pids {
+		if state, _ := stat(pid); !strings.Contains("ZX", state) {
+			return fmt.Errorf("process %d was sent SIGKILL and is in state %s", pid, state)
+		}
+	}
+	return nil
+}
+
+// stat returns the state of a process, "X" when there is none, and its parent.
+func stat(pid int) (state string, ppid int) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return "X", 0
+	}
+	// The name, in parentheses, may hold anything; state and parent follow it.
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	if len(fields) < 2 {
+		return "X", 0
+	}
+	ppid, _ = strconv.Atoi(fields[1])
+	return fields[0], ppid
+}

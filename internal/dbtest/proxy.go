@@ -1,0 +1,163 @@
+package dbtest
+
+import (
+	"bytes"
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A Proxy stands between a client and a server and does to their connections
+// what networks do. At first it only forwards. Its methods may be called from
+// several goroutines and return at once.
+type Proxy struct {
+	t       testing.TB
+	port    int
+	workers sync.WaitGroup
+
+	mu       sync.Mutex
+	target   string
+	listener net.Listener // nil: connections are refused
+	links    map[*link]bool
+	faults   faults
+	lost     int
+}
+
+// faults are what is wrong with the network at the moment.
+type faults struct {
+	delay   time.Duration
+	swallow bool
+	budget  map[Direction]int // bytes that still pass before a connection is lost
+	answers []byte            // the answer to a request with this text is lost
+}
+
+// A Direction is one of the two that data takes through a [Proxy].
+type Direction int
+
+// The directions.
+const (
+	ToServer Direction = iota
+	ToClient
+)
+
+// NewProxy starts a proxy in front of target, which is host:port. It ends with
+// the test.
+func NewProxy(t testing.TB, target string) *Proxy {
+	t.Helper()
+	port, err := takePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{t: t, port: port, target: target, links: make(map[*link]bool)}
+	t.Cleanup(p.close)
+	p.Heal()
+	return p
+}
+
+func (p *Proxy) close() {
+	p.Cut()
+	p.workers.Wait()
+	releasePort(p.port)
+}
+
+// Address returns where the proxy listens, as host:port.
+func (p *Proxy) Address() string { return local(p.port) }
+
+// Redirect sends new connections to another target. Those that exist stay.
+func (p *Proxy) Redirect(target string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = target
+}
+
+// Cut closes all connections and refuses new ones until Heal.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.listener != nil {
+		p.listener.Close()
+		p.listener = nil
+	}
+	p.drop()
+}
+
+// Heal ends all faults. Connections that HalfOpen took data from are closed, for
+// they cannot go on.
+func (p *Proxy) Heal() {
+	p.t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.faults.swallow {
+		p.drop()
+	}
+	p.faults = faults{budget: make(map[Direction]int)}
+	if p.listener != nil {
+		return
+	}
+	l, err := net.Listen("tcp", p.Address())
+	if err != nil {
+		p.t.Errorf("the proxy cannot listen again: %v", err)
+		return
+	}
+	p.listener = l
+	p.workers.Go(func() { p.serve(l) })
+}
+
+// Delay holds back what is sent in either direction for so long.
+func (p *Proxy) Delay(d time.Duration) {
+	p.change(func(f *faults) { f.delay = d })
+}
+
+// HalfOpen makes the network a black hole until Heal: connections stay open and
+// new ones are accepted, what is sent on them goes nowhere, and neither side
+// learns that the other closed.
+func (p *Proxy) HalfOpen() {
+	p.change(func(f *faults) { f.swallow = true })
+}
+
+// CutAfter lets n more bytes pass in one direction, on all connections together,
+// and closes the connection that brings the next one. With 0 and ToClient, the
+// next request reaches the server and its answer is lost.
+func (p *Proxy) CutAfter(d Direction, n int) {
+	p.change(func(f *faults) { f.budget[d] = n })
+}
+
+// LoseAnswer closes the connection of the next request that contains the text,
+// as in "COMMIT", at the moment the server answers it: the server has done what
+// it was asked, and the client does not know. Upper and lower case are the same.
+// The text has to be near the beginning of the request, which may come in pieces.
+func (p *Proxy) LoseAnswer(text string) {
+	p.change(func(f *faults) { f.answers = bytes.ToLower([]byte(text)) })
+}
+
+// Lost returns how many connections CutAfter and LoseAnswer have closed so far.
+func (p *Proxy) Lost() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lost
+}
+
+func (p *Proxy) change(f func(*faults)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f(&p.faults)
+}
+
+// drop closes all connections. The caller holds the lock.
+func (p *Proxy) drop() {
+	for l := range p.links {
+		l.close()
+	}
+	clear(p.links)
+}
+
+func (p *Proxy) serve(l net.Listener) {
+	for {
+		client, err := l.Accept()
+		if err != nil {
+			return // closed by Cut
+		}
+		p.workers.Go(func() { p.connect(l, client) })
+	}
+}

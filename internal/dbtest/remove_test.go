@@ -1,0 +1,62 @@
+package dbtest
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestSharedMemoryIsRemoved kills a PostgreSQL, which then cannot give its shared
+// memory back itself.
+func TestSharedMemoryIsRemoved(t *testing.T) {
+	var id int
+	t.Run("Server", func(t *testing.T) {
+		s := NewPostgreSQL(t, Fast())
+		id = segment(t, filepath.Join(s.data(), "postmaster.pid"))
+		s.Kill()
+		if !exists(id) {
+			t.Fatalf("segment %d is gone with its server: nothing to remove", id)
+		}
+	})
+	if exists(id) {
+		t.Errorf("segment %d is left", id)
+	}
+}
+
+// TestSharedMemoryOfOthersStays has a file that names the wrong key.
+func TestSharedMemoryOfOthersStays(t *testing.T) {
+	s := NewPostgreSQL(t, Fast())
+	path := filepath.Join(s.data(), "postmaster.pid")
+	id := segment(t, path)
+	copied := filepath.Join(t.TempDir(), "postmaster.pid")
+	if err := os.WriteFile(copied, []byte(strings.Repeat("\n", 6)+"1 "+strconv.Itoa(id)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.Kill()
+	removeSegment(copied)
+	if !exists(id) {
+		t.Errorf("segment %d was removed on account of a number", id)
+	}
+}
+
+func segment(t *testing.T, path string) int {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := strconv.Atoi(strings.Fields(strings.Split(string(text), "\n")[6])[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func exists(id int) bool {
+	_, err := unix.SysvShmCtl(id, unix.IPC_STAT, new(unix.SysvShmDesc))
+	return err == nil
+}

@@ -1,0 +1,38 @@
+package placement
+
+import "time"
+
+// Changes are parts of the world that transactions touched, or that a refusal
+// rests on. The zero value is none.
+type Changes struct {
+	Roots    map[int64]bool // trees, by root id
+	Catalogs bool           // the names of classes or traits
+	All      bool           // anything, the catalogs included
+}
+
+// Tree adds the tree with that root.
+func (c *Changes) Tree(root int64) {
+	if c.Roots == nil {
+		c.Roots = make(map[int64]bool)
+	}
+	c.Roots[root] = true
+}
+
+// Add adds more changes; more stays as it is.
+func (c *Changes) Add(more Changes) {
+	for root := range more.Roots {
+		c.Tree(root)
+	}
+	c.Catalogs = c.Catalogs || more.Catalogs
+	c.All = c.All || more.All
+}
+
+// Empty reports whether nothing changed.
+func (c Changes) Empty() bool { return len(c.Roots) == 0 && !c.Catalogs && !c.All }
+
+// A Position is a place in the change log of a shared store. The zero value is
+// before everything. It must not be changed once it is in use.
+type Position struct {
+	Seen map[int64]int64 // the newest change that is known, by writer
+	At   time.Time       // when that was
+}

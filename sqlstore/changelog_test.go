@@ -1,0 +1,251 @@
+package sqlstore_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/berthcloud/berth/internal/dbtest"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore"
+)
+
+// two opens two stores on one database.
+func two(t *testing.T, url string) (a, b *sqlstore.Store) {
+	t.Helper()
+	a = open(t, sqlstore.Options{Server: server(t, url)})
+	return a, open(t, sqlstore.Options{Server: server(t, url)})
+}
+
+// touch makes a store append that it touched some trees.
+func touch(t *testing.T, s *sqlstore.Store, roots ...int64) {
+	t.Helper()
+	var c placement.Changes
+	for _, root := range roots {
+		c.Tree(root)
+	}
+	err := s.Update(context.Background(), now, func(w placement.Writer) error {
+		w.Changed(c)
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("Update: %v", err)
+	}
+}
+
+// followed returns what a store learns of the others, and where it is then.
+func followed(t *testing.T, s *sqlstore.Store, since placement.Position) (placement.Changes, placement.Position) {
+	t.Helper()
+	c, at, err := s.Changed(context.Background(), since)
+	if err != nil {
+		t.Fatalf("Changed: %v", err)
+	}
+	return c, at
+}
+
+func sameChanges(t *testing.T, what string, got, want placement.Changes) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// trees are changes of some trees.
+func trees(roots ...int64) (c placement.Changes) {
+	for _, root := range roots {
+		c.Tree(root)
+	}
+	return c
+}
+
+// do runs statements on the connection that a store writes with.
+func do(t *testing.T, s *sqlstore.Store, statements ...string) {
+	t.Helper()
+	err := s.OnWriter(func(c *sql.Conn) error {
+		for _, st := range statements {
+			if _, err := c.ExecContext(context.Background(), st); err != nil {
+				return fmt.Errorf("%s: %w", st, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestStoresFollowEachOther(t *testing.T) {
+	onServers(t, func(t *testing.T, url string) {
+		a, b := two(t, url)
+		touch(t, a, 1)
+		c, at := followed(t, b, placement.Position{})
+		sameChanges(t, "from the beginning", c, placement.Changes{All: true})
+		touch(t, a, 5, 6)
+		touch(t, a)
+		touch(t, a, 7)
+		c, at = followed(t, b, at)
+		sameChanges(t, "after three updates", c, trees(5, 6, 7))
+		touch(t, b, 8)
+		c, at = followed(t, b, at)
+		sameChanges(t, "after one's own update", c, placement.Changes{})
+		c, _ = followed(t, a, placement.Position{Seen: map[int64]int64{}, At: time.Now()})
+		sameChanges(t, "of a writer that was not known", c, trees(8))
+		c, _ = followed(t, b, placement.Position{Seen: at.Seen, At: time.Now().Add(-time.Hour)})
+		sameChanges(t, "after a long absence", c, placement.Changes{All: true})
+	})
+}
+
+func TestFollowersThatMissedEntriesReadEverything(t *testing.T) {
+	onServers(t, func(t *testing.T, url string) {
+		a, b := two(t, url)
+		touch(t, a, 1)
+		_, at := followed(t, b, placement.Position{})
+		for root := range int64(4) {
+			touch(t, a, root)
+		}
+		do(t, b, `DELETE FROM berth_changes WHERE seq <= 3`)
+		c, at := followed(t, b, at)
+		if !c.All {
+			t.Errorf("with entries pruned: %+v, want everything", c)
+		}
+		touch(t, a, 9)
+		c, _ = followed(t, b, at)
+		sameChanges(t, "after that", c, trees(9))
+	})
+}
+
+func TestWriterThatWasBelievedDeadGoesOn(t *testing.T) {
+	onServers(t, func(t *testing.T, url string) {
+		a, b := two(t, url)
+		touch(t, a, 1)
+		_, at := followed(t, b, placement.Position{})
+		do(t, b, `DELETE FROM berth_writers`)
+		touch(t, a, 2)
+		c, _ := followed(t, b, at)
+		sameChanges(t, "under its new name", c, trees(2))
+	})
+}
+
+// TestCutConnectionsLoseNothing cuts the connection at every place of a
+// transaction, in both directions: it must take place exactly once.
+func TestCutConnectionsLoseNothing(t *testing.T) {
+	for _, k := range kinds[:2] {
+		t.Run(k.name, func(t *testing.T) {
+			if testing.Short() {
+				t.Skip("needs database servers")
+			}
+			where := server(t, k.url(t))
+			proxy := dbtest.NewProxy(t, where.Hosts[0])
+			where.Hosts = []string{proxy.Address()}
+			var settled atomic.Int64
+			s := open(t, sqlstore.Options{Server: where, Metrics: sqlstore.Metrics{
+				Settled: func(bool) { settled.Add(1) },
+			}})
+			p := newProvider(t, s, "cn1")
+			for _, dir := range []dbtest.Direction{dbtest.ToServer, dbtest.ToClient} {
+				for n := 0; n < 700; n += 23 {
+					bumpCut(t, s, &p, func() { proxy.CutAfter(dir, n) })
+					proxy.Heal()
+				}
+			}
+			for range 5 {
+				bumpCut(t, s, &p, func() { proxy.LoseAnswer("COMMIT") })
+				proxy.Heal()
+			}
+			if settled.Load() < 5 {
+				t.Errorf("%d commits were settled, want at least 5", settled.Load())
+			}
+			t.Logf("%d commits settled, %d connections cut", settled.Load(), proxy.Lost())
+		})
+	}
+}
+
+// bumpCut raises a provider's generation while the connection is cut.
+func bumpCut(t *testing.T, s *sqlstore.Store, p *placement.ProviderRow, cut func()) {
+	t.Helper()
+	first := true
+	err := s.Update(context.Background(), now, func(w placement.Writer) error {
+		if first {
+			first = false
+			cut()
+		}
+		if err := w.BumpProvider(p.ID, p.Generation); err != nil {
+			return err
+		}
+		w.Changed(trees(p.ID))
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("Update: %v", err)
+	}
+	p.Generation++
+	got := readProvider(t, s, p.UUID)
+	if got.Generation != p.Generation {
+		t.Fatalf("the generation is %d, want %d", got.Generation, p.Generation)
+	}
+}
+
+func newProvider(t *testing.T, s *sqlstore.Store, name string) placement.ProviderRow {
+	t.Helper()
+	row := placement.ProviderRow{UUID: placement.UUID(name), Name: name}
+	err := s.Update(context.Background(), now, func(w placement.Writer) (err error) {
+		row.ID, err = w.InsertProvider(row)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return row
+}
+
+func readProvider(t *testing.T, s *sqlstore.Store, uuid placement.UUID) (row placement.ProviderRow) {
+	t.Helper()
+	err := s.View(context.Background(), func(r placement.Reader) (err error) {
+		row, err = r.Provider(uuid)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return row
+}
+
+// TestServerThatGoesAwayAndComesBack cuts the network: callers get an answer in
+// bounded time, and the store recovers by itself.
+func TestServerThatGoesAwayAndComesBack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs database servers")
+	}
+	for _, k := range kinds[:2] {
+		t.Run(k.name, func(t *testing.T) {
+			where := server(t, k.url(t))
+			proxy := dbtest.NewProxy(t, where.Hosts[0])
+			where.Hosts = []string{proxy.Address()}
+			s := open(t, sqlstore.Options{Server: where, RetryTime: time.Second})
+			p := newProvider(t, s, "cn1")
+			proxy.Cut()
+			if _, err := net.DialTimeout("tcp", proxy.Address(), time.Second); err == nil {
+				t.Error("the proxy takes connections while it is cut")
+			}
+			write := s.Update(context.Background(), now, func(w placement.Writer) error {
+				return w.BumpProvider(p.ID, 0)
+			})
+			wantAway(t, "Update", write)
+			wantAway(t, "View", s.View(context.Background(), func(r placement.Reader) error {
+				_, err := r.Provider(p.UUID)
+				return err
+			}))
+			_, _, err := s.Changed(context.Background(), placement.Position{})
+			wantAway(t, "Changed", err)
+			proxy.Heal()
+			bumpCut(t, s, &p, func() {})
+		})
+	}
+}

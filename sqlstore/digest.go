@@ -1,0 +1,117 @@
+package sqlstore
+
+import "github.com/berthcloud/berth/placement"
+
+// bucket is the first id of the digest that an id belongs to.
+func bucket(id string) string { return id + ` - ` + id + ` % 128` }
+
+// Digests sums up in the database, a statement per table, so that only the sums
+// are sent.
+func (r *reader) Digests() ([]placement.Digest, error) {
+	all := make(map[int64]*placement.Digest)
+	of := func(one *row) *placement.Digest {
+		first := one.int(0)
+		if all[first] == nil {
+			all[first] = &placement.Digest{First: first}
+		}
+		return all[first]
+	}
+	for _, part := range []struct {
+		query string
+		add   func(*placement.Digest, *row)
+	}{
+		{providerDigest, addProviders},
+		{inventoryDigest, addInventories},
+		{usageDigest, addUsage},
+		{traitDigest, func(d *placement.Digest, one *row) { d.Traits, d.TraitIDs = one.int(1), one.int(2) }},
+		{aggregateDigest, func(d *placement.Digest, one *row) { d.Aggregates, d.AggregateIDs = one.int(1), one.int(2) }},
+	} {
+		if err := r.each(func(one *row) { part.add(of(one), one) }, part.query); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]placement.Digest, 0, len(all))
+	for _, d := range all {
+		out = append(out, *d)
+	}
+	return out, nil
+}
+
+var providerDigest = `
+SELECT
+    ` + bucket("id") + `,
+    COUNT(*),
+    SUM(COALESCE(generation, 0)),
+    SUM(COALESCE(root_provider_id, id)),
+    SUM(COALESCE(parent_provider_id, 0)),
+    SUM(OCTET_LENGTH(COALESCE(name, ''))),
+    MAX(COALESCE(updated_at, created_at))
+FROM resource_providers
+GROUP BY ` + bucket("id")
+
+func addProviders(d *placement.Digest, one *row) {
+	d.Providers, d.Generations = one.int(1), one.int(2)
+	d.Roots, d.Parents, d.NameLengths = one.int(3), one.int(4), one.int(5)
+	if t := one.time(6); !t.IsZero() {
+		d.Modified = t.Unix()
+	}
+}
+
+var inventoryDigest = `
+SELECT
+    ` + bucket("resource_provider_id") + `,
+    COUNT(*),
+    SUM(resource_class_id),
+    SUM(total),
+    SUM(reserved),
+    SUM(min_unit),
+    SUM(max_unit),
+    SUM(step_size),
+    SUM(ROUND(allocation_ratio * 1000))
+FROM inventories
+GROUP BY ` + bucket("resource_provider_id")
+
+func addInventories(d *placement.Digest, one *row) {
+	d.Inventories, d.Classes = one.int(1), one.int(2)
+	d.Total, d.Reserved = one.int(3), one.int(4)
+	d.MinUnit, d.MaxUnit, d.StepSize = one.int(5), one.int(6), one.int(7)
+	d.Ratios = one.int(8)
+}
+
+// usageDigest is answered from the index on provider, class and used.
+var usageDigest = `
+SELECT
+    ` + bucket("resource_provider_id") + `,
+    resource_class_id,
+    SUM(used)
+FROM allocations
+GROUP BY ` + bucket("resource_provider_id") + `, resource_class_id`
+
+func addUsage(d *placement.Digest, one *row) {
+	d.Used += one.int(2)
+	d.UsedByClass += one.int(2) * placement.DigestClass(placement.ClassID(one.int(1)))
+}
+
+var traitDigest = `
+SELECT
+    ` + bucket("resource_provider_id") + `,
+    COUNT(*),
+    SUM(trait_id)
+FROM resource_provider_traits
+GROUP BY ` + bucket("resource_provider_id")
+
+var aggregateDigest = `
+SELECT
+    ` + bucket("resource_provider_id") + `,
+    COUNT(*),
+    SUM(aggregate_id)
+FROM resource_provider_aggregates
+GROUP BY ` + bucket("resource_provider_id")
+
+func (r *reader) RootsBetween(from, to int64) ([]int64, error) {
+	return list(r, integer, `
+SELECT DISTINCT COALESCE(root_provider_id, id) AS root
+FROM resource_providers
+WHERE id >= ? AND id < ?
+ORDER BY root`, from, to)
+}

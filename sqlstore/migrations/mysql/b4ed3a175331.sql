@@ -1,0 +1,138 @@
+-- The tables of the first release, Train.
+--
+-- MySQL commits each statement by itself, so a table comes with its indexes and
+-- the whole can be run again after it was cut short. Engine and character set are
+-- those of the server and the database, as with upstream.
+
+CREATE TABLE IF NOT EXISTS allocations (
+    created_at DATETIME,
+    updated_at DATETIME,
+    id INTEGER NOT NULL AUTO_INCREMENT,
+    resource_provider_id INTEGER NOT NULL,
+    consumer_id VARCHAR(36) NOT NULL,
+    resource_class_id INTEGER NOT NULL,
+    used INTEGER NOT NULL,
+    PRIMARY KEY (id),
+    INDEX allocations_resource_provider_class_used_idx (resource_provider_id, resource_class_id, used),
+    INDEX allocations_resource_class_id_idx (resource_class_id),
+    INDEX allocations_consumer_id_idx (consumer_id)
+);
+
+CREATE TABLE IF NOT EXISTS consumers (
+    created_at DATETIME,
+    updated_at DATETIME,
+    id INTEGER NOT NULL AUTO_INCREMENT,
+    uuid VARCHAR(36) NOT NULL,
+    project_id INTEGER NOT NULL,
+    user_id INTEGER NOT NULL,
+    generation INTEGER DEFAULT 0 NOT NULL,
+    PRIMARY KEY (id),
+    CONSTRAINT uniq_consumers0uuid UNIQUE (uuid),
+    INDEX consumers_project_id_user_id_uuid_idx (project_id, user_id, uuid),
+    INDEX consumers_project_id_uuid_idx (project_id, uuid)
+);
+
+CREATE TABLE IF NOT EXISTS inventories (
+    created_at DATETIME,
+    updated_at DATETIME,
+    id INTEGER NOT NULL AUTO_INCREMENT,
+    resource_provider_id INTEGER NOT NULL,
+    resource_class_id INTEGER NOT NULL,
+    total INTEGER NOT NULL,
+    reserved INTEGER NOT NULL,
+    min_unit INTEGER NOT NULL,
+    max_unit INTEGER NOT NULL,
+    step_size INTEGER NOT NULL,
+    allocation_ratio FLOAT NOT NULL,
+    PRIMARY KEY (id),
+    CONSTRAINT uniq_inventories0resource_provider_resource_class UNIQUE (resource_provider_id, resource_class_id),
+    INDEX inventories_resource_class_id_idx (resource_class_id),
+    INDEX inventories_resource_provider_id_idx (resource_provider_id),
+    INDEX inventories_resource_provider_resource_class_idx (resource_provider_id, resource_class_id)
+);
+
+CREATE TABLE IF NOT EXISTS placement_aggregates (
+    created_at DATETIME,
+    updated_at DATETIME,
+    id INTEGER NOT NULL AUTO_INCREMENT,
+    uuid VARCHAR(36),
+    PRIMARY KEY (id),
+    CONSTRAINT uniq_placement_aggregates0uuid UNIQUE (uuid),
+    INDEX ix_placement_aggregates_uuid (uuid)
+);
+
+CREATE TABLE IF NOT EXISTS projects (
+    created_at DATETIME,
+    updated_at DATETIME,
+    id INTEGER NOT NULL AUTO_INCREMENT,
+    external_id VARCHAR(255) NOT NULL,
+    PRIMARY KEY (id),
+    CONSTRAINT uniq_projects0external_id UNIQUE (external_id)
+);
+
+CREATE TABLE IF NOT EXISTS resource_classes (
+    created_at DATETIME,
+    updated_at DATETIME,
+    id INTEGER NOT NULL AUTO_INCREMENT,
+    name VARCHAR(255) NOT NULL,
+    PRIMARY KEY (id),
+    CONSTRAINT uniq_resource_classes0name UNIQUE (name)
+);
+
+CREATE TABLE IF NOT EXISTS resource_provider_aggregates (
+    created_at DATETIME,
+    updated_at DATETIME,
+    resource_provider_id INTEGER NOT NULL,
+    aggregate_id INTEGER NOT NULL,
+    PRIMARY KEY (resource_provider_id, aggregate_id),
+    INDEX resource_provider_aggregates_aggregate_id_idx (aggregate_id)
+);
+
+CREATE TABLE IF NOT EXISTS resource_providers (
+    created_at DATETIME,
+    updated_at DATETIME,
+    id INTEGER NOT NULL AUTO_INCREMENT,
+    uuid VARCHAR(36) NOT NULL,
+    name VARCHAR(200),
+    generation INTEGER,
+    root_provider_id INTEGER,
+    parent_provider_id INTEGER,
+    PRIMARY KEY (id),
+    FOREIGN KEY (parent_provider_id) REFERENCES resource_providers (id),
+    FOREIGN KEY (root_provider_id) REFERENCES resource_providers (id),
+    CONSTRAINT uniq_resource_providers0name UNIQUE (name),
+    CONSTRAINT uniq_resource_providers0uuid UNIQUE (uuid),
+    INDEX resource_providers_name_idx (name),
+    INDEX resource_providers_parent_provider_id_idx (parent_provider_id),
+    INDEX resource_providers_root_provider_id_idx (root_provider_id),
+    INDEX resource_providers_uuid_idx (uuid)
+);
+
+CREATE TABLE IF NOT EXISTS traits (
+    created_at DATETIME,
+    updated_at DATETIME,
+    id INTEGER NOT NULL AUTO_INCREMENT,
+    name VARCHAR(255) NOT NULL,
+    PRIMARY KEY (id),
+    CONSTRAINT uniq_traits0name UNIQUE (name)
+);
+
+CREATE TABLE IF NOT EXISTS users (
+    created_at DATETIME,
+    updated_at DATETIME,
+    id INTEGER NOT NULL AUTO_INCREMENT,
+    external_id VARCHAR(255) NOT NULL,
+    PRIMARY KEY (id),
+    CONSTRAINT uniq_users0external_id UNIQUE (external_id)
+);
+
+CREATE TABLE IF NOT EXISTS resource_provider_traits (
+    created_at DATETIME,
+    updated_at DATETIME,
+    trait_id INTEGER NOT NULL,
+    resource_provider_id INTEGER NOT NULL,
+    PRIMARY KEY (trait_id, resource_provider_id),
+    FOREIGN KEY (resource_provider_id) REFERENCES resource_providers (id),
+    FOREIGN KEY (trait_id) REFERENCES traits (id),
+    INDEX resource_provider_traits_resource_provider_trait_idx (resource_provider_id, trait_id)
+);

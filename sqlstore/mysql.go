@@ -1,0 +1,317 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// mysqlDialect is MariaDB, Galera and MySQL as go-sql-driver/mysql speaks them.
+var mysqlDialect = &dialect{
+	name:      "mysql",
+	server:    true,
+	rebind:    func(query string) string { return query },
+	begin:     "START TRANSACTION",
+	beginRead: "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
+	lockRow: `
+FOR UPDATE`,
+	shareRow: `
+LOCK IN SHARE MODE`, // MariaDB has no FOR SHARE
+	rerun: true,
+	hasTable: `
+SELECT 1
+FROM information_schema.tables
+WHERE table_schema = DATABASE() AND table_name = ?`,
+	tables: `
+SELECT table_name
+FROM information_schema.tables
+WHERE table_schema = DATABASE() AND table_name NOT LIKE 'berth\_%'
+ORDER BY table_name`,
+	duplicate: func(err error) bool { return mysqlCode(err) == 1062 },
+	orphan: func(err error) bool {
+		code := mysqlCode(err)
+		return code == 1451 || code == 1452
+	},
+	retryable: func(err error) bool {
+		switch mysqlCode(err) {
+		case 1213, // deadlock, or refused by the other nodes
+			1205,       // lock wait timeout
+			1020,       // changed since last read (MariaDB's snapshot isolation)
+			1451, 1452: // somebody made or removed what a foreign key needs
+			return true
+		}
+		return false
+	},
+	lost: func(err error) bool {
+		switch mysqlCode(err) {
+		case 1047, // the node is not part of the cluster's majority
+			1180,       // error during commit: the node was cut off
+			1053, 1927, // shutdown, connection killed
+			1290, 1792, 1836, // read-only: no longer the primary
+			4031: // closed for being idle
+			return true
+		}
+		return errors.Is(err, mysql.ErrInvalidConn) || gone(err)
+	},
+	away: func(err error) bool {
+		switch mysqlCode(err) {
+		case 1040, 1203, 1226, // too many connections
+			1021, 1114, 1030, // disk full
+			3024, 1969: // statement timeout
+			return true
+		}
+		return false
+	},
+	advice: func(err error) string {
+		switch mysqlCode(err) {
+		case 1045, 1698:
+			return "check user and password in [placement_database] connection"
+		case 1044:
+			return "grant the user all privileges on the database"
+		case 1049:
+			return "create the database first: CREATE DATABASE placement"
+		case 1290, 1792, 1836:
+			return "this server is read-only: name the primary in [placement_database] connection"
+		}
+		return ""
+	},
+}
+
+// mysqlCode returns the server's error number in err, 0 when there is none.
+func mysqlCode(err error) uint16 {
+	var e *mysql.MySQLError
+	if errors.As(err, &e) {
+		return e.Number
+	}
+	return 0
+}
+
+// A mysqlDialer connects to the first of several servers that works.
+type mysqlDialer struct {
+	hosts []*sql.DB
+	last  atomic.Int32 // the host that worked
+	mode  string
+}
+
+func newMySQLDialer(server Server) (*mysqlDialer, error) {
+	d := &mysqlDialer{mode: server.SQLMode}
+	if d.mode == "" {
+		d.mode = "TRADITIONAL"
+	}
+	hosts := server.Hosts
+	if len(hosts) == 0 {
+		hosts = []string{"127.0.0.1"}
+	}
+	for _, host := range hosts {
+		cfg, err := mysqlConfig(server, host)
+		if err != nil {
+			return nil, err
+		}
+		connector, err := mysql.NewConnector(cfg)
+		if err != nil {
+			return nil, fmt.Errorf("connection settings: %w", err)
+		}
+		db := sql.OpenDB(connector)
+		db.SetMaxIdleConns(-1) // the pool of sessions keeps them
+		d.hosts = append(d.hosts, db)
+	}
+	return d, nil
+}
+
+// mysqlConfig translates what a SQLAlchemy URL says.
+func mysqlConfig(server Server, host string) (*mysql.Config, error) {
+	cfg := mysql.NewConfig()
+	cfg.User, cfg.Passwd, cfg.DBName = server.User, server.Password, server.Database
+	cfg.Net, cfg.Addr = "tcp", host
+	if socket := server.Params.Get("unix_socket"); socket != "" {
+		host = socket
+	}
+	if strings.HasPrefix(host, "/") {
+		cfg.Net, cfg.Addr = "unix", host
+	} else if _, _, err := net.SplitHostPort(host); err != nil {
+		cfg.Addr = net.JoinHostPort(strings.Trim(host, "[]"), "3306")
+	}
+	cfg.InterpolateParams, cfg.ClientFoundRows, cfg.ParseTime = true, true, true
+	cfg.Timeout = connectTimeout
+	if n, err := strconv.Atoi(server.Params.Get("connect_timeout")); err == nil && n > 0 {
+		cfg.Timeout = time.Duration(n) * time.Second
+	}
+	// The session watches over its statements; this is for what the driver
+	// does besides.
+	quiet := 2 * cmp.Or(server.quiet, patience)
+	cfg.ReadTimeout, cfg.WriteTimeout = quiet, quiet
+	cfg.Logger = &mysql.NopLogger{}
+	var err error
+	cfg.TLS, err = mysqlTLS(server, host)
+	return cfg, err
+}
+
+// mysqlTLS reads PyMySQL's names for TLS; nil without any.
+func mysqlTLS(server Server, host string) (*tls.Config, error) {
+	p := server.Params
+	ca, cert, key := p.Get("ssl_ca"), p.Get("ssl_cert"), p.Get("ssl_key")
+	on := truth(p.Get("ssl")) || truth(p.Get("ssl_verify_cert")) || truth(p.Get("ssl_verify_identity"))
+	if truth(p.Get("ssl_disabled")) || ca == "" && cert == "" && !on {
+		return nil, nil
+	}
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = host
+	}
+	cfg := &tls.Config{ServerName: name, MinVersion: tls.VersionTLS12}
+	if ca != "" {
+		pem, err := os.ReadFile(ca)
+		if err != nil {
+			return nil, fmt.Errorf("ssl_ca: %w", err)
+		}
+		cfg.RootCAs = x509.NewCertPool()
+		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("ssl_ca: %s holds no certificate", ca)
+		}
+	}
+	if cert != "" {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			return nil, fmt.Errorf("ssl_cert, ssl_key: %w", err)
+		}
+		cfg.Certificates = []tls.Certificate{pair}
+	}
+	if !truth(p.Get("ssl_verify_identity")) && !truth(p.Get("ssl_check_hostname")) {
+		verify := ca != "" || truth(p.Get("ssl_verify_cert"))
+		cfg.InsecureSkipVerify = true // of the name; the chain is looked at below
+		if verify {
+			cfg.VerifyConnection = chainOnly(cfg.RootCAs)
+		}
+	}
+	return cfg, nil
+}
+
+// chainOnly accepts a server whose certificate the authorities signed, whatever
+// its name is, as MySQL's clients do unless told otherwise.
+func chainOnly(roots *x509.CertPool) func(tls.ConnectionState) error {
+	return func(cs tls.ConnectionState) error {
+		rest := x509.NewCertPool()
+		for _, c := range cs.PeerCertificates[1:] {
+			rest.AddCert(c)
+		}
+		_, err := cs.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: rest})
+		return err
+	}
+}
+
+// truth reads what Python's clients take for true.
+func truth(text string) bool {
+	switch strings.ToLower(text) {
+	case "1", "true", "yes", "on":
+		return true
+	}
+	return false
+}
+
+// dial tries the host that worked the last time first.
+func (d *mysqlDialer) dial(ctx context.Context, r role) (*sql.Conn, error) {
+	var problems error
+	start := int(d.last.Load())
+	for i := range d.hosts {
+		n := (start + i) % len(d.hosts)
+		conn, err := d.dialHost(ctx, d.hosts[n], r)
+		if err == nil {
+			d.last.Store(int32(n))
+			return conn, nil
+		}
+		problems = errors.Join(problems, err)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, problems
+}
+
+func (d *mysqlDialer) dialHost(ctx context.Context, db *sql.DB, r role) (*sql.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*connectTimeout)
+	defer cancel()
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.setUp(ctx, conn, r); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// setUp gives a connection the settings of its role. A node that is cut off from
+// its cluster, and a replica, are refused here.
+func (d *mysqlDialer) setUp(ctx context.Context, conn *sql.Conn, r role) error {
+	has, err := mysqlVariables(ctx, conn)
+	if err != nil {
+		return err
+	}
+	if strings.EqualFold(has["read_only"], "ON") {
+		return &mysql.MySQLError{Number: 1290, Message: "the server is read-only"}
+	}
+	level := "REPEATABLE READ" // with it, a snapshot lasts
+	if r == writing {
+		level = "READ COMMITTED"
+	}
+	settings := []string{
+		"SET SESSION TRANSACTION ISOLATION LEVEL " + level,
+		// Class VCPU has the id 0.
+		"SET SESSION sql_mode = '" + strings.ReplaceAll(d.mode, "'", "''") + ",NO_AUTO_VALUE_ON_ZERO'",
+		fmt.Sprintf("SET SESSION innodb_lock_wait_timeout = %d", int(lockWait.Seconds())),
+	}
+	if strings.EqualFold(has["wsrep_on"], "ON") {
+		// Wait for what other nodes committed before reading.
+		settings = append(settings, "SET SESSION wsrep_sync_wait = 1")
+	}
+	if _, ok := has["idle_transaction_timeout"]; ok {
+		settings = append(settings, fmt.Sprintf("SET SESSION idle_transaction_timeout = %d", int(idleTransaction.Seconds())))
+	}
+	for _, setting := range append(settings, "DO 1") {
+		if _, err := conn.ExecContext(ctx, setting); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mysqlVariables reads those that only some servers have.
+func mysqlVariables(ctx context.Context, conn *sql.Conn) (map[string]string, error) {
+	rows, err := conn.QueryContext(ctx, `
+SHOW VARIABLES
+WHERE variable_name IN ('wsrep_on', 'idle_transaction_timeout', 'read_only')`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	has := make(map[string]string)
+	for rows.Next() {
+		var name, value string
+		if err := rows.Scan(&name, &value); err != nil {
+			return nil, err
+		}
+		has[name] = value
+	}
+	return has, rows.Err()
+}
+
+func (d *mysqlDialer) close() error {
+	var problems error
+	for _, db := range d.hosts {
+		problems = errors.Join(problems, db.Close())
+	}
+	return problems
+}

@@ -1,0 +1,183 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// postgresDialect is PostgreSQL as pgx speaks it.
+var postgresDialect = &dialect{
+	name:      "postgresql",
+	server:    true,
+	rebind:    numbered(),
+	begin:     "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+	beginRead: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+	lockRow: `
+FOR UPDATE`,
+	shareRow: `
+FOR SHARE`,
+	onConflict: `
+ON CONFLICT DO NOTHING`,
+	returning: true,
+	hasTable: `
+SELECT 1
+FROM information_schema.tables
+WHERE table_schema = CURRENT_SCHEMA() AND table_name = ?`,
+	tables: `
+SELECT table_name
+FROM information_schema.tables
+WHERE table_schema = CURRENT_SCHEMA() AND table_name NOT LIKE 'berth\_%'
+ORDER BY table_name`,
+	duplicate: func(err error) bool { return postgresCode(err) == "23505" },
+	orphan:    func(err error) bool { return postgresCode(err) == "23503" },
+	retryable: func(err error) bool {
+		switch postgresCode(err) {
+		case "40001", "40P01", // serialization, deadlock
+			"55P03", // lock timeout
+			"23503": // somebody made or removed what a foreign key needs
+			return true
+		}
+		return false
+	},
+	lost: func(err error) bool {
+		code := postgresCode(err)
+		switch code {
+		case "57P01", "57P02", "57P03", "57P05", // shutdown, crash, starting up, idle for too long
+			"25P03", // idle in a transaction for too long
+			"25006": // read-only: no longer the primary
+			return true
+		}
+		if strings.HasPrefix(code, "08") || errors.Is(err, errConnecting) {
+			return true
+		}
+		return code == "" && (gone(err) || pgconn.SafeToRetry(err) || strings.Contains(err.Error(), "conn closed"))
+	},
+	away: func(err error) bool {
+		code := postgresCode(err)
+		return strings.HasPrefix(code, "53") || strings.HasPrefix(code, "58") || code == "57014"
+	},
+	advice: func(err error) string {
+		switch postgresCode(err) {
+		case "28P01", "28000":
+			return "check user and password in [placement_database] connection, and the server's pg_hba.conf"
+		case "3D000":
+			return "create the database first: CREATE DATABASE placement"
+		}
+		if strings.Contains(err.Error(), "read only connection") {
+			return "this server is read-only: name the primary in [placement_database] connection"
+		}
+		return ""
+	},
+}
+
+// postgresCode returns the SQLSTATE in err, empty when there is none.
+func postgresCode(err error) string {
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
+// numbered returns a function that turns ? into $1, $2 and so on, outside of
+// quotes, and remembers what it did: there are few statements.
+func numbered() func(string) string {
+	var known sync.Map
+	return func(query string) string {
+		if done, ok := known.Load(query); ok {
+			return done.(string)
+		}
+		var b strings.Builder
+		n, quoted := 0, false
+		for _, c := range query {
+			switch {
+			case c == '\'':
+				quoted = !quoted
+			case c == '?' && !quoted:
+				n++
+				b.WriteString("$" + strconv.Itoa(n))
+				continue
+			}
+			b.WriteRune(c)
+		}
+		known.Store(query, b.String())
+		return b.String()
+	}
+}
+
+// A postgresDialer connects to the first of several servers that takes writes;
+// pgx looks for it.
+type postgresDialer struct{ db *sql.DB }
+
+func newPostgresDialer(server Server) (*postgresDialer, error) {
+	cfg, err := pgx.ParseConfig(postgresSettings(server))
+	if err != nil {
+		// The error repeats the settings, without the password as far as
+		// the driver recognises it: better none of it.
+		return nil, errors.New("connection settings: the driver does not understand the parameters behind the ? of the URL")
+	}
+	db := stdlib.OpenDB(*cfg)
+	db.SetMaxIdleConns(-1) // the pool of sessions keeps them
+	return &postgresDialer{db}, nil
+}
+
+// postgresSettings writes the server in libpq's form.
+func postgresSettings(server Server) string {
+	var hosts, ports []string
+	for _, host := range server.Hosts {
+		name, port := host, "5432"
+		if h, p, err := net.SplitHostPort(host); err == nil && !strings.HasPrefix(host, "/") {
+			name, port = h, p
+		}
+		hosts, ports = append(hosts, strings.Trim(name, "[]")), append(ports, port)
+	}
+	settings := map[string]string{
+		"target_session_attrs": "read-write",
+		"connect_timeout":      strconv.Itoa(int(connectTimeout.Seconds())),
+		"application_name":     "berth-placement",
+	}
+	for name, values := range server.Params {
+		settings[name] = values[len(values)-1]
+	}
+	for name, value := range map[string]string{
+		"user": server.User, "password": server.Password, "dbname": server.Database,
+		"host": strings.Join(hosts, ","), "port": strings.Join(ports, ","),
+	} {
+		if value != "" {
+			settings[name] = value
+		}
+	}
+	var b strings.Builder
+	for name, value := range settings {
+		b.WriteString(name + "='" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value) + "' ")
+	}
+	return b.String()
+}
+
+func (d *postgresDialer) dial(ctx context.Context, _ role) (*sql.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, 4*connectTimeout)
+	defer cancel()
+	conn, err := d.db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.ExecContext(ctx, fmt.Sprintf(
+		"SET lock_timeout = %d; SET idle_in_transaction_session_timeout = %d",
+		lockWait.Milliseconds(), idleTransaction.Milliseconds())); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+func (d *postgresDialer) close() error { return d.db.Close() }

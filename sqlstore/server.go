@@ -1,0 +1,223 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/berthcloud/berth/sqlstore/migrations"
+)
+
+// The values of Server.Dialect.
+const (
+	MySQL      = "mysql" // MariaDB and Galera too
+	PostgreSQL = "postgresql"
+)
+
+// A Server is a database on a server.
+type Server struct {
+	Dialect  string // MySQL or PostgreSQL
+	User     string
+	Password string
+	// Hosts are the servers as host or host:port, or the path of a socket (of
+	// its directory for PostgreSQL). Each is as good as the other: the first
+	// that takes writes is used until it is lost. None means this machine.
+	Hosts    []string
+	Database string
+	// Params are what a SQLAlchemy URL has behind its ?, with the names of
+	// PyMySQL or libpq.
+	Params url.Values
+	// SQLMode is set for each session, on MySQL; TRADITIONAL when empty.
+	SQLMode string
+	// Retries is how often to try again when the server cannot be reached at
+	// the start, -1 for ever, and RetryInterval how long to wait in between.
+	Retries       int
+	RetryInterval time.Duration
+	// Recycle is how long a connection is used; 0 for ever.
+	Recycle time.Duration
+
+	// quiet is how long the server may be silent on one statement; patience
+	// when 0.
+	quiet time.Duration
+}
+
+const (
+	// connectTimeout bounds the making of a connection to one host.
+	connectTimeout = 5 * time.Second
+	// patience is how long a server may be silent on one statement. It is
+	// more than the time that servers are told to wait for locks.
+	patience = 20 * time.Second
+	// lockWait is how long a server waits for a lock that others hold.
+	lockWait = 5 * time.Second
+	// idleTransaction is when a server ends a transaction that it hears
+	// nothing of, so that a connection that is cut off holds no locks.
+	idleTransaction = 10 * time.Second
+)
+
+// A role is what a session is for.
+type role int
+
+const (
+	reading role = iota
+	writing
+)
+
+// A dialer makes connections to a server, set up for their role.
+type dialer interface {
+	dial(ctx context.Context, r role) (*sql.Conn, error)
+	close() error
+}
+
+// errConnecting marks that a connection could not be made.
+var errConnecting = errors.New("connecting")
+
+// A connectError is why a connection could not be made, in one line.
+type connectError struct{ error }
+
+func (e connectError) Error() string {
+	return "connecting: " + strings.Join(strings.FieldsFunc(e.error.Error(), func(c rune) bool { return c == '\n' || c == '\t' }), " ")
+}
+
+func (e connectError) Unwrap() error { return e.error }
+
+func (e connectError) Is(target error) bool { return target == errConnecting }
+
+// newSession returns a session that connects when it is first used.
+func (s *Store) newSession(r role) *session {
+	return &session{
+		d:        s.d,
+		patience: patience,
+		lifetime: s.opts.Server.Recycle,
+		open: func(ctx context.Context) (*sql.Conn, error) {
+			conn, err := s.dialer.dial(ctx, r)
+			if err != nil {
+				return nil, connectError{err}
+			}
+			if s.opts.Metrics.Reconnected != nil {
+				s.opts.Metrics.Reconnected()
+			}
+			return conn, nil
+		},
+	}
+}
+
+// openServer connects, looks at the database before it changes anything in it,
+// and begins to serve.
+func (s *Store) openServer(ctx context.Context) (err error) {
+	s.d, s.dialer, err = newDialer(*s.opts.Server)
+	if err != nil {
+		return err
+	}
+	writer := s.newSession(writing)
+	s.sessions = append(s.sessions, writer)
+	if err := s.reach(ctx, writer); err != nil {
+		return err
+	}
+	if err := s.prepareServer(ctx, writer); err != nil {
+		return err
+	}
+	readers := make([]*session, s.opts.Readers)
+	for i := range readers {
+		readers[i] = s.newSession(reading)
+	}
+	s.sessions = append(s.sessions, readers...)
+	s.start(writer, readers)
+	return nil
+}
+
+// reach makes the first connection, again and again while nobody answers. What
+// will not change by itself is an error at once.
+func (s *Store) reach(ctx context.Context, ses *session) error {
+	server := s.opts.Server
+	for n := 0; ; n++ {
+		err := ses.connect(ctx)
+		if err == nil {
+			return nil
+		}
+		if advice := s.d.advice(err); advice != "" {
+			return fmt.Errorf("%w: %s", err, advice)
+		}
+		if ctx.Err() != nil || server.Retries >= 0 && n >= server.Retries {
+			return err
+		}
+		s.opts.Logger.Warn("the database cannot be reached yet", "error", err.Error(), "again in", server.RetryInterval.String())
+		if err := sleep(ctx, server.RetryInterval); err != nil {
+			return err
+		}
+	}
+}
+
+// schemaTries is how often to look whether another instance, started at the same
+// moment, has made the tables.
+const schemaTries = 8
+
+// prepareServer brings upstream's tables and Berth's own into order. Instances
+// that start together may get into each other's way, so that a failure is looked
+// at again before it counts.
+func (s *Store) prepareServer(ctx context.Context, ses *session) error {
+	var first error
+	for n := range schemaTries {
+		err := s.prepareSchema(ctx, ses)
+		if err == nil {
+			err = s.prepareOwn(ctx, ses)
+		}
+		if err == nil {
+			return nil
+		}
+		if first == nil {
+			first = err
+		}
+		if !errors.Is(err, errCreating) && !errors.Is(err, errForeign) || n == schemaTries-1 {
+			break
+		}
+		if err := sleep(ctx, backoff(n+1)); err != nil {
+			return err
+		}
+	}
+	return first
+}
+
+// errCreating says that a statement that makes tables failed, maybe because
+// another instance was faster.
+var errCreating = errors.New("the tables could not be made")
+
+// prepareOwn makes Berth's own tables.
+func (s *Store) prepareOwn(ctx context.Context, ses *session) error {
+	r := &reader{ses: ses, ctx: ctx}
+	there, err := r.exists(s.d.hasTable, "berth_version")
+	if err != nil {
+		return err
+	}
+	if !there {
+		if err := s.createOwn(ses); err != nil {
+			return fmt.Errorf("%w: Berth's own tables: %w", errCreating, s.d.translate("creating", err))
+		}
+	}
+	version, err := list(r, integer, `SELECT MAX(version) FROM berth_version`)
+	if err != nil {
+		return err
+	}
+	if version[0] != migrations.OwnVersion {
+		return fmt.Errorf("its berth_ tables are of version %d, this program knows %d: upgrade all instances, or run `berth db uninstall` while none runs",
+			version[0], migrations.OwnVersion)
+	}
+	return nil
+}
+
+func (s *Store) createOwn(ses *session) error {
+	statements, err := migrations.OwnTables(s.d.name)
+	if err != nil {
+		return err
+	}
+	for _, statement := range statements {
+		if err := ses.do(statement); err != nil {
+			return err
+		}
+	}
+	_, err = ses.exec(`INSERT INTO berth_version (version) VALUES (?)`, migrations.OwnVersion)
+	return err
+}

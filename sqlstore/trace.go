@@ -1,0 +1,15 @@
+package sqlstore
+
+import "context"
+
+// A Trace is told of every statement before it runs, with the context of the
+// View or Update that it belongs to, and is given the error, or nil, that it
+// ended with. Statements hold no values. Nil for none.
+type Trace func(ctx context.Context, statement string) (end func(error))
+
+func (t Trace) begin(ctx context.Context, statement string) func(error) {
+	if t == nil {
+		return func(error) {}
+	}
+	return t(ctx, statement)
+}
