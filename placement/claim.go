@@ -53,7 +53,8 @@ func (s *Service) owned(c Claim) Claim {
 // claimWork is the state of writing claims in one transaction.
 type claimWork struct {
 	*tx
-	names     *World // for the ids of classes: those with inventory do not go
+	names     *World             // for the ids of classes: those with inventory do not go
+	fresh     map[string]ClassID // what the store says of them; nil until it is asked
 	consumers []claimedConsumer
 	order     []*claimedProvider
 	providers map[UUID]*claimedProvider
@@ -168,14 +169,33 @@ func (w *claimWork) lookUp(c *claimedConsumer) error {
 			return err
 		}
 		for _, r := range a.Resources {
-			id, ok := w.names.Class(r.Class)
-			if !ok {
-				id = -1 // told when all providers are known to exist
+			id, err := w.class(r.Class)
+			if err != nil {
+				return err
 			}
 			w.lines = append(w.lines, claimLine{c, p, id, r.Class, r.Amount})
 		}
 	}
 	return nil
+}
+
+// class returns the id of a class, -1 when there is none, which is told when all
+// providers are known to exist. A name that the world does not know may be one
+// that another service has just made.
+func (w *claimWork) class(name string) (ClassID, error) {
+	if id, ok := w.names.Class(name); ok {
+		return id, nil
+	}
+	if w.fresh == nil {
+		var err error
+		if w.fresh, err = w.classIDs(); err != nil {
+			return 0, err
+		}
+	}
+	if id, ok := w.fresh[name]; ok {
+		return id, nil
+	}
+	return -1, nil
 }
 
 // clear notes that all a consumer holds is to go. Its providers count as

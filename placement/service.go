@@ -25,9 +25,10 @@ type Service struct {
 		changes Changes
 		ticket  uint64 // of the newest change
 	}
-	refreshing sync.Mutex // guards what follows
-	refreshed  uint64     // ticket up to which the world is fresh
-	position   Position   // up to which the world has what other stores wrote
+	refreshing chan struct{} // holds one token: whoever has it owns what follows
+	tried      uint64        // ticket up to which a refresh was tried
+	outcome    error         // of the last one
+	position   Position      // up to which the world has what other stores wrote
 }
 
 // Settings are the parts of placement.conf that are rules. The zero value is
@@ -70,7 +71,7 @@ func DefaultSettings() Settings {
 // NewService reads the whole store and returns a service on it. The standard
 // resource classes and traits that the store lacks are added first.
 func NewService(ctx context.Context, store Store, settings Settings) (*Service, error) {
-	s := &Service{store: store, settings: settings}
+	s := &Service{store: store, settings: settings, refreshing: make(chan struct{}, 1)}
 	if err := EnsureStandard(ctx, store, settings.Now()); err != nil {
 		return nil, fmt.Errorf("adding standard names: %w", err)
 	}
@@ -206,7 +207,8 @@ const refreshTimeout = 30 * time.Second
 
 // refresh brings the changes into the world, and those of other services on a
 // shared store. Callers that come while another refresh runs are served together
-// by the next one.
+// by the next one, and share its failure. It returns early when ctx ends; the
+// refresh goes on for the others.
 func (s *Service) refresh(ctx context.Context, done Changes) error {
 	s.pending.Lock()
 	s.pending.changes.Add(done)
@@ -214,30 +216,51 @@ func (s *Service) refresh(ctx context.Context, done Changes) error {
 	mine := s.pending.ticket
 	s.pending.Unlock()
 
-	s.refreshing.Lock()
-	defer s.refreshing.Unlock()
-	if s.refreshed >= mine {
-		return nil
+	select {
+	case s.refreshing <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
 	}
+	if s.tried >= mine {
+		err := s.outcome
+		<-s.refreshing
+		return err
+	}
+	result := make(chan error, 1)
+	go func() {
+		err := s.refreshAll(context.WithoutCancel(ctx))
+		<-s.refreshing
+		result <- err
+	}()
+	select {
+	case err := <-result:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// refreshAll serves all tickets that were taken before it. Its caller holds the
+// token.
+func (s *Service) refreshAll(ctx context.Context) error {
 	s.pending.Lock()
 	batch, upTo := s.pending.changes, s.pending.ticket
 	s.pending.changes = Changes{}
 	s.pending.Unlock()
 
-	// Others wait for this too: it does not end with its caller.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refreshTimeout)
+	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
-	if err := s.catchUp(ctx, batch); err != nil {
+	err := s.catchUp(ctx, batch)
+	if err != nil {
 		s.pending.Lock()
 		s.pending.changes.Add(batch)
 		s.pending.Unlock()
-		s.stale.Store(true)
 		// The cause is for the log; the caller sees the fault alone.
-		return fmt.Errorf("refreshing the world: %w (%v)", errStoreAway, err)
+		err = fmt.Errorf("refreshing the world: %w (%v)", errStoreAway, err)
 	}
-	s.refreshed = upTo
-	s.stale.Store(false)
-	return nil
+	s.stale.Store(err != nil)
+	s.tried, s.outcome = upTo, err
+	return err
 }
 
 // catchUp applies changes together with what other stores wrote.

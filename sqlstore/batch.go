@@ -276,17 +276,7 @@ func (s *Store) transact(next func() *job) ([]*job, error) {
 	ses := s.writer.own()
 	defer s.writer.giveBack(ses)
 	start := time.Now()
-	members := []*job{j}
-	err := s.begin(context.Background(), ses, s.d.begin)
-	for err == nil && j != nil {
-		err = s.member(ses, j)
-		if err != nil {
-			break
-		}
-		if j = next(); j != nil {
-			members = append(members, j)
-		}
-	}
+	members, err := s.runAll(ses, j, next)
 	if err == nil {
 		err = s.commit(ses, members)
 	}
@@ -307,6 +297,24 @@ func (s *Store) transact(next func() *job) ([]*job, error) {
 		m.result <- m.outcome
 	}
 	return nil, nil
+}
+
+// runAll begins a transaction and runs j and what next yields in it. It returns
+// those that ran.
+func (s *Store) runAll(ses *session, j *job, next func() *job) ([]*job, error) {
+	members := []*job{j}
+	if err := s.begin(context.Background(), ses, s.d.begin); err != nil {
+		return members, err
+	}
+	for {
+		if err := s.member(ses, j); err != nil {
+			return members, err
+		}
+		if j = next(); j == nil {
+			return members, nil
+		}
+		members = append(members, j)
+	}
 }
 
 // gathered calls next until it has all, and yields them then.

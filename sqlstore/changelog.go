@@ -2,8 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -11,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/placement"
 )
 
@@ -26,7 +23,8 @@ import (
 //
 // An entry is also the proof that its transaction took place: when a commit is
 // not answered, the store tries to write the entry itself. Either it is there, or
-// the transaction can never have its place any more (settle).
+// the transaction can never have its place any more (settle.go). follow.go is the
+// reading end.
 
 const (
 	// keepEntries is how many entries a writer keeps. A store that has missed
@@ -93,88 +91,6 @@ func (l *changeLog) renew() {
 // committed notes that an entry is durable.
 func (l *changeLog) committed(e entry) { l.seq, l.present = e.seq, true }
 
-// errUnsettled says that it could not be found out whether a transaction was
-// committed.
-var errUnsettled = errors.New("the outcome of a commit is not known")
-
-// errUnknown is what the members of such a transaction are told.
-func errUnknown(err error) error {
-	return fmt.Errorf("committing: %v: %w", err, fault.New(fault.Unavailable, CodeAway,
-		"The database went away while the change was made. Please see whether it was, and try again."))
-}
-
-// settle finds out whether a transaction whose commit was not answered took
-// place. When it did not, it cannot any more.
-func (s *Store) settle(e entry, members []*job) (committed bool, err error) {
-	s.opts.Logger.Warn("a commit was not answered: looking it up", "updates", len(members))
-	until := time.Now().Add(s.opts.RetryTime)
-	// The old connection may be stuck, and what it holds with it.
-	ses := s.newSession(writing)
-	defer ses.close()
-	// Whatever comes out, the number is taken.
-	defer s.log.renew()
-	for n := 1; ; n++ {
-		committed, err = s.proven(ses, e)
-		if err == nil {
-			s.opts.Logger.Info("a commit that was not answered is settled", "committed", committed)
-			if s.opts.Metrics.Settled != nil {
-				s.opts.Metrics.Settled(committed)
-			}
-			return committed, nil
-		}
-		if time.Now().After(until) || s.isClosing() {
-			break
-		}
-		_ = sleep(context.Background(), backoff(n))
-	}
-	s.opts.Logger.Error("the outcome of a commit is not known", "updates", len(members), "error", err.Error())
-	if s.opts.Metrics.Unsettled != nil {
-		s.opts.Metrics.Unsettled()
-	}
-	return false, fmt.Errorf("%w: %v", errUnsettled, err)
-}
-
-// proven looks for an entry and takes its place when it is not there.
-func (s *Store) proven(ses *session, e entry) (bool, error) {
-	if err := s.begin(context.Background(), ses, s.d.begin); err != nil {
-		return false, err
-	}
-	body, found, err := s.takePlace(ses, e)
-	if err != nil || found {
-		_ = ses.do("ROLLBACK")
-		return found && body != bodyVoid, err
-	}
-	return false, ses.do("COMMIT")
-}
-
-// takePlace writes an empty entry, or returns the body of the one that is there.
-func (s *Store) takePlace(ses *session, e entry) (body string, found bool, err error) {
-	w := &writer{reader: reader{ses: ses, ctx: context.Background()}, stamp: stamp(time.Now())}
-	// The writer's row may have been part of the transaction.
-	if _, err := ses.exec(`
-INSERT INTO berth_writers (id, created_at, beat_at)
-VALUES (?, ?, ?)`+s.d.onConflict, e.writer, w.stamp, w.stamp); err != nil && !s.d.duplicate(err) {
-		return "", false, err
-	}
-	result, err := ses.exec(`
-INSERT INTO berth_changes (writer, seq, created_at, body)
-VALUES (?, ?, ?, ?)`+s.d.onConflict, e.writer, e.seq, w.stamp, bodyVoid)
-	if err != nil && !s.d.duplicate(err) {
-		return "", false, err
-	}
-	if err == nil {
-		n, err := result.RowsAffected()
-		if err != nil || n > 0 {
-			return "", false, err
-		}
-	}
-	body, err = first(&w.reader, func(one *row) string { return one.text(0) }, `
-SELECT body
-FROM berth_changes
-WHERE writer = ? AND seq = ?`, e.writer, e.seq)
-	return body, err == nil, err
-}
-
 // tendLog shows that this writer is alive, and drops its old entries and the
 // writers that are not. That it fails is no matter: there is a next time.
 func (s *Store) tendLog() {
@@ -201,107 +117,6 @@ func (s *Store) tendLog() {
 		_ = ses.do("ROLLBACK")
 		s.opts.Logger.Warn("the change log could not be tended", "error", err.Error())
 	}
-}
-
-// Shared reports whether other programs may write this database.
-func (s *Store) Shared() bool { return s.d.server }
-
-// Changed returns what other stores committed since a position. It sees every
-// Update of any store that returned before it was called.
-func (s *Store) Changed(ctx context.Context, since placement.Position) (placement.Changes, placement.Position, error) {
-	if !s.d.server {
-		return placement.Changes{}, since, nil
-	}
-	until := time.Now().Add(s.opts.RetryTime)
-	for n := 1; ; n++ {
-		c, at, again, err := s.changedOnce(ctx, since)
-		if !again || time.Now().After(until) || sleep(ctx, backoff(n)) != nil {
-			return c, at, err
-		}
-	}
-}
-
-func (s *Store) changedOnce(ctx context.Context, since placement.Position) (c placement.Changes, at placement.Position, again bool, err error) {
-	ses, err := s.readers.borrow(ctx)
-	if err != nil {
-		return c, since, false, err
-	}
-	defer s.readers.giveBack(ses)
-	for start := time.Now(); ; {
-		if err = ses.connect(ctx); err != nil {
-			return c, since, s.again(err), s.d.translate("connecting", err)
-		}
-		r := &reader{ses: ses, ctx: ctx, trace: s.opts.Trace}
-		c, at, err = s.follows(r, since)
-		if err == nil || !ses.dead {
-			return c, at, err != nil && r.cause != nil && s.again(r.cause), err
-		}
-		if ses.fresh(start) {
-			return c, since, true, err
-		}
-	}
-}
-
-// follows reads the log from a position. It needs no transaction: whatever is
-// appended meanwhile is read now or the next time.
-func (s *Store) follows(r *reader, since placement.Position) (c placement.Changes, at placement.Position, err error) {
-	at = placement.Position{Seen: make(map[int64]int64), At: time.Now()}
-	heads, err := list(r, func(one *row) entry { return entry{one.int(0), one.int(1)} }, `
-SELECT
-    w.id,
-    COALESCE(
-        (
-            SELECT c.seq
-            FROM berth_changes c
-            WHERE c.writer = w.id
-            ORDER BY c.seq DESC
-            LIMIT 1
-        ),
-        0
-    )
-FROM berth_writers w`)
-	if err != nil {
-		return c, since, err
-	}
-	// A wall clock: one that stops while the machine sleeps would not do.
-	c.All = since.Seen == nil || at.At.Round(0).Sub(since.At.Round(0)) > forgetAfter
-	own := s.log.id.Load()
-	for _, h := range heads {
-		known := since.Seen[h.writer]
-		at.Seen[h.writer] = h.seq
-		switch {
-		case h.writer == own || c.All || h.seq == known:
-		case h.seq < known:
-			c.All = true // the database is another one
-		default:
-			if at.Seen[h.writer], err = readEntries(r, entry{h.writer, known}, &c); err != nil {
-				return c, since, err
-			}
-		}
-	}
-	return c, at, nil
-}
-
-// readEntries adds what a writer's entries after a known one say and returns
-// the number of the last.
-func readEntries(r *reader, after entry, c *placement.Changes) (int64, error) {
-	last := after.seq
-	err := r.each(func(one *row) {
-		if one.int(0) != last+1 {
-			c.All = true // what came between is gone
-		}
-		last = one.int(0)
-		if !decode(one.text(1), c) {
-			c.All = true
-		}
-	}, `
-SELECT
-    seq,
-    body
-FROM berth_changes
-WHERE writer = ? AND seq > ?
-ORDER BY seq`, after.writer, after.seq)
-	return last, err
 }
 
 // encode writes changes as the body of an entry: root ids, and a c for the

@@ -102,13 +102,13 @@ func mysqlCode(err error) uint16 {
 type mysqlDialer struct {
 	hosts []*sql.DB
 	last  atomic.Int32 // the host that worked
-	mode  string
+	mode  string // an expression
 }
 
 func newMySQLDialer(server Server) (*mysqlDialer, error) {
-	d := &mysqlDialer{mode: server.SQLMode}
-	if d.mode == "" {
-		d.mode = "TRADITIONAL"
+	d := &mysqlDialer{mode: "@@sql_mode"}
+	if server.SQLMode != "" {
+		d.mode = "'" + strings.NewReplacer(`\`, `\\`, "'", "''").Replace(server.SQLMode) + "'"
 	}
 	hosts := server.Hosts
 	if len(hosts) == 0 {
@@ -270,7 +270,7 @@ func (d *mysqlDialer) setUp(ctx context.Context, conn *sql.Conn, r role) error {
 	settings := []string{
 		"SET SESSION TRANSACTION ISOLATION LEVEL " + level,
 		// Class VCPU has the id 0.
-		"SET SESSION sql_mode = '" + strings.ReplaceAll(d.mode, "'", "''") + ",NO_AUTO_VALUE_ON_ZERO'",
+		"SET SESSION sql_mode = CONCAT(" + d.mode + ", ',NO_AUTO_VALUE_ON_ZERO')",
 		fmt.Sprintf("SET SESSION innodb_lock_wait_timeout = %d", int(lockWait.Seconds())),
 	}
 	if strings.EqualFold(has["wsrep_on"], "ON") {

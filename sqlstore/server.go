@@ -31,7 +31,7 @@ type Server struct {
 	// Params are what a SQLAlchemy URL has behind its ?, with the names of
 	// PyMySQL or libpq.
 	Params url.Values
-	// SQLMode is set for each session, on MySQL; TRADITIONAL when empty.
+	// SQLMode is set for each session, on MySQL; empty for the server's own.
 	SQLMode string
 	// Retries is how often to try again when the server cannot be reached at
 	// the start, -1 for ever, and RetryInterval how long to wait in between.

@@ -19,7 +19,9 @@ import (
 	"github.com/berthcloud/berth/sqlstore"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(stopping{m}) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(stopping{m}, goleak.IgnoreTopFunction("github.com/berthcloud/berth/internal/dbtest.KeepThread"))
+}
 
 // stopping stops the servers that tests share before leaks are looked for.
 type stopping struct{ *testing.M }

@@ -43,18 +43,22 @@ func launch(cmd *exec.Cmd) (*process, error) {
 // come and go.
 var parent = sync.OnceValue(func() func(func() error) error {
 	calls := make(chan func())
-	go func() {
-		runtime.LockOSThread()
-		for call := range calls {
-			call()
-		}
-	}()
+	go KeepThread(calls)
 	return func(f func() error) error {
 		result := make(chan error)
 		calls <- func() { result <- f() }
 		return <-result
 	}
 })
+
+// KeepThread is the goroutine whose thread is the parent of all servers. It never
+// ends; tests that look for leaks leave it out by this name.
+func KeepThread(calls <-chan func()) {
+	runtime.LockOSThread()
+	for call := range calls {
+		call()
+	}
+}
 
 // alive reports whether the server runs, frozen or not. Of nil it is false.
 func (p *process) alive() bool {

@@ -28,6 +28,8 @@ var ordinary = []storeTest{
 	{"PicturesAreWholeTrees", takePictures},
 	{"LongListsWork", longLists},
 	{"TextIsKeptAsItIs", keepText},
+	{"WhatIsHeldIsThere", holdThings},
+	{"DigestsSumUp", sumUp},
 }
 
 // wants says that an Update's function got an error it should not have.
@@ -458,4 +460,63 @@ func keepText(c *storeCase) {
 	vm.ID = add(c, func(w placement.Writer) (int64, error) { return w.InsertConsumer(vm) })
 	consumer := read(c, func(r placement.Reader) (placement.ConsumerRow, error) { return r.Consumer(vm.UUID) })
 	c.same("the consumer", consumer, vm)
+}
+
+// holdThings takes the locks of a Writer: on stores with one writer at a time
+// they are nothing, and still tell what is not there.
+func holdThings(c *storeCase) {
+	p := c.provider("cn1", nil)
+	c.update(early, func(w placement.Writer) error {
+		return errors.Join(
+			w.InsertClass(placement.FirstCustomClass, "CUSTOM_A"),
+			w.HoldClasses(),
+			w.HoldClasses(placement.FirstCustomClass),
+			wants("HoldClasses(one of two)", w.HoldClasses(placement.FirstCustomClass, placement.FirstCustomClass+1), placement.ErrNoRow),
+			w.Hold(p.ID),
+			w.Hold(1<<30),
+		)
+	})
+}
+
+// sumUp checks the digests of a small world by hand.
+func sumUp(c *storeCase) {
+	one := c.provider("cn1", nil)
+	child := c.provider("nic", &one)
+	inv := c.stock(one.ID, 0, 8)
+	c.stock(child.ID, 1, 4)
+	c.hold(uuidOf("vm1"), one, 0, 3)
+	trait := add(c, func(w placement.Writer) (placement.TraitID, error) { return w.InsertTrait("CUSTOM_A") })
+	c.update(later, func(w placement.Writer) error {
+		return errors.Join(w.AddProviderTraits(one.ID, trait), w.AddProviderAggregates(child.ID, uuidOf("a")), w.BumpProvider(child.ID, 0))
+	})
+	total := placement.Digest{}
+	c.view(func(r placement.Reader) error {
+		all, err := r.Digests()
+		for _, d := range all {
+			total.Providers += d.Providers
+			total.Generations += d.Generations
+			total.Roots += d.Roots
+			total.Parents += d.Parents
+			total.NameLengths += d.NameLengths
+			total.Modified = max(total.Modified, d.Modified)
+			total.Inventories += d.Inventories
+			total.Total += d.Total
+			total.Reserved += d.Reserved
+			total.Ratios += d.Ratios
+			total.Used += d.Used
+			total.Traits += d.Traits
+			total.TraitIDs += d.TraitIDs
+			total.Aggregates += d.Aggregates
+		}
+		roots, err2 := r.RootsBetween(one.ID, child.ID+1)
+		c.same("RootsBetween", roots, []int64{one.ID})
+		none, err3 := r.RootsBetween(child.ID+1, child.ID+100)
+		c.same("RootsBetween behind the last", len(none), 0)
+		return errors.Join(err, err2, err3)
+	})
+	c.same("the sums", total, placement.Digest{
+		Providers: 2, Generations: 1, Roots: 2 * one.ID, Parents: one.ID, NameLengths: 6, Modified: later.Unix(),
+		Inventories: 2, Total: inv.Total + 4, Reserved: 2, Ratios: 3000, Used: 3,
+		Traits: 1, TraitIDs: int64(trait), Aggregates: 1,
+	})
 }

@@ -1,0 +1,92 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/berthcloud/berth/fault"
+)
+
+// errUnsettled says that it could not be found out whether a transaction was
+// committed.
+var errUnsettled = errors.New("the outcome of a commit is not known")
+
+// errUnknown is what the members of such a transaction are told.
+func errUnknown(err error) error {
+	return fmt.Errorf("committing: %v: %w", err, fault.New(fault.Unavailable, CodeAway,
+		"The database went away while the change was made. Please see whether it was, and try again."))
+}
+
+// settle finds out whether a transaction whose commit was not answered took
+// place. When it did not, it cannot any more.
+func (s *Store) settle(e entry, members []*job) (committed bool, err error) {
+	s.opts.Logger.Warn("a commit was not answered: looking it up", "updates", len(members))
+	until := time.Now().Add(s.opts.RetryTime)
+	// The old connection may be stuck, and what it holds with it.
+	ses := s.newSession(writing)
+	defer ses.close()
+	// Whatever comes out, the number is taken.
+	defer s.log.renew()
+	for n := 1; ; n++ {
+		committed, err = s.proven(ses, e)
+		if err == nil {
+			s.opts.Logger.Info("a commit that was not answered is settled", "committed", committed)
+			if s.opts.Metrics.Settled != nil {
+				s.opts.Metrics.Settled(committed)
+			}
+			return committed, nil
+		}
+		if time.Now().After(until) || s.isClosing() {
+			break
+		}
+		_ = sleep(context.Background(), backoff(n))
+	}
+	s.opts.Logger.Error("the outcome of a commit is not known", "updates", len(members), "error", err.Error())
+	if s.opts.Metrics.Unsettled != nil {
+		s.opts.Metrics.Unsettled()
+	}
+	return false, fmt.Errorf("%w: %v", errUnsettled, err)
+}
+
+// proven looks for an entry and takes its place when it is not there.
+func (s *Store) proven(ses *session, e entry) (bool, error) {
+	if err := s.begin(context.Background(), ses, s.d.begin); err != nil {
+		return false, err
+	}
+	body, found, err := s.takePlace(ses, e)
+	if err != nil || found {
+		_ = ses.do("ROLLBACK")
+		return found && body != bodyVoid, err
+	}
+	return false, ses.do("COMMIT")
+}
+
+// takePlace writes an empty entry, or returns the body of the one that is there.
+func (s *Store) takePlace(ses *session, e entry) (body string, found bool, err error) {
+	w := &writer{reader: reader{ses: ses, ctx: context.Background()}, stamp: stamp(time.Now())}
+	// The writer's row may have been part of the transaction.
+	if _, err := ses.exec(`
+INSERT INTO berth_writers (id, created_at, beat_at)
+VALUES (?, ?, ?)`+s.d.onConflict, e.writer, w.stamp, w.stamp); err != nil && !s.d.duplicate(err) {
+		return "", false, err
+	}
+	result, err := ses.exec(`
+INSERT INTO berth_changes (writer, seq, created_at, body)
+VALUES (?, ?, ?, ?)`+s.d.onConflict, e.writer, e.seq, w.stamp, bodyVoid)
+	if err != nil && !s.d.duplicate(err) {
+		return "", false, err
+	}
+	if err == nil {
+		n, err := result.RowsAffected()
+		if err != nil || n > 0 {
+			return "", false, err
+		}
+	}
+	body, err = first(&w.reader, func(one *row) string { return one.text(0) }, `
+SELECT body
+FROM berth_changes
+WHERE writer = ? AND seq = ?`, e.writer, e.seq)
+	return body, err == nil, err
+}
