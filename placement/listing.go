@@ -174,12 +174,19 @@ func (l *listing) trees() []*Tree {
 		}
 		named, only = []*Tree{t}, true
 	}
-	f := l.filter
+	// The filter goes on with the spelling that the provider has.
+	f := &l.filter
 	if f.UUID != "" {
-		narrow(l.world.Provider(f.UUID))
+		p, t := l.world.Provider(f.UUID)
+		if narrow(p, t); p != nil {
+			f.UUID = p.UUID
+		}
 	}
 	if f.Name != "" {
-		narrow(l.world.ProviderNamed(f.Name))
+		p, t := l.world.ProviderNamed(f.Name)
+		if narrow(p, t); p != nil {
+			f.Name = p.Name
+		}
 	}
 	if f.InTree != "" {
 		narrow(l.world.Provider(f.InTree))

@@ -195,6 +195,9 @@ type Picture struct {
 	Inventories []InventoryRow
 	Traits      []ProviderTraitRow
 	Aggregates  []AggregateRow
+	// FoldCase says that the store takes upper and lower case for the same
+	// when it compares names and UUIDs: MySQL does, unless it is told not to.
+	FoldCase bool
 }
 
 // A ProviderRow is a resource provider as the store keeps it.

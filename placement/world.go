@@ -2,6 +2,7 @@ package placement
 
 import (
 	"iter"
+	"strings"
 	"time"
 )
 
@@ -31,7 +32,24 @@ type World struct {
 	withAggregate hamt[AggregateID, []uint64]
 	withSharing   []uint64
 
+	fold  bool // names and UUIDs are the same in upper and lower case
 	built time.Time
+}
+
+// uuidKey is a UUID as the maps have it.
+func (w *World) uuidKey(uuid UUID) UUID {
+	if w.fold {
+		return UUID(strings.ToLower(string(uuid)))
+	}
+	return uuid
+}
+
+// nameKey is a provider's name as the maps have it.
+func (w *World) nameKey(name string) string {
+	if w.fold {
+		return strings.ToLower(name)
+	}
+	return name
 }
 
 // place is where a provider is: its tree's slot and its index in the tree.
@@ -79,7 +97,9 @@ func (w *World) TraitName(id TraitID) string { return w.traits.Name(int32(id)) }
 
 // Aggregate returns the id of an aggregate, false when no provider was ever a
 // member of it.
-func (w *World) Aggregate(uuid UUID) (AggregateID, bool) { return w.aggregateIDs.get(uuid) }
+func (w *World) Aggregate(uuid UUID) (AggregateID, bool) {
+	return w.aggregateIDs.get(w.uuidKey(uuid))
+}
 
 // AggregateUUID returns the UUID of an aggregate.
 func (w *World) AggregateUUID(id AggregateID) UUID {
@@ -89,7 +109,7 @@ func (w *World) AggregateUUID(id AggregateID) UUID {
 
 // Provider finds a provider and its tree, nil when there is none.
 func (w *World) Provider(uuid UUID) (*Provider, *Tree) {
-	at, ok := w.byUUID.get(uuid)
+	at, ok := w.byUUID.get(w.uuidKey(uuid))
 	if !ok {
 		return nil, nil
 	}
@@ -99,7 +119,7 @@ func (w *World) Provider(uuid UUID) (*Provider, *Tree) {
 
 // ProviderNamed finds a provider by its name, nil when there is none.
 func (w *World) ProviderNamed(name string) (*Provider, *Tree) {
-	uuid, ok := w.byName.get(name)
+	uuid, ok := w.byName.get(w.nameKey(name))
 	if !ok {
 		return nil, nil
 	}

@@ -9,7 +9,7 @@ import (
 // NewWorld makes a World from the whole content of a store. Built is when it
 // was read.
 func NewWorld(classes, traits []Named, pic Picture, built time.Time) *World {
-	w := (&World{built: built}).WithCatalogs(classes, traits)
+	w := (&World{built: built, fold: pic.FoldCase}).WithCatalogs(classes, traits)
 	w.learnAggregates(pic.Aggregates)
 	trees := buildTrees(pic, w.sharing)
 	e := newEdit(w)
@@ -27,10 +27,10 @@ func NewWorld(classes, traits []Named, pic Picture, built time.Time) *World {
 		}
 	})
 	w.byUUID = newHamt(w.providers, func(yield func(UUID, place) bool) {
-		eachProvider(trees, func(t *Tree, p *Provider) bool { return yield(p.UUID, place{t.slot, int32(p.Index)}) })
+		eachProvider(trees, func(t *Tree, p *Provider) bool { return yield(w.uuidKey(p.UUID), place{t.slot, int32(p.Index)}) })
 	})
 	w.byName = newHamt(w.providers, func(yield func(string, UUID) bool) {
-		eachProvider(trees, func(_ *Tree, p *Provider) bool { return yield(p.Name, p.UUID) })
+		eachProvider(trees, func(_ *Tree, p *Provider) bool { return yield(w.nameKey(p.Name), p.UUID) })
 	})
 	e.finish()
 	return w
@@ -81,8 +81,9 @@ func (w *World) WithTrees(roots []int64, pic Picture, built time.Time) *World {
 
 func (w *World) learnAggregates(rows []AggregateRow) {
 	for _, r := range rows {
-		if _, ok := w.aggregateIDs.get(r.UUID); !ok {
-			w.aggregateIDs = w.aggregateIDs.set(r.UUID, r.ID)
+		key := w.uuidKey(r.UUID)
+		if _, ok := w.aggregateIDs.get(key); !ok {
+			w.aggregateIDs = w.aggregateIDs.set(key, r.ID)
 			w.aggregateUUIDs = w.aggregateUUIDs.set(r.ID, r.UUID)
 		}
 	}
@@ -257,8 +258,8 @@ func (e *edit) name(old, t *Tree) {
 	}
 	if t != nil {
 		for _, p := range t.Providers {
-			e.w.byUUID = e.w.byUUID.set(p.UUID, place{t.slot, int32(p.Index)})
-			e.w.byName = e.w.byName.set(p.Name, p.UUID)
+			e.w.byUUID = e.w.byUUID.set(e.w.uuidKey(p.UUID), place{t.slot, int32(p.Index)})
+			e.w.byName = e.w.byName.set(e.w.nameKey(p.Name), p.UUID)
 		}
 	}
 }
@@ -266,14 +267,15 @@ func (e *edit) name(old, t *Tree) {
 // forget takes a provider that was in the slot out of the maps. One that moved
 // may already be known at its new place: that is kept.
 func (e *edit) forget(p *Provider, slot int32) {
-	at, ok := e.w.byUUID.get(p.UUID)
+	uuid, name := e.w.uuidKey(p.UUID), e.w.nameKey(p.Name)
+	at, ok := e.w.byUUID.get(uuid)
 	if ok && at.slot == slot {
-		e.w.byUUID = e.w.byUUID.remove(p.UUID)
+		e.w.byUUID = e.w.byUUID.remove(uuid)
 	} else if ok && e.w.trees.get(at.slot).Providers[at.index].Name == p.Name {
 		return
 	}
-	if uuid, ok := e.w.byName.get(p.Name); ok && uuid == p.UUID {
-		e.w.byName = e.w.byName.remove(p.Name)
+	if whose, ok := e.w.byName.get(name); ok && whose == p.UUID {
+		e.w.byName = e.w.byName.remove(name)
 	}
 }
 

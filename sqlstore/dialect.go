@@ -40,6 +40,8 @@ type dialect struct {
 	onConflict string
 	// returning says that the id of an inserted row is had by RETURNING.
 	returning bool
+	// foldCase says that upper and lower case are the same in comparisons.
+	foldCase bool
 	// rerun says that the statements that make tables may run again: where
 	// they cannot be rolled back, a beginning may have been interrupted.
 	rerun bool

@@ -29,7 +29,8 @@ var mysqlDialect = &dialect{
 FOR UPDATE`,
 	shareRow: `
 LOCK IN SHARE MODE`, // MariaDB has no FOR SHARE
-	rerun: true,
+	foldCase: true,
+	rerun:    true,
 	hasTable: `
 SELECT 1
 FROM information_schema.tables
@@ -102,7 +103,7 @@ func mysqlCode(err error) uint16 {
 type mysqlDialer struct {
 	hosts []*sql.DB
 	last  atomic.Int32 // the host that worked
-	mode  string // an expression
+	mode  string       // an expression
 }
 
 func newMySQLDialer(server Server) (*mysqlDialer, error) {

@@ -34,24 +34,15 @@ func readProvider(r *row) placement.ProviderRow {
 }
 
 func (r *reader) Provider(uuid placement.UUID) (placement.ProviderRow, error) {
-	return r.provider(uuid, "")
-}
-
-// provider finds the row of just that spelling: MySQL thinks nothing of case, but
-// pictures of the world do.
-func (r *reader) provider(uuid placement.UUID, lock string) (placement.ProviderRow, error) {
-	row, err := first(r, readProvider, providerColumns+`
-WHERE p.uuid = ?`+lock, uuid)
-	if err == nil && row.UUID != uuid {
-		return placement.ProviderRow{}, placement.ErrNoRow
-	}
-	return row, err
+	return first(r, readProvider, providerColumns+`
+WHERE p.uuid = ?`, uuid)
 }
 
 // Provider holds the row until the transaction ends: whoever asks for it here is
 // about to change it, or what hangs on it.
 func (w *writer) Provider(uuid placement.UUID) (placement.ProviderRow, error) {
-	return w.provider(uuid, w.ses.d.lockRow)
+	return first(&w.reader, readProvider, providerColumns+`
+WHERE p.uuid = ?`+w.ses.d.lockRow, uuid)
 }
 
 // Hold does nothing where there is one writer at a time.
