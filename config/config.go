@@ -36,6 +36,7 @@ type Default struct {
 	Debug     bool
 	LogFile   string // empty: standard error
 	LogDir    string // prefix of a relative LogFile
+	WatchLog  bool   // open LogFile anew when it was moved away
 	UseJSON   bool
 	TempDir   string
 	PyBaseDir string
@@ -111,18 +112,44 @@ type Proxy struct {
 	EnableProxyHeadersParsing bool
 }
 
-// Berth is the group [berth], which upstream does not have.
+// Berth is the group [berth], which upstream does not have. Where 0 turns
+// something off, the field says so.
 type Berth struct {
-	Listen            string // host:port
-	MetricsListen     string // host:port; empty: off
-	PProf             bool   // on the metrics listener
-	MaxBodySize       int    // bytes
+	Listen        string // addresses of the API, separated by commas: host:port or unix:/path
+	ListenMode    string // octal permissions of Unix sockets; see SocketMode
+	MetricsListen string // the same for operators; empty: off
+	PProf         bool   // on the metrics listener
+	PathPrefix    string // path below which the API answers too; empty: none
+
+	TLSCertFile     string // with TLSKeyFile: TLS on the TCP addresses of the API
+	TLSKeyFile      string
+	TLSClientCAFile string // authorities of client certificates; empty: none are asked for
+	TLSMinVersion   string // TLS12 or TLS13
+	HTTP2           bool
+	HTTP2MaxStreams int // requests under way on one HTTP/2 connection
+
+	TrustedProxies  []string // networks, addresses, "unix"; see ProxyNetworks
+	CompressMinSize int      // bytes of the smallest answer that is compressed; 0 and below: none
+
+	MaxConnections          int // 0: no bound
+	MaxConnectionsPerClient int // 0: no bound
+	MaxRequests             int // under way at a time; 0: no bound
+
+	MaxBodySize       int // bytes
 	ReadHeaderTimeout time.Duration
 	ReadTimeout       time.Duration
 	WriteTimeout      time.Duration
 	IdleTimeout       time.Duration
 	ShutdownTimeout   time.Duration
+
+	SweepInterval time.Duration // between comparisons with the database; 0: none
 }
+
+// The values of Berth.TLSMinVersion.
+const (
+	TLS12 = "1.2"
+	TLS13 = "1.3"
+)
 
 // unknownConsumer is upstream's stand-in for a project or user that a client
 // of a microversion before 1.8 does not name.
@@ -190,11 +217,20 @@ func defaultCORS() CORS {
 func defaultBerth() Berth {
 	return Berth{
 		Listen:            "127.0.0.1:8778",
+		ListenMode:        "0660",
+		TLSMinVersion:     TLS12,
+		HTTP2:             true,
+		HTTP2MaxStreams:   250,
+		TrustedProxies:    []string{"127.0.0.0/8", "::1/128", UnixPeers},
+		CompressMinSize:   1400,
+		MaxConnections:    10000,
+		MaxRequests:       2000,
 		MaxBodySize:       16 << 20,
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       60 * time.Second,
 		WriteTimeout:      300 * time.Second,
 		IdleTimeout:       120 * time.Second,
 		ShutdownTimeout:   30 * time.Second,
+		SweepInterval:     5 * time.Second,
 	}
 }

@@ -9,6 +9,7 @@ type Keystone struct {
 	Interface                 string
 	DelayAuthDecision         bool
 	HTTPConnectTimeout        *int // seconds
+	Timeout                   *int // seconds; when HTTPConnectTimeout is nil
 	HTTPRequestMaxRetries     int
 	CertFile                  string
 	KeyFile                   string
@@ -68,25 +69,27 @@ func (p *Placement) keystone() []Setting {
 	k := &p.Keystone
 	const g = groupKeystone
 	return []Setting{
-		kept(g, "www_authenticate_uri", osloconfig.String(&k.WWWAuthenticateURI),
-			"Address of Keystone that a client without a token is sent to, in the header WWW-Authenticate.").formerly("auth_uri"),
-		kept(g, "auth_version", osloconfig.String(&k.AuthVersion), "Version of Keystone's API; found out when empty."),
-		kept(g, "interface", osloconfig.String(&k.Interface), "Endpoint of Keystone to use: internal, public or admin."),
-		kept(g, "delay_auth_decision", osloconfig.Bool(&k.DelayAuthDecision), "Let requests without a valid token pass on, marked as such."),
-		kept(g, "http_connect_timeout", osloconfig.OptionalInt(&k.HTTPConnectTimeout), "Seconds to wait for Keystone."),
-		kept(g, "http_request_max_retries", osloconfig.Int(&k.HTTPRequestMaxRetries), "How often a request to Keystone is tried again."),
-		kept(g, "certfile", osloconfig.String(&k.CertFile), "Client certificate to show to Keystone."),
-		kept(g, "keyfile", osloconfig.String(&k.KeyFile), "Private key of the client certificate."),
-		kept(g, "cafile", osloconfig.String(&k.CAFile), "Certificates of authorities that may sign Keystone's certificate; the system's when empty."),
-		kept(g, "insecure", osloconfig.Bool(&k.Insecure), "Do not check Keystone's certificate."),
-		kept(g, "region_name", osloconfig.String(&k.RegionName), "Region whose Keystone endpoint to use."),
-		kept(g, "memcached_servers", osloconfig.List(&k.MemcachedServers), "Memcached servers that upstream keeps checked tokens in.").formerly("memcache_servers"),
-		kept(g, "token_cache_time", osloconfig.Int(&k.TokenCacheTime), "Seconds for which the check of a token is remembered; -1 turns that off."),
-		kept(g, "service_token_roles", osloconfig.List(&k.ServiceTokenRoles), "Roles that make a service token valid."),
-		kept(g, "service_token_roles_required", osloconfig.Bool(&k.ServiceTokenRolesRequired), "Refuse service tokens without such a role."),
-		kept(g, "service_type", osloconfig.String(&k.ServiceType), "Name of this service in the access rules of application credentials."),
-		kept(g, "auth_type", osloconfig.String(&k.AuthType), "Kind of the service's own credentials: password, v3password, v3applicationcredential, …").formerly("auth_plugin"),
-		kept(g, "auth_section", osloconfig.String(&k.AuthSection), "Group to read the service's own credentials from, instead of this one."),
+		used(g, "www_authenticate_uri", osloconfig.String(&k.WWWAuthenticateURI),
+			"Address of Keystone that a client without a token is sent to, in the header WWW-Authenticate; auth_url when empty.").formerly("auth_uri"),
+		ignored(g, "auth_version", osloconfig.String(&k.AuthVersion), "Version of Keystone's API. Berth speaks version 3."),
+		used(g, "interface", osloconfig.String(&k.Interface), "Endpoint of Keystone to use, of those in its catalogue: internal, public or admin."),
+		used(g, "delay_auth_decision", osloconfig.Bool(&k.DelayAuthDecision),
+			"Answer requests without a valid token in the API's own format, and with 401 instead of 503 while Keystone is away."),
+		used(g, "http_connect_timeout", osloconfig.OptionalInt(&k.HTTPConnectTimeout), "Seconds that a request to Keystone may take; 10 when empty, and timeout is empty too."),
+		used(g, "timeout", osloconfig.OptionalInt(&k.Timeout), "The same, for files that do not have http_connect_timeout."),
+		used(g, "http_request_max_retries", osloconfig.Int(&k.HTTPRequestMaxRetries), "How often a request that did not reach Keystone is sent again."),
+		used(g, "certfile", osloconfig.String(&k.CertFile), "Client certificate to show to Keystone."),
+		used(g, "keyfile", osloconfig.String(&k.KeyFile), "Private key of the client certificate; may be in certfile too."),
+		used(g, "cafile", osloconfig.String(&k.CAFile), "Certificates of authorities that may sign Keystone's certificate; the system's when empty."),
+		used(g, "insecure", osloconfig.Bool(&k.Insecure), "Do not check Keystone's certificate."),
+		used(g, "region_name", osloconfig.String(&k.RegionName), "Region whose Keystone endpoint to use; the first one listed when empty."),
+		ignored(g, "memcached_servers", osloconfig.List(&k.MemcachedServers), "Memcached servers that upstream keeps checked tokens in. Berth keeps them in memory.").formerly("memcache_servers"),
+		used(g, "token_cache_time", osloconfig.Int(&k.TokenCacheTime), "Seconds for which the check of a token is remembered at most; 0 and -1 turn that off."),
+		used(g, "service_token_roles", osloconfig.List(&k.ServiceTokenRoles), "Roles of services that may pass on requests of users whose token has expired meanwhile."),
+		used(g, "service_token_roles_required", osloconfig.Bool(&k.ServiceTokenRolesRequired), "Refuse service tokens without such a role."),
+		used(g, "service_type", osloconfig.String(&k.ServiceType), "Name of this service in the access rules of application credentials. Without it, tokens with such rules are refused."),
+		used(g, "auth_type", osloconfig.String(&k.AuthType), "Kind of the service's own credentials: password, v3password or v3applicationcredential.").formerly("auth_plugin"),
+		used(g, "auth_section", osloconfig.String(&k.AuthSection), "Group to read the service's own credentials from, instead of this one."),
 	}
 }
 
@@ -94,13 +97,13 @@ func (p *Placement) keystone() []Setting {
 func (p *Placement) credentials(group string) []Setting {
 	a := &p.Keystone.Auth
 	text := func(name string, v *string, help string) Setting {
-		return kept(group, name, osloconfig.String(v), help)
+		return used(group, name, osloconfig.String(v), help)
 	}
 	hidden := func(name string, v *osloconfig.Secret, help string) Setting {
-		return kept(group, name, osloconfig.Hidden(v), help)
+		return used(group, name, osloconfig.Hidden(v), help)
 	}
 	return []Setting{
-		text("auth_url", &a.AuthURL, "Address of Keystone."),
+		text("auth_url", &a.AuthURL, "Address of Keystone, with or without /v3."),
 		text("username", &a.Username, "Name of the service's user.").formerly("user-name", "user_name"),
 		text("user_id", &a.UserID, "Id of the service's user."),
 		hidden("password", &a.Password, "Password of the service's user. A dollar sign is written $$."),
@@ -116,8 +119,8 @@ func (p *Placement) credentials(group string) []Setting {
 		text("default_domain_name", &a.DefaultDomainName, "Domain of user and project when they name none, by name."),
 		text("system_scope", &a.SystemScope, "The word all asks for a token that is valid for the system."),
 		text("trust_id", &a.TrustID, "Id of a trust to act under."),
-		hidden("token", &a.Token, "A token, instead of a user."),
-		text("endpoint", &a.Endpoint, "Address to use with a fixed token.").formerly("url"),
+		ignored(group, "token", osloconfig.Hidden(&a.Token), "A token, instead of a user. Berth does not take one: it would expire."),
+		ignored(group, "endpoint", osloconfig.String(&a.Endpoint), "Address to use with a fixed token.").formerly("url"),
 		text("application_credential_id", &a.ApplicationCredentialID, "Id of an application credential."),
 		text("application_credential_name", &a.ApplicationCredentialName, "Name of an application credential."),
 		hidden("application_credential_secret", &a.ApplicationCredentialSecret, "Secret of the application credential."),

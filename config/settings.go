@@ -1,9 +1,6 @@
 package config
 
 import (
-	"errors"
-	"net"
-
 	"github.com/berthcloud/berth/osloconfig"
 )
 
@@ -105,6 +102,7 @@ func (p *Placement) base() []Setting {
 		used(g, "debug", osloconfig.Bool(&d.Debug), "Log debug messages too."),
 		used(g, "log_file", osloconfig.String(&d.LogFile), "File to log to; standard error when empty.").formerly("logfile"),
 		used(g, "log_dir", osloconfig.String(&d.LogDir), "Directory of log_file, when that is a relative path.").formerly("logdir"),
+		used(g, "watch_log_file", osloconfig.Bool(&d.WatchLog), "Open the log file anew when it was moved away, instead of only on SIGHUP."),
 		used(g, "use_json", osloconfig.Bool(&d.UseJSON), "Log in JSON, a line for each message."),
 		kept(g, "tempdir", osloconfig.String(&d.TempDir), "Directory for temporary files; the system's when empty."),
 		kept(g, "pybasedir", osloconfig.String(&d.PyBaseDir), "Where upstream's Python modules are. Only good for $pybasedir in other values."),
@@ -127,16 +125,16 @@ func (p *Placement) database() []Setting {
 		used(g, "connection", osloconfig.Hidden(&d.Connection).Check(checkConnection),
 			"Database, as a SQLAlchemy URL: `sqlite:////absolute/path`, `mysql+pymysql://…`, `postgresql+psycopg2://…`. Empty: an embedded database in the user's data directory. A dollar sign is written `$$`."),
 		used(g, "sync_on_startup", osloconfig.Bool(&d.SyncOnStartup), "Bring an older schema up to date at the start."),
-		kept(g, "slave_connection", osloconfig.Hidden(&d.SlaveConnection), "Second database that upstream may read from."),
-		kept(g, "connection_parameters", osloconfig.String(&d.ConnectionParameters), "More parameters for the connection, as `name=value&name=value`."),
+		kept(g, "slave_connection", osloconfig.Hidden(&d.SlaveConnection), "Second database. Neither upstream's service nor Berth reads from it: an answer must not be older than the last write."),
+		used(g, "connection_parameters", osloconfig.String(&d.ConnectionParameters), "More parameters for the connection to a server, as `name=value&name=value`."),
 		kept(g, "sqlite_synchronous", osloconfig.Bool(&d.SQLiteSynchronous), "Upstream: whether SQLite waits for the disk. Berth always does."),
-		kept(g, "mysql_sql_mode", osloconfig.String(&d.MySQLSQLMode), "SQL mode of MariaDB and MySQL sessions; empty for the server's own."),
-		kept(g, "connection_recycle_time", osloconfig.Int(&d.ConnectionRecycleTime), "Seconds after which a pooled connection is replaced."),
-		kept(g, "max_pool_size", osloconfig.OptionalInt(&d.MaxPoolSize), "Connections that stay open."),
-		kept(g, "max_overflow", osloconfig.OptionalInt(&d.MaxOverflow), "Connections beyond max_pool_size under load."),
-		kept(g, "pool_timeout", osloconfig.OptionalInt(&d.PoolTimeout), "Seconds to wait for a free connection."),
-		kept(g, "max_retries", osloconfig.Int(&d.MaxRetries), "Attempts to reach the database at the start; -1 for no end."),
-		kept(g, "retry_interval", osloconfig.Int(&d.RetryInterval), "Seconds between these attempts."),
+		used(g, "mysql_sql_mode", osloconfig.String(&d.MySQLSQLMode), "SQL mode of MariaDB and MySQL sessions; empty for the server's own. Berth adds NO_AUTO_VALUE_ON_ZERO."),
+		used(g, "connection_recycle_time", osloconfig.Int(&d.ConnectionRecycleTime), "Seconds after which a connection to a server is replaced; 0 or below: never."),
+		used(g, "max_pool_size", osloconfig.OptionalInt(&d.MaxPoolSize), "Connections to a server, besides the one that writes, that stay open while unused; 5 when not set."),
+		used(g, "max_overflow", osloconfig.OptionalInt(&d.MaxOverflow), "Connections beyond max_pool_size under load; 10 when not set, below 0: 100."),
+		used(g, "pool_timeout", osloconfig.OptionalInt(&d.PoolTimeout), "Seconds to wait for a free connection before a request is answered 503; 30 when not set."),
+		used(g, "max_retries", osloconfig.Int(&d.MaxRetries), "How often to try again to reach a server at the start; -1 for no end."),
+		used(g, "retry_interval", osloconfig.Int(&d.RetryInterval), "Seconds between these attempts."),
 		ignored(g, "connection_debug", osloconfig.Int(new(int)), "Upstream: verbosity of SQL logging."),
 		ignored(g, "connection_trace", osloconfig.Bool(new(bool)), "Upstream: add the Python stack to SQL as a comment."),
 		ignored(g, "mysql_enable_ndb", osloconfig.Bool(new(bool)), "Older upstream: support for MySQL Cluster."),
@@ -214,8 +212,8 @@ func (p *Placement) policy() []Setting {
 func (p *Placement) middleware() []Setting {
 	const g = groupProxy
 	return []Setting{
-		kept(g, "enable_proxy_headers_parsing", osloconfig.Bool(&p.Proxy.EnableProxyHeadersParsing),
-			"Believe the headers Forwarded and X-Forwarded-*. Only right behind a proxy that sets them."),
+		used(g, "enable_proxy_headers_parsing", osloconfig.Bool(&p.Proxy.EnableProxyHeadersParsing),
+			"Believe the headers Forwarded and X-Forwarded-Proto, -Host, -For and -Prefix, from [berth] trusted_proxies only."),
 		ignored(g, "max_request_body_size", osloconfig.Int(new(114688)),
 			"Other services: largest body. Upstream's placement does not look at it; see [berth] max_body_size.").
 			formerlyDefault().formerlyIn(groupDefault, "osapi_max_request_body_size"),
@@ -231,32 +229,62 @@ func (s Setting) formerlyIn(group, name string) Setting {
 }
 
 func (p *Placement) berth() []Setting {
+	var all []Setting
+	for _, part := range [][]Setting{p.listening(), p.tls(), p.limits()} {
+		all = append(all, part...)
+	}
+	return all
+}
+
+func (p *Placement) listening() []Setting {
 	b := &p.Berth
 	const g = groupBerth
 	return []Setting{
-		used(g, "listen", osloconfig.String(&b.Listen).Check(checkAddress), "Address of the API, as host:port."),
-		used(g, "metrics_listen", osloconfig.String(&b.MetricsListen).Check(checkOptionalAddress),
-			"Address of a second listener with /metrics, /healthz and /readyz. Empty: none."),
+		used(g, "listen", osloconfig.String(&b.Listen).Check(checkAddresses),
+			"Addresses of the API, separated by commas: host:port, or unix:/path for a Unix socket. Sockets from systemd take their place."),
+		used(g, "listen_mode", osloconfig.String(&b.ListenMode).Check(checkMode), "Permissions of Unix sockets, in octal."),
+		used(g, "metrics_listen", osloconfig.String(&b.MetricsListen).Check(checkOptionalAddresses),
+			"Addresses of a second listener with /metrics, /healthz and /readyz, written like listen. Empty: none."),
 		used(g, "pprof", osloconfig.Bool(&b.PProf), "Offer Go's profiles on the second listener."),
+		used(g, "path_prefix", osloconfig.String(&b.PathPrefix).Check(checkPrefix),
+			"Path, such as /placement, below which the API answers too. Links and Location headers then begin with it."),
+		used(g, "trusted_proxies", osloconfig.List(&b.TrustedProxies).Check(checkProxies),
+			"Networks or addresses of proxies whose forwarding headers are believed, and unix for whoever comes over a Unix socket."),
+		used(g, "compress_min_size", osloconfig.Int(&b.CompressMinSize),
+			"Size in bytes from which answers are compressed for clients that accept gzip. 0 or -1: never."),
+	}
+}
+
+func (p *Placement) tls() []Setting {
+	b := &p.Berth
+	const g = groupBerth
+	return []Setting{
+		used(g, "tls_cert_file", osloconfig.String(&b.TLSCertFile),
+			"PEM file with the certificate of the API and those of the authorities between. Empty: no TLS. Changed files are noticed."),
+		used(g, "tls_key_file", osloconfig.String(&b.TLSKeyFile), "PEM file with the private key of that certificate."),
+		used(g, "tls_client_ca_file", osloconfig.String(&b.TLSClientCAFile),
+			"PEM file with the authorities that sign clients' certificates; clients then need one. Empty: they need none."),
+		used(g, "tls_min_version", osloconfig.Choice(&b.TLSMinVersion, TLS12, TLS13), "Oldest version of TLS that is spoken."),
+		used(g, "http2", osloconfig.Bool(&b.HTTP2), "Speak HTTP/2 too: over TLS, and without TLS to clients that begin with it."),
+		used(g, "http2_max_streams", osloconfig.IntBetween(&b.HTTP2MaxStreams, 1, 1<<16), "Requests that may be under way on one HTTP/2 connection."),
+	}
+}
+
+func (p *Placement) limits() []Setting {
+	b := &p.Berth
+	const g = groupBerth
+	return []Setting{
+		used(g, "max_connections", osloconfig.IntBetween(&b.MaxConnections, 0, 1<<20),
+			"Connections to the API that are served at a time; further ones wait. 0: no bound, here and in the next two."),
+		used(g, "max_connections_per_client", osloconfig.IntBetween(&b.MaxConnectionsPerClient, 0, 1<<20),
+			"Connections from one address, trusted proxies excepted; further ones are answered with 503 and closed."),
+		used(g, "max_requests", osloconfig.IntBetween(&b.MaxRequests, 0, 1<<20), "Requests under way at a time; further ones are answered with 503."),
 		used(g, "max_body_size", osloconfig.IntBetween(&b.MaxBodySize, 1, 1<<30), "Largest body of a request in bytes; more is answered with 413."),
 		used(g, "read_header_timeout", osloconfig.Seconds(&b.ReadHeaderTimeout), "Time a client has to send its headers. 0: no bound, here and below."),
 		used(g, "read_timeout", osloconfig.Seconds(&b.ReadTimeout), "Time a client has to send its whole request."),
 		used(g, "write_timeout", osloconfig.Seconds(&b.WriteTimeout), "Time from the end of the headers to the end of the answer."),
 		used(g, "idle_timeout", osloconfig.Seconds(&b.IdleTimeout), "Time an idle connection stays open."),
 		used(g, "shutdown_timeout", osloconfig.Seconds(&b.ShutdownTimeout), "Time that requests under way have to finish when the service is stopped."),
+		used(g, "sweep_interval", osloconfig.Seconds(&b.SweepInterval), "Time between comparisons of what is in memory with the database. So late Berth notices what upstream's service or a person writes into the same database; other instances of Berth it notices at once. 0: never."),
 	}
-}
-
-func checkAddress(text string) error {
-	if _, port, err := net.SplitHostPort(text); err != nil || port == "" {
-		return errors.New("want host:port, with [ ] around an IPv6 address")
-	}
-	return nil
-}
-
-func checkOptionalAddress(text string) error {
-	if text == "" {
-		return nil
-	}
-	return checkAddress(text)
 }

@@ -15,22 +15,31 @@ func (a *API) logAccess(x *exchange, r *http.Request) {
 	if !a.cfg.Log.Enabled(r.Context(), slog.LevelInfo) {
 		return
 	}
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		host = r.RemoteAddr
-	}
 	attrs := make([]slog.Attr, 0, 8)
 	attrs = append(attrs,
 		slog.String("method", r.Method),
-		slog.String("path", r.URL.Path),
+		slog.String("path", x.mount+r.URL.Path),
 		slog.String("route", x.routeName()),
 		slog.String("microversion", x.versionText()),
 		slog.Int("status", x.status),
 		slog.Duration("duration", time.Since(x.start)),
 		slog.Int64("bytes", x.bytes),
-		slog.String("client", host),
+		slog.String("client", clientText(r.RemoteAddr)),
 	)
 	a.cfg.Log.LogAttrs(r.Context(), slog.LevelInfo, "request", attrs...)
+}
+
+// clientText is the client's address without its port; one who comes over a Unix
+// socket has none.
+func clientText(remote string) string {
+	if remote == "" || remote == "@" {
+		return "unix"
+	}
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		return remote
+	}
+	return host
 }
 
 // routeName is the pattern of the path, or "none".

@@ -60,11 +60,18 @@ func AbsoluteURL(r *http.Request, path string) string {
 	if r.TLS != nil {
 		scheme = "https"
 	}
+	a := arrivalOf(r)
+	if a.scheme != "" {
+		scheme = a.scheme
+	}
 	if addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && host == "" {
 		host = addr.String()
 	}
-	return scheme + "://" + host + path
+	return scheme + "://" + strings.TrimSuffix(host, defaultPorts[scheme]) + a.mount + path
 }
+
+// defaultPorts are left out of URLs, as upstream does.
+var defaultPorts = map[string]string{"http": ":80", "https": ":443"}
 
 // SetLastModified sets the two caching headers that upstream sends together.
 func SetLastModified(h http.Header, t time.Time) {

@@ -90,6 +90,11 @@ func (a *API) fail(x *exchange, r *http.Request, err error) {
 		panic(http.ErrAbortHandler)
 	}
 	x.trim(e, err)
+	var c *Challenge
+	if errors.As(err, &c) {
+		c.answer(x)
+		return
+	}
 	if e.allow != "" {
 		x.Header().Set("Allow", e.allow)
 	}

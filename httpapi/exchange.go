@@ -20,6 +20,7 @@ type exchange struct {
 	http.ResponseWriter
 
 	origin  logging.Origin
+	mount   string // what the client has in front of the path
 	start   time.Time
 	accept  string // as error bodies quote it: never empty
 	version microversion.Version
@@ -40,7 +41,7 @@ const RequestIDHeader = "X-Openstack-Request-Id"
 var requestID = regexp.MustCompile(`^req-[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}$`)
 
 func begin(w http.ResponseWriter, r *http.Request) *exchange {
-	x := &exchange{ResponseWriter: w, start: time.Now()}
+	x := &exchange{ResponseWriter: w, start: time.Now(), mount: arrivalOf(r).mount}
 	x.origin.RequestID = newRequestID()
 	if id := r.Header.Get(RequestIDHeader); requestID.MatchString(id) {
 		x.origin.GlobalID = id

@@ -154,8 +154,20 @@ func (a *API) checkContent(x *exchange, r *http.Request) error {
 	if r.ContentLength > a.cfg.MaxBody {
 		return tooLarge(a.cfg.MaxBody)
 	}
-	r.Body = http.MaxBytesReader(x.ResponseWriter, r.Body, a.cfg.MaxBody)
+	r.Body = http.MaxBytesReader(innermost(x.ResponseWriter), r.Body, a.cfg.MaxBody)
 	return nil
+}
+
+// innermost returns the ResponseWriter that net/http made: only that one closes
+// a connection whose body is too long to be read to its end.
+func innermost(w http.ResponseWriter) http.ResponseWriter {
+	for {
+		outer, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return w
+		}
+		w = outer.Unwrap()
+	}
 }
 
 func versionError(err error) error {

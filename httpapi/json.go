@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -20,8 +21,10 @@ const (
 type JSON struct {
 	w     io.Writer
 	buf   []byte
-	comma bool // the next element follows another one
-	wrote bool // a piece has been written
+	mount string // put before the paths of links
+	link  bool   // the next string is the target of a link
+	comma bool   // the next element follows another one
+	wrote bool   // a piece has been written
 	err   error
 }
 
@@ -89,9 +92,12 @@ func (j *JSON) Array() { j.open('[') }
 // EndArray ends the array begun last.
 func (j *JSON) EndArray() { j.end(']') }
 
-// Key writes the key of an object's next member.
+// Key writes the key of an object's next member. One that is named href is a
+// link: when its value is a path, Respond writes it as the client sees the path,
+// with what AbsoluteURL has before it.
 func (j *JSON) Key(s string) {
 	j.sep()
+	j.link = j.mount != "" && s == "href"
 	j.buf = AppendJSONString(j.buf, s)
 	j.buf = append(j.buf, ": "...)
 	j.comma = false
@@ -100,6 +106,10 @@ func (j *JSON) Key(s string) {
 // String writes a string.
 func (j *JSON) String(s string) {
 	j.sep()
+	if j.link && strings.HasPrefix(s, "/") {
+		s = j.mount + s
+	}
+	j.link = false
 	j.buf = AppendJSONString(j.buf, s)
 }
 
@@ -163,6 +173,9 @@ func Respond(w http.ResponseWriter, status int, render func(*JSON)) error {
 	p := &responder{ResponseWriter: w, status: status}
 	j := NewJSON(p)
 	p.json = j
+	if x, ok := w.(*exchange); ok {
+		j.mount = x.mount
+	}
 	render(j)
 	if !j.wrote {
 		w.Header().Set("Content-Length", strconv.Itoa(len(j.buf)))

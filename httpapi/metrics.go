@@ -15,6 +15,14 @@ type Metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	inFlight *prometheus.GaugeVec
+
+	connections    prometheus.Gauge
+	delayed        prometheus.Counter
+	refusedConns   prometheus.Counter
+	refusedReqs    prometheus.Counter
+	handshakes     prometheus.Counter
+	tlsLoads       *prometheus.CounterVec
+	tlsCertificate prometheus.Gauge
 }
 
 // NewMetrics returns Metrics registered with reg. It panics when reg already
@@ -35,7 +43,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Help: "Requests that are being answered, by service.",
 		}, []string{"service"}),
 	}
-	reg.MustRegister(m.requests, m.seconds, m.inFlight)
+	m.addServing()
+	reg.MustRegister(m.requests, m.seconds, m.inFlight, m.connections, m.delayed, m.refusedConns, m.refusedReqs,
+		m.handshakes, m.tlsLoads, m.tlsCertificate)
 	return m
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -40,20 +41,52 @@ type conn struct {
 	net.Conn
 	handler http.Handler
 	last    []byte
+	head    []byte // read in small pieces before last: net/http looks whether it is HTTP/2
+
+	begin []byte // what the client sent first, as far as it matters
+	http2 bool   // the client speaks HTTP/2: nothing is text, and reads and writes overlap
 }
+
+// http2Begin is what HTTP/2 without TLS begins with and no request of HTTP/1.1
+// does.
+const http2Begin = "PRI "
 
 // Read reads from the connection.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	// The one-byte read that waits for a client to hang up says nothing.
-	if n > 1 {
+	if c.http2 || c.isHTTP2(p[:n]) {
+		return n, err
+	}
+	switch {
+	case len(p) <= sniffSize:
+		c.head = append(c.head, p[:n]...)
+	case len(c.head) > 0:
+		c.last, c.head = append(c.head, p[:n]...), nil
+	case n > 0:
 		c.last = p[:n]
 	}
 	return n, err
 }
 
+// sniffSize is the most that net/http reads when it looks what a connection is,
+// or waits for its client to hang up; what it reads of a request otherwise is
+// more.
+const sniffSize = 64
+
+// isHTTP2 notes whether the connection begins with p as HTTP/2 does.
+func (c *conn) isHTTP2(p []byte) bool {
+	if missing := len(http2Begin) - len(c.begin); missing > 0 {
+		c.begin = append(c.begin, p[:min(missing, len(p))]...)
+		c.http2 = string(c.begin) == http2Begin
+	}
+	return c.http2
+}
+
 // Write writes p, or what stands for it when p is a rejection.
 func (c *conn) Write(p []byte) (int, error) {
+	if c.http2 {
+		return c.Conn.Write(p)
+	}
 	if bytes.HasPrefix(p, noContent) {
 		return c.writeEmpty(p)
 	}
@@ -100,8 +133,13 @@ func (c *conn) reconsidered(status int) []byte {
 		return nil
 	}
 	r.RemoteAddr = c.RemoteAddr().String()
+	if t, ok := c.Conn.(*tls.Conn); ok {
+		state := t.ConnectionState()
+		r.TLS = &state
+	}
 	w := &memory{header: make(http.Header), status: http.StatusOK}
-	c.handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), lengthKey{}, length)))
+	ctx := context.WithValue(r.Context(), http.LocalAddrContextKey, c.LocalAddr())
+	c.handler.ServeHTTP(w, r.WithContext(context.WithValue(ctx, lengthKey{}, length)))
 	return w.answer(r.Method)
 }
 
@@ -179,8 +217,12 @@ func rejection(p []byte) (status int, reason string, ok bool) {
 func rejected(status int, reason string) []byte {
 	p := &problem{status: status, detail: reason, requestID: newRequestID()}
 	body := p.json()
-	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n%s: %s\r\nConnection: close\r\n\r\n%s",
-		status, statusTitle(status), mediaJSON, len(body), RequestIDHeader, p.requestID, body)
+	again := ""
+	if status == http.StatusServiceUnavailable {
+		again = "Retry-After: " + retryAfter + "\r\n"
+	}
+	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n%s: %s\r\n%sConnection: close\r\n\r\n%s",
+		status, statusTitle(status), mediaJSON, len(body), RequestIDHeader, p.requestID, again, body)
 }
 
 // withoutLength returns the header of the first request in last whose

@@ -19,6 +19,12 @@ type ServeOptions struct {
 	StopTimeout       time.Duration // for requests in flight when stopping; 30 s
 	MaxHeaderBytes    int           // 64 KiB, and some slack that net/http adds
 	Log               *slog.Logger  // what goes wrong below HTTP; nil discards
+
+	HTTP2      bool          // speak HTTP/2 too, over TLS and without
+	MaxStreams int           // requests under way on one HTTP/2 connection; 250
+	TLS        *Certificates // nil: no TLS
+	Limit      *ConnLimit    // nil: no bound on connections
+	Metrics    *Metrics      // nil measures nothing
 }
 
 func (o ServeOptions) withDefaults() ServeOptions {
@@ -38,6 +44,9 @@ func (o ServeOptions) withDefaults() ServeOptions {
 	}
 	if o.MaxHeaderBytes == 0 {
 		o.MaxHeaderBytes = 64 << 10
+	}
+	if o.MaxStreams == 0 {
+		o.MaxStreams = 250
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -64,15 +73,48 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, opts ServeOptio
 		MaxHeaderBytes:               opts.MaxHeaderBytes,
 		DisableGeneralOptionsHandler: true, // "OPTIONS *" is the API's to refuse
 		ErrorLog:                     slog.NewLogLogger(opts.Log.Handler(), slog.LevelDebug),
+		Protocols:                    opts.protocols(),
+		HTTP2:                        opts.http2(),
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(listener{ln, h}) }()
+	go func() { failed <- srv.Serve(opts.wrap(ln, h)) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serving on %s: %w", ln.Addr(), err)
 	case <-ctx.Done():
 	}
 	return stop(srv, failed, opts)
+}
+
+// wrap puts the layers of a connection on a listener: its bounds, TLS, and the
+// format of errors.
+func (o ServeOptions) wrap(ln net.Listener, h http.Handler) net.Listener {
+	if o.Limit != nil {
+		ln = newLimitedListener(ln, o.Limit, o.TLS != nil)
+	}
+	if o.TLS != nil {
+		return newTLSListener(ln, h, o)
+	}
+	return listener{ln, h}
+}
+
+func (o ServeOptions) protocols() *http.Protocols {
+	p := new(http.Protocols)
+	p.SetHTTP1(true)
+	p.SetHTTP2(o.HTTP2)
+	p.SetUnencryptedHTTP2(o.HTTP2)
+	return p
+}
+
+// http2 bounds what an HTTP/2 connection may cost. A client that is gone is
+// noticed by a ping, one that does not read by the bytes it does not take.
+func (o ServeOptions) http2() *http.HTTP2Config {
+	return &http.HTTP2Config{
+		MaxConcurrentStreams: o.MaxStreams,
+		SendPingTimeout:      30 * time.Second,
+		PingTimeout:          15 * time.Second,
+		WriteByteTimeout:     time.Minute,
+	}
 }
 
 // stop ends a server that is asked to.

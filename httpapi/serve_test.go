@@ -28,6 +28,13 @@ func start(t *testing.T, h http.Handler, opts httpapi.ServeOptions) (addr string
 	if err != nil {
 		t.Fatal(err)
 	}
+	stop, done = serve(t, ln, h, opts)
+	return ln.Addr().String(), stop, done
+}
+
+// serve serves h at ln until the test ends.
+func serve(t *testing.T, ln net.Listener, h http.Handler, opts httpapi.ServeOptions) (stop func(), done <-chan error) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	result, ended := make(chan error, 1), make(chan struct{})
 	go func() {
@@ -38,7 +45,7 @@ func start(t *testing.T, h http.Handler, opts httpapi.ServeOptions) (addr string
 		cancel()
 		<-ended
 	})
-	return ln.Addr().String(), cancel, result
+	return cancel, result
 }
 
 // send writes raw bytes and returns all that comes back.
@@ -60,7 +67,13 @@ func send(t *testing.T, addr, raw string) string {
 }
 
 func TestRequestsTooBrokenForNetHTTP(t *testing.T) {
-	addr, _, _ := start(t, httpapi.New(config()), httpapi.ServeOptions{MaxHeaderBytes: 1 << 10})
+	t.Run("HTTP1", func(t *testing.T) { brokenRequests(t, false) })
+	// net/http begins to read another way when it must find out which it is.
+	t.Run("HTTP2Too", func(t *testing.T) { brokenRequests(t, true) })
+}
+
+func brokenRequests(t *testing.T, http2 bool) {
+	addr, _, _ := start(t, httpapi.New(config()), httpapi.ServeOptions{MaxHeaderBytes: 1 << 10, HTTP2: http2})
 	const (
 		head      = "GET /traits HTTP/1.1\r\nHost: h\r\nX-Auth-Token: admin\r\n"
 		malformed = "The server could not comply with the request since it is either malformed or otherwise incorrect."
@@ -68,7 +81,7 @@ func TestRequestsTooBrokenForNetHTTP(t *testing.T) {
 	for _, tc := range []struct {
 		name, raw, status, detail string
 	}{
-		{"NoRequest", "garbage\r\n\r\n", "400 Bad Request", malformed + `\n\n   `},
+		{"NoRequest", "garbage, and enough of it\r\n\r\n", "400 Bad Request", malformed + `\n\n   `},
 		{"NoHost", "GET / HTTP/1.1\r\n\r\n", "400 Bad Request", malformed + `\n\n missing required Host header  `},
 		{"BadEscape", "GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n", "400 Bad Request", malformed + `\n\n   `},
 		{"HugeHeader", head + "X: " + strings.Repeat("x", 8<<10) + "\r\n\r\n", "431 Request Header Fields Too Large", `The request header fields were too large\n\n   `},
@@ -93,7 +106,12 @@ func TestRequestsTooBrokenForNetHTTP(t *testing.T) {
 // A length that is none is judged where upstream does: after the caller and the
 // version, before the path. An empty or negative one stands for no body.
 func TestLengthsThatAreNone(t *testing.T) {
-	addr, _, _ := start(t, httpapi.New(config()), httpapi.ServeOptions{})
+	t.Run("HTTP1", func(t *testing.T) { oddLengths(t, false) })
+	t.Run("HTTP2Too", func(t *testing.T) { oddLengths(t, true) })
+}
+
+func oddLengths(t *testing.T, http2 bool) {
+	addr, _, _ := start(t, httpapi.New(config()), httpapi.ServeOptions{HTTP2: http2})
 	const (
 		head   = "GET /traits HTTP/1.1\r\nHost: h\r\n"
 		token  = "X-Auth-Token: admin\r\n"

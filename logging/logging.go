@@ -11,10 +11,8 @@ package logging
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
-	"os"
 )
 
 // An Origin says which request a record belongs to. Empty fields are unknown.
@@ -58,35 +56,45 @@ func origin(ctx context.Context) *Origin {
 // Options say where and how to log.
 type Options struct {
 	File  string // appended to; "" means the writer given to Open
+	Watch bool   // look whether File was moved away, and open it anew if so
 	Text  bool   // lines rather than JSON
 	Debug bool   // everything, rather than INFO and above
 	Name  string // the program's part in text lines; "" means "berth"
 }
 
-// Open returns a logger and what closes its file. The file is opened for
-// appending, so that it may be truncated while in use, and made with mode 0640.
-func Open(opts Options, fallback io.Writer) (*slog.Logger, io.Closer, error) {
+// Open returns a logger and its Output, which closes its file. The file is
+// opened for appending, so that it may be truncated while in use, and made with
+// mode 0640.
+func Open(opts Options, fallback io.Writer) (*slog.Logger, *Output, error) {
+	out := &Output{path: opts.File, watch: opts.Watch}
+	out.level.Set(levelOf(opts.Debug))
 	if opts.File == "" {
-		return slog.New(NewHandler(fallback, opts)), io.NopCloser(nil), nil
+		return slog.New(newHandler(fallback, &out.level, opts)), out, nil
 	}
-	f, err := os.OpenFile(opts.File, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o640)
-	if err != nil {
-		return nil, nil, fmt.Errorf("opening the log file: %w", err)
+	if err := out.Reopen(); err != nil {
+		return nil, nil, err
 	}
-	return slog.New(NewHandler(f, opts)), f, nil
+	return slog.New(newHandler(out, &out.level, opts)), out, nil
 }
 
 // NewHandler returns a handler that writes to w, one Write a record. It may be
 // used from many goroutines.
 func NewHandler(w io.Writer, opts Options) slog.Handler {
-	level := slog.LevelInfo
-	if opts.Debug {
-		level = slog.LevelDebug
-	}
+	return newHandler(w, levelOf(opts.Debug), opts)
+}
+
+func newHandler(w io.Writer, level slog.Leveler, opts Options) slog.Handler {
 	if opts.Text {
 		return newText(w, level, opts.Name)
 	}
 	return jsonHandler{slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})}
+}
+
+func levelOf(debug bool) slog.Level {
+	if debug {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
 }
 
 // A jsonHandler adds the origin to each record.

@@ -16,13 +16,13 @@ import (
 type textHandler struct {
 	mu     *sync.Mutex // guards w
 	w      io.Writer
-	level  slog.Level
+	level  slog.Leveler
 	name   string
 	prefix string // of keys: the open groups
 	fixed  []byte // attributes given beforehand, formatted
 }
 
-func newText(w io.Writer, level slog.Level, name string) *textHandler {
+func newText(w io.Writer, level slog.Leveler, name string) *textHandler {
 	if name == "" {
 		name = "berth"
 	}
@@ -30,7 +30,9 @@ func newText(w io.Writer, level slog.Level, name string) *textHandler {
 }
 
 // Enabled reports whether records of the level are written.
-func (h *textHandler) Enabled(_ context.Context, level slog.Level) bool { return level >= h.level }
+func (h *textHandler) Enabled(_ context.Context, level slog.Level) bool {
+	return level >= h.level.Level()
+}
 
 // WithAttrs returns a handler whose records carry attrs as well.
 func (h *textHandler) WithAttrs(attrs []slog.Attr) slog.Handler {

@@ -1,0 +1,145 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// UnixPeers is the word in trusted_proxies for whoever comes over a Unix
+// socket.
+const UnixPeers = "unix"
+
+// unixPrefix begins the address of a Unix socket.
+const unixPrefix = "unix:"
+
+// An Address is where to listen. One of its fields is set.
+type Address struct {
+	TCP  string // host:port
+	Unix string // path of a socket
+}
+
+// String returns the address as the settings have it.
+func (a Address) String() string {
+	if a.Unix != "" {
+		return unixPrefix + a.Unix
+	}
+	return a.TCP
+}
+
+// Addresses takes a list apart that Berth.Listen or Berth.MetricsListen holds.
+func Addresses(list string) []Address {
+	var all []Address
+	for text := range strings.SplitSeq(list, ",") {
+		switch path, isUnix := strings.CutPrefix(strings.TrimSpace(text), unixPrefix); {
+		case isUnix:
+			all = append(all, Address{Unix: path})
+		case path != "":
+			all = append(all, Address{TCP: path})
+		}
+	}
+	return all
+}
+
+// SocketMode returns the permissions of Unix sockets; nobody's when ListenMode
+// is not one that was loaded.
+func (b *Berth) SocketMode() fs.FileMode {
+	mode, err := strconv.ParseUint(b.ListenMode, 8, 32)
+	if err != nil {
+		return 0
+	}
+	return fs.FileMode(mode) & fs.ModePerm
+}
+
+// ProxyNetworks returns the networks of TrustedProxies and whether whoever
+// comes over a Unix socket is trusted too. Entries that are none are left out.
+func (b *Berth) ProxyNetworks() (networks []netip.Prefix, unix bool) {
+	for _, text := range b.TrustedProxies {
+		if text == UnixPeers {
+			unix = true
+		} else if network, err := parseNetwork(text); err == nil {
+			networks = append(networks, network)
+		}
+	}
+	return networks, unix
+}
+
+// parseNetwork reads a network, or an address as the network of it alone.
+func parseNetwork(text string) (netip.Prefix, error) {
+	if addr, err := netip.ParseAddr(text); err == nil {
+		return addr.Prefix(addr.BitLen())
+	}
+	network, err := netip.ParsePrefix(text)
+	return network.Masked(), err
+}
+
+func checkProxies(text string) error {
+	for entry := range strings.SplitSeq(text, ",") {
+		entry = strings.TrimSpace(entry)
+		if _, err := parseNetwork(entry); err != nil && entry != "" && entry != UnixPeers {
+			return fmt.Errorf("want networks such as 10.0.0.0/8, addresses or the word %s, not %q", UnixPeers, entry)
+		}
+	}
+	return nil
+}
+
+func checkAddresses(text string) error {
+	list := Addresses(text)
+	if len(list) == 0 {
+		return errAddress
+	}
+	for _, a := range list {
+		if err := a.check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errAddress = errors.New("want host:port, with [ ] around an IPv6 address, or unix:/path")
+
+func (a Address) check() error {
+	if a.TCP == "" {
+		if !filepath.IsAbs(a.Unix) || len(a.Unix) > maxSocketPath {
+			return fmt.Errorf("want unix: and an absolute path of at most %d bytes", maxSocketPath)
+		}
+		return nil
+	}
+	if _, port, err := net.SplitHostPort(a.TCP); err != nil || port == "" {
+		return errAddress
+	}
+	return nil
+}
+
+// maxSocketPath is what the kernel takes, less the final zero.
+const maxSocketPath = 107
+
+func checkOptionalAddresses(text string) error {
+	if text == "" {
+		return nil
+	}
+	return checkAddresses(text)
+}
+
+func checkMode(text string) error {
+	if mode, err := strconv.ParseUint(text, 8, 32); err != nil || mode > uint64(fs.ModePerm) {
+		return errors.New("want permissions in octal, such as 0660")
+	}
+	return nil
+}
+
+func checkPrefix(text string) error {
+	if text == "" {
+		return nil
+	}
+	plain := strings.IndexFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`?#%"<>\`, r) }) < 0
+	if !plain || text[0] != '/' || strings.HasSuffix(text, "/") || strings.Contains(text, "//") {
+		return errors.New("want a path such as /placement: a slash first, none last, and nothing that needs escaping")
+	}
+	return nil
+}

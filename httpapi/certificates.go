@@ -1,0 +1,178 @@
+package httpapi
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// TLSFiles name what a listener needs for TLS, all in PEM format.
+type TLSFiles struct {
+	Cert     string // the service's certificate and those of the authorities between
+	Key      string // its private key
+	ClientCA string // authorities of the clients' certificates; "" asks clients for none
+
+	MinVersion uint16 // tls.VersionTLS12, which 0 stands for, or later
+}
+
+// Certificates holds what TLSFiles name, and takes in files that change while it
+// is in use: they are looked at with a handshake, once a second at most.
+// Connections that stand already are not touched. It may be used from many
+// goroutines.
+type Certificates struct {
+	log     *slog.Logger
+	metrics *Metrics
+
+	current  atomic.Pointer[tls.Config]
+	nextLook atomic.Int64 // in Unix nanoseconds
+
+	mu    sync.Mutex // guards all below; held while loading
+	files TLSFiles
+	seen  []stamp // of the files at the last attempt to load them
+}
+
+// certificateInterval is the least time between two looks at the files.
+const certificateInterval = time.Second
+
+// LoadCertificates reads the files. Metrics may be nil, and so may log, which is
+// told of every later change.
+func LoadCertificates(files TLSFiles, log *slog.Logger, m *Metrics) (*Certificates, error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	c := &Certificates{log: log, metrics: m, files: files}
+	c.nextLook.Store(time.Now().Add(certificateInterval).UnixNano())
+	return c, c.load(files)
+}
+
+// Reload reads the files, which may be others than before, now. On an error the
+// certificates in use stay.
+func (c *Certificates) Reload(files TLSFiles) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.load(files)
+}
+
+// load reads files and puts them in force; the caller holds mu.
+func (c *Certificates) load(files TLSFiles) error {
+	seen := stamps(files)
+	cfg, err := files.config()
+	if err == nil {
+		err = c.judge(cfg, files.Cert)
+	}
+	c.metrics.loadedCertificate(cfg, err)
+	if err == nil || files == c.files {
+		c.files, c.seen = files, seen
+	}
+	if err == nil {
+		c.current.Store(cfg)
+	}
+	return err
+}
+
+// judge refuses a certificate that is out of date in place of one in use. There
+// is nothing better at the start.
+func (c *Certificates) judge(cfg *tls.Config, path string) error {
+	expiry := cfg.Certificates[0].Leaf.NotAfter
+	if time.Now().Before(expiry) {
+		return nil
+	}
+	if c.current.Load() == nil {
+		c.log.Warn("the TLS certificate is out of date", "file", path, "expired", expiry)
+		return nil
+	}
+	return fmt.Errorf("the certificate %s is out of date since %s", path, expiry.UTC())
+}
+
+// look reads the files again if they have changed. One handshake does so while
+// the others go on with the certificates there are.
+func (c *Certificates) look(now time.Time) {
+	next := c.nextLook.Load()
+	if now.UnixNano() < next || !c.nextLook.CompareAndSwap(next, now.Add(certificateInterval).UnixNano()) || !c.mu.TryLock() {
+		return
+	}
+	defer c.mu.Unlock()
+	if slices.Equal(c.seen, stamps(c.files)) {
+		return
+	}
+	if err := c.load(c.files); err != nil {
+		c.log.Error("the TLS files changed and cannot be used: the certificate stays as it was", "error", err)
+		return
+	}
+	c.log.Info("the TLS files changed and are in force", "expires", c.current.Load().Certificates[0].Leaf.NotAfter)
+}
+
+// server returns a configuration for tls.Server that always has the newest
+// certificates and offers the protocols.
+func (c *Certificates) server(protocols ...string) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			c.look(time.Now())
+			cfg := c.current.Load().Clone()
+			cfg.NextProtos = protocols
+			return cfg, nil
+		},
+	}
+}
+
+// config reads the files.
+func (f TLSFiles) config() (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate %s and its key %s: %w", f.Cert, f.Key, err)
+	}
+	cfg := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: max(f.MinVersion, tls.VersionTLS12)}
+	if f.ClientCA == "" {
+		return cfg, nil
+	}
+	cfg.ClientAuth = tls.RequireAndVerifyClientCert
+	cfg.ClientCAs, err = readAuthorities(f.ClientCA)
+	return cfg, err
+}
+
+func readAuthorities(path string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the authorities of clients: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("reading the authorities of clients: %s has no certificate in PEM format", path)
+	}
+	return pool, nil
+}
+
+// A stamp tells whether a file has changed.
+type stamp struct {
+	name    string // what the path is a link to
+	changed time.Time
+	size    int64
+	missing bool
+}
+
+// stamps returns those of all files that are named.
+func stamps(f TLSFiles) []stamp {
+	var all []stamp
+	for _, path := range []string{f.Cert, f.Key, f.ClientCA} {
+		if path == "" {
+			continue
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			all = append(all, stamp{name: path, missing: errors.Is(err, fs.ErrNotExist)})
+			continue
+		}
+		target, _ := os.Readlink(path) // "" for a file that is no link
+		all = append(all, stamp{target, info.ModTime(), info.Size(), false})
+	}
+	return all
+}

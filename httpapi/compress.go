@@ -1,0 +1,157 @@
+package httpapi
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// A compressor compresses an answer when the client accepts that and the answer
+// is not a small one. An answer with a body and without a length is not: it is
+// streamed because it does not fit into a piece.
+type compressor struct {
+	http.ResponseWriter
+	minSize  int
+	accepted bool
+	begun    bool
+	pending  int          // status that waits for whether there is a body; 0 when it is sent
+	gz       *gzip.Writer // nil when the answer goes out as it is
+}
+
+// gzipLevel is the fastest. On answers of the API, more saves little.
+const gzipLevel = gzip.BestSpeed
+
+var gzipPool = sync.Pool{New: func() any {
+	gz, err := gzip.NewWriterLevel(nil, gzipLevel)
+	if err != nil {
+		panic(err) // the level is constant
+	}
+	return gz
+}}
+
+func newCompressor(w http.ResponseWriter, r *http.Request, minSize int) *compressor {
+	accepted := r.Method != http.MethodHead && acceptsGzip(r.Header["Accept-Encoding"])
+	return &compressor{ResponseWriter: w, minSize: minSize, accepted: accepted}
+}
+
+// WriteHeader begins the answer, and decides as soon as it is known whether there
+// is a body.
+func (c *compressor) WriteHeader(status int) {
+	if status < http.StatusOK || c.begun {
+		c.ResponseWriter.WriteHeader(status)
+		return
+	}
+	c.begun, c.pending = true, status
+	if c.Header().Get("Content-Length") != "" {
+		c.decide(status)
+		c.sendHeader()
+	}
+}
+
+// sendHeader sends the header that waits, if any.
+func (c *compressor) sendHeader() {
+	if c.pending != 0 {
+		c.ResponseWriter.WriteHeader(c.pending)
+		c.pending = 0
+	}
+}
+
+func (c *compressor) decide(status int) {
+	h := c.Header()
+	if !c.accepted || status == http.StatusNoContent || status == http.StatusNotModified || h.Get("Content-Encoding") != "" || c.small(h) {
+		return
+	}
+	// A cache must not give this to those who cannot read it. The other form is
+	// good for everybody and stays as upstream has it.
+	addVary(h, "Accept-Encoding")
+	h.Del("Content-Length")
+	h.Set("Content-Encoding", "gzip")
+	c.gz = gzipPool.Get().(*gzip.Writer)
+	c.gz.Reset(c.ResponseWriter)
+}
+
+func (c *compressor) small(h http.Header) bool {
+	n, err := strconv.Atoi(h.Get("Content-Length"))
+	return err == nil && n < c.minSize
+}
+
+// addVary adds a name to the ones that the answer depends on already.
+func addVary(h http.Header, name string) {
+	if v := h.Get("Vary"); v != "" {
+		name = v + ", " + name
+	}
+	h.Set("Vary", name)
+}
+
+// Write writes a piece of the body.
+func (c *compressor) Write(p []byte) (int, error) {
+	if !c.begun {
+		c.WriteHeader(http.StatusOK)
+	}
+	if c.pending != 0 && len(p) > 0 {
+		c.decide(c.pending)
+		c.sendHeader()
+	}
+	if c.gz != nil {
+		return c.gz.Write(p)
+	}
+	return c.ResponseWriter.Write(p)
+}
+
+// FlushError sends what was written so far.
+func (c *compressor) FlushError() error {
+	c.sendHeader()
+	if c.gz != nil {
+		if err := c.gz.Flush(); err != nil {
+			return err
+		}
+	}
+	return http.NewResponseController(c.ResponseWriter).Flush()
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (c *compressor) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// finish ends the answer.
+func (c *compressor) finish() {
+	c.sendHeader()
+	if c.gz == nil {
+		return
+	}
+	_ = c.gz.Close() // the client may be gone; there is nobody to tell
+	c.gz.Reset(nil)
+	gzipPool.Put(c.gz)
+	c.gz = nil
+}
+
+// acceptsGzip reports whether an Accept-Encoding header, by its lines, allows
+// gzip: by name or as one of "*", and not with a quality of 0.
+func acceptsGzip(lines []string) bool {
+	named, others := -1.0, -1.0 // not mentioned
+	for _, line := range lines {
+		for element := range strings.SplitSeq(line, ",") {
+			coding, params, _ := strings.Cut(element, ";")
+			switch strings.ToLower(strings.TrimSpace(coding)) {
+			case "gzip", "x-gzip":
+				named = codingWeight(params)
+			case "*":
+				others = codingWeight(params)
+			}
+		}
+	}
+	return named > 0 || named < 0 && others > 0
+}
+
+// codingWeight returns the q of an element's parameters: 1 without one, 0 for one
+// that cannot be read.
+func codingWeight(params string) float64 {
+	name, value, ok := strings.Cut(params, "=")
+	if !ok || !strings.EqualFold(strings.TrimSpace(name), "q") {
+		return 1
+	}
+	q, _ := weight(strings.TrimSpace(value)) // 0 when it is none
+	return q
+}

@@ -1,0 +1,240 @@
+package httpapi
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// LimitSettings bound the connections of one or several listeners. The zero
+// value bounds nothing.
+type LimitSettings struct {
+	Max       int     // at a time; further ones wait until one ends. 0 is no bound.
+	PerClient int     // from one address; further ones are answered with 503 and closed. 0 is no bound.
+	Exempt    Proxies // not bound by PerClient
+}
+
+// A ConnLimit counts connections and bounds them. Listeners may share one. It
+// may be used from many goroutines.
+type ConnLimit struct {
+	metrics *Metrics
+	leaving chan struct{} // holds one for each refused client that is being told
+
+	mu       sync.Mutex // guards all below
+	settings LimitSettings
+	open     int
+	byClient map[netip.Addr]int
+	changed  chan struct{} // closed when a connection ends or the settings change
+}
+
+// maxLeaving is how many refused clients are told why at a time; the others are
+// cut off.
+const maxLeaving = 64
+
+// NewConnLimit returns a ConnLimit. Metrics may be nil.
+func NewConnLimit(s LimitSettings, m *Metrics) *ConnLimit {
+	return &ConnLimit{
+		metrics: m, settings: s, byClient: make(map[netip.Addr]int),
+		leaving: make(chan struct{}, maxLeaving), changed: make(chan struct{}),
+	}
+}
+
+// Set changes the bounds. Connections that are too many already stay.
+func (l *ConnLimit) Set(s LimitSettings) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.settings = s
+	l.wake()
+}
+
+// wake lets those that wait look again; the caller holds mu.
+func (l *ConnLimit) wake() {
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// A verdict is what becomes of a connection.
+type verdict int
+
+const (
+	admitted verdict = iota
+	tooMany          // wait until changed is closed
+	refused          // this client has enough
+)
+
+// admit counts a connection in if it may be.
+func (l *ConnLimit) admit(client netip.Addr) (v verdict, changed <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := &l.settings
+	switch {
+	case s.PerClient > 0 && client.IsValid() && l.byClient[client] >= s.PerClient && !s.Exempt.contains(client):
+		return refused, nil
+	case s.Max > 0 && l.open >= s.Max:
+		return tooMany, l.changed
+	}
+	l.open++
+	l.byClient[client]++
+	l.metrics.openConnections(+1)
+	return admitted, nil
+}
+
+// release counts a connection out.
+func (l *ConnLimit) release(client netip.Addr) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open--
+	if l.byClient[client]--; l.byClient[client] == 0 {
+		delete(l.byClient, client)
+	}
+	l.metrics.openConnections(-1)
+	l.wake()
+}
+
+// A limitedListener accepts what a ConnLimit admits.
+type limitedListener struct {
+	net.Listener
+	limit *ConnLimit
+	tls   bool // a refused client cannot be told in plain text
+
+	closed chan struct{}
+	tasks  sync.WaitGroup // of refused clients
+
+	mu   sync.Mutex // guards done, and that no task begins once it is set
+	done bool
+}
+
+func newLimitedListener(ln net.Listener, limit *ConnLimit, tls bool) *limitedListener {
+	return &limitedListener{Listener: ln, limit: limit, tls: tls, closed: make(chan struct{})}
+}
+
+// Accept returns the next connection that is admitted. One that has to wait is
+// held meanwhile; those behind it wait in the kernel, which bounds them.
+func (l *limitedListener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		client := clientOf(c)
+		switch l.wait(client) {
+		case admitted:
+			return &countedConn{Conn: c, release: func() { l.limit.release(client) }}, nil
+		case refused:
+			l.refuse(c)
+		default:
+			c.Close()
+			return nil, net.ErrClosed
+		}
+	}
+}
+
+// wait returns the verdict on a client: tooMany only when the listener is
+// closed.
+func (l *limitedListener) wait(client netip.Addr) verdict {
+	v, changed := l.limit.admit(client)
+	if v == tooMany {
+		l.limit.metrics.delayConnection()
+	}
+	for v == tooMany {
+		select {
+		case <-changed:
+			v, changed = l.limit.admit(client)
+		case <-l.closed:
+			return tooMany
+		}
+	}
+	return v
+}
+
+// clientOf returns the address of the peer, none for a Unix socket.
+func clientOf(c net.Conn) netip.Addr {
+	addr, err := netip.ParseAddrPort(c.RemoteAddr().String())
+	if err != nil {
+		return netip.Addr{}
+	}
+	return addr.Addr().Unmap().WithZone("")
+}
+
+// refuse ends a connection without holding up the next one.
+func (l *limitedListener) refuse(c net.Conn) {
+	l.limit.metrics.refuseConnection()
+	select {
+	case l.limit.leaving <- struct{}{}:
+	default:
+		c.Close()
+		return
+	}
+	l.begin(func() {
+		defer func() { <-l.limit.leaving }()
+		defer c.Close()
+		if !l.tls {
+			dismiss(c)
+		}
+	})
+}
+
+// begin runs a task beside the listener, or at once when that is closed.
+func (l *limitedListener) begin(task func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.done {
+		task()
+		return
+	}
+	l.tasks.Go(task)
+}
+
+// dismiss tells a client why it is not served. It reads what the client sends
+// for a moment: a connection that is closed before that loses the answer.
+func dismiss(c net.Conn) {
+	if c.SetDeadline(time.Now().Add(time.Second)) != nil {
+		return
+	}
+	if _, err := c.Write(rejected(http.StatusServiceUnavailable, "This client has too many connections.")); err != nil {
+		return
+	}
+	if half, ok := c.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		io.Copy(io.Discard, io.LimitReader(c, 64<<10)) // it is of no interest
+	}
+}
+
+// Close closes the listener and returns when all goroutines have ended, which
+// takes a second at most.
+func (l *limitedListener) Close() error {
+	err := l.Listener.Close()
+	l.mu.Lock()
+	if !l.done {
+		l.done = true
+		close(l.closed)
+	}
+	l.mu.Unlock()
+	l.tasks.Wait()
+	return err
+}
+
+// A countedConn is counted out when it is closed.
+type countedConn struct {
+	net.Conn
+	release func()
+	once    sync.Once
+}
+
+// Close closes the connection.
+func (c *countedConn) Close() error {
+	err := c.Conn.Close()
+	c.once.Do(c.release)
+	return err
+}
+
+// CloseWrite ends the writing half.
+func (c *countedConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return fmt.Errorf("closing one half of %s: %w", c.LocalAddr(), net.ErrClosed)
+}

@@ -1,0 +1,193 @@
+package httpapi
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// Proxies are the peers whose headers about a request's client are believed.
+type Proxies struct {
+	Networks []netip.Prefix
+	Unix     bool // whoever comes over a Unix socket
+}
+
+// trust reports whether the peer of the request's connection is one of them.
+func (p *Proxies) trust(r *http.Request) bool {
+	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && local.Network() == "unix" {
+		return p.Unix
+	}
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && p.contains(peer.Addr())
+}
+
+func (p *Proxies) contains(addr netip.Addr) bool {
+	addr = addr.Unmap().WithZone("")
+	for _, n := range p.Networks {
+		if n.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// trustAddr is contains for an address as headers have it.
+func (p *Proxies) trustAddr(text string) bool {
+	addr, err := netip.ParseAddr(text)
+	return err == nil && p.contains(addr)
+}
+
+// A forwarded is what proxies tell of a request; empty fields are not told, or
+// told in a way that cannot be.
+type forwarded struct {
+	client string // address
+	proto  string // "http" or "https"
+	host   string
+	prefix string // path that a proxy took off
+}
+
+// apply puts the client and host into the request.
+func (f forwarded) apply(r *http.Request) {
+	if f.client != "" {
+		r.RemoteAddr = f.client
+	}
+	if f.host != "" {
+		r.Host = f.host
+	}
+}
+
+// forwarded reads the headers that oslo.middleware reads: Forwarded (RFC 7239)
+// or, without it, X-Forwarded-Proto, -Host and -For; and X-Forwarded-Prefix.
+//
+// A proxy may append to what its client sent. So the lists are read from their
+// end, where the trusted peer wrote, and past the entries whose client is a
+// trusted proxy itself: what comes before is anybody's word. When all entries
+// are of trusted proxies, that is the first one, which upstream always takes.
+func (p *Proxies) forwarded(h http.Header) forwarded {
+	hops := rfc7239(h)
+	if hops == nil {
+		hops = xForwarded(h)
+	}
+	var f forwarded
+	if len(hops) > 0 {
+		i := len(hops) - 1
+		for i > 0 && p.trustAddr(hops[i].client) {
+			i--
+		}
+		f = hops[i].checked()
+	}
+	f.prefix = prefixOf(h)
+	return f
+}
+
+// checked drops what could not go into a log or a URL.
+func (f forwarded) checked() forwarded {
+	if !only(f.client, ".:_-%") {
+		f.client = ""
+	}
+	if !only(f.host, ".:_-[]") {
+		f.host = ""
+	}
+	if f.proto = strings.ToLower(f.proto); f.proto != "http" && f.proto != "https" {
+		f.proto = ""
+	}
+	return f
+}
+
+// only reports whether a text of sensible length has letters, digits and the
+// given punctuation only.
+func only(text, punctuation string) bool {
+	for i := range len(text) {
+		c := text[i]
+		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
+		if !letter && (c < '0' || c > '9') && strings.IndexByte(punctuation, c) < 0 {
+			return false
+		}
+	}
+	return len(text) <= 255
+}
+
+// prefixOf returns the path that the nearest proxy took off.
+func prefixOf(h http.Header) string {
+	list := headerList(h, "X-Forwarded-Prefix")
+	if len(list) == 0 {
+		return ""
+	}
+	prefix := strings.TrimRight(list[len(list)-1], "/")
+	if !strings.HasPrefix(prefix, "/") || strings.HasPrefix(prefix, "//") || !only(prefix, "/._-~") {
+		return ""
+	}
+	return prefix
+}
+
+// rfc7239 takes the header Forwarded apart, a hop for each proxy.
+func rfc7239(h http.Header) []forwarded {
+	var hops []forwarded
+	for _, element := range headerList(h, "Forwarded") {
+		var f forwarded
+		for pair := range strings.SplitSeq(element, ";") {
+			name, value, _ := strings.Cut(pair, "=")
+			value = strings.Trim(strings.TrimSpace(value), `"`)
+			switch strings.ToLower(strings.TrimSpace(name)) {
+			case "for":
+				f.client = withoutPort(value)
+			case "proto":
+				f.proto = value
+			case "host":
+				f.host = value
+			}
+		}
+		hops = append(hops, f)
+	}
+	return hops
+}
+
+// xForwarded makes hops of the older headers. Proxies append to X-Forwarded-For;
+// of the others there is one value, the nearest proxy's, or one for each hop.
+func xForwarded(h http.Header) []forwarded {
+	clients, protos, hosts := headerList(h, "X-Forwarded-For"), headerList(h, "X-Forwarded-Proto"), headerList(h, "X-Forwarded-Host")
+	if len(clients)+len(protos)+len(hosts) == 0 {
+		return nil
+	}
+	hops := make([]forwarded, max(1, len(clients)))
+	for i := range hops {
+		hops[i].proto, hops[i].host = ofHop(protos, i, len(hops)), ofHop(hosts, i, len(hops))
+		if len(clients) > 0 {
+			hops[i].client = withoutPort(clients[i])
+		}
+	}
+	return hops
+}
+
+// ofHop returns the value of hop i of n.
+func ofHop(list []string, i, n int) string {
+	switch len(list) {
+	case 0:
+		return ""
+	case n:
+		return list[i]
+	}
+	return list[len(list)-1]
+}
+
+// withoutPort returns the address in "a", "a:port", "[v6]" and "[v6]:port".
+func withoutPort(text string) string {
+	if _, err := netip.ParseAddr(text); err == nil {
+		return text
+	}
+	if host, _, err := net.SplitHostPort(text); err == nil {
+		return host
+	}
+	return strings.Trim(text, "[]")
+}
+
+// headerList returns the elements of a header that is a list, over all its
+// lines.
+func headerList(h http.Header, name string) []string {
+	lines := h[name]
+	if len(lines) == 0 {
+		return nil
+	}
+	return splitList(lines)
+}

@@ -1,0 +1,119 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+)
+
+// FrontSettings say what a Front does to requests before an API sees them. The
+// zero value does nothing to them.
+type FrontSettings struct {
+	// MaxRequests is how many may be under way at a time; further ones are
+	// answered with 503. 0 is no bound.
+	MaxRequests int
+
+	// Prefix is a path, such as "/placement", below which the API answers as
+	// well as without it.
+	Prefix string
+
+	// Forwarded says that what proxies write into the request's headers about
+	// its client is believed when it comes from one of Proxies.
+	Forwarded bool
+	Proxies   Proxies
+
+	// CompressMinSize is the size in bytes from which an answer is compressed
+	// for clients that accept that. 0 and below turn it off.
+	CompressMinSize int
+}
+
+// A Front stands before an API: it bounds the requests under way, finds out
+// where a request came from when a proxy forwarded it, takes off the path prefix
+// and compresses answers. It may be used from many goroutines.
+type Front struct {
+	next     http.Handler
+	metrics  *Metrics
+	settings atomic.Pointer[FrontSettings]
+	inFlight atomic.Int64
+}
+
+// NewFront returns a Front before next. Metrics may be nil.
+func NewFront(next http.Handler, s FrontSettings, m *Metrics) *Front {
+	f := &Front{next: next, metrics: m}
+	f.Set(s)
+	return f
+}
+
+// Set changes the settings for the requests that come from now on.
+func (f *Front) Set(s FrontSettings) { f.settings.Store(&s) }
+
+// ServeHTTP hands a request on, or answers 503 when too many are under way.
+func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s := f.settings.Load()
+	defer f.inFlight.Add(-1)
+	if n := f.inFlight.Add(1); s.MaxRequests > 0 && n > int64(s.MaxRequests) {
+		f.metrics.refuseRequest()
+		unavailable(w, r, "Too many requests are under way.")
+		return
+	}
+	r = s.arrive(r)
+	if s.CompressMinSize <= 0 {
+		f.next.ServeHTTP(w, r)
+		return
+	}
+	c := newCompressor(w, r, s.CompressMinSize)
+	f.next.ServeHTTP(c, r)
+	c.finish() // not after a panic: half an answer has no proper end
+}
+
+// An arrival is how a request reached the service, as far as the request itself
+// does not say.
+type arrival struct {
+	mount  string // path under which the client sees the API, as in WSGI's SCRIPT_NAME; needs no escapes
+	scheme string // "" when the connection says it
+}
+
+type arrivalKey struct{}
+
+// arrivalOf returns what a Front found out about a request.
+func arrivalOf(r *http.Request) arrival {
+	a, _ := r.Context().Value(arrivalKey{}).(arrival)
+	return a
+}
+
+// arrive returns the request as the client sent it: without the prefix, and with
+// the address, host and scheme that trusted proxies tell.
+func (s *FrontSettings) arrive(r *http.Request) *http.Request {
+	var a arrival
+	path, below := s.cutPrefix(r.URL.Path)
+	if below {
+		a.mount = s.Prefix
+	}
+	var o forwarded
+	if s.Forwarded && s.Proxies.trust(r) {
+		o = s.Proxies.forwarded(r.Header)
+		a.mount, a.scheme = o.prefix+a.mount, o.proto
+	}
+	if a == (arrival{}) && o == (forwarded{}) {
+		return r
+	}
+	r = r.WithContext(context.WithValue(r.Context(), arrivalKey{}, a))
+	if below {
+		u := *r.URL
+		u.Path, u.RawPath = path, ""
+		r.URL = &u
+	}
+	o.apply(r)
+	return r
+}
+
+// cutPrefix returns what follows the prefix in a path, which is nothing or
+// begins with a slash.
+func (s *FrontSettings) cutPrefix(path string) (rest string, below bool) {
+	if s.Prefix == "" {
+		return path, false
+	}
+	rest, below = strings.CutPrefix(path, s.Prefix)
+	return rest, below && (rest == "" || rest[0] == '/')
+}

@@ -1,0 +1,139 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A tlsListener shakes hands with the clients of another listener, each in a
+// goroutine of its own, so that a slow one holds up itself only. What it accepts
+// are connections that agreed on a protocol: *tls.Conn for HTTP/2, which
+// net/http wants so, and for HTTP/1.1 a tlsConn, which speaks the API's format
+// where net/http rejects a request by itself.
+type tlsListener struct {
+	net.Listener
+	config  *tls.Config
+	handler http.Handler
+	timeout time.Duration
+	log     *slog.Logger
+	metrics *Metrics
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	ready  chan net.Conn
+	failed chan error
+	tasks  sync.WaitGroup
+}
+
+// tlsTimeout bounds a handshake where the time for headers is not bounded.
+const tlsTimeout = 10 * time.Second
+
+func newTLSListener(ln net.Listener, h http.Handler, opts ServeOptions) *tlsListener {
+	protocols := []string{"http/1.1"}
+	if opts.HTTP2 {
+		protocols = []string{"h2", "http/1.1"}
+	}
+	l := &tlsListener{
+		Listener: ln, config: opts.TLS.server(protocols...), handler: h, timeout: tlsTimeout,
+		log: opts.Log, metrics: opts.Metrics, ready: make(chan net.Conn), failed: make(chan error),
+	}
+	if t := opts.ReadHeaderTimeout; t > 0 {
+		l.timeout = t
+	}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	l.tasks.Go(l.acceptAll)
+	return l
+}
+
+// acceptAll begins handshakes until the listener is closed. Errors go to
+// whoever calls Accept, who waits a while before the next attempt.
+func (l *tlsListener) acceptAll() {
+	for {
+		c, err := l.Listener.Accept()
+		if err == nil {
+			l.tasks.Go(func() { l.handshake(c) })
+			continue
+		}
+		select {
+		case l.failed <- err:
+		case <-l.ctx.Done():
+			return
+		}
+	}
+}
+
+// Accept returns the next connection whose handshake is done.
+func (l *tlsListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.ready:
+		return c, nil
+	case err := <-l.failed:
+		return nil, err
+	case <-l.ctx.Done():
+		return nil, net.ErrClosed
+	}
+}
+
+// Close closes the listener, ends the handshakes under way and returns when all
+// goroutines have ended.
+func (l *tlsListener) Close() error {
+	err := l.Listener.Close()
+	l.cancel()
+	l.tasks.Wait()
+	return err
+}
+
+func (l *tlsListener) handshake(c net.Conn) {
+	ctx, cancel := context.WithTimeout(l.ctx, l.timeout)
+	defer cancel()
+	t := tls.Server(c, l.config)
+	if err := t.HandshakeContext(ctx); err != nil {
+		l.refuse(c, err)
+		return
+	}
+	var done net.Conn = t
+	if t.ConnectionState().NegotiatedProtocol != "h2" {
+		done = &tlsConn{conn{Conn: t, handler: l.handler}, t}
+	}
+	select {
+	case l.ready <- done:
+	case <-l.ctx.Done():
+		t.Close()
+	}
+}
+
+// httpBegins are what a request without TLS begins with.
+var httpBegins = []string{"GET /", "HEAD ", "POST ", "PUT /", "DELET", "OPTIO", "PATCH"}
+
+// refuse ends a connection without TLS, and tells a client that speaks plain
+// HTTP what is wrong.
+func (l *tlsListener) refuse(c net.Conn, err error) {
+	defer c.Close()
+	if l.ctx.Err() != nil {
+		return
+	}
+	l.metrics.failHandshake()
+	l.log.Debug("a TLS handshake failed", "client", c.RemoteAddr().String(), "error", err)
+	var re tls.RecordHeaderError
+	if errors.As(err, &re) && re.Conn != nil && slices.Contains(httpBegins, string(re.RecordHeader[:])) {
+		if c.SetWriteDeadline(time.Now().Add(time.Second)) == nil {
+			c.Write(rejected(http.StatusBadRequest, "This port speaks TLS: use https.")) // it may be gone
+		}
+	}
+}
+
+// A tlsConn is a conn whose requests say that they came over TLS.
+type tlsConn struct {
+	conn
+	tls *tls.Conn
+}
+
+// ConnectionState is what net/http puts into a request.
+func (c *tlsConn) ConnectionState() tls.ConnectionState { return c.tls.ConnectionState() }

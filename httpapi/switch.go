@@ -1,0 +1,41 @@
+package httpapi
+
+import (
+	"net/http"
+	"sync/atomic"
+)
+
+// A Switch is a handler that can be exchanged while it serves. It may be used
+// from many goroutines.
+type Switch struct{ current atomic.Pointer[http.Handler] }
+
+// NewSwitch returns a Switch that begins with h.
+func NewSwitch(h http.Handler) *Switch {
+	s := new(Switch)
+	s.Set(h)
+	return s
+}
+
+// Set lets h answer the requests that come from now on.
+func (s *Switch) Set(h http.Handler) { s.current.Store(&h) }
+
+// ServeHTTP lets the present handler answer.
+func (s *Switch) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	(*s.current.Load()).ServeHTTP(w, r)
+}
+
+// Unavailable returns a handler that answers every request with 503, the detail
+// of the moment and the advice to try again after a second, in the format of an
+// API's errors.
+func Unavailable(detail func() string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { unavailable(w, r, detail()) })
+}
+
+// unavailable answers 503 to a request that no API has seen.
+func unavailable(w http.ResponseWriter, r *http.Request, detail string) {
+	x := begin(w, r)
+	p := &problem{status: http.StatusServiceUnavailable, detail: detail, requestID: x.origin.RequestID}
+	media, body := p.render(x.accept)
+	w.Header().Set("Retry-After", retryAfter)
+	writeBody(w, p.status, media, body)
+}

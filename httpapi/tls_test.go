@@ -1,0 +1,516 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/berthcloud/berth/httpapi"
+)
+
+// An authority signs certificates for tests.
+type authority struct {
+	t    *testing.T
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	a := &authority{t: t, key: newKey(t)}
+	tmpl := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, a.key.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.cert, err = x509.ParseCertificate(der); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func newKey(t *testing.T) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// sign returns a certificate and its key for 127.0.0.1, both in PEM format.
+func (a *authority) sign(name string, until time.Time) (cert, key []byte) {
+	a.t.Helper()
+	k := newKey(a.t)
+	tmpl := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: until, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, tmpl, a.cert, k.Public(), a.key)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(k)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
+}
+
+// files writes a certificate of the name and its key into a directory.
+func (a *authority) files(dir, name string, until time.Time) httpapi.TLSFiles {
+	a.t.Helper()
+	cert, key := a.sign(name, until)
+	f := httpapi.TLSFiles{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
+	write(a.t, f.Cert, cert)
+	write(a.t, f.Key, key)
+	return f
+}
+
+// write replaces a file as a careful tool does.
+func write(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (a *authority) pem() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
+}
+
+// client returns a client that trusts the authority and speaks HTTP/2 when it is
+// offered.
+func (a *authority) client(change func(*tls.Config)) *http.Client {
+	roots := x509.NewCertPool()
+	roots.AddCert(a.cert)
+	cfg := &tls.Config{RootCAs: roots}
+	if change != nil {
+		change(cfg)
+	}
+	tr := &http.Transport{TLSClientConfig: cfg, ForceAttemptHTTP2: true}
+	a.t.Cleanup(tr.CloseIdleConnections)
+	return &http.Client{Transport: tr}
+}
+
+// A log collects lines from several goroutines.
+type logged struct {
+	mu sync.Mutex // guards b
+	b  bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// startTLS serves h over TLS.
+func startTLS(t *testing.T, h http.Handler, files httpapi.TLSFiles, opts httpapi.ServeOptions) (addr string, certs *httpapi.Certificates, log *logged) {
+	t.Helper()
+	log = new(logged)
+	certs, err := httpapi.LoadCertificates(files, slog.New(slog.NewTextHandler(log, nil)), opts.Metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts.TLS = certs
+	addr, _, _ = start(t, h, opts)
+	return addr, certs, log
+}
+
+// name returns the name in the certificate that the server shows to a new
+// connection.
+func (a *authority) name(addr string) string {
+	a.t.Helper()
+	roots := x509.NewCertPool()
+	roots.AddCert(a.cert)
+	c, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: roots})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer c.Close()
+	return c.ConnectionState().PeerCertificates[0].Subject.CommonName
+}
+
+func (a *authority) get(c *http.Client, url string) (*http.Response, string) {
+	a.t.Helper()
+	r, err := http.NewRequest("GET", url, nil)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	r.Header.Set("X-Auth-Token", "admin")
+	return do(a.t, c, r)
+}
+
+func TestTLSAndProtocols(t *testing.T) {
+	a := newAuthority(t)
+	files := a.files(t.TempDir(), "one", time.Now().Add(time.Hour))
+	for _, http2 := range []bool{true, false} {
+		addr, _, _ := startTLS(t, seen, files, httpapi.ServeOptions{HTTP2: http2})
+		res, body := a.get(a.client(nil), "https://"+addr+"/t")
+		if (res.ProtoMajor == 2) != http2 || !strings.HasPrefix(body, "/t https://"+addr+"/x ") {
+			t.Errorf("HTTP2 %v: answer over %s is %q", http2, res.Proto, body)
+		}
+	}
+}
+
+// Over TLS, HTTP/1.1 is rejected in the API's format too, and an empty answer
+// has a length.
+func TestFormatOfHTTP1OverTLS(t *testing.T) {
+	a := newAuthority(t)
+	files := a.files(t.TempDir(), "one", time.Now().Add(time.Hour))
+	addr, _, _ := startTLS(t, httpapi.New(config()), files, httpapi.ServeOptions{HTTP2: true})
+	roots := x509.NewCertPool()
+	roots.AddCert(a.cert)
+	for raw, want := range map[string]string{
+		"garbage\r\n\r\n": `{"errors": [{"status": 400`,
+		"GET /nowhere HTTP/1.1\r\nHost: h\r\nX-Auth-Token: a\r\nContent-Length: x\r\n\r\n": "content-length header must be an integer",
+	} {
+		c, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: roots, NextProtos: []string{"http/1.1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(c, raw)
+		got := readAll(t, c)
+		c.Close()
+		if !strings.HasPrefix(got, "HTTP/1.1 400 ") || !strings.Contains(got, want) {
+			t.Errorf("%q is answered with %q", raw, got)
+		}
+	}
+}
+
+func TestPlainRequestsAtATLSPortAreTold(t *testing.T) {
+	a := newAuthority(t)
+	reg := prometheus.NewRegistry()
+	addr, _, _ := startTLS(t, seen, a.files(t.TempDir(), "one", time.Now().Add(time.Hour)), httpapi.ServeOptions{Metrics: httpapi.NewMetrics(reg)})
+	got := send(t, addr, "GET /traits HTTP/1.1\r\n\r\n")
+	if !strings.HasPrefix(got, "HTTP/1.1 400 Bad Request\r\n") || !strings.Contains(got, "use https") {
+		t.Errorf("answer is %q", got)
+	}
+	if n := value(t, reg, "berth_tls_handshake_failures_total"); n != 1 {
+		t.Errorf("%v handshakes failed, want 1", n)
+	}
+}
+
+// value returns a counter or gauge without labels.
+func value(t *testing.T, reg *prometheus.Registry, name string) float64 {
+	t.Helper()
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			m := f.GetMetric()[0]
+			return m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	t.Fatalf("there is no %s", name)
+	return 0
+}
+
+// A client that connects and says nothing keeps nobody else from being served.
+func TestSilentClientsHoldUpNobody(t *testing.T) {
+	a := newAuthority(t)
+	addr, _, _ := startTLS(t, seen, a.files(t.TempDir(), "one", time.Now().Add(time.Hour)), httpapi.ServeOptions{ReadHeaderTimeout: 200 * time.Millisecond})
+	var silent []net.Conn
+	for range 20 {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		silent = append(silent, c)
+	}
+	if res, _ := a.get(a.client(nil), "https://"+addr+"/t"); res.StatusCode != 200 {
+		t.Errorf("status is %d", res.StatusCode)
+	}
+	if got := readAll(t, silent[0]); got != "" {
+		t.Errorf("a silent client is told %q, want a closed connection", got)
+	}
+}
+
+func TestClientCertificates(t *testing.T) {
+	a, other := newAuthority(t), newAuthority(t)
+	dir := t.TempDir()
+	files := a.files(dir, "one", time.Now().Add(time.Hour))
+	files.ClientCA = filepath.Join(dir, "ca.pem")
+	write(t, files.ClientCA, a.pem())
+	addr, _, _ := startTLS(t, seen, files, httpapi.ServeOptions{HTTP2: true})
+	for name, tc := range map[string]struct {
+		signer *authority
+		ok     bool
+	}{"Right": {a, true}, "Stranger": {other, false}, "None": {nil, false}} {
+		c := a.client(func(cfg *tls.Config) {
+			if tc.signer == nil {
+				return
+			}
+			pair, err := tls.X509KeyPair(tc.signer.sign("client", time.Now().Add(time.Hour)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
+		})
+		res, err := c.Get("https://" + addr + "/t")
+		if err == nil {
+			res.Body.Close()
+		}
+		if (err == nil) != tc.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestOldestVersionOfTLS(t *testing.T) {
+	a := newAuthority(t)
+	files := a.files(t.TempDir(), "one", time.Now().Add(time.Hour))
+	for _, tc := range []struct {
+		least, spoken uint16
+		ok            bool
+	}{
+		{0, tls.VersionTLS11, false},
+		{0, tls.VersionTLS12, true},
+		{tls.VersionTLS13, tls.VersionTLS12, false},
+		{tls.VersionTLS13, tls.VersionTLS13, true},
+	} {
+		files.MinVersion = tc.least
+		addr, _, _ := startTLS(t, seen, files, httpapi.ServeOptions{})
+		c := a.client(func(cfg *tls.Config) { cfg.MinVersion, cfg.MaxVersion = tls.VersionTLS10, tc.spoken })
+		res, err := c.Get("https://" + addr + "/t")
+		if err == nil {
+			res.Body.Close()
+		}
+		if (err == nil) != tc.ok {
+			t.Errorf("at least %x, spoken %x: %v", tc.least, tc.spoken, err)
+		}
+	}
+}
+
+// Connections that stand survive a new certificate; a broken pair changes
+// nothing and is told.
+func TestReloadOfCertificates(t *testing.T) {
+	a := newAuthority(t)
+	dir := t.TempDir()
+	files := a.files(dir, "one", time.Now().Add(time.Hour))
+	reg := prometheus.NewRegistry()
+	addr, certs, _ := startTLS(t, seen, files, httpapi.ServeOptions{Metrics: httpapi.NewMetrics(reg)})
+	roots := x509.NewCertPool()
+	roots.AddCert(a.cert)
+	standing, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: roots})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer standing.Close()
+
+	until := time.Now().Add(3 * time.Hour).Truncate(time.Second)
+	a.files(dir, "two", until)
+	if err := certs.Reload(files); err != nil {
+		t.Fatal(err)
+	}
+	if got := a.name(addr); got != "two" {
+		t.Errorf("after Reload the certificate is of %q", got)
+	}
+	if at := value(t, reg, "berth_tls_certificate_expiry_seconds"); at != float64(until.Unix()) {
+		t.Errorf("the certificate expires at %v, want %v", at, until.Unix())
+	}
+	for name, spoil := range map[string]func(){
+		"Garbage":  func() { write(t, files.Cert, []byte("no certificate")) },
+		"WrongKey": func() { _, key := a.sign("x", until); write(t, files.Key, key) },
+		"Expired":  func() { a.files(dir, "old", time.Now().Add(-time.Hour)) },
+		"Missing":  func() { os.Remove(files.Key) },
+	} {
+		spoil()
+		if err := certs.Reload(files); err == nil || !strings.Contains(err.Error(), files.Cert) {
+			t.Errorf("%s: Reload = %v", name, err)
+		}
+		if got := a.name(addr); got != "two" {
+			t.Errorf("%s: the certificate is of %q", name, got)
+		}
+		a.files(dir, "three", until)
+	}
+	want := "# HELP berth_tls_loads_total Attempts to read the TLS files, by outcome: ok, failed.\n# TYPE berth_tls_loads_total counter\n" +
+		"berth_tls_loads_total{outcome=\"failed\"} 4\nberth_tls_loads_total{outcome=\"ok\"} 2\n"
+	if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "berth_tls_loads_total"); err != nil {
+		t.Error(err)
+	}
+	fmt.Fprint(standing, "GET /t HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+	if got := readAll(t, standing); !strings.HasPrefix(got, "HTTP/1.1 200 OK") {
+		t.Errorf("the connection from before is answered with %q", got)
+	}
+}
+
+// eventually waits for what happens by itself, within a bound.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+func TestChangedCertificatesAreNoticed(t *testing.T) {
+	a := newAuthority(t)
+	dir := t.TempDir()
+	files := a.files(dir, "one", time.Now().Add(time.Hour))
+	addr, _, log := startTLS(t, seen, files, httpapi.ServeOptions{})
+	a.files(dir, "second", time.Now().Add(time.Hour))
+	eventually(t, "the new certificate is shown", func() bool { return a.name(addr) == "second" })
+	write(t, files.Key, []byte("broken"))
+	eventually(t, "the broken key is logged", func() bool {
+		return a.name(addr) == "second" && strings.Contains(log.String(), "level=ERROR")
+	})
+	if n := strings.Count(log.String(), "level=ERROR"); n != 1 {
+		t.Errorf("the broken key is logged %d times:\n%s", n, log)
+	}
+	if strings.Contains(log.String(), "broken") {
+		t.Errorf("the log shows what is in the key file:\n%s", log)
+	}
+	a.files(dir, "third", time.Now().Add(time.Hour))
+	eventually(t, "the mended certificate is shown", func() bool { return a.name(addr) == "third" })
+}
+
+func TestCertificatesThatCannotBeLoaded(t *testing.T) {
+	a := newAuthority(t)
+	dir := t.TempDir()
+	good := a.files(dir, "one", time.Now().Add(time.Hour))
+	write(t, filepath.Join(dir, "empty.pem"), nil)
+	for want, change := range map[string]func(*httpapi.TLSFiles){
+		"gone.pem":                   func(f *httpapi.TLSFiles) { f.Cert = filepath.Join(dir, "gone.pem") },
+		"key.pem":                    func(f *httpapi.TLSFiles) { f.Key = f.Cert },
+		"no certificate in PEM":      func(f *httpapi.TLSFiles) { f.ClientCA = filepath.Join(dir, "empty.pem") },
+		"reading the authorities of": func(f *httpapi.TLSFiles) { f.ClientCA = filepath.Join(dir, "gone.pem") },
+	} {
+		f := good
+		change(&f)
+		if _, err := httpapi.LoadCertificates(f, nil, nil); err == nil || !strings.Contains(err.Error()+"key.pem", want) {
+			t.Errorf("LoadCertificates = %v, want an error with %q", err, want)
+		}
+	}
+	expired := a.files(t.TempDir(), "old", time.Now().Add(-time.Hour))
+	var log logged
+	if _, err := httpapi.LoadCertificates(expired, slog.New(slog.NewTextHandler(&log, nil)), nil); err != nil || !strings.Contains(log.String(), "out of date") {
+		t.Errorf("an expired certificate at the start: %v, log %s", err, &log)
+	}
+}
+
+// HTTP/2 without TLS is for clients that begin with it; the others notice
+// nothing.
+func TestHTTP2WithoutTLS(t *testing.T) {
+	for _, http2 := range []bool{true, false} {
+		addr, _, _ := start(t, httpapi.New(config()), httpapi.ServeOptions{HTTP2: http2})
+		tr := &http.Transport{Protocols: new(http.Protocols)}
+		tr.Protocols.SetUnencryptedHTTP2(true)
+		res, err := (&http.Client{Transport: tr}).Get("http://" + addr + "/")
+		if err == nil {
+			if res.ProtoMajor != 2 || res.StatusCode != 200 {
+				t.Errorf("answer over %s is %d", res.Proto, res.StatusCode)
+			}
+			res.Body.Close()
+		}
+		if (err == nil) != http2 {
+			t.Errorf("HTTP2 %v: %v", http2, err)
+		}
+		tr.CloseIdleConnections()
+		if got := send(t, addr, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 200 OK") {
+			t.Errorf("HTTP2 %v: HTTP/1.1 is answered with %q", http2, got)
+		}
+		if got := send(t, addr, "PRICE / HTTP/1.1\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 400 ") || !strings.Contains(got, `{"errors"`) {
+			t.Errorf("HTTP2 %v: what begins almost alike is answered with %q", http2, got)
+		}
+	}
+}
+
+// The streams of one connection are bounded, and the others wait.
+func TestHTTP2StreamsAreBounded(t *testing.T) {
+	g := gate{make(chan struct{}), make(chan struct{})}
+	addr, _, _ := start(t, g, httpapi.ServeOptions{HTTP2: true, MaxStreams: 2})
+	tr := &http.Transport{Protocols: new(http.Protocols), HTTP2: &http.HTTP2Config{StrictMaxConcurrentRequests: true}}
+	tr.Protocols.SetUnencryptedHTTP2(true)
+	defer tr.CloseIdleConnections()
+	done := make(chan error)
+	ask := func() {
+		res, err := (&http.Client{Transport: tr}).Get("http://" + addr + "/")
+		if err == nil {
+			err = res.Body.Close()
+		}
+		done <- err
+	}
+	for range 2 {
+		go ask()
+		<-g.entered
+	}
+	go ask()
+	select {
+	case <-g.entered:
+		t.Error("a third stream was served")
+	case <-time.After(100 * time.Millisecond):
+	}
+	g.leave <- struct{}{}
+	<-g.entered // the third one follows
+	g.leave <- struct{}{}
+	g.leave <- struct{}{}
+	for range 3 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Stopping ends handshakes that are under way.
+func TestStopEndsHandshakes(t *testing.T) {
+	a := newAuthority(t)
+	certs, err := httpapi.LoadCertificates(a.files(t.TempDir(), "one", time.Now().Add(time.Hour)), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr, stop, done := start(t, seen, httpapi.ServeOptions{TLS: certs})
+	c, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	stop()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Errorf("Serve = %v", err)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("Serve did not return")
+	}
+}

@@ -1,0 +1,151 @@
+package logging_test
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/berthcloud/berth/logging"
+)
+
+// open opens a log file in a new directory until the test ends.
+func open(t *testing.T, opts logging.Options) (path string, log *slog.Logger, out *logging.Output) {
+	t.Helper()
+	opts.File, opts.Text = filepath.Join(t.TempDir(), "berth.log"), true
+	log, out, err := logging.Open(opts, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { out.Close() })
+	return opts.File, log, out
+}
+
+func move(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func holds(t *testing.T, path string, want ...string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil || strings.Count(string(text), "\n") != len(want) {
+		t.Fatalf("%s holds %q, %v; want %d lines", filepath.Base(path), text, err, len(want))
+	}
+	for _, w := range want {
+		if !strings.Contains(string(text), w) {
+			t.Errorf("%s holds %q, want %q", filepath.Base(path), text, w)
+		}
+	}
+}
+
+func TestReopenAfterRotation(t *testing.T) {
+	path, log, out := open(t, logging.Options{})
+	log.Info("one")
+	move(t, path)
+	log.Info("two")
+	if err := out.Reopen(); err != nil {
+		t.Fatal(err)
+	}
+	log.Info("three")
+	holds(t, path+".1", "one", "two")
+	holds(t, path, "three")
+}
+
+func TestReopenThatFailsKeepsTheFile(t *testing.T) {
+	path, log, out := open(t, logging.Options{})
+	move(t, path)
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Reopen(); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("Reopen of a directory = %v", err)
+	}
+	log.Info("still here")
+	holds(t, path+".1", "still here")
+}
+
+func TestWatchFollowsTheName(t *testing.T) {
+	path, log, _ := open(t, logging.Options{Watch: true})
+	move(t, path) // before the first look
+	log.Info("new")
+	holds(t, path, "new")
+	holds(t, path+".1")
+}
+
+func TestWithoutWatchTheFileStays(t *testing.T) {
+	path, log, _ := open(t, logging.Options{})
+	move(t, path)
+	log.Info("old")
+	holds(t, path+".1", "old")
+}
+
+func TestDebugWhileInUse(t *testing.T) {
+	for _, text := range []bool{true, false} {
+		var b bytes.Buffer
+		log, out, err := logging.Open(logging.Options{Text: text}, &b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		with := log.With("a", 1)
+		with.Debug("before")
+		out.SetDebug(true)
+		with.Debug("during")
+		out.SetDebug(false)
+		with.Debug("after")
+		if s := b.String(); !strings.Contains(s, "during") || strings.Count(s, "\n") != 1 {
+			t.Errorf("text %v: log holds %q, want what was logged during debug", text, s)
+		}
+		if err := out.Reopen(); err != nil {
+			t.Errorf("Reopen without a file = %v", err)
+		}
+	}
+}
+
+func TestClosedOutputTakesNothing(t *testing.T) {
+	path, _, out := open(t, logging.Options{})
+	for range 2 {
+		if err := out.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := out.Write([]byte("x\n")); err == nil {
+		t.Error("a closed Output takes records")
+	}
+	holds(t, path)
+}
+
+// Run with -race: records and rotations may come at the same time, and no
+// record is lost or torn.
+func TestRotationLosesNothing(t *testing.T) {
+	path, log, out := open(t, logging.Options{})
+	var writers sync.WaitGroup
+	for range 4 {
+		writers.Go(func() {
+			for range 50 {
+				log.Info("whole")
+			}
+		})
+	}
+	move(t, path)
+	if err := out.Reopen(); err != nil {
+		t.Fatal(err)
+	}
+	writers.Wait()
+	lines := 0
+	for _, p := range []string{path, path + ".1"} {
+		text, err := os.ReadFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines += strings.Count(string(text), "[-] whole\n")
+	}
+	if lines != 200 {
+		t.Errorf("%d lines, want 200", lines)
+	}
+}

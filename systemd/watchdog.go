@@ -1,0 +1,72 @@
+package systemd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+)
+
+// WatchdogInterval returns how long the service manager waits for a sign of life
+// before it ends the service; 0 when it does not.
+func WatchdogInterval() (time.Duration, error) {
+	d, err := daemon.SdWatchdogEnabled(false)
+	if err != nil {
+		return 0, fmt.Errorf("reading WATCHDOG_USEC: %w", err)
+	}
+	return d, nil
+}
+
+// Watch feeds the watchdog until ctx ends, a third of the interval apart and
+// only while alive says that the service is: when it returns an error, or does
+// not return at all, there is no sign of life. The error goes to failed, once
+// for each round without a sign. The context of alive ends well before its round
+// does, so that one that keeps to it is never taken for stuck. One alive runs at a
+// time, in a goroutine of its own that Watch leaves behind when it is stuck.
+func (n *Notifier) Watch(ctx context.Context, interval time.Duration, alive func(context.Context) error, failed func(error)) {
+	round := max(interval/3, time.Millisecond)
+	tick := time.NewTicker(round)
+	defer tick.Stop()
+	answers := make(chan error, 1)
+	asked := false
+	for {
+		if !asked {
+			asked = true
+			go func() { answers <- bounded(ctx, round/2, alive) }()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case err := <-answers:
+			asked = false
+			n.report(err, failed)
+		case <-tick.C:
+			failed(errStuck)
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func bounded(ctx context.Context, limit time.Duration, alive func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return alive(ctx)
+}
+
+var errStuck = errors.New("the check of the service does not come back")
+
+func (n *Notifier) report(err error, failed func(error)) {
+	if err == nil {
+		err = n.alive()
+	}
+	if err != nil {
+		failed(err)
+	}
+}
