@@ -1,0 +1,74 @@
+package keystone
+
+import (
+	"container/list"
+	"crypto/sha256"
+	"sync"
+	"time"
+)
+
+// A key stands for a question about a token; the token cannot be had from it.
+type key struct {
+	sum          [sha256.Size]byte
+	allowExpired bool
+}
+
+func newKey(raw string, allowExpired bool) key {
+	return key{sha256.Sum256([]byte(raw)), allowExpired}
+}
+
+// token returns the key of the token itself, whatever was asked about it.
+func (k key) token() key { return key{sum: k.sum} }
+
+// A cache remembers a bounded number of answers, each until its time. The one
+// that was not used for longest makes room.
+type cache[V any] struct {
+	size int
+
+	mu      sync.Mutex // guards what follows
+	entries map[key]*list.Element
+	order   *list.List // of entry[V]; the last used comes first
+}
+
+type entry[V any] struct {
+	key   key
+	value V
+	until time.Time
+}
+
+func newCache[V any](size int) *cache[V] {
+	return &cache[V]{size: size, entries: make(map[key]*list.Element), order: list.New()}
+}
+
+func (c *cache[V]) get(k key) (v V, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	el, ok := c.entries[k]
+	if !ok {
+		return v, false
+	}
+	e := el.Value.(entry[V])
+	if !time.Now().Before(e.until) {
+		c.remove(el)
+		return v, false
+	}
+	c.order.MoveToFront(el)
+	return e.value, true
+}
+
+func (c *cache[V]) put(k key, v V, until time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if el, ok := c.entries[k]; ok {
+		c.remove(el)
+	}
+	for len(c.entries) >= c.size {
+		c.remove(c.order.Back())
+	}
+	c.entries[k] = c.order.PushFront(entry[V]{k, v, until})
+}
+
+// remove takes an entry out; mu is held.
+func (c *cache[V]) remove(el *list.Element) {
+	delete(c.entries, c.order.Remove(el).(entry[V]).key)
+}

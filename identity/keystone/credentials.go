@@ -1,0 +1,104 @@
+package keystone
+
+import "encoding/json"
+
+// object is a piece of JSON.
+type object map[string]any
+
+// body returns the request for a token.
+func (c *Credentials) body() []byte {
+	auth := object{"identity": c.identity()}
+	if scope := c.scope(); scope != nil {
+		auth["scope"] = scope
+	}
+	b, err := json.Marshal(object{"auth": auth})
+	if err != nil {
+		panic(err) // maps of strings always have a form
+	}
+	return b
+}
+
+func (c *Credentials) identity() object {
+	if c.Type == ApplicationCredential {
+		return object{"methods": []string{"application_credential"}, "application_credential": c.credential()}
+	}
+	user := c.user()
+	user["password"] = string(c.Password)
+	return object{"methods": []string{"password"}, "password": object{"user": user}}
+}
+
+func (c *Credentials) credential() object {
+	o := object{"secret": string(c.CredentialSecret)}
+	if c.CredentialID != "" {
+		o["id"] = c.CredentialID
+		return o
+	}
+	o["name"], o["user"] = c.CredentialName, c.user()
+	return o
+}
+
+func (c *Credentials) user() object {
+	if c.UserID != "" {
+		return object{"id": c.UserID}
+	}
+	return within(object{"name": c.Username}, c.userDomain())
+}
+
+// scope returns what the token is for, nil for what the credentials carry
+// themselves.
+func (c *Credentials) scope() object {
+	switch {
+	case c.Type == ApplicationCredential:
+		return nil
+	case c.DomainID+c.DomainName != "":
+		return object{"domain": named(c.DomainID, c.DomainName)}
+	case c.ProjectID != "":
+		return object{"project": object{"id": c.ProjectID}}
+	case c.ProjectName != "":
+		return object{"project": within(object{"name": c.ProjectName}, c.projectDomain())}
+	case c.TrustID != "":
+		return object{"OS-TRUST:trust": object{"id": c.TrustID}}
+	}
+	return object{"system": object{"all": true}}
+}
+
+func (c *Credentials) userDomain() object {
+	return either(named(c.UserDomainID, c.UserDomainName), c.defaultDomain())
+}
+
+func (c *Credentials) projectDomain() object {
+	return either(named(c.ProjectDomainID, c.ProjectDomainName), c.defaultDomain())
+}
+
+// defaultDomain is one of the kind of credentials that finds the version out.
+func (c *Credentials) defaultDomain() object {
+	if c.Type != Password {
+		return nil
+	}
+	return named(c.DefaultDomainID, c.DefaultDomain)
+}
+
+// named returns a reference by id or by name, nil when there is neither.
+func named(id, name string) object {
+	switch {
+	case id != "":
+		return object{"id": id}
+	case name != "":
+		return object{"name": name}
+	}
+	return nil
+}
+
+func within(o, domain object) object {
+	if domain != nil {
+		o["domain"] = domain
+	}
+	return o
+}
+
+func either(a, b object) object {
+	if a != nil {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,145 @@
+package keystone
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+)
+
+// A service is an entry of the catalogue that comes with a token.
+type service struct {
+	Type      string     `json:"type"`
+	Endpoints []endpoint `json:"endpoints"`
+}
+
+type endpoint struct {
+	Interface string `json:"interface"`
+	Region    string `json:"region"`
+	RegionID  string `json:"region_id"`
+	URL       string `json:"url"`
+}
+
+// identityEndpoint chooses Keystone's address from the catalogue.
+func identityEndpoint(catalog []service, iface, region string) (endpoint, error) {
+	var seen []string
+	for _, s := range catalog {
+		if s.Type != "identity" {
+			continue
+		}
+		for _, e := range s.Endpoints {
+			e.Region = cmp.Or(e.Region, e.RegionID)
+			if strings.TrimSuffix(e.Interface, "URL") == iface && (region == "" || region == e.Region || region == e.RegionID) {
+				return e, nil
+			}
+			seen = append(seen, e.Interface+" in "+cmp.Or(e.Region, "no region"))
+		}
+	}
+	slices.Sort(seen)
+	want := "interface " + iface
+	if region != "" {
+		want += " in region_name " + region
+	}
+	if len(seen) == 0 {
+		return endpoint{}, fmt.Errorf("the catalogue of the service's token has no endpoint of Keystone: want one with %s", want)
+	}
+	return endpoint{}, fmt.Errorf("the catalogue has no endpoint of Keystone with %s: it has %s", want, strings.Join(seen, ", "))
+}
+
+// A wireVersions is a document that lists versions, or describes one.
+type wireVersions struct {
+	Versions struct {
+		Values []wireVersion `json:"values"`
+	} `json:"versions"`
+	Version *wireVersion `json:"version"`
+}
+
+type wireVersion struct {
+	ID    string `json:"id"`
+	Links []struct {
+		Rel  string `json:"rel"`
+		Href string `json:"href"`
+	} `json:"links"`
+}
+
+// A version3 is where version 3 of the API is, without a slash at its end.
+type version3 struct {
+	url      string
+	id       string // as Keystone calls it, "v3.14"; empty when it was not asked
+	document string // that said so
+}
+
+// discover finds version 3 of the API below an address. Where there is no list
+// of versions, an address that ends in v3 is taken at its word.
+func discover(ctx context.Context, client *http.Client, address string, retries int) (version3, error) {
+	c := call{method: http.MethodGet, url: address, retries: retries}
+	a, err := send(ctx, client, c)
+	if err != nil {
+		return version3{}, err
+	}
+	var doc wireVersions
+	listed := (a.status == http.StatusOK || a.status == http.StatusMultipleChoices) && json.Unmarshal(a.body, &doc) == nil
+	if doc.Version != nil {
+		doc.Versions.Values = append(doc.Versions.Values, *doc.Version)
+	}
+	for _, v := range doc.Versions.Values {
+		if href := v.self(); strings.HasPrefix(v.ID, "v3") && href != "" {
+			u, err := resolve(address, href)
+			return version3{u, v.ID, address}, err
+		}
+	}
+	switch {
+	case versioned(address):
+		return version3{url: strings.TrimRight(address, "/")}, nil
+	case listed:
+		return version3{}, fmt.Errorf("%s lists no version 3 of Keystone's API: auth_url has to be Keystone's", address)
+	}
+	return version3{}, a.unexpected(c)
+}
+
+func (v wireVersion) self() string {
+	for _, l := range v.Links {
+		if l.Rel == "self" {
+			return l.Href
+		}
+	}
+	return ""
+}
+
+// resolve follows a link of a version document. A link that leaves TLS, as
+// Keystones behind a proxy may write by mistake, keeps the server it was found
+// on: passwords are not sent in the clear where TLS was asked for.
+func resolve(address, href string) (string, error) {
+	base, err := url.Parse(address)
+	if err != nil {
+		return "", err
+	}
+	u, err := base.Parse(href)
+	if err != nil {
+		return "", fmt.Errorf("%s links to %q, which is no URL: %w", address, href, err)
+	}
+	if base.Scheme == "https" && u.Scheme != "https" {
+		u.Scheme, u.Host = base.Scheme, base.Host
+	}
+	return strings.TrimRight(u.String(), "/"), nil
+}
+
+// versioned reports whether an address is that of version 3 already.
+func versioned(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && strings.HasPrefix(strings.ToLower(path.Base(u.Path)), "v3")
+}
+
+// withVersion returns the address of version 3 by the rule that it is below v3.
+func withVersion(address string) version3 {
+	address = strings.TrimRight(address, "/")
+	if !versioned(address) {
+		address += "/v3"
+	}
+	return version3{url: address}
+}

@@ -1,0 +1,148 @@
+package keystone
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"time"
+)
+
+const (
+	maxAnswer      = 8 << 20 // bytes; the catalogue of a big cloud has some 100 kB
+	maxConnections = 32      // at a time; further requests wait for one
+	firstRetry     = 100 * time.Millisecond
+)
+
+// newHTTPClient returns the client that all requests to Keystone go through.
+func newHTTPClient(o Options) (*http.Client, error) {
+	tlsConfig, err := o.tls()
+	if err != nil {
+		return nil, err
+	}
+	dialer := &net.Dialer{Timeout: o.Timeout}
+	return &http.Client{
+		Timeout:       o.Timeout,
+		CheckRedirect: sameOrigin,
+		Transport: &http.Transport{
+			Proxy:               http.ProxyFromEnvironment,
+			DialContext:         dialer.DialContext,
+			TLSClientConfig:     tlsConfig,
+			TLSHandshakeTimeout: o.Timeout,
+			MaxConnsPerHost:     maxConnections,
+			MaxIdleConnsPerHost: maxConnections / 4,
+			IdleConnTimeout:     15 * time.Second,
+			ForceAttemptHTTP2:   true,
+		},
+	}, nil
+}
+
+// sameOrigin follows redirects that stay on the server: tokens and passwords go
+// nowhere else.
+func sameOrigin(r *http.Request, via []*http.Request) error {
+	if r.URL.Scheme != via[0].URL.Scheme || r.URL.Host != via[0].URL.Host || len(via) > 3 {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+func (o *Options) tls() (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.Insecure}
+	if o.CAFile != "" && !o.Insecure {
+		pem, err := os.ReadFile(o.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("cafile: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("cafile: %s holds no certificate in PEM", o.CAFile)
+		}
+	}
+	if o.CertFile != "" {
+		key := o.KeyFile
+		if key == "" {
+			key = o.CertFile // one file may hold both
+		}
+		pair, err := tls.LoadX509KeyPair(o.CertFile, key)
+		if err != nil {
+			return nil, fmt.Errorf("certfile and keyfile: %w", err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
+
+// A call is one request to Keystone.
+type call struct {
+	method, url string
+	header      http.Header
+	body        []byte
+	retries     int
+}
+
+// An answer is what came back. The body is whole.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+	tls    *tls.ConnectionState // nil without TLS
+	at     time.Time            // when it came
+}
+
+// send sends a call, again while it does not reach Keystone. A call that timed
+// out is not sent again: whoever waits has waited enough.
+func send(ctx context.Context, client *http.Client, c call) (*answer, error) {
+	pause := firstRetry
+	for left := c.retries; ; left-- {
+		a, err := sendOnce(ctx, client, c)
+		var late interface{ Timeout() bool }
+		if err == nil || left <= 0 || ctx.Err() != nil || errors.As(err, &late) && late.Timeout() {
+			return a, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(pause):
+		}
+		pause *= 2
+	}
+}
+
+func sendOnce(ctx context.Context, client *http.Client, c call) (*answer, error) {
+	r, err := http.NewRequestWithContext(ctx, c.method, c.url, bytes.NewReader(c.body))
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range c.header {
+		r.Header[name] = values
+	}
+	r.Header.Set("Accept", "application/json")
+	r.Header.Set("User-Agent", "berth")
+	if c.body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	res, err := client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: reading the answer: %w", c.method, c.url, err)
+	}
+	if len(body) > maxAnswer {
+		return nil, fmt.Errorf("%s %s: the answer has more than %d bytes", c.method, c.url, maxAnswer)
+	}
+	return &answer{status: res.StatusCode, header: res.Header, body: body, tls: res.TLS, at: time.Now()}, nil
+}
+
+// unexpected describes an answer for the log, without what it carries.
+func (a *answer) unexpected(c call) error {
+	return fmt.Errorf("%s %s: Keystone answered %d %s", c.method, c.url, a.status, http.StatusText(a.status))
+}

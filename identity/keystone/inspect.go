@@ -1,0 +1,82 @@
+package keystone
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"fmt"
+	"time"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/identity"
+)
+
+// A Self is what the service finds out about its own access to Keystone. What
+// was not reached is empty.
+type Self struct {
+	LoginURL string // version 3 of the API, where the service's token comes from
+	Version  string // as Keystone calls it; empty when the kind of credentials does not ask
+
+	User    Holder        // of the service's token
+	Clock   time.Duration // by how much Keystone's clock is ahead of this machine's
+	TLS     string        // protocol and certificate; empty without TLS
+	Catalog string        // Keystone's endpoint in the catalogue
+	Region  string        // of that endpoint
+	AskURL  string        // version 3 of the API, where tokens are checked
+}
+
+// A Holder is who a token belongs to, with the names that only people need.
+type Holder struct {
+	Caller      identity.Caller
+	UserName    string
+	ProjectName string
+	Expires     time.Time
+}
+
+func (t *token) holder() Holder {
+	return Holder{Caller: t.caller, UserName: t.userName, ProjectName: t.projectName, Expires: t.expires}
+}
+
+// Inspect logs in anew, whatever is remembered, and tells how far that came. It
+// is for operators; requests do not need it.
+func (v *Validator) Inspect(ctx context.Context) (Self, error) {
+	s, err := v.login.fetch(ctx, v.opts.Retries)
+	self := Self{LoginURL: s.version.url, Version: s.version.id}
+	if s.token != nil {
+		self.User, self.Clock, self.TLS = s.token.holder(), s.clock, describeTLS(s.answer.tls)
+		self.Catalog, self.Region, self.AskURL = s.endpoint.URL, s.endpoint.Region, s.ask
+	}
+	return self, err
+}
+
+func describeTLS(state *tls.ConnectionState) string {
+	if state == nil {
+		return ""
+	}
+	text := tls.VersionName(state.Version)
+	if len(state.PeerCertificates) > 0 {
+		c := state.PeerCertificates[0]
+		text += fmt.Sprintf(", certificate of %s until %s", c.Subject, c.NotAfter.UTC().Format(time.RFC3339))
+	}
+	return text
+}
+
+// Probe asks Keystone about a token that does not exist, to see whether it
+// answers where tokens are checked. Whether the service may check the tokens of
+// others, Keystone only tells of one that does exist.
+func (v *Validator) Probe(ctx context.Context) error {
+	_, err := v.validate(ctx, "berth-check-"+rand.Text(), false, false)
+	if kind, _ := fault.Of(err); kind == fault.Unauthentic {
+		return nil // Keystone looked, and did not find it
+	}
+	return err
+}
+
+// Describe checks a token as Caller does and tells more of who it belongs to.
+func (v *Validator) Describe(ctx context.Context, raw string) (Holder, error) {
+	t, err := v.token(ctx, raw, false)
+	if err != nil {
+		return Holder{}, err
+	}
+	return t.holder(), nil
+}

@@ -1,0 +1,159 @@
+package keystone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// A session is the service's own token, and where to ask with it.
+type session struct {
+	id       string
+	token    *token
+	version  version3 // that gave the token
+	endpoint endpoint // of the catalogue
+	ask      string   // address of version 3 below that endpoint
+	renew    time.Time
+	answer   *answer       // that brought the token
+	clock    time.Duration // by how much Keystone's clock is ahead of ours
+}
+
+// The service's own token is replaced this long before it expires, or when a
+// quarter of its life is left.
+const renewBefore = 2 * time.Minute
+
+// A login fetches the service's own token and keeps it.
+type login struct {
+	opts   Options
+	client *http.Client
+
+	turn    chan struct{} // holds one value; whoever takes it may touch current
+	current *session
+}
+
+func newLogin(opts Options, client *http.Client) *login {
+	l := &login{opts: opts, client: client, turn: make(chan struct{}, 1)}
+	l.turn <- struct{}{}
+	return l
+}
+
+// session returns a valid session, fetching one if need be. Those who come
+// meanwhile wait for it.
+func (l *login) session(ctx context.Context, retries int) (*session, error) {
+	select {
+	case <-l.turn:
+		defer func() { l.turn <- struct{}{} }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	now := time.Now()
+	if l.current != nil && now.Before(l.current.renew) {
+		return l.current, nil
+	}
+	s, err := l.fetch(ctx, retries)
+	switch {
+	case err == nil:
+		l.current = s
+	case l.current != nil && now.Before(l.current.token.expires):
+		l.opts.Log.Warn("the service's own token cannot be renewed; the old one is still good", "error", err, "expires", l.current.token.expires)
+		l.current.renew = earlier(now.Add(longestPause), l.current.token.expires)
+		return l.current, nil
+	default:
+		return nil, err
+	}
+	return s, nil
+}
+
+// drop forgets a session that turned out to be no good, unless there is a newer
+// one.
+func (l *login) drop(s *session) {
+	<-l.turn
+	defer func() { l.turn <- struct{}{} }()
+	if l.current == s {
+		l.current = nil
+	}
+}
+
+// fetch fetches a token and finds out where to ask with it. With an error, the
+// session has what was found out before.
+func (l *login) fetch(ctx context.Context, retries int) (s *session, err error) {
+	s = &session{}
+	if s.version, err = l.version(ctx, retries); err != nil {
+		return s, fmt.Errorf("looking for Keystone at auth_url: %w", err)
+	}
+	if err := l.authenticate(ctx, s, retries); err != nil {
+		return s, fmt.Errorf("fetching the service's own token: %w", err)
+	}
+	if s.endpoint, err = identityEndpoint(s.token.catalog, l.opts.Interface, l.opts.Region); err != nil {
+		return s, err
+	}
+	s.token.catalog = nil // the rest of the cloud is nobody's business here
+	if s.ask, err = l.address(ctx, s.endpoint.URL, retries); err != nil {
+		return s, fmt.Errorf("looking for version 3 at Keystone's endpoint: %w", err)
+	}
+	return s, nil
+}
+
+// version returns where to log in. Two of the kinds of credentials are of
+// version 3 by name and do not look.
+func (l *login) version(ctx context.Context, retries int) (version3, error) {
+	c := l.opts.Credentials
+	if c.Type != Password {
+		return withVersion(c.AuthURL), nil
+	}
+	return discover(ctx, l.client, c.AuthURL, retries)
+}
+
+// address returns version 3 of an endpoint of the catalogue.
+func (l *login) address(ctx context.Context, endpoint string, retries int) (string, error) {
+	if versioned(endpoint) {
+		return withVersion(endpoint).url, nil
+	}
+	v, err := discover(ctx, l.client, endpoint, retries)
+	return v.url, err
+}
+
+// authenticate sends the credentials.
+func (l *login) authenticate(ctx context.Context, s *session, retries int) error {
+	c := call{method: http.MethodPost, url: s.version.url + "/auth/tokens", body: l.opts.Credentials.body(), retries: retries}
+	began := time.Now()
+	a, err := send(ctx, l.client, c)
+	if err != nil {
+		return err
+	}
+	switch a.status {
+	case http.StatusCreated:
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return &failure{refused: true, err: fmt.Errorf("%w: is what [keystone_authtoken] says of user, password, project and domains right?", a.unexpected(c))}
+	default:
+		return a.unexpected(c)
+	}
+	s.id, s.answer = a.header.Get("X-Subject-Token"), a
+	t, err := parseToken(a.body)
+	if err != nil {
+		return err
+	}
+	if s.id == "" {
+		return errors.New("the answer has no X-Subject-Token: auth_url has to be Keystone's")
+	}
+	s.token = t
+	s.renew = s.token.expires.Add(-min(renewBefore, time.Until(s.token.expires)/4))
+	s.clock = clockDifference(s.token.issued, began, a.at)
+	return nil
+}
+
+// clockDifference compares a time of Keystone's, which has no fractions of a
+// second, with those between which it was taken.
+func clockDifference(theirs, before, after time.Time) time.Duration {
+	switch {
+	case theirs.IsZero():
+		return 0
+	case theirs.After(after):
+		return theirs.Sub(after)
+	case theirs.Add(time.Second).Before(before):
+		return theirs.Add(time.Second).Sub(before)
+	}
+	return 0
+}

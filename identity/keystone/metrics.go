@@ -1,0 +1,60 @@
+package keystone
+
+import (
+	"time"
+
+	"github.com/berthcloud/berth/fault"
+)
+
+// An Outcome is what became of a check.
+type Outcome string
+
+// The outcomes.
+const (
+	Accepted    Outcome = "accepted"
+	Refused     Outcome = "refused"
+	Unavailable Outcome = "unavailable"
+)
+
+// Metrics are told what happens. A nil function measures nothing; the others may
+// be called from many goroutines.
+type Metrics struct {
+	Validated func(Outcome)                       // a request was checked
+	Cached    func()                              // a token was known from an earlier check
+	Asked     func(took time.Duration, o Outcome) // Keystone was asked about a token
+	Away      func(bool)                          // Keystone went away, or came back
+}
+
+func (m *Metrics) validated(o Outcome) {
+	if m.Validated != nil {
+		m.Validated(o)
+	}
+}
+
+func (m *Metrics) cached() {
+	if m.Cached != nil {
+		m.Cached()
+	}
+}
+
+func (m *Metrics) asked(took time.Duration, o Outcome) {
+	if m.Asked != nil {
+		m.Asked(took, o)
+	}
+}
+
+func (m *Metrics) away(is bool) {
+	if m.Away != nil {
+		m.Away(is)
+	}
+}
+
+func outcomeOf(err error) Outcome {
+	switch kind, _ := fault.Of(err); {
+	case err == nil:
+		return Accepted
+	case kind == fault.Unauthentic:
+		return Refused
+	}
+	return Unavailable
+}

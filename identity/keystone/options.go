@@ -1,0 +1,175 @@
+package keystone
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// DefaultTimeout bounds one request to Keystone when Options do not.
+const DefaultTimeout = 10 * time.Second
+
+// Options say how Keystone is reached and what is believed. Credentials are
+// required.
+type Options struct {
+	Credentials Credentials
+
+	Interface string // of Keystone's endpoint in the catalogue: "internal", the default, "public" or "admin"
+	Region    string // of that endpoint; empty: any
+
+	CAFile            string // PEM; empty: the system's authorities
+	CertFile, KeyFile string // PEM of a client certificate
+	Insecure          bool   // do not check Keystone's certificate
+
+	Timeout time.Duration // of a request to Keystone; 0: DefaultTimeout
+	Retries int           // of a request that did not reach Keystone
+
+	CacheTime time.Duration // how long an answer is remembered at most; 0 or less: not at all
+
+	ServiceRoles         []string // that make a service token trusted
+	ServiceRolesRequired bool     // refuse service tokens without such a role
+	ServiceType          string   // of this service, in access rules of application credentials
+	DelayDecision        bool     // a caller who cannot be checked is unknown, not unavailable
+
+	Log     *slog.Logger // nil discards
+	Metrics Metrics
+}
+
+// A Secret is a text that is not shown: it prints as stars.
+type Secret string
+
+// String returns stars, and nothing for no secret.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return "***"
+}
+
+// GoString returns what String does.
+func (s Secret) GoString() string { return s.String() }
+
+// LogValue keeps the secret out of logs.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// MarshalText keeps the secret out of documents.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// The kinds of credentials, with the names that keystoneauth gives its plugins.
+const (
+	Password              = "password" // finds the version out
+	V3Password            = "v3password"
+	ApplicationCredential = "v3applicationcredential"
+)
+
+// Credentials are the service's own, with which it asks about others.
+type Credentials struct {
+	Type    string // Password, V3Password or ApplicationCredential
+	AuthURL string // with or without /v3 at its end
+
+	Username, UserID               string
+	UserDomainID, UserDomainName   string
+	Password                       Secret
+	CredentialID, CredentialName   string // of an application credential
+	CredentialSecret               Secret
+	ProjectID, ProjectName         string
+	ProjectDomainID                string
+	ProjectDomainName              string
+	DomainID, DomainName           string
+	SystemScope                    string // "all" or empty
+	TrustID                        string
+	DefaultDomainID, DefaultDomain string // domain of user and project that name none, by id or by name
+}
+
+// complete fills in what has a default and checks the rest.
+func (o *Options) complete() error {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.Interface = strings.TrimSuffix(o.Interface, "URL"); o.Interface == "" {
+		o.Interface = "internal"
+	}
+	o.Retries = max(o.Retries, 0)
+	var errs []error
+	if !slices.Contains([]string{"internal", "public", "admin"}, o.Interface) {
+		errs = append(errs, fmt.Errorf("interface = %q: want internal, public or admin", o.Interface))
+	}
+	if (o.CertFile == "") != (o.KeyFile == "") && o.CertFile == "" {
+		errs = append(errs, errors.New("keyfile is set without certfile"))
+	}
+	return errors.Join(append(errs, o.Credentials.check()...)...)
+}
+
+// check finds what Keystone would refuse in any case.
+func (c *Credentials) check() []error {
+	var errs []error
+	want := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	u, err := url.Parse(c.AuthURL)
+	want(c.AuthURL != "", "auth_url is not set: want the address of Keystone, as in https://keystone.example:5000/v3")
+	want(c.AuthURL == "" || err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https"), "auth_url: want a URL that begins with http:// or https://")
+	switch c.Type {
+	case Password, V3Password:
+		errs = append(errs, c.checkUser()...)
+	case ApplicationCredential:
+		want(c.CredentialID != "" || c.CredentialName != "", "application_credential_id is not set")
+		want(c.CredentialID != "" || c.UserID != "" || c.Username != "", "application_credential_name: want user_id, or username and its domain, as well")
+		want(c.CredentialSecret != "", "application_credential_secret is not set")
+	case "":
+		want(false, "auth_type is not set: want %s, %s or %s", Password, V3Password, ApplicationCredential)
+	default:
+		want(false, "auth_type = %q: Berth has %s, %s and %s", c.Type, Password, V3Password, ApplicationCredential)
+	}
+	return append(errs, c.checkScope()...)
+}
+
+func (c *Credentials) checkUser() []error {
+	var errs []error
+	if c.Username == "" && c.UserID == "" {
+		errs = append(errs, errors.New("username is not set"))
+	}
+	if c.Password == "" {
+		errs = append(errs, errors.New("password is not set"))
+	}
+	if c.UserID == "" && c.Username != "" && c.userDomain() == nil {
+		errs = append(errs, errors.New("user_domain_name is not set: want it or user_domain_id, as in user_domain_name = Default"))
+	}
+	return errs
+}
+
+// checkScope wants at most one thing that the token is for.
+func (c *Credentials) checkScope() []error {
+	if c.Type == ApplicationCredential {
+		return nil // the credential has its own
+	}
+	var errs []error
+	targets := 0
+	for _, given := range []bool{c.DomainID+c.DomainName != "", c.ProjectID+c.ProjectName != "", c.TrustID != ""} {
+		if given {
+			targets++
+		}
+	}
+	if targets > 1 {
+		errs = append(errs, errors.New("the token cannot be for several of project, domain and trust: set one of project_name, domain_name and trust_id"))
+	}
+	if targets == 0 && c.SystemScope == "" {
+		errs = append(errs, errors.New("project_name is not set: a token for nothing cannot check others; want project_name and project_domain_name, or system_scope = all"))
+	}
+	if c.SystemScope != "" && c.SystemScope != "all" {
+		errs = append(errs, fmt.Errorf("system_scope = %q: want all", c.SystemScope))
+	}
+	if c.ProjectName != "" && c.ProjectID == "" && c.projectDomain() == nil {
+		errs = append(errs, errors.New("project_domain_name is not set: want it or project_domain_id, as in project_domain_name = Default"))
+	}
+	return errs
+}

@@ -1,0 +1,55 @@
+package keystone
+
+import (
+	"regexp"
+	"strings"
+)
+
+// An accessRule allows one kind of request to the holder of a restricted
+// application credential.
+type accessRule struct {
+	Service string `json:"service"`
+	Method  string `json:"method"`
+	Path    string `json:"path"`
+}
+
+// permits refuses requests that a restricted token is not good for. What a
+// service passes on need not match: the rules speak of what the user sent to
+// that service.
+func (t *token) permits(r Request, serviceType string) error {
+	switch {
+	case !t.restricted:
+		return nil
+	case serviceType == "":
+		return refuse("the token has access rules, which need [keystone_authtoken] service_type")
+	case r.ServiceToken != "":
+		return nil
+	}
+	for _, rule := range t.rules {
+		if rule.Service == serviceType && rule.Method == r.Method && pathPattern(rule.Path).MatchString(r.Path) {
+			return nil
+		}
+	}
+	return refuse("no access rule of the token of user %s allows %s %s", t.caller.UserID, r.Method, r.Path)
+}
+
+var wildcards = regexp.MustCompile(`\{[^}]*\}|\*+`)
+
+// pathPattern translates a rule's path: {name} and * stand for one part of a
+// path, ** for any number.
+func pathPattern(path string) *regexp.Regexp {
+	var b strings.Builder
+	b.WriteString("^")
+	at := 0
+	for _, m := range wildcards.FindAllStringIndex(path, -1) {
+		b.WriteString(regexp.QuoteMeta(path[at:m[0]]))
+		if strings.HasPrefix(path[m[0]:m[1]], "**") {
+			b.WriteString(".*")
+		} else {
+			b.WriteString("[^/]+")
+		}
+		at = m[1]
+	}
+	b.WriteString(regexp.QuoteMeta(path[at:]) + "$")
+	return regexp.MustCompile(b.String())
+}

@@ -1,0 +1,85 @@
+package keystone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/berthcloud/berth/fault"
+)
+
+// validate asks Keystone about a token. When Keystone does not know the
+// service's own token any more, a new one is fetched, once. A probe is sent only
+// once: those who wait for it have better things to do.
+func (v *Validator) validate(ctx context.Context, raw string, allowExpired, probe bool) (*token, error) {
+	retries := v.opts.Retries
+	if probe {
+		retries = 0
+	}
+	for again := true; ; again = false {
+		s, err := v.login.session(ctx, retries)
+		if err != nil {
+			return nil, loginFailed(err)
+		}
+		c := question(s, raw, allowExpired)
+		c.retries = retries
+		a, err := send(ctx, v.http, c)
+		if err != nil {
+			v.login.drop(s) // Keystone's endpoint may have moved
+			return nil, failed(err)
+		}
+		if a.status != http.StatusUnauthorized || !again {
+			return v.judge(s, c, a)
+		}
+		v.login.drop(s)
+	}
+}
+
+// loginFailed keeps what the login found out about the credentials.
+func loginFailed(err error) error {
+	var f *failure
+	if errors.As(err, &f) {
+		return away(&failure{err: err, refused: f.refused})
+	}
+	return failed(err)
+}
+
+// question asks about a token without the catalogue, which nobody here reads.
+func question(s *session, raw string, allowExpired bool) call {
+	url := s.ask + "/auth/tokens?nocatalog"
+	if allowExpired {
+		url += "&allow_expired=1"
+	}
+	return call{method: http.MethodGet, url: url, header: http.Header{
+		"X-Auth-Token":                    {s.id},
+		"X-Subject-Token":                 {raw},
+		"Openstack-Identity-Access-Rules": {"1"},
+	}}
+}
+
+// judge reads the answer to a question. Only what says that Keystone as a whole
+// is away opens the circuit: a token that Keystone trips over must not keep the
+// others out.
+func (v *Validator) judge(s *session, c call, a *answer) (*token, error) {
+	switch a.status {
+	case http.StatusOK:
+		t, err := parseToken(a.body)
+		if kind, _ := fault.Of(err); err != nil && kind != fault.Unauthentic {
+			return nil, away(fmt.Errorf("%s: %w", c.url, err))
+		}
+		return t, err
+	case http.StatusNotFound:
+		return nil, refuse("Keystone does not know the token, or it has expired or was revoked")
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge:
+		return nil, refuse("Keystone could not read the token: it answered %d", a.status)
+	case http.StatusForbidden:
+		return nil, away(&failure{refused: true, err: fmt.Errorf("%w: user %s may not check tokens; give it the role service or admin", a.unexpected(c), s.token.userName)})
+	case http.StatusUnauthorized:
+		v.login.drop(s)
+		return nil, away(&failure{refused: true, err: fmt.Errorf("%w: it refused a token of the service that it had just issued", a.unexpected(c))})
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return nil, failed(a.unexpected(c))
+	}
+	return nil, away(a.unexpected(c))
+}
