@@ -1,0 +1,80 @@
+package tracing
+
+import (
+	"net/http"
+	"slices"
+
+	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// untraced are the paths that machines ask all the time.
+var untraced = []string{"/healthz", "/readyz", "/metrics", "/healthcheck"}
+
+// Handler returns h with a span around every request, and h itself when tracing
+// is off. The span continues the trace that the client's traceparent names. It
+// is called by method and route, "GET /resource_providers/{uuid}", and by the
+// method alone where route returns ""; route must not return what clients make
+// up. Beside OpenTelemetry's attributes for HTTP it has openstack.request_id and
+// openstack.microversion when the answer's headers have them. Health checks are
+// not traced.
+func (t *Tracer) Handler(h http.Handler, route func(*http.Request) string) http.Handler {
+	if t == nil {
+		return h
+	}
+	traced := otelhttp.NewHandler(describe(h), "", t.httpOptions()...)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if slices.Contains(untraced, r.URL.Path) {
+			h.ServeHTTP(w, r)
+			return
+		}
+		r = r.WithContext(r.Context()) // a copy: the request is its sender's
+		r.Pattern = route(r)
+		traced.ServeHTTP(w, r)
+	})
+}
+
+// Transport returns next with a span around every request that is sent, and
+// next itself when tracing is off. Nil means http.DefaultTransport. The other
+// service is told of the trace in traceparent. Spans are called by method and
+// path, so that the paths should hold no ids, and hold the URL but no headers.
+func (t *Tracer) Transport(next http.RoundTripper) http.RoundTripper {
+	if t == nil {
+		return next
+	}
+	return otelhttp.NewTransport(next, append(t.httpOptions(),
+		otelhttp.WithSpanNameFormatter(func(_ string, r *http.Request) string { return r.Method + " " + r.URL.Path }))...)
+}
+
+func (t *Tracer) httpOptions() []otelhttp.Option {
+	return []otelhttp.Option{
+		otelhttp.WithTracerProvider(t.provider),
+		otelhttp.WithPropagators(propagator),
+		otelhttp.WithMeterProvider(noop.NewMeterProvider()),
+	}
+}
+
+// describe adds to the request's span what the answer's headers tell.
+func describe(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		span := trace.SpanFromContext(r.Context())
+		if span.IsRecording() {
+			defer func() { span.SetAttributes(answerAttributes(w.Header())...) }()
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+func answerAttributes(h http.Header) (attrs []attribute.KeyValue) {
+	for _, a := range []struct{ key, header string }{
+		{"openstack.request_id", "X-Openstack-Request-Id"},
+		{"openstack.microversion", "Openstack-Api-Version"},
+	} {
+		if v := h.Get(a.header); v != "" {
+			attrs = append(attrs, attribute.String(a.key, v))
+		}
+	}
+	return attrs
+}

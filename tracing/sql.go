@@ -1,0 +1,79 @@
+package tracing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.opentelemetry.io/otel/codes"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// SQL returns what a store calls for every statement, and nil when tracing is
+// off: with the statement, which must hold no values, before it runs, and the
+// function that comes back with the error, or nil, that it ended with. System is
+// the database as OpenTelemetry calls it: sqlite, mysql, mariadb, postgresql.
+//
+// Only statements of a request that is traced make spans. They are called by
+// operation and table, "SELECT resource_providers". Of an error they keep the
+// type, since its text may hold values.
+func (t *Tracer) SQL(system string) func(ctx context.Context, statement string) (end func(err error)) {
+	if t == nil {
+		return nil
+	}
+	name := semconv.DBSystemNameKey.String(system)
+	return func(ctx context.Context, statement string) func(error) {
+		if !trace.SpanFromContext(ctx).IsRecording() {
+			return ignore
+		}
+		summary := summarize(statement)
+		_, span := t.statements.Start(ctx, summary, trace.WithSpanKind(trace.SpanKindClient),
+			trace.WithAttributes(name, semconv.DBQuerySummary(summary), semconv.DBQueryText(statement)))
+		return func(err error) { finish(span, err) }
+	}
+}
+
+func ignore(error) {}
+
+func finish(span trace.Span, err error) {
+	if err != nil {
+		span.SetStatus(codes.Error, "")
+		span.SetAttributes(semconv.ErrorTypeKey.String(errorType(err)))
+	}
+	span.End()
+}
+
+// errorType names the innermost error's type, or why the context ended.
+func errorType(err error) string {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "timeout"
+	}
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return fmt.Sprintf("%T", err)
+}
+
+// summarize returns a statement's operation and the first table it names.
+func summarize(statement string) string {
+	op, named := "", false
+	for word := range strings.FieldsSeq(statement) {
+		switch {
+		case op == "":
+			op = strings.ToUpper(word)
+			named = op == "UPDATE"
+		case named && word[0] != '(':
+			table, _, _ := strings.Cut(word, "(")
+			return op + " " + strings.Trim(table, "`\",;)")
+		default:
+			upper := strings.ToUpper(word)
+			named = upper == "FROM" || upper == "INTO"
+		}
+	}
+	return op
+}
