@@ -5,7 +5,7 @@ PKGS     ?= ./...
 TIME     ?= 2m
 FUZZTIME ?= 10s
 TOOLS    := $(CURDIR)/.cache/tools
-UNIT     := $(shell $(GO) list ./... 2>/dev/null | grep -v /conformance)
+UNIT     := $(shell $(GO) list ./... 2>/dev/null | grep -v /conformance | grep -v /internal/dbtest | grep -v /internal/keystonetest)
 
 .PHONY: help
 help: ## list the targets
@@ -42,6 +42,14 @@ unit: ## the tests beside the code
 .PHONY: test
 test: ## everything CI runs: installs Debian packages, race detector, real service and clients
 	./scripts/test
+
+.PHONY: deb
+deb: ## build dist/berth_VERSION_ARCH.deb
+	./scripts/deb
+
+.PHONY: man
+man: ## write the manual pages to dist/man
+	./scripts/man
 
 .PHONY: differential
 differential: ## compare with Debian's Placement for TIME (TIME=1h)

@@ -46,6 +46,7 @@ var rules = []struct{ pkg, may string }{
 	{"internal/archtest", ""},
 	{"internal/dbtest", ""},
 	{"internal/keystonetest", ""},
+	{"internal/manpages", "config"},
 
 	// The black box knows HTTP and nothing of Berth but itself.
 	{"conformance", "conformance/* internal/dbtest internal/keystonetest"},

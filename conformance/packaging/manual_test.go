@@ -1,0 +1,89 @@
+package packaging
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestManualPages renders every page; troff has nothing to complain about.
+func TestManualPages(t *testing.T) {
+	need(t, "groff", "groff-base")
+	_, unpacked := pkg(t)
+	pages, err := filepath.Glob(filepath.Join(unpacked, "usr/share/man/man*/*.gz"))
+	if err != nil || len(pages) < 5 {
+		t.Fatalf("%d pages: %v", len(pages), err)
+	}
+	for _, page := range pages {
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			if out := run(t, "sh", "-c", `gzip -dc "$0" | groff -man -ww -z`, page); out != "" {
+				t.Errorf("groff says:\n%s", out)
+			}
+			out := run(t, "sh", "-c", `gzip -dc "$0" | groff -man -Tutf8 -P-cbou`, page)
+			for _, section := range []string{"NAME", "DESCRIPTION", "SEE ALSO"} {
+				if !strings.Contains(out, section+"\n") {
+					t.Errorf("no section %s:\n%s", section, out)
+				}
+			}
+		})
+	}
+}
+
+// TestEveryCommandHasItsPage follows the commands that help lists.
+func TestEveryCommandHasItsPage(t *testing.T) {
+	_, unpacked := pkg(t)
+	names := commands(t, filepath.Join(unpacked, "usr/bin/berth"))
+	if len(names) < 5 {
+		t.Errorf("help lists only %q", names)
+	}
+	for _, name := range names {
+		page := filepath.Join(unpacked, "usr/share/man/man1", strings.ReplaceAll("berth "+name, " ", "-")+".1.gz")
+		if _, err := os.Stat(page); err != nil {
+			t.Errorf("berth %s: %v", name, err)
+		}
+	}
+}
+
+// commands returns the commands below those given, as help lists them.
+func commands(t *testing.T, bin string, above ...string) []string {
+	t.Helper()
+	help := run(t, bin, append(append([]string{}, above...), "--help")...)
+	_, list, _ := strings.Cut(help, "Available Commands:\n")
+	list, _, _ = strings.Cut(list, "\n\n")
+	var names []string
+	for line := range strings.Lines(list) {
+		name := strings.Fields(line)[0]
+		if name == "help" {
+			continue
+		}
+		path := append(append([]string{}, above...), name)
+		names = append(append(names, strings.Join(path, " ")), commands(t, bin, path...)...)
+	}
+	return names
+}
+
+// TestCompletions has the shells read their files. Those that are not here are
+// named.
+func TestCompletions(t *testing.T) {
+	_, unpacked := pkg(t)
+	for _, c := range []struct{ shell, check, file string }{
+		{"bash", "-n", "usr/share/bash-completion/completions/berth"},
+		{"zsh", "-n", "usr/share/zsh/vendor-completions/_berth"},
+		{"fish", "--no-execute", "usr/share/fish/vendor_completions.d/berth.fish"},
+	} {
+		t.Run(c.shell, func(t *testing.T) {
+			file := filepath.Join(unpacked, c.file)
+			if text := read(t, file); !strings.Contains(text, "__complete") {
+				t.Errorf("%s does not ask the program:\n%s", c.file, text)
+			}
+			if _, err := exec.LookPath(c.shell); err != nil && c.shell != "bash" {
+				t.Skipf("NOT PARSED: there is no %s here", c.shell)
+			}
+			if out := run(t, c.shell, c.check, file); out != "" {
+				t.Errorf("%s says:\n%s", c.shell, out)
+			}
+		})
+	}
+}

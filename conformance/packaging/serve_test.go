@@ -1,0 +1,301 @@
+package packaging
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/berthcloud/berth/conformance/server"
+)
+
+// patience bounds every wait of these tests.
+const patience = 30 * time.Second
+
+// A service is a program that was started the way its unit file says.
+type service struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	url  string
+	done chan error
+	log  buffer
+}
+
+// A buffer collects a log; it may be written to and read at the same time.
+type buffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// start runs a command on a free port with noauth2: the environment wins over
+// the settings file, which stays as it was installed.
+func start(t *testing.T, cmd *exec.Cmd, env ...string) *service {
+	t.Helper()
+	l := server.Listen(t)
+	address := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := &service{t: t, cmd: cmd, url: "http://" + address, done: make(chan error, 1)}
+	cmd.Env = append(append(os.Environ(), "OS_API__AUTH_STRATEGY=noauth2", "OS_BERTH__LISTEN="+address), env...)
+	cmd.Stdout, cmd.Stderr = &s.log, &s.log
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { s.done <- cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it has ended when the test passed
+	})
+	return s
+}
+
+// stop ends the service as systemd does and wants it to end well.
+func (s *service) stop() {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		s.t.Errorf("stopping: %v\n%s", err, s.log.String())
+	}
+	if err := s.ended(); err != nil {
+		s.t.Errorf("the service did not stop well: %v\n%s", err, s.log.String())
+	}
+}
+
+// ended waits for the end of the process.
+func (s *service) ended() error {
+	select {
+	case err := <-s.done:
+		return err
+	case <-time.After(patience):
+		return errors.New("it is still there")
+	}
+}
+
+// answers writes a provider and reads it back.
+func (s *service) answers() {
+	s.t.Helper()
+	s.await()
+	if status, body := s.call(http.MethodPost, `{"name":"cn1"}`); status != http.StatusOK || !strings.Contains(body, `"cn1"`) {
+		s.t.Errorf("writing: %d %s", status, body)
+	}
+	if status, body := s.call(http.MethodGet, ""); status != http.StatusOK || !strings.Contains(body, `"cn1"`) {
+		s.t.Errorf("reading: %d %s", status, body)
+	}
+}
+
+// await returns when the root document is served.
+func (s *service) await() {
+	s.t.Helper()
+	client := http.Client{Timeout: time.Second}
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		select {
+		case err := <-s.done:
+			s.t.Fatalf("the service ended before it served: %v\n%s", err, s.log.String())
+		default:
+		}
+		res, err := client.Get(s.url + "/")
+		if err != nil {
+			continue
+		}
+		_ = res.Body.Close() // only the status matters
+		if res.StatusCode == http.StatusOK {
+			return
+		}
+	}
+	s.t.Fatalf("no answer within %v\n%s", patience, s.log.String())
+}
+
+// call makes one request about providers as the administrator.
+func (s *service) call(method, body string) (int, string) {
+	s.t.Helper()
+	req, err := http.NewRequest(method, s.url+"/resource_providers", strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("X-Auth-Token", "admin")
+	req.Header.Set("OpenStack-API-Version", "placement 1.39")
+	req.Header.Set("Content-Type", "application/json")
+	client := http.Client{Timeout: patience}
+	res, err := client.Do(req)
+	if err != nil {
+		s.t.Fatalf("%v\n%s", err, s.log.String())
+	}
+	defer res.Body.Close()
+	var text bytes.Buffer
+	if _, err := text.ReadFrom(res.Body); err != nil {
+		s.t.Fatal(err)
+	}
+	return res.StatusCode, text.String()
+}
+
+// command is what the unit file starts, as an array.
+func command(t *testing.T, unpacked string) []string {
+	t.Helper()
+	return strings.Fields(unit(t, unpacked).only(t, "ExecStart"))
+}
+
+// serves starts what the unit file says inside of the root, as the user and in
+// the directory that it says.
+func (r root) serves(t *testing.T, user, group int) {
+	t.Helper()
+	args := command(t, string(r))
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir = "/" + statePath
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Chroot:     string(r),
+		Credential: &syscall.Credential{Uid: uint32(user), Gid: uint32(group)},
+	}
+	s := start(t, cmd)
+	s.answers()
+	r.there(t, statePath+"/placement.db")
+	s.stop()
+}
+
+// unpackedService starts the program that was unpacked with the settings that
+// were, but for the place of the database. It works for everybody.
+func unpackedService(t *testing.T, env ...string) *service {
+	t.Helper()
+	_, unpacked := pkg(t)
+	args := command(t, unpacked)
+	for i, arg := range args {
+		if strings.HasPrefix(arg, "/") {
+			args[i] = filepath.Join(unpacked, arg)
+		}
+	}
+	database := filepath.Join(t.TempDir(), "placement.db")
+	return start(t, exec.Command(args[0], args[1:]...), append(env, "OS_PLACEMENT_DATABASE__CONNECTION=sqlite:///"+database)...)
+}
+
+func TestUnpackedProgramServes(t *testing.T) {
+	s := unpackedService(t)
+	s.answers()
+	s.stop()
+	if strings.Contains(s.log.String(), "there is no") {
+		t.Errorf("the installed settings are warned about:\n%s", s.log.String())
+	}
+}
+
+// TestUntouchedSettingsDoNotServe wants a service that nobody configured to say
+// so and to end with the code after which systemd does not try again.
+func TestUntouchedSettingsDoNotServe(t *testing.T) {
+	s := unpackedService(t, "OS_API__AUTH_STRATEGY=keystone")
+	var exit *exec.ExitError
+	if err := s.ended(); !errors.As(err, &exit) || exit.ExitCode() != 2 {
+		t.Errorf("ended with %v, want exit status 2\n%s", err, s.log.String())
+	}
+	_, unpacked := pkg(t)
+	if got := unit(t, unpacked).only(t, "RestartPreventExitStatus"); got != "2" {
+		t.Errorf("RestartPreventExitStatus=%s, want 2", got)
+	}
+}
+
+// TestServiceKeepsItsUnitsPromises stands in for systemd: the unit file says
+// Type=notify and WatchdogSec, and reloads with a signal. A service that sent no
+// READY=1 would be killed, one without WATCHDOG=1 again and again.
+func TestServiceKeepsItsUnitsPromises(t *testing.T) {
+	_, unpacked := pkg(t)
+	u := unit(t, unpacked)
+	if u.only(t, "Type") != "notify" || u.only(t, "WatchdogSec") == "0" || !strings.Contains(u.only(t, "ExecReload"), "-HUP") {
+		t.Fatalf("the unit file makes other promises than this test is about: %v", u)
+	}
+	path := filepath.Join(t.TempDir(), "notify")
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	s := unpackedService(t, "NOTIFY_SOCKET="+path, "WATCHDOG_USEC=1000000")
+	s.hear(socket, "READY=1")
+	s.hear(socket, "WATCHDOG=1")
+	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	s.hear(socket, "RELOADING=1")
+	s.hear(socket, "READY=1")
+	s.answers()
+	s.stop()
+}
+
+// hear waits for a message of the service.
+func (s *service) hear(socket *net.UnixConn, want string) {
+	s.t.Helper()
+	if err := socket.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		s.t.Fatal(err)
+	}
+	for message := make([]byte, 4096); ; {
+		n, err := socket.Read(message)
+		if err != nil {
+			s.t.Fatalf("waiting for %s: %v\n%s", want, err, s.log.String())
+		}
+		for line := range strings.Lines(string(message[:n])) {
+			if strings.TrimSpace(line) == want {
+				return
+			}
+		}
+	}
+}
+
+// TestSocketUnitIsServed has a socket opened the way systemd does for the socket
+// unit: the service answers on it, whatever the settings say.
+func TestSocketUnitIsServed(t *testing.T) {
+	need(t, "systemd-socket-activate", "systemd")
+	_, unpacked := pkg(t)
+	name := regexp.MustCompile(`(?m)^FileDescriptorName=(.+)$`).FindStringSubmatch(
+		read(t, filepath.Join(unpacked, "usr/lib/systemd/system/berth-placement.socket")))
+	if name == nil {
+		t.Fatal("the socket has no name")
+	}
+	l := server.Listen(t)
+	address := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"--listen=" + address, "--fdname=" + name[1]}
+	for _, variable := range []string{"OS_API__AUTH_STRATEGY", "OS_BERTH__LISTEN", "OS_PLACEMENT_DATABASE__CONNECTION"} {
+		args = append(args, "--setenv="+variable) // it clears the others
+	}
+	args = append(args, filepath.Join(unpacked, programPath), "placement", "serve", "--config", filepath.Join(unpacked, settingsPath))
+	s := start(t, exec.Command("systemd-socket-activate", args...),
+		"OS_PLACEMENT_DATABASE__CONNECTION=sqlite:///"+filepath.Join(t.TempDir(), "placement.db"))
+	configured := s.url
+	s.url = "http://" + address
+	s.answers()
+	if err := checkClosed(configured); err != nil {
+		t.Error(err)
+	}
+	s.stop()
+}
+
+// checkClosed wants nobody to listen where the settings say.
+func checkClosed(url string) error {
+	conn, err := net.DialTimeout("tcp", strings.TrimPrefix(url, "http://"), time.Second)
+	if err != nil {
+		return nil
+	}
+	return errors.Join(fmt.Errorf("%s is listened on beside the socket", url), conn.Close())
+}

@@ -1,0 +1,68 @@
+package packaging
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	groupLine   = regexp.MustCompile(`^\[(\w+)\]$`)
+	settingLine = regexp.MustCompile(`^(?:# )?([a-z_]+) = (.*)$`)
+	tableRow    = regexp.MustCompile("^\\| `(\\w+)` \\| [^|]+ \\| (?:`([^|]*)`|–) \\| (\\w+) \\|")
+	tableGroup  = regexp.MustCompile(`^## \[(\w+)\]$`)
+)
+
+// TestSettingsFile holds the settings that are installed to the documentation:
+// each name is there and has an effect or is to have one, and a value behind # is
+// the default where there is one.
+func TestSettingsFile(t *testing.T) {
+	documented := documentedSettings(t)
+	group, seen := "", 0
+	for line := range strings.Lines(read(t, filepath.Join(tree, "packaging", "placement.conf"))) {
+		line = strings.TrimSuffix(line, "\n")
+		if m := groupLine.FindStringSubmatch(line); m != nil {
+			group = m[1]
+			continue
+		}
+		m := settingLine.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		seen++
+		d, ok := documented[group+"/"+m[1]]
+		switch {
+		case !ok:
+			t.Errorf("[%s] %s is not in docs/operations/settings.md", group, m[1])
+		case d.use == "ignored":
+			t.Errorf("[%s] %s has no effect", group, m[1])
+		case strings.HasPrefix(line, "# ") && d.standard != "" && d.standard != m[2]:
+			t.Errorf("[%s] %s = %s is shown as the default, which is %s", group, m[1], m[2], d.standard)
+		}
+	}
+	if seen < 15 {
+		t.Errorf("only %d settings in the file", seen)
+	}
+}
+
+type documentedSetting struct{ standard, use string }
+
+func documentedSettings(t *testing.T) map[string]documentedSetting {
+	t.Helper()
+	all := map[string]documentedSetting{}
+	group := ""
+	for line := range strings.Lines(read(t, filepath.Join(tree, "docs", "operations", "settings.md"))) {
+		line = strings.TrimSuffix(line, "\n")
+		if m := tableGroup.FindStringSubmatch(line); m != nil {
+			group = m[1]
+		}
+		if m := tableRow.FindStringSubmatch(line); m != nil {
+			all[group+"/"+m[1]] = documentedSetting{standard: m[2], use: m[3]}
+		}
+	}
+	if len(all) < 50 {
+		t.Fatalf("only %d settings in the document: has its form changed?", len(all))
+	}
+	return all
+}

@@ -1,0 +1,158 @@
+package manpages
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Commands returns a page for root and for every command below it that help
+// shows, in section 1. Each refers to the pages above and below it; root's and
+// those of commands with an option --config refer to the pages of also too.
+func Commands(root *cobra.Command, s Stamp, also ...Page) []Page {
+	page := command(root, s, also)
+	pages := []Page{page}
+	for _, c := range shown(root) {
+		pages = append(pages, Commands(c, s, also...)...)
+	}
+	return pages
+}
+
+func shown(c *cobra.Command) []*cobra.Command {
+	var list []*cobra.Command
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			list = append(list, sub)
+		}
+	}
+	return list
+}
+
+func command(c *cobra.Command, s Stamp, also []Page) Page {
+	c.InitDefaultHelpFlag() // cobra adds it only when the command runs
+	w := begin(pageName(c), 1, c.Short, s)
+	w.synopsis(c)
+	w.section("DESCRIPTION")
+	w.prose(cond(c.Long != "", c.Long, c.Short+"."))
+	w.commands(c)
+	w.options(c)
+	if c.Example != "" {
+		w.section("EXAMPLES")
+		w.verbatim(strings.Trim(c.Example, "\n"))
+	}
+	w.seeAlso(c, also)
+	return Page{pageName(c), 1, w.String()}
+}
+
+func pageName(c *cobra.Command) string {
+	return strings.ReplaceAll(c.CommandPath(), " ", "-")
+}
+
+func (w *writer) synopsis(c *cobra.Command) {
+	w.section("SYNOPSIS")
+	if len(shown(c)) > 0 {
+		w.WriteString(bold(c.CommandPath()) + " " + italic("COMMAND") + " ...\n")
+		return
+	}
+	rest := strings.TrimPrefix(c.UseLine(), c.CommandPath())
+	w.WriteString(bold(c.CommandPath()) + escape(strings.ReplaceAll(rest, "[flags]", "[OPTION...]")) + "\n")
+}
+
+func (w *writer) commands(c *cobra.Command) {
+	subs := shown(c)
+	if len(subs) == 0 {
+		return
+	}
+	w.section("COMMANDS")
+	for _, sub := range subs {
+		w.item(reference(pageName(sub), 1), sub.Short+".")
+	}
+}
+
+func (w *writer) options(c *cobra.Command) {
+	w.section("OPTIONS")
+	for _, f := range each(c.NonInheritedFlags().VisitAll) {
+		if f.Hidden {
+			continue
+		}
+		value, usage := valueName(f.Value.Type(), f.Usage)
+		term := bold("--" + f.Name)
+		if f.Shorthand != "" {
+			term = bold("-"+f.Shorthand) + ", " + term
+		}
+		if value != "" {
+			term += " " + italic(value)
+		}
+		w.item(term, sentence(usage, f.DefValue))
+	}
+}
+
+// each collects what visit calls its argument with.
+func each[F any](visit func(func(F))) []F {
+	var all []F
+	visit(func(f F) { all = append(all, f) })
+	return all
+}
+
+// valueName returns the name of an option's value, which stands in backquotes
+// in the usage or is that of its type, and the usage without the quotes.
+func valueName(kind, usage string) (name, text string) {
+	if before, rest, ok := strings.Cut(usage, "`"); ok {
+		if name, after, ok := strings.Cut(rest, "`"); ok {
+			return name, before + name + after
+		}
+	}
+	switch kind {
+	case "bool":
+		return "", usage
+	case "stringArray", "stringSlice":
+		return "STRING", usage
+	}
+	return strings.ToUpper(kind), usage
+}
+
+// sentence makes a sentence of an option's usage and adds the default, unless
+// that is the zero of its type or the usage names one already.
+func sentence(usage, byDefault string) string {
+	usage = strings.ToUpper(usage[:1]) + usage[1:]
+	if zero(byDefault) || strings.Contains(usage, "(default ") {
+		return usage + "."
+	}
+	return usage + " (default " + byDefault + ")."
+}
+
+func zero(value string) bool {
+	switch value {
+	case "", "false", "0", "0s", "[]":
+		return true
+	}
+	return false
+}
+
+func (w *writer) seeAlso(c *cobra.Command, also []Page) {
+	var refs []string
+	if c.HasParent() {
+		refs = append(refs, reference(pageName(c.Parent()), 1))
+	}
+	for _, sub := range shown(c) {
+		refs = append(refs, reference(pageName(sub), 1))
+	}
+	if c.HasParent() && c.Flags().Lookup("config") == nil {
+		also = nil
+	}
+	for _, p := range also {
+		refs = append(refs, reference(p.Name, p.Section))
+	}
+	if len(refs) == 0 {
+		return
+	}
+	w.section("SEE ALSO")
+	w.WriteString(strings.Join(refs, ",\n") + "\n")
+}
+
+func cond(ok bool, yes, no string) string {
+	if ok {
+		return yes
+	}
+	return no
+}

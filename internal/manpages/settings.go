@@ -1,0 +1,87 @@
+package manpages
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/berthcloud/berth/config"
+)
+
+// settingsIntro is what the page about the settings begins with. Help of single
+// settings comes from the table.
+const settingsIntro = "The file is the one that OpenStack Placement reads, by the rules of oslo.config: groups in brackets, " +
+	"`name = value` in lines, comments behind `#` at the start of a line. A dollar sign in a value is written `$$`. " +
+	"The environment wins over the file: `OS_PLACEMENT_DATABASE__CONNECTION` sets `connection` in `[placement_database]`.\n\n" +
+	"A wrong value stops the start, and all wrong values are named at once. Unknown names are warned about and have no effect."
+
+// notes say what a use other than Used means.
+var notes = map[config.Use]string{
+	config.Kept:    " Read and checked, without effect in this version.",
+	config.Ignored: " Accepted for the sake of existing files, without effect.",
+}
+
+// Settings returns the page of the settings file, in section 5: every setting
+// with its type, its default and what it does. Secrets show asterisks at most.
+func Settings(name string, settings []config.Setting, s Stamp) Page {
+	w := begin(name, 5, "settings of Berth's placement service", s)
+	w.section("DESCRIPTION")
+	w.prose(settingsIntro)
+	groups, members := grouped(settings)
+	for _, group := range groups {
+		w.section("[" + group + "]")
+		for _, set := range members[group] {
+			w.item(term(set), set.Help+standard(set)+older(set)+notes[set.Use])
+		}
+	}
+	w.section("FILES")
+	w.item(italic("/etc/berth/placement.conf"), "What the packaged service reads.")
+	w.section("SEE ALSO")
+	w.WriteString(reference("berth-placement-serve", 1) + "\n")
+	return Page{name, 5, w.String()}
+}
+
+// grouped brings together what belongs to one group, in the order in which the
+// groups appear.
+func grouped(settings []config.Setting) (groups []string, members map[string][]config.Setting) {
+	members = make(map[string][]config.Setting)
+	for _, s := range settings {
+		if members[s.Group] == nil {
+			groups = append(groups, s.Group)
+		}
+		members[s.Group] = append(members[s.Group], s)
+	}
+	return groups, members
+}
+
+func term(s config.Setting) string {
+	about := s.Value.Type()
+	if s.Secret() {
+		about += ", secret"
+	}
+	return bold(s.Name.Option) + " (" + breakable(escape(about)) + ")"
+}
+
+// standard says what counts without the setting.
+func standard(s config.Setting) string {
+	if def := s.Display(); def != "" {
+		return " Default: `" + def + "`."
+	}
+	return ""
+}
+
+func older(s config.Setting) string {
+	var b strings.Builder
+	for _, n := range s.Older {
+		if n.Group == "" {
+			n.Group = s.Group
+		}
+		fmt.Fprintf(&b, " Also read as `%s`.", n)
+	}
+	return b.String()
+}
+
+// reference names another page.
+func reference(name string, section int) string {
+	return bold(name) + "(" + strconv.Itoa(section) + ")"
+}
