@@ -60,6 +60,7 @@ ORDER BY table_name`,
 		case 1047, // the node is not part of the cluster's majority
 			1180,       // error during commit: the node was cut off
 			1053, 1927, // shutdown, connection killed
+			1152, 1158, 1159, 1160, 1161, 1184, // network trouble, as the server saw it
 			1290, 1792, 1836, // read-only: no longer the primary
 			4031: // closed for being idle
 			return true
@@ -68,9 +69,10 @@ ORDER BY table_name`,
 	},
 	away: func(err error) bool {
 		switch mysqlCode(err) {
-		case 1040, 1203, 1226, // too many connections
+		case 1040, 1203, 1226, 1129, // too many connections, or too many that failed
+			1037, 1041, 1135, // out of memory or threads
 			1021, 1114, 1030, // disk full
-			3024, 1969: // statement timeout
+			1317, 3024, 1969: // the statement was stopped
 			return true
 		}
 		return false

@@ -64,12 +64,19 @@ func TestStoreOnServers(t *testing.T) {
 		t.Skip("needs database servers")
 	}
 	for _, k := range kinds {
-		t.Run(k.name, func(t *testing.T) {
-			placementtest.TestStore(t, func(t *testing.T) placement.Store {
-				return open(t, sqlstore.Options{Server: server(t, k.url(t))})
-			})
-		})
+		t.Run(k.name, func(t *testing.T) { testStore(t, k.url) })
 	}
+	t.Run("PostgreSQLWithStandby", func(t *testing.T) {
+		pair := dbtest.NewReplicated(t, dbtest.Synchronous(), dbtest.Fast())
+		testStore(t, func(tb testing.TB) string { return pair.NewDatabase(tb) })
+	})
+}
+
+// testStore runs the suite with a database for each test.
+func testStore(t *testing.T, url func(testing.TB) string) {
+	placementtest.TestStore(t, func(t *testing.T) placement.Store {
+		return open(t, sqlstore.Options{Server: server(t, url(t))})
+	})
 }
 
 // wantAway checks that an error is the one of a database that cannot be used.
