@@ -88,7 +88,6 @@ func (p *Placement) keystone() []Setting {
 		used(g, "service_token_roles", osloconfig.List(&k.ServiceTokenRoles), "Roles of services that may pass on requests of users whose token has expired meanwhile."),
 		used(g, "service_token_roles_required", osloconfig.Bool(&k.ServiceTokenRolesRequired), "Refuse service tokens without such a role."),
 		used(g, "service_type", osloconfig.String(&k.ServiceType), "Name of this service in the access rules of application credentials. Without it, tokens with such rules are refused."),
-		used(g, "auth_type", osloconfig.String(&k.AuthType), "Kind of the service's own credentials: password, v3password or v3applicationcredential.").formerly("auth_plugin"),
 		used(g, "auth_section", osloconfig.String(&k.AuthSection), "Group to read the service's own credentials from, instead of this one."),
 	}
 }
@@ -103,6 +102,7 @@ func (p *Placement) credentials(group string) []Setting {
 		return used(group, name, osloconfig.Hidden(v), help)
 	}
 	return []Setting{
+		text("auth_type", &p.Keystone.AuthType, "Kind of the service's own credentials: password, v3password or v3applicationcredential.").formerly("auth_plugin"),
 		text("auth_url", &a.AuthURL, "Address of Keystone, with or without /v3."),
 		text("username", &a.Username, "Name of the service's user.").formerly("user-name", "user_name"),
 		text("user_id", &a.UserID, "Id of the service's user."),

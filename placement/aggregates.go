@@ -17,6 +17,12 @@ func (s *Service) SetAggregates(ctx context.Context, uuid UUID, seen *Generation
 		if seen != nil && p.Generation != *seen {
 			return errGenerationChanged()
 		}
+		if seen == nil {
+			// No generation is compared: somebody may be deleting it.
+			if err := t.Hold(p.ID); err != nil {
+				return err
+			}
+		}
 		if err := t.setAggregates(p, aggregates); err != nil {
 			return err
 		}

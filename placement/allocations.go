@@ -77,7 +77,7 @@ func (s *Service) describe(err error, unknownPrefix string) error {
 func (s *Service) claim(ctx context.Context, fn func(*tx) error) error {
 	for try := 0; ; try++ {
 		err := s.transact(ctx, fn)
-		if !errors.Is(err, ErrStale) {
+		if !errors.Is(err, ErrStale) && !errors.Is(err, ErrNoRow) {
 			s.observe(outcome(err))
 			return err
 		}

@@ -28,7 +28,7 @@ func (t *tx) setAllocations(s *Service, claims ...Claim) error {
 // that cannot be meant: for another generation of the consumer, or on providers
 // that do not exist.
 func (t *tx) prepareClaims(s *Service, claims ...Claim) (*claimWork, error) {
-	w := &claimWork{tx: t, names: s.world.Load(), providers: make(map[UUID]*claimedProvider)}
+	w := &claimWork{tx: t, names: s.world.Load(), shared: s.store.Shared(), providers: make(map[UUID]*claimedProvider)}
 	for _, c := range claims {
 		if err := w.consumer(s.owned(c)); err != nil {
 			return nil, err
@@ -55,6 +55,7 @@ type claimWork struct {
 	*tx
 	names     *World             // for the ids of classes: those with inventory do not go
 	fresh     map[string]ClassID // what the store says of them; nil until it is asked
+	shared    bool               // others write the store as well
 	consumers []claimedConsumer
 	order     []*claimedProvider
 	providers map[UUID]*claimedProvider
@@ -180,10 +181,10 @@ func (w *claimWork) lookUp(c *claimedConsumer) error {
 }
 
 // class returns the id of a class, -1 when there is none, which is told when all
-// providers are known to exist. A name that the world does not know may be one
-// that another service has just made.
+// providers are known to exist. What the world says of custom classes may be
+// old: another service may have made, renamed or deleted one.
 func (w *claimWork) class(name string) (ClassID, error) {
-	if id, ok := w.names.Class(name); ok {
+	if id, ok := w.names.Class(name); ok && (id < FirstCustomClass || !w.shared) {
 		return id, nil
 	}
 	if w.fresh == nil {

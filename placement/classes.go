@@ -122,8 +122,8 @@ func (t *tx) restoreClass(id ClassID, name string) (restored bool, err error) {
 	}
 	t.changes.Catalogs = true
 	err = t.InsertClass(id, name)
-	if errors.Is(err, ErrNameTaken) {
-		return false, nil // by a new class of that name
+	if errors.Is(err, ErrNameTaken) || errors.Is(err, ErrStale) {
+		return false, nil // by a new class of that name or id
 	}
 	return err == nil, err
 }

@@ -52,9 +52,7 @@ func (d *Digest) add(t *Tree, p *Provider) {
 	d.Providers++
 	d.Generations += int64(p.Generation)
 	d.Roots += t.Root().ID
-	if p.Parent >= 0 {
-		d.Parents += t.Providers[p.Parent].ID
-	}
+	d.Parents += p.parentID
 	d.NameLengths += int64(len(p.Name))
 	d.Modified = max(d.Modified, seconds(p.Modified))
 	for i := range p.Inventories {

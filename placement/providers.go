@@ -261,6 +261,9 @@ func (s *Service) DeleteProvider(ctx context.Context, uuid UUID) error {
 		if err != nil {
 			return err
 		}
+		if err := t.Hold(row.ID); err != nil {
+			return err
+		}
 		if parent, err := t.HasChildren(row.ID); err != nil {
 			return err
 		} else if parent {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +30,9 @@ type Service struct {
 	tried      uint64        // ticket up to which a refresh was tried
 	outcome    error         // of the last one
 	position   Position      // up to which the world has what other stores wrote
+
+	sweeping sync.Mutex // guards odd
+	odd      oddities
 }
 
 // Settings are the parts of placement.conf that are rules. The zero value is
@@ -123,16 +127,58 @@ func catalogs(r Reader) (classes, traits []Named, err error) {
 	return classes, traits, err
 }
 
+// WorldWith is World for somebody who looks for a provider. On a shared store a
+// program that keeps no change log may just have made it: one that the world
+// does not know is looked up in the store.
+func (s *Service) WorldWith(ctx context.Context, uuid UUID) (*World, error) {
+	w, err := s.World(ctx)
+	if err != nil || !s.store.Shared() {
+		return w, err
+	}
+	if p, _ := w.Provider(uuid); p != nil {
+		return w, nil
+	}
+	var row ProviderRow
+	err = s.store.View(ctx, func(r Reader) (err error) {
+		row, err = r.Provider(uuid)
+		return err
+	})
+	if errors.Is(err, ErrNoRow) {
+		return w, nil
+	}
+	if err == nil {
+		var found Changes
+		found.Tree(row.Root)
+		s.note(found)
+		w, err = s.World(ctx)
+	}
+	return w, err
+}
+
 // World returns a picture that has every write acknowledged before the call, by
 // this or, on a shared store, any other service. It fails as unavailable when
 // such a picture cannot be had.
 func (s *Service) World(ctx context.Context) (*World, error) {
 	if s.store.Shared() || s.stale.Load() {
-		if err := s.refresh(ctx, Changes{}); err != nil {
+		if err := s.follow(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return s.world.Load(), nil
+}
+
+// patience is how long a request waits for a world that is fresh.
+const patience = 20 * time.Second
+
+// follow brings in what other services wrote, in bounded time.
+func (s *Service) follow(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := s.refresh(bounded, Changes{})
+	if err != nil && ctx.Err() == nil && bounded.Err() != nil {
+		return errStoreAway
+	}
+	return err
 }
 
 // Ready reports whether the world can be answered from, without touching the
@@ -149,7 +195,7 @@ type tx struct {
 // that nobody else moves parts of the tree about.
 func (t *tx) tree(uuid UUID) (ProviderRow, error) {
 	p, err := t.provider(uuid)
-	if err == nil && p.Root != p.ID {
+	if err == nil {
 		err = t.Hold(p.Root)
 	}
 	return p, err
@@ -191,7 +237,11 @@ func (s *Service) transact(ctx context.Context, fn func(*tx) error) error {
 		w.Changed(done)
 		return err
 	})
-	if !done.Empty() {
+	switch {
+	case done.Empty():
+	case s.store.Shared():
+		s.note(done) // World brings it in before it answers
+	default:
 		// What is durable must be acknowledged even if it cannot be read
 		// back now: World then fails until it can.
 		_ = s.refresh(context.WithoutCancel(ctx), done)
@@ -199,10 +249,21 @@ func (s *Service) transact(ctx context.Context, fn func(*tx) error) error {
 	return err
 }
 
+// note adds changes that the next refresh is to bring in, and returns the ticket
+// of a refresh that has them.
+func (s *Service) note(done Changes) (ticket uint64) {
+	s.pending.Lock()
+	defer s.pending.Unlock()
+	s.pending.changes.Add(done)
+	s.pending.ticket++
+	return s.pending.ticket
+}
+
 // errStoreAway is what callers see when the world cannot be brought up to date.
 var errStoreAway = fault.New(fault.Unavailable, "", "The database cannot be read at the moment. Please try again.")
 
-// refreshTimeout bounds how long a refresh may wait for the store.
+// refreshTimeout bounds how long a refresh may wait for the store. Reading
+// everything again takes as long as it takes: the store bounds its silence.
 const refreshTimeout = 30 * time.Second
 
 // refresh brings the changes into the world, and those of other services on a
@@ -210,12 +271,7 @@ const refreshTimeout = 30 * time.Second
 // by the next one, and share its failure. It returns early when ctx ends; the
 // refresh goes on for the others.
 func (s *Service) refresh(ctx context.Context, done Changes) error {
-	s.pending.Lock()
-	s.pending.changes.Add(done)
-	s.pending.ticket++
-	mine := s.pending.ticket
-	s.pending.Unlock()
-
+	mine := s.note(done)
 	select {
 	case s.refreshing <- struct{}{}:
 	case <-ctx.Done():
@@ -242,15 +298,13 @@ func (s *Service) refresh(ctx context.Context, done Changes) error {
 
 // refreshAll serves all tickets that were taken before it. Its caller holds the
 // token.
-func (s *Service) refreshAll(ctx context.Context) error {
+func (s *Service) refreshAll(ctx context.Context) (err error) {
 	s.pending.Lock()
 	batch, upTo := s.pending.changes, s.pending.ticket
 	s.pending.changes = Changes{}
 	s.pending.Unlock()
 
-	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
-	defer cancel()
-	err := s.catchUp(ctx, batch)
+	err = s.catchUp(ctx, batch)
 	if err != nil {
 		s.pending.Lock()
 		s.pending.changes.Add(batch)
@@ -263,11 +317,22 @@ func (s *Service) refreshAll(ctx context.Context) error {
 	return err
 }
 
+// recovered turns a panic over rows that nobody thought of into an error: the
+// world is stale then, and the program goes on.
+func recovered(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("panic while reading the world: %v\n%s", p, debug.Stack())
+	}
+}
+
 // catchUp applies changes together with what other stores wrote.
-func (s *Service) catchUp(ctx context.Context, c Changes) error {
+func (s *Service) catchUp(ctx context.Context, c Changes) (err error) {
+	defer recovered(&err)
+	bounded, cancel := context.WithTimeout(ctx, refreshTimeout)
+	defer cancel()
 	position := s.position
 	if s.store.Shared() {
-		others, now, err := s.store.Changed(ctx, position)
+		others, now, err := s.store.Changed(bounded, position)
 		if err != nil {
 			return err
 		}
@@ -277,7 +342,11 @@ func (s *Service) catchUp(ctx context.Context, c Changes) error {
 		others.Add(c)
 		c, position = others, now
 	}
-	if err := s.apply(ctx, c); err != nil {
+	apply := func() error { return s.apply(bounded, c) }
+	if c.All {
+		apply = func() error { return s.reload(ctx) }
+	}
+	if err := apply(); err != nil {
 		return err
 	}
 	s.position = position
@@ -288,9 +357,6 @@ func (s *Service) catchUp(ctx context.Context, c Changes) error {
 func (s *Service) apply(ctx context.Context, c Changes) error {
 	if c.Empty() {
 		return nil
-	}
-	if c.All {
-		return s.reload(ctx)
 	}
 	roots := make([]int64, 0, len(c.Roots))
 	for root := range c.Roots {
@@ -323,7 +389,15 @@ func (s *Service) apply(ctx context.Context, c Changes) error {
 
 // view runs fn on a consistent picture of the store, for what the world does
 // not hold: consumers and their allocations.
+//
+// On a shared store it follows first: that is when a server that is not the
+// primary any more is noticed.
 func (s *Service) view(ctx context.Context, fn func(Reader) error) error {
+	if s.store.Shared() {
+		if err := s.follow(ctx); err != nil {
+			return err
+		}
+	}
 	return s.store.View(ctx, fn)
 }
 

@@ -2,6 +2,7 @@ package placement
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -53,7 +54,8 @@ func ensureClasses(w Writer) error {
 		return err
 	}
 	for _, i := range absent(StandardClasses, have) {
-		if err := w.InsertClass(ClassID(i), StandardClasses[i]); err != nil {
+		// Another service may be starting at this moment.
+		if err := w.InsertClass(ClassID(i), StandardClasses[i]); err != nil && !errors.Is(err, ErrNameTaken) {
 			return err
 		}
 	}
@@ -67,7 +69,7 @@ func ensureTraits(w Writer) error {
 		return err
 	}
 	for _, i := range absent(StandardTraits, have) {
-		if _, err := w.InsertTrait(StandardTraits[i]); err != nil {
+		if _, err := w.InsertTrait(StandardTraits[i]); err != nil && !errors.Is(err, ErrNameTaken) {
 			return err
 		}
 	}

@@ -159,7 +159,7 @@ type Writer interface {
 	HoldClasses(ids ...ClassID) error
 
 	// InsertTrait and InsertClass fail with ErrNameTaken. A class gets the
-	// given id.
+	// given id; when another class has it InsertClass fails with ErrStale.
 	InsertTrait(name string) (TraitID, error)
 	DeleteTrait(id TraitID) error
 	InsertClass(id ClassID, name string) error

@@ -45,6 +45,7 @@ type Provider struct {
 	// Traits and Aggregates in the order of their ids.
 	Traits     []TraitID
 	Aggregates []AggregateID
+	parentID   int64 // as its row has it
 	// Shares says that the provider has the trait SharesViaAggregate.
 	Shares bool
 }
@@ -125,7 +126,7 @@ func (b *treeBuilder) group(rows []ProviderRow) {
 	})
 	start := 0
 	for i, r := range rows {
-		b.byID[r.ID] = &Provider{ID: r.ID, UUID: r.UUID, Name: r.Name, Generation: r.Generation, Modified: r.Modified, Parent: -1}
+		b.byID[r.ID] = &Provider{ID: r.ID, UUID: r.UUID, Name: r.Name, Generation: r.Generation, Modified: r.Modified, Parent: -1, parentID: r.Parent}
 		if i+1 == len(rows) || rows[i+1].Root != r.Root {
 			b.roots = append(b.roots, rows[start:i+1])
 			start = i + 1
@@ -173,15 +174,46 @@ func (b *treeBuilder) tree(rows []ProviderRow) *Tree {
 		t.Providers[i] = p
 	}
 	for i, r := range rows {
-		if parent := b.byID[r.Parent]; parent != nil && i > 0 {
-			t.Providers[i].Parent = parent.Index
+		if i > 0 {
+			t.Providers[i].Parent = b.parentIn(t, r)
 		}
 		t.collect(t.Providers[i])
 	}
+	t.breakLoops()
 	t.classes = compactSorted(t.classes)
 	t.traits = compactSorted(t.traits)
 	t.aggregates = compactSorted(t.aggregates)
 	return t
+}
+
+// parentIn returns the index of a provider's parent, the root's when it has none
+// in the tree: races of upstream's leave such rows behind.
+func (b *treeBuilder) parentIn(t *Tree, r ProviderRow) int {
+	if parent := b.byID[r.Parent]; parent != nil && parent.ID != r.ID && t.has(parent) {
+		return parent.Index
+	}
+	return 0
+}
+
+// breakLoops hangs providers that are below each other to the root.
+func (t *Tree) breakLoops() {
+	for _, p := range t.Providers {
+		at := p
+		for range t.Providers {
+			if at.Parent < 0 {
+				break
+			}
+			at = t.Providers[at.Parent]
+		}
+		if at.Parent >= 0 {
+			p.Parent = 0
+		}
+	}
+}
+
+// has reports whether a provider is one of the tree's.
+func (t *Tree) has(p *Provider) bool {
+	return p.Index < len(t.Providers) && t.Providers[p.Index] == p
 }
 
 // collect sorts what a provider has and adds it to the tree's unions.

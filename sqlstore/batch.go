@@ -29,8 +29,10 @@ type job struct {
 	now time.Time
 	fn  func(placement.Writer) error
 
-	// until is when the store gives up on a server that is away or collides.
-	until time.Time
+	// until is when the store gives up on a server that is away or collides,
+	// and waited how often the job met a lock that did not go away in time.
+	until  time.Time
+	waited int
 
 	state   atomic.Int32
 	turn    chan *writer // the transaction is the job's
@@ -139,6 +141,7 @@ func (s *Store) write() {
 		select {
 		case j, open := <-s.queue:
 			if !open {
+				s.leaveLog()
 				return
 			}
 			s.batch(j)
@@ -151,6 +154,9 @@ func (s *Store) write() {
 // batch runs a job together with those that wait behind it, or each alone when
 // that does not work out.
 func (s *Store) batch(first *job) {
+	if !s.connected(first) {
+		return
+	}
 	members, err := s.transact(s.collect(first))
 	if err == nil {
 		return
@@ -164,14 +170,49 @@ func (s *Store) batch(first *job) {
 	}
 }
 
+// connected waits until there is a connection to write on, while first is still
+// free to leave, and gives up on it when its time is up.
+func (s *Store) connected(first *job) bool {
+	if !s.d.server {
+		return true
+	}
+	ses := s.writer.own()
+	defer s.writer.giveBack(ses)
+	for n := 1; ; n++ {
+		err := ses.connect(context.Background())
+		if err == nil || first.state.Load() == left {
+			return err == nil
+		}
+		if s.late(first) {
+			if first.state.CompareAndSwap(waiting, taken) {
+				first.result <- s.d.translate("connecting", err)
+			}
+			return false
+		}
+		_ = sleep(first.ctx, backoff(n))
+	}
+}
+
+// late reports whether a job is not to be tried again.
+func (s *Store) late(j *job) bool {
+	return s.isClosing() || time.Now().After(j.until) || j.waited >= maxLockWaits
+}
+
+// maxLockWaits is how often a job may hold up all others because somebody holds
+// a lock that it needs.
+const maxLockWaits = 2
+
 // alone runs one job in a transaction of its own, again when it collides or the
 // server is away.
 func (s *Store) alone(j *job) {
-	var err error
+	err := errSilent
 	for n := range maxAttempts {
 		if cut := j.pause(n); cut != nil {
 			j.result <- cut
 			return
+		}
+		if s.d.server && s.late(j) {
+			break
 		}
 		one := j
 		_, err = s.transact(func() *job {
@@ -182,7 +223,7 @@ func (s *Store) alone(j *job) {
 		if err == nil {
 			return
 		}
-		if !s.again(err) || time.Now().After(j.until) {
+		if !s.again(err) {
 			break
 		}
 		if n+1 >= attempts && (!s.d.server || s.d.orphan(err) || s.d.duplicate(err)) {
@@ -288,6 +329,12 @@ func (s *Store) transact(next func() *job) ([]*job, error) {
 	}
 	if err != nil {
 		s.lost(ses, members, err)
+		if s.d.server {
+			// Those that were gathered and not reached wait too.
+			for j := next(); j != nil; j = next() {
+				members = append(members, j)
+			}
+		}
 		return members, err
 	}
 	if s.opts.Metrics.Committed != nil {
@@ -355,9 +402,11 @@ func (s *Store) commit(ses *session, members []*job) error {
 		return err
 	}
 	if err := ses.do("COMMIT"); err != nil {
-		if !s.d.lost(err) {
-			return err
+		if s.d.retryable(err) {
+			return err // it was rolled back
 		}
+		// What the old connection holds must not be in the way.
+		ses.close()
 		committed, unsettled := s.settle(entry, members)
 		if unsettled != nil {
 			return unsettled
@@ -365,6 +414,7 @@ func (s *Store) commit(ses *session, members []*job) error {
 		if !committed {
 			return err
 		}
+		return nil // under an id that is not used again
 	}
 	s.log.committed(entry)
 	return nil
@@ -392,6 +442,9 @@ func (s *Store) member(ses *session, j *job) error {
 	j.outcome = <-j.back
 	w.over = true
 	if w.cause != nil && s.again(w.cause) {
+		if s.d.locked(w.cause) {
+			j.waited++
+		}
 		return w.cause
 	}
 	j.changed = w.changed

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -228,10 +229,7 @@ func TestFullDiskHitsOnlyWhoFillsIt(t *testing.T) {
 func TestOverlookedErrorIsNotCommitted(t *testing.T) {
 	s, _ := openCounting(t, sqlstore.Options{})
 	err := s.Update(context.Background(), now, func(w placement.Writer) error {
-		if err := w.InsertClass(1, "A"); err != nil {
-			return err
-		}
-		_ = w.InsertClass(1, "B") // the id is in use, which is not declared
+		_ = w.InsertInventory(1, 0, placement.Inventory{AllocationRatio: math.NaN()}) // no number, which is not declared
 		return nil
 	})
 	if err == nil {

@@ -33,11 +33,9 @@ const (
 	// tendEvery is how often a writer shows that it is alive and drops what
 	// is too old.
 	tendEvery = time.Minute
-	// deadAfter is how long a writer that does not show up keeps its place.
-	deadAfter = time.Hour
-	// forgetAfter is when a position is too old to go on from: by then
-	// writers that were not known may have come and gone.
-	forgetAfter = deadAfter / 2
+	// forgetAfter is when a position is too old to go on from: writers that do
+	// not show up for an hour are removed, with what they wrote.
+	forgetAfter = 30 * time.Minute
 	// maxRoots is how many trees an entry names; one that touched more says
 	// that everything changed.
 	maxRoots = 2000
@@ -49,9 +47,10 @@ const (
 	bodyVoid = "-" // written by settle
 )
 
-// A changeLog is the writing end. All but id belongs to the writing goroutine.
+// A changeLog is the writing end. All but id and durable belongs to the writing goroutine.
 type changeLog struct {
 	id      atomic.Int64 // of this writer; 0 before its first entry
+	durable atomic.Int64 // number of its newest entry
 	seq     int64        // of its newest entry
 	present bool         // it is in berth_writers
 }
@@ -68,15 +67,15 @@ func (l *changeLog) append(ses *session, stamp string, c placement.Changes) (ent
 	if !l.present {
 		if _, err := ses.exec(`
 INSERT INTO berth_writers (id, created_at, beat_at)
-VALUES (?, ?, ?)`, e.writer, stamp, stamp); err != nil {
+VALUES (?, ?, `+ses.d.now+`)`, e.writer, stamp); err != nil {
 			return e, err
 		}
 	}
 	_, err := ses.exec(`
 INSERT INTO berth_changes (writer, seq, created_at, body)
 VALUES (?, ?, ?, ?)`, e.writer, e.seq, stamp, encode(c))
-	if err != nil && ses.d.orphan(err) {
-		l.renew() // another store believed this one dead
+	if err != nil && (ses.d.orphan(err) || ses.d.duplicate(err)) {
+		l.renew() // another store believed this one dead, or the place is taken
 	}
 	return e, err
 }
@@ -84,17 +83,21 @@ VALUES (?, ?, ?, ?)`, e.writer, e.seq, stamp, encode(c))
 // renew gives the writer another id. What was written under the old one is
 // followed like anybody's.
 func (l *changeLog) renew() {
+	l.durable.Store(0)
 	l.id.Store(1 + rand.Int64N(1<<53))
 	l.seq, l.present = 0, false
 }
 
 // committed notes that an entry is durable.
-func (l *changeLog) committed(e entry) { l.seq, l.present = e.seq, true }
+func (l *changeLog) committed(e entry) {
+	l.seq, l.present = e.seq, true
+	l.durable.Store(e.seq)
+}
 
 // tendLog shows that this writer is alive, and drops its old entries and the
 // writers that are not. That it fails is no matter: there is a next time.
 func (s *Store) tendLog() {
-	id, now := s.log.id.Load(), time.Now()
+	id := s.log.id.Load()
 	ses := s.writer.own()
 	defer s.writer.giveBack(ses)
 	err := s.begin(context.Background(), ses, s.d.begin)
@@ -102,9 +105,10 @@ func (s *Store) tendLog() {
 		query string
 		args  []any
 	}{
-		{`UPDATE berth_writers SET beat_at = ? WHERE id = ?`, []any{stamp(now), id}},
+		{`UPDATE berth_writers SET beat_at = ` + s.d.now + ` WHERE id = ?`, []any{id}},
 		{`DELETE FROM berth_changes WHERE writer = ? AND seq <= ?`, []any{id, s.log.seq - keepEntries}},
-		{`DELETE FROM berth_writers WHERE beat_at < ? AND id <> ?`, []any{stamp(now.Add(-deadAfter)), id}},
+		// By the server's clock: those of other machines may be wrong.
+		{`DELETE FROM berth_writers WHERE beat_at < ` + s.d.hourAgo + ` AND id <> ?`, []any{id}},
 	} {
 		if err == nil {
 			_, err = ses.exec(step.query, step.args...)
@@ -117,6 +121,24 @@ func (s *Store) tendLog() {
 		_ = ses.do("ROLLBACK")
 		s.opts.Logger.Warn("the change log could not be tended", "error", err.Error())
 	}
+}
+
+// leaveLog makes the writer look as if it had not shown up for a while: tools that
+// must not run beside it may, and its entries stay for the others to read. That
+// it fails is no matter.
+func (s *Store) leaveLog() {
+	if !s.d.server || !s.log.present {
+		return
+	}
+	ses := s.writer.own()
+	defer s.writer.giveBack(ses)
+	if !ses.usable() {
+		return
+	}
+	_, _ = ses.exec(`
+UPDATE berth_writers
+SET beat_at = `+s.d.now+` - INTERVAL '10' MINUTE
+WHERE id = ?`, s.log.id.Load())
 }
 
 // encode writes changes as the body of an entry: root ids, and a c for the

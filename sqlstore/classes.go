@@ -1,10 +1,6 @@
 package sqlstore
 
-import (
-	"fmt"
-
-	"github.com/berthcloud/berth/placement"
-)
+import "github.com/berthcloud/berth/placement"
 
 func (r *reader) Classes() ([]placement.Named, error) {
 	return list(r, readNamed, `
@@ -28,7 +24,7 @@ VALUES (?, ?, ?)`, w.stamp, id, name)
 		return placement.ErrNameTaken
 	}
 	if err == nil {
-		err = w.fail(fmt.Errorf("the class id %d is in use", id))
+		err = placement.ErrStale
 	}
 	return err
 }

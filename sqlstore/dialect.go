@@ -32,6 +32,8 @@ type dialect struct {
 	// lockRow is put behind a SELECT of a row that the transaction is going
 	// to change, or whose place in the world it relies on.
 	lockRow string
+	// holdSlot writes a row of berth_holds, empty where locks suffice.
+	holdSlot string
 	// shareRow is put behind a SELECT of rows that must not go before the
 	// transaction ends.
 	shareRow string
@@ -42,6 +44,8 @@ type dialect struct {
 	returning bool
 	// foldCase says that upper and lower case are the same in comparisons.
 	foldCase bool
+	// now and hourAgo are the times of the server, in UTC.
+	now, hourAgo string
 	// rerun says that the statements that make tables may run again: where
 	// they cannot be rolled back, a beginning may have been interrupted.
 	rerun bool
@@ -54,6 +58,11 @@ type dialect struct {
 	// lost that the connection is of no more use; and away that the database
 	// cannot be used now.
 	duplicate, orphan, retryable, lost, away func(error) bool
+	// locked recognises, among what is retryable, that somebody else holds a
+	// lock for long.
+	locked func(error) bool
+	// demoted is an expression that is 1 on a server that takes no writes.
+	demoted string
 	// advice says what to do about an error at the start that will not go
 	// away by itself, empty when it may.
 	advice func(error) string
@@ -63,10 +72,13 @@ type dialect struct {
 // time. Its connection is closed.
 var errSilent = errors.New("the database did not answer in time")
 
+// errDemoted says that a server takes no writes any more.
+var errDemoted = errors.New("the server is not the primary any more")
+
 // gone recognises errors of connections that no driver has a number for.
 func gone(err error) bool {
 	var network net.Error
-	return errors.Is(err, errSilent) || errors.Is(err, errConnecting) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
+	return errors.Is(err, errSilent) || errors.Is(err, errDemoted) || errors.Is(err, errConnecting) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
 		errors.As(err, &network)
 }

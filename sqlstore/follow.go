@@ -50,7 +50,13 @@ func (s *Store) changedOnce(ctx context.Context, since placement.Position) (c pl
 // appended meanwhile is read now or the next time.
 func (s *Store) follows(r *reader, since placement.Position) (c placement.Changes, at placement.Position, err error) {
 	at = placement.Position{Seen: make(map[int64]int64), At: time.Now()}
-	heads, err := list(r, func(one *row) entry { return entry{one.int(0), one.int(1)} }, `
+	// Before the question: what is committed meanwhile need not be in it.
+	own, durable := s.log.id.Load(), s.log.durable.Load()
+	demoted := false
+	heads, err := list(r, func(one *row) entry {
+		demoted = demoted || one.int(2) != 0
+		return entry{one.int(0), one.int(1)}
+	}, `
 SELECT
     w.id,
     COALESCE(
@@ -62,21 +68,31 @@ SELECT
             LIMIT 1
         ),
         0
-    )
+    ),
+    `+s.d.demoted+`
 FROM berth_writers w`)
+	if err == nil && demoted {
+		// It answers, and with what was true when it was the primary.
+		s.epoch.Add(1)
+		err = r.fail(errDemoted)
+	}
 	if err != nil {
 		return c, since, err
 	}
 	// A wall clock: one that stops while the machine sleeps would not do.
-	c.All = since.Seen == nil || at.At.Round(0).Sub(since.At.Round(0)) > forgetAfter
-	own := s.log.id.Load()
+	away := at.At.Round(0).Sub(since.At.Round(0))
+	c.All = since.Seen == nil || away > forgetAfter || away < -forgetAfter
 	for _, h := range heads {
 		known := since.Seen[h.writer]
 		at.Seen[h.writer] = h.seq
 		switch {
-		case h.writer == own || c.All || h.seq == known:
+		case h.writer == own:
+			if h.seq < durable {
+				c.All = true // so it is here
+			}
+		case c.All || h.seq == known:
 		case h.seq < known:
-			c.All = true // the database is another one
+			c.All = true // the database is an older one
 		default:
 			if at.Seen[h.writer], err = readEntries(r, entry{h.writer, known}, &c); err != nil {
 				return c, since, err

@@ -27,8 +27,14 @@ var mysqlDialect = &dialect{
 	beginRead: "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
 	lockRow: `
 FOR UPDATE`,
+	holdSlot: `
+INSERT INTO berth_holds (slot, held)
+VALUES (?, 1)
+ON DUPLICATE KEY UPDATE held = held + 1`,
 	shareRow: `
 LOCK IN SHARE MODE`, // MariaDB has no FOR SHARE
+	now:      "UTC_TIMESTAMP()",
+	hourAgo:  "UTC_TIMESTAMP() - INTERVAL 1 HOUR",
 	foldCase: true,
 	rerun:    true,
 	hasTable: `
@@ -41,6 +47,9 @@ FROM information_schema.tables
 WHERE table_schema = DATABASE() AND table_name NOT LIKE 'berth\_%'
 ORDER BY table_name`,
 	duplicate: func(err error) bool { return mysqlCode(err) == 1062 },
+	locked:    func(err error) bool { return mysqlCode(err) == 1205 },
+	// A number, or in newer servers a word.
+	demoted: "CASE WHEN CAST(@@GLOBAL.read_only AS CHAR) IN ('0', 'OFF') THEN 0 ELSE 1 END",
 	orphan: func(err error) bool {
 		code := mysqlCode(err)
 		return code == 1451 || code == 1452
@@ -83,6 +92,8 @@ ORDER BY table_name`,
 			return "check user and password in [placement_database] connection"
 		case 1044:
 			return "grant the user all privileges on the database"
+		case 1142:
+			return "grant the user the right to create tables, once, for Berth's own: GRANT CREATE, REFERENCES ON placement.* TO …"
 		case 1049:
 			return "create the database first: CREATE DATABASE placement"
 		case 1290, 1792, 1836:
@@ -224,7 +235,7 @@ func truth(text string) bool {
 }
 
 // dial tries the host that worked the last time first.
-func (d *mysqlDialer) dial(ctx context.Context, r role) (*sql.Conn, error) {
+func (d *mysqlDialer) dial(ctx context.Context, r role) (*sql.Conn, string, error) {
 	var problems error
 	start := int(d.last.Load())
 	for i := range d.hosts {
@@ -232,14 +243,14 @@ func (d *mysqlDialer) dial(ctx context.Context, r role) (*sql.Conn, error) {
 		conn, err := d.dialHost(ctx, d.hosts[n], r)
 		if err == nil {
 			d.last.Store(int32(n))
-			return conn, nil
+			return conn, strconv.Itoa(n), nil
 		}
 		problems = errors.Join(problems, err)
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	return nil, problems
+	return nil, "", problems
 }
 
 func (d *mysqlDialer) dialHost(ctx context.Context, db *sql.DB, r role) (*sql.Conn, error) {
@@ -263,7 +274,7 @@ func (d *mysqlDialer) setUp(ctx context.Context, conn *sql.Conn, r role) error {
 	if err != nil {
 		return err
 	}
-	if strings.EqualFold(has["read_only"], "ON") {
+	if v, ok := has["read_only"]; ok && !strings.EqualFold(v, "OFF") {
 		return &mysql.MySQLError{Number: 1290, Message: "the server is read-only"}
 	}
 	level := "REPEATABLE READ" // with it, a snapshot lasts
@@ -282,6 +293,9 @@ func (d *mysqlDialer) setUp(ctx context.Context, conn *sql.Conn, r role) error {
 	}
 	if _, ok := has["idle_transaction_timeout"]; ok {
 		settings = append(settings, fmt.Sprintf("SET SESSION idle_transaction_timeout = %d", int(idleTransaction.Seconds())))
+	} else if r == writing {
+		// The connection ends with it, and is made again when it is needed.
+		settings = append(settings, fmt.Sprintf("SET SESSION wait_timeout = %d", int(3*idleTransaction.Seconds())))
 	}
 	for _, setting := range append(settings, "DO 1") {
 		if _, err := conn.ExecContext(ctx, setting); err != nil {

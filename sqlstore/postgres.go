@@ -26,6 +26,8 @@ var postgresDialect = &dialect{
 FOR UPDATE`,
 	shareRow: `
 FOR SHARE`,
+	now:     "TIMEZONE('UTC', NOW())",
+	hourAgo: "TIMEZONE('UTC', NOW()) - INTERVAL '1 hour'",
 	onConflict: `
 ON CONFLICT DO NOTHING`,
 	returning: true,
@@ -39,6 +41,8 @@ FROM information_schema.tables
 WHERE table_schema = CURRENT_SCHEMA() AND table_name NOT LIKE 'berth\_%'
 ORDER BY table_name`,
 	duplicate: func(err error) bool { return postgresCode(err) == "23505" },
+	locked:    func(err error) bool { return postgresCode(err) == "55P03" },
+	demoted:   "CASE WHEN pg_is_in_recovery() THEN 1 ELSE 0 END",
 	orphan:    func(err error) bool { return postgresCode(err) == "23503" },
 	retryable: func(err error) bool {
 		switch postgresCode(err) {
@@ -70,6 +74,8 @@ ORDER BY table_name`,
 		switch postgresCode(err) {
 		case "28P01", "28000":
 			return "check user and password in [placement_database] connection, and the server's pg_hba.conf"
+		case "42501":
+			return "grant the user the right to create tables, once, for Berth's own: GRANT CREATE ON SCHEMA public TO …"
 		case "3D000":
 			return "create the database first: CREATE DATABASE placement"
 		}
@@ -123,7 +129,10 @@ func newPostgresDialer(server Server) (*postgresDialer, error) {
 	cfg, err := pgx.ParseConfig(postgresSettings(server))
 	if err != nil {
 		// The error repeats the settings, without the password as far as
-		// the driver recognises it: better none of it.
+		// the driver recognises it: better none of it but the cause.
+		if cause := errors.Unwrap(err); cause != nil {
+			return nil, fmt.Errorf("connection settings: %w", cause)
+		}
 		return nil, errors.New("connection settings: the driver does not understand the parameters behind the ? of the URL")
 	}
 	db := stdlib.OpenDB(*cfg)
@@ -164,20 +173,25 @@ func postgresSettings(server Server) string {
 	return b.String()
 }
 
-func (d *postgresDialer) dial(ctx context.Context, _ role) (*sql.Conn, error) {
+func (d *postgresDialer) dial(ctx context.Context, _ role) (*sql.Conn, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 4*connectTimeout)
 	defer cancel()
 	conn, err := d.db.Conn(ctx)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if _, err := conn.ExecContext(ctx, fmt.Sprintf(
 		"SET lock_timeout = %d; SET idle_in_transaction_session_timeout = %d",
 		lockWait.Milliseconds(), idleTransaction.Milliseconds())); err != nil {
 		_ = conn.Close()
-		return nil, err
+		return nil, "", err
 	}
-	return conn, nil
+	host := ""
+	err = conn.Raw(func(c any) error {
+		host = c.(*stdlib.Conn).Conn().PgConn().Conn().RemoteAddr().String()
+		return nil
+	})
+	return conn, host, err
 }
 
 func (d *postgresDialer) close() error { return d.db.Close() }

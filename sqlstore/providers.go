@@ -45,17 +45,25 @@ func (w *writer) Provider(uuid placement.UUID) (placement.ProviderRow, error) {
 WHERE p.uuid = ?`+w.ses.d.lockRow, uuid)
 }
 
-// Hold does nothing where there is one writer at a time.
+// Hold does nothing where there is one writer at a time. On MySQL it writes a row
+// of Berth's own besides: nodes of a cluster know nothing of each other's locks,
+// and refuse one of two transactions only when both wrote the same row.
 func (w *writer) Hold(provider int64) error {
 	if w.ses.d.lockRow == "" {
 		return nil
 	}
-	_, err := w.exists(`
+	if _, err := w.exists(`
 SELECT id
 FROM resource_providers
-WHERE id = ?`+w.ses.d.lockRow, provider)
+WHERE id = ?`+w.ses.d.lockRow, provider); err != nil || w.ses.d.holdSlot == "" {
+		return err
+	}
+	_, err := w.exec(w.ses.d.holdSlot, provider%holdSlots)
 	return err
 }
+
+// holdSlots is how many rows stand for all providers.
+const holdSlots = 1024
 
 func (r *reader) ProvidersIn(root int64) ([]placement.ProviderRow, error) {
 	return list(r, readProvider, providerColumns+`

@@ -57,17 +57,22 @@ func (s *Store) upgrade(ctx context.Context, ses *session) error {
 			return err
 		}
 	}
-	if from == "" {
-		if _, err := w.exec(migrations.VersionTable); err != nil {
-			return err
-		}
-		_, err = w.exec(`INSERT INTO alembic_version (version_num) VALUES (?)`, migrations.Target)
-	} else {
-		err = w.change(`UPDATE alembic_version SET version_num = ? WHERE version_num = ?`, migrations.Target, from)
+	if err := noteRevision(w, from); err != nil {
+		return fmt.Errorf("%w: noting the revision: %w", errCreating, err)
 	}
-	if err == nil {
-		s.opts.Logger.Info("database schema is ready", "from", from, "to", migrations.Target)
+	s.opts.Logger.Info("database schema is ready", "from", from, "to", migrations.Target)
+	return nil
+}
+
+// noteRevision tells upstream's tool where the database is now.
+func noteRevision(w *writer, from string) error {
+	if from != "" {
+		return w.change(`UPDATE alembic_version SET version_num = ? WHERE version_num = ?`, migrations.Target, from)
 	}
+	if _, err := w.exec(migrations.VersionTable); err != nil {
+		return err
+	}
+	_, err := w.exec(`INSERT INTO alembic_version (version_num) VALUES (?)`, migrations.Target)
 	return err
 }
 

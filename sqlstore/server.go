@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/sqlstore/migrations"
 )
 
@@ -51,8 +52,9 @@ const (
 	// patience is how long a server may be silent on one statement. It is
 	// more than the time that servers are told to wait for locks.
 	patience = 20 * time.Second
-	// lockWait is how long a server waits for a lock that others hold.
-	lockWait = 5 * time.Second
+	// lockWait is how long a server waits for a lock that others hold: longer
+	// than PostgreSQL takes to find a deadlock.
+	lockWait = 2 * time.Second
 	// idleTransaction is when a server ends a transaction that it hears
 	// nothing of, so that a connection that is cut off holds no locks.
 	idleTransaction = 10 * time.Second
@@ -66,9 +68,10 @@ const (
 	writing
 )
 
-// A dialer makes connections to a server, set up for their role.
+// A dialer makes connections to a server, set up for their role, and says which
+// of several hosts it is.
 type dialer interface {
-	dial(ctx context.Context, r role) (*sql.Conn, error)
+	dial(ctx context.Context, r role) (conn *sql.Conn, host string, err error)
 	close() error
 }
 
@@ -92,10 +95,16 @@ func (s *Store) newSession(r role) *session {
 		d:        s.d,
 		patience: patience,
 		lifetime: s.opts.Server.Recycle,
+		epoch:    &s.epoch,
 		open: func(ctx context.Context) (*sql.Conn, error) {
-			conn, err := s.dialer.dial(ctx, r)
+			conn, host, err := s.dialer.dial(ctx, r)
 			if err != nil {
 				return nil, connectError{err}
+			}
+			if old := s.host.Swap(host); old != nil && old != host {
+				// Others may still talk to a host that was taken out
+				// of service and does not say so.
+				s.epoch.Add(1)
 			}
 			if s.opts.Metrics.Reconnected != nil {
 				s.opts.Metrics.Reconnected()
@@ -159,7 +168,7 @@ const schemaTries = 8
 // that start together may get into each other's way, so that a failure is looked
 // at again before it counts.
 func (s *Store) prepareServer(ctx context.Context, ses *session) error {
-	var first error
+	var first, last error
 	for n := range schemaTries {
 		err := s.prepareSchema(ctx, ses)
 		if err == nil {
@@ -171,14 +180,18 @@ func (s *Store) prepareServer(ctx context.Context, ses *session) error {
 		if first == nil {
 			first = err
 		}
-		if !errors.Is(err, errCreating) && !errors.Is(err, errForeign) || n == schemaTries-1 {
+		// What comes after the first may be anything: tables appear
+		// meanwhile.
+		kind, _ := fault.Of(err)
+		rival := errors.Is(first, errCreating) || errors.Is(first, errForeign) || kind == fault.Unavailable
+		if last = err; !rival || n == schemaTries-1 {
 			break
 		}
 		if err := sleep(ctx, backoff(n+1)); err != nil {
 			return err
 		}
 	}
-	return first
+	return last
 }
 
 // errCreating says that a statement that makes tables failed, maybe because
@@ -194,6 +207,9 @@ func (s *Store) prepareOwn(ctx context.Context, ses *session) error {
 	}
 	if !there {
 		if err := s.createOwn(ses); err != nil {
+			if advice := s.d.advice(err); advice != "" {
+				return fmt.Errorf("Berth's own tables cannot be made: %w: %s", s.d.translate("creating", err), advice)
+			}
 			return fmt.Errorf("%w: Berth's own tables: %w", errCreating, s.d.translate("creating", err))
 		}
 	}

@@ -19,7 +19,12 @@ type session struct {
 	// how long a connection is used, 0 for ever.
 	patience, lifetime time.Duration
 
+	// epoch, of a server, rises when connections that were made before are to
+	// be made again.
+	epoch *atomic.Int64
+
 	conn  *sql.Conn // nil when there is none
+	at    int64     // the epoch of the connection
 	born  time.Time
 	dead  bool // an error said that the connection is of no more use
 	ready map[string]*sql.Stmt
@@ -27,16 +32,26 @@ type session struct {
 
 // connect makes the connection unless there is a good one.
 func (s *session) connect(ctx context.Context) error {
-	if s.conn != nil && !s.dead && (s.lifetime <= 0 || time.Since(s.born) < s.lifetime) {
+	if s.usable() {
 		return nil
 	}
 	s.close()
+	if s.epoch != nil {
+		s.at = s.epoch.Load() // before: what rises it meanwhile counts
+	}
 	conn, err := s.open(ctx)
 	if err != nil {
 		return err
 	}
 	s.conn, s.born, s.dead, s.ready = conn, time.Now(), false, map[string]*sql.Stmt{}
 	return nil
+}
+
+// usable reports whether there is a connection to go on with.
+func (s *session) usable() bool {
+	return s.conn != nil && !s.dead &&
+		(s.lifetime <= 0 || time.Since(s.born) < s.lifetime) &&
+		(s.epoch == nil || s.at == s.epoch.Load())
 }
 
 // fresh reports whether the connection was made for this transaction: then its

@@ -69,7 +69,7 @@ func (s *Store) takePlace(ses *session, e entry) (body string, found bool, err e
 	// The writer's row may have been part of the transaction.
 	if _, err := ses.exec(`
 INSERT INTO berth_writers (id, created_at, beat_at)
-VALUES (?, ?, ?)`+s.d.onConflict, e.writer, w.stamp, w.stamp); err != nil && !s.d.duplicate(err) {
+VALUES (?, ?, `+s.d.now+`)`+s.d.onConflict, e.writer, w.stamp); err != nil && !s.d.duplicate(err) {
 		return "", false, err
 	}
 	result, err := ses.exec(`

@@ -38,6 +38,7 @@ ORDER BY name`,
 		code := sqliteCode(err)
 		return code == sqlite3.SQLITE_BUSY_SNAPSHOT || code == sqlite3.SQLITE_BUSY_RECOVERY
 	},
+	locked: func(error) bool { return false },
 	// The file is not a connection that could be made again.
 	lost: func(error) bool { return false },
 	away: func(err error) bool {

@@ -38,6 +38,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/berthcloud/berth/fault"
@@ -78,7 +79,8 @@ type Options struct {
 	// MaxQueue is how many Updates may wait; 1024 when 0. More are refused
 	// as Unavailable.
 	MaxQueue int
-	// MaxBatch is how many Updates may share a commit; 64 when 0.
+	// MaxBatch is how many Updates may share a commit; 64 when 0, on a server
+	// 16.
 	MaxBatch int
 	// MaxBatchTime is how long a transaction takes in more Updates; 20 ms
 	// when 0.
@@ -140,6 +142,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxBatch <= 0 {
 		o.MaxBatch = 64
+		if o.Server != nil {
+			o.MaxBatch = 16 // they hold their locks until the last is done
+		}
 	}
 	if o.MaxBatchTime <= 0 {
 		o.MaxBatchTime = 20 * time.Millisecond
@@ -158,10 +163,13 @@ const (
 // A Store keeps placement's world in a database. It implements
 // placement.Store and is made by Open.
 type Store struct {
-	opts     Options
-	d        *dialect
-	dbs      []*sql.DB // of files
-	dialer   dialer    // of servers
+	opts   Options
+	d      *dialect
+	dbs    []*sql.DB // of files
+	dialer dialer    // of servers
+
+	host     atomic.Value // string: where the newest connection leads
+	epoch    atomic.Int64 // rises when that changes
 	sessions []*session
 	release  func() // gives up the lock on the file
 

@@ -9,11 +9,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/identity/keystone"
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/sqlstore"
@@ -59,6 +61,9 @@ func watchedMetrics(t *testing.T) *placementMetrics {
 	m := newPlacementMetrics()
 	m.watch(service)
 	m.claim(placement.ClaimAccepted)
+	m.sharing.settled(true)
+	m.keystone.hooks().Validated(keystone.Accepted)
+	m.keystone.hooks().Asked(time.Second, keystone.Accepted)
 	api := httpapi.New(httpapi.Config{
 		Service: "placement", History: microversion.Placement, Authenticate: httpapi.NoAuth, Metrics: m.http,
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 
@@ -20,7 +19,7 @@ func newPlacement(env environment) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newPlacementServe(env))
+	cmd.AddCommand(newPlacementServe(env), newPlacementCheckAuth(env))
 	return cmd
 }
 
@@ -50,14 +49,18 @@ can be set.
   curl -H 'X-Auth-Token: admin' http://127.0.0.1:8778/resource_providers`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, warnings, err := loadConfig(files, dirs)
+			read := func() (*config.Placement, []string, error) {
+				cfg, warnings, err := loadConfig(files, dirs)
+				if err == nil && listen != "" {
+					cfg.Berth.Listen = listen
+				}
+				return cfg, warnings, err
+			}
+			cfg, warnings, err := read()
 			if err != nil {
 				return fail(exitUsage, err)
 			}
-			if listen != "" {
-				cfg.Berth.Listen = listen
-			}
-			return servePlacement(cmd.Context(), env, cfg, warnings)
+			return servePlacement(cmd.Context(), env, cfg, warnings, read)
 		},
 	}
 	cmd.Flags().StringArrayVar(&files, "config", nil, "read this placement.conf; may be given several times, later ones win")
@@ -79,13 +82,14 @@ func loadConfig(files, dirs []string) (*config.Placement, []string, error) {
 	return cfg, warnings, nil
 }
 
-// servePlacement runs the service until ctx ends.
-func servePlacement(ctx context.Context, env environment, cfg *config.Placement, warnings []string) error {
-	log, closeLog, err := openLog(env, cfg)
+// servePlacement runs the service until ctx ends. A reload reads the settings
+// again.
+func servePlacement(ctx context.Context, env environment, cfg *config.Placement, warnings []string, read func() (*config.Placement, []string, error)) error {
+	log, output, err := openLog(env, cfg)
 	if err != nil {
 		return fail(exitUsage, err)
 	}
-	defer closeLog.Close()
+	defer output.Close()
 	for _, w := range warnings {
 		log.Warn(w)
 	}
@@ -96,28 +100,15 @@ func servePlacement(ctx context.Context, env environment, cfg *config.Placement,
 	if err != nil {
 		return err
 	}
+	s.source = source{read, output}
 	return s.run(ctx)
 }
 
-// databasePath returns the SQLite file that the settings name, making the
-// directory of the one in the user's data directory.
-func databasePath(env environment, cfg *config.Placement) (string, error) {
-	url := cfg.Database.Connection.Reveal()
-	if url == "" {
-		dir, err := dataDir(env)
-		return filepath.Join(dir, "placement.db"), err
-	}
-	c, err := config.ParseConnection(url)
-	if err != nil {
-		return "", fmt.Errorf("[placement_database] connection: %w", err)
-	}
-	switch {
-	case c.Dialect != config.SQLite:
-		return "", fmt.Errorf("[placement_database] connection: this version of Berth cannot use %s databases yet, only sqlite:////path/to/file", c.Dialect)
-	case c.InMemory():
-		return ":memory:", nil
-	}
-	return c.Path, nil
+// defaultDatabase returns the file that holds the database when no settings name
+// one, making its directory.
+func defaultDatabase(env environment) (string, error) {
+	dir, err := dataDir(env)
+	return filepath.Join(dir, "placement.db"), err
 }
 
 // dataDir returns the directory of Berth's own files, which it makes.
@@ -132,14 +123,4 @@ func dataDir(env environment) (string, error) {
 	}
 	dir := filepath.Join(base, "berth")
 	return dir, os.MkdirAll(dir, 0o700)
-}
-
-// listenOn opens a TCP listener.
-func listenOn(ctx context.Context, address string) (net.Listener, error) {
-	var lc net.ListenConfig
-	ln, err := lc.Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, fail(exitListen, fmt.Errorf("listening on %s: %w", address, err))
-	}
-	return ln, nil
 }

@@ -15,6 +15,7 @@ import (
 type placementMetrics struct {
 	registry   *prometheus.Registry
 	http       *httpapi.Metrics
+	reloads    *reloadMetrics
 	search     prometheus.Histogram
 	candidates prometheus.Histogram
 	claims     *prometheus.CounterVec
@@ -22,6 +23,8 @@ type placementMetrics struct {
 	batch      prometheus.Histogram
 	failed     prometheus.Counter
 	queueFull  prometheus.Counter
+	sharing    *sharingMetrics
+	keystone   *keystoneMetrics
 }
 
 func newPlacementMetrics() *placementMetrics {
@@ -29,6 +32,7 @@ func newPlacementMetrics() *placementMetrics {
 	m := &placementMetrics{
 		registry: reg,
 		http:     httpapi.NewMetrics(reg),
+		reloads:  newReloadMetrics(reg),
 		search: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "berth_search_seconds", Help: "Time of a search for allocation candidates, writing the answer included.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2.5, 14),
@@ -57,6 +61,8 @@ func newPlacementMetrics() *placementMetrics {
 	}
 	reg.MustRegister(m.search, m.candidates, m.claims, m.commit, m.batch, m.failed, m.queueFull,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.sharing = newSharingMetrics(reg)
+	m.keystone = newKeystoneMetrics(reg)
 	return m
 }
 
@@ -68,6 +74,9 @@ func (m *placementMetrics) store() sqlstore.Metrics {
 		},
 		CommitFailed: func(int) { m.failed.Inc() },
 		QueueFull:    m.queueFull.Inc,
+		Reconnected:  m.sharing.connections.Inc,
+		Settled:      m.sharing.settled,
+		Unsettled:    func() { m.sharing.unanswered.WithLabelValues("unknown").Inc() },
 	}
 }
 
@@ -86,6 +95,14 @@ func (m *placementMetrics) watch(s *placement.Service) {
 			return value(w)
 		}))
 	}
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "berth_ready", Help: "1 while requests can be answered truthfully, 0 while the database cannot be read.",
+	}, func() float64 {
+		if _, ok := s.Ready(); ok {
+			return 1
+		}
+		return 0
+	}))
 	gauge("berth_world_providers", "Resource providers in the picture that reads are answered from.",
 		func(w *placement.World) float64 { return float64(w.Len()) })
 	gauge("berth_world_trees", "Provider trees in that picture.",

@@ -17,6 +17,7 @@ import (
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/tracing"
 )
 
 // A placementServer is a running placement service: its database is open and
@@ -26,25 +27,34 @@ type placementServer struct {
 	log     *slog.Logger
 	store   *sqlstore.Store
 	service *placement.Service
+
+	endSweep func() // nil before there is a service
+	endAuth  func() // nil before callers are checked
+
+	authenticate httpapi.Authenticator
+
 	api     http.Handler
 	ops     http.Handler
-	ln      net.Listener
-	opsLn   net.Listener // nil when metrics are off
+	ln      net.Listener // the first one of the API
+	serving *serving
+	tracer  *tracing.Tracer // nil when tracing is off
+
+	rules   *livePolicy
+	reloads *reloadMetrics
+	source  source            // where a reload finds the settings
+	loaded  *config.Placement // what was read last
 }
 
 // startPlacement opens the database, emptied when that is asked for, and the
 // listeners. An error carries its exit code, and leaves nothing open.
 func startPlacement(ctx context.Context, env environment, cfg *config.Placement, empty bool, log *slog.Logger) (s *placementServer, err error) {
-	s = &placementServer{cfg: cfg, log: log}
+	s = &placementServer{cfg: cfg, log: log, loaded: cfg}
 	defer func() {
 		if err != nil {
 			s.close()
 		}
 	}()
-	if cfg.API.AuthStrategy != config.StrategyNoAuth2 {
-		return s, fail(exitUsage, errors.New("[api] auth_strategy: this version of Berth cannot ask Keystone yet; only noauth2 works"))
-	}
-	path, err := databasePath(env, cfg)
+	db, name, err := databaseOptions(env, cfg)
 	if err != nil {
 		return s, fail(exitUsage, err)
 	}
@@ -52,40 +62,41 @@ func startPlacement(ctx context.Context, env environment, cfg *config.Placement,
 	if err != nil {
 		return s, fail(exitUsage, fmt.Errorf("[oslo_policy]: %w", err))
 	}
-	s.announce(path)
+	s.announce(name)
+	metrics := newPlacementMetrics()
+	if s.authenticate, s.endAuth, err = newAuthenticator(cfg, log, metrics.keystone); err != nil {
+		return s, fail(exitUsage, err)
+	}
+	s.tracer = startTracing(ctx, env, metrics.registry, log)
 	// The address first: it is cheaper to find taken than the database to
 	// read.
-	if err := s.listen(ctx); err != nil {
+	if err := s.listen(ctx, metrics); err != nil {
 		return s, err
 	}
-	metrics := newPlacementMetrics()
-	if err := s.open(ctx, path, empty, metrics); err != nil {
+	if err := s.open(ctx, db, empty, metrics); err != nil {
 		return s, err
 	}
 	s.wire(rules, metrics)
+	s.serving.open(s.api, s.ops)
 	return s, nil
 }
 
 // announce says with which settings the service starts, above all where they
 // are those of a trial.
-func (s *placementServer) announce(path string) {
-	s.log.Info("Berth's placement service starts", "version", currentVersion().Version, "database", path, "listen", s.cfg.Berth.Listen)
+func (s *placementServer) announce(database string) {
+	s.log.Info("Berth's placement service starts", "version", currentVersion().Version, "database", database, "listen", s.cfg.Berth.Listen)
 	if len(s.cfg.Files) == 0 {
 		s.log.Info("no settings were given: the database is the embedded one")
 	}
-	s.log.Warn("auth_strategy is noauth2: tokens are believed, whoever sends them")
 }
 
 // open opens the database, emptied when that is asked for, and reads the world.
-func (s *placementServer) open(ctx context.Context, path string, empty bool, m *placementMetrics) (err error) {
+func (s *placementServer) open(ctx context.Context, opts sqlstore.Options, empty bool, m *placementMetrics) (err error) {
 	begin := time.Now()
-	s.store, err = sqlstore.Open(ctx, sqlstore.Options{
-		Path:    path,
-		Sync:    s.cfg.Database.SyncOnStartup,
-		Empty:   empty,
-		Logger:  s.log,
-		Metrics: m.store(),
-	})
+	opts.Empty, opts.Logger, opts.Metrics = empty, s.log, m.store()
+	opts.Trace = s.tracer.SQL(tracedSystem(opts))
+	opts.Progress = s.reading()
+	s.store, err = sqlstore.Open(ctx, opts)
 	if err != nil {
 		if errors.Is(err, sqlstore.ErrInUse) {
 			return fail(exitInUse, err)
@@ -96,9 +107,24 @@ func (s *placementServer) open(ctx context.Context, path string, empty bool, m *
 	if err != nil {
 		return fail(exitDatabase, err)
 	}
+	s.sweep(m)
 	w, _ := s.service.Ready()
 	s.log.Info("the world is read", "providers", w.Len(), "trees", w.TreeCount(), "seconds", time.Since(begin).Seconds())
 	return nil
+}
+
+// sweep starts the comparisons with the database; close ends them.
+func (s *placementServer) sweep(m *placementMetrics) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		sweepEvery(ctx, s.service, s.cfg.Berth.SweepInterval, m.sharing, s.log)
+	}()
+	s.endSweep = func() {
+		cancel()
+		<-done
+	}
 }
 
 func (s *placementServer) settings(m *placementMetrics) placement.Settings {
@@ -107,24 +133,26 @@ func (s *placementServer) settings(m *placementMetrics) placement.Settings {
 	set.IncompleteUser = s.cfg.Placement.IncompleteConsumerUserID
 	set.ConflictRetries = s.cfg.Placement.AllocationConflictRetryCount
 	set.Observe = m.claim
+	set.ObserveOthers = m.sharing.followed
 	return set
 }
 
-func (s *placementServer) listen(ctx context.Context) (err error) {
-	if s.ln, err = listenOn(ctx, s.cfg.Berth.Listen); err != nil {
+// listen opens the listeners, which answer from now on that the service is
+// starting.
+func (s *placementServer) listen(ctx context.Context, m *placementMetrics) (err error) {
+	if s.serving, err = newServing(ctx, s.cfg, s.log, m.registry, m.http); err != nil {
 		return err
 	}
-	if s.cfg.Berth.MetricsListen != "" {
-		s.opsLn, err = listenOn(ctx, s.cfg.Berth.MetricsListen)
-	}
-	return err
+	s.ln, s.reloads = s.serving.apiServers.listeners[0], m.reloads
+	return nil
 }
 
 // wire puts the handlers together.
 func (s *placementServer) wire(rules *policy.Enforcer, m *placementMetrics) {
+	s.rules = newLivePolicy(rules)
 	api := &placementapi.API{
 		Placement:  s.service,
-		Policy:     rules,
+		Policy:     s.rules,
 		Now:        time.Now,
 		Candidates: candidateSettings(s.cfg),
 		Searched:   m.searched,
@@ -134,7 +162,7 @@ func (s *placementServer) wire(rules *policy.Enforcer, m *placementMetrics) {
 		Service:       "placement",
 		History:       microversion.Placement,
 		Routes:        api.Routes(),
-		Authenticate:  httpapi.NoAuth,
+		Authenticate:  s.authenticate,
 		CodeSince:     23,
 		UndefinedCode: placement.CodeUndefined,
 		MaxBody:       int64(s.cfg.Berth.MaxBodySize),
@@ -142,7 +170,8 @@ func (s *placementServer) wire(rules *policy.Enforcer, m *placementMetrics) {
 		Log:           s.log,
 		Metrics:       m.http,
 	})
-	s.ops = httpapi.NewOps(httpapi.OpsConfig{Metrics: m.registry, Ready: s.ready, Profile: s.cfg.Berth.PProf})
+	s.api = s.tracer.Handler(s.api, routeNames(api.Routes()))
+	s.ops = httpapi.NewOps(httpapi.OpsConfig{Metrics: m.registry, Ready: s.serving.ready(s.ready), Profile: s.cfg.Berth.PProf})
 }
 
 // ready says whether requests can be answered truthfully.
@@ -174,24 +203,28 @@ func candidateSettings(cfg *config.Placement) placementapi.CandidateSettings {
 // run serves until ctx ends or a listener fails, and closes everything.
 func (s *placementServer) run(ctx context.Context) error {
 	defer s.close()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	opts := serveOptions(s.cfg.Berth, s.log)
-	s.log.Info("ready", "address", s.ln.Addr().String())
-	running := 1
-	ended := make(chan error, 2)
-	go func() { ended <- httpapi.Serve(ctx, s.ln, s.api, opts) }()
-	if s.opsLn != nil {
-		running++
-		go func() { ended <- httpapi.Serve(ctx, s.opsLn, s.ops, opts) }()
+	s.log.Info("ready", "address", addressText(s.ln.Addr()), "all", s.serving.apiServers.addresses(), "tls", s.serving.certs != nil)
+	reload := s.reload
+	if s.source.reread == nil { // nothing to read again: a terminal that closes ends it
+		reload = nil
 	}
-	var err error
-	for range running {
-		err = errors.Join(err, <-ended)
-		stop()
-	}
+	err := s.serving.run(ctx, s.status, reload, s.alive)
 	s.log.Info("stopped")
 	return fail(exitFailure, err)
+}
+
+// status says for systemd what the service does.
+func (s *placementServer) status() string {
+	w, _ := s.service.Ready()
+	return s.serving.status(w.Len())
+}
+
+// alive returns when a read has come past everything that it may have to wait
+// for, with or without success. That it does not return is what the watchdog is
+// for; that the database is away is not.
+func (s *placementServer) alive(ctx context.Context) error {
+	_, _ = s.service.World(ctx)
+	return nil
 }
 
 // serveOptions turns the settings into what the listeners need. In the settings
@@ -210,15 +243,23 @@ func serveOptions(b config.Berth, log *slog.Logger) httpapi.ServeOptions {
 		IdleTimeout:       bound(b.IdleTimeout, -1),
 		StopTimeout:       bound(b.ShutdownTimeout, 365*24*time.Hour),
 		Log:               log,
+		HTTP2:             b.HTTP2,
+		MaxStreams:        b.HTTP2MaxStreams,
 	}
 }
 
 // close releases what was opened; it may be called more than once.
 func (s *placementServer) close() {
-	for _, ln := range []net.Listener{s.ln, s.opsLn} {
-		if ln != nil {
-			ln.Close()
+	if s.serving != nil {
+		if err := s.serving.stop(); err != nil {
+			s.log.Error("closing the listeners", "error", err)
 		}
+	}
+	if s.endSweep != nil {
+		s.endSweep()
+	}
+	if s.endAuth != nil {
+		s.endAuth()
 	}
 	if s.store != nil {
 		if err := s.store.Close(); err != nil {
@@ -226,4 +267,5 @@ func (s *placementServer) close() {
 		}
 		s.store = nil
 	}
+	stopTracing(s.tracer, s.log)
 }

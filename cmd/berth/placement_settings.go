@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -14,13 +13,14 @@ import (
 )
 
 // openLog opens the log that the settings name.
-func openLog(env environment, cfg *config.Placement) (*slog.Logger, io.Closer, error) {
+func openLog(env environment, cfg *config.Placement) (*slog.Logger, *logging.Output, error) {
 	file := cfg.Default.LogFile
 	if file != "" && cfg.Default.LogDir != "" && !filepath.IsAbs(file) {
 		file = filepath.Join(cfg.Default.LogDir, file)
 	}
 	return logging.Open(logging.Options{
 		File:  file,
+		Watch: cfg.Default.WatchLog,
 		Text:  !cfg.Default.UseJSON,
 		Debug: cfg.Default.Debug,
 		Name:  "berth.placement",

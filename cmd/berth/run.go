@@ -78,7 +78,8 @@ func newRoot(env environment) *cobra.Command {
 and finds where the next server can go.
 
 berth up             everything on this machine, with an example loaded, to try
-berth placement      the placement service, a drop-in for OpenStack Placement`,
+berth placement      the placement service, a drop-in for OpenStack Placement
+berth db             its database: make, check, dump, restore and copy it`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
@@ -87,6 +88,6 @@ berth placement      the placement service, a drop-in for OpenStack Placement`,
 	root.SetOut(env.stdout)
 	root.SetErr(env.stderr)
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(newUp(env), newPlacement(env), newVersion(env))
+	root.AddCommand(newUp(env), newPlacement(env), newDB(env), newVersion(env), newMan(env))
 	return root
 }

@@ -13,7 +13,7 @@ import (
 const startTime = 5 * time.Second
 
 // TestKill kills the service under load, again and again, and starts it on
-// the same file.
+// the same database.
 func TestKill(t *testing.T) {
 	const rounds = 8
 	s := server.StartBerth(t, server.Options{})
@@ -51,7 +51,8 @@ func TestKill(t *testing.T) {
 // TestTerminateUnderLoad ends the service as an operator does. Who has an
 // answer can rely on it, and the process says that it ended well.
 func TestTerminateUnderLoad(t *testing.T) {
-	conf, addr := configure(t, t.TempDir()+"/placement.db"), address(t)
+	conf := server.ConfigFile(t, server.NewDatabase(t, server.ChosenDatabase(t)).Berth, nil)
+	addr := address(t)
 	p := serve(t, conf, addr)
 	p.await(addr)
 	l := newLedger(t, "http://"+addr)

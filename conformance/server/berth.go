@@ -12,14 +12,15 @@ import (
 	"testing"
 )
 
-// StartBerth starts Berth's placement service on a fresh SQLite database. The
-// program is the one that the environment variable BERTH_BIN names, else it is
-// built once for all tests of a binary. The test fails if it does not serve.
+// StartBerth starts Berth's placement service, unless the options name a database
+// on a fresh one of the kind that ChosenDatabase returns. The program is the one
+// that the environment variable BERTH_BIN names, else it is built once for all
+// tests of a binary. The test fails if it does not serve.
 func StartBerth(t testing.TB, opts Options) *Server {
 	t.Helper()
 	bin := Berth(t)
 	dir := tempDir(t, "/dev/shm", "")
-	base := baseConfig(dir)
+	base := baseConfig(connection(t, opts, dir).Berth)
 	if opts.Policy != "" {
 		base["oslo_policy"] = map[string]string{
 			"policy_file": writeFile(t, dir, "policy.yaml", opts.Policy),
@@ -48,11 +49,12 @@ func StartBerthUp(t testing.TB) *Server {
 	return s.launch()
 }
 
-// baseConfig is what every service of a test starts from.
-func baseConfig(dir string) map[string]map[string]string {
+// baseConfig is what every service of a test starts from. A dollar sign would
+// stand for another option.
+func baseConfig(database string) map[string]map[string]string {
 	return map[string]map[string]string{
 		"api":                {"auth_strategy": "noauth2"},
-		"placement_database": {"connection": "sqlite:///" + filepath.Join(dir, "placement.db")},
+		"placement_database": {"connection": strings.ReplaceAll(database, "$", "$$")},
 	}
 }
 

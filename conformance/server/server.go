@@ -35,6 +35,12 @@ type Options struct {
 	// Config overrides options of placement.conf: section, option, value.
 	Config map[string]map[string]string
 
+	// Database is the SQLAlchemy URL of the database. Empty means a fresh one.
+	Database string
+
+	// Processes is how many processes upstream's service has; 0 means one.
+	Processes int
+
 	// Policy is the text of a policy file, in YAML. Empty means no file.
 	Policy string
 
@@ -77,18 +83,18 @@ func (s *Server) Stop() {
 	case <-s.done:
 	case <-time.After(stopTimeout):
 		s.t.Errorf("%s did not end within %v of SIGTERM", s.name, stopTimeout)
-		s.signal(syscall.SIGKILL)
+		s.kill()
 		<-s.done
 	}
 	s.cmd = nil
 }
 
-// Kill ends the service with SIGKILL and waits until it is gone.
+// Kill ends the service and its children with SIGKILL and waits until it is gone.
 func (s *Server) Kill() {
 	if s.cmd == nil {
 		return
 	}
-	s.signal(syscall.SIGKILL)
+	s.kill()
 	<-s.done
 	s.cmd = nil
 }
@@ -108,6 +114,11 @@ func (s *Server) signal(sig syscall.Signal) {
 	_ = s.cmd.Process.Signal(sig)
 }
 
+func (s *Server) kill() {
+	// An error means that all of them have ended already.
+	_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL)
+}
+
 // launch starts the service on a free port and arranges its end. Another
 // process may take the port between its choice and its use, so a few are
 // tried.
@@ -116,7 +127,7 @@ func (s *Server) launch() *Server {
 	s.t.Cleanup(s.finish)
 	var err error
 	for range 3 {
-		s.addr = freeAddr(s.t)
+		s.addr = FreeAddress(s.t)
 		if err = s.start(); err == nil {
 			return s
 		}
@@ -139,6 +150,8 @@ func (s *Server) start() error {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	cmd.SysProcAttr.Setpgid = true // so that Kill reaches all of it
+	cmd.WaitDelay = stopTimeout
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -176,8 +189,9 @@ func (s *Server) await() error {
 	return fmt.Errorf("no answer within %v", startTimeout)
 }
 
-// freeAddr returns an address that nobody listens on.
-func freeAddr(t testing.TB) string {
+// FreeAddress returns an address on loopback that nobody listens on, for a
+// service to be started, or ends the test.
+func FreeAddress(t testing.TB) string {
 	t.Helper()
 	l := Listen(t)
 	if err := l.Close(); err != nil {

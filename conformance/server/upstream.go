@@ -5,22 +5,25 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 )
 
 // Packages names what has to be installed for StartUpstream.
-const Packages = "apt-get install placement-api uwsgi-plugin-python3"
+const Packages = "apt-get install placement-api uwsgi-plugin-python3 python3-pymysql python3-psycopg2"
 
 // UpstreamRoot returns the directory of the system that upstream's Placement
 // is taken from: the environment variable BERTH_TEST_UPSTREAM_ROOT, or "" for
 // the machine itself. Developers use it to compare with another release.
 func UpstreamRoot() string { return os.Getenv("BERTH_TEST_UPSTREAM_ROOT") }
 
-// StartUpstream starts the distribution's Placement on a fresh SQLite
-// database. Without the packages the test fails and names them, unless
-// BERTH_TEST_NO_UPSTREAM=1 asks to skip.
+// StartUpstream starts the distribution's Placement, unless the options name a
+// database on a fresh one of the kind that ChosenDatabase returns. Without the
+// packages the test fails and names them, unless BERTH_TEST_NO_UPSTREAM=1 asks to
+// skip.
 func StartUpstream(t testing.TB, opts Options) *Server {
 	t.Helper()
 	root := strings.TrimSuffix(opts.Root, "/")
@@ -31,7 +34,7 @@ func StartUpstream(t testing.TB, opts Options) *Server {
 	dir := tempDir(t, upstreamParents(root)...)
 	inside := strings.TrimPrefix(dir, root) // the path as the service sees it
 
-	base := baseConfig(inside)
+	base := baseConfig(connection(t, opts, inside).Upstream)
 	base["placement_database"]["sync_on_startup"] = "True"
 	base["DEFAULT"] = map[string]string{"default_log_levels": "placement=WARNING,alembic=WARNING"}
 	if opts.Policy != "" {
@@ -42,7 +45,7 @@ func StartUpstream(t testing.TB, opts Options) *Server {
 
 	s := &Server{t: t, name: "upstream's Placement", dir: dir}
 	s.command = func(addr string) *exec.Cmd {
-		cmd := exec.Command(app.uwsgi, append([]string{"--http-socket", addr}, app.args...)...)
+		cmd := exec.Command(app.uwsgi, slices.Concat([]string{"--http-socket", addr}, app.args, processes(opts.Processes))...)
 		cmd.Env = append(os.Environ(), "OS_PLACEMENT_CONFIG_DIR="+inside, "HOME="+inside)
 		cmd.Env = append(cmd.Env, opts.Env...)
 		if root != "" {
@@ -52,6 +55,14 @@ func StartUpstream(t testing.TB, opts Options) *Server {
 		return cmd
 	}
 	return s.launch()
+}
+
+// processes returns arguments for so many processes, which end with the first.
+func processes(n int) []string {
+	if n <= 1 {
+		return []string{"--processes", "1"}
+	}
+	return []string{"--master", "--no-orphans", "--processes", strconv.Itoa(n)}
 }
 
 // upstreamParents lists the places for upstream's database, best first. A
@@ -76,7 +87,7 @@ func findUpstream(t testing.TB, root string) upstream {
 	t.Helper()
 	args := []string{
 		"--plugin", "python3", "--need-app", "--die-on-term", "--disable-logging",
-		"--processes", "1", "--threads", "2", "--buffer-size", "65535",
+		"--threads", "2", "--buffer-size", "65535",
 	}
 	uwsgi := firstFile(root, "/usr/bin/uwsgi", "/usr/bin/uwsgi-core")
 	script := firstFile(root, "/usr/bin/placement-api")

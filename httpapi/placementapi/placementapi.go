@@ -67,11 +67,11 @@ func minor(r *http.Request) int { return microversion.From(r.Context()).Minor }
 // provider finds the provider that the path names, in a fresh picture. The
 // fault of one that does not exist is upstream's usual one.
 func (a *API) provider(r *http.Request) (*placement.Provider, *placement.Tree, *placement.World, error) {
-	w, err := a.Placement.World(r.Context())
+	uuid := placement.UUID(httpapi.Param(r, "uuid"))
+	w, err := a.Placement.WorldWith(r.Context(), uuid)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	uuid := placement.UUID(httpapi.Param(r, "uuid"))
 	p, t := w.Provider(uuid)
 	if p == nil {
 		return nil, nil, nil, placement.ErrNoProvider(uuid)

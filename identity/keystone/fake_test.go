@@ -214,3 +214,11 @@ func logger() (*slog.Logger, *bytes.Buffer) {
 	var b bytes.Buffer
 	return slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug})), &b
 }
+
+func readBody(res *http.Response) string {
+	data, err := io.ReadAll(res.Body)
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}

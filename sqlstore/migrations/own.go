@@ -9,7 +9,7 @@ const OwnVersion = 1
 // Own are the names of Berth's own tables, each behind those that it refers to:
 // drop them in the opposite order. They hold nothing that upstream's service
 // needs or looks at. The list is not to be changed.
-var Own = []string{"berth_version", "berth_writers", "berth_changes"}
+var Own = []string{"berth_version", "berth_writers", "berth_changes", "berth_holds"}
 
 // OwnTables returns the statements that make Berth's own tables in the named
 // database. What is there already is left as it is, so they may be run at any

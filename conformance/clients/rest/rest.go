@@ -40,6 +40,14 @@ func New(base, version string) *Client {
 	return &Client{base: base, version: version, http: &http.Client{Transport: t, Timeout: requestTimeout}}
 }
 
+// NewOneShot does what New does, but its client makes a connection for each
+// request and asks for no compression. Upstream's application server closes a
+// connection after an answer without saying so.
+func NewOneShot(base, version string) *Client {
+	t := &http.Transport{DisableKeepAlives: true, DisableCompression: true}
+	return &Client{base: base, version: version, http: &http.Client{Transport: t, Timeout: requestTimeout}}
+}
+
 // At returns a client that shares the connections of c and asks for another
 // microversion.
 func (c *Client) At(version string) *Client {

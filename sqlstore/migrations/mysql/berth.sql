@@ -23,3 +23,11 @@ CREATE TABLE IF NOT EXISTS berth_changes (
     PRIMARY KEY (writer, seq),
     CONSTRAINT berth_changes_writer_fk FOREIGN KEY (writer) REFERENCES berth_writers (id) ON DELETE CASCADE
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+
+-- One row for many providers: what makes transactions of two nodes of a cluster
+-- collide that rely on the same provider and write different rows.
+CREATE TABLE IF NOT EXISTS berth_holds (
+    slot BIGINT NOT NULL,
+    held BIGINT NOT NULL,
+    PRIMARY KEY (slot)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;

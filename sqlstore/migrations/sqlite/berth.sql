@@ -23,3 +23,10 @@ CREATE TABLE IF NOT EXISTS berth_changes (
     PRIMARY KEY (writer, seq),
     CONSTRAINT berth_changes_writer_fk FOREIGN KEY (writer) REFERENCES berth_writers (id) ON DELETE CASCADE
 );
+
+-- One row for many providers; see MySQL's.
+CREATE TABLE IF NOT EXISTS berth_holds (
+    slot BIGINT NOT NULL,
+    held BIGINT NOT NULL,
+    PRIMARY KEY (slot)
+);

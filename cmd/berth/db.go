@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/logging"
+	"github.com/berthcloud/berth/osloconfig"
+	"github.com/berthcloud/berth/sqlstore"
+)
+
+// dbExitHelp documents the codes in the help texts of the database commands.
+const dbExitHelp = `Exit codes:
+  0  done
+  1  refused or not finished; standard error says why
+  2  wrong arguments or settings
+  3  the database cannot be used
+  4  the database is in use by another process`
+
+func newDB(env environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "db",
+		Short: "Look after the database: make, check, dump, restore and copy it",
+		Long: `These commands work on the database of a placement service, Berth's or
+OpenStack's: SQLite, MariaDB or MySQL, PostgreSQL. They find it as berth placement
+serve does, in the settings, or are told with --connection.
+
+What operators of OpenStack know:
+
+  placement-manage db sync                     berth db sync
+  placement-manage db version                  berth db version
+  placement-manage db online_data_migrations   berth db online-data-migrations
+  placement-status upgrade check               berth db check`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newDBVersion(env), newDBSync(env), newDBCheck(env), newDBMigrate(env),
+		newDBDump(env), newDBRestore(env), newDBCopy(env), newDBUninstall(env))
+	return cmd
+}
+
+// A dbSource is where a command is told which database to use.
+type dbSource struct {
+	files, dirs []string
+	connection  string
+}
+
+func (s *dbSource) flags(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&s.files, "config", nil, "read this placement.conf; may be given several times, later ones win")
+	cmd.Flags().StringArrayVar(&s.dirs, "config-dir", nil, "read all *.conf files of this directory, after the files")
+	cmd.Flags().StringVar(&s.connection, "connection", "", "use the database of this `URL` instead, or of the URL in the file @FILE")
+	// Upstream's tools call it so.
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "config-file" {
+			name = "config"
+		}
+		return pflag.NormalizedName(name)
+	})
+}
+
+// settings reads them, with the connection that goes before theirs.
+func (s *dbSource) settings() (*config.Placement, error) {
+	cfg, _, err := loadConfig(s.files, s.dirs)
+	if err != nil || s.connection == "" {
+		return cfg, err
+	}
+	cfg.Database.Connection, err = connectionURL(s.connection)
+	cfg.Database.ConnectionParameters = ""
+	cfg.Database.MaxRetries = 0 // who types a URL waits for the answer
+	return cfg, err
+}
+
+// connectionURL returns a URL from the command line, or from the file that it
+// names: command lines can be seen by others.
+func connectionURL(text string) (osloconfig.Secret, error) {
+	if path, ok := strings.CutPrefix(text, "@"); ok {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return "", fmt.Errorf("reading the database URL: %w", err)
+		}
+		text = strings.TrimSpace(string(content))
+	}
+	return osloconfig.Secret(text), nil
+}
+
+// An openedDB is the database that a command works on.
+type openedDB struct {
+	*sqlstore.Tables
+	name string // for people
+	cfg  *config.Placement
+	log  io.Closer
+}
+
+// Close ends the connection and gives a file free.
+func (db *openedDB) Close() error {
+	return errors.Join(db.Tables.Close(), db.log.Close())
+}
+
+// open opens the database. An error carries its exit code.
+func (s *dbSource) open(ctx context.Context, env environment, access sqlstore.Access) (*openedDB, error) {
+	cfg, err := s.settings()
+	if err != nil {
+		return nil, fail(exitUsage, err)
+	}
+	opts, name, err := databaseOptions(env, cfg)
+	if err != nil {
+		return nil, fail(exitUsage, err)
+	}
+	log, output, err := toolLog(env)
+	if err != nil {
+		return nil, fail(exitFailure, err)
+	}
+	opts.Logger = log
+	t, err := sqlstore.OpenTables(ctx, opts, access)
+	if err != nil {
+		_ = output.Close()
+		return nil, dbFail(err)
+	}
+	return &openedDB{t, name, cfg, output}, nil
+}
+
+// toolLog hears of what takes long.
+func toolLog(env environment) (*slog.Logger, io.Closer, error) {
+	return logging.Open(logging.Options{Text: true, Name: "berth.db"}, env.stderr)
+}
+
+// work opens the database, has fn work on it and closes it.
+func (s *dbSource) work(ctx context.Context, env environment, access sqlstore.Access, fn func(*openedDB) error) error {
+	db, err := s.open(ctx, env, access)
+	if err != nil {
+		return err
+	}
+	err = fn(db)
+	if end := db.Close(); err == nil && end != nil {
+		err = fmt.Errorf("closing the database %s: %w", db.name, end)
+	}
+	return dbFail(err)
+}
+
+// dbFail gives an error of a database command its exit code, unless it has one.
+func dbFail(err error) error {
+	var coded *failure
+	switch {
+	case err == nil || errors.As(err, &coded):
+		return err
+	case errors.Is(err, sqlstore.ErrInUse):
+		return fail(exitInUse, err)
+	case errors.Is(err, context.Canceled):
+		return fail(exitFailure, errors.New("interrupted"))
+	}
+	for _, refusal := range []error{sqlstore.ErrFilled, sqlstore.ErrDamaged, sqlstore.ErrAlive, sqlstore.ErrMoved} {
+		if errors.Is(err, refusal) {
+			return fail(exitFailure, err)
+		}
+	}
+	return fail(exitDatabase, err)
+}
+
+// format checks what -f says.
+func format(name string, known ...string) error {
+	for _, k := range known {
+		if name == k {
+			return nil
+		}
+	}
+	return fail(exitUsage, fmt.Errorf("unknown format %q: %s are known", name, strings.Join(known, " and ")))
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/sqlstore"
+)
+
+func newDBCheck(env environment) *cobra.Command {
+	var source dbSource
+	var form string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "check [--config FILE | --connection URL] [-f FORMAT]",
+		Short: "Check the database for what is wrong with it",
+		Long: `Check makes the checks of placement-status upgrade check and prints them in the
+same form, and then its own: rows that refer to nothing, more in use than there is,
+trees of providers that are none, and more. What it finds comes with what to do
+about it. It reads only and may run beside services.
+
+Exit codes:
+  0    all is well
+  1    something should be looked at (a warning)
+  2    something must be mended (a failure), or wrong arguments or settings
+  3    the database cannot be used`,
+		Example: `  berth db check --config /etc/placement/placement.conf
+  berth db check --connection @/etc/placement/database-url -f json | jq '.checks[] | select(.result > 0)'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asJSON {
+				form = "json"
+			}
+			if err := format(form, "table", "json"); err != nil {
+				return err
+			}
+			return source.work(cmd.Context(), env, sqlstore.Look, func(db *openedDB) error {
+				return checkDB(cmd.Context(), env, db, form)
+			})
+		},
+	}
+	source.flags(cmd)
+	cmd.Flags().StringVarP(&form, "format", "f", "table", "output format: table or json")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "the same as -f json")
+	_ = cmd.Flags().MarkHidden("json") // upstream's name for it
+	return cmd
+}
+
+func checkDB(ctx context.Context, env environment, db *openedDB, form string) error {
+	findings, err := db.Check(ctx)
+	if err != nil {
+		return fmt.Errorf("the database %s: %w", db.name, err)
+	}
+	// Upstream's checks come first, and this is the third of them.
+	findings = slices.Insert(findings, min(2, len(findings)), checkPolicyFile(db.cfg))
+	if form == "json" {
+		err = findingsJSON(env.stdout, findings)
+	} else {
+		err = findingsTable(env.stdout, findings)
+	}
+	if err != nil {
+		return fail(exitFailure, err)
+	}
+	return verdict(findings)
+}
+
+// checkPolicyFile tells of policies in JSON, which upstream reads no more in its
+// newer releases.
+func checkPolicyFile(cfg *config.Placement) sqlstore.Finding {
+	f := sqlstore.Finding{Check: "Policy File JSON to YAML Migration"}
+	path := besideSettings(cfg, cfg.Policy.File)
+	if path == "" {
+		return f
+	}
+	text, err := os.ReadFile(path)
+	if err == nil && json.Valid(text) {
+		f.Verdict = sqlstore.Failure
+		f.Details = "The policy file " + path + " is JSON. Convert it with oslopolicy-convert-json-to-yaml and name the new file in [oslo_policy] policy_file."
+	}
+	return f
+}
+
+// verdict is the worst of the findings, as an error with its exit code.
+func verdict(findings []sqlstore.Finding) error {
+	n := map[sqlstore.Verdict]int{}
+	worst := sqlstore.Success
+	for _, f := range findings {
+		n[f.Verdict]++
+		worst = max(worst, f.Verdict)
+	}
+	if worst == sqlstore.Success {
+		return nil
+	}
+	return fail(int(worst), fmt.Errorf("of %d checks %d failed and %d warn", len(findings), n[sqlstore.Failure], n[sqlstore.Warning]))
+}
+
+const findingsTitle = "Upgrade Check Results"
+
+// findingsJSON prints findings as upstream's tool does.
+func findingsJSON(w io.Writer, findings []sqlstore.Finding) error {
+	type one struct {
+		Check   string           `json:"check"`
+		Result  sqlstore.Verdict `json:"result"`
+		Details *string          `json:"details"`
+	}
+	var all struct {
+		Name   string `json:"name"`
+		Checks []one  `json:"checks"`
+	}
+	all.Name = findingsTitle
+	for _, f := range findings {
+		c := one{Check: f.Check, Result: f.Verdict}
+		if f.Details != "" {
+			c.Details = &f.Details
+		}
+		all.Checks = append(all.Checks, c)
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(all)
+}
+
+// findingsTable prints findings as upstream's tool does: one column, a cell each.
+func findingsTable(w io.Writer, findings []sqlstore.Finding) error {
+	cells := [][]string{{findingsTitle}}
+	for _, f := range findings {
+		details := "None"
+		if f.Details != "" {
+			details = wrap(f.Details, 60)
+		}
+		cells = append(cells, strings.Split("Check: "+f.Check+"\nResult: "+f.Verdict.String()+"\nDetails: "+details, "\n"))
+	}
+	width := 0
+	for _, line := range slices.Concat(cells...) {
+		width = max(width, utf8.RuneCountInString(line))
+	}
+	rule := "+" + strings.Repeat("-", width+2) + "+\n"
+	text := rule
+	for _, cell := range cells {
+		for _, line := range cell {
+			text += "| " + line + strings.Repeat(" ", width-utf8.RuneCountInString(line)) + " |\n"
+		}
+		text += rule
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// wrap breaks text into lines of at most so many letters, all but the first
+// indented.
+func wrap(text string, width int) string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			lines = append(lines, line)
+			line = "  " + word
+			continue
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return strings.Join(append(lines, line), "\n")
+}

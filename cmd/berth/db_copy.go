@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthcloud/berth/sqlstore"
+)
+
+func newDBCopy(env environment) *cobra.Command {
+	var from, to string
+	var resume, dry bool
+	cmd := &cobra.Command{
+		Use:   "copy --from URL --to URL [--resume] [--dry-run]",
+		Short: "Copy all rows into an empty database of any kind",
+		Long: `Copy brings OpenStack's tables from one database into another, SQLite, MariaDB,
+MySQL or PostgreSQL in any direction, ids included. It reads one consistent picture,
+and at the end compares both databases row by row.
+
+Stop the services first: what they write after the copy began is not copied. A file
+that a berth serves is refused. The target must be empty; its tables are made.
+
+Interrupted in any way, the same command goes on with --resume. Until it has ended
+the target has a table berth_copy, and nobody should use it.
+
+A URL is written as in [placement_database] connection, with + for the driver or
+without, or @FILE names a file with it: command lines can be seen by others.
+
+` + dbExitHelp,
+		Example: `  berth db copy --from sqlite:////var/lib/placement/placement.db --to @/root/mariadb-url --dry-run
+  berth db copy --from sqlite:////var/lib/placement/placement.db --to @/root/mariadb-url
+  berth db copy --from @/root/mariadb-url --to postgresql://placement@db/placement?sslmode=verify-full`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if from == "" || to == "" {
+				return fail(exitUsage, errors.New("say which databases: --from URL --to URL"))
+			}
+			return copyDB(cmd.Context(), env, dbSource{connection: from}, dbSource{connection: to}, resume, dry)
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", "the database to read, a `URL` or @FILE")
+	cmd.Flags().StringVar(&to, "to", "", "the database to fill, a `URL` or @FILE")
+	cmd.Flags().BoolVar(&resume, "resume", false, "go on with a copy that was interrupted")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "look at both databases, and write nothing")
+	return cmd
+}
+
+func copyDB(ctx context.Context, env environment, from, to dbSource, resume, dry bool) error {
+	if from.connection == to.connection {
+		return fail(exitUsage, errors.New("--from and --to are the same database"))
+	}
+	return from.work(ctx, env, sqlstore.Hold, func(source *openedDB) error {
+		return to.work(ctx, env, sqlstore.Make, func(target *openedDB) error {
+			c := &dbCopy{env: env, source: source, target: target, resume: resume, dry: dry}
+			return c.run(ctx)
+		})
+	})
+}
+
+// errDry ends a copy that only looks.
+var errDry = errors.New("nothing is to be written")
+
+// A dbCopy is one copy and what is told of it.
+type dbCopy struct {
+	env            environment
+	source, target *openedDB
+	resume, dry    bool
+}
+
+func (c *dbCopy) run(ctx context.Context) error {
+	start := time.Now()
+	p := newProgress(c.env)
+	plan, err := sqlstore.Copy(ctx, c.source.Tables, c.target.Tables, sqlstore.CopyOptions{
+		Resume: c.resume, Planned: c.planned, Copying: p.of("copying"), Checking: p.of("checking"),
+	})
+	p.end()
+	switch {
+	case errors.Is(err, errDry):
+		return nil
+	case errors.Is(err, context.Canceled):
+		return fail(exitFailure, errors.New("interrupted: the same command goes on with --resume"))
+	case err != nil:
+		return fmt.Errorf("copying %s to %s: %w", c.source.name, c.target.name, err)
+	}
+	fmt.Fprintf(c.env.stdout, "copied and compared: %s\n", rate(plan.Rows-plan.Done, time.Since(start)))
+	return nil
+}
+
+// planned tells what is going to be copied.
+func (c *dbCopy) planned(plan sqlstore.CopyPlan) error {
+	w := c.env.stdout
+	printCounts(w, plan.Tables)
+	does := "copying"
+	if c.dry {
+		does = "would copy"
+	}
+	fmt.Fprintf(w, "%s %d rows from %s to %s", does, plan.Rows-plan.Done, c.source.name, c.target.name)
+	if plan.Done > 0 {
+		fmt.Fprintf(w, ", where %d are", plan.Done)
+	}
+	fmt.Fprintln(w)
+	if c.dry {
+		return errDry
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthcloud/berth/sqlstore"
+)
+
+func newDBDump(env environment) *cobra.Command {
+	var source dbSource
+	var output string
+	cmd := &cobra.Command{
+		Use:   "dump [--config FILE | --connection URL] [--output FILE]",
+		Short: "Write all rows in a form that no database is needed to read",
+		Long: `Dump writes one consistent picture of OpenStack's tables as lines of JSON, and may
+run beside services. The dumps of two databases are byte for byte the same when
+their rows are, whichever kinds of databases they are: so they can be compared.
+berth db restore reads them. Berth's own tables are not part of it; they are made
+again.
+
+Times are written to the second and allocation ratios to single precision, which is
+what every database keeps. A dump has no secrets, but ids of projects and users.
+
+A file is replaced when all of the dump is on the disk, and not before.
+
+` + dbExitHelp,
+		Example: `  berth db dump --config /etc/placement/placement.conf --output placement.dump
+  berth db dump --connection @/etc/placement/database-url | zstd > placement.dump.zst`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return source.work(cmd.Context(), env, sqlstore.Look, func(db *openedDB) error {
+				return dumpDB(cmd.Context(), env, db, output)
+			})
+		},
+	}
+	source.flags(cmd)
+	cmd.Flags().StringVarP(&output, "output", "o", "", "write to `FILE` instead of standard output")
+	return cmd
+}
+
+func dumpDB(ctx context.Context, env environment, db *openedDB, output string) error {
+	start := time.Now()
+	p := newProgress(env)
+	var counts []sqlstore.TableCount
+	err := written(env, output, func(w io.Writer) (err error) {
+		counts, err = db.Dump(ctx, w, p.of("dumping"))
+		return err
+	})
+	p.end()
+	if err != nil {
+		return fmt.Errorf("dumping %s: %w", db.name, err)
+	}
+	fmt.Fprintf(env.stderr, "dumped %s: %s\n", db.name, rate(sumRows(counts), time.Since(start)))
+	return nil
+}
+
+// written has fn write a file, which takes the place of an older one when all of
+// it is on the disk; or standard output without a name.
+func written(env environment, path string, fn func(io.Writer) error) error {
+	if path == "" {
+		return fn(env.stdout)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fail(exitFailure, err)
+	}
+	defer os.Remove(f.Name()) // it is gone when all went well
+	err = fn(f)
+	if err == nil {
+		err = fail(exitFailure, f.Sync())
+	}
+	if end := f.Close(); err == nil {
+		err = fail(exitFailure, end)
+	}
+	if err == nil {
+		err = fail(exitFailure, os.Rename(f.Name(), path))
+	}
+	return err
+}

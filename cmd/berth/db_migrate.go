@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthcloud/berth/sqlstore"
+)
+
+const (
+	// migrateBatch is how many rows a transaction changes.
+	migrateBatch = 50
+	// exitCount is upstream's code for a count that is none.
+	exitCount = 127
+)
+
+// A migrated is what became of one kind of rows.
+type migrated struct {
+	Name  string `json:"migration"`
+	Found int    `json:"found"`
+	Done  int    `json:"completed"`
+}
+
+// A migration changes at most so many rows and says how many it changed.
+type migration struct {
+	name string
+	run  func(ctx context.Context, most int) (int, error)
+}
+
+// migrations are upstream's, under their names.
+func (db *openedDB) migrations() []migration {
+	berth := db.cfg.Placement
+	return []migration{
+		{"set_root_provider_ids", db.SetRoots},
+		{"create_incomplete_consumers", func(ctx context.Context, most int) (int, error) {
+			return db.CreateConsumers(ctx, most, berth.IncompleteConsumerProjectID, berth.IncompleteConsumerUserID)
+		}},
+	}
+}
+
+func newDBMigrate(env environment) *cobra.Command {
+	var source dbSource
+	var form, count string
+	cmd := &cobra.Command{
+		Use:     "online-data-migrations [--config FILE | --connection URL] [--max-count N]",
+		Aliases: []string{"online_data_migrations"},
+		Short:   "Complete rows that old releases left incomplete",
+		Long: `Online-data-migrations does what placement-manage db online_data_migrations does:
+it gives providers without a root one, and makes the consumers that allocations name
+and that have no record, as those of [placement] incomplete_consumer_project_id and
+incomplete_consumer_user_id. Upgrades (berth db sync) need it.
+
+It goes on in batches, each a transaction of its own, and may run while services
+work on the database, again at any time, and several times at once. An SQLite file
+has one berth at a time: stop the service there.
+
+Exit codes:
+  0    nothing is left to do
+  1    --max-count rows were changed, and there may be more: run it again
+  2    rows could not be changed, or wrong arguments or settings
+  3    the database cannot be used
+  4    the database is in use by another process
+  127  --max-count is not a positive number`,
+		Example: `  berth db online-data-migrations --config /etc/placement/placement.conf
+  until berth db online-data-migrations --max-count 1000; do sleep 10; done`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := format(form, "table", "json"); err != nil {
+				return err
+			}
+			most, err := maxCount(cmd.Flags().Changed("max-count"), count)
+			if err != nil {
+				return err
+			}
+			return source.work(cmd.Context(), env, sqlstore.Change, func(db *openedDB) error {
+				if err := db.Ready(cmd.Context()); err != nil {
+					return fmt.Errorf("the database %s: %w", db.name, err)
+				}
+				m := &migrator{steps: db.migrations(), out: env.stdout, most: most, quiet: form == "json"}
+				return m.run(cmd.Context())
+			})
+		},
+	}
+	source.flags(cmd)
+	cmd.Flags().StringVar(&count, "max-count", "", "change at most `N` rows")
+	cmd.Flags().StringVarP(&form, "format", "f", "table", "output format: table or json")
+	return cmd
+}
+
+// maxCount reads the option; 0 for no bound.
+func maxCount(given bool, text string) (int, error) {
+	if !given {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, fail(exitCount, fmt.Errorf("--max-count %s: it must be a positive number", text))
+	}
+	return n, nil
+}
+
+// A migrator runs migrations until nothing is left to do, or once when the
+// number of rows is bounded.
+type migrator struct {
+	steps []migration
+	out   io.Writer
+	most  int  // 0 for no bound
+	quiet bool // print JSON, and that alone
+
+	done   map[string]int
+	failed error // of the last round
+}
+
+func (m *migrator) run(ctx context.Context) error {
+	m.done = make(map[string]int)
+	if m.most == 0 {
+		m.say("Running batches of %d until complete\n", migrateBatch)
+	}
+	last := m.round(ctx)
+	for last > 0 && m.most == 0 && ctx.Err() == nil {
+		last = m.round(ctx)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := m.print(); err != nil {
+		return fail(exitFailure, err)
+	}
+	switch {
+	case m.failed != nil && (m.most == 0 || last == 0):
+		return fail(2, fmt.Errorf("some rows could not be changed: %w", m.failed))
+	case last > 0:
+		return fail(exitFailure, fmt.Errorf("%d rows were changed, and there may be more: run it again", last))
+	}
+	return nil
+}
+
+func (m *migrator) say(format string, args ...any) {
+	if !m.quiet {
+		fmt.Fprintf(m.out, format, args...)
+	}
+}
+
+// round runs each migration once and returns how many rows were changed.
+func (m *migrator) round(ctx context.Context) (changed int) {
+	most := m.most
+	if most == 0 {
+		most = migrateBatch
+	}
+	m.failed = nil
+	for _, step := range m.steps {
+		n, err := step.run(ctx, most-changed)
+		if err != nil {
+			m.failed = errors.Join(m.failed, fmt.Errorf("%s: %w", step.name, err))
+			n = 0
+		}
+		if n > 0 {
+			m.say("%d rows matched query %s, %d migrated\n", n, step.name, n)
+		}
+		m.done[step.name] += n
+		if changed += n; changed >= most {
+			break
+		}
+	}
+	return changed
+}
+
+func (m *migrator) print() error {
+	all := []migrated{}
+	for _, step := range m.steps {
+		n, ran := m.done[step.name]
+		if ran {
+			all = append(all, migrated{step.name, n, n})
+		}
+	}
+	if m.quiet {
+		return json.NewEncoder(m.out).Encode(map[string][]migrated{"migrations": all})
+	}
+	cells := [][]string{{"Migration", "Total Found", "Completed"}}
+	for _, one := range all {
+		cells = append(cells, []string{one.Name, strconv.Itoa(one.Found), strconv.Itoa(one.Done)})
+	}
+	_, err := io.WriteString(m.out, centredTable(cells))
+	return err
+}
+
+// centredTable lays out rows, the first of them the titles, as Python's
+// PrettyTable does: scripts read upstream's output.
+func centredTable(rows [][]string) string {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], len(cell))
+		}
+	}
+	rule := "+"
+	for _, w := range widths {
+		rule += strings.Repeat("-", w+2) + "+"
+	}
+	text := rule + "\n"
+	for n, row := range rows {
+		text += "|"
+		for i, cell := range row {
+			text += " " + centred(cell, widths[i]) + " |"
+		}
+		text += "\n"
+		if n == 0 || n == len(rows)-1 {
+			text += rule + "\n"
+		}
+	}
+	return text
+}
+
+// centred puts an odd space on the right of texts with an odd length, and on the
+// left of others.
+func centred(text string, width int) string {
+	left := (width - len(text)) / 2
+	if (width-len(text))%2 == 1 && len(text)%2 == 0 {
+		left++
+	}
+	return strings.Repeat(" ", left) + text + strings.Repeat(" ", width-len(text)-left)
+}

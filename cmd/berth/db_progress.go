@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/berthcloud/berth/sqlstore"
+)
+
+// A progress tells how far something is: on a terminal in one line that changes,
+// elsewhere in a line now and then.
+type progress struct {
+	w        io.Writer
+	terminal bool
+	every    time.Duration
+	last     time.Time
+	shown    bool
+}
+
+func newProgress(env environment) *progress {
+	p := &progress{w: env.stderr, terminal: isTerminal(env.stderr), every: 10 * time.Second, last: time.Now()}
+	if p.terminal {
+		p.every = 200 * time.Millisecond
+	}
+	return p
+}
+
+// of returns what tells of one kind of work.
+func (p *progress) of(doing string) sqlstore.Progress {
+	return func(table string, rows, of int64) {
+		if time.Since(p.last) < p.every {
+			return
+		}
+		p.last, p.shown = time.Now(), true
+		text := fmt.Sprintf("%s %s: %d of %d rows (%d %%)", doing, table, rows, of, percent(rows, of))
+		if p.terminal {
+			fmt.Fprintf(p.w, "\r\x1b[K%s", text)
+		} else {
+			fmt.Fprintln(p.w, text)
+		}
+	}
+}
+
+// end leaves the line free for what comes next.
+func (p *progress) end() {
+	if p.terminal && p.shown {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+}
+
+func percent(rows, of int64) int64 {
+	if of == 0 {
+		return 100
+	}
+	return 100 * rows / of
+}
+
+// isTerminal reports whether somebody is likely to read along, or to type.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// rate says how many rows came a second.
+func rate(rows int64, took time.Duration) string {
+	return fmt.Sprintf("%d rows in %.1f s, %.0f a second", rows, took.Seconds(), float64(rows)/max(took.Seconds(), 0.001))
+}
+
+// printCounts lists tables with their rows.
+func printCounts(w io.Writer, counts []sqlstore.TableCount) {
+	for _, c := range counts {
+		fmt.Fprintf(w, "%-30s %9d\n", c.Table, c.Rows)
+	}
+}
+
+func sumRows(counts []sqlstore.TableCount) (n int64) {
+	for _, c := range counts {
+		n += c.Rows
+	}
+	return n
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthcloud/berth/sqlstore"
+)
+
+func newDBRestore(env environment) *cobra.Command {
+	var source dbSource
+	var input string
+	var dry bool
+	cmd := &cobra.Command{
+		Use:   "restore [--config FILE | --connection URL] [--input FILE] [--dry-run]",
+		Short: "Fill an empty database from a dump",
+		Long: `Restore makes the tables and fills them with the rows of a dump, ids included. The
+database must be empty, or have empty tables; everything else is refused. Start no
+service on it before: it would add the standard traits.
+
+The dump is read twice. Nothing is written when it is cut off or changed; and then
+all rows come in one transaction, so that the end is all or nothing.
+
+` + dbExitHelp,
+		Example: `  berth db restore --connection sqlite:////var/lib/placement/new.db --input placement.dump
+  zstd -d < placement.dump.zst | berth db restore --config /etc/placement/placement.conf
+  berth db restore --connection @/etc/placement/database-url --input placement.dump --dry-run`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			in, err := dumpInput(input, cmd.InOrStdin())
+			if err != nil {
+				return err
+			}
+			defer in.Close()
+			return source.work(cmd.Context(), env, sqlstore.Make, func(db *openedDB) error {
+				return restoreDB(cmd.Context(), env, db, in, dry)
+			})
+		},
+	}
+	source.flags(cmd)
+	cmd.Flags().StringVarP(&input, "input", "i", "", "read `FILE` instead of standard input")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "look at the dump and the database, and write nothing")
+	return cmd
+}
+
+// dumpInput opens a dump. One that comes in a pipe is put into a temporary file,
+// since it is read twice.
+func dumpInput(path string, stdin io.Reader) (*os.File, error) {
+	if path != "" {
+		f, err := os.Open(path)
+		return f, fail(exitUsage, err)
+	}
+	if isTerminal(stdin) {
+		return nil, fail(exitUsage, errors.New("there is no dump on standard input: name one with --input FILE"))
+	}
+	f, err := os.CreateTemp("", "berth-restore-*")
+	if err != nil {
+		return nil, fail(exitFailure, err)
+	}
+	_ = os.Remove(f.Name()) // it goes with the last descriptor
+	_, err = io.Copy(f, stdin)
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, fail(exitFailure, fmt.Errorf("reading the dump: %w", err))
+	}
+	return f, nil
+}
+
+func restoreDB(ctx context.Context, env environment, db *openedDB, in io.ReadSeeker, dry bool) error {
+	start := time.Now()
+	p := newProgress(env)
+	restore := func() ([]sqlstore.TableCount, error) { return db.Restore(ctx, in, p.of("restoring")) }
+	if dry {
+		restore = func() ([]sqlstore.TableCount, error) {
+			if err := db.Vacant(ctx); err != nil {
+				return nil, err
+			}
+			return sqlstore.CheckDump(ctx, in)
+		}
+	}
+	counts, err := restore()
+	p.end()
+	if err != nil {
+		return fmt.Errorf("restoring %s: %w", db.name, err)
+	}
+	printCounts(env.stdout, counts)
+	if dry {
+		fmt.Fprintf(env.stdout, "would restore %d rows into %s\n", sumRows(counts), db.name)
+		return nil
+	}
+	fmt.Fprintf(env.stdout, "restored %s: %s\n", db.name, rate(sumRows(counts), time.Since(start)))
+	return nil
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/sqlstore/migrations"
+)
+
+func newDBSync(env environment) *cobra.Command {
+	var source dbSource
+	var dry bool
+	cmd := &cobra.Command{
+		Use:   "sync [--config FILE | --connection URL] [--dry-run]",
+		Short: "Make the tables, or bring them to the revision that Berth makes",
+		Long: `Sync does what placement-manage db sync does, up to revision ` + migrations.Target + `, which
+every release of OpenStack Placement since Xena works on. On a server it also makes
+Berth's own tables (berth_…), so that the service needs no right to do so.
+
+Rows that forbid a step are told before anything is changed; mostly
+berth db online-data-migrations is what they need. A database that is there already
+is left as it is. An upgrade changes tables that services use: stop them, and keep
+a copy (berth db dump reads tables from ` + migrations.Target + ` on, your server's own tools any).
+
+` + dbExitHelp,
+		Example: `  berth db sync --config /etc/placement/placement.conf --dry-run
+  berth db sync --config /etc/placement/placement.conf`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			access := sqlstore.Make
+			return source.work(cmd.Context(), env, access, func(db *openedDB) error {
+				do := db.Sync
+				if dry {
+					do = db.Plan
+				}
+				u, err := do(cmd.Context())
+				if err != nil {
+					return fmt.Errorf("the database %s: %w", db.name, err)
+				}
+				printUpgrade(env.stdout, u, dry)
+				return nil
+			})
+		},
+	}
+	source.flags(cmd)
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "print what would be done")
+	return cmd
+}
+
+func printUpgrade(w io.Writer, u sqlstore.Upgrade, dry bool) {
+	did := "done: "
+	if dry {
+		did = "would do: "
+	}
+	for _, id := range u.Steps {
+		fmt.Fprintf(w, "%s%s\n", did, stepText(id))
+	}
+	if u.Own {
+		fmt.Fprintf(w, "%sBerth's own tables, version %d\n", did, migrations.OwnVersion)
+	}
+	if len(u.Steps) == 0 && !u.Own {
+		fmt.Fprintf(w, "nothing to do: the tables are at revision %s\n", u.From)
+	}
+}
+
+// stepText names a step of upstream's chain.
+func stepText(id string) string {
+	return "revision " + id + ", " + sqlstore.Release(id)
+}

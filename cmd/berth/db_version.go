@@ -1,0 +1,92 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/sqlstore/migrations"
+)
+
+// dbVersion is what "berth db version -f json" prints.
+type dbVersion struct {
+	Database    string `json:"database"`
+	Server      string `json:"server"`
+	Revision    string `json:"revision"`
+	Standing    string `json:"standing"`
+	Release     string `json:"release"`
+	Target      string `json:"target"`
+	BerthTables int64  `json:"berth_tables"`
+}
+
+func newDBVersion(env environment) *cobra.Command {
+	var source dbSource
+	var form string
+	cmd := &cobra.Command{
+		Use:   "version [--config FILE | --connection URL] [-f FORMAT]",
+		Short: "Print the revision of the database's tables",
+		Long: `Version prints which revision of OpenStack's tables the database has, which
+release of OpenStack Placement brought it, and whether it is the one that Berth
+makes. Nothing is changed; it may run at any time.
+
+` + dbExitHelp,
+		Example: `  berth db version --config /etc/placement/placement.conf
+  berth db version --connection sqlite:////var/lib/placement/placement.db -f json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := format(form, "text", "json"); err != nil {
+				return err
+			}
+			return source.work(cmd.Context(), env, sqlstore.Look, func(db *openedDB) error {
+				v, err := db.Version(cmd.Context())
+				if err != nil {
+					return fmt.Errorf("the database %s: %w", db.name, err)
+				}
+				return printDBVersion(env, db.name, v, form)
+			})
+		},
+	}
+	source.flags(cmd)
+	cmd.Flags().StringVarP(&form, "format", "f", "text", "output format: text or json")
+	return cmd
+}
+
+func printDBVersion(env environment, name string, v sqlstore.Version, form string) error {
+	if form == "json" {
+		return json.NewEncoder(env.stdout).Encode(dbVersion{
+			Database: name, Server: v.Server, Revision: v.Revision, Standing: string(v.Standing),
+			Release: v.Release, Target: migrations.Target, BerthTables: v.Own,
+		})
+	}
+	own := "none"
+	if v.Own > 0 {
+		own = fmt.Sprintf("version %d", v.Own)
+	}
+	_, err := fmt.Fprintf(env.stdout, "database      %s\nserver        %s\nrevision      %s\nberth tables  %s\n",
+		name, v.Server, revisionText(v), own)
+	return err
+}
+
+// revisionText says what the revision means for this program.
+func revisionText(v sqlstore.Version) string {
+	release := v.Revision
+	if v.Release != "" {
+		release += ", " + v.Release
+	}
+	switch v.Standing {
+	case sqlstore.StandsEmpty:
+		return "none, the database is empty: `berth db sync` makes the tables"
+	case sqlstore.StandsOlder:
+		return fmt.Sprintf("%s: older than %s, which Berth needs; `berth db sync` upgrades it", release, migrations.Target)
+	case sqlstore.StandsNewer:
+		return fmt.Sprintf("%s: newer than %s, which Berth makes, and good to work on", release, migrations.Target)
+	case sqlstore.StandsUnknown:
+		return release + ": not known to this version of Berth, which refuses to work on it"
+	}
+	if v.Revision == "" {
+		return "not noted (there is no alembic_version); the tables are those of " + migrations.Target
+	}
+	return release + ": the one that Berth makes"
+}

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestMan(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "man")
+	if code, _, stderr := berth(t, "man", "--date", "2026-11-20", dir); code != exitOK {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	for file, want := range map[string]string{
+		"berth.1":                 `\fBberth\-placement.conf\fR(5)`,
+		"berth-placement-serve.1": `\fB\-\-config\fR`,
+		"berth-placement.conf.5":  `\fBmetrics_listen\fR`,
+	} {
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil || !strings.Contains(string(text), want) || !strings.Contains(string(text), `2026\-11\-20`) {
+			t.Errorf("%s: %v, want the date and %q in:\n%.300s", file, err, want, text)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "berth-man.1")); !os.IsNotExist(err) {
+		t.Errorf("the hidden command has a page (%v)", err)
+	}
+	if code, _, _ := berth(t, "man", filepath.Join(dir, "berth.1")); code != exitFailure {
+		t.Errorf("writing into a file: exit code %d, want %d", code, exitFailure)
+	}
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/berthcloud/berth/placement"
+)
+
+// sharingMetrics are the numbers of a database that others use as well.
+type sharingMetrics struct {
+	connections prometheus.Counter
+	unanswered  *prometheus.CounterVec
+	others      prometheus.Counter
+	sweep       prometheus.Histogram
+	swept       prometheus.Counter
+	sweepFailed prometheus.Counter
+}
+
+func newSharingMetrics(reg prometheus.Registerer) *sharingMetrics {
+	m := &sharingMetrics{
+		connections: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "berth_database_connections_total", Help: "Connections made to the database server.",
+		}),
+		unanswered: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "berth_commit_unanswered_total", Help: "Commits that the database did not answer, by what was found out: committed, not_committed, unknown.",
+		}, []string{"outcome"}),
+		others: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "berth_changes_followed_total", Help: "Provider trees read again because another instance changed them.",
+		}),
+		sweep: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "berth_sweep_seconds", Help: "Time of a comparison of the world with the database.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 12),
+		}),
+		swept: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "berth_sweep_trees_total", Help: "Provider trees that such a comparison read again: changed by programs that keep no change log, or by this one meanwhile.",
+		}),
+		sweepFailed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "berth_sweep_failures_total", Help: "Comparisons that failed.",
+		}),
+	}
+	reg.MustRegister(m.connections, m.unanswered, m.others, m.sweep, m.swept, m.sweepFailed)
+	return m
+}
+
+func (m *sharingMetrics) settled(committed bool) {
+	outcome := "not_committed"
+	if committed {
+		outcome = "committed"
+	}
+	m.unanswered.WithLabelValues(outcome).Inc()
+}
+
+// followed counts what other instances changed.
+func (m *sharingMetrics) followed(c placement.Changes) { m.others.Add(float64(len(c.Roots))) }
+
+// sweepEvery compares the world with the database until ctx ends: so what
+// upstream's service writes beside this one is noticed, and a world that could
+// not be refreshed recovers without a request.
+func sweepEvery(ctx context.Context, s *placement.Service, interval time.Duration, m *sharingMetrics, log *slog.Logger) {
+	if interval <= 0 {
+		return
+	}
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	failing := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		begin := time.Now()
+		trees, err := s.Sweep(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			m.sweepFailed.Inc()
+			if !failing {
+				log.Error("the database cannot be read: requests are answered 503 until it can", "error", err)
+			}
+		case failing:
+			log.Info("the database can be read again")
+		case trees > 0:
+			log.Debug("the database differed from the world", "trees", trees)
+		}
+		failing = err != nil
+		m.sweep.Observe(time.Since(begin).Seconds())
+		m.swept.Add(float64(trees))
+	}
+}

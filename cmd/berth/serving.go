@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/systemd"
+)
+
+// A serving is the service's side towards its clients and the service manager:
+// listeners that answer from the first moment on, with 503 until the service is
+// there, the signals, and what systemd is told.
+type serving struct {
+	log    *slog.Logger
+	notify *systemd.Notifier
+	reload chan os.Signal // SIGHUP; one is kept until run takes it
+
+	api   *httpapi.Switch
+	ops   *httpapi.Switch
+	front *httpapi.Front
+	limit *httpapi.ConnLimit
+	certs *httpapi.Certificates // nil without TLS
+
+	stopTimeout time.Duration
+	apiServers  servers
+	opsServers  servers
+	stopping    sync.Once
+
+	// waiting says what the service does instead of answering requests; nil when
+	// it answers them.
+	waiting atomic.Pointer[string]
+}
+
+// startPatience is how long one step of the start may take before systemd gives
+// up on it.
+const startPatience = 5 * time.Minute
+
+// newServing opens the listeners of the settings, or takes over those of
+// systemd, and answers at them that the service is starting. An error carries
+// its exit code, and leaves nothing open.
+func newServing(ctx context.Context, cfg *config.Placement, log *slog.Logger, reg *prometheus.Registry, m *httpapi.Metrics) (v *serving, err error) {
+	v = &serving{
+		log: log, notify: systemd.NewNotifier(), reload: make(chan os.Signal, 1),
+		limit: httpapi.NewConnLimit(limitSettings(cfg), m), stopTimeout: cfg.Berth.ShutdownTimeout,
+	}
+	if v.certs, err = loadCertificates(cfg, log, m); err != nil {
+		return nil, fail(exitUsage, err)
+	}
+	open, err := openListeners(ctx, &cfg.Berth)
+	if err != nil {
+		return nil, err
+	}
+	signal.Notify(v.reload, syscall.SIGHUP)
+	v.progress("opening the database")
+	v.api = httpapi.NewSwitch(httpapi.Unavailable(func() string { return "The service is " + v.state() + "." }))
+	v.ops = httpapi.NewSwitch(httpapi.NewOps(httpapi.OpsConfig{Metrics: reg, Ready: v.ready(nil)}))
+	v.front = httpapi.NewFront(v.api, frontSettings(cfg), m)
+	v.serve(open, serveOptions(cfg.Berth, log), m)
+	return v, nil
+}
+
+// serve begins to serve at the listeners.
+func (v *serving) serve(open listeners, opts httpapi.ServeOptions, m *httpapi.Metrics) {
+	for _, ln := range open.ops {
+		v.opsServers.start(ln, v.ops, opts)
+	}
+	opts.Limit, opts.Metrics = v.limit, m
+	for _, ln := range open.api {
+		mine := opts
+		if ln.Addr().Network() == "tcp" {
+			mine.TLS = v.certs
+		}
+		v.apiServers.start(ln, v.front, mine)
+	}
+}
+
+// progress says how far the start has come: to /readyz, to clients, and to
+// systemd, which in turn gives it more time.
+func (v *serving) progress(text string) {
+	text = "starting: " + text
+	v.waiting.Store(&text)
+	v.tell(v.notify.Starting(text, startPatience))
+}
+
+// state returns what the service does instead of answering, "" when it answers.
+func (v *serving) state() string {
+	if text := v.waiting.Load(); text != nil {
+		return *text
+	}
+	return ""
+}
+
+// ready returns what /readyz asks: next, while the service neither starts nor
+// stops.
+func (v *serving) ready(next func() (bool, string)) func() (bool, string) {
+	return func() (bool, string) {
+		if text := v.state(); text != "" {
+			return false, text
+		}
+		return next()
+	}
+}
+
+// open lets the handlers answer from now on.
+func (v *serving) open(api, ops http.Handler) {
+	v.waiting.Store(nil)
+	v.ops.Set(ops)
+	v.api.Set(api)
+}
+
+// run serves until ctx ends or a listener fails. It calls reload for every
+// SIGHUP, which without one ends the service; and alive for as long as systemd watches over the service; status is
+// what people see there. The listeners are closed when it returns.
+func (v *serving) run(ctx context.Context, status func() string, reload func(), alive func(context.Context) error) error {
+	watch := v.watch(alive)
+	defer watch()
+	v.tell(v.notify.Ready(status()))
+	for {
+		select {
+		case <-v.reload:
+			if reload == nil {
+				return v.stop()
+			}
+			v.tell(v.notify.Reloading())
+			reload()
+			v.tell(v.notify.Ready(status()))
+			continue
+		case <-v.apiServers.failed():
+		case <-v.opsServers.failed():
+		case <-ctx.Done():
+		}
+		return v.stop()
+	}
+}
+
+// watch feeds systemd's watchdog, if there is one, until the returned function
+// is called.
+func (v *serving) watch(alive func(context.Context) error) (stop func()) {
+	interval, err := systemd.WatchdogInterval()
+	v.tell(err)
+	if interval == 0 {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		v.notify.Watch(ctx, interval, alive, func(err error) {
+			v.log.Error("the service gives systemd no sign of life", "error", err)
+		})
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+// tell notes that systemd could not be told something.
+func (v *serving) tell(err error) {
+	if err != nil {
+		v.log.Warn("systemd is not informed", "error", err)
+	}
+}
+
+// stop ends the API's listeners and then the operators', who so can follow the
+// end. Requests under way are finished within the bound of the settings. Later
+// calls do nothing.
+func (v *serving) stop() (err error) {
+	v.stopping.Do(func() {
+		text := "stopping"
+		v.waiting.Store(&text)
+		v.tell(v.notify.Stopping("finishing the requests under way", v.stopTimeout+startPatience))
+		err = errors.Join(v.apiServers.stop(), v.opsServers.stop())
+		signal.Stop(v.reload) // from here on SIGHUP ends the process
+	})
+	return err
+}
+
+// status says for people what is served where.
+func (v *serving) status(providers int) string {
+	return fmt.Sprintf("serving %d providers at %s", providers, v.apiServers.addresses())
+}
+
+// addressText returns an address as the settings have it.
+func addressText(a net.Addr) string {
+	if a.Network() == "unix" {
+		return config.Address{Unix: a.String()}.String()
+	}
+	return a.String()
+}

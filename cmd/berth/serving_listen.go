@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/systemd"
+)
+
+// listeners are those of the API and those of the operators, which may be none.
+type listeners struct{ api, ops []net.Listener }
+
+// metricsSocket is the name by which a socket unit says that its socket is for
+// operators (FileDescriptorName=metrics). All others are for the API.
+const metricsSocket = "metrics"
+
+// openListeners takes over the sockets of systemd and opens, for the API and the
+// operators each, those of the settings when there are none. An error leaves
+// nothing open.
+func openListeners(ctx context.Context, b *config.Berth) (l listeners, err error) {
+	defer func() {
+		if err != nil {
+			l.close()
+		}
+	}()
+	given, err := systemd.Listeners()
+	if err != nil {
+		return l, fail(exitListen, err)
+	}
+	for _, ln := range given {
+		if ln.Name == metricsSocket {
+			l.ops = append(l.ops, ln.Listener)
+			continue
+		}
+		l.api = append(l.api, ln.Listener)
+	}
+	if err := fillListeners(ctx, &l.api, b.Listen, b); err != nil {
+		return l, err
+	}
+	if len(l.api) == 0 {
+		return l, fail(exitListen, fmt.Errorf("listening on %q: want host:port or unix:/path", b.Listen))
+	}
+	return l, fillListeners(ctx, &l.ops, b.MetricsListen, b)
+}
+
+// fillListeners opens a list of addresses unless there are listeners already.
+func fillListeners(ctx context.Context, all *[]net.Listener, list string, b *config.Berth) error {
+	if len(*all) > 0 {
+		return nil
+	}
+	for _, a := range config.Addresses(list) {
+		ln, err := listenOn(ctx, a, b)
+		if err != nil {
+			return fail(exitListen, fmt.Errorf("listening on %s: %w", a, err))
+		}
+		*all = append(*all, ln)
+	}
+	return nil
+}
+
+// listenOn opens one address.
+func listenOn(ctx context.Context, a config.Address, b *config.Berth) (net.Listener, error) {
+	if a.Unix != "" {
+		return httpapi.ListenUnix(ctx, a.Unix, b.SocketMode())
+	}
+	var lc net.ListenConfig
+	return lc.Listen(ctx, "tcp", a.TCP)
+}
+
+func (l listeners) close() {
+	for _, ln := range append(l.api, l.ops...) {
+		ln.Close()
+	}
+}

@@ -1,0 +1,25 @@
+package main
+
+import (
+	"sync/atomic"
+
+	"github.com/berthcloud/berth/identity"
+	"github.com/berthcloud/berth/identity/policy"
+)
+
+// A livePolicy decides by rules that can be exchanged while it does. It may be
+// used from many goroutines.
+type livePolicy struct {
+	current atomic.Pointer[policy.Enforcer]
+}
+
+func newLivePolicy(rules *policy.Enforcer) *livePolicy {
+	p := new(livePolicy)
+	p.current.Store(rules)
+	return p
+}
+
+// Allow asks the present rules.
+func (p *livePolicy) Allow(caller identity.Caller, rule string, target map[string]string) error {
+	return p.current.Load().Allow(caller, rule, target)
+}

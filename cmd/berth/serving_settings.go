@@ -1,0 +1,60 @@
+package main
+
+import (
+	"crypto/tls"
+	"errors"
+	"log/slog"
+
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/httpapi"
+)
+
+// frontSettings turns the settings into what stands before the API.
+func frontSettings(cfg *config.Placement) httpapi.FrontSettings {
+	return httpapi.FrontSettings{
+		MaxRequests:     cfg.Berth.MaxRequests,
+		Prefix:          cfg.Berth.PathPrefix,
+		Forwarded:       cfg.Proxy.EnableProxyHeadersParsing,
+		Proxies:         proxies(cfg),
+		CompressMinSize: cfg.Berth.CompressMinSize,
+	}
+}
+
+func limitSettings(cfg *config.Placement) httpapi.LimitSettings {
+	return httpapi.LimitSettings{
+		Max:       cfg.Berth.MaxConnections,
+		PerClient: cfg.Berth.MaxConnectionsPerClient,
+		Exempt:    proxies(cfg),
+	}
+}
+
+func proxies(cfg *config.Placement) httpapi.Proxies {
+	networks, unix := cfg.Berth.ProxyNetworks()
+	return httpapi.Proxies{Networks: networks, Unix: unix}
+}
+
+// tlsFiles returns what the settings say of TLS, and whether they ask for it.
+func tlsFiles(cfg *config.Placement) (files httpapi.TLSFiles, on bool, err error) {
+	b := &cfg.Berth
+	if (b.TLSCertFile == "") != (b.TLSKeyFile == "") {
+		return files, false, errors.New("[berth] tls_cert_file and tls_key_file: set both or none")
+	}
+	if b.TLSCertFile == "" && b.TLSClientCAFile != "" {
+		return files, false, errors.New("[berth] tls_client_ca_file: clients can show certificates only when tls_cert_file and tls_key_file are set too")
+	}
+	files = httpapi.TLSFiles{Cert: b.TLSCertFile, Key: b.TLSKeyFile, ClientCA: b.TLSClientCAFile, MinVersion: tls.VersionTLS12}
+	if b.TLSMinVersion == config.TLS13 {
+		files.MinVersion = tls.VersionTLS13
+	}
+	return files, b.TLSCertFile != "", nil
+}
+
+// loadCertificates returns what TLS needs, nil when the settings do not ask for
+// it.
+func loadCertificates(cfg *config.Placement, log *slog.Logger, m *httpapi.Metrics) (*httpapi.Certificates, error) {
+	files, on, err := tlsFiles(cfg)
+	if err != nil || !on {
+		return nil, err
+	}
+	return httpapi.LoadCertificates(files, log, m)
+}

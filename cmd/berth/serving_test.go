@@ -1,0 +1,606 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/logging"
+)
+
+// launch starts a process with further variables and descriptors, and waits
+// until it serves.
+func launch(t *testing.T, env []string, files []*os.File, args ...string) *running {
+	t.Helper()
+	log, output, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	// A shell in between knows the process id that LISTEN_PID has to be.
+	cmd := exec.CommandContext(ctx, "/bin/sh", append([]string{"-c", `LISTEN_PID=$$ exec "$0" "$@"`, os.Args[0]}, args...)...)
+	cmd.Env = append(os.Environ(), asBerth+"=1", "HOME="+t.TempDir(), "XDG_DATA_HOME=")
+	cmd.Env = append(cmd.Env, env...)
+	cmd.ExtraFiles, cmd.Stdout, cmd.Stderr = files, output, output
+	r := &running{t: t, cmd: cmd, log: bufio.NewReader(log)}
+	t.Cleanup(func() {
+		cancel() // ends a process that a failed test left
+		log.Close()
+	})
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	output.Close()
+	return r
+}
+
+func (r *running) signal(sig os.Signal) {
+	r.t.Helper()
+	if err := r.cmd.Process.Signal(sig); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// certificate writes a certificate of its own authority for 127.0.0.1 and its
+// key into a directory, and returns it for clients to trust.
+func certificate(t *testing.T, dir string, serial int64) *x509.CertPool {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tmpl := &x509.Certificate{
+		SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	rewrite(t, filepath.Join(dir, "cert.pem"), string(public))
+	rewrite(t, filepath.Join(dir, "key.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(public)
+	return roots
+}
+
+func rewrite(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// call sends one request on a connection of its own, and returns the answer with
+// its body read.
+func call(t *testing.T, tr *http.Transport, method, url, body string, headers ...string) (*http.Response, string) {
+	t.Helper()
+	tr.DisableKeepAlives = true
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Auth-Token", "admin")
+	req.Header.Set("OpenStack-API-Version", "placement 1.39")
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Set(name, value)
+	}
+	res, err := (&http.Client{Transport: tr, Timeout: 10 * time.Second}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, string(b)
+}
+
+func overUnix(path string) *http.Transport {
+	return &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", path)
+	}}
+}
+
+// One process at a TLS port and a Unix socket, behind a path prefix and a proxy.
+func TestServeAtSeveralAddresses(t *testing.T) {
+	dir := t.TempDir()
+	roots := certificate(t, dir, 1)
+	socket := filepath.Join(dir, "placement.sock")
+	conf := settings(t, database("sqlite://"), "[oslo_middleware]\nenable_proxy_headers_parsing = true",
+		"[berth]\nlisten = 127.0.0.1:0, unix:"+socket, "listen_mode = 0600", "path_prefix = /placement",
+		"tls_cert_file = "+dir+"/cert.pem", "tls_key_file = "+dir+"/key.pem")
+	r := launch(t, nil, nil, "placement", "serve", "--config", conf)
+	addr := r.logged(`\bready .*\baddress=(\S+)`)
+
+	overTLS := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
+	res, _ := call(t, overTLS, "POST", "https://"+addr+"/placement/resource_providers", `{"name": "cn1"}`)
+	place := regexp.MustCompile(`^https://` + regexp.QuoteMeta(addr) + `(/placement/resource_providers/[0-9a-f-]{36})$`).FindStringSubmatch(res.Header.Get("Location"))
+	if res.StatusCode != http.StatusOK || res.ProtoMajor != 2 || place == nil {
+		t.Fatalf("POST over %s = %d, Location %q", res.Proto, res.StatusCode, res.Header.Get("Location"))
+	}
+	if info, err := os.Stat(socket); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the socket: %v, %v", info, err)
+	}
+	_, with := call(t, overUnix(socket), "GET", "http://h"+place[1], "")
+	_, without := call(t, overUnix(socket), "GET", "http://h"+strings.TrimPrefix(place[1], "/placement"), "")
+	if !strings.Contains(with, `"href": "`+place[1]+`/inventories"`) || strings.ReplaceAll(with, `"/placement/`, `"/`) != without {
+		t.Errorf("links with the prefix:\n%s\nwithout:\n%s", with, without)
+	}
+	for _, path := range []string{"/placement", "/placement/", "/"} {
+		if res, body := call(t, overUnix(socket), "GET", "http://h"+path, ""); res.StatusCode != 200 || !strings.Contains(body, `"max_version": "1.39"`) {
+			t.Errorf("GET %s = %d %s", path, res.StatusCode, body)
+		}
+	}
+	r.logged(`\bpath=(/placement) .*client=unix\b`)
+	res, _ = call(t, overUnix(socket), "PUT", "http://h/placement/traits/CUSTOM_A", "", "Forwarded: for=192.0.2.7;proto=https;host=cloud.example")
+	if got := res.Header.Get("Location"); got != "https://cloud.example/placement/traits/CUSTOM_A" {
+		t.Errorf("behind a proxy Location is %q", got)
+	}
+	r.logged(`\bpath=(/placement/traits/CUSTOM_A) .*client=192\.0\.2\.7\b`)
+	r.stop()
+	if _, err := os.Stat(socket); !os.IsNotExist(err) {
+		t.Errorf("the socket is left: %v", err)
+	}
+}
+
+func TestServingRefusesWrongSettings(t *testing.T) {
+	dir := t.TempDir()
+	certificate(t, dir, 1)
+	if code, _, stderr := berth(t, "placement", "serve", "--listen", ",", "--config", settings(t, database("sqlite://"))); code != exitListen {
+		t.Errorf("without an address the exit code is %d:\n%s", code, stderr)
+	}
+	busy, err := net.Listen("unix", filepath.Join(dir, "busy.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	for name, tc := range map[string]struct {
+		lines string
+		code  int
+		want  string
+	}{
+		"KeyMissing":      {"tls_cert_file = " + dir + "/cert.pem", exitUsage, "set both or none"},
+		"AuthoritiesOnly": {"tls_client_ca_file = " + dir + "/cert.pem", exitUsage, "tls_client_ca_file"},
+		"NoSuchFile":      {"tls_cert_file = /nowhere/cert.pem\ntls_key_file = " + dir + "/key.pem", exitUsage, "/nowhere/cert.pem"},
+		"SocketInUse":     {"listen = 127.0.0.1:0, unix:" + dir + "/busy.sock", exitListen, "listening on unix:" + dir + "/busy.sock"},
+		"NoDirectory":     {"listen = unix:/nowhere/at/all.sock", exitListen, "/nowhere/at/all.sock"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lines := tc.lines
+			if !strings.Contains(lines, "listen =") {
+				lines += "\nlisten = 127.0.0.1:0"
+			}
+			code, _, stderr := berth(t, "placement", "serve", "--config", settings(t, database("sqlite://"), "[berth]\n"+lines))
+			if code != tc.code || !strings.Contains(stderr, tc.want) {
+				t.Errorf("exit code %d, want %d with %q:\n%s", code, tc.code, tc.want, stderr)
+			}
+		})
+	}
+}
+
+// While the database is opened, both listeners answer.
+func TestListenersAnswerWhileStarting(t *testing.T) {
+	cfg := config.DefaultPlacement()
+	cfg.Berth.Listen, cfg.Berth.MetricsListen = "127.0.0.1:0", "127.0.0.1:0"
+	log, _, err := logging.Open(logging.Options{}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reg := prometheus.NewRegistry()
+	v, err := newServing(t.Context(), cfg, log, reg, httpapi.NewMetrics(reg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.stop()
+	api := "http://" + v.apiServers.addresses()
+	ops := "http://" + v.opsServers.addresses()
+	v.progress("reading: 40000 providers")
+	res, body := call(t, &http.Transport{}, "GET", api+"/resource_providers", "")
+	if res.StatusCode != 503 || res.Header.Get("Retry-After") != "1" || !strings.Contains(body, "starting: reading: 40000 providers") ||
+		!strings.HasPrefix(body, `{"errors": [{"status": 503, "title": "Service Unavailable"`) {
+		t.Errorf("the API answers %d %v %s", res.StatusCode, res.Header, body)
+	}
+	if res, body := call(t, &http.Transport{}, "GET", ops+"/readyz", ""); res.StatusCode != 503 || body != "starting: reading: 40000 providers\n" {
+		t.Errorf("/readyz answers %d %q", res.StatusCode, body)
+	}
+	if res, _ := call(t, &http.Transport{}, "GET", ops+"/healthz", ""); res.StatusCode != 200 {
+		t.Errorf("/healthz answers %d", res.StatusCode)
+	}
+	if _, body := call(t, &http.Transport{}, "GET", ops+"/metrics", ""); !strings.Contains(body, "berth_http_connections") {
+		t.Errorf("/metrics answers %s", body)
+	}
+	isReady := v.ready(func() (bool, string) { return true, "there" })
+	v.open(http.NotFoundHandler(), httpapi.NewOps(httpapi.OpsConfig{Ready: isReady}))
+	if res, body := call(t, &http.Transport{}, "GET", ops+"/readyz", ""); res.StatusCode != 200 || body != "there\n" {
+		t.Errorf("afterwards /readyz answers %d %q", res.StatusCode, body)
+	}
+	if res, _ := call(t, &http.Transport{}, "GET", api+"/resource_providers", ""); res.StatusCode != 404 {
+		t.Errorf("afterwards the API answers %d", res.StatusCode)
+	}
+}
+
+// The operators see the end of the service: their listener is there until the
+// last request is answered.
+func TestReadyzWhileStopping(t *testing.T) {
+	cfg := config.DefaultPlacement()
+	cfg.Berth.Listen, cfg.Berth.MetricsListen = "127.0.0.1:0", "127.0.0.1:0"
+	log, _, err := logging.Open(logging.Options{}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reg := prometheus.NewRegistry()
+	v, err := newServing(t.Context(), cfg, log, reg, httpapi.NewMetrics(reg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entered, leave := make(chan struct{}), make(chan struct{})
+	slow := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(entered); <-leave })
+	v.open(slow, httpapi.NewOps(httpapi.OpsConfig{Ready: v.ready(func() (bool, string) { return true, "" })}))
+	answered := make(chan int)
+	go func() {
+		res, _ := call(t, &http.Transport{}, "GET", "http://"+v.apiServers.addresses()+"/", "")
+		answered <- res.StatusCode
+	}()
+	<-entered
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		ended <- v.run(ctx, func() string { return "" }, func() {}, func(context.Context) error { return nil })
+	}()
+	cancel()
+	wait(t, "/readyz says that the service stops", func() bool {
+		res, body := call(t, &http.Transport{}, "GET", "http://"+v.opsServers.addresses()+"/readyz", "")
+		return res.StatusCode == 503 && body == "stopping\n"
+	})
+	close(leave)
+	if code := <-answered; code != 200 {
+		t.Errorf("the request under way is answered with %d", code)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// wait waits for what happens by itself, within a bound.
+func wait(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// A serviceManager stands in for systemd.
+type serviceManager struct {
+	t    *testing.T
+	conn *net.UnixConn
+	path string
+}
+
+func newServiceManager(t *testing.T) *serviceManager {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "notify")
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return &serviceManager{t, conn, path}
+}
+
+// next returns the next message that is no sign of life.
+func (m *serviceManager) next() string {
+	m.t.Helper()
+	for {
+		text, err := m.read(20 * time.Second)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		if text != "WATCHDOG=1" {
+			return text
+		}
+	}
+}
+
+func (m *serviceManager) read(within time.Duration) (string, error) {
+	if err := m.conn.SetReadDeadline(time.Now().Add(within)); err != nil {
+		return "", err
+	}
+	b := make([]byte, 4096)
+	n, err := m.conn.Read(b)
+	return string(b[:n]), err
+}
+
+func TestLifeUnderSystemd(t *testing.T) {
+	m := newServiceManager(t)
+	conf := settings(t, database("sqlite://"), "[berth]\nlisten = 127.0.0.1:0")
+	r := launch(t, []string{"NOTIFY_SOCKET=" + m.path, "WATCHDOG_USEC=300000"}, nil, "placement", "serve", "--config", conf)
+	check := func(want string) {
+		t.Helper()
+		if got := m.next(); !regexp.MustCompile(`^(?s:` + want + `)$`).MatchString(got) {
+			t.Errorf("the service manager got %q, want %q", got, want)
+		}
+	}
+	check("STATUS=starting: opening the database\nEXTEND_TIMEOUT_USEC=[0-9]+")
+	for got := m.next(); !strings.HasPrefix(got, "READY=1"); got = m.next() {
+		if !strings.HasPrefix(got, "STATUS=starting: ") {
+			t.Fatalf("before it is ready, the service manager got %q", got)
+		}
+	}
+	for range 2 {
+		if got, err := m.read(10 * time.Second); got != "WATCHDOG=1" {
+			t.Fatalf("the service manager got %q, %v, want a sign of life", got, err)
+		}
+	}
+	r.logged(`\bready .*\baddress=(\S+)`)
+	r.signal(syscall.SIGHUP)
+	check("RELOADING=1\nMONOTONIC_USEC=[0-9]+\nSTATUS=reloading")
+	check(`READY=1\nSTATUS=serving 0 providers at 127\.0\.0\.1:[0-9]+`)
+	r.stop()
+	check("STOPPING=1\nSTATUS=finishing the requests under way\nEXTEND_TIMEOUT_USEC=[0-9]+")
+}
+
+func TestSocketsFromSystemd(t *testing.T) {
+	var files []*os.File
+	var addrs []string
+	for range 3 {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := ln.(*net.TCPListener).File()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		files, addrs = append(files, f), append(addrs, ln.Addr().String())
+		ln.Close()
+	}
+	conf := settings(t, database("sqlite://"), "[berth]\nlisten = 192.0.2.1:1\nmetrics_listen = 192.0.2.1:2") // not this machine's
+	r := launch(t, []string{"LISTEN_FDS=3", "LISTEN_FDNAMES=api:metrics:berth-placement.socket"}, files, "placement", "serve", "--config", conf)
+	if got := r.logged(`\bready .*\baddress=(\S+)`); got != addrs[0] {
+		t.Errorf("the service is at %s, want %s", got, addrs[0])
+	}
+	for i, path := range []string{"/resource_providers", "/readyz", "/resource_providers"} {
+		if res, body := call(t, &http.Transport{}, "GET", "http://"+addrs[i]+path, ""); res.StatusCode != 200 {
+			t.Errorf("socket %d answers %s with %d %s", i, path, res.StatusCode, body)
+		}
+	}
+	r.stop()
+}
+
+// A live is a service whose settings a test changes while it runs.
+type live struct {
+	*running
+	t                      *testing.T
+	dir, conf, log, policy string
+	ops                    string
+}
+
+// lines returns settings in which a reload finds something for each of its
+// steps; further ones are of the group [berth].
+func (l *live) lines(debug bool, more string) string {
+	return fmt.Sprintf("[DEFAULT]\ndebug = %v\nlog_file = %s\n[api]\nauth_strategy = noauth2\n[oslo_policy]\npolicy_file = %s\n%s\n"+
+		"[berth]\nlisten = 127.0.0.1:0\nmetrics_listen = %s\ntls_cert_file = %[6]s/cert.pem\ntls_key_file = %[6]s/key.pem\n%[7]s\n",
+		debug, l.log, l.policy, database("sqlite://"), l.ops, l.dir, more)
+}
+
+func startLive(t *testing.T) (l *live, addr string) {
+	t.Helper()
+	dir := t.TempDir()
+	l = &live{
+		t: t, dir: dir, conf: dir + "/placement.conf", log: dir + "/berth.log", policy: dir + "/policy.yaml",
+		ops: "unix:" + dir + "/ops.sock",
+	}
+	certificate(t, dir, 1)
+	rewrite(t, l.policy, "{}")
+	rewrite(t, l.conf, l.lines(false, ""))
+	l.running = launch(t, nil, nil, "placement", "serve", "--config", l.conf)
+	wait(t, "the service is ready", func() bool {
+		b, err := os.ReadFile(l.log)
+		m := regexp.MustCompile(`\bready .*\baddress=(\S+)`).FindSubmatch(b)
+		if err != nil || m == nil {
+			return false
+		}
+		addr = string(m[1])
+		return true
+	})
+	return l, addr
+}
+
+// reload sends SIGHUP and waits until it is done with the outcome.
+func (l *live) reload(outcome string) {
+	l.t.Helper()
+	before := l.count(outcome)
+	l.signal(syscall.SIGHUP)
+	wait(l.t, "a reload ends with "+outcome, func() bool { return l.count(outcome) == before+1 })
+}
+
+func (l *live) count(outcome string) int {
+	l.t.Helper()
+	return l.metric(`berth_reloads_total{outcome="` + outcome + `"}`)
+}
+
+// metric returns the value of one series.
+func (l *live) metric(series string) (n int) {
+	l.t.Helper()
+	_, body := call(l.t, overUnix(strings.TrimPrefix(l.ops, "unix:")), "GET", "http://h/metrics", "")
+	m := regexp.MustCompile(regexp.QuoteMeta(series) + ` ([0-9]+)`).FindStringSubmatch(body)
+	if m == nil {
+		l.t.Fatalf("there is no %s", series)
+	}
+	fmt.Sscan(m[1], &n)
+	return n
+}
+
+// idle waits until no client is connected.
+func (l *live) idle() {
+	l.t.Helper()
+	wait(l.t, "all connections are closed", func() bool { return l.metric("berth_http_connections") == 0 })
+}
+
+func (l *live) text() string {
+	l.t.Helper()
+	b, err := os.ReadFile(l.log)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestReload(t *testing.T) {
+	l, addr := startLive(t)
+	get := func(roots *x509.CertPool, path string) int {
+		t.Helper()
+		l.idle()
+		res, _ := call(t, &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}, "GET", "https://"+addr+path, "")
+		return res.StatusCode
+	}
+	// Everything changes at once: log, level, certificate, prefix, policy.
+	if err := os.Rename(l.log, l.log+".1"); err != nil {
+		t.Fatal(err)
+	}
+	roots := certificate(t, l.dir, 2)
+	rewrite(t, l.policy, `"placement:traits:list": "!"`)
+	rewrite(t, l.conf, l.lines(true, "path_prefix = /placement\nmax_body_size = 1000"))
+	l.reload("ok")
+	if get(roots, "/placement/traits") != 403 || get(roots, "/placement/resource_classes") != 200 {
+		t.Error("prefix, policy or certificate are not in force")
+	}
+	if s := l.text(); !strings.Contains(s, "DEBUG") || !strings.Contains(s, `settings="[[berth] max_body_size]"`) {
+		t.Errorf("the log has no debug line, or does not name what needs a restart:\n%s", s)
+	}
+	// Wrong settings and rules change nothing, and the log says so.
+	rewrite(t, l.policy, `"placement:traits:list": "role:`)
+	rewrite(t, l.conf, l.lines(false, "path_prefix = pony"))
+	l.reload("failed")
+	if get(roots, "/placement/traits") != 403 || get(roots, "/placement/resource_classes") != 200 {
+		t.Error("wrong settings or rules are in force")
+	}
+	contains(t, "the log", l.text(), []string{"the settings are wrong and stay as they were", "pony", "part=policy"})
+	// What is mended counts again.
+	rewrite(t, l.policy, "{}")
+	rewrite(t, l.conf, l.lines(false, "max_connections_per_client = 1\ntrusted_proxies ="))
+	l.reload("ok")
+	if get(roots, "/traits") != 200 || get(roots, "/placement/traits") != 404 {
+		t.Error("the mended settings or rules are not in force")
+	}
+	l.idle()
+	held, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: roots})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := tls.DialWithDialer(&net.Dialer{Timeout: 5 * time.Second}, "tcp", addr, &tls.Config{RootCAs: roots}); err == nil {
+		c.Close()
+		t.Error("a second connection of one client is served")
+	}
+	held.Close()
+	l.signal(syscall.SIGTERM)
+	if err := l.cmd.Wait(); err != nil {
+		t.Errorf("after SIGTERM: %v", err)
+	}
+}
+
+// SIGHUP before the service is ready is not lost and does not end it.
+func TestEarlyReload(t *testing.T) {
+	m := newServiceManager(t)
+	conf := settings(t, database("sqlite://"), "[berth]\nlisten = 127.0.0.1:0")
+	r := launch(t, []string{"NOTIFY_SOCKET=" + m.path}, nil, "placement", "serve", "--config", conf)
+	m.next() // it listens and opens the database
+	r.signal(syscall.SIGHUP)
+	r.logged(`\b(reloaded) complete=true`)
+	r.stop()
+}
+
+// Nobody is left behind when the terminal of "berth up" is closed.
+func TestHangupEndsUp(t *testing.T) {
+	r := start(t, t.TempDir(), "up", "--listen", "127.0.0.1:0", "--data", t.TempDir())
+	r.logged(`^Berth is up.*(http://\S+);`)
+	r.signal(syscall.SIGHUP)
+	r.logged(`\b(stopped)`)
+	if err := r.cmd.Wait(); err != nil {
+		t.Errorf("after SIGHUP: %v", err)
+	}
+}
+
+func TestNeedRestart(t *testing.T) {
+	was, is := config.DefaultPlacement(), config.DefaultPlacement()
+	if names := needRestart(was, is); len(names) > 0 {
+		t.Errorf("equal settings need a restart for %v", names)
+	}
+	is.Database.Connection = "mysql://u:s3cret@db/p"
+	is.Berth.Listen = "127.0.0.1:1"
+	is.Berth.MaxRequests, is.Default.Debug, is.Policy.File = 5, true, "other.yaml"
+	got := fmt.Sprint(needRestart(was, is))
+	if got != "[[placement_database] connection [berth] listen]" {
+		t.Errorf("needRestart = %s", got)
+	}
+}
+
+// Every setting that a reload takes over is one that there is.
+func TestReloadedSettingsExist(t *testing.T) {
+	known := map[string]bool{}
+	for _, s := range config.DefaultPlacement().Settings() {
+		known[s.Name.String()] = true
+	}
+	for _, step := range reloadSteps() {
+		for _, name := range step.settings {
+			if !known[name] {
+				t.Errorf("%s: there is no %s", step.part, name)
+			}
+		}
+	}
+}
+
+func TestServersReportTheFirstFailure(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s servers
+	s.start(ln, http.NotFoundHandler(), httpapi.ServeOptions{})
+	ln.Close()
+	select {
+	case <-s.failed():
+	case <-time.After(10 * time.Second):
+		t.Fatal("the failure is not reported")
+	}
+	if err := s.stop(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("stop = %v", err)
+	}
+}

@@ -1,0 +1,75 @@
+package server
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/berthcloud/berth/internal/dbtest"
+)
+
+// Main runs the tests of a package and ends the database servers that they
+// shared. It is all that a TestMain has to call.
+func Main(m *testing.M) {
+	code := m.Run()
+	if shared.owner != nil {
+		shared.owner.end()
+	}
+	dbtest.Stop()
+	os.Exit(code)
+}
+
+// shared is the PostgreSQL with its standby that all tests of the process use.
+var shared struct {
+	mu      sync.Mutex // guards the rest
+	owner   *process
+	servers *dbtest.Replicated // nil when they could not be started
+}
+
+// replicated returns the shared PostgreSQL, starting it if this is the first
+// call.
+func replicated(t testing.TB) *dbtest.Replicated {
+	t.Helper()
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if shared.owner == nil {
+		shared.owner = &process{TB: t}
+		shared.servers = dbtest.NewReplicated(shared.owner, dbtest.Fast())
+	}
+	if shared.servers == nil {
+		t.Fatal("there is no PostgreSQL with a standby: an earlier test says why")
+	}
+	return shared.servers
+}
+
+// A process owns what one test starts and later ones use. It ends with Main and
+// says what goes wrong then on standard error, when no test is left to say it to.
+type process struct {
+	testing.TB // the first test
+	cleanups   []func()
+	over       bool
+}
+
+// Cleanup keeps f for the end of the process.
+func (p *process) Cleanup(f func()) { p.cleanups = append(p.cleanups, f) }
+
+// Failed returns whether the first test did; it need not have ended.
+func (p *process) Failed() bool { return !p.over && p.TB.Failed() }
+
+// Error reports what went wrong.
+func (p *process) Error(args ...any) {
+	if !p.over {
+		p.TB.Error(args...)
+		return
+	}
+	fmt.Fprintln(os.Stderr, args...)
+}
+
+func (p *process) end() {
+	p.over = true
+	for _, f := range slices.Backward(p.cleanups) {
+		f()
+	}
+}

@@ -1,0 +1,110 @@
+package sqlstore_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/internal/dbtest"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore"
+)
+
+// onNodes returns two services, each on a node of its own of one cluster: no
+// lock of one is known to the other. The store is the first one's.
+func onNodes(t *testing.T) (*sqlstore.Store, [2]*placement.Service) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs database servers")
+	}
+	cluster := dbtest.Galera(t)
+	db := cluster.CreateDatabase(t)
+	var services [2]*placement.Service
+	var stores [2]*sqlstore.Store
+	for i := range services {
+		stores[i] = open(t, sqlstore.Options{Server: server(t, db.URL(cluster.Addresses()[i]))})
+		services[i] = service(t, stores[i])
+	}
+	return stores[0], services
+}
+
+// atOnce runs one thing on each service; they may be refused.
+func atOnce(t *testing.T, services [2]*placement.Service, things ...func(*placement.Service) error) {
+	t.Helper()
+	var both sync.WaitGroup
+	for i, thing := range things {
+		both.Go(func() {
+			err := thing(services[i])
+			if kind, _ := fault.Of(err); err != nil && kind != fault.Conflict && kind != fault.NotFound && kind != fault.Invalid {
+				t.Error(err)
+			}
+		})
+	}
+	both.Wait()
+}
+
+func TestNodesKeepTrees(t *testing.T) {
+	const providers = 6
+	ctx := context.Background()
+	store, services := onNodes(t)
+	for i := range providers {
+		if _, err := services[0].CreateProvider(ctx, placement.NewProvider{UUID: id(i, "p"), Name: string(id(i, "p"))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	move := func(what, to int) func(*placement.Service) error {
+		c := placement.ProviderChange{Name: string(id(what, "p")), SetParent: true, Reparent: true}
+		if to < providers {
+			c.Parent = id(to, "p")
+		}
+		return func(s *placement.Service) error {
+			_, err := s.UpdateProvider(ctx, id(what, "p"), c)
+			return err
+		}
+	}
+	create := func(n, below int) func(*placement.Service) error {
+		uuid := placement.UUID(fmt.Sprintf("c%d", n))
+		return func(s *placement.Service) error {
+			_, err := s.CreateProvider(ctx, placement.NewProvider{UUID: uuid, Name: string(uuid), Parent: id(below, "p")})
+			return err
+		}
+	}
+	for n := range 120 {
+		second := move(random.IntN(providers), random.IntN(providers+1))
+		if n%3 == 0 {
+			second = create(n, random.IntN(providers))
+		}
+		atOnce(t, services, move(random.IntN(providers), random.IntN(providers+1)), second)
+		orphans(t, store, "providers whose root is not that of their parent", `
+SELECT COUNT(*)
+FROM resource_providers p
+LEFT JOIN resource_providers q ON q.id = p.parent_provider_id
+WHERE p.root_provider_id <> COALESCE(q.root_provider_id, p.id)`)
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+func TestNodesLeaveNoLinksOfProvidersThatAreGone(t *testing.T) {
+	ctx := context.Background()
+	store, services := onNodes(t)
+	for n := range 20 {
+		host(t)(services[0], n)
+		atOnce(t, services,
+			func(s *placement.Service) error {
+				_, err := s.SetAggregates(ctx, id(n, "h"), nil, []placement.UUID{"agg"})
+				return err
+			},
+			func(s *placement.Service) error { return s.DeleteProvider(ctx, id(n, "h")) })
+	}
+	orphans(t, store, "aggregate links of providers that are gone", `
+SELECT COUNT(*)
+FROM resource_provider_aggregates l
+LEFT JOIN resource_providers p ON p.id = l.resource_provider_id
+WHERE p.id IS NULL`)
+}

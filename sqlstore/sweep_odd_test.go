@@ -1,0 +1,79 @@
+package sqlstore_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore"
+)
+
+// settles checks that sweeps find nothing any more when they have read once what
+// differs: reading it for ever would help nobody.
+func settles(t *testing.T, s *placement.Service) {
+	t.Helper()
+	trees := 0
+	for range 3 {
+		var err error
+		if trees, err = s.Sweep(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if trees != 0 {
+		t.Errorf("the third sweep still reads %d trees again", trees)
+	}
+}
+
+// TestSweepsSettle sweeps over rows that the sums of a database and of the world
+// may see differently.
+func TestSweepsSettle(t *testing.T) {
+	for _, odd := range []struct {
+		name  string
+		ratio float64
+		rows  string
+	}{
+		{name: "half a thousandth", ratio: 1.0625},
+		{name: "more digits than a single shows", ratio: 1234.567},
+		{name: "the largest ratio", ratio: 3.4e38},
+		{name: "allocation without inventory", ratio: 1, rows: `
+INSERT INTO allocations (resource_provider_id, consumer_id, resource_class_id, used)
+VALUES (1, 'x', 1, 5)`},
+		{name: "inventory of no provider", ratio: 1, rows: `
+INSERT INTO inventories (resource_provider_id, resource_class_id, total, reserved, min_unit, max_unit, step_size, allocation_ratio)
+VALUES (99, 1, 5, 0, 1, 1, 1, 1)`},
+		{name: "aggregate of no provider", ratio: 1, rows: `
+INSERT INTO resource_provider_aggregates (resource_provider_id, aggregate_id)
+VALUES (98, 1)`},
+	} {
+		t.Run(odd.name, func(t *testing.T) {
+			onAll(t, func(t *testing.T, opts sqlstore.Options) {
+				store := open(t, opts)
+				s := service(t, store)
+				host(t)(s, 0)
+				inv := placement.Inventory{Total: 8, MinUnit: 1, MaxUnit: 8, StepSize: 1, AllocationRatio: odd.ratio}
+				if _, err := s.SetInventories(context.Background(), "h0", []placement.InventoryOf{{Class: "VCPU", Inventory: inv}, {Class: "DISK_GB", Inventory: inv}}, placement.InventoryRule{}); err != nil {
+					t.Fatal(err)
+				}
+				if odd.rows != "" {
+					do(t, store, odd.rows)
+				}
+				settles(t, s)
+			})
+		})
+	}
+}
+
+// TestSweepsSettleInLatin1 has names in a character set with other lengths.
+func TestSweepsSettleInLatin1(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs database servers")
+	}
+	store := open(t, sqlstore.Options{Server: server(t, kinds[0].url(t))})
+	touch(t, store, 1)
+	do(t, store, "SET foreign_key_checks = 0", "ALTER TABLE resource_providers CONVERT TO CHARACTER SET latin1", "SET foreign_key_checks = 1")
+	s := service(t, store)
+	if _, err := s.CreateProvider(context.Background(), placement.NewProvider{UUID: "h", Name: "Köln"}); err != nil {
+		t.Fatal(err)
+	}
+	settles(t, s)
+}

@@ -1,0 +1,57 @@
+package sqlstore
+
+import (
+	"context"
+
+	"github.com/berthcloud/berth/sqlstore/migrations"
+)
+
+// An Upgrade is what brings a database to the revision that Berth makes.
+type Upgrade struct {
+	From  string   // the revision it is at, empty for none
+	Steps []string // the revisions to come, in their order
+	Own   bool     // Berth's own tables are to be made
+}
+
+// Plan says what Sync would do. It refuses what Sync refuses: a revision that is
+// not known, tables of something else, rows that forbid a step.
+func (t *Tables) Plan(ctx context.Context) (u Upgrade, err error) {
+	if t.ses == nil {
+		return Upgrade{Steps: revisions(migrations.After(""))}, nil
+	}
+	err = t.read(ctx, func(r *reader) error {
+		steps, err := t.s.stepsFor(ctx, t.ses)
+		if err != nil {
+			return err
+		}
+		u.Steps = revisions(steps)
+		if u.From, err = t.s.revision(r); err != nil || !t.s.d.server {
+			return err
+		}
+		own, err := has(r, "berth_version")
+		u.Own = !own
+		return err
+	})
+	return u, err
+}
+
+func revisions(steps []migrations.Revision) []string {
+	ids := make([]string, len(steps))
+	for i, step := range steps {
+		ids[i] = step.ID
+	}
+	return ids
+}
+
+// Sync makes the tables or upgrades them, on a server with Berth's own ones, and
+// returns what it did. Where nothing is to be done it does nothing.
+func (t *Tables) Sync(ctx context.Context) (Upgrade, error) {
+	u, err := t.Plan(ctx)
+	if err != nil {
+		return u, err
+	}
+	if !t.s.d.server {
+		return u, t.prepare(ctx)
+	}
+	return u, t.s.prepareServer(ctx, t.ses)
+}
