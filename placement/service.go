@@ -24,7 +24,8 @@ type Service struct {
 	pending struct {
 		sync.Mutex
 		changes Changes
-		ticket  uint64 // of the newest change
+		ticket  uint64   // of the newest change
+		watched *Changes // what came since a sweep began, nil without one
 	}
 	refreshing chan struct{} // holds one token: whoever has it owns what follows
 	tried      uint64        // ticket up to which a refresh was tried
@@ -256,6 +257,7 @@ func (s *Service) note(done Changes) (ticket uint64) {
 	defer s.pending.Unlock()
 	s.pending.changes.Add(done)
 	s.pending.ticket++
+	s.saw(done)
 	return s.pending.ticket
 }
 
@@ -336,6 +338,9 @@ func (s *Service) catchUp(ctx context.Context, c Changes) (err error) {
 		if err != nil {
 			return err
 		}
+		s.pending.Lock()
+		s.saw(others)
+		s.pending.Unlock()
 		if s.settings.ObserveOthers != nil && !others.Empty() {
 			s.settings.ObserveOthers(others)
 		}

@@ -198,6 +198,9 @@ type Picture struct {
 	// FoldCase says that the store takes upper and lower case for the same
 	// when it compares names and UUIDs: MySQL does, unless it is told not to.
 	FoldCase bool
+	// FoldLike says that it does so when it looks for names by a pattern:
+	// PostgreSQL does not.
+	FoldLike bool
 }
 
 // A ProviderRow is a resource provider as the store keeps it.

@@ -3,68 +3,128 @@ package placement
 import (
 	"context"
 	"fmt"
-	"slices"
 )
 
 // Sweep compares the world with the store and takes over what differs: what
 // programs wrote that do not keep the change log, such as upstream's service
 // beside this one, or a hand-typed UPDATE. It returns how many trees it read
-// again; some of them may be those that this service wrote meanwhile. It fails
-// as World does.
+// again because of such, as far as it can tell: a digest covers many, and of
+// those that services wrote to meanwhile it says nothing. It fails as World does.
 func (s *Service) Sweep(ctx context.Context) (trees int, err error) {
 	s.sweeping.Lock()
 	defer s.sweeping.Unlock()
 	defer recovered(&err)
+	meanwhile := s.watch()
+	defer s.unwatch()
 	if _, err := s.World(ctx); err != nil {
 		return 0, err
 	}
-	var found Changes
-	var odd oddities
+	var found differences
 	err = s.store.View(ctx, func(r Reader) (err error) {
-		found, odd, err = s.differences(r)
+		found, err = s.compare(r)
 		return err
 	})
 	if err != nil {
 		return 0, fmt.Errorf("comparing the world with the store: %w", err)
 	}
-	if !found.Empty() {
-		err = s.refresh(ctx, found)
+	// Before the refresh: it counts as a change itself.
+	trees = found.foreign(meanwhile())
+	if c := found.changes(); !c.Empty() {
+		err = s.refresh(ctx, c)
 	}
 	if err == nil {
-		s.odd = odd
+		s.odd = found.odd
 	}
-	return len(found.Roots), err
+	return trees, err
 }
 
-// differences says what of the world is not as in the store, but for what was
-// not either when it was read the last time. What is written while it looks may
-// be among them, which does no harm.
-func (s *Service) differences(r Reader) (Changes, oddities, error) {
-	var found Changes
+// watch begins to collect what this service writes and what it learns of others,
+// and returns a function that tells what there was so far. Unwatch ends it.
+func (s *Service) watch() (soFar func() Changes) {
+	s.pending.Lock()
+	defer s.pending.Unlock()
+	s.pending.watched = new(Changes)
+	return func() (c Changes) {
+		s.pending.Lock()
+		defer s.pending.Unlock()
+		c.Add(*s.pending.watched)
+		return c
+	}
+}
+
+func (s *Service) unwatch() {
+	s.pending.Lock()
+	defer s.pending.Unlock()
+	s.pending.watched = nil
+}
+
+// saw adds to what a sweep collects. Its caller holds the lock.
+func (s *Service) saw(c Changes) {
+	if s.pending.watched != nil {
+		s.pending.watched.Add(c)
+	}
+}
+
+// differences are where the world is not as the store.
+type differences struct {
+	catalogs bool
+	roots    map[int64]*Changes // the trees behind each digest that differs
+	odd      oddities
+}
+
+// changes are what to read again.
+func (d differences) changes() Changes {
+	all := Changes{Catalogs: d.catalogs}
+	for _, c := range d.roots {
+		all.Add(*c)
+	}
+	return all
+}
+
+// foreign counts the trees behind digests in which none of the given changes is.
+func (d differences) foreign(known Changes) (trees int) {
+	for _, c := range d.roots {
+		ours := known.All
+		for root := range c.Roots {
+			ours = ours || known.Roots[root]
+		}
+		if !ours {
+			trees += len(c.Roots)
+		}
+	}
+	return trees
+}
+
+// compare says what of the world is not as in the store, but for what was not
+// either when it was read the last time. What is written while it looks may be
+// among them, which does no harm.
+func (s *Service) compare(r Reader) (d differences, err error) {
 	classes, traits, err := catalogs(r)
 	if err != nil {
-		return found, nil, err
+		return d, err
 	}
 	rows, err := r.Digests()
 	if err != nil {
-		return found, nil, err
+		return d, err
 	}
 	w := s.world.Load()
-	found.Catalogs = !w.classes.same(classes) || !w.traits.same(traits)
-	differ, odd := s.odd.news(rows, w.Digests())
-	for first := range differ {
+	d.catalogs = !w.classes.same(classes) || !w.traits.same(traits)
+	news, odd := s.odd.news(rows, w.Digests())
+	d.odd, d.roots = odd, make(map[int64]*Changes, len(news))
+	for first := range news {
 		roots, err := r.RootsBetween(first, first+DigestSize)
 		if err != nil {
-			return found, nil, err
+			return d, err
 		}
+		d.roots[first] = new(Changes)
 		for _, root := range roots {
-			found.Tree(root)
+			d.roots[first].Tree(root)
 		}
 	}
-	if len(differ) > 0 {
-		w.rootsIn(differ, &found)
+	if len(news) > 0 {
+		w.rootsIn(d.roots)
 	}
-	return found, odd, nil
+	return d, nil
 }
 
 // An oddity is a digest of the store and one of the world that differ.
@@ -96,11 +156,13 @@ func (o oddities) news(store []Digest, world map[int64]Digest) (news map[int64]b
 	return news, found
 }
 
-// rootsIn adds the roots of the providers in some digests.
-func (w *World) rootsIn(digests map[int64]bool, found *Changes) {
+// rootsIn adds the roots of the providers that the world has in some digests.
+func (w *World) rootsIn(digests map[int64]*Changes) {
 	for t := range w.Trees() {
-		if slices.ContainsFunc(t.Providers, func(p *Provider) bool { return digests[p.ID-p.ID%DigestSize] }) {
-			found.Tree(t.Root().ID)
+		for _, p := range t.Providers {
+			if c := digests[p.ID-p.ID%DigestSize]; c != nil {
+				c.Tree(t.Root().ID)
+			}
 		}
 	}
 }

@@ -33,6 +33,7 @@ type World struct {
 	withSharing   []uint64
 
 	fold  bool // names and UUIDs are the same in upper and lower case
+	like  bool // so they are in patterns
 	built time.Time
 }
 
@@ -94,6 +95,10 @@ func (w *World) Trait(name string) (TraitID, bool) {
 
 // TraitName returns the name of a trait, empty when there is none.
 func (w *World) TraitName(id TraitID) string { return w.traits.Name(int32(id)) }
+
+// FoldsLike reports whether the store takes upper and lower case for the same
+// when it looks for names by a pattern.
+func (w *World) FoldsLike() bool { return w.like }
 
 // Aggregate returns the id of an aggregate, false when no provider was ever a
 // member of it.

@@ -9,7 +9,7 @@ import (
 // NewWorld makes a World from the whole content of a store. Built is when it
 // was read.
 func NewWorld(classes, traits []Named, pic Picture, built time.Time) *World {
-	w := (&World{built: built, fold: pic.FoldCase}).WithCatalogs(classes, traits)
+	w := (&World{built: built, fold: pic.FoldCase, like: pic.FoldLike}).WithCatalogs(classes, traits)
 	w.learnAggregates(pic.Aggregates)
 	trees := buildTrees(pic, w.sharing)
 	e := newEdit(w)

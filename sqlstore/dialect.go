@@ -42,8 +42,9 @@ type dialect struct {
 	onConflict string
 	// returning says that the id of an inserted row is had by RETURNING.
 	returning bool
-	// foldCase says that upper and lower case are the same in comparisons.
-	foldCase bool
+	// foldCase says that upper and lower case are the same in comparisons,
+	// foldLike that they are in LIKE.
+	foldCase, foldLike bool
 	// now and hourAgo are the times of the server, in UTC.
 	now, hourAgo string
 	// rerun says that the statements that make tables may run again: where

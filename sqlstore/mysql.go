@@ -36,6 +36,7 @@ LOCK IN SHARE MODE`, // MariaDB has no FOR SHARE
 	now:      "UTC_TIMESTAMP()",
 	hourAgo:  "UTC_TIMESTAMP() - INTERVAL 1 HOUR",
 	foldCase: true,
+	foldLike: true,
 	rerun:    true,
 	hasTable: `
 SELECT 1

@@ -25,7 +25,7 @@ ORDER BY l.resource_provider_id, l.aggregate_id`
 )
 
 func (r *reader) Picture(roots []int64) (placement.Picture, error) {
-	pic := placement.Picture{FoldCase: r.ses.d.foldCase}
+	pic := placement.Picture{FoldCase: r.ses.d.foldCase, FoldLike: r.ses.d.foldLike}
 	var err error
 	if roots == nil && r.progress != nil {
 		if err := r.countRows(); err != nil {

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,13 +115,16 @@ func (s *Store) stepsFor(ctx context.Context, ses *session) ([]migrations.Revisi
 	}
 	steps := migrations.After(at)
 	if len(steps) == 0 {
+		if begun, err := r.exists(s.d.hasTable, "berth_copy"); err != nil || begun {
+			return nil, cmp.Or(err, errPart)
+		}
 		return nil, s.checkTables(r)
 	}
 	if at == "" {
 		return steps, nil
 	}
 	if !s.opts.Sync {
-		return nil, fmt.Errorf("its schema is at revision %s, older than %s; allow the upgrade (sync_on_startup) or run `placement-manage db sync`",
+		return nil, fmt.Errorf("its schema is at revision %s, older than %s; allow the upgrade (sync_on_startup), or run `berth db sync` (or upstream's `placement-manage db sync`)",
 			at, migrations.Target)
 	}
 	// Only what is there already can be checked before the first step; that

@@ -13,16 +13,17 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/identity/keystone"
+	"github.com/berthcloud/berth/tracing"
 )
 
 // newAuthenticator returns who finds out who calls, and what ends that.
-func newAuthenticator(cfg *config.Placement, log *slog.Logger, m *keystoneMetrics) (auth httpapi.Authenticator, end func(), err error) {
+func newAuthenticator(cfg *config.Placement, log *slog.Logger, m *keystoneMetrics, tracer *tracing.Tracer) (auth httpapi.Authenticator, end func(), err error) {
 	if cfg.API.AuthStrategy == config.StrategyNoAuth2 {
 		log.Warn("auth_strategy is noauth2: tokens are believed, whoever sends them")
 		return httpapi.NoAuth, func() {}, nil
 	}
 	opts := keystoneOptions(&cfg.Keystone)
-	opts.Log, opts.Metrics = log, m.hooks()
+	opts.Log, opts.Metrics, opts.Wrap = log, m.hooks(), tracer.Transport
 	v, err := keystone.New(opts)
 	if err != nil {
 		return nil, nil, fmt.Errorf("[%s]: %w", credentialsGroup(&cfg.Keystone), err)

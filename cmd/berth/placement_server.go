@@ -64,10 +64,10 @@ func startPlacement(ctx context.Context, env environment, cfg *config.Placement,
 	}
 	s.announce(name)
 	metrics := newPlacementMetrics()
-	if s.authenticate, s.endAuth, err = newAuthenticator(cfg, log, metrics.keystone); err != nil {
+	s.tracer = startTracing(ctx, env, metrics.registry, log)
+	if s.authenticate, s.endAuth, err = newAuthenticator(cfg, log, metrics.keystone, s.tracer); err != nil {
 		return s, fail(exitUsage, err)
 	}
-	s.tracer = startTracing(ctx, env, metrics.registry, log)
 	// The address first: it is cheaper to find taken than the database to
 	// read.
 	if err := s.listen(ctx, metrics); err != nil {

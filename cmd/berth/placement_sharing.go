@@ -36,7 +36,7 @@ func newSharingMetrics(reg prometheus.Registerer) *sharingMetrics {
 			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 12),
 		}),
 		swept: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "berth_sweep_trees_total", Help: "Provider trees that such a comparison read again: changed by programs that keep no change log, or by this one meanwhile.",
+			Name: "berth_sweep_trees_total", Help: "Provider trees that such a comparison read again because a program that keeps no change log changed some of them.",
 		}),
 		sweepFailed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "berth_sweep_failures_total", Help: "Comparisons that failed.",
@@ -86,7 +86,7 @@ func sweepEvery(ctx context.Context, s *placement.Service, interval time.Duratio
 		case failing:
 			log.Info("the database can be read again")
 		case trees > 0:
-			log.Debug("the database differed from the world", "trees", trees)
+			log.Info("another program changed the database", "trees", trees)
 		}
 		failing = err != nil
 		m.sweep.Observe(time.Since(begin).Seconds())

@@ -62,6 +62,15 @@ func Faults() []Excuse {
 		broken("amounts that no database holds",
 			"Nothing bounds the amounts of a query; SQLite's driver refuses numbers beyond 64 bits.",
 			`Python int too large to convert to SQLite INTEGER`),
+		{
+			Name: "a provider of which name and UUID are both taken",
+			Reason: "Upstream names the key that its database complains of, which on PostgreSQL is the name and elsewhere the UUID. " +
+				"Berth names the UUID.",
+			Match: func(x *Exchange) bool {
+				return strings.Contains(x.A.detail(), "Conflicting resource provider name: ") &&
+					strings.Contains(x.B.detail(), "Conflicting resource provider uuid: ")
+			},
+		},
 		broken("ratios that are no numbers",
 			"Nothing refuses NaN, which Python's JSON has; the capacity of such an inventory cannot be computed.",
 			`cannot convert float NaN to integer`),

@@ -45,13 +45,16 @@ func TestMetrics(t *testing.T) {
 			known[m[1]] = true
 		}
 	}
-	tables := map[string]bool{"berth_version": true, "berth_writers": true, "berth_changes": true, "berth_copy": true}
+	others := []string{
+		"berth_version", "berth_writers", "berth_changes", "berth_copy", // tables
+		"berth_tables", // a key in the output of berth db version
+	}
 	mention := regexp.MustCompile(`\bberth_[a-z_]*[a-z]\b`)
 	for _, p := range pages(t) {
 		for _, c := range p.code() {
 			for _, name := range mention.FindAllString(c, -1) {
-				if !known[name] && !tables[name] {
-					t.Errorf("%s names %s, which is no metric and no table", p.name, name)
+				if !known[name] && !slices.Contains(others, name) {
+					t.Errorf("%s names %s, which is no metric", p.name, name)
 				}
 			}
 		}
@@ -103,37 +106,44 @@ func TestSettings(t *testing.T) {
 	if len(known) == 0 {
 		t.Fatal("settings.md has no settings")
 	}
-	mention := regexp.MustCompile(`^\[(\w+)\](?: (\w+))?`)
 	for _, p := range pages(t) {
 		if p.name == "settings.md" {
 			continue // it names groups that Berth passes over
 		}
-		for _, c := range p.code() {
-			if m := mention.FindStringSubmatch(c); m != nil && m[2] != "" && !slices.Contains(known[m[1]], m[2]) {
-				t.Errorf("%s names [%s] %s, which is no setting", p.name, m[1], m[2])
-			}
-		}
-		for _, set := range p.files() {
+		for _, set := range append(p.mentions(), p.files()...) {
 			if _, ok := known[set.group]; ok && !slices.Contains(known[set.group], set.name) {
-				t.Errorf("%s sets %s in [%s], which is no setting", p.name, set.name, set.group)
+				t.Errorf("%s names [%s] %s, which is no setting", p.name, set.group, set.name)
 			}
 		}
 	}
 }
 
-// An assignment is a line of a file with settings.
-type assignment struct{ group, name string }
+// A setting is named by its group and its name.
+type setting struct{ group, name string }
 
-// files returns the assignments in blocks that have groups.
-func (p page) files() []assignment {
-	var all []assignment
+// mentions returns the settings that the page names in its text with their
+// groups.
+func (p page) mentions() []setting {
+	var all []setting
+	mention := regexp.MustCompile(`^\[(\w+)\] (\w+)`)
+	for _, c := range p.code() {
+		if m := mention.FindStringSubmatch(c); m != nil {
+			all = append(all, setting{m[1], m[2]})
+		}
+	}
+	return all
+}
+
+// files returns the settings in blocks that have groups.
+func (p page) files() []setting {
+	var all []setting
 	group := ""
 	title, set := regexp.MustCompile(`^\s+\[(\w+)\]$`), regexp.MustCompile(`^\s+(\w+) =`)
 	for line := range strings.SplitSeq(p.text, "\n") {
 		if m := title.FindStringSubmatch(line); m != nil {
 			group = m[1]
 		} else if m := set.FindStringSubmatch(line); m != nil {
-			all = append(all, assignment{group, m[1]})
+			all = append(all, setting{group, m[1]})
 		} else if !strings.HasPrefix(line, "    ") {
 			group = ""
 		}
@@ -144,32 +154,55 @@ func (p page) files() []assignment {
 // TestCommands asks the program for every command that the pages name, and
 // whether it has the options that stand behind it.
 func TestCommands(t *testing.T) {
-	bin := server.Berth(t)
-	helps := make(map[string]string)
+	m := manual{t, server.Berth(t), make(map[string]string)}
 	for _, p := range pages(t) {
 		for _, c := range p.code() {
 			for _, line := range commandLines(c) {
-				command, options := split(line)
-				help, ok := helps[command]
-				if !ok {
-					help = helpOf(t, bin, command)
-					helps[command] = help
-				}
-				if help == "" {
-					t.Errorf("%s: %q: there is no command %q", p.name, line, command)
-					continue
-				}
-				for _, o := range options {
-					if !regexp.MustCompile(`(?m)^ .*(?:^|[ ,])` + regexp.QuoteMeta(o) + `\b`).MatchString(help) {
-						t.Errorf("%s: %q: %q has no option %s", p.name, line, command, o)
-					}
-				}
+				m.check(p.name, line)
 			}
 		}
 	}
-	if len(helps) < 10 {
-		t.Errorf("the pages name %d commands only: this test looks for the wrong thing", len(helps))
+	if len(m.helps) < 10 {
+		t.Errorf("the pages name %d commands only: this test looks for the wrong thing", len(m.helps))
 	}
+}
+
+// A manual knows the help of commands.
+type manual struct {
+	t     *testing.T
+	bin   string
+	helps map[string]string // by command; "" when there is none
+}
+
+// check reports what of a line on a page the program does not have.
+func (m manual) check(page, line string) {
+	m.t.Helper()
+	command, options := split(line)
+	help := m.help(command)
+	if help == "" {
+		m.t.Errorf("%s: %q: there is no command %q", page, line, command)
+		return
+	}
+	for _, o := range options {
+		if !regexp.MustCompile(`(?m)^ .*(?:^|[ ,])` + regexp.QuoteMeta(o) + `\b`).MatchString(help) {
+			m.t.Errorf("%s: %q: %q has no option %s", page, line, command, o)
+		}
+	}
+}
+
+// help returns the help of a command. For words that it does not know, the
+// program prints the help of the command above.
+func (m manual) help(command string) string {
+	m.t.Helper()
+	help, ok := m.helps[command]
+	if !ok {
+		code, out := server.Run(m.t, time.Minute, m.bin, append(strings.Fields(command), "--help")...)
+		if code == 0 && strings.Contains(out, "berth "+command) {
+			help = out
+		}
+		m.helps[command] = help
+	}
+	return help
 }
 
 var program = regexp.MustCompile(`(?:^|[ (<])(?:/usr/bin/)?berth ((?:placement|db|up|version|completion|man)\b[^|;)#]*)`)
@@ -196,15 +229,4 @@ func split(line string) (command string, options []string) {
 		}
 	}
 	return strings.Join(words, " "), options
-}
-
-// helpOf returns the help of a command, "" when there is none: for words that it
-// does not know, the program prints the help of the command above.
-func helpOf(t *testing.T, bin, command string) string {
-	t.Helper()
-	code, out := server.Run(t, time.Minute, bin, append(strings.Fields(command), "--help")...)
-	if code != 0 || !strings.Contains(out, "berth "+command) {
-		return ""
-	}
-	return out
 }

@@ -76,7 +76,7 @@ func readTraitFilter(r *http.Request) (traitFilter, error) {
 	if err != nil {
 		return f, err
 	}
-	byName := func(string) bool { return true }
+	byName := func(*placement.World, string) bool { return true }
 	if text, ok := q.last("name"); ok {
 		f.listed = strings.HasPrefix(text, "in:")
 		if byName, err = traitNameFilter(text); err != nil {
@@ -89,13 +89,13 @@ func readTraitFilter(r *http.Request) (traitFilter, error) {
 		return f, fault.New(fault.Invalid, "", `The query parameter "associated" only accepts "true" or "false"`)
 	}
 	f.pass = func(w *placement.World, t placement.Named) bool {
-		return byName(t.Name) && (!asked || w.TraitAssociated(placement.TraitID(t.ID)) == (associated == "true"))
+		return byName(w, t.Name) && (!asked || w.TraitAssociated(placement.TraitID(t.ID)) == (associated == "true"))
 	}
 	return f, nil
 }
 
 // traitNameFilter reads "in:A,B" and "startswith:PREFIX".
-func traitNameFilter(text string) (func(string) bool, error) {
+func traitNameFilter(text string) (func(*placement.World, string) bool, error) {
 	op, value, ok := strings.Cut(text, ":")
 	if !ok {
 		return nil, fault.New(fault.Invalid, "", "Badly formatted name parameter. Expected name query string parameter in form: "+
@@ -104,7 +104,7 @@ func traitNameFilter(text string) (func(string) bool, error) {
 	switch op {
 	case "in":
 		names := strings.Split(value, ",")
-		return func(name string) bool {
+		return func(_ *placement.World, name string) bool {
 			for _, n := range names {
 				if n == name {
 					return true
@@ -113,15 +113,15 @@ func traitNameFilter(text string) (func(string) bool, error) {
 			return false
 		}, nil
 	case "startswith":
-		return func(name string) bool { return like(name, value+"%") }, nil
+		return func(w *placement.World, name string) bool { return like(name, value+"%", w.FoldsLike()) }, nil
 	}
-	return func(string) bool { return true }, nil
+	return func(*placement.World, string) bool { return true }, nil
 }
 
-// like matches as SQL's LIKE does on upstream's usual databases: % for any
-// text, _ for any character, letters in either case. Its time is bounded by the
+// like matches as SQL's LIKE does: % for any text, _ for any character, letters in
+// either case if that is the database's way. Its time is bounded by the
 // product of the lengths, whatever the pattern.
-func like(text, pattern string) bool {
+func like(text, pattern string, fold bool) bool {
 	t, p := 0, 0
 	star, resume := -1, 0 // the last % and where its text ended
 	for t < len(text) {
@@ -129,7 +129,7 @@ func like(text, pattern string) bool {
 		case p < len(pattern) && pattern[p] == '%':
 			star, resume = p, t
 			p++
-		case p < len(pattern) && (pattern[p] == '_' || strings.EqualFold(pattern[p:p+1], text[t:t+1])):
+		case p < len(pattern) && (pattern[p] == '_' || pattern[p] == text[t] || fold && strings.EqualFold(pattern[p:p+1], text[t:t+1])):
 			t++
 			p++
 		case star >= 0:

@@ -27,20 +27,20 @@ func newHTTPClient(o Options) (*http.Client, error) {
 		return nil, err
 	}
 	dialer := &net.Dialer{Timeout: o.Timeout}
-	return &http.Client{
-		Timeout:       o.Timeout,
-		CheckRedirect: sameOrigin,
-		Transport: &http.Transport{
-			Proxy:               http.ProxyFromEnvironment,
-			DialContext:         dialer.DialContext,
-			TLSClientConfig:     tlsConfig,
-			TLSHandshakeTimeout: o.Timeout,
-			MaxConnsPerHost:     maxConnections,
-			MaxIdleConnsPerHost: maxConnections / 4,
-			IdleConnTimeout:     15 * time.Second,
-			ForceAttemptHTTP2:   true,
-		},
-	}, nil
+	var sender http.RoundTripper = &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         dialer.DialContext,
+		TLSClientConfig:     tlsConfig,
+		TLSHandshakeTimeout: o.Timeout,
+		MaxConnsPerHost:     maxConnections,
+		MaxIdleConnsPerHost: maxConnections / 4,
+		IdleConnTimeout:     15 * time.Second,
+		ForceAttemptHTTP2:   true,
+	}
+	if o.Wrap != nil {
+		sender = o.Wrap(sender)
+	}
+	return &http.Client{Timeout: o.Timeout, CheckRedirect: sameOrigin, Transport: sender}, nil
 }
 
 // sameOrigin follows redirects that stay on the server: tokens and passwords go

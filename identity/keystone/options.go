@@ -1,6 +1,7 @@
 package keystone
 
 import (
+	"net/http"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -37,6 +38,8 @@ type Options struct {
 
 	Log     *slog.Logger // nil discards
 	Metrics Metrics
+	// Wrap, when not nil, is put around what sends the requests, to trace them.
+	Wrap func(http.RoundTripper) http.RoundTripper
 }
 
 // A Secret is a text that is not shown: it prints as stars.

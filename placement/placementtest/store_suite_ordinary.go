@@ -127,7 +127,7 @@ func deleteProviders(c *storeCase) {
 	})
 	c.update(later, func(w placement.Writer) error { return w.DeleteProvider(p.ID) })
 	pic := read(c, func(r placement.Reader) (placement.Picture, error) { return r.Picture(nil) })
-	c.same("what is left", pic, placement.Picture{FoldCase: pic.FoldCase})
+	c.same("what is left", pic, placement.Picture{FoldCase: pic.FoldCase, FoldLike: pic.FoldLike})
 	used := read(c, func(r placement.Reader) (bool, error) { return r.TraitInUse(trait) })
 	c.same("TraitInUse", used, false)
 }
@@ -412,7 +412,8 @@ func takePictures(c *storeCase) {
 		Inventories: []placement.InventoryRow{cpu, bandwidth},
 		Traits:      []placement.ProviderTraitRow{{Provider: child.ID, Trait: gold}},
 	}
-	tree.FoldCase = ask().FoldCase // the database's own business
+	whatever := ask()
+	tree.FoldCase, tree.FoldLike = whatever.FoldCase, whatever.FoldLike // the database's own business
 	c.same("Picture of one tree", ask(one.ID, 1<<30), tree)
 	c.same("Picture of nothing", ask([]int64{}...), read(c, func(r placement.Reader) (placement.Picture, error) { return r.Picture([]int64{1 << 30}) }))
 	tree.Providers = []placement.ProviderRow{one, two, child}
