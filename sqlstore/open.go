@@ -100,6 +100,9 @@ func (s *Store) openFile(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
+	if err := s.refusePart(ctx, writers[0]); err != nil {
+		return err
+	}
 	if err := s.prepareSchema(ctx, writers[0]); err != nil {
 		return err
 	}

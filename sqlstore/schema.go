@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +24,15 @@ var tableShapes = []struct{ table, columns string }{
 	{"resource_provider_traits", "created_at, trait_id, resource_provider_id"},
 	{"placement_aggregates", "created_at, id, uuid"},
 	{"resource_provider_aggregates", "created_at, resource_provider_id, aggregate_id"},
+}
+
+// refusePart refuses a database that `berth db copy` is not done with.
+func (s *Store) refusePart(ctx context.Context, ses *session) error {
+	begun, err := has(&reader{ses: ses, ctx: ctx}, "berth_copy")
+	if begun {
+		return errPart
+	}
+	return err
 }
 
 // prepareSchema brings the database to a revision that this package works on.
@@ -115,9 +123,6 @@ func (s *Store) stepsFor(ctx context.Context, ses *session) ([]migrations.Revisi
 	}
 	steps := migrations.After(at)
 	if len(steps) == 0 {
-		if begun, err := r.exists(s.d.hasTable, "berth_copy"); err != nil || begun {
-			return nil, cmp.Or(err, errPart)
-		}
 		return nil, s.checkTables(r)
 	}
 	if at == "" {

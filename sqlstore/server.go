@@ -126,6 +126,9 @@ func (s *Store) openServer(ctx context.Context) (err error) {
 	if err := s.reach(ctx, writer); err != nil {
 		return err
 	}
+	if err := s.refusePart(ctx, writer); err != nil {
+		return err
+	}
 	if err := s.prepareServer(ctx, writer); err != nil {
 		return err
 	}
@@ -208,7 +211,7 @@ func (s *Store) prepareOwn(ctx context.Context, ses *session) error {
 	if !there {
 		if err := s.createOwn(ses); err != nil {
 			if advice := s.d.advice(err); advice != "" {
-				return fmt.Errorf("Berth's own tables cannot be made: %w: %s", s.d.translate("creating", err), advice)
+				return fmt.Errorf("the tables of Berth's own cannot be made: %w: %s", s.d.translate("creating", err), advice)
 			}
 			return fmt.Errorf("%w: Berth's own tables: %w", errCreating, s.d.translate("creating", err))
 		}

@@ -1,8 +1,10 @@
 package sqlstore_test
 
 import (
+	"context"
 	"net"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,4 +87,19 @@ func wantAway(t *testing.T, what string, err error) {
 	if kind, _ := fault.Of(err); kind != fault.Unavailable {
 		t.Errorf("%s = %v, want Unavailable", what, err)
 	}
+}
+
+// TestHalfCopiedDatabaseIsRefused opens what `berth db copy` is not done with.
+func TestHalfCopiedDatabaseIsRefused(t *testing.T) {
+	onAll(t, func(t *testing.T, opts sqlstore.Options) {
+		s := open(t, opts)
+		do(t, s, `CREATE TABLE berth_copy (id INTEGER)`)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		_, err := sqlstore.Open(context.Background(), opts)
+		if err == nil || !strings.Contains(err.Error(), "berth db copy --resume") {
+			t.Errorf("Open = %v, want what to do about it", err)
+		}
+	})
 }

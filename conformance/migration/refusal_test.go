@@ -32,8 +32,10 @@ type refusal struct {
 }
 
 var refusals = []refusal{
-	{"NoURL", func(db *database) string { return "placement on " + db.server.Address() }, exitUsage,
-		map[string][]string{"": {"[placement_database] connection"}}},
+	{
+		"NoURL", func(db *database) string { return "placement on " + db.server.Address() }, exitUsage,
+		map[string][]string{"": {"[placement_database] connection"}},
+	},
 	{"UnknownDriver", func(db *database) string {
 		_, rest, _ := strings.Cut(db.url, ":")
 		return "oracle+cx_oracle:" + rest
@@ -51,8 +53,10 @@ var refusals = []refusal{
 		"MariaDB":    {"nowhere", "grant the user all privileges"}, // the server does not tell who may not know
 		"PostgreSQL": {"nowhere", "create the database first"},
 	}},
-	{"NoSuchHost", func(db *database) string { return db.name.URL("db.invalid:3306") }, exitDatabase,
-		map[string][]string{"": {"db.invalid"}}},
+	{
+		"NoSuchHost", func(db *database) string { return db.name.URL("db.invalid:3306") }, exitDatabase,
+		map[string][]string{"": {"db.invalid"}},
+	},
 	{"UnknownRevision", func(db *database) string {
 		db.filled()
 		db.exec("UPDATE alembic_version SET version_num = 'ffffffffffff'")

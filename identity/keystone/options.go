@@ -1,10 +1,10 @@
 package keystone
 
 import (
-	"net/http"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
