@@ -238,11 +238,9 @@ func (s *Service) transact(ctx context.Context, fn func(*tx) error) error {
 		w.Changed(done)
 		return err
 	})
-	switch {
-	case done.Empty():
-	case s.store.Shared():
-		s.note(done) // World brings it in before it answers
-	default:
+	// On a shared store World reads it in the change log before it answers,
+	// with what others wrote: they may have seen it before it is known here.
+	if !done.Empty() && !s.store.Shared() {
 		// What is durable must be acknowledged even if it cannot be read
 		// back now: World then fails until it can.
 		_ = s.refresh(context.WithoutCancel(ctx), done)

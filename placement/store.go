@@ -46,8 +46,8 @@ type Store interface {
 	// from memory.
 	Shared() bool
 
-	// Changed returns what other stores on the same database committed since
-	// a position, maybe more, and the position after it; from the zero
+	// Changed returns what this store and others on the same database
+	// committed since a position, maybe more, and the position after it; from the zero
 	// Position everything. It sees every Update of any of them that returned
 	// before it was called. What programs write that do not keep the change
 	// log it cannot see: Digests tell of that.

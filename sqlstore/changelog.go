@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/berthcloud/berth/placement"
@@ -16,7 +15,8 @@ import (
 // store is a writer with an id of its own, and numbers its transactions; since
 // it has one at a time, its entries become visible in their order and without
 // gaps, whatever happens between the writers. A reader remembers one number per
-// writer and misses nothing.
+// writer and misses nothing. A store reads its own entries too: what others may
+// know already it must not learn later than they do.
 //
 //	berth_writers   id │ beat_at          who writes
 //	berth_changes   writer, seq │ body    what the transaction touched
@@ -47,12 +47,11 @@ const (
 	bodyVoid = "-" // written by settle
 )
 
-// A changeLog is the writing end. All but id and durable belongs to the writing goroutine.
+// A changeLog is the writing end. It belongs to the writing goroutine.
 type changeLog struct {
-	id      atomic.Int64 // of this writer; 0 before its first entry
-	durable atomic.Int64 // number of its newest entry
-	seq     int64        // of its newest entry
-	present bool         // it is in berth_writers
+	id      int64 // of this writer; 0 before its first entry
+	seq     int64 // of its newest entry
+	present bool  // it is in berth_writers
 }
 
 // An entry is the place of a transaction in the log.
@@ -60,10 +59,10 @@ type entry struct{ writer, seq int64 }
 
 // append writes the entry of the transaction that the session is in.
 func (l *changeLog) append(ses *session, stamp string, c placement.Changes) (entry, error) {
-	if l.id.Load() == 0 {
+	if l.id == 0 {
 		l.renew()
 	}
-	e := entry{l.id.Load(), l.seq + 1}
+	e := entry{l.id, l.seq + 1}
 	if !l.present {
 		if _, err := ses.exec(`
 INSERT INTO berth_writers (id, created_at, beat_at)
@@ -83,21 +82,19 @@ VALUES (?, ?, ?, ?)`, e.writer, e.seq, stamp, encode(c))
 // renew gives the writer another id. What was written under the old one is
 // followed like anybody's.
 func (l *changeLog) renew() {
-	l.durable.Store(0)
-	l.id.Store(1 + rand.Int64N(1<<53))
+	l.id = 1 + rand.Int64N(1<<53)
 	l.seq, l.present = 0, false
 }
 
 // committed notes that an entry is durable.
 func (l *changeLog) committed(e entry) {
 	l.seq, l.present = e.seq, true
-	l.durable.Store(e.seq)
 }
 
 // tendLog shows that this writer is alive, and drops its old entries and the
 // writers that are not. That it fails is no matter: there is a next time.
 func (s *Store) tendLog() {
-	id := s.log.id.Load()
+	id := s.log.id
 	ses := s.writer.own()
 	defer s.writer.giveBack(ses)
 	err := s.begin(context.Background(), ses, s.d.begin)
@@ -138,7 +135,7 @@ func (s *Store) leaveLog() {
 	_, _ = ses.exec(`
 UPDATE berth_writers
 SET beat_at = `+s.d.now+` - INTERVAL '10' MINUTE
-WHERE id = ?`, s.log.id.Load())
+WHERE id = ?`, s.log.id)
 }
 
 // encode writes changes as the body of an entry: root ids, and a c for the

@@ -10,7 +10,7 @@ import (
 // Shared reports whether other programs may write this database.
 func (s *Store) Shared() bool { return s.d.server }
 
-// Changed returns what other stores committed since a position. It sees every
+// Changed returns what this store and others committed since a position. It sees every
 // Update of any store that returned before it was called.
 func (s *Store) Changed(ctx context.Context, since placement.Position) (placement.Changes, placement.Position, error) {
 	if !s.d.server {
@@ -50,8 +50,6 @@ func (s *Store) changedOnce(ctx context.Context, since placement.Position) (c pl
 // appended meanwhile is read now or the next time.
 func (s *Store) follows(r *reader, since placement.Position) (c placement.Changes, at placement.Position, err error) {
 	at = placement.Position{Seen: make(map[int64]int64), At: time.Now()}
-	// Before the question: what is committed meanwhile need not be in it.
-	own, durable := s.log.id.Load(), s.log.durable.Load()
 	demoted := false
 	heads, err := list(r, func(one *row) entry {
 		demoted = demoted || one.int(2) != 0
@@ -86,10 +84,6 @@ FROM berth_writers w`)
 		known := since.Seen[h.writer]
 		at.Seen[h.writer] = h.seq
 		switch {
-		case h.writer == own:
-			if h.seq < durable {
-				c.All = true // so it is here
-			}
 		case c.All || h.seq == known:
 		case h.seq < known:
 			c.All = true // the database is an older one

@@ -29,7 +29,7 @@ func newSharingMetrics(reg prometheus.Registerer) *sharingMetrics {
 			Name: "berth_commit_unanswered_total", Help: "Commits that the database did not answer, by what was found out: committed, not_committed, unknown.",
 		}, []string{"outcome"}),
 		others: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "berth_changes_followed_total", Help: "Provider trees read again because another instance changed them.",
+			Name: "berth_changes_followed_total", Help: "Provider trees read again because the change log names them, whichever instance changed them.",
 		}),
 		sweep: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "berth_sweep_seconds", Help: "Time of a comparison of the world with the database.",
@@ -54,7 +54,7 @@ func (m *sharingMetrics) settled(committed bool) {
 	m.unanswered.WithLabelValues(outcome).Inc()
 }
 
-// followed counts what other instances changed.
+// followed counts what the change log names.
 func (m *sharingMetrics) followed(c placement.Changes) { m.others.Add(float64(len(c.Roots))) }
 
 // sweepEvery compares the world with the database until ctx ends: so what

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -141,6 +143,23 @@ func Each(t *testing.T, fn func(t *testing.T, url string)) {
 		fn(t, gateway(t, server.StartUpstream(t, server.Options{}).URL()))
 	})
 	t.Run("Berth", func(t *testing.T) {
-		fn(t, server.StartBerth(t, server.Options{}).URL())
+		fn(t, several(t))
 	})
+}
+
+// several starts Berth, or as many instances of it on one database as the
+// environment variable BERTH_TEST_INSTANCES says, behind a load balancer that pins
+// nothing, and returns the URL of that.
+func several(t *testing.T) string {
+	t.Helper()
+	n, err := strconv.Atoi(os.Getenv("BERTH_TEST_INSTANCES"))
+	if err != nil || n < 2 {
+		return server.StartBerth(t, server.Options{}).URL()
+	}
+	database := server.NewDatabase(t, server.ChosenDatabase(t)).Berth
+	var targets []string
+	for range n {
+		targets = append(targets, server.StartBerth(t, server.Options{Database: database}).URL())
+	}
+	return balancer(t, targets)
 }
