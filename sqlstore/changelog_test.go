@@ -249,3 +249,27 @@ func TestServerThatGoesAwayAndComesBack(t *testing.T) {
 		})
 	}
 }
+
+// TestLogIsTended lets a store look after the log: it shows itself, keeps its
+// newest entries, and removes writers that have not been seen for long.
+func TestLogIsTended(t *testing.T) {
+	onServers(t, func(t *testing.T, url string) {
+		a, b := two(t, url)
+		touch(t, a, 1)
+		touch(t, b, 2)
+		do(t, a, `UPDATE berth_writers SET beat_at = '2026-01-02 03:04:05'`,
+			`INSERT INTO berth_changes (writer, seq, created_at, body) SELECT id, -30000, created_at, '' FROM berth_writers`)
+		a.TendLog()
+		count := func(statement string, want int64) {
+			t.Helper()
+			if n, err := a.Count(context.Background(), statement); n != want || err != nil {
+				t.Errorf("%s = %d, %v; want %d", statement, n, err, want)
+			}
+		}
+		count(`SELECT COUNT(*) FROM berth_writers`, 1)
+		count(`SELECT COUNT(*) FROM berth_writers WHERE beat_at > '2026-01-02 03:04:05'`, 1)
+		count(`SELECT COUNT(*) FROM berth_changes`, 1)
+		touch(t, b, 3) // under a new name
+		count(`SELECT COUNT(*) FROM berth_writers`, 2)
+	})
+}
