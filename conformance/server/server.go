@@ -99,6 +99,13 @@ func (s *Server) Kill() {
 	s.cmd = nil
 }
 
+// Freeze halts the service as SIGSTOP does: its connections stay open and nothing
+// answers until Thaw.
+func (s *Server) Freeze() { s.signal(syscall.SIGSTOP) }
+
+// Thaw lets a frozen service go on where it was.
+func (s *Server) Thaw() { s.signal(syscall.SIGCONT) }
+
 // Restart starts a stopped or killed service again, on the same data and the
 // same address. A running one is stopped first.
 func (s *Server) Restart() {

@@ -1,0 +1,123 @@
+package instances
+
+import (
+	"testing"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// A deed is what a client does to one provider; a claim of two is two deeds.
+type deed struct {
+	provider string
+	kind     kind
+	amount   int
+}
+
+type kind int
+
+const (
+	claims kind = iota
+	releases
+	looks
+)
+
+// A result is what a client learns of a deed; used and generation are what a look
+// shows.
+type result struct {
+	outcome    outcome
+	used       int
+	generation int
+}
+
+type outcome int
+
+const (
+	done    outcome = iota
+	refused         // there is not enough room
+	nothing         // not done, for a reason that tells nothing of this provider
+)
+
+// A balance is a provider as one instance that does one thing after the other
+// would have it.
+type balance struct{ used, generation int }
+
+// books is the meaning of deeds: a claim that fits is granted and moves the
+// generation once for whatever it takes, one that does not fit changes nothing, a
+// release gives back and leaves the generation alone, a look sees both.
+func books() porcupine.Model {
+	start := balance{used: 0, generation: 1} // it was given its inventory
+	return porcupine.Model{
+		Partition: byProvider,
+		Init:      func() any { return start },
+		Step: func(state, in, out any) (bool, any) {
+			return step(state.(balance), in.(deed), out.(result))
+		},
+	}
+}
+
+func step(b balance, d deed, r result) (bool, balance) {
+	fits := b.used+d.amount <= capacity
+	switch {
+	case d.kind == looks:
+		return r.used == b.used && r.generation == b.generation, b
+	case r.outcome == nothing:
+		return true, b
+	case r.outcome == refused:
+		return !fits, b
+	case d.kind == releases:
+		return true, balance{b.used - d.amount, b.generation}
+	}
+	return fits, balance{b.used + d.amount, b.generation + 1}
+}
+
+func byProvider(ops []porcupine.Operation) (parts [][]porcupine.Operation) {
+	m := map[string][]porcupine.Operation{}
+	for _, op := range ops {
+		p := op.Input.(deed).provider
+		m[p] = append(m[p], op)
+	}
+	for _, part := range m {
+		parts = append(parts, part)
+	}
+	return parts
+}
+
+// TestBooksCanFail plants one error of each kind into a history that is right
+// without it.
+func TestBooksCanFail(t *testing.T) {
+	type entry struct {
+		d deed
+		r result
+	}
+	most := deed{kind: claims, amount: 5}
+	sees := func(used, generation int) entry { return entry{deed{kind: looks}, result{done, used, generation}} }
+	for _, c := range []struct {
+		name string
+		want bool
+		ops  []entry
+	}{
+		{"Right", true, []entry{
+			{most, result{}},
+			{most, result{outcome: refused}},
+			sees(5, 2),
+			{deed{kind: releases, amount: 5}, result{}},
+			{most, result{}},
+			sees(5, 3),
+		}},
+		{"Overcommit", false, []entry{{most, result{}}, {most, result{}}}},
+		{"RefusedThoughFree", false, []entry{{most, result{outcome: refused}}}},
+		{"LostClaim", false, []entry{{most, result{}}, sees(0, 1)}},
+		{"LostRelease", false, []entry{{most, result{}}, {deed{kind: releases, amount: 5}, result{}}, sees(5, 2)}},
+		{"GenerationStands", false, []entry{{most, result{}}, sees(5, 1)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var h history
+			for _, e := range c.ops {
+				h.add(0, h.now(), e.d, e.r)
+			}
+			if got := porcupine.CheckOperations(books(), h.ops); got != c.want {
+				t.Errorf("linearizable = %v, want %v", got, c.want)
+			}
+		})
+	}
+}
