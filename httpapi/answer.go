@@ -75,12 +75,38 @@ var defaultPorts = map[string]string{"http": ":80", "https": ":443"}
 
 // SetLastModified sets the two caching headers that upstream sends together.
 func SetLastModified(h http.Header, t time.Time) {
-	h.Set("Last-Modified", t.UTC().Format(http.TimeFormat))
+	h["Last-Modified"] = []string{timeText(t)}
 	SetNoCache(h)
 }
 
 // SetNoCache sets the caching header of an answer that has no time.
-func SetNoCache(h http.Header) { h.Set("Cache-Control", "no-cache") }
+func SetNoCache(h http.Header) { h["Cache-Control"] = noCache }
+
+var noCache = []string{"no-cache"}
+
+// timeText returns t as http.TimeFormat formats it, in less time.
+func timeText(t time.Time) string {
+	t = t.UTC()
+	year, month, day := t.Date()
+	hour, minute, second := t.Clock()
+	var room [len(http.TimeFormat)]byte
+	b := append(append(room[:0], t.Weekday().String()[:3]...), ", "...)
+	b = append(appendDigits(b, day, 10), ' ')
+	b = append(append(b, month.String()[:3]...), ' ')
+	b = append(appendDigits(b, year, 1000), ' ')
+	b = append(appendDigits(b, hour, 10), ':')
+	b = append(appendDigits(b, minute, 10), ':')
+	return string(append(appendDigits(b, second, 10), " GMT"...))
+}
+
+// appendDigits appends n from the digit that counts unit on, with zeros before
+// it.
+func appendDigits(b []byte, n, unit int) []byte {
+	for ; unit > 0; unit /= 10 {
+		b = append(b, byte('0'+n/unit%10))
+	}
+	return b
+}
 
 // NoAuth is the Authenticator that believes what a token says of itself. It is
 // for trials and tests.

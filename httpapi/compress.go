@@ -9,16 +9,15 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// A compressor compresses an answer when the client accepts that and the answer
+// A compressor compresses an answer for a client that takes gzip when the answer
 // is not a small one. An answer with a body and without a length is not: it is
 // streamed because it does not fit into a piece.
 type compressor struct {
 	http.ResponseWriter
-	minSize  int
-	accepted bool
-	begun    bool
-	pending  int          // status that waits for whether there is a body; 0 when it is sent
-	gz       *gzip.Writer // nil when the answer goes out as it is
+	minSize int
+	begun   bool
+	pending int          // status that waits for whether there is a body; 0 when it is sent
+	gz      *gzip.Writer // nil when the answer goes out as it is
 }
 
 // gzipLevel is the fastest. On answers of the API, more saves little.
@@ -32,9 +31,9 @@ var gzipPool = sync.Pool{New: func() any {
 	return gz
 }}
 
-func newCompressor(w http.ResponseWriter, r *http.Request, minSize int) *compressor {
-	accepted := r.Method != http.MethodHead && acceptsGzip(r.Header["Accept-Encoding"])
-	return &compressor{ResponseWriter: w, minSize: minSize, accepted: accepted}
+// takesGzip reports whether there may be a body and the client accepts gzip.
+func takesGzip(r *http.Request) bool {
+	return r.Method != http.MethodHead && acceptsGzip(r.Header["Accept-Encoding"])
 }
 
 // WriteHeader begins the answer, and decides as soon as it is known whether there
@@ -61,7 +60,7 @@ func (c *compressor) sendHeader() {
 
 func (c *compressor) decide(status int) {
 	h := c.Header()
-	if !c.accepted || status == http.StatusNoContent || status == http.StatusNotModified || h.Get("Content-Encoding") != "" || c.small(h) {
+	if status == http.StatusNoContent || status == http.StatusNotModified || h.Get("Content-Encoding") != "" || c.small(h) {
 		return
 	}
 	// A cache must not give this to those who cannot read it. The other form is

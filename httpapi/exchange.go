@@ -1,15 +1,16 @@
 package httpapi
 
 import (
-	"crypto/rand"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
-	"regexp"
 	"runtime/debug"
 	"strings"
 	"time"
 
+	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/logging"
 	"github.com/berthcloud/berth/microversion"
 )
@@ -18,8 +19,11 @@ import (
 // that handlers see, so that it knows the status and size of the answer.
 type exchange struct {
 	http.ResponseWriter
+	scope scope // the context of the request
 
 	origin  logging.Origin
+	caller  identity.Caller
+	known   bool   // the caller is
 	mount   string // what the client has in front of the path
 	start   time.Time
 	accept  string // as error bodies quote it: never empty
@@ -27,52 +31,69 @@ type exchange struct {
 	pattern *pattern
 	route   *Route
 	params  []param
-	cors    grant // headers for an allowed origin, or none
+	room    [2]param // for params: no route has more
+	cors    grant    // headers for an allowed origin, or none
 
 	status int // 0 until the answer has begun
 	bytes  int64
 }
 
-type exchangeKey struct{}
-
 // RequestIDHeader is the header of every answer that names the request.
 const RequestIDHeader = "X-Openstack-Request-Id"
 
-var requestID = regexp.MustCompile(`^req-[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}$`)
-
 func begin(w http.ResponseWriter, r *http.Request) *exchange {
 	x := &exchange{ResponseWriter: w, start: time.Now(), mount: arrivalOf(r).mount}
+	x.scope = scope{r.Context(), x}
 	x.origin.RequestID = newRequestID()
-	if id := r.Header.Get(RequestIDHeader); requestID.MatchString(id) {
+	if id := r.Header.Get(RequestIDHeader); isRequestID(id) {
 		x.origin.GlobalID = id
 	}
-	x.accept = strings.Join(r.Header.Values("Accept"), ",")
+	x.accept = strings.Join(r.Header["Accept"], ",")
 	if x.accept == "" || x.accept == "*/*" {
 		x.accept = mediaJSON
 	}
-	w.Header().Set(RequestIDHeader, x.origin.RequestID)
+	w.Header()[RequestIDHeader] = []string{x.origin.RequestID}
 	return x
 }
 
-// newRequestID returns "req-" and a random UUID.
+const requestIDPrefix = "req-"
+
+// isRequestID reports whether id looks like those of OpenStack's services:
+// "req-" and a UUID in lower case.
+func isRequestID(id string) bool {
+	uuid, ok := strings.CutPrefix(id, requestIDPrefix)
+	if !ok || len(uuid) != 36 {
+		return false
+	}
+	for i := range len(uuid) {
+		c, dash := uuid[i], i == 8 || i == 13 || i == 18 || i == 23
+		hex := '0' <= c && c <= '9' || 'a' <= c && c <= 'f'
+		if dash != (c == '-') || !dash && !hex {
+			return false
+		}
+	}
+	return true
+}
+
+// newRequestID returns "req-" and a random UUID. It is no secret.
 func newRequestID() string {
 	var u [16]byte
-	rand.Read(u[:]) // never fails
+	binary.NativeEndian.PutUint64(u[:8], rand.Uint64())
+	binary.NativeEndian.PutUint64(u[8:], rand.Uint64())
 	u[6] = u[6]&0x0f | 0x40
 	u[8] = u[8]&0x3f | 0x80
-	b := append(make([]byte, 0, 40), "req-"...)
-	for i, part := range [][]byte{u[:4], u[4:6], u[6:8], u[8:10], u[10:]} {
-		if i > 0 {
-			b = append(b, '-')
-		}
-		b = hex.AppendEncode(b, part)
-	}
-	return string(b)
+	var room [40]byte
+	b := append(room[:0], requestIDPrefix...)
+	b = append(hex.AppendEncode(b, u[:4]), '-')
+	b = append(hex.AppendEncode(b, u[4:6]), '-')
+	b = append(hex.AppendEncode(b, u[6:8]), '-')
+	b = append(hex.AppendEncode(b, u[8:10]), '-')
+	return string(hex.AppendEncode(b, u[10:]))
 }
 
 // RequestID returns the id of the request, "" for one that no API serves.
 func RequestID(r *http.Request) string {
-	if x, ok := r.Context().Value(exchangeKey{}).(*exchange); ok {
+	if x := exchangeOf(r.Context()); x != nil {
 		return x.origin.RequestID
 	}
 	return ""

@@ -58,11 +58,11 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r = s.arrive(r)
-	if s.CompressMinSize <= 0 {
+	if s.CompressMinSize <= 0 || !takesGzip(r) {
 		f.next.ServeHTTP(w, r)
 		return
 	}
-	c := newCompressor(w, r, s.CompressMinSize)
+	c := &compressor{ResponseWriter: w, minSize: s.CompressMinSize}
 	f.next.ServeHTTP(c, r)
 	c.finish() // not after a panic: half an answer has no proper end
 }

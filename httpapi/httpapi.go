@@ -15,14 +15,13 @@
 package httpapi
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/identity"
-	"github.com/berthcloud/berth/logging"
 	"github.com/berthcloud/berth/microversion"
 )
 
@@ -58,8 +57,10 @@ type Config struct {
 
 // An API serves one service's routes. It may be used from many goroutines.
 type API struct {
-	cfg   Config
-	table table
+	cfg      Config
+	table    table
+	metrics  *apiMetrics // nil measures nothing
+	versions map[microversion.Version]versionText
 }
 
 // New returns the API that cfg describes. It panics when two routes of one path
@@ -71,20 +72,39 @@ func New(cfg Config) *API {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &API{cfg: cfg, table: newTable(cfg)}
+	return &API{
+		cfg:      cfg,
+		table:    newTable(cfg),
+		metrics:  cfg.Metrics.of(cfg.Service),
+		versions: versionTexts(cfg.Service, cfg.History),
+	}
+}
+
+// versionHeader is microversion.Header as net/http spells it.
+var versionHeader = http.CanonicalHeaderKey(microversion.Header)
+
+// A versionText is how a version is written.
+type versionText struct {
+	text   string   // in logs
+	header []string // in answers
+}
+
+func versionTexts(service string, history microversion.History) map[microversion.Version]versionText {
+	texts := make(map[microversion.Version]versionText, len(history))
+	for _, change := range history {
+		v := change.Version
+		texts[v] = versionText{v.String(), []string{microversion.Format(service, v)}}
+	}
+	return texts
 }
 
 // ServeHTTP answers one request. A handler that panics is answered with 500 and
 // logged with its stack; http.ErrAbortHandler passes through.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := begin(w, r)
-	done := a.cfg.Metrics.begin(a.cfg.Service)
-	defer func() {
-		done(x)
-		a.logAccess(x, r)
-	}()
-	ctx := context.WithValue(r.Context(), exchangeKey{}, x)
-	r = r.WithContext(logging.With(ctx, &x.origin))
+	r = r.WithContext(&x.scope)
+	a.metrics.begin()
+	defer a.end(x, r)
 	if a.cfg.CORS != nil {
 		x.cors = a.cfg.CORS.match(r)
 		if r.Method == http.MethodOptions {
@@ -97,17 +117,24 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// end notes what became of the request.
+func (a *API) end(x *exchange, r *http.Request) {
+	took := time.Since(x.start)
+	a.metrics.end(x, took)
+	a.logAccess(x, r, took)
+}
+
 // serve takes the request through the steps of the package comment.
 func (a *API) serve(x *exchange, r *http.Request) error {
-	r, err := a.authenticate(x, r)
+	err := a.authenticate(x, r)
 	if err != nil {
 		return err
 	}
-	x.version, err = a.cfg.History.Negotiate(a.cfg.Service, r.Header.Values(microversion.Header))
+	x.version, err = a.cfg.History.Negotiate(a.cfg.Service, r.Header[versionHeader])
 	if err != nil {
 		return versionError(err)
 	}
-	x.Header().Set(microversion.Header, microversion.Format(a.cfg.Service, x.version))
+	x.Header()[versionHeader] = a.versions[x.version].header
 	if err := a.checkContent(x, r); err != nil {
 		return err
 	}
@@ -116,7 +143,7 @@ func (a *API) serve(x *exchange, r *http.Request) error {
 		return &Error{Status: http.StatusNotFound}
 	}
 	x.pattern = p
-	x.Header().Set("Vary", varyVersion)
+	x.Header()["Vary"] = varyVersion
 	route, err := p.route(r.Method, x.version.Minor)
 	if err != nil {
 		return err
@@ -125,22 +152,22 @@ func (a *API) serve(x *exchange, r *http.Request) error {
 	if err := checkMedia(route, x, r); err != nil {
 		return err
 	}
-	return call(route.Handle, x, r.WithContext(microversion.With(r.Context(), x.version)))
+	return call(route.Handle, x, r)
 }
 
-const varyVersion = "openstack-api-version"
+var varyVersion = []string{"openstack-api-version"}
 
-// authenticate puts the caller into the request's context.
-func (a *API) authenticate(x *exchange, r *http.Request) (*http.Request, error) {
+// authenticate finds out who calls.
+func (a *API) authenticate(x *exchange, r *http.Request) (err error) {
 	if r.URL.Path == "/" || r.URL.Path == "" {
-		return r, nil
+		return nil
 	}
-	c, err := a.cfg.Authenticate(r)
-	if err != nil {
-		return r, err
+	if x.caller, err = a.cfg.Authenticate(r); err != nil {
+		return err
 	}
-	x.origin.User, x.origin.Project = c.UserID, c.ProjectID
-	return r.WithContext(identity.With(r.Context(), c)), nil
+	x.known = true
+	x.origin.User, x.origin.Project = x.caller.UserID, x.caller.ProjectID
+	return nil
 }
 
 // checkContent refuses a body that nobody could read, before routing.
@@ -154,7 +181,9 @@ func (a *API) checkContent(x *exchange, r *http.Request) error {
 	if r.ContentLength > a.cfg.MaxBody {
 		return tooLarge(a.cfg.MaxBody)
 	}
-	r.Body = http.MaxBytesReader(innermost(x.ResponseWriter), r.Body, a.cfg.MaxBody)
+	if r.Body != http.NoBody {
+		r.Body = http.MaxBytesReader(innermost(x.ResponseWriter), r.Body, a.cfg.MaxBody)
+	}
 	return nil
 }
 

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	pieceSize  = 32 << 10 // a JSON is written in pieces of about this size
-	retainSize = 64 << 10 // bigger buffers are left to the garbage collector
+	pieceSize  = 128 << 10 // a JSON is written in pieces of about this size
+	retainSize = 512 << 10 // bigger buffers are left to the garbage collector
 )
 
 // A JSON writes one JSON text, byte for byte as Python's json.dumps would:
 // ", " between elements, ": " after keys, escapes for all that is not ASCII.
-// It buffers, writes in pieces of 32 KiB, and allocates nothing once buffers
+// It buffers, writes in pieces of 128 KiB, and allocates nothing once buffers
 // are warm. Elements are written in order; that the whole is well formed is the
 // caller's business. A JSON belongs to one goroutine.
 type JSON struct {
@@ -35,6 +35,13 @@ func NewJSON(w io.Writer) *JSON {
 	j := pool.Get().(*JSON)
 	*j = JSON{w: w, buf: j.buf[:0]}
 	return j
+}
+
+// AppendJSON appends what render writes, for texts that are kept.
+func AppendJSON(dst []byte, render func(*JSON)) []byte {
+	j := JSON{buf: dst}
+	render(&j)
+	return j.buf
 }
 
 // Close writes what is left and returns the first error that writing met. The
@@ -58,7 +65,7 @@ func (j *JSON) flush() {
 
 // sep writes what separates an element from the one before it.
 func (j *JSON) sep() {
-	if len(j.buf) >= pieceSize {
+	if len(j.buf) >= pieceSize && j.w != nil {
 		j.flush()
 	}
 	if j.comma {
@@ -149,6 +156,13 @@ func (j *JSON) RawKey(b []byte) {
 	j.buf = append(j.buf, b...)
 	j.buf = append(j.buf, ": "...)
 	j.comma = false
+}
+
+// Append writes an element that is JSON already and is put together by fn, which
+// appends it to what it is given and returns the result.
+func (j *JSON) Append(fn func(dst []byte) []byte) {
+	j.sep()
+	j.buf = fn(j.buf)
 }
 
 // A responder begins an answer when its first piece comes.

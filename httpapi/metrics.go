@@ -90,26 +90,43 @@ func (s *series) counter(status int) prometheus.Counter {
 	return c
 }
 
-// begin counts a request in and returns what counts it out.
-func (m *Metrics) begin(service string) func(*exchange) {
+// An apiMetrics counts the requests of one API. A nil one counts nothing.
+type apiMetrics struct {
+	all      *Metrics
+	service  string
+	inFlight prometheus.Gauge
+}
+
+// of returns what counts the requests of a service.
+func (m *Metrics) of(service string) *apiMetrics {
 	if m == nil {
-		return func(*exchange) {}
+		return nil
 	}
-	g := m.inFlight.WithLabelValues(service)
-	g.Inc()
-	return func(x *exchange) {
-		g.Dec()
-		m.find(service, x).observe(x.status, time.Since(x.start))
+	return &apiMetrics{m, service, m.inFlight.WithLabelValues(service)}
+}
+
+// begin counts a request in.
+func (m *apiMetrics) begin() {
+	if m != nil {
+		m.inFlight.Inc()
+	}
+}
+
+// end counts a request out.
+func (m *apiMetrics) end(x *exchange, took time.Duration) {
+	if m != nil {
+		m.inFlight.Dec()
+		m.find(x).observe(x.status, took)
 	}
 }
 
 // find returns the series a request belongs to. Paths and methods without a
 // route share one, so that callers cannot make up labels.
-func (m *Metrics) find(service string, x *exchange) *series {
+func (m *apiMetrics) find(x *exchange) *series {
 	if x.route != nil {
 		if s := x.pattern.series[x.route.Method]; s != nil {
 			return s
 		}
 	}
-	return m.series(service, x.routeName(), "other")
+	return m.all.series(m.service, x.routeName(), "other")
 }

@@ -41,7 +41,8 @@ type conn struct {
 	net.Conn
 	handler http.Handler
 	last    []byte
-	head    []byte // read in small pieces before last: net/http looks whether it is HTTP/2
+	head    []byte // read in small pieces before last: net/http looks whether it is HTTP/2, or waits
+	inHead  bool   // last is older than head
 
 	begin []byte // what the client sent first, as far as it matters
 	http2 bool   // the client speaks HTTP/2: nothing is text, and reads and writes overlap
@@ -57,15 +58,31 @@ func (c *conn) Read(p []byte) (int, error) {
 	if c.http2 || c.isHTTP2(p[:n]) {
 		return n, err
 	}
-	switch {
-	case len(p) <= sniffSize:
-		c.head = append(c.head, p[:n]...)
-	case len(c.head) > 0:
-		c.last, c.head = append(c.head, p[:n]...), nil
-	case n > 0:
-		c.last = p[:n]
+	if n > 0 {
+		c.remember(p[:n], len(p) <= sniffSize)
 	}
 	return n, err
+}
+
+// remember keeps what was read. Small pieces are copied, since their place is
+// used again before the rest of the request comes.
+func (c *conn) remember(read []byte, small bool) {
+	if !c.inHead {
+		c.head = c.head[:0]
+	}
+	if c.inHead = small; small {
+		c.head = append(c.head, read...)
+		return
+	}
+	c.last = read
+}
+
+// request returns the beginning of the request that was read last.
+func (c *conn) request() []byte {
+	if c.inHead {
+		return c.last
+	}
+	return slices.Concat(c.head, c.last)
 }
 
 // sniffSize is the most that net/http reads when it looks what a connection is,
@@ -124,7 +141,7 @@ const noLength = "Content-Length: 0\r\n"
 // reconsidered returns the handler's answer to a request whose only fault is its
 // content-length, nil for any other.
 func (c *conn) reconsidered(status int) []byte {
-	header, length, ok := withoutLength(c.last)
+	header, length, ok := withoutLength(c.request())
 	if status != http.StatusBadRequest || !ok || c.handler == nil {
 		return nil
 	}
@@ -150,10 +167,13 @@ type lengthKey struct{}
 // negative number stand for no body, as upstream reads them.
 func oddLength(r *http.Request) (text string, ok bool) {
 	text, ok = r.Context().Value(lengthKey{}).(string)
-	if n, err := strconv.Atoi(text); ok && (text == "" || err == nil && n <= 0) {
+	if !ok || text == "" {
 		return "", false
 	}
-	return text, ok
+	if n, err := strconv.Atoi(text); err == nil && n <= 0 {
+		return "", false
+	}
+	return text, true
 }
 
 // A memory keeps an answer.
@@ -198,7 +218,7 @@ const (
 // rejection takes apart a status of 400 or above that net/http wrote by itself.
 // No handler's answer looks like it: those carry a date.
 func rejection(p []byte) (status int, reason string, ok bool) {
-	if len(p) > 1024 || len(p) < len(rejectionStart)+3 || string(p[:len(rejectionStart)]) != rejectionStart {
+	if len(p) > 1024 || !isErrorLine(p) {
 		return 0, "", false
 	}
 	line, body, ok := strings.Cut(string(p), rejectionHeader)
@@ -206,11 +226,17 @@ func rejection(p []byte) (status int, reason string, ok bool) {
 		return 0, "", false
 	}
 	status, err := strconv.Atoi(line[len(rejectionStart):][:3])
-	if err != nil || status < http.StatusBadRequest {
+	if err != nil {
 		return 0, "", false
 	}
 	_, reason, _ = strings.Cut(body, ": ")
 	return status, reason, true
+}
+
+// isErrorLine reports whether p begins with a status of 400 or above. Most
+// answers do not.
+func isErrorLine(p []byte) bool {
+	return len(p) >= len(rejectionStart)+3 && string(p[:len(rejectionStart)]) == rejectionStart && p[len(rejectionStart)] >= '4'
 }
 
 // rejected returns the whole answer to a request that cannot be read.

@@ -47,8 +47,8 @@ func (r *Route) hidden(method string) error {
 // back as the characters U+0080 to U+00FF, one each, which is how the texts of
 // upstream's errors show them.
 func Param(r *http.Request, name string) string {
-	x, ok := r.Context().Value(exchangeKey{}).(*exchange)
-	if !ok {
+	x := exchangeOf(r.Context())
+	if x == nil {
 		return ""
 	}
 	for _, p := range x.params {
@@ -64,7 +64,7 @@ type param struct{ name, value string }
 // A pattern is one path and all that may be done with it.
 type pattern struct {
 	name     string
-	segments []string
+	segments []segment
 	routes   []Route
 	allow    string // the methods, in the order of declaration
 	series   map[string]*series
@@ -85,7 +85,7 @@ func newTable(cfg Config) table {
 
 // pattern returns the pattern of a route, making it when it is new.
 func (t table) pattern(r Route) *pattern {
-	segs := segments(r.Pattern)
+	segs := parsePattern(r.Pattern)
 	for _, p := range t[len(segs)] {
 		if slices.Equal(p.segments, segs) {
 			return p
@@ -121,12 +121,35 @@ func (p *pattern) add(r Route) {
 	p.routes = append(p.routes, r)
 }
 
-// segments splits a path; "" has none and "/" a single empty one.
-func segments(path string) []string {
-	if path == "" {
-		return nil
+// A segment is a part of a pattern between slashes: a literal text, or the name
+// of a parameter.
+type segment struct {
+	text    string
+	isParam bool
+}
+
+func parsePattern(text string) []segment {
+	var segs []segment
+	for _, s := range split(nil, text) {
+		name, isParam := strings.CutPrefix(s, "{")
+		if isParam {
+			name = strings.TrimSuffix(name, "}")
+		}
+		segs = append(segs, segment{name, isParam})
 	}
-	return strings.Split(strings.TrimPrefix(path, "/"), "/")
+	return segs
+}
+
+// split appends the segments of a path to room; "" has none and "/" a single
+// empty one.
+func split(room []string, path string) []string {
+	if path == "" {
+		return room
+	}
+	for s := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+		room = append(room, s)
+	}
+	return room
 }
 
 // find returns the pattern of a decoded path and leaves its parameters in x,
@@ -136,7 +159,8 @@ func (t table) find(path string, x *exchange) *pattern {
 	if path != "" && path[0] != '/' {
 		return nil
 	}
-	segs := segments(path)
+	var room [8]string
+	segs := split(room[:0], path)
 	// Upstream's expressions end in $, which a final newline satisfies.
 	if n := len(segs) - 1; n >= 0 && len(segs[n]) > 1 {
 		segs[n] = strings.TrimSuffix(segs[n], "\n")
@@ -150,13 +174,13 @@ func (t table) find(path string, x *exchange) *pattern {
 }
 
 func (p *pattern) match(segs []string, x *exchange) bool {
-	x.params = x.params[:0]
+	x.params = x.room[:0]
 	for i, want := range p.segments {
-		switch name, isParam := strings.CutPrefix(want, "{"); {
-		case !isParam && segs[i] != want, isParam && segs[i] == "":
+		switch {
+		case !want.isParam && segs[i] != want.text, want.isParam && segs[i] == "":
 			return false
-		case isParam:
-			x.params = append(x.params, param{strings.TrimSuffix(name, "}"), latin1(segs[i])})
+		case want.isParam:
+			x.params = append(x.params, param{want.text, latin1(segs[i])})
 		}
 	}
 	return true

@@ -57,16 +57,19 @@ func (c Caller) Scope() Scope {
 	return Project
 }
 
-// key is the type of the one key this package keeps in a context.
-type key struct{}
+// Key is the key under which a context has the *Caller.
+type Key struct{}
 
 // With returns a context that carries the caller.
 func With(ctx context.Context, c Caller) context.Context {
-	return context.WithValue(ctx, key{}, c)
+	return context.WithValue(ctx, Key{}, &c)
 }
 
-// From returns the caller that With put into ctx, and whether there is one.
+// From returns the caller that ctx has under Key, and whether there is one.
 func From(ctx context.Context) (Caller, bool) {
-	c, ok := ctx.Value(key{}).(Caller)
-	return c, ok
+	c, ok := ctx.Value(Key{}).(*Caller)
+	if !ok {
+		return Caller{}, false
+	}
+	return *c, true
 }

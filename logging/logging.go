@@ -39,17 +39,19 @@ func (o *Origin) attrs() []slog.Attr {
 	return attrs
 }
 
-type key struct{}
+// Key is the key under which a context has the *Origin of the records that are
+// logged with it.
+type Key struct{}
 
 // With returns a context whose records carry o. Fields of o may be filled in
 // later, by the goroutine that logs.
 func With(ctx context.Context, o *Origin) context.Context {
-	return context.WithValue(ctx, key{}, o)
+	return context.WithValue(ctx, Key{}, o)
 }
 
-// origin returns what With put into ctx, or nil.
+// origin returns what ctx has under Key, or nil.
 func origin(ctx context.Context) *Origin {
-	o, _ := ctx.Value(key{}).(*Origin)
+	o, _ := ctx.Value(Key{}).(*Origin)
 	return o
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
 // A textHandler writes lines in the style of oslo.log.
@@ -56,13 +57,32 @@ func (h *textHandler) WithGroup(name string) slog.Handler {
 
 var pid = strconv.Itoa(os.Getpid())
 
+// A line is a buffer for one.
+type line struct{ b []byte }
+
+// lines are kept for reuse unless they grew beyond keptLine bytes.
+var lines = sync.Pool{New: func() any { return &line{make([]byte, 0, 512)} }}
+
+const keptLine = 4 << 10
+
 // Handle writes the record as one line.
 func (h *textHandler) Handle(ctx context.Context, r slog.Record) error {
-	b := make([]byte, 0, 512)
+	l := lines.Get().(*line)
+	l.b = h.appendRecord(l.b[:0], ctx, r)
+	h.mu.Lock()
+	_, err := h.w.Write(l.b)
+	h.mu.Unlock()
+	if cap(l.b) <= keptLine {
+		lines.Put(l)
+	}
+	return err
+}
+
+func (h *textHandler) appendRecord(b []byte, ctx context.Context, r slog.Record) []byte {
 	if r.Time.IsZero() {
 		r.Time = time.Now()
 	}
-	b = r.Time.AppendFormat(b, "2006-01-02 15:04:05.000")
+	b = appendTime(b, r.Time)
 	for _, s := range [...]string{pid, levelName(r.Level), h.name} {
 		b = append(b, ' ')
 		b = append(b, s...)
@@ -75,11 +95,29 @@ func (h *textHandler) Handle(ctx context.Context, r slog.Record) error {
 		b = appendAttr(b, h.prefix, a)
 		return true
 	})
-	b = append(b, '\n')
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	_, err := h.w.Write(b)
-	return err
+	return append(b, '\n')
+}
+
+// appendTime appends t as "2006-01-02 15:04:05.000" formats it, in less time.
+func appendTime(b []byte, t time.Time) []byte {
+	year, month, day := t.Date()
+	hour, minute, second := t.Clock()
+	b = append(appendDigits(b, year, 1000), '-')
+	b = append(appendDigits(b, int(month), 10), '-')
+	b = append(appendDigits(b, day, 10), ' ')
+	b = append(appendDigits(b, hour, 10), ':')
+	b = append(appendDigits(b, minute, 10), ':')
+	b = append(appendDigits(b, second, 10), '.')
+	return appendDigits(b, t.Nanosecond()/1_000_000, 100)
+}
+
+// appendDigits appends n from the digit that counts unit on, with zeros before
+// it.
+func appendDigits(b []byte, n, unit int) []byte {
+	for ; unit > 0; unit /= 10 {
+		b = append(b, byte('0'+n/unit%10))
+	}
+	return b
 }
 
 // levelName is the level as Python calls it.
@@ -132,16 +170,40 @@ func appendAttr(b []byte, prefix string, a slog.Attr) []byte {
 	b = append(b, prefix...)
 	b = append(b, a.Key...)
 	b = append(b, '=')
+	if v.Kind() == slog.KindInt64 {
+		return strconv.AppendInt(b, v.Int64(), 10)
+	}
 	return appendValue(b, v.String())
 }
 
 // appendValue appends s, quoted when a reader could take it for something else.
 func appendValue(b []byte, s string) []byte {
-	odd := func(r rune) bool {
-		return r == '"' || r == '=' || r == '[' || r == ']' || unicode.IsSpace(r) || !unicode.IsPrint(r)
-	}
-	if s == "" || strings.IndexFunc(s, odd) >= 0 {
+	if s == "" || !isPlainASCII(s) && strings.IndexFunc(s, isOdd) >= 0 {
 		return strconv.AppendQuote(b, s)
 	}
 	return append(b, s...)
+}
+
+// isPlainASCII reports whether s has nothing odd and nothing beyond ASCII, as
+// most values do. It is what makes a line for each request affordable.
+func isPlainASCII(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c >= utf8.RuneSelf || !plain[c] {
+			return false
+		}
+	}
+	return true
+}
+
+// plain has the characters of ASCII that are not odd.
+var plain = func() (set [utf8.RuneSelf]bool) {
+	for c := range set {
+		set[c] = !isOdd(rune(c))
+	}
+	return set
+}()
+
+// isOdd reports whether a value with this character has to be quoted.
+func isOdd(r rune) bool {
+	return r == '"' || r == '=' || r == '[' || r == ']' || unicode.IsSpace(r) || !unicode.IsPrint(r)
 }

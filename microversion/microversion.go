@@ -144,16 +144,19 @@ func quoteRune(b *strings.Builder, c, q rune) {
 	}
 }
 
-type key struct{}
+// Key is the key under which a context has the *Version of the request.
+type Key struct{}
 
 // With returns a context that carries v as the version of the request.
 func With(ctx context.Context, v Version) context.Context {
-	return context.WithValue(ctx, key{}, v)
+	return context.WithValue(ctx, Key{}, &v)
 }
 
-// From returns the version of the request, the zero Version when none was
-// negotiated.
+// From returns the version that ctx has under Key, the zero Version when none
+// was negotiated.
 func From(ctx context.Context) Version {
-	v, _ := ctx.Value(key{}).(Version)
-	return v
+	if v, ok := ctx.Value(Key{}).(*Version); ok {
+		return *v
+	}
+	return Version{}
 }

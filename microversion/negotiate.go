@@ -69,7 +69,9 @@ func (h History) Negotiate(service string, values []string) (Version, error) {
 // not "service version" are passed over.
 func find(service string, values []string) (string, bool) {
 	for _, value := range slices.Backward(values) {
-		for _, entry := range slices.Backward(strings.Split(latin1(value), ",")) {
+		for rest, more := latin1(value), true; more; {
+			var entry string
+			rest, entry, more = cutLast(rest)
 			name, text := cutSpace(strings.TrimSpace(entry))
 			if text != "" && strings.EqualFold(name, service) {
 				return text, true
@@ -77,6 +79,16 @@ func find(service string, values []string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// cutLast splits a list before its last entry and reports whether there are
+// others.
+func cutLast(list string) (rest, entry string, more bool) {
+	i := strings.LastIndexByte(list, ',')
+	if i < 0 {
+		return "", list, false
+	}
+	return list[:i], list[i+1:], true
 }
 
 func cutSpace(s string) (first, rest string) {

@@ -45,7 +45,14 @@ type ProviderAllocation struct {
 // consumer generation and when a provider has no such inventory or not enough
 // of it. A failed claim changes nothing.
 func (s *Service) SetAllocations(ctx context.Context, c Claim) error {
-	return s.claim(ctx, func(t *tx) error {
+	var a alone
+	if c = s.owned(c); s.ordinary(c) {
+		if err := s.together(ctx, &batchRequest{Claim: c}); !errors.As(err, &a) {
+			s.observe(outcome(err))
+			return err
+		}
+	}
+	return s.claim(ctx, a.tries, func(t *tx) error {
 		return s.describe(t.setAllocations(s, c), "Unable to allocate inventory for consumer "+string(c.Consumer)+": ")
 	})
 }
@@ -53,7 +60,7 @@ func (s *Service) SetAllocations(ctx context.Context, c Claim) error {
 // SetManyAllocations is SetAllocations for several consumers at once: all of it
 // or nothing, and capacity counts the sum.
 func (s *Service) SetManyAllocations(ctx context.Context, cs []Claim) error {
-	return s.claim(ctx, func(t *tx) error {
+	return s.claim(ctx, 0, func(t *tx) error {
 		return s.describe(t.setAllocations(s, cs...), "Unable to allocate inventory ")
 	})
 }
@@ -73,9 +80,9 @@ func (s *Service) describe(err error, unknownPrefix string) error {
 }
 
 // claim runs a transaction that allocates, again when a generation changed
-// under it, and tells the observer.
-func (s *Service) claim(ctx context.Context, fn func(*tx) error) error {
-	for try := 0; ; try++ {
+// under it, and tells the observer. It has been tried so often before.
+func (s *Service) claim(ctx context.Context, tries int, fn func(*tx) error) error {
+	for try := tries; ; try++ {
 		err := s.transact(ctx, fn)
 		if !errors.Is(err, ErrStale) && !errors.Is(err, ErrNoRow) {
 			s.observe(outcome(err))
@@ -111,6 +118,10 @@ func (s *Service) observe(e ClaimEvent) {
 // DeleteAllocations removes all that a consumer holds, and the consumer. No
 // provider's generation rises. It fails as NotFound when it holds nothing.
 func (s *Service) DeleteAllocations(ctx context.Context, consumer UUID) error {
+	err := s.together(ctx, &batchRequest{Claim: Claim{Consumer: consumer}, release: true})
+	if !errors.As(err, new(alone)) {
+		return err
+	}
 	return s.update(ctx, func(t *tx) error {
 		row, err := t.Consumer(consumer)
 		if err != nil && !errors.Is(err, ErrNoRow) {

@@ -133,6 +133,8 @@ type observation struct {
 	WithAggregate  map[placement.UUID][]placement.UUID
 	WithSharing    []placement.UUID
 	Associated     []string
+	Plain          []placement.UUID
+	Room           map[string]map[placement.UUID]int64 // by class and root
 }
 
 // seen is a provider without its place.
@@ -154,15 +156,19 @@ func observe(w *placement.World) observation {
 		WithClass: make(map[string][]placement.UUID), WithTrait: make(map[string][]placement.UUID),
 		WithAggregate: make(map[placement.UUID][]placement.UUID),
 		WithSharing:   rootsOf(w, w.WithSharing()),
+		Plain:         rootsOf(w, w.Plain()),
+		Room:          make(map[string]map[placement.UUID]int64),
 	}
 	for t := range w.Trees() {
 		mustBe(w.Tree(t.Slot()) == t && t.Slot() < w.Slots(), "a tree is in its slot")
 		for _, p := range t.Providers {
 			o.provider(w, t, p)
 		}
+		mustBeIndexed(w, t)
 	}
 	for _, n := range o.Classes {
 		o.WithClass[n.Name] = rootsOf(w, w.WithClass(placement.ClassID(n.ID)))
+		o.Room[n.Name] = observeRoom(w, placement.ClassID(n.ID))
 	}
 	for _, n := range o.Traits {
 		id, _ := w.Trait(n.Name)

@@ -38,6 +38,15 @@ func (c Catalog) same(list []Named) bool {
 	})
 }
 
+// renamed reports whether any id that is in both catalogs has another name in
+// the later one.
+func (c Catalog) renamed(later Catalog) bool {
+	return slices.ContainsFunc(c.list, func(n Named) bool {
+		name := later.Name(n.ID)
+		return name != "" && name != n.Name
+	})
+}
+
 // Named returns the entry of that name, false when there is none.
 func (c Catalog) Named(name string) (Named, bool) {
 	i, ok := c.byName[name]

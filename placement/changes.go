@@ -1,13 +1,20 @@
 package placement
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Changes are parts of the world that transactions touched, or that a refusal
 // rests on. The zero value is none.
 type Changes struct {
-	Roots    map[int64]bool // trees, by root id
-	Catalogs bool           // the names of classes or traits
-	All      bool           // anything, the catalogs included
+	Roots map[int64]bool // trees, by root id
+	// Steps are what became of trees, in their order: a picture that has the
+	// tree a step begins with need not read it. They say nothing to other
+	// processes but that the trees changed.
+	Steps    []Step
+	Catalogs bool // the names of classes or traits
+	All      bool // anything, the catalogs included
 }
 
 // Tree adds the tree with that root.
@@ -23,12 +30,27 @@ func (c *Changes) Add(more Changes) {
 	for root := range more.Roots {
 		c.Tree(root)
 	}
+	c.Steps = slices.Concat(c.Steps, more.Steps)
 	c.Catalogs = c.Catalogs || more.Catalogs
 	c.All = c.All || more.All
 }
 
 // Empty reports whether nothing changed.
-func (c Changes) Empty() bool { return len(c.Roots) == 0 && !c.Catalogs && !c.All }
+func (c Changes) Empty() bool {
+	return len(c.Roots) == 0 && len(c.Steps) == 0 && !c.Catalogs && !c.All
+}
+
+// Plain is c with the roots of its steps in the place of the steps.
+func (c Changes) Plain() Changes {
+	plain := Changes{Catalogs: c.Catalogs, All: c.All}
+	for root := range c.Roots {
+		plain.Tree(root)
+	}
+	for _, s := range c.Steps {
+		plain.Tree(s.root())
+	}
+	return plain
+}
 
 // A Position is a place in the change log of a shared store. The zero value is
 // before everything. It must not be changed once it is in use.

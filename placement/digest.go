@@ -54,7 +54,7 @@ func (d *Digest) add(t *Tree, p *Provider) {
 	d.Roots += t.Root().ID
 	d.Parents += p.parentID
 	d.NameLengths += int64(len(p.Name))
-	d.Modified = max(d.Modified, seconds(p.Modified))
+	d.Modified = max(d.Modified, seconds(p.Modified.Time()))
 	for i := range p.Inventories {
 		d.addStock(&p.Inventories[i])
 	}

@@ -2,14 +2,12 @@ package placement
 
 import (
 	"hash/maphash"
-	"iter"
 	"math/bits"
-	"slices"
 )
 
 // A hamt is an immutable map: set and remove return a new map that shares all
-// but one path with the old one, so that pictures of the world with a million
-// providers can follow each other cheaply. The zero value is an empty map.
+// but one path with the old one, so that pictures of the world can follow each
+// other cheaply. The zero value is an empty map.
 //
 // It is a hash array mapped trie with 32 children a node. Keys whose hashes
 // agree in all 60 bits that are used share a leaf.
@@ -162,49 +160,6 @@ func (n *hamtNode[K, V]) removeLeaf(key K) (*hamtNode[K, V], bool) {
 		return &hamtNode[K, V]{entries: removeAt(n.entries, i)}, true
 	}
 	return n, false
-}
-
-// newHamt makes a map of all pairs at once, which is many times cheaper than
-// setting them one by one. No key may be there twice.
-func newHamt[K comparable, V any](size int, pairs iter.Seq2[K, V]) hamt[K, V] {
-	entries := make([]hamtEntry[K, V], 0, size)
-	for k, v := range pairs {
-		entries = append(entries, hamtEntry[K, V]{maphash.Comparable(hamtSeed, k), k, v})
-	}
-	return hamt[K, V]{buildHamt(entries, 0), len(entries)}
-}
-
-// buildHamt makes the node of the entries, which it may reorder and keep.
-func buildHamt[K comparable, V any](entries []hamtEntry[K, V], depth uint) *hamtNode[K, V] {
-	if len(entries) == 0 {
-		return nil
-	}
-	if len(entries) == 1 || depth == hamtDepth {
-		return &hamtNode[K, V]{entries: slices.Clip(entries)}
-	}
-	var ends [33]int
-	for _, e := range entries {
-		ends[e.hash>>(depth*hamtBits)&31+1]++
-	}
-	for i := 1; i < len(ends); i++ {
-		ends[i] += ends[i-1]
-	}
-	sorted := make([]hamtEntry[K, V], len(entries))
-	next := ends
-	for _, e := range entries {
-		at := e.hash >> (depth * hamtBits) & 31
-		sorted[next[at]] = e
-		next[at]++
-	}
-	n := &hamtNode[K, V]{}
-	for i := range 32 {
-		if child := buildHamt(sorted[ends[i]:ends[i+1]], depth+1); child != nil {
-			n.bitmap |= 1 << i
-			n.children = append(n.children, child)
-		}
-	}
-	n.children = slices.Clip(n.children)
-	return n
 }
 
 // insertAt returns a copy of s with v at index i.

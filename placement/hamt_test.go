@@ -119,26 +119,6 @@ func TestHamtEqualsMap(t *testing.T) {
 	})
 }
 
-func TestHamtBuiltAtOnceEqualsMap(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		want := rapid.MapOfN(rapid.Int(), rapid.Int(), 0, 300).Draw(t, "pairs")
-		built := edited{newHamt(len(want), maps.All(want)), want}
-		built.check(t)
-		for k, v := range want {
-			if got, ok := built.m.get(k); got != v || !ok {
-				t.Fatalf("get(%d) = %d, %t, want %d", k, got, ok, v)
-			}
-		}
-		k := rapid.Int().Draw(t, "k")
-		after := maps.Clone(want)
-		after[k] = 7
-		edited{built.m.set(k, 7), after}.check(t)
-		delete(after, k)
-		edited{built.m.set(k, 7).remove(k), after}.check(t)
-		built.check(t)
-	})
-}
-
 // Hashes of a few bits collide all the time: in some of their places, and in
 // all of them.
 func TestHamtKeepsKeysOfEqualHashes(t *testing.T) {
@@ -169,22 +149,6 @@ func TestHamtKeepsKeysOfEqualHashes(t *testing.T) {
 	})
 }
 
-func TestHamtBuiltAtOnceKeepsKeysOfEqualHashes(t *testing.T) {
-	want := map[int]int{}
-	var entries []hamtEntry[int, int]
-	for k := range 100 {
-		want[k] = k
-		entries = append(entries, hamtEntry[int, int]{uint64(k%3) << 58, k, k})
-	}
-	root := buildHamt(entries, 0)
-	if s := root.broken(0, 0); s != "" {
-		t.Error(s)
-	}
-	if diff := cmp.Diff(want, root.contents(map[int]int{})); diff != "" {
-		t.Errorf("contents (-want +got):\n%s", diff)
-	}
-}
-
 func TestHamtOfNothingIsEmpty(t *testing.T) {
 	var zero hamt[string, int]
 	if _, ok := zero.get("x"); ok {
@@ -195,8 +159,5 @@ func TestHamtOfNothingIsEmpty(t *testing.T) {
 	}
 	if m := zero.set("x", 1).remove("x"); m.size != 0 || m.root != nil {
 		t.Errorf("removing the last entry leaves %+v", m)
-	}
-	if m := newHamt(0, maps.All(map[string]int{})); m.size != 0 || m.root != nil {
-		t.Errorf("building from nothing gives %+v", m)
 	}
 }

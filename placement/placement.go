@@ -79,7 +79,8 @@ func (i Inventory) Capacity() int64 {
 // Admits reports whether one allocation of amount respects the unit and step
 // rules, regardless of what is free.
 func (i Inventory) Admits(amount int64) bool {
-	return amount >= i.MinUnit && amount <= i.MaxUnit && amount%i.StepSize == 0
+	// A division takes as long as all the rest, and most steps are 1.
+	return amount >= i.MinUnit && amount <= i.MaxUnit && (i.StepSize == 1 || amount%i.StepSize == 0)
 }
 
 // Fits reports whether amount fits on top of used within the capacity. The

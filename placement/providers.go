@@ -22,7 +22,7 @@ type ProviderInfo struct {
 func (t *Tree) Info(p *Provider) ProviderInfo {
 	info := ProviderInfo{
 		UUID: p.UUID, Name: p.Name, Generation: p.Generation,
-		Root: t.Root().UUID, Modified: p.Modified,
+		Root: t.Root().UUID, Modified: p.Modified.Time(),
 	}
 	if p.Parent >= 0 {
 		info.Parent = t.Providers[p.Parent].UUID

@@ -30,7 +30,7 @@ type ProviderInventories struct {
 // Conflict for other generations, for claims that do not fit, and when
 // inventory that stays in use would go.
 func (s *Service) Reshape(ctx context.Context, r Reshape) error {
-	return s.claim(ctx, func(t *tx) error {
+	return s.claim(ctx, 0, func(t *tx) error {
 		err := t.reshape(s, r)
 		var unknown unknownClass
 		var used usedInventory

@@ -32,6 +32,8 @@ type Service struct {
 	outcome    error         // of the last one
 	position   Position      // up to which the world has what other stores wrote
 
+	batches batches // of claims
+
 	sweeping sync.Mutex // guards odd
 	odd      oddities
 }
@@ -243,7 +245,7 @@ func (s *Service) transact(ctx context.Context, fn func(*tx) error) error {
 	if !done.Empty() && !s.store.Shared() {
 		// What is durable must be acknowledged even if it cannot be read
 		// back now: World then fails until it can.
-		_ = s.refresh(context.WithoutCancel(ctx), done)
+		_ = s.refreshHere(context.WithoutCancel(ctx), done)
 	}
 	return err
 }
@@ -294,6 +296,17 @@ func (s *Service) refresh(ctx context.Context, done Changes) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// refreshHere is refresh for a context that does not end.
+func (s *Service) refreshHere(ctx context.Context, done Changes) error {
+	mine := s.note(done)
+	s.refreshing <- struct{}{}
+	defer func() { <-s.refreshing }()
+	if s.tried >= mine {
+		return s.outcome
+	}
+	return s.refreshAll(ctx)
 }
 
 // refreshAll serves all tickets that were taken before it. Its caller holds the
@@ -356,18 +369,20 @@ func (s *Service) catchUp(ctx context.Context, c Changes) (err error) {
 	return nil
 }
 
-// apply reads the changed parts of the store and publishes a new world.
+// apply publishes a new world: with the steps that fit, and what else changed
+// read from the store.
 func (s *Service) apply(ctx context.Context, c Changes) error {
 	if c.Empty() {
 		return nil
 	}
-	roots := make([]int64, 0, len(c.Roots))
-	for root := range c.Roots {
-		roots = append(roots, root)
+	stepped, roots := s.world.Load().withSteps(c, s.settings.Now())
+	if len(roots) == 0 && !c.Catalogs {
+		s.world.Store(stepped)
+		return nil
 	}
 	var next *World
 	err := s.store.View(ctx, func(r Reader) error {
-		next = s.world.Load()
+		next = stepped
 		if c.Catalogs {
 			classes, traits, err := catalogs(r)
 			if err != nil {

@@ -98,7 +98,7 @@ func TestServiceNeedsAStoreThatCanBeRead(t *testing.T) {
 	}
 }
 
-// A staleStore makes every n-th bump of a provider collide.
+// A staleStore makes the next n bumps of providers collide, alone or together.
 type staleStore struct {
 	placement.Store
 	fails atomic.Int64
@@ -118,6 +118,13 @@ func (w *staleWriter) BumpProvider(provider int64, from placement.Generation) er
 		return placement.ErrStale
 	}
 	return w.Writer.BumpProvider(provider, from)
+}
+
+func (w *staleWriter) WriteClaims(c placement.ClaimRows) error {
+	if w.store.fails.Add(-1) >= 0 {
+		return placement.ErrStale
+	}
+	return w.Writer.WriteClaims(c)
 }
 
 func TestClaimsAreTriedAgain(t *testing.T) {

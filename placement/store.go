@@ -117,6 +117,7 @@ type Reader interface {
 // there.
 type Writer interface {
 	Reader
+	ClaimWriter
 
 	// InsertProvider adds a provider of generation 0 and returns its id.
 	// Parent and Root are ids; Root 0 makes it a root of its own. It fails

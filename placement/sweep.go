@@ -61,7 +61,7 @@ func (s *Service) unwatch() {
 // saw adds to what a sweep collects. Its caller holds the lock.
 func (s *Service) saw(c Changes) {
 	if s.pending.watched != nil {
-		s.pending.watched.Add(c)
+		s.pending.watched.Add(c.Plain())
 	}
 }
 

@@ -1,9 +1,8 @@
 package placement
 
 import (
-	"cmp"
 	"slices"
-	"time"
+	"sync/atomic"
 )
 
 // A Tree is a root provider with all that are below it. It is immutable and
@@ -11,14 +10,24 @@ import (
 type Tree struct {
 	// Providers in the order of their ids, but for the root, which is first.
 	Providers []*Provider
-	// classes, traits and aggregates are the sorted unions over the
-	// providers: what the indexes of the world know of the tree.
-	classes    []ClassID
-	traits     []TraitID
+	// shape, aggregates (the sorted union over the providers) and sharing
+	// are what the indexes of the world know of the tree.
+	shape      *Shape
 	aggregates []AggregateID
 	sharing    bool // any provider has SharesViaAggregate
 	slot       int32
+	memo       atomic.Value
 }
+
+// Memo returns what SetMemo was given, nil before. It is not part of the tree:
+// a tree that replaces this one has none.
+func (t *Tree) Memo() any { return t.memo.Load() }
+
+// SetMemo keeps a value that was made from the tree, such as its form in
+// answers, for whoever asks for it next. There is room for one, and all trees
+// are given values of one type. The value must stay good as long as the tree:
+// names of classes and traits may change meanwhile (see World.Names).
+func (t *Tree) SetMemo(v any) { t.memo.Store(v) }
 
 // Root returns the root provider.
 func (t *Tree) Root() *Provider { return t.Providers[0] }
@@ -34,7 +43,7 @@ type Provider struct {
 	UUID       UUID
 	Name       string
 	Generation Generation
-	Modified   time.Time
+	Modified   Stamp
 	// Parent is the index of the parent in the tree's Providers, -1 for the
 	// root.
 	Parent int
@@ -50,12 +59,13 @@ type Provider struct {
 	Shares bool
 }
 
-// A Stock is an inventory with the amount of it that is allocated.
+// A Stock is an inventory with the amount of it that is allocated. Stocks that are
+// alike share the Inventory, which therefore must not be changed.
 type Stock struct {
 	Class ClassID
-	Inventory
+	*Inventory
 	Used     int64
-	Modified time.Time
+	Modified Stamp
 }
 
 // Stock returns what the provider offers of a class, or nil.
@@ -96,142 +106,7 @@ func (t *Tree) Find(uuid UUID) *Provider {
 	return nil
 }
 
-// buildTrees makes the trees of a picture, in the order of their roots' ids.
-// Rows of providers that are not in the picture are left out, as are providers
-// whose root is missing.
-func buildTrees(pic Picture, sharing TraitID) []*Tree {
-	b := treeBuilder{byID: make(map[int64]*Provider, len(pic.Providers)), sharing: sharing}
-	b.group(pic.Providers)
-	b.attach(pic)
-	trees := make([]*Tree, 0, len(b.roots))
-	for _, rows := range b.roots {
-		if t := b.tree(rows); t != nil {
-			trees = append(trees, t)
-		}
-	}
-	return trees
-}
-
-type treeBuilder struct {
-	byID    map[int64]*Provider
-	roots   [][]ProviderRow // the rows of each tree, by root id
-	sharing TraitID
-}
-
-// group sorts the rows into trees and makes their providers.
-func (b *treeBuilder) group(rows []ProviderRow) {
-	rows = slices.Clone(rows)
-	slices.SortFunc(rows, func(x, y ProviderRow) int {
-		return cmp.Or(cmp.Compare(x.Root, y.Root), cmp.Compare(rank(x), rank(y)))
-	})
-	start := 0
-	for i, r := range rows {
-		b.byID[r.ID] = &Provider{ID: r.ID, UUID: r.UUID, Name: r.Name, Generation: r.Generation, Modified: r.Modified, Parent: -1, parentID: r.Parent}
-		if i+1 == len(rows) || rows[i+1].Root != r.Root {
-			b.roots = append(b.roots, rows[start:i+1])
-			start = i + 1
-		}
-	}
-}
-
-// rank orders the providers of one tree: the root before all others.
-func rank(r ProviderRow) int64 {
-	if r.ID == r.Root {
-		return -1
-	}
-	return r.ID
-}
-
-// attach gives the providers their inventories, traits and aggregates.
-func (b *treeBuilder) attach(pic Picture) {
-	for _, r := range pic.Inventories {
-		if p := b.byID[r.Provider]; p != nil {
-			p.Inventories = append(p.Inventories, Stock{Class: r.Class, Inventory: r.Inventory, Used: r.Used, Modified: r.Modified})
-		}
-	}
-	for _, r := range pic.Traits {
-		if p := b.byID[r.Provider]; p != nil {
-			p.Traits = append(p.Traits, r.Trait)
-			p.Shares = p.Shares || r.Trait == b.sharing
-		}
-	}
-	for _, r := range pic.Aggregates {
-		if p := b.byID[r.Provider]; p != nil {
-			p.Aggregates = append(p.Aggregates, r.ID)
-		}
-	}
-}
-
-// tree links the providers of one tree, nil when its root is missing.
-func (b *treeBuilder) tree(rows []ProviderRow) *Tree {
-	if rows[0].ID != rows[0].Root {
-		return nil
-	}
-	t := &Tree{Providers: make([]*Provider, len(rows))}
-	for i, r := range rows {
-		p := b.byID[r.ID]
-		p.Index = i
-		t.Providers[i] = p
-	}
-	for i, r := range rows {
-		if i > 0 {
-			t.Providers[i].Parent = b.parentIn(t, r)
-		}
-		t.collect(t.Providers[i])
-	}
-	t.breakLoops()
-	t.classes = compactSorted(t.classes)
-	t.traits = compactSorted(t.traits)
-	t.aggregates = compactSorted(t.aggregates)
-	return t
-}
-
-// parentIn returns the index of a provider's parent, the root's when it has none
-// in the tree: races of upstream's leave such rows behind.
-func (b *treeBuilder) parentIn(t *Tree, r ProviderRow) int {
-	if parent := b.byID[r.Parent]; parent != nil && parent.ID != r.ID && t.has(parent) {
-		return parent.Index
-	}
-	return 0
-}
-
-// breakLoops hangs providers that are below each other to the root.
-func (t *Tree) breakLoops() {
-	for _, p := range t.Providers {
-		at := p
-		for range t.Providers {
-			if at.Parent < 0 {
-				break
-			}
-			at = t.Providers[at.Parent]
-		}
-		if at.Parent >= 0 {
-			p.Parent = 0
-		}
-	}
-}
-
-// has reports whether a provider is one of the tree's.
-func (t *Tree) has(p *Provider) bool {
+// Has reports whether a provider is one of the tree's.
+func (t *Tree) Has(p *Provider) bool {
 	return p.Index < len(t.Providers) && t.Providers[p.Index] == p
-}
-
-// collect sorts what a provider has and adds it to the tree's unions.
-func (t *Tree) collect(p *Provider) {
-	slices.SortFunc(p.Inventories, func(a, b Stock) int { return cmp.Compare(a.Class, b.Class) })
-	slices.Sort(p.Traits)
-	slices.Sort(p.Aggregates)
-	for i := range p.Inventories {
-		t.classes = append(t.classes, p.Inventories[i].Class)
-	}
-	t.traits = append(t.traits, p.Traits...)
-	t.aggregates = append(t.aggregates, p.Aggregates...)
-	t.sharing = t.sharing || p.Shares
-}
-
-// compactSorted sorts s, drops repetitions and gives back what is too much of
-// its memory.
-func compactSorted[T cmp.Ordered](s []T) []T {
-	slices.Sort(s)
-	return slices.Clip(slices.Clone(slices.Compact(s)))
 }

@@ -13,6 +13,7 @@ import (
 type World struct {
 	classes Catalog
 	traits  Catalog
+	names   *Names
 	sharing TraitID // of SharesViaAggregate, 0 when there is no such trait
 
 	aggregateIDs   hamt[UUID, AggregateID]
@@ -22,15 +23,26 @@ type World struct {
 	free      []int32 // slots that are empty, used again before new ones
 	size      int     // trees
 	providers int
-	nested    int // providers that are not roots
-	byUUID    hamt[UUID, place]
-	byName    hamt[string, UUID]
-	byRoot    hamt[int64, int32] // root id to slot
+	nested    int   // providers that are not roots
+	byUUID    index // of the keys that uuidKey and nameKey make
+	byName    index
+	byRoot    index // of the ids of roots
 
 	withClass     hamt[ClassID, []uint64]
 	withTrait     hamt[TraitID, []uint64]
 	withAggregate hamt[AggregateID, []uint64]
 	withSharing   []uint64
+
+	rooms hamt[ClassID, Room]
+	plain []uint64
+	// shapes are those that trees have or had; manyShapes says that there
+	// are more.
+	shapes     []*Shape
+	manyShapes bool
+	// mostOffer and mostHave are bounds on how many providers of a tree offer
+	// a class and have a trait.
+	mostOffer hamt[ClassID, int32]
+	mostHave  hamt[TraitID, int32]
 
 	fold  bool // names and UUIDs are the same in upper and lower case
 	like  bool // so they are in patterns
@@ -77,6 +89,13 @@ func (w *World) Classes() Catalog { return w.classes }
 // Traits returns the catalog of traits.
 func (w *World) Traits() Catalog { return w.traits }
 
+// Names stands for the names that classes and traits have: the same pointer in
+// another picture says that what both know is called the same in both.
+type Names struct{ _ byte }
+
+// Names returns what stands for the names in this picture.
+func (w *World) Names() *Names { return w.names }
+
 // Class returns the id of a resource class, false when there is none of that
 // name.
 func (w *World) Class(name string) (ClassID, bool) {
@@ -114,21 +133,34 @@ func (w *World) AggregateUUID(id AggregateID) UUID {
 
 // Provider finds a provider and its tree, nil when there is none.
 func (w *World) Provider(uuid UUID) (*Provider, *Tree) {
-	at, ok := w.byUUID.get(w.uuidKey(uuid))
-	if !ok {
-		return nil, nil
+	key := w.uuidKey(uuid)
+	for at := range w.byUUID.at(hashText(string(key))) {
+		if t := w.trees.get(at.slot); w.uuidKey(t.Providers[at.index].UUID) == key {
+			return t.Providers[at.index], t
+		}
 	}
-	t := w.trees.get(at.slot)
-	return t.Providers[at.index], t
+	return nil, nil
 }
 
 // ProviderNamed finds a provider by its name, nil when there is none.
 func (w *World) ProviderNamed(name string) (*Provider, *Tree) {
-	uuid, ok := w.byName.get(w.nameKey(name))
-	if !ok {
-		return nil, nil
+	key := w.nameKey(name)
+	for at := range w.byName.at(hashText(key)) {
+		if t := w.trees.get(at.slot); w.nameKey(t.Providers[at.index].Name) == key {
+			return t.Providers[at.index], t
+		}
 	}
-	return w.Provider(uuid)
+	return nil, nil
+}
+
+// treeOf returns the tree with that root, nil when there is none.
+func (w *World) treeOf(root int64) *Tree {
+	for at := range w.byRoot.at(hashID(root)) {
+		if t := w.trees.get(at.slot); t.Root().ID == root {
+			return t
+		}
+	}
+	return nil
 }
 
 // Trees yields all trees in the order of their slots.

@@ -11,45 +11,45 @@ import (
 func NewWorld(classes, traits []Named, pic Picture, built time.Time) *World {
 	w := (&World{built: built, fold: pic.FoldCase, like: pic.FoldLike}).WithCatalogs(classes, traits)
 	w.learnAggregates(pic.Aggregates)
-	trees := buildTrees(pic, w.sharing)
+	trees := buildTrees(pic, w.sharing, nil)
 	e := newEdit(w)
 	for slot, t := range trees {
 		t.slot = int32(slot)
+		t.shape = e.shapeOf(nil, t)
 		e.count(t, 1)
 		e.index(nil, t)
 	}
 	w.trees = newPages(trees)
-	w.byRoot = newHamt(len(trees), func(yield func(int64, int32) bool) {
-		for _, t := range trees {
-			if !yield(t.Root().ID, t.slot) {
-				return
-			}
-		}
-	})
-	w.byUUID = newHamt(w.providers, func(yield func(UUID, place) bool) {
-		eachProvider(trees, func(t *Tree, p *Provider) bool { return yield(w.uuidKey(p.UUID), place{t.slot, int32(p.Index)}) })
-	})
-	w.byName = newHamt(w.providers, func(yield func(string, UUID) bool) {
-		eachProvider(trees, func(_ *Tree, p *Provider) bool { return yield(w.nameKey(p.Name), p.UUID) })
-	})
+	w.list(trees)
 	e.finish()
 	return w
 }
 
-func eachProvider(trees []*Tree, yield func(*Tree, *Provider) bool) {
-	for _, t := range trees {
+// list makes the indexes of all providers.
+func (w *World) list(trees []*Tree) {
+	roots := make([]indexEntry, len(trees))
+	uuids, names := make([]indexEntry, 0, w.providers), make([]indexEntry, 0, w.providers)
+	for i, t := range trees {
+		roots[i] = indexEntry{hashID(t.Root().ID), place{t.slot, 0}}
 		for _, p := range t.Providers {
-			if !yield(t, p) {
-				return
-			}
+			at := place{t.slot, int32(p.Index)}
+			uuids = append(uuids, indexEntry{w.uuidHash(p), at})
+			names = append(names, indexEntry{w.nameHash(p), at})
 		}
 	}
+	w.byRoot, w.byUUID, w.byName = newIndex(roots), newIndex(uuids), newIndex(names)
 }
+
+func (w *World) uuidHash(p *Provider) uint32 { return hashText(string(w.uuidKey(p.UUID))) }
+func (w *World) nameHash(p *Provider) uint32 { return hashText(w.nameKey(p.Name)) }
 
 // WithCatalogs returns the picture with other catalogs of classes and traits.
 func (w *World) WithCatalogs(classes, traits []Named) *World {
 	next := *w
 	next.classes, next.traits = newCatalog(classes), newCatalog(traits)
+	if w.names == nil || w.classes.renamed(next.classes) || w.traits.renamed(next.traits) {
+		next.names = new(Names)
+	}
 	next.sharing = TraitID(next.traits.id(SharesViaAggregate))
 	return &next
 }
@@ -61,7 +61,7 @@ func (w *World) WithTrees(roots []int64, pic Picture, built time.Time) *World {
 	next.built = built
 	next.learnAggregates(pic.Aggregates)
 	fresh := make(map[int64]*Tree)
-	for _, t := range buildTrees(pic, w.sharing) {
+	for _, t := range buildTrees(pic, w.sharing, w.treesOf(roots)) {
 		fresh[t.Root().ID] = t
 	}
 	e := newEdit(&next)
@@ -77,6 +77,17 @@ func (w *World) WithTrees(roots []int64, pic Picture, built time.Time) *World {
 	}
 	e.finish()
 	return &next
+}
+
+// treesOf returns the trees with those roots, as far as there are any.
+func (w *World) treesOf(roots []int64) []*Tree {
+	var trees []*Tree
+	for _, root := range roots {
+		if t := w.treeOf(root); t != nil {
+			trees = append(trees, t)
+		}
+	}
+	return trees
 }
 
 func (w *World) learnAggregates(rows []AggregateRow) {
@@ -98,6 +109,8 @@ type edit struct {
 	traits     map[TraitID][]uint64
 	aggregates map[AggregateID][]uint64
 	sharing    []uint64 // nil until copied
+	plain      []uint64 // nil until copied
+	rooms      map[ClassID]*roomEdit
 	free       []int32
 }
 
@@ -107,6 +120,7 @@ func newEdit(w *World) *edit {
 		classes:    make(map[ClassID][]uint64),
 		traits:     make(map[TraitID][]uint64),
 		aggregates: make(map[AggregateID][]uint64),
+		rooms:      make(map[ClassID]*roomEdit),
 		free:       slices.Clone(w.free),
 	}
 }
@@ -118,6 +132,12 @@ func (e *edit) finish() {
 	e.w.withAggregate = replaceAll(e.w.withAggregate, e.aggregates)
 	if e.sharing != nil {
 		e.w.withSharing = e.sharing
+	}
+	if e.plain != nil {
+		e.w.plain = e.plain
+	}
+	for id, r := range e.rooms {
+		e.w.rooms = e.w.rooms.set(id, r.Room)
 	}
 	slices.Sort(e.free)
 	e.w.free = e.free
@@ -132,14 +152,14 @@ func replaceAll[K comparable](m hamt[K, []uint64], with map[K][]uint64) hamt[K, 
 
 // put adds a tree or replaces the one with the same root.
 func (e *edit) put(t *Tree) {
-	var old *Tree
-	if slot, ok := e.w.byRoot.get(t.Root().ID); ok {
-		t.slot = slot
-		old = e.w.trees.get(slot)
+	old := e.w.treeOf(t.Root().ID)
+	if old != nil {
+		t.slot = old.slot
 	} else {
 		t.slot = e.slot()
-		e.w.byRoot = e.w.byRoot.set(t.Root().ID, t.slot)
+		e.w.byRoot = e.w.byRoot.add(hashID(t.Root().ID), place{t.slot, 0})
 	}
+	t.shape = e.shapeOf(old, t)
 	e.w.trees = e.w.trees.set(t.slot, t)
 	e.count(old, -1)
 	e.count(t, 1)
@@ -159,17 +179,16 @@ func (e *edit) slot() int32 {
 
 // remove takes out the tree with that root, if there is one.
 func (e *edit) remove(root int64) {
-	slot, ok := e.w.byRoot.get(root)
-	if !ok {
+	old := e.w.treeOf(root)
+	if old == nil {
 		return
 	}
-	old := e.w.trees.get(slot)
-	e.w.byRoot = e.w.byRoot.remove(root)
-	e.w.trees = e.w.trees.set(slot, nil)
+	e.w.byRoot = e.w.byRoot.remove(hashID(root), place{old.slot, 0})
+	e.w.trees = e.w.trees.set(old.slot, nil)
 	e.count(old, -1)
 	e.index(old, nil)
 	e.name(old, nil)
-	e.free = append(e.free, slot)
+	e.free = append(e.free, old.slot)
 }
 
 // count adds the providers of a tree, which may be nil, to the totals.
@@ -182,34 +201,42 @@ func (e *edit) count(t *Tree, sign int) {
 	e.w.nested += sign * (len(t.Providers) - 1)
 }
 
-// index brings the bit sets from what they said of the old tree to what they
+// index brings the indexes from what they said of the old tree to what they
 // must say of the new one. Either may be nil.
-func (e *edit) index(old, t *Tree) {
-	var was, is Tree
-	if old != nil {
-		was = *old
+func (e *edit) index(was, is *Tree) {
+	e.measure(was, is)
+	if was == nil {
+		was = &Tree{slot: is.slot, shape: &noShape}
 	}
-	if t != nil {
-		is = *t
-	} else {
-		is.slot = was.slot
+	if is == nil {
+		is = &Tree{slot: was.slot, shape: &noShape}
 	}
-	mark(e.w.withClass, e.classes, was.classes, is.classes, is.slot)
-	mark(e.w.withTrait, e.traits, was.traits, is.traits, is.slot)
+	if was.shape != is.shape {
+		mark(e.w.withClass, e.classes, was.shape.classes, is.shape.classes, is.slot)
+		mark(e.w.withTrait, e.traits, was.shape.traits, is.shape.traits, is.slot)
+	}
 	mark(e.w.withAggregate, e.aggregates, was.aggregates, is.aggregates, is.slot)
-	if was.sharing != is.sharing {
-		if e.sharing == nil {
-			e.sharing = slices.Clone(e.w.withSharing)
-		}
-		e.sharing = setBit(e.sharing, is.slot, is.sharing)
+	e.sharing = flip(e.sharing, e.w.withSharing, is.slot, was.sharing, is.sharing)
+	e.plain = flip(e.plain, e.w.plain, is.slot, was.plain(), is.plain())
+}
+
+// flip returns set with the slot brought from what it was to what it is. A set
+// that is nil is copied from shared when there is something to change.
+func flip(set, shared []uint64, slot int32, was, is bool) []uint64 {
+	if was == is {
+		return set
 	}
+	if set == nil {
+		set = slices.Clone(shared)
+	}
+	return setBit(set, slot, is)
 }
 
 // mark sets the slot in the bit sets of the ids that came and clears it in
 // those of the ids that went; was and is are sorted. Bit sets are copied from m
 // to changed before they are touched.
 func mark[K ~int32](m hamt[K, []uint64], changed map[K][]uint64, was, is []K, slot int32) {
-	flip := func(id K, on bool) {
+	put := func(id K, on bool) {
 		words, ok := changed[id]
 		if !ok {
 			shared, _ := m.get(id)
@@ -220,10 +247,10 @@ func mark[K ~int32](m hamt[K, []uint64], changed map[K][]uint64, was, is []K, sl
 	for len(was) > 0 || len(is) > 0 {
 		switch {
 		case len(is) == 0 || len(was) > 0 && was[0] < is[0]:
-			flip(was[0], false)
+			put(was[0], false)
 			was = was[1:]
 		case len(was) == 0 || is[0] < was[0]:
-			flip(is[0], true)
+			put(is[0], true)
 			is = is[1:]
 		default:
 			was, is = was[1:], is[1:]
@@ -245,7 +272,7 @@ func setBit(words []uint64, slot int32, on bool) []uint64 {
 	return words
 }
 
-// name brings the maps by UUID and by name from the old tree to the new one.
+// name brings the indexes by UUID and by name from the old tree to the new one.
 // Either may be nil.
 func (e *edit) name(old, t *Tree) {
 	if old != nil && t != nil && sameNames(old, t) {
@@ -253,29 +280,17 @@ func (e *edit) name(old, t *Tree) {
 	}
 	if old != nil {
 		for _, p := range old.Providers {
-			e.forget(p, old.slot)
+			at := place{old.slot, int32(p.Index)}
+			e.w.byUUID = e.w.byUUID.remove(e.w.uuidHash(p), at)
+			e.w.byName = e.w.byName.remove(e.w.nameHash(p), at)
 		}
 	}
 	if t != nil {
 		for _, p := range t.Providers {
-			e.w.byUUID = e.w.byUUID.set(e.w.uuidKey(p.UUID), place{t.slot, int32(p.Index)})
-			e.w.byName = e.w.byName.set(e.w.nameKey(p.Name), p.UUID)
+			at := place{t.slot, int32(p.Index)}
+			e.w.byUUID = e.w.byUUID.add(e.w.uuidHash(p), at)
+			e.w.byName = e.w.byName.add(e.w.nameHash(p), at)
 		}
-	}
-}
-
-// forget takes a provider that was in the slot out of the maps. One that moved
-// may already be known at its new place: that is kept.
-func (e *edit) forget(p *Provider, slot int32) {
-	uuid, name := e.w.uuidKey(p.UUID), e.w.nameKey(p.Name)
-	at, ok := e.w.byUUID.get(uuid)
-	if ok && at.slot == slot {
-		e.w.byUUID = e.w.byUUID.remove(uuid)
-	} else if ok && e.w.trees.get(at.slot).Providers[at.index].Name == p.Name {
-		return
-	}
-	if whose, ok := e.w.byName.get(name); ok && whose == p.UUID {
-		e.w.byName = e.w.byName.remove(name)
 	}
 }
 

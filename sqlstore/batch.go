@@ -317,8 +317,8 @@ func (s *Store) transact(next func() *job) ([]*job, error) {
 	ses := s.writer.own()
 	defer s.writer.giveBack(ses)
 	start := time.Now()
-	members, err := s.runAll(ses, j, next)
-	if err == nil {
+	members, open, err := s.runAll(ses, j, next)
+	if err == nil && open {
 		err = s.commit(ses, members)
 	}
 	if errors.Is(err, errUnsettled) {
@@ -346,22 +346,16 @@ func (s *Store) transact(next func() *job) ([]*job, error) {
 	return nil, nil
 }
 
-// runAll begins a transaction and runs j and what next yields in it. It returns
-// those that ran.
-func (s *Store) runAll(ses *session, j *job, next func() *job) ([]*job, error) {
-	members := []*job{j}
-	if err := s.begin(context.Background(), ses, s.d.begin); err != nil {
-		return members, err
-	}
-	for {
-		if err := s.member(ses, j); err != nil {
-			return members, err
-		}
-		if j = next(); j == nil {
-			return members, nil
-		}
+// runAll runs j and what next yields in one transaction. It returns those that
+// ran, and whether a transaction is open that has something to keep.
+func (s *Store) runAll(ses *session, j *job, next func() *job) (members []*job, open bool, err error) {
+	for ; j != nil; j = next() {
 		members = append(members, j)
+		if open, err = s.member(ses, j, open); err != nil {
+			return members, open, err
+		}
 	}
+	return members, open, nil
 }
 
 // gathered calls next until it has all, and yields them then.
@@ -387,43 +381,32 @@ func (s *Store) commit(ses *session, members []*job) error {
 		return ses.do("COMMIT")
 	}
 	var done placement.Changes
-	succeeded := false
 	for _, m := range members {
 		if m.outcome == nil {
-			succeeded = true
 			done.Add(m.changed)
 		}
 	}
-	if !succeeded {
-		return ses.do("ROLLBACK") // nothing to keep
-	}
-	entry, err := s.log.append(ses, stamp(members[0].now), done)
-	if err != nil {
+	entry, err := s.log.commit(ses, stamp(members[0].now.Truncate(s.d.keeps)), done)
+	if err == nil || s.log.rolledBack(ses.d, err) {
 		return err
 	}
-	if err := ses.do("COMMIT"); err != nil {
-		if s.d.retryable(err) {
-			return err // it was rolled back
-		}
-		// What the old connection holds must not be in the way.
-		ses.close()
-		committed, unsettled := s.settle(entry, members)
-		if unsettled != nil {
-			return unsettled
-		}
-		if !committed {
-			return err
-		}
-		return nil // under an id that is not used again
+	// What the old connection holds must not be in the way.
+	ses.close()
+	committed, unsettled := s.settle(entry, members)
+	switch {
+	case unsettled != nil:
+		return unsettled
+	case !committed:
+		return err
 	}
-	s.log.committed(entry)
-	return nil
+	return nil // under an id that is not used again
 }
 
 // lost cleans up after a transaction that failed.
 func (s *Store) lost(ses *session, members []*job, cause error) {
 	// The failure may have ended the transaction already; then there is
 	// nothing to roll back and the error says just that.
+	ses.forget()
 	_ = ses.do("ROLLBACK")
 	s.opts.Logger.Warn("a transaction was lost", "updates", len(members), "error", cause.Error())
 	if s.opts.Metrics.CommitFailed != nil {
@@ -431,13 +414,15 @@ func (s *Store) lost(ses *session, members []*job, cause error) {
 	}
 }
 
-// member runs one job behind a savepoint and notes its outcome. An error says
-// that the whole transaction is lost.
-func (s *Store) member(ses *session, j *job) error {
-	if err := ses.do("SAVEPOINT member"); err != nil {
-		return err
+// member runs one job and notes its outcome: behind a savepoint when the open
+// transaction has something to keep, else in one that begins with it. It returns
+// whether there is something to keep now. An error says that the whole
+// transaction is lost.
+func (s *Store) member(ses *session, j *job, open bool) (bool, error) {
+	if err := s.beginMember(ses, open); err != nil {
+		return open, err
 	}
-	w := &writer{reader: reader{ses: ses, ctx: j.ctx, trace: s.opts.Trace}, stamp: stamp(j.now)}
+	w := &writer{reader: reader{ses: ses, ctx: j.ctx, trace: s.opts.Trace}, stamp: stamp(j.now.Truncate(s.d.keeps))}
 	j.turn <- w
 	j.outcome = <-j.back
 	w.over = true
@@ -445,7 +430,7 @@ func (s *Store) member(ses *session, j *job) error {
 		if s.d.locked(w.cause) {
 			j.waited++
 		}
-		return w.cause
+		return open, w.cause
 	}
 	j.changed = w.changed
 	if j.outcome == nil {
@@ -453,12 +438,38 @@ func (s *Store) member(ses *session, j *job) error {
 		// is not what it believes.
 		j.outcome = w.broken
 	}
-	if j.outcome != nil {
+	if err := s.endMember(ses, open, j.outcome == nil); err != nil {
+		// What went wrong ended the whole transaction, with its
+		// savepoints: a full disk does.
+		return open, cmp.Or(w.cause, err)
+	}
+	return open || j.outcome == nil, nil
+}
+
+func (s *Store) beginMember(ses *session, open bool) error {
+	if open {
+		return ses.later("SAVEPOINT member")
+	}
+	if err := ses.connect(context.Background()); err != nil {
+		return err
+	}
+	return ses.beginLater(s.d.begin)
+}
+
+// endMember keeps or takes back what a member wrote.
+func (s *Store) endMember(ses *session, open, keep bool) error {
+	switch {
+	case !open && keep:
+		return nil
+	case !open && ses.untouched():
+		ses.forget()
+		return nil
+	case !open:
+		return ses.do("ROLLBACK")
+	case !keep:
 		if err := ses.do("ROLLBACK TO SAVEPOINT member"); err != nil {
-			// What went wrong ended the whole transaction, with its
-			// savepoints: a full disk does.
-			return cmp.Or(w.cause, err)
+			return err
 		}
 	}
-	return ses.do("RELEASE SAVEPOINT member")
+	return ses.later("RELEASE SAVEPOINT member")
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/berthcloud/berth/placement"
@@ -59,58 +57,6 @@ func fillHost(w placement.Writer, i, held int) (placement.ProviderRow, error) {
 		}
 	}
 	return host, errors.Join(err, w.InsertAllocations(rows...))
-}
-
-// claim does what PUT /allocations does for a new consumer.
-func claim(s *sqlstore.Store, host placement.ProviderRow, vm placement.UUID) error {
-	return s.Update(context.Background(), now, func(w placement.Writer) error {
-		if _, err := w.Consumer(vm); !errors.Is(err, placement.ErrNoRow) {
-			return err
-		}
-		p, err := w.Provider(host.UUID)
-		if err != nil {
-			return err
-		}
-		invs, err := w.Inventories(p.ID)
-		if err != nil {
-			return err
-		}
-		var rows []placement.AllocationRow
-		for _, inv := range invs {
-			if !inv.Fits(inv.Used, 1) {
-				return errors.New("full")
-			}
-			rows = append(rows, placement.AllocationRow{Provider: p.ID, Consumer: vm, Class: inv.Class, Used: 1})
-		}
-		if _, err := w.InsertConsumer(placement.ConsumerRow{UUID: vm, Project: "blue", User: "ann", Type: "INSTANCE"}); err != nil {
-			return err
-		}
-		return errors.Join(w.BumpProvider(p.ID, p.Generation), w.InsertAllocations(rows...))
-	})
-}
-
-func BenchmarkClaim(b *testing.B) {
-	for _, workers := range []int{1, 16, 64} {
-		b.Run(fmt.Sprintf("goroutines=%d", workers), func(b *testing.B) {
-			s := openTemp(b)
-			hosts := fill(b, s, 100, 0)
-			var next atomic.Int64
-			b.ResetTimer()
-			var all sync.WaitGroup
-			for range workers {
-				all.Go(func() {
-					for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
-						vm := placement.UUID(fmt.Sprintf("vm-%d", i))
-						if err := claim(s, hosts[i%100], vm); err != nil {
-							b.Error(err)
-						}
-					}
-				})
-			}
-			all.Wait()
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "claims/s")
-		})
-	}
 }
 
 func BenchmarkPicture(b *testing.B) {

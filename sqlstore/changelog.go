@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -52,31 +53,63 @@ type changeLog struct {
 	id      int64 // of this writer; 0 before its first entry
 	seq     int64 // of its newest entry
 	present bool  // it is in berth_writers
+
+	recent recentEntries
 }
 
 // An entry is the place of a transaction in the log.
 type entry struct{ writer, seq int64 }
 
-// append writes the entry of the transaction that the session is in.
-func (l *changeLog) append(ses *session, stamp string, c placement.Changes) (entry, error) {
+// commit writes the entry of the transaction that the session is in and commits
+// it, in one packet. The entry is told also when that fails.
+func (l *changeLog) commit(ses *session, stamp string, c placement.Changes) (entry, error) {
 	if l.id == 0 {
 		l.renew()
 	}
 	e := entry{l.id, l.seq + 1}
+	if ses.untouched() {
+		// A packet with a commit in it is not sent again.
+		if err := ses.flush(); err != nil {
+			return e, notCommitted{err}
+		}
+	}
 	if !l.present {
 		if _, err := ses.exec(`
 INSERT INTO berth_writers (id, created_at, beat_at)
 VALUES (?, ?, `+ses.d.now+`)`, e.writer, stamp); err != nil {
-			return e, err
+			return e, notCommitted{err}
 		}
 	}
-	_, err := ses.exec(`
-INSERT INTO berth_changes (writer, seq, created_at, body)
-VALUES (?, ?, ?, ?)`, e.writer, e.seq, stamp, encode(c))
-	if err != nil && (ses.d.orphan(err) || ses.d.duplicate(err)) {
-		l.renew() // another store believed this one dead, or the place is taken
+	// Before the commit: whoever reads the entry finds this.
+	l.recent.keep(e, c)
+	err := ses.doAll(insertEntry+`;
+COMMIT`, e.writer, e.seq, stamp, encode(c))
+	if err == nil {
+		l.seq, l.present = e.seq, true
+		return e, nil
 	}
+	l.recent.drop(e)
 	return e, err
+}
+
+// insertEntry writes an entry: its writer, number, time and body.
+const insertEntry = `
+INSERT INTO berth_changes (writer, seq, created_at, body)
+VALUES (?, ?, ?, ?)`
+
+// A notCommitted is why a transaction came to its end before its commit was sent.
+type notCommitted struct{ error }
+
+func (n notCommitted) Unwrap() error { return n.error }
+
+// rolledBack reports whether an error of commit says for certain that the
+// transaction did not take place.
+func (l *changeLog) rolledBack(d *dialect, err error) bool {
+	if d.orphan(err) || d.duplicate(err) {
+		l.renew() // another store believed this one dead, or the place is taken
+		return true
+	}
+	return errors.As(err, new(notCommitted)) || d.retryable(err)
 }
 
 // renew gives the writer another id. What was written under the old one is
@@ -84,11 +117,6 @@ VALUES (?, ?, ?, ?)`, e.writer, e.seq, stamp, encode(c))
 func (l *changeLog) renew() {
 	l.id = 1 + rand.Int64N(1<<53)
 	l.seq, l.present = 0, false
-}
-
-// committed notes that an entry is durable.
-func (l *changeLog) committed(e entry) {
-	l.seq, l.present = e.seq, true
 }
 
 // tendLog shows that this writer is alive, and drops its old entries and the
@@ -141,6 +169,7 @@ WHERE id = ?`, s.log.id)
 // encode writes changes as the body of an entry: root ids, and a c for the
 // catalogs.
 func encode(c placement.Changes) string {
+	c = c.Plain()
 	if c.All || len(c.Roots) > maxRoots {
 		return bodyAll
 	}

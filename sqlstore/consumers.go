@@ -13,8 +13,8 @@ func readConsumer(r *row) placement.ConsumerRow {
 	}
 }
 
-func (r *reader) Consumer(uuid placement.UUID) (placement.ConsumerRow, error) {
-	return first(r, readConsumer, `
+// consumerColumns are what readConsumer reads.
+const consumerColumns = `
 SELECT
     c.id,
     c.uuid,
@@ -25,7 +25,10 @@ SELECT
 FROM consumers c
 LEFT JOIN projects p ON p.id = c.project_id
 LEFT JOIN users u ON u.id = c.user_id
-LEFT JOIN consumer_types t ON t.id = c.consumer_type_id
+LEFT JOIN consumer_types t ON t.id = c.consumer_type_id`
+
+func (r *reader) Consumer(uuid placement.UUID) (placement.ConsumerRow, error) {
+	return first(r, readConsumer, consumerColumns+`
 WHERE c.uuid = ?`, uuid)
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"time"
 
 	"github.com/berthcloud/berth/fault"
 )
@@ -21,6 +22,13 @@ type dialect struct {
 	// server says that the database is a server which others write to as
 	// well: connections come and go, and a change log tells of the others.
 	server bool
+	// packets sends several statements at once, nil where that spares nothing.
+	packets packets
+	// bounded says that the driver itself ends statements that the database is
+	// silent on.
+	bounded bool
+	// keeps is how exactly the database keeps times.
+	keeps time.Duration
 	// prepared says that statements are prepared once per connection; the
 	// drivers of servers do as well or better without.
 	prepared bool

@@ -83,10 +83,12 @@ FROM berth_writers w`)
 	for _, h := range heads {
 		known := since.Seen[h.writer]
 		at.Seen[h.writer] = h.seq
+		s.log.recent.followed(entry{h.writer, known})
 		switch {
 		case c.All || h.seq == known:
 		case h.seq < known:
 			c.All = true // the database is an older one
+		case s.log.recent.between(entry{h.writer, known}, h, &c):
 		default:
 			if at.Seen[h.writer], err = readEntries(r, entry{h.writer, known}, &c); err != nil {
 				return c, since, err

@@ -2,9 +2,8 @@ package sqlstore
 
 import "github.com/berthcloud/berth/placement"
 
-// inventoryColumns are what readInventory reads. The sum is looked up in the
-// index on provider, class and used, which has all of it.
-const inventoryColumns = `
+// inventoryFields are those of an inventory itself.
+const inventoryFields = `
 SELECT
     i.resource_provider_id,
     i.resource_class_id,
@@ -14,13 +13,22 @@ SELECT
     i.max_unit,
     i.step_size,
     i.allocation_ratio,
-    COALESCE(i.updated_at, i.created_at),
+    COALESCE(i.updated_at, i.created_at),`
+
+// inventoryColumns are what readInventory reads. The sum is looked up in the
+// index on provider, class and used, which has all of it.
+const inventoryColumns = inventoryFields + `
     (
         SELECT SUM(a.used)
         FROM allocations a
         WHERE a.resource_provider_id = i.resource_provider_id
         AND a.resource_class_id = i.resource_class_id
     )
+FROM inventories i`
+
+// unusedColumns are inventoryColumns as if nothing were allocated.
+const unusedColumns = inventoryFields + `
+    0
 FROM inventories i`
 
 const inventoryOrder = `

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -22,6 +23,9 @@ import (
 var mysqlDialect = &dialect{
 	name:      "mysql",
 	server:    true,
+	packets:   mysqlPackets{},
+	bounded:   true,
+	keeps:     time.Second,
 	rebind:    func(query string) string { return query },
 	begin:     "START TRANSACTION",
 	beginRead: "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
@@ -115,7 +119,7 @@ func mysqlCode(err error) uint16 {
 
 // A mysqlDialer connects to the first of several servers that works.
 type mysqlDialer struct {
-	hosts []*sql.DB
+	hosts [2][]*sql.DB // by role
 	last  atomic.Int32 // the host that worked
 	mode  string       // an expression
 }
@@ -134,13 +138,16 @@ func newMySQLDialer(server Server) (*mysqlDialer, error) {
 		if err != nil {
 			return nil, err
 		}
-		connector, err := mysql.NewConnector(cfg)
-		if err != nil {
-			return nil, fmt.Errorf("connection settings: %w", err)
+		for r := range d.hosts {
+			cfg.MultiStatements = role(r) == writing
+			connector, err := mysql.NewConnector(cfg)
+			if err != nil {
+				return nil, fmt.Errorf("connection settings: %w", err)
+			}
+			db := sql.OpenDB(connector)
+			db.SetMaxIdleConns(-1) // the pool of sessions keeps them
+			d.hosts[r] = append(d.hosts[r], db)
 		}
-		db := sql.OpenDB(connector)
-		db.SetMaxIdleConns(-1) // the pool of sessions keeps them
-		d.hosts = append(d.hosts, db)
 	}
 	return d, nil
 }
@@ -163,9 +170,10 @@ func mysqlConfig(server Server, host string) (*mysql.Config, error) {
 	if n, err := strconv.Atoi(server.Params.Get("connect_timeout")); err == nil && n > 0 {
 		cfg.Timeout = time.Duration(n) * time.Second
 	}
-	// The session watches over its statements; this is for what the driver
-	// does besides.
-	quiet := 2 * cmp.Or(server.quiet, patience)
+	// This ends statements that are not answered, which is cheaper than a
+	// context that could be cancelled with each. The sessions of tools watch
+	// over theirs themselves.
+	quiet := cmp.Or(2*server.quiet, patience)
 	cfg.ReadTimeout, cfg.WriteTimeout = quiet, quiet
 	cfg.Logger = &mysql.NopLogger{}
 	var err error
@@ -239,9 +247,10 @@ func truth(text string) bool {
 func (d *mysqlDialer) dial(ctx context.Context, r role) (*sql.Conn, string, error) {
 	var problems error
 	start := int(d.last.Load())
-	for i := range d.hosts {
-		n := (start + i) % len(d.hosts)
-		conn, err := d.dialHost(ctx, d.hosts[n], r)
+	hosts := d.hosts[r]
+	for i := range hosts {
+		n := (start + i) % len(hosts)
+		conn, err := d.dialHost(ctx, hosts[n], r)
 		if err == nil {
 			d.last.Store(int32(n))
 			return conn, strconv.Itoa(n), nil
@@ -328,7 +337,7 @@ WHERE variable_name IN ('wsrep_on', 'idle_transaction_timeout', 'read_only')`)
 
 func (d *mysqlDialer) close() error {
 	var problems error
-	for _, db := range d.hosts {
+	for _, db := range slices.Concat(d.hosts[:]...) {
 		problems = errors.Join(problems, db.Close())
 	}
 	return problems

@@ -26,13 +26,10 @@ ORDER BY l.resource_provider_id, l.aggregate_id`
 
 func (r *reader) Picture(roots []int64) (placement.Picture, error) {
 	pic := placement.Picture{FoldCase: r.ses.d.foldCase, FoldLike: r.ses.d.foldLike}
-	var err error
-	if roots == nil && r.progress != nil {
-		if err := r.countRows(); err != nil {
-			return pic, err
-		}
-		defer func() { r.heard = nil }()
+	if roots == nil {
+		return pic, r.everything(&pic)
 	}
+	var err error
 	if pic.Providers, err = part(r, readProvider, roots, providerColumns, "", providerOrder); err != nil {
 		return pic, err
 	}
@@ -51,31 +48,91 @@ func (r *reader) Picture(roots []int64) (placement.Picture, error) {
 	return pic, nil
 }
 
-// countRows makes the reader tell how far it is with the tables of a picture.
-func (r *reader) countRows() error {
-	total, err := first(r, integer, `
-SELECT
-    (SELECT COUNT(*) FROM resource_providers)
-    + (SELECT COUNT(*) FROM inventories)
-    + (SELECT COUNT(*) FROM resource_provider_traits)
-    + (SELECT COUNT(*) FROM resource_provider_aggregates)`)
+// everything reads the picture of all trees.
+func (r *reader) everything(pic *placement.Picture) error {
+	counts, err := r.countRows()
 	if err != nil {
 		return err
 	}
-	read := int64(0)
+	defer func() { r.heard = nil }()
+	if pic.Providers, err = whole(r, readProvider, counts.providers, providerColumns+providerOrder); err != nil {
+		return err
+	}
+	if pic.Inventories, err = whole(r, readInventory, counts.inventories, unusedColumns+inventoryOrder); err != nil {
+		return err
+	}
+	if pic.Traits, err = whole(r, readProviderTrait, counts.traits, providerTraitColumns+providerTraitOrder); err != nil {
+		return err
+	}
+	if pic.Aggregates, err = whole(r, readAggregate, counts.aggregates, aggregateColumns+aggregateOrder); err != nil {
+		return err
+	}
+	r.heard = nil // what follows was not counted
+	return r.addUsage(pic.Inventories)
+}
+
+// rowCounts are how many rows there are of each kind.
+type rowCounts struct{ providers, inventories, traits, aggregates int64 }
+
+// countRows counts the rows of all trees, and makes the reader tell from now on
+// how far it is with them.
+func (r *reader) countRows() (rowCounts, error) {
+	counts, err := first(r, func(one *row) rowCounts {
+		return rowCounts{one.int(0), one.int(1), one.int(2), one.int(3)}
+	}, `
+SELECT
+    (SELECT COUNT(*) FROM resource_providers),
+    (SELECT COUNT(*) FROM inventories),
+    (SELECT COUNT(*) FROM resource_provider_traits),
+    (SELECT COUNT(*) FROM resource_provider_aggregates)`)
+	if err != nil || r.progress == nil {
+		return counts, err
+	}
+	read, total := int64(0), counts.providers+counts.inventories+counts.traits+counts.aggregates
 	r.heard = func(rows int) {
 		read += int64(rows)
 		r.progress(read, total)
 	}
-	return nil
+	return counts, nil
 }
 
-// part reads one kind of row, of all providers or of those under the roots.
-// Alias names the table to join the providers to, none when they are the rows.
+// whole reads all rows of a kind, of which there should be so many.
+func whole[T any](r *reader, read func(*row) T, count int64, query string) ([]T, error) {
+	all := make([]T, 0, count)
+	err := r.each(func(one *row) { all = append(all, read(one)) }, query)
+	return all, err
+}
+
+// addUsage adds what is allocated to inventories, which are all there are in the
+// order of a picture. Adding up what there is takes less time than looking for it
+// once for each inventory.
+func (r *reader) addUsage(rows []placement.InventoryRow) error {
+	left := rows
+	return r.each(func(one *row) {
+		key := placement.InventoryRow{Provider: one.int(0), Class: placement.ClassID(one.int(1))}
+		for len(left) > 0 && compareInventories(&left[0], &key) < 0 {
+			left = left[1:]
+		}
+		if len(left) > 0 && compareInventories(&left[0], &key) == 0 {
+			left[0].Used = one.int(2)
+		}
+	}, `
+SELECT
+    resource_provider_id,
+    resource_class_id,
+    SUM(used)
+FROM allocations
+GROUP BY resource_provider_id, resource_class_id
+ORDER BY resource_provider_id, resource_class_id`)
+}
+
+func compareInventories(a, b *placement.InventoryRow) int {
+	return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Class, b.Class))
+}
+
+// part reads one kind of row, of the providers under the roots. Alias names the
+// table to join the providers to, none when they are the rows.
 func part[T any](r *reader, read func(*row) T, roots []int64, head, alias, order string) ([]T, error) {
-	if roots == nil {
-		return list(r, read, head+order)
-	}
 	if alias != "" {
 		head += `
 JOIN resource_providers p ON p.id = ` + alias + `.resource_provider_id`
@@ -87,9 +144,7 @@ WHERE p.root_provider_id IN (`, roots, `)`+order)
 // sortPicture puts a picture that was read in chunks into one order.
 func sortPicture(pic *placement.Picture) {
 	slices.SortFunc(pic.Providers, func(a, b placement.ProviderRow) int { return cmp.Compare(a.ID, b.ID) })
-	slices.SortFunc(pic.Inventories, func(a, b placement.InventoryRow) int {
-		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Class, b.Class))
-	})
+	slices.SortFunc(pic.Inventories, func(a, b placement.InventoryRow) int { return compareInventories(&a, &b) })
 	slices.SortFunc(pic.Traits, func(a, b placement.ProviderTraitRow) int {
 		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Trait, b.Trait))
 	})

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -19,6 +20,8 @@ import (
 var postgresDialect = &dialect{
 	name:      "postgresql",
 	server:    true,
+	packets:   postgresPackets{},
+	keeps:     time.Microsecond,
 	rebind:    numbered(),
 	begin:     "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
 	beginRead: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",

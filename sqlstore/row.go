@@ -73,6 +73,8 @@ func (r *row) int(i int) int64 {
 		return 0
 	case int64:
 		return v
+	case int32:
+		return int64(v)
 	case float64:
 		return int64(v)
 	}

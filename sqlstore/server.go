@@ -91,9 +91,13 @@ func (e connectError) Is(target error) bool { return target == errConnecting }
 
 // newSession returns a session that connects when it is first used.
 func (s *Store) newSession(r role) *session {
+	silence := patience
+	if s.d.bounded {
+		silence = 0
+	}
 	return &session{
 		d:        s.d,
-		patience: patience,
+		patience: silence,
 		lifetime: s.opts.Server.Recycle,
 		epoch:    &s.epoch,
 		open: func(ctx context.Context) (*sql.Conn, error) {

@@ -15,8 +15,8 @@ import (
 type session struct {
 	d    *dialect
 	open func(context.Context) (*sql.Conn, error)
-	// patience is how long the database may be silent, 0 for ever; lifetime
-	// how long a connection is used, 0 for ever.
+	// patience is how long the database may be silent, 0 for as long as the
+	// driver lets it; lifetime how long a connection is used, 0 for ever.
 	patience, lifetime time.Duration
 
 	// epoch, of a server, rises when connections that were made before are to
@@ -28,6 +28,9 @@ type session struct {
 	born  time.Time
 	dead  bool // an error said that the connection is of no more use
 	ready map[string]*sql.Stmt
+
+	put     []string // statements that go with the next one
+	opening bool     // the first of them begins a transaction
 }
 
 // connect makes the connection unless there is a good one.
@@ -92,39 +95,46 @@ func (s *session) do(query string) error {
 
 // exec runs a statement that has no rows.
 func (s *session) exec(query string, args ...any) (result sql.Result, err error) {
-	if s.conn == nil {
-		return nil, sql.ErrConnDone
-	}
-	w := s.watch()
-	defer func() { err = s.ended(w, err) }()
-	if !s.d.prepared {
-		return s.conn.ExecContext(w.ctx, s.d.rebind(query), args...)
+	err = s.attempt(func(w *watch) (bool, error) {
+		var err error
+		result, err = s.run(w.ctx, query, args)
+		return err == nil, err
+	})
+	return result, err
+}
+
+func (s *session) run(ctx context.Context, query string, args []any) (sql.Result, error) {
+	switch {
+	case len(s.put) > 0:
+		return s.d.packets.exec(ctx, s, query, args)
+	case !s.d.prepared:
+		return s.conn.ExecContext(ctx, s.d.rebind(query), args...)
 	}
 	st, err := s.prepare(query)
 	if err != nil {
 		return nil, err
 	}
-	return st.ExecContext(w.ctx, args...)
+	return st.ExecContext(ctx, args...)
 }
 
 // query runs a statement and calls fn with its rows. What fn returns is
 // returned.
-func (s *session) query(fn func(*sql.Rows, *watch) error, query string, args ...any) (err error) {
-	if s.conn == nil {
-		return sql.ErrConnDone
-	}
-	w := s.watch()
-	defer func() { err = s.ended(w, err) }()
-	rows, err := s.rows(w.ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	return fn(rows, w)
+func (s *session) query(fn func(*sql.Rows, *watch) error, query string, args ...any) error {
+	return s.attempt(func(w *watch) (bool, error) {
+		rows, err := s.rows(w.ctx, query, args)
+		if err != nil {
+			return false, err
+		}
+		defer rows.Close()
+		return true, fn(rows, w)
+	})
 }
 
-func (s *session) rows(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	if !s.d.prepared {
+func (s *session) rows(ctx context.Context, query string, args []any) (*sql.Rows, error) {
+	switch {
+	case len(s.put) > 0:
+		return s.d.packets.rows(ctx, s, query, args)
+	case !s.d.prepared:
 		return s.conn.QueryContext(ctx, s.d.rebind(query), args...)
 	}
 	st, err := s.prepare(query)

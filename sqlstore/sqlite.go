@@ -16,6 +16,7 @@ import (
 var sqliteDialect = &dialect{
 	name:     "sqlite",
 	prepared: true,
+	keeps:    time.Microsecond,
 	foldLike: true,
 	rebind:   func(query string) string { return query },
 	// IMMEDIATE takes the write lock at once: a transaction that reads first

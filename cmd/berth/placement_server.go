@@ -29,6 +29,7 @@ type placementServer struct {
 	service *placement.Service
 
 	endSweep func() // nil before there is a service
+	endHeap  func() // nil before there is a world
 	endAuth  func() // nil before callers are checked
 
 	authenticate httpapi.Authenticator
@@ -76,6 +77,7 @@ func startPlacement(ctx context.Context, env environment, cfg *config.Placement,
 	if err := s.open(ctx, db, empty, metrics); err != nil {
 		return s, err
 	}
+	s.endHeap = keepHeapSmall(env.getenv)
 	s.wire(rules, metrics)
 	s.serving.open(s.api, s.ops)
 	return s, nil
@@ -257,6 +259,9 @@ func (s *placementServer) close() {
 	}
 	if s.endSweep != nil {
 		s.endSweep()
+	}
+	if s.endHeap != nil {
+		s.endHeap()
 	}
 	if s.endAuth != nil {
 		s.endAuth()

@@ -2,7 +2,6 @@ package placementapi
 
 import (
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -11,11 +10,46 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// The keys of groups: digits as suffixes at first, nearly any word since 1.33.
-var (
-	groupKey     = regexp.MustCompile(`^(resources|required|member_of|in_tree)([1-9][0-9]*)?$`)
-	groupKey1_33 = regexp.MustCompile(`^(resources|required|member_of|in_tree)([a-zA-Z0-9_-]{1,64})?$`)
-)
+// groupNames begin the keys of groups.
+var groupNames = []string{"resources", "required", "member_of", "in_tree"}
+
+// cutGroupKey splits the key of a group. Suffixes are numbers at first, nearly
+// any word since 1.33.
+func cutGroupKey(key string, minor int) (name, suffix string, ok bool) {
+	isSuffix := isNumber
+	if minor >= 33 {
+		isSuffix = isWord
+	}
+	for _, name := range groupNames {
+		if suffix, ok := strings.CutPrefix(key, name); ok && (suffix == "" || isSuffix(suffix)) {
+			return name, suffix, true
+		}
+	}
+	return "", "", false
+}
+
+// isNumber reports whether s has digits only, with no zero before them.
+func isNumber(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s[0] != '0'
+}
+
+// isWord reports whether s has letters, digits, dashes and underscores only, and
+// no more than 64.
+func isWord(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
+		if !letter && (c < '0' || c > '9') && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return len(s) <= 64
+}
 
 // parseCandidatesQuery reads what candidates are asked for.
 //
@@ -52,16 +86,15 @@ func parseCandidatesQuery(r *http.Request) (placement.Query, error) {
 // and policies the first counts.
 func (q query) requestWide(pq *placement.Query) error {
 	pq.Flat = q.minor < 29
-	if limits := q.all("limit"); len(limits) > 0 {
-		n, _, ok := pythonInt(limits[0])
+	if limit, ok := q.first("limit"); ok {
+		n, _, ok := pythonInt(limit)
 		if !ok || n < 1 {
-			return badQuery("'%s' does not match '^[1-9][0-9]*$'", limits[0])
+			return badQuery("'%s' does not match '^[1-9][0-9]*$'", limit)
 		}
 		pq.Limit = int(min(n, placement.MaxInt))
 	}
-	if policies := q.all("group_policy"); len(policies) > 0 {
-		pq.Isolate = policies[0] == "isolate"
-	}
+	policy, _ := q.first("group_policy")
+	pq.Isolate = policy == "isolate"
 	if err := q.rootRequired(pq); err != nil {
 		return err
 	}
@@ -122,23 +155,18 @@ func parseSubtree(text string) ([]string, error) {
 
 // groups reads the request groups, in the order in which their suffixes come.
 func (q query) groups() ([]placement.RequestGroup, error) {
-	pattern := groupKey
-	if q.minor >= 33 {
-		pattern = groupKey1_33
-	}
 	var groups []placement.RequestGroup
 	for _, p := range q.params {
-		m := pattern.FindStringSubmatch(p.key)
-		if m == nil {
+		name, suffix, ok := cutGroupKey(p.key, q.minor)
+		if !ok {
 			continue
 		}
-		suffix := m[2]
 		i := slices.IndexFunc(groups, func(g placement.RequestGroup) bool { return g.Suffix == suffix })
 		if i < 0 {
 			i = len(groups)
 			groups = append(groups, placement.RequestGroup{Suffix: suffix})
 		}
-		if err := q.fill(&groups[i], m[1], p.value); err != nil {
+		if err := q.fill(&groups[i], name, p.value); err != nil {
 			return nil, err
 		}
 	}
@@ -146,8 +174,8 @@ func (q query) groups() ([]placement.RequestGroup, error) {
 }
 
 // fill puts one parameter into its group.
-func (q query) fill(g *placement.RequestGroup, prefix, value string) (err error) {
-	switch prefix {
+func (q query) fill(g *placement.RequestGroup, name, value string) (err error) {
+	switch name {
 	case "resources":
 		g.Resources, err = parseResources(value)
 	case "required":
@@ -268,7 +296,7 @@ func (q query) checkGroupPolicy(groups []placement.RequestGroup) error {
 			suffixed++
 		}
 	}
-	if suffixed > 1 && (len(q.all("group_policy")) == 0 || q.all("group_policy")[0] == "") {
+	if policy, _ := q.first("group_policy"); suffixed > 1 && policy == "" {
 		return fault.New(fault.Invalid, "",
 			"The \"group_policy\" parameter is required when specifying more than one \"resources{N}\" parameter.")
 	}

@@ -65,8 +65,8 @@ func (a *API) getInventories(w http.ResponseWriter, r *http.Request) error {
 	var newest time.Time
 	invs := make([]placement.InventoryOf, len(p.Inventories))
 	for i, s := range p.Inventories {
-		invs[i] = placement.InventoryOf{Class: world.ClassName(s.Class), Inventory: s.Inventory}
-		newest = later(newest, s.Modified)
+		invs[i] = placement.InventoryOf{Class: world.ClassName(s.Class), Inventory: *s.Inventory}
+		newest = later(newest, s.Modified.Time())
 	}
 	return a.respondInventories(w, r, invs, pyjson.Value{}, p.Generation, newest)
 }
@@ -153,7 +153,7 @@ func (a *API) getInventory(w http.ResponseWriter, r *http.Request) error {
 	if !ok || stock == nil {
 		return httpapi.Trapped(fault.New(fault.NotFound, "", "No inventory of class %s for %s", class, uuid))
 	}
-	return a.respondInventory(w, r, http.StatusOK, stock.Inventory, pyjson.Value{}, p.Generation, stock.Modified)
+	return a.respondInventory(w, r, http.StatusOK, *stock.Inventory, pyjson.Value{}, p.Generation, stock.Modified.Time())
 }
 
 // updateInventory changes the inventory of one class.
@@ -239,23 +239,26 @@ func (a *API) respondInventory(w http.ResponseWriter, r *http.Request, status in
 // keep their spelling: an answer to a write says 1 where 1 was sent, and 1.0
 // where that was.
 func writeInventory(j *httpapi.JSON, inv placement.Inventory, sent pyjson.Value) {
-	for _, f := range []struct {
-		key   string
-		value pyjson.Value
-	}{
-		{"total", pyjson.NewInt(inv.Total)},
-		{"reserved", pyjson.NewInt(inv.Reserved)},
-		{"min_unit", pyjson.NewInt(inv.MinUnit)},
-		{"max_unit", pyjson.NewInt(inv.MaxUnit)},
-		{"step_size", pyjson.NewInt(inv.StepSize)},
-		{"allocation_ratio", pyjson.NewFloat(inv.AllocationRatio)},
-	} {
-		if as, ok := sent.Get(f.key); ok {
-			f.value = as
-		}
-		j.Key(f.key)
-		writeNumber(j, f.value)
+	writeField(j, "total", inv.Total, sent)
+	writeField(j, "reserved", inv.Reserved, sent)
+	writeField(j, "min_unit", inv.MinUnit, sent)
+	writeField(j, "max_unit", inv.MaxUnit, sent)
+	writeField(j, "step_size", inv.StepSize, sent)
+	j.Key("allocation_ratio")
+	if ratio, ok := sent.Get("allocation_ratio"); ok {
+		writeNumber(j, ratio)
+		return
 	}
+	j.Float(inv.AllocationRatio)
+}
+
+func writeField(j *httpapi.JSON, key string, n int64, sent pyjson.Value) {
+	j.Key(key)
+	if as, ok := sent.Get(key); ok {
+		writeNumber(j, as)
+		return
+	}
+	j.Int(n)
 }
 
 func writeNumber(j *httpapi.JSON, v pyjson.Value) {

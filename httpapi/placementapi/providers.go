@@ -46,7 +46,7 @@ func (a *API) listProviders(w http.ResponseWriter, r *http.Request) error {
 	}
 	var newest time.Time
 	for _, p := range list {
-		newest = later(newest, p.Modified)
+		newest = later(newest, p.Modified.Time())
 	}
 	a.modified(w, r, newest)
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
@@ -145,7 +145,7 @@ func (a *API) getProvider(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	a.modified(w, r, p.Modified)
+	a.modified(w, r, p.Modified.Time())
 	return respondProvider(w, r, t.Info(p))
 }
 

@@ -1,11 +1,13 @@
 package placementapi
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi/pyjson"
@@ -36,17 +38,39 @@ func parseQuery(r *http.Request, schema *pyschema.Schema) (query, error) {
 // with empty pieces skipped, and values optional.
 func rawQuery(r *http.Request) (query, error) {
 	q := query{minor: minor(r)}
-	for piece := range strings.FieldsFuncSeq(r.URL.RawQuery, func(c rune) bool { return c == '&' || c == ';' }) {
+	for piece, rest := "", r.URL.RawQuery; rest != ""; {
+		piece, rest = cutPiece(rest)
+		if piece == "" {
+			continue
+		}
 		key, value, _ := strings.Cut(piece, "=")
 		p := queryParam{unescape(key), unescape(value)}
-		for _, text := range []string{p.key, p.value} {
-			if err := pyjson.CheckUTF8([]byte(text)); err != nil {
-				return q, badQuery("%v", err)
-			}
+		if err := p.checkUTF8(); err != nil {
+			return q, badQuery("%v", err)
+		}
+		if q.params == nil {
+			q.params = make([]queryParam, 0, 8)
 		}
 		q.params = append(q.params, p)
 	}
 	return q, nil
+}
+
+// cutPiece splits a query string at its first separator.
+func cutPiece(text string) (piece, rest string) {
+	for i := range len(text) {
+		if text[i] == '&' || text[i] == ';' {
+			return text[:i], text[i+1:]
+		}
+	}
+	return text, ""
+}
+
+func (p queryParam) checkUTF8() error {
+	if utf8.ValidString(p.key) && utf8.ValidString(p.value) {
+		return nil
+	}
+	return cmp.Or(pyjson.CheckUTF8([]byte(p.key)), pyjson.CheckUTF8([]byte(p.value)))
 }
 
 // unescape decodes + and %XX, and a % with a single digit at the very end, as
@@ -83,16 +107,9 @@ func badQuery(format string, args ...any) error {
 
 // validate holds the parameters against a schema of an object.
 func (q query) validate(schema *pyschema.Schema) error {
-	var members []pyjson.Member
-	at := make(map[string]int)
-	for _, p := range q.params {
-		m := pyjson.Member{Key: p.key, Value: pyjson.NewString(p.value)}
-		if i, ok := at[p.key]; ok {
-			members[i] = m
-			continue
-		}
-		at[p.key] = len(members)
-		members = append(members, m)
+	members := make([]pyjson.Member, len(q.params))
+	for i, p := range q.params {
+		members[i] = pyjson.Member{Key: p.key, Value: pyjson.NewString(p.value)}
 	}
 	if err := schema.Validate(pyjson.NewObject(members...)); err != nil {
 		return badQuery("%v", err)
@@ -111,13 +128,24 @@ func (q query) all(key string) []string {
 	return values
 }
 
+// first returns the first value of a parameter, false when there is none.
+func (q query) first(key string) (string, bool) {
+	for _, p := range q.params {
+		if p.key == key {
+			return p.value, true
+		}
+	}
+	return "", false
+}
+
 // last returns the last value of a parameter, false when there is none.
 func (q query) last(key string) (string, bool) {
-	values := q.all(key)
-	if len(values) == 0 {
-		return "", false
+	for _, p := range slices.Backward(q.params) {
+		if p.key == key {
+			return p.value, true
+		}
 	}
-	return values[len(values)-1], true
+	return "", false
 }
 
 func (q query) lastOrEmpty(key string) string {
@@ -135,7 +163,7 @@ func parseResources(text string) ([]placement.ClassAmount, error) {
 	if trimPython(text) == "" {
 		return nil, fault.New(fault.Invalid, "", "%sempty string.", resourcesForm)
 	}
-	var list []placement.ClassAmount
+	list := make([]placement.ClassAmount, 0, 4)
 	for piece := range strings.SplitSeq(text, ",") {
 		class, number, ok := strings.Cut(piece, ":")
 		if !ok || strings.Contains(number, ":") {
@@ -170,6 +198,9 @@ func parseAmount(class, text string) (int64, error) {
 // single underscores between digits of any script. Numbers that no inventory can hold are cut
 // to the largest int64. Digits is how Python would show the number.
 func pythonInt(text string) (n int64, digits string, ok bool) {
+	if n, ok := plainInt(text); ok {
+		return n, text, true
+	}
 	s := trimPython(text)
 	sign := ""
 	if s != "" && (s[0] == '-' || s[0] == '+') {
@@ -195,6 +226,21 @@ func pythonInt(text string) (n int64, digits string, ok bool) {
 		n = -1
 	}
 	return n, digits, true
+}
+
+// plainInt reads an integer as nearly everybody writes it: up to 18 digits and no
+// zero before them.
+func plainInt(text string) (n int64, ok bool) {
+	if text == "" || len(text) > 18 || text[0] == '0' {
+		return 0, false
+	}
+	for i := range len(text) {
+		if text[i] < '0' || text[i] > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(text[i]-'0')
+	}
+	return n, true
 }
 
 // latinDigit turns the decimal digit of any script, which Python reads as such,
@@ -366,6 +412,9 @@ func uuidDigits(text string) (string, bool) {
 }
 
 func isUUIDLike(text string) bool {
+	if pyschema.IsPlainUUID(text) {
+		return true
+	}
 	_, ok := uuidDigits(text)
 	return ok
 }

@@ -26,8 +26,8 @@ var update = flag.Bool("update", false, "rewrite the scenarios with the answers 
 var testTime = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // newAPI returns the API on a new store in memory, with the routes, the policy
-// and the error codes of the program.
-func newAPI(t testing.TB) http.Handler {
+// and the error codes of the program, and with what the options add.
+func newAPI(t testing.TB, options ...func(*httpapi.Config)) http.Handler {
 	t.Helper()
 	ctx := context.Background()
 	store, err := sqlstore.Open(ctx, sqlstore.Options{Path: sqlstore.Memory})
@@ -52,10 +52,14 @@ func newAPI(t testing.TB) http.Handler {
 		t.Fatal(err)
 	}
 	api := &placementapi.API{Placement: service, Policy: rules, Now: settings.Now}
-	return httpapi.New(httpapi.Config{
+	c := httpapi.Config{
 		Service: "placement", History: microversion.Placement, Routes: api.Routes(), Authenticate: httpapi.NoAuth,
 		CodeSince: 23, UndefinedCode: placement.CodeUndefined, MaxBody: 1 << 20,
-	})
+	}
+	for _, option := range options {
+		option(&c)
+	}
+	return httpapi.New(c)
 }
 
 // TestScenarios plays the dialogues of testdata/scenarios, each against a new

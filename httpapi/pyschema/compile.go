@@ -167,13 +167,40 @@ func compileSize(keyword string, v pyjson.Value) (check, error) {
 	return s, demand(ok, "is no integer")
 }
 
+// An expression is a regular expression, the text that whatever it matches begins
+// with, and whether it matches that text alone.
+type expression struct {
+	prefix string
+	alone  bool
+	expr   *regexp.Regexp
+}
+
 // compilePattern translates a Python regular expression. The two languages agree
 // on what the schemas use but for the dollar, which in Python also matches
 // before a line end at the end of the text. Backslashes are refused, since they
 // differ in what they know.
-func compilePattern(p string) (*regexp.Regexp, error) {
+func compilePattern(p string) (expression, error) {
 	if strings.Contains(p, `\`) {
-		return nil, fmt.Errorf("pattern %s has a backslash", p)
+		return expression{}, fmt.Errorf("pattern %s has a backslash", p)
 	}
-	return regexp.Compile(strings.ReplaceAll(p, "$", `\n?\z`))
+	re, err := regexp.Compile(strings.ReplaceAll(p, "$", `\n?\z`))
+	if err != nil {
+		return expression{}, err
+	}
+	e := expression{expr: re}
+	if strings.HasPrefix(p, "^") && !strings.Contains(p, "|") {
+		e.prefix, _ = re.LiteralPrefix()
+	}
+	e.alone = re.MatchString(e.prefix)
+	return e, nil
+}
+
+// match reports whether the expression matches somewhere in s. For most keys of
+// a query the prefix decides.
+func (e *expression) match(s string) bool {
+	rest, ok := strings.CutPrefix(s, e.prefix)
+	if !ok || rest == "" {
+		return ok && e.alone
+	}
+	return e.expr.MatchString(s)
 }

@@ -2,7 +2,6 @@ package pyschema
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -89,7 +88,7 @@ func (c properties) blame(w *walk, v pyjson.Value) {
 }
 
 type patternProperty struct {
-	pattern *regexp.Regexp
+	pattern expression
 	source  pyjson.Value
 	schema  *Schema
 }
@@ -100,7 +99,7 @@ func (c patternProperties) holds(v pyjson.Value) bool {
 	members := v.Members()
 	for i := range c {
 		for j := range members {
-			if c[i].pattern.MatchString(members[j].Key) && !c[i].schema.holds(members[j].Value) {
+			if c[i].pattern.match(members[j].Key) && !c[i].schema.holds(members[j].Value) {
 				return false
 			}
 		}
@@ -111,7 +110,7 @@ func (c patternProperties) holds(v pyjson.Value) bool {
 func (c patternProperties) blame(w *walk, v pyjson.Value) {
 	for _, p := range c {
 		for _, m := range v.Members() {
-			if p.pattern.MatchString(m.Key) {
+			if p.pattern.match(m.Key) {
 				key := pyjson.NewString(m.Key)
 				w.into(p.schema, m.Value, &key, p.source)
 			}
@@ -121,7 +120,7 @@ func (c patternProperties) blame(w *walk, v pyjson.Value) {
 
 func (c patternProperties) match(key string) bool {
 	for i := range c {
-		if c[i].pattern.MatchString(key) {
+		if c[i].pattern.match(key) {
 			return true
 		}
 	}

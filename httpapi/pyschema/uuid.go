@@ -7,10 +7,29 @@ import (
 	"github.com/berthcloud/berth/httpapi/pyjson"
 )
 
+// IsPlainUUID reports whether s is a UUID as nearly everybody writes it: 36
+// characters with dashes at the four usual places. All that checks UUIDs takes
+// these.
+func IsPlainUUID(s string) bool {
+	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
+		return false
+	}
+	digits := 0
+	for i := range len(s) {
+		if isHex(s[i]) {
+			digits++
+		}
+	}
+	return digits == 32
+}
+
 // IsUUIDLike is the "uuid" that upstream checks bodies with, that of oslo.utils:
 // 32 hexadecimal digits in either case, with dashes anywhere, braces around them
 // and "urn:" or "uuid:" in them. What is not a string is not a uuid.
 func IsUUIDLike(v pyjson.Value) bool {
+	if IsPlainUUID(v.Str()) {
+		return true
+	}
 	s := bareUUID(v.Str())
 	if len(s) != 32 {
 		return false
@@ -27,7 +46,7 @@ func IsUUIDLike(v pyjson.Value) bool {
 // jsonschema itself: what Python's UUID takes, and with dashes at the four usual
 // places. What is not a string passes.
 func IsDashedUUID(v pyjson.Value) bool {
-	if v.Kind() != pyjson.String {
+	if v.Kind() != pyjson.String || IsPlainUUID(v.Str()) {
 		return true
 	}
 	s := []rune(v.Str())

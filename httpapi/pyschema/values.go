@@ -2,7 +2,6 @@ package pyschema
 
 import (
 	"math/big"
-	"regexp"
 	"slices"
 
 	"github.com/berthcloud/berth/httpapi/pyjson"
@@ -46,12 +45,12 @@ func (c inRange) blame(w *walk, v pyjson.Value) {
 }
 
 type pattern struct {
-	expr   *regexp.Regexp
+	expr   expression
 	source string
 }
 
 func (c pattern) holds(v pyjson.Value) bool {
-	return v.Kind() != pyjson.String || c.expr.MatchString(v.Str())
+	return v.Kind() != pyjson.String || c.expr.match(v.Str())
 }
 
 func (c pattern) blame(w *walk, v pyjson.Value) {

@@ -3,6 +3,7 @@ package policy
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/berthcloud/berth/identity"
 )
@@ -46,10 +47,22 @@ const maxDepth = 400
 // exception, failed is set: the answer is then no, also below a "not".
 type evaluation struct {
 	rules  ruleset
-	caller *identity.Caller
-	target map[string]string
+	caller identity.Caller
+	target map[string]string // nil for the caller's own project and user
 	depth  int
 	failed bool
+}
+
+// evaluations are used again: there is one for each request.
+var evaluations = sync.Pool{New: func() any { return new(evaluation) }}
+
+// of returns a value of the target, and whether it has one.
+func (ev *evaluation) of(name string) (value string, ok bool) {
+	if ev.target == nil {
+		return own(&ev.caller, name)
+	}
+	value, ok = ev.target[name]
+	return value, ok
 }
 
 // decide evaluates a whole rule.
@@ -79,7 +92,7 @@ func (ev *evaluation) fail() bool {
 // expand fills in a template from the target. A name that the target lacks
 // makes the check false; a template that cannot be filled in fails the decision.
 func (ev *evaluation) expand(t template) (string, bool) {
-	s, outcome := t.expand(ev.target)
+	s, outcome := t.expand(ev)
 	if outcome == malformed {
 		ev.failed = true
 	}
@@ -102,7 +115,12 @@ func (c all) holds(ev *evaluation) bool {
 }
 
 func (c some) holds(ev *evaluation) bool {
-	return slices.ContainsFunc(c, ev.test)
+	for _, inner := range c {
+		if ev.test(inner) {
+			return true
+		}
+	}
+	return false
 }
 
 // holds for a reference follows it. An undefined rule stands for the default
@@ -135,7 +153,7 @@ func (c attribute) holds(ev *evaluation) bool {
 	if !ok {
 		return false
 	}
-	values, known := credential(ev.caller, c.path[0])
+	values, known := credential(&ev.caller, c.path[0])
 	if !known || len(values) == 0 {
 		return false
 	}

@@ -62,14 +62,19 @@ func truth(b bool) string {
 	return "False"
 }
 
-// ownTarget is what a rule is checked against when the operation names nothing:
-// the caller's own project and user.
-func ownTarget(c *identity.Caller) map[string]string {
-	t := map[string]string{"project_id": c.ProjectID, "user_id": c.UserID}
-	for k, v := range t {
-		if v == "" {
-			t[k] = None
-		}
+// own returns a value of what a rule is checked against when the operation names
+// nothing: the caller's own project and user.
+func own(c *identity.Caller, name string) (value string, ok bool) {
+	switch name {
+	case "project_id":
+		value = c.ProjectID
+	case "user_id":
+		value = c.UserID
+	default:
+		return "", false
 	}
-	return t
+	if value == "" {
+		value = None
+	}
+	return value, true
 }

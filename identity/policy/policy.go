@@ -144,12 +144,7 @@ func (e *Enforcer) Allow(caller identity.Caller, rule string, target map[string]
 		// Upstream hands the bare name of the rule to its exception here.
 		return fault.New(fault.Denied, "", "%s", rule)
 	}
-	if target == nil {
-		target = ownTarget(&caller)
-	}
-	rules := e.current.Load().rules
-	ev := evaluation{rules: rules, caller: &caller, target: target}
-	if !ev.decide(rules.byName[rule]) {
+	if !e.current.Load().rules.allow(caller, rule, target) {
 		return fault.New(fault.Denied, "", "Policy does not allow %s to be performed.", rule)
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/berthcloud/berth/identity"
 )
 
 // A ruleset is all rules in force, by name. It is immutable once built.
@@ -21,6 +23,16 @@ func (r ruleset) find(name string) (check, bool) {
 	}
 	c, ok := r.byName[r.fallback]
 	return c, ok
+}
+
+// allow reports whether the rule of that name lets the caller act on the target.
+func (r ruleset) allow(caller identity.Caller, rule string, target map[string]string) bool {
+	ev := evaluations.Get().(*evaluation)
+	*ev = evaluation{rules: r, caller: caller, target: target}
+	allowed := ev.decide(r.byName[rule])
+	*ev = evaluation{} // not to keep what the caller owns
+	evaluations.Put(ev)
+	return allowed
 }
 
 // A registered rule is a default with its check strings compiled.

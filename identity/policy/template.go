@@ -86,14 +86,14 @@ func (t template) malformed() bool {
 	return len(t.parts) > 0 && t.parts[len(t.parts)-1].bad
 }
 
-// expand fills in the names from the target.
-func (t template) expand(target map[string]string) (string, outcome) {
+// expand fills in the names from the target of an evaluation.
+func (t template) expand(ev *evaluation) (string, outcome) {
 	if len(t.parts) == 1 {
-		return t.parts[0].expand(target)
+		return t.parts[0].expand(ev)
 	}
 	var b strings.Builder
 	for _, p := range t.parts {
-		s, outcome := p.expand(target)
+		s, outcome := p.expand(ev)
 		if outcome != expanded {
 			return "", outcome
 		}
@@ -102,10 +102,10 @@ func (t template) expand(target map[string]string) (string, outcome) {
 	return b.String(), expanded
 }
 
-func (p part) expand(target map[string]string) (string, outcome) {
+func (p part) expand(ev *evaluation) (string, outcome) {
 	text := p.text
 	if p.named {
-		v, ok := target[p.name]
+		v, ok := ev.of(p.name)
 		if !ok {
 			return "", missing
 		}

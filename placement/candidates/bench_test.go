@@ -2,131 +2,167 @@ package candidates_test
 
 import (
 	"fmt"
+	"slices"
+	"syscall"
 	"testing"
+	"time"
 
+	"github.com/berthcloud/berth/bench/worlds"
 	"github.com/berthcloud/berth/placement"
-	"github.com/berthcloud/berth/placement/placementtest"
 )
 
-// flatHosts are hosts without trees; every second has a trait, every fourth is
-// in a zone.
-func flatHosts(n int) *placementtest.Builder {
-	b := placementtest.NewBuilder()
-	for i := range n {
-		p := b.Provider(fmt.Sprintf("cn%d", i)).Stock("VCPU", 64).Stock("MEMORY_MB", 262144).Stock("DISK_GB", 2000)
-		if i%2 == 0 {
-			p.Traits("HW_CPU_X86_AVX2")
-		}
-		if i%4 == 0 {
-			p.Aggregates("zone")
-		}
-	}
-	return b
+func resources(amounts ...placement.ClassAmount) []placement.ClassAmount { return amounts }
+
+func amount(class string, n int64) placement.ClassAmount {
+	return placement.ClassAmount{Class: class, Amount: n}
 }
 
-// numaHosts are trees of seven: a host, two NUMA nodes, two devices each.
-func numaHosts(n int) *placementtest.Builder {
-	b := placementtest.NewBuilder()
-	for i := range n {
-		cn := fmt.Sprintf("cn%d", i)
-		b.Provider(cn).Stock("DISK_GB", 2000)
-		for j := range 2 {
-			numa := fmt.Sprintf("%s/numa%d", cn, j)
-			b.Provider(numa).Stock("VCPU", 32).Stock("MEMORY_MB", 131072).Traits("HW_NUMA_ROOT")
-			for k := range 2 {
-				b.Provider(fmt.Sprintf("%s/fpga%d", numa, k)).Stock("FPGA", 1)
-			}
-		}
-	}
-	return b
+func flavor(memory int64) placement.RequestGroup {
+	return placement.RequestGroup{Resources: resources(amount("VCPU", 2), amount("MEMORY_MB", memory), amount("DISK_GB", 20))}
 }
 
-// bandwidthHosts are trees of nine: a host, two agents, three devices each.
-func bandwidthHosts(n int) *placementtest.Builder {
-	b := placementtest.NewBuilder()
-	for i := range n {
-		cn := fmt.Sprintf("cn%d", i)
-		b.Provider(cn).Stock("VCPU", 64).Stock("MEMORY_MB", 262144).Stock("DISK_GB", 2000)
-		for _, agent := range []string{"ovs", "sriov"} {
-			b.Provider(cn + "/" + agent)
-			for k := range 3 {
-				b.Provider(fmt.Sprintf("%s/%s/dev%d", cn, agent, k)).
-					Stock("NET_BW_EGR_KILOBIT_PER_SEC", 10_000_000).
-					Stock("NET_BW_IGR_KILOBIT_PER_SEC", 10_000_000).
-					Traits(fmt.Sprintf("CUSTOM_PHYSNET_%d", k), "CUSTOM_VNIC_TYPE_NORMAL")
-			}
-		}
-	}
-	return b
+// zoned is a flavor for one host of eight, more or less.
+func zoned(w *worlds.World) placement.RequestGroup {
+	g := flavor(4096)
+	g.Required = [][]string{{worlds.ZonedTrait}}
+	g.MemberOf = [][]placement.UUID{{w.Zone(0)}}
+	return g
 }
 
-func compute() placement.RequestGroup {
-	return placement.RequestGroup{Resources: []placement.ClassAmount{{Class: "VCPU", Amount: 2}, {Class: "MEMORY_MB", Amount: 4096}, {Class: "DISK_GB", Amount: 20}}}
-}
-
-func port(suffix, physnet string) placement.RequestGroup {
+func port(suffix, network, vnic string, rate int64) placement.RequestGroup {
 	return placement.RequestGroup{
-		Suffix: suffix,
-		Resources: []placement.ClassAmount{
-			{Class: "NET_BW_EGR_KILOBIT_PER_SEC", Amount: 1_000_000},
-			{Class: "NET_BW_IGR_KILOBIT_PER_SEC", Amount: 1_000_000},
-		},
-		Required: [][]string{{physnet}, {"CUSTOM_VNIC_TYPE_NORMAL"}},
+		Suffix:    suffix,
+		Resources: resources(amount("NET_BW_EGR_KILOBIT_PER_SEC", rate), amount("NET_BW_IGR_KILOBIT_PER_SEC", rate)),
+		Required:  [][]string{{"CUSTOM_PHYSNET_" + network}, {"CUSTOM_VNIC_TYPE_" + vnic}},
 	}
+}
+
+// server is a flavor with two ports.
+func server(memory, rate int64) placement.Query {
+	return asks(flavor(memory), port("_A", "DC0", "NORMAL", rate), port("_B", "DC1", "DIRECT", rate))
+}
+
+func asks(groups ...placement.RequestGroup) placement.Query { return placement.Query{Groups: groups} }
+
+func limited(q placement.Query, n int) placement.Query {
+	q.Limit = n
+	return q
+}
+
+func sampled(q placement.Query) placement.Query {
+	q.Sample = &placement.Sample{Seed: 1}
+	return q
+}
+
+func isolated(q placement.Query) placement.Query {
+	q.Isolate = true
+	return q
+}
+
+// numa wants a processor with an FPGA nearby.
+func numa() placement.Query {
+	compute := placement.RequestGroup{Suffix: "_C", Resources: resources(amount("VCPU", 1), amount("MEMORY_MB", 256))}
+	compute.Required = [][]string{{"CUSTOM_FOO"}}
+	q := asks(placement.RequestGroup{Resources: resources(amount("DISK_GB", 10))},
+		compute, placement.RequestGroup{Suffix: "_F", Resources: resources(amount("FPGA", 1))})
+	q.SameSubtrees = [][]string{{"_C", "_F"}}
+	return q
 }
 
 func BenchmarkSearch(b *testing.B) {
-	zone := compute()
-	zone.Required = [][]string{{"HW_CPU_X86_AVX2"}}
-	zone.MemberOf = [][]placement.UUID{{"zone"}}
-	huge := compute()
-	huge.Resources[0].Amount = 65
-	nobody := compute()
-	nobody.Required = [][]string{{"CUSTOM_NOBODY"}}
-	numa := placement.Query{
-		Groups: []placement.RequestGroup{
-			{Suffix: "_C", Resources: []placement.ClassAmount{{Class: "VCPU", Amount: 1}, {Class: "MEMORY_MB", Amount: 256}}},
-			{Suffix: "_F", Resources: []placement.ClassAmount{{Class: "FPGA", Amount: 1}}},
-		},
-		SameSubtrees: [][]string{{"_C", "_F"}},
-	}
-	ports := placement.Query{Groups: []placement.RequestGroup{compute(), port("_A", "CUSTOM_PHYSNET_0"), port("_B", "CUSTOM_PHYSNET_1")}, Isolate: true}
-	eight := pieces(8, "PGPU", 1)
-	eight.Isolate = true
-	limited := func(q placement.Query, n int) placement.Query { q.Limit = n; return q }
-	sampled := func(q placement.Query) placement.Query { q.Sample = &placement.Sample{Seed: 1}; return q }
-	one := func(g placement.RequestGroup) placement.Query {
-		return placement.Query{Groups: []placement.RequestGroup{g}}
-	}
-	ten := flatHosts(10_000)
-	ten.Trait("CUSTOM_NOBODY")
-	tenWorld := ten.World()
-	numas, bandwidths, gpus := numaHosts(143).World(), bandwidthHosts(1000).World(), wide(8).World()
+	const taken = 262144 - 2048 + 1 // more memory than any host has to give
+	flat, nested, ports, gpus := worlds.Flat, worlds.Nested, worlds.Bandwidth, func(n int, seed uint64) *worlds.World { return worlds.Wide(n, 8, seed) }
+	nobody := flavor(4096)
+	nobody.Required = [][]string{{worlds.NobodysTrait}}
 	for _, c := range []struct {
-		name string
-		w    *placement.World
-		q    placement.Query
-		want int
+		name  string
+		world func(hosts int, seed uint64) *worlds.World
+		hosts int
+		q     func(*worlds.World) placement.Query
+		least int
 	}{
-		{"Flat1000All", flatHosts(1000).World(), one(compute()), 1000},
-		{"Flat10000Limit1000Zone", tenWorld, limited(one(zone), 1000), 1000},
-		{"Flat10000Limit10", tenWorld, limited(one(compute()), 10), 10},
-		{"Flat10000Sample1000", tenWorld, limited(sampled(one(compute())), 1000), 1000},
-		{"TreesOf7", numas, numa, 143 * 4},
-		{"BandwidthLimit1000", bandwidths, limited(ports, 1000), 1000},
-		{"BandwidthSample1000", bandwidths, limited(sampled(ports), 1000), 1000},
-		{"EightOverEightLimit1000", gpus, limited(eight, 1000), 1000},
-		{"EightOverEightAll", gpus, eight, 40320},
-		{"NoneFull10000", tenWorld, one(huge), 0},
-		{"NoneTrait10000", tenWorld, one(nobody), 0},
+		{"Flat/All", flat, 1000, func(*worlds.World) placement.Query { return asks(flavor(4096)) }, 1000},
+		{"Flat/All/Sampled", flat, 1000, func(*worlds.World) placement.Query { return sampled(asks(flavor(4096))) }, 1000},
+		{"Flat/Zoned", flat, 10_000, func(w *worlds.World) placement.Query { return limited(asks(zoned(w)), 1000) }, 1000},
+		{"Flat/Zoned/Sampled", flat, 10_000, func(w *worlds.World) placement.Query { return limited(sampled(asks(zoned(w))), 1000) }, 1000},
+		{"Flat/Limit10", flat, 10_000, func(*worlds.World) placement.Query { return limited(asks(flavor(4096)), 10) }, 10},
+		{"Flat/Limit10/Sampled", flat, 10_000, func(*worlds.World) placement.Query { return limited(sampled(asks(flavor(4096))), 10) }, 10},
+		{"Flat/Full", flat, 10_000, func(*worlds.World) placement.Query { return asks(flavor(taken)) }, 0},
+		{"Flat/Nobody", flat, 10_000, func(*worlds.World) placement.Query { return asks(nobody) }, 0},
+		{"Nested/All", nested, 1000, func(*worlds.World) placement.Query { return numa() }, 3000},
+		{"Nested/Limit1000/Sampled", nested, 1000, func(*worlds.World) placement.Query { return limited(sampled(numa()), 1000) }, 1000},
+		{"Ports/Limit1000", ports, 1000, func(*worlds.World) placement.Query { return limited(server(4096, 1000), 1000) }, 1000},
+		{"Ports/Limit1000/Sampled", ports, 1000, func(*worlds.World) placement.Query { return limited(sampled(server(4096, 1000)), 1000) }, 1000},
+		{"Ports/Limit1000", ports, 20_000, func(*worlds.World) placement.Query { return limited(server(4096, 1000), 1000) }, 1000},
+		{"Ports/Limit1000/Sampled", ports, 20_000, func(*worlds.World) placement.Query { return limited(sampled(server(4096, 1000)), 1000) }, 1000},
+		{"Ports/Full", ports, 20_000, func(*worlds.World) placement.Query { return server(taken, 1000) }, 0},
+		{"Wide/Isolate/Limit1000", gpus, 1, func(*worlds.World) placement.Query { return limited(isolated(pieces(8, "PGPU", 1)), 1000) }, 1000},
+		{"Wide/None/Limit1000", gpus, 1, func(*worlds.World) placement.Query { return limited(pieces(8, "PGPU", 1), 1000) }, 1000},
+		{"Wide/Isolate/Limit1000/Sampled", gpus, 1, func(*worlds.World) placement.Query { return limited(sampled(isolated(pieces(8, "PGPU", 1))), 1000) }, 1000},
+		{"Wide/None/Limit1000/Sampled", gpus, 100, func(*worlds.World) placement.Query { return limited(sampled(pieces(8, "PGPU", 1)), 1000) }, 1000},
+		{"Wide/Isolate/All", gpus, 1, func(*worlds.World) placement.Query { return isolated(pieces(8, "PGPU", 1)) }, 40320},
 	} {
-		b.Run(c.name, func(b *testing.B) {
+		b.Run(fmt.Sprintf("%s/%d", c.name, c.hosts), func(b *testing.B) {
+			made := c.world(c.hosts, 1)
+			w, q := made.Picture(), c.q(made)
 			b.ReportAllocs()
+			defer reportCPU(b, cpuTime(b))
+			b.ResetTimer()
 			for b.Loop() {
-				if n := count(search(b, c.w, c.q)); n != c.want {
-					b.Fatalf("%d candidates, want %d", n, c.want)
+				r := search(b, w, q)
+				s := r.Summary()
+				n := 0
+				for candidate := range r.All() {
+					s.Add(candidate)
+					n++
+				}
+				if n < c.least || c.least == 0 && n > 0 {
+					b.Fatalf("%d candidates, want %d", n, c.least)
 				}
 			}
 		})
 	}
+}
+
+// Trees that have all classes and traits, and room on all but the devices that
+// count: no index tells.
+func BenchmarkSearchFullDevices(b *testing.B) {
+	classes, traits, pic := worlds.Bandwidth(10_000, 1).Rows()
+	network := slices.IndexFunc(traits, func(n placement.Named) bool { return n.Name == "CUSTOM_PHYSNET_DC0" })
+	full := make(map[int64]bool)
+	for _, row := range pic.Traits {
+		if row.Trait == placement.TraitID(traits[network].ID) {
+			full[row.Provider] = true
+		}
+	}
+	pic.Inventories = slices.Clone(pic.Inventories)
+	for i, row := range pic.Inventories {
+		if full[row.Provider] {
+			pic.Inventories[i].Used = row.Total
+		}
+	}
+	w := placement.NewWorld(classes, traits, pic, time.Time{})
+	b.ReportAllocs()
+	defer reportCPU(b, cpuTime(b))
+	b.ResetTimer()
+	for b.Loop() {
+		if n := count(search(b, w, server(4096, 1000))); n > 0 {
+			b.Fatalf("%d candidates", n)
+		}
+	}
+}
+
+// reportCPU reports what a benchmark took of the processors since start: on a
+// machine that has other work its time says less.
+func reportCPU(b *testing.B, start time.Duration) {
+	b.ReportMetric(float64(cpuTime(b)-start)/float64(b.N), "cpu-ns/op")
+}
+
+// cpuTime is what the process has taken of the processors.
+func cpuTime(b *testing.B) time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -23,13 +23,35 @@ func (b bitset) or(o bitset) {
 
 // and keeps the members of o only.
 func (b bitset) and(o bitset) {
-	for i := range b {
-		if i < len(o) {
-			b[i] &= o[i]
-		} else {
-			b[i] = 0
-		}
+	n := min(len(b), len(o))
+	for i, word := range o[:n] {
+		b[i] &= word
 	}
+	clear(b[n:])
+}
+
+// drop drops what is a member of both o and also.
+func (b bitset) drop(o, also bitset) {
+	n := min(len(b), len(o), len(also))
+	for i, word := range o[:n] {
+		b[i] &^= word & also[i]
+	}
+}
+
+// word returns the members from 64*i on, as bits.
+func (b bitset) word(i int) uint64 {
+	if i < len(b) {
+		return b[i]
+	}
+	return 0
+}
+
+// count returns how many members there are.
+func (b bitset) count() (n int) {
+	for _, word := range b {
+		n += bits.OnesCount64(word)
+	}
+	return n
 }
 
 // fill puts all numbers below n into the set.

@@ -72,8 +72,8 @@ func (c *combiner) matchClass(class int) bool {
 func (c *combiner) makeRoom() {
 	m := &c.match
 	for _, d := range m.who {
-		for _, o := range c.options[c.domains[d].from:c.domains[d].to] {
-			m.room[o.local] = int32(len(m.who))
+		for _, local := range c.options[c.domains[d].from:c.domains[d].to] {
+			m.room[local] = int32(len(m.who))
 		}
 	}
 	for class := range c.contested {
@@ -107,11 +107,11 @@ func (c *combiner) least(class int) int64 {
 
 // related reports whether an option of a part without provider can be in the
 // subtrees that the picks so far leave.
-func (c *combiner) related(part int, o option) bool {
+func (c *combiner) related(part int, local int32) bool {
 	if len(c.subtrees) == 0 || !c.parts[part].granular {
 		return true
 	}
-	c.picks[part] = o
+	c.picks[part] = local
 	return c.rooted(part, c.depth)
 }
 
@@ -157,19 +157,19 @@ func (c *combiner) augment(i int) bool {
 	m := &c.match
 	d := &c.domains[m.who[i]]
 	t := &c.parts[d.part]
-	for _, o := range c.options[d.from:d.to] {
-		if m.visited[o.local] || !c.affords(t, o.local) || !c.related(d.part, o) {
+	for _, local := range c.options[d.from:d.to] {
+		if m.visited[local] || !c.affords(t, local) || !c.related(d.part, local) {
 			continue
 		}
-		m.visited[o.local] = true
-		if m.room[o.local] > 0 {
-			m.room[o.local]--
-			m.assign[i] = o.local
+		m.visited[local] = true
+		if m.room[local] > 0 {
+			m.room[local]--
+			m.assign[i] = local
 			return true
 		}
 		for j, at := range m.assign {
-			if at == o.local && c.augment(j) {
-				m.assign[i] = o.local
+			if at == local && c.augment(j) {
+				m.assign[i] = local
 				return true
 			}
 		}

@@ -8,15 +8,23 @@ import (
 
 // A combiner enumerates the combinations of one tree after another. It is used
 // by one goroutine at a time, and its memory is used again for every tree.
+//
+// It numbers the providers that can serve: those of the tree by their index, and
+// after them the sharers near the tree.
 type combiner struct {
 	*plan
 	tree *placement.Tree // the anchor
 	slot int
-	// near are the sharers that share with the anchor. Their local numbers
-	// follow those of the tree's own providers.
-	near []int32
+	near []int32 // the sharers that share with the anchor
 
-	options []option
+	// sole says that the tree is decided: its one provider serves all parts,
+	// and picks has that one combination.
+	sole bool
+	// opened says that the tree can be enumerated.
+	opened bool
+
+	// options are providers that can serve a part.
+	options []int32
 	// masks tell for each option which sets of plan.required it satisfies,
 	// words to each.
 	masks []uint64
@@ -25,31 +33,30 @@ type combiner struct {
 	// the first depth of them have one.
 	domains []domain
 	depth   int
-	// picks are the options that were taken, by part.
-	picks []option
+	// picks are the providers that the parts were given.
+	picks  []int32
+	choice []int32 // memory of descend
 
-	// left is what remains of each contested class on each local provider.
+	// left is what remains of each contested class on each provider.
 	left []int64
-	// taken marks the local providers that serve a suffixed group already.
+	// taken marks the providers that serve a suffixed group already.
 	taken []bool
 	// missing are the sets of plan.required that are not satisfied yet,
 	// words for each depth; reach those that the domains from a depth on
 	// could satisfy.
 	missing, reach []uint64
-	// rootable is, for each same_subtree set and local provider, the last
-	// domain of the set that could have the provider, or -1.
+	// rootable is, for each same_subtree set and provider, the last domain
+	// of the set that could have the provider, or -1.
 	rootable []int32
 
-	dead    int // dead ends since the last combination
-	match   matcher
-	builder builder
-}
+	// suspect is the part that the last tree had no option for, -1 when it
+	// had some for all.
+	suspect int
 
-// An option is a provider that can serve a part.
-type option struct {
-	provider *placement.Provider
-	tree     *placement.Tree // the provider's own
-	local    int32           // its number in this combiner
+	dead     int // dead ends since the last combination
+	sketches sketches
+	match    matcher
+	builder  builder
 }
 
 // A domain is the options of one part.
@@ -68,6 +75,7 @@ func newCombiner(p *plan) *combiner {
 	c.words = (len(p.required) + 63) >> 6
 	c.picks = resize(c.picks, len(p.parts))
 	c.domains = c.domains[:0]
+	c.sole, c.opened, c.suspect = false, false, -1
 	c.builder.reserve(p)
 	return c
 }
@@ -75,87 +83,158 @@ func newCombiner(p *plan) *combiner {
 // release gives the combiner's memory back, without what it refers to.
 func (c *combiner) release() {
 	c.plan, c.tree = nil, nil
-	clear(c.options[:cap(c.options)])
-	clear(c.picks)
 	c.builder.forget()
+	c.sketches.forget()
 	combiners.Put(c)
 }
 
 // open starts with another tree. It reports false when it can see that there is
 // nothing to enumerate.
 func (c *combiner) open(slot int) bool {
-	return c.gather(slot) && c.prepare()
+	c.opened = c.gather(slot) && c.prepare()
+	return c.opened
+}
+
+// openSole makes a tree that is decided the anchor, with its one combination in
+// picks: there is nothing to enumerate.
+func (c *combiner) openSole(slot int) {
+	c.slot, c.tree, c.opened = slot, c.w.Tree(slot), false
+	if !c.sole {
+		c.sole = true
+		c.near = c.near[:0]
+		clear(c.picks)
+	}
 }
 
 // gather lists the options in a tree and reports whether every part has any.
 func (c *combiner) gather(slot int) bool {
-	c.slot, c.tree = slot, c.w.Tree(slot)
+	c.enter(slot)
 	root := c.tree.Root()
 	if !c.suits(root) {
 		return false
 	}
-	c.approach()
 	c.options, c.masks, c.domains = c.options[:0], c.masks[:0], c.domains[:0]
 	c.depth, c.dead = 0, 0
+	if c.contested > 0 {
+		c.left = resize(c.left, c.locals()*c.contested)
+	}
+	sketch := c.sketch()
+	if !c.hopeful(root, sketch) {
+		return false
+	}
 	for k := range c.parts {
-		if !c.list(k, root) {
+		if !c.list(k, root, row(sketch, k)) {
+			c.suspect = k
 			return false
 		}
 	}
+	c.suspect = -1
 	return true
 }
 
-// approach finds the sharers near the tree and makes room for local providers.
-func (c *combiner) approach() {
-	c.near = c.near[:0]
-	for i := range c.sharers {
-		if s := &c.sharers[i]; s.anchors.has(c.slot) && s.tree != c.tree {
-			c.near = append(c.near, int32(i))
+// hopeful looks first for what the last tree lacked: trees that lack anything
+// often lack the same.
+func (c *combiner) hopeful(root *placement.Provider, sketch []int32) bool {
+	if c.suspect < 0 || len(c.near) > 0 {
+		return true
+	}
+	t := &c.parts[c.suspect]
+	spanned := t.spans(root)
+	each := 1 + len(t.needs)
+	for rest := row(sketch, c.suspect); len(rest) > 0; rest = rest[each:] {
+		if p := c.tree.Providers[rest[0]]; t.affordable(p, rest[1:each]) && t.admits(p, spanned) {
+			return true
 		}
 	}
-	if c.contested > 0 {
-		c.left = resize(c.left, c.locals()*c.contested)
+	return false
+}
+
+// enter makes a tree the anchor.
+func (c *combiner) enter(slot int) {
+	c.slot, c.tree, c.sole, c.opened = slot, c.w.Tree(slot), false, false
+	c.near = c.near[:0]
+	for i := range c.sharers {
+		if s := &c.sharers[i]; s.anchors.has(slot) && s.tree != c.tree {
+			c.near = append(c.near, int32(i))
+		}
 	}
 }
 
 // locals is how many providers can serve at this anchor.
 func (c *combiner) locals() int { return len(c.tree.Providers) + len(c.near) }
 
-// list finds the options of a part and reports whether there are any.
-func (c *combiner) list(k int, root *placement.Provider) bool {
+// sharer returns the sharer of that number, nil when it is a provider of the
+// tree.
+func (c *combiner) sharer(local int32) *sharer {
+	if away := int(local) - len(c.tree.Providers); away >= 0 {
+		return &c.sharers[c.near[away]]
+	}
+	return nil
+}
+
+// provider returns the provider of that number and its tree.
+func (c *combiner) provider(local int32) (*placement.Provider, *placement.Tree) {
+	if int(local) < len(c.tree.Providers) {
+		return c.tree.Providers[local], c.tree
+	}
+	s := c.sharer(local)
+	return s.provider, s.tree
+}
+
+// list finds the options of a part, those in the tree from what the sketch has
+// of it, and reports whether there are any.
+func (c *combiner) list(k int, root *placement.Provider, sketch []int32) bool {
 	t := &c.parts[k]
+	if t.like >= 0 {
+		d := c.domains[t.like]
+		c.domains = append(c.domains, domain{part: k, from: d.from, to: d.to, pos: d.from - 1})
+		return true
+	}
 	if t.repels(root) {
 		return false
 	}
 	from := len(c.options)
 	if t.within(c.slot) {
-		spanned := t.spans(root)
-		for _, p := range c.tree.Providers {
-			if v, _ := t.judge(p, spanned); v == fits {
-				c.offer(k, option{p, c.tree, int32(p.Index)})
-			}
-		}
+		c.listHome(t, root, sketch)
 	}
 	for i, at := range c.near {
 		if s := &c.sharers[at]; s.serves[k] {
-			c.offer(k, option{s.provider, s.tree, int32(len(c.tree.Providers) + i)})
+			c.offer(t, int32(len(c.tree.Providers)+i), s.provider)
 		}
 	}
 	c.domains = append(c.domains, domain{part: k, from: from, to: len(c.options), pos: from - 1})
 	return len(c.options) > from
 }
 
-// offer adds an option of a part.
-func (c *combiner) offer(k int, o option) {
-	c.options = append(c.options, o)
-	t := &c.parts[k]
-	for i := range t.needs {
-		if n := &t.needs[i]; n.contest >= 0 {
-			c.left[int(o.local)*c.contested+n.contest] = free(o.provider.Stock(n.class))
+// listHome finds the options in the tree.
+func (c *combiner) listHome(t *part, root *placement.Provider, sketch []int32) {
+	spanned := t.spans(root)
+	for each := 1 + len(t.needs); len(sketch) > 0; sketch = sketch[each:] {
+		local := sketch[0]
+		p := c.tree.Providers[local]
+		if t.affordable(p, sketch[1:each]) && t.admits(p, spanned) {
+			c.offer(t, local, p)
 		}
 	}
+}
+
+// offer adds an option of a part.
+func (c *combiner) offer(t *part, local int32, p *placement.Provider) {
+	c.options = append(c.options, local)
+	if c.contested > 0 {
+		c.fillLeft(t, local, p)
+	}
 	if c.words > 0 {
-		c.maskOption(t, o.provider)
+		c.maskOption(t, p)
+	}
+}
+
+// fillLeft notes what a provider has of the contested classes that a part needs.
+func (c *combiner) fillLeft(t *part, local int32, p *placement.Provider) {
+	for i := range t.needs {
+		if n := &t.needs[i]; n.contest >= 0 {
+			c.left[int(local)*c.contested+n.contest] = free(p.Stock(n.class))
+		}
 	}
 }
 

@@ -47,6 +47,49 @@ func (t *part) judge(p *placement.Provider, spanned bool) (verdict, int) {
 	return fits, -1
 }
 
+// among returns, for 64 of a tree's providers, which of them offer what a part
+// needs and have the traits that it wants: what the tree's own sets say.
+func (t *part) among(tree *placement.Tree, at int) uint64 {
+	set := ^uint64(0)
+	if rest := len(tree.Providers) - at<<6; rest < 64 {
+		set = 1<<rest - 1
+	}
+	for i := range t.needs {
+		set &= bitset(tree.WithClass(t.needs[i].class)).word(at)
+	}
+	for _, anyOf := range t.required {
+		set &= withAny(tree, anyOf, at)
+	}
+	return set &^ withAny(tree, t.forbidden, at)
+}
+
+// withAny is among for providers that have any of the traits.
+func withAny(tree *placement.Tree, ids []placement.TraitID, at int) (set uint64) {
+	for _, id := range ids {
+		set |= bitset(tree.WithTrait(id)).word(at)
+	}
+	return set
+}
+
+// admits reports whether a provider's aggregates are those that a part wants.
+func (t *part) admits(p *placement.Provider, spanned bool) bool {
+	if len(t.memberOf)+len(t.notMemberOf) == 0 {
+		return true
+	}
+	return (spanned || memberOfAll(p, t.memberOf)) && !memberOfAny(p, t.notMemberOf)
+}
+
+// affordable reports whether a provider has room for what a part needs; at says
+// where its stocks of that are.
+func (t *part) affordable(p *placement.Provider, at []int32) bool {
+	for i := range t.needs {
+		if !p.Inventories[at[i]].Room(t.needs[i].amount) {
+			return false
+		}
+	}
+	return true
+}
+
 // spans reports whether the root's aggregates make the whole tree a member of
 // what the part wants. That holds for the unsuffixed group only.
 func (t *part) spans(root *placement.Provider) bool {

@@ -48,33 +48,37 @@ func (c *combiner) advance() bool {
 // place gives the part at the current depth an option and goes one deeper,
 // unless that would break a rule or leave another part without hope.
 func (c *combiner) place(at int) bool {
-	d, o := &c.domains[c.depth], &c.options[at]
-	t := &c.parts[d.part]
-	if t.granular && c.isolate() && c.taken[o.local] {
+	if !c.placeable(at) {
 		return false
 	}
-	if !c.affords(t, o.local) || c.words > 0 && !c.cover(at) {
-		return false
+	t, local := &c.parts[c.domains[c.depth].part], c.options[at]
+	if t.granular && c.isolate() {
+		c.taken[local] = true
 	}
-	c.picks[d.part] = *o
-	if t.granular {
-		if len(c.subtrees) > 0 && !c.rooted(d.part, c.depth+1) {
-			return false
-		}
-		if c.isolate() {
-			c.taken[o.local] = true
-		}
-	}
-	c.spend(t, o.local, 1)
+	c.spend(t, local, 1)
 	c.depth++
 	return true
+}
+
+// placeable reports whether place would, and puts the option into picks.
+func (c *combiner) placeable(at int) bool {
+	d, local := &c.domains[c.depth], c.options[at]
+	t := &c.parts[d.part]
+	if t.granular && c.isolate() && c.taken[local] {
+		return false
+	}
+	if !c.affords(t, local) || c.words > 0 && !c.cover(at) {
+		return false
+	}
+	c.picks[d.part] = local
+	return !t.granular || len(c.subtrees) == 0 || c.rooted(d.part, c.depth+1)
 }
 
 // withdraw takes back the last option that was placed.
 func (c *combiner) withdraw() {
 	c.depth--
 	d := &c.domains[c.depth]
-	t, local := &c.parts[d.part], c.options[d.pos].local
+	t, local := &c.parts[d.part], c.options[d.pos]
 	if t.granular && c.isolate() {
 		c.taken[local] = false
 	}

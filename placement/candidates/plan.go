@@ -28,8 +28,12 @@ type plan struct {
 
 	sharers []sharer
 	// live is the set of trees that may anchor a candidate, as far as the
-	// indexes can tell.
-	live bitset
+	// indexes can tell, but for demands: what each class must have room for.
+	live    bitset
+	demands []demand
+	// decided are those live trees that anchor a candidate for certain, one,
+	// if they have room for the demands.
+	decided bitset
 
 	// unknown says that a class or a trait does not exist; impossible that
 	// nothing can satisfy a group, whatever the providers have left.
@@ -43,6 +47,9 @@ type part struct {
 	group    int
 	granular bool
 	needs    []need
+	before   int // how many needs the parts before this one have
+	// like is an earlier part that asks for the same, -1 when there is none.
+	like int
 	// required are any-of sets that the provider itself must satisfy; the
 	// unsuffixed group's are in plan.required instead.
 	required    [][]placement.TraitID
@@ -77,6 +84,7 @@ func compile(w *placement.World, q placement.Query) *plan {
 		return p
 	}
 	p.contest()
+	p.findLikes()
 	p.findSubtrees()
 	p.findSharers()
 	p.narrow()
@@ -181,32 +189,57 @@ func (p *plan) inTree(g *placement.RequestGroup) int {
 	return t.Slot()
 }
 
-// contest numbers the classes that more than one part wants.
+// contest lists the classes and numbers those that more than one part wants.
 func (p *plan) contest() {
-	wanted := make(map[placement.ClassID]int)
 	for i := range p.parts {
+		p.parts[i].before = len(p.classes)
 		for _, n := range p.parts[i].needs {
-			wanted[n.class]++
 			p.classes = append(p.classes, n.class)
 		}
 	}
 	slices.Sort(p.classes)
-	p.classes = slices.Compact(p.classes)
-	number := make(map[placement.ClassID]int)
-	for _, class := range p.classes {
-		if wanted[class] > 1 {
-			number[class] = p.contested
-			p.contested++
+	for i := 1; i < len(p.classes); i++ {
+		class := p.classes[i]
+		if class == p.classes[i-1] && (i == 1 || class != p.classes[i-2]) {
+			p.number(class)
 		}
 	}
+	p.classes = slices.Compact(p.classes)
+}
+
+// number gives a contested class the next number.
+func (p *plan) number(class placement.ClassID) {
 	for i := range p.parts {
 		for j := range p.parts[i].needs {
-			n := &p.parts[i].needs[j]
-			if at, ok := number[n.class]; ok {
-				n.contest = at
+			if n := &p.parts[i].needs[j]; n.class == class {
+				n.contest = p.contested
 			}
 		}
 	}
+	p.contested++
+}
+
+// findLikes finds the suffixed groups that ask for the same.
+func (p *plan) findLikes() {
+	for k := range p.parts {
+		t := &p.parts[k]
+		t.like = -1
+		for j := 0; j < k && t.like < 0; j++ {
+			if t.alike(&p.parts[j]) {
+				t.like = j
+			}
+		}
+	}
+}
+
+// alike reports whether two suffixed groups ask for the same.
+func (t *part) alike(o *part) bool {
+	return t.granular && o.granular && t.inTree == o.inTree &&
+		slices.Equal(t.needs, o.needs) &&
+		slices.EqualFunc(t.required, o.required, slices.Equal) &&
+		slices.Equal(t.forbidden, o.forbidden) &&
+		slices.EqualFunc(t.memberOf, o.memberOf, slices.Equal) &&
+		slices.Equal(t.notMemberOf, o.notMemberOf)
 }
 
 // findSubtrees turns the same_subtree sets into sets of parts. A set of one

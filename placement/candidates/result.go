@@ -35,6 +35,10 @@ type Use struct {
 	Provider *placement.Provider
 	Tree     *placement.Tree // the provider's own, which need not be the anchor
 	Amounts  []Amount        // each class once, summed over the groups
+	// Parts has a bit for each part of the request that the provider serves:
+	// uses of one Result with the same Parts have the same Amounts, in the
+	// same order. It is 0 when the request has more than 64 parts.
+	Parts uint64
 }
 
 // An Amount is so much of a resource class.
@@ -96,7 +100,7 @@ func (c *combiner) all(yield func(Candidate) bool) {
 		if c.tangled(c.picks) {
 			continue
 		}
-		if !yield(c.build(c.tree, c.picks)) {
+		if !yield(c.build(c.picks)) {
 			return
 		}
 		if left--; left == 0 {
@@ -109,118 +113,23 @@ func (c *combiner) all(yield func(Candidate) bool) {
 // know of trees: when two different providers of one tree give resources.
 // Upstream leaves them out after it has cut the list to Max, so that there can
 // be fewer than Max even though there are more.
-func (c *combiner) tangled(picks []option) bool {
-	if !c.query.Flat {
+func (c *combiner) tangled(picks []int32) bool {
+	if !c.query.Flat || c.sole {
 		return false
 	}
-	for i, o := range picks {
+	for i, local := range picks {
 		if len(c.parts[i].needs) == 0 {
 			continue
 		}
+		_, tree := c.provider(local)
 		for j, other := range picks[:i] {
-			if o.tree == other.tree && o.provider != other.provider && len(c.parts[j].needs) > 0 {
+			if other == local || len(c.parts[j].needs) == 0 {
+				continue
+			}
+			if _, its := c.provider(other); its == tree {
 				return true
 			}
 		}
 	}
 	return false
-}
-
-// A builder holds the memory of the candidate that is being yielded.
-type builder struct {
-	uses     []Use
-	amounts  []Amount
-	mapped   []*placement.Provider
-	mappings [][]*placement.Provider
-}
-
-// build makes a candidate of a combination.
-func (c *combiner) build(anchor *placement.Tree, picks []option) Candidate {
-	b := &c.builder
-	b.uses, b.amounts, b.mapped, b.mappings = b.uses[:0], b.amounts[:0], b.mapped[:0], b.mappings[:0]
-	for k := range picks {
-		if len(c.parts[k].needs) > 0 {
-			b.use(&picks[k])
-		}
-	}
-	for i := range b.uses {
-		c.sum(&b.uses[i], picks)
-	}
-	for k := 0; k < len(picks); {
-		k = c.mapGroup(k, picks)
-	}
-	return Candidate{Anchor: anchor, Uses: b.uses, Mappings: b.mappings}
-}
-
-// reserve makes room for any candidate of the plan, so that slices handed out
-// while one is built are not left behind by growth.
-func (b *builder) reserve(p *plan) {
-	needs := 0
-	for i := range p.parts {
-		needs += len(p.parts[i].needs)
-	}
-	b.amounts = resize(b.amounts, needs)
-	b.mapped = resize(b.mapped, len(p.parts))
-}
-
-// forget drops what the builder refers to.
-func (b *builder) forget() {
-	clear(b.uses[:cap(b.uses)])
-	clear(b.mapped[:cap(b.mapped)])
-}
-
-// use adds the provider of an option, once.
-func (b *builder) use(o *option) {
-	for i := range b.uses {
-		if b.uses[i].Provider == o.provider {
-			return
-		}
-	}
-	b.uses = append(b.uses, Use{Provider: o.provider, Tree: o.tree})
-}
-
-// sum adds up what all parts take from the provider of a use.
-func (c *combiner) sum(u *Use, picks []option) {
-	b := &c.builder
-	from := len(b.amounts)
-	for k := range picks {
-		if picks[k].provider != u.Provider {
-			continue
-		}
-		for i := range c.parts[k].needs {
-			b.take(from, &c.parts[k].needs[i])
-		}
-	}
-	u.Amounts = b.amounts[from:len(b.amounts):len(b.amounts)]
-}
-
-// take adds a need to the amounts that start at from.
-func (b *builder) take(from int, n *need) {
-	if n.contest >= 0 {
-		for i := from; i < len(b.amounts); i++ {
-			if b.amounts[i].Class == n.class {
-				b.amounts[i].Amount += n.amount
-				return
-			}
-		}
-	}
-	b.amounts = append(b.amounts, Amount{n.class, n.amount})
-}
-
-// mapGroup lists the providers of the group that part k begins, and returns the
-// part at which the next group begins.
-func (c *combiner) mapGroup(k int, picks []option) int {
-	b := &c.builder
-	from, group := len(b.mapped), c.parts[k].group
-	for ; k < len(picks) && c.parts[k].group == group; k++ {
-		known := false
-		for _, p := range b.mapped[from:] {
-			known = known || p == picks[k].provider
-		}
-		if !known {
-			b.mapped = append(b.mapped, picks[k].provider)
-		}
-	}
-	b.mappings = append(b.mappings, b.mapped[from:len(b.mapped):len(b.mapped)])
-	return k
 }

@@ -2,40 +2,94 @@ package candidates
 
 import (
 	"math/rand/v2"
-
-	"github.com/berthcloud/berth/placement"
+	"sync"
 )
 
-// A reservoir holds a uniform random choice of the combinations it was shown.
+// A reservoir holds a choice of combinations.
 type reservoir struct {
-	rng     *rand.Rand
-	size    int // how many to keep
-	seen    int
-	anchors []*placement.Tree
-	picks   []option // of all that are kept, one after the other
+	rng   *rand.Rand
+	size  int // how many to hold
+	seen  int
+	slots []int32 // the anchors of those that are held
+	picks []int32 // their picks, one after the other
+	index pickIndex
 }
 
 // maxHeld bounds how many combinations are held for the sake of their order: a
 // request can have more of them than there is memory.
 const maxHeld = 1 << 17
 
-// sample yields a uniform random choice of Limit candidates in random order. It
-// goes over all candidates once and holds no more than it yields. Without a
-// limit that can be held, all are yielded and what is shuffled is one stretch
-// of maxHeld after the other.
+var reservoirs = sync.Pool{New: func() any { return new(reservoir) }}
+
+// newReservoir takes a reservoir from the pool; it must be released.
+func newReservoir(rng *rand.Rand, size int) *reservoir {
+	r := reservoirs.Get().(*reservoir)
+	r.rng, r.size = rng, size
+	r.empty()
+	return r
+}
+
+// release gives the reservoir's memory back, but for more than most need.
+func (r *reservoir) release() {
+	const most = 1 << 18
+	if cap(r.slots) <= most && cap(r.picks) <= most {
+		reservoirs.Put(r)
+	}
+}
+
+func (r *reservoir) empty() {
+	r.slots, r.picks, r.seen = r.slots[:0], r.picks[:0], 0
+}
+
+// sample yields a uniform random choice of Limit candidates in random order,
+// and holds no more than it yields. Without a limit that can be held, all are
+// yielded and what is shuffled is one stretch of maxHeld after the other.
 func (c *combiner) sample(yield func(Candidate) bool) {
-	rng := rand.New(rand.NewPCG(c.query.Sample.Seed, 0))
-	if limit := c.query.Limit; 0 < limit && limit <= maxHeld {
-		r := &reservoir{rng: rng, size: limit}
+	limit := c.query.Limit
+	size := limit
+	if limit <= 0 || limit > maxHeld {
+		size = maxHeld
+	}
+	r := newReservoir(rand.New(rand.NewPCG(c.query.Sample.Seed, 0)), size)
+	defer r.release()
+	switch {
+	case size == limit && c.draw(r):
+		r.drain(c.plan, yield)
+	case c.settled() && c.query.Max == 0:
+		c.permute(r, yield)
+	case size == limit:
+		r.empty()
 		for w := newWalk(c); w.next(); {
 			if !c.tangled(c.picks) {
-				r.show(c.tree, c.picks)
+				r.show(c.slot, c.picks)
 			}
 		}
-		c.drain(r, yield)
-		return
+		r.drain(c.plan, yield)
+	default:
+		c.shuffle(r, yield)
 	}
-	c.shuffle(&reservoir{rng: rng, size: maxHeld}, yield)
+}
+
+// permute yields the combinations of trees that have one each.
+func (c *combiner) permute(r *reservoir, yield func(Candidate) bool) {
+	slots := r.slots[:0]
+	trees := scan{p: c.plan}
+	for slot := trees.next(); slot >= 0; slot = trees.next() {
+		slots = append(slots, int32(slot))
+	}
+	r.slots = slots
+	n := len(slots)
+	if c.query.Limit > 0 {
+		n = min(n, c.query.Limit)
+	}
+	for i := range n {
+		j := i + r.rng.IntN(len(slots)-i)
+		slots[i], slots[j] = slots[j], slots[i]
+		c.openSole(int(slots[i]))
+		if !yield(c.build(c.picks)) {
+			return
+		}
+	}
 }
 
 // shuffle yields all candidates, up to Limit, as they come but for their order
@@ -50,38 +104,55 @@ func (c *combiner) shuffle(r *reservoir, yield func(Candidate) bool) {
 		if c.tangled(c.picks) {
 			continue
 		}
-		r.show(c.tree, c.picks)
-		if len(r.anchors) == r.size && !c.drain(r, counted) {
+		r.show(c.slot, c.picks)
+		if len(r.slots) == r.size && !r.drain(c.plan, counted) {
 			return
 		}
 	}
-	c.drain(r, counted)
+	r.drain(c.plan, counted)
 }
 
 // drain yields what the reservoir holds in random order and empties it. It
 // returns false when no more is wanted.
-func (c *combiner) drain(r *reservoir, yield func(Candidate) bool) bool {
-	n := len(c.picks)
-	for _, i := range r.rng.Perm(len(r.anchors)) {
-		if !yield(c.build(r.anchors[i], r.picks[i*n:(i+1)*n])) {
+func (r *reservoir) drain(p *plan, yield func(Candidate) bool) bool {
+	c := newCombiner(p)
+	defer c.release()
+	n := len(p.parts)
+	for _, i := range r.rng.Perm(len(r.slots)) {
+		if !yield(c.rebuild(int(r.slots[i]), r.picks[i*n:(i+1)*n])) {
 			return false
 		}
 	}
-	r.anchors, r.picks, r.seen = r.anchors[:0], r.picks[:0], 0
+	r.empty()
 	return true
 }
 
-// show offers a combination to the reservoir. After n of them each is kept with
+// rebuild makes a candidate of a combination that was found before.
+func (c *combiner) rebuild(slot int, picks []int32) Candidate {
+	if c.decided.has(slot) {
+		c.openSole(slot)
+	} else {
+		c.enter(slot)
+	}
+	return c.build(picks)
+}
+
+// show offers a combination to the reservoir. After n of them each is held with
 // probability size/n (Waterman's algorithm R).
-func (r *reservoir) show(anchor *placement.Tree, picks []option) {
+func (r *reservoir) show(slot int, picks []int32) {
 	r.seen++
-	if len(r.anchors) < r.size {
-		r.anchors = append(r.anchors, anchor)
-		r.picks = append(r.picks, picks...)
+	if len(r.slots) < r.size {
+		r.hold(slot, picks)
 		return
 	}
 	if at := r.rng.IntN(r.seen); at < r.size {
-		r.anchors[at] = anchor
+		r.slots[at] = int32(slot)
 		copy(r.picks[at*len(picks):], picks)
 	}
+}
+
+// hold adds a combination.
+func (r *reservoir) hold(slot int, picks []int32) {
+	r.slots = append(r.slots, int32(slot))
+	r.picks = append(r.picks, picks...)
 }

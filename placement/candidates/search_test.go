@@ -92,7 +92,6 @@ func TestEightOverEight(t *testing.T) {
 // The searches below have no answer and a space that could never be gone
 // through; they end because the search sees that the parts cannot be matched.
 func TestHopelessSearchesEnd(t *testing.T) {
-	isolated := func(q placement.Query) placement.Query { q.Isolate = true; return q }
 	plenty := placementtest.NewBuilder()
 	plenty.Provider("cn")
 	for i := range 15 {

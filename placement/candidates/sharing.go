@@ -51,12 +51,15 @@ func (p *plan) addSharer(sp *placement.Provider, t *placement.Tree) {
 	p.sharers = append(p.sharers, s)
 }
 
-// sharerOf finds the entry of a provider, nil when it does not share or could
-// serve no part away from home.
-func (p *plan) sharerOf(sp *placement.Provider) *sharer {
-	for i := range p.sharers {
-		if p.sharers[i].provider == sp {
-			return &p.sharers[i]
+// sharerOf finds the entry of a provider that was picked, nil when it could serve
+// no part away from home.
+func (c *combiner) sharerOf(local int32) *sharer {
+	if s := c.sharer(local); s != nil {
+		return s
+	}
+	for i := range c.sharers {
+		if c.sharers[i].provider == c.tree.Providers[local] {
+			return &c.sharers[i]
 		}
 	}
 	return nil
@@ -70,8 +73,8 @@ func (c *combiner) repeated() bool {
 	if len(c.sharers) == 0 {
 		return false
 	}
-	for _, o := range c.picks {
-		if !o.provider.Shares {
+	for _, local := range c.picks {
+		if p, _ := c.provider(local); !p.Shares {
 			return false
 		}
 	}
@@ -93,12 +96,13 @@ func (c *combiner) repeated() bool {
 // or share with.
 func (c *combiner) commonAnchors(at int) uint64 {
 	word := c.live[at]
-	for _, o := range c.picks {
+	for _, local := range c.picks {
 		var anchors uint64
-		if s := c.sharerOf(o.provider); s != nil {
+		if s := c.sharerOf(local); s != nil {
 			anchors = s.anchors[at]
 		}
-		if own := o.tree.Slot(); own>>6 == at {
+		_, tree := c.provider(local)
+		if own := tree.Slot(); own>>6 == at {
 			anchors |= 1 << (own & 63)
 		}
 		word &= anchors
@@ -113,16 +117,16 @@ func (c *combiner) anchoredAt(slot int) bool {
 	if !c.suits(root) {
 		return false
 	}
-	for k, o := range c.picks {
+	for k, local := range c.picks {
 		t := &c.parts[k]
 		if t.repels(root) {
 			return false
 		}
-		if o.tree.Slot() == slot {
-			if v, _ := t.judge(o.provider, t.spans(root)); v != fits || !t.within(slot) {
+		if p, tree := c.provider(local); tree.Slot() == slot {
+			if v, _ := t.judge(p, t.spans(root)); v != fits || !t.within(slot) {
 				return false
 			}
-		} else if s := c.sharerOf(o.provider); s == nil || !s.serves[k] {
+		} else if s := c.sharerOf(local); s == nil || !s.serves[k] {
 			return false
 		}
 	}

@@ -22,8 +22,8 @@ func (c *combiner) prepareSubtrees() {
 			if !slices.Contains(set, c.domains[d].part) {
 				continue
 			}
-			for _, o := range c.options[c.domains[d].from:c.domains[d].to] {
-				c.rootable[s*locals+int(o.local)] = int32(d)
+			for _, local := range c.options[c.domains[d].from:c.domains[d].to] {
+				c.rootable[s*locals+int(local)] = int32(d)
 			}
 		}
 	}
@@ -45,35 +45,37 @@ func (c *combiner) rooted(part, open int) bool {
 // holds is rooted for one set.
 func (c *combiner) holds(s, part, open int) bool {
 	set := c.subtrees[s]
-	top := c.picks[part]
+	top, tree := c.provider(c.picks[part])
 	for d := range c.depth {
 		if k := c.domains[d].part; slices.Contains(set, k) {
-			other := c.picks[k]
-			if other.tree != top.tree {
+			other, its := c.provider(c.picks[k])
+			if its != tree {
 				return false
 			}
-			top.provider = meet(top.tree, top.provider, other.provider)
+			top = meet(tree, top, other)
 		}
 	}
 	// top is the lowest provider that is above all; it or one above it must
 	// belong to the set.
-	for p := top.provider; ; p = top.tree.Providers[p.Parent] {
-		if c.picked(set, part, p) || c.pending(s, p, open) {
+	for {
+		local := c.localOf(top)
+		if local >= 0 && (c.picked(set, part, local) || c.pending(s, local, open)) {
 			return true
 		}
-		if p.Parent < 0 {
+		if top.Parent < 0 {
 			return false
 		}
+		top = tree.Providers[top.Parent]
 	}
 }
 
 // picked reports whether a part of the set has the provider already.
-func (c *combiner) picked(set []int, part int, p *placement.Provider) bool {
-	if c.picks[part].provider == p {
+func (c *combiner) picked(set []int, part int, local int32) bool {
+	if c.picks[part] == local {
 		return true
 	}
 	for d := range c.depth {
-		if k := c.domains[d].part; c.picks[k].provider == p && slices.Contains(set, k) {
+		if k := c.domains[d].part; c.picks[k] == local && slices.Contains(set, k) {
 			return true
 		}
 	}
@@ -82,20 +84,18 @@ func (c *combiner) picked(set []int, part int, p *placement.Provider) bool {
 
 // pending reports whether a part of the set in the domains from open on could
 // have the provider.
-func (c *combiner) pending(s int, p *placement.Provider, open int) bool {
-	local := c.localOf(p)
-	return local >= 0 && int(c.rootable[s*c.locals()+local]) >= open
+func (c *combiner) pending(s int, local int32, open int) bool {
+	return int(c.rootable[s*c.locals()+int(local)]) >= open
 }
 
 // localOf returns the number of a provider in the combiner, -1 when it has none.
-func (c *combiner) localOf(p *placement.Provider) int {
-	own := c.tree.Providers
-	if p.Index < len(own) && own[p.Index] == p {
-		return p.Index
+func (c *combiner) localOf(p *placement.Provider) int32 {
+	if c.tree.Has(p) {
+		return int32(p.Index)
 	}
 	for i, at := range c.near {
 		if c.sharers[at].provider == p {
-			return len(own) + i
+			return int32(len(c.tree.Providers) + i)
 		}
 	}
 	return -1

@@ -4,13 +4,14 @@ package candidates
 // query's strategy and no more than its Max.
 type walk struct {
 	c       *combiner
-	at      int // the slot to look at next; later the turn
+	trees   scan
 	opened  bool
 	count   int
 	breadth bool
+	rounds  bool // the first round is over
 	turns   []turn
+	at      int // the turn that comes next
 	kept    int // turns of this round that go on to the next
-	rounds  bool
 }
 
 // A turn is a tree that may have more combinations, with the one it was left
@@ -25,7 +26,7 @@ type turn struct {
 func newWalk(c *combiner) *walk {
 	q := &c.query
 	cut := q.Max > 0 || q.Limit > 0 && q.Sample == nil
-	return &walk{c: c, breadth: q.BreadthFirst && cut}
+	return &walk{c: c, trees: scan{p: c.plan}, breadth: q.BreadthFirst && cut}
 }
 
 // next moves to the next combination and reports whether there is one.
@@ -53,11 +54,15 @@ func (w *walk) move() bool {
 // deep takes all combinations of a tree before the next tree.
 func (w *walk) deep() bool {
 	for !w.opened || !w.step() {
-		slot := w.c.live.from(w.at)
+		slot := w.trees.next()
 		if slot < 0 {
 			return false
 		}
-		w.at = slot + 1
+		if w.c.decided.has(slot) {
+			w.opened = false
+			w.c.openSole(slot)
+			return true
+		}
 		w.opened = w.c.open(slot)
 	}
 	return true
@@ -76,14 +81,17 @@ func (w *walk) step() bool {
 
 // firstRound takes the first combination of the next tree that has one.
 func (w *walk) firstRound() bool {
-	for slot := w.c.live.from(w.at); slot >= 0; slot = w.c.live.from(w.at) {
-		w.at = slot + 1
+	for slot := w.trees.next(); slot >= 0; slot = w.trees.next() {
+		if w.c.decided.has(slot) {
+			w.c.openSole(slot)
+			return true
+		}
 		if w.c.open(slot) && w.step() {
 			w.turns = append(w.turns, turn{slot, w.c.save(nil)})
 			return true
 		}
 	}
-	w.rounds, w.at = true, 0
+	w.rounds = true
 	return false
 }
 

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+)
+
+// The world of a big cloud is memory that stays, and Go's collector by itself
+// lets a heap double before it looks at it. Much less is needed for requests.
+const (
+	spareHeap     = 128 << 20 // what is left for requests between two collections
+	leastGCGrowth = 30        // but not less than so many percent of a big heap
+	usualGCGrowth = 100       // nor more than Go's own
+)
+
+// gcGrowth returns by how many percent a heap may grow of which so many bytes are
+// in use.
+func gcGrowth(live uint64) int {
+	if live <= spareHeap {
+		return usualGCGrowth
+	}
+	return max(leastGCGrowth, int(usualGCGrowth*spareHeap/live))
+}
+
+// keepHeapSmall gives memory that is free now back to the system, and from then on
+// sets after each collection how much the heap may grow until the next. It ends
+// when stop is called. Operators who set GOGC or GOMEMLIMIT decide for
+// themselves: then it does nothing.
+func keepHeapSmall(getenv func(string) string) (stop func()) {
+	if getenv("GOGC") != "" || getenv("GOMEMLIMIT") != "" {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		debug.FreeOSMemory()
+		growth := debug.SetGCPercent(gcGrowth(liveHeap()))
+		defer debug.SetGCPercent(growth)
+		for afterGC(ctx) {
+			debug.SetGCPercent(gcGrowth(liveHeap()))
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// liveHeap returns how much the last collection found in use.
+func liveHeap() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+// afterGC waits for the next collection, and returns false when ctx ends before.
+func afterGC(ctx context.Context) bool {
+	collected := make(chan struct{})
+	// What nobody has any more is collected by the next one. It holds a
+	// pointer, as only such things are never put together with others.
+	sentinel := &struct{ self *byte }{new(byte)}
+	runtime.AddCleanup(sentinel, func(c chan struct{}) { close(c) }, collected)
+	select {
+	case <-collected:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

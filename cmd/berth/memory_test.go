@@ -1,0 +1,75 @@
+package main
+
+import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"testing"
+)
+
+func TestGCGrowth(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		live uint64
+		want int
+	}{
+		{"nothing", 0, 100},
+		{"a small cloud", 20 << 20, 100},
+		{"as much as is spare", spareHeap, 100},
+		{"twice as much", 2 * spareHeap, 50},
+		{"a big cloud", 1 << 30, 30},
+	} {
+		if got := gcGrowth(c.live); got != c.want {
+			t.Errorf("%s: gcGrowth(%d) = %d, want %d", c.name, c.live, got, c.want)
+		}
+	}
+}
+
+// TestHeapIsKeptSmall fills a heap, and takes away what is in it.
+func TestHeapIsKeptSmall(t *testing.T) {
+	before := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(before)
+	stop := keepHeapSmall(func(string) string { return "" })
+	live := make([]byte, 4*spareHeap)
+	awaitGrowth(t, leastGCGrowth)
+	runtime.KeepAlive(live)
+	awaitGrowth(t, usualGCGrowth)
+	stop()
+	if got := debug.SetGCPercent(100); got != 100 {
+		t.Errorf("the growth is %d when it is over, want what it was", got)
+	}
+}
+
+// TestHeapIsLeftToTheOperator sets nothing when the environment says how.
+func TestHeapIsLeftToTheOperator(t *testing.T) {
+	before := debug.SetGCPercent(77)
+	defer debug.SetGCPercent(before)
+	for _, name := range []string{"GOGC", "GOMEMLIMIT"} {
+		stop := keepHeapSmall(func(asked string) string {
+			if asked == name {
+				return "1GiB"
+			}
+			return ""
+		})
+		runtime.GC()
+		if got := debug.SetGCPercent(77); got != 77 {
+			t.Errorf("with %s set the growth is %d", name, got)
+		}
+		stop()
+	}
+}
+
+// awaitGrowth collects until the growth is as wanted.
+func awaitGrowth(t *testing.T, want int) {
+	t.Helper()
+	percent := 0
+	for range 1000 {
+		runtime.GC()
+		sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+		metrics.Read(sample)
+		if percent = int(sample[0].Value.Uint64()); percent == want {
+			return
+		}
+	}
+	t.Fatalf("the growth stays %d, want %d", percent, want)
+}

@@ -1,0 +1,245 @@
+package placementapi
+
+import (
+	"slices"
+
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/candidates"
+)
+
+// A candidatesAnswer writes the candidates as they come. What is the same for
+// many of them is text already: the names of providers and their descriptions,
+// which are kept with the trees, the amounts, and the names of the groups.
+type candidatesAnswer struct {
+	world   *placement.World
+	result  *candidates.Result
+	summary *candidates.Summary
+	minor   int
+	count   int
+	done    <-chan struct{} // closed when nobody waits for the answer any more
+
+	amounts []amountsText
+	groups  [][]byte // the beginnings of the lists of the result's groups
+	current candidates.Candidate
+}
+
+// An amountsText is what is written after the name of a provider whose use
+// serves certain parts of the request.
+type amountsText struct {
+	parts uint64
+	text  []byte
+}
+
+// maxAmounts bounds how many of them are kept: a request can have uses that
+// serve any mixture of its parts.
+const maxAmounts = 32
+
+func newCandidatesAnswer(w *placement.World, r *candidates.Result, minor int, done <-chan struct{}) *candidatesAnswer {
+	c := &candidatesAnswer{world: w, result: r, summary: r.Summary(), minor: minor, done: done}
+	for i, suffix := range r.Groups() {
+		head := httpapi.AppendJSONString(separator(nil, i), suffix)
+		c.groups = append(c.groups, append(head, ": ["...))
+	}
+	return c
+}
+
+func (c *candidatesAnswer) write(j *httpapi.JSON) {
+	j.Object()
+	j.Key("allocation_requests")
+	j.Array()
+	current := c.appendCurrent // once: making it allocates
+	for candidate := range c.result.All() {
+		if c.abandoned() {
+			return
+		}
+		c.count++
+		c.summary.Add(candidate)
+		if c.minor < 12 {
+			c.writeList(j, candidate)
+			continue
+		}
+		c.current = candidate
+		j.Append(current)
+	}
+	j.EndArray()
+	c.writeSummaries(j)
+	j.EndObject()
+}
+
+// abandoned looks now and then whether the client is still there.
+func (c *candidatesAnswer) abandoned() bool {
+	if c.count%1024 != 0 {
+		return false
+	}
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// appendCurrent appends the current candidate as the versions since 1.12 have
+// it.
+func (c *candidatesAnswer) appendCurrent(b []byte) []byte {
+	anchor := textOf(c.world, c.current.Anchor)
+	b = append(b, `{"allocations": {`...)
+	for i := range c.current.Uses {
+		u := &c.current.Uses[i]
+		text := anchor
+		if u.Tree != c.current.Anchor {
+			text = textOf(c.world, u.Tree)
+		}
+		b = append(separator(b, i), text.key(u.Provider)...)
+		b = append(b, c.amountsOf(u)...)
+	}
+	b = append(b, '}')
+	if c.minor >= 34 {
+		b = c.appendMappings(b, anchor)
+	}
+	return append(b, '}')
+}
+
+// appendMappings appends which providers satisfy which group.
+func (c *candidatesAnswer) appendMappings(b []byte, anchor *treeText) []byte {
+	b = append(b, `, "mappings": {`...)
+	for i, head := range c.groups {
+		b = append(b, head...)
+		for k, p := range c.current.Mappings[i] {
+			b = separator(b, k)
+			if c.current.Anchor.Has(p) {
+				b = append(b, anchor.key(p)...)
+			} else {
+				b = httpapi.AppendJSONString(b, string(p.UUID)) // it shares with the tree
+			}
+		}
+		b = append(b, ']')
+	}
+	return append(b, '}')
+}
+
+// separator appends what stands before the i-th element.
+func separator(b []byte, i int) []byte {
+	if i == 0 {
+		return b
+	}
+	return append(b, ", "...)
+}
+
+// amountsOf returns what is written after the name of a use's provider.
+func (c *candidatesAnswer) amountsOf(u *candidates.Use) []byte {
+	if u.Parts != 0 {
+		for i := range c.amounts {
+			if c.amounts[i].parts == u.Parts {
+				return c.amounts[i].text
+			}
+		}
+	}
+	text := httpapi.AppendJSON([]byte(": "), func(j *httpapi.JSON) {
+		j.Object()
+		c.writeResources(j, u)
+		j.EndObject()
+	})
+	if u.Parts != 0 && len(c.amounts) < maxAmounts {
+		c.amounts = append(c.amounts, amountsText{u.Parts, text})
+	}
+	return text
+}
+
+// writeList writes a candidate as the versions before 1.12 have it, with a list
+// of providers.
+func (c *candidatesAnswer) writeList(j *httpapi.JSON, candidate candidates.Candidate) {
+	j.Object()
+	j.Key("allocations")
+	j.Array()
+	for i := range candidate.Uses {
+		u := &candidate.Uses[i]
+		j.Object()
+		j.Key("resource_provider")
+		j.Object()
+		j.Key("uuid")
+		j.String(string(u.Provider.UUID))
+		j.EndObject()
+		c.writeResources(j, u)
+		j.EndObject()
+	}
+	j.EndArray()
+	j.EndObject()
+}
+
+func (c *candidatesAnswer) writeResources(j *httpapi.JSON, u *candidates.Use) {
+	j.Key("resources")
+	j.Object()
+	for _, amount := range u.Amounts {
+		j.Key(c.world.ClassName(amount.Class))
+		j.Int(amount.Amount)
+	}
+	j.EndObject()
+}
+
+// writeSummaries describes the providers of all trees that give resources: as
+// the trees' texts have it, since 1.29.
+func (c *candidatesAnswer) writeSummaries(j *httpapi.JSON) {
+	j.Key("provider_summaries")
+	j.Object()
+	if c.minor >= 29 {
+		for t := range c.summary.Trees() {
+			j.Raw(textOf(c.world, t).summaries)
+		}
+	} else {
+		for t, p := range c.summary.Providers() {
+			j.Key(string(p.UUID))
+			summaryWriter{c.world, c.minor, c.result.Classes()}.write(j, t, p)
+		}
+	}
+	j.EndObject()
+}
+
+// A summaryWriter describes providers as a version has it.
+type summaryWriter struct {
+	world   *placement.World
+	minor   int
+	classes []placement.ClassID // those that are asked for; no others show before 1.27
+}
+
+// write writes capacity and usage, traits, and the place in the tree.
+func (s summaryWriter) write(j *httpapi.JSON, t *placement.Tree, p *placement.Provider) {
+	j.Object()
+	s.writeStocks(j, p)
+	if s.minor >= 17 {
+		j.Key("traits")
+		j.Array()
+		for _, id := range p.Traits {
+			j.String(s.world.TraitName(id))
+		}
+		j.EndArray()
+	}
+	if s.minor >= 29 {
+		info := t.Info(p)
+		j.Key("parent_provider_uuid")
+		writeUUIDOrNull(j, info.Parent)
+		j.Key("root_provider_uuid")
+		j.String(string(info.Root))
+	}
+	j.EndObject()
+}
+
+func (s summaryWriter) writeStocks(j *httpapi.JSON, p *placement.Provider) {
+	j.Key("resources")
+	j.Object()
+	for i := range p.Inventories {
+		stock := &p.Inventories[i]
+		if s.minor < 27 && !slices.Contains(s.classes, stock.Class) {
+			continue
+		}
+		j.Key(s.world.ClassName(stock.Class))
+		j.Object()
+		j.Key("capacity")
+		writeCapacity(j, *stock.Inventory)
+		j.Key("used")
+		j.Int(stock.Used)
+		j.EndObject()
+	}
+	j.EndObject()
+}

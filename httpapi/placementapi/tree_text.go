@@ -1,0 +1,71 @@
+package placementapi
+
+import (
+	"math"
+	"math/big"
+
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/placement"
+)
+
+// A treeText is what candidates say of a tree, ready to be sent. It is made when
+// an answer first needs it and kept with the tree, which is another one after
+// every change.
+type treeText struct {
+	names *placement.Names // that the text has
+	// summaries are the members of provider_summaries for all providers, as
+	// the versions since 1.29 have them.
+	summaries []byte
+	// keys are where in it the providers' quoted UUIDs are.
+	keys []span
+}
+
+// A span is a piece of a text.
+type span struct{ from, to uint32 }
+
+// key returns the quoted UUID of one of the tree's providers.
+func (x *treeText) key(p *placement.Provider) []byte {
+	at := x.keys[p.Index]
+	return x.summaries[at.from:at.to]
+}
+
+// textOf returns the text of a tree as the world has it. Several answers may
+// make it at the same time; all make the same.
+func textOf(w *placement.World, t *placement.Tree) *treeText {
+	if x, ok := t.Memo().(*treeText); ok && x.names == w.Names() {
+		return x
+	}
+	x := newTreeText(w, t)
+	t.SetMemo(x)
+	return x
+}
+
+func newTreeText(w *placement.World, t *placement.Tree) *treeText {
+	x := &treeText{names: w.Names(), keys: make([]span, len(t.Providers))}
+	s := summaryWriter{world: w, minor: 29}
+	text := make([]byte, 0, 512*len(t.Providers))
+	for i, p := range t.Providers {
+		if i > 0 {
+			text = append(text, ", "...)
+		}
+		from := len(text)
+		text = httpapi.AppendJSONString(text, string(p.UUID))
+		x.keys[i] = span{uint32(from), uint32(len(text))}
+		text = append(text, ": "...)
+		text = httpapi.AppendJSON(text, func(j *httpapi.JSON) { s.write(j, t, p) })
+	}
+	x.summaries = append(make([]byte, 0, len(text)), text...)
+	return x
+}
+
+// writeCapacity writes a capacity in full, also where a ratio like 3.4e38 makes
+// it bigger than any integer type.
+func writeCapacity(j *httpapi.JSON, inv placement.Inventory) {
+	c := inv.Capacity()
+	if c != math.MaxInt64 {
+		j.Int(c)
+		return
+	}
+	whole, _ := big.NewFloat(inv.Usable()).Int(nil)
+	j.Raw(whole.Append(nil, 10))
+}

@@ -1,0 +1,162 @@
+package candidates_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/candidates"
+	"github.com/berthcloud/berth/placement/placementtest"
+)
+
+// cloud draws a world of up to a few hundred hosts, most of them single
+// providers. What they have comes from a seed: so many drawn values would be too
+// slow.
+func cloud(t *rapid.T) *placementtest.Builder {
+	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+	shares, nests := rapid.Bool().Draw(t, "shares"), rapid.Bool().Draw(t, "nests")
+	b := placementtest.NewBuilder()
+	for _, name := range traitNames {
+		b.Trait(name)
+	}
+	b.Class("CUSTOM_NET")
+	for i := range rapid.SampledFrom([]int{1, 20, 70, 300}).Draw(t, "hosts") {
+		name := fmt.Sprintf("h%d", i)
+		furnish(rng, b.Provider(name))
+		if nests && rng.IntN(4) == 0 {
+			furnish(rng, b.Provider(name+"/a"))
+			furnish(rng, b.Provider(name+"/a/b"))
+		}
+	}
+	if shares {
+		furnish(rng, b.Provider("pool").Shares())
+	}
+	return b
+}
+
+// furnish gives a provider what it has.
+func furnish(rng *rand.Rand, p *placementtest.ProviderBuilder) {
+	for _, class := range classNames {
+		if rng.IntN(5) > 0 {
+			p.Stock(class, 1+rng.Int64N(8), func(r *placement.InventoryRow) { bendBy(rng, r) })
+		}
+	}
+	for _, trait := range traitNames {
+		if rng.IntN(2) == 0 {
+			p.Traits(trait)
+		}
+	}
+	for _, agg := range aggNames {
+		if rng.IntN(3) == 0 {
+			p.Aggregates(agg)
+		}
+	}
+}
+
+// bendBy makes an inventory odd, sometimes.
+func bendBy(rng *rand.Rand, r *placement.InventoryRow) {
+	r.Used = rng.Int64N(r.Total + 1)
+	switch rng.IntN(20) {
+	case 0:
+		r.MinUnit = 2
+	case 1:
+		r.StepSize = 2
+	case 2:
+		r.MaxUnit = 1
+	case 3:
+		r.Reserved = r.Total / 2
+	case 4:
+		r.AllocationRatio = 1.5
+	}
+}
+
+// orderedKeys are the keys of all candidates, in their order.
+func orderedKeys(w *placement.World, r *candidates.Result) []string {
+	list := make([]string, 0)
+	for c := range r.All() {
+		list = append(list, key(w, r, c))
+	}
+	return list
+}
+
+// What the indexes of the world say must be what a look into every tree says.
+func TestIndexesChangeNothing(t *testing.T) {
+	decided := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		b := cloud(rt)
+		w := b.World()
+		for range 5 {
+			q := question(rt, b)
+			if rapid.Bool().Draw(rt, "cut") {
+				q.Limit = rapid.IntRange(0, 40).Draw(rt, "limit")
+				q.Max = rapid.IntRange(0, 40).Draw(rt, "max")
+			} else {
+				q.Groups = q.Groups[:min(len(q.Groups), 2)]
+			}
+			r, err := candidates.Search(w, q)
+			if err != nil {
+				continue
+			}
+			decided += candidates.Decided(r)
+			if diff := cmp.Diff(orderedKeys(w, candidates.Unaided(r)), orderedKeys(w, r)); diff != "" {
+				rt.Fatalf("%+v (-without indexes +with):\n%s", q, diff)
+			}
+		}
+	})
+	if decided == 0 {
+		t.Error("no tree was ever decided by the indexes")
+	}
+}
+
+// A sample in a bigger world is a part of the whole, whichever way it is found,
+// and the same for the same seed.
+func TestSamplesOfCloudsAreSubsets(t *testing.T) {
+	drawn, gone := 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		b := cloud(rt)
+		w, q := b.World(), question(rt, b)
+		q.Groups = q.Groups[:min(len(q.Groups), 2)]
+		r, err := candidates.Search(w, q)
+		if err != nil {
+			return
+		}
+		all := orderedKeys(w, r)
+		q.Limit = rapid.SampledFrom([]int{0, 1, 3, 10, 100}).Draw(rt, "limit")
+		q.Sample = &placement.Sample{Seed: rapid.Uint64().Draw(rt, "seed")}
+		r = search(t, w, q)
+		if q.Limit > 0 && candidates.Draws(r) {
+			drawn++
+		} else {
+			gone++
+		}
+		if candidates.Exceeds(r, rand.New(rand.NewPCG(1, 1))) {
+			rt.Fatal("a combination weighs more than the bound")
+		}
+		got := orderedKeys(w, r)
+		if diff := cmp.Diff(got, orderedKeys(w, search(t, w, q))); diff != "" {
+			rt.Fatalf("the same query twice:\n%s", diff)
+		}
+		want := len(all)
+		if q.Limit > 0 {
+			want = min(want, q.Limit)
+		}
+		slices.Sort(all)
+		slices.Sort(got)
+		if len(slices.Compact(slices.Clone(got))) != want || len(got) != want {
+			rt.Fatalf("%d candidates, want %d different ones", len(got), want)
+		}
+		for _, c := range got {
+			if _, ok := slices.BinarySearch(all, c); !ok {
+				rt.Fatalf("%s is not one of the whole answer", c)
+			}
+		}
+	})
+	if drawn == 0 || gone == 0 {
+		t.Errorf("%d samples were drawn, for %d all trees were gone through", drawn, gone)
+	}
+}

@@ -1,0 +1,61 @@
+package placement
+
+import "time"
+
+// A ClaimWriter is the part of a Writer that reads and writes what many claims
+// need at once, in as few round trips as the database allows.
+type ClaimWriter interface {
+	// Claimants reads consumers with what they hold, in the order asked for,
+	// and holds the providers of that as Writer.Provider does. Of what is
+	// asked for, UUID, Project, User and Type count.
+	Claimants(asked []ConsumerRow) ([]Claimant, error)
+	// WriteClaims writes all of c, whose consumers were asked for with
+	// Claimants in the same transaction. It fails with ErrStale when anything
+	// is not as c says it is; some of c may be written then, so that the
+	// function of the Update must fail as well.
+	WriteClaims(c ClaimRows) error
+	// Stamp is the time of the rows that this Update writes, as it will be
+	// read back.
+	Stamp() time.Time
+}
+
+// A Claimant is a consumer as the store has it; ID is 0 when it has none.
+type Claimant struct {
+	ID         int64
+	UUID       UUID
+	Generation Generation
+	Holds      []Hold
+	// Owned says that the project, the user and, unless it is empty, the type
+	// that were asked for exist.
+	Owned bool
+	// Spelled says that there is a row of another spelling that the store
+	// takes for the same: the rest is not to be relied on.
+	Spelled bool
+}
+
+// A Hold is what a consumer holds of one class on one provider, with the root of
+// the provider's tree.
+type Hold struct {
+	Provider     int64
+	ProviderUUID UUID
+	Root         int64
+	Class        ClassID
+	Used         int64
+}
+
+// ClaimRows are what claims change. Every row says what it must find.
+type ClaimRows struct {
+	Providers   []ProviderRise
+	Made        []ConsumerRow   // consumers that do not exist: they begin at generation 1
+	Kept        []ConsumerRow   // of this generation: they rise by one and get these owners, and the type unless it is empty
+	Gone        []ConsumerRow   // of this generation: they are removed; owners do not count
+	Freed       int             // how many allocations Kept and Gone have: they are removed
+	Allocations []AllocationRow // to add
+}
+
+// A ProviderRise raises the generation of a provider that is of From and in the
+// tree of Root.
+type ProviderRise struct {
+	ID, Root int64
+	From, By Generation
+}

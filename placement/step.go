@@ -1,0 +1,111 @@
+package placement
+
+import (
+	"slices"
+	"time"
+)
+
+// A Step is what a transaction made of one tree: From as it was when the
+// transaction was checked against it, To as it is after the commit. Both have the
+// same providers in the same places.
+type Step struct{ From, To *Tree }
+
+// root is the id of the tree's root.
+func (s Step) root() int64 { return s.From.Root().ID }
+
+// withSteps returns the picture after those of the steps that lead on from the
+// very trees it has, and the roots of the trees that must be read instead: those
+// in c.Roots, whatever the steps say, and those that a step does not fit on.
+func (w *World) withSteps(c Changes, built time.Time) (next *World, read []int64) {
+	stepped := make(map[int64]*Tree) // nil: to be read
+	for root := range c.Roots {
+		stepped[root] = nil
+	}
+	for _, s := range c.Steps {
+		root := s.root()
+		now, met := stepped[root]
+		if !met {
+			now = w.treeOf(root)
+		}
+		if now == s.From {
+			stepped[root] = s.To
+		} else {
+			stepped[root] = nil
+		}
+	}
+	var trees []*Tree
+	for root, t := range stepped {
+		if t == nil {
+			read = append(read, root)
+		} else {
+			trees = append(trees, t)
+		}
+	}
+	return w.withStepped(trees, built), read
+}
+
+// withStepped replaces trees by others of the same providers.
+func (w *World) withStepped(trees []*Tree, built time.Time) *World {
+	if len(trees) == 0 {
+		return w
+	}
+	next := *w
+	next.built = built
+	e := newEdit(&next)
+	for _, t := range trees {
+		e.put(t)
+	}
+	e.finish()
+	return &next
+}
+
+// A ledger is what claims change on providers while it is not in the picture.
+type ledger struct {
+	used  map[stockKey]int64   // how much more is allocated
+	rises map[int64]Generation // by how much the generation rises, by provider
+}
+
+type stockKey struct {
+	provider int64
+	class    ClassID
+}
+
+func newLedger() ledger {
+	return ledger{used: make(map[stockKey]int64), rises: make(map[int64]Generation)}
+}
+
+// after is the tree with what the ledger has of it, written at the given time.
+func (t *Tree) after(l ledger, written time.Time) *Tree {
+	next := &Tree{Providers: slices.Clone(t.Providers), aggregates: t.aggregates, sharing: t.sharing}
+	for i, p := range t.Providers {
+		if changed := p.after(l, written); changed != nil {
+			next.Providers[i] = changed
+		}
+	}
+	return next
+}
+
+// after is the provider with what the ledger has of it, nil when that is
+// nothing. Usage does not touch the row of an inventory, nor a release that of
+// its provider.
+func (p *Provider) after(l ledger, written time.Time) *Provider {
+	next, own := *p, false
+	for i := range p.Inventories {
+		more := l.used[stockKey{p.ID, p.Inventories[i].Class}]
+		if more == 0 {
+			continue
+		}
+		if !own {
+			next.Inventories, own = slices.Clone(p.Inventories), true
+		}
+		next.Inventories[i].Used += more
+	}
+	if by := l.rises[p.ID]; by > 0 {
+		next.Generation += by
+		next.Modified, own = StampOf(written), true
+	}
+	if !own {
+		return nil
+	}
+	return &next
+}

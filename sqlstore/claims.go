@@ -1,0 +1,313 @@
+package sqlstore
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/berthcloud/berth/placement"
+)
+
+// Stamp is the time of the rows that the writer writes.
+func (w *writer) Stamp() time.Time { t, _ := unstamp(w.stamp); return t }
+
+// Claimants reads consumers, what they hold, and their owners.
+func (w *writer) Claimants(asked []placement.ConsumerRow) ([]placement.Claimant, error) {
+	found := newClaimants(asked)
+	w.named = newOwnerIDs(asked)
+	uuids := make([]placement.UUID, len(asked))
+	for i, a := range asked {
+		uuids[i] = a.UUID
+	}
+	questions := []question{w.ownerQuestion()}
+	_ = inList(uuids, func(marks string, args []any) error {
+		questions = append(questions,
+			question{statement{claimantColumns + `
+WHERE uuid IN (` + marks + `)`, args}, found.consumer},
+			question{statement{heldColumns + `
+WHERE a.consumer_id IN (` + marks + `)
+ORDER BY a.id` + w.ses.d.lockRow, args}, found.hold})
+		return nil
+	})
+	if err := w.ask(questions); err != nil {
+		return nil, err
+	}
+	for i, a := range asked {
+		found.list[i].Owned = w.named.has(a)
+	}
+	return found.list, nil
+}
+
+// ask asks several questions at once.
+func (w *writer) ask(questions []question) error {
+	if err := w.usable(); err != nil {
+		return err
+	}
+	end := w.tracing(len(questions), func(i int) string { return questions[i].query })
+	err := w.ses.ask(questions)
+	end(err)
+	return w.fail(err)
+}
+
+// tracing begins to trace so many statements that run together.
+func (w *writer) tracing(n int, query func(int) string) (end func(error)) {
+	if w.trace == nil {
+		return func(error) {}
+	}
+	ends := make([]func(error), n)
+	for i := range ends {
+		ends[i] = w.trace(w.ctx, query(i))
+	}
+	return func(err error) {
+		for _, end := range slices.Backward(ends) {
+			end(err)
+		}
+	}
+}
+
+// claimantColumns are what claimants.consumer reads.
+const claimantColumns = `
+SELECT
+    id,
+    uuid,
+    generation
+FROM consumers`
+
+// heldColumns are what claimants.hold reads.
+const heldColumns = `
+SELECT
+    a.consumer_id,
+    a.resource_provider_id,
+    p.uuid,
+    COALESCE(p.root_provider_id, p.id),
+    a.resource_class_id,
+    a.used
+FROM allocations a
+JOIN resource_providers p ON p.id = a.resource_provider_id`
+
+// claimants collects consumers in the order they were asked for.
+type claimants struct {
+	list []placement.Claimant
+	at   map[placement.UUID]int
+}
+
+func newClaimants(asked []placement.ConsumerRow) *claimants {
+	c := &claimants{list: make([]placement.Claimant, len(asked)), at: make(map[placement.UUID]int, len(asked))}
+	for i, a := range asked {
+		c.list[i].UUID, c.at[a.UUID] = a.UUID, i
+	}
+	return c
+}
+
+// of returns the consumer that a row is about, nil when the row is of another
+// spelling, which is noted.
+func (c *claimants) of(uuid placement.UUID) *placement.Claimant {
+	if i, ok := c.at[uuid]; ok {
+		return &c.list[i]
+	}
+	for i := range c.list {
+		if strings.EqualFold(string(c.list[i].UUID), string(uuid)) {
+			c.list[i].Spelled = true
+		}
+	}
+	return nil
+}
+
+func (c *claimants) consumer(one *row) {
+	if who := c.of(one.uuid(1)); who != nil {
+		who.ID, who.Generation = one.int(0), one.generation(2)
+	}
+}
+
+func (c *claimants) hold(one *row) {
+	if who := c.of(one.uuid(0)); who != nil {
+		who.Holds = append(who.Holds, placement.Hold{
+			Provider:     one.int(1),
+			ProviderUUID: one.uuid(2),
+			Root:         one.int(3),
+			Class:        placement.ClassID(one.int(4)),
+			Used:         one.int(5),
+		})
+	}
+}
+
+// ownerIDs are the ids of the projects, users and types that consumers name; 0
+// for those that do not exist.
+type ownerIDs struct{ projects, users, kinds map[string]int64 }
+
+func newOwnerIDs(asked []placement.ConsumerRow) ownerIDs {
+	o := ownerIDs{make(map[string]int64), make(map[string]int64), make(map[string]int64)}
+	for _, a := range asked {
+		o.projects[a.Project], o.users[a.User] = 0, 0
+		if a.Type != "" {
+			o.kinds[a.Type] = 0
+		}
+	}
+	return o
+}
+
+// has reports whether all that a consumer names exists.
+func (o ownerIDs) has(c placement.ConsumerRow) bool {
+	return o.projects[c.Project] != 0 && o.users[c.User] != 0 && (c.Type == "" || o.kinds[c.Type] != 0)
+}
+
+// ownerQuestion asks for the ids.
+func (w *writer) ownerQuestion() question {
+	parts := []struct {
+		owner
+		ids map[string]int64
+	}{{projects, w.named.projects}, {users, w.named.users}, {consumerTypes, w.named.kinds}}
+	var texts []string
+	var values []any
+	for i, part := range parts {
+		_ = inList(slices.Collect(maps.Keys(part.ids)), func(marks string, args []any) error {
+			texts = append(texts, fmt.Sprintf(`
+SELECT %d, id, %s
+FROM %s
+WHERE %s IN (%s)`, i, part.column, part.table, part.column, marks))
+			values = append(values, args...)
+			return nil
+		})
+	}
+	return question{statement{strings.Join(texts, `
+UNION ALL`), values}, func(one *row) { parts[one.int(0)].ids[one.text(2)] = one.int(1) }}
+}
+
+// A mustChange is a statement that changes so many rows, unless something is not
+// as it is believed to be.
+type mustChange struct {
+	statement
+	rows int64
+}
+
+// WriteClaims runs the statements of claims, the swaps first.
+func (w *writer) WriteClaims(c placement.ClaimRows) error {
+	if err := w.usable(); err != nil {
+		return err
+	}
+	all := w.claimStatements(c)
+	changes := make([]statement, len(all))
+	for i := range all {
+		changes[i] = all[i].statement
+	}
+	end := w.tracing(len(changes), func(i int) string { return changes[i].query })
+	counts, err := w.ses.change(changes)
+	end(err)
+	if err != nil && w.ses.d.duplicate(err) {
+		return placement.ErrStale // a consumer that was made meanwhile
+	}
+	for i, n := range counts {
+		if n != all[i].rows {
+			return placement.ErrStale
+		}
+	}
+	return w.fail(err)
+}
+
+func (w *writer) claimStatements(c placement.ClaimRows) []mustChange {
+	all := w.riseStatements(c.Providers)
+	for _, k := range c.Kept {
+		all = append(all, w.keptStatement(k))
+	}
+	all = append(all, goneStatements(c)...)
+	all = append(all, w.madeStatements(c.Made)...)
+	return append(all, w.allocationStatements(c.Allocations)...)
+}
+
+// riseStatements swap the generations of providers, those that rise by the same
+// with each. The lists have few lengths, so that few statements are prepared.
+func (w *writer) riseStatements(providers []placement.ProviderRise) []mustChange {
+	var all []mustChange
+	slices.SortFunc(providers, func(a, b placement.ProviderRise) int {
+		return cmp.Or(cmp.Compare(a.By, b.By), cmp.Compare(a.ID, b.ID))
+	})
+	for len(providers) > 0 {
+		n := 1
+		for 2*n <= min(len(providers), maxRises) && providers[2*n-1].By == providers[0].By {
+			n *= 2
+		}
+		args := []any{providers[0].By, w.stamp}
+		for _, p := range providers[:n] {
+			args = append(args, p.ID, p.From, p.Root)
+		}
+		all = append(all, mustChange{statement{`
+UPDATE resource_providers
+SET generation = generation + ?, updated_at = ?
+WHERE (id = ? AND generation = ? AND root_provider_id = ?)` +
+			strings.Repeat(`
+OR (id = ? AND generation = ? AND root_provider_id = ?)`, n-1), args}, int64(n)})
+		providers = providers[n:]
+	}
+	return all
+}
+
+// maxRises is how many providers one statement swaps.
+const maxRises = 16
+
+// keptStatement swaps a consumer's generation and writes its owners.
+func (w *writer) keptStatement(c placement.ConsumerRow) mustChange {
+	kind, args := "", []any{c.Generation + 1, w.named.projects[c.Project], w.named.users[c.User]}
+	if c.Type != "" {
+		kind, args = ", consumer_type_id = ?", append(args, w.named.kinds[c.Type])
+	}
+	return mustChange{statement{`
+UPDATE consumers
+SET generation = ?, project_id = ?, user_id = ?` + kind + `, updated_at = ?
+WHERE id = ? AND generation = ?`, append(args, w.stamp, c.ID, c.Generation)}, 1}
+}
+
+// goneStatements remove what consumers hold, and those that are to go.
+func goneStatements(c placement.ClaimRows) []mustChange {
+	var all []mustChange
+	for _, g := range c.Gone {
+		all = append(all, mustChange{statement{`
+DELETE FROM consumers
+WHERE id = ? AND generation = ?`, []any{g.ID, g.Generation}}, 1})
+	}
+	if c.Freed > 0 {
+		uuids := make([]placement.UUID, 0, len(c.Kept)+len(c.Gone))
+		for _, row := range append(c.Kept[:len(c.Kept):len(c.Kept)], c.Gone...) {
+			uuids = append(uuids, row.UUID)
+		}
+		_ = inList(uuids, func(marks string, args []any) error {
+			all = append(all, mustChange{statement{`DELETE FROM allocations WHERE consumer_id IN (` + marks + `)`, args}, int64(c.Freed)})
+			return nil
+		})
+	}
+	return all
+}
+
+// madeStatements add consumers.
+func (w *writer) madeStatements(made []placement.ConsumerRow) []mustChange {
+	return insertStatements(made, 7, `
+INSERT INTO consumers (created_at, updated_at, uuid, project_id, user_id, generation, consumer_type_id)
+VALUES `, w.ses.d.onConflict, func(c placement.ConsumerRow) []any {
+		return []any{w.stamp, w.stamp, c.UUID, w.named.projects[c.Project], w.named.users[c.User], 1, orNull(w.named.kinds[c.Type])}
+	})
+}
+
+func (w *writer) allocationStatements(as []placement.AllocationRow) []mustChange {
+	return insertStatements(as, 5, `
+INSERT INTO allocations (created_at, resource_provider_id, consumer_id, resource_class_id, used)
+VALUES `, "", func(a placement.AllocationRow) []any {
+		return []any{w.stamp, a.Provider, a.Consumer, a.Class, a.Used}
+	})
+}
+
+// insertStatements add rows of so many values, a number of them with each.
+func insertStatements[T any](rows []T, width int, head, tail string, values func(T) []any) []mustChange {
+	var all []mustChange
+	for len(rows) > 0 {
+		n := min(len(rows), insertChunk)
+		args := make([]any, 0, n*width)
+		for _, r := range rows[:n] {
+			args = append(args, values(r)...)
+		}
+		all = append(all, mustChange{statement{head + tuples(n, width) + tail, args}, int64(n)})
+		rows = rows[n:]
+	}
+	return all
+}

@@ -1,0 +1,137 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// postgresPackets sends statements one behind the other without waiting for
+// answers. Statements that are new to a connection cost one more round trip, in
+// which they are prepared.
+type postgresPackets struct{}
+
+// Several statements in one text go by the simple protocol.
+func (postgresPackets) exec(ctx context.Context, s *session, query string, args []any) (sql.Result, error) {
+	return s.conn.ExecContext(ctx, s.d.rebind(s.joined(query)), append([]any{pgx.QueryExecModeSimpleProtocol}, args...)...)
+}
+
+// Rows need a packet of their own.
+func (postgresPackets) rows(ctx context.Context, s *session, query string, args []any) (*sql.Rows, error) {
+	if _, err := s.conn.ExecContext(ctx, strings.Join(s.put, ";\n")); err != nil {
+		return nil, err
+	}
+	return s.conn.QueryContext(ctx, s.d.rebind(query), args...)
+}
+
+func (p postgresPackets) ask(ctx context.Context, s *session, questions []question) (answered bool, err error) {
+	batch := p.batch(s)
+	for _, q := range questions {
+		if err := p.queue(batch, s, q.statement); err != nil {
+			return false, err
+		}
+	}
+	err = p.send(ctx, s, batch, func(results pgx.BatchResults) error {
+		answered = true
+		for _, q := range questions {
+			if err := readAll(results, q.each); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return answered, err
+}
+
+// readAll reads the rows of one answer.
+func readAll(results pgx.BatchResults, each func(*row)) error {
+	rows, err := results.Query()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	one := &row{}
+	for rows.Next() {
+		if one.values, err = rows.Values(); err != nil {
+			return err
+		}
+		if each(one); one.err != nil {
+			return one.err
+		}
+	}
+	return rows.Err()
+}
+
+func (p postgresPackets) change(ctx context.Context, s *session, changes []statement) (counts []int64, err error) {
+	batch := p.batch(s)
+	for _, c := range changes {
+		if err := p.queue(batch, s, c); err != nil {
+			return nil, err
+		}
+	}
+	err = p.send(ctx, s, batch, func(results pgx.BatchResults) error {
+		for range changes {
+			tag, err := results.Exec()
+			if err != nil {
+				return err
+			}
+			counts = append(counts, tag.RowsAffected())
+		}
+		return nil
+	})
+	return counts, err
+}
+
+// batch begins a packet with what the session has put off.
+func (postgresPackets) batch(s *session) *pgx.Batch {
+	b := &pgx.Batch{}
+	for _, query := range s.put {
+		b.Queue(query)
+	}
+	return b
+}
+
+// queue adds a statement.
+func (postgresPackets) queue(b *pgx.Batch, s *session, st statement) error {
+	named, err := values(st.args)
+	if err != nil {
+		return err
+	}
+	args := make([]any, len(named))
+	for i := range named {
+		args[i] = named[i].Value
+	}
+	b.Queue(s.d.rebind(st.query), args...)
+	return nil
+}
+
+// send sends a packet and reads the answers behind those of what was put off.
+func (postgresPackets) send(ctx context.Context, s *session, b *pgx.Batch, read func(pgx.BatchResults) error) error {
+	return s.conn.Raw(func(c any) error {
+		conn, ok := c.(*stdlib.Conn)
+		if !ok {
+			return errPacket
+		}
+		results := conn.Conn().SendBatch(ctx, b)
+		err := skip(results, len(s.put))
+		if err == nil {
+			err = read(results)
+		}
+		if end := results.Close(); err == nil {
+			err = end
+		}
+		return err
+	})
+}
+
+func skip(results pgx.BatchResults, n int) error {
+	for range n {
+		if _, err := results.Exec(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
