@@ -4,8 +4,13 @@ GO       ?= go
 PKGS     ?= ./...
 TIME     ?= 2m
 FUZZTIME ?= 10s
+SOAKTIME ?= 30m
 TOOLS    := $(CURDIR)/.cache/tools
 UNIT     := $(shell $(GO) list ./... 2>/dev/null | grep -v /conformance | grep -v /internal/dbtest | grep -v /internal/keystonetest)
+
+TOOL_gofumpt     := mvdan.cc/gofumpt
+TOOL_staticcheck := honnef.co/go/tools/cmd/staticcheck
+TOOL_benchstat   := golang.org/x/perf/cmd/benchstat
 
 .PHONY: help
 help: ## list the targets
@@ -60,8 +65,24 @@ fuzz: ## run every fuzz target for FUZZTIME
 	FUZZTIME=$(FUZZTIME) ./scripts/fuzz
 
 .PHONY: bench
-bench: ## run the benchmarks once
+bench: ## measure Berth beside a canned server and upstream's; a quarter of an hour
+	$(GO) run ./bench $(BENCHFLAGS)
+
+.PHONY: bench-short
+bench-short: ## what CI measures: ratios in small worlds
+	$(GO) run ./bench -short $(BENCHFLAGS)
+
+.PHONY: bench-go
+bench-go: ## run the Go benchmarks once
 	$(GO) test -run '^$$' -bench . -benchmem $(UNIT)
+
+.PHONY: bench-compare
+bench-compare: $(TOOLS)/benchstat ## compare the Go benchmarks with those of BASE=revision
+	./scripts/bench-compare $(BASE)
+
+.PHONY: soak
+soak: ## claim for SOAKTIME (30m) and look at the books
+	$(GO) run ./bench -soak $(SOAKTIME)
 
 .PHONY: tidy
 tidy: ## bring go.mod and go.sum into order
@@ -70,4 +91,4 @@ tidy: ## bring go.mod and go.sum into order
 
 $(TOOLS)/%: tools/go.mod tools/go.sum
 	@mkdir -p $(TOOLS)
-	cd tools && GOBIN=$(TOOLS) $(GO) install $(if $(filter gofumpt,$*),mvdan.cc/gofumpt,honnef.co/go/tools/cmd/staticcheck)
+	cd tools && GOBIN=$(TOOLS) $(GO) install $(TOOL_$*)

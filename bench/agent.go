@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/berthcloud/berth/bench/worlds"
+)
+
+// agentReads measures what a compute agent reads again and again of its tree,
+// against the canned server and upstream's.
+type agentReads struct{ world spec }
+
+// agentHosts is how many hosts are read in turn.
+const agentHosts = 40
+
+func (a agentReads) measure(l *lab) (f figures, err error) {
+	berth, _, err := l.berth(a.world, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer berth.Kill()
+	paths := a.paths(l.make(a.world))
+	if err := l.compare(&f, berth, paths, paths); err != nil {
+		return f, err
+	}
+	if err := l.profileReads(berth, paths); err != nil || l.alone {
+		return f, err
+	}
+	berth.Kill()
+	return f, l.upstream(&f, a.world, paths)
+}
+
+// paths lists the reads of some hosts: the tree, and of its root inventories,
+// aggregates, traits and allocations.
+func (a agentReads) paths(w *worlds.World) []string {
+	var paths []string
+	for _, root := range w.Roots()[:agentHosts] {
+		paths = append(paths, "/resource_providers?in_tree="+string(root))
+		for _, part := range []string{"inventories", "aggregates", "traits", "allocations"} {
+			paths = append(paths, fmt.Sprintf("/resource_providers/%s/%s", root, part))
+		}
+	}
+	return paths
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/berthcloud/berth/bench/load"
+	"github.com/berthcloud/berth/bench/servers"
+	"github.com/berthcloud/berth/bench/worlds"
+)
+
+// A question asks a world for candidates; variants differ in amounts.
+type question func(w *worlds.World, variant int) string
+
+// limited adds a limit to a question.
+func limited(q question, limit string) question {
+	return func(w *worlds.World, variant int) string { return q(w, variant) + "&limit=" + limit }
+}
+
+// The questions of the table.
+var (
+	everyHost question = (*worlds.World).Query
+	oneZone   question = (*worlds.World).Zoned
+	fullCloud question = (*worlds.World).Full
+	noTrait   question = func(w *worlds.World, v int) string { return w.Query(v) + "&required=" + worlds.NobodysTrait }
+	noClass   question = func(_ *worlds.World, v int) string {
+		return fmt.Sprintf("/allocation_candidates?resources=%s:%d", worlds.NobodysClass, 1+v)
+	}
+	isolated question = func(_ *worlds.World, v int) string { return worlds.Groups(wideChildren, v, "isolate") }
+	together question = func(_ *worlds.World, v int) string { return worlds.Groups(wideChildren, v, "none") }
+)
+
+// variants returns the paths of a question that are asked in turn, so that
+// nothing gains from remembering an answer.
+func (q question) variants(w *worlds.World) []string {
+	paths := make([]string, worlds.Variants)
+	for i := range paths {
+		paths[i] = q(w, i)
+	}
+	return paths
+}
+
+// candidates measures GET /allocation_candidates against the canned server, and
+// what the world costs in memory and at the start.
+type candidates struct {
+	world    spec
+	ask      question
+	random   bool // with randomize_allocation_candidates
+	upstream bool // compare with upstream's service, where it is installed
+	small    spec // compare with a smaller world, unless it is zero
+}
+
+func (c candidates) measure(l *lab) (f figures, err error) {
+	if err := c.alone(l, &f); err != nil {
+		return f, err
+	}
+	if c.small != (spec{}) {
+		return f, c.besideSmall(l, &f)
+	}
+	if c.upstream && !l.alone {
+		return f, l.upstream(&f, c.world, c.ask.variants(l.make(c.world)))
+	}
+	return f, nil
+}
+
+// alone measures Berth with one world.
+func (c candidates) alone(l *lab, f *figures) error {
+	berth, ready, err := l.berth(c.world, sampling(c.random))
+	if err != nil {
+		return err
+	}
+	defer berth.Kill()
+	starting, err := berth.CPU()
+	if err != nil {
+		return err
+	}
+	w := l.make(c.world)
+	paths := c.ask.variants(w)
+	if err := l.compare(f, berth, paths, paths[:1]); err != nil {
+		return err
+	}
+	if err := weigh(f, berth, w); err != nil {
+		return err
+	}
+	f.add("ready after", ready.Seconds(), seconds)
+	f.add("cpu until ready", starting.Seconds(), seconds)
+	return l.profileReads(berth, paths)
+}
+
+// weigh adds what Berth has in memory with a world, and the part of each provider
+// when there are so many that the program itself does not count.
+func weigh(f *figures, berth *servers.Server, w *worlds.World) error {
+	memory, err := berth.Memory()
+	if err != nil {
+		return err
+	}
+	f.add("memory", float64(memory.Resident)/1e6, megabytes)
+	if w.Providers() >= 100_000 {
+		f.add("memory a provider", float64(memory.Resident)/float64(w.Providers()), octets)
+		f.add("peak a provider", float64(memory.Peak)/float64(w.Providers()), octets)
+	}
+	return nil
+}
+
+// besideSmall measures the same question in the small world and adds the ratio.
+func (c candidates) besideSmall(l *lab, f *figures) error {
+	l.row += "-small" // its profile is another one
+	var small figures
+	if err := (candidates{world: c.small, ask: c.ask, random: c.random}).alone(l, &small); err != nil {
+		return err
+	}
+	here, _ := f.find("cpu")
+	there, ok := small.find("cpu")
+	if ok {
+		f.add("cpu / small world", here.Value/there.Value, ratio)
+		f.add("small world cpu", there.Value, milliseconds)
+	}
+	return nil
+}
+
+// sampling are Berth's settings for one of the two orders of candidates.
+func sampling(random bool) servers.Settings {
+	if !random {
+		return nil
+	}
+	return servers.Settings{"placement": {"randomize_allocation_candidates": "true"}}
+}
+
+// get asks for one body.
+func get(c *load.Conn, path string) ([]byte, error) {
+	status, body, err := c.Fetch(load.Request{Method: "GET", Path: path})
+	if err == nil && status != 200 {
+		err = fmt.Errorf("GET %s: status %d: %.200s", path, status, body)
+	}
+	return body, err
+}

@@ -1,0 +1,43 @@
+package claims
+
+import "bytes"
+
+// requests returns the elements of the list "allocation_requests" of an answer,
+// as they are there. Decoding the answer would cost more than the server spends
+// on it, and a claim only repeats what it was offered.
+func requests(answer []byte) [][]byte {
+	_, list, ok := bytes.Cut(answer, []byte(`"allocation_requests"`))
+	if !ok {
+		return nil
+	}
+	var all [][]byte
+	depth, begin, quoted := 0, 0, false
+	for i := bytes.IndexByte(list, '[') + 1; i < len(list); i++ {
+		switch b := list[i]; {
+		case b == '"' && list[i-1] != '\\':
+			quoted = !quoted
+		case quoted:
+		case b == '{':
+			if depth == 0 {
+				begin = i
+			}
+			depth++
+		case b == '}':
+			if depth--; depth == 0 {
+				all = append(all, list[begin:i+1])
+			}
+		case b == ']' && depth == 0:
+			return all
+		}
+	}
+	return nil
+}
+
+// owner is what a new consumer's claim says besides what it claims.
+const owner = `,"consumer_generation":null,"project_id":"bench","user_id":"bench","consumer_type":"INSTANCE"}`
+
+// claim appends the body of a claim for an element of requests.
+func claim(to, request []byte) []byte {
+	to = append(to, bytes.TrimRight(request[:len(request)-1], " \n")...)
+	return append(to, owner...)
+}

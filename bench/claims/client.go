@@ -1,0 +1,92 @@
+package claims
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/berthcloud/berth/bench/load"
+)
+
+// A Client is one scheduler with a connection of its own. It is for one
+// goroutine.
+type Client struct {
+	conn   *load.Conn
+	random *rand.Rand
+	body   []byte
+
+	held []string // consumers that hold a claim, the oldest first
+}
+
+// Dial connects a client to a service. The seed decides which candidates it
+// takes and how its consumers are called.
+func Dial(addr string, headers []string, seed uint64) (*Client, error) {
+	conn, err := load.Dial(addr, headers...)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{conn: conn, random: rand.New(rand.NewPCG(seed, seed))}, nil
+}
+
+// Close closes the connection. Claims stay.
+func (c *Client) Close() error { return c.conn.Close() }
+
+// Held returns how many claims the client holds.
+func (c *Client) Held() int { return len(c.held) }
+
+// An Outcome is what became of a claim.
+type Outcome int
+
+// The outcomes.
+const (
+	Claimed  Outcome = iota
+	Refused          // the candidate was somebody else's meanwhile: ask again
+	NoneLeft         // there are no candidates
+)
+
+// Claim asks for candidates and claims any one of them for a new consumer.
+func (c *Client) Claim(query string) (Outcome, error) {
+	status, answer, err := c.conn.Fetch(load.Request{Method: "GET", Path: query})
+	if err != nil || status != 200 {
+		return 0, unexpected("GET", query, status, answer, err)
+	}
+	all := requests(answer)
+	if len(all) == 0 {
+		return NoneLeft, nil
+	}
+	consumer := c.uuid()
+	path := "/allocations/" + consumer
+	c.body = claim(c.body[:0], all[c.random.IntN(len(all))])
+	status, answer, err = c.conn.Fetch(load.Request{Method: "PUT", Path: path, Body: c.body})
+	switch {
+	case err == nil && status == 204:
+		c.held = append(c.held, consumer)
+		return Claimed, nil
+	case err == nil && status == 409:
+		return Refused, nil
+	default:
+		return 0, unexpected("PUT", path, status, answer, err)
+	}
+}
+
+// Release gives the oldest claim back.
+func (c *Client) Release() error {
+	path := "/allocations/" + c.held[0]
+	status, answer, err := c.conn.Fetch(load.Request{Method: "DELETE", Path: path})
+	if err != nil || status != 204 {
+		return unexpected("DELETE", path, status, answer, err)
+	}
+	c.held = c.held[1:]
+	return nil
+}
+
+func (c *Client) uuid() string {
+	hi, lo := c.random.Uint64(), c.random.Uint64()
+	return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", hi>>32, hi>>16&0xffff, hi&0xfff, lo>>48&0xfff, lo&0xffffffffffff)
+}
+
+func unexpected(method, path string, status int, answer []byte, err error) error {
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%s %s: status %d: %.300s", method, path, status, answer)
+}

@@ -1,0 +1,7 @@
+package claims
+
+// Requests and Body are what a client makes of an answer.
+var (
+	Requests = requests
+	Body     = claim
+)

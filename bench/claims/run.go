@@ -1,0 +1,121 @@
+package claims
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/berthcloud/berth/bench/load"
+)
+
+// A Plan says how claims are made and released.
+type Plan struct {
+	Addr    string
+	Headers []string
+	Clients int
+	Time    time.Duration      // no cycle begins later
+	Pace    float64            // cycles a second of all clients together; 0 for as many as there can be
+	Keep    int                // how many claims a client holds before it releases the oldest for each new one; 0 for ever
+	Query   func(n int) string // the n-th question of a client
+	Seed    uint64             // of the first client; the others have the next ones
+	Drain   bool               // at the end, clients release what they hold
+}
+
+// A Result is what came of a plan.
+type Result struct {
+	Claims   int // that were accepted
+	Refused  int // that were not
+	Releases int
+	Elapsed  time.Duration
+	Took     load.Times // from the first question to the claim that was accepted
+}
+
+// Rate returns cycles per second: claims that were accepted.
+func (r Result) Rate() float64 { return float64(r.Claims) / r.Elapsed.Seconds() }
+
+// Writes returns the rate of requests that have written something.
+func (r Result) Writes() float64 { return float64(r.Claims+r.Releases) / r.Elapsed.Seconds() }
+
+// Run carries a plan out. A client ends when its time is over or when there is
+// no candidate left.
+func Run(p Plan) (Result, error) {
+	parts, errs := make([]Result, p.Clients), make([]error, p.Clients)
+	begin := time.Now()
+	var running sync.WaitGroup
+	for i := range p.Clients {
+		running.Go(func() { parts[i], errs[i] = p.client(i, begin) })
+	}
+	running.Wait()
+	sum := Result{Elapsed: time.Since(begin)}
+	for _, part := range parts {
+		sum.Claims += part.Claims
+		sum.Refused += part.Refused
+		sum.Releases += part.Releases
+		sum.Took = append(sum.Took, part.Took...)
+	}
+	slices.Sort(sum.Took)
+	return sum, errors.Join(errs...)
+}
+
+func (p Plan) client(i int, begin time.Time) (r Result, err error) {
+	c, err := Dial(p.Addr, p.Headers, p.Seed+uint64(i))
+	if err != nil {
+		return r, err
+	}
+	defer c.Close()
+	for n := 0; time.Since(begin) < p.Time; n++ {
+		p.wait(begin, i, n)
+		more, err := p.cycle(c, &r, n)
+		if err != nil {
+			return r, err
+		}
+		if !more {
+			break
+		}
+	}
+	return r, p.drain(c, &r)
+}
+
+func (p Plan) drain(c *Client, r *Result) error {
+	for p.Drain && c.Held() > 0 {
+		if err := c.Release(); err != nil {
+			return err
+		}
+		r.Releases++
+	}
+	return nil
+}
+
+// wait waits for the turn of a client's n-th cycle when there is a pace.
+func (p Plan) wait(begin time.Time, i, n int) {
+	if p.Pace > 0 {
+		turn := float64(n*p.Clients+i) / p.Pace
+		time.Sleep(time.Until(begin.Add(time.Duration(turn * float64(time.Second)))))
+	}
+}
+
+// cycle makes a claim and releases one, and reports whether there was anything
+// left to claim.
+func (p Plan) cycle(c *Client, r *Result, n int) (more bool, err error) {
+	begin := time.Now()
+	outcome := Refused
+	for outcome == Refused {
+		if outcome, err = c.Claim(p.Query(n)); err != nil {
+			return false, err
+		}
+		if outcome == Refused {
+			r.Refused++
+		}
+	}
+	if outcome == NoneLeft {
+		return false, nil
+	}
+	r.Claims++
+	r.Took = append(r.Took, time.Since(begin))
+	if p.Keep > 0 && c.Held() > p.Keep {
+		r.Releases++
+		return true, c.Release()
+	}
+	return true, nil
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"errors"
+	"time"
+
+	"github.com/berthcloud/berth/bench/load"
+	"github.com/berthcloud/berth/bench/servers"
+)
+
+// foreignRequests is how many requests upstream's service is measured with in a
+// round: it takes a second or more for some.
+const foreignRequests = 4
+
+// A foreign is upstream's service on a MariaDB with a world.
+type foreign struct {
+	world spec
+	db    *servers.MariaDB
+	api   *servers.Server
+}
+
+// startForeign starts upstream's service on a database that Berth's store made:
+// both have the same tables.
+func (l *lab) startForeign(s spec) (*foreign, error) {
+	dir, err := l.dir("upstream")
+	if err != nil {
+		return nil, err
+	}
+	f := &foreign{world: s}
+	if f.db, err = l.mariaDB(s); err != nil {
+		return nil, err
+	}
+	f.api, err = servers.Upstream(dir, f.db.URL(servers.Placement), nil)
+	if err != nil {
+		f.stop()
+		return nil, missing(err)
+	}
+	return f, nil
+}
+
+func (f *foreign) stop() {
+	if f.api != nil {
+		f.api.Kill()
+	}
+	f.db.Kill()
+}
+
+// mariaDB starts a MariaDB with a world in it.
+func (l *lab) mariaDB(s spec) (*servers.MariaDB, error) {
+	dir, err := l.dir("mariadb")
+	if err != nil {
+		return nil, err
+	}
+	db, err := servers.StartMariaDB(dir)
+	if err != nil {
+		return nil, missing(err)
+	}
+	if err := l.saveTo(s, db, servers.Placement); err != nil {
+		db.Kill()
+		return nil, err
+	}
+	return db, nil
+}
+
+func (l *lab) saveTo(s spec, db *servers.MariaDB, database string) error {
+	l.say("saving the world %s to MariaDB", s)
+	return l.make(s).SaveTo(l.ctx, db.URL(database))
+}
+
+// missing turns what is not installed into a reason for a row not to be run.
+func missing(err error) error {
+	if errors.Is(err, servers.ErrMissing) {
+		return notRunError(err.Error())
+	}
+	return err
+}
+
+// upstream measures upstream's service with the paths and adds "upstream rate",
+// "upstream cpu" and "rate / upstream". What it found is kept for the row that asks
+// the same. It adds nothing where the service is not installed.
+func (l *lab) upstream(f *figures, s spec, paths []string) error {
+	key := paths[0]
+	theirs, ok := l.theirs[key]
+	if !ok {
+		var err error
+		theirs, err = l.measureUpstream(s, paths)
+		if errors.As(err, new(notRunError)) {
+			l.say("no upstream: %v", err)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		l.theirs[key] = theirs
+	}
+	f.add("upstream rate", theirs.rate, perSecond)
+	f.add("upstream cpu", theirs.cpu, milliseconds)
+	if own, ok := f.find("rate"); ok {
+		f.add("rate / upstream", own.Value/theirs.rate, ratio)
+	}
+	return nil
+}
+
+func (l *lab) measureUpstream(s spec, paths []string) (sample, error) {
+	up, err := l.startForeign(s)
+	if err != nil {
+		return sample{}, err
+	}
+	defer up.stop()
+	l.say("measuring upstream's service")
+	var all []sample
+	for i := range l.rounds + 1 {
+		one, err := up.sample(paths)
+		if err != nil {
+			return sample{}, err
+		}
+		if i > 0 { // the first one warms up
+			all = append(all, one)
+		}
+	}
+	return sample{
+		cpu:  median(each(all, func(s sample) float64 { return s.cpu })),
+		rate: median(each(all, func(s sample) float64 { return s.rate })),
+	}, nil
+}
+
+// sample measures the rate with as many connections as there are cores, and the
+// CPU time of the service without its database.
+func (f *foreign) sample(paths []string) (sample, error) {
+	before, err := f.api.CPU()
+	if err != nil {
+		return sample{}, err
+	}
+	r, err := load.Run(load.Plan{
+		Addr: f.api.Addr, Headers: servers.Headers, Conns: 2, Time: time.Minute, Most: foreignRequests, Want: 200,
+		Next: func(conn, i int) load.Request {
+			return load.Request{Method: "GET", Path: paths[(conn*7+i)%len(paths)]}
+		},
+	})
+	if err != nil {
+		return sample{}, err
+	}
+	after, err := f.api.CPU()
+	return sample{
+		cpu:  float64(after-before) / float64(time.Millisecond) / float64(r.Requests),
+		rate: r.Rate(),
+	}, err
+}

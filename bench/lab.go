@@ -1,0 +1,159 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/berthcloud/berth/bench/servers"
+	"github.com/berthcloud/berth/bench/worlds"
+)
+
+// A lab is where rows are measured: a directory, a program of Berth, the worlds
+// that were made, and how long things are measured. It is for one goroutine.
+type lab struct {
+	options
+	ctx     context.Context
+	program string
+	root    string    // the directory, removed at the end
+	tell    io.Writer // progress
+
+	row   string // that is measured
+	last  spec   // of the world that is kept
+	world *worlds.World
+
+	theirs map[string]sample // of upstream, by the first path
+}
+
+// A spec says which world: its kind, how many hosts it has, and of a wide one how
+// many children each has, eight when it is 0.
+type spec struct {
+	kind     string
+	hosts    int
+	children int
+}
+
+func (s spec) String() string {
+	if s.children > 0 {
+		return fmt.Sprintf("%s-%d-%d", s.kind, s.hosts, s.children)
+	}
+	return fmt.Sprintf("%s-%d", s.kind, s.hosts)
+}
+
+// seed makes the worlds the same in every run.
+const seed = 4
+
+// world makes the world.
+func (s spec) world() *worlds.World {
+	switch s.kind {
+	case "nested":
+		return worlds.Nested(s.hosts, seed)
+	case "bandwidth":
+		return worlds.Bandwidth(s.hosts, seed)
+	case "wide":
+		return worlds.Wide(s.hosts, cmp.Or(s.children, wideChildren), seed)
+	default:
+		return worlds.Flat(s.hosts, seed)
+	}
+}
+
+// wideChildren is how many children a host of a wide world has in the table.
+const wideChildren = 8
+
+// make returns a world. Only one is kept: they are big.
+func (l *lab) make(s spec) *worlds.World {
+	if l.last != s {
+		l.world = nil
+		l.world, l.last = s.world(), s
+	}
+	return l.world
+}
+
+// file returns an SQLite database with a world, which the row may change.
+func (l *lab) file(s spec) (string, error) {
+	kept := l.kept(s)
+	if _, err := os.Stat(kept); err != nil {
+		if err := l.save(s, kept); err != nil {
+			return "", fmt.Errorf("saving the world %s: %w", s, err)
+		}
+	}
+	dir, err := l.dir(s.String())
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "placement.db"), copyFile(filepath.Join(dir, "placement.db"), kept)
+}
+
+// kept returns where the database of a world is kept for other rows and, with
+// -worlds, other runs. A world that is made differently now has another name.
+func (l *lab) kept(s spec) string {
+	w := l.make(s)
+	mark := crc32.ChecksumIEEE(fmt.Append(nil, w.Query(0), w.Providers(), w.Roots()[0]))
+	return filepath.Join(cmp.Or(l.worlds, l.root), fmt.Sprintf("%s-%08x.db", s, mark))
+}
+
+// save writes a world into a file that is there as a whole or not at all.
+func (l *lab) save(s spec, file string) error {
+	l.say("saving the world %s", s)
+	begun := file + ".begun"
+	if err := os.RemoveAll(begun); err != nil {
+		return err
+	}
+	if err := l.make(s).Save(l.ctx, begun); err != nil {
+		return err
+	}
+	return os.Rename(begun, file)
+}
+
+// dir makes a directory for one server, into which other users may look: a
+// database server runs as one.
+func (l *lab) dir(name string) (string, error) {
+	dir, err := os.MkdirTemp(l.root, name+"-")
+	if err != nil {
+		return "", err
+	}
+	return dir, os.Chmod(dir, 0o711)
+}
+
+func copyFile(to, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		out.Close()
+		return err
+	}
+	return out.Close()
+}
+
+// berth starts Berth on a database of its own with a world in it.
+func (l *lab) berth(s spec, more servers.Settings) (*servers.Server, time.Duration, error) {
+	file, err := l.file(s)
+	if err != nil {
+		return nil, 0, err
+	}
+	return servers.Berth(l.program, filepath.Dir(file), servers.SQLite(file), more)
+}
+
+// berthOn starts Berth on a database that is somewhere else.
+func (l *lab) berthOn(database string, more servers.Settings) (*servers.Server, error) {
+	dir, err := l.dir("berth")
+	if err != nil {
+		return nil, err
+	}
+	s, _, err := servers.Berth(l.program, dir, database, more)
+	return s, err
+}
+
+func (l *lab) say(format string, args ...any) { fmt.Fprintf(l.tell, "  "+format+"\n", args...) }

@@ -1,0 +1,120 @@
+// Package minimal runs the least that a claim has to do in a database, in the
+// tables of a real placement service: one UPDATE that compares and swaps the
+// generation of a provider, the rows of a consumer and of three allocations, and a
+// commit. Its rate is what the rate of claims is compared with. It checks no
+// capacity and is no way to write claims.
+package minimal
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// The statements. Amounts and classes (0 to 2: processors, memory, disk) are
+// constant; they cost nothing to look up.
+const (
+	swap = `UPDATE resource_providers SET generation = ?, updated_at = ? WHERE id = ? AND generation = ?`
+	hold = `INSERT INTO consumers (created_at, uuid, project_id, user_id, generation) VALUES (?, ?, ?, ?, 1)`
+	take = `INSERT INTO allocations (created_at, resource_provider_id, consumer_id, resource_class_id, used)
+VALUES (?, ?, ?, 0, 1), (?, ?, ?, 1, 1024), (?, ?, ?, 2, 10)`
+)
+
+// A books is what is known of a database in advance.
+type books struct {
+	project, user int64
+	providers     []provider
+}
+
+type provider struct{ id, generation int64 }
+
+func read(ctx context.Context, db *sql.DB) (b books, err error) {
+	if err := db.QueryRowContext(ctx, `SELECT MIN(id) FROM projects`).Scan(&b.project); err != nil {
+		return b, fmt.Errorf("looking for a project: %w", err)
+	}
+	if err := db.QueryRowContext(ctx, `SELECT MIN(id) FROM users`).Scan(&b.user); err != nil {
+		return b, fmt.Errorf("looking for a user: %w", err)
+	}
+	rows, err := db.QueryContext(ctx, `SELECT id, generation FROM resource_providers ORDER BY id`)
+	if err != nil {
+		return b, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var p provider
+		if err := rows.Scan(&p.id, &p.generation); err != nil {
+			return b, err
+		}
+		b.providers = append(b.providers, p)
+	}
+	return b, rows.Err()
+}
+
+// A session is a connection with its statements prepared.
+type session struct {
+	conn             *sql.Conn
+	swap, hold, take *sql.Stmt
+}
+
+func prepare(ctx context.Context, db *sql.DB) (s session, err error) {
+	if s.conn, err = db.Conn(ctx); err != nil {
+		return s, err
+	}
+	for _, one := range []struct {
+		to   **sql.Stmt
+		text string
+	}{{&s.swap, swap}, {&s.hold, hold}, {&s.take, take}} {
+		if *one.to, err = s.conn.PrepareContext(ctx, one.text); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// write does the work of one claim on p but for the commit.
+func (s session) write(ctx context.Context, b *books, p *provider) error {
+	now, consumer := time.Now().UTC().Truncate(time.Second), uuid()
+	result, err := s.swap.ExecContext(ctx, p.generation+1, now, p.id, p.generation)
+	if err != nil {
+		return err
+	}
+	if n, err := result.RowsAffected(); err != nil || n != 1 {
+		return errors.Join(err, errors.New("somebody else changed a provider"))
+	}
+	p.generation++
+	if _, err := s.hold.ExecContext(ctx, now, consumer, b.project, b.user); err != nil {
+		return err
+	}
+	_, err = s.take.ExecContext(ctx, now, p.id, consumer, now, p.id, consumer, now, p.id, consumer)
+	return err
+}
+
+func uuid() string {
+	hi, lo := rand.Uint64(), rand.Uint64()
+	return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", hi>>32, hi>>16&0xffff, hi&0xfff, lo>>48&0xfff, lo&0xffffffffffff)
+}
+
+// clients runs work in a loop in so many goroutines for a time and returns how
+// often it was done per second.
+func clients(n int, span time.Duration, work func(client int) error) (rate float64, err error) {
+	var done atomic.Int64
+	errs := make([]error, n)
+	begin := time.Now()
+	var running sync.WaitGroup
+	for i := range n {
+		running.Go(func() {
+			for errs[i] == nil && time.Since(begin) < span {
+				if errs[i] = work(i); errs[i] == nil {
+					done.Add(1)
+				}
+			}
+		})
+	}
+	running.Wait()
+	return float64(done.Load()) / time.Since(begin).Seconds(), errors.Join(errs...)
+}

@@ -1,0 +1,83 @@
+package minimal_test
+
+import (
+	"context"
+	"database/sql"
+	"net/url"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/berthcloud/berth/bench/minimal"
+	"github.com/berthcloud/berth/bench/worlds"
+	"github.com/berthcloud/berth/internal/dbtest"
+)
+
+func TestMain(m *testing.M) {
+	defer dbtest.Stop()
+	m.Run()
+}
+
+// books counts what transactions leave behind: generations, consumers,
+// allocations.
+func books(t *testing.T, driver, dsn string) (n [3]int) {
+	t.Helper()
+	db, err := sql.Open(driver, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for i, query := range []string{
+		`SELECT SUM(generation) FROM resource_providers`, `SELECT COUNT(*) FROM consumers`, `SELECT COUNT(*) FROM allocations`,
+	} {
+		if err := db.QueryRow(query).Scan(&n[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return n
+}
+
+// check holds the books against each other: a transaction is one generation, one
+// consumer and three allocations.
+func check(t *testing.T, before, after [3]int, rate float64, err error) {
+	t.Helper()
+	done := after[1] - before[1]
+	if err != nil || rate <= 0 || done == 0 {
+		t.Fatalf("%d transactions, %v a second, %v", done, rate, err)
+	}
+	if after[0]-before[0] != done || after[2]-before[2] != 3*done {
+		t.Errorf("generations, consumers, allocations were %v and are %v", before, after)
+	}
+}
+
+func TestSQLite(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "placement.db")
+	if err := worlds.Flat(20, 1).Save(context.Background(), file); err != nil {
+		t.Fatal(err)
+	}
+	before := books(t, "sqlite", file)
+	rate, err := minimal.SQLite(context.Background(), file, 4, 50*time.Millisecond)
+	check(t, before, books(t, "sqlite", file), rate, err)
+}
+
+func TestMariaDB(t *testing.T) {
+	database := dbtest.MariaDB(t).NewDatabase(t)
+	u, err := url.Parse(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := worlds.Flat(20, 1).SaveTo(context.Background(), database); err != nil {
+		t.Fatal(err)
+	}
+	dsn := u.User.String() + "@tcp(" + u.Host + ")" + u.Path
+	before := books(t, "mysql", dsn)
+	rate, err := minimal.MariaDB(context.Background(), dsn, 3, 50*time.Millisecond)
+	check(t, before, books(t, "mysql", dsn), rate, err)
+}
+
+func TestEmptyDatabasesAreRefused(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "none.db")
+	if _, err := minimal.SQLite(context.Background(), file, 1, time.Second); err == nil {
+		t.Error("no error without tables")
+	}
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"regexp"
+	"time"
+)
+
+// options are what the command line says.
+type options struct {
+	short   bool
+	alone   bool // without upstream's service
+	rows    regexpFlag
+	rounds  int
+	span    time.Duration // of one measurement in a round
+	json    string
+	berth   string
+	profile string
+	worlds  string
+	scratch string
+	soak    time.Duration
+	scaling string
+}
+
+// regexpFlag is a flag whose value is a regular expression.
+type regexpFlag struct{ *regexp.Regexp }
+
+// Set parses a value.
+func (r *regexpFlag) Set(text string) (err error) {
+	r.Regexp, err = regexp.Compile(text)
+	return err
+}
+
+// String returns the value.
+func (r *regexpFlag) String() string {
+	if r.Regexp == nil {
+		return ""
+	}
+	return r.Regexp.String()
+}
+
+const help = `bench measures Berth on this machine and holds it against what it has to reach.
+
+It builds the real program, starts it on databases with worlds of 1,000 to 100,000
+hosts, and asks it over HTTP. Beside it runs a canned server, which sends the same
+bytes from memory: the limit for anything that speaks HTTP. Where they are installed,
+Debian's Placement (under uwsgi) and MariaDB are started as well; rows that need one
+that is missing say so and count as not run.
+
+  go run ./bench                        the whole table; takes a quarter of an hour
+  go run ./bench -rows '^flat'          some rows
+  go run ./bench -short                 the form for CI: small worlds, ratios only
+  go run ./bench -rows nested -profile /tmp/p    a CPU profile of Berth for each row
+  go run ./bench -soak 30m              claims for half an hour, then the books
+  go run ./bench -scaling out.json      curves: time and memory against size
+
+A row is "ok" when every bar of it holds, else "short", and then the program ends
+with 1. Figures are medians over the rounds; a ratio to the canned server is the
+median of the ratios of each round, in which both were measured one after the other.
+"cpu" is user and system time of the server process for one request.
+
+`
+
+// parse reads the command line. An error was told to errs.
+func parse(args []string, errs io.Writer) (*options, error) {
+	o := &options{span: 400 * time.Millisecond}
+	o.rows.Regexp = regexp.MustCompile("")
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.SetOutput(errs)
+	f.BoolVar(&o.short, "short", false, "small worlds, ratios only, generous margins, no upstream")
+	f.Var(&o.rows, "rows", "only rows whose name matches this `regexp`")
+	f.IntVar(&o.rounds, "rounds", 5, "how often each thing is measured")
+	f.StringVar(&o.json, "json", "", "write the figures to this `file` as well, for programs")
+	f.StringVar(&o.berth, "berth", "", "the `program` to measure, instead of building one")
+	f.StringVar(&o.profile, "profile", "", "write a CPU profile of Berth for each row into this `directory`")
+	f.StringVar(&o.worlds, "worlds", "", "keep the worlds' databases in this `directory`, and use those that are there")
+	f.BoolVar(&o.alone, "noupstream", false, "do not start Debian's Placement, which takes most of the time")
+	f.StringVar(&o.scratch, "dir", "", "where databases are while they are measured: a `directory` on a disk")
+	f.DurationVar(&o.soak, "soak", 0, "instead of the table: claim for so long and look at the books")
+	f.StringVar(&o.scaling, "scaling", "", "instead of the table: measure against size and write the curves to this `file`")
+	f.Usage = func() {
+		fmt.Fprint(errs, help)
+		f.PrintDefaults()
+	}
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	return o, o.check(f, errs)
+}
+
+func (o *options) check(f *flag.FlagSet, errs io.Writer) error {
+	if f.NArg() > 0 || o.rounds < 1 {
+		err := fmt.Errorf("bench: want no arguments but flags, and a round at least: %q", f.Args())
+		fmt.Fprintln(errs, err)
+		return err
+	}
+	if o.short {
+		o.alone = true
+		o.span, o.rounds = 150*time.Millisecond, min(o.rounds, 3)
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/berthcloud/berth/bench/load"
+	"github.com/berthcloud/berth/bench/servers"
+)
+
+// profileTime is how long Berth's CPU is profiled.
+const profileTime = 5 * time.Second
+
+// profileReads profiles Berth while it answers the paths over one connection. It
+// is a round of its own, since a profile costs CPU time.
+func (l *lab) profileReads(berth *servers.Server, paths []string) error {
+	return l.profileWhile(berth, func(span time.Duration) error {
+		p := l.plan(berth.Addr, 1, paths)
+		p.Time = span
+		_, err := load.Run(p)
+		return err
+	})
+}
+
+// profileWhile profiles Berth while work runs, which lasts as long as it is told.
+// The file is named after the row. Without -profile it does nothing.
+func (l *lab) profileWhile(berth *servers.Server, work func(span time.Duration) error) error {
+	if l.profile == "" {
+		return nil
+	}
+	done := make(chan error)
+	go func() { done <- l.fetchProfile(berth) }()
+	return errors.Join(work(profileTime+time.Second/2), <-done)
+}
+
+func (l *lab) fetchProfile(berth *servers.Server) error {
+	url := fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", berth.Ops, int(profileTime.Seconds()))
+	res, err := http.Get(url)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	file, err := os.Create(filepath.Join(l.profile, l.row+".pprof"))
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, res.Body)
+	return errors.Join(err, file.Close())
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// A report is everything that a run found, in the form that -json writes.
+type report struct {
+	Date    time.Time `json:"date"`
+	Short   bool      `json:"short"`
+	Rounds  int       `json:"rounds"`
+	Machine machine   `json:"machine"`
+	Rows    []line    `json:"rows"`
+}
+
+// A line is what came of one row.
+type line struct {
+	Name    string   `json:"name"`
+	Title   string   `json:"title"`
+	Verdict verdict  `json:"verdict"`
+	Reasons []string `json:"reasons,omitempty"` // why it is no better
+	Figures figures  `json:"figures"`
+	Seconds float64  `json:"seconds"` // how long it was measured
+}
+
+func newReport(l *lab) *report {
+	return &report{
+		Date: time.Now().UTC().Truncate(time.Second), Short: l.short, Rounds: l.rounds,
+		Machine: thisMachine(), Rows: []line{},
+	}
+}
+
+// where says for people where the figures come from.
+func (r *report) where() string {
+	m := r.Machine
+	text := fmt.Sprintf("%s, %d cores, %d GB, Linux %s, %s, revision %s, %s, %d rounds",
+		m.CPU, m.Cores, m.MemoryGB, m.Kernel, m.Go, m.Revision, r.Date.Format("2006-01-02 15:04 MST"), r.Rounds)
+	if r.Short {
+		text += fmt.Sprintf("; short form: worlds are %d times smaller than the titles say", shortSmaller)
+	}
+	return text
+}
+
+// String returns a line of the table for people: the verdict, the figures that
+// were measured, and what they fall short of.
+func (l line) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-8s %-24s %s\n", l.Verdict, l.Name, l.Title)
+	texts := make([]string, len(l.Figures))
+	for i, f := range l.Figures {
+		texts[i] = f.String()
+	}
+	for _, part := range wrapped(texts, 100) {
+		fmt.Fprintf(&b, "         %s\n", part)
+	}
+	for _, reason := range l.Reasons {
+		fmt.Fprintf(&b, "         ! %s\n", reason)
+	}
+	return b.String()
+}
+
+// wrapped joins texts to lines of about a width.
+func wrapped(texts []string, width int) []string {
+	var lines []string
+	for _, t := range texts {
+		last := len(lines) - 1
+		if last < 0 || len(lines[last])+len(t)+3 > width {
+			lines = append(lines, t)
+			continue
+		}
+		lines[last] += " | " + t
+	}
+	return lines
+}
+
+func (r *report) summary() string {
+	n := map[verdict]int{}
+	for _, l := range r.Rows {
+		n[l.Verdict]++
+	}
+	return fmt.Sprintf("%d rows: %d ok, %d short, %d not run, %d failed", len(r.Rows), n[reached], n[short], n[notRun], n[broken])
+}
+
+func (r *report) write(file string) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(text, '\n'), 0o644)
+}

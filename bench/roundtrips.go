@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/berthcloud/berth/bench/load"
+	"github.com/berthcloud/berth/bench/proc"
+	"github.com/berthcloud/berth/bench/servers"
+	"github.com/berthcloud/berth/bench/trips"
+)
+
+// roundTrips counts how often Berth waits for a MariaDB while it answers one
+// write of one client.
+type roundTrips struct{ world spec }
+
+// roundTripWrites is how many writes of each kind are counted.
+const roundTripWrites = 50
+
+func (t roundTrips) measure(l *lab) (f figures, err error) {
+	db, err := l.mariaDB(t.world)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Kill()
+	ln, err := proc.Listen()
+	if err != nil {
+		return nil, err
+	}
+	relay := trips.Start(ln, db.Addr)
+	defer relay.Close()
+	quiet := servers.Settings{"berth": {"sweep_interval": "3600"}}
+	berth, err := l.berthOn(db.Through(relay.Addr(), servers.Placement), quiet)
+	if err != nil {
+		return nil, err
+	}
+	defer berth.Kill()
+	c, err := load.Dial(berth.Addr, servers.Headers...)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	return t.count(l, c, relay)
+}
+
+// count makes claims and releases them, and notes the median of the round trips
+// that each needed: now and then Berth does something of its own meanwhile.
+func (t roundTrips) count(l *lab, c *load.Conn, relay *trips.Relay) (f figures, err error) {
+	roots := l.make(t.world).Roots()
+	var puts, deletes []float64
+	for i := range roundTripWrites {
+		path := fmt.Sprintf("/allocations/00000000-0000-4000-9000-%012d", i)
+		before := relay.Trips()
+		if err := send(c, "PUT", path, oneClaim(string(roots[i%len(roots)])), 204); err != nil {
+			return nil, err
+		}
+		between := relay.Trips()
+		if err := send(c, "DELETE", path, nil, 204); err != nil {
+			return nil, err
+		}
+		puts = append(puts, float64(between-before))
+		deletes = append(deletes, float64(relay.Trips()-between))
+	}
+	f.add("round trips of a PUT", median(puts), count)
+	f.add("round trips of a DELETE", median(deletes), count)
+	return f, nil
+}

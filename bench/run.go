@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/berthcloud/berth/bench/servers"
+)
+
+// How the short form differs from the table.
+const (
+	shortSmaller = 10
+	shortMargin  = 2.5
+)
+
+// do carries out what the options say and reports whether every bar holds.
+func (o *options) do(ctx context.Context, out, tell io.Writer) (ok bool, err error) {
+	l, err := o.open(ctx, tell)
+	if err != nil {
+		return false, err
+	}
+	defer l.close()
+	switch {
+	case o.soak > 0:
+		return l.soakFor(out)
+	case o.scaling != "":
+		return true, l.scale(out)
+	default:
+		return l.table(out)
+	}
+}
+
+// open prepares a lab, with a program to measure.
+func (o *options) open(ctx context.Context, tell io.Writer) (*lab, error) {
+	root, err := os.MkdirTemp(o.scratch, "berth-bench-")
+	if err != nil {
+		return nil, err
+	}
+	l := &lab{options: *o, ctx: ctx, root: root, program: o.berth, tell: tell, theirs: map[string]sample{}}
+	err = errors.Join(os.Chmod(root, 0o711), l.directories())
+	if err == nil && l.program == "" {
+		err = l.build()
+	}
+	if err != nil {
+		l.close()
+	}
+	return l, err
+}
+
+// directories makes those that are named and not there.
+func (l *lab) directories() error {
+	for _, dir := range []string{l.profile, l.worlds} {
+		if dir != "" {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (l *lab) build() error {
+	l.program = filepath.Join(l.root, "berth")
+	mod, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		return fmt.Errorf("looking for the module: %w", err)
+	}
+	return servers.Build(filepath.Dir(strings.TrimSpace(string(mod))), l.program)
+}
+
+// close ends what still runs and removes all files.
+func (l *lab) close() {
+	if err := os.RemoveAll(l.root); err != nil {
+		fmt.Fprintln(l.tell, "bench:", err)
+	}
+}
+
+// table measures the chosen rows, prints each when it is done, and reports
+// whether none falls short.
+func (l *lab) table(out io.Writer) (ok bool, err error) {
+	r := newReport(l)
+	fmt.Fprintln(out, r.where()+"\n")
+	ok = true
+	for _, row := range l.chosen() {
+		if l.ctx.Err() != nil {
+			return false, l.ctx.Err()
+		}
+		line := l.measure(row)
+		r.Rows = append(r.Rows, line)
+		fmt.Fprint(out, line)
+		ok = ok && line.Verdict != short && line.Verdict != broken
+	}
+	fmt.Fprintln(out, r.summary())
+	if l.json == "" {
+		return ok, nil
+	}
+	return ok, r.write(l.json)
+}
+
+// chosen returns the rows to measure: in the short form smaller, and those only
+// that have bars which hold anywhere.
+func (l *lab) chosen() []row {
+	if !l.short {
+		return chosen(table(1), l.rows.Regexp)
+	}
+	var rows []row
+	for _, r := range chosen(table(shortSmaller), l.rows.Regexp) {
+		if r.bars = shortBars(r.bars); len(r.bars) > 0 {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// measure measures one row.
+func (l *lab) measure(r row) line {
+	l.row = r.name
+	begin := time.Now()
+	f, err := r.work.measure(l)
+	v, reasons := judge(r.bars, f, err)
+	return line{
+		Name: r.name, Title: r.title, Verdict: v, Reasons: reasons, Figures: f,
+		Seconds: time.Since(begin).Seconds(),
+	}
+}

@@ -1,0 +1,92 @@
+package servers
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/berthcloud/berth/bench/proc"
+)
+
+// Headers go with every request to a placement service: it believes the token,
+// and answers in the newest microversion that both services know.
+var Headers = []string{"X-Auth-Token: admin", "OpenStack-API-Version: placement 1.39"}
+
+// A Server is a running HTTP server.
+type Server struct {
+	*proc.Process
+	Addr string // host:port of the API
+	Ops  string // host:port of Berth's second listener
+}
+
+// URL returns the address of the API without a trailing slash.
+func (s *Server) URL() string { return "http://" + s.Addr }
+
+// await waits until url is answered with 200 and returns how long that took.
+func await(p *proc.Process, url string, limit, pause time.Duration) (time.Duration, error) {
+	client := http.Client{Timeout: 5 * time.Second}
+	defer client.CloseIdleConnections()
+	begin := time.Now()
+	for time.Since(begin) < limit {
+		res, err := client.Get(url)
+		if err == nil {
+			res.Body.Close()
+			if res.StatusCode == http.StatusOK {
+				return time.Since(begin), nil
+			}
+		}
+		select {
+		case <-p.Ended():
+			return 0, errors.New("the program ended before it served:\n" + p.LastWords())
+		case <-time.After(pause):
+		}
+	}
+	p.Kill()
+	return 0, fmt.Errorf("no answer within %s:\n%s", limit, p.LastWords())
+}
+
+// Settings are those of placement.conf: section, option, value.
+type Settings map[string]map[string]string
+
+// With returns the settings with others added, which count more.
+func (s Settings) With(others Settings) Settings {
+	all := Settings{}
+	for _, layer := range []Settings{s, others} {
+		for section, options := range layer {
+			if all[section] == nil {
+				all[section] = map[string]string{}
+			}
+			for name, value := range options {
+				all[section][name] = value
+			}
+		}
+	}
+	return all
+}
+
+// write writes the settings as a file placement.conf in dir.
+func (s Settings) write(dir string) (path string, err error) {
+	var lines []string
+	for section, options := range s {
+		for name, value := range options {
+			// A dollar sign would stand for another option.
+			lines = append(lines, "["+section+"]\n"+name+" = "+strings.ReplaceAll(value, "$", "$$"))
+		}
+	}
+	slices.Sort(lines)
+	path = filepath.Join(dir, "placement.conf")
+	return path, os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600)
+}
+
+// basic are the settings of every placement service here.
+func basic(database string) Settings {
+	return Settings{
+		"api":                {"auth_strategy": "noauth2"},
+		"placement_database": {"connection": database},
+	}
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"regexp"
+	"slices"
+)
+
+// A row is a line of the table: what is measured, and what it has to reach.
+type row struct {
+	name  string // for -rows and for programs
+	title string // for people
+	work  work
+	bars  []bar
+}
+
+// A work is what is done for a row.
+type work interface {
+	// measure returns what it found, also when an error ends it: a notRunError
+	// when something is not installed here.
+	measure(l *lab) (figures, error)
+}
+
+// table returns the rows. Worlds are smaller by a factor.
+func table(smaller int) []row {
+	return slices.Concat(
+		bothOrders(someCandidates(smaller)),
+		bothOrders(manyCombinations()),
+		[]row{allCombinations()},
+		bothOrders(noCandidates(smaller)),
+		bothOrders(hugeWorlds(smaller)),
+		claimCycles(smaller),
+		fullHosts(),
+		otherReads(smaller),
+	)
+}
+
+// hosts returns a world that is smaller by a factor, but not too small to mean
+// anything.
+func hosts(kind string, n, smaller int) spec { return spec{kind: kind, hosts: max(100, n/smaller)} }
+
+// someCandidates are the worlds that clouds look like.
+func someCandidates(smaller int) []row {
+	return []row{
+		{
+			"flat-1000", "flat, 1,000 hosts, all in the answer",
+			candidates{world: hosts("flat", 1000, smaller), ask: everyHost, upstream: true},
+			[]bar{atMost("cpu / canned", 2), atLeast("rate / upstream", 500)},
+		},
+		{
+			"flat-10000-zone", "flat, 10,000 hosts, limit=1000, member_of and required",
+			candidates{world: hosts("flat", 10_000, smaller), ask: limited(oneZone, "1000"), upstream: true},
+			[]bar{atMost("cpu / canned", 2), atLeast("rate / upstream", 3000)},
+		},
+		{
+			"flat-10000-ten", "flat, 10,000 hosts, limit=10",
+			candidates{world: hosts("flat", 10_000, smaller), ask: limited(everyHost, "10"), upstream: true},
+			[]bar{atMost("cpu / canned", 2)},
+		},
+		{
+			"nested-1000", "1,000 trees of 7, same_subtree, no limit",
+			candidates{world: hosts("nested", 1000, smaller), ask: everyHost, upstream: true},
+			[]bar{atMost("cpu / canned", 3)},
+		},
+		{
+			"bandwidth-1000", "1,000 trees of 9, compute resources and two ports, limit=1000",
+			candidates{world: hosts("bandwidth", 1000, smaller), ask: limited(everyHost, "1000"), upstream: true},
+			[]bar{atMost("cpu / canned", 3)},
+		},
+	}
+}
+
+// manyCombinations are the worlds in which every group can be anywhere.
+func manyCombinations() []row {
+	wide := spec{kind: "wide", hosts: 1}
+	return []row{
+		{
+			"wide-isolate", "eight groups over eight children, isolate, limit=1000",
+			candidates{world: wide, ask: limited(isolated, "1000")},
+			[]bar{atMost("cpu", 2)},
+		},
+		{
+			"wide-none", "eight groups over eight children, none, limit=1000",
+			candidates{world: wide, ask: limited(together, "1000")},
+			[]bar{atMost("cpu", 2)},
+		},
+	}
+}
+
+// network is the rate of a fast network, 10 Gbit/s, in megabytes a second.
+const network = 1250
+
+// allCombinations is the answer that is as long as the network lets it be.
+func allCombinations() row {
+	return row{
+		"wide-all", "eight groups over eight children, isolate, all 40,320 answers",
+		allAnswers{world: spec{kind: "wide", hosts: 1}, ask: isolated},
+		[]bar{atLeast("throughput", network), atMost("memory for 4 streams", 32)},
+	}
+}
+
+// noCandidates are questions to which there is no answer.
+func noCandidates(smaller int) []row {
+	world := hosts("flat", 10_000, smaller)
+	return []row{
+		{
+			"none-trait", "10,000 hosts, a trait that nobody has",
+			candidates{world: world, ask: noTrait, upstream: true},
+			[]bar{atMost("cpu / canned", 2)},
+		},
+		{
+			"none-class", "10,000 hosts, a class that nobody has",
+			candidates{world: world, ask: noClass},
+			[]bar{atMost("cpu / canned", 2)},
+		},
+		{
+			"none-room", "10,000 hosts, none with enough room",
+			candidates{world: world, ask: fullCloud, upstream: true},
+			[]bar{atMost("cpu", 1)},
+		},
+	}
+}
+
+// hugeWorlds are as big as Berth has to be able to.
+func hugeWorlds(smaller int) []row {
+	return []row{{
+		"bandwidth-100000", "100,000 trees of 9, compute resources and two ports, limit=1000",
+		candidates{
+			world: hosts("bandwidth", 100_000, smaller), ask: limited(everyHost, "1000"),
+			small: spec{kind: "bandwidth", hosts: 1000}, // as many as there are answers
+		},
+		[]bar{atMost("cpu / small world", 2), atMost("memory a provider", 1500), atMost("ready after", 10)},
+	}}
+}
+
+// claimCycles hold claims against the least that a claim has to do.
+func claimCycles(smaller int) []row {
+	world := hosts("flat", 1000, smaller)
+	bars := []bar{atLeast("writes / minimal", 0.7)}
+	return []row{
+		{"claims-sqlite", "claim cycles, SQLite, 16 clients", cycles{world: world, clients: 16}, bars},
+		{"claims-mariadb-1", "claim cycles, MariaDB, 1 client", cycles{world: world, mariaDB: true, clients: 1}, bars},
+		{"claims-mariadb-16", "claim cycles, MariaDB, 16 clients", cycles{world: world, mariaDB: true, clients: 16}, bars},
+		{"round-trips", "writes of allocations, MariaDB", roundTrips{world}, []bar{atMost("round trips of a PUT", 3)}},
+	}
+}
+
+// fullHosts are fights for the last units.
+func fullHosts() []row {
+	bars := []bar{
+		exactly("units not in use", 0), exactly("units in use without a claim", 0),
+		atMost("p99 / p50", 20), atMost("wasted / claims", 0.1),
+	}
+	fight := untilFull{clients: 64, hosts: 10, room: 500}
+	onMariaDB := fight
+	onMariaDB.mariaDB = true
+	return []row{
+		{"until-full-sqlite", "64 clients, the same ten hosts, until full, SQLite", fight, bars},
+		{"until-full-mariadb", "64 clients, the same ten hosts, until full, MariaDB", onMariaDB, bars},
+	}
+}
+
+// otherReads are those that are not for candidates, and candidates among writes.
+func otherReads(smaller int) []row {
+	return []row{
+		{
+			"agent-reads", "periodic reads of a compute agent",
+			agentReads{hosts("flat", 1000, smaller)},
+			[]bar{atMost("cpu / canned", 2)},
+		},
+		{
+			"beside-writes", "candidates with 1,000 writes/s beside them",
+			beside{world: hosts("flat", 10_000, smaller), ask: limited(oneZone, "1000"), reads: 200, writes: 1000},
+			[]bar{atMost("p99 with / without writes", 2)},
+		},
+	}
+}
+
+// bothOrders returns each row twice: for candidates in order, and for a random
+// sample of them, which has to reach the same.
+func bothOrders(rows []row) []row {
+	var both []row
+	for _, r := range rows {
+		c := r.work.(candidates)
+		c.random = true
+		both = append(both, r, row{r.name + "-random", r.title + ", random", c, r.bars})
+	}
+	return both
+}
+
+// chosen returns the rows whose name matches.
+func chosen(rows []row, match *regexp.Regexp) []row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return !match.MatchString(r.name) })
+}

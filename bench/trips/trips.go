@@ -1,0 +1,90 @@
+// Package trips counts how often a program waits for its database: a relay between
+// the two counts round trips. It is for measuring and adds to what it counts the
+// time of a relay.
+package trips
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+)
+
+// A Relay passes connections on to a server. It is safe for concurrent use.
+type Relay struct {
+	ln    net.Listener
+	to    string
+	trips atomic.Int64
+
+	mu    sync.Mutex // guards conns
+	conns []net.Conn
+}
+
+// Start begins to pass on what connects to ln.
+func Start(ln net.Listener, to string) *Relay {
+	r := &Relay{ln: ln, to: to}
+	go r.accept()
+	return r
+}
+
+// Addr returns where the relay listens.
+func (r *Relay) Addr() string { return r.ln.Addr().String() }
+
+// Trips returns how many round trips there were on all connections: how often a
+// client has sent something after the server had answered, or had never been
+// asked.
+func (r *Relay) Trips() int64 { return r.trips.Load() }
+
+// Close ends the relay and its connections.
+func (r *Relay) Close() error {
+	err := r.ln.Close()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.conns {
+		c.Close()
+	}
+	return err
+}
+
+func (r *Relay) accept() {
+	for {
+		client, err := r.ln.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", r.to)
+		if err != nil {
+			client.Close()
+			continue
+		}
+		r.mu.Lock()
+		r.conns = append(r.conns, client, server)
+		r.mu.Unlock()
+		asked := new(atomic.Bool)
+		go pass(server, client, func() {
+			if !asked.Swap(true) {
+				r.trips.Add(1)
+			}
+		})
+		go pass(client, server, func() { asked.Store(false) })
+	}
+}
+
+// pass copies what comes from one side to the other and tells note of each piece
+// before it goes on.
+func pass(to, from net.Conn, note func()) {
+	defer to.Close()
+	defer from.Close()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 {
+			note()
+			if _, err := to.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return // io.EOF or the other side's end
+		}
+	}
+}

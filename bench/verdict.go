@@ -1,0 +1,111 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// A bar is what a figure has to reach: at most or at least a limit, of which the
+// one that is not wanted is 0. Zero itself is a limit when exact is set.
+type bar struct {
+	figure string
+	most   float64
+	least  float64
+	exact  bool // it has to be most, no more and no less
+}
+
+func atMost(figure string, limit float64) bar  { return bar{figure: figure, most: limit} }
+func atLeast(figure string, limit float64) bar { return bar{figure: figure, least: limit} }
+func exactly(figure string, value float64) bar {
+	return bar{figure: figure, most: value, exact: true}
+}
+
+// loosen returns the bar with a margin, a factor above 1.
+func (b bar) loosen(margin float64) bar {
+	if !b.exact {
+		b.most *= margin
+		b.least /= margin
+	}
+	return b
+}
+
+// anywhere reports whether the bar holds on any machine and for worlds of any
+// size: it is exact, or about a ratio of what is measured for long. What a single
+// request takes depends on what else the machine does.
+func (b bar) anywhere() bool {
+	return b.exact || strings.Contains(b.figure, " / ") && !strings.HasPrefix(b.figure, "p99")
+}
+
+// shortBars returns the bars for the short form, with a margin for noise.
+func shortBars(bars []bar) []bar {
+	var kept []bar
+	for _, b := range bars {
+		if b.anywhere() {
+			kept = append(kept, b.loosen(shortMargin))
+		}
+	}
+	return kept
+}
+
+// holds reports whether a value reaches the bar.
+func (b bar) holds(v float64) bool {
+	switch {
+	case b.exact:
+		return v == b.most
+	case b.least > 0:
+		return v >= b.least
+	default:
+		return v <= b.most
+	}
+}
+
+func (b bar) text(unit string) string {
+	switch {
+	case b.exact:
+		return fmt.Sprintf("%s has to be %s", b.figure, amount(b.most, unit))
+	case b.least > 0:
+		return fmt.Sprintf("%s at least %s", b.figure, amount(b.least, unit))
+	default:
+		return fmt.Sprintf("%s at most %s", b.figure, amount(b.most, unit))
+	}
+}
+
+// A verdict says what came of a row.
+type verdict string
+
+const (
+	reached verdict = "ok"
+	short   verdict = "short"
+	notRun  verdict = "not run"
+	broken  verdict = "failed"
+)
+
+// A notRunError is why a row, or a part of it, could not be measured here.
+type notRunError string
+
+func (e notRunError) Error() string { return string(e) }
+
+// judge holds the figures of a row against its bars and returns a reason for each
+// that is not reached. A bar whose figure was not measured, such as a comparison
+// with what is not installed here, is a reason as well, but no fault.
+func judge(bars []bar, f figures, err error) (v verdict, reasons []string) {
+	var missing notRunError
+	switch {
+	case errors.As(err, &missing):
+		return notRun, []string{missing.Error()}
+	case err != nil:
+		return broken, []string{err.Error()}
+	}
+	v = reached
+	for _, b := range bars {
+		got, ok := f.find(b.figure)
+		switch {
+		case !ok:
+			reasons = append(reasons, b.figure+" was not measured")
+		case !b.holds(got.Value):
+			v, reasons = short, append(reasons, fmt.Sprintf("%s, want %s", got, b.text(got.Unit)))
+		}
+	}
+	return v, reasons
+}

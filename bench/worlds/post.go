@@ -1,0 +1,210 @@
+package worlds
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/berthcloud/berth/placement"
+)
+
+// posters is how many requests Post has under way at a time.
+const posters = 8
+
+// Post makes the world in an empty placement service, by its API at the base URL
+// and with the token of an administrator, "admin". It stops at the first answer
+// that is not as it should be. The service numbers things and dates them as it
+// likes; all else is as in the other forms of the world.
+func (w *World) Post(ctx context.Context, baseURL string) error {
+	p := &poster{World: w, base: baseURL, client: http.Client{
+		Transport: &http.Transport{MaxIdleConnsPerHost: posters},
+		Timeout:   time.Minute,
+	}}
+	defer p.client.CloseIdleConnections()
+	if err := p.customTraits(ctx); err != nil {
+		return fmt.Errorf("posting a world: %w", err)
+	}
+	parts := p.parts()
+	if err := each(ctx, parts, p.tree); err != nil {
+		return fmt.Errorf("posting a world: %w", err)
+	}
+	if err := each(ctx, w.consumers, p.claim); err != nil {
+		return fmt.Errorf("posting a world: %w", err)
+	}
+	return nil
+}
+
+// each runs fn for all items, some at a time, until one fails.
+func each[T any](ctx context.Context, items []T, fn func(context.Context, T) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	next := make(chan T)
+	var all sync.WaitGroup
+	for range posters {
+		all.Go(func() {
+			for item := range next {
+				if err := fn(ctx, item); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	for _, item := range items {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- item
+	}
+	close(next)
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+// A poster knows where a world is to be made.
+type poster struct {
+	*World
+	base   string
+	client http.Client
+}
+
+// A part is a provider with what it has.
+type part struct {
+	placement.ProviderRow
+	inventories map[string]any
+	traits      []string
+	aggregates  []placement.UUID
+}
+
+// parts puts together what belongs to each provider, tree by tree: those of a
+// tree follow each other, parents first.
+func (p *poster) parts() [][]*part {
+	var trees [][]*part
+	all := make([]*part, len(p.picture.Providers))
+	for i, row := range p.picture.Providers {
+		all[i] = &part{ProviderRow: row, inventories: map[string]any{}}
+		if row.Parent == 0 {
+			trees = append(trees, nil)
+		}
+		last := &trees[len(trees)-1]
+		*last = append(*last, all[i])
+	}
+	for _, r := range p.picture.Inventories {
+		all[r.Provider-1].inventories[p.classes[r.Class].Name] = map[string]any{
+			"total": r.Total, "reserved": r.Reserved, "min_unit": r.MinUnit, "max_unit": r.MaxUnit,
+			"step_size": r.StepSize, "allocation_ratio": r.AllocationRatio,
+		}
+	}
+	for _, r := range p.picture.Traits {
+		one := all[r.Provider-1]
+		one.traits = append(one.traits, p.traits[r.Trait-1].Name)
+	}
+	for _, r := range p.picture.Aggregates {
+		one := all[r.Provider-1]
+		one.aggregates = append(one.aggregates, r.UUID)
+	}
+	return trees
+}
+
+// customTraits makes the traits that no service brings with it.
+func (p *poster) customTraits(ctx context.Context) error {
+	for _, t := range p.traits[len(placement.StandardTraits):] {
+		if err := p.send(ctx, http.MethodPut, "/traits/"+t.Name, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *poster) tree(ctx context.Context, parts []*part) error {
+	for _, one := range parts {
+		if err := p.provider(ctx, one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// provider makes a provider and gives it what it has, in so many steps as its
+// generation counts.
+func (p *poster) provider(ctx context.Context, one *part) error {
+	body := map[string]any{"uuid": one.UUID, "name": one.Name}
+	if one.Parent > 0 {
+		body["parent_provider_uuid"] = p.picture.Providers[one.Parent-1].UUID
+	}
+	if err := p.send(ctx, http.MethodPost, "/resource_providers", body); err != nil {
+		return err
+	}
+	generation := 0
+	put := func(what string, body map[string]any) error {
+		body["resource_provider_generation"] = generation
+		generation++
+		return p.send(ctx, http.MethodPut, "/resource_providers/"+string(one.UUID)+"/"+what, body)
+	}
+	if len(one.inventories) > 0 {
+		if err := put("inventories", map[string]any{"inventories": one.inventories}); err != nil {
+			return err
+		}
+	}
+	if len(one.traits) > 0 {
+		if err := put("traits", map[string]any{"traits": one.traits}); err != nil {
+			return err
+		}
+	}
+	if len(one.aggregates) == 0 {
+		return nil
+	}
+	return put("aggregates", map[string]any{"aggregates": one.aggregates})
+}
+
+// claim makes a consumer.
+func (p *poster) claim(ctx context.Context, c consumer) error {
+	type resources struct {
+		Resources map[string]int64 `json:"resources"`
+	}
+	allocations := make(map[placement.UUID]resources)
+	for _, h := range c.held {
+		on := p.picture.Providers[h.provider-1].UUID
+		if allocations[on].Resources == nil {
+			allocations[on] = resources{make(map[string]int64)}
+		}
+		allocations[on].Resources[p.classes[h.class].Name] += h.amount
+	}
+	return p.send(ctx, http.MethodPut, "/allocations/"+string(c.uuid), map[string]any{
+		"allocations": allocations, "consumer_generation": nil, "consumer_type": consumerType,
+		"project_id": project, "user_id": user,
+	})
+}
+
+// send makes a request that has to succeed.
+func (p *poster) send(ctx context.Context, method, path string, body map[string]any) error {
+	var content io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		content = bytes.NewReader(text)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, p.base+path, content)
+	if err != nil {
+		return err
+	}
+	r.Header = http.Header{
+		"Content-Type": {"application/json"}, "X-Auth-Token": {"admin"}, "OpenStack-API-Version": {"placement 1.39"},
+	}
+	answer, err := p.client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode >= 300 {
+		err = fmt.Errorf("%s %s: %s: %s", method, path, answer.Status, text)
+	}
+	return err
+}

@@ -1,0 +1,40 @@
+package worlds
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Wide returns hosts with so many children of one unit each, of which none is in
+// use. The query wants the units of eight of them, or of all when there are
+// fewer, from one each.
+func Wide(hosts, children int, seed uint64) *World {
+	m := newMaker(4, seed, func(n, more int) string {
+		return groups(min(children, 8), n, 1+more) + "&group_policy=isolate"
+	})
+	for n := range hosts {
+		root := m.provider(0, host(n))
+		m.has(root, "COMPUTE_NODE")
+		m.place(n, root)
+		for i := range children {
+			id := m.provider(root, fmt.Sprintf("%s_gpu%02d", host(n), i))
+			m.stocks(id, stock{"PGPU", 1, 0, 1})
+		}
+	}
+	return m.World
+}
+
+// Groups returns the path and query of a question for so many single units of a
+// Wide world, with a group policy: isolate or none. Variants differ in the names
+// of the groups.
+func Groups(count, variant int, policy string) string {
+	return "/allocation_candidates?" + groups(count, variant%Variants, 1) + "&group_policy=" + policy
+}
+
+func groups(count, variant, amount int) string {
+	all := make([]string, count)
+	for i := range all {
+		all[i] = fmt.Sprintf("resources_%02d_%d=PGPU:%d", variant, i, amount)
+	}
+	return strings.Join(all, "&")
+}

@@ -1,0 +1,349 @@
+package worlds_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/berthcloud/berth/bench/worlds"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/placementapi"
+	"github.com/berthcloud/berth/identity/policy"
+	"github.com/berthcloud/berth/microversion"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore"
+)
+
+// kinds are all worlds, with how many providers a host is.
+var kinds = []struct {
+	name string
+	make func(hosts int, seed uint64) *worlds.World
+	host int
+}{
+	{"Flat", worlds.Flat, 1},
+	{"Nested", worlds.Nested, 7},
+	{"Bandwidth", worlds.Bandwidth, 9},
+	{"Wide", func(hosts int, seed uint64) *worlds.World { return worlds.Wide(hosts, 3, seed) }, 4},
+}
+
+// TestSeeds makes each world twice, and another one with another seed.
+func TestSeeds(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			one, same, other := dump(t, k.make(60, 1)), dump(t, k.make(60, 1)), dump(t, k.make(60, 2))
+			if !bytes.Equal(one, same) {
+				t.Error("two worlds of one seed differ")
+			}
+			if bytes.Equal(one, other) {
+				t.Error("two worlds of two seeds are the same")
+			}
+			if n := k.make(60, 1).Providers(); n != 60*k.host {
+				t.Errorf("%d providers, want %d", n, 60*k.host)
+			}
+		})
+	}
+}
+
+// TestSaved compares the rows that a store reads back with those that a picture
+// is made of, and the tables with those that a dump restores.
+func TestSaved(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			w := k.make(60, 1)
+			file := save(t, w)
+			store := open(t, sqlstore.Options{Path: file})
+			if diff := cmp.Diff(rows(t, w), stored(t, store), sorted); diff != "" {
+				t.Errorf("the rows of the world and those of the store (-want +got):\n%s", diff)
+			}
+			if err := store.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if got := dumped(t, file); !bytes.Equal(got, dump(t, w)) {
+				t.Error("the dump of the database is not the world's")
+			}
+		})
+	}
+}
+
+// TestSaveKeepsWhatIsThere refuses to write over a file.
+func TestSaveKeepsWhatIsThere(t *testing.T) {
+	w := worlds.Flat(2, 1)
+	if err := w.Save(t.Context(), save(t, w)); err == nil {
+		t.Error("a world was saved over another")
+	}
+}
+
+// TestSaveTo restores a world, and compares with what was saved.
+func TestSaveTo(t *testing.T) {
+	w := worlds.Bandwidth(20, 1)
+	file := filepath.Join(t.TempDir(), "restored.db")
+	if err := w.SaveTo(t.Context(), "sqlite:///"+file); err != nil {
+		t.Fatal(err)
+	}
+	if got := dumped(t, file); !bytes.Equal(got, dump(t, w)) {
+		t.Error("the dump of the database is not the world's")
+	}
+}
+
+// TestPosted asks a service that was filled by its API and one on a saved file
+// the same questions.
+func TestPosted(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			w := k.make(20, 1)
+			saved := serve(t, open(t, sqlstore.Options{Path: save(t, w)}))
+			posted := serve(t, open(t, sqlstore.Options{Path: sqlstore.Memory}))
+			if err := w.Post(t.Context(), posted); err != nil {
+				t.Fatal(err)
+			}
+			paths := []string{w.Query(0), w.Query(5), w.Full(0), "/resource_providers?member_of=" + string(w.Zone(0))}
+			for _, root := range w.Roots() {
+				provider := "/resource_providers/" + string(root)
+				paths = append(paths, "/resource_providers?in_tree="+string(root),
+					provider+"/usages", provider+"/inventories", provider+"/traits", provider+"/aggregates")
+			}
+			for _, path := range paths {
+				want, got := ask(t, saved, path), ask(t, posted, path)
+				if !bytes.Equal(normal(t, want), normal(t, got)) {
+					t.Errorf("GET %s\nsaved:  %s\nposted: %s", path, want, got)
+				}
+			}
+		})
+	}
+}
+
+// TestQueries counts the answers to each world's question, and looks at their
+// sizes: benchmarks are about answers of a known size.
+func TestQueries(t *testing.T) {
+	const hosts = 200
+	for _, c := range []struct {
+		name       string
+		w          *worlds.World
+		candidates int // of a host
+		bytes      int // of a host
+	}{
+		{"Flat", worlds.Flat(hosts, 1), 1, 579},
+		{"Nested", worlds.Nested(hosts, 1), 3, 3128},
+		{"Bandwidth", worlds.Bandwidth(hosts, 1), 1, 3588},
+		{"Wide", worlds.Wide(1, 4, 1), 24, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			base := serve(t, open(t, sqlstore.Options{Path: save(t, c.w)}))
+			trees := len(c.w.Roots())
+			for variant := range worlds.Variants {
+				body := ask(t, base, c.w.Query(variant))
+				if n := count(t, body); n != c.candidates*trees {
+					t.Fatalf("%d candidates for variant %d, want %d", n, variant, c.candidates*trees)
+				}
+				each := len(body) / trees
+				if c.bytes > 0 && (each < c.bytes*97/100 || each > c.bytes*103/100) {
+					t.Fatalf("%d bytes a host for variant %d, want about %d", each, variant, c.bytes)
+				}
+				if n := count(t, ask(t, base, c.w.Full(variant))); n != 0 {
+					t.Fatalf("%d candidates for variant %d of what nobody has free", n, variant)
+				}
+			}
+		})
+	}
+}
+
+// TestZoned wants about one host of eight.
+func TestZoned(t *testing.T) {
+	w := worlds.Flat(1000, 1)
+	base := serve(t, open(t, sqlstore.Options{Path: save(t, w)}))
+	for variant := range 4 {
+		if n := count(t, ask(t, base, w.Zoned(variant))); n < 100 || n > 150 {
+			t.Errorf("%d of 1,000 hosts in zone %d, want about 125", n, variant)
+		}
+	}
+}
+
+// TestNobody asks for what no provider has.
+func TestNobody(t *testing.T) {
+	for _, k := range kinds[:3] {
+		w := k.make(20, 1)
+		base := serve(t, open(t, sqlstore.Options{Path: save(t, w)}))
+		for _, path := range []string{
+			w.Query(0) + "&required=" + worlds.NobodysTrait,
+			"/allocation_candidates?resources=" + worlds.NobodysClass + ":1",
+		} {
+			if n := count(t, ask(t, base, path)); n != 0 {
+				t.Errorf("%s: %d candidates for %s", k.name, n, path)
+			}
+		}
+	}
+}
+
+func save(t *testing.T, w *worlds.World) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "world.db")
+	if err := w.Save(t.Context(), file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func open(t *testing.T, opts sqlstore.Options) *sqlstore.Store {
+	t.Helper()
+	store, err := sqlstore.Open(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+func dump(t *testing.T, w *worlds.World) []byte {
+	t.Helper()
+	var text bytes.Buffer
+	if err := w.Dump(&text); err != nil {
+		t.Fatal(err)
+	}
+	return text.Bytes()
+}
+
+// dumped is what `berth db dump` prints of a file.
+func dumped(t *testing.T, file string) []byte {
+	t.Helper()
+	db, err := sqlstore.OpenTables(t.Context(), sqlstore.Options{Path: file}, sqlstore.Look)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var text bytes.Buffer
+	if _, err := db.Dump(t.Context(), &text, nil); err != nil {
+		t.Fatal(err)
+	}
+	return text.Bytes()
+}
+
+// content is what a picture is made of.
+type content struct {
+	Classes, Traits []placement.Named
+	Picture         placement.Picture
+}
+
+// sorted compares rows in any order.
+var sorted = cmp.Options{
+	cmpopts.SortSlices(func(a, b placement.ProviderTraitRow) bool { return fmt.Sprint(a) < fmt.Sprint(b) }),
+	cmpopts.SortSlices(func(a, b placement.AggregateRow) bool { return fmt.Sprint(a) < fmt.Sprint(b) }),
+	cmpopts.IgnoreFields(placement.Picture{}, "FoldCase", "FoldLike"),
+}
+
+func rows(t *testing.T, w *worlds.World) (c content) {
+	t.Helper()
+	c.Classes, c.Traits, c.Picture = w.Rows()
+	return c
+}
+
+func stored(t *testing.T, store *sqlstore.Store) (c content) {
+	t.Helper()
+	err := store.View(t.Context(), func(r placement.Reader) (err error) {
+		if c.Classes, err = r.Classes(); err != nil {
+			return err
+		}
+		if c.Traits, err = r.Traits(); err != nil {
+			return err
+		}
+		c.Picture, err = r.Picture(nil)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// serve returns the address of a service on the store.
+func serve(t *testing.T, store placement.Store) string {
+	t.Helper()
+	service, err := placement.NewService(t.Context(), store, placement.DefaultSettings())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := policy.New(policy.Options{Defaults: placementapi.PolicyDefaults()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := &placementapi.API{Placement: service, Policy: rules, Now: time.Now}
+	server := httptest.NewServer(httpapi.New(httpapi.Config{
+		Service: "placement", History: microversion.Placement, Routes: api.Routes(), Authenticate: httpapi.NoAuth,
+		CodeSince: 23, UndefinedCode: placement.CodeUndefined, MaxBody: 1 << 20,
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// ask makes a request that has to succeed.
+func ask(t *testing.T, base, path string) []byte {
+	t.Helper()
+	r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, base+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-Auth-Token", "admin")
+	r.Header.Set("OpenStack-API-Version", "placement 1.39")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("GET %s: %s, %v: %s", path, answer.Status, err, body)
+	}
+	return body
+}
+
+// count returns how many candidates there are in an answer.
+func count(t *testing.T, body []byte) int {
+	t.Helper()
+	var answer struct {
+		Requests []json.RawMessage `json:"allocation_requests"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		t.Fatal(err)
+	}
+	return len(answer.Requests)
+}
+
+// normal writes an answer with its lists in one order.
+func normal(t *testing.T, body []byte) []byte {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(body, &v); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(ordered(v))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func ordered(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key := range v {
+			v[key] = ordered(v[key])
+		}
+	case []any:
+		for i := range v {
+			v[i] = ordered(v[i])
+		}
+		slices.SortFunc(v, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	}
+	return v
+}
