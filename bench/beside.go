@@ -31,15 +31,28 @@ func (b beside) measure(l *lab) (f figures, err error) {
 		return nil, err
 	}
 	defer berth.Kill()
+	if err := b.rounds(l, &f, berth); err != nil {
+		return nil, err
+	}
+	return f, l.profileWhile(berth, func(span time.Duration) error {
+		p := b.writing(l, berth, l.rounds+1)
+		p.Time = span
+		_, err := load.Run(p)
+		return err
+	})
+}
+
+// rounds measures both in turn, after a round that does not count.
+func (b beside) rounds(l *lab, f *figures, berth *servers.Server) error {
 	var quiet, busy, quotient, written []float64
 	for i := range l.rounds + 1 {
 		alone, err := b.read(l, berth)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		among, writes, err := b.readAmongWrites(l, berth, i)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if i > 0 {
 			quiet, busy = append(quiet, inMilliseconds(alone)), append(busy, inMilliseconds(among))
@@ -51,12 +64,7 @@ func (b beside) measure(l *lab) (f figures, err error) {
 	f.add("p99 without", median(quiet), milliseconds)
 	f.add("writes", median(written), perSecond)
 	f.add("reads", b.reads, perSecond)
-	return f, l.profileWhile(berth, func(span time.Duration) error {
-		p := b.writing(l, berth, l.rounds+1)
-		p.Time = span
-		_, err := load.Run(p)
-		return err
-	})
+	return nil
 }
 
 // span is long enough for a 99th percentile of some hundred reads.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/berthcloud/berth/bench/load"
@@ -78,12 +79,30 @@ func (c candidates) alone(l *lab, f *figures) error {
 	if err := l.compare(f, berth, paths, paths[:1]); err != nil {
 		return err
 	}
+	if err := l.countCandidates(f, berth, paths[0]); err != nil {
+		return err
+	}
 	if err := weigh(f, berth, w); err != nil {
 		return err
 	}
 	f.add("ready after", ready.Seconds(), seconds)
 	f.add("cpu until ready", starting.Seconds(), seconds)
 	return l.profileReads(berth, paths)
+}
+
+// countCandidates adds how many there are in an answer: what is measured is of
+// worth only when the answer is the one that was meant.
+func (l *lab) countCandidates(f *figures, berth *servers.Server, path string) error {
+	pages, err := l.record(berth, []string{path})
+	if err != nil {
+		return err
+	}
+	var answer struct {
+		Requests []json.RawMessage `json:"allocation_requests"`
+	}
+	err = json.Unmarshal(pages.Bodies[0], &answer)
+	f.add("candidates", float64(len(answer.Requests)), count)
+	return err
 }
 
 // weigh adds what Berth has in memory with a world, and the part of each provider

@@ -30,6 +30,9 @@ func (l *lab) sampleOf(s *servers.Server, paths []string) (sample, error) {
 
 // cpuOf returns the milliseconds of CPU time that a server needs for one request.
 func (l *lab) cpuOf(s *servers.Server, paths []string) (float64, error) {
+	if err := l.ctx.Err(); err != nil {
+		return 0, err
+	}
 	before, err := s.CPU()
 	if err != nil {
 		return 0, err

@@ -54,6 +54,9 @@ func (c cycles) rounds(l *lab, f *figures, s stage) error {
 	var shares, rates, writes, least, took []float64
 	span := 4 * l.span
 	for i := range l.rounds + 1 {
+		if err := l.ctx.Err(); err != nil {
+			return err
+		}
 		limit, err := s.minimal(span)
 		if err != nil {
 			return err
@@ -86,12 +89,14 @@ func (c cycles) plan(l *lab, berth *servers.Server, span time.Duration, seed uin
 }
 
 func (c cycles) onSQLite(l *lab) (s stage, err error) {
-	if s.berth, _, err = l.berth(c.world, sampling(true)); err != nil {
+	file, err := l.file(c.world)
+	if err != nil {
 		return s, err
 	}
-	s.stop = s.berth.Kill
-	file, err := l.file(c.world)
 	s.minimal = func(span time.Duration) (float64, error) { return minimal.SQLite(l.ctx, file, c.clients, span) }
+	if s.berth, _, err = l.berth(c.world, sampling(true)); err == nil {
+		s.stop = s.berth.Kill
+	}
 	return s, err
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -52,6 +53,8 @@ func (f figure) String() string { return strings.TrimSpace(f.Name + " " + amount
 
 func amount(v float64, unit string) string {
 	switch {
+	case unit == count && v == math.Trunc(v):
+		return grouped(int64(v))
 	case v >= 100:
 		return grouped(int64(v+0.5)) + spaced(unit)
 	case v >= 10:

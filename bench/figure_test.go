@@ -8,7 +8,9 @@ func TestAmount(t *testing.T) {
 		unit  string
 		want  string
 	}{
-		{0, count, "0.00"},
+		{0, count, "0"},
+		{1000, count, "1,000"},
+		{3.5, count, "3.50"},
 		{0.0123, milliseconds, "0.012 ms"},
 		{1.999, ratio, "2.00x"},
 		{12.34, seconds, "12.3 s"},

@@ -2,15 +2,16 @@ package main
 
 import (
 	"errors"
+	"runtime"
 	"time"
 
 	"github.com/berthcloud/berth/bench/load"
 	"github.com/berthcloud/berth/bench/servers"
 )
 
-// foreignRequests is how many requests upstream's service is measured with in a
-// round: it takes a second or more for some.
-const foreignRequests = 4
+// foreignTime is how long upstream's service is measured in a round: it takes a
+// second or more for some requests.
+const foreignTime = 3 * time.Second
 
 // A foreign is upstream's service on a MariaDB with a world.
 type foreign struct {
@@ -132,7 +133,7 @@ func (f *foreign) sample(paths []string) (sample, error) {
 		return sample{}, err
 	}
 	r, err := load.Run(load.Plan{
-		Addr: f.api.Addr, Headers: servers.Headers, Conns: 2, Time: time.Minute, Most: foreignRequests, Want: 200,
+		Addr: f.api.Addr, Headers: servers.Headers, Conns: runtime.NumCPU(), Time: foreignTime, Want: 200,
 		Next: func(conn, i int) load.Request {
 			return load.Request{Method: "GET", Path: paths[(conn*7+i)%len(paths)]}
 		},

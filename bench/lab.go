@@ -23,8 +23,9 @@ type lab struct {
 	root    string    // the directory, removed at the end
 	tell    io.Writer // progress
 
-	row   string // that is measured
-	last  spec   // of the world that is kept
+	row   string   // that is measured
+	dirs  []string // of its servers
+	last  spec     // of the world that is kept
 	world *worlds.World
 
 	theirs map[string]sample // of upstream, by the first path
@@ -117,7 +118,18 @@ func (l *lab) dir(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	l.dirs = append(l.dirs, dir)
 	return dir, os.Chmod(dir, 0o711)
+}
+
+// tidy removes the directories of servers that have ended.
+func (l *lab) tidy() {
+	for _, dir := range l.dirs {
+		if err := os.RemoveAll(dir); err != nil {
+			l.say("%v", err)
+		}
+	}
+	l.dirs = nil
 }
 
 func copyFile(to, from string) error {

@@ -47,6 +47,13 @@ func memoryGB(size string) int {
 	return (kilobytes + 1<<19) >> 20
 }
 
+// loadAverage returns that of the last minute, 0 when it is not known.
+func loadAverage() float64 {
+	first, _, _ := strings.Cut(text("/proc/loadavg"), " ")
+	load, _ := strconv.ParseFloat(first, 64)
+	return load
+}
+
 func text(file string) string {
 	t, err := os.ReadFile(file)
 	if err != nil {

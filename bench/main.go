@@ -6,6 +6,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -19,6 +21,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once, and with it what it started
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
@@ -36,6 +39,9 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		return exitShort
 	}
 	opts, err := parse(args, errs)
+	if errors.Is(err, flag.ErrHelp) {
+		return exitReached
+	}
 	if err != nil {
 		return exitUsage
 	}

@@ -83,6 +83,10 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	f.Usage = func() {
 		fmt.Fprint(errs, help)
 		f.PrintDefaults()
+		fmt.Fprintln(errs, "\nThe rows:")
+		for _, r := range table(1) {
+			fmt.Fprintf(errs, "  %-24s %s\n", r.name, r.title)
+		}
 	}
 	if err := f.Parse(args); err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ type report struct {
 	Date    time.Time `json:"date"`
 	Short   bool      `json:"short"`
 	Rounds  int       `json:"rounds"`
+	Load    float64   `json:"load"` // average of the minute before: what others did on the machine
 	Machine machine   `json:"machine"`
 	Rows    []line    `json:"rows"`
 }
@@ -29,7 +30,7 @@ type line struct {
 
 func newReport(l *lab) *report {
 	return &report{
-		Date: time.Now().UTC().Truncate(time.Second), Short: l.short, Rounds: l.rounds,
+		Date: time.Now().UTC().Truncate(time.Second), Short: l.short, Rounds: l.rounds, Load: loadAverage(),
 		Machine: thisMachine(), Rows: []line{},
 	}
 }
@@ -37,8 +38,8 @@ func newReport(l *lab) *report {
 // where says for people where the figures come from.
 func (r *report) where() string {
 	m := r.Machine
-	text := fmt.Sprintf("%s, %d cores, %d GB, Linux %s, %s, revision %s, %s, %d rounds",
-		m.CPU, m.Cores, m.MemoryGB, m.Kernel, m.Go, m.Revision, r.Date.Format("2006-01-02 15:04 MST"), r.Rounds)
+	text := fmt.Sprintf("%s, %d cores, %d GB, Linux %s, %s, revision %s, %s, %d rounds, load %.1f before",
+		m.CPU, m.Cores, m.MemoryGB, m.Kernel, m.Go, m.Revision, r.Date.Format("2006-01-02 15:04 MST"), r.Rounds, r.Load)
 	if r.Short {
 		text += fmt.Sprintf("; short form: worlds are %d times smaller than the titles say", shortSmaller)
 	}

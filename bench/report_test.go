@@ -10,7 +10,7 @@ import (
 )
 
 var sampleReport = report{
-	Date: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Rounds: 5,
+	Date: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Rounds: 5, Load: 0.25,
 	Machine: machine{CPU: "Some CPU", Cores: 2, MemoryGB: 24, Kernel: "6.1", Go: "go1.26", Revision: "0123456789ab"},
 	Rows: []line{{
 		Name: "flat-1000", Title: "flat, 1,000 hosts", Verdict: short, Reasons: []string{"too slow"}, Seconds: 4.5,
@@ -34,6 +34,7 @@ func TestJSONIsStable(t *testing.T) {
   "date": "2026-11-21T12:00:00Z",
   "short": false,
   "rounds": 5,
+  "load": 0.25,
   "machine": {
     "cpu": "Some CPU",
     "cores": 2,

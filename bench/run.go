@@ -124,6 +124,7 @@ func (l *lab) measure(r row) line {
 	l.row = r.name
 	begin := time.Now()
 	f, err := r.work.measure(l)
+	l.tidy()
 	v, reasons := judge(r.bars, f, err)
 	return line{
 		Name: r.name, Title: r.title, Verdict: v, Reasons: reasons, Figures: f,

@@ -31,7 +31,7 @@ func scaled() []sweep {
 }
 
 func byHosts() sweep {
-	s := sweep{title: "hosts with two bandwidth ports, limit=1000", x: "hosts (trees of nine providers)", memory: true}
+	s := sweep{title: "bandwidth hosts, two ports, limit=1000", x: "hosts (trees of nine providers)", memory: true}
 	for _, n := range []int{1000, 3000, 10_000, 30_000, 100_000} {
 		s.steps = append(s.steps, step{n, spec{kind: "bandwidth", hosts: n}, limited(everyHost, "1000")})
 	}
@@ -55,7 +55,7 @@ func byChildren() sweep {
 }
 
 func byTraits() sweep {
-	s := sweep{title: "required traits, 10,000 flat hosts, limit=1000", x: "traits in the question"}
+	s := sweep{title: "traits, 10,000 flat hosts, limit=1000", x: "traits in the question"}
 	for n := range len(hostTraits) + 1 {
 		s.steps = append(s.steps, step{n, spec{kind: "flat", hosts: 10_000}, limited(requiring(hostTraits[:n]), "1000")})
 	}
@@ -98,9 +98,9 @@ func (l *lab) scale(out io.Writer) error {
 
 // sweep measures the steps of one sweep.
 func (l *lab) sweep(s sweep, out io.Writer) ([]curves.Curve, error) {
-	time := curves.Curve{Title: "Time: " + s.title, X: s.x, Y: "ms CPU a request"}
-	memory := curves.Curve{Title: "Memory: " + s.title, X: s.x, Y: "MB resident"}
-	start := curves.Curve{Title: "Start: " + s.title, X: s.x, Y: "seconds until ready"}
+	time := curves.Curve{Title: "Time, " + s.title, X: s.x, Y: "ms CPU a request"}
+	memory := curves.Curve{Title: "Memory, " + s.title, X: s.x, Y: "MB resident"}
+	start := curves.Curve{Title: "Start, " + s.title, X: s.x, Y: "seconds until ready"}
 	for _, one := range s.steps {
 		f, err := l.step(one)
 		if err != nil {
@@ -119,6 +119,7 @@ func (l *lab) sweep(s sweep, out io.Writer) ([]curves.Curve, error) {
 
 // step measures CPU time, memory and start at one size.
 func (l *lab) step(s step) (figures, error) {
+	defer l.tidy()
 	berth, ready, err := l.berth(s.world, nil)
 	if err != nil {
 		return nil, err

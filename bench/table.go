@@ -44,27 +44,27 @@ func someCandidates(smaller int) []row {
 		{
 			"flat-1000", "flat, 1,000 hosts, all in the answer",
 			candidates{world: hosts("flat", 1000, smaller), ask: everyHost, upstream: true},
-			[]bar{atMost("cpu / canned", 2), atLeast("rate / upstream", 500)},
+			[]bar{atMost("cpu / canned", 2), atLeast("rate / upstream", 500), exactly("candidates", 1000)},
 		},
 		{
 			"flat-10000-zone", "flat, 10,000 hosts, limit=1000, member_of and required",
 			candidates{world: hosts("flat", 10_000, smaller), ask: limited(oneZone, "1000"), upstream: true},
-			[]bar{atMost("cpu / canned", 2), atLeast("rate / upstream", 3000)},
+			[]bar{atMost("cpu / canned", 2), atLeast("rate / upstream", 3000), exactly("candidates", 1000)},
 		},
 		{
 			"flat-10000-ten", "flat, 10,000 hosts, limit=10",
 			candidates{world: hosts("flat", 10_000, smaller), ask: limited(everyHost, "10"), upstream: true},
-			[]bar{atMost("cpu / canned", 2)},
+			[]bar{atMost("cpu / canned", 2), exactly("candidates", 10)},
 		},
 		{
 			"nested-1000", "1,000 trees of 7, same_subtree, no limit",
 			candidates{world: hosts("nested", 1000, smaller), ask: everyHost, upstream: true},
-			[]bar{atMost("cpu / canned", 3)},
+			[]bar{atMost("cpu / canned", 3), exactly("candidates", 3000)},
 		},
 		{
 			"bandwidth-1000", "1,000 trees of 9, compute resources and two ports, limit=1000",
 			candidates{world: hosts("bandwidth", 1000, smaller), ask: limited(everyHost, "1000"), upstream: true},
-			[]bar{atMost("cpu / canned", 3)},
+			[]bar{atMost("cpu / canned", 3), exactly("candidates", 1000)},
 		},
 	}
 }
@@ -76,12 +76,12 @@ func manyCombinations() []row {
 		{
 			"wide-isolate", "eight groups over eight children, isolate, limit=1000",
 			candidates{world: wide, ask: limited(isolated, "1000")},
-			[]bar{atMost("cpu", 2)},
+			[]bar{atMost("cpu", 2), exactly("candidates", 1000)},
 		},
 		{
 			"wide-none", "eight groups over eight children, none, limit=1000",
 			candidates{world: wide, ask: limited(together, "1000")},
-			[]bar{atMost("cpu", 2)},
+			[]bar{atMost("cpu", 2), exactly("candidates", 1000)},
 		},
 	}
 }
@@ -105,17 +105,17 @@ func noCandidates(smaller int) []row {
 		{
 			"none-trait", "10,000 hosts, a trait that nobody has",
 			candidates{world: world, ask: noTrait, upstream: true},
-			[]bar{atMost("cpu / canned", 2)},
+			[]bar{atMost("cpu / canned", 2), exactly("candidates", 0)},
 		},
 		{
 			"none-class", "10,000 hosts, a class that nobody has",
 			candidates{world: world, ask: noClass},
-			[]bar{atMost("cpu / canned", 2)},
+			[]bar{atMost("cpu / canned", 2), exactly("candidates", 0)},
 		},
 		{
 			"none-room", "10,000 hosts, none with enough room",
 			candidates{world: world, ask: fullCloud, upstream: true},
-			[]bar{atMost("cpu", 1)},
+			[]bar{atMost("cpu", 1), exactly("candidates", 0)},
 		},
 	}
 }
@@ -128,7 +128,7 @@ func hugeWorlds(smaller int) []row {
 			world: hosts("bandwidth", 100_000, smaller), ask: limited(everyHost, "1000"),
 			small: spec{kind: "bandwidth", hosts: 1000}, // as many as there are answers
 		},
-		[]bar{atMost("cpu / small world", 2), atMost("memory a provider", 1500), atMost("ready after", 10)},
+		[]bar{atMost("cpu / small world", 2), atMost("peak a provider", 1500), atMost("ready after", 10), exactly("candidates", 1000)},
 	}}
 }
 

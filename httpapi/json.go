@@ -179,11 +179,14 @@ func (p *responder) Write(b []byte) (int, error) {
 	return p.ResponseWriter.Write(b)
 }
 
+// typeJSON is the header of answers with JSON.
+var typeJSON = []string{mediaJSON}
+
 // Respond answers with a status and the JSON that render writes. An answer of
 // one piece carries its length; a bigger one is streamed. The error is that of
 // a client that went away.
 func Respond(w http.ResponseWriter, status int, render func(*JSON)) error {
-	w.Header().Set("Content-Type", mediaJSON)
+	w.Header()["Content-Type"] = typeJSON
 	p := &responder{ResponseWriter: w, status: status}
 	j := NewJSON(p)
 	p.json = j
@@ -192,7 +195,7 @@ func Respond(w http.ResponseWriter, status int, render func(*JSON)) error {
 	}
 	render(j)
 	if !j.wrote {
-		w.Header().Set("Content-Length", strconv.Itoa(len(j.buf)))
+		w.Header()["Content-Length"] = []string{strconv.Itoa(len(j.buf))}
 	}
 	return j.Close()
 }

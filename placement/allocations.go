@@ -154,17 +154,8 @@ type Holding struct {
 // AllocationsOf returns what a consumer holds.
 func (s *Service) AllocationsOf(ctx context.Context, consumer UUID) (Holding, error) {
 	var h Holding
-	err := s.view(ctx, func(r Reader) error {
-		h = Holding{}
-		row, err := r.Consumer(consumer)
-		if errors.Is(err, ErrNoRow) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		h.Consumer = row
-		h.Allocations, err = r.AllocationsOf(consumer)
+	err := s.view(ctx, func(r Reader) (err error) {
+		h, err = r.Holding(consumer)
 		return err
 	})
 	return h, err
@@ -174,15 +165,12 @@ func (s *Service) AllocationsOf(ctx context.Context, consumer UUID) (Holding, er
 // generation at that moment. It fails as NotFound.
 func (s *Service) AllocationsOn(ctx context.Context, uuid UUID) ([]AllocationRow, Generation, error) {
 	var rows []AllocationRow
-	var p ProviderRow
+	var g Generation
 	err := s.view(ctx, func(r Reader) (err error) {
-		if p, err = r.Provider(uuid); err != nil {
-			return orNoProvider(err, uuid)
-		}
-		rows, err = r.AllocationsOn(p.ID)
-		return err
+		rows, g, err = r.HeldOn(uuid)
+		return orNoProvider(err, uuid)
 	})
-	return rows, p.Generation, err
+	return rows, g, err
 }
 
 // ProjectUsage sums what the consumers of a project hold, of one of its users

@@ -25,7 +25,7 @@ const (
 	maxWaiting = 1024
 	// maxAhead is how many trees may be ahead of the picture before it is
 	// brought up to date for their sake.
-	maxAhead = 512
+	maxAhead = 128
 	// maxBatchTime is how long a batch takes in more requests.
 	maxBatchTime = 20 * time.Millisecond
 	// batchTries is how often a batch is tried when a compare-and-swap misses.
@@ -200,7 +200,7 @@ func (b *batches) leaveOff() bool {
 // serve writes a batch and tells all of its members.
 func (s *Service) serve(b *batch) {
 	tries := 0
-	done, err := s.tryBatch(b)
+	done, err := s.tryBatch(b, tries)
 	for errors.Is(err, ErrStale) {
 		tries++
 		s.retried(b)
@@ -210,7 +210,7 @@ func (s *Service) serve(b *batch) {
 		// Somebody changed what the batch rests on: the picture may know
 		// by now.
 		if err = s.follow(b.context()); err == nil {
-			done, err = s.tryBatch(b)
+			done, err = s.tryBatch(b, tries)
 		}
 	}
 	for i, r := range b.members {
@@ -240,6 +240,7 @@ func (b *batch) context() context.Context { return context.WithoutCancel(b.membe
 // A writtenBatch is what a transaction made of a batch.
 type writtenBatch struct {
 	world   *World // that it was checked against
+	ask     bool   // for consumers that are said not to exist
 	written []bool // by member
 	steps   []Step
 }
@@ -250,30 +251,33 @@ var errNoneWritten = errors.New("placement: nothing to write together")
 // tryBatch writes what can be written of a batch in one transaction. When it
 // returns nil the picture has it, or is sure to have it before it is answered
 // from.
-func (s *Service) tryBatch(b *batch) (done *writtenBatch, err error) {
+func (s *Service) tryBatch(b *batch, try int) (done *writtenBatch, err error) {
+	defer recovered(&err) // whoever serves must go on, or all claims would wait
 	ctx := b.context()
-	err = s.store.Update(ctx, s.settings.Now(), func(w Writer) (err error) {
-		done, err = s.writeBatch(w, b)
-		return err
+	err = s.store.Update(ctx, s.settings.Now(), func(w Writer) error {
+		done = &writtenBatch{world: s.world.Load(), ask: try > 0}
+		return s.writeBatch(w, b, done)
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		s.show(ctx, done)
 	}
-	if s.store.Shared() {
-		s.batches.outrun(done)
-		s.keepUp(ctx)
-	} else {
-		// What is durable must be acknowledged even if the picture cannot
-		// be brought up to date: World then fails until it can.
+	return done, err
+}
+
+// show sees to it that the picture has a batch. What is durable is acknowledged
+// even if the picture cannot be brought up to date: World then fails until it can.
+func (s *Service) show(ctx context.Context, done *writtenBatch) {
+	if !s.store.Shared() {
 		_ = s.refreshHere(ctx, Changes{Steps: done.steps})
+		return
 	}
-	return done, nil
+	s.batches.outrun(done)
+	s.keepUp(ctx)
 }
 
 // writeBatch is the transaction of a batch. Requests that come while it writes
 // join it, since a commit costs more than they do.
-func (s *Service) writeBatch(w Writer, b *batch) (*writtenBatch, error) {
-	done := &writtenBatch{world: s.world.Load()}
+func (s *Service) writeBatch(w Writer, b *batch, done *writtenBatch) error {
 	ahead := maps.Clone(s.batches.ahead)
 	if ahead == nil {
 		ahead = make(map[*Tree]*Tree)
@@ -281,7 +285,7 @@ func (s *Service) writeBatch(w Writer, b *batch) (*writtenBatch, error) {
 	for begun := s.settings.Now(); ; {
 		steps, err := s.writeMembers(w, b.members[len(done.written):], done, ahead)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		done.steps = append(done.steps, steps...)
 		if s.settings.Now().Sub(begun) > maxBatchTime || !s.batches.more(b) {
@@ -289,19 +293,15 @@ func (s *Service) writeBatch(w Writer, b *batch) (*writtenBatch, error) {
 		}
 	}
 	if len(done.steps) == 0 {
-		return nil, errNoneWritten
+		return errNoneWritten
 	}
 	w.Changed(Changes{Steps: done.steps})
-	return done, nil
+	return nil
 }
 
 // writeMembers writes what can be written of some members.
 func (s *Service) writeMembers(w Writer, members []*batchRequest, done *writtenBatch, ahead map[*Tree]*Tree) ([]Step, error) {
-	asked := make([]ConsumerRow, len(members))
-	for i, r := range members {
-		asked[i] = ConsumerRow{UUID: r.Consumer, Project: r.Project, User: r.User, Type: r.Type}
-	}
-	found, err := w.Claimants(asked)
+	found, err := claimants(w, members, done.ask)
 	if err != nil {
 		return nil, err
 	}
@@ -322,6 +322,29 @@ func (s *Service) writeMembers(w Writer, members []*batchRequest, done *writtenB
 	steps := plan.steps(w.Stamp())
 	done.outrun(steps, ahead)
 	return steps, nil
+}
+
+// claimants reads the consumers of requests, but unless all are asked for not
+// those that a client says do not exist: that they do is found when they are made.
+func claimants(w Writer, members []*batchRequest, all bool) ([]Claimant, error) {
+	found := make([]Claimant, len(members))
+	var asked []ConsumerRow
+	var at []int
+	for i, r := range members {
+		found[i].UUID = r.Consumer
+		if all || r.Seen == nil || r.Seen.Exists {
+			asked = append(asked, ConsumerRow{UUID: r.Consumer, Project: r.Project, User: r.User, Type: r.Type})
+			at = append(at, i)
+		}
+	}
+	if len(asked) == 0 {
+		return found, nil
+	}
+	known, err := w.Claimants(asked)
+	for i, k := range known {
+		found[at[i]] = k
+	}
+	return found, err
 }
 
 // outrun notes what became of trees of the world that the batch was checked

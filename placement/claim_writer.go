@@ -9,10 +9,10 @@ type ClaimWriter interface {
 	// and holds the providers of that as Writer.Provider does. Of what is
 	// asked for, UUID, Project, User and Type count.
 	Claimants(asked []ConsumerRow) ([]Claimant, error)
-	// WriteClaims writes all of c, whose consumers were asked for with
-	// Claimants in the same transaction. It fails with ErrStale when anything
-	// is not as c says it is; some of c may be written then, so that the
-	// function of the Update must fail as well.
+	// WriteClaims writes all of c, with the owners that do not exist yet. It
+	// fails with ErrStale when anything is not as c says it is, a consumer to
+	// be made or its allocations being there included; some of c may be
+	// written then, so that the function of the Update must fail as well.
 	WriteClaims(c ClaimRows) error
 	// Stamp is the time of the rows that this Update writes, as it will be
 	// read back.
@@ -25,9 +25,6 @@ type Claimant struct {
 	UUID       UUID
 	Generation Generation
 	Holds      []Hold
-	// Owned says that the project, the user and, unless it is empty, the type
-	// that were asked for exist.
-	Owned bool
 	// Spelled says that there is a row of another spelling that the store
 	// takes for the same: the rest is not to be relied on.
 	Spelled bool

@@ -57,6 +57,9 @@ func wordOf(r placement.Room, word int, among uint64, amount int64) (set uint64)
 
 // mustBeIndexed checks what the indexes say of a tree against the tree.
 func mustBeIndexed(w *placement.World, t *placement.Tree) {
+	for _, p := range t.Providers {
+		mustBeSet(t, t.Lineage(p.Index), func(q *placement.Provider) bool { return isAbove(t, q, p) }, len(t.Providers))
+	}
 	for _, n := range w.Classes().List() {
 		class := placement.ClassID(n.ID)
 		offers := func(p *placement.Provider) bool { return p.Stock(class) != nil }
@@ -69,6 +72,14 @@ func mustBeIndexed(w *placement.World, t *placement.Tree) {
 		id := placement.TraitID(n.ID)
 		mustBeSet(t, t.WithTrait(id), func(p *placement.Provider) bool { return p.HasTrait(id) }, w.MostWith(nil, [][]placement.TraitID{{id}}))
 	}
+}
+
+// isAbove reports whether a provider is another or above it.
+func isAbove(t *placement.Tree, p, other *placement.Provider) bool {
+	for p != other && other.Parent >= 0 {
+		other = t.Providers[other.Parent]
+	}
+	return p == other
 }
 
 // mustBeSet checks a set of the tree's providers, and a bound on how many are

@@ -7,20 +7,21 @@ import (
 )
 
 // A Shape is what trees of hosts alike have in common: which of a tree's
-// providers offer which class and have which trait. It is immutable, and the
-// trees of a world share it where they can: what was worked out for one tree from
-// those holds for all with the same pointer.
+// providers are below which, which offer which class and which have which trait.
+// It is immutable, and the trees of a world share it where they can: what was
+// worked out for one tree from those holds for all with the same pointer.
 type Shape struct {
-	providers int
-	entries   int // how many classes and traits the providers have in all
-	hash      uint64
-	classes   []ClassID // sorted
-	traits    []TraitID // sorted
+	hash    uint64
+	parents []int32   // by provider, -1 for the root
+	entries int       // how many classes and traits the providers have in all
+	classes []ClassID // sorted
+	traits  []TraitID // sorted
 	// withClass and withTrait are sets of providers by their index, words to
 	// each class and trait.
 	words     int
 	withClass []uint64
 	withTrait []uint64
+	lineages  []uint64 // of each provider: itself and all above it
 }
 
 // noShape is the shape of no tree.
@@ -28,8 +29,9 @@ var noShape Shape
 
 // newShape works out the shape of a tree of these providers.
 func newShape(providers []*Provider) *Shape {
-	s := &Shape{providers: len(providers), words: (len(providers) + 63) >> 6}
+	s := &Shape{words: (len(providers) + 63) >> 6}
 	for _, p := range providers {
+		s.parents = append(s.parents, int32(p.Parent))
 		for i := range p.Inventories {
 			s.classes = append(s.classes, p.Inventories[i].Class)
 		}
@@ -39,6 +41,7 @@ func newShape(providers []*Provider) *Shape {
 	s.classes, s.traits = compactSorted(s.classes), compactSorted(s.traits)
 	s.withClass = make([]uint64, len(s.classes)*s.words)
 	s.withTrait = make([]uint64, len(s.traits)*s.words)
+	s.lineages = make([]uint64, len(providers)*s.words)
 	for i, p := range providers {
 		for j := range p.Inventories {
 			setBit(s.class(p.Inventories[j].Class), int32(i), true)
@@ -46,8 +49,16 @@ func newShape(providers []*Provider) *Shape {
 		for _, id := range p.Traits {
 			setBit(s.trait(id), int32(i), true)
 		}
+		for at := int32(i); at >= 0; at = s.parents[at] {
+			setBit(s.lineage(i), at, true)
+		}
 	}
 	return s
+}
+
+// lineage returns the set of a provider and all above it.
+func (s *Shape) lineage(i int) []uint64 {
+	return s.lineages[i*s.words : (i+1)*s.words : (i+1)*s.words]
 }
 
 // class returns the set of the providers that offer a class, nil for none.
@@ -66,11 +77,14 @@ func setOf[K ~int32](ids []K, sets []uint64, words int, id K) []uint64 {
 
 // describes reports whether a tree of these providers has the shape.
 func (s *Shape) describes(providers []*Provider) bool {
-	if len(providers) != s.providers {
+	if len(providers) != len(s.parents) {
 		return false
 	}
 	entries := 0
 	for i, p := range providers {
+		if int32(p.Parent) != s.parents[i] {
+			return false
+		}
 		entries += len(p.Inventories) + len(p.Traits)
 		for j := range p.Inventories {
 			if !member(s.class(p.Inventories[j].Class), i) {
@@ -94,6 +108,7 @@ func hashShape(providers []*Provider) uint64 {
 	const prime = 1099511628211
 	h := uint64(14695981039346656037)
 	for _, p := range providers {
+		h = (h ^ uint64(uint32(p.Parent))) * prime
 		for i := range p.Inventories {
 			h = (h ^ uint64(uint32(p.Inventories[i].Class))) * prime
 		}
@@ -168,6 +183,10 @@ func (t *Tree) WithClass(id ClassID) []uint64 { return t.shape.class(id) }
 
 // WithTrait is WithClass for the providers that have the trait.
 func (t *Tree) WithTrait(id TraitID) []uint64 { return t.shape.trait(id) }
+
+// Lineage returns the indexes of a provider and of all above it, as a bit set that
+// must not be changed.
+func (t *Tree) Lineage(index int) []uint64 { return t.shape.lineage(index) }
 
 // MostWith returns a number that is not exceeded by how many providers of any
 // one tree have inventory of all the classes and, of each of the lists of traits,

@@ -100,6 +100,12 @@ type Reader interface {
 	AllocationsOf(consumer UUID) ([]AllocationRow, error)
 	// AllocationsOn lists what is held on one provider.
 	AllocationsOn(provider int64) ([]AllocationRow, error)
+	// Holding reads what one consumer holds and the consumer, in one statement.
+	// It is empty when the consumer holds nothing or is not kept.
+	Holding(consumer UUID) (Holding, error)
+	// HeldOn lists what is held on the provider with that UUID, and says which
+	// generation the provider is of, in one statement.
+	HeldOn(provider UUID) ([]AllocationRow, Generation, error)
 	// ProjectUsage sums the allocations of a project's consumers, of one
 	// of its users when user is not empty.
 	ProjectUsage(project, user string) (ProjectUsage, error)

@@ -51,10 +51,10 @@ type treeBuilder struct {
 func newTreeBuilder(pic Picture, sharing TraitID) *treeBuilder {
 	b := &treeBuilder{
 		sharing:        sharing,
-		providers:      inOrder(pic.Providers, func(a, b *ProviderRow) int { return cmp.Compare(a.ID, b.ID) }),
-		inventories:    inOrder(pic.Inventories, func(a, b *InventoryRow) int { return order(a.Provider, b.Provider, a.Class, b.Class) }),
-		traits:         inOrder(pic.Traits, func(a, b *ProviderTraitRow) int { return order(a.Provider, b.Provider, a.Trait, b.Trait) }),
-		aggregates:     inOrder(pic.Aggregates, func(a, b *AggregateRow) int { return order(a.Provider, b.Provider, a.ID, b.ID) }),
+		providers:      inOrder(pic.Providers, func(a, b ProviderRow) int { return cmp.Compare(a.ID, b.ID) }),
+		inventories:    inOrder(pic.Inventories, func(a, b InventoryRow) int { return order(a.Provider, b.Provider, a.Class, b.Class) }),
+		traits:         inOrder(pic.Traits, func(a, b ProviderTraitRow) int { return order(a.Provider, b.Provider, a.Trait, b.Trait) }),
+		aggregates:     inOrder(pic.Aggregates, func(a, b AggregateRow) int { return order(a.Provider, b.Provider, a.ID, b.ID) }),
 		stocks:         make(map[Inventory]*Inventory),
 		traitLists:     newLists[TraitID](),
 		aggregateLists: newLists[AggregateID](),
@@ -75,16 +75,11 @@ func order[T cmp.Ordered](a, b int64, c, d T) int {
 }
 
 // inOrder returns the rows sorted; those of a store are already.
-func inOrder[T any](rows []T, compare func(a, b *T) int) []T {
-	sorted := true
-	for i := 1; i < len(rows) && sorted; i++ {
-		sorted = compare(&rows[i-1], &rows[i]) <= 0
+func inOrder[T any](rows []T, compare func(a, b T) int) []T {
+	if !slices.IsSortedFunc(rows, compare) {
+		rows = slices.Clone(rows)
+		slices.SortFunc(rows, compare)
 	}
-	if sorted {
-		return rows
-	}
-	rows = slices.Clone(rows)
-	slices.SortFunc(rows, func(a, b T) int { return compare(&a, &b) })
 	return rows
 }
 

@@ -47,6 +47,70 @@ WHERE a.resource_provider_id = ?
 ORDER BY a.id`, provider)
 }
 
+func (r *reader) Holding(consumer placement.UUID) (placement.Holding, error) {
+	var h placement.Holding
+	err := r.each(func(one *row) {
+		h.Consumer = placement.ConsumerRow{
+			ID:         one.int(8),
+			UUID:       one.uuid(3),
+			Generation: one.generation(4),
+			Project:    one.text(9),
+			User:       one.text(10),
+			Type:       one.text(11),
+		}
+		h.Allocations = append(h.Allocations, readAllocation(one))
+	}, `
+SELECT
+    a.resource_provider_id,
+    p.uuid,
+    p.generation,
+    a.consumer_id,
+    c.generation,
+    a.resource_class_id,
+    a.used,
+    COALESCE(a.updated_at, a.created_at),
+    c.id,
+    o.external_id,
+    u.external_id,
+    t.name
+FROM allocations a
+JOIN resource_providers p ON p.id = a.resource_provider_id
+JOIN consumers c ON c.uuid = a.consumer_id
+LEFT JOIN projects o ON o.id = c.project_id
+LEFT JOIN users u ON u.id = c.user_id
+LEFT JOIN consumer_types t ON t.id = c.consumer_type_id
+WHERE a.consumer_id = ?
+ORDER BY a.id`, consumer)
+	return h, err
+}
+
+func (r *reader) HeldOn(provider placement.UUID) ([]placement.AllocationRow, placement.Generation, error) {
+	all, err := list(r, readAllocation, `
+SELECT
+    p.id,
+    p.uuid,
+    p.generation,
+    a.consumer_id,
+    c.generation,
+    a.resource_class_id,
+    a.used,
+    COALESCE(a.updated_at, a.created_at)
+FROM resource_providers p
+LEFT JOIN allocations a ON a.resource_provider_id = p.id
+LEFT JOIN consumers c ON c.uuid = a.consumer_id
+WHERE p.uuid = ?
+ORDER BY a.id`, provider)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case len(all) == 0:
+		return nil, 0, placement.ErrNoRow
+	case all[0].Consumer == "": // the provider alone
+		return nil, all[0].ProviderGeneration, nil
+	}
+	return all, all[0].ProviderGeneration, nil
+}
+
 func (r *reader) AllocatedClasses(provider int64) ([]placement.ClassID, error) {
 	return list(r, func(one *row) placement.ClassID { return placement.ClassID(one.int(0)) }, `
 SELECT DISTINCT resource_class_id

@@ -40,6 +40,7 @@ type job struct {
 	result  chan error   // what Update returns
 	outcome error        // what Update will return if the commit succeeds
 	changed placement.Changes
+	named   ownerIDs // that it found
 }
 
 // The states of a job: it waits until either the store or its caller decides.
@@ -341,6 +342,9 @@ func (s *Store) transact(next func() *job) ([]*job, error) {
 		s.opts.Metrics.Committed(len(members), time.Since(start))
 	}
 	for _, m := range members {
+		if m.outcome == nil {
+			s.owners.learn(m.named)
+		}
 		m.result <- m.outcome
 	}
 	return nil, nil
@@ -422,7 +426,7 @@ func (s *Store) member(ses *session, j *job, open bool) (bool, error) {
 	if err := s.beginMember(ses, open); err != nil {
 		return open, err
 	}
-	w := &writer{reader: reader{ses: ses, ctx: j.ctx, trace: s.opts.Trace}, stamp: stamp(j.now.Truncate(s.d.keeps))}
+	w := &writer{reader: reader{ses: ses, ctx: j.ctx, trace: s.opts.Trace}, stamp: stamp(j.now.Truncate(s.d.keeps)), memory: &s.owners}
 	j.turn <- w
 	j.outcome = <-j.back
 	w.over = true
@@ -432,7 +436,7 @@ func (s *Store) member(ses *session, j *job, open bool) (bool, error) {
 		}
 		return open, w.cause
 	}
-	j.changed = w.changed
+	j.changed, j.named = w.changed, w.named
 	if j.outcome == nil {
 		// The function overlooked an error after which the transaction
 		// is not what it believes.
@@ -453,7 +457,11 @@ func (s *Store) beginMember(ses *session, open bool) error {
 	if err := ses.connect(context.Background()); err != nil {
 		return err
 	}
-	return ses.beginLater(s.d.begin)
+	if ses.packets() == nil {
+		return s.begin(context.Background(), ses, s.d.begin)
+	}
+	ses.beginLater(s.d.begin)
+	return nil
 }
 
 // endMember keeps or takes back what a member wrote.

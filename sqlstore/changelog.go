@@ -82,14 +82,25 @@ VALUES (?, ?, `+ses.d.now+`)`, e.writer, stamp); err != nil {
 	}
 	// Before the commit: whoever reads the entry finds this.
 	l.recent.keep(e, c)
-	err := ses.doAll(insertEntry+`;
-COMMIT`, e.writer, e.seq, stamp, encode(c))
+	err := commitWith(ses, insertEntry, e.writer, e.seq, stamp, encode(c))
 	if err == nil {
 		l.seq, l.present = e.seq, true
 		return e, nil
 	}
 	l.recent.drop(e)
 	return e, err
+}
+
+// commitWith runs a last statement and commits.
+func commitWith(ses *session, query string, args ...any) error {
+	if ses.packets() != nil {
+		return ses.doAll(query+`;
+COMMIT`, args...)
+	}
+	if _, err := ses.exec(query, args...); err != nil {
+		return notCommitted{err}
+	}
+	return ses.do("COMMIT")
 }
 
 // insertEntry writes an entry: its writer, number, time and body.

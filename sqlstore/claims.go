@@ -2,8 +2,6 @@ package sqlstore
 
 import (
 	"cmp"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -17,26 +15,25 @@ func (w *writer) Stamp() time.Time { t, _ := unstamp(w.stamp); return t }
 // Claimants reads consumers, what they hold, and their owners.
 func (w *writer) Claimants(asked []placement.ConsumerRow) ([]placement.Claimant, error) {
 	found := newClaimants(asked)
-	w.named = newOwnerIDs(asked)
+	w.named = w.named.with(asked, w.memory.known(time.Now()))
 	uuids := make([]placement.UUID, len(asked))
 	for i, a := range asked {
 		uuids[i] = a.UUID
 	}
-	questions := []question{w.ownerQuestion()}
+	var questions []question
+	if q, ok := w.named.question(); ok {
+		questions = append(questions, q)
+	}
 	_ = inList(uuids, func(marks string, args []any) error {
 		questions = append(questions,
 			question{statement{claimantColumns + `
 WHERE uuid IN (` + marks + `)`, args}, found.consumer},
 			question{statement{heldColumns + `
-WHERE a.consumer_id IN (` + marks + `)
-ORDER BY a.id` + w.ses.d.lockRow, args}, found.hold})
+WHERE a.consumer_id IN (` + marks + `)` + w.ses.d.lockRow, args}, found.hold})
 		return nil
 	})
 	if err := w.ask(questions); err != nil {
 		return nil, err
-	}
-	for i, a := range asked {
-		found.list[i].Owned = w.named.has(a)
 	}
 	return found.list, nil
 }
@@ -134,48 +131,6 @@ func (c *claimants) hold(one *row) {
 	}
 }
 
-// ownerIDs are the ids of the projects, users and types that consumers name; 0
-// for those that do not exist.
-type ownerIDs struct{ projects, users, kinds map[string]int64 }
-
-func newOwnerIDs(asked []placement.ConsumerRow) ownerIDs {
-	o := ownerIDs{make(map[string]int64), make(map[string]int64), make(map[string]int64)}
-	for _, a := range asked {
-		o.projects[a.Project], o.users[a.User] = 0, 0
-		if a.Type != "" {
-			o.kinds[a.Type] = 0
-		}
-	}
-	return o
-}
-
-// has reports whether all that a consumer names exists.
-func (o ownerIDs) has(c placement.ConsumerRow) bool {
-	return o.projects[c.Project] != 0 && o.users[c.User] != 0 && (c.Type == "" || o.kinds[c.Type] != 0)
-}
-
-// ownerQuestion asks for the ids.
-func (w *writer) ownerQuestion() question {
-	parts := []struct {
-		owner
-		ids map[string]int64
-	}{{projects, w.named.projects}, {users, w.named.users}, {consumerTypes, w.named.kinds}}
-	var texts []string
-	var values []any
-	for i, part := range parts {
-		_ = inList(slices.Collect(maps.Keys(part.ids)), func(marks string, args []any) error {
-			texts = append(texts, fmt.Sprintf(`
-SELECT %d, id, %s
-FROM %s
-WHERE %s IN (%s)`, i, part.column, part.table, part.column, marks))
-			values = append(values, args...)
-			return nil
-		})
-	}
-	return question{statement{strings.Join(texts, `
-UNION ALL`), values}, func(one *row) { parts[one.int(0)].ids[one.text(2)] = one.int(1) }}
-}
-
 // A mustChange is a statement that changes so many rows, unless something is not
 // as it is believed to be.
 type mustChange struct {
@@ -188,6 +143,9 @@ func (w *writer) WriteClaims(c placement.ClaimRows) error {
 	if err := w.usable(); err != nil {
 		return err
 	}
+	if err := w.findOwners(slices.Concat(c.Made, c.Kept)); err != nil {
+		return err
+	}
 	all := w.claimStatements(c)
 	changes := make([]statement, len(all))
 	for i := range all {
@@ -196,15 +154,41 @@ func (w *writer) WriteClaims(c placement.ClaimRows) error {
 	end := w.tracing(len(changes), func(i int) string { return changes[i].query })
 	counts, err := w.ses.change(changes)
 	end(err)
-	if err != nil && w.ses.d.duplicate(err) {
-		return placement.ErrStale // a consumer that was made meanwhile
+	if err == nil && asExpected(counts, all) {
+		return nil
 	}
-	for i, n := range counts {
-		if n != all[i].rows {
-			return placement.ErrStale
-		}
+	w.memory.forget()
+	if err == nil || w.ses.d.duplicate(err) { // a consumer that was made meanwhile
+		return placement.ErrStale
 	}
 	return w.fail(err)
+}
+
+// findOwners finds the ids of all owners of consumers, and makes those that do
+// not exist.
+func (w *writer) findOwners(consumers []placement.ConsumerRow) error {
+	w.named = w.named.with(consumers, w.memory.known(time.Now()))
+	if q, ok := w.named.question(); ok {
+		if err := w.ask([]question{q}); err != nil {
+			return err
+		}
+	}
+	for _, c := range consumers {
+		if err := w.named.ensure(w, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asExpected reports whether each change met its rows.
+func asExpected(counts []int64, all []mustChange) bool {
+	for i, c := range all {
+		if counts[i] != c.rows {
+			return false
+		}
+	}
+	return true
 }
 
 func (w *writer) claimStatements(c placement.ClaimRows) []mustChange {
@@ -267,16 +251,18 @@ func goneStatements(c placement.ClaimRows) []mustChange {
 DELETE FROM consumers
 WHERE id = ? AND generation = ?`, []any{g.ID, g.Generation}}, 1})
 	}
-	if c.Freed > 0 {
-		uuids := make([]placement.UUID, 0, len(c.Kept)+len(c.Gone))
-		for _, row := range append(c.Kept[:len(c.Kept):len(c.Kept)], c.Gone...) {
-			uuids = append(uuids, row.UUID)
-		}
-		_ = inList(uuids, func(marks string, args []any) error {
-			all = append(all, mustChange{statement{`DELETE FROM allocations WHERE consumer_id IN (` + marks + `)`, args}, int64(c.Freed)})
-			return nil
-		})
+	// Those that are made hold nothing, unless there are allocations of no
+	// consumer.
+	var uuids []placement.UUID
+	for _, row := range slices.Concat(c.Kept, c.Gone, c.Made) {
+		uuids = append(uuids, row.UUID)
 	}
+	freed := int64(c.Freed)
+	_ = inList(uuids, func(marks string, args []any) error {
+		all = append(all, mustChange{statement{`DELETE FROM allocations WHERE consumer_id IN (` + marks + `)`, args}, freed})
+		freed = 0
+		return nil
+	})
 	return all
 }
 

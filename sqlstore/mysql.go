@@ -244,48 +244,50 @@ func truth(text string) bool {
 }
 
 // dial tries the host that worked the last time first.
-func (d *mysqlDialer) dial(ctx context.Context, r role) (*sql.Conn, string, error) {
+func (d *mysqlDialer) dial(ctx context.Context, r role) (*sql.Conn, place, error) {
 	var problems error
 	start := int(d.last.Load())
 	hosts := d.hosts[r]
 	for i := range hosts {
 		n := (start + i) % len(hosts)
-		conn, err := d.dialHost(ctx, hosts[n], r)
+		conn, node, err := d.dialHost(ctx, hosts[n], r)
 		if err == nil {
 			d.last.Store(int32(n))
-			return conn, strconv.Itoa(n), nil
+			return conn, place{strconv.Itoa(n), node}, nil
 		}
 		problems = errors.Join(problems, err)
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	return nil, "", problems
+	return nil, place{}, problems
 }
 
-func (d *mysqlDialer) dialHost(ctx context.Context, db *sql.DB, r role) (*sql.Conn, error) {
+func (d *mysqlDialer) dialHost(ctx context.Context, db *sql.DB, r role) (conn *sql.Conn, node bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*connectTimeout)
 	defer cancel()
-	conn, err := db.Conn(ctx)
+	conn, err = db.Conn(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	if err := d.setUp(ctx, conn, r); err != nil {
+	node, err = d.setUp(ctx, conn, r)
+	if err != nil {
 		_ = conn.Close()
-		return nil, err
+		return nil, false, err
 	}
-	return conn, nil
+	return conn, node, nil
 }
 
 // setUp gives a connection the settings of its role. A node that is cut off from
-// its cluster, and a replica, are refused here.
-func (d *mysqlDialer) setUp(ctx context.Context, conn *sql.Conn, r role) error {
+// its cluster, and a replica, are refused here. It says whether the server is such
+// a node.
+func (d *mysqlDialer) setUp(ctx context.Context, conn *sql.Conn, r role) (node bool, err error) {
 	has, err := mysqlVariables(ctx, conn)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if v, ok := has["read_only"]; ok && !strings.EqualFold(v, "OFF") {
-		return &mysql.MySQLError{Number: 1290, Message: "the server is read-only"}
+		return false, &mysql.MySQLError{Number: 1290, Message: "the server is read-only"}
 	}
 	level := "REPEATABLE READ" // with it, a snapshot lasts
 	if r == writing {
@@ -297,7 +299,7 @@ func (d *mysqlDialer) setUp(ctx context.Context, conn *sql.Conn, r role) error {
 		"SET SESSION sql_mode = CONCAT(" + d.mode + ", ',NO_AUTO_VALUE_ON_ZERO')",
 		fmt.Sprintf("SET SESSION innodb_lock_wait_timeout = %d", int(lockWait.Seconds())),
 	}
-	if strings.EqualFold(has["wsrep_on"], "ON") {
+	if node = strings.EqualFold(has["wsrep_on"], "ON"); node {
 		// Wait for what other nodes committed before reading.
 		settings = append(settings, "SET SESSION wsrep_sync_wait = 1")
 	}
@@ -309,10 +311,10 @@ func (d *mysqlDialer) setUp(ctx context.Context, conn *sql.Conn, r role) error {
 	}
 	for _, setting := range append(settings, "DO 1") {
 		if _, err := conn.ExecContext(ctx, setting); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return node, nil
 }
 
 // mysqlVariables reads those that only some servers have.

@@ -108,3 +108,64 @@ FROM resource_provider_aggregates l
 LEFT JOIN resource_providers p ON p.id = l.resource_provider_id
 WHERE p.id IS NULL`)
 }
+
+// TestNodesLoseNoClaim claims the same hosts through two nodes at once, each of
+// which takes back transactions for the other's sake: what was acknowledged is
+// there, whole, and nothing else.
+func TestNodesLoseNoClaim(t *testing.T) {
+	const hosts, clients, each = 4, 12, 30
+	ctx := context.Background()
+	_, services := onNodes(t)
+	for n := range hosts {
+		host(t)(services[0], n)
+		if _, err := services[0].UpdateInventory(ctx, id(n, "h"), placement.InventoryOf{
+			Class: "VCPU", Inventory: placement.Inventory{Total: 1000, MinUnit: 1, MaxUnit: 8, StepSize: 1, AllocationRatio: 1},
+		}, placement.InventoryRule{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var mu sync.Mutex
+	acknowledged := make(map[placement.UUID]placement.UUID)
+	var all sync.WaitGroup
+	for client := range clients {
+		all.Go(func() {
+			for n := range each {
+				vm, on := id(client*1000+n, "vm"), id((client+n)%hosts, "h")
+				err := claimVCPU(services[client%2], vm, on, 1)
+				if kind, _ := fault.Of(err); err != nil && kind != fault.Conflict && kind != fault.Unavailable {
+					t.Error(err)
+				}
+				if err == nil && n%3 == 0 { // it goes again, through the other node
+					if err := services[1-client%2].DeleteAllocations(ctx, vm); err != nil {
+						t.Error(err)
+					}
+					continue
+				}
+				if err == nil {
+					mu.Lock()
+					acknowledged[vm] = on
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	all.Wait()
+	used := make(map[placement.UUID]int64)
+	for vm, on := range acknowledged {
+		used[on]++
+		h, err := services[0].AllocationsOf(ctx, vm)
+		if err != nil || len(h.Allocations) != 1 || h.Allocations[0].ProviderUUID != on {
+			t.Errorf("%s holds %v (%v), want what it was told it has on %s", vm, h.Allocations, err, on)
+		}
+	}
+	for n, s := range services {
+		for uuid, st := range states(t, s) {
+			if st.Used[0] != used[uuid] {
+				t.Errorf("node %d: %d units are used on %s, want %d", n, st.Used[0], uuid, used[uuid])
+			}
+		}
+	}
+	if len(acknowledged) < clients*each/2 {
+		t.Errorf("only %d of %d claims were accepted: the test says little", len(acknowledged), clients*each)
+	}
+}

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -14,6 +15,10 @@ import (
 // next one, and several questions, or several changes, are asked and made
 // together. A server runs the statements of a packet in order and stops at the
 // first that fails.
+//
+// A node of a Galera cluster does not: it may roll a transaction back, for one of
+// another node's, between two statements of a packet, and run the rest of them
+// outside of any. There each statement goes alone, and has that error itself.
 
 // A statement is one with its values.
 type statement struct {
@@ -30,7 +35,7 @@ type question struct {
 // later puts off a statement without values or rows until the next is sent. What
 // comes of it is told then.
 func (s *session) later(query string) error {
-	if s.d.packets == nil {
+	if s.packets() == nil {
 		return s.do(query)
 	}
 	s.put = append(s.put, query)
@@ -39,13 +44,9 @@ func (s *session) later(query string) error {
 
 // beginLater is later for the statement that begins a transaction. When the next
 // packet finds that the connection was lost while it was idle, it is sent again
-// on a new one.
-func (s *session) beginLater(query string) error {
-	if s.d.packets == nil {
-		return s.do(query)
-	}
+// on a new one. It is for sessions that have packets.
+func (s *session) beginLater(query string) {
 	s.put, s.opening = append(s.put[:0], query), true
-	return nil
 }
 
 // untouched reports whether a transaction was begun of which the server does not
@@ -74,10 +75,19 @@ func (s *session) joined(query string) string {
 	return strings.Join(s.put, ";\n") + ";\n" + query
 }
 
+// packets is how the session sends several statements at once, nil when it does
+// not.
+func (s *session) packets() packets {
+	if s.single {
+		return nil
+	}
+	return s.d.packets
+}
+
 // doAll runs several statements, which are one text, in one packet.
 func (s *session) doAll(text string, args ...any) error {
 	return s.attempt(func(w *watch) (bool, error) {
-		_, err := s.d.packets.exec(w.ctx, s, text, args)
+		_, err := s.packets().exec(w.ctx, s, text, args)
 		return err == nil, err
 	})
 }
@@ -96,8 +106,9 @@ func (s *session) attempt(send func(*watch) (answered bool, err error)) error {
 	answered, err := send(w)
 	err = s.ended(w, err)
 	if err != nil && s.opening && !answered && s.dead && !s.fresh(start) {
-		if err := s.connect(context.Background()); err != nil {
-			return err
+		if lost := s.connect(context.Background()); lost != nil || s.packets() == nil {
+			s.forget()
+			return cmp.Or(lost, err)
 		}
 		w := s.watch()
 		_, err = send(w)
@@ -109,7 +120,7 @@ func (s *session) attempt(send func(*watch) (answered bool, err error)) error {
 
 // ask asks several questions at once.
 func (s *session) ask(questions []question) error {
-	if s.d.packets == nil {
+	if s.packets() == nil {
 		for _, q := range questions {
 			if err := s.query(func(rows *sql.Rows, _ *watch) error { return walk(rows, q.each) }, q.query, q.args...); err != nil {
 				return err
@@ -117,7 +128,7 @@ func (s *session) ask(questions []question) error {
 		}
 		return nil
 	}
-	return s.attempt(func(w *watch) (bool, error) { return s.d.packets.ask(w.ctx, s, questions) })
+	return s.attempt(func(w *watch) (bool, error) { return s.packets().ask(w.ctx, s, questions) })
 }
 
 // walk calls fn with all rows of an answer.
@@ -142,9 +153,9 @@ func walk(rows *sql.Rows, fn func(*row)) error {
 // On a server all are made when one changes less than it should, and none after
 // one that fails.
 func (s *session) change(changes []statement) (counts []int64, err error) {
-	if s.d.packets != nil {
+	if s.packets() != nil {
 		err = s.attempt(func(w *watch) (answered bool, err error) {
-			counts, err = s.d.packets.change(w.ctx, s, changes)
+			counts, err = s.packets().change(w.ctx, s, changes)
 			return counts != nil, err
 		})
 		return counts, err

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"cmp"
 	"slices"
+	"sync"
 
 	"github.com/berthcloud/berth/placement"
 )
@@ -54,30 +55,57 @@ func (r *reader) everything(pic *placement.Picture) error {
 	if err != nil {
 		return err
 	}
+	run := inTurn
+	if counts.total() >= manyRows {
+		run = (*reader).beside
+	}
+	return r.halves(pic, counts, run)
+}
+
+// halves reads the inventories, which are half of the work, and the rest.
+func (r *reader) halves(pic *placement.Picture, counts rowCounts, run func(r *reader, one, other func(*reader) error) error) error {
+	heard := r.progressOf(counts)
+	return run(r,
+		func(r *reader) error { return r.allProviders(pic, counts, heard) },
+		func(r *reader) error { return r.allInventories(pic, counts, heard) })
+}
+
+// manyRows are so many that it is worth keeping others from writing meanwhile.
+const manyRows = 100_000
+
+// allProviders reads all providers with their traits and aggregates.
+func (r *reader) allProviders(pic *placement.Picture, counts rowCounts, heard func(rows int)) (err error) {
+	r.heard = heard
 	defer func() { r.heard = nil }()
 	if pic.Providers, err = whole(r, readProvider, counts.providers, providerColumns+providerOrder); err != nil {
-		return err
-	}
-	if pic.Inventories, err = whole(r, readInventory, counts.inventories, unusedColumns+inventoryOrder); err != nil {
 		return err
 	}
 	if pic.Traits, err = whole(r, readProviderTrait, counts.traits, providerTraitColumns+providerTraitOrder); err != nil {
 		return err
 	}
-	if pic.Aggregates, err = whole(r, readAggregate, counts.aggregates, aggregateColumns+aggregateOrder); err != nil {
+	pic.Aggregates, err = whole(r, readAggregate, counts.aggregates, aggregateColumns+aggregateOrder)
+	return err
+}
+
+// allInventories reads all inventories with what is allocated of them.
+func (r *reader) allInventories(pic *placement.Picture, counts rowCounts, heard func(rows int)) (err error) {
+	r.heard = heard
+	pic.Inventories, err = whole(r, readInventory, counts.inventories, unusedColumns+inventoryOrder)
+	r.heard = nil // what follows was not counted
+	if err != nil {
 		return err
 	}
-	r.heard = nil // what follows was not counted
 	return r.addUsage(pic.Inventories)
 }
 
 // rowCounts are how many rows there are of each kind.
 type rowCounts struct{ providers, inventories, traits, aggregates int64 }
 
-// countRows counts the rows of all trees, and makes the reader tell from now on
-// how far it is with them.
+func (c rowCounts) total() int64 { return c.providers + c.inventories + c.traits + c.aggregates }
+
+// countRows counts the rows of all trees.
 func (r *reader) countRows() (rowCounts, error) {
-	counts, err := first(r, func(one *row) rowCounts {
+	return first(r, func(one *row) rowCounts {
 		return rowCounts{one.int(0), one.int(1), one.int(2), one.int(3)}
 	}, `
 SELECT
@@ -85,15 +113,22 @@ SELECT
     (SELECT COUNT(*) FROM inventories),
     (SELECT COUNT(*) FROM resource_provider_traits),
     (SELECT COUNT(*) FROM resource_provider_aggregates)`)
-	if err != nil || r.progress == nil {
-		return counts, err
+}
+
+// progressOf returns what tells how many of the rows have been read, nil when
+// nobody listens. It may be called from several goroutines.
+func (r *reader) progressOf(counts rowCounts) func(rows int) {
+	if r.progress == nil {
+		return nil
 	}
-	read, total := int64(0), counts.providers+counts.inventories+counts.traits+counts.aggregates
-	r.heard = func(rows int) {
+	var mu sync.Mutex
+	read, total := int64(0), counts.total()
+	return func(rows int) {
+		mu.Lock()
+		defer mu.Unlock()
 		read += int64(rows)
 		r.progress(read, total)
 	}
-	return counts, nil
 }
 
 // whole reads all rows of a kind, of which there should be so many.

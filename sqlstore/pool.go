@@ -59,6 +59,16 @@ func (p *pool) borrow(ctx context.Context) (*session, error) {
 	}
 }
 
+// borrowIdle is borrow for who does not wait.
+func (p *pool) borrowIdle() (*session, bool) {
+	select {
+	case p.permits <- struct{}{}:
+		return p.take(), true
+	default:
+		return nil, false
+	}
+}
+
 // late returns a channel that says when the wait has been too long.
 func (p *pool) late() (<-chan time.Time, func() bool) {
 	if p.wait <= 0 {

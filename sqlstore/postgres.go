@@ -176,25 +176,26 @@ func postgresSettings(server Server) string {
 	return b.String()
 }
 
-func (d *postgresDialer) dial(ctx context.Context, _ role) (*sql.Conn, string, error) {
+func (d *postgresDialer) dial(ctx context.Context, _ role) (*sql.Conn, place, error) {
 	ctx, cancel := context.WithTimeout(ctx, 4*connectTimeout)
 	defer cancel()
 	conn, err := d.db.Conn(ctx)
 	if err != nil {
-		return nil, "", err
+		return nil, place{}, err
 	}
+	// Several statements in one text need strings of the standard kind.
 	if _, err := conn.ExecContext(ctx, fmt.Sprintf(
-		"SET lock_timeout = %d; SET idle_in_transaction_session_timeout = %d",
+		"SET standard_conforming_strings = on; SET lock_timeout = %d; SET idle_in_transaction_session_timeout = %d",
 		lockWait.Milliseconds(), idleTransaction.Milliseconds())); err != nil {
 		_ = conn.Close()
-		return nil, "", err
+		return nil, place{}, err
 	}
-	host := ""
+	var at place
 	err = conn.Raw(func(c any) error {
-		host = c.(*stdlib.Conn).Conn().PgConn().Conn().RemoteAddr().String()
+		at.host = c.(*stdlib.Conn).Conn().PgConn().Conn().RemoteAddr().String()
 		return nil
 	})
-	return conn, host, err
+	return conn, at, err
 }
 
 func (d *postgresDialer) close() error { return d.db.Close() }

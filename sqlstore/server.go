@@ -68,11 +68,18 @@ const (
 	writing
 )
 
-// A dialer makes connections to a server, set up for their role, and says which
-// of several hosts it is.
+// A dialer makes connections to a server, set up for their role, and says where
+// they lead.
 type dialer interface {
-	dial(ctx context.Context, r role) (conn *sql.Conn, host string, err error)
+	dial(ctx context.Context, r role) (*sql.Conn, place, error)
 	close() error
+}
+
+// A place is where a connection leads.
+type place struct {
+	host string // which of several
+	// node says that it is a node of a Galera cluster.
+	node bool
 }
 
 // errConnecting marks that a connection could not be made.
@@ -95,27 +102,24 @@ func (s *Store) newSession(r role) *session {
 	if s.d.bounded {
 		silence = 0
 	}
-	return &session{
-		d:        s.d,
-		patience: silence,
-		lifetime: s.opts.Server.Recycle,
-		epoch:    &s.epoch,
-		open: func(ctx context.Context) (*sql.Conn, error) {
-			conn, host, err := s.dialer.dial(ctx, r)
-			if err != nil {
-				return nil, connectError{err}
-			}
-			if old := s.host.Swap(host); old != nil && old != host {
-				// Others may still talk to a host that was taken out
-				// of service and does not say so.
-				s.epoch.Add(1)
-			}
-			if s.opts.Metrics.Reconnected != nil {
-				s.opts.Metrics.Reconnected()
-			}
-			return conn, nil
-		},
+	ses := &session{d: s.d, patience: silence, lifetime: s.opts.Server.Recycle, epoch: &s.epoch}
+	ses.open = func(ctx context.Context) (*sql.Conn, error) {
+		conn, at, err := s.dialer.dial(ctx, r)
+		if err != nil {
+			return nil, connectError{err}
+		}
+		ses.single = at.node
+		if old := s.host.Swap(at.host); old != nil && old != at.host {
+			// Others may still talk to a host that was taken out of
+			// service and does not say so.
+			s.epoch.Add(1)
+		}
+		if s.opts.Metrics.Reconnected != nil {
+			s.opts.Metrics.Reconnected()
+		}
+		return conn, nil
 	}
+	return ses
 }
 
 // openServer connects, looks at the database before it changes anything in it,

@@ -29,6 +29,8 @@ type session struct {
 	dead  bool // an error said that the connection is of no more use
 	ready map[string]*sql.Stmt
 
+	// single says that each statement goes in a packet of its own (packet.go).
+	single  bool
 	put     []string // statements that go with the next one
 	opening bool     // the first of them begins a transaction
 }
@@ -106,7 +108,7 @@ func (s *session) exec(query string, args ...any) (result sql.Result, err error)
 func (s *session) run(ctx context.Context, query string, args []any) (sql.Result, error) {
 	switch {
 	case len(s.put) > 0:
-		return s.d.packets.exec(ctx, s, query, args)
+		return s.packets().exec(ctx, s, query, args)
 	case !s.d.prepared:
 		return s.conn.ExecContext(ctx, s.d.rebind(query), args...)
 	}
@@ -133,7 +135,7 @@ func (s *session) query(fn func(*sql.Rows, *watch) error, query string, args ...
 func (s *session) rows(ctx context.Context, query string, args []any) (*sql.Rows, error) {
 	switch {
 	case len(s.put) > 0:
-		return s.d.packets.rows(ctx, s, query, args)
+		return s.packets().rows(ctx, s, query, args)
 	case !s.d.prepared:
 		return s.conn.QueryContext(ctx, s.d.rebind(query), args...)
 	}

@@ -101,6 +101,7 @@ func writerPragmas(busy time.Duration) []string {
 		busyPragma(busy),
 		"journal_mode(WAL)",
 		"synchronous(FULL)",
+		"wal_autocheckpoint(4000)",
 		"journal_size_limit(67108864)",
 		"temp_store(MEMORY)",
 	}

@@ -22,7 +22,9 @@
 // # Reading
 //
 // Views run side by side on connections of their own, each in a read
-// transaction, and neither wait for the writer nor hold it up.
+// transaction, and neither wait for the writer nor hold it up. But one that reads
+// all trees of a big file has two connections, and nobody writes meanwhile
+// (twin.go).
 //
 // # Sharing
 //
@@ -178,6 +180,7 @@ type Store struct {
 	writer  *pool
 	readers *pool
 	log     changeLog // of what Updates touched, on a server
+	owners  ownerMemory
 
 	mu      sync.RWMutex // guards closed, and queue against being closed
 	closed  bool
@@ -229,7 +232,7 @@ func (s *Store) view(ctx context.Context, fn func(placement.Reader) error) (agai
 	if err := s.begin(ctx, ses, s.d.beginRead); err != nil {
 		return s.again(err), s.d.translate("beginning to read", err)
 	}
-	r := &reader{ses: ses, ctx: ctx, trace: s.opts.Trace, progress: s.opts.Progress}
+	r := &reader{ses: ses, store: s, ctx: ctx, trace: s.opts.Trace, progress: s.opts.Progress}
 	defer func() {
 		r.over = true
 		if end := ses.do("ROLLBACK"); end != nil && err == nil {

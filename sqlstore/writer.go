@@ -11,6 +11,7 @@ type writer struct {
 	reader
 	stamp   string // the time of every row written
 	changed placement.Changes
+	memory  *ownerMemory
 	named   ownerIDs // that Claimants found
 }
 

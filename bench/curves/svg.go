@@ -11,11 +11,11 @@ import (
 
 // The picture's measures, in pixels.
 const (
-	panelWidth, panelHeight = 340, 230
-	left, right             = 62, 18 // margins within a panel
-	top, bottom             = 34, 40
+	panelWidth, panelHeight = 400, 240
+	left, right             = 62, 22 // margins within a panel
+	top, bottom             = 52, 42
 	perRow                  = 2
-	footer                  = 26
+	footer                  = 30
 )
 
 // SVG returns a picture with a panel for each curve. Both axes are logarithmic
@@ -32,15 +32,15 @@ func (s Set) SVG() []byte {
 		c.draw(&b)
 		b.WriteString("</g>\n")
 	}
-	fmt.Fprintf(&b, `<text x="%d" y="%d" fill="#666666" font-size="10">%s</text>`+"\n</svg>\n", 12, height-9, html.EscapeString(s.Where))
+	fmt.Fprintf(&b, `<text x="%d" y="%d" fill="#666666" font-size="9">%s</text>`+"\n</svg>\n", left-48, height-10, html.EscapeString(s.Where))
 	return []byte(b.String())
 }
 
 // draw writes one panel: title, axes with their ticks, the line and its points.
 func (c Curve) draw(b *strings.Builder) {
-	fmt.Fprintf(b, `<text x="%d" y="18" font-weight="bold">%s</text>`+"\n", left-48, html.EscapeString(c.Title))
-	x := newAxis(c.values(func(p Point) float64 { return p.X }), left, panelWidth-right)
-	y := newAxis(c.values(func(p Point) float64 { return p.Y }), panelHeight-bottom, top)
+	fmt.Fprintf(b, `<text x="%d" y="20" font-weight="bold">%s</text>`+"\n", left-48, html.EscapeString(c.Title))
+	x := along(c.values(func(p Point) float64 { return p.X }), left, panelWidth-right)
+	y := upward(c.values(func(p Point) float64 { return p.Y }), panelHeight-bottom, top)
 	for _, v := range y.ticks() {
 		at := y.at(v)
 		fmt.Fprintf(b, `<path d="M%d %.1fH%d" stroke="#dddddd"/><text x="%d" y="%.1f" text-anchor="end" fill="#444444">%s</text>`+"\n",
@@ -50,7 +50,7 @@ func (c Curve) draw(b *strings.Builder) {
 		fmt.Fprintf(b, `<text x="%.1f" y="%d" text-anchor="middle" fill="#444444">%s</text>`+"\n", x.at(p.X), panelHeight-bottom+15, number(p.X))
 	}
 	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle" fill="#444444">%s</text>`+"\n", (left+panelWidth-right)/2, panelHeight-8, html.EscapeString(c.X))
-	fmt.Fprintf(b, `<text x="%d" y="%d" fill="#444444">%s</text>`+"\n", left-48, top-2, html.EscapeString(c.Y))
+	fmt.Fprintf(b, `<text x="%d" y="%d" fill="#444444">%s</text>`+"\n", left-48, top-16, html.EscapeString(c.Y))
 	c.line(b, x, y)
 }
 
@@ -82,15 +82,26 @@ type axis struct {
 	log       bool
 }
 
-// newAxis spans the values: from 0, or by powers of ten where they differ by more
-// than that.
-func newAxis(values []float64, from, to float64) axis {
+// along returns the axis for sizes, which ends where they end.
+func along(values []float64, from, to float64) axis {
 	low, high := slices.Min(values), slices.Max(values)
-	if low > 0 && high/low > 10 {
+	if wide(low, high) {
+		return axis{low, high, from, to, true}
+	}
+	return axis{0, max(high, 1), from, to, false}
+}
+
+// upward returns the axis for figures, which ends at round values.
+func upward(values []float64, from, to float64) axis {
+	low, high := slices.Min(values), slices.Max(values)
+	if wide(low, high) {
 		return axis{math.Pow(10, math.Floor(math.Log10(low))), math.Pow(10, math.Ceil(math.Log10(high))), from, to, true}
 	}
 	return axis{0, roundUp(high), from, to, false}
 }
+
+// wide reports whether values need an axis by powers of ten.
+func wide(low, high float64) bool { return low > 0 && high/low > 10 }
 
 func (a axis) at(v float64) float64 {
 	part := (v - a.low) / (a.high - a.low)

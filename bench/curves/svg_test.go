@@ -52,20 +52,23 @@ func TestSVGIsWellFormed(t *testing.T) {
 	}
 }
 
-func TestAxis(t *testing.T) {
+func TestAxes(t *testing.T) {
 	for _, c := range []struct {
 		name   string
+		axis   func(values []float64, v float64) float64
 		values []float64
 		v      float64
 		want   float64 // of 0 to 100
 	}{
-		{"LinearFromZero", []float64{2, 8}, 4, 50},
-		{"LinearRoundsUp", []float64{7}, 8, 100},
-		{"Logarithmic", []float64{1, 100}, 10, 50},
-		{"LogarithmicByPowers", []float64{2, 90}, 100, 100},
-		{"Nothing", []float64{0}, 0, 0},
+		{"UpwardFromZero", curves.Upward, []float64{2, 8}, 4, 50},
+		{"UpwardToRoundValues", curves.Upward, []float64{7}, 8, 100},
+		{"UpwardByPowers", curves.Upward, []float64{2, 90}, 10, 50},
+		{"UpwardOfNothing", curves.Upward, []float64{0}, 0, 0},
+		{"AlongFromZero", curves.Along, []float64{1, 2, 5}, 2.5, 50},
+		{"AlongToTheLast", curves.Along, []float64{1, 2, 5}, 5, 100},
+		{"AlongByPowers", curves.Along, []float64{2, 20, 200}, 20, 50},
 	} {
-		if got := curves.At(c.values, c.v); got != c.want {
+		if got := c.axis(c.values, c.v); got != c.want {
 			t.Errorf("%s: %v is at %v, want %v", c.name, c.v, got, c.want)
 		}
 	}

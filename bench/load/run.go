@@ -13,8 +13,7 @@ type Plan struct {
 	Addr    string        // of the server, host:port
 	Headers []string      // of every request
 	Conns   int           // connections at a time, 1 when it is 0
-	Time    time.Duration // no request begins later
-	Most    int           // requests in all, 0 for as many as the time allows
+	Time    time.Duration // no request begins later, but for the first of each connection
 	Want    int           // the status of every answer; another is an error
 
 	// Pace is how many requests a second all connections together send, 0 for as
@@ -46,7 +45,7 @@ func Run(p Plan) (Result, error) {
 	begin := time.Now()
 	var running sync.WaitGroup
 	for i := range conns {
-		running.Go(func() { parts[i], errs[i] = p.loop(i, begin, share(p.Most, conns, i)) })
+		running.Go(func() { parts[i], errs[i] = p.loop(i, begin) })
 	}
 	running.Wait()
 	sum := Result{Elapsed: time.Since(begin)}
@@ -57,14 +56,6 @@ func Run(p Plan) (Result, error) {
 	}
 	slices.Sort(sum.Took)
 	return sum, errors.Join(errs...)
-}
-
-// share returns how many of most requests are for connection i, 0 for no bound.
-func share(most, conns, i int) int {
-	if most == 0 {
-		return 0
-	}
-	return max(1, (most+conns-1-i)/conns)
 }
 
 // due waits for the turn of a request when there is a pace, and returns from when
@@ -82,13 +73,13 @@ func (p Plan) due(start time.Time, conn, i int) time.Time {
 	return turn
 }
 
-func (p Plan) loop(conn int, start time.Time, most int) (r Result, err error) {
+func (p Plan) loop(conn int, start time.Time) (r Result, err error) {
 	c, err := Dial(p.Addr, p.Headers...)
 	if err != nil {
 		return r, err
 	}
 	defer c.Close()
-	for i := 0; (most == 0 || i < most) && (i == 0 || time.Since(start) < p.Time); i++ {
+	for i := 0; i == 0 || time.Since(start) < p.Time; i++ {
 		q := p.Next(conn, i)
 		begin := p.due(start, conn, i)
 		status, size, err := c.Drop(q)

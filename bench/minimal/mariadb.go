@@ -22,16 +22,9 @@ func MariaDB(ctx context.Context, dsn string, n int, span time.Duration) (rate f
 	if err != nil {
 		return 0, err
 	}
-	sessions, commits := make([]session, n), make([]*sql.Stmt, n)
+	sessions := make([]committing, n)
 	for i := range sessions {
-		if sessions[i], err = prepare(ctx, db); err != nil {
-			return 0, err
-		}
-		conn := sessions[i].conn
-		if _, err := conn.ExecContext(ctx, `SET autocommit = 0`); err != nil {
-			return 0, err
-		}
-		if commits[i], err = conn.PrepareContext(ctx, `COMMIT`); err != nil {
+		if sessions[i], err = prepareCommitting(ctx, db); err != nil {
 			return 0, err
 		}
 	}
@@ -42,7 +35,24 @@ func MariaDB(ctx context.Context, dsn string, n int, span time.Duration) (rate f
 		if err := sessions[client].write(ctx, &b, p); err != nil {
 			return err
 		}
-		_, err := commits[client].ExecContext(ctx)
+		_, err := sessions[client].commit.ExecContext(ctx)
 		return err
 	})
+}
+
+// A committing session begins a transaction with its first statement.
+type committing struct {
+	session
+	commit *sql.Stmt
+}
+
+func prepareCommitting(ctx context.Context, db *sql.DB) (c committing, err error) {
+	if c.session, err = prepare(ctx, db); err != nil {
+		return c, err
+	}
+	if _, err = c.conn.ExecContext(ctx, `SET autocommit = 0`); err != nil {
+		return c, err
+	}
+	c.commit, err = c.conn.PrepareContext(ctx, `COMMIT`)
+	return c, err
 }

@@ -71,17 +71,27 @@ func StartMariaDB(dir string) (*MariaDB, error) {
 	if err := m.install(install, data, as); err != nil {
 		return nil, err
 	}
-	_, port, _ := net.SplitHostPort(m.Addr) // FreeAddress made it
-	cmd := exec.Command(program, "--no-defaults", "--datadir="+data, "--tmpdir="+data, "--socket=socket", "--pid-file=pid",
-		"--bind-address=127.0.0.1", "--port="+port, "--skip-name-resolve", "--max-connections=400",
-		"--innodb-buffer-pool-size=512M", "--innodb-log-file-size=256M", "--innodb-flush-log-at-trx-commit=1",
-		"--character-set-server=utf8mb4", "--collation-server=utf8mb4_general_ci")
+	cmd := exec.Command(program, m.arguments(data)...)
 	cmd.Dir, cmd.SysProcAttr = data, &syscall.SysProcAttr{Credential: as}
 	if m.Process, err = proc.Start(cmd, filepath.Join(dir, "mariadb.log")); err != nil {
 		return nil, err
 	}
 	return m, m.await()
 }
+
+func (m *MariaDB) arguments(data string) []string {
+	_, port, _ := net.SplitHostPort(m.Addr) // FreeAddress made it
+	return []string{
+		"--no-defaults", "--datadir=" + data, "--tmpdir=" + data,
+		"--socket=socket", "--pid-file=pid", // in the data directory
+		"--bind-address=127.0.0.1", "--port=" + port, "--skip-name-resolve", "--max-connections=400",
+		"--innodb-buffer-pool-size=512M", logSize, "--innodb-flush-log-at-trx-commit=1",
+		"--character-set-server=utf8mb4", "--collation-server=utf8mb4_general_ci",
+	}
+}
+
+// logSize is enough for no row to wait for a checkpoint.
+const logSize = "--innodb-log-file-size=256M"
 
 // install makes the data directory, with the account and the database.
 func (m *MariaDB) install(program, data string, as *syscall.Credential) error {
@@ -97,7 +107,7 @@ func (m *MariaDB) install(program, data string, as *syscall.Credential) error {
 		return err
 	}
 	cmd := exec.Command(program, "--no-defaults", "--datadir="+data, "--skip-test-db", "--skip-name-resolve",
-		"--extra-file="+file, "--innodb-log-file-size=256M")
+		"--extra-file="+file, logSize)
 	cmd.Dir, cmd.SysProcAttr = data, &syscall.SysProcAttr{Credential: as}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", program, err, out)

@@ -1,8 +1,10 @@
 package worlds
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/berthcloud/berth/placement"
@@ -107,9 +109,11 @@ func (m *maker) stocks(id int64, all ...stock) {
 
 // has gives a provider all its traits.
 func (m *maker) has(id int64, names ...string) {
+	first := len(m.picture.Traits)
 	for _, name := range names {
 		m.picture.Traits = append(m.picture.Traits, placement.ProviderTraitRow{Provider: id, Trait: m.trait(name)})
 	}
+	slices.SortFunc(m.picture.Traits[first:], func(a, b placement.ProviderTraitRow) int { return cmp.Compare(a.Trait, b.Trait) })
 	m.changed(id)
 }
 

@@ -2,6 +2,7 @@ package worlds
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -15,12 +16,21 @@ import (
 // SaveTo puts the world into an empty database, which a SQLAlchemy URL names as
 // in placement.conf.
 func (w *World) SaveTo(ctx context.Context, databaseURL string) error {
-	c, err := config.ParseConnection(databaseURL)
+	to, err := options(databaseURL)
+	if err == nil {
+		err = w.restore(ctx, to)
+	}
 	if err != nil {
 		return fmt.Errorf("saving a world: %w", err)
 	}
-	if c.Dialect == config.SQLite {
-		return w.Save(ctx, c.Path)
+	return nil
+}
+
+// options says where the database of a URL is.
+func options(databaseURL string) (sqlstore.Options, error) {
+	c, err := config.ParseConnection(databaseURL)
+	if err != nil || c.Dialect == config.SQLite {
+		return sqlstore.Options{Path: c.Path}, err
 	}
 	server := &sqlstore.Server{
 		Dialect: sqlstore.MySQL, User: c.User, Password: c.Password.Reveal(), Database: c.Database, Params: c.Query,
@@ -35,33 +45,28 @@ func (w *World) SaveTo(ctx context.Context, databaseURL string) error {
 		}
 		server.Hosts = append(server.Hosts, name)
 	}
-	return w.restore(ctx, sqlstore.Options{Server: server})
+	return sqlstore.Options{Server: server}, nil
 }
 
 // restore writes a dump into a file that is gone when it was read.
-func (w *World) restore(ctx context.Context, to sqlstore.Options) error {
+func (w *World) restore(ctx context.Context, to sqlstore.Options) (err error) {
 	f, err := os.CreateTemp("", "berth-world-*")
 	if err != nil {
-		return fmt.Errorf("saving a world: %w", err)
+		return err
 	}
 	defer f.Close()
 	_ = os.Remove(f.Name())
 	if err := w.Dump(f); err != nil {
-		return fmt.Errorf("saving a world: %w", err)
+		return err
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return fmt.Errorf("saving a world: %w", err)
+		return err
 	}
 	db, err := sqlstore.OpenTables(ctx, to, sqlstore.Make)
 	if err != nil {
-		return fmt.Errorf("saving a world: %w", err)
+		return err
 	}
+	defer func() { err = errors.Join(err, db.Close()) }()
 	_, err = db.Restore(ctx, f, nil)
-	if end := db.Close(); err == nil {
-		err = end
-	}
-	if err != nil {
-		return fmt.Errorf("saving a world: %w", err)
-	}
-	return nil
+	return err
 }

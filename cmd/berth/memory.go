@@ -11,7 +11,7 @@ import (
 // lets a heap double before it looks at it. Much less is needed for requests.
 const (
 	spareHeap     = 128 << 20 // what is left for requests between two collections
-	leastGCGrowth = 30        // but not less than so many percent of a big heap
+	leastGCGrowth = 40        // but not less than so many percent of a big heap
 	usualGCGrowth = 100       // nor more than Go's own
 )
 

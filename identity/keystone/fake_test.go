@@ -195,7 +195,7 @@ func options() keystone.Options {
 }
 
 // newValidator returns a Validator that asks f.
-func newValidator(t *testing.T, f *fake, change ...func(*keystone.Options)) *keystone.Validator {
+func newValidator(t testing.TB, f *fake, change ...func(*keystone.Options)) *keystone.Validator {
 	t.Helper()
 	opts := options()
 	for _, c := range change {

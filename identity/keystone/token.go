@@ -19,16 +19,25 @@ const maxToken = 8192
 // cannot have made is refused without asking.
 func plausible(raw string) (string, error) {
 	raw = strings.TrimSpace(raw)
-	odd := func(r rune) bool { return r <= ' ' || r > '~' }
 	switch {
 	case raw == "":
 		return "", refuse("no token was sent")
 	case len(raw) > maxToken:
 		return "", refuse("the token has %d bytes, more than any of Keystone's", len(raw))
-	case strings.ContainsFunc(raw, odd):
+	case !printable(raw):
 		return "", refuse("the token has characters that none of Keystone's has")
 	}
 	return raw, nil
+}
+
+// printable reports whether s has visible characters of ASCII only.
+func printable(s string) bool {
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // A token is what Keystone says of one. It is not changed once it is made.

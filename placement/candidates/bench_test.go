@@ -126,7 +126,7 @@ func BenchmarkSearch(b *testing.B) {
 
 // Trees that have all classes and traits, and room on all but the devices that
 // count: no index tells.
-func BenchmarkSearchFullDevices(b *testing.B) {
+func BenchmarkFullDevices(b *testing.B) {
 	classes, traits, pic := worlds.Bandwidth(10_000, 1).Rows()
 	network := slices.IndexFunc(traits, func(n placement.Named) bool { return n.Name == "CUSTOM_PHYSNET_DC0" })
 	full := make(map[int64]bool)

@@ -58,7 +58,7 @@ func (b *builder) reserve(p *plan) {
 func (b *builder) forget() {
 	clear(b.uses[:cap(b.uses)])
 	clear(b.mapped[:cap(b.mapped)])
-	clear(b.taken)
+	b.taken = cleared(b.taken)
 }
 
 // build makes a candidate of a combination in the tree that is open.
@@ -80,8 +80,8 @@ func (b *builder) moveTo(t *placement.Tree) {
 	for i := range b.uses {
 		b.uses[i].Provider, b.uses[i].Tree = root, t
 	}
-	for i := range b.mapped {
-		b.mapped[i] = root
+	for _, providers := range b.mappings {
+		providers[0] = root // there is one
 	}
 }
 

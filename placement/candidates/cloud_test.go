@@ -108,7 +108,7 @@ func TestIndexesChangeNothing(t *testing.T) {
 			}
 		}
 	})
-	if decided == 0 {
+	if !testing.Short() && decided == 0 {
 		t.Error("no tree was ever decided by the indexes")
 	}
 }
@@ -156,7 +156,7 @@ func TestSamplesOfCloudsAreSubsets(t *testing.T) {
 			}
 		}
 	})
-	if drawn == 0 || gone == 0 {
+	if !testing.Short() && (drawn == 0 || gone == 0) { // one in ten is drawn
 		t.Errorf("%d samples were drawn, for %d all trees were gone through", drawn, gone)
 	}
 }

@@ -45,9 +45,7 @@ type combiner struct {
 	// words for each depth; reach those that the domains from a depth on
 	// could satisfy.
 	missing, reach []uint64
-	// rootable is, for each same_subtree set and provider, the last domain
-	// of the set that could have the provider, or -1.
-	rootable []int32
+	subtree        subtreeCheck
 
 	// suspect is the part that the last tree had no option for, -1 when it
 	// had some for all.

@@ -21,8 +21,9 @@ func (c *combiner) descend(rng *rand.Rand) uint64 {
 	for c.depth < len(c.domains) {
 		c.choice = c.choice[:0]
 		d := &c.domains[c.depth]
+		t := &c.parts[d.part]
 		for at := d.from; at < d.to; at++ {
-			if c.placeable(at) {
+			if c.placeable(d.part, t, at) {
 				c.choice = append(c.choice, int32(at))
 			}
 		}

@@ -48,10 +48,11 @@ func (c *combiner) advance() bool {
 // place gives the part at the current depth an option and goes one deeper,
 // unless that would break a rule or leave another part without hope.
 func (c *combiner) place(at int) bool {
-	if !c.placeable(at) {
+	k := c.domains[c.depth].part
+	t, local := &c.parts[k], c.options[at]
+	if !c.placeable(k, t, at) {
 		return false
 	}
-	t, local := &c.parts[c.domains[c.depth].part], c.options[at]
 	if t.granular && c.isolate() {
 		c.taken[local] = true
 	}
@@ -60,18 +61,18 @@ func (c *combiner) place(at int) bool {
 	return true
 }
 
-// placeable reports whether place would, and puts the option into picks.
-func (c *combiner) placeable(at int) bool {
-	d, local := &c.domains[c.depth], c.options[at]
-	t := &c.parts[d.part]
+// placeable reports whether place would give part k, which is t, the option, and
+// puts it into picks.
+func (c *combiner) placeable(k int, t *part, at int) bool {
+	local := c.options[at]
 	if t.granular && c.isolate() && c.taken[local] {
 		return false
 	}
 	if !c.affords(t, local) || c.words > 0 && !c.cover(at) {
 		return false
 	}
-	c.picks[d.part] = local
-	return !t.granular || len(c.subtrees) == 0 || c.rooted(d.part, c.depth+1)
+	c.picks[k] = local
+	return !t.granular || len(c.subtrees) == 0 || c.rooted(k, c.depth+1)
 }
 
 // withdraw takes back the last option that was placed.

@@ -18,8 +18,8 @@ type plan struct {
 	// contested is how many classes are wanted by more than one part: only
 	// for those must a search keep what is left.
 	contested int
-	// subtrees are the same_subtree sets, as indexes of parts.
-	subtrees [][]int
+	// subtrees are the same_subtree sets, as sets of parts.
+	subtrees []bitset
 	// required are the traits the providers of the unsuffixed group must
 	// have between them.
 	required      [][]placement.TraitID
@@ -246,13 +246,13 @@ func (t *part) alike(o *part) bool {
 // holds always and is left out.
 func (p *plan) findSubtrees() {
 	for _, suffixes := range p.query.SameSubtrees {
-		var set []int
+		set := newBitset(len(p.parts))
 		for i := range p.parts {
 			if t := &p.parts[i]; t.granular && slices.Contains(suffixes, p.groups[t.group]) {
-				set = append(set, i)
+				set.add(i)
 			}
 		}
-		if len(set) > 1 {
+		if set.count() > 1 {
 			p.subtrees = append(p.subtrees, set)
 		}
 	}

@@ -75,8 +75,8 @@ func (r *Result) Groups() []string { return r.plan.groups }
 func (r *Result) Classes() []placement.ClassID { return r.plan.classes }
 
 // All yields the candidates. They are generated one by one, so that breaking
-// off early saves the work for the rest; only a query with a Sample looks at all
-// candidates before it yields the first, and holds as many as Limit allows.
+// off early saves the work for the rest; only a query with a Sample chooses all
+// that it yields before it yields the first, and holds as many as Limit allows.
 func (r *Result) All() iter.Seq[Candidate] {
 	return func(yield func(Candidate) bool) {
 		if r.plan.impossible {

@@ -13,6 +13,7 @@ type reservoir struct {
 	slots []int32 // the anchors of those that are held
 	picks []int32 // their picks, one after the other
 	index pickIndex
+	few   []int32 // memory of a drawer
 }
 
 // maxHeld bounds how many combinations are held for the sake of their order: a

@@ -62,6 +62,7 @@ func TestSamplesAreUniform(t *testing.T) {
 		{"TreesAndSingleProviders", units(times(20, -1, 1, 3)...), pieces(1, "PGPU", 1), 3, true, 100, 6000},
 		{"MostOfUnequalTrees", units(times(10, 0, 1, 3)...), pieces(1, "PGPU", 1), 30, false, 40, 3000},
 		{"AllOfUnequalTrees", units(times(3, 0, 1, 3)...), pieces(1, "PGPU", 1), 0, false, 12, 5000},
+		{"FewOfManyTrees", units(append(times(600, 0), times(20, -2, 1, 3)...)...), pieces(1, "PGPU", 1), 3, true, 100, 6000},
 		{"Traits", units(times(20, 2, 1, 3)...), fast, 3, true, 80, 6000},
 		{"GroupsTogether", units(times(14, 1, 2, 4)...), pieces(2, "PGPU", 1), 1, true, 196, 20000},
 		{"ManyInOneTree", units(0, 4, 6), pieces(4, "PGPU", 1), 2, true, 384, 8000},

@@ -28,7 +28,17 @@ const maxSketched = 1 << 16
 // forget drops all sketches.
 func (s *sketches) forget() {
 	s.numbers, s.last = s.numbers[:0], nil
-	clear(s.starts)
+	s.starts = cleared(s.starts)
+}
+
+// cleared returns an empty map: m, unless it has grown so big that to clear it
+// every time would cost more than a new one.
+func cleared[K comparable, V any](m map[K]V) map[K]V {
+	if len(m) > 64 {
+		return nil
+	}
+	clear(m)
+	return m
 }
 
 // sketch returns the sketch of the tree that is open.

@@ -1,32 +1,73 @@
 package candidates
 
-import (
-	"slices"
+// A subtreeCheck holds what is needed to say whether same_subtree sets can still
+// hold. Sets of providers have a bit for each number of the combiner.
+type subtreeCheck struct {
+	words int
+	// pending are, for each same_subtree set and depth, the providers that
+	// the domains of the set from the depth on could have.
+	pending []uint64
+	// shared are the lineages of the sharers near the tree.
+	shared []uint64
+}
 
-	"github.com/berthcloud/berth/placement"
-)
-
-// prepareSubtrees notes which local providers could be the common ancestor that
-// each same_subtree set needs, and until which depth.
+// prepareSubtrees notes which providers could be the common ancestor that each
+// same_subtree set needs, and until which depth.
 func (c *combiner) prepareSubtrees() {
 	if len(c.subtrees) == 0 {
 		return
 	}
-	locals := c.locals()
-	c.rootable = resize(c.rootable, len(c.subtrees)*locals)
-	for i := range c.rootable {
-		c.rootable[i] = -1
-	}
-	for s, set := range c.subtrees {
-		for d := range c.domains {
-			if !slices.Contains(set, c.domains[d].part) {
-				continue
-			}
-			for _, local := range c.options[c.domains[d].from:c.domains[d].to] {
-				c.rootable[s*locals+int(local)] = int32(d)
+	s := &c.subtree
+	s.words = (c.locals() + 63) >> 6
+	s.pending = resize(s.pending, len(c.subtrees)*(len(c.domains)+1)*s.words)
+	for set := range c.subtrees {
+		clear(c.pending(set, len(c.domains)))
+		for d := len(c.domains) - 1; d >= 0; d-- {
+			now := bitset(c.pending(set, d))
+			copy(now, c.pending(set, d+1))
+			if c.subtrees[set].has(c.domains[d].part) {
+				for _, local := range c.options[c.domains[d].from:c.domains[d].to] {
+					now.add(int(local))
+				}
 			}
 		}
 	}
+	if len(c.near) > 0 {
+		c.prepareShared()
+	}
+}
+
+// pending returns the providers that the domains of a set from a depth on could
+// have.
+func (c *combiner) pending(set, depth int) bitset {
+	words := c.subtree.words
+	at := (set*(len(c.domains)+1) + depth) * words
+	return c.subtree.pending[at : at+words]
+}
+
+// prepareShared works out the lineages of the sharers near the tree. Only those
+// above them that are sharers near the tree themselves are of interest.
+func (c *combiner) prepareShared() {
+	s := &c.subtree
+	s.shared = resize(s.shared, len(c.near)*s.words)
+	clear(s.shared)
+	for i, at := range c.near {
+		for j, other := range c.near {
+			a, b := &c.sharers[at], &c.sharers[other]
+			if a.tree == b.tree && bitset(a.tree.Lineage(a.provider.Index)).has(b.provider.Index) {
+				c.lineage(len(c.tree.Providers) + i).add(len(c.tree.Providers) + j)
+			}
+		}
+	}
+}
+
+// lineage returns a provider and those above it.
+func (c *combiner) lineage(local int) bitset {
+	if local < len(c.tree.Providers) {
+		return c.tree.Lineage(local)
+	}
+	at := (local - len(c.tree.Providers)) * c.subtree.words
+	return c.subtree.shared[at : at+c.subtree.words]
 }
 
 // rooted reports whether the same_subtree sets that a part is in can still hold
@@ -34,8 +75,8 @@ func (c *combiner) prepareSubtrees() {
 // must all be below one of them, or be it. The domains from open on are those
 // that may still bring that one.
 func (c *combiner) rooted(part, open int) bool {
-	for s, set := range c.subtrees {
-		if slices.Contains(set, part) && !c.holds(s, part, open) {
+	for i, set := range c.subtrees {
+		if set.has(part) && !c.holds(i, part, open) {
 			return false
 		}
 	}
@@ -43,81 +84,30 @@ func (c *combiner) rooted(part, open int) bool {
 }
 
 // holds is rooted for one set.
-func (c *combiner) holds(s, part, open int) bool {
-	set := c.subtrees[s]
-	top, tree := c.provider(c.picks[part])
-	for d := range c.depth {
-		if k := c.domains[d].part; slices.Contains(set, k) {
-			other, its := c.provider(c.picks[k])
-			if its != tree {
-				return false
+func (c *combiner) holds(i, part, open int) bool {
+	pending, top := c.pending(i, open), int(c.picks[part])
+	for at := range pending {
+		// of are the providers that belong to the set or may come to, above
+		// those that all that belong to it are below.
+		of, above := pending[at]|wordWith(top, at), c.lineage(top).word(at)
+		for d := 0; d < c.depth && above != 0; d++ {
+			if k := c.domains[d].part; c.subtrees[i].has(k) {
+				local := int(c.picks[k])
+				of |= wordWith(local, at)
+				above &= c.lineage(local).word(at)
 			}
-			top = meet(tree, top, other)
 		}
-	}
-	// top is the lowest provider that is above all; it or one above it must
-	// belong to the set.
-	for {
-		local := c.localOf(top)
-		if local >= 0 && (c.picked(set, part, local) || c.pending(s, local, open)) {
-			return true
-		}
-		if top.Parent < 0 {
-			return false
-		}
-		top = tree.Providers[top.Parent]
-	}
-}
-
-// picked reports whether a part of the set has the provider already.
-func (c *combiner) picked(set []int, part int, local int32) bool {
-	if c.picks[part] == local {
-		return true
-	}
-	for d := range c.depth {
-		if k := c.domains[d].part; c.picks[k] == local && slices.Contains(set, k) {
+		if above&of != 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// pending reports whether a part of the set in the domains from open on could
-// have the provider.
-func (c *combiner) pending(s int, local int32, open int) bool {
-	return int(c.rootable[s*c.locals()+int(local)]) >= open
-}
-
-// localOf returns the number of a provider in the combiner, -1 when it has none.
-func (c *combiner) localOf(p *placement.Provider) int32 {
-	if c.tree.Has(p) {
-		return int32(p.Index)
+// wordWith returns word at of the set of one provider.
+func wordWith(local, at int) uint64 {
+	if local>>6 != at {
+		return 0
 	}
-	for i, at := range c.near {
-		if c.sharers[at].provider == p {
-			return int32(len(c.tree.Providers) + i)
-		}
-	}
-	return -1
-}
-
-// meet returns the lowest provider that is a and b or above them.
-func meet(t *placement.Tree, a, b *placement.Provider) *placement.Provider {
-	for {
-		if above(t, a, b) {
-			return a
-		}
-		a = t.Providers[a.Parent]
-	}
-}
-
-// above reports whether a is b or an ancestor of it.
-func above(t *placement.Tree, a, b *placement.Provider) bool {
-	for a != b {
-		if b.Parent < 0 {
-			return false
-		}
-		b = t.Providers[b.Parent]
-	}
-	return true
+	return 1 << (local & 63)
 }

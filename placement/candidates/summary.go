@@ -25,13 +25,12 @@ type place struct{ slot, index int }
 // Summary returns an empty summary for the result's candidates.
 func (r *Result) Summary() *Summary {
 	p := r.plan
-	return &Summary{
-		result: r,
-		trees:  newBitset(p.w.Slots()),
-		// Upstream leaves providers out only when it knows of any nesting.
-		flat: p.query.Flat && p.w.Nested(),
-		used: make(map[place]bool),
+	s := &Summary{result: r, trees: newBitset(p.w.Slots())}
+	// Upstream leaves providers out only when it knows of any nesting.
+	if s.flat = p.query.Flat && p.w.Nested(); s.flat {
+		s.used = make(map[place]bool)
 	}
+	return s
 }
 
 // Add notes what a candidate uses. Providers that only satisfy a group without

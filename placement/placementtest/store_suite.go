@@ -11,12 +11,14 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// TestStore checks that a store keeps the contract of placement.Store, in three
-// parts: every method and its declared errors, transactions, and concurrency.
+// TestStore checks that a store keeps the contract of placement.Store, in four
+// parts: every method and its declared errors, claims, transactions, and
+// concurrency.
 // Open returns a new store without providers, classes, traits or consumers; the
 // suite closes it.
 func TestStore(t *testing.T, open func(t *testing.T) placement.Store) {
 	t.Run("Ordinary", func(t *testing.T) { runAll(t, open, ordinary) })
+	t.Run("Claims", func(t *testing.T) { runAll(t, open, claims) })
 	t.Run("Transactions", func(t *testing.T) { runAll(t, open, transactions) })
 	t.Run("Concurrency", func(t *testing.T) { runAll(t, open, concurrency) })
 }

@@ -1,0 +1,160 @@
+package placementtest
+
+import (
+	"context"
+	"errors"
+
+	"github.com/berthcloud/berth/placement"
+)
+
+// claims are the tests of placement.ClaimWriter, and of the questions about
+// allocations that are one statement.
+var claims = []storeTest{
+	{"ClaimantsAreRead", readClaimants},
+	{"ClaimsAreWrittenTogether", writeClaims},
+	{"ClaimsThatMissAreNotWritten", missClaims},
+	{"HoldingsAreReadAtOnce", readHoldings},
+}
+
+// twoHosts makes two providers, the second below the first, with inventory, a
+// consumer that holds some of both and one that is not kept.
+func twoHosts(c *storeCase) (one, two placement.ProviderRow, vm placement.ConsumerRow) {
+	c.Helper()
+	one = c.provider("cn1", nil)
+	two = c.provider("cn2", &one)
+	c.stock(one.ID, 0, 8)
+	vm = c.consumer("vm1", "INSTANCE")
+	c.hold(vm.UUID, one, 0, 2)
+	c.hold(vm.UUID, two, 1, 3)
+	c.hold(uuidOf("ghost"), one, 0, 1)
+	return one, two, vm
+}
+
+func readClaimants(c *storeCase) {
+	one, two, vm := twoHosts(c)
+	c.update(later, func(w placement.Writer) error {
+		got, err := w.Claimants([]placement.ConsumerRow{
+			{UUID: uuidOf("new"), Project: "blue", User: "ann", Type: "NEVER"},
+			{UUID: vm.UUID, Project: "blue", User: "ann", Type: "INSTANCE"},
+			{UUID: uuidOf("ghost"), Project: "red", User: "ann"},
+		})
+		want := []placement.Claimant{
+			{UUID: uuidOf("new")},
+			{ID: vm.ID, UUID: vm.UUID, Holds: []placement.Hold{
+				{Provider: one.ID, ProviderUUID: one.UUID, Root: one.ID, Class: 0, Used: 2},
+				{Provider: two.ID, ProviderUUID: two.UUID, Root: one.ID, Class: 1, Used: 3},
+			}},
+			{UUID: uuidOf("ghost"), Holds: []placement.Hold{{Provider: one.ID, ProviderUUID: one.UUID, Root: one.ID, Class: 0, Used: 1}}},
+		}
+		c.same("Claimants", got, want)
+		return err
+	})
+}
+
+// claimed writes claims that hold in an Update and returns its error.
+func claimed(c *storeCase, rows placement.ClaimRows) error {
+	return c.store.Update(context.Background(), later, func(w placement.Writer) error {
+		asked := append(append(append([]placement.ConsumerRow{}, rows.Made...), rows.Kept...), rows.Gone...)
+		if _, err := w.Claimants(asked); err != nil {
+			return err
+		}
+		if !w.Stamp().Equal(later) {
+			return errors.New("the stamp is not the time of the update")
+		}
+		return w.WriteClaims(rows)
+	})
+}
+
+func writeClaims(c *storeCase) {
+	one, two, vm := twoHosts(c)
+	leaver := c.consumer("vm2", "")
+	c.hold(leaver.UUID, two, 1, 4)
+	made := placement.ConsumerRow{UUID: uuidOf("new"), Project: "red", User: "bob", Type: "NEW"} // owners that are not there
+	kept := placement.ConsumerRow{ID: vm.ID, UUID: vm.UUID, Project: "blue", User: "ann"}        // of the type it has
+	err := claimed(c, placement.ClaimRows{
+		Providers: []placement.ProviderRise{{ID: two.ID, Root: one.ID, From: 0, By: 1}, {ID: one.ID, Root: one.ID, From: 0, By: 3}},
+		Made:      []placement.ConsumerRow{made},
+		Kept:      []placement.ConsumerRow{kept},
+		Gone:      []placement.ConsumerRow{leaver},
+		Freed:     3,
+		Allocations: []placement.AllocationRow{
+			{Provider: one.ID, Consumer: made.UUID, Class: 0, Used: 5},
+			{Provider: two.ID, Consumer: vm.UUID, Class: 0, Used: 6},
+		},
+	})
+	if err != nil {
+		c.Fatalf("Update() = %v, want nil", err)
+	}
+	c.view(func(r placement.Reader) error {
+		p1, err1 := r.Provider(one.UUID)
+		p2, err2 := r.Provider(two.UUID)
+		c.same("the providers", []placement.ProviderRow{p1, p2}, []placement.ProviderRow{
+			{ID: one.ID, UUID: one.UUID, Name: "cn1", Generation: 3, Root: one.ID, Modified: later, Updated: true},
+			{ID: two.ID, UUID: two.UUID, Name: "cn2", Generation: 1, Parent: one.ID, Root: one.ID, Modified: later, Updated: true},
+		})
+		got, err3 := r.Consumer(made.UUID)
+		made.ID, made.Generation = got.ID, 1
+		c.same("the consumer that was made", got, made)
+		got, err4 := r.Consumer(vm.UUID)
+		vm.Generation = 1
+		c.same("the consumer that was kept", got, vm)
+		_, gone := r.Consumer(leaver.UUID)
+		rows, err5 := r.AllocationsOf(vm.UUID)
+		c.same("what it holds", rows, []placement.AllocationRow{{
+			Provider: two.ID, ProviderUUID: two.UUID, ProviderGeneration: 1, Consumer: vm.UUID, ConsumerGeneration: 1, Used: 6, Modified: later,
+		}})
+		rows, err6 := r.AllocationsOf(leaver.UUID)
+		c.same("what is left of the one that is gone", len(rows), 0)
+		return errors.Join(err1, err2, err3, err4, err5, err6, wants("Consumer(gone)", gone, placement.ErrNoRow))
+	})
+}
+
+func missClaims(c *storeCase) {
+	one, two, vm := twoHosts(c)
+	kept := placement.ConsumerRow{ID: vm.ID, UUID: vm.UUID, Project: "blue", User: "ann"}
+	stale, gone := kept, kept
+	stale.Generation, gone.ID = 7, 1<<30
+	before := read(c, func(r placement.Reader) (placement.Picture, error) { return r.Picture(nil) })
+	for what, rows := range map[string]placement.ClaimRows{
+		"another generation":          {Providers: []placement.ProviderRise{{ID: one.ID, Root: one.ID, From: 4, By: 1}}},
+		"another tree":                {Providers: []placement.ProviderRise{{ID: two.ID, Root: two.ID, From: 0, By: 1}}},
+		"no such provider":            {Providers: []placement.ProviderRise{{ID: 1 << 30, Root: one.ID, From: 0, By: 1}}},
+		"one of two":                  {Providers: []placement.ProviderRise{{ID: one.ID, Root: one.ID, From: 0, By: 1}, {ID: two.ID, Root: one.ID, From: 1, By: 1}}},
+		"a consumer that is there":    {Made: []placement.ConsumerRow{{UUID: vm.UUID, Project: "blue", User: "ann"}}},
+		"allocations of no consumer":  {Made: []placement.ConsumerRow{{UUID: uuidOf("ghost"), Project: "blue", User: "ann"}}},
+		"another consumer generation": {Kept: []placement.ConsumerRow{stale}, Freed: 2},
+		"no such consumer":            {Gone: []placement.ConsumerRow{gone}, Freed: 2},
+		"more allocations":            {Kept: []placement.ConsumerRow{kept}, Freed: 3},
+		"fewer allocations":           {Gone: []placement.ConsumerRow{vm}, Freed: 1},
+	} {
+		if err := claimed(c, rows); !errors.Is(err, placement.ErrStale) {
+			c.Errorf("%s: %v, want %v", what, err, placement.ErrStale)
+		}
+	}
+	after := read(c, func(r placement.Reader) (placement.Picture, error) { return r.Picture(nil) })
+	c.same("the picture", after, before)
+	c.same("the consumer", read(c, func(r placement.Reader) (placement.ConsumerRow, error) { return r.Consumer(vm.UUID) }), vm)
+}
+
+func readHoldings(c *storeCase) {
+	one, _, vm := twoHosts(c)
+	c.consumer("idle", "")
+	empty := c.provider("cn3", nil)
+	c.view(func(r placement.Reader) error {
+		h, err1 := r.Holding(vm.UUID)
+		of, err2 := r.AllocationsOf(vm.UUID)
+		c.same("Holding(vm1)", h, placement.Holding{Consumer: vm, Allocations: of})
+		none, err3 := r.Holding(uuidOf("idle"))
+		c.same("Holding(idle)", none, placement.Holding{})
+		ghost, err4 := r.Holding(uuidOf("ghost"))
+		c.same("Holding(ghost)", ghost, placement.Holding{})
+		on, g, err5 := r.HeldOn(one.UUID)
+		want, err6 := r.AllocationsOn(one.ID)
+		c.same("HeldOn(cn1)", on, want)
+		c.same("the generation of cn1", g, placement.Generation(0))
+		on, _, err7 := r.HeldOn(empty.UUID)
+		c.same("HeldOn(cn3)", len(on), 0)
+		_, _, unknown := r.HeldOn(uuidOf("cn9"))
+		return errors.Join(err1, err2, err3, err4, err5, err6, err7, wants("HeldOn(unknown)", unknown, placement.ErrNoRow))
+	})
+}

@@ -1,0 +1,110 @@
+package placement_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/berthcloud/berth/placement"
+)
+
+// hostsWith is a picture of hosts with two devices each; has says which traits
+// the providers have, the host being 0 and the devices 1 and 2.
+func hostsWith(hosts int, has func(host, provider int) []placement.TraitID) placement.Picture {
+	var pic placement.Picture
+	for host := range hosts {
+		root := int64(3*host + 1)
+		for i := range 3 {
+			id := root + int64(i)
+			row := placement.ProviderRow{ID: id, UUID: placement.UUID(fmt.Sprint(id)), Name: fmt.Sprint(id), Root: root}
+			if i > 0 {
+				row.Parent = root
+			}
+			pic.Providers = append(pic.Providers, row)
+			pic.Inventories = append(pic.Inventories, placement.InventoryRow{Provider: id, Class: placement.ClassID(i), Inventory: placement.Inventory{
+				Total: 8, MinUnit: 1, MaxUnit: 8, StepSize: 1, AllocationRatio: 1,
+			}})
+			for _, trait := range has(host, i) {
+				pic.Traits = append(pic.Traits, placement.ProviderTraitRow{Provider: id, Trait: trait})
+			}
+		}
+	}
+	return pic
+}
+
+func TestTreesAlikeShareTheirShape(t *testing.T) {
+	pic := hostsWith(4, func(host, provider int) []placement.TraitID {
+		return []placement.TraitID{placement.TraitID(1 + host/3)}
+	})
+	w := placement.NewWorld(nil, nil, pic, time.Time{})
+	if w.Tree(0).Shape() != w.Tree(1).Shape() || w.Tree(2).Shape() == w.Tree(3).Shape() {
+		t.Error("trees share a shape that are not alike, or do not that are")
+	}
+	pic.Inventories[0].Used = 1
+	next := w.WithTrees([]int64{1}, placement.Picture{Providers: pic.Providers[:3], Inventories: pic.Inventories[:3], Traits: pic.Traits[:3]}, time.Time{})
+	if next.Tree(0) == w.Tree(0) || next.Tree(0).Shape() != w.Tree(0).Shape() {
+		t.Error("usage changed a tree's shape")
+	}
+}
+
+// MostWith must be a bound in worlds of few, many and very many shapes, and a
+// close one in those of few.
+func TestMostWithIsABound(t *testing.T) {
+	for _, hosts := range []int{8, 500, 3000} {
+		t.Run(fmt.Sprint(hosts), func(t *testing.T) {
+			// Each host has another set of traits.
+			w := placement.NewWorld(nil, nil, hostsWith(hosts, func(host, provider int) (ids []placement.TraitID) {
+				for bit := range 12 {
+					if (host+provider)>>bit&1 == 1 {
+						ids = append(ids, placement.TraitID(bit+1))
+					}
+				}
+				return ids
+			}), time.Time{})
+			for _, q := range []struct {
+				classes []placement.ClassID
+				traits  [][]placement.TraitID
+			}{
+				{classes: []placement.ClassID{1}},
+				{classes: []placement.ClassID{1, 2}},
+				{traits: [][]placement.TraitID{{1}, {2, 3}}},
+				{traits: [][]placement.TraitID{{1, 2}, {2}, {4, 5}}},
+				{classes: []placement.ClassID{0}, traits: [][]placement.TraitID{{1, 2, 3}}},
+				{traits: [][]placement.TraitID{{40}}},
+			} {
+				most := 0
+				for tree := range w.Trees() {
+					most = max(most, countWith(tree, q.classes, q.traits))
+				}
+				got := w.MostWith(q.classes, q.traits)
+				if got < most || hosts == 8 && got != most {
+					t.Errorf("MostWith(%v, %v) = %d, a tree has %d", q.classes, q.traits, got, most)
+				}
+			}
+		})
+	}
+}
+
+// countWith counts the providers with all the classes and one of each of the
+// lists of traits.
+func countWith(t *placement.Tree, classes []placement.ClassID, traits [][]placement.TraitID) (n int) {
+next:
+	for _, p := range t.Providers {
+		for _, id := range classes {
+			if p.Stock(id) == nil {
+				continue next
+			}
+		}
+		for _, anyOf := range traits {
+			has := false
+			for _, id := range anyOf {
+				has = has || p.HasTrait(id)
+			}
+			if !has {
+				continue next
+			}
+		}
+		n++
+	}
+	return n
+}

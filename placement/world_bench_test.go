@@ -1,0 +1,91 @@
+package placement_test
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/berthcloud/berth/bench/worlds"
+	"github.com/berthcloud/berth/placement"
+)
+
+// bigWorlds are what the benchmarks of pictures are about.
+var bigWorlds = []struct {
+	name string
+	make func() *worlds.World
+}{
+	{"Flat", func() *worlds.World { return worlds.Flat(50_000, 1) }},
+	{"Bandwidth", func() *worlds.World { return worlds.Bandwidth(10_000, 1) }},
+}
+
+// BenchmarkNewWorld makes a picture from rows, and reports how much memory stays
+// for each provider.
+func BenchmarkNewWorld(b *testing.B) {
+	for _, big := range bigWorlds {
+		b.Run(big.name, func(b *testing.B) {
+			w := big.make()
+			var world *placement.World
+			before := liveBytes()
+			for b.Loop() {
+				world = w.Picture()
+			}
+			b.ReportMetric(float64(liveBytes()-before)/float64(world.Len()), "B/provider")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*world.Len()), "ns/provider")
+			runtime.KeepAlive(world)
+			runtime.KeepAlive(w)
+		})
+	}
+}
+
+// liveBytes returns how much of the heap is in use.
+func liveBytes() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// BenchmarkWithTrees replaces one tree of a big world by one that was read again,
+// with another usage.
+func BenchmarkWithTrees(b *testing.B) {
+	for _, big := range bigWorlds {
+		b.Run(big.name, func(b *testing.B) {
+			w := big.make()
+			_, _, rows := w.Rows()
+			world, pic := w.Picture(), treeOf(rows, rows.Providers[0].ID)
+			b.ReportAllocs()
+			for b.Loop() {
+				pic.Inventories[0].Used = 1 - pic.Inventories[0].Used
+				world = world.WithTrees([]int64{rows.Providers[0].ID}, pic, time.Time{})
+			}
+		})
+	}
+}
+
+// treeOf returns the rows of one tree.
+func treeOf(all placement.Picture, root int64) (pic placement.Picture) {
+	in := make(map[int64]bool)
+	for _, r := range all.Providers {
+		if r.Root == root {
+			in[r.ID] = true
+			pic.Providers = append(pic.Providers, r)
+		}
+	}
+	for _, r := range all.Inventories {
+		if in[r.Provider] {
+			r.Used = 0
+			pic.Inventories = append(pic.Inventories, r)
+		}
+	}
+	for _, r := range all.Traits {
+		if in[r.Provider] {
+			pic.Traits = append(pic.Traits, r)
+		}
+	}
+	for _, r := range all.Aggregates {
+		if in[r.Provider] {
+			pic.Aggregates = append(pic.Aggregates, r)
+		}
+	}
+	return pic
+}

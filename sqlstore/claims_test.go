@@ -1,0 +1,330 @@
+package sqlstore_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/internal/dbtest"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore"
+)
+
+// A counter forwards connections and counts requests: pieces of data, or several
+// in a row, that a client sends after the server sent something.
+type counter struct {
+	listener net.Listener
+	target   string
+	requests atomic.Int64
+}
+
+func newCounter(t *testing.T, target string) *counter {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &counter{listener: l, target: target}
+	t.Cleanup(func() { _ = l.Close() })
+	go c.serve()
+	return c
+}
+
+func (c *counter) serve() {
+	for {
+		client, err := c.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", c.target)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		var answered atomic.Bool
+		go forward(client, server, func() {
+			if answered.Swap(false) {
+				c.requests.Add(1)
+			}
+		})
+		go forward(server, client, func() { answered.Store(true) })
+	}
+}
+
+// forward passes data on until either side closes, and tells of each piece before.
+func forward(from, to net.Conn, heard func()) {
+	defer from.Close()
+	defer to.Close()
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 {
+			heard()
+			if _, err := to.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// TestClaimsTakeThreeRoundTrips counts what claims and releases ask a server: to
+// read the consumer, to write, to commit. On Galera each statement is one.
+func TestClaimsTakeThreeRoundTrips(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs database servers")
+	}
+	for _, k := range kinds[:2] {
+		t.Run(k.name, func(t *testing.T) { countRoundTrips(t, k.url(t)) })
+	}
+}
+
+func countRoundTrips(t *testing.T, url string) {
+	t.Helper()
+	where := server(t, url)
+	count := newCounter(t, where.Hosts[0])
+	where.Hosts = []string{count.listener.Addr().String()}
+	s := service(t, open(t, sqlstore.Options{Server: where}))
+	ctx := context.Background()
+	prepare := host(t)
+	prepare(s, 1)
+	prepare(s, 2)
+	steps := []struct {
+		name string
+		do   func(vm placement.UUID) error
+	}{
+		{"a claim of a new consumer", func(vm placement.UUID) error { return claimVCPU(s, vm, "h1", 1) }},
+		{"a claim that moves it", func(vm placement.UUID) error { return claimVCPU(s, vm, "h2", 1) }},
+		{"its release", func(vm placement.UUID) error { return s.DeleteAllocations(ctx, vm) }},
+	}
+	for round := range 4 {
+		for _, step := range steps {
+			before := count.requests.Load()
+			if err := step.do(id(round, "vm")); err != nil {
+				t.Fatal(err)
+			}
+			// Before, owners are made, and PostgreSQL meets statements
+			// that it does not know.
+			if n := count.requests.Load() - before; round > 1 && n > 3 {
+				t.Errorf("%s takes %d round trips, want 3 at most", step.name, n)
+			}
+		}
+		if _, err := s.World(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestOwnStepsAreNotRead lets a service follow the log after its own claims: it
+// asks for news and reads nothing.
+func TestOwnStepsAreNotRead(t *testing.T) {
+	onServers(t, func(t *testing.T, url string) {
+		var asked atomic.Int64
+		trace := func(context.Context, string) func(error) { asked.Add(1); return func(error) {} }
+		s := service(t, open(t, sqlstore.Options{Server: server(t, url), Trace: trace}))
+		host(t)(s, 1)
+		states(t, s)
+		for n := range 5 {
+			if err := claimVCPU(s, id(n, "vm"), "h1", 1); err != nil {
+				t.Fatal(err)
+			}
+			before := asked.Load()
+			if got := states(t, s)["h1"]; got.Used[0] != int64(n)+1 {
+				t.Fatalf("%d are used, want %d", got.Used[0], n+1)
+			}
+			if asked := asked.Load() - before; asked != 1 {
+				t.Errorf("after claim %d the picture took %d questions, want 1", n, asked)
+			}
+		}
+	})
+}
+
+// A row of this says all about a provider that claims may change.
+type state struct {
+	Generation placement.Generation
+	Modified   time.Time
+	Root       placement.UUID
+	Used       map[placement.ClassID]int64
+}
+
+func states(t *testing.T, s *placement.Service) map[placement.UUID]state {
+	t.Helper()
+	w, err := s.World(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make(map[placement.UUID]state)
+	for tree := range w.Trees() {
+		for _, p := range tree.Providers {
+			info := tree.Info(p)
+			st := state{info.Generation, info.Modified, info.Root, make(map[placement.ClassID]int64)}
+			for _, inv := range p.Inventories {
+				st.Used[inv.Class] = inv.Used
+			}
+			all[p.UUID] = st
+		}
+	}
+	return all
+}
+
+// TestPicturesOfSeveralServicesAreTheStore lets three services claim, release and
+// change the same few hosts at once. Whenever they pause, each has in its picture
+// what a start reads, and nothing is overcommitted.
+func TestPicturesOfSeveralServicesAreTheStore(t *testing.T) {
+	onServers(t, func(t *testing.T, url string) {
+		const hosts = 4
+		var all []*placement.Service
+		for range 3 {
+			all = append(all, service(t, open(t, sqlstore.Options{Server: server(t, url)})))
+		}
+		for n := range hosts {
+			host(t)(all[0], n)
+		}
+		for round := range 6 {
+			var writers sync.WaitGroup
+			for n, s := range all {
+				for k := range 3 {
+					writers.Go(func() { busy(t, s, rand.New(rand.NewPCG(uint64(round), uint64(n*3+k))), hosts) })
+				}
+			}
+			writers.Wait()
+			want := states(t, service(t, open(t, sqlstore.Options{Server: server(t, url)})))
+			for n, s := range all {
+				if diff := cmp.Diff(want, states(t, s)); diff != "" {
+					t.Fatalf("round %d: service %d differs from the store (-store +service):\n%s", round, n, diff)
+				}
+			}
+			for uuid, st := range want {
+				if st.Used[0] > 8 {
+					t.Errorf("round %d: %d of 8 are used on %s", round, st.Used[0], uuid)
+				}
+			}
+		}
+	})
+}
+
+// busy does a few random things.
+func busy(t *testing.T, s *placement.Service, random *rand.Rand, hosts int) {
+	ctx := context.Background()
+	for range 12 {
+		vm, on := id(random.IntN(12), "vm"), id(random.IntN(hosts), "h")
+		var err error
+		switch random.IntN(8) {
+		case 0, 1:
+			err = s.DeleteAllocations(ctx, vm)
+		case 2:
+			_, err = s.SetAggregates(ctx, on, nil, []placement.UUID{id(random.IntN(3), "rack")})
+		case 3:
+			parent := placement.UUID("")
+			if to := id(random.IntN(hosts), "h"); to != on && random.IntN(2) == 0 {
+				parent = to
+			}
+			_, err = s.UpdateProvider(ctx, on, placement.ProviderChange{Name: string(on), SetParent: true, Reparent: true, Parent: parent})
+		default:
+			err = claimVCPU(s, vm, on, int64(1+random.IntN(3)))
+		}
+		if kind, _ := fault.Of(err); err != nil && kind != fault.Conflict && kind != fault.NotFound && kind != fault.Invalid {
+			t.Error(fmt.Errorf("%s on %s: %w", vm, on, err))
+		}
+	}
+}
+
+// TestIdleConnectionsAreMadeAgain closes the connection that writes while nobody
+// uses it: the next transaction begins on a new one, and none is lost.
+func TestIdleConnectionsAreMadeAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs database servers")
+	}
+	for n, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			var failed, made atomic.Int64
+			where := server(t, k.url(t))
+			store := open(t, sqlstore.Options{Server: where, Metrics: sqlstore.Metrics{
+				CommitFailed: func(int) { failed.Add(1) },
+				Reconnected:  func() { made.Add(1) },
+			}})
+			s := service(t, store)
+			host(t)(s, 1)
+			whoami, kill := `SELECT CONNECTION_ID()`, `KILL %d`
+			if n == 1 {
+				whoami, kill = `SELECT pg_backend_pid()`, `SELECT pg_terminate_backend(%d)`
+			}
+			var id int64
+			err := store.OnWriter(func(c *sql.Conn) error {
+				return c.QueryRowContext(context.Background(), whoami).Scan(&id)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			do(t, open(t, sqlstore.Options{Server: where}), fmt.Sprintf(kill, id))
+			before := made.Load()
+			if err := claimVCPU(s, "vm", "h1", 1); err != nil {
+				t.Fatal(err)
+			}
+			if failed.Load() > 0 || made.Load() != before+1 {
+				t.Errorf("%d transactions were lost and %d connections made, want none and one", failed.Load(), made.Load()-before)
+			}
+		})
+	}
+}
+
+// TestCutConnectionsLoseNoClaim cuts the connection at many places of claims, and
+// loses the answers to commits: each claim takes place once, and the picture is
+// the store's.
+func TestCutConnectionsLoseNoClaim(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs database servers")
+	}
+	for _, k := range kinds[:2] {
+		t.Run(k.name, func(t *testing.T) {
+			where := server(t, k.url(t))
+			direct := *where
+			proxy := dbtest.NewProxy(t, where.Hosts[0])
+			where.Hosts = []string{proxy.Address()}
+			s := service(t, open(t, sqlstore.Options{Server: where}))
+			cut := func(n int, how func()) {
+				t.Helper()
+				host(t)(s, n)
+				states(t, s)
+				how()
+				err := claimVCPU(s, id(n, "vm"), id(n, "h"), 1)
+				proxy.Heal()
+				if err != nil {
+					t.Fatalf("claim %d: %v", n, err)
+				}
+			}
+			n := 0
+			for _, dir := range []dbtest.Direction{dbtest.ToServer, dbtest.ToClient} {
+				for bytes := 0; bytes < 1300; bytes += 61 {
+					n++
+					cut(n, func() { proxy.CutAfter(dir, bytes) })
+				}
+			}
+			for range 4 {
+				n++
+				cut(n, func() { proxy.LoseAnswer("COMMIT") })
+			}
+			want := states(t, service(t, open(t, sqlstore.Options{Server: &direct})))
+			if diff := cmp.Diff(want, states(t, s)); diff != "" {
+				t.Errorf("the picture differs from the store (-store +picture):\n%s", diff)
+			}
+			for uuid, st := range want {
+				if st.Used[0] != 1 {
+					t.Errorf("%d units are used on %s, want 1", st.Used[0], uuid)
+				}
+			}
+			t.Logf("%d connections were cut", proxy.Lost())
+		})
+	}
+}

@@ -1,0 +1,132 @@
+package sqlstore
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/berthcloud/berth/placement"
+)
+
+// ownerIDs are the ids of the projects, users and types that consumers name; 0
+// for those that do not exist.
+type ownerIDs struct{ projects, users, kinds map[string]int64 }
+
+func newOwnerIDs() ownerIDs {
+	return ownerIDs{make(map[string]int64), make(map[string]int64), make(map[string]int64)}
+}
+
+// with has the names of all owners of consumers as well, with the ids that are
+// known. Those that are to go name none.
+func (o ownerIDs) with(asked []placement.ConsumerRow, known ownerIDs) ownerIDs {
+	if o.projects == nil {
+		o = newOwnerIDs()
+	}
+	add := func(ids, known map[string]int64, name string) {
+		if name != "" && ids[name] == 0 {
+			ids[name] = known[name]
+		}
+	}
+	for _, a := range asked {
+		add(o.projects, known.projects, a.Project)
+		add(o.users, known.users, a.User)
+		add(o.kinds, known.kinds, a.Type)
+	}
+	return o
+}
+
+// ensure makes the owners of a consumer that do not exist.
+func (o ownerIDs) ensure(w *writer, c placement.ConsumerRow) error {
+	for _, part := range []struct {
+		owner
+		ids  map[string]int64
+		name string
+	}{{projects, o.projects, c.Project}, {users, o.users, c.User}, {consumerTypes, o.kinds, c.Type}} {
+		if part.ids[part.name] != 0 || part.name == "" && part.owner == consumerTypes {
+			continue
+		}
+		id, err := part.owner.ensure(w, part.name)
+		if err != nil {
+			return err
+		}
+		part.ids[part.name] = id
+	}
+	return nil
+}
+
+// question asks for the ids that are not known; it reports false when there are
+// none.
+func (o ownerIDs) question() (question, bool) {
+	parts := []struct {
+		owner
+		ids map[string]int64
+	}{{projects, o.projects}, {users, o.users}, {consumerTypes, o.kinds}}
+	var texts []string
+	var values []any
+	for i, part := range parts {
+		_ = inList(unknown(part.ids), func(marks string, args []any) error {
+			texts = append(texts, fmt.Sprintf(`
+SELECT %d, id, %s
+FROM %s
+WHERE %s IN (%s)`, i, part.column, part.table, part.column, marks))
+			values = append(values, args...)
+			return nil
+		})
+	}
+	return question{statement{strings.Join(texts, `
+UNION ALL`), values}, func(one *row) { parts[one.int(0)].ids[one.text(2)] = one.int(1) }}, len(texts) > 0
+}
+
+func unknown(ids map[string]int64) []string {
+	var names []string
+	for name, id := range ids {
+		if id == 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+const (
+	// ownersLast is how long ids of owners are remembered. Nothing in Berth
+	// or upstream's service removes such a row, but people do by hand.
+	ownersLast = 5 * time.Second
+	// maxOwners is how many are.
+	maxOwners = 10_000
+)
+
+// An ownerMemory has the ids that committed transactions found. It belongs to
+// the writing goroutine.
+type ownerMemory struct {
+	ids  ownerIDs
+	born time.Time
+}
+
+// known returns the ids that are remembered.
+func (m *ownerMemory) known(now time.Time) ownerIDs {
+	full := len(m.ids.projects)+len(m.ids.users)+len(m.ids.kinds) > maxOwners
+	if age := now.Sub(m.born); m.ids.projects == nil || full || age > ownersLast || age < 0 {
+		m.ids, m.born = newOwnerIDs(), now
+	}
+	return m.ids
+}
+
+// learn adds what a transaction found that is committed now.
+func (m *ownerMemory) learn(o ownerIDs) {
+	if m.ids.projects == nil {
+		return
+	}
+	add := func(to, from map[string]int64) {
+		for name, id := range from {
+			if id != 0 {
+				to[name] = id
+			}
+		}
+	}
+	add(m.ids.projects, o.projects)
+	add(m.ids.users, o.users)
+	add(m.ids.kinds, o.kinds)
+}
+
+// forget drops everything: something that relied on it failed.
+func (m *ownerMemory) forget() { m.ids = ownerIDs{} }

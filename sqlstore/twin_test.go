@@ -1,0 +1,134 @@
+package sqlstore
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/berthcloud/berth/placement"
+)
+
+func openFileStore(t *testing.T, readers int) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), Options{
+		Path: filepath.Join(t.TempDir(), "placement.db"), Readers: readers, BusyTimeout: 20 * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// addProvider returns the error of an Update that adds a provider.
+func addProvider(s *Store, name string) error {
+	return s.Update(context.Background(), time.Unix(0, 0), func(w placement.Writer) error {
+		_, err := w.InsertProvider(placement.ProviderRow{UUID: placement.UUID(name), Name: name})
+		return err
+	})
+}
+
+func providers(t *testing.T, r *reader) int64 {
+	t.Helper()
+	n, err := first(r, integer, `SELECT COUNT(*) FROM resource_providers`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestTwinsSeeTheSame looks at what a reader and its twin see while somebody wants
+// to write, and that writing goes on when they are done.
+func TestTwinsSeeTheSame(t *testing.T) {
+	s := openFileStore(t, 2)
+	if err := addProvider(s, "one"); err != nil {
+		t.Fatal(err)
+	}
+	err := s.View(t.Context(), func(rows placement.Reader) error {
+		r := rows.(*reader)
+		before := providers(t, r)
+		twin, end, ok := r.twin()
+		if !ok {
+			t.Fatal("there is no twin")
+		}
+		if addProvider(s, "two") == nil {
+			t.Error("somebody wrote while twins read")
+		}
+		if n := providers(t, twin); n != before || providers(t, r) != before {
+			t.Errorf("the twin sees %d providers, the reader %d and before %d", n, providers(t, r), before)
+		}
+		end()
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := addProvider(s, "three"); err != nil {
+		t.Errorf("nobody can write when the twins are done: %v", err)
+	}
+}
+
+// TestNoTwinOfThePast asks for a twin of a reader that does not see the newest rows,
+// which goes on seeing what it saw.
+func TestNoTwinOfThePast(t *testing.T) {
+	s := openFileStore(t, 2)
+	err := s.View(t.Context(), func(rows placement.Reader) error {
+		r := rows.(*reader)
+		before := providers(t, r)
+		if err := addProvider(s, "one"); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, ok := r.twin(); ok {
+			t.Error("the twin would see what the reader does not")
+		}
+		if n := providers(t, r); n != before {
+			t.Errorf("the reader sees %d providers, before %d", n, before)
+		}
+		return addProvider(s, "two")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTwinsDoNotWait has a twin only when a connection is free.
+func TestTwinsDoNotWait(t *testing.T) {
+	s := openFileStore(t, 1)
+	err := s.View(t.Context(), func(rows placement.Reader) error {
+		if _, _, ok := rows.(*reader).twin(); ok {
+			t.Error("there is a twin without a connection")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestBesideTellsOfFailures runs functions that fail, on either reader.
+func TestBesideTellsOfFailures(t *testing.T) {
+	good := func(r *reader) error { return nil }
+	bad := func(r *reader) error { return r.each(func(*row) {}, `SELECT nothing`) }
+	for name, do := range map[string][2]func(*reader) error{"one": {bad, good}, "other": {good, bad}} {
+		t.Run(name, func(t *testing.T) {
+			s := openFileStore(t, 2)
+			err := s.View(t.Context(), func(rows placement.Reader) error {
+				r := rows.(*reader)
+				if r.beside(do[0], do[1]) == nil {
+					t.Error("the error is lost")
+				}
+				if r.usable() == nil {
+					t.Error("the reader goes on")
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := addProvider(s, "one"); err != nil {
+				t.Errorf("nobody can write afterwards: %v", err)
+			}
+		})
+	}
+}
