@@ -37,23 +37,32 @@ func NewJSON(w io.Writer) *JSON {
 	return j
 }
 
-// AppendJSON appends what render writes, for texts that are kept.
-func AppendJSON(dst []byte, render func(*JSON)) []byte {
-	j := JSON{buf: dst}
-	render(&j)
-	return j.buf
+// JSONText returns what render writes, for texts that are kept: it takes no more
+// memory than it needs.
+func JSONText(render func(*JSON)) []byte {
+	j := NewJSON(nil)
+	defer j.release()
+	render(j)
+	return append(make([]byte, 0, len(j.buf)), j.buf...)
 }
+
+// Len returns how many bytes have been written and not sent: in a JSONText, all.
+func (j *JSON) Len() int { return len(j.buf) }
 
 // Close writes what is left and returns the first error that writing met. The
 // JSON must not be used afterwards.
 func (j *JSON) Close() error {
+	defer j.release()
 	j.flush()
-	err := j.err
+	return j.err
+}
+
+// release gives the buffer back.
+func (j *JSON) release() {
 	j.w = nil
 	if cap(j.buf) <= retainSize {
 		pool.Put(j)
 	}
-	return err
 }
 
 func (j *JSON) flush() {

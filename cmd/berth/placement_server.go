@@ -28,9 +28,10 @@ type placementServer struct {
 	store   *sqlstore.Store
 	service *placement.Service
 
-	endSweep func() // nil before there is a service
-	endHeap  func() // nil before there is a world
-	endAuth  func() // nil before callers are checked
+	endSweep   func() // nil before there is a service
+	endHeap    func() // nil before there is a world
+	endPrepare func() // nil before there is an API
+	endAuth    func() // nil before callers are checked
 
 	authenticate httpapi.Authenticator
 
@@ -117,13 +118,21 @@ func (s *placementServer) open(ctx context.Context, opts sqlstore.Options, empty
 
 // sweep starts the comparisons with the database; close ends them.
 func (s *placementServer) sweep(m *placementMetrics) {
+	s.endSweep = background(func(ctx context.Context) {
+		sweepEvery(ctx, s.service, s.cfg.Berth.SweepInterval, m.sharing, s.log)
+	})
+}
+
+// background runs fn until the function it returns is called, which waits for fn
+// to return.
+func background(fn func(context.Context)) (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		sweepEvery(ctx, s.service, s.cfg.Berth.SweepInterval, m.sharing, s.log)
+		fn(ctx)
 	}()
-	s.endSweep = func() {
+	return func() {
 		cancel()
 		<-done
 	}
@@ -160,6 +169,7 @@ func (s *placementServer) wire(rules *policy.Enforcer, m *placementMetrics) {
 		Searched:   m.searched,
 	}
 	m.watch(s.service)
+	s.endPrepare = background(api.Prepare)
 	s.api = httpapi.New(httpapi.Config{
 		Service:       "placement",
 		History:       microversion.Placement,
@@ -256,6 +266,9 @@ func (s *placementServer) close() {
 		if err := s.serving.stop(); err != nil {
 			s.log.Error("closing the listeners", "error", err)
 		}
+	}
+	if s.endPrepare != nil {
+		s.endPrepare()
 	}
 	if s.endSweep != nil {
 		s.endSweep()

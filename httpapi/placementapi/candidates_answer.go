@@ -136,11 +136,11 @@ func (c *candidatesAnswer) amountsOf(u *candidates.Use) []byte {
 			}
 		}
 	}
-	text := httpapi.AppendJSON([]byte(": "), func(j *httpapi.JSON) {
+	text := append([]byte(": "), httpapi.JSONText(func(j *httpapi.JSON) {
 		j.Object()
 		c.writeResources(j, u)
 		j.EndObject()
-	})
+	})...)
 	if u.Parts != 0 && len(c.amounts) < maxAmounts {
 		c.amounts = append(c.amounts, amountsText{u.Parts, text})
 	}

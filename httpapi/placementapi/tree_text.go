@@ -1,6 +1,7 @@
 package placementapi
 
 import (
+	"context"
 	"math"
 	"math/big"
 
@@ -43,19 +44,34 @@ func textOf(w *placement.World, t *placement.Tree) *treeText {
 func newTreeText(w *placement.World, t *placement.Tree) *treeText {
 	x := &treeText{names: w.Names(), keys: make([]span, len(t.Providers))}
 	s := summaryWriter{world: w, minor: 29}
-	text := make([]byte, 0, 512*len(t.Providers))
-	for i, p := range t.Providers {
-		if i > 0 {
-			text = append(text, ", "...)
+	x.summaries = httpapi.JSONText(func(j *httpapi.JSON) {
+		for i, p := range t.Providers {
+			from := j.Len()
+			if i > 0 {
+				from += len(", ")
+			}
+			j.Key(string(p.UUID))
+			x.keys[i] = span{uint32(from), uint32(j.Len() - len(": "))}
+			s.write(j, t, p)
 		}
-		from := len(text)
-		text = httpapi.AppendJSONString(text, string(p.UUID))
-		x.keys[i] = span{uint32(from), uint32(len(text))}
-		text = append(text, ": "...)
-		text = httpapi.AppendJSON(text, func(j *httpapi.JSON) { s.write(j, t, p) })
-	}
-	x.summaries = append(make([]byte, 0, len(text)), text...)
+	})
 	return x
+}
+
+// Prepare makes the texts of all trees, so that the first answers about them cost
+// no more than later ones. It takes a few microseconds for each tree, may run
+// beside requests, and ends early when ctx does.
+func (a *API) Prepare(ctx context.Context) {
+	w, err := a.Placement.World(ctx)
+	if err != nil {
+		return // requests will be told
+	}
+	for t := range w.Trees() {
+		if ctx.Err() != nil {
+			return
+		}
+		textOf(w, t)
+	}
 }
 
 // writeCapacity writes a capacity in full, also where a ratio like 3.4e38 makes

@@ -1,0 +1,4 @@
+package placementapi
+
+// NoText is a memo that has to be made again.
+var NoText = &treeText{}
