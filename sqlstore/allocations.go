@@ -6,18 +6,21 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// allocationColumns are what readAllocation reads. The consumer may be missing:
-// the first releases did not keep consumers.
-const allocationColumns = `
+// allocationFields are what readAllocation reads.
+const allocationFields = `
 SELECT
-    a.resource_provider_id,
+    p.id,
     p.uuid,
     p.generation,
     a.consumer_id,
     c.generation,
     a.resource_class_id,
     a.used,
-    COALESCE(a.updated_at, a.created_at)
+    COALESCE(a.updated_at, a.created_at)`
+
+// allocationColumns are those of allocations. The consumer may be missing: the
+// first releases did not keep consumers.
+const allocationColumns = allocationFields + `
 FROM allocations a
 JOIN resource_providers p ON p.id = a.resource_provider_id
 LEFT JOIN consumers c ON c.uuid = a.consumer_id`
@@ -59,16 +62,7 @@ func (r *reader) Holding(consumer placement.UUID) (placement.Holding, error) {
 			Type:       one.text(11),
 		}
 		h.Allocations = append(h.Allocations, readAllocation(one))
-	}, `
-SELECT
-    a.resource_provider_id,
-    p.uuid,
-    p.generation,
-    a.consumer_id,
-    c.generation,
-    a.resource_class_id,
-    a.used,
-    COALESCE(a.updated_at, a.created_at),
+	}, allocationFields+`,
     c.id,
     o.external_id,
     u.external_id,
@@ -85,16 +79,7 @@ ORDER BY a.id`, consumer)
 }
 
 func (r *reader) HeldOn(provider placement.UUID) ([]placement.AllocationRow, placement.Generation, error) {
-	all, err := list(r, readAllocation, `
-SELECT
-    p.id,
-    p.uuid,
-    p.generation,
-    a.consumer_id,
-    c.generation,
-    a.resource_class_id,
-    a.used,
-    COALESCE(a.updated_at, a.created_at)
+	all, err := list(r, readAllocation, allocationFields+`
 FROM resource_providers p
 LEFT JOIN allocations a ON a.resource_provider_id = p.id
 LEFT JOIN consumers c ON c.uuid = a.consumer_id
