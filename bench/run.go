@@ -14,10 +14,12 @@ import (
 	"github.com/berthcloud/berth/bench/servers"
 )
 
-// How the short form differs from the table.
+// How the short form differs from the table. It is run beside whatever else a
+// machine does: only what is slow by much, and each time, shall fail it.
 const (
 	shortSmaller = 10
-	shortMargin  = 2.5
+	shortMargin  = 4.0
+	shortTries   = 3
 )
 
 // do carries out what the options say and reports whether every bar holds.
@@ -92,7 +94,7 @@ func (l *lab) table(out io.Writer) (ok bool, err error) {
 		if l.ctx.Err() != nil {
 			return false, l.ctx.Err()
 		}
-		line := l.measure(row)
+		line := l.try(row)
 		r.Rows = append(r.Rows, line)
 		fmt.Fprint(out, line)
 		ok = ok && line.Verdict != short && line.Verdict != broken
@@ -117,6 +119,16 @@ func (l *lab) chosen() []row {
 		}
 	}
 	return rows
+}
+
+// try measures one row, in the short form again when it falls short.
+func (l *lab) try(r row) line {
+	result := l.measure(r)
+	for n := 1; l.short && n < shortTries && result.Verdict == short && l.ctx.Err() == nil; n++ {
+		fmt.Fprintf(l.tell, "  %s falls short, once more: %s\n", r.name, strings.Join(result.Reasons, "; "))
+		result = l.measure(r)
+	}
+	return result
 }
 
 // measure measures one row.

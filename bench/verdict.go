@@ -79,9 +79,9 @@ type verdict string
 
 const (
 	reached verdict = "ok"
-	short   verdict = "short"
-	notRun  verdict = "not run"
-	broken  verdict = "failed"
+	short   verdict = "short"   // slower or bigger than it has to be
+	notRun  verdict = "not run" // something is not installed here
+	broken  verdict = "failed"  // an error, or an answer that is wrong
 )
 
 // A notRunError is why a row, or a part of it, could not be measured here.
@@ -107,7 +107,12 @@ func judge(bars []bar, f figures, err error) (v verdict, reasons []string) {
 		case !ok:
 			reasons = append(reasons, b.figure+" was not measured")
 		case !b.holds(got.Value):
-			v, reasons = short, append(reasons, fmt.Sprintf("%s, want %s", got, b.text(got.Unit)))
+			reasons = append(reasons, fmt.Sprintf("%s, want %s", got, b.text(got.Unit)))
+			if b.exact || v == broken {
+				v = broken
+			} else {
+				v = short
+			}
 		}
 	}
 	return v, reasons
