@@ -76,7 +76,7 @@ func Open(opts Options, fallback io.Writer) (*slog.Logger, *Output, error) {
 	if err := out.Reopen(); err != nil {
 		return nil, nil, err
 	}
-	return slog.New(newHandler(out, &out.level, opts)), out, nil
+	return slog.New(prompt{newHandler(out, &out.level, opts), out}), out, nil
 }
 
 // NewHandler returns a handler that writes to w, one Write a record. It may be

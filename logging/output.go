@@ -1,6 +1,8 @@
 package logging
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -9,12 +11,22 @@ import (
 	"time"
 )
 
-// watchInterval is the least time between two looks at whether the file was
-// moved away.
-const watchInterval = time.Second
+const (
+	// watchInterval is the least time between two looks at whether the file
+	// was moved away.
+	watchInterval = time.Second
+	// A call to the system for every line would be a good part of what a
+	// small request costs, so that lines of a file are written together:
+	// when there are so many bytes, or after so long.
+	holdSize = 32 << 10
+	holdTime = 50 * time.Millisecond
+)
 
 // An Output is where an open logger writes, and what can be changed about that
 // while it does. Its methods may be called from many goroutines.
+//
+// A record is in the file 50 ms after it was logged at the latest; a warning or an
+// error is there at once, with all before it.
 type Output struct {
 	path  string // "" for a writer that was given to Open
 	watch bool
@@ -22,6 +34,8 @@ type Output struct {
 
 	mu     sync.Mutex // guards all below
 	file   *os.File   // nil without a path, and when closed
+	held   []byte     // records that are not in the file yet
+	timer  *time.Timer
 	looked time.Time
 }
 
@@ -36,7 +50,7 @@ func (o *Output) Reopen() error {
 	if o.path == "" {
 		return nil
 	}
-	return o.open()
+	return errors.Join(o.flush(), o.open())
 }
 
 // open opens the file by its name; the caller holds mu.
@@ -46,24 +60,59 @@ func (o *Output) open() error {
 		return fmt.Errorf("opening the log file: %w", err)
 	}
 	if o.file != nil {
-		o.file.Close() // every record was written with a call of its own
+		o.file.Close()
 	}
 	o.file = f
 	return nil
 }
 
-// Write appends p to the file.
+// Write appends a record to what is on its way to the file.
 func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.file == nil {
 		return 0, fs.ErrClosed
 	}
+	if len(o.held) == 0 {
+		o.wake()
+	}
+	o.held = append(o.held, p...)
+	if len(o.held) < holdSize {
+		return len(p), nil
+	}
+	return len(p), o.flush()
+}
+
+// wake has what is held written in a while; the caller holds mu.
+func (o *Output) wake() {
+	if o.timer == nil {
+		o.timer = time.AfterFunc(holdTime, func() { _ = o.Flush() })
+		return
+	}
+	o.timer.Reset(holdTime)
+}
+
+// Flush writes what is held.
+func (o *Output) Flush() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.flush()
+}
+
+// flush is Flush for those that hold mu. What cannot be written is dropped: the
+// disk may stay full for long.
+func (o *Output) flush() error {
+	if o.file == nil || len(o.held) == 0 {
+		return nil
+	}
 	if now := time.Now(); o.watch && now.Sub(o.looked) >= watchInterval {
 		o.looked = now
 		o.follow()
 	}
-	return o.file.Write(p)
+	held := o.held
+	o.held = held[:0]
+	_, err := o.file.Write(held)
+	return err
 }
 
 // follow opens the file anew when its name stands for another one, or for none.
@@ -85,7 +134,32 @@ func (o *Output) Close() error {
 	if o.file == nil {
 		return nil
 	}
-	err := o.file.Close()
+	err := errors.Join(o.flush(), o.file.Close())
 	o.file = nil
 	return err
+}
+
+// A prompt handler has nothing but information wait.
+type prompt struct {
+	slog.Handler
+	out *Output
+}
+
+// Handle writes the record.
+func (h prompt) Handle(ctx context.Context, r slog.Record) error {
+	err := h.Handler.Handle(ctx, r)
+	if r.Level > slog.LevelInfo {
+		err = errors.Join(err, h.out.Flush())
+	}
+	return err
+}
+
+// WithAttrs returns a handler whose records carry attrs as well.
+func (h prompt) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return prompt{h.Handler.WithAttrs(attrs), h.out}
+}
+
+// WithGroup returns a handler whose records nest in the group.
+func (h prompt) WithGroup(name string) slog.Handler {
+	return prompt{h.Handler.WithGroup(name), h.out}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/berthcloud/berth/logging"
 )
@@ -53,6 +54,9 @@ func TestReopenAfterRotation(t *testing.T) {
 		t.Fatal(err)
 	}
 	log.Info("three")
+	if err := out.Flush(); err != nil {
+		t.Fatal(err)
+	}
 	holds(t, path+".1", "one", "two")
 	holds(t, path, "three")
 }
@@ -66,14 +70,14 @@ func TestReopenThatFailsKeepsTheFile(t *testing.T) {
 	if err := out.Reopen(); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("Reopen of a directory = %v", err)
 	}
-	log.Info("still here")
+	log.Warn("still here")
 	holds(t, path+".1", "still here")
 }
 
 func TestWatchFollowsTheName(t *testing.T) {
 	path, log, _ := open(t, logging.Options{Watch: true})
 	move(t, path) // before the first look
-	log.Info("new")
+	log.Warn("new")
 	holds(t, path, "new")
 	holds(t, path+".1")
 }
@@ -81,8 +85,41 @@ func TestWatchFollowsTheName(t *testing.T) {
 func TestWithoutWatchTheFileStays(t *testing.T) {
 	path, log, _ := open(t, logging.Options{})
 	move(t, path)
-	log.Info("old")
+	log.Warn("old")
 	holds(t, path+".1", "old")
+}
+
+// Information is written in a while, by itself or with what cannot wait.
+func TestInformationIsHeld(t *testing.T) {
+	path, log, out := open(t, logging.Options{})
+	log.Info("first")
+	log.With("a", 1).WithGroup("g").Error("second")
+	holds(t, path, "first", "second")
+	log.Info("third")
+	for began := time.Now(); time.Since(began) < 10*time.Second; time.Sleep(time.Millisecond) {
+		if text, err := os.ReadFile(path); err != nil || strings.Contains(string(text), "third") {
+			break
+		}
+	}
+	holds(t, path, "first", "second", "third")
+	log.Info("fourth")
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, path, "first", "second", "third", "fourth")
+}
+
+// Many records do not wait for their time.
+func TestHeldRecordsAreBounded(t *testing.T) {
+	path, log, _ := open(t, logging.Options{})
+	long := strings.Repeat("x", 1<<10)
+	for range 100 {
+		log.Info(long)
+	}
+	text, err := os.ReadFile(path)
+	if n := strings.Count(string(text), "\n"); err != nil || n < 50 {
+		t.Errorf("%d of 100 records are written, %v", n, err)
+	}
 }
 
 func TestDebugWhileInUse(t *testing.T) {
@@ -137,6 +174,9 @@ func TestRotationLosesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	writers.Wait()
+	if err := out.Flush(); err != nil {
+		t.Fatal(err)
+	}
 	lines := 0
 	for _, p := range []string{path, path + ".1"} {
 		text, err := os.ReadFile(p)

@@ -13,12 +13,18 @@ const (
 	spareHeap     = 128 << 20 // what is left for requests between two collections
 	leastGCGrowth = 40        // but not less than so many percent of a big heap
 	usualGCGrowth = 100       // nor more than Go's own
+	// In a small cloud Go would collect the garbage of every few hundred
+	// requests; so much may always come together.
+	smallHeap = 32 << 20
 )
 
 // gcGrowth returns by how many percent a heap may grow of which so many bytes are
 // in use.
 func gcGrowth(live uint64) int {
-	if live <= spareHeap {
+	switch {
+	case live < smallHeap:
+		return int(usualGCGrowth * smallHeap / max(live, 1<<20))
+	case live <= spareHeap:
 		return usualGCGrowth
 	}
 	return max(leastGCGrowth, int(usualGCGrowth*spareHeap/live))

@@ -502,9 +502,10 @@ func TestReload(t *testing.T) {
 	if get(roots, "/placement/traits") != 403 || get(roots, "/placement/resource_classes") != 200 {
 		t.Error("prefix, policy or certificate are not in force")
 	}
-	if s := l.text(); !strings.Contains(s, "DEBUG") || !strings.Contains(s, `settings="[[berth] max_body_size]"`) {
-		t.Errorf("the log has no debug line, or does not name what needs a restart:\n%s", s)
-	}
+	wait(t, "the log has a debug line and names what needs a restart", func() bool {
+		s := l.text()
+		return strings.Contains(s, "DEBUG") && strings.Contains(s, `settings="[[berth] max_body_size]"`)
+	})
 	// Wrong settings and rules change nothing, and the log says so.
 	rewrite(t, l.policy, `"placement:traits:list": "role:`)
 	rewrite(t, l.conf, l.lines(false, "path_prefix = pony"))
