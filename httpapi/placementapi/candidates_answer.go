@@ -13,15 +13,21 @@ import (
 // which are kept with the trees, the amounts, and the names of the groups.
 type candidatesAnswer struct {
 	world   *placement.World
+	names   *placement.Names
 	result  *candidates.Result
 	summary *candidates.Summary
 	minor   int
 	count   int
 	done    <-chan struct{} // closed when nobody waits for the answer any more
 
-	amounts []amountsText
-	groups  [][]byte // the beginnings of the lists of the result's groups
-	current candidates.Candidate
+	amounts   []amountsText
+	groups    [][]byte // the beginnings of the lists of the result's groups
+	templates []template
+	most      int // templates to keep
+	current   candidates.Candidate
+	named     []name // in the text of the current candidate
+	from      int    // where that begins
+	looked    byte
 }
 
 // An amountsText is what is written after the name of a provider whose use
@@ -36,7 +42,7 @@ type amountsText struct {
 const maxAmounts = 32
 
 func newCandidatesAnswer(w *placement.World, r *candidates.Result, minor int, done <-chan struct{}) *candidatesAnswer {
-	c := &candidatesAnswer{world: w, result: r, summary: r.Summary(), minor: minor, done: done}
+	c := &candidatesAnswer{world: w, names: w.Names(), result: r, summary: r.Summary(), minor: minor, most: maxTemplates, done: done}
 	for i, suffix := range r.Groups() {
 		head := httpapi.AppendJSONString(separator(nil, i), suffix)
 		c.groups = append(c.groups, append(head, ": ["...))
@@ -49,7 +55,7 @@ func (c *candidatesAnswer) write(j *httpapi.JSON) {
 	j.Key("allocation_requests")
 	j.Array()
 	current := c.appendCurrent // once: making it allocates
-	for candidate := range c.result.All() {
+	for candidate := range c.result.AllAhead(c.lookAhead) {
 		if c.abandoned() {
 			return
 		}
@@ -65,6 +71,19 @@ func (c *candidatesAnswer) write(j *httpapi.JSON) {
 	j.EndArray()
 	c.writeSummaries(j)
 	j.EndObject()
+}
+
+// lookAhead brings what will be written of a tree into the processor's cache.
+func (c *candidatesAnswer) lookAhead(t *placement.Tree) {
+	c.looked += c.textOf(t).summaries[0]
+}
+
+// textOf is the text of a tree; an answer asks for it more than once.
+func (c *candidatesAnswer) textOf(t *placement.Tree) *treeText {
+	if x, ok := t.Memo().(*treeText); ok && x.names == c.names {
+		return x
+	}
+	return textOf(c.world, t)
 }
 
 // abandoned looks now and then whether the client is still there.
@@ -83,40 +102,75 @@ func (c *candidatesAnswer) abandoned() bool {
 // appendCurrent appends the current candidate as the versions since 1.12 have
 // it.
 func (c *candidatesAnswer) appendCurrent(b []byte) []byte {
-	anchor := textOf(c.world, c.current.Anchor)
+	if t := c.templateOf(); t != nil {
+		if filled, ok := c.appendFilled(b, t); ok {
+			return filled
+		}
+		return c.appendWhole(b)
+	}
+	from := len(b)
+	b = c.appendWhole(b)
+	c.learn(b[from:])
+	return b
+}
+
+// appendWhole appends the current candidate without a template, and notes what is
+// named where.
+func (c *candidatesAnswer) appendWhole(b []byte) []byte {
+	c.named, c.from = c.named[:0], len(b)
 	b = append(b, `{"allocations": {`...)
 	for i := range c.current.Uses {
-		u := &c.current.Uses[i]
-		text := anchor
-		if u.Tree != c.current.Anchor {
-			text = textOf(c.world, u.Tree)
-		}
-		b = append(separator(b, i), text.key(u.Provider)...)
-		b = append(b, c.amountsOf(u)...)
+		b = c.appendName(separator(b, i), name{use: i}, c.nameOfUse(i))
+		b = append(b, c.amountsOf(&c.current.Uses[i])...)
 	}
 	b = append(b, '}')
 	if c.minor >= 34 {
-		b = c.appendMappings(b, anchor)
+		b = c.appendMappings(b)
 	}
 	return append(b, '}')
 }
 
 // appendMappings appends which providers satisfy which group.
-func (c *candidatesAnswer) appendMappings(b []byte, anchor *treeText) []byte {
+func (c *candidatesAnswer) appendMappings(b []byte) []byte {
 	b = append(b, `, "mappings": {`...)
-	for i, head := range c.groups {
+	for group, head := range c.groups {
 		b = append(b, head...)
-		for k, p := range c.current.Mappings[i] {
-			b = separator(b, k)
-			if c.current.Anchor.Has(p) {
-				b = append(b, anchor.key(p)...)
-			} else {
-				b = httpapi.AppendJSONString(b, string(p.UUID)) // it shares with the tree
-			}
+		for k, p := range c.current.Mappings[group] {
+			use := slices.IndexFunc(c.current.Uses, func(u candidates.Use) bool { return u.Provider == p })
+			b = c.appendName(separator(b, k), name{use: use, group: group, index: k}, c.nameOf(p))
 		}
 		b = append(b, ']')
 	}
 	return append(b, '}')
+}
+
+// A name says where a provider is named: that of a use, or, when there is none
+// and use is -1, one of those that satisfy a group.
+type name struct {
+	at, size     int
+	use          int
+	group, index int
+}
+
+func (c *candidatesAnswer) appendName(b []byte, n name, text []byte) []byte {
+	n.at, n.size = len(b)-c.from, len(text)
+	c.named = append(c.named, n)
+	return append(b, text...)
+}
+
+// nameOfUse returns the quoted UUID of the provider of a use.
+func (c *candidatesAnswer) nameOfUse(i int) []byte {
+	u := &c.current.Uses[i]
+	return c.textOf(u.Tree).key(u.Index)
+}
+
+// nameOf returns the quoted UUID of a provider that may be in the tree or share
+// with it.
+func (c *candidatesAnswer) nameOf(p *placement.Provider) []byte {
+	if c.current.Anchor.Has(p) {
+		return c.textOf(c.current.Anchor).key(p.Index)
+	}
+	return httpapi.AppendJSONString(nil, string(p.UUID))
 }
 
 // separator appends what stands before the i-th element.
@@ -185,7 +239,7 @@ func (c *candidatesAnswer) writeSummaries(j *httpapi.JSON) {
 	j.Object()
 	if c.minor >= 29 {
 		for t := range c.summary.Trees() {
-			j.Raw(textOf(c.world, t).summaries)
+			j.Raw(c.textOf(t).summaries)
 		}
 	} else {
 		for t, p := range c.summary.Providers() {

@@ -17,16 +17,21 @@ type treeText struct {
 	// summaries are the members of provider_summaries for all providers, as
 	// the versions since 1.29 have them.
 	summaries []byte
-	// keys are where in it the providers' quoted UUIDs are.
+	// keys are where in it the providers' quoted UUIDs are; that of the root is
+	// at the beginning, and root its length.
 	keys []span
+	root int
 }
 
 // A span is a piece of a text.
 type span struct{ from, to uint32 }
 
 // key returns the quoted UUID of one of the tree's providers.
-func (x *treeText) key(p *placement.Provider) []byte {
-	at := x.keys[p.Index]
+func (x *treeText) key(index int) []byte {
+	if index == 0 {
+		return x.summaries[:x.root]
+	}
+	at := x.keys[index]
 	return x.summaries[at.from:at.to]
 }
 
@@ -55,6 +60,7 @@ func newTreeText(w *placement.World, t *placement.Tree) *treeText {
 			s.write(j, t, p)
 		}
 	})
+	x.root = int(x.keys[0].to)
 	return x
 }
 

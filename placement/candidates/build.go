@@ -100,7 +100,7 @@ func (c *combiner) collect(picks []int32) {
 		}
 		if b.owner[local] == noUse {
 			b.owner[local] = int32(len(b.uses))
-			b.uses = append(b.uses, Use{Provider: p, Tree: tree})
+			b.uses = append(b.uses, Use{Provider: p, Tree: tree, Index: c.index(local)})
 			b.locals = append(b.locals, local)
 		}
 		b.uses[b.owner[local]].Parts |= 1 << (k % maskable)

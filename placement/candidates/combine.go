@@ -51,6 +51,10 @@ type combiner struct {
 	// had some for all.
 	suspect int
 
+	ahead  func(*placement.Tree) // see Result.AllAhead
+	looked int
+	found  []int32 // the slots that a scan has found and not yet left behind
+
 	dead     int // dead ends since the last combination
 	sketches sketches
 	match    matcher
@@ -80,7 +84,7 @@ func newCombiner(p *plan) *combiner {
 
 // release gives the combiner's memory back, without what it refers to.
 func (c *combiner) release() {
-	c.plan, c.tree = nil, nil
+	c.plan, c.tree, c.ahead = nil, nil, nil
 	c.builder.forget()
 	c.sketches.forget()
 	combiners.Put(c)
@@ -177,6 +181,14 @@ func (c *combiner) provider(local int32) (*placement.Provider, *placement.Tree) 
 	}
 	s := c.sharer(local)
 	return s.provider, s.tree
+}
+
+// index returns the Index of the provider of that number.
+func (c *combiner) index(local int32) int {
+	if int(local) < len(c.tree.Providers) {
+		return int(local)
+	}
+	return c.sharer(local).provider.Index
 }
 
 // list finds the options of a part, those in the tree from what the sketch has

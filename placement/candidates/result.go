@@ -34,6 +34,7 @@ type Candidate struct {
 type Use struct {
 	Provider *placement.Provider
 	Tree     *placement.Tree // the provider's own, which need not be the anchor
+	Index    int             // Provider.Index, for those who need not look at the provider
 	Amounts  []Amount        // each class once, summed over the groups
 	// Parts has a bit for each part of the request that the provider serves:
 	// uses of one Result with the same Parts have the same Amounts, in the
@@ -77,13 +78,20 @@ func (r *Result) Classes() []placement.ClassID { return r.plan.classes }
 // All yields the candidates. They are generated one by one, so that breaking
 // off early saves the work for the rest; only a query with a Sample chooses all
 // that it yields before it yields the first, and holds as many as Limit allows.
-func (r *Result) All() iter.Seq[Candidate] {
+func (r *Result) All() iter.Seq[Candidate] { return r.AllAhead(nil) }
+
+// AllAhead is All for callers that keep something with the trees: ahead is called
+// with trees of which candidates are likely to come soon, several at a time, so
+// that the caller can bring what it will need into the processor's cache. Not all
+// trees of candidates are announced, and not all that are have a candidate.
+func (r *Result) AllAhead(ahead func(*placement.Tree)) iter.Seq[Candidate] {
 	return func(yield func(Candidate) bool) {
 		if r.plan.impossible {
 			return
 		}
 		c := newCombiner(r.plan)
 		defer c.release()
+		c.ahead = ahead
 		if r.plan.query.Sample != nil {
 			c.sample(yield)
 		} else {

@@ -3,6 +3,8 @@ package candidates
 import (
 	"math/rand/v2"
 	"sync"
+
+	"github.com/berthcloud/berth/placement"
 )
 
 // A reservoir holds a choice of combinations.
@@ -13,7 +15,7 @@ type reservoir struct {
 	slots []int32 // the anchors of those that are held
 	picks []int32 // their picks, one after the other
 	index pickIndex
-	few   []int32 // memory of a drawer
+	few   []int32 // memory of a drawer, and of drain
 }
 
 // maxHeld bounds how many combinations are held for the sake of their order: a
@@ -53,11 +55,13 @@ func (c *combiner) sample(yield func(Candidate) bool) {
 	}
 	r := newReservoir(rand.New(rand.NewPCG(c.query.Sample.Seed, 0)), size)
 	defer r.release()
+	ahead := c.ahead
+	c.ahead = nil // until it is known which candidates come
 	switch {
 	case size == limit && c.draw(r):
-		r.drain(c.plan, yield)
+		r.drain(c.plan, ahead, yield)
 	case c.settled() && c.query.Max == 0:
-		c.permute(r, yield)
+		c.permute(r, ahead, yield)
 	case size == limit:
 		r.empty()
 		for w := newWalk(c); w.next(); {
@@ -65,16 +69,17 @@ func (c *combiner) sample(yield func(Candidate) bool) {
 				r.show(c.slot, c.picks)
 			}
 		}
-		r.drain(c.plan, yield)
+		r.drain(c.plan, ahead, yield)
 	default:
-		c.shuffle(r, yield)
+		c.shuffle(r, ahead, yield)
 	}
 }
 
 // permute yields the combinations of trees that have one each.
-func (c *combiner) permute(r *reservoir, yield func(Candidate) bool) {
+func (c *combiner) permute(r *reservoir, ahead func(*placement.Tree), yield func(Candidate) bool) {
 	slots := r.slots[:0]
-	trees := scan{p: c.plan}
+	trees := c.scan()
+	trees.blind = true
 	for slot := trees.next(); slot >= 0; slot = trees.next() {
 		slots = append(slots, int32(slot))
 	}
@@ -86,7 +91,14 @@ func (c *combiner) permute(r *reservoir, yield func(Candidate) bool) {
 	for i := range n {
 		j := i + r.rng.IntN(len(slots)-i)
 		slots[i], slots[j] = slots[j], slots[i]
-		c.openSole(int(slots[i]))
+	}
+	var l lookahead
+	c.ahead = ahead
+	for i, slot := range slots[:n] {
+		if i == l.seen {
+			c.lookAhead(&l, slots[:n])
+		}
+		c.openSole(int(slot))
 		if !yield(c.build(c.picks)) {
 			return
 		}
@@ -95,7 +107,7 @@ func (c *combiner) permute(r *reservoir, yield func(Candidate) bool) {
 
 // shuffle yields all candidates, up to Limit, as they come but for their order
 // within a reservoir.
-func (c *combiner) shuffle(r *reservoir, yield func(Candidate) bool) {
+func (c *combiner) shuffle(r *reservoir, ahead func(*placement.Tree), yield func(Candidate) bool) {
 	left := c.query.Limit
 	counted := func(candidate Candidate) bool {
 		left--
@@ -106,20 +118,30 @@ func (c *combiner) shuffle(r *reservoir, yield func(Candidate) bool) {
 			continue
 		}
 		r.show(c.slot, c.picks)
-		if len(r.slots) == r.size && !r.drain(c.plan, counted) {
+		if len(r.slots) == r.size && !r.drain(c.plan, ahead, counted) {
 			return
 		}
 	}
-	r.drain(c.plan, counted)
+	r.drain(c.plan, ahead, counted)
 }
 
 // drain yields what the reservoir holds in random order and empties it. It
 // returns false when no more is wanted.
-func (r *reservoir) drain(p *plan, yield func(Candidate) bool) bool {
+func (r *reservoir) drain(p *plan, ahead func(*placement.Tree), yield func(Candidate) bool) bool {
 	c := newCombiner(p)
 	defer c.release()
-	n := len(p.parts)
-	for _, i := range r.rng.Perm(len(r.slots)) {
+	c.ahead = ahead
+	n := len(c.parts)
+	order := r.rng.Perm(len(r.slots))
+	r.few = r.few[:0]
+	for _, i := range order {
+		r.few = append(r.few, r.slots[i])
+	}
+	var l lookahead
+	for k, i := range order {
+		if k == l.seen {
+			c.lookAhead(&l, r.few)
+		}
 		if !yield(c.rebuild(int(r.slots[i]), r.picks[i*n:(i+1)*n])) {
 			return false
 		}

@@ -41,7 +41,7 @@ func (s *Summary) Add(c Candidate) {
 		slot := u.Tree.Slot()
 		s.trees.add(slot)
 		if s.flat {
-			s.used[place{slot, u.Provider.Index}] = true
+			s.used[place{slot, u.Index}] = true
 		}
 	}
 }
@@ -101,7 +101,7 @@ func (s *Summary) addCutOff() {
 	for c := range s.result.unlimited().All() {
 		for i := range c.Uses {
 			if slot := c.Uses[i].Tree.Slot(); s.trees.has(slot) {
-				s.used[place{slot, c.Uses[i].Provider.Index}] = true
+				s.used[place{slot, c.Uses[i].Index}] = true
 			}
 		}
 		if looked++; looked == maxHeld {

@@ -1,0 +1,82 @@
+package placementapi_test
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/bench/worlds"
+	"github.com/berthcloud/berth/httpapi/placementapi"
+	"github.com/berthcloud/berth/placement"
+)
+
+// oddly returns a picture of a world in which some UUIDs are not written as most
+// are, and some providers without a parent share what they have with their zone.
+func oddly(w *worlds.World) *placement.World {
+	classes, traits, pic := w.Rows()
+	pic.Providers, pic.Traits = slices.Clone(pic.Providers), slices.Clone(pic.Traits)
+	shares := slices.IndexFunc(traits, func(n placement.Named) bool { return n.Name == placement.SharesViaAggregate })
+	for i := range pic.Providers {
+		p := &pic.Providers[i]
+		switch i % 7 {
+		case 2:
+			p.UUID = placement.UUID(strings.ReplaceAll(string(p.UUID), "-", ""))
+		case 4:
+			p.UUID = placement.UUID("\"" + string(p.UUID[:32]) + "é") // as long as others when quoted
+		case 5:
+			if p.Parent == 0 {
+				pic.Traits = append(pic.Traits, placement.ProviderTraitRow{Provider: p.ID, Trait: placement.TraitID(traits[shares].ID)})
+			}
+		}
+	}
+	return placement.NewWorld(classes, traits, pic, time.Unix(0, 0))
+}
+
+// Templates change nothing: neither when there are few, nor when names do not fit.
+func TestTemplates(t *testing.T) {
+	devicesOfAny := func(w *worlds.World) placement.Query {
+		q := devices(w)
+		q.Isolate = false
+		return q
+	}
+	hostOnly := func(w *worlds.World) placement.Query { // a group without resources
+		q := devices(w)
+		q.Groups = append(q.Groups[:2], placement.RequestGroup{Suffix: "_H", Required: [][]string{{"COMPUTE_NODE"}}})
+		q.SameSubtrees, q.Isolate = [][]string{{"_0", "_1", "_H"}}, false
+		return q
+	}
+	spread := func(*worlds.World) placement.Query { // over the host and its children
+		return placement.Query{Groups: []placement.RequestGroup{group("", "VCPU", 1, "FPGA", 1, "DISK_GB", 1)}, Limit: 500}
+	}
+	for _, c := range []struct {
+		name  string
+		world *worlds.World
+		q     func(*worlds.World) placement.Query
+	}{
+		{"Flat", worlds.Flat(100, 1), flavor},
+		{"Nested", worlds.Nested(50, 1), numa},
+		{"Spread", worlds.Nested(50, 1), spread},
+		{"Bandwidth", worlds.Bandwidth(50, 1), server},
+		{"Wide", worlds.Wide(2, 8, 1), devices},
+		{"WideTogether", worlds.Wide(2, 8, 1), devicesOfAny},
+		{"HostOnly", worlds.Wide(3, 4, 1), hostOnly},
+	} {
+		for name, w := range map[string]*placement.World{"Ordinary": c.world.Picture(), "Odd": oddly(c.world)} {
+			for _, minor := range []int{12, 29, 39} {
+				var plain, filled bytes.Buffer
+				want, err := placementapi.WriteCandidates(&plain, w, c.q(c.world), minor, 0)
+				got, err2 := placementapi.WriteCandidates(&filled, w, c.q(c.world), minor, placementapi.MaxTemplates)
+				if err != nil || err2 != nil || got != want || got < 2 {
+					t.Fatalf("%s/%s: %d and %d candidates, %v, %v", c.name, name, want, got, err, err2)
+				}
+				if diff := cmp.Diff(plain.String(), filled.String()); diff != "" {
+					t.Errorf("%s/%s at 1.%d (-plain +filled)\n%s", c.name, name, minor, diff)
+				}
+			}
+		}
+	}
+}
