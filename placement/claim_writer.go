@@ -5,14 +5,15 @@ import "time"
 // A ClaimWriter is the part of a Writer that reads and writes what many claims
 // need at once, in as few round trips as the database allows.
 type ClaimWriter interface {
-	// Claimants reads consumers with what they hold, in the order asked for,
-	// and holds the providers of that as Writer.Provider does. Of what is
-	// asked for, UUID, Project, User and Type count.
+	// Claimants reads consumers with what they hold, in the order asked for. It
+	// holds nothing: WriteClaims fails when what they hold is in another tree by
+	// then. Of what is asked for, UUID, Project, User and Type count.
 	Claimants(asked []ConsumerRow) ([]Claimant, error)
 	// WriteClaims writes all of c, with the owners that do not exist yet. It
 	// fails with ErrStale when anything is not as c says it is, a consumer to
 	// be made or its allocations being there included; some of c may be
-	// written then, so that the function of the Update must fail as well.
+	// written then, so that the function of the Update must fail as well. It
+	// locks all their providers, those freed included, in the order of ids.
 	WriteClaims(c ClaimRows) error
 	// Stamp is the time of the rows that this Update writes, as it will be
 	// read back.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -41,6 +42,7 @@ type job struct {
 	outcome error        // what Update will return if the commit succeeds
 	changed placement.Changes
 	named   ownerIDs // that it found
+	wants   wants    // that it turned out to need
 }
 
 // The states of a job: it waits until either the store or its caller decides.
@@ -152,13 +154,16 @@ func (s *Store) write() {
 	}
 }
 
-// batch runs a job together with those that wait behind it, or each alone when
-// that does not work out.
+// batch runs a job together with those that wait behind it, once more those whose
+// locks others held, and each alone when that does not work out.
 func (s *Store) batch(first *job) {
 	if !s.connected(first) {
 		return
 	}
 	members, err := s.transact(s.collect(first))
+	if err != nil && len(members) > 1 && s.d.locked(err) {
+		members, err = s.transact(each(members))
+	}
 	if err == nil {
 		return
 	}
@@ -303,43 +308,48 @@ func (s *Store) waiting(n int, until time.Time) *job {
 }
 
 // transact runs the jobs that next yields in one transaction, commits, and
-// tells all of them. When it fails, nothing is kept, nobody was told, and the
-// jobs that ran are returned.
+// tells them. It returns those that were not told, of which nothing is kept: all
+// when it fails, else those whose locks others held.
 func (s *Store) transact(next func() *job) ([]*job, error) {
+	var first []*job
 	if s.d.server {
 		// Whoever joined later might be answered from before it asked: a
 		// node of a cluster waits for the others at the beginning only.
-		next = gathered(next)
-	}
-	j := next()
-	if j == nil {
-		return nil, nil
+		first = gathered(next)
+		next = each(first)
 	}
 	ses := s.writer.own()
 	defer s.writer.giveBack(ses)
 	start := time.Now()
-	members, open, err := s.runAll(ses, j, next)
-	if err == nil && open {
-		err = s.commit(ses, members)
+	r, err := s.runAll(ses, first, next)
+	switch {
+	case err == nil && r.keeps():
+		err = s.commit(ses, r.members)
+	case err == nil && r.open:
+		err = ses.do("ROLLBACK")
 	}
 	if errors.Is(err, errUnsettled) {
-		for _, m := range members {
+		for _, m := range r.members {
 			m.result <- errUnknown(err)
 		}
-		return nil, nil
+		return r.missed, r.cause
 	}
 	if err != nil {
-		s.lost(ses, members, err)
+		s.lost(ses, r.members, err)
 		if s.d.server {
 			// Those that were gathered and not reached wait too.
-			for j := next(); j != nil; j = next() {
-				members = append(members, j)
-			}
+			r.members = append(r.members, gathered(next)...)
 		}
-		return members, err
+		return append(r.members, r.missed...), err
 	}
-	if s.opts.Metrics.Committed != nil {
-		s.opts.Metrics.Committed(len(members), time.Since(start))
+	s.tell(r.members, time.Since(start))
+	return r.missed, r.cause
+}
+
+// tell ends the jobs of a transaction that is durable.
+func (s *Store) tell(members []*job, took time.Duration) {
+	if len(members) > 0 && s.opts.Metrics.Committed != nil {
+		s.opts.Metrics.Committed(len(members), took)
 	}
 	for _, m := range members {
 		if m.outcome == nil {
@@ -347,27 +357,52 @@ func (s *Store) transact(next func() *job) ([]*job, error) {
 		}
 		m.result <- m.outcome
 	}
-	return nil, nil
 }
 
-// runAll runs j and what next yields in one transaction. It returns those that
-// ran, and whether a transaction is open that has something to keep.
-func (s *Store) runAll(ses *session, j *job, next func() *job) (members []*job, open bool, err error) {
-	for ; j != nil; j = next() {
-		members = append(members, j)
-		if open, err = s.member(ses, j, open); err != nil {
-			return members, open, err
+// A round is what becomes of jobs in a transaction.
+type round struct {
+	open    bool   // members are behind savepoints: there is something to keep
+	members []*job // that ran
+	missed  []*job // that were taken back, because others hold what they need
+	cause   error  // why the last of those was
+}
+
+// keeps reports whether there is anything to commit.
+func (r *round) keeps() bool {
+	return slices.ContainsFunc(r.members, func(j *job) bool { return j.outcome == nil })
+}
+
+// runAll runs what next yields in one transaction, which begins with the locks
+// that the first ones are known to need.
+func (s *Store) runAll(ses *session, first []*job, next func() *job) (r round, err error) {
+	if r.open, err = s.holdFirst(ses, first); err != nil {
+		return r, err
+	}
+	for j := next(); j != nil; j = next() {
+		r.members = append(r.members, j)
+		r.open, err = s.member(ses, j, r.open)
+		if err != nil && s.d.locked(err) {
+			r.members, r.missed, r.cause = r.members[:len(r.members)-1], append(r.missed, j), err
+			err = s.endMember(ses, r.open, false)
+		}
+		if err != nil {
+			return r, err
 		}
 	}
-	return members, open, nil
+	return r, nil
 }
 
-// gathered calls next until it has all, and yields them then.
-func gathered(next func() *job) func() *job {
+// gathered calls next until it has all.
+func gathered(next func() *job) []*job {
 	var all []*job
 	for j := next(); j != nil; j = next() {
 		all = append(all, j)
 	}
+	return all
+}
+
+// each yields the jobs of a list.
+func each(all []*job) func() *job {
 	return func() *job {
 		if len(all) == 0 {
 			return nil
@@ -426,14 +461,14 @@ func (s *Store) member(ses *session, j *job, open bool) (bool, error) {
 	if err := s.beginMember(ses, open); err != nil {
 		return open, err
 	}
-	w := &writer{reader: reader{ses: ses, ctx: j.ctx, trace: s.opts.Trace}, stamp: stamp(j.now.Truncate(s.d.keeps)), memory: &s.owners}
+	w := &writer{reader: reader{ses: ses, ctx: j.ctx, trace: s.opts.Trace}, stamp: stamp(j.now.Truncate(s.d.keeps)), memory: &s.owners, holding: open}
+	began := time.Now()
 	j.turn <- w
 	j.outcome = <-j.back
 	w.over = true
+	j.wants.add(w.wants)
 	if w.cause != nil && s.again(w.cause) {
-		if s.d.locked(w.cause) {
-			j.waited++
-		}
+		j.noteWait(s, w.cause, began)
 		return open, w.cause
 	}
 	j.changed, j.named = w.changed, w.named

@@ -12,7 +12,7 @@ import (
 
 // fill makes n hosts with three inventories and two traits each, with held
 // allocations on each of them.
-func fill(b *testing.B, s *sqlstore.Store, n, held int) []placement.ProviderRow {
+func fill(b testing.TB, s *sqlstore.Store, n, held int) []placement.ProviderRow {
 	b.Helper()
 	var hosts []placement.ProviderRow
 	err := s.Update(context.Background(), now, func(w placement.Writer) error {

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -29,13 +30,25 @@ func (w *writer) Claimants(asked []placement.ConsumerRow) ([]placement.Claimant,
 			question{statement{claimantColumns + `
 WHERE uuid IN (` + marks + `)`, args}, found.consumer},
 			question{statement{heldColumns + `
-WHERE a.consumer_id IN (` + marks + `)` + w.ses.d.lockRow, args}, found.hold})
+WHERE a.consumer_id IN (` + marks + `)`, args}, found.hold})
 		return nil
 	})
 	if err := w.ask(questions); err != nil {
 		return nil, err
 	}
+	w.remember(found.list)
 	return found.list, nil
+}
+
+// remember keeps what consumers hold for WriteClaims, which looks whether it is
+// still where it was.
+func (w *writer) remember(found []placement.Claimant) {
+	if w.held == nil {
+		w.held = make(map[placement.UUID][]placement.Hold, len(found))
+	}
+	for _, c := range found {
+		w.held[c.UUID] = c.Holds
+	}
 }
 
 // ask asks several questions at once.
@@ -138,6 +151,9 @@ type mustChange struct {
 	rows int64
 }
 
+// anyRows are those of a statement that changes as many as it likes.
+const anyRows = -1
+
 // WriteClaims runs the statements of claims, the swaps first.
 func (w *writer) WriteClaims(c placement.ClaimRows) error {
 	if err := w.usable(); err != nil {
@@ -146,7 +162,8 @@ func (w *writer) WriteClaims(c placement.ClaimRows) error {
 	if err := w.findOwners(slices.Concat(c.Made, c.Kept)); err != nil {
 		return err
 	}
-	all := w.claimStatements(c)
+	all := append(w.holdStatements(c), w.claimStatements(c)...)
+	w.holding = true
 	changes := make([]statement, len(all))
 	for i := range all {
 		changes[i] = all[i].statement
@@ -184,7 +201,7 @@ func (w *writer) findOwners(consumers []placement.ConsumerRow) error {
 // asExpected reports whether each change met its rows.
 func asExpected(counts []int64, all []mustChange) bool {
 	for i, c := range all {
-		if counts[i] != c.rows {
+		if c.rows != anyRows && counts[i] != c.rows {
 			return false
 		}
 	}
@@ -193,43 +210,67 @@ func asExpected(counts []int64, all []mustChange) bool {
 
 func (w *writer) claimStatements(c placement.ClaimRows) []mustChange {
 	all := w.riseStatements(c.Providers)
-	for _, k := range c.Kept {
-		all = append(all, w.keptStatement(k))
-	}
-	all = append(all, goneStatements(c)...)
+	all = append(all, w.swapStatements(c)...)
+	all = append(all, freeStatements(c)...)
 	all = append(all, w.madeStatements(c.Made)...)
 	return append(all, w.allocationStatements(c.Allocations)...)
 }
 
 // riseStatements swap the generations of providers, those that rise by the same
-// with each. The lists have few lengths, so that few statements are prepared.
+// with each.
 func (w *writer) riseStatements(providers []placement.ProviderRise) []mustChange {
+	by := make(map[placement.Generation][][]any)
+	slices.SortFunc(providers, func(a, b placement.ProviderRise) int { return cmp.Compare(a.ID, b.ID) })
+	for _, p := range providers {
+		by[p.By] = append(by[p.By], []any{p.ID, p.From, p.Root})
+	}
 	var all []mustChange
-	slices.SortFunc(providers, func(a, b placement.ProviderRise) int {
-		return cmp.Or(cmp.Compare(a.By, b.By), cmp.Compare(a.ID, b.ID))
-	})
-	for len(providers) > 0 {
-		n := 1
-		for 2*n <= min(len(providers), maxRises) && providers[2*n-1].By == providers[0].By {
-			n *= 2
-		}
-		args := []any{providers[0].By, w.stamp}
-		for _, p := range providers[:n] {
-			args = append(args, p.ID, p.From, p.Root)
-		}
-		all = append(all, mustChange{statement{`
+	for _, n := range slices.Sorted(maps.Keys(by)) {
+		all = append(all, matchStatements(`
 UPDATE resource_providers
 SET generation = generation + ?, updated_at = ?
-WHERE (id = ? AND generation = ? AND root_provider_id = ?)` +
-			strings.Repeat(`
-OR (id = ? AND generation = ? AND root_provider_id = ?)`, n-1), args}, int64(n)})
-		providers = providers[n:]
+WHERE `, `(id = ? AND generation = ? AND root_provider_id + 0 = ?)`, by[n], n, w.stamp)...)
 	}
 	return all
 }
 
-// maxRises is how many providers one statement swaps.
-const maxRises = 16
+// matchStatements change the rows that match one of many conditions, which must
+// be about different rows; lead are the values before theirs. The lists have few
+// lengths, so that few statements are prepared: the last condition is repeated.
+func matchStatements(head, condition string, values [][]any, lead ...any) []mustChange {
+	var all []mustChange
+	for part := range slices.Chunk(values, maxMatches) {
+		n := powerOfTwo(len(part))
+		args := slices.Clone(lead)
+		for i := range n {
+			args = append(args, part[min(i, len(part)-1)]...)
+		}
+		query := head + condition + strings.Repeat("\nOR "+condition, n-1)
+		all = append(all, mustChange{statement{query, args}, int64(len(part))})
+	}
+	return all
+}
+
+// maxMatches is how many rows one statement matches.
+const maxMatches = 64
+
+// swapStatements swap the generations of consumers, in the order of their ids.
+func (w *writer) swapStatements(c placement.ClaimRows) []mustChange {
+	at := make(map[int64]mustChange, len(c.Kept)+len(c.Gone))
+	for _, k := range c.Kept {
+		at[k.ID] = w.keptStatement(k)
+	}
+	for _, g := range c.Gone {
+		at[g.ID] = mustChange{statement{`
+DELETE FROM consumers
+WHERE id = ? AND generation = ?`, []any{g.ID, g.Generation}}, 1}
+	}
+	var all []mustChange
+	for _, id := range slices.Sorted(maps.Keys(at)) {
+		all = append(all, at[id])
+	}
+	return all
+}
 
 // keptStatement swaps a consumer's generation and writes its owners.
 func (w *writer) keptStatement(c placement.ConsumerRow) mustChange {
@@ -243,14 +284,9 @@ SET generation = ?, project_id = ?, user_id = ?` + kind + `, updated_at = ?
 WHERE id = ? AND generation = ?`, append(args, w.stamp, c.ID, c.Generation)}, 1}
 }
 
-// goneStatements remove what consumers hold, and those that are to go.
-func goneStatements(c placement.ClaimRows) []mustChange {
+// freeStatements remove what consumers hold.
+func freeStatements(c placement.ClaimRows) []mustChange {
 	var all []mustChange
-	for _, g := range c.Gone {
-		all = append(all, mustChange{statement{`
-DELETE FROM consumers
-WHERE id = ? AND generation = ?`, []any{g.ID, g.Generation}}, 1})
-	}
 	// Those that are made hold nothing, unless there are allocations of no
 	// consumer.
 	var uuids []placement.UUID
@@ -268,6 +304,7 @@ WHERE id = ? AND generation = ?`, []any{g.ID, g.Generation}}, 1})
 
 // madeStatements add consumers.
 func (w *writer) madeStatements(made []placement.ConsumerRow) []mustChange {
+	made = slices.SortedFunc(slices.Values(made), func(a, b placement.ConsumerRow) int { return cmp.Compare(a.UUID, b.UUID) })
 	return insertStatements(made, 7, `
 INSERT INTO consumers (created_at, updated_at, uuid, project_id, user_id, generation, consumer_type_id)
 VALUES `, w.ses.d.onConflict, func(c placement.ConsumerRow) []any {

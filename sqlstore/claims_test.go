@@ -1,6 +1,7 @@
 package sqlstore_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"fmt"
@@ -25,6 +26,7 @@ type counter struct {
 	listener net.Listener
 	target   string
 	requests atomic.Int64
+	several  atomic.Int64 // of MySQL's that have more than one statement
 }
 
 func newCounter(t *testing.T, target string) *counter {
@@ -51,24 +53,34 @@ func (c *counter) serve() {
 			continue
 		}
 		var answered atomic.Bool
-		go forward(client, server, func() {
+		go forward(client, server, func(piece []byte) {
 			if answered.Swap(false) {
 				c.requests.Add(1)
+				if isQuery(piece) && bytes.ContainsRune(piece, ';') {
+					c.several.Add(1)
+				}
 			}
 		})
-		go forward(server, client, func() { answered.Store(true) })
+		go forward(server, client, func([]byte) { answered.Store(true) })
 	}
 }
 
+// isQuery reports whether MySQL's protocol has statements in a request: behind its
+// length and number, which is 0 but while the client logs in.
+func isQuery(request []byte) bool {
+	const text = 3
+	return len(request) > 5 && request[3] == 0 && request[4] == text
+}
+
 // forward passes data on until either side closes, and tells of each piece before.
-func forward(from, to net.Conn, heard func()) {
+func forward(from, to net.Conn, heard func([]byte)) {
 	defer from.Close()
 	defer to.Close()
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
-			heard()
+			heard(buffer[:n])
 			if _, err := to.Write(buffer[:n]); err != nil {
 				return
 			}

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -14,24 +15,43 @@ const chunk = 500
 // is repeated up to the next power of two, so that few different statements are
 // prepared.
 func inList[T cmp.Ordered](values []T, fn func(marks string, args []any) error) error {
-	values = slices.Clone(values)
-	slices.Sort(values)
-	values = slices.Compact(values)
-	for part := range slices.Chunk(values, chunk) {
-		size := 1
-		for size < len(part) {
-			size *= 2
-		}
-		size = min(size, chunk)
-		args := make([]any, size)
-		for i := range args {
-			args[i] = part[min(i, len(part)-1)]
-		}
-		if err := fn(marks(size), args); err != nil {
+	for part := range slices.Chunk(sorted(values), chunk) {
+		args := fill(part, min(powerOfTwo(len(part)), chunk))
+		if err := fn(marks(len(args)), args); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// padded is the only chunk of inList when there is no limit to its length.
+func padded[T cmp.Ordered](values []T) []any {
+	values = sorted(values)
+	return fill(values, powerOfTwo(len(values)))
+}
+
+// sorted returns the distinct values in their order.
+func sorted[T cmp.Ordered](values []T) []T {
+	values = slices.Clone(values)
+	slices.Sort(values)
+	return slices.Compact(values)
+}
+
+// fill repeats the last value up to a length.
+func fill[T any](values []T, size int) []any {
+	args := make([]any, size)
+	for i := range args {
+		args[i] = values[min(i, len(values)-1)]
+	}
+	return args
+}
+
+// powerOfTwo is the least that is not below n, 0 for 0.
+func powerOfTwo(n int) int {
+	if n == 0 {
+		return 0
+	}
+	return 1 << bits.Len(uint(n-1))
 }
 
 // distinct counts the values of a sorted list that is padded with its last one.

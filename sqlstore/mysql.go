@@ -250,10 +250,11 @@ func (d *mysqlDialer) dial(ctx context.Context, r role) (*sql.Conn, place, error
 	hosts := d.hosts[r]
 	for i := range hosts {
 		n := (start + i) % len(hosts)
-		conn, node, err := d.dialHost(ctx, hosts[n], r)
+		conn, at, err := d.dialHost(ctx, hosts[n], r)
 		if err == nil {
 			d.last.Store(int32(n))
-			return conn, place{strconv.Itoa(n), node}, nil
+			at.host = strconv.Itoa(n)
+			return conn, at, nil
 		}
 		problems = errors.Join(problems, err)
 		if ctx.Err() != nil {
@@ -263,31 +264,30 @@ func (d *mysqlDialer) dial(ctx context.Context, r role) (*sql.Conn, place, error
 	return nil, place{}, problems
 }
 
-func (d *mysqlDialer) dialHost(ctx context.Context, db *sql.DB, r role) (conn *sql.Conn, node bool, err error) {
+func (d *mysqlDialer) dialHost(ctx context.Context, db *sql.DB, r role) (conn *sql.Conn, at place, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*connectTimeout)
 	defer cancel()
 	conn, err = db.Conn(ctx)
 	if err != nil {
-		return nil, false, err
+		return nil, at, err
 	}
-	node, err = d.setUp(ctx, conn, r)
+	at, err = d.setUp(ctx, conn, r)
 	if err != nil {
 		_ = conn.Close()
-		return nil, false, err
+		return nil, at, err
 	}
-	return conn, node, nil
+	return conn, at, nil
 }
 
 // setUp gives a connection the settings of its role. A node that is cut off from
-// its cluster, and a replica, are refused here. It says whether the server is such
-// a node.
-func (d *mysqlDialer) setUp(ctx context.Context, conn *sql.Conn, r role) (node bool, err error) {
+// its cluster, and a replica, are refused here. It says what kind of server it is.
+func (d *mysqlDialer) setUp(ctx context.Context, conn *sql.Conn, r role) (at place, err error) {
 	has, err := mysqlVariables(ctx, conn)
 	if err != nil {
-		return false, err
+		return at, err
 	}
 	if v, ok := has["read_only"]; ok && !strings.EqualFold(v, "OFF") {
-		return false, &mysql.MySQLError{Number: 1290, Message: "the server is read-only"}
+		return at, &mysql.MySQLError{Number: 1290, Message: "the server is read-only"}
 	}
 	level := "REPEATABLE READ" // with it, a snapshot lasts
 	if r == writing {
@@ -299,22 +299,23 @@ func (d *mysqlDialer) setUp(ctx context.Context, conn *sql.Conn, r role) (node b
 		"SET SESSION sql_mode = CONCAT(" + d.mode + ", ',NO_AUTO_VALUE_ON_ZERO')",
 		fmt.Sprintf("SET SESSION innodb_lock_wait_timeout = %d", int(lockWait.Seconds())),
 	}
-	if node = strings.EqualFold(has["wsrep_on"], "ON"); node {
+	if at.node = strings.EqualFold(has["wsrep_on"], "ON"); at.node {
 		// Wait for what other nodes committed before reading.
 		settings = append(settings, "SET SESSION wsrep_sync_wait = 1")
 	}
 	if _, ok := has["idle_transaction_timeout"]; ok {
 		settings = append(settings, fmt.Sprintf("SET SESSION idle_transaction_timeout = %d", int(idleTransaction.Seconds())))
+		at.nowait = true // MariaDB got both with 10.3
 	} else if r == writing {
 		// The connection ends with it, and is made again when it is needed.
 		settings = append(settings, fmt.Sprintf("SET SESSION wait_timeout = %d", int(3*idleTransaction.Seconds())))
 	}
 	for _, setting := range append(settings, "DO 1") {
 		if _, err := conn.ExecContext(ctx, setting); err != nil {
-			return false, err
+			return at, err
 		}
 	}
-	return node, nil
+	return at, nil
 }
 
 // mysqlVariables reads those that only some servers have.

@@ -25,8 +25,10 @@ var postgresDialect = &dialect{
 	rebind:    numbered(),
 	begin:     "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
 	beginRead: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+	// It need not keep others from pointing at the row: a foreign key that is
+	// checked once more, as it is when a row changes twice, must not wait.
 	lockRow: `
-FOR UPDATE`,
+FOR NO KEY UPDATE`,
 	shareRow: `
 FOR SHARE`,
 	now:     "TIMEZONE('UTC', NOW())",
@@ -190,7 +192,7 @@ func (d *postgresDialer) dial(ctx context.Context, _ role) (*sql.Conn, place, er
 		_ = conn.Close()
 		return nil, place{}, err
 	}
-	var at place
+	at := place{nowait: true}
 	err = conn.Raw(func(c any) error {
 		at.host = c.(*stdlib.Conn).Conn().PgConn().Conn().RemoteAddr().String()
 		return nil

@@ -39,23 +39,27 @@ WHERE p.uuid = ?`, uuid)
 }
 
 // Provider holds the row until the transaction ends: whoever asks for it here is
-// about to change it, or what hangs on it.
+// about to change it, or what hangs on it. It is locked by its id: MySQL locks
+// indexes as well as rows, and one that is found by UUID is locked there first.
 func (w *writer) Provider(uuid placement.UUID) (placement.ProviderRow, error) {
-	return first(&w.reader, readProvider, providerColumns+`
-WHERE p.uuid = ?`+w.ses.d.lockRow, uuid)
+	p, err := placement.ProviderRow{}, placement.ErrNoRow
+	lost := w.lock(func(one *row) { p, err = readProvider(one), nil }, providerColumns+`
+WHERE p.id = (SELECT id FROM resource_providers WHERE uuid = ?)`, uuid)
+	if lost != nil {
+		w.wants.uuids = append(w.wants.uuids, uuid)
+		return p, lost
+	}
+	if err == nil {
+		w.wants.ids = append(w.wants.ids, p.ID)
+	}
+	return p, err
 }
 
 // Hold does nothing where there is one writer at a time. On MySQL it writes a row
 // of Berth's own besides: nodes of a cluster know nothing of each other's locks,
 // and refuse one of two transactions only when both wrote the same row.
 func (w *writer) Hold(provider int64) error {
-	if w.ses.d.lockRow == "" {
-		return nil
-	}
-	if _, err := w.exists(`
-SELECT id
-FROM resource_providers
-WHERE id = ?`+w.ses.d.lockRow, provider); err != nil || w.ses.d.holdSlot == "" {
+	if err := w.hold(provider); err != nil || w.ses.d.holdSlot == "" {
 		return err
 	}
 	_, err := w.exec(w.ses.d.holdSlot, provider%holdSlots)
@@ -132,6 +136,9 @@ WHERE id = ?`, p.Name, root, orNull(p.Parent), w.stamp, p.ID)
 }
 
 func (w *writer) SetRoot(root int64, providers ...int64) error {
+	if err := w.hold(providers...); err != nil {
+		return err
+	}
 	_, err := execIn(w, `
 UPDATE resource_providers
 SET root_provider_id = ?, updated_at = ?

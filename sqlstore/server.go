@@ -80,6 +80,8 @@ type place struct {
 	host string // which of several
 	// node says that it is a node of a Galera cluster.
 	node bool
+	// nowait says that it knows NOWAIT.
+	nowait bool
 }
 
 // errConnecting marks that a connection could not be made.
@@ -108,7 +110,7 @@ func (s *Store) newSession(r role) *session {
 		if err != nil {
 			return nil, connectError{err}
 		}
-		ses.single = at.node
+		ses.single, ses.nowait = at.node, at.nowait
 		if old := s.host.Swap(at.host); old != nil && old != at.host {
 			// Others may still talk to a host that was taken out of
 			// service and does not say so.

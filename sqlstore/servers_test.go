@@ -51,13 +51,16 @@ var kinds = []kind{
 	{"Galera", func(tb testing.TB) string { return dbtest.Galera(tb).NewDatabase(tb) }},
 }
 
-// onServers runs a test on every kind of server.
+// onServers runs a test on every kind of server, on all at once.
 func onServers(t *testing.T, test func(t *testing.T, url string)) {
 	if testing.Short() {
 		t.Skip("needs database servers")
 	}
 	for _, k := range kinds {
-		t.Run(k.name, func(t *testing.T) { test(t, k.url(t)) })
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, k.url(t))
+		})
 	}
 }
 
@@ -66,9 +69,13 @@ func TestStoreOnServers(t *testing.T) {
 		t.Skip("needs database servers")
 	}
 	for _, k := range kinds {
-		t.Run(k.name, func(t *testing.T) { testStore(t, k.url) })
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			testStore(t, k.url)
+		})
 	}
 	t.Run("PostgreSQLWithStandby", func(t *testing.T) {
+		t.Parallel()
 		pair := dbtest.NewReplicated(t, dbtest.Synchronous(), dbtest.Fast())
 		testStore(t, func(tb testing.TB) string { return pair.NewDatabase(tb) })
 	})

@@ -29,6 +29,8 @@ type session struct {
 	dead  bool // an error said that the connection is of no more use
 	ready map[string]*sql.Stmt
 
+	// nowait says that the server tells at once that a row is locked.
+	nowait bool
 	// single says that each statement goes in a packet of its own (packet.go).
 	single  bool
 	put     []string // statements that go with the next one

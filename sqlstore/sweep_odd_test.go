@@ -27,7 +27,7 @@ func settles(t *testing.T, s *placement.Service) {
 // TestSweepsSettle sweeps over rows that the sums of a database and of the world
 // may see differently.
 func TestSweepsSettle(t *testing.T) {
-	for _, odd := range []struct {
+	odds := []struct {
 		name  string
 		ratio float64
 		rows  string
@@ -44,14 +44,15 @@ VALUES (99, 1, 5, 0, 1, 1, 1, 1)`},
 		{name: "aggregate of no provider", ratio: 1, rows: `
 INSERT INTO resource_provider_aggregates (resource_provider_id, aggregate_id)
 VALUES (98, 1)`},
-	} {
-		t.Run(odd.name, func(t *testing.T) {
-			onAll(t, func(t *testing.T, opts sqlstore.Options) {
-				store := open(t, opts)
-				s := service(t, store)
-				host(t)(s, 0)
+	}
+	onAll(t, func(t *testing.T, opts sqlstore.Options) {
+		store := open(t, opts)
+		s := service(t, store)
+		for n, odd := range odds {
+			t.Run(odd.name, func(t *testing.T) {
+				host(t)(s, n)
 				inv := placement.Inventory{Total: 8, MinUnit: 1, MaxUnit: 8, StepSize: 1, AllocationRatio: odd.ratio}
-				if _, err := s.SetInventories(context.Background(), "h0", []placement.InventoryOf{{Class: "VCPU", Inventory: inv}, {Class: "DISK_GB", Inventory: inv}}, placement.InventoryRule{}); err != nil {
+				if _, err := s.SetInventories(context.Background(), id(n, "h"), []placement.InventoryOf{{Class: "VCPU", Inventory: inv}, {Class: "DISK_GB", Inventory: inv}}, placement.InventoryRule{}); err != nil {
 					t.Fatal(err)
 				}
 				if odd.rows != "" {
@@ -59,8 +60,8 @@ VALUES (98, 1)`},
 				}
 				settles(t, s)
 			})
-		})
-	}
+		}
+	})
 }
 
 // TestSweepsSettleInLatin1 has names in a character set with other lengths.

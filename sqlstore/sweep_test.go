@@ -70,7 +70,7 @@ func TestSweepFindsNothingInItsOwnWorld(t *testing.T) {
 		if n, err := s.Sweep(context.Background()); n != 0 || err != nil {
 			t.Errorf("Sweep of nothing = %d, %v", n, err)
 		}
-		if err := populate(s, 150); err != nil {
+		if err := populate(s, 70); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := s.Sweep(context.Background()); n != 0 || err != nil {

@@ -17,7 +17,7 @@ func TestCopyRoundTheDatabases(t *testing.T) {
 	providers, allocations := 10_000, 100_000
 	stops := places
 	if underRace {
-		providers, allocations = 1000, 10_000
+		providers, allocations = 1000, 4500
 	}
 	if testing.Short() {
 		providers, allocations = 2500, 5000
@@ -92,8 +92,9 @@ func cutAt(cancel context.CancelFunc, table string) sqlstore.CopyOptions {
 }
 
 func TestInterruptedCopyGoesOn(t *testing.T) {
+	sqlstore.SmallPages(t)
 	source := synced(t, newFile(t))
-	inhabit(t, source, 2500, 4500)
+	inhabit(t, source, 250, 450)
 	want := dump(t, source)
 	onPlaces(t, func(t *testing.T, to string) {
 		for n, table := range []string{"resource_classes", "resource_providers", "resource_provider_traits", "inventories", "allocations"} {
@@ -140,8 +141,9 @@ func TestCopyNoticesThatItsSourceChanged(t *testing.T) {
 		"RowGone":    `DELETE FROM consumer_types WHERE id = 1`,
 	} {
 		t.Run(name, func(t *testing.T) {
+			sqlstore.SmallPages(t)
 			from, to := synced(t, newFile(t)), newFile(t)
-			inhabit(t, from, 3000, 10)
+			inhabit(t, from, 300, 10)
 			ctx, cancel := context.WithCancel(t.Context())
 			if _, err := copyUnder(t, ctx, from, to, cutAt(cancel, "resource_providers")); !errors.Is(err, context.Canceled) {
 				t.Fatalf("Copy = %v", err)
@@ -274,15 +276,16 @@ func TestCopyGoesOnAfterItsTargetCrashed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs database servers")
 	}
+	sqlstore.SmallPages(t)
 	from := synced(t, newFile(t))
-	inhabit(t, from, 2500, 4500)
+	inhabit(t, from, 250, 450)
 	want := dump(t, from)
 	for _, k := range crashables {
 		t.Run(k.name, func(t *testing.T) {
 			s := k.start(t)
 			to := s.NewDatabase(t)
 			_, err := copied(t, from, to, sqlstore.CopyOptions{Copying: func(at string, rows, _ int64) {
-				if at == "inventories" && rows%2000 != 0 {
+				if at == "inventories" && rows%200 != 0 {
 					s.Kill()
 				}
 			}})

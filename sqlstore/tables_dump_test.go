@@ -305,8 +305,9 @@ func TestToolsDoNotMakeFilesByLooking(t *testing.T) {
 }
 
 func TestDumpEndsWithItsContext(t *testing.T) {
+	sqlstore.SmallPages(t)
 	url := synced(t, newFile(t))
-	inhabit(t, url, 3000, 10)
+	inhabit(t, url, 300, 10)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	tb := tables(t, url, sqlstore.Look)

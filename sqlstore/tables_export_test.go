@@ -1,6 +1,16 @@
 package sqlstore
 
-import "context"
+import (
+	"context"
+	"testing"
+)
+
+// SmallPages makes pages of 200 rows for a test, so that a small world has several.
+func SmallPages(tb testing.TB) {
+	before := pageRows
+	pageRows = 200
+	tb.Cleanup(func() { pageRows = before })
+}
 
 // Exec runs statements in one transaction, each with its values.
 func (t *Tables) Exec(ctx context.Context, statements ...[]any) error {

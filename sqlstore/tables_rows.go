@@ -20,8 +20,8 @@ import (
 // int64, a float64, a string or a time.Time each.
 type tuple []any
 
-// pageRows is how many rows are in memory at a time.
-const pageRows = 2000
+// pageRows is how many rows are in memory at a time; tests have fewer.
+var pageRows = 2000
 
 // names lists the columns of a table.
 func names(table migrations.Table) []string {

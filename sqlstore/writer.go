@@ -13,6 +13,13 @@ type writer struct {
 	changed placement.Changes
 	memory  *ownerMemory
 	named   ownerIDs // that Claimants found
+
+	// held is what consumers hold, by their UUID, as Claimants found it.
+	held map[placement.UUID][]placement.Hold
+	// wants are the providers that this Update asked to hold; holding says that
+	// others may be waiting for its transaction (holds.go).
+	wants   wants
+	holding bool
 }
 
 var _ placement.Writer = (*writer)(nil)
@@ -25,6 +32,7 @@ func (w *writer) exec(query string, args ...any) (int, error) {
 	if err := w.usable(); err != nil {
 		return 0, err
 	}
+	w.holding = true
 	end := w.trace.begin(w.ctx, query)
 	result, err := w.ses.exec(query, args...)
 	end(err)
@@ -50,6 +58,7 @@ func (w *writer) insert(query string, args ...any) (id int64, clash bool, err er
 	if err := w.usable(); err != nil {
 		return 0, false, err
 	}
+	w.holding = true
 	query += w.ses.d.onConflict
 	end := w.trace.begin(w.ctx, query)
 	if w.ses.d.returning {

@@ -18,10 +18,10 @@ import (
 const (
 	walkers = 6
 
-	// walkTime is how long they walk on each database, and enough the number of
-	// pairs below which that proves little.
-	walkTime = 11 * time.Second
-	enough   = 1000
+	// enough is how many pairs of a write and a read they make on each database,
+	// whatever time that takes; walkTime is when something must be wrong.
+	enough   = 1200
+	walkTime = 3 * time.Minute
 )
 
 // TestReadsAreFresh writes on one instance and reads on another as soon as the
@@ -46,19 +46,20 @@ func TestReadsAreFresh(t *testing.T) {
 func walkAll(t *testing.T, f fleet) {
 	t.Helper()
 	var pairs, reads atomic.Int64
-	end := time.Now().Add(lasting(t, walkTime))
+	want, end := int64(enough*stretch(t)), time.Now().Add(lasting(t, walkTime))
+	goOn := func() bool { return pairs.Load() < want && time.Now().Before(end) && !t.Failed() }
 	var wg sync.WaitGroup
 	for n := range walkers {
 		w := &walker{t: t, f: f, n: n, r: rand.New(rand.NewPCG(uint64(n), 1)), pairs: &pairs}
 		wg.Go(func() {
-			for round := 0; time.Now().Before(end) && !t.Failed(); round++ {
+			for round := 0; goOn(); round++ {
 				w.round(round)
 			}
 		})
 	}
 	for _, i := range f {
 		wg.Go(func() {
-			for time.Now().Before(end) && !t.Failed() {
+			for goOn() {
 				if a, err := i.c.Do("GET", "/allocation_candidates?resources=VCPU:1&limit=5", nil); err != nil || a.Status != 200 {
 					t.Errorf("%s: candidates: status %d, %v: %s", i.name, a.Status, err, a.Body)
 				}
@@ -68,8 +69,8 @@ func walkAll(t *testing.T, f fleet) {
 	}
 	wg.Wait()
 	t.Logf("%d writes on one instance followed by a read on another, %d other reads", pairs.Load(), reads.Load())
-	if pairs.Load() < enough {
-		t.Errorf("%d pairs prove little, want %d", pairs.Load(), enough)
+	if pairs.Load() < want {
+		t.Errorf("%d pairs in %v, want %d", pairs.Load(), lasting(t, walkTime), want)
 	}
 }
 

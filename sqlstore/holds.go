@@ -1,0 +1,153 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/berthcloud/berth/placement"
+)
+
+// Transactions of several stores must not wait for each other in a circle, which
+// PostgreSQL takes a second to notice. Nearly all rows that they contend for hang
+// on a provider, whose row is locked before. So a transaction waits for providers
+// only while it holds nothing, for several in the order of their ids. After that
+// it asks whether they are free. When one is not, the Update is taken back, alone,
+// and runs again in a transaction that begins with the locks of all that it asked
+// for.
+//
+// Where the server does not tell whether a row is free, it waits, and the server
+// finds the circles at once.
+
+// wants are the providers that an Update asked to hold.
+type wants struct {
+	ids   []int64
+	uuids []placement.UUID // of those that were not free
+}
+
+func (a *wants) add(more wants) {
+	a.ids, a.uuids = append(a.ids, more.ids...), append(a.uuids, more.uuids...)
+}
+
+// lockRow is put behind a SELECT of providers to lock them.
+func (w *writer) lockRow() string {
+	if w.holding && w.ses.nowait {
+		return w.ses.d.lockRow + " NOWAIT"
+	}
+	return w.ses.d.lockRow
+}
+
+// lock is each for a SELECT of providers that are to be locked.
+func (w *writer) lock(fn func(*row), query string, args ...any) error {
+	found := false
+	err := w.each(func(one *row) { found = true; fn(one) }, query+w.lockRow(), args...)
+	w.holding = w.holding || found
+	return err
+}
+
+// lockColumns and lockOrder are the SELECT that locks providers by their ids.
+const (
+	lockColumns = `
+SELECT id
+FROM resource_providers
+WHERE id IN (`
+	lockOrder = `)
+ORDER BY id`
+)
+
+// hold locks providers.
+func (w *writer) hold(ids ...int64) error {
+	if len(ids) == 0 || w.ses.d.lockRow == "" {
+		return nil
+	}
+	w.wants.ids = append(w.wants.ids, ids...)
+	args := padded(ids)
+	return w.lock(func(*row) {}, lockColumns+marks(len(args))+lockOrder, args...)
+}
+
+// holdFirst begins a transaction with the locks that jobs are known to need, and
+// says whether there were any.
+func (s *Store) holdFirst(ses *session, jobs []*job) (bool, error) {
+	var all wants
+	for _, j := range jobs {
+		all.add(j.wants)
+	}
+	if len(all.ids)+len(all.uuids) == 0 {
+		return false, nil
+	}
+	if err := s.beginMember(ses, false); err != nil {
+		return false, err
+	}
+	w := &writer{reader: reader{ses: ses, ctx: context.Background(), trace: s.opts.Trace}}
+	began := time.Now()
+	_ = w.holdAll(all)
+	for _, j := range jobs {
+		j.noteWait(s, w.cause, began)
+	}
+	return true, w.cause
+}
+
+// holdAll locks providers. It asks for the ids of some first: locks that are found
+// by UUID are not taken in the order of the ids.
+func (w *writer) holdAll(all wants) error {
+	ids, err := listIn(&w.reader, integer, `
+SELECT id
+FROM resource_providers
+WHERE uuid IN (`, all.uuids, `)`)
+	if err != nil {
+		return err
+	}
+	return w.hold(append(ids, all.ids...)...)
+}
+
+// noteWait counts that a lock which did not become free held up all others.
+func (j *job) noteWait(s *Store, cause error, began time.Time) {
+	if cause != nil && s.d.locked(cause) && time.Since(began) >= lockWait/2 {
+		j.waited++
+	}
+}
+
+// holdStatements lock the providers of claims: those that rise, and those that
+// allocations are freed of, which must still be in the tree they were found in.
+// One alone that may be waited for is locked by being changed.
+func (w *writer) holdStatements(c placement.ClaimRows) []mustChange {
+	if w.ses.d.lockRow == "" {
+		return nil
+	}
+	var ids []int64
+	rise := make(map[int64]bool, len(c.Providers))
+	for _, p := range c.Providers {
+		rise[p.ID] = true
+		ids = append(ids, p.ID)
+	}
+	var stay []placement.Hold
+	for _, freed := range slices.Concat(c.Kept, c.Gone) {
+		for _, h := range w.held[freed.UUID] {
+			if !rise[h.Provider] {
+				stay = append(stay, h)
+				ids = append(ids, h.Provider)
+			}
+		}
+	}
+	w.wants.ids = append(w.wants.ids, ids...)
+	var all []mustChange
+	if args := padded(ids); w.holding || len(args) > 1 {
+		all = append(all, mustChange{statement{lockColumns + marks(len(args)) + lockOrder + w.lockRow(), args}, anyRows})
+	}
+	return append(all, stayStatements(stay)...)
+}
+
+// stayStatements fail to find those providers that are in another tree by now.
+func stayStatements(stay []placement.Hold) []mustChange {
+	slices.SortFunc(stay, func(a, b placement.Hold) int { return cmp.Compare(a.Provider, b.Provider) })
+	stay = slices.CompactFunc(stay, func(a, b placement.Hold) bool { return a.Provider == b.Provider })
+	values := make([][]any, len(stay))
+	for i, h := range stay {
+		values[i] = []any{h.Provider, h.Root}
+	}
+	return matchStatements(`
+UPDATE resource_providers
+SET generation = generation
+WHERE `, `(id = ? AND root_provider_id + 0 = ?)`, values)
+}
