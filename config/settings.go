@@ -285,6 +285,6 @@ func (p *Placement) limits() []Setting {
 		used(g, "write_timeout", osloconfig.Seconds(&b.WriteTimeout), "Time from the end of the headers to the end of the answer."),
 		used(g, "idle_timeout", osloconfig.Seconds(&b.IdleTimeout), "Time an idle connection stays open."),
 		used(g, "shutdown_timeout", osloconfig.Seconds(&b.ShutdownTimeout), "Time that requests under way have to finish when the service is stopped."),
-		used(g, "sweep_interval", osloconfig.Seconds(&b.SweepInterval), "Time between comparisons of what is in memory with the database. So late Berth notices what upstream's service or a person writes into the same database; other instances of Berth it notices at once. 0: never."),
+		used(g, "sweep_interval", osloconfig.Seconds(&b.SweepInterval), "Time between comparisons of what is in memory with the database. So late Berth notices what upstream's service or a person writes into the same database; other instances of Berth it notices at once. On a database so big that comparing takes more than a tenth of the time, they are rarer, up to a minute apart; on SQLite nothing is compared while nobody else writes. 0: never."),
 	}
 }

@@ -34,8 +34,9 @@ type Service struct {
 
 	batches batches // of claims
 
-	sweeping sync.Mutex // guards odd
+	sweeping sync.Mutex // guards what follows
 	odd      oddities
+	swept    storeMark // of the store, when it was compared the last time
 }
 
 // Settings are the parts of placement.conf that are rules. The zero value is

@@ -53,6 +53,11 @@ type Store interface {
 	// log it cannot see: Digests tell of that.
 	Changed(ctx context.Context, since Position) (Changes, Position, error)
 
+	// Others returns a mark that changes whenever something else than this
+	// store commits to the database; ok is false when the database does not
+	// tell.
+	Others(ctx context.Context) (mark int64, ok bool, err error)
+
 	// Close waits for running transactions and releases the store.
 	Close() error
 }

@@ -9,7 +9,9 @@ import (
 // programs wrote that do not keep the change log, such as upstream's service
 // beside this one, or a hand-typed UPDATE. It returns how many trees it read
 // again because of such, as far as it can tell: a digest covers many, and of
-// those that services wrote to meanwhile it says nothing. It fails as World does.
+// those that services wrote to meanwhile it says nothing. Where the database tells
+// that nobody else wrote since the last time, nothing is compared. It fails as World
+// does.
 func (s *Service) Sweep(ctx context.Context) (trees int, err error) {
 	s.sweeping.Lock()
 	defer s.sweeping.Unlock()
@@ -17,6 +19,10 @@ func (s *Service) Sweep(ctx context.Context) (trees int, err error) {
 	meanwhile := s.watch()
 	defer s.unwatch()
 	if _, err := s.World(ctx); err != nil {
+		return 0, err
+	}
+	now, err := s.mark(ctx) // before: who writes meanwhile counts
+	if err != nil || now.told && now == s.swept {
 		return 0, err
 	}
 	var found differences
@@ -33,9 +39,23 @@ func (s *Service) Sweep(ctx context.Context) (trees int, err error) {
 		err = s.refresh(ctx, c)
 	}
 	if err == nil {
-		s.odd = found.odd
+		s.odd, s.swept = found.odd, now
 	}
 	return trees, err
+}
+
+// A storeMark is what Store.Others returns.
+type storeMark struct {
+	number int64
+	told   bool
+}
+
+func (s *Service) mark(ctx context.Context) (m storeMark, err error) {
+	m.number, m.told, err = s.store.Others(ctx)
+	if err != nil {
+		return storeMark{}, fmt.Errorf("asking the store who wrote: %w", err)
+	}
+	return m, nil
 }
 
 // watch begins to collect what this service writes and what it learns of others,

@@ -59,19 +59,20 @@ func (m *sharingMetrics) followed(c placement.Changes) { m.others.Add(float64(le
 
 // sweepEvery compares the world with the database until ctx ends: so what
 // upstream's service writes beside this one is noticed, and a world that could
-// not be refreshed recovers without a request.
+// not be refreshed recovers without a request. In big worlds it takes its time:
+// sweeps are a tenth of it at most.
 func sweepEvery(ctx context.Context, s *placement.Service, interval time.Duration, m *sharingMetrics, log *slog.Logger) {
 	if interval <= 0 {
 		return
 	}
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
+	next := time.NewTimer(interval)
+	defer next.Stop()
 	failing := false
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-next.C:
 		}
 		begin := time.Now()
 		trees, err := s.Sweep(ctx)
@@ -89,7 +90,15 @@ func sweepEvery(ctx context.Context, s *placement.Service, interval time.Duratio
 			log.Info("another program changed the database", "trees", trees)
 		}
 		failing = err != nil
-		m.sweep.Observe(time.Since(begin).Seconds())
+		took := time.Since(begin)
+		m.sweep.Observe(took.Seconds())
 		m.swept.Add(float64(trees))
+		next.Reset(pause(interval, took))
 	}
+}
+
+// pause is how long to wait after a sweep. Those that fail or wait for somebody
+// take long too, and are no reason to wait longer than a minute.
+func pause(interval, took time.Duration) time.Duration {
+	return max(interval-took, min(9*took, time.Minute))
 }

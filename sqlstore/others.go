@@ -1,0 +1,21 @@
+package sqlstore
+
+import "context"
+
+// Others asks the connection that writes: SQLite tells each connection whether
+// another one has committed, and the others of this store only read.
+func (s *Store) Others(ctx context.Context) (mark int64, ok bool, err error) {
+	if s.d.server {
+		return 0, false, nil
+	}
+	ses, err := s.writer.borrow(ctx)
+	if err != nil {
+		return 0, false, err
+	}
+	defer s.writer.giveBack(ses)
+	if err := ses.connect(ctx); err != nil {
+		return 0, false, s.d.translate("connecting", err)
+	}
+	err = ses.conn.QueryRowContext(ctx, "PRAGMA data_version").Scan(&mark)
+	return mark, err == nil, s.d.translate("asking who wrote", err)
+}

@@ -1,0 +1,126 @@
+package sqlstore_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"testing"
+
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore"
+)
+
+// A stranger is another program on the database of a store, such as upstream's
+// service or a person with a client.
+type stranger struct {
+	t     *testing.T
+	store *sqlstore.Store
+	db    *sql.DB // of a file
+	seen  int
+}
+
+func newStranger(t *testing.T, opts sqlstore.Options, store *sqlstore.Store) *stranger {
+	t.Helper()
+	x := &stranger{t: t, store: store}
+	if opts.Server != nil {
+		return x
+	}
+	db, err := sql.Open("sqlite", "file:"+opts.Path+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	x.db = db
+	return x
+}
+
+// do commits each statement by itself.
+func (x *stranger) do(statements ...string) {
+	x.t.Helper()
+	if x.db == nil {
+		do(x.t, x.store, statements...)
+		return
+	}
+	for _, st := range statements {
+		if _, err := x.db.Exec(st); err != nil {
+			x.t.Fatalf("%s: %v", st, err)
+		}
+	}
+}
+
+// sweep has a service compare everything, which it does not on a file that nobody
+// else has written to.
+func (x *stranger) sweep(s *placement.Service) (trees int) {
+	x.t.Helper()
+	if x.db != nil {
+		x.seen++
+		x.do(fmt.Sprintf("PRAGMA user_version = %d", x.seen))
+	}
+	trees, err := s.Sweep(context.Background())
+	if err != nil {
+		x.t.Fatalf("Sweep: %v", err)
+	}
+	return trees
+}
+
+// What a store commits itself is no reason to look whether others did.
+func TestOthers(t *testing.T) {
+	onAll(t, func(t *testing.T, opts sqlstore.Options) {
+		store := open(t, opts)
+		mark := func() int64 {
+			t.Helper()
+			m, told, err := store.Others(context.Background())
+			if err != nil || told != (opts.Server == nil) {
+				t.Fatalf("Others = %d, %v, %v", m, told, err)
+			}
+			return m
+		}
+		before := mark()
+		touch(t, store, 1, 2)
+		if after := mark(); after != before {
+			t.Errorf("the mark goes from %d to %d by what the store writes", before, after)
+		}
+		x := newStranger(t, opts, store)
+		x.do("INSERT INTO traits (created_at, name) VALUES ('2026-01-02 03:04:05', 'CUSTOM_X')")
+		if after := mark(); opts.Server == nil && after == before {
+			t.Errorf("the mark stays %d when another program writes", before)
+		}
+	})
+}
+
+// A sweep of a file costs nothing while nobody else writes to it.
+func TestSweepOfAFileReadsWhenOthersWrote(t *testing.T) {
+	opts := sqlstore.Options{Path: t.TempDir() + "/placement.db"}
+	statements := 0
+	opts.Trace = func(context.Context, string) func(error) {
+		statements++
+		return func(error) {}
+	}
+	store := open(t, opts)
+	s, x := service(t, store), newStranger(t, opts, store)
+	if err := populate(s, 3); err != nil {
+		t.Fatal(err)
+	}
+	read := func() int {
+		t.Helper()
+		before := statements
+		if _, err := s.Sweep(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		return statements - before
+	}
+	if n := read(); n == 0 {
+		t.Error("the first sweep reads nothing")
+	}
+	if err := claimOne(s, "vm9", "h0"); err != nil {
+		t.Fatal(err)
+	}
+	if n := read(); n > 0 {
+		t.Errorf("after its own claim a sweep runs %d statements", n)
+	}
+	x.do("UPDATE inventories SET total = total + 1")
+	if n := read(); n == 0 {
+		t.Error("a sweep does not look after another program wrote")
+	}
+	sameWorlds(t, "after another program wrote", s, store)
+}
