@@ -86,7 +86,7 @@ func (c candidates) alone(l *lab, f *figures) error {
 		return err
 	}
 	f.add("ready after", ready.Seconds(), seconds)
-	f.add("cpu until ready", starting.Seconds(), seconds)
+	f.add("cpu until idle", starting.Seconds(), seconds)
 	return l.profileReads(berth, paths)
 }
 

@@ -286,5 +286,6 @@ func (p *Placement) limits() []Setting {
 		used(g, "idle_timeout", osloconfig.Seconds(&b.IdleTimeout), "Time an idle connection stays open."),
 		used(g, "shutdown_timeout", osloconfig.Seconds(&b.ShutdownTimeout), "Time that requests under way have to finish when the service is stopped."),
 		used(g, "sweep_interval", osloconfig.Seconds(&b.SweepInterval), "Time between comparisons of what is in memory with the database. So late Berth notices what upstream's service or a person writes into the same database; other instances of Berth it notices at once. On a database so big that comparing takes more than a tenth of the time, they are rarer, up to a minute apart; on SQLite nothing is compared while nobody else writes. 0: never."),
+		used(g, "huge_pages", osloconfig.Bool(&b.HugePages), "What is in memory is put on pages of 2 MiB, where the kernel does so on request (Linux 6.1 and later, unless transparent huge pages are set to never): searches wait less for memory."),
 	}
 }

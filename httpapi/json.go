@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	pieceSize  = 128 << 10 // a JSON is written in pieces of about this size
-	retainSize = 512 << 10 // bigger buffers are left to the garbage collector
+	pieceSize  = 256 << 10 // a JSON is written in pieces of about this size
+	retainSize = 1 << 20   // bigger buffers are left to the garbage collector
 )
 
 // A JSON writes one JSON text, byte for byte as Python's json.dumps would:
 // ", " between elements, ": " after keys, escapes for all that is not ASCII.
-// It buffers, writes in pieces of 128 KiB, and allocates nothing once buffers
+// It buffers, writes in pieces of 256 KiB, and allocates nothing once buffers
 // are warm. Elements are written in order; that the whole is well formed is the
 // caller's business. A JSON belongs to one goroutine.
 type JSON struct {

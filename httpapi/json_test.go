@@ -159,7 +159,7 @@ func TestRespond(t *testing.T) {
 		t.Errorf("small answer: %d %q %v", w.Code, w.Body, w.Header())
 	}
 	w = httptest.NewRecorder()
-	long := strings.Repeat("x", 200<<10)
+	long := strings.Repeat("x", 300<<10)
 	render := func(j *httpapi.JSON) {
 		j.Array()
 		j.String(long)

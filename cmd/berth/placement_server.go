@@ -169,7 +169,12 @@ func (s *placementServer) wire(rules *policy.Enforcer, m *placementMetrics) {
 		Searched:   m.searched,
 	}
 	m.watch(s.service)
-	s.endPrepare = background(api.Prepare)
+	s.endPrepare = background(func(ctx context.Context) {
+		api.Prepare(ctx)
+		if s.cfg.Berth.HugePages {
+			keepOnHugePages(ctx, s.log)
+		}
+	})
 	s.api = httpapi.New(httpapi.Config{
 		Service:       "placement",
 		History:       microversion.Placement,

@@ -29,6 +29,7 @@ var rules = []struct{ pkg, may string }{
 	{"identity/policy", "fault identity"},
 	{"identity/keystone", "fault identity"},
 	{"systemd", ""},
+	{"hugepages", ""},
 	{"tracing", ""},
 
 	{"placement", "fault"},

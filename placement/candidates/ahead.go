@@ -1,5 +1,7 @@
 package candidates
 
+import "github.com/berthcloud/berth/placement"
+
 // A lookahead goes along a list of trees that the search is about to come to.
 type lookahead struct {
 	seen int // of the list
@@ -15,8 +17,8 @@ const aheadMost = 64
 // end early. Each tree is a chain of pointers into memory that was not used lately.
 // The search itself waits for one link after the other; here nothing is done with
 // what is read, so that the processor follows many chains at once. It has no
-// influence on what is found.
-func (c *combiner) lookAhead(l *lookahead, slots []int32) {
+// influence on what is found. Trees that are going to be searched are looked into.
+func (c *combiner) lookAhead(l *lookahead, slots []int32, searched bool) {
 	l.step = min(max(8, 2*l.step), aheadMost)
 	from := l.seen
 	l.seen = min(from+l.step, len(slots))
@@ -27,14 +29,38 @@ func (c *combiner) lookAhead(l *lookahead, slots []int32) {
 		}
 		last = slot
 		t := c.w.Tree(int(slot))
-		if !c.decided.has(int(slot)) {
-			for _, p := range t.Providers {
-				sum += p.Index
-			}
+		if searched && !c.decided.has(int(slot)) {
+			sum += c.lookInto(t)
 		}
-		if c.ahead != nil {
+		if c.ahead != nil && c.suspect < 0 {
 			c.ahead(t)
 		}
 	}
 	c.looked += sum // or the compiler would leave out the loop
+}
+
+// lookInto reads what gather will read of a tree like the last one: of all parts,
+// or of that which the last tree lacked. What it returns is of no meaning.
+func (c *combiner) lookInto(t *placement.Tree) (sum int) {
+	switch {
+	case c.sketches.last != t.Shape():
+		return t.Root().Index
+	case c.suspect >= 0:
+		return c.lookAtPart(t, c.suspect)
+	}
+	for k := range c.parts {
+		sum += c.lookAtPart(t, k)
+	}
+	return sum
+}
+
+func (c *combiner) lookAtPart(t *placement.Tree, k int) (sum int) {
+	each := 1 + len(c.parts[k].needs)
+	for rest := row(c.sketches.numbers[c.sketches.start:], k); len(rest) > 0; rest = rest[each:] {
+		p := t.Providers[rest[0]]
+		for _, at := range rest[1:each] {
+			sum += int(p.Inventories[at].Used)
+		}
+	}
+	return sum
 }

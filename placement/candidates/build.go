@@ -23,7 +23,8 @@ type builder struct {
 	taken map[uint64][]Amount // by Use.Parts
 	// sole says that what was built last was a sole combination, of which the
 	// next differs in provider and tree only.
-	sole bool
+	sole  bool
+	molds molds
 }
 
 const noUse = -1
@@ -59,18 +60,21 @@ func (b *builder) forget() {
 	clear(b.uses[:cap(b.uses)])
 	clear(b.mapped[:cap(b.mapped)])
 	b.taken = cleared(b.taken)
+	b.molds.forget()
 }
 
 // build makes a candidate of a combination in the tree that is open.
 func (c *combiner) build(picks []int32) Candidate {
 	b := &c.builder
-	if c.sole && b.sole {
+	switch {
+	case c.sole && b.sole:
 		b.moveTo(c.tree)
-	} else {
+	case !c.mold(picks):
 		c.collect(picks)
 		c.mapSpread()
-		b.sole = c.sole
+		c.keepMold(picks)
 	}
+	b.sole = c.sole
 	return Candidate{Anchor: c.tree, Uses: b.uses, Mappings: b.mappings}
 }
 
@@ -183,6 +187,6 @@ func (c *combiner) mapSpread() {
 				once = append(once, p)
 			}
 		}
-		b.mappings[group] = once[:len(once):len(once)]
+		b.mappings[group] = once[: len(once) : k-from]
 	}
 }

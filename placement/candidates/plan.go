@@ -76,6 +76,7 @@ func compile(w *placement.World, q placement.Query) *plan {
 	p.rootRequired = p.traits(q.RootRequired)
 	p.rootForbidden = p.traits(q.RootForbidden)
 	p.impossible = len(q.Groups) == 0
+	p.groups, p.parts = make([]string, 0, len(q.Groups)), make([]part, 0, mostParts(q))
 	for i := range q.Groups {
 		p.groups = append(p.groups, q.Groups[i].Suffix)
 		p.addGroup(i, &q.Groups[i])
@@ -89,6 +90,15 @@ func compile(w *placement.World, q placement.Query) *plan {
 	p.findSharers()
 	p.narrow()
 	return p
+}
+
+// mostParts returns how many parts a query can have: a suffixed group is one, the
+// unsuffixed group has one for each class.
+func mostParts(q placement.Query) (n int) {
+	for i := range q.Groups {
+		n += max(1, len(q.Groups[i].Resources))
+	}
+	return n
 }
 
 // addGroup resolves one group into its parts.
@@ -152,6 +162,9 @@ func (p *plan) traits(names []string) []placement.TraitID {
 // memberships resolves the aggregates of which a provider must be a member.
 // Those that nobody was ever a member of are no fault, but cannot help either.
 func (p *plan) memberships(memberOf [][]placement.UUID) [][]placement.AggregateID {
+	if len(memberOf) == 0 {
+		return nil
+	}
 	sets := make([][]placement.AggregateID, 0, len(memberOf))
 	for _, anyOf := range memberOf {
 		ids := p.aggregates(anyOf)
@@ -191,6 +204,7 @@ func (p *plan) inTree(g *placement.RequestGroup) int {
 
 // contest lists the classes and numbers those that more than one part wants.
 func (p *plan) contest() {
+	p.classes = make([]placement.ClassID, 0, len(p.parts))
 	for i := range p.parts {
 		p.parts[i].before = len(p.classes)
 		for _, n := range p.parts[i].needs {

@@ -88,7 +88,7 @@ func (s *scan) next() int {
 		return -1
 	}
 	if s.taken >= s.ahead.seen && !s.blind {
-		c.lookAhead(&s.ahead, c.found)
+		c.lookAhead(&s.ahead, c.found, true)
 	}
 	s.taken++
 	return int(c.found[s.taken-1])

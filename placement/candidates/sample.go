@@ -96,7 +96,7 @@ func (c *combiner) permute(r *reservoir, ahead func(*placement.Tree), yield func
 	c.ahead = ahead
 	for i, slot := range slots[:n] {
 		if i == l.seen {
-			c.lookAhead(&l, slots[:n])
+			c.lookAhead(&l, slots[:n], false)
 		}
 		c.openSole(int(slot))
 		if !yield(c.build(c.picks)) {
@@ -140,7 +140,7 @@ func (r *reservoir) drain(p *plan, ahead func(*placement.Tree), yield func(Candi
 	var l lookahead
 	for k, i := range order {
 		if k == l.seen {
-			c.lookAhead(&l, r.few)
+			c.lookAhead(&l, r.few, false)
 		}
 		if !yield(c.rebuild(int(r.slots[i]), r.picks[i*n:(i+1)*n])) {
 			return false
