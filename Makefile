@@ -72,6 +72,11 @@ bench: ## measure Berth beside a canned server and upstream's; a quarter of an h
 bench-short: ## what CI measures: ratios in small worlds
 	$(GO) run ./bench -short $(BENCHFLAGS)
 
+.PHONY: bench-scaling
+bench-scaling: ## measure against size and draw docs/scaling.svg
+	$(GO) run ./bench -scaling docs/scaling.json
+	$(GO) run ./bench/picture docs/scaling.json >docs/scaling.svg
+
 .PHONY: bench-go
 bench-go: ## run the Go benchmarks once
 	$(GO) test -run '^$$' -bench . -benchmem $(UNIT)

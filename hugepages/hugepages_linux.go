@@ -3,6 +3,7 @@ package hugepages
 import (
 	"bufio"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -29,10 +30,11 @@ const (
 
 // Collapse puts those stretches of the heap on huge pages of which half or more is
 // in memory now, and returns how many bytes that are, those that were on huge pages
-// before included. The other half is in memory then too, so that the process takes
-// more, up to twice the heap and a few percent as a rule. What is allocated later is not: call it again now and
-// then. The error is ErrUnsupported, that of ctx, or the system's; whatever it is,
-// the heap is as good as before. It is safe for concurrent use.
+// before included. Then the rest of those stretches is in memory too: the process
+// takes some percent more, and twice the heap at most. What is allocated later is
+// not on huge pages: call it again now and then. The error is ErrUnsupported, that
+// of ctx, or the system's; whatever it is, the heap is as good as before. It is
+// safe for concurrent use.
 func Collapse(ctx context.Context) (bytes int64, err error) {
 	if never() {
 		return 0, ErrUnsupported
@@ -41,21 +43,23 @@ func Collapse(ctx context.Context) (bytes int64, err error) {
 	if err != nil {
 		return 0, err
 	}
+	f, err := os.Open("/proc/self/pagemap")
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
 	for at := (heap.from + hugePage - 1) &^ (hugePage - 1); at+hugePage <= heap.to; at += hugePage {
 		if err := ctx.Err(); err != nil {
 			return bytes, err
 		}
-		if !inMemory(at) {
-			continue
+		done, err := pages{f}.collapse(at)
+		if err != nil {
+			return bytes, err
 		}
-		switch err := collapse(at); {
-		case errors.Is(err, unix.EINVAL):
-			return bytes, ErrUnsupported // before Linux 6.1
-		case err == nil:
+		if done {
 			bytes += hugePage
+			time.Sleep(rest)
 		}
-		// Else there is no huge page free now, or a page cannot be moved.
-		time.Sleep(rest)
 	}
 	return bytes, nil
 }
@@ -66,24 +70,39 @@ func never() bool {
 	return err != nil || strings.Contains(string(text), "[never]")
 }
 
+// pages is /proc/self/pagemap: for each page of the process eight bytes, whose
+// highest bit says that the page is in memory. (mincore says so too, but is among
+// the calls that services are seldom allowed.)
+type pages struct{ *os.File }
+
 // inMemory reports whether so much of a stretch is that it is worth while.
-func inMemory(at uintptr) bool {
-	page := os.Getpagesize()
-	resident := make([]byte, hugePage/page)
-	_, _, failed := unix.Syscall(unix.SYS_MINCORE, at, hugePage, uintptr(unsafe.Pointer(&resident[0])))
-	n := 0
-	for _, r := range resident {
-		n += int(r & 1)
+func (p pages) inMemory(at uintptr) (bool, error) {
+	size := uintptr(os.Getpagesize())
+	entries := make([]byte, hugePage/size*8)
+	if _, err := p.ReadAt(entries, int64(at/size*8)); err != nil {
+		return false, fmt.Errorf("looking which pages are in memory: %w", err)
 	}
-	return failed == 0 && n*page >= enough
+	n := uintptr(0)
+	for i := 0; i < len(entries); i += 8 {
+		n += uintptr(binary.NativeEndian.Uint64(entries[i:]) >> 63)
+	}
+	return n*size >= enough, nil
 }
 
-func collapse(at uintptr) error {
-	_, _, failed := unix.Syscall(unix.SYS_MADVISE, at, hugePage, unix.MADV_COLLAPSE)
-	if failed != 0 {
-		return failed
+// collapse puts a stretch on a huge page if it is worth while, and reports whether
+// it is on one then. Sometimes there is none free, or a page cannot be moved.
+func (p pages) collapse(at uintptr) (done bool, err error) {
+	if worth, err := p.inMemory(at); !worth || err != nil {
+		return false, err
 	}
-	return nil
+	switch _, _, failed := unix.Syscall(unix.SYS_MADVISE, at, hugePage, unix.MADV_COLLAPSE); failed {
+	case 0:
+		return true, nil
+	case unix.EINVAL:
+		return false, ErrUnsupported // before Linux 6.1
+	default:
+		return false, nil
+	}
 }
 
 // A span is a range of addresses.
