@@ -18,8 +18,11 @@ import (
 
 const (
 	hugePage = 2 << 20 // the size on amd64, and on arm64 with pages of 4 KiB
-	// enough is how many bytes of such a stretch have to be in memory: most of
-	// what the heap has given back to the system stays there.
+	// spare is how much more memory the process may take for it in any case: a
+	// small heap is put on huge pages as it is.
+	spare = 32 << 20
+	// enough is how many bytes of a stretch of a big heap have to be in memory:
+	// most of what it has given back to the system stays there.
 	enough = hugePage / 2
 	// rest is between two stretches. The kernel takes some milliseconds for
 	// each, in which the process cannot get more memory.
@@ -28,13 +31,12 @@ const (
 	setting = "/sys/kernel/mm/transparent_hugepage/enabled"
 )
 
-// Collapse puts those stretches of the heap on huge pages of which half or more is
-// in memory now, and returns how many bytes that are, those that were on huge pages
-// before included. Then the rest of those stretches is in memory too: the process
-// takes some percent more, and twice the heap at most. What is allocated later is
-// not on huge pages: call it again now and then. The error is ErrUnsupported, that
-// of ctx, or the system's; whatever it is, the heap is as good as before. It is
-// safe for concurrent use.
+// Collapse puts the heap on huge pages and returns how many bytes are on such then.
+// What the heap has given back to the system comes back with it, up to 32 MiB; where
+// it would be more, only stretches of which half or more is in memory are taken. What
+// is allocated later is not on huge pages: call it again now and then. The error is
+// ErrUnsupported, that of ctx, or the system's; whatever it is, the heap is as good
+// as before. It is safe for concurrent use.
 func Collapse(ctx context.Context) (bytes int64, err error) {
 	if never() {
 		return 0, ErrUnsupported
@@ -43,16 +45,12 @@ func Collapse(ctx context.Context) (bytes int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	f, err := os.Open("/proc/self/pagemap")
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	for at := (heap.from + hugePage - 1) &^ (hugePage - 1); at+hugePage <= heap.to; at += hugePage {
+	worth, err := heap.worth()
+	for _, at := range worth {
 		if err := ctx.Err(); err != nil {
 			return bytes, err
 		}
-		done, err := pages{f}.collapse(at)
+		done, err := collapse(at)
 		if err != nil {
 			return bytes, err
 		}
@@ -61,7 +59,7 @@ func Collapse(ctx context.Context) (bytes int64, err error) {
 			time.Sleep(rest)
 		}
 	}
-	return bytes, nil
+	return bytes, err
 }
 
 // never reports whether the administrator does not want huge pages.
@@ -70,31 +68,52 @@ func never() bool {
 	return err != nil || strings.Contains(string(text), "[never]")
 }
 
-// pages is /proc/self/pagemap: for each page of the process eight bytes, whose
-// highest bit says that the page is in memory. (mincore says so too, but is among
-// the calls that services are seldom allowed.)
-type pages struct{ *os.File }
-
-// inMemory reports whether so much of a stretch is that it is worth while.
-func (p pages) inMemory(at uintptr) (bool, error) {
-	size := uintptr(os.Getpagesize())
-	entries := make([]byte, hugePage/size*8)
-	if _, err := p.ReadAt(entries, int64(at/size*8)); err != nil {
-		return false, fmt.Errorf("looking which pages are in memory: %w", err)
+// worth lists the stretches of a heap to put on huge pages.
+func (s span) worth() ([]uintptr, error) {
+	f, err := os.Open("/proc/self/pagemap")
+	if err != nil {
+		return nil, err
 	}
-	n := uintptr(0)
-	for i := 0; i < len(entries); i += 8 {
-		n += uintptr(binary.NativeEndian.Uint64(entries[i:]) >> 63)
+	defer f.Close()
+	var some, most []uintptr
+	var more uintptr
+	for at := (s.from + hugePage - 1) &^ (hugePage - 1); at+hugePage <= s.to; at += hugePage {
+		n, err := inMemory(f, at)
+		if err != nil {
+			return nil, fmt.Errorf("looking which pages are in memory: %w", err)
+		}
+		if n > 0 {
+			some, more = append(some, at), more+hugePage-n
+		}
+		if n >= enough {
+			most = append(most, at)
+		}
 	}
-	return n*size >= enough, nil
+	if more <= spare {
+		return some, nil
+	}
+	return most, nil
 }
 
-// collapse puts a stretch on a huge page if it is worth while, and reports whether
-// it is on one then. Sometimes there is none free, or a page cannot be moved.
-func (p pages) collapse(at uintptr) (done bool, err error) {
-	if worth, err := p.inMemory(at); !worth || err != nil {
-		return false, err
+// inMemory returns how many bytes of a stretch are in memory. It reads
+// /proc/self/pagemap: for each page of the process eight bytes, whose highest bit
+// says that. (mincore says so too, but is among the calls that services are seldom
+// allowed.)
+func inMemory(pagemap io.ReaderAt, at uintptr) (bytes uintptr, err error) {
+	size := uintptr(os.Getpagesize())
+	entries := make([]byte, hugePage/size*8)
+	if _, err := pagemap.ReadAt(entries, int64(at/size*8)); err != nil {
+		return 0, err
 	}
+	for i := 0; i < len(entries); i += 8 {
+		bytes += uintptr(binary.NativeEndian.Uint64(entries[i:])>>63) * size
+	}
+	return bytes, nil
+}
+
+// collapse puts a stretch on a huge page, and reports whether it is on one then:
+// sometimes there is none free, or a page cannot be moved.
+func collapse(at uintptr) (done bool, err error) {
 	switch _, _, failed := unix.Syscall(unix.SYS_MADVISE, at, hugePage, unix.MADV_COLLAPSE); failed {
 	case 0:
 		return true, nil
