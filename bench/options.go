@@ -57,9 +57,10 @@ that is missing say so and count as not run.
   go run ./bench -scaling out.json      curves: time and memory against size
 
 A row is "ok" when every bar of it holds, else "short", or "failed" when an answer was
-wrong, and then the program ends with 1. The short form tries a short row again. Figures are medians over the rounds; a ratio to the canned server is the
-median of the ratios of each round, in which both were measured one after the other.
-"cpu" is user and system time of the server process for one request.
+wrong, and then the program ends with 1. The short form tries a short row again.
+Figures are medians over the rounds; a ratio to the canned server is the median of the
+ratios of each round, in which both were measured one after the other. "cpu" is user
+and system time of the server process for one request.
 
 `
 

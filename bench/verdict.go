@@ -108,9 +108,9 @@ func judge(bars []bar, f figures, err error) (v verdict, reasons []string) {
 			reasons = append(reasons, b.figure+" was not measured")
 		case !b.holds(got.Value):
 			reasons = append(reasons, fmt.Sprintf("%s, want %s", got, b.text(got.Unit)))
-			if b.exact || v == broken {
+			if b.exact {
 				v = broken
-			} else {
+			} else if v != broken {
 				v = short
 			}
 		}

@@ -13,7 +13,6 @@ import (
 // which are kept with the trees, the amounts, and the names of the groups.
 type candidatesAnswer struct {
 	world   *placement.World
-	names   *placement.Names
 	result  *candidates.Result
 	summary *candidates.Summary
 	minor   int
@@ -42,7 +41,7 @@ type amountsText struct {
 const maxAmounts = 32
 
 func newCandidatesAnswer(w *placement.World, r *candidates.Result, minor int, done <-chan struct{}) *candidatesAnswer {
-	c := &candidatesAnswer{world: w, names: w.Names(), result: r, summary: r.Summary(), minor: minor, most: maxTemplates, done: done}
+	c := &candidatesAnswer{world: w, result: r, summary: r.Summary(), minor: minor, most: maxTemplates, done: done}
 	for i, suffix := range r.Groups() {
 		head := httpapi.AppendJSONString(separator(nil, i), suffix)
 		c.groups = append(c.groups, append(head, ": ["...))
@@ -75,15 +74,7 @@ func (c *candidatesAnswer) write(j *httpapi.JSON) {
 
 // lookAhead brings what will be written of a tree into the processor's cache.
 func (c *candidatesAnswer) lookAhead(t *placement.Tree) {
-	c.looked += c.textOf(t).summaries[0]
-}
-
-// textOf is the text of a tree; an answer asks for it more than once.
-func (c *candidatesAnswer) textOf(t *placement.Tree) *treeText {
-	if x, ok := t.Memo().(*treeText); ok && x.names == c.names {
-		return x
-	}
-	return textOf(c.world, t)
+	c.looked += textOf(c.world, t).summaries[0]
 }
 
 // abandoned looks now and then whether the client is still there.
@@ -161,14 +152,14 @@ func (c *candidatesAnswer) appendName(b []byte, n name, text []byte) []byte {
 // nameOfUse returns the quoted UUID of the provider of a use.
 func (c *candidatesAnswer) nameOfUse(i int) []byte {
 	u := &c.current.Uses[i]
-	return c.textOf(u.Tree).key(u.Index)
+	return textOf(c.world, u.Tree).key(u.Index)
 }
 
 // nameOf returns the quoted UUID of a provider that may be in the tree or share
 // with it.
 func (c *candidatesAnswer) nameOf(p *placement.Provider) []byte {
 	if c.current.Anchor.Has(p) {
-		return c.textOf(c.current.Anchor).key(p.Index)
+		return textOf(c.world, c.current.Anchor).key(p.Index)
 	}
 	return httpapi.AppendJSONString(nil, string(p.UUID))
 }
@@ -239,7 +230,7 @@ func (c *candidatesAnswer) writeSummaries(j *httpapi.JSON) {
 	j.Object()
 	if c.minor >= 29 {
 		for t := range c.summary.Trees() {
-			j.Raw(c.textOf(t).summaries)
+			j.Raw(textOf(c.world, t).summaries)
 		}
 	} else {
 		for t, p := range c.summary.Providers() {

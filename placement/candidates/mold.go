@@ -65,11 +65,10 @@ func (m *molds) forget() { *m = molds{of: cleared(m.of)} }
 // reports whether there was one. Sharers have no place in a shape.
 func (c *combiner) mold(picks []int32) bool {
 	b := &c.builder
-	if len(c.near) > 0 {
-		b.molds.last = nil
-		return false
+	var m *mold
+	if len(c.near) == 0 {
+		m = b.molds.find(c.tree.Shape(), picks)
 	}
-	m := b.molds.find(c.tree.Shape(), picks)
 	if m == nil {
 		b.molds.last = nil
 		return false
