@@ -64,15 +64,12 @@ type Options struct {
 	Name  string // the program's part in text lines; "" means "berth"
 }
 
-// Open returns a logger and its Output, which closes its file. The file is
+// Open returns a logger and its Output, which must be closed at the end. The file is
 // opened for appending, so that it may be truncated while in use, and made with
 // mode 0640.
 func Open(opts Options, fallback io.Writer) (*slog.Logger, *Output, error) {
-	out := &Output{path: opts.File, watch: opts.Watch}
+	out := &Output{path: opts.File, watch: opts.Watch, to: fallback}
 	out.level.Set(levelOf(opts.Debug))
-	if opts.File == "" {
-		return slog.New(newHandler(fallback, &out.level, opts)), out, nil
-	}
 	if err := out.Reopen(); err != nil {
 		return nil, nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -16,8 +17,8 @@ const (
 	// was moved away.
 	watchInterval = time.Second
 	// A call to the system for every line would be a good part of what a
-	// small request costs, so that lines of a file are written together:
-	// when there are so many bytes, or after so long.
+	// small request costs, so that lines are written together: when there
+	// are so many bytes, or after so long.
 	holdSize = 32 << 10
 	holdTime = 50 * time.Millisecond
 )
@@ -25,16 +26,18 @@ const (
 // An Output is where an open logger writes, and what can be changed about that
 // while it does. Its methods may be called from many goroutines.
 //
-// A record is in the file 50 ms after it was logged at the latest; a warning or an
-// error is there at once, with all before it.
+// A record is written 50 ms after it was logged at the latest; a warning or an
+// error is written at once, with all before it.
 type Output struct {
 	path  string // "" for a writer that was given to Open
 	watch bool
 	level slog.LevelVar
 
 	mu     sync.Mutex // guards all below
+	to     io.Writer  // the file, or the writer; nil when the file is closed
 	file   *os.File   // nil without a path, and when closed
-	held   []byte     // records that are not in the file yet
+	closed bool
+	held   []byte // records that are not written yet
 	timer  *time.Timer
 	looked time.Time
 }
@@ -62,18 +65,20 @@ func (o *Output) open() error {
 	if o.file != nil {
 		o.file.Close()
 	}
-	o.file = f
+	o.file, o.to = f, f
 	return nil
 }
 
-// Write appends a record to what is on its way to the file.
+// Write appends a record to what is on its way.
 func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.file == nil {
+	switch {
+	case o.to == nil:
 		return 0, fs.ErrClosed
-	}
-	if len(o.held) == 0 {
+	case o.closed:
+		return o.to.Write(p)
+	case len(o.held) == 0:
 		o.wake()
 	}
 	o.held = append(o.held, p...)
@@ -102,7 +107,7 @@ func (o *Output) Flush() error {
 // flush is Flush for those that hold mu. What cannot be written is dropped: the
 // disk may stay full for long.
 func (o *Output) flush() error {
-	if o.file == nil || len(o.held) == 0 {
+	if o.to == nil || len(o.held) == 0 {
 		return nil
 	}
 	if now := time.Now(); o.watch && now.Sub(o.looked) >= watchInterval {
@@ -111,7 +116,7 @@ func (o *Output) flush() error {
 	}
 	held := o.held
 	o.held = held[:0]
-	_, err := o.file.Write(held)
+	_, err := o.to.Write(held)
 	return err
 }
 
@@ -127,15 +132,17 @@ func (o *Output) follow() {
 	_ = o.open() // there is no better place to say so than the old file
 }
 
-// Close closes the file; what is logged later is lost.
+// Close writes what is held and closes the file; what is logged later is lost. A
+// writer stays open, and gets what is logged later at once.
 func (o *Output) Close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.file == nil {
-		return nil
+	err := o.flush()
+	o.closed = true
+	if o.file != nil {
+		err = errors.Join(err, o.file.Close())
+		o.file, o.to = nil, nil
 	}
-	err := errors.Join(o.flush(), o.file.Close())
-	o.file = nil
 	return err
 }
 

@@ -135,12 +135,59 @@ func TestDebugWhileInUse(t *testing.T) {
 		with.Debug("during")
 		out.SetDebug(false)
 		with.Debug("after")
+		if err := out.Flush(); err != nil {
+			t.Fatal(err)
+		}
 		if s := b.String(); !strings.Contains(s, "during") || strings.Count(s, "\n") != 1 {
 			t.Errorf("text %v: log holds %q, want what was logged during debug", text, s)
 		}
 		if err := out.Reopen(); err != nil {
 			t.Errorf("Reopen without a file = %v", err)
 		}
+	}
+}
+
+// A counted writer counts the calls and the lines that it gets.
+type counted struct {
+	mu           sync.Mutex
+	calls, lines int
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls++
+	c.lines += bytes.Count(p, []byte("\n"))
+	return len(p), nil
+}
+
+func (c *counted) counts() (calls, lines int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.calls, c.lines
+}
+
+// Standard error gets groups of lines as well, and after Close each at once.
+func TestWriterGetsGroups(t *testing.T) {
+	var to counted
+	log, out, err := logging.Open(logging.Options{Text: true}, &to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		log.Info("one of many")
+	}
+	log.Warn("at once")
+	if calls, lines := to.counts(); calls > 50 || lines != 101 {
+		t.Errorf("%d lines in %d calls, want 101 in fewer", lines, calls)
+	}
+	log.Info("held")
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	log.Info("late")
+	if _, lines := to.counts(); lines != 103 {
+		t.Errorf("%d lines after Close, want 103", lines)
 	}
 }
 
