@@ -55,11 +55,11 @@ func up(ctx context.Context, env environment, opts upOptions) error {
 	cfg.Berth.Listen = opts.listen
 	path := filepath.Join(dir, "placement.db")
 	cfg.Database.Connection = osloconfig.Secret("sqlite:///" + path) // path is absolute: four slashes
-	log, closeLog, err := openLog(env, cfg)
+	log, output, err := openLog(env, cfg)
 	if err != nil {
 		return fail(exitUsage, err)
 	}
-	defer closeLog.Close()
+	defer output.Close()
 	s, err := startPlacement(ctx, env, cfg, opts.reset, log)
 	if err != nil {
 		return err
@@ -74,6 +74,7 @@ func up(ctx context.Context, env environment, opts upOptions) error {
 		<-served
 		return fail(exitFailure, fmt.Errorf("loading the example: %w", err))
 	}
+	_ = output.Flush() // the help comes below what was logged
 	fmt.Fprint(env.stdout, upHelp(url))
 	return <-served
 }
