@@ -25,6 +25,7 @@ const (
 	NotFound                // 404: what is named does not exist
 	Conflict                // 409: the state of the world refuses it
 	Unavailable             // 503: a part we need is away; try again
+	Unsupported             // 501: it makes sense, and is not done here
 )
 
 // A Code is the stable string in an error answer that programs match on, such

@@ -60,6 +60,7 @@ var statuses = map[fault.Kind]int{
 	fault.NotFound:    http.StatusNotFound,
 	fault.Conflict:    http.StatusConflict,
 	fault.Unavailable: http.StatusServiceUnavailable,
+	fault.Unsupported: http.StatusNotImplemented,
 }
 
 // toError turns any error into the Error that answers it.
@@ -105,9 +106,25 @@ func (a *API) fail(x *exchange, r *http.Request, err error) {
 		writeBody(x, e.Status, "text/html; charset=UTF-8", nil)
 		return
 	}
-	p := a.problem(x, e)
-	media, body := p.render(x.accept)
+	media, body := a.render(x, r, e)
 	writeBody(x, e.Status, media, body)
+}
+
+// A Problem is what the body of an error says.
+type Problem struct {
+	Status int
+	Code   fault.Code // "" when the error has none
+	Detail string     // for the caller; "" when there is nothing to add to the status
+	Path   string     // of the request
+	Method string
+}
+
+// render returns the body of an error in the API's form.
+func (a *API) render(x *exchange, r *http.Request, e *Error) (media string, body []byte) {
+	if a.cfg.Problem == nil {
+		return a.problem(x, e).render(x.accept)
+	}
+	return a.cfg.Problem(Problem{Status: e.Status, Code: e.Code, Detail: e.Detail, Path: r.URL.Path, Method: r.Method})
 }
 
 // trim takes back the headers that an error does not carry: those that an

@@ -18,6 +18,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/berthcloud/berth/fault"
@@ -38,13 +39,17 @@ type Authenticator func(r *http.Request) (identity.Caller, error)
 // its Config does not say otherwise.
 const DefaultMaxBody = 32 << 20
 
-// A Config says what an API is made of. Service, History, Routes and
-// Authenticate are required.
+// A Config says what an API is made of. Service, Routes and Authenticate are
+// required.
 type Config struct {
 	Service      string               // its name in version headers, logs and metrics
-	History      microversion.History // the versions it speaks
+	History      microversion.History // the versions it speaks; none for an API without microversions
 	Routes       []Route              // in the order in which Allow lists methods
-	Authenticate Authenticator        // not asked for "/", which anybody may read
+	Authenticate Authenticator        // not asked for Public paths
+	Public       []string             // that anybody may read; nil means "/"
+
+	// Problem writes the body of an error; nil means Placement's.
+	Problem func(Problem) (media string, body []byte)
 
 	CodeSince     int        // the minor version from which errors carry a code
 	UndefinedCode fault.Code // the code of errors that have none
@@ -71,6 +76,9 @@ func New(cfg Config) *API {
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Public == nil {
+		cfg.Public = []string{"/", ""}
 	}
 	return &API{
 		cfg:      cfg,
@@ -130,11 +138,9 @@ func (a *API) serve(x *exchange, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	x.version, err = a.cfg.History.Negotiate(a.cfg.Service, r.Header[versionHeader])
-	if err != nil {
-		return versionError(err)
+	if err := a.negotiate(x, r); err != nil {
+		return err
 	}
-	x.Header()[versionHeader] = a.versions[x.version].header
 	if err := a.checkContent(x, r); err != nil {
 		return err
 	}
@@ -143,7 +149,9 @@ func (a *API) serve(x *exchange, r *http.Request) error {
 		return &Error{Status: http.StatusNotFound}
 	}
 	x.pattern = p
-	x.Header()["Vary"] = varyVersion
+	if a.cfg.History != nil {
+		x.Header()["Vary"] = varyVersion
+	}
 	route, err := p.route(r.Method, x.version.Minor)
 	if err != nil {
 		return err
@@ -155,11 +163,24 @@ func (a *API) serve(x *exchange, r *http.Request) error {
 	return call(route.Handle, x, r)
 }
 
+// negotiate finds the version that the request asks for, of an API that has any.
+func (a *API) negotiate(x *exchange, r *http.Request) (err error) {
+	if a.cfg.History == nil {
+		return nil
+	}
+	x.version, err = a.cfg.History.Negotiate(a.cfg.Service, r.Header[versionHeader])
+	if err != nil {
+		return versionError(err)
+	}
+	x.Header()[versionHeader] = a.versions[x.version].header
+	return nil
+}
+
 var varyVersion = []string{"openstack-api-version"}
 
 // authenticate finds out who calls.
 func (a *API) authenticate(x *exchange, r *http.Request) (err error) {
-	if r.URL.Path == "/" || r.URL.Path == "" {
+	if slices.Contains(a.cfg.Public, r.URL.Path) {
 		return nil
 	}
 	if x.caller, err = a.cfg.Authenticate(r); err != nil {

@@ -149,11 +149,18 @@ func (c literal) holds(ev *evaluation) bool {
 // None of the credentials has parts, so that a path that leads into one of them
 // fails as an index into a string does upstream.
 func (c attribute) holds(ev *evaluation) bool {
+	name := c.path[0]
+	if ev.rules.networking && len(c.path) == 1 {
+		if name == "field" {
+			return ev.field(c.want.source)
+		}
+		name = neutral(name)
+	}
 	want, ok := ev.expand(c.want)
 	if !ok {
 		return false
 	}
-	values, known := credential(&ev.caller, c.path[0])
+	values, known := credential(&ev.caller, name)
 	if !known || len(values) == 0 {
 		return false
 	}

@@ -68,6 +68,11 @@ type Options struct {
 
 	Defaults []Rule
 
+	// Networking adds what Neutron's policies know besides: checks of the form
+	// field:KIND:NAME=VALUE about the target, and tenant_id for the caller's
+	// project.
+	Networking bool
+
 	// OnReload is called after each attempt to take in changed files, with nil
 	// or with the reason why the rules stay as they were. It is called from
 	// within Allow, never twice at a time. It may be nil.
@@ -150,6 +155,9 @@ func (e *Enforcer) Allow(caller identity.Caller, rule string, target map[string]
 	return nil
 }
 
+// Has reports whether a rule was registered.
+func (e *Enforcer) Has(rule string) bool { return e.defaults[rule] != nil }
+
 // Warnings says, for the log, what in the rules now in force an operator should
 // look at: what is not understood, undefined, circular or deprecated.
 func (e *Enforcer) Warnings() []string {
@@ -197,6 +205,7 @@ func (e *Enforcer) load() error {
 		return err
 	}
 	rules := merge(e.defaults, file, e.opts.EnforceNewDefaults, e.opts.DefaultRule)
+	rules.networking = e.opts.Networking
 	e.current.Store(&state{
 		rules:    rules,
 		warnings: append(deprecations(e.defaults, file), rules.warnings()...),

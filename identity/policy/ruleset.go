@@ -14,6 +14,8 @@ import (
 type ruleset struct {
 	byName   map[string]check
 	fallback string // the rule that stands in for undefined ones
+
+	networking bool // Neutron's checks of fields are known (field.go)
 }
 
 // find returns a rule, or the default rule when it is not defined.

@@ -35,13 +35,20 @@ var rules = []struct{ pkg, may string }{
 	{"placement", "fault"},
 	{"placement/candidates", "fault placement"},
 	{"placement/placementtest", "fault placement placement/candidates"},
-	{"sqlstore", "fault placement sqlstore/migrations"},
+	{"network", "fault network/guarantee"},
+	{"network/guarantee", ""},
+	{"network/networktest", "fault network network/guarantee"},
+	{"sqlstore", "fault network placement sqlstore/migrations"},
 	{"sqlstore/migrations", ""},
 
 	{"httpapi", "fault identity logging microversion"},
 	{"httpapi/pyjson", ""},
 	{"httpapi/pyschema", "httpapi/pyjson"},
 	{"httpapi/placementapi", "fault httpapi httpapi/pyjson httpapi/pyschema identity identity/policy microversion placement placement/candidates"},
+
+	{"httpapi/networkapi", "fault httpapi httpapi/pyjson identity identity/policy network network/guarantee"},
+
+	{"agent/settings", "config network/guarantee osloconfig"},
 
 	{"cmd/berth", "*"},
 	{"internal/archtest", ""},
@@ -61,7 +68,7 @@ var rules = []struct{ pkg, may string }{
 }
 
 // testOnly are packages that only tests may import.
-var testOnly = []string{"placement/placementtest", "conformance/*", "internal/dbtest", "internal/keystonetest"}
+var testOnly = []string{"placement/placementtest", "network/networktest", "conformance/*", "internal/dbtest", "internal/keystonetest"}
 
 // blackBox are what the black-box tests may know.
 var blackBox = []string{"conformance/*", "internal/dbtest", "internal/keystonetest"}
@@ -125,7 +132,7 @@ func TestSQLStaysInTheStore(t *testing.T) {
 		pkgs []string
 	}{
 		{"database/sql", []string{"sqlstore", "internal/dbtest", "bench/minimal", "bench/worlds"}},
-		{"net/http", []string{"httpapi", "httpapi/placementapi", "identity/keystone", "tracing", "cmd/berth", "internal/keystonetest", "conformance", "conformance/*", "bench", "bench/*"}},
+		{"net/http", []string{"httpapi", "httpapi/networkapi", "httpapi/placementapi", "identity/keystone", "tracing", "cmd/berth", "internal/keystonetest", "conformance", "conformance/*", "bench", "bench/*"}},
 	}
 	for pkg, files := range packages(t) {
 		for _, f := range files {

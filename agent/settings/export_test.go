@@ -1,0 +1,4 @@
+package settings
+
+// Canonical is canonical, for tests.
+var Canonical = canonical

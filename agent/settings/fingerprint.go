@@ -1,0 +1,37 @@
+package settings
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+
+	"github.com/berthcloud/berth/osloconfig"
+)
+
+// A Fingerprint stands for the content of settings: equal content, equal
+// fingerprint. It is for comparing only.
+type Fingerprint string
+
+// FingerprintOf reads the files and directories anew and returns what stands
+// for their names and content. Whoever watches files compares it with that of
+// the Settings it has. A file that cannot be read is left out, so that its return
+// is noticed. The environment is not part of it.
+func FingerprintOf(src osloconfig.Sources) Fingerprint {
+	set, _ := osloconfig.Read(src) // what cannot be read is Load's to report
+	hash := sha256.New()
+	for _, path := range set.Paths() {
+		text, err := os.ReadFile(path)
+		fmt.Fprintf(hash, "%q %t %d\n%s", path, err == nil, len(text), text)
+	}
+	return sum(hash.Sum(nil))
+}
+
+// FingerprintOfOVN returns what stands for the keys of a chassis that ParseOVN
+// reads.
+func FingerprintOfOVN(ids map[string]string) Fingerprint {
+	hash := sha256.Sum256([]byte(fmt.Sprintf("%q %q", ids[ovnOptions], ids[ovnMappings])))
+	return sum(hash[:])
+}
+
+func sum(hash []byte) Fingerprint { return Fingerprint(hex.EncodeToString(hash)) }

@@ -1,0 +1,104 @@
+package settings
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/berthcloud/berth/osloconfig"
+)
+
+// A Mistake is one part of an option's value that cannot be meant. The error of
+// Load and ParseOVN joins all that were found.
+type Mistake struct {
+	Where  string // "path:line", "environment variable NAME", or empty
+	Option osloconfig.Name
+	Value  string // the part that is wrong
+	Reason string // what to write instead
+}
+
+// Error returns one line with everything the mistake knows.
+func (m *Mistake) Error() string {
+	where := m.Where
+	if where != "" {
+		where += ": "
+	}
+	return fmt.Sprintf("%s%s: %s: %s", where, m.Option, strconv.Quote(m.Value), m.Reason)
+}
+
+// An option is the value of one setting, cut into its items, with the name by
+// which mistakes speak of it.
+type option struct {
+	name  osloconfig.Name
+	items []string
+}
+
+// A parser collects mistakes.
+type parser struct {
+	mistakes []*Mistake
+}
+
+func (p *parser) wrong(o option, value, format string, args ...any) {
+	p.mistakes = append(p.mistakes, &Mistake{Option: o.name, Value: value, Reason: fmt.Sprintf(format, args...)})
+}
+
+// sound reports whether nothing was wrong with the option.
+func (p *parser) sound(o option) bool {
+	for _, m := range p.mistakes {
+		if m.Option == o.name {
+			return false
+		}
+	}
+	return true
+}
+
+// err joins the mistakes.
+func (p *parser) err() error {
+	var errs []error
+	for _, m := range p.mistakes {
+		errs = append(errs, m)
+	}
+	return errors.Join(errs...)
+}
+
+// locate says of each mistake in which file and line it is, and puts them into
+// the order of the options. A set tells the place of a value only when the value
+// is refused, so it is asked to load the options in question into values that
+// refuse everything.
+func locate(set *osloconfig.Set, options []osloconfig.Option, mistakes []*Mistake) {
+	wanted := map[osloconfig.Name]bool{}
+	for _, m := range mistakes {
+		wanted[m.Option] = true
+	}
+	var t osloconfig.Table
+	for _, o := range options {
+		if wanted[o.Name] {
+			o.Value = osloconfig.String(new(string)).Check(func(string) error { return errors.New("mistaken") })
+			t.Options = append(t.Options, o)
+		}
+	}
+	_, err := set.Load(t)
+	places := map[osloconfig.Name]string{}
+	for _, e := range parts(err) {
+		if wrong, ok := errors.AsType[*osloconfig.ValueError](e); ok {
+			places[wrong.Option] = wrong.Location.String()
+		}
+	}
+	for _, m := range mistakes {
+		m.Where = places[m.Option]
+	}
+	place := func(m *Mistake) int {
+		return slices.IndexFunc(options, func(o osloconfig.Option) bool { return o.Name == m.Option })
+	}
+	slices.SortStableFunc(mistakes, func(a, b *Mistake) int { return cmp.Compare(place(a), place(b)) })
+}
+
+// parts takes a joined error apart.
+func parts(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package settings
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/berthcloud/berth/network/guarantee"
+)
+
+// Resources is what an agent offers to placement. Devices are bridges for OVS
+// and OVN, physical functions for SR-IOV, or the name that stands for all
+// tunnelled networks.
+type Resources struct {
+	// Report has the rates of devices and hypervisors and where they are.
+	// Every device has a hypervisor. Hypervisors with packet rates stand for
+	// themselves, so that the agent has a provider there even without a device.
+	Report guarantee.Report
+
+	// Traits has what operators want the provider of a device to have besides
+	// what follows from its physical network and from the agent.
+	Traits map[string][]string
+
+	// Tunnelled is the device that stands for all tunnelled networks, empty for
+	// agents that have no such thing.
+	Tunnelled string
+}
+
+// Driver returns the mechanism driver that the agent belongs to.
+func (k Kind) Driver() guarantee.Driver {
+	switch k {
+	case SRIOV:
+		return guarantee.SRIOV
+	case OVN:
+		return guarantee.OVN
+	}
+	return guarantee.OpenVSwitch
+}
+
+// Mappings returns the devices of each physical network.
+func (r *Resources) Mappings() map[string][]string {
+	all := maps.Clone(r.Report.DeviceMappings)
+	if all == nil {
+		all = map[string][]string{}
+	}
+	for physnet, bridge := range r.Report.BridgeMappings {
+		all[physnet] = []string{bridge}
+	}
+	return all
+}
+
+// Devices returns all mapped devices, sorted, each once.
+func (r *Resources) Devices() []string {
+	var all []string
+	for _, devices := range r.Mappings() {
+		all = append(all, devices...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Physnets returns the physical networks of a device, sorted.
+func (r *Resources) Physnets(device string) []string {
+	var nets []string
+	for net, devices := range r.Mappings() {
+		if slices.Contains(devices, device) {
+			nets = append(nets, net)
+		}
+	}
+	slices.Sort(nets)
+	return nets
+}
+
+// mapped reports whether bandwidth of the device means something.
+func (r *Resources) mapped(device string) bool {
+	return r.Tunnelled != "" && device == r.Tunnelled || slices.Contains(r.Devices(), device)
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,273 @@
+package settings
+
+import (
+	"errors"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/osloconfig"
+)
+
+const (
+	groupDefault  = osloconfig.DefaultGroup
+	groupAgent    = "agent"
+	groupOVS      = "ovs"
+	groupSRIOV    = "sriov_nic"
+	groupML2      = "ml2"
+	groupSecurity = "securitygroup"
+	groupLog      = "network_log"
+	groupDHCP     = "dhcp"
+	groupBerth    = "berth"
+)
+
+// Table returns all options that the files of this kind of agent may set, in
+// the order of documentation, bound to s: Display shows what s holds. It has
+// every option of upstream's agents, so that a file for them gives no warning,
+// and the names of what other programs read from the same neutron.conf.
+func (s *Settings) Table() []config.Setting {
+	parts := [][]config.Setting{s.base(), s.agent()}
+	switch s.Kind {
+	case OVS:
+		parts = append(parts, s.bridges(), s.bandwidths(groupOVS, "bridge"), s.packets(), s.ovsdb(), ignoredOVS(), s.ml2())
+	case SRIOV:
+		parts = append(parts, s.functions(), s.bandwidths(groupSRIOV, "device"))
+	case OVN:
+		parts = append(parts, s.ml2())
+	}
+	parts = append(parts, s.network(), ignoredDefault(), ignoredAgent(), ignoredGroups(), elsewhere())
+	var all []config.Setting
+	for _, part := range parts {
+		all = append(all, part...)
+	}
+	return all
+}
+
+func setting(use config.Use, group, name string, v osloconfig.Value, help string) config.Setting {
+	return config.Setting{
+		Option: osloconfig.Option{Name: osloconfig.Name{Group: group, Option: name}, Value: v, Help: help},
+		Use:    use,
+	}
+}
+
+func used(group, name string, v osloconfig.Value, help string) config.Setting {
+	return setting(config.Used, group, name, v, help)
+}
+
+func kept(group, name string, v osloconfig.Value, help string) config.Setting {
+	return setting(config.Kept, group, name, v, help)
+}
+
+// formerly adds older names in the same group.
+func formerly(s config.Setting, names ...string) config.Setting {
+	for _, name := range names {
+		s.Older = append(s.Older, osloconfig.Name{Option: name})
+	}
+	return s
+}
+
+func (s *Settings) base() []config.Setting {
+	d := &s.Default
+	const g = groupDefault
+	return []config.Setting{
+		used(g, "host", osloconfig.String(&d.Host).Check(checkHost), "Name by which the network service knows this host; the machine's own when not set. Nova's [DEFAULT] host must be the same."),
+		used(g, "debug", osloconfig.Bool(&d.Debug), "Log debug messages too."),
+		formerly(used(g, "log_file", osloconfig.String(&d.LogFile), "File to log to; standard error when empty."), "logfile"),
+		formerly(used(g, "log_dir", osloconfig.String(&d.LogDir), "Directory of log_file, when that is a relative path."), "logdir"),
+		used(g, "watch_log_file", osloconfig.Bool(&d.WatchLog), "Open the log file anew when it was moved away, instead of only on SIGHUP."),
+		used(g, "use_json", osloconfig.Bool(&d.UseJSON), "Log in JSON, a line for each message."),
+		kept(g, "state_path", osloconfig.String(&d.StatePath), "Directory for state. Also good for $state_path in other values."),
+	}
+}
+
+func (s *Settings) agent() []config.Setting {
+	a := &s.Agent
+	const g = groupAgent
+	return []config.Setting{
+		used(g, "report_interval", osloconfig.Seconds(&a.ReportInterval),
+			"Seconds between heartbeats. Should be at most half of the network service's agent_down_time, which is 75. 0: no heartbeats."),
+		used(g, "polling_interval", osloconfig.Seconds(&a.PollingInterval), "Seconds between looks at the devices of this host."),
+		used(g, "availability_zone", osloconfig.String(&a.AvailabilityZone).Check(checkZone), "Availability zone that the agent reports."),
+		used(g, "log_agent_heartbeats", osloconfig.Bool(&a.LogHeartbeats), "Log each heartbeat."),
+		kept(g, "tunnel_types", osloconfig.List(&a.TunnelTypes).Check(checkTunnels), "Kinds of tunnels between the hosts, as heartbeats name them: gre, vxlan, geneve. Berth's agent builds none itself."),
+	}
+}
+
+func (s *Settings) bridges() []config.Setting {
+	o := &s.OVS
+	const g = groupOVS
+	return []config.Setting{
+		used(g, "bridge_mappings", osloconfig.List(&s.written.mappings),
+			"physnet:bridge pairs, separated by commas: the Open vSwitch bridge of each physical network. Each network and each bridge appears once."),
+		formerly(used(g, "integration_bridge", osloconfig.String(&o.IntegrationBridge), "Open vSwitch bridge that the servers are plugged into."), "ovs_integration_bridge"),
+		kept(g, "tunnel_bridge", osloconfig.String(&o.TunnelBridge), "Open vSwitch bridge with the tunnels."),
+		kept(g, "local_ip", osloconfig.String(&o.LocalIP).Check(checkOptionalIP), "Address of this end of the tunnels, as heartbeats name it."),
+		used(g, "datapath_type", osloconfig.Choice(&o.DatapathType, datapathSystem, datapathNetdev), "Datapath of the bridges: the kernel's, or DPDK's in user space."),
+		used(g, "vhostuser_socket_dir", osloconfig.String(&o.VhostuserSocketDir), "Directory of the sockets of vhost-user ports. Heartbeats carry it to Nova."),
+	}
+}
+
+func (s *Settings) functions() []config.Setting {
+	const g = groupSRIOV
+	return []config.Setting{
+		used(g, "physical_device_mappings", osloconfig.List(&s.written.mappings),
+			"physnet:device pairs, separated by commas: the SR-IOV physical functions of each physical network, which may have several."),
+		used(g, "exclude_devices", osloconfig.List(&s.written.excluded),
+			"device:function;function items, separated by commas: PCI addresses of virtual functions that servers do not get."),
+	}
+}
+
+// bandwidths are the options that both agents have, each in its own group.
+func (s *Settings) bandwidths(g, device string) []config.Setting {
+	w := &s.written
+	return []config.Setting{
+		used(g, optionBandwidths, osloconfig.List(&w.bandwidths),
+			device+":egress:ingress items, separated by commas: what each mapped "+device+" can do, in kbit/s, as servers see it. An empty number promises nothing in that direction. A "+device+" that is not named gets no provider."),
+		used(g, optionHypervisors, osloconfig.List(&w.hypervisors),
+			device+":hypervisor pairs, separated by commas: below which hypervisor the "+device+" is in placement, if not below resource_provider_default_hypervisor."),
+		used(g, "resource_provider_default_hypervisor", osloconfig.String(&w.defaultHypervisor).Check(checkHypervisor),
+			"Hypervisor as Nova names it. Not set: the machine's canonical name, which is what libvirt reports."),
+		used(g, optionInventory, osloconfig.List(&w.inventory),
+			"field:number pairs, separated by commas, for inventories of bandwidth: allocation_ratio, max_unit, min_unit, reserved, step_size. What is given replaces all of the default."),
+	}
+}
+
+func (s *Settings) packets() []config.Setting {
+	w := &s.written
+	const g = groupOVS
+	return []config.Setting{
+		used(g, "resource_provider_packet_processing_without_direction", osloconfig.List(&w.packetUndirected),
+			"hypervisor:rate pairs, separated by commas: packets that Open vSwitch can switch, in 1000 a second. No name: this host."),
+		used(g, "resource_provider_packet_processing_with_direction", osloconfig.List(&w.packetDirected),
+			"hypervisor:egress:ingress items, separated by commas: the same by direction, where hardware switches. Excludes the option without direction."),
+		used(g, "resource_provider_packet_processing_inventory_defaults", osloconfig.List(&w.packetInventory),
+			"As resource_provider_inventory_defaults, for inventories of packet rates."),
+	}
+}
+
+func (s *Settings) ovsdb() []config.Setting {
+	o := &s.OVS
+	const g = groupOVS
+	return []config.Setting{
+		used(g, "ovsdb_connection", osloconfig.String(&o.Connection).Check(checkOVSDB), "Where Open vSwitch's database is: tcp:address:port, ssl:address:port or unix:path."),
+		used(g, "ssl_key_file", osloconfig.String(&o.SSLKeyFile), "PEM file with the private key for an ssl connection."),
+		used(g, "ssl_cert_file", osloconfig.String(&o.SSLCertFile), "PEM file with the certificate of that key."),
+		used(g, "ssl_ca_cert_file", osloconfig.String(&o.SSLCACertFile), "PEM file with the authorities of the database's certificate."),
+		used(g, "ovsdb_timeout", osloconfig.Seconds(&o.Timeout), "Seconds to wait for an answer of the database."),
+	}
+}
+
+func (s *Settings) ml2() []config.Setting {
+	return append([]config.Setting{
+		used(groupML2, "tunnelled_network_rp_name", osloconfig.String(&s.tunnelled),
+			"Name that stands in resource_provider_bandwidths for all tunnelled networks together. The network service must have the same."),
+	}, ignoredML2()...)
+}
+
+func (s *Settings) network() []config.Setting {
+	b := &s.Berth
+	const g = groupBerth
+	return append([]config.Setting{
+		used(g, "network_urls", osloconfig.List(&b.NetworkURLs), "Addresses of the network service, separated by commas. The first one that answers is used."),
+		used(g, "network_token", osloconfig.Hidden(&b.NetworkToken), "Token that heartbeats carry. Better in a file of its own: network_token_file."),
+		used(g, "network_token_file", osloconfig.String(&b.NetworkTokenFile), "File with that token. It is read anew when it changes."),
+		used(g, "network_cert_file", osloconfig.String(&b.NetworkCertFile), "PEM file with the certificate by which the network service knows this agent."),
+		used(g, "network_key_file", osloconfig.String(&b.NetworkKeyFile), "PEM file with the private key of that certificate."),
+		used(g, "network_ca_file", osloconfig.String(&b.NetworkCAFile), "PEM file with the authorities of the network service's certificate; the system's when empty."),
+		used(g, "network_timeout", osloconfig.Seconds(&b.NetworkTimeout).Check(checkPositive), "Seconds to wait for an answer of the network service."),
+		used(g, "watch_interval", osloconfig.Seconds(&b.WatchInterval), "Seconds between looks at the agent's files; when they have changed they are read again, as on SIGHUP. 0: on SIGHUP only."),
+		used(g, optionTraits, osloconfig.List(&s.written.traits),
+			"device:TRAIT pairs, separated by commas: traits that the provider of a device has besides those of its physical network and of the agent, such as ens5:CUSTOM_BEST_EFFORT."),
+	}, services()...)
+}
+
+// check looks at the addresses, and at what several options say together.
+func (b *Berth) check(p *parser) {
+	b.checkURLs(p)
+	if b.NetworkToken != "" && b.NetworkTokenFile != "" {
+		p.wrong(of(groupBerth, "network_token_file", nil), b.NetworkTokenFile, "network_token is set too; leave one of the two out")
+	}
+	if b.NetworkCertFile != "" && b.NetworkKeyFile == "" {
+		p.wrong(of(groupBerth, "network_cert_file", nil), b.NetworkCertFile, "set network_key_file too: a certificate needs its key")
+	}
+	if b.NetworkKeyFile != "" && b.NetworkCertFile == "" {
+		p.wrong(of(groupBerth, "network_key_file", nil), b.NetworkKeyFile, "set network_cert_file too: a key needs its certificate")
+	}
+}
+
+func (b *Berth) checkURLs(p *parser) {
+	o := of(groupBerth, "network_urls", b.NetworkURLs)
+	if len(o.items) == 0 {
+		p.wrong(o, "", "want addresses such as https://controller:9696, separated by commas")
+	}
+	for _, item := range o.items {
+		if at := strings.LastIndexByte(item, '@'); at >= 0 {
+			p.wrong(o, "…"+item[at:], "want no name and password here; see network_token_file and network_cert_file")
+		} else if !isURL(item) {
+			p.wrong(o, item, "want an address such as https://controller:9696")
+		}
+	}
+	b.NetworkURLs = o.items
+}
+
+func isURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.RawQuery == "" && u.Fragment == ""
+}
+
+func checkPositive(text string) error {
+	if strings.Trim(text, "0.") == "" && text != "" {
+		return errors.New("want more than 0 seconds")
+	}
+	return nil
+}
+
+func checkHost(text string) error {
+	if text == "" || odd(text) || strings.Contains(text, ",") {
+		return errors.New("want the name of this host, or leave the option out")
+	}
+	return nil
+}
+
+// checkHypervisor refuses what would make the names of providers ambiguous.
+func checkHypervisor(text string) error {
+	if odd(text) || strings.ContainsAny(text, ":,") {
+		return errors.New("want one hypervisor's name, as Nova lists it")
+	}
+	return nil
+}
+
+func checkZone(text string) error {
+	if len(text) > 255 {
+		return errors.New("want at most 255 bytes")
+	}
+	return nil
+}
+
+func checkOptionalIP(text string) error {
+	if _, err := netip.ParseAddr(text); text != "" && err != nil {
+		return errors.New("want an IPv4 or IPv6 address")
+	}
+	return nil
+}
+
+func checkTunnels(text string) error {
+	for _, kind := range pieces(text, ",") {
+		switch kind {
+		case "gre", "vxlan", "geneve":
+		default:
+			return errors.New("want gre, vxlan or geneve, separated by commas")
+		}
+	}
+	return nil
+}
+
+func checkOVSDB(text string) error {
+	for _, scheme := range []string{"tcp:", "ssl:", "unix:"} {
+		if rest, ok := strings.CutPrefix(text, scheme); ok && rest != "" {
+			return nil
+		}
+	}
+	return errors.New("want tcp:address:port, ssl:address:port or unix:path")
+}

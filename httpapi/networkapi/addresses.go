@@ -1,0 +1,219 @@
+package networkapi
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/berthcloud/berth/httpapi/pyjson"
+)
+
+// mac is the hardware address of an interface, in one of the usual notations.
+func mac(v pyjson.Value) string {
+	hw, err := net.ParseMAC(v.Str())
+	if err != nil || len(hw) != 6 || slices.Equal(hw, make([]byte, 6)) || strings.ContainsFunc(v.Str(), unicode.IsSpace) {
+		return "'" + shown(v) + "' is not a valid MAC address"
+	}
+	return ""
+}
+
+// ip is an IPv4 or IPv6 address. Zeros in front of a number of IPv4 are refused:
+// whether they make it octal is not agreed upon.
+func ip(v pyjson.Value) string {
+	s := v.Str()
+	if plain := withoutZeros(s); plain != s {
+		if addr, err := netip.ParseAddr(plain); err == nil {
+			return fmt.Sprintf("'%s' is not an accepted IP address, '%s' is recommended", s, addr)
+		}
+	}
+	if _, err := netip.ParseAddr(s); err != nil || strings.Contains(s, "%") {
+		return "'" + shown(v) + "' is not a valid IP address"
+	}
+	return ""
+}
+
+// withoutZeros removes what is in front of the numbers of an IPv4 address.
+func withoutZeros(s string) string {
+	parts := strings.Split(s, ".")
+	if len(parts) != 4 {
+		return s
+	}
+	for i, p := range parts {
+		if trimmed := strings.TrimLeft(p, "0"); trimmed != "" {
+			parts[i] = trimmed
+		} else if p != "" {
+			parts[i] = "0"
+		}
+	}
+	return strings.Join(parts, ".")
+}
+
+// toIP writes an IPv6 address in its canonical form and leaves all else.
+func toIP(v pyjson.Value) (pyjson.Value, error) {
+	if addr, err := netip.ParseAddr(v.Str()); err == nil && addr.Is6() {
+		return pyjson.NewString(addr.String()), nil
+	}
+	return v, nil
+}
+
+// toCIDR writes a block of addresses in its canonical form.
+func toCIDR(v pyjson.Value) (pyjson.Value, error) {
+	addr, bits, found := strings.Cut(v.Str(), "/")
+	p, err := parsePrefix(addr, bits, found)
+	if err != nil {
+		return v, invalidInput("%s is not in a CIDR format", shown(v))
+	}
+	return pyjson.NewString(p.String()), nil
+}
+
+// parsePrefix takes a block without a length for one address.
+func parsePrefix(addr, bits string, found bool) (netip.Prefix, error) {
+	if found {
+		return netip.ParsePrefix(addr + "/" + bits)
+	}
+	a, err := netip.ParseAddr(addr)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	return a.Prefix(a.BitLen())
+}
+
+// cidr is a block of addresses.
+func cidr(v pyjson.Value) string {
+	p, err := netip.ParsePrefix(v.Str())
+	switch {
+	case err != nil:
+		return "'" + shown(v) + "' is not a valid IP subnet"
+	case p.Addr().Is4() && p.String() != v.Str():
+		return fmt.Sprintf("'%s' isn't a recognized IP subnet cidr, '%s' is recommended", v.Str(), p.Masked())
+	}
+	return ""
+}
+
+// routeCIDR is a block of addresses that packets can be sent to.
+func routeCIDR(v pyjson.Value) string {
+	p, err := netip.ParsePrefix(v.Str())
+	switch {
+	case err != nil:
+		return "'" + shown(v) + "' is not a valid CIDR"
+	case p.Masked().Addr() != p.Addr():
+		return fmt.Sprintf("'%s' is not a recognized CIDR, '%s' is recommended", v.Str(), p.Masked())
+	case p.Addr().IsLoopback():
+		return "'" + v.Str() + "' is not a routable CIDR"
+	}
+	return ""
+}
+
+// pools is a list of ranges of addresses.
+func pools(v pyjson.Value) string {
+	if v.Kind() != pyjson.Array {
+		return "Invalid data format for IP pool: '" + shown(v) + "'"
+	}
+	return firstOf(v.Items(), func(pool pyjson.Value) string {
+		if wrong := exactly(pool, "start", "end"); wrong != "" {
+			return wrong
+		}
+		start, _ := pool.Get("start")
+		end, _ := pool.Get("end")
+		return firstOf([]pyjson.Value{start, end}, ip)
+	})
+}
+
+// exactly is an object with these keys and no others. The order in which upstream
+// lists keys is that of a set; here it is the one of the table.
+func exactly(v pyjson.Value, keys ...string) string {
+	if v.Kind() != pyjson.Object {
+		return fmt.Sprintf("Invalid input. '%s' must be a dictionary with keys: %s", shown(v), shown(valueOf(keys)))
+	}
+	provided := make([]string, v.Len())
+	for i, m := range v.Members() {
+		provided[i] = m.Key
+	}
+	if len(provided) == len(keys) && !slices.ContainsFunc(keys, func(k string) bool { return !slices.Contains(provided, k) }) {
+		return ""
+	}
+	return fmt.Sprintf("Validation of dictionary's keys failed. Expected keys: %s Provided keys: %s", set(keys), set(provided))
+}
+
+// set is a set of strings as Python shows it.
+func set(keys []string) string {
+	if len(keys) == 0 {
+		return "set()"
+	}
+	list := shown(valueOf(keys))
+	return "{" + list[1:len(list)-1] + "}"
+}
+
+// nameservers is a list of addresses, each once.
+func nameservers(v pyjson.Value) string {
+	if v.Kind() != pyjson.Array {
+		return "Invalid data format for nameserver: '" + shown(v) + "'"
+	}
+	for i, host := range v.Items() {
+		if wrong := ip(host); wrong != "" {
+			return fmt.Sprintf("'%s' is not a valid nameserver. %s", shown(host), wrong)
+		}
+		if slices.ContainsFunc(v.Items()[:i], func(w pyjson.Value) bool { return equal(host, w) }) {
+			return "Duplicate nameserver '" + shown(host) + "'"
+		}
+	}
+	return ""
+}
+
+// hostRoutes is a list of routes, each once.
+func hostRoutes(v pyjson.Value) string {
+	if v.Kind() != pyjson.Array {
+		return "Invalid data format for hostroute: '" + shown(v) + "'"
+	}
+	for i, route := range v.Items() {
+		if wrong := hostRoute(route); wrong != "" {
+			return wrong
+		}
+		if slices.ContainsFunc(v.Items()[:i], func(w pyjson.Value) bool { return equal(route, w) }) {
+			return "Duplicate hostroute '" + shown(route) + "'"
+		}
+	}
+	return ""
+}
+
+func hostRoute(v pyjson.Value) string {
+	if wrong := exactly(v, "destination", "nexthop"); wrong != "" {
+		return wrong
+	}
+	destination, _ := v.Get("destination")
+	if wrong := routeCIDR(destination); wrong != "" {
+		return wrong
+	}
+	hop, _ := v.Get("nexthop")
+	return ip(hop)
+}
+
+// fixedIPs is a list of addresses and subnets that a port asks for.
+func fixedIPs(v pyjson.Value) string {
+	const format = "Invalid data format for fixed IP: '"
+	if v.Kind() != pyjson.Array {
+		return format + shown(v) + "'"
+	}
+	var seen []string
+	return firstOf(v.Items(), func(fixed pyjson.Value) string {
+		if fixed.Kind() != pyjson.Object {
+			return format + shown(fixed) + "'"
+		}
+		if addr, ok := fixed.Get("ip_address"); ok {
+			if slices.Contains(seen, shown(addr)) {
+				return "Duplicate IP address '" + shown(addr) + "'"
+			}
+			if wrong := ip(addr); wrong != "" {
+				return wrong
+			}
+			seen = append(seen, shown(addr))
+		}
+		if subnet, ok := fixed.Get("subnet_id"); ok {
+			return uuid(subnet)
+		}
+		return ""
+	})
+}

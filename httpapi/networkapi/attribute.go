@@ -1,0 +1,129 @@
+package networkapi
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/httpapi/pyjson"
+)
+
+// An attribute is one member of an object of the API. T is the object, S what
+// callers may say of it.
+type attribute[T, S any] struct {
+	name string
+	use  use
+
+	// usual is what a request that leaves the attribute out means, for those
+	// that are optional; the zero S has it as well.
+	usual   pyjson.Value
+	convert convert // nil leaves the value
+	check   check   // nil takes all
+
+	set  func(*S, pyjson.Value)  // nil when nobody may set it
+	show func(*T) pyjson.Value   // nil when it is never shown
+	with func(*T, []string) bool // as a filter; nil compares what is shown
+
+	shownIf func(*T) bool // objects of which it is shown; nil for all
+}
+
+// A use says what may be done with an attribute.
+type use int
+
+const (
+	post     use = 1 << iota // may be in POST
+	put                      // may be in PUT
+	required                 // must be in POST
+	filter                   // may be in a query
+	sortable                 // lists may be sorted by it
+	guarded                  // setting it asks a rule of its own
+)
+
+// A body is what a request says of one object, checked.
+type body struct {
+	values map[string]pyjson.Value
+	names  []string // of values that the caller gave, in the table's order
+}
+
+// read checks one object of a request against a table.
+func read[T, S any](table []attribute[T, S], v pyjson.Value, creating bool) (body, error) {
+	b := body{values: make(map[string]pyjson.Value, v.Len())}
+	for _, m := range v.Members() {
+		b.values[m.Key] = m.Value
+	}
+	if err := known(table, v); err != nil {
+		return b, err
+	}
+	for i := range table {
+		if err := allowed(&table[i], b, creating); err != nil {
+			return b, err
+		}
+	}
+	for i := range table {
+		if err := convertTo(&table[i], b); err != nil {
+			return b, err
+		}
+	}
+	for i := range table {
+		if _, ok := b.values[table[i].name]; ok {
+			b.names = append(b.names, table[i].name)
+		}
+	}
+	return b, nil
+}
+
+// known refuses attributes that are in no table.
+func known[T, S any](table []attribute[T, S], v pyjson.Value) error {
+	var unknown []string
+	for _, m := range v.Members() {
+		if !slices.ContainsFunc(table, func(a attribute[T, S]) bool { return a.name == m.Key }) {
+			unknown = append(unknown, m.Key)
+		}
+	}
+	if len(unknown) > 0 {
+		return badRequest("Unrecognized attribute(s) '%s'", strings.Join(unknown, ", "))
+	}
+	return nil
+}
+
+// allowed refuses what is missing and what may not be there.
+func allowed[T, S any](a *attribute[T, S], b body, creating bool) error {
+	_, given := b.values[a.name]
+	switch {
+	case creating && !given && a.use&required != 0:
+		return badRequest("Failed to parse request. Required attribute '%s' not specified", a.name)
+	case creating && given && a.use&post == 0:
+		return badRequest("Attribute '%s' not allowed in POST", a.name)
+	case !creating && given && a.use&put == 0:
+		return badRequest("Cannot update read-only attribute %s", a.name)
+	}
+	return nil
+}
+
+// convertTo brings a value into its usual form and checks it.
+func convertTo[T, S any](a *attribute[T, S], b body) (err error) {
+	v, given := b.values[a.name]
+	if !given {
+		return nil
+	}
+	if a.convert != nil {
+		if v, err = a.convert(v); err != nil {
+			return err
+		}
+		b.values[a.name] = v
+	}
+	if a.check != nil {
+		if reason := a.check(v); reason != "" {
+			return invalidValue(a.name, reason)
+		}
+	}
+	return nil
+}
+
+// apply writes what a body says into s.
+func apply[T, S any](table []attribute[T, S], b body, s *S) {
+	for i := range table {
+		if v, ok := b.values[table[i].name]; ok && table[i].set != nil {
+			table[i].set(s, v)
+		}
+	}
+}

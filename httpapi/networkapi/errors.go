@@ -1,0 +1,63 @@
+package networkapi
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/httpapi"
+)
+
+// The code of a fault is what Neutron calls the type of an error. Those of package
+// network have their own; these are of requests that cannot be understood.
+const (
+	codeBadRequest   fault.Code = "HTTPBadRequest"
+	codeInvalidInput fault.Code = "InvalidInput"
+	codeNotFound     fault.Code = "HTTPNotFound"
+	codeForbidden    fault.Code = "PolicyNotAuthorized"
+)
+
+// badRequest is a request that is not made as the API wants it.
+func badRequest(format string, args ...any) error {
+	return fault.New(fault.Invalid, codeBadRequest, format, args...)
+}
+
+// invalidInput is a value that cannot be converted.
+func invalidInput(format string, args ...any) error {
+	return fault.New(fault.Invalid, codeInvalidInput, "Invalid input for operation: "+format+".", args...)
+}
+
+// invalidValue is a value that a check found something wrong with.
+func invalidValue(attribute, reason string) error {
+	return badRequest("Invalid input for %s. Reason: %s.", attribute, reason)
+}
+
+// Problem writes the body of an error as Neutron does.
+func Problem(p httpapi.Problem) (media string, body []byte) {
+	key, kind, message := "NeutronError", string(p.Code), p.Detail
+	switch {
+	case p.Status == http.StatusNotImplemented:
+		key = kind
+	case kind == "":
+		kind = "HTTP" + strings.ReplaceAll(http.StatusText(p.Status), " ", "")
+	}
+	if message == "" {
+		message = statusTexts[p.Status]
+	}
+	return "application/json", httpapi.JSONText(func(j *httpapi.JSON) {
+		writeValue(j, object(key, object("type", kind, "message", message, "detail", "")))
+	})
+}
+
+// statusTexts say what a status means where nothing else does.
+var statusTexts = map[int]string{
+	http.StatusNotFound:            "The resource could not be found.",
+	http.StatusMethodNotAllowed:    "The method is not allowed for this resource.",
+	http.StatusInternalServerError: "Request Failed: internal server error while processing your request.",
+	http.StatusServiceUnavailable:  "The server is currently unavailable. Please try again at a later time.",
+}
+
+// newFault is one of Neutron's errors with status 400 and a type of its own.
+func newFault(kind fault.Code, format string, args ...any) error {
+	return fault.New(fault.Invalid, kind, format, args...)
+}

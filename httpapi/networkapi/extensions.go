@@ -1,0 +1,110 @@
+package networkapi
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/network"
+)
+
+// An extension is a part of the API that clients ask for by its alias.
+type extension struct{ alias, name, updated string }
+
+// extensions are those that are there whatever the settings say.
+var extensions = []extension{
+	{"agent", "agent", "2013-02-03T10:00:00-00:00"},
+	{"agent-resources-synced", "Agent's Resource View Synced to Placement", "2018-12-19T00:00:00-00:00"},
+	{"allowed-address-pairs", "Allowed Address Pairs", "2013-07-23T10:00:00-00:00"},
+	{"binding", "Port Binding", "2014-02-03T10:00:00-00:00"},
+	{"empty-string-filtering", "Empty String Filtering Extension", "2018-05-01T10:00:00-00:00"},
+	{"external-net", "Neutron external network", "2013-01-14T10:00:00-00:00"},
+	{"extra_dhcp_opt", "Neutron Extra DHCP options", "2013-03-17T12:00:00-00:00"},
+	{"filter-validation", "Filter parameters validation", "2018-07-04T10:00:00-00:00"},
+	{"ip_allocation", "IP Allocation", "2016-06-10T23:00:00-00:00"},
+	{"net-mtu", "Network MTU", "2015-03-25T10:00:00-00:00"},
+	{"net-mtu-writable", "Network MTU (writable)", "2017-07-12T00:00:00-00:00"},
+	{"pagination", "Pagination support", "2016-06-12T00:00:00-00:00"},
+	{"port-resource-request", "Port Resource Request", "2018-05-08T10:00:00-00:00"},
+	{"port-security", "Port Security", "2012-07-23T10:00:00-00:00"},
+	{"project-id", "project_id field enabled", "2016-09-09T09:09:09-09:09"},
+	{"provider", "Provider Network", "2012-09-07T10:00:00-00:00"},
+	{"qos", "Quality of Service", "2015-06-08T10:00:00-00:00"},
+	{"qos-bw-limit-direction", "Direction for QoS bandwidth limit rule", "2017-04-10T10:00:00-00:00"},
+	{"qos-bw-minimum-ingress", "Ingress direction for QoS minimum bandwidth rule", "2018-07-09T10:00:00-00:00"},
+	{"qos-default", "QoS default policy", "2017-04-11T10:00:00-00:00"},
+	{"qos-port-network-policy", "QoS port network policy", "2019-10-23T10:00:00-00:00"},
+	{"qos-pps", "QoS packet rate limit", "2021-06-01T10:00:00-00:00"},
+	{"qos-pps-minimum", "QoS minimum packet rate rule", "2021-07-19T10:00:00-00:00"},
+	{"qos-rule-type-details", "Details of QoS rule types", "2017-06-22T10:00:00-00:00"},
+	{"security-group", "security-group", "2012-10-05T10:00:00-00:00"},
+	{"segment", "Segment", "2016-02-24T17:00:00-00:00"},
+	{"sorting", "Sorting support", "2016-06-12T00:00:00-00:00"},
+	{"standard-attr-description", "standard-attr-description", "2016-02-10T10:00:00-00:00"},
+	{"standard-attr-revisions", "Resource revision numbers", "2016-04-11T10:00:00-00:00"},
+	{"standard-attr-timestamp", "Resource timestamps", "2016-09-12T10:00:00-00:00"},
+}
+
+// groupsExtension says that resource_request is in the format of groups.
+var groupsExtension = extension{"port-resource-request-groups", "Port Resource Request Groups", "2021-08-02T10:00:00-00:00"}
+
+func (a *API) extensionRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		{Method: http.MethodGet, Pattern: "/v2.0/extensions", Handle: a.listExtensions},
+		{Method: http.MethodGet, Pattern: "/v2.0/extensions/{alias}", Handle: a.getExtension},
+	}
+}
+
+// loaded returns the extensions that are there.
+func (a *API) loaded() []extension {
+	if a.OldRequests {
+		return extensions
+	}
+	return append(slices.Clone(extensions), groupsExtension)
+}
+
+func (e extension) show() pyjson.Value {
+	return object("name", e.name, "alias", e.alias, "description", e.name+".", "updated", e.updated, "links", pyjson.NewArray())
+}
+
+func (a *API) listExtensions(w http.ResponseWriter, _ *http.Request) error {
+	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
+		writeValue(j, object("extensions", array(a.loaded(), extension.show)))
+	})
+}
+
+func (a *API) getExtension(w http.ResponseWriter, r *http.Request) error {
+	alias := httpapi.Param(r, "alias")
+	i := slices.IndexFunc(a.loaded(), func(e extension) bool { return e.alias == alias })
+	if i < 0 {
+		return fault.New(fault.NotFound, codeNotFound, "Extension with alias %s does not exist", alias)
+	}
+	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
+		writeValue(j, object("extension", a.loaded()[i].show()))
+	})
+}
+
+func (a *API) ruleTypeRoutes() []httpapi.Route {
+	return []httpapi.Route{{Method: http.MethodGet, Pattern: "/v2.0/qos/rule-types", Handle: a.listRuleTypes}}
+}
+
+// listRuleTypes lists the types of rules that all drivers enforce; with
+// all_supported those that any does, with all_rules all there are.
+func (a *API) listRuleTypes(w http.ResponseWriter, r *http.Request) error {
+	if err := a.allow(r.Context(), "get_rule_type", target{}); err != nil {
+		return err
+	}
+	q := r.URL.Query()
+	types := a.Network.RuleTypes(flagged(q.Get("all_supported")), flagged(q.Get("all_rules")))
+	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
+		writeValue(j, object("rule_types", array(types, func(t network.RuleType) pyjson.Value { return object("type", string(t)) })))
+	})
+}
+
+// flagged reads a boolean of a query.
+func flagged(text string) bool {
+	v, err := toBool(valueOf(text))
+	return err == nil && v.Bool()
+}

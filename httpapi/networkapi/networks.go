@@ -1,0 +1,142 @@
+package networkapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/identity"
+	"github.com/berthcloud/berth/network"
+)
+
+type (
+	networkAttribute = attribute[network.Network, network.NetworkSpec]
+	networkResource  = resource[network.Network, network.NetworkSpec]
+)
+
+func (a *API) networks() *networkResource {
+	return &networkResource{
+		api: a, name: "network", plural: "networks", path: "/v2.0/networks",
+		table: networkTable(),
+		id:    func(n *network.Network) string { return string(n.ID) },
+		target: func(n *network.Network) target {
+			return owner(n.Project).flag("shared", n.Shared).flag("router:external", n.External)
+		},
+		made: func(_ context.Context, s *network.NetworkSpec) (target, error) {
+			return owner(s.Project).flag("shared", s.Shared).flag("router:external", s.External), nil
+		},
+		list:  a.Network.Networks,
+		where: map[string]network.Field{"id": network.ByID, "name": network.ByName, "project_id": network.ByProject, "tenant_id": network.ByProject},
+		start: func(_ *http.Request, c identity.Caller) network.NetworkSpec {
+			return network.NetworkSpec{NetworkRow: network.NetworkRow{
+				Common: network.Common{Project: c.ProjectID}, AdminStateUp: true, PortSecurity: true,
+			}}
+		},
+		create: a.Network.CreateNetworks,
+		update: func(ctx context.Context, n *network.Network, fn func(*network.NetworkSpec) error) (network.Network, error) {
+			return a.Network.UpdateNetwork(ctx, n.ID, fn)
+		},
+		remove: func(ctx context.Context, n *network.Network) error { return a.Network.DeleteNetwork(ctx, n.ID) },
+	}
+}
+
+// networkTable are the attributes of networks, in the order in which they are
+// shown.
+func networkTable() []networkAttribute {
+	type (
+		N = network.Network
+		S = network.NetworkSpec
+	)
+	of := func(n *N) *network.Common { return &n.Common }
+	in := func(s *S) *network.Common { return &s.Common }
+	all := []networkAttribute{
+		idAttribute[N, S](of), nameAttribute(of, in), ownerAttribute("tenant_id", of, in),
+		boolean("admin_state_up", post|put|filter|sortable, true,
+			func(s *S, b bool) { s.AdminStateUp = b }, func(n *N) bool { return n.AdminStateUp }),
+		{
+			name: "mtu", use: post | put | filter | sortable | guarded, usual: valueOf(0), convert: toInt, check: notNegative,
+			set:  func(s *S, v pyjson.Value) { n, _ := v.Int64(); s.MTU = int(n) },
+			show: func(n *N) pyjson.Value { return valueOf(n.MTU) },
+		},
+		{name: "status", use: filter | sortable, show: func(*N) pyjson.Value { return valueOf("ACTIVE") }},
+		{name: "subnets", show: func(n *N) pyjson.Value {
+			return array(n.Subnets, func(id network.ID) pyjson.Value { return valueOf(string(id)) })
+		}},
+		boolean("shared", post|put|filter|guarded, false, func(s *S, b bool) { s.Shared = b }, func(n *N) bool { return n.Shared }),
+		{
+			name: "availability_zone_hints", use: post | sortable, usual: pyjson.NewArray(), check: listOf(text(255)),
+			set:  func(s *S, v pyjson.Value) { s.ZoneHints = textsOf(v) },
+			show: func(n *N) pyjson.Value { return valueOf(n.ZoneHints) },
+		},
+		fixed[N, S]("availability_zones", []string{}),
+		fixed[N, S]("ipv4_address_scope", nil), fixed[N, S]("ipv6_address_scope", nil),
+		boolean("router:external", post|put|filter|guarded, false, func(s *S, b bool) { s.External = b }, func(n *N) bool { return n.External }),
+		descriptionAttribute(of, in),
+		boolean("port_security_enabled", post|put|guarded, true,
+			func(s *S, b bool) { s.PortSecurity = b }, func(n *N) bool { return n.PortSecurity }),
+		reference("qos_policy_id", post|put|guarded, func(s *S, id network.ID) { s.Policy = id }, func(n *N) network.ID { return n.Policy }),
+		fixed[N, S]("l2_adjacency", true),
+	}
+	all = append(all, stamps[N, S](of)...)
+	all = append(all, ownerAttribute("project_id", of, in))
+	return append(all, providerTable()...)
+}
+
+// providerTable are the attributes of a network's segments: three of one, or a
+// list when there are several.
+func providerTable() []networkAttribute {
+	type S = network.NetworkSpec
+	use := post | put | filter | guarded
+	return []networkAttribute{
+		{
+			name: "provider:network_type", use: use, check: text(32),
+			set:  func(s *S, v pyjson.Value) { only(s).Type = v.Str() },
+			show: ofSegment(func(s *network.SegmentRow) pyjson.Value { return valueOf(s.Type) }),
+		},
+		{
+			name: "provider:physical_network", use: use, check: text(64),
+			set:  func(s *S, v pyjson.Value) { only(s).PhysicalNetwork = v.Str() },
+			show: ofSegment(func(s *network.SegmentRow) pyjson.Value { return orNone(s.PhysicalNetwork) }),
+		},
+		{
+			name: "provider:segmentation_id", use: use, convert: toInt,
+			set:  func(s *S, v pyjson.Value) { n, _ := v.Int64(); only(s).SegmentationID = int(n) },
+			show: ofSegment(func(s *network.SegmentRow) pyjson.Value { return numberOrNone(s.SegmentationID) }),
+		},
+	}
+}
+
+// only returns the one segment that the three attributes speak of.
+func only(s *network.NetworkSpec) *network.SegmentSpec {
+	if len(s.Segments) == 0 {
+		s.Segments = []network.SegmentSpec{{SegmentationID: -1}}
+	}
+	return &s.Segments[0]
+}
+
+// ofSegment shows something of the only segment of a network.
+func ofSegment(show func(*network.SegmentRow) pyjson.Value) func(*network.Network) pyjson.Value {
+	return func(n *network.Network) pyjson.Value {
+		if len(n.Segments) == 0 {
+			return pyjson.Value{}
+		}
+		return show(&n.Segments[0])
+	}
+}
+
+// numberOrNone is a number, and null for a negative one.
+func numberOrNone(n int) pyjson.Value {
+	if n < 0 {
+		return pyjson.Value{}
+	}
+	return valueOf(n)
+}
+
+// textsOf are the strings of a list.
+func textsOf(v pyjson.Value) []string {
+	var all []string
+	for _, item := range v.Items() {
+		all = append(all, item.Str())
+	}
+	return all
+}

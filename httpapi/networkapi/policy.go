@@ -1,0 +1,173 @@
+package networkapi
+
+import (
+	"context"
+	"strings"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/identity"
+	"github.com/berthcloud/berth/identity/policy"
+	"github.com/berthcloud/berth/network"
+)
+
+// A Policy decides whether a caller may do what a rule guards to a target. It
+// refuses with a fault of kind Denied.
+type Policy interface {
+	Allow(caller identity.Caller, rule string, target map[string]string) error
+	// Has reports whether there is such a rule.
+	Has(rule string) bool
+}
+
+// A target is what rules look at, of an object: its project_id and tenant_id, and
+// by kind "shared", "network:tenant_id" and others. Booleans are True and False.
+type target map[string]string
+
+// owner is the target of an object that belongs to a project.
+func owner(project string) target {
+	return target{"project_id": project, "tenant_id": project}
+}
+
+// flag adds a boolean.
+func (t target) flag(name string, is bool) target {
+	t[name] = "False"
+	if is {
+		t[name] = "True"
+	}
+	return t
+}
+
+// near reports whether an object has to do with the caller's project. Neutron asks
+// its database for no others, whatever policy says.
+func (t target) near(ctx context.Context) bool {
+	caller, _ := identity.From(ctx)
+	project := caller.ProjectID
+	return project != "" && (t["project_id"] == project || t["network:project_id"] == project) ||
+		t["shared"] == "True" || t["router:external"] == "True" || t["project_id"] == ""
+}
+
+// with adds a value.
+func (t target) with(name, value string) target {
+	if t != nil {
+		t[name] = value
+	}
+	return t
+}
+
+// isAdmin and isService are the rules that say what a caller is.
+const (
+	isAdmin   = "context_is_admin"
+	isService = "context_is_advsvc"
+)
+
+func (a *API) allow(ctx context.Context, rule string, t target) error {
+	caller, _ := identity.From(ctx)
+	err := a.Policy.Allow(caller, rule, t)
+	if kind, _ := fault.Of(err); kind == fault.Denied {
+		return fault.New(fault.Denied, codeForbidden, "rule:%s is disallowed by policy", rule)
+	}
+	return err
+}
+
+// allowAttribute asks the rule of an attribute that is set, if there is one, and
+// those of its parts.
+func (a *API) allowAttribute(ctx context.Context, action, name string, v pyjson.Value, t target) error {
+	rules := []string{action + ":" + name}
+	for _, item := range append(v.Items(), v) {
+		for _, m := range item.Members() {
+			rules = append(rules, action+":"+name+":"+m.Key)
+		}
+	}
+	for _, rule := range rules {
+		if !a.Policy.Has(rule) {
+			continue
+		}
+		if err := a.allow(ctx, rule, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mayRead reports whether the caller may see an attribute of an object.
+func (a *API) mayRead(ctx context.Context, kind, attribute string, t target) bool {
+	rule := "get_" + kind + ":" + attribute
+	return !a.Policy.Has(rule) || a.allow(ctx, rule, t) == nil
+}
+
+// is reports whether the caller is an administrator or a service.
+func (a *API) is(ctx context.Context) bool {
+	return a.allow(ctx, isAdmin, nil) == nil || a.allow(ctx, isService, nil) == nil
+}
+
+// owned fills in the owner of an object in a body, under both its names, and
+// refuses that of another project.
+func (a *API) owned(ctx context.Context, v pyjson.Value) (pyjson.Value, error) {
+	project, byProject := v.Get("project_id")
+	tenant, byTenant := v.Get("tenant_id")
+	switch {
+	case byProject && byTenant && !equal(project, tenant):
+		return v, badRequest("'project_id' and 'tenant_id' do not match")
+	case byTenant:
+		project = tenant
+	case !byProject:
+		return v, nil
+	}
+	caller, _ := identity.From(ctx)
+	if shown(project) != caller.ProjectID && !a.is(ctx) {
+		return v, badRequest("Specifying 'project_id' or 'tenant_id' other than the authenticated project in request " +
+			"requires admin or advsvc privileges")
+	}
+	members := append([]pyjson.Member{}, v.Members()...)
+	return pyjson.NewObject(append(members,
+		pyjson.Member{Key: "project_id", Value: project},
+		pyjson.Member{Key: "tenant_id", Value: project})...), nil
+}
+
+// network adds who owns the network of an object.
+func (t target) network(project string) target {
+	t["network:tenant_id"], t["network:project_id"] = project, project
+	return t
+}
+
+// onNetwork is the target of an object that is to be made on a network, which the
+// caller must be allowed to use: it is the caller's, shared, or the caller is an
+// administrator.
+func (a *API) onNetwork(ctx context.Context, kind string, id network.ID, project string) (target, error) {
+	all, err := a.Network.Networks(ctx, network.Where(network.ByID, id))
+	if err != nil {
+		return nil, err
+	}
+	caller, _ := identity.From(ctx)
+	if len(all) == 0 || all[0].Project != caller.ProjectID && !all[0].Shared && !all[0].External && !a.is(ctx) {
+		return nil, network.NotFound("network", id)
+	}
+	n := all[0]
+	if !a.is(ctx) && !n.Shared && n.Project != project {
+		return nil, fault.New(fault.Denied, "HTTPForbidden", "Tenant %s not allowed to create %s on this network", project, kind)
+	}
+	return owner(project).flag("shared", n.Shared).network(n.Project), nil
+}
+
+// A policyRule is one rule: its name, its check, the check that it had before ("" for
+// none), and what it guards, as method and path.
+type policyRule struct{ name, check, old, operation string }
+
+// everybody is a check that lets all callers through.
+const everybody = "@"
+
+// PolicyDefaults are the rules of the API, for the policy engine.
+func PolicyDefaults() []policy.Rule {
+	all := make([]policy.Rule, len(policyRules))
+	for i, r := range policyRules {
+		all[i] = policy.Rule{Name: r.name, Check: r.check}
+		if method, path, ok := strings.Cut(r.operation, " "); ok {
+			all[i].Operations = []policy.Operation{{Method: method, Path: path}}
+			all[i].Scopes = []identity.Scope{identity.Project}
+		}
+		if r.old != "" {
+			all[i].Deprecated = &policy.Deprecated{Name: r.name, Check: r.old, Reason: "It gave every role of a project the same rights.", Since: "16.0"}
+		}
+	}
+	return all
+}

@@ -1,0 +1,188 @@
+package networkapi
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/identity"
+	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/guarantee"
+)
+
+type (
+	portAttribute = attribute[network.Port, network.PortSpec]
+	portResource  = resource[network.Port, network.PortSpec]
+)
+
+func (a *API) ports() *portResource {
+	return &portResource{
+		api: a, name: "port", plural: "ports", path: "/v2.0/ports",
+		table: a.portTable(),
+		id:    func(p *network.Port) string { return string(p.ID) },
+		target: func(p *network.Port) target {
+			return owner(p.Project).network(p.Network.Project).with("device_owner", p.DeviceOwner)
+		},
+		made: func(ctx context.Context, s *network.PortSpec) (target, error) {
+			t, err := a.onNetwork(ctx, "port", s.Network, s.Project)
+			return t.with("device_owner", s.DeviceOwner), err
+		},
+		list: a.Network.Ports,
+		where: map[string]network.Field{
+			"id": network.ByID, "name": network.ByName, "network_id": network.ByNetwork, "mac_address": network.ByMAC,
+			"device_id": network.ByDevice, "project_id": network.ByProject, "tenant_id": network.ByProject,
+		},
+		start: func(_ *http.Request, c identity.Caller) network.PortSpec {
+			return network.PortSpec{
+				PortRow: network.PortRow{Common: network.Common{Project: c.ProjectID}, AdminStateUp: true},
+				AnyIPs:  true, AnyGroups: true, AnyPortSecurity: true, VNIC: guarantee.VNICNormal,
+			}
+		},
+		create: a.Network.CreatePorts,
+		update: func(ctx context.Context, p *network.Port, fn func(*network.PortSpec) error) (network.Port, error) {
+			return a.Network.UpdatePort(ctx, p.ID, fn)
+		},
+		remove: func(ctx context.Context, p *network.Port) error { return a.Network.DeletePort(ctx, p.ID) },
+	}
+}
+
+// vnicTypes are what ports may ask for.
+var vnicTypes = oneOf("normal", "direct", "macvtap", "baremetal", "direct-physical", "virtio-forwarder", "smart-nic",
+	"vdpa", "accelerator-direct", "accelerator-direct-physical", "remote-managed")
+
+// portTable are the attributes of ports, in the order in which they are shown.
+func (a *API) portTable() []portAttribute {
+	type (
+		P = network.Port
+		S = network.PortSpec
+	)
+	of := func(p *P) *network.Common { return &p.Common }
+	in := func(s *S) *network.Common { return &s.Common }
+	all := []portAttribute{
+		idAttribute[P, S](of), nameAttribute(of, in),
+		{
+			name: "network_id", use: post | required | filter | sortable, check: uuid,
+			set:  func(s *S, v pyjson.Value) { s.PortRow.Network = network.ID(v.Str()) },
+			show: func(p *P) pyjson.Value { return valueOf(string(p.PortRow.Network)) },
+		},
+		ownerAttribute("tenant_id", of, in),
+		{
+			name: "mac_address", use: post | put | filter | sortable | guarded, check: mac,
+			set:  func(s *S, v pyjson.Value) { s.MAC = strings.ToLower(v.Str()) },
+			show: func(p *P) pyjson.Value { return valueOf(p.MAC) },
+		},
+		boolean("admin_state_up", post|put|filter|sortable, true, func(s *S, b bool) { s.AdminStateUp = b }, func(p *P) bool { return p.AdminStateUp }),
+		{name: "status", use: filter | sortable, show: func(p *P) pyjson.Value { return valueOf(p.Status) }},
+		words("device_id", post|put|filter|sortable, func(s *S, t string) { s.DeviceID = t }, func(p *P) string { return p.DeviceID }),
+		words("device_owner", post|put|filter|sortable|guarded, func(s *S, t string) { s.DeviceOwner = t }, func(p *P) string { return p.DeviceOwner }),
+		{
+			name: "fixed_ips", use: post | put | filter | guarded, check: fixedIPs, with: hasAddress,
+			set:  func(s *S, v pyjson.Value) { s.FixedIPs, s.AnyIPs = fixedOf(v), false },
+			show: showAddresses,
+		},
+		{
+			name: "allowed_address_pairs", use: post | put | guarded, convert: emptyList, check: addressPairs,
+			set:  func(s *S, v pyjson.Value) { s.AddressPairs = pairsOf(v) },
+			show: showPairs,
+		},
+		{
+			name: "extra_dhcp_opts", use: post | put, check: orNull(dhcpOptions),
+			set:  func(s *S, v pyjson.Value) { s.DHCPOptions = optionsOf(v) },
+			show: showOptions,
+		},
+		{
+			name: "security_groups", use: post | put | filter, convert: emptyList, check: listOf(uuid),
+			set: func(s *S, v pyjson.Value) { s.SecurityGroups, s.AnyGroups = idsOf(v), false },
+			show: func(p *P) pyjson.Value {
+				return array(p.SecurityGroups, func(id network.ID) pyjson.Value { return valueOf(string(id)) })
+			},
+			with: func(p *P, values []string) bool {
+				return slices.ContainsFunc(p.SecurityGroups, func(id network.ID) bool { return slices.Contains(values, string(id)) })
+			},
+		},
+		descriptionAttribute(of, in),
+	}
+	all = append(all, a.bindingTable()...)
+	all = append(all,
+		portAttribute{
+			name: "port_security_enabled", use: post | put | guarded, convert: toBool,
+			set:  func(s *S, v pyjson.Value) { s.PortSecurity, s.AnyPortSecurity = v.Bool(), false },
+			show: func(p *P) pyjson.Value { return valueOf(p.PortSecurity) },
+		},
+		reference("qos_policy_id", post|put|guarded, func(s *S, id network.ID) { s.Policy = id }, func(p *P) network.ID { return p.Policy }),
+		portAttribute{name: "qos_network_policy_id", show: func(p *P) pyjson.Value { return orNone(p.NetworkPolicy()) }},
+		portAttribute{name: "resource_request", show: a.showRequest},
+		portAttribute{name: "trunk_details", show: func(p *P) pyjson.Value { return trunkDetails(p.Trunk) }, shownIf: func(p *P) bool { return p.Trunk != nil }},
+		portAttribute{name: "ip_allocation", use: filter | sortable, show: func(p *P) pyjson.Value { return valueOf(p.IPAllocation) }},
+	)
+	all = append(all, stamps[P, S](of)...)
+	return append(all, ownerAttribute("project_id", of, in))
+}
+
+// words is an attribute that is a text.
+func words(name string, use use, set func(*network.PortSpec, string), show func(*network.Port) string) portAttribute {
+	return portAttribute{
+		name: name, use: use, usual: valueOf(""), check: text(255),
+		set:  func(s *network.PortSpec, v pyjson.Value) { set(s, v.Str()) },
+		show: func(p *network.Port) pyjson.Value { return valueOf(show(p)) },
+	}
+}
+
+// bindingTable are the attributes about where a port is plugged in.
+func (a *API) bindingTable() []portAttribute {
+	type (
+		P = network.Port
+		S = network.PortSpec
+	)
+	return []portAttribute{
+		{
+			name: "binding:vnic_type", use: post | put | guarded | filter, usual: valueOf("normal"), check: vnicTypes,
+			set:  func(s *S, v pyjson.Value) { s.VNIC = v.Str() },
+			show: func(p *P) pyjson.Value { return valueOf(p.Binding.VNIC) },
+		},
+		{
+			name: "binding:profile", use: post | put | guarded, check: orNull(anObject),
+			set:  func(s *S, v pyjson.Value) { s.Profile = encode(v) },
+			show: func(p *P) pyjson.Value { return decode(p.Binding.Profile) },
+		},
+		{
+			name: "binding:host_id", use: post | put | filter | guarded,
+			set:  func(s *S, v pyjson.Value) { s.Host = v.Str() },
+			show: func(p *P) pyjson.Value { return valueOf(p.Binding.Host) },
+		},
+		{name: "binding:vif_type", use: filter, show: func(p *P) pyjson.Value { return valueOf(p.Binding.VIF) }},
+		{name: "binding:vif_details", show: func(p *P) pyjson.Value { return decode(p.Binding.Details) }},
+	}
+}
+
+// showRequest is what a port asks of placement, in the format that is configured.
+func (a *API) showRequest(p *network.Port) pyjson.Value {
+	r := a.Network.Request(p)
+	switch {
+	case len(r.Groups) == 0:
+		return pyjson.Value{}
+	case a.OldRequests:
+		return needs(r.Groups[0].Needs)
+	}
+	groups, ids := make([]pyjson.Value, len(r.Groups)), make([]string, len(r.Groups))
+	for i, g := range r.Groups {
+		ids[i] = g.ID.String()
+		groups[i] = pyjson.NewObject(append([]pyjson.Member{{Key: "id", Value: valueOf(ids[i])}}, needs(g.Needs).Members()...)...)
+	}
+	return object("request_groups", pyjson.NewArray(groups...), "same_subtree", ids)
+}
+
+// needs are traits and amounts.
+func needs(n guarantee.Needs) pyjson.Value {
+	var amounts []pyjson.Member
+	for _, class := range sortedKeys(n.Resources) {
+		amounts = append(amounts, pyjson.Member{Key: class, Value: valueOf(n.Resources[class])})
+	}
+	required := array(n.Required, pyjson.NewString)
+	if len(n.AnyOf) > 0 { // of which one is enough: one more item, a list
+		required = pyjson.NewArray(append(required.Items(), valueOf(n.AnyOf))...)
+	}
+	return object("required", required, "resources", pyjson.NewObject(amounts...))
+}

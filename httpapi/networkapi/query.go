@@ -1,0 +1,256 @@
+package networkapi
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/pyjson"
+)
+
+// A listing is what a query string asks of a list.
+type listing struct {
+	fields  []string // attributes to show; none means all
+	filters []filterBy
+	sorts   []sortBy
+	limit   int // 0 for none
+	marker  string
+	reverse bool
+	query   url.Values
+}
+
+// A filterBy keeps the objects of which an attribute has one of the values.
+type filterBy struct {
+	name   string
+	values []string
+}
+
+// A sortBy is one attribute to sort by.
+type sortBy struct {
+	name string
+	down bool
+}
+
+// reserved are the names in a query that are no attributes.
+var reserved = []string{"fields", "sort_key", "sort_dir", "limit", "marker", "page_reverse"}
+
+// parseListing reads a query string against a table.
+func parseListing[T, S any](table []attribute[T, S], r *http.Request) (l listing, err error) {
+	l.query = r.URL.Query()
+	l.fields = given(l.query["fields"])
+	if l.filters, err = parseFilters(table, r.URL.RawQuery); err != nil {
+		return l, err
+	}
+	if l.sorts, err = parseSorts(table, l.query); err != nil {
+		return l, err
+	}
+	l.marker = l.query.Get("marker")
+	l.reverse = strings.EqualFold(l.query.Get("page_reverse"), "true")
+	if text := l.query.Get("limit"); text != "" {
+		if l.limit, err = strconv.Atoi(text); err != nil || l.limit < 0 {
+			return l, badLimit(text)
+		}
+	}
+	return l, nil
+}
+
+// given leaves out empty values.
+func given(values []string) []string {
+	return slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == "" })
+}
+
+// parseFilters reads the attributes of a query in the order in which they stand
+// there. Project and tenant are one.
+func parseFilters[T, S any](table []attribute[T, S], raw string) ([]filterBy, error) {
+	var all []filterBy
+	var unknown []string
+	for pair := range strings.SplitSeq(raw, "&") {
+		key, value, _ := strings.Cut(pair, "=")
+		name, err := url.QueryUnescape(key)
+		text, err2 := url.QueryUnescape(value)
+		if cmp.Or(err, err2) != nil || name == "" || slices.Contains(reserved, name) {
+			continue
+		}
+		switch a := find(table, name); {
+		case a == nil || a.use&filter == 0:
+			if !slices.Contains(unknown, name) {
+				unknown = append(unknown, name)
+			}
+		default:
+			if all, err = addFilter(all, a.name, a.convert, text); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(unknown) > 0 {
+		return nil, badRequest("%s is invalid attribute for filtering", shown(valueOf(unknown)))
+	}
+	return all, nil
+}
+
+// addFilter adds one more value that an attribute may have.
+func addFilter(all []filterBy, name string, to convert, text string) ([]filterBy, error) {
+	if to != nil {
+		v, err := to(pyjson.NewString(text))
+		if err != nil {
+			return nil, err
+		}
+		text = shown(v)
+	}
+	for i := range all {
+		if all[i].name == name {
+			all[i].values = append(all[i].values, text)
+			return all, nil
+		}
+	}
+	return append(all, filterBy{name, []string{text}}), nil
+}
+
+// find returns the attribute of a name, nil when there is none.
+func find[T, S any](table []attribute[T, S], name string) *attribute[T, S] {
+	for i := range table {
+		if table[i].name == name {
+			return &table[i]
+		}
+	}
+	return nil
+}
+
+func parseSorts[T, S any](table []attribute[T, S], q url.Values) ([]sortBy, error) {
+	keys, dirs := given(q["sort_key"]), given(q["sort_dir"])
+	if len(keys) != len(dirs) {
+		return nil, badRequest("The number of sort_keys and sort_dirs must be same")
+	}
+	var unknown, odd []string
+	sorts := make([]sortBy, len(keys))
+	for i, key := range keys {
+		if a := find(table, key); a == nil || a.use&sortable == 0 {
+			unknown = append(unknown, key)
+		}
+		if dirs[i] != "asc" && dirs[i] != "desc" {
+			odd = append(odd, dirs[i])
+		}
+		sorts[i] = sortBy{key, dirs[i] == "desc"}
+	}
+	switch {
+	case len(unknown) > 0:
+		return nil, badRequest("%s is invalid attribute for sort_keys", shown(valueOf(unknown)))
+	case len(odd) > 0:
+		return nil, badRequest("%s is invalid value for sort_dirs, valid value is 'asc' and 'desc'", shown(valueOf(odd)))
+	}
+	return sorts, nil
+}
+
+// badLimit is upstream's answer to a limit that is none.
+func badLimit(text string) error {
+	return newFault("BadRequest", "Bad limit request: Limit must be an integer 0 or greater and not '%s'.", text)
+}
+
+// narrow returns the objects of a list that pass all filters.
+func narrow[T, S any](table []attribute[T, S], all []T, filters []filterBy) []T {
+	for _, f := range filters {
+		a := find(table, f.name)
+		all = slices.DeleteFunc(all, func(one T) bool { return !a.matches(&one, f.values) })
+	}
+	return all
+}
+
+// matches reports whether an object has one of the values.
+func (a *attribute[T, S]) matches(one *T, values []string) bool {
+	if a.with != nil {
+		return a.with(one, values)
+	}
+	return slices.Contains(values, shown(a.show(one)))
+}
+
+// order sorts a list by what is asked for and then by id, which is the order of
+// pages.
+func order[T, S any](table []attribute[T, S], all []T, sorts []sortBy) {
+	sorts = append(slices.Clone(sorts), sortBy{name: "id"})
+	slices.SortStableFunc(all, func(x, y T) int {
+		for _, s := range sorts {
+			a := find(table, s.name)
+			if a == nil {
+				continue
+			}
+			c := compare(a.show(&x), a.show(&y))
+			if s.down {
+				c = -c
+			}
+			if c != 0 {
+				return c
+			}
+		}
+		return 0
+	})
+}
+
+// compare orders values of one kind; null comes first.
+func compare(v, w pyjson.Value) int {
+	switch {
+	case v.Kind() == pyjson.Null || w.Kind() == pyjson.Null:
+		return cmp.Compare(v.Kind(), w.Kind())
+	case v.IsNumber() && w.IsNumber():
+		return cmp.Compare(v.Float64(), w.Float64())
+	}
+	return strings.Compare(shown(v), shown(w))
+}
+
+// page returns the part of a sorted list that is asked for.
+func page[T any](all []T, l listing, id func(*T) string) []T {
+	if l.limit == 0 {
+		return all
+	}
+	at := 0
+	if l.reverse {
+		at = len(all)
+	}
+	if l.marker != "" {
+		if at = slices.IndexFunc(all, func(one T) bool { return id(&one) == l.marker }); at < 0 {
+			return nil
+		}
+		if !l.reverse {
+			at++
+		}
+	}
+	if l.reverse {
+		return all[max(at-l.limit, 0):at]
+	}
+	return all[at:min(at+l.limit, len(all))]
+}
+
+// links are those to the pages before and after.
+func (l listing) links(r *http.Request, ids []string) pyjson.Value {
+	var all []pyjson.Value
+	add := func(rel, marker string, reverse bool) {
+		q := url.Values{}
+		for k, v := range l.query {
+			if k != "marker" && k != "page_reverse" {
+				q[k] = v
+			}
+		}
+		if marker != "" {
+			q.Set("marker", marker)
+		}
+		if reverse {
+			q.Set("page_reverse", "True")
+		}
+		href := httpapi.AbsoluteURL(r, r.URL.Path) + "?" + q.Encode()
+		all = append(all, object("rel", rel, "href", href))
+	}
+	first, last := "", ""
+	if len(ids) > 0 {
+		first, last = ids[0], ids[len(ids)-1]
+	}
+	if full := len(ids) >= l.limit; full || l.reverse {
+		add("next", last, false)
+	}
+	if full := len(ids) >= l.limit; full || !l.reverse {
+		add("previous", first, true)
+	}
+	return pyjson.NewArray(all...)
+}

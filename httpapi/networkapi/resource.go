@@ -1,0 +1,353 @@
+package networkapi
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/identity"
+	"github.com/berthcloud/berth/network"
+)
+
+// A resource is one kind of object: its attributes, and what the service does
+// with it. Functions that are nil are methods that the kind does not have. T is
+// the object, S what callers may say of it.
+type resource[T, S any] struct {
+	api          *API
+	name, plural string // "network", "networks"
+	rule         string // what rules call it, when that is another name
+	path         string // of the list
+	table        []attribute[T, S]
+	id           func(*T) string
+
+	// target is what policy looks at, of an object; made is the same for one
+	// that is to be made.
+	target func(*T) target
+	made   func(context.Context, *S) (target, error)
+
+	list   func(context.Context, ...network.Match) ([]T, error)
+	where  map[string]network.Field               // attributes that the store looks for
+	key    network.Field                          // of the id in the path; ByID when empty
+	absent func(*http.Request, network.ID) error  // of an id that does not exist; nil for the usual fault
+	within func(*http.Request) []network.Match    // what the path says of the parent; nil without one
+	start  func(*http.Request, identity.Caller) S // what a request adds to
+	create func(context.Context, []S) ([]T, error)
+	update func(ctx context.Context, one *T, change func(*S) error) (T, error)
+	remove func(ctx context.Context, one *T) error
+}
+
+// routes returns the routes of the kind.
+func (res *resource[T, S]) routes() []httpapi.Route {
+	one := res.path + "/{id}"
+	routes := []httpapi.Route{
+		{Method: http.MethodGet, Pattern: res.path, Handle: res.getAll},
+		{Method: http.MethodGet, Pattern: one, Handle: res.getOne},
+	}
+	if res.create != nil {
+		routes = append(routes, httpapi.Route{Method: http.MethodPost, Pattern: res.path, Handle: res.post})
+	}
+	if res.update != nil {
+		routes = append(routes, httpapi.Route{Method: http.MethodPut, Pattern: one, Handle: res.putOne})
+	}
+	if res.remove != nil {
+		routes = append(routes, httpapi.Route{Method: http.MethodDelete, Pattern: one, Handle: res.deleteOne})
+	}
+	return routes
+}
+
+// getAll answers with those objects that the caller may see and asked for.
+func (res *resource[T, S]) getAll(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	l, err := parseListing(res.table, r)
+	if err != nil {
+		return err
+	}
+	all, err := res.list(ctx, append(res.parent(r), res.matches(l.filters)...)...)
+	if err != nil {
+		return err
+	}
+	all = narrow(res.table, all, l.filters)
+	all = slices.DeleteFunc(all, func(one T) bool { return !res.sees(ctx, &one) })
+	order(res.table, all, l.sorts)
+	all = page(all, l, res.id)
+	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
+		j.Object()
+		j.Key(res.plural)
+		j.Array()
+		for i := range all {
+			res.write(ctx, j, &all[i], l.fields)
+		}
+		j.EndArray()
+		if l.limit > 0 {
+			j.Key(res.plural + "_links")
+			writeValue(j, l.links(r, res.ids(all)))
+		}
+		j.EndObject()
+	})
+}
+
+// parent is what the path says of where the objects are.
+func (res *resource[T, S]) parent(r *http.Request) []network.Match {
+	if res.within == nil {
+		return nil
+	}
+	return res.within(r)
+}
+
+func (res *resource[T, S]) ids(all []T) []string {
+	ids := make([]string, len(all))
+	for i := range all {
+		ids[i] = res.id(&all[i])
+	}
+	return ids
+}
+
+// matches returns the filters that the store can use.
+func (res *resource[T, S]) matches(filters []filterBy) []network.Match {
+	var where []network.Match
+	for _, f := range filters {
+		if field, ok := res.where[f.name]; ok {
+			where = append(where, network.Where(field, f.values...))
+		}
+	}
+	return where
+}
+
+// getOne answers with one object.
+func (res *resource[T, S]) getOne(w http.ResponseWriter, r *http.Request) error {
+	one, err := res.visible(r)
+	if err != nil {
+		return err
+	}
+	return res.respond(w, r, http.StatusOK, &one, given(r.URL.Query()["fields"]))
+}
+
+// visible returns the object that the path names, unless the caller may not see
+// it, which looks as if it did not exist.
+func (res *resource[T, S]) visible(r *http.Request) (one T, err error) {
+	ctx, id := r.Context(), httpapi.Param(r, "id")
+	all, err := res.list(ctx, append(res.parent(r), network.Where(cmp.Or(res.key, network.ByID), id))...)
+	if err != nil {
+		return one, err
+	}
+	if len(all) == 0 {
+		return one, res.missing(r, network.ID(id))
+	}
+	if !res.sees(ctx, &all[0]) {
+		return one, res.missing(r, network.ID(id))
+	}
+	return all[0], nil
+}
+
+// sees reports whether the caller may know of an object: it is the project's, or
+// shared, or on a network of the project's, and policy does not hide it.
+func (res *resource[T, S]) sees(ctx context.Context, one *T) bool {
+	t := res.target(one)
+	return (res.api.is(ctx) || t.near(ctx)) && res.api.allow(ctx, "get_"+res.ruled(), t) == nil
+}
+
+// ruled is what rules call the kind.
+func (res *resource[T, S]) ruled() string { return cmp.Or(res.rule, res.name) }
+
+// missing is the fault of an object that does not exist.
+func (res *resource[T, S]) missing(r *http.Request, id network.ID) error {
+	if res.absent != nil {
+		return res.absent(r, id)
+	}
+	return network.NotFound(res.name, id)
+}
+
+// post makes one object or several.
+func (res *resource[T, S]) post(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	items, bulk, err := res.bodies(r, true)
+	if err != nil {
+		return err
+	}
+	specs := make([]S, len(items))
+	for i, item := range items {
+		if specs[i], err = res.draft(r, item); err != nil {
+			return err
+		}
+	}
+	all, err := res.create(ctx, specs)
+	if err != nil {
+		return err
+	}
+	if !bulk {
+		return res.respond(w, r, http.StatusCreated, &all[0], nil)
+	}
+	return httpapi.Respond(w, http.StatusCreated, func(j *httpapi.JSON) {
+		j.Object()
+		j.Key(res.plural)
+		j.Array()
+		for i := range all {
+			res.write(ctx, j, &all[i], nil)
+		}
+		j.EndArray()
+		j.EndObject()
+	})
+}
+
+// draft turns the body of a POST into what the service takes, if policy lets it.
+func (res *resource[T, S]) draft(r *http.Request, b body) (S, error) {
+	ctx := r.Context()
+	caller, _ := identity.From(ctx)
+	s := res.start(r, caller)
+	apply(res.table, b, &s)
+	t, err := res.made(ctx, &s)
+	if err != nil {
+		return s, err
+	}
+	return s, res.permit(ctx, "create_"+res.ruled(), t, b, true)
+}
+
+// permit asks the rule of an action, and those of the attributes that the body
+// sets.
+func (res *resource[T, S]) permit(ctx context.Context, action string, t target, b body, creating bool) error {
+	if err := res.api.allow(ctx, action, t); err != nil {
+		return err
+	}
+	for i := range res.table {
+		a := &res.table[i]
+		v, ok := b.values[a.name]
+		if a.use&guarded == 0 || !ok || creating && equal(v, a.usual) {
+			continue
+		}
+		if err := res.api.allowAttribute(ctx, action, a.name, v, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putOne changes an object.
+func (res *resource[T, S]) putOne(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	items, _, err := res.bodies(r, false)
+	if err != nil {
+		return err
+	}
+	one, err := res.visible(r)
+	if err != nil {
+		return err
+	}
+	if err := res.permit(ctx, "update_"+res.ruled(), res.target(&one), items[0], false); err != nil {
+		return err
+	}
+	one, err = res.update(ctx, &one, func(s *S) error {
+		apply(res.table, items[0], s)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return res.respond(w, r, http.StatusOK, &one, nil)
+}
+
+// deleteOne removes an object.
+func (res *resource[T, S]) deleteOne(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	one, err := res.visible(r)
+	if err != nil {
+		return err
+	}
+	if err := res.api.allow(ctx, "delete_"+res.ruled(), res.target(&one)); err != nil {
+		return err
+	}
+	if err := res.remove(ctx, &one); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// bodies reads the body of a POST or PUT.
+func (res *resource[T, S]) bodies(r *http.Request, creating bool) (items []body, bulk bool, err error) {
+	v, err := readObject(r)
+	if err != nil {
+		return nil, false, err
+	}
+	list, bulk := v.Get(res.plural)
+	if !bulk || !creating {
+		one, err := res.body(r, v, creating)
+		return []body{one}, false, err
+	}
+	if list.Len() == 0 {
+		return nil, true, badRequest("Resources required")
+	}
+	if list.Kind() != pyjson.Array {
+		return nil, true, badRequest("Body contains invalid data")
+	}
+	for _, item := range list.Items() {
+		if _, wrapped := item.Get(res.name); !wrapped {
+			item = object(res.name, item)
+		}
+		one, err := res.body(r, item, creating)
+		if err != nil {
+			return nil, true, err
+		}
+		items = append(items, one)
+	}
+	return items, true, nil
+}
+
+// body reads one object out of {"name": {…}}.
+func (res *resource[T, S]) body(r *http.Request, v pyjson.Value, creating bool) (body, error) {
+	item, ok := v.Get(res.name)
+	switch {
+	case v.Len() == 0:
+		return body{}, badRequest("Resource body required")
+	case !ok || item.Kind() == pyjson.Null:
+		return body{}, badRequest("Unable to find '%s' in request body", res.name)
+	case item.Kind() != pyjson.Object:
+		return body{}, badRequest("Object '%s' contains invalid data", res.name)
+	}
+	item, err := res.api.owned(r.Context(), item)
+	if err != nil {
+		return body{}, err
+	}
+	return read(res.table, item, creating)
+}
+
+// readObject reads a body that must be a JSON object.
+func readObject(r *http.Request) (pyjson.Value, error) {
+	b, err := httpapi.ReadBody(r)
+	if err != nil {
+		return pyjson.Value{}, err
+	}
+	v, err := pyjson.Parse(b)
+	if err != nil || v.Kind() != pyjson.Object {
+		return v, badRequest("Body contains invalid data")
+	}
+	return v, nil
+}
+
+// respond answers with one object.
+func (res *resource[T, S]) respond(w http.ResponseWriter, r *http.Request, status int, one *T, fields []string) error {
+	return httpapi.Respond(w, status, func(j *httpapi.JSON) {
+		j.Object()
+		j.Key(res.name)
+		res.write(r.Context(), j, one, fields)
+		j.EndObject()
+	})
+}
+
+// write writes those attributes of an object that are asked for and that the
+// caller may see. The others are not computed.
+func (res *resource[T, S]) write(ctx context.Context, j *httpapi.JSON, one *T, fields []string) {
+	t := res.target(one)
+	j.Object()
+	for i := range res.table {
+		a := &res.table[i]
+		if a.show == nil || a.shownIf != nil && !a.shownIf(one) || len(fields) > 0 && !slices.Contains(fields, a.name) || !res.api.mayRead(ctx, res.ruled(), a.name, t) {
+			continue
+		}
+		j.Key(a.name)
+		writeValue(j, a.show(one))
+	}
+	j.EndObject()
+}

@@ -1,0 +1,163 @@
+package networkapi
+
+import (
+	"context"
+	"math"
+	"net/http"
+
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/identity"
+	"github.com/berthcloud/berth/network"
+)
+
+type (
+	ruleAttribute = attribute[rule, network.RuleRow]
+	ruleResource  = resource[rule, network.RuleRow]
+)
+
+// A rule is a rule with whose policy it is in.
+type rule struct {
+	network.RuleRow
+	project string
+	shared  bool
+}
+
+// A ruleKind is a type of rules with its attributes.
+type ruleKind struct {
+	of    network.RuleType
+	table []ruleAttribute
+}
+
+// ruleKinds are all types of rules.
+var ruleKinds = []ruleKind{
+	{network.BandwidthLimit, []ruleAttribute{ruleID, rate("max_kbps"), burst("max_burst_kbps"), direction("ingress", "egress")}},
+	{network.DSCPMarking, []ruleAttribute{ruleID, dscpMark}},
+	{network.MinimumBandwidth, []ruleAttribute{ruleID, rate("min_kbps"), direction("ingress", "egress")}},
+	{network.MinimumPacketRate, []ruleAttribute{ruleID, rate("min_kpps"), direction("any", "ingress", "egress")}},
+	{network.PacketRateLimit, []ruleAttribute{ruleID, rate("max_kpps"), burst("max_burst_kpps"), direction("ingress", "egress")}},
+}
+
+// kindOf finds a type of rules.
+func kindOf(t network.RuleType) ruleKind {
+	for _, k := range ruleKinds {
+		if k.of == t {
+			return k
+		}
+	}
+	return ruleKind{of: t}
+}
+
+var ruleID = ruleAttribute{
+	name: "id", use: filter | sortable, check: uuid,
+	show: func(r *rule) pyjson.Value { return valueOf(string(r.ID)) },
+}
+
+func rate(name string) ruleAttribute {
+	return ruleAttribute{
+		name: name, use: post | put | required | filter | sortable, convert: toInt, check: between(0, math.MaxInt32),
+		set:  func(r *network.RuleRow, v pyjson.Value) { r.Rate, _ = v.Int64() },
+		show: func(r *rule) pyjson.Value { return valueOf(r.Rate) },
+	}
+}
+
+func burst(name string) ruleAttribute {
+	return ruleAttribute{
+		name: name, use: post | put | filter | sortable, usual: valueOf(0), convert: toInt, check: between(0, math.MaxInt32),
+		set:  func(r *network.RuleRow, v pyjson.Value) { r.Burst, _ = v.Int64() },
+		show: func(r *rule) pyjson.Value { return valueOf(r.Burst) },
+	}
+}
+
+func direction(valid ...any) ruleAttribute {
+	return ruleAttribute{
+		name: "direction", use: post | put | filter | sortable, usual: valueOf("egress"), check: oneOf(valid...),
+		set:  func(r *network.RuleRow, v pyjson.Value) { r.Direction = v.Str() },
+		show: func(r *rule) pyjson.Value { return valueOf(r.Direction) },
+	}
+}
+
+var dscpMark = ruleAttribute{
+	name: "dscp_mark", use: post | put | required | filter | sortable, convert: toInt,
+	check: oneOf(0, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36, 38, 40, 46, 48, 56),
+	set:   func(r *network.RuleRow, v pyjson.Value) { r.Rate, _ = v.Int64() },
+	show:  func(r *rule) pyjson.Value { return valueOf(r.Rate) },
+}
+
+// rules returns the rules of a type, below their policy.
+func (a *API) rules(kind ruleKind) *ruleResource {
+	name := string(kind.of) + "_rule"
+	policyID := func(r *http.Request) network.ID { return network.ID(httpapi.Param(r, "policy_id")) }
+	return &ruleResource{
+		api: a, name: name, plural: name + "s", rule: "policy_" + name,
+		path:   "/v2.0/qos/policies/{policy_id}/" + name + "s",
+		table:  kind.table,
+		id:     func(r *rule) string { return string(r.ID) },
+		target: func(r *rule) target { return owner(r.project).flag("shared", r.shared) },
+		made: func(ctx context.Context, r *network.RuleRow) (target, error) {
+			p, err := a.policyOf(ctx, r.Policy)
+			return owner(p.Project).flag("shared", p.Shared), err
+		},
+		absent: func(r *http.Request, id network.ID) error { return network.RuleNotFound(policyID(r), id) },
+		within: func(r *http.Request) []network.Match {
+			return []network.Match{network.Where(network.ByPolicy, policyID(r))}
+		},
+		list: func(ctx context.Context, where ...network.Match) ([]rule, error) {
+			return a.rulesOf(ctx, kind.of, where)
+		},
+		where: map[string]network.Field{"id": network.ByID},
+		start: func(r *http.Request, _ identity.Caller) network.RuleRow {
+			row := network.RuleRow{Policy: policyID(r), Type: kind.of}
+			if kind.of != network.DSCPMarking {
+				row.Direction = network.Egress
+			}
+			return row
+		},
+		create: a.createRules,
+		update: func(ctx context.Context, r *rule, fn func(*network.RuleRow) error) (rule, error) {
+			row, err := a.Network.UpdateRule(ctx, r.Policy, r.ID, fn)
+			return rule{row, r.project, r.shared}, err
+		},
+		remove: func(ctx context.Context, r *rule) error { return a.Network.DeleteRule(ctx, r.Policy, r.ID) },
+	}
+}
+
+func (a *API) createRules(ctx context.Context, rows []network.RuleRow) (made []rule, err error) {
+	for _, row := range rows {
+		if row, err = a.Network.CreateRule(ctx, row); err != nil {
+			return nil, err
+		}
+		made = append(made, rule{RuleRow: row})
+	}
+	return made, nil
+}
+
+// policyOf returns a policy, unless it does not exist.
+func (a *API) policyOf(ctx context.Context, id network.ID) (network.Policy, error) {
+	all, err := a.Network.Policies(ctx, network.Where(network.ByID, id))
+	if err == nil && len(all) == 0 {
+		err = network.NotFound("policy", id)
+	}
+	if err != nil {
+		return network.Policy{}, err
+	}
+	return all[0], nil
+}
+
+// rulesOf returns the rules of a type that match; the first condition names the
+// policy, which must exist.
+func (a *API) rulesOf(ctx context.Context, kind network.RuleType, where []network.Match) ([]rule, error) {
+	id, _ := where[0].Values[0].(network.ID) // within put it there
+	p, err := a.policyOf(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.Network.Rules(ctx, id, where[1:]...)
+	var some []rule
+	for _, row := range rows {
+		if row.Type == kind {
+			some = append(some, rule{row, p.Project, p.Shared})
+		}
+	}
+	return some, err
+}

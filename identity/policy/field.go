@@ -1,0 +1,36 @@
+package policy
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Neutron's policies know more than the language does: a check
+//
+//	field:KIND:NAME=VALUE
+//
+// compares what the target has under NAME, and VALUE is a regular expression when
+// it begins with a tilde; and the caller's project is called tenant_id as well.
+
+// field evaluates such a check. One that is not of the form refuses.
+func (ev *evaluation) field(text string) bool {
+	_, comparison, ok := strings.Cut(text, ":")
+	name, want, found := strings.Cut(comparison, "=")
+	value, known := ev.of(name)
+	if !ok || !found || !known {
+		return false
+	}
+	if pattern, ok := strings.CutPrefix(want, "~"); ok {
+		matched, err := regexp.MatchString(pattern, value)
+		return err == nil && matched
+	}
+	return value == want
+}
+
+// neutral returns the name of a credential without Neutron's older names.
+func neutral(name string) string {
+	if name == "tenant_id" {
+		return "project_id"
+	}
+	return name
+}

@@ -1,0 +1,36 @@
+package network
+
+import "time"
+
+// An AgentRow is what an agent on a host last said of itself.
+type AgentRow struct {
+	ID             ID
+	Type           string // "Open vSwitch agent", "NIC Switch agent", "OVN Controller agent"
+	Binary         string
+	Host           string
+	Topic          string
+	Zone           string // availability zone, "" for none
+	Description    string
+	AdminStateUp   bool
+	CreatedAt      time.Time
+	StartedAt      time.Time
+	HeartbeatAt    time.Time
+	Configurations []byte // a JSON object
+	Versions       []byte // resource_versions, a JSON object
+
+	// Synced says how the last attempt to bring its devices into placement
+	// ended, SyncError why it failed, and SyncedAt when it last succeeded.
+	Synced    SyncState
+	SyncError string
+	SyncedAt  time.Time
+}
+
+// A SyncState is the attribute resources_synced.
+type SyncState int
+
+// The states.
+const (
+	SyncNever  SyncState = iota // no attempt was made: null
+	SyncDone                    // true
+	SyncFailed                  // false
+)

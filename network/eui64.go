@@ -1,0 +1,18 @@
+package network
+
+import (
+	"net"
+	"net/netip"
+)
+
+// eui64 is the address that a host makes from its MAC address in a block of 64
+// bits or less (RFC 4291, appendix A).
+func eui64(block netip.Prefix, mac string) (netip.Addr, bool) {
+	hw, err := net.ParseMAC(mac)
+	if err != nil || len(hw) != 6 || block.Bits() > 64 || !block.Addr().Is6() {
+		return netip.Addr{}, false
+	}
+	a := block.Masked().Addr().As16()
+	copy(a[8:], []byte{hw[0] ^ 2, hw[1], hw[2], 0xff, 0xfe, hw[3], hw[4], hw[5]})
+	return netip.AddrFrom16(a), true
+}

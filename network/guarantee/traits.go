@@ -1,0 +1,34 @@
+package guarantee
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// TunnelTrait is the trait of providers whose bandwidth serves tunnelled networks.
+// Neutron's guide calls it CUSTOM_TUNNELLED_NETWORKS; its code does not.
+const TunnelTrait = "CUSTOM_NETWORK_TUNNEL_PROVIDER"
+
+// PhysicalNetworkTrait returns the trait of providers on a physical network. Names
+// that differ only by case, or by signs that are neither letters nor digits, have
+// one trait.
+func PhysicalNetworkTrait(physnet string) string { return customTrait("PHYSNET_" + physnet) }
+
+// VNICTypeTrait returns the trait of providers for a type of VNICs.
+func VNICTypeTrait(vnicType string) string { return customTrait("VNIC_TYPE_" + vnicType) }
+
+var otherRuns = regexp.MustCompile("[^0-9A-Za-z]+")
+
+// customTrait normalizes as os-traits does: letters are raised last, lest one of
+// another alphabet become ASCII.
+func customTrait(name string) string {
+	return "CUSTOM_" + strings.ToUpper(otherRuns.ReplaceAllString(name, "_"))
+}
+
+// sortedSet returns the strings in order, each once.
+func sortedSet(s []string) []string {
+	s = slices.Clone(s)
+	slices.Sort(s)
+	return slices.Compact(s)
+}

@@ -1,0 +1,297 @@
+package network
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/network/guarantee"
+)
+
+// A move is what one port of a server has to follow when its policy changes, or
+// when it turns out that what was allocated is not what it promises.
+type move struct {
+	port Port
+	plan guarantee.Plan
+	// more is what has to be had before the change is made, less what is free
+	// once it is.
+	more, less       guarantee.Amounts
+	intent, released IntentRow // of the two
+}
+
+// planned is a move of a port by a plan.
+func planned(p Port, plan guarantee.Plan) move {
+	m := move{port: p, plan: plan, more: guarantee.Amounts{}, less: guarantee.Amounts{}}
+	for provider, classes := range plan.Differences {
+		for class, n := range classes {
+			to := m.more
+			if n < 0 {
+				to = m.less
+			}
+			addTo(to, guarantee.Amounts{provider: {class: n}})
+		}
+	}
+	return m
+}
+
+// moving makes a change that ports follow: found finds them, made makes it. What
+// has to be had is written down and claimed before the change; it can be given
+// back when the change fails. What is free afterwards is written down with the
+// change and released after it, which cannot fail for good. So all of it takes
+// place or nothing (decision 18).
+func (s *Service) moving(ctx context.Context, found func(*change) ([]move, error), made func(*change, []move) error) error {
+	var moves []move
+	err := s.update(ctx, func(c *change) (err error) {
+		if moves, err = found(c); err != nil {
+			return err
+		}
+		if !claims(moves) {
+			return c.make(moves, made)
+		}
+		for i := range moves {
+			if err := c.intend(&moves[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if claims(moves) {
+		if err := s.carryOut(ctx, moves); err != nil {
+			return err
+		}
+		if err := s.update(ctx, func(c *change) error { return c.make(moves, made) }); err != nil {
+			s.takeBack(context.WithoutCancel(ctx), moves)
+			return err
+		}
+	}
+	s.releaseAll(context.WithoutCancel(ctx), moves)
+	return nil
+}
+
+// claims reports whether anything has to be had first.
+func claims(moves []move) bool {
+	return slices.ContainsFunc(moves, func(m move) bool { return len(m.more) > 0 })
+}
+
+// make makes a change once what it needs is there, and writes down what is free.
+func (c *change) make(moves []move, made func(*change, []move) error) error {
+	if err := c.unchanged(moves); err != nil {
+		return err
+	}
+	if err := firstError(made(c, moves), c.forget(moves)); err != nil {
+		return err
+	}
+	for i := range moves {
+		m := &moves[i]
+		if len(m.less) == 0 {
+			continue
+		}
+		var err error
+		if m.released, err = c.newIntent(intentRelease, m.port.ID, adjustment{Consumer: m.port.DeviceID, Differences: m.less}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// releaseAll frees what moves have made free. What cannot be freed now is by
+// Recover.
+func (s *Service) releaseAll(ctx context.Context, moves []move) {
+	for _, m := range moves {
+		if m.released.ID == "" {
+			continue
+		}
+		if err := s.release(ctx, m.released); err != nil {
+			s.log.WarnContext(ctx, "what a port does not need any more is not free yet; it is tried again",
+				"port", m.port.ID, "server", m.port.DeviceID, "error", err)
+		}
+	}
+}
+
+// intend writes down what a port has to follow. While it is written, nobody else
+// may move the port.
+func (c *change) intend(m *move) (err error) {
+	if len(m.more) == 0 {
+		return nil
+	}
+	others, err := Rows[IntentRow](c, Where(ByIntentsAbout, m.port.ID))
+	if err != nil {
+		return err
+	}
+	if len(others) > 0 {
+		return conflict("PortBeingChanged", "What is allocated for port %s is being changed by another request. Please try again.", m.port.ID)
+	}
+	m.intent, err = c.newIntent(intentPolicy, m.port.ID, adjustment{Consumer: m.port.DeviceID, Differences: m.more})
+	return err
+}
+
+// carryOut adjusts what is allocated for all moves. When one fails, those before it
+// are taken back.
+func (s *Service) carryOut(ctx context.Context, moves []move) error {
+	for i, m := range moves {
+		if len(m.more) == 0 {
+			continue
+		}
+		err := s.adjust(ctx, m.intent)
+		if err == nil {
+			continue
+		}
+		late := context.WithoutCancel(ctx)
+		s.takeBack(late, moves[:i])
+		if !errors.Is(err, errUnsettled) {
+			s.drop(late, moves[i:])
+		}
+		return refusal(err, m.port.DeviceID, m.more)
+	}
+	return nil
+}
+
+// unchanged refuses to go on when a port is not what it was any more.
+func (c *change) unchanged(moves []move) error {
+	for _, m := range moves {
+		row, err := byID[PortRow](c, "port", m.port.ID)
+		if err != nil {
+			return err
+		}
+		if row.Revision != m.port.Revision {
+			return conflict("PortBeingChanged", "Port %s was changed by another request meanwhile. Please try again.", m.port.ID)
+		}
+	}
+	return nil
+}
+
+// forget removes the intents of moves.
+func (c *change) forget(moves []move) error {
+	for _, m := range moves {
+		if m.intent.ID == "" {
+			continue
+		}
+		if _, err := c.Remove(&IntentRow{}, Where(ByID, m.intent.ID)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drop removes intents that changed nothing. What is left of them is dropped by
+// Recover.
+func (s *Service) drop(ctx context.Context, moves []move) {
+	err := s.update(ctx, func(c *change) error { return c.forget(moves) })
+	if err != nil {
+		s.log.ErrorContext(ctx, "an intent could not be removed; it is looked at later", "error", err)
+	}
+}
+
+// takeBack undoes adjustments that were carried out. What cannot be undone now
+// is by Recover.
+func (s *Service) takeBack(ctx context.Context, moves []move) {
+	for _, m := range moves {
+		if m.intent.ID == "" {
+			continue
+		}
+		if err := s.undo(ctx, m.intent); err != nil {
+			s.log.ErrorContext(ctx, "an allocation could not be taken back; it is tried later", "port", m.port.ID, "error", err)
+		}
+	}
+}
+
+// undo takes an adjustment back if it took place, and removes its intent.
+func (s *Service) undo(ctx context.Context, intent IntentRow) error {
+	current, err := s.intent(ctx, intent.ID)
+	if err != nil {
+		return err
+	}
+	var a adjustment
+	if err := json.Unmarshal(current.Body, &a); err != nil {
+		return fmt.Errorf("reading an intent: %w", err)
+	}
+	taken, err := s.tookPlace(ctx, a)
+	if err != nil {
+		return err
+	}
+	if taken {
+		back := adjustment{Consumer: a.Consumer, Differences: inverse(a.Differences)}
+		// From here on it is a release of what was taken: completed when it is
+		// found half done.
+		current.Kind = intentRelease
+		if err := s.note(ctx, &current, back); err != nil {
+			return err
+		}
+		if err := s.adjust(ctx, current); err != nil && !gone(err) {
+			return err
+		}
+	}
+	return s.update(ctx, func(c *change) error {
+		_, err := c.Remove(&IntentRow{}, Where(ByID, current.ID))
+		return err
+	})
+}
+
+func (s *Service) intent(ctx context.Context, id ID) (row IntentRow, err error) {
+	err = s.store.View(ctx, func(r Reader) error {
+		row, err = One[IntentRow](r, Where(ByID, id))
+		return err
+	})
+	return row, err
+}
+
+// moveOf finds what a port has to follow when another policy becomes effective for
+// it. Ports of servers follow, of which placement holds something.
+func (c *change) moveOf(p Port, rules []RuleRow) (move, error) {
+	m := move{port: p}
+	id, err := guarantee.ParseUUID(string(p.ID))
+	if err != nil || !ofCompute(p.DeviceOwner) || c.placement == nil {
+		return m, nil
+	}
+	allocation, err := p.allocation()
+	if err != nil {
+		return m, err
+	}
+	plan, err := guarantee.PolicyChange{Port: id, Old: rulesFor(p.Rules), New: rulesFor(rules), Allocation: allocation}.Plan()
+	var unknown *guarantee.UnknownGroup
+	switch {
+	case errors.Is(err, guarantee.ErrDirection):
+		return m, fault.New(fault.Unsupported, "NotImplementedError", "Changing from direction-less QoS minimum packet rate rule to a "+
+			"direction-oriented minimum packet rate rule, or vice versa, is not supported.")
+	case errors.As(err, &unknown):
+		return m, conflict("UnknownRequestGroup", "%s", unknown)
+	}
+	for _, w := range plan.Warnings {
+		c.log.Warn(w, "port", p.ID)
+	}
+	return planned(p, plan), err
+}
+
+// follow writes the allocation that a port has after its move into its profile.
+func (c *change) follow(m move) error {
+	if !m.plan.Rewrite {
+		return nil
+	}
+	profile, err := withAllocation(m.port.Binding.Profile, m.plan.Allocation)
+	if err != nil {
+		return err
+	}
+	row := m.port.Binding
+	row.Profile = profile
+	return c.Replace(&row)
+}
+
+// withAllocation returns a profile with another allocation, and all else as it was.
+func withAllocation(profile []byte, a guarantee.ProfileAllocation) ([]byte, error) {
+	all := map[string]json.RawMessage{}
+	if err := json.Unmarshal(orEmpty(profile), &all); err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(a)
+	if err != nil {
+		return nil, err
+	}
+	all["allocation"] = text
+	return json.Marshal(all)
+}

@@ -1,0 +1,92 @@
+package network
+
+import (
+	"context"
+	"errors"
+)
+
+// Placement is what the network service needs of the placement service: Berth's in
+// the same process, or any over REST. A failed call returns a fault: Unavailable
+// when the service is away or too busy, one of the errors below, or whatever else
+// it answered. Methods may be called from many goroutines.
+type Placement interface {
+	// EnsureTrait makes a custom trait unless it is there.
+	EnsureTrait(ctx context.Context, name string) error
+
+	// ProviderNamed returns the provider of a name, ErrNoProvider when there is
+	// none.
+	ProviderNamed(ctx context.Context, name string) (Provider, error)
+	// ProvidersBelow returns the tree that a provider is in.
+	ProvidersBelow(ctx context.Context, root string) ([]Provider, error)
+
+	// EnsureProvider gives the provider its name and parent, and makes it when
+	// it is not there.
+	EnsureProvider(ctx context.Context, p Provider) error
+	// RemoveProvider removes a provider; one that is not there is removed.
+	// ErrInUse says that something is allocated on it, or that it has children.
+	RemoveProvider(ctx context.Context, uuid string) error
+
+	// SetTraits and SetInventories replace all that a provider has. A provider
+	// that others change meanwhile is tried again, ten times in all.
+	// ErrInUse says that an inventory which is to go is allocated.
+	SetTraits(ctx context.Context, uuid string, traits []string) error
+	SetInventories(ctx context.Context, uuid string, inventories map[string]Inventory) error
+
+	// Allocations returns what a consumer holds. One that holds nothing has no
+	// Providers.
+	Allocations(ctx context.Context, consumer string) (Allocations, error)
+	// SetAllocations replaces it, and returns ErrGeneration when somebody else
+	// changed the consumer since it was read, ErrCapacity when there is not
+	// enough.
+	SetAllocations(ctx context.Context, consumer string, a Allocations) error
+}
+
+// A Provider is a resource provider of placement's.
+type Provider struct {
+	UUID, Name string
+	Parent     string // UUID, "" for a root
+	Generation int64  // as read; not looked at when written
+}
+
+// An Inventory is what a provider offers of one class. Nil fields are left to
+// placement's defaults.
+type Inventory struct {
+	Total           int64
+	AllocationRatio *float64
+	MinUnit         *int64
+	MaxUnit         *int64
+	StepSize        *int64
+	Reserved        *int64
+}
+
+// Allocations are what a consumer holds: amounts by provider and class.
+type Allocations struct {
+	Providers  map[string]map[string]int64
+	Project    string
+	User       string
+	Type       string // consumer type, "" when placement does not say
+	Generation *int64 // nil: the consumer is new
+}
+
+// The errors of a Placement besides faults of its own.
+var (
+	ErrNoProvider = errors.New("network: placement has no such provider")
+	ErrInUse      = errors.New("network: placement says that it is in use")
+	ErrGeneration = errors.New("network: somebody else changed it in placement")
+	ErrCapacity   = errors.New("network: placement has not enough of it")
+)
+
+// Compute is what the network service tells the compute service.
+type Compute interface {
+	// Tell delivers events about servers. Those about servers that compute
+	// does not know are dropped without an error.
+	Tell(ctx context.Context, events []ServerEvent) error
+}
+
+// A ServerEvent is one of compute's external events.
+type ServerEvent struct {
+	Name   string // "network-vif-plugged", "network-vif-unplugged", "network-vif-deleted", "network-changed"
+	Server string // UUID
+	Tag    string // the port's id, "" for none
+	Status string // "completed" or "failed", "" for none
+}

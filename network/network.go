@@ -1,0 +1,146 @@
+// Package network is the part of OpenStack Networking that guaranteed bandwidth
+// needs: networks and their segments, subnets, ports and their bindings, QoS
+// policies, agents, trunks, and the rules among them. It turns guarantees into
+// resource requests, keeps the agents' devices in placement, and binds ports to
+// the provider that was chosen for them. It knows no HTTP and no SQL.
+//
+// Types whose name ends in Row are rows of the Store, flat and without behaviour.
+package network
+
+import "time"
+
+// An ID names a network, a port, a policy or another row: a UUID in lower case
+// with hyphens. Those of projects are whatever Keystone says.
+type ID string
+
+// Common is what most rows have.
+type Common struct {
+	ID          ID
+	Project     string
+	Name        string
+	Description string
+	Tags        []string // sorted, each once
+	Revision    int64    // rises with each change of the row or of what hangs on it
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+}
+
+// A NetworkRow is a layer-2 network.
+type NetworkRow struct {
+	Common
+	AdminStateUp bool
+	Shared       bool // every project may use it
+	External     bool // router:external
+	PortSecurity bool // what its ports have unless they say otherwise
+	MTU          int  // bytes
+	Policy       ID   // QoS policy of ports that have none, "" for none
+	DNSDomain    string
+	ZoneHints    []string
+}
+
+// The types of segments.
+const (
+	Flat   = "flat"
+	VLAN   = "vlan"
+	VXLAN  = "vxlan"
+	GRE    = "gre"
+	Geneve = "geneve"
+	Local  = "local"
+)
+
+// A SegmentRow is one piece of a network: a VLAN of a physical network, or a
+// tunnel.
+type SegmentRow struct {
+	Common
+	Network         ID
+	Type            string
+	PhysicalNetwork string // "" for tunnels and local ones
+	SegmentationID  int    // VLAN or tunnel number, -1 for none
+	Place           int    // among the network's, as they were given
+}
+
+// A SubnetRow is a block of addresses of a network.
+type SubnetRow struct {
+	Common
+	Network        ID
+	Segment        ID // "" for the whole network
+	IPVersion      int
+	CIDR           string
+	Gateway        string // "" for none
+	EnableDHCP     bool
+	Pools          []Pool // addresses for ports that ask for none in particular; in order
+	DNSNameservers []string
+	HostRoutes     []Route
+	IPv6Address    string // ipv6_address_mode, "" for none
+	IPv6RA         string // ipv6_ra_mode
+	ServiceTypes   []string
+}
+
+// A Pool is a range of addresses, both ends included.
+type Pool struct{ Start, End string }
+
+// A Route is what hosts of a subnet are told of another network.
+type Route struct{ Destination, NextHop string }
+
+// A PortRow is where a server, or something else, is plugged into a network.
+type PortRow struct {
+	Common
+	Network        ID
+	MAC            string // lower case, with colons
+	AdminStateUp   bool
+	Status         string // PortDown, PortActive, PortBuild or PortError
+	DeviceID       string
+	DeviceOwner    string // "compute:nova", "trunk:subport", … or ""
+	Policy         ID     // its own QoS policy, "" for none
+	PortSecurity   bool
+	SecurityGroups []ID
+	AddressPairs   []AddressPair
+	DHCPOptions    []DHCPOption
+	DNSName        string
+	IPAllocation   string // "immediate", "deferred" or "none"
+	NUMAPolicy     string // numa_affinity_policy, "" for none
+}
+
+// The statuses of ports.
+const (
+	PortDown   = "DOWN"
+	PortActive = "ACTIVE"
+	PortBuild  = "BUILD"
+	PortError  = "ERROR"
+)
+
+// An AddressPair is one that a port may send from besides its own.
+type AddressPair struct{ IP, MAC string }
+
+// A DHCPOption is told to the port by DHCP.
+type DHCPOption struct {
+	Name, Value string
+	IPVersion   int
+}
+
+// An AddressRow is an address that a port has. An address exists once in a subnet.
+type AddressRow struct {
+	Port   ID
+	Subnet ID
+	IP     string // in its canonical form
+}
+
+// A BindingRow says where a port is plugged in. Each port has one that is active
+// and may have inactive ones for other hosts, while it moves.
+type BindingRow struct {
+	Port    ID
+	Host    string // "" when the port is nowhere
+	Active  bool
+	VNIC    string // binding:vnic_type
+	VIF     string // binding:vif_type: VIFUnbound, VIFFailed, "ovs", …
+	Details []byte // binding:vif_details, a JSON object
+	Profile []byte // binding:profile, a JSON object
+	Driver  string // that bound it, "" for none
+	Segment ID     // that it is bound to, "" for none
+}
+
+// The values of BindingRow.VIF that say that a port is not bound.
+const (
+	VIFUnbound = "unbound"
+	VIFFailed  = "binding_failed"
+)

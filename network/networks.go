@@ -1,0 +1,300 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// A Network is a network with what hangs on it.
+type Network struct {
+	NetworkRow
+	Segments []SegmentRow // in their order
+	Subnets  []ID         // sorted
+}
+
+// A NetworkSpec is what may be said of a network.
+type NetworkSpec struct {
+	NetworkRow
+	// Segments are those it is to have; one without a Type takes what the
+	// settings offer. Several may be asked for only when it is made.
+	Segments []SegmentSpec
+}
+
+// A SegmentSpec is what may be said of a segment of a network.
+type SegmentSpec struct {
+	Type            string // "" when it is not given
+	PhysicalNetwork string
+	SegmentationID  int // -1 when it is not given
+}
+
+// Networks returns the networks that match, with what hangs on them.
+func (s *Service) Networks(ctx context.Context, where ...Match) (all []Network, err error) {
+	err = s.store.View(ctx, func(r Reader) error {
+		all, err = networks(r, where...)
+		return err
+	})
+	return all, err
+}
+
+func networks(r Reader, where ...Match) ([]Network, error) {
+	rows, err := Rows[NetworkRow](r, where...)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	these := Where(ByNetwork, ids(rows, func(n *NetworkRow) ID { return n.ID })...)
+	segments, err := Rows[SegmentRow](r, these)
+	if err != nil {
+		return nil, err
+	}
+	subnets, err := Rows[SubnetRow](r, these)
+	if err != nil {
+		return nil, err
+	}
+	segmentsOf := group(segments, func(s *SegmentRow) ID { return s.Network })
+	subnetsOf := group(subnets, func(s *SubnetRow) ID { return s.Network })
+	all := make([]Network, len(rows))
+	for i, row := range rows {
+		all[i] = Network{row, inOrder(segmentsOf[row.ID]), ids(subnetsOf[row.ID], func(s *SubnetRow) ID { return s.ID })}
+	}
+	return all, nil
+}
+
+// inOrder sorts segments as they were given.
+func inOrder(segments []SegmentRow) []SegmentRow {
+	slices.SortStableFunc(segments, func(a, b SegmentRow) int { return a.Place - b.Place })
+	return segments
+}
+
+// CreateNetworks makes all of the networks or none. A network that names no
+// segment gets one of the types that the settings offer. Faults: InvalidInput for
+// a segment that cannot be, VlanIdInUse, TunnelIdInUse and FlatNetworkInUse for
+// one that is taken, NoNetworkAvailable when none is left, QosPolicyNotFound.
+func (s *Service) CreateNetworks(ctx context.Context, specs []NetworkSpec) (made []Network, err error) {
+	err = s.update(ctx, func(c *change) error {
+		made = make([]Network, len(specs))
+		for i := range specs {
+			if made[i], err = c.createNetwork(specs[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return made, err
+}
+
+func (c *change) createNetwork(spec NetworkSpec) (n Network, err error) {
+	n.NetworkRow = spec.NetworkRow
+	c.fresh(&n.Common)
+	n.Revision = 1 // Neutron raises it once more while it makes the segments
+	if len(spec.Segments) == 0 {
+		spec.Segments = []SegmentSpec{{SegmentationID: -1}}
+	}
+	for i, want := range spec.Segments {
+		segment, err := c.reserve(want)
+		if err != nil {
+			return n, err
+		}
+		c.fresh(&segment.Common)
+		segment.Network, segment.Place = n.ID, i
+		n.Segments = append(n.Segments, segment)
+	}
+	if n.MTU, err = c.mtu(n.MTU, n.Segments); err != nil {
+		return n, err
+	}
+	if n.Policy == "" {
+		n.Policy, err = c.defaultPolicy(n.Project)
+	} else {
+		err = c.policyExists(n.Policy)
+	}
+	if err != nil {
+		return n, err
+	}
+	if err := c.Insert(&n.NetworkRow); err != nil {
+		return n, err
+	}
+	for i := range n.Segments {
+		if err := c.Insert(&n.Segments[i]); err != nil {
+			return n, taken(err, n.Segments[i])
+		}
+	}
+	return n, nil
+}
+
+// overhead is what the headers of a tunnel take of the MTU, with IPv4 outside.
+var overhead = map[string]int{VXLAN: 50, GRE: 42, Geneve: 58}
+
+// mtu returns the MTU of a network, which is at most that of each of its segments.
+func (c *change) mtu(asked int, segments []SegmentRow) (int, error) {
+	most := c.settings.MTU
+	for _, s := range segments {
+		most = min(most, c.settings.MTU-overhead[s.Type])
+	}
+	switch {
+	case asked == 0:
+		return most, nil
+	case asked > most:
+		return 0, invalidInput("Requested MTU is too big, maximum is %d", most)
+	}
+	return asked, nil
+}
+
+// policyExists refuses a QoS policy that is not there.
+func (c *change) policyExists(id ID) error {
+	if id == "" {
+		return nil
+	}
+	_, err := byID[PolicyRow](c, "policy", id)
+	return err
+}
+
+// UpdateNetwork changes a network. The function gets what the network is now; it
+// may run more than once. When its policy changes, what placement holds for
+// servers' ports without a policy of their own follows: for all, or the change is
+// refused as UpdatePort would.
+func (s *Service) UpdateNetwork(ctx context.Context, id ID, fn func(*NetworkSpec) error) (n Network, err error) {
+	err = s.moving(ctx, func(c *change) ([]move, error) { return c.networkMoves(id, fn) },
+		func(c *change, moves []move) error {
+			for _, m := range moves {
+				if err := c.follow(m); err != nil {
+					return err
+				}
+			}
+			n, err = c.updateNetwork(id, fn)
+			return err
+		})
+	return n, err
+}
+
+// networkMoves finds the ports that have to follow when a network is changed.
+func (c *change) networkMoves(id ID, fn func(*NetworkSpec) error) ([]move, error) {
+	row, err := byID[NetworkRow](c, "network", id)
+	if err != nil {
+		return nil, err
+	}
+	spec := NetworkSpec{NetworkRow: row}
+	if err := fn(&spec); err != nil || spec.Policy == row.Policy {
+		return nil, err
+	}
+	rules, err := Rows[RuleRow](c, Where(ByPolicy, spec.Policy))
+	if err != nil {
+		return nil, err
+	}
+	all, err := ports(c, Where(ByNetwork, id))
+	if err != nil {
+		return nil, err
+	}
+	var moves []move
+	for _, p := range all {
+		if p.Policy != "" {
+			continue
+		}
+		m, err := c.moveOf(p, rules)
+		if err != nil {
+			return nil, err
+		}
+		moves = append(moves, m)
+	}
+	return moves, nil
+}
+
+func (c *change) updateNetwork(id ID, fn func(*NetworkSpec) error) (n Network, err error) {
+	all, err := networks(c, Where(ByID, id))
+	if err != nil {
+		return n, err
+	}
+	if len(all) == 0 {
+		return n, NotFound("network", id)
+	}
+	n = all[0]
+	spec := NetworkSpec{NetworkRow: n.NetworkRow}
+	if err := fn(&spec); err != nil {
+		return n, err
+	}
+	if len(spec.Segments) > 0 {
+		if err := c.moveVLAN(&n, spec.Segments); err != nil {
+			return n, err
+		}
+	}
+	if spec.MTU != n.MTU {
+		if spec.MTU, err = c.mtu(spec.MTU, n.Segments); err != nil {
+			return n, err
+		}
+	}
+	if n.Shared && !spec.Shared {
+		if err := c.unshare(n); err != nil {
+			return n, err
+		}
+	}
+	if spec.Policy != n.Policy {
+		if err := c.policyExists(spec.Policy); err != nil {
+			return n, err
+		}
+	}
+	n.NetworkRow = spec.NetworkRow
+	c.touch(&n.Common)
+	return n, c.Replace(&n.NetworkRow)
+}
+
+// unshare refuses to take a network away from projects that use it.
+func (c *change) unshare(n Network) error {
+	ports, err := Rows[PortRow](c, Where(ByNetwork, n.ID))
+	if err != nil {
+		return err
+	}
+	foreign := func(p PortRow) bool { return p.Project != n.Project && p.Project != "" }
+	if slices.ContainsFunc(ports, foreign) {
+		return conflict("InvalidSharedSetting",
+			"Unable to reconfigure sharing settings for network %s. Multiple tenants are using it.", n.Name)
+	}
+	return nil
+}
+
+// DeleteNetwork removes a network with its subnets and segments, unless a port
+// that is not the service's own is on it: NetworkInUse.
+func (s *Service) DeleteNetwork(ctx context.Context, id ID) error {
+	return s.update(ctx, func(c *change) error {
+		if _, err := byID[NetworkRow](c, "network", id); err != nil {
+			return err
+		}
+		here := Where(ByNetwork, id)
+		ports, err := Rows[PortRow](c, here)
+		if err != nil {
+			return err
+		}
+		if len(ports) > 0 {
+			return networkInUse(id, ports)
+		}
+		_, subnets := c.Remove(&SubnetRow{}, here)
+		_, segments := c.Remove(&SegmentRow{}, here)
+		_, networks := c.Remove(&NetworkRow{}, Where(ByID, id))
+		return firstError(subnets, segments, networks)
+	})
+}
+
+func networkInUse(id ID, ports []PortRow) error {
+	reason := "There are one or more ports still in use on the network, id for these ports is: "
+	for i, p := range ports {
+		if i > 0 {
+			reason += ","
+		}
+		reason += string(p.ID)
+	}
+	return conflict("NetworkInUse", "Unable to complete operation on network %s. %s.", id, reason)
+}
+
+// taken turns ErrTaken of a segment into the fault of its type.
+func taken(err error, s SegmentRow) error {
+	if !errors.Is(err, ErrTaken) {
+		return err
+	}
+	switch s.Type {
+	case VLAN:
+		return conflict("VlanIdInUse", "Unable to create the network. The VLAN %d on physical network %s is in use.",
+			s.SegmentationID, s.PhysicalNetwork)
+	case Flat:
+		return conflict("FlatNetworkInUse", "Unable to create the flat network. Physical network %s is in use.", s.PhysicalNetwork)
+	}
+	return conflict("TunnelIdInUse", "Unable to create the network. The tunnel ID %s is in use.", fmt.Sprint(s.SegmentationID))
+}

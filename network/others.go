@@ -1,0 +1,69 @@
+package network
+
+import "time"
+
+// A TrunkRow makes a port the parent of others that share its wire.
+type TrunkRow struct {
+	Common
+	Port         ID // the parent; of one trunk only
+	AdminStateUp bool
+	Status       string
+}
+
+// A Trunk is a trunk with what is on it.
+type Trunk struct {
+	TrunkRow
+	Subports []Subport
+}
+
+// A Subport is a port on a trunk, with its MAC address.
+type Subport struct {
+	SubportRow
+	MAC string
+}
+
+// A SubportRow is a port on a trunk. A port is on one trunk only, and so is a
+// segmentation id of a type.
+type SubportRow struct {
+	Trunk            ID
+	Port             ID
+	SegmentationType string
+	SegmentationID   int
+}
+
+// A SecurityGroupRow is a set of rules about traffic. Each project has one of the
+// name "default".
+type SecurityGroupRow struct {
+	Common
+	Stateful bool
+}
+
+// A SecurityRuleRow is a rule of a security group. Zero values stand for anything.
+type SecurityRuleRow struct {
+	Common
+	Group       ID
+	Direction   string
+	EtherType   string // "IPv4" or "IPv6"
+	Protocol    string
+	PortMin     int // -1 for none
+	PortMax     int // -1 for none
+	RemoteIP    string
+	RemoteGroup ID
+}
+
+// A QuotaRow is a limit that differs from the default.
+type QuotaRow struct {
+	Project  string
+	Resource string // "port", "network", …
+	Limit    int64  // -1 for none
+}
+
+// An IntentRow is something that has to be done at a neighbour because of what was
+// committed with it. It is removed when it is done.
+type IntentRow struct {
+	ID        ID
+	Kind      string
+	About     ID     // the port, or another row
+	Body      []byte // JSON
+	CreatedAt time.Time
+}

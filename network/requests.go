@@ -1,0 +1,34 @@
+package network
+
+import (
+	"github.com/berthcloud/berth/network/guarantee"
+)
+
+// Request returns what a port asks of placement: what the rules of the policy in
+// effect promise, from a provider on its network. Ports on a trunk ask for
+// nothing: only its parent is known to compute.
+func (s *Service) Request(p *Port) guarantee.Request {
+	id, err := guarantee.ParseUUID(string(p.ID))
+	if err != nil || p.DeviceOwner == subportOwner {
+		return guarantee.Request{}
+	}
+	return guarantee.Port{
+		ID: id, VNICType: p.Binding.VNIC, Rules: rulesFor(p.Rules), Segments: segmentsFor(p.Network.Segments),
+	}.Request(s.settings.Extensions)
+}
+
+func rulesFor(rows []RuleRow) []guarantee.Rule {
+	rules := make([]guarantee.Rule, len(rows))
+	for i, r := range rows {
+		rules[i] = guarantee.Rule{ID: string(r.ID), Type: guarantee.RuleType(r.Type), Direction: r.Direction, Amount: r.Rate}
+	}
+	return rules
+}
+
+func segmentsFor(rows []SegmentRow) []guarantee.Segment {
+	segments := make([]guarantee.Segment, len(rows))
+	for i, r := range rows {
+		segments[i] = guarantee.Segment{Type: r.Type, PhysicalNetwork: r.PhysicalNetwork}
+	}
+	return segments
+}

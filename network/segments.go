@@ -1,0 +1,189 @@
+package network
+
+import (
+	"context"
+	"slices"
+
+	"github.com/berthcloud/berth/fault"
+)
+
+// Segments returns the segments that match.
+func (s *Service) Segments(ctx context.Context, where ...Match) (all []SegmentRow, err error) {
+	err = s.store.View(ctx, func(r Reader) error {
+		all, err = Rows[SegmentRow](r, where...)
+		return err
+	})
+	return all, err
+}
+
+// The numbers that VLANs and tunnels have.
+const (
+	minVLAN, maxVLAN     = 1, 4094
+	minTunnel, maxTunnel = 1, 1<<24 - 1
+)
+
+// reserve turns what was asked for into a segment that can be had. That nobody
+// else has it is left to the store.
+func (c *change) reserve(want SegmentSpec) (SegmentRow, error) {
+	row := SegmentRow{Type: want.Type, PhysicalNetwork: want.PhysicalNetwork, SegmentationID: want.SegmentationID}
+	switch want.Type {
+	case "":
+		if want.PhysicalNetwork != "" || want.SegmentationID >= 0 {
+			return row, invalidInput("network_type required")
+		}
+		return c.reserveAny()
+	case VLAN:
+		return c.reserveVLAN(row)
+	case Flat:
+		return row, c.checkFlat(row)
+	case VXLAN, GRE, Geneve:
+		return c.reserveTunnel(row)
+	case Local:
+		return row, checkLocal(row)
+	}
+	return row, invalidInput("network_type value '%s' not supported", want.Type)
+}
+
+// reserveAny takes the first that is free, of the types that the settings offer.
+func (c *change) reserveAny() (row SegmentRow, err error) {
+	for _, kind := range c.settings.ProjectTypes {
+		row, err = c.reserve(SegmentSpec{Type: kind, SegmentationID: -1})
+		if _, code := fault.Of(err); err == nil || code != codeNoNetwork {
+			return row, err
+		}
+	}
+	return row, noNetwork()
+}
+
+const codeNoNetwork fault.Code = "NoNetworkAvailable"
+
+func noNetwork() error {
+	return fault.New(fault.Unavailable, codeNoNetwork, "Unable to create the network. No tenant network is available for allocation.")
+}
+
+func (c *change) reserveVLAN(row SegmentRow) (SegmentRow, error) {
+	_, known := c.settings.VLANs[row.PhysicalNetwork]
+	switch {
+	case row.PhysicalNetwork != "" && !known:
+		return row, invalidInput("physical_network '%s' unknown for VLAN provider network", row.PhysicalNetwork)
+	case row.PhysicalNetwork == "" && row.SegmentationID >= 0:
+		return row, invalidInput("segmentation_id requires physical_network for VLAN provider network")
+	case row.SegmentationID < 0:
+		return c.freeVLAN(row)
+	case row.SegmentationID < minVLAN || row.SegmentationID > maxVLAN:
+		return row, invalidInput("segmentation_id out of range (%d through %d)", minVLAN, maxVLAN)
+	}
+	return row, nil
+}
+
+// freeVLAN looks for a free VLAN of one physical network, or of any.
+func (c *change) freeVLAN(row SegmentRow) (SegmentRow, error) {
+	physical := []string{row.PhysicalNetwork}
+	if row.PhysicalNetwork == "" {
+		physical = sortedKeys(c.settings.VLANs)
+	}
+	for _, name := range physical {
+		used, err := c.used(VLAN, Where(ByPhysical, name))
+		if err != nil {
+			return row, err
+		}
+		if id, ok := firstFree(c.settings.VLANs[name], used); ok {
+			row.PhysicalNetwork, row.SegmentationID = name, id
+			return row, nil
+		}
+	}
+	return row, noNetwork()
+}
+
+func (c *change) reserveTunnel(row SegmentRow) (SegmentRow, error) {
+	switch {
+	case row.PhysicalNetwork != "":
+		return row, invalidInput("provider:physical_network specified for %s network", row.Type)
+	case row.SegmentationID > maxTunnel:
+		return row, invalidInput("segmentation_id out of range (%d through %d)", minTunnel, maxTunnel)
+	case row.SegmentationID >= 0:
+		return row, nil
+	}
+	used, err := c.used(row.Type, Where(ByPhysical, ""))
+	if err != nil {
+		return row, err
+	}
+	id, ok := firstFree(c.settings.Tunnels[row.Type], used)
+	if !ok {
+		return row, noNetwork()
+	}
+	row.SegmentationID = id
+	return row, nil
+}
+
+// used returns the numbers that are in use on segments of a type.
+func (c *change) used(kind string, where Match) (map[int]bool, error) {
+	rows, err := Rows[SegmentRow](c, where)
+	used := make(map[int]bool, len(rows))
+	for _, row := range rows {
+		if row.Type == kind {
+			used[row.SegmentationID] = true
+		}
+	}
+	return used, err
+}
+
+// firstFree returns the lowest number of some ranges that is not in use.
+func firstFree(ranges []Range, used map[int]bool) (int, bool) {
+	for _, r := range ranges {
+		for id := r.Low; id <= r.High; id++ {
+			if !used[id] {
+				return id, true
+			}
+		}
+	}
+	return 0, false
+}
+
+func (c *change) checkFlat(row SegmentRow) error {
+	flat := c.settings.FlatNetworks
+	switch {
+	case row.PhysicalNetwork == "":
+		return invalidInput("physical_network required for flat provider network")
+	case len(flat) == 0:
+		return invalidInput("Flat provider networks are disabled")
+	case !slices.Contains(flat, "*") && !slices.Contains(flat, row.PhysicalNetwork):
+		return invalidInput("physical_network '%s' unknown for flat provider network", row.PhysicalNetwork)
+	case row.SegmentationID > 0:
+		return invalidInput("segmentation_id prohibited for flat provider network")
+	}
+	return nil
+}
+
+func checkLocal(row SegmentRow) error {
+	switch {
+	case row.PhysicalNetwork != "":
+		return invalidInput("physical_network prohibited for local provider network")
+	case row.SegmentationID > 0:
+		return invalidInput("segmentation_id prohibited for local provider network")
+	}
+	return nil
+}
+
+// moveVLAN gives a network of one VLAN another number, which is all of a segment
+// that may change.
+func (c *change) moveVLAN(n *Network, want []SegmentSpec) error {
+	if len(n.Segments) != 1 || len(want) != 1 || n.Segments[0].Type != VLAN {
+		return invalidInput("Only VLAN type networks can be updated.")
+	}
+	now, to := n.Segments[0], want[0]
+	same := (to.Type == "" || to.Type == now.Type) && (to.PhysicalNetwork == "" || to.PhysicalNetwork == now.PhysicalNetwork)
+	if !same || to.SegmentationID <= 0 {
+		return invalidInput("Only segmentation_id field can be updated in VLAN type networks")
+	}
+	if to.SegmentationID == now.SegmentationID {
+		return nil
+	}
+	now.SegmentationID = to.SegmentationID
+	if _, err := c.reserveVLAN(now); err != nil {
+		return err
+	}
+	c.touch(&now.Common)
+	n.Segments = []SegmentRow{now}
+	return taken(c.Replace(&now), now)
+}

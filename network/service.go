@@ -1,0 +1,157 @@
+package network
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/berthcloud/berth/network/guarantee"
+)
+
+// Settings are what an operator decides about networks.
+type Settings struct {
+	// MTU is that of physical networks, in bytes; tunnels have less.
+	MTU int
+	// ProjectTypes are the types of segments, in order of preference, of
+	// networks that say nothing about theirs.
+	ProjectTypes []string
+	// VLANs are the ranges, by physical network, that VLANs are taken from for
+	// networks that ask for none in particular. A physical network that is not
+	// in it is unknown; nil ranges offer none.
+	VLANs map[string][]Range
+	// Tunnels are the same for types of tunnels.
+	Tunnels map[string][]Range
+	// FlatNetworks are the physical networks that may be flat; "*" for any.
+	FlatNetworks []string
+	// MaxNameservers and MaxHostRoutes bound those of a subnet.
+	MaxNameservers, MaxHostRoutes int
+	// MACBase is what MAC addresses begin with: three octets and a colon each.
+	MACBase string
+
+	// Drivers bind ports, the first that can; those whose agents report to
+	// placement are told apart by them. Without what the operator prohibits.
+	Drivers []guarantee.Driver
+	// Extensions say what guarantees may ask of placement.
+	Extensions guarantee.Extensions
+	// KeepDeleted leaves with a server what a port held that is removed while
+	// it is bound, as Neutron does (bug 1820588).
+	KeepDeleted bool
+	// AgentDownTime is how old a heartbeat of an agent that lives may be.
+	AgentDownTime time.Duration
+}
+
+// A Range is one of numbers, both ends included.
+type Range struct{ Low, High int }
+
+// DefaultSettings are Neutron's.
+func DefaultSettings() Settings {
+	return Settings{
+		MTU: 1500, ProjectTypes: []string{Local}, FlatNetworks: []string{"*"},
+		VLANs: map[string][]Range{}, Tunnels: map[string][]Range{},
+		MaxNameservers: 5, MaxHostRoutes: 20, MACBase: "fa:16:3e:",
+		Drivers: []guarantee.Driver{guarantee.OpenVSwitch, guarantee.SRIOV}, AgentDownTime: 75 * time.Second,
+	}
+}
+
+// A Service has the rules of the network service. Its methods may be called from
+// many goroutines. Who may do what is decided before it is called.
+type Service struct {
+	store     Store
+	placement Placement // nil: what is promised is kept on the wire only
+	events    *events
+	log       *slog.Logger
+	settings  Settings
+	now       func() time.Time
+}
+
+// Neighbours are the services that a network service works with. Any may be nil:
+// without Placement promises are kept on the wire only, without Compute nobody is
+// told of ports.
+type Neighbours struct {
+	Placement Placement
+	Compute   Compute
+	Log       *slog.Logger // nil discards
+}
+
+// NewService returns a service that keeps its rows in a store.
+func NewService(store Store, settings Settings, n Neighbours) *Service {
+	log := n.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Service{
+		store: store, settings: settings, now: time.Now, log: log,
+		placement: n.Placement, events: newEvents(n.Compute, log),
+	}
+}
+
+// update runs fn in a transaction with the time of its rows.
+func (s *Service) update(ctx context.Context, fn func(*change) error) error {
+	now := s.now().UTC().Truncate(time.Second)
+	return s.store.Update(ctx, now, func(w Writer) error { return fn(&change{w, s, now}) })
+}
+
+// A change is a transaction under way.
+type change struct {
+	Writer
+	*Service
+	at time.Time
+}
+
+// fresh fills in what a new row has.
+func (c *change) fresh(r *Common) {
+	r.ID, r.CreatedAt, r.UpdatedAt = newID(), c.at, c.at
+}
+
+// touch raises the revision of a row that is about to be written.
+func (c *change) touch(r *Common) {
+	r.Revision++
+	r.UpdatedAt = c.at
+}
+
+// newID returns a random UUID.
+func newID() ID {
+	var u [16]byte
+	_, _ = rand.Read(u[:]) // it does not fail
+	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
+	return ID(fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:]))
+}
+
+// byID is the row of a type that has an id, a fault when there is none.
+func byID[T Row](r Reader, kind string, id ID) (T, error) {
+	row, err := One[T](r, Where(ByID, id))
+	if errors.Is(err, ErrNoRow) {
+		err = NotFound(kind, id)
+	}
+	return row, err
+}
+
+// group sorts rows into lists by what they hang on.
+func group[T Row, K comparable](rows []T, key func(*T) K) map[K][]T {
+	by := make(map[K][]T)
+	for i := range rows {
+		k := key(&rows[i])
+		by[k] = append(by[k], rows[i])
+	}
+	return by
+}
+
+// ids returns one id of each row, sorted and each once.
+func ids[T Row](rows []T, id func(*T) ID) []ID {
+	all := make([]ID, 0, len(rows))
+	for i := range rows {
+		if v := id(&rows[i]); v != "" {
+			all = append(all, v)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// firstError returns the first error of several steps.
+func firstError(errs ...error) error { return cmp.Or(errs...) }

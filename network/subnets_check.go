@@ -1,0 +1,138 @@
+package network
+
+import (
+	"net/netip"
+)
+
+// checkSubnet holds what a subnet says against each other, in Neutron's order; old
+// is what it was, the zero row for a new one.
+func (c *change) checkSubnet(row, old SubnetRow) error {
+	block, err := netip.ParsePrefix(row.CIDR)
+	if err != nil {
+		return invalidInput("%s is not in a CIDR format", row.CIDR)
+	}
+	v := version(row.IPVersion)
+	if err := v.check("cidr", row.CIDR, block.Addr()); err != nil {
+		return err
+	}
+	if row.EnableDHCP && !old.EnableDHCP {
+		if err := checkDHCP(block); err != nil {
+			return err
+		}
+	}
+	for _, err := range []error{checkGateway(row, block, v), c.checkNameservers(row, v), c.checkRoutes(row, v), checkModes(row)} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A version is 4 or 6.
+type version int
+
+// check refuses an address of the other version.
+func (v version) check(name, text string, a netip.Addr) error {
+	if a.IsValid() && a.Is4() != (v == 4) {
+		return invalidInput("%s '%s' does not match the ip_version '%d'", name, text, v)
+	}
+	return nil
+}
+
+// checkDHCP refuses blocks that DHCP cannot serve.
+func checkDHCP(block netip.Prefix) error {
+	most := 30
+	if block.Addr().Is6() {
+		most = 126
+	}
+	first, _ := ends(block)
+	switch {
+	case block.Bits() > most:
+		return invalidInput("Subnet has a prefix length that is incompatible with DHCP service enabled")
+	case first.IsMulticast():
+		return invalidInput("Multicast IP subnet is not supported if enable_dhcp is True")
+	case first.IsLoopback():
+		return invalidInput("Loopback IP subnet is not supported if enable_dhcp is True")
+	case first.Is4() && first.IsUnspecified():
+		return invalidInput("First IP '0.0.0.0' of network is not supported if enable_dhcp is True.")
+	}
+	return nil
+}
+
+func checkGateway(row SubnetRow, block netip.Prefix, v version) error {
+	if row.Gateway == "" {
+		return nil
+	}
+	gateway, err := netip.ParseAddr(row.Gateway)
+	if err != nil {
+		return invalidInput("Gateway is not valid on subnet")
+	}
+	if err := v.check("gateway_ip", row.Gateway, gateway); err != nil {
+		return err
+	}
+	first, last := ends(block)
+	if gateway.Is4() && first != last && (gateway == first || gateway == last) {
+		return invalidInput("Gateway is not valid on subnet")
+	}
+	return nil
+}
+
+func (c *change) checkNameservers(row SubnetRow, v version) error {
+	if most := c.settings.MaxNameservers; len(row.DNSNameservers) > most {
+		return invalid("DNSNameServersExhausted", "Unable to complete operation for %s. "+
+			"The number of DNS nameservers exceeds the limit %d.", subnetName(row), most)
+	}
+	for _, text := range row.DNSNameservers {
+		a, err := netip.ParseAddr(text)
+		if err != nil {
+			return invalidInput("Error parsing dns address %s", text)
+		}
+		if err := v.check("dns_nameserver", text, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// subnetName is what errors call a subnet that may have no id yet.
+func subnetName(row SubnetRow) string {
+	if row.ID == "" {
+		return "new subnet"
+	}
+	return string(row.ID)
+}
+
+func (c *change) checkRoutes(row SubnetRow, v version) error {
+	if most := c.settings.MaxHostRoutes; len(row.HostRoutes) > most {
+		return invalid("HostRoutesExhausted", "Unable to complete operation for %s. "+
+			"The number of host routes exceeds the limit %d.", subnetName(row), most)
+	}
+	for _, r := range row.HostRoutes {
+		to, err := netip.ParsePrefix(r.Destination)
+		hop, err2 := netip.ParseAddr(r.NextHop)
+		if firstError(err, err2) != nil {
+			return invalidInput("Invalid route: {'destination': '%s', 'nexthop': '%s'}", r.Destination, r.NextHop)
+		}
+		if err := firstError(v.check("nexthop", r.NextHop, hop), v.check("destination", r.Destination, to.Addr())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkModes holds the two modes of IPv6 against each other and the rest.
+func checkModes(row SubnetRow) error {
+	ra, address := row.IPv6RA, row.IPv6Address
+	switch {
+	case row.IPVersion == 4 && ra != "":
+		return invalidInput("ipv6_ra_mode is not valid when ip_version is 4")
+	case row.IPVersion == 4 && address != "":
+		return invalidInput("ipv6_address_mode is not valid when ip_version is 4")
+	case ra != "" && address != "" && ra != address:
+		return invalidInput("ipv6_ra_mode set to '%s' with ipv6_address_mode set to '%s' is not valid. "+
+			"If both attributes are set, they must be the same value", ra, address)
+	case (ra != "" || address != "") && !row.EnableDHCP:
+		return invalidInput("ipv6_ra_mode or ipv6_address_mode cannot be set when enable_dhcp is set to False")
+	}
+	return nil
+}
