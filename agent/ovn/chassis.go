@@ -1,0 +1,171 @@
+package ovn
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/berthcloud/berth/agent/ovsdb"
+)
+
+// A Chassis is a host with an ovn-controller.
+type Chassis struct {
+	Name           string // unique; often a UUID
+	Hostname       string
+	CMSOptions     string // ovn-cms-options, as it was written on the host; "" for none
+	BridgeMappings string // ovn-bridge-mappings
+	Alive          bool   // see Watch
+}
+
+// A Kind says what an event is about.
+type Kind string
+
+// The kinds of events.
+const (
+	Added   Kind = "added"
+	Changed Kind = "changed" // also when it is alive no more, or again
+	Removed Kind = "removed"
+	Listed  Kind = "listed"
+)
+
+// An Event is a change of a chassis, or with Listed the list of all, by name.
+type Event struct {
+	Kind    Kind
+	Chassis Chassis // as it is now; of one that was removed, as it was
+	All     []Chassis
+}
+
+// A view is what is known of the chassis.
+type view struct {
+	patience time.Duration
+	chassis  map[ovsdb.UUID]ovsdb.Row
+	private  map[ovsdb.UUID]ovsdb.Row // rows of Chassis_Private
+	global   ovsdb.Row                // of SB_Global, nil when there is none
+	heard    map[string]sign          // by name of chassis
+	told     map[string]Chassis       // by name, as events said
+}
+
+// A sign is the last that was heard of an ovn-controller.
+type sign struct {
+	sequence int64 // nb_cfg
+	at       time.Time
+}
+
+func newView(patience time.Duration) *view {
+	return &view{
+		patience: patience, chassis: make(map[ovsdb.UUID]ovsdb.Row), private: make(map[ovsdb.UUID]ovsdb.Row),
+		heard: make(map[string]sign), told: make(map[string]Chassis),
+	}
+}
+
+// take takes up changes of the database.
+func (v *view) take(changes []ovsdb.Change) {
+	for _, c := range changes {
+		switch c.Table {
+		case "Chassis":
+			put(v.chassis, c)
+		case "Chassis_Private":
+			put(v.private, c)
+		case "SB_Global":
+			v.global = c.New
+		}
+	}
+}
+
+func put(rows map[ovsdb.UUID]ovsdb.Row, c ovsdb.Change) {
+	if c.New == nil {
+		delete(rows, c.UUID)
+		return
+	}
+	rows[c.UUID] = c.New
+}
+
+// events returns what has changed since it was last called, by name, and when
+// somebody will cease to be alive if nothing is heard: the zero time if nobody.
+func (v *view) events(now time.Time) (events []Event, next time.Time) {
+	is, next := v.current(now)
+	for _, name := range slices.Sorted(maps.Keys(v.told)) {
+		if _, still := is[name]; !still {
+			events = append(events, Event{Kind: Removed, Chassis: v.told[name]})
+			delete(v.heard, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(is)) {
+		switch was, known := v.told[name]; {
+		case !known:
+			events = append(events, Event{Kind: Added, Chassis: is[name]})
+		case was != is[name]:
+			events = append(events, Event{Kind: Changed, Chassis: is[name]})
+		}
+	}
+	v.told = is
+	return events, next
+}
+
+// list returns all that events have told of.
+func (v *view) list() Event {
+	e := Event{Kind: Listed}
+	for _, name := range slices.Sorted(maps.Keys(v.told)) {
+		e.All = append(e.All, v.told[name])
+	}
+	return e
+}
+
+func (v *view) current(now time.Time) (all map[string]Chassis, next time.Time) {
+	all = make(map[string]Chassis)
+	sequences := v.sequences()
+	for _, row := range v.chassis {
+		name := ovsdb.Value[string](row, "name")
+		alive, until := v.alive(name, sequences[name], now)
+		if !until.IsZero() && (next.IsZero() || until.Before(next)) {
+			next = until
+		}
+		all[name] = Chassis{
+			Name: name, Hostname: ovsdb.Value[string](row, "hostname"), Alive: alive,
+			CMSOptions: option(row, "ovn-cms-options"), BridgeMappings: option(row, "ovn-bridge-mappings"),
+		}
+	}
+	return all, next
+}
+
+// sequences returns how far each chassis has come: since OVN 20.09 it says so in
+// Chassis_Private.
+func (v *view) sequences() map[string]int64 {
+	all := make(map[string]int64)
+	for _, rows := range []map[ovsdb.UUID]ovsdb.Row{v.chassis, v.private} {
+		for _, row := range rows {
+			name := ovsdb.Value[string](row, "name")
+			all[name] = cmp.Or(ovsdb.Value[int64](row, "nb_cfg"), all[name])
+		}
+	}
+	return all
+}
+
+// alive reports whether a chassis keeps up, or has been heard of lately; then also
+// until when that is so.
+func (v *view) alive(name string, sequence int64, now time.Time) (alive bool, until time.Time) {
+	last, known := v.heard[name]
+	if !known || last.sequence != sequence {
+		last = sign{sequence, now}
+		v.heard[name] = last
+	}
+	if ovsdb.Value[int64](v.global, "nb_cfg")-sequence <= 1 { // one more may be on its way
+		return true, time.Time{}
+	}
+	until = last.at.Add(v.patience)
+	if !now.Before(until) {
+		return false, time.Time{}
+	}
+	return true, until
+}
+
+// option returns what the host has in external_ids of its own database. OVN puts
+// it into other_config; before 20.09, and for some releases also, into
+// external_ids.
+func option(row ovsdb.Row, name string) string {
+	if value, ok := ovsdb.Pairs[string, string](row, "other_config")[name]; ok {
+		return value
+	}
+	return ovsdb.Pairs[string, string](row, "external_ids")[name]
+}

@@ -1,0 +1,8 @@
+package ovs
+
+// What programs say is read by these.
+var (
+	ParseFlows   = parseFlows
+	ParseMeters  = parseMeters
+	ParseClasses = parseClasses
+)

@@ -1,0 +1,102 @@
+package ovs
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// Plan returns the steps that lead from what a switch has to what it should have,
+// in an order that takes nothing away before its place is taken: none when all is
+// well. Each step may run twice, and none relies on another's success to do no
+// harm.
+func Plan(d Desired, a Actual) []Step {
+	t := aim(d, a)
+	var steps []Step
+	steps = append(steps, t.setQueues(a)...)
+	steps = append(steps, t.setFlows(a)...)
+	steps = append(steps, t.setClasses(a)...)
+	steps = append(steps, t.removeFlows(a)...)
+	steps = append(steps, t.removeClasses(a)...)
+	steps = append(steps, t.removeQueues(a)...)
+	if a.Strays > 0 {
+		steps = append(steps, RemoveStrays{})
+	}
+	return steps
+}
+
+func (t *target) setQueues(a Actual) (steps []Step) {
+	for _, device := range slices.Sorted(maps.Keys(t.qos)) {
+		want := t.qos[device]
+		var have QoS
+		if q := a.Devices[device].QoS; q != nil {
+			have = *q
+		}
+		if !have.Ours || have.Type != want.Type || have.Rate != want.Rate {
+			steps = append(steps, SetQoS{device, want.Type, want.Rate})
+		}
+		for _, n := range slices.Sorted(maps.Keys(want.Queues)) {
+			was, ok := have.Queues[n]
+			if !ok || was.Ours && was != want.Queues[n] {
+				steps = append(steps, SetQueue{device, n, want.Queues[n]})
+			}
+		}
+	}
+	return steps
+}
+
+func (t *target) setFlows(a Actual) (steps []Step) {
+	for _, e := range sorted(t.meters) {
+		if have, ok := a.Bridges[e.place].Meters[e.number]; !ok || have != t.meters[e] {
+			steps = append(steps, SetMeter{e.place, e.number, t.meters[e]})
+		}
+	}
+	for _, e := range sorted(t.flows) {
+		if have, ok := a.Bridges[e.place].Flows[e.number]; !ok || have != t.flows[e] {
+			steps = append(steps, SetFlow{e.place, e.number, t.flows[e]})
+		}
+	}
+	return steps
+}
+
+func (t *target) removeFlows(a Actual) (steps []Step) {
+	for _, bridge := range slices.Sorted(maps.Keys(a.Bridges)) {
+		for _, n := range slices.Sorted(maps.Keys(a.Bridges[bridge].Flows)) {
+			if _, wanted := t.flows[entry{bridge, n}]; !wanted {
+				steps = append(steps, RemoveFlow{bridge, n})
+			}
+		}
+		for _, n := range slices.Sorted(maps.Keys(a.Bridges[bridge].Meters)) {
+			if _, wanted := t.meters[entry{bridge, n}]; !wanted {
+				steps = append(steps, RemoveMeter{bridge, n})
+			}
+		}
+	}
+	return steps
+}
+
+func (t *target) removeQueues(a Actual) (steps []Step) {
+	for _, device := range slices.Sorted(maps.Keys(a.Devices)) {
+		have := a.Devices[device].QoS
+		if have == nil || !have.Ours {
+			continue
+		}
+		want, wanted := t.qos[device]
+		if !wanted {
+			steps = append(steps, RemoveQoS{device})
+			continue
+		}
+		for _, n := range slices.Sorted(maps.Keys(have.Queues)) {
+			if _, kept := want.Queues[n]; !kept && have.Queues[n].Ours {
+				steps = append(steps, RemoveQueue{device, n})
+			}
+		}
+	}
+	return steps
+}
+
+func sorted[V any](m map[entry]V) []entry {
+	return slices.SortedFunc(maps.Keys(m), func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.number, b.number))
+	})
+}

@@ -1,0 +1,110 @@
+// Package ovstest starts Debian's Open vSwitch and OVN databases for tests,
+// privately, and stops them: ovsdb-server with the schema of the southbound
+// database, clusters of it, and a whole switch with the datapath of ovs-vswitchd
+// (datapath_type=netdev) in a network namespace of its own. Nothing outside a
+// temporary directory is touched. It is not for fakes: those live in the tests
+// that need them.
+//
+// A test is skipped, by the name of what is missing, under -short, without the
+// Debian packages openvswitch-switch and ovn-central, and, for a switch, without
+// root's rights.
+package ovstest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const patience = 20 * time.Second // for a program to start, to do its work or to end
+
+// need skips the test when it cannot be run here.
+func need(t testing.TB, debian string, files ...string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skipf("needs a real server (%s): not under -short", debian)
+	}
+	for _, f := range files {
+		if _, err := os.Stat(f); err == nil {
+			continue
+		}
+		if _, err := exec.LookPath(f); err != nil {
+			t.Skipf("%s is missing: apt-get install %s", f, debian)
+		}
+	}
+}
+
+// directory makes one with a short name: the path of a socket has 107 bytes at
+// most.
+func directory(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "ovs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// run runs a program that ends by itself and returns what it said.
+func run(dir, program string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = environment(dir)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%s %s: %w\n%s", program, strings.Join(args, " "), err, out)
+	}
+	return string(out), err
+}
+
+// environment keeps Open vSwitch's programs away from the machine's own.
+func environment(dir string) []string {
+	return []string{
+		"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C",
+		"OVS_RUNDIR=" + dir, "OVS_LOGDIR=" + dir, "OVS_DBDIR=" + dir, "OVS_SYSCONFDIR=" + dir,
+	}
+}
+
+// Await waits until the claim holds, and fails the test when it does not come to
+// hold.
+func Await(t testing.TB, what string, claim func() bool) {
+	t.Helper()
+	if err := await(func() error {
+		if claim() {
+			return nil
+		}
+		return errors.New("it is not so")
+	}); err != nil {
+		t.Fatalf("waiting until %s: %v", what, err)
+	}
+}
+
+func await(claim func() error) error {
+	end := time.Now().Add(patience)
+	for {
+		err := claim()
+		if err == nil || time.Now().After(end) {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// lastWords returns the end of a log.
+func lastWords(dir, name string) string {
+	text, err := os.ReadFile(filepath.Join(dir, name+".log"))
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(lines[max(0, len(lines)-15):], "\n")
+}

@@ -1,0 +1,169 @@
+package ovstest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A Namespace is a network namespace of its own. It ends with the test.
+type Namespace struct {
+	t   testing.TB
+	dir string
+	pid int // of a process that holds it
+}
+
+// NewNamespace makes a network namespace in which "lo" is up. It needs root's
+// rights.
+func NewNamespace(t testing.TB) *Namespace {
+	t.Helper()
+	need(t, "iproute2 util-linux", "ip", "nsenter")
+	if os.Geteuid() != 0 {
+		t.Skip("network namespaces need root's rights")
+	}
+	n := &Namespace{t: t, dir: directory(t)}
+	p, err := launch(n.dir, "namespace", syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}, "sleep", "infinity")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.pid = p.cmd.Process.Pid
+	t.Cleanup(func() { _ = p.end(syscall.SIGTERM) })
+	n.Run("ip", "link", "set", "lo", "up")
+	return n
+}
+
+// within returns a command line that runs another in the namespace.
+func (n *Namespace) within(args ...string) []string {
+	return append([]string{"-t", strconv.Itoa(n.pid), "-n", "--"}, args...)
+}
+
+// Run runs a program in the namespace and returns what it said.
+func (n *Namespace) Run(args ...string) string {
+	n.t.Helper()
+	out, err := n.Try(args...)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return out
+}
+
+// Try is Run for a program that may fail.
+func (n *Namespace) Try(args ...string) (string, error) {
+	return run(n.dir, "nsenter", n.within(args...)...)
+}
+
+// Wrap returns the path of a program that runs another in the namespace.
+func (n *Namespace) Wrap(program string) string {
+	n.t.Helper()
+	path := filepath.Join(n.dir, program)
+	script := fmt.Sprintf("#!/bin/sh\nexec nsenter -t %d -n -- %s \"$@\"\n", n.pid, program)
+	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
+		n.t.Fatal(err)
+	}
+	return path
+}
+
+// Serve starts a program in the namespace that ends with the test, or when end is
+// called.
+func (n *Namespace) Serve(args ...string) (end func()) {
+	n.t.Helper()
+	p, err := launch(n.dir, filepath.Base(args[0]), syscall.SysProcAttr{}, "nsenter", n.within(args...)...)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	end = func() { _ = p.end(syscall.SIGTERM) }
+	n.t.Cleanup(end)
+	return end
+}
+
+// A Switch is an ovsdb-server and an ovs-vswitchd whose datapath runs in a
+// network namespace.
+type Switch struct {
+	*Namespace
+	Server *Server
+	daemon *process
+	peers  int
+}
+
+// NewSwitch starts a switch without bridges. It ends with the test.
+func NewSwitch(t testing.TB) *Switch {
+	t.Helper()
+	need(t, "openvswitch-switch", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", switchSchema)
+	n := NewNamespace(t)
+	s := &Switch{Namespace: n, Server: newServer(t, n.dir, switchSchema)}
+	s.Control("--no-wait", "init")
+	s.StartDaemon()
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the last words of ovs-vswitchd:\n%s", lastWords(s.dir, "vswitchd"))
+		}
+		s.StopDaemon()
+	})
+	return s
+}
+
+// RunDir returns the directory with the management sockets of the bridges.
+func (s *Switch) RunDir() string { return s.dir }
+
+// StartDaemon starts an ovs-vswitchd that was stopped.
+func (s *Switch) StartDaemon() {
+	s.t.Helper()
+	var err error
+	s.daemon, err = launch(s.dir, "vswitchd", syscall.SysProcAttr{}, "nsenter", s.within("ovs-vswitchd",
+		s.Server.Remote(), "--unixctl="+filepath.Join(s.dir, "vswitchd.ctl"), "--pidfile="+filepath.Join(s.dir, "ovs-vswitchd.pid"), "-vconsole:info")...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	// ovs-vsctl returns when the switch has done what the database says.
+	s.Control("set", "open_vswitch", ".", "external_ids:started="+strconv.Itoa(s.daemon.cmd.Process.Pid))
+}
+
+// StopDaemon ends ovs-vswitchd; the database server goes on.
+func (s *Switch) StopDaemon() {
+	s.t.Helper()
+	if err := s.daemon.end(syscall.SIGTERM); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// Control changes the switch as ovs-vsctl does, waits until it has done so, and
+// returns what ovs-vsctl said, without the space around it.
+func (s *Switch) Control(args ...string) string {
+	s.t.Helper()
+	out, err := run(s.dir, "ovs-vsctl", append([]string{"--db=" + s.Server.Remote(), "--timeout=15"}, args...)...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return strings.TrimSpace(out)
+}
+
+// AddBridge adds a bridge with the datapath of ovs-vswitchd.
+func (s *Switch) AddBridge(name string) {
+	s.t.Helper()
+	s.Control("add-br", name, "--", "set", "bridge", name, "datapath_type=netdev")
+}
+
+// AddPort adds a veth of this name to a bridge and returns a namespace with its
+// other end, "eth0", which has an address in 10.9.0.0/24 that it returns too.
+// Interfaces with an id are of servers' ports.
+func (s *Switch) AddPort(bridge, name, id string) (*Namespace, string) {
+	s.t.Helper()
+	n := NewNamespace(s.t)
+	s.peers++
+	address := fmt.Sprintf("10.9.0.%d", s.peers)
+	s.Run("ip", "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", strconv.Itoa(n.pid))
+	s.Run("ip", "link", "set", name, "up")
+	n.Run("ip", "link", "set", "eth0", "up")
+	n.Run("ip", "addr", "add", address+"/24", "dev", "eth0")
+	args := []string{"add-port", bridge, name}
+	if id != "" {
+		mac := strings.Fields(n.Run("ip", "-br", "link", "show", "dev", "eth0"))[2]
+		args = append(args, "--", "set", "interface", name, "external_ids:iface-id="+id, `external_ids:attached-mac="`+mac+`"`)
+	}
+	s.Control(args...)
+	return n, address
+}
