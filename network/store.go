@@ -18,7 +18,7 @@ type Store interface {
 	// transactions on a database run at the same time, so that what fn has
 	// read stays true until the commit. fn may run more than once and must keep
 	// nothing of an earlier run. The error of fn is returned as it is. now is the
-	// time of the rows.
+	// time of the change; those in rows are written as they are.
 	Update(ctx context.Context, now time.Time, fn func(Writer) error) error
 }
 
@@ -35,7 +35,8 @@ type Writer interface {
 	Reader
 
 	// Insert adds a row. It returns ErrTaken, and adds nothing, when its key or
-	// another value that must be unique is taken.
+	// another value that must be unique is taken. One that refers to a row
+	// which is not there is a mistake that ends the Update with an error.
 	Insert(row any) error
 
 	// Replace writes all fields of the row that has its key, and returns
@@ -44,7 +45,8 @@ type Writer interface {
 
 	// Remove removes all rows that match every condition, of which there must
 	// be one at least, and returns how many there were. The row is a pointer to
-	// any value of the type.
+	// any value of the type. Nothing else goes with them: rows that others
+	// refer to are a mistake, as in Insert.
 	Remove(row any, where ...Match) (int, error)
 }
 
@@ -54,7 +56,12 @@ var (
 	ErrTaken = errors.New("network: the value is taken")
 )
 
-// Row is any type of row.
+// Row is any type of row. Its key is the ID; of addresses it is the subnet and the
+// IP, of bindings port and host, of subports the port, of quotas project and resource.
+//
+// Unique are besides: network and MAC of ports, type and host of agents, the port of
+// trunks, the segmentation of subports in their trunk and of segments in their
+// physical network or, for tunnels, their type, and the group "default" of a project.
 type Row interface {
 	NetworkRow | SegmentRow | SubnetRow | PortRow | AddressRow | BindingRow | PolicyRow | RuleRow | AgentRow |
 		TrunkRow | SubportRow | SecurityGroupRow | SecurityRuleRow | QuotaRow | IntentRow

@@ -28,7 +28,10 @@ var errExited = errors.New("sqlstore: update left without returning")
 type job struct {
 	ctx context.Context
 	now time.Time
-	fn  func(placement.Writer) error
+	fn  func(*writer) error
+	// committed is called, unless nil, when what fn wrote is durable, before
+	// anybody is told.
+	committed func()
 
 	// until is when the store gives up on a server that is away or collides,
 	// and waited how often the job met a lock that did not go away in time.
@@ -41,8 +44,7 @@ type job struct {
 	result  chan error   // what Update returns
 	outcome error        // what Update will return if the commit succeeds
 	changed placement.Changes
-	named   ownerIDs // that it found
-	wants   wants    // that it turned out to need
+	wants   wants // that it turned out to need
 }
 
 // The states of a job: it waits until either the store or its caller decides.
@@ -52,16 +54,17 @@ const (
 	left
 )
 
-// Update runs fn in one serializable transaction, possibly more than once. A
-// panic in fn is returned as an error. When ctx ends while the job waits, it
-// leaves without having run; once it runs, its outcome is waited for. On a server
-// it also leaves when its turn does not come within Options.RetryTime.
-func (s *Store) Update(ctx context.Context, now time.Time, fn func(placement.Writer) error) error {
+// update runs fn in one serializable transaction, possibly more than once, and
+// committed as soon as that is durable. A panic in fn is returned as an error. When
+// ctx ends while the job waits, it leaves without having run; once it runs, its
+// outcome is waited for. On a server it also leaves when its turn does not come
+// within Options.RetryTime.
+func (s *engine) update(ctx context.Context, now time.Time, fn func(*writer) error, committed func()) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	j := &job{
-		ctx: ctx, now: now, fn: fn, until: time.Now().Add(s.opts.RetryTime),
+		ctx: ctx, now: now, fn: fn, committed: committed, until: time.Now().Add(s.opts.RetryTime),
 		turn: make(chan *writer, 1), back: make(chan error, 1), result: make(chan error, 1),
 	}
 	if err := s.enqueue(j); err != nil {
@@ -72,7 +75,7 @@ func (s *Store) Update(ctx context.Context, now time.Time, fn func(placement.Wri
 
 // enqueue refuses what does not fit at once: a caller that must wait longer
 // than the queue is better told to come back.
-func (s *Store) enqueue(j *job) error {
+func (s *engine) enqueue(j *job) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
@@ -90,7 +93,7 @@ func (s *Store) enqueue(j *job) error {
 }
 
 // follow runs the job whenever it has the transaction and returns its result.
-func (s *Store) follow(j *job) error {
+func (s *engine) follow(j *job) error {
 	gone := j.ctx.Done()
 	var late <-chan time.Time
 	if s.d.server {
@@ -132,7 +135,7 @@ func (j *job) run(w *writer) {
 
 // write serves the queue until it is closed and empty, and keeps the change log
 // in bounds meanwhile.
-func (s *Store) write() {
+func (s *engine) write() {
 	defer close(s.idle)
 	tend := make(<-chan time.Time)
 	if s.d.server {
@@ -156,7 +159,7 @@ func (s *Store) write() {
 
 // batch runs a job together with those that wait behind it, once more those whose
 // locks others held, and each alone when that does not work out.
-func (s *Store) batch(first *job) {
+func (s *engine) batch(first *job) {
 	if !s.connected(first) {
 		return
 	}
@@ -178,7 +181,7 @@ func (s *Store) batch(first *job) {
 
 // connected waits until there is a connection to write on, while first is still
 // free to leave, and gives up on it when its time is up.
-func (s *Store) connected(first *job) bool {
+func (s *engine) connected(first *job) bool {
 	if !s.d.server {
 		return true
 	}
@@ -200,7 +203,7 @@ func (s *Store) connected(first *job) bool {
 }
 
 // late reports whether a job is not to be tried again.
-func (s *Store) late(j *job) bool {
+func (s *engine) late(j *job) bool {
 	return s.isClosing() || time.Now().After(j.until) || j.waited >= maxLockWaits
 }
 
@@ -210,7 +213,7 @@ const maxLockWaits = 2
 
 // alone runs one job in a transaction of its own, again when it collides or the
 // server is away.
-func (s *Store) alone(j *job) {
+func (s *engine) alone(j *job) {
 	err := errSilent
 	for n := range maxAttempts {
 		if cut := j.pause(n); cut != nil {
@@ -272,7 +275,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // collect returns a function that yields first and then, within the bounds of a
 // batch, the jobs that wait in the queue, without waiting for any.
-func (s *Store) collect(first *job) func() *job {
+func (s *engine) collect(first *job) func() *job {
 	until := time.Now().Add(s.opts.MaxBatchTime)
 	next, n := first, 0
 	return func() *job {
@@ -295,7 +298,7 @@ func (s *Store) collect(first *job) func() *job {
 
 // waiting takes a job from the queue, nil when there is none or the batch of n
 // is full.
-func (s *Store) waiting(n int, until time.Time) *job {
+func (s *engine) waiting(n int, until time.Time) *job {
 	if n >= s.opts.MaxBatch || n > 0 && time.Now().After(until) {
 		return nil
 	}
@@ -310,7 +313,7 @@ func (s *Store) waiting(n int, until time.Time) *job {
 // transact runs the jobs that next yields in one transaction, commits, and
 // tells them. It returns those that were not told, of which nothing is kept: all
 // when it fails, else those whose locks others held.
-func (s *Store) transact(next func() *job) ([]*job, error) {
+func (s *engine) transact(next func() *job) ([]*job, error) {
 	var first []*job
 	if s.d.server {
 		// Whoever joined later might be answered from before it asked: a
@@ -347,13 +350,13 @@ func (s *Store) transact(next func() *job) ([]*job, error) {
 }
 
 // tell ends the jobs of a transaction that is durable.
-func (s *Store) tell(members []*job, took time.Duration) {
+func (s *engine) tell(members []*job, took time.Duration) {
 	if len(members) > 0 && s.opts.Metrics.Committed != nil {
 		s.opts.Metrics.Committed(len(members), took)
 	}
 	for _, m := range members {
-		if m.outcome == nil {
-			s.owners.learn(m.named)
+		if m.outcome == nil && m.committed != nil {
+			m.committed()
 		}
 		m.result <- m.outcome
 	}
@@ -374,14 +377,16 @@ func (r *round) keeps() bool {
 
 // runAll runs what next yields in one transaction, which begins with the locks
 // that the first ones are known to need.
-func (s *Store) runAll(ses *session, first []*job, next func() *job) (r round, err error) {
-	if r.open, err = s.holdFirst(ses, first); err != nil {
-		return r, err
+func (s *engine) runAll(ses *session, first []*job, next func() *job) (r round, err error) {
+	if s.first != nil {
+		if r.open, err = s.first(ses, first); err != nil {
+			return r, err
+		}
 	}
 	for j := next(); j != nil; j = next() {
 		r.members = append(r.members, j)
 		r.open, err = s.member(ses, j, r.open)
-		if err != nil && s.d.locked(err) {
+		if err != nil && s.blocked(err) {
 			r.members, r.missed, r.cause = r.members[:len(r.members)-1], append(r.missed, j), err
 			err = s.endMember(ses, r.open, false)
 		}
@@ -391,6 +396,10 @@ func (s *Store) runAll(ses *session, first []*job, next func() *job) (r round, e
 	}
 	return r, nil
 }
+
+// blocked reports whether a lock of somebody else's is in the way of one job, and
+// maybe not of those behind it.
+func (s *engine) blocked(err error) bool { return s.turn == "" && s.d.locked(err) }
 
 // gathered calls next until it has all.
 func gathered(next func() *job) []*job {
@@ -415,7 +424,7 @@ func each(all []*job) func() *job {
 
 // commit appends to the change log what succeeded and makes it durable. It
 // returns nil only when it is.
-func (s *Store) commit(ses *session, members []*job) error {
+func (s *engine) commit(ses *session, members []*job) error {
 	if !s.d.server {
 		return ses.do("COMMIT")
 	}
@@ -442,7 +451,7 @@ func (s *Store) commit(ses *session, members []*job) error {
 }
 
 // lost cleans up after a transaction that failed.
-func (s *Store) lost(ses *session, members []*job, cause error) {
+func (s *engine) lost(ses *session, members []*job, cause error) {
 	// The failure may have ended the transaction already; then there is
 	// nothing to roll back and the error says just that.
 	ses.forget()
@@ -457,11 +466,11 @@ func (s *Store) lost(ses *session, members []*job, cause error) {
 // transaction has something to keep, else in one that begins with it. It returns
 // whether there is something to keep now. An error says that the whole
 // transaction is lost.
-func (s *Store) member(ses *session, j *job, open bool) (bool, error) {
+func (s *engine) member(ses *session, j *job, open bool) (bool, error) {
 	if err := s.beginMember(ses, open); err != nil {
 		return open, err
 	}
-	w := &writer{reader: reader{ses: ses, ctx: j.ctx, trace: s.opts.Trace}, stamp: stamp(j.now.Truncate(s.d.keeps)), memory: &s.owners, holding: open}
+	w := &writer{reader: reader{ses: ses, ctx: j.ctx, trace: s.opts.Trace}, stamp: stamp(j.now.Truncate(s.d.keeps)), holding: open}
 	began := time.Now()
 	j.turn <- w
 	j.outcome = <-j.back
@@ -471,7 +480,7 @@ func (s *Store) member(ses *session, j *job, open bool) (bool, error) {
 		j.noteWait(s, w.cause, began)
 		return open, w.cause
 	}
-	j.changed, j.named = w.changed, w.named
+	j.changed = w.changed
 	if j.outcome == nil {
 		// The function overlooked an error after which the transaction
 		// is not what it believes.
@@ -485,22 +494,26 @@ func (s *Store) member(ses *session, j *job, open bool) (bool, error) {
 	return open || j.outcome == nil, nil
 }
 
-func (s *Store) beginMember(ses *session, open bool) error {
+func (s *engine) beginMember(ses *session, open bool) error {
 	if open {
 		return ses.later("SAVEPOINT member")
 	}
 	if err := ses.connect(context.Background()); err != nil {
 		return err
 	}
-	if ses.packets() == nil {
-		return s.begin(context.Background(), ses, s.d.begin)
+	if ses.packets() != nil {
+		ses.beginLater(s.d.begin)
+	} else if err := s.begin(context.Background(), ses, s.d.begin); err != nil {
+		return err
 	}
-	ses.beginLater(s.d.begin)
-	return nil
+	if s.turn == "" {
+		return nil
+	}
+	return ses.later(s.turn)
 }
 
 // endMember keeps or takes back what a member wrote.
-func (s *Store) endMember(ses *session, open, keep bool) error {
+func (s *engine) endMember(ses *session, open, keep bool) error {
 	switch {
 	case !open && keep:
 		return nil

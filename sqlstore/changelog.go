@@ -132,7 +132,7 @@ func (l *changeLog) renew() {
 
 // tendLog shows that this writer is alive, and drops its old entries and the
 // writers that are not. That it fails is no matter: there is a next time.
-func (s *Store) tendLog() {
+func (s *engine) tendLog() {
 	id := s.log.id
 	ses := s.writer.own()
 	defer s.writer.giveBack(ses)
@@ -162,7 +162,7 @@ func (s *Store) tendLog() {
 // leaveLog makes the writer look as if it had not shown up for a while: tools that
 // must not run beside it may, and its entries stay for the others to read. That
 // it fails is no matter.
-func (s *Store) leaveLog() {
+func (s *engine) leaveLog() {
 	if !s.d.server || !s.log.present {
 		return
 	}

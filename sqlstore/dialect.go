@@ -58,6 +58,13 @@ type dialect struct {
 	// rerun says that the statements that make tables may run again: where
 	// they cannot be rolled back, a beginning may have been interrupted.
 	rerun bool
+	// made recognises then that what a statement makes is there.
+	made func(error) bool
+	// enforce makes a session hold references, empty where they always are.
+	enforce string
+	// collations asks for those that compare texts by their bytes, the best
+	// first, where tables have one.
+	collations string
 	// hasTable asks whether a table is there, tables which there are, but for
 	// Berth's own.
 	hasTable, tables string
@@ -74,7 +81,7 @@ type dialect struct {
 	demoted string
 	// advice says what to do about an error at the start that will not go
 	// away by itself, empty when it may.
-	advice func(error) string
+	advice func(error, naming) string
 }
 
 // errSilent is what a statement ends with that the database did not answer in

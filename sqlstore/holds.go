@@ -83,7 +83,7 @@ func (s *Store) holdFirst(ses *session, jobs []*job) (bool, error) {
 	began := time.Now()
 	_ = w.holdAll(all)
 	for _, j := range jobs {
-		j.noteWait(s, w.cause, began)
+		j.noteWait(s.engine, w.cause, began)
 	}
 	return true, w.cause
 }
@@ -102,8 +102,8 @@ WHERE uuid IN (`, all.uuids, `)`)
 }
 
 // noteWait counts that a lock which did not become free held up all others.
-func (j *job) noteWait(s *Store, cause error, began time.Time) {
-	if cause != nil && s.d.locked(cause) && time.Since(began) >= lockWait/2 {
+func (j *job) noteWait(s *engine, cause error, began time.Time) {
+	if cause != nil && s.blocked(cause) && time.Since(began) >= lockWait/2 {
 		j.waited++
 	}
 }

@@ -42,6 +42,13 @@ LOCK IN SHARE MODE`, // MariaDB has no FOR SHARE
 	foldCase: true,
 	foldLike: true,
 	rerun:    true,
+	// A table is made unless it exists; an index and a row are not.
+	made: func(err error) bool { return mysqlCode(err) == 1061 || mysqlCode(err) == 1062 },
+	collations: `
+SELECT collation_name
+FROM information_schema.collations
+WHERE collation_name IN ('utf8mb4_nopad_bin', 'utf8mb4_0900_bin', 'utf8mb4_bin')
+ORDER BY collation_name = 'utf8mb4_bin', collation_name`,
 	hasTable: `
 SELECT 1
 FROM information_schema.tables
@@ -91,18 +98,18 @@ ORDER BY table_name`,
 		}
 		return false
 	},
-	advice: func(err error) string {
+	advice: func(err error, known naming) string {
 		switch mysqlCode(err) {
 		case 1045, 1698:
-			return "check user and password in [placement_database] connection"
+			return "check user and password in [" + known.section + "] connection"
 		case 1044:
 			return "grant the user all privileges on the database"
 		case 1142:
-			return "grant the user the right to create tables, once, for Berth's own: GRANT CREATE, REFERENCES ON placement.* TO …"
+			return "grant the user the right to create tables, once, for Berth's own: GRANT CREATE, REFERENCES ON " + known.database + ".* TO …"
 		case 1049:
-			return "create the database first: CREATE DATABASE placement"
+			return "create the database first: CREATE DATABASE " + known.database
 		case 1290, 1792, 1836:
-			return "this server is read-only: name the primary in [placement_database] connection"
+			return "this server is read-only: name the primary in [" + known.section + "] connection"
 		}
 		return ""
 	},

@@ -14,33 +14,40 @@ import (
 // be used - not SQLite, broken, of an unknown revision, read-only, in use by
 // another berth - is an error that says so, and the file is left as it is.
 func Open(ctx context.Context, opts Options) (*Store, error) {
-	opts = opts.withDefaults()
-	s := &Store{opts: opts, d: sqliteDialect, release: func() {}}
-	if opts.Server != nil {
-		if err := s.openServer(ctx); err != nil {
-			_ = s.disconnect()
-			return nil, fmt.Errorf("opening the database %s on %s: %w",
-				opts.Server.Database, strings.Join(opts.Server.Hosts, ", "), err)
-		}
-		return s, nil
-	}
-	if opts.Path == Memory {
-		if err := s.openMemory(ctx); err != nil {
-			return nil, fmt.Errorf("opening a database in memory: %w", err)
-		}
-		return s, nil
-	}
-	if err := s.openPath(ctx); err != nil {
-		return nil, fmt.Errorf("opening the database %s: %w", opts.Path, err)
+	s := newStore(opts)
+	if err := s.open(ctx); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
 
+// open opens the database that the options name and begins to serve.
+func (s *engine) open(ctx context.Context) error {
+	if s.opts.Server != nil {
+		if err := s.openServer(ctx); err != nil {
+			_ = s.disconnect()
+			return fmt.Errorf("opening the database %s on %s: %w",
+				s.opts.Server.Database, strings.Join(s.opts.Server.Hosts, ", "), err)
+		}
+		return nil
+	}
+	if s.opts.Path == Memory {
+		if err := s.openMemory(ctx); err != nil {
+			return fmt.Errorf("opening a database in memory: %w", err)
+		}
+		return nil
+	}
+	if err := s.openPath(ctx); err != nil {
+		return fmt.Errorf("opening the database %s: %w", s.opts.Path, err)
+	}
+	return nil
+}
+
 // openMemory serves Views and Updates from the only connection.
-func (s *Store) openMemory(ctx context.Context) error {
+func (s *engine) openMemory(ctx context.Context) error {
 	all, err := s.connect(ctx, Memory, 1)
 	if err == nil {
-		err = s.prepareSchema(ctx, all[0])
+		err = s.schema.prepare(ctx, all[0])
 	}
 	if err != nil {
 		_ = s.disconnect()
@@ -52,7 +59,7 @@ func (s *Store) openMemory(ctx context.Context) error {
 
 // openPath looks at the file before anything may change it, with the lock held
 // so that nobody else changes it either.
-func (s *Store) openPath(ctx context.Context) error {
+func (s *engine) openPath(ctx context.Context) error {
 	path, err := realPath(s.opts.Path)
 	if err != nil {
 		return err
@@ -77,7 +84,7 @@ func (s *Store) openPath(ctx context.Context) error {
 }
 
 // emptied removes the files of the database if that is asked for.
-func (s *Store) emptied(path string) error {
+func (s *engine) emptied(path string) error {
 	if !s.opts.Empty {
 		return nil
 	}
@@ -89,7 +96,7 @@ func (s *Store) emptied(path string) error {
 	return nil
 }
 
-func (s *Store) openFile(ctx context.Context, path string) error {
+func (s *engine) openFile(ctx context.Context, path string) error {
 	if err := s.inspect(ctx, path); err != nil {
 		return err
 	}
@@ -100,10 +107,7 @@ func (s *Store) openFile(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.refusePart(ctx, writers[0]); err != nil {
-		return err
-	}
-	if err := s.prepareSchema(ctx, writers[0]); err != nil {
+	if err := s.schema.prepare(ctx, writers[0]); err != nil {
 		return err
 	}
 	readers, err := s.connect(ctx, sqliteURI(path, "rw", busyPragma(s.opts.BusyTimeout), "query_only(1)"), s.opts.Readers)
@@ -115,7 +119,7 @@ func (s *Store) openFile(ctx context.Context, path string) error {
 }
 
 // inspect refuses a file that cannot be used, reading it only.
-func (s *Store) inspect(ctx context.Context, path string) error {
+func (s *engine) inspect(ctx context.Context, path string) error {
 	empty, err := checkFile(path)
 	if empty || err != nil {
 		return err
@@ -124,7 +128,7 @@ func (s *Store) inspect(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.stepsFor(ctx, all[0])
+	err = s.schema.look(ctx, all[0])
 	if end := s.disconnect(); err == nil {
 		err = end
 	}

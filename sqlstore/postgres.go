@@ -36,6 +36,7 @@ FOR SHARE`,
 	onConflict: `
 ON CONFLICT DO NOTHING`,
 	returning: true,
+	made:      func(error) bool { return false },
 	hasTable: `
 SELECT 1
 FROM information_schema.tables
@@ -75,17 +76,17 @@ ORDER BY table_name`,
 		code := postgresCode(err)
 		return strings.HasPrefix(code, "53") || strings.HasPrefix(code, "58") || code == "57014"
 	},
-	advice: func(err error) string {
+	advice: func(err error, known naming) string {
 		switch postgresCode(err) {
 		case "28P01", "28000":
-			return "check user and password in [placement_database] connection, and the server's pg_hba.conf"
+			return "check user and password in [" + known.section + "] connection, and the server's pg_hba.conf"
 		case "42501":
 			return "grant the user the right to create tables, once, for Berth's own: GRANT CREATE ON SCHEMA public TO …"
 		case "3D000":
-			return "create the database first: CREATE DATABASE placement"
+			return "create the database first: CREATE DATABASE " + known.database
 		}
 		if strings.Contains(err.Error(), "read only connection") {
-			return "this server is read-only: name the primary in [placement_database] connection"
+			return "this server is read-only: name the primary in [" + known.section + "] connection"
 		}
 		return ""
 	},

@@ -15,7 +15,7 @@ var errOver = errors.New("sqlstore: used after its transaction")
 // that placement.Writer does not declare it refuses everything.
 type reader struct {
 	ses    *session
-	store  *Store          // of a View, nil in an Update
+	store  *engine         // of a View, nil in an Update
 	ctx    context.Context // of the View or Update; fits in no parameter list
 	trace  Trace
 	over   bool

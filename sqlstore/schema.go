@@ -35,6 +35,20 @@ func (s *Store) refusePart(ctx context.Context, ses *session) error {
 	return err
 }
 
+// prepareAll refuses a database that is half of one, and makes the tables.
+func (s *Store) prepareAll(ctx context.Context, ses *session) error {
+	if err := s.refusePart(ctx, ses); err != nil {
+		return err
+	}
+	return s.prepareSchema(ctx, ses)
+}
+
+// look refuses a database that this package cannot or may not work on.
+func (s *Store) look(ctx context.Context, ses *session) error {
+	_, err := s.stepsFor(ctx, ses)
+	return err
+}
+
 // prepareSchema brings the database to a revision that this package works on.
 // All steps are one transaction.
 func (s *Store) prepareSchema(ctx context.Context, ses *session) error {

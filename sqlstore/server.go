@@ -99,7 +99,7 @@ func (e connectError) Unwrap() error { return e.error }
 func (e connectError) Is(target error) bool { return target == errConnecting }
 
 // newSession returns a session that connects when it is first used.
-func (s *Store) newSession(r role) *session {
+func (s *engine) newSession(r role) *session {
 	silence := patience
 	if s.d.bounded {
 		silence = 0
@@ -126,7 +126,7 @@ func (s *Store) newSession(r role) *session {
 
 // openServer connects, looks at the database before it changes anything in it,
 // and begins to serve.
-func (s *Store) openServer(ctx context.Context) (err error) {
+func (s *engine) openServer(ctx context.Context) (err error) {
 	s.d, s.dialer, err = newDialer(*s.opts.Server)
 	if err != nil {
 		return err
@@ -134,9 +134,6 @@ func (s *Store) openServer(ctx context.Context) (err error) {
 	writer := s.newSession(writing)
 	s.sessions = append(s.sessions, writer)
 	if err := s.reach(ctx, writer); err != nil {
-		return err
-	}
-	if err := s.refusePart(ctx, writer); err != nil {
 		return err
 	}
 	if err := s.prepareServer(ctx, writer); err != nil {
@@ -153,14 +150,14 @@ func (s *Store) openServer(ctx context.Context) (err error) {
 
 // reach makes the first connection, again and again while nobody answers. What
 // will not change by itself is an error at once.
-func (s *Store) reach(ctx context.Context, ses *session) error {
+func (s *engine) reach(ctx context.Context, ses *session) error {
 	server := s.opts.Server
 	for n := 0; ; n++ {
 		err := ses.connect(ctx)
 		if err == nil {
 			return nil
 		}
-		if advice := s.d.advice(err); advice != "" {
+		if advice := s.d.advice(err, s.schema.known); advice != "" {
 			return fmt.Errorf("%w: %s", err, advice)
 		}
 		if ctx.Err() != nil || server.Retries >= 0 && n >= server.Retries {
@@ -177,13 +174,13 @@ func (s *Store) reach(ctx context.Context, ses *session) error {
 // moment, has made the tables.
 const schemaTries = 8
 
-// prepareServer brings upstream's tables and Berth's own into order. Instances
+// prepareServer brings the tables of the store and Berth's own into order. Instances
 // that start together may get into each other's way, so that a failure is looked
 // at again before it counts.
-func (s *Store) prepareServer(ctx context.Context, ses *session) error {
+func (s *engine) prepareServer(ctx context.Context, ses *session) error {
 	var first, last error
 	for n := range schemaTries {
-		err := s.prepareSchema(ctx, ses)
+		err := s.schema.prepare(ctx, ses)
 		if err == nil {
 			err = s.prepareOwn(ctx, ses)
 		}
@@ -212,7 +209,7 @@ func (s *Store) prepareServer(ctx context.Context, ses *session) error {
 var errCreating = errors.New("the tables could not be made")
 
 // prepareOwn makes Berth's own tables.
-func (s *Store) prepareOwn(ctx context.Context, ses *session) error {
+func (s *engine) prepareOwn(ctx context.Context, ses *session) error {
 	r := &reader{ses: ses, ctx: ctx}
 	there, err := r.exists(s.d.hasTable, "berth_version")
 	if err != nil {
@@ -220,7 +217,7 @@ func (s *Store) prepareOwn(ctx context.Context, ses *session) error {
 	}
 	if !there {
 		if err := s.createOwn(ses); err != nil {
-			if advice := s.d.advice(err); advice != "" {
+			if advice := s.d.advice(err, s.schema.known); advice != "" {
 				return fmt.Errorf("the tables of Berth's own cannot be made: %w: %s", s.d.translate("creating", err), advice)
 			}
 			return fmt.Errorf("%w: Berth's own tables: %w", errCreating, s.d.translate("creating", err))
@@ -237,7 +234,7 @@ func (s *Store) prepareOwn(ctx context.Context, ses *session) error {
 	return nil
 }
 
-func (s *Store) createOwn(ses *session) error {
+func (s *engine) createOwn(ses *session) error {
 	statements, err := migrations.OwnTables(s.d.name)
 	if err != nil {
 		return err

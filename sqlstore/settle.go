@@ -21,7 +21,7 @@ func errUnknown(err error) error {
 
 // settle finds out whether a transaction whose commit was not answered took
 // place. When it did not, it cannot any more.
-func (s *Store) settle(e entry, members []*job) (committed bool, err error) {
+func (s *engine) settle(e entry, members []*job) (committed bool, err error) {
 	s.opts.Logger.Warn("a commit was not answered: looking it up", "updates", len(members))
 	until := time.Now().Add(s.opts.RetryTime)
 	// The old connection may be stuck, and what it holds with it.
@@ -51,7 +51,7 @@ func (s *Store) settle(e entry, members []*job) (committed bool, err error) {
 }
 
 // proven looks for an entry and takes its place when it is not there.
-func (s *Store) proven(ses *session, e entry) (bool, error) {
+func (s *engine) proven(ses *session, e entry) (bool, error) {
 	if err := s.begin(context.Background(), ses, s.d.begin); err != nil {
 		return false, err
 	}
@@ -64,7 +64,7 @@ func (s *Store) proven(ses *session, e entry) (bool, error) {
 }
 
 // takePlace writes an empty entry, or returns the body of the one that is there.
-func (s *Store) takePlace(ses *session, e entry) (body string, found bool, err error) {
+func (s *engine) takePlace(ses *session, e entry) (body string, found bool, err error) {
 	w := &writer{reader: reader{ses: ses, ctx: context.Background()}, stamp: stamp(time.Now())}
 	// The writer's row may have been part of the transaction.
 	if _, err := ses.exec(`

@@ -18,6 +18,8 @@ var sqliteDialect = &dialect{
 	prepared: true,
 	keeps:    time.Microsecond,
 	foldLike: true,
+	made:     func(error) bool { return false },
+	enforce:  "PRAGMA foreign_keys = ON",
 	rebind:   func(query string) string { return query },
 	// IMMEDIATE takes the write lock at once: a transaction that reads first
 	// and writes later would find, too late, that another one came between.
@@ -36,6 +38,7 @@ ORDER BY name`,
 		code := sqliteCode(err)
 		return code == sqlite3.SQLITE_CONSTRAINT_UNIQUE || code == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
 	},
+	orphan: func(err error) bool { return sqliteCode(err) == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY },
 	retryable: func(err error) bool {
 		code := sqliteCode(err)
 		return code == sqlite3.SQLITE_BUSY_SNAPSHOT || code == sqlite3.SQLITE_BUSY_RECOVERY
@@ -74,7 +77,7 @@ func sqliteURI(path, mode string, pragmas ...string) string {
 }
 
 // connect opens n sessions on one data source and keeps them for shut.
-func (s *Store) connect(ctx context.Context, source string, n int) ([]*session, error) {
+func (s *engine) connect(ctx context.Context, source string, n int) ([]*session, error) {
 	db, err := sql.Open("sqlite", source)
 	if err != nil {
 		return nil, s.d.translate("connecting", err)

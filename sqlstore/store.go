@@ -30,8 +30,16 @@
 //
 // Several stores may work on the database of a server. Every transaction of each
 // appends to the change log (changelog.go) what it touched, and Changed reads
-// what the others appended. What rows a transaction relies on it locks, or
-// compares and swaps; so do upstream's programs with what they change.
+// what the others appended. What rows a transaction of placement's relies on it
+// locks, or compares and swaps; so do upstream's programs with what they change. A
+// transaction of the network service's begins by waiting for its turn, and is alone.
+//
+// # Two kinds of stores
+//
+// A [Store] is placement's and works on upstream's tables. A [NetworkStore] is the
+// network service's, in a database of its own with tables of Berth's; how rows are
+// kept there is a table of columns for each type (network_rows.go). What both do is
+// the engine.
 package sqlstore
 
 import (
@@ -44,7 +52,6 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/fault"
-	"github.com/berthcloud/berth/placement"
 )
 
 // Memory is the Path of a database that is in memory and ends with its Store.
@@ -162,9 +169,9 @@ const (
 	CodeAway fault.Code = "berth.store_away"
 )
 
-// A Store keeps placement's world in a database. It implements
-// placement.Store and is made by Open.
-type Store struct {
+// An engine runs the Views and Updates of a store on its database. It knows
+// transactions and nothing of what is in the tables.
+type engine struct {
 	opts   Options
 	d      *dialect
 	dbs    []*sql.DB // of files
@@ -180,7 +187,14 @@ type Store struct {
 	writer  *pool
 	readers *pool
 	log     changeLog // of what Updates touched, on a server
-	owners  ownerMemory
+
+	schema schema
+	// turn is a statement at the beginning of every transaction that writes,
+	// which waits for those of others; empty for none.
+	turn string
+	// first begins a transaction with what jobs are known to need, and says
+	// whether there was anything. Nil for nothing.
+	first func(*session, []*job) (bool, error)
 
 	mu      sync.RWMutex // guards closed, and queue against being closed
 	closed  bool
@@ -191,11 +205,25 @@ type Store struct {
 	err     error         // of Close; read after done
 }
 
-var _ placement.Store = (*Store)(nil)
+// A schema is how a database gets the tables of a kind of store.
+type schema struct {
+	// look refuses a database that cannot be used. It only reads.
+	look func(context.Context, *session) error
+	// prepare makes the tables, or brings them to what the program knows.
+	prepare func(context.Context, *session) error
+	known   naming
+}
+
+// A naming is how operators know the database of a kind of store.
+type naming struct{ section, database string }
+
+func newEngine(opts Options) *engine {
+	return &engine{opts: opts.withDefaults(), d: sqliteDialect, release: func() {}}
+}
 
 // start begins to serve on the given sessions. Without readers, Views share the
 // writer.
-func (s *Store) start(writer *session, readers []*session) {
+func (s *engine) start(writer *session, readers []*session) {
 	s.queue = make(chan *job, s.opts.MaxQueue)
 	s.closing, s.idle, s.done = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	s.writer = newPool([]*session{writer}, 1, 0, s.closing)
@@ -209,21 +237,21 @@ func (s *Store) start(writer *session, readers []*session) {
 	go s.write()
 }
 
-// View runs fn against one consistent picture of the store. A panic in fn goes
+// view runs fn against one consistent picture of the store. A panic in fn goes
 // through to the caller.
-func (s *Store) View(ctx context.Context, fn func(placement.Reader) error) error {
+func (s *engine) view(ctx context.Context, fn func(*reader) error) error {
 	until := time.Now().Add(s.opts.RetryTime)
 	for n := 1; ; n++ {
-		again, err := s.view(ctx, fn)
+		again, err := s.viewOnce(ctx, fn)
 		if !again || time.Now().After(until) || sleep(ctx, backoff(n)) != nil {
 			return err
 		}
 	}
 }
 
-// view runs fn once and says whether it should run again, after an error that
+// viewOnce runs fn once and says whether it should run again, after an error that
 // another try may not meet.
-func (s *Store) view(ctx context.Context, fn func(placement.Reader) error) (again bool, err error) {
+func (s *engine) viewOnce(ctx context.Context, fn func(*reader) error) (again bool, err error) {
 	ses, err := s.readers.borrow(ctx)
 	if err != nil {
 		return false, err
@@ -245,7 +273,7 @@ func (s *Store) view(ctx context.Context, fn func(placement.Reader) error) (agai
 
 // begin starts a transaction. A connection that has been idle may have been
 // closed by the server meanwhile; then it is made again.
-func (s *Store) begin(ctx context.Context, ses *session, statement string) error {
+func (s *engine) begin(ctx context.Context, ses *session, statement string) error {
 	start := time.Now()
 	for {
 		if err := ses.connect(ctx); err != nil {
@@ -260,14 +288,14 @@ func (s *Store) begin(ctx context.Context, ses *session, statement string) error
 
 // again reports whether what failed with a driver's error may succeed when it is
 // tried again.
-func (s *Store) again(err error) bool {
+func (s *engine) again(err error) bool {
 	if s.d.retryable(err) {
 		return true
 	}
 	return s.d.server && !s.isClosing() && (s.d.lost(err) || s.d.away(err) || s.d.duplicate(err))
 }
 
-func (s *Store) isClosing() bool {
+func (s *engine) isClosing() bool {
 	select {
 	case <-s.closing:
 		return true
@@ -283,7 +311,7 @@ func errClosed() error {
 
 // Close waits for queued Updates and running Views, and releases the file. What
 // comes later is refused as Unavailable. Further calls wait for the first.
-func (s *Store) Close() error {
+func (s *engine) Close() error {
 	s.mu.Lock()
 	first := !s.closed
 	if first {
@@ -302,7 +330,7 @@ func (s *Store) Close() error {
 }
 
 // shut takes all sessions back and closes them.
-func (s *Store) shut() error {
+func (s *engine) shut() error {
 	s.readers.drain()
 	if s.writer != s.readers {
 		s.writer.drain()
@@ -314,7 +342,7 @@ func (s *Store) shut() error {
 
 // disconnect closes what connect opened, the last first: the writer goes after
 // the readers and, being the last on the file, folds the log into it.
-func (s *Store) disconnect() error {
+func (s *engine) disconnect() error {
 	for _, ses := range s.sessions {
 		ses.close()
 	}

@@ -52,7 +52,7 @@ const strictMode = "TRADITIONAL"
 // access is Look; one that is not there is fs.ErrNotExist, unless it is Make.
 func OpenTables(ctx context.Context, opts Options, access Access) (*Tables, error) {
 	opts.Sync, opts.Empty = true, false
-	t := &Tables{s: &Store{opts: opts.withDefaults(), d: sqliteDialect, release: func() {}}, access: access}
+	t := &Tables{s: newStore(opts), access: access}
 	err := t.open(ctx)
 	if err != nil {
 		_ = t.Close()

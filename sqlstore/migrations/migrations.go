@@ -13,7 +13,8 @@
 // transaction.
 //
 // [Tables] are upstream's tables for programs that copy rows, and [OwnTables] the
-// tables that Berth adds for itself.
+// tables that Berth adds for itself. The network service's tables are Berth's, in
+// versions of their own: [NetworkScript].
 package migrations
 
 import (

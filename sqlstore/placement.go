@@ -1,0 +1,44 @@
+package sqlstore
+
+import (
+	"context"
+	"time"
+
+	"github.com/berthcloud/berth/placement"
+)
+
+// A Store keeps placement's world in a database. It implements
+// placement.Store and is made by Open.
+type Store struct {
+	*engine
+	owners ownerMemory
+}
+
+var _ placement.Store = (*Store)(nil)
+
+func newStore(opts Options) *Store {
+	s := &Store{engine: newEngine(opts)}
+	s.schema = schema{look: s.look, prepare: s.prepareAll, known: naming{"placement_database", "placement"}}
+	s.first = s.holdFirst
+	return s
+}
+
+// View runs fn against one consistent picture of the store. A panic in fn goes
+// through to the caller.
+func (s *Store) View(ctx context.Context, fn func(placement.Reader) error) error {
+	return s.view(ctx, func(r *reader) error { return fn(r) })
+}
+
+// Update runs fn in one serializable transaction, possibly more than once. A
+// panic in fn is returned as an error. When ctx ends while it waits, it leaves
+// without having run; once it runs, its outcome is waited for. On a server it also
+// leaves when its turn does not come within Options.RetryTime.
+func (s *Store) Update(ctx context.Context, now time.Time, fn func(placement.Writer) error) error {
+	var named ownerIDs
+	return s.update(ctx, now, func(w *writer) error {
+		w.memory = &s.owners
+		err := fn(w)
+		named = w.named
+		return err
+	}, func() { s.owners.learn(named) })
+}
