@@ -16,7 +16,8 @@ type Placement interface {
 	// ProviderNamed returns the provider of a name, ErrNoProvider when there is
 	// none.
 	ProviderNamed(ctx context.Context, name string) (Provider, error)
-	// ProvidersBelow returns the tree that a provider is in.
+	// ProvidersBelow returns the tree that a provider is in, ErrNoProvider when
+	// there is no such provider.
 	ProvidersBelow(ctx context.Context, root string) ([]Provider, error)
 
 	// EnsureProvider gives the provider its name and parent, and makes it when
@@ -27,8 +28,10 @@ type Placement interface {
 	RemoveProvider(ctx context.Context, uuid string) error
 
 	// SetTraits and SetInventories replace all that a provider has. A provider
-	// that others change meanwhile is tried again, ten times in all.
-	// ErrInUse says that an inventory which is to go is allocated.
+	// that others change meanwhile is tried again, ten times in all, and then
+	// is an ErrGeneration; so is a provider in EnsureProvider. One that is not
+	// there is an ErrNoProvider. ErrInUse says that an inventory which is to go
+	// is allocated.
 	SetTraits(ctx context.Context, uuid string, traits []string) error
 	SetInventories(ctx context.Context, uuid string, inventories map[string]Inventory) error
 

@@ -26,8 +26,9 @@ const (
 //	                     ▲                          │
 //	                     └────────failure───────────┘
 type circuit struct {
-	log  *slog.Logger
-	away func(bool)
+	log    *slog.Logger
+	away   func(bool)
+	effect string // of an open circuit, for the log
 
 	mu       sync.Mutex // guards what follows
 	failures int        // in a row
@@ -86,7 +87,7 @@ func (c *circuit) open(f *failure) {
 		return
 	}
 	if c.failures == 0 {
-		c.log.Error("Keystone cannot be asked: requests with tokens that were not checked lately are answered with 503", "error", f)
+		c.log.Error("Keystone cannot be asked: "+c.effect, "error", f)
 		c.away(true)
 	}
 	c.failures++

@@ -22,6 +22,9 @@ func (c *Credentials) identity() object {
 	if c.Type == ApplicationCredential {
 		return object{"methods": []string{"application_credential"}, "application_credential": c.credential()}
 	}
+	if c.fixed() {
+		return object{"methods": []string{"token"}, "token": object{"id": string(c.Token)}}
+	}
 	user := c.user()
 	user["password"] = string(c.Password)
 	return object{"methods": []string{"password"}, "password": object{"user": user}}
@@ -70,9 +73,9 @@ func (c *Credentials) projectDomain() object {
 	return either(named(c.ProjectDomainID, c.ProjectDomainName), c.defaultDomain())
 }
 
-// defaultDomain is one of the kind of credentials that finds the version out.
+// defaultDomain is one of the kinds of credentials that find the version out.
 func (c *Credentials) defaultDomain() object {
-	if c.Type != Password {
+	if !c.finds() {
 		return nil
 	}
 	return named(c.DefaultDomainID, c.DefaultDomain)

@@ -25,30 +25,44 @@ type endpoint struct {
 	URL       string `json:"url"`
 }
 
-// identityEndpoint chooses Keystone's address from the catalogue.
-func identityEndpoint(catalog []service, iface, region string) (endpoint, error) {
+// A target is an endpoint that is looked for in the catalogue.
+type target struct {
+	kind       string // type of the service
+	name       string // of the service, for people
+	interfaces []string
+	region     string // empty: any
+}
+
+// find chooses an endpoint, of the first interface that has one.
+func (t target) find(catalog []service) (endpoint, error) {
 	var seen []string
-	for _, s := range catalog {
-		if s.Type != "identity" {
-			continue
-		}
-		for _, e := range s.Endpoints {
-			e.Region = cmp.Or(e.Region, e.RegionID)
-			if strings.TrimSuffix(e.Interface, "URL") == iface && (region == "" || region == e.Region || region == e.RegionID) {
-				return e, nil
+	for _, iface := range t.interfaces {
+		for _, s := range catalog {
+			if s.Type != t.kind {
+				continue
 			}
-			seen = append(seen, e.Interface+" in "+cmp.Or(e.Region, "no region"))
+			for _, e := range s.Endpoints {
+				e.Region = cmp.Or(e.Region, e.RegionID)
+				if strings.TrimSuffix(e.Interface, "URL") == iface && (t.region == "" || t.region == e.Region || t.region == e.RegionID) {
+					return e, nil
+				}
+				seen = append(seen, e.Interface+" in "+cmp.Or(e.Region, "no region"))
+			}
 		}
 	}
+	return endpoint{}, t.missing(seen)
+}
+
+func (t target) missing(seen []string) error {
 	slices.Sort(seen)
-	want := "interface " + iface
-	if region != "" {
-		want += " in region_name " + region
+	want := "interface " + strings.Join(t.interfaces, " or ")
+	if t.region != "" {
+		want += " in region_name " + t.region
 	}
 	if len(seen) == 0 {
-		return endpoint{}, fmt.Errorf("the catalogue of the service's token has no endpoint of Keystone: want one with %s", want)
+		return fmt.Errorf("the catalogue of the service's token has no endpoint of %s: want one with %s", t.name, want)
 	}
-	return endpoint{}, fmt.Errorf("the catalogue has no endpoint of Keystone with %s: it has %s", want, strings.Join(seen, ", "))
+	return fmt.Errorf("the catalogue has no endpoint of %s with %s: it has %s", t.name, want, strings.Join(slices.Compact(seen), ", "))
 }
 
 // A wireVersions is a document that lists versions, or describes one.

@@ -29,7 +29,8 @@ type fake struct {
 	own     string            // the service's token, of those issued
 	issued  int
 	ownLife time.Duration
-	url     string // of its endpoint in the catalogue
+	url     string   // of its endpoint in the catalogue
+	catalog []object // instead of one with that endpoint
 
 	// before may answer a request in its place.
 	before func(r *http.Request) (*http.Response, error)
@@ -83,6 +84,9 @@ func (f *fake) issue() *http.Response {
 	f.own = fmt.Sprintf("own-%d", f.issued)
 	t := tokenOf("placement", f.ownLife)
 	t["catalog"] = []object{{"type": "identity", "endpoints": []object{{"interface": "internal", "region": "RegionOne", "url": f.url}}}}
+	if f.catalog != nil {
+		t["catalog"] = f.catalog
+	}
 	res := reply(http.StatusCreated, object{"token": t})
 	res.Header.Set("X-Subject-Token", f.own)
 	return res

@@ -9,41 +9,42 @@ import (
 // maxFlights bounds the questions that wait for Keystone; more are turned away.
 const maxFlights = 1024
 
-// flights let those who ask the same thing at the same time share one question.
-type flights struct {
+// flights let those who ask the same thing at the same time share one question,
+// whose answer is a V.
+type flights[V any] struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex // guards under way
-	pending map[key]*flight
+	pending map[key]*flight[V]
 }
 
 // A flight is one question under way.
-type flight struct {
-	done  chan struct{} // closed when token and err are set
-	token *token
-	err   error
+type flight[V any] struct {
+	done   chan struct{} // closed when answer and err are set
+	answer V
+	err    error
 }
 
-func newFlights() *flights { return &flights{pending: make(map[key]*flight)} }
+func newFlights[V any]() *flights[V] { return &flights[V]{pending: make(map[key]*flight[V])} }
 
 // do returns what ask does, called once for all who wait for the same key. The
 // question outlives those who gave up waiting for it; the others still want the
 // answer.
-func (f *flights) do(ctx context.Context, k key, ask func(context.Context) (*token, error)) (*token, error) {
+func (f *flights[V]) do(ctx context.Context, k key, ask func(context.Context) (V, error)) (v V, err error) {
 	one, err := f.join(ctx, k, ask)
 	if err != nil {
-		return nil, err
+		return v, err
 	}
 	select {
 	case <-one.done:
-		return one.token, one.err
+		return one.answer, one.err
 	case <-ctx.Done():
-		return nil, away(context.Cause(ctx))
+		return v, away(context.Cause(ctx))
 	}
 }
 
 // join returns the flight for k, which it starts if there is none.
-func (f *flights) join(ctx context.Context, k key, ask func(context.Context) (*token, error)) (*flight, error) {
+func (f *flights[V]) join(ctx context.Context, k key, ask func(context.Context) (V, error)) (*flight[V], error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if one, ok := f.pending[k]; ok {
@@ -52,10 +53,10 @@ func (f *flights) join(ctx context.Context, k key, ask func(context.Context) (*t
 	if len(f.pending) >= maxFlights {
 		return nil, away(errors.New("too many tokens are being checked"))
 	}
-	one := &flight{done: make(chan struct{})}
+	one := &flight[V]{done: make(chan struct{})}
 	f.pending[k] = one
 	f.running.Go(func() {
-		one.token, one.err = ask(context.WithoutCancel(ctx))
+		one.answer, one.err = ask(context.WithoutCancel(ctx))
 		f.mu.Lock()
 		delete(f.pending, k)
 		f.mu.Unlock()
@@ -65,4 +66,4 @@ func (f *flights) join(ctx context.Context, k key, ask func(context.Context) (*t
 }
 
 // wait returns when no question is under way.
-func (f *flights) wait() { f.running.Wait() }
+func (f *flights[V]) wait() { f.running.Wait() }

@@ -27,7 +27,7 @@ func newHTTPClient(o Options) (*http.Client, error) {
 		return nil, err
 	}
 	dialer := &net.Dialer{Timeout: o.Timeout}
-	var sender http.RoundTripper = &http.Transport{
+	transport := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		DialContext:         dialer.DialContext,
 		TLSClientConfig:     tlsConfig,
@@ -37,11 +37,21 @@ func newHTTPClient(o Options) (*http.Client, error) {
 		IdleConnTimeout:     15 * time.Second,
 		ForceAttemptHTTP2:   true,
 	}
+	var sender http.RoundTripper = transport
 	if o.Wrap != nil {
-		sender = o.Wrap(sender)
+		sender = wrapped{o.Wrap(sender), transport}
 	}
 	return &http.Client{Timeout: o.Timeout, CheckRedirect: sameOrigin, Transport: sender}, nil
 }
+
+// A wrapped transport still gives back the connections of the one inside.
+type wrapped struct {
+	http.RoundTripper
+	inside *http.Transport
+}
+
+// CloseIdleConnections is what http.Client looks for.
+func (w wrapped) CloseIdleConnections() { w.inside.CloseIdleConnections() }
 
 // sameOrigin follows redirects that stay on the server: tokens and passwords go
 // nowhere else.

@@ -1,5 +1,6 @@
 // Package keystone asks OpenStack's Keystone who sent a request: it checks the
-// tokens of callers as the middleware in front of upstream's services does. It
+// tokens of callers as the middleware in front of upstream's services does. For a
+// service that asks others, a Session logs in and finds them in the catalogue. It
 // is not for deciding what a caller may do, which is policy's, nor a client for
 // the rest of Keystone's API.
 //
@@ -17,6 +18,7 @@ package keystone
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -39,7 +41,7 @@ type Validator struct {
 	http    *http.Client
 	login   *login
 	circuit *circuit
-	flights *flights
+	flights *flights[*token]
 	good    *cache[*token] // what Keystone vouched for
 	bad     *cache[error]  // what it refused
 
@@ -60,16 +62,22 @@ func New(opts Options) (*Validator, error) {
 	if err := opts.complete(); err != nil {
 		return nil, err
 	}
+	if opts.Credentials.fixed() {
+		return nil, errors.New("auth_type = " + opts.Credentials.Type + ": a token expires, and nobody could be checked any more; want " + Password + " or " + ApplicationCredential)
+	}
 	client, err := newHTTPClient(opts)
 	if err != nil {
 		return nil, err
 	}
 	return &Validator{
-		opts:    opts,
-		http:    client,
-		login:   newLogin(opts, client),
-		circuit: &circuit{log: opts.Log, away: opts.Metrics.away},
-		flights: newFlights(),
+		opts:  opts,
+		http:  client,
+		login: newLogin(opts, client, locateKeystone),
+		circuit: &circuit{
+			log: opts.Log, away: opts.Metrics.away,
+			effect: "requests with tokens that were not checked lately are answered with 503",
+		},
+		flights: newFlights[*token](),
 		good:    newCache[*token](cacheSize),
 		bad:     newCache[error](cacheSize),
 	}, nil

@@ -14,7 +14,7 @@ type session struct {
 	token    *token
 	version  version3 // that gave the token
 	endpoint endpoint // of the catalogue
-	ask      string   // address of version 3 below that endpoint
+	ask      string   // address there, without a slash at its end
 	renew    time.Time
 	answer   *answer       // that brought the token
 	clock    time.Duration // by how much Keystone's clock is ahead of ours
@@ -28,13 +28,18 @@ const renewBefore = 2 * time.Minute
 type login struct {
 	opts   Options
 	client *http.Client
+	locate locator
 
 	turn    chan struct{} // holds one value; whoever takes it may touch current
 	current *session
 }
 
-func newLogin(opts Options, client *http.Client) *login {
-	l := &login{opts: opts, client: client, turn: make(chan struct{}, 1)}
+// A locator finds out where to ask with a new token, from the catalogue that came
+// with it.
+type locator func(ctx context.Context, l *login, s *session, retries int) error
+
+func newLogin(opts Options, client *http.Client, locate locator) *login {
+	l := &login{opts: opts, client: client, locate: locate, turn: make(chan struct{}, 1)}
 	l.turn <- struct{}{}
 	return l
 }
@@ -76,6 +81,15 @@ func (l *login) drop(s *session) {
 	}
 }
 
+// forget forgets the session with a token.
+func (l *login) forget(token string) {
+	<-l.turn
+	defer func() { l.turn <- struct{}{} }()
+	if l.current != nil && l.current.id == token {
+		l.current = nil
+	}
+}
+
 // fetch fetches a token and finds out where to ask with it. With an error, the
 // session has what was found out before.
 func (l *login) fetch(ctx context.Context, retries int) (s *session, err error) {
@@ -86,21 +100,28 @@ func (l *login) fetch(ctx context.Context, retries int) (s *session, err error) 
 	if err := l.authenticate(ctx, s, retries); err != nil {
 		return s, fmt.Errorf("fetching the service's own token: %w", err)
 	}
-	if s.endpoint, err = identityEndpoint(s.token.catalog, l.opts.Interface, l.opts.Region); err != nil {
-		return s, err
-	}
+	err = l.locate(ctx, l, s, retries)
 	s.token.catalog = nil // the rest of the cloud is nobody's business here
-	if s.ask, err = l.address(ctx, s.endpoint.URL, retries); err != nil {
-		return s, fmt.Errorf("looking for version 3 at Keystone's endpoint: %w", err)
-	}
-	return s, nil
+	return s, err
 }
 
-// version returns where to log in. Two of the kinds of credentials are of
-// version 3 by name and do not look.
+// locateKeystone finds version 3 of the API, to check tokens there.
+func locateKeystone(ctx context.Context, l *login, s *session, retries int) (err error) {
+	want := target{kind: "identity", name: "Keystone", interfaces: []string{l.opts.Interface}, region: l.opts.Region}
+	if s.endpoint, err = want.find(s.token.catalog); err != nil {
+		return err
+	}
+	if s.ask, err = l.address(ctx, s.endpoint.URL, retries); err != nil {
+		return fmt.Errorf("looking for version 3 at Keystone's endpoint: %w", err)
+	}
+	return nil
+}
+
+// version returns where to log in. Credentials that are of version 3 by name do
+// not look.
 func (l *login) version(ctx context.Context, retries int) (version3, error) {
 	c := l.opts.Credentials
-	if c.Type != Password {
+	if !c.finds() {
 		return withVersion(c.AuthURL), nil
 	}
 	return discover(ctx, l.client, c.AuthURL, retries)
@@ -126,7 +147,7 @@ func (l *login) authenticate(ctx context.Context, s *session, retries int) error
 	switch a.status {
 	case http.StatusCreated:
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return &failure{refused: true, err: fmt.Errorf("%w: is what [keystone_authtoken] says of user, password, project and domains right?", a.unexpected(c))}
+		return &failure{refused: true, err: fmt.Errorf("%w: is what [%s] says of user, password, project and domains right?", a.unexpected(c), l.opts.Section)}
 	default:
 		return a.unexpected(c)
 	}

@@ -26,6 +26,8 @@ type Options struct {
 	CertFile, KeyFile string // PEM of a client certificate
 	Insecure          bool   // do not check Keystone's certificate
 
+	Section string // group of the settings that the credentials are from, for error texts; empty: keystone_authtoken
+
 	Timeout time.Duration // of a request to Keystone; 0: DefaultTimeout
 	Retries int           // of a request that did not reach Keystone
 
@@ -67,11 +69,13 @@ const (
 	Password              = "password" // finds the version out
 	V3Password            = "v3password"
 	ApplicationCredential = "v3applicationcredential"
+	Token                 = "token" // finds the version out; for Sessions only
+	V3Token               = "v3token"
 )
 
 // Credentials are the service's own, with which it asks about others.
 type Credentials struct {
-	Type    string // Password, V3Password or ApplicationCredential
+	Type    string // Password, V3Password, ApplicationCredential, Token or V3Token
 	AuthURL string // with or without /v3 at its end
 
 	Username, UserID               string
@@ -79,6 +83,7 @@ type Credentials struct {
 	Password                       Secret
 	CredentialID, CredentialName   string // of an application credential
 	CredentialSecret               Secret
+	Token                          Secret // of Token and V3Token
 	ProjectID, ProjectName         string
 	ProjectDomainID                string
 	ProjectDomainName              string
@@ -99,15 +104,25 @@ func (o *Options) complete() error {
 	if o.Interface = strings.TrimSuffix(o.Interface, "URL"); o.Interface == "" {
 		o.Interface = "internal"
 	}
+	if o.Section == "" {
+		o.Section = "keystone_authtoken"
+	}
 	o.Retries = max(o.Retries, 0)
 	var errs []error
-	if !slices.Contains([]string{"internal", "public", "admin"}, o.Interface) {
-		errs = append(errs, fmt.Errorf("interface = %q: want internal, public or admin", o.Interface))
+	if !slices.Contains(interfaces, o.Interface) {
+		errs = append(errs, wrongInterface("interface", o.Interface))
 	}
 	if (o.CertFile == "") != (o.KeyFile == "") && o.CertFile == "" {
 		errs = append(errs, errors.New("keyfile is set without certfile"))
 	}
 	return errors.Join(append(errs, o.Credentials.check()...)...)
+}
+
+// interfaces are what a catalogue tells endpoints of a service apart by.
+var interfaces = []string{"internal", "public", "admin"}
+
+func wrongInterface(option, value string) error {
+	return fmt.Errorf("%s = %q: want internal, public or admin", option, value)
 }
 
 // check finds what Keystone would refuse in any case.
@@ -128,6 +143,8 @@ func (c *Credentials) check() []error {
 		want(c.CredentialID != "" || c.CredentialName != "", "application_credential_id is not set")
 		want(c.CredentialID != "" || c.UserID != "" || c.Username != "", "application_credential_name: want user_id, or username and its domain, as well")
 		want(c.CredentialSecret != "", "application_credential_secret is not set")
+	case Token, V3Token:
+		want(c.Token != "", "token is not set")
 	case "":
 		want(false, "auth_type is not set: want %s, %s or %s", Password, V3Password, ApplicationCredential)
 	default:
@@ -135,6 +152,13 @@ func (c *Credentials) check() []error {
 	}
 	return append(errs, c.checkScope()...)
 }
+
+// fixed reports whether the credentials are a token: they end with it.
+func (c *Credentials) fixed() bool { return c.Type == Token || c.Type == V3Token }
+
+// finds reports whether the kind of credentials finds the version of the API out,
+// rather than having it in its name.
+func (c *Credentials) finds() bool { return c.Type == Password || c.Type == Token }
 
 func (c *Credentials) checkUser() []error {
 	var errs []error

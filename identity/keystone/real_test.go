@@ -52,6 +52,7 @@ func TestReal(t *testing.T) {
 	t.Run("TokensThatAreNoGood", func(t *testing.T) { testNoGood(t, k) })
 	t.Run("ApplicationCredentials", func(t *testing.T) { testApplicationCredentials(t, k) })
 	t.Run("OwnCredentials", func(t *testing.T) { testOwnCredentials(t, k) })
+	t.Run("Session", func(t *testing.T) { testSession(t, k) })
 	t.Run("Inspect", func(t *testing.T) { testInspect(t, k) })
 	t.Run("ItStopsAndComesBack", func(t *testing.T) { testRealOutage(t, k) })
 }
@@ -255,4 +256,40 @@ func TestRealExpiry(t *testing.T) {
 	wantKind(t, "a service alone", call("", service), fault.Unauthentic)
 	k.Revoke(k.Token(keystonetest.Find("nova"))) // another token of nova's: this one stays
 	wantOK(t, "a service's own token", call(service, ""))
+}
+
+// testSession logs in with each kind of credentials and asks Keystone itself, which
+// is in its own catalogue, with the token.
+func testSession(t *testing.T, k *keystonetest.Keystone) {
+	byPassword := realOptions(k).Credentials
+	byToken := byPassword
+	byToken.Type, byToken.Token = keystone.Token, keystone.Secret(k.Token(keystonetest.Find(keystonetest.Placement)))
+	byToken.Username, byToken.Password = "", ""
+	for _, c := range []keystone.Credentials{byPassword, byToken} {
+		t.Run(c.Type, func(t *testing.T) {
+			opts := realOptions(k)
+			opts.Credentials = c
+			s, err := keystone.NewSession(opts, keystone.Target{Type: "identity", Region: "RegionOne"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			endpoint, token, err := s.Access(t.Context())
+			if err != nil || endpoint != k.URL()+"/v3" {
+				t.Fatalf("Access = %q, %v; want %s/v3", endpoint, err, k.URL())
+			}
+			_, err = ask(realValidator(t, k), token)
+			wantOK(t, "Caller with the session's token", err)
+
+			if c.Type == keystone.Token {
+				return // what it was made from is revoked with it
+			}
+			k.Revoke(token)
+			s.Forget(token)
+			_, again, err := s.Access(t.Context())
+			wantOK(t, "Access after the token was revoked", err)
+			_, err = ask(realValidator(t, k), again)
+			wantOK(t, "Caller with another token", err)
+		})
+	}
 }

@@ -37,7 +37,8 @@ var rules = []struct{ pkg, may string }{
 	{"placement/placementtest", "fault placement placement/candidates"},
 	{"network", "fault network/guarantee"},
 	{"network/guarantee", ""},
-	{"network/networktest", "fault network network/guarantee"},
+	{"network/networktest", "network"},
+	{"network/tracking", "network"},
 	{"sqlstore", "fault network placement sqlstore/migrations"},
 	{"sqlstore/migrations", ""},
 
@@ -48,7 +49,14 @@ var rules = []struct{ pkg, may string }{
 
 	{"httpapi/networkapi", "fault httpapi httpapi/pyjson identity identity/policy network network/guarantee"},
 
+	{"agent/ovn", "agent/ovsdb"},
+	{"agent/ovs", "agent/ovsdb"},
+	{"agent/ovsdb", ""},
 	{"agent/settings", "config network/guarantee osloconfig"},
+	{"agent/tc", ""},
+	{"agent/tc/tctest", "agent/tc"},
+	{"client", "fault microversion network"},
+	{"internal/ovstest", ""},
 
 	{"cmd/berth", "*"},
 	{"internal/archtest", ""},
@@ -68,7 +76,7 @@ var rules = []struct{ pkg, may string }{
 }
 
 // testOnly are packages that only tests may import.
-var testOnly = []string{"placement/placementtest", "network/networktest", "conformance/*", "internal/dbtest", "internal/keystonetest"}
+var testOnly = []string{"placement/placementtest", "network/networktest", "agent/tc/tctest", "conformance/*", "internal/dbtest", "internal/keystonetest", "internal/ovstest"}
 
 // blackBox are what the black-box tests may know.
 var blackBox = []string{"conformance/*", "internal/dbtest", "internal/keystonetest"}
@@ -132,7 +140,7 @@ func TestSQLStaysInTheStore(t *testing.T) {
 		pkgs []string
 	}{
 		{"database/sql", []string{"sqlstore", "internal/dbtest", "bench/minimal", "bench/worlds"}},
-		{"net/http", []string{"httpapi", "httpapi/networkapi", "httpapi/placementapi", "identity/keystone", "tracing", "cmd/berth", "internal/keystonetest", "conformance", "conformance/*", "bench", "bench/*"}},
+		{"net/http", []string{"client", "httpapi", "httpapi/networkapi", "httpapi/placementapi", "identity/keystone", "tracing", "cmd/berth", "internal/keystonetest", "conformance", "conformance/*", "bench", "bench/*"}},
 	}
 	for pkg, files := range packages(t) {
 		for _, f := range files {

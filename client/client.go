@@ -1,0 +1,116 @@
+// Package client asks the placement and the compute service over REST for what
+// the network service needs of them: it is the remote twin of the interfaces
+// Placement and Compute of package network. It works with Berth's services and
+// with upstream's. It is not a client for the rest of their APIs, and does not
+// log in: an Access brings the token.
+//
+// All waiting is bounded, and so is the number of requests at a time. A request is
+// sent again when nobody listened, when the service is too busy, and when the
+// connection was cut and to do it twice does no harm. What went wrong is a fault: Unavailable when the service
+// was not reached, is broken or does not take the token, a *Refusal when it
+// answered.
+package client
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Defaults of Options.
+const (
+	DefaultTimeout     = 10 * time.Second
+	DefaultConcurrency = 8
+)
+
+// Options say how a service is asked. Access is required.
+type Options struct {
+	Access Access
+
+	// HTTP sends the requests; nil means a client that trusts the system's
+	// authorities. It must not follow redirects to other servers: requests
+	// carry the token.
+	HTTP *http.Client
+
+	Timeout     time.Duration // of each attempt, and of the wait for a turn; 0: DefaultTimeout
+	Retries     int           // attempts after the first, where another one is safe
+	Concurrency int           // requests at a time; further ones wait; 0: DefaultConcurrency
+
+	// RequestID returns the id of the request that a context belongs to, ""
+	// for none, to be passed on to the service. Nil: none is.
+	RequestID func(context.Context) string
+
+	// Asked, when not nil, is told of each attempt. The status is 0 when no
+	// answer came. It may be called from many goroutines.
+	Asked func(method string, status int, took time.Duration)
+
+	Log *slog.Logger // of attempts that are made again; nil discards
+}
+
+// An Access says where a service is and which token it is to be shown. It may be
+// used from many goroutines. The keystone package's Session is one.
+type Access interface {
+	// Access returns the address of the service, without a slash at its end,
+	// and a token. The error is a fault.
+	Access(ctx context.Context) (endpoint, token string, err error)
+	// Forget says that the service did not take a token.
+	Forget(token string)
+}
+
+// NoAuth is the token of services that believe it, as with auth_strategy =
+// noauth2: an administrator's.
+const NoAuth = "admin"
+
+// Fixed returns an Access to a service at a known address with a token that never
+// changes, NoAuth as a rule.
+func Fixed(endpoint, token string) (Access, error) {
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, errors.New("endpoint_override: want a URL that begins with http:// or https://")
+	}
+	return fixed{strings.TrimRight(endpoint, "/"), token}, nil
+}
+
+type fixed struct{ endpoint, token string }
+
+func (f fixed) Access(context.Context) (endpoint, token string, err error) {
+	return f.endpoint, f.token, nil
+}
+
+func (fixed) Forget(string) {}
+
+// complete fills in what has a default.
+func (o *Options) complete() {
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.Concurrency <= 0 {
+		o.Concurrency = DefaultConcurrency
+	}
+	if o.RequestID == nil {
+		o.RequestID = func(context.Context) string { return "" }
+	}
+	if o.Asked == nil {
+		o.Asked = func(string, int, time.Duration) {}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.HTTP == nil {
+		o.HTTP = newHTTPClient(o.Concurrency)
+	}
+}
+
+func newHTTPClient(connections int) *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConnsPerHost = connections
+	t.IdleConnTimeout = 15 * time.Second
+	return &http.Client{
+		Transport:     t,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}

@@ -1,0 +1,64 @@
+package client_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/network"
+)
+
+// TestTell has compute answer as Nova does.
+func TestTell(t *testing.T) {
+	const nobody = `{"itemNotFound": {"code": 404, "message": "No instances found for any event"}}`
+	for _, tc := range []struct {
+		name   string
+		status int
+		body   string
+		want   string // what the error says; "" for none
+		kind   fault.Kind
+	}{
+		{"All", 200, `{"events": []}`, "", 0},
+		{"Some", 207, `{"events": [{"code": 404, "status": "failed"}, {"code": 422}]}`, "", 0},
+		{"None", 404, nobody, "", 0},
+		{"WrongAddress", 404, `404 page not found`, "answered 404", fault.NotFound},
+		{"OtherWrongAddress", 404, `{"message": "x", "code": "404 Not Found", "title": "Not Found"}`, "answered 404", fault.NotFound},
+		{"Bad", 400, `{"badRequest": {"code": 400, "message": "Invalid input for field/attribute events."}}`, "Invalid input for field", fault.Invalid},
+		{"Forbidden", 403, `{"forbidden": {"code": 403, "message": "no"}}`, "[nova]", fault.Unavailable},
+		{"Broken", 500, `{"computeFault": {"code": 500, "message": "Unexpected API Error."}}`, "computeFault", fault.Unavailable},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			service := newProxy(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(tc.status)
+				fmt.Fprint(w, tc.body)
+			}))
+			c := client.NewCompute(at(t, service.url+"/v2.1"))
+			defer c.Close()
+			err := c.Tell(t.Context(), []network.ServerEvent{
+				{Name: "network-vif-plugged", Server: serverID, Tag: otherID, Status: "completed"},
+				{Name: "network-changed", Server: serverID},
+			})
+			if tc.want == "" {
+				must(t, "Tell", err)
+			} else if wantKind(t, "Tell", err, tc.kind); !strings.Contains(fmt.Sprint(err), tc.want) {
+				t.Errorf("Tell = %v, want %q", err, tc.want)
+			}
+			want := []seen{{"POST /v2.1/os-server-external-events", "", "admin", "", `{"events":[` +
+				`{"name":"network-vif-plugged","server_uuid":"` + serverID + `","tag":"` + otherID + `","status":"completed"},` +
+				`{"name":"network-changed","server_uuid":"` + serverID + `"}]}`}}
+			if diff := cmp.Diff(want, service.calls(), cmp.AllowUnexported(seen{})); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTellNothing(t *testing.T) {
+	c := client.NewCompute(at(t, "http://127.0.0.1:1"))
+	must(t, "Tell of nothing", c.Tell(t.Context(), nil))
+}

@@ -1,0 +1,161 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/berthcloud/berth/fault"
+)
+
+// Away says that a service could not be asked. It is a fault of kind Unavailable.
+type Away struct {
+	Service string // "placement"
+	Err     error
+}
+
+// Error says which service, and why.
+func (a *Away) Error() string { return fmt.Sprintf("%s cannot be asked: %v", a.Service, a.Err) }
+
+// Unwrap returns why.
+func (a *Away) Unwrap() error { return a.Err }
+
+// Fault says that a neighbour is away.
+func (a *Away) Fault() (fault.Kind, fault.Code) { return fault.Unavailable, "" }
+
+func (s *service) away(err error) error { return &Away{Service: s.name, Err: err} }
+
+// A Refusal is what a service answered when it did not do what it was asked.
+type Refusal struct {
+	Service      string // "placement"
+	Method, Path string // of the request
+	Status       int
+	Code         fault.Code // placement's, or compute's name of the fault; "" for none
+	Detail       string     // what it said, in one line; "" for nothing that could be read
+}
+
+// Error says what was answered, and to what.
+func (r *Refusal) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s answered %d", r.Service, r.Status)
+	if r.Code != "" {
+		fmt.Fprintf(&b, " %s", r.Code)
+	}
+	fmt.Fprintf(&b, " to %s %s", r.Method, r.Path)
+	switch {
+	case r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden:
+		fmt.Fprintf(&b, ": give the user in [%s] the role service or admin", r.section())
+	case r.Detail != "":
+		fmt.Fprintf(&b, ": %s", r.Detail)
+	}
+	return b.String()
+}
+
+// section is the group of upstream's settings that says how the service is asked.
+func (r *Refusal) section() string {
+	if r.Service == "compute" {
+		return "nova"
+	}
+	return r.Service
+}
+
+// Fault returns the kind that the status has in OpenStack, with the service's
+// code. That the service does not want our token, or is broken, is not the
+// fault of who asked us: it is unavailable then.
+func (r *Refusal) Fault() (fault.Kind, fault.Code) {
+	switch s := r.Status; {
+	case s == http.StatusBadRequest:
+		return fault.Invalid, r.Code
+	case s == http.StatusNotFound:
+		return fault.NotFound, r.Code
+	case s == http.StatusConflict:
+		return fault.Conflict, r.Code
+	case s == http.StatusUnauthorized, s == http.StatusForbidden, s >= 500:
+		return fault.Unavailable, r.Code
+	}
+	return fault.Internal, r.Code
+}
+
+// refusal reads an answer that is none of success. What cannot be read is not the
+// service's, and says nothing that is of use.
+func (s *service) refusal(q request, a *answer) error {
+	path, _, _ := strings.Cut(q.path, "?")
+	r := &Refusal{Service: s.name, Method: q.method, Path: path, Status: a.status}
+	var doc map[string]json.RawMessage
+	if json.Unmarshal(a.body, &doc) == nil {
+		r.read(doc)
+	}
+	return r
+}
+
+// read reads the body of an error: placement's has a list named errors, compute's
+// one member with the name of the fault.
+func (r *Refusal) read(doc map[string]json.RawMessage) {
+	var list []struct {
+		Code   string `json:"code"`
+		Detail string `json:"detail"`
+	}
+	var one struct {
+		Message string `json:"message"`
+	}
+	for name, value := range doc {
+		switch {
+		case name == "errors" && json.Unmarshal(value, &list) == nil && len(list) > 0:
+			r.Code, r.Detail = code(list[0].Code), oneLine(list[0].Detail)
+		case json.Unmarshal(value, &one) == nil && one.Message != "":
+			r.Code, r.Detail = code(name), oneLine(one.Message)
+		}
+	}
+}
+
+// code returns a code, "" for what cannot be one.
+func code(text string) fault.Code {
+	odd := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
+	}
+	if len(text) > 100 || strings.ContainsFunc(text, odd) {
+		return ""
+	}
+	return fault.Code(text)
+}
+
+// maxDetail bounds what is repeated of an answer, in bytes.
+const maxDetail = 400
+
+// oneLine returns a detail without what its status says already: placement writes
+// that first, and the reason in a paragraph of its own.
+func oneLine(detail string) string {
+	if _, reason, ok := strings.Cut(detail, "\n\n"); ok && strings.TrimSpace(reason) != "" {
+		detail = reason
+	}
+	detail = strings.Join(strings.Fields(strings.ToValidUTF8(detail, "?")), " ")
+	if len(detail) > maxDetail {
+		end := maxDetail
+		for !utf8.RuneStart(detail[end]) {
+			end--
+		}
+		detail = detail[:end] + "…"
+	}
+	return detail
+}
+
+// refused returns the Refusal in err when it has the status, nil otherwise.
+func refused(err error, status int) *Refusal {
+	var r *Refusal
+	if errors.As(err, &r) && r.Status == status {
+		return r
+	}
+	return nil
+}
+
+// known is a Refusal that is one of package network's errors.
+type known struct {
+	*Refusal
+	is error
+}
+
+// Unwrap returns both.
+func (k *known) Unwrap() []error { return []error{k.Refusal, k.is} }

@@ -1,0 +1,54 @@
+package client_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/network"
+)
+
+// FuzzAnswers has a service answer anything: nothing panics, and errors are lines
+// that people can read.
+func FuzzAnswers(f *testing.F) {
+	f.Add(200, `{"versions": [{"min_version": "1.0", "max_version": "1.39"}], "resource_providers": [{"uuid": "u", "name": "n"}]}`)
+	f.Add(200, `{"versions": [{"min_version": "1.0", "max_version": "1.39"}], "resource_provider_generation": 1, "traits": [], "inventories": {"VCPU": {"total": 1}}}`)
+	f.Add(200, `{"versions": [{"min_version": "1.0", "max_version": "1.29"}], "allocations": {"u": {"resources": {"VCPU": 1}}, "v": null}}`)
+	f.Add(409, concurrent)
+	f.Add(404, `{"itemNotFound": {"message": "none"}}`)
+	f.Add(400, `{"errors": [{"detail": "a\n\n b\u0000\ud800"}]}`)
+	f.Fuzz(func(t *testing.T, status int, body string) {
+		if status < 200 || status > 599 {
+			return // net/http reads no others
+		}
+		answer := func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body))}, nil
+		}
+		opts := at(t, "http://placement.test", func(o *client.Options) {
+			o.HTTP, o.Retries = &http.Client{Transport: roundTrip(answer)}, 0
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		p, c := client.NewPlacement(opts), client.NewCompute(opts)
+		_, named := p.ProviderNamed(ctx, "n")
+		_, below := p.ProvidersBelow(ctx, rootID)
+		_, held := p.Allocations(ctx, serverID)
+		told := c.Tell(ctx, []network.ServerEvent{{Name: "network-changed", Server: serverID}})
+		cancel() // so that there is no pause between attempts
+		for _, err := range []error{
+			named, below, held, told,
+			p.SetTraits(ctx, rootID, nil), p.SetInventories(ctx, rootID, nil), p.RemoveProvider(ctx, rootID),
+			p.EnsureProvider(ctx, network.Provider{UUID: rootID}), p.SetAllocations(ctx, serverID, network.Allocations{}),
+		} {
+			if err == nil {
+				continue
+			}
+			if text := err.Error(); len(text) > 2000 || !utf8.ValidString(text) || strings.Contains(text, "\n") {
+				t.Errorf("error = %q", text)
+			}
+		}
+	})
+}

@@ -1,0 +1,101 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/network"
+)
+
+// A Placement asks a placement service. It may be used from many goroutines.
+//
+// It needs version 1.29 of the API. Two things need a newer one: before 1.37 a
+// provider cannot move to another parent, and EnsureProvider says so; before 1.38
+// consumers have no type.
+type Placement struct {
+	service *service
+	max     atomic.Int32 // newest minor version of the service; 0 until it was asked
+}
+
+var _ network.Placement = (*Placement)(nil)
+
+// NewPlacement returns a Placement. Nothing is asked yet, so that a service can
+// start while placement is away.
+func NewPlacement(opts Options) *Placement {
+	return &Placement{service: newService("placement", opts)}
+}
+
+// Close gives the connections back.
+func (p *Placement) Close() { p.service.opts.HTTP.CloseIdleConnections() }
+
+// codeConcurrent is what placement says of a generation that is not the newest.
+const codeConcurrent fault.Code = "placement.concurrent_update"
+
+// How often somebody else's change is made room for, and how long is waited
+// between: a little at first, twice as long each time.
+const (
+	swaps       = 10
+	swapPause   = 5 * time.Millisecond
+	swapLongest = 4 // doublings
+)
+
+// call makes a request at version 1.minor, or the newest one before it that the
+// service has.
+func (p *Placement) call(ctx context.Context, minor int, q request, out checker) error {
+	for again := true; ; again = false {
+		newest, err := p.newest(ctx)
+		if err != nil {
+			return err
+		}
+		q.version = fmt.Sprintf("placement 1.%d", min(minor, newest))
+		err = p.service.call(ctx, q, out)
+		if refused(err, http.StatusNotAcceptable) == nil || !again {
+			return err
+		}
+		p.max.Store(0) // another release answers now
+	}
+}
+
+func (p *Placement) get(ctx context.Context, path string, out checker) error {
+	return p.call(ctx, reparent, request{method: http.MethodGet, path: path}, out)
+}
+
+func (p *Placement) put(ctx context.Context, path string, body any) error {
+	return p.call(ctx, reparent, request{method: http.MethodPut, path: path, body: body}, nil)
+}
+
+// swap runs change, which reads a generation and writes with it, until nobody else
+// has come in between.
+func swap(ctx context.Context, change func() error) error {
+	for tried := 0; ; tried++ {
+		err := change()
+		r := refused(err, http.StatusConflict)
+		if r == nil || r.Code != codeConcurrent {
+			return err
+		}
+		if tried+1 >= swaps || rest(ctx, swapPause<<min(tried, swapLongest)) != nil {
+			return &known{r, network.ErrGeneration}
+		}
+	}
+}
+
+// noProvider marks the refusal of a request for a provider that is not there.
+func noProvider(err error) error {
+	if r := refused(err, http.StatusNotFound); r != nil {
+		return &known{r, network.ErrNoProvider}
+	}
+	return err
+}
+
+// inUse marks a conflict that is not about generations.
+func inUse(err error) error {
+	if r := refused(err, http.StatusConflict); r != nil && !errors.Is(err, network.ErrGeneration) && r.Code != codeConcurrent {
+		return &known{r, network.ErrInUse}
+	}
+	return err
+}

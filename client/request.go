@@ -1,0 +1,69 @@
+package client
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+)
+
+// A request is one call of an API.
+type request struct {
+	method  string
+	path    string // below the service's address, with its query
+	version string // value of the header OpenStack-API-Version, "" for none
+	body    any    // that becomes JSON; nil for none
+	once    bool   // what it does twice is not what it does once
+}
+
+func (q *request) encode() ([]byte, error) {
+	if q.body == nil {
+		return nil, nil
+	}
+	return json.Marshal(q.body)
+}
+
+// build returns the request as it is sent.
+func (q *request) build(endpoint, token, id string, body []byte) (*http.Request, error) {
+	r, err := http.NewRequest(q.method, endpoint+q.path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("X-Auth-Token", token)
+	r.Header.Set("Accept", "application/json")
+	r.Header.Set("User-Agent", "berth")
+	for name, value := range map[string]string{"OpenStack-API-Version": q.version, "X-Openstack-Request-Id": id} {
+		if value != "" {
+			r.Header.Set(name, value)
+		}
+	}
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if !q.once {
+		// Without a value it is not sent, and lets net/http repeat a request
+		// for which it took a connection that the server was closing.
+		r.Header["Idempotency-Key"] = nil
+	}
+	return r, nil
+}
+
+// An answer is what came back, whole.
+type answer struct {
+	status int
+	body   []byte
+}
+
+// A checker is what an answer is read into. Its check tells JSON of the service
+// from other JSON.
+type checker interface{ check() bool }
+
+func (a *answer) decode(out checker) error {
+	if err := json.Unmarshal(a.body, out); err != nil {
+		return err
+	}
+	if !out.check() {
+		return errors.New("what has to be in it is missing")
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/microversion"
+)
+
+// The minor versions of placement 1.x that requests are made for. Each asks for
+// the newest it is written for that the service has.
+const (
+	oldest   = 29 // trees, and all that does not need a newer one
+	reparent = 37 // providers may move to another parent
+	typed    = 38 // consumers have types
+)
+
+// A rangeDocument is what a service says of its versions at its root.
+type rangeDocument struct {
+	Versions []struct {
+		ID  string `json:"id"`
+		Min string `json:"min_version"`
+		Max string `json:"max_version"`
+	} `json:"versions"`
+}
+
+func (d *rangeDocument) check() bool { return len(d.Versions) > 0 }
+
+// newest returns the newest minor version of 1.x that placement has. It asks until
+// it was told of one that will do.
+func (p *Placement) newest(ctx context.Context) (int, error) {
+	if v := p.max.Load(); v != 0 {
+		return int(v), nil
+	}
+	var doc rangeDocument
+	if err := p.service.call(ctx, request{method: http.MethodGet, path: "/"}, &doc); err != nil {
+		return 0, fmt.Errorf("asking for its versions: %w", err)
+	}
+	low, high, err := doc.span()
+	if err != nil {
+		return 0, p.service.away(err)
+	}
+	if high.Compare(microversion.Version{Major: 1, Minor: oldest}) < 0 || low.Compare(microversion.Version{Major: 1, Minor: reparent}) > 0 {
+		return 0, fault.New(fault.Unavailable, "", "placement has the versions %s to %s of its API: the network service needs one from 1.%d to 1.%d", low, high, oldest, reparent)
+	}
+	if high.Minor < reparent {
+		p.service.opts.Log.Warn("providers with a wrong parent cannot be moved: placement is too old for that",
+			"newest", high.String(), "needed", fmt.Sprintf("1.%d", reparent))
+	}
+	p.max.Store(int32(high.Minor))
+	return high.Minor, nil
+}
+
+func (d *rangeDocument) span() (low, high microversion.Version, err error) {
+	v := d.Versions[0]
+	if low, err = microversion.Parse(v.Min); err == nil {
+		high, err = microversion.Parse(v.Max)
+	}
+	if err != nil {
+		return low, high, fmt.Errorf("its versions cannot be read: %w", err)
+	}
+	return low, high, nil
+}
