@@ -56,6 +56,10 @@ deb: ## build dist/berth_VERSION_ARCH.deb
 man: ## write the manual pages to dist/man
 	./scripts/man
 
+.PHONY: neutron
+neutron: ## hold all dialogues of the network service to Debian's Neutron; three minutes
+	$(GO) test ./conformance/neutron -run TestReference -count 1 -args -all
+
 .PHONY: differential
 differential: ## compare with Debian's Placement for TIME (TIME=1h)
 	$(GO) test ./conformance -count=1 -run '^TestDifferential$$' -timeout 0 -v -differential.time=$(TIME)

@@ -24,8 +24,10 @@ const (
 	Denied                  // 403: we know, and policy says no
 	NotFound                // 404: what is named does not exist
 	Conflict                // 409: the state of the world refuses it
+	Outdated                // 412: the caller knows an older state than there is
 	Unavailable             // 503: a part we need is away; try again
 	Unsupported             // 501: it makes sense, and is not done here
+	Failed                  // 500: it could not be done, and the caller may know why
 )
 
 // A Code is the stable string in an error answer that programs match on, such

@@ -60,7 +60,9 @@ var statuses = map[fault.Kind]int{
 	fault.NotFound:    http.StatusNotFound,
 	fault.Conflict:    http.StatusConflict,
 	fault.Unavailable: http.StatusServiceUnavailable,
+	fault.Outdated:    http.StatusPreconditionFailed,
 	fault.Unsupported: http.StatusNotImplemented,
+	fault.Failed:      http.StatusInternalServerError,
 }
 
 // toError turns any error into the Error that answers it.

@@ -2,7 +2,11 @@ package network
 
 import (
 	"context"
+	"reflect"
+	"slices"
 	"time"
+
+	"github.com/berthcloud/berth/network/guarantee"
 )
 
 // An Agent is an agent and whether it lives.
@@ -33,6 +37,38 @@ func (c *change) agentsOn(host string) ([]AgentRow, error) {
 	return Rows[AgentRow](c, Where(ByHost, host))
 }
 
+// State returns what placement should have of an agent, from what it last reported.
+// It reports false for one that no driver belongs to, or whose report makes no sense.
+func (s *Service) State(a AgentRow) (guarantee.State, bool) {
+	for _, d := range s.settings.Drivers {
+		if d.AgentType == a.Type {
+			report, err := guarantee.ParseReport(a.Configurations)
+			return d.State(a.Host, report), err == nil
+		}
+	}
+	return guarantee.State{}, false
+}
+
+// Shared reports whether another agent of the same type has a provider as well, by
+// its UUID: several agents may have devices on one hypervisor.
+func (s *Service) Shared(ctx context.Context, agent ID, provider string) (shared bool, err error) {
+	err = s.store.View(ctx, func(r Reader) error {
+		own, err := byID[AgentRow](r, "agent", agent)
+		if err != nil {
+			return err
+		}
+		others, err := Rows[AgentRow](r, Where(ByAgentType, own.Type))
+		shared = slices.ContainsFunc(others, func(o AgentRow) bool { return o.ID != agent && s.has(o, provider) })
+		return err
+	})
+	return shared, err
+}
+
+func (s *Service) has(a AgentRow, provider string) bool {
+	state, _ := s.State(a)
+	return slices.ContainsFunc(state.Providers, func(p guarantee.Provider) bool { return p.UUID.String() == provider })
+}
+
 // A Heartbeat is what an agent says of itself.
 type Heartbeat struct {
 	Type, Binary, Host, Topic, Zone string
@@ -43,7 +79,8 @@ type Heartbeat struct {
 
 // Beat notes a heartbeat. It makes the record of an agent that has none, also of
 // one whose record was deleted, and says whether its devices should be brought
-// into placement now: because it is new, has started, or the last attempt failed.
+// into placement now: because it is new, has started, has other devices than it had, or
+// the last attempt failed.
 func (s *Service) Beat(ctx context.Context, h Heartbeat) (a Agent, sync bool, err error) {
 	err = s.update(ctx, func(c *change) error {
 		rows, err := Rows[AgentRow](c, Where(ByHost, h.Host), Where(ByAgentType, h.Type))
@@ -55,8 +92,10 @@ func (s *Service) Beat(ctx context.Context, h Heartbeat) (a Agent, sync bool, er
 		if known {
 			row = rows[0]
 		}
+		before, _ := s.State(row)
 		h.fill(&row, c.at)
-		sync = !known || h.Start || row.Synced != SyncDone
+		now, _ := s.State(row)
+		sync = !known || h.Start || row.Synced != SyncDone || !reflect.DeepEqual(before, now)
 		a = Agent{row, true}
 		if known {
 			return c.Replace(&row)

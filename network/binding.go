@@ -107,7 +107,7 @@ func (c *change) plugWith(d guarantee.Driver, p *Port, agents []AgentRow) (plug,
 		}
 		for _, s := range p.Network.Segments {
 			if reach.segment(s) {
-				return plug{driver: d.Name, segment: s.ID, vif: "ovs", details: reach.details(d)}, true
+				return plug{driver: d.Name, segment: s.ID, vif: "ovs", details: reach.details()}, true
 			}
 		}
 	}
@@ -128,7 +128,6 @@ func (c *change) plugSRIOV(p *Port, reaches func(SegmentRow) bool) (plug, bool) 
 			driver: guarantee.SRIOV.Name, segment: s.ID, vif: vif, active: whole,
 			details: map[string]any{
 				"port_filter": false, "connectivity": "l2", "vlan": strconv.Itoa(max(s.SegmentationID, 0)),
-				"bound_drivers": map[string]string{"0": guarantee.SRIOV.Name},
 			},
 		}, true
 	}
@@ -148,7 +147,7 @@ type reach struct {
 	tunnels    []string
 	bridge     string
 	datapath   string
-	hybridPlug bool
+	hybridPlug *bool
 }
 
 func newReach(a AgentRow) reach {
@@ -156,7 +155,7 @@ func newReach(a AgentRow) reach {
 		TunnelTypes []string `json:"tunnel_types"`
 		Bridge      string   `json:"integration_bridge"`
 		Datapath    string   `json:"datapath_type"`
-		HybridPlug  bool     `json:"ovs_hybrid_plug"`
+		HybridPlug  *bool    `json:"ovs_hybrid_plug"` // older agents do not say
 	}
 	_ = json.Unmarshal(a.Configurations, &more) // what it does not say it does not have
 	report, _ := guarantee.ParseReport(a.Configurations)
@@ -177,10 +176,9 @@ func (r reach) segment(s SegmentRow) bool {
 }
 
 // details are binding:vif_details of a port on a virtual switch.
-func (r reach) details(d guarantee.Driver) map[string]any {
+func (r reach) details() map[string]any {
 	details := map[string]any{
 		"connectivity": "l2", "port_filter": true, "ovs_hybrid_plug": r.hybridPlug, "datapath_type": "system",
-		"bound_drivers": map[string]string{"0": d.Name},
 	}
 	if r.datapath != "" {
 		details["datapath_type"] = r.datapath
@@ -195,13 +193,8 @@ func (r reach) details(d guarantee.Driver) map[string]any {
 func (c *change) states(agents []AgentRow) []guarantee.State {
 	var all []guarantee.State
 	for _, a := range agents {
-		for _, d := range c.settings.Drivers {
-			if d.AgentType != a.Type {
-				continue
-			}
-			if report, err := guarantee.ParseReport(a.Configurations); err == nil {
-				all = append(all, d.State(a.Host, report))
-			}
+		if state, ok := c.State(a); ok {
+			all = append(all, state)
 		}
 	}
 	return all

@@ -66,7 +66,7 @@ func (c *change) bindAside(p Port, row *BindingRow) error {
 	}
 	*row = p.Binding
 	if row.VIF == VIFFailed {
-		return fault.New(fault.Internal, "PortBindingError", "Binding for port %s on host %s could not be created or updated.", p.ID, row.Host)
+		return fault.New(fault.Failed, "PortBindingError", "Binding for port %s on host %s could not be created or updated.", p.ID, row.Host)
 	}
 	return nil
 }

@@ -26,7 +26,6 @@ type books struct {
 	calls      int
 	failAt     int  // the call that fails, and all after it; 0 for none
 	afterwards bool // it fails after it was done
-	dead       bool
 }
 
 var errDead = fault.New(fault.Unavailable, "", "the service is away")

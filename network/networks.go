@@ -24,7 +24,8 @@ type NetworkSpec struct {
 
 // A SegmentSpec is what may be said of a segment of a network.
 type SegmentSpec struct {
-	Type            string // "" when it is not given
+	Any             bool // no Type is given: any will do
+	Type            string
 	PhysicalNetwork string
 	SegmentationID  int // -1 when it is not given
 }
@@ -73,6 +74,9 @@ func inOrder(segments []SegmentRow) []SegmentRow {
 // one that is taken, NoNetworkAvailable when none is left, QosPolicyNotFound.
 func (s *Service) CreateNetworks(ctx context.Context, specs []NetworkSpec) (made []Network, err error) {
 	err = s.update(ctx, func(c *change) error {
+		if err := withinEach(c, "network", specs, func(s *NetworkSpec) string { return s.Project }); err != nil {
+			return err
+		}
 		made = make([]Network, len(specs))
 		for i := range specs {
 			if made[i], err = c.createNetwork(specs[i]); err != nil {
@@ -89,7 +93,7 @@ func (c *change) createNetwork(spec NetworkSpec) (n Network, err error) {
 	c.fresh(&n.Common)
 	n.Revision = 1 // Neutron raises it once more while it makes the segments
 	if len(spec.Segments) == 0 {
-		spec.Segments = []SegmentSpec{{SegmentationID: -1}}
+		spec.Segments = []SegmentSpec{{Any: true, SegmentationID: -1}}
 	}
 	for i, want := range spec.Segments {
 		segment, err := c.reserve(want)
@@ -228,13 +232,39 @@ func (c *change) updateNetwork(id ID, fn func(*NetworkSpec) error) (n Network, e
 		}
 	}
 	if spec.Policy != n.Policy {
-		if err := c.policyExists(spec.Policy); err != nil {
+		if err := c.policyFits(n.ID, spec.Policy); err != nil {
 			return n, err
 		}
 	}
 	n.NetworkRow = spec.NetworkRow
 	c.touch(&n.Common)
 	return n, c.Replace(&n.NetworkRow)
+}
+
+// policyFits refuses a policy that is not there, or that a port of the network
+// which would get it cannot have.
+func (c *change) policyFits(id, policyID ID) error {
+	if policyID == "" {
+		return nil
+	}
+	p, err := policy(c, policyID)
+	if err != nil {
+		return err
+	}
+	all, err := ports(c, Where(ByNetwork, id))
+	if err != nil {
+		return err
+	}
+	for _, port := range all {
+		if port.Policy != "" {
+			continue
+		}
+		port.Rules = p.Rules
+		if err := c.supports(port); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // unshare refuses to take a network away from projects that use it.

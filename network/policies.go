@@ -174,16 +174,16 @@ func (s *Service) CreateRule(ctx context.Context, row RuleRow) (RuleRow, error) 
 // changedRules raises the revision of a policy and holds its rules against those
 // who have it.
 func (c *change) changedRules(p Policy, row RuleRow) error {
+	if err := c.supportedByAll(p); err != nil {
+		return err
+	}
 	if tracked(row) {
 		if err := c.notRelied(p.ID); err != nil {
 			return err
 		}
 	}
 	c.touch(&p.Common)
-	if err := c.Replace(&p.PolicyRow); err != nil {
-		return err
-	}
-	return c.supportedByAll(p)
+	return c.Replace(&p.PolicyRow)
 }
 
 // tracked reports whether placement counts what a rule promises.
@@ -276,6 +276,9 @@ func (c *change) rule(policyID, id ID) (Policy, int, error) {
 func RuleNotFound(policy, rule ID) error {
 	return fault.New(fault.NotFound, "QosRuleNotFound", "QoS rule %s for policy %s could not be found.", string(rule), string(policy))
 }
+
+// LoneRuleNotFound is the fault of a rule that there is not in any policy.
+func LoneRuleNotFound(rule ID) error { return RuleNotFound("", rule) }
 
 // Rules returns the rules that match. Fault: QosPolicyNotFound when a policy is named
 // that does not exist.
@@ -391,4 +394,16 @@ func (s *Service) RuleTypes(any, all bool) []RuleType {
 		}
 	}
 	return types
+}
+
+// Enforcers returns the drivers that enforce a type of rules, sorted by name.
+func (s *Service) Enforcers(t RuleType) []guarantee.Driver {
+	var some []guarantee.Driver
+	for _, d := range s.settings.Drivers {
+		if len(d.Rules[guarantee.RuleType(t)]) > 0 {
+			some = append(some, d)
+		}
+	}
+	slices.SortFunc(some, func(a, b guarantee.Driver) int { return strings.Compare(a.Name, b.Name) })
+	return some
 }

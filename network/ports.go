@@ -1,11 +1,13 @@
 package network
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/berthcloud/berth/network/guarantee"
 )
@@ -154,6 +156,9 @@ func (p *parts) join(row PortRow) Port {
 // SecurityGroupNotFound, QosRuleNotSupported.
 func (s *Service) CreatePorts(ctx context.Context, specs []PortSpec) (made []Port, err error) {
 	err = s.update(ctx, func(c *change) error {
+		if err := withinEach(c, "port", specs, func(s *PortSpec) string { return s.Project }); err != nil {
+			return err
+		}
 		made = make([]Port, len(specs))
 		for i := range specs {
 			if made[i], err = c.createPort(specs[i]); err != nil {
@@ -176,7 +181,10 @@ func (c *change) createPort(spec PortSpec) (p Port, err error) {
 	if spec.AnyPortSecurity {
 		row.PortSecurity = n.PortSecurity
 	}
-	if err := c.policyExists(row.Policy); err != nil {
+	if !spec.AnyIPs && len(spec.FixedIPs) == 0 {
+		row.IPAllocation = "none"
+	}
+	if err := firstError(c.policyExists(row.Policy), secured(row, PortRow{})); err != nil {
 		return p, err
 	}
 	if err := c.groups(&row, spec.AnyGroups); err != nil {
@@ -196,6 +204,33 @@ func (c *change) createPort(spec PortSpec) (p Port, err error) {
 	}
 	return c.rebound(row.ID, spec.Host != "")
 }
+
+// secured refuses what only ports that are secured can have; old is what the port
+// was, the zero row for a new one.
+func secured(row, old PortRow) error {
+	for i, pair := range row.AddressPairs {
+		if slices.Contains(row.AddressPairs[:i], pair) {
+			return invalid("DuplicateAddressPairInRequest", "Request contains duplicate address pair: mac_address %s ip_address %s.",
+				orPythonNone(pair.MAC), pair.IP)
+		}
+	}
+	switch {
+	case row.PortSecurity:
+		return nil
+	case len(row.SecurityGroups) > 0 && old.PortSecurity:
+		return conflict("PortSecurityPortHasSecurityGroup", "Port has security group associated. Cannot disable port security "+
+			"or IP address until security group is removed.")
+	case len(row.SecurityGroups) > 0:
+		return invalid("PortSecurityAndIPRequiredForSecurityGroups", "Port security must be enabled and port must have an IP address "+
+			"in order to use security groups.")
+	case len(row.AddressPairs) > 0:
+		return conflict("AddressPairAndPortSecurityRequired", "Port Security must be enabled in order to have allowed address pairs on a port.")
+	}
+	return nil
+}
+
+// orPythonNone is a text as Neutron's errors show it, which say None for nothing.
+func orPythonNone(s string) string { return cmp.Or(s, "None") }
 
 // rebound binds a port if that is asked for, and returns it as it is then.
 func (c *change) rebound(id ID, bind bool) (p Port, err error) {
@@ -336,6 +371,9 @@ func (c *change) updatePort(id ID, fn func(*PortSpec) error, m move) (p Port, er
 		if err := c.policyExists(row.Policy); err != nil {
 			return p, err
 		}
+	}
+	if err := secured(row, p.PortRow); err != nil {
+		return p, err
 	}
 	if err := c.groups(&row, false); err != nil {
 		return p, err

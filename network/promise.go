@@ -10,7 +10,8 @@ import (
 // missing returns what a server holds too little of, for its ports to have what
 // they promise once one of them is changed: nothing, unless that binds the port
 // with an allocation. What it holds too much of may be for ports that are not
-// bound yet, and is left.
+// bound yet, and is left. So is a provider that it holds nothing on: the claim is
+// compute's to make, and Neutron does not look for it.
 //
 // It is a fault when the allocation is for other groups than those that the port
 // asks for: its policy is not the one any more that the server was scheduled with.
@@ -107,10 +108,14 @@ func (s *Service) promised(p *Port) (guarantee.Amounts, error) {
 	return amounts, nil
 }
 
-// less returns what is missing of some amounts.
+// less returns what is missing of some amounts. Providers on which nothing is held are
+// passed over.
 func less(held map[string]map[string]int64, want guarantee.Amounts) guarantee.Amounts {
 	missing := guarantee.Amounts{}
 	for provider, classes := range want {
+		if held[provider] == nil {
+			continue
+		}
 		for class, n := range classes {
 			if d := n - held[provider][class]; d > 0 {
 				addTo(missing, guarantee.Amounts{provider: {class: d}})

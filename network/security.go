@@ -105,10 +105,6 @@ func (c *change) groups(p *PortRow, any bool) error {
 	if len(p.SecurityGroups) == 0 {
 		return nil
 	}
-	if !p.PortSecurity {
-		return conflict("PortSecurityPortHasSecurityGroup",
-			"Port has security group associated. Cannot disable port security or IP address until security group is removed.")
-	}
 	rows, err := Rows[SecurityGroupRow](c, Where(ByID, p.SecurityGroups...))
 	if err != nil {
 		return err

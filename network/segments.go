@@ -2,6 +2,7 @@ package network
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/berthcloud/berth/fault"
@@ -26,22 +27,23 @@ const (
 // else has it is left to the store.
 func (c *change) reserve(want SegmentSpec) (SegmentRow, error) {
 	row := SegmentRow{Type: want.Type, PhysicalNetwork: want.PhysicalNetwork, SegmentationID: want.SegmentationID}
-	switch want.Type {
-	case "":
-		if want.PhysicalNetwork != "" || want.SegmentationID >= 0 {
-			return row, invalidInput("network_type required")
-		}
+	switch {
+	case want.Any && want.PhysicalNetwork == "" && want.SegmentationID < 0:
 		return c.reserveAny()
+	case want.Any:
+		return row, invalidInput("network_type required")
+	case !slices.Contains(c.settings.Types, want.Type):
+		return row, invalidInput("network_type value '%s' not supported", want.Type)
+	}
+	switch want.Type {
 	case VLAN:
 		return c.reserveVLAN(row)
 	case Flat:
-		return row, c.checkFlat(row)
+		return row, firstError(c.checkFlat(row), c.flatFree(row))
 	case VXLAN, GRE, Geneve:
 		return c.reserveTunnel(row)
-	case Local:
-		return row, checkLocal(row)
 	}
-	return row, invalidInput("network_type value '%s' not supported", want.Type)
+	return row, checkLocal(row)
 }
 
 // reserveAny takes the first that is free, of the types that the settings offer.
@@ -87,7 +89,11 @@ func (c *change) freeVLAN(row SegmentRow) (SegmentRow, error) {
 		if err != nil {
 			return row, err
 		}
-		if id, ok := firstFree(c.settings.VLANs[name], used); ok {
+		ranges := c.settings.VLANs[name]
+		if len(ranges) == 0 {
+			ranges = []Range{{minVLAN, maxVLAN}}
+		}
+		if id, ok := anyFree(ranges, used); ok {
 			row.PhysicalNetwork, row.SegmentationID = name, id
 			return row, nil
 		}
@@ -108,7 +114,7 @@ func (c *change) reserveTunnel(row SegmentRow) (SegmentRow, error) {
 	if err != nil {
 		return row, err
 	}
-	id, ok := firstFree(c.settings.Tunnels[row.Type], used)
+	id, ok := anyFree(c.settings.Tunnels[row.Type], used)
 	if !ok {
 		return row, noNetwork()
 	}
@@ -128,16 +134,33 @@ func (c *change) used(kind string, where Match) (map[int]bool, error) {
 	return used, err
 }
 
-// firstFree returns the lowest number of some ranges that is not in use.
-func firstFree(ranges []Range, used map[int]bool) (int, bool) {
+// anyFree returns a number of some ranges that is not in use, any of them: it says
+// nothing about how many there are.
+func anyFree(ranges []Range, used map[int]bool) (int, bool) {
+	var free []int
 	for _, r := range ranges {
 		for id := r.Low; id <= r.High; id++ {
 			if !used[id] {
-				return id, true
+				free = append(free, id)
 			}
 		}
 	}
-	return 0, false
+	if len(free) == 0 {
+		return 0, false
+	}
+	return free[rand.IntN(len(free))], true
+}
+
+// flatFree refuses a second flat network on a physical one.
+func (c *change) flatFree(row SegmentRow) error {
+	rows, err := Rows[SegmentRow](c, Where(ByPhysical, row.PhysicalNetwork))
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(rows, func(o SegmentRow) bool { return o.Type == Flat }) {
+		return taken(ErrTaken, row)
+	}
+	return nil
 }
 
 func (c *change) checkFlat(row SegmentRow) error {
@@ -172,8 +195,12 @@ func (c *change) moveVLAN(n *Network, want []SegmentSpec) error {
 		return invalidInput("Only VLAN type networks can be updated.")
 	}
 	now, to := n.Segments[0], want[0]
-	same := (to.Type == "" || to.Type == now.Type) && (to.PhysicalNetwork == "" || to.PhysicalNetwork == now.PhysicalNetwork)
-	if !same || to.SegmentationID <= 0 {
+	same := (to.Any || to.Type == now.Type) && (to.PhysicalNetwork == "" || to.PhysicalNetwork == now.PhysicalNetwork)
+	if !same {
+		return invalidInput("Plugin does not support updating the following provider network attributes: " +
+			"provider:network_type, provider:physical_network")
+	}
+	if to.SegmentationID <= 0 {
 		return invalidInput("Only segmentation_id field can be updated in VLAN type networks")
 	}
 	if to.SegmentationID == now.SegmentationID {

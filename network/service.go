@@ -17,12 +17,14 @@ import (
 type Settings struct {
 	// MTU is that of physical networks, in bytes; tunnels have less.
 	MTU int
+	// Types are the types of segments that there can be.
+	Types []string
 	// ProjectTypes are the types of segments, in order of preference, of
 	// networks that say nothing about theirs.
 	ProjectTypes []string
 	// VLANs are the ranges, by physical network, that VLANs are taken from for
 	// networks that ask for none in particular. A physical network that is not
-	// in it is unknown; nil ranges offer none.
+	// in it is unknown; no ranges offer all.
 	VLANs map[string][]Range
 	// Tunnels are the same for types of tunnels.
 	Tunnels map[string][]Range
@@ -32,6 +34,9 @@ type Settings struct {
 	MaxNameservers, MaxHostRoutes int
 	// MACBase is what MAC addresses begin with: three octets and a colon each.
 	MACBase string
+
+	// Quotas are the limits of projects that have none of their own.
+	Quotas Quotas
 
 	// Drivers bind ports, the first that can; those whose agents report to
 	// placement are told apart by them. Without what the operator prohibits.
@@ -51,9 +56,10 @@ type Range struct{ Low, High int }
 // DefaultSettings are Neutron's.
 func DefaultSettings() Settings {
 	return Settings{
-		MTU: 1500, ProjectTypes: []string{Local}, FlatNetworks: []string{"*"},
+		MTU: 1500, Types: []string{Local, Flat, VLAN, GRE, VXLAN, Geneve}, ProjectTypes: []string{Local}, FlatNetworks: []string{"*"},
 		VLANs: map[string][]Range{}, Tunnels: map[string][]Range{},
 		MaxNameservers: 5, MaxHostRoutes: 20, MACBase: "fa:16:3e:",
+		Quotas:  DefaultQuotas(),
 		Drivers: []guarantee.Driver{guarantee.OpenVSwitch, guarantee.SRIOV}, AgentDownTime: 75 * time.Second,
 	}
 }

@@ -27,6 +27,9 @@ func (s *Service) Subnets(ctx context.Context, where ...Match) (all []SubnetRow,
 // OverlappingAllocationPools, GatewayConflictWithAllocationPools.
 func (s *Service) CreateSubnets(ctx context.Context, specs []SubnetSpec) (made []SubnetRow, err error) {
 	err = s.update(ctx, func(c *change) error {
+		if err := withinEach(c, "subnet", specs, func(s *SubnetSpec) string { return s.Project }); err != nil {
+			return err
+		}
 		made = make([]SubnetRow, len(specs))
 		for i := range specs {
 			if made[i], err = c.createSubnet(specs[i]); err != nil {

@@ -101,6 +101,9 @@ func (s *Service) Trunks(ctx context.Context, where ...Match) (all []Trunk, err 
 // trunk, and what AddSubports has.
 func (s *Service) CreateTrunks(ctx context.Context, specs []TrunkSpec) (made []Trunk, err error) {
 	err = s.update(ctx, func(c *change) error {
+		if err := withinEach(c, "trunk", specs, func(s *TrunkSpec) string { return s.Project }); err != nil {
+			return err
+		}
 		made = make([]Trunk, len(specs))
 		for i := range specs {
 			if made[i], err = c.createTrunk(specs[i]); err != nil {

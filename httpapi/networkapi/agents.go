@@ -12,7 +12,7 @@ type agentResource = resource[network.Agent, network.AgentRow]
 
 func (a *API) agents() *agentResource {
 	return &agentResource{
-		api: a, name: "agent", plural: "agents", path: "/v2.0/agents",
+		api: a, name: "agent", plural: "agents", path: "/v2.0/agents", noPages: true,
 		table:  agentTable(),
 		id:     func(g *network.Agent) string { return string(g.ID) },
 		target: func(*network.Agent) target { return target{} },
@@ -26,7 +26,7 @@ func (a *API) agents() *agentResource {
 }
 
 // agentTable are the attributes of agents, in the order in which they are shown.
-// The last three are Berth's own.
+// The last two are Berth's own, there when there is something to say.
 func agentTable() []attribute[network.Agent, network.AgentRow] {
 	type (
 		A = network.Agent
@@ -57,9 +57,8 @@ func agentTable() []attribute[network.Agent, network.AgentRow] {
 		{name: "availability_zone", use: filter, show: func(g *A) pyjson.Value { return orNone(g.Zone) }},
 		{name: "alive", use: filter, convert: toBool, show: func(g *A) pyjson.Value { return valueOf(g.Alive) }},
 		{name: "configurations", show: func(g *A) pyjson.Value { return decode(g.Configurations) }},
-		{name: "resource_versions", show: func(g *A) pyjson.Value { return decode(g.Versions) }},
-		{name: "berth:sync_error", show: func(g *A) pyjson.Value { return orNone(g.SyncError) }},
-		{name: "berth:synced_at", show: func(g *A) pyjson.Value { return plainTime(g.SyncedAt) }},
+		{name: "berth:sync_error", show: func(g *A) pyjson.Value { return orNone(g.SyncError) }, shownIf: func(g *A) bool { return g.SyncError != "" }},
+		{name: "berth:synced_at", show: func(g *A) pyjson.Value { return plainTime(g.SyncedAt) }, shownIf: func(g *A) bool { return !g.SyncedAt.IsZero() }},
 	}
 }
 

@@ -19,9 +19,13 @@ type attribute[T, S any] struct {
 	convert convert // nil leaves the value
 	check   check   // nil takes all
 
-	set  func(*S, pyjson.Value)  // nil when nobody may set it
-	show func(*T) pyjson.Value   // nil when it is never shown
-	with func(*T, []string) bool // as a filter; nil compares what is shown
+	set   func(*S, pyjson.Value)  // nil when nobody may set it
+	show  func(*T) pyjson.Value   // nil when it is never shown
+	with  func(*T, []string) bool // as a filter; nil compares what is shown
+	alike func(string) []string   // as a filter: what the store may have for it; nil for the same
+
+	parts bool // its members have rules of their own
+	pairs bool // as a filter it is written KEY=VALUE
 
 	shownIf func(*T) bool // objects of which it is shown; nil for all
 }
@@ -94,7 +98,11 @@ func allowed[T, S any](a *attribute[T, S], b body, creating bool) error {
 	case creating && given && a.use&post == 0:
 		return badRequest("Attribute '%s' not allowed in POST", a.name)
 	case !creating && given && a.use&put == 0:
-		return badRequest("Cannot update read-only attribute %s", a.name)
+		name := a.name
+		if name == "project_id" {
+			name = "tenant_id" // which is what it is turned into first
+		}
+		return badRequest("Cannot update read-only attribute %s", name)
 	}
 	return nil
 }

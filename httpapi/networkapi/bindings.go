@@ -65,7 +65,8 @@ func (a *API) bindingRoutes() []httpapi.Route {
 	})
 }
 
-// activateBinding makes an inactive binding the active one.
+// activateBinding makes an inactive binding the active one; its answer is the binding
+// without a name around it.
 func (a *API) activateBinding(w http.ResponseWriter, r *http.Request) error {
 	res := a.bindings()
 	one, err := res.visible(r)
@@ -79,7 +80,7 @@ func (a *API) activateBinding(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return res.respond(w, r, http.StatusOK, &one, nil)
+	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) { res.write(r.Context(), j, &one, nil) })
 }
 
 func bindingTable() []attribute[network.BindingRow, bindingSpec] {

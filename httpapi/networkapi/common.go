@@ -44,15 +44,16 @@ func ownerAttribute[T, S any](name string, of func(*T) *network.Common, in func(
 
 // stamps are the attributes about changes.
 func stamps[T, S any](of func(*T) *network.Common) []attribute[T, S] {
-	return []attribute[T, S]{
-		{name: "tags", show: func(o *T) pyjson.Value { return valueOf(of(o).Tags) }},
+	all := tagFilters[T, S](func(o *T) []string { return of(o).Tags })
+	all[0].show = func(o *T) pyjson.Value { return valueOf(of(o).Tags) }
+	return append(all, []attribute[T, S]{
 		{name: "created_at", use: sortable, show: func(o *T) pyjson.Value { return timeOf(of(o).CreatedAt) }},
 		{name: "updated_at", use: sortable, show: func(o *T) pyjson.Value { return timeOf(of(o).UpdatedAt) }},
 		{
 			name: "revision_number", use: filter | sortable, convert: toInt,
 			show: func(o *T) pyjson.Value { return valueOf(of(o).Revision) },
 		},
-	}
+	}...)
 }
 
 // timeOf is a time as the standard attributes show it, in UTC.

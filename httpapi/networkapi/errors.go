@@ -32,6 +32,11 @@ func invalidValue(attribute, reason string) error {
 	return badRequest("Invalid input for %s. Reason: %s.", attribute, reason)
 }
 
+// notFound hides what policy does.
+func notFound() error {
+	return fault.New(fault.NotFound, codeNotFound, "The resource could not be found.")
+}
+
 // Problem writes the body of an error as Neutron does.
 func Problem(p httpapi.Problem) (media string, body []byte) {
 	key, kind, message := "NeutronError", string(p.Code), p.Detail
@@ -41,18 +46,22 @@ func Problem(p httpapi.Problem) (media string, body []byte) {
 	case kind == "":
 		kind = "HTTP" + strings.ReplaceAll(http.StatusText(p.Status), " ", "")
 	}
-	if message == "" {
-		message = statusTexts[p.Status]
+	if text, ok := statusTexts[p.Status]; ok && (message == "" || p.Code == "") {
+		message = text
 	}
 	return "application/json", httpapi.JSONText(func(j *httpapi.JSON) {
 		writeValue(j, object(key, object("type", kind, "message", message, "detail", "")))
 	})
 }
 
+// malformed is what Neutron's library says of most mistakes.
+const malformed = "The server could not comply with the request since it is either malformed or otherwise incorrect."
+
 // statusTexts say what a status means where nothing else does.
 var statusTexts = map[int]string{
 	http.StatusNotFound:            "The resource could not be found.",
-	http.StatusMethodNotAllowed:    "The method is not allowed for this resource.",
+	http.StatusMethodNotAllowed:    malformed,
+	http.StatusNotAcceptable:       malformed,
 	http.StatusInternalServerError: "Request Failed: internal server error while processing your request.",
 	http.StatusServiceUnavailable:  "The server is currently unavailable. Please try again at a later time.",
 }

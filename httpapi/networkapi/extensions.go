@@ -7,7 +7,6 @@ import (
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
-	"github.com/berthcloud/berth/network"
 )
 
 // An extension is a part of the API that clients ask for by its alias.
@@ -44,6 +43,7 @@ var extensions = []extension{
 	{"sorting", "Sorting support", "2016-06-12T00:00:00-00:00"},
 	{"standard-attr-description", "standard-attr-description", "2016-02-10T10:00:00-00:00"},
 	{"standard-attr-revisions", "Resource revision numbers", "2016-04-11T10:00:00-00:00"},
+	{"standard-attr-tag", "Tag support for resources with standard attribute: port, subnet, network, security_group, policy, trunk", "2017-01-01T00:00:00-00:00"},
 	{"standard-attr-timestamp", "Resource timestamps", "2016-09-12T10:00:00-00:00"},
 }
 
@@ -84,27 +84,4 @@ func (a *API) getExtension(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
 		writeValue(j, object("extension", a.loaded()[i].show()))
 	})
-}
-
-func (a *API) ruleTypeRoutes() []httpapi.Route {
-	return []httpapi.Route{{Method: http.MethodGet, Pattern: "/v2.0/qos/rule-types", Handle: a.listRuleTypes}}
-}
-
-// listRuleTypes lists the types of rules that all drivers enforce; with
-// all_supported those that any does, with all_rules all there are.
-func (a *API) listRuleTypes(w http.ResponseWriter, r *http.Request) error {
-	if err := a.allow(r.Context(), "get_rule_type", target{}); err != nil {
-		return err
-	}
-	q := r.URL.Query()
-	types := a.Network.RuleTypes(flagged(q.Get("all_supported")), flagged(q.Get("all_rules")))
-	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
-		writeValue(j, object("rule_types", array(types, func(t network.RuleType) pyjson.Value { return object("type", string(t)) })))
-	})
-}
-
-// flagged reads a boolean of a query.
-func flagged(text string) bool {
-	v, err := toBool(valueOf(text))
-	return err == nil && v.Bool()
 }

@@ -17,13 +17,20 @@ type (
 func (a *API) networks() *networkResource {
 	return &networkResource{
 		api: a, name: "network", plural: "networks", path: "/v2.0/networks",
-		table: networkTable(),
-		id:    func(n *network.Network) string { return string(n.ID) },
+		table:  networkTable(),
+		common: func(s *network.NetworkSpec) *network.Common { return &s.Common },
+		id:     func(n *network.Network) string { return string(n.ID) },
 		target: func(n *network.Network) target {
 			return owner(n.Project).flag("shared", n.Shared).flag("router:external", n.External)
 		},
 		made: func(_ context.Context, s *network.NetworkSpec) (target, error) {
 			return owner(s.Project).flag("shared", s.Shared).flag("router:external", s.External), nil
+		},
+		vet: func(ctx context.Context, b body) error {
+			if err := oneForm(b); err != nil {
+				return err
+			}
+			return a.usable(ctx, b)
 		},
 		list:  a.Network.Networks,
 		where: map[string]network.Field{"id": network.ByID, "name": network.ByName, "project_id": network.ByProject, "tenant_id": network.ByProject},
@@ -80,48 +87,6 @@ func networkTable() []networkAttribute {
 	all = append(all, stamps[N, S](of)...)
 	all = append(all, ownerAttribute("project_id", of, in))
 	return append(all, providerTable()...)
-}
-
-// providerTable are the attributes of a network's segments: three of one, or a
-// list when there are several.
-func providerTable() []networkAttribute {
-	type S = network.NetworkSpec
-	use := post | put | filter | guarded
-	return []networkAttribute{
-		{
-			name: "provider:network_type", use: use, check: text(32),
-			set:  func(s *S, v pyjson.Value) { only(s).Type = v.Str() },
-			show: ofSegment(func(s *network.SegmentRow) pyjson.Value { return valueOf(s.Type) }),
-		},
-		{
-			name: "provider:physical_network", use: use, check: text(64),
-			set:  func(s *S, v pyjson.Value) { only(s).PhysicalNetwork = v.Str() },
-			show: ofSegment(func(s *network.SegmentRow) pyjson.Value { return orNone(s.PhysicalNetwork) }),
-		},
-		{
-			name: "provider:segmentation_id", use: use, convert: toInt,
-			set:  func(s *S, v pyjson.Value) { n, _ := v.Int64(); only(s).SegmentationID = int(n) },
-			show: ofSegment(func(s *network.SegmentRow) pyjson.Value { return numberOrNone(s.SegmentationID) }),
-		},
-	}
-}
-
-// only returns the one segment that the three attributes speak of.
-func only(s *network.NetworkSpec) *network.SegmentSpec {
-	if len(s.Segments) == 0 {
-		s.Segments = []network.SegmentSpec{{SegmentationID: -1}}
-	}
-	return &s.Segments[0]
-}
-
-// ofSegment shows something of the only segment of a network.
-func ofSegment(show func(*network.SegmentRow) pyjson.Value) func(*network.Network) pyjson.Value {
-	return func(n *network.Network) pyjson.Value {
-		if len(n.Segments) == 0 {
-			return pyjson.Value{}
-		}
-		return show(&n.Segments[0])
-	}
 }
 
 // numberOrNone is a number, and null for a negative one.

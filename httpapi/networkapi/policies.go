@@ -13,8 +13,9 @@ type policyResource = resource[network.Policy, network.PolicyRow]
 
 func (a *API) policies() *policyResource {
 	return &policyResource{
-		api: a, name: "policy", plural: "policies", path: "/v2.0/qos/policies",
+		api: a, name: "policy", plural: "policies", path: "/v2.0/qos/policies", single: true,
 		table:  policyTable(),
+		common: func(s *network.PolicyRow) *network.Common { return &s.Common },
 		id:     func(p *network.Policy) string { return string(p.ID) },
 		target: func(p *network.Policy) target { return owner(p.Project).flag("shared", p.Shared) },
 		made: func(_ context.Context, p *network.PolicyRow) (target, error) {

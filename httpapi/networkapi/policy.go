@@ -1,7 +1,9 @@
 package networkapi
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/berthcloud/berth/fault"
@@ -69,24 +71,35 @@ func (a *API) allow(ctx context.Context, rule string, t target) error {
 	return err
 }
 
-// allowAttribute asks the rule of an attribute that is set, if there is one, and
-// those of its parts.
-func (a *API) allowAttribute(ctx context.Context, action, name string, v pyjson.Value, t target) error {
-	rules := []string{action + ":" + name}
-	for _, item := range append(v.Items(), v) {
+// allowAttribute asks the rule of an attribute that is set, and those of its parts
+// where it has some. A rule that there is not is the default one. It returns how
+// the rules are put together.
+func (a *API) allowAttribute(ctx context.Context, rule string, v pyjson.Value, parts bool, t target) (text string, err error) {
+	text, err = "rule:"+rule, a.allowOr(ctx, rule, t)
+	if !parts {
+		return text, err
+	}
+	var names []string
+	for _, item := range v.Items() {
 		for _, m := range item.Members() {
-			rules = append(rules, action+":"+name+":"+m.Key)
+			if part := rule + ":" + m.Key; !slices.Contains(names, "rule:"+part) {
+				names = append(names, "rule:"+part)
+				err = cmp.Or(err, a.allowOr(ctx, part, t))
+			}
 		}
 	}
-	for _, rule := range rules {
-		if !a.Policy.Has(rule) {
-			continue
-		}
-		if err := a.allow(ctx, rule, t); err != nil {
-			return err
-		}
+	if len(names) > 0 {
+		text = "(" + text + " and (" + strings.Join(names, " and ") + "))"
 	}
-	return nil
+	return text, err
+}
+
+// allowOr asks a rule, or the default one when there is no such rule.
+func (a *API) allowOr(ctx context.Context, rule string, t target) error {
+	if !a.Policy.Has(rule) {
+		rule = policy.DefaultRule
+	}
+	return a.allow(ctx, rule, t)
 }
 
 // mayRead reports whether the caller may see an attribute of an object.
@@ -147,6 +160,23 @@ func (a *API) onNetwork(ctx context.Context, kind string, id network.ID, project
 		return nil, fault.New(fault.Denied, "HTTPForbidden", "Tenant %s not allowed to create %s on this network", project, kind)
 	}
 	return owner(project).flag("shared", n.Shared).network(n.Project), nil
+}
+
+// usable refuses a QoS policy that is neither the caller's nor shared, as if it did
+// not exist.
+func (a *API) usable(ctx context.Context, b body) error {
+	id := network.ID(b.values["qos_policy_id"].Str())
+	if id == "" || a.is(ctx) {
+		return nil
+	}
+	p, err := a.policyOf(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !owner(p.Project).flag("shared", p.Shared).near(ctx) {
+		return network.NotFound("policy", id)
+	}
+	return nil
 }
 
 // A policyRule is one rule: its name, its check, the check that it had before ("" for

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/identity"
@@ -20,8 +19,9 @@ type (
 func (a *API) ports() *portResource {
 	return &portResource{
 		api: a, name: "port", plural: "ports", path: "/v2.0/ports",
-		table: a.portTable(),
-		id:    func(p *network.Port) string { return string(p.ID) },
+		table:  a.portTable(),
+		common: func(s *network.PortSpec) *network.Common { return &s.Common },
+		id:     func(p *network.Port) string { return string(p.ID) },
 		target: func(p *network.Port) target {
 			return owner(p.Project).network(p.Network.Project).with("device_owner", p.DeviceOwner)
 		},
@@ -29,6 +29,7 @@ func (a *API) ports() *portResource {
 			t, err := a.onNetwork(ctx, "port", s.Network, s.Project)
 			return t.with("device_owner", s.DeviceOwner), err
 		},
+		vet:  a.usable,
 		list: a.Network.Ports,
 		where: map[string]network.Field{
 			"id": network.ByID, "name": network.ByName, "network_id": network.ByNetwork, "mac_address": network.ByMAC,
@@ -40,13 +41,25 @@ func (a *API) ports() *portResource {
 				AnyIPs:  true, AnyGroups: true, AnyPortSecurity: true, VNIC: guarantee.VNICNormal,
 			}
 		},
-		create: a.Network.CreatePorts,
+		create: func(ctx context.Context, specs []network.PortSpec) ([]network.Port, error) {
+			all, err := a.Network.CreatePorts(ctx, specs)
+			for i := range all {
+				justWritten(&all[i])
+			}
+			return all, err
+		},
 		update: func(ctx context.Context, p *network.Port, fn func(*network.PortSpec) error) (network.Port, error) {
-			return a.Network.UpdatePort(ctx, p.ID, fn)
+			one, err := a.Network.UpdatePort(ctx, p.ID, fn)
+			justWritten(&one)
+			return one, err
 		},
 		remove: func(ctx context.Context, p *network.Port) error { return a.Network.DeletePort(ctx, p.ID) },
 	}
 }
+
+// justWritten makes a port what the answer to a write shows: which driver has bound it
+// is shown by reads only, as Neutron does.
+func justWritten(p *network.Port) { p.Binding.Driver = "" }
 
 // vnicTypes are what ports may ask for.
 var vnicTypes = oneOf("normal", "direct", "macvtap", "baremetal", "direct-physical", "virtio-forwarder", "smart-nic",
@@ -69,8 +82,8 @@ func (a *API) portTable() []portAttribute {
 		},
 		ownerAttribute("tenant_id", of, in),
 		{
-			name: "mac_address", use: post | put | filter | sortable | guarded, check: mac,
-			set:  func(s *S, v pyjson.Value) { s.MAC = strings.ToLower(v.Str()) },
+			name: "mac_address", use: post | put | filter | sortable | guarded, check: mac, with: hasMAC, alike: eitherCase,
+			set:  func(s *S, v pyjson.Value) { s.MAC = v.Str() },
 			show: func(p *P) pyjson.Value { return valueOf(p.MAC) },
 		},
 		boolean("admin_state_up", post|put|filter|sortable, true, func(s *S, b bool) { s.AdminStateUp = b }, func(p *P) bool { return p.AdminStateUp }),
@@ -78,18 +91,18 @@ func (a *API) portTable() []portAttribute {
 		words("device_id", post|put|filter|sortable, func(s *S, t string) { s.DeviceID = t }, func(p *P) string { return p.DeviceID }),
 		words("device_owner", post|put|filter|sortable|guarded, func(s *S, t string) { s.DeviceOwner = t }, func(p *P) string { return p.DeviceOwner }),
 		{
-			name: "fixed_ips", use: post | put | filter | guarded, check: fixedIPs, with: hasAddress,
+			name: "fixed_ips", use: post | put | filter | guarded, check: fixedIPs, with: hasAddress, parts: true, pairs: true,
 			set:  func(s *S, v pyjson.Value) { s.FixedIPs, s.AnyIPs = fixedOf(v), false },
 			show: showAddresses,
 		},
 		{
-			name: "allowed_address_pairs", use: post | put | guarded, convert: emptyList, check: addressPairs,
+			name: "allowed_address_pairs", use: post | put | guarded, convert: toAddressPairs, parts: true,
 			set:  func(s *S, v pyjson.Value) { s.AddressPairs = pairsOf(v) },
 			show: showPairs,
 		},
 		{
-			name: "extra_dhcp_opts", use: post | put, check: orNull(dhcpOptions),
-			set:  func(s *S, v pyjson.Value) { s.DHCPOptions = optionsOf(v) },
+			name: "extra_dhcp_opts", use: post | put, convert: toDHCPOptions,
+			set:  func(s *S, v pyjson.Value) { s.DHCPOptions = withOptions(s.DHCPOptions, v) },
 			show: showOptions,
 		},
 		{
@@ -114,6 +127,11 @@ func (a *API) portTable() []portAttribute {
 		reference("qos_policy_id", post|put|guarded, func(s *S, id network.ID) { s.Policy = id }, func(p *P) network.ID { return p.Policy }),
 		portAttribute{name: "qos_network_policy_id", show: func(p *P) pyjson.Value { return orNone(p.NetworkPolicy()) }},
 		portAttribute{name: "resource_request", show: a.showRequest},
+		portAttribute{
+			// It is taken, and not shown: no driver looks at it.
+			name: "numa_affinity_policy", use: post | put, check: oneOf("required", "preferred", "legacy", nil),
+			set: func(s *S, v pyjson.Value) { s.NUMAPolicy = v.Str() },
+		},
 		portAttribute{name: "trunk_details", show: func(p *P) pyjson.Value { return trunkDetails(p.Trunk) }, shownIf: func(p *P) bool { return p.Trunk != nil }},
 		portAttribute{name: "ip_allocation", use: filter | sortable, show: func(p *P) pyjson.Value { return valueOf(p.IPAllocation) }},
 	)
@@ -138,22 +156,22 @@ func (a *API) bindingTable() []portAttribute {
 	)
 	return []portAttribute{
 		{
-			name: "binding:vnic_type", use: post | put | guarded | filter, usual: valueOf("normal"), check: vnicTypes,
+			name: "binding:vnic_type", use: post | put | guarded, usual: valueOf("normal"), check: vnicTypes,
 			set:  func(s *S, v pyjson.Value) { s.VNIC = v.Str() },
 			show: func(p *P) pyjson.Value { return valueOf(p.Binding.VNIC) },
+		},
+		{
+			name: "binding:host_id", use: post | put | filter | guarded, convert: toText,
+			set:  func(s *S, v pyjson.Value) { s.Host = v.Str() },
+			show: func(p *P) pyjson.Value { return valueOf(p.Binding.Host) },
 		},
 		{
 			name: "binding:profile", use: post | put | guarded, check: orNull(anObject),
 			set:  func(s *S, v pyjson.Value) { s.Profile = encode(v) },
 			show: func(p *P) pyjson.Value { return decode(p.Binding.Profile) },
 		},
-		{
-			name: "binding:host_id", use: post | put | filter | guarded,
-			set:  func(s *S, v pyjson.Value) { s.Host = v.Str() },
-			show: func(p *P) pyjson.Value { return valueOf(p.Binding.Host) },
-		},
 		{name: "binding:vif_type", use: filter, show: func(p *P) pyjson.Value { return valueOf(p.Binding.VIF) }},
-		{name: "binding:vif_details", show: func(p *P) pyjson.Value { return decode(p.Binding.Details) }},
+		{name: "binding:vif_details", show: func(p *P) pyjson.Value { return boundDetails(&p.Binding) }},
 	}
 }
 

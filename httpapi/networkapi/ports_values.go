@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"maps"
+	"net"
 	"slices"
 	"strings"
 
@@ -63,14 +64,14 @@ func showAddresses(p *network.Port) pyjson.Value {
 // hasAddress is the filter fixed_ips: subnet_id=… or ip_address=…, all of those
 // that are given.
 func hasAddress(p *network.Port, values []string) bool {
-	return slices.ContainsFunc(p.Addresses, func(a network.AddressRow) bool {
+	known := slices.ContainsFunc(values, func(v string) bool {
+		key, _, _ := strings.Cut(v, "=")
+		return slices.Contains([]string{"subnet_id", "ip_address", "ip_address_substr"}, key)
+	})
+	return !known || slices.ContainsFunc(p.Addresses, func(a network.AddressRow) bool {
 		for _, v := range values {
 			key, want, _ := strings.Cut(v, "=")
-			got := map[string]string{"subnet_id": string(a.Subnet), "ip_address": a.IP, "subnet": string(a.Subnet)}[key]
-			if key == "ip_address_substr" && strings.Contains(a.IP, want) {
-				continue
-			}
-			if got != want {
+			if !addressHas(a, key, want) {
 				return false
 			}
 		}
@@ -78,26 +79,79 @@ func hasAddress(p *network.Port, values []string) bool {
 	})
 }
 
-// addressPairs is a list of addresses that a port may send from besides its own.
-func addressPairs(v pyjson.Value) string {
-	if v.Kind() != pyjson.Array {
-		return "Allowed address pairs must be a list."
+// addressHas is one condition; what it does not know does not count.
+func addressHas(a network.AddressRow, key, want string) bool {
+	switch key {
+	case "subnet_id":
+		return string(a.Subnet) == want
+	case "ip_address":
+		return a.IP == want
+	case "ip_address_substr":
+		return strings.Contains(a.IP, want)
 	}
-	return firstOf(v.Items(), func(pair pyjson.Value) string {
+	return true
+}
+
+// hasMAC compares hardware addresses however they are written.
+func hasMAC(p *network.Port, values []string) bool {
+	own, err := net.ParseMAC(p.MAC)
+	return err == nil && slices.ContainsFunc(values, func(v string) bool {
+		hw, err := net.ParseMAC(v)
+		return err == nil && bytes.Equal(hw, own)
+	})
+}
+
+// toText turns a host into text: nobody is the empty one.
+func toText(v pyjson.Value) (pyjson.Value, error) {
+	if v.Kind() == pyjson.Null {
+		return valueOf(""), nil
+	}
+	return valueOf(shown(v)), nil
+}
+
+// boundDetails are the details of a binding, with the driver that made it.
+func boundDetails(b *network.BindingRow) pyjson.Value {
+	details := decode(b.Details)
+	if b.Driver == "" {
+		return details
+	}
+	drivers := object("bound_drivers", object("0", b.Driver))
+	return pyjson.NewObject(append(slices.Clone(details.Members()), drivers.Members()...)...)
+}
+
+// eitherCase are the ways in which an address may have been written.
+func eitherCase(v string) []string { return []string{v, strings.ToLower(v), strings.ToUpper(v)} }
+
+// toAddressPairs takes a list of addresses that a port may send from besides its own.
+func toAddressPairs(v pyjson.Value) (pyjson.Value, error) {
+	if v.Kind() == pyjson.Null {
+		return pyjson.NewArray(), nil
+	}
+	if v.Kind() != pyjson.Array {
+		return v, badRequest("Allowed address pairs must be a list.")
+	}
+	for _, pair := range v.Items() {
 		addr, ok := pair.Get("ip_address")
 		if !ok {
-			return "AllowedAddressPair must contain ip_address"
+			return v, newFault("AllowedAddressPairsMissingIP", "AllowedAddressPair must contain ip_address")
 		}
-		if hw, given := pair.Get("mac_address"); given && hw.Kind() != pyjson.Null {
-			if wrong := mac(hw); wrong != "" {
-				return wrong
-			}
+		if wrong := pairWrong(pair, addr); wrong != "" {
+			return v, badRequest("%s", wrong)
 		}
-		if strings.Contains(addr.Str(), "/") {
-			return cidr(addr)
+	}
+	return v, nil
+}
+
+func pairWrong(pair, addr pyjson.Value) string {
+	if hw, given := pair.Get("mac_address"); given && hw.Kind() != pyjson.Null {
+		if wrong := mac(hw); wrong != "" {
+			return wrong
 		}
-		return ip(addr)
-	})
+	}
+	if strings.Contains(addr.Str(), "/") {
+		return cidr(addr)
+	}
+	return ip(addr)
 }
 
 func pairsOf(v pyjson.Value) []network.AddressPair {
@@ -117,22 +171,23 @@ func showPairs(p *network.Port) pyjson.Value {
 	})
 }
 
-// dhcpOptions is a list of options with their names and values.
-func dhcpOptions(v pyjson.Value) string {
-	if v.Kind() != pyjson.Array {
-		return "'" + shown(v) + "' is not a list"
+// toDHCPOptions takes a list of options with their names and values.
+func toDHCPOptions(v pyjson.Value) (pyjson.Value, error) {
+	if v.Kind() != pyjson.Array && v.Kind() != pyjson.Null {
+		return v, invalidInput("'%s' is not a list", shown(v))
 	}
-	return firstOf(v.Items(), func(option pyjson.Value) string {
+	for _, option := range v.Items() {
 		name, named := option.Get("opt_name")
 		if _, valued := option.Get("opt_value"); !named || !valued || name.Str() == "" {
-			return "No valid key specs matched for: " + shown(option)
+			return v, invalidInput("No valid key specs matched for: %s", shown(option))
 		}
-		return ""
-	})
+	}
+	return v, nil
 }
 
-func optionsOf(v pyjson.Value) []network.DHCPOption {
-	var all []network.DHCPOption
+// withOptions is options with others, by name and version: one without a value goes.
+func withOptions(all []network.DHCPOption, v pyjson.Value) []network.DHCPOption {
+	all = slices.Clone(all)
 	for _, item := range v.Items() {
 		name, _ := item.Get("opt_name")
 		value, _ := item.Get("opt_value")
@@ -141,7 +196,11 @@ func optionsOf(v pyjson.Value) []network.DHCPOption {
 			version = given
 		}
 		n, _ := whole(version)
-		all = append(all, network.DHCPOption{Name: name.Str(), Value: value.Str(), IPVersion: int(n)})
+		one := network.DHCPOption{Name: name.Str(), Value: value.Str(), IPVersion: int(n)}
+		all = slices.DeleteFunc(all, func(o network.DHCPOption) bool { return o.Name == one.Name && o.IPVersion == one.IPVersion })
+		if value.Kind() != pyjson.Null {
+			all = append(all, one)
+		}
 	}
 	return all
 }

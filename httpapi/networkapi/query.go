@@ -41,7 +41,7 @@ var reserved = []string{"fields", "sort_key", "sort_dir", "limit", "marker", "pa
 // parseListing reads a query string against a table.
 func parseListing[T, S any](table []attribute[T, S], r *http.Request) (l listing, err error) {
 	l.query = r.URL.Query()
-	l.fields = given(l.query["fields"])
+	l.fields = l.query["fields"]
 	if l.filters, err = parseFilters(table, r.URL.RawQuery); err != nil {
 		return l, err
 	}
@@ -80,6 +80,8 @@ func parseFilters[T, S any](table []attribute[T, S], raw string) ([]filterBy, er
 			if !slices.Contains(unknown, name) {
 				unknown = append(unknown, name)
 			}
+		case a.pairs && !strings.Contains(text, "="):
+			return nil, invalidInput("'%s' is not of the form <key>=[value]", text)
 		default:
 			if all, err = addFilter(all, a.name, a.convert, text); err != nil {
 				return nil, err
@@ -167,6 +169,18 @@ func (a *attribute[T, S]) matches(one *T, values []string) bool {
 	return slices.Contains(values, shown(a.show(one)))
 }
 
+// stored returns what the store may have for values.
+func (a *attribute[T, S]) stored(values []string) []string {
+	if a.alike == nil {
+		return values
+	}
+	var all []string
+	for _, v := range values {
+		all = append(all, a.alike(v)...)
+	}
+	return all
+}
+
 // order sorts a list by what is asked for and then by id, which is the order of
 // pages.
 func order[T, S any](table []attribute[T, S], all []T, sorts []sortBy) {
@@ -200,10 +214,11 @@ func compare(v, w pyjson.Value) int {
 	return strings.Compare(shown(v), shown(w))
 }
 
-// page returns the part of a sorted list that is asked for.
-func page[T any](all []T, l listing, id func(*T) string) []T {
+// page returns the part of a sorted list that is asked for, false when it is to
+// begin at an object that is not there.
+func page[T any](all []T, l listing, id func(*T) string) ([]T, bool) {
 	if l.limit == 0 {
-		return all
+		return all, true
 	}
 	at := 0
 	if l.reverse {
@@ -211,46 +226,42 @@ func page[T any](all []T, l listing, id func(*T) string) []T {
 	}
 	if l.marker != "" {
 		if at = slices.IndexFunc(all, func(one T) bool { return id(&one) == l.marker }); at < 0 {
-			return nil
+			return nil, false
 		}
 		if !l.reverse {
 			at++
 		}
 	}
 	if l.reverse {
-		return all[max(at-l.limit, 0):at]
+		return all[max(at-l.limit, 0):at], true
 	}
-	return all[at:min(at+l.limit, len(all))]
+	return all[at:min(at+l.limit, len(all))], true
 }
 
-// links are those to the pages before and after.
+// links are those to the pages before and after: the request with another marker.
 func (l listing) links(r *http.Request, ids []string) pyjson.Value {
-	var all []pyjson.Value
-	add := func(rel, marker string, reverse bool) {
-		q := url.Values{}
-		for k, v := range l.query {
-			if k != "marker" && k != "page_reverse" {
-				q[k] = v
-			}
+	var kept []string
+	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {
+		if name, _, _ := strings.Cut(pair, "="); name != "marker" && name != "page_reverse" {
+			kept = append(kept, pair)
 		}
-		if marker != "" {
-			q.Set("marker", marker)
-		}
-		if reverse {
-			q.Set("page_reverse", "True")
-		}
-		href := httpapi.AbsoluteURL(r, r.URL.Path) + "?" + q.Encode()
-		all = append(all, object("rel", rel, "href", href))
 	}
-	first, last := "", ""
+	link := func(rel string, more ...string) pyjson.Value {
+		query := strings.Join(append(slices.Clone(kept), more...), "&")
+		return object("rel", rel, "href", httpapi.AbsoluteURL(r, r.URL.Path)+"?"+query)
+	}
+	var next, previous []string
 	if len(ids) > 0 {
-		first, last = ids[0], ids[len(ids)-1]
+		next = []string{"marker=" + url.QueryEscape(ids[len(ids)-1])}
+		previous = []string{"marker=" + url.QueryEscape(ids[0])}
 	}
-	if full := len(ids) >= l.limit; full || l.reverse {
-		add("next", last, false)
+	var all []pyjson.Value
+	full := len(ids) >= l.limit
+	if full || l.reverse {
+		all = append(all, link("next", next...))
 	}
-	if full := len(ids) >= l.limit; full || !l.reverse {
-		add("previous", first, true)
+	if full || !l.reverse {
+		all = append(all, link("previous", append(previous, "page_reverse=True")...))
 	}
 	return pyjson.NewArray(all...)
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/identity"
@@ -23,6 +24,14 @@ type resource[T, S any] struct {
 	table        []attribute[T, S]
 	id           func(*T) string
 
+	// common finds what of a spec If-Match is about; nil when it means nothing.
+	common func(*S) *network.Common
+
+	single  bool // POST takes one object only
+	noPages bool // limit and marker mean nothing
+
+	// vet refuses what a body names that the caller may not use; nil for none.
+	vet func(context.Context, body) error
 	// target is what policy looks at, of an object; made is the same for one
 	// that is to be made.
 	target func(*T) target
@@ -55,7 +64,15 @@ func (res *resource[T, S]) routes() []httpapi.Route {
 	if res.remove != nil {
 		routes = append(routes, httpapi.Route{Method: http.MethodDelete, Pattern: one, Handle: res.deleteOne})
 	}
+	routes = append(routes, httpapi.Route{Method: http.MethodPut, Pattern: res.path, Handle: res.nobody},
+		httpapi.Route{Method: http.MethodDelete, Pattern: res.path, Handle: res.nobody})
 	return routes
+}
+
+// nobody answers who changes or removes a list: Neutron looks for an object without
+// an id.
+func (res *resource[T, S]) nobody(_ http.ResponseWriter, r *http.Request) error {
+	return res.missing(r, "None")
 }
 
 // getAll answers with those objects that the caller may see and asked for.
@@ -72,7 +89,13 @@ func (res *resource[T, S]) getAll(w http.ResponseWriter, r *http.Request) error 
 	all = narrow(res.table, all, l.filters)
 	all = slices.DeleteFunc(all, func(one T) bool { return !res.sees(ctx, &one) })
 	order(res.table, all, l.sorts)
-	all = page(all, l, res.id)
+	if res.noPages {
+		l.limit = 0
+	}
+	all, ok := page(all, l, res.id)
+	if !ok {
+		return res.missing(r, network.ID(l.marker))
+	}
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
 		j.Object()
 		j.Key(res.plural)
@@ -110,7 +133,7 @@ func (res *resource[T, S]) matches(filters []filterBy) []network.Match {
 	var where []network.Match
 	for _, f := range filters {
 		if field, ok := res.where[f.name]; ok {
-			where = append(where, network.Where(field, f.values...))
+			where = append(where, network.Where(field, find(res.table, f.name).stored(f.values)...))
 		}
 	}
 	return where
@@ -122,7 +145,7 @@ func (res *resource[T, S]) getOne(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	return res.respond(w, r, http.StatusOK, &one, given(r.URL.Query()["fields"]))
+	return res.respond(w, r, http.StatusOK, &one, r.URL.Query()["fields"])
 }
 
 // visible returns the object that the path names, unless the caller may not see
@@ -136,8 +159,12 @@ func (res *resource[T, S]) visible(r *http.Request) (one T, err error) {
 	if len(all) == 0 {
 		return one, res.missing(r, network.ID(id))
 	}
-	if !res.sees(ctx, &all[0]) {
+	t := res.target(&all[0])
+	switch {
+	case !res.near(ctx, t):
 		return one, res.missing(r, network.ID(id))
+	case res.api.allow(ctx, "get_"+res.ruled(), t) != nil:
+		return one, notFound()
 	}
 	return all[0], nil
 }
@@ -146,7 +173,13 @@ func (res *resource[T, S]) visible(r *http.Request) (one T, err error) {
 // shared, or on a network of the project's, and policy does not hide it.
 func (res *resource[T, S]) sees(ctx context.Context, one *T) bool {
 	t := res.target(one)
-	return (res.api.is(ctx) || t.near(ctx)) && res.api.allow(ctx, "get_"+res.ruled(), t) == nil
+	return res.near(ctx, t) && res.api.allow(ctx, "get_"+res.ruled(), t) == nil
+}
+
+// near reports whether an object has to do with the caller's project, or the
+// caller with all.
+func (res *resource[T, S]) near(ctx context.Context, t target) bool {
+	return res.api.is(ctx) || t.near(ctx)
 }
 
 // ruled is what rules call the kind.
@@ -202,26 +235,38 @@ func (res *resource[T, S]) draft(r *http.Request, b body) (S, error) {
 	if err != nil {
 		return s, err
 	}
+	if err := res.vetted(ctx, b); err != nil {
+		return s, err
+	}
 	return s, res.permit(ctx, "create_"+res.ruled(), t, b, true)
 }
 
-// permit asks the rule of an action, and those of the attributes that the body
-// sets.
+// permit asks the rule of an action and those of the attributes that the body
+// sets, all of which must let the caller through. The text of the refusal is
+// upstream's, which is how it puts rules together.
 func (res *resource[T, S]) permit(ctx context.Context, action string, t target, b body, creating bool) error {
-	if err := res.api.allow(ctx, action, t); err != nil {
-		return err
-	}
+	text, err := "rule:"+action, res.api.allow(ctx, action, t)
 	for i := range res.table {
 		a := &res.table[i]
 		v, ok := b.values[a.name]
 		if a.use&guarded == 0 || !ok || creating && equal(v, a.usual) {
 			continue
 		}
-		if err := res.api.allowAttribute(ctx, action, a.name, v, t); err != nil {
-			return err
-		}
+		part, refused := res.api.allowAttribute(ctx, action+":"+a.name, v, a.parts, t)
+		text, err = "("+text+" and "+part+")", cmp.Or(err, refused)
 	}
-	return nil
+	if err != nil && denied(err) {
+		return fault.New(fault.Denied, codeForbidden, "%s is disallowed by policy", text)
+	}
+	return err
+}
+
+// vetted refuses what a body names that the caller may not use.
+func (res *resource[T, S]) vetted(ctx context.Context, b body) error {
+	if res.vet == nil {
+		return nil
+	}
+	return res.vet(ctx, b)
 }
 
 // putOne changes an object.
@@ -238,7 +283,22 @@ func (res *resource[T, S]) putOne(w http.ResponseWriter, r *http.Request) error 
 	if err := res.permit(ctx, "update_"+res.ruled(), res.target(&one), items[0], false); err != nil {
 		return err
 	}
+	if err := res.vetted(ctx, items[0]); err != nil {
+		return err
+	}
+	if len(items[0].names) == 0 { // nothing is to change
+		return res.respond(w, r, http.StatusOK, &one, nil)
+	}
+	only, err := parseCondition(r)
+	if err != nil {
+		return err
+	}
 	one, err = res.update(ctx, &one, func(s *S) error {
+		if res.common != nil {
+			if err := only.check(res.common(s)); err != nil {
+				return err
+			}
+		}
 		apply(res.table, items[0], s)
 		return nil
 	})
@@ -251,6 +311,9 @@ func (res *resource[T, S]) putOne(w http.ResponseWriter, r *http.Request) error 
 // deleteOne removes an object.
 func (res *resource[T, S]) deleteOne(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
+	if b, err := httpapi.ReadBody(r); err != nil || len(b) > 0 {
+		return cmp.Or(err, badRequest("Request body is not supported in DELETE."))
+	}
 	one, err := res.visible(r)
 	if err != nil {
 		return err
@@ -267,12 +330,12 @@ func (res *resource[T, S]) deleteOne(w http.ResponseWriter, r *http.Request) err
 
 // bodies reads the body of a POST or PUT.
 func (res *resource[T, S]) bodies(r *http.Request, creating bool) (items []body, bulk bool, err error) {
-	v, err := readObject(r)
+	v, err := readObject(r, res.name)
 	if err != nil {
 		return nil, false, err
 	}
 	list, bulk := v.Get(res.plural)
-	if !bulk || !creating {
+	if !bulk || !creating || res.single {
 		one, err := res.body(r, v, creating)
 		return []body{one}, false, err
 	}
@@ -283,6 +346,9 @@ func (res *resource[T, S]) bodies(r *http.Request, creating bool) (items []body,
 		return nil, true, badRequest("Body contains invalid data")
 	}
 	for _, item := range list.Items() {
+		if item.Kind() != pyjson.Object {
+			return nil, true, badRequest("Body contains invalid data")
+		}
 		if _, wrapped := item.Get(res.name); !wrapped {
 			item = object(res.name, item)
 		}
@@ -299,8 +365,6 @@ func (res *resource[T, S]) bodies(r *http.Request, creating bool) (items []body,
 func (res *resource[T, S]) body(r *http.Request, v pyjson.Value, creating bool) (body, error) {
 	item, ok := v.Get(res.name)
 	switch {
-	case v.Len() == 0:
-		return body{}, badRequest("Resource body required")
 	case !ok || item.Kind() == pyjson.Null:
 		return body{}, badRequest("Unable to find '%s' in request body", res.name)
 	case item.Kind() != pyjson.Object:
@@ -313,11 +377,14 @@ func (res *resource[T, S]) body(r *http.Request, v pyjson.Value, creating bool) 
 	return read(res.table, item, creating)
 }
 
-// readObject reads a body that must be a JSON object.
-func readObject(r *http.Request) (pyjson.Value, error) {
+// readObject reads a body that must be a JSON object with a key.
+func readObject(r *http.Request, key string) (pyjson.Value, error) {
 	b, err := httpapi.ReadBody(r)
 	if err != nil {
 		return pyjson.Value{}, err
+	}
+	if len(b) == 0 {
+		return pyjson.Value{}, badRequest("Unable to find '%s' in request body", key)
 	}
 	v, err := pyjson.Parse(b)
 	if err != nil || v.Kind() != pyjson.Object {
@@ -350,4 +417,10 @@ func (res *resource[T, S]) write(ctx context.Context, j *httpapi.JSON, one *T, f
 		writeValue(j, a.show(one))
 	}
 	j.EndObject()
+}
+
+// denied reports whether an error is policy's.
+func denied(err error) bool {
+	kind, _ := fault.Of(err)
+	return kind == fault.Denied
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"net/http"
+	"strings"
 
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
@@ -77,9 +78,12 @@ func direction(valid ...any) ruleAttribute {
 	}
 }
 
+// dscpMarks are the marks that rules may have.
+var dscpMarks = []any{0, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36, 38, 40, 46, 48, 56}
+
 var dscpMark = ruleAttribute{
 	name: "dscp_mark", use: post | put | required | filter | sortable, convert: toInt,
-	check: oneOf(0, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36, 38, 40, 46, 48, 56),
+	check: oneOf(dscpMarks...),
 	set:   func(r *network.RuleRow, v pyjson.Value) { r.Rate, _ = v.Int64() },
 	show:  func(r *rule) pyjson.Value { return valueOf(r.Rate) },
 }
@@ -122,6 +126,35 @@ func (a *API) rules(kind ruleKind) *ruleResource {
 	}
 }
 
+// aliases are the rules of a type by their id alone, without their policy.
+func (a *API) aliases(kind ruleKind) *ruleResource {
+	res := a.rules(kind)
+	name := "alias_" + string(kind.of) + "_rule"
+	res.name, res.plural, res.rule, res.path = name, name+"s", name, "/v2.0/qos/"+name+"s"
+	res.create, res.within = nil, nil
+	res.absent = func(_ *http.Request, id network.ID) error { return network.LoneRuleNotFound(id) }
+	res.list = func(ctx context.Context, where ...network.Match) ([]rule, error) {
+		rows, err := a.Network.Rules(ctx, "", where...)
+		if err != nil || len(rows) != 1 || rows[0].Type != kind.of {
+			return nil, err
+		}
+		p, err := a.policyOf(ctx, rows[0].Policy)
+		return []rule{{rows[0], p.Project, p.Shared}}, err
+	}
+	return res
+}
+
+// aliasRoutes are those of the rules by their id alone: there are no lists of them.
+func (a *API) aliasRoutes(kind ruleKind) []httpapi.Route {
+	var routes []httpapi.Route
+	for _, r := range a.aliases(kind).routes() {
+		if strings.HasSuffix(r.Pattern, "{id}") {
+			routes = append(routes, r)
+		}
+	}
+	return routes
+}
+
 func (a *API) createRules(ctx context.Context, rows []network.RuleRow) (made []rule, err error) {
 	for _, row := range rows {
 		if row, err = a.Network.CreateRule(ctx, row); err != nil {
@@ -132,10 +165,10 @@ func (a *API) createRules(ctx context.Context, rows []network.RuleRow) (made []r
 	return made, nil
 }
 
-// policyOf returns a policy, unless it does not exist.
+// policyOf returns a policy, unless it does not exist for the caller.
 func (a *API) policyOf(ctx context.Context, id network.ID) (network.Policy, error) {
 	all, err := a.Network.Policies(ctx, network.Where(network.ByID, id))
-	if err == nil && len(all) == 0 {
+	if err == nil && (len(all) == 0 || !a.is(ctx) && !owner(all[0].Project).flag("shared", all[0].Shared).near(ctx)) {
 		err = network.NotFound("policy", id)
 	}
 	if err != nil {

@@ -31,5 +31,5 @@ func segmentTable() []attribute[network.SegmentRow, network.SegmentRow] {
 		{name: "segmentation_id", use: filter | sortable, show: func(s *S) pyjson.Value { return numberOrNone(s.SegmentationID) }},
 		{name: "description", use: filter, show: func(s *S) pyjson.Value { return orNone(s.Description) }},
 	}
-	return append(all, stamps[S, S](of)[1:]...) // they have no tags
+	return append(all, stamps[S, S](of)[4:]...) // they have no tags
 }

@@ -25,8 +25,9 @@ type subnet struct {
 func (a *API) subnets() *subnetResource {
 	return &subnetResource{
 		api: a, name: "subnet", plural: "subnets", path: "/v2.0/subnets",
-		table: subnetTable(),
-		id:    func(s *subnet) string { return string(s.ID) },
+		table:  subnetTable(),
+		common: func(s *network.SubnetSpec) *network.Common { return &s.Common },
+		id:     func(s *subnet) string { return string(s.ID) },
 		target: func(s *subnet) target {
 			return owner(s.Project).flag("shared", s.shared).network(s.owner)
 		},

@@ -16,6 +16,7 @@ func (a *API) trunks() *trunkResource {
 	return &trunkResource{
 		api: a, name: "trunk", plural: "trunks", path: "/v2.0/trunks",
 		table:  trunkTable(),
+		common: func(s *network.TrunkSpec) *network.Common { return &s.Common },
 		id:     func(t *network.Trunk) string { return string(t.ID) },
 		target: func(t *network.Trunk) target { return owner(t.Project) },
 		made:   func(_ context.Context, s *network.TrunkSpec) (target, error) { return owner(s.Project), nil },
@@ -147,7 +148,7 @@ func (a *API) getSubports(w http.ResponseWriter, r *http.Request) error {
 func (a *API) subports(rule string, change func(context.Context, network.ID, pyjson.Value) (network.Trunk, error)) httpapi.Handler {
 	res := a.trunks()
 	return func(w http.ResponseWriter, r *http.Request) error {
-		v, err := readObject(r)
+		v, err := readObject(r, "sub_ports")
 		if err != nil {
 			return err
 		}

@@ -32,7 +32,7 @@ func getVersion(w http.ResponseWriter, r *http.Request) error {
 		j.Object()
 		j.Key("resources")
 		j.Array()
-		for _, c := range [][2]string{{"networks", "network"}, {"subnets", "subnet"}, {"ports", "port"}} {
+		for _, c := range [][2]string{{"networks", "network"}, {"subnets", "subnet"}, {"subnetpools", "subnetpool"}, {"ports", "port"}} {
 			writeCollection(j, r, c[0], c[1])
 		}
 		j.EndArray()

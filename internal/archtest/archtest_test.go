@@ -38,7 +38,7 @@ var rules = []struct{ pkg, may string }{
 	{"network", "fault network/guarantee"},
 	{"network/guarantee", ""},
 	{"network/networktest", "network"},
-	{"network/tracking", "network"},
+	{"network/tracking", "network network/guarantee"},
 	{"sqlstore", "fault network placement sqlstore/migrations"},
 	{"sqlstore/migrations", ""},
 

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/guarantee"
 )
 
 // Desired is what placement should have of an agent.
@@ -45,6 +46,26 @@ type Provider struct {
 	Traits     []string
 	// Inventories are by class.
 	Inventories map[string]network.Inventory
+}
+
+// DesiredOf returns what placement should have, from what guarantee says of an
+// agent's report.
+func DesiredOf(s guarantee.State) Desired {
+	d := Desired{Traits: s.Traits}
+	for _, p := range s.Providers {
+		one := Provider{
+			UUID: p.UUID.String(), Name: p.Name, Root: p.Hypervisor, Traits: p.Traits,
+			Inventories: make(map[string]network.Inventory, len(p.Inventories)),
+		}
+		if p.Parent != (guarantee.UUID{}) {
+			one.Parent = p.Parent.String()
+		}
+		for class, i := range p.Inventories {
+			one.Inventories[class] = network.Inventory(i)
+		}
+		d.Providers = append(d.Providers, one)
+	}
+	return d
 }
 
 // A Report says that an agent's devices should be brought into placement.

@@ -1,0 +1,75 @@
+package neutron_test
+
+import (
+	"flag"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/berthcloud/berth/conformance/neutron"
+	"github.com/berthcloud/berth/conformance/server"
+)
+
+var (
+	update = flag.Bool("update", false, "rewrite the dialogues with what the distribution's Neutron answers")
+	all    = flag.Bool("all", false, "play all dialogues, not the core only; make neutron does")
+)
+
+// core are the dialogues that are held to Neutron each time. They are about what others
+// have not written down: requests, allocations and the sync. The others only change
+// with the distribution.
+var core = []string{"agents_synced", "allocations", "guide", "resource_request"}
+
+func TestMain(m *testing.M) { server.Main(m) }
+
+// servers is how many Neutrons share the dialogues: one takes longer than one likes
+// to wait.
+const servers = 2
+
+// TestReference holds the dialogues to the distribution's Neutron: it still
+// answers what they say, or with -update they say what it answers.
+func TestReference(t *testing.T) {
+	if testing.Short() {
+		t.Skip("NOT TESTED with the real Neutron: -short leaves it out")
+	}
+	next := dialogues(t)
+	for i := range servers {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			side := neutron.StartReference(t)
+			for path := range next {
+				t.Run(filepath.Base(path), func(t *testing.T) { hold(t, side, path) })
+			}
+		})
+	}
+}
+
+func hold(t *testing.T, side neutron.Side, path string) {
+	t.Helper()
+	if *update {
+		neutron.Record(t, side, path)
+		return
+	}
+	neutron.Play(t, side, path)
+}
+
+// dialogues returns the paths of the dialogues to play, for several to take from.
+func dialogues(t testing.TB) <-chan string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there are no dialogues: %v", err)
+	}
+	if !*all && !*update {
+		files = nil
+		for _, name := range core {
+			files = append(files, filepath.Join("testdata", name+".txt"))
+		}
+	}
+	next := make(chan string, len(files))
+	for _, path := range files {
+		next <- path
+	}
+	close(next)
+	return next
+}

@@ -1,0 +1,198 @@
+package neutron
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Play plays a dialogue against a side, from its start, and compares what the side
+// answers with what the file says.
+func Play(t testing.TB, s Side, path string) {
+	t.Helper()
+	d := mustRead(t, path)
+	for i, got := range newPlayer(t, s).play(d) {
+		b := d.blocks[i]
+		if diff := cmp.Diff(strings.Split(b.answer, "\n"), strings.Split(got, "\n")); diff != "" {
+			t.Errorf("%s: %s\n%s\n(-file +answer):\n%s", path, b.line, b.body, diff)
+		}
+	}
+}
+
+// Record plays a dialogue against a side and writes what the side answers into the
+// file.
+func Record(t testing.TB, s Side, path string) {
+	t.Helper()
+	d := mustRead(t, path)
+	if err := os.WriteFile(path, []byte(d.with(newPlayer(t, s).play(d))), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustRead(t testing.TB, path string) *dialogue {
+	t.Helper()
+	d, err := readDialogue(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// A player plays one dialogue.
+type player struct {
+	t     testing.TB
+	side  Side
+	names *names
+	http  http.Client
+}
+
+func newPlayer(t testing.TB, s Side) *player {
+	t.Helper()
+	s.Reset(t)
+	return &player{t: t, side: s, names: newNames(s.Projects()), http: http.Client{Timeout: time.Minute}}
+}
+
+// play returns the answer to each block, "" where nothing is asked.
+func (p *player) play(d *dialogue) []string {
+	p.t.Helper()
+	answers := make([]string, len(d.blocks))
+	for i, b := range d.blocks {
+		if b.line != "" {
+			answers[i] = p.do(b)
+		}
+	}
+	return answers
+}
+
+// do carries a block out.
+func (p *player) do(b block) string {
+	p.t.Helper()
+	r, err := parseRequest(b.line)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	switch {
+	case r.method == "":
+		return p.act(r, b)
+	case r.who == "placement":
+		return p.ask(r, b, p.side.PlacementURL(), p.side.PlacementToken())
+	case slices.Contains(People, r.who):
+		return p.ask(r, b, p.side.URL(), p.side.Token(p.t, r.who))
+	}
+	p.t.Fatalf("%s: there is no %s", b.line, r.who)
+	return ""
+}
+
+// act does what an agent does.
+func (p *player) act(r request, b block) string {
+	p.t.Helper()
+	switch first, second := r.args[0], p.names.resolve(r.args[1]); r.who {
+	case "heartbeat":
+		a := Agent{Kind: Kind(first), Host: second, Start: slices.Contains(r.args[2:], "start")}
+		if err := json.Unmarshal([]byte(p.names.resolve(b.body)), &a.Configurations); err != nil {
+			p.t.Fatalf("%s: %v", b.line, err)
+		}
+		p.side.Heartbeat(p.t, a)
+	case "silence":
+		p.side.Silence(p.t, Kind(first), second)
+	case "wired":
+		p.side.Wired(p.t, p.names.resolve(first), second)
+	default:
+		p.t.Fatalf("%s: nobody does that", b.line)
+	}
+	return "done"
+}
+
+// ask sends a request and returns its answer as it is shown.
+func (p *player) ask(r request, b block, url, token string) string {
+	p.t.Helper()
+	req, err := http.NewRequest(r.method, url+p.names.resolve(r.path), strings.NewReader(p.names.resolve(b.body)))
+	if err != nil {
+		p.t.Fatalf("%s: %v", b.line, err)
+	}
+	setHeaders(req, r, token, b.body != "")
+	res, err := p.http.Do(req)
+	if err != nil {
+		p.t.Fatalf("%s: %v", b.line, err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		p.t.Fatalf("%s: %v", b.line, err)
+	}
+	p.bind(r, b, body)
+	a := answer{res.StatusCode, res.Header, body, r.method == http.MethodPost || strings.Contains(r.path, "sort_key="), r.only}
+	return strings.ReplaceAll(a.text(p.names), url, "http://host")
+}
+
+func setHeaders(req *http.Request, r request, token string, hasBody bool) {
+	if token != "" {
+		req.Header.Set("X-Auth-Token", token)
+	}
+	if hasBody {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if r.who == "placement" {
+		req.Header.Set("OpenStack-API-Version", "placement 1.37")
+	}
+	for _, h := range r.header {
+		if h[1] == "-" {
+			req.Header.Del(h[0])
+		} else {
+			req.Header.Set(h[0], h[1])
+		}
+	}
+}
+
+// bind gives names to what an answer shows.
+func (p *player) bind(r request, b block, body []byte) {
+	p.t.Helper()
+	for _, bind := range r.binds {
+		v, err := decode(body)
+		if err == nil {
+			v, err = find(v, bind[1])
+		}
+		if err != nil {
+			p.t.Errorf("%s: no %s for %s in %s: %v", b.line, bind[1], bind[0], body, err)
+			continue
+		}
+		p.names.bind(bind[0], fmt.Sprint(v))
+	}
+}
+
+// find returns what is on a way in an answer, in whose only member the way begins
+// if there is only one.
+func find(v any, way string) (any, error) {
+	if object, ok := v.(map[string]any); ok && len(object) == 1 {
+		for _, inner := range object {
+			v = inner
+		}
+	}
+	for step := range strings.SplitSeq(way, ".") {
+		switch at := v.(type) {
+		case map[string]any:
+			v = at[step]
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i >= len(at) {
+				return nil, fmt.Errorf("%s is no place among %d", step, len(at))
+			}
+			v = at[i]
+		default:
+			return nil, fmt.Errorf("nothing at %s", step)
+		}
+	}
+	if v == nil {
+		return nil, fmt.Errorf("nothing at %s", way)
+	}
+	return v, nil
+}

@@ -1,0 +1,67 @@
+package neutron
+
+import "testing"
+
+// A Side is a network service with its neighbours, ready to be asked. A Side is
+// used by one goroutine at a time. Methods that cannot do what they are asked end
+// the test.
+type Side interface {
+	// URL returns the address of the service without a slash at its end, and
+	// PlacementURL that of the placement service it reports to, which takes
+	// the token PlacementToken.
+	URL() string
+	PlacementURL() string
+	PlacementToken() string
+
+	// Token returns a token of one of the People, "" for nobody.
+	Token(t testing.TB, who string) string
+
+	// Projects returns the ids of the projects: "demo", which admin, member
+	// and reader are in, and "other".
+	Projects() map[string]string
+
+	// Reset brings the service and its placement to the state they had at the
+	// start: nothing made by a user, no agents, no providers.
+	Reset(t testing.TB)
+
+	// Heartbeat delivers an agent's report. When it returns, what follows from
+	// it in placement is done or has failed.
+	Heartbeat(t testing.TB, a Agent)
+
+	// Silence makes the last heartbeat of an agent a day old.
+	Silence(t testing.TB, kind Kind, host string)
+
+	// Wired says that the agent on a host has plugged a port in.
+	Wired(t testing.TB, port, host string)
+}
+
+// People are those who ask: an administrator, a member and a reader of one
+// project, a member of another, a service, and nobody, who has no token.
+var People = []string{"admin", "member", "reader", "other", "service", "nobody"}
+
+// An Agent is what an agent says in a heartbeat.
+type Agent struct {
+	Kind           Kind
+	Host           string
+	Start          bool           // the first report since it was started
+	Configurations map[string]any // as in the API
+}
+
+// A Kind of agent.
+type Kind string
+
+// The kinds.
+const (
+	OVS   Kind = "ovs"
+	SRIOV Kind = "sriov"
+)
+
+// Type returns the agent_type of the API, "" for a kind that there is not.
+func (k Kind) Type() string {
+	return map[Kind]string{OVS: "Open vSwitch agent", SRIOV: "NIC Switch agent"}[k]
+}
+
+// Binary returns the binary of the API, "" for a kind that there is not.
+func (k Kind) Binary() string {
+	return map[Kind]string{OVS: "neutron-openvswitch-agent", SRIOV: "neutron-sriov-nic-agent"}[k]
+}
