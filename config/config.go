@@ -1,7 +1,8 @@
-// Package config holds what placement.conf may say: upstream's options and
-// Berth's own, with their defaults, and the reading of database URLs. It is not
-// for acting on any of it, and it knows nothing of the file format, which is
-// package osloconfig's.
+// Package config holds what the settings files of the services may say: those of
+// placement.conf, neutron.conf and ml2_conf.ini, upstream's options and Berth's
+// own, with their defaults, and the reading of database URLs. It is not for acting
+// on any of it, and it knows nothing of the file format, which is package
+// osloconfig's.
 package config
 
 import (
@@ -10,34 +11,49 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// Placement is everything that placement.conf may say and Berth keeps. Options
-// that Berth accepts only for the sake of existing files have no field; they
-// are in the table that Settings returns. The groups are named as in the file.
-type Placement struct {
+// Service is what the settings of all services have in common. The groups are
+// named as in the files.
+type Service struct {
 	Files []string // the files that were read, in order
 	Dirs  []string // the directories that were asked for
 
-	Default   Default
-	API       API
-	Database  Database
-	Placement Behaviour
-	CORS      CORS
-	Policy    Policy
-	Keystone  Keystone
-	Proxy     Proxy
-	Berth     Berth
+	Default  Default
+	CORS     CORS
+	Policy   Policy
+	Keystone Keystone
+	Proxy    Proxy
+	Berth    Berth
 
 	// Ignored names the options that the files set and Berth does not act on.
 	Ignored []string
 }
 
-// Default is the group [DEFAULT].
+// Common returns the part of a service's settings that all services have.
+func (s *Service) Common() *Service { return s }
+
+// Placement is everything that placement.conf may say and Berth keeps. Options
+// that Berth accepts only for the sake of existing files have no field; they
+// are in the table that Settings returns.
+type Placement struct {
+	Service
+
+	Paths     Paths
+	API       API
+	Database  Database
+	Placement Behaviour
+}
+
+// Default is what all services have in the group [DEFAULT].
 type Default struct {
-	Debug     bool
-	LogFile   string // empty: standard error
-	LogDir    string // prefix of a relative LogFile
-	WatchLog  bool   // open LogFile anew when it was moved away
-	UseJSON   bool
+	Debug    bool
+	LogFile  string // empty: standard error
+	LogDir   string // prefix of a relative LogFile
+	WatchLog bool   // open LogFile anew when it was moved away
+	UseJSON  bool
+}
+
+// Paths are the directories in [DEFAULT] of placement.conf.
+type Paths struct {
 	TempDir   string
 	PyBaseDir string
 	StatePath string
@@ -54,8 +70,9 @@ const (
 	StrategyNoAuth2  = "noauth2"
 )
 
-// Database is the group [placement_database]. An empty Connection means the
-// embedded database in the user's data directory.
+// Database is the group [placement_database], or [database] of the network
+// service. An empty Connection means the embedded database in the user's data
+// directory.
 type Database struct {
 	Connection            osloconfig.Secret
 	ConnectionParameters  string
@@ -160,19 +177,29 @@ const unknownConsumer = "00000000-0000-0000-0000-000000000000"
 // of it.
 func DefaultPlacement() *Placement {
 	return &Placement{
+		Service: defaultService("127.0.0.1:8778", placementCORS()),
 		// Where Debian puts upstream's modules, so that a connection written
 		// with $state_path keeps its meaning.
-		Default:   Default{PyBaseDir: debianModules, StatePath: debianModules},
+		Paths:     Paths{PyBaseDir: debianModules, StatePath: debianModules},
 		API:       API{AuthStrategy: StrategyKeystone},
 		Database:  defaultDatabase(),
 		Placement: defaultBehaviour(),
-		CORS:      defaultCORS(),
+	}
+}
+
+// defaultService returns the settings of a service that says nothing, apart from
+// what each service has of its own.
+func defaultService(listen string, cors CORS) Service {
+	berth := defaultBerth()
+	berth.Listen = listen
+	return Service{
+		CORS: cors,
 		Policy: Policy{
 			File: "policy.yaml", Dirs: []string{"policy.d"}, DefaultRule: "default",
 			EnforceScope: true, EnforceNewDefaults: true,
 		},
 		Keystone: defaultKeystone(),
-		Berth:    defaultBerth(),
+		Berth:    berth,
 	}
 }
 
@@ -198,9 +225,9 @@ func defaultBehaviour() Behaviour {
 	}
 }
 
-// defaultCORS has the lists that upstream's placement sets, not those of
+// placementCORS has the lists that upstream's placement sets, not those of
 // oslo.middleware.
-func defaultCORS() CORS {
+func placementCORS() CORS {
 	return CORS{
 		AllowCredentials: true,
 		MaxAge:           3600,
@@ -217,7 +244,6 @@ func defaultCORS() CORS {
 
 func defaultBerth() Berth {
 	return Berth{
-		Listen:            "127.0.0.1:8778",
 		ListenMode:        "0660",
 		TLSMinVersion:     TLS12,
 		HTTP2:             true,

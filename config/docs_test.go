@@ -12,40 +12,42 @@ import (
 	"github.com/berthcloud/berth/config"
 )
 
-var update = flag.Bool("update", false, "rewrite the tables in docs/operations/settings.md")
+var update = flag.Bool("update", false, "rewrite the tables in docs/operations/settings*.md")
 
-const (
-	docPath   = "../docs/operations/settings.md"
-	docMarker = "<!-- The tables below come from the code: go test ./config -run TestSettingsDocument -update -->\n"
-)
+const docMarker = "<!-- The tables below come from the code: go test ./config -run TestSettingsDocument -update -->\n"
 
-// TestSettingsDocument keeps names, types, defaults and help in the document
+// TestSettingsDocument keeps names, types, defaults and help in the documents
 // equal to the code's.
 func TestSettingsDocument(t *testing.T) {
-	text, err := os.ReadFile(docPath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	prose, tables, ok := strings.Cut(string(text), docMarker)
-	if !ok {
-		t.Fatalf("%s has lost the line %q", docPath, docMarker)
-	}
-	want := settingsTables()
-	if *update {
-		if err := os.WriteFile(docPath, []byte(prose+docMarker+want), 0o644); err != nil {
+	for path, settings := range map[string][]config.Setting{
+		"../docs/operations/settings.md":         config.DefaultPlacement().Settings(),
+		"../docs/operations/settings-network.md": config.DefaultNetwork().Settings(),
+	} {
+		text, err := os.ReadFile(path)
+		if err != nil {
 			t.Fatal(err)
 		}
-		return
-	}
-	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(tables, "\n")); diff != "" {
-		t.Errorf("%s and the code differ; run this test with -update (-code +document):\n%s", docPath, diff)
+		prose, tables, ok := strings.Cut(string(text), docMarker)
+		if !ok {
+			t.Fatalf("%s has lost the line %q", path, docMarker)
+		}
+		want := settingsTables(settings)
+		if *update {
+			if err := os.WriteFile(path, []byte(prose+docMarker+want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(tables, "\n")); diff != "" {
+			t.Errorf("%s and the code differ; run this test with -update (-code +document):\n%s", path, diff)
+		}
 	}
 }
 
-func settingsTables() string {
+func settingsTables(settings []config.Setting) string {
 	var b strings.Builder
 	group := ""
-	for _, s := range ordered(config.DefaultPlacement().Settings()) {
+	for _, s := range ordered(settings) {
 		if s.Group != group {
 			group = s.Group
 			fmt.Fprintf(&b, "\n## [%s]\n\n| name | type | default | used | what it does |\n|---|---|---|---|---|\n", group)
@@ -99,15 +101,17 @@ func help(s config.Setting) string {
 }
 
 func TestSettingsAreNamedOnceAndExplained(t *testing.T) {
-	seen := map[string]bool{}
-	for _, s := range config.DefaultPlacement().Settings() {
-		name := s.Name.String()
-		if seen[name] {
-			t.Errorf("%s is in the table twice", name)
-		}
-		seen[name] = true
-		if !strings.HasSuffix(s.Help, ".") && !strings.HasSuffix(s.Help, "…") {
-			t.Errorf("the help of %s is not a sentence: %q", name, s.Help)
+	for _, settings := range [][]config.Setting{config.DefaultPlacement().Settings(), config.DefaultNetwork().Settings()} {
+		seen := map[string]bool{}
+		for _, s := range settings {
+			name := s.Name.String()
+			if seen[name] {
+				t.Errorf("%s is in the table twice", name)
+			}
+			seen[name] = true
+			if !strings.HasSuffix(s.Help, ".") && !strings.HasSuffix(s.Help, "…") {
+				t.Errorf("the help of %s is not a sentence: %q", name, s.Help)
+			}
 		}
 	}
 }

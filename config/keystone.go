@@ -1,6 +1,11 @@
 package config
 
-import "github.com/berthcloud/berth/osloconfig"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berthcloud/berth/osloconfig"
+)
 
 // Keystone is the group [keystone_authtoken]: how tokens are checked.
 type Keystone struct {
@@ -65,8 +70,8 @@ func defaultKeystone() Keystone {
 
 // keystone describes the group. The credentials are read from the group that
 // auth_section names.
-func (p *Placement) keystone() []Setting {
-	k := &p.Keystone
+func (s *Service) keystone() []Setting {
+	k := &s.Keystone
 	const g = groupKeystone
 	return []Setting{
 		used(g, "www_authenticate_uri", osloconfig.String(&k.WWWAuthenticateURI),
@@ -92,9 +97,21 @@ func (p *Placement) keystone() []Setting {
 	}
 }
 
-// credentials describes the options of the authentication plugins in a group.
-func (p *Placement) credentials(group string) []Setting {
-	a := &p.Keystone.Auth
+// credentials describes the service's own credentials, in the group that
+// auth_section names.
+func (s *Service) credentials() []Setting {
+	k := &s.Keystone
+	group := cmp.Or(k.AuthSection, groupKeystone)
+	kind := used(group, "auth_type", osloconfig.String(&k.AuthType), "Kind of the service's own credentials: password, v3password or v3applicationcredential.").
+		formerly("auth_plugin")
+	return slices.Concat([]Setting{kind}, k.Auth.settings(group), []Setting{
+		ignored(group, "token", osloconfig.Hidden(&k.Auth.Token), "A token, instead of a user. Berth does not take one: it would expire."),
+		ignored(group, "endpoint", osloconfig.String(&k.Auth.Endpoint), "Address to use with a fixed token.").formerly("url"),
+	})
+}
+
+// settings describes the options of the authentication plugins in a group.
+func (a *Auth) settings(group string) []Setting {
 	text := func(name string, v *string, help string) Setting {
 		return used(group, name, osloconfig.String(v), help)
 	}
@@ -102,7 +119,6 @@ func (p *Placement) credentials(group string) []Setting {
 		return used(group, name, osloconfig.Hidden(v), help)
 	}
 	return []Setting{
-		text("auth_type", &p.Keystone.AuthType, "Kind of the service's own credentials: password, v3password or v3applicationcredential.").formerly("auth_plugin"),
 		text("auth_url", &a.AuthURL, "Address of Keystone, with or without /v3."),
 		text("username", &a.Username, "Name of the service's user.").formerly("user-name", "user_name"),
 		text("user_id", &a.UserID, "Id of the service's user."),
@@ -119,8 +135,6 @@ func (p *Placement) credentials(group string) []Setting {
 		text("default_domain_name", &a.DefaultDomainName, "Domain of user and project when they name none, by name."),
 		text("system_scope", &a.SystemScope, "The word all asks for a token that is valid for the system."),
 		text("trust_id", &a.TrustID, "Id of a trust to act under."),
-		ignored(group, "token", osloconfig.Hidden(&a.Token), "A token, instead of a user. Berth does not take one: it would expire."),
-		ignored(group, "endpoint", osloconfig.String(&a.Endpoint), "Address to use with a fixed token.").formerly("url"),
 		text("application_credential_id", &a.ApplicationCredentialID, "Id of an application credential."),
 		text("application_credential_name", &a.ApplicationCredentialName, "Name of an application credential."),
 		hidden("application_credential_secret", &a.ApplicationCredentialSecret, "Secret of the application credential."),

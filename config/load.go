@@ -18,8 +18,8 @@ import (
 // be understood and each wrong value; there is no Placement then. Neither ever
 // shows a secret.
 func LoadPlacement(files, dirs []string) (p *Placement, warnings []string, err error) {
-	set, readErr := osloconfig.Read(osloconfig.Sources{Files: files, Dirs: dirs, LookupEnv: os.LookupEnv})
-	p, warnings, err = load(set)
+	set, readErr := read(files, dirs)
+	p, warnings, err = loadPlacement(set)
 	if err := errors.Join(readErr, err); err != nil {
 		return nil, warnings, err
 	}
@@ -27,21 +27,25 @@ func LoadPlacement(files, dirs []string) (p *Placement, warnings []string, err e
 	return p, warnings, nil
 }
 
-// load fills a Placement from a set, twice: the first time to learn what other
-// settings depend on. The group of the credentials follows from auth_section,
-// the default of state_path from pybasedir.
-func load(set *osloconfig.Set) (*Placement, []string, error) {
+func read(files, dirs []string) (*osloconfig.Set, error) {
+	return osloconfig.Read(osloconfig.Sources{Files: files, Dirs: dirs, LookupEnv: os.LookupEnv})
+}
+
+// loadPlacement fills a Placement from a set, twice: the first time to learn what
+// other settings depend on. The group of the credentials follows from
+// auth_section, the default of state_path from pybasedir.
+func loadPlacement(set *osloconfig.Set) (*Placement, []string, error) {
 	first, p := DefaultPlacement(), DefaultPlacement()
-	_, _ = set.Load(table(first.Settings())) // reported the second time
+	_, _ = set.Load(table(first.Settings(), placementForeign)) // reported the second time
 	p.Keystone.AuthSection = first.Keystone.AuthSection
-	p.Default.StatePath = first.Default.PyBaseDir
+	p.Paths.StatePath = first.Paths.PyBaseDir
 	settings := p.Settings()
-	warnings, err := set.Load(table(settings))
+	warnings, err := set.Load(table(settings, placementForeign))
 	p.Ignored = ignoredIn(set, settings)
 	return p, warnings, err
 }
 
-func table(settings []Setting) osloconfig.Table {
+func table(settings []Setting, foreign []string) osloconfig.Table {
 	t := osloconfig.Table{Foreign: foreign}
 	for _, s := range settings {
 		t.Options = append(t.Options, s.Option)

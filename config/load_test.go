@@ -81,8 +81,8 @@ func TestRealFile(t *testing.T) {
 	want.Files = []string{path}
 	want.Default.Debug = true
 	want.Default.LogFile = "/var/log/placement/placement-api.log"
-	want.Default.PyBaseDir = "/opt/placement"
-	want.Default.StatePath = "/opt/placement"
+	want.Paths.PyBaseDir = "/opt/placement"
+	want.Paths.StatePath = "/opt/placement"
 	want.CORS.AllowedOrigin = []string{"https://a.example", "https://b.example"}
 	want.Keystone.WWWAuthenticateURI = "http://controller:5000"
 	want.Keystone.MemcachedServers = []string{"controller:11211"}

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"slices"
+
 	"github.com/berthcloud/berth/osloconfig"
 )
 
@@ -27,7 +29,7 @@ func (u Use) String() string {
 	return "yes"
 }
 
-// A Setting is one option of placement.conf, bound to its field.
+// A Setting is one option of a settings file, bound to its field.
 type Setting struct {
 	osloconfig.Option
 	Use Use
@@ -43,26 +45,25 @@ const (
 	groupKeystone  = "keystone_authtoken"
 	groupProxy     = "oslo_middleware"
 	groupBerth     = "berth"
+
+	groupNeutronDB = "database"
+	groupNova      = "nova"
+	groupML2       = "ml2"
+	groupQuotas    = "quotas"
+	groupSSL       = "ssl"
 )
 
-// foreign are groups of libraries that upstream loads and Berth does without.
-var foreign = []string{"profiler", "healthcheck", "oslo_reports", "oslo_concurrency", "oslo_limit", "oslo_versionedobjects"}
+// placementForeign are groups of libraries that upstream's placement loads and
+// Berth does without.
+var placementForeign = []string{"profiler", "healthcheck", "oslo_reports", "oslo_concurrency", "oslo_limit", "oslo_versionedobjects"}
 
 // Settings returns the table of all options in the order of the documentation,
 // bound to the fields of p: Display shows what p holds.
 func (p *Placement) Settings() []Setting {
-	group := groupKeystone
-	if p.Keystone.AuthSection != "" {
-		group = p.Keystone.AuthSection
-	}
-	var all []Setting
-	for _, part := range [][]Setting{
-		p.base(), logging(), p.api(), p.database(), p.placement(), workarounds(), p.cors(), p.policy(),
-		p.keystone(), p.credentials(group), tokenCache(), p.middleware(), p.berth(),
-	} {
-		all = append(all, part...)
-	}
-	return all
+	return slices.Concat(
+		p.base(), p.Paths.settings(), logging(), p.api(), p.Database.settings(groupDatabase), p.placement(), workarounds(),
+		p.cors(), p.policy(), p.keystone(), p.credentials(), tokenCache(), p.middleware(), p.berth(), p.world(),
+	)
 }
 
 func setting(use Use, group, name string, v osloconfig.Value, help string) Setting {
@@ -95,8 +96,8 @@ func (s Setting) formerlyDefault() Setting {
 	return s
 }
 
-func (p *Placement) base() []Setting {
-	d := &p.Default
+func (s *Service) base() []Setting {
+	d := &s.Default
 	const g = groupDefault
 	return []Setting{
 		used(g, "debug", osloconfig.Bool(&d.Debug), "Log debug messages too."),
@@ -104,6 +105,12 @@ func (p *Placement) base() []Setting {
 		used(g, "log_dir", osloconfig.String(&d.LogDir), "Directory of log_file, when that is a relative path.").formerly("logdir"),
 		used(g, "watch_log_file", osloconfig.Bool(&d.WatchLog), "Open the log file anew when it was moved away, instead of only on SIGHUP."),
 		used(g, "use_json", osloconfig.Bool(&d.UseJSON), "Log in JSON, a line for each message."),
+	}
+}
+
+func (d *Paths) settings() []Setting {
+	const g = groupDefault
+	return []Setting{
 		kept(g, "tempdir", osloconfig.String(&d.TempDir), "Directory for temporary files; the system's when empty."),
 		kept(g, "pybasedir", osloconfig.String(&d.PyBaseDir), "Where upstream's Python modules are. Only good for $pybasedir in other values."),
 		kept(g, "state_path", osloconfig.String(&d.StatePath),
@@ -118,9 +125,8 @@ func (p *Placement) api() []Setting {
 	}
 }
 
-func (p *Placement) database() []Setting {
-	d := &p.Database
-	const g = groupDatabase
+// settings describes the group that the database is in.
+func (d *Database) settings(g string) []Setting {
 	return []Setting{
 		used(g, "connection", osloconfig.Hidden(&d.Connection).Check(checkConnection),
 			"Database, as a SQLAlchemy URL: `sqlite:////absolute/path`, `mysql+pymysql://…`, `postgresql+psycopg2://…`. Empty: an embedded database in the user's data directory. A dollar sign is written `$$`."),
@@ -177,8 +183,8 @@ func workarounds() []Setting {
 	}
 }
 
-func (p *Placement) cors() []Setting {
-	c := &p.CORS
+func (s *Service) cors() []Setting {
+	c := &s.CORS
 	const g = groupCORS
 	return []Setting{
 		used(g, "allowed_origin", osloconfig.List(&c.AllowedOrigin), "Web origins whose pages may call the API, as `scheme://host[:port]`, or `*`. Empty: no CORS headers."),
@@ -190,8 +196,8 @@ func (p *Placement) cors() []Setting {
 	}
 }
 
-func (p *Placement) policy() []Setting {
-	o := &p.Policy
+func (s *Service) policy() []Setting {
+	o := &s.Policy
 	const g = groupPolicy
 	return []Setting{
 		used(g, "policy_file", osloconfig.String(&o.File), "File with policy rules, relative to the file that names it.").formerlyDefault(),
@@ -209,10 +215,10 @@ func (p *Placement) policy() []Setting {
 	}
 }
 
-func (p *Placement) middleware() []Setting {
+func (s *Service) middleware() []Setting {
 	const g = groupProxy
 	return []Setting{
-		used(g, "enable_proxy_headers_parsing", osloconfig.Bool(&p.Proxy.EnableProxyHeadersParsing),
+		used(g, "enable_proxy_headers_parsing", osloconfig.Bool(&s.Proxy.EnableProxyHeadersParsing),
 			"Believe the headers Forwarded and X-Forwarded-Proto, -Host, -For and -Prefix, from [berth] trusted_proxies only."),
 		ignored(g, "max_request_body_size", osloconfig.Int(new(114688)),
 			"Other services: largest body. Upstream's placement does not look at it; see [berth] max_body_size.").
@@ -228,16 +234,12 @@ func (s Setting) formerlyIn(group, name string) Setting {
 	return s
 }
 
-func (p *Placement) berth() []Setting {
-	var all []Setting
-	for _, part := range [][]Setting{p.listening(), p.tls(), p.limits()} {
-		all = append(all, part...)
-	}
-	return all
+func (s *Service) berth() []Setting {
+	return slices.Concat(s.listening(), s.tls(), s.limits())
 }
 
-func (p *Placement) listening() []Setting {
-	b := &p.Berth
+func (s *Service) listening() []Setting {
+	b := &s.Berth
 	const g = groupBerth
 	return []Setting{
 		used(g, "listen", osloconfig.String(&b.Listen).Check(checkAddresses),
@@ -255,8 +257,8 @@ func (p *Placement) listening() []Setting {
 	}
 }
 
-func (p *Placement) tls() []Setting {
-	b := &p.Berth
+func (s *Service) tls() []Setting {
+	b := &s.Berth
 	const g = groupBerth
 	return []Setting{
 		used(g, "tls_cert_file", osloconfig.String(&b.TLSCertFile),
@@ -270,8 +272,8 @@ func (p *Placement) tls() []Setting {
 	}
 }
 
-func (p *Placement) limits() []Setting {
-	b := &p.Berth
+func (s *Service) limits() []Setting {
+	b := &s.Berth
 	const g = groupBerth
 	return []Setting{
 		used(g, "max_connections", osloconfig.IntBetween(&b.MaxConnections, 0, 1<<20),
@@ -285,6 +287,14 @@ func (p *Placement) limits() []Setting {
 		used(g, "write_timeout", osloconfig.Seconds(&b.WriteTimeout), "Time from the end of the headers to the end of the answer."),
 		used(g, "idle_timeout", osloconfig.Seconds(&b.IdleTimeout), "Time an idle connection stays open."),
 		used(g, "shutdown_timeout", osloconfig.Seconds(&b.ShutdownTimeout), "Time that requests under way have to finish when the service is stopped."),
+	}
+}
+
+// world describes what is about the picture that placement keeps in memory.
+func (p *Placement) world() []Setting {
+	b := &p.Berth
+	const g = groupBerth
+	return []Setting{
 		used(g, "sweep_interval", osloconfig.Seconds(&b.SweepInterval), "Time between comparisons of what is in memory with the database. So late Berth notices what upstream's service or a person writes into the same database; other instances of Berth it notices at once. On a database so big that comparing takes more than a tenth of the time, they are rarer, up to a minute apart; on SQLite nothing is compared while nobody else writes. 0: never."),
 		used(g, "huge_pages", osloconfig.Bool(&b.HugePages), "What is in memory is put on pages of 2 MiB, where the kernel does so on request (Linux 6.1 and later, unless transparent huge pages are set to never): searches wait less for memory."),
 	}

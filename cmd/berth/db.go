@@ -111,7 +111,7 @@ func (s *dbSource) open(ctx context.Context, env environment, access sqlstore.Ac
 	if err != nil {
 		return nil, fail(exitUsage, err)
 	}
-	opts, name, err := databaseOptions(env, cfg)
+	opts, name, err := placementDatabase.options(env, &cfg.Database)
 	if err != nil {
 		return nil, fail(exitUsage, err)
 	}

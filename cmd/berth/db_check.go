@@ -77,7 +77,7 @@ func checkDB(ctx context.Context, env environment, db *openedDB, form string) er
 // newer releases.
 func checkPolicyFile(cfg *config.Placement) sqlstore.Finding {
 	f := sqlstore.Finding{Check: "Policy File JSON to YAML Migration"}
-	path := besideSettings(cfg, cfg.Policy.File)
+	path := besideSettings(&cfg.Service, cfg.Policy.File)
 	if path == "" {
 		return f
 	}

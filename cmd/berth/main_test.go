@@ -28,7 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// berth runs a command line to its end and returns what it printed.
+// berth runs a command line to its end and returns what it printed. A service that
+// starts although it should not is stopped some time.
 func berth(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
@@ -36,7 +37,9 @@ func berth(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	env := environment{stdout: &out, stderr: &err, getenv: func(name string) string {
 		return map[string]string{"HOME": home}[name]
 	}}
-	code = run(t.Context(), args, env)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	code = run(ctx, args, env)
 	return code, out.String(), err.String()
 }
 

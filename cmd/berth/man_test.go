@@ -15,6 +15,7 @@ func TestMan(t *testing.T) {
 	for file, want := range map[string]string{
 		"berth.1":                 `\fBberth\-placement.conf\fR(5)`,
 		"berth-placement-serve.1": `\fB\-\-config\fR`,
+		"berth-network-serve.1":   `\fB\-\-config\-dir\fR`,
 		"berth-placement.conf.5":  `\fBmetrics_listen\fR`,
 	} {
 		text, err := os.ReadFile(filepath.Join(dir, file))

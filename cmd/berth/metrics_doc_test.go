@@ -61,7 +61,7 @@ func watchedMetrics(t *testing.T) *placementMetrics {
 	m := newPlacementMetrics()
 	m.watch(service)
 	m.claim(placement.ClaimAccepted)
-	m.sharing.settled(true)
+	m.database.settled(true)
 	m.keystone.hooks().Validated(keystone.Accepted)
 	m.keystone.hooks().Asked(time.Second, keystone.Accepted)
 	api := httpapi.New(httpapi.Config{

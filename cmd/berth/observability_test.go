@@ -94,7 +94,7 @@ func exportedSeries(t *testing.T) map[string][]string {
 	env := environment{getenv: func(name string) string {
 		return map[string]string{"OTEL_TRACES_EXPORTER": "otlp"}[name]
 	}}
-	stopTracing(startTracing(t.Context(), env, m.registry, slog.New(slog.DiscardHandler)), slog.Default())
+	stopTracing(startTracing(t.Context(), env, "berth-placement", m.registry, slog.New(slog.DiscardHandler)), slog.Default())
 	families, err := m.registry.Gather()
 	if err != nil {
 		t.Fatal(err)

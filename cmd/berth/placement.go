@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -24,8 +21,7 @@ func newPlacement(env environment) *cobra.Command {
 }
 
 func newPlacementServe(env environment) *cobra.Command {
-	var files, dirs []string
-	var listen string
+	var flags serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve [--config FILE] [--listen HOST:PORT]",
 		Short: "Serve the Placement API",
@@ -49,23 +45,16 @@ can be set.
   curl -H 'X-Auth-Token: admin' http://127.0.0.1:8778/resource_providers`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			read := func() (*config.Placement, []string, error) {
-				cfg, warnings, err := loadConfig(files, dirs)
-				if err == nil && listen != "" {
-					cfg.Berth.Listen = listen
+			return servePlacement(cmd.Context(), env, func() (*config.Placement, []string, error) {
+				cfg, warnings, err := loadConfig(flags.files, flags.dirs)
+				if err == nil {
+					flags.apply(&cfg.Service)
 				}
 				return cfg, warnings, err
-			}
-			cfg, warnings, err := read()
-			if err != nil {
-				return fail(exitUsage, err)
-			}
-			return servePlacement(cmd.Context(), env, cfg, warnings, read)
+			})
 		},
 	}
-	cmd.Flags().StringArrayVar(&files, "config", nil, "read this placement.conf; may be given several times, later ones win")
-	cmd.Flags().StringArrayVar(&dirs, "config-dir", nil, "read all *.conf files of this directory, after the files")
-	cmd.Flags().StringVar(&listen, "listen", "", "listen on `HOST:PORT` instead of what the settings say (default 127.0.0.1:8778)")
+	flags.add(cmd, "placement.conf", "127.0.0.1:8778")
 	return cmd
 }
 
@@ -82,45 +71,22 @@ func loadConfig(files, dirs []string) (*config.Placement, []string, error) {
 	return cfg, warnings, nil
 }
 
-// servePlacement runs the service until ctx ends. A reload reads the settings
-// again.
-func servePlacement(ctx context.Context, env environment, cfg *config.Placement, warnings []string, read func() (*config.Placement, []string, error)) error {
-	log, output, err := openLog(env, cfg)
+// servePlacement runs the service until ctx ends, with the settings that read
+// returns. A reload reads them again.
+func servePlacement(ctx context.Context, env environment, read func() (*config.Placement, []string, error)) error {
+	cfg, warnings, err := read()
 	if err != nil {
 		return fail(exitUsage, err)
 	}
+	log, output, err := openServiceLog(env, &cfg.Service, placementLog, warnings)
+	if err != nil {
+		return err
+	}
 	defer output.Close()
-	for _, w := range warnings {
-		log.Warn(w)
-	}
-	if len(cfg.Ignored) > 0 {
-		log.Debug("settings that are known and without effect", "options", cfg.Ignored)
-	}
 	s, err := startPlacement(ctx, env, cfg, false, log)
 	if err != nil {
 		return err
 	}
-	s.source = source{read, output}
+	s.source = source{func() (serviceSettings, []string, error) { return read() }, output}
 	return s.run(ctx)
-}
-
-// defaultDatabase returns the file that holds the database when no settings name
-// one, making its directory.
-func defaultDatabase(env environment) (string, error) {
-	dir, err := dataDir(env)
-	return filepath.Join(dir, "placement.db"), err
-}
-
-// dataDir returns the directory of Berth's own files, which it makes.
-func dataDir(env environment) (string, error) {
-	base := env.getenv("XDG_DATA_HOME")
-	if base == "" {
-		home := env.getenv("HOME")
-		if home == "" {
-			return "", errors.New("there is no $HOME for the database: set [placement_database] connection")
-		}
-		base = filepath.Join(home, ".local", "share")
-	}
-	dir := filepath.Join(base, "berth")
-	return dir, os.MkdirAll(dir, 0o700)
 }

@@ -80,9 +80,9 @@ func checkAuth(ctx context.Context, cfg *config.Placement, warnings []string, to
 		return nil, fmt.Errorf("[%s]: %w", credentialsGroup(&cfg.Keystone), err)
 	}
 	defer v.Close()
-	rules, err := newPolicy(cfg, slog.New(slog.DiscardHandler))
+	rules, err := placementPolicy().read(&cfg.Service, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return nil, fmt.Errorf("[oslo_policy]: %w", err)
+		return nil, err
 	}
 	r := &authReport{Steps: []authStep{}}
 	r.settings(cfg, opts, warnings)

@@ -12,8 +12,6 @@ import (
 
 // sharingMetrics are the numbers of a database that others use as well.
 type sharingMetrics struct {
-	connections prometheus.Counter
-	unanswered  *prometheus.CounterVec
 	others      prometheus.Counter
 	sweep       prometheus.Histogram
 	swept       prometheus.Counter
@@ -22,12 +20,6 @@ type sharingMetrics struct {
 
 func newSharingMetrics(reg prometheus.Registerer) *sharingMetrics {
 	m := &sharingMetrics{
-		connections: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "berth_database_connections_total", Help: "Connections made to the database server.",
-		}),
-		unanswered: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "berth_commit_unanswered_total", Help: "Commits that the database did not answer, by what was found out: committed, not_committed, unknown.",
-		}, []string{"outcome"}),
 		others: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "berth_changes_followed_total", Help: "Provider trees read again because the change log names them, whichever instance changed them.",
 		}),
@@ -42,16 +34,8 @@ func newSharingMetrics(reg prometheus.Registerer) *sharingMetrics {
 			Name: "berth_sweep_failures_total", Help: "Comparisons that failed.",
 		}),
 	}
-	reg.MustRegister(m.connections, m.unanswered, m.others, m.sweep, m.swept, m.sweepFailed)
+	reg.MustRegister(m.others, m.sweep, m.swept, m.sweepFailed)
 	return m
-}
-
-func (m *sharingMetrics) settled(committed bool) {
-	outcome := "not_committed"
-	if committed {
-		outcome = "committed"
-	}
-	m.unanswered.WithLabelValues(outcome).Inc()
 }
 
 // followed counts what the change log names.

@@ -79,7 +79,9 @@ and finds where the next server can go.
 
 berth up             everything on this machine, with an example loaded, to try
 berth placement      the placement service, a drop-in for OpenStack Placement
-berth db             its database: make, check, dump, restore and copy it`,
+berth db             its database: make, check, dump, restore and copy it
+berth network        the network service: the part of OpenStack Networking that
+                     guaranteed bandwidth needs`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
@@ -88,6 +90,6 @@ berth db             its database: make, check, dump, restore and copy it`,
 	root.SetOut(env.stdout)
 	root.SetErr(env.stderr)
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(newUp(env), newPlacement(env), newDB(env), newVersion(env), newMan(env))
+	root.AddCommand(newUp(env), newPlacement(env), newDB(env), newNetwork(env), newVersion(env), newMan(env))
 	return root
 }

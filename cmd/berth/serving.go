@@ -52,7 +52,7 @@ const startPatience = 5 * time.Minute
 // newServing opens the listeners of the settings, or takes over those of
 // systemd, and answers at them that the service is starting. An error carries
 // its exit code, and leaves nothing open.
-func newServing(ctx context.Context, cfg *config.Placement, log *slog.Logger, reg *prometheus.Registry, m *httpapi.Metrics) (v *serving, err error) {
+func newServing(ctx context.Context, cfg *config.Service, log *slog.Logger, reg *prometheus.Registry, m *httpapi.Metrics) (v *serving, err error) {
 	v = &serving{
 		log: log, notify: systemd.NewNotifier(), reload: make(chan os.Signal, 1),
 		limit: httpapi.NewConnLimit(limitSettings(cfg), m), stopTimeout: cfg.Berth.ShutdownTimeout,
@@ -191,8 +191,8 @@ func (v *serving) stop() (err error) {
 }
 
 // status says for people what is served where.
-func (v *serving) status(providers int) string {
-	return fmt.Sprintf("serving %d providers at %s", providers, v.apiServers.addresses())
+func (v *serving) status(what string) string {
+	return fmt.Sprintf("serving %s at %s", what, v.apiServers.addresses())
 }
 
 // addressText returns an address as the settings have it.

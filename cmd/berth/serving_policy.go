@@ -23,3 +23,6 @@ func newLivePolicy(rules *policy.Enforcer) *livePolicy {
 func (p *livePolicy) Allow(caller identity.Caller, rule string, target map[string]string) error {
 	return p.current.Load().Allow(caller, rule, target)
 }
+
+// Has reports whether there is such a rule.
+func (p *livePolicy) Has(rule string) bool { return p.current.Load().Has(rule) }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/berthcloud/berth/config"
@@ -10,7 +9,7 @@ import (
 
 // A source is where settings came from, for reading them again.
 type source struct {
-	reread func() (*config.Placement, []string, error) // nil: nothing is reloaded
+	reread func() (serviceSettings, []string, error) // nil: nothing is reloaded
 	output *logging.Output
 }
 
@@ -19,42 +18,43 @@ type source struct {
 type reloadStep struct {
 	part     string
 	settings []string // those it takes over; all others need a restart
-	apply    func(*placementServer, *config.Placement) error
+	apply    func(*server, *config.Service) error
 }
 
 // reloadSteps are done in this order. The log comes first, since the others
 // write to it.
 func reloadSteps() []reloadStep {
 	return []reloadStep{
-		{"log file", nil, (*placementServer).reloadLogFile},
-		{"log level", []string{"[DEFAULT] debug"}, (*placementServer).reloadLogLevel},
+		{"log file", nil, (*server).reloadLogFile},
+		{"log level", []string{"[DEFAULT] debug"}, (*server).reloadLogLevel},
 		{"TLS", []string{
 			"[berth] tls_cert_file", "[berth] tls_key_file", "[berth] tls_client_ca_file", "[berth] tls_min_version",
-		}, (*placementServer).reloadTLS},
+			"[ssl] cert_file", "[ssl] key_file", "[ssl] ca_file",
+		}, (*server).reloadTLS},
 		{"limits and proxies", []string{
 			"[berth] max_requests", "[berth] max_connections", "[berth] max_connections_per_client", "[berth] path_prefix",
 			"[berth] compress_min_size", "[berth] trusted_proxies", "[oslo_middleware] enable_proxy_headers_parsing",
-		}, (*placementServer).reloadFront},
+		}, (*server).reloadFront},
 		{"policy", []string{
 			"[oslo_policy] policy_file", "[oslo_policy] policy_dirs", "[oslo_policy] policy_default_rule",
 			"[oslo_policy] enforce_scope", "[oslo_policy] enforce_new_defaults",
-		}, (*placementServer).reloadPolicy},
+		}, (*server).reloadPolicy},
 	}
 }
 
 // reload reads the settings again and takes over what can change while the
 // service runs. Wrong settings change nothing; certificates, policy files and
 // the log file are looked at all the same.
-func (s *placementServer) reload() {
+func (s *server) reload() {
 	s.log.Info("reloading")
 	cfg, ok := s.reread()
 	for _, step := range reloadSteps() {
-		if err := step.apply(s, cfg); err != nil {
+		if err := step.apply(s, cfg.Common()); err != nil {
 			ok = false
 			s.log.Error("a part was not reloaded and stays as it was", "part", step.part, "error", err)
 		}
 	}
-	if names := needRestart(s.cfg, cfg); len(names) > 0 {
+	if names := needRestart(s.running, cfg); len(names) > 0 {
 		s.log.Warn("some settings changed that count from the next start on", "settings", names)
 	}
 	s.loaded = cfg
@@ -64,7 +64,7 @@ func (s *placementServer) reload() {
 
 // reread returns the settings as they are now, or when they are wrong the ones
 // that were read last.
-func (s *placementServer) reread() (cfg *config.Placement, ok bool) {
+func (s *server) reread() (cfg serviceSettings, ok bool) {
 	cfg, warnings, err := s.source.reread()
 	if err != nil {
 		s.log.Error("the settings are wrong and stay as they were", "error", err)
@@ -76,16 +76,16 @@ func (s *placementServer) reread() (cfg *config.Placement, ok bool) {
 	return cfg, true
 }
 
-func (s *placementServer) reloadLogFile(*config.Placement) error {
+func (s *server) reloadLogFile(*config.Service) error {
 	return s.source.output.Reopen()
 }
 
-func (s *placementServer) reloadLogLevel(cfg *config.Placement) error {
+func (s *server) reloadLogLevel(cfg *config.Service) error {
 	s.source.output.SetDebug(cfg.Default.Debug)
 	return nil
 }
 
-func (s *placementServer) reloadTLS(cfg *config.Placement) error {
+func (s *server) reloadTLS(cfg *config.Service) error {
 	files, on, err := tlsFiles(cfg)
 	switch was := s.serving.certs != nil; {
 	case err != nil:
@@ -99,23 +99,23 @@ func (s *placementServer) reloadTLS(cfg *config.Placement) error {
 	return s.serving.certs.Reload(files)
 }
 
-func (s *placementServer) reloadFront(cfg *config.Placement) error {
+func (s *server) reloadFront(cfg *config.Service) error {
 	s.serving.front.Set(frontSettings(cfg))
 	s.serving.limit.Set(limitSettings(cfg))
 	return nil
 }
 
-func (s *placementServer) reloadPolicy(cfg *config.Placement) error {
-	rules, err := newPolicy(cfg, s.log)
+func (s *server) reloadPolicy(cfg *config.Service) error {
+	rules, err := s.policy.read(cfg, s.log)
 	if err != nil {
-		return fmt.Errorf("[oslo_policy]: %w", err)
+		return err
 	}
 	s.rules.current.Store(rules)
 	return nil
 }
 
 // needRestart names the settings that differ and are not taken over by a reload.
-func needRestart(running, read *config.Placement) []string {
+func needRestart(running, read serviceSettings) []string {
 	was := make(map[string]string)
 	for _, o := range running.Settings() {
 		was[o.Name.String()] = o.Value.String()

@@ -10,7 +10,7 @@ import (
 )
 
 // frontSettings turns the settings into what stands before the API.
-func frontSettings(cfg *config.Placement) httpapi.FrontSettings {
+func frontSettings(cfg *config.Service) httpapi.FrontSettings {
 	return httpapi.FrontSettings{
 		MaxRequests:     cfg.Berth.MaxRequests,
 		Prefix:          cfg.Berth.PathPrefix,
@@ -20,7 +20,7 @@ func frontSettings(cfg *config.Placement) httpapi.FrontSettings {
 	}
 }
 
-func limitSettings(cfg *config.Placement) httpapi.LimitSettings {
+func limitSettings(cfg *config.Service) httpapi.LimitSettings {
 	return httpapi.LimitSettings{
 		Max:       cfg.Berth.MaxConnections,
 		PerClient: cfg.Berth.MaxConnectionsPerClient,
@@ -28,13 +28,13 @@ func limitSettings(cfg *config.Placement) httpapi.LimitSettings {
 	}
 }
 
-func proxies(cfg *config.Placement) httpapi.Proxies {
+func proxies(cfg *config.Service) httpapi.Proxies {
 	networks, unix := cfg.Berth.ProxyNetworks()
 	return httpapi.Proxies{Networks: networks, Unix: unix}
 }
 
 // tlsFiles returns what the settings say of TLS, and whether they ask for it.
-func tlsFiles(cfg *config.Placement) (files httpapi.TLSFiles, on bool, err error) {
+func tlsFiles(cfg *config.Service) (files httpapi.TLSFiles, on bool, err error) {
 	b := &cfg.Berth
 	if (b.TLSCertFile == "") != (b.TLSKeyFile == "") {
 		return files, false, errors.New("[berth] tls_cert_file and tls_key_file: set both or none")
@@ -51,7 +51,7 @@ func tlsFiles(cfg *config.Placement) (files httpapi.TLSFiles, on bool, err error
 
 // loadCertificates returns what TLS needs, nil when the settings do not ask for
 // it.
-func loadCertificates(cfg *config.Placement, log *slog.Logger, m *httpapi.Metrics) (*httpapi.Certificates, error) {
+func loadCertificates(cfg *config.Service, log *slog.Logger, m *httpapi.Metrics) (*httpapi.Certificates, error) {
 	files, on, err := tlsFiles(cfg)
 	if err != nil || !on {
 		return nil, err

@@ -221,7 +221,7 @@ func TestListenersAnswerWhileStarting(t *testing.T) {
 		t.Fatal(err)
 	}
 	reg := prometheus.NewRegistry()
-	v, err := newServing(t.Context(), cfg, log, reg, httpapi.NewMetrics(reg))
+	v, err := newServing(t.Context(), &cfg.Service, log, reg, httpapi.NewMetrics(reg))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +263,7 @@ func TestReadyzWhileStopping(t *testing.T) {
 		t.Fatal(err)
 	}
 	reg := prometheus.NewRegistry()
-	v, err := newServing(t.Context(), cfg, log, reg, httpapi.NewMetrics(reg))
+	v, err := newServing(t.Context(), &cfg.Service, log, reg, httpapi.NewMetrics(reg))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -576,7 +576,7 @@ func TestNeedRestart(t *testing.T) {
 // Every setting that a reload takes over is one that there is.
 func TestReloadedSettingsExist(t *testing.T) {
 	known := map[string]bool{}
-	for _, s := range config.DefaultPlacement().Settings() {
+	for _, s := range append(config.DefaultPlacement().Settings(), config.DefaultNetwork().Settings()...) {
 		known[s.Name.String()] = true
 	}
 	for _, step := range reloadSteps() {

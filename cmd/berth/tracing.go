@@ -13,15 +13,15 @@ import (
 	"github.com/berthcloud/berth/tracing"
 )
 
-// startTracing turns tracing on when OpenTelemetry's variables ask for it, and
+// startTracing turns tracing of a service on when OpenTelemetry's variables ask for it, and
 // registers its metrics with reg then. Variables that make no sense leave it
 // off: they may be meant for another program, and the service matters more.
-func startTracing(ctx context.Context, env environment, reg prometheus.Registerer, log *slog.Logger) *tracing.Tracer {
+func startTracing(ctx context.Context, env environment, service string, reg prometheus.Registerer, log *slog.Logger) *tracing.Tracer {
 	spans := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "berth_trace_spans_total", Help: "Spans of traces, by what became of them: exported, dropped, failed.",
 	}, []string{"outcome"})
 	tracer, err := tracing.Start(ctx, tracing.Options{
-		Service: "berth-placement",
+		Service: service,
 		Version: currentVersion().Version,
 		Getenv:  env.getenv,
 		Log:     log,

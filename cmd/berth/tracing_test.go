@@ -107,7 +107,7 @@ func TestWrongTracingVariablesDoNotStopTheService(t *testing.T) {
 		return map[string]string{"OTEL_TRACES_EXPORTER": "console"}[name]
 	}}
 	reg := prometheus.NewRegistry()
-	tracer := startTracing(t.Context(), env, reg, slog.New(slog.NewTextHandler(&log, nil)))
+	tracer := startTracing(t.Context(), env, "berth-placement", reg, slog.New(slog.NewTextHandler(&log, nil)))
 	if tracer != nil {
 		t.Error("tracing is on")
 	}
@@ -155,7 +155,7 @@ func TestTracingMetricIsDocumented(t *testing.T) {
 	env := environment{getenv: func(name string) string {
 		return map[string]string{"OTEL_TRACES_EXPORTER": "otlp"}[name]
 	}}
-	tracer := startTracing(t.Context(), env, reg, slog.New(slog.DiscardHandler))
+	tracer := startTracing(t.Context(), env, "berth-placement", reg, slog.New(slog.DiscardHandler))
 	defer stopTracing(tracer, slog.New(slog.DiscardHandler))
 	if got := gatheredMetrics(t, reg)["berth_trace_spans_total"]; got != (documentedMetric{"counter", "outcome"}) {
 		t.Errorf("berth_trace_spans_total is %+v", got)

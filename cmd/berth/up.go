@@ -55,7 +55,7 @@ func up(ctx context.Context, env environment, opts upOptions) error {
 	cfg.Berth.Listen = opts.listen
 	path := filepath.Join(dir, "placement.db")
 	cfg.Database.Connection = osloconfig.Secret("sqlite:///" + path) // path is absolute: four slashes
-	log, output, err := openLog(env, cfg)
+	log, output, err := openLog(env, &cfg.Service, placementLog)
 	if err != nil {
 		return fail(exitUsage, err)
 	}

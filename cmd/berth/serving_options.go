@@ -1,19 +1,21 @@
 package main
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/httpapi"
-	"github.com/berthcloud/berth/httpapi/placementapi"
 	"github.com/berthcloud/berth/identity/policy"
 	"github.com/berthcloud/berth/logging"
 )
 
-// openLog opens the log that the settings name.
-func openLog(env environment, cfg *config.Placement) (*slog.Logger, *logging.Output, error) {
+// openLog opens the log that the settings name. Its lines have the name of the
+// program that writes them.
+func openLog(env environment, cfg *config.Service, name string) (*slog.Logger, *logging.Output, error) {
 	file := cfg.Default.LogFile
 	if file != "" && cfg.Default.LogDir != "" && !filepath.IsAbs(file) {
 		file = filepath.Join(cfg.Default.LogDir, file)
@@ -23,13 +25,19 @@ func openLog(env environment, cfg *config.Placement) (*slog.Logger, *logging.Out
 		Watch: cfg.Default.WatchLog,
 		Text:  !cfg.Default.UseJSON,
 		Debug: cfg.Default.Debug,
-		Name:  "berth.placement",
+		Name:  name,
 	}, env.stderr)
 }
 
-// newPolicy reads the policy files. A relative one is looked for beside the
-// settings files.
-func newPolicy(cfg *config.Placement, log *slog.Logger) (*policy.Enforcer, error) {
+// policyOf is what the policy of an API begins with.
+type policyOf struct {
+	defaults   []policy.Rule
+	networking bool // Neutron's checks of fields are known
+}
+
+// read reads the policy files. A relative one is looked for beside the settings
+// files.
+func (of policyOf) read(cfg *config.Service, log *slog.Logger) (*policy.Enforcer, error) {
 	p := cfg.Policy
 	e, err := policy.New(policy.Options{
 		File:               besideSettings(cfg, p.File),
@@ -37,7 +45,8 @@ func newPolicy(cfg *config.Placement, log *slog.Logger) (*policy.Enforcer, error
 		DefaultRule:        p.DefaultRule,
 		EnforceScope:       p.EnforceScope,
 		EnforceNewDefaults: p.EnforceNewDefaults,
-		Defaults:           placementapi.PolicyDefaults(),
+		Defaults:           of.defaults,
+		Networking:         of.networking,
 		OnReload: func(err error) {
 			if err != nil {
 				log.Error("the policy files changed and cannot be used: the rules stay as they were", "error", err)
@@ -47,7 +56,7 @@ func newPolicy(cfg *config.Placement, log *slog.Logger) (*policy.Enforcer, error
 		},
 	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("[oslo_policy]: %w", err)
 	}
 	for _, w := range e.Warnings() {
 		log.Warn("policy: " + w)
@@ -57,7 +66,7 @@ func newPolicy(cfg *config.Placement, log *slog.Logger) (*policy.Enforcer, error
 
 // besideSettings finds a relative path in the directories of the settings
 // files, and leaves it out when it is in none: such files are optional.
-func besideSettings(cfg *config.Placement, path string) string {
+func besideSettings(cfg *config.Service, path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path
 	}
@@ -99,5 +108,26 @@ func corsOf(c config.CORS) *httpapi.CORS {
 		MaxAge:           c.MaxAge,
 		AllowMethods:     c.AllowMethods,
 		AllowHeaders:     c.AllowHeaders,
+	}
+}
+
+// serveOptions turns the settings into what the listeners need. In the settings
+// 0 is no bound; there it would be a default.
+func serveOptions(b config.Berth, log *slog.Logger) httpapi.ServeOptions {
+	bound := func(d, unbounded time.Duration) time.Duration {
+		if d == 0 {
+			return unbounded
+		}
+		return d
+	}
+	return httpapi.ServeOptions{
+		ReadHeaderTimeout: bound(b.ReadHeaderTimeout, -1),
+		ReadTimeout:       bound(b.ReadTimeout, -1),
+		WriteTimeout:      bound(b.WriteTimeout, -1),
+		IdleTimeout:       bound(b.IdleTimeout, -1),
+		StopTimeout:       bound(b.ShutdownTimeout, 365*24*time.Hour),
+		Log:               log,
+		HTTP2:             b.HTTP2,
+		MaxStreams:        b.HTTP2MaxStreams,
 	}
 }

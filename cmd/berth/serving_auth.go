@@ -16,10 +16,11 @@ import (
 	"github.com/berthcloud/berth/tracing"
 )
 
-// newAuthenticator returns who finds out who calls, and what ends that.
-func newAuthenticator(cfg *config.Placement, log *slog.Logger, m *keystoneMetrics, tracer *tracing.Tracer) (auth httpapi.Authenticator, end func(), err error) {
-	if cfg.API.AuthStrategy == config.StrategyNoAuth2 {
-		log.Warn("auth_strategy is noauth2: tokens are believed, whoever sends them")
+// newAuthenticator returns who finds out who calls by a strategy, and what ends
+// that.
+func newAuthenticator(cfg *config.Service, strategy string, log *slog.Logger, m *keystoneMetrics, tracer *tracing.Tracer) (auth httpapi.Authenticator, end func(), err error) {
+	if strategy != config.StrategyKeystone {
+		log.Warn("auth_strategy is " + strategy + ": tokens are believed, whoever sends them")
 		return httpapi.NoAuth, func() {}, nil
 	}
 	opts := keystoneOptions(&cfg.Keystone)
@@ -79,7 +80,7 @@ func credentialsGroup(k *config.Keystone) string {
 func keystoneOptions(k *config.Keystone) keystone.Options {
 	seconds := orInt(k.HTTPConnectTimeout, orInt(k.Timeout, 0))
 	return keystone.Options{
-		Credentials:          keystoneCredentials(k),
+		Credentials:          keystoneCredentials(k.AuthType, &k.Auth),
 		Interface:            k.Interface,
 		Region:               k.RegionName,
 		CAFile:               k.CAFile,
@@ -96,10 +97,9 @@ func keystoneOptions(k *config.Keystone) keystone.Options {
 	}
 }
 
-func keystoneCredentials(k *config.Keystone) keystone.Credentials {
-	a := &k.Auth
+func keystoneCredentials(kind string, a *config.Auth) keystone.Credentials {
 	return keystone.Credentials{
-		Type:              k.AuthType,
+		Type:              kind,
 		AuthURL:           a.AuthURL,
 		Username:          a.Username,
 		UserID:            a.UserID,

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/identity/keystone"
+	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/tracing"
+)
+
+// networkNeighbours returns the services that the settings say how to ask, and what
+// ends that. Nothing is asked yet, so that neighbours may start in any order.
+func networkNeighbours(cfg *config.Network, log *slog.Logger, tracer *tracing.Tracer) (n network.Neighbours, end func(), err error) {
+	n.Log = log
+	asked := asking{log: log, tracer: tracer}
+	placement, errPlacement := asked.options(&cfg.Placement, "placement", "placement")
+	compute, errCompute := asked.options(&cfg.Nova, "nova", "compute")
+	if cfg.Neutron.Has(config.PluginPlacement) && cfg.Placement.AuthType == "" {
+		errPlacement = errors.New("[placement] auth_type: set it, and the credentials with it, for the service plugin placement")
+	}
+	if err := errors.Join(errPlacement, errCompute); err != nil {
+		asked.end()
+		return n, nil, err
+	}
+	if placement.Access != nil {
+		p := client.NewPlacement(placement)
+		n.Placement, asked.ends = p, append(asked.ends, p.Close)
+	}
+	if compute.Access != nil && cfg.Neutron.NotifyNovaOfStatus {
+		c := client.NewCompute(compute)
+		n.Compute, asked.ends = c, append(asked.ends, c.Close)
+	}
+	return n, asked.end, nil
+}
+
+// asking is what the ways to several neighbours have in common, and what ends them.
+type asking struct {
+	log    *slog.Logger
+	tracer *tracing.Tracer
+	ends   []func()
+}
+
+func (a *asking) end() {
+	for _, end := range a.ends {
+		end()
+	}
+}
+
+// askRetries is how often a request to a neighbour is sent again where that is safe,
+// and one to Keystone.
+const askRetries = 3
+
+// options says how a neighbour of a group of the settings is asked, which has a type
+// in Keystone's catalogue. Without an Access it is not asked.
+func (a *asking) options(n *config.Neighbour, group, kind string) (o client.Options, err error) {
+	o = client.Options{Retries: askRetries, Log: a.log, Timeout: time.Duration(max(0, orInt(n.Timeout, 0))) * time.Second}
+	switch n.AuthType {
+	case "":
+		return o, nil
+	case config.AuthNone, config.AuthNoAuth:
+		o.Access, err = client.Fixed(fixedEndpoint(n), client.NoAuth)
+	case config.AuthAdminToken:
+		o.Access, err = client.Fixed(fixedEndpoint(n), n.Auth.Token.Reveal())
+	default:
+		err = a.login(&o, n, group, kind)
+	}
+	if err != nil {
+		return o, fmt.Errorf("[%s] %w", cmp.Or(n.AuthSection, group), err)
+	}
+	a.log.Info("a neighbour is asked", "service", kind, "auth_type", n.AuthType, "endpoint", fixedEndpoint(n))
+	return o, nil
+}
+
+func fixedEndpoint(n *config.Neighbour) string { return cmp.Or(n.EndpointOverride, n.Auth.Endpoint) }
+
+// login has a neighbour asked with a token of Keystone's.
+func (a *asking) login(o *client.Options, n *config.Neighbour, group, kind string) error {
+	session, err := keystone.NewSession(keystone.Options{
+		Credentials: keystoneCredentials(n.AuthType, &n.Auth),
+		Section:     cmp.Or(n.AuthSection, group),
+		Region:      n.RegionName,
+		CAFile:      n.CAFile,
+		CertFile:    n.CertFile,
+		KeyFile:     n.KeyFile,
+		Insecure:    n.Insecure,
+		Timeout:     o.Timeout,
+		Retries:     askRetries,
+		Log:         a.log,
+		Wrap:        a.tracer.Transport,
+	}, keystone.Target{Type: kind, Interfaces: n.Interfaces(), Region: n.RegionName, Endpoint: n.EndpointOverride})
+	if err != nil {
+		return err
+	}
+	a.ends = append(a.ends, session.Close)
+	o.Access, o.HTTP = session, session.HTTP()
+	return nil
+}

@@ -1,0 +1,4 @@
+package config
+
+// NetworkForeign are the groups of Neutron's files that Berth does without.
+var NetworkForeign = networkForeign

@@ -1,0 +1,158 @@
+package config
+
+import (
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Network is everything that neutron.conf, ml2_conf.ini and the other files of a
+// Neutron server may say and Berth's network service keeps.
+type Network struct {
+	Service
+
+	Neutron   Neutron
+	SSL       SSL
+	Database  Database
+	Placement Neighbour
+	Nova      Neighbour
+	ML2       ML2
+	Quotas    Quotas
+
+	Promises Promises
+}
+
+// Neutron is what the network service has in the group [DEFAULT].
+type Neutron struct {
+	StatePath           string
+	BindHost            string
+	BindPort            int
+	AuthStrategy        string // StrategyKeystone or StrategyNoAuth
+	CorePlugin          string // says nothing: there is only one
+	ServicePlugins      []string
+	BaseMAC             string
+	DNSDomain           string
+	MaxDNSNameservers   int
+	MaxSubnetHostRoutes int
+	MaxAddressPairs     int // of a port
+	PaginationMaxLimit  string
+	GlobalPhysnetMTU    int // bytes
+	AgentDownTime       int // seconds
+	NotifyNovaOfStatus  bool
+	NotifyNovaOfData    bool
+	UseSSL              bool
+	AvailabilityZones   []string
+}
+
+// StrategyNoAuth is the value of Neutron.AuthStrategy besides StrategyKeystone.
+const StrategyNoAuth = "noauth"
+
+// The service plugins that Berth has. PluginPlacement keeps the agents' devices in
+// placement; the others are parts of the API.
+const (
+	PluginQoS       = "qos"
+	PluginTrunk     = "trunk"
+	PluginSegments  = "segments"
+	PluginPlacement = "placement"
+)
+
+// SSL is the group [ssl], which counts when use_ssl is set.
+type SSL struct {
+	CertFile string
+	KeyFile  string
+	CAFile   string
+}
+
+// Quotas is the group [quotas]: how many objects of a kind a project may have, -1
+// for any number.
+type Quotas struct {
+	Default           int // of kinds that are not named here
+	Network           int
+	Subnet            int
+	Port              int
+	SecurityGroup     int
+	SecurityGroupRule int
+	RBACPolicy        int
+}
+
+// Promises is what the network service has in the group [berth]: how guarantees
+// are asked for and kept.
+type Promises struct {
+	OldRequests  bool // resource_request in the format before groups
+	Tunnels      bool // agents offer bandwidth for tunnelled networks
+	Alternatives bool // any of a network's physical networks will do
+	KeepDeleted  bool // what a removed port held stays with its server
+}
+
+// DefaultNetwork returns the settings of empty files. The caller owns all of it.
+func DefaultNetwork() *Network {
+	database, service := defaultDatabase(), defaultService("", networkCORS())
+	database.MaxPoolSize, database.MaxOverflow = new(5), new(50)
+	// As in Zed, which the rules of the API are from: its new ones alone do not let
+	// administrators do all that they may.
+	service.Policy.EnforceScope, service.Policy.EnforceNewDefaults = false, false
+	return &Network{
+		Service: service,
+		Neutron: Neutron{
+			StatePath: "/var/lib/neutron", BindHost: "0.0.0.0", BindPort: 9696, AuthStrategy: StrategyKeystone,
+			BaseMAC: "fa:16:3e:00:00:00", DNSDomain: "openstacklocal",
+			MaxDNSNameservers: 5, MaxSubnetHostRoutes: 20, MaxAddressPairs: 10, PaginationMaxLimit: "-1",
+			GlobalPhysnetMTU: 1500, AgentDownTime: 75, NotifyNovaOfStatus: true, NotifyNovaOfData: true,
+		},
+		Database:  database,
+		Placement: defaultNeighbour(),
+		Nova:      defaultNeighbour(),
+		ML2:       defaultML2(),
+		Quotas: Quotas{
+			Default: -1, Network: 100, Subnet: 100, Port: 500, SecurityGroup: 10, SecurityGroupRule: 100, RBACPolicy: 10,
+		},
+	}
+}
+
+// networkCORS has the lists that Neutron sets.
+func networkCORS() CORS {
+	return CORS{
+		AllowCredentials: true,
+		MaxAge:           3600,
+		ExposeHeaders: []string{
+			"X-Auth-Token", "X-Subject-Token", "X-Service-Token", "X-OpenStack-Request-ID", "OpenStack-Volume-microversion",
+		},
+		AllowMethods: []string{"GET", "PUT", "POST", "DELETE", "PATCH"},
+		AllowHeaders: []string{
+			"X-Auth-Token", "X-Identity-Status", "X-Roles", "X-Service-Catalog", "X-User-Id", "X-Tenant-Id", "X-OpenStack-Request-ID",
+		},
+	}
+}
+
+// plugins are the names that Neutron has for the service plugins of Berth.
+var plugins = map[string]string{
+	PluginQoS:       PluginQoS,
+	PluginTrunk:     PluginTrunk,
+	PluginSegments:  PluginSegments,
+	PluginPlacement: PluginPlacement,
+
+	"neutron.services.qos.qos_plugin.QoSPlugin":                      PluginQoS,
+	"neutron.services.trunk.plugin.TrunkPlugin":                      PluginTrunk,
+	"neutron.services.segments.plugin.Plugin":                        PluginSegments,
+	"neutron.services.placement_report.plugin.PlacementReportPlugin": PluginPlacement,
+}
+
+// Has reports whether a service plugin is turned on.
+func (n *Neutron) Has(plugin string) bool {
+	return slices.ContainsFunc(n.ServicePlugins, func(name string) bool { return plugins[name] == plugin })
+}
+
+// missing lists the service plugins that Berth does not have.
+func (n *Neutron) missing() []string {
+	return slices.DeleteFunc(slices.Clone(n.ServicePlugins), func(name string) bool { return plugins[name] != "" })
+}
+
+// MACPrefix returns the octets that MAC addresses begin with, a colon behind each.
+func (n *Neutron) MACPrefix() string {
+	octets := strings.Split(strings.ToLower(n.BaseMAC), ":")
+	return strings.Join(octets[:min(3, len(octets))], ":") + ":"
+}
+
+// address is where bind_host and bind_port want the API.
+func (n *Neutron) address() string { return net.JoinHostPort(n.BindHost, strconv.Itoa(n.BindPort)) }

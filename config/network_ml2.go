@@ -1,0 +1,172 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/osloconfig"
+)
+
+// ML2 is what the plugin ML2 has in its own groups.
+type ML2 struct {
+	TypeDrivers        []string
+	TenantNetworkTypes []string // in order of preference
+	MechanismDrivers   []string // in order of preference
+	ExtensionDrivers   []string
+	PathMTU            int      // bytes; 0: that of physical networks
+	PhysicalMTUs       []string // network:bytes
+	ExternalType       string
+	OverlayIPVersion   string // 4 or 6
+
+	FlatNetworks    []string // * for any
+	VLANRanges      []string // see ParseVLANRanges
+	GRERanges       []string // see ParseRanges, here and below
+	VXLANRanges     []string
+	GeneveRanges    []string
+	GeneveMaxHeader int // bytes
+
+	// What the mechanism drivers must not bind.
+	OpenVSwitchProhibits []string
+	SRIOVProhibits       []string
+}
+
+// The types of networks.
+const (
+	typeLocal  = "local"
+	typeFlat   = "flat"
+	typeVLAN   = "vlan"
+	typeGRE    = "gre"
+	typeVXLAN  = "vxlan"
+	typeGeneve = "geneve"
+)
+
+var networkTypes = []string{typeLocal, typeFlat, typeVLAN, typeGRE, typeVXLAN, typeGeneve}
+
+// The values of ML2.MechanismDrivers.
+const (
+	DriverOpenVSwitch = "openvswitch"
+	DriverSRIOV       = "sriovnicswitch"
+	DriverOVN         = "ovn"
+)
+
+// The largest numbers of segments.
+const (
+	maxVLAN   = 4094
+	maxVNI    = 1<<24 - 1 // VXLAN and Geneve
+	maxGREKey = 1<<32 - 1
+)
+
+func defaultML2() ML2 {
+	return ML2{
+		TypeDrivers: slices.Clone(networkTypes), TenantNetworkTypes: []string{typeLocal}, OverlayIPVersion: "4",
+		FlatNetworks: []string{"*"}, GeneveMaxHeader: 30,
+	}
+}
+
+// Enables reports whether networks may be of a type.
+func (m *ML2) Enables(networkType string) bool { return slices.Contains(m.TypeDrivers, networkType) }
+
+func (m *ML2) settings() []Setting {
+	return slices.Concat(m.base(), m.types(), m.drivers())
+}
+
+func (m *ML2) base() []Setting {
+	const g = groupML2
+	return []Setting{
+		used(g, "type_drivers", osloconfig.List(&m.TypeDrivers).Check(each(oneOf(networkTypes...))), "Types that networks may have."),
+		used(g, "tenant_network_types", osloconfig.List(&m.TenantNetworkTypes).Check(each(oneOf(networkTypes...))),
+			"Types of networks whose creator does not say, the first one of which there is a free number."),
+		used(g, "mechanism_drivers", osloconfig.List(&m.MechanismDrivers).Check(each(checkMechanism)),
+			"Drivers that bind ports, the first that can: openvswitch, sriovnicswitch, ovn. Without any no port is bound."),
+		kept(g, "extension_drivers", osloconfig.List(&m.ExtensionDrivers), "Extensions of networks and ports, such as qos and port_security. Berth has those two always."),
+		kept(g, "path_mtu", osloconfig.IntBetween(&m.PathMTU, 0, maxMTU), "Largest packet between hosts, for tunnels; 0: global_physnet_mtu."),
+		kept(g, "physical_network_mtus", osloconfig.List(&m.PhysicalMTUs).Check(checkMTUs), "MTUs of single physical networks, as network:bytes."),
+		kept(g, "external_network_type", osloconfig.String(&m.ExternalType).Check(optional(oneOf(networkTypes...))),
+			"Type of external networks whose creator does not say; like others when empty."),
+		kept(g, "overlay_ip_version", osloconfig.Choice(&m.OverlayIPVersion, "4", "6"), "Version of IP that tunnels are carried by."),
+	}
+}
+
+// maxMTU is that of the loopback interface on Linux.
+const maxMTU = 65536
+
+func (m *ML2) types() []Setting {
+	numbers := func(group, name string, v *[]string, most int) Setting {
+		return used(group, name, osloconfig.List(v).Check(each(func(text string) error {
+			_, err := parseRange(text, most)
+			return err
+		})), "Tunnel numbers, as first:last, for networks that ask for none in particular.")
+	}
+	return []Setting{
+		used("ml2_type_flat", "flat_networks", osloconfig.List(&m.FlatNetworks), "Physical networks that may be flat; * for any. Empty: none."),
+		used("ml2_type_vlan", "network_vlan_ranges", osloconfig.List(&m.VLANRanges).Check(each(func(text string) error {
+			_, _, err := parseVLANRange(text)
+			return err
+		})), "Physical networks that may have VLANs, with those for networks that ask for none in particular, as network:first:last or network alone for all VLANs."),
+		numbers("ml2_type_gre", "tunnel_id_ranges", &m.GRERanges, maxGREKey),
+		numbers("ml2_type_vxlan", "vni_ranges", &m.VXLANRanges, maxVNI),
+		ignored("ml2_type_vxlan", "vxlan_group", osloconfig.String(new("")), "Multicast group of VXLANs, for agents that Berth does not have."),
+		numbers("ml2_type_geneve", "vni_ranges", &m.GeneveRanges, maxVNI),
+		kept("ml2_type_geneve", "max_header_size", osloconfig.Int(&m.GeneveMaxHeader), "Bytes of a Geneve header, without that of IP."),
+	}
+}
+
+func (m *ML2) drivers() []Setting {
+	prohibited := func(group string, v *[]string) Setting {
+		return used(group, "vnic_type_prohibit_list", osloconfig.List(v),
+			"Types of VNICs that the driver is not to bind, of those it can.").formerly("vnic_type_blacklist")
+	}
+	const g = "securitygroup"
+	return []Setting{
+		ignored(g, "firewall_driver", osloconfig.String(new("")), "For agents."),
+		ignored(g, "enable_security_group", osloconfig.Bool(new(true)), "Neutron: have security groups. Berth keeps them, and enforces none."),
+		ignored(g, "enable_ipset", osloconfig.Bool(new(true)), "For agents."),
+		ignored(g, "permitted_ethertypes", osloconfig.List(new([]string)), "For agents."),
+		prohibited("ovs_driver", &m.OpenVSwitchProhibits),
+		prohibited("sriov_driver", &m.SRIOVProhibits),
+	}
+}
+
+// each checks the entries of a list.
+func each(check func(string) error) func(string) error {
+	return func(text string) error {
+		for entry := range strings.SplitSeq(text, ",") {
+			if entry = strings.TrimSpace(entry); entry == "" {
+				continue
+			}
+			if err := check(entry); err != nil {
+				return fmt.Errorf("%w, not %q", err, entry)
+			}
+		}
+		return nil
+	}
+}
+
+// optional lets an empty text pass.
+func optional(check func(string) error) func(string) error {
+	return func(text string) error {
+		if text == "" {
+			return nil
+		}
+		return check(text)
+	}
+}
+
+func oneOf(words ...string) func(string) error {
+	return func(text string) error {
+		if slices.Contains(words, text) {
+			return nil
+		}
+		return errors.New("want " + strings.Join(words, ", "))
+	}
+}
+
+func checkMechanism(name string) error {
+	err := oneOf(DriverOpenVSwitch, DriverSRIOV, DriverOVN)(name)
+	if err != nil {
+		err = fmt.Errorf("%w, which are the drivers that Berth has", err)
+	}
+	return err
+}

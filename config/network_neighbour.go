@@ -1,0 +1,87 @@
+package config
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berthcloud/berth/osloconfig"
+)
+
+// A Neighbour is another service that this one asks: [placement] or [nova] of the
+// network service. Without an AuthType it is not asked.
+type Neighbour struct {
+	AuthType    string // keystoneauth's name of a plugin, as in Keystone; or none, noauth or admin_token
+	AuthSection string // group that Auth was read from, when it is another one
+	Auth        Auth
+
+	RegionName       string
+	EndpointType     string   // public, internal or admin
+	ValidInterfaces  []string // go before EndpointType; best first
+	EndpointOverride string   // address, instead of the catalogue's
+	CAFile           string
+	CertFile         string
+	KeyFile          string
+	Insecure         bool
+	Timeout          *int // seconds
+}
+
+// The values of Neighbour.AuthType that need no Keystone. All three ask at
+// EndpointOverride, or else at Auth.Endpoint; with the last one the token is
+// Auth.Token, with the others the administrator's of a service that believes tokens.
+const (
+	AuthNone       = "none"
+	AuthNoAuth     = "noauth"
+	AuthAdminToken = "admin_token"
+)
+
+func defaultNeighbour() Neighbour { return Neighbour{EndpointType: "public"} }
+
+// Interfaces returns the kinds of endpoints that will do, best first.
+func (n *Neighbour) Interfaces() []string {
+	if len(n.ValidInterfaces) > 0 {
+		return n.ValidInterfaces
+	}
+	return []string{n.EndpointType}
+}
+
+// settings describes the group of a neighbour. The credentials are read from the
+// group that auth_section names.
+func (n *Neighbour) settings(g string) []Setting {
+	return slices.Concat([]Setting{
+		used(g, "region_name", osloconfig.String(&n.RegionName), "Region whose endpoint of the service to use; the first one listed when empty."),
+		used(g, "endpoint_type", osloconfig.Choice(&n.EndpointType, "public", "admin", "internal"),
+			"Endpoint of the service to use, of those in Keystone's catalogue."),
+		used(g, "valid_interfaces", osloconfig.List(&n.ValidInterfaces), "The same, several in order of preference; goes before endpoint_type. Neutron does not have it."),
+		used(g, "endpoint_override", osloconfig.String(&n.EndpointOverride), "Address of the service, instead of the one in the catalogue. Neutron does not have it."),
+		used(g, "cafile", osloconfig.String(&n.CAFile), "Certificates of authorities that may sign the service's certificate and Keystone's; the system's when empty."),
+		used(g, "certfile", osloconfig.String(&n.CertFile), "Client certificate to show."),
+		used(g, "keyfile", osloconfig.String(&n.KeyFile), "Private key of the client certificate."),
+		used(g, "insecure", osloconfig.Bool(&n.Insecure), "Do not check certificates."),
+		used(g, "timeout", osloconfig.OptionalInt(&n.Timeout), "Seconds that a request may take; 10 when empty."),
+		ignored(g, "collect_timing", osloconfig.Bool(new(bool)), "Measure requests."),
+		ignored(g, "split_loggers", osloconfig.Bool(new(bool)), "Log requests to several loggers."),
+		used(g, "auth_section", osloconfig.String(&n.AuthSection), "Group to read the credentials from, instead of this one."),
+	}, n.credentials(cmp.Or(n.AuthSection, g)))
+}
+
+func (n *Neighbour) credentials(g string) []Setting {
+	kind := used(g, "auth_type", osloconfig.String(&n.AuthType),
+		"Kind of the credentials: password, v3password, v3applicationcredential; or none, noauth or admin_token, which ask at endpoint_override without Keystone. Empty: the service is not asked.").
+		formerly("auth_plugin")
+	return slices.Concat([]Setting{kind}, n.Auth.settings(g), []Setting{
+		used(g, "token", osloconfig.Hidden(&n.Auth.Token), "Token of the kind admin_token."),
+		used(g, "endpoint", osloconfig.String(&n.Auth.Endpoint), "Address for the kinds without Keystone, when endpoint_override is empty.").formerly("url"),
+	})
+}
+
+// nova describes [nova], where some options had other names.
+func (n *Network) nova() []Setting {
+	older := map[string]string{"cafile": "ca_certificates_file", "insecure": "api_insecure", "timeout": "url_timeout"}
+	all := n.Nova.settings(groupNova)
+	for i := range all {
+		if name := older[all[i].Name.Option]; name != "" {
+			all[i] = all[i].formerly(name)
+		}
+	}
+	return all
+}

@@ -1,0 +1,103 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A Range is one of numbers, both ends included.
+type Range struct{ Low, High int }
+
+// ParseRanges reads what a list of tunnel numbers holds that was loaded. Entries
+// that are none are left out.
+func ParseRanges(list []string) []Range {
+	var all []Range
+	for _, text := range list {
+		if r, err := parseRange(text, maxGREKey); err == nil {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// ParseVLANRanges reads network_vlan_ranges that were loaded: the VLANs of each
+// physical network. A network that is named alone has all, whatever else is said of
+// it, as Neutron has it since Zed. Entries that are none are left out.
+func ParseVLANRanges(list []string) map[string][]Range {
+	whole := Range{1, maxVLAN}
+	all := make(map[string][]Range)
+	for _, text := range list {
+		name, r, err := parseVLANRange(text)
+		switch had := all[name]; {
+		case err != nil, len(had) == 1 && had[0] == whole:
+		case r == whole:
+			all[name] = []Range{whole}
+		default:
+			all[name] = append(had, r)
+		}
+	}
+	return all
+}
+
+// parseVLANRange reads network:first:last or network.
+func parseVLANRange(text string) (network string, r Range, err error) {
+	network, numbers, some := strings.Cut(strings.TrimSpace(text), ":")
+	if network == "" {
+		return "", r, errors.New("want network:first:last or network")
+	}
+	if !some {
+		return network, Range{1, maxVLAN}, nil
+	}
+	r, err = parseRange(numbers, maxVLAN)
+	return network, r, err
+}
+
+// parseRange reads first:last.
+func parseRange(text string, most int) (r Range, err error) {
+	first, last, _ := strings.Cut(strings.TrimSpace(text), ":")
+	low, errLow := strconv.Atoi(strings.TrimSpace(first))
+	high, errHigh := strconv.Atoi(strings.TrimSpace(last))
+	if errLow != nil || errHigh != nil || low < 1 || high < low || high > most {
+		return r, fmt.Errorf("want first:last, numbers from 1 to %d", most)
+	}
+	return Range{low, high}, nil
+}
+
+// checkMTUs accepts network:bytes, each network once.
+func checkMTUs(text string) error {
+	seen := make(map[string]bool)
+	return each(func(entry string) error {
+		name, number, _ := strings.Cut(entry, ":")
+		name = strings.TrimSpace(name)
+		n, err := strconv.Atoi(strings.TrimSpace(number))
+		if name == "" || err != nil || n < 0 || n > maxMTU || seen[name] {
+			return fmt.Errorf("want network:bytes, each network once, bytes up to %d", maxMTU)
+		}
+		seen[name] = true
+		return nil
+	})(text)
+}
+
+// checkMAC accepts six octets of which the first is not that of a group.
+func checkMAC(text string) error {
+	octets := strings.Split(text, ":")
+	bad := len(octets) != 6
+	for _, o := range octets {
+		_, err := strconv.ParseUint(o, 16, 8)
+		bad = bad || err != nil || len(o) != 2
+	}
+	if bad || strings.ContainsRune("13579bBdDfF", rune(octets[0][1])) {
+		return errors.New("want the address of one interface, such as fa:16:3e:00:00:00")
+	}
+	return nil
+}
+
+// checkPageLimit accepts a number or the word infinite.
+func checkPageLimit(text string) error {
+	if _, err := strconv.Atoi(text); err != nil && text != "infinite" {
+		return errors.New("want a number, or the word infinite")
+	}
+	return nil
+}

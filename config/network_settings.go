@@ -1,0 +1,150 @@
+package config
+
+import (
+	"slices"
+
+	"github.com/berthcloud/berth/osloconfig"
+)
+
+// networkForeign are groups of libraries, drivers and services that Neutron's
+// files may have and Berth does without.
+var networkForeign = []string{
+	"profiler", "healthcheck", "oslo_reports", "oslo_concurrency", "oslo_limit", "oslo_versionedobjects",
+	"oslo_messaging_amqp", "oslo_messaging_kafka", "oslo_messaging_metrics", "oslo_messaging_notifications", "oslo_messaging_rabbit",
+	"audit_middleware_notifications", "cache", "privsep", "ironic", "designate", "experimental", "service_providers", "network_log",
+	"agent", "ovs", "ovn", "ovn_nb_global", "linux_bridge", "vxlan", "macvtap", "sriov_nic", "dhcp", "l2pop", "metering", "baremetal",
+}
+
+// Settings returns the table of all options in the order of the documentation,
+// bound to the fields of n: Display shows what n holds.
+func (n *Network) Settings() []Setting {
+	return slices.Concat(
+		n.base(), n.serving(), n.plugin(), n.limiting(), logging(), serverOptions(), otherParts(), messaging(),
+		n.database(), n.keystone(), n.credentials(), tokenCache(), n.Placement.settings(groupPlacement), n.nova(),
+		n.policy(), n.cors(), n.middleware(), n.ssl(), n.ML2.settings(), n.quotas(), n.berth(), n.promises(),
+	)
+}
+
+// serving describes what is in [DEFAULT] about the service itself.
+func (n *Network) serving() []Setting {
+	d := &n.Neutron
+	const g = groupDefault
+	return []Setting{
+		kept(g, "state_path", osloconfig.String(&d.StatePath), "Neutron's directory for state. Only good for $state_path in other values."),
+		used(g, "bind_host", osloconfig.String(&d.BindHost), "Address of the API, unless [berth] listen names one."),
+		used(g, "bind_port", osloconfig.IntBetween(&d.BindPort, 0, 65535), "Port of the API, unless [berth] listen names one."),
+		used(g, "use_ssl", osloconfig.Bool(&d.UseSSL), "Serve with TLS by the files of [ssl], unless [berth] tls_cert_file names one."),
+		used(g, "auth_strategy", osloconfig.Choice(&d.AuthStrategy, StrategyKeystone, StrategyNoAuth),
+			"Who checks callers: Keystone, or nobody, for tests: with noauth the token is the user's name, and admin is the administrator."),
+		used(g, "notify_nova_on_port_status_changes", osloconfig.Bool(&d.NotifyNovaOfStatus), "Tell Nova when a server's port is plugged or unplugged."),
+		kept(g, "notify_nova_on_port_data_changes", osloconfig.Bool(&d.NotifyNovaOfData), "Tell Nova of changes of a server's addresses."),
+	}
+}
+
+// plugin describes what is in [DEFAULT] about networks and their extensions.
+func (n *Network) plugin() []Setting {
+	d := &n.Neutron
+	const g = groupDefault
+	return []Setting{
+		used(g, "core_plugin", osloconfig.String(&d.CorePlugin).Check(optional(oneOf("ml2", "neutron.plugins.ml2.plugin.Ml2Plugin"))),
+			"Berth is like the plugin ml2, and no other."),
+		used(g, "service_plugins", osloconfig.List(&d.ServicePlugins),
+			"Parts that Berth is to have: placement keeps the agents' devices in placement; qos, trunk and segments. Others are warned about."),
+		used(g, "base_mac", osloconfig.String(&d.BaseMAC).Check(checkMAC), "MAC addresses of ports begin with its first three octets."),
+		used(g, "global_physnet_mtu", osloconfig.IntBetween(&d.GlobalPhysnetMTU, 0, maxMTU), "Largest packet on physical networks, in bytes; tunnels carry less.").
+			formerlyIn(groupML2, "segment_mtu"),
+		used(g, "agent_down_time", osloconfig.IntBetween(&d.AgentDownTime, 1, 1<<31-1),
+			"Seconds after its last heartbeat that an agent counts as dead."),
+		kept(g, "dns_domain", osloconfig.String(&d.DNSDomain), "Domain of servers' names."),
+		kept(g, "default_availability_zones", osloconfig.List(&d.AvailabilityZones), "Availability zones of networks whose creator names none."),
+	}
+}
+
+// limiting describes the bounds in [DEFAULT].
+func (n *Network) limiting() []Setting {
+	d := &n.Neutron
+	const g = groupDefault
+	return []Setting{
+		used(g, "max_dns_nameservers", osloconfig.Int(&d.MaxDNSNameservers), "Name servers that a subnet may have."),
+		used(g, "max_subnet_host_routes", osloconfig.Int(&d.MaxSubnetHostRoutes), "Routes that a subnet may tell its hosts."),
+		kept(g, "max_allowed_address_pair", osloconfig.Int(&d.MaxAddressPairs), "Allowed address pairs that a port may have."),
+		kept(g, "pagination_max_limit", osloconfig.String(&d.PaginationMaxLimit).Check(checkPageLimit),
+			"Most objects in one answer; infinite, or a number below 0, for no bound."),
+	}
+}
+
+// databaseOlder are the older names of oslo.db's options.
+var databaseOlder = map[string][]osloconfig.Name{
+	"connection":         {{Group: groupDefault, Option: "sql_connection"}, {Group: "DATABASE", Option: "sql_connection"}, {Group: "sql", Option: "connection"}},
+	"sqlite_synchronous": {{Group: groupDefault, Option: "sqlite_synchronous"}},
+	"max_retries":        {{Group: groupDefault, Option: "sql_max_retries"}, {Group: "DATABASE", Option: "sql_max_retries"}},
+	"retry_interval":     {{Group: groupDefault, Option: "sql_retry_interval"}, {Group: "DATABASE", Option: "reconnect_interval"}},
+	"max_overflow":       {{Group: groupDefault, Option: "sql_max_overflow"}, {Group: "DATABASE", Option: "sqlalchemy_max_overflow"}},
+	"pool_timeout":       {{Group: "DATABASE", Option: "sqlalchemy_pool_timeout"}},
+	"connection_debug":   {{Group: groupDefault, Option: "sql_connection_debug"}},
+	"connection_trace":   {{Group: groupDefault, Option: "sql_connection_trace"}},
+}
+
+func (n *Network) database() []Setting {
+	const g = groupNeutronDB
+	all := n.Database.settings(g)
+	for i := range all {
+		all[i].Older = append(all[i].Older, databaseOlder[all[i].Name.Option]...)
+	}
+	number := func(n int) osloconfig.Value { return osloconfig.Int(&n) }
+	return append(all,
+		ignored(g, "engine", osloconfig.String(new("")), "Neutron: engine of MySQL's tables."),
+		ignored(g, "backend", osloconfig.String(new("sqlalchemy")), "Upstream: library for databases.").formerlyIn(groupDefault, "db_backend"),
+		ignored(g, "use_db_reconnect", osloconfig.Bool(new(bool)), "Upstream: run again what a lost connection ended. Berth always does."),
+		ignored(g, "db_retry_interval", number(1), "Upstream: seconds before that."),
+		ignored(g, "db_inc_retry_interval", osloconfig.Bool(new(true)), "Upstream: wait longer each time."),
+		ignored(g, "db_max_retry_interval", number(10), "Upstream: longest such wait."),
+		ignored(g, "db_max_retries", number(20), "Upstream: how often."),
+		ignored(g, "use_tpool", osloconfig.Bool(new(bool)), "Upstream: threads for databases.").formerlyIn(groupDefault, "dbapi_use_tpool"),
+	)
+}
+
+func (n *Network) ssl() []Setting {
+	const g = groupSSL
+	return []Setting{
+		used(g, "cert_file", osloconfig.String(&n.SSL.CertFile), "PEM file with the certificate of the API, when use_ssl is set.").formerlyIn(groupDefault, "ssl_cert_file"),
+		used(g, "key_file", osloconfig.String(&n.SSL.KeyFile), "PEM file with the private key of that certificate.").formerlyIn(groupDefault, "ssl_key_file"),
+		used(g, "ca_file", osloconfig.String(&n.SSL.CAFile), "PEM file with the authorities of clients' certificates; clients then need one.").formerlyIn(groupDefault, "ssl_ca_file"),
+		ignored(g, "version", osloconfig.String(new("")), "Upstream: version of SSL. See [berth] tls_min_version."),
+		ignored(g, "ciphers", osloconfig.String(new("")), "Upstream: ciphers of TLS 1.2. Berth has Go's list."),
+	}
+}
+
+func (n *Network) quotas() []Setting {
+	q := &n.Quotas
+	const g = groupQuotas
+	most := func(name string, v *int, help string) Setting { return used(g, name, osloconfig.Int(v), help) }
+	return []Setting{
+		most("default_quota", &q.Default, "Objects that a project may have, of kinds without an option here; below 0: any number, here and below."),
+		most("quota_network", &q.Network, "Networks."),
+		most("quota_subnet", &q.Subnet, "Subnets."),
+		most("quota_port", &q.Port, "Ports."),
+		most("quota_security_group", &q.SecurityGroup, "Security groups."),
+		most("quota_security_group_rule", &q.SecurityGroupRule, "Rules of security groups."),
+		most("quota_rbac_policy", &q.RBACPolicy, "Policies that share objects with other projects.").formerly("quota_rbac_entry"),
+		ignored(g, "quota_router", osloconfig.Int(new(10)), "Routers, which Berth does not have."),
+		ignored(g, "quota_floatingip", osloconfig.Int(new(50)), "Floating addresses, which Berth does not have."),
+		ignored(g, "quota_driver", osloconfig.String(new("neutron.db.quota.driver_nolock.DbQuotaNoLockDriver")), "Neutron: what counts."),
+		ignored(g, "track_quota_usage", osloconfig.Bool(new(true)), "Neutron: keep counts. Berth counts anew."),
+	}
+}
+
+func (n *Network) promises() []Setting {
+	p := &n.Promises
+	const g = groupBerth
+	return []Setting{
+		used(g, "old_resource_request", osloconfig.Bool(&p.OldRequests),
+			"Show resource_request of ports without groups, for a Nova older than Yoga. Guarantees of bandwidth and of packet rates at once then go unseen."),
+		used(g, "tunnel_guarantees", osloconfig.Bool(&p.Tunnels),
+			"Let bandwidth be guaranteed on networks of tunnels. Agents must offer it: tunnelled_network_rp_name of theirs."),
+		used(g, "any_physical_network", osloconfig.Bool(&p.Alternatives),
+			"Let a guaranteed port of a network with several physical networks go to any of them, not only to the first. Needs placement's microversion 1.39 and a compute service that knows of it."),
+		used(g, "keep_deleted_promises", osloconfig.Bool(&p.KeepDeleted),
+			"Leave with a server what a port held that is removed while it is bound, as Neutron does, instead of giving it back."),
+	}
+}
