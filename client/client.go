@@ -13,12 +13,19 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
+
+	"github.com/berthcloud/berth/fault"
 )
 
 // Defaults of Options.
@@ -68,12 +75,48 @@ const NoAuth = "admin"
 // Fixed returns an Access to a service at a known address with a token that never
 // changes, NoAuth as a rule.
 func Fixed(endpoint, token string) (Access, error) {
-	u, err := url.Parse(endpoint)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	if !isURL(endpoint) {
 		return nil, errors.New("endpoint_override: want a URL that begins with http:// or https://")
 	}
 	return fixed{strings.TrimRight(endpoint, "/"), token}, nil
 }
+
+func isURL(endpoint string) bool {
+	u, err := url.Parse(endpoint)
+	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+}
+
+// FromFile returns an Access to an address with the token in a file, which is read for
+// each request, so that it may be replaced.
+func FromFile(endpoint, path string) (Access, error) {
+	if !isURL(endpoint) {
+		return nil, fmt.Errorf("%s: want a URL that begins with http:// or https://", endpoint)
+	}
+	return fromFile{strings.TrimRight(endpoint, "/"), path}, nil
+}
+
+type fromFile struct{ endpoint, path string }
+
+// maxToken bounds the file of a token.
+const maxToken = 64 << 10
+
+func (f fromFile) Access(context.Context) (endpoint, token string, err error) {
+	file, err := os.Open(f.path)
+	if err != nil {
+		return "", "", fault.New(fault.Unavailable, "", "the file with the token cannot be read: %v", err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxToken))
+	if err != nil {
+		return "", "", fault.New(fault.Unavailable, "", "the file with the token cannot be read: %v", err)
+	}
+	if token = strings.TrimSpace(string(text)); token == "" {
+		return "", "", fault.New(fault.Unavailable, "", "%s has no token in it", f.path)
+	}
+	return f.endpoint, token, nil
+}
+
+func (fromFile) Forget(string) {}
 
 type fixed struct{ endpoint, token string }
 
@@ -103,6 +146,38 @@ func (o *Options) complete() {
 	if o.HTTP == nil {
 		o.HTTP = newHTTPClient(o.Concurrency)
 	}
+}
+
+// A Trust says whom an HTTP client believes and what it shows of itself: files in
+// PEM. The zero Trust believes the system's authorities and shows nothing.
+type Trust struct {
+	CAFile            string // authorities; "" for the system's
+	CertFile, KeyFile string // the client's own certificate; "" for none
+}
+
+// NewHTTP returns what Options.HTTP may be.
+func NewHTTP(connections int, t Trust) (*http.Client, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if t.CAFile != "" {
+		pem, err := os.ReadFile(t.CAFile)
+		if err != nil {
+			return nil, err
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s holds no certificate in PEM", t.CAFile)
+		}
+	}
+	if t.CertFile != "" {
+		pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+		if err != nil {
+			return nil, err
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	h := newHTTPClient(connections)
+	h.Transport.(*http.Transport).TLSClientConfig = c
+	return h, nil
 }
 
 func newHTTPClient(connections int) *http.Client {

@@ -126,6 +126,7 @@ func newSettings(kind Kind, names Names) *Settings {
 		Berth: Berth{
 			NetworkURLs:    []string{"http://127.0.0.1:9696"},
 			NetworkTimeout: 10 * time.Second,
+			WatchInterval:  5 * time.Second,
 		},
 		tunnelled: guarantee.DefaultTunnelDevice,
 		written:   written{inventory: defaultInventory(), packetInventory: defaultInventory()},

@@ -171,7 +171,7 @@ func (s *Settings) network() []config.Setting {
 	return append([]config.Setting{
 		used(g, "network_urls", osloconfig.List(&b.NetworkURLs), "Addresses of the network service, separated by commas. The first one that answers is used."),
 		used(g, "network_token", osloconfig.Hidden(&b.NetworkToken), "Token that heartbeats carry. Better in a file of its own: network_token_file."),
-		used(g, "network_token_file", osloconfig.String(&b.NetworkTokenFile), "File with that token. It is read anew when it changes."),
+		used(g, "network_token_file", osloconfig.String(&b.NetworkTokenFile), "File with that token. It is read for each request."),
 		used(g, "network_cert_file", osloconfig.String(&b.NetworkCertFile), "PEM file with the certificate by which the network service knows this agent."),
 		used(g, "network_key_file", osloconfig.String(&b.NetworkKeyFile), "PEM file with the private key of that certificate."),
 		used(g, "network_ca_file", osloconfig.String(&b.NetworkCAFile), "PEM file with the authorities of the network service's certificate; the system's when empty."),

@@ -9,6 +9,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/networkapi"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/tracking"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
@@ -19,7 +20,8 @@ type networkServer struct {
 	cfg     *config.Network
 	store   *sqlstore.NetworkStore // nil before it is open
 	service *network.Service
-	ends    []func() // of what runs beside the requests, the last first
+	tracker *tracking.Tracker // nil without the plugin placement
+	ends    []func()          // of what runs beside the requests, the last first
 }
 
 func networkPolicy() policyOf {
@@ -91,6 +93,10 @@ func (s *networkServer) openStore(ctx context.Context, opts sqlstore.Options, m 
 func (s *networkServer) work(set network.Settings, n network.Neighbours, alone bool) {
 	s.service = network.NewService(s.store, set, n)
 	s.ends = append(s.ends, background(s.service.RunEvents))
+	if n.Placement != nil && s.cfg.Neutron.Has(config.PluginPlacement) {
+		s.tracker = s.newTracker(n.Placement)
+		s.ends = append(s.ends, background(s.tracker.Run))
+	}
 	if n.Placement != nil {
 		s.ends = append(s.ends, background(func(ctx context.Context) { s.recover(ctx, alone) }))
 	}
@@ -129,6 +135,9 @@ func (s *networkServer) recover(ctx context.Context, alone bool) {
 // wire puts the handlers together and opens the API.
 func (s *networkServer) wire(m *serviceMetrics) {
 	api := &networkapi.API{Network: s.service, Policy: s.rules, OldRequests: s.cfg.Promises.OldRequests}
+	if s.tracker != nil {
+		api.Reported = s.reported
+	}
 	m.watchReady(s.ready)
 	s.open(httpapi.Config{
 		Service: "network",

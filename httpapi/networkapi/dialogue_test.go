@@ -97,8 +97,9 @@ func (s *side) Reset(t testing.TB) {
 	}
 	settings := network.DefaultSettings()
 	settings.ProjectTypes = []string{network.VXLAN}
-	settings.VLANs = map[string][]network.Range{"physnet0": {{Low: 1, High: 4000}}, "physnet1": nil}
-	settings.Tunnels = map[string][]network.Range{network.VXLAN: {{Low: 1, High: 1000}}, network.GRE: {{Low: 1, High: 1000}}}
+	settings.VLANs = map[string][]network.Range{"physnet0": {{Low: 3100, High: 3900}}, "physnet1": nil}
+	tunnels := []network.Range{{Low: 200_000, High: 201_000}} // none that a dialogue names
+	settings.Tunnels = map[string][]network.Range{network.VXLAN: tunnels, network.GRE: tunnels}
 	places := s.resetPlacement(t)
 	s.service = network.NewService(store, settings, network.Neighbours{Placement: places})
 	api := &networkapi.API{Network: s.service, Policy: rules}

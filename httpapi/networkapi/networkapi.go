@@ -16,6 +16,10 @@ type API struct {
 	// OldRequests shows resource_request in the format that was before groups,
 	// which is for compute services before Yoga.
 	OldRequests bool
+	// Reported is called with an agent whose devices should be brought into
+	// placement, and whether it has just started. It must not wait. Nil: they
+	// are not.
+	Reported func(agent network.Agent, started bool)
 }
 
 // Public are the paths that need no token.
@@ -29,7 +33,7 @@ func (a *API) Routes() []httpapi.Route {
 	}
 	parts := [][]httpapi.Route{
 		a.networks().routes(), a.subnets().routes(), a.ports().routes(), a.policies().routes(), a.agents().routes(),
-		a.segments().routes(), a.securityGroups().routes(), a.bindingRoutes(), a.trunkRoutes(), a.zoneRoutes(), a.extensionRoutes(), a.ruleTypeRoutes(),
+		a.segments().routes(), a.securityGroups().routes(), a.bindingRoutes(), a.trunkRoutes(), a.zoneRoutes(), a.heartbeatRoutes(), a.extensionRoutes(), a.ruleTypeRoutes(),
 	}
 	parts = append(parts, a.networks().tagRoutes(), a.subnets().tagRoutes(), a.ports().tagRoutes(), a.policies().tagRoutes(),
 		a.trunks().tagRoutes(), a.securityGroups().tagRoutes(), a.quotaRoutes())

@@ -49,6 +49,7 @@ var rules = []struct{ pkg, may string }{
 
 	{"httpapi/networkapi", "fault httpapi httpapi/pyjson identity identity/policy network network/guarantee"},
 
+	{"agent", "agent/settings"},
 	{"agent/ovn", "agent/ovsdb"},
 	{"agent/ovs", "agent/ovsdb"},
 	{"agent/ovsdb", ""},

@@ -1,0 +1,196 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/berthcloud/berth/agent/settings"
+)
+
+// A Heartbeat is what an agent says of itself.
+type Heartbeat struct {
+	Type, Binary, Host, Zone string
+	Configurations           []byte // a JSON object
+	Start                    bool   // nothing was reported since the agent started or its files changed
+}
+
+// An Answer is what the network service says to a heartbeat.
+type Answer struct {
+	Synced  *bool  // whether the devices are in placement; nil: that is not known yet
+	Failure string // why they are not
+}
+
+// A Service takes heartbeats.
+type Service interface {
+	Beat(ctx context.Context, h Heartbeat) (Answer, error)
+}
+
+// A Reporter reports one agent. Its fields are set before Run is called.
+type Reporter struct {
+	// Services are tried in order, from the one that answered last.
+	Services []Service
+	// Settings are those that the agent starts with, Read reads them anew.
+	Settings *settings.Settings
+	Read     func() (*settings.Settings, error)
+	// Fingerprint is that of the files as they are now.
+	Fingerprint func() settings.Fingerprint
+	// Capabilities is what the switch can do; zero for an agent without one.
+	Capabilities settings.Capabilities
+	Log          *slog.Logger
+
+	service int    // index of the one that answered last
+	told    string // the last failure of placement's that was logged
+}
+
+// firstPause is how long a Reporter waits when no service answers, longer each time, up
+// to the interval of heartbeats.
+const firstPause = time.Second
+
+// Run reports until ctx ends: at the start, at the interval of the settings, and when
+// the files have changed, for which it looks at their own interval and when
+// something comes on reload. Settings that cannot be read change nothing.
+func (r *Reporter) Run(ctx context.Context, reload <-chan struct{}) {
+	start, pause := true, firstPause
+	watch := newTicker(r.Settings.Berth.WatchInterval)
+	defer watch.stop()
+	for {
+		wait, ok := r.Settings.Agent.ReportInterval, r.report(ctx, start)
+		if ok {
+			start, pause = false, firstPause
+		} else {
+			wait = jitter(pause)
+			pause = min(2*pause, max(r.Settings.Agent.ReportInterval, firstPause))
+		}
+		if r.await(ctx, wait, watch.c, reload) {
+			start = true
+			watch.reset(r.Settings.Berth.WatchInterval)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// jitter is a duration between half of d and d, so that agents which lost a service at
+// the same time do not come back at the same time.
+func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
+
+// await waits for the next heartbeat, and reports whether it is due because the
+// settings have changed. Without an interval only a change makes one due.
+func (r *Reporter) await(ctx context.Context, wait time.Duration, watch <-chan time.Time, reload <-chan struct{}) (changed bool) {
+	var due <-chan time.Time
+	if wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		due = timer.C
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-due:
+			return false
+		case <-reload:
+			r.Log.Info("reading the settings again")
+		case <-watch:
+			if r.Fingerprint() == r.Settings.Fingerprint {
+				continue
+			}
+			r.Log.Info("the settings' files have changed")
+		}
+		if r.reread() {
+			return true
+		}
+	}
+}
+
+// reread takes the settings over as they are now, and reports whether they differ.
+func (r *Reporter) reread() bool {
+	is, err := r.Read()
+	if err != nil {
+		r.Log.Error("the settings cannot be taken over and stay as they were", "error", err)
+		kept := *r.Settings // so that the same files are not complained about again
+		kept.Fingerprint = r.Fingerprint()
+		r.Settings = &kept
+		return false
+	}
+	changes := settings.Changes(r.Settings, is)
+	r.Settings = is
+	for _, line := range changes {
+		r.Log.Info("setting changed", "change", line)
+	}
+	return len(changes) > 0
+}
+
+// report sends a heartbeat to the first service that takes it, and reports whether
+// one did.
+func (r *Reporter) report(ctx context.Context, start bool) bool {
+	text, err := r.Settings.Configurations(r.Capabilities)
+	if err != nil {
+		r.Log.Error("what the agent has cannot be written down", "error", err)
+		return false
+	}
+	d := r.Settings.Kind.Driver()
+	beat := Heartbeat{
+		Type: d.AgentType, Binary: d.Binary, Host: r.Settings.Default.Host, Zone: r.Settings.Agent.AvailabilityZone,
+		Configurations: text, Start: start,
+	}
+	for range r.Services {
+		answer, err := r.Services[r.service].Beat(ctx, beat)
+		if err == nil {
+			r.answered(beat, answer)
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		r.Log.Warn("the network service did not take the heartbeat", "address", r.service+1, "of", len(r.Services), "error", err)
+		r.service = (r.service + 1) % len(r.Services)
+	}
+	return false
+}
+
+// answered logs what the operator of the host should know of an answer, once.
+func (r *Reporter) answered(beat Heartbeat, a Answer) {
+	if beat.Start {
+		r.Log.Info("the network service knows of the agent", "agent_type", beat.Type, "host", beat.Host)
+	} else if r.Settings.Agent.LogHeartbeats {
+		r.Log.Info("heartbeat", "agent_type", beat.Type, "host", beat.Host)
+	}
+	switch {
+	case a.Failure != "" && a.Failure != r.told:
+		r.Log.Error("the agent's devices are not in placement as they should be", "error", a.Failure)
+	case a.Failure == "" && r.told != "":
+		r.Log.Info("the agent's devices are in placement")
+	}
+	r.told = a.Failure
+}
+
+// A ticker ticks at an interval that may be none.
+type ticker struct {
+	*time.Ticker
+	c <-chan time.Time
+}
+
+func newTicker(d time.Duration) *ticker {
+	t := &ticker{}
+	t.reset(d)
+	return t
+}
+
+func (t *ticker) reset(d time.Duration) {
+	t.stop()
+	if d > 0 {
+		t.Ticker = time.NewTicker(d)
+		t.c = t.Ticker.C
+	}
+}
+
+func (t *ticker) stop() {
+	if t.Ticker != nil {
+		t.Ticker.Stop()
+	}
+	t.Ticker, t.c = nil, nil
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	agentsettings "github.com/berthcloud/berth/agent/settings"
+	"github.com/berthcloud/berth/osloconfig"
+)
+
+// agentFlags are the flags of the commands about a host's agents.
+type agentFlags struct {
+	files, dirs []string
+	kinds       []string
+}
+
+func (f *agentFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.files, "config", nil, "read this neutron.conf, openvswitch_agent.ini or sriov_agent.ini; may be given several times, later ones win")
+	cmd.Flags().StringArrayVar(&f.dirs, "config-dir", nil, "read all *.conf files of this directory, after the files")
+	cmd.Flags().StringSliceVar(&f.kinds, "kind", nil, "be these `AGENTS`: ovs, sriov (default those that the files name devices for)")
+}
+
+func newAgent(env environment) *cobra.Command {
+	var flags agentFlags
+	cmd := &cobra.Command{
+		Use:   "agent [--config FILE]...",
+		Short: "Report a host's network devices to the network service",
+		Long: `Agent runs on a host that servers run on. It reads the files that Neutron's Open
+vSwitch and SR-IOV agents read and tells the network service which devices carry which
+physical network, and how much bandwidth each can promise; the network service keeps
+that in placement. It is both agents in one, as far as the files name devices.
+
+[berth] network_urls says where the network service is, and network_token_file what to
+show it; docs/operations/agent.md lists the options. Changed files are noticed, and
+SIGHUP has them read at once; what cannot be read changes nothing. The agent does not
+yet hold ports to their rates: what is promised is booked, not enforced.`,
+		Example: `  berth agent --config /etc/neutron/neutron.conf --config /etc/neutron/plugins/ml2/openvswitch_agent.ini
+  berth agent check --config /etc/neutron/plugins/ml2/openvswitch_agent.ini`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runAgent(cmd.Context(), env, &flags) },
+	}
+	flags.add(cmd)
+	cmd.AddCommand(newAgentCheck(env))
+	return cmd
+}
+
+func newAgentCheck(env environment) *cobra.Command {
+	var flags agentFlags
+	var format string
+	cmd := &cobra.Command{
+		Use:   "check [--config FILE]...",
+		Short: "Hold the settings of a host's agents against the machine",
+		Long: `Check reads the settings as berth agent does, and looks whether the machine is like
+that: are the devices there, are they what they are said to be, can they be that fast.
+It starts nothing and changes nothing.
+
+Exit codes:
+  0  nothing is wrong; there may be warnings
+  1  something keeps guarantees from working
+  2  wrong arguments or settings`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return checkAgent(cmd.Context(), env, &flags, format) },
+	}
+	flags.add(cmd)
+	cmd.Flags().StringVarP(&format, "format", "f", "text", "print `FORMAT`: text or json")
+	return cmd
+}
+
+// nameTime bounds the question what the host is called.
+const nameTime = 5 * time.Second
+
+// agentSource is where the settings of a host's agents come from.
+type agentSource struct {
+	osloconfig.Sources
+	names agentsettings.Names
+	kinds []agentsettings.Kind // that were asked for; none: those with devices
+}
+
+func (f *agentFlags) source(ctx context.Context, env environment) (src agentSource, err error) {
+	src.Sources = osloconfig.Sources{Files: f.files, Dirs: f.dirs, LookupEnv: func(name string) (string, bool) {
+		value := env.getenv(name)
+		return value, value != ""
+	}}
+	for _, name := range f.kinds {
+		kind := agentsettings.Kind(name)
+		if kind != agentsettings.OVS && kind != agentsettings.SRIOV {
+			return src, fmt.Errorf("--kind %s: there is no such agent; want ovs or sriov", name)
+		}
+		src.kinds = append(src.kinds, kind)
+	}
+	ctx, cancel := context.WithTimeout(ctx, nameTime)
+	defer cancel()
+	src.names, err = agentsettings.LocalNames(ctx)
+	return src, err
+}
+
+// load reads the settings of all agents that there are on the host.
+func (src agentSource) load() (all []*agentsettings.Settings, warnings []string, err error) {
+	kinds, asked := src.kinds, true
+	if len(kinds) == 0 {
+		kinds, asked = []agentsettings.Kind{agentsettings.OVS, agentsettings.SRIOV}, false
+	}
+	var errs []error
+	said := map[string]bool{}
+	for _, kind := range kinds {
+		s, more, err := agentsettings.Load(kind, src.Sources, src.names)
+		for _, w := range more {
+			if !said[w] { // the files are the same for each kind
+				warnings = append(warnings, w)
+			}
+			said[w] = true
+		}
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case asked || len(s.Resources.Devices()) > 0:
+			all = append(all, s)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, warnings, fmt.Errorf("reading the settings:\n%w", err)
+	}
+	if len(all) == 0 {
+		return nil, warnings, errors.New("the settings name no device: set [ovs] bridge_mappings or [sriov_nic] physical_device_mappings, or say --kind")
+	}
+	return all, warnings, nil
+}
+
+// checkAgent prints what Check finds.
+func checkAgent(ctx context.Context, env environment, flags *agentFlags, format string) error {
+	src, err := flags.source(ctx, env)
+	if err != nil {
+		return fail(exitUsage, err)
+	}
+	if format != "text" && format != "json" {
+		return fail(exitUsage, fmt.Errorf("-f %s: want text or json", format))
+	}
+	all, warnings, err := src.load()
+	for _, w := range warnings {
+		fmt.Fprintln(env.stderr, "warning:", w)
+	}
+	if err != nil {
+		return fail(exitUsage, err)
+	}
+	findings := agentsettings.Check(agentsettings.Sysfs(""), time.Time{}, all...)
+	if err := writeFindings(env.stdout, format, findings); err != nil {
+		return err
+	}
+	for _, f := range findings {
+		if f.Level == agentsettings.Error {
+			return fail(exitFailure, errors.New("guarantees do not work on this host as its settings say"))
+		}
+	}
+	return nil
+}
+
+func writeFindings(w io.Writer, format string, findings []agentsettings.Finding) error {
+	if format == "json" {
+		list := make([]map[string]string, len(findings))
+		for i, f := range findings {
+			list[i] = map[string]string{"level": f.Level.String(), "about": f.About, "text": f.Text}
+		}
+		return json.NewEncoder(w).Encode(list)
+	}
+	for _, f := range findings {
+		if _, err := fmt.Fprintln(w, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
