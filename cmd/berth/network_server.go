@@ -135,6 +135,11 @@ func (s *networkServer) recover(ctx context.Context, alone bool) {
 // wire puts the handlers together and opens the API.
 func (s *networkServer) wire(m *serviceMetrics) {
 	api := &networkapi.API{Network: s.service, Policy: s.rules, OldRequests: s.cfg.Promises.OldRequests}
+	for _, plugin := range []string{networkapi.PluginQoS, networkapi.PluginTrunk, networkapi.PluginSegments} {
+		if !s.cfg.Neutron.Has(plugin) {
+			api.Without = append(api.Without, plugin)
+		}
+	}
 	if s.tracker != nil {
 		api.Reported = s.reported
 	}

@@ -39,14 +39,15 @@ func (a answer) text(n *names) string {
 	return strings.Join(append(lines, layOut(v)), "\n")
 }
 
-// unusual returns the headers that are not as those of most answers.
+// unusual returns the headers that are not as those of most answers. Allow and
+// Retry-After are not among them: Neutron leaves them out where HTTP wants them.
 func (a answer) unusual() []string {
 	var lines []string
 	usual := ""
 	if len(a.body) > 0 {
 		usual = "application/json"
 	}
-	for _, name := range []string{"Content-Type", "Allow", "Location", "Retry-After"} {
+	for _, name := range []string{"Content-Type", "Location"} {
 		switch value := a.header.Get(name); {
 		case name == "Content-Type" && value == usual:
 		case name == "Content-Type" && value == "" && usual != "":

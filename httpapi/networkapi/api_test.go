@@ -104,3 +104,33 @@ func TestGuaranteeBecomesRequest(t *testing.T) {
 		t.Errorf("the port is %v, %v", port["status"], port["binding:vif_type"])
 	}
 }
+
+// What a plugin brings is not there without it.
+func TestPluginsCanBeOff(t *testing.T) {
+	c := newCloud(t)
+	for plugin, path := range map[string]string{
+		networkapi.PluginQoS: "/v2.0/qos/policies", networkapi.PluginTrunk: "/v2.0/trunks", networkapi.PluginSegments: "/v2.0/segments",
+	} {
+		if status, _ := c.ask("admin", "GET", path, ""); status != http.StatusOK {
+			t.Errorf("with %s GET %s = %d", plugin, path, status)
+		}
+		routes := (&networkapi.API{Network: c.service, Without: []string{plugin}}).Routes()
+		for _, r := range routes {
+			if strings.HasPrefix(r.Pattern, path) {
+				t.Errorf("without %s there is %s %s", plugin, r.Method, r.Pattern)
+			}
+		}
+		off := httptest.NewServer(httpapi.New(httpapi.Config{
+			Service: "network", Routes: routes, Authenticate: httpapi.NoAuth, Problem: networkapi.Problem,
+		}))
+		was := c.url
+		c.url = off.URL
+		status, _ := c.ask("admin", "GET", path, "")
+		_, listed := c.ask("admin", "GET", "/v2.0/extensions", "")
+		c.url = was
+		off.Close()
+		if alias := strings.TrimSuffix(plugin, "s"); status != http.StatusNotFound || strings.Contains(listed, `"alias": "`+alias+`"`) {
+			t.Errorf("without %s GET %s = %d, and the extensions are %s", plugin, path, status, listed)
+		}
+	}
+}

@@ -206,9 +206,9 @@ var differing = map[string]int{
 	"agents_synced.txt":      7,
 	"allocations.txt":        8,
 	"bindings.txt":           6,
-	"extensions.txt":         6,
+	"extensions.txt":         3,
 	"guide.txt":              3,
-	"http.txt":               4,
+	"http.txt":               2,
 	"network_attributes.txt": 3,
 	"networks.txt":           2,
 	"port_bindings.txt":      7,
@@ -224,7 +224,7 @@ var differing = map[string]int{
 	"subnets.txt":            9,
 	"subnets_ipv6.txt":       10,
 	"trunks.txt":             3,
-	"versions.txt":           3,
+	"versions.txt":           1,
 }
 
 // What Neutron answers, Berth answers.

@@ -2,6 +2,7 @@ package networkapi
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/berthcloud/berth/fault"
@@ -39,6 +40,9 @@ func notFound() error {
 
 // Problem writes the body of an error as Neutron does.
 func Problem(p httpapi.Problem) (media string, body []byte) {
+	if bare(p) {
+		return "text/plain; charset=UTF-8", []byte(bareText(p))
+	}
 	key, kind, message := "NeutronError", string(p.Code), p.Detail
 	switch {
 	case p.Status == http.StatusNotImplemented:
@@ -69,4 +73,28 @@ var statusTexts = map[int]string{
 // newFault is one of Neutron's errors with status 400 and a type of its own.
 func newFault(kind fault.Code, format string, args ...any) error {
 	return fault.New(fault.Invalid, kind, format, args...)
+}
+
+// bare reports whether an error is said in text: of paths that are none of the API's
+// versions, and of extensions.
+func bare(p httpapi.Problem) bool {
+	switch p.Status {
+	case http.StatusNotFound:
+		return !strings.HasPrefix(p.Path, "/v2.0") && !strings.HasPrefix(p.Path, "/berth/") || strings.HasPrefix(p.Path, "/v2.0/extensions")
+	case http.StatusMethodNotAllowed:
+		return p.Path == "/"
+	}
+	return false
+}
+
+func bareText(p httpapi.Problem) string {
+	text := "The resource could not be found."
+	if p.Status == http.StatusMethodNotAllowed {
+		text = "The method " + p.Method + " is not allowed for this resource."
+	}
+	status := strconv.Itoa(p.Status) + " " + http.StatusText(p.Status)
+	if detail := p.Detail; detail != "" && p.Code != "" {
+		text += "\n\n" + detail
+	}
+	return status + "\n\n" + text + "\n"
 }

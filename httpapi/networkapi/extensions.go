@@ -3,6 +3,7 @@ package networkapi
 import (
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
@@ -17,15 +18,21 @@ var extensions = []extension{
 	{"agent", "agent", "2013-02-03T10:00:00-00:00"},
 	{"agent-resources-synced", "Agent's Resource View Synced to Placement", "2018-12-19T00:00:00-00:00"},
 	{"allowed-address-pairs", "Allowed Address Pairs", "2013-07-23T10:00:00-00:00"},
+	{"availability_zone", "Availability Zone", "2015-01-01T10:00:00-00:00"},
 	{"binding", "Port Binding", "2014-02-03T10:00:00-00:00"},
+	{"binding-extended", "Port Bindings Extended", "2017-07-17T10:00:00-00:00"},
 	{"empty-string-filtering", "Empty String Filtering Extension", "2018-05-01T10:00:00-00:00"},
 	{"external-net", "Neutron external network", "2013-01-14T10:00:00-00:00"},
 	{"extra_dhcp_opt", "Neutron Extra DHCP options", "2013-03-17T12:00:00-00:00"},
 	{"filter-validation", "Filter parameters validation", "2018-07-04T10:00:00-00:00"},
+	{"ip-substring-filtering", "IP address substring filtering", "2017-11-28T09:00:00-00:00"},
 	{"ip_allocation", "IP Allocation", "2016-06-10T23:00:00-00:00"},
+	{"l2_adjacency", "L2 Adjacency", "2016-04-12T16:00:00-00:00"},
+	{"multi-provider", "Multi Provider Network", "2013-06-27T10:00:00-00:00"},
 	{"net-mtu", "Network MTU", "2015-03-25T10:00:00-00:00"},
 	{"net-mtu-writable", "Network MTU (writable)", "2017-07-12T00:00:00-00:00"},
 	{"pagination", "Pagination support", "2016-06-12T00:00:00-00:00"},
+	{"port-numa-affinity-policy", "Port NUMA affinity policy", "2020-07-08T10:00:00-00:00"},
 	{"port-resource-request", "Port Resource Request", "2018-05-08T10:00:00-00:00"},
 	{"port-security", "Port Security", "2012-07-23T10:00:00-00:00"},
 	{"project-id", "project_id field enabled", "2016-09-09T09:09:09-09:09"},
@@ -37,7 +44,13 @@ var extensions = []extension{
 	{"qos-port-network-policy", "QoS port network policy", "2019-10-23T10:00:00-00:00"},
 	{"qos-pps", "QoS packet rate limit", "2021-06-01T10:00:00-00:00"},
 	{"qos-pps-minimum", "QoS minimum packet rate rule", "2021-07-19T10:00:00-00:00"},
+	{"qos-pps-minimum-rule-alias", "QoS minimum packet rate rule alias", "2021-10-22T10:00:00-00:00"},
 	{"qos-rule-type-details", "Details of QoS rule types", "2017-06-22T10:00:00-00:00"},
+	{"qos-rule-type-filter", "Allow to filter the list of QoS rule types", "2022-02-02T10:00:00-00:00"},
+	{"qos-rules-alias", "Quality of Service rules alias API", "2018-10-07T10:00:00-00:00"},
+	{"quota_details", "Quota details management support", "2017-02-10T10:00:00-00:00"},
+	{"quotas", "Quota management support", "2012-07-29T10:00:00-00:00"},
+	{"revision-if-match", "If-Match constraints based on revision_number", "2016-12-11T00:00:00-00:00"},
 	{"security-group", "security-group", "2012-10-05T10:00:00-00:00"},
 	{"segment", "Segment", "2016-02-24T17:00:00-00:00"},
 	{"sorting", "Sorting support", "2016-06-12T00:00:00-00:00"},
@@ -45,6 +58,8 @@ var extensions = []extension{
 	{"standard-attr-revisions", "Resource revision numbers", "2016-04-11T10:00:00-00:00"},
 	{"standard-attr-tag", "Tag support for resources with standard attribute: port, subnet, network, security_group, policy, trunk", "2017-01-01T00:00:00-00:00"},
 	{"standard-attr-timestamp", "Resource timestamps", "2016-09-12T10:00:00-00:00"},
+	{"trunk", "Trunk Extension", "2016-01-01T10:00:00-00:00"},
+	{"trunk-details", "Trunk port details", "2016-01-01T10:00:00-00:00"},
 }
 
 // groupsExtension says that resource_request is in the format of groups.
@@ -59,10 +74,25 @@ func (a *API) extensionRoutes() []httpapi.Route {
 
 // loaded returns the extensions that are there.
 func (a *API) loaded() []extension {
-	if a.OldRequests {
-		return extensions
+	all := slices.Clone(extensions)
+	if !a.OldRequests {
+		all = append(all, groupsExtension)
 	}
-	return append(slices.Clone(extensions), groupsExtension)
+	return slices.DeleteFunc(all, func(e extension) bool { return slices.Contains(a.Without, e.plugin()) })
+}
+
+// plugin is the service plugin that an extension comes with, "" for those that are
+// always there.
+func (e extension) plugin() string {
+	switch {
+	case strings.HasPrefix(e.alias, "qos"), strings.HasPrefix(e.alias, "port-resource-request"):
+		return PluginQoS
+	case strings.HasPrefix(e.alias, "trunk"):
+		return PluginTrunk
+	case e.alias == "segment", e.alias == "l2_adjacency":
+		return PluginSegments
+	}
+	return ""
 }
 
 func (e extension) show() pyjson.Value {

@@ -2,6 +2,7 @@ package networkapi
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/berthcloud/berth/httpapi"
@@ -16,10 +17,39 @@ type API struct {
 	// OldRequests shows resource_request in the format that was before groups,
 	// which is for compute services before Yoga.
 	OldRequests bool
+	// Without are service plugins that are off: their extensions are not listed,
+	// and their paths are not there.
+	Without []string
 	// Reported is called with an agent whose devices should be brought into
 	// placement, and whether it has just started. It must not wait. Nil: they
 	// are not.
 	Reported func(agent network.Agent, started bool)
+}
+
+// The service plugins that can be off, as service_plugins calls them.
+const (
+	PluginQoS      = "qos"
+	PluginTrunk    = "trunk"
+	PluginSegments = "segments"
+)
+
+// pluginPaths are what the paths of a plugin begin with.
+var pluginPaths = map[string][]string{
+	PluginQoS:      {"/v2.0/qos/", "/v2.0/policies"},
+	PluginTrunk:    {"/v2.0/trunks"},
+	PluginSegments: {"/v2.0/segments"},
+}
+
+// off reports whether a route belongs to a plugin that is off.
+func (a *API) off(r httpapi.Route) bool {
+	for _, plugin := range a.Without {
+		for _, path := range pluginPaths[plugin] {
+			if strings.HasPrefix(r.Pattern, path) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Public are the paths that need no token.
@@ -43,6 +73,7 @@ func (a *API) Routes() []httpapi.Route {
 	for _, part := range parts {
 		routes = append(routes, part...)
 	}
+	routes = slices.DeleteFunc(routes, a.off)
 	for i := range routes {
 		routes[i].Produces = true
 	}
