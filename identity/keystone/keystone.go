@@ -59,11 +59,11 @@ const (
 // start while Keystone is away. The error names all that is wrong with the
 // options.
 func New(opts Options) (*Validator, error) {
-	if err := opts.complete(); err != nil {
-		return nil, err
-	}
 	if opts.Credentials.fixed() {
 		return nil, errors.New("auth_type = " + opts.Credentials.Type + ": a token expires, and nobody could be checked any more; want " + Password + " or " + ApplicationCredential)
+	}
+	if err := opts.complete(); err != nil {
+		return nil, err
 	}
 	client, err := newHTTPClient(opts)
 	if err != nil {
