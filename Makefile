@@ -16,6 +16,10 @@ TOOL_benchstat   := golang.org/x/perf/cmd/benchstat
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+.PHONY: demo
+demo: build ## play the guide to guaranteed minimum bandwidth in a cloud that goes away
+	bin/berth up --run-guide
+
 .PHONY: up
 up: build ## run Berth on this machine with an example loaded
 	bin/berth up
@@ -57,8 +61,9 @@ man: ## write the manual pages to dist/man
 	./scripts/man
 
 .PHONY: neutron
-neutron: ## hold all dialogues of the network service to Debian's Neutron; three minutes
+neutron: ## hold all dialogues and scripts of the network service to Debian's Neutron; some minutes
 	$(GO) test ./conformance/neutron -run TestReference -count 1 -args -all
+	$(GO) test ./conformance/guide -run TestUpstream -count 1 -args -upstream
 
 .PHONY: differential
 differential: ## compare with Debian's Placement for TIME (TIME=1h)
@@ -80,6 +85,10 @@ bench-short: ## what CI measures: ratios in small worlds
 bench-scaling: ## measure against size and draw docs/scaling.svg
 	$(GO) run ./bench -scaling docs/scaling.json
 	$(GO) run ./bench/picture docs/scaling.json >docs/scaling.svg
+
+.PHONY: bench-boots
+bench-boots: ## boot 2,000 servers with guaranteed ports on 1,000 hosts
+	$(GO) run ./bench -rows '^boots$$' $(BENCHFLAGS)
 
 .PHONY: bench-go
 bench-go: ## run the Go benchmarks once

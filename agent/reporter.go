@@ -3,7 +3,7 @@ package agent
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/berthcloud/berth/agent/settings"
@@ -22,36 +22,34 @@ type Answer struct {
 	Failure string // why they are not
 }
 
-// A Service takes heartbeats.
-type Service interface {
-	Beat(ctx context.Context, h Heartbeat) (Answer, error)
-}
-
 // A Reporter reports one agent. Its fields are set before Run is called.
 type Reporter struct {
 	// Services are tried in order, from the one that answered last.
 	Services []Service
-	// Settings are those that the agent starts with, Read reads them anew.
+	// Settings are those that the agent starts with. Read reads them anew, with the
+	// services that they name.
 	Settings *settings.Settings
-	Read     func() (*settings.Settings, error)
+	Read     func() (*settings.Settings, []Service, error)
 	// Fingerprint is that of the files as they are now.
 	Fingerprint func() settings.Fingerprint
-	// Capabilities is what the switch can do; zero for an agent without one.
-	Capabilities settings.Capabilities
-	Log          *slog.Logger
+	// Observed is what heartbeats tell of the host besides the settings. Nil: nothing.
+	Observed func() settings.Observed
+	// Beside runs beside the heartbeats until its context ends, and is run anew when
+	// the settings have changed. Nil: nothing does.
+	Beside func(context.Context, *settings.Settings, []Service)
+	Log    *slog.Logger
 
-	service int    // index of the one that answered last
-	told    string // the last failure of placement's that was logged
+	services services
+	told     string // the last failure of placement's that was logged
 }
-
-// firstPause is how long a Reporter waits when no service answers, longer each time, up
-// to the interval of heartbeats.
-const firstPause = time.Second
 
 // Run reports until ctx ends: at the start, at the interval of the settings, and when
 // the files have changed, for which it looks at their own interval and when
 // something comes on reload. Settings that cannot be read change nothing.
 func (r *Reporter) Run(ctx context.Context, reload <-chan struct{}) {
+	r.services = services{all: r.Services, log: r.Log}
+	beside := r.beside(ctx)
+	defer func() { beside() }()
 	start, pause := true, firstPause
 	watch := newTicker(r.Settings.Berth.WatchInterval)
 	defer watch.stop()
@@ -65,6 +63,8 @@ func (r *Reporter) Run(ctx context.Context, reload <-chan struct{}) {
 		}
 		if r.await(ctx, wait, watch.c, reload) {
 			start = true
+			beside()
+			beside = r.beside(ctx)
 			watch.reset(r.Settings.Berth.WatchInterval)
 		}
 		if ctx.Err() != nil {
@@ -73,9 +73,20 @@ func (r *Reporter) Run(ctx context.Context, reload <-chan struct{}) {
 	}
 }
 
-// jitter is a duration between half of d and d, so that agents which lost a service at
-// the same time do not come back at the same time.
-func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
+// beside starts what runs beside the heartbeats; the function it returns ends it.
+func (r *Reporter) beside(ctx context.Context) (end func()) {
+	if r.Beside == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	set, all := r.Settings, r.services.all
+	running.Go(func() { r.Beside(ctx, set, all) })
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
 
 // await waits for the next heartbeat, and reports whether it is due because the
 // settings have changed. Without an interval only a change makes one due.
@@ -108,15 +119,19 @@ func (r *Reporter) await(ctx context.Context, wait time.Duration, watch <-chan t
 
 // reread takes the settings over as they are now, and reports whether they differ.
 func (r *Reporter) reread() bool {
-	is, err := r.Read()
+	fingerprint := r.Fingerprint() // before reading: a later change makes another one
+	is, all, err := r.Read()
 	if err != nil {
 		r.Log.Error("the settings cannot be taken over and stay as they were", "error", err)
 		kept := *r.Settings // so that the same files are not complained about again
-		kept.Fingerprint = r.Fingerprint()
+		kept.Fingerprint = fingerprint
 		r.Settings = &kept
 		return false
 	}
 	changes := settings.Changes(r.Settings, is)
+	if len(changes) > 0 {
+		r.services = services{all: all, log: r.Log}
+	}
 	r.Settings = is
 	for _, line := range changes {
 		r.Log.Info("setting changed", "change", line)
@@ -127,7 +142,11 @@ func (r *Reporter) reread() bool {
 // report sends a heartbeat to the first service that takes it, and reports whether
 // one did.
 func (r *Reporter) report(ctx context.Context, start bool) bool {
-	text, err := r.Settings.Configurations(r.Capabilities)
+	var seen settings.Observed
+	if r.Observed != nil {
+		seen = r.Observed()
+	}
+	text, err := r.Settings.Configurations(seen)
 	if err != nil {
 		r.Log.Error("what the agent has cannot be written down", "error", err)
 		return false
@@ -137,19 +156,13 @@ func (r *Reporter) report(ctx context.Context, start bool) bool {
 		Type: d.AgentType, Binary: d.Binary, Host: r.Settings.Default.Host, Zone: r.Settings.Agent.AvailabilityZone,
 		Configurations: text, Start: start,
 	}
-	for range r.Services {
-		answer, err := r.Services[r.service].Beat(ctx, beat)
+	return r.services.ask(ctx, "heartbeat", func(s Service) error {
+		answer, err := s.Beat(ctx, beat)
 		if err == nil {
 			r.answered(beat, answer)
-			return true
 		}
-		if ctx.Err() != nil {
-			return false
-		}
-		r.Log.Warn("the network service did not take the heartbeat", "address", r.service+1, "of", len(r.Services), "error", err)
-		r.service = (r.service + 1) % len(r.Services)
-	}
-	return false
+		return err
+	})
 }
 
 // answered logs what the operator of the host should know of an answer, once.

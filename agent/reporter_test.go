@@ -26,6 +26,14 @@ type service struct {
 	answer agent.Answer
 }
 
+func (s *service) Ports(context.Context, string, string, string, time.Duration) (agent.Ports, error) {
+	panic("a Reporter asks for no ports")
+}
+
+func (s *service) Wire(context.Context, string, map[string]bool) error {
+	panic("a Reporter wires no ports")
+}
+
 func (s *service) Beat(_ context.Context, h agent.Heartbeat) (agent.Answer, error) {
 	s.beats, s.at = append(s.beats, h), append(s.at, time.Since(s.begin))
 	return s.answer, s.err
@@ -66,8 +74,12 @@ func newReporter(t *testing.T, path string, read func() (*settings.Settings, err
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
+	again := func() (*settings.Settings, []agent.Service, error) {
+		s, err := read()
+		return s, to, err
+	}
 	return &agent.Reporter{
-		Services: to, Settings: set, Read: read, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Services: to, Settings: set, Read: again, Log: slog.New(slog.NewTextHandler(&log, nil)),
 		Fingerprint: func() settings.Fingerprint {
 			return settings.FingerprintOf(osloconfig.Sources{Files: []string{path}})
 		},
@@ -176,6 +188,24 @@ func TestReloadReadsAtOnce(t *testing.T) {
 		run(r, 8*time.Second, reload)
 		if len(s.beats) != 2 || s.at[1] != 7*time.Second || !bytes.Contains(s.beats[1].Configurations, []byte("2000")) {
 			t.Errorf("heartbeats came at %v, want a second one with the new bandwidth at 7s", s.at)
+		}
+	})
+}
+
+// Who moves to another network service is followed there.
+func TestChangedAddressIsTaken(t *testing.T) {
+	path, read := file(t, ini)
+	synctest.Test(t, func(t *testing.T) {
+		old, other := &service{begin: time.Now()}, &service{begin: time.Now()}
+		r, _ := newReporter(t, path, read, old)
+		r.Read = func() (*settings.Settings, []agent.Service, error) {
+			s, err := read()
+			return s, []agent.Service{other}, err
+		}
+		time.AfterFunc(7*time.Second, func() { write(t, path, ini+"network_urls = http://192.0.2.7:9696\n") })
+		run(r, 41*time.Second, nil)
+		if len(old.beats) != 1 || len(other.beats) != 2 || !other.beats[0].Start {
+			t.Errorf("%d heartbeats for the old address and %d for the new one, want 1 and 2, the first with the start flag", len(old.beats), len(other.beats))
 		}
 	})
 }

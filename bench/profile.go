@@ -34,18 +34,19 @@ func (l *lab) profileWhile(berth *servers.Server, work func(span time.Duration) 
 		return nil
 	}
 	done := make(chan error)
-	go func() { done <- l.fetchProfile(berth) }()
+	go func() { done <- l.fetchProfile(berth, l.row) }()
 	return errors.Join(work(profileTime+time.Second/2), <-done)
 }
 
-func (l *lab) fetchProfile(berth *servers.Server) error {
+// fetchProfile writes a profile of the next seconds into a file of a name.
+func (l *lab) fetchProfile(berth *servers.Server, name string) error {
 	url := fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", berth.Ops, int(profileTime.Seconds()))
 	res, err := http.Get(url)
 	if err != nil {
 		return err
 	}
 	defer res.Body.Close()
-	file, err := os.Create(filepath.Join(l.profile, l.row+".pprof"))
+	file, err := os.Create(filepath.Join(l.profile, name+".pprof"))
 	if err != nil {
 		return err
 	}

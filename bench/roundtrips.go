@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"github.com/berthcloud/berth/bench/load"
-	"github.com/berthcloud/berth/bench/proc"
 	"github.com/berthcloud/berth/bench/servers"
 	"github.com/berthcloud/berth/bench/trips"
+	"github.com/berthcloud/berth/internal/process"
 )
 
 // roundTrips counts how often Berth waits for a MariaDB while it answers one
@@ -22,7 +22,7 @@ func (t roundTrips) measure(l *lab) (f figures, err error) {
 		return nil, err
 	}
 	defer db.Kill()
-	ln, err := proc.Listen()
+	ln, err := process.Listen()
 	if err != nil {
 		return nil, err
 	}

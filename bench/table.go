@@ -31,6 +31,7 @@ func table(smaller int) []row {
 		claimCycles(smaller),
 		fullHosts(),
 		otherReads(smaller),
+		[]row{bootServers(smaller)},
 	)
 }
 

@@ -18,7 +18,7 @@ func TestTableIsComplete(t *testing.T) {
 	}
 	want := []string{
 		"wide-all", "claims-sqlite", "claims-mariadb-1", "claims-mariadb-16", "round-trips",
-		"until-full-sqlite", "until-full-mariadb", "agent-reads", "beside-writes",
+		"until-full-sqlite", "until-full-mariadb", "agent-reads", "beside-writes", "boots",
 	}
 	for _, name := range both {
 		want = append(want, name, name+"-random")

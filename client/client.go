@@ -1,8 +1,8 @@
-// Package client asks the placement and the compute service over REST for what
-// the network service needs of them: it is the remote twin of the interfaces
-// Placement and Compute of package network. It works with Berth's services and
-// with upstream's. It is not a client for the rest of their APIs, and does not
-// log in: an Access brings the token.
+// Package client asks OpenStack's services over REST for what the network and the
+// compute service need of them: it is the remote twin of the interfaces that
+// packages network and compute have for their neighbours. It works with Berth's
+// services and with upstream's. It is not a client for the rest of their APIs, and
+// does not log in: an Access brings the token.
 //
 // All waiting is bounded, and so is the number of requests at a time. A request is
 // sent again when nobody listened, when the service is too busy, and when the

@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/guarantee"
 )
 
 // EnsureTrait is network.Placement's.
@@ -60,7 +60,7 @@ type wireInventory struct {
 // SetInventories is network.Placement's. Inventories that are so already are not
 // written: placement would count that as a change, and whoever is about to write
 // to the provider too would have to begin again.
-func (p *Placement) SetInventories(ctx context.Context, uuid string, inventories map[string]network.Inventory) error {
+func (p *Placement) SetInventories(ctx context.Context, uuid string, inventories map[string]guarantee.Inventory) error {
 	want := make(map[string]wireInventory, len(inventories))
 	for class, inv := range inventories {
 		want[class] = wireInventory{inv.Total, inv.Reserved, inv.MinUnit, inv.MaxUnit, inv.StepSize, inv.AllocationRatio}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -92,13 +93,14 @@ func (s *service) refusal(q request, a *answer) error {
 }
 
 // read reads the body of an error: placement's has a list named errors, compute's
-// one member with the name of the fault.
+// one member with the name of the fault, the network service's one that says its type.
 func (r *Refusal) read(doc map[string]json.RawMessage) {
 	var list []struct {
 		Code   string `json:"code"`
 		Detail string `json:"detail"`
 	}
 	var one struct {
+		Type    string `json:"type"`
 		Message string `json:"message"`
 	}
 	for name, value := range doc {
@@ -106,7 +108,7 @@ func (r *Refusal) read(doc map[string]json.RawMessage) {
 		case name == "errors" && json.Unmarshal(value, &list) == nil && len(list) > 0:
 			r.Code, r.Detail = code(list[0].Code), oneLine(list[0].Detail)
 		case json.Unmarshal(value, &one) == nil && one.Message != "":
-			r.Code, r.Detail = code(name), oneLine(one.Message)
+			r.Code, r.Detail = code(cmp.Or(one.Type, name)), oneLine(one.Message)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package client_test
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -15,43 +14,15 @@ import (
 
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/fault"
-	"github.com/berthcloud/berth/httpapi"
-	"github.com/berthcloud/berth/httpapi/placementapi"
-	"github.com/berthcloud/berth/identity/policy"
-	"github.com/berthcloud/berth/microversion"
-	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
+	"github.com/berthcloud/berth/network/networktest"
 	"github.com/berthcloud/berth/placement"
-	"github.com/berthcloud/berth/sqlstore"
 )
 
 // berth returns Berth's placement API on a new store in memory.
 func berth(t testing.TB) http.Handler {
 	t.Helper()
-	ctx := context.Background()
-	store, err := sqlstore.Open(ctx, sqlstore.Options{Path: sqlstore.Memory})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Errorf("closing the store: %v", err)
-		}
-	})
-	service, err := placement.NewService(ctx, store, placement.DefaultSettings())
-	if err != nil {
-		t.Fatal(err)
-	}
-	rules, err := policy.New(policy.Options{
-		Defaults: placementapi.PolicyDefaults(), EnforceScope: true, EnforceNewDefaults: true,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	api := &placementapi.API{Placement: service, Policy: rules, Now: time.Now}
-	return httpapi.New(httpapi.Config{
-		Service: "placement", History: microversion.Placement, Routes: api.Routes(), Authenticate: httpapi.NoAuth,
-		CodeSince: 23, UndefinedCode: placement.CodeUndefined, MaxBody: 1 << 20,
-	})
+	return placementapitest.New(t, placement.DefaultSettings())
 }
 
 // A seen is a request that a proxy saw.
@@ -177,36 +148,10 @@ func wantKind(t testing.TB, what string, err error, want fault.Kind) {
 
 // UUIDs of the tests.
 const (
-	rootID   = "00000000-0000-4000-8000-000000000001"
-	agentID  = "00000000-0000-4000-8000-000000000002"
-	deviceID = "00000000-0000-4000-8000-000000000003"
-	otherID  = "00000000-0000-4000-8000-000000000004"
-	noneID   = "00000000-0000-4000-8000-00000000000f"
-	serverID = "00000000-0000-4000-8000-0000000000aa"
+	rootID   = networktest.RootProvider
+	agentID  = networktest.AgentProvider
+	deviceID = networktest.DeviceProvider
+	otherID  = networktest.OtherProvider
+	noneID   = networktest.Nobody
+	serverID = networktest.Consumer
 )
-
-const (
-	egress  = "NET_BW_EGR_KILOBIT_PER_SEC"
-	ingress = "NET_BW_IGR_KILOBIT_PER_SEC"
-)
-
-// newTree makes a host with an agent and a device that offers 1000 kbit/s.
-func newTree(t testing.TB, p network.Placement) {
-	t.Helper()
-	ctx := context.Background()
-	for _, provider := range []network.Provider{
-		{UUID: rootID, Name: "host one"},
-		{UUID: agentID, Name: "host one:agent", Parent: rootID},
-		{UUID: deviceID, Name: "host one:agent:br-ex", Parent: agentID},
-	} {
-		must(t, "EnsureProvider of "+provider.Name, p.EnsureProvider(ctx, provider))
-	}
-	must(t, "SetInventories", p.SetInventories(ctx, deviceID, map[string]network.Inventory{egress: {Total: 1000}}))
-}
-
-func held(amount int64) network.Allocations {
-	return network.Allocations{
-		Providers: map[string]map[string]int64{deviceID: {egress: amount}},
-		Project:   "project", User: "user",
-	}
-}

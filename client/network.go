@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/url"
+	"strconv"
+	"time"
 
 	"github.com/berthcloud/berth/network"
 )
@@ -58,3 +61,62 @@ func (n *Network) Beat(ctx context.Context, h network.Heartbeat) (Reported, erro
 	}
 	return *out.Agent, nil
 }
+
+// HostPorts are the ports that are bound to a host, as of a revision.
+type HostPorts struct {
+	Revision string     `json:"revision"`
+	Ports    []HostPort `json:"ports"`
+}
+
+func (w *HostPorts) check() bool { return w.Revision != "" && w.Ports != nil }
+
+// A HostPort is a port as an agent sees it. What it does not have is empty.
+type HostPort struct {
+	ID              string     `json:"id"`
+	MAC             string     `json:"mac_address"`
+	Status          string     `json:"status"` // "ACTIVE", "DOWN", …
+	Driver          string     `json:"driver"` // that bound it
+	VIF             string     `json:"vif_type"`
+	VNIC            string     `json:"vnic_type"`
+	PCISlot         string     `json:"pci_slot"`
+	Providers       []string   `json:"providers"` // UUIDs of those that serve it
+	PhysicalNetwork string     `json:"physical_network"`
+	Rules           []HostRule `json:"rules"`
+}
+
+// A HostRule is a rule of the QoS policy in effect for a port. Only what its type has is
+// set.
+type HostRule struct {
+	Type         string `json:"type"`
+	Direction    string `json:"direction"`
+	MinKbps      int64  `json:"min_kbps"`
+	MaxKbps      int64  `json:"max_kbps"`
+	MaxBurstKbps int64  `json:"max_burst_kbps"`
+}
+
+// HostPorts asks for the ports of a host that one mechanism driver has bound, and lets the
+// service hold the answer back for some time while it is of the revision that is known.
+// Seconds count; the service waits for a minute at most.
+func (n *Network) HostPorts(ctx context.Context, host, driver, known string, wait time.Duration) (HostPorts, error) {
+	query := url.Values{"driver": {driver}, "wait": {strconv.Itoa(int(wait / time.Second))}}
+	if known != "" {
+		query.Set("revision", known)
+	}
+	var out HostPorts
+	err := n.service.call(ctx, request{method: http.MethodGet, path: hostPath(host) + "?" + query.Encode(), held: wait}, &out)
+	return out, err
+}
+
+// Wire says which ports of a host are plugged in (true) and which are not.
+func (n *Network) Wire(ctx context.Context, host string, ports map[string]bool) error {
+	said := make(map[string]string, len(ports))
+	for id, up := range ports {
+		said[id] = network.PortDown
+		if up {
+			said[id] = network.PortActive
+		}
+	}
+	return n.service.call(ctx, request{method: http.MethodPost, path: hostPath(host), body: map[string]any{"ports": said}}, nil)
+}
+
+func hostPath(host string) string { return "/berth/v1/hosts/" + url.PathEscape(host) + "/ports" }

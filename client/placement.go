@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"sync/atomic"
-	"time"
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/network"
@@ -36,14 +35,6 @@ func (p *Placement) Close() { p.service.opts.HTTP.CloseIdleConnections() }
 // codeConcurrent is what placement says of a generation that is not the newest.
 const codeConcurrent fault.Code = "placement.concurrent_update"
 
-// How often somebody else's change is made room for, and how long is waited
-// between: a little at first, twice as long each time.
-const (
-	swaps       = 10
-	swapPause   = 5 * time.Millisecond
-	swapLongest = 4 // doublings
-)
-
 // call makes a request at version 1.minor, or the newest one before it that the
 // service has.
 func (p *Placement) call(ctx context.Context, minor int, q request, out checker) error {
@@ -72,16 +63,13 @@ func (p *Placement) put(ctx context.Context, path string, body any) error {
 // swap runs change, which reads a generation and writes with it, until nobody else
 // has come in between.
 func swap(ctx context.Context, change func() error) error {
-	for tried := 0; ; tried++ {
+	return network.Swap(ctx, func() error {
 		err := change()
-		r := refused(err, http.StatusConflict)
-		if r == nil || r.Code != codeConcurrent {
-			return err
-		}
-		if tried+1 >= swaps || rest(ctx, swapPause<<min(tried, swapLongest)) != nil {
+		if r := refused(err, http.StatusConflict); r != nil && r.Code == codeConcurrent {
 			return &known{r, network.ErrGeneration}
 		}
-	}
+		return err
+	})
 }
 
 // noProvider marks the refusal of a request for a provider that is not there.

@@ -107,7 +107,7 @@ func (p *Placement) update(ctx context.Context, uuid string, body wireProvider) 
 func (p *Placement) RemoveProvider(ctx context.Context, uuid string) error {
 	return inUse(swap(ctx, func() error {
 		err := p.call(ctx, reparent, request{method: http.MethodDelete, path: providerPath(uuid)}, nil)
-		if refused(err, http.StatusNotFound) != nil {
+		if r := refused(err, http.StatusNotFound); r != nil && r.Detail != "" { // in placement's form
 			return nil
 		}
 		return err

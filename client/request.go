@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"time"
 )
 
 // A request is one call of an API.
@@ -14,6 +15,8 @@ type request struct {
 	version string // value of the header OpenStack-API-Version, "" for none
 	body    any    // that becomes JSON; nil for none
 	once    bool   // what it does twice is not what it does once
+
+	held time.Duration // how long the service may hold the answer back, on request
 }
 
 func (q *request) encode() ([]byte, error) {
@@ -58,7 +61,20 @@ type answer struct {
 // from other JSON.
 type checker interface{ check() bool }
 
+// A quickReadable has a way of its own to read what is usual. It reports whether it could.
+type quickReadable interface{ quick(body []byte) bool }
+
+// decode reads an answer into out. Without one it is nothing, or any JSON.
 func (a *answer) decode(out checker) error {
+	if out == nil {
+		if len(a.body) > 0 && !json.Valid(a.body) {
+			return errors.New("it is not JSON")
+		}
+		return nil
+	}
+	if q, ok := out.(quickReadable); ok && q.quick(a.body) {
+		return nil
+	}
 	if err := json.Unmarshal(a.body, out); err != nil {
 		return err
 	}

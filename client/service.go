@@ -27,17 +27,19 @@ func newService(name string, opts Options) *service {
 const firstPause = 100 * time.Millisecond
 
 // call sends a request and reads the answer into out, which may be nil. An answer
-// that is none of success is a *Refusal.
+// that is none of success is a *Refusal, one that another program gave is Away.
 func (s *service) call(ctx context.Context, q request, out checker) error {
 	a, err := s.send(ctx, q)
 	if err != nil {
 		return err
 	}
+	return s.read(q, a, out)
+}
+
+// read reads an answer into out, as call does.
+func (s *service) read(q request, a *answer, out checker) error {
 	if a.status < 200 || a.status > 299 {
 		return s.refusal(q, a)
-	}
-	if out == nil {
-		return nil
 	}
 	if err := a.decode(out); err != nil {
 		return s.away(fmt.Errorf("the answer to %s %s is not that of %s: %w", q.method, q.path, s.name, err))
@@ -101,7 +103,7 @@ func (s *service) inTurn(ctx context.Context, q request, endpoint, token string,
 		s.opts.HTTP.CloseIdleConnections()
 	}
 	begin := time.Now()
-	a, err := s.exchange(ctx, r)
+	a, err := s.exchange(ctx, r, s.opts.Timeout+q.held)
 	if err != nil {
 		s.opts.Asked(q.method, 0, time.Since(begin))
 		return nil, s.away(err)
@@ -113,9 +115,9 @@ func (s *service) inTurn(ctx context.Context, q request, endpoint, token string,
 // maxAnswer bounds an answer, in bytes. A tree of ten thousand providers has some 6 MB.
 const maxAnswer = 16 << 20
 
-// exchange sends a request and reads the whole answer.
-func (s *service) exchange(ctx context.Context, r *http.Request) (*answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
+// exchange sends a request and reads the whole answer, within a time.
+func (s *service) exchange(ctx context.Context, r *http.Request, within time.Duration) (*answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	res, err := s.opts.HTTP.Do(r.WithContext(ctx))
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/networktest"
 )
 
 const concurrent = `{"errors": [{"status": 409, "title": "Conflict", "code": "placement.concurrent_update", "detail": "There was a conflict when trying to complete your request.\n\n generation is <stale>\n  now  "}]}`
@@ -53,7 +54,7 @@ func TestChangesOfOthersAreMadeRoomFor(t *testing.T) {
 			return p.SetTraits(ctx, deviceID, []string{"CUSTOM_A"})
 		},
 		"SetInventories": func(ctx context.Context, p network.Placement) error {
-			return p.SetInventories(ctx, deviceID, map[string]network.Inventory{egress: {Total: 77}})
+			return p.SetInventories(ctx, deviceID, networktest.Offering(77))
 		},
 		"EnsureProvider": func(ctx context.Context, p network.Placement) error {
 			return p.EnsureProvider(ctx, network.Provider{UUID: deviceID, Name: "host one:agent:br-ex", Parent: agentID})
@@ -63,7 +64,7 @@ func TestChangesOfOthersAreMadeRoomFor(t *testing.T) {
 			t.Parallel()
 			service := newProxy(t, berth(t))
 			p := newPlacement(t, service.url)
-			newTree(t, p)
+			networktest.MakeTree(t, p)
 			must(t, "EnsureTrait", p.EnsureTrait(t.Context(), "CUSTOM_A"))
 			tries := func(conflicts int) error {
 				service.calls()
@@ -80,23 +81,6 @@ func TestChangesOfOthersAreMadeRoomFor(t *testing.T) {
 			must(t, name+" at the tenth attempt", tries(9))
 		})
 	}
-}
-
-// TestStaleGenerationsAreReadAgain has two change one provider at the same time.
-func TestStaleGenerationsAreReadAgain(t *testing.T) {
-	service := newProxy(t, berth(t))
-	p := newPlacement(t, service.url)
-	newTree(t, p)
-	var g sync.WaitGroup
-	for i := range 4 {
-		g.Go(func() {
-			err := p.SetInventories(t.Context(), deviceID, map[string]network.Inventory{egress: {Total: int64(2000 + i)}})
-			if err != nil {
-				t.Errorf("SetInventories = %v", err)
-			}
-		})
-	}
-	g.Wait()
 }
 
 // TestAttemptsAreMadeAgainWhereThatIsSafe counts them.
@@ -240,6 +224,21 @@ func TestAnswersThatAreNotTheServices(t *testing.T) {
 	}
 }
 
+// TestOthersDoNotWrite: who answers in the service's place has not done what it was
+// asked to do.
+func TestOthersDoNotWrite(t *testing.T) {
+	service := newProxy(t, berth(t))
+	p := newPlacement(t, service.url, func(o *client.Options) { o.Retries = 0 })
+	networktest.MakeTree(t, p)
+	answer(service, http.MethodPut, -1, http.StatusOK, "<html>welcome</html>")
+	wantKind(t, "SetAllocations", p.SetAllocations(t.Context(), serverID, networktest.Held(1)), fault.Unavailable)
+	wantKind(t, "EnsureTrait", p.EnsureTrait(t.Context(), "CUSTOM_A"), fault.Unavailable)
+	answer(service, http.MethodDelete, -1, http.StatusNotFound, "not here")
+	if err := p.RemoveProvider(t.Context(), deviceID); err == nil {
+		t.Error("RemoveProvider = nil, and nothing was removed")
+	}
+}
+
 // A roundTrip is a network in memory.
 type roundTrip func(*http.Request) (*http.Response, error)
 
@@ -329,13 +328,13 @@ func TestDetailsAreShort(t *testing.T) {
 	service := newProxy(t, berth(t))
 	p := newPlacement(t, service.url)
 	answer(service, "PUT", -1, http.StatusConflict, concurrent)
-	err := p.SetAllocations(t.Context(), serverID, held(1))
+	err := p.SetAllocations(t.Context(), serverID, networktest.Held(1))
 	want := "placement answered 409 placement.concurrent_update to PUT /allocations/" + serverID + ": generation is <stale> now"
 	if err == nil || err.Error() != want {
 		t.Errorf("error = %q, want %q", err, want)
 	}
 	answer(service, "PUT", -1, http.StatusConflict, `{"errors": [{"detail": "`+strings.Repeat("é", 1000)+`"}]}`)
-	err = p.SetAllocations(t.Context(), serverID, held(1))
+	err = p.SetAllocations(t.Context(), serverID, networktest.Held(1))
 	if text := err.Error(); len(text) > 600 || !strings.HasSuffix(text, "é…") {
 		t.Errorf("error = %q", text)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/identity/keystone"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/networktest"
 )
 
 // speak has the service say that it has versions, and refuse newer ones.
@@ -89,7 +90,7 @@ func TestAnotherReleaseAnswers(t *testing.T) {
 func TestMovingNeedsANewerPlacement(t *testing.T) {
 	service := newProxy(t, berth(t))
 	p := newPlacement(t, service.url)
-	newTree(t, p)
+	networktest.MakeTree(t, p)
 	speak(service, "1.0", "1.36", 36)
 	old := newPlacement(t, service.url)
 	moved := network.Provider{UUID: deviceID, Name: "host one:agent:br-ex", Parent: rootID}

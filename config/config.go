@@ -1,7 +1,7 @@
 // Package config holds what the settings files of the services may say: those of
-// placement.conf, neutron.conf and ml2_conf.ini, upstream's options and Berth's
-// own, with their defaults, and the reading of database URLs. It is not for acting
-// on any of it, and it knows nothing of the file format, which is package
+// placement.conf, neutron.conf, ml2_conf.ini and nova.conf, upstream's options and
+// Berth's own, with their defaults, and the reading of database URLs. It is not for
+// acting on any of it, and it knows nothing of the file format, which is package
 // osloconfig's.
 package config
 
@@ -70,8 +70,8 @@ const (
 	StrategyNoAuth2  = "noauth2"
 )
 
-// Database is the group [placement_database], or [database] of the network
-// service. An empty Connection means the embedded database in the user's data
+// Database is the group [placement_database], or [database] of the network and
+// compute services. An empty Connection means the embedded database in the user's data
 // directory.
 type Database struct {
 	Connection            osloconfig.Secret
@@ -141,6 +141,7 @@ type Berth struct {
 	TLSCertFile     string // with TLSKeyFile: TLS on the TCP addresses of the API
 	TLSKeyFile      string
 	TLSClientCAFile string // authorities of client certificates; empty: none are asked for
+	TLSAgentCAFile  string // of the network service: authorities of agents' certificates; empty: agents show tokens
 	TLSMinVersion   string // TLS12 or TLS13
 	HTTP2           bool
 	HTTP2MaxStreams int // requests under way on one HTTP/2 connection

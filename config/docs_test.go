@@ -1,18 +1,13 @@
 package config_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the tables in docs/operations/settings*.md")
 
 const docMarker = "<!-- The tables below come from the code: go test ./config -run TestSettingsDocument -update -->\n"
 
@@ -22,25 +17,13 @@ func TestSettingsDocument(t *testing.T) {
 	for path, settings := range map[string][]config.Setting{
 		"../docs/operations/settings.md":         config.DefaultPlacement().Settings(),
 		"../docs/operations/settings-network.md": config.DefaultNetwork().Settings(),
+		"../docs/operations/settings-compute.md": config.DefaultCompute().Settings(),
 	} {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		prose, tables, ok := strings.Cut(string(text), docMarker)
+		prose, _, ok := strings.Cut(golden.Read(t, path), docMarker)
 		if !ok {
 			t.Fatalf("%s has lost the line %q", path, docMarker)
 		}
-		want := settingsTables(settings)
-		if *update {
-			if err := os.WriteFile(path, []byte(prose+docMarker+want), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(tables, "\n")); diff != "" {
-			t.Errorf("%s and the code differ; run this test with -update (-code +document):\n%s", path, diff)
-		}
+		golden.Compare(t, path, prose+docMarker+settingsTables(settings))
 	}
 }
 
@@ -101,7 +84,9 @@ func help(s config.Setting) string {
 }
 
 func TestSettingsAreNamedOnceAndExplained(t *testing.T) {
-	for _, settings := range [][]config.Setting{config.DefaultPlacement().Settings(), config.DefaultNetwork().Settings()} {
+	for _, settings := range [][]config.Setting{
+		config.DefaultPlacement().Settings(), config.DefaultNetwork().Settings(), config.DefaultCompute().Settings(),
+	} {
 		seen := map[string]bool{}
 		for _, s := range settings {
 			name := s.Name.String()

@@ -13,12 +13,19 @@ const logLevels = "amqp=WARN,amqplib=WARN,boto=WARN,qpid=WARN,sqlalchemy=WARN,su
 	"routes.middleware=WARN,stevedore=WARN,taskflow=WARN,keystoneauth=WARN,oslo.cache=INFO,oslo_policy=INFO," +
 	"dogpile.core.dogpile=INFO,routes=INFO"
 
+// Values of ignored options, which nobody reads again, with their defaults.
+func off() osloconfig.Value                 { return osloconfig.Bool(new(bool)) }
+func on() osloconfig.Value                  { return osloconfig.Bool(new(true)) }
+func text(s string) osloconfig.Value        { return osloconfig.String(&s) }
+func number(n int) osloconfig.Value         { return osloconfig.Int(&n) }
+func maybeNumber() osloconfig.Value         { return osloconfig.OptionalInt(new(*int)) }
+func hidden() osloconfig.Value              { return osloconfig.Hidden(new(osloconfig.Secret)) }
+func list(words ...string) osloconfig.Value { return osloconfig.List(&words) }
+func decimal(f float64) osloconfig.Value    { return osloconfig.Float(&f) }
+
 // logging describes what oslo.log reads from [DEFAULT] and Berth does without.
 func logging() []Setting {
 	const g = groupDefault
-	off := func() osloconfig.Value { return osloconfig.Bool(new(bool)) }
-	text := func(s string) osloconfig.Value { return osloconfig.String(&s) }
-	number := func(n int) osloconfig.Value { return osloconfig.Int(&n) }
 	return []Setting{
 		ignored(g, "log_options", osloconfig.Bool(new(true)), "Log all settings at the start, at debug level."),
 		ignored(g, "log_config_append", text(""), "Python logging configuration file.").formerly("log-config", "log_config"),
@@ -58,9 +65,6 @@ func logging() []Setting {
 // plugins that Berth does not have.
 func tokenCache() []Setting {
 	const g = groupKeystone
-	number := func(n int) osloconfig.Value { return osloconfig.Int(&n) }
-	text := func(s string) osloconfig.Value { return osloconfig.String(&s) }
-	hidden := func() osloconfig.Value { return osloconfig.Hidden(new(osloconfig.Secret)) }
 	return []Setting{
 		ignored(g, "cache", text(""), "WSGI environment key of a Swift cache."),
 		ignored(g, "memcache_security_strategy", osloconfig.FoldChoice(new("None"), "None", "MAC", "ENCRYPT"), "How cached tokens are protected."),
@@ -83,5 +87,32 @@ func tokenCache() []Setting {
 		ignored(g, "enforce_token_bind", text("permissive"), "How tokens bound to a client are checked. Berth refuses them; Keystone has stopped making them."),
 		ignored(g, "collect_timing", osloconfig.Bool(new(bool)), "Measure requests to Keystone."),
 		ignored(g, "split_loggers", osloconfig.Bool(new(bool)), "Log requests to Keystone to several loggers."),
+	}
+}
+
+// processes describes what oslo.service reads from [DEFAULT].
+func processes() []Setting {
+	const g = groupDefault
+	return []Setting{
+		ignored(g, "run_external_periodic_tasks", on(), "Let some periodic tasks run elsewhere."),
+		ignored(g, "backdoor_port", text(""), "Port of a Python console."),
+		ignored(g, "backdoor_socket", text(""), "Socket of a Python console."),
+		ignored(g, "graceful_shutdown_timeout", number(60), "Seconds for requests under way at the end. See [berth] shutdown_timeout."),
+	}
+}
+
+// messaging describes what oslo.messaging reads from [DEFAULT]. Berth speaks to
+// agents and hosts over HTTP. The exchange is named after the service. How long an
+// answer may take is left to the service.
+func messaging(exchange string) []Setting {
+	const g = groupDefault
+	return []Setting{
+		ignored(g, "transport_url", osloconfig.Hidden(new(osloconfig.Secret("rabbit://"))), "Message broker. Berth needs none."),
+		ignored(g, "control_exchange", text(exchange), "Exchange at the broker."),
+		ignored(g, "rpc_conn_pool_size", number(30), "Connections to the broker."),
+		ignored(g, "conn_pool_min_size", number(2), "Connections to the broker that stay open."),
+		ignored(g, "conn_pool_ttl", number(1200), "Seconds an idle one stays open."),
+		ignored(g, "executor_thread_pool_size", number(64), "Threads for messages.").formerly("rpc_thread_pool_size"),
+		ignored(g, "rpc_ping_enabled", off(), "Answer to pings."),
 	}
 }

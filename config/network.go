@@ -18,6 +18,7 @@ type Network struct {
 	Placement Neighbour
 	Nova      Neighbour
 	ML2       ML2
+	OVN       OVN
 	Quotas    Quotas
 
 	Promises Promises
@@ -37,8 +38,10 @@ type Neutron struct {
 	MaxSubnetHostRoutes int
 	MaxAddressPairs     int // of a port
 	PaginationMaxLimit  string
-	GlobalPhysnetMTU    int // bytes
-	AgentDownTime       int // seconds
+	GlobalPhysnetMTU    int    // bytes
+	AgentDownTime       int    // seconds
+	NewAgents           bool   // agents are turned on when they are new
+	LinkPrefix          string // URL that links begin with; "" for that of the request
 	NotifyNovaOfStatus  bool
 	NotifyNovaOfData    bool
 	UseSSL              bool
@@ -98,12 +101,13 @@ func DefaultNetwork() *Network {
 			StatePath: "/var/lib/neutron", BindHost: "0.0.0.0", BindPort: 9696, AuthStrategy: StrategyKeystone,
 			BaseMAC: "fa:16:3e:00:00:00", DNSDomain: "openstacklocal",
 			MaxDNSNameservers: 5, MaxSubnetHostRoutes: 20, MaxAddressPairs: 10, PaginationMaxLimit: "-1",
-			GlobalPhysnetMTU: 1500, AgentDownTime: 75, NotifyNovaOfStatus: true, NotifyNovaOfData: true,
+			GlobalPhysnetMTU: 1500, AgentDownTime: 75, NotifyNovaOfStatus: true, NotifyNovaOfData: true, NewAgents: true,
 		},
 		Database:  database,
 		Placement: defaultNeighbour(),
 		Nova:      defaultNeighbour(),
 		ML2:       defaultML2(),
+		OVN:       defaultOVN(),
 		Quotas: Quotas{
 			Default: -1, Network: 100, Subnet: 100, Port: 500, SecurityGroup: 10, SecurityGroupRule: 100, RBACPolicy: 10,
 		},

@@ -8,20 +8,17 @@ import (
 // requests and timers that Berth has otherwise, or not at all.
 func serverOptions() []Setting {
 	const g = groupDefault
-	off := func() osloconfig.Value { return osloconfig.Bool(new(bool)) }
-	on := func() osloconfig.Value { return osloconfig.Bool(new(true)) }
-	text := func(s string) osloconfig.Value { return osloconfig.String(&s) }
-	number := func(n int) osloconfig.Value { return osloconfig.Int(&n) }
 	return []Setting{
-		ignored(g, "api_workers", osloconfig.OptionalInt(new(*int)), "Processes for the API. Berth is one, with all processors."),
-		ignored(g, "rpc_workers", osloconfig.OptionalInt(new(*int)), "Processes for agents."),
+		ignored(g, "api_workers", maybeNumber(), "Processes for the API. Berth is one, with all processors."),
+		ignored(g, "rpc_workers", maybeNumber(), "Processes for agents."),
 		ignored(g, "rpc_state_report_workers", number(1), "Processes for heartbeats."),
 		ignored(g, "api_extensions_path", text(""), "Directories of more extensions, in Python."),
 		ignored(g, "api_paste_config", text("api-paste.ini"), "Order of the WSGI filters."),
 		ignored(g, "allow_bulk", on(), "Take several objects in one request. Berth always does."),
 		ignored(g, "filter_validation", on(), "Refuse unknown filters. Berth always does."),
-		ignored(g, "network_link_prefix", text(""), "What links begin with. See [berth] path_prefix."),
-		ignored(g, "host", osloconfig.String(new("")), "Name of this host, for agents."),
+		ignored(g, "host", text(""), "Name of this host, for agents."),
+		ignored(g, "rpc_response_timeout", number(60), "Seconds to wait for an agent's answer."),
+		ignored(g, "rpc_response_max_timeout", number(600), "Longest such wait."),
 		ignored(g, "setproctitle", text("on"), "Titles of processes."),
 		ignored(g, "backlog", number(4096), "Connections that wait to be accepted."),
 		ignored(g, "retry_until_window", number(30), "Seconds for which listening is tried."),
@@ -29,10 +26,6 @@ func serverOptions() []Setting {
 		ignored(g, "send_events_interval", number(2), "Seconds for which events for Nova are collected."),
 		ignored(g, "periodic_interval", number(40), "Seconds between periodic tasks."),
 		ignored(g, "periodic_fuzzy_delay", number(5), "Seconds by which these are spread at the start."),
-		ignored(g, "run_external_periodic_tasks", on(), "Let some periodic tasks run elsewhere."),
-		ignored(g, "backdoor_port", text(""), "Port of a Python console."),
-		ignored(g, "backdoor_socket", text(""), "Socket of a Python console."),
-		ignored(g, "graceful_shutdown_timeout", number(60), "Seconds for requests under way at the end. See [berth] shutdown_timeout."),
 		ignored(g, "wsgi_log_format", text(`%(client_ip)s "%(request_line)s" status: %(status_code)s  len: %(body_length)s time: %(wall_seconds).7f`),
 			"Format of lines about requests."),
 		ignored(g, "tcp_keepidle", number(600), "Seconds after which idle connections are probed."),
@@ -48,12 +41,7 @@ func serverOptions() []Setting {
 // not have: routers, DHCP, address management, and their agents.
 func otherParts() []Setting {
 	const g = groupDefault
-	off := func() osloconfig.Value { return osloconfig.Bool(new(bool)) }
-	on := func() osloconfig.Value { return osloconfig.Bool(new(true)) }
-	text := func(s string) osloconfig.Value { return osloconfig.String(&s) }
-	number := func(n int) osloconfig.Value { return osloconfig.Int(&n) }
 	return []Setting{
-		ignored(g, "enable_new_agents", on(), "Use agents as soon as they report. Berth always does."),
 		ignored(g, "enable_services_on_agents_with_admin_state_down", off(), "Keep what an agent that is turned off serves."),
 		ignored(g, "rpc_resources_processing_step", number(20), "Objects in one message to an agent."),
 		ignored(g, "ipv6_pd_enabled", off(), "Delegation of IPv6 prefixes."),
@@ -87,23 +75,5 @@ func otherParts() []Setting {
 		ignored(g, "ovs_integration_bridge", text("br-int"), "For agents."),
 		ignored(g, "ovs_use_veth", off(), "For agents."),
 		ignored(g, "interface_driver", text(""), "For agents."),
-	}
-}
-
-// messaging describes what oslo.messaging reads from [DEFAULT]. Berth speaks to
-// agents over HTTP.
-func messaging() []Setting {
-	const g = groupDefault
-	number := func(n int) osloconfig.Value { return osloconfig.Int(&n) }
-	return []Setting{
-		ignored(g, "transport_url", osloconfig.Hidden(new(osloconfig.Secret("rabbit://"))), "Message broker. Berth needs none."),
-		ignored(g, "control_exchange", osloconfig.String(new("neutron")), "Exchange at the broker."),
-		ignored(g, "rpc_conn_pool_size", number(30), "Connections to the broker."),
-		ignored(g, "conn_pool_min_size", number(2), "Connections to the broker that stay open."),
-		ignored(g, "conn_pool_ttl", number(1200), "Seconds an idle one stays open."),
-		ignored(g, "executor_thread_pool_size", number(64), "Threads for messages.").formerly("rpc_thread_pool_size"),
-		ignored(g, "rpc_response_timeout", number(60), "Seconds to wait for an answer."),
-		ignored(g, "rpc_response_max_timeout", number(600), "Longest such wait."),
-		ignored(g, "rpc_ping_enabled", osloconfig.Bool(new(bool)), "Answer to pings."),
 	}
 }

@@ -49,6 +49,12 @@ func (n *Network) check() error {
 			errs = append(errs, fmt.Errorf("[ml2] tenant_network_types = %q: %s is not among the type_drivers", strings.Join(n.ML2.TenantNetworkTypes, ","), t))
 		}
 	}
+	if t := n.ML2.ExternalType; slices.Contains(networkTypes, t) && !n.ML2.Enables(t) {
+		errs = append(errs, fmt.Errorf("[ml2] external_network_type = %q: it is not among the type_drivers", t))
+	}
+	if n.Neutron.Has(PluginQoS) && !n.ML2.Extends(ExtensionQoS) {
+		errs = append(errs, fmt.Errorf("[ml2] extension_drivers: %s is not among them, and the service plugin needs it", ExtensionQoS))
+	}
 	if n.Neutron.UseSSL && (n.SSL.CertFile == "" || n.SSL.KeyFile == "") && n.Berth.TLSCertFile == "" {
 		errs = append(errs, errors.New("[DEFAULT] use_ssl = true: set [ssl] cert_file and key_file too"))
 	}
@@ -69,6 +75,14 @@ func (n *Network) remarks() []string {
 	var all []string
 	for _, name := range n.Neutron.missing() {
 		all = append(all, fmt.Sprintf("[DEFAULT] service_plugins: Berth does not have %q", name))
+	}
+	for _, name := range n.ML2.ExtensionDrivers {
+		if oneOf(ExtensionQoS, ExtensionPortSecurity, ExtensionNUMA, ExtensionDeviceProfile)(name) != nil {
+			all = append(all, fmt.Sprintf("[ml2] extension_drivers: Berth does not have %q", name))
+		}
+	}
+	if slices.Contains(n.ML2.MechanismDrivers, DriverL2Population) {
+		all = append(all, fmt.Sprintf("[ml2] mechanism_drivers: %s is passed over: it binds no ports", DriverL2Population))
 	}
 	if octets := strings.Split(n.Neutron.BaseMAC, ":"); len(octets) > 3 && octets[3] != "00" {
 		all = append(all, fmt.Sprintf("[DEFAULT] base_mac = %q: only the first three octets count", n.Neutron.BaseMAC))

@@ -49,6 +49,8 @@ const (
 	DriverOpenVSwitch = "openvswitch"
 	DriverSRIOV       = "sriovnicswitch"
 	DriverOVN         = "ovn"
+	// DriverL2Population binds no port: it tells Neutron's agents of each other.
+	DriverL2Population = "l2population"
 )
 
 // The largest numbers of segments.
@@ -65,6 +67,17 @@ func defaultML2() ML2 {
 	}
 }
 
+// The values of ML2.ExtensionDrivers.
+const (
+	ExtensionQoS           = "qos"
+	ExtensionPortSecurity  = "port_security"
+	ExtensionNUMA          = "port_numa_affinity_policy"
+	ExtensionDeviceProfile = "port_device_profile"
+)
+
+// Extends reports whether networks and ports have what an extension driver brings.
+func (m *ML2) Extends(driver string) bool { return slices.Contains(m.ExtensionDrivers, driver) }
+
 // Enables reports whether networks may be of a type.
 func (m *ML2) Enables(networkType string) bool { return slices.Contains(m.TypeDrivers, networkType) }
 
@@ -80,12 +93,13 @@ func (m *ML2) base() []Setting {
 			"Types of networks whose creator does not say, the first one of which there is a free number."),
 		used(g, "mechanism_drivers", osloconfig.List(&m.MechanismDrivers).Check(each(checkMechanism)),
 			"Drivers that bind ports, the first that can: openvswitch, sriovnicswitch, ovn. Without any no port is bound."),
-		kept(g, "extension_drivers", osloconfig.List(&m.ExtensionDrivers), "Extensions of networks and ports, such as qos and port_security. Berth has those two always."),
-		kept(g, "path_mtu", osloconfig.IntBetween(&m.PathMTU, 0, maxMTU), "Largest packet between hosts, for tunnels; 0: global_physnet_mtu."),
-		kept(g, "physical_network_mtus", osloconfig.List(&m.PhysicalMTUs).Check(checkMTUs), "MTUs of single physical networks, as network:bytes."),
-		kept(g, "external_network_type", osloconfig.String(&m.ExternalType).Check(optional(oneOf(networkTypes...))),
+		used(g, "extension_drivers", osloconfig.List(&m.ExtensionDrivers),
+			"Extensions of networks and ports: port_security, port_numa_affinity_policy, port_device_profile, and qos, which the service plugin needs."),
+		used(g, "path_mtu", osloconfig.IntBetween(&m.PathMTU, 0, maxMTU), "Largest packet between hosts, for tunnels, when that is less than global_physnet_mtu; 0: it is not."),
+		used(g, "physical_network_mtus", osloconfig.List(&m.PhysicalMTUs).Check(checkMTUs), "Largest packets on single physical networks that carry less than global_physnet_mtu, as network:bytes."),
+		used(g, "external_network_type", osloconfig.String(&m.ExternalType).Check(optional(oneOf(networkTypes...))),
 			"Type of external networks whose creator does not say; like others when empty."),
-		kept(g, "overlay_ip_version", osloconfig.Choice(&m.OverlayIPVersion, "4", "6"), "Version of IP that tunnels are carried by."),
+		used(g, "overlay_ip_version", osloconfig.Choice(&m.OverlayIPVersion, "4", "6"), "Version of IP that tunnels are carried by."),
 	}
 }
 
@@ -109,7 +123,7 @@ func (m *ML2) types() []Setting {
 		numbers("ml2_type_vxlan", "vni_ranges", &m.VXLANRanges, maxVNI),
 		ignored("ml2_type_vxlan", "vxlan_group", osloconfig.String(new("")), "Multicast group of VXLANs, for agents that Berth does not have."),
 		numbers("ml2_type_geneve", "vni_ranges", &m.GeneveRanges, maxVNI),
-		kept("ml2_type_geneve", "max_header_size", osloconfig.Int(&m.GeneveMaxHeader), "Bytes of a Geneve header, without that of IP."),
+		used("ml2_type_geneve", "max_header_size", osloconfig.Int(&m.GeneveMaxHeader), "Bytes of a Geneve header, without that of IP."),
 	}
 }
 
@@ -164,6 +178,9 @@ func oneOf(words ...string) func(string) error {
 }
 
 func checkMechanism(name string) error {
+	if name == DriverL2Population {
+		return nil
+	}
 	err := oneOf(DriverOpenVSwitch, DriverSRIOV, DriverOVN)(name)
 	if err != nil {
 		err = fmt.Errorf("%w, which are the drivers that Berth has", err)

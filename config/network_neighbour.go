@@ -8,7 +8,8 @@ import (
 )
 
 // A Neighbour is another service that this one asks: [placement] or [nova] of the
-// network service. Without an AuthType it is not asked.
+// network service, [placement], [neutron] or [glance] of the compute service. Without
+// an AuthType it is not asked.
 type Neighbour struct {
 	AuthType    string // keystoneauth's name of a plugin, as in Keystone; or none, noauth or admin_token
 	AuthSection string // group that Auth was read from, when it is another one
@@ -44,22 +45,28 @@ func (n *Neighbour) Interfaces() []string {
 	return []string{n.EndpointType}
 }
 
-// settings describes the group of a neighbour. The credentials are read from the
-// group that auth_section names.
+// settings describes the group of a neighbour as Neutron has it.
 func (n *Neighbour) settings(g string) []Setting {
 	return slices.Concat([]Setting{
-		used(g, "region_name", osloconfig.String(&n.RegionName), "Region whose endpoint of the service to use; the first one listed when empty."),
 		used(g, "endpoint_type", osloconfig.Choice(&n.EndpointType, "public", "admin", "internal"),
 			"Endpoint of the service to use, of those in Keystone's catalogue."),
 		used(g, "valid_interfaces", osloconfig.List(&n.ValidInterfaces), "The same, several in order of preference; goes before endpoint_type. Neutron does not have it."),
 		used(g, "endpoint_override", osloconfig.String(&n.EndpointOverride), "Address of the service, instead of the one in the catalogue. Neutron does not have it."),
+	}, n.session(g))
+}
+
+// session describes what groups of neighbours have in common. The credentials are read
+// from the group that auth_section names.
+func (n *Neighbour) session(g string) []Setting {
+	return slices.Concat([]Setting{
+		used(g, "region_name", osloconfig.String(&n.RegionName), "Region whose endpoint of the service to use; the first one listed when empty."),
 		used(g, "cafile", osloconfig.String(&n.CAFile), "Certificates of authorities that may sign the service's certificate and Keystone's; the system's when empty."),
 		used(g, "certfile", osloconfig.String(&n.CertFile), "Client certificate to show."),
 		used(g, "keyfile", osloconfig.String(&n.KeyFile), "Private key of the client certificate."),
 		used(g, "insecure", osloconfig.Bool(&n.Insecure), "Do not check certificates."),
 		used(g, "timeout", osloconfig.OptionalInt(&n.Timeout), "Seconds that a request may take; 10 when empty."),
-		ignored(g, "collect_timing", osloconfig.Bool(new(bool)), "Measure requests."),
-		ignored(g, "split_loggers", osloconfig.Bool(new(bool)), "Log requests to several loggers."),
+		ignored(g, "collect_timing", off(), "Measure requests."),
+		ignored(g, "split_loggers", off(), "Log requests to several loggers."),
 		used(g, "auth_section", osloconfig.String(&n.AuthSection), "Group to read the credentials from, instead of this one."),
 	}, n.credentials(cmp.Or(n.AuthSection, g)))
 }

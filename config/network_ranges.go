@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 )
@@ -65,18 +66,39 @@ func parseRange(text string, most int) (r Range, err error) {
 	return Range{low, high}, nil
 }
 
+// ParseMTUs reads physical_network_mtus that were loaded. Entries that are none are
+// left out.
+func ParseMTUs(list []string) map[string]int {
+	all := make(map[string]int)
+	for _, text := range list {
+		if name, n, err := parseMTU(text); err == nil {
+			all[name] = n
+		}
+	}
+	return all
+}
+
+// parseMTU reads network:bytes.
+func parseMTU(text string) (network string, bytes int, err error) {
+	network, number, _ := strings.Cut(text, ":")
+	network = strings.TrimSpace(network)
+	bytes, err = strconv.Atoi(strings.TrimSpace(number))
+	if network == "" || err != nil || bytes < 0 || bytes > maxMTU {
+		return "", 0, fmt.Errorf("want network:bytes, each network once, bytes up to %d", maxMTU)
+	}
+	return network, bytes, nil
+}
+
 // checkMTUs accepts network:bytes, each network once.
 func checkMTUs(text string) error {
 	seen := make(map[string]bool)
 	return each(func(entry string) error {
-		name, number, _ := strings.Cut(entry, ":")
-		name = strings.TrimSpace(name)
-		n, err := strconv.Atoi(strings.TrimSpace(number))
-		if name == "" || err != nil || n < 0 || n > maxMTU || seen[name] {
-			return fmt.Errorf("want network:bytes, each network once, bytes up to %d", maxMTU)
+		name, _, err := parseMTU(entry)
+		if seen[name] {
+			_, _, err = parseMTU("") // once is enough
 		}
 		seen[name] = true
-		return nil
+		return err
 	})(text)
 }
 
@@ -90,6 +112,24 @@ func checkMAC(text string) error {
 	}
 	if bad || strings.ContainsRune("13579bBdDfF", rune(octets[0][1])) {
 		return errors.New("want the address of one interface, such as fa:16:3e:00:00:00")
+	}
+	return nil
+}
+
+// PageLimit is the most objects in one answer, 0 for no bound.
+func (n *Neutron) PageLimit() int {
+	most, err := strconv.Atoi(n.PaginationMaxLimit)
+	if err != nil {
+		return 0 // infinite
+	}
+	return max(0, most)
+}
+
+// checkLinkPrefix refuses what links cannot begin with.
+func checkLinkPrefix(text string) error {
+	u, err := url.Parse(text)
+	if text != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "") {
+		return errors.New("want a URL such as https://cloud.example/network")
 	}
 	return nil
 }

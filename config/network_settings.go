@@ -12,16 +12,16 @@ var networkForeign = []string{
 	"profiler", "healthcheck", "oslo_reports", "oslo_concurrency", "oslo_limit", "oslo_versionedobjects",
 	"oslo_messaging_amqp", "oslo_messaging_kafka", "oslo_messaging_metrics", "oslo_messaging_notifications", "oslo_messaging_rabbit",
 	"audit_middleware_notifications", "cache", "privsep", "ironic", "designate", "experimental", "service_providers", "network_log",
-	"agent", "ovs", "ovn", "ovn_nb_global", "linux_bridge", "vxlan", "macvtap", "sriov_nic", "dhcp", "l2pop", "metering", "baremetal",
+	"agent", "ovs", "ovn_nb_global", "linux_bridge", "vxlan", "macvtap", "sriov_nic", "dhcp", "l2pop", "metering", "baremetal",
 }
 
 // Settings returns the table of all options in the order of the documentation,
 // bound to the fields of n: Display shows what n holds.
 func (n *Network) Settings() []Setting {
 	return slices.Concat(
-		n.base(), n.serving(), n.plugin(), n.limiting(), logging(), serverOptions(), otherParts(), messaging(),
+		n.base(), n.serving(), n.plugin(), n.limiting(), logging(), serverOptions(), otherParts(), processes(), messaging("neutron"),
 		n.database(), n.keystone(), n.credentials(), tokenCache(), n.Placement.settings(groupPlacement), n.nova(),
-		n.policy(), n.cors(), n.middleware(), n.ssl(), n.ML2.settings(), n.quotas(), n.berth(), n.promises(),
+		n.policy(), n.cors(), n.middleware(), n.ssl(), n.ML2.settings(), n.OVN.settings(), n.quotas(), n.berth(), n.promises(),
 	)
 }
 
@@ -37,7 +37,7 @@ func (n *Network) serving() []Setting {
 		used(g, "auth_strategy", osloconfig.Choice(&d.AuthStrategy, StrategyKeystone, StrategyNoAuth),
 			"Who checks callers: Keystone, or nobody, for tests: with noauth the token is the user's name, and admin is the administrator."),
 		used(g, "notify_nova_on_port_status_changes", osloconfig.Bool(&d.NotifyNovaOfStatus), "Tell Nova when a server's port is plugged or unplugged."),
-		kept(g, "notify_nova_on_port_data_changes", osloconfig.Bool(&d.NotifyNovaOfData), "Tell Nova of changes of a server's addresses."),
+		used(g, "notify_nova_on_port_data_changes", osloconfig.Bool(&d.NotifyNovaOfData), "Tell Nova when a server's port is changed or removed."),
 	}
 }
 
@@ -55,6 +55,10 @@ func (n *Network) plugin() []Setting {
 			formerlyIn(groupML2, "segment_mtu"),
 		used(g, "agent_down_time", osloconfig.IntBetween(&d.AgentDownTime, 1, 1<<31-1),
 			"Seconds after its last heartbeat that an agent counts as dead."),
+		used(g, "enable_new_agents", osloconfig.Bool(&d.NewAgents),
+			"Have new agents bind ports with guarantees, rather than once an administrator has turned them on."),
+		used(g, "network_link_prefix", osloconfig.String(&d.LinkPrefix).Check(checkLinkPrefix),
+			"URL that links in answers begin with, instead of what the request and [berth] trusted_proxies say."),
 		kept(g, "dns_domain", osloconfig.String(&d.DNSDomain), "Domain of servers' names."),
 		kept(g, "default_availability_zones", osloconfig.List(&d.AvailabilityZones), "Availability zones of networks whose creator names none."),
 	}
@@ -67,9 +71,9 @@ func (n *Network) limiting() []Setting {
 	return []Setting{
 		used(g, "max_dns_nameservers", osloconfig.Int(&d.MaxDNSNameservers), "Name servers that a subnet may have."),
 		used(g, "max_subnet_host_routes", osloconfig.Int(&d.MaxSubnetHostRoutes), "Routes that a subnet may tell its hosts."),
-		kept(g, "max_allowed_address_pair", osloconfig.Int(&d.MaxAddressPairs), "Allowed address pairs that a port may have."),
-		kept(g, "pagination_max_limit", osloconfig.String(&d.PaginationMaxLimit).Check(checkPageLimit),
-			"Most objects in one answer; infinite, or a number below 0, for no bound."),
+		used(g, "max_allowed_address_pair", osloconfig.Int(&d.MaxAddressPairs), "Allowed address pairs that a port may have."),
+		used(g, "pagination_max_limit", osloconfig.String(&d.PaginationMaxLimit).Check(checkPageLimit),
+			"Most objects in one answer, which is then a page; infinite, 0 or a number below it, for no bound."),
 	}
 }
 
@@ -86,21 +90,24 @@ var databaseOlder = map[string][]osloconfig.Name{
 }
 
 func (n *Network) database() []Setting {
-	const g = groupNeutronDB
-	all := n.Database.settings(g)
+	return append(n.Database.oslo(groupOsloDB),
+		ignored(groupOsloDB, "engine", text(""), "Neutron: engine of MySQL's tables."))
+}
+
+// oslo describes a group that oslo.db registers, with all that it has.
+func (d *Database) oslo(g string) []Setting {
+	all := d.settings(g)
 	for i := range all {
 		all[i].Older = append(all[i].Older, databaseOlder[all[i].Name.Option]...)
 	}
-	number := func(n int) osloconfig.Value { return osloconfig.Int(&n) }
 	return append(all,
-		ignored(g, "engine", osloconfig.String(new("")), "Neutron: engine of MySQL's tables."),
-		ignored(g, "backend", osloconfig.String(new("sqlalchemy")), "Upstream: library for databases.").formerlyIn(groupDefault, "db_backend"),
-		ignored(g, "use_db_reconnect", osloconfig.Bool(new(bool)), "Upstream: run again what a lost connection ended. Berth always does."),
+		ignored(g, "backend", text("sqlalchemy"), "Upstream: library for databases.").formerlyIn(groupDefault, "db_backend"),
+		ignored(g, "use_db_reconnect", off(), "Upstream: run again what a lost connection ended. Berth always does."),
 		ignored(g, "db_retry_interval", number(1), "Upstream: seconds before that."),
-		ignored(g, "db_inc_retry_interval", osloconfig.Bool(new(true)), "Upstream: wait longer each time."),
+		ignored(g, "db_inc_retry_interval", on(), "Upstream: wait longer each time."),
 		ignored(g, "db_max_retry_interval", number(10), "Upstream: longest such wait."),
 		ignored(g, "db_max_retries", number(20), "Upstream: how often."),
-		ignored(g, "use_tpool", osloconfig.Bool(new(bool)), "Upstream: threads for databases.").formerlyIn(groupDefault, "dbapi_use_tpool"),
+		ignored(g, "use_tpool", off(), "Upstream: threads for databases.").formerlyIn(groupDefault, "dbapi_use_tpool"),
 	)
 }
 
@@ -146,5 +153,7 @@ func (n *Network) promises() []Setting {
 			"Let a guaranteed port of a network with several physical networks go to any of them, not only to the first. Needs placement's microversion 1.39 and a compute service that knows of it."),
 		used(g, "keep_deleted_promises", osloconfig.Bool(&p.KeepDeleted),
 			"Leave with a server what a port held that is removed while it is bound, as Neutron does, instead of giving it back."),
+		used(g, "tls_agent_ca_file", osloconfig.String(&n.Berth.TLSAgentCAFile),
+			"PEM file with the authorities that sign agents' certificates: an agent that shows one with the name of its host needs no token. Empty: all need one."),
 	}
 }

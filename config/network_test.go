@@ -97,6 +97,15 @@ vni_ranges = 1:1000
 vnic_type_blacklist = direct
 [sriov_driver]
 vnic_type_prohibit_list =
+[ovn]
+ovn_nb_connection = ssl:10.0.0.1:6641
+ovn_sb_connection = ssl:10.0.0.1:6642,ssl:10.0.0.2:6642
+ovn_sb_private_key = k
+ovn_sb_certificate = c
+ovn_sb_ca_cert = a
+ovsdb_connection_timeout = 30
+vhost_sock_dir = /run/vhost
+ovsdb_probe_interval = 0
 `
 )
 
@@ -136,9 +145,10 @@ func TestNetworkFiles(t *testing.T) {
 	want.ML2.VLANRanges = []string{"physnet0:100:199", "physnet0:300:399", "physnet1"}
 	want.ML2.VXLANRanges, want.ML2.OpenVSwitchProhibits = []string{"1:1000"}, []string{"direct"}
 	want.ML2.SRIOVProhibits = []string{}
+	want.OVN = config.OVN{Connection: "ssl:10.0.0.1:6642,ssl:10.0.0.2:6642", KeyFile: "k", CertFile: "c", CAFile: "a", Timeout: 30, SocketDir: "/run/vhost"}
 	want.Promises.OldRequests = true
 	want.Berth.ShutdownTimeout = 2500 * time.Millisecond
-	want.Ignored = []string{"[DEFAULT] api_workers", "[DEFAULT] l3_ha", "[DEFAULT] transport_url"}
+	want.Ignored = []string{"[DEFAULT] api_workers", "[DEFAULT] l3_ha", "[DEFAULT] transport_url", "[ovn] ovn_nb_connection"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("LoadNetwork (-want +got):\n%s", diff)
 	}
@@ -177,6 +187,7 @@ bind_port = 70000
 pagination_max_limit = many
 use_ssl = true
 max_dns_nameserver = 3
+network_link_prefix = cloud.example/net
 [nova]
 endpoint_type = secret
 [placement]
@@ -202,7 +213,8 @@ tunnel_id_ranges = 1
 0:4: [DEFAULT] base_mac = "fb:16:3e:00:00:00": want the address of one interface, such as fa:16:3e:00:00:00
 0:5: [DEFAULT] bind_port = "70000": want an integer from 0 to 65535
 0:6: [DEFAULT] pagination_max_limit = "many": want a number, or the word infinite
-0:10: [nova] endpoint_type = "secret": want one of public, admin, internal
+0:9: [DEFAULT] network_link_prefix = "cloud.example/net": want a URL such as https://cloud.example/network
+0:11: [nova] endpoint_type = "secret": want one of public, admin, internal
 1:2: [ml2] type_drivers = "vlan,pigeon": want local, flat, vlan, gre, vxlan, geneve, not "pigeon"
 1:4: [ml2] mechanism_drivers = "openvswitch,linuxbridge": want openvswitch, sriovnicswitch, ovn, which are the drivers that Berth has, not "linuxbridge"
 1:5: [ml2] physical_network_mtus = "a:1500,a:9000": want network:bytes, each network once, bytes up to 65536, not "a:9000"
@@ -241,6 +253,48 @@ func TestRanges(t *testing.T) {
 	}
 	if diff := cmp.Diff([]config.Range{{1, 2}, {4, 4}}, config.ParseRanges([]string{"1:2", " 4 : 4 "})); diff != "" {
 		t.Errorf("ParseRanges (-want +got):\n%s", diff)
+	}
+}
+
+func TestExternalTypeIsAmongTypes(t *testing.T) {
+	_, _, err := config.LoadNetwork(files(t, "[ml2]\ntype_drivers = vlan,flat,local\nexternal_network_type = geneve\n"), nil)
+	if want := `[ml2] external_network_type = "geneve": it is not among the type_drivers`; err == nil || err.Error() != want {
+		t.Errorf("LoadNetwork = %v, want %s", err, want)
+	}
+}
+
+func TestDriversThatBindNothingAreWarnedAbout(t *testing.T) {
+	n, warnings, err := config.LoadNetwork(files(t, "[ml2]\nmechanism_drivers = openvswitch,l2population\n"), nil)
+	want := []string{"[ml2] mechanism_drivers: l2population is passed over: it binds no ports"}
+	if diff := cmp.Diff(want, warnings); diff != "" || err != nil {
+		t.Errorf("LoadNetwork = %+v, %v; warnings (-want +got):\n%s", n, err, diff)
+	}
+}
+
+func TestQoSNeedsItsDriver(t *testing.T) {
+	_, _, err := config.LoadNetwork(files(t, "[DEFAULT]\nservice_plugins = qos\n[ml2]\nextension_drivers = port_security\n"), nil)
+	if want := "[ml2] extension_drivers: qos is not among them, and the service plugin needs it"; err == nil || err.Error() != want {
+		t.Errorf("LoadNetwork = %v, want %s", err, want)
+	}
+	_, warnings, err := config.LoadNetwork(files(t, "[ml2]\nextension_drivers = qos,dns,port_numa_affinity_policy\n"), nil)
+	if diff := cmp.Diff([]string{`[ml2] extension_drivers: Berth does not have "dns"`}, warnings); diff != "" || err != nil {
+		t.Errorf("LoadNetwork = %v, warnings (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestPageLimits(t *testing.T) {
+	for text, want := range map[string]int{"infinite": 0, "-1": 0, "0": 0, "7": 7} {
+		n := config.DefaultNetwork()
+		if n.Neutron.PaginationMaxLimit = text; n.Neutron.PageLimit() != want {
+			t.Errorf("with pagination_max_limit = %s the limit is %d, want %d", text, n.Neutron.PageLimit(), want)
+		}
+	}
+}
+
+func TestMTUsOfNetworks(t *testing.T) {
+	got := config.ParseMTUs([]string{"a:1500", " b : 9000 ", "c", ":1", "d:-1"})
+	if diff := cmp.Diff(map[string]int{"a": 1500, "b": 9000}, got); diff != "" {
+		t.Errorf("ParseMTUs (-want +got):\n%s", diff)
 	}
 }
 

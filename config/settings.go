@@ -46,11 +46,20 @@ const (
 	groupProxy     = "oslo_middleware"
 	groupBerth     = "berth"
 
-	groupNeutronDB = "database"
-	groupNova      = "nova"
-	groupML2       = "ml2"
-	groupQuotas    = "quotas"
-	groupSSL       = "ssl"
+	groupOsloDB = "database"
+	groupNova   = "nova"
+	groupML2    = "ml2"
+	groupQuotas = "quotas"
+	groupSSL    = "ssl"
+
+	groupAPIDatabase = "api_database"
+	groupNeutron     = "neutron"
+	groupGlance      = "glance"
+	groupQuota       = "quota"
+	groupScheduler   = "scheduler"
+	groupFilters     = "filter_scheduler"
+	groupWorkarounds = "workarounds"
+	groupWSGI        = "wsgi"
 )
 
 // placementForeign are groups of libraries that upstream's placement loads and
@@ -178,7 +187,7 @@ func (p *Placement) placement() []Setting {
 
 func workarounds() []Setting {
 	return []Setting{
-		ignored("workarounds", "optimize_for_wide_provider_trees", osloconfig.Bool(new(bool)),
+		ignored(groupWorkarounds, "optimize_for_wide_provider_trees", osloconfig.Bool(new(bool)),
 			"Upstream: a faster search in trees with many like children. Berth's search always is."),
 	}
 }

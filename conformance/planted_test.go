@@ -12,6 +12,7 @@ import (
 
 	"github.com/berthcloud/berth/conformance/differential"
 	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/servertest"
 )
 
 // TestPlantedDifferences shows that the comparison can fail: a proxy before
@@ -101,7 +102,7 @@ func reframe(answer []byte, old, new string) []byte {
 // startProxy passes raw requests on to a service, one a connection, and
 // returns its own address.
 func startProxy(t *testing.T, to string, p plant) string {
-	l := server.Listen(t)
+	l := servertest.Listen(t)
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Log(err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"os"
 	"slices"
 	"sync"
@@ -19,6 +20,7 @@ type TLSFiles struct {
 	Cert     string // the service's certificate and those of the authorities between
 	Key      string // its private key
 	ClientCA string // authorities of the clients' certificates; "" asks clients for none
+	AgentCA  string // authorities of the certificates of those who need no token, see Certificates.Agent; "": all do
 
 	MinVersion uint16 // tls.VersionTLS12, which 0 stands for, or later
 }
@@ -32,7 +34,8 @@ type Certificates struct {
 	metrics *Metrics
 
 	current  atomic.Pointer[tls.Config]
-	nextLook atomic.Int64 // in Unix nanoseconds
+	agents   atomic.Pointer[x509.CertPool] // of AgentCA; nil without
+	nextLook atomic.Int64                  // in Unix nanoseconds
 
 	mu    sync.Mutex // guards all below; held while loading
 	files TLSFiles
@@ -64,7 +67,7 @@ func (c *Certificates) Reload(files TLSFiles) error {
 // load reads files and puts them in force; the caller holds mu.
 func (c *Certificates) load(files TLSFiles) error {
 	seen := stamps(files)
-	cfg, err := files.config()
+	cfg, agents, err := files.config()
 	if err == nil {
 		err = c.judge(cfg, files.Cert)
 	}
@@ -74,6 +77,7 @@ func (c *Certificates) load(files TLSFiles) error {
 	}
 	if err == nil {
 		c.current.Store(cfg)
+		c.agents.Store(agents)
 	}
 	return err
 }
@@ -124,29 +128,64 @@ func (c *Certificates) server(protocols ...string) *tls.Config {
 	}
 }
 
-// config reads the files.
-func (f TLSFiles) config() (*tls.Config, error) {
-	pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
-	if err != nil {
-		return nil, fmt.Errorf("reading the certificate %s and its key %s: %w", f.Cert, f.Key, err)
+// Agent returns the names of the hosts that the certificate of a request's client is
+// for, and whether one of the authorities in AgentCA stands for it.
+func (c *Certificates) Agent(r *http.Request) (hosts []string, ok bool) {
+	roots := c.agents.Load()
+	if roots == nil || r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
+		return nil, false
 	}
-	cfg := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: max(f.MinVersion, tls.VersionTLS12)}
-	if f.ClientCA == "" {
-		return cfg, nil
+	leaf, between := r.TLS.PeerCertificates[0], x509.NewCertPool()
+	for _, other := range r.TLS.PeerCertificates[1:] {
+		between.AddCert(other)
 	}
-	cfg.ClientAuth = tls.RequireAndVerifyClientCert
-	cfg.ClientCAs, err = readAuthorities(f.ClientCA)
-	return cfg, err
+	if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
+		return nil, false
+	}
+	hosts = slices.Clone(leaf.DNSNames)
+	if len(hosts) == 0 && leaf.Subject.CommonName != "" {
+		hosts = []string{leaf.Subject.CommonName}
+	}
+	return hosts, len(hosts) > 0
 }
 
-func readAuthorities(path string) (*x509.CertPool, error) {
-	text, err := os.ReadFile(path)
+// config reads the files. Who has a certificate of an agent's may show it; whether all
+// clients have to show one is up to ClientCA.
+func (f TLSFiles) config() (cfg *tls.Config, agents *x509.CertPool, err error) {
+	pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
 	if err != nil {
-		return nil, fmt.Errorf("reading the authorities of clients: %w", err)
+		return nil, nil, fmt.Errorf("reading the certificate %s and its key %s: %w", f.Cert, f.Key, err)
 	}
+	cfg = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: max(f.MinVersion, tls.VersionTLS12)}
+	if f.AgentCA != "" {
+		if agents, err = readAuthorities(f.AgentCA); err != nil {
+			return cfg, nil, err
+		}
+		cfg.ClientAuth, cfg.ClientCAs = tls.VerifyClientCertIfGiven, agents
+	}
+	if f.ClientCA == "" {
+		return cfg, agents, nil
+	}
+	cfg.ClientAuth = tls.RequireAndVerifyClientCert
+	cfg.ClientCAs, err = readAuthorities(f.ClientCA, f.AgentCA)
+	return cfg, agents, err
+}
+
+// readAuthorities reads the certificates in files, of which those without a name are
+// none.
+func readAuthorities(paths ...string) (*x509.CertPool, error) {
 	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("reading the authorities of clients: %s has no certificate in PEM format", path)
+	for _, path := range paths {
+		if path == "" {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("reading the authorities of clients: %w", err)
+		}
+		if !pool.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("reading the authorities of clients: %s has no certificate in PEM format", path)
+		}
 	}
 	return pool, nil
 }
@@ -162,7 +201,7 @@ type stamp struct {
 // stamps returns those of all files that are named.
 func stamps(f TLSFiles) []stamp {
 	var all []stamp
-	for _, path := range []string{f.Cert, f.Key, f.ClientCA} {
+	for _, path := range []string{f.Cert, f.Key, f.ClientCA, f.AgentCA} {
 		if path == "" {
 			continue
 		}

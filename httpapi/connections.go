@@ -98,8 +98,9 @@ func (l *ConnLimit) release(client netip.Addr) {
 // A limitedListener accepts what a ConnLimit admits.
 type limitedListener struct {
 	net.Listener
-	limit *ConnLimit
-	tls   bool // a refused client cannot be told in plain text
+	limit  *ConnLimit
+	tls    bool   // a refused client cannot be told in plain text
+	format Format // of what it is told
 
 	closed chan struct{}
 	tasks  sync.WaitGroup // of refused clients
@@ -108,8 +109,8 @@ type limitedListener struct {
 	done bool
 }
 
-func newLimitedListener(ln net.Listener, limit *ConnLimit, tls bool) *limitedListener {
-	return &limitedListener{Listener: ln, limit: limit, tls: tls, closed: make(chan struct{})}
+func newLimitedListener(ln net.Listener, o ServeOptions) *limitedListener {
+	return &limitedListener{Listener: ln, limit: o.Limit, tls: o.TLS != nil, format: o.Format, closed: make(chan struct{})}
 }
 
 // Accept returns the next connection that is admitted. One that has to wait is
@@ -173,7 +174,7 @@ func (l *limitedListener) refuse(c net.Conn) {
 		defer func() { <-l.limit.leaving }()
 		defer c.Close()
 		if !l.tls {
-			dismiss(c)
+			dismiss(c, l.format)
 		}
 	})
 }
@@ -191,11 +192,11 @@ func (l *limitedListener) begin(task func()) {
 
 // dismiss tells a client why it is not served. It reads what the client sends
 // for a moment: a connection that is closed before that loses the answer.
-func dismiss(c net.Conn) {
+func dismiss(c net.Conn, as Format) {
 	if c.SetDeadline(time.Now().Add(time.Second)) != nil {
 		return
 	}
-	if _, err := c.Write(rejected(http.StatusServiceUnavailable, "This client has too many connections.")); err != nil {
+	if _, err := c.Write(rejected(as, http.StatusServiceUnavailable, "This client has too many connections.")); err != nil {
 		return
 	}
 	if half, ok := c.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {

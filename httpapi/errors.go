@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/microversion"
@@ -19,6 +20,7 @@ type Error struct {
 	Code   fault.Code
 	Detail string // for the caller; may be empty
 
+	unrouted bool   // compute has no such path, or no such method of it
 	allow    string // of a 405
 	method   string // of a 405
 	content  string // the media type sent, of a 415
@@ -92,7 +94,7 @@ func (a *API) fail(x *exchange, r *http.Request, err error) {
 	if x.status != 0 {
 		panic(http.ErrAbortHandler)
 	}
-	x.trim(e, err)
+	x.trim(e, err, a.cfg.Compute)
 	var c *Challenge
 	if errors.As(err, &c) {
 		c.answer(x)
@@ -104,11 +106,10 @@ func (a *API) fail(x *exchange, r *http.Request, err error) {
 	if e.Status == http.StatusServiceUnavailable {
 		x.Header().Set("Retry-After", retryAfter)
 	}
-	if r.Method == http.MethodHead {
-		writeBody(x, e.Status, "text/html; charset=UTF-8", nil)
-		return
-	}
 	media, body := a.render(x, r, e)
+	if r.Method == http.MethodHead {
+		body = nil
+	}
 	writeBody(x, e.Status, media, body)
 }
 
@@ -119,20 +120,30 @@ type Problem struct {
 	Detail string     // for the caller; "" when there is nothing to add to the status
 	Path   string     // of the request
 	Method string
+
+	Unserved bool // no API has seen the request: the detail says why
 }
+
+// A Format writes the body of an error as one API does.
+type Format func(Problem) (media string, body []byte)
 
 // render returns the body of an error in the API's form.
 func (a *API) render(x *exchange, r *http.Request, e *Error) (media string, body []byte) {
-	if a.cfg.Problem == nil {
+	switch {
+	case e.unrouted:
+		return outside(e.Status, "", strings.Join(r.Header["Accept"], ","))
+	case a.cfg.Problem == nil && r.Method == http.MethodHead:
+		return mediaHTML + "; charset=UTF-8", nil
+	case a.cfg.Problem == nil:
 		return a.problem(x, e).render(x.accept)
 	}
 	return a.cfg.Problem(Problem{Status: e.Status, Code: e.Code, Detail: e.Detail, Path: r.URL.Path, Method: r.Method})
 }
 
 // trim takes back the headers that an error does not carry: those that an
-// unfinished handler set, and Vary where upstream's answer is made outside its
+// unfinished handler set, and Vary where Placement's answer is made outside its
 // version middleware.
-func (x *exchange) trim(e *Error, err error) {
+func (x *exchange) trim(e *Error, err error, compute bool) {
 	h := x.Header()
 	for _, name := range []string{"Cache-Control", "Last-Modified", "Location", "Content-Type", "Content-Length"} {
 		h.Del(name)
@@ -140,6 +151,7 @@ func (x *exchange) trim(e *Error, err error) {
 	var t *trapped
 	kind, _ := fault.Of(err)
 	switch {
+	case compute:
 	case e.Status == http.StatusInternalServerError:
 		h.Del(microversion.Header)
 		h.Del("Vary")
@@ -154,7 +166,7 @@ func (a *API) logError(ctx context.Context, e *Error, err error) {
 	switch {
 	case errors.As(err, &p):
 		a.cfg.Log.ErrorContext(ctx, "a handler panicked", "error", err, "stack", string(p.stack))
-	case e.Status >= http.StatusInternalServerError && ctx.Err() == nil:
+	case e.Status >= http.StatusInternalServerError && e.Status != http.StatusNotImplemented && ctx.Err() == nil:
 		a.cfg.Log.ErrorContext(ctx, "a request failed", "error", err)
 	default:
 		a.cfg.Log.LogAttrs(ctx, slog.LevelDebug, "a request was refused", slog.String("error", err.Error()))

@@ -23,6 +23,9 @@ type FrontSettings struct {
 	Forwarded bool
 	Proxies   Proxies
 
+	// Problem writes the 503 of further ones; nil means Placement's.
+	Problem Format
+
 	// CompressMinSize is the size in bytes from which an answer is compressed
 	// for clients that accept that. 0 and below turn it off.
 	CompressMinSize int
@@ -54,7 +57,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer f.inFlight.Add(-1)
 	if n := f.inFlight.Add(1); s.MaxRequests > 0 && n > int64(s.MaxRequests) {
 		f.metrics.refuseRequest()
-		unavailable(w, r, "Too many requests are under way.")
+		unavailable(w, r, s.Problem, "Too many requests are under way.")
 		return
 	}
 	r = s.arrive(r)

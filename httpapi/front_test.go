@@ -201,7 +201,7 @@ func TestRequestsUnderWayAreBounded(t *testing.T) {
 
 func TestSwitch(t *testing.T) {
 	detail := "starting: reading 40000 providers"
-	s := httpapi.NewSwitch(httpapi.Unavailable(func() string { return detail }))
+	s := httpapi.NewSwitch(httpapi.Unavailable(nil, func() string { return detail }))
 	w := answerTo(s, request("PUT", "/x", ""))
 	if e := firstError(t, w); w.Code != 503 || w.Header().Get("Retry-After") != "1" || !strings.Contains(e["detail"].(string), detail) {
 		t.Errorf("answer is %d %v", w.Code, e)

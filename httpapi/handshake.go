@@ -21,6 +21,7 @@ type tlsListener struct {
 	net.Listener
 	config  *tls.Config
 	handler http.Handler
+	format  Format // of rejections
 	timeout time.Duration
 	log     *slog.Logger
 	metrics *Metrics
@@ -41,7 +42,7 @@ func newTLSListener(ln net.Listener, h http.Handler, opts ServeOptions) *tlsList
 		protocols = []string{"h2", "http/1.1"}
 	}
 	l := &tlsListener{
-		Listener: ln, config: opts.TLS.server(protocols...), handler: h, timeout: tlsTimeout,
+		Listener: ln, config: opts.TLS.server(protocols...), handler: h, format: opts.Format, timeout: tlsTimeout,
 		log: opts.Log, metrics: opts.Metrics, ready: make(chan net.Conn), failed: make(chan error),
 	}
 	if t := opts.ReadHeaderTimeout; t > 0 {
@@ -100,7 +101,7 @@ func (l *tlsListener) handshake(c net.Conn) {
 	}
 	var done net.Conn = t
 	if t.ConnectionState().NegotiatedProtocol != "h2" {
-		done = &tlsConn{conn{Conn: t, handler: l.handler}, t}
+		done = &tlsConn{conn{Conn: t, handler: l.handler, format: l.format}, t}
 	}
 	select {
 	case l.ready <- done:
@@ -124,7 +125,7 @@ func (l *tlsListener) refuse(c net.Conn, err error) {
 	var re tls.RecordHeaderError
 	if errors.As(err, &re) && re.Conn != nil && slices.Contains(httpBegins, string(re.RecordHeader[:])) {
 		if c.SetWriteDeadline(time.Now().Add(time.Second)) == nil {
-			c.Write(rejected(http.StatusBadRequest, "This port speaks TLS: use https.")) // it may be gone
+			c.Write(rejected(l.format, http.StatusBadRequest, "This port speaks TLS: use https.")) // it may be gone
 		}
 	}
 }

@@ -11,14 +11,16 @@
 //	media types (415, 406) → handler
 //
 // The order, like the text of every error, is that of OpenStack's Placement,
-// whose clients match on both.
+// whose clients match on both. Compute has another one:
+//
+//	request id → CORS → caller (401) → path and method (404) → version (400, 406) →
+//	media type (415) → content headers (400, 413) → version of the route (404) → handler
 package httpapi
 
 import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/berthcloud/berth/fault"
@@ -42,14 +44,17 @@ const DefaultMaxBody = 32 << 20
 // A Config says what an API is made of. Service, Routes and Authenticate are
 // required.
 type Config struct {
-	Service      string               // its name in version headers, logs and metrics
-	History      microversion.History // the versions it speaks; none for an API without microversions
-	Routes       []Route              // in the order in which Allow lists methods
-	Authenticate Authenticator        // not asked for Public paths
-	Public       []string             // that anybody may read; nil means "/"
+	Service      string                 // its name in version headers, logs and metrics
+	History      microversion.History   // the versions it speaks; none for an API without microversions
+	Routes       []Route                // in the order in which Allow lists methods
+	Authenticate Authenticator          // not asked for Public paths
+	Public       func(path string) bool // what anybody may ask for; nil means "/"
 
 	// Problem writes the body of an error; nil means Placement's.
-	Problem func(Problem) (media string, body []byte)
+	Problem Format
+
+	// Compute makes an API speak as Nova does before its handlers are asked.
+	Compute bool
 
 	CodeSince     int        // the minor version from which errors carry a code
 	UndefinedCode fault.Code // the code of errors that have none
@@ -78,7 +83,7 @@ func New(cfg Config) *API {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Public == nil {
-		cfg.Public = []string{"/", ""}
+		cfg.Public = isRoot
 	}
 	return &API{
 		cfg:      cfg,
@@ -87,6 +92,8 @@ func New(cfg Config) *API {
 		versions: versionTexts(cfg.Service, cfg.History),
 	}
 }
+
+func isRoot(path string) bool { return path == "/" || path == "" }
 
 // versionHeader is microversion.Header as net/http spells it.
 var versionHeader = http.CanonicalHeaderKey(microversion.Header)
@@ -111,6 +118,9 @@ func versionTexts(service string, history microversion.History) map[microversion
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := begin(w, r)
 	r = r.WithContext(&x.scope)
+	if a.cfg.Compute {
+		x.Header()[computeRequestID] = []string{x.origin.RequestID}
+	}
 	a.metrics.begin()
 	defer a.end(x, r)
 	if a.cfg.CORS != nil {
@@ -137,6 +147,9 @@ func (a *API) serve(x *exchange, r *http.Request) error {
 	err := a.authenticate(x, r)
 	if err != nil {
 		return err
+	}
+	if a.cfg.Compute {
+		return a.serveCompute(x, r)
 	}
 	if err := a.negotiate(x, r); err != nil {
 		return err
@@ -180,7 +193,7 @@ var varyVersion = []string{"openstack-api-version"}
 
 // authenticate finds out who calls.
 func (a *API) authenticate(x *exchange, r *http.Request) (err error) {
-	if slices.Contains(a.cfg.Public, r.URL.Path) {
+	if a.cfg.Public(r.URL.Path) {
 		return nil
 	}
 	if x.caller, err = a.cfg.Authenticate(r); err != nil {
@@ -196,7 +209,7 @@ func (a *API) checkContent(x *exchange, r *http.Request) error {
 	if _, odd := oddLength(r); odd {
 		return &Error{Status: http.StatusBadRequest, Detail: "content-length header must be an integer"}
 	}
-	if r.ContentLength > 0 && r.Header.Get("Content-Type") == "" {
+	if r.ContentLength > 0 && r.Header.Get("Content-Type") == "" && !a.cfg.Compute {
 		return &Error{Status: http.StatusBadRequest, Detail: "content-type header required when content-length > 0"}
 	}
 	if r.ContentLength > a.cfg.MaxBody {

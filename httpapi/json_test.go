@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/internal/racetest"
 )
 
 func TestAppendJSONString(t *testing.T) {
@@ -195,7 +196,7 @@ func writeSummaries(j *httpapi.JSON, n int) {
 }
 
 func TestJSONAllocatesNothing(t *testing.T) {
-	if raceEnabled {
+	if racetest.Enabled {
 		t.Log("the race detector makes pools drop things; only the result is checked")
 		writeSummaries(httpapi.NewJSON(io.Discard), 10)
 		return

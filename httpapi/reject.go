@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -23,6 +24,7 @@ import (
 type listener struct {
 	net.Listener
 	handler http.Handler
+	format  Format
 }
 
 // Accept waits for the next connection.
@@ -31,7 +33,7 @@ func (l listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{Conn: c, handler: l.handler}, nil
+	return &conn{Conn: c, handler: l.handler, format: l.format}, nil
 }
 
 // A conn remembers what was read last, so that a rejection can say what was
@@ -40,9 +42,12 @@ func (l listener) Accept() (net.Conn, error) {
 type conn struct {
 	net.Conn
 	handler http.Handler
+	format  Format // of rejections; nil: Placement's
 	last    []byte
 	head    []byte // read in small pieces before last: net/http looks whether it is HTTP/2, or waits
 	inHead  bool   // last is older than head
+
+	answer joiner // that is being written
 
 	begin []byte // what the client sent first, as far as it matters
 	http2 bool   // the client speaks HTTP/2: nothing is text, and reads and writes overlap
@@ -109,13 +114,26 @@ func (c *conn) Write(p []byte) (int, error) {
 	}
 	status, reason, ok := rejection(p)
 	if !ok {
-		return c.Conn.Write(p)
+		return c.writeJoined(p)
 	}
 	answer := c.reconsidered(status)
 	if answer == nil {
-		answer = rejected(status, reason)
+		answer = rejected(c.format, status, reason)
 	}
 	if _, err := c.Conn.Write(answer); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// writeJoined writes p, or keeps it until the rest of its answer comes.
+func (c *conn) writeJoined(p []byte) (int, error) {
+	now := c.answer.join(p)
+	if now == nil {
+		return len(p), nil
+	}
+	defer c.answer.done()
+	if _, err := c.Conn.Write(now); err != nil {
 		return 0, err
 	}
 	return len(p), nil
@@ -239,16 +257,22 @@ func isErrorLine(p []byte) bool {
 	return len(p) >= len(rejectionStart)+3 && string(p[:len(rejectionStart)]) == rejectionStart && p[len(rejectionStart)] >= '4'
 }
 
-// rejected returns the whole answer to a request that cannot be read.
-func rejected(status int, reason string) []byte {
+// rejected returns the whole answer, in the format of an API's errors, to a request
+// that cannot be read. Nil is Placement's format.
+func rejected(as Format, status int, reason string) []byte {
 	p := &problem{status: status, detail: reason, requestID: newRequestID()}
-	body := p.json()
+	media, body := mediaJSON, []byte(nil)
+	if as == nil {
+		body = p.json()
+	} else {
+		media, body = as(Problem{Status: status, Detail: cmp.Or(reason, explanations[status], statusTitle(status)), Unserved: true})
+	}
 	again := ""
 	if status == http.StatusServiceUnavailable {
 		again = "Retry-After: " + retryAfter + "\r\n"
 	}
 	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n%s: %s\r\n%sConnection: close\r\n\r\n%s",
-		status, statusTitle(status), mediaJSON, len(body), RequestIDHeader, p.requestID, again, body)
+		status, statusTitle(status), media, len(body), RequestIDHeader, p.requestID, again, body)
 }
 
 // withoutLength returns the header of the first request in last whose

@@ -19,6 +19,9 @@ type Route struct {
 	// Hidden is the status outside these versions; 0 means 404.
 	Hidden int
 
+	// Unversioned is for a path of compute that is outside the versions.
+	Unversioned bool
+
 	NeedsJSON bool // the request is refused with 415 unless its body is JSON
 	Produces  bool // the request is refused with 406 unless it accepts JSON
 

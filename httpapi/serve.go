@@ -25,6 +25,7 @@ type ServeOptions struct {
 	TLS        *Certificates // nil: no TLS
 	Limit      *ConnLimit    // nil: no bound on connections
 	Metrics    *Metrics      // nil measures nothing
+	Format     Format        // of errors that the handler does not see; nil: Placement's
 }
 
 func (o ServeOptions) withDefaults() ServeOptions {
@@ -60,8 +61,8 @@ func (o ServeOptions) withDefaults() ServeOptions {
 // nil after an orderly stop, and an error when it had to cut requests off or
 // the listener failed. It closes ln.
 //
-// Requests that are too broken to reach h are answered in h's format for
-// errors rather than in net/http's.
+// Requests that are too broken to reach h are answered in the format for errors of
+// opts rather than in net/http's.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, opts ServeOptions) error {
 	opts = opts.withDefaults()
 	srv := &http.Server{
@@ -90,12 +91,12 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, opts ServeOptio
 // format of errors.
 func (o ServeOptions) wrap(ln net.Listener, h http.Handler) net.Listener {
 	if o.Limit != nil {
-		ln = newLimitedListener(ln, o.Limit, o.TLS != nil)
+		ln = newLimitedListener(ln, o)
 	}
 	if o.TLS != nil {
 		return newTLSListener(ln, h, o)
 	}
-	return listener{ln, h}
+	return listener{ln, h, o.Format}
 }
 
 func (o ServeOptions) protocols() *http.Protocols {

@@ -286,3 +286,30 @@ func measured(reg prometheus.Registerer) httpapi.Config {
 	c.Metrics = httpapi.NewMetrics(reg)
 	return c
 }
+
+// What the handler does not see is answered in the format that it is given.
+func TestRejectionsHaveAFormat(t *testing.T) {
+	as := func(p httpapi.Problem) (media string, body []byte) {
+		return "text/x-mine", fmt.Appendf(nil, "%d|%s|%t", p.Status, p.Detail, p.Unserved)
+	}
+	addr, _, _ := start(t, seen, httpapi.ServeOptions{MaxHeaderBytes: 1 << 10, Format: as})
+	for raw, want := range map[string]string{
+		"garbage, and enough of it\r\n\r\n": "400|The server could not comply with the request since it is either malformed or otherwise incorrect.|true",
+		"GET / HTTP/1.1\r\n\r\n":            "400|missing required Host header|true",
+		"GET / HTTP/1.1\r\nHost: h\r\nX: " + strings.Repeat("x", 8<<10) + "\r\n\r\n": "431|The request header fields were too large|true",
+		"GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gold\r\n\r\n":               "501|Not Implemented|true",
+		"GET / HTTP/7.0\r\nHost: h\r\n\r\n":                                          "505|unsupported protocol version|true",
+	} {
+		got := send(t, addr, raw)
+		if !strings.Contains(got, "\r\nContent-Type: text/x-mine\r\n") || !strings.HasSuffix(got, "\r\n\r\n"+want) ||
+			!strings.Contains(got, fmt.Sprintf("\r\nContent-Length: %d\r\n", len(want))) {
+			t.Errorf("the answer is %q, want %s", got, want)
+		}
+	}
+	limit := httpapi.NewConnLimit(httpapi.LimitSettings{PerClient: 1}, httpapi.NewMetrics(prometheus.NewRegistry()))
+	addr, _, _ = start(t, seen, httpapi.ServeOptions{Format: as, Limit: limit})
+	hold(t, addr)
+	if got := send(t, addr, "GET /t HTTP/1.1\r\nHost: h\r\n\r\n"); !strings.HasSuffix(got, "503|This client has too many connections.|true") {
+		t.Errorf("with too many connections the answer is %q", got)
+	}
+}

@@ -26,16 +26,21 @@ func (s *Switch) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Unavailable returns a handler that answers every request with 503, the detail
 // of the moment and the advice to try again after a second, in the format of an
-// API's errors.
-func Unavailable(detail func() string) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { unavailable(w, r, detail()) })
+// API's errors; nil is Placement's.
+func Unavailable(as Format, detail func() string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { unavailable(w, r, as, detail()) })
 }
 
 // unavailable answers 503 to a request that no API has seen.
-func unavailable(w http.ResponseWriter, r *http.Request, detail string) {
+func unavailable(w http.ResponseWriter, r *http.Request, as Format, detail string) {
 	x := begin(w, r)
-	p := &problem{status: http.StatusServiceUnavailable, detail: detail, requestID: x.origin.RequestID}
-	media, body := p.render(x.accept)
+	if as == nil {
+		as = func(p Problem) (media string, body []byte) {
+			return (&problem{status: p.Status, detail: p.Detail, requestID: x.origin.RequestID}).render(x.accept)
+		}
+	}
+	p := Problem{Status: http.StatusServiceUnavailable, Detail: detail, Path: r.URL.Path, Method: r.Method, Unserved: true}
+	media, body := as(p)
 	w.Header().Set("Retry-After", retryAfter)
-	writeBody(w, p.status, media, body)
+	writeBody(w, p.Status, media, body)
 }

@@ -43,6 +43,10 @@ type Caller struct {
 	ServiceProjectID       string
 	ServiceProjectDomainID string
 	ServiceRoles           []string
+
+	// Hosts are those that the caller's certificate is for: it speaks for no other.
+	// Nil: the caller showed a token.
+	Hosts []string
 }
 
 // Scope returns what the caller's token was issued for. System wins over

@@ -10,6 +10,7 @@
 package logging
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -53,6 +54,16 @@ func With(ctx context.Context, o *Origin) context.Context {
 func origin(ctx context.Context) *Origin {
 	o, _ := ctx.Value(Key{}).(*Origin)
 	return o
+}
+
+// GlobalID returns the id by which services call the request that ctx belongs to: the
+// one that the calling service gave it, or else its own. It is "" outside requests.
+func GlobalID(ctx context.Context) string {
+	o := origin(ctx)
+	if o == nil {
+		return ""
+	}
+	return cmp.Or(o.GlobalID, o.RequestID)
 }
 
 // Options say where and how to log.

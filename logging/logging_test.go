@@ -18,6 +18,22 @@ import (
 
 var origin = &logging.Origin{RequestID: "req-1", User: "u", Project: "a project"}
 
+// Services call a request as the one did that sent it first.
+func TestGlobalID(t *testing.T) {
+	for want, o := range map[string]*logging.Origin{
+		"":      {},
+		"req-1": {RequestID: "req-1"},
+		"req-0": {RequestID: "req-1", GlobalID: "req-0"},
+	} {
+		if got := logging.GlobalID(logging.With(context.Background(), o)); got != want {
+			t.Errorf("GlobalID of %+v = %q, want %q", o, got, want)
+		}
+	}
+	if got := logging.GlobalID(context.Background()); got != "" {
+		t.Errorf("GlobalID outside requests = %q", got)
+	}
+}
+
 func TestTextLine(t *testing.T) {
 	for _, tc := range []struct {
 		name string

@@ -4,35 +4,46 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
-	"strings"
+
+	"github.com/berthcloud/berth/fault"
 )
 
-// giveAddresses gives a new port its addresses: those it asks for, or, when any
-// will do, one of each version that the network has, and those that IPv6 hosts
-// make themselves.
-func (c *change) giveAddresses(p PortRow, asked []FixedIP, any bool) error {
-	subnets, err := c.subnetsOf(p.Network)
-	if err != nil {
-		return err
+const (
+	ownerDHCP    = "network:dhcp"
+	ownerGateway = "network:router_gateway"
+)
+
+var (
+	// interfacePorts are the owners of ports through which a router serves a subnet.
+	interfacePorts = []string{"network:router_interface", "network:ha_router_replicated_interface", "network:router_interface_distributed"}
+	// routerPorts are the owners of ports that make no addresses themselves.
+	routerPorts = append(slices.Clip(interfacePorts), "network:router_centralized_snat")
+	// agentPorts are the owners of ports that a network's agents make, and that go with it.
+	agentPorts = []string{ownerDHCP, "network:distributed", "network:floatingip_agent_gateway"}
+)
+
+// giveAddresses gives a port that has none its addresses: those it asks for, or, when
+// any will do, one of each version that the network has, and those that IPv6 hosts
+// make themselves. It reports whether that has to wait until the port has a host.
+func (c *change) giveAddresses(p PortRow, d demand) (deferred bool, err error) {
+	subnets, deferred, err := c.candidates(d)
+	if err != nil || deferred {
+		return deferred, err
 	}
-	if !any {
-		for _, want := range asked {
-			if err := c.giveAddress(p, subnets, want); err != nil {
-				return err
-			}
+	for _, want := range d.fixed {
+		if err := c.giveAddress(p, subnets, want); err != nil {
+			return false, err
 		}
-		return c.giveAutomatic(p, subnets)
 	}
 	for _, v := range []int{4, 6} {
+		if !d.any {
+			break
+		}
 		if err := c.giveOne(p, subnets, v); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return c.giveAutomatic(p, subnets)
-}
-
-func (c *change) subnetsOf(network ID) ([]SubnetRow, error) {
-	return Rows[SubnetRow](c, Where(ByNetwork, network))
+	return false, c.giveAutomatic(p, subnets)
 }
 
 // giveOne gives a port the first free address of a version; nothing when there is
@@ -89,10 +100,13 @@ func (c *change) giveAddress(p PortRow, subnets []SubnetRow, want FixedIP) error
 		return err
 	}
 	ip := want.IP
-	if ip == "" {
-		if s.automatic() {
-			return nil // giveAutomatic does
-		}
+	switch {
+	case s.automatic() && ip == "" && !slices.Contains(routerPorts, p.DeviceOwner):
+		return nil // giveAutomatic does
+	case s.automatic() && ip != "" && !slices.Contains(interfacePorts, p.DeviceOwner):
+		return invalid("AllocationOnAutoAddressSubnet", "IPv6 address %s cannot be directly assigned to a port on subnet %s "+
+			"as the subnet is configured for automatic addresses", ip, s.ID)
+	case ip == "":
 		a, ok, err := c.free(s)
 		switch {
 		case err != nil:
@@ -119,7 +133,7 @@ func (c *change) subnetFor(p PortRow, subnets []SubnetRow, want FixedIP) (Subnet
 	case want.Subnet == "" && want.IP == "":
 		return none, invalidInput("IP allocation requires subnet_id or ip_address")
 	case want.Subnet == "":
-		i := slices.IndexFunc(subnets, func(s SubnetRow) bool { return s.usable(addr) })
+		i := slices.IndexFunc(subnets, func(s SubnetRow) bool { return s.usable(addr, p.DeviceOwner) })
 		if i < 0 {
 			return none, invalid("InvalidIpForNetwork",
 				"IP address %s is not a valid IP for any of the subnets on the specified network.", want.IP)
@@ -133,29 +147,32 @@ func (c *change) subnetFor(p PortRow, subnets []SubnetRow, want FixedIP) (Subnet
 		}
 		return none, invalidInput("Failed to create port on network %s, because fixed_ips included invalid subnet %s", p.Network, want.Subnet)
 	}
-	if want.IP != "" && !subnets[i].usable(addr) {
+	if want.IP != "" && !subnets[i].usable(addr, p.DeviceOwner) {
 		return none, invalid("InvalidIpForSubnet", "IP address %s is not a valid IP for the specified subnet.", want.IP)
 	}
 	return subnets[i], nil
 }
 
-func (s *SubnetRow) usable(a netip.Addr) bool {
+func (s *SubnetRow) usable(a netip.Addr, owner string) bool {
 	block, err := netip.ParsePrefix(s.CIDR)
-	return err == nil && a.IsValid() && usable(block, a)
+	return err == nil && a.IsValid() && usable(block, a, owner)
 }
 
 // automatic reports whether hosts of an IPv6 subnet make their addresses
 // themselves.
 func (s *SubnetRow) automatic() bool {
-	const slaac, stateless = "slaac", "dhcpv6-stateless"
-	return s.IPVersion == 6 && (s.IPv6Address == slaac || s.IPv6Address == stateless || s.IPv6RA == slaac && s.IPv6Address == "")
+	modes := []string{"slaac", "dhcpv6-stateless"}
+	return slices.Contains(modes, s.IPv6Address) || slices.Contains(modes, s.IPv6RA)
 }
 
 // giveAutomatic notes the addresses that a host makes from its MAC address.
 func (c *change) giveAutomatic(p PortRow, subnets []SubnetRow) error {
+	if slices.Contains(routerPorts, p.DeviceOwner) {
+		return nil
+	}
 	for _, s := range subnets {
 		block, err := netip.ParsePrefix(s.CIDR)
-		if !s.automatic() || err != nil || strings.HasPrefix(p.DeviceOwner, "network:router") {
+		if !s.automatic() || err != nil {
 			continue
 		}
 		a, ok := eui64(block, p.MAC)
@@ -169,50 +186,38 @@ func (c *change) giveAutomatic(p PortRow, subnets []SubnetRow) error {
 	return nil
 }
 
-// moveAddresses makes the addresses of a port those that are wanted; those that
-// it keeps stay as they are.
-func (c *change) moveAddresses(p PortRow, now []AddressRow, wanted []FixedIP) error {
-	subnets, err := c.subnetsOf(p.Network)
+// spread gives the ports of its network an address of a new subnet whose hosts make
+// their own.
+func (c *change) spread(s SubnetRow) error {
+	if !s.automatic() {
+		return nil
+	}
+	all, err := ports(c, Where(ByNetwork, s.Network))
 	if err != nil {
 		return err
 	}
-	add, drop := difference(now, wanted)
-	for _, a := range drop {
-		if i := slices.IndexFunc(subnets, func(s SubnetRow) bool { return s.ID == a.Subnet }); i >= 0 && subnets[i].automatic() {
+	for _, p := range all {
+		if slices.Contains(routerPorts, p.DeviceOwner) {
 			continue
 		}
-		if _, err := c.Remove(&AddressRow{}, Where(BySubnet, a.Subnet), Where(ByIP, a.IP)); err != nil {
-			return err
-		}
-	}
-	for _, want := range add {
-		if err := c.giveAddress(p, subnets, want); err != nil {
+		if err := c.spreadTo(p, s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// difference finds which addresses are to come and to go. One that is asked for by
-// its subnet only may be any of those that the port has of it.
-func difference(now []AddressRow, wanted []FixedIP) (add []FixedIP, drop []AddressRow) {
-	left := slices.Clone(now)
-	keep := func(is func(AddressRow) bool) bool {
-		i := slices.IndexFunc(left, is)
-		if i >= 0 {
-			left = slices.Delete(left, i, i+1)
-		}
-		return i >= 0
+// spreadTo gives a port an address of a new subnet, unless it is on another segment.
+func (c *change) spreadTo(p Port, s SubnetRow) error {
+	d := demand{network: s.Network, owner: p.DeviceOwner, host: p.Binding.Host, fixed: p.spec().FixedIPs}
+	subnets, _, err := c.candidates(d)
+	if kind, _ := fault.Of(err); err != nil && kind != fault.Conflict && kind != fault.Invalid {
+		return err
 	}
-	for _, w := range wanted {
-		if w.IP != "" && !keep(func(a AddressRow) bool { return a.IP == w.IP && (w.Subnet == "" || a.Subnet == w.Subnet) }) {
-			add = append(add, w)
-		}
+	if !slices.ContainsFunc(subnets, func(o SubnetRow) bool { return o.ID == s.ID }) {
+		return nil
 	}
-	for _, w := range wanted {
-		if w.IP == "" && !keep(func(a AddressRow) bool { return a.Subnet == w.Subnet }) {
-			add = append(add, w)
-		}
-	}
-	return add, left
+	p.Revision++ // for the address, and once more for the port
+	c.touch(&p.Common)
+	return firstError(c.giveAutomatic(p.PortRow, []SubnetRow{s}), c.Replace(&p.PortRow))
 }

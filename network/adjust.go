@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
@@ -15,9 +16,12 @@ import (
 type adjustment struct {
 	Consumer    string
 	Differences guarantee.Amounts
-	// Before is what the consumer held of what changes when the last attempt was
-	// made; nil when none was.
-	Before guarantee.Amounts `json:",omitempty"`
+	// Maker is who has begun with it.
+	Maker maker
+	// Attempt is the last one that was made, nil when none was, or when it is known
+	// what became of it. Done says that it took place.
+	Attempt *attempt `json:",omitempty"`
+	Done    bool     `json:",omitempty"`
 }
 
 // The kinds of intents.
@@ -28,6 +32,7 @@ const (
 
 // newIntent makes an intent about a port.
 func (c *change) newIntent(kind string, about ID, a adjustment) (IntentRow, error) {
+	a.Maker = c.maker
 	body, err := json.Marshal(a)
 	row := IntentRow{ID: newID(), Kind: kind, About: about, Body: body, CreatedAt: c.at}
 	if err != nil {
@@ -36,115 +41,57 @@ func (c *change) newIntent(kind string, about ID, a adjustment) (IntentRow, erro
 	return row, c.Insert(&row)
 }
 
-// adjustTries is how often an adjustment is tried while others change what the
-// consumer holds, as Neutron's client does.
-const adjustTries = 10
-
 // errUnsettled says that nobody knows whether an adjustment took place.
 var errUnsettled = errors.New("network: it is not known whether placement took the change")
 
-// adjust carries an intent out. When it returns an error other than errUnsettled,
-// placement is as it was.
-func (s *Service) adjust(ctx context.Context, intent IntentRow) error {
-	var a adjustment
-	if err := json.Unmarshal(intent.Body, &a); err != nil {
-		return fmt.Errorf("reading an intent: %w", err)
+// adjust carries an intent out, again while others change what the consumer holds, as
+// Neutron's client does, and returns the last attempt that it made, nil for none. When
+// the error is another one than errUnsettled, placement is as it was and stays so. It is
+// ErrNoRow when somebody else has finished the intent.
+func (s *Service) adjust(ctx context.Context, intent ID) (last *attempt, err error) {
+	err = Swap(ctx, func() (err error) {
+		last, err = s.attempt(ctx, intent, last)
+		return err
+	})
+	if err != nil && !errors.Is(err, errUnsettled) {
+		// What cannot be noted is found out again.
+		_ = s.conclude(context.WithoutCancel(ctx), intent, last, false)
 	}
-	for range adjustTries {
-		err := s.attempt(ctx, &intent, &a)
-		if !errors.Is(err, ErrGeneration) {
-			return err
-		}
-	}
-	return ErrGeneration
+	return last, err
 }
 
-// attempt reads what the consumer holds, notes it, and writes the sum.
-func (s *Service) attempt(ctx context.Context, intent *IntentRow, a *adjustment) error {
+// attempt reads what the consumer holds, notes that, and writes the sum. Refused is the
+// attempt of the caller's that came before, and has not taken place; what became of
+// somebody else's is found out first. It returns the one that it has made.
+func (s *Service) attempt(ctx context.Context, intent ID, refused *attempt) (*attempt, error) {
+	row, a, err := s.intent(ctx, intent)
+	if err == nil && a.Attempt != nil && !a.Attempt.is(refused) {
+		row, a, err = s.settle(ctx, intent)
+	}
+	if err != nil || a.Done {
+		return nil, err
+	}
 	held, err := s.placement.Allocations(ctx, a.Consumer)
 	if err != nil {
-		return err
+		return refused, err
 	}
 	sum, err := guarantee.Amounts(held.Providers).Add(a.Differences)
 	if err != nil {
-		return err
+		return refused, err
 	}
-	a.Before = concerned(held.Providers, a.Differences)
-	if err := s.note(ctx, intent, *a); err != nil {
-		return err
+	if held.Generation == nil {
+		return refused, fault.New(fault.Unavailable, "", "placement does not say of which generation consumer %s is", a.Consumer)
+	}
+	a.Attempt = &attempt{At: s.now(), Generation: *held.Generation, Before: concerned(held.Providers, a.Differences)}
+	if err := s.note(ctx, row, a); err != nil {
+		return refused, err
 	}
 	held.Providers = sum
-	switch err := s.placement.SetAllocations(ctx, a.Consumer, held); {
-	case err == nil, errors.Is(err, ErrGeneration), errors.Is(err, ErrCapacity):
-		return err
-	default:
-		return s.settled(ctx, *a, err)
+	err = s.placement.SetAllocations(ctx, a.Consumer, held)
+	if err != nil && !errors.Is(err, ErrGeneration) && !errors.Is(err, ErrCapacity) {
+		err = s.settled(ctx, intent, err)
 	}
-}
-
-// note writes an attempt down.
-func (s *Service) note(ctx context.Context, intent *IntentRow, a adjustment) (err error) {
-	if intent.Body, err = json.Marshal(a); err != nil {
-		return err
-	}
-	return s.update(ctx, func(c *change) error { return c.Replace(intent) })
-}
-
-// settled finds out what became of an attempt that was not answered: nil when it
-// took place, the cause when it did not.
-func (s *Service) settled(ctx context.Context, a adjustment, cause error) error {
-	taken, err := s.tookPlace(ctx, a)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%w: %w", errUnsettled, cause)
-	case taken:
-		return nil
-	}
-	return cause
-}
-
-// tookPlace reports whether the attempt that was noted last took place.
-func (s *Service) tookPlace(ctx context.Context, a adjustment) (bool, error) {
-	if a.Before == nil {
-		return false, nil
-	}
-	held, err := s.placement.Allocations(ctx, a.Consumer)
-	if err != nil {
-		return false, err
-	}
-	now := concerned(held.Providers, a.Differences)
-	switch {
-	case same(now, a.Before, nil):
-		return false, nil
-	case same(now, a.Before, a.Differences):
-		return true, nil
-	}
-	return false, errUnsettled
-}
-
-// concerned is the part of amounts that differences are about, zeros included.
-func concerned(held map[string]map[string]int64, differences guarantee.Amounts) guarantee.Amounts {
-	part := guarantee.Amounts{}
-	for provider, classes := range differences {
-		part[provider] = map[string]int64{}
-		for class := range classes {
-			part[provider][class] = held[provider][class]
-		}
-	}
-	return part
-}
-
-// same reports whether amounts are others plus differences, where less than
-// nothing is nothing.
-func same(now, before, differences guarantee.Amounts) bool {
-	for provider, classes := range before {
-		for class, n := range classes {
-			if now[provider][class] != max(0, n+differences[provider][class]) {
-				return false
-			}
-		}
-	}
-	return true
+	return a.Attempt, err
 }
 
 // inverse is what takes differences back.
@@ -170,6 +117,8 @@ func refusal(err error, consumer string, differences guarantee.Amounts) error {
 	case errors.Is(err, ErrCapacity):
 		return conflict("QosPlacementAllocationUpdateConflict", "Updating placement allocation with %s for consumer %s failed. "+
 			"The requested resources would exceed the capacity available.", amountsText(differences), consumer)
+	case errors.Is(err, ErrNoRow):
+		return beingChanged("What is allocated for consumer %s was put in order by another process meanwhile.", consumer)
 	case errors.Is(err, ErrGeneration):
 		return conflict("PlacementAllocationGenerationConflict", "Resource allocation has been changed for consumer %s in Placement "+
 			"while Neutron tried to update it.", consumer)

@@ -23,6 +23,13 @@ type AgentRow struct {
 	Synced    SyncState
 	SyncError string
 	SyncedAt  time.Time
+
+	// Hypervisors are those below which placement may have providers of the agent:
+	// those that it reports, and those that it reported and that were not cleared
+	// yet. Kept are the names of providers that it does not have any more and that
+	// stay while something is allocated on them.
+	Hypervisors []string
+	Kept        []string
 }
 
 // A SyncState is the attribute resources_synced.
@@ -30,7 +37,8 @@ type SyncState int
 
 // The states.
 const (
-	SyncNever  SyncState = iota // no attempt was made: null
+	SyncNever  SyncState = iota // there was nothing to bring: null
 	SyncDone                    // true
 	SyncFailed                  // false
+	SyncDue                     // what it reported has not been tried yet: null
 )

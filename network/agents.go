@@ -2,6 +2,7 @@ package network
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 	"time"
@@ -13,6 +14,10 @@ import (
 type Agent struct {
 	AgentRow
 	Alive bool // its newest heartbeat is young enough
+	// Warnings tell the operator, a line each, what is odd about its devices: those
+	// that placement is not told of, and those that another agent reports too. They
+	// are there in what Review returns.
+	Warnings []string
 }
 
 // Agents returns the agents that match.
@@ -21,7 +26,7 @@ func (s *Service) Agents(ctx context.Context, where ...Match) (all []Agent, err 
 		rows, err := Rows[AgentRow](r, where...)
 		all = make([]Agent, len(rows))
 		for i, row := range rows {
-			all[i] = Agent{row, s.alive(row)}
+			all[i] = Agent{AgentRow: row, Alive: s.alive(row)}
 		}
 		return err
 	})
@@ -37,27 +42,27 @@ func (c *change) agentsOn(host string) ([]AgentRow, error) {
 	return Rows[AgentRow](c, Where(ByHost, host))
 }
 
-// State returns what placement should have of an agent, from what it last reported.
-// It reports false for one that no driver belongs to, or whose report makes no sense.
-func (s *Service) State(a AgentRow) (guarantee.State, bool) {
+// State returns what placement should have of an agent, from what it last reported:
+// nothing, without the name of a driver, when no driver belongs to it. The error is
+// a *guarantee.ReportError of a report that makes no sense.
+func (s *Service) State(a AgentRow) (guarantee.State, error) {
 	for _, d := range s.settings.Drivers {
 		if d.AgentType == a.Type {
 			report, err := guarantee.ParseReport(a.Configurations)
-			return d.State(a.Host, report), err == nil
+			if err != nil {
+				return guarantee.State{Driver: d.Name}, err
+			}
+			return d.State(a.Host, report), nil
 		}
 	}
-	return guarantee.State{}, false
+	return guarantee.State{}, nil
 }
 
-// Shared reports whether another agent of the same type has a provider as well, by
-// its UUID: several agents may have devices on one hypervisor.
+// Shared reports whether another agent has a provider as well, by its UUID: several
+// agents may have devices on one hypervisor. The record of the one may be gone.
 func (s *Service) Shared(ctx context.Context, agent ID, provider string) (shared bool, err error) {
 	err = s.store.View(ctx, func(r Reader) error {
-		own, err := byID[AgentRow](r, "agent", agent)
-		if err != nil {
-			return err
-		}
-		others, err := Rows[AgentRow](r, Where(ByAgentType, own.Type))
+		others, err := Rows[AgentRow](r)
 		shared = slices.ContainsFunc(others, func(o AgentRow) bool { return o.ID != agent && s.has(o, provider) })
 		return err
 	})
@@ -75,12 +80,21 @@ type Heartbeat struct {
 	Configurations                  []byte // a JSON object
 	Versions                        []byte // a JSON object
 	Start                           bool   // the agent has just started (start_flag)
+
+	// Unchanged says that the agent is as it last reported, and Problem, in one line,
+	// why what it has cannot be understood now. With either of them a record keeps the
+	// configurations that it has: those of the heartbeat are for a new one.
+	Unchanged bool
+	Problem   string
 }
 
 // Beat notes a heartbeat. It makes the record of an agent that has none, also of
 // one whose record was deleted, and says whether its devices should be brought
 // into placement now: because it is new, has started, has other devices than it had, or
-// the last attempt failed.
+// the last attempt failed or never ended, or something that it does not have any more
+// may still be there. An agent without devices needs that only
+// if it had some. Of a report that makes no sense, and of a Problem, the record says
+// so, and placement keeps what it has.
 func (s *Service) Beat(ctx context.Context, h Heartbeat) (a Agent, sync bool, err error) {
 	err = s.update(ctx, func(c *change) error {
 		rows, err := Rows[AgentRow](c, Where(ByHost, h.Host), Where(ByAgentType, h.Type))
@@ -88,15 +102,21 @@ func (s *Service) Beat(ctx context.Context, h Heartbeat) (a Agent, sync bool, er
 			return err
 		}
 		known := len(rows) > 0
-		row := AgentRow{ID: newID(), AdminStateUp: true, CreatedAt: c.at, StartedAt: c.at}
+		row := AgentRow{ID: newID(), AdminStateUp: !s.settings.NewAgentsDown, CreatedAt: c.at, StartedAt: c.at}
 		if known {
 			row = rows[0]
 		}
 		before, _ := s.State(row)
-		h.fill(&row, c.at)
-		now, _ := s.State(row)
-		sync = !known || h.Start || row.Synced != SyncDone || !reflect.DeepEqual(before, now)
-		a = Agent{row, true}
+		h.fill(&row, c.at, known && (h.Unchanged || h.Problem != ""))
+		now, err := s.State(row)
+		if h.Problem != "" {
+			err = errors.New(h.Problem)
+		}
+		sync = err == nil && row.due(before, now, !known || h.Start)
+		if err != nil {
+			row.Synced, row.SyncError = SyncFailed, err.Error()
+		}
+		a = Agent{AgentRow: row, Alive: true}
 		if known {
 			return c.Replace(&row)
 		}
@@ -105,29 +125,29 @@ func (s *Service) Beat(ctx context.Context, h Heartbeat) (a Agent, sync bool, er
 	return a, sync, err
 }
 
-func (h Heartbeat) fill(row *AgentRow, at time.Time) {
+// due reports whether a heartbeat that changed what placement should have of an agent from
+// before to now asks for a sync, and notes it, so that a service that dies before the
+// sync has it done after the next heartbeat.
+func (a *AgentRow) due(before, now guarantee.State, start bool) bool {
+	a.Hypervisors = sortedSet(a.Hypervisors, before.Hypervisors(), now.Hypervisors())
+	if len(before.Providers) == 0 && len(now.Providers) == 0 && a.Synced == SyncNever {
+		return false
+	}
+	if start || !reflect.DeepEqual(before, now) {
+		a.Synced = SyncDue
+	}
+	return a.Synced != SyncDone || a.leaves(now)
+}
+
+func (h Heartbeat) fill(row *AgentRow, at time.Time, keep bool) {
 	row.Type, row.Binary, row.Host, row.Topic, row.Zone = h.Type, h.Binary, h.Host, h.Topic, h.Zone
-	row.Configurations, row.Versions, row.HeartbeatAt = orEmpty(h.Configurations), orEmpty(h.Versions), at
+	row.Versions, row.HeartbeatAt = orEmpty(h.Versions), at
+	if !keep {
+		row.Configurations = orEmpty(h.Configurations)
+	}
 	if h.Start {
 		row.StartedAt = at
 	}
-}
-
-// Synced notes how an attempt to bring an agent's devices into placement ended:
-// failure is "" when it succeeded. An agent whose record is gone is none.
-func (s *Service) Synced(ctx context.Context, id ID, failure string) error {
-	return s.update(ctx, func(c *change) error {
-		rows, err := Rows[AgentRow](c, Where(ByID, id))
-		if err != nil || len(rows) == 0 {
-			return err
-		}
-		row := rows[0]
-		row.Synced, row.SyncError = SyncFailed, failure
-		if failure == "" {
-			row.Synced, row.SyncedAt = SyncDone, c.at
-		}
-		return c.Replace(&row)
-	})
 }
 
 // UpdateAgent changes what an administrator may: whether it is up, and its
@@ -141,19 +161,23 @@ func (s *Service) UpdateAgent(ctx context.Context, id ID, fn func(*AgentRow) err
 		if err := fn(&row); err != nil {
 			return err
 		}
-		a = Agent{row, s.alive(row)}
+		a = Agent{AgentRow: row, Alive: s.alive(row)}
 		return c.Replace(&row)
 	})
 	return a, err
 }
 
-// DeleteAgent removes the record of an agent; its next heartbeat makes another.
-func (s *Service) DeleteAgent(ctx context.Context, id ID) error {
-	return s.update(ctx, func(c *change) error {
-		n, err := c.Remove(&AgentRow{}, Where(ByID, id))
-		if err == nil && n == 0 {
-			err = NotFound("agent", id)
+// DeleteAgent removes the record of an agent and returns it; the next heartbeat makes
+// another. Fault: AgentNotFound.
+func (s *Service) DeleteAgent(ctx context.Context, id ID) (a Agent, err error) {
+	err = s.update(ctx, func(c *change) error {
+		row, err := byID[AgentRow](c, "agent", id)
+		if err != nil {
+			return err
 		}
+		a = Agent{AgentRow: row, Alive: s.alive(row)}
+		_, err = c.Remove(&AgentRow{}, Where(ByID, id))
 		return err
 	})
+	return a, err
 }

@@ -7,11 +7,12 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// Bindings returns the bindings of a port that match, the active one included.
-// Fault: PortNotFound.
+// Bindings returns the bindings of a server's port that match, the active one included.
+// Faults: PortNotFound, and BadRequest for a port of nobody's.
 func (s *Service) Bindings(ctx context.Context, port ID, where ...Match) (rows []BindingRow, err error) {
 	err = s.store.View(ctx, func(r Reader) error {
-		if _, err := byID[PortRow](r, "port", port); err != nil {
+		row, err := byID[PortRow](r, "port", port)
+		if err := firstError(err, onlyCompute(row)); err != nil {
 			return err
 		}
 		rows, err = Rows[BindingRow](r, append([]Match{Where(ByPort, port)}, where...)...)
@@ -20,37 +21,12 @@ func (s *Service) Bindings(ctx context.Context, port ID, where ...Match) (rows [
 	return rows, err
 }
 
-// A BindingSpec is what may be said of a binding.
-type BindingSpec struct {
-	Host    string
-	VNIC    string
-	Profile []byte // a JSON object
-}
-
-// CreateBinding binds a port to another host, where it is inactive while it is at
-// its old one. Faults: PortNotFound, PortBindingAlreadyExists, PortBindingError
-// when no driver can bind it there.
-func (s *Service) CreateBinding(ctx context.Context, port ID, spec BindingSpec) (row BindingRow, err error) {
-	err = s.update(ctx, func(c *change) error {
-		all, err := ports(c, Where(ByID, port))
-		if err != nil {
-			return err
-		}
-		if len(all) == 0 {
-			return NotFound("port", port)
-		}
-		if !ofCompute(all[0].DeviceOwner) {
-			return badPort("Invalid port %s. Operation only valid on compute ports", port)
-		}
-		row = BindingRow{Port: port, Host: spec.Host, VNIC: spec.VNIC, Profile: orEmpty(spec.Profile), Details: orEmpty(nil), VIF: VIFUnbound}
-		if err := c.Insert(&row); errors.Is(err, ErrTaken) {
-			return conflict("PortBindingAlreadyExists", "Binding for port %s on host %s already exists.", port, spec.Host)
-		} else if err != nil {
-			return err
-		}
-		return c.bindAside(all[0], &row)
-	})
-	return row, err
+// onlyCompute refuses ports that are not of servers.
+func onlyCompute(p PortRow) error {
+	if ofCompute(p.DeviceOwner) {
+		return nil
+	}
+	return badPort("Invalid port %s. Operation only valid on compute ports", p.ID)
 }
 
 // badPort is Neutron's BadRequest about a port.
@@ -58,36 +34,100 @@ func badPort(format string, args ...any) error {
 	return invalid("BadRequest", "Bad port request: "+format+".", args...)
 }
 
-// bindAside binds an inactive binding; the port stays as it is.
-func (c *change) bindAside(p Port, row *BindingRow) error {
+// A BindingSpec is what may be said of a binding.
+type BindingSpec struct {
+	Host    string
+	VNIC    string
+	Profile []byte // a JSON object; nil empties it
+}
+
+// CreateBinding binds a port to another host, where it is inactive while it is at
+// its old one. Faults: PortNotFound, BadRequest for a port of nobody's,
+// PortBindingAlreadyExists, PortBindingError when no driver can bind it there.
+func (s *Service) CreateBinding(ctx context.Context, port ID, spec BindingSpec) (row BindingRow, err error) {
+	err = s.update(ctx, func(c *change) error {
+		p, err := c.portOf(port)
+		if err != nil {
+			return err
+		}
+		row = BindingRow{Port: port, Host: spec.Host, VNIC: spec.VNIC, Profile: orEmpty(spec.Profile), Details: orEmpty(nil), VIF: VIFUnbound}
+		if err := c.Insert(&row); errors.Is(err, ErrTaken) {
+			return bindingExists(port, spec.Host)
+		} else if err != nil {
+			return err
+		}
+		return c.rebind(p, &row)
+	})
+	return row, err
+}
+
+func bindingExists(port ID, host string) error {
+	return conflict("PortBindingAlreadyExists", "Binding for port %s on host %s already exists.", string(port), host)
+}
+
+// portOf returns a server's port.
+func (c *change) portOf(id ID) (Port, error) {
+	all, err := ports(c, Where(ByID, id))
+	switch {
+	case err != nil:
+		return Port{}, err
+	case len(all) == 0:
+		return Port{}, NotFound("port", id)
+	}
+	return all[0], onlyCompute(all[0].PortRow)
+}
+
+// rebind plugs a port in as one of its bindings says. The port is counted once for
+// that, and once more for an active binding, with which it is down until it is wired.
+func (c *change) rebind(p Port, row *BindingRow) error {
+	c.touch(&p.Common)
+	port := p.PortRow
 	p.Binding = *row
-	if err := c.bind(&p); err != nil {
+	if _, err := c.bind(&p); err != nil {
 		return err
 	}
 	*row = p.Binding
 	if row.VIF == VIFFailed {
 		return fault.New(fault.Failed, "PortBindingError", "Binding for port %s on host %s could not be created or updated.", p.ID, row.Host)
 	}
-	return nil
+	if row.Active {
+		c.touch(&p.Common)
+		port = p.PortRow
+	}
+	return c.Replace(&port)
 }
 
-// UpdateBinding changes an inactive binding and binds it anew. Faults:
-// PortNotFound, PortBindingNotFound, PortBindingError.
+// UpdateBinding changes a binding and binds it anew; it may move to another host.
+// Faults: PortNotFound, BadRequest for a port of nobody's, PortBindingNotFound,
+// PortBindingAlreadyExists, PortBindingError.
 func (s *Service) UpdateBinding(ctx context.Context, port ID, host string, fn func(*BindingSpec) error) (row BindingRow, err error) {
 	err = s.update(ctx, func(c *change) error {
 		p, found, err := c.bindingOn(port, host)
 		if err != nil {
 			return err
 		}
-		row = found
-		spec := BindingSpec{Host: row.Host, VNIC: row.VNIC, Profile: row.Profile}
+		spec := BindingSpec{Host: found.Host, VNIC: found.VNIC}
 		if err := fn(&spec); err != nil {
 			return err
 		}
-		row.VNIC, row.Profile = spec.VNIC, orEmpty(spec.Profile)
-		return c.bindAside(p, &row)
+		row = found
+		row.Host, row.VNIC, row.Profile = spec.Host, spec.VNIC, orEmpty(spec.Profile)
+		if row.Host != host {
+			err = c.moveBinding(found, row)
+		}
+		return firstError(err, c.rebind(p, &row))
 	})
 	return row, err
+}
+
+// moveBinding brings a binding to another host, which is part of its key.
+func (c *change) moveBinding(from, to BindingRow) error {
+	_, old := c.Remove(&BindingRow{}, Where(ByPort, from.Port), Where(ByHost, from.Host))
+	err := c.Insert(&to)
+	if errors.Is(err, ErrTaken) {
+		err = bindingExists(to.Port, to.Host)
+	}
+	return firstError(old, err)
 }
 
 // BindingNotFound is the fault of a binding that a port does not have.
@@ -95,30 +135,32 @@ func BindingNotFound(port ID, host string) error {
 	return fault.New(fault.NotFound, "PortBindingNotFound", "Binding for port %s for host %s could not be found.", string(port), host)
 }
 
-// bindingOn returns a port and its binding on a host.
+// bindingOn returns a server's port and its binding on a host.
 func (c *change) bindingOn(port ID, host string) (Port, BindingRow, error) {
-	all, err := ports(c, Where(ByID, port))
+	p, err := c.portOf(port)
 	if err != nil {
-		return Port{}, BindingRow{}, err
-	}
-	if len(all) == 0 {
-		return Port{}, BindingRow{}, NotFound("port", port)
+		return p, BindingRow{}, err
 	}
 	row, err := One[BindingRow](c, Where(ByPort, port), Where(ByHost, host))
 	if errors.Is(err, ErrNoRow) {
 		err = BindingNotFound(port, host)
 	}
-	return all[0], row, err
+	return p, row, err
 }
 
 // ActivateBinding makes a binding the active one; the one that was becomes
-// inactive. Faults: PortNotFound, PortBindingNotFound, PortBindingAlreadyActive.
+// inactive. Faults: PortNotFound, BadRequest for a port of nobody's,
+// PortBindingNotFound, PortBindingAlreadyActive.
 func (s *Service) ActivateBinding(ctx context.Context, port ID, host string) (row BindingRow, err error) {
 	var p Port
-	err = s.update(ctx, func(c *change) error {
-		if p, row, err = c.bindingOn(port, host); err != nil {
+	before := ""
+	err = s.update(ctx, func(c *change) (err error) {
+		var found BindingRow
+		if p, found, err = c.bindingOn(port, host); err != nil {
 			return err
 		}
+		before = p.Status
+		row = found
 		if row.Active {
 			return conflict("PortBindingAlreadyActive", "Binding for port %s on host %s is already active.", port, host)
 		}
@@ -126,17 +168,21 @@ func (s *Service) ActivateBinding(ctx context.Context, port ID, host string) (ro
 		old.Active, old.VIF, old.Details, old.Driver, old.Segment = false, VIFUnbound, orEmpty(nil), "", ""
 		row.Active = true
 		p.Status = PortDown
+		p.Revision++ // for the binding that was active
 		c.touch(&p.Common)
 		return firstError(c.Replace(&old), c.Replace(&row), c.Replace(&p.PortRow))
 	})
+	if err == nil {
+		s.events.status(p, before)
+	}
 	return row, err
 }
 
 // DeleteBinding removes an inactive binding. Faults: PortNotFound,
-// PortBindingNotFound, and BadRequest for the active one.
+// PortBindingNotFound, and BadRequest for the active one or a port of nobody's.
 func (s *Service) DeleteBinding(ctx context.Context, port ID, host string) error {
 	return s.update(ctx, func(c *change) error {
-		_, row, err := c.bindingOn(port, host)
+		p, row, err := c.bindingOn(port, host)
 		if err != nil {
 			return err
 		}
@@ -144,6 +190,7 @@ func (s *Service) DeleteBinding(ctx context.Context, port ID, host string) error
 			return badPort("Unable to delete the active binding of port %s", port)
 		}
 		_, err = c.Remove(&BindingRow{}, Where(ByPort, port), Where(ByHost, host))
-		return err
+		c.touch(&p.Common)
+		return firstError(err, c.Replace(&p.PortRow))
 	})
 }

@@ -4,25 +4,23 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/inprocess"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
-// A books is a placement service that keeps allocations only, and can be told to
-// fail.
-type books struct {
-	network.Placement // nil: what is not below is not asked for
+// A flaky placement is one that can be told to be away from one of its calls on.
+type flaky struct {
+	network.Placement
 
-	mu         sync.Mutex
-	held       map[string]network.Allocations
-	capacity   int64 // of each provider and class
+	mu         sync.Mutex // guards what follows
 	calls      int
 	failAt     int  // the call that fails, and all after it; 0 for none
 	afterwards bool // it fails after it was done
@@ -30,60 +28,30 @@ type books struct {
 
 var errDead = fault.New(fault.Unavailable, "", "the service is away")
 
-// call counts a call and reports whether it is to fail, and whether it is done
-// before.
-func (b *books) call() (fail, done bool) {
-	b.calls++
-	if b.failAt > 0 && b.calls >= b.failAt {
-		first := b.calls == b.failAt
-		return true, first && b.afterwards
+// call makes a call, unless it is to fail before.
+func (f *flaky) call(do func() error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls++
+	if f.failAt == 0 || f.calls < f.failAt {
+		return do()
 	}
-	return false, false
+	if f.calls == f.failAt && f.afterwards {
+		_ = do()
+	}
+	return errDead
 }
 
-func (b *books) Allocations(_ context.Context, consumer string) (network.Allocations, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if fail, _ := b.call(); fail {
-		return network.Allocations{}, errDead
-	}
-	return clone(b.held[consumer]), nil
+func (f *flaky) Allocations(ctx context.Context, consumer string) (a network.Allocations, err error) {
+	err = f.call(func() (err error) {
+		a, err = f.Placement.Allocations(ctx, consumer)
+		return err
+	})
+	return a, err
 }
 
-func clone(a network.Allocations) network.Allocations {
-	providers := map[string]map[string]int64{}
-	for p, classes := range a.Providers {
-		providers[p] = maps.Clone(classes)
-	}
-	a.Providers = providers
-	return a
-}
-
-func (b *books) SetAllocations(_ context.Context, consumer string, a network.Allocations) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	fail, done := b.call()
-	if fail && !done {
-		return errDead
-	}
-	if a.Generation == nil || *a.Generation != *b.held[consumer].Generation {
-		return network.ErrGeneration
-	}
-	for _, classes := range a.Providers {
-		for _, n := range classes {
-			if n > b.capacity {
-				return network.ErrCapacity
-			}
-		}
-	}
-	next := clone(a)
-	g := *a.Generation + 1
-	next.Generation = &g
-	b.held[consumer] = next
-	if fail {
-		return errDead
-	}
-	return nil
+func (f *flaky) SetAllocations(ctx context.Context, consumer string, a network.Allocations) error {
+	return f.call(func() error { return f.Placement.SetAllocations(ctx, consumer, a) })
 }
 
 // A dying store is a store whose process ends with one of its transactions.
@@ -91,6 +59,7 @@ type dying struct {
 	network.Store
 	updates int
 	endAt   int // the Update that does not take place, nor any after it; 0 for none
+	nextAt  int // the same for the process after it
 }
 
 var errEnded = errors.New("the process has ended")
@@ -103,11 +72,15 @@ func (d *dying) Update(ctx context.Context, now time.Time, fn func(network.Write
 	return d.Store.Update(ctx, now, fn)
 }
 
-// A cloud is a network with a guaranteed port that is bound for a server.
+// A cloud is a network with a guaranteed port that is bound for a server, and a real
+// placement.
 type cloud struct {
 	t        *testing.T
 	store    network.Store
-	books    *books
+	places   network.Placement // as everybody else sees it
+	asked    network.Placement // as the network service does
+	flaky    *flaky            // in between, at first
+	clock    func() time.Time
 	service  *network.Service
 	net      network.ID
 	port     network.ID
@@ -118,18 +91,38 @@ type cloud struct {
 const (
 	server = "5e57b85f-b017-419a-8745-9c406e149f9e"
 	host   = "devstack0"
+	hostID = "9cbd0c2a-1d5b-4db7-a573-69912c693d79" // the host's provider
 )
 
 // newCloud makes the policies "1000" and "2000", which promise so much in each
-// direction, and "none"; and a port with the first.
+// direction of the 2500 that there are, and "none"; and a port with the first.
 func newCloud(t *testing.T) *cloud {
 	t.Helper()
-	store, err := sqlstore.OpenNetwork(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
+	return newCloudOn(t, newPlacement(t))
+}
+
+// newPlacement returns a real placement that is empty.
+func newPlacement(t *testing.T) network.Placement {
+	t.Helper()
+	store, err := sqlstore.Open(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	c := &cloud{t: t, store: store, books: &books{held: map[string]network.Allocations{}, capacity: 2500}, policies: map[string]network.ID{}}
+	places, err := placement.NewService(context.Background(), store, placement.DefaultSettings())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return inprocess.NewPlacement(places)
+}
+
+// newCloudOn is newCloud with a given placement.
+func newCloudOn(t *testing.T, places network.Placement) *cloud {
+	t.Helper()
+	store := newStore(t)
+	c := &cloud{t: t, store: store, places: places, clock: time.Now, policies: map[string]network.ID{}}
+	c.flaky = &flaky{Placement: c.places}
+	c.asked = c.flaky
 	c.service = c.serve(store)
 	ctx := context.Background()
 	nets, err := c.service.CreateNetworks(ctx, []network.NetworkSpec{{
@@ -149,7 +142,9 @@ func newCloud(t *testing.T) *cloud {
 func (c *cloud) serve(store network.Store) *network.Service {
 	settings := network.DefaultSettings()
 	settings.VLANs = map[string][]network.Range{"physnet0": {{Low: 1, High: 4000}}}
-	return network.NewService(store, settings, network.Neighbours{Placement: c.books})
+	s := network.NewService(store, settings, network.Neighbours{Placement: c.asked})
+	s.SetClock(c.clock)
+	return s
 }
 
 func (c *cloud) must(err error) {
@@ -159,12 +154,15 @@ func (c *cloud) must(err error) {
 	}
 }
 
-func (c *cloud) newPolicy(name string, rate int64) network.ID {
+func (c *cloud) newPolicy(name string, rate int64, directions ...string) network.ID {
 	c.t.Helper()
 	ctx := context.Background()
 	made, err := c.service.CreatePolicies(ctx, []network.PolicyRow{{Common: network.Common{Project: "p", Name: name}}})
 	c.must(err)
-	for _, direction := range []string{network.Egress, network.Ingress} {
+	if len(directions) == 0 {
+		directions = []string{network.Egress, network.Ingress}
+	}
+	for _, direction := range directions {
 		if rate > 0 {
 			_, err := c.service.CreateRule(ctx, network.RuleRow{Policy: made[0].ID, Type: network.MinimumBandwidth, Direction: direction, Rate: rate})
 			c.must(err)
@@ -173,17 +171,37 @@ func (c *cloud) newPolicy(name string, rate int64) network.ID {
 	return made[0].ID
 }
 
-// beat lets the agent of the host report a bridge.
+// beat lets the agent of the host report a bridge, and brings that into placement.
 func (c *cloud) beat() {
 	c.t.Helper()
-	_, _, err := c.service.Beat(context.Background(), network.Heartbeat{
+	ctx := context.Background()
+	a, _, err := c.service.Beat(ctx, network.Heartbeat{
 		Type: guarantee.OpenVSwitch.AgentType, Binary: guarantee.OpenVSwitch.Binary, Host: host, Start: true,
 		Configurations: []byte(`{"bridge_mappings": {"physnet0": "br-physnet0"}, "integration_bridge": "br-int",
-			"resource_provider_bandwidths": {"br-physnet0": {"egress": 10000000, "ingress": 10000000}},
+			"resource_provider_bandwidths": {"br-physnet0": {"egress": 2500, "ingress": 2500}},
 			"resource_provider_hypervisors": {"br-physnet0": "devstack0"}}`),
 	})
 	c.must(err)
-	c.provider = guarantee.Name{Driver: guarantee.OpenVSwitch, Hypervisor: host, Device: "br-physnet0"}.UUID().String()
+	c.must(c.places.EnsureProvider(ctx, network.Provider{UUID: hostID, Name: host}))
+	c.must(c.places.SetInventories(ctx, hostID, map[string]guarantee.Inventory{"VCPU": {Total: 8}}))
+	c.track(a, hostID)
+}
+
+// track brings what an agent has reported of one hypervisor into placement, below its
+// root. The last device is the one that servers hold something of.
+func (c *cloud) track(a network.Agent, root string) {
+	c.t.Helper()
+	ctx := context.Background()
+	state, err := c.service.State(a.AgentRow)
+	c.must(err)
+	for _, p := range state.Providers {
+		at := network.Provider{UUID: p.UUID.String(), Name: p.Name, Parent: root}
+		if p.Device != "" {
+			at.Parent, c.provider = p.Parent.String(), at.UUID
+		}
+		c.must(c.places.EnsureProvider(ctx, at))
+		c.must(c.places.SetInventories(ctx, at.UUID, p.Inventories))
+	}
 }
 
 // newPort makes a port, lets compute claim what it asks for, and binds it.
@@ -210,12 +228,12 @@ func (c *cloud) newPort(policy network.ID) network.ID {
 	return made[0].ID
 }
 
-// claim adds to what the server holds.
+// claim adds to what the server holds, as compute does.
 func (c *cloud) claim(amounts map[string]int64) {
-	a, ok := c.books.held[server]
-	if !ok {
-		g := int64(1)
-		a = network.Allocations{Generation: &g, Providers: map[string]map[string]int64{"host": {"VCPU": 1}}}
+	c.t.Helper()
+	a := c.held()
+	if a.Providers == nil {
+		a = network.Allocations{Providers: map[string]map[string]int64{hostID: {"VCPU": 1}}, Project: "p", User: "u", Type: "INSTANCE"}
 	}
 	if a.Providers[c.provider] == nil {
 		a.Providers[c.provider] = map[string]int64{}
@@ -223,12 +241,24 @@ func (c *cloud) claim(amounts map[string]int64) {
 	for class, n := range amounts {
 		a.Providers[c.provider][class] += n
 	}
-	c.books.held[server] = a
+	c.must(c.places.SetAllocations(context.Background(), server, a))
+}
+
+// held is what the server holds.
+func (c *cloud) held() network.Allocations {
+	c.t.Helper()
+	a, err := c.places.Allocations(context.Background(), server)
+	c.must(err)
+	return a
 }
 
 // setPolicy gives the port another policy, "" for none.
 func (c *cloud) setPolicy(s *network.Service, name string) error {
-	_, err := s.UpdatePort(context.Background(), c.port, func(spec *network.PortSpec) error {
+	return c.setPolicyOf(s, c.port, name)
+}
+
+func (c *cloud) setPolicyOf(s *network.Service, port network.ID, name string) error {
+	_, err := s.UpdatePort(context.Background(), port, func(spec *network.PortSpec) error {
 		spec.Policy = c.policies[name]
 		return nil
 	})
@@ -238,11 +268,12 @@ func (c *cloud) setPolicy(s *network.Service, name string) error {
 // holds looks whether the server holds so much of the bridge in each direction.
 func (c *cloud) holds(want int64) {
 	c.t.Helper()
-	held := c.books.held[server].Providers[c.provider]
+	all := c.held()
+	held := all.Providers[c.provider]
 	if held[guarantee.EgressBandwidth] != want || held[guarantee.IngressBandwidth] != want {
 		c.t.Errorf("the server holds %v of the bridge, want %d in each direction", held, want)
 	}
-	if c.books.held[server].Providers["host"]["VCPU"] != 1 {
+	if all.Providers[hostID]["VCPU"] != 1 {
 		c.t.Error("what it holds elsewhere has changed")
 	}
 }

@@ -5,11 +5,14 @@ import (
 	"net/netip"
 )
 
-// eui64 is the address that a host makes from its MAC address in a block of 64
-// bits or less (RFC 4291, appendix A).
+// interfaceBits is how long a block is whose hosts make their addresses themselves.
+const interfaceBits = 64
+
+// eui64 is the address that a host makes from its MAC address in such a block
+// (RFC 4291, appendix A).
 func eui64(block netip.Prefix, mac string) (netip.Addr, bool) {
 	hw, err := net.ParseMAC(mac)
-	if err != nil || len(hw) != 6 || block.Bits() > 64 || !block.Addr().Is6() {
+	if err != nil || len(hw) != 6 || block.Bits() != interfaceBits || !block.Addr().Is6() {
 		return netip.Addr{}, false
 	}
 	a := block.Masked().Addr().As16()

@@ -10,6 +10,7 @@ import (
 // wait. What cannot be told is logged: compute looks for itself now and then.
 type events struct {
 	compute Compute
+	of      Events
 	log     *slog.Logger
 	queue   chan ServerEvent
 }
@@ -23,17 +24,49 @@ const (
 	eventTime = 30 * time.Second
 )
 
-func newEvents(compute Compute, log *slog.Logger) *events {
-	return &events{compute: compute, log: log, queue: make(chan ServerEvent, maxEvents)}
+// Events are what compute is told of.
+type Events struct {
+	Status bool // ports that are plugged in or out
+	Data   bool // ports that are changed or removed
+}
+
+// The names of events.
+const (
+	vifPlugged     = "network-vif-plugged"
+	vifUnplugged   = "network-vif-unplugged"
+	vifDeleted     = "network-vif-deleted"
+	networkChanged = "network-changed"
+)
+
+func newEvents(compute Compute, of Events, log *slog.Logger) *events {
+	return &events{compute: compute, of: of, log: log, queue: make(chan ServerEvent, maxEvents)}
+}
+
+// status notes that a port is plugged in or out, if it is not as it was before.
+func (e *events) status(p Port, before string) {
+	switch {
+	case p.wired() && before != PortActive:
+		e.port(vifPlugged, p)
+	case p.Status == PortDown && before == PortActive:
+		e.port(vifUnplugged, p)
+	}
+}
+
+// wanted reports whether compute is told of events of a name.
+func (e *events) wanted(name string) bool {
+	if name == vifPlugged || name == vifUnplugged {
+		return e.of.Status
+	}
+	return e.of.Data
 }
 
 // port notes an event about a port, if it is a server's.
 func (e *events) port(name string, p Port) {
-	if e.compute == nil || !ofCompute(p.DeviceOwner) || p.DeviceID == "" {
+	if e.compute == nil || !e.wanted(name) || !ofCompute(p.DeviceOwner) || p.DeviceID == "" {
 		return
 	}
 	event := ServerEvent{Name: name, Server: p.DeviceID, Tag: string(p.ID)}
-	if name != "network-changed" {
+	if name != networkChanged {
 		event.Status = "completed"
 	}
 	select {

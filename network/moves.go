@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/berthcloud/berth/fault"
@@ -107,7 +106,7 @@ func (s *Service) releaseAll(ctx context.Context, moves []move) {
 		if m.released.ID == "" {
 			continue
 		}
-		if err := s.release(ctx, m.released); err != nil {
+		if err := s.release(ctx, m.released.ID); err != nil {
 			s.log.WarnContext(ctx, "what a port does not need any more is not free yet; it is tried again",
 				"port", m.port.ID, "server", m.port.DeviceID, "error", err)
 		}
@@ -125,7 +124,7 @@ func (c *change) intend(m *move) (err error) {
 		return err
 	}
 	if len(others) > 0 {
-		return conflict("PortBeingChanged", "What is allocated for port %s is being changed by another request. Please try again.", m.port.ID)
+		return beingChanged("What is allocated for port %s is being changed by another request.", m.port.ID)
 	}
 	m.intent, err = c.newIntent(intentPolicy, m.port.ID, adjustment{Consumer: m.port.DeviceID, Differences: m.more})
 	return err
@@ -138,21 +137,33 @@ func (s *Service) carryOut(ctx context.Context, moves []move) error {
 		if len(m.more) == 0 {
 			continue
 		}
-		err := s.adjust(ctx, m.intent)
+		last, err := s.adjust(ctx, m.intent.ID)
+		if err == nil && m.sharesServer(moves[i+1:]) { // whose turn it is to attempt
+			err = s.conclude(ctx, m.intent.ID, last, true)
+		}
 		if err == nil {
 			continue
 		}
 		late := context.WithoutCancel(ctx)
-		s.takeBack(late, moves[:i])
-		if !errors.Is(err, errUnsettled) {
-			s.drop(late, moves[i:])
-		}
-		return refusal(err, m.port.DeviceID, m.more)
+		s.takeBack(late, moves[:i+1])
+		s.drop(late, moves[i+1:])
+		return refusal(err, m.port.DeviceID, m.plan.Differences)
 	}
 	return nil
 }
 
-// unchanged refuses to go on when a port is not what it was any more.
+// sharesServer reports whether another move needs something for the same server.
+func (m move) sharesServer(others []move) bool {
+	return slices.ContainsFunc(others, func(o move) bool { return len(o.more) > 0 && o.port.DeviceID == m.port.DeviceID })
+}
+
+// beingChanged is the fault of a change that meets another one.
+func beingChanged(format string, args ...any) error {
+	return conflict("PortBeingChanged", format+" Please try again.", args...)
+}
+
+// unchanged refuses to go on when a port is not what it was any more, or when what was
+// claimed for it has been taken back.
 func (c *change) unchanged(moves []move) error {
 	for _, m := range moves {
 		row, err := byID[PortRow](c, "port", m.port.ID)
@@ -160,7 +171,17 @@ func (c *change) unchanged(moves []move) error {
 			return err
 		}
 		if row.Revision != m.port.Revision {
-			return conflict("PortBeingChanged", "Port %s was changed by another request meanwhile. Please try again.", m.port.ID)
+			return beingChanged("Port %s was changed by another request meanwhile.", m.port.ID)
+		}
+		if m.intent.ID == "" {
+			continue
+		}
+		intent, err := One[IntentRow](c, Where(ByID, m.intent.ID))
+		if errors.Is(err, ErrNoRow) || err == nil && intent.Kind != intentPolicy {
+			return refusal(ErrNoRow, m.port.DeviceID, nil)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -191,54 +212,19 @@ func (s *Service) drop(ctx context.Context, moves []move) {
 // takeBack undoes adjustments that were carried out. What cannot be undone now
 // is by Recover.
 func (s *Service) takeBack(ctx context.Context, moves []move) {
+	for _, m := range moves { // before any of them changes what another compares with
+		if m.intent.ID != "" {
+			_, _, _ = s.settle(ctx, m.intent.ID) // an error comes again
+		}
+	}
 	for _, m := range moves {
 		if m.intent.ID == "" {
 			continue
 		}
-		if err := s.undo(ctx, m.intent); err != nil {
+		if err := s.finish(ctx, m.intent.ID); err != nil {
 			s.log.ErrorContext(ctx, "an allocation could not be taken back; it is tried later", "port", m.port.ID, "error", err)
 		}
 	}
-}
-
-// undo takes an adjustment back if it took place, and removes its intent.
-func (s *Service) undo(ctx context.Context, intent IntentRow) error {
-	current, err := s.intent(ctx, intent.ID)
-	if err != nil {
-		return err
-	}
-	var a adjustment
-	if err := json.Unmarshal(current.Body, &a); err != nil {
-		return fmt.Errorf("reading an intent: %w", err)
-	}
-	taken, err := s.tookPlace(ctx, a)
-	if err != nil {
-		return err
-	}
-	if taken {
-		back := adjustment{Consumer: a.Consumer, Differences: inverse(a.Differences)}
-		// From here on it is a release of what was taken: completed when it is
-		// found half done.
-		current.Kind = intentRelease
-		if err := s.note(ctx, &current, back); err != nil {
-			return err
-		}
-		if err := s.adjust(ctx, current); err != nil && !gone(err) {
-			return err
-		}
-	}
-	return s.update(ctx, func(c *change) error {
-		_, err := c.Remove(&IntentRow{}, Where(ByID, current.ID))
-		return err
-	})
-}
-
-func (s *Service) intent(ctx context.Context, id ID) (row IntentRow, err error) {
-	err = s.store.View(ctx, func(r Reader) error {
-		row, err = One[IntentRow](r, Where(ByID, id))
-		return err
-	})
-	return row, err
 }
 
 // moveOf finds what a port has to follow when another policy becomes effective for
@@ -249,10 +235,7 @@ func (c *change) moveOf(p Port, rules []RuleRow) (move, error) {
 	if err != nil || !ofCompute(p.DeviceOwner) || c.placement == nil {
 		return m, nil
 	}
-	allocation, err := p.allocation()
-	if err != nil {
-		return m, err
-	}
+	allocation, _ := p.allocation() // what is no allocation serves nothing
 	plan, err := guarantee.PolicyChange{Port: id, Old: rulesFor(p.Rules), New: rulesFor(rules), Allocation: allocation}.Plan()
 	var unknown *guarantee.UnknownGroup
 	switch {

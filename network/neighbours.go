@@ -3,6 +3,8 @@ package network
 import (
 	"context"
 	"errors"
+
+	"github.com/berthcloud/berth/network/guarantee"
 )
 
 // Placement is what the network service needs of the placement service: Berth's in
@@ -33,7 +35,7 @@ type Placement interface {
 	// there is an ErrNoProvider. ErrInUse says that an inventory which is to go
 	// is allocated.
 	SetTraits(ctx context.Context, uuid string, traits []string) error
-	SetInventories(ctx context.Context, uuid string, inventories map[string]Inventory) error
+	SetInventories(ctx context.Context, uuid string, inventories map[string]guarantee.Inventory) error
 
 	// Allocations returns what a consumer holds. One that holds nothing has no
 	// Providers.
@@ -49,17 +51,6 @@ type Provider struct {
 	UUID, Name string
 	Parent     string // UUID, "" for a root
 	Generation int64  // as read; not looked at when written
-}
-
-// An Inventory is what a provider offers of one class. Nil fields are left to
-// placement's defaults.
-type Inventory struct {
-	Total           int64
-	AllocationRatio *float64
-	MinUnit         *int64
-	MaxUnit         *int64
-	StepSize        *int64
-	Reserved        *int64
 }
 
 // Allocations are what a consumer holds: amounts by provider and class.

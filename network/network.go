@@ -71,9 +71,10 @@ type SubnetRow struct {
 	Pools          []Pool // addresses for ports that ask for none in particular; in order
 	DNSNameservers []string
 	HostRoutes     []Route
-	IPv6Address    string // ipv6_address_mode, "" for none
-	IPv6RA         string // ipv6_ra_mode
-	ServiceTypes   []string
+	IPv6Address    string   // ipv6_address_mode, "" for none
+	IPv6RA         string   // ipv6_ra_mode
+	ServiceTypes   []string // owners of the ports that it is for, none for all
+	Place          int      // among the network's, as they were made
 }
 
 // A Pool is a range of addresses, both ends included.
@@ -85,20 +86,20 @@ type Route struct{ Destination, NextHop string }
 // A PortRow is where a server, or something else, is plugged into a network.
 type PortRow struct {
 	Common
-	Network        ID
-	MAC            string // lower case, with colons
-	AdminStateUp   bool
-	Status         string // PortDown, PortActive, PortBuild or PortError
-	DeviceID       string
-	DeviceOwner    string // "compute:nova", "trunk:subport", … or ""
-	Policy         ID     // its own QoS policy, "" for none
-	PortSecurity   bool
-	SecurityGroups []ID
-	AddressPairs   []AddressPair
-	DHCPOptions    []DHCPOption
-	DNSName        string
-	IPAllocation   string // "immediate", "deferred" or "none"
-	NUMAPolicy     string // numa_affinity_policy, "" for none
+	Network       ID
+	MAC           string // lower case, with colons
+	AdminStateUp  bool
+	Status        string // PortDown, PortActive, PortBuild or PortError
+	DeviceID      string
+	DeviceOwner   string // "compute:nova", "trunk:subport", … or ""
+	Policy        ID     // its own QoS policy, "" for none
+	PortSecurity  bool
+	AddressPairs  []AddressPair
+	DHCPOptions   []DHCPOption
+	DNSName       string
+	IPAllocation  string // when it gets addresses: allocationImmediate, …
+	NUMAPolicy    string // numa_affinity_policy, "" for none
+	DeviceProfile string // of accelerators, "" for none
 }
 
 // The statuses of ports.
@@ -107,6 +108,13 @@ const (
 	PortActive = "ACTIVE"
 	PortBuild  = "BUILD"
 	PortError  = "ERROR"
+)
+
+// The values of PortRow.IPAllocation.
+const (
+	allocationImmediate = "immediate"
+	allocationDeferred  = "deferred" // with its first host
+	allocationNone      = "none"
 )
 
 // An AddressPair is one that a port may send from besides its own.

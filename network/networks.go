@@ -12,6 +12,7 @@ type Network struct {
 	NetworkRow
 	Segments []SegmentRow // in their order
 	Subnets  []ID         // sorted
+	Routed   bool         // the subnets are on segments, and traffic between them is routed
 }
 
 // A NetworkSpec is what may be said of a network.
@@ -25,6 +26,7 @@ type NetworkSpec struct {
 // A SegmentSpec is what may be said of a segment of a network.
 type SegmentSpec struct {
 	Any             bool // no Type is given: any will do
+	External        bool // of a network that is external, when it is made
 	Type            string
 	PhysicalNetwork string
 	SegmentationID  int // -1 when it is not given
@@ -57,7 +59,8 @@ func networks(r Reader, where ...Match) ([]Network, error) {
 	subnetsOf := group(subnets, func(s *SubnetRow) ID { return s.Network })
 	all := make([]Network, len(rows))
 	for i, row := range rows {
-		all[i] = Network{row, inOrder(segmentsOf[row.ID]), ids(subnetsOf[row.ID], func(s *SubnetRow) ID { return s.ID })}
+		of := subnetsOf[row.ID]
+		all[i] = Network{row, inOrder(segmentsOf[row.ID]), ids(of, func(s *SubnetRow) ID { return s.ID }), len(segmentsIn(of)) > 0}
 	}
 	return all, nil
 }
@@ -69,9 +72,11 @@ func inOrder(segments []SegmentRow) []SegmentRow {
 }
 
 // CreateNetworks makes all of the networks or none. A network that names no
-// segment gets one of the types that the settings offer. Faults: InvalidInput for
-// a segment that cannot be, VlanIdInUse, TunnelIdInUse and FlatNetworkInUse for
-// one that is taken, NoNetworkAvailable when none is left, QosPolicyNotFound.
+// segment gets one of the types that the settings offer. Faults: OverQuota,
+// AvailabilityZoneNotFound, InvalidInput for a segment that cannot be, VlanIdInUse,
+// TunnelIdInUse and FlatNetworkInUse for one that is taken, NoNetworkAvailable when
+// none is left, QosPolicyNotFound, QosRuleNotSupportedByNetwork for one that promises
+// what the network cannot keep.
 func (s *Service) CreateNetworks(ctx context.Context, specs []NetworkSpec) (made []Network, err error) {
 	err = s.update(ctx, func(c *change) error {
 		if err := withinEach(c, "network", specs, func(s *NetworkSpec) string { return s.Project }); err != nil {
@@ -89,6 +94,9 @@ func (s *Service) CreateNetworks(ctx context.Context, specs []NetworkSpec) (made
 }
 
 func (c *change) createNetwork(spec NetworkSpec) (n Network, err error) {
+	if err := firstError(c.ensureDefaultGroup(spec.Project), c.zonesExist(spec.ZoneHints)); err != nil {
+		return n, err
+	}
 	n.NetworkRow = spec.NetworkRow
 	c.fresh(&n.Common)
 	n.Revision = 1 // Neutron raises it once more while it makes the segments
@@ -96,6 +104,7 @@ func (c *change) createNetwork(spec NetworkSpec) (n Network, err error) {
 		spec.Segments = []SegmentSpec{{Any: true, SegmentationID: -1}}
 	}
 	for i, want := range spec.Segments {
+		want.External = n.External
 		segment, err := c.reserve(want)
 		if err != nil {
 			return n, err
@@ -112,7 +121,7 @@ func (c *change) createNetwork(spec NetworkSpec) (n Network, err error) {
 	} else {
 		err = c.policyExists(n.Policy)
 	}
-	if err != nil {
+	if err := firstError(err, c.policyKept(n, n.Policy)); err != nil {
 		return n, err
 	}
 	if err := c.Insert(&n.NetworkRow); err != nil {
@@ -124,24 +133,6 @@ func (c *change) createNetwork(spec NetworkSpec) (n Network, err error) {
 		}
 	}
 	return n, nil
-}
-
-// overhead is what the headers of a tunnel take of the MTU, with IPv4 outside.
-var overhead = map[string]int{VXLAN: 50, GRE: 42, Geneve: 58}
-
-// mtu returns the MTU of a network, which is at most that of each of its segments.
-func (c *change) mtu(asked int, segments []SegmentRow) (int, error) {
-	most := c.settings.MTU
-	for _, s := range segments {
-		most = min(most, c.settings.MTU-overhead[s.Type])
-	}
-	switch {
-	case asked == 0:
-		return most, nil
-	case asked > most:
-		return 0, invalidInput("Requested MTU is too big, maximum is %d", most)
-	}
-	return asked, nil
 }
 
 // policyExists refuses a QoS policy that is not there.
@@ -217,7 +208,7 @@ func (c *change) updateNetwork(id ID, fn func(*NetworkSpec) error) (n Network, e
 		return n, err
 	}
 	if len(spec.Segments) > 0 {
-		if err := c.moveVLAN(&n, spec.Segments); err != nil {
+		if err := c.moveVLAN(&n, spec.Segments[0]); err != nil {
 			return n, err
 		}
 	}
@@ -232,7 +223,7 @@ func (c *change) updateNetwork(id ID, fn func(*NetworkSpec) error) (n Network, e
 		}
 	}
 	if spec.Policy != n.Policy {
-		if err := c.policyFits(n.ID, spec.Policy); err != nil {
+		if err := firstError(c.policyFits(n.ID, spec.Policy), c.policyKept(n, spec.Policy)); err != nil {
 			return n, err
 		}
 	}
@@ -267,6 +258,15 @@ func (c *change) policyFits(id, policyID ID) error {
 	return nil
 }
 
+// policyKept refuses a policy that promises what a network cannot keep.
+func (c *change) policyKept(n Network, policyID ID) error {
+	if policyID == "" {
+		return nil
+	}
+	rules, err := Rows[RuleRow](c, Where(ByPolicy, policyID))
+	return firstError(err, guarantees(n, rules, c.settings.Extensions))
+}
+
 // unshare refuses to take a network away from projects that use it.
 func (c *change) unshare(n Network) error {
 	ports, err := Rows[PortRow](c, Where(ByNetwork, n.ID))
@@ -283,9 +283,10 @@ func (c *change) unshare(n Network) error {
 
 // DeleteNetwork removes a network with its subnets and segments, unless a port
 // that is not the service's own is on it: NetworkInUse.
-func (s *Service) DeleteNetwork(ctx context.Context, id ID) error {
+func (s *Service) DeleteNetwork(ctx context.Context, id ID, only ...Condition) error {
 	return s.update(ctx, func(c *change) error {
-		if _, err := byID[NetworkRow](c, "network", id); err != nil {
+		row, err := byID[NetworkRow](c, "network", id)
+		if err != nil {
 			return err
 		}
 		here := Where(ByNetwork, id)
@@ -295,6 +296,9 @@ func (s *Service) DeleteNetwork(ctx context.Context, id ID) error {
 		}
 		if len(ports) > 0 {
 			return networkInUse(id, ports)
+		}
+		if err := met(only, &row.Common); err != nil {
+			return err
 		}
 		_, subnets := c.Remove(&SubnetRow{}, here)
 		_, segments := c.Remove(&SegmentRow{}, here)

@@ -38,16 +38,19 @@ type SecurityGroupRow struct {
 	Stateful bool
 }
 
+// A PortGroupRow says that a port is in a security group.
+type PortGroupRow struct{ Port, Group ID }
+
 // A SecurityRuleRow is a rule of a security group. Zero values stand for anything.
 type SecurityRuleRow struct {
 	Common
 	Group       ID
 	Direction   string
 	EtherType   string // "IPv4" or "IPv6"
-	Protocol    string
-	PortMin     int // -1 for none
-	PortMax     int // -1 for none
-	RemoteIP    string
+	Protocol    string // a name or a number, as it was given
+	PortMin     int    // -1 for none; of ICMP the type
+	PortMax     int    // -1 for none; of ICMP the code
+	RemoteIP    string // an address with the length of its network
 	RemoteGroup ID
 }
 

@@ -3,10 +3,6 @@ package network
 import (
 	"context"
 	"slices"
-	"strings"
-
-	"github.com/berthcloud/berth/fault"
-	"github.com/berthcloud/berth/network/guarantee"
 )
 
 // A Policy is a QoS policy with its rules.
@@ -96,17 +92,36 @@ func (c *change) defaultPolicy(project string) (ID, error) {
 	return "", nil
 }
 
+// A PolicySpec is what may be said of a policy.
+type PolicySpec struct {
+	PolicyRow
+	// Described says that its name or its description was said, which raises the
+	// revision even where nothing changes. That it is shared does not.
+	Described bool
+}
+
 // UpdatePolicy changes a policy, not its rules. The function gets what it is now;
-// it may run more than once.
-func (s *Service) UpdatePolicy(ctx context.Context, id ID, fn func(*PolicyRow) error) (p Policy, err error) {
+// it may run more than once. Faults: QosPolicyNotFound,
+// QoSPolicyDefaultAlreadyExists, RbacPolicyInUse when it is not to be shared any
+// more and something has it.
+func (s *Service) UpdatePolicy(ctx context.Context, id ID, fn func(*PolicySpec) error) (p Policy, err error) {
 	err = s.update(ctx, func(c *change) error {
 		if p, err = policy(c, id); err != nil {
 			return err
 		}
-		if err := fn(&p.PolicyRow); err != nil {
+		spec := PolicySpec{PolicyRow: p.PolicyRow}
+		if err := fn(&spec); err != nil {
 			return err
 		}
-		c.touch(&p.Common)
+		if p.Shared && !spec.Shared {
+			if err := c.unsharePolicy(id); err != nil {
+				return err
+			}
+		}
+		if spec.Described || spec.Default != p.Default {
+			c.touch(&spec.Common)
+		}
+		p.PolicyRow = spec.PolicyRow
 		return firstError(c.onlyDefault(p.PolicyRow), c.Replace(&p.PolicyRow))
 	})
 	return p, err
@@ -114,12 +129,13 @@ func (s *Service) UpdatePolicy(ctx context.Context, id ID, fn func(*PolicyRow) e
 
 // DeletePolicy removes a policy with its rules, unless a network or a port has it:
 // QosPolicyInUse.
-func (s *Service) DeletePolicy(ctx context.Context, id ID) error {
+func (s *Service) DeletePolicy(ctx context.Context, id ID, only ...Condition) error {
 	return s.update(ctx, func(c *change) error {
-		if _, err := byID[PolicyRow](c, "policy", id); err != nil {
+		row, err := byID[PolicyRow](c, "policy", id)
+		if err != nil {
 			return err
 		}
-		if err := c.policyFree(id); err != nil {
+		if err := firstError(c.policyFree(id), met(only, &row.Common)); err != nil {
 			return err
 		}
 		_, rules := c.Remove(&RuleRow{}, Where(ByPolicy, id))
@@ -130,280 +146,36 @@ func (s *Service) DeletePolicy(ctx context.Context, id ID) error {
 
 // policyFree refuses a policy that something has.
 func (c *change) policyFree(id ID) error {
-	used := func(kind string, by ID) error {
-		return conflict("QosPolicyInUse", "QoS Policy %s is used by %s %s.", id, kind, by)
+	kind, by, err := c.userOf(id)
+	if err == nil && by != "" {
+		err = conflict("QosPolicyInUse", "QoS Policy %s is used by %s %s.", id, kind, by)
 	}
-	nets, err := Rows[NetworkRow](c, Where(ByPolicy, id))
+	return err
+}
+
+// unsharePolicy refuses to take a policy away from whoever has it, its own project
+// included.
+func (c *change) unsharePolicy(id ID) error {
+	_, by, err := c.userOf(id)
+	if err == nil && by != "" {
+		err = conflict("RbacPolicyInUse", "RBAC policy on object %s cannot be removed because other objects depend on it.\n"+
+			"Details: project_id=*", id)
+	}
+	return err
+}
+
+// userOf returns a network or a port that has a policy, "" when none has.
+func (c *change) userOf(policy ID) (kind string, by ID, err error) {
+	nets, err := Rows[NetworkRow](c, Where(ByPolicy, policy))
 	if err != nil {
-		return err
+		return "", "", err
 	}
 	if len(nets) > 0 {
-		return used("network", nets[0].ID)
+		return "network", nets[0].ID, nil
 	}
-	ports, err := Rows[PortRow](c, Where(ByPolicy, id))
-	if err != nil {
-		return err
+	ports, err := Rows[PortRow](c, Where(ByPolicy, policy))
+	if err != nil || len(ports) == 0 {
+		return "", "", err
 	}
-	if len(ports) > 0 {
-		return used("port", ports[0].ID)
-	}
-	return nil
-}
-
-// CreateRule adds a rule to a policy. Faults: QosPolicyNotFound,
-// QoSRulesConflict for a second one of a type and direction,
-// QoSRuleParameterConflict for a minimum above a limit, QosRuleNotSupported by a
-// port or network that has the policy, and NotImplementedError for a guarantee
-// while a server relies on the policy.
-func (s *Service) CreateRule(ctx context.Context, row RuleRow) (RuleRow, error) {
-	err := s.update(ctx, func(c *change) error {
-		p, err := policy(c, row.Policy)
-		if err != nil {
-			return err
-		}
-		row.ID = newID()
-		if err := firstError(fitsRules(p, row), c.Insert(&row)); err != nil {
-			return err
-		}
-		p.Rules = append(p.Rules, row)
-		return c.changedRules(p, row)
-	})
-	return row, err
-}
-
-// changedRules raises the revision of a policy and holds its rules against those
-// who have it.
-func (c *change) changedRules(p Policy, row RuleRow) error {
-	if err := c.supportedByAll(p); err != nil {
-		return err
-	}
-	if tracked(row) {
-		if err := c.notRelied(p.ID); err != nil {
-			return err
-		}
-	}
-	c.touch(&p.Common)
-	return c.Replace(&p.PolicyRow)
-}
-
-// tracked reports whether placement counts what a rule promises.
-func tracked(r RuleRow) bool { return r.Type == MinimumBandwidth || r.Type == MinimumPacketRate }
-
-// notRelied refuses to change the guarantees of a policy while a server's port has
-// it, or has it from its network: what was allocated would not follow.
-func (c *change) notRelied(id ID) error {
-	ports, err := c.portsWith(id)
-	if err != nil {
-		return err
-	}
-	if slices.ContainsFunc(ports, func(p PortRow) bool { return ofCompute(p.DeviceOwner) }) {
-		return fault.New(fault.Unsupported, "NotImplementedError",
-			"Cannot update QoS policies/rules backed by resources tracked in Placement")
-	}
-	return nil
-}
-
-// ofCompute reports whether a port belongs to a server.
-func ofCompute(owner string) bool { return strings.HasPrefix(owner, "compute:") }
-
-// portsWith returns the ports that a policy is in effect for.
-func (c *change) portsWith(id ID) ([]PortRow, error) {
-	own, err := Rows[PortRow](c, Where(ByPolicy, id))
-	if err != nil {
-		return nil, err
-	}
-	nets, err := Rows[NetworkRow](c, Where(ByPolicy, id))
-	if err != nil || len(nets) == 0 {
-		return own, err
-	}
-	there, err := Rows[PortRow](c, Where(ByNetwork, ids(nets, func(n *NetworkRow) ID { return n.ID })...))
-	for _, p := range there {
-		if p.Policy == "" {
-			own = append(own, p)
-		}
-	}
-	return own, err
-}
-
-// UpdateRule changes the direction and the rates of a rule. Faults as CreateRule.
-func (s *Service) UpdateRule(ctx context.Context, policyID, id ID, fn func(*RuleRow) error) (row RuleRow, err error) {
-	err = s.update(ctx, func(c *change) error {
-		p, i, err := c.rule(policyID, id)
-		if err != nil {
-			return err
-		}
-		if err := fn(&p.Rules[i]); err != nil {
-			return err
-		}
-		row = p.Rules[i]
-		if err := firstError(fitsRules(p, row), c.Replace(&row)); err != nil {
-			return err
-		}
-		return c.changedRules(p, row)
-	})
-	return row, err
-}
-
-// DeleteRule removes a rule. Faults: QosPolicyNotFound, QosRuleNotFound,
-// NotImplementedError.
-func (s *Service) DeleteRule(ctx context.Context, policyID, id ID) error {
-	return s.update(ctx, func(c *change) error {
-		p, i, err := c.rule(policyID, id)
-		if err != nil {
-			return err
-		}
-		row := p.Rules[i]
-		p.Rules = slices.Delete(p.Rules, i, i+1)
-		_, err = c.Remove(&RuleRow{}, Where(ByID, id))
-		return firstError(err, c.changedRules(p, row))
-	})
-}
-
-// rule finds a rule in its policy.
-func (c *change) rule(policyID, id ID) (Policy, int, error) {
-	p, err := policy(c, policyID)
-	if err != nil {
-		return p, 0, err
-	}
-	i := slices.IndexFunc(p.Rules, func(r RuleRow) bool { return r.ID == id })
-	if i < 0 {
-		return p, 0, RuleNotFound(policyID, id)
-	}
-	return p, i, nil
-}
-
-// RuleNotFound is the fault of a rule that a policy does not have.
-func RuleNotFound(policy, rule ID) error {
-	return fault.New(fault.NotFound, "QosRuleNotFound", "QoS rule %s for policy %s could not be found.", string(rule), string(policy))
-}
-
-// LoneRuleNotFound is the fault of a rule that there is not in any policy.
-func LoneRuleNotFound(rule ID) error { return RuleNotFound("", rule) }
-
-// Rules returns the rules that match. Fault: QosPolicyNotFound when a policy is named
-// that does not exist.
-func (s *Service) Rules(ctx context.Context, policyID ID, where ...Match) (rows []RuleRow, err error) {
-	err = s.store.View(ctx, func(r Reader) error {
-		if policyID != "" {
-			if _, err := byID[PolicyRow](r, "policy", policyID); err != nil {
-				return err
-			}
-			where = append([]Match{Where(ByPolicy, policyID)}, where...)
-		}
-		rows, err = Rows[RuleRow](r, where...)
-		return err
-	})
-	return rows, err
-}
-
-// fitsRules holds a rule against the others of its policy.
-func fitsRules(p Policy, row RuleRow) error {
-	for _, o := range p.Rules {
-		if o.ID == row.ID {
-			continue
-		}
-		if o.Type == row.Type && o.Direction == row.Direction {
-			return conflict("QoSRulesConflict", "Rule %s conflicts with rule %s which already exists in QoS Policy %s.", row.Type, o.ID, p.ID)
-		}
-		if o.Type == MinimumPacketRate && row.Type == o.Type && (o.Direction == AnyDirection || row.Direction == AnyDirection) {
-			return parameterConflict(p, row.Direction, o, o.Direction)
-		}
-		if o.Direction == row.Direction && beyond(o, row) {
-			return parameterConflict(p, row.Rate, o, o.Rate)
-		}
-	}
-	return nil
-}
-
-// beyond reports whether one of two rules promises more than the other lets through.
-func beyond(a, b RuleRow) bool {
-	if a.Type == BandwidthLimit {
-		a, b = b, a
-	}
-	return a.Type == MinimumBandwidth && b.Type == BandwidthLimit && a.Rate > b.Rate
-}
-
-func parameterConflict(p Policy, value any, o RuleRow, existing any) error {
-	return conflict("QoSRuleParameterConflict",
-		"Unable to add the rule with value %v to the policy %s as the existing rule of type %s has value %v.", value, p.ID, o.Type, existing)
-}
-
-// supportedByAll refuses rules that a port or a network with the policy cannot
-// have.
-func (c *change) supportedByAll(p Policy) error {
-	rows, err := c.portsWith(p.ID)
-	if err != nil || len(rows) == 0 {
-		return err
-	}
-	all, err := ports(c, Where(ByID, ids(rows, func(p *PortRow) ID { return p.ID })...))
-	if err != nil {
-		return err
-	}
-	for _, port := range all {
-		port.Rules = p.Rules
-		if err := c.supports(port); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// supports refuses a port whose rules no driver enforces for its kind of VNIC, or,
-// once it is bound, for how it is plugged in; and a promise of bandwidth on a
-// network that has no physical one.
-func (c *change) supports(p Port) error {
-	for _, r := range p.Rules {
-		if !slices.ContainsFunc(c.settings.Drivers, func(d guarantee.Driver) bool { return p.served(d, r) }) {
-			return notSupported(r, p)
-		}
-	}
-	if guarantee.CheckNetwork(rulesFor(p.Rules), segmentsFor(p.Network.Segments), c.settings.Extensions) != nil {
-		return notSupported(RuleRow{Type: MinimumBandwidth}, p)
-	}
-	return nil
-}
-
-func notSupported(r RuleRow, p Port) error {
-	return conflict("QosRuleNotSupported", "Rule %s is not supported by port %s", r.Type, p.ID)
-}
-
-// served reports whether a driver enforces a rule for a port.
-func (p *Port) served(d guarantee.Driver, r RuleRow) bool {
-	if !d.Enforces(guarantee.RuleType(r.Type), r.Direction) {
-		return false
-	}
-	if p.Binding.VIF == VIFUnbound || p.Binding.VIF == VIFFailed || p.Binding.VIF == "" {
-		return slices.Contains(d.VNICTypes, p.Binding.VNIC)
-	}
-	return slices.Contains(d.VIFTypes, p.Binding.VIF)
-}
-
-// RuleTypes returns the types of rules that all drivers enforce, in any direction;
-// with any those that one does, with all whatever there is.
-func (s *Service) RuleTypes(any, all bool) []RuleType {
-	var types []RuleType
-	for _, t := range []RuleType{BandwidthLimit, DSCPMarking, MinimumBandwidth, MinimumPacketRate, PacketRateLimit} {
-		n := 0
-		for _, d := range s.settings.Drivers {
-			if len(d.Rules[guarantee.RuleType(t)]) > 0 {
-				n++
-			}
-		}
-		if all || any && n > 0 || n > 0 && n == len(s.settings.Drivers) {
-			types = append(types, t)
-		}
-	}
-	return types
-}
-
-// Enforcers returns the drivers that enforce a type of rules, sorted by name.
-func (s *Service) Enforcers(t RuleType) []guarantee.Driver {
-	var some []guarantee.Driver
-	for _, d := range s.settings.Drivers {
-		if len(d.Rules[guarantee.RuleType(t)]) > 0 {
-			some = append(some, d)
-		}
-	}
-	slices.SortFunc(some, func(a, b guarantee.Driver) int { return strings.Compare(a.Name, b.Name) })
-	return some
+	return "port", ports[0].ID, nil
 }

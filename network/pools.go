@@ -3,6 +3,7 @@ package network
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 )
 
 // A span is a range of addresses, both ends included.
@@ -58,10 +59,14 @@ func around(p netip.Prefix, gateway netip.Addr) []span {
 	return parts
 }
 
-// usable reports whether a port may have an address of a block.
-func usable(p netip.Prefix, a netip.Addr) bool {
+// usable reports whether a port of an owner may have an address of a block. The first
+// one of IPv6 is for routers, and for ports that may become theirs.
+func usable(p netip.Prefix, a netip.Addr, owner string) bool {
 	first, last := ends(p)
-	return p.Contains(a) && a != first && (a.Is6() || a != last)
+	if a.Is6() {
+		return p.Contains(a) && (a != first || owner == "" || owner == ownerGateway || slices.Contains(routerPorts, owner))
+	}
+	return p.Contains(a) && a != first && a != last
 }
 
 // spans reads pools, which were checked when they were written.

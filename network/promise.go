@@ -1,48 +1,10 @@
 package network
 
 import (
-	"context"
 	"errors"
 
 	"github.com/berthcloud/berth/network/guarantee"
 )
-
-// missing returns what a server holds too little of, for its ports to have what
-// they promise once one of them is changed: nothing, unless that binds the port
-// with an allocation. What it holds too much of may be for ports that are not
-// bound yet, and is left. So is a provider that it holds nothing on: the claim is
-// compute's to make, and Neutron does not look for it.
-//
-// It is a fault when the allocation is for other groups than those that the port
-// asks for: its policy is not the one any more that the server was scheduled with.
-func (s *Service) missing(ctx context.Context, id ID, fn func(*PortSpec) error) (guarantee.Amounts, error) {
-	if s.placement == nil {
-		return nil, nil
-	}
-	var want guarantee.Amounts
-	var server string
-	err := s.store.View(ctx, func(r Reader) error {
-		p, spec, err := drafted(r, id, fn)
-		if err != nil || !p.rebinds(spec) || spec.Host == "" || spec.DeviceID == "" {
-			return err
-		}
-		p.Binding.Profile, p.Binding.VNIC = spec.Profile, spec.VNIC
-		if own, err := s.promised(&p); err != nil || len(own) == 0 {
-			return err
-		}
-		server = spec.DeviceID
-		want, err = s.promisedTo(r, server, p)
-		return err
-	})
-	if err != nil || len(want) == 0 {
-		return nil, err
-	}
-	held, err := s.placement.Allocations(ctx, server)
-	if err != nil {
-		return nil, err
-	}
-	return less(held.Providers, want), nil
-}
 
 // promisedTo is what the bound ports of a server promise, one of them as it is
 // going to be.
@@ -84,9 +46,9 @@ func addTo(sum, more guarantee.Amounts) {
 // promised is what a port promises, by the provider that serves it; nothing
 // without an allocation, and RequestChanged when that is not for what it asks.
 func (s *Service) promised(p *Port) (guarantee.Amounts, error) {
-	allocation, err := p.allocation()
-	if err != nil || allocation.Empty() {
-		return nil, err
+	allocation, _ := p.allocation() // what is no allocation serves nothing
+	if allocation.Empty() {
+		return nil, nil
 	}
 	id, err := guarantee.ParseUUID(string(p.ID))
 	if err != nil {
@@ -106,23 +68,6 @@ func (s *Service) promised(p *Port) (guarantee.Amounts, error) {
 		return nil, &RequestChanged{Port: p.ID}
 	}
 	return amounts, nil
-}
-
-// less returns what is missing of some amounts. Providers on which nothing is held are
-// passed over.
-func less(held map[string]map[string]int64, want guarantee.Amounts) guarantee.Amounts {
-	missing := guarantee.Amounts{}
-	for provider, classes := range want {
-		if held[provider] == nil {
-			continue
-		}
-		for class, n := range classes {
-			if d := n - held[provider][class]; d > 0 {
-				addTo(missing, guarantee.Amounts{provider: {class: d}})
-			}
-		}
-	}
-	return missing
 }
 
 // intendRelease writes down that what a port holds is to be freed, if it is a

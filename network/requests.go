@@ -5,11 +5,11 @@ import (
 )
 
 // Request returns what a port asks of placement: what the rules of the policy in
-// effect promise, from a provider on its network. Ports on a trunk ask for
-// nothing: only its parent is known to compute.
+// effect promise, from a provider on its network. A port on a trunk asks as any other
+// one, but compute asks about the trunk's parent only.
 func (s *Service) Request(p *Port) guarantee.Request {
 	id, err := guarantee.ParseUUID(string(p.ID))
-	if err != nil || p.DeviceOwner == subportOwner {
+	if err != nil {
 		return guarantee.Request{}
 	}
 	return guarantee.Port{

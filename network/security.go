@@ -2,7 +2,6 @@ package network
 
 import (
 	"context"
-	"slices"
 )
 
 // A SecurityGroup is a security group with its rules.
@@ -11,35 +10,44 @@ type SecurityGroup struct {
 	Rules []SecurityRuleRow
 }
 
-// defaultGroup is the name of the group that each project has.
-const defaultGroup = "default"
+// DefaultGroup is the name of the group that each project has.
+const DefaultGroup = "default"
 
-// SecurityGroups returns the security groups that match, with their rules. That of
-// the project which asks is made when it is not there yet; "" for none.
-func (s *Service) SecurityGroups(ctx context.Context, project string, where ...Match) (all []SecurityGroup, err error) {
-	if project != "" {
-		if err := s.ensureGroup(ctx, project); err != nil {
-			return nil, err
-		}
-	}
+// SecurityGroups returns the security groups that match, with their rules.
+func (s *Service) SecurityGroups(ctx context.Context, where ...Match) (all []SecurityGroup, err error) {
 	err = s.store.View(ctx, func(r Reader) error {
-		rows, err := Rows[SecurityGroupRow](r, where...)
-		if err != nil || len(rows) == 0 {
-			return err
-		}
-		rules, err := Rows[SecurityRuleRow](r, Where(ByGroup, ids(rows, func(g *SecurityGroupRow) ID { return g.ID })...))
-		of := group(rules, func(r *SecurityRuleRow) ID { return r.Group })
-		all = make([]SecurityGroup, len(rows))
-		for i, row := range rows {
-			all[i] = SecurityGroup{row, of[row.ID]}
-		}
+		all, err = securityGroups(r, where...)
 		return err
 	})
 	return all, err
 }
 
-// ensureGroup makes the default group of a project unless it is there.
-func (s *Service) ensureGroup(ctx context.Context, project string) error {
+func securityGroups(r Reader, where ...Match) ([]SecurityGroup, error) {
+	rows, err := Rows[SecurityGroupRow](r, where...)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	rules, err := Rows[SecurityRuleRow](r, Where(ByGroup, ids(rows, func(g *SecurityGroupRow) ID { return g.ID })...))
+	of := group(rules, func(r *SecurityRuleRow) ID { return r.Group })
+	all := make([]SecurityGroup, len(rows))
+	for i, row := range rows {
+		all[i] = SecurityGroup{row, of[row.ID]}
+	}
+	return all, err
+}
+
+// SecurityRules returns the rules that match, of whichever groups.
+func (s *Service) SecurityRules(ctx context.Context, where ...Match) (rows []SecurityRuleRow, err error) {
+	err = s.store.View(ctx, func(r Reader) error {
+		rows, err = Rows[SecurityRuleRow](r, where...)
+		return err
+	})
+	return rows, err
+}
+
+// EnsureDefaultGroup makes the default group of a project unless it is there. Fault:
+// OverQuota when the project may not have so many rules.
+func (s *Service) EnsureDefaultGroup(ctx context.Context, project string) error {
 	there := false
 	err := s.store.View(ctx, func(r Reader) error {
 		rows, err := defaultGroups(r, project)
@@ -49,14 +57,11 @@ func (s *Service) ensureGroup(ctx context.Context, project string) error {
 	if err != nil || there {
 		return err
 	}
-	return s.update(ctx, func(c *change) error {
-		_, err := c.defaultGroup(project)
-		return err
-	})
+	return s.update(ctx, func(c *change) error { return c.ensureDefaultGroup(project) })
 }
 
 func defaultGroups(r Reader, project string) ([]SecurityGroupRow, error) {
-	return Rows[SecurityGroupRow](r, Where(ByProject, project), Where(ByName, defaultGroup))
+	return Rows[SecurityGroupRow](r, Where(ByProject, project), Where(ByName, DefaultGroup))
 }
 
 // defaultGroup returns the default group of a project, which it makes with
@@ -69,50 +74,43 @@ func (c *change) defaultGroup(project string) (ID, error) {
 	if len(rows) > 0 {
 		return rows[0].ID, nil
 	}
-	g := SecurityGroupRow{Common: Common{Project: project, Name: defaultGroup, Description: "Default security group"}, Stateful: true}
-	c.fresh(&g.Common)
-	g.Revision = 1
-	if err := c.Insert(&g); err != nil {
-		return "", err
+	g, err := c.newGroup(SecurityGroupRow{
+		Common: Common{Project: project, Name: DefaultGroup, Description: "Default security group"}, Stateful: true,
+	}, Ingress, Egress)
+	return g.ID, err
+}
+
+// ensureDefaultGroup makes the default group of a project unless it is there.
+func (c *change) ensureDefaultGroup(project string) error {
+	_, err := c.defaultGroup(project)
+	return err
+}
+
+// newGroup adds a group with a rule for each version of IP in each direction: to
+// anybody, and from the group's own members.
+func (c *change) newGroup(row SecurityGroupRow, directions ...string) (SecurityGroup, error) {
+	versions := []string{IPv4, IPv6}
+	if err := c.within(row.Project, "security_group_rule", len(versions)*len(directions)); err != nil {
+		return SecurityGroup{}, err
 	}
-	for _, version := range []string{"IPv4", "IPv6"} {
-		for direction, remote := range map[string]ID{Egress: "", Ingress: g.ID} {
-			rule := SecurityRuleRow{
-				Common: Common{Project: project}, Group: g.ID, Direction: direction, EtherType: version,
-				PortMin: -1, PortMax: -1, RemoteGroup: remote,
+	c.fresh(&row.Common)
+	row.Revision = 1 // Neutron raises it once more while it makes the rules
+	g := SecurityGroup{SecurityGroupRow: row}
+	if err := c.Insert(&g.SecurityGroupRow); err != nil {
+		return g, err
+	}
+	for _, direction := range directions {
+		for _, version := range versions {
+			rule := SecurityRuleRow{Common: Common{Project: row.Project}, Group: row.ID, Direction: direction, EtherType: version, PortMin: -1, PortMax: -1}
+			if direction == Ingress {
+				rule.RemoteGroup = row.ID
 			}
 			c.fresh(&rule.Common)
 			if err := c.Insert(&rule); err != nil {
-				return "", err
+				return g, err
 			}
+			g.Rules = append(g.Rules, rule)
 		}
 	}
-	return g.ID, nil
-}
-
-// groups gives a port the default group of its project when nothing was said of
-// groups, and refuses those that are not there. Ports that are not secured, and
-// those of the network itself, have none.
-func (c *change) groups(p *PortRow, any bool) error {
-	if any {
-		if !p.PortSecurity || slices.Contains([]string{"network:dhcp", "network:router_interface", "network:router_gateway"}, p.DeviceOwner) {
-			return nil
-		}
-		id, err := c.defaultGroup(p.Project)
-		p.SecurityGroups = []ID{id}
-		return err
-	}
-	if len(p.SecurityGroups) == 0 {
-		return nil
-	}
-	rows, err := Rows[SecurityGroupRow](c, Where(ByID, p.SecurityGroups...))
-	if err != nil {
-		return err
-	}
-	for _, id := range p.SecurityGroups {
-		if !slices.ContainsFunc(rows, func(g SecurityGroupRow) bool { return g.ID == id }) {
-			return NotFound("security_group", id)
-		}
-	}
-	return nil
+	return g, nil
 }

@@ -17,11 +17,8 @@ func (s *Service) Segments(ctx context.Context, where ...Match) (all []SegmentRo
 	return all, err
 }
 
-// The numbers that VLANs and tunnels have.
-const (
-	minVLAN, maxVLAN     = 1, 4094
-	minTunnel, maxTunnel = 1, 1<<24 - 1
-)
+// The numbers that VLANs have.
+const minVLAN, maxVLAN = 1, 4094
 
 // reserve turns what was asked for into a segment that can be had. That nobody
 // else has it is left to the store.
@@ -29,7 +26,7 @@ func (c *change) reserve(want SegmentSpec) (SegmentRow, error) {
 	row := SegmentRow{Type: want.Type, PhysicalNetwork: want.PhysicalNetwork, SegmentationID: want.SegmentationID}
 	switch {
 	case want.Any && want.PhysicalNetwork == "" && want.SegmentationID < 0:
-		return c.reserveAny()
+		return c.reserveAny(want.External)
 	case want.Any:
 		return row, invalidInput("network_type required")
 	case !slices.Contains(c.settings.Types, want.Type):
@@ -46,9 +43,17 @@ func (c *change) reserve(want SegmentSpec) (SegmentRow, error) {
 	return row, checkLocal(row)
 }
 
-// reserveAny takes the first that is free, of the types that the settings offer.
-func (c *change) reserveAny() (row SegmentRow, err error) {
-	for _, kind := range c.settings.ProjectTypes {
+// reserveAny takes the first that is free, of the types that the settings offer. A flat
+// one is never free: somebody has to say on which physical network.
+func (c *change) reserveAny(external bool) (row SegmentRow, err error) {
+	kinds := c.settings.ProjectTypes
+	if external && c.settings.ExternalType != "" {
+		kinds = []string{c.settings.ExternalType}
+	}
+	for _, kind := range kinds {
+		if kind == Flat {
+			continue
+		}
 		row, err = c.reserve(SegmentSpec{Type: kind, SegmentationID: -1})
 		if _, code := fault.Of(err); err == nil || code != codeNoNetwork {
 			return row, err
@@ -105,9 +110,7 @@ func (c *change) reserveTunnel(row SegmentRow) (SegmentRow, error) {
 	switch {
 	case row.PhysicalNetwork != "":
 		return row, invalidInput("provider:physical_network specified for %s network", row.Type)
-	case row.SegmentationID > maxTunnel:
-		return row, invalidInput("segmentation_id out of range (%d through %d)", minTunnel, maxTunnel)
-	case row.SegmentationID >= 0:
+	case row.SegmentationID >= 0: // of which Neutron takes any
 		return row, nil
 	}
 	used, err := c.used(row.Type, Where(ByPhysical, ""))
@@ -190,20 +193,23 @@ func checkLocal(row SegmentRow) error {
 
 // moveVLAN gives a network of one VLAN another number, which is all of a segment
 // that may change.
-func (c *change) moveVLAN(n *Network, want []SegmentSpec) error {
-	if len(n.Segments) != 1 || len(want) != 1 || n.Segments[0].Type != VLAN {
-		return invalidInput("Only VLAN type networks can be updated.")
+func (c *change) moveVLAN(n *Network, to SegmentSpec) error {
+	var now SegmentRow
+	if len(n.Segments) > 0 {
+		now = n.Segments[0]
 	}
-	now, to := n.Segments[0], want[0]
 	same := (to.Any || to.Type == now.Type) && (to.PhysicalNetwork == "" || to.PhysicalNetwork == now.PhysicalNetwork)
-	if !same {
+	switch {
+	case !same:
 		return invalidInput("Plugin does not support updating the following provider network attributes: " +
 			"provider:network_type, provider:physical_network")
-	}
-	if to.SegmentationID <= 0 {
-		return invalidInput("Only segmentation_id field can be updated in VLAN type networks")
-	}
-	if to.SegmentationID == now.SegmentationID {
+	case to.SegmentationID <= 0:
+		return nil
+	case len(n.Segments) > 1:
+		return invalidInput("Provider network attributes can be updated only in provider networks with a single segment.")
+	case now.Type != VLAN:
+		return invalidInput("Only VLAN type networks can be updated.")
+	case to.SegmentationID == now.SegmentationID:
 		return nil
 	}
 	now.SegmentationID = to.SegmentationID

@@ -41,11 +41,18 @@ func (c *change) addSegment(row SegmentRow) (SegmentRow, error) {
 	for _, o := range others {
 		made.Place = max(made.Place, o.Place+1)
 	}
-	if err := taken(c.Insert(&made), made); err != nil {
+	if n.MTU, err = c.mtu(n.MTU, append(others, made)); err != nil {
 		return row, err
 	}
+	return made, firstError(taken(c.Insert(&made), made), c.segmentsChanged(n))
+}
+
+// segmentsChanged raises the revision of a network that has got a segment or lost one;
+// Neutron computes its MTU before and after that, and counts both.
+func (c *change) segmentsChanged(n NetworkRow) error {
+	n.Revision++
 	c.touch(&n.Common)
-	return made, c.Replace(&n)
+	return c.Replace(&n)
 }
 
 // UpdateSegment changes the name and the description of a segment; fn may change no
@@ -67,24 +74,21 @@ func (s *Service) UpdateSegment(ctx context.Context, id ID, fn func(*SegmentRow)
 // DeleteSegment takes a segment from its network, which may be left without any.
 // Faults: SegmentNotFound, and SegmentInUse while subnets are on it or ports are
 // bound to it.
-func (s *Service) DeleteSegment(ctx context.Context, id ID) error {
+func (s *Service) DeleteSegment(ctx context.Context, id ID, only ...Condition) error {
 	return s.update(ctx, func(c *change) error {
 		row, err := byID[SegmentRow](c, "segment", id)
 		if err != nil {
 			return err
 		}
-		if err := c.segmentFree(id); err != nil {
+		if err := firstError(c.segmentFree(id), met(only, &row.Common)); err != nil {
 			return err
 		}
 		n, err := byID[NetworkRow](c, "network", row.Network)
 		if err != nil {
 			return err
 		}
-		if _, err := c.Remove(&SegmentRow{}, Where(ByID, id)); err != nil {
-			return err
-		}
-		c.touch(&n.Common)
-		return c.Replace(&n)
+		_, err = c.Remove(&SegmentRow{}, Where(ByID, id))
+		return firstError(err, c.segmentsChanged(n))
 	})
 }
 
@@ -107,9 +111,9 @@ func (c *change) segmentFree(id ID) error {
 	}
 	switch {
 	case len(subnets) > 0:
-		return inUse("it is still associated with the subnets", ids(subnets, func(s *SubnetRow) ID { return s.ID }))
+		return inUse("The segment is still associated with subnet(s)", ids(subnets, func(s *SubnetRow) ID { return s.ID }))
 	case len(bindings) > 0:
-		return inUse("it is still used by the ports", ids(bindings, func(b *BindingRow) ID { return b.Port }))
+		return inUse("The segment is still used by port(s)", ids(bindings, func(b *BindingRow) ID { return b.Port }))
 	}
 	return nil
 }

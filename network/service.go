@@ -15,13 +15,16 @@ import (
 
 // Settings are what an operator decides about networks.
 type Settings struct {
-	// MTU is that of physical networks, in bytes; tunnels have less.
-	MTU int
+	// MTU is how large packets may be.
+	MTU MTUs
 	// Types are the types of segments that there can be.
 	Types []string
 	// ProjectTypes are the types of segments, in order of preference, of
 	// networks that say nothing about theirs.
 	ProjectTypes []string
+	// ExternalType is the type of such networks that are external, "" for the same
+	// as for others.
+	ExternalType string
 	// VLANs are the ranges, by physical network, that VLANs are taken from for
 	// networks that ask for none in particular. A physical network that is not
 	// in it is unknown; no ranges offer all.
@@ -32,8 +35,14 @@ type Settings struct {
 	FlatNetworks []string
 	// MaxNameservers and MaxHostRoutes bound those of a subnet.
 	MaxNameservers, MaxHostRoutes int
+	// MaxAddressPairs bounds the allowed address pairs of a port.
+	MaxAddressPairs int
 	// MACBase is what MAC addresses begin with: three octets and a colon each.
 	MACBase string
+
+	// PortSecurity says that ports can be unsecured; those of the network itself
+	// are.
+	PortSecurity bool
 
 	// Quotas are the limits of projects that have none of their own.
 	Quotas Quotas
@@ -41,11 +50,22 @@ type Settings struct {
 	// Drivers bind ports, the first that can; those whose agents report to
 	// placement are told apart by them. Without what the operator prohibits.
 	Drivers []guarantee.Driver
+	// OVNSockets is the directory of the sockets of servers that share memory with
+	// OVN's switches.
+	OVNSockets string
 	// Extensions say what guarantees may ask of placement.
 	Extensions guarantee.Extensions
 	// KeepDeleted leaves with a server what a port held that is removed while
 	// it is bound, as Neutron does (bug 1820588).
 	KeepDeleted bool
+	// Instance tells this service from others on the same database, and is the same
+	// when it is started again; "" for nothing that does.
+	Instance string
+	// NewAgentsDown turns off agents that report for the first time, until an
+	// administrator turns them on: no port with a guarantee is bound by them.
+	NewAgentsDown bool
+	// Events are what compute is told of.
+	Events Events
 	// AgentDownTime is how old a heartbeat of an agent that lives may be.
 	AgentDownTime time.Duration
 }
@@ -56,11 +76,13 @@ type Range struct{ Low, High int }
 // DefaultSettings are Neutron's.
 func DefaultSettings() Settings {
 	return Settings{
-		MTU: 1500, Types: []string{Local, Flat, VLAN, GRE, VXLAN, Geneve}, ProjectTypes: []string{Local}, FlatNetworks: []string{"*"},
+		MTU:   MTUs{Global: 1500, OverlayIPVersion: 4, GeneveHeader: 30},
+		Types: []string{Local, Flat, VLAN, GRE, VXLAN, Geneve}, ProjectTypes: []string{Local}, FlatNetworks: []string{"*"},
 		VLANs: map[string][]Range{}, Tunnels: map[string][]Range{},
-		MaxNameservers: 5, MaxHostRoutes: 20, MACBase: "fa:16:3e:",
+		MaxNameservers: 5, MaxHostRoutes: 20, MaxAddressPairs: 10, PortSecurity: true, MACBase: "fa:16:3e:",
 		Quotas:  DefaultQuotas(),
 		Drivers: []guarantee.Driver{guarantee.OpenVSwitch, guarantee.SRIOV}, AgentDownTime: 75 * time.Second,
+		OVNSockets: defaultSockets, Events: Events{Status: true, Data: true},
 	}
 }
 
@@ -70,8 +92,10 @@ type Service struct {
 	store     Store
 	placement Placement // nil: what is promised is kept on the wire only
 	events    *events
+	watches   *watches
 	log       *slog.Logger
 	settings  Settings
+	maker     maker // of intents
 	now       func() time.Time
 }
 
@@ -91,22 +115,50 @@ func NewService(store Store, settings Settings, n Neighbours) *Service {
 		log = slog.New(slog.DiscardHandler)
 	}
 	return &Service{
-		store: store, settings: settings, now: time.Now, log: log,
-		placement: n.Placement, events: newEvents(n.Compute, log),
+		store: store, settings: settings, maker: maker{settings.Instance, newID()}, now: time.Now, log: log,
+		placement: n.Placement, events: newEvents(n.Compute, settings.Events, log), watches: newWatches(),
 	}
 }
 
-// update runs fn in a transaction with the time of its rows.
+// update runs fn in a transaction with the time of its rows, and tells those who wait
+// for what it has changed.
 func (s *Service) update(ctx context.Context, fn func(*change) error) error {
 	now := s.now().UTC().Truncate(time.Second)
-	return s.store.Update(ctx, now, func(w Writer) error { return fn(&change{w, s, now}) })
+	var did touched
+	err := s.store.Update(ctx, now, func(w Writer) error {
+		c := &change{Writer: w, Service: s, at: now}
+		err := fn(c)
+		did = c.touched
+		return err
+	})
+	s.watches.tell(did) // with an error too: it may not be known what became of it
+	return err
 }
 
 // A change is a transaction under way.
 type change struct {
 	Writer
 	*Service
-	at time.Time
+	at      time.Time
+	touched touched
+}
+
+// Insert is that of a Writer.
+func (c *change) Insert(row any) error {
+	c.touched.row(row)
+	return c.Writer.Insert(row)
+}
+
+// Replace is that of a Writer.
+func (c *change) Replace(row any) error {
+	c.touched.row(row)
+	return c.Writer.Replace(row)
+}
+
+// Remove is that of a Writer.
+func (c *change) Remove(row any, where ...Match) (int, error) {
+	c.touched.removed(row, where)
+	return c.Writer.Remove(row, where...)
 }
 
 // fresh fills in what a new row has.

@@ -9,7 +9,7 @@ import (
 // A SubnetSpec is what may be said of a subnet.
 type SubnetSpec struct {
 	SubnetRow
-	NoGateway bool // Gateway "" means none, rather than the first address
+	NoGateway bool // Gateway "" means none, rather than the usual one
 }
 
 // Subnets returns the subnets that match.
@@ -21,10 +21,12 @@ func (s *Service) Subnets(ctx context.Context, where ...Match) (all []SubnetRow,
 	return all, err
 }
 
-// CreateSubnets makes all of the subnets or none. Faults: NetworkNotFound,
+// CreateSubnets makes all of the subnets or none. Ports that are there get an address of
+// a subnet whose hosts make their own. Faults: NetworkNotFound, SegmentNotFound,
 // InvalidInput for what does not fit together or overlaps with another subnet of
 // the network, InvalidAllocationPool, OutOfBoundsAllocationPool,
-// OverlappingAllocationPools, GatewayConflictWithAllocationPools.
+// OverlappingAllocationPools, GatewayConflictWithAllocationPools,
+// SubnetsNotAllAssociatedWithSegments, NetworkIdsDontMatch.
 func (s *Service) CreateSubnets(ctx context.Context, specs []SubnetSpec) (made []SubnetRow, err error) {
 	err = s.update(ctx, func(c *change) error {
 		if err := withinEach(c, "subnet", specs, func(s *SubnetSpec) string { return s.Project }); err != nil {
@@ -50,21 +52,29 @@ func (c *change) createSubnet(spec SubnetSpec) (SubnetRow, error) {
 	if err != nil {
 		return row, invalidInput("%s is not in a CIDR format", row.CIDR)
 	}
-	row.CIDR = block.Masked().String()
+	block = block.Masked()
+	row.CIDR = block.String()
 	if err := c.checkSubnet(row, SubnetRow{}); err != nil {
 		return row, err
 	}
 	if _, err := byID[NetworkRow](c, "network", row.Network); err != nil {
 		return row, err
 	}
-	if err := c.layOut(&row, block.Masked(), spec.NoGateway); err != nil {
+	others, err := c.subnetsOf(row.Network)
+	if err != nil {
 		return row, err
 	}
-	if err := c.fits(row, block.Masked()); err != nil {
+	if err := firstError(layOut(&row, block, spec.NoGateway), fits(row, block, others), c.joins(row, others)); err != nil {
 		return row, err
 	}
 	c.fresh(&row.Common)
-	return row, firstError(c.Insert(&row), c.touchNetwork(row.Network))
+	if len(row.ServiceTypes) > 0 {
+		row.Revision = 1 // Neutron writes them after the subnet
+	}
+	for _, o := range others {
+		row.Place = max(row.Place, o.Place+1)
+	}
+	return row, firstError(c.Insert(&row), c.touchNetwork(row.Network), c.spread(row))
 }
 
 // badSubnets is Neutron's BadRequest about subnets.
@@ -80,77 +90,11 @@ func (c *change) touchNetwork(id ID) error {
 	return c.Replace(&n)
 }
 
-// layOut finds the gateway and the pools that a subnet says nothing of, and checks
-// those that it names.
-func (c *change) layOut(row *SubnetRow, block netip.Prefix, noGateway bool) error {
-	if row.Gateway == "" && !noGateway {
-		row.Gateway = usualGateway(block).String()
-	}
-	gateway, _ := netip.ParseAddr(row.Gateway)
-	if len(row.Pools) == 0 {
-		row.Pools = pools(around(block, gateway))
-		return nil
-	}
-	all, err := spans(row.Pools)
-	if err != nil {
-		return err
-	}
-	if err := checkPools(all, block); err != nil {
-		return err
-	}
-	return outside(gateway, all)
-}
-
-// usualGateway is the first address of a block, or its only one.
-func usualGateway(block netip.Prefix) netip.Addr {
-	first, last := ends(block)
-	if first == last {
-		return first
-	}
-	return first.Next()
-}
-
-func checkPools(all []span, block netip.Prefix) error {
-	most := hosts(block)
-	for i, s := range all {
-		switch {
-		case s.first.Is4() != block.Addr().Is4() || s.last.Is4() != block.Addr().Is4() || s.first.Compare(s.last) > 0:
-			return invalid("InvalidAllocationPool", "The allocation pool %s is not valid.", s)
-		case s.first.Less(most.first) || most.last.Less(s.last):
-			return invalid("OutOfBoundsAllocationPool", "The allocation pool %s spans beyond the subnet cidr %s.", s, block)
-		}
-		if j := slices.IndexFunc(all[:i], s.meets); j >= 0 {
-			return conflict("OverlappingAllocationPools", "Found overlapping allocation pools: %s %s for subnet %s.", all[j], s, block)
-		}
-	}
-	return nil
-}
-
-// outside refuses a gateway that a port could get.
-func outside(gateway netip.Addr, all []span) error {
-	for _, s := range all {
-		if gateway.IsValid() && s.has(gateway) {
-			return conflict("GatewayConflictWithAllocationPools", "Gateway ip %s conflicts with allocation pool %s.", gateway, s)
-		}
-	}
-	return nil
-}
-
-// fits refuses a block that another subnet of the network has a part of.
-func (c *change) fits(row SubnetRow, block netip.Prefix) error {
-	if block.Bits() == 0 {
-		return invalidInput("0 is not allowed as CIDR prefix length")
-	}
-	others, err := Rows[SubnetRow](c, Where(ByNetwork, row.Network))
-	if err != nil {
-		return err
-	}
-	for _, o := range others {
-		if p, err := netip.ParsePrefix(o.CIDR); err == nil && p.Overlaps(block) {
-			return invalidInput("Requested subnet with cidr: %s for network: %s overlaps with another subnet", row.CIDR, row.Network)
-		}
-	}
-	return nil
+// subnetsOf returns the subnets of a network as they were made.
+func (c *change) subnetsOf(network ID) ([]SubnetRow, error) {
+	all, err := Rows[SubnetRow](c, Where(ByNetwork, network))
+	slices.SortStableFunc(all, func(a, b SubnetRow) int { return a.Place - b.Place })
+	return all, err
 }
 
 // UpdateSubnet changes a subnet. The function gets what the subnet is now; it may
@@ -180,7 +124,7 @@ func (c *change) updateSubnet(id ID, fn func(*SubnetSpec) error) (SubnetRow, err
 	if err != nil {
 		return row, err
 	}
-	if err := c.layOut(&row, block, true); err != nil {
+	if err := firstError(checkPools(row, block), c.rejoins(row, old)); err != nil {
 		return row, err
 	}
 	c.touch(&row.Common)
@@ -188,21 +132,47 @@ func (c *change) updateSubnet(id ID, fn func(*SubnetSpec) error) (SubnetRow, err
 }
 
 // DeleteSubnet removes a subnet that no port has an address of: SubnetInUse.
-func (s *Service) DeleteSubnet(ctx context.Context, id ID) error {
+// Addresses that hosts make themselves, and those of DHCP agents, go with it.
+func (s *Service) DeleteSubnet(ctx context.Context, id ID, only ...Condition) error {
 	return s.update(ctx, func(c *change) error {
 		row, err := byID[SubnetRow](c, "subnet", id)
 		if err != nil {
 			return err
 		}
-		used, err := Rows[AddressRow](c, Where(BySubnet, id))
-		if err != nil {
+		if err := c.vacate(row); err != nil {
 			return err
 		}
-		if len(used) > 0 {
-			return conflict("SubnetInUse", "Unable to complete operation on subnet %s: "+
-				"One or more ports have an IP allocation from this subnet.", id)
+		if err := met(only, &row.Common); err != nil {
+			return err
 		}
 		_, err = c.Remove(&SubnetRow{}, Where(ByID, id))
 		return firstError(err, c.touchNetwork(row.Network))
 	})
+}
+
+// vacate takes the addresses of a subnet from the ports that can do without.
+func (c *change) vacate(s SubnetRow) error {
+	used, err := Rows[AddressRow](c, Where(BySubnet, s.ID))
+	if err != nil || len(used) == 0 {
+		return err
+	}
+	owners, err := Rows[PortRow](c, Where(ByID, ids(used, func(a *AddressRow) ID { return a.Port })...))
+	if err != nil {
+		return err
+	}
+	keeps := func(p PortRow) bool {
+		return slices.Contains(interfacePorts, p.DeviceOwner) || !s.automatic() && !slices.Contains(agentPorts, p.DeviceOwner)
+	}
+	if slices.ContainsFunc(owners, keeps) {
+		return conflict("SubnetInUse", "Unable to complete operation on subnet %s: "+
+			"One or more ports have an IP allocation from this subnet.", s.ID)
+	}
+	for _, p := range owners {
+		c.touch(&p.Common)
+		if err := c.Replace(&p); err != nil {
+			return err
+		}
+	}
+	_, err = c.Remove(&AddressRow{}, Where(BySubnet, s.ID))
+	return err
 }

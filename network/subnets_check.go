@@ -20,12 +20,7 @@ func (c *change) checkSubnet(row, old SubnetRow) error {
 			return err
 		}
 	}
-	for _, err := range []error{checkGateway(row, block, v), c.checkNameservers(row, v), c.checkRoutes(row, v), checkModes(row)} {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return firstError(checkGateway(row, block, v), c.checkNameservers(row, v), c.checkRoutes(row, v), checkModes(row, old, block))
 }
 
 // A version is 4 or 6.
@@ -70,8 +65,7 @@ func checkGateway(row SubnetRow, block netip.Prefix, v version) error {
 	if err := v.check("gateway_ip", row.Gateway, gateway); err != nil {
 		return err
 	}
-	first, last := ends(block)
-	if gateway.Is4() && first != last && (gateway == first || gateway == last) {
+	if !usableGateway(block, gateway) {
 		return invalidInput("Gateway is not valid on subnet")
 	}
 	return nil
@@ -121,18 +115,24 @@ func (c *change) checkRoutes(row SubnetRow, v version) error {
 }
 
 // checkModes holds the two modes of IPv6 against each other and the rest.
-func checkModes(row SubnetRow) error {
+func checkModes(row, old SubnetRow, block netip.Prefix) error {
 	ra, address := row.IPv6RA, row.IPv6Address
+	set := ra != "" || address != ""
 	switch {
 	case row.IPVersion == 4 && ra != "":
 		return invalidInput("ipv6_ra_mode is not valid when ip_version is 4")
 	case row.IPVersion == 4 && address != "":
 		return invalidInput("ipv6_address_mode is not valid when ip_version is 4")
+	case set && !row.EnableDHCP && old.EnableDHCP:
+		return invalidInput("Cannot disable enable_dhcp with ipv6 attributes set")
+	case set && !row.EnableDHCP:
+		return invalidInput("ipv6_ra_mode or ipv6_address_mode cannot be set when enable_dhcp is set to False")
 	case ra != "" && address != "" && ra != address:
 		return invalidInput("ipv6_ra_mode set to '%s' with ipv6_address_mode set to '%s' is not valid. "+
 			"If both attributes are set, they must be the same value", ra, address)
-	case (ra != "" || address != "") && !row.EnableDHCP:
-		return invalidInput("ipv6_ra_mode or ipv6_address_mode cannot be set when enable_dhcp is set to False")
+	case row.automatic() && block.Bits() != interfaceBits:
+		return invalidInput("Invalid CIDR %s for IPv6 address mode. "+
+			"OpenStack uses the EUI-64 address format, which requires the prefix to be /64", row.CIDR)
 	}
 	return nil
 }

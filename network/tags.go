@@ -10,7 +10,7 @@ import (
 // SetTags changes the tags of an object, whose kind is its name in the API. The
 // function gets what they are; what it returns is sorted, and each counts once.
 // Fault: the one of an object that does not exist.
-func (s *Service) SetTags(ctx context.Context, kind string, id ID, fn func([]string) ([]string, error)) (tags []string, err error) {
+func (s *Service) SetTags(ctx context.Context, kind string, id ID, fn func([]string) ([]string, error), only ...Condition) (tags []string, err error) {
 	err = s.update(ctx, func(c *change) error {
 		change, ok := taggers[kind]
 		if !ok {
@@ -18,6 +18,9 @@ func (s *Service) SetTags(ctx context.Context, kind string, id ID, fn func([]str
 		}
 		return change(c, kind, id, func(r *Common) error {
 			if tags, err = fn(r.Tags); err != nil {
+				return err
+			}
+			if err := met(only, r); err != nil {
 				return err
 			}
 			tags = slices.Clone(tags)

@@ -6,10 +6,8 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/network/guarantee"
 )
-
-// subportOwner is the device_owner of a port on a trunk.
-const subportOwner = "trunk:subport"
 
 // trunksOf returns the trunks that some ports are the parents of, by port.
 func trunksOf(r Reader, portIDs []ID) (map[ID]Trunk, error) {
@@ -50,6 +48,29 @@ func withSubports(r Reader, rows []TrunkRow) ([]Trunk, error) {
 	return all, nil
 }
 
+// bridgeName is how long the name of a bridge may be.
+const bridgeName = 14
+
+// onBridge puts into the details of a binding that Open vSwitch plugs the parent of a
+// trunk into a bridge of the trunk's own.
+func (p *Port) onBridge(d guarantee.Driver, details map[string]any) map[string]any {
+	if p.Trunk != nil && d.Name == guarantee.OpenVSwitch.Name {
+		details["bridge_name"] = ("tbr-" + string(p.Trunk.ID))[:bridgeName]
+	}
+	return details
+}
+
+// parentMoved notes that the parent of a trunk is plugged in nowhere any more.
+func (c *change) parentMoved(from, to Port) error {
+	if to.Trunk == nil || from.Binding.VIF == to.Binding.VIF || to.Binding.VIF != VIFUnbound {
+		return nil
+	}
+	row := to.Trunk.TrunkRow
+	row.Status = PortDown
+	c.touch(&row.Common)
+	return c.Replace(&row)
+}
+
 // notOnTrunk refuses to remove a port that a trunk is made of.
 func (c *change) notOnTrunk(port ID) error {
 	trunks, err := Rows[TrunkRow](c, Where(ByPort, port))
@@ -73,10 +94,13 @@ func (c *change) notOnTrunk(port ID) error {
 type TrunkSpec struct {
 	TrunkRow
 	Subports []SubportSpec // when it is made
+	// PortsOf is the project that its ports must be of, or on a network of; "" for
+	// any.
+	PortsOf string
 }
 
 // A SubportSpec is what may be said of a port on a trunk. The segmentation "inherit"
-// takes that of the port's network.
+// takes that of the port's network; "" says that nothing was said of it.
 type SubportSpec struct {
 	Port             ID
 	SegmentationType string
@@ -117,7 +141,7 @@ func (s *Service) CreateTrunks(ctx context.Context, specs []TrunkSpec) (made []T
 
 func (c *change) createTrunk(spec TrunkSpec) (Trunk, error) {
 	row := spec.TrunkRow
-	parent, err := c.lone(row.Port)
+	parent, err := c.lone(row.Port, spec.PortsOf)
 	if err != nil {
 		return Trunk{}, err
 	}
@@ -129,7 +153,7 @@ func (c *change) createTrunk(spec TrunkSpec) (Trunk, error) {
 	if err := c.Insert(&row); err != nil {
 		return Trunk{}, err
 	}
-	if err := c.addSubports(row, parent, spec.Subports); err != nil {
+	if err := c.addSubports(row, parent, spec.Subports, spec.PortsOf); err != nil {
 		return Trunk{}, err
 	}
 	return c.trunk(row.ID)
@@ -139,8 +163,8 @@ func parentInUse(id ID) error {
 	return conflict("ParentPortInUse", "Port %s is currently in use and is not eligible for use as a parent port.", id)
 }
 
-// lone returns a port that is on no trunk.
-func (c *change) lone(id ID) (Port, error) {
+// lone returns a port that is on no trunk, if the project sees it.
+func (c *change) lone(id ID, project string) (Port, error) {
 	all, err := ports(c, Where(ByID, id))
 	if err != nil {
 		return Port{}, err
@@ -148,16 +172,25 @@ func (c *change) lone(id ID) (Port, error) {
 	if len(all) == 0 {
 		return Port{}, NotFound("port", id)
 	}
+	p := all[0]
 	subports, err := Rows[SubportRow](c, Where(ByPort, id))
 	switch {
 	case err != nil:
 		return Port{}, err
 	case len(subports) > 0:
 		return Port{}, conflict("TrunkPortInUse", "Port %s is in use by another trunk.", id)
-	case all[0].Trunk != nil:
+	case p.Trunk != nil:
 		return Port{}, parentInUse(id)
+	case !p.seenBy(project):
+		return Port{}, NotFound("port", id)
 	}
-	return all[0], nil
+	return p, nil
+}
+
+// seenBy reports whether a project sees the port: its own, and those on its networks;
+// "" sees all.
+func (p *Port) seenBy(project string) bool {
+	return project == "" || p.Project == project || p.Network.Project == project
 }
 
 // trunk returns a trunk with what is on it.
@@ -173,20 +206,20 @@ func (c *change) trunk(id ID) (Trunk, error) {
 	return all[0], nil
 }
 
-// addSubports puts ports on a trunk and makes them its.
-func (c *change) addSubports(row TrunkRow, parent Port, specs []SubportSpec) error {
+// addSubports puts ports on a trunk. Who owns them is for the agent to say that plugs
+// them in.
+func (c *change) addSubports(row TrunkRow, parent Port, specs []SubportSpec, project string) error {
 	for _, spec := range specs {
 		if spec.Port == row.Port {
 			return parentInUse(spec.Port)
 		}
-		p, err := c.lone(spec.Port)
-		if err != nil {
+		if err := c.fitsTrunk(row, parent, &spec, project); err != nil {
 			return err
 		}
-		if err := c.fitsTrunk(row, parent, p, &spec); err != nil {
+		if err := c.idle(spec.Port, project); err != nil {
 			return err
 		}
-		err = c.Insert(&SubportRow{Trunk: row.ID, Port: spec.Port, SegmentationType: spec.SegmentationType, SegmentationID: spec.SegmentationID})
+		err := c.Insert(&SubportRow{Trunk: row.ID, Port: spec.Port, SegmentationType: spec.SegmentationType, SegmentationID: spec.SegmentationID})
 		if errors.Is(err, ErrTaken) {
 			return conflict("DuplicateSubPort", "segmentation_type %s and segmentation_id %d already in use on trunk %s.",
 				spec.SegmentationType, spec.SegmentationID, row.ID)
@@ -194,30 +227,44 @@ func (c *change) addSubports(row TrunkRow, parent Port, specs []SubportSpec) err
 		if err != nil {
 			return err
 		}
-		p.DeviceOwner = subportOwner
-		c.touch(&p.Common)
-		if err := c.Replace(&p.PortRow); err != nil {
-			return err
-		}
 	}
 	return nil
 }
 
-// fitsTrunk refuses a port that cannot be on a trunk, and takes the segmentation of
-// its network where that is asked for.
-func (c *change) fitsTrunk(row TrunkRow, parent, p Port, spec *SubportSpec) error {
-	if p.DeviceID != "" {
-		return conflict("PortInUse", "Unable to complete operation on port %s for network %s. Port already has an attached device %s.",
+// idle refuses a port that is not to be found, that is on a trunk, or that a device
+// has.
+func (c *change) idle(id ID, project string) error {
+	p, err := c.lone(id, project)
+	if err == nil && p.DeviceID != "" {
+		err = conflict("PortInUse", "Unable to complete operation on port %s for network %s. Port already has an attached device %s.",
 			p.ID, p.Network.ID, p.DeviceID)
 	}
-	if p.Network.MTU > parent.Network.MTU {
-		return conflict("SubPortMtuGreaterThanTrunkPortMtu", "MTU %d of subport %s cannot be greater than MTU %d of trunk %s.",
-			p.Network.MTU, p.ID, parent.Network.MTU, row.Port)
+	return err
+}
+
+// fitsTrunk refuses a port whose network or segmentation does not fit, and takes the
+// segmentation of its network where that is asked for.
+func (c *change) fitsTrunk(row TrunkRow, parent Port, spec *SubportSpec, project string) error {
+	all, err := ports(c, Where(ByID, spec.Port))
+	if err != nil {
+		return err
 	}
-	if spec.SegmentationType == "inherit" && len(p.Network.Segments) > 0 {
-		spec.SegmentationType, spec.SegmentationID = p.Network.Segments[0].Type, p.Network.Segments[0].SegmentationID
+	for _, p := range all {
+		if !p.seenBy(project) {
+			continue
+		}
+		if p.Network.MTU > parent.Network.MTU {
+			return conflict("SubPortMtuGreaterThanTrunkPortMtu", "MTU %d of subport %s cannot be greater than MTU %d of trunk %s.",
+				p.Network.MTU, p.ID, parent.Network.MTU, row.Port)
+		}
+		if spec.SegmentationType == "inherit" && len(p.Network.Segments) > 0 {
+			spec.SegmentationType, spec.SegmentationID = p.Network.Segments[0].Type, p.Network.Segments[0].SegmentationID
+		}
 	}
 	switch {
+	case spec.SegmentationType == "":
+		return invalidInput("Invalid subport details '{'port_id': '%s'}': missing segmentation information. "+
+			"Must specify both segmentation_id and segmentation_type", spec.Port)
 	case spec.SegmentationType != VLAN:
 		return invalidInput("Unknown segmentation_type '%s'", spec.SegmentationType)
 	case spec.SegmentationID < minVLAN || spec.SegmentationID > maxVLAN:
@@ -226,29 +273,30 @@ func (c *change) fitsTrunk(row TrunkRow, parent, p Port, spec *SubportSpec) erro
 	return nil
 }
 
-// AddSubports puts ports on a trunk: all or none. Faults: TrunkNotFound,
+// AddSubports puts ports of a project, or of any when that is "", on a trunk: all or
+// none. Faults: TrunkNotFound,
 // TrunkDisabled, PortNotFound, PortInUse, TrunkPortInUse, DuplicateSubPort,
 // SubPortMtuGreaterThanTrunkPortMtu, InvalidInput.
-func (s *Service) AddSubports(ctx context.Context, id ID, specs []SubportSpec) (Trunk, error) {
-	return s.changeTrunk(ctx, id, func(c *change, t Trunk) error {
+func (s *Service) AddSubports(ctx context.Context, id ID, specs []SubportSpec, project string, only ...Condition) (Trunk, error) {
+	return s.changeTrunk(ctx, id, only, func(c *change, t Trunk) error {
 		all, err := ports(c, Where(ByID, t.Port))
 		if err != nil {
 			return err
 		}
-		return c.addSubports(t.TrunkRow, all[0], specs)
+		return c.addSubports(t.TrunkRow, all[0], specs, project)
 	})
 }
 
 // RemoveSubports takes ports off a trunk: all or none. Faults: TrunkNotFound,
 // TrunkDisabled, SubPortNotFound.
-func (s *Service) RemoveSubports(ctx context.Context, id ID, portIDs []ID) (Trunk, error) {
-	return s.changeTrunk(ctx, id, func(c *change, t Trunk) error {
+func (s *Service) RemoveSubports(ctx context.Context, id ID, portIDs []ID, only ...Condition) (Trunk, error) {
+	return s.changeTrunk(ctx, id, only, func(c *change, t Trunk) error {
 		for _, port := range portIDs {
 			n, err := c.Remove(&SubportRow{}, Where(ByTrunk, id), Where(ByPort, port))
 			if err == nil && n == 0 {
 				err = fault.New(fault.NotFound, "SubPortNotFound", "SubPort %s on trunk %s could not be found.", string(port), string(id))
 			}
-			if err := firstError(err, c.ownerless(port)); err != nil {
+			if err != nil {
 				return err
 			}
 		}
@@ -256,19 +304,8 @@ func (s *Service) RemoveSubports(ctx context.Context, id ID, portIDs []ID) (Trun
 	})
 }
 
-// ownerless takes the mark of a subport off a port.
-func (c *change) ownerless(id ID) error {
-	rows, err := Rows[PortRow](c, Where(ByID, id))
-	if err != nil || len(rows) == 0 || rows[0].DeviceOwner != subportOwner {
-		return err
-	}
-	rows[0].DeviceOwner = ""
-	c.touch(&rows[0].Common)
-	return c.Replace(&rows[0])
-}
-
 // changeTrunk changes what is on a trunk that is up.
-func (s *Service) changeTrunk(ctx context.Context, id ID, fn func(*change, Trunk) error) (t Trunk, err error) {
+func (s *Service) changeTrunk(ctx context.Context, id ID, only []Condition, fn func(*change, Trunk) error) (t Trunk, err error) {
 	err = s.update(ctx, func(c *change) error {
 		if t, err = c.trunk(id); err != nil {
 			return err
@@ -276,7 +313,7 @@ func (s *Service) changeTrunk(ctx context.Context, id ID, fn func(*change, Trunk
 		if !t.AdminStateUp {
 			return conflict("TrunkDisabled", "Trunk %s is currently disabled.", id)
 		}
-		if err := fn(c, t); err != nil {
+		if err := firstError(fn(c, t), met(only, &t.Common)); err != nil {
 			return err
 		}
 		t.Status = PortDown
@@ -309,7 +346,7 @@ func (s *Service) UpdateTrunk(ctx context.Context, id ID, fn func(*TrunkSpec) er
 
 // DeleteTrunk removes a trunk; its ports stay. Faults: TrunkNotFound, TrunkDisabled,
 // TrunkInUse while its parent is bound.
-func (s *Service) DeleteTrunk(ctx context.Context, id ID) error {
+func (s *Service) DeleteTrunk(ctx context.Context, id ID, only ...Condition) error {
 	return s.update(ctx, func(c *change) error {
 		t, err := c.trunk(id)
 		if err != nil {
@@ -325,10 +362,8 @@ func (s *Service) DeleteTrunk(ctx context.Context, id ID) error {
 		if slices.ContainsFunc(bound, func(b BindingRow) bool { return b.Host != "" }) {
 			return conflict("TrunkInUse", "Trunk %s is currently in use.", id)
 		}
-		for _, sub := range t.Subports {
-			if err := c.ownerless(sub.Port); err != nil {
-				return err
-			}
+		if err := met(only, &t.Common); err != nil {
+			return err
 		}
 		_, subports := c.Remove(&SubportRow{}, Where(ByTrunk, id))
 		_, trunk := c.Remove(&TrunkRow{}, Where(ByID, id))

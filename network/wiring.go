@@ -1,11 +1,55 @@
 package network
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Wired notes that an agent has plugged ports in on its host, or unplugged them.
 // Ports that are not bound to the host are passed over. Compute is told of those
 // whose status changes.
 func (s *Service) Wired(ctx context.Context, host string, ids []ID, up bool) error {
+	return s.wire(ctx, ids, func(p *Port) (bool, bool) { return up, p.Binding.Host == host })
+}
+
+// Plugged notes on which host each port is plugged in, "" for none, as somebody knows
+// who makes that so for a driver. A port that the driver has bound to the host where it
+// is becomes ACTIVE, and DOWN when it is nowhere; other ports, and those that are on
+// another host than they are bound to, stay as they are: they are on their way. Compute
+// is told of those whose status changes.
+func (s *Service) Plugged(ctx context.Context, driver string, hosts map[ID]string) error {
+	told := func(p *Port) (up, says bool) {
+		host := hosts[p.ID]
+		return host != "", p.Binding.Driver == driver && (host == "" || host == p.Binding.Host)
+	}
+	ids := make([]ID, 0, len(hosts))
+	for id := range hosts {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	var news []ID // mostly it is none, and nobody is to wait for that
+	err := s.store.View(ctx, func(r Reader) error {
+		all, err := ports(r, Where(ByID, ids...))
+		news = nil
+		for i := range all {
+			if up, says := told(&all[i]); says && all[i].wired() != up {
+				news = append(news, all[i].ID)
+			}
+		}
+		return err
+	})
+	if err != nil || len(news) == 0 {
+		return err
+	}
+	return s.wire(ctx, news, told)
+}
+
+// wired reports whether the port is plugged in.
+func (p *Port) wired() bool { return p.Status == PortActive }
+
+// wire sets the status of ports of which told says whether they are up, and tells
+// compute of those that change.
+func (s *Service) wire(ctx context.Context, ids []ID, told func(*Port) (up, says bool)) error {
 	var changed []Port
 	err := s.update(ctx, func(c *change) error {
 		changed = nil
@@ -14,7 +58,8 @@ func (s *Service) Wired(ctx context.Context, host string, ids []ID, up bool) err
 			return err
 		}
 		for _, p := range all {
-			if p.Binding.Host != host || (p.Status == PortActive) == up {
+			up, says := told(&p)
+			if !says || p.wired() == up {
 				continue
 			}
 			p.Status = PortDown
@@ -32,12 +77,16 @@ func (s *Service) Wired(ctx context.Context, host string, ids []ID, up bool) err
 	if err != nil {
 		return err
 	}
-	name := "network-vif-unplugged"
-	if up {
-		name = "network-vif-plugged"
-	}
 	for _, p := range changed {
+		name := vifUnplugged
+		if p.wired() {
+			name = vifPlugged
+		}
 		s.events.port(name, p)
 	}
 	return nil
 }
+
+// OnPorts has a function told of ports that this service has changed, or may have, from
+// now on. It must not wait; another one takes its place.
+func (s *Service) OnPorts(fn func([]ID)) { s.watches.listen(fn) }

@@ -90,8 +90,7 @@ func Float(p *float64) Value {
 			}
 			return err
 		}),
-		text:   func() string { return strconv.FormatFloat(*p, 'g', -1, 64) },
-		python: func() string { return pythonFloat(*p) },
+		text: func() string { return pythonFloat(*p) },
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -327,4 +328,41 @@ func FuzzParse(f *testing.F) {
 		var h, g held
 		_, _ = set.Load(osloconfig.Table{Options: append(h.options("DEFAULT"), g.options("g")...)})
 	})
+}
+
+func TestPlaces(t *testing.T) {
+	dir := t.TempDir()
+	var files []string
+	for name, text := range map[string]string{"a.conf": "[g]\nmany = 1\nmany = 2\none = 1\n", "b.conf": "[g]\none = 2\n\nmany =\n  3\none = 3\n"} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, path)
+	}
+	slices.Sort(files)
+	set, err := osloconfig.Read(osloconfig.Sources{Files: files, LookupEnv: func(name string) (string, bool) { return "x", name == "OS_G__ELSEWHERE" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var many []string
+	var one string
+	for _, c := range []struct {
+		name  string
+		value osloconfig.Value
+		want  []string
+	}{
+		{"many", osloconfig.Multi(&many), []string{files[0] + ":2", files[0] + ":3", files[1] + ":4"}},
+		{"one", osloconfig.String(&one), []string{files[1] + ":6"}},
+		{"none", osloconfig.String(&one), nil},
+		{"elsewhere", osloconfig.Multi(&many), []string{"environment variable OS_G__ELSEWHERE"}},
+	} {
+		var got []string
+		for _, at := range set.Places(osloconfig.Option{Name: osloconfig.Name{Group: "g", Option: c.name}, Value: c.value}) {
+			got = append(got, at.String())
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("values of %s are at %q, want %q", c.name, got, c.want)
+		}
+	}
 }

@@ -1,13 +1,11 @@
 package osloconfig_test
 
 import (
-	"bytes"
 	_ "embed"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/internal/upstreamtest"
 	"github.com/berthcloud/berth/osloconfig"
 )
 
@@ -103,9 +102,8 @@ type parityCase struct {
 
 // TestParity reads the same sources with oslo.config itself.
 func TestParity(t *testing.T) {
-	python := findOslo(t)
 	cases := parityCases(t)
-	answers := askOslo(t, python, cases)
+	answers := askOslo(t, cases)
 	for i, c := range cases {
 		got := readCase(c)
 		// oslo goes on to DEFAULT when an option of the own group is wrong,
@@ -121,41 +119,9 @@ func TestParity(t *testing.T) {
 	}
 }
 
-// findOslo returns a Python that has oslo.config.
-func findOslo(t *testing.T) string {
+func askOslo(t *testing.T, cases []parityCase) (answers []map[string]any) {
 	t.Helper()
-	if os.Getenv("BERTH_TEST_NO_UPSTREAM") == "1" {
-		t.Skip("SKIPPED: BERTH_TEST_NO_UPSTREAM=1, so nothing compares this package with the real oslo.config")
-	}
-	for _, python := range []string{"/usr/bin/python3", "python3"} {
-		if exec.Command(python, "-c", "import oslo_config").Run() == nil {
-			return python
-		}
-	}
-	t.Fatal("no python3 here can import oslo_config: install Debian's python3-oslo.config (placement-api brings it), " +
-		"or set BERTH_TEST_NO_UPSTREAM=1 to go without the comparison")
-	return ""
-}
-
-func askOslo(t *testing.T, python string, cases []parityCase) []map[string]any {
-	t.Helper()
-	in, err := json.Marshal(map[string]any{"cases": cases})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(python, "-c", osloScript)
-	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8")
-	cmd.Stdin = bytes.NewReader(in)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("oslo.config: %v\n%s", err, stderr.String())
-	}
-	var answers []map[string]any
-	if err := json.Unmarshal(out, &answers); err != nil {
-		t.Fatal(err)
-	}
+	upstreamtest.Ask(t, "python3-oslo.config", osloScript, map[string]any{"cases": cases}, &answers)
 	for _, a := range answers {
 		unset(a)
 	}

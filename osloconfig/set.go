@@ -84,11 +84,19 @@ func (s *Set) Given(o Option) bool {
 	return ok
 }
 
+// Places returns where the values of an option stand, in their order: one place unless it
+// is an option of several values.
+func (s *Set) Places(o Option) []Location {
+	a, _ := s.find(&o)
+	return a.places
+}
+
 // An answer is what the sources say about one option.
 type answer struct {
-	raws  []string
-	at    Location
-	older []use // older names that were used
+	raws   []string
+	places []Location // of the values
+	at     Location
+	older  []use // older names that were used
 }
 
 // A use is one place where an older name stands.
@@ -100,13 +108,14 @@ type use struct {
 // add puts the values of one name before those that are there.
 func (a *answer) add(found []setting, path string) {
 	var raws []string
+	var places []Location
 	for _, st := range found {
-		raws = append(raws, st.value)
+		raws, places = append(raws, st.value), append(places, Location{File: path, Line: st.line})
 	}
 	if len(a.raws) == 0 {
-		a.at = Location{File: path, Line: found[len(found)-1].line}
+		a.at = places[len(places)-1]
 	}
-	a.raws = append(raws, a.raws...)
+	a.raws, a.places = append(raws, a.raws...), append(places, a.places...)
 }
 
 // find looks an option up as oslo does: the environment first, then the files
@@ -129,7 +138,7 @@ func (s *Set) find(o *Option) (answer, bool) {
 				a.older = append(a.older, use{name, Location{File: s.files[i].path, Line: found[0].line}})
 			}
 			if !o.Value.multi {
-				a.raws = a.raws[len(a.raws)-1:]
+				a.raws, a.places = a.raws[len(a.raws)-1:], a.places[len(a.places)-1:]
 				return a, true
 			}
 		}
@@ -143,7 +152,8 @@ func (s *Set) findEnv(o *Option) (answer, bool) {
 	}
 	env := "OS_" + strings.ToUpper(o.Group) + "__" + strings.ToUpper(o.Option)
 	raw, ok := s.lookup(env)
-	return answer{raws: []string{raw}, at: Location{Env: env}}, ok
+	at := Location{Env: env}
+	return answer{raws: []string{raw}, places: []Location{at}, at: at}, ok
 }
 
 // values returns the settings of one name in the file's order.

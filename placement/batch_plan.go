@@ -78,7 +78,7 @@ func named(as []ProviderAllocation, provider UUID) bool {
 
 // claim adds a claim and reports whether it may be written with the others.
 func (p *batchPlan) claim(c Claim, who Claimant) bool {
-	if who.Spelled || c.expects(who.row()) != nil || who.ID == 0 && len(who.Holds) > 0 {
+	if who.Spelled || c.expects(who.row()) != nil {
 		return false
 	}
 	lines, ok := p.lines(c)

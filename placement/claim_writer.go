@@ -7,13 +7,15 @@ import "time"
 type ClaimWriter interface {
 	// Claimants reads consumers with what they hold, in the order asked for. It
 	// holds nothing: WriteClaims fails when what they hold is in another tree by
-	// then. Of what is asked for, UUID, Project, User and Type count.
+	// then. Of what is asked for, UUID, Project, User and Type count. Allocations of
+	// a consumer that does not exist are not looked for: WriteClaims finds them.
 	Claimants(asked []ConsumerRow) ([]Claimant, error)
-	// WriteClaims writes all of c, with the owners that do not exist yet. It
-	// fails with ErrStale when anything is not as c says it is, a consumer to
-	// be made or its allocations being there included; some of c may be
-	// written then, so that the function of the Update must fail as well. It
-	// locks all their providers, those freed included, in the order of ids.
+	// WriteClaims writes all of c, with the owners that do not exist yet; that may
+	// wait for the commit of the Update. It, or else the Update, fails with
+	// ErrStale when anything is not as c says it is, a consumer to be made or
+	// its allocations being there included. Some of c may be written when it
+	// fails, so that the function of the Update must fail as well. It locks all
+	// their providers, those freed included, in the order of ids.
 	WriteClaims(c ClaimRows) error
 	// Stamp is the time of the rows that this Update writes, as it will be
 	// read back.

@@ -45,6 +45,8 @@ type job struct {
 	outcome error        // what Update will return if the commit succeeds
 	changed placement.Changes
 	wants   wants // that it turned out to need
+	held    bool  // its changes were held back until the commit
+	plain   bool  // they are not to be
 }
 
 // The states of a job: it waits until either the store or its caller decides.
@@ -170,7 +172,7 @@ func (s *engine) batch(first *job) {
 	if err == nil {
 		return
 	}
-	if len(members) == 1 && !s.again(err) {
+	if len(members) == 1 && !s.again(err) && !members[0].held {
 		members[0].result <- s.d.translate("committing", err)
 		return
 	}
@@ -224,6 +226,7 @@ func (s *engine) alone(j *job) {
 			break
 		}
 		one := j
+		j.plain = true // so that an error is that of its statement
 		_, err = s.transact(func() *job {
 			next := one
 			one = nil
@@ -327,7 +330,15 @@ func (s *engine) transact(next func() *job) ([]*job, error) {
 	r, err := s.runAll(ses, first, next)
 	switch {
 	case err == nil && r.keeps():
-		err = s.commit(ses, r.members)
+		s.raised.Add(1)
+		if err = s.commit(ses, r.members); err != nil {
+			s.raised.Add(-1)
+			r.members[0].noteWait(s, err, start)
+		}
+		if errors.Is(err, placement.ErrStale) {
+			// Only who is alone has changes held back.
+			r.members[0].outcome, err = placement.ErrStale, ses.do("ROLLBACK")
+		}
 	case err == nil && r.open:
 		err = ses.do("ROLLBACK")
 	}
@@ -385,6 +396,7 @@ func (s *engine) runAll(ses *session, first []*job, next func() *job) (r round, 
 	}
 	for j := next(); j != nil; j = next() {
 		r.members = append(r.members, j)
+		j.held = len(first) == 1 && !j.plain && !r.open && ses.takesBlock() && s.log.present
 		r.open, err = s.member(ses, j, r.open)
 		if err != nil && s.blocked(err) {
 			r.members, r.missed, r.cause = r.members[:len(r.members)-1], append(r.missed, j), err
@@ -470,7 +482,7 @@ func (s *engine) member(ses *session, j *job, open bool) (bool, error) {
 	if err := s.beginMember(ses, open); err != nil {
 		return open, err
 	}
-	w := &writer{reader: reader{ses: ses, ctx: j.ctx, trace: s.opts.Trace}, stamp: stamp(j.now.Truncate(s.d.keeps)), holding: open}
+	w := &writer{reader: reader{ses: ses, ctx: j.ctx, trace: s.opts.Trace}, stamp: stamp(j.now.Truncate(s.d.keeps)), holding: open, last: j.held}
 	began := time.Now()
 	j.turn <- w
 	j.outcome = <-j.back
@@ -514,6 +526,9 @@ func (s *engine) beginMember(ses *session, open bool) error {
 
 // endMember keeps or takes back what a member wrote.
 func (s *engine) endMember(ses *session, open, keep bool) error {
+	if !keep {
+		ses.dropHeld(errTakenBack)
+	}
 	switch {
 	case !open && keep:
 		return nil

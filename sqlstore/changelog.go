@@ -67,7 +67,7 @@ func (l *changeLog) commit(ses *session, stamp string, c placement.Changes) (ent
 		l.renew()
 	}
 	e := entry{l.id, l.seq + 1}
-	if ses.untouched() {
+	if ses.untouched() && ses.held == nil {
 		// A packet with a commit in it is not sent again.
 		if err := ses.flush(); err != nil {
 			return e, notCommitted{err}
@@ -82,7 +82,7 @@ VALUES (?, ?, `+ses.d.now+`)`, e.writer, stamp); err != nil {
 	}
 	// Before the commit: whoever reads the entry finds this.
 	l.recent.keep(e, c)
-	err := commitWith(ses, insertEntry, e.writer, e.seq, stamp, encode(c))
+	err := commitWith(ses, statement{insertEntry, []any{e.writer, e.seq, stamp, encode(c)}})
 	if err == nil {
 		l.seq, l.present = e.seq, true
 		return e, nil
@@ -91,13 +91,21 @@ VALUES (?, ?, `+ses.d.now+`)`, e.writer, stamp); err != nil {
 	return e, err
 }
 
-// commitWith runs a last statement and commits.
-func commitWith(ses *session, query string, args ...any) error {
-	if ses.packets() != nil {
-		return ses.doAll(query+`;
-COMMIT`, args...)
+// commitWith runs a last statement, behind what the session holds back, and commits.
+func commitWith(ses *session, last statement) error {
+	if ses.held != nil {
+		if sent, err := ses.commitHeld(last); sent {
+			return err
+		}
+		if err := ses.sendHeld(); err != nil {
+			return notCommitted{err}
+		}
 	}
-	if _, err := ses.exec(query, args...); err != nil {
+	if ses.packets() != nil {
+		return ses.doAll(last.query+`;
+COMMIT`, last.args...)
+	}
+	if _, err := ses.exec(last.query, last.args...); err != nil {
 		return notCommitted{err}
 	}
 	return ses.do("COMMIT")

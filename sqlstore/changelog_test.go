@@ -138,9 +138,7 @@ func TestWriterThatWasBelievedDeadGoesOn(t *testing.T) {
 func TestCutConnectionsLoseNothing(t *testing.T) {
 	for _, k := range kinds[:2] {
 		t.Run(k.name, func(t *testing.T) {
-			if testing.Short() {
-				t.Skip("needs database servers")
-			}
+			needServers(t)
 			where := server(t, k.url(t))
 			proxy := dbtest.NewProxy(t, where.Hosts[0])
 			where.Hosts = []string{proxy.Address()}
@@ -220,9 +218,7 @@ func readProvider(t *testing.T, s *sqlstore.Store, uuid placement.UUID) (row pla
 // TestServerThatGoesAwayAndComesBack cuts the network: callers get an answer in
 // bounded time, and the store recovers by itself.
 func TestServerThatGoesAwayAndComesBack(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs database servers")
-	}
+	needServers(t)
 	for _, k := range kinds[:2] {
 		t.Run(k.name, func(t *testing.T) {
 			where := server(t, k.url(t))

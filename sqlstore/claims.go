@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -26,11 +27,7 @@ func (w *writer) Claimants(asked []placement.ConsumerRow) ([]placement.Claimant,
 		questions = append(questions, q)
 	}
 	_ = inList(uuids, func(marks string, args []any) error {
-		questions = append(questions,
-			question{statement{claimantColumns + `
-WHERE uuid IN (` + marks + `)`, args}, found.consumer},
-			question{statement{heldColumns + `
-WHERE a.consumer_id IN (` + marks + `)`, args}, found.hold})
+		questions = append(questions, question{statement{claimantColumns + marks + `)`, args}, found.add})
 		return nil
 	})
 	if err := w.ask(questions); err != nil {
@@ -57,7 +54,14 @@ func (w *writer) ask(questions []question) error {
 		return err
 	}
 	end := w.tracing(len(questions), func(i int) string { return questions[i].query })
-	err := w.ses.ask(questions)
+	var err error
+	if w.last && w.ses.untouched() { // no statement of this Update was sent
+		for _, q := range questions {
+			err = cmp.Or(err, w.ses.askFirst(q))
+		}
+	} else {
+		err = w.ses.ask(questions)
+	}
 	end(err)
 	return w.fail(err)
 }
@@ -78,25 +82,24 @@ func (w *writer) tracing(n int, query func(int) string) (end func(error)) {
 	}
 }
 
-// claimantColumns are what claimants.consumer reads.
+// claimantColumns is the beginning of what claimants.add reads. Allocations of no
+// consumer are not looked for: they are found when the consumer is made.
 const claimantColumns = `
 SELECT
-    id,
-    uuid,
-    generation
-FROM consumers`
-
-// heldColumns are what claimants.hold reads.
-const heldColumns = `
-SELECT
-    a.consumer_id,
+    c.id,
+    c.uuid,
+    c.generation,
     a.resource_provider_id,
     p.uuid,
     COALESCE(p.root_provider_id, p.id),
     a.resource_class_id,
     a.used
-FROM allocations a
-JOIN resource_providers p ON p.id = a.resource_provider_id`
+FROM consumers c
+LEFT JOIN (
+    allocations a
+    JOIN resource_providers p ON p.id = a.resource_provider_id
+) ON a.consumer_id = c.uuid
+WHERE c.uuid IN (`
 
 // claimants collects consumers in the order they were asked for.
 type claimants struct {
@@ -126,22 +129,23 @@ func (c *claimants) of(uuid placement.UUID) *placement.Claimant {
 	return nil
 }
 
-func (c *claimants) consumer(one *row) {
-	if who := c.of(one.uuid(1)); who != nil {
-		who.ID, who.Generation = one.int(0), one.generation(2)
+// add takes in a row: a consumer, and one of its allocations unless it has none.
+func (c *claimants) add(one *row) {
+	who := c.of(one.uuid(1))
+	if who == nil {
+		return
 	}
-}
-
-func (c *claimants) hold(one *row) {
-	if who := c.of(one.uuid(0)); who != nil {
-		who.Holds = append(who.Holds, placement.Hold{
-			Provider:     one.int(1),
-			ProviderUUID: one.uuid(2),
-			Root:         one.int(3),
-			Class:        placement.ClassID(one.int(4)),
-			Used:         one.int(5),
-		})
+	who.ID, who.Generation = one.int(0), one.generation(2)
+	if one.null(3) {
+		return
 	}
+	who.Holds = append(who.Holds, placement.Hold{
+		Provider:     one.int(3),
+		ProviderUUID: one.uuid(4),
+		Root:         one.int(5),
+		Class:        placement.ClassID(one.int(6)),
+		Used:         one.int(7),
+	})
 }
 
 // A mustChange is a statement that changes so many rows, unless something is not
@@ -149,6 +153,9 @@ func (c *claimants) hold(one *row) {
 type mustChange struct {
 	statement
 	rows int64
+	// inBlock is how a statement with an answer is written in a block (block.go);
+	// empty for all others.
+	inBlock string
 }
 
 // anyRows are those of a statement that changes as many as it likes.
@@ -164,19 +171,23 @@ func (w *writer) WriteClaims(c placement.ClaimRows) error {
 	}
 	all := append(w.holdStatements(c), w.claimStatements(c)...)
 	w.holding = true
-	changes := make([]statement, len(all))
-	for i := range all {
-		changes[i] = all[i].statement
-	}
-	end := w.tracing(len(changes), func(i int) string { return changes[i].query })
-	counts, err := w.ses.change(changes)
-	end(err)
-	if err == nil && asExpected(counts, all) {
+	last := w.last && w.ses.blocks // which another connection may not have
+	traced := w.tracing(len(all), func(i int) string { return all[i].query })
+	w.ses.hold(all, func(err error) {
+		traced(err)
+		if err != nil {
+			w.memory.forget()
+		}
+	})
+	if last {
 		return nil
 	}
-	w.memory.forget()
-	if err == nil || w.ses.d.duplicate(err) { // a consumer that was made meanwhile
+	err := w.ses.sendHeld()
+	if err != nil && w.ses.d.duplicate(err) { // a consumer that was made meanwhile
 		return placement.ErrStale
+	}
+	if errors.Is(err, placement.ErrStale) {
+		return err
 	}
 	return w.fail(err)
 }
@@ -246,7 +257,7 @@ func matchStatements(head, condition string, values [][]any, lead ...any) []must
 			args = append(args, part[min(i, len(part)-1)]...)
 		}
 		query := head + condition + strings.Repeat("\nOR "+condition, n-1)
-		all = append(all, mustChange{statement{query, args}, int64(len(part))})
+		all = append(all, mustChange{statement: statement{query, args}, rows: int64(len(part))})
 	}
 	return all
 }
@@ -261,9 +272,9 @@ func (w *writer) swapStatements(c placement.ClaimRows) []mustChange {
 		at[k.ID] = w.keptStatement(k)
 	}
 	for _, g := range c.Gone {
-		at[g.ID] = mustChange{statement{`
+		at[g.ID] = mustChange{statement: statement{`
 DELETE FROM consumers
-WHERE id = ? AND generation = ?`, []any{g.ID, g.Generation}}, 1}
+WHERE id = ? AND generation = ?`, []any{g.ID, g.Generation}}, rows: 1}
 	}
 	var all []mustChange
 	for _, id := range slices.Sorted(maps.Keys(at)) {
@@ -278,10 +289,10 @@ func (w *writer) keptStatement(c placement.ConsumerRow) mustChange {
 	if c.Type != "" {
 		kind, args = ", consumer_type_id = ?", append(args, w.named.kinds[c.Type])
 	}
-	return mustChange{statement{`
+	return mustChange{statement: statement{`
 UPDATE consumers
 SET generation = ?, project_id = ?, user_id = ?` + kind + `, updated_at = ?
-WHERE id = ? AND generation = ?`, append(args, w.stamp, c.ID, c.Generation)}, 1}
+WHERE id = ? AND generation = ?`, append(args, w.stamp, c.ID, c.Generation)}, rows: 1}
 }
 
 // freeStatements remove what consumers hold.
@@ -295,7 +306,9 @@ func freeStatements(c placement.ClaimRows) []mustChange {
 	}
 	freed := int64(c.Freed)
 	_ = inList(uuids, func(marks string, args []any) error {
-		all = append(all, mustChange{statement{`DELETE FROM allocations WHERE consumer_id IN (` + marks + `)`, args}, freed})
+		all = append(all, mustChange{statement: statement{`
+DELETE FROM allocations
+WHERE consumer_id IN (` + marks + `)`, args}, rows: freed})
 		freed = 0
 		return nil
 	})
@@ -329,7 +342,7 @@ func insertStatements[T any](rows []T, width int, head, tail string, values func
 		for _, r := range rows[:n] {
 			args = append(args, values(r)...)
 		}
-		all = append(all, mustChange{statement{head + tuples(n, width) + tail, args}, int64(n)})
+		all = append(all, mustChange{statement: statement{head + tuples(n, width) + tail, args}, rows: int64(n)})
 		rows = rows[n:]
 	}
 	return all

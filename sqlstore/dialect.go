@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/placement"
 )
 
 // A dialect is everything that the databases do not agree on. Statements are
@@ -77,6 +78,8 @@ type dialect struct {
 	// locked recognises, among what is retryable, that somebody else holds a
 	// lock for long.
 	locked func(error) bool
+	// signalled recognises that a block ended itself, nil where there are none.
+	signalled func(error) bool
 	// demoted is an expression that is 1 on a server that takes no writes.
 	demoted string
 	// advice says what to do about an error at the start that will not go
@@ -105,7 +108,7 @@ func (d *dialect) translate(doing string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, errOver):
+	case errors.Is(err, errOver), errors.Is(err, placement.ErrStale):
 		return err
 	case d.away(err), d.retryable(err), d.lost(err):
 		return fmt.Errorf("%s: %v: %w", doing, err,

@@ -30,7 +30,8 @@ func (s *Store) changedOnce(ctx context.Context, since placement.Position) (c pl
 	if err != nil {
 		return c, since, false, err
 	}
-	defer s.readers.giveBack(ses)
+	ses.often = true
+	defer func() { ses.often = false; s.readers.giveBack(ses) }()
 	for start := time.Now(); ; {
 		if err = ses.connect(ctx); err != nil {
 			return c, since, s.again(err), s.d.translate("connecting", err)

@@ -56,6 +56,16 @@ WHERE id IN (`
 ORDER BY id`
 )
 
+// lockInBlock and lockAll are what such a SELECT has before and behind it in a block,
+// where its answer goes nowhere. Without a limit the order would not count.
+const (
+	lockInBlock = `
+SELECT COUNT(*) INTO @berth_held
+FROM (`
+	lockAll = `
+LIMIT 1000000`
+)
+
 // hold locks providers.
 func (w *writer) hold(ids ...int64) error {
 	if len(ids) == 0 || w.ses.d.lockRow == "" {
@@ -133,7 +143,12 @@ func (w *writer) holdStatements(c placement.ClaimRows) []mustChange {
 	w.wants.ids = append(w.wants.ids, ids...)
 	var all []mustChange
 	if args := padded(ids); w.holding || len(args) > 1 {
-		all = append(all, mustChange{statement{lockColumns + marks(len(args)) + lockOrder + w.lockRow(), args}, anyRows})
+		list := lockColumns + marks(len(args)) + lockOrder
+		all = append(all, mustChange{
+			statement: statement{list + w.lockRow(), args}, rows: anyRows,
+			inBlock: lockInBlock + list + lockAll + w.lockRow() + `
+) AS held`,
+		})
 	}
 	return append(all, stayStatements(stay)...)
 }

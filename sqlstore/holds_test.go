@@ -133,9 +133,7 @@ func (c crowd) act() (what string, err error) {
 // hosts and consumers: they wait for each other, but never in a circle. There are
 // other rows as well, since a server looks at all of a table that has few.
 func TestStoresDoNotDeadlock(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs database servers")
-	}
+	needServers(t)
 	for _, k := range kinds[:2] {
 		t.Run(k.name, func(t *testing.T) { countDeadlocks(t, k.url(t)) })
 	}

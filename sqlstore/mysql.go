@@ -42,8 +42,10 @@ LOCK IN SHARE MODE`, // MariaDB has no FOR SHARE
 	foldCase: true,
 	foldLike: true,
 	rerun:    true,
-	// A table is made unless it exists; an index and a row are not.
-	made: func(err error) bool { return mysqlCode(err) == 1061 || mysqlCode(err) == 1062 },
+	// A table is made unless it exists; a column, an index and a row are not.
+	made: func(err error) bool {
+		return mysqlCode(err) == 1060 || mysqlCode(err) == 1061 || mysqlCode(err) == 1062
+	},
 	collations: `
 SELECT collation_name
 FROM information_schema.collations
@@ -60,6 +62,7 @@ WHERE table_schema = DATABASE() AND table_name NOT LIKE 'berth\_%'
 ORDER BY table_name`,
 	duplicate: func(err error) bool { return mysqlCode(err) == 1062 },
 	locked:    func(err error) bool { return mysqlCode(err) == 1205 },
+	signalled: func(err error) bool { return mysqlCode(err) == 1644 },
 	// A number, or in newer servers a word.
 	demoted: "CASE WHEN CAST(@@GLOBAL.read_only AS CHAR) IN ('0', 'OFF') THEN 0 ELSE 1 END",
 	orphan: func(err error) bool {
@@ -313,6 +316,7 @@ func (d *mysqlDialer) setUp(ctx context.Context, conn *sql.Conn, r role) (at pla
 	if _, ok := has["idle_transaction_timeout"]; ok {
 		settings = append(settings, fmt.Sprintf("SET SESSION idle_transaction_timeout = %d", int(idleTransaction.Seconds())))
 		at.nowait = true // MariaDB got both with 10.3
+		at.blocks = r == writing && !at.node
 	} else if r == writing {
 		// The connection ends with it, and is made again when it is needed.
 		settings = append(settings, fmt.Sprintf("SET SESSION wait_timeout = %d", int(3*idleTransaction.Seconds())))

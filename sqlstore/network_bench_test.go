@@ -23,9 +23,7 @@ func benchNetwork(b *testing.B, bench func(b *testing.B, s network.Store, n *net
 	b.Run("File", func(b *testing.B) { run(b, sqlstore.Options{Path: filepath.Join(b.TempDir(), "network.db")}) })
 	for _, k := range kinds {
 		b.Run(k.name, func(b *testing.B) {
-			if testing.Short() {
-				b.Skip("needs database servers")
-			}
+			needServers(b)
 			run(b, sqlstore.Options{Server: server(b, k.url(b))})
 		})
 	}

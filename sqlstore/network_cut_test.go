@@ -79,9 +79,7 @@ func number(t *testing.T, s network.Store) {
 func TestCutNetworkUpdatesTakePlaceOnce(t *testing.T) {
 	for _, k := range kinds[:2] {
 		t.Run(k.name, func(t *testing.T) {
-			if testing.Short() {
-				t.Skip("needs database servers")
-			}
+			needServers(t)
 			t.Parallel()
 			where := server(t, k.url(t))
 			proxy := dbtest.NewProxy(t, where.Hosts[0])
@@ -123,9 +121,7 @@ func TestCutNetworkUpdatesTakePlaceOnce(t *testing.T) {
 func TestUpdatesWaitForTheirTurn(t *testing.T) {
 	for _, k := range kinds[:2] {
 		t.Run(k.name, func(t *testing.T) {
-			if testing.Short() {
-				t.Skip("needs database servers")
-			}
+			needServers(t)
 			t.Parallel()
 			url := k.url(t)
 			waits := make(chan struct{}, 100)
@@ -169,9 +165,7 @@ func TestUpdatesWaitForTheirTurn(t *testing.T) {
 // TestNetworkViewsLeaveADemotedServer makes a server a replica that goes on
 // answering: a View must not be content with that.
 func TestNetworkViewsLeaveADemotedServer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs database servers")
-	}
+	needServers(t)
 	primary := dbtest.NewMariaDB(t, dbtest.Fast())
 	s := openNetwork(t, sqlstore.Options{Server: server(t, primary.NewDatabase(t)), RetryTime: 200 * time.Millisecond})
 	number(t, s)

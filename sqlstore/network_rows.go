@@ -13,7 +13,7 @@ var networkTables = []rowTable{
 	networkTable(), segmentTable(), subnetTable(),
 	portTable(), addressTable(), bindingTable(),
 	trunkTable(), subportTable(),
-	securityGroupTable(), securityRuleTable(),
+	securityGroupTable(), portGroupTable(), securityRuleTable(),
 	agentTable(), quotaTable(), intentTable(),
 }
 
@@ -76,6 +76,7 @@ func subnetTable() *table[network.SubnetRow] {
 		text("ipv6_address", func(r *T) *string { return &r.IPv6Address }),
 		text("ipv6_ra", func(r *T) *string { return &r.IPv6RA }),
 		texts("service_types", func(r *T) *[]string { return &r.ServiceTypes }),
+		number("place", func(r *T) *int { return &r.Place }),
 	)
 }
 
@@ -90,7 +91,6 @@ func portTable() *table[network.PortRow] {
 		text("device_owner", func(r *T) *string { return &r.DeviceOwner }),
 		optional("policy", func(r *T) *network.ID { return &r.Policy }, network.ByPolicy),
 		flag("port_security", func(r *T) *bool { return &r.PortSecurity }),
-		texts("security_groups", func(r *T) *[]network.ID { return &r.SecurityGroups }),
 		listAs("address_pairs", func(r *T) *[]network.AddressPair { return &r.AddressPairs },
 			func(p network.AddressPair) addressPair { return addressPair(p) }, func(p addressPair) network.AddressPair { return network.AddressPair(p) }),
 		listAs("dhcp_options", func(r *T) *[]network.DHCPOption { return &r.DHCPOptions },
@@ -98,6 +98,7 @@ func portTable() *table[network.PortRow] {
 		text("dns_name", func(r *T) *string { return &r.DNSName }),
 		text("ip_allocation", func(r *T) *string { return &r.IPAllocation }),
 		text("numa_policy", func(r *T) *string { return &r.NUMAPolicy }),
+		text("device_profile", func(r *T) *string { return &r.DeviceProfile }),
 	)
 }
 

@@ -45,6 +45,8 @@ func agentTable() *table[network.AgentRow] {
 		number("synced", func(r *T) *network.SyncState { return &r.Synced }),
 		text("sync_error", func(r *T) *string { return &r.SyncError }),
 		moment("synced_at", func(r *T) *time.Time { return &r.SyncedAt }),
+		texts("hypervisors", func(r *T) *[]string { return &r.Hypervisors }),
+		texts("kept", func(r *T) *[]string { return &r.Kept }),
 	)
 }
 
@@ -71,6 +73,14 @@ func securityGroupTable() *table[network.SecurityGroupRow] {
 	type T = network.SecurityGroupRow
 	return newTable("security_groups", byID, common(func(r *T) *network.Common { return &r.Common }),
 		flag("stateful", func(r *T) *bool { return &r.Stateful }),
+	)
+}
+
+func portGroupTable() *table[network.PortGroupRow] {
+	type T = network.PortGroupRow
+	return newTable("port_groups", []string{"port", "security_group"}, nil,
+		text("port", func(r *T) *network.ID { return &r.Port }, network.ByPort),
+		text("security_group", func(r *T) *network.ID { return &r.Group }, network.ByGroup),
 	)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/networktest"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/migrations"
@@ -40,7 +41,7 @@ func columnsOf(conn *sql.Conn, table string) ([]string, error) {
 func TestNetworkTablesAreAlike(t *testing.T) {
 	onAllForNetwork(t, func(t *testing.T, opts sqlstore.Options) {
 		s := openNetwork(t, opts)
-		tables := sqlstore.NetworkTables()
+		tables := s.Tables()
 		tables["security_groups"] = append(tables["security_groups"], "default_of")
 		err := s.OnWriter(func(conn *sql.Conn) error {
 			for name, want := range tables {
@@ -86,7 +87,7 @@ WHERE m.type = 'table' AND c.seqno = 0`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, column := range sqlstore.Searchable() {
+	for _, column := range s.Searchable() {
 		if !slices.Contains(indexed, column) {
 			t.Errorf("no index begins with %s", column)
 		}
@@ -165,6 +166,63 @@ func TestNetworkTablesOfANewerVersionAreRefused(t *testing.T) {
 	})
 }
 
+// downgrade makes the tables those of version 1, and leaves the rows.
+func downgrade(t *testing.T, s *sqlstore.NetworkStore, first string) {
+	t.Helper()
+	statements := []string{first, `ALTER TABLE agents DROP COLUMN kept`, `UPDATE berth_network SET version = 1`}
+	err := s.OnWriter(func(conn *sql.Conn) error {
+		for _, st := range statements {
+			if _, err := conn.ExecContext(context.Background(), st); err != nil {
+				return fmt.Errorf("%s: %w", st, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestNetworkTablesAreUpgraded opens a database of an older program's: only when that
+// is allowed, and with its rows.
+func TestNetworkTablesAreUpgraded(t *testing.T) {
+	onAllForNetwork(t, func(t *testing.T, opts sqlstore.Options) {
+		s := openNetwork(t, opts)
+		want := networktest.OVSAgent("cn1", `{"a": 1}`)
+		networktest.Add(t, s, want)
+		downgrade(t, s, `ALTER TABLE agents DROP COLUMN hypervisors`)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		refusedByNetwork(t, opts, "of version 1, older than 2")
+		opts.Sync = true
+		s = openNetwork(t, opts)
+		if diff := cmp.Diff(want.Agent, readAgent(t, s)); diff != "" {
+			t.Errorf("the agent (-written +read):\n%s", diff)
+		}
+		if opts.Server == nil || opts.Server.Dialect != sqlstore.MySQL {
+			return
+		}
+		downgrade(t, s, `UPDATE agents SET hypervisors = '["cn1"]'`) // its upgrade was cut short
+		want.Agent.Hypervisors = []string{"cn1"}
+		if diff := cmp.Diff(want.Agent, readAgent(t, openNetwork(t, opts))); diff != "" {
+			t.Errorf("the agent after an upgrade in two parts (-written +read):\n%s", diff)
+		}
+	})
+}
+
+func readAgent(t *testing.T, s *sqlstore.NetworkStore) (a network.AgentRow) {
+	t.Helper()
+	err := s.View(context.Background(), func(r network.Reader) (err error) {
+		a, err = network.One[network.AgentRow](r)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
 func TestNetworkRowsSurviveReopening(t *testing.T) {
 	onAllForNetwork(t, func(t *testing.T, opts sqlstore.Options) {
 		want := networktest.VLAN("n", "physnet0", 7)
@@ -200,17 +258,15 @@ func TestNetworkInstancesStartTogether(t *testing.T) {
 // TestNetworkTablesThatWereBegunAreFinished begins to make the tables where a
 // server commits each of them, and lets the store go on from there.
 func TestNetworkTablesThatWereBegunAreFinished(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs database servers")
-	}
-	script, err := migrations.NetworkScript("mysql", 1, "utf8mb4_nopad_bin")
+	needServers(t)
+	script, err := migrations.RowsScript("network", "mysql", 1, "utf8mb4_nopad_bin")
 	if err != nil {
 		t.Fatal(err)
 	}
 	url := networkURLs["MariaDB"](t)[0]
 	for _, n := range []int{1, 30} {
 		s := openNetwork(t, sqlstore.Options{Server: server(t, url)})
-		err := s.OnWriter(func(conn *sql.Conn) error { return begunTables(conn, script[:n]) })
+		err := s.OnWriter(func(conn *sql.Conn) error { return begunTables(conn, s.Tables(), script[:n]) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,9 +275,9 @@ func TestNetworkTablesThatWereBegunAreFinished(t *testing.T) {
 }
 
 // begunTables replaces all tables by those of the first statements.
-func begunTables(conn *sql.Conn, statements []string) error {
+func begunTables(conn *sql.Conn, tables map[string][]string, statements []string) error {
 	drop := []string{"SET foreign_key_checks = 0", "DROP TABLE berth_network, berth_turn"}
-	for name := range sqlstore.NetworkTables() {
+	for name := range tables {
 		drop = append(drop, "DROP TABLE "+name)
 	}
 	for _, st := range append(drop, statements...) {

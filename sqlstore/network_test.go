@@ -54,9 +54,7 @@ func twice(url string) []string { return []string{url, url} }
 
 // onNetworkServers runs a test on every kind of server, on all at once.
 func onNetworkServers(t *testing.T, test func(t *testing.T, urls []string)) {
-	if testing.Short() {
-		t.Skip("needs database servers")
-	}
+	needServers(t)
 	for name, urls := range networkURLs {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

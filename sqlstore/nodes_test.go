@@ -18,9 +18,7 @@ import (
 // lock of one is known to the other. The store is the first one's.
 func onNodes(t *testing.T) (*sqlstore.Store, [2]*placement.Service) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs database servers")
-	}
+	needServers(t)
 	cluster := dbtest.Galera(t)
 	db := cluster.CreateDatabase(t)
 	var services [2]*placement.Service
@@ -114,9 +112,7 @@ WHERE p.id IS NULL`)
 // kind, send: never two statements at once to a node, which may lose the first and
 // keep the second when another node wins. A server of its own gets several.
 func TestNodesGetStatementsOneByOne(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs database servers")
-	}
+	needServers(t)
 	for _, k := range []kind{kinds[0], kinds[2]} {
 		t.Run(k.name, func(t *testing.T) {
 			ctx := context.Background()

@@ -24,6 +24,9 @@ func newRow(columns int) *row {
 	return r
 }
 
+// null reports whether a value is missing.
+func (r *row) null(i int) bool { return r.values[i] == nil }
+
 // bad notes a value of the wrong type.
 func (r *row) bad(i int, want string) {
 	if r.err == nil {

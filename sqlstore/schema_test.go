@@ -4,9 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -15,11 +13,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/internal/golden"
+	"github.com/berthcloud/berth/internal/upstreamtest"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/migrations"
 )
-
-var update = flag.Bool("update-schema", false, "write schema.sql from what Open makes")
 
 // schemaOf returns the statements that made a database, each table followed by
 // its indexes, in the order of their names.
@@ -71,29 +69,14 @@ func fresh(tb testing.TB) string {
 
 func TestSchemaFileIsTheSumOfTheMigrations(t *testing.T) {
 	got := strings.Join(schemaOf(t, fresh(t)), ";\n\n") + ";\n"
-	if *update {
-		mustWrite(t, "migrations/sqlite/schema.sql", got, 0o644)
-	}
-	want, err := migrations.Schema("sqlite")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got); diff != "" && !*update {
-		t.Errorf("schema.sql differs from what Open makes; run with -update-schema (-file +made):\n%s", diff)
-	}
+	golden.Compare(t, "migrations/sqlite/schema.sql", got)
 }
 
-// upstream runs Debian's placement-manage on a database. Without it the test
-// fails, unless BERTH_TEST_NO_UPSTREAM=1 says that it is missing on purpose.
+// upstream runs Debian's placement-manage on a database.
 func upstream(t *testing.T, path string, args ...string) string {
 	t.Helper()
-	tool, err := exec.LookPath("placement-manage")
-	if err != nil {
-		if os.Getenv("BERTH_TEST_NO_UPSTREAM") == "1" {
-			t.Skip("NOT COMPARED with upstream's schema: placement-manage is missing and BERTH_TEST_NO_UPSTREAM=1")
-		}
-		t.Fatal("placement-manage is missing: install Debian's python3-placement, or set BERTH_TEST_NO_UPSTREAM=1 to go without this test")
-	}
+	const tool = "/usr/bin/placement-manage"
+	upstreamtest.Need(t, "placement-api", tool)
 	conf := filepath.Join(t.TempDir(), "placement.conf")
 	mustWrite(t, conf, "[placement_database]\nconnection = sqlite:///"+path+"\n", 0o600)
 	out, err := exec.Command(tool, append([]string{"--config-file", conf}, args...)...).CombinedOutput()

@@ -44,6 +44,8 @@ type Server struct {
 	// quiet is how long the server may be silent on one statement; patience
 	// when 0.
 	quiet time.Duration
+	// noBlocks has MariaDB treated as a server without blocks (block.go).
+	noBlocks bool
 }
 
 const (
@@ -82,6 +84,8 @@ type place struct {
 	node bool
 	// nowait says that it knows NOWAIT.
 	nowait bool
+	// blocks says that it takes a whole transaction as one statement.
+	blocks bool
 }
 
 // errConnecting marks that a connection could not be made.
@@ -110,7 +114,7 @@ func (s *engine) newSession(r role) *session {
 		if err != nil {
 			return nil, connectError{err}
 		}
-		ses.single, ses.nowait = at.node, at.nowait
+		ses.single, ses.nowait, ses.blocks = at.node, at.nowait, at.blocks && !s.opts.Server.noBlocks
 		if old := s.host.Swap(at.host); old != nil && old != at.host {
 			// Others may still talk to a host that was taken out of
 			// service and does not say so.
@@ -208,28 +212,22 @@ func (s *engine) prepareServer(ctx context.Context, ses *session) error {
 // another instance was faster.
 var errCreating = errors.New("the tables could not be made")
 
-// prepareOwn makes Berth's own tables.
+// prepareOwn makes Berth's own tables, or the rest of those that another instance has
+// begun: their version is what is written last.
 func (s *engine) prepareOwn(ctx context.Context, ses *session) error {
-	r := &reader{ses: ses, ctx: ctx}
-	there, err := r.exists(s.d.hasTable, "berth_version")
-	if err != nil {
+	version, err := ownVersion(&reader{ses: ses, ctx: ctx})
+	switch {
+	case err != nil || version == migrations.OwnVersion:
 		return err
-	}
-	if !there {
-		if err := s.createOwn(ses); err != nil {
-			if advice := s.d.advice(err, s.schema.known); advice != "" {
-				return fmt.Errorf("the tables of Berth's own cannot be made: %w: %s", s.d.translate("creating", err), advice)
-			}
-			return fmt.Errorf("%w: Berth's own tables: %w", errCreating, s.d.translate("creating", err))
-		}
-	}
-	version, err := list(r, integer, `SELECT MAX(version) FROM berth_version`)
-	if err != nil {
-		return err
-	}
-	if version[0] != migrations.OwnVersion {
+	case version > 0:
 		return fmt.Errorf("its berth_ tables are of version %d, this program knows %d: upgrade all instances, or run `berth db uninstall` while none runs",
-			version[0], migrations.OwnVersion)
+			version, migrations.OwnVersion)
+	}
+	if err := s.createOwn(ses); err != nil {
+		if advice := s.d.advice(err, s.schema.known); advice != "" {
+			return fmt.Errorf("the tables of Berth's own cannot be made: %w: %s", s.d.translate("creating", err), advice)
+		}
+		return fmt.Errorf("%w: Berth's own tables: %w", errCreating, s.d.translate("creating", err))
 	}
 	return nil
 }

@@ -51,11 +51,17 @@ var kinds = []kind{
 	{"Galera", func(tb testing.TB) string { return dbtest.Galera(tb).NewDatabase(tb) }},
 }
 
+// needServers skips a test that needs a database server under -short.
+func needServers(tb testing.TB) {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("needs database servers: not under -short")
+	}
+}
+
 // onServers runs a test on every kind of server, on all at once.
 func onServers(t *testing.T, test func(t *testing.T, url string)) {
-	if testing.Short() {
-		t.Skip("needs database servers")
-	}
+	needServers(t)
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
@@ -65,15 +71,19 @@ func onServers(t *testing.T, test func(t *testing.T, url string)) {
 }
 
 func TestStoreOnServers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs database servers")
-	}
+	needServers(t)
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			testStore(t, k.url)
 		})
 	}
+	t.Run("MariaDBWithoutBlocks", func(t *testing.T) {
+		t.Parallel()
+		placementtest.TestStore(t, func(t *testing.T) placement.Store {
+			return open(t, sqlstore.Options{Server: server(t, kinds[0].url(t)).WithoutBlocks()})
+		})
+	})
 	t.Run("PostgreSQLWithStandby", func(t *testing.T) {
 		t.Parallel()
 		pair := dbtest.NewReplicated(t, dbtest.Synchronous(), dbtest.Fast())
@@ -107,6 +117,32 @@ func TestHalfCopiedDatabaseIsRefused(t *testing.T) {
 		_, err := sqlstore.Open(context.Background(), opts)
 		if err == nil || !strings.Contains(err.Error(), "berth db copy --resume") {
 			t.Errorf("Open = %v, want what to do about it", err)
+		}
+	})
+}
+
+// TestOwnTablesThatWereBegunAreFinished opens a database where Berth's own tables were
+// being made by an instance that was killed, or is still at it: where each statement is
+// committed alone, there may be some of the tables, without a version.
+func TestOwnTablesThatWereBegunAreFinished(t *testing.T) {
+	onServers(t, func(t *testing.T, url string) {
+		opts := sqlstore.Options{Server: server(t, url)}
+		for _, begun := range [][]string{
+			{`DELETE FROM berth_version`},
+			{`DELETE FROM berth_version`, `DROP TABLE berth_holds`, `DROP TABLE berth_changes`},
+		} {
+			s := open(t, opts)
+			do(t, s, begun...)
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			again, err := sqlstore.Open(context.Background(), opts)
+			if err != nil {
+				t.Fatalf("after %q: Open = %v", begun, err)
+			}
+			if err := again.Close(); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 }

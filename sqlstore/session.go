@@ -26,15 +26,23 @@ type session struct {
 	conn  *sql.Conn // nil when there is none
 	at    int64     // the epoch of the connection
 	born  time.Time
-	dead  bool // an error said that the connection is of no more use
+	dead  bool      // an error said that the connection is of no more use
+	heard time.Time // when the database answered the last time
 	ready map[string]*sql.Stmt
 
 	// nowait says that the server tells at once that a row is locked.
 	nowait bool
 	// single says that each statement goes in a packet of its own (packet.go).
-	single  bool
-	put     []string // statements that go with the next one
-	opening bool     // the first of them begins a transaction
+	single bool
+	put    []string // statements that go with the next one
+	// often says that the statements come again and again, and are worth preparing
+	// where others are not.
+	often bool
+	// blocks says that a transaction can go as one statement (block.go), and held
+	// is what waits for it.
+	blocks  bool
+	held    *heldBack
+	opening bool // the first of them begins a transaction
 }
 
 // connect makes the connection unless there is a good one.
@@ -70,18 +78,28 @@ func (s *session) close() {
 	if s.conn == nil {
 		return
 	}
+	s.unprepare()
+	_ = s.conn.Close()
+	s.conn = nil
+}
+
+// unprepare forgets all prepared statements.
+func (s *session) unprepare() {
 	for _, st := range s.ready {
 		_ = st.Close()
 	}
-	_ = s.conn.Close()
-	s.conn, s.ready = nil, nil
+	s.ready = map[string]*sql.Stmt{}
 }
 
 // prepare returns the prepared form of a statement written with ? for values.
-// The number of texts is bounded: lists in them have few lengths.
+// The number of texts is bounded: lists in them have few lengths; but those of blocks
+// have many.
 func (s *session) prepare(query string) (*sql.Stmt, error) {
 	if st := s.ready[query]; st != nil {
 		return st, nil
+	}
+	if len(s.ready) >= maxReady {
+		s.unprepare()
 	}
 	st, err := s.conn.PrepareContext(context.Background(), s.d.rebind(query))
 	if err != nil {
@@ -90,6 +108,10 @@ func (s *session) prepare(query string) (*sql.Stmt, error) {
 	s.ready[query] = st
 	return st, nil
 }
+
+// maxReady is how many prepared statements a connection has. All go when there are
+// more, which is seldom.
+const maxReady = 400
 
 // do runs a statement without values or rows.
 func (s *session) do(query string) error {
@@ -138,14 +160,18 @@ func (s *session) rows(ctx context.Context, query string, args []any) (*sql.Rows
 	switch {
 	case len(s.put) > 0:
 		return s.packets().rows(ctx, s, query, args)
-	case !s.d.prepared:
+	case !s.d.prepared && !s.often:
 		return s.conn.QueryContext(ctx, s.d.rebind(query), args...)
 	}
 	st, err := s.prepare(query)
-	if err != nil {
+	switch {
+	case err == nil:
+		return st.QueryContext(ctx, args...)
+	case s.d.prepared || s.d.lost(err):
 		return nil, err
 	}
-	return st.QueryContext(ctx, args...)
+	// The server has as many prepared statements as it may have.
+	return s.conn.QueryContext(ctx, s.d.rebind(query), args...)
 }
 
 // A watch ends a statement that the database does not answer.
@@ -186,7 +212,10 @@ func (s *session) ended(w *watch, err error) error {
 			err = errSilent
 		}
 	}
-	if err != nil && s.d.lost(err) {
+	switch {
+	case err == nil:
+		s.heard = time.Now()
+	case s.d.lost(err):
 		s.dead = true
 	}
 	return err

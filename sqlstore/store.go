@@ -38,7 +38,7 @@
 //
 // A [Store] is placement's and works on upstream's tables. A [NetworkStore] is the
 // network service's, in a database of its own with tables of Berth's; how rows are
-// kept there is a table of columns for each type (network_rows.go). What both do is
+// kept there is a table of columns for each type (rows_table.go, network_rows.go). What both do is
 // the engine.
 package sqlstore
 
@@ -192,6 +192,8 @@ type engine struct {
 	// turn is a statement at the beginning of every transaction that writes,
 	// which waits for those of others; empty for none.
 	turn string
+	// raised counts those transactions, the one that is being committed included.
+	raised atomic.Int64
 	// first begins a transaction with what jobs are known to need, and says
 	// whether there was anything. Nil for nothing.
 	first func(*session, []*job) (bool, error)

@@ -20,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(stopping{m}, goleak.IgnoreTopFunction("github.com/berthcloud/berth/internal/dbtest.KeepThread"))
+	goleak.VerifyTestMain(stopping{m}, goleak.IgnoreTopFunction("github.com/berthcloud/berth/internal/process.KeepThread"))
 }
 
 // stopping stops the servers that tests share before leaks are looked for.

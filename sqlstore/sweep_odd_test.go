@@ -63,9 +63,7 @@ VALUES (98, 1)`},
 
 // TestSweepsSettleInLatin1 has names in a character set with other lengths.
 func TestSweepsSettleInLatin1(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs database servers")
-	}
+	needServers(t)
 	opts := sqlstore.Options{Server: server(t, kinds[0].url(t))}
 	store := open(t, opts)
 	touch(t, store, 1)

@@ -149,9 +149,7 @@ func TestCheckRevisions(t *testing.T) {
 }
 
 func TestCheckOtherCharacterSets(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs a database server")
-	}
+	needServers(t)
 	for name, tc := range map[string]struct{ statement, want string }{
 		"Latin": {`ALTER TABLE traits CONVERT TO CHARACTER SET latin1`, "Warning: Text is kept as latin1_"},
 		"Mixed": {`ALTER TABLE traits CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`, "Warning: Columns have different collations (utf8mb4_bin, utf8mb4_general_ci)"},
@@ -167,9 +165,7 @@ func TestCheckOtherCharacterSets(t *testing.T) {
 }
 
 func TestCheckChangeLogThatNobodyClears(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs a database server")
-	}
+	needServers(t)
 	url := synced(t, places[2].url(t))
 	execute(t, url, `INSERT INTO berth_writers (id, created_at, beat_at) VALUES (1, '2026-01-01', '2026-01-01')`,
 		`INSERT INTO berth_changes (writer, seq, created_at, body) SELECT 1, n, '2026-01-01', '' FROM GENERATE_SERIES(1, 40000) AS n`)

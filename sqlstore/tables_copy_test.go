@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/internal/dbtest"
+	"github.com/berthcloud/berth/internal/racetest"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
@@ -16,7 +17,7 @@ import (
 func TestCopyRoundTheDatabases(t *testing.T) {
 	providers, allocations := 10_000, 100_000
 	stops := places
-	if underRace {
+	if racetest.Enabled {
 		providers, allocations = 1000, 4500
 	}
 	if testing.Short() {
@@ -273,9 +274,7 @@ var crashables = []struct {
 // The target is killed in the middle of a copy; nothing of the copy is lost or
 // doubled.
 func TestCopyGoesOnAfterItsTargetCrashed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs database servers")
-	}
+	needServers(t)
 	sqlstore.SmallPages(t)
 	from := synced(t, newFile(t))
 	inhabit(t, from, 250, 450)
@@ -304,9 +303,7 @@ func TestCopyGoesOnAfterItsTargetCrashed(t *testing.T) {
 }
 
 func TestCopyToACluster(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs database servers")
-	}
+	needServers(t)
 	from, to := synced(t, newFile(t)), dbtest.Galera(t).NewDatabase(t)
 	inhabit(t, from, 300, 600)
 	if _, err := copied(t, from, to, sqlstore.CopyOptions{}); err != nil {

@@ -31,8 +31,8 @@ func onPlaces(t *testing.T, test func(t *testing.T, url string)) {
 	t.Helper()
 	for _, p := range places {
 		t.Run(p.name, func(t *testing.T) {
-			if testing.Short() && p.name != "SQLite" {
-				t.Skip("needs a database server")
+			if p.name != "SQLite" {
+				needServers(t)
 			}
 			test(t, p.url(t))
 		})

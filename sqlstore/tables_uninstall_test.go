@@ -68,9 +68,7 @@ func TestUninstallLeavesWhatUpstreamMakes(t *testing.T) {
 }
 
 func TestUninstallByForce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs a database server")
-	}
+	needServers(t)
 	url := synced(t, places[1].url(t))
 	s := open(t, at(t, url))
 	writeNow(t, s, "CUSTOM_NEW")

@@ -15,6 +15,8 @@ type Chassis struct {
 	Hostname       string
 	CMSOptions     string // ovn-cms-options, as it was written on the host; "" for none
 	BridgeMappings string // ovn-bridge-mappings
+	DatapathType   string // of its integration bridge: "netdev" is DPDK's, "system" or "" the kernel's
+	InterfaceTypes string // that its switch has, with commas
 	Alive          bool   // see Watch
 }
 
@@ -27,13 +29,16 @@ const (
 	Changed Kind = "changed" // also when it is alive no more, or again
 	Removed Kind = "removed"
 	Listed  Kind = "listed"
+	Plugged Kind = "plugged"
 )
 
-// An Event is a change of a chassis, or with Listed the list of all, by name.
+// An Event is a change of a chassis, or with Listed the list of all, by name, or with
+// Plugged what became of ports, by name.
 type Event struct {
 	Kind    Kind
 	Chassis Chassis // as it is now; of one that was removed, as it was
 	All     []Chassis
+	Ports   []Port
 }
 
 // A view is what is known of the chassis.
@@ -44,6 +49,7 @@ type view struct {
 	global   ovsdb.Row                // of SB_Global, nil when there is none
 	heard    map[string]sign          // by name of chassis
 	told     map[string]Chassis       // by name, as events said
+	ports    ports
 }
 
 // A sign is the last that was heard of an ovn-controller.
@@ -55,7 +61,7 @@ type sign struct {
 func newView(patience time.Duration) *view {
 	return &view{
 		patience: patience, chassis: make(map[ovsdb.UUID]ovsdb.Row), private: make(map[ovsdb.UUID]ovsdb.Row),
-		heard: make(map[string]sign), told: make(map[string]Chassis),
+		heard: make(map[string]sign), told: make(map[string]Chassis), ports: newPorts(),
 	}
 }
 
@@ -65,10 +71,15 @@ func (v *view) take(changes []ovsdb.Change) {
 		switch c.Table {
 		case "Chassis":
 			put(v.chassis, c)
+			if plugsOtherwise(c.Old, c.New) {
+				v.ports.all = true
+			}
 		case "Chassis_Private":
 			put(v.private, c)
 		case "SB_Global":
 			v.global = c.New
+		case "Port_Binding":
+			v.ports.take(c)
 		}
 	}
 }
@@ -100,6 +111,9 @@ func (v *view) events(now time.Time) (events []Event, next time.Time) {
 		}
 	}
 	v.told = is
+	if changed := v.ports.changes(v.chassis); len(changed) > 0 {
+		events = append(events, Event{Kind: Plugged, Ports: changed})
+	}
 	return events, next
 }
 
@@ -124,6 +138,7 @@ func (v *view) current(now time.Time) (all map[string]Chassis, next time.Time) {
 		all[name] = Chassis{
 			Name: name, Hostname: ovsdb.Value[string](row, "hostname"), Alive: alive,
 			CMSOptions: option(row, "ovn-cms-options"), BridgeMappings: option(row, "ovn-bridge-mappings"),
+			DatapathType: option(row, "datapath-type"), InterfaceTypes: option(row, "iface-types"),
 		}
 	}
 	return all, next

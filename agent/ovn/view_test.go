@@ -25,6 +25,8 @@ func TestOptions(t *testing.T) {
 		{"old", nil, map[string]string{"ovn-cms-options": "a=1", "ovn-bridge-mappings": "p:b"}, ovn.Chassis{CMSOptions: "a=1", BridgeMappings: "p:b"}},
 		{"both", map[string]string{"ovn-cms-options": ""}, map[string]string{"ovn-cms-options": "old", "ovn-bridge-mappings": "p:b"}, ovn.Chassis{BridgeMappings: "p:b"}},
 		{"none", nil, nil, ovn.Chassis{}},
+		{"DPDK", map[string]string{"datapath-type": "netdev", "iface-types": "dpdk,dpdkvhostuser"}, nil, ovn.Chassis{DatapathType: "netdev", InterfaceTypes: "dpdk,dpdkvhostuser"}},
+		{"DPDK of old", nil, map[string]string{"datapath-type": "netdev", "iface-types": "dpdk"}, ovn.Chassis{DatapathType: "netdev", InterfaceTypes: "dpdk"}},
 	} {
 		v := ovn.NewView(time.Minute)
 		v.Take([]ovsdb.Change{{Table: "Chassis", UUID: "1", New: row("hv1", "host", 0, test.other, test.external)}})
@@ -69,5 +71,66 @@ func TestAlive(t *testing.T) {
 	}
 	if n := v.Remembered(); n != 0 {
 		t.Errorf("something is kept of it: %d", n)
+	}
+}
+
+// A port is up on the chassis that has claimed it and, if that says when, has wired it.
+func TestPorts(t *testing.T) {
+	v := ovn.NewView(time.Minute)
+	chassis := func(id ovsdb.UUID, hostname, notifies string) {
+		other := map[string]string{}
+		if notifies != "" {
+			other["port-up-notif"] = notifies
+		}
+		r := row(string(id), hostname, 0, other, nil)
+		v.Take([]ovsdb.Change{{Table: "Chassis", UUID: id, Old: v.Row(id), New: r}})
+	}
+	binding := func(id ovsdb.UUID, name, at string, up any) ovsdb.Change {
+		r := ovsdb.Row{"logical_port": name}
+		if at != "" {
+			r["chassis"] = ovsdb.UUID(at)
+		}
+		if up != nil {
+			r["up"] = up
+		}
+		return ovsdb.Change{Table: "Port_Binding", UUID: id, New: r}
+	}
+	expect := func(what string, want ...ovn.Port) {
+		t.Helper()
+		var got []ovn.Port
+		events, _ := v.Events(time.Now())
+		for _, e := range events {
+			if e.Kind == ovn.Plugged {
+				got = append(got, e.Ports...)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	chassis("c1", "h1", "true")
+	chassis("old", "h0", "")
+	v.Take([]ovsdb.Change{
+		binding("1", "a", "", nil), binding("2", "b", "c1", false), binding("3", "c", "c1", true),
+		binding("4", "d", "old", nil), binding("5", "e", "gone", true),
+	})
+	expect("at the start", ovn.Port{Name: "a"}, ovn.Port{Name: "b"}, ovn.Port{"c", "h1"}, ovn.Port{"d", "h0"}, ovn.Port{Name: "e"})
+	v.Take([]ovsdb.Change{binding("2", "b", "c1", true), binding("1", "a", "", false), binding("3", "c", "c1", true)})
+	expect("one is wired", ovn.Port{"b", "h1"})
+	chassis("c1", "renamed", "true")
+	expect("a chassis is called otherwise", ovn.Port{"b", "renamed"}, ovn.Port{"c", "renamed"})
+	chassis("old", "h0", "true")
+	expect("a chassis is upgraded", ovn.Port{Name: "d"})
+	v.Take([]ovsdb.Change{
+		binding("6", "b", "old", true),
+		{Table: "Port_Binding", UUID: "2", Old: ovsdb.Row{"logical_port": "b"}},
+		{Table: "Port_Binding", UUID: "3", Old: ovsdb.Row{"logical_port": "c"}},
+		{Table: "Port_Binding", UUID: "1", Old: ovsdb.Row{"logical_port": "a"}},
+	})
+	expect("one is another row, two are gone", ovn.Port{"b", "h0"}, ovn.Port{Name: "c"})
+	v.Take([]ovsdb.Change{{Table: "Chassis", UUID: "old", Old: v.Row("old")}})
+	expect("a chassis is gone", ovn.Port{Name: "b"})
+	if left := v.Ports(); left != 3 { // b, d and e
+		t.Errorf("%d ports are remembered", left)
 	}
 }

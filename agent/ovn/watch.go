@@ -17,13 +17,14 @@ func Tables() map[string][]string {
 		"Chassis":         {"name", "hostname", "nb_cfg", "external_ids", "other_config"},
 		"Chassis_Private": {"name", "nb_cfg"},
 		"SB_Global":       {"nb_cfg"},
+		"Port_Binding":    {"logical_port", "chassis", "up"},
 	}
 }
 
-// Watch tells handle of every change of a chassis until the context ends, whose
-// error it returns. At the start all are added. A list of all follows what has
-// changed at the start and after each reconnect. While the database cannot be
-// reached nothing is told: the chassis are as they were.
+// Watch tells handle of every change of a chassis, and of where ports are plugged in,
+// until the context ends, whose error it returns. At the start all are added. A list of
+// all chassis follows what has changed at the start and after each reconnect. While the
+// database cannot be reached nothing is told: chassis and ports are as they were.
 //
 // The client must run and watch [Tables], and nobody else may call its Next. While
 // handle runs, changes gather: each chassis then is told of once, as it is.

@@ -46,30 +46,22 @@ func (t *target) setQueues(a Actual) (steps []Step) {
 }
 
 func (t *target) setFlows(a Actual) (steps []Step) {
-	for _, e := range sorted(t.meters) {
-		if have, ok := a.Bridges[e.place].Meters[e.number]; !ok || have != t.meters[e] {
-			steps = append(steps, SetMeter{e.place, e.number, t.meters[e]})
-		}
+	for _, e := range changed(t.meters, func(bridge string) map[int]Meter { return a.Bridges[bridge].Meters }) {
+		steps = append(steps, SetMeter{e.place, e.number, t.meters[e]})
 	}
-	for _, e := range sorted(t.flows) {
-		if have, ok := a.Bridges[e.place].Flows[e.number]; !ok || have != t.flows[e] {
-			steps = append(steps, SetFlow{e.place, e.number, t.flows[e]})
-		}
+	for _, e := range changed(t.flows, func(bridge string) map[int]Flow { return a.Bridges[bridge].Flows }) {
+		steps = append(steps, SetFlow{e.place, e.number, t.flows[e]})
 	}
 	return steps
 }
 
 func (t *target) removeFlows(a Actual) (steps []Step) {
 	for _, bridge := range slices.Sorted(maps.Keys(a.Bridges)) {
-		for _, n := range slices.Sorted(maps.Keys(a.Bridges[bridge].Flows)) {
-			if _, wanted := t.flows[entry{bridge, n}]; !wanted {
-				steps = append(steps, RemoveFlow{bridge, n})
-			}
+		for _, n := range unwanted(bridge, a.Bridges[bridge].Flows, t.flows) {
+			steps = append(steps, RemoveFlow{bridge, n})
 		}
-		for _, n := range slices.Sorted(maps.Keys(a.Bridges[bridge].Meters)) {
-			if _, wanted := t.meters[entry{bridge, n}]; !wanted {
-				steps = append(steps, RemoveMeter{bridge, n})
-			}
+		for _, n := range unwanted(bridge, a.Bridges[bridge].Meters, t.meters) {
+			steps = append(steps, RemoveMeter{bridge, n})
 		}
 	}
 	return steps
@@ -95,8 +87,21 @@ func (t *target) removeQueues(a Actual) (steps []Step) {
 	return steps
 }
 
-func sorted[V any](m map[entry]V) []entry {
-	return slices.SortedFunc(maps.Keys(m), func(a, b entry) int {
+// changed lists what is wanted and is not there, or is otherwise.
+func changed[V comparable](want map[entry]V, have func(place string) map[int]V) []entry {
+	entries := slices.SortedFunc(maps.Keys(want), func(a, b entry) int {
 		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.number, b.number))
+	})
+	return slices.DeleteFunc(entries, func(e entry) bool {
+		v, ok := have(e.place)[e.number]
+		return ok && v == want[e]
+	})
+}
+
+// unwanted lists the numbers of what a place has and should not have.
+func unwanted[V any](place string, have map[int]V, want map[entry]V) []int {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(have)), func(n int) bool {
+		_, wanted := want[entry{place, n}]
+		return wanted
 	})
 }

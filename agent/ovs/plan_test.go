@@ -2,9 +2,7 @@ package ovs_test
 
 import (
 	"errors"
-	"flag"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,33 +11,20 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berthcloud/berth/agent/ovs"
+	"github.com/berthcloud/berth/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the answers in testdata")
 
 // TestPlan reads testdata/plan.txt: what a switch has and should have, and what is
 // to be done. After that, nothing is.
 func TestPlan(t *testing.T) {
-	const file = "testdata/plan.txt"
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var answered []string
-	for _, block := range strings.Split(string(text), "\n\n") {
-		question, want, _ := strings.Cut(strings.TrimSpace(block), "\n----")
-		d, a := parse(t, question)
-		got := ""
+	golden.Answer(t, "testdata/plan.txt", func(t *testing.T, question []string) (answer []string) {
+		d, a := parse(t, strings.Join(question, "\n"))
 		steps := ovs.Plan(d, a)
 		for _, s := range steps {
-			got += "\n" + s.String()
+			answer = append(answer, s.String())
 		}
 		for _, f := range ovs.Findings(d, a) {
-			got += fmt.Sprintf("\nfinding %q %s: %s %s", f.Port, f.Device, f.Kind, f.Detail)
-		}
-		answered = append(answered, question+"\n----"+got)
-		if diff := cmp.Diff(strings.TrimSpace(want), strings.TrimSpace(got)); diff != "" && !*update {
-			t.Errorf("%s\n-want +got:\n%s", question, diff)
+			answer = append(answer, fmt.Sprintf("finding %q %s: %s %s", f.Port, f.Device, f.Kind, f.Detail))
 		}
 		for _, s := range steps {
 			carryOut(&a, s)
@@ -48,12 +33,8 @@ func TestPlan(t *testing.T) {
 		if again := ovs.Plan(d, a); len(again) > 0 {
 			t.Errorf("%s\nthe second plan is %v, want none", question, again)
 		}
-	}
-	if *update {
-		if err := os.WriteFile(file, []byte(strings.Join(answered, "\n\n")+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+		return answer
+	})
 }
 
 // parse reads the lines of a scenario:

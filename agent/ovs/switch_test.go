@@ -271,7 +271,7 @@ func TestLimitsHoldOnTheWire(t *testing.T) {
 	}
 	h.reach(t, ovs.Desired{})
 	h.classes(t, "tap1")
-	if free := send(t, h.server, h.farIP); free < 40 {
+	if free := best(40, func() float64 { return send(t, h.server, h.farIP) }); free < 40 {
 		t.Errorf("without limits there are %.1f Mbit/s", free)
 	}
 }
@@ -289,14 +289,9 @@ func TestGuaranteeHoldsOnTheWire(t *testing.T) {
 	ovstest.Await(t, "the flood fills its queue", func() bool {
 		return dropped.MatchString(h.Run("tc", "-s", "qdisc", "show", "dev", "eth1"))
 	})
-	var rate float64
-	for range 3 { // the machine may be busy with other things
-		if rate = send(t, h.server, h.farIP); rate >= 25 {
-			break
-		}
-	}
+	rate := best(25, func() float64 { return send(t, h.server, h.farIP) })
 	end()
-	alone := send(t, h.server, h.farIP)
+	alone := best(32, func() float64 { return send(t, h.server, h.farIP) })
 	t.Logf("with a flood %.1f Mbit/s, without %.1f Mbit/s", rate, alone)
 	if rate < 25 {
 		t.Errorf("of 30 Mbit/s that are guaranteed %.1f get through a flood", rate)
@@ -306,14 +301,21 @@ func TestGuaranteeHoldsOnTheWire(t *testing.T) {
 	}
 }
 
+// best measures again a few times while a rate is below what it should be: the machine
+// may be busy with other things.
+func best(want float64, measure func() float64) (rate float64) {
+	for range 10 {
+		if rate = max(rate, measure()); rate >= want {
+			break
+		}
+	}
+	return rate
+}
+
 // loadable returns a host whose network and first server have iperf3 servers.
 func loadable(t *testing.T) *host {
 	t.Helper()
-	for _, program := range []string{"iperf3", "ethtool"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("%s is missing: apt-get install %s", program, program)
-		}
-	}
+	ovstest.Need(t, "iperf3 ethtool", "iperf3", "ethtool")
 	h := newHost(t)
 	for _, n := range []*ovstest.Namespace{h.server, h.second, h.network} {
 		n.Run("ethtool", "-K", "eth0", "tx", "off") // the datapath in userspace takes checksums as they are

@@ -64,20 +64,16 @@ func (t *target) class(a Actual) {
 }
 
 func (t *target) setClasses(a Actual) (steps []Step) {
-	for _, e := range sorted(t.classes) {
-		if have, ok := a.Devices[e.place].Classes[e.number]; !ok || have != t.classes[e] {
-			steps = append(steps, SetClass{e.place, e.number, t.classes[e]})
-		}
+	for _, e := range changed(t.classes, func(device string) map[int]Class { return a.Devices[device].Classes }) {
+		steps = append(steps, SetClass{e.place, e.number, t.classes[e]})
 	}
 	return steps
 }
 
 func (t *target) removeClasses(a Actual) (steps []Step) {
 	for _, device := range slices.Sorted(maps.Keys(a.Devices)) {
-		for _, n := range slices.Sorted(maps.Keys(a.Devices[device].Classes)) {
-			if _, wanted := t.classes[entry{device, n}]; !wanted {
-				steps = append(steps, RemoveClass{device, n})
-			}
+		for _, n := range unwanted(device, a.Devices[device].Classes, t.classes) {
+			steps = append(steps, RemoveClass{device, n})
 		}
 	}
 	return steps

@@ -26,7 +26,7 @@ type Config struct {
 	// watched.
 	Tables map[string][]string
 
-	Timeout    time.Duration // 10 s: of connecting, of a request, and of waiting for a connection
+	Timeout    time.Duration // 10 s: of a request, of waiting for a connection, and, 10 s at most, of connecting
 	Probe      time.Duration // 5 s: silence after which the server is asked for an echo; lost after twice that
 	MaxBackoff time.Duration // 8 s: between attempts when no remote could be used; the first are shorter
 	MaxMessage int           // 64 MiB: bytes of a message from the server
@@ -36,7 +36,10 @@ type Config struct {
 	Dial func(ctx context.Context, r Remote) (net.Conn, error)
 }
 
-const minBackoff = 100 * time.Millisecond
+const (
+	minBackoff = 100 * time.Millisecond
+	maxDial    = 10 * time.Second // then the next remote is tried
+)
 
 // A Client speaks with a database while its Run does. Its methods may be called
 // from many goroutines, except Next.
@@ -101,7 +104,7 @@ func (c *Client) Run(ctx context.Context) error {
 func (c *Client) session(ctx context.Context, r Remote) (used bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	dialing, stop := context.WithTimeout(ctx, c.config.Timeout)
+	dialing, stop := context.WithTimeout(ctx, min(c.config.Timeout, maxDial))
 	socket, err := c.config.Dial(dialing, r)
 	stop()
 	if err != nil {

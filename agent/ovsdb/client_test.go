@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -333,5 +334,29 @@ func TestConcurrentTransactions(t *testing.T) {
 		if err := <-errs; err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// However long an answer may take, a remote that cannot be reached does not keep the
+// next one waiting as long.
+func TestConnectingIsBounded(t *testing.T) {
+	t.Parallel()
+	remotes, err := ovsdb.ParseRemotes("tcp:a,tcp:b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var until []time.Duration
+	db := ovsdb.New(ovsdb.Config{Remotes: remotes, Timeout: 3 * time.Minute, Dial: func(ctx context.Context, r ovsdb.Remote) (net.Conn, error) {
+		end, _ := ctx.Deadline()
+		if until = append(until, time.Until(end)); r.String() == "tcp:b:6640" {
+			cancel()
+		}
+		return nil, errors.New("nobody is there")
+	}})
+	_ = db.Run(ctx)
+	if len(until) != 2 || until[0] > 10*time.Second || until[0] < 9*time.Second {
+		t.Errorf("connecting may take %v, want 10 s for each of two", until)
 	}
 }

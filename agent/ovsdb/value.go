@@ -99,7 +99,11 @@ func (n Named) MarshalJSON() ([]byte, error) { return json.Marshal([2]string{"na
 
 // MarshalJSON writes the notation of RFC 7047, section 5.1.
 func (s Set) MarshalJSON() ([]byte, error) {
-	return json.Marshal([2]any{"set", append([]any{}, s...)}) // not null when it is empty
+	elements := make([]any, len(s)) // not null when it is empty
+	for i, e := range s {
+		elements[i] = noted(e)
+	}
+	return json.Marshal([2]any{"set", elements})
 }
 
 // MarshalJSON writes the notation of RFC 7047, section 5.1, in the order of the
@@ -107,10 +111,28 @@ func (s Set) MarshalJSON() ([]byte, error) {
 func (m Map) MarshalJSON() ([]byte, error) {
 	pairs := make([][2]any, 0, len(m))
 	for k, v := range m {
-		pairs = append(pairs, [2]any{k, v})
+		pairs = append(pairs, [2]any{noted(k), noted(v)})
 	}
 	slices.SortFunc(pairs, func(a, b [2]any) int { return cmp.Compare(fmt.Sprint(a[0]), fmt.Sprint(b[0])) })
 	return json.Marshal([2]any{"map", pairs})
+}
+
+// MarshalJSON writes the notation of RFC 7047, section 5.1.
+func (r Row) MarshalJSON() ([]byte, error) {
+	columns := make(map[string]any, len(r))
+	for name, v := range r {
+		columns[name] = noted(v)
+	}
+	return json.Marshal(columns)
+}
+
+// noted is a value as it is written. A number too large for an integer has an
+// exponent, or it would be taken for one.
+func noted(v any) any {
+	if f, ok := v.(float64); ok && math.Abs(f) >= 1<<63 {
+		return json.Number(strconv.FormatFloat(f, 'e', -1, 64))
+	}
+	return v
 }
 
 // UnmarshalJSON reads the notation of RFC 7047, section 5.1. What does not keep to
@@ -201,7 +223,7 @@ func number(text string) (any, error) {
 	if err != nil || !strings.ContainsAny(text, ".eE") {
 		return nil, fmt.Errorf("the number %.40s is out of range", text)
 	}
-	if f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+	if f == math.Trunc(f) && -(1<<63) <= f && f < 1<<63 {
 		return int64(f), nil // as it would come in its short form
 	}
 	return f, nil

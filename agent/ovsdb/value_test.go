@@ -108,7 +108,7 @@ func values() *rapid.Generator[any] {
 // Any text gives a row or an error, and a row that is read can be written and read
 // again.
 func FuzzRow(f *testing.F) {
-	for _, seed := range []string{`{"a":1}`, `{"a":["map",[[1,["uuid","` + uuid1 + `"]]]],"b":["set",[1,2.5]]}`, `{"a":["set"]}`, `[`, `{"a":1e400}`} {
+	for _, seed := range []string{`{"a":1}`, `{"a":["map",[[1,["uuid","` + uuid1 + `"]]]],"b":["set",[1,2.5]]}`, `{"a":["set"]}`, `[`, `{"a":1e400}`, `{"a":1e20}`, `{"a":1e18}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {

@@ -19,6 +19,9 @@ func Changes(was, is *Settings) []string {
 	return append(lines, compare(was.facts(), is.facts())...)
 }
 
+// TableChanges does the same with two readings of one table, of what is acted on.
+func TableChanges(was, is []config.Setting) []string { return compare(factsOf(was), factsOf(is)) }
+
 // A fact is something the settings say, in words.
 type fact struct {
 	text   string
@@ -51,9 +54,13 @@ func orNothing(text string) string {
 
 // facts lists what the options say that are not part of the resources.
 func (s *Settings) facts() map[string]fact {
+	return factsOf(slices.DeleteFunc(s.Table(), func(o config.Setting) bool { return ofResources(o.Name.Option) }))
+}
+
+func factsOf(table []config.Setting) map[string]fact {
 	all := map[string]fact{}
-	for _, o := range s.Table() {
-		if o.Use != config.Ignored && !ofResources(o.Name.Option) {
+	for _, o := range table {
+		if o.Use != config.Ignored {
 			all[o.Name.String()] = fact{o.Value.String(), o.Secret()}
 		}
 	}
@@ -76,7 +83,7 @@ func (r *Resources) facts() map[string]fact {
 	for device, hypervisor := range r.Report.Hypervisors {
 		add("hypervisor of "+device, hypervisor)
 	}
-	for device, traits := range r.Traits {
+	for device, traits := range r.Report.Traits {
 		add("traits of "+device, strings.Join(slices.Sorted(slices.Values(traits)), ", "))
 	}
 	for hypervisor, rate := range r.Report.PacketRates {

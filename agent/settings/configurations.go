@@ -14,24 +14,37 @@ type Capabilities struct {
 	InterfaceTypes []string `json:"iface_types"`
 }
 
+// Observed is what was seen of the host.
+type Observed struct {
+	Capabilities          // of the switch
+	Findings     []string // what was asked for and is not held; nil when nobody looks
+	Chassis      string   // name of the chassis of an OVN agent
+	DatapathType string   // of that chassis; that of an OVS agent is in its files
+}
+
 // Configurations returns the attribute configurations of the agent's heartbeats,
-// a JSON object with the keys of upstream's agents. Capabilities count for an
-// OVS agent only. What Berth's agent cannot do is reported as switched off,
-// whatever the files say. Of the keys, resource_provider_traits is Berth's own;
-// it is there when the files set traits.
-func (s *Settings) Configurations(c Capabilities) ([]byte, error) {
-	all := configurations{Report: s.Resources.Report}
-	if len(s.Resources.Traits) > 0 {
-		all.Traits = s.Resources.Traits
+// a JSON object with the keys of upstream's agents. What Berth's agent cannot do is
+// reported as switched off, whatever the files say. An agent that can promise nothing
+// leaves resource_provider_bandwidths out, so that placement is not told of it: upstream's
+// agents report it empty, and the sync of a host without compute then fails for ever.
+// Two keys are Berth's own: resource_provider_traits when the files set traits, and
+// findings when there is somebody who looks.
+func (s *Settings) Configurations(o Observed) ([]byte, error) {
+	all := configurations{Report: s.Resources.Report, Findings: o.Findings}
+	if len(all.Bandwidths) == 0 && !all.HasPacketRates() {
+		all.Bandwidths = nil
 	}
 	switch s.Kind {
 	case OVS:
 		all.Extensions = []string{extensionQoS}
-		all.switchState = s.switchState(c)
+		all.switchState = s.switchState(o.Capabilities)
 	case SRIOV:
 		all.Extensions = []string{extensionQoS}
 	case OVN:
-		all.ChassisMappings = chassisMappings(all.BridgeMappings)
+		all.Chassis, all.ChassisMappings = o.Chassis, chassisMappings(all.BridgeMappings)
+		if o.DatapathType != "" {
+			return json.Marshal(chassisConfigurations{all, o.DatapathType, o.notNull()})
+		}
 	}
 	return json.Marshal(all)
 }
@@ -41,15 +54,16 @@ const extensionQoS = "qos"
 
 type configurations struct {
 	guarantee.Report
-	Traits     map[string][]string `json:"resource_provider_traits,omitzero"`
-	Extensions []string            `json:"extensions,omitzero"`
+	Extensions []string `json:"extensions,omitzero"`
+	Findings   []string `json:"findings,omitzero"`
 	*switchState
+	Chassis         string `json:"chassis_name,omitzero"`
 	ChassisMappings string `json:"bridge-mappings,omitzero"` // as in the chassis
 }
 
 // switchState is what upstream's OVS agent reports beside its resources. The
 // network service answers Nova from it: how ports are plugged follows from
-// datapath_type, vhostuser_socket_dir and ovs_hybrid_plug.
+// datapath_type, iface_types, vhostuser_socket_dir and ovs_hybrid_plug.
 type switchState struct {
 	ARPResponder       bool         `json:"arp_responder_enabled"`
 	BaremetalSmartNIC  bool         `json:"baremetal_smartnic"`
@@ -70,7 +84,7 @@ func (s *Settings) switchState(c Capabilities) *switchState {
 		DatapathType:       s.OVS.DatapathType,
 		IntegrationBridge:  s.OVS.IntegrationBridge,
 		LogHeartbeats:      s.Agent.LogHeartbeats,
-		Capabilities:       Capabilities{notNil(c.DatapathTypes), notNil(c.InterfaceTypes)},
+		Capabilities:       c.notNull(),
 		TunnelTypes:        notNil(s.Agent.TunnelTypes),
 		VhostuserSocketDir: s.OVS.VhostuserSocketDir,
 	}
@@ -78,6 +92,19 @@ func (s *Settings) switchState(c Capabilities) *switchState {
 		state.TunnelingIP = &s.OVS.LocalIP
 	}
 	return state
+}
+
+// chassisConfigurations are those of a chassis of OVN that says what its switch forwards
+// packets with. Upstream looks at the chassis itself.
+type chassisConfigurations struct {
+	configurations
+	DatapathType string       `json:"datapath_type"`
+	Capabilities Capabilities `json:"ovs_capabilities"`
+}
+
+// notNull returns the capabilities with lists that are no null.
+func (c Capabilities) notNull() Capabilities {
+	return Capabilities{notNil(c.DatapathTypes), notNil(c.InterfaceTypes)}
 }
 
 // notNil keeps an empty list from becoming null.

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/berthcloud/berth/config"
@@ -27,21 +29,35 @@ func Load(kind Kind, src osloconfig.Sources, names Names) (s *Settings, warnings
 	table := s.Table()
 	options := osloTable(kind, table)
 	warnings, valueErr := set.Load(options)
-	mistakes, more := s.understand(names)
+	mistakes, more := s.understand(names, otherDevices(kind, set, names))
 	warnings = append(warnings, more...)
-	locate(set, options.Options, mistakes)
-	p := parser{mistakes}
-	if err := errors.Join(readErr, valueErr, p.err()); err != nil {
+	Locate(set, options.Options, mistakes)
+	if err := errors.Join(readErr, valueErr, Join(mistakes)); err != nil {
 		return nil, warnings, err
 	}
 	s.Fingerprint = fingerprint
-	s.Files = stat(set.Paths())
-	s.Ignored = ignoredIn(set, table)
+	s.Files = Stat(set.Paths())
+	s.Ignored = IgnoredIn(set, table)
 	return s, warnings, nil
 }
 
-// understand fills what follows from several options.
-func (s *Settings) understand(names Names) (mistakes []*Mistake, warnings []string) {
+// otherDevices are those of the other agent that the same files are for: options of
+// Berth's own are about both.
+func otherDevices(kind Kind, set *osloconfig.Set, names Names) []string {
+	other, ok := map[Kind]Kind{OVS: SRIOV, SRIOV: OVS}[kind]
+	if !ok {
+		return nil
+	}
+	s := newSettings(other, names)
+	_, _ = set.Load(osloTable(other, s.Table())) // what is wrong is the other one's to say
+	var p parser
+	r := p.understand(s.resourceOptions())
+	return r.Devices()
+}
+
+// understand fills what follows from several options. Others are the devices of the other
+// agent.
+func (s *Settings) understand(names Names, others []string) (mistakes []*Mistake, warnings []string) {
 	var p parser
 	o := s.resourceOptions()
 	s.Resources = p.understand(o)
@@ -50,7 +66,8 @@ func (s *Settings) understand(names Names) (mistakes []*Mistake, warnings []stri
 		p.packetRates(o, r, s.Default.Host)
 	}
 	p.requireMapped(o.bandwidths, o.mappings, r, sortedKeys(r.Report.Bandwidths))
-	p.requireMapped(o.traits, o.mappings, r, sortedKeys(r.Traits))
+	maps.DeleteFunc(r.Report.Traits, func(device string, _ []string) bool { return !r.mapped(device) && slices.Contains(others, device) })
+	p.requireMapped(o.traits, o.mappings, r, sortedKeys(r.Report.Traits))
 	if s.Kind == SRIOV {
 		s.exclude(&p, o.mappings)
 	}
@@ -58,7 +75,7 @@ func (s *Settings) understand(names Names) (mistakes []*Mistake, warnings []stri
 		warnings = append(warnings, fmt.Sprintf("%s: %s is not in %s; its entry does nothing", o.hypervisors.name, device, o.mappings.name.Option))
 	}
 	s.Agent.TunnelTypes = pieces(strings.Join(s.Agent.TunnelTypes, ","), ",")
-	s.Berth.check(&p)
+	p.mistakes = append(p.mistakes, s.Berth.Service().Check()...)
 	return p.mistakes, warnings
 }
 
@@ -99,8 +116,8 @@ func osloTable(kind Kind, settings []config.Setting) osloconfig.Table {
 	return t
 }
 
-// ignoredIn lists the settings that are given and not acted on.
-func ignoredIn(set *osloconfig.Set, settings []config.Setting) []string {
+// IgnoredIn lists the settings that are given and not acted on.
+func IgnoredIn(set *osloconfig.Set, settings []config.Setting) []string {
 	var names []string
 	for _, s := range settings {
 		if s.Use == config.Ignored && set.Given(s.Option) {
@@ -110,8 +127,8 @@ func ignoredIn(set *osloconfig.Set, settings []config.Setting) []string {
 	return names
 }
 
-// stat notes when files were changed. One that is gone by now has no time.
-func stat(paths []string) []File {
+// Stat notes when files were changed. One that is gone by now has no time.
+func Stat(paths []string) []File {
 	var files []File
 	for _, path := range paths {
 		f := File{Path: path}

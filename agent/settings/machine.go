@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -38,14 +39,10 @@ const classNet = "/sys/class/net"
 
 // Device reads the files of a device.
 func (s Sysfs) Device(name string) (Device, error) {
-	root := string(s)
-	if root == "" {
-		root = classNet
+	if !named(name) {
+		return Device{}, nil
 	}
-	if name == "" || name == "." || name == ".." || strings.ContainsRune(name, '/') {
-		return Device{}, nil // no interface is called so, and none outside is looked at
-	}
-	dir := sysDir(filepath.Join(root, name))
+	dir := sysDir(filepath.Join(s.root(), name))
 	if found, err := dir.has(""); !found || err != nil {
 		return Device{}, err
 	}
@@ -61,6 +58,42 @@ func (s Sysfs) Device(name string) (Device, error) {
 	d.Speed, errs[4] = dir.number("speed")
 	d.Ports, errs[5] = dir.names("brif")
 	return d, errors.Join(errs[:]...)
+}
+
+// VirtualFunctions returns the numbers of a physical function's VFs, by their PCI
+// addresses ("0000:05:10.1"). A device without any, or that is not there, has none.
+func (s Sysfs) VirtualFunctions(pf string) (map[string]int, error) {
+	if !named(pf) {
+		return nil, nil
+	}
+	dir := filepath.Join(s.root(), pf, "device")
+	links, err := filepath.Glob(filepath.Join(dir, "virtfn*"))
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string]int, len(links))
+	for _, link := range links {
+		n, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(link), "virtfn"))
+		if err != nil {
+			continue // something else
+		}
+		target, err := os.Readlink(link)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // VFs come and go
+		}
+		if err != nil {
+			return nil, err
+		}
+		all[filepath.Base(target)] = n
+	}
+	return all, nil
+}
+
+func (s Sysfs) root() string { return cmp.Or(string(s), classNet) }
+
+// named reports whether an interface may be called so: none outside is looked at.
+func named(name string) bool {
+	return name != "" && name != "." && name != ".." && !strings.ContainsRune(name, '/')
 }
 
 // A sysDir is the directory of one device.

@@ -54,20 +54,20 @@ func (p *parser) sound(o option) bool {
 	return true
 }
 
-// err joins the mistakes.
-func (p *parser) err() error {
+// Join makes one error of mistakes, nil of none.
+func Join(mistakes []*Mistake) error {
 	var errs []error
-	for _, m := range p.mistakes {
+	for _, m := range mistakes {
 		errs = append(errs, m)
 	}
 	return errors.Join(errs...)
 }
 
-// locate says of each mistake in which file and line it is, and puts them into
-// the order of the options. A set tells the place of a value only when the value
+// Locate says of each mistake in which file and line it is, unless that is known, and puts
+// them into the order of the options. A set tells the place of a value only when the value
 // is refused, so it is asked to load the options in question into values that
 // refuse everything.
-func locate(set *osloconfig.Set, options []osloconfig.Option, mistakes []*Mistake) {
+func Locate(set *osloconfig.Set, options []osloconfig.Option, mistakes []*Mistake) {
 	wanted := map[osloconfig.Name]bool{}
 	for _, m := range mistakes {
 		wanted[m.Option] = true
@@ -87,7 +87,7 @@ func locate(set *osloconfig.Set, options []osloconfig.Option, mistakes []*Mistak
 		}
 	}
 	for _, m := range mistakes {
-		m.Where = places[m.Option]
+		m.Where = cmp.Or(m.Where, places[m.Option])
 	}
 	place := func(m *Mistake) int {
 		return slices.IndexFunc(options, func(o osloconfig.Option) bool { return o.Name == m.Option })

@@ -49,7 +49,7 @@ func ParseOVN(ids map[string]string, tunnelled string) (r Resources, warnings []
 	}
 	var p parser
 	r = p.understand(o)
-	if err := p.err(); err != nil {
+	if err := Join(p.mistakes); err != nil {
 		return Resources{}, warnings, err
 	}
 	return r, append(warnings, r.leaveOut()...), nil
@@ -98,4 +98,17 @@ func (r *Resources) leaveOut() (warnings []string) {
 		delete(r.Report.Bandwidths, device)
 	}
 	return warnings
+}
+
+// OVNZones returns the availability zones that ovn-cms-options name, sorted and with
+// commas between them, as Neutron shows those of a chassis.
+func OVNZones(options string) string {
+	for _, part := range pieces(options, ",") {
+		if value, ok := strings.CutPrefix(part, "availability-zones="); ok {
+			zones := pieces(value, ":")
+			slices.Sort(zones)
+			return strings.Join(slices.Compact(zones), ", ")
+		}
+	}
+	return ""
 }

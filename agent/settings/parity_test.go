@@ -1,10 +1,8 @@
 package settings_test
 
 import (
-	"bytes"
 	_ "embed"
 	"encoding/json"
-	"os/exec"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -42,7 +40,12 @@ func TestParity(t *testing.T) {
 			asked = append(asked, [2]string{kind, text})
 		}
 	}
-	for i, want := range askParity(t, asked) {
+	var answers []any
+	askNeutron(t, parityScript, asked, &answers)
+	if len(answers) != len(asked) {
+		t.Fatalf("Neutron answered %d of %d texts", len(answers), len(asked))
+	}
+	for i, want := range answers {
 		got := readHere(t, asked[i][0], asked[i][1])
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s %q (-Neutron +here):\n%s", asked[i][0], asked[i][1], diff)
@@ -81,29 +84,4 @@ func readHere(t *testing.T, kind, text string) any {
 		return map[string]any{} // inventories without defaults are left out
 	}
 	return all[key]
-}
-
-func askParity(t *testing.T, asked [][2]string) []any {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("SKIPPED under -short: comparing the options with how the installed Neutron reads them")
-	}
-	input, err := json.Marshal(asked)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("/usr/bin/python3", "-c", parityScript)
-	cmd.Stdin = bytes.NewReader(input)
-	out, err := cmd.Output()
-	if err != nil {
-		t.Skipf("SKIPPED: /usr/bin/python3 cannot read options as Neutron does; install Debian's python3-neutron-lib to compare: %v", err)
-	}
-	var answers []any
-	if err := json.Unmarshal(out, &answers); err != nil {
-		t.Fatal(err)
-	}
-	if len(answers) != len(asked) {
-		t.Fatalf("Neutron answered %d of %d texts", len(answers), len(asked))
-	}
-	return answers
 }

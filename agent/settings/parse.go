@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/osloconfig"
 )
 
 // most is the largest total of an inventory that placement takes.
@@ -82,6 +83,14 @@ func (p *parser) mappings(o option, kind mapping) map[string][]string {
 		}
 	}
 	return devices
+}
+
+// Pairs reads an option of physnet:device items that is not upstream's, and returns the
+// devices of each physical network. With one, each network and each device appears once.
+func Pairs(name osloconfig.Name, items []string, device, example string, one bool) (map[string][]string, []*Mistake) {
+	var p parser
+	all := p.mappings(of(name.Group, name.Option, items), mapping{device: device, example: example, manyDevices: !one, manyPhysnets: !one})
+	return all, p.mistakes
 }
 
 // A rating says how the items of an option with rates are written.
@@ -218,13 +227,6 @@ func (p *parser) ratio(o option, item, text string) *float64 {
 	return &f
 }
 
-// customTrait is what placement lets a client create; derived begins the traits
-// that follow from the rest of the settings.
-var (
-	customTrait = regexp.MustCompile(`^CUSTOM_[A-Z0-9_]{1,248}$`)
-	derived     = regexp.MustCompile(`^CUSTOM_(PHYSNET_|VNIC_TYPE_|NETWORK_TUNNEL_PROVIDER$)`)
-)
-
 func (p *parser) traits(o option) map[string][]string {
 	traits := map[string][]string{}
 	for _, item := range o.items {
@@ -233,13 +235,14 @@ func (p *parser) traits(o option) map[string][]string {
 		case f == nil:
 		case len(f) != 2 || f[0] == "":
 			p.wrong(o, item, "want device:TRAIT, such as ens5:CUSTOM_BEST_EFFORT")
-		case !customTrait.MatchString(f[1]):
-			p.wrong(o, item, "want a trait of CUSTOM_ and capital letters, digits and underscores, at most 255 of them")
-		case derived.MatchString(f[1]):
-			p.wrong(o, item, "%s follows from the mappings and the agent; choose another name", f[1])
+		case guarantee.WantedTrait(f[1]) != "":
+			p.wrong(o, item, "want %s", guarantee.WantedTrait(f[1]))
 		case !slices.Contains(traits[f[0]], f[1]):
 			traits[f[0]] = append(traits[f[0]], f[1])
 		}
+	}
+	if len(traits) == 0 {
+		return nil // what is not there is not reported
 	}
 	return traits
 }

@@ -11,14 +11,11 @@ import (
 // and OVN, physical functions for SR-IOV, or the name that stands for all
 // tunnelled networks.
 type Resources struct {
-	// Report has the rates of devices and hypervisors and where they are.
+	// Report has the rates of devices and hypervisors, where they are, and what
+	// traits operators gave to devices.
 	// Every device has a hypervisor. Hypervisors with packet rates stand for
 	// themselves, so that the agent has a provider there even without a device.
 	Report guarantee.Report
-
-	// Traits has what operators want the provider of a device to have besides
-	// what follows from its physical network and from the agent.
-	Traits map[string][]string
 
 	// Tunnelled is the device that stands for all tunnelled networks, empty for
 	// agents that have no such thing.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,13 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/berthcloud/berth/agent/settings"
+	"github.com/berthcloud/berth/internal/golden"
 	"github.com/berthcloud/berth/osloconfig"
 )
-
-var update = flag.Bool("update", false, "rewrite the expectations of the scenario files")
 
 // A scenario is one case of a file in testdata:
 //
@@ -48,42 +44,20 @@ type section struct {
 }
 
 func TestScenarios(t *testing.T) {
-	paths, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("testdata/*.txt: %v, %d files", err, len(paths))
-	}
-	for _, path := range paths {
+	for _, path := range golden.Files(t, "testdata/*.txt") {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) { runFile(t, path) })
 	}
 }
 
 func runFile(t *testing.T, path string) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
+	preamble, scenarios := parseScenarios(golden.Read(t, path))
+	var b strings.Builder
+	b.WriteString(preamble)
+	for _, s := range scenarios {
+		t.Run(s.title, func(t *testing.T) { s.want = strings.TrimRight(s.run(t), "\n") })
+		s.write(&b)
 	}
-	preamble, scenarios := parseScenarios(string(text))
-	for i := range scenarios {
-		s := &scenarios[i]
-		t.Run(s.title, func(t *testing.T) {
-			got := strings.TrimRight(s.run(t), "\n")
-			if *update {
-				s.want = got
-			} else if diff := cmp.Diff(s.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", s.command, diff)
-			}
-		})
-	}
-	if *update {
-		var b strings.Builder
-		b.WriteString(preamble)
-		for _, s := range scenarios {
-			s.write(&b)
-		}
-		if err := os.WriteFile(path, []byte(strings.TrimRight(b.String(), "\n")+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	golden.Compare(t, path, strings.TrimRight(b.String(), "\n")+"\n")
 }
 
 func parseScenarios(text string) (preamble string, all []scenario) {
@@ -215,7 +189,7 @@ func lines(all []string) string {
 
 func configurations(t *testing.T, s *settings.Settings) string {
 	t.Helper()
-	text, err := s.Configurations(settings.Capabilities{DatapathTypes: []string{"netdev", "system"}})
+	text, err := s.Configurations(settings.Observed{Capabilities: settings.Capabilities{DatapathTypes: []string{"netdev", "system"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

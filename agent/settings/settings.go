@@ -108,6 +108,7 @@ type Berth struct {
 	NetworkKeyFile   string
 	NetworkCAFile    string // authorities of the service's certificate; empty: the system's
 	NetworkTimeout   time.Duration
+	Enforce          bool          // hold ports to their rates
 	WatchInterval    time.Duration // between looks at the files; 0: never
 }
 
@@ -122,10 +123,11 @@ func newSettings(kind Kind, names Names) *Settings {
 	s := &Settings{
 		Kind:    kind,
 		Default: Default{Host: names.Host, StatePath: "/var/lib/neutron"},
-		Agent:   Agent{ReportInterval: 30 * time.Second, PollingInterval: 2 * time.Second, AvailabilityZone: "nova"},
+		Agent:   Agent{ReportInterval: 30 * time.Second, PollingInterval: 2 * time.Second},
 		Berth: Berth{
 			NetworkURLs:    []string{"http://127.0.0.1:9696"},
 			NetworkTimeout: 10 * time.Second,
+			Enforce:        true,
 			WatchInterval:  5 * time.Second,
 		},
 		tunnelled: guarantee.DefaultTunnelDevice,

@@ -26,6 +26,37 @@ func fromEnv(kind settings.Kind, env map[string]string) (*settings.Settings, err
 	return s, err
 }
 
+// What Berth's own options say of the devices of one agent is none of the other's business,
+// whether or not the host has both.
+func TestTraitsOfTheOtherAgent(t *testing.T) {
+	env := map[string]string{
+		"OVS__BRIDGE_MAPPINGS":                "physnet0:br0",
+		"BERTH__RESOURCE_PROVIDER_TRAITS":     "br0:CUSTOM_GOLD,ens5:CUSTOM_TIN",
+		"SRIOV_NIC__PHYSICAL_DEVICE_MAPPINGS": "physnet0:ens5",
+	}
+	for kind, want := range map[settings.Kind]map[string][]string{
+		settings.OVS: {"br0": {"CUSTOM_GOLD"}}, settings.SRIOV: {"ens5": {"CUSTOM_TIN"}},
+	} {
+		s, err := fromEnv(kind, env)
+		if err != nil {
+			t.Fatalf("%s: %v", kind, err)
+		}
+		if diff := cmp.Diff(want, s.Resources.Report.Traits); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", kind, diff)
+		}
+	}
+	env["BERTH__RESOURCE_PROVIDER_TRAITS"], env["SRIOV_NIC__PHYSICAL_DEVICE_MAPPINGS"] = "br0:CUSTOM_GOLD", ""
+	if s, err := fromEnv(settings.SRIOV, env); err != nil || len(s.Resources.Report.Traits) != 0 {
+		t.Errorf("an agent without devices: %v", err)
+	}
+	env["BERTH__RESOURCE_PROVIDER_TRAITS"] = "ens6:CUSTOM_TIN"
+	for _, kind := range []settings.Kind{settings.OVS, settings.SRIOV} {
+		if _, err := fromEnv(kind, env); err == nil || !strings.Contains(err.Error(), "ens6 is not in") {
+			t.Errorf("%s: a device that nobody has: %v", kind, err)
+		}
+	}
+}
+
 // TestConfigurationsAreUpstreams compares with what Neutron showed of its agents
 // with the same settings.
 func TestConfigurationsAreUpstreams(t *testing.T) {
@@ -210,7 +241,7 @@ func digits(n *int64) string {
 
 // reported is what the network service reads from a heartbeat.
 func reported(t interface{ Fatal(...any) }, s *settings.Settings) guarantee.Report {
-	text, err := s.Configurations(settings.Capabilities{})
+	text, err := s.Configurations(settings.Observed{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,6 +283,41 @@ func TestGuidesTree(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.want, names); diff != "" {
 			t.Errorf("providers of %s (-want +got):\n%s", kind, diff)
+		}
+	}
+}
+
+func TestOVNZones(t *testing.T) {
+	for options, want := range map[string]string{
+		"":                            "",
+		"availability-zones":          "",
+		"availability-zones= ":        "",
+		"availability-zones=b:a: b :": "a, b",
+		"enable-chassis-as-gw, availability-zones=a,availability-zones=b": "a",
+	} {
+		if got := settings.OVNZones(options); got != want {
+			t.Errorf("the zones of %q are %q, want %q", options, got, want)
+		}
+	}
+}
+
+func TestConfigurationsOfAChassis(t *testing.T) {
+	r, _, err := settings.ParseOVN(map[string]string{"ovn-bridge-mappings": "physnet0:br-ex"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := (&settings.Settings{Kind: settings.OVN, Resources: r}).Configurations(settings.Observed{
+		Chassis: "hv0", DatapathType: "netdev", Capabilities: settings.Capabilities{InterfaceTypes: []string{"dpdkvhostuser"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`"chassis_name":"hv0"`, `"bridge-mappings":"physnet0:br-ex"`, `"bridge_mappings":{"physnet0":"br-ex"}`,
+		`"datapath_type":"netdev"`, `"iface_types":["dpdkvhostuser"]`,
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the configurations are %s, without %s", text, want)
 		}
 	}
 }

@@ -3,7 +3,7 @@ package settings
 import (
 	"errors"
 	"net/netip"
-	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/berthcloud/berth/config"
@@ -71,7 +71,7 @@ func (s *Settings) base() []config.Setting {
 	d := &s.Default
 	const g = groupDefault
 	return []config.Setting{
-		used(g, "host", osloconfig.String(&d.Host).Check(checkHost), "Name by which the network service knows this host; the machine's own when not set. Nova's [DEFAULT] host must be the same."),
+		used(g, "host", osloconfig.String(&d.Host).Check(CheckHost), "Name by which the network service knows this host; the machine's own when not set. Nova's [DEFAULT] host must be the same."),
 		used(g, "debug", osloconfig.Bool(&d.Debug), "Log debug messages too."),
 		formerly(used(g, "log_file", osloconfig.String(&d.LogFile), "File to log to; standard error when empty."), "logfile"),
 		formerly(used(g, "log_dir", osloconfig.String(&d.LogDir), "Directory of log_file, when that is a relative path."), "logdir"),
@@ -88,7 +88,7 @@ func (s *Settings) agent() []config.Setting {
 		used(g, "report_interval", osloconfig.Seconds(&a.ReportInterval),
 			"Seconds between heartbeats. Should be at most half of the network service's agent_down_time, which is 75. 0: no heartbeats."),
 		used(g, "polling_interval", osloconfig.Seconds(&a.PollingInterval), "Seconds between looks at the devices of this host."),
-		used(g, "availability_zone", osloconfig.String(&a.AvailabilityZone).Check(checkZone), "Availability zone that the agent reports."),
+		used(g, "availability_zone", osloconfig.String(&a.AvailabilityZone).Check(checkZone), "Availability zone that the agent reports. Not set: none, which is what upstream's agents of these kinds report whatever it says."),
 		used(g, "log_agent_heartbeats", osloconfig.Bool(&a.LogHeartbeats), "Log each heartbeat."),
 		kept(g, "tunnel_types", osloconfig.List(&a.TunnelTypes).Check(checkTunnels), "Kinds of tunnels between the hosts, as heartbeats name them: gre, vxlan, geneve. Berth's agent builds none itself."),
 	}
@@ -150,7 +150,7 @@ func (s *Settings) ovsdb() []config.Setting {
 	o := &s.OVS
 	const g = groupOVS
 	return []config.Setting{
-		used(g, "ovsdb_connection", osloconfig.String(&o.Connection).Check(checkOVSDB), "Where Open vSwitch's database is: tcp:address:port, ssl:address:port or unix:path."),
+		used(g, "ovsdb_connection", osloconfig.String(&o.Connection).Check(CheckOVSDB), "Where Open vSwitch's database is: tcp:address:port, ssl:address:port or unix:path."),
 		used(g, "ssl_key_file", osloconfig.String(&o.SSLKeyFile), "PEM file with the private key for an ssl connection."),
 		used(g, "ssl_cert_file", osloconfig.String(&o.SSLCertFile), "PEM file with the certificate of that key."),
 		used(g, "ssl_ca_cert_file", osloconfig.String(&o.SSLCACertFile), "PEM file with the authorities of the database's certificate."),
@@ -168,62 +168,24 @@ func (s *Settings) ml2() []config.Setting {
 func (s *Settings) network() []config.Setting {
 	b := &s.Berth
 	const g = groupBerth
-	return append([]config.Setting{
-		used(g, "network_urls", osloconfig.List(&b.NetworkURLs), "Addresses of the network service, separated by commas. The first one that answers is used."),
-		used(g, "network_token", osloconfig.Hidden(&b.NetworkToken), "Token that heartbeats carry. Better in a file of its own: network_token_file."),
-		used(g, "network_token_file", osloconfig.String(&b.NetworkTokenFile), "File with that token. It is read for each request."),
-		used(g, "network_cert_file", osloconfig.String(&b.NetworkCertFile), "PEM file with the certificate by which the network service knows this agent."),
-		used(g, "network_key_file", osloconfig.String(&b.NetworkKeyFile), "PEM file with the private key of that certificate."),
-		used(g, "network_ca_file", osloconfig.String(&b.NetworkCAFile), "PEM file with the authorities of the network service's certificate; the system's when empty."),
-		used(g, "network_timeout", osloconfig.Seconds(&b.NetworkTimeout).Check(checkPositive), "Seconds to wait for an answer of the network service."),
+	return slices.Concat(b.Service().Settings(), []config.Setting{
+		used(g, "enforce", osloconfig.Bool(&b.Enforce), "Hold ports to their rates on the wire. Without it, what is promised is booked only, and ports are not reported as plugged in."),
 		used(g, "watch_interval", osloconfig.Seconds(&b.WatchInterval), "Seconds between looks at the agent's files; when they have changed they are read again, as on SIGHUP. 0: on SIGHUP only."),
 		used(g, optionTraits, osloconfig.List(&s.written.traits),
 			"device:TRAIT pairs, separated by commas: traits that the provider of a device has besides those of its physical network and of the agent, such as ens5:CUSTOM_BEST_EFFORT."),
-	}, services()...)
+	}, services())
 }
 
-// check looks at the addresses, and at what several options say together.
-func (b *Berth) check(p *parser) {
-	b.checkURLs(p)
-	if b.NetworkToken != "" && b.NetworkTokenFile != "" {
-		p.wrong(of(groupBerth, "network_token_file", nil), b.NetworkTokenFile, "network_token is set too; leave one of the two out")
-	}
-	if b.NetworkCertFile != "" && b.NetworkKeyFile == "" {
-		p.wrong(of(groupBerth, "network_cert_file", nil), b.NetworkCertFile, "set network_key_file too: a certificate needs its key")
-	}
-	if b.NetworkKeyFile != "" && b.NetworkCertFile == "" {
-		p.wrong(of(groupBerth, "network_key_file", nil), b.NetworkKeyFile, "set network_cert_file too: a key needs its certificate")
+// Service is how the agent asks the network service.
+func (b *Berth) Service() Service {
+	return Service{
+		Name: "network", Example: "https://controller:9696", URLs: &b.NetworkURLs, Token: &b.NetworkToken, TokenFile: &b.NetworkTokenFile,
+		CertFile: &b.NetworkCertFile, KeyFile: &b.NetworkKeyFile, CAFile: &b.NetworkCAFile, Timeout: &b.NetworkTimeout,
 	}
 }
 
-func (b *Berth) checkURLs(p *parser) {
-	o := of(groupBerth, "network_urls", b.NetworkURLs)
-	if len(o.items) == 0 {
-		p.wrong(o, "", "want addresses such as https://controller:9696, separated by commas")
-	}
-	for _, item := range o.items {
-		if at := strings.LastIndexByte(item, '@'); at >= 0 {
-			p.wrong(o, "…"+item[at:], "want no name and password here; see network_token_file and network_cert_file")
-		} else if !isURL(item) {
-			p.wrong(o, item, "want an address such as https://controller:9696")
-		}
-	}
-	b.NetworkURLs = o.items
-}
-
-func isURL(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.RawQuery == "" && u.Fragment == ""
-}
-
-func checkPositive(text string) error {
-	if strings.Trim(text, "0.") == "" && text != "" {
-		return errors.New("want more than 0 seconds")
-	}
-	return nil
-}
-
-func checkHost(text string) error {
+// CheckHost refuses what cannot be the name of a host.
+func CheckHost(text string) error {
 	if text == "" || odd(text) || strings.Contains(text, ",") {
 		return errors.New("want the name of this host, or leave the option out")
 	}
@@ -263,7 +225,8 @@ func checkTunnels(text string) error {
 	return nil
 }
 
-func checkOVSDB(text string) error {
+// CheckOVSDB refuses what is not an address of Open vSwitch's database.
+func CheckOVSDB(text string) error {
 	for _, scheme := range []string{"tcp:", "ssl:", "unix:"} {
 		if rest, ok := strings.CutPrefix(text, scheme); ok && rest != "" {
 			return nil

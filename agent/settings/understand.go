@@ -28,13 +28,13 @@ func (p *parser) understand(o options) Resources {
 		Hypervisors:             p.hypervisors(o.hypervisors, o.mapping.device),
 		InventoryDefaults:       p.inventory(o.inventory),
 		PacketInventoryDefaults: p.inventory(o.packetInventory),
+		Traits:                  p.traits(o.traits),
 	}
 	if o.mapping.manyDevices {
 		r.Report.DeviceMappings = mappings
 	} else {
 		r.Report.BridgeMappings = firsts(mappings)
 	}
-	r.Traits = p.traits(o.traits)
 	return r
 }
 

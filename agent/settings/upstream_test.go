@@ -2,15 +2,14 @@ package settings_test
 
 import (
 	_ "embed"
-	"encoding/json"
-	"errors"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/berthcloud/berth/agent/settings"
 	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/config/configtest"
+	"github.com/berthcloud/berth/internal/upstreamtest"
 	"github.com/berthcloud/berth/osloconfig"
 )
 
@@ -18,16 +17,24 @@ import (
 var upstreamScript string
 
 type upstreamOption struct {
-	Agent, Group, Name, Default string
-	Older                       []string
+	Agent string
+	configtest.Option
+}
+
+// apart are options with another default than upstream's, and why.
+var apart = map[string]string{
+	"default_log_levels": "upstream's programs change these levels at the start",
+	"availability_zone":  "upstream's agents of layer 2 have the option and do not report it",
 }
 
 // TestUpstreamOptions compares the tables with the installed Neutron: each of
 // its options is known, and what agents have has its default and older names.
 func TestUpstreamOptions(t *testing.T) {
 	tables := map[string]map[string]config.Setting{"ovs": tableOf(t, settings.OVS), "sriov": tableOf(t, settings.SRIOV)}
-	for _, u := range askUpstream(t) {
-		name := u.Group + "." + u.Name
+	var theirs []upstreamOption
+	askNeutron(t, upstreamScript, nil, &theirs)
+	for _, u := range theirs {
+		name := u.Key()
 		for agent, table := range tables {
 			if (u.Agent == "ovs" || u.Agent == "sriov") && u.Agent != agent {
 				continue
@@ -37,13 +44,13 @@ func TestUpstreamOptions(t *testing.T) {
 				t.Errorf("upstream has %s, the table of %s does not", name, agent)
 				continue
 			}
-			if u.Agent == "none" || u.Name == "default_log_levels" { // upstream's programs change these levels at the start
+			if u.Agent == "none" || apart[u.Name] != "" {
 				continue
 			}
 			if got := s.Display(); sorted(got) != sorted(u.Default) {
 				t.Errorf("default of %s = %q, upstream's is %q", name, got, u.Default)
 			}
-			checkOlder(t, name, s, u.Older)
+			configtest.Older(t, name, s, u.Older)
 		}
 	}
 }
@@ -55,40 +62,13 @@ func sorted(text string) string {
 	return strings.Join(items, ",")
 }
 
-func checkOlder(t *testing.T, name string, s config.Setting, want []string) {
-	t.Helper()
-	var older []string
-	for _, n := range s.Older {
-		if n.Group == "" {
-			n.Group = s.Group
-		}
-		older = append(older, n.Group+"."+n.Option)
-	}
-	for _, n := range want {
-		if !slices.Contains(older, n) {
-			t.Errorf("%s is read as %s by upstream, but not here", name, n)
-		}
-	}
-}
-
 func tableOf(t *testing.T, kind settings.Kind) map[string]config.Setting {
 	t.Helper()
 	s, _, err := settings.Load(kind, osloconfig.Sources{}, settings.Names{Host: "h", Canonical: "h"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string]config.Setting{}
-	for _, o := range s.Table() {
-		name := o.Group + "." + o.Name.Option
-		if _, twice := all[name]; twice {
-			t.Errorf("the table of %s has %s twice", kind, name)
-		}
-		if o.Help == "" || !strings.HasSuffix(o.Help, ".") {
-			t.Errorf("help of %s = %q, want a sentence", name, o.Help)
-		}
-		all[name] = o
-	}
-	return all
+	return configtest.Table(t, s.Table())
 }
 
 func TestTables(t *testing.T) {
@@ -99,22 +79,11 @@ func TestTables(t *testing.T) {
 	}
 }
 
-func askUpstream(t *testing.T) []upstreamOption {
+// askNeutron asks the installed Neutron, which takes its time to start.
+func askNeutron(t *testing.T, script string, in, out any) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("SKIPPED under -short: comparing the options with the installed Neutron's")
+		t.Skip("NOT COMPARED with Neutron: not under -short")
 	}
-	out, err := exec.Command("/usr/bin/python3", "-c", upstreamScript).Output()
-	if err != nil {
-		text := err.Error()
-		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-			text = string(exit.Stderr)
-		}
-		t.Skipf("SKIPPED: /usr/bin/python3 cannot list Neutron's options; install Debian's python3-neutron to compare them: %s", text)
-	}
-	var options []upstreamOption
-	if err := json.Unmarshal(out, &options); err != nil {
-		t.Fatal(err)
-	}
-	return options
+	upstreamtest.Ask(t, "python3-neutron", script, in, out)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/berthcloud/berth/agent/tc"
 	"github.com/berthcloud/berth/agent/tc/tctest"
+	"github.com/berthcloud/berth/internal/traffictest"
 )
 
 // twoPorts is a link of 500 Mbit/s with two promises.
@@ -30,9 +31,9 @@ func nic(t *testing.T) (string, *tc.Linux) {
 	t.Helper()
 	needKernel(t)
 	ns := namespace(t, "nic")
-	run(t, "ip", "-n", ns, "link", "add", "nic", "type", "veth", "peer", "name", "wire")
-	run(t, "ip", "-n", ns, "link", "set", "nic", "up")
-	run(t, "ip", "-n", ns, "link", "set", "wire", "up")
+	traffictest.Run(t, "ip", "-n", ns, "link", "add", "nic", "type", "veth", "peer", "name", "wire")
+	traffictest.Run(t, "ip", "-n", ns, "link", "set", "nic", "up")
+	traffictest.Run(t, "ip", "-n", ns, "link", "set", "wire", "up")
 	return ns, openIn(t, ns)
 }
 
@@ -43,7 +44,7 @@ var counters = regexp.MustCompile(`direct_packets_stat \d+`)
 // spaces and counters tidied away. It knows nothing of this package. (It prints classes as text even if asked for JSON.)
 func shown(t *testing.T, ns, what, device string, more ...string) []string {
 	t.Helper()
-	out := run(t, append([]string{"tc", "-n", ns, what, "show", "dev", device}, more...)...)
+	out := traffictest.Run(t, append([]string{"tc", "-n", ns, what, "show", "dev", device}, more...)...)
 	var lines []string
 	for line := range strings.Lines(out) {
 		line = strings.Join(strings.Fields(counters.ReplaceAllString(line, "")), " ")
@@ -146,7 +147,7 @@ func TestChangesAreInPlace(t *testing.T) {
 	if diff := gocmp.Diff(clean, shown(t, ns, "qdisc", "nic")); diff != "" {
 		t.Errorf("left behind (-before +after):\n%s", diff)
 	}
-	if out := run(t, "ip", "-n", ns, "link"); strings.Contains(out, tc.IFBName("nic")) {
+	if out := traffictest.Run(t, "ip", "-n", ns, "link"); strings.Contains(out, tc.IFBName("nic")) {
 		t.Errorf("the IFB is left behind:\n%s", out)
 	}
 }
@@ -154,10 +155,10 @@ func TestChangesAreInPlace(t *testing.T) {
 // TestOthersAreLeftAlone has other programs' qdiscs in both directions.
 func TestOthersAreLeftAlone(t *testing.T) {
 	ns, k := nic(t)
-	run(t, "tc", "-n", ns, "qdisc", "add", "dev", "nic", "root", "handle", "1:", "htb")
-	run(t, "tc", "-n", ns, "class", "add", "dev", "nic", "parent", "1:", "classid", "1:1", "htb", "rate", "1mbit")
-	run(t, "tc", "-n", ns, "qdisc", "add", "dev", "nic", "clsact")
-	run(t, "tc", "-n", ns, "filter", "add", "dev", "nic", "ingress", "protocol", "ip", "pref", "7",
+	traffictest.Run(t, "tc", "-n", ns, "qdisc", "add", "dev", "nic", "root", "handle", "1:", "htb")
+	traffictest.Run(t, "tc", "-n", ns, "class", "add", "dev", "nic", "parent", "1:", "classid", "1:1", "htb", "rate", "1mbit")
+	traffictest.Run(t, "tc", "-n", ns, "qdisc", "add", "dev", "nic", "clsact")
+	traffictest.Run(t, "tc", "-n", ns, "filter", "add", "dev", "nic", "ingress", "protocol", "ip", "pref", "7",
 		"u32", "match", "ip", "protocol", "1", "0xff", "flowid", ":1")
 	look := func() [][]string {
 		return [][]string{
@@ -210,7 +211,7 @@ func TestRepairs(t *testing.T) {
 		"tc qdisc del dev " + ifb + " root",
 	} {
 		program, args, _ := strings.Cut(damage, " ")
-		run(t, append([]string{program, "-n", ns}, strings.Fields(args)...)...)
+		traffictest.Run(t, append([]string{program, "-n", ns}, strings.Fields(args)...)...)
 		if r := enforce(t, k, links...); len(r.Steps) == 0 {
 			t.Errorf("%s: not noticed", damage)
 		}
@@ -230,8 +231,8 @@ func TestKernelAndModelAgree(t *testing.T) {
 	needKernel(t)
 	ns := namespace(t, "agree")
 	for _, name := range interfaces {
-		run(t, "ip", "-n", ns, "link", "add", name, "type", "veth", "peer", "name", "peer-"+name)
-		run(t, "ip", "-n", ns, "link", "set", name, "up")
+		traffictest.Run(t, "ip", "-n", ns, "link", "add", name, "type", "veth", "peer", "name", "peer-"+name)
+		traffictest.Run(t, "ip", "-n", ns, "link", "set", name, "up")
 	}
 	k := openIn(t, ns)
 	plain := slices.ContainsFunc(enforce(t, k, tc.Link{
@@ -275,8 +276,8 @@ func TestDangerousStepsAreRefused(t *testing.T) {
 	ns, k := nic(t)
 	enforce(t, k, twoPorts(tc.Ingress))
 	ifb := tc.IFBName("nic")
-	run(t, "ip", "-n", ns, "link", "add", tc.IFBName("other"), "type", "ifb") // and down
-	run(t, "ip", "-n", ns, "link", "set", "wire", "name", tc.IFBName("third"))
+	traffictest.Run(t, "ip", "-n", ns, "link", "add", tc.IFBName("other"), "type", "ifb") // and down
+	traffictest.Run(t, "ip", "-n", ns, "link", "set", "wire", "name", tc.IFBName("third"))
 	before, err := k.Observe()
 	if err != nil {
 		t.Fatal(err)

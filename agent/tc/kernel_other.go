@@ -26,3 +26,6 @@ func (*Linux) VFRates([]string) (map[VF]VFRate, error) { return nil, ErrUnsuppor
 
 // SetVFRate implements VFs.
 func (*Linux) SetVFRate(VF, VFRate) error { return ErrUnsupported }
+
+// VFAddresses implements VFs.
+func (*Linux) VFAddresses([]string) (map[VF]MAC, error) { return nil, ErrUnsupported }

@@ -1,73 +1,23 @@
 package tc_test
 
 import (
-	"bytes"
-	"context"
-	"fmt"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/berthcloud/berth/agent/tc"
+	"github.com/berthcloud/berth/internal/traffictest"
 )
 
-// commandTime bounds every command that a test runs.
-const commandTime = 30 * time.Second
-
-// run runs a command and gives what it printed.
-func run(tb testing.TB, command ...string) string {
-	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), commandTime)
-	defer cancel()
-	out, err := execute(ctx, command...)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return out
-}
-
-func execute(ctx context.Context, command ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	var out, complaint bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &complaint
-	if err := cmd.Run(); err != nil {
-		return out.String(), fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, complaint.String())
-	}
-	return out.String(), nil
-}
-
-// needKernel skips a test where the kernel's traffic control cannot be used.
+// needKernel ends a test where the kernel's traffic control cannot be used.
 func needKernel(tb testing.TB, programs ...string) {
 	tb.Helper()
-	if testing.Short() {
-		tb.Skip("skipping a test with the kernel's traffic control under -short")
-	}
-	if os.Geteuid() != 0 {
-		tb.Skip("skipping: making network namespaces needs root")
-	}
-	for _, p := range append(programs, "ip", "tc") {
-		if _, err := exec.LookPath(p); err != nil {
-			tb.Skipf("skipping: %s is not installed (apt-get install iproute2 iperf3)", p)
-		}
-	}
+	traffictest.Need(tb, append(programs, "tc")...)
 }
 
 // namespace makes a network namespace that goes with the test.
 func namespace(tb testing.TB, name string) string {
 	tb.Helper()
-	name = fmt.Sprintf("berth-tc-%d-%s", os.Getpid(), name)
-	run(tb, "ip", "netns", "add", name)
-	tb.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), commandTime)
-		defer cancel()
-		if _, err := execute(ctx, "ip", "netns", "del", name); err != nil {
-			tb.Error(err)
-		}
-	})
-	run(tb, "ip", "-n", name, "link", "set", "lo", "up")
-	return name
+	return traffictest.Namespace(tb, "berth-tc", name)
 }
 
 // openIn gives the traffic control of a namespace.
@@ -91,7 +41,7 @@ func enforce(tb testing.TB, k tc.Kernel, links ...tc.Link) tc.Report {
 	}
 	for _, f := range r.Failed {
 		if strings.Contains(f.Err.Error(), "this kernel has no") {
-			tb.Skipf("skipping: %v", f)
+			tb.Skipf("NOT TESTED on this kernel: %v", f)
 		}
 		tb.Errorf("%v", f)
 	}

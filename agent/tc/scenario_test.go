@@ -1,21 +1,16 @@
 package tc_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/berthcloud/berth/agent/tc"
 	"github.com/berthcloud/berth/agent/tc/tctest"
+	"github.com/berthcloud/berth/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the expected parts of testdata")
 
 // TestScenarios runs testdata/plan/*.txt. Each file tells the life of one host
 // in blocks of commands, "----", and what came of them:
@@ -31,24 +26,9 @@ var update = flag.Bool("update", false, "rewrite the expected parts of testdata"
 //	refuse OP                        steps of that kind fail in this block
 //	enforce                          a round
 func TestScenarios(t *testing.T) {
-	files, err := filepath.Glob("testdata/plan/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
-	}
-	for _, file := range files {
+	for _, file := range golden.Files(t, "testdata/plan/*.txt") {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := replay(t, string(text))
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			} else if diff := cmp.Diff(string(text), got); diff != "" {
-				t.Errorf("%s (-want +got; run with -update if it is right):\n%s", file, diff)
-			}
+			golden.Compare(t, file, replay(t, golden.Read(t, file)))
 		})
 	}
 }

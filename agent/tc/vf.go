@@ -47,6 +47,10 @@ type VFs interface {
 	// VFRates gives those of all VFs of the PFs that are there.
 	VFRates(pfs []string) (map[VF]VFRate, error)
 
+	// VFAddresses gives the MAC addresses of the same VFs, as they were set by who
+	// plugged them in.
+	VFAddresses(pfs []string) (map[VF]MAC, error)
+
 	// SetVFRate sets both. It wraps ErrUnsupported if the driver cannot do so.
 	SetVFRate(VF, VFRate) error
 }

@@ -11,6 +11,25 @@ import (
 // VFRates implements VFs.
 func (l *Linux) VFRates(pfs []string) (map[VF]VFRate, error) {
 	rates := make(map[VF]VFRate)
+	err := l.eachVF(pfs, func(pf string, vf netlink.VfInfo) {
+		rates[VF{pf, vf.ID}] = VFRate{int(vf.MinTxRate), int(vf.MaxTxRate)}
+	})
+	return rates, err
+}
+
+// VFAddresses implements VFs.
+func (l *Linux) VFAddresses(pfs []string) (map[VF]MAC, error) {
+	addresses := make(map[VF]MAC)
+	err := l.eachVF(pfs, func(pf string, vf netlink.VfInfo) {
+		if len(vf.Mac) == len(MAC{}) {
+			addresses[VF{pf, vf.ID}] = MAC(vf.Mac)
+		}
+	})
+	return addresses, err
+}
+
+// eachVF looks at the VFs of the PFs that are there.
+func (l *Linux) eachVF(pfs []string, look func(pf string, vf netlink.VfInfo)) error {
 	for _, pf := range pfs {
 		link, err := l.handle.LinkByName(pf)
 		var gone netlink.LinkNotFoundError
@@ -18,13 +37,13 @@ func (l *Linux) VFRates(pfs []string) (map[VF]VFRate, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("looking up %s: %w", pf, err)
+			return fmt.Errorf("looking up %s: %w", pf, err)
 		}
 		for _, vf := range link.Attrs().Vfs {
-			rates[VF{pf, vf.ID}] = VFRate{int(vf.MinTxRate), int(vf.MaxTxRate)}
+			look(pf, vf)
 		}
 	}
-	return rates, nil
+	return nil
 }
 
 // SetVFRate implements VFs. Drivers without guarantees refuse them in different

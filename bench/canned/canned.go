@@ -12,7 +12,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/berthcloud/berth/bench/proc"
+	"github.com/berthcloud/berth/internal/process"
 )
 
 // Pages are what the server sends.
@@ -49,7 +49,7 @@ func Main(in io.Reader, out io.Writer) error {
 	if len(p.Bodies) == 0 || len(p.Paths) != len(p.Bodies) {
 		return errors.New("as many paths as bodies are wanted, and one at least")
 	}
-	ln, err := proc.Listen()
+	ln, err := process.Listen()
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/bench/proc"
+	"github.com/berthcloud/berth/internal/process"
 )
 
 // ErrMissing is what a server is refused with that is not installed.
@@ -60,7 +61,7 @@ func StartMariaDB(dir string) (*MariaDB, error) {
 	}
 	m := &MariaDB{Password: rand.Text()}
 	var err error
-	if m.Addr, err = proc.FreeAddress(); err != nil {
+	if m.Addr, err = process.FreeAddress(); err != nil {
 		return nil, err
 	}
 	as, err := account("mysql")

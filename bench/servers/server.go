@@ -1,9 +1,7 @@
 package servers
 
 import (
-	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,28 +27,15 @@ func (s *Server) URL() string { return "http://" + s.Addr }
 
 // await waits until url is answered with 200 and returns how long that took.
 func await(p *proc.Process, url string, limit, pause time.Duration) (time.Duration, error) {
-	client := http.Client{Timeout: 5 * time.Second}
-	defer client.CloseIdleConnections()
 	begin := time.Now()
-	for time.Since(begin) < limit {
-		res, err := client.Get(url)
-		if err == nil {
-			res.Body.Close()
-			if res.StatusCode == http.StatusOK {
-				return time.Since(begin), nil
-			}
-		}
-		select {
-		case <-p.Ended():
-			return 0, errors.New("the program ended before it served:\n" + p.LastWords())
-		case <-time.After(pause):
-		}
+	if err := p.Await(url, limit, pause); err != nil {
+		p.Kill()
+		return 0, fmt.Errorf("%w:\n%s", err, p.LastWords())
 	}
-	p.Kill()
-	return 0, fmt.Errorf("no answer within %s:\n%s", limit, p.LastWords())
+	return time.Since(begin), nil
 }
 
-// Settings are those of placement.conf: section, option, value.
+// Settings are those of a service's file, such as placement.conf: section, option, value.
 type Settings map[string]map[string]string
 
 // With returns the settings with others added, which count more.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/bench/proc"
+	"github.com/berthcloud/berth/internal/process"
 )
 
 // Upstream starts Debian's Placement under uwsgi, with as many processes as there
@@ -20,7 +21,7 @@ func Upstream(dir, database string, more Settings) (*Server, error) {
 		return nil, err
 	}
 	s := new(Server)
-	if s.Addr, err = proc.FreeAddress(); err != nil {
+	if s.Addr, err = process.FreeAddress(); err != nil {
 		return nil, err
 	}
 	quiet := Settings{"DEFAULT": {"default_log_levels": "placement=WARNING,alembic=WARNING"}}

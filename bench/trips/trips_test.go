@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthcloud/berth/bench/proc"
 	"github.com/berthcloud/berth/bench/trips"
+	"github.com/berthcloud/berth/internal/process"
 )
 
 // echo answers each line with itself.
 func echo(t *testing.T) string {
 	t.Helper()
-	ln, err := proc.Listen()
+	ln, err := process.Listen()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func echo(t *testing.T) string {
 }
 
 func TestRelayCountsRoundTrips(t *testing.T) {
-	ln, err := proc.Listen()
+	ln, err := process.Listen()
 	if err != nil {
 		t.Fatal(err)
 	}

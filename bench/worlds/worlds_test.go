@@ -13,17 +13,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/berthcloud/berth/bench/worlds"
-	"github.com/berthcloud/berth/httpapi"
-	"github.com/berthcloud/berth/httpapi/placementapi"
-	"github.com/berthcloud/berth/identity/policy"
+	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/internal/dbtest"
-	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/sqlstore"
 )
@@ -291,19 +287,7 @@ func stored(t *testing.T, store *sqlstore.Store) (c content) {
 // serve returns the address of a service on the store.
 func serve(t *testing.T, store placement.Store) string {
 	t.Helper()
-	service, err := placement.NewService(t.Context(), store, placement.DefaultSettings())
-	if err != nil {
-		t.Fatal(err)
-	}
-	rules, err := policy.New(policy.Options{Defaults: placementapi.PolicyDefaults()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	api := &placementapi.API{Placement: service, Policy: rules, Now: time.Now}
-	server := httptest.NewServer(httpapi.New(httpapi.Config{
-		Service: "placement", History: microversion.Placement, Routes: api.Routes(), Authenticate: httpapi.NoAuth,
-		CodeSince: 23, UndefinedCode: placement.CodeUndefined, MaxBody: 1 << 20,
-	}))
+	server := httptest.NewServer(placementapitest.On(t, store, placement.DefaultSettings()))
 	t.Cleanup(server.Close)
 	return server.URL
 }

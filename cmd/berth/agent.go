@@ -18,11 +18,15 @@ import (
 type agentFlags struct {
 	files, dirs []string
 	kinds       []string
+
+	computeFiles, computeDirs []string
 }
 
 func (f *agentFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.files, "config", nil, "read this neutron.conf, openvswitch_agent.ini or sriov_agent.ini; may be given several times, later ones win")
 	cmd.Flags().StringArrayVar(&f.dirs, "config-dir", nil, "read all *.conf files of this directory, after the files")
+	cmd.Flags().StringArrayVar(&f.computeFiles, "compute-config", nil, "be a compute host too, and read this nova.conf for that; may be given several times, later ones win")
+	cmd.Flags().StringArrayVar(&f.computeDirs, "compute-config-dir", nil, "read all *.conf files of this directory, after the files of --compute-config")
 	cmd.Flags().StringSliceVar(&f.kinds, "kind", nil, "be these `AGENTS`: ovs, sriov (default those that the files name devices for)")
 }
 
@@ -30,7 +34,7 @@ func newAgent(env environment) *cobra.Command {
 	var flags agentFlags
 	cmd := &cobra.Command{
 		Use:   "agent [--config FILE]...",
-		Short: "Report a host's network devices to the network service",
+		Short: "Be the agent of a host: of its network devices, and of its servers",
 		Long: `Agent runs on a host that servers run on. It reads the files that Neutron's Open
 vSwitch and SR-IOV agents read and tells the network service which devices carry which
 physical network, and how much bandwidth each can promise; the network service keeps
@@ -38,9 +42,20 @@ that in placement. It is both agents in one, as far as the files name devices.
 
 [berth] network_urls says where the network service is, and network_token_file what to
 show it; docs/operations/agent.md lists the options. Changed files are noticed, and
-SIGHUP has them read at once; what cannot be read changes nothing. The agent does not
-yet hold ports to their rates: what is promised is booked, not enforced.`,
+SIGHUP has them read at once; what cannot be read changes nothing.
+
+The agent holds the ports of the host to the rates of their QoS policies, on Open
+vSwitch, on virtual functions and on NICs that ports share, and says which ports are
+plugged in. What it cannot hold is logged, and shown by "openstack network agent show".
+[berth] enforce = false turns that off.
+
+With --compute-config it is the compute host as well: it tells the compute service what the
+machine has, as nova.conf and provider.yaml files say, and runs the servers that it is
+to have. [berth] compute_driver says how: "fake" remembers them, for trials, and "netns" makes each
+a network namespace with interfaces on the host's bridges. With that flag alone it is nothing else.
+docs/operations/compute-host.md lists the options.`,
 		Example: `  berth agent --config /etc/neutron/neutron.conf --config /etc/neutron/plugins/ml2/openvswitch_agent.ini
+  berth agent --config /etc/neutron/plugins/ml2/openvswitch_agent.ini --compute-config /etc/nova/nova.conf
   berth agent check --config /etc/neutron/plugins/ml2/openvswitch_agent.ini`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runAgent(cmd.Context(), env, &flags) },
@@ -58,11 +73,12 @@ func newAgentCheck(env environment) *cobra.Command {
 		Short: "Hold the settings of a host's agents against the machine",
 		Long: `Check reads the settings as berth agent does, and looks whether the machine is like
 that: are the devices there, are they what they are said to be, can they be that fast.
-It starts nothing and changes nothing.
+With --compute-config it says what servers can have on this host, as the compute service
+would be told. It starts nothing and changes nothing.
 
 Exit codes:
   0  nothing is wrong; there may be warnings
-  1  something keeps guarantees from working
+  1  the host is not as the settings say
   2  wrong arguments or settings`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return checkAgent(cmd.Context(), env, &flags, format) },
@@ -80,13 +96,20 @@ type agentSource struct {
 	osloconfig.Sources
 	names agentsettings.Names
 	kinds []agentsettings.Kind // that were asked for; none: those with devices
+
+	compute               osloconfig.Sources // of the compute host
+	forNetwork, isCompute bool               // what the agent is
 }
 
 func (f *agentFlags) source(ctx context.Context, env environment) (src agentSource, err error) {
-	src.Sources = osloconfig.Sources{Files: f.files, Dirs: f.dirs, LookupEnv: func(name string) (string, bool) {
+	lookup := func(name string) (string, bool) {
 		value := env.getenv(name)
 		return value, value != ""
-	}}
+	}
+	src.Sources = osloconfig.Sources{Files: f.files, Dirs: f.dirs, LookupEnv: lookup}
+	src.compute = osloconfig.Sources{Files: f.computeFiles, Dirs: f.computeDirs, LookupEnv: lookup}
+	src.isCompute = len(f.computeFiles)+len(f.computeDirs) > 0
+	src.forNetwork = !src.isCompute || len(f.files)+len(f.dirs)+len(f.kinds) > 0
 	for _, name := range f.kinds {
 		kind := agentsettings.Kind(name)
 		if kind != agentsettings.OVS && kind != agentsettings.SRIOV {
@@ -141,7 +164,7 @@ func checkAgent(ctx context.Context, env environment, flags *agentFlags, format 
 	if format != "text" && format != "json" {
 		return fail(exitUsage, fmt.Errorf("-f %s: want text or json", format))
 	}
-	all, warnings, err := src.load()
+	all, set, warnings, err := src.loadAll()
 	for _, w := range warnings {
 		fmt.Fprintln(env.stderr, "warning:", w)
 	}
@@ -149,12 +172,15 @@ func checkAgent(ctx context.Context, env environment, flags *agentFlags, format 
 		return fail(exitUsage, err)
 	}
 	findings := agentsettings.Check(agentsettings.Sysfs(""), time.Time{}, all...)
+	if set != nil {
+		findings = append(findings, checkHost(set)...)
+	}
 	if err := writeFindings(env.stdout, format, findings); err != nil {
 		return err
 	}
 	for _, f := range findings {
 		if f.Level == agentsettings.Error {
-			return fail(exitFailure, errors.New("guarantees do not work on this host as its settings say"))
+			return fail(exitFailure, errors.New("this host is not as its settings say"))
 		}
 	}
 	return nil

@@ -1,17 +1,17 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/berthcloud/berth/agent"
+	"github.com/berthcloud/berth/agent/node"
 	agentsettings "github.com/berthcloud/berth/agent/settings"
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/config"
@@ -19,51 +19,94 @@ import (
 	"github.com/berthcloud/berth/network"
 )
 
-// runAgent reports a host's agents until ctx ends.
+// runAgent is a host's agents until ctx ends.
 func runAgent(ctx context.Context, env environment, flags *agentFlags) error {
 	src, err := flags.source(ctx, env)
 	if err != nil {
 		return fail(exitUsage, err)
 	}
-	all, warnings, err := src.load()
+	all, set, warnings, err := src.loadAll()
 	if err != nil {
 		return fail(exitUsage, err)
 	}
-	log, output, err := openAgentLog(env, all[0], warnings)
+	log, output, err := openAgentLog(env, all, set, warnings)
 	if err != nil {
 		return fail(exitUsage, err)
 	}
 	defer output.Close()
-	services, err := networkServices(&all[0].Berth, log)
-	if err != nil {
-		return fail(exitUsage, err)
+	var services []agent.Service
+	var tell func(context.Context, []string) error
+	if len(all) > 0 {
+		if services, err = networkServices(&all[0].Berth, log); err != nil {
+			return fail(exitUsage, err)
+		}
+		tell = teller(all[0], services)
+	}
+	var b besides
+	var running sync.WaitGroup
+	var reloads []chan struct{}
+	also := func(run func(context.Context, <-chan struct{})) {
+		reload := make(chan struct{}, 1)
+		reloads = append(reloads, reload)
+		running.Go(func() { run(ctx, reload) })
+	}
+	if set != nil {
+		h, err := src.newComputeHost(set, tell, log.With("agent", "compute"))
+		if err != nil {
+			return fail(exitUsage, err)
+		}
+		also(h.run)
+		b = h.besides()
 	}
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
-
-	var running sync.WaitGroup
-	var reloads []chan struct{}
-	for _, set := range all {
-		reload := make(chan struct{}, 1)
-		reloads = append(reloads, reload)
-		r := src.reporter(set, services, log)
-		running.Go(func() { r.Run(ctx, reload) })
+	for _, one := range all {
+		also(src.reporter(env, one, services, b, log).Run)
 	}
 	running.Go(func() { passOn(ctx, hangup, reloads, output, log) })
-	log.Info("Berth's agent starts", "version", currentVersion().Version, "host", all[0].Default.Host, "agents", len(all))
+	log.Info("Berth's agent starts", "version", currentVersion().Version, "host", hostOf(all, set), "agents", len(reloads))
 	running.Wait()
 	log.Info("Berth's agent has stopped")
 	return nil
 }
 
-// openAgentLog opens the log that the settings name.
-func openAgentLog(env environment, s *agentsettings.Settings, warnings []string) (*slog.Logger, *logging.Output, error) {
-	d := s.Default
-	return openServiceLog(env, &config.Service{
-		Default: config.Default{Debug: d.Debug, LogFile: d.LogFile, LogDir: d.LogDir, WatchLog: d.WatchLog, UseJSON: d.UseJSON},
-		Ignored: s.Ignored,
-	}, "berth.agent", warnings)
+// loadAll reads the settings of all that the agent is.
+func (src agentSource) loadAll() (all []*agentsettings.Settings, set *node.Settings, warnings []string, err error) {
+	var errs [2]error
+	if src.forNetwork {
+		all, warnings, errs[0] = src.load()
+	}
+	if src.isCompute {
+		var more []string
+		set, more, errs[1] = src.loadHost()
+		warnings = append(warnings, more...)
+	}
+	return all, set, warnings, errors.Join(errs[:]...)
+}
+
+// hostOf is what the host is called.
+func hostOf(all []*agentsettings.Settings, set *node.Settings) string {
+	if len(all) > 0 {
+		return all[0].Default.Host
+	}
+	return set.Default.Host
+}
+
+// openAgentLog opens the log that the settings name: those of the network, if there are some.
+func openAgentLog(env environment, all []*agentsettings.Settings, set *node.Settings, warnings []string) (*slog.Logger, *logging.Output, error) {
+	var s config.Service
+	if set != nil {
+		d := set.Default
+		s.Default = config.Default{Debug: d.Debug, LogFile: d.LogFile, LogDir: d.LogDir, WatchLog: d.WatchLog, UseJSON: d.UseJSON}
+		s.Ignored = append(s.Ignored, set.Ignored...)
+	}
+	if len(all) > 0 {
+		d := all[0].Default
+		s.Default = config.Default{Debug: d.Debug, LogFile: d.LogFile, LogDir: d.LogDir, WatchLog: d.WatchLog, UseJSON: d.UseJSON}
+		s.Ignored = append(s.Ignored, all[0].Ignored...)
+	}
+	return openServiceLog(env, &s, "berth.agent", warnings)
 }
 
 // passOn tells each agent of SIGHUP.
@@ -86,51 +129,65 @@ func passOn(ctx context.Context, hangup <-chan os.Signal, reloads []chan struct{
 	}
 }
 
-// reporter returns what reports one of the agents.
-func (src agentSource) reporter(set *agentsettings.Settings, services []agent.Service, log *slog.Logger) *agent.Reporter {
+// reporter returns what reports one of the agents, and holds its ports.
+func (src agentSource) reporter(env environment, set *agentsettings.Settings, services []agent.Service, b besides, log *slog.Logger) *agent.Reporter {
+	log = log.With("agent", string(set.Kind))
+	e := &enforcement{runDir: env.getenv("OVS_RUNDIR"), besides: b, log: log}
 	return &agent.Reporter{
-		Services: services, Settings: set, Log: log.With("agent", string(set.Kind)),
-		Read: func() (*agentsettings.Settings, error) {
-			s, _, err := agentsettings.Load(set.Kind, src.Sources, src.names)
-			return s, err
+		Services: services, Settings: set, Log: log, Observed: e.seen, Beside: e.run,
+		Read: func() (*agentsettings.Settings, []agent.Service, error) {
+			s, warnings, err := agentsettings.Load(set.Kind, src.Sources, src.names)
+			for _, w := range warnings {
+				log.Warn(w)
+			}
+			if err != nil {
+				return nil, nil, err
+			}
+			services, err := networkServices(&s.Berth, log)
+			return s, services, err
 		},
 		Fingerprint: func() agentsettings.Fingerprint { return agentsettings.FingerprintOf(src.Sources) },
 	}
 }
 
-// networkServices are the services that the settings name, in their order.
+// networkServices are the network services that the settings name, in their order.
 func networkServices(b *agentsettings.Berth, log *slog.Logger) ([]agent.Service, error) {
-	if len(b.NetworkURLs) == 0 {
-		return nil, errors.New("[berth] network_urls: set the address of the network service, such as http://192.0.2.1:9696")
-	}
-	http, err := client.NewHTTP(1, client.Trust{CAFile: b.NetworkCAFile, CertFile: b.NetworkCertFile, KeyFile: b.NetworkKeyFile})
-	if err != nil {
-		return nil, fmt.Errorf("[berth] network_ca_file, network_cert_file, network_key_file: %w", err)
-	}
+	options, err := serviceOptions(b.Service(), log)
 	var all []agent.Service
-	for _, url := range b.NetworkURLs {
-		access, err := networkAccess(b, url)
-		if err != nil {
-			return nil, fmt.Errorf("[berth] network_urls: %w", err)
-		}
-		all = append(all, beater{client.NewNetwork(client.Options{Access: access, HTTP: http, Timeout: b.NetworkTimeout, Log: log})})
+	for _, o := range options {
+		all = append(all, agentService{client.NewNetwork(o)})
 	}
-	return all, nil
+	return all, err
 }
 
-func networkAccess(b *agentsettings.Berth, url string) (client.Access, error) {
-	if b.NetworkTokenFile != "" {
-		return client.FromFile(url, b.NetworkTokenFile)
-	}
-	return client.Fixed(url, cmp.Or(b.NetworkToken.Reveal(), client.NoAuth))
-}
+// An agentService is a network service as an agent sees it.
+type agentService struct{ client *client.Network }
 
-// A beater is a network service as an agent sees it.
-type beater struct{ service *client.Network }
-
-func (b beater) Beat(ctx context.Context, h agent.Heartbeat) (agent.Answer, error) {
-	r, err := b.service.Beat(ctx, network.Heartbeat{
+// Beat implements agent.Service.
+func (s agentService) Beat(ctx context.Context, h agent.Heartbeat) (agent.Answer, error) {
+	r, err := s.client.Beat(ctx, network.Heartbeat{
 		Type: h.Type, Binary: h.Binary, Host: h.Host, Topic: "N/A", Zone: h.Zone, Configurations: h.Configurations, Start: h.Start,
 	})
 	return agent.Answer{Synced: r.Synced, Failure: r.SyncError}, err
+}
+
+// Ports implements agent.Service.
+func (s agentService) Ports(ctx context.Context, host, driver, known string, wait time.Duration) (agent.Ports, error) {
+	found, err := s.client.HostPorts(ctx, host, driver, known, wait)
+	ports := make([]agent.Port, len(found.Ports))
+	for i, p := range found.Ports {
+		ports[i] = agent.Port{
+			ID: p.ID, MAC: p.MAC, Active: p.Status == network.PortActive, VNIC: p.VNIC, PCISlot: p.PCISlot,
+			Providers: p.Providers, PhysicalNetwork: p.PhysicalNetwork, Rules: make([]agent.Rule, len(p.Rules)),
+		}
+		for j, r := range p.Rules {
+			ports[i].Rules[j] = agent.Rule{Type: r.Type, Direction: r.Direction, Min: r.MinKbps, Max: r.MaxKbps, Burst: r.MaxBurstKbps}
+		}
+	}
+	return agent.Ports{Revision: found.Revision, Ports: ports}, err
+}
+
+// Wire implements agent.Service.
+func (s agentService) Wire(ctx context.Context, host string, plugged map[string]bool) error {
+	return s.client.Wire(ctx, host, plugged)
 }

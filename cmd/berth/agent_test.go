@@ -42,54 +42,78 @@ func TestAgentCommandLines(t *testing.T) {
 	wrong := filepath.Join(t.TempDir(), "wrong.ini")
 	rewrite(t, wrong, "[ovs]\nbridge_mappings = physnet0:br0\nresource_provider_bandwidths = br0:pony:1\n[berth]\nnetwork_urls = ftp://x\n")
 	file := agentFile(t)
-	for name, tc := range map[string]struct {
-		args   []string
-		code   int
-		stdout []string
-		stderr []string
-	}{
+	for name, tc := range map[string]commandLine{
 		"Help":           {[]string{"agent", "--help"}, exitOK, []string{"Usage:", "check", "network_urls"}, nil},
 		"CheckHelp":      {[]string{"agent", "check", "--help"}, exitOK, []string{"Exit codes:"}, nil},
 		"NoDevices":      {[]string{"agent", "--config", none}, exitUsage, nil, []string{"[ovs] bridge_mappings"}},
 		"NoSuchAgent":    {[]string{"agent", "--config", file, "--kind", "pony"}, exitUsage, nil, []string{"pony", "want ovs or sriov"}},
 		"AllWrongAtOnce": {[]string{"agent", "--config", wrong}, exitUsage, nil, []string{"pony", "network_urls"}},
 		"NoCA":           {[]string{"agent", "--config", agentFile(t, "[berth]", "network_urls = https://127.0.0.1:1", "network_ca_file = /nonexistent")}, exitUsage, nil, []string{"network_ca_file"}},
-		"CheckFinds":     {[]string{"agent", "check", "--config", file}, exitFailure, []string{"error: ovs br-physnet0", "error: sriov ens5"}, []string{"guarantees do not work"}},
+		"CheckFinds":     {[]string{"agent", "check", "--config", file}, exitFailure, []string{"error: ovs br-physnet0", "error: sriov ens5"}, []string{"not as its settings say"}},
 		"CheckJSON":      {[]string{"agent", "check", "--config", file, "-f", "json"}, exitFailure, []string{`"level":"error"`, `"about":"ovs br-physnet0"`}, nil},
 		"CheckFormat":    {[]string{"agent", "check", "--config", file, "-f", "xml"}, exitUsage, nil, []string{"text or json"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			code, stdout, stderr := berth(t, tc.args...)
-			if code != tc.code {
-				t.Errorf("berth %q exits with %d, want %d", tc.args, code, tc.code)
-			}
-			contains(t, "standard output", stdout, tc.stdout)
-			contains(t, "standard error", stderr, tc.stderr)
-		})
+		t.Run(name, tc.try)
 	}
 }
+
+// A reportedHost is an agent with its network service and its placement.
+type reportedHost struct {
+	t                       *testing.T
+	places, networks, agent *running
+	file                    string
+}
+
+func newReportedHost(t *testing.T, lines ...string) *reportedHost {
+	t.Helper()
+	places := start(t, t.TempDir(), "placement", "serve", "--listen", "127.0.0.1:0")
+	networks := start(t, t.TempDir(), "network", "serve", "--listen", "127.0.0.1:0", "--config",
+		neutronConf(t, strings.Join(append(lines, "service_plugins = placement"), "\n"), networkDatabaseAt("sqlite://"), "[placement]\nauth_type = none\nendpoint_override = "+places.url,
+			"[ml2]\nmechanism_drivers = openvswitch,sriovnicswitch"))
+	h := &reportedHost{t: t, places: places, networks: networks, file: agentFile(t)}
+	h.write()
+	h.agent = launch(t, nil, nil, "agent", "--config", h.file)
+	return h
+}
+
+// write writes the settings anew, with text in the place of other text, in pairs.
+func (h *reportedHost) write(change ...string) {
+	h.t.Helper()
+	text := agentText("[berth]", "network_urls = http://127.0.0.1:1,"+h.networks.url, "network_token = admin", "watch_interval = 1")
+	rewrite(h.t, h.file, strings.NewReplacer(change...).Replace(text))
+}
+
+// records is what the network service says of the agents.
+func (h *reportedHost) records() string {
+	_, body := h.networks.get("/v2.0/agents")
+	return body
+}
+
+// synced says whether the state of both agents is the wanted one.
+func (h *reportedHost) synced(want string) func() bool {
+	return func() bool { return strings.Count(h.records(), `"resources_synced": `+want) == 2 }
+}
+
+// makeRoot makes the provider of a host, as compute does.
+func (h *reportedHost) makeRoot(name string) {
+	h.t.Helper()
+	ask(h.t, h.places, "POST", "/resource_providers", `{"name": "`+name+`"}`)
+}
+
+// bridge is the provider of the host's bridge.
+const bridge = "4a6f5f40-b7a1-5df4-9938-63983543f365"
 
 // The guide's table of providers: the agent of a host reports its devices, and the
 // network service brings them into placement.
 func TestAgentReports(t *testing.T) {
-	places := start(t, t.TempDir(), "placement", "serve", "--listen", "127.0.0.1:0")
-	networks := start(t, t.TempDir(), "network", "serve", "--listen", "127.0.0.1:0", "--config",
-		neutronConf(t, "service_plugins = placement", networkDatabaseAt("sqlite://"), "[placement]\nauth_type = none\nendpoint_override = "+places.url,
-			"[ml2]\nmechanism_drivers = openvswitch,sriovnicswitch"))
-	file := agentFile(t)
-	reporting := []string{"[berth]", "network_urls = http://127.0.0.1:1," + networks.url, "network_token = admin", "watch_interval = 1"}
-	rewrite(t, file, agentText(reporting...))
-	agent := launch(t, nil, nil, "agent", "--config", file)
-
-	synced := func(want string) func() bool {
-		return func() bool {
-			_, body := networks.get("/v2.0/agents?fields=resources_synced")
-			return strings.Count(body, `"resources_synced": `+want) == 2
-		}
+	h := newReportedHost(t)
+	places := h.places
+	wait(t, "the sync fails without the host's provider", h.synced("false"))
+	if _, body := h.networks.get("/v2.0/agents?fields=availability_zone"); strings.Count(body, `"availability_zone": null`) != 2 {
+		t.Errorf("agents whose files name no zone report one: %s", body)
 	}
-	wait(t, "the sync fails without the host's provider", synced("false"))
-	ask(t, places, "POST", "/resource_providers", `{"name": "devstack0"}`)
-	wait(t, "the devices are in placement", synced("true"))
+	h.makeRoot("devstack0")
+	wait(t, "the devices are in placement", h.synced("true"))
 	want := []string{
 		"devstack0 0",
 		"devstack0:NIC Switch agent 4a8a819d-61f9-5822-8c5c-3e9c7cb942d6 0 below devstack0",
@@ -110,13 +134,88 @@ func TestAgentReports(t *testing.T) {
 		t.Errorf("the custom traits (-want +got):\n%s", diff)
 	}
 
-	rewrite(t, file, strings.Replace(agentText(reporting...), "br-physnet0:10000000:10000000", "br-physnet0:20000000:10000000", 1))
+	h.write("br-physnet0:10000000:10000000", "br-physnet0:20000000:10000000", "[berth]", "[berth]\nresource_provider_traits = br-physnet0:CUSTOM_GUARANTEED")
 	wait(t, "a changed bandwidth is in placement", func() bool {
-		return strings.Contains(ask(t, places, "GET", "/resource_providers/4a6f5f40-b7a1-5df4-9938-63983543f365/inventories", ""), `"total": 20000000`)
+		return strings.Contains(ask(t, places, "GET", "/resource_providers/"+bridge+"/inventories", ""), `"total": 20000000`)
 	})
-	agent.signal(syscall.SIGTERM)
-	if err := agent.cmd.Wait(); err != nil {
+	if has := ask(t, places, "GET", "/resource_providers/"+bridge+"/traits", ""); !strings.Contains(has, `"CUSTOM_GUARANTEED"`) {
+		t.Errorf("the bridge has %s, want the trait of the settings too", has)
+	}
+	h.agent.signal(syscall.SIGTERM)
+	if err := h.agent.cmd.Wait(); err != nil {
 		t.Errorf("after SIGTERM: %v", err)
+	}
+}
+
+// Devices that a host does not have any more leave placement, once nothing is allocated
+// on them; so do all when it is called otherwise.
+func TestAgentsDevicesThatAreGone(t *testing.T) {
+	h := newReportedHost(t)
+	h.makeRoot("devstack0")
+	wait(t, "the devices are in placement", h.synced("true"))
+	const server = "/allocations/5e57b85f-b017-419a-8745-9c406e149f9e"
+	ask(t, h.places, "PUT", server, `{"allocations": {"`+bridge+`": {"resources": {"NET_BW_EGR_KILOBIT_PER_SEC": 1}}},
+		"project_id": "p", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}`)
+	h.write("br-physnet0", "br-ex")
+	wait(t, "a device that is in use stays", func() bool {
+		return strings.Contains(h.records(), `"berth:kept_providers": ["devstack0:Open vSwitch agent:br-physnet0"]`)
+	})
+
+	ask(t, h.places, "DELETE", server, "")
+	h.makeRoot("compute0")
+	h.write("br-physnet0", "br-ex", "hypervisor = devstack0", "hypervisor = compute0")
+	want := []string{
+		"compute0 0",
+		"compute0:NIC Switch agent b8c028b7-6672-5f38-a18d-967aa226f74c 0 below compute0",
+		"compute0:NIC Switch agent:ens5 9b54b878-6502-5ac2-bd59-cc56eef2e250 2 below compute0:NIC Switch agent",
+		"compute0:Open vSwitch agent f69002f5-9c44-53ac-bace-5fa8d40d8ea5 0 below compute0",
+		"compute0:Open vSwitch agent:br-ex 96eb311e-6030-5230-b06a-d121477bfaae 2 below compute0:Open vSwitch agent",
+		"devstack0 0",
+	}
+	wait(t, "nothing but the host's own provider has the old name", func() bool { return slices.Equal(want, providers(t, h.places)) })
+	wait(t, "the records say so", h.synced("true"))
+	if body := h.records(); strings.Contains(body, "kept_providers") {
+		t.Errorf("what was kept is still in the agents' records: %s", body)
+	}
+}
+
+// With the record of an agent that is dead its devices leave placement, but for those that
+// are in use; with that of one that is alive none does, and it is synced again.
+func TestAgentsThatAreGone(t *testing.T) {
+	h := newReportedHost(t, "agent_down_time = 2")
+	h.makeRoot("devstack0")
+	wait(t, "the devices are in placement", h.synced("true"))
+	forget := func() {
+		var list struct{ Agents []struct{ ID string } }
+		decodeFrom(t, h.records(), &list)
+		for _, a := range list.Agents {
+			ask(t, h.networks, "DELETE", "/v2.0/agents/"+a.ID, "")
+		}
+	}
+	const aggregate = "5e57b85f-b017-419a-8745-000000000000" // a sync leaves it alone
+	ask(t, h.places, "PUT", "/resource_providers/"+bridge+"/aggregates", `{"aggregates": ["`+aggregate+`"], "resource_provider_generation": 2}`)
+	wait(t, "it is alive", func() bool { return strings.Count(h.records(), `"alive": true`) == 2 })
+	forget()
+	wait(t, "the agents are back", h.synced("true"))
+	if has := ask(t, h.places, "GET", "/resource_providers/"+bridge+"/aggregates", ""); !strings.Contains(has, aggregate) {
+		t.Errorf("the bridge of an agent that is alive has been removed: the new one has %s", has)
+	}
+
+	ask(t, h.places, "PUT", "/allocations/5e57b85f-b017-419a-8745-9c406e149f9e", `{"allocations": {"`+bridge+`": {"resources": {"NET_BW_EGR_KILOBIT_PER_SEC": 1}}},
+		"project_id": "p", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}`)
+	h.agent.signal(syscall.SIGTERM)
+	if err := h.agent.cmd.Wait(); err != nil {
+		t.Errorf("after SIGTERM: %v", err)
+	}
+	wait(t, "it is dead", func() bool { return strings.Count(h.records(), `"alive": false`) == 2 })
+	forget()
+	wait(t, "what nobody uses is gone", func() bool { return len(providers(t, h.places)) == 3 })
+	got := strings.Join(providers(t, h.places), "\n")
+	if !strings.Contains(got, "Open vSwitch agent:br-physnet0") || strings.Contains(got, "NIC Switch") {
+		t.Errorf("left are\n%s", got)
+	}
+	if line := h.networks.logged(`(?m)^(.*because it is in use.*br-physnet0.*)$`); line == "" {
+		t.Error("the log does not name what is left")
 	}
 }
 

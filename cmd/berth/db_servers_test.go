@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/internal/dbtest"
+	"github.com/berthcloud/berth/internal/upstreamtest"
 )
 
 // databases are the kinds that operators have.
@@ -38,18 +39,11 @@ func onDatabases(t *testing.T, test func(t *testing.T, url func(*testing.T) stri
 	}
 }
 
-// upstream runs a program of Debian's placement-api on a database. Without it the
-// test fails, unless BERTH_TEST_NO_UPSTREAM=1 says that it is missing on purpose.
+// upstream runs a program of Debian's placement-api on a database.
 func upstream(t *testing.T, url, program string, args ...string) (code int, stdout string) {
 	t.Helper()
 	path := "/usr/bin/" + program
-	if _, err := os.Stat(path); err != nil {
-		if os.Getenv("BERTH_TEST_NO_UPSTREAM") == "1" {
-			t.Skipf("NOT COMPARED with upstream's tools: %s is missing and BERTH_TEST_NO_UPSTREAM=1", program)
-		}
-		t.Fatalf("%v: apt-get install -y --no-install-recommends placement-api python3-pymysql python3-psycopg2, "+
-			"or set BERTH_TEST_NO_UPSTREAM=1 to go without this test", err)
-	}
+	upstreamtest.Need(t, "placement-api python3-pymysql python3-psycopg2", path)
 	conf := filepath.Join(t.TempDir(), "placement.conf")
 	text := "[placement_database]\nconnection = " + strings.ReplaceAll(url, "$", "$$") + "\n"
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {

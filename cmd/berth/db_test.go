@@ -103,12 +103,7 @@ func TestDBCommandLines(t *testing.T) {
 	if err := os.WriteFile(strings.TrimPrefix(nothing, "sqlite:///"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, tc := range map[string]struct {
-		args   []string
-		code   int
-		stdout []string
-		stderr []string
-	}{
+	for name, tc := range map[string]commandLine{
 		"Help":             {[]string{"db"}, exitOK, []string{"placement-manage db sync", "online-data-migrations", "uninstall"}, nil},
 		"VersionHelp":      {[]string{"db", "version", "--help"}, exitOK, []string{"Examples:", "Exit codes:", "--connection"}, nil},
 		"UnknownCommand":   {[]string{"db", "sail"}, exitUsage, nil, []string{`unknown command "sail"`}},
@@ -147,15 +142,7 @@ func TestDBCommandLines(t *testing.T) {
 		"UninstallNothing": {[]string{"db", "uninstall", "--connection", good}, exitOK, []string{"nothing to do"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			code, stdout, stderr := berth(t, tc.args...)
-			if code != tc.code {
-				t.Errorf("berth %q exits with %d, want %d", tc.args, code, tc.code)
-			}
-			contains(t, "standard output", stdout, tc.stdout)
-			contains(t, "standard error", stderr, tc.stderr)
-			if strings.Contains(stdout+stderr, "s3cret") {
-				t.Errorf("a password shows:\n%s%s", stdout, stderr)
-			}
+			tc.try(t)
 			if left, _ := filepath.Glob(filepath.Dir(strings.TrimPrefix(missing, "sqlite:///")) + "/*"); len(left) > 0 {
 				t.Errorf("there is %v now", left)
 			}

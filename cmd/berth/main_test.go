@@ -13,9 +13,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // asBerth in the environment makes the test binary behave as berth.
@@ -57,6 +60,26 @@ func settings(t *testing.T, lines ...string) string {
 
 func database(url string) string { return "[placement_database]\nconnection = " + url }
 
+// A commandLine is arguments with what berth makes of them. No password may show.
+type commandLine struct {
+	args   []string
+	code   int
+	stdout []string // parts of it
+	stderr []string
+}
+
+func (c commandLine) try(t *testing.T) {
+	code, stdout, stderr := berth(t, c.args...)
+	if code != c.code {
+		t.Errorf("berth %q exits with %d, want %d", c.args, code, c.code)
+	}
+	contains(t, "standard output", stdout, c.stdout)
+	contains(t, "standard error", stderr, c.stderr)
+	if strings.Contains(stdout+stderr, "s3cret") {
+		t.Errorf("a password shows:\n%s%s", stdout, stderr)
+	}
+}
+
 func TestCommandLines(t *testing.T) {
 	serve := func(lines ...string) []string {
 		return []string{"placement", "serve", "--listen", "127.0.0.1:0", "--config", settings(t, lines...)}
@@ -66,12 +89,7 @@ func TestCommandLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	codes := []string{"Exit codes:", "2  wrong arguments or settings", "4  the database is in use", "5  the address to listen on"}
-	for name, tc := range map[string]struct {
-		args   []string
-		code   int
-		stdout []string
-		stderr []string
-	}{
+	for name, tc := range map[string]commandLine{
 		"Nothing":            {nil, exitOK, []string{"Usage:", "berth placement"}, nil},
 		"Version":            {[]string{"version"}, exitOK, []string{"berth ", "placement API 1.0 to 1.39", "os-traits"}, nil},
 		"UnknownFormat":      {[]string{"version", "-f", "xml"}, exitUsage, nil, []string{`unknown format "xml"`}},
@@ -91,17 +109,7 @@ func TestCommandLines(t *testing.T) {
 		"NoDirectory":        {serve(database("sqlite:////nowhere/at/all.db")), exitDatabase, nil, []string{"/nowhere/at"}},
 		"AddressIsNoAddress": {[]string{"placement", "serve", "--listen", "pony", "--config", settings(t, database("sqlite://"))}, exitListen, nil, []string{"listening on pony"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			code, stdout, stderr := berth(t, tc.args...)
-			if code != tc.code {
-				t.Errorf("berth %q exits with %d, want %d", tc.args, code, tc.code)
-			}
-			contains(t, "standard output", stdout, tc.stdout)
-			contains(t, "standard error", stderr, tc.stderr)
-			if strings.Contains(stdout+stderr, "s3cret") {
-				t.Errorf("a password shows:\n%s%s", stdout, stderr)
-			}
-		})
+		t.Run(name, tc.try)
 	}
 	if text, err := os.ReadFile(file); err != nil || string(text) != "this is no database, however one reads it" {
 		t.Errorf("the broken database is now %q, %v", text, err)
@@ -139,24 +147,48 @@ type running struct {
 // start starts a process with a command line and waits until it serves.
 func start(t *testing.T, home string, args ...string) *running {
 	t.Helper()
-	log, output, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	r := &running{t: t, cmd: exec.CommandContext(ctx, os.Args[0], args...), log: bufio.NewReader(log)}
-	r.cmd.Env = append(os.Environ(), asBerth+"=1", "HOME="+home, "XDG_DATA_HOME=")
-	r.cmd.Stdout, r.cmd.Stderr = output, output
-	t.Cleanup(func() {
-		cancel() // ends a process that a failed test left
-		log.Close()
-	})
-	if err := r.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	output.Close()
+	r := launch(t, []string{"HOME=" + home}, nil, args...)
 	r.url = "http://" + r.logged(`\bready .*\baddress=(\S+)`)
 	return r
+}
+
+// A spill keeps what is written to it until it is read, so that a process never waits
+// for a test to read its log.
+type spill struct {
+	mu     sync.Mutex
+	more   sync.Cond
+	kept   bytes.Buffer
+	closed bool
+}
+
+// drain reads from a pipe until it is closed.
+func drain(from io.Reader) *spill {
+	s := &spill{}
+	s.more.L = &s.mu
+	go func() {
+		_, _ = io.Copy(s, from)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.closed = true
+		s.more.Broadcast()
+	}()
+	return s
+}
+
+func (s *spill) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.more.Broadcast()
+	return s.kept.Write(p)
+}
+
+func (s *spill) Read(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.kept.Len() == 0 && !s.closed {
+		s.more.Wait()
+	}
+	return s.kept.Read(p) // io.EOF when nothing is left
 }
 
 // logged reads the output to the first line of a form and returns its group.
@@ -262,15 +294,39 @@ func TestAddressInUseIsRefused(t *testing.T) {
 	}
 }
 
+// upArgs start "berth up" at free ports, in a directory.
+func upArgs(dir string) []string {
+	return []string{"up", "--listen", "127.0.0.1:0", "--network-listen", "127.0.0.1:0", "--identity-listen", "127.0.0.1:0", "--image-listen", "127.0.0.1:0", "--compute-listen", "127.0.0.1:0", "--hosts", "1", "--data", dir}
+}
+
+// Images that a person got wrong are an error that names the file.
+func TestUpRefusesImages(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "images.json")
+	if err := os.WriteFile(path, []byte(`{"images": [{"id": "7"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := berth(t, upArgs(dir)...)
+	if want := path + `: image 1: its id is "7", which is no UUID`; code != exitUsage || !strings.Contains(stderr, want) {
+		t.Errorf("it exits with %d, want %d and %q:\n%s", code, exitUsage, want, stderr)
+	}
+}
+
 func TestUpLoadsTheGuide(t *testing.T) {
-	r := start(t, t.TempDir(), "up", "--listen", "127.0.0.1:0", "--data", t.TempDir())
-	r.logged(`^Berth is up.*(http://\S+);`)
-	var list struct {
-		Providers []struct{ Name string } `json:"resource_providers"`
+	dir := t.TempDir()
+	for range 2 { // what is there already stays
+		r := launch(t, nil, nil, upArgs(dir)...)
+		r.url = r.logged(`^Berth is up: placement at (http://\S+),`)
+		want := []string{
+			"devstack0 2",
+			"devstack0:NIC Switch agent 4a8a819d-61f9-5822-8c5c-3e9c7cb942d6 0 below devstack0",
+			"devstack0:NIC Switch agent:ens5 1c7e83f0-108d-5c35-ada7-7ebebbe43aad 2 below devstack0:NIC Switch agent",
+			"devstack0:Open vSwitch agent 89ca1421-5117-5348-acab-6d0e2054239c 0 below devstack0",
+			"devstack0:Open vSwitch agent:br-physnet0 4a6f5f40-b7a1-5df4-9938-63983543f365 2 below devstack0:Open vSwitch agent",
+		}
+		if diff := cmp.Diff(want, providers(t, r)); diff != "" {
+			t.Errorf("the providers (-want +got):\n%s", diff)
+		}
+		r.stop()
 	}
-	_, body := r.get("/resource_providers")
-	if err := json.Unmarshal([]byte(body), &list); err != nil || len(list.Providers) != len(guide) {
-		t.Errorf("%d providers are there, want %d: %v", len(list.Providers), len(guide), err)
-	}
-	r.stop()
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +20,7 @@ func newMan(environment) *cobra.Command {
 		Use:   "man [--date YYYY-MM-DD] DIR",
 		Short: "Write the manual pages into a directory",
 		Long: `Man writes a page for each command (section 1) and one for the settings
-(section 5) into DIR, which it makes. The same program and date give the same
+of each service (section 5) into DIR, which it makes. The same program and date give the same
 files.`,
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
@@ -34,14 +35,63 @@ files.`,
 // writeManual writes the pages of the program into dir.
 func writeManual(dir string, root *cobra.Command, date string) error {
 	s := manpages.Stamp{Version: currentVersion().Version, Date: date}
-	settings := manpages.Settings("berth-placement.conf", config.DefaultPlacement().Settings(), s)
+	var settings []manpages.Page
+	of := map[string]manpages.Page{} // by the first word of a command that reads them
+	for _, c := range []manpages.Configuration{placementManual(), networkManual(), computeManual()} {
+		page := manpages.Settings(c, s)
+		settings, of[c.Service] = append(settings, page), page
+	}
+	of["db"] = of["placement"]
+	commands := manpages.Commands(root, s, func(c *cobra.Command) []manpages.Page {
+		if !c.HasParent() {
+			return settings
+		}
+		page, ok := of[strings.Fields(c.CommandPath())[1]]
+		if !ok || c.Flags().Lookup("config") == nil { // agents have Neutron's
+			return nil
+		}
+		return []manpages.Page{page}
+	})
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("writing the manual: %w", err)
 	}
-	for _, p := range append(manpages.Commands(root, s, settings), settings) {
+	for _, p := range append(commands, settings...) {
 		if err := os.WriteFile(filepath.Join(dir, p.File()), []byte(p.Text), 0o644); err != nil {
 			return fmt.Errorf("writing the manual: %w", err)
 		}
 	}
 	return nil
+}
+
+func placementManual() manpages.Configuration {
+	return manpages.Configuration{
+		Page: "berth-placement.conf", Service: "placement",
+		Files:    "the file that OpenStack Placement reads",
+		Variable: "OS_PLACEMENT_DATABASE__CONNECTION", Option: "`connection` in `[placement_database]`",
+		Paths:    []manpages.Path{{Name: "/etc/berth/placement.conf", Meaning: "What the packaged service reads."}},
+		Settings: config.DefaultPlacement().Settings(),
+	}
+}
+
+func networkManual() manpages.Configuration {
+	return manpages.Configuration{
+		Page: "berth-network.conf", Service: "network",
+		Files:    "the files that a Neutron server reads, neutron.conf and ml2_conf.ini, given one after the other",
+		Variable: "OS_DATABASE__CONNECTION", Option: "`connection` in `[database]`",
+		Paths: []manpages.Path{
+			{Name: "/etc/neutron/neutron.conf", Meaning: "Neutron's. Its database is not Berth's: name another one."},
+			{Name: "/etc/neutron/plugins/ml2/ml2_conf.ini", Meaning: "What Neutron's ML2 reads: networks and the drivers that bind ports."},
+		},
+		Settings: config.DefaultNetwork().Settings(),
+	}
+}
+
+func computeManual() manpages.Configuration {
+	return manpages.Configuration{
+		Page: "berth-compute.conf", Service: "compute",
+		Files:    "the file that Nova's services read, nova.conf, or several",
+		Variable: "OS_DATABASE__CONNECTION", Option: "`connection` in `[database]`",
+		Paths:    []manpages.Path{{Name: "/etc/nova/nova.conf", Meaning: "Nova's. Its database is not Berth's: name another one."}},
+		Settings: config.DefaultCompute().Settings(),
+	}
 }

@@ -58,8 +58,8 @@ set. SIGHUP reads the settings, certificates and policy files again.
   export OS_AUTH_TYPE=admin_token OS_ENDPOINT=http://127.0.0.1:9696/ OS_TOKEN=admin
   openstack network create net0 --provider-network-type vlan \
     --provider-physical-network physnet0 --provider-segment 100
-  openstack qos policy create policy0
-  openstack qos rule create policy0 --type minimum-bandwidth --min-kbps 1000000 --egress
+  openstack network qos policy create policy0
+  openstack network qos rule create policy0 --type minimum-bandwidth --min-kbps 1000000 --egress
   openstack port create port0 --network net0 --qos-policy policy0`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -90,6 +90,7 @@ func trial(cfg *config.Network) {
 	cfg.Neutron.AuthStrategy = config.StrategyNoAuth
 	cfg.Neutron.ServicePlugins = []string{config.PluginQoS, config.PluginTrunk, config.PluginSegments}
 	cfg.ML2.MechanismDrivers = []string{config.DriverOpenVSwitch, config.DriverSRIOV}
+	cfg.ML2.ExtensionDrivers = []string{config.ExtensionQoS, config.ExtensionPortSecurity}
 	cfg.ML2.TenantNetworkTypes = []string{"vxlan"}
 	cfg.ML2.VLANRanges, cfg.ML2.VXLANRanges = []string{"physnet0"}, []string{"1:1000"}
 }
@@ -106,7 +107,7 @@ func serveNetwork(ctx context.Context, env environment, read func() (*config.Net
 		return err
 	}
 	defer output.Close()
-	s, err := startNetwork(ctx, env, cfg, log)
+	s, err := startNetwork(ctx, env, cfg, log, given{})
 	if err != nil {
 		return err
 	}

@@ -10,18 +10,19 @@ import (
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/identity/keystone"
+	"github.com/berthcloud/berth/logging"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/tracing"
 )
 
 // networkNeighbours returns the services that the settings say how to ask, and what
 // ends that. Nothing is asked yet, so that neighbours may start in any order.
-func networkNeighbours(cfg *config.Network, log *slog.Logger, tracer *tracing.Tracer) (n network.Neighbours, end func(), err error) {
-	n.Log = log
-	asked := asking{log: log, tracer: tracer}
+func networkNeighbours(cfg *config.Network, log *slog.Logger, tracer *tracing.Tracer, g given) (n network.Neighbours, end func(), err error) {
+	n.Log, n.Placement = log, g.placement
+	asked := asking{log: log, tracer: tracer, given: g.access}
 	placement, errPlacement := asked.options(&cfg.Placement, "placement", "placement")
 	compute, errCompute := asked.options(&cfg.Nova, "nova", "compute")
-	if cfg.Neutron.Has(config.PluginPlacement) && cfg.Placement.AuthType == "" {
+	if cfg.Neutron.Has(config.PluginPlacement) && cfg.Placement.AuthType == "" && g.placement == nil {
 		errPlacement = errors.New("[placement] auth_type: set it, and the credentials with it, for the service plugin placement")
 	}
 	if err := errors.Join(errPlacement, errCompute); err != nil {
@@ -32,7 +33,7 @@ func networkNeighbours(cfg *config.Network, log *slog.Logger, tracer *tracing.Tr
 		p := client.NewPlacement(placement)
 		n.Placement, asked.ends = p, append(asked.ends, p.Close)
 	}
-	if compute.Access != nil && cfg.Neutron.NotifyNovaOfStatus {
+	if compute.Access != nil && (cfg.Neutron.NotifyNovaOfStatus || cfg.Neutron.NotifyNovaOfData) {
 		c := client.NewCompute(compute)
 		n.Compute, asked.ends = c, append(asked.ends, c.Close)
 	}
@@ -43,6 +44,7 @@ func networkNeighbours(cfg *config.Network, log *slog.Logger, tracer *tracing.Tr
 type asking struct {
 	log    *slog.Logger
 	tracer *tracing.Tracer
+	given  map[string]client.Access // by type, instead of what the settings say
 	ends   []func()
 }
 
@@ -59,11 +61,19 @@ const askRetries = 3
 // options says how a neighbour of a group of the settings is asked, which has a type
 // in Keystone's catalogue. Without an Access it is not asked.
 func (a *asking) options(n *config.Neighbour, group, kind string) (o client.Options, err error) {
-	o = client.Options{Retries: askRetries, Log: a.log, Timeout: time.Duration(max(0, orInt(n.Timeout, 0))) * time.Second}
+	o = client.Options{
+		Retries: askRetries, Log: a.log, Timeout: time.Duration(max(0, orInt(n.Timeout, 0))) * time.Second,
+		RequestID: logging.GlobalID,
+	}
+	if o.Access = a.given[kind]; o.Access != nil {
+		return o, nil
+	}
+	named := cmp.Or(n.AuthSection, group) // where the mistakes are
 	switch n.AuthType {
 	case "":
 		return o, nil
 	case config.AuthNone, config.AuthNoAuth:
+		named = group
 		o.Access, err = client.Fixed(fixedEndpoint(n), client.NoAuth)
 	case config.AuthAdminToken:
 		o.Access, err = client.Fixed(fixedEndpoint(n), n.Auth.Token.Reveal())
@@ -71,7 +81,7 @@ func (a *asking) options(n *config.Neighbour, group, kind string) (o client.Opti
 		err = a.login(&o, n, group, kind)
 	}
 	if err != nil {
-		return o, fmt.Errorf("[%s] %w", cmp.Or(n.AuthSection, group), err)
+		return o, fmt.Errorf("[%s] %w", named, err)
 	}
 	a.log.Info("a neighbour is asked", "service", kind, "auth_type", n.AuthType, "endpoint", fixedEndpoint(n))
 	return o, nil

@@ -15,21 +15,36 @@ import (
 func networkSettings(cfg *config.Network) (network.Settings, error) {
 	drivers, err := networkDrivers(&cfg.ML2)
 	set := network.DefaultSettings()
-	set.MTU = cfg.Neutron.GlobalPhysnetMTU
-	set.ProjectTypes = cfg.ML2.TenantNetworkTypes
+	set.MTU = mtus(cfg)
+	set.Types, set.ProjectTypes, set.ExternalType = cfg.ML2.TypeDrivers, cfg.ML2.TenantNetworkTypes, cfg.ML2.ExternalType
 	set.VLANs, set.Tunnels = vlans(&cfg.ML2), tunnels(&cfg.ML2)
 	set.FlatNetworks = nil
 	if cfg.ML2.Enables(network.Flat) {
 		set.FlatNetworks = cfg.ML2.FlatNetworks
 	}
+	set.MaxAddressPairs, set.PortSecurity = cfg.Neutron.MaxAddressPairs, cfg.ML2.Extends(config.ExtensionPortSecurity)
 	set.MaxNameservers, set.MaxHostRoutes = cfg.Neutron.MaxDNSNameservers, cfg.Neutron.MaxSubnetHostRoutes
 	set.MACBase = cfg.Neutron.MACPrefix()
 	set.Quotas = networkQuotas(&cfg.Quotas)
-	set.Drivers = drivers
+	set.Drivers, set.OVNSockets = drivers, cfg.OVN.SocketDir
 	set.Extensions = guarantee.Extensions{Tunnels: cfg.Promises.Tunnels, Alternatives: cfg.Promises.Alternatives}
 	set.KeepDeleted = cfg.Promises.KeepDeleted
+	set.NewAgentsDown = !cfg.Neutron.NewAgents
+	set.Events = network.Events{Status: cfg.Neutron.NotifyNovaOfStatus, Data: cfg.Neutron.NotifyNovaOfData}
 	set.AgentDownTime = time.Duration(cfg.Neutron.AgentDownTime) * time.Second
 	return set, err
+}
+
+// mtus are how large packets may be.
+func mtus(cfg *config.Network) network.MTUs {
+	m := network.MTUs{
+		Global: cfg.Neutron.GlobalPhysnetMTU, Path: cfg.ML2.PathMTU, Physical: config.ParseMTUs(cfg.ML2.PhysicalMTUs),
+		OverlayIPVersion: 4, GeneveHeader: cfg.ML2.GeneveMaxHeader,
+	}
+	if cfg.ML2.OverlayIPVersion == "6" {
+		m.OverlayIPVersion = 6
+	}
+	return m
 }
 
 // networkQuotas are the limits of projects. What is without an option of its own has
@@ -63,6 +78,9 @@ func networkDrivers(m *config.ML2) ([]guarantee.Driver, error) {
 	var drivers []guarantee.Driver
 	var errs []error
 	for _, name := range m.MechanismDrivers {
+		if name == config.DriverL2Population {
+			continue
+		}
 		k := known[name]
 		d, err := k.Without(k.prohibited)
 		if err != nil {

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"os"
 	"time"
 
+	"github.com/berthcloud/berth/agent/ovsdb"
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/networkapi"
@@ -18,10 +21,8 @@ import (
 type networkServer struct {
 	server
 	cfg     *config.Network
-	store   *sqlstore.NetworkStore // nil before it is open
 	service *network.Service
 	tracker *tracking.Tracker // nil without the plugin placement
-	ends    []func()          // of what runs beside the requests, the last first
 }
 
 func networkPolicy() policyOf {
@@ -30,69 +31,55 @@ func networkPolicy() policyOf {
 
 // startNetwork opens the database and the listeners. An error carries its exit code,
 // and leaves nothing open.
-func startNetwork(ctx context.Context, env environment, cfg *config.Network, log *slog.Logger) (s *networkServer, err error) {
-	s = &networkServer{server: newServer(cfg, networkPolicy(), log), cfg: cfg}
+func startNetwork(ctx context.Context, env environment, cfg *config.Network, log *slog.Logger, g given) (s *networkServer, err error) {
+	s = &networkServer{server: newServer(cfg, networkPolicy(), log, g), cfg: cfg}
 	defer func() {
 		if err != nil {
 			s.close()
 		}
 	}()
 	set, err := networkSettings(cfg)
-	if err != nil {
+	chassis, errOVN := southbound(cfg, log)
+	if err := errors.Join(err, errOVN); err != nil {
 		return s, fail(exitUsage, err)
 	}
-	db, name, err := networkDatabase.options(env, &cfg.Database)
-	if err != nil {
-		return s, fail(exitUsage, err)
-	}
-	rules, err := s.policy.read(&cfg.Service, log)
-	if err != nil {
-		return s, fail(exitUsage, err)
-	}
-	s.announce(name)
 	metrics := newServiceMetrics()
-	if err := s.listen(ctx, env, "berth-network", cfg.Neutron.AuthStrategy, rules, metrics); err != nil {
+	opts, err := s.begin(ctx, env, beginning{
+		service: "network", trial: "the database is the embedded one, and there is one physical network, physnet0",
+		strategy: cfg.Neutron.AuthStrategy, kind: networkDatabase, database: &cfg.Database, format: networkapi.Problem,
+	}, metrics)
+	if err != nil {
 		return s, err
 	}
-	neighbours, end, err := networkNeighbours(cfg, log, s.tracer)
+	if len(cfg.ML2.MechanismDrivers) == 0 {
+		log.Warn("[ml2] mechanism_drivers is empty: no port can be bound")
+	}
+	neighbours, end, err := networkNeighbours(cfg, log, s.tracer, g)
 	if err != nil {
 		return s, fail(exitUsage, err)
 	}
 	s.ends = append(s.ends, end)
-	if err := s.openStore(ctx, db, metrics); err != nil {
-		return s, err
+	opts.Empty = g.empty
+	store, err := sqlstore.OpenNetwork(ctx, opts)
+	if err != nil {
+		return s, databaseFailure(err)
 	}
-	s.work(set, neighbours, db.Server == nil)
+	s.keep(store)
+	set.Instance = s.instance()
+	s.work(network.NewService(store, set, neighbours), neighbours, opts.Server == nil)
+	if chassis != nil {
+		s.watchChassis(chassis, set.AgentDownTime)
+	}
 	s.wire(metrics)
 	return s, nil
 }
 
-// announce says with which settings the service starts, above all where they are
-// those of a trial.
-func (s *networkServer) announce(database string) {
-	s.log.Info("Berth's network service starts", "version", currentVersion().Version, "database", database, "listen", s.cfg.Berth.Listen)
-	if len(s.cfg.Files) == 0 {
-		s.log.Info("no settings were given: the database is the embedded one, and there is one physical network, physnet0")
-	}
-	if len(s.cfg.ML2.MechanismDrivers) == 0 {
-		s.log.Warn("[ml2] mechanism_drivers is empty: no port can be bound")
-	}
-}
-
-func (s *networkServer) openStore(ctx context.Context, opts sqlstore.Options, m *serviceMetrics) (err error) {
-	opts.Logger, opts.Metrics = s.log, m.database.hooks()
-	opts.Trace = s.tracer.SQL(tracedSystem(opts))
-	if s.store, err = sqlstore.OpenNetwork(ctx, opts); err != nil {
-		return databaseFailure(err)
-	}
-	return nil
-}
-
-// work makes the service and starts what it does beside answering requests. Alone
-// says that no other process has the database.
-func (s *networkServer) work(set network.Settings, n network.Neighbours, alone bool) {
-	s.service = network.NewService(s.store, set, n)
-	s.ends = append(s.ends, background(s.service.RunEvents))
+// work starts what the service does beside answering requests. Alone says that no
+// other process has the database.
+func (s *networkServer) work(service *network.Service, n network.Neighbours, alone bool) {
+	s.service = service
+	s.serving.leave = s.service.EndWatches
+	s.ends = append(s.ends, background(s.service.RunEvents), background(s.service.RunWatches))
 	if n.Placement != nil && s.cfg.Neutron.Has(config.PluginPlacement) {
 		s.tracker = s.newTracker(n.Placement)
 		s.ends = append(s.ends, background(s.tracker.Run))
@@ -102,12 +89,34 @@ func (s *networkServer) work(set network.Settings, n network.Neighbours, alone b
 	}
 }
 
+// watchChassis makes agents of the chassis in OVN's southbound database.
+func (s *networkServer) watchChassis(db *ovsdb.Client, down time.Duration) {
+	reported := s.reported
+	if s.tracker == nil {
+		reported = nil
+	}
+	r := newChassisReporter(s.service, reported, down, s.log)
+	s.service.OnPorts(r.ports.written)
+	s.ends = append(s.ends, background(func(ctx context.Context) { r.run(ctx, db) }))
+}
+
+// instance names the service by its machine and the addresses where it listens: nobody
+// else can listen there, and it will again. "" when the machine has no name.
+func (s *networkServer) instance() string {
+	machine, err := os.Hostname()
+	if err != nil {
+		return ""
+	}
+	return machine + " " + s.serving.apiServers.addresses()
+}
+
 const (
 	// recoverEvery is how often it is looked for what others left half done, and
-	// abandonedAfter when they cannot be at it any more: requests to neighbours
-	// have ended long before, with all that are sent again.
+	// abandonedAfter when they are believed not to be at it any more: requests to
+	// neighbours have mostly ended before, with all that are sent again. Who is at it
+	// still is refused.
 	recoverEvery   = time.Minute
-	abandonedAfter = 10 * time.Minute
+	abandonedAfter = 3 * time.Minute
 )
 
 // recover carries out or takes back what earlier processes left half done, until ctx
@@ -134,17 +143,27 @@ func (s *networkServer) recover(ctx context.Context, alone bool) {
 
 // wire puts the handlers together and opens the API.
 func (s *networkServer) wire(m *serviceMetrics) {
-	api := &networkapi.API{Network: s.service, Policy: s.rules, OldRequests: s.cfg.Promises.OldRequests}
-	for _, plugin := range []string{networkapi.PluginQoS, networkapi.PluginTrunk, networkapi.PluginSegments} {
+	api := &networkapi.API{
+		Network: s.service, Policy: s.rules, OldRequests: s.cfg.Promises.OldRequests,
+		MaxWaits: s.cfg.Berth.MaxRequests / 2, MaxLimit: s.cfg.Neutron.PageLimit(), LinkPrefix: s.cfg.Neutron.LinkPrefix,
+	}
+	for _, plugin := range networkapi.ServicePlugins {
 		if !s.cfg.Neutron.Has(plugin) {
 			api.Without = append(api.Without, plugin)
 		}
 	}
-	if s.tracker != nil {
-		api.Reported = s.reported
+	for _, driver := range networkapi.ExtensionDrivers {
+		if !s.cfg.ML2.Extends(driver) {
+			api.Without = append(api.Without, driver)
+		}
 	}
+	if s.tracker != nil {
+		api.Reported, api.Removed = s.reported, s.removed
+	}
+	s.authenticate = knowAgents(s.serving.certs, s.authenticate)
 	m.watchReady(s.ready)
-	s.open(httpapi.Config{
+	m.watchUnfinished(s.unfinished)
+	s.openBehind(networkapi.Handler, httpapi.Config{
 		Service: "network",
 		Routes:  api.Routes(),
 		Public:  networkapi.Public,
@@ -165,6 +184,13 @@ func (s *networkServer) ready() (bool, string) {
 	return true, "ok"
 }
 
+// unfinished counts the changes in placement that are not made yet.
+func (s *networkServer) unfinished() (int, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
+	defer cancel()
+	return s.service.Unfinished(ctx)
+}
+
 // alive reads from the database. That it does not return is what the watchdog is for.
 func (s *networkServer) alive(ctx context.Context) error {
 	_, err := s.service.Agents(ctx, network.Where(network.ByID, network.ID("")))
@@ -177,22 +203,5 @@ func (s *networkServer) run(ctx context.Context) error {
 	return s.server.run(ctx, func() string { return "the Networking API" }, func(ctx context.Context) error {
 		_ = s.alive(ctx) // a database that is away is no reason to end the service
 		return nil
-	})
-}
-
-// close releases what was opened; it may be called more than once.
-func (s *networkServer) close() {
-	s.server.close(func() {
-		for len(s.ends) > 0 {
-			last := len(s.ends) - 1
-			s.ends[last]()
-			s.ends = s.ends[:last]
-		}
-		if s.store != nil {
-			if err := s.store.Close(); err != nil {
-				s.log.Error("closing the database", "error", err)
-			}
-			s.store = nil
-		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/network/tracking"
 )
 
@@ -11,8 +12,8 @@ import (
 func (s *networkServer) newTracker(places network.Placement) *tracking.Tracker {
 	return tracking.New(tracking.Options{
 		Placement: places, Shared: s.service.Shared, Log: s.log,
-		Done: func(ctx context.Context, agent network.ID, r tracking.Result) {
-			if err := s.service.Synced(ctx, agent, r.Failure); err != nil && ctx.Err() == nil {
+		Done: func(ctx context.Context, agent network.ID, r network.SyncResult) {
+			if err := s.service.Synced(ctx, agent, r); err != nil && ctx.Err() == nil {
 				s.log.ErrorContext(ctx, "how the sync of an agent went cannot be noted: its next heartbeat has it synced again",
 					"agent", agent, "error", err)
 			}
@@ -20,15 +21,23 @@ func (s *networkServer) newTracker(places network.Placement) *tracking.Tracker {
 	})
 }
 
-// reported has the devices of an agent brought into placement, if it has any that are
-// placement's business, or had.
+// reported has the devices of an agent brought into placement.
 func (s *networkServer) reported(agent network.Agent, started bool) {
-	state, ok := s.service.State(agent.AgentRow)
-	if !ok || len(state.Providers) == 0 && agent.Synced == network.SyncNever {
+	state, err := s.service.State(agent.AgentRow)
+	if err != nil {
 		return
 	}
 	for _, w := range state.Warnings {
 		s.log.Warn(w, "agent", agent.ID, "host", agent.Host)
 	}
-	s.tracker.Report(tracking.Report{Agent: agent.ID, Desired: tracking.DesiredOf(state), Started: started})
+	s.tracker.Report(tracking.Report{Agent: agent.ID, State: state, Hypervisors: agent.Hypervisors, Started: started})
+}
+
+// removed has the devices of a dead agent whose record was deleted removed from
+// placement, as far as nobody uses them. Those of one that is alive stay: its next
+// heartbeat brings them back, which is how a sync is asked for.
+func (s *networkServer) removed(agent network.Agent) {
+	if state, _ := s.service.State(agent.AgentRow); !agent.Alive && state.Driver != "" && len(agent.Hypervisors) > 0 {
+		s.tracker.Report(tracking.Report{Agent: agent.ID, State: guarantee.State{Driver: state.Driver}, Hypervisors: agent.Hypervisors})
+	}
 }

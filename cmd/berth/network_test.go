@@ -1,7 +1,10 @@
 package main
 
 import (
+	"crypto/tls"
+	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/logging"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/guarantee"
 )
@@ -36,14 +40,9 @@ func TestNetworkCommandLines(t *testing.T) {
 	if code, _, stderr := berth(t, "db", "sync", "--connection", placements); code != exitOK {
 		t.Fatal(stderr)
 	}
-	for name, tc := range map[string]struct {
-		args   []string
-		code   int
-		stdout []string
-		stderr []string
-	}{
+	for name, tc := range map[string]commandLine{
 		"Nothing":   {[]string{"network"}, exitOK, []string{"Usage:", "serve"}, nil},
-		"ServeHelp": {[]string{"network", "serve", "--help"}, exitOK, []string{"Exit codes:", "--config-dir", "noauth", "OS_ENDPOINT"}, nil},
+		"ServeHelp": {[]string{"network", "serve", "--help"}, exitOK, []string{"Exit codes:", "--config-dir", "noauth", "OS_ENDPOINT", "openstack network qos policy create"}, nil},
 		"AllWrongAtOnce": {
 			serve("bind_port = pony", "[ml2]\nmechanism_drivers = linuxbridge\n[ml2_type_vxlan]\nvni_ranges = 0:3"), exitUsage, nil,
 			[]string{"[DEFAULT] bind_port", "pony", "[ml2] mechanism_drivers", "linuxbridge", "[ml2_type_vxlan] vni_ranges", "0:3"},
@@ -65,17 +64,7 @@ func TestNetworkCommandLines(t *testing.T) {
 		},
 		"AddressIsNoAddress": {[]string{"network", "serve", "--listen", "pony", "--config", neutronConf(t, networkDatabaseAt("sqlite://"))}, exitListen, nil, []string{"listening on pony"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			code, stdout, stderr := berth(t, tc.args...)
-			if code != tc.code {
-				t.Errorf("berth %q exits with %d, want %d", tc.args, code, tc.code)
-			}
-			contains(t, "standard output", stdout, tc.stdout)
-			contains(t, "standard error", stderr, tc.stderr)
-			if strings.Contains(stdout+stderr, "s3cret") {
-				t.Errorf("a password shows:\n%s%s", stdout, stderr)
-			}
-		})
+		t.Run(name, tc.try)
 	}
 }
 
@@ -83,7 +72,7 @@ func TestNetworkServeStopsAndStartsAgain(t *testing.T) {
 	home := t.TempDir()
 	for _, want := range []string{`{"networks": []}`, `"name": "net0"`} {
 		r := start(t, home, "network", "serve", "--listen", "127.0.0.1:0")
-		if status, body := r.get("/v2.0/networks"); status != http.StatusOK || !strings.Contains(body, want) {
+		if status, body := r.get("/v2.0/networks.json"); status != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("GET /v2.0/networks = %d %s, want %s", status, body, want)
 		}
 		res, body := call(t, &http.Transport{}, "POST", r.url+"/v2.0/networks", `{"network": {"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0"}}`)
@@ -107,7 +96,7 @@ func TestNetworkServeByFiles(t *testing.T) {
 	}
 	rewrite(t, rules, "{}")
 	rewrite(t, dir+"/neutron.conf", neutron(""))
-	rewrite(t, dir+"/ml2_conf.ini", "[ml2]\nmechanism_drivers = openvswitch\n")
+	rewrite(t, dir+"/ml2_conf.ini", "[ml2]\nmechanism_drivers = openvswitch\nextension_drivers = qos\n")
 	r := launch(t, nil, nil, "network", "serve", "--config", dir+"/neutron.conf", "--config", dir+"/ml2_conf.ini")
 	text := func() string {
 		b, _ := os.ReadFile(log)
@@ -160,20 +149,31 @@ func TestNetworkSettings(t *testing.T) {
 global_physnet_mtu = 9000
 max_dns_nameservers = 2
 max_subnet_host_routes = 3
+max_allowed_address_pair = 4
 base_mac = FA:16:3E:00:00:00
 agent_down_time = 30
+notify_nova_on_port_status_changes = no
+enable_new_agents = no
 [ml2]
 type_drivers = local,vlan,vxlan
 tenant_network_types = vxlan,vlan
-mechanism_drivers = sriovnicswitch,openvswitch
+mechanism_drivers = sriovnicswitch,openvswitch,l2population
+path_mtu = 4000
+physical_network_mtus = a:1400, b:0
+overlay_ip_version = 6
+external_network_type = vlan
 [ml2_type_vlan]
 network_vlan_ranges = a:1:2,b
 [ml2_type_vxlan]
 vni_ranges = 5:6,8:9
 [ml2_type_gre]
 tunnel_id_ranges = 1:2
+[ml2_type_geneve]
+max_header_size = 38
 [ovs_driver]
 vnic_type_prohibit_list = direct
+[ovn]
+vhost_sock_dir = /run/vhost
 [quotas]
 default_quota = 7
 quota_port = -5
@@ -191,13 +191,18 @@ keep_deleted_promises = on
 		t.Fatal(err)
 	}
 	want := network.DefaultSettings()
-	want.MTU, want.ProjectTypes = 9000, []string{network.VXLAN, network.VLAN}
+	want.MTU = network.MTUs{Global: 9000, Path: 4000, Physical: map[string]int{"a": 1400, "b": 0}, OverlayIPVersion: 6, GeneveHeader: 38}
+	want.Types = []string{network.Local, network.VLAN, network.VXLAN}
+	want.ProjectTypes, want.ExternalType = []string{network.VXLAN, network.VLAN}, network.VLAN
 	want.VLANs = map[string][]network.Range{"a": {{Low: 1, High: 2}}, "b": {{Low: 1, High: 4094}}}
 	want.Tunnels = map[string][]network.Range{network.VXLAN: {{Low: 5, High: 6}, {Low: 8, High: 9}}}
 	want.FlatNetworks = nil
-	want.MaxNameservers, want.MaxHostRoutes, want.MACBase = 2, 3, "fa:16:3e:"
+	want.MaxNameservers, want.MaxHostRoutes, want.MaxAddressPairs, want.MACBase = 2, 3, 4, "fa:16:3e:"
+	want.PortSecurity = false
 	want.Quotas["trunk"], want.Quotas["subnetpool"], want.Quotas["port"], want.Quotas["subnet"] = 7, 7, -1, 6
 	want.Drivers = []guarantee.Driver{guarantee.SRIOV, ovs}
+	want.OVNSockets = "/run/vhost"
+	want.Events, want.NewAgentsDown = network.Events{Data: true}, true
 	want.Extensions = guarantee.Extensions{Tunnels: true, Alternatives: true}
 	want.KeepDeleted, want.AgentDownTime = true, 30*time.Second
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -208,9 +213,9 @@ keep_deleted_promises = on
 // TestNetworkNeighbours asks placement through what the settings say, and finds out
 // which neighbours there are.
 func TestNetworkNeighbours(t *testing.T) {
-	var token string
+	var token, id string
 	placement := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		token = r.Header.Get("X-Auth-Token")
+		token, id = r.Header.Get("X-Auth-Token"), r.Header.Get("X-Openstack-Request-Id")
 		w.WriteHeader(http.StatusNoContent)
 	}))
 	defer placement.Close()
@@ -223,12 +228,12 @@ func TestNetworkNeighbours(t *testing.T) {
 		"NoAuth":     {"[placement]\nauth_type = noauth\nendpoint = " + placement.URL, true, false, "admin"},
 		"AdminToken": {"[placement]\nauth_type = admin_token\ntoken = t\nendpoint_override = " + placement.URL, true, false, "t"},
 		"Compute":    {"[nova]\nauth_type = none\nendpoint_override = http://n", false, true, ""},
-		"Silent":     {"[DEFAULT]\nnotify_nova_on_port_status_changes = no\n[nova]\nauth_type = none\nendpoint_override = http://n", false, false, ""},
+		"Silent":     {"[DEFAULT]\nnotify_nova_on_port_status_changes = no\nnotify_nova_on_port_data_changes = no\n[nova]\nauth_type = none\nendpoint_override = http://n", false, false, ""},
 		"Keystone":   {"[nova]\nauth_type = password\nauth_url = http://k\nusername = u\npassword = p\nuser_domain_name = d\nproject_name = s\nproject_domain_name = d", false, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			token = ""
-			n, end, err := networkNeighbours(readNetwork(t, tc.text), slog.New(slog.DiscardHandler), nil)
+			token, id = "", ""
+			n, end, err := networkNeighbours(readNetwork(t, tc.text), slog.New(slog.DiscardHandler), nil, given{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -237,10 +242,68 @@ func TestNetworkNeighbours(t *testing.T) {
 				t.Fatalf("placement is there: %t, compute: %t", has, n.Compute != nil)
 			}
 			if n.Placement != nil {
-				_ = n.Placement.EnsureTrait(t.Context(), "CUSTOM_X")
+				_ = n.Placement.EnsureTrait(logging.With(t.Context(), &logging.Origin{RequestID: "req-own", GlobalID: "req-client"}), "CUSTOM_X")
+			}
+			if want := map[bool]string{true: "req-client"}[tc.placement]; id != want {
+				t.Errorf("placement was told of the request %q, want %q", id, want)
 			}
 			if token != tc.token {
 				t.Errorf("placement was asked with the token %q, want %q", token, tc.token)
+			}
+		})
+	}
+}
+
+// While the database is opened, here one that never speaks, requests are answered as
+// Neutron answers those that it cannot serve.
+func TestNetworkAnswersWhileStarting(t *testing.T) {
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	dir := t.TempDir()
+	socket := filepath.Join(dir, "s")
+	r := launch(t, []string{"HOME=" + dir}, nil, "network", "serve", "--listen", "unix:"+socket,
+		"--config", neutronConf(t, networkDatabaseAt("mysql+pymysql://u:p@"+mute.Addr().String()+"/d")))
+	wait(t, "the service listens", func() bool { _, err := os.Stat(socket); return err == nil })
+	res, body := call(t, overUnix(socket), "GET", "http://u/v2.0/networks", "")
+	want := `{"NeutronError": {"type": "HTTPServiceUnavailable", "message": "The service is starting: opening the database.", "detail": ""}}`
+	if res.StatusCode != 503 || res.Header.Get("Retry-After") != "1" || res.Header.Get("Content-Type") != "application/json" || body != want {
+		t.Errorf("the answer is %d %v %s", res.StatusCode, res.Header, body)
+	}
+	r.signal(syscall.SIGTERM)
+	_ = r.cmd.Wait() // it never served
+}
+
+// What net/http refuses by itself is refused in Neutron's words, with TLS and without.
+func TestNetworkRejectsInItsFormat(t *testing.T) {
+	dir := t.TempDir()
+	roots := certificate(t, dir, 1)
+	for name, tc := range map[string]struct {
+		conf string
+		dial func(address string) (net.Conn, error)
+	}{
+		"Plain": {"", func(address string) (net.Conn, error) { return net.Dial("tcp", address) }},
+		"TLS": {"[berth]\ntls_cert_file = " + dir + "/cert.pem\ntls_key_file = " + dir + "/key.pem", func(address string) (net.Conn, error) {
+			return tls.Dial("tcp", address, &tls.Config{RootCAs: roots, InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := start(t, t.TempDir(), "network", "serve", "--listen", "127.0.0.1:0", "--config", neutronConf(t, networkDatabaseAt("sqlite://"), tc.conf))
+			_, address, _ := strings.Cut(r.url, "://")
+			c, err := tc.dial(address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if _, err := io.WriteString(c, "GET /v2.0/ports HTTP/1.1\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			got, _ := io.ReadAll(c)
+			const want = `{"NeutronError": {"type": "HTTPBadRequest", "message": "missing required Host header", "detail": ""}}`
+			if !strings.HasPrefix(string(got), "HTTP/1.1 400 ") || !strings.HasSuffix(string(got), "\r\n\r\n"+want) {
+				t.Errorf("the answer is %s, want %s", got, want)
 			}
 		})
 	}

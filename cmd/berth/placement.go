@@ -83,7 +83,7 @@ func servePlacement(ctx context.Context, env environment, read func() (*config.P
 		return err
 	}
 	defer output.Close()
-	s, err := startPlacement(ctx, env, cfg, false, log)
+	s, err := startPlacement(ctx, env, cfg, log, given{})
 	if err != nil {
 		return err
 	}

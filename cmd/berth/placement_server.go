@@ -20,12 +20,7 @@ import (
 type placementServer struct {
 	server
 	cfg     *config.Placement
-	store   *sqlstore.Store
 	service *placement.Service
-
-	endSweep   func() // nil before there is a service
-	endHeap    func() // nil before there is a world
-	endPrepare func() // nil before there is an API
 }
 
 // placementLog is the name of the service in its log.
@@ -33,58 +28,41 @@ const placementLog = "berth.placement"
 
 func placementPolicy() policyOf { return policyOf{defaults: placementapi.PolicyDefaults()} }
 
-// startPlacement opens the database, emptied when that is asked for, and the
-// listeners. An error carries its exit code, and leaves nothing open.
-func startPlacement(ctx context.Context, env environment, cfg *config.Placement, empty bool, log *slog.Logger) (s *placementServer, err error) {
-	s = &placementServer{server: newServer(cfg, placementPolicy(), log), cfg: cfg}
+// startPlacement opens the database and the listeners. An error carries its exit code, and leaves nothing open.
+func startPlacement(ctx context.Context, env environment, cfg *config.Placement, log *slog.Logger, g given) (s *placementServer, err error) {
+	s = &placementServer{server: newServer(cfg, placementPolicy(), log, g), cfg: cfg}
 	defer func() {
 		if err != nil {
 			s.close()
 		}
 	}()
-	db, name, err := placementDatabase.options(env, &cfg.Database)
-	if err != nil {
-		return s, fail(exitUsage, err)
-	}
-	rules, err := s.policy.read(&cfg.Service, log)
-	if err != nil {
-		return s, fail(exitUsage, err)
-	}
-	s.announce(name)
 	metrics := newPlacementMetrics()
-	// The address first: it is cheaper to find taken than the database to
-	// read.
-	if err := s.listen(ctx, env, "berth-placement", cfg.API.AuthStrategy, rules, metrics.serviceMetrics); err != nil {
+	opts, err := s.begin(ctx, env, beginning{
+		service: "placement", trial: "the database is the embedded one",
+		strategy: cfg.API.AuthStrategy, kind: placementDatabase, database: &cfg.Database,
+	}, metrics.serviceMetrics)
+	if err != nil {
 		return s, err
 	}
-	if err := s.read(ctx, db, empty, metrics); err != nil {
+	opts.Empty = g.empty
+	if err := s.read(ctx, opts, metrics); err != nil {
 		return s, err
 	}
-	s.endHeap = keepHeapSmall(env.getenv)
+	s.ends = append(s.ends, keepHeapSmall(env.getenv))
 	s.wire(metrics)
 	return s, nil
 }
 
-// announce says with which settings the service starts, above all where they
-// are those of a trial.
-func (s *placementServer) announce(database string) {
-	s.log.Info("Berth's placement service starts", "version", currentVersion().Version, "database", database, "listen", s.cfg.Berth.Listen)
-	if len(s.cfg.Files) == 0 {
-		s.log.Info("no settings were given: the database is the embedded one")
-	}
-}
-
-// read opens the database, emptied when that is asked for, and reads the world.
-func (s *placementServer) read(ctx context.Context, opts sqlstore.Options, empty bool, m *placementMetrics) (err error) {
+// read opens the database and reads the world.
+func (s *placementServer) read(ctx context.Context, opts sqlstore.Options, m *placementMetrics) error {
 	begin := time.Now()
-	opts.Empty, opts.Logger, opts.Metrics = empty, s.log, m.database.hooks()
-	opts.Trace = s.tracer.SQL(tracedSystem(opts))
 	opts.Progress = s.reading()
-	s.store, err = sqlstore.Open(ctx, opts)
+	store, err := sqlstore.Open(ctx, opts)
 	if err != nil {
 		return databaseFailure(err)
 	}
-	s.service, err = placement.NewService(ctx, s.store, s.settings(m))
+	s.keep(store)
+	s.service, err = placement.NewService(ctx, store, s.settings(m))
 	if err != nil {
 		return fail(exitDatabase, err)
 	}
@@ -94,11 +72,11 @@ func (s *placementServer) read(ctx context.Context, opts sqlstore.Options, empty
 	return nil
 }
 
-// sweep starts the comparisons with the database; close ends them.
+// sweep starts the comparisons with the database.
 func (s *placementServer) sweep(m *placementMetrics) {
-	s.endSweep = background(func(ctx context.Context) {
+	s.ends = append(s.ends, background(func(ctx context.Context) {
 		sweepEvery(ctx, s.service, s.cfg.Berth.SweepInterval, m.sharing, s.log)
-	})
+	}))
 }
 
 func (s *placementServer) settings(m *placementMetrics) placement.Settings {
@@ -121,12 +99,12 @@ func (s *placementServer) wire(m *placementMetrics) {
 		Searched:   m.searched,
 	}
 	m.watch(s.service)
-	s.endPrepare = background(func(ctx context.Context) {
+	s.ends = append(s.ends, background(func(ctx context.Context) {
 		api.Prepare(ctx)
 		if s.cfg.Berth.HugePages {
 			keepOnHugePages(ctx, s.log)
 		}
-	})
+	}))
 	s.open(httpapi.Config{
 		Service:       "placement",
 		History:       microversion.Placement,
@@ -180,21 +158,4 @@ func (s *placementServer) status() string {
 func (s *placementServer) alive(ctx context.Context) error {
 	_, _ = s.service.World(ctx)
 	return nil
-}
-
-// close releases what was opened; it may be called more than once.
-func (s *placementServer) close() {
-	s.server.close(func() {
-		for _, end := range []func(){s.endPrepare, s.endSweep, s.endHeap} {
-			if end != nil {
-				end()
-			}
-		}
-		if s.store != nil {
-			if err := s.store.Close(); err != nil {
-				s.log.Error("closing the database", "error", err)
-			}
-			s.store = nil
-		}
-	})
 }

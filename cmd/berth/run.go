@@ -90,6 +90,6 @@ berth network        the network service: the part of OpenStack Networking that
 	root.SetOut(env.stdout)
 	root.SetErr(env.stderr)
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(newUp(env), newPlacement(env), newDB(env), newNetwork(env), newAgent(env), newVersion(env), newMan(env))
+	root.AddCommand(newUp(env), newPlacement(env), newDB(env), newNetwork(env), newCompute(env), newAgent(env), newVersion(env), newMan(env))
 	return root
 }

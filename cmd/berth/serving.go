@@ -29,12 +29,14 @@ type serving struct {
 	notify *systemd.Notifier
 	reload chan os.Signal // SIGHUP; one is kept until run takes it
 
-	api   *httpapi.Switch
-	ops   *httpapi.Switch
-	front *httpapi.Front
-	limit *httpapi.ConnLimit
-	certs *httpapi.Certificates // nil without TLS
+	api    *httpapi.Switch
+	format httpapi.Format // of the API's errors
+	ops    *httpapi.Switch
+	front  *httpapi.Front
+	limit  *httpapi.ConnLimit
+	certs  *httpapi.Certificates // nil without TLS
 
+	leave       func() // called when it begins to stop, by which requests that wait end; nil for nothing
 	stopTimeout time.Duration
 	apiServers  servers
 	opsServers  servers
@@ -50,11 +52,12 @@ type serving struct {
 const startPatience = 5 * time.Minute
 
 // newServing opens the listeners of the settings, or takes over those of
-// systemd, and answers at them that the service is starting. An error carries
+// systemd, and answers at them that the service is starting, in the format of
+// its API's errors. An error carries
 // its exit code, and leaves nothing open.
-func newServing(ctx context.Context, cfg *config.Service, log *slog.Logger, reg *prometheus.Registry, m *httpapi.Metrics) (v *serving, err error) {
+func newServing(ctx context.Context, cfg *config.Service, log *slog.Logger, reg *prometheus.Registry, m *httpapi.Metrics, as httpapi.Format) (v *serving, err error) {
 	v = &serving{
-		log: log, notify: systemd.NewNotifier(), reload: make(chan os.Signal, 1),
+		log: log, format: as, notify: systemd.NewNotifier(), reload: make(chan os.Signal, 1),
 		limit: httpapi.NewConnLimit(limitSettings(cfg), m), stopTimeout: cfg.Berth.ShutdownTimeout,
 	}
 	if v.certs, err = loadCertificates(cfg, log, m); err != nil {
@@ -66,10 +69,12 @@ func newServing(ctx context.Context, cfg *config.Service, log *slog.Logger, reg 
 	}
 	signal.Notify(v.reload, syscall.SIGHUP)
 	v.progress("opening the database")
-	v.api = httpapi.NewSwitch(httpapi.Unavailable(func() string { return "The service is " + v.state() + "." }))
+	v.api = httpapi.NewSwitch(httpapi.Unavailable(as, func() string { return "The service is " + v.state() + "." }))
 	v.ops = httpapi.NewSwitch(httpapi.NewOps(httpapi.OpsConfig{Metrics: reg, Ready: v.ready(nil)}))
-	v.front = httpapi.NewFront(v.api, frontSettings(cfg), m)
-	v.serve(open, serveOptions(cfg.Berth, log), m)
+	v.front = httpapi.NewFront(v.api, frontSettings(cfg, as), m)
+	opts := serveOptions(cfg.Berth, log)
+	opts.Format = as
+	v.serve(open, opts, m)
 	return v, nil
 }
 
@@ -183,6 +188,9 @@ func (v *serving) stop() (err error) {
 	v.stopping.Do(func() {
 		text := "stopping"
 		v.waiting.Store(&text)
+		if v.leave != nil {
+			v.leave()
+		}
 		v.tell(v.notify.Stopping("finishing the requests under way", v.stopTimeout+startPatience))
 		err = errors.Join(v.apiServers.stop(), v.opsServers.stop())
 		signal.Stop(v.reload) // from here on SIGHUP ends the process

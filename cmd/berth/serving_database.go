@@ -22,6 +22,7 @@ type databaseKind struct{ group, file string }
 var (
 	placementDatabase = databaseKind{"placement_database", "placement.db"}
 	networkDatabase   = databaseKind{"database", "network.db"}
+	computeDatabase   = databaseKind{"database", "compute.db"}
 )
 
 // options says which database the settings name and how to use it. The directory of

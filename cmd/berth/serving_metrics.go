@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -41,6 +42,21 @@ func (m *serviceMetrics) watchReady(ready func() (bool, string)) {
 			return 1
 		}
 		return 0
+	}))
+}
+
+// watchUnfinished registers how many changes in placement the network service has not
+// made yet, as count says when it is asked.
+func (m *serviceMetrics) watchUnfinished(count func() (int, error)) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "berth_network_unfinished_changes",
+		Help: "Changes in placement that the network service has written down and not made yet; not a number while the database cannot be read.",
+	}, func() float64 {
+		n, err := count()
+		if err != nil {
+			return math.NaN()
+		}
+		return float64(n)
 	}))
 }
 

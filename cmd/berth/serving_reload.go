@@ -28,7 +28,7 @@ func reloadSteps() []reloadStep {
 		{"log file", nil, (*server).reloadLogFile},
 		{"log level", []string{"[DEFAULT] debug"}, (*server).reloadLogLevel},
 		{"TLS", []string{
-			"[berth] tls_cert_file", "[berth] tls_key_file", "[berth] tls_client_ca_file", "[berth] tls_min_version",
+			"[berth] tls_cert_file", "[berth] tls_key_file", "[berth] tls_client_ca_file", "[berth] tls_agent_ca_file", "[berth] tls_min_version",
 			"[ssl] cert_file", "[ssl] key_file", "[ssl] ca_file",
 		}, (*server).reloadTLS},
 		{"limits and proxies", []string{
@@ -100,7 +100,7 @@ func (s *server) reloadTLS(cfg *config.Service) error {
 }
 
 func (s *server) reloadFront(cfg *config.Service) error {
-	s.serving.front.Set(frontSettings(cfg))
+	s.serving.front.Set(frontSettings(cfg, s.serving.format))
 	s.serving.limit.Set(limitSettings(cfg))
 	return nil
 }

@@ -2,13 +2,16 @@ package main
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 
+	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/httpapi"
-	"github.com/berthcloud/berth/identity/policy"
+	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/tracing"
 )
 
@@ -30,44 +33,113 @@ type server struct {
 	rules   *livePolicy
 	reloads *reloadMetrics
 
-	authenticate httpapi.Authenticator
-	endAuth      func()          // nil before callers are checked
-	tracer       *tracing.Tracer // nil when tracing is off
+	authenticate httpapi.Authenticator // nil until it is known whom the settings trust
+	tracer       *tracing.Tracer       // nil when tracing is off
 
 	api     http.Handler
 	ops     http.Handler
 	ln      net.Listener // the first one of the API
 	serving *serving     // nil before it listens
+
+	ends []func() // of what was begun, the first to be called is the last
 }
 
-func newServer(cfg serviceSettings, of policyOf, log *slog.Logger) server {
-	return server{log: log, running: cfg, loaded: cfg, policy: of}
+// given is what a service has from the process that it is a part of, and not from its
+// settings. What is nil is as the settings say.
+type given struct {
+	authenticate httpapi.Authenticator
+	placement    network.Placement        // that the network service asks
+	access       map[string]client.Access // to neighbours, by their type in the catalogue
+	empty        bool                     // it begins with an empty database
+	alone        bool                     // its neighbours end with it, and nobody else has its database
 }
 
-// listen begins to listen, once it is clear who checks callers, by a strategy, and
-// what policy says. From then on requests are answered that the service is starting.
-// An error carries its exit code. The name is for whoever collects traces.
-func (s *server) listen(ctx context.Context, env environment, name, strategy string, rules *policy.Enforcer, m *serviceMetrics) (err error) {
-	cfg := s.running.Common()
-	s.rules, s.reloads = newLivePolicy(rules), m.reloads
-	s.tracer = startTracing(ctx, env, name, m.registry, s.log)
-	if s.authenticate, s.endAuth, err = newAuthenticator(cfg, strategy, s.log, m.keystone, s.tracer); err != nil {
-		return fail(exitUsage, err)
+func newServer(cfg serviceSettings, of policyOf, log *slog.Logger, g given) server {
+	return server{log: log, running: cfg, loaded: cfg, policy: of, authenticate: g.authenticate}
+}
+
+// A beginning is what the start of a service has to know of it.
+type beginning struct {
+	service  string // as in "berth placement serve"
+	trial    string // what there is when no settings are given
+	strategy string // who checks callers
+	kind     databaseKind
+	database *config.Database
+	format   httpapi.Format // of its errors; nil is Placement's
+}
+
+// begin begins to listen, once it is clear which database there is, who checks callers
+// and what policy says. From then on requests are answered that the service is
+// starting. It returns how to open the database; an error carries its exit code.
+func (s *server) begin(ctx context.Context, env environment, b beginning, m *serviceMetrics) (sqlstore.Options, error) {
+	opts, name, err := b.kind.options(env, b.database)
+	if err != nil {
+		return opts, fail(exitUsage, err)
 	}
-	if s.serving, err = newServing(ctx, cfg, s.log, m.registry, m.http); err != nil {
+	rules, err := s.policy.read(s.running.Common(), s.log)
+	if err != nil {
+		return opts, fail(exitUsage, err)
+	}
+	s.rules, s.reloads = newLivePolicy(rules), m.reloads
+	s.announce(b, name)
+	// The address comes before the database: it is cheaper to find taken.
+	if err := s.listen(ctx, env, b, m); err != nil {
+		return opts, err
+	}
+	opts.Logger, opts.Metrics, opts.Trace = s.log, m.database.hooks(), s.tracer.SQL(tracedSystem(opts))
+	return opts, nil
+}
+
+// announce says with which settings the service starts, above all where they are
+// those of a trial.
+func (s *server) announce(b beginning, database string) {
+	cfg := s.running.Common()
+	s.log.Info("Berth's "+b.service+" service starts", "version", currentVersion().Version, "database", database, "listen", cfg.Berth.Listen)
+	if len(cfg.Files) == 0 {
+		s.log.Info("no settings were given: " + b.trial)
+	}
+}
+
+func (s *server) listen(ctx context.Context, env environment, b beginning, m *serviceMetrics) error {
+	cfg := s.running.Common()
+	s.tracer = startTracing(ctx, env, "berth-"+b.service, m.registry, s.log)
+	s.ends = append(s.ends, func() { stopTracing(s.tracer, s.log) })
+	if s.authenticate == nil {
+		authenticate, end, err := newAuthenticator(cfg, b.strategy, s.log, m.keystone, s.tracer)
+		if err != nil {
+			return fail(exitUsage, err)
+		}
+		s.authenticate, s.ends = authenticate, append(s.ends, end)
+	}
+	var err error
+	if s.serving, err = newServing(ctx, cfg, s.log, m.registry, m.http, b.format); err != nil {
 		return err
 	}
 	s.ln = s.serving.apiServers.listeners[0]
 	return nil
 }
 
+// keep has a database closed at the end.
+func (s *server) keep(db io.Closer) {
+	s.ends = append(s.ends, func() {
+		if err := db.Close(); err != nil {
+			s.log.Error("closing the database", "error", err)
+		}
+	})
+}
+
 // open answers requests from now on: those for the API as c says, with what is the
 // same for all services filled in, and those of operators.
 func (s *server) open(c httpapi.Config, m *serviceMetrics, ready func() (bool, string)) {
+	s.openBehind(func(next http.Handler) http.Handler { return next }, c, m, ready)
+}
+
+// openBehind is open with something in front of the API.
+func (s *server) openBehind(front func(http.Handler) http.Handler, c httpapi.Config, m *serviceMetrics, ready func() (bool, string)) {
 	cfg := s.running.Common()
 	c.Authenticate, c.Log, c.Metrics = s.authenticate, s.log, m.http
 	c.MaxBody, c.CORS = int64(cfg.Berth.MaxBodySize), corsOf(cfg.CORS)
-	s.api = s.tracer.Handler(httpapi.New(c), routeNames(c.Routes))
+	s.api = front(s.tracer.Handler(httpapi.New(c), routeNames(c.Routes)))
 	s.ops = httpapi.NewOps(httpapi.OpsConfig{Metrics: m.registry, Ready: s.serving.ready(ready), Profile: cfg.Berth.PProf})
 	s.serving.open(s.api, s.ops)
 }
@@ -85,19 +157,19 @@ func (s *server) run(ctx context.Context, status func() string, alive func(conte
 	return fail(exitFailure, err)
 }
 
-// close releases what was opened: the listeners first, then what own releases. It
+// close ends what was begun: the listeners first, then the rest, the last first. It
 // may be called more than once.
-func (s *server) close(own func()) {
+func (s *server) close() {
 	if s.serving != nil {
 		if err := s.serving.stop(); err != nil {
 			s.log.Error("closing the listeners", "error", err)
 		}
 	}
-	own()
-	if s.endAuth != nil {
-		s.endAuth()
+	for len(s.ends) > 0 {
+		last := len(s.ends) - 1
+		s.ends[last]()
+		s.ends = s.ends[:last]
 	}
-	stopTracing(s.tracer, s.log)
 }
 
 // background runs fn until the function it returns is called, which waits for fn

@@ -9,13 +9,15 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 )
 
-// frontSettings turns the settings into what stands before the API.
-func frontSettings(cfg *config.Service) httpapi.FrontSettings {
+// frontSettings turns the settings into what stands before the API, whose errors are of
+// a format.
+func frontSettings(cfg *config.Service, as httpapi.Format) httpapi.FrontSettings {
 	return httpapi.FrontSettings{
 		MaxRequests:     cfg.Berth.MaxRequests,
 		Prefix:          cfg.Berth.PathPrefix,
 		Forwarded:       cfg.Proxy.EnableProxyHeadersParsing,
 		Proxies:         proxies(cfg),
+		Problem:         as,
 		CompressMinSize: cfg.Berth.CompressMinSize,
 	}
 }
@@ -42,7 +44,12 @@ func tlsFiles(cfg *config.Service) (files httpapi.TLSFiles, on bool, err error) 
 	if b.TLSCertFile == "" && b.TLSClientCAFile != "" {
 		return files, false, errors.New("[berth] tls_client_ca_file: clients can show certificates only when tls_cert_file and tls_key_file are set too")
 	}
-	files = httpapi.TLSFiles{Cert: b.TLSCertFile, Key: b.TLSKeyFile, ClientCA: b.TLSClientCAFile, MinVersion: tls.VersionTLS12}
+	if b.TLSCertFile == "" && b.TLSAgentCAFile != "" {
+		return files, false, errors.New("[berth] tls_agent_ca_file: agents can show certificates only when tls_cert_file and tls_key_file are set too")
+	}
+	files = httpapi.TLSFiles{
+		Cert: b.TLSCertFile, Key: b.TLSKeyFile, ClientCA: b.TLSClientCAFile, AgentCA: b.TLSAgentCAFile, MinVersion: tls.VersionTLS12,
+	}
 	if b.TLSMinVersion == config.TLS13 {
 		files.MinVersion = tls.VersionTLS13
 	}

@@ -31,8 +31,7 @@ import (
 	"github.com/berthcloud/berth/logging"
 )
 
-// launch starts a process with further variables and descriptors, and waits
-// until it serves.
+// launch starts a process with further variables and descriptors.
 func launch(t *testing.T, env []string, files []*os.File, args ...string) *running {
 	t.Helper()
 	log, output, err := os.Pipe()
@@ -45,7 +44,7 @@ func launch(t *testing.T, env []string, files []*os.File, args ...string) *runni
 	cmd.Env = append(os.Environ(), asBerth+"=1", "HOME="+t.TempDir(), "XDG_DATA_HOME=")
 	cmd.Env = append(cmd.Env, env...)
 	cmd.ExtraFiles, cmd.Stdout, cmd.Stderr = files, output, output
-	r := &running{t: t, cmd: cmd, log: bufio.NewReader(log)}
+	r := &running{t: t, cmd: cmd, log: bufio.NewReader(drain(log))}
 	t.Cleanup(func() {
 		cancel() // ends a process that a failed test left
 		log.Close()
@@ -221,7 +220,7 @@ func TestListenersAnswerWhileStarting(t *testing.T) {
 		t.Fatal(err)
 	}
 	reg := prometheus.NewRegistry()
-	v, err := newServing(t.Context(), &cfg.Service, log, reg, httpapi.NewMetrics(reg))
+	v, err := newServing(t.Context(), &cfg.Service, log, reg, httpapi.NewMetrics(reg), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +262,7 @@ func TestReadyzWhileStopping(t *testing.T) {
 		t.Fatal(err)
 	}
 	reg := prometheus.NewRegistry()
-	v, err := newServing(t.Context(), &cfg.Service, log, reg, httpapi.NewMetrics(reg))
+	v, err := newServing(t.Context(), &cfg.Service, log, reg, httpapi.NewMetrics(reg), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -550,8 +549,8 @@ func TestEarlyReload(t *testing.T) {
 
 // Nobody is left behind when the terminal of "berth up" is closed.
 func TestHangupEndsUp(t *testing.T) {
-	r := start(t, t.TempDir(), "up", "--listen", "127.0.0.1:0", "--data", t.TempDir())
-	r.logged(`^Berth is up.*(http://\S+);`)
+	r := launch(t, nil, nil, upArgs(t.TempDir())...)
+	r.logged(`^(Berth is up): `)
 	r.signal(syscall.SIGHUP)
 	r.logged(`\b(stopped)`)
 	if err := r.cmd.Wait(); err != nil {

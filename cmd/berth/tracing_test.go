@@ -62,7 +62,7 @@ func TestRequestsAreTraced(t *testing.T) {
 	cfg.API.AuthStrategy = config.StrategyNoAuth2
 	cfg.Database.Connection = "sqlite://"
 	cfg.Berth.Listen = "127.0.0.1:0"
-	s, err := startPlacement(t.Context(), env, cfg, false, slog.New(slog.DiscardHandler))
+	s, err := startPlacement(t.Context(), env, cfg, slog.New(slog.DiscardHandler), given{})
 	if err != nil {
 		t.Fatal(err)
 	}

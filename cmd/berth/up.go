@@ -2,22 +2,50 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
+	"github.com/berthcloud/berth/agent/driver/netns"
+	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/identityapi"
+	"github.com/berthcloud/berth/httpapi/imageapi"
+	"github.com/berthcloud/berth/identity/local"
+	"github.com/berthcloud/berth/inprocess"
 	"github.com/berthcloud/berth/osloconfig"
 )
 
 // upOptions are the flags of "berth up".
 type upOptions struct {
-	listen string
-	data   string
-	reset  bool
+	listen, networkListen, identityListen, imageListen, computeListen string
+
+	hosts  int
+	driver string
+
+	data  string
+	reset bool
+
+	runGuide bool
+}
+
+// apart makes the options those of a cloud of its own, in a directory and at ports that
+// nobody else has.
+func (o *upOptions) apart(dir string) {
+	o.data = dir
+	for _, listen := range []*string{&o.listen, &o.networkListen, &o.identityListen, &o.imageListen, &o.computeListen} {
+		*listen = "127.0.0.1:0"
+	}
 }
 
 func newUp(env environment) *cobra.Command {
@@ -25,61 +53,318 @@ func newUp(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run Berth on this machine with an example loaded, to try it",
-		Long: `Up serves the Placement API on this machine only, with the host devstack0 of the
-Guaranteed Minimum Bandwidth guide in it: a compute host, its Open vSwitch agent
-with the bridge br-physnet0 and its NIC Switch agent with the network card ens5.
-The example is loaded through the API, as Nova and Neutron would.
+		Long: `Up serves the Placement, Networking and Compute APIs on this machine only, with the host
+devstack0 of the Guaranteed Minimum Bandwidth guide: a compute host, its Open vSwitch
+agent with the bridge br-physnet0 and its NIC Switch agent with the network card ens5. The
+agents report what the file devstack0.ini says, which you may change. The other hosts have
+no such devices. Servers are only remembered: nothing runs on these hosts.
+
+With --driver netns, as root on Linux, servers are network namespaces: devstack0 is one itself, with a bridge
+and a network card whose wires carry 500 Mbit/s to the namespaces berth-outside-bridge and
+berth-outside-nic, and its agents hold ports to their policies. A guarantee can be felt with iperf3.
+
+The users admin and demo of the project demo log in at an identity service of its own,
+which is a small part of Keystone. How, is in clouds.yaml, admin-openrc and demo-openrc
+beside the databases. An image service, a small part of Glance, shows the images that
+the file images.json there says; they have no bytes.
 
 What you change stays for the next time, unless you say --reset.
 
 ` + exitHelp,
 		Example: `  berth up
-  berth up --listen 127.0.0.1:18778 --data /tmp/berth --reset`,
+  berth up --listen 127.0.0.1:18778 --data /tmp/berth --reset
+  berth up --run-guide`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return up(cmd.Context(), env, opts) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opts.runGuide {
+				return runGuide(cmd.Context(), env, opts)
+			}
+			return up(cmd.Context(), env, opts, (*cloud).invite)
+		},
 	}
-	cmd.Flags().StringVar(&opts.listen, "listen", "127.0.0.1:8778", "listen on `HOST:PORT`")
-	cmd.Flags().StringVar(&opts.data, "data", "", "keep the database in `DIR` (default $XDG_DATA_HOME/berth/up)")
-	cmd.Flags().BoolVar(&opts.reset, "reset", false, "begin with an empty database")
+	cmd.Flags().StringVar(&opts.listen, "listen", "127.0.0.1:8778", "serve placement at `HOST:PORT`")
+	cmd.Flags().StringVar(&opts.networkListen, "network-listen", trialNetworkAddress, "serve networking at `HOST:PORT`")
+	cmd.Flags().StringVar(&opts.identityListen, "identity-listen", "127.0.0.1:5000", "serve identity at `HOST:PORT`")
+	cmd.Flags().StringVar(&opts.imageListen, "image-listen", "127.0.0.1:9292", "serve images at `HOST:PORT`")
+	cmd.Flags().StringVar(&opts.computeListen, "compute-listen", "127.0.0.1:8774", "serve computing at `HOST:PORT`")
+	cmd.Flags().IntVar(&opts.hosts, "hosts", 4, "have `N` compute hosts, of which devstack0 has the guide's devices")
+	cmd.Flags().StringVar(&opts.driver, "driver", upFake, "run servers with `DRIVER`: fake remembers them, netns makes them network namespaces with interfaces")
+	cmd.Flags().StringVar(&opts.data, "data", "", "keep databases and files in `DIR` (default $XDG_DATA_HOME/berth/up)")
+	cmd.Flags().BoolVar(&opts.runGuide, "run-guide", false, "play the guide in a cloud of its own, which goes away, and say what came of it")
+	cmd.Flags().BoolVar(&opts.reset, "reset", false, "begin with empty databases, and the agents and images as they were")
 	return cmd
 }
 
-// up serves until ctx ends.
-func up(ctx context.Context, env environment, opts upOptions) error {
+// maxHosts bounds the hosts of one process.
+const maxHosts = 1000
+
+// A cloud is what "berth up" runs: all services, and the agents of its hosts.
+type cloud struct {
+	env  environment
+	opts upOptions
+	dir  string
+	log  *slog.Logger
+
+	directory *local.Directory
+	passwords passwords
+	identity  *smallServer
+	images    *smallServer
+	placement *placementServer
+	network   *networkServer
+	compute   *computeServer
+	// computeURL is the address of the compute service, nil before it has one.
+	computeURL atomic.Value
+
+	// lab is what the guide's host is made of, and servers its driver: nil unless servers
+	// are network namespaces.
+	lab     *netns.Lab
+	labLock net.Listener // held while there is the lab
+	servers *netns.Driver
+
+	mu   sync.Mutex
+	ends []func() // of the hosts and agents
+}
+
+// runGuide plays the guide in a cloud of its own.
+func runGuide(ctx context.Context, env environment, opts upOptions) error {
+	dir, err := os.MkdirTemp("", "berth-guide-")
+	if err != nil {
+		return fail(exitFailure, err)
+	}
+	defer os.RemoveAll(dir)
+	opts.apart(dir)
+	quiet := env
+	quiet.stderr = io.Discard // what the services log
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var played error
+	err = up(ctx, quiet, opts, func(c *cloud, ctx context.Context) {
+		if played = c.playGuide(ctx, env.stdout); played != nil {
+			played = fail(exitFailure, fmt.Errorf("playing the guide: %w", played))
+		}
+		stop()
+	})
+	return errors.Join(err, played)
+}
+
+// up serves until ctx ends. Once everything is there, then is called.
+func up(ctx context.Context, env environment, opts upOptions, then func(*cloud, context.Context)) error {
+	if opts.driver != upFake && opts.driver != upNetns {
+		return fail(exitUsage, fmt.Errorf("--driver %s: want %s or %s", opts.driver, upFake, upNetns))
+	}
+	if opts.hosts < 1 || opts.hosts > maxHosts {
+		return fail(exitUsage, fmt.Errorf("--hosts %d: want 1 to %d", opts.hosts, maxHosts))
+	}
 	dir, err := upDir(env, opts)
 	if err != nil {
 		return fail(exitUsage, err)
 	}
-	cfg := config.DefaultPlacement()
-	cfg.API.AuthStrategy = config.StrategyNoAuth2
-	cfg.Berth.Listen = opts.listen
-	path := filepath.Join(dir, "placement.db")
-	cfg.Database.Connection = osloconfig.Secret("sqlite:///" + path) // path is absolute: four slashes
-	log, output, err := openLog(env, &cfg.Service, placementLog)
+	log, output, err := openLog(env, &config.DefaultPlacement().Service, "berth")
 	if err != nil {
 		return fail(exitUsage, err)
 	}
 	defer output.Close()
-	s, err := startPlacement(ctx, env, cfg, opts.reset, log)
-	if err != nil {
+	c := &cloud{env: env, opts: opts, dir: dir, log: log}
+	defer c.close()
+	if err := c.start(ctx); err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	served := make(chan error, 1)
-	go func() { served <- s.run(ctx) }()
-	url := "http://" + s.ln.Addr().String()
-	if err := loadGuide(ctx, url); err != nil {
+	go func() { served <- c.serve(ctx) }()
+	if err := c.load(ctx); err != nil {
 		stop()
-		<-served
-		return fail(exitFailure, fmt.Errorf("loading the example: %w", err))
+		return errors.Join(fail(exitFailure, fmt.Errorf("loading the example: %w", err)), <-served)
 	}
-	_ = output.Flush() // the help comes below what was logged
-	fmt.Fprint(env.stdout, upHelp(url))
+	_ = output.Flush() // what follows comes below what was logged
+	then(c, ctx)
 	return <-served
 }
 
-// upDir returns the directory of the database, which it makes.
+// invite says what to try.
+func (c *cloud) invite(context.Context) { fmt.Fprint(c.env.stdout, c.help()) }
+
+// start starts the services. An error carries its exit code.
+func (c *cloud) start(ctx context.Context) (err error) {
+	if c.passwords, err = loadPasswords(c.dir); err != nil {
+		return fail(exitFailure, err)
+	}
+	if err := c.startLab(ctx); err != nil {
+		return err
+	}
+	c.directory = newDirectory(c.passwords)
+	trust := given{authenticate: identityapi.Authenticate(c.directory), empty: c.opts.reset}
+	if c.identity, err = startSmall(ctx, c.env, c.opts.identityListen, "Identity", httpapi.Config{
+		Service: "identity", Routes: (&identityapi.API{Directory: c.directory}).Routes(), Public: identityapi.Public, Problem: identityapi.Problem,
+	}, c.log, trust); err != nil {
+		return err
+	}
+	catalog, err := c.loadImages()
+	if err != nil {
+		return fail(exitUsage, err)
+	}
+	if c.images, err = startSmall(ctx, c.env, c.opts.imageListen, "Image", httpapi.Config{
+		Service: "image", Routes: (&imageapi.API{Catalog: catalog}).Routes(), Public: imageapi.Public, Problem: imageapi.Problem,
+	}, c.log, trust); err != nil {
+		return err
+	}
+	places := config.DefaultPlacement()
+	places.Berth.Listen = c.opts.listen
+	places.Database.Connection = c.database("placement.db")
+	if c.placement, err = startPlacement(ctx, c.env, places, c.log, trust); err != nil {
+		return err
+	}
+	networks := config.DefaultNetwork()
+	trial(networks)
+	networks.Berth.Listen = c.opts.networkListen
+	networks.Neutron.ServicePlugins = append(networks.Neutron.ServicePlugins, config.PluginPlacement)
+	networks.Database.Connection = c.database("network.db")
+	trust.placement = inprocess.NewPlacement(c.placement.service)
+	trust.access = map[string]client.Access{"compute": c.login(upCompute, func() string { at, _ := c.computeURL.Load().(string); return at })}
+	if c.network, err = startNetwork(ctx, c.env, networks, c.log, trust); err != nil {
+		return err
+	}
+	return c.startCompute(ctx, trust)
+}
+
+// startCompute starts the compute service, which asks the others.
+func (c *cloud) startCompute(ctx context.Context, g given) error {
+	computes := config.DefaultCompute()
+	computes.Berth.Listen = c.opts.computeListen
+	computes.Database.Connection = c.database("compute.db")
+	g.access, g.alone = map[string]client.Access{}, true
+	for kind, s := range map[string]*server{"placement": &c.placement.server, "network": &c.network.server, "image": &c.images.server} {
+		g.access[kind] = c.login(upCompute, func() string { return c.url(s) })
+	}
+	s, err := startCompute(ctx, c.env, computes, c.log, g)
+	if err != nil {
+		return err
+	}
+	c.compute = s
+	c.computeURL.Store(c.url(&s.server) + "/v2.1")
+	return nil
+}
+
+// database is the address of a database file of the directory.
+func (c *cloud) database(name string) osloconfig.Secret {
+	return osloconfig.Secret("sqlite:///" + filepath.Join(c.dir, name)) // which is absolute: four slashes
+}
+
+// serve serves until ctx ends or one of the services does, and ends the others: those
+// that ask before those that are asked.
+func (c *cloud) serve(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var errs []error
+	var mu sync.Mutex
+	var ending []func() // one stage after the other
+	stage := func(runs ...func(context.Context) error) {
+		its, end := context.WithCancel(context.WithoutCancel(ctx))
+		var all sync.WaitGroup
+		for _, run := range runs {
+			all.Go(func() {
+				err := run(its)
+				stop()
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+			})
+		}
+		ending = append(ending, func() { end(); all.Wait() })
+	}
+	stage(c.runHosts)
+	stage(c.compute.run)
+	stage(c.network.run)
+	stage(c.placement.run, c.identity.run, c.images.run)
+	<-ctx.Done()
+	for _, end := range ending {
+		end()
+	}
+	return errors.Join(errs...)
+}
+
+// runHosts has hosts and agents run until ctx ends.
+func (c *cloud) runHosts(ctx context.Context) error {
+	<-ctx.Done()
+	c.endHosts()
+	return nil
+}
+
+func (c *cloud) endHosts() {
+	c.mu.Lock()
+	ends := c.ends
+	c.ends = nil
+	c.mu.Unlock()
+	for _, end := range ends {
+		end()
+	}
+}
+
+// keep has something ended with the hosts.
+func (c *cloud) keep(end func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ends = append(c.ends, end)
+}
+
+// load brings the example into the services: the compute host, and its agents, whose
+// devices are waited for.
+func (c *cloud) load(ctx context.Context) error {
+	if err := c.loadFlavor(ctx); err != nil {
+		return err
+	}
+	for _, s := range []local.Service{
+		{Type: "identity", Name: "keystone", URL: c.url(&c.identity.server) + "/v3"},
+		{Type: "placement", Name: "placement", URL: c.url(&c.placement.server)},
+		{Type: "network", Name: "neutron", URL: c.url(&c.network.server)},
+		{Type: "image", Name: "glance", URL: c.url(&c.images.server)},
+		{Type: "compute", Name: "nova", URL: c.url(&c.compute.server) + "/v2.1"},
+	} {
+		c.directory.Offer(s)
+	}
+	for n := range c.opts.hosts {
+		end, err := c.startHost(ctx, n)
+		if err != nil {
+			return err
+		}
+		c.keep(end)
+		if n > 0 {
+			continue
+		}
+		if end, err = c.startAgents(ctx); err != nil { // below the first host, before there are others
+			return err
+		}
+		c.keep(end)
+	}
+	return c.writeFiles() // whoever waits for them finds everything else
+}
+
+// url is the address of a service.
+func (c *cloud) url(s *server) string { return "http://" + s.ln.Addr().String() }
+
+// close ends what was started, the last first. It may be called more than once.
+func (c *cloud) close() {
+	c.endHosts()
+	c.endLab()
+	if c.compute != nil {
+		c.compute.close()
+	}
+	if c.network != nil {
+		c.network.close()
+	}
+	if c.placement != nil {
+		c.placement.close()
+	}
+	if c.images != nil {
+		c.images.close()
+	}
+	if c.identity != nil {
+		c.identity.close()
+	}
+}
+
+// upDir returns the directory of the databases, which it makes.
 func upDir(env environment, opts upOptions) (string, error) {
 	dir := opts.data
 	if dir == "" {
@@ -96,24 +381,39 @@ func upDir(env environment, opts upOptions) (string, error) {
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// upHelp says what to try.
-func upHelp(url string) string {
-	return strings.ReplaceAll(`
-Berth is up. Its placement service is at URL; the token "admin" is the administrator's.
+// help says what to try.
+func (c *cloud) help() string {
+	return strings.NewReplacer("PLACEMENT", c.url(&c.placement.server), "NETWORK", c.url(&c.network.server),
+		"IDENTITY", c.url(&c.identity.server), "IMAGES", c.url(&c.images.server),
+		"COMPUTE", c.url(&c.compute.server), "DIR", c.dir, "TOKEN", c.directory.Static, "FEEL", c.feel(), "KBPS", c.guaranteed()).Replace(`
+Berth is up: placement at PLACEMENT, networking at NETWORK, identity at IDENTITY/v3,
+images at IMAGES, computing at COMPUTE/v2.1.
 
-Try it with the openstack client (Debian: python3-openstackclient, python3-osc-placement):
+Follow the guide to guaranteed minimum bandwidth with the openstack client (Debian:
+python3-openstackclient, python3-osc-placement), as the administrator or as the user:
 
-  export OS_AUTH_TYPE=admin_token OS_ENDPOINT=URL OS_TOKEN=admin
+  source DIR/admin-openrc        # or DIR/demo-openrc
+  openstack network agent list --agent-type open-vswitch --host devstack0
   openstack --os-placement-api-version 1.17 resource provider list
   openstack --os-placement-api-version 1.17 trait list | awk '/CUSTOM_/ { print $2 }' | sort
-  openstack --os-placement-api-version 1.17 resource provider inventory list 4a6f5f40-b7a1-5df4-9938-63983543f365
-  openstack --os-placement-api-version 1.29 allocation candidate list --resource VCPU=1 --resource NET_BW_EGR_KILOBIT_PER_SEC=1000000
+  openstack network create net0 --provider-network-type vlan \
+    --provider-physical-network physnet0 --provider-segment 100
+  openstack subnet create subnet0 --network net0 --subnet-range 192.0.2.0/24
+  openstack network qos policy create policy0
+  openstack network qos rule create policy0 --type minimum-bandwidth --min-kbps KBPS --egress
+  openstack port create port-normal-qos --network net0 --qos-policy policy0
+  openstack port show port-normal-qos -c resource_request
+  openstack server create server0 --flavor cirros256 \
+    --image cirros-0.5.1-x86_64-disk --port port-normal-qos
+  openstack server show server0
+  openstack resource provider allocation show $(openstack server show server0 -f value -c id)
 
-or without it:
+Without it, the token "TOKEN" is the administrator's:
 
-  curl -H 'X-Auth-Token: admin' URL/resource_providers
+  curl -H 'X-Auth-Token: TOKEN' PLACEMENT/resource_providers
 
-Ctrl-C stops it; what you changed is there the next time ("berth up --reset" begins anew).
+The agents report what DIR/devstack0.ini says; change it, and placement follows.
+FEELCtrl-C stops it; what you changed is there the next time ("berth up --reset" begins anew).
 
-`, "URL", url)
+`)
 }

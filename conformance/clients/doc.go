@@ -2,7 +2,8 @@
 // Placement work with Berth as they do with upstream's service: every command
 // of the openstack client's placement plug-in, every call of gophercloud's
 // placement packages, and the requests that OpenStack's services were seen to
-// send. It is not for comparing answers in detail: that is the business of
+// send; and that gophercloud's packages for computing and networks work with what "berth
+// up" runs. It is not for comparing answers in detail: that is the business of
 // package conformance.
 //
 // The commands of the openstack client are scripts in testdata/openstack: a

@@ -17,7 +17,8 @@ import (
 // UUID of br-physnet0: the one in the guide does not follow from its name.
 func TestGuide(t *testing.T) {
 	requireOpenStack(t)
-	url := server.StartBerthUp(t).URL()
+	up, _ := server.StartBerthUp(t)
+	url := up.URL()
 	c := rest.New(url, rest.Newest)
 	defer c.Close()
 	waitForGuide(t, c)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -16,13 +15,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/conformance/clients/rest"
+	"github.com/berthcloud/berth/internal/upstreamtest"
 )
 
 var update = flag.Bool("update", false, "rewrite what the commands of the openstack client print")
 
 const (
 	openstackProgram  = "/usr/bin/openstack"
-	openstackPackages = "apt-get install python3-openstackclient python3-osc-placement"
+	openstackPackages = "python3-openstackclient python3-osc-placement"
 	openstackTimeout  = 60 * time.Second
 
 	// pluginFiles matches the list of the plug-in's commands.
@@ -84,13 +84,10 @@ func requireOpenStack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(openstackProgram); err == nil && len(plugin) > 0 {
-		return
+	upstreamtest.Need(t, openstackPackages, openstackProgram)
+	if len(plugin) == 0 {
+		upstreamtest.Missing(t, openstackPackages, "there is no "+pluginFiles)
 	}
-	if os.Getenv("BERTH_TEST_NO_UPSTREAM") == "1" {
-		t.Skip("NOT TESTED with the openstack client: BERTH_TEST_NO_UPSTREAM=1 is set and the client is not installed")
-	}
-	t.Fatalf("the openstack client is not installed: %s (or set BERTH_TEST_NO_UPSTREAM=1 to skip)", openstackPackages)
 }
 
 func scriptFiles(t *testing.T) []string {

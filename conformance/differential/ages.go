@@ -158,6 +158,9 @@ var refused = regexp.MustCompile(`Policy does not allow (\S+) to be performed\.`
 
 var place = regexp.MustCompile(`(JSON does not validate|Invalid query string parameters): .*  On instance((?:\[[^\]]*\])*):`)
 
+// cause finds a message about one of several schemas.
+var cause = regexp.MustCompile(` in schema\[\d+\]`)
+
 func laterPlace(x *Exchange) bool {
 	if !x.only("detail", "text") {
 		return false
@@ -167,6 +170,9 @@ func laterPlace(x *Exchange) bool {
 		return false
 	}
 	stepsA, stepsB := strings.Split(a[2], "["), strings.Split(b[2], "[")
+	if cause.MatchString(x.B.detail()) {
+		return true // why none of several schemas fits: it says nothing of the place
+	}
 	return len(stepsA) == len(stepsB) && comparePlaces(stepsA, stepsB) < 0
 }
 

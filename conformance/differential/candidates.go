@@ -20,10 +20,10 @@ func piledUp(x *Exchange) bool {
 	}
 	_, strict := x.pair.ask(unlimited(x.Request))
 	looseA, loose := x.pair.ask(withoutPolicy(unlimited(x.Request)))
-	if len(Compare(looseA, loose)) > 0 && !x.pair.lostTrees(looseA, loose) {
+	if len(Compare(looseA, loose)) > 0 && !x.lostTrees(looseA, loose) {
 		return false
 	}
-	if part(strict, loose, x.pair.roots()) != "" {
+	if part(strict, loose, x.described()) != "" {
 		return false
 	}
 	minor, _ := x.Request.version()
@@ -93,25 +93,31 @@ func apart(mappings map[string]any) bool {
 	return true
 }
 
-// resourceKeys returns the groups that ask for resources.
-func resourceKeys(r Request) map[string]bool {
-	keys := map[string]bool{}
+// groups returns the suffixes of the groups that a query has.
+func groups(r Request) map[string]bool {
+	suffixes := map[string]bool{}
 	for part := range strings.SplitSeq(r.query(), "&") {
 		key, _, _ := strings.Cut(part, "=")
-		if plain, err := url.QueryUnescape(key); err == nil && strings.HasPrefix(plain, "resources") {
-			keys[plain] = true
+		plain, err := url.QueryUnescape(key)
+		if err != nil {
+			continue
+		}
+		for _, kind := range []string{"resources", "required", "member_of", "in_tree"} {
+			if suffix, ok := strings.CutPrefix(plain, kind); ok {
+				suffixes[suffix] = true
+			}
 		}
 	}
-	return keys
+	return suffixes
 }
 
 // lostTrees tells that B has all that A has, and beyond it only candidates that
 // take from a sharing provider.
-func (p *Pair) lostTrees(a, b Answer) bool {
+func (x *Exchange) lostTrees(a, b Answer) bool {
 	if a.Status != http.StatusOK || b.Status != http.StatusOK {
 		return false
 	}
-	sharing := p.sharing()
+	sharing := x.pair.sharing()
 	extra := map[string]int{}
 	for _, c := range candidates(b) {
 		extra[render(c)]++
@@ -126,7 +132,7 @@ func (p *Pair) lostTrees(a, b Answer) bool {
 			return false
 		}
 	}
-	return part(a, b, p.roots()) == ""
+	return part(a, b, x.described()) == ""
 }
 
 // sharing returns the providers that share what they have.

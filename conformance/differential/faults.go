@@ -22,11 +22,11 @@ func Faults() []Excuse {
 			Reason: "The search keeps what serves a group in a set that does not look at the tree it was found for. If sharing " +
 				"providers alone serve a group, they do so for the first tree only, and candidates of the others are lost.",
 			Match: func(x *Exchange) bool {
-				if x.Request.path() != "/allocation_candidates" || len(resourceKeys(x.Request)) < 2 {
+				if x.Request.path() != "/allocation_candidates" || len(groups(x.Request)) < 2 {
 					return false
 				}
 				a, b := x.pair.ask(unlimited(x.Request))
-				return x.pair.lostTrees(a, b)
+				return x.lostTrees(a, b)
 			},
 		},
 		{

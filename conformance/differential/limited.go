@@ -42,7 +42,7 @@ func (p *Pair) compareLimited(x Exchange) []Difference {
 	if n, m := len(candidates(x.A)), len(candidates(x.B)); n != m {
 		out = append(out, Difference{"number of candidates under the limit", fmt.Sprint(n), fmt.Sprint(m)})
 	}
-	roots := p.roots()
+	roots := p.roots() // what a limit leaves is described by trees in all versions
 	faultA, faultB := part(x.A, allA, roots), part(x.B, allB, roots)
 	if faultA != faultB {
 		out = append(out, Difference{"limited answer against the unlimited one", faultA, faultB})
@@ -66,10 +66,33 @@ func (p *Pair) roots() map[string]string {
 	return roots
 }
 
+// described tells for every provider with which others an answer without a limit describes
+// it: those that have the same value. Since 1.29 that is its tree; before, where there are
+// trees, every provider is by itself.
+func (x *Exchange) described() map[string]string {
+	with := x.pair.roots()
+	if minor, _ := x.Request.version(); minor >= treesSince {
+		return with
+	}
+	for uuid, root := range with {
+		if uuid != root {
+			for uuid := range with {
+				with[uuid] = uuid
+			}
+			break
+		}
+	}
+	return with
+}
+
+// treesSince is the microversion from which candidates may be of several providers of a
+// tree.
+const treesSince = 29
+
 // part says how a limited answer fails to be a part of the whole: each
-// candidate must be one of all, and the summaries must be those of the trees
-// that the candidates use. It returns "" if all is well.
-func part(some, all Answer, roots map[string]string) string {
+// candidate must be one of all, and the summaries must be those of what is described
+// with the providers that the candidates use. It returns "" if all is well.
+func part(some, all Answer, described map[string]string) string {
 	known := map[string]int{}
 	for _, c := range candidates(all) {
 		known[render(c)]++
@@ -80,14 +103,14 @@ func part(some, all Answer, roots map[string]string) string {
 			return "not a candidate, or one too often: " + render(c)
 		}
 		for rp := range heldIn(c) {
-			used[roots[rp]] = true
+			used[described[rp]] = true
 		}
 	}
 	kept := asMap(at(some.JSON, "provider_summaries"))
 	whole := asMap(at(all.JSON, "provider_summaries"))
 	for rp, summary := range whole {
 		got, in := kept[rp]
-		if want := used[roots[rp]]; want != in {
+		if want := used[described[rp]]; want != in {
 			return fmt.Sprintf("summary of %s: present %v, want %v", rp, in, want)
 		}
 		if in && render(got) != render(summary) {

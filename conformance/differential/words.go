@@ -25,7 +25,7 @@ var openOrders = []*regexp.Regexp{
 }
 
 // chosenUUID is one that a service chose for a provider it then refused.
-var chosenUUID = regexp.MustCompile(`(Unable to create resource provider ".*", )[0-9a-f-]{36}`)
+var chosenUUID = regexp.MustCompile(`(Unable to create resource provider (?:"|&quot;).*(?:"|&quot;), )[0-9a-f-]{36}`)
 
 // oneOfSome introduces one of several wrong values, whichever a set yields.
 var oneOfSome = regexp.MustCompile(`(Expected 'member_of' parameter to contain valid UUID\(s\)\. Got: )[^\n<]*`)

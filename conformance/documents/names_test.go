@@ -84,7 +84,7 @@ func TestAlerts(t *testing.T) {
 
 // settingsPages list all settings. They are held to the program by a test of its own,
 // and name those that Berth passes over too.
-var settingsPages = []string{"settings.md", "settings-network.md"}
+var settingsPages = []string{"settings.md", "settings-network.md", "settings-compute.md", "compute-host.md"}
 
 // settings returns the names of all settings by group.
 func settings(t *testing.T) map[string][]string {

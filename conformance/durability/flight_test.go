@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/conformance/clients/rest"
+	"github.com/berthcloud/berth/internal/servertest"
 )
 
 // TestTerminateFinishesRequests ends the service while it has read the
@@ -19,7 +20,7 @@ import (
 // is there after the next start.
 func TestTerminateFinishesRequests(t *testing.T) {
 	const requests = 16
-	conf, addr := configure(t, t.TempDir()+"/placement.db"), address(t)
+	conf, addr := configure(t, t.TempDir()+"/placement.db"), servertest.FreeAddress(t)
 	p := serve(t, conf, addr)
 	p.await(addr)
 	c := rest.New("http://"+addr, version)
@@ -30,7 +31,7 @@ func TestTerminateFinishesRequests(t *testing.T) {
 	for n := range requests {
 		flights = append(flights, board(t, addr, rest.UUID("ef", n)))
 	}
-	p.signal(syscall.SIGTERM)
+	p.Signal(syscall.SIGTERM)
 	refuseNew(t, addr)
 	for _, f := range flights {
 		if got := f.land(); got != http.StatusNoContent {

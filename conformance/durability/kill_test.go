@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/servertest"
 )
 
 // startTime bounds how long a start after a kill may take.
@@ -52,7 +53,7 @@ func TestKill(t *testing.T) {
 // answer can rely on it, and the process says that it ended well.
 func TestTerminateUnderLoad(t *testing.T) {
 	conf := server.ConfigFile(t, server.NewDatabase(t, server.ChosenDatabase(t)).Berth, nil)
-	addr := address(t)
+	addr := servertest.FreeAddress(t)
 	p := serve(t, conf, addr)
 	p.await(addr)
 	l := newLedger(t, "http://"+addr)
@@ -63,7 +64,7 @@ func TestTerminateUnderLoad(t *testing.T) {
 		close(ended)
 	}()
 	<-after(time.Second)
-	p.signal(syscall.SIGTERM)
+	p.Signal(syscall.SIGTERM)
 	if code, out := p.exit(); code != 0 {
 		t.Errorf("exit code %d after SIGTERM under load, want 0\n%s", code, out)
 	}

@@ -15,6 +15,7 @@ import (
 	_ "modernc.org/sqlite" // the driver
 
 	"github.com/berthcloud/berth/conformance/clients/rest"
+	"github.com/berthcloud/berth/internal/servertest"
 )
 
 // TestBrokenDatabase starts the service on files that are no database of
@@ -46,7 +47,7 @@ func TestBrokenDatabase(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "placement.db")
 			c.plant(t, path)
 			before := digest(t, path)
-			code, out := serve(t, configure(t, path), address(t)).exit()
+			code, out := serve(t, configure(t, path), servertest.FreeAddress(t)).exit()
 			if code != exitDatabase {
 				t.Errorf("exit code %d, want %d", code, exitDatabase)
 			}
@@ -66,7 +67,7 @@ func TestNoPlaceForDatabase(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(dir, "placement.db")
-			code, out := serve(t, configure(t, path), address(t)).exit()
+			code, out := serve(t, configure(t, path), servertest.FreeAddress(t)).exit()
 			if code != exitDatabase {
 				t.Errorf("exit code %d, want %d", code, exitDatabase)
 			}
@@ -78,26 +79,26 @@ func TestNoPlaceForDatabase(t *testing.T) {
 // TestDatabaseInUse starts a second service on a database that has one.
 func TestDatabaseInUse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "placement.db")
-	conf, addr := configure(t, path), address(t)
+	conf, addr := configure(t, path), servertest.FreeAddress(t)
 	first := serve(t, conf, addr)
 	first.await(addr)
 	c := rest.New("http://"+addr, rest.Newest)
 	defer c.Close()
 	c.AddProvider(t, provider(1), "", rest.Resources{"VCPU": 1})
 
-	code, out := serve(t, conf, address(t)).exit()
+	code, out := serve(t, conf, servertest.FreeAddress(t)).exit()
 	if code != exitInUse {
 		t.Errorf("the second start ends with exit code %d, want %d", code, exitInUse)
 	}
 	says(t, out, path, "in use")
 	c.AddProvider(t, provider(2), "", rest.Resources{"VCPU": 1}) // the first goes on
 
-	first.signal(syscall.SIGKILL)
+	first.Signal(syscall.SIGKILL)
 	first.exit()
 	third := serve(t, conf, addr)
 	third.await(addr)
 	c.AddProvider(t, provider(3), "", rest.Resources{"VCPU": 1})
-	third.signal(syscall.SIGTERM)
+	third.Signal(syscall.SIGTERM)
 	if code, out := third.exit(); code != 0 {
 		t.Errorf("exit code %d after SIGTERM, want 0\n%s", code, out)
 	}
@@ -105,7 +106,7 @@ func TestDatabaseInUse(t *testing.T) {
 
 // TestAddressInUse starts a service on an address that has a listener.
 func TestAddressInUse(t *testing.T) {
-	addr := address(t)
+	addr := servertest.FreeAddress(t)
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
@@ -179,13 +180,13 @@ func says(t *testing.T, out, about, what string) {
 func database(t *testing.T) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sound.db")
-	addr := address(t)
+	addr := servertest.FreeAddress(t)
 	p := serve(t, configure(t, path), addr)
 	p.await(addr)
 	c := rest.New("http://"+addr, rest.Newest)
 	defer c.Close()
 	c.AddProvider(t, provider(0), "", rest.Resources{"VCPU": 1})
-	p.signal(syscall.SIGTERM)
+	p.Signal(syscall.SIGTERM)
 	if code, out := p.exit(); code != 0 {
 		t.Fatalf("exit code %d after SIGTERM, want 0\n%s", code, out)
 	}

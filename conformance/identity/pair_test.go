@@ -21,12 +21,8 @@ type section = map[string]string
 
 // settings are those of a placement service in front of a Keystone.
 func settings(k *keystonetest.Keystone, more section) map[string]section {
-	p := keystonetest.Find(keystonetest.Placement)
-	auth := section{
-		"auth_type": "password", "auth_url": k.URL(), "www_authenticate_uri": "http://public.example:5000",
-		"username": p.Name, "password": p.Password, "user_domain_name": "Default",
-		"project_name": p.Project, "project_domain_name": "Default", "service_type": "placement",
-	}
+	auth := server.Login(k)
+	auth["www_authenticate_uri"], auth["service_type"] = "http://public.example:5000", "placement"
 	for name, value := range more {
 		auth[name] = value
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berthcloud/berth/conformance/clients/rest"
 	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/servertest"
 )
 
 // size is how many instances a fleet has.
@@ -39,7 +40,7 @@ func newFleet(t *testing.T, urls []string) fleet {
 
 func newInstance(t *testing.T, name, url string) *instance {
 	t.Helper()
-	ops := server.FreeAddress(t)
+	ops := servertest.FreeAddress(t)
 	s := server.StartBerth(t, server.Options{
 		Database: url,
 		Config:   map[string]map[string]string{"berth": {"metrics_listen": ops}},

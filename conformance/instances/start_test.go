@@ -11,6 +11,7 @@ import (
 	"github.com/berthcloud/berth/conformance/clients/rest"
 	"github.com/berthcloud/berth/conformance/server"
 	"github.com/berthcloud/berth/internal/dbtest"
+	"github.com/berthcloud/berth/internal/servertest"
 )
 
 // The start with many providers may take this long and this much memory, which is
@@ -33,7 +34,7 @@ func TestStartWithManyProviders(t *testing.T) {
 	fill(t, s, d, many)
 
 	seen := make(chan []string, 1)
-	ops := server.FreeAddress(t)
+	ops := servertest.FreeAddress(t)
 	stop := make(chan struct{})
 	go watch("http://"+ops, stop, seen)
 	begin := time.Now()

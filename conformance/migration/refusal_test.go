@@ -11,6 +11,7 @@ import (
 
 	"github.com/berthcloud/berth/conformance/server"
 	"github.com/berthcloud/berth/internal/dbtest"
+	"github.com/berthcloud/berth/internal/servertest"
 )
 
 // The exit codes that berth placement serve --help documents.
@@ -188,7 +189,7 @@ func retries(n, interval string) map[string]map[string]string {
 func (db *database) serve(url string, config map[string]map[string]string) (code int, out string) {
 	db.t.Helper()
 	conf := server.ConfigFile(db.t, url, config)
-	return server.Run(db.t, refuseTime, server.Berth(db.t), "placement", "serve", "--config", conf, "--listen", server.FreeAddress(db.t))
+	return server.Run(db.t, refuseTime, server.Berth(db.t), "placement", "serve", "--config", conf, "--listen", servertest.FreeAddress(db.t))
 }
 
 var logged = regexp.MustCompile(`^\d{4}-\d\d-\d\d `)

@@ -1,12 +1,12 @@
 package migration
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/upstreamtest"
 )
 
 // target is the revision that Berth makes and upgrades to.
@@ -18,9 +18,7 @@ const toolTime = 2 * time.Minute
 // tool runs a program that has to succeed and returns what it printed.
 func tool(t *testing.T, program string, args ...string) string {
 	t.Helper()
-	if _, err := os.Stat(program); err != nil {
-		t.Fatalf("%v: %s", err, server.Packages)
-	}
+	upstreamtest.Need(t, server.Packages, program)
 	code, out := server.Run(t, toolTime, program, args...)
 	if code != 0 {
 		t.Fatalf("%s %v ends with %d\n%s", program, args, code, out)

@@ -23,7 +23,7 @@ type answer struct {
 // text returns the answer as it stands in a dialogue, with names for what differs.
 func (a answer) text(n *names) string {
 	lines := []string{fmt.Sprint(a.status)}
-	lines = append(lines, a.unusual()...)
+	lines = append(lines, a.unusual(n)...)
 	if len(a.body) == 0 {
 		return strings.Join(lines, "\n")
 	}
@@ -41,7 +41,7 @@ func (a answer) text(n *names) string {
 
 // unusual returns the headers that are not as those of most answers. Allow and
 // Retry-After are not among them: Neutron leaves them out where HTTP wants them.
-func (a answer) unusual() []string {
+func (a answer) unusual(n *names) []string {
 	var lines []string
 	usual := ""
 	if len(a.body) > 0 {
@@ -53,7 +53,7 @@ func (a answer) unusual() []string {
 		case name == "Content-Type" && value == "" && usual != "":
 			lines = append(lines, "no "+name)
 		case value != "":
-			lines = append(lines, name+": "+value)
+			lines = append(lines, name+": "+n.text(value))
 		}
 	}
 	return lines

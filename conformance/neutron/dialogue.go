@@ -39,7 +39,9 @@ func parseDialogue(text string) (*dialogue, error) {
 		if _, err := parseRequest(b.line); b.line != "" && err != nil {
 			return nil, err
 		}
-		d.blocks = append(d.blocks, b)
+		if b.comment != "" || b.line != "" {
+			d.blocks = append(d.blocks, b)
+		}
 	}
 	return d, nil
 }
@@ -61,17 +63,17 @@ func parseBlock(text string) block {
 	return b
 }
 
-// with returns the dialogue as it is written with the answers to its blocks.
-func (d *dialogue) with(answers []string) string {
+// text returns the dialogue as it is written.
+func (d *dialogue) text() string {
 	blocks := make([]string, len(d.blocks))
 	for i, b := range d.blocks {
-		blocks[i] = b.with(answers[i])
+		blocks[i] = b.text()
 	}
 	return strings.Join(blocks, "\n\n") + "\n"
 }
 
-// with returns the block as it is written with an answer.
-func (b block) with(answer string) string {
+// text returns the block as it is written.
+func (b block) text() string {
 	text := b.comment
 	if b.line == "" {
 		return strings.TrimSuffix(text, "\n")
@@ -80,7 +82,7 @@ func (b block) with(answer string) string {
 	if b.body != "" {
 		text += b.body + "\n"
 	}
-	return text + "----\n" + answer
+	return text + "----\n" + b.answer
 }
 
 // A request is the first line of a block.

@@ -27,16 +27,21 @@
 // Elsewhere @net stands for the value, in requests and answers alike. @demo and
 // @other are the projects.
 //
-// Ids, MAC and IP addresses, segment numbers and bridges that the service chose
-// and nobody named are called <id1>, <mac1>, <ip1>, <number1> and <bridge1> in the
+// Ids, MAC and IP addresses, segment numbers, bridges and sockets that the service chose
+// and nobody named are called <id1>, <mac1>, <ip1>, <number1>, <bridge1> and <socket1> in the
 // order in which they appear, the same for the same value; a time is <time>. What a
 // request of the dialogue says is shown as it is.
 //
-// Other blocks do what agents do: "heartbeat ovs HOST" or "heartbeat sriov HOST",
-// with "start" for the first one of an agent, has the agent report the
-// configurations in its body; "silence ovs HOST" makes its last heartbeat a day
+// Other blocks do what agents do: "heartbeat KIND HOST", of an ovs, sriov, dhcp or l3
+// agent, with "start" for the first one of an agent and "zone=NAME" for one in an
+// availability zone, has the agent report the configurations in its body; "silence ovs HOST" makes its last heartbeat a day
 // old; "wired @port HOST" says that the port was plugged in. "placement GET /path"
 // asks the placement service that the side reports to.
+//
+// # Differences
+//
+// What a side answers otherwise on purpose stands in a file of the same form, which
+// has only those requests; see [PlayBut].
 //
 // # Order
 //

@@ -7,9 +7,5 @@ func Rewrite(text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	answers := make([]string, len(d.blocks))
-	for i, b := range d.blocks {
-		answers[i] = b.answer
-	}
-	return d.with(answers), nil
+	return d.text(), nil
 }

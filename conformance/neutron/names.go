@@ -17,10 +17,11 @@ type names struct {
 	byText map[string]string // the name of a value
 	said   strings.Builder   // all requests so far, as they are in the file
 	counts map[string]int    // how many of a kind have no other name
+	own    map[string]int    // how many of a kind were disowned
 }
 
 func newNames(projects map[string]string) *names {
-	n := &names{values: make(map[string]string), byText: make(map[string]string), counts: make(map[string]int)}
+	n := &names{values: make(map[string]string), byText: make(map[string]string), counts: make(map[string]int), own: make(map[string]int)}
 	for name, id := range projects {
 		n.bind("@"+name, id)
 	}
@@ -51,11 +52,13 @@ const (
 
 	// A trunk has a bridge of its own, called after its id.
 	bridgePattern = `tbr-[0-9a-f]{8}-[0-9a-f]`
+	// A port of DPDK's has a socket, called after its id.
+	socketPattern = `vhu[0-9a-f]{8}-[0-9a-f]{2}`
 )
 
 var (
-	chosenForm = regexp.MustCompile(`\b(?:` + uuidPattern + `|[0-9a-f]{32})\b|` + macPattern + "|" + bridgePattern)
-	timeForm   = regexp.MustCompile(`^\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\dZ| \d\d:\d\d:\d\d(?:\.\d+)?)$`)
+	chosenForm = regexp.MustCompile(`\b(?:` + uuidPattern + `|[0-9a-f]{32})\b|` + macPattern + "|" + bridgePattern + "|" + socketPattern)
+	timeForm   = regexp.MustCompile(`^\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d+|Z)| \d\d:\d\d:\d\d(?:\.\d+)?)$`)
 	addresses  = []string{"ip_address", "fixed_ips"}
 	numbers    = []string{"provider:segmentation_id", "segmentation_id", "vlan"}
 )
@@ -79,6 +82,8 @@ func kindOf(chosen string) string {
 		return "mac"
 	case strings.HasPrefix(chosen, "tbr-"):
 		return "bridge"
+	case strings.HasPrefix(chosen, "vhu"):
+		return "socket"
 	}
 	return "id"
 }

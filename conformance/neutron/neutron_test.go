@@ -36,7 +36,7 @@ func TestReference(t *testing.T) {
 	for i := range servers {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			side := neutron.StartReference(t)
+			side := neutron.StartReference(t, neutron.Options{})
 			for path := range next {
 				t.Run(filepath.Base(path), func(t *testing.T) { hold(t, side, path) })
 			}

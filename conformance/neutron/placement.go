@@ -9,20 +9,30 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/keystonetest"
+	"github.com/berthcloud/berth/internal/servertest"
 )
 
-// startPlacement starts the distribution's Placement and returns its address.
+// PlacementAt are the options of a Placement that asks a Keystone who calls, with
+// upstream's current policy, by which services need not be administrators.
+func PlacementAt(k *keystonetest.Keystone) server.Options {
+	return server.Options{Policy: server.MasterPolicy(), Config: map[string]map[string]string{
+		"api": {"auth_strategy": "keystone"}, "keystone_authtoken": server.Login(k),
+	}}
+}
+
+// StartPlacement starts the distribution's Placement and returns its address.
 // There is a proxy before it, because its server closes connections without
-// saying so, which Neutron takes for a failure.
-func startPlacement(t testing.TB) string {
+// saying so, which its clients take for a failure.
+func StartPlacement(t testing.TB, opts server.Options) string {
 	t.Helper()
-	service, err := url.Parse(server.StartUpstream(t, server.Options{}).URL())
+	service, err := url.Parse(server.StartUpstream(t, opts).URL())
 	if err != nil {
 		t.Fatal(err)
 	}
 	proxy := httputil.NewSingleHostReverseProxy(service)
 	proxy.Transport = &http.Transport{DisableKeepAlives: true}
-	front := &httptest.Server{Listener: server.Listen(t), Config: &http.Server{Handler: proxy}}
+	front := &httptest.Server{Listener: servertest.Listen(t), Config: &http.Server{Handler: proxy}}
 	front.Start()
 	t.Cleanup(front.Close)
 	return front.URL

@@ -19,12 +19,17 @@ import (
 // answers with what the file says.
 func Play(t testing.TB, s Side, path string) {
 	t.Helper()
-	d := mustRead(t, path)
-	for i, got := range newPlayer(t, s).play(d) {
-		b := d.blocks[i]
-		if diff := cmp.Diff(strings.Split(b.answer, "\n"), strings.Split(got, "\n")); diff != "" {
-			t.Errorf("%s: %s\n%s\n(-file +answer):\n%s", path, b.line, b.body, diff)
-		}
+	p := newPlayer(t, s)
+	for _, b := range mustRead(t, path).blocks {
+		compare(t, path, b, p.do(b))
+	}
+}
+
+// compare reports an answer that is not the one of the block.
+func compare(t testing.TB, path string, b block, got string) {
+	t.Helper()
+	if diff := cmp.Diff(strings.Split(b.answer, "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("%s: %s\n%s\n(-file +answer):\n%s", path, b.line, b.body, diff)
 	}
 }
 
@@ -32,8 +37,16 @@ func Play(t testing.TB, s Side, path string) {
 // file.
 func Record(t testing.TB, s Side, path string) {
 	t.Helper()
-	d := mustRead(t, path)
-	if err := os.WriteFile(path, []byte(d.with(newPlayer(t, s).play(d))), 0o644); err != nil {
+	d, p := mustRead(t, path), newPlayer(t, s)
+	for i, b := range d.blocks {
+		d.blocks[i].answer = p.do(b)
+	}
+	d.write(t, path)
+}
+
+func (d *dialogue) write(t testing.TB, path string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(d.text()), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -61,21 +74,12 @@ func newPlayer(t testing.TB, s Side) *player {
 	return &player{t: t, side: s, names: newNames(s.Projects()), http: http.Client{Timeout: time.Minute}}
 }
 
-// play returns the answer to each block, "" where nothing is asked.
-func (p *player) play(d *dialogue) []string {
-	p.t.Helper()
-	answers := make([]string, len(d.blocks))
-	for i, b := range d.blocks {
-		if b.line != "" {
-			answers[i] = p.do(b)
-		}
-	}
-	return answers
-}
-
-// do carries a block out.
+// do carries a block out and returns the answer, "" where nothing is asked.
 func (p *player) do(b block) string {
 	p.t.Helper()
+	if b.line == "" {
+		return ""
+	}
 	r, err := parseRequest(b.line)
 	if err != nil {
 		p.t.Fatal(err)
@@ -98,6 +102,11 @@ func (p *player) act(r request, b block) string {
 	switch first, second := r.args[0], p.names.resolve(r.args[1]); r.who {
 	case "heartbeat":
 		a := Agent{Kind: Kind(first), Host: second, Start: slices.Contains(r.args[2:], "start")}
+		for _, word := range r.args[2:] {
+			if zone, ok := strings.CutPrefix(word, "zone="); ok {
+				a.Zone = zone
+			}
+		}
 		if err := json.Unmarshal([]byte(p.names.resolve(b.body)), &a.Configurations); err != nil {
 			p.t.Fatalf("%s: %v", b.line, err)
 		}

@@ -217,6 +217,52 @@ func TestPlayFindsDifferences(t *testing.T) {
 	}
 }
 
+// TestPlayBut holds a side to the differences that it has on purpose: these very ones,
+// all of them, in their order, and what comes after them is as it would be without.
+func TestPlayBut(t *testing.T) {
+	s := newToy(t)
+	s.spoil = func(thing map[string]any) {
+		if thing["name"] == "b" {
+			thing["more"] = "99999999-0000-4000-8000-000000000000"
+		}
+	}
+	const known = `# It says more.
+admin POST /things
+{"name": "b"}
+----
+201
+{"thing": {"at": "<time>", "fixed_ips": ["<ip1>"], "id": "<own-id1>", "more": "<own-id2>", "name": "b"}}
+
+member GET /things
+----
+200
+{"things": [
+  {"at": "<time>", "fixed_ips": ["<ip1>"], "id": "@a", "name": "a", "vlan": "<number1>"},
+  {"at": "<time>", "fixed_ips": ["<ip1>"], "id": "<own-id1>", "more": "<own-id2>", "name": "b"}]}
+`
+	first, second, _ := strings.Cut(known, "\n\n")
+	after := "\nadmin POST /things\n{\"name\": \"c\"}\n----\n201\n" + `{"thing": {"at": "<time>", "fixed_ips": ["<ip1>"], "id": "<id2>", "name": "c"}}` + "\n"
+	for name, try := range map[string]struct {
+		known string
+		wrong int
+	}{
+		"these":         {known, 0},
+		"too few":       {first, 1},
+		"another order": {second + "\n" + first, 4},
+		"one too many":  {known + "\nmember GET /things\n----\n200\n", 1},
+		"other answers": {strings.ReplaceAll(known, "201", "202"), 1},
+		"other names":   {strings.ReplaceAll(known, "own-id1", "id1"), 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			quiet := &quietly{TB: t}
+			neutron.PlayBut(quiet, s, writeDialogue(t, answers+after), writeDialogue(t, try.known))
+			if quiet.errors != try.wrong {
+				t.Errorf("%d errors, want %d", quiet.errors, try.wrong)
+			}
+		})
+	}
+}
+
 // TestUnknownLines refuses what nobody understands.
 func TestUnknownLines(t *testing.T) {
 	for _, text := range []string{"admin GET", "admin GET /things nonsense", "admin GET /things @A", "admin"} {
@@ -257,4 +303,4 @@ type quietly struct {
 	errors int
 }
 
-func (q *quietly) Errorf(string, ...any) { q.errors++ }
+func (q *quietly) Errorf(f string, a ...any) { q.errors++; q.Logf(f, a...) }

@@ -14,15 +14,16 @@ import (
 
 	"github.com/berthcloud/berth/conformance/server"
 	"github.com/berthcloud/berth/internal/keystonetest"
+	"github.com/berthcloud/berth/internal/servertest"
+	"github.com/berthcloud/berth/internal/upstreamtest"
 )
 
-// Packages says how to install what StartReference needs besides Keystone and
-// Placement. No agent and no message bus is needed.
-const Packages = "apt-get install -y --no-install-recommends python3-neutron neutron-common"
+// packages are what StartReference needs besides Keystone and Placement. No agent and
+// no message bus is needed.
+const packages = "python3-neutron neutron-common"
 
 // What the distribution's packages put where.
 const (
-	python   = "/usr/bin/python3"
 	pipeline = "/usr/share/neutron-common/api-paste.ini"
 	module   = "/usr/lib/python3/dist-packages/neutron/server/__init__.py"
 )
@@ -32,48 +33,81 @@ var program []byte
 
 // A Reference is the distribution's Neutron with its Keystone and Placement.
 type Reference struct {
-	url       string
+	*servertest.Server
 	keystone  *keystonetest.Keystone
 	placement string // address of Placement
 	tokens    map[string]string
 	http      http.Client
 }
 
-// StartReference starts Neutron on loopback with a throw-away database, or skips
-// the test, by name, when it is not installed. It ends with the test.
-func StartReference(t testing.TB) *Reference {
+// Options say how a Reference is configured. The zero value is what dialogues need.
+type Options struct {
+	// Catalogue has Placement ask Keystone who calls, Neutron find it in Keystone's
+	// catalogue and log in there, and Neutron in the catalogue too: all is as
+	// in a cloud, and slower. PlacementToken is of no use then.
+	Catalogue bool
+	// Placement, with Catalogue, starts another placement than the distribution's and
+	// returns its URL. It asks the Keystone who calls.
+	Placement func(k *keystonetest.Keystone) string
+	// Compute, with Catalogue, has Neutron tell the compute service that will be in the
+	// catalogue what becomes of ports, and leave direct ports to cards.
+	Compute bool
+}
+
+// StartReference starts Neutron on loopback with a throw-away database. It ends with
+// the test, which fails when it is not installed, or is skipped when
+// BERTH_TEST_NO_UPSTREAM=1 says so.
+func StartReference(t testing.TB, opts Options) *Reference {
 	t.Helper()
-	for _, path := range []string{python, pipeline, module} {
-		if _, err := os.Stat(path); err != nil {
-			t.Skipf("NOT TESTED with the real Neutron: %s is missing: %s", path, Packages)
-		}
-	}
+	upstreamtest.Need(t, packages, upstreamtest.Python, pipeline, module)
 	r := &Reference{tokens: make(map[string]string), http: http.Client{Timeout: time.Minute}}
 	r.keystone = keystonetest.Start(t, keystonetest.Options{})
-	r.placement = startPlacement(t)
-	address := server.FreeAddress(t)
-	r.url = "http://" + address
-	launch(t, r.command(t, address), r.url+"/")
+	switch {
+	case opts.Placement != nil:
+		r.placement = opts.Placement(r.keystone)
+	case opts.Catalogue:
+		r.placement = StartPlacement(t, PlacementAt(r.keystone))
+	default:
+		r.placement = StartPlacement(t, server.Options{})
+	}
+	dir := r.configure(t, opts)
+	// Some messages show sets of Python, whose order follows the seed of the hash.
+	r.Server = servertest.Start(t, "Neutron", "/", func(addr string) *exec.Cmd {
+		cmd := exec.Command(upstreamtest.Python, filepath.Join(dir, "reference.py"), filepath.Join(dir, "neutron.conf"), addr)
+		cmd.Env = append(os.Environ(), "HOME="+dir, "PYTHONDONTWRITEBYTECODE=1", "PYTHONHASHSEED=0")
+		cmd.Dir = dir
+		return cmd
+	})
+	if opts.Catalogue {
+		r.keystone.Service("placement", "placement", r.placement)
+		r.keystone.Service("network", "neutron", r.URL())
+	}
 	return r
 }
 
-// command writes the configuration and returns how Neutron is run with it. Some of
-// its messages show sets of Python, whose order follows the seed of the hash.
-func (r *Reference) command(t testing.TB, address string) *exec.Cmd {
+// configure returns a directory with the configuration and the program.
+func (r *Reference) configure(t testing.TB, opts Options) string {
 	t.Helper()
-	dir := tempDir(t)
-	user := keystonetest.Find(keystonetest.Placement)
-	conf := fmt.Sprintf(configuration, dir, pipeline, r.keystone.URL(), user.Name, user.Password, user.Project,
-		r.PlacementURL(), r.PlacementToken())
+	dir := servertest.Dir(t)
+	checks := server.Login(r.keystone)
+	checks["www_authenticate_uri"] = r.keystone.URL()
+	placement := map[string]string{"auth_type": "admin_token", "endpoint": r.PlacementURL(), "token": r.PlacementToken()}
+	if opts.Catalogue {
+		placement = server.Login(r.keystone)
+	}
+	more := map[string]map[string]string{"keystone_authtoken": checks, "placement": placement}
+	if opts.Compute {
+		more["nova"] = server.LoginAs(r.keystone, "project-admin")
+		more["DEFAULT"] = map[string]string{"notify_nova_on_port_status_changes": "true", "notify_nova_on_port_data_changes": "true"}
+		more["ovs_driver"] = map[string]string{"vnic_type_prohibit_list": "direct"}
+	}
+	conf := fmt.Sprintf(configuration, dir, pipeline) + server.Render(more) // of two values the later one counts
 	for name, data := range map[string][]byte{"neutron.conf": []byte(conf), "reference.py": program} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(python, filepath.Join(dir, "reference.py"), filepath.Join(dir, "neutron.conf"), address)
-	cmd.Env = append(os.Environ(), "HOME="+dir, "PYTHONDONTWRITEBYTECODE=1", "PYTHONHASHSEED=0")
-	cmd.Dir = dir
-	return cmd
+	return dir
 }
 
 // configuration is what most deployments with guaranteed bandwidth have. The
@@ -100,19 +134,6 @@ connection = sqlite:///%[1]s/neutron.db
 sqlite_synchronous = false
 [oslo_concurrency]
 lock_path = %[1]s
-[keystone_authtoken]
-auth_type = password
-auth_url = %[3]s
-www_authenticate_uri = %[3]s
-username = %[4]s
-password = %[5]s
-user_domain_name = Default
-project_name = %[6]s
-project_domain_name = Default
-[placement]
-auth_type = admin_token
-endpoint = %[7]s
-token = %[8]s
 [ml2]
 type_drivers = flat,vlan,vxlan,gre,local
 tenant_network_types = vxlan
@@ -128,27 +149,11 @@ vni_ranges = 70001:79999
 tunnel_id_ranges = 80001:89999
 `
 
-// tempDir makes a directory in memory, where the system has such a place, that
-// goes away with the test.
-func tempDir(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "berth-neutron-")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Logf("removing %s: %v", dir, err)
-		}
-	})
-	return dir
-}
-
-// URL returns the address of Neutron.
-func (r *Reference) URL() string { return r.url }
-
 // PlacementURL returns the address of Placement.
 func (r *Reference) PlacementURL() string { return r.placement }
+
+// Keystone returns the Keystone that the services ask.
+func (r *Reference) Keystone() *keystonetest.Keystone { return r.keystone }
 
 // PlacementToken returns the token of Placement's administrator.
 func (r *Reference) PlacementToken() string { return "admin" }
@@ -189,6 +194,9 @@ func (r *Reference) Heartbeat(t testing.TB, a Agent) {
 	if a.Start {
 		state["start_flag"] = true
 	}
+	if a.Zone != "" {
+		state["availability_zone"] = a.Zone
+	}
 	r.control(t, "report", map[string]any{"agent_state": state})
 }
 
@@ -214,7 +222,7 @@ func (r *Reference) control(t testing.TB, what string, arguments map[string]any)
 	if arguments == nil {
 		body = nil
 	}
-	res, err := r.http.Post(r.url+"/-/"+what, "application/json", bytes.NewReader(body))
+	res, err := r.http.Post(r.URL()+"/-/"+what, "application/json", bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,6 +43,7 @@ var People = []string{"admin", "member", "reader", "other", "service", "nobody"}
 type Agent struct {
 	Kind           Kind
 	Host           string
+	Zone           string         // its availability zone, "" for none
 	Start          bool           // the first report since it was started
 	Configurations map[string]any // as in the API
 }
@@ -54,14 +55,18 @@ type Kind string
 const (
 	OVS   Kind = "ovs"
 	SRIOV Kind = "sriov"
+	DHCP  Kind = "dhcp"
+	L3    Kind = "l3"
 )
 
 // Type returns the agent_type of the API, "" for a kind that there is not.
 func (k Kind) Type() string {
-	return map[Kind]string{OVS: "Open vSwitch agent", SRIOV: "NIC Switch agent"}[k]
+	return map[Kind]string{OVS: "Open vSwitch agent", SRIOV: "NIC Switch agent", DHCP: "DHCP agent", L3: "L3 agent"}[k]
 }
 
 // Binary returns the binary of the API, "" for a kind that there is not.
 func (k Kind) Binary() string {
-	return map[Kind]string{OVS: "neutron-openvswitch-agent", SRIOV: "neutron-sriov-nic-agent"}[k]
+	return map[Kind]string{
+		OVS: "neutron-openvswitch-agent", SRIOV: "neutron-sriov-nic-agent", DHCP: "neutron-dhcp-agent", L3: "neutron-l3-agent",
+	}[k]
 }

@@ -156,7 +156,7 @@ func copyTree(t *testing.T, to string) {
 			return filepath.SkipDir
 		case d.IsDir():
 			return os.MkdirAll(filepath.Join(to, rel), 0o755)
-		case !d.Type().IsRegular() || strings.HasSuffix(rel, "_test.go"):
+		case !d.Type().IsRegular() || rel == ".git" || strings.HasSuffix(rel, "_test.go"): // a worktree has a file .git
 			return nil
 		}
 		return copyFile(path, filepath.Join(to, rel))

@@ -31,7 +31,7 @@ func TestManualPages(t *testing.T) {
 	}
 }
 
-// TestEveryCommandHasItsPage follows the commands that help lists.
+// TestEveryCommandHasItsPage follows the commands that help lists, and has the settings.
 func TestEveryCommandHasItsPage(t *testing.T) {
 	_, unpacked := pkg(t)
 	names := commands(t, filepath.Join(unpacked, "usr/bin/berth"))
@@ -42,6 +42,11 @@ func TestEveryCommandHasItsPage(t *testing.T) {
 		page := filepath.Join(unpacked, "usr/share/man/man1", strings.ReplaceAll("berth "+name, " ", "-")+".1.gz")
 		if _, err := os.Stat(page); err != nil {
 			t.Errorf("berth %s: %v", name, err)
+		}
+	}
+	for _, service := range []string{"placement", "network", "compute"} {
+		if _, err := os.Stat(filepath.Join(unpacked, "usr/share/man/man5/berth-"+service+".conf.5.gz")); err != nil {
+			t.Errorf("the settings of the %s service: %v", service, err)
 		}
 	}
 }

@@ -11,12 +11,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/process"
+	"github.com/berthcloud/berth/internal/servertest"
 )
 
 // patience bounds every wait of these tests.
@@ -24,76 +24,47 @@ const patience = 30 * time.Second
 
 // A service is a program that was started the way its unit file says.
 type service struct {
-	t    *testing.T
-	cmd  *exec.Cmd
-	url  string
-	done chan error
-	log  buffer
-}
-
-// A buffer collects a log; it may be written to and read at the same time.
-type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
+	*process.Process
+	t   *testing.T
+	cmd *exec.Cmd
+	url string
+	log process.Log
 }
 
 // start runs a command on a free port with noauth2: the environment wins over
 // the settings file, which stays as it was installed.
 func start(t *testing.T, cmd *exec.Cmd, env ...string) *service {
 	t.Helper()
-	l := server.Listen(t)
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s := &service{t: t, cmd: cmd, url: "http://" + address, done: make(chan error, 1)}
+	address := servertest.FreeAddress(t)
+	s := &service{t: t, cmd: cmd, url: "http://" + address}
 	cmd.Env = append(append(os.Environ(), "OS_API__AUTH_STRATEGY=noauth2", "OS_BERTH__LISTEN="+address), env...)
 	cmd.Stdout, cmd.Stderr = &s.log, &s.log
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
-	}
-	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	if err := cmd.Start(); err != nil {
+	var err error
+	if s.Process, err = process.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
-	go func() { s.done <- cmd.Wait() }()
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it has ended when the test passed
-	})
+	t.Cleanup(s.Kill)
 	return s
 }
 
 // stop ends the service as systemd does and wants it to end well.
 func (s *service) stop() {
 	s.t.Helper()
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		s.t.Errorf("stopping: %v\n%s", err, s.log.String())
-	}
-	if err := s.ended(); err != nil {
-		s.t.Errorf("the service did not stop well: %v\n%s", err, s.log.String())
+	s.Signal(syscall.SIGTERM)
+	if code := s.exit(); code != 0 {
+		s.t.Errorf("the service did not stop well: exit status %d\n%s", code, s.log.String())
 	}
 }
 
-// ended waits for the end of the process.
-func (s *service) ended() error {
+// exit waits for the end of the process and returns its exit status.
+func (s *service) exit() int {
+	s.t.Helper()
 	select {
-	case err := <-s.done:
-		return err
+	case <-s.Ended():
 	case <-time.After(patience):
-		return errors.New("it is still there")
+		s.t.Fatalf("the service is still there\n%s", s.log.String())
 	}
+	return s.cmd.ProcessState.ExitCode()
 }
 
 // answers writes a provider and reads it back.
@@ -111,23 +82,9 @@ func (s *service) answers() {
 // await returns when the root document is served.
 func (s *service) await() {
 	s.t.Helper()
-	client := http.Client{Timeout: time.Second}
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		select {
-		case err := <-s.done:
-			s.t.Fatalf("the service ended before it served: %v\n%s", err, s.log.String())
-		default:
-		}
-		res, err := client.Get(s.url + "/")
-		if err != nil {
-			continue
-		}
-		_ = res.Body.Close() // only the status matters
-		if res.StatusCode == http.StatusOK {
-			return
-		}
+	if err := s.Await(s.url+"/", patience, 20*time.Millisecond); err != nil {
+		s.t.Fatalf("%v\n%s", err, s.log.String())
 	}
-	s.t.Fatalf("no answer within %v\n%s", patience, s.log.String())
 }
 
 // call makes one request about providers as the administrator.
@@ -204,9 +161,8 @@ func TestUnpackedProgramServes(t *testing.T) {
 // so and to end with the code after which systemd does not try again.
 func TestUntouchedSettingsDoNotServe(t *testing.T) {
 	s := unpackedService(t, "OS_API__AUTH_STRATEGY=keystone")
-	var exit *exec.ExitError
-	if err := s.ended(); !errors.As(err, &exit) || exit.ExitCode() != 2 {
-		t.Errorf("ended with %v, want exit status 2\n%s", err, s.log.String())
+	if code := s.exit(); code != 2 {
+		t.Errorf("exit status %d, want 2\n%s", code, s.log.String())
 	}
 	_, unpacked := pkg(t)
 	if got := unit(t, unpacked).only(t, "RestartPreventExitStatus"); got != "2" {
@@ -232,9 +188,7 @@ func TestServiceKeepsItsUnitsPromises(t *testing.T) {
 	s := unpackedService(t, "NOTIFY_SOCKET="+path, "WATCHDOG_USEC=1000000")
 	s.hear(socket, "READY=1")
 	s.hear(socket, "WATCHDOG=1")
-	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	s.Signal(syscall.SIGHUP)
 	s.hear(socket, "RELOADING=1")
 	s.hear(socket, "READY=1")
 	s.answers()
@@ -270,11 +224,7 @@ func TestSocketUnitIsServed(t *testing.T) {
 	if name == nil {
 		t.Fatal("the socket has no name")
 	}
-	l := server.Listen(t)
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := servertest.FreeAddress(t)
 	args := []string{"--listen=" + address, "--fdname=" + name[1]}
 	for _, variable := range []string{"OS_API__AUTH_STRATEGY", "OS_BERTH__LISTEN", "OS_PLACEMENT_DATABASE__CONNECTION"} {
 		args = append(args, "--setenv="+variable) // it clears the others

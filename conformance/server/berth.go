@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/berthcloud/berth/internal/servertest"
 )
 
 // StartBerth starts Berth's placement service, unless the options name a database
@@ -19,34 +21,36 @@ import (
 func StartBerth(t testing.TB, opts Options) *Server {
 	t.Helper()
 	bin := Berth(t)
-	dir := tempDir(t, "/dev/shm", "")
+	dir := servertest.Dir(t)
 	base := baseConfig(connection(t, opts, dir).Berth)
 	if opts.Policy != "" {
 		base["oslo_policy"] = map[string]string{
 			"policy_file": writeFile(t, dir, "policy.yaml", opts.Policy),
 		}
 	}
-	conf := writeFile(t, dir, "placement.conf", render(base, opts.Config))
-	s := &Server{t: t, name: "berth", dir: dir}
-	s.command = func(addr string) *exec.Cmd {
+	conf := writeFile(t, dir, "placement.conf", Render(base, opts.Config))
+	return servertest.Start(t, "berth", "/", func(addr string) *exec.Cmd {
 		cmd := exec.Command(bin, "placement", "serve", "--config", conf, "--listen", addr)
 		cmd.Env = append(os.Environ(), opts.Env...)
 		return cmd
-	}
-	return s.launch()
+	})
 }
 
-// StartBerthUp starts "berth up" with a database of its own. It loads its example
-// after it begins to answer.
-func StartBerthUp(t testing.TB) *Server {
+// StartBerthUp starts "berth up" with databases of its own, and the guide's
+// host alone, and returns the directory where it says how to log in. It loads its example
+// after it begins to answer. More are further flags.
+func StartBerthUp(t testing.TB, more ...string) (s *Server, dir string) {
 	t.Helper()
 	bin := Berth(t)
-	dir := tempDir(t, "/dev/shm", "")
-	s := &Server{t: t, name: "berth up", dir: dir}
-	s.command = func(addr string) *exec.Cmd {
-		return exec.Command(bin, "up", "--listen", addr, "--data", dir)
-	}
-	return s.launch()
+	dir = servertest.Dir(t)
+	s = servertest.Start(t, "berth up", "/", func(addr string) *exec.Cmd {
+		args := []string{"up", "--hosts", "1", "--listen", addr, "--data", dir}
+		for _, other := range []string{"network", "identity", "image", "compute"} {
+			args = append(args, "--"+other+"-listen", "127.0.0.1:0")
+		}
+		return exec.Command(bin, append(args, more...)...)
+	})
+	return s, dir
 }
 
 // baseConfig is what every service of a test starts from. A dollar sign would

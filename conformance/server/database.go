@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/internal/dbtest"
+	"github.com/berthcloud/berth/internal/servertest"
 )
 
 // A DatabaseKind is what a service keeps its rows in.
@@ -59,7 +60,7 @@ func NewDatabase(t testing.TB, kind DatabaseKind) Database {
 		d := r.CreateDatabase(t)
 		return Database{d.URL(r.Addresses()...) + "&target_session_attrs=read-write", d.URL(r.Primary.Address())}
 	default:
-		url := sqliteURL(tempDir(t, "/dev/shm", ""))
+		url := sqliteURL(servertest.Dir(t))
 		return Database{url, url}
 	}
 }

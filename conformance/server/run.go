@@ -2,12 +2,12 @@ package server
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"os/exec"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/berthcloud/berth/internal/process"
 )
 
 // Run runs a program to its end and returns its exit code and all that it
@@ -20,18 +20,15 @@ func Run(t testing.TB, limit time.Duration, program string, args ...string) (cod
 	cmd := exec.Command(program, args...)
 	cmd.Stdout, cmd.Stderr = &text, &text
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "XDG_DATA_HOME=")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	p, err := process.Start(cmd)
+	if err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(limit, func() { _ = cmd.Process.Kill() }) // it may have ended
-	err := cmd.Wait()
-	if !late.Stop() {
+	select {
+	case <-p.Ended():
+	case <-time.After(limit):
+		p.Kill()
 		t.Fatalf("%v has not ended after %v\n%s", cmd.Args, limit, text.String())
-	}
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
 	}
 	return cmd.ProcessState.ExitCode(), text.String()
 }
@@ -40,5 +37,5 @@ func Run(t testing.TB, limit time.Duration, program string, args ...string) (cod
 // options: section, option, value. It returns the path.
 func ConfigFile(t testing.TB, database string, config map[string]map[string]string) string {
 	t.Helper()
-	return writeFile(t, t.TempDir(), "placement.conf", render(baseConfig(database), config))
+	return writeFile(t, t.TempDir(), "placement.conf", Render(baseConfig(database), config))
 }

@@ -24,7 +24,7 @@ func Main(m *testing.M) {
 // shared is the PostgreSQL with its standby that all tests of the process use.
 var shared struct {
 	mu      sync.Mutex // guards the rest
-	owner   *process
+	owner   *owner
 	servers *dbtest.Replicated // nil when they could not be started
 }
 
@@ -35,7 +35,7 @@ func replicated(t testing.TB) *dbtest.Replicated {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	if shared.owner == nil {
-		shared.owner = &process{TB: t}
+		shared.owner = &owner{TB: t}
 		shared.servers = dbtest.NewReplicated(shared.owner, dbtest.Fast())
 	}
 	if shared.servers == nil {
@@ -44,22 +44,22 @@ func replicated(t testing.TB) *dbtest.Replicated {
 	return shared.servers
 }
 
-// A process owns what one test starts and later ones use. It ends with Main and
+// An owner owns what one test starts and later ones use. It ends with Main and
 // says what goes wrong then on standard error, when no test is left to say it to.
-type process struct {
+type owner struct {
 	testing.TB // the first test
 	cleanups   []func()
 	over       bool
 }
 
 // Cleanup keeps f for the end of the process.
-func (p *process) Cleanup(f func()) { p.cleanups = append(p.cleanups, f) }
+func (p *owner) Cleanup(f func()) { p.cleanups = append(p.cleanups, f) }
 
 // Failed returns whether the first test did; it need not have ended.
-func (p *process) Failed() bool { return !p.over && p.TB.Failed() }
+func (p *owner) Failed() bool { return !p.over && p.TB.Failed() }
 
 // Error reports what went wrong.
-func (p *process) Error(args ...any) {
+func (p *owner) Error(args ...any) {
 	if !p.over {
 		p.TB.Error(args...)
 		return
@@ -67,7 +67,7 @@ func (p *process) Error(args ...any) {
 	fmt.Fprintln(os.Stderr, args...)
 }
 
-func (p *process) end() {
+func (p *owner) end() {
 	p.over = true
 	for _, f := range slices.Backward(p.cleanups) {
 		f()

@@ -10,10 +10,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/berthcloud/berth/internal/servertest"
+	"github.com/berthcloud/berth/internal/upstreamtest"
 )
 
-// Packages names what has to be installed for StartUpstream.
-const Packages = "apt-get install placement-api uwsgi-plugin-python3 python3-pymysql python3-psycopg2"
+// Packages are what has to be installed for StartUpstream.
+const Packages = "placement-api uwsgi-core uwsgi-plugin-python3 python3-pymysql python3-psycopg2"
 
 // UpstreamRoot returns the directory of the system that upstream's Placement
 // is taken from: the environment variable BERTH_TEST_UPSTREAM_ROOT, or "" for
@@ -31,7 +34,7 @@ func StartUpstream(t testing.TB, opts Options) *Server {
 		root = UpstreamRoot()
 	}
 	app := findUpstream(t, root)
-	dir := tempDir(t, upstreamParents(root)...)
+	dir := servertest.Dir(t, upstreamParents(root)...)
 	inside := strings.TrimPrefix(dir, root) // the path as the service sees it
 
 	base := baseConfig(connection(t, opts, inside).Upstream)
@@ -41,10 +44,9 @@ func StartUpstream(t testing.TB, opts Options) *Server {
 		writeFile(t, dir, "policy.yaml", opts.Policy)
 		base["oslo_policy"] = map[string]string{"policy_file": filepath.Join(inside, "policy.yaml")}
 	}
-	writeFile(t, dir, "placement.conf", render(base, opts.Config))
+	writeFile(t, dir, "placement.conf", Render(base, opts.Config))
 
-	s := &Server{t: t, name: "upstream's Placement", dir: dir}
-	s.command = func(addr string) *exec.Cmd {
+	return servertest.Start(t, "upstream's Placement", "/", func(addr string) *exec.Cmd {
 		cmd := exec.Command(app.uwsgi, slices.Concat([]string{"--http-socket", addr}, app.args, processes(opts.Processes))...)
 		cmd.Env = append(os.Environ(), "OS_PLACEMENT_CONFIG_DIR="+inside, "HOME="+inside)
 		cmd.Env = append(cmd.Env, opts.Env...)
@@ -53,8 +55,7 @@ func StartUpstream(t testing.TB, opts Options) *Server {
 			cmd.Dir = "/"
 		}
 		return cmd
-	}
-	return s.launch()
+	})
 }
 
 // processes returns arguments for so many processes, which end with the first.
@@ -65,13 +66,13 @@ func processes(n int) []string {
 	return []string{"--master", "--no-orphans", "--processes", strconv.Itoa(n)}
 }
 
-// upstreamParents lists the places for upstream's database, best first. A
-// chroot sees only what is below it.
+// upstreamParents lists the places for upstream's database, best first, or none
+// for the usual ones. A chroot sees only what is below it.
 func upstreamParents(root string) []string {
-	if root != "" {
-		return []string{filepath.Join(root, "dev/shm"), filepath.Join(root, "tmp")}
+	if root == "" {
+		return nil
 	}
-	return []string{"/dev/shm", ""}
+	return []string{filepath.Join(root, "dev/shm"), filepath.Join(root, "tmp")}
 }
 
 // An upstream is how to run the service: the application server and its
@@ -98,10 +99,8 @@ func findUpstream(t testing.TB, root string) upstream {
 			append(args, "--module", "placement.wsgi.api")...)}
 	case uwsgi != "" && script != "":
 		return upstream{uwsgi, append(args, "--wsgi-file", script)}
-	case os.Getenv("BERTH_TEST_NO_UPSTREAM") == "1":
-		t.Skip("NOT COMPARED with upstream's Placement: BERTH_TEST_NO_UPSTREAM=1 is set and the service is not installed")
 	}
-	t.Fatalf("upstream's Placement is not installed: %s (or set BERTH_TEST_NO_UPSTREAM=1 to skip)", Packages)
+	upstreamtest.Missing(t, Packages, "upstream's Placement is not installed")
 	return upstream{}
 }
 

@@ -113,17 +113,17 @@ func pools(v pyjson.Value) string {
 		return "Invalid data format for IP pool: '" + shown(v) + "'"
 	}
 	return firstOf(v.Items(), func(pool pyjson.Value) string {
-		if wrong := exactly(pool, "start", "end"); wrong != "" {
+		if wrong := exactly(pool, "end", "start"); wrong != "" {
 			return wrong
 		}
-		start, _ := pool.Get("start")
-		end, _ := pool.Get("end")
+		start := part(pool, "start")
+		end := part(pool, "end")
 		return firstOf([]pyjson.Value{start, end}, ip)
 	})
 }
 
-// exactly is an object with these keys and no others. The order in which upstream
-// lists keys is that of a set; here it is the one of the table.
+// exactly is an object with these keys and no others. Upstream lists the keys in the
+// order of a set, which is any.
 func exactly(v pyjson.Value, keys ...string) string {
 	if v.Kind() != pyjson.Object {
 		return fmt.Sprintf("Invalid input. '%s' must be a dictionary with keys: %s", shown(v), shown(valueOf(keys)))
@@ -180,14 +180,14 @@ func hostRoutes(v pyjson.Value) string {
 }
 
 func hostRoute(v pyjson.Value) string {
-	if wrong := exactly(v, "destination", "nexthop"); wrong != "" {
+	if wrong := exactly(v, "nexthop", "destination"); wrong != "" {
 		return wrong
 	}
-	destination, _ := v.Get("destination")
+	destination := part(v, "destination")
 	if wrong := routeCIDR(destination); wrong != "" {
 		return wrong
 	}
-	hop, _ := v.Get("nexthop")
+	hop := part(v, "nexthop")
 	return ip(hop)
 }
 

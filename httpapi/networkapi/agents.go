@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/network"
 )
@@ -16,17 +17,32 @@ func (a *API) agents() *agentResource {
 		table:  agentTable(),
 		id:     func(g *network.Agent) string { return string(g.ID) },
 		target: func(*network.Agent) target { return target{} },
-		list:   a.Network.Agents,
+		list:   a.Network.Review,
 		where:  map[string]network.Field{"id": network.ByID, "host": network.ByHost, "agent_type": network.ByAgentType},
 		update: func(ctx context.Context, g *network.Agent, fn func(*network.AgentRow) error) (network.Agent, error) {
 			return a.Network.UpdateAgent(ctx, g.ID, fn)
 		},
-		remove: func(ctx context.Context, g *network.Agent) error { return a.Network.DeleteAgent(ctx, g.ID) },
+		remove: func(ctx context.Context, g *network.Agent, _ network.Condition) error {
+			gone, err := a.Network.DeleteAgent(ctx, g.ID)
+			if err == nil && a.Removed != nil {
+				a.Removed(gone)
+			}
+			return err
+		},
 	}
 }
 
+func (a *API) agentRoutes() []httpapi.Route {
+	res := a.agents()
+	var names []string
+	for i := range res.table {
+		names = append(names, res.table[i].name)
+	}
+	return append(res.routes(), nobodyMakes(res.path, res.name, names...))
+}
+
 // agentTable are the attributes of agents, in the order in which they are shown.
-// The last two are Berth's own, there when there is something to say.
+// The last four are Berth's own, there when there is something to say.
 func agentTable() []attribute[network.Agent, network.AgentRow] {
 	type (
 		A = network.Agent
@@ -58,6 +74,8 @@ func agentTable() []attribute[network.Agent, network.AgentRow] {
 		{name: "alive", use: filter, convert: toBool, show: func(g *A) pyjson.Value { return valueOf(g.Alive) }},
 		{name: "configurations", show: func(g *A) pyjson.Value { return decode(g.Configurations) }},
 		{name: "berth:sync_error", show: func(g *A) pyjson.Value { return orNone(g.SyncError) }, shownIf: func(g *A) bool { return g.SyncError != "" }},
+		{name: "berth:kept_providers", show: func(g *A) pyjson.Value { return array(g.Kept, pyjson.NewString) }, shownIf: func(g *A) bool { return len(g.Kept) > 0 }},
+		{name: "berth:warnings", show: func(g *A) pyjson.Value { return array(g.Warnings, pyjson.NewString) }, shownIf: func(g *A) bool { return len(g.Warnings) > 0 }},
 		{name: "berth:synced_at", show: func(g *A) pyjson.Value { return plainTime(g.SyncedAt) }, shownIf: func(g *A) bool { return !g.SyncedAt.IsZero() }},
 	}
 }
@@ -66,7 +84,7 @@ var textCheck255 = text(255)
 
 // syncState is the attribute resources_synced.
 func syncState(s network.SyncState) pyjson.Value {
-	if s == network.SyncNever {
+	if s == network.SyncNever || s == network.SyncDue {
 		return pyjson.Value{}
 	}
 	return valueOf(s == network.SyncDone)

@@ -21,30 +21,48 @@ type cloud struct {
 	t       *testing.T
 	url     string
 	service *network.Service
+	api     *networkapi.API
 }
 
 func newCloud(t *testing.T) *cloud {
+	t.Helper()
+	settings := network.DefaultSettings()
+	settings.ProjectTypes = []string{network.VXLAN}
+	settings.VLANs = map[string][]network.Range{"physnet0": {{Low: 1, High: 4000}}}
+	settings.Tunnels = map[string][]network.Range{network.VXLAN: {{Low: 1, High: 1000}}}
+	service := network.NewService(newStore(t), settings, network.Neighbours{})
+	api := newAPI(t, service)
+	s := httptest.NewServer(handler(api, httpapi.NoAuth))
+	t.Cleanup(s.Close)
+	return &cloud{t, s.URL, service, api}
+}
+
+// newStore returns an empty database, which ends with the test.
+func newStore(t testing.TB) network.Store {
 	t.Helper()
 	store, err := sqlstore.OpenNetwork(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+// newAPI returns the API of a service with the policy of the program.
+func newAPI(t testing.TB, service *network.Service) *networkapi.API {
+	t.Helper()
 	rules, err := policy.New(policy.Options{Defaults: networkapi.PolicyDefaults(), Networking: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := network.DefaultSettings()
-	settings.ProjectTypes = []string{network.VXLAN}
-	settings.VLANs = map[string][]network.Range{"physnet0": {{Low: 1, High: 4000}}}
-	settings.Tunnels = map[string][]network.Range{network.VXLAN: {{Low: 1, High: 1000}}}
-	service := network.NewService(store, settings, network.Neighbours{})
-	api := &networkapi.API{Network: service, Policy: rules}
-	s := httptest.NewServer(httpapi.New(httpapi.Config{
-		Service: "network", Routes: api.Routes(), Authenticate: httpapi.NoAuth, Public: networkapi.Public, Problem: networkapi.Problem,
+	return &networkapi.API{Network: service, Policy: rules}
+}
+
+// handler serves an API as the program does.
+func handler(api *networkapi.API, who httpapi.Authenticator) http.Handler {
+	return networkapi.Handler(httpapi.New(httpapi.Config{
+		Service: "network", Routes: api.Routes(), Authenticate: who, Public: networkapi.Public, Problem: networkapi.Problem,
 	}))
-	t.Cleanup(s.Close)
-	return &cloud{t, s.URL, service}
 }
 
 // ask sends a request as a user, "admin" or one whose project is called as they
@@ -102,35 +120,5 @@ func TestGuaranteeBecomesRequest(t *testing.T) {
 	}
 	if port["status"] != "DOWN" || port["binding:vif_type"] != "unbound" {
 		t.Errorf("the port is %v, %v", port["status"], port["binding:vif_type"])
-	}
-}
-
-// What a plugin brings is not there without it.
-func TestPluginsCanBeOff(t *testing.T) {
-	c := newCloud(t)
-	for plugin, path := range map[string]string{
-		networkapi.PluginQoS: "/v2.0/qos/policies", networkapi.PluginTrunk: "/v2.0/trunks", networkapi.PluginSegments: "/v2.0/segments",
-	} {
-		if status, _ := c.ask("admin", "GET", path, ""); status != http.StatusOK {
-			t.Errorf("with %s GET %s = %d", plugin, path, status)
-		}
-		routes := (&networkapi.API{Network: c.service, Without: []string{plugin}}).Routes()
-		for _, r := range routes {
-			if strings.HasPrefix(r.Pattern, path) {
-				t.Errorf("without %s there is %s %s", plugin, r.Method, r.Pattern)
-			}
-		}
-		off := httptest.NewServer(httpapi.New(httpapi.Config{
-			Service: "network", Routes: routes, Authenticate: httpapi.NoAuth, Problem: networkapi.Problem,
-		}))
-		was := c.url
-		c.url = off.URL
-		status, _ := c.ask("admin", "GET", path, "")
-		_, listed := c.ask("admin", "GET", "/v2.0/extensions", "")
-		c.url = was
-		off.Close()
-		if alias := strings.TrimSuffix(plugin, "s"); status != http.StatusNotFound || strings.Contains(listed, `"alias": "`+alias+`"`) {
-			t.Errorf("without %s GET %s = %d, and the extensions are %s", plugin, path, status, listed)
-		}
 	}
 }

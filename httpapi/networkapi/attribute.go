@@ -40,12 +40,13 @@ const (
 	filter                   // may be in a query
 	sortable                 // lists may be sorted by it
 	guarded                  // setting it asks a rule of its own
+	idle                     // PUT does nothing with it
 )
 
 // A body is what a request says of one object, checked.
 type body struct {
 	values map[string]pyjson.Value
-	names  []string // of values that the caller gave, in the table's order
+	names  []string // of values that do something, in the table's order
 }
 
 // read checks one object of a request against a table.
@@ -54,8 +55,8 @@ func read[T, S any](table []attribute[T, S], v pyjson.Value, creating bool) (bod
 	for _, m := range v.Members() {
 		b.values[m.Key] = m.Value
 	}
-	if err := known(table, v); err != nil {
-		return b, err
+	if unknown := unknownIn(v, func(key string) bool { return find(table, key) != nil }); len(unknown) > 0 {
+		return b, unrecognized(unknown)
 	}
 	for i := range table {
 		if err := allowed(&table[i], b, creating); err != nil {
@@ -68,25 +69,29 @@ func read[T, S any](table []attribute[T, S], v pyjson.Value, creating bool) (bod
 		}
 	}
 	for i := range table {
-		if _, ok := b.values[table[i].name]; ok {
+		if _, ok := b.values[table[i].name]; ok && (creating || table[i].use&idle == 0) {
 			b.names = append(b.names, table[i].name)
 		}
 	}
 	return b, nil
 }
 
-// known refuses attributes that are in no table.
-func known[T, S any](table []attribute[T, S], v pyjson.Value) error {
+// unknownIn returns what an object has that is not known, sorted. In Neutron the
+// order is that of a set: none.
+func unknownIn(v pyjson.Value, known func(key string) bool) []string {
 	var unknown []string
 	for _, m := range v.Members() {
-		if !slices.ContainsFunc(table, func(a attribute[T, S]) bool { return a.name == m.Key }) {
+		if !known(m.Key) {
 			unknown = append(unknown, m.Key)
 		}
 	}
-	if len(unknown) > 0 {
-		return badRequest("Unrecognized attribute(s) '%s'", strings.Join(unknown, ", "))
-	}
-	return nil
+	slices.Sort(unknown)
+	return unknown
+}
+
+// unrecognized is the fault of attributes that are in no table.
+func unrecognized(names []string) error {
+	return badRequest("Unrecognized attribute(s) '%s'", strings.Join(names, ", "))
 }
 
 // allowed refuses what is missing and what may not be there.
@@ -130,8 +135,8 @@ func convertTo[T, S any](a *attribute[T, S], b body) (err error) {
 // apply writes what a body says into s.
 func apply[T, S any](table []attribute[T, S], b body, s *S) {
 	for i := range table {
-		if v, ok := b.values[table[i].name]; ok && table[i].set != nil {
-			table[i].set(s, v)
+		if table[i].set != nil && slices.Contains(b.names, table[i].name) {
+			table[i].set(s, b.values[table[i].name])
 		}
 	}
 }

@@ -27,13 +27,16 @@ func (a *API) bindings() *bindingResource {
 		id:     func(b *network.BindingRow) string { return b.Host },
 		key:    network.ByHost,
 		target: func(*network.BindingRow) target { return target{} },
-		made:   func(context.Context, *bindingSpec) (target, error) { return target{}, nil },
+		made:   func(ctx context.Context, s *bindingSpec) (target, error) { return target{}, a.knows(ctx, s.port) },
 		absent: func(r *http.Request, host network.ID) error { return network.BindingNotFound(portID(r), string(host)) },
 		within: func(r *http.Request) []network.Match {
 			return []network.Match{network.Where(network.ByPort, portID(r))}
 		},
 		list: func(ctx context.Context, where ...network.Match) ([]network.BindingRow, error) {
 			id, _ := where[0].Values[0].(network.ID) // within put it there
+			if err := a.knows(ctx, id); err != nil {
+				return nil, err
+			}
 			return a.Network.Bindings(ctx, id, where[1:]...)
 		},
 		where: map[string]network.Field{"host": network.ByHost},
@@ -46,16 +49,25 @@ func (a *API) bindings() *bindingResource {
 		},
 		update: func(ctx context.Context, b *network.BindingRow, fn func(*bindingSpec) error) (network.BindingRow, error) {
 			return a.Network.UpdateBinding(ctx, b.Port, b.Host, func(s *network.BindingSpec) error {
-				spec := bindingSpec{*s, b.Port}
+				spec := bindingSpec{BindingSpec: *s, port: b.Port}
 				err := fn(&spec)
 				*s = spec.BindingSpec
 				return err
 			})
 		},
-		remove: func(ctx context.Context, b *network.BindingRow) error {
+		remove: func(ctx context.Context, b *network.BindingRow, _ network.Condition) error {
 			return a.Network.DeleteBinding(ctx, b.Port, b.Host)
 		},
 	}
+}
+
+// knows refuses a port that the caller may not know of, as if it did not exist.
+func (a *API) knows(ctx context.Context, id network.ID) error {
+	all, err := a.Network.Ports(ctx, network.Where(network.ByID, id))
+	if err == nil && (len(all) == 0 || !a.ports().sees(ctx, &all[0])) {
+		err = network.NotFound("port", id)
+	}
+	return err
 }
 
 func (a *API) bindingRoutes() []httpapi.Route {
@@ -90,7 +102,7 @@ func bindingTable() []attribute[network.BindingRow, bindingSpec] {
 	)
 	return []attribute[B, S]{
 		{
-			name: "host", use: post | required | filter, show: func(b *B) pyjson.Value { return valueOf(b.Host) },
+			name: "host", use: post | put | required | filter, convert: toText, show: func(b *B) pyjson.Value { return valueOf(b.Host) },
 			set: func(s *S, v pyjson.Value) { s.Host = v.Str() },
 		},
 		{name: "vif_type", use: filter, show: func(b *B) pyjson.Value { return valueOf(b.VIF) }},
@@ -101,12 +113,22 @@ func bindingTable() []attribute[network.BindingRow, bindingSpec] {
 			show: func(b *B) pyjson.Value { return valueOf(b.VNIC) },
 		},
 		{
-			name: "profile", use: post | put, check: orNull(anObject),
+			name: "profile", use: post | put, convert: smallProfile, check: orNull(anObject),
 			set:  func(s *S, v pyjson.Value) { s.Profile = encode(v) },
 			show: func(b *B) pyjson.Value { return decode(b.Profile) },
 		},
 		{name: "status", use: filter, show: func(b *B) pyjson.Value { return valueOf(bindingStatus(b.Active)) }},
 	}
+}
+
+// maxProfile is how long a profile may be, as Python writes JSON.
+const maxProfile = 4095
+
+func smallProfile(v pyjson.Value) (pyjson.Value, error) {
+	if v.Kind() == pyjson.Object && len(pyjson.Repr(v)) > maxProfile {
+		return v, invalidInput("binding:profile value too large")
+	}
+	return v, nil
 }
 
 func bindingStatus(active bool) string {

@@ -16,6 +16,7 @@ const (
 	codeInvalidInput fault.Code = "InvalidInput"
 	codeNotFound     fault.Code = "HTTPNotFound"
 	codeForbidden    fault.Code = "PolicyNotAuthorized"
+	codeExtension    fault.Code = "ExtensionNotFound" // which is not shown
 )
 
 // badRequest is a request that is not made as the API wants it.
@@ -40,21 +41,24 @@ func notFound() error {
 
 // Problem writes the body of an error as Neutron does.
 func Problem(p httpapi.Problem) (media string, body []byte) {
-	if bare(p) {
+	switch {
+	case Public(p.Path) && p.Method == http.MethodHead:
+		return "text/html; charset=UTF-8", nil
+	case bare(p):
 		return "text/plain; charset=UTF-8", []byte(bareText(p))
 	}
 	key, kind, message := "NeutronError", string(p.Code), p.Detail
 	switch {
-	case p.Status == http.StatusNotImplemented:
-		key = kind
 	case kind == "":
 		kind = "HTTP" + strings.ReplaceAll(http.StatusText(p.Status), " ", "")
+	case p.Status == http.StatusNotImplemented:
+		key = kind
 	}
-	if text, ok := statusTexts[p.Status]; ok && (message == "" || p.Code == "") {
+	if text, ok := statusTexts[p.Status]; ok && (message == "" || p.Code == "" && !p.Unserved) {
 		message = text
 	}
 	return "application/json", httpapi.JSONText(func(j *httpapi.JSON) {
-		writeValue(j, object(key, object("type", kind, "message", message, "detail", "")))
+		j.Value(object(key, object("type", kind, "message", message, "detail", "")))
 	})
 }
 
@@ -75,16 +79,11 @@ func newFault(kind fault.Code, format string, args ...any) error {
 	return fault.New(fault.Invalid, kind, format, args...)
 }
 
-// bare reports whether an error is said in text: of paths that are none of the API's
-// versions, and of extensions.
+// bare reports whether an error is said in text: that something is not there, outside
+// the API and among extensions.
 func bare(p httpapi.Problem) bool {
-	switch p.Status {
-	case http.StatusNotFound:
-		return !strings.HasPrefix(p.Path, "/v2.0") && !strings.HasPrefix(p.Path, "/berth/") || strings.HasPrefix(p.Path, "/v2.0/extensions")
-	case http.StatusMethodNotAllowed:
-		return p.Path == "/"
-	}
-	return false
+	missing := p.Status == http.StatusNotFound || p.Status == http.StatusMethodNotAllowed
+	return missing && Public(p.Path) || p.Code == codeExtension
 }
 
 func bareText(p httpapi.Problem) string {

@@ -3,7 +3,6 @@ package networkapi
 import (
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
@@ -19,6 +18,7 @@ var extensions = []extension{
 	{"agent-resources-synced", "Agent's Resource View Synced to Placement", "2018-12-19T00:00:00-00:00"},
 	{"allowed-address-pairs", "Allowed Address Pairs", "2013-07-23T10:00:00-00:00"},
 	{"availability_zone", "Availability Zone", "2015-01-01T10:00:00-00:00"},
+	{"availability_zone_filter", "Availability Zone Filter Extension", "2018-06-22T10:00:00-00:00"},
 	{"binding", "Port Binding", "2014-02-03T10:00:00-00:00"},
 	{"binding-extended", "Port Bindings Extended", "2017-07-17T10:00:00-00:00"},
 	{"empty-string-filtering", "Empty String Filtering Extension", "2018-05-01T10:00:00-00:00"},
@@ -31,10 +31,15 @@ var extensions = []extension{
 	{"multi-provider", "Multi Provider Network", "2013-06-27T10:00:00-00:00"},
 	{"net-mtu", "Network MTU", "2015-03-25T10:00:00-00:00"},
 	{"net-mtu-writable", "Network MTU (writable)", "2017-07-12T00:00:00-00:00"},
+	{"network-ip-availability", "Network IP Availability", "2015-09-24T00:00:00-00:00"},
+	{"network_availability_zone", "Network Availability Zone", "2015-01-01T10:00:00-00:00"},
 	{"pagination", "Pagination support", "2016-06-12T00:00:00-00:00"},
+	{"port-device-profile", "Port device profile", "2020-12-17T10:00:00-00:00"},
+	{"port-mac-address-regenerate", "Neutron Port MAC address regenerate", "2018-05-03T10:00:00-00:00"},
 	{"port-numa-affinity-policy", "Port NUMA affinity policy", "2020-07-08T10:00:00-00:00"},
 	{"port-resource-request", "Port Resource Request", "2018-05-08T10:00:00-00:00"},
 	{"port-security", "Port Security", "2012-07-23T10:00:00-00:00"},
+	{"port-security-groups-filtering", "Port filtering on security groups", "2018-01-09T09:00:00-00:00"},
 	{"project-id", "project_id field enabled", "2016-09-09T09:09:09-09:09"},
 	{"provider", "Provider Network", "2012-09-07T10:00:00-00:00"},
 	{"qos", "Quality of Service", "2015-06-08T10:00:00-00:00"},
@@ -48,16 +53,21 @@ var extensions = []extension{
 	{"qos-rule-type-details", "Details of QoS rule types", "2017-06-22T10:00:00-00:00"},
 	{"qos-rule-type-filter", "Allow to filter the list of QoS rule types", "2022-02-02T10:00:00-00:00"},
 	{"qos-rules-alias", "Quality of Service rules alias API", "2018-10-07T10:00:00-00:00"},
+	{"quota-check-limit", "Quota engine limit check", "2021-09-08T16:00:00-00:00"},
 	{"quota_details", "Quota details management support", "2017-02-10T10:00:00-00:00"},
 	{"quotas", "Quota management support", "2012-07-29T10:00:00-00:00"},
 	{"revision-if-match", "If-Match constraints based on revision_number", "2016-12-11T00:00:00-00:00"},
 	{"security-group", "security-group", "2012-10-05T10:00:00-00:00"},
+	{"security-groups-normalized-cidr", "Normalized CIDR field for security group rules", "2020-07-28T10:00:00-00:00"},
+	{"security-groups-shared-filtering", "Security group filtering on the shared field", "2021-10-05T09:00:00-00:00"},
 	{"segment", "Segment", "2016-02-24T17:00:00-00:00"},
 	{"sorting", "Sorting support", "2016-06-12T00:00:00-00:00"},
 	{"standard-attr-description", "standard-attr-description", "2016-02-10T10:00:00-00:00"},
 	{"standard-attr-revisions", "Resource revision numbers", "2016-04-11T10:00:00-00:00"},
+	{"standard-attr-segment", "Standard Attribute Segment Extension", "2018-04-09T10:00:00-00:00"},
 	{"standard-attr-tag", "Tag support for resources with standard attribute: port, subnet, network, security_group, policy, trunk", "2017-01-01T00:00:00-00:00"},
 	{"standard-attr-timestamp", "Resource timestamps", "2016-09-12T10:00:00-00:00"},
+	{"stateful-security-group", "Stateful security group", "2019-11-26T09:00:00-00:00"},
 	{"trunk", "Trunk Extension", "2016-01-01T10:00:00-00:00"},
 	{"trunk-details", "Trunk port details", "2016-01-01T10:00:00-00:00"},
 }
@@ -69,7 +79,14 @@ func (a *API) extensionRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{Method: http.MethodGet, Pattern: "/v2.0/extensions", Handle: a.listExtensions},
 		{Method: http.MethodGet, Pattern: "/v2.0/extensions/{alias}", Handle: a.getExtension},
+		{Method: http.MethodPost, Pattern: "/v2.0/extensions", Handle: noSuchExtension},
+		{Method: http.MethodDelete, Pattern: "/v2.0/extensions/{alias}", Handle: noSuchExtension},
 	}
+}
+
+// noSuchExtension answers who wants to add or remove one.
+func noSuchExtension(http.ResponseWriter, *http.Request) error {
+	return fault.New(fault.NotFound, codeExtension, "Resource not found.")
 }
 
 // loaded returns the extensions that are there.
@@ -81,27 +98,13 @@ func (a *API) loaded() []extension {
 	return slices.DeleteFunc(all, func(e extension) bool { return slices.Contains(a.Without, e.plugin()) })
 }
 
-// plugin is the service plugin that an extension comes with, "" for those that are
-// always there.
-func (e extension) plugin() string {
-	switch {
-	case strings.HasPrefix(e.alias, "qos"), strings.HasPrefix(e.alias, "port-resource-request"):
-		return PluginQoS
-	case strings.HasPrefix(e.alias, "trunk"):
-		return PluginTrunk
-	case e.alias == "segment", e.alias == "l2_adjacency":
-		return PluginSegments
-	}
-	return ""
-}
-
 func (e extension) show() pyjson.Value {
 	return object("name", e.name, "alias", e.alias, "description", e.name+".", "updated", e.updated, "links", pyjson.NewArray())
 }
 
 func (a *API) listExtensions(w http.ResponseWriter, _ *http.Request) error {
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
-		writeValue(j, object("extensions", array(a.loaded(), extension.show)))
+		j.Value(object("extensions", array(a.loaded(), extension.show)))
 	})
 }
 
@@ -109,9 +112,9 @@ func (a *API) getExtension(w http.ResponseWriter, r *http.Request) error {
 	alias := httpapi.Param(r, "alias")
 	i := slices.IndexFunc(a.loaded(), func(e extension) bool { return e.alias == alias })
 	if i < 0 {
-		return fault.New(fault.NotFound, codeNotFound, "Extension with alias %s does not exist", alias)
+		return fault.New(fault.NotFound, codeExtension, "Extension with alias %s does not exist", alias)
 	}
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
-		writeValue(j, object("extension", a.loaded()[i].show()))
+		j.Value(object("extension", a.loaded()[i].show()))
 	})
 }

@@ -1,10 +1,15 @@
 package networkapi
 
 import (
+	"cmp"
+	"context"
 	"net/http"
+	"slices"
 
+	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/network"
 )
 
@@ -25,12 +30,12 @@ func (a *API) heartbeat(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	said, ok := v.Get("agent")
-	if !ok || said.Kind() != pyjson.Object {
-		return badRequest("Unable to find 'agent' in request body")
+	said, err := member(v, "agent")
+	if err != nil {
+		return err
 	}
 	h, err := heartbeatOf(said)
-	if err != nil {
+	if err := cmp.Or(err, speaksFor(ctx, h.Host)); err != nil {
 		return err
 	}
 	agent, sync, err := a.Network.Beat(ctx, h)
@@ -41,9 +46,18 @@ func (a *API) heartbeat(w http.ResponseWriter, r *http.Request) error {
 		a.Reported(agent, h.Start)
 	}
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
-		writeValue(j, object("agent", object("id", string(agent.ID),
+		j.Value(object("agent", object("id", string(agent.ID),
 			"resources_synced", syncState(agent.Synced), "sync_error", orNone(agent.SyncError))))
 	})
+}
+
+// speaksFor refuses an agent that shows a certificate of another host.
+func speaksFor(ctx context.Context, host string) error {
+	caller, _ := identity.From(ctx)
+	if caller.Hosts == nil || slices.Contains(caller.Hosts, host) {
+		return nil
+	}
+	return fault.New(fault.Denied, codeForbidden, "The certificate is not one of the host %s", host)
 }
 
 // heartbeatAttributes are what a heartbeat may say, all of it text but for the last

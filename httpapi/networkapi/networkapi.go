@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/network"
@@ -17,58 +18,54 @@ type API struct {
 	// OldRequests shows resource_request in the format that was before groups,
 	// which is for compute services before Yoga.
 	OldRequests bool
-	// Without are service plugins that are off: their extensions are not listed,
-	// and their paths are not there.
+	// LinkPrefix is what links begin with, a URL, "" for what the request came to.
+	LinkPrefix string
+	// MaxLimit is the most objects in one answer, 0 for any number.
+	MaxLimit int
+	// Without are service plugins and extension drivers that are off: their
+	// extensions are not listed, and their paths and attributes are not there.
 	Without []string
 	// Reported is called with an agent whose devices should be brought into
 	// placement, and whether it has just started. It must not wait. Nil: they
 	// are not.
 	Reported func(agent network.Agent, started bool)
+	// Removed is called with an agent whose record was deleted. It must not wait. Nil:
+	// nobody wants to know.
+	Removed func(agent network.Agent)
+	// MaxWaits is how many agents may have an answer held back at a time; further
+	// ones are answered at once. 0 is no bound.
+	MaxWaits int
+
+	waits atomic.Int64 // of agents
 }
 
-// The service plugins that can be off, as service_plugins calls them.
-const (
-	PluginQoS      = "qos"
-	PluginTrunk    = "trunk"
-	PluginSegments = "segments"
-)
-
-// pluginPaths are what the paths of a plugin begin with.
-var pluginPaths = map[string][]string{
-	PluginQoS:      {"/v2.0/qos/", "/v2.0/policies"},
-	PluginTrunk:    {"/v2.0/trunks"},
-	PluginSegments: {"/v2.0/segments"},
+// Public reports whether a path is outside the API, where nobody asks for a token:
+// the list of versions is there, and nothing else.
+func Public(path string) bool {
+	return !below(path, "/v2.0") && !below(path, "/berth")
 }
 
-// off reports whether a route belongs to a plugin that is off.
-func (a *API) off(r httpapi.Route) bool {
-	for _, plugin := range a.Without {
-		for _, path := range pluginPaths[plugin] {
-			if strings.HasPrefix(r.Pattern, path) {
-				return true
-			}
-		}
-	}
-	return false
+// below reports whether a path is another one or below it.
+func below(path, top string) bool {
+	rest, ok := strings.CutPrefix(path, top)
+	return ok && (rest == "" || rest[0] == '/')
 }
-
-// Public are the paths that need no token.
-var Public = []string{"/", ""}
 
 // Routes returns the routes of the API.
 func (a *API) Routes() []httpapi.Route {
 	routes := []httpapi.Route{
-		{Method: http.MethodGet, Pattern: "/", Handle: getVersions},
-		{Method: http.MethodGet, Pattern: "/v2.0/", Name: "/v2.0", Handle: getVersion},
+		{Method: http.MethodGet, Pattern: "/", Handle: a.getVersions},
+		{Method: http.MethodGet, Pattern: "/v2.0/", Name: "/v2.0", Handle: a.getVersion},
 	}
 	parts := [][]httpapi.Route{
-		a.networks().routes(), a.subnets().routes(), a.ports().routes(), a.policies().routes(), a.agents().routes(),
-		a.segments().routes(), a.securityGroups().routes(), a.bindingRoutes(), a.trunkRoutes(), a.zoneRoutes(), a.heartbeatRoutes(), a.extensionRoutes(), a.ruleTypeRoutes(),
+		a.networks().routes(), a.subnets().routes(), a.ports().routes(), a.policies().routes(), a.agentRoutes(),
+		a.availabilityRoutes(), a.segments().routes(), a.securityGroups().routes(), a.securityRuleRoutes(), a.bindingRoutes(),
+		a.trunkRoutes(), a.zoneRoutes(), a.heartbeatRoutes(), a.hostRoutes(), a.extensionRoutes(), a.ruleTypeRoutes(),
 	}
 	parts = append(parts, a.networks().tagRoutes(), a.subnets().tagRoutes(), a.ports().tagRoutes(), a.policies().tagRoutes(),
 		a.trunks().tagRoutes(), a.securityGroups().tagRoutes(), a.quotaRoutes())
 	for _, kind := range ruleKinds {
-		parts = append(parts, a.rules(kind).routes(), a.aliasRoutes(kind))
+		parts = append(parts, a.ruleRoutes(kind), a.aliasRoutes(kind))
 	}
 	for _, part := range parts {
 		routes = append(routes, part...)

@@ -17,7 +17,7 @@ type (
 func (a *API) networks() *networkResource {
 	return &networkResource{
 		api: a, name: "network", plural: "networks", path: "/v2.0/networks",
-		table:  networkTable(),
+		table:  present(a, networkTable()),
 		common: func(s *network.NetworkSpec) *network.Common { return &s.Common },
 		id:     func(n *network.Network) string { return string(n.ID) },
 		target: func(n *network.Network) target {
@@ -43,7 +43,9 @@ func (a *API) networks() *networkResource {
 		update: func(ctx context.Context, n *network.Network, fn func(*network.NetworkSpec) error) (network.Network, error) {
 			return a.Network.UpdateNetwork(ctx, n.ID, fn)
 		},
-		remove: func(ctx context.Context, n *network.Network) error { return a.Network.DeleteNetwork(ctx, n.ID) },
+		remove: func(ctx context.Context, n *network.Network, only network.Condition) error {
+			return a.Network.DeleteNetwork(ctx, n.ID, only)
+		},
 	}
 }
 
@@ -71,7 +73,7 @@ func networkTable() []networkAttribute {
 		}},
 		boolean("shared", post|put|filter|guarded, false, func(s *S, b bool) { s.Shared = b }, func(n *N) bool { return n.Shared }),
 		{
-			name: "availability_zone_hints", use: post | sortable, usual: pyjson.NewArray(), check: listOf(text(255)),
+			name: "availability_zone_hints", use: post | sortable, usual: pyjson.NewArray(), convert: toZoneHints, check: listOf(text(255)),
 			set:  func(s *S, v pyjson.Value) { s.ZoneHints = textsOf(v) },
 			show: func(n *N) pyjson.Value { return valueOf(n.ZoneHints) },
 		},
@@ -82,7 +84,7 @@ func networkTable() []networkAttribute {
 		boolean("port_security_enabled", post|put|guarded, true,
 			func(s *S, b bool) { s.PortSecurity = b }, func(n *N) bool { return n.PortSecurity }),
 		reference("qos_policy_id", post|put|guarded, func(s *S, id network.ID) { s.Policy = id }, func(n *N) network.ID { return n.Policy }),
-		fixed[N, S]("l2_adjacency", true),
+		attribute[N, S]{name: "l2_adjacency", show: func(n *N) pyjson.Value { return valueOf(!n.Routed) }},
 	}
 	all = append(all, stamps[N, S](of)...)
 	all = append(all, ownerAttribute("project_id", of, in))
@@ -98,10 +100,4 @@ func numberOrNone(n int) pyjson.Value {
 }
 
 // textsOf are the strings of a list.
-func textsOf(v pyjson.Value) []string {
-	var all []string
-	for _, item := range v.Items() {
-		all = append(all, item.Str())
-	}
-	return all
-}
+func textsOf(v pyjson.Value) []string { return each(v, pyjson.Value.Str) }

@@ -1,6 +1,8 @@
 package networkapi
 
 import (
+	"math"
+
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/network"
 )
@@ -28,12 +30,12 @@ func providerTable() []networkAttribute {
 			show: ofSegment(func(s *network.SegmentRow) pyjson.Value { return orNone(s.PhysicalNetwork) }),
 		},
 		{
-			name: segmentationID, use: use, convert: toInt, shownIf: single, with: anySegment,
+			name: segmentationID, use: use, convert: toSegmentationID, shownIf: single, with: anySegment,
 			set:  func(s *network.NetworkSpec, v pyjson.Value) { n, _ := v.Int64(); only(s).SegmentationID = int(n) },
 			show: ofSegment(func(s *network.SegmentRow) pyjson.Value { return numberOrNone(s.SegmentationID) }),
 		},
 		{
-			name: "segments", use: post | put | guarded, parts: true, convert: toSegments,
+			name: "segments", use: post | put | idle | guarded, parts: true, convert: toSegments,
 			set:     func(s *network.NetworkSpec, v pyjson.Value) { s.Segments = segmentsOf(v) },
 			show:    func(n *network.Network) pyjson.Value { return array(n.Segments, showSegment) },
 			shownIf: func(n *network.Network) bool { return !single(n) },
@@ -101,10 +103,19 @@ func toSegments(v pyjson.Value) (pyjson.Value, error) {
 	return pyjson.NewArray(whole...), nil
 }
 
+// toSegmentationID takes the number of a VLAN or a tunnel, as far as it can be kept.
+func toSegmentationID(v pyjson.Value) (pyjson.Value, error) {
+	v, err := toInt(v)
+	if n, ok := v.Int64(); err == nil && (!ok || n < 0 || n > math.MaxInt32) {
+		return v, invalidInput("segmentation_id out of range (0 through %d)", math.MaxInt32)
+	}
+	return v, err
+}
+
 // toSegment checks one segment of a list.
 func toSegment(item pyjson.Value) (pyjson.Value, error) {
 	b, err := read([]attribute[struct{}, struct{}]{
-		{name: networkType, use: post}, {name: physicalNetwork, use: post}, {name: segmentationID, use: post, convert: toInt},
+		{name: networkType, use: post}, {name: physicalNetwork, use: post}, {name: segmentationID, use: post, convert: toSegmentationID},
 	}, item, true)
 	if err != nil {
 		return item, err
@@ -113,20 +124,16 @@ func toSegment(item pyjson.Value) (pyjson.Value, error) {
 }
 
 func segmentsOf(v pyjson.Value) []network.SegmentSpec {
-	var all []network.SegmentSpec
-	for _, item := range v.Items() {
-		kind, _ := item.Get(networkType)
-		physical, _ := item.Get(physicalNetwork)
-		id, _ := item.Get(segmentationID)
-		n, ok := id.Int64()
+	return each(v, func(item pyjson.Value) network.SegmentSpec {
+		kind := part(item, networkType)
+		id, ok := part(item, segmentationID).Int64()
 		if !ok {
-			n = -1
+			id = -1
 		}
-		all = append(all, network.SegmentSpec{
-			Any: kind.Kind() == pyjson.Null, Type: kind.Str(), PhysicalNetwork: physical.Str(), SegmentationID: int(n),
-		})
-	}
-	return all
+		return network.SegmentSpec{
+			Any: kind.Kind() == pyjson.Null, Type: kind.Str(), PhysicalNetwork: part(item, physicalNetwork).Str(), SegmentationID: int(id),
+		}
+	})
 }
 
 // oneForm refuses a body that speaks of segments in both forms.

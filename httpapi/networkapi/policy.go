@@ -44,8 +44,9 @@ func (t target) flag(name string, is bool) target {
 func (t target) near(ctx context.Context) bool {
 	caller, _ := identity.From(ctx)
 	project := caller.ProjectID
+	_, owned := t["project_id"]
 	return project != "" && (t["project_id"] == project || t["network:project_id"] == project) ||
-		t["shared"] == "True" || t["router:external"] == "True" || t["project_id"] == ""
+		t["shared"] == "True" || t["router:external"] == "True" || !owned
 }
 
 // with adds a value.
@@ -111,6 +112,15 @@ func (a *API) mayRead(ctx context.Context, kind, attribute string, t target) boo
 // is reports whether the caller is an administrator or a service.
 func (a *API) is(ctx context.Context) bool {
 	return a.allow(ctx, isAdmin, nil) == nil || a.allow(ctx, isService, nil) == nil
+}
+
+// projectOf is the project whose objects the caller may put to use, "" for any.
+func (a *API) projectOf(ctx context.Context) string {
+	if a.allow(ctx, isAdmin, nil) == nil {
+		return ""
+	}
+	caller, _ := identity.From(ctx)
+	return caller.ProjectID
 }
 
 // owned fills in the owner of an object in a body, under both its names, and

@@ -19,7 +19,7 @@ type (
 func (a *API) ports() *portResource {
 	return &portResource{
 		api: a, name: "port", plural: "ports", path: "/v2.0/ports",
-		table:  a.portTable(),
+		table:  present(a, a.portTable()),
 		common: func(s *network.PortSpec) *network.Common { return &s.Common },
 		id:     func(p *network.Port) string { return string(p.ID) },
 		target: func(p *network.Port) target {
@@ -35,10 +35,10 @@ func (a *API) ports() *portResource {
 			"id": network.ByID, "name": network.ByName, "network_id": network.ByNetwork, "mac_address": network.ByMAC,
 			"device_id": network.ByDevice, "project_id": network.ByProject, "tenant_id": network.ByProject,
 		},
-		start: func(_ *http.Request, c identity.Caller) network.PortSpec {
+		start: func(r *http.Request, c identity.Caller) network.PortSpec {
 			return network.PortSpec{
 				PortRow: network.PortRow{Common: network.Common{Project: c.ProjectID}, AdminStateUp: true},
-				AnyIPs:  true, AnyGroups: true, AnyPortSecurity: true, VNIC: guarantee.VNICNormal,
+				AnyIPs:  true, AnyGroups: true, AnyPortSecurity: true, VNIC: guarantee.VNICNormal, GroupsOf: a.projectOf(r.Context()),
 			}
 		},
 		create: func(ctx context.Context, specs []network.PortSpec) ([]network.Port, error) {
@@ -49,11 +49,16 @@ func (a *API) ports() *portResource {
 			return all, err
 		},
 		update: func(ctx context.Context, p *network.Port, fn func(*network.PortSpec) error) (network.Port, error) {
-			one, err := a.Network.UpdatePort(ctx, p.ID, fn)
+			one, err := a.Network.UpdatePort(ctx, p.ID, func(s *network.PortSpec) error {
+				s.GroupsOf = a.projectOf(ctx)
+				return fn(s)
+			})
 			justWritten(&one)
 			return one, err
 		},
-		remove: func(ctx context.Context, p *network.Port) error { return a.Network.DeletePort(ctx, p.ID) },
+		remove: func(ctx context.Context, p *network.Port, only network.Condition) error {
+			return a.Network.DeletePort(ctx, p.ID, only)
+		},
 	}
 }
 
@@ -82,7 +87,7 @@ func (a *API) portTable() []portAttribute {
 		},
 		ownerAttribute("tenant_id", of, in),
 		{
-			name: "mac_address", use: post | put | filter | sortable | guarded, check: mac, with: hasMAC, alike: eitherCase,
+			name: "mac_address", use: post | put | filter | sortable | guarded, check: orNull(mac), with: hasMAC, alike: eitherCase,
 			set:  func(s *S, v pyjson.Value) { s.MAC = v.Str() },
 			show: func(p *P) pyjson.Value { return valueOf(p.MAC) },
 		},
@@ -128,9 +133,14 @@ func (a *API) portTable() []portAttribute {
 		portAttribute{name: "qos_network_policy_id", show: func(p *P) pyjson.Value { return orNone(p.NetworkPolicy()) }},
 		portAttribute{name: "resource_request", show: a.showRequest},
 		portAttribute{
-			// It is taken, and not shown: no driver looks at it.
 			name: "numa_affinity_policy", use: post | put, check: oneOf("required", "preferred", "legacy", nil),
-			set: func(s *S, v pyjson.Value) { s.NUMAPolicy = v.Str() },
+			set:  func(s *S, v pyjson.Value) { s.NUMAPolicy = v.Str() },
+			show: func(p *P) pyjson.Value { return orNone(p.NUMAPolicy) },
+		},
+		portAttribute{
+			name: "device_profile", use: post, check: orNull(text(255)),
+			set:  func(s *S, v pyjson.Value) { s.DeviceProfile = v.Str() },
+			show: func(p *P) pyjson.Value { return orNone(p.DeviceProfile) },
 		},
 		portAttribute{name: "trunk_details", show: func(p *P) pyjson.Value { return trunkDetails(p.Trunk) }, shownIf: func(p *P) bool { return p.Trunk != nil }},
 		portAttribute{name: "ip_allocation", use: filter | sortable, show: func(p *P) pyjson.Value { return valueOf(p.IPAllocation) }},
@@ -157,17 +167,17 @@ func (a *API) bindingTable() []portAttribute {
 	return []portAttribute{
 		{
 			name: "binding:vnic_type", use: post | put | guarded, usual: valueOf("normal"), check: vnicTypes,
-			set:  func(s *S, v pyjson.Value) { s.VNIC = v.Str() },
+			set:  func(s *S, v pyjson.Value) { s.VNIC, s.Rebind = v.Str(), true },
 			show: func(p *P) pyjson.Value { return valueOf(p.Binding.VNIC) },
 		},
 		{
 			name: "binding:host_id", use: post | put | filter | guarded, convert: toText,
-			set:  func(s *S, v pyjson.Value) { s.Host = v.Str() },
+			set:  func(s *S, v pyjson.Value) { s.Host, s.Rebind = v.Str(), true },
 			show: func(p *P) pyjson.Value { return valueOf(p.Binding.Host) },
 		},
 		{
-			name: "binding:profile", use: post | put | guarded, check: orNull(anObject),
-			set:  func(s *S, v pyjson.Value) { s.Profile = encode(v) },
+			name: "binding:profile", use: post | put | guarded, convert: smallProfile, check: orNull(anObject),
+			set:  func(s *S, v pyjson.Value) { s.Profile, s.Rebind = encode(v), true },
 			show: func(p *P) pyjson.Value { return decode(p.Binding.Profile) },
 		},
 		{name: "binding:vif_type", use: filter, show: func(p *P) pyjson.Value { return valueOf(p.Binding.VIF) }},

@@ -20,7 +20,7 @@ func encode(v pyjson.Value) []byte {
 	}
 	var b bytes.Buffer
 	j := httpapi.NewJSON(&b)
-	writeValue(j, v)
+	j.Value(v)
 	_ = j.Close() // a Buffer takes all
 	return b.Bytes()
 }
@@ -37,22 +37,14 @@ func decode(text []byte) pyjson.Value {
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
 func idsOf(v pyjson.Value) []network.ID {
-	var all []network.ID
-	for _, item := range v.Items() {
-		all = append(all, network.ID(item.Str()))
-	}
-	return all
+	return each(v, func(item pyjson.Value) network.ID { return network.ID(item.Str()) })
 }
 
 func fixedOf(v pyjson.Value) []network.FixedIP {
-	all := []network.FixedIP{}
-	for _, item := range v.Items() {
-		subnet, _ := item.Get("subnet_id")
-		addr, _ := item.Get("ip_address")
-		addr, _ = toIP(addr) // it leaves what is no address
-		all = append(all, network.FixedIP{Subnet: network.ID(subnet.Str()), IP: addr.Str()})
-	}
-	return all
+	return each(v, func(item pyjson.Value) network.FixedIP {
+		addr, _ := toIP(part(item, "ip_address")) // it leaves what is no address
+		return network.FixedIP{Subnet: network.ID(part(item, "subnet_id").Str()), IP: addr.Str()}
+	})
 }
 
 func showAddresses(p *network.Port) pyjson.Value {
@@ -155,13 +147,9 @@ func pairWrong(pair, addr pyjson.Value) string {
 }
 
 func pairsOf(v pyjson.Value) []network.AddressPair {
-	var all []network.AddressPair
-	for _, item := range v.Items() {
-		addr, _ := item.Get("ip_address")
-		hw, _ := item.Get("mac_address")
-		all = append(all, network.AddressPair{IP: addr.Str(), MAC: hw.Str()})
-	}
-	return all
+	return each(v, func(item pyjson.Value) network.AddressPair {
+		return network.AddressPair{IP: part(item, "ip_address").Str(), MAC: part(item, "mac_address").Str()}
+	})
 }
 
 // showPairs shows the port's own MAC address where a pair has none.
@@ -189,8 +177,8 @@ func toDHCPOptions(v pyjson.Value) (pyjson.Value, error) {
 func withOptions(all []network.DHCPOption, v pyjson.Value) []network.DHCPOption {
 	all = slices.Clone(all)
 	for _, item := range v.Items() {
-		name, _ := item.Get("opt_name")
-		value, _ := item.Get("opt_value")
+		name := part(item, "opt_name")
+		value := part(item, "opt_value")
 		version := pyjson.NewInt(4)
 		if given, ok := item.Get("ip_version"); ok {
 			version = given

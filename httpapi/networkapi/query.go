@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
 )
 
@@ -56,6 +55,13 @@ func parseListing[T, S any](table []attribute[T, S], r *http.Request) (l listing
 		}
 	}
 	return l, nil
+}
+
+// bound makes a page of a list that may have so many objects at most, 0 for any number.
+func (l *listing) bound(most int) {
+	if most > 0 && (l.limit == 0 || l.limit > most) {
+		l.limit = most
+	}
 }
 
 // given leaves out empty values.
@@ -238,8 +244,9 @@ func page[T any](all []T, l listing, id func(*T) string) ([]T, bool) {
 	return all[at:min(at+l.limit, len(all))], true
 }
 
-// links are those to the pages before and after: the request with another marker.
-func (l listing) links(r *http.Request, ids []string) pyjson.Value {
+// links are those to the pages before and after: the request, whose URL is page, with
+// another marker.
+func (l listing) links(r *http.Request, page string, ids []string) pyjson.Value {
 	var kept []string
 	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {
 		if name, _, _ := strings.Cut(pair, "="); name != "marker" && name != "page_reverse" {
@@ -248,7 +255,7 @@ func (l listing) links(r *http.Request, ids []string) pyjson.Value {
 	}
 	link := func(rel string, more ...string) pyjson.Value {
 		query := strings.Join(append(slices.Clone(kept), more...), "&")
-		return object("rel", rel, "href", httpapi.AbsoluteURL(r, r.URL.Path)+"?"+query)
+		return object("rel", rel, "href", page+"?"+query)
 	}
 	var next, previous []string
 	if len(ids) > 0 {

@@ -48,7 +48,7 @@ func limits(q network.Quotas) pyjson.Value {
 }
 
 func respondValue(w http.ResponseWriter, v pyjson.Value) error {
-	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) { writeValue(j, v) })
+	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) { j.Value(v) })
 }
 
 // listQuotas lists the projects that have limits of their own.
@@ -109,13 +109,13 @@ func (a *API) getQuotaDetails(w http.ResponseWriter, r *http.Request) error {
 
 // setQuota changes limits of a project.
 func (a *API) setQuota(w http.ResponseWriter, r *http.Request) error {
-	v, err := readObject(r, "quota")
+	v, err := readBody(r)
 	if err != nil {
 		return err
 	}
-	item, ok := v.Get("quota")
-	if !ok || item.Kind() != pyjson.Object {
-		return badRequest("Unable to find 'quota' in request body")
+	item, err := member(v, "quota")
+	if err != nil {
+		return err
 	}
 	q, check, err := quotasOf(a.Network.DefaultQuotas(), item)
 	if err != nil {

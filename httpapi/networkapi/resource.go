@@ -8,7 +8,6 @@ import (
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
-	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/network"
 )
@@ -28,6 +27,7 @@ type resource[T, S any] struct {
 	common func(*S) *network.Common
 
 	single  bool // POST takes one object only
+	open    bool // policy alone hides objects of other projects
 	noPages bool // limit and marker mean nothing
 
 	// vet refuses what a body names that the caller may not use; nil for none.
@@ -38,6 +38,7 @@ type resource[T, S any] struct {
 	made   func(context.Context, *S) (target, error)
 
 	list   func(context.Context, ...network.Match) ([]T, error)
+	refine func([]T, []filterBy) []T              // what filters do besides leaving objects out; nil for nothing
 	where  map[string]network.Field               // attributes that the store looks for
 	key    network.Field                          // of the id in the path; ByID when empty
 	absent func(*http.Request, network.ID) error  // of an id that does not exist; nil for the usual fault
@@ -45,7 +46,7 @@ type resource[T, S any] struct {
 	start  func(*http.Request, identity.Caller) S // what a request adds to
 	create func(context.Context, []S) ([]T, error)
 	update func(ctx context.Context, one *T, change func(*S) error) (T, error)
-	remove func(ctx context.Context, one *T) error
+	remove func(ctx context.Context, one *T, only network.Condition) error
 }
 
 // routes returns the routes of the kind.
@@ -82,11 +83,15 @@ func (res *resource[T, S]) getAll(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
+	l.bound(res.api.MaxLimit)
 	all, err := res.list(ctx, append(res.parent(r), res.matches(l.filters)...)...)
 	if err != nil {
 		return err
 	}
 	all = narrow(res.table, all, l.filters)
+	if res.refine != nil {
+		all = res.refine(all, l.filters)
+	}
 	all = slices.DeleteFunc(all, func(one T) bool { return !res.sees(ctx, &one) })
 	order(res.table, all, l.sorts)
 	if res.noPages {
@@ -106,7 +111,7 @@ func (res *resource[T, S]) getAll(w http.ResponseWriter, r *http.Request) error 
 		j.EndArray()
 		if l.limit > 0 {
 			j.Key(res.plural + "_links")
-			writeValue(j, l.links(r, res.ids(all)))
+			j.Value(l.links(r, res.api.link(r, r.URL.Path), res.ids(all)))
 		}
 		j.EndObject()
 	})
@@ -141,6 +146,9 @@ func (res *resource[T, S]) matches(filters []filterBy) []network.Match {
 
 // getOne answers with one object.
 func (res *resource[T, S]) getOne(w http.ResponseWriter, r *http.Request) error {
+	if _, err := parseCondition(r); err != nil {
+		return err
+	}
 	one, err := res.visible(r)
 	if err != nil {
 		return err
@@ -179,7 +187,7 @@ func (res *resource[T, S]) sees(ctx context.Context, one *T) bool {
 // near reports whether an object has to do with the caller's project, or the
 // caller with all.
 func (res *resource[T, S]) near(ctx context.Context, t target) bool {
-	return res.api.is(ctx) || t.near(ctx)
+	return res.open || res.api.is(ctx) || t.near(ctx)
 }
 
 // ruled is what rules call the kind.
@@ -272,6 +280,10 @@ func (res *resource[T, S]) vetted(ctx context.Context, b body) error {
 // putOne changes an object.
 func (res *resource[T, S]) putOne(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
+	only, err := parseCondition(r)
+	if err != nil {
+		return err
+	}
 	items, _, err := res.bodies(r, false)
 	if err != nil {
 		return err
@@ -288,10 +300,6 @@ func (res *resource[T, S]) putOne(w http.ResponseWriter, r *http.Request) error 
 	}
 	if len(items[0].names) == 0 { // nothing is to change
 		return res.respond(w, r, http.StatusOK, &one, nil)
-	}
-	only, err := parseCondition(r)
-	if err != nil {
-		return err
 	}
 	one, err = res.update(ctx, &one, func(s *S) error {
 		if res.common != nil {
@@ -311,6 +319,10 @@ func (res *resource[T, S]) putOne(w http.ResponseWriter, r *http.Request) error 
 // deleteOne removes an object.
 func (res *resource[T, S]) deleteOne(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
+	only, err := parseCondition(r)
+	if err != nil {
+		return err
+	}
 	if b, err := httpapi.ReadBody(r); err != nil || len(b) > 0 {
 		return cmp.Or(err, badRequest("Request body is not supported in DELETE."))
 	}
@@ -321,76 +333,11 @@ func (res *resource[T, S]) deleteOne(w http.ResponseWriter, r *http.Request) err
 	if err := res.api.allow(ctx, "delete_"+res.ruled(), res.target(&one)); err != nil {
 		return err
 	}
-	if err := res.remove(ctx, &one); err != nil {
+	if err := res.remove(ctx, &one, only.check); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
-}
-
-// bodies reads the body of a POST or PUT.
-func (res *resource[T, S]) bodies(r *http.Request, creating bool) (items []body, bulk bool, err error) {
-	v, err := readObject(r, res.name)
-	if err != nil {
-		return nil, false, err
-	}
-	list, bulk := v.Get(res.plural)
-	if !bulk || !creating || res.single {
-		one, err := res.body(r, v, creating)
-		return []body{one}, false, err
-	}
-	if list.Len() == 0 {
-		return nil, true, badRequest("Resources required")
-	}
-	if list.Kind() != pyjson.Array {
-		return nil, true, badRequest("Body contains invalid data")
-	}
-	for _, item := range list.Items() {
-		if item.Kind() != pyjson.Object {
-			return nil, true, badRequest("Body contains invalid data")
-		}
-		if _, wrapped := item.Get(res.name); !wrapped {
-			item = object(res.name, item)
-		}
-		one, err := res.body(r, item, creating)
-		if err != nil {
-			return nil, true, err
-		}
-		items = append(items, one)
-	}
-	return items, true, nil
-}
-
-// body reads one object out of {"name": {…}}.
-func (res *resource[T, S]) body(r *http.Request, v pyjson.Value, creating bool) (body, error) {
-	item, ok := v.Get(res.name)
-	switch {
-	case !ok || item.Kind() == pyjson.Null:
-		return body{}, badRequest("Unable to find '%s' in request body", res.name)
-	case item.Kind() != pyjson.Object:
-		return body{}, badRequest("Object '%s' contains invalid data", res.name)
-	}
-	item, err := res.api.owned(r.Context(), item)
-	if err != nil {
-		return body{}, err
-	}
-	return read(res.table, item, creating)
-}
-
-// readObject reads a body that must be a JSON object with a key.
-func readObject(r *http.Request, key string) (pyjson.Value, error) {
-	b, err := httpapi.ReadBody(r)
-	if err != nil {
-		return pyjson.Value{}, err
-	}
-	if len(b) == 0 {
-		return pyjson.Value{}, badRequest("Unable to find '%s' in request body", key)
-	}
-	v, err := pyjson.Parse(b)
-	if err != nil || v.Kind() != pyjson.Object {
-		return v, badRequest("Body contains invalid data")
-	}
-	return v, nil
 }
 
 // respond answers with one object.
@@ -414,7 +361,7 @@ func (res *resource[T, S]) write(ctx context.Context, j *httpapi.JSON, one *T, f
 			continue
 		}
 		j.Key(a.name)
-		writeValue(j, a.show(one))
+		j.Value(a.show(one))
 	}
 	j.EndObject()
 }

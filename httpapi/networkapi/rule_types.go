@@ -16,6 +16,7 @@ func (a *API) ruleTypeRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{Method: http.MethodGet, Pattern: "/v2.0/qos/rule-types", Handle: a.listRuleTypes},
 		{Method: http.MethodGet, Pattern: "/v2.0/qos/rule-types/{id}", Handle: a.getRuleType},
+		nobodyMakes("/v2.0/qos/rule-types", "rule_type", "type", "drivers", "all_supported", "all_rules"),
 	}
 }
 
@@ -39,7 +40,7 @@ func (a *API) listRuleTypes(w http.ResponseWriter, r *http.Request) error {
 		types = slices.DeleteFunc(types, func(t network.RuleType) bool { return !slices.Contains(only, string(t)) })
 	}
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
-		writeValue(j, object("rule_types", array(types, func(t network.RuleType) pyjson.Value { return object("type", string(t)) })))
+		j.Value(object("rule_types", array(types, func(t network.RuleType) pyjson.Value { return object("type", string(t)) })))
 	})
 }
 
@@ -60,7 +61,7 @@ func (a *API) getRuleType(w http.ResponseWriter, r *http.Request) error {
 		return object("name", d.Name, "supported_parameters", kind.parameters(d))
 	})
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
-		writeValue(j, object("rule_type", object("type", string(kind.of), "drivers", drivers)))
+		j.Value(object("rule_type", object("type", string(kind.of), "drivers", drivers)))
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/identity"
@@ -122,7 +123,38 @@ func (a *API) rules(kind ruleKind) *ruleResource {
 			row, err := a.Network.UpdateRule(ctx, r.Policy, r.ID, fn)
 			return rule{row, r.project, r.shared}, err
 		},
-		remove: func(ctx context.Context, r *rule) error { return a.Network.DeleteRule(ctx, r.Policy, r.ID) },
+		remove: func(ctx context.Context, r *rule, _ network.Condition) error {
+			return a.Network.DeleteRule(ctx, r.Policy, r.ID)
+		},
+	}
+}
+
+// ruleRoutes are those of the rules of a type below their policy.
+func (a *API) ruleRoutes(kind ruleKind) []httpapi.Route {
+	routes := a.rules(kind).routes()
+	for i, r := range routes {
+		if r.Method == http.MethodGet && strings.HasSuffix(r.Pattern, "{id}") {
+			routes[i].Handle = a.getRule(kind)
+		}
+	}
+	return routes
+}
+
+// getRule answers with a rule. It need not be in the policy of the path, as long as
+// there is such a policy: Neutron does not look.
+func (a *API) getRule(kind ruleKind) httpapi.Handler {
+	res, alone := a.rules(kind), a.aliases(kind)
+	return func(w http.ResponseWriter, r *http.Request) error {
+		one, err := res.visible(r)
+		if _, code := fault.Of(err); code == network.CodeRuleNotFound {
+			if other, wrong := alone.visible(r); wrong == nil {
+				one, err = other, nil
+			}
+		}
+		if err != nil {
+			return err
+		}
+		return res.respond(w, r, http.StatusOK, &one, r.URL.Query()["fields"])
 	}
 }
 

@@ -27,7 +27,9 @@ func (a *API) segments() *segmentResource {
 		update: func(ctx context.Context, s *network.SegmentRow, fn func(*network.SegmentRow) error) (network.SegmentRow, error) {
 			return a.Network.UpdateSegment(ctx, s.ID, fn)
 		},
-		remove: func(ctx context.Context, s *network.SegmentRow) error { return a.Network.DeleteSegment(ctx, s.ID) },
+		remove: func(ctx context.Context, s *network.SegmentRow, only network.Condition) error {
+			return a.Network.DeleteSegment(ctx, s.ID, only)
+		},
 	}
 }
 

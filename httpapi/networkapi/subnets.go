@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/identity"
@@ -25,7 +26,7 @@ type subnet struct {
 func (a *API) subnets() *subnetResource {
 	return &subnetResource{
 		api: a, name: "subnet", plural: "subnets", path: "/v2.0/subnets",
-		table:  subnetTable(),
+		table:  present(a, subnetTable()),
 		common: func(s *network.SubnetSpec) *network.Common { return &s.Common },
 		id:     func(s *subnet) string { return string(s.ID) },
 		target: func(s *subnet) target {
@@ -54,7 +55,9 @@ func (a *API) subnets() *subnetResource {
 			}
 			return one, err
 		},
-		remove: func(ctx context.Context, s *subnet) error { return a.Network.DeleteSubnet(ctx, s.ID) },
+		remove: func(ctx context.Context, s *subnet, only network.Condition) error {
+			return a.Network.DeleteSubnet(ctx, s.ID, only)
+		},
 	}
 }
 
@@ -143,11 +146,11 @@ func subnetTable() []subnetAttribute {
 		},
 		descriptionAttribute(of, in),
 		{
-			name: "service_types", use: post | put, check: listOf(text(255)),
+			name: "service_types", use: post | put, convert: toServiceTypes,
 			set:  func(s *S, v pyjson.Value) { s.ServiceTypes = textsOf(v) },
 			show: func(s *subnet) pyjson.Value { return valueOf(s.ServiceTypes) },
 		},
-		reference("segment_id", post|filter|sortable, func(s *S, id network.ID) { s.Segment = id }, func(s *subnet) network.ID { return s.Segment }),
+		reference("segment_id", post|put|filter|sortable, func(s *S, id network.ID) { s.Segment = id }, func(s *subnet) network.ID { return s.Segment }),
 	}
 	all = append(all, stamps[subnet, S](of)...)
 	return append(all, ownerAttribute("project_id", of, in))
@@ -162,22 +165,35 @@ func mode(name string, set func(*network.SubnetSpec, string), show func(*subnet)
 	}
 }
 
-func poolsOf(v pyjson.Value) []network.Pool {
-	var all []network.Pool
-	for _, item := range v.Items() {
-		start, _ := item.Get("start")
-		end, _ := item.Get("end")
-		all = append(all, network.Pool{Start: start.Str(), End: end.Str()})
+// toServiceTypes takes a list of owners of ports. One must begin as owners do; upstream
+// takes the letters of "compute:" for such beginnings, one by one.
+func toServiceTypes(v pyjson.Value) (pyjson.Value, error) {
+	if v.Kind() != pyjson.Array {
+		if truthy(v) {
+			return v, badRequest("Subnet service types must be a list.")
+		}
+		return pyjson.NewArray(), nil
 	}
-	return all
+	for _, item := range v.Items() {
+		begins := func(with string) bool { return strings.HasPrefix(item.Str(), with) }
+		switch {
+		case item.Kind() != pyjson.String:
+			return v, newFault("InvalidInputSubnetServiceType", "Subnet service type %s is not a string.", shown(item))
+		case !begins("network:") && !begins("neutron:") && !strings.ContainsAny(item.Str()[:min(1, len(item.Str()))], "compute:"):
+			return v, newFault("InvalidSubnetServiceType", "Subnet service type %s does not correspond to a valid device owner.", item.Str())
+		}
+	}
+	return v, nil
+}
+
+func poolsOf(v pyjson.Value) []network.Pool {
+	return each(v, func(item pyjson.Value) network.Pool {
+		return network.Pool{Start: part(item, "start").Str(), End: part(item, "end").Str()}
+	})
 }
 
 func routesOf(v pyjson.Value) []network.Route {
-	var all []network.Route
-	for _, item := range v.Items() {
-		destination, _ := item.Get("destination")
-		hop, _ := item.Get("nexthop")
-		all = append(all, network.Route{Destination: destination.Str(), NextHop: hop.Str()})
-	}
-	return all
+	return each(v, func(item pyjson.Value) network.Route {
+		return network.Route{Destination: part(item, "destination").Str(), NextHop: part(item, "nexthop").Str()}
+	})
 }

@@ -72,7 +72,7 @@ func (res *resource[T, S]) getTags(w http.ResponseWriter, r *http.Request) error
 }
 
 func respondTags(w http.ResponseWriter, tags []string) error {
-	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) { writeValue(j, object("tags", tags)) })
+	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) { j.Value(object("tags", tags)) })
 }
 
 func (res *resource[T, S]) hasTag(w http.ResponseWriter, r *http.Request) error {
@@ -89,7 +89,7 @@ func (res *resource[T, S]) hasTag(w http.ResponseWriter, r *http.Request) error 
 
 // setTags replaces all tags.
 func (res *resource[T, S]) setTags(w http.ResponseWriter, r *http.Request) error {
-	v, err := readObject(r, "tags")
+	v, err := readBody(r)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (res *resource[T, S]) changeTags(fn func(tags []string, tag string) ([]stri
 			return err
 		}
 		if r.Method == http.MethodPut {
-			return httpapi.Respond(w, http.StatusCreated, func(j *httpapi.JSON) { writeValue(j, valueOf(nil)) })
+			return httpapi.Respond(w, http.StatusCreated, func(j *httpapi.JSON) { j.Value(valueOf(nil)) })
 		}
 		w.WriteHeader(http.StatusNoContent)
 		return nil
@@ -135,7 +135,11 @@ func (res *resource[T, S]) tag(ctx context.Context, r *http.Request, fn func([]s
 	if err := res.api.allow(ctx, "update_"+res.ruled(), res.target(one)); err != nil {
 		return nil, err
 	}
-	return res.api.Network.SetTags(ctx, res.name, network.ID(res.id(one)), fn)
+	only, err := parseCondition(r)
+	if err != nil {
+		return nil, err
+	}
+	return res.api.Network.SetTags(ctx, res.name, network.ID(res.id(one)), fn, only.check)
 }
 
 // tagFilters are the four filters by tags: all of them, any, not all, not any. Tags

@@ -20,18 +20,24 @@ func (a *API) trunks() *trunkResource {
 		id:     func(t *network.Trunk) string { return string(t.ID) },
 		target: func(t *network.Trunk) target { return owner(t.Project) },
 		made:   func(_ context.Context, s *network.TrunkSpec) (target, error) { return owner(s.Project), nil },
-		list:   a.Network.Trunks,
+		vet: func(_ context.Context, b body) error {
+			return numbersOf(b.values["sub_ports"])
+		},
+		list: a.Network.Trunks,
 		where: map[string]network.Field{
 			"id": network.ByID, "name": network.ByName, "port_id": network.ByPort, "project_id": network.ByProject, "tenant_id": network.ByProject,
 		},
-		start: func(_ *http.Request, c identity.Caller) network.TrunkSpec {
-			return network.TrunkSpec{TrunkRow: network.TrunkRow{Common: network.Common{Project: c.ProjectID}, AdminStateUp: true}}
+		start: func(r *http.Request, c identity.Caller) network.TrunkSpec {
+			row := network.TrunkRow{Common: network.Common{Project: c.ProjectID}, AdminStateUp: true}
+			return network.TrunkSpec{TrunkRow: row, PortsOf: a.projectOf(r.Context())}
 		},
 		create: a.Network.CreateTrunks,
 		update: func(ctx context.Context, t *network.Trunk, fn func(*network.TrunkSpec) error) (network.Trunk, error) {
 			return a.Network.UpdateTrunk(ctx, t.ID, fn)
 		},
-		remove: func(ctx context.Context, t *network.Trunk) error { return a.Network.DeleteTrunk(ctx, t.ID) },
+		remove: func(ctx context.Context, t *network.Trunk, only network.Condition) error {
+			return a.Network.DeleteTrunk(ctx, t.ID, only)
+		},
 	}
 }
 
@@ -99,7 +105,7 @@ func subportCheck(sub pyjson.Value, ports, numbers map[string]bool) string {
 		return "Invalid data format for subport: '" + shown(sub) + "' is not a dict"
 	}
 	port, ok := sub.Get("port_id")
-	kind, _ := sub.Get("segmentation_type")
+	kind := part(sub, "segmentation_type")
 	number, numbered := sub.Get("segmentation_id")
 	key := shown(kind) + " " + shown(number)
 	switch {
@@ -120,16 +126,24 @@ func subportCheck(sub pyjson.Value, ports, numbers map[string]bool) string {
 	return ""
 }
 
-func subportsOf(v pyjson.Value) []network.SubportSpec {
-	var all []network.SubportSpec
+// numbersOf refuses subports whose segmentation_id is no number.
+func numbersOf(v pyjson.Value) error {
 	for _, item := range v.Items() {
-		port, _ := item.Get("port_id")
-		kind, _ := item.Get("segmentation_type")
-		number, _ := item.Get("segmentation_id")
-		n, _ := whole(number)
-		all = append(all, network.SubportSpec{Port: network.ID(port.Str()), SegmentationType: kind.Str(), SegmentationID: int(n)})
+		number, given := item.Get("segmentation_id")
+		if _, ok := whole(number); given && !ok {
+			return invalidInput("Invalid subport details: segmentation_id '%s' is not an integer", shown(number))
+		}
 	}
-	return all
+	return nil
+}
+
+func subportsOf(v pyjson.Value) []network.SubportSpec {
+	return each(v, func(item pyjson.Value) network.SubportSpec {
+		n, _ := whole(part(item, "segmentation_id"))
+		return network.SubportSpec{
+			Port: network.ID(part(item, "port_id").Str()), SegmentationType: part(item, "segmentation_type").Str(), SegmentationID: int(n),
+		}
+	})
 }
 
 // getSubports answers with what is on a trunk.
@@ -139,16 +153,20 @@ func (a *API) getSubports(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
-		writeValue(j, object("sub_ports", array(t.Subports, showSubport)))
+		j.Value(object("sub_ports", array(t.Subports, showSubport)))
 	})
 }
 
 // subports returns the handler that changes what is on a trunk; its answer is the
 // trunk without a name around it.
-func (a *API) subports(rule string, change func(context.Context, network.ID, pyjson.Value) (network.Trunk, error)) httpapi.Handler {
+func (a *API) subports(rule string, change func(context.Context, network.ID, pyjson.Value, network.Condition) (network.Trunk, error)) httpapi.Handler {
 	res := a.trunks()
 	return func(w http.ResponseWriter, r *http.Request) error {
-		v, err := readObject(r, "sub_ports")
+		only, err := parseCondition(r)
+		if err != nil {
+			return err
+		}
+		v, err := readBody(r)
 		if err != nil {
 			return err
 		}
@@ -163,21 +181,24 @@ func (a *API) subports(rule string, change func(context.Context, network.ID, pyj
 		if wrong := subportsCheck(list); !ok || wrong != "" {
 			return invalidInput("%s", wrong)
 		}
-		if t, err = change(r.Context(), t.ID, list); err != nil {
+		if err := numbersOf(list); err != nil {
+			return err
+		}
+		if t, err = change(r.Context(), t.ID, list, only.check); err != nil {
 			return err
 		}
 		return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) { res.write(r.Context(), j, &t, nil) })
 	}
 }
 
-func (a *API) addSubports(ctx context.Context, id network.ID, list pyjson.Value) (network.Trunk, error) {
-	return a.Network.AddSubports(ctx, id, subportsOf(list))
+func (a *API) addSubports(ctx context.Context, id network.ID, list pyjson.Value, only network.Condition) (network.Trunk, error) {
+	return a.Network.AddSubports(ctx, id, subportsOf(list), a.projectOf(ctx), only)
 }
 
-func (a *API) removeSubports(ctx context.Context, id network.ID, list pyjson.Value) (network.Trunk, error) {
+func (a *API) removeSubports(ctx context.Context, id network.ID, list pyjson.Value, only network.Condition) (network.Trunk, error) {
 	var ports []network.ID
 	for _, s := range subportsOf(list) {
 		ports = append(ports, s.Port)
 	}
-	return a.Network.RemoveSubports(ctx, id, ports)
+	return a.Network.RemoveSubports(ctx, id, ports, only)
 }

@@ -25,6 +25,21 @@ func shown(v pyjson.Value) string {
 	return pyjson.Repr(v)
 }
 
+// truthy is Python's bool().
+func truthy(v pyjson.Value) bool {
+	switch v.Kind() {
+	case pyjson.Null:
+		return false
+	case pyjson.Bool:
+		return v.Bool()
+	case pyjson.Int, pyjson.Float:
+		return v.Float64() != 0
+	case pyjson.String:
+		return v.Str() != ""
+	}
+	return v.Len() > 0
+}
+
 // toBool takes what oslo.utils takes for a boolean.
 func toBool(v pyjson.Value) (pyjson.Value, error) {
 	if v.Kind() == pyjson.Bool {
@@ -254,6 +269,21 @@ func array[T any](items []T, one func(T) pyjson.Value) pyjson.Value {
 		values[i] = one(item)
 	}
 	return pyjson.NewArray(values...)
+}
+
+// each reads the items of a list. Of what is none or empty it is nil.
+func each[T any](v pyjson.Value, one func(pyjson.Value) T) []T {
+	var all []T
+	for _, item := range v.Items() {
+		all = append(all, one(item))
+	}
+	return all
+}
+
+// part is the value of a key, and null when there is none.
+func part(v pyjson.Value, key string) pyjson.Value {
+	m, _ := v.Get(key)
+	return m
 }
 
 // orNone is a string, and null for an empty one.

@@ -2,13 +2,14 @@ package networkapi
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
 )
 
 // getVersions lists the versions of the API: there is one.
-func getVersions(w http.ResponseWriter, r *http.Request) error {
+func (a *API) getVersions(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
 		j.Object()
 		j.Key("versions")
@@ -19,7 +20,7 @@ func getVersions(w http.ResponseWriter, r *http.Request) error {
 		j.Key("status")
 		j.String("CURRENT")
 		j.Key("links")
-		selfLink(j, r, "/v2.0/")
+		a.selfLink(j, r, "/v2.0/")
 		j.EndObject()
 		j.EndArray()
 		j.EndObject()
@@ -27,31 +28,39 @@ func getVersions(w http.ResponseWriter, r *http.Request) error {
 }
 
 // getVersion lists the kinds of objects of a version.
-func getVersion(w http.ResponseWriter, r *http.Request) error {
+func (a *API) getVersion(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
 		j.Object()
 		j.Key("resources")
 		j.Array()
 		for _, c := range [][2]string{{"networks", "network"}, {"subnets", "subnet"}, {"subnetpools", "subnetpool"}, {"ports", "port"}} {
-			writeCollection(j, r, c[0], c[1])
+			a.writeCollection(j, r, c[0], c[1])
 		}
 		j.EndArray()
 		j.EndObject()
 	})
 }
 
-func writeCollection(j *httpapi.JSON, r *http.Request, collection, name string) {
+func (a *API) writeCollection(j *httpapi.JSON, r *http.Request, collection, name string) {
 	j.Object()
 	j.Key("name")
 	j.String(name)
 	j.Key("collection")
 	j.String(collection)
 	j.Key("links")
-	selfLink(j, r, "/v2.0/"+collection)
+	a.selfLink(j, r, "/v2.0/"+collection)
 	j.EndObject()
 }
 
 // selfLink writes a list with the link to a path.
-func selfLink(j *httpapi.JSON, r *http.Request, path string) {
-	writeValue(j, pyjson.NewArray(object("rel", "self", "href", httpapi.AbsoluteURL(r, path))))
+func (a *API) selfLink(j *httpapi.JSON, r *http.Request, path string) {
+	j.Value(pyjson.NewArray(object("rel", "self", "href", a.link(r, path))))
+}
+
+// link is the URL of a path.
+func (a *API) link(r *http.Request, path string) string {
+	if a.LinkPrefix == "" {
+		return httpapi.AbsoluteURL(r, path)
+	}
+	return strings.TrimRight(strings.TrimRight(a.LinkPrefix, "/")+path, "/")
 }

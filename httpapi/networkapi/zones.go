@@ -1,38 +1,70 @@
 package networkapi
 
 import (
+	"encoding/json"
 	"net/http"
 
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/network"
 )
 
 func (a *API) zoneRoutes() []httpapi.Route {
-	return []httpapi.Route{{Method: http.MethodGet, Pattern: "/v2.0/availability_zones", Handle: a.listZones}}
+	const path = "/v2.0/availability_zones"
+	return []httpapi.Route{
+		{Method: http.MethodGet, Pattern: path, Handle: a.listZones},
+		nobodyMakes(path, "availability_zone", "name", "resource", "state"),
+	}
 }
 
-// listZones lists the availability zones that agents are in.
+// zoneTable are the attributes of zones, which are all shown, whichever are asked for.
+var zoneTable = []attribute[network.Zone, struct{}]{
+	{name: "state", use: filter, show: func(z *network.Zone) pyjson.Value {
+		if z.Available {
+			return valueOf("available")
+		}
+		return valueOf("unavailable")
+	}},
+	{name: "name", use: filter, show: func(z *network.Zone) pyjson.Value { return valueOf(z.Name) }},
+	{name: "resource", use: filter, show: func(z *network.Zone) pyjson.Value { return valueOf(z.Resource) }},
+}
+
+// listZones lists the availability zones that pass the filters. There are no pages.
 func (a *API) listZones(w http.ResponseWriter, r *http.Request) error {
 	if err := a.allow(r.Context(), "get_availability_zone", target{}); err != nil {
 		return err
 	}
-	agents, err := a.Network.Agents(r.Context())
+	filters, err := parseFilters(zoneTable, r.URL.RawQuery)
 	if err != nil {
 		return err
 	}
-	zones := map[string]bool{}
-	for _, g := range agents {
-		if g.Zone != "" {
-			zones[g.Zone] = zones[g.Zone] || g.AdminStateUp
-		}
+	zones, err := a.Network.Zones(r.Context())
+	if err != nil {
+		return err
 	}
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
-		writeValue(j, object("availability_zones", array(sortedKeys(zones), func(name string) pyjson.Value {
-			state := "unavailable"
-			if zones[name] {
-				state = "available"
-			}
-			return object("state", state, "resource", "network", "name", name)
-		})))
+		j.Value(object("availability_zones", array(narrow(zoneTable, zones, filters), showZone)))
 	})
+}
+
+func showZone(z network.Zone) pyjson.Value {
+	members := make([]pyjson.Member, len(zoneTable))
+	for i := range zoneTable {
+		members[i] = pyjson.Member{Key: zoneTable[i].name, Value: zoneTable[i].show(&z)}
+	}
+	return pyjson.NewObject(members...)
+}
+
+// maxZoneHints is how long the hints of a network may be, as JSON.
+const maxZoneHints = 255
+
+// toZoneHints refuses more zones than Neutron has room for.
+func toZoneHints(v pyjson.Value) (pyjson.Value, error) {
+	names := textsOf(v)
+	text, err := json.Marshal(names)
+	const comma = 1 // which Python writes with a space
+	if err != nil || len(text)+comma*max(0, len(names)-1) > maxZoneHints {
+		return v, invalidInput("Too many availability_zone_hints specified")
+	}
+	return v, nil
 }

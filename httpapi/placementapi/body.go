@@ -1,9 +1,7 @@
 package placementapi
 
 import (
-	"bytes"
 	"net/http"
-	"unicode/utf8"
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
@@ -27,33 +25,13 @@ func parseJSON(text []byte, schema *pyschema.Schema) (pyjson.Value, error) {
 	if err != nil {
 		return pyjson.Value{}, fault.New(fault.Invalid, "", "Malformed JSON: %v", err)
 	}
-	if !storable(text, v) {
+	if !pyjson.IsText(text, v) {
 		return pyjson.Value{}, fault.New(fault.Invalid, "", "Malformed JSON: a string has half of a surrogate pair")
 	}
 	if err := schema.Validate(v); err != nil {
 		return pyjson.Value{}, fault.New(fault.Invalid, "", "JSON does not validate: %v", err)
 	}
 	return v, nil
-}
-
-// storable reports whether all strings are text. JSON can spell half of a
-// surrogate pair, which no database keeps.
-func storable(text []byte, v pyjson.Value) bool {
-	return !bytes.Contains(bytes.ToLower(text), []byte(`\ud`)) || allText(v)
-}
-
-func allText(v pyjson.Value) bool {
-	for _, item := range v.Items() {
-		if !allText(item) {
-			return false
-		}
-	}
-	for _, m := range v.Members() {
-		if !utf8.ValidString(m.Key) || !allText(m.Value) {
-			return false
-		}
-	}
-	return v.Kind() != pyjson.String || utf8.ValidString(v.Str())
 }
 
 // member returns a member of an object, null when there is none.

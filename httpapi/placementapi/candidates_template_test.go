@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/berthcloud/berth/bench/worlds"
 	"github.com/berthcloud/berth/httpapi/placementapi"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/placementtest"
 )
 
 // oddly returns a picture of a world in which some UUIDs are not written as most
@@ -49,6 +51,14 @@ func TestTemplates(t *testing.T) {
 		q.SameSubtrees, q.Isolate = [][]string{{"_0", "_1", "_H"}}, false
 		return q
 	}
+	nearDevice := func(*worlds.World) placement.Query { // a group without resources, on the device or above it
+		return placement.Query{
+			Groups: []placement.RequestGroup{
+				group("_F", "FPGA", 1), {Suffix: "_N", Required: [][]string{{"HW_NUMA_ROOT", "CUSTOM_FPGA_MODEL_A"}}},
+			},
+			SameSubtrees: [][]string{{"_F", "_N"}},
+		}
+	}
 	spread := func(*worlds.World) placement.Query { // over the host and its children
 		return placement.Query{Groups: []placement.RequestGroup{group("", "VCPU", 1, "FPGA", 1, "DISK_GB", 1)}, Limit: 500}
 	}
@@ -59,6 +69,7 @@ func TestTemplates(t *testing.T) {
 	}{
 		{"Flat", worlds.Flat(100, 1), flavor},
 		{"Nested", worlds.Nested(50, 1), numa},
+		{"NearDevice", worlds.Nested(50, 1), nearDevice},
 		{"Spread", worlds.Nested(50, 1), spread},
 		{"Bandwidth", worlds.Bandwidth(50, 1), server},
 		{"Wide", worlds.Wide(2, 8, 1), devices},
@@ -79,4 +90,30 @@ func TestTemplates(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Whatever world and query: templates change nothing.
+func TestTemplatesOfAnything(t *testing.T) {
+	long := func(name string) placement.UUID { // as long as a real one
+		return placement.UUID(strings.Repeat("0", 36-len(name)) + name)
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		b := placementtest.Forest(rt)
+		q := placementtest.Question(rt, b)
+		for i := range q.Groups {
+			if in := q.Groups[i].InTree; in != "" {
+				q.Groups[i].InTree = long(string(in))
+			}
+		}
+		w := b.WorldOf(long)
+		var plain, filled bytes.Buffer
+		want, err := placementapi.WriteCandidates(&plain, w, q, 39, 0)
+		got, err2 := placementapi.WriteCandidates(&filled, w, q, 39, placementapi.MaxTemplates)
+		if (err == nil) != (err2 == nil) || got != want {
+			rt.Fatalf("%d and %d candidates, %v, %v", want, got, err, err2)
+		}
+		if diff := cmp.Diff(plain.String(), filled.String()); diff != "" {
+			rt.Errorf("%+v (-plain +filled)\n%s", q, diff)
+		}
+	})
 }

@@ -262,9 +262,8 @@ func writeField(j *httpapi.JSON, key string, n int64, sent pyjson.Value) {
 }
 
 func writeNumber(j *httpapi.JSON, v pyjson.Value) {
-	n, ok := v.Int64()
-	if v.Kind() == pyjson.Int && ok {
-		j.Int(n)
+	if v.Kind() == pyjson.Int {
+		j.Raw(pyjson.AppendRepr(nil, v)) // with all its digits
 		return
 	}
 	j.Float(v.Float64())

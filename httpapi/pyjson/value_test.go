@@ -108,3 +108,17 @@ func TestPrettyIsBounded(t *testing.T) {
 		t.Errorf("Pretty([1]) = %s", got)
 	}
 }
+
+func TestIsText(t *testing.T) {
+	for source, want := range map[string]bool{
+		`{"a": ["\ud83d\ude00"]}`: true, `"plain"`: true, `["\ud800"]`: false, `{"\uDc00": 1}`: false, `{"a": {"b": "\ud800x"}}`: false,
+	} {
+		v, err := pyjson.Parse([]byte(source))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := pyjson.IsText([]byte(source), v); got != want {
+			t.Errorf("IsText(%s) = %v", source, got)
+		}
+	}
+}

@@ -9,13 +9,13 @@ import (
 	"github.com/berthcloud/berth/httpapi/pyjson"
 )
 
-func compile(source pyjson.Value, formats Formats) (*Schema, error) {
+func compile(source pyjson.Value, d *dialect) (*Schema, error) {
 	if source.Kind() != pyjson.Object {
 		return nil, fmt.Errorf("a schema is an object, not %s", pyjson.Repr(source))
 	}
 	s := &Schema{source: source}
 	for _, m := range source.Members() {
-		c, err := compileKeyword(m.Key, m.Value, s, formats)
+		c, err := compileKeyword(m.Key, m.Value, s, d)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.Key, err)
 		}
@@ -25,34 +25,39 @@ func compile(source pyjson.Value, formats Formats) (*Schema, error) {
 }
 
 // compileKeyword makes the check for one keyword of s with the value v.
-func compileKeyword(keyword string, v pyjson.Value, s *Schema, formats Formats) (check, error) {
+func compileKeyword(keyword string, v pyjson.Value, s *Schema, d *dialect) (check, error) {
 	switch keyword {
 	case "type":
-		return compileType(v, s)
+		return compileType(v, s, d)
 	case "properties":
-		return compileProperties(v, formats)
+		return compileProperties(v, d)
 	case "patternProperties":
-		return compilePatterns(v, formats)
+		return compilePatterns(v, d)
 	case "additionalProperties":
-		return compileExtras(v, s, formats)
+		return compileExtras(v, s, d)
 	case "items":
-		sub, err := compile(v, formats)
-		return items{sub}, err
+		return compileItems(v, d)
 	case "anyOf":
-		return compileAnyOf(v, formats)
-	case "required", "enum":
-		return compileNames(keyword, v)
+		all, err := compileAll(v, d)
+		return anyOf(all), err
+	case "required":
+		return compileRequired(v)
+	case "enum":
+		return newEnum(v), nil
 	case "minimum", "maximum":
-		return compileRange(keyword, v)
+		return compileRange(keyword, v, s, d)
 	case "pattern":
-		re, err := compilePattern(v.Str())
+		re, err := compilePattern(v.Str(), d)
 		return pattern{re, v.Str()}, err
 	case "format":
-		return compileFormat(v, formats)
+		return compileFormat(v, d)
 	case "uniqueItems":
 		return uniqueItems{}, demand(v.Bool(), "only true is known")
 	}
-	return compileSize(keyword, v)
+	if c, err, known := compileDraft4(keyword, v, s, d); known {
+		return c, err
+	}
+	return compileSize(keyword, v, d)
 }
 
 func demand(ok bool, otherwise string) error {
@@ -62,7 +67,7 @@ func demand(ok bool, otherwise string) error {
 	return nil
 }
 
-func compileType(v pyjson.Value, s *Schema) (check, error) {
+func compileType(v pyjson.Value, s *Schema, d *dialect) (check, error) {
 	names := []pyjson.Value{v}
 	if v.Kind() == pyjson.Array {
 		names = v.Items()
@@ -72,15 +77,18 @@ func compileType(v pyjson.Value, s *Schema) (check, error) {
 		if !ok {
 			return nil, fmt.Errorf("%s is no type", pyjson.Repr(n))
 		}
+		if bit == isInteger && d.draft4 {
+			bit = isInt
+		}
 		s.types |= bit
 	}
 	return ofType{s.types, names}, nil
 }
 
-func compileProperties(v pyjson.Value, formats Formats) (check, error) {
+func compileProperties(v pyjson.Value, d *dialect) (check, error) {
 	var ps properties
 	for _, m := range v.Members() {
-		sub, err := compile(m.Value, formats)
+		sub, err := compile(m.Value, d)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.Key, err)
 		}
@@ -89,14 +97,14 @@ func compileProperties(v pyjson.Value, formats Formats) (check, error) {
 	return ps, nil
 }
 
-func compilePatterns(v pyjson.Value, formats Formats) (check, error) {
+func compilePatterns(v pyjson.Value, d *dialect) (check, error) {
 	var ps patternProperties
 	for _, m := range v.Members() {
-		re, err := compilePattern(m.Key)
+		re, err := compilePattern(m.Key, d)
 		if err != nil {
 			return nil, err
 		}
-		sub, err := compile(m.Value, formats)
+		sub, err := compile(m.Value, d)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.Key, err)
 		}
@@ -106,23 +114,36 @@ func compilePatterns(v pyjson.Value, formats Formats) (check, error) {
 }
 
 // compileExtras needs to know the siblings of the keyword, wherever they stand.
-func compileExtras(v pyjson.Value, s *Schema, formats Formats) (check, error) {
+func compileExtras(v pyjson.Value, s *Schema, d *dialect) (check, error) {
+	if d.draft4 && v.Kind() == pyjson.Bool && v.Bool() {
+		return anything{}, nil
+	}
 	if v.Kind() != pyjson.Bool || v.Bool() {
 		return nil, errors.New("only false is known")
 	}
 	known, _ := s.source.Get("properties")
 	patterns, _ := s.source.Get("patternProperties")
-	compiled, err := compilePatterns(patterns, formats)
+	compiled, err := compilePatterns(patterns, d)
 	if err != nil {
 		return nil, err
 	}
 	return noExtras{known, compiled.(patternProperties)}, nil
 }
 
-func compileAnyOf(v pyjson.Value, formats Formats) (check, error) {
-	var branches anyOf
+func compileItems(v pyjson.Value, d *dialect) (check, error) {
+	if d.draft4 && v.Kind() == pyjson.Array {
+		all, err := compileAll(v, d)
+		return itemList(all), err
+	}
+	sub, err := compile(v, d)
+	return items{sub}, err
+}
+
+// compileAll compiles the branches of a keyword.
+func compileAll(v pyjson.Value, d *dialect) ([]*Schema, error) {
+	var branches []*Schema
 	for _, item := range v.Items() {
-		sub, err := compile(item, formats)
+		sub, err := compile(item, d)
 		if err != nil {
 			return nil, err
 		}
@@ -131,7 +152,7 @@ func compileAnyOf(v pyjson.Value, formats Formats) (check, error) {
 	return branches, demand(len(branches) > 0, "has no branches")
 }
 
-func compileNames(keyword string, v pyjson.Value) (check, error) {
+func compileRequired(v pyjson.Value) (check, error) {
 	var names []string
 	for _, item := range v.Items() {
 		if item.Kind() != pyjson.String {
@@ -139,31 +160,37 @@ func compileNames(keyword string, v pyjson.Value) (check, error) {
 		}
 		names = append(names, item.Str())
 	}
-	if keyword == "required" {
-		return required(names), nil
+	return required(names), nil
+}
+
+func compileRange(keyword string, v pyjson.Value, s *Schema, d *dialect) (check, error) {
+	c := inRange{limit: v, upper: keyword == "maximum"}
+	if !d.draft4 {
+		return c, demand(v.IsNumber(), "is no number")
 	}
-	return enum{names, v}, nil
+	exclusive, _ := s.source.Get(exclusives[keyword])
+	c.exclusive, c.texts = exclusive.Bool(), true
+	return c, demand(v.IsNumber(), "is no number")
 }
 
-func compileRange(keyword string, v pyjson.Value) (check, error) {
-	return inRange{v, keyword == "maximum"}, demand(v.IsNumber(), "is no number")
-}
-
-func compileFormat(v pyjson.Value, formats Formats) (check, error) {
-	ok := formats[v.Str()]
+func compileFormat(v pyjson.Value, d *dialect) (check, error) {
+	ok := d.formats[v.Str()]
 	if ok == nil {
 		return nil, fmt.Errorf("%s is no known format", pyjson.Repr(v))
 	}
 	return format{v, ok}, nil
 }
 
-func compileSize(keyword string, v pyjson.Value) (check, error) {
+func compileSize(keyword string, v pyjson.Value, d *dialect) (check, error) {
 	s, ok := sizes[keyword]
 	if !ok {
 		return nil, errors.New("not a known keyword")
 	}
 	n, ok := v.Int64()
 	s.limit = int(n)
+	if d.draft4 {
+		s.edge = none
+	}
 	return s, demand(ok, "is no integer")
 }
 
@@ -173,14 +200,18 @@ type expression struct {
 	prefix string
 	alone  bool
 	expr   *regexp.Regexp
+	known  func(string) bool // decides instead, of an expression that Go has not
 }
 
 // compilePattern translates a Python regular expression. The two languages agree
 // on what the schemas use but for the dollar, which in Python also matches
-// before a line end at the end of the text. Backslashes are refused, since they
-// differ in what they know.
-func compilePattern(p string) (expression, error) {
-	if strings.Contains(p, `\`) {
+// before a line end at the end of the text. Backslashes are refused but before a
+// dot, since they differ in what they know.
+func compilePattern(p string, d *dialect) (expression, error) {
+	if known := d.patterns[p]; known != nil {
+		return expression{known: known}, nil
+	}
+	if strings.Contains(strings.ReplaceAll(p, `\.`, ""), `\`) {
 		return expression{}, fmt.Errorf("pattern %s has a backslash", p)
 	}
 	re, err := regexp.Compile(strings.ReplaceAll(p, "$", `\n?\z`))
@@ -198,6 +229,9 @@ func compilePattern(p string) (expression, error) {
 // match reports whether the expression matches somewhere in s. For most keys of
 // a query the prefix decides.
 func (e *expression) match(s string) bool {
+	if e.known != nil {
+		return e.known(s)
+	}
 	rest, ok := strings.CutPrefix(s, e.prefix)
 	if !ok || rest == "" {
 		return ok && e.alone

@@ -19,7 +19,7 @@ func TestExpressionsMatchAsTheirPatterns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pattern := rapid.SampledFrom(patterns).Draw(t, "pattern")
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 0, 4).Draw(t, "text"), "")
-		e, err := compilePattern(pattern)
+		e, err := compilePattern(pattern, &dialect{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ const (
 	isString
 	isArray
 	isObject
+	isInt // an integer that is written as one
 )
 
 var typeNames = map[string]types{
@@ -40,7 +41,7 @@ func (t types) has(v pyjson.Value) bool {
 	case pyjson.Object:
 		return t&isObject != 0
 	}
-	return t&isNumber != 0 || t&isInteger != 0 && v.IsInteger()
+	return t&isNumber != 0 || t&isInteger != 0 && v.IsInteger() || t&isInt != 0 && v.Kind() == pyjson.Int
 }
 
 type ofType struct {

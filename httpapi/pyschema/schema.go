@@ -5,8 +5,11 @@
 // broken request: which of several mistakes is named, in which words, with the
 // schema and the offending value laid out below. All of this is reproduced.
 //
-// It is not a general validator: it knows the keywords that Placement's schemas
-// use and refuses to compile any other.
+// OpenStack's Compute has an older release of the library, the schemas of draft 4,
+// and shows less: see [Draft4].
+//
+// It is not a general validator: it knows the keywords that these schemas use and
+// refuses to compile any other.
 package pyschema
 
 import (
@@ -53,7 +56,15 @@ func Compile(text string, formats Formats) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return compile(source, formats)
+	return compile(source, &dialect{formats: formats})
+}
+
+// A dialect is what schemas differ in that are written for one release of the library
+// or another.
+type dialect struct {
+	formats  Formats
+	patterns map[string]func(string) bool
+	draft4   bool
 }
 
 // MustCompile is [Compile] for schemas that are part of the program: it panics

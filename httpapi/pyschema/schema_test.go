@@ -134,6 +134,9 @@ func TestCompileRefusesWhatItDoesNotKnow(t *testing.T) {
 		`{"type": "text"}`:                "type: 'text' is no type",
 		`{"format": "date"}`:              "format: 'date' is no known format",
 		`{"pattern": "\\d"}`:              `pattern: pattern \d has a backslash`,
+		`{"oneOf": [{}]}`:                 "oneOf: not a known keyword",
+		`{"items": [{}]}`:                 "items: a schema is an object, not [{}]",
+		`{"exclusiveMinimum": true}`:      "exclusiveMinimum: not a known keyword",
 		`{"additionalProperties": true}`:  "additionalProperties: only false is known",
 		`{"properties": {"a": {"x": 1}}}`: "properties: a: x: not a known keyword",
 	} {

@@ -7,13 +7,30 @@ import (
 	"github.com/berthcloud/berth/httpapi/pyjson"
 )
 
+// enum is "enum". As in Python, 1 and 1.0 are the same, 1 and True are not.
 type enum struct {
-	names  []string
+	names  []string        // the texts
+	others map[string]bool // the keys of what is no text
 	source pyjson.Value
 }
 
+func newEnum(v pyjson.Value) enum {
+	c := enum{source: v, others: map[string]bool{}}
+	for _, item := range v.Items() {
+		if item.Kind() == pyjson.String {
+			c.names = append(c.names, item.Str())
+		} else {
+			c.others[string(appendKey(nil, item))] = true
+		}
+	}
+	return c
+}
+
 func (c enum) holds(v pyjson.Value) bool {
-	return v.Kind() == pyjson.String && slices.Contains(c.names, v.Str())
+	if v.Kind() == pyjson.String {
+		return slices.Contains(c.names, v.Str())
+	}
+	return len(c.others) > 0 && c.others[string(appendKey(nil, v))]
 }
 
 func (c enum) blame(w *walk, v pyjson.Value) {
@@ -22,14 +39,23 @@ func (c enum) blame(w *walk, v pyjson.Value) {
 
 // inRange is "minimum" or "maximum". NaN is beyond neither.
 type inRange struct {
-	limit pyjson.Value
-	upper bool
+	limit     pyjson.Value
+	upper     bool
+	exclusive bool
+	texts     bool // that are numbers count as such
 }
 
 func (c inRange) holds(v pyjson.Value) bool {
+	if c.texts {
+		v = numberIn(v)
+	}
 	switch {
 	case !v.IsNumber():
 		return true
+	case c.exclusive && c.upper:
+		return v.Less(c.limit)
+	case c.exclusive:
+		return c.limit.Less(v)
 	case c.upper:
 		return !c.limit.Less(v)
 	}
@@ -37,9 +63,16 @@ func (c inRange) holds(v pyjson.Value) bool {
 }
 
 func (c inRange) blame(w *walk, v pyjson.Value) {
-	says := " is less than the minimum of "
+	says, end := " is less than", " the minimum of "
 	if c.upper {
-		says = " is greater than the maximum of "
+		says, end = " is greater than", " the maximum of "
+	}
+	if c.exclusive {
+		says += " or equal to"
+	}
+	says += end
+	if c.texts {
+		v = numberIn(v)
 	}
 	w.fail(v, func() string { return pyjson.Repr(v) + says + pyjson.Repr(c.limit) })
 }
@@ -83,7 +116,12 @@ var sizes = map[string]size{
 	"minItems":      {kind: pyjson.Array, edge: 1, atIt: " should be non-empty", says: " is too short"},
 	"minProperties": {kind: pyjson.Object, edge: 1, atIt: " should be non-empty", says: " does not have enough properties"},
 	"maxLength":     {kind: pyjson.String, upper: true, atIt: " is expected to be empty", says: " is too long"},
+	"maxItems":      {kind: pyjson.Array, upper: true, atIt: " is expected to be empty", says: " is too long"},
+	"maxProperties": {kind: pyjson.Object, upper: true, edge: none, says: " has too many properties"},
 }
+
+// none is an edge that no limit is at.
+const none = -1
 
 func (c size) holds(v pyjson.Value) bool {
 	if v.Kind() != c.kind {

@@ -1,12 +1,11 @@
 package policy_test
 
 import (
-	"bytes"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/identity/policy"
+	"github.com/berthcloud/berth/internal/upstreamtest"
 )
 
 // paritySeed makes the cases the same in each run. Any other does as well.
@@ -169,45 +169,17 @@ func randomTarget(r *rand.Rand) map[string]string {
 	return t
 }
 
-// upstream asks the real oslo.policy. A machine without it fails the test, so
-// that nobody takes a skipped comparison for a passed one.
-func upstream(t *testing.T, cases []parityCase) []string {
+//go:embed testdata/upstream.py
+var upstreamScript string
+
+// upstream asks the real oslo.policy.
+func upstream(t *testing.T, cases []parityCase) (answers []string) {
 	t.Helper()
-	if os.Getenv("BERTH_TEST_NO_UPSTREAM") == "1" {
-		t.Skip("NOT COMPARED with the real oslo.policy: BERTH_TEST_NO_UPSTREAM=1")
-	}
-	script, err := os.ReadFile("testdata/upstream.py")
-	if err != nil {
-		t.Fatal(err)
-	}
-	input, err := json.Marshal(cases)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(python(), "-c", string(script))
-	cmd.Stdin = bytes.NewReader(input)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	output, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("running the real oslo.policy (Debian's python3-oslo.policy; "+
-			"set BERTH_TEST_NO_UPSTREAM=1 to go without): %v\n%s", err, stderr.String())
-	}
-	var answers []string
-	if err := json.Unmarshal(output, &answers); err != nil || len(answers) != len(cases) {
-		t.Fatalf("%d answers to %d cases: %v", len(answers), len(cases), err)
+	upstreamtest.Ask(t, "python3-oslo.policy", upstreamScript, cases, &answers)
+	if len(answers) != len(cases) {
+		t.Fatalf("%d answers to %d cases", len(answers), len(cases))
 	}
 	return answers
-}
-
-// python prefers the system's interpreter, which is the one that has Debian's
-// modules.
-func python() string {
-	const system = "/usr/bin/python3"
-	if _, err := os.Stat(system); err == nil {
-		return system
-	}
-	return "python3"
 }
 
 func TestDecisionsAreUpstreams(t *testing.T) {

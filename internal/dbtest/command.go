@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/berthcloud/berth/internal/process"
 )
 
 // credential returns as whom an engine's programs run, nil for oneself.
@@ -47,14 +49,14 @@ func command(e engine, dir, program string, args ...string) (*exec.Cmd, error) {
 func run(cmd *exec.Cmd) error {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	p, err := launch(cmd)
+	p, err := process.Start(cmd)
 	if err != nil {
 		return err
 	}
 	select {
-	case <-p.ended:
+	case <-p.Ended():
 	case <-time.After(setUpTime):
-		_ = p.kill()
+		p.Kill()
 		return fmt.Errorf("%s took longer than %s", cmd.Path, setUpTime)
 	}
 	if !cmd.ProcessState.Success() {

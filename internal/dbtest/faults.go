@@ -26,7 +26,7 @@ func (s *Server) Start() {
 // kernel accepts new ones, and nothing answers.
 func (s *Server) Freeze() {
 	s.change(func() error {
-		if !s.process.alive() {
+		if !s.process.Alive() {
 			return s.notRunning()
 		}
 		_, err := s.process.freeze()
@@ -38,7 +38,7 @@ func (s *Server) Freeze() {
 // Thaw lets a frozen server go on where it was.
 func (s *Server) Thaw() {
 	s.change(func() error {
-		if !s.process.alive() {
+		if !s.process.Alive() {
 			return s.notRunning()
 		}
 		s.frozen = false

@@ -3,105 +3,47 @@ package dbtest
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
+
+	"github.com/berthcloud/berth/internal/process"
 )
 
-// A process is a running server with its children.
-type process struct {
-	cmd   *exec.Cmd
-	ended chan struct{} // closed when the server is gone
-}
-
-// launch starts cmd in such a way that the kernel kills it when this process
-// ends, whatever ends it.
-func launch(cmd *exec.Cmd) (*process, error) {
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = new(syscall.SysProcAttr)
-	}
-	cmd.SysProcAttr.Setpgid = true // a Ctrl-C is for the tests
-	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	if err := parent()(cmd.Start); err != nil {
-		return nil, err
-	}
-	p := &process{cmd, make(chan struct{})}
-	go func() {
-		_ = cmd.Wait() // how it ended is in its log
-		close(p.ended)
-	}()
-	return p, nil
-}
-
-// parent returns a function that runs others on one thread that never ends: to
-// the kernel, the parent of a process is the thread that started it, and threads
-// come and go.
-var parent = sync.OnceValue(func() func(func() error) error {
-	calls := make(chan func())
-	go KeepThread(calls)
-	return func(f func() error) error {
-		result := make(chan error)
-		calls <- func() { result <- f() }
-		return <-result
-	}
-})
-
-// KeepThread is the goroutine whose thread is the parent of all servers. It never
-// ends; tests that look for leaks leave it out by this name.
-func KeepThread(calls <-chan func()) {
-	runtime.LockOSThread()
-	for call := range calls {
-		call()
-	}
-}
-
-// alive reports whether the server runs, frozen or not. Of nil it is false.
-func (p *process) alive() bool {
-	if p == nil {
-		return false
-	}
-	select {
-	case <-p.ended:
-		return false
-	default:
-		return true
-	}
-}
+// A tree is a running server with its children. The zero value is none.
+type tree struct{ *process.Process }
 
 // kill ends the server and its children at once, as a power cut does, and
 // returns when they are gone.
-func (p *process) kill() error {
-	if !p.alive() {
+func (p tree) kill() error {
+	if !p.Alive() {
 		return nil
 	}
 	all, _ := p.freeze() // so that none has children any more; what does not halt is killed as well
 	signal(all, syscall.SIGKILL)
-	<-p.ended
+	<-p.Ended()
 	return await(endTime, 5*time.Millisecond, func() error { return gone(all) })
 }
 
 // stop ends the server in an orderly manner.
-func (p *process) stop(with syscall.Signal) error {
-	if !p.alive() {
+func (p tree) stop(with syscall.Signal) error {
+	if !p.Alive() {
 		return nil
 	}
-	signal([]int{p.cmd.Process.Pid}, with)
+	p.Signal(with)
 	select {
-	case <-p.ended:
+	case <-p.Ended():
 		return nil
 	case <-time.After(endTime):
-		return fmt.Errorf("%s did not stop within %s of %s", p.cmd.Path, endTime, with)
+		return fmt.Errorf("process %d did not stop within %s of %s", p.Pid(), endTime, with)
 	}
 }
 
 // drop ends the server without regard for its data.
-func (p *process) drop(with syscall.Signal) error {
-	if p.alive() && with != syscall.SIGKILL {
+func (p tree) drop(with syscall.Signal) error {
+	if p.Alive() && with != syscall.SIGKILL {
 		if err := p.thaw(); err != nil {
 			return err
 		}
@@ -114,9 +56,9 @@ func (p *process) drop(with syscall.Signal) error {
 
 // freeze stops the server, then its children, which can have no new ones then,
 // and returns all of them.
-func (p *process) freeze() ([]int, error) {
+func (p tree) freeze() ([]int, error) {
 	var all []int
-	for next := []int{p.cmd.Process.Pid}; len(next) > 0; {
+	for next := []int{p.Pid()}; len(next) > 0; {
 		signal(next, syscall.SIGSTOP)
 		all = append(all, next...)
 		if err := await(endTime, time.Millisecond, func() error { return halted(next) }); err != nil {
@@ -131,8 +73,8 @@ func (p *process) freeze() ([]int, error) {
 }
 
 // thaw lets the server and its children go on.
-func (p *process) thaw() error {
-	for next := []int{p.cmd.Process.Pid}; len(next) > 0; {
+func (p tree) thaw() error {
+	for next := []int{p.Pid()}; len(next) > 0; {
 		below, err := children(next)
 		if err != nil {
 			return err

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/berthcloud/berth/internal/process"
 )
 
 // A Server is one private database server. Its methods may be called from
@@ -26,7 +28,7 @@ type Server struct {
 	inStep func(context.Context, session) error // what a node waits for after it answers; nil: nothing
 
 	mu      sync.Mutex
-	process *process
+	process tree
 	frozen  bool
 }
 
@@ -134,7 +136,7 @@ func (s *Server) Address() string { return local(s.ports[0]) }
 func (s *Server) start(extra ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.process.alive() {
+	if s.process.Alive() {
 		return fmt.Errorf("%s at %s is running already", s.engine.name(), s.Address())
 	}
 	if err := s.launch(extra); err != nil {
@@ -161,7 +163,7 @@ func (s *Server) launch(extra []string) error {
 	}
 	defer log.Close()
 	cmd.Stdout, cmd.Stderr = log, log
-	s.process, err = launch(cmd)
+	s.process.Process, err = process.Start(cmd)
 	s.frozen = false
 	return err
 }
@@ -169,7 +171,7 @@ func (s *Server) launch(extra []string) error {
 // await waits until the server answers an administrator and is in step.
 func (s *Server) await() error {
 	return await(startTime, 20*time.Millisecond, func() error {
-		if !s.process.alive() {
+		if !s.process.Alive() {
 			return final{errors.New("it ended")}
 		}
 		return s.answers()
@@ -247,12 +249,12 @@ func (s *Server) drop(t testing.TB, d Database) {
 func (s *Server) up() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.process.alive() && !s.frozen
+	return s.process.Alive() && !s.frozen
 }
 
 // runs reports whether there is a process, frozen or not.
 func (s *Server) runs() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.process.alive()
+	return s.process.Alive()
 }

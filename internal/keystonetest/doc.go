@@ -10,6 +10,6 @@
 // The first test that needs one makes its users, which takes half a minute, and
 // keeps them for later ones, below berth-keystonetest-UID in [os.TempDir].
 //
-// It needs Linux and the packages that Packages names. A test without them fails
-// and says what to install; BERTH_TEST_NO_UPSTREAM=1 skips it instead.
+// It needs Linux and Debian's packages. A test without them fails and says what to
+// install; BERTH_TEST_NO_UPSTREAM=1 skips it instead.
 package keystonetest

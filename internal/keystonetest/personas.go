@@ -122,5 +122,19 @@ func (k *Keystone) Region(name string) {
 // is; one is called RegionOne.
 func (k *Keystone) Endpoint(iface, region, url string) {
 	k.t.Helper()
-	k.create("endpoint", object{"interface": iface, "region_id": region, "service_id": k.ids["service/identity"], "url": url})
+	k.endpoint(k.ids["service/identity"], iface, region, url)
+}
+
+// Service adds a service to the catalogue, at one address for everybody.
+func (k *Keystone) Service(kind, name, url string) {
+	k.t.Helper()
+	id := k.create("service", object{"type": kind, "name": name})
+	for _, iface := range []string{"public", "internal", "admin"} {
+		k.endpoint(id, iface, "RegionOne", url)
+	}
+}
+
+func (k *Keystone) endpoint(service, iface, region, url string) {
+	k.t.Helper()
+	k.create("endpoint", object{"interface": iface, "region_id": region, "service_id": service, "url": url})
 }

@@ -31,20 +31,6 @@ const (
 // know it.
 const adminPassword = "the-administrators"
 
-// require ends a test that Keystone is not installed for.
-func require(t testing.TB) {
-	t.Helper()
-	for _, path := range []string{manage, script, python, uwsgi, plugin} {
-		if _, err := os.Stat(path); err == nil {
-			continue
-		}
-		if os.Getenv("BERTH_TEST_NO_UPSTREAM") == "1" {
-			t.Skip("NOT TESTED with the real Keystone: BERTH_TEST_NO_UPSTREAM=1 is set and it is not installed")
-		}
-		t.Fatalf("%s is missing: %s (or set BERTH_TEST_NO_UPSTREAM=1 to skip)", path, Packages)
-	}
-}
-
 // prepared returns a directory with the data of a Keystone that has all personas
 // and does not run. Making it takes many seconds, so it is kept for later
 // processes, below berth-keystonetest-UID in the directory for temporary files:
@@ -173,12 +159,6 @@ func (k *Keystone) sql(statement string, args ...string) {
 	k.t.Helper()
 	const program = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute(sys.argv[2], sys.argv[3:]); c.commit()"
 	k.run(append([]string{python, "-c", program, filepath.Join(k.dir, database), statement}, args...)...)
-}
-
-// moveEndpoints puts Keystone's address into its catalogue.
-func (k *Keystone) moveEndpoints() {
-	k.t.Helper()
-	k.sql("update endpoint set url = ?", k.URL()+"/v3")
 }
 
 func (k *Keystone) run(args ...string) {

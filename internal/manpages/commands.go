@@ -7,13 +7,13 @@ import (
 )
 
 // Commands returns a page for root and for every command below it that help
-// shows, in section 1. Each refers to the pages above and below it; root's and
-// those of commands with an option --config refer to the pages of also too.
-func Commands(root *cobra.Command, s Stamp, also ...Page) []Page {
-	page := command(root, s, also)
+// shows, in section 1. Each refers to the pages above and below it, and to those that
+// also returns for it.
+func Commands(root *cobra.Command, s Stamp, also func(*cobra.Command) []Page) []Page {
+	page := command(root, s, also(root))
 	pages := []Page{page}
 	for _, c := range shown(root) {
-		pages = append(pages, Commands(c, s, also...)...)
+		pages = append(pages, Commands(c, s, also)...)
 	}
 	return pages
 }
@@ -136,9 +136,6 @@ func (w *writer) seeAlso(c *cobra.Command, also []Page) {
 	}
 	for _, sub := range shown(c) {
 		refs = append(refs, reference(pageName(sub), 1))
-	}
-	if c.HasParent() && c.Flags().Lookup("config") == nil {
-		also = nil
 	}
 	for _, p := range also {
 		refs = append(refs, reference(p.Name, p.Section))

@@ -1,5 +1,5 @@
 // Package manpages writes manual pages: one for each command of a tree, and one
-// for a table of settings. It knows commands and settings only from what they
+// for each table of settings. It knows commands and settings only from what they
 // say of themselves, and it is not for rendering or installing pages.
 package manpages
 

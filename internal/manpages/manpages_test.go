@@ -33,7 +33,7 @@ func tree() *cobra.Command {
 
 func TestCommands(t *testing.T) {
 	conf := manpages.Page{Name: "ship.conf", Section: 5}
-	pages := manpages.Commands(tree(), stamp, conf)
+	pages := manpages.Commands(tree(), stamp, func(*cobra.Command) []manpages.Page { return []manpages.Page{conf} })
 	var names []string
 	for _, p := range pages {
 		names = append(names, p.File())
@@ -124,11 +124,11 @@ func TestSettings(t *testing.T) {
 	}
 	old := row("hold", "text", osloconfig.String(&text), config.Kept, "See `$$`.")
 	old.Older = []osloconfig.Name{{Option: "words"}}
-	p := manpages.Settings("ship.conf", []config.Setting{
+	p := manpages.Settings(manpages.Configuration{Page: "ship.conf", Service: "ship", Paths: []manpages.Path{{"/etc/ship", "Orders."}}, Settings: []config.Setting{
 		row("hold", "password", osloconfig.Hidden(&secret), config.Used, "For the hold."),
 		row("deck", "area", osloconfig.Int(new(7)), config.Ignored, "Size."),
 		old,
-	}, stamp)
+	}}, stamp)
 	_, got, _ := strings.Cut(p.Text, "have no effect.\n")
 	want := `.SH "[hold]"
 .TP
@@ -143,10 +143,10 @@ See \fB$$\fR. Default: \fBa\(rsb\[u2013]c,\:d\fR. Also read as \fB[hold] words\f
 Size. Default: \fB7\fR. Accepted for the sake of existing files, without effect.
 .SH "FILES"
 .TP
-\fI/etc/berth/placement.conf\fR
-What the packaged service reads.
+\fI/etc/ship\fR
+Orders.
 .SH "SEE ALSO"
-\fBberth\-placement\-serve\fR(1)
+\fBberth\-ship\-serve\fR(1)
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)

@@ -8,12 +8,27 @@ import (
 	"github.com/berthcloud/berth/config"
 )
 
-// settingsIntro is what the page about the settings begins with. Help of single
-// settings comes from the table.
-const settingsIntro = "The file is the one that OpenStack Placement reads, by the rules of oslo.config: groups in brackets, " +
-	"`name = value` in lines, comments behind `#` at the start of a line. A dollar sign in a value is written `$$`. " +
-	"The environment wins over the file: `OS_PLACEMENT_DATABASE__CONNECTION` sets `connection` in `[placement_database]`.\n\n" +
-	"A wrong value stops the start, and all wrong values are named at once. Unknown names are warned about and have no effect."
+// A Configuration is what a service reads its settings from.
+type Configuration struct {
+	Page     string // the name of its page
+	Service  string // as in "berth placement serve"
+	Files    string // of OpenStack's that it reads, as in "the file that OpenStack Placement reads"
+	Variable string // an example: the environment variable of an option
+	Option   string // which that is, as "`name` in `[group]`"
+	Paths    []Path
+	Settings []config.Setting
+}
+
+// A Path is a file and what it is.
+type Path struct{ Name, Meaning string }
+
+// intro is what the page begins with. Help of single settings comes from the table.
+func (c *Configuration) intro() string {
+	return "Berth reads " + c.Files + ", by the rules of oslo.config: groups in brackets, " +
+		"`name = value` in lines, comments behind `#` at the start of a line. A dollar sign in a value is written `$$`. " +
+		"The environment wins over files: `" + c.Variable + "` sets " + c.Option + ".\n\n" +
+		"A wrong value stops the start, and all wrong values are named at once. Unknown names are warned about and have no effect."
+}
 
 // notes say what a use other than Used means.
 var notes = map[config.Use]string{
@@ -21,13 +36,13 @@ var notes = map[config.Use]string{
 	config.Ignored: " Accepted for the sake of existing files, without effect.",
 }
 
-// Settings returns the page of the settings file, in section 5: every setting
+// Settings returns the page of the settings of a service, in section 5: every setting
 // with its type, its default and what it does. Secrets show asterisks at most.
-func Settings(name string, settings []config.Setting, s Stamp) Page {
-	w := begin(name, 5, "settings of Berth's placement service", s)
+func Settings(c Configuration, s Stamp) Page {
+	w := begin(c.Page, 5, "settings of Berth's "+c.Service+" service", s)
 	w.section("DESCRIPTION")
-	w.prose(settingsIntro)
-	groups, members := grouped(settings)
+	w.prose(c.intro())
+	groups, members := grouped(c.Settings)
 	for _, group := range groups {
 		w.section("[" + group + "]")
 		for _, set := range members[group] {
@@ -35,10 +50,12 @@ func Settings(name string, settings []config.Setting, s Stamp) Page {
 		}
 	}
 	w.section("FILES")
-	w.item(italic("/etc/berth/placement.conf"), "What the packaged service reads.")
+	for _, p := range c.Paths {
+		w.item(italic(p.Name), p.Meaning)
+	}
 	w.section("SEE ALSO")
-	w.WriteString(reference("berth-placement-serve", 1) + "\n")
-	return Page{name, 5, w.String()}
+	w.WriteString(reference("berth-"+c.Service+"-serve", 1) + "\n")
+	return Page{c.Page, 5, w.String()}
 }
 
 // grouped brings together what belongs to one group, in the order in which the

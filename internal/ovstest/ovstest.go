@@ -5,9 +5,9 @@
 // temporary directory is touched. It is not for fakes: those live in the tests
 // that need them.
 //
-// A test is skipped, by the name of what is missing, under -short, without the
-// Debian packages openvswitch-switch and ovn-central, and, for a switch, without
-// root's rights.
+// A test is skipped under -short and, where it needs a switch, without root's rights.
+// Without the Debian packages openvswitch-switch and ovn-central it fails, or is
+// skipped when BERTH_TEST_NO_SWITCHES=1 is set.
 package ovstest
 
 import (
@@ -24,19 +24,35 @@ import (
 
 const patience = 20 * time.Second // for a program to start, to do its work or to end
 
-// need skips the test when it cannot be run here.
-func need(t testing.TB, debian string, files ...string) {
+// Need ends a test for which one of Debian's packages is missing that bring these
+// files, or these programs: it fails, unless BERTH_TEST_NO_SWITCHES=1 asks to skip
+// it. Under -short it skips every test.
+func Need(t testing.TB, packages string, files ...string) {
 	t.Helper()
 	if testing.Short() {
-		t.Skipf("needs a real server (%s): not under -short", debian)
+		t.Skipf("needs %s: not under -short", packages)
 	}
 	for _, f := range files {
 		if _, err := os.Stat(f); err == nil {
 			continue
 		}
-		if _, err := exec.LookPath(f); err != nil {
-			t.Skipf("%s is missing: apt-get install %s", f, debian)
+		if _, err := exec.LookPath(f); err == nil {
+			continue
 		}
+		if os.Getenv("BERTH_TEST_NO_SWITCHES") == "1" {
+			t.Skipf("NOT TESTED: %s is missing and BERTH_TEST_NO_SWITCHES=1 is set", f)
+		}
+		t.Fatalf("%s is missing: apt-get install --no-install-recommends %s (or set BERTH_TEST_NO_SWITCHES=1 to go without)", f, packages)
+	}
+}
+
+// NeedRoot skips a test that needs root's rights, which not everybody has who runs
+// tests; what Need needs, it needs too.
+func NeedRoot(t testing.TB, packages string, files ...string) {
+	t.Helper()
+	Need(t, packages, files...)
+	if os.Geteuid() != 0 {
+		t.Skip("NOT TESTED: network namespaces need root's rights")
 	}
 }
 

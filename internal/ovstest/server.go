@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/berthcloud/berth/internal/process"
 )
 
 const (
@@ -22,14 +24,14 @@ type Server struct {
 	t       testing.TB
 	dir     string
 	name    string
-	process *process
+	process *process.Process
 }
 
 // NewSouthbound starts a server with OVN's southbound database. It ends with the
 // test.
 func NewSouthbound(t testing.TB) *Server {
 	t.Helper()
-	need(t, "ovn-central", "ovsdb-server", "ovsdb-tool", southboundSchema)
+	Need(t, "ovn-central", "ovsdb-server", "ovsdb-tool", southboundSchema)
 	return newServer(t, directory(t), southboundSchema)
 }
 
@@ -46,7 +48,7 @@ func newServer(t testing.TB, dir, schema string) *Server {
 // NewCluster starts servers that keep one southbound database together.
 func NewCluster(t testing.TB, size int) []*Server {
 	t.Helper()
-	need(t, "ovn-central", "ovsdb-server", "ovsdb-tool", southboundSchema)
+	Need(t, "ovn-central", "ovsdb-server", "ovsdb-tool", southboundSchema)
 	dir := directory(t)
 	var servers []*Server
 	for i := range size {
@@ -121,7 +123,7 @@ func (s *Server) Kill() { s.signal(syscall.SIGKILL) }
 
 func (s *Server) signal(with syscall.Signal) {
 	s.t.Helper()
-	if err := s.process.end(with); err != nil {
+	if err := s.process.End(with, patience); err != nil {
 		s.t.Error(err)
 	}
 }

@@ -3,11 +3,14 @@ package ovstest
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/berthcloud/berth/internal/process"
 )
 
 // A Namespace is a network namespace of its own. It ends with the test.
@@ -21,20 +24,20 @@ type Namespace struct {
 // rights.
 func NewNamespace(t testing.TB) *Namespace {
 	t.Helper()
-	need(t, "iproute2 util-linux", "ip", "nsenter")
-	if os.Geteuid() != 0 {
-		t.Skip("network namespaces need root's rights")
-	}
+	NeedRoot(t, "iproute2 util-linux", "ip", "nsenter")
 	n := &Namespace{t: t, dir: directory(t)}
 	p, err := launch(n.dir, "namespace", syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}, "sleep", "infinity")
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.pid = p.cmd.Process.Pid
-	t.Cleanup(func() { _ = p.end(syscall.SIGTERM) })
+	n.pid = p.Pid()
+	t.Cleanup(func() { _ = p.End(syscall.SIGTERM, patience) })
 	n.Run("ip", "link", "set", "lo", "up")
 	return n
 }
+
+// Path returns where the namespace can be opened while the test runs.
+func (n *Namespace) Path() string { return fmt.Sprintf("/proc/%d/ns/net", n.pid) }
 
 // within returns a command line that runs another in the namespace.
 func (n *Namespace) within(args ...string) []string {
@@ -59,8 +62,12 @@ func (n *Namespace) Try(args ...string) (string, error) {
 // Wrap returns the path of a program that runs another in the namespace.
 func (n *Namespace) Wrap(program string) string {
 	n.t.Helper()
+	real, err := exec.LookPath(program) // so that the path may come first in PATH
+	if err != nil {
+		n.t.Fatal(err)
+	}
 	path := filepath.Join(n.dir, program)
-	script := fmt.Sprintf("#!/bin/sh\nexec nsenter -t %d -n -- %s \"$@\"\n", n.pid, program)
+	script := fmt.Sprintf("#!/bin/sh\nexec nsenter -t %d -n -- %s \"$@\"\n", n.pid, real)
 	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
 		n.t.Fatal(err)
 	}
@@ -75,7 +82,7 @@ func (n *Namespace) Serve(args ...string) (end func()) {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	end = func() { _ = p.end(syscall.SIGTERM) }
+	end = func() { _ = p.End(syscall.SIGTERM, patience) }
 	n.t.Cleanup(end)
 	return end
 }
@@ -85,14 +92,14 @@ func (n *Namespace) Serve(args ...string) (end func()) {
 type Switch struct {
 	*Namespace
 	Server *Server
-	daemon *process
+	daemon *process.Process
 	peers  int
 }
 
 // NewSwitch starts a switch without bridges. It ends with the test.
 func NewSwitch(t testing.TB) *Switch {
 	t.Helper()
-	need(t, "openvswitch-switch", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", switchSchema)
+	Need(t, "openvswitch-switch", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", switchSchema)
 	n := NewNamespace(t)
 	s := &Switch{Namespace: n, Server: newServer(t, n.dir, switchSchema)}
 	s.Control("--no-wait", "init")
@@ -119,13 +126,13 @@ func (s *Switch) StartDaemon() {
 		s.t.Fatal(err)
 	}
 	// ovs-vsctl returns when the switch has done what the database says.
-	s.Control("set", "open_vswitch", ".", "external_ids:started="+strconv.Itoa(s.daemon.cmd.Process.Pid))
+	s.Control("set", "open_vswitch", ".", "external_ids:started="+strconv.Itoa(s.daemon.Pid()))
 }
 
 // StopDaemon ends ovs-vswitchd; the database server goes on.
 func (s *Switch) StopDaemon() {
 	s.t.Helper()
-	if err := s.daemon.end(syscall.SIGTERM); err != nil {
+	if err := s.daemon.End(syscall.SIGTERM, patience); err != nil {
 		s.t.Error(err)
 	}
 }

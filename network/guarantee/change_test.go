@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/internal/golden"
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
@@ -24,7 +25,7 @@ import (
 // Groups are named after their rules in the order in which they were hashed. The
 // answer has the plan, and what the server holds after it.
 func TestChangeScenarios(t *testing.T) {
-	runScenarios(t, "testdata/change.txt", func(t *testing.T, question []string) []string {
+	golden.Answer(t, "testdata/change.txt", func(t *testing.T, question []string) []string {
 		c := changing{change: guarantee.PolicyChange{Port: thePort}, holds: guarantee.Amounts{}, names: labels{thePort: "port"}}
 		for _, line := range question {
 			c.line(t, strings.Fields(line))

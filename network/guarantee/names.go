@@ -29,7 +29,7 @@ func (n Name) UUID() UUID {
 	if n.Device != "" {
 		s += ":" + n.Device
 	}
-	return n.Driver.Namespace.derive(s)
+	return n.Driver.Namespace.Derive(s)
 }
 
 // ParseName is the inverse of String: it returns the Name that a provider's name

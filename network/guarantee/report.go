@@ -1,6 +1,10 @@
 package guarantee
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+)
 
 // A Report is the part of an agent's configurations that placement follows. The
 // agent writes it with encoding/json, the network service reads it with
@@ -18,6 +22,11 @@ type Report struct {
 	PacketRates             map[string]Directed   `json:"resource_provider_packet_processing_with_direction,omitzero"`
 	UndirectedPacketRates   map[string]Undirected `json:"resource_provider_packet_processing_without_direction,omitzero"`
 	PacketInventoryDefaults InventoryDefaults     `json:"resource_provider_packet_processing_inventory_defaults,omitzero"`
+
+	// Traits are what operators want the providers of devices to have besides what
+	// follows from the rest, by device: they tell devices for guaranteed traffic
+	// from others. This key is Berth's own.
+	Traits map[string][]string `json:"resource_provider_traits,omitzero"`
 
 	// What is on which physical network: the bridges of Open vSwitch and OVN,
 	// the NICs of SR-IOV.
@@ -44,6 +53,24 @@ type InventoryDefaults struct {
 	MaxUnit         *int64   `json:"max_unit,omitempty"`
 	StepSize        *int64   `json:"step_size,omitempty"`
 	Reserved        *int64   `json:"reserved,omitempty"`
+}
+
+// MarshalJSON writes the ratio with a fraction, as upstream's agents do: clients show it
+// as it was written.
+func (d InventoryDefaults) MarshalJSON() ([]byte, error) {
+	type others InventoryDefaults
+	var ratio json.RawMessage
+	if d.AllocationRatio != nil {
+		text := strconv.FormatFloat(*d.AllocationRatio, 'f', -1, 64)
+		if !strings.Contains(text, ".") {
+			text += ".0"
+		}
+		ratio = json.RawMessage(text)
+	}
+	return json.Marshal(struct {
+		AllocationRatio json.RawMessage `json:"allocation_ratio,omitempty"`
+		others
+	}{ratio, others(d)})
 }
 
 // HasBandwidths says whether the agent takes part at all: whether it reported

@@ -47,6 +47,7 @@ var report = record(func(o *object) Report {
 		PacketRates:             field(o, "resource_provider_packet_processing_with_direction", dictionary(directed)),
 		UndirectedPacketRates:   field(o, "resource_provider_packet_processing_without_direction", dictionary(undirectedRate)),
 		PacketInventoryDefaults: field(o, "resource_provider_packet_processing_inventory_defaults", inventoryDefaults),
+		Traits:                  field(o, "resource_provider_traits", dictionary(operatorTraits)),
 		BridgeMappings:          field(o, "bridge_mappings", dictionary(text)),
 		DeviceMappings:          field(o, "device_mappings", dictionary(texts)),
 	}
@@ -136,6 +137,17 @@ func texts(key string, raw json.RawMessage) (s []string, err error) {
 		return nil, &ReportError{Key: key, Want: "a list of strings", Got: short(raw)}
 	}
 	return s, nil
+}
+
+// operatorTraits reads traits that operators may give to a device.
+func operatorTraits(key string, raw json.RawMessage) ([]string, error) {
+	names, err := texts(key, raw)
+	for _, name := range names {
+		if want := WantedTrait(name); want != "" {
+			return nil, &ReportError{Key: key, Want: want, Got: short(fmt.Appendf(nil, "%q", name))}
+		}
+	}
+	return names, err
 }
 
 func ratio(key string, raw json.RawMessage) (*float64, error) {

@@ -17,6 +17,7 @@ var ours = []string{
 	"bridge_mappings", "device_mappings", "resource_provider_bandwidths", "resource_provider_hypervisors",
 	"resource_provider_inventory_defaults", "resource_provider_packet_processing_inventory_defaults",
 	"resource_provider_packet_processing_with_direction", "resource_provider_packet_processing_without_direction",
+	"resource_provider_traits",
 }
 
 // What agents of Neutron sent is read and written again without a difference in
@@ -65,7 +66,7 @@ func encode(t interface{ Fatal(...any) }, v any) []byte {
 }
 
 func TestWrittenReport(t *testing.T) {
-	n, ratio := int64(1000), 1.5
+	n, ratio, whole := int64(1000), 1.5, 2.0
 	for _, tc := range []struct {
 		report guarantee.Report
 		want   string
@@ -83,6 +84,14 @@ func TestWrittenReport(t *testing.T) {
 		{
 			guarantee.Report{InventoryDefaults: guarantee.InventoryDefaults{AllocationRatio: &ratio, MaxUnit: &n}},
 			`{"resource_provider_inventory_defaults":{"allocation_ratio":1.5,"max_unit":1000}}`,
+		},
+		{
+			guarantee.Report{PacketInventoryDefaults: guarantee.InventoryDefaults{AllocationRatio: &whole}},
+			`{"resource_provider_packet_processing_inventory_defaults":{"allocation_ratio":2.0}}`,
+		},
+		{
+			guarantee.Report{Traits: map[string][]string{"ens5": {"CUSTOM_A", "CUSTOM_B"}}},
+			`{"resource_provider_traits":{"ens5":["CUSTOM_A","CUSTOM_B"]}}`,
 		},
 	} {
 		if got := string(encode(t, tc.report)); got != tc.want {
@@ -107,6 +116,7 @@ func TestLenientReports(t *testing.T) {
 		{`{"resource_provider_bandwidths": {"br0": {"egress": null}}}`, bandwidths(nil, nil)},
 		{`{"resource_provider_bandwidths": {"br0": {"egress": 1000000.0, "ingress": 1e6}}}`, bandwidths(&million, &million)},
 		{`{"resource_provider_bandwidths": {"br0": {"egress": 0, "burst": "x"}}}`, bandwidths(&zero, nil)},
+		{`{"resource_provider_traits": {"br0": null, "br1": ["CUSTOM_A"]}}`, guarantee.Report{Traits: map[string][]string{"br0": nil, "br1": {"CUSTOM_A"}}}},
 		{`{"resource_provider_inventory_defaults": {"total": "x", "allocation_ratio": null}}`, guarantee.Report{}},
 	} {
 		got, err := guarantee.ParseReport([]byte(tc.json))
@@ -134,6 +144,14 @@ func TestWrongReports(t *testing.T) {
 		{`{"resource_provider_inventory_defaults": {"allocation_ratio": -1}}`, "resource_provider_inventory_defaults.allocation_ratio", "0 or more"},
 		{`{"resource_provider_inventory_defaults": {"step_size": 0.5}}`, "resource_provider_inventory_defaults.step_size", "whole"},
 		{`{"resource_provider_hypervisors": {"br0": 1}}`, "resource_provider_hypervisors.br0", "a string"},
+		{`{"resource_provider_traits": {"br0": "CUSTOM_A"}}`, "resource_provider_traits.br0", "a list of strings"},
+		{`{"resource_provider_traits": {"br0": ["CUSTOM_A", "gold"]}}`, "resource_provider_traits.br0", "a trait of CUSTOM_ and capital letters, digits and underscores, at most 255 of them, not `\"gold\"`"},
+		{`{"resource_provider_traits": {"br0": ["` + strings.Repeat("CUSTOM_", 40) + `"]}}`, "resource_provider_traits.br0", "at most 255"},
+		{`{"resource_provider_traits": {"br0": ["CUSTOM_A\n"]}}`, "resource_provider_traits.br0", "capital letters"},
+		{`{"resource_provider_traits": {"br0": ["HW_NIC_SRIOV"]}}`, "resource_provider_traits.br0", "of CUSTOM_"},
+		{`{"resource_provider_traits": {"br0": ["CUSTOM_PHYSNET_A"]}}`, "resource_provider_traits.br0", "does not follow from the mappings"},
+		{`{"resource_provider_traits": {"br0": ["CUSTOM_VNIC_TYPE_NORMAL"]}}`, "resource_provider_traits.br0", "does not follow from the mappings"},
+		{`{"resource_provider_traits": {"br0": ["CUSTOM_NETWORK_TUNNEL_PROVIDER"]}}`, "resource_provider_traits.br0", "does not follow from the mappings"},
 		{`{"resource_provider_packet_processing_without_direction": {"cn1": {"any": []}}}`, "resource_provider_packet_processing_without_direction.cn1.any", "whole"},
 		{`{"resource_provider_packet_processing_with_direction": "x"}`, "resource_provider_packet_processing_with_direction", "an object"},
 		{`{"bridge_mappings": {"physnet0": ["br0"]}}`, "bridge_mappings.physnet0", "a string"},
@@ -167,6 +185,7 @@ func FuzzParseReport(f *testing.F) {
 	}
 	f.Add([]byte(`{"resource_provider_bandwidths": {"": {"egress": 1e3}}, "resource_provider_hypervisors": {"": ""}}`))
 	f.Add([]byte(`{"resource_provider_bandwidths": {"a\nb": 1}}`))
+	f.Add([]byte(`{"resource_provider_bandwidths": {"a": {}}, "bridge_mappings": {"p": "a"}, "resource_provider_traits": {"a": ["CUSTOM_A"], "b": []}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := guarantee.ParseReport(data)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/internal/golden"
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
@@ -18,7 +19,7 @@ import (
 //
 // The answer is its request in both formats, with groups named after their rules.
 func TestRequestScenarios(t *testing.T) {
-	runScenarios(t, "testdata/request.txt", func(t *testing.T, question []string) []string {
+	golden.Answer(t, "testdata/request.txt", func(t *testing.T, question []string) []string {
 		port := guarantee.Port{ID: thePort}
 		var x guarantee.Extensions
 		for _, line := range question {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/internal/golden"
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
@@ -17,7 +18,7 @@ import (
 //	serves a cn1:Open vSwitch agent:br0     a group and the name of a provider
 //	serves-old cn1:NIC Switch agent:ens5    the old format
 func TestResponsibleScenarios(t *testing.T) {
-	runScenarios(t, "testdata/responsible.txt", func(t *testing.T, question []string) []string {
+	golden.Answer(t, "testdata/responsible.txt", func(t *testing.T, question []string) []string {
 		var states []guarantee.State
 		names := labels{}
 		a := guarantee.ProfileAllocation{}

@@ -109,10 +109,10 @@ func GroupIDs(port UUID, t RuleType, rules []Rule) []UUID {
 		ids = append(ids, r.ID)
 	}
 	slices.Sort(ids)
-	all := []UUID{port.derive(strings.Join(ids, ":"))}
+	all := []UUID{port.Derive(strings.Join(ids, ":"))}
 	if len(ids) > 1 {
 		slices.Reverse(ids)
-		all = append(all, port.derive(strings.Join(ids, ":")))
+		all = append(all, port.Derive(strings.Join(ids, ":")))
 	}
 	return all
 }

@@ -12,8 +12,8 @@ type State struct {
 	Driver string // its name
 
 	// Traits must exist before providers can have them: those of the physical
-	// networks of its devices and of all VNIC types that its driver binds, also
-	// those that no provider has yet, because a request that names an unknown trait is
+	// networks of its devices, those that operators gave them, and those of all VNIC
+	// types that its driver binds, also those that no provider has yet, because a request that names an unknown trait is
 	// refused rather than left without candidates. Sorted, each once.
 	Traits []string
 
@@ -60,6 +60,7 @@ func (d Driver) State(host string, r Report) State {
 		return b.state
 	}
 	b.networks = r.networks()
+	b.sameNames()
 	if t := d.TunnelDevice; t != "" { // it may be a bridge at the same time
 		b.networks[t] = append(b.networks[t], TunnelTrait)
 	}
@@ -74,6 +75,7 @@ func (d Driver) State(host string, r Report) State {
 			b.device(hypervisor, device)
 		}
 	}
+	b.strayTraits()
 	b.state.Traits = sortedSet(append(b.state.Traits, b.vnics...))
 	return b.state
 }
@@ -155,17 +157,42 @@ func (b *stateBuilder) agent(hypervisor string, rates map[string]int64) {
 
 func (b *stateBuilder) device(hypervisor, device string) {
 	name := Name{Driver: b.driver, Hypervisor: hypervisor, Device: device}
-	networks := b.networks[device]
-	b.state.Traits = append(b.state.Traits, networks...)
+	own := slices.Concat(b.networks[device], b.report.Traits[device])
+	b.state.Traits = append(b.state.Traits, own...)
 	b.state.Providers = append(b.state.Providers, Provider{
 		Name:        name.String(),
 		UUID:        name.UUID(),
 		Hypervisor:  hypervisor,
 		Parent:      Name{Driver: b.driver, Hypervisor: hypervisor}.UUID(),
 		Device:      device,
-		Traits:      sortedSet(slices.Concat(networks, b.vnics)),
+		Traits:      sortedSet(slices.Concat(own, b.vnics)),
 		Inventories: b.report.InventoryDefaults.inventories(b.report.Bandwidths[device].bandwidth()),
 	})
+}
+
+// sameNames warns of physical networks that are one for placement.
+func (b *stateBuilder) sameNames() {
+	names := map[string][]string{} // by trait
+	for _, name := range slices.Concat(sortedKeys(b.report.BridgeMappings), sortedKeys(b.report.DeviceMappings)) {
+		trait := PhysicalNetworkTrait(name)
+		if !slices.Contains(names[trait], name) {
+			names[trait] = append(names[trait], name)
+		}
+	}
+	for _, trait := range sortedKeys(names) {
+		if len(names[trait]) > 1 {
+			b.warn("the physical networks %q are one for placement, %s", names[trait], trait)
+		}
+	}
+}
+
+// strayTraits warns of traits that nothing can have.
+func (b *stateBuilder) strayTraits() {
+	for _, device := range sortedKeys(b.report.Traits) {
+		if _, ok := b.report.Bandwidths[device]; !ok {
+			b.warn("the traits of %q are left out: resource_provider_bandwidths does not have it, so it has no provider", device)
+		}
+	}
 }
 
 func (b *stateBuilder) warn(format string, args ...any) {

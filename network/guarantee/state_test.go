@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/internal/golden"
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
@@ -18,7 +19,7 @@ import (
 //	state openvswitch cn1 without=direct tunnel=none
 //	{"resource_provider_bandwidths": …}
 func TestStateScenarios(t *testing.T) {
-	runScenarios(t, "testdata/state.txt", func(t *testing.T, question []string) []string {
+	golden.Answer(t, "testdata/state.txt", func(t *testing.T, question []string) []string {
 		words := strings.Fields(question[0])
 		report, err := guarantee.ParseReport([]byte(strings.Join(question[1:], "\n")))
 		if err != nil {

@@ -26,6 +26,26 @@ func customTrait(name string) string {
 	return "CUSTOM_" + strings.ToUpper(otherRuns.ReplaceAllString(name, "_"))
 }
 
+// operatorTrait is what placement lets a client create; derivedTrait begins those
+// that follow from the rest of a report.
+var (
+	operatorTrait = regexp.MustCompile(`^CUSTOM_[A-Z0-9_]{1,248}$`)
+	derivedTrait  = regexp.MustCompile(`^CUSTOM_(PHYSNET_|VNIC_TYPE_|NETWORK_TUNNEL_PROVIDER$)`)
+)
+
+// WantedTrait returns what an operator has to give to a device instead of a trait, ""
+// for one that may be given. Those that follow from the mappings and the agent
+// would promise a network that the device is not on.
+func WantedTrait(given string) string {
+	switch {
+	case !operatorTrait.MatchString(given):
+		return "a trait of CUSTOM_ and capital letters, digits and underscores, at most 255 of them"
+	case derivedTrait.MatchString(given):
+		return "a trait that does not follow from the mappings and the agent"
+	}
+	return ""
+}
+
 // sortedSet returns the strings in order, each once.
 func sortedSet(s []string) []string {
 	s = slices.Clone(s)

@@ -44,8 +44,8 @@ func (u *UUID) UnmarshalText(text []byte) error {
 	return err
 }
 
-// derive returns the UUID of a name in a namespace, version 5 of RFC 9562.
-func (u UUID) derive(name string) UUID {
+// Derive returns the UUID of a name in a namespace, version 5 of RFC 9562.
+func (u UUID) Derive(name string) UUID {
 	sum := sha1.Sum(append(u[:], name...))
 	var v UUID
 	copy(v[:], sum[:])

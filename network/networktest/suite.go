@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/internal/storetest"
 	"github.com/berthcloud/berth/network"
 )
 
@@ -39,6 +40,34 @@ type storeCase struct {
 	*testing.T
 	stores       []network.Store
 	store, other network.Store // the first and the last, which may be the same
+}
+
+// A sample is rows to see transactions by.
+type sample = storetest.Case[network.Reader, network.Writer]
+
+// general checks what stores promise whatever the rows are.
+func general(claim func(sample)) func(*storeCase) {
+	return func(c *storeCase) { claim(c.sample()) }
+}
+
+// sample has policies for rows.
+func (c *storeCase) sample() sample {
+	all := sample{
+		T: c.T, Now: Now, Taken: network.ErrTaken,
+		Insert: func(w network.Writer, name string) error { return Insert(w, NewPolicy(name)) },
+		Has: func(r network.Reader, name string) (bool, error) {
+			rows, err := network.Rows[network.PolicyRow](r, network.Where(network.ByName, name))
+			return len(rows) == 1, err
+		},
+		Count: func(r network.Reader) (int, error) {
+			rows, err := network.Rows[network.PolicyRow](r)
+			return len(rows), err
+		},
+	}
+	for _, s := range c.stores {
+		all.Stores = append(all.Stores, s)
+	}
+	return all
 }
 
 // update runs fn in an Update and stops the test when it fails.

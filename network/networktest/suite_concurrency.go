@@ -4,29 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
+	"github.com/berthcloud/berth/internal/storetest"
 	"github.com/berthcloud/berth/network"
 )
 
 var concurrency = []storeTest{
 	{"NoChangeIsLost", countTogether},
 	{"WhatWasReadStaysTrueUntilTheCommit", takeTheLast},
-	{"RefusedNeighboursLeaveNothing", failTogether},
-	{"ViewsSeeWhatReturnedBefore", readOthersWrites},
+	{"RefusedNeighboursLeaveNothing", general(sample.RefusedNeighboursLeaveNothing)},
+	{"ViewsSeeWhatReturnedBefore", general(sample.ViewsSeeWhatReturnedBefore)},
+	{"OthersAreCounted", countOthers},
 	{"ViewsNeverSeeHalfAnUpdate", viewWhileWriting},
-	{"LeavingTheQueueHarmsNobody", leaveTheQueue},
+	{"LeavingTheQueueHarmsNobody", general(sample.LeavingTheQueueHarmsNobody)},
 }
 
 // together runs fn in n goroutines, each with one of the stores, and returns when
 // all are done.
 func (c *storeCase) together(n int, fn func(i int, s network.Store)) {
-	var all sync.WaitGroup
-	for i := range n {
-		all.Go(func() { fn(i, c.stores[i%len(c.stores)]) })
-	}
-	all.Wait()
+	storetest.Together(n, func(i int) { fn(i, c.stores[i%len(c.stores)]) })
 }
 
 // countTogether raises a number by reading and writing it.
@@ -83,44 +80,50 @@ func takeTheLast(c *storeCase) {
 	}
 }
 
-// failTogether mixes updates that succeed with those that refuse after they have
-// written, and with those that meet a taken value.
-func failTogether(c *storeCase) {
-	const n = 60
-	c.together(n, func(i int, s network.Store) {
-		err := s.Update(context.Background(), Now, func(w network.Writer) error {
-			err := Insert(w, NewPolicy(fmt.Sprint("p", i)))
-			if i%3 == 1 {
-				return errors.Join(err, errRefused)
-			}
-			if taken := Insert(w, NewPolicy(fmt.Sprint("p", i))); !errors.Is(taken, network.ErrTaken) {
-				return fmt.Errorf("inserting again: %w", taken)
-			}
-			return err
-		})
-		if refused := errors.Is(err, errRefused); refused != (i%3 == 1) || err != nil && !refused {
-			c.Errorf("update %d = %v", i, err)
+// countOthers changes rows through each store, and together: each knows of what the
+// others did only.
+func countOthers(c *storeCase) {
+	others := func(s network.Store) int64 {
+		n, err := s.Others(context.Background())
+		if err != nil {
+			c.Fatalf("Others() = %v", err)
 		}
-	})
-	c.same("policies", len(read[network.PolicyRow](c)), n*2/3)
-}
-
-func readOthersWrites(c *storeCase) {
-	c.together(6, func(i int, s network.Store) {
-		for n := range 8 {
-			p := NewPolicy(fmt.Sprint("p", i, "/", n))
-			err := s.Update(context.Background(), Now, func(w network.Writer) error { return Insert(w, p) })
-			for _, other := range c.stores {
-				err = errors.Join(err, other.View(context.Background(), func(r network.Reader) error {
-					_, err := network.One[network.PolicyRow](r, network.Where(network.ByID, p.Policy.ID))
-					return err
-				}))
+		return n
+	}
+	policies := 0
+	for _, one := range c.stores {
+		before := map[network.Store]int64{}
+		for _, s := range c.stores {
+			before[s] = others(s)
+		}
+		for range 3 {
+			policies++
+			p := NewPolicy(fmt.Sprint("p", policies))
+			if err := one.Update(context.Background(), Now, func(w network.Writer) error { return Insert(w, p) }); err != nil {
+				c.Fatal(err)
 			}
-			if err != nil {
-				c.Errorf("%s: %v", p.Policy.Name, err)
+			if err := one.Update(context.Background(), Now, func(network.Writer) error { return errRefused }); !errors.Is(err, errRefused) {
+				c.Fatal(err)
 			}
 		}
+		for _, s := range c.stores {
+			want := int64(3)
+			if s == one {
+				want = 0
+			}
+			c.same("changes of others", others(s)-before[s], want)
+		}
+	}
+	before := others(c.store)
+	c.together(30, func(i int, s network.Store) {
+		if s != c.store {
+			return
+		}
+		if err := s.Update(context.Background(), Now, func(w network.Writer) error { return Insert(w, NewPolicy(fmt.Sprint("mine", i))) }); err != nil {
+			c.Error(err)
+		}
 	})
+	c.same("changes of others", others(c.store)-before, int64(0))
 }
 
 // viewWhileWriting moves an address from one port to the other all the time: every
@@ -177,41 +180,4 @@ func shuttle(c *storeCase, address network.AddressRow, to network.ID, n int) {
 		}
 		from, to = to, from
 	}
-}
-
-// leaveTheQueue cancels updates while another one runs. Each must either have
-// happened or not, and its error must say which.
-func leaveTheQueue(c *storeCase) {
-	const n = 20
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	running, release := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	var kept atomic.Int64
-	c.together(n+2, func(i int, _ network.Store) {
-		switch i {
-		case 0:
-			err := c.store.Update(context.Background(), Now, func(network.Writer) error {
-				once.Do(func() { close(running) })
-				<-release
-				return nil
-			})
-			if err != nil {
-				c.Errorf("the first Update = %v", err)
-			}
-		case 1:
-			<-running
-			cancel()
-			close(release)
-		default:
-			<-running
-			err := c.store.Update(ctx, Now, func(w network.Writer) error { return Insert(w, NewPolicy(fmt.Sprint("p", i))) })
-			if err == nil {
-				kept.Add(1)
-			} else if !errors.Is(err, context.Canceled) {
-				c.Errorf("update %d = %v, want %v", i, err, context.Canceled)
-			}
-		}
-	})
-	c.same("policies", int64(len(read[network.PolicyRow](c))), kept.Load())
 }

@@ -62,7 +62,7 @@ func emptyLists(c *storeCase) {
 	c.add(n.Rows()...)
 	p := n.Port("p", 2)
 	want := p.Port
-	p.Port.Tags, p.Port.SecurityGroups, p.Port.DHCPOptions = []string{}, []network.ID{}, []network.DHCPOption{}
+	p.Port.Tags, p.Port.DHCPOptions = []string{}, []network.DHCPOption{}
 	p.Binding.Profile = []byte{}
 	c.add(p.Rows()...)
 	found(c, "the port", nil, want)

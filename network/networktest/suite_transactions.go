@@ -3,9 +3,8 @@ package networktest
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 
+	"github.com/berthcloud/berth/internal/storetest"
 	"github.com/berthcloud/berth/network"
 )
 
@@ -13,14 +12,14 @@ var transactions = []storeTest{
 	{"RefusedUpdatesLeaveNothing", rollBack},
 	{"WritersSeeTheirOwnChanges", seeOwn},
 	{"DeclaredErrorsLeaveTheTransactionUsable", goOn},
-	{"UpdatesWorkAfterAFailedOne", workAfterError},
-	{"PanicsLeaveNothing", panicking},
-	{"ViewsReturnTheirErrors", viewErrors},
+	{"UpdatesWorkAfterAFailedOne", general(sample.UpdatesWorkAfterAFailedOne)},
+	{"PanicsLeaveNothing", general(sample.PanicsLeaveNothing)},
+	{"ViewsReturnTheirErrors", general(sample.ViewsReturnTheirErrors)},
 	{"NothingWorksAfterTheFunctionReturned", useAfter},
-	{"CancelledContextsRunNothing", cancelled},
+	{"CancelledContextsRunNothing", general(sample.CancelledContextsRunNothing)},
 }
 
-var errRefused = errors.New("refused")
+var errRefused = storetest.ErrRefused
 
 // left checks that the store has exactly these policies.
 func (c *storeCase) left(want ...*Policy) {
@@ -104,61 +103,6 @@ func (n *Net) renamed(p *Plug) *network.PortRow {
 	return &row
 }
 
-func workAfterError(c *storeCase) {
-	gold := NewPolicy("gold")
-	for range 3 {
-		err := c.store.Update(context.Background(), Now, func(w network.Writer) error {
-			return errors.Join(Insert(w, gold), errRefused)
-		})
-		if !errors.Is(err, errRefused) || errors.Is(err, network.ErrTaken) {
-			c.Fatalf("Update() = %v, want %v", err, errRefused)
-		}
-	}
-	c.add(gold.Rows()...)
-	c.left(gold)
-}
-
-// panicking allows a store to return a panic of an Update as an error or to let
-// it through; either way nothing is kept and the store goes on.
-func panicking(c *storeCase) {
-	gold := NewPolicy("gold")
-	outcome := func(run func() error) (err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("%v", p)
-			}
-		}()
-		return run()
-	}
-	for call, err := range map[string]error{
-		"Update": outcome(func() error {
-			return c.store.Update(context.Background(), Now, func(w network.Writer) error {
-				if err := Insert(w, gold); err != nil {
-					return err
-				}
-				panic("a planted panic")
-			})
-		}),
-		"View": outcome(func() error {
-			return c.store.View(context.Background(), func(network.Reader) error { panic("a planted panic") })
-		}),
-	} {
-		if err == nil || !strings.Contains(err.Error(), "a planted panic") {
-			c.Errorf("%s = %v, want the panic", call, err)
-		}
-	}
-	c.left()
-	c.add(gold.Rows()...)
-	c.left(gold)
-}
-
-func viewErrors(c *storeCase) {
-	err := c.store.View(context.Background(), func(network.Reader) error { return errRefused })
-	if !errors.Is(err, errRefused) {
-		c.Errorf("View() = %v, want %v", err, errRefused)
-	}
-}
-
 func useAfter(c *storeCase) {
 	gold := NewPolicy("gold")
 	var reader network.Reader
@@ -181,18 +125,4 @@ func useAfter(c *storeCase) {
 		}
 	}
 	c.left()
-}
-
-func cancelled(c *storeCase) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	ran := false
-	update := c.store.Update(ctx, Now, func(network.Writer) error { ran = true; return nil })
-	view := c.store.View(ctx, func(network.Reader) error { ran = true; return nil })
-	for call, err := range map[string]error{"Update": update, "View": view} {
-		if !errors.Is(err, context.Canceled) {
-			c.Errorf("%s = %v, want %v", call, err, context.Canceled)
-		}
-	}
-	c.same("a function ran", ran, false)
 }

@@ -77,6 +77,9 @@ var rowTypes = []rowType{
 		return fields{network.ByPort: w.subport.Port, network.ByTrunk: w.subport.Trunk}
 	}),
 	typeOf[network.SecurityGroupRow](func(w *world) fields { return commonBy(w.group.Common, fields{}) }),
+	typeOf[network.PortGroupRow](func(w *world) fields {
+		return fields{network.ByPort: w.member.Port, network.ByGroup: w.member.Group}
+	}),
 	typeOf[network.SecurityRuleRow](func(w *world) fields {
 		return commonBy(w.allow.Common, fields{network.ByGroup: w.allow.Group, network.ByRemoteGroup: w.allow.RemoteGroup})
 	}),

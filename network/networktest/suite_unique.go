@@ -55,6 +55,9 @@ func unique(c *storeCase) {
 		{named("g2", "red", "Default"), false},
 		{named("g3", "red", "web"), false},
 		{named("g4", "red", "web"), false},
+		{&network.PortGroupRow{Port: ID("port"), Group: ID("group")}, true},
+		{&network.PortGroupRow{Port: ID("port"), Group: ID("default")}, false},
+		{&network.PortGroupRow{Port: port.ID, Group: ID("group")}, false},
 		{&network.QuotaRow{Project: "red", Resource: "port"}, true},
 		{&network.QuotaRow{Project: "red", Resource: "network"}, false},
 		{&network.QuotaRow{Project: "blue", Resource: "port"}, false},
@@ -123,6 +126,8 @@ func references(c *storeCase) {
 		&network.BindingRow{Port: ID("port"), Segment: ID("nobody")},
 		&network.TrunkRow{Common: Common("x"), Port: ID("nobody")},
 		&network.SubportRow{Trunk: ID("trunk"), Port: ID("nobody")},
+		&network.PortGroupRow{Port: ID("nobody"), Group: ID("group")},
+		&network.PortGroupRow{Port: ID("port"), Group: ID("nobody")},
 		&network.SecurityRuleRow{Common: Common("x"), Group: ID("nobody")},
 		&network.SecurityRuleRow{Common: Common("x"), Group: ID("group"), RemoteGroup: ID("nobody")},
 	} {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/network/tracking"
 )
 
@@ -20,7 +21,7 @@ import (
 type holder struct {
 	network.Provider
 	traits      []string
-	inventories map[string]network.Inventory
+	inventories map[string]guarantee.Inventory
 	used        bool // something is allocated on it
 }
 
@@ -40,7 +41,7 @@ type fake struct {
 func newFake(roots ...string) *fake {
 	f := &fake{providers: make(map[string]*holder), traits: make(map[string]bool)}
 	for _, name := range roots {
-		f.add(network.Provider{UUID: "uuid of " + name, Name: name})
+		f.add(network.Provider{UUID: uuid(name), Name: name})
 	}
 	return f
 }
@@ -138,8 +139,10 @@ func (f *fake) EnsureProvider(ctx context.Context, p network.Provider) error {
 
 func (f *fake) RemoveProvider(ctx context.Context, uuid string) error {
 	return f.call(ctx, "RemoveProvider "+f.name(uuid), func() error {
-		if h := f.providers[uuid]; h != nil && h.used {
-			return network.ErrInUse
+		for _, h := range f.providers {
+			if h.UUID == uuid && h.used || h.Parent == uuid {
+				return network.ErrInUse
+			}
 		}
 		delete(f.providers, uuid)
 		return nil
@@ -162,7 +165,7 @@ func (f *fake) SetTraits(ctx context.Context, uuid string, traits []string) erro
 	})
 }
 
-func (f *fake) SetInventories(ctx context.Context, uuid string, inventories map[string]network.Inventory) error {
+func (f *fake) SetInventories(ctx context.Context, uuid string, inventories map[string]guarantee.Inventory) error {
 	return f.call(ctx, "SetInventories "+f.name(uuid), func() error {
 		h := f.providers[uuid]
 		if h == nil {
@@ -219,27 +222,42 @@ func (f *fake) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// desired is what an agent on a host with some devices should have.
-func desired(host string, devices ...string) tracking.Desired {
-	agent := host + ":ovs"
-	d := tracking.Desired{
-		Traits:    []string{"PHYSNET", "VNIC"},
-		Providers: []tracking.Provider{{UUID: "uuid of " + agent, Name: agent, Root: host}},
-	}
-	for _, name := range devices {
-		name = agent + ":" + name
-		d.Providers = append(d.Providers, tracking.Provider{
-			UUID: "uuid of " + name, Name: name, Root: host, Parent: "uuid of " + agent,
-			Traits: []string{"PHYSNET", "VNIC"}, Inventories: map[string]network.Inventory{"BW": {Total: 1000}},
-		})
+// driver is one of Neutron's whose states have few traits.
+var driver = func() guarantee.Driver {
+	d, err := guarantee.OpenVSwitch.Without([]string{"direct"})
+	if err != nil {
+		panic(err)
 	}
 	return d
+}()
+
+// desired is what an agent on a host with some devices should have.
+func desired(host string, devices ...string) guarantee.State {
+	rate := int64(1000)
+	r := guarantee.Report{
+		Bandwidths:     make(map[string]guarantee.Directed),
+		Hypervisors:    map[string]string{"br-int": host},
+		DeviceMappings: map[string][]string{"x": devices},
+	}
+	for _, d := range devices {
+		r.Bandwidths[d], r.Hypervisors[d] = guarantee.Directed{Egress: &rate}, host
+	}
+	return driver.State(host, r)
 }
 
-// An outcome is what a Tracker said of an agent.
+// uuid is that of the provider of a name.
+func uuid(name string) string {
+	if n, ok := guarantee.ParseName(name); ok {
+		return n.UUID().String()
+	}
+	return "uuid of " + name
+}
+
+// An outcome is what a Tracker said of an agent, and when.
 type outcome struct {
 	agent network.ID
-	tracking.Result
+	network.SyncResult
+	at time.Time
 }
 
 // A desk has a Tracker at work and notes what it says.
@@ -249,10 +267,10 @@ type desk struct {
 	outcomes []outcome
 }
 
-func (d *desk) done(_ context.Context, agent network.ID, r tracking.Result) {
+func (d *desk) done(_ context.Context, agent network.ID, r network.SyncResult) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.outcomes = append(d.outcomes, outcome{agent, r})
+	d.outcomes = append(d.outcomes, outcome{agent, r, time.Now()})
 }
 
 // results returns what was said since the last time, once nothing goes on any more.
@@ -289,7 +307,7 @@ func run(t *testing.T, f *fake, change ...func(*tracking.Options)) *desk {
 }
 
 // report reports an agent and returns how its sync ended.
-func (d *desk) report(t *testing.T, r tracking.Report) tracking.Result {
+func (d *desk) report(t *testing.T, r tracking.Report) network.SyncResult {
 	t.Helper()
 	d.Report(r)
 	synctest.Wait()
@@ -301,7 +319,7 @@ func (d *desk) report(t *testing.T, r tracking.Report) tracking.Result {
 	if len(got) != 1 || got[0].agent != r.Agent {
 		t.Fatalf("results = %+v, want one of %s", got, r.Agent)
 	}
-	return got[0].Result
+	return got[0].SyncResult
 }
 
 // idle reports whether nothing was said yet.

@@ -70,13 +70,13 @@ func (t *Tracker) take() *Report {
 
 // finish ends the sync of an agent. What was reported meanwhile waits for its turn,
 // unless it asks for what was just done.
-func (t *Tracker) finish(r *Report, result Result) {
+func (t *Tracker) finish(r *Report, result network.SyncResult) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	a := t.agents[r.Agent]
 	a.running = false
 	next := a.waiting
-	if next == nil || result.Failure == "" && !next.Started && reflect.DeepEqual(next.Desired, r.Desired) {
+	if next == nil || result.Failure == "" && !next.Started && reflect.DeepEqual(next.State, r.State) {
 		delete(t.agents, r.Agent)
 		return
 	}

@@ -43,27 +43,27 @@ func TestReportsThatCome(t *testing.T) {
 		syncs int
 		state string // has it
 	}{
-		{"Same", []tracking.Report{{Desired: one}, {Desired: one}}, false, 1, "br-a"},
-		{"Changed", []tracking.Report{{Desired: two}}, false, 2, "br-b"},
-		{"NewestCounts", []tracking.Report{{Desired: two}, {Desired: one}}, false, 1, "br-a"},
-		{"OnlyOneMore", []tracking.Report{{Desired: one}, {Desired: one}, {Desired: two}, {Desired: two}}, false, 2, "br-b"},
-		{"Started", []tracking.Report{{Desired: one, Started: true}}, false, 2, "br-a"},
-		{"StartedIsNotForgotten", []tracking.Report{{Desired: one, Started: true}, {Desired: one}}, false, 2, "br-a"},
-		{"SameAfterFailure", []tracking.Report{{Desired: one}}, true, 2, "br-a"},
+		{"Same", []tracking.Report{{State: one}, {State: one}}, false, 1, "br-a"},
+		{"Changed", []tracking.Report{{State: two}}, false, 2, "br-b"},
+		{"NewestCounts", []tracking.Report{{State: two}, {State: one}}, false, 1, "br-a"},
+		{"OnlyOneMore", []tracking.Report{{State: one}, {State: one}, {State: two}, {State: two}}, false, 2, "br-b"},
+		{"Started", []tracking.Report{{State: one, Started: true}}, false, 2, "br-a"},
+		{"StartedIsNotForgotten", []tracking.Report{{State: one, Started: true}, {State: one}}, false, 2, "br-a"},
+		{"SameAfterFailure", []tracking.Report{{State: one}}, true, 2, "br-a"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake("host")
 				release := hold(f)
 				d := run(t, f)
-				d.Report(tracking.Report{Agent: "a", Desired: one})
+				d.Report(tracking.Report{Agent: "a", State: one})
 				synctest.Wait()
 				for _, r := range tc.later {
 					r.Agent = "a"
 					d.Report(r)
 				}
 				if tc.fails {
-					f.set(func() { delete(f.providers, "uuid of host") })
+					f.set(func() { delete(f.providers, uuid("host")) })
 				}
 				release()
 				got := d.results()
@@ -90,9 +90,9 @@ func TestTheNewestReportWaits(t *testing.T) {
 		f := newFake("one", "two")
 		d := &desk{}
 		d.Tracker = tracking.New(tracking.Options{Placement: f, Done: d.done, Concurrency: 1})
-		d.Report(tracking.Report{Agent: "a", Desired: desired("one", "br-old")})
-		d.Report(tracking.Report{Agent: "b", Desired: desired("two", "br-a")})
-		d.Report(tracking.Report{Agent: "a", Desired: desired("one", "br-new")})
+		d.Report(tracking.Report{Agent: "a", State: desired("one", "br-old")})
+		d.Report(tracking.Report{Agent: "b", State: desired("two", "br-a")})
+		d.Report(tracking.Report{Agent: "a", State: desired("one", "br-new")})
 		if n := d.Waiting(); n != 2 {
 			t.Errorf("%d agents wait, want 2", n)
 		}
@@ -121,7 +121,7 @@ func TestStopping(t *testing.T) {
 			close(stopped)
 		}()
 		for i := range 10 {
-			d.Report(tracking.Report{Agent: network.ID(fmt.Sprint(i)), Desired: desired("host", "br-a")})
+			d.Report(tracking.Report{Agent: network.ID(fmt.Sprint(i)), State: desired("host", "br-a")})
 		}
 		synctest.Wait()
 		cancel()
@@ -148,13 +148,15 @@ func TestSlowAgentsAreGivenUp(t *testing.T) {
 		}
 		begin := time.Now()
 		d := run(t, f, func(o *tracking.Options) { o.Timeout = time.Minute })
-		d.Report(tracking.Report{Agent: "slow", Desired: desired("slow", "br-a")})
+		d.Report(tracking.Report{Agent: "slow", State: desired("slow", "br-a")})
 		synctest.Wait()
-		if got := d.report(t, tracking.Report{Agent: "quick", Desired: desired("quick", "br-a")}); got.Failure != "" || !got.At.Equal(begin) {
-			t.Errorf("the other agent's sync: %+v", got)
+		if got := d.report(t, tracking.Report{Agent: "quick", State: desired("quick", "br-a")}); got.Failure != "" || !time.Now().Equal(begin) {
+			t.Errorf("the other agent's sync after %v: %+v", time.Since(begin), got)
 		}
 		time.Sleep(time.Minute)
-		want := []outcome{{"slow", tracking.Result{Failure: "slow: placement cannot be asked: timeout", At: begin.Add(time.Minute)}}}
+		want := []outcome{{
+			"slow", network.SyncResult{State: desired("slow", "br-a"), Failure: "slow: placement cannot be asked: timeout"}, begin.Add(time.Minute),
+		}}
 		if diff := cmp.Diff(want, d.results(), cmp.AllowUnexported(outcome{})); diff != "" {
 			t.Errorf("results (-want +got):\n%s", diff)
 		}
@@ -184,7 +186,7 @@ func TestRushOfAgents(t *testing.T) {
 		for i, host := range roots {
 			g.Go(func() {
 				for range 3 { // heartbeats that come before its turn
-					d.Report(tracking.Report{Agent: network.ID(fmt.Sprint(i)), Desired: desired(host, "br-a", "br-b"), Started: true})
+					d.Report(tracking.Report{Agent: network.ID(fmt.Sprint(i)), State: desired(host, "br-a", "br-b"), Started: true})
 				}
 			})
 		}
@@ -224,12 +226,12 @@ func heap() uint64 {
 // BenchmarkSync is one agent with four devices whose placement answers at once.
 func BenchmarkSync(b *testing.B) {
 	f := newFake("host")
-	done := make(chan tracking.Result)
-	tr := tracking.New(tracking.Options{Placement: f, Done: func(_ context.Context, _ network.ID, r tracking.Result) { done <- r }})
+	done := make(chan network.SyncResult)
+	tr := tracking.New(tracking.Options{Placement: f, Done: func(_ context.Context, _ network.ID, r network.SyncResult) { done <- r }})
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
 	go tr.Run(ctx)
-	r := tracking.Report{Agent: "a", Desired: desired("host", "a", "b", "c", "d"), Started: true}
+	r := tracking.Report{Agent: "a", State: desired("host", "a", "b", "c", "d"), Started: true}
 	b.ReportAllocs()
 	for b.Loop() {
 		tr.Report(r)

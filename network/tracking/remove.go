@@ -1,61 +1,96 @@
 package tracking
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// removeOthers removes the agent's providers that its report does not name any
-// more. They are known by their names: those of an agent's devices begin with the
-// agent's own. So those are found too that an older release hung elsewhere in the
-// tree.
+// removeOthers removes the agent's providers that its report does not name any more,
+// below the hypervisors that it names and below those that it named once.
 func (s *agentSync) removeOthers(ctx context.Context) {
-	for _, name := range s.rootNames {
-		tree, err := s.opts.Placement.ProvidersBelow(ctx, s.roots[name].UUID)
-		if err != nil {
-			s.fail(name, fmt.Errorf("looking for providers that are not needed any more: %w", err))
+	for _, name := range s.want.Hypervisors() {
+		s.removeFrom(ctx, name, s.roots[name].tree)
+	}
+	for _, name := range s.had {
+		if _, wanted := s.roots[name]; wanted {
 			continue
 		}
-		for _, p := range tree {
-			if s.isGone(p) {
-				s.remove(ctx, p)
-			}
+		tree, err := s.treeOf(ctx, name)
+		if err != nil {
+			s.fail(name, fmt.Errorf("looking for what the agent had there: %w", err))
+			continue
+		}
+		if s.removeFrom(ctx, name, tree) {
+			s.result.Cleared = append(s.result.Cleared, name)
 		}
 	}
 }
 
-// isGone reports whether a provider was the agent's and is not any more.
-func (s *agentSync) isGone(p network.Provider) bool {
-	wanted := slices.ContainsFunc(s.want.Providers, func(w Provider) bool { return w.UUID == p.UUID })
-	return !wanted && slices.ContainsFunc(s.want.Providers, func(w Provider) bool {
-		return w.Parent == "" && strings.HasPrefix(p.Name, w.Name+":")
-	})
+// treeOf returns the tree of a hypervisor, none when it is gone.
+func (s *agentSync) treeOf(ctx context.Context, hypervisor string) (tree []network.Provider, err error) {
+	found, err := s.opts.Placement.ProviderNamed(ctx, hypervisor)
+	if err == nil {
+		tree, err = s.opts.Placement.ProvidersBelow(ctx, found.UUID)
+	}
+	if errors.Is(err, network.ErrNoProvider) {
+		return nil, nil
+	}
+	return tree, err
 }
 
-// remove removes a provider that nobody uses.
-func (s *agentSync) remove(ctx context.Context, p network.Provider) {
+// removeFrom removes what is the agent's in the tree of a hypervisor and is not wanted,
+// and reports whether none of that is left. Providers are known by their names, so
+// that those are found too that an older release hung elsewhere in the tree.
+func (s *agentSync) removeFrom(ctx context.Context, hypervisor string, tree []network.Provider) (cleared bool) {
+	// Devices before their agent, whose name theirs begin with.
+	slices.SortFunc(tree, func(a, b network.Provider) int { return cmp.Compare(b.Name, a.Name) })
+	cleared = true
+	for _, p := range tree {
+		if s.isGone(hypervisor, p) && !s.remove(ctx, p) {
+			cleared = false
+		}
+	}
+	return cleared
+}
+
+// isGone reports whether a provider below a hypervisor was the agent's and is not any
+// more.
+func (s *agentSync) isGone(hypervisor string, p network.Provider) bool {
+	name, ours := guarantee.ParseName(p.Name)
+	if !ours || name.Driver.Name != s.want.Driver || name.Hypervisor != hypervisor {
+		return false
+	}
+	return !slices.ContainsFunc(s.want.Providers, func(w guarantee.Provider) bool { return w.UUID.String() == p.UUID })
+}
+
+// remove removes a provider that nobody uses, and reports whether it is not the
+// agent's concern any more.
+func (s *agentSync) remove(ctx context.Context, p network.Provider) bool {
 	if s.opts.Shared != nil {
 		shared, err := s.opts.Shared(ctx, s.agent, p.UUID)
 		if err != nil {
 			s.fail(p.Name, fmt.Errorf("asking whether another agent has it: %w", err))
-			return
+			return false
 		}
 		if shared {
-			return
+			return true
 		}
 	}
 	switch err := s.opts.Placement.RemoveProvider(ctx, p.UUID); {
 	case err == nil:
 		s.opts.Log.Info("a provider that its agent does not report any more was removed", "agent", string(s.agent), "provider", p.Name)
+		return true
 	case errors.Is(err, network.ErrInUse):
-		s.kept = append(s.kept, p.Name)
+		s.result.Kept = append(s.result.Kept, p.Name)
 		s.opts.Log.Warn("a provider that its agent does not report any more stays, because it is in use", "agent", string(s.agent), "provider", p.Name, "error", err)
 	default:
 		s.fail(p.Name, fmt.Errorf("removing it: %w", err))
 	}
+	return false
 }

@@ -4,43 +4,50 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/guarantee"
 )
 
 // An agentSync is the sync of one agent, under way.
 type agentSync struct {
 	*Tracker
-	agent     network.ID
-	want      Desired
-	rootNames []string // sorted
-	roots     map[string]network.Provider
-	failed    []string // what went wrong, in order
-	kept      []string // names of providers that are in use
+	agent  network.ID
+	want   guarantee.State
+	had    []string         // hypervisors besides those that are wanted
+	roots  map[string]*root // by hypervisor
+	failed []string         // what went wrong, in order
+	result network.SyncResult
+}
+
+// A root is the provider of a hypervisor, with the tree that it was in when the sync
+// began; nil when that could not be read.
+type root struct {
+	network.Provider
+	tree []network.Provider
 }
 
 // sync brings an agent into placement.
-func (t *Tracker) sync(ctx context.Context, r *Report) Result {
+func (t *Tracker) sync(ctx context.Context, r *Report) network.SyncResult {
 	ctx, cancel := context.WithTimeout(ctx, t.opts.Timeout)
 	defer cancel()
-	s := &agentSync{Tracker: t, agent: r.Agent, want: r.Desired}
+	s := &agentSync{Tracker: t, agent: r.Agent, want: r.State, had: r.Hypervisors}
 	if s.findRoots(ctx) {
+		s.readTrees(ctx)
 		s.ensureTraits(ctx)
 		s.ensureProviders(ctx)
 		s.setTraits(ctx)
 		s.setInventories(ctx)
 		s.removeOthers(ctx)
 	}
-	result := Result{Failure: summary(s.failed), Kept: s.kept, At: time.Now()}
-	if result.Failure != "" {
-		t.traits.forget(r.Desired.Traits) // somebody may have removed one
-		t.opts.Log.Warn("an agent could not be brought into placement", "agent", string(r.Agent), "error", result.Failure)
+	s.result.State, s.result.Failure = r.State, summary(s.failed)
+	if s.result.Failure != "" {
+		t.traits.forget(r.State.Traits) // somebody may have removed one
+		t.opts.Log.Warn("an agent could not be brought into placement", "agent", string(r.Agent), "error", s.result.Failure)
 	}
-	return result
+	return s.result
 }
 
 // fail notes a call that went wrong: what is the provider or trait that it was for.
@@ -53,14 +60,9 @@ func (s *agentSync) fail(what string, err error) {
 // findRoots looks the roots up. What compute has not made yet, or placement does
 // not tell, cannot be built upon.
 func (s *agentSync) findRoots(ctx context.Context) bool {
-	names := make(map[string]struct{})
-	for _, p := range s.want.Providers {
-		names[p.Root] = struct{}{}
-	}
-	s.roots = make(map[string]network.Provider, len(names))
-	s.rootNames = slices.Sorted(maps.Keys(names))
-	for _, name := range s.rootNames {
-		root, err := s.opts.Placement.ProviderNamed(ctx, name)
+	s.roots = make(map[string]*root)
+	for _, name := range s.want.Hypervisors() {
+		found, err := s.opts.Placement.ProviderNamed(ctx, name)
 		if errors.Is(err, network.ErrNoProvider) {
 			err = errors.New("placement has no resource provider of this name: the compute service has not made it, or calls the host otherwise (resource_provider_hypervisors)")
 		}
@@ -68,9 +70,21 @@ func (s *agentSync) findRoots(ctx context.Context) bool {
 			s.fail(name, err)
 			return false
 		}
-		s.roots[name] = root
+		s.roots[name] = &root{Provider: found}
 	}
 	return true
+}
+
+// readTrees looks at what there is below the roots.
+func (s *agentSync) readTrees(ctx context.Context) {
+	for _, name := range s.want.Hypervisors() {
+		tree, err := s.opts.Placement.ProvidersBelow(ctx, s.roots[name].UUID)
+		if err != nil {
+			s.fail(name, fmt.Errorf("looking at its tree: %w", err))
+			continue
+		}
+		s.roots[name].tree = tree
+	}
 }
 
 func (s *agentSync) ensureTraits(ctx context.Context) {
@@ -88,20 +102,30 @@ func (s *agentSync) ensureTraits(ctx context.Context) {
 
 func (s *agentSync) ensureProviders(ctx context.Context) {
 	for _, p := range s.want.Providers {
-		parent := p.Parent
-		if parent == "" {
-			parent = s.roots[p.Root].UUID
+		below := s.roots[p.Hypervisor]
+		want := network.Provider{UUID: p.UUID.String(), Name: p.Name, Parent: below.UUID}
+		if p.Device != "" {
+			want.Parent = p.Parent.String()
 		}
-		err := s.opts.Placement.EnsureProvider(ctx, network.Provider{UUID: p.UUID, Name: p.Name, Parent: parent})
-		if err != nil {
+		if below.has(want) {
+			continue
+		}
+		if err := s.opts.Placement.EnsureProvider(ctx, want); err != nil {
 			s.fail(p.Name, fmt.Errorf("making the provider: %w", err))
 		}
 	}
 }
 
+// has reports whether a provider was in the tree as it should be.
+func (r *root) has(want network.Provider) bool {
+	return slices.ContainsFunc(r.tree, func(is network.Provider) bool {
+		return is.UUID == want.UUID && is.Name == want.Name && is.Parent == want.Parent
+	})
+}
+
 func (s *agentSync) setTraits(ctx context.Context) {
 	for _, p := range s.want.Providers {
-		if err := s.opts.Placement.SetTraits(ctx, p.UUID, p.Traits); err != nil {
+		if err := s.opts.Placement.SetTraits(ctx, p.UUID.String(), p.Traits); err != nil {
 			s.fail(p.Name, fmt.Errorf("setting its traits: %w", err))
 		}
 	}
@@ -109,7 +133,7 @@ func (s *agentSync) setTraits(ctx context.Context) {
 
 func (s *agentSync) setInventories(ctx context.Context) {
 	for _, p := range s.want.Providers {
-		if err := s.opts.Placement.SetInventories(ctx, p.UUID, p.Inventories); err != nil {
+		if err := s.opts.Placement.SetInventories(ctx, p.UUID.String(), p.Inventories); err != nil {
 			s.fail(p.Name, fmt.Errorf("setting its inventories: %w", err))
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,10 +15,13 @@ import (
 	"github.com/berthcloud/berth/network/tracking"
 )
 
+// device is what a device of an agent on the host "host" has.
+const device = " below host:Open vSwitch agent +CUSTOM_PHYSNET_X +CUSTOM_VNIC_TYPE_NORMAL NET_BW_EGR_KILOBIT_PER_SEC=1000"
+
 const whole = `host
-host:ovs below host
-host:ovs:br-a below host:ovs +PHYSNET +VNIC BW=1000
-host:ovs:br-b below host:ovs +PHYSNET +VNIC BW=1000`
+host:Open vSwitch agent below host
+host:Open vSwitch agent:br-a` + device + `
+host:Open vSwitch agent:br-b` + device
 
 func wantState(t *testing.T, f *fake, want string) {
 	t.Helper()
@@ -32,19 +34,17 @@ func TestOrderOfCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake("host")
 		d := run(t, f)
-		begin := time.Now()
-		r := tracking.Report{Agent: "a", Desired: desired("host", "br-a", "br-b")}
+		r := tracking.Report{Agent: "a", State: desired("host", "br-a", "br-b")}
 		got := d.report(t, r)
-		if diff := cmp.Diff(tracking.Result{At: begin}, got); diff != "" {
+		if diff := cmp.Diff(network.SyncResult{State: r.State}, got); diff != "" {
 			t.Errorf("result (-want +got):\n%s", diff)
 		}
 		want := []string{
-			"ProviderNamed host",
-			"EnsureTrait PHYSNET", "EnsureTrait VNIC",
-			"EnsureProvider host:ovs", "EnsureProvider host:ovs:br-a", "EnsureProvider host:ovs:br-b",
-			"SetTraits host:ovs", "SetTraits host:ovs:br-a", "SetTraits host:ovs:br-b",
-			"SetInventories host:ovs", "SetInventories host:ovs:br-a", "SetInventories host:ovs:br-b",
-			"ProvidersBelow host",
+			"ProviderNamed host", "ProvidersBelow host",
+			"EnsureTrait CUSTOM_PHYSNET_X", "EnsureTrait CUSTOM_VNIC_TYPE_NORMAL",
+			"EnsureProvider host:Open vSwitch agent", "EnsureProvider host:Open vSwitch agent:br-a", "EnsureProvider host:Open vSwitch agent:br-b",
+			"SetTraits host:Open vSwitch agent", "SetTraits host:Open vSwitch agent:br-a", "SetTraits host:Open vSwitch agent:br-b",
+			"SetInventories host:Open vSwitch agent", "SetInventories host:Open vSwitch agent:br-a", "SetInventories host:Open vSwitch agent:br-b",
 		}
 		if diff := cmp.Diff(want, f.taken()); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
@@ -52,8 +52,8 @@ func TestOrderOfCalls(t *testing.T) {
 		wantState(t, f, whole)
 
 		d.report(t, r)
-		if diff := cmp.Diff(append(want[:1:1], want[3:]...), f.taken()); diff != "" {
-			t.Errorf("calls once the traits are known (-want +got):\n%s", diff)
+		if diff := cmp.Diff(append(want[:2:2], want[7:]...), f.taken()); diff != "" {
+			t.Errorf("calls once all is there (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -69,19 +69,22 @@ var troubles = map[string]func(context.Context) error{
 // TestEveryCallMayFail has each call of a sync fail in turn, in each way. One more
 // report makes all well.
 func TestEveryCallMayFail(t *testing.T) {
-	const calls = 14
+	const calls = 18
 	for name, trouble := range troubles {
 		for number := range calls {
 			t.Run(fmt.Sprintf("%s/%d", name, number), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { testFailingCall(t, number, calls, trouble) })
+				synctest.Test(t, func(t *testing.T) { testFailingCall(t, number, trouble) })
 			})
 		}
 	}
 }
 
-func testFailingCall(t *testing.T, number, calls int, trouble func(context.Context) error) {
-	f := newFake("host")
-	f.add(network.Provider{UUID: "old", Name: "host:ovs:br-old", Parent: "uuid of host"})
+func testFailingCall(t *testing.T, number int, trouble func(context.Context) error) {
+	f := newFake("host", "old")
+	f.add(network.Provider{UUID: "old", Name: "host:Open vSwitch agent:br-old", Parent: uuid("host")})
+	for _, p := range desired("old", "br-a").Providers {
+		f.add(network.Provider{UUID: p.UUID.String(), Name: p.Name, Parent: uuid("old")})
+	}
 	f.trouble = func(ctx context.Context, n int) error {
 		if n == number {
 			return trouble(ctx)
@@ -89,7 +92,7 @@ func testFailingCall(t *testing.T, number, calls int, trouble func(context.Conte
 		return ctx.Err()
 	}
 	d := run(t, f)
-	r := tracking.Report{Agent: "a", Desired: desired("host", "br-a", "br-b")}
+	r := tracking.Report{Agent: "a", State: desired("host", "br-a", "br-b"), Hypervisors: []string{"host", "old"}}
 	got := d.report(t, r)
 	failed := f.taken()[number]
 	_, about, _ := strings.Cut(failed, " ")
@@ -101,7 +104,7 @@ func testFailingCall(t *testing.T, number, calls int, trouble func(context.Conte
 	if again := d.report(t, r); again.Failure != "" || again.Kept != nil {
 		t.Errorf("after %s failed, the next report ended with %+v", failed, again)
 	}
-	wantState(t, f, whole)
+	wantState(t, f, whole+"\nold")
 }
 
 // TestCallsAreIndependent: what does not depend on a failed call is done.
@@ -109,17 +112,17 @@ func TestCallsAreIndependent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake("host")
 		f.trouble = func(_ context.Context, n int) error {
-			if n == 4 { // EnsureProvider of br-a
+			if n == 5 { // EnsureProvider of br-a
 				return errors.New("no")
 			}
 			return nil
 		}
-		got := run(t, f).report(t, tracking.Report{Agent: "a", Desired: desired("host", "br-a", "br-b")})
-		want := "host:ovs:br-a: making the provider: no (and 2 more)"
+		got := run(t, f).report(t, tracking.Report{Agent: "a", State: desired("host", "br-a", "br-b")})
+		want := "host:Open vSwitch agent:br-a: making the provider: no (and 2 more)"
 		if got.Failure != want {
 			t.Errorf("failure = %q, want %q", got.Failure, want)
 		}
-		wantState(t, f, strings.Replace(whole, "\nhost:ovs:br-a below host:ovs +PHYSNET +VNIC BW=1000", "", 1))
+		wantState(t, f, strings.Replace(whole, "\nhost:Open vSwitch agent:br-a"+device, "", 1))
 	})
 }
 
@@ -129,7 +132,7 @@ func TestWithoutItsRoot(t *testing.T) {
 		f := newFake("other")
 		two := desired("host", "br-a")
 		two.Providers = append(two.Providers, desired("other", "br-b").Providers...)
-		got := run(t, f).report(t, tracking.Report{Agent: "a", Desired: two})
+		got := run(t, f).report(t, tracking.Report{Agent: "a", State: two})
 		if !strings.HasPrefix(got.Failure, "host: placement has no resource provider of this name") {
 			t.Errorf("failure = %q", got.Failure)
 		}
@@ -139,74 +142,13 @@ func TestWithoutItsRoot(t *testing.T) {
 	})
 }
 
-// TestDevicesThatAreGone are removed, unless they are in use, another agent's, or
-// nothing of this agent's.
-func TestDevicesThatAreGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake("host", "other")
-		for name, parent := range map[string]string{
-			"host:ovs":             "uuid of host",
-			"host:ovs:br-gone":     "uuid of host:ovs",
-			"host:ovs:br-old-tree": "uuid of host",
-			"host:ovs:br-used":     "uuid of host:ovs",
-			"host:ovs:br-shared":   "uuid of host:ovs",
-			"host:sriov":           "uuid of host",
-			"host:sriov:eth0":      "uuid of host:sriov",
-			"host:numa0":           "uuid of host",
-			"host:ovs2:br-a":       "uuid of host",
-			"other:ovs:br-a":       "uuid of other",
-		} {
-			f.add(network.Provider{UUID: "uuid of " + name, Name: name, Parent: parent})
-		}
-		f.providers["uuid of host:ovs:br-used"].used = true
-		var refused error
-		d := run(t, f, func(o *tracking.Options) {
-			o.Shared = func(_ context.Context, agent network.ID, provider string) (bool, error) {
-				if agent != "a" {
-					t.Errorf("Shared was asked for %q", agent)
-				}
-				return provider == "uuid of host:ovs:br-shared", refused
-			}
-		})
-		r := tracking.Report{Agent: "a", Desired: desired("host", "br-a")}
-		got := d.report(t, r)
-		if diff := cmp.Diff(tracking.Result{Kept: []string{"host:ovs:br-used"}, At: time.Now()}, got); diff != "" {
-			t.Errorf("result (-want +got):\n%s", diff)
-		}
-		wantState(t, f, `host
-host:numa0 below host
-host:ovs below host
-host:ovs2:br-a below host
-host:ovs:br-a below host:ovs +PHYSNET +VNIC BW=1000
-host:ovs:br-shared below host:ovs
-host:ovs:br-used below host:ovs
-host:sriov below host
-host:sriov:eth0 below host:sriov
-other
-other:ovs:br-a below other`)
-
-		f.set(func() { f.providers["uuid of host:ovs:br-used"].used = false })
-		refused = errors.New("the database is away")
-		if got := d.report(t, r); !strings.Contains(got.Failure, "the database is away") {
-			t.Errorf("failure = %q", got.Failure)
-		}
-		refused = nil
-		if got := d.report(t, r); got.Failure != "" || got.Kept != nil {
-			t.Errorf("result = %+v", got)
-		}
-		if strings.Contains(f.String(), "br-used") {
-			t.Error("what is not used any more is still there")
-		}
-	})
-}
-
 // TestWrongParents of old trees are put right.
 func TestWrongParents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake("host")
-		f.add(network.Provider{UUID: "uuid of host:ovs:br-a", Name: "host:ovs:br-a", Parent: "uuid of host"})
-		f.add(network.Provider{UUID: "uuid of host:ovs:br-b", Name: "renamed"})
-		run(t, f).report(t, tracking.Report{Agent: "a", Desired: desired("host", "br-a", "br-b")})
+		f.add(network.Provider{UUID: uuid("host:Open vSwitch agent:br-a"), Name: "host:Open vSwitch agent:br-a", Parent: uuid("host")})
+		f.add(network.Provider{UUID: uuid("host:Open vSwitch agent:br-b"), Name: "renamed"})
+		run(t, f).report(t, tracking.Report{Agent: "a", State: desired("host", "br-a", "br-b")})
 		wantState(t, f, whole)
 	})
 }
@@ -216,7 +158,7 @@ func TestTraitsThatAreRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake("host")
 		d := run(t, f)
-		r := tracking.Report{Agent: "a", Desired: desired("host", "br-a", "br-b")}
+		r := tracking.Report{Agent: "a", State: desired("host", "br-a", "br-b")}
 		d.report(t, r)
 		f.set(func() { clear(f.traits) })
 		if got := d.report(t, r); !strings.Contains(got.Failure, "no such trait") {
@@ -233,7 +175,7 @@ func TestFailuresAreShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake("host")
 		f.trouble = func(context.Context, int) error { return errors.New(strings.Repeat("é\n\xff", 900)) }
-		got := run(t, f).report(t, tracking.Report{Agent: "a", Desired: desired("host")})
+		got := run(t, f).report(t, tracking.Report{Agent: "a", State: desired("host")})
 		if len(got.Failure) > 500 || !utf8.ValidString(got.Failure) || strings.Contains(got.Failure, "\n") || !strings.HasPrefix(got.Failure, "host: é") {
 			t.Errorf("failure of %d bytes: %q", len(got.Failure), got.Failure)
 		}

@@ -7,11 +7,13 @@
 // A sync of one agent makes these calls, in this order:
 //
 //	roots                     one lookup each; one that fails or is not there ends the sync
+//	trees below the roots     read, so that what is right is not written
 //	traits                    made, unless they are known to be there
 //	providers                 made, named, and put below their right parents
 //	traits of providers       replaced
 //	inventories of providers  replaced
-//	providers of before       removed, when nothing is allocated on them
+//	providers of before       removed, when nothing is allocated on them: those below
+//	                          the roots, and below those that the agent had once
 //
 // Each call is independent: one that fails makes the sync a failed one, and those
 // after it are made all the same. A sync can be repeated; nothing is undone. What
@@ -29,66 +31,15 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// Desired is what placement should have of an agent.
-type Desired struct {
-	// Traits must exist, whether a provider has them or not.
-	Traits []string
-	// Providers come after their parents.
-	Providers []Provider
-}
-
-// A Provider is a resource provider that an agent should have, with all that it
-// should have.
-type Provider struct {
-	UUID, Name string
-	Root       string // name of the provider that the tree hangs on, which compute makes
-	Parent     string // UUID, of one of the Desired; "" for one right below the root
-	Traits     []string
-	// Inventories are by class.
-	Inventories map[string]network.Inventory
-}
-
-// DesiredOf returns what placement should have, from what guarantee says of an
-// agent's report.
-func DesiredOf(s guarantee.State) Desired {
-	d := Desired{Traits: s.Traits}
-	for _, p := range s.Providers {
-		one := Provider{
-			UUID: p.UUID.String(), Name: p.Name, Root: p.Hypervisor, Traits: p.Traits,
-			Inventories: make(map[string]network.Inventory, len(p.Inventories)),
-		}
-		if p.Parent != (guarantee.UUID{}) {
-			one.Parent = p.Parent.String()
-		}
-		for class, i := range p.Inventories {
-			one.Inventories[class] = network.Inventory(i)
-		}
-		d.Providers = append(d.Providers, one)
-	}
-	return d
-}
-
 // A Report says that an agent's devices should be brought into placement.
 type Report struct {
-	Agent   network.ID
-	Desired Desired
+	Agent network.ID
+	State guarantee.State // what placement should have of it
+	// Hypervisors are those below which there may be providers that it had.
+	Hypervisors []string
 	// Started says that the agent has just started: its devices are looked
 	// after even if that was done a moment ago.
 	Started bool
-}
-
-// A Result is how the sync of an agent ended.
-type Result struct {
-	// Failure names the provider and says what placement said of the first call
-	// that failed, in one line of 500 bytes at most. "" says that all calls
-	// succeeded.
-	Failure string
-	// Kept are the names of providers that the agent does not have any more and
-	// that stay because something is allocated on them. They are no failure.
-	// The next sync after that is gone removes them.
-	Kept []string
-	// At is when the sync ended.
-	At time.Time
 }
 
 // Options say how agents are tracked. Placement and Done are required.
@@ -98,7 +49,7 @@ type Options struct {
 	// Done is told how each sync ended. It may be called from many goroutines,
 	// for one agent from one at a time. What it writes is to be durable when it
 	// returns: reports of the agent that came meanwhile are looked at then.
-	Done func(ctx context.Context, agent network.ID, r Result)
+	Done func(ctx context.Context, agent network.ID, r network.SyncResult)
 
 	// Shared reports whether another agent's report names a provider, so that it
 	// must not be removed. It is asked before a removal only. Nil: none does.

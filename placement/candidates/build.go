@@ -109,6 +109,11 @@ func (c *combiner) collect(picks []int32) {
 		}
 		b.uses[b.owner[local]].Parts |= 1 << (k % maskable)
 	}
+	for k, local := range picks {
+		if len(c.parts[k].needs) == 0 && b.owner[local] != noUse {
+			b.uses[b.owner[local]].Parts |= 1 << (k % maskable)
+		}
+	}
 	for i, local := range b.locals {
 		b.owner[local] = noUse
 		c.sum(&b.uses[i], local, picks)

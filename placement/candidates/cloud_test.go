@@ -21,7 +21,7 @@ func cloud(t *rapid.T) *placementtest.Builder {
 	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 	shares, nests := rapid.Bool().Draw(t, "shares"), rapid.Bool().Draw(t, "nests")
 	b := placementtest.NewBuilder()
-	for _, name := range traitNames {
+	for _, name := range placementtest.TraitNames {
 		b.Trait(name)
 	}
 	b.Class("CUSTOM_NET")
@@ -41,17 +41,17 @@ func cloud(t *rapid.T) *placementtest.Builder {
 
 // furnish gives a provider what it has.
 func furnish(rng *rand.Rand, p *placementtest.ProviderBuilder) {
-	for _, class := range classNames {
+	for _, class := range placementtest.ClassNames {
 		if rng.IntN(5) > 0 {
 			p.Stock(class, 1+rng.Int64N(8), func(r *placement.InventoryRow) { bendBy(rng, r) })
 		}
 	}
-	for _, trait := range traitNames {
+	for _, trait := range placementtest.TraitNames {
 		if rng.IntN(2) == 0 {
 			p.Traits(trait)
 		}
 	}
-	for _, agg := range aggNames {
+	for _, agg := range placementtest.AggregateNames {
 		if rng.IntN(3) == 0 {
 			p.Aggregates(agg)
 		}
@@ -91,7 +91,7 @@ func TestIndexesChangeNothing(t *testing.T) {
 		b := cloud(rt)
 		w := b.World()
 		for range 5 {
-			q := question(rt, b)
+			q := placementtest.Question(rt, b)
 			if rapid.Bool().Draw(rt, "cut") {
 				q.Limit = rapid.IntRange(0, 40).Draw(rt, "limit")
 				q.Max = rapid.IntRange(0, 40).Draw(rt, "max")
@@ -119,7 +119,7 @@ func TestSamplesOfCloudsAreSubsets(t *testing.T) {
 	drawn, gone := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
 		b := cloud(rt)
-		w, q := b.World(), question(rt, b)
+		w, q := b.World(), placementtest.Question(rt, b)
 		q.Groups = q.Groups[:min(len(q.Groups), 2)]
 		r, err := candidates.Search(w, q)
 		if err != nil {

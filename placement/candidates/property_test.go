@@ -1,7 +1,6 @@
 package candidates_test
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -12,171 +11,6 @@ import (
 	"github.com/berthcloud/berth/placement/candidates"
 	"github.com/berthcloud/berth/placement/placementtest"
 )
-
-var (
-	classNames = []string{"VCPU", "DISK_GB", "CUSTOM_NET"}
-	traitNames = []string{"CUSTOM_A", "CUSTOM_B", "CUSTOM_C"}
-	aggNames   = []string{"x", "y", "z"}
-)
-
-// oneIn draws true once in 2 to the power of n. (Numbers from ranges are drawn
-// small more often than not.)
-func oneIn(t *rapid.T, n int, label string) bool {
-	for range n {
-		if !rapid.Bool().Draw(t, label) {
-			return false
-		}
-	}
-	return true
-}
-
-// forest draws a small world: a few trees of a few providers, some that share.
-func forest(t *rapid.T) *placementtest.Builder {
-	b := placementtest.NewBuilder()
-	for _, name := range traitNames {
-		b.Trait(name)
-	}
-	b.Class("CUSTOM_NET")
-	sharing := rapid.Bool().Draw(t, "sharing")
-	for i := range rapid.IntRange(1, 4).Draw(t, "trees") {
-		names := []string{fmt.Sprintf("t%d", i)}
-		fill(t, b.Provider(names[0]), sharing)
-		for j := range rapid.SampledFrom([]int{0, 2, 3, 4}).Draw(t, "children") {
-			name := fmt.Sprintf("%s/p%d", rapid.SampledFrom(names).Draw(t, "parent"), j)
-			names = append(names, name)
-			fill(t, b.Provider(name), sharing)
-		}
-	}
-	return b
-}
-
-// fill gives a provider what it has. With sharing, some share.
-func fill(t *rapid.T, p *placementtest.ProviderBuilder, sharing bool) {
-	for _, class := range classNames {
-		if !oneIn(t, 2, class) {
-			p.Stock(class, rapid.Int64Range(2, 8).Draw(t, "total"), func(r *placement.InventoryRow) { bend(t, r) })
-		}
-	}
-	for _, trait := range traitNames {
-		if rapid.Bool().Draw(t, trait) {
-			p.Traits(trait)
-		}
-	}
-	for _, agg := range aggNames {
-		if rapid.Bool().Draw(t, agg) {
-			p.Aggregates(agg)
-		}
-	}
-	if sharing && oneIn(t, 2, "shares") {
-		p.Shares()
-	}
-}
-
-// bend makes an inventory odd, sometimes.
-func bend(t *rapid.T, r *placement.InventoryRow) {
-	r.Used = rapid.Int64Range(0, r.Total/2).Draw(t, "used")
-	if !oneIn(t, 2, "odd") {
-		return
-	}
-	switch rapid.IntRange(0, 4).Draw(t, "oddity") {
-	case 0:
-		r.MaxUnit = rapid.Int64Range(1, 3).Draw(t, "max_unit")
-	case 1:
-		r.MinUnit = 2
-	case 2:
-		r.StepSize = 2
-	case 3:
-		r.Reserved = r.Total / 2
-	case 4:
-		r.AllocationRatio = 1.5
-	}
-}
-
-// question draws a query. Odd names are drawn seldom: nobody, a trait or class
-// that does not exist.
-func question(t *rapid.T, b *placementtest.Builder) placement.Query {
-	var q placement.Query
-	providers := slices.Collect(providerNames(b.World()))
-	var suffixes []string
-	for i := range rapid.SampledFrom([]int{1, 2, 3, 4}).Draw(t, "groups") {
-		g := placement.RequestGroup{Suffix: fmt.Sprintf("_%d", i)}
-		if i == 0 && rapid.Bool().Draw(t, "unsuffixed") {
-			g.Suffix = ""
-		} else {
-			suffixes = append(suffixes, g.Suffix)
-		}
-		drawGroup(t, &g, providers)
-		q.Groups = append(q.Groups, g)
-	}
-	q.Isolate = rapid.Bool().Draw(t, "isolate")
-	q.Flat = oneIn(t, 3, "flat")
-	q.BreadthFirst = rapid.Bool().Draw(t, "breadth")
-	for range 2 {
-		if len(suffixes) > 0 && oneIn(t, 2, "subtree") {
-			q.SameSubtrees = append(q.SameSubtrees, rapid.SliceOfNDistinct(rapid.SampledFrom(suffixes), 1, -1, rapid.ID).Draw(t, "set"))
-		}
-	}
-	if oneIn(t, 3, "root") {
-		q.RootRequired = drawTraits(t, 1)
-		q.RootForbidden = drawTraits(t, 1)
-	}
-	return q
-}
-
-func drawGroup(t *rapid.T, g *placement.RequestGroup, providers []string) {
-	if !oneIn(t, 3, "resourceless") {
-		for _, class := range rapid.SliceOfNDistinct(rapid.SampledFrom(classNames), 1, 2, rapid.ID).Draw(t, "classes") {
-			g.Resources = append(g.Resources, placement.ClassAmount{Class: class, Amount: rapid.Int64Range(1, 2).Draw(t, "amount")})
-		}
-	}
-	if oneIn(t, 7, "banana") {
-		g.Resources = append(g.Resources, placement.ClassAmount{Class: "BANANA", Amount: 1})
-	}
-	for len(g.Required) < 2 && oneIn(t, 2, "required") || len(g.Resources)+len(g.Required) == 0 && !oneIn(t, 3, "vacuous") {
-		if anyOf := drawTraits(t, 2); len(anyOf) > 0 {
-			g.Required = append(g.Required, anyOf)
-		}
-	}
-	if oneIn(t, 3, "forbids") {
-		g.Forbidden = drawTraits(t, 1)
-	}
-	for oneIn(t, 2, "member") {
-		g.MemberOf = append(g.MemberOf, drawAggregates(t))
-	}
-	if oneIn(t, 4, "stranger") {
-		g.NotMemberOf = drawAggregates(t)
-	}
-	if oneIn(t, 4, "in_tree") {
-		g.InTree = placement.UUID(rapid.SampledFrom(append(providers, "nobody")).Draw(t, "tree"))
-	}
-}
-
-func drawTraits(t *rapid.T, most int) []string {
-	names := traitNames
-	if oneIn(t, 5, "odd trait") {
-		names = append(slices.Clone(names), "CUSTOM_NONE")
-	}
-	return rapid.SliceOfNDistinct(rapid.SampledFrom(names), 0, most, rapid.ID).Draw(t, "traits")
-}
-
-func drawAggregates(t *rapid.T) (uuids []placement.UUID) {
-	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom(append(slices.Clone(aggNames), "nobody")), 1, 2, rapid.ID).Draw(t, "aggregates") {
-		uuids = append(uuids, placement.UUID(name))
-	}
-	return uuids
-}
-
-func providerNames(w *placement.World) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for t := range w.Trees() {
-			for _, p := range t.Providers {
-				if !yield(p.Name) {
-					return
-				}
-			}
-		}
-	}
-}
 
 // keys returns the keys of the candidates in the order of the search, or the
 // text of the fault.
@@ -223,8 +57,8 @@ func TestCautiousSearchEqualsSlowSearch(t *testing.T) {
 
 func compareWithSlow(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		b := forest(rt)
-		w, q := b.World(), question(rt, b)
+		b := placementtest.Forest(rt)
+		w, q := b.World(), placementtest.Question(rt, b)
 		want, wantFault := searchSlow(w, q)
 		got, fault := keys(t, w, q)
 		if diff := cmp.Diff(wantFault, fault); diff != "" {
@@ -238,8 +72,8 @@ func compareWithSlow(t *testing.T) {
 
 func TestCutsAreSubsets(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		b := forest(rt)
-		w, q := b.World(), question(rt, b)
+		b := placementtest.Forest(rt)
+		w, q := b.World(), placementtest.Question(rt, b)
 		if _, err := candidates.Search(w, q); err != nil {
 			return
 		}
@@ -273,8 +107,8 @@ func TestCutsAreSubsets(t *testing.T) {
 
 func TestCapacityNeverRemovesCandidates(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		b := forest(rt)
-		q := question(rt, b)
+		b := placementtest.Forest(rt)
+		q := placementtest.Question(rt, b)
 		w := b.World()
 		before, fault := keys(t, w, q)
 		if fault != "" {
@@ -300,8 +134,8 @@ func TestCapacityNeverRemovesCandidates(t *testing.T) {
 
 func TestCandidatesCanBeClaimed(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		b := forest(rt)
-		q := question(rt, b)
+		b := placementtest.Forest(rt)
+		q := placementtest.Question(rt, b)
 		w := b.World()
 		r, err := candidates.Search(w, q)
 		if err != nil {

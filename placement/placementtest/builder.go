@@ -38,11 +38,20 @@ func NewBuilder() *Builder {
 
 // World returns a picture of what was built so far. The builder can go on.
 func (b *Builder) World() *placement.World {
+	return b.WorldOf(func(name string) placement.UUID { return placement.UUID(name) })
+}
+
+// WorldOf is World with other UUIDs for the providers: what uuid makes of their
+// names.
+func (b *Builder) WorldOf(uuid func(name string) placement.UUID) *placement.World {
 	pic := placement.Picture{
 		Providers:   slices.Clone(b.pic.Providers),
 		Inventories: slices.Clone(b.pic.Inventories),
 		Traits:      slices.Clone(b.pic.Traits),
 		Aggregates:  slices.Clone(b.pic.Aggregates),
+	}
+	for i := range pic.Providers {
+		pic.Providers[i].UUID = uuid(pic.Providers[i].Name)
 	}
 	return placement.NewWorld(b.classes, b.traits, pic, time.Unix(0, 0))
 }

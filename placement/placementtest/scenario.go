@@ -1,18 +1,14 @@
 package placementtest
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/berthcloud/berth/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write what the scenarios give into their files")
 
 // RunScenarios runs the scenario files that the pattern matches, as subtests.
 // With the flag -update it writes the answers into the files instead of
@@ -53,34 +49,17 @@ var update = flag.Bool("update", false, "write what the scenarios give into thei
 // in more ways than one: see askOtherwise.
 func RunScenarios(t *testing.T, pattern string) {
 	t.Helper()
-	files, err := filepath.Glob(pattern)
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenario files match %s: %v", pattern, err)
-	}
-	for _, file := range files {
+	for _, file := range golden.Files(t, pattern) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { runFile(t, file) })
 	}
 }
 
 func runFile(t *testing.T, file string) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := scenario{t: t, file: file, b: NewBuilder(), lines: strings.Split(string(data), "\n")}
+	s := scenario{t: t, file: file, b: NewBuilder(), lines: strings.Split(golden.Read(t, file), "\n")}
 	for s.at < len(s.lines) {
 		s.line()
 	}
-	got := strings.TrimRight(s.out.String(), "\n") + "\n"
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(string(data), got); diff != "" {
-		t.Errorf("%s (-file +answers):\n%s", file, diff)
-	}
+	golden.Compare(t, file, strings.TrimRight(s.out.String(), "\n")+"\n")
 }
 
 // A scenario is a file that is being run: it copies the questions to out, with

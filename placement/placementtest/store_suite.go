@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/berthcloud/berth/internal/storetest"
 	"github.com/berthcloud/berth/placement"
 )
 
@@ -52,6 +53,33 @@ var (
 type storeCase struct {
 	*testing.T
 	store placement.Store
+}
+
+// A sample is rows to see transactions by.
+type sample = storetest.Case[placement.Reader, placement.Writer]
+
+// general checks what stores promise whatever the rows are.
+func general(claim func(sample)) func(*storeCase) {
+	return func(c *storeCase) { claim(c.sample()) }
+}
+
+// sample has providers for rows.
+func (c *storeCase) sample() sample {
+	return sample{
+		T: c.T, Stores: []storetest.Store[placement.Reader, placement.Writer]{c.store}, Now: early, Taken: placement.ErrUUIDTaken,
+		Insert: func(w placement.Writer, name string) error {
+			_, err := w.InsertProvider(placement.ProviderRow{UUID: uuidOf(name), Name: name})
+			return err
+		},
+		Has: func(r placement.Reader, name string) (bool, error) {
+			p, err := r.Provider(uuidOf(name))
+			return p.Name == name, err
+		},
+		Count: func(r placement.Reader) (int, error) {
+			pic, err := r.Picture(nil)
+			return len(pic.Providers), err
+		},
+	}
 }
 
 // update runs fn in an Update at a time and stops the test when it fails.

@@ -3,6 +3,7 @@ package placementtest
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/berthcloud/berth/placement"
 )
@@ -13,6 +14,7 @@ var claims = []storeTest{
 	{"ClaimantsAreRead", readClaimants},
 	{"ClaimsAreWrittenTogether", writeClaims},
 	{"ClaimsThatMissAreNotWritten", missClaims},
+	{"ClaimsOfAnUpdateAreOne", repeatClaims},
 	{"HoldingsAreReadAtOnce", readHoldings},
 }
 
@@ -44,7 +46,7 @@ func readClaimants(c *storeCase) {
 				{Provider: one.ID, ProviderUUID: one.UUID, Root: one.ID, Class: 0, Used: 2},
 				{Provider: two.ID, ProviderUUID: two.UUID, Root: one.ID, Class: 1, Used: 3},
 			}},
-			{UUID: uuidOf("ghost"), Holds: []placement.Hold{{Provider: one.ID, ProviderUUID: one.UUID, Root: one.ID, Class: 0, Used: 1}}},
+			{UUID: uuidOf("ghost")},
 		}
 		c.same("Claimants", got, want)
 		return err
@@ -134,6 +136,83 @@ func missClaims(c *storeCase) {
 	after := read(c, func(r placement.Reader) (placement.Picture, error) { return r.Picture(nil) })
 	c.same("the picture", after, before)
 	c.same("the consumer", read(c, func(r placement.Reader) (placement.ConsumerRow, error) { return r.Consumer(vm.UUID) }), vm)
+}
+
+// repeatClaims writes claims twice in an Update, and asks in between: all of it is
+// written or nothing.
+func repeatClaims(c *storeCase) {
+	one, two, vm := twoHosts(c)
+	made := func(name string) placement.ClaimRows {
+		return placement.ClaimRows{
+			Providers:   []placement.ProviderRise{{ID: two.ID, Root: one.ID, From: 0, By: 1}},
+			Made:        []placement.ConsumerRow{{UUID: uuidOf(name), Project: "blue", User: "ann"}},
+			Allocations: []placement.AllocationRow{{Provider: two.ID, Consumer: uuidOf(name), Class: 0, Used: 1}},
+		}
+	}
+	gone := placement.ClaimRows{Gone: []placement.ConsumerRow{vm}, Freed: 2}
+	stale := placement.ClaimRows{Providers: []placement.ProviderRise{{ID: one.ID, Root: one.ID, From: 4, By: 1}}}
+	ours := errors.New("the test's own")
+	update := func(outcome error, all ...placement.ClaimRows) error {
+		return c.store.Update(context.Background(), later, func(w placement.Writer) error {
+			for i, rows := range all {
+				if i > 0 { // what it says of vm is what all of this rests on
+					found, err := w.Claimants([]placement.ConsumerRow{{UUID: vm.UUID}})
+					if err != nil || len(found[0].Holds) != 2 {
+						return fmt.Errorf("what it holds: %v, %w", found, err)
+					}
+				}
+				if err := w.WriteClaims(rows); err != nil {
+					return err
+				}
+			}
+			return outcome
+		})
+	}
+	left := func(what string, want int, of ...placement.UUID) {
+		c.Helper()
+		c.view(func(r placement.Reader) error {
+			n := 0
+			for _, uuid := range of {
+				rows, err := r.AllocationsOf(uuid)
+				if n += len(rows); err != nil {
+					return err
+				}
+			}
+			c.same(what, n, want)
+			return nil
+		})
+	}
+	all := []placement.UUID{vm.UUID, uuidOf("a"), uuidOf("b")}
+	for what, err := range map[string]error{
+		"one, and a failure": update(ours, made("a")),
+		"two, and a failure": update(ours, made("a"), gone),
+	} {
+		if !errors.Is(err, ours) {
+			c.Errorf("%s: %v, want %v", what, err, ours)
+		}
+	}
+	for what, err := range map[string]error{
+		"one that does not hold":            update(nil, stale),
+		"two, of which the second does not": update(nil, made("a"), stale),
+		"two, of which the first does not":  update(nil, stale, made("a")),
+	} {
+		if !errors.Is(err, placement.ErrStale) {
+			c.Errorf("%s: %v, want %v", what, err, placement.ErrStale)
+		}
+	}
+	left("after those that failed", 2, all...)
+	if err := update(nil, made("a"), gone); err != nil {
+		c.Fatalf("two that hold: %v", err)
+	}
+	left("after two that hold", 1, all...)
+	big := placement.ClaimRows{Made: []placement.ConsumerRow{{UUID: uuidOf("b"), Project: "blue", User: "ann"}}}
+	for range 600 {
+		big.Allocations = append(big.Allocations, placement.AllocationRow{Provider: two.ID, Consumer: uuidOf("b"), Class: 0, Used: 1})
+	}
+	if err := update(nil, big); err != nil {
+		c.Fatalf("a big one: %v", err)
+	}
+	left("after a big one", 601, all...)
 }
 
 func readHoldings(c *storeCase) {

@@ -4,28 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
+	"github.com/berthcloud/berth/internal/storetest"
 	"github.com/berthcloud/berth/placement"
 )
 
 var concurrency = []storeTest{
 	{"NoBumpIsLost", bumpTogether},
-	{"RefusedNeighboursLeaveNothing", failTogether},
+	{"RefusedNeighboursLeaveNothing", general(sample.RefusedNeighboursLeaveNothing)},
 	{"ViewsNeverSeeHalfAnUpdate", viewWhileWriting},
-	{"ViewsSeeWhatReturnedBefore", readOwnWrites},
+	{"ViewsSeeWhatReturnedBefore", general(sample.ViewsSeeWhatReturnedBefore)},
 	{"OneOfManyClaimsOfTheLastUnitWins", claimTheLast},
-	{"LeavingTheQueueHarmsNobody", leaveTheQueue},
-}
-
-// together runs fn in n goroutines and returns when all are done.
-func together(n int, fn func(i int)) {
-	var all sync.WaitGroup
-	for i := range n {
-		all.Go(func() { fn(i) })
-	}
-	all.Wait()
+	{"LeavingTheQueueHarmsNobody", general(sample.LeavingTheQueueHarmsNobody)},
 }
 
 // bump raises a provider's generation once, however often it takes: it reads in
@@ -52,7 +43,7 @@ func bump(c *storeCase, p placement.ProviderRow) error {
 func bumpTogether(c *storeCase) {
 	const workers, bumps = 8, 20
 	p := c.provider("cn1", nil)
-	together(workers, func(int) {
+	storetest.Together(workers, func(int) {
 		for range bumps {
 			if err := bump(c, p); err != nil {
 				c.Errorf("bumping: %v", err)
@@ -61,26 +52,6 @@ func bumpTogether(c *storeCase) {
 	})
 	got := read(c, func(r placement.Reader) (placement.ProviderRow, error) { return r.Provider(p.UUID) })
 	c.same("the generation", got.Generation, placement.Generation(workers*bumps))
-}
-
-// failTogether mixes updates that succeed with those that refuse or panic after
-// they have written.
-func failTogether(c *storeCase) {
-	const n = 60
-	together(n, func(i int) {
-		err := c.store.Update(context.Background(), early, func(w placement.Writer) error {
-			name := fmt.Sprintf("cn%02d", i)
-			_, err := w.InsertProvider(placement.ProviderRow{UUID: uuidOf(name), Name: name})
-			if i%3 == 1 {
-				return errors.Join(err, errRefused)
-			}
-			return err
-		})
-		if refused := errors.Is(err, errRefused); refused != (i%3 == 1) {
-			c.Errorf("update %d = %v", i, err)
-		}
-	})
-	c.same("providers", providerCount(c), n*2/3)
 }
 
 // viewWhileWriting moves one unit between two holders all the time: every View
@@ -104,7 +75,7 @@ func viewWhileWriting(c *storeCase) {
 		}
 		return nil
 	}
-	together(3, func(i int) {
+	storetest.Together(3, func(i int) {
 		if i == 0 {
 			defer done.Store(true)
 			shuttle(c, p, 60)
@@ -136,26 +107,6 @@ func shuttle(c *storeCase, p placement.ProviderRow, n int) {
 	}
 }
 
-func readOwnWrites(c *storeCase) {
-	together(6, func(i int) {
-		for n := range 10 {
-			name := fmt.Sprintf("cn%d_%d", i, n)
-			row := placement.ProviderRow{UUID: uuidOf(name), Name: name}
-			write := c.store.Update(context.Background(), early, func(w placement.Writer) error {
-				_, err := w.InsertProvider(row)
-				return err
-			})
-			seen := c.store.View(context.Background(), func(r placement.Reader) error {
-				_, err := r.Provider(row.UUID)
-				return err
-			})
-			if err := errors.Join(write, seen); err != nil {
-				c.Errorf("%s: %v", name, err)
-			}
-		}
-	})
-}
-
 // claimTheLast lets many ask for more than there is: the check and the claim of
 // each must be one.
 func claimTheLast(c *storeCase) {
@@ -163,7 +114,7 @@ func claimTheLast(c *storeCase) {
 	p := c.provider("cn1", nil)
 	c.stock(p.ID, 0, room)
 	var won atomic.Int64
-	together(workers, func(i int) {
+	storetest.Together(workers, func(i int) {
 		err := c.store.Update(context.Background(), later, func(w placement.Writer) error {
 			invs, err := w.Inventories(p.ID)
 			if err != nil {
@@ -185,41 +136,4 @@ func claimTheLast(c *storeCase) {
 	c.same("claims that won", won.Load(), int64(room))
 	invs := read(c, func(r placement.Reader) ([]placement.InventoryRow, error) { return r.Inventories(p.ID) })
 	c.same("in use", invs[0].Used, int64(room))
-}
-
-// leaveTheQueue cancels updates while another one runs. Each must either have
-// happened or not, and its error must say which.
-func leaveTheQueue(c *storeCase) {
-	const n = 20
-	ctx, cancel := context.WithCancel(context.Background())
-	running, release := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	var kept atomic.Int64
-	together(n+2, func(i int) {
-		switch i {
-		case 0:
-			c.store.Update(context.Background(), early, func(placement.Writer) error {
-				once.Do(func() { close(running) })
-				<-release
-				return nil
-			})
-		case 1:
-			<-running
-			cancel()
-			close(release)
-		default:
-			<-running
-			name := fmt.Sprintf("cn%d", i)
-			err := c.store.Update(ctx, early, func(w placement.Writer) error {
-				_, err := w.InsertProvider(placement.ProviderRow{UUID: uuidOf(name), Name: name})
-				return err
-			})
-			if err == nil {
-				kept.Add(1)
-			} else if !errors.Is(err, context.Canceled) {
-				c.Errorf("update %d = %v, want %v", i, err, context.Canceled)
-			}
-		}
-	})
-	c.same("providers", int64(providerCount(c)), kept.Load())
 }

@@ -3,8 +3,8 @@ package placementtest
 import (
 	"context"
 	"errors"
-	"strings"
 
+	"github.com/berthcloud/berth/internal/storetest"
 	"github.com/berthcloud/berth/placement"
 )
 
@@ -12,15 +12,15 @@ var transactions = []storeTest{
 	{"RefusedUpdatesLeaveNothing", rollBack},
 	{"WritersSeeTheirOwnChanges", seeOwn},
 	{"DeclaredErrorsLeaveTheTransactionUsable", goOn},
-	{"UpdatesWorkAfterAFailedOne", workAfterError},
-	{"PanicsLeaveNothing", panicking},
-	{"ViewsReturnTheirErrors", viewErrors},
+	{"UpdatesWorkAfterAFailedOne", general(sample.UpdatesWorkAfterAFailedOne)},
+	{"PanicsLeaveNothing", general(sample.PanicsLeaveNothing)},
+	{"ViewsReturnTheirErrors", general(sample.ViewsReturnTheirErrors)},
 	{"NothingWorksAfterTheFunctionReturned", useAfter},
-	{"CancelledContextsRunNothing", cancelled},
+	{"CancelledContextsRunNothing", general(sample.CancelledContextsRunNothing)},
 	{"ClosedStoresRefuse", refuseAfterClose},
 }
 
-var errRefused = errors.New("refused")
+var errRefused = storetest.ErrRefused
 
 func providerCount(c *storeCase) int {
 	c.Helper()
@@ -86,59 +86,6 @@ func goOn(c *storeCase) {
 	c.same("providers", providerCount(c), 2)
 }
 
-func workAfterError(c *storeCase) {
-	for range 3 {
-		err := c.store.Update(context.Background(), early, func(w placement.Writer) error {
-			_, err := w.InsertProvider(placement.ProviderRow{UUID: uuidOf("cn1"), Name: "cn1"})
-			return errors.Join(err, errRefused)
-		})
-		if !errors.Is(err, errRefused) {
-			c.Fatalf("Update() = %v, want %v", err, errRefused)
-		}
-	}
-	c.provider("cn1", nil)
-	c.same("providers", providerCount(c), 1)
-}
-
-// panicking allows a store to return a panic of an Update as an error or to let
-// it through; either way nothing is kept and the store goes on.
-func panicking(c *storeCase) {
-	outcome := func(run func() error) (err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				err = errors.New(p.(string))
-			}
-		}()
-		return run()
-	}
-	update := outcome(func() error {
-		return c.store.Update(context.Background(), early, func(w placement.Writer) error {
-			if _, err := w.InsertProvider(placement.ProviderRow{UUID: uuidOf("cn1"), Name: "cn1"}); err != nil {
-				return err
-			}
-			panic("a planted panic")
-		})
-	})
-	view := outcome(func() error {
-		return c.store.View(context.Background(), func(placement.Reader) error { panic("a planted panic") })
-	})
-	for call, err := range map[string]error{"Update": update, "View": view} {
-		if err == nil || !strings.Contains(err.Error(), "a planted panic") {
-			c.Errorf("%s = %v, want the panic", call, err)
-		}
-	}
-	c.same("providers after the panic", providerCount(c), 0)
-	c.provider("cn1", nil)
-	c.same("providers", providerCount(c), 1)
-}
-
-func viewErrors(c *storeCase) {
-	err := c.store.View(context.Background(), func(placement.Reader) error { return errRefused })
-	if !errors.Is(err, errRefused) {
-		c.Errorf("View() = %v, want %v", err, errRefused)
-	}
-}
-
 func useAfter(c *storeCase) {
 	var reader placement.Reader
 	var writer placement.Writer
@@ -155,20 +102,6 @@ func useAfter(c *storeCase) {
 	}
 	traits := read(c, func(r placement.Reader) ([]placement.Named, error) { return r.Traits() })
 	c.same("Traits", len(traits), 0)
-}
-
-func cancelled(c *storeCase) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	ran := false
-	update := c.store.Update(ctx, early, func(placement.Writer) error { ran = true; return nil })
-	view := c.store.View(ctx, func(placement.Reader) error { ran = true; return nil })
-	for call, err := range map[string]error{"Update": update, "View": view} {
-		if !errors.Is(err, context.Canceled) {
-			c.Errorf("%s = %v, want %v", call, err, context.Canceled)
-		}
-	}
-	c.same("a function ran", ran, false)
 }
 
 func refuseAfterClose(c *storeCase) {

@@ -14,7 +14,7 @@
 //
 // [Tables] are upstream's tables for programs that copy rows, and [OwnTables] the
 // tables that Berth adds for itself. The network service's tables are Berth's, in
-// versions of their own: [NetworkScript].
+// versions of their own: [RowsScript].
 package migrations
 
 import (

@@ -15,6 +15,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/berthcloud/berth/internal/dbtest"
+	"github.com/berthcloud/berth/internal/upstreamtest"
 	"github.com/berthcloud/berth/sqlstore/migrations"
 )
 
@@ -98,8 +99,7 @@ func run(t *testing.T, db *sql.DB, statements ...string) {
 	}
 }
 
-// upstream runs Debian's placement-manage on a database. Without it the test
-// fails, unless BERTH_TEST_NO_UPSTREAM=1 says that it is missing on purpose.
+// upstream runs Debian's placement-manage on a database.
 func upstream(t *testing.T, address string, args ...string) string {
 	t.Helper()
 	needUpstream(t)
@@ -123,21 +123,14 @@ migration.upgrade(sys.argv[2])
 func upstreamTo(t *testing.T, address, revision string) {
 	t.Helper()
 	needUpstream(t)
-	output(t, exec.Command("/usr/bin/python3", "-c", stopAt, configFor(t, address), revision))
+	output(t, exec.Command(upstreamtest.Python, "-c", stopAt, configFor(t, address), revision))
 }
 
 const tool = "/usr/bin/placement-manage"
 
 func needUpstream(t *testing.T) {
 	t.Helper()
-	_, err := os.Stat(tool)
-	if err != nil && os.Getenv("BERTH_TEST_NO_UPSTREAM") == "1" {
-		t.Skip("NOT COMPARED with upstream's schema: placement-manage is missing and BERTH_TEST_NO_UPSTREAM=1")
-	}
-	if err != nil {
-		t.Fatalf("%v: apt-get install -y --no-install-recommends placement-api python3-pymysql python3-psycopg2, "+
-			"or set BERTH_TEST_NO_UPSTREAM=1 to go without this test", err)
-	}
+	upstreamtest.Need(t, "placement-api python3-pymysql python3-psycopg2", tool)
 }
 
 func configFor(t *testing.T, address string) string {

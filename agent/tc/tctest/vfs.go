@@ -14,10 +14,13 @@ type VFs struct {
 	// State is what there is. Tests may change it as other programs would.
 	State map[tc.VF]tc.VFRate
 
+	// Addresses are those that the VFs have.
+	Addresses map[tc.VF]tc.MAC
+
 	// Set is every call of SetVFRate that reached a card, in order.
 	Set []tc.VFStep
 
-	// Blind is what VFRates fails with, if anything.
+	// Blind is what VFRates and VFAddresses fail with, if anything.
 	Blind error
 
 	// NoGuarantee and NoRates are what the driver cannot do.
@@ -44,6 +47,16 @@ func (v *VFs) VFRates(pfs []string) (map[tc.VF]tc.VFRate, error) {
 	rates := maps.Clone(v.State)
 	maps.DeleteFunc(rates, func(vf tc.VF, _ tc.VFRate) bool { return !slices.Contains(pfs, vf.PF) })
 	return rates, nil
+}
+
+// VFAddresses implements tc.VFs.
+func (v *VFs) VFAddresses(pfs []string) (map[tc.VF]tc.MAC, error) {
+	if v.Blind != nil {
+		return nil, v.Blind
+	}
+	addresses := maps.Clone(v.Addresses)
+	maps.DeleteFunc(addresses, func(vf tc.VF, _ tc.MAC) bool { return !slices.Contains(pfs, vf.PF) })
+	return addresses, nil
 }
 
 // SetVFRate implements tc.VFs with the kernel's own checks and the driver's.

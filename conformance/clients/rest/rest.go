@@ -1,16 +1,18 @@
-// Package rest speaks Placement's HTTP API for the black-box tests: one
-// method, one path, one answer. It knows nothing of what the answers mean and
-// is not a client library; the real clients have tests of their own.
+// Package rest speaks Placement's HTTP API, and those of its neighbours, for the
+// black-box tests: one method, one path, one answer. It knows nothing of what the
+// answers mean and is not a client library; the real clients have tests of their own.
 package rest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,12 +33,13 @@ const requestTimeout = 60 * time.Second
 type Client struct {
 	base    string
 	version string
+	token   string // "" for who may do everything, where tokens are believed
 	http    *http.Client
 }
 
 // New returns a client of the service at base, a URL without a trailing
-// slash, that asks for the microversion version. An empty version sends no
-// version header.
+// slash, that asks for the microversion version: of placement, unless it names
+// another service, as "compute 2.72" does. An empty version sends no version header.
 func New(base, version string) *Client {
 	t := &http.Transport{MaxIdleConnsPerHost: 128}
 	return &Client{base: base, version: version, http: &http.Client{Transport: t, Timeout: requestTimeout}}
@@ -53,7 +56,17 @@ func NewOneShot(base, version string) *Client {
 // At returns a client that shares the connections of c and asks for another
 // microversion.
 func (c *Client) At(version string) *Client {
-	return &Client{base: c.base, version: version, http: c.http}
+	return &Client{base: c.base, version: version, token: c.token, http: c.http}
+}
+
+// As returns a client that shares the connections of c and has a token of its own, for
+// services that do not believe in any; "" is that of c.
+func (c *Client) As(token string) *Client {
+	other := *c
+	if token != "" {
+		other.token = token
+	}
+	return &other
 }
 
 // Close drops the connections that are idle.
@@ -99,12 +112,15 @@ func (c *Client) request(method, path string, body any) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("X-Auth-Token", "admin")
+	req.Header.Set("X-Auth-Token", cmp.Or(c.token, "admin"))
 	req.Header.Set("X-Roles", "admin,service")
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	if c.version != "" {
+	switch {
+	case strings.Contains(c.version, " "):
+		req.Header.Set("OpenStack-API-Version", c.version)
+	case c.version != "":
 		req.Header.Set("OpenStack-API-Version", "placement "+c.version)
 	}
 	return req, nil

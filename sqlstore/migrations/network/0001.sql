@@ -1,5 +1,5 @@
 -- The tables of the network service, in one text for all databases. The words in
--- braces are in network.go.
+-- braces are in rows.go.
 --
 -- A reference holds what must not dangle: no row goes while another one refers
 -- to it, and none goes with another one by itself. A reference that may be to
@@ -125,6 +125,7 @@ CREATE TABLE IF NOT EXISTS subnets (
     ipv6_address {word} NOT NULL,
     ipv6_ra {word} NOT NULL,
     service_types {text} NOT NULL,
+    place INTEGER NOT NULL,
     PRIMARY KEY (id),
     CONSTRAINT subnets_network_fk FOREIGN KEY (network) REFERENCES networks (id),
     CONSTRAINT subnets_segment_fk FOREIGN KEY (segment) REFERENCES segments (id)
@@ -153,12 +154,12 @@ CREATE TABLE IF NOT EXISTS ports (
     device_owner {name} NOT NULL,
     policy {id},
     port_security INTEGER NOT NULL,
-    security_groups {text} NOT NULL,
     address_pairs {text} NOT NULL,
     dhcp_options {text} NOT NULL,
     dns_name {name} NOT NULL,
     ip_allocation {word} NOT NULL,
     numa_policy {word} NOT NULL,
+    device_profile {name} NOT NULL,
     PRIMARY KEY (id),
     CONSTRAINT ports_mac_uq UNIQUE (network, mac),
     CONSTRAINT ports_network_fk FOREIGN KEY (network) REFERENCES networks (id),
@@ -251,6 +252,17 @@ CREATE TABLE IF NOT EXISTS security_groups (
 
 CREATE INDEX security_groups_project_idx ON security_groups (project);
 CREATE INDEX security_groups_name_idx ON security_groups (name);
+
+-- The groups that a port is in.
+CREATE TABLE IF NOT EXISTS port_groups (
+    port {id} NOT NULL,
+    security_group {id} NOT NULL,
+    PRIMARY KEY (port, security_group),
+    CONSTRAINT port_groups_port_fk FOREIGN KEY (port) REFERENCES ports (id),
+    CONSTRAINT port_groups_group_fk FOREIGN KEY (security_group) REFERENCES security_groups (id)
+){end};
+
+CREATE INDEX port_groups_group_idx ON port_groups (security_group);
 
 CREATE TABLE IF NOT EXISTS security_rules (
     id {id} NOT NULL,

@@ -1,0 +1,119 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A Fake is a Driver whose servers are nothing but remembered. It may be used from many
+// goroutines. Its fields are set before it is used; the zero value is quick and never
+// fails.
+type Fake struct {
+	// Delay is how long each thing takes, BuildDelay how much longer a build does.
+	Delay, BuildDelay time.Duration
+	// Fail, if not nil, is asked before each thing, by its name in lower case, and may
+	// have it fail.
+	Fail func(verb, server string) error
+
+	mu  sync.Mutex
+	all map[string]*State
+}
+
+var _ Driver = (*Fake)(nil)
+
+// do does something to a server after the delay, unless it is to fail.
+func (f *Fake) do(ctx context.Context, verb, id string, fn func(s *State)) error {
+	delay := f.Delay
+	if verb == "build" {
+		delay += f.BuildDelay
+	}
+	if delay > 0 {
+		timer := time.NewTimer(delay)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.all[id]
+	if s == nil && verb != "build" && verb != "destroy" {
+		return fmt.Errorf("there is no server %s", id)
+	}
+	if s == nil {
+		s = &State{ID: id}
+	}
+	if verb == "build" {
+		if f.all == nil {
+			f.all = map[string]*State{}
+		}
+		f.all[id] = s // also when it fails
+	}
+	if f.Fail != nil {
+		if err := f.Fail(verb, id); err != nil {
+			return err
+		}
+	}
+	fn(s)
+	return nil
+}
+
+// Servers is Driver's.
+func (f *Fake) Servers(context.Context) ([]State, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := make([]State, 0, len(f.all))
+	for _, s := range f.all {
+		now := *s
+		now.Ports = slices.Clone(s.Ports)
+		all = append(all, now)
+	}
+	return all, nil
+}
+
+// Build is Driver's.
+func (f *Fake) Build(ctx context.Context, s Server) error {
+	return f.do(ctx, "build", s.ID, func(now *State) {
+		now.Built, now.Running, now.Boot, now.Ports = true, s.Running, s.Boot, nil
+		for _, p := range s.Ports {
+			now.Ports = append(now.Ports, p.ID)
+		}
+		slices.Sort(now.Ports)
+	})
+}
+
+// Destroy is Driver's.
+func (f *Fake) Destroy(ctx context.Context, id string) error {
+	return f.do(ctx, "destroy", id, func(*State) { delete(f.all, id) })
+}
+
+// Plug is Driver's.
+func (f *Fake) Plug(ctx context.Context, id string, p Port) error {
+	return f.do(ctx, "plug", id, func(s *State) {
+		if at, there := slices.BinarySearch(s.Ports, p.ID); !there {
+			s.Ports = slices.Insert(s.Ports, at, p.ID)
+		}
+	})
+}
+
+// Unplug is Driver's.
+func (f *Fake) Unplug(ctx context.Context, id, port string) error {
+	return f.do(ctx, "unplug", id, func(s *State) {
+		s.Ports = slices.DeleteFunc(s.Ports, func(p string) bool { return p == port })
+	})
+}
+
+// Start is Driver's.
+func (f *Fake) Start(ctx context.Context, id, boot string) error {
+	return f.do(ctx, "start", id, func(s *State) { s.Running, s.Boot = true, boot })
+}
+
+// Stop is Driver's.
+func (f *Fake) Stop(ctx context.Context, id string) error {
+	return f.do(ctx, "stop", id, func(s *State) { s.Running = false })
+}

@@ -1,0 +1,57 @@
+package enforce
+
+import (
+	"fmt"
+
+	"github.com/berthcloud/berth/agent"
+)
+
+// The types of rules and the directions, as the API calls them.
+const (
+	bandwidthLimit    = "bandwidth_limit"
+	minimumBandwidth  = "minimum_bandwidth"
+	minimumPacketRate = "minimum_packet_rate"
+
+	egress  = "egress"
+	ingress = "ingress"
+)
+
+// A promise is what the rules of a port say of one direction, in kbit/s; 0 is nothing.
+type promise struct{ min, max, burst int64 }
+
+// promised returns what a port is promised in a direction.
+func promised(p agent.Port, direction string) (all promise) {
+	for _, r := range p.Rules {
+		switch {
+		case r.Direction != direction:
+		case r.Type == minimumBandwidth:
+			all.min = r.Min
+		case r.Type == bandwidthLimit:
+			all.max, all.burst = r.Max, r.Burst
+		}
+	}
+	return all
+}
+
+// unheld returns findings about rules that nobody here enforces. Minimum packet rates
+// are not among them: there is no such thing on the wire, in Neutron neither.
+func unheld(ports []agent.Port) (findings []string) {
+	for _, p := range ports {
+		for _, r := range p.Rules {
+			switch r.Type {
+			case bandwidthLimit, minimumBandwidth, minimumPacketRate:
+			default:
+				findings = append(findings, fmt.Sprintf("port %s: a rule of type %s is not applied by this agent", p.ID, r.Type))
+			}
+		}
+	}
+	return findings
+}
+
+// count is the rate that the settings give a device, 0 for none.
+func count(rate *int64) int64 {
+	if rate == nil {
+		return 0
+	}
+	return *rate
+}

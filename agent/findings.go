@@ -1,0 +1,37 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// Findings are what was asked for and is not held, for the heartbeats to tell. The zero
+// value knows of none. It may be used from many goroutines.
+type Findings struct {
+	mu  sync.Mutex
+	all []string
+}
+
+// maxFindings is how many are told; it is said how many more there are.
+const maxFindings = 50
+
+// Set replaces them and reports whether they are others than before.
+func (f *Findings) Set(all []string) (changed bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	changed = !slices.Equal(f.all, all)
+	f.all = all
+	return changed
+}
+
+// List returns them, not too many, and never nil.
+func (f *Findings) List() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list := append([]string{}, f.all[:min(len(f.all), maxFindings)]...)
+	if more := len(f.all) - len(list); more > 0 {
+		list = append(list, fmt.Sprintf("and %d more", more))
+	}
+	return list
+}

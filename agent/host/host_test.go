@@ -1,0 +1,242 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/agent/driver"
+	"github.com/berthcloud/berth/agent/host"
+)
+
+// A service is a compute service that wants what a test says, and that fails when it is
+// told to.
+type service struct {
+	mu       sync.Mutex
+	changed  chan struct{}
+	revision int
+	wants    []host.Wanted
+	results  []host.Result
+	reports  int
+	fails    int // so many calls
+}
+
+func newService() *service { return &service{changed: make(chan struct{})} }
+
+func (s *service) want(all ...host.Wanted) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wants = all
+	s.revision++
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+func (s *service) failing() error {
+	if s.fails > 0 {
+		s.fails--
+		return errors.New("the service is away")
+	}
+	return nil
+}
+
+func (s *service) Report(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.failing(); err != nil {
+		return err
+	}
+	s.reports++
+	return nil
+}
+
+func (s *service) Wanted(ctx context.Context, known string, wait time.Duration) (host.Wants, error) {
+	for {
+		s.mu.Lock()
+		now, changed, err := host.Wants{Revision: fmt.Sprint(s.revision), Servers: slices.Clone(s.wants)}, s.changed, s.failing()
+		s.mu.Unlock()
+		if err != nil || now.Revision != known {
+			return now, err
+		}
+		select {
+		case <-changed:
+		case <-time.After(wait):
+			return now, nil
+		case <-ctx.Done():
+			return now, ctx.Err()
+		}
+	}
+}
+
+func (s *service) Done(_ context.Context, results []host.Result) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.failing(); err != nil {
+		return err
+	}
+	s.results = append(s.results, results...)
+	return nil
+}
+
+// heard returns what was said since the last time, sorted.
+func (s *service) heard() []host.Result {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.results
+	s.results = nil
+	slices.SortFunc(all, func(a, b host.Result) int { return strings.Compare(a.Server, b.Server) })
+	return all
+}
+
+// inBubble runs a host with a fake driver, in time that passes when all wait.
+func inBubble(t *testing.T, fake *driver.Fake, test func(t *testing.T, s *service)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := newService()
+		h := &host.Host{Service: s, Driver: fake, Log: slog.New(slog.DiscardHandler), ReportInterval: 10 * time.Second, Concurrency: 2}
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { h.Run(ctx) })
+		test(t, s)
+		cancel()
+		running.Wait()
+	})
+}
+
+func server(id, event string, ports ...string) host.Wanted {
+	w := host.Wanted{Server: driver.Server{ID: id, Running: true}, Event: event}
+	for _, p := range ports {
+		w.Ports = append(w.Ports, driver.Port{ID: p})
+	}
+	return w
+}
+
+// there says of each server what it is.
+func there(t *testing.T, d driver.Driver) (all []string) {
+	t.Helper()
+	states, err := d.Servers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range states {
+		all = append(all, fmt.Sprintf("%s built=%v running=%v%s %v", s.ID, s.Built, s.Running, s.Boot, s.Ports))
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestHost(t *testing.T) {
+	fake := &driver.Fake{Delay: time.Second}
+	inBubble(t, fake, func(t *testing.T, s *service) {
+		check := func(what string, results []host.Result, servers ...string) {
+			t.Helper()
+			time.Sleep(20 * time.Second)
+			if d := cmp.Diff(results, s.heard()); d != "" {
+				t.Errorf("%s: it was said (-want +got)\n%s", what, d)
+			}
+			if d := cmp.Diff(servers, there(t, fake)); d != "" {
+				t.Errorf("%s: there are (-want +got)\n%s", what, d)
+			}
+		}
+		s.want(server("a", "e1", "p"), server("b", "e2"), server("c", "e3"))
+		check("three that are new", []host.Result{{Server: "a", Event: "e1"}, {Server: "b", Event: "e2"}, {Server: "c", Event: "e3"}},
+			"a built=true running=true [p]", "b built=true running=true []", "c built=true running=true []")
+
+		stopped, again := server("b", ""), server("c", "e5")
+		stopped.Running, again.Boot = false, "2"
+		s.want(server("a", "e4", "p", "q"), stopped, again)
+		check("a port, a stop and a reboot", []host.Result{{Server: "a", Event: "e4"}, {Server: "c", Event: "e5"}},
+			"a built=true running=true [p q]", "b built=true running=false []", "c built=true running=true2 []")
+
+		gone := server("a", "e6")
+		gone.Gone = true
+		s.want(gone)
+		check("one that is to go, and others of which nobody knows", []host.Result{{Server: "a", Event: "e6"}})
+
+		if s.reports < 5 {
+			t.Errorf("it reported %d times in a minute", s.reports)
+		}
+	})
+}
+
+// What fails is told once, and not tried again until something else is wanted. What nobody
+// waits for is tried again.
+func TestFailures(t *testing.T) {
+	bad := map[string]error{"build a": errors.New("no such image"), "build b": fmt.Errorf("%w: the disk is too small", driver.ErrEverywhere)}
+	tried := map[string]int{}
+	fake := &driver.Fake{Fail: func(verb, id string) error {
+		tried[verb+" "+id]++
+		return bad[verb+" "+id]
+	}}
+	inBubble(t, fake, func(t *testing.T, s *service) {
+		s.want(server("a", "e1"), server("b", "e2"), server("c", ""))
+		time.Sleep(5 * time.Minute)
+		want := []host.Result{{Server: "a", Event: "e1", Trouble: "no such image"}, {Server: "b", Event: "e2", Trouble: bad["build b"].Error(), Everywhere: true}}
+		if d := cmp.Diff(want, s.heard()); d != "" {
+			t.Errorf("it was said (-want +got)\n%s", d)
+		}
+		if d := cmp.Diff(map[string]int{"build a": 1, "build b": 1, "build c": 1}, tried); d != "" {
+			t.Errorf("it was tried (-want +got)\n%s", d)
+		}
+
+		// The service gives one up, and wants the other again; what was half made goes.
+		bad["stop c"] = errors.New("it does not listen")
+		stopped := server("c", "")
+		stopped.Running = false
+		delete(bad, "build a")
+		s.want(server("a", "e3"), stopped)
+		time.Sleep(time.Minute)
+		if d := cmp.Diff([]host.Result{{Server: "a", Event: "e3"}}, s.heard()); d != "" {
+			t.Errorf("it was said (-want +got)\n%s", d)
+		}
+		if d := cmp.Diff([]string{"a built=true running=true []", "c built=true running=true []"}, there(t, fake)); d != "" {
+			t.Errorf("there are (-want +got)\n%s", d)
+		}
+		if n := tried["stop c"]; n < 5 || n > 20 {
+			t.Errorf("a stop that fails was tried %d times in a minute", n)
+		}
+	})
+}
+
+// A service that is away is waited for; what it has not heard it is told again.
+func TestServiceThatIsAway(t *testing.T) {
+	fake := &driver.Fake{}
+	inBubble(t, fake, func(t *testing.T, s *service) {
+		synctest.Wait()
+		s.mu.Lock()
+		s.fails = 5
+		s.mu.Unlock()
+		s.want(server("a", "e1"))
+		time.Sleep(2 * time.Minute)
+		if d := cmp.Diff([]host.Result{{Server: "a", Event: "e1"}}, s.heard()); d != "" || s.fails != 0 {
+			t.Errorf("%d failures are left, it was said (-want +got)\n%s", s.fails, d)
+		}
+	})
+}
+
+// A host that is started again finds its servers, and tells again of what it did: the
+// service knows what it has heard.
+func TestRestart(t *testing.T) {
+	fake := &driver.Fake{}
+	for range 2 {
+		inBubble(t, fake, func(t *testing.T, s *service) {
+			s.want(server("a", "e1"))
+			time.Sleep(time.Minute)
+			if d := cmp.Diff([]host.Result{{Server: "a", Event: "e1"}}, s.heard()); d != "" {
+				t.Errorf("it was said (-want +got)\n%s", d)
+			}
+		})
+	}
+	if d := cmp.Diff([]string{"a built=true running=true []"}, there(t, fake)); d != "" {
+		t.Errorf("there are (-want +got)\n%s", d)
+	}
+}

@@ -1,0 +1,174 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/berthcloud/berth/agent/settings"
+)
+
+// A Keeper has a Holder hold the ports of the host to their rules, and tells the
+// network service which are plugged in. Its fields are set before Run is called.
+type Keeper struct {
+	Services []Service
+	Settings *settings.Settings
+	Holder   Holder
+	Findings *Findings
+	Log      *slog.Logger
+
+	failure string // the last one of the Holder that was logged
+}
+
+const (
+	// heldBack is how long the network service may keep an answer without news.
+	heldBack = 30 * time.Second
+	// tooSoon is the least time between two answers without news: who gets them
+	// earlier is one too many to wait.
+	tooSoon = 5 * time.Second
+	// lookAgain is how often it is looked whether what was set is still so.
+	lookAgain = time.Minute
+	// maxPause bounds the wait after failures.
+	maxPause = 30 * time.Second
+)
+
+// Run keeps ports until ctx ends. Until the network service has said which there are,
+// everything stays as it is. What is set stays when it ends.
+func (k *Keeper) Run(ctx context.Context) {
+	news := make(chan []Port)
+	var following sync.WaitGroup
+	following.Go(func() { k.follow(ctx, news) })
+	defer following.Wait()
+	k.keep(ctx, news)
+}
+
+// follow passes on the ports of the host whenever they are others.
+func (k *Keeper) follow(ctx context.Context, news chan<- []Port) {
+	from := services{all: k.Services, log: k.Log}
+	host, driver := k.Settings.Default.Host, k.Settings.Kind.Driver().Name
+	known, pause := "", firstPause
+	for ctx.Err() == nil {
+		var got Ports
+		asked := time.Now()
+		wait := time.Duration(0)
+		switch {
+		case !from.ask(ctx, "ports", func(s Service) (err error) {
+			got, err = s.Ports(ctx, host, driver, known, heldBack)
+			return err
+		}):
+			wait = jitter(pause)
+			pause = min(2*pause, maxPause)
+		case got.Revision == known:
+			wait, pause = jitter(2*(tooSoon-min(time.Since(asked), tooSoon))), firstPause
+		default:
+			known, pause = got.Revision, firstPause
+			select {
+			case news <- got.Ports:
+			case <-ctx.Done():
+			}
+		}
+		rest(ctx, wait)
+	}
+}
+
+// rest waits, not beyond the end of ctx.
+func rest(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// keep holds the ports whenever there are others, something was plugged in, or it is
+// time to look again.
+func (k *Keeper) keep(ctx context.Context, news <-chan []Port) {
+	to := services{all: k.Services, log: k.Log}
+	var ports []Port
+	known, pause := false, firstPause
+	due := time.NewTimer(lookAgain)
+	defer due.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case ports = <-news:
+			known = true
+		case <-k.Holder.Changed():
+		case <-due.C:
+		}
+		if !known {
+			continue
+		}
+		if k.hold(ctx, &to, ports) {
+			pause = firstPause
+			due.Reset(lookAgain)
+		} else {
+			due.Reset(jitter(pause))
+			pause = min(2*pause, maxPause)
+		}
+	}
+}
+
+// hold is one round, and reports whether all of it worked.
+func (k *Keeper) hold(ctx context.Context, to *services, ports []Port) bool {
+	held, err := k.Holder.Hold(ctx, ports)
+	if ctx.Err() != nil {
+		return false
+	}
+	if err != nil {
+		k.failed(err)
+		return false
+	}
+	if k.failure != "" {
+		k.Log.Info("ports can be held to their rates again")
+		k.failure = ""
+	}
+	for _, line := range held.Did {
+		k.Log.Info("set for a port's rates", "change", line)
+	}
+	if k.Findings.Set(held.Findings) {
+		for _, line := range held.Findings {
+			k.Log.Warn("a rate is not held as it should be", "finding", line)
+		}
+	}
+	return k.tell(ctx, to, ports, held.Plugged)
+}
+
+// failed notes that nothing can be seen or set, and logs it once.
+func (k *Keeper) failed(err error) {
+	k.Findings.Set([]string{err.Error()})
+	if k.failure != err.Error() {
+		k.failure = err.Error()
+		k.Log.Error("ports cannot be held to their rates", "error", err)
+	}
+}
+
+// tell has the network service know of ports that it takes for plugged in and are not,
+// or the other way round.
+func (k *Keeper) tell(ctx context.Context, to *services, ports []Port, plugged map[string]bool) bool {
+	wrong := map[string]bool{}
+	for _, p := range ports {
+		if now, ok := plugged[p.ID]; ok && now != p.Active {
+			wrong[p.ID] = now
+		}
+	}
+	if len(wrong) == 0 {
+		return true
+	}
+	if !to.ask(ctx, "wiring", func(s Service) error { return s.Wire(ctx, k.Settings.Default.Host, wrong) }) {
+		return false
+	}
+	for i := range ports { // until it says so itself
+		if now, ok := wrong[ports[i].ID]; ok {
+			ports[i].Active = now
+			k.Log.Info("a port's plug", "port", ports[i].ID, "plugged", now)
+		}
+	}
+	return true
+}

@@ -1,0 +1,91 @@
+package node_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berthcloud/berth/agent/node"
+)
+
+// FuzzCPUs reads any text as a set of CPUs. What it means is the same when it is written
+// anew.
+func FuzzCPUs(f *testing.F) {
+	for _, text := range parityCPUs {
+		f.Add(text)
+	}
+	f.Add("0-65535,^1-65534")
+	f.Fuzz(func(t *testing.T, text string) {
+		numbers, again, err := node.ParseCPUs(text)
+		oneLineEach(t, err)
+		if err != nil {
+			return
+		}
+		got, _, err := node.ParseCPUs(again)
+		if err != nil || !slices.Equal(got, numbers) {
+			t.Errorf("%q is %v, and written anew, %q, it is %v, %v", text, numbers, again, got, err)
+		}
+	})
+}
+
+// oneLineEach wants every mistake to be one line that can be printed.
+func oneLineEach(t *testing.T, err error) {
+	t.Helper()
+	if err == nil {
+		return
+	}
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		if !strings.Contains(line, ": ") || strings.ContainsFunc(line, func(r rune) bool { return r < ' ' }) {
+			t.Errorf("%q is not the line of a mistake", line)
+		}
+	}
+}
+
+// FuzzDeviceSpecs reads any text as the entries of [pci] device_spec, and holds devices
+// against them.
+func FuzzDeviceSpecs(f *testing.F) {
+	for _, texts := range paritySpecs {
+		f.Add(texts[0])
+	}
+	for _, text := range parityNames {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		matched, err := node.Specs([]string{text}, parityDevices)
+		oneLineEach(t, err)
+		if err == nil && len(matched) != len(parityDevices) {
+			t.Errorf("%q means %v", text, matched)
+		}
+	})
+}
+
+// FuzzProviders reads any text as a file of what is added to providers. What is taken can
+// be told to placement.
+func FuzzProviders(f *testing.F) {
+	for _, files := range parityProviders {
+		if len(files) > 0 {
+			f.Add(files[0])
+		}
+	}
+	f.Add("a: &a [*a]")
+	f.Add("meta: &m {<<: *m}")
+	f.Fuzz(func(t *testing.T, text string) {
+		all, warnings, err := node.ReadProviders([]byte(text))
+		oneLineEach(t, err)
+		for _, w := range warnings {
+			if strings.ContainsAny(w, "\n\r") {
+				t.Errorf("%q is not one line", w)
+			}
+		}
+		for _, a := range all {
+			if (a.ID == "") == (a.Name == "") || len(a.Inventories)+len(a.Traits) == 0 {
+				t.Errorf("%+v names no provider, or adds nothing", a)
+			}
+			for class, e := range a.Inventories {
+				if !strings.HasPrefix(class, "CUSTOM_") || e.Total < 1 {
+					t.Errorf("%s has %+v", class, e)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,270 @@
+package node
+
+import (
+	"errors"
+	"math"
+	"net/netip"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/berthcloud/berth/agent/settings"
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/osloconfig"
+)
+
+const (
+	groupDefault = osloconfig.DefaultGroup
+	groupBerth   = "berth"
+	groupCompute = "compute"
+	groupDevices = "devices"
+	groupPCI     = "pci"
+	groupNeutron = "neutron"
+	groupOVS     = "os_vif_ovs"
+)
+
+// Table returns all options that the files of a compute host may set, in the order of
+// documentation, bound to s: Display shows what s holds. It has every option of Nova's, so
+// that a file for nova-compute gives no warning. It does not show the options of other
+// programs that read the same files.
+func (s *Settings) Table() []config.Setting { return s.table(newOthers()) }
+
+func (s *Settings) table(known *others) []config.Setting {
+	mine := s.own()
+	return append(mine, known.settings(mine)...)
+}
+
+// own are the options that are about compute hosts.
+func (s *Settings) own() []config.Setting {
+	return slices.Concat(s.base(), s.timers(), s.amounts(), s.compute(), s.pci(), s.mediated(), s.ovs(), s.berth())
+}
+
+// Changes says what is different in the second of two readings, a line each, for a log, of
+// the options that Berth acts on and of what provider files add. Of secrets it says only that they
+// have changed.
+func Changes(was, is *Settings) []string {
+	lines := settings.TableChanges(was.own(), is.own())
+	if !reflect.DeepEqual(was.Additional, is.Additional) {
+		lines = append(lines, "what the files in "+is.providers+" add")
+	}
+	return lines
+}
+
+func setting(use config.Use, group, name string, v osloconfig.Value, help string) config.Setting {
+	return config.Setting{
+		Option: osloconfig.Option{Name: osloconfig.Name{Group: group, Option: name}, Value: v, Help: help},
+		Use:    use,
+	}
+}
+
+func used(group, name string, v osloconfig.Value, help string) config.Setting {
+	return setting(config.Used, group, name, v, help)
+}
+
+func ignored(group, name string, v osloconfig.Value, help string) config.Setting {
+	return setting(config.Ignored, group, name, v, help)
+}
+
+// formerly adds an older name; an empty group is the option's own.
+func formerly(s config.Setting, group, name string) config.Setting {
+	s.Older = append(s.Older, osloconfig.Name{Group: group, Option: name})
+	return s
+}
+
+func (s *Settings) base() []config.Setting {
+	d := &s.Default
+	const g = groupDefault
+	return []config.Setting{
+		used(g, "host", osloconfig.String(&d.Host).Check(settings.CheckHost), "Name by which the compute service knows this host; the machine's own when not set. Neutron's [DEFAULT] host must be the same. Its hypervisor is called as the machine is."),
+		used(g, "my_ip", osloconfig.String(&d.MyIP).Check(checkIP), "Address of this host. Not set: that of the interface with the default route."),
+		used(g, "state_path", osloconfig.String(&d.StatePath).Check(checkPath), "Directory for state. The file compute_id there has the host's UUID; it is written once."),
+		used(g, "instances_path", osloconfig.String(&s.InstancesPath).Check(checkPath), "Directory of servers, on the disk that they use: instances in state_path when not set."),
+		used(g, "debug", osloconfig.Bool(&d.Debug), "Log debug messages too."),
+		formerly(used(g, "log_file", osloconfig.String(&d.LogFile), "File to log to; standard error when empty."), "", "logfile"),
+		formerly(used(g, "log_dir", osloconfig.String(&d.LogDir), "Directory of log_file, when that is a relative path."), "", "logdir"),
+		used(g, "watch_log_file", osloconfig.Bool(&d.WatchLog), "Open the log file anew when it was moved away, instead of only on SIGHUP."),
+		used(g, "use_json", osloconfig.Bool(&d.UseJSON), "Log in JSON, a line for each message."),
+		setting(config.Kept, g, "compute_driver", osloconfig.String(&s.written.novaDriver), "Nova: what runs servers. See [berth] compute_driver; Berth warns of a driver of Nova's that runs some."),
+	}
+}
+
+func (s *Settings) timers() []config.Setting {
+	const g = groupDefault
+	return []config.Setting{
+		used(g, "report_interval", osloconfig.Seconds(&s.ReportInterval).Check(checkPositive), "Seconds between reports. Should be at most half of the compute service's service_down_time, which is 60."),
+		used(g, "update_resources_interval", osloconfig.IntBetween(&s.written.resourceInterval, math.MinInt32, math.MaxInt32),
+			"Seconds between looks at what the machine has. 0: 60. Less than 0: at the start only."),
+		used(g, "max_concurrent_builds", osloconfig.IntBetween(&s.Concurrency, 0, math.MaxInt32), "Servers that are built at a time; further ones wait. 0: any number."),
+	}
+}
+
+func (s *Settings) amounts() []config.Setting {
+	r := &s.resources
+	const g = groupDefault
+	ratios := func(name, what string, v *ratio) []config.Setting {
+		return []config.Setting{
+			used(g, name+"_allocation_ratio", osloconfig.Float(&v.set).Check(checkRatio), what+" Placement gets it again and again, whatever a person has set there. 0 or not set: what placement has stays."),
+			used(g, "initial_"+name+"_allocation_ratio", osloconfig.Float(&v.initial).Check(checkRatio), "The first such value, for a host that placement does not know."),
+		}
+	}
+	return slices.Concat([]config.Setting{
+		used(g, "reserved_host_cpus", osloconfig.IntBetween(&r.reservedCPUs, 0, math.MaxInt32), "CPUs that are not for servers. Excludes the sets of CPUs in [compute]."),
+		used(g, "reserved_host_memory_mb", osloconfig.IntBetween(&r.reservedMemoryMB, 0, math.MaxInt32), "Memory that is not for servers, in MB."),
+		used(g, "reserved_host_disk_mb", osloconfig.IntBetween(&r.reservedDiskMB, 0, math.MaxInt32), "Disk space that is not for servers, in MB. Placement gets GB, rounded up."),
+	},
+		ratios("cpu", "How many virtual CPUs one CPU is.", &r.cpuRatio),
+		ratios("ram", "How often memory is given.", &r.ramRatio),
+		ratios("disk", "How often disk space is given.", &r.diskRatio),
+		[]config.Setting{
+			used(g, "vcpu_pin_set", osloconfig.String(&r.pinned), "Outdated: CPUs for servers, as in [compute] cpu_shared_set, which it overrules. Excludes cpu_dedicated_set."),
+		})
+}
+
+func (s *Settings) compute() []config.Setting {
+	r := &s.resources
+	const g = groupCompute
+	return []config.Setting{
+		used(g, "cpu_shared_set", osloconfig.String(&r.shared), "CPUs that are VCPU: numbers and ranges, separated by commas, ^ before what is left out: 0-7,^2,12. Without this and cpu_dedicated_set all CPUs are."),
+		used(g, "cpu_dedicated_set", osloconfig.String(&r.dedicated), "CPUs that are PCPU, of which each server gets some of its own, written alike. None may be in both sets."),
+		used(g, "provider_config_location", osloconfig.String(&s.providers), "Directory of files *.yaml that add inventories and traits to providers. They are read at the start and on SIGHUP."),
+		ignored(g, "consecutive_build_service_disable_threshold", osloconfig.Int(new(10)), "Failed builds in a row after which the host is disabled. Berth counts them against it when it chooses hosts."),
+		ignored(g, "shutdown_retry_interval", osloconfig.IntBetween(new(10), 1, math.MaxInt), "Seconds between attempts at shutting a server down."),
+		ignored(g, "resource_provider_association_refresh", osloconfig.IntBetween(new(300), 0, math.MaxInt), "Seconds for which placement's answers are remembered."),
+		ignored(g, "live_migration_wait_for_vif_plug", osloconfig.Bool(new(true)), "Wait for ports at a live migration."),
+		ignored(g, "max_concurrent_disk_ops", osloconfig.IntBetween(new(0), 0, math.MaxInt), "Work on disks at a time."),
+		ignored(g, "max_disk_devices_to_attach", osloconfig.IntBetween(new(-1), -1, math.MaxInt), "Disks of a server."),
+		ignored(g, "image_type_exclude_list", osloconfig.List(&[]string{}), "Types of images that the host does not say it knows. Berth's hosts say of none that they know it."),
+		ignored(g, "vmdk_allowed_types", osloconfig.List(&[]string{"streamOptimized", "monolithicSparse"}), "Kinds of VMDK images that are accepted."),
+		ignored(g, "packing_host_numa_cells_allocation_strategy", osloconfig.Bool(new(bool)), "Fill one NUMA cell before the next."),
+		ignored(g, "sharing_providers_max_uuids_per_request", osloconfig.IntBetween(new(200), 1, math.MaxInt), "Providers that placement is asked for at a time."),
+	}
+}
+
+func (s *Settings) pci() []config.Setting {
+	const g = groupPCI
+	spec := used(g, "device_spec", osloconfig.Multi(&s.written.specs),
+		"PCI devices for servers: an object in JSON, or a list of them, and the option may be given several times. The first entry that means a device says what it is for.")
+	return []config.Setting{
+		formerly(formerly(spec, "", "passthrough_whitelist"), groupDefault, "pci_passthrough_whitelist"),
+		used(g, "report_in_placement", osloconfig.Bool(&s.pciInPlacement), "Make providers of the devices whose entry has no physical_network."),
+		formerly(ignored(g, "alias", osloconfig.Multi(new([]string)), "Names of devices for extra specs of flavors, which Berth does not have: flavors ask for resource classes."), groupDefault, "pci_alias"),
+	}
+}
+
+// mediated describes [devices], and a group for each of its types.
+func (s *Settings) mediated() []config.Setting {
+	all := []config.Setting{
+		formerly(used(groupDevices, "enabled_mdev_types", osloconfig.List(&s.written.mdevTypes),
+			"Types of mediated devices that servers can have, such as nvidia-35. With several, each needs a group [mdev_TYPE] with device_addresses; without, the first is used everywhere."), "", "enabled_vgpu_types"),
+	}
+	for _, m := range s.mdevs {
+		all = append(all, m.settings()...)
+	}
+	return all
+}
+
+func (s *Settings) ovs() []config.Setting {
+	n := &s.Netns
+	const g = groupOVS
+	return []config.Setting{
+		used(groupNeutron, "ovs_bridge", osloconfig.String(&n.IntegrationBridge).Check(checkName), "Bridge that servers are plugged into. See [berth] netns_ovs and netns_bridges."),
+		used(g, "ovsdb_connection", osloconfig.String(&n.Connection).Check(settings.CheckOVSDB), "Where Open vSwitch's database is: tcp:address:port, ssl:address:port or unix:path."),
+		formerly(used(g, "ovs_vsctl_timeout", osloconfig.Seconds(&n.Timeout), "Seconds to wait for an answer of the database. 0: for ever."), groupDefault, "ovs_vsctl_timeout"),
+		formerly(ignored(g, "network_device_mtu", osloconfig.Int(new(1500)), "Largest packet of interfaces. Berth's take that of the network."), groupDefault, "network_device_mtu"),
+		ignored(g, "ovsdb_interface", osloconfig.Choice(new("native"), "vsctl", "native"), "How the database is spoken to. Berth speaks to it itself."),
+		ignored(g, "isolate_vif", osloconfig.Bool(new(bool)), "Keep interfaces apart until Neutron's agent has them."),
+		ignored(g, "per_port_bridge", osloconfig.Bool(new(bool)), "A bridge for each port."),
+		ignored(g, "default_qos_type", osloconfig.String(new("linux-noop")), "Kind of queue that interfaces begin with."),
+	}
+}
+
+func (s *Settings) berth() []config.Setting {
+	f, n := &s.Fake, &s.Netns
+	const g = groupBerth
+	return slices.Concat([]config.Setting{
+		used(g, "compute_driver", osloconfig.Choice(&s.Driver, Fake, Netns), "What runs servers: fake remembers them, netns makes each a network namespace with the interfaces of its ports."),
+	}, s.Service().Settings(), []config.Setting{
+		used(g, "watch_interval", osloconfig.Seconds(&s.Berth.WatchInterval), "Seconds between looks at the files; when they have changed they are read again, as on SIGHUP. 0: on SIGHUP only."),
+		used(g, "fake_vcpus", osloconfig.IntBetween(&f.VCPUs, 0, maxCPU+1), "With the driver fake: CPUs that the host claims to have. 0: what the machine has, here and below."),
+		used(g, "fake_memory_mb", osloconfig.IntBetween(&f.MemoryMB, 0, math.MaxInt32), "With the driver fake: memory that the host claims to have, in MB."),
+		used(g, "fake_disk_gb", osloconfig.IntBetween(&f.DiskGB, 0, math.MaxInt32), "With the driver fake: disk space that the host claims to have, in GB."),
+		used(g, "fake_build_time", osloconfig.Seconds(&f.BuildTime), "With the driver fake: seconds that a build takes."),
+		used(g, "fake_failure", osloconfig.Float(&f.Failure).Check(checkShare), "With the driver fake: share of the builds that fail, from 0 to 1."),
+		used(g, "netns_prefix", osloconfig.String(&n.Prefix).Check(checkPrefix), "With the driver netns: what the names of servers' namespaces begin with. Several hosts on one machine need different ones."),
+		used(g, "netns_namespace", osloconfig.String(&n.Namespace).Check(checkNamespace), "With the driver netns: name or path of the network namespace that has the host's bridges and NICs. Empty: that of the agent."),
+		used(g, "netns_ovs", osloconfig.Bool(&n.OVS), "With the driver netns: bridges are Open vSwitch's. false: they are the kernel's, which do not tell VLANs apart."),
+		used(g, "netns_bridges", osloconfig.List(&s.written.bridges), "With the driver netns: physnet:bridge pairs, separated by commas: bridges of physical networks, each in one pair. All other ports are plugged into [neutron] ovs_bridge, which is where Neutron's agent wants all of them."),
+		used(g, "netns_devices", osloconfig.List(&s.written.devices), "With the driver netns: physnet:NIC pairs, separated by commas: network cards that ports share which should be a device of their own and have none. A network may have several."),
+	})
+}
+
+// Service is how the host asks the compute service.
+func (s *Settings) Service() settings.Service {
+	b := &s.Berth
+	return settings.Service{
+		Name: "compute", Example: "https://controller:8774", URLs: &b.ComputeURLs, Token: &b.ComputeToken, TokenFile: &b.ComputeTokenFile,
+		CertFile: &b.ComputeCertFile, KeyFile: &b.ComputeKeyFile, CAFile: &b.ComputeCAFile, Timeout: &b.ComputeTimeout,
+	}
+}
+
+func checkIP(text string) error {
+	if _, err := netip.ParseAddr(text); text != "" && err != nil {
+		return errors.New("want an IPv4 or IPv6 address")
+	}
+	return nil
+}
+
+func checkPath(text string) error {
+	if !strings.HasPrefix(text, "/") {
+		return errors.New("want a path that begins with /")
+	}
+	return nil
+}
+
+func checkName(text string) error {
+	if text == "" || strings.ContainsAny(text, "/ \t") {
+		return errors.New("want the name of a bridge")
+	}
+	return nil
+}
+
+var namespacePrefix = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,63}$`)
+
+func checkPrefix(text string) error {
+	if !namespacePrefix.MatchString(text) {
+		return errors.New("want letters, digits and hyphens, 64 at most")
+	}
+	return nil
+}
+
+func checkNamespace(text string) error {
+	if strings.ContainsFunc(text, unicode.IsSpace) || !strings.HasPrefix(text, "/") && strings.Contains(text, "/") {
+		return errors.New("want the name of a network namespace, or a path that begins with /")
+	}
+	return nil
+}
+
+func checkPositive(text string) error {
+	if strings.Trim(text, "0.") == "" && text != "" {
+		return errors.New("want more than 0 seconds")
+	}
+	return nil
+}
+
+// checkRatio and checkShare leave what is no number to the value.
+func checkRatio(text string) error {
+	return checkNumber(text, math.MaxFloat32, "want a number, 0 or more")
+}
+
+func checkShare(text string) error { return checkNumber(text, 1, "want a number from 0 to 1") }
+
+func checkNumber(text string, most float64, want string) error {
+	f, err := strconv.ParseFloat(strings.ReplaceAll(strings.TrimSpace(text), "_", ""), 64)
+	if errors.Is(err, strconv.ErrRange) || err == nil && !(f >= 0 && f <= most) {
+		return errors.New(want)
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package agent
+
+import (
+	"context"
+	"time"
+)
+
+// A Port is a server's port that is bound to the host.
+type Port struct {
+	ID              string
+	MAC             string
+	Active          bool // the network service takes it for plugged in
+	VNIC            string
+	PCISlot         string   // of the VF that it has, "" for none
+	Providers       []string // UUIDs of the resource providers that serve it
+	PhysicalNetwork string   // "" for a tunnel
+	Rules           []Rule
+}
+
+// A Rule is one of the QoS policy in effect for a port. Rates are in kbit/s, the burst in
+// kbit; what its type does not have is 0.
+type Rule struct {
+	Type      string // as the API calls it: "minimum_bandwidth", …
+	Direction string // "egress" or "ingress", as the server sees it
+	Min, Max  int64
+	Burst     int64
+}
+
+// Ports are the ports of a host as of a revision.
+type Ports struct {
+	Revision string
+	Ports    []Port
+}
+
+// A Held is what a Holder found and did.
+type Held struct {
+	// Plugged says of ports whether they are plugged in. Those that the holder has
+	// no hand in are not there.
+	Plugged map[string]bool
+	// Did has what was changed, a line each.
+	Did []string
+	// Findings are what was asked for and is not held, sorted, a line each.
+	Findings []string
+}
+
+// A Holder holds ports to their rules. Its methods are called by one goroutine.
+type Holder interface {
+	// Hold brings the host to what ports ask for, all that there are. It fails when
+	// it cannot see what is there; what it cannot change is a finding.
+	Hold(ctx context.Context, ports []Port) (Held, error)
+	// Changed has a value when something was plugged in or out, maybe.
+	Changed() <-chan struct{}
+}
+
+// A Service is the network service as an agent sees it.
+type Service interface {
+	// Beat delivers a heartbeat.
+	Beat(ctx context.Context, h Heartbeat) (Answer, error)
+	// Ports returns the ports of a host that a mechanism driver has bound, once
+	// their revision is another one than is known or some time has passed.
+	Ports(ctx context.Context, host, driver, known string, wait time.Duration) (Ports, error)
+	// Wire says which ports of a host are plugged in and which are not.
+	Wire(ctx context.Context, host string, plugged map[string]bool) error
+}

@@ -1,0 +1,86 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/osloconfig"
+)
+
+// A Service is where the options in [berth] go that say how an agent asks one of the
+// services. Their names begin with the service's.
+type Service struct {
+	Name    string // "network" or "compute"
+	Example string // address, for messages
+
+	URLs                      *[]string // tried in order
+	Token                     *osloconfig.Secret
+	TokenFile                 *string
+	CertFile, KeyFile, CAFile *string
+	Timeout                   *time.Duration
+}
+
+// Settings returns the options.
+func (s Service) Settings() []config.Setting {
+	const g = groupBerth
+	return []config.Setting{
+		used(g, s.Name+"_urls", osloconfig.List(s.URLs), "Addresses of the "+s.Name+" service, separated by commas. The first one that answers is used."),
+		used(g, s.Name+"_token", osloconfig.Hidden(s.Token), "Token that requests carry. Better in a file of its own: "+s.Name+"_token_file."),
+		used(g, s.Name+"_token_file", osloconfig.String(s.TokenFile), "File with that token. It is read for each request."),
+		used(g, s.Name+"_cert_file", osloconfig.String(s.CertFile), "PEM file with the certificate by which the "+s.Name+" service knows this agent."),
+		used(g, s.Name+"_key_file", osloconfig.String(s.KeyFile), "PEM file with the private key of that certificate."),
+		used(g, s.Name+"_ca_file", osloconfig.String(s.CAFile), "PEM file with the authorities of the "+s.Name+" service's certificate; the system's when empty."),
+		used(g, s.Name+"_timeout", osloconfig.Seconds(s.Timeout).Check(checkPositive), "Seconds to wait for an answer of the "+s.Name+" service."),
+	}
+}
+
+// Check returns what is wrong with the addresses, and with what several of the options
+// say together. It drops the blanks around addresses.
+func (s Service) Check() []*Mistake {
+	var p parser
+	s.checkURLs(&p)
+	wrong := func(option, value, format string, args ...any) {
+		p.wrong(of(groupBerth, s.Name+option, nil), value, "%s", fmt.Sprintf(format, args...))
+	}
+	if *s.Token != "" && *s.TokenFile != "" {
+		wrong("_token_file", *s.TokenFile, "%s_token is set too; leave one of the two out", s.Name)
+	}
+	if *s.CertFile != "" && *s.KeyFile == "" {
+		wrong("_cert_file", *s.CertFile, "set %s_key_file too: a certificate needs its key", s.Name)
+	}
+	if *s.KeyFile != "" && *s.CertFile == "" {
+		wrong("_key_file", *s.KeyFile, "set %s_cert_file too: a key needs its certificate", s.Name)
+	}
+	return p.mistakes
+}
+
+func (s Service) checkURLs(p *parser) {
+	o := of(groupBerth, s.Name+"_urls", *s.URLs)
+	if len(o.items) == 0 {
+		p.wrong(o, "", "want addresses such as %s, separated by commas", s.Example)
+	}
+	for _, item := range o.items {
+		if at := strings.LastIndexByte(item, '@'); at >= 0 {
+			p.wrong(o, "…"+item[at:], "want no name and password here; see %s_token_file and %s_cert_file", s.Name, s.Name)
+		} else if !isURL(item) {
+			p.wrong(o, item, "want an address such as %s", s.Example)
+		}
+	}
+	*s.URLs = o.items
+}
+
+func isURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.RawQuery == "" && u.Fragment == ""
+}
+
+func checkPositive(text string) error {
+	if strings.Trim(text, "0.") == "" && text != "" {
+		return errors.New("want more than 0 seconds")
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/berthcloud/berth/bench/boots"
+	"github.com/berthcloud/berth/bench/load"
+	"github.com/berthcloud/berth/bench/servers"
+	"github.com/berthcloud/berth/internal/fakehosts"
+	"github.com/berthcloud/berth/internal/process"
+)
+
+// boot is the row about booting servers: all three services, and hosts that report to them.
+type boot struct{ hosts, boots, clients int }
+
+// bootServers is what all services together are for.
+func bootServers(smaller int) row {
+	return row{
+		"boots", "2,000 boots with two guaranteed ports each on 1,000 hosts, 32 clients, SQLite",
+		boot{hosts: 1000 / smaller, boots: 2000 / smaller, clients: 32},
+		[]bar{exactly("servers that are not up", 0), exactly("servers without a claim in the log", 0), exactly("mistakes in the books", 0)},
+	}
+}
+
+// A trio are the three services.
+type trio struct {
+	names    []string
+	services []*servers.Server
+	log      string // of placement
+}
+
+func (t *trio) kill() {
+	for _, s := range t.services {
+		s.Kill()
+	}
+}
+
+func (t *trio) add(name string, s *servers.Server, err error) error {
+	if err == nil {
+		t.names, t.services = append(t.names, name), append(t.services, s)
+	}
+	return err
+}
+
+// measure is work's.
+func (b boot) measure(l *lab) (f figures, err error) {
+	images, stop, err := serveImages()
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	t := &trio{}
+	defer t.kill()
+	if err := l.startTrio(t, images); err != nil {
+		return nil, err
+	}
+	var before, after []time.Duration
+	result, err := boots.Run(l.ctx, boots.Plan{
+		Placement: t.services[0].URL(), Network: t.services[1].URL(), Compute: t.services[2].URL(),
+		Hosts: b.hosts, Boots: b.boots, Clients: b.clients, Say: l.say,
+		Booting: func(work func() error) (err error) {
+			if before, err = t.cpu(); err != nil {
+				return err
+			}
+			profiled := make(chan error, 1)
+			go func() { profiled <- l.profileTrio(t) }()
+			err = work()
+			var errCPU error
+			after, errCPU = t.cpu()
+			return errors.Join(err, errCPU, <-profiled)
+		},
+		Granted: func() (map[string]time.Time, error) { return granted(t.log) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	f.add("boots", float64(b.boots)/result.Took.Seconds(), perSecond)
+	for _, times := range []struct {
+		name string
+		load.Times
+	}{{"accepted", result.Accepted}, {"scheduled", result.Scheduled}, {"building", result.Building}, {"up", result.Up}} {
+		f.addTime(times.name+" p50", times.At(0.5))
+		f.addTime(times.name+" p99", times.At(0.99))
+	}
+	f.add("servers without a claim in the log", float64(b.boots-len(result.Scheduled)), count)
+	for i, name := range t.names {
+		f.add(name+" cpu a boot", inMilliseconds(after[i]-before[i])/float64(b.boots), milliseconds)
+	}
+	f.add("servers that are not up", float64(result.NotUp), count)
+	f.add("mistakes in the books", float64(len(result.Wrong)), count)
+	for i, text := range result.Wrong {
+		if i < 20 {
+			l.say("%s", text)
+		}
+	}
+	return f, nil
+}
+
+// startTrio starts the services on databases of their own.
+func (l *lab) startTrio(t *trio, images string) error {
+	var dirs []string
+	for _, name := range []string{"placement", "network", "compute"} {
+		dir, err := l.dir(name)
+		if err != nil {
+			return err
+		}
+		dirs = append(dirs, dir)
+	}
+	t.log = filepath.Join(dirs[0], "berth.log")
+	placement, _, err := servers.Berth(l.program, dirs[0], servers.SQLite(filepath.Join(dirs[0], "placement.db")), nil)
+	if err := t.add("placement", placement, err); err != nil {
+		return err
+	}
+	network, err := servers.Network(l.program, dirs[1], placement.URL(), servers.Settings{
+		"ml2_type_vlan": {"network_vlan_ranges": "physnet0,physnet1"}, "quotas": {"quota_port": "-1"},
+	})
+	if err := t.add("network", network, err); err != nil {
+		return err
+	}
+	compute, err := servers.Compute(l.program, dirs[2], placement.URL(), network.URL(), images, servers.Settings{
+		"quota": {"instances": "-1", "cores": "-1", "ram": "-1"},
+	})
+	return t.add("compute", compute, err)
+}
+
+// claimed is the line of placement's log about a claim.
+var claimed = regexp.MustCompile(`(?m)^(\S+ \S+) .* method=PUT path=/allocations/(\S+) .* status=204 `)
+
+// granted returns when each consumer was granted its first claim, as placement's log has it.
+func granted(log string) (map[string]time.Time, error) {
+	text, err := os.ReadFile(log)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]time.Time{}
+	for _, m := range claimed.FindAllSubmatch(text, -1) {
+		at, err := time.ParseInLocation("2006-01-02 15:04:05.000", string(m[1]), time.Local)
+		if err != nil {
+			return nil, err
+		}
+		if consumer := string(m[2]); all[consumer].IsZero() {
+			all[consumer] = at
+		}
+	}
+	return all, nil
+}
+
+// cpu returns what the services have used.
+func (t *trio) cpu() (all []time.Duration, err error) {
+	for _, s := range t.services {
+		used, errUsed := s.CPU()
+		all, err = append(all, used), errors.Join(err, errUsed)
+	}
+	return all, err
+}
+
+// profileTrio profiles all three at once. Without -profile it does nothing.
+func (l *lab) profileTrio(t *trio) error {
+	if l.profile == "" {
+		return nil
+	}
+	errs := make(chan error)
+	for i, s := range t.services {
+		go func() { errs <- l.fetchProfile(s, "boots-"+t.names[i]) }()
+	}
+	var all error
+	for range t.services {
+		all = errors.Join(all, <-errs)
+	}
+	return all
+}
+
+// serveImages serves the image that servers are booted from.
+func serveImages() (url string, stop func(), err error) {
+	l, err := process.Listen()
+	if err != nil {
+		return "", nil, err
+	}
+	s := &http.Server{Handler: fakehosts.Images(), ReadHeaderTimeout: time.Minute}
+	go func() { _ = s.Serve(l) }()
+	return "http://" + l.Addr().String(), func() { _ = s.Close() }, nil
+}

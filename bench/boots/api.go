@@ -1,0 +1,77 @@
+package boots
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/berthcloud/berth/internal/fakehosts"
+)
+
+type object = map[string]any
+
+// An api asks services.
+type api struct{ client *http.Client }
+
+// make makes an object of a kind and notes its id, unless that is nil.
+func (a *api) make(ctx context.Context, url, kind string, what object, id *string) error {
+	var made map[string]struct{ ID string }
+	if err := a.call(ctx, "POST", url, object{kind: what}, &made); err != nil {
+		return err
+	}
+	if id != nil {
+		*id = made[kind].ID
+	}
+	return nil
+}
+
+// call sends a request with a body, unless that is nil, and decodes the answer into out.
+func (a *api) call(ctx context.Context, method, url string, body, out any) error {
+	version := "placement 1.36"
+	if strings.Contains(url, "/v2.1/") {
+		version = "compute 2.72"
+	}
+	return fakehosts.Ask(ctx, a.client, version, method, url, body, out)
+}
+
+// Signals are given once each, by name, and may be waited for.
+type signals struct {
+	mu sync.Mutex // guards what follows
+	m  map[string]*signal
+}
+
+type signal struct {
+	given chan struct{}
+	once  sync.Once
+	at    time.Time // set before it is given
+}
+
+func (s *signals) of(name string) *signal {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.m[name] == nil {
+		s.m[name] = &signal{given: make(chan struct{})}
+	}
+	return s.m[name]
+}
+
+func (s *signals) give(name string) {
+	one := s.of(name)
+	one.once.Do(func() {
+		one.at = time.Now()
+		close(one.given)
+	})
+}
+
+// await waits for a signal, for a time at most.
+func (s *signals) await(ctx context.Context, name string, limit time.Duration) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-s.of(name).given:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

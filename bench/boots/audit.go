@@ -1,0 +1,172 @@
+package boots
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+
+	"github.com/berthcloud/berth/internal/books"
+)
+
+// An auditing holds the books of the three services and the hosts against each other.
+type auditing struct {
+	*cloud
+	roots   map[string]string // root providers by provider
+	servers map[string]books.Server
+	want    map[string]books.Holdings // by server
+
+	mu    sync.Mutex // guards what follows
+	wrong []string
+}
+
+func (a *auditing) complain(format string, args ...any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.wrong = append(a.wrong, fmt.Sprintf(format, args...))
+}
+
+// audit looks whether each server is up on a host that has it, and holds what its flavor and
+// its ports ask for, of providers of that host; and whether nobody else holds anything.
+func (c *cloud) audit(ctx context.Context, r *Result) error {
+	a := &auditing{cloud: c, roots: map[string]string{}, servers: map[string]books.Server{}, want: map[string]books.Holdings{}}
+	if err := a.read(ctx); err != nil {
+		return err
+	}
+	ids := make([]string, 0, len(a.servers))
+	for id, s := range a.servers {
+		ids = append(ids, id)
+		if s.Status != "ACTIVE" || s.Task != nil {
+			r.NotUp++
+		}
+	}
+	if len(ids) != c.Boots {
+		a.complain("there are %d servers, not %d", len(ids), c.Boots)
+	}
+	for len(ids) < c.Boots {
+		ids = append(ids, "") // each asks for as many as there are boots
+	}
+	total := books.Holdings{}
+	for _, want := range a.want {
+		total.AddAll(want)
+	}
+	err := c.each(func(i int) error { return a.compare(ctx, ids[i]) })
+	if err != nil {
+		return err
+	}
+	err = a.compareUse(ctx, total)
+	r.Wrong = a.wrong
+	return err
+}
+
+// read reads all servers, ports and providers.
+func (a *auditing) read(ctx context.Context) error {
+	var providers struct {
+		Providers []struct {
+			UUID string
+			Root string `json:"root_provider_uuid"`
+		} `json:"resource_providers"`
+	}
+	if err := a.call(ctx, "GET", a.Placement+"/resource_providers", nil, &providers); err != nil {
+		return err
+	}
+	for _, p := range providers.Providers {
+		a.roots[p.UUID] = p.Root
+	}
+	if err := a.readServers(ctx); err != nil {
+		return err
+	}
+	var ports struct{ Ports []books.Port }
+	if err := a.call(ctx, "GET", a.Network+"/v2.0/ports", nil, &ports); err != nil {
+		return err
+	}
+	if want := a.Boots * len(a.networks); len(ports.Ports) != want {
+		a.complain("there are %d ports, not %d", len(ports.Ports), want)
+	}
+	for _, p := range ports.Ports {
+		a.port(p)
+	}
+	return nil
+}
+
+// readServers reads all servers, page by page, and what hosts have.
+func (a *auditing) readServers(ctx context.Context) error {
+	roots := map[string]string{}
+	for _, h := range a.hosts {
+		roots[h.Name] = h.ID
+		all, err := h.Driver.Servers(ctx)
+		if err != nil {
+			return err
+		}
+		for _, s := range all {
+			a.want[s.ID] = books.Holdings{h.ID: maps.Clone(flavor)}
+			if len(s.Ports) != len(a.networks) || !s.Running {
+				a.complain("%s has server %s with %d ports, running: %t", h.Name, s.ID, len(s.Ports), s.Running)
+			}
+		}
+	}
+	for marker := ""; ; {
+		var page struct{ Servers []books.Server }
+		if err := a.call(ctx, "GET", a.Compute+"/v2.1/servers/detail?limit=500&marker="+marker, nil, &page); err != nil {
+			return err
+		}
+		for _, s := range page.Servers {
+			a.servers[s.ID] = s
+			marker = s.ID
+			if s.Host == nil || a.want[s.ID][roots[*s.Host]] == nil {
+				a.complain("server %s is %s, and its host does not have it. %s\n%s", s.ID, s.Status, s.Fault.Message, s.Fault.Details)
+			}
+		}
+		if len(page.Servers) == 0 {
+			return nil
+		}
+	}
+}
+
+// port looks at a port, and notes what it asks for.
+func (a *auditing) port(p books.Port) {
+	s, there := a.servers[p.Device]
+	if !there || s.Host == nil || p.Host != *s.Host || p.VIF != "ovs" || len(p.Request.Groups) == 0 {
+		a.complain("port %s of %q is bound to %q as %q", p.ID, p.Device, p.Host, p.VIF)
+		return
+	}
+	for _, g := range p.Request.Groups {
+		at := p.Profile.Allocation[g.ID]
+		if held := a.want[p.Device]; held == nil || held[a.roots[at]] == nil {
+			a.complain("port %s gets its group from provider %q, which is not of the host of its server", p.ID, at)
+			continue
+		}
+		a.want[p.Device].Add(at, g.Resources)
+	}
+}
+
+// compare looks whether a server holds what it should.
+func (a *auditing) compare(ctx context.Context, id string) error {
+	if id == "" {
+		return nil
+	}
+	var held books.Allocation
+	if err := a.call(ctx, "GET", a.Placement+"/allocations/"+id, nil, &held); err != nil {
+		return err
+	}
+	if got := held.Holdings(); !maps.EqualFunc(a.want[id], got, maps.Equal[books.Amounts, books.Amounts]) {
+		a.complain("server %s holds %v, want %v", id, got, a.want[id])
+	}
+	return nil
+}
+
+// compareUse looks whether of each provider as much is in use as servers hold of it.
+func (a *auditing) compareUse(ctx context.Context, total books.Holdings) error {
+	for provider := range a.roots {
+		var got struct{ Usages books.Amounts }
+		if err := a.call(ctx, "GET", a.Placement+"/resource_providers/"+provider+"/usages", nil, &got); err != nil {
+			return err
+		}
+		for class, n := range got.Usages {
+			if n != total[provider][class] {
+				a.complain("of provider %s %d of %s is in use, want %d", provider, n, class, total[provider][class])
+			}
+		}
+	}
+	return nil
+}

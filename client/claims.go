@@ -1,0 +1,109 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/placement"
+)
+
+// A ComputePlacement asks a placement service for what the compute service needs of
+// it. It may be used from many goroutines. It needs version 1.36 of the API, and 1.39
+// for ports that leave a choice of physical networks.
+type ComputePlacement struct{ placement *Placement }
+
+var _ compute.Placement = (*ComputePlacement)(nil)
+
+// NewComputePlacement returns a ComputePlacement. Nothing is asked yet.
+func NewComputePlacement(opts Options) *ComputePlacement {
+	return &ComputePlacement{NewPlacement(opts)}
+}
+
+// Close gives the connections back.
+func (c *ComputePlacement) Close() { c.placement.Close() }
+
+// instance is the type of the consumers that servers are.
+const instance = "INSTANCE"
+
+// Held is compute.Placement's.
+func (c *ComputePlacement) Held(ctx context.Context, consumer compute.ID) (compute.Holding, error) {
+	a, err := c.placement.Allocations(ctx, string(consumer))
+	return compute.Holding{Amounts: guarantee.Amounts(a.Providers), Project: a.Project, User: a.User, Generation: a.Generation}, err
+}
+
+// Hold is compute.Placement's.
+func (c *ComputePlacement) Hold(ctx context.Context, consumer compute.ID, h compute.Holding) error {
+	a := network.Allocations{Providers: h.Amounts, Project: h.Project, User: h.User, Type: instance, Generation: h.Generation}
+	err := network.Swap(ctx, func() error {
+		err := c.placement.SetAllocations(ctx, string(consumer), a)
+		if r := refused(err, http.StatusConflict); r != nil && strings.Contains(r.Detail, consumerConflict) {
+			return &known{r, compute.ErrGeneration}
+		}
+		return err
+	})
+	switch {
+	case errors.Is(err, network.ErrCapacity):
+		return &known{refused(err, http.StatusConflict), compute.ErrCapacity}
+	case errors.Is(err, network.ErrGeneration):
+		return fmt.Errorf("the providers do not come to rest: %w", err)
+	}
+	return err
+}
+
+// consumerConflict tells that a consumer was changed from that a provider was. Both
+// have the same code, and Nova tells them apart by this, too.
+const consumerConflict = "consumer generation conflict"
+
+// wireAggregates are those of a provider in placement's JSON.
+type wireAggregates struct {
+	Aggregates []string `json:"aggregates"`
+	Generation int64    `json:"resource_provider_generation"`
+}
+
+func (w *wireAggregates) check() bool { return w.Aggregates != nil }
+
+// Aggregates is compute.Placement's.
+func (c *ComputePlacement) Aggregates(ctx context.Context, provider compute.ID) ([]placement.UUID, error) {
+	var is wireAggregates
+	err := c.placement.get(ctx, providerPath(string(provider))+"/aggregates", &is)
+	if r := refused(err, http.StatusNotFound); r != nil {
+		return nil, &known{r, compute.ErrNoProvider}
+	}
+	all := make([]placement.UUID, len(is.Aggregates))
+	for i, id := range is.Aggregates {
+		all[i] = placement.UUID(id)
+	}
+	return all, err
+}
+
+// Group is compute.Placement's.
+func (c *ComputePlacement) Group(ctx context.Context, provider, aggregate compute.ID, member bool) error {
+	path := providerPath(string(provider)) + "/aggregates"
+	err := swap(ctx, func() error {
+		var is wireAggregates
+		if err := c.placement.get(ctx, path, &is); err != nil {
+			return err
+		}
+		at := slices.Index(is.Aggregates, string(aggregate))
+		switch {
+		case (at >= 0) == member:
+			return nil
+		case member:
+			is.Aggregates = append(is.Aggregates, string(aggregate))
+		default:
+			is.Aggregates = slices.Delete(is.Aggregates, at, at+1)
+		}
+		return c.placement.put(ctx, path, is)
+	})
+	if r := refused(err, http.StatusNotFound); r != nil {
+		return &known{r, compute.ErrNoProvider}
+	}
+	return err
+}

@@ -1,0 +1,217 @@
+package client_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/compute"
+	computerequest "github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/compute/selection"
+	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/network/networktest"
+	"github.com/berthcloud/berth/placement"
+)
+
+func TestComputePlacementOfBerth(t *testing.T) {
+	testComputePlacement(t, newProxy(t, berth(t)))
+}
+
+// TestComputePlacementOfUpstream asks the distribution's service the same.
+func TestComputePlacementOfUpstream(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts the distribution's Placement")
+	}
+	testComputePlacement(t, newProxy(t, forward(server.StartUpstream(t, server.Options{}).URL())))
+}
+
+// testComputePlacement is what is promised of a compute.Placement, whatever service it
+// asks.
+func testComputePlacement(t *testing.T, service *proxy) {
+	for _, tc := range []struct {
+		name string
+		test func(*testing.T, *proxy, *client.ComputePlacement)
+	}{
+		{"Candidates", testCandidates},
+		{"CandidatesReadQuickly", testReadQuickly},
+		{"Claims", testClaims},
+		{"ProvidersThatChangeMeanwhile", testBusyProviders},
+		{"Aggregates", testGrouping},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := newPlacement(t, service.url)
+			networktest.MakeTree(t, p)
+			defer networktest.Tidy(t, p)
+			c := client.NewComputePlacement(at(t, service.url))
+			t.Cleanup(c.Close)
+			service.calls()
+			tc.test(t, service, c)
+		})
+	}
+}
+
+// guaranteed asks for so much bandwidth for a port.
+func guaranteed(kbps int64, traits ...string) placement.Query {
+	g := placement.RequestGroup{Suffix: "_PORT", Resources: []placement.ClassAmount{{Class: guarantee.EgressBandwidth, Amount: kbps}}}
+	for _, t := range traits {
+		g.Required = append(g.Required, strings.Split(t, "|"))
+	}
+	return placement.Query{Groups: []placement.RequestGroup{g}, Limit: 5, SameSubtrees: [][]string{{"_PORT"}}, RootForbidden: []string{"COMPUTE_STATUS_DISABLED"}}
+}
+
+func testCandidates(t *testing.T, service *proxy, c *client.ComputePlacement) {
+	got, err := c.Candidates(t.Context(), guaranteed(600))
+	must(t, "Candidates", err)
+	want := []selection.Candidate{{
+		Amounts: guarantee.Amounts{deviceID: {guarantee.EgressBandwidth: 600}}, Mappings: computerequest.Mappings{"_PORT": {deviceID}},
+	}}
+	if diff := cmp.Diff(want, got.Candidates); diff != "" {
+		t.Errorf("candidates (-want +got):\n%s", diff)
+	}
+	device := selection.Provider{Root: rootID, Stocks: map[string]selection.Stock{guarantee.EgressBandwidth: {Capacity: 1000}}}
+	if diff := cmp.Diff(device, got.Providers[deviceID]); diff != "" {
+		t.Errorf("the device (-want +got):\n%s", diff)
+	}
+	last := service.calls()
+	if v := last[len(last)-1].version; v != "placement 1.36" {
+		t.Errorf("the query is asked at %q, want 1.36 as Nova does", v)
+	}
+	none, err := c.Candidates(t.Context(), guaranteed(1001))
+	if err != nil || len(none.Candidates) != 0 {
+		t.Errorf("Candidates for more than there is = %v, %v", none.Candidates, err)
+	}
+	_, err = c.Candidates(t.Context(), guaranteed(1, "CUSTOM_NOBODY"))
+	wantKind(t, "Candidates with an unknown trait", err, fault.Invalid)
+	_, err = c.Candidates(t.Context(), placement.Query{Groups: []placement.RequestGroup{{Suffix: "_A"}}})
+	wantKind(t, "Candidates for nothing", err, fault.Invalid)
+}
+
+// claimed is what a server holds of the device.
+func claimed(kbps int64, generation *int64) compute.Holding {
+	return compute.Holding{Amounts: guarantee.Amounts{deviceID: {guarantee.EgressBandwidth: kbps}}, Project: "project", User: "user", Generation: generation}
+}
+
+func testClaims(t *testing.T, _ *proxy, c *client.ComputePlacement) {
+	ctx := t.Context()
+	h, err := c.Held(ctx, serverID)
+	if err != nil || h.Amounts != nil || h.Generation != nil {
+		t.Fatalf("Held before = %+v, %v", h, err)
+	}
+	wantIs(t, "Hold of too much", c.Hold(ctx, serverID, claimed(1001, nil)), compute.ErrCapacity)
+	must(t, "Hold", c.Hold(ctx, serverID, claimed(600, nil)))
+	wantIs(t, "Hold of a new consumer again", c.Hold(ctx, serverID, claimed(600, nil)), compute.ErrGeneration)
+	h, err = c.Held(ctx, serverID)
+	must(t, "Held", err)
+	if diff := cmp.Diff(claimed(600, h.Generation), h); diff != "" || h.Generation == nil {
+		t.Errorf("Held (-want +got):\n%s", diff)
+	}
+	old := *h.Generation
+	must(t, "Hold of more", c.Hold(ctx, serverID, claimed(1000, h.Generation)))
+	wantIs(t, "Hold with an old generation", c.Hold(ctx, serverID, claimed(1, &old)), compute.ErrGeneration)
+	h, err = c.Held(ctx, serverID)
+	must(t, "Held", err)
+	h.Amounts = nil
+	must(t, "Hold of nothing", c.Hold(ctx, serverID, h))
+	if h, err = c.Held(ctx, serverID); err != nil || h.Amounts != nil {
+		t.Errorf("Held after = %+v, %v", h, err)
+	}
+}
+
+// testBusyProviders has placement say that a provider changed under the claim: it is
+// made again. That the consumer did is not.
+func testBusyProviders(t *testing.T, service *proxy, c *client.ComputePlacement) {
+	refuse := func(times int, detail string) {
+		service.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method != http.MethodPut || times == 0 {
+				return false
+			}
+			times--
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusConflict)
+			fmt.Fprintf(w, `{"errors": [{"status": 409, "code": "placement.concurrent_update", "detail": %q}]}`, detail)
+			return true
+		})
+	}
+	defer service.intercept(nil)
+	refuse(3, "Another thread concurrently updated the data. Please retry your update")
+	must(t, "Hold while providers change", c.Hold(t.Context(), serverID, claimed(600, nil)))
+	service.calls()
+	refuse(1, "consumer generation conflict - expected 1 but got None")
+	wantIs(t, "Hold while the consumer changes", c.Hold(t.Context(), serverID, claimed(600, nil)), compute.ErrGeneration)
+	if n := count(service.calls(), "PUT /allocations"); n != 1 {
+		t.Errorf("it was asked %d times, want once", n)
+	}
+	refuse(-1, "Another thread concurrently updated the data. Please retry your update")
+	err := c.Hold(t.Context(), serverID, claimed(600, nil))
+	wantKind(t, "Hold while providers change all the time", err, fault.Conflict)
+	if n := count(service.calls(), "PUT /allocations"); n < 4 || n > 20 {
+		t.Errorf("it was asked %d times", n)
+	}
+}
+
+func testGrouping(t *testing.T, service *proxy, c *client.ComputePlacement) {
+	ctx := t.Context()
+	const ssd, rack = "00000000-0000-4000-8000-0000000000b1", "00000000-0000-4000-8000-0000000000b2"
+	within := func(want ...string) {
+		t.Helper()
+		for _, aggregate := range []string{ssd, rack} {
+			q := guaranteed(1)
+			q.Groups[0].InTree = deviceID
+			q.RootForbidden = nil
+			q.Groups[0].MemberOf = [][]placement.UUID{{placement.UUID(aggregate)}}
+			a, err := c.Candidates(ctx, q)
+			must(t, "Candidates", err)
+			if in := len(a.Candidates) > 0; in != slices.Contains(want, aggregate) {
+				t.Errorf("the device is in %s: %v", aggregate, in)
+			}
+		}
+	}
+	must(t, "Group", c.Group(ctx, deviceID, ssd, true))
+	must(t, "Group into another", c.Group(ctx, deviceID, rack, true))
+	within(ssd, rack)
+	service.calls()
+	must(t, "Group again", c.Group(ctx, deviceID, ssd, true))
+	must(t, "Group out of it", c.Group(ctx, deviceID, rack, false))
+	must(t, "Group out of it again", c.Group(ctx, deviceID, rack, false))
+	if n := count(service.calls(), "PUT"); n != 1 {
+		t.Errorf("%d changes were made, want 1", n)
+	}
+	within(ssd)
+	must(t, "Group out of all", c.Group(ctx, deviceID, ssd, false))
+	wantIs(t, "Group of nobody", c.Group(ctx, noneID, ssd, true), compute.ErrNoProvider)
+}
+
+// A placement service that is too old for a request is one that is not there.
+func TestComputeNeedsVersions(t *testing.T) {
+	for _, tc := range []struct {
+		max   string
+		query placement.Query
+		ok    bool
+	}{
+		{"1.35", guaranteed(1), false},
+		{"1.36", guaranteed(1), true},
+		{"1.38", guaranteed(1, "CUSTOM_A|CUSTOM_B"), false},
+		{"1.39", guaranteed(1, "CUSTOM_A|CUSTOM_B"), true},
+	} {
+		p := newProxy(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/" {
+				fmt.Fprintf(w, `{"versions": [{"id": "v1.0", "min_version": "1.0", "max_version": %q}]}`, tc.max)
+			} else {
+				fmt.Fprint(w, `{"allocation_requests": [], "provider_summaries": {}}`)
+			}
+		}))
+		c := client.NewComputePlacement(at(t, p.url))
+		t.Cleanup(c.Close)
+		_, err := c.Candidates(t.Context(), tc.query)
+		if kind, _ := fault.Of(err); (err == nil) != tc.ok || err != nil && kind != fault.Unavailable {
+			t.Errorf("Candidates at %s = %v", tc.max, err)
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/berthcloud/berth/agent/driver"
+	"github.com/berthcloud/berth/agent/host"
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/inventory"
+)
+
+// A Host is a compute service of Berth's as one of its hosts sees it. It may be used from
+// many goroutines.
+type Host struct {
+	service *service
+	says    HostSays
+}
+
+// HostSays is what a host says and hears when it reports.
+type HostSays struct {
+	Name string // of the host
+	// Report returns what the host is and has. Its Node has the name and the id of
+	// the Inventory.
+	Report func() (compute.Report, inventory.Host, error)
+	// Heard is called with the answer. Nil: nobody wants to know.
+	Heard func(HostReported)
+}
+
+// HostReported is what the service says to a report.
+type HostReported struct {
+	Synced    *bool    `json:"resources_synced"` // placement has what the host has; nil: it was not told
+	SyncError string   `json:"sync_error"`
+	Warnings  []string `json:"warnings"`
+}
+
+var _ host.Service = (*Host)(nil)
+
+// NewHost returns the Host that says so. The address of the Access is that of the service
+// without a version. Nothing is asked yet.
+func NewHost(opts Options, says HostSays) *Host { return &Host{newService("compute", opts), says} }
+
+// Close gives the connections back.
+func (h *Host) Close() { h.service.opts.HTTP.CloseIdleConnections() }
+
+type wireNode struct {
+	ID       string          `json:"id"`
+	Name     string          `json:"name"`
+	Type     string          `json:"type"`
+	Version  int             `json:"version"`
+	Address  string          `json:"address"`
+	VCPUs    int64           `json:"vcpus"`
+	MemoryMB int64           `json:"memory_mb"`
+	DiskGB   int64           `json:"disk_gb"`
+	CPU      json.RawMessage `json:"cpu_info"`
+	Devices  json.RawMessage `json:"devices,omitempty"`
+}
+
+type wireReport struct {
+	Host      string         `json:"host"`
+	Version   int            `json:"version"`
+	Node      wireNode       `json:"node"`
+	Inventory inventory.Host `json:"inventory"`
+}
+
+type wireHostReported struct {
+	Host *HostReported `json:"host"`
+}
+
+func (w *wireHostReported) check() bool { return w.Host != nil }
+
+// Report is host.Service's.
+func (h *Host) Report(ctx context.Context) error {
+	r, has, err := h.says.Report()
+	if err != nil {
+		return err
+	}
+	n := r.Node
+	body := map[string]wireReport{"host": {r.Host, r.Version, wireNode{
+		ID: string(n.ID), Name: n.Name, Type: n.Type, Version: n.Version, Address: n.Address,
+		VCPUs: n.VCPUs, MemoryMB: n.MemoryMB, DiskGB: n.DiskGB, CPU: n.CPU, Devices: n.Devices,
+	}, has}}
+	var out wireHostReported
+	err = h.service.call(ctx, request{method: http.MethodPost, path: "/berth/v1/heartbeats", body: body}, &out)
+	if err == nil && h.says.Heard != nil {
+		h.says.Heard(*out.Host)
+	}
+	return err
+}
+
+type wireWants struct {
+	Revision string        `json:"revision"`
+	Servers  *[]wireWanted `json:"servers"`
+}
+
+func (w *wireWants) check() bool { return w.Revision != "" && w.Servers != nil }
+
+// wireWanted is what is to be of a server.
+type wireWanted struct {
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Gone    bool   `json:"gone"`
+	Running bool   `json:"running"`
+	Boot    string `json:"boot"`
+	Event   string `json:"event"`
+	Image   string `json:"image"`
+	Flavor  struct {
+		VCPUs       int64 `json:"vcpus"`
+		MemoryMB    int64 `json:"memory_mb"`
+		RootGB      int64 `json:"root_gb"`
+		EphemeralGB int64 `json:"ephemeral_gb"`
+	} `json:"flavor"`
+	Ports       []wireWantedPort  `json:"ports"`
+	Hostname    string            `json:"hostname"`
+	Metadata    map[string]string `json:"metadata"`
+	KeyData     string            `json:"key_data"`
+	UserData    string            `json:"user_data"`
+	ConfigDrive bool              `json:"config_drive"`
+}
+
+type wireWantedPort struct {
+	ID              string   `json:"id"`
+	MAC             string   `json:"mac_address"`
+	VNIC            string   `json:"vnic_type"`
+	VIF             string   `json:"vif_type"`
+	Slot            string   `json:"pci_slot"`
+	PhysicalNetwork string   `json:"physical_network"`
+	Providers       []string `json:"providers"`
+	Addresses       []struct {
+		IP     string `json:"ip_address"`
+		Prefix int    `json:"prefix_length"`
+	} `json:"fixed_ips"`
+}
+
+func (w *wireWanted) wanted() host.Wanted {
+	s := host.Wanted{Gone: w.Gone, Event: w.Event, Server: driver.Server{
+		ID: w.ID, Name: w.Name, VCPUs: w.Flavor.VCPUs, MemoryMB: w.Flavor.MemoryMB, DiskGB: w.Flavor.RootGB + w.Flavor.EphemeralGB,
+		Image: w.Image, Running: w.Running, Boot: w.Boot, Hostname: w.Hostname, Metadata: w.Metadata, KeyData: w.KeyData,
+		UserData: w.UserData, ConfigDrive: w.ConfigDrive,
+	}}
+	for _, p := range w.Ports {
+		port := driver.Port{ID: p.ID, MAC: p.MAC, VNIC: p.VNIC, VIF: p.VIF, PhysicalNetwork: p.PhysicalNetwork, Slot: p.Slot, Providers: p.Providers}
+		for _, a := range p.Addresses {
+			port.Addresses = append(port.Addresses, driver.Address(a.IP, a.Prefix))
+		}
+		s.Ports = append(s.Ports, port)
+	}
+	return s
+}
+
+func (h *Host) path() string { return "/berth/v1/hosts/" + url.PathEscape(h.says.Name) + "/servers" }
+
+// Wanted is host.Service's. Seconds count; the service waits for a minute at most.
+func (h *Host) Wanted(ctx context.Context, known string, wait time.Duration) (host.Wants, error) {
+	query := url.Values{"wait": {strconv.Itoa(int(wait / time.Second))}}
+	if known != "" {
+		query.Set("revision", known)
+	}
+	var out wireWants
+	if err := h.service.call(ctx, request{method: http.MethodGet, path: h.path() + "?" + query.Encode(), held: wait}, &out); err != nil {
+		return host.Wants{}, err
+	}
+	wants := host.Wants{Revision: out.Revision, Servers: make([]host.Wanted, len(*out.Servers))}
+	for i := range *out.Servers {
+		wants.Servers[i] = (*out.Servers)[i].wanted()
+	}
+	return wants, nil
+}
+
+type wireResult struct {
+	Server     string `json:"server"`
+	Event      string `json:"event"`
+	Trouble    string `json:"trouble,omitempty"`
+	Everywhere bool   `json:"everywhere"`
+}
+
+// Done is host.Service's.
+func (h *Host) Done(ctx context.Context, results []host.Result) error {
+	all := make([]wireResult, len(results))
+	for i, r := range results {
+		all[i] = wireResult(r)
+	}
+	return h.service.call(ctx, request{method: http.MethodPost, path: h.path(), body: map[string]any{"results": all}}, nil)
+}

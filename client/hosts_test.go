@@ -1,0 +1,134 @@
+package client_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/agent/driver"
+	"github.com/berthcloud/berth/agent/host"
+	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/computeapi"
+	"github.com/berthcloud/berth/identity/policy"
+	"github.com/berthcloud/berth/microversion"
+	"github.com/berthcloud/berth/sqlstore"
+)
+
+// computing returns a compute service and its API, in memory.
+func computing(t *testing.T, trees inventory.Placement) (*compute.Service, http.Handler) {
+	t.Helper()
+	store, err := sqlstore.OpenCompute(t.Context(), sqlstore.Options{Path: sqlstore.Memory})
+	must(t, "OpenCompute", err)
+	t.Cleanup(func() { _ = store.Close() })
+	s := compute.NewService(store, compute.DefaultSettings(), compute.Options{Trees: trees})
+	rules, err := policy.New(policy.Options{Defaults: computeapi.PolicyDefaults()})
+	must(t, "policy", err)
+	api := &computeapi.API{Compute: s, Policy: rules}
+	return s, computeapi.Handler(httpapi.New(httpapi.Config{
+		Service: "compute", History: microversion.Compute, Compute: true, Routes: api.Routes(),
+		Authenticate: httpapi.NoAuth, Public: computeapi.Public, Problem: computeapi.Problem,
+	}))
+}
+
+// A host reports what it has, and hears whether placement knows.
+func TestHostReports(t *testing.T) {
+	places := newProxy(t, berth(t))
+	placement := client.NewComputePlacement(at(t, places.url))
+	defer placement.Close()
+	service, handler := computing(t, placement)
+	p := newProxy(t, handler)
+	has := newHost(t)
+	has.Additional = append(has.Additional, inventory.Additional{Name: "none", File: "b.yaml", Traits: []string{"CUSTOM_FAR"}})
+	var heard client.HostReported
+	h := client.NewHost(at(t, p.url), client.HostSays{
+		Name: "cn1", Heard: func(r client.HostReported) { heard = r },
+		Report: func() (compute.Report, inventory.Host, error) {
+			return compute.Report{Host: "cn1", Version: 64, Node: compute.NodeRow{
+				ID: nodeID, Name: "cn1", Type: "fake", Version: 1, Address: "192.0.2.1", VCPUs: 8, MemoryMB: 1024, DiskGB: 100, CPU: []byte(`{"arch":"x86_64"}`),
+				Devices: []byte(`[{"slot":"0000:05:10.1","vendor":"8086:154d"}]`),
+			}}, *has, nil
+		},
+	})
+	defer h.Close()
+	must(t, "Report", h.Report(t.Context()))
+	if heard.Synced == nil || !*heard.Synced || len(heard.Warnings) != 1 || !strings.Contains(heard.Warnings[0], "b.yaml") {
+		t.Errorf("it is told %+v", heard)
+	}
+	nodes, err := service.Hypervisors(t.Context())
+	must(t, "Hypervisors", err)
+	if len(nodes) != 1 || nodes[0].Address != "192.0.2.1" || string(nodes[0].CPU) != `{"arch": "x86_64"}` || !strings.Contains(string(nodes[0].Devices), "0000:05:10.1") {
+		t.Errorf("the hypervisors are %+v", nodes)
+	}
+	is, err := placement.Tree(t.Context(), nodeID)
+	must(t, "Tree", err)
+	if lines := told(is); len(lines) != 3 || !strings.Contains(lines[0], "VCPU=8-0*4") || !strings.Contains(lines[0], "CUSTOM_LICENSE=5") {
+		t.Errorf("placement has %q", lines)
+	}
+	places.intercept(func(w http.ResponseWriter, _ *http.Request) bool {
+		http.Error(w, "no", http.StatusServiceUnavailable)
+		return true
+	})
+	has.VCPU.Total = 9
+	must(t, "Report while placement is away", h.Report(t.Context()))
+	if *heard.Synced || heard.SyncError == "" {
+		t.Errorf("while placement is away it is told %+v", heard)
+	}
+}
+
+// A host asks what it is to do, and says how that went.
+func TestHostWorks(t *testing.T) {
+	const wants = `{"revision": "r1", "servers": [{"id": "a", "name": "instance-00000001", "gone": false, "running": true, "boot": null, "event": "e",
+		"image": "i", "flavor": {"name": "m1", "vcpus": 1, "memory_mb": 128, "root_gb": 1, "ephemeral_gb": 2, "swap_mb": 0, "extra_specs": {}},
+		"ports": [{"id": "p", "tag": null, "network_id": "n", "mac_address": "fa:16:3e:00:00:01", "vnic_type": "direct", "vif_type": "hw_veb",
+			"pci_slot": "0000:05:10.1", "physical_network": "physnet0", "providers": ["rp"], "fixed_ips": [{"subnet_id": "s", "ip_address": "10.0.4.2", "prefix_length": 24}]}],
+		"hostname": "vm", "metadata": {"a": "b"}, "key_name": "k", "key_data": "ssh", "user_data": "dQ==", "config_drive": true}]}`
+	answer, status := wants, http.StatusOK
+	p := newProxy(t, nil)
+	p.intercept(func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(answer))
+		return true
+	})
+	h := client.NewHost(at(t, p.url), client.HostSays{
+		Name: "cn 1", Report: func() (compute.Report, inventory.Host, error) { return compute.Report{}, inventory.Host{}, nil },
+	})
+	defer h.Close()
+	got, err := h.Wanted(t.Context(), "r0", 30*time.Second)
+	must(t, "Wanted", err)
+	want := host.Wants{Revision: "r1", Servers: []host.Wanted{{Event: "e", Server: driver.Server{
+		ID: "a", Name: "instance-00000001", VCPUs: 1, MemoryMB: 128, DiskGB: 3, Image: "i", Running: true, Hostname: "vm",
+		Metadata: map[string]string{"a": "b"}, KeyData: "ssh", UserData: "dQ==", ConfigDrive: true,
+		Ports: []driver.Port{{
+			ID: "p", MAC: "fa:16:3e:00:00:01", VNIC: "direct", VIF: "hw_veb", PhysicalNetwork: "physnet0", Slot: "0000:05:10.1", Addresses: []string{"10.0.4.2/24"}, Providers: []string{"rp"},
+		}},
+	}}}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("Wanted (-want +got)\n%s", d)
+	}
+	if all := p.calls(); len(all) != 1 || all[0].call != "GET /berth/v1/hosts/cn%201/servers?revision=r0&wait=30" {
+		t.Errorf("it was asked %+v", all)
+	}
+	for _, answer = range []string{`{}`, `{"revision": "", "servers": []}`, `{"revision": "r", "servers": null}`, `[`, `{"revision": "r", "servers": [{"ports": 7}]}`} {
+		if _, err := h.Wanted(t.Context(), "", 0); err == nil {
+			t.Errorf("%s passes for an answer", answer)
+		}
+	}
+	p.calls()
+	answer, status = "", http.StatusNoContent
+	must(t, "Done", h.Done(t.Context(), []host.Result{{Server: "a", Event: "e", Trouble: "no room", Everywhere: true}}))
+	const said = `{"results":[{"server":"a","event":"e","trouble":"no room","everywhere":true}]}`
+	if all := p.calls(); len(all) != 1 || all[0].call != "POST /berth/v1/hosts/cn%201/servers" || all[0].body != said {
+		t.Errorf("it was told %+v", all)
+	}
+	answer = ""
+	if err := h.Report(t.Context()); err == nil {
+		t.Error("an answer without content passes for one to a report")
+	}
+}

@@ -1,0 +1,119 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/extraspecs"
+)
+
+// Images asks an image service for what the compute service needs of it. It is asked
+// with a token that sees all images, and looks itself whose they are. It may be used
+// from many goroutines.
+type Images struct{ service *service }
+
+var _ compute.Images = (*Images)(nil)
+
+// NewImages returns an Images. The address of the Access is that of the service without
+// a version. Nothing is asked yet.
+func NewImages(opts Options) *Images { return &Images{newService("image", opts)} }
+
+// Close gives the connections back.
+func (i *Images) Close() { i.service.opts.HTTP.CloseIdleConnections() }
+
+// wireImage is an image in Glance's JSON, whose properties stand beside its fields.
+type wireImage struct {
+	ID         string `json:"id"`
+	Name       string `json:"name"`
+	Status     string `json:"status"`
+	Visibility string `json:"visibility"`
+	Owner      string `json:"owner"`
+	DiskFormat string `json:"disk_format"`
+	MinDisk    int64  `json:"min_disk"`
+	MinRAM     int64  `json:"min_ram"`
+	Size       int64  `json:"size"`
+
+	properties map[string]string
+}
+
+func (w *wireImage) check() bool { return w.ID != "" && w.Status != "" }
+
+// imageFields are the fields that are strings too, and no properties.
+var imageFields = []string{
+	"id", "name", "status", "visibility", "owner", "disk_format", "container_format", "checksum", "os_hash_algo", "os_hash_value",
+	"created_at", "updated_at", "self", "file", "schema", "direct_url", "stores",
+}
+
+// UnmarshalJSON reads fields and properties.
+func (w *wireImage) UnmarshalJSON(text []byte) error {
+	type fields wireImage
+	if err := json.Unmarshal(text, (*fields)(w)); err != nil {
+		return err
+	}
+	var all map[string]any
+	if err := json.Unmarshal(text, &all); err != nil {
+		return err
+	}
+	for _, name := range imageFields {
+		delete(all, name)
+	}
+	w.properties = map[string]string{}
+	for name, value := range all {
+		if s, ok := value.(string); ok {
+			w.properties[name] = s
+		}
+	}
+	return nil
+}
+
+// notThere are what Glance says of an image that it does not have, and of a project that
+// an image is not shared with. Others that answer 404 do not say so.
+var notThere = [][]byte{[]byte("No image found with ID"), []byte("not found in the member list of the image")}
+
+// get reads an answer into out, and reports whether there is what was asked for.
+func (i *Images) get(ctx context.Context, path string, out checker) (bool, error) {
+	q := request{method: http.MethodGet, path: path}
+	a, err := i.service.send(ctx, q)
+	if err != nil {
+		return false, err
+	}
+	if a.status == http.StatusNotFound && slices.ContainsFunc(notThere, func(text []byte) bool { return bytes.Contains(a.body, text) }) {
+		return false, nil
+	}
+	return true, elsewhere(i.service.read(q, a, out))
+}
+
+// Image is compute.Images'.
+func (i *Images) Image(ctx context.Context, project string, id compute.ID) (compute.Image, error) {
+	path := "/v2/images/" + url.PathEscape(string(id))
+	var w wireImage
+	there, err := i.get(ctx, path, &w)
+	if err == nil && there && (w.Visibility == "private" || w.Visibility == "shared") && w.Owner != project {
+		there = false
+		if w.Visibility == "shared" {
+			there, err = i.get(ctx, path+"/members/"+url.PathEscape(project), &wireMember{})
+		}
+	}
+	if err == nil && !there {
+		err = compute.ErrNoImage
+	}
+	if err != nil {
+		return compute.Image{}, err
+	}
+	return compute.Image{
+		Image:  extraspecs.Image{ID: w.ID, Name: w.Name, DiskFormat: w.DiskFormat, Properties: w.properties},
+		Status: w.Status, MinMemoryMB: w.MinRAM, MinDiskGB: w.MinDisk, Size: w.Size,
+	}, nil
+}
+
+// wireMember is a project that an image is shared with.
+type wireMember struct {
+	Member string `json:"member_id"`
+}
+
+func (w *wireMember) check() bool { return w.Member != "" }

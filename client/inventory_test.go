@@ -1,0 +1,158 @@
+package client_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/network/guarantee"
+)
+
+const (
+	nodeID   = "3b36d91e-bf60-460f-b1f8-3322dee5cdfd"
+	holderID = "5e57b85f-b017-419a-8745-9c406e149f9e"
+	poolID   = "0f000000-0000-4000-8000-000000000001"
+	groupID  = "0f000000-0000-4000-8000-000000000002"
+)
+
+// newHost is a host with a device and something that an operator adds.
+func newHost(t *testing.T) *inventory.Host {
+	t.Helper()
+	id, err := guarantee.ParseUUID(nodeID)
+	must(t, "ParseUUID", err)
+	return &inventory.Host{
+		ID: id, Name: "cn1", VCPU: inventory.Amount{Total: 8, Initial: 4}, MemoryMB: inventory.Amount{Total: 1024, Reserved: 512, Initial: 1},
+		DiskGB: inventory.Amount{Total: 100, Initial: 1},
+		Traits: []string{"COMPUTE_NET_ATTACH_INTERFACE"},
+		Devices: []inventory.Device{
+			{Suffix: "0000:81:00.0", Class: "CUSTOM_NIC", Total: 2, Traits: []string{inventory.TraitPCIDevice, "CUSTOM_FAST"}},
+			{Suffix: "pci_0000_84_00_0", Class: "VGPU", Total: 4},
+		},
+		Additional: []inventory.Additional{{ID: inventory.ComputeNode, File: "a.yaml", Inventories: map[string]inventory.Extra{"CUSTOM_LICENSE": {Total: 5}}, Traits: []string{"CUSTOM_GOLD"}}},
+	}
+}
+
+// told is a tree in lines.
+func told(t inventory.Tree) (lines []string) {
+	for _, p := range t.Providers {
+		line := fmt.Sprintf("%s below %q %v", p.Name, p.Parent, p.Traits)
+		for _, class := range []string{"VCPU", "MEMORY_MB", "DISK_GB", "CUSTOM_LICENSE", "CUSTOM_NIC", "VGPU"} {
+			if i, ok := p.Inventories[class]; ok {
+				line += fmt.Sprintf(" %s=%d-%d*%v", class, i.Total, i.Reserved, i.AllocationRatio)
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// TestSyncOfAHost keeps the tree of a host, while others use it.
+func TestSyncOfAHost(t *testing.T) {
+	p := newProxy(t, berth(t))
+	c := client.NewComputePlacement(at(t, p.url))
+	defer c.Close()
+	h := newHost(t)
+	sync := func(want ...string) {
+		t.Helper()
+		warnings, err := h.Sync(t.Context(), c)
+		if err != nil || strings.Join(warnings, "\n") != strings.Join(want, "\n") {
+			t.Errorf("Sync = %q, %v, want %q", warnings, err, want)
+		}
+	}
+	tree := func(want ...string) inventory.Tree {
+		t.Helper()
+		is, err := c.Tree(t.Context(), nodeID)
+		must(t, "Tree", err)
+		if d := cmp.Diff(want, told(is)); d != "" {
+			t.Errorf("the tree (-want +got)\n%s", d)
+		}
+		return is
+	}
+	tree()
+	sync()
+	root := `cn1 below "" [COMPUTE_NET_ATTACH_INTERFACE COMPUTE_NODE CUSTOM_GOLD] VCPU=8-0*4 MEMORY_MB=1024-512*1`
+	below := ` below "` + nodeID + `" `
+	nic, gpu := "cn1_0000:81:00.0"+below+"[COMPUTE_MANAGED_PCI_DEVICE CUSTOM_FAST] CUSTOM_NIC=2-0*1", "cn1_pci_0000_84_00_0"+below+"[] VGPU=4-0*1"
+	is := tree(root+" DISK_GB=100-0*1 CUSTOM_LICENSE=5-0*1", nic, gpu)
+
+	p.calls()
+	sync() // there is nothing to do
+	if writes := count(p.calls(), "P"); writes != 0 {
+		t.Errorf("a tree that is as it should be costs %d writes", writes)
+	}
+
+	// A device goes that is in use, and another that is not; disk is shared from now on.
+	send(t, p, "PUT /allocations/"+holderID, `{"allocations": {"`+string(is.Providers[1].ID)+`": {"resources": {"CUSTOM_NIC": 1}}},
+		"project_id": "p", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}`)
+	send(t, p, "POST /resource_providers", `{"name": "pool", "uuid": "`+poolID+`"}`)
+	send(t, p, "PUT /resource_providers/"+poolID+"/inventories", `{"resource_provider_generation": 0, "inventories": {"DISK_GB": {"total": 7}}}`)
+	send(t, p, "PUT /resource_providers/"+poolID+"/traits", `{"resource_provider_generation": 1, "traits": ["MISC_SHARES_VIA_AGGREGATE"]}`)
+	send(t, p, "PUT /resource_providers/"+poolID+"/aggregates", `{"resource_provider_generation": 2, "aggregates": ["`+groupID+`"]}`)
+	send(t, p, "PUT /resource_providers/"+nodeID+"/aggregates", fmt.Sprintf(`{"resource_provider_generation": %d, "aggregates": ["%s"]}`, is.Providers[0].Generation, groupID))
+	h.Devices = nil
+	sync("the device of cn1_0000:81:00.0 is gone, and something is allocated on it: the provider stays until nothing is")
+	tree(root+" CUSTOM_LICENSE=5-0*1", nic)
+
+	// A class goes that is in use: the rest is done.
+	send(t, p, "PUT /allocations/"+poolID, `{"allocations": {"`+nodeID+`": {"resources": {"VCPU": 1}}},
+		"project_id": "p", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}`)
+	h.VCPU.Total, h.Disabled = 0, true
+	if _, err := h.Sync(t.Context(), c); !errors.Is(err, inventory.ErrInUse) || !strings.Contains(err.Error(), "setting the inventories of cn1") {
+		t.Errorf("Sync = %v, want that the inventory is in use", err)
+	}
+	tree(strings.Replace(root, "COMPUTE_NODE ", "COMPUTE_NODE COMPUTE_STATUS_DISABLED ", 1)+" CUSTOM_LICENSE=5-0*1", nic)
+}
+
+// send sends a request past a proxy, which has to succeed.
+func send(t *testing.T, p *proxy, call, body string) {
+	t.Helper()
+	method, path, _ := strings.Cut(call, " ")
+	r, err := http.NewRequestWithContext(t.Context(), method, p.url+path, strings.NewReader(body))
+	must(t, call, err)
+	for name, value := range map[string]string{"X-Auth-Token": client.NoAuth, "OpenStack-API-Version": "placement 1.39", "Content-Type": "application/json"} {
+		r.Header.Set(name, value)
+	}
+	res, err := http.DefaultClient.Do(r)
+	must(t, call, err)
+	defer res.Body.Close()
+	if res.StatusCode > 299 {
+		t.Fatalf("%s: %s", call, res.Status)
+	}
+}
+
+// Others change the tree at each request of a sync: it begins again, and ends well.
+func TestSyncAmongOthers(t *testing.T) {
+	for nth := 1; ; nth++ {
+		p := newProxy(t, berth(t))
+		c := client.NewComputePlacement(at(t, p.url))
+		h := newHost(t)
+		n := 0
+		p.intercept(func(_ http.ResponseWriter, r *http.Request) bool {
+			if n++; n == nth && r.URL.Path != "/" {
+				p.intercept(nil)
+				other := client.NewComputePlacement(at(t, p.url))
+				defer other.Close()
+				_, err := newHost(t).Sync(t.Context(), other)
+				must(t, "the other's Sync", err)
+			}
+			return false
+		})
+		_, err := h.Sync(t.Context(), c)
+		must(t, fmt.Sprint("Sync, with another one at request ", nth), err)
+		is, err := c.Tree(t.Context(), nodeID)
+		must(t, "Tree", err)
+		if plan, err := h.Plan(is); err != nil || !plan.Nothing() {
+			t.Errorf("with another one at request %d there is still to do: %+v, %v", nth, plan, err)
+		}
+		c.Close()
+		if n < nth {
+			return
+		}
+	}
+}

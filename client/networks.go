@@ -1,0 +1,159 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/fault"
+)
+
+// A ComputeNetwork asks a network service for what the compute service needs of it. It
+// may be used from many goroutines.
+type ComputeNetwork struct {
+	service  *service
+	prefixes prefixes
+}
+
+var _ compute.Network = (*ComputeNetwork)(nil)
+
+// NewComputeNetwork returns a ComputeNetwork. The address of the Access is that of the
+// service without a version. Nothing is asked yet.
+func NewComputeNetwork(opts Options) *ComputeNetwork {
+	return &ComputeNetwork{service: newService("network", opts)}
+}
+
+// Close gives the connections back.
+func (n *ComputeNetwork) Close() { n.service.opts.HTTP.CloseIdleConnections() }
+
+// wireNetwork is a network in Neutron's JSON.
+type wireNetwork struct {
+	ID              string   `json:"id"`
+	Name            string   `json:"name"`
+	Subnets         []string `json:"subnets"`
+	Shared          bool     `json:"shared"`
+	External        bool     `json:"router:external"`
+	PhysicalNetwork string   `json:"provider:physical_network"`
+}
+
+type wireNetworks struct {
+	Networks *[]wireNetwork `json:"networks"`
+}
+
+func (w *wireNetworks) check() bool { return w.Networks != nil }
+
+func (n *ComputeNetwork) networks(ctx context.Context, query url.Values) ([]wireNetwork, error) {
+	var answer wireNetworks
+	if err := n.service.call(ctx, request{method: http.MethodGet, path: "/v2.0/networks?" + query.Encode()}, &answer); err != nil {
+		return nil, elsewhere(err)
+	}
+	return *answer.Networks, nil
+}
+
+// Networks is compute.Network's. Without ids, those of the project that are external are
+// left out, as Nova does.
+func (n *ComputeNetwork) Networks(ctx context.Context, project string, ids ...compute.ID) ([]compute.ProjectNetwork, error) {
+	query := url.Values{}
+	for _, id := range ids {
+		query.Add("id", string(id))
+	}
+	own, shared := url.Values{"tenant_id": {project}, "shared": {"false"}}, url.Values{"shared": {"true"}}
+	if len(ids) == 0 {
+		own.Set("admin_state_up", "true")
+		shared.Set("admin_state_up", "true")
+	}
+	var all []compute.ProjectNetwork
+	for _, part := range []url.Values{own, shared} {
+		part["id"] = query["id"]
+		nets, err := n.networks(ctx, part)
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range nets {
+			if len(ids) == 0 && w.External {
+				continue
+			}
+			all = append(all, compute.ProjectNetwork{ID: compute.ID(w.ID), Name: w.Name, Subnets: len(w.Subnets), External: w.External && !w.Shared})
+		}
+	}
+	return all, nil
+}
+
+type wireQuota struct {
+	Quota *struct {
+		Port int64 `json:"port"`
+	} `json:"quota"`
+}
+
+func (w *wireQuota) check() bool { return w.Quota != nil }
+
+// FreePorts is compute.Network's.
+func (n *ComputeNetwork) FreePorts(ctx context.Context, project string) (int64, error) {
+	var limit wireQuota
+	if err := n.service.call(ctx, request{method: http.MethodGet, path: "/v2.0/quotas/" + url.PathEscape(project)}, &limit); err != nil {
+		return 0, elsewhere(err)
+	}
+	if limit.Quota.Port < 0 {
+		return -1, nil
+	}
+	var used wirePorts
+	query := url.Values{"tenant_id": {project}, "fields": {"id"}}
+	if err := n.service.call(ctx, request{method: http.MethodGet, path: "/v2.0/ports?" + query.Encode()}, &used); err != nil {
+		return 0, elsewhere(err)
+	}
+	return max(0, limit.Quota.Port-int64(len(*used.Ports))), nil
+}
+
+type wireSecurityGroups struct {
+	Groups *[]struct {
+		ID   compute.ID `json:"id"`
+		Name string     `json:"name"`
+	} `json:"security_groups"`
+}
+
+func (w *wireSecurityGroups) check() bool { return w.Groups != nil }
+
+// SecurityGroups is compute.Network's.
+func (n *ComputeNetwork) SecurityGroups(ctx context.Context, project string, names []string) ([]compute.ID, error) {
+	var have wireSecurityGroups
+	query := url.Values{"tenant_id": {project}, "fields": {"id", "name"}}
+	if err := n.service.call(ctx, request{method: http.MethodGet, path: "/v2.0/security-groups?" + query.Encode()}, &have); err != nil {
+		return nil, elsewhere(err)
+	}
+	ids := make([]compute.ID, len(names))
+	for i, name := range names {
+		for _, g := range *have.Groups {
+			if string(g.ID) == name || g.Name == name && ids[i] == "" {
+				ids[i] = g.ID
+			}
+		}
+		if ids[i] == "" {
+			return nil, fault.New(fault.NotFound, "SecurityGroupNotFound", "Security group %s not found.", name)
+		}
+	}
+	return ids, nil
+}
+
+// codeNoPort is what Neutron calls the error of a port that is not there.
+const codeNoPort = "PortNotFound"
+
+// noPort marks the refusal of a request for a port that is not there.
+func noPort(err error) error {
+	if r := refused(err, http.StatusNotFound); r != nil && r.Code == codeNoPort {
+		return &known{r, compute.ErrNoPort}
+	}
+	return elsewhere(err)
+}
+
+func isNoPort(err error) bool { return errors.Is(err, compute.ErrNoPort) }
+
+// elsewhere makes a service that is not there of a path that is not: nothing that was
+// asked for is wanting.
+func elsewhere(err error) error {
+	if r := refused(err, http.StatusNotFound); r != nil {
+		return &Away{Service: r.Service, Err: err}
+	}
+	return err
+}

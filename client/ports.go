@@ -1,0 +1,327 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/berthcloud/berth/compute"
+	computerequest "github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/network/guarantee"
+)
+
+// wirePort is a port in Neutron's JSON.
+type wirePort struct {
+	ID         string          `json:"id"`
+	Network    string          `json:"network_id"`
+	Project    string          `json:"tenant_id"`
+	Device     string          `json:"device_id"`
+	MAC        string          `json:"mac_address"`
+	Status     string          `json:"status"`
+	FixedIPs   []wireFixedIP   `json:"fixed_ips"`
+	Allocation string          `json:"ip_allocation"`
+	VNIC       string          `json:"binding:vnic_type"`
+	VIF        string          `json:"binding:vif_type"`
+	Host       string          `json:"binding:host_id"`
+	Profile    json.RawMessage `json:"binding:profile"`
+	Request    *wireRequest    `json:"resource_request"`
+}
+
+type wireFixedIP struct {
+	IP     string `json:"ip_address"`
+	Subnet string `json:"subnet_id"`
+}
+
+// wireRequest is a resource_request, in either of its formats.
+type wireRequest struct {
+	wireNeeds
+	Groups      []wireGroup `json:"request_groups"`
+	SameSubtree []string    `json:"same_subtree"`
+}
+
+type wireGroup struct {
+	ID string `json:"id"`
+	wireNeeds
+}
+
+type wireNeeds struct {
+	Resources map[string]int64  `json:"resources"`
+	Required  []json.RawMessage `json:"required"`
+}
+
+// group returns what the needs are for a group.
+func (n wireNeeds) group(id string) computerequest.Group {
+	g := computerequest.Group{ID: id, Resources: n.Resources}
+	for _, raw := range n.Required {
+		var one string
+		if json.Unmarshal(raw, &one) == nil {
+			g.Required = append(g.Required, one)
+			continue
+		}
+		_ = json.Unmarshal(raw, &g.AnyOf) // of which one is enough; what is neither asks for nothing
+	}
+	return g
+}
+
+// asks returns what a port asks for.
+func (w *wirePort) asks() computerequest.Port {
+	p := computerequest.Port{ID: w.ID, VNIC: w.VNIC}
+	switch r := w.Request; {
+	case r == nil:
+	case r.Groups != nil:
+		for _, g := range r.Groups {
+			p.Groups = append(p.Groups, g.group(g.ID))
+		}
+		p.SameSubtree = r.SameSubtree
+	case len(r.Resources) > 0:
+		p.Old, p.Groups = true, []computerequest.Group{r.group(w.ID)}
+	}
+	return p
+}
+
+// wireProfile is what compute knows of a binding:profile.
+type wireProfile struct {
+	Allocation guarantee.ProfileAllocation `json:"allocation"`
+	Slot       string                      `json:"pci_slot"`
+}
+
+// port returns a port as compute sees it.
+func (w *wirePort) port(nets map[string]wireNetwork, subnets *prefixes) compute.Port {
+	p := compute.Port{
+		ID: compute.ID(w.ID), Network: compute.ID(w.Network), Project: w.Project, Server: w.Device, MAC: w.MAC, Status: w.Status,
+		NetworkName: nets[w.Network].Name, PhysicalNetwork: nets[w.Network].PhysicalNetwork,
+		Later: w.Allocation == "deferred", Bare: w.Allocation == "none", VNIC: w.VNIC, VIF: w.VIF, Host: w.Host, Asks: w.asks(),
+	}
+	for _, a := range w.FixedIPs {
+		p.Addresses = append(p.Addresses, compute.Address{IP: a.IP, Subnet: compute.ID(a.Subnet), Prefix: subnets.of(a.Subnet)})
+	}
+	var profile wireProfile
+	if json.Unmarshal(w.Profile, &profile) == nil { // anybody may write anything there
+		p.Allocation, p.Slot = profile.Allocation, profile.Slot
+	}
+	return p
+}
+
+type wirePortAnswer struct {
+	Port *wirePort `json:"port"`
+}
+
+func (w *wirePortAnswer) check() bool { return w.Port != nil && w.Port.ID != "" }
+
+type wirePorts struct {
+	Ports *[]wirePort `json:"ports"`
+}
+
+func (w *wirePorts) check() bool { return w.Ports != nil }
+
+func portPath(id compute.ID) string { return "/v2.0/ports/" + url.PathEscape(string(id)) }
+
+// Port is compute.Network's.
+func (n *ComputeNetwork) Port(ctx context.Context, id compute.ID) (compute.Port, error) {
+	w, err := n.readPort(ctx, id)
+	if err != nil {
+		return compute.Port{}, err
+	}
+	return n.one(ctx, w)
+}
+
+func (n *ComputeNetwork) readPort(ctx context.Context, id compute.ID) (*wirePort, error) {
+	var answer wirePortAnswer
+	err := n.service.call(ctx, request{method: http.MethodGet, path: portPath(id)}, &answer)
+	return answer.Port, noPort(err)
+}
+
+// one returns a port with what is said of its network.
+func (n *ComputeNetwork) one(ctx context.Context, w *wirePort) (compute.Port, error) {
+	all, err := n.all(ctx, []wirePort{*w})
+	if err != nil {
+		return compute.Port{}, err
+	}
+	return all[0], nil
+}
+
+// all returns ports with what is said of their networks and subnets.
+func (n *ComputeNetwork) all(ctx context.Context, ports []wirePort) ([]compute.Port, error) {
+	query := url.Values{}
+	for _, w := range ports {
+		if !slices.Contains(query["id"], w.Network) {
+			query.Add("id", w.Network)
+		}
+	}
+	nets, err := n.networks(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.learnPrefixes(ctx, ports); err != nil {
+		return nil, err
+	}
+	byID := map[string]wireNetwork{}
+	for _, net := range nets {
+		byID[net.ID] = net
+	}
+	all := make([]compute.Port, len(ports))
+	for i := range ports {
+		all[i] = ports[i].port(byID, &n.prefixes)
+	}
+	return all, nil
+}
+
+// list returns the ports that a query finds.
+func (n *ComputeNetwork) list(ctx context.Context, query url.Values) ([]compute.Port, error) {
+	var answer wirePorts
+	if err := n.service.call(ctx, request{method: http.MethodGet, path: "/v2.0/ports?" + query.Encode()}, &answer); err != nil {
+		return nil, elsewhere(err)
+	}
+	if len(*answer.Ports) == 0 {
+		return nil, nil
+	}
+	return n.all(ctx, *answer.Ports)
+}
+
+// ServerPorts is compute.Network's.
+func (n *ComputeNetwork) ServerPorts(ctx context.Context, server compute.ID) ([]compute.Port, error) {
+	return n.list(ctx, url.Values{"device_id": {string(server)}})
+}
+
+// PortWithAddress is compute.Network's.
+func (n *ComputeNetwork) PortWithAddress(ctx context.Context, net compute.ID, address string) (compute.Port, error) {
+	all, err := n.list(ctx, url.Values{"network_id": {string(net)}, "fixed_ips": {"ip_address=" + address}})
+	if err == nil && len(all) == 0 {
+		err = compute.ErrNoPort
+	}
+	if err != nil {
+		return compute.Port{}, err
+	}
+	return all[0], nil
+}
+
+// CreatePort is compute.Network's.
+func (n *ComputeNetwork) CreatePort(ctx context.Context, p compute.PortSpec) (compute.Port, error) {
+	body := map[string]any{
+		"network_id": p.Network, "tenant_id": p.Project, "device_id": p.Server, "device_owner": p.Owner, "admin_state_up": true,
+	}
+	if p.Address != "" {
+		body["fixed_ips"] = []map[string]string{{"ip_address": p.Address}}
+	}
+	if len(p.SecurityGroups) > 0 {
+		body["security_groups"] = p.SecurityGroups
+	}
+	var answer wirePortAnswer
+	q := request{method: http.MethodPost, path: "/v2.0/ports", body: map[string]any{"port": body}, once: true}
+	if err := n.service.call(ctx, q, &answer); err != nil {
+		return compute.Port{}, noNewPort(err, p)
+	}
+	return n.one(ctx, answer.Port)
+}
+
+// noNewPort says in compute's words why Neutron makes no port.
+func noNewPort(err error, p compute.PortSpec) error {
+	var r *Refusal
+	if !errors.As(err, &r) {
+		return err
+	}
+	switch r.Code {
+	case "OverQuota":
+		return fault.New(fault.Denied, "PortLimitExceeded", "Maximum number of ports exceeded")
+	case "IpAddressGenerationFailure":
+		return fault.New(fault.Invalid, "NoMoreFixedIps", "No fixed IP addresses available for network: %s", p.Network)
+	case "InvalidIpForNetwork":
+		return fault.New(fault.Invalid, "InvalidInput", "Invalid input received: Fixed IP %s is not a valid ip address for network %s.", p.Address, p.Network)
+	case "IpAddressInUse", "IpAddressAlreadyAllocated":
+		return fault.New(fault.Conflict, "FixedIpAlreadyInUse", "Fixed IP %s is already in use.", p.Address)
+	}
+	return err
+}
+
+// The keys of a binding:profile that are compute's (nova.network.neutron).
+var profileKeys = []string{
+	"allocation", "pci_vendor_info", "pci_slot", "physical_network", "card_serial_number", "pf_mac_address", "vf_num", "device_mac_address", "arq_uuid",
+}
+
+// profile returns the profile of a port without what is compute's.
+func (w *wirePort) profile() (map[string]any, error) {
+	others := map[string]any{}
+	if len(w.Profile) > 0 {
+		if err := json.Unmarshal(w.Profile, &others); err != nil || others == nil {
+			return map[string]any{}, err
+		}
+	}
+	for _, key := range profileKeys {
+		delete(others, key)
+	}
+	return others, nil
+}
+
+// BindPort is compute.Network's.
+func (n *ComputeNetwork) BindPort(ctx context.Context, id compute.ID, b compute.Binding) (compute.Port, error) {
+	now, err := n.readPort(ctx, id)
+	if err != nil {
+		return compute.Port{}, err
+	}
+	if now.Device != "" && now.Device != string(b.Server) {
+		return compute.Port{}, fault.New(fault.Conflict, "PortInUse", "Port %s is still in use.", id)
+	}
+	profile, err := now.profile()
+	if err != nil {
+		return compute.Port{}, err
+	}
+	if !b.Allocation.Empty() {
+		profile["allocation"] = b.Allocation
+	}
+	if d := b.Device; d != nil {
+		profile["pci_slot"], profile["pci_vendor_info"], profile["physical_network"] = d.Slot, d.Vendor, d.PhysicalNetwork
+	}
+	body := map[string]any{
+		"device_id": b.Server, "device_owner": b.Owner, "binding:host_id": b.Host, "binding:profile": profile,
+	}
+	return n.update(ctx, id, body)
+}
+
+// codeChanged is what Berth says of a port that asks for something else than what its
+// allocation is for.
+const codeChanged = "ResourceRequestChanged"
+
+func (n *ComputeNetwork) update(ctx context.Context, id compute.ID, body map[string]any) (compute.Port, error) {
+	var answer wirePortAnswer
+	err := n.service.call(ctx, request{method: http.MethodPut, path: portPath(id), body: map[string]any{"port": body}}, &answer)
+	if r := refused(err, http.StatusConflict); r != nil && r.Code == codeChanged {
+		return compute.Port{}, &known{r, compute.ErrPortChanged}
+	}
+	if err != nil {
+		return compute.Port{}, noPort(err)
+	}
+	return n.one(ctx, answer.Port)
+}
+
+// UnbindPort is compute.Network's.
+func (n *ComputeNetwork) UnbindPort(ctx context.Context, server, id compute.ID) error {
+	now, err := n.readPort(ctx, id)
+	if isNoPort(err) || err == nil && now.Device != string(server) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	profile, err := now.profile()
+	if err != nil {
+		return err
+	}
+	body := map[string]any{"device_id": "", "device_owner": "", "binding:host_id": nil, "binding:profile": profile}
+	if _, err = n.update(ctx, id, body); isNoPort(err) {
+		return nil
+	}
+	return err
+}
+
+// DeletePort is compute.Network's.
+func (n *ComputeNetwork) DeletePort(ctx context.Context, id compute.ID) error {
+	err := noPort(n.service.call(ctx, request{method: http.MethodDelete, path: portPath(id)}, nil))
+	if isNoPort(err) {
+		return nil
+	}
+	return err
+}

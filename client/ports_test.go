@@ -1,0 +1,143 @@
+package client_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/compute"
+	computerequest "github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/network/guarantee"
+)
+
+// neutron answers as Neutron does about one port, which it keeps what is written of.
+func neutron(t *testing.T, request string) (*proxy, *client.ComputeNetwork) {
+	t.Helper()
+	port := map[string]json.RawMessage{}
+	begin := `{"id": "` + otherID + `", "network_id": "n", "tenant_id": "blue", "device_id": "", "mac_address": "fa:16:3e:00:00:01", "status": "DOWN",
+		"fixed_ips": [{"ip_address": "10.0.0.2", "subnet_id": "s"}], "ip_allocation": "immediate", "binding:vnic_type": "direct", "binding:vif_type": "unbound",
+		"binding:host_id": "", "binding:profile": {"theirs": 1, "pci_slot": "old"}, "resource_request": ` + request + `}`
+	if err := json.Unmarshal([]byte(begin), &port); err != nil {
+		t.Fatal(err)
+	}
+	p := newProxy(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/v2.0/networks"):
+			_, _ = io.WriteString(w, `{"networks": [{"id": "n", "name": "net0", "subnets": ["s"], "provider:physical_network": "physnet0"}]}`)
+			return
+		case strings.HasPrefix(r.URL.Path, "/v2.0/subnets"):
+			_, _ = io.WriteString(w, `{"subnets": [{"id": "s", "cidr": "10.0.0.0/24"}]}`)
+			return
+		case !strings.HasSuffix(r.URL.Path, otherID):
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"NeutronError": {"type": "PortNotFound", "message": "Port x could not be found.", "detail": ""}}`)
+			return
+		case r.Method == http.MethodPut:
+			var body struct{ Port map[string]json.RawMessage }
+			if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+				t.Errorf("reading a body: %v", err)
+			}
+			for key, v := range body.Port {
+				port[key] = v
+			}
+		}
+		text, _ := json.Marshal(map[string]any{"port": port}) // it was JSON
+		_, _ = w.Write(text)
+	}))
+	n := client.NewComputeNetwork(at(t, p.url))
+	t.Cleanup(n.Close)
+	return p, n
+}
+
+// A port's request is read in either format, with a choice of traits or without.
+func TestPortRequests(t *testing.T) {
+	for name, tc := range map[string]struct {
+		request string
+		want    computerequest.Port
+	}{
+		"None": {"null", computerequest.Port{}},
+		"Old": {`{"required": ["CUSTOM_A"], "resources": {"NET": 7}}`, computerequest.Port{
+			Old: true, Groups: []computerequest.Group{{ID: otherID, Resources: map[string]int64{"NET": 7}, Required: []string{"CUSTOM_A"}}},
+		}},
+		"Groups": {
+			`{"request_groups": [{"id": "g", "required": ["CUSTOM_A", ["CUSTOM_B", "CUSTOM_C"]], "resources": {"NET": 7}}], "same_subtree": ["g"]}`,
+			computerequest.Port{SameSubtree: []string{"g"}, Groups: []computerequest.Group{
+				{ID: "g", Resources: map[string]int64{"NET": 7}, Required: []string{"CUSTOM_A"}, AnyOf: []string{"CUSTOM_B", "CUSTOM_C"}},
+			}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, n := neutron(t, tc.request)
+			got, err := n.Port(t.Context(), otherID)
+			must(t, "Port", err)
+			tc.want.ID, tc.want.VNIC = otherID, "direct"
+			if diff := cmp.Diff(tc.want, got.Asks); diff != "" {
+				t.Errorf("it asks for (-want +got):\n%s", diff)
+			}
+			if got.NetworkName != "net0" || got.PhysicalNetwork != "physnet0" || got.Addresses[0] != (compute.Address{IP: "10.0.0.2", Subnet: "s", Prefix: 24}) || got.Slot != "old" {
+				t.Errorf("the port is %+v", got)
+			}
+		})
+	}
+}
+
+// Binding a port replaces what is compute's of its profile, unbinding takes it, and either
+// leaves what is others'.
+func TestPortsAreBound(t *testing.T) {
+	p, n := neutron(t, "null")
+	provider, err := guarantee.ParseUUID(deviceID)
+	must(t, "ParseUUID", err)
+	bound, err := n.BindPort(t.Context(), otherID, compute.Binding{
+		Server: serverID, Owner: "compute:nova", Host: "cn1", Allocation: guarantee.ProfileAllocation{Old: provider},
+		Device: &compute.Device{Slot: "new", Vendor: "8086:154c", PhysicalNetwork: "physnet0"},
+	})
+	must(t, "BindPort", err)
+	if bound.Server != serverID || bound.Host != "cn1" || bound.Slot != "new" || bound.Allocation.Old != provider {
+		t.Errorf("the port is %+v", bound)
+	}
+	_, err = n.BindPort(t.Context(), otherID, compute.Binding{Server: otherID})
+	wantKind(t, "BindPort of another server", err, fault.Conflict)
+	must(t, "UnbindPort of another server", n.UnbindPort(t.Context(), otherID, otherID))
+	must(t, "UnbindPort", n.UnbindPort(t.Context(), serverID, otherID))
+	must(t, "UnbindPort again", n.UnbindPort(t.Context(), serverID, otherID))
+	var wrote []string
+	all := p.calls()
+	if n := count(all, "GET /v2.0/subnets?"); n != 1 {
+		t.Errorf("it asked %d times for a subnet, whose prefix does not change", n)
+	}
+	for _, s := range all {
+		if strings.HasPrefix(s.call, "PUT ") {
+			wrote = append(wrote, s.body)
+		}
+	}
+	want := []string{
+		fmt.Sprintf(`{"port":{"binding:host_id":"cn1","binding:profile":{"allocation":%q,"pci_slot":"new","pci_vendor_info":"8086:154c",`+
+			`"physical_network":"physnet0","theirs":1},"device_id":%q,"device_owner":"compute:nova"}}`, deviceID, serverID),
+		`{"port":{"binding:host_id":null,"binding:profile":{"theirs":1},"device_id":"","device_owner":""}}`,
+	}
+	if diff := cmp.Diff(want, wrote); diff != "" {
+		t.Errorf("it wrote (-want +got):\n%s", diff)
+	}
+}
+
+// A port that is not there is told from a service that is not.
+func TestPortsThatAreNotThere(t *testing.T) {
+	_, n := neutron(t, "null")
+	_, err := n.Port(t.Context(), noneID)
+	wantIs(t, "Port", err, compute.ErrNoPort)
+	must(t, "UnbindPort", n.UnbindPort(t.Context(), serverID, noneID))
+	must(t, "DeletePort", n.DeletePort(t.Context(), noneID))
+	nothing := newProxy(t, http.NotFoundHandler())
+	elsewhere := client.NewComputeNetwork(at(t, nothing.url))
+	defer elsewhere.Close()
+	_, err = elsewhere.Port(t.Context(), otherID)
+	wantKind(t, "Port of a service at another address", err, fault.Unavailable)
+	wantKind(t, "DeletePort of a service at another address", elsewhere.DeletePort(t.Context(), otherID), fault.Unavailable)
+}

@@ -1,0 +1,308 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/berthcloud/berth/agent"
+	"github.com/berthcloud/berth/agent/driver"
+	"github.com/berthcloud/berth/agent/host"
+	"github.com/berthcloud/berth/agent/node"
+	agentsettings "github.com/berthcloud/berth/agent/settings"
+	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/osloconfig"
+)
+
+// serviceVersion is what hosts say of their program, a number of Nova's 26.
+const serviceVersion = 64
+
+// A computeHost is the compute host that an agent plays, besides what it does for the
+// network.
+type computeHost struct {
+	src    osloconfig.Sources
+	names  agentsettings.Names
+	set    *node.Settings
+	driver driver.Driver
+	end    func() // of the driver
+	log    *slog.Logger
+}
+
+// loadHost reads the settings of the compute host.
+func (src agentSource) loadHost() (*node.Settings, []string, error) {
+	set, warnings, err := node.Load(src.compute, src.names)
+	if err != nil {
+		return nil, warnings, fmt.Errorf("reading the compute host's settings:\n%w", err)
+	}
+	return set, warnings, nil
+}
+
+// newComputeHost returns the compute host. What it has is looked at, so that what cannot be
+// is told before it starts.
+func (src agentSource) newComputeHost(set *node.Settings, tell func(context.Context, []string) error, log *slog.Logger) (*computeHost, error) {
+	has, err := set.Report(node.Machine{})
+	if err != nil {
+		return nil, fmt.Errorf("looking at what this host has:\n%w", err)
+	}
+	d, end, err := openDriver(set, has.Host.Name, tell, log)
+	if err != nil {
+		return nil, fmt.Errorf("[berth] compute_driver = %s: %w", set.Driver, err)
+	}
+	return &computeHost{src.compute, src.names, set, d, end, log}, nil
+}
+
+// openDriver returns what runs servers, and what ends it. Tell is told of the ports of servers
+// that no network agent can see, unless it is nil.
+func openDriver(set *node.Settings, hypervisor string, tell func(context.Context, []string) error, log *slog.Logger) (driver.Driver, func(), error) {
+	if set.Driver == node.Netns {
+		return openNetns(set, hypervisor, log)
+	}
+	fake := &driver.Fake{BuildDelay: set.Fake.BuildTime, Fail: func(verb, _ string) error {
+		if verb == "build" && rand.Float64() < set.Fake.Failure {
+			return errors.New("[berth] fake_failure has this build fail")
+		}
+		return nil
+	}}
+	if tell == nil {
+		return fake, func() {}, nil
+	}
+	return &driver.Telling{Driver: fake, Tell: tell}, func() {}, nil
+}
+
+// teller returns what tells the network service of ports of the fake driver's servers: the
+// agents do not look for them on the wire, and nobody else would. It is nil when they do.
+func teller(set *agentsettings.Settings, services []agent.Service) func(context.Context, []string) error {
+	if set.Berth.Enforce {
+		return nil
+	}
+	return func(ctx context.Context, ports []string) error {
+		plugged := make(map[string]bool, len(ports))
+		for _, id := range ports {
+			plugged[id] = true
+		}
+		var errs []error
+		for _, s := range services {
+			err := s.Wire(ctx, set.Default.Host, plugged)
+			if err == nil {
+				return nil
+			}
+			errs = append(errs, err)
+		}
+		return errors.Join(errs...)
+	}
+}
+
+// run reports and works until ctx ends. Settings that cannot be read change nothing; those of
+// the driver count when the agent starts.
+func (h *computeHost) run(ctx context.Context, reload <-chan struct{}) {
+	defer h.end()
+	for ctx.Err() == nil {
+		one, end, err := h.host()
+		if err != nil { // of files that were there when it started
+			h.log.Error("the compute service cannot be asked", "error", err)
+			one = nil
+		}
+		stop := func() {}
+		if one != nil {
+			stop = background(one.Run)
+		}
+		h.awaitChange(ctx, reload)
+		stop()
+		end()
+	}
+}
+
+// host returns the host as the settings have it.
+func (h *computeHost) host() (one *host.Host, end func(), err error) {
+	options, err := serviceOptions(h.set.Service(), h.log)
+	if err != nil {
+		return nil, func() {}, err
+	}
+	r := &hostReports{set: h.set, log: h.log}
+	says := client.HostSays{Name: h.set.Default.Host, Report: r.now, Heard: r.heard}
+	choice := &host.Choice{}
+	var ends []func()
+	for _, o := range options {
+		c := client.NewHost(o, says)
+		choice.Services, ends = append(choice.Services, c), append(ends, c.Close)
+	}
+	return &host.Host{
+		Service: choice, Driver: h.driver, Log: h.log, ReportInterval: h.set.ReportInterval, Concurrency: h.set.Concurrency,
+	}, func() {
+		for _, end := range ends {
+			end()
+		}
+	}, nil
+}
+
+// awaitChange returns when the settings have changed, or ctx has ended.
+func (h *computeHost) awaitChange(ctx context.Context, reload <-chan struct{}) {
+	var watch <-chan time.Time
+	if h.set.Berth.WatchInterval > 0 {
+		tick := time.NewTicker(h.set.Berth.WatchInterval)
+		defer tick.Stop()
+		watch = tick.C
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-reload:
+			h.log.Info("reading the compute host's settings again")
+		case <-watch:
+			if agentsettings.FingerprintOf(h.src) == h.set.Fingerprint {
+				continue
+			}
+			h.log.Info("the files of the compute host's settings have changed")
+		}
+		if h.reread() {
+			return
+		}
+	}
+}
+
+// reread takes the settings over as they are now, and reports whether they differ.
+func (h *computeHost) reread() bool {
+	fingerprint := agentsettings.FingerprintOf(h.src) // before reading: a later change makes another one
+	is, warnings, err := node.Load(h.src, h.names)
+	for _, w := range warnings {
+		h.log.Warn(w)
+	}
+	if err == nil {
+		_, err = is.Report(node.Machine{})
+	}
+	if err != nil {
+		h.log.Error("the compute host's settings cannot be taken over and stay as they were", "error", err)
+		kept := *h.set // so that the same files are not complained about again
+		kept.Fingerprint = fingerprint
+		h.set = &kept
+		return false
+	}
+	changes := node.Changes(h.set, is)
+	for _, line := range changes {
+		h.log.Info("setting changed", "change", line)
+	}
+	h.set = is
+	return len(changes) > 0
+}
+
+// hostReports are what a host reports, and what it hears of that.
+type hostReports struct {
+	set *node.Settings
+	log *slog.Logger
+
+	mu      sync.Mutex
+	last    node.Report // nothing before the first look
+	at      time.Time
+	failure string // of the last look
+	warned  []string
+	trouble string // that was heard
+}
+
+// now returns what the host has. What cannot be looked at is as it was.
+func (r *hostReports) now() (compute.Report, inventory.Host, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.at.IsZero() || r.set.ResourceInterval > 0 && time.Since(r.at) >= r.set.ResourceInterval {
+		if err := r.look(); err != nil && r.at.IsZero() {
+			return compute.Report{}, inventory.Host{}, err
+		}
+	}
+	has := r.last
+	devices, err := json.Marshal(has.Devices)
+	if err != nil {
+		return compute.Report{}, inventory.Host{}, err
+	}
+	if len(has.Devices) == 0 {
+		devices = nil
+	}
+	return compute.Report{Host: r.set.Default.Host, Version: serviceVersion, Node: compute.NodeRow{
+		ID: compute.ID(has.Host.ID.String()), Name: has.Host.Name, Type: has.Type, Version: has.Version, Address: has.Address,
+		VCPUs: has.Host.VCPU.Total + has.Host.PCPU.Total, MemoryMB: has.Host.MemoryMB.Total, DiskGB: has.Host.DiskGB.Total, CPU: has.CPUInfo, Devices: devices,
+	}}, has.Host, nil
+}
+
+func (r *hostReports) look() error {
+	now, err := r.set.Report(node.Machine{})
+	if err != nil {
+		if r.failure != err.Error() {
+			r.log.Error("it cannot be seen what the host has", "error", err)
+		}
+		r.failure = err.Error()
+		return err
+	}
+	r.last, r.at, r.failure = now, time.Now(), ""
+	r.warn(now.Warnings)
+	return nil
+}
+
+// warn logs warnings that are others than before.
+func (r *hostReports) warn(all []string) {
+	for _, w := range all {
+		if !slices.Contains(r.warned, w) {
+			r.log.Warn(w)
+			r.warned = append(r.warned, w)
+		}
+	}
+}
+
+// heard logs what the operator of the host should know of an answer, once.
+func (r *hostReports) heard(a client.HostReported) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.warn(a.Warnings)
+	switch {
+	case a.SyncError != "" && a.SyncError != r.trouble:
+		r.log.Error("what the host has is not in placement as it should be", "error", a.SyncError)
+	case a.SyncError == "" && r.trouble != "":
+		r.log.Info("what the host has is in placement")
+	}
+	r.trouble = a.SyncError
+}
+
+// checkHost is what a compute host would report, a finding each, or what keeps it from that.
+func checkHost(set *node.Settings) (all []agentsettings.Finding) {
+	r, err := set.Look(node.Machine{})
+	about := "compute " + cmp.Or(r.Host.Name, set.Default.Host)
+	if err != nil {
+		return []agentsettings.Finding{{Level: agentsettings.Error, About: about, Text: err.Error()}}
+	}
+	for _, w := range r.Warnings {
+		all = append(all, agentsettings.Finding{Level: agentsettings.Warning, About: about, Text: w})
+	}
+	say := func(format string, args ...any) {
+		all = append(all, agentsettings.Finding{Level: agentsettings.OK, About: about, Text: fmt.Sprintf(format, args...)})
+	}
+	if id := r.Host.ID.String(); r.Host.ID == (guarantee.UUID{}) {
+		say("it gets a UUID when the agent starts")
+	} else {
+		say("its UUID is %s", id)
+	}
+	for _, one := range []struct {
+		class string
+		has   inventory.Amount
+	}{
+		{inventory.VCPU, r.Host.VCPU}, {inventory.PCPU, r.Host.PCPU}, {inventory.MemoryMB, r.Host.MemoryMB}, {inventory.DiskGB, r.Host.DiskGB},
+	} {
+		if one.has.Total > 0 {
+			say("%s %d, of which %d are reserved", one.class, one.has.Total, one.has.Reserved)
+		}
+	}
+	for _, d := range r.Host.Devices {
+		say("%s %d of %s", d.Class, d.Total, r.Host.DeviceName(d))
+	}
+	for _, d := range r.Devices {
+		say("ports of %s can be %s", d.PhysicalNetwork, d.Slot)
+	}
+	return all
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/berthcloud/berth/agent"
+	"github.com/berthcloud/berth/agent/enforce"
+	agentsettings "github.com/berthcloud/berth/agent/settings"
+	"github.com/berthcloud/berth/agent/tc"
+)
+
+// An enforcement holds the ports of one agent to their rates, beside its heartbeats,
+// which tell what it finds.
+type enforcement struct {
+	runDir   string // of Open vSwitch, "" for its own choice
+	besides  besides
+	log      *slog.Logger
+	findings agent.Findings
+
+	mu       sync.Mutex
+	observed func() agentsettings.Observed // nil before there is anything to see
+}
+
+// A holder is what holds ports while its Run does.
+type holder interface {
+	agent.Holder
+	Run(ctx context.Context)
+}
+
+// seen is what heartbeats tell of the host.
+func (e *enforcement) seen() (o agentsettings.Observed) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.observed != nil {
+		o = e.observed()
+	}
+	return o
+}
+
+// run holds ports until ctx ends.
+func (e *enforcement) run(ctx context.Context, set *agentsettings.Settings, services []agent.Service) {
+	if !set.Berth.Enforce {
+		e.see(nil)
+		return
+	}
+	h, end, err := e.open(set)
+	if err != nil {
+		e.log.Error("ports cannot be held to their rates", "error", err)
+		e.findings.Set([]string{err.Error()})
+		e.see(func() agentsettings.Observed { return agentsettings.Observed{Findings: e.findings.List()} })
+		return
+	}
+	defer end()
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { h.Run(ctx) })
+	k := agent.Keeper{Services: services, Settings: set, Holder: h, Findings: &e.findings, Log: e.log}
+	k.Run(ctx)
+}
+
+func (e *enforcement) see(fn func() agentsettings.Observed) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.observed = fn
+}
+
+// open returns what holds the ports of an agent of this kind.
+func (e *enforcement) open(set *agentsettings.Settings) (h holder, end func(), err error) {
+	if set.Kind == agentsettings.SRIOV || e.besides.bridges {
+		return e.openKernel(set)
+	}
+	o, err := enforce.NewOVS(set, e.runDir, e.log)
+	if err != nil {
+		return nil, nil, err
+	}
+	e.see(func() agentsettings.Observed {
+		return agentsettings.Observed{Capabilities: o.Capabilities(), Findings: e.findings.List()}
+	})
+	return o, func() {}, nil
+}
+
+// openKernel returns what holds ports with the kernel's queues. With bridges of the kernel's there
+// are two agents that do, each on NICs of its own.
+func (e *enforcement) openKernel(set *agentsettings.Settings) (h holder, end func(), err error) {
+	kernel, err := tc.Open("")
+	if err != nil {
+		return nil, nil, err
+	}
+	host := struct {
+		tc.Kernel
+		tc.VFs
+	}{kernel, kernel}
+	var nics map[string]string
+	if set.Kind == agentsettings.OVS {
+		if nics, err = uplinks(set, agentsettings.Sysfs("")); err != nil {
+			kernel.Close()
+			return nil, nil, err
+		}
+		host.Kernel = tc.Within(kernel, slices.Collect(maps.Values(nics))...)
+	} else if e.besides.bridges {
+		host.Kernel = tc.Within(kernel, set.Resources.Devices()...)
+	}
+	e.see(func() agentsettings.Observed { return agentsettings.Observed{Findings: e.findings.List()} })
+	s := enforce.NewSRIOV(set, host, agentsettings.Sysfs(""))
+	s.Uplinks, s.Elsewhere = nics, e.besides.elsewhere
+	return s, kernel.Close, nil
+}

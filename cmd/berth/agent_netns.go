@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/agent/driver/netns"
+	"github.com/berthcloud/berth/agent/node"
+	"github.com/berthcloud/berth/agent/ovsdb"
+	agentsettings "github.com/berthcloud/berth/agent/settings"
+	"github.com/berthcloud/berth/network/guarantee"
+)
+
+// openNetns returns the driver whose servers are network namespaces, and what ends it. The
+// hypervisor is what the host's provider is called.
+func openNetns(set *node.Settings, hypervisor string, log *slog.Logger) (*netns.Driver, func(), error) {
+	n := &set.Netns
+	c := netns.Config{
+		Dir: filepath.Join(set.Default.StatePath, "netns"), Prefix: n.Prefix, Namespace: n.Namespace, NICs: map[string][]netns.NIC{}, Log: log,
+	}
+	for physical, devices := range n.Devices {
+		for _, name := range devices {
+			provider := guarantee.Name{Driver: guarantee.SRIOV, Hypervisor: hypervisor, Device: name}.UUID()
+			c.NICs[physical] = append(c.NICs[physical], netns.NIC{Name: name, Provider: provider.String()})
+		}
+	}
+	end := func() {}
+	if n.OVS {
+		remotes, err := ovsdb.ParseRemotes(n.Connection)
+		if err != nil {
+			return nil, nil, fmt.Errorf("[os_vif_ovs] ovsdb_connection: %w", err)
+		}
+		db := ovsdb.New(ovsdb.Config{Remotes: remotes, Database: "Open_vSwitch", Timeout: n.Timeout, Log: log})
+		end = background(func(ctx context.Context) { _ = db.Run(ctx) })
+		c.Switch = &netns.Switch{DB: db, Bridges: n.Bridges, Integration: n.IntegrationBridge}
+	} else {
+		c.Bridges = maps.Clone(n.Bridges)
+		c.Bridges[""] = n.IntegrationBridge
+	}
+	d, err := netns.New(c)
+	if err != nil {
+		end()
+		return nil, nil, err
+	}
+	return d, end, nil
+}
+
+// besides is what the agents of the network should know of a compute host in the same process.
+type besides struct {
+	// elsewhere returns the addresses of interfaces that servers have taken out of the host,
+	// nil when they take none.
+	elsewhere func() ([]net.HardwareAddr, error)
+	// bridges says that bridges are the kernel's, not Open vSwitch's.
+	bridges bool
+}
+
+// besides is what the compute host's agents should know of it.
+func (h *computeHost) besides() (b besides) {
+	if d, ok := h.driver.(*netns.Driver); ok {
+		b.elsewhere, b.bridges = d.Addresses, !h.set.Netns.OVS
+	}
+	return b
+}
+
+// uplinks returns the NIC that each bridge of the agent's settings has besides the ends of
+// servers' interfaces.
+func uplinks(set *agentsettings.Settings, machine agentsettings.Machine) (map[string]string, error) {
+	all := map[string]string{}
+	for _, bridge := range set.Resources.Devices() {
+		d, err := machine.Device(bridge)
+		if err != nil {
+			return nil, fmt.Errorf("looking at the bridge %s: %w", bridge, err)
+		}
+		nics := slices.DeleteFunc(slices.Clone(d.Ports), func(name string) bool { return strings.HasPrefix(name, "tap") })
+		if len(nics) != 1 {
+			return nil, fmt.Errorf("[ovs] bridge_mappings: the bridge %s must have one NIC, whose queue holds the ports; it has %q", bridge, nics)
+		}
+		all[bridge] = nics[0]
+	}
+	return all, nil
+}

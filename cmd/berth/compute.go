@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthcloud/berth/config"
+)
+
+func newCompute(env environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "compute",
+		Short: "The compute service: the part of OpenStack Compute that scheduling needs",
+		Long: `Compute keeps flavors, hosts and servers, and speaks the Compute API 2.1 to 2.72, as Nova
+does, to the openstack client and to Neutron. It asks placement where a server can go with all
+that its flavor, its image and its ports want, claims that, and has a host build the
+server. What fails is given back, and the next host is tried.
+
+It has no volumes, no consoles and no images of its own.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newComputeServe(env))
+	return cmd
+}
+
+func newComputeServe(env environment) *cobra.Command {
+	var flags serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve --config FILE... [--listen HOST:PORT]",
+		Short: "Serve the Compute API",
+		Long: `Serve answers the Compute API until it gets SIGTERM or SIGINT; requests in flight are
+finished. What is under way with servers then goes on when it is started again.
+
+It reads nova.conf. The database that [database] names must be one of Berth's own, not Nova's.
+[placement], [neutron] and [glance] say how the neighbours are asked.
+
+Settings that Berth does not know are named in a warning. Wrong ones are all named at once, and
+nothing is started. docs/operations/settings-compute.md lists what can be set. SIGHUP reads the
+settings, certificates and policy files again.
+
+` + exitHelp,
+		Example: `  berth compute serve --config /etc/nova/nova.conf`,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return serveCompute(cmd.Context(), env, flags.compute) },
+	}
+	flags.add(cmd, "nova.conf", "127.0.0.1:8774")
+	return cmd
+}
+
+// compute reads the settings of the compute service.
+func (f *serveFlags) compute() (*config.Compute, []string, error) {
+	cfg, warnings, err := config.LoadCompute(f.files, f.dirs)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the settings:\n%w", err)
+	}
+	f.apply(&cfg.Service)
+	return cfg, warnings, nil
+}
+
+// serveCompute runs the service until ctx ends, with the settings that read returns. A
+// reload reads them again.
+func serveCompute(ctx context.Context, env environment, read func() (*config.Compute, []string, error)) error {
+	cfg, warnings, err := read()
+	if err != nil {
+		return fail(exitUsage, err)
+	}
+	log, output, err := openServiceLog(env, &cfg.Service, "berth.compute", warnings)
+	if err != nil {
+		return err
+	}
+	defer output.Close()
+	s, err := startCompute(ctx, env, cfg, log, given{})
+	if err != nil {
+		return err
+	}
+	s.source = source{func() (serviceSettings, []string, error) { return read() }, output}
+	return s.run(ctx)
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"errors"
+	"log/slog"
+
+	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/tracing"
+)
+
+// computeNeighbours returns the services that the settings say how to ask, and what ends
+// that. Nothing is asked yet, so that neighbours may start in any order.
+func computeNeighbours(cfg *config.Compute, log *slog.Logger, tracer *tracing.Tracer, g given) (o compute.Options, end func(), err error) {
+	o.Log = log
+	asked := asking{log: log, tracer: tracer, given: g.access}
+	places, errPlacement := asked.options(&cfg.Placement, "placement", "placement")
+	networks, errNetwork := asked.options(&cfg.Neutron, "neutron", "network")
+	glance := cfg.ImageService()
+	images, errImages := asked.options(&glance, "glance", "image")
+	if err := errors.Join(errPlacement, errNetwork, errImages); err != nil {
+		asked.end()
+		return o, nil, err
+	}
+	if places.Access != nil {
+		p := client.NewComputePlacement(places)
+		o.Placement, o.Trees, asked.ends = p, p, append(asked.ends, p.Close)
+	}
+	if networks.Access != nil {
+		n := client.NewComputeNetwork(networks)
+		o.Network, asked.ends = n, append(asked.ends, n.Close)
+	}
+	if images.Access != nil {
+		i := client.NewImages(images)
+		o.Images, asked.ends = i, append(asked.ends, i.Close)
+	}
+	return o, asked.end, nil
+}

@@ -1,0 +1,286 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/berthcloud/berth/agent/ovn"
+	"github.com/berthcloud/berth/agent/ovsdb"
+	agentsettings "github.com/berthcloud/berth/agent/settings"
+	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/guarantee"
+)
+
+// A chassisReporter makes agents of OVN's chassis: what the southbound database says
+// of a host stands for the heartbeats that ovn-controller does not send. Its fields
+// above the blank line are set before run is called.
+//
+// Any number of services may do so on one database. Each reports what changes, and
+// who comes first says for the others that an agent is alive.
+type chassisReporter struct {
+	beat     func(context.Context, network.Heartbeat) (network.Agent, bool, error)
+	agents   func(context.Context, ...network.Match) ([]network.Agent, error)
+	reported func(network.Agent, bool) // has devices brought into placement; nil when nobody does
+	every    time.Duration             // an agent that is alive beats every 1 to 2 of it
+	ports    *portReporter
+	log      *slog.Logger
+
+	chassis map[string]*chassisAgent // by name
+	hosts   map[string][]string      // names of its chassis by host, sorted
+	pending map[string]bool          // hosts that are to be reported, and whether they have started
+	trouble string                   // what was last logged of reports that failed
+}
+
+// A chassisAgent is a chassis with what it has its host report.
+type chassisAgent struct {
+	ovn.Chassis
+	report network.Heartbeat
+}
+
+// newChassisReporter returns what reports chassis to a service, whose agents count as
+// dead after some time without a heartbeat.
+func newChassisReporter(service *network.Service, reported func(network.Agent, bool), down time.Duration, log *slog.Logger) *chassisReporter {
+	return &chassisReporter{
+		beat: service.Beat, agents: service.Agents, reported: reported, every: down / 6, log: log,
+		ports:   newPortReporter(service.Plugged, log),
+		chassis: make(map[string]*chassisAgent), hosts: make(map[string][]string), pending: make(map[string]bool),
+	}
+}
+
+// run reports the chassis of a database until ctx ends. While the database is away
+// they are as they were.
+func (r *chassisReporter) run(ctx context.Context, db *ovsdb.Client) {
+	events := make(chan ovn.Event)
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { _ = db.Run(ctx) })
+	running.Go(func() {
+		// One that falls behind has the rest of its time from its last heartbeat on.
+		_ = ovn.Watch(ctx, db, 2*r.every, func(e ovn.Event) {
+			select {
+			case events <- e:
+			case <-ctx.Done():
+			}
+		})
+	})
+	next := time.NewTimer(r.pause())
+	defer next.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e := <-events:
+			for _, host := range r.take(e) {
+				r.tell(ctx, host)
+			}
+		case <-r.ports.news:
+			r.ports.tell(ctx)
+		case <-next.C:
+			r.refresh(ctx)
+			r.ports.tell(ctx)
+			next.Reset(r.pause())
+		}
+	}
+}
+
+// pause is how long it is until the next look at who is to beat: other services look
+// at other times.
+func (r *chassisReporter) pause() time.Duration { return r.every/2 + rand.N(r.every/2+1) }
+
+// take takes up an event and returns the hosts that are to be reported now.
+func (r *chassisReporter) take(e ovn.Event) (hosts []string) {
+	name := e.Chassis.Name
+	was := r.chassis[name]
+	switch e.Kind {
+	case ovn.Listed: // all of them have been told of
+		return nil
+	case ovn.Plugged:
+		r.ports.take(e.Ports)
+		return nil
+	case ovn.Removed:
+		r.log.Info("a chassis of OVN is gone, and its agent beats no more", "chassis", name, "host", e.Chassis.Hostname)
+	case ovn.Added, ovn.Changed:
+		if n := utf8.RuneCountInString(e.Chassis.Hostname); n == 0 || n > 255 {
+			r.log.Warn("a chassis of OVN is left out: its hostname must have 1 to 255 characters", "chassis", name)
+			e.Kind = ovn.Removed
+		}
+	}
+	if was != nil {
+		hosts = append(hosts, was.Hostname)
+		r.forget(was)
+	}
+	if e.Kind != ovn.Removed {
+		r.learn(e.Chassis, was)
+		hosts = append(hosts, e.Chassis.Hostname)
+	}
+	slices.Sort(hosts)
+	return slices.DeleteFunc(slices.Compact(hosts), func(host string) bool {
+		speaks := r.speaker(host)
+		if speaks == nil {
+			delete(r.pending, host)
+			return true
+		}
+		if !speaks.Alive && was != nil && sameChassis(was.Chassis, speaks.Chassis) {
+			return true // that it is silent is no sign of life
+		}
+		r.pending[host] = r.pending[host] || e.Kind == ovn.Added
+		return false
+	})
+}
+
+// sameChassis reports whether nothing but life has changed.
+func sameChassis(a, b ovn.Chassis) bool {
+	b.Alive = a.Alive
+	return a == b
+}
+
+func (r *chassisReporter) forget(a *chassisAgent) {
+	delete(r.chassis, a.Name)
+	left := slices.DeleteFunc(r.hosts[a.Hostname], func(name string) bool { return name == a.Name })
+	if r.hosts[a.Hostname] = left; len(left) == 0 {
+		delete(r.hosts, a.Hostname)
+	}
+}
+
+// learn takes up a chassis, and logs what is wrong with it if that is news.
+func (r *chassisReporter) learn(c ovn.Chassis, was *chassisAgent) {
+	a := &chassisAgent{Chassis: c}
+	r.chassis[c.Name] = a
+	names := append(r.hosts[c.Hostname], c.Name)
+	slices.Sort(names)
+	r.hosts[c.Hostname] = names
+	if was != nil && sameChassis(was.Chassis, c) {
+		a.report = was.report
+		return
+	}
+	log := r.log.With("chassis", c.Name, "host", c.Hostname)
+	a.report = chassisHeartbeat(c, log)
+	if len(names) > 1 {
+		log.Warn("several chassis of OVN are on one host, and one counts: remove those that are gone", "all", names, "counts", r.speaker(c.Hostname).Name)
+	}
+}
+
+// speaker returns the chassis that counts of those on a host: one that is alive, by
+// name. Nil: there is none.
+func (r *chassisReporter) speaker(host string) (first *chassisAgent) {
+	for _, name := range r.hosts[host] {
+		if a := r.chassis[name]; first == nil || a.Alive && !first.Alive {
+			first = a
+		}
+	}
+	return first
+}
+
+// tell reports a host that is pending. It stays so until somebody has taken it.
+func (r *chassisReporter) tell(ctx context.Context, host string) {
+	h := r.speaker(host).report
+	h.Start = r.pending[host]
+	if r.send(ctx, h) {
+		delete(r.pending, host)
+	}
+}
+
+// refresh reports what is pending, and says of those who are alive that they are,
+// unless somebody has just done so.
+func (r *chassisReporter) refresh(ctx context.Context) {
+	known, err := r.agents(ctx, network.Where(network.ByAgentType, guarantee.OVN.AgentType))
+	if err != nil {
+		r.failed(ctx, err)
+		return
+	}
+	beaten := make(map[string]time.Time, len(known))
+	for _, a := range known {
+		beaten[a.Host] = a.HeartbeatAt
+	}
+	for _, host := range slices.Sorted(maps.Keys(r.hosts)) {
+		if ctx.Err() != nil {
+			return
+		}
+		speaks := r.speaker(host)
+		last, found := beaten[host]
+		if speaks.Alive && !found { // its record was deleted
+			r.pending[host] = true
+		}
+		if _, pending := r.pending[host]; pending {
+			r.tell(ctx, host)
+		} else if speaks.Alive && time.Since(last) >= r.every {
+			h := speaks.report
+			h.Unchanged = true
+			r.send(ctx, h)
+		}
+	}
+}
+
+// send reports one agent, and whether that could be noted.
+func (r *chassisReporter) send(ctx context.Context, h network.Heartbeat) bool {
+	agent, sync, err := r.beat(ctx, h)
+	if err != nil {
+		r.failed(ctx, err)
+		return false
+	}
+	r.trouble = ""
+	if sync && r.reported != nil {
+		r.reported(agent, h.Start)
+	}
+	return true
+}
+
+// failed logs why chassis cannot be reported, once until that works again.
+func (r *chassisReporter) failed(ctx context.Context, err error) {
+	if ctx.Err() == nil && err.Error() != r.trouble {
+		r.trouble = err.Error()
+		r.log.Error("chassis of OVN cannot be reported and are tried again", "error", err)
+	}
+}
+
+// chassisHeartbeat is what a chassis has its host report. What is wrong with its
+// options is logged, and in the heartbeat: as its problem when nothing can be made of
+// them, else among the findings.
+func chassisHeartbeat(c ovn.Chassis, log *slog.Logger) network.Heartbeat {
+	h := network.Heartbeat{
+		Type: guarantee.OVN.AgentType, Binary: guarantee.OVN.Binary, Host: c.Hostname, Topic: "n/a",
+		Zone: agentsettings.OVNZones(c.CMSOptions),
+	}
+	resources, warnings, err := parseChassis(c.CMSOptions, c.BridgeMappings)
+	if err != nil {
+		h.Problem = oneLine(err)
+		log.Warn("the options of a chassis of OVN cannot be understood, and placement keeps what it has of it", "error", h.Problem)
+		resources, _, _ = parseChassis("", c.BridgeMappings)
+	}
+	for _, w := range warnings {
+		log.Warn(w)
+	}
+	set := agentsettings.Settings{Kind: agentsettings.OVN, Resources: resources}
+	text, err := set.Configurations(agentsettings.Observed{
+		Chassis: c.Name, Findings: warnings, DatapathType: c.DatapathType,
+		Capabilities: agentsettings.Capabilities{InterfaceTypes: pieces(c.InterfaceTypes)},
+	})
+	if err != nil {
+		h.Problem = oneLine(err)
+	}
+	h.Configurations = text
+	return h
+}
+
+// pieces are the entries of a list with commas.
+func pieces(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+func parseChassis(options, mappings string) (agentsettings.Resources, []string, error) {
+	return agentsettings.ParseOVN(map[string]string{"ovn-cms-options": options, "ovn-bridge-mappings": mappings}, guarantee.DefaultTunnelDevice)
+}
+
+// oneLine is an error as records of agents have it.
+func oneLine(err error) string {
+	const most = 500 // bytes
+	text := strings.ReplaceAll(err.Error(), "\n", "; ")
+	return strings.ToValidUTF8(text[:min(len(text), most)], "")
+}

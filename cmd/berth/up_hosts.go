@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/berthcloud/berth/agent/driver"
+	"github.com/berthcloud/berth/agent/host"
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/inprocess"
+	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/guarantee"
+)
+
+// guideUUID is that of the guide's host, as the guide prints it.
+const guideUUID = "3b36d91e-bf60-460f-b1f8-3322dee5cdfd"
+
+// upHost is a host of "berth up". The first is the guide's.
+func upHost(n int) (inventory.Host, error) {
+	id, err := guarantee.ParseUUID(guideUUID)
+	h := inventory.Host{
+		ID: id, Name: guideHost,
+		VCPU:     inventory.Amount{Total: 8, Initial: 16},
+		MemoryMB: inventory.Amount{Total: 16384, Reserved: 512, Initial: 1.5},
+		DiskGB:   inventory.Amount{Total: 100, Initial: 1},
+		Traits:   []string{"COMPUTE_NET_ATTACH_INTERFACE", "HW_CPU_X86_VMX"}, KnowsCPU: true,
+	}
+	if n > 0 {
+		h.Name = fmt.Sprintf("devstack%d", n)
+		h.ID = id.Derive(h.Name)
+	}
+	return h, err
+}
+
+const (
+	// reportInterval is how often a host reports.
+	reportInterval = 10 * time.Second
+	// buildsAtOnce is Nova's max_concurrent_builds.
+	buildsAtOnce = 10
+)
+
+// newLocalHost returns the compute service as a host sees it that is in the same process.
+func newLocalHost(has *inventory.Host, s *compute.Service) host.Service {
+	return inprocess.NewHost(s, compute.Report{
+		Host: has.Name, Version: serviceVersion, Node: compute.NodeRow{
+			ID: compute.ID(has.ID.String()), Name: has.Name, Type: "fake", Version: 1, Address: "127.0.0.1",
+			VCPUs: has.VCPU.Total, MemoryMB: has.MemoryMB.Total, DiskGB: has.DiskGB.Total, CPU: []byte("{}"),
+		},
+	}, has)
+}
+
+// tell says to the network service that ports of a host are plugged in, as a network agent
+// of the host would.
+func (c *cloud) tell(host string) func(context.Context, []string) error {
+	return func(ctx context.Context, ports []string) error {
+		ids := make([]network.ID, len(ports))
+		for i, id := range ports {
+			ids[i] = network.ID(id)
+		}
+		return c.network.service.Wired(ctx, host, ids, true)
+	}
+}
+
+// startHost has a host report and work, once the compute service and placement know it.
+// End ends it.
+func (c *cloud) startHost(ctx context.Context, n int) (end func(), err error) {
+	has, err := upHost(n)
+	if err != nil {
+		return nil, err
+	}
+	local := newLocalHost(&has, c.compute.service)
+	if err := local.Report(ctx); err != nil {
+		return nil, fmt.Errorf("host %s: %w", has.Name, err)
+	}
+	log := c.log.With("host", has.Name)
+	d, endDriver, err := c.openDriver(has.Name, log)
+	if err != nil {
+		return nil, fmt.Errorf("host %s: %w", has.Name, err)
+	}
+	h := &host.Host{Service: local, Driver: d, Log: log, ReportInterval: reportInterval, Concurrency: buildsAtOnce}
+	stop := background(h.Run)
+	return func() { stop(); endDriver() }, nil
+}
+
+// openDriver returns what runs a host's servers, and what ends that.
+func (c *cloud) openDriver(name string, log *slog.Logger) (driver.Driver, func(), error) {
+	if c.lab == nil {
+		return &driver.Telling{Driver: &driver.Fake{}, Tell: c.tell(name)}, func() {}, nil
+	}
+	d, err := c.newNetns(name, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	if name == guideHost {
+		c.servers = d
+	}
+	return d, func() { destroyAll(d, log) }, nil
+}
+
+// upFlavor is the flavor that the guide boots its server with.
+var upFlavor = compute.FlavorRow{ID: "c1", Name: "cirros256", VCPUs: 1, MemoryMB: 256, RootGB: 1, RxTx: 1, Public: true}
+
+// loadFlavor makes the flavor, if there is no flavor yet.
+func (c *cloud) loadFlavor(ctx context.Context) error {
+	all, err := c.compute.service.Flavors(ctx, compute.Viewer{Admin: true}, compute.FlavorFilter{})
+	if err != nil || len(all) > 0 {
+		return err
+	}
+	_, err = c.compute.service.CreateFlavor(ctx, upFlavor)
+	return err
+}

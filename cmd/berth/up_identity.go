@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"text/template"
+
+	"github.com/berthcloud/berth/httpapi/identityapi"
+	"github.com/berthcloud/berth/identity/local"
+)
+
+// upProject is what the users of "berth up" work in. The ids are the same each time, so
+// that what they own stays theirs.
+var upProject = local.Project{ID: "d3e0000000000000000000000000d3e0", Name: "demo"}
+
+const (
+	upAdmin = "admin"
+	upDemo  = "demo"
+	upAgent = "berth" // what the agents log in as
+	// upCompute is what the compute service logs in as.
+	upCompute = "nova"
+)
+
+// passwords are those of the users.
+type passwords map[string]string
+
+// loadPasswords returns the passwords that the directory has, made when it has none.
+func loadPasswords(dir string) (passwords, error) {
+	path := filepath.Join(dir, "passwords.json")
+	text, err := os.ReadFile(path)
+	p := passwords{}
+	if err == nil {
+		if err := json.Unmarshal(text, &p); err != nil {
+			return nil, fmt.Errorf("%s: %w: remove it to have new passwords", path, err)
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, user := range []string{upAdmin, upDemo, upAgent, upCompute} {
+		if p[user] == "" {
+			p[user] = local.NewPassword()
+		}
+	}
+	text, err = json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	return p, os.WriteFile(path, append(text, '\n'), 0o600)
+}
+
+// newDirectory returns the users of "berth up". The token "admin" is the
+// administrator's, for those who have no client.
+func newDirectory(p passwords) *local.Directory {
+	d := local.New(
+		upProject,
+		local.User{ID: "ad000000000000000000000000000001", Name: upAdmin, Password: p[upAdmin], Roles: []string{"admin", "manager", "member", "reader"}},
+		local.User{ID: "ad000000000000000000000000000002", Name: upDemo, Password: p[upDemo], Roles: []string{"member", "reader"}},
+		local.User{ID: "ad000000000000000000000000000003", Name: upAgent, Password: p[upAgent], Roles: []string{"service"}},
+		local.User{ID: "ad000000000000000000000000000004", Name: upCompute, Password: p[upCompute], Roles: []string{"admin", "member", "reader", "service"}},
+	)
+	d.Static = "admin"
+	return d
+}
+
+var cloudsYAML = template.Must(template.New("clouds.yaml").Parse(`# For the openstack client: --os-cloud berth-admin, or berth-demo.
+clouds:
+{{- range .Users}}
+  berth-{{.}}:
+    auth:
+      auth_url: {{$.URL}}/v3
+      username: {{.}}
+      password: {{index $.Passwords .}}
+      project_name: {{$.Project}}
+      user_domain_name: Default
+      project_domain_name: Default
+    region_name: {{$.Region}}
+    identity_api_version: 3
+    compute_api_version: "2.72"
+    compute_default_microversion: "2.72"
+{{- end}}
+`))
+
+var openrc = template.Must(template.New("openrc").Parse(`# source this file, and call the openstack client
+export OS_AUTH_TYPE=password
+export OS_AUTH_URL={{.URL}}/v3
+export OS_USERNAME={{.User}}
+export OS_PASSWORD={{index .Passwords .User}}
+export OS_PROJECT_NAME={{.Project}}
+export OS_USER_DOMAIN_NAME=Default
+export OS_PROJECT_DOMAIN_NAME=Default
+export OS_REGION_NAME={{.Region}}
+export OS_IDENTITY_API_VERSION=3
+export OS_COMPUTE_API_VERSION=2.72
+unset OS_TOKEN OS_ENDPOINT OS_CLOUD
+`))
+
+// writeFiles writes how to log in.
+func (c *cloud) writeFiles() error {
+	with := struct {
+		URL, Project, Region, User string
+		Users                      []string
+		Passwords                  passwords
+	}{URL: c.url(&c.identity.server), Project: upProject.Name, Region: identityapi.Region, Users: []string{upAdmin, upDemo}, Passwords: c.passwords}
+	errs := []error{c.writeFile("clouds.yaml", cloudsYAML, with)}
+	for _, with.User = range with.Users {
+		errs = append(errs, c.writeFile(with.User+"-openrc", openrc, with))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *cloud) writeFile(name string, t *template.Template, with any) error {
+	var text bytes.Buffer
+	if err := t.Execute(&text, with); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(c.dir, name), text.Bytes(), 0o600)
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"time"
+
+	"github.com/berthcloud/berth/agent"
+	"github.com/berthcloud/berth/agent/driver"
+	"github.com/berthcloud/berth/agent/driver/netns"
+	"github.com/berthcloud/berth/agent/enforce"
+	agentsettings "github.com/berthcloud/berth/agent/settings"
+	"github.com/berthcloud/berth/agent/tc"
+)
+
+// tidyTime bounds the removal of what was made of the kernel.
+const tidyTime = 20 * time.Second
+
+// The drivers of "berth up".
+const (
+	upFake  = "fake"
+	upNetns = "netns"
+)
+
+// namespaceAgents are the guide's agents with rates that a laptop can carry.
+const namespaceAgents = `# What the agents of the host devstack0 report, and hold servers to: as in openvswitch_agent.ini
+# and sriov_agent.ini of Neutron. Changes are noticed within seconds; the wires stay as they are.
+[DEFAULT]
+host = devstack0
+
+[ovs]
+bridge_mappings = physnet0:br-physnet0
+resource_provider_bandwidths = br-physnet0:500000:500000
+
+[sriov_nic]
+physical_device_mappings = physnet0:ens5
+resource_provider_bandwidths = ens5:500000:500000
+`
+
+// The namespaces of the guide's host and of what its wires lead to.
+const (
+	hostSpace   = "berth-" + guideHost
+	bridgeSpace = "berth-outside-bridge"
+	nicSpace    = "berth-outside-nic"
+)
+
+// The devices of the guide's host. The bridge's NIC has no name in the guide.
+const (
+	guideBridge = "br-physnet0"
+	bridgeNIC   = "ens4"
+	guideNIC    = "ens5"
+	wireRate    = 625_000 // kbit/s; more than the agents report: what comes in must not wait before them
+)
+
+// newLab is the machine that the guide's host is when servers are network namespaces.
+func newLab() *netns.Lab {
+	return &netns.Lab{Namespace: hostSpace, Own: true, Wires: []netns.Wire{
+		{NIC: bridgeNIC, Bridge: guideBridge, Outside: bridgeSpace, Rate: wireRate},
+		{NIC: guideNIC, Outside: nicSpace, Rate: wireRate},
+	}}
+}
+
+// startLab makes the guide's host, if servers are to be network namespaces. It goes with the cloud.
+func (c *cloud) startLab(ctx context.Context) error {
+	if c.opts.driver != upNetns {
+		return nil
+	}
+	// The names are the same in each cloud. The kernel gives this one back however the
+	// process ends.
+	lock, err := net.Listen("unix", "@"+hostSpace)
+	if err != nil {
+		return fail(exitFailure, fmt.Errorf("--driver netns: does another berth up have %s on this machine? %w", hostSpace, err))
+	}
+	c.lab, c.labLock = newLab(), lock
+	if err := c.lab.Make(ctx); err != nil {
+		return fail(exitFailure, fmt.Errorf("--driver netns: %w", err))
+	}
+	return nil
+}
+
+// endLab removes the guide's host.
+func (c *cloud) endLab() {
+	if c.lab == nil {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.Background(), tidyTime)
+	defer stop()
+	if err := c.lab.Remove(ctx); err != nil {
+		c.log.Error("what the guide's host was made of stays", "error", err)
+	}
+	_ = c.labLock.Close()
+	c.lab = nil
+}
+
+// newNetns returns the driver of a host whose servers are network namespaces, of which only the
+// guide's has bridges and NICs.
+func (c *cloud) newNetns(name string, log *slog.Logger) (*netns.Driver, error) {
+	config := netns.Config{Dir: filepath.Join(c.dir, "netns", name), Prefix: "berth-" + name + "-", Log: log}
+	if name == guideHost {
+		config.Namespace = hostSpace
+		config.Bridges = map[string]string{"physnet0": guideBridge}
+		config.NICs = map[string][]netns.NIC{"physnet0": {{Name: guideNIC}}}
+	}
+	return netns.New(config)
+}
+
+// destroyAll removes the servers of a host that goes: it makes them anew when it comes back.
+func destroyAll(d driver.Driver, log *slog.Logger) {
+	ctx, stop := context.WithTimeout(context.Background(), tidyTime)
+	defer stop()
+	all, err := d.Servers(ctx)
+	for _, s := range all {
+		err = errors.Join(err, d.Destroy(ctx, s.ID))
+	}
+	if err != nil {
+		log.Error("namespaces of servers stay", "error", err)
+	}
+}
+
+// holdPorts returns what holds the ports of an agent of the guide's host to their rates, beside
+// its heartbeats; nil when there is nothing to hold.
+func (c *cloud) holdPorts(findings *agent.Findings, log *slog.Logger) func(context.Context, *agentsettings.Settings, []agent.Service) {
+	if c.lab == nil {
+		return nil
+	}
+	return func(ctx context.Context, set *agentsettings.Settings, services []agent.Service) {
+		kernel, err := tc.Open(hostSpace)
+		if err != nil {
+			log.Error("ports cannot be held to their rates", "error", err)
+			findings.Set([]string{err.Error()})
+			return
+		}
+		defer kernel.Close()
+		nic := guideNIC // each agent has its own, and leaves the other's alone
+		if set.Kind == agentsettings.OVS {
+			nic = bridgeNIC
+		}
+		h := enforce.NewSRIOV(set, struct {
+			tc.Kernel
+			tc.VFs
+		}{tc.Within(kernel, nic), kernel}, agentsettings.Sysfs(""))
+		h.Uplinks, h.Elsewhere = map[string]string{guideBridge: bridgeNIC}, c.servers.Addresses
+		stop := background(h.Run)
+		defer stop()
+		k := agent.Keeper{Services: services, Settings: set, Holder: h, Findings: findings, Log: log}
+		k.Run(ctx)
+	}
+}
+
+// feel says how a guarantee is felt, when it can be.
+func (c *cloud) feel() string {
+	if c.lab == nil {
+		return ""
+	}
+	return `Servers are network namespaces. To feel what their ports are promised, give the other end of
+the wire an address of their subnet, and send:
+
+  ip -n berth-outside-bridge address add 192.0.2.254/24 dev eth0
+  ip netns exec berth-outside-bridge iperf3 -s -D
+  ip netns exec berth-devstack0-$(openstack server show server0 -f value -c id) iperf3 -c 192.0.2.254
+
+`
+}
+
+// guaranteed is a rate to try, in kbit/s, which the guide's host has.
+func (c *cloud) guaranteed() string {
+	if c.lab == nil {
+		return "1000000"
+	}
+	return "200000"
+}

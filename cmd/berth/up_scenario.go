@@ -1,0 +1,289 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack"
+
+	"github.com/berthcloud/berth/httpapi/identityapi"
+)
+
+// A scenario is the guide to guaranteed minimum bandwidth, played over HTTP: an
+// administrator makes a network and a policy, and a user a port and a server.
+type scenario struct {
+	out         io.Writer
+	admin, user person
+}
+
+// A person is who asks the services.
+type person struct{ network, compute, placement *gophercloud.ServiceClient }
+
+// An object is one of JSON.
+type object = map[string]any
+
+// scenarioTime bounds how long a server may take to come or go.
+const scenarioTime = 30 * time.Second
+
+// playGuide plays the guide and says step by step what came of it. It leaves nothing behind.
+func (c *cloud) playGuide(ctx context.Context, out io.Writer) error {
+	s := &scenario{out: out}
+	var err error
+	if s.admin, err = c.person(ctx, upAdmin); err != nil {
+		return err
+	}
+	if s.user, err = c.person(ctx, upDemo); err != nil {
+		return err
+	}
+	return s.play(ctx)
+}
+
+// person logs a user in.
+func (c *cloud) person(ctx context.Context, name string) (p person, err error) {
+	provider, err := openstack.AuthenticatedClient(ctx, gophercloud.AuthOptions{
+		IdentityEndpoint: c.url(&c.identity.server) + "/v3", Username: name, Password: c.passwords[name], TenantName: upProject.Name, DomainName: "Default",
+	})
+	if err != nil {
+		return p, err
+	}
+	var errs [3]error
+	at := gophercloud.EndpointOpts{Region: identityapi.Region}
+	p.network, errs[0] = openstack.NewNetworkV2(provider, at)
+	p.compute, errs[1] = openstack.NewComputeV2(provider, at)
+	p.placement, errs[2] = openstack.NewPlacementV1(provider, at)
+	if err := errors.Join(errs[:]...); err != nil {
+		return p, err
+	}
+	p.compute.Microversion, p.placement.Microversion = "2.72", "1.39"
+	return p, nil
+}
+
+// say prints a line.
+func (s *scenario) say(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
+
+// made makes an object of a kind and returns its id.
+func made(ctx context.Context, at *gophercloud.ServiceClient, kind string, o object, path ...string) (string, error) {
+	var answer map[string]struct{ ID string }
+	_, err := at.Post(ctx, at.ServiceURL(path...), object{kind: o}, &answer, &gophercloud.RequestOpts{OkCodes: []int{http.StatusCreated, http.StatusAccepted}})
+	return answer[kind].ID, err
+}
+
+func (s *scenario) play(ctx context.Context) error {
+	net, policy, err := s.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	port, err := made(ctx, s.user.network, "port", object{"name": "port-normal-qos", "network_id": net, "qos_policy_id": policy}, "ports")
+	if err != nil {
+		return err
+	}
+	if err := s.showRequest(ctx, port); err != nil {
+		return err
+	}
+	server, err := s.boot(ctx, port)
+	if err != nil {
+		return err
+	}
+	if err := s.showServer(ctx, server, port); err != nil {
+		return err
+	}
+	return s.remove(ctx, server, port, policy, net)
+}
+
+// prepare makes the network and the policy, as the administrator.
+func (s *scenario) prepare(ctx context.Context) (net, policy string, err error) {
+	at := s.admin.network
+	if net, err = made(ctx, at, "network", object{
+		"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0", "provider:segmentation_id": 100,
+	}, "networks"); err != nil {
+		return net, policy, err
+	}
+	s.say("admin makes network net0, VLAN 100 on physnet0")
+	if _, err = made(ctx, at, "subnet", object{"name": "subnet0", "network_id": net, "ip_version": 4, "cidr": "10.0.4.0/24"}, "subnets"); err != nil {
+		return net, policy, err
+	}
+	s.say("admin makes subnet subnet0, 10.0.4.0/24")
+	if policy, err = made(ctx, at, "policy", object{"name": "policy0"}, "qos", "policies"); err != nil {
+		return net, policy, err
+	}
+	for _, direction := range []string{"egress", "ingress"} {
+		if _, err = made(ctx, at, "minimum_bandwidth_rule", object{"min_kbps": 1_000_000, "direction": direction},
+			"qos", "policies", policy, "minimum_bandwidth_rules"); err != nil {
+			return net, policy, err
+		}
+	}
+	s.say("admin makes QoS policy policy0, which guarantees 1000000 kbit/s each way")
+	return net, policy, nil
+}
+
+// A portView is what the administrator sees of a port.
+type portView struct {
+	Status  string
+	Host    string `json:"binding:host_id"`
+	VIF     string `json:"binding:vif_type"`
+	Profile struct {
+		Allocation map[string]string
+	} `json:"binding:profile"`
+	Request struct {
+		Groups []struct {
+			ID        string
+			Required  []string
+			Resources map[string]int
+		} `json:"request_groups"`
+	} `json:"resource_request"`
+}
+
+func (s *scenario) port(ctx context.Context, id string) (portView, error) {
+	var answer struct{ Port portView }
+	_, err := s.admin.network.Get(ctx, s.admin.network.ServiceURL("ports", id), &answer, nil)
+	return answer.Port, err
+}
+
+// showRequest tells what a port asks placement for.
+func (s *scenario) showRequest(ctx context.Context, port string) error {
+	p, err := s.port(ctx, port)
+	if err != nil {
+		return err
+	}
+	s.say("demo makes port port-normal-qos with that policy")
+	for _, g := range p.Request.Groups {
+		s.say("  it asks for %s of a provider with %s", amounts(g.Resources), strings.Join(g.Required, " and "))
+	}
+	return nil
+}
+
+// amounts are amounts in one line.
+func amounts(of map[string]int) string {
+	var words []string
+	for _, class := range slices.Sorted(maps.Keys(of)) {
+		words = append(words, fmt.Sprintf("%s %d", class, of[class]))
+	}
+	return strings.Join(words, ", ")
+}
+
+// A serverView is what the administrator sees of a server.
+type serverView struct {
+	Status string
+	Host   string `json:"OS-EXT-SRV-ATTR:host"`
+	Fault  struct{ Message, Details string }
+}
+
+// boot has a server booted with a port, and waits for its end.
+func (s *scenario) boot(ctx context.Context, port string) (string, error) {
+	s.say("demo boots server server0 of flavor %s with that port", upFlavor.Name)
+	id, err := made(ctx, s.user.compute, "server", object{
+		"name": "server0", "flavorRef": upFlavor.ID, "imageRef": upImageID, "networks": []object{{"port": port}},
+	}, "servers")
+	if err != nil {
+		return "", err
+	}
+	v, err := s.await(ctx, id, func(v serverView) bool { return v.Status != "BUILD" })
+	if err == nil && v.Status != "ACTIVE" {
+		err = fmt.Errorf("the server is in %s: %s%s", v.Status, v.Fault.Message, v.Fault.Details)
+	}
+	return id, err
+}
+
+// await waits until a server is as it should be. One that is gone has no status.
+func (s *scenario) await(ctx context.Context, id string, is func(serverView) bool) (serverView, error) {
+	ctx, cancel := context.WithTimeout(ctx, scenarioTime)
+	defer cancel()
+	for {
+		var answer struct{ Server serverView }
+		_, err := s.admin.compute.Get(ctx, s.admin.compute.ServiceURL("servers", id), &answer, nil)
+		if gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
+			err = nil
+		}
+		if err != nil || is(answer.Server) {
+			return answer.Server, err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// showServer tells where a server is, and what it holds.
+func (s *scenario) showServer(ctx context.Context, server, port string) error {
+	v, err := s.await(ctx, server, func(serverView) bool { return true })
+	if err != nil {
+		return err
+	}
+	s.say("  it is %s on host %s", v.Status, v.Host)
+	p, err := s.port(ctx, port)
+	if err != nil {
+		return err
+	}
+	s.say("  its port is bound on %s as %s, and %s", p.Host, p.VIF, p.Status)
+	for _, provider := range p.Profile.Allocation {
+		name, err := s.provider(ctx, provider)
+		if err != nil {
+			return err
+		}
+		s.say("  the port's profile names %s", name)
+	}
+	return s.showHeld(ctx, server)
+}
+
+// showHeld tells what placement holds for a server.
+func (s *scenario) showHeld(ctx context.Context, server string) error {
+	var answer struct {
+		Allocations map[string]struct{ Resources map[string]int }
+	}
+	if _, err := s.admin.placement.Get(ctx, s.admin.placement.ServiceURL("allocations", server), &answer, nil); err != nil {
+		return err
+	}
+	var lines []string
+	for id, held := range answer.Allocations {
+		name, err := s.provider(ctx, id)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, fmt.Sprintf("  placement holds for it %s of %s", amounts(held.Resources), name))
+	}
+	slices.Sort(lines)
+	if lines == nil {
+		lines = []string{"  placement holds nothing for it"}
+	}
+	for _, line := range lines {
+		s.say("%s", line)
+	}
+	return nil
+}
+
+// provider is the name of a provider.
+func (s *scenario) provider(ctx context.Context, id string) (string, error) {
+	var answer struct{ Name string }
+	_, err := s.admin.placement.Get(ctx, s.admin.placement.ServiceURL("resource_providers", id), &answer, nil)
+	return answer.Name, err
+}
+
+// remove removes everything.
+func (s *scenario) remove(ctx context.Context, server, port, policy, net string) error {
+	if _, err := s.user.compute.Delete(ctx, s.user.compute.ServiceURL("servers", server), nil); err != nil {
+		return err
+	}
+	if _, err := s.await(ctx, server, func(v serverView) bool { return v.Status == "" }); err != nil {
+		return err
+	}
+	s.say("demo deletes server0")
+	if err := s.showHeld(ctx, server); err != nil {
+		return err
+	}
+	for _, gone := range []struct {
+		at   *gophercloud.ServiceClient
+		path []string
+	}{{s.user.network, []string{"ports", port}}, {s.admin.network, []string{"qos", "policies", policy}}, {s.admin.network, []string{"networks", net}}} {
+		if _, err := gone.at.Delete(ctx, gone.at.ServiceURL(gone.path...), nil); err != nil {
+			return err
+		}
+	}
+	s.say("the port, the policy and the network are removed")
+	return nil
+}

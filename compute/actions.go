@@ -1,0 +1,136 @@
+package compute
+
+import (
+	"cmp"
+	"context"
+	"slices"
+)
+
+// An Action is something that was done to a server, with its steps.
+type Action struct {
+	ActionRow
+	Events []EventRow // in their order
+}
+
+// Actions returns what was done to a server, the newest first. Servers that are gone
+// have theirs still; a server that there never was has none.
+func (s *Service) Actions(ctx context.Context, server ID) (all []ActionRow, err error) {
+	err = s.store.View(ctx, func(r Reader) error {
+		all, err = Rows[ActionRow](r, Where(ByServer, server))
+		return err
+	})
+	slices.SortFunc(all, func(a, b ActionRow) int {
+		return cmp.Or(b.StartedAt.Compare(a.StartedAt), cmp.Compare(b.Place, a.Place), cmp.Compare(b.ID, a.ID))
+	})
+	return all, err
+}
+
+// Action returns what a request did to a server. Fault: ActionNotFound.
+func (s *Service) Action(ctx context.Context, server ID, request string) (a Action, err error) {
+	err = s.store.View(ctx, func(r Reader) error {
+		absent := notFound("ActionNotFound", "Action %s not found", request)
+		if a.ActionRow, err = found[ActionRow](r, absent, Where(ByServer, server), Where(ByRequest, request)); err != nil {
+			return err
+		}
+		a.Events, err = eventsOf(r, a.ID)
+		return err
+	})
+	return a, err
+}
+
+func eventsOf(r Reader, action ID) ([]EventRow, error) {
+	events, err := Rows[EventRow](r, Where(ByAction, action))
+	slices.SortFunc(events, func(a, b EventRow) int { return cmp.Compare(a.Place, b.Place) })
+	return events, err
+}
+
+// act notes that something is done to a server, and returns the action.
+func (c *change) act(by Caller, server ID, action string) (ActionRow, error) {
+	have, err := Rows[ActionRow](c, Where(ByServer, server))
+	if err != nil {
+		return ActionRow{}, err
+	}
+	row := ActionRow{
+		ID: newID(), Server: server, Place: len(have), Action: action, Request: cmp.Or(by.Request, "req-"+string(newID())),
+		Project: by.Project, User: by.User, StartedAt: c.at, UpdatedAt: c.at,
+	}
+	return row, c.Insert(&row)
+}
+
+// begin notes that a step of an action begins.
+func (c *change) begin(action ID, event, host string) (EventRow, error) {
+	have, err := Rows[EventRow](c, Where(ByAction, action))
+	row := EventRow{ID: newID(), Action: action, Place: len(have), Event: event, Host: host, StartedAt: c.at}
+	if err != nil {
+		return row, err
+	}
+	return row, c.Insert(&row)
+}
+
+// The results of events, and the message of actions that failed.
+const (
+	succeeded = "Success"
+	failed    = "Error"
+)
+
+// A trouble is what is told of a step that failed.
+type trouble struct {
+	text    string // for everybody
+	details string // for administrators
+}
+
+// end notes how a step ended; nil says that it succeeded. One that has ended is left
+// as it is.
+func (c *change) end(event ID, t *trouble) error {
+	row, err := One[EventRow](c, Where(ByID, event))
+	if err != nil || !row.FinishedAt.IsZero() {
+		return err
+	}
+	row.FinishedAt, row.Result = c.at, succeeded
+	if t != nil {
+		row.Result, row.Details, row.Traceback = failed, t.text, t.details
+	}
+	if err := c.Replace(&row); err != nil {
+		return err
+	}
+	action, err := One[ActionRow](c, Where(ByID, row.Action))
+	if err != nil {
+		return err
+	}
+	action.UpdatedAt = c.at
+	if t != nil {
+		action.Message = failed
+	}
+	return c.Replace(&action)
+}
+
+// A MigrationFilter narrows a list of migrations. What is empty does not.
+type MigrationFilter struct {
+	Server        ID
+	Project, User string
+	Status, Type  string
+	Host          string // that is its source or its destination
+	Source        string
+}
+
+// Migrations returns the moves of servers that a filter lets through, the newest
+// first.
+func (s *Service) Migrations(ctx context.Context, f MigrationFilter) (all []MigrationRow, err error) {
+	var where []Match
+	if f.Server != "" {
+		where = append(where, Where(ByServer, f.Server))
+	}
+	err = s.store.View(ctx, func(r Reader) error {
+		all, err = Rows[MigrationRow](r, where...)
+		return err
+	})
+	all = slices.DeleteFunc(all, func(m MigrationRow) bool { return !f.passes(m) })
+	slices.SortFunc(all, func(a, b MigrationRow) int { return cmp.Compare(b.Number, a.Number) })
+	return all, err
+}
+
+func (f MigrationFilter) passes(m MigrationRow) bool {
+	is := func(want, has string) bool { return want == "" || want == has }
+	return is(f.Project, m.Project) && is(f.User, m.User) && is(f.Status, m.Status) && is(f.Type, m.Type) &&
+		is(f.Source, m.Source) && (is(f.Host, m.Source) || is(f.Host, m.Dest))
+}

@@ -1,0 +1,422 @@
+package compute
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/compute/selection"
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/watch"
+)
+
+// attachAction is the action of an attachment, as Nova calls it.
+const attachAction = "attach_interface"
+
+// attachStates are those in which a server may get and lose ports.
+var attachStates = []string{Active, Paused, Stopped}
+
+// Attach gives a server a port, or one in a network that is made for it, and returns it when
+// its host has plugged it in. When that fails, all that was done for it is taken back.
+// Faults are Nova's: InstanceNotFound, PortNotFound, NetworkNotFound, InstanceIsLocked,
+// InvalidState, PortInUse, FixedIpAlreadyInUse, InterfaceAttachResourceAllocationFailed,
+// NetworksWithQoSPolicyNotSupported, AttachInterfaceWithQoSPolicyNotSupported,
+// ExtendedResourceRequestOldCompute, InterfaceAttachFailed and others.
+func (s *Service) Attach(ctx context.Context, by Caller, server ID, n NetworkSpec) (ServerPort, error) {
+	if s.network == nil {
+		return ServerPort{}, absent("network")
+	}
+	host, err := s.mayAttach(ctx, by, server) // what is wrong with the server comes before what is with the port
+	if err != nil {
+		return ServerPort{}, err
+	}
+	p, err := s.attachable(ctx, by, &n)
+	if err != nil {
+		return ServerPort{}, err
+	}
+	if err := s.mayAsk(p, server, host); err != nil {
+		return ServerPort{}, err
+	}
+	j, err := s.beginAttach(ctx, by, server, n, p)
+	if err != nil {
+		return ServerPort{}, err
+	}
+	ctx = context.WithoutCancel(ctx) // who has gone away is not told, and does not stop it half way
+	kept, stop := context.WithCancel(ctx)
+	var keeper sync.WaitGroup
+	keeper.Go(func() { s.keep(kept, []*job{j}) })
+	defer keeper.Wait()
+	defer stop()
+	if err := j.attach(ctx); !errors.Is(err, errOver) {
+		j.b.Failure = &Failure{Message: j.attachFault(err).Error(), Details: err.Error()}
+		j.goOn(ctx)
+		return ServerPort{}, j.attachFault(err)
+	}
+	return s.Interface(ctx, server, j.b.Port)
+}
+
+// attachable looks at what is to be attached. The port is none when it is to be made.
+func (s *Service) attachable(ctx context.Context, by Caller, n *NetworkSpec) (p Port, err error) {
+	if n.Port != "" {
+		p, err = s.port(ctx, by, n.Port)
+		if err == nil && p.Server != "" {
+			err = portInUse(p.ID)
+		}
+		return p, err
+	}
+	if n.Network == "" {
+		all, err := s.network.Networks(ctx, by.Project)
+		switch {
+		case err != nil:
+			return p, err
+		case len(all) == 0:
+			return p, invalid("InterfaceAttachFailedNoNetwork", "No specific network was requested and none are available for project '%s'.", by.Project)
+		case len(all) > 1:
+			return p, invalid("NetworkAmbiguous", "More than one possible network found. Specify network ID(s) to select which one(s) to connect to.")
+		}
+		n.Network = all[0].ID
+	}
+	if err := s.mayUse(ctx, by, n.Network); err != nil {
+		return p, err
+	}
+	if err = s.addressesFree(ctx, []NetworkSpec{*n}); code(err) == "FixedIpAlreadyInUse" {
+		err = conflict("FixedIpAlreadyInUse", "%s", err.Error())
+	}
+	return p, err
+}
+
+// code returns the code of a fault, "" for none.
+func code(err error) fault.Code {
+	_, c := fault.Of(err)
+	return c
+}
+
+// beginAttach notes that a port is attached, which is this process's to do.
+func (s *Service) beginAttach(ctx context.Context, by Caller, server ID, n NetworkSpec, p Port) (*job, error) {
+	j := &job{s: s, b: body{Networks: []NetworkSpec{n}, Port: n.Port, Claim: &selection.Claim{}}}
+	err := s.update(ctx, func(c *change) error {
+		row, err := attachableTo(c, by, server, attachAction)
+		if err != nil {
+			return err
+		}
+		have, err := Rows[PortRow](c, Where(ByServer, server))
+		if err != nil {
+			return err
+		}
+		place := 0
+		for _, r := range have {
+			place = max(place, r.Place+1)
+		}
+		j.b.Place = place
+		if n.Port != "" {
+			if err := c.addPort(server, p, place, n.Tag, false); err != nil {
+				return err
+			}
+		}
+		action, err := c.act(by, server, attachAction)
+		if err != nil {
+			return err
+		}
+		event, err := c.begin(action.ID, "compute_attach_interface", row.Host)
+		if err != nil {
+			return err
+		}
+		j.b.Action, j.b.Event = action.ID, event.ID
+		j.op = OperationRow{ID: newID(), Server: server, Kind: attach, Step: stepPorts, Worker: string(newID()), Lease: c.at.Add(s.settings.LeaseTime), CreatedAt: c.at}
+		if j.op.Body, err = json.Marshal(j.b); err != nil {
+			return err
+		}
+		return c.Insert(&j.op)
+	})
+	return j, err
+}
+
+// attachableTo returns a server, and refuses to attach to it, or to detach from it, in another
+// state.
+func attachableTo(r Reader, by Caller, server ID, action string) (ServerRow, error) {
+	row, err := found[ServerRow](r, noServer(server), Where(ByID, server))
+	if err != nil {
+		return row, err
+	}
+	if err := row.unlocked(by); err != nil {
+		return row, err
+	}
+	if err := row.in(action, attachStates...); err != nil {
+		return row, err
+	}
+	if err := idleServer(r, row, action); err != nil {
+		return row, err
+	}
+	return row, row.launched(action)
+}
+
+// mayAttach is attachableTo before anybody is asked about a port. It returns the server's host.
+func (s *Service) mayAttach(ctx context.Context, by Caller, server ID) (host HostService, err error) {
+	err = s.store.View(ctx, func(r Reader) error {
+		row, err := attachableTo(r, by, server, attachAction)
+		if err != nil {
+			return err
+		}
+		all, err := s.servicesOf(r, []ServerRow{row})
+		host = all[row.Host]
+		return err
+	})
+	return host, err
+}
+
+// groupsVersion is the first version of a host's service that knows of ports with groups of
+// requests (Nova's release Xena).
+const groupsVersion = 60
+
+// mayAsk refuses a port that asks for something where that is not supported.
+func (s *Service) mayAsk(p Port, server ID, host HostService) error {
+	switch {
+	case len(p.Asks.Groups) == 0:
+		return nil
+	case !s.settings.AttachMayAsk:
+		return invalid("AttachInterfaceWithQoSPolicyNotSupported", "Attaching interfaces with QoS policy is not supported for instance %s.", server)
+	case !p.Asks.Old && host.Version < groupsVersion:
+		return invalid("ExtendedResourceRequestOldCompute", "The port-resource-request-groups neutron API extension is not supported by old "+
+			"nova compute service. Upgrade your compute services to Xena (24.0.0) or later.")
+	}
+	return nil
+}
+
+// attach takes the steps of an attachment, up to errOver. After another error the
+// operation is to take them back.
+func (j *job) attach(ctx context.Context) error {
+	server, err := j.server(ctx)
+	if err != nil {
+		return err
+	}
+	for _, step := range []func(context.Context, ServerRow) error{j.attachPort, j.attachClaim, j.attachBind, j.attachPlug} {
+		if err := step(ctx, server); err != nil {
+			return err
+		}
+	}
+	return j.finish(ctx, func(c *change, _ *ServerRow) error { return c.end(j.b.Event, nil) })
+}
+
+// attachPort makes the port in a network.
+func (j *job) attachPort(ctx context.Context, server ServerRow) error {
+	if j.b.Port != "" {
+		return nil
+	}
+	n := &j.b.Networks[0]
+	p, err := j.makePort(ctx, server, *n)
+	if err != nil {
+		return err
+	}
+	n.Port, j.b.Port, j.b.Own = p.ID, p.ID, true
+	if err := j.commit(ctx, stepPorts, func(c *change, row *ServerRow) error {
+		return c.addPort(row.ID, p, j.b.Place, n.Tag, true)
+	}); err != nil {
+		return err
+	}
+	if len(p.Asks.Groups) > 0 && !(j.s.settings.NetworksMayAsk && j.s.settings.AttachMayAsk) {
+		return invalid("NetworksWithQoSPolicyNotSupported", "Using networks with QoS policy is not supported for instance %s. (Network ID is %s)",
+			server.ID, n.Network)
+	}
+	return nil
+}
+
+// attachClaim adds what the port asks for to what the server holds, by the first of the
+// candidates that placement takes.
+func (j *job) attachClaim(ctx context.Context, server ServerRow) error {
+	none := invalid("InterfaceAttachResourceAllocationFailed", "Failed to allocate additional resources to %s during interface attach", server.ID)
+	p, err := j.s.network.Port(ctx, j.b.Port)
+	if err != nil {
+		return err
+	}
+	node, err := j.s.nodeOf(ctx, server)
+	if err != nil {
+		return err
+	}
+	j.ports = []Port{p}
+	r, err := request.Attach(p.Asks, placement.UUID(node), j.s.settings.Requests)
+	if err != nil {
+		return err
+	}
+	if len(r.Query.Groups) == 0 {
+		return j.attachDevice(ctx)
+	}
+	if err := j.commit(ctx, stepClaim, nil); err != nil {
+		return err
+	}
+	answer, err := j.s.placement.Candidates(ctx, r.Query)
+	if err != nil {
+		return errors.Join(none, err)
+	}
+	for i, candidate := range answer.Candidates {
+		if i == j.s.settings.Selection.Candidates {
+			break
+		}
+		j.b.Amounts, j.b.Claim = candidate.Amounts, &selection.Claim{Candidate: candidate}
+		if err := j.attachDevice(ctx); code(err) == codeNoDevice {
+			none = err
+			continue
+		} else if err != nil {
+			return err
+		}
+		err := j.adjust(ctx, 1)
+		switch {
+		case err == nil, errors.Is(err, errTurned), errors.Is(err, errLost):
+			return err
+		case !errors.Is(err, ErrCapacity) && !errors.Is(err, ErrGeneration):
+			return errors.Join(none, err)
+		}
+	}
+	return none
+}
+
+// codeNoDevice is the code of an attachment for which the host has no device.
+const codeNoDevice = "InterfaceAttachPciClaimFailed"
+
+// attachDevice chooses the device that the port is to be.
+func (j *job) attachDevice(ctx context.Context) error {
+	err := j.commit(ctx, stepClaim, func(c *change, row *ServerRow) error { return c.chooseDevices(j, *row, row.Node) })
+	if errors.As(err, new(*hostRefused)) {
+		err = invalid(codeNoDevice, "Failed to claim PCI device for %s during interface attach", j.op.Server)
+	}
+	return err
+}
+
+// nodeOf returns the hypervisor that a server is on.
+func (s *Service) nodeOf(ctx context.Context, server ServerRow) (id ID, err error) {
+	err = s.store.View(ctx, func(r Reader) error {
+		row, err := One[NodeRow](r, Where(ByName, server.Node))
+		id = row.ID
+		return err
+	})
+	return id, err
+}
+
+// attachBind binds the port.
+func (j *job) attachBind(ctx context.Context, server ServerRow) error {
+	if err := j.commit(ctx, stepBind, nil); err != nil {
+		return err
+	}
+	zone, err := j.s.zoneOf(ctx, server.Host)
+	if err != nil {
+		return err
+	}
+	p, err := j.s.network.Port(ctx, j.b.Port)
+	if err != nil {
+		return err
+	}
+	if err := j.askedStill([]Port{p}); err != nil {
+		return err
+	}
+	if p, err = j.bindOne(ctx, server, p, zone); err != nil {
+		return err
+	}
+	return j.commit(ctx, stepHost, func(c *change, row *ServerRow) error { return c.seePorts(row.ID, []Port{p}) })
+}
+
+// attachPlug waits until the host has plugged the port in.
+func (j *job) attachPlug(ctx context.Context, server ServerRow) error {
+	one := j.s.hosts.add(server.Host)
+	defer j.s.hosts.remove(one)
+	patience := time.NewTimer(j.s.settings.HostTime)
+	defer patience.Stop()
+	others := time.NewTicker(watch.Interval)
+	defer others.Stop()
+	for {
+		event, err := j.awaited(ctx)
+		switch {
+		case err == nil && event.Result == failed:
+			return errors.New(event.Details)
+		case !errors.Is(err, errWait):
+			return err
+		}
+		select {
+		case <-one.changed:
+		case <-others.C:
+		case <-patience.C:
+			return errors.New("the host does not answer")
+		}
+	}
+}
+
+// attachFault is what the caller is told of an attachment that failed.
+func (j *job) attachFault(err error) error {
+	kind, c := fault.Of(err)
+	switch {
+	case errors.Is(err, errTurned), errors.Is(err, errLost):
+		return busy(j.op.Server, attachAction, "task_state", Deleting)
+	case errors.Is(err, ErrNoPort):
+		return notFound("PortNotFound", "Port id %s could not be found.", j.b.Port)
+	case kind == fault.Invalid, kind == fault.Denied:
+		return err
+	case kind == fault.Conflict && !errors.Is(err, ErrPortChanged):
+		return conflict(c, "%s", err.Error())
+	}
+	return &attachFailed{j.op.Server, err}
+}
+
+// An attachFailed says that a port could not be attached for a reason that is not the
+// caller's; the log sees it.
+type attachFailed struct {
+	server ID
+	cause  error
+}
+
+// Error is Nova's text.
+func (a *attachFailed) Error() string {
+	return "Failed to attach network adapter device to " + string(a.server)
+}
+
+// Unwrap returns the cause.
+func (a *attachFailed) Unwrap() error { return a.cause }
+
+// Fault says that the caller may know as much.
+func (a *attachFailed) Fault() (fault.Kind, fault.Code) {
+	return fault.Failed, "InterfaceAttachFailed"
+}
+
+// drop begins to take an attachment back.
+func (j *job) drop(ctx context.Context) error {
+	t := trouble{text: (&attachFailed{server: j.op.Server}).Error(), details: "it was found half done, at: " + j.op.Step}
+	if j.b.Failure != nil {
+		t = trouble{text: j.b.Failure.Message, details: j.b.Failure.Details}
+	}
+	return j.commit(ctx, stepUndo, func(c *change, _ *ServerRow) error { return c.end(j.b.Event, &t) })
+}
+
+// detachAgain frees the port of an attachment, and finds out whether something was claimed
+// for it.
+func (j *job) detachAgain(ctx context.Context) error {
+	if err := j.settle(ctx, 1); err != nil {
+		return err
+	}
+	if j.b.Port == "" {
+		if err := j.removeStray(ctx); err != nil {
+			return err
+		}
+	} else if err := j.s.freePort(ctx, PortRow{Port: j.b.Port, Server: j.op.Server, Own: j.b.Own}); err != nil {
+		return err
+	}
+	if !j.b.Done {
+		j.b.Amounts = nil
+	}
+	j.b.Done = false
+	return j.commit(ctx, stepRelease, nil)
+}
+
+// giveBack takes from the server what the port had, and the port.
+func (j *job) giveBack(ctx context.Context) error {
+	if err := j.adjust(ctx, -1); err != nil {
+		return err
+	}
+	return j.finish(ctx, func(c *change, _ *ServerRow) error {
+		if err := c.end(j.b.Event, nil); err != nil { // a failure that was noted stays
+			return err
+		}
+		_, err := c.Remove(&PortRow{}, Where(ByPort, j.b.Port), Where(ByServer, j.op.Server))
+		return err
+	})
+}

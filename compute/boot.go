@@ -1,0 +1,388 @@
+package compute
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/berthcloud/berth/compute/selection"
+	"github.com/berthcloud/berth/network/guarantee"
+)
+
+// The events of a server's creation, as Nova calls them.
+const (
+	eventSchedule = "conductor_schedule_and_build_instances"
+	eventBuild    = "compute__do_build_and_run_instance"
+)
+
+// abortPrefix is what the details of a build begin with that is not to be tried on
+// another host.
+const abortPrefix = "BuildAbortException: "
+
+// server returns the server of an operation.
+func (j *job) server(ctx context.Context) (row ServerRow, err error) {
+	err = j.s.store.View(ctx, func(r Reader) error {
+		row, err = One[ServerRow](r, Where(ByID, j.op.Server))
+		return err
+	})
+	return row, err
+}
+
+// owner is what ports of the server call their owner.
+func (s *Service) owner(zone string) string {
+	if zone == "" {
+		zone = s.settings.DefaultZone
+	}
+	return "compute:" + zone
+}
+
+// makePorts makes the ports of networks, one commit for each. One that was made, and not
+// noted, is found by its server.
+func (j *job) makePorts(ctx context.Context) error {
+	server, err := j.server(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range j.b.Networks {
+		if j.b.Networks[i].Port != "" {
+			continue
+		}
+		p, err := j.makePort(ctx, server, j.b.Networks[i])
+		if err != nil {
+			return err
+		}
+		j.b.Networks[i].Port = p.ID
+		err = j.commit(ctx, j.op.Step, func(c *change, _ *ServerRow) error {
+			return c.addPort(server.ID, p, i, j.b.Networks[i].Tag, true)
+		})
+		if err != nil {
+			return err
+		}
+		if len(p.Asks.Groups) > 0 && !j.s.settings.NetworksMayAsk {
+			return &networkAsks{n: j.b.Networks[i].Network}
+		}
+	}
+	return nil
+}
+
+// A networkAsks says that a network guarantees bandwidth, which servers that are made in
+// it may not have.
+type networkAsks struct{ n ID }
+
+// Error says which.
+func (e *networkAsks) Error() string {
+	return fmt.Sprintf("using networks with QoS policy is not supported (network %s): make a port in it, and give it to the server", e.n)
+}
+
+// makePort makes a port in a network, unless that was done already.
+func (j *job) makePort(ctx context.Context, server ServerRow, n NetworkSpec) (Port, error) {
+	have, err := j.s.network.ServerPorts(ctx, server.ID)
+	if err != nil {
+		return Port{}, err
+	}
+	known, err := j.known(ctx)
+	if err != nil {
+		return Port{}, err
+	}
+	for _, p := range have {
+		if p.Network == n.Network && !known[p.ID] && (n.Address == "" || p.has(n.Address)) {
+			return p, nil
+		}
+	}
+	return j.s.network.CreatePort(ctx, PortSpec{
+		Project: server.Project, Server: server.ID, Owner: j.s.owner(server.Zone), Network: n.Network,
+		Address: n.Address, SecurityGroups: j.b.Groups,
+	})
+}
+
+// known are the ports that are the server's.
+func (j *job) known(ctx context.Context) (map[ID]bool, error) {
+	known := map[ID]bool{}
+	err := j.s.store.View(ctx, func(r Reader) error {
+		rows, err := Rows[PortRow](r, Where(ByServer, j.op.Server))
+		for _, row := range rows {
+			known[row.Port] = true
+		}
+		return err
+	})
+	return known, err
+}
+
+func (p Port) has(address string) bool {
+	return slices.ContainsFunc(p.Addresses, func(a Address) bool { return a.IP == address })
+}
+
+// asked returns the server's ports as they are now, in their order, and notes them.
+func (j *job) asked(ctx context.Context) ([]Port, error) {
+	all := make([]Port, len(j.b.Networks))
+	for i, n := range j.b.Networks {
+		p, err := j.s.network.Port(ctx, n.Port)
+		if err != nil {
+			return nil, fmt.Errorf("port %s: %w", n.Port, err)
+		}
+		all[i] = p
+	}
+	j.ports = all
+	return all, nil
+}
+
+// bind binds the ports to the host that was chosen, and lets it build the server.
+func (j *job) bind(ctx context.Context) error {
+	server, err := j.server(ctx)
+	if err != nil {
+		return err
+	}
+	ports, err := j.bindAll(ctx, server)
+	switch {
+	case errors.Is(err, errTurned), errors.Is(err, errLost), ctx.Err() != nil:
+		return err
+	case errors.Is(err, ErrPortChanged) && j.b.Tried < j.s.settings.Selection.Attempts:
+		return j.retry(ctx, stepAgain, err)
+	case errors.Is(err, errNotBound):
+		return j.retry(ctx, stepNext, err)
+	case err != nil:
+		return j.abort(ctx, networkTrouble, err)
+	}
+	return j.commit(ctx, stepHost, func(c *change, row *ServerRow) error {
+		if err := c.seePorts(row.ID, ports); err != nil {
+			return err
+		}
+		event, err := c.begin(j.b.Action, eventBuild, row.Host)
+		j.b.Event, row.Task = event.ID, Spawning
+		return err
+	})
+}
+
+// errNotBound says that a port could not be bound to a host.
+var errNotBound = errors.New("compute: the port cannot be bound to the host")
+
+// bindAll binds the ports of a server to its host.
+func (j *job) bindAll(ctx context.Context, server ServerRow) ([]Port, error) {
+	ports, err := j.asked(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := j.askedStill(ports); err != nil {
+		return nil, err
+	}
+	zone, err := j.s.zoneOf(ctx, server.Host)
+	if err != nil {
+		return nil, err
+	}
+	for i, p := range ports {
+		if ports[i], err = j.bindOne(ctx, server, p, zone); err != nil {
+			return nil, err
+		}
+	}
+	return ports, nil
+}
+
+// askedStill looks whether all that was claimed for ports is asked for by some of them. A
+// port whose policy was taken away would leave its server with what nobody asks for.
+func (j *job) askedStill(ports []Port) error {
+	asked := map[string]bool{}
+	for _, p := range ports {
+		for _, g := range p.Asks.Groups {
+			asked[g.ID] = true
+		}
+	}
+	for suffix := range j.b.Claim.Mappings {
+		if _, err := guarantee.ParseUUID(suffix); err == nil && !asked[suffix] { // others are the flavor's
+			return fmt.Errorf("%w: nobody asks for group %s any more", ErrPortChanged, suffix)
+		}
+	}
+	return nil
+}
+
+// bindOne binds one port.
+func (j *job) bindOne(ctx context.Context, server ServerRow, p Port, zone string) (Port, error) {
+	b := Binding{Server: server.ID, Owner: j.s.owner(zone), Host: server.Host}
+	var err error
+	if b.Allocation, err = p.Asks.Binding(j.b.Claim.Mappings); err != nil {
+		return p, fmt.Errorf("%w: %w", ErrPortChanged, err)
+	}
+	if d, ok := j.b.Devices[p.ID]; ok {
+		b.Device = &d
+	}
+	bound, err := j.s.network.BindPort(ctx, p.ID, b)
+	if err == nil && bound.Failed() {
+		err = fmt.Errorf("%w: port %s, host %s", errNotBound, p.ID, server.Host)
+	}
+	return bound, err
+}
+
+// zoneOf returns the availability zone of a host.
+func (s *Service) zoneOf(ctx context.Context, host string) (zone string, err error) {
+	err = s.store.View(ctx, func(r Reader) error {
+		zones, err := s.zonesOf(r)
+		zone = zones[host]
+		return err
+	})
+	return zone, err
+}
+
+// built looks how the host built the server.
+func (j *job) built(ctx context.Context) error {
+	event, err := j.awaited(ctx)
+	if err != nil {
+		return err
+	}
+	if event.Result == succeeded {
+		return j.finish(ctx, func(c *change, row *ServerRow) error {
+			row.State, row.Task, row.Power, row.LaunchedAt = Active, "", Running, c.at
+			return c.buildEnded(*row, nil)
+		})
+	}
+	cause := errors.New(event.Details)
+	if strings.HasPrefix(event.Traceback, abortPrefix) {
+		return j.abort(ctx, event.Details, cause)
+	}
+	return j.retry(ctx, stepNext, cause)
+}
+
+// buildEnded counts the builds of a host that failed since one succeeded.
+func (c *change) buildEnded(server ServerRow, cause error) error {
+	nodes, err := Rows[NodeRow](c, Where(ByName, server.Node))
+	if err != nil || len(nodes) == 0 {
+		return err
+	}
+	n := nodes[0]
+	if cause == nil && n.Failed == 0 {
+		return nil
+	}
+	if n.Failed++; cause == nil {
+		n.Failed = 0
+	}
+	return c.Replace(&n)
+}
+
+// retry takes back what was done on a host and goes on with a step: the next host, or
+// another choice.
+func (j *job) retry(ctx context.Context, next string, cause error) error {
+	return j.commit(ctx, next, func(c *change, row *ServerRow) error {
+		text := fmt.Sprintf("Build of instance %s was re-scheduled: %s", row.ID, cause)
+		if err := c.failed(j, row.Host, &trouble{text: text, details: cause.Error()}); err != nil {
+			return err
+		}
+		row.Task = Scheduling
+		j.b.Tried++
+		j.b.Rest = slices.DeleteFunc(j.b.Rest, func(other selection.Claim) bool { return other.Host == row.Host })
+		return c.buildEnded(*row, cause)
+	})
+}
+
+// failed notes that the step of the action that is under way failed, or one that had not
+// begun.
+func (c *change) failed(j *job, host string, t *trouble) error {
+	if j.b.Event == "" {
+		name := eventBuild
+		if j.op.Step == stepClaim || j.op.Step == stepNext {
+			name, host = eventSchedule, ""
+		}
+		event, err := c.begin(j.b.Action, name, host)
+		if err != nil {
+			return err
+		}
+		j.b.Event = event.ID
+	}
+	err := c.end(j.b.Event, t)
+	j.b.Event = ""
+	return err
+}
+
+// abort gives up a server that no host is to be tried for any more.
+func (j *job) abort(ctx context.Context, reason string, cause error) error {
+	text := fmt.Sprintf("Build of instance %s aborted: %s", j.op.Server, reason)
+	return j.giveUp(ctx, Failure{Code: 500, Message: text, Details: cause.Error()})
+}
+
+// giveUp puts a server into error, and has what was done for it taken back.
+func (j *job) giveUp(ctx context.Context, f Failure) error {
+	return j.commit(ctx, stepUndo, func(c *change, row *ServerRow) error {
+		if err := c.failed(j, row.Host, &trouble{text: f.Message, details: f.Details}); err != nil {
+			return err
+		}
+		return c.inError(row, f)
+	})
+}
+
+// inError puts a server into error.
+func (c *change) inError(row *ServerRow, f Failure) (err error) {
+	f.Created = c.at.Format(time.RFC3339)
+	row.State, row.Task = Error, ""
+	row.Fault, err = json.Marshal(f)
+	return err
+}
+
+// undo takes back all that was done for a server that is not to be.
+func (j *job) undo(ctx context.Context) error {
+	server, err := j.server(ctx)
+	if err != nil {
+		return err
+	}
+	if err := j.freePorts(ctx); err != nil {
+		return err
+	}
+	if err := j.s.hold(ctx, server, nil); err != nil {
+		return err
+	}
+	return j.finish(ctx, func(c *change, row *ServerRow) error {
+		row.Host, row.Node = "", ""
+		_, err := c.Remove(&PortRow{}, Where(ByServer, row.ID))
+		return err
+	})
+}
+
+// freePorts removes the ports that were made for a server, and takes the others from it.
+func (j *job) freePorts(ctx context.Context) error {
+	var rows []PortRow
+	err := j.s.store.View(ctx, func(r Reader) (err error) {
+		rows, err = Rows[PortRow](r, Where(ByServer, j.op.Server))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if err := j.s.freePort(ctx, row); err != nil {
+			return err
+		}
+	}
+	return j.removeStray(ctx)
+}
+
+// removeStray removes the ports that were made for a server and not noted. None of them
+// was bound.
+func (j *job) removeStray(ctx context.Context) error {
+	known, err := j.known(ctx)
+	if err != nil {
+		return err
+	}
+	there, err := j.s.network.ServerPorts(ctx, j.op.Server)
+	if err != nil {
+		return err
+	}
+	for _, p := range there {
+		if known[p.ID] {
+			continue
+		}
+		if err := j.s.network.DeletePort(ctx, p.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// freePort takes a port from its server, and removes it when it was made for it. It is
+// unbound first: what a port holds that is removed while it is bound the network service
+// gives back, and that is done here.
+func (s *Service) freePort(ctx context.Context, p PortRow) error {
+	if err := s.network.UnbindPort(ctx, p.Server, p.Port); err != nil || !p.Own {
+		return err
+	}
+	return s.network.DeletePort(ctx, p.Port)
+}

@@ -1,0 +1,321 @@
+package computetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/compute"
+)
+
+// TestStore checks that a store keeps the contract of compute.Store for the compute
+// service's rows, and that of package rows in short: networktest's suite is the
+// longer one. Open returns one or more stores on one new database without rows, and
+// closes them when the test ends; the suite reads through one what it wrote through
+// another.
+func TestStore(t *testing.T, open func(t *testing.T) []compute.Store) {
+	for _, test := range []struct {
+		claim string
+		check func(*storeCase)
+	}{
+		{"RowsComeBackAsTheyWere", comeBack},
+		{"EmptyListsAndMapsComeBackAsNil", emptyLists},
+		{"RowsAreFoundByTheirFields", findByFields},
+		{"TextsAreComparedByTheirBytes", compareTexts},
+		{"ReplaceWritesAllFields", replaceAll},
+		{"WhatMustBeUniqueIs", unique},
+		{"ReferencesHold", references},
+		{"RefusedUpdatesLeaveNothing", rollBack},
+		{"DeclaredErrorsLeaveTheTransactionUsable", goOn},
+		{"NoChangeIsLost", countTogether},
+	} {
+		t.Run(test.claim, func(t *testing.T) {
+			stores := open(t)
+			test.check(&storeCase{T: t, stores: stores, store: stores[0], other: stores[len(stores)-1]})
+		})
+	}
+}
+
+// A storeCase is one test with the stores that it is about.
+type storeCase struct {
+	*testing.T
+	stores       []compute.Store
+	store, other compute.Store // the first and the last, which may be the same
+}
+
+func (c *storeCase) update(fn func(compute.Writer) error) {
+	c.Helper()
+	if err := c.store.Update(context.Background(), Now, fn); err != nil {
+		c.Fatalf("Update() = %v, want nil", err)
+	}
+}
+
+// rows returns what matches, as the last store sees it.
+func (c *storeCase) rows(t rowType, where ...compute.Match) (rows []any, err error) {
+	err = c.other.View(context.Background(), func(r compute.Reader) error {
+		rows, err = t.read(r, where...)
+		return err
+	})
+	return rows, err
+}
+
+// same compares an answer. A list without elements is nil in rows.
+func (c *storeCase) same(what string, got, want any) {
+	c.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		c.Errorf("%s differs (-want +got):\n%s", what, diff)
+	}
+}
+
+func comeBack(c *storeCase) {
+	full, bare := fullWorld(), bareWorld("bare ")
+	Add(c, c.store, full.Rows()...)
+	Add(c, c.store, bare.Rows()...)
+	for i, t := range rowTypes {
+		want := []any{full.Rows()[i], bare.Rows()[i]}
+		noZero(c, reflect.ValueOf(want[0]).Elem())
+		got, err := c.rows(t)
+		if err != nil || len(got) != 2 {
+			c.Fatalf("%d of 2 %s (%v)", len(got), t.name, err)
+		}
+		if !reflect.DeepEqual(got[0], want[0]) {
+			got[0], got[1] = got[1], got[0]
+		}
+		c.same(t.name, got, want)
+	}
+}
+
+// noZero wants a value in every field, so that none is forgotten in a table.
+func noZero(c *storeCase, v reflect.Value) {
+	c.Helper()
+	for i := range v.NumField() {
+		if v.Field(i).IsZero() {
+			c.Errorf("the suite has no value for %s.%s", v.Type(), v.Type().Field(i).Name)
+		}
+	}
+}
+
+func emptyLists(c *storeCase) {
+	s := Server("vm", "")
+	want := *s
+	s.Tags, s.Metadata, s.Fault = []string{}, map[string]string{}, []byte{}
+	Add(c, c.store, s)
+	c.same("the server", Read[compute.ServerRow](c, c.other), []compute.ServerRow{want})
+}
+
+func findByFields(c *storeCase) {
+	full, bare := fullWorld(), bareWorld("bare ")
+	Add(c, c.store, full.Rows()...)
+	Add(c, c.store, bare.Rows()...)
+	for i, t := range rowTypes {
+		for _, w := range []*world{full, bare} {
+			for _, f := range allFields {
+				value, ok := t.by(w)[f]
+				got, err := c.rows(t, compute.Where[any](f, "nobody", value, value))
+				switch {
+				case !ok && err == nil:
+					c.Errorf("%s by %s = %v, want an error", t.name, f, got)
+				case ok && err != nil:
+					c.Errorf("%s by %s: %v", t.name, f, err)
+				case ok:
+					c.same(fmt.Sprintf("%s by %s", t.name, f), got, w.Rows()[i:i+1])
+				}
+			}
+		}
+	}
+}
+
+// compareTexts looks for names that some databases take for each other.
+func compareTexts(c *storeCase) {
+	names := []string{"a", "A", "a ", "\u00e4", "a\u0308"}
+	for i, n := range names {
+		Add(c, c.store, &compute.FlavorRow{ID: compute.ID(fmt.Sprint(i)), Name: n})
+	}
+	for i, n := range names {
+		got := Read[compute.FlavorRow](c, c.other, compute.Where(compute.ByName, n))
+		if len(got) != 1 || got[0].ID != compute.ID(fmt.Sprint(i)) {
+			c.Errorf("flavors of the name %q: %v", n, got)
+		}
+	}
+}
+
+func replaceAll(c *storeCase) {
+	full, bare := fullWorld(), bareWorld("")
+	Add(c, c.store, full.Rows()...)
+	for _, rows := range [][]any{bare.Rows(), full.Rows()} {
+		c.update(func(w compute.Writer) error {
+			for _, row := range rows {
+				if err := w.Replace(row); err != nil {
+					return fmt.Errorf("replacing %T: %w", row, err)
+				}
+			}
+			return nil
+		})
+		for i, t := range rowTypes {
+			got, err := c.rows(t)
+			if err != nil {
+				c.Error(err)
+			}
+			c.same(t.name, got, rows[i:i+1])
+		}
+	}
+	c.update(func(w compute.Writer) error {
+		for _, row := range []any{Flavor("nobody", 1, 1, 1), &compute.MemberRow{Aggregate: ID("aggregate"), Host: "nobody"}} {
+			if err := w.Replace(row); !errors.Is(err, compute.ErrNoRow) {
+				c.Errorf("Replace of what is not there = %v, want %v", err, compute.ErrNoRow)
+			}
+		}
+		return nil
+	})
+}
+
+func unique(c *storeCase) {
+	full := fullWorld()
+	Add(c, c.store, full.Rows()...)
+	Add(c, c.store, Server("vm2", ""))
+	for i, test := range []struct {
+		row   any
+		taken bool
+	}{
+		{&compute.FlavorRow{ID: "1", Name: "x"}, true},
+		{&compute.FlavorRow{ID: "2", Name: full.flavor.Name}, true},
+		{&compute.FlavorRow{ID: "2", Name: "M1 \u00fc"}, false},
+		{&compute.FlavorAccessRow{Flavor: "1", Project: "red"}, true},
+		{&compute.FlavorAccessRow{Flavor: "1", Project: "blue"}, false},
+		{&compute.KeypairRow{User: "bob", Name: "key"}, true},
+		{&compute.KeypairRow{User: "ann", Name: "key"}, false},
+		{&compute.GroupRow{ID: ID("g2"), Project: "red", Name: "apart"}, false},
+		{&compute.AggregateRow{ID: ID("a2"), Name: "ssd"}, true},
+		{&compute.AggregateRow{ID: ID("a2"), Name: "hdd"}, false},
+		{&compute.MemberRow{Aggregate: ID("aggregate"), Host: "cn1"}, true},
+		{&compute.MemberRow{Aggregate: ID("a2"), Host: "cn1"}, false},
+		{&compute.MirrorRow{Aggregate: ID("aggregate"), Host: "cn1"}, true},
+		{&compute.ServiceRow{ID: ID("s2"), Binary: "nova-compute", Host: "cn1"}, true},
+		{&compute.ServiceRow{ID: ID("s2"), Binary: "nova-scheduler", Host: "cn1"}, false},
+		{&compute.NodeRow{ID: ID("n2"), Host: "cn9", Name: "cn1.example.org"}, true},
+		{&compute.NodeRow{ID: ID("n2"), Host: "cn1", Name: "cn2.example.org"}, false},
+		{&compute.QuotaRow{Project: "red", User: "bob", Resource: "cores"}, true},
+		{&compute.QuotaRow{Project: "red", Resource: "cores"}, false},
+		{&compute.CounterRow{Name: "keypairs"}, true},
+		{&compute.PortRow{Port: ID("port"), Server: ID("vm2")}, true},
+		{&compute.OperationRow{ID: ID("o2"), Server: ID("server")}, true},
+		{&compute.OperationRow{ID: ID("o2"), Server: ID("vm2")}, false},
+	} {
+		c.update(func(w compute.Writer) error {
+			err := w.Insert(test.row)
+			if test.taken != errors.Is(err, compute.ErrTaken) || err != nil && !test.taken {
+				c.Errorf("%d: Insert(%+v) = %v, want taken %v", i, test.row, err, test.taken)
+			}
+			return nil
+		})
+	}
+}
+
+// references tries to leave rows that refer to one that is not there.
+func references(c *storeCase) {
+	Add(c, c.store, fullWorld().Rows()...)
+	refused := func(what string, fn func(w compute.Writer) error) {
+		c.Helper()
+		err := c.store.Update(context.Background(), Now, func(w compute.Writer) error {
+			_ = fn(w) // what is overlooked must not be committed either
+			return nil
+		})
+		if err == nil {
+			c.Errorf("%s = nil, want an error", what)
+		}
+	}
+	for id, row := range map[compute.ID]any{
+		"1": &compute.FlavorRow{}, ID("group"): &compute.GroupRow{}, ID("aggregate"): &compute.AggregateRow{},
+		ID("server"): &compute.ServerRow{}, ID("action"): &compute.ActionRow{},
+	} {
+		refused(fmt.Sprintf("removing a %T", row), func(w compute.Writer) error {
+			_, err := w.Remove(row, compute.Where(compute.ByID, id))
+			return err
+		})
+	}
+	for _, row := range []any{
+		&compute.FlavorAccessRow{Flavor: "nobody", Project: "red"},
+		&compute.MemberRow{Aggregate: ID("nobody"), Host: "cn1"},
+		&compute.ServerRow{ID: ID("x"), Group: ID("nobody")},
+		&compute.PortRow{Port: ID("x"), Server: ID("nobody")},
+		&compute.EventRow{ID: ID("x"), Action: ID("nobody")},
+		&compute.OperationRow{ID: ID("x"), Server: ID("nobody")},
+	} {
+		refused(fmt.Sprintf("inserting %+v", row), func(w compute.Writer) error { return w.Insert(row) })
+	}
+	// What is kept of a server goes without it.
+	c.update(func(w compute.Writer) error {
+		_, operation := w.Remove(&compute.OperationRow{}, compute.Where(compute.ByServer, ID("server")))
+		_, port := w.Remove(&compute.PortRow{}, compute.Where(compute.ByServer, ID("server")))
+		_, server := w.Remove(&compute.ServerRow{}, compute.Where(compute.ByID, ID("server")))
+		return errors.Join(operation, port, server)
+	})
+	if left := Read[compute.ActionRow](c, c.other); len(left) != 1 {
+		c.Errorf("%d actions are left, want 1", len(left))
+	}
+}
+
+var errRefused = errors.New("refused by the test")
+
+func rollBack(c *storeCase) {
+	err := c.store.Update(context.Background(), Now, func(w compute.Writer) error {
+		return errors.Join(Insert(w, fullWorld().Rows()...), errRefused)
+	})
+	if !errors.Is(err, errRefused) {
+		c.Errorf("Update() = %v, want %v", err, errRefused)
+	}
+	for _, t := range rowTypes {
+		if got, err := c.rows(t); err != nil || len(got) > 0 {
+			c.Errorf("%s: %v, %v, want nothing", t.name, got, err)
+		}
+	}
+}
+
+func goOn(c *storeCase) {
+	a, b := Flavor("a", 1, 1, 1), Flavor("b", 1, 1, 1)
+	Add(c, c.store, a, b)
+	c.update(func(w compute.Writer) error {
+		clash := *b
+		clash.Name = "a"
+		for what, err := range map[string]error{"Insert": w.Insert(a), "Replace": w.Replace(&clash)} {
+			if !errors.Is(err, compute.ErrTaken) {
+				c.Errorf("%s = %v, want %v", what, err, compute.ErrTaken)
+			}
+		}
+		return w.Insert(Flavor("c", 1, 1, 1))
+	})
+	if n := len(Read[compute.FlavorRow](c, c.other)); n != 3 {
+		c.Errorf("%d flavors, want 3", n)
+	}
+}
+
+// countTogether raises a number by reading and writing it, through all stores.
+func countTogether(c *storeCase) {
+	const workers, rounds = 8, 10
+	Add(c, c.store, &compute.CounterRow{Name: "n"})
+	var all sync.WaitGroup
+	for i := range workers {
+		all.Go(func() {
+			for range rounds {
+				err := c.stores[i%len(c.stores)].Update(context.Background(), Now, func(w compute.Writer) error {
+					n, err := compute.One[compute.CounterRow](w)
+					if err != nil {
+						return err
+					}
+					n.Last++
+					return w.Replace(&n)
+				})
+				if err != nil {
+					c.Errorf("Update: %v", err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	c.same("the counter", Read[compute.CounterRow](c, c.other), []compute.CounterRow{{Name: "n", Last: workers * rounds}})
+}

@@ -1,0 +1,109 @@
+package compute
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/network/guarantee"
+)
+
+// deviceVNICs are the types of ports that are a device of the host, and whether it is a
+// whole one.
+var deviceVNICs = map[string]bool{"direct": false, "macvtap": false, "direct-physical": true}
+
+// chooseDevices notes which devices of a hypervisor the ports of an operation are to be: of
+// the interface whose bandwidth was chosen for the port, if it asks for that, and none
+// that is somebody's. It is a *hostRefused when there are not enough.
+func (c *change) chooseDevices(j *job, server ServerRow, node string) error {
+	j.b.Devices = nil
+	if !slices.ContainsFunc(j.ports, func(p Port) bool { _, is := deviceVNICs[p.VNIC]; return is }) {
+		return nil
+	}
+	nodes, err := Rows[NodeRow](c, Where(ByName, node))
+	if err != nil || len(nodes) == 0 || len(nodes[0].Devices) == 0 {
+		return err
+	}
+	var all []Device
+	if err := json.Unmarshal(nodes[0].Devices, &all); err != nil {
+		return fmt.Errorf("reading the devices of %s: %w", node, err)
+	}
+	taken, err := c.takenDevices(nodes[0].Host, server.ID)
+	if err != nil {
+		return err
+	}
+	chosen := map[ID]Device{}
+	for _, p := range j.ports {
+		whole, is := deviceVNICs[p.VNIC]
+		if !is {
+			continue
+		}
+		i := slices.IndexFunc(all, func(d Device) bool {
+			return d.Whole == whole && d.PhysicalNetwork == p.PhysicalNetwork && d.serves(p, j.b.Claim.Mappings, node) && d.free(all, taken)
+		})
+		if i < 0 {
+			return &hostRefused{fmt.Sprintf("no device is free for port %s, of type %s", p.ID, p.VNIC)}
+		}
+		chosen[p.ID], taken[all[i].Slot] = all[i], true
+	}
+	j.b.Devices = chosen
+	return nil
+}
+
+// free reports whether a device is nobody's, nor what it is part of, nor any part of it.
+func (d Device) free(all []Device, taken map[string]bool) bool {
+	return !slices.ContainsFunc(all, func(other Device) bool {
+		same := other.Slot == d.Slot || d.Parent != "" && other.Parent == d.Parent && other.Whole != d.Whole
+		return same && taken[other.Slot]
+	})
+}
+
+// serves reports whether a device is a function of the interface whose bandwidth serves a
+// port. Placement's provider of an interface is called after it.
+func (d Device) serves(p Port, m request.Mappings, node string) bool {
+	provider, asks := p.Asks.Device(m)
+	if !asks {
+		return true
+	}
+	name := guarantee.Name{Driver: guarantee.SRIOV, Hypervisor: node, Device: d.Parent}
+	return d.Parent != "" && name.UUID().String() == string(provider)
+}
+
+// takenDevices are the slots of a host that servers have, or are to have. What an
+// operation of the server itself has noted is not: it is chosen anew.
+func (c *change) takenDevices(host string, server ID) (map[string]bool, error) {
+	rows, err := Rows[ServerRow](c, Where(ByHost, host))
+	if err != nil {
+		return nil, err
+	}
+	ports, err := portsOf(c, rows)
+	if err != nil {
+		return nil, err
+	}
+	taken, ids := map[string]bool{}, make([]ID, len(rows))
+	for i, row := range rows {
+		ids[i] = row.ID
+		for _, p := range ports[row.ID] {
+			if p.Shown.Host == host && p.Shown.Slot != "" {
+				taken[p.Shown.Slot] = true
+			}
+		}
+	}
+	operations, err := Rows[OperationRow](c, Where(ByServer, ids...))
+	if err != nil {
+		return nil, err
+	}
+	for _, op := range operations {
+		b, err := op.body()
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range b.Devices {
+			if op.Server != server {
+				taken[d.Slot] = true
+			}
+		}
+	}
+	return taken, nil
+}

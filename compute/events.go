@@ -1,0 +1,157 @@
+package compute
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// An ExternalEvent is what another service says of a server.
+type ExternalEvent struct {
+	Name   string // "network-changed", "network-vif-plugged", …
+	Server ID
+	Tag    string // the port's id, "" for none
+	Status string // "completed", "failed" or "in-progress"
+}
+
+// A Receipt says what becomes of an event.
+type Receipt int
+
+// The receipts, of which each has a status of HTTP.
+const (
+	Accepted Receipt = iota
+	NoServer         // 404: there is no such server
+	NoTag            // 400: it has to say which port it is about
+	NoHost           // 422: the server is on no host
+)
+
+// The events that something follows from.
+const (
+	vifDeleted = "network-vif-deleted"
+	vifPrefix  = "network-"
+)
+
+// Receive takes notice of events. Ports of servers are looked up again, and one that is
+// gone is taken from its server: its host unplugs it. What it held the network service
+// gives back.
+func (s *Service) Receive(ctx context.Context, events []ExternalEvent) ([]Receipt, error) {
+	receipts := make([]Receipt, len(events))
+	changed := map[ID]bool{}
+	gone := map[ID]ID{}
+	err := s.store.View(ctx, func(r Reader) error {
+		for i, e := range events {
+			rows, err := Rows[ServerRow](r, Where(ByID, e.Server))
+			if err != nil {
+				return err
+			}
+			receipts[i] = receive(e, rows)
+			if receipts[i] != Accepted {
+				continue
+			}
+			if e.Name == vifDeleted {
+				gone[ID(e.Tag)] = e.Server
+			}
+			changed[e.Server] = changed[e.Server] || strings.HasPrefix(e.Name, vifPrefix)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.forgetPorts(ctx, gone); err != nil {
+		return nil, err
+	}
+	for _, id := range sortedIDs(changed) {
+		if err := s.lookAgain(ctx, id); err != nil {
+			s.log.WarnContext(ctx, "the ports of a server cannot be looked up", "server", id, "error", err)
+		}
+	}
+	return receipts, nil
+}
+
+func sortedIDs(m map[ID]bool) []ID {
+	var all []ID
+	for id, is := range m {
+		if is {
+			all = append(all, id)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func receive(e ExternalEvent, server []ServerRow) Receipt {
+	switch {
+	case len(server) == 0:
+		return NoServer
+	case e.Name == vifDeleted && e.Tag == "":
+		return NoTag
+	case server[0].Host == "":
+		return NoHost
+	}
+	return Accepted
+}
+
+// forgetPorts takes ports from their servers.
+func (s *Service) forgetPorts(ctx context.Context, gone map[ID]ID) error {
+	if len(gone) == 0 {
+		return nil
+	}
+	err := s.update(ctx, func(c *change) error {
+		for port, server := range gone {
+			if _, err := c.Remove(&PortRow{}, Where(ByPort, port), Where(ByServer, server)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	s.hosts.tellAll() // a port that is gone is rare
+	return err
+}
+
+// lookAgain notes how a server's ports are now. Whose it is to have more or fewer of them is
+// not decided here.
+func (s *Service) lookAgain(ctx context.Context, server ID) error {
+	if s.network == nil {
+		return absent("network")
+	}
+	ports, err := s.network.ServerPorts(ctx, server)
+	if err != nil {
+		return err
+	}
+	return s.update(ctx, func(c *change) error { return c.seePorts(server, ports) })
+}
+
+// seePorts notes how ports are now, those that are known to be the server's.
+func (c *change) seePorts(server ID, ports []Port) error {
+	rows, err := Rows[PortRow](c, Where(ByServer, server))
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		i := slices.IndexFunc(ports, func(p Port) bool { return p.ID == row.Port })
+		if i < 0 {
+			continue
+		}
+		if err := row.see(ports[i]); err != nil {
+			return err
+		}
+		if err := c.Replace(&row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Version returns 4 or 6, 0 for what is no address.
+func (a Address) Version() int {
+	ip, err := netip.ParseAddr(a.IP)
+	switch {
+	case err != nil:
+		return 0
+	case ip.Is4():
+		return 4
+	}
+	return 6
+}

@@ -1,0 +1,153 @@
+package extraspecs
+
+import (
+	"slices"
+	"strings"
+)
+
+// Check returns the fault (Invalid) that Nova's API answers when somebody asks for a
+// server of this flavor and image, nil when they go together. What Nova looks at
+// when it looks for a host only is in the functions below.
+func Check(f Flavor, i Image) error {
+	if err := i.Check(); err != nil {
+		return err
+	}
+	if _, err := EncryptsMemory(f, i); err != nil {
+		return err
+	}
+	if _, err := realtimeCPUs(f, i); err != nil { // before the policies
+		return err
+	}
+	_, err := CPUs(f, i)
+	return err
+}
+
+// EncryptsMemory reports whether the server's memory is to be encrypted. The fault
+// says that the flavor and the image contradict each other, or what is wanting.
+func EncryptsMemory(f Flavor, i Image) (bool, error) {
+	theirs, said := i.flag("hw_mem_encryption")
+	text, asked := f.Specs["hw:mem_encryption"]
+	ours, _ := Bool(text)
+	switch {
+	case !ours && !theirs:
+		return false, nil
+	case asked && said && ours != theirs:
+		return false, conflict("Flavor %s has hw:mem_encryption extra spec explicitly set to %s, conflicting with image %s "+
+			"which has hw_mem_encryption property explicitly set to %s", f.Name, text, i.Name, python(theirs))
+	}
+	var who []string
+	if ours {
+		who = append(who, "hw:mem_encryption extra spec in "+f.Name+" flavor")
+	}
+	if theirs {
+		who = append(who, "hw_mem_encryption property of image "+i.ID)
+	}
+	machine := i.Property("hw_machine_type")
+	switch {
+	case i.Property("hw_firmware_type") != "uefi":
+		return false, conflict("Memory encryption requested by %s but image %s doesn't have 'hw_firmware_type' property set to 'uefi'",
+			strings.Join(who, " and "), i.Name)
+	case machine != "" && !strings.Contains(machine, "q35"):
+		return false, conflict("Machine type '%s' is not compatible with image %s (%s): q35 type is required for SEV to work",
+			machine, i.Name, i.ID)
+	}
+	return true, nil
+}
+
+// python is a truth value as Python shows it.
+func python(b bool) string {
+	if b {
+		return "True"
+	}
+	return "False"
+}
+
+// agreed returns what the flavor or the image says under a name, and a fault when both
+// do and differ.
+func agreed(f Flavor, i Image, prefix, name string) (string, error) {
+	key, property := prefix+":"+name, prefix+"_"+name
+	ours, theirs := f.Specs[key], i.Property(property)
+	switch {
+	case ours == "":
+		return theirs, nil
+	case theirs != "" && theirs != ours:
+		return "", conflict("Flavor %s has %s extra spec explicitly set to %s, conflicting with image %s which has %s explicitly set to %s.",
+			f.Name, key, ours, i.Name, property, theirs)
+	}
+	return ours, nil
+}
+
+// TPM returns the version of the TPM that the server is to have, "" for none.
+func TPM(f Flavor, i Image) (version string, err error) {
+	if version, err = agreed(f, i, "hw", "tpm_version"); err != nil || version == "" {
+		return "", err
+	}
+	if !slices.Contains(tpmVersions, version) {
+		return "", conflict("Invalid TPM version %s. Allowed values: %s.", repr(version), strings.Join(tpmVersions, ", "))
+	}
+	model, err := agreed(f, i, "hw", "tpm_model")
+	switch {
+	case err != nil:
+		return "", err
+	case model != "" && !slices.Contains(tpmModels, model):
+		return "", conflict("Invalid TPM model %s. Allowed values: %s.", repr(model), strings.Join(tpmModels, ", "))
+	case model == "tpm-crb" && version != "2.0":
+		return "", conflict("TPM model CRB is only valid with TPM version 2.0.")
+	}
+	return version, nil
+}
+
+// SoundModel returns the sound card that the server is to have, "" for none.
+func SoundModel(f Flavor, i Image) (string, error) {
+	model, err := agreed(f, i, "hw", "sound_model")
+	if err == nil && model != "" && !slices.Contains(soundModels, model) {
+		err = conflict("Invalid sound model %s. Allowed values: %s.", repr(model), strings.Join(soundModels, ", "))
+	}
+	return model, err
+}
+
+// SecureBoot reports whether the server must boot securely.
+func SecureBoot(f Flavor, i Image) (bool, error) {
+	policy, err := agreed(f, i, "os", "secure_boot")
+	if err == nil && policy != "" && !slices.Contains(bootPolicies, policy) {
+		err = conflict("Invalid secure boot policy %s. Allowed values: %s.", repr(policy), strings.Join(bootPolicies, ", "))
+	}
+	return policy == "required", err
+}
+
+// PCIPolicy returns the NUMA affinity of the server's devices, "" for none.
+func PCIPolicy(f Flavor, i Image) (string, error) {
+	ours, theirs := f.Specs["hw:pci_numa_affinity_policy"], i.Property("hw_pci_numa_affinity_policy")
+	if ours == "" {
+		ours, theirs = theirs, ""
+	}
+	switch {
+	case theirs != "" && theirs != ours:
+		return "", conflict("Image property 'hw_pci_numa_affinity_policy' is not permitted to override the 'hw:pci_numa_affinity_policy' flavor extra spec.")
+	case ours != "" && !slices.Contains(pciPolicies, ours):
+		return "", conflict("Invalid PCI NUMA affinity configured: %s", ours)
+	}
+	return ours, nil
+}
+
+// Encryption returns whether ephemeral disks are to be encrypted, and in which format,
+// "" for any.
+func Encryption(f Flavor, i Image) (on bool, format string, err error) {
+	theirs, said := i.flag("hw_ephemeral_encryption")
+	text, asked := f.Specs["hw:ephemeral_encryption"]
+	ours, _ := Bool(text)
+	switch {
+	case asked && said && ours != theirs:
+		return false, "", conflict("Flavor %s has hw:ephemeral_encryption extra spec explicitly set to %s, conflicting with image %s "+
+			"which has hw_eph_encryption property explicitly set to %s", f.Name, text, i.Name, python(theirs))
+	case !ours && !theirs:
+		return false, "", nil
+	}
+	if format, err = agreed(f, i, "hw", "ephemeral_encryption_format"); err != nil {
+		return false, "", err
+	}
+	if format != "" && !slices.Contains(encryptionFormats, format) {
+		return false, "", conflict("Invalid ephemeral encryption format %s. Allowed values: %s", format, strings.Join(encryptionFormats, ", "))
+	}
+	return true, format, nil
+}

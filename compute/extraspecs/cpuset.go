@@ -1,0 +1,115 @@
+package extraspecs
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A cpuSet is a set of CPU numbers: spans in order that do not touch. Masks may name
+// more CPUs than anybody could list.
+type cpuSet []span
+
+// A span is one of numbers, both ends included; it is empty when the last comes before
+// the first.
+type span struct{ first, last int64 }
+
+// parseCPUs reads "1-4,^3,6". The fault has Nova's text.
+func parseCPUs(text string) (cpuSet, error) {
+	var in, out cpuSet
+	for rule := range strings.SplitSeq(text, ",") {
+		rule = strings.TrimFunc(rule, space)
+		if rule == "" {
+			continue
+		}
+		number, excluded := strings.CutPrefix(rule, "^")
+		low, high, ranged := strings.Cut(number, "-")
+		if !ranged {
+			high = low
+		}
+		first, ok := cpuNumber(low)
+		last, also := cpuNumber(high)
+		switch {
+		case ranged && (!ok || !also || first > last):
+			return nil, conflict("Invalid range expression %s", repr(rule))
+		case !ok && excluded:
+			return nil, conflict("Invalid exclusion expression %s", repr(rule))
+		case !ok:
+			return nil, conflict("Invalid inclusion expression %s", repr(rule))
+		case excluded:
+			out = append(out, span{first, last})
+		default:
+			in = append(in, span{first, last})
+		}
+	}
+	return in.merged().without(out.merged()), nil
+}
+
+// maxCPU bounds the numbers of CPUs; beyond any flavor's.
+const maxCPU = 1 << 40
+
+func cpuNumber(s string) (int64, bool) {
+	n, ok := Integer(s)
+	if !ok || !n.IsInt64() || n.Int64() > maxCPU || n.Int64() < -maxCPU {
+		return 0, false
+	}
+	return n.Int64(), true
+}
+
+// merged sorts spans and joins those that overlap.
+func (s cpuSet) merged() cpuSet {
+	slices.SortFunc(s, func(a, b span) int { return cmp.Compare(a.first, b.first) })
+	var all cpuSet
+	for _, one := range s {
+		if n := len(all); n > 0 && one.first <= all[n-1].last+1 {
+			all[n-1].last = max(all[n-1].last, one.last)
+		} else {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// without takes others, which must be merged, out of a set.
+func (s cpuSet) without(others cpuSet) cpuSet {
+	var left cpuSet
+	for _, one := range s {
+		for _, o := range others {
+			if o.last < one.first || o.first > one.last {
+				continue
+			}
+			if o.first > one.first {
+				left = append(left, span{one.first, o.first - 1})
+			}
+			one.first = o.last + 1
+		}
+		if one.first <= one.last {
+			left = append(left, one)
+		}
+	}
+	return left
+}
+
+func (s cpuSet) len() (n int64) {
+	for _, one := range s {
+		n += max(0, one.last-one.first+1)
+	}
+	return n
+}
+
+// within reports whether all of a set is in another one, covers whether the other one
+// is in it.
+func (s cpuSet) within(other cpuSet) bool { return s.without(other).len() == 0 }
+
+func (s cpuSet) covers(other cpuSet) bool { return other.within(s) }
+
+// repr is a text as Python shows it.
+func repr(s string) string {
+	quoted := strconv.Quote(s)
+	inner := strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
+		return `"` + inner + `"`
+	}
+	return "'" + strings.ReplaceAll(inner, "'", `\'`) + "'"
+}

@@ -1,0 +1,191 @@
+package extraspecs_test
+
+import (
+	_ "embed"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/compute/extraspecs"
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/internal/novatest"
+)
+
+//go:embed testdata/nova.py
+var novaScript string
+
+// A pair is a flavor and an image.
+type pair struct {
+	VCPUs      int64             `json:"vcpus"`
+	Specs      map[string]string `json:"specs"`
+	Properties map[string]string `json:"properties"`
+}
+
+// A verdict is what is said of a pair.
+type verdict struct {
+	Check      *string `json:"check"`
+	TPM        string  `json:"tpm"`
+	Boot       string  `json:"boot"`
+	PCI        string  `json:"pci"`
+	Encryption string  `json:"encryption"`
+}
+
+// TestNova asks Nova itself what it says of values, and of flavors and images
+// together.
+func TestNova(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 86))
+	values := everyValue()
+	pairs := make([]pair, 4000)
+	for i := range pairs {
+		pairs[i] = randomPair(r)
+	}
+	var answer struct {
+		Values []*string `json:"values"`
+		Pairs  []verdict `json:"pairs"`
+	}
+	novatest.Ask(t, novaScript, map[string]any{"values": values, "pairs": pairs}, &answer)
+	refused := 0
+	for i, v := range values {
+		if diff := cmp.Diff(answer.Values[i], text(extraspecs.Validate(v[0], v[1]))); diff != "" {
+			t.Errorf("Validate(%q, %q) (-nova +berth):\n%s", v[0], v[1], diff)
+		}
+		if answer.Values[i] != nil {
+			refused++
+		}
+	}
+	agreed := 0
+	for i, p := range pairs {
+		if diff := cmp.Diff(answer.Pairs[i], judge(p)); diff != "" {
+			t.Errorf("%+v (-nova +berth):\n%s", p, diff)
+		}
+		if answer.Pairs[i].Check == nil {
+			agreed++
+		}
+	}
+	t.Logf("%d values, %d of them refused; %d pairs, %d of them go together", len(values), refused, len(pairs), agreed)
+}
+
+// text is what a fault tells the caller, nil for none.
+func text(err error) *string {
+	if err == nil {
+		return nil
+	}
+	if kind, _ := fault.Of(err); kind != fault.Invalid {
+		err = fmt.Errorf("not a fault of the caller's: %w", err)
+	}
+	s := err.Error()
+	return &s
+}
+
+func judge(p pair) verdict {
+	f := extraspecs.Flavor{Name: "m1", VCPUs: p.VCPUs, Specs: p.Specs}
+	i := extraspecs.Image{ID: "i", Name: "cirros", Properties: p.Properties}
+	v := verdict{Check: text(extraspecs.Check(f, i))}
+	if i.Check() != nil {
+		return v
+	}
+	found := func(s string, err error) string {
+		if err != nil {
+			return "error: " + err.Error()
+		}
+		return s
+	}
+	v.TPM = found(extraspecs.TPM(f, i))
+	boot, err := extraspecs.SecureBoot(f, i)
+	v.Boot = found(map[bool]string{true: "True", false: "False"}[boot], err)
+	v.PCI = found(extraspecs.PCIPolicy(f, i))
+	on, format, err := extraspecs.Encryption(f, i)
+	if on {
+		format = "on " + format
+	}
+	v.Encryption = found(format, err)
+	return v
+}
+
+// everyValue is each name that means something with each value that does.
+func everyValue() (all [][2]string) {
+	names := []string{
+		"resources:VCPU", "resources1:VCPU", "resources_NET-a:CUSTOM_GOLD", "resources:custom_gold", "resources:GOLD", "resources: VCPU",
+		"resources1.5:VCPU", "resources", "resources:", "trait:HW_CPU_X86_AVX", "traitX:CUSTOM_FAST", "trait:FAST", "traits:CUSTOM_FAST", "trait1:",
+		"hw:numa_cpus.0", "hw:numa_cpus.x", "hw:numa_mem.12", "hw:numa_mem.", "hw:other", "hw:cpu_polic", "hwx:cpu_policy", "HW:cpu_policy",
+		"aggregate_instance_extra_specs:ssd", "aggregate_instance_extra_specs:", "capabilities:vcpus", "capabilities:cpu_info:a:b",
+		"capabilities:cpu_info:", "capabilities:other", "capabilities", "free words", "ssd:yes", "quota:vif_inbound_peak", "quota:vif_peak",
+		"quota:disk_read_iops_sec", "quota:disk_io_shares_level", "quota:memory_reservation", "quota:other", "vmware:hw_version", "vmware:x",
+		"pci_passthrough:alias", "pci_passthrough:x", "accel:device_profile", "os:monitors", "os:vram", "os:x", "hide_hypervisor_id", "group_policy",
+		"hw:pmem", "hw:mem_page_size", "hw:cpu_realtime_mask", "hw:cpu_dedicated_mask", "hw:boot_menu", "hw:cpu_policy", "hw:watchdog_action",
+		"hw:tpm_version", "hw:serial_port_count", "hw:max_cpu_cores", "hw_rng:rate_bytes", "hw_rng:allowed", "hw_video:ram_max_mb",
+		"hw:ephemeral_encryption_format", "os:secure_boot", "os:resolution", "hw:viommu_model", "hw:pci_numa_affinity_policy",
+	}
+	values := []string{
+		"", "1", "0", "-1", " 7 ", "+8", "9", "1_000", "1__0", "_1", "1.0", "0x1", "\u0663", "99999999999999999999", "true", "Off", " yes ", "maybe",
+		"required", "forbidden", "Required", "isolate", "none", "dedicated", "custom", "1.2", "luks", "64", "1024x768", "virtio", "socket",
+		"0-3,^2", "^1", "1-", "gpu:1", "gpu:1 , nic:2", "gpu", "2MB", "large", "4k", "a,b,", "a b", "words\nlines", "it's",
+	}
+	for _, n := range names {
+		for _, v := range values {
+			all = append(all, [2]string{n, v})
+		}
+	}
+	return all
+}
+
+// choices are extra specs and properties that have to do with each other.
+var choices = map[string][]string{
+	"hw:cpu_policy":                  {"dedicated", "dedicated", "shared", "mixed", "mixed", "odd"},
+	"hw:cpu_thread_policy":           {"prefer", "isolate", "require", "odd"},
+	"hw:emulator_threads_policy":     {"isolate", "share", "odd"},
+	"hw:cpu_realtime":                {"yes", "no", "odd"},
+	"hw:cpu_realtime_mask":           {"^0", "0-3", "0-1", "7", "^0-9", "x", "3-1", "^x", "1-2-3", ",,2", "^1-x"},
+	"hw:cpu_dedicated_mask":          {"^0", "0-3", "0-1", "7", "0-1,^1", "it's", "-3"},
+	"resources:VCPU":                 {"4", "0", "x"},
+	"resources:PCPU":                 {"4", "5", "0", "-4"},
+	"resources1:PCPU":                {"4", "1"},
+	"resources_A:PCPU":               {"4"},
+	"trait:HW_CPU_HYPERTHREADING":    {"required", "forbidden", "odd"},
+	"hw:mem_encryption":              {"true", "false", "odd"},
+	"hw:tpm_version":                 {"1.2", "2.0", "3"},
+	"hw:tpm_model":                   {"tpm-tis", "tpm-crb", "odd"},
+	"os:secure_boot":                 {"required", "disabled", "it's"},
+	"hw:pci_numa_affinity_policy":    {"socket", "legacy", "odd"},
+	"hw:ephemeral_encryption":        {"on", "off", "odd"},
+	"hw:ephemeral_encryption_format": {"luks", "plain", "odd"},
+	"hw_cpu_policy":                  {"dedicated", "shared", "mixed", "odd"},
+	"hw_cpu_thread_policy":           {"prefer", "isolate", "require", "odd"},
+	"hw_cpu_realtime_mask":           {"^0", "0-3", "0-9"},
+	"trait:HW_CPU_HYPERTHREADING.":   {"required", "forbidden"},
+	"hw_mem_encryption":              {"true", "false", "odd"},
+	"hw_firmware_type":               {"uefi", "uefi", "uefi", "bios", "odd"},
+	"hw_machine_type":                {"pc-q35-2.11", "pc"},
+	"hw_tpm_version":                 {"1.2", "2.0", "3"},
+	"hw_tpm_model":                   {"tpm-tis", "tpm-crb", "odd"},
+	"os_secure_boot":                 {"required", "optional", "odd"},
+	"hw_pci_numa_affinity_policy":    {"socket", "legacy", "odd"},
+	"hw_ephemeral_encryption":        {"on", "off", "odd"},
+	"hw_ephemeral_encryption_format": {"luks", "plain", "odd"},
+	"hw_architecture":                {"x86_64", "AMD64", "odd"},
+	"architecture":                   {"i386", "Odd"},
+	"hw_vif_model":                   {"VirtualE1000", "virtio", "odd"},
+}
+
+// randomPair sets some of the choices, in most pairs few.
+func randomPair(r *rand.Rand) pair {
+	p := pair{VCPUs: 1 + r.Int64N(4), Specs: map[string]string{}, Properties: map[string]string{}}
+	names := sorted(choices)
+	for range 1 + r.IntN(6) {
+		name := names[r.IntN(len(names))]
+		values := choices[name]
+		v := values[r.IntN(len(values))]
+		switch {
+		case name == "trait:HW_CPU_HYPERTHREADING.":
+			p.Properties["trait:HW_CPU_HYPERTHREADING"] = v
+		case name == "architecture" && p.Properties["hw_architecture"] != "", name == "hw_architecture" && p.Properties["architecture"] != "":
+		case isProperty(name):
+			p.Properties[name] = v
+		default:
+			p.Specs[name] = v
+		}
+	}
+	return p
+}

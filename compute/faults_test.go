@@ -1,0 +1,242 @@
+package compute_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/computetest"
+	"github.com/berthcloud/berth/internal/racetest"
+)
+
+// A dying store is a store whose process ends with one of its transactions.
+type dying struct {
+	compute.Store
+	updates int
+	endAt   int // the Update that does not take place, nor any after it
+}
+
+var errEnded = errors.New("the process has ended")
+
+func (d *dying) Update(ctx context.Context, now time.Time, fn func(compute.Writer) error) error {
+	d.updates++
+	if d.updates >= d.endAt {
+		return errEnded
+	}
+	return d.Store.Update(ctx, now, fn)
+}
+
+// A scenario is something that is done with servers.
+type scenario struct {
+	// begin makes what there has to be before.
+	begin func(w *world)
+	// do does it; what it returns was told to the user.
+	do func(w *world, s *compute.Service) error
+	// fails says which of the host's work does.
+	fails func(w *world) func(string, compute.Wanted) *compute.Result
+}
+
+// scenarios are what is done while something breaks.
+var scenarios = map[string]scenario{
+	"Boot": {do: func(w *world, s *compute.Service) error { return w.bootOn(s, 1, w.port(1000)) }},
+	"Two":  {do: func(w *world, s *compute.Service) error { return w.bootOn(s, 2) }},
+	"Reschedule": {
+		do: func(w *world, s *compute.Service) error { return w.bootOn(s, 1, w.port(1000)) },
+		fails: func(*world) func(string, compute.Wanted) *compute.Result {
+			first := ""
+			return func(host string, _ compute.Wanted) *compute.Result {
+				if first == "" {
+					first = host
+				}
+				if host == first {
+					return &compute.Result{Trouble: "it cannot"}
+				}
+				return nil
+			}
+		},
+	},
+	"Delete": {
+		begin: func(w *world) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do: func(w *world, s *compute.Service) error {
+			return s.DeleteServer(ctx, ann, w.only())
+		},
+	},
+	"Attach": {
+		begin: func(w *world) { w.must(w.bootOn(w.Service, 1)) },
+		do: func(w *world, s *compute.Service) error {
+			_, err := w.attach(s, w.only(), compute.NetworkSpec{Port: w.port(1000)}, nil)
+			return err
+		},
+	},
+	"AttachNetwork": {
+		begin: func(w *world) { w.must(w.bootOn(w.Service, 1)) },
+		do: func(w *world, s *compute.Service) error {
+			_, err := w.attach(s, w.only(), compute.NetworkSpec{Network: compute.ID(w.net)}, nil)
+			return err
+		},
+	},
+	"Detach": {
+		begin: func(w *world) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do: func(w *world, s *compute.Service) error {
+			ports := must(w.Server(ctx, w.only())).Ports
+			return s.Detach(ctx, ann, w.only(), ports[1].Port)
+		},
+	},
+	"DetachOwn": {
+		begin: func(w *world) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do: func(w *world, s *compute.Service) error {
+			ports := must(w.Server(ctx, w.only())).Ports
+			return s.Detach(ctx, ann, w.only(), ports[0].Port)
+		},
+	},
+	"DeleteWhileItIsBuilt": {
+		do: func(w *world, s *compute.Service) error {
+			if err := w.bootOn(s, 1, w.port(1000)); err != nil {
+				return err
+			}
+			if _, err := s.Recover(ctx); err != nil {
+				return err
+			}
+			return s.DeleteServer(ctx, ann, w.only())
+		},
+	},
+}
+
+// only returns the only server.
+func (w *world) only() compute.ID {
+	w.Helper()
+	return computetest.Read[compute.ServerRow](w, w.store)[0].ID
+}
+
+// bootOn begins to create servers with a port in the network, and others.
+func (w *world) bootOn(s *compute.Service, n int, ports ...compute.ID) error {
+	spec := compute.ServerSpec{
+		Name: "vm", Flavor: "m1", Image: cirros, Min: n, PortsMayAsk: true, Networks: []compute.NetworkSpec{{Network: compute.ID(w.net)}},
+	}
+	for _, p := range ports {
+		spec.Networks = append(spec.Networks, compute.NetworkSpec{Port: p})
+	}
+	_, err := s.CreateServers(ctx, ann, spec)
+	return err
+}
+
+// prepare empties the world, and makes it ready for a scenario.
+func (w *world) prepare(s scenario) {
+	w.Helper()
+	for _, row := range computetest.Read[compute.ServerRow](w, w.store) {
+		w.must(w.DeleteServer(ctx, root, row.ID))
+	}
+	w.work(w.Service, nil)
+	ports, err := w.network.Ports(ctx)
+	w.must(err)
+	for _, p := range ports {
+		w.must(w.network.DeletePort(ctx, p.ID))
+	}
+	if s.begin != nil {
+		s.begin(w)
+		w.work(w.Service, nil)
+	}
+}
+
+// during does what a scenario does, and lets services and hosts work meanwhile as far as
+// they can.
+func (w *world) during(s scenario, service *compute.Service) {
+	w.Helper()
+	if s.do(w, service) != nil {
+		return
+	}
+	fails := func(string, compute.Wanted) *compute.Result { return nil }
+	if s.fails != nil {
+		fails = s.fails(w)
+	}
+	for range 10 {
+		if _, err := service.Recover(ctx); err != nil {
+			return // it has ended
+		}
+		if !w.hostsWork(w.Service, fails) {
+			return
+		}
+	}
+}
+
+// afterwards lets time pass until nothing is under way.
+func (w *world) afterwards(after string) {
+	w.Helper()
+	w.later(5 * time.Minute)
+	w.report()
+	w.work(w.Service, nil)
+	w.agrees(after)
+}
+
+// Whatever happens on the way to a neighbour, at whatever request: as soon as the way is
+// free, all that is allocated, bound and made belongs to a server, and no server is stuck.
+func TestServersSurviveTheirNeighbours(t *testing.T) {
+	for name, s := range scenarios {
+		for _, to := range []string{"placement", "network"} {
+			for _, how := range []string{"before", "after", "on"} {
+				if racetest.Few() && (name != "Boot" || how == "before") {
+					continue
+				}
+				t.Run(name+"/"+to+"/"+how, func(t *testing.T) {
+					t.Parallel()
+					w := newWorld(t, 10000, "cn1", "cn2")
+					path := map[string]*breakable{"placement": w.paths.placement, "network": w.paths.network}[to]
+					for at, met := 1, true; met && !t.Failed(); at++ {
+						w.prepare(s)
+						path.breaks(at, how == "on", how == "after")
+						w.during(s, w.Service)
+						met = path.heals()
+						w.afterwards(fmt.Sprintf("request %d to %s broke", at, to))
+					}
+				})
+			}
+		}
+	}
+}
+
+// What a process was at when it ended waits for the end of its lease, unless the next one takes it
+// over: it may when nothing of the former is on its way.
+func TestTakeOver(t *testing.T) {
+	for _, name := range []string{"Boot", "Attach", "Detach"} {
+		w := newWorld(t, 10000, "cn1")
+		w.prepare(scenarios[name])
+		w.during(scenarios[name], w.serve(&dying{Store: w.store, endAt: 4}))
+		if left := must(w.Recover(ctx)); left != 1 {
+			t.Errorf("%s: %d operations are left to their leases, want one", name, left)
+		}
+		w.must(w.TakeOver(ctx))
+		w.work(w.Service, nil)
+		w.agrees(name + ", taken over")
+
+		brief := w.serve(w.store, func(s *compute.Settings) { s.LeaseTime = 20 * time.Second })
+		w.prepare(scenarios[name])
+		w.during(scenarios[name], w.serve(&dying{Store: w.store, endAt: 4}, func(s *compute.Settings) { s.LeaseTime = 20 * time.Second }))
+		w.later(21 * time.Second)
+		w.report()
+		w.work(brief, nil)
+		w.agrees(name + ", after a brief lease")
+	}
+}
+
+// Wherever the process ends, the next one finishes what it had begun.
+func TestServersSurviveTheProcess(t *testing.T) {
+	for name, s := range scenarios {
+		if racetest.Few() && name != "Boot" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 10000, "cn1", "cn2")
+			for at, met := 1, true; met && !t.Failed(); at++ {
+				w.prepare(s)
+				store := &dying{Store: w.store, endAt: at}
+				w.during(s, w.serve(store))
+				met = store.updates >= at
+				w.afterwards(fmt.Sprintf("the process ended at update %d", at))
+			}
+		})
+	}
+}

@@ -1,0 +1,293 @@
+package compute
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/compute/extraspecs"
+)
+
+// maxInt is the largest number that a flavor may have.
+const maxInt = 1<<31 - 1
+
+func noFlavor(id ID) error { return notFound("FlavorNotFound", "Flavor %s could not be found.", id) }
+
+// A Viewer is who looks at flavors: administrators see all, others those that are
+// public or that their project may use.
+type Viewer struct {
+	Project string
+	Admin   bool
+}
+
+// A FlavorFilter narrows a list of flavors.
+type FlavorFilter struct {
+	// Public wants those that are, with those that the viewer's project may use,
+	// or those that are not; nil wants all.
+	Public *bool
+	// Usable leaves out flavors that are disabled.
+	Usable bool
+	// MinMemoryMB and MinRootGB are the least that a flavor may have.
+	MinMemoryMB, MinRootGB int64
+}
+
+// Flavors returns the flavors that a filter lets through, in the order of their ids.
+// Who is no administrator gets those only that they may see.
+func (s *Service) Flavors(ctx context.Context, v Viewer, f FlavorFilter) (all []FlavorRow, err error) {
+	if public := true; !v.Admin {
+		f.Public, f.Usable = &public, true
+	}
+	err = s.store.View(ctx, func(r Reader) error {
+		may, err := usable(r, v.Project)
+		if err != nil {
+			return err
+		}
+		if all, err = Rows[FlavorRow](r); err != nil {
+			return err
+		}
+		all = slices.DeleteFunc(all, func(row FlavorRow) bool { return !f.passes(row, may[row.ID]) })
+		return nil
+	})
+	return all, err
+}
+
+func (f FlavorFilter) passes(row FlavorRow, ours bool) bool {
+	switch {
+	case f.Usable && row.Disabled, row.MemoryMB < f.MinMemoryMB, row.RootGB < f.MinRootGB:
+		return false
+	case f.Public == nil:
+		return true
+	case *f.Public:
+		return row.Public || ours
+	}
+	return !row.Public
+}
+
+// usable returns the flavors that a project was let use.
+func usable(r Reader, project string) (map[ID]bool, error) {
+	rows, err := Rows[FlavorAccessRow](r, Where(ByProject, project))
+	may := make(map[ID]bool, len(rows))
+	for _, a := range rows {
+		may[a.Flavor] = true
+	}
+	return may, err
+}
+
+// Flavor returns a flavor. Fault: FlavorNotFound, also when the viewer may not see it.
+func (s *Service) Flavor(ctx context.Context, v Viewer, id ID) (row FlavorRow, err error) {
+	err = s.store.View(ctx, func(r Reader) error {
+		row, err = flavorFor(r, v, id)
+		return err
+	})
+	return row, err
+}
+
+func flavorFor(r Reader, v Viewer, id ID) (FlavorRow, error) {
+	row, err := found[FlavorRow](r, noFlavor(id), Where(ByID, id))
+	if err != nil || row.Public || v.Admin {
+		return row, err
+	}
+	may, err := usable(r, v.Project)
+	if err == nil && !may[id] {
+		err = noFlavor(id)
+	}
+	return row, err
+}
+
+// CreateFlavor makes a flavor. Without an id it gets a random one. Faults: InvalidInput,
+// FlavorExists, FlavorIdExists.
+func (s *Service) CreateFlavor(ctx context.Context, row FlavorRow) (FlavorRow, error) {
+	row.Name, row.ID = strings.TrimSpace(row.Name), cmp.Or(row.ID, newID())
+	if err := checkFlavor(row); err != nil {
+		return row, err
+	}
+	err := s.update(ctx, func(c *change) error {
+		row.CreatedAt = c.at
+		for _, other := range []struct {
+			where Match
+			taken error
+		}{
+			{Where(ByID, row.ID), conflict("FlavorIdExists", "Flavor with ID %s already exists.", row.ID)},
+			{Where(ByName, row.Name), conflict("FlavorExists", "Flavor with name %s already exists.", row.Name)},
+		} {
+			if rows, err := Rows[FlavorRow](c, other.where); err != nil || len(rows) > 0 {
+				return cmp.Or(err, other.taken)
+			}
+		}
+		return c.Insert(&row)
+	})
+	return row, err
+}
+
+// checkFlavor refuses numbers that a flavor cannot have.
+func checkFlavor(row FlavorRow) error {
+	for _, n := range []struct {
+		name         string
+		value, least int64
+	}{{"ram", row.MemoryMB, 1}, {"vcpus", row.VCPUs, 1}, {"disk", row.RootGB, 0}, {"ephemeral", row.EphemeralGB, 0}, {"swap", row.SwapMB, 0}} {
+		switch {
+		case n.value < n.least:
+			return invalid("InvalidInput", "Invalid input received: %s must be >= %d", n.name, n.least)
+		case n.value > maxInt:
+			return invalid("InvalidInput", "Invalid input received: %s must be <= %d", n.name, maxInt)
+		}
+	}
+	const most = 3.40282e+38 // a single-precision float
+	if !(row.RxTx > 0 && row.RxTx <= most) {
+		return invalid("InvalidInput", "Invalid input received: 'rxtx_factor' argument must be a float between 0 and %g", most)
+	}
+	return nil
+}
+
+// changeFlavor changes a flavor.
+func (s *Service) changeFlavor(ctx context.Context, id ID, fn func(*FlavorRow) error) (row FlavorRow, err error) {
+	err = s.update(ctx, func(c *change) error {
+		if row, err = found[FlavorRow](c, noFlavor(id), Where(ByID, id)); err != nil {
+			return err
+		}
+		row.Specs = maps.Clone(row.Specs)
+		if err := fn(&row); err != nil {
+			return err
+		}
+		row.UpdatedAt = c.at
+		return c.Replace(&row)
+	})
+	return row, err
+}
+
+// DescribeFlavor sets a flavor's description. Fault: FlavorNotFound.
+func (s *Service) DescribeFlavor(ctx context.Context, id ID, text string) (FlavorRow, error) {
+	return s.changeFlavor(ctx, id, func(row *FlavorRow) error {
+		row.Description = text
+		return nil
+	})
+}
+
+// DeleteFlavor removes a flavor. Servers keep what they were made of. Fault:
+// FlavorNotFound.
+func (s *Service) DeleteFlavor(ctx context.Context, id ID) error {
+	return s.update(ctx, func(c *change) error {
+		if _, err := c.Remove(&FlavorAccessRow{}, Where(ByFlavor, id)); err != nil {
+			return err
+		}
+		n, err := c.Remove(&FlavorRow{}, Where(ByID, id))
+		if err == nil && n == 0 {
+			err = noFlavor(id)
+		}
+		return err
+	})
+}
+
+// SetExtraSpecs adds extra specs to a flavor's, or replaces them. With check, what
+// Nova has no meaning for is refused. Faults: FlavorNotFound, and those of
+// extraspecs.Validate.
+func (s *Service) SetExtraSpecs(ctx context.Context, id ID, specs map[string]string, check bool) (FlavorRow, error) {
+	for _, name := range sortedKeys(specs) {
+		if !check {
+			break
+		}
+		if err := extraspecs.Validate(name, specs[name]); err != nil {
+			return FlavorRow{}, err
+		}
+	}
+	return s.changeFlavor(ctx, id, func(row *FlavorRow) error {
+		if row.Specs == nil {
+			row.Specs = map[string]string{}
+		}
+		maps.Copy(row.Specs, specs)
+		return nil
+	})
+}
+
+// NoExtraSpec returns the fault of a flavor that lacks an extra spec.
+func NoExtraSpec(id ID, name string) error {
+	return notFound("FlavorExtraSpecsNotFound", "Flavor %s has no extra specs with key %s.", id, name)
+}
+
+// DeleteExtraSpec removes an extra spec. Faults: FlavorNotFound,
+// FlavorExtraSpecsNotFound.
+func (s *Service) DeleteExtraSpec(ctx context.Context, id ID, name string) error {
+	_, err := s.changeFlavor(ctx, id, func(row *FlavorRow) error {
+		if _, ok := row.Specs[name]; !ok {
+			return NoExtraSpec(id, name)
+		}
+		delete(row.Specs, name)
+		return nil
+	})
+	return err
+}
+
+// FlavorAccess returns the projects that may use a flavor that is not public. Faults:
+// FlavorNotFound, also for one that is public or that the viewer may not see.
+func (s *Service) FlavorAccess(ctx context.Context, v Viewer, id ID) (projects []string, err error) {
+	err = s.store.View(ctx, func(r Reader) error {
+		row, err := flavorFor(r, v, id)
+		if err == nil && row.Public {
+			err = notFound("FlavorNotFound", "Access list not available for public flavors.")
+		}
+		if err != nil {
+			return err
+		}
+		projects, err = accessTo(r, id)
+		return err
+	})
+	return projects, err
+}
+
+func accessTo(r Reader, id ID) ([]string, error) {
+	rows, err := Rows[FlavorAccessRow](r, Where(ByFlavor, id))
+	projects := make([]string, len(rows))
+	for i, a := range rows {
+		projects[i] = a.Project
+	}
+	return projects, err
+}
+
+// AllowFlavor lets a project use a flavor, and returns all that may. With strict, one
+// that is public is a conflict. Faults: FlavorNotFound, FlavorAccessExists.
+func (s *Service) AllowFlavor(ctx context.Context, id ID, project string, strict bool) (projects []string, err error) {
+	err = s.update(ctx, func(c *change) error {
+		row, err := found[FlavorRow](c, noFlavor(id), Where(ByID, id))
+		if err == nil && row.Public && strict {
+			err = conflict("FlavorIsPublic", "Can not add access to a public flavor.")
+		}
+		if err != nil {
+			return err
+		}
+		have, err := accessTo(c, id)
+		switch {
+		case err != nil:
+			return err
+		case slices.Contains(have, project):
+			return conflict("FlavorAccessExists", "Flavor access already exists for flavor %s and project %s combination.", id, project)
+		}
+		if err := c.Insert(&FlavorAccessRow{Flavor: id, Project: project}); err != nil {
+			return err
+		}
+		projects, err = accessTo(c, id)
+		return err
+	})
+	return projects, err
+}
+
+// DenyFlavor takes the use of a flavor from a project, and returns those that are left.
+// Faults: FlavorNotFound, FlavorAccessNotFound.
+func (s *Service) DenyFlavor(ctx context.Context, id ID, project string) (projects []string, err error) {
+	err = s.update(ctx, func(c *change) error {
+		if _, err := found[FlavorRow](c, noFlavor(id), Where(ByID, id)); err != nil {
+			return err
+		}
+		n, err := c.Remove(&FlavorAccessRow{}, Where(ByFlavor, id), Where(ByProject, project))
+		switch {
+		case err != nil:
+			return err
+		case n == 0:
+			return notFound("FlavorAccessNotFound", "Flavor access not found for %s / %s combination.", id, project)
+		}
+		projects, err = accessTo(c, id)
+		return err
+	})
+	return projects, err
+}

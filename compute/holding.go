@@ -1,0 +1,145 @@
+package compute
+
+import (
+	"context"
+	"errors"
+
+	"github.com/berthcloud/berth/compute/selection"
+	"github.com/berthcloud/berth/network/guarantee"
+)
+
+// tries is how often it is made room for somebody else's change of what a server holds.
+const tries = 10
+
+// hold has a server hold these amounts and nothing else, whatever it holds now: what it
+// is for is to be tried again, or over. Errors are those of Placement.Hold.
+func (s *Service) hold(ctx context.Context, server ServerRow, amounts guarantee.Amounts) (err error) {
+	for range tries {
+		var now Holding
+		if now, err = s.placement.Held(ctx, server.ID); err != nil {
+			return err
+		}
+		if equal(now.Amounts, amounts) {
+			return nil
+		}
+		now.Amounts, now.Project, now.User = amounts, server.Project, server.User
+		if err = s.placement.Hold(ctx, server.ID, now); !errors.Is(err, ErrGeneration) {
+			return err
+		}
+	}
+	return err
+}
+
+// equal reports whether amounts are the same, where nothing of something is nothing.
+func equal(a, b guarantee.Amounts) bool { return contains(a, b) && contains(b, a) }
+
+func contains(a, b guarantee.Amounts) bool {
+	for provider, classes := range b {
+		for class, n := range classes {
+			if a[provider][class] != n {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// adjust adds to what a server holds, or takes from it when sign is -1, exactly once
+// however often it is called: see decision 24. What is not held cannot be taken; that is
+// logged. Errors are those of Placement, and of commit.
+func (j *job) adjust(ctx context.Context, sign int64) error {
+	if err := j.settle(ctx, sign); err != nil || j.b.Done {
+		return err
+	}
+	var err error
+	for range tries {
+		var now Holding
+		if now, err = j.s.placement.Held(ctx, j.op.Server); err != nil {
+			return err
+		}
+		if now.Generation == nil && sign > 0 {
+			return ErrCapacity // it holds nothing: nobody may claim for it but who builds it
+		}
+		next := j.changed(ctx, now.Amounts, sign)
+		if equal(next, now.Amounts) {
+			return nil
+		}
+		j.b.Attempt = &attempt{Generation: *now.Generation, Before: concerned(now.Amounts, j.b.Amounts)}
+		if err := j.commit(ctx, j.op.Step, nil); err != nil {
+			return err
+		}
+		now.Amounts = next
+		err = j.s.placement.Hold(ctx, j.op.Server, now)
+		if err != nil && !errors.Is(err, ErrGeneration) && !errors.Is(err, ErrCapacity) {
+			return err // it may have taken place
+		}
+		j.b.Attempt, j.b.Done = nil, err == nil
+		if err := j.commit(ctx, j.op.Step, nil); err != nil {
+			return err
+		}
+		if !errors.Is(err, ErrGeneration) {
+			return err
+		}
+	}
+	return err
+}
+
+// changed is what is held after an adjustment.
+func (j *job) changed(ctx context.Context, held guarantee.Amounts, sign int64) guarantee.Amounts {
+	if sign > 0 {
+		return selection.Plus(held, j.b.Amounts)
+	}
+	next, err := selection.Minus(held, j.b.Amounts)
+	if err != nil {
+		j.s.log.ErrorContext(ctx, "a server holds less than it is to give back", "server", j.op.Server, "port", j.b.Port, "error", err)
+		return held
+	}
+	return next
+}
+
+// settle finds out whether the last attempt of an adjustment took place. One that did not
+// will not any more: it may be on its way still, and would then find a consumer of another
+// generation.
+func (j *job) settle(ctx context.Context, sign int64) error {
+	if j.b.Attempt == nil {
+		return nil
+	}
+	now, err := j.s.placement.Held(ctx, j.op.Server)
+	if err != nil {
+		return err
+	}
+	is := concerned(now.Amounts, j.b.Amounts)
+	wanted := guarantee.Amounts{}
+	for provider, classes := range j.b.Attempt.Before {
+		wanted[provider] = map[string]int64{}
+		for class, n := range classes {
+			wanted[provider][class] = n + sign*j.b.Amounts[provider][class]
+		}
+	}
+	unchanged := equal(is, j.b.Attempt.Before)
+	switch {
+	case unchanged && now.Generation != nil && *now.Generation == j.b.Attempt.Generation:
+		if err := j.s.placement.Hold(ctx, j.op.Server, now); err != nil { // which raises the generation
+			return err
+		}
+	case equal(is, wanted):
+		j.b.Done = true
+	case !unchanged:
+		j.s.log.ErrorContext(ctx, "it cannot be told whether a server got or gave back what a port asks for: others changed the same",
+			"server", j.op.Server, "port", j.b.Port, "amounts", j.b.Amounts)
+	}
+	j.b.Attempt = nil
+	return j.commit(ctx, j.op.Step, nil)
+}
+
+// concerned is the part of amounts that others are about, zeros included.
+func concerned(held, others guarantee.Amounts) guarantee.Amounts {
+	part := guarantee.Amounts{}
+	for provider, classes := range others {
+		part[provider] = map[string]int64{}
+		for class := range classes {
+			part[provider][class] = held[provider][class]
+		}
+	}
+	return part
+}

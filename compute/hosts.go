@@ -1,0 +1,297 @@
+package compute
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/placement"
+)
+
+// A HostService is the compute service of a host, with what follows from its reports.
+type HostService struct {
+	ServiceRow
+	Up   bool
+	Zone string
+}
+
+// A Hypervisor is one with its service and what its servers use.
+type Hypervisor struct {
+	NodeRow
+	Service HostService
+	Servers []ServerRow
+	Used    Used
+}
+
+// Used is how much of a hypervisor its servers have.
+type Used struct{ VCPUs, MemoryMB, DiskGB int64 }
+
+// Services returns the compute services in the order of their numbers.
+func (s *Service) Services(ctx context.Context) (all []HostService, err error) {
+	err = s.store.View(ctx, func(r Reader) error {
+		all, err = s.services(r)
+		return err
+	})
+	return all, err
+}
+
+func (s *Service) services(r Reader, where ...Match) ([]HostService, error) {
+	rows, err := Rows[ServiceRow](r, where...)
+	if err != nil {
+		return nil, err
+	}
+	zones, err := s.zonesOf(r)
+	all := make([]HostService, len(rows))
+	for i, row := range rows {
+		all[i] = HostService{ServiceRow: row, Up: s.up(row), Zone: cmp.Or(zones[row.Host], s.settings.DefaultZone)}
+	}
+	slices.SortFunc(all, func(a, b HostService) int { return cmp.Compare(a.Number, b.Number) })
+	return all, err
+}
+
+// up reports whether a service has reported lately.
+func (s *Service) up(row ServiceRow) bool {
+	last := row.ReportedAt
+	if last.IsZero() {
+		last = row.CreatedAt
+	}
+	return !row.ForcedDown && s.now().Sub(last) <= s.settings.ServiceDownTime
+}
+
+// zonesOf returns the availability zones of hosts that are in one.
+func (s *Service) zonesOf(r Reader) (map[string]string, error) {
+	all, err := aggregates(r)
+	zones := map[string]string{}
+	for _, a := range all {
+		for _, h := range a.Hosts {
+			if a.Zone() != "" {
+				zones[h] = a.Zone()
+			}
+		}
+	}
+	return zones, err
+}
+
+// A ServiceChange is what an administrator changes of a service; nil leaves it.
+type ServiceChange struct {
+	Disabled   *bool
+	Reason     *string // for being disabled; goes with it
+	ForcedDown *bool
+}
+
+// ChangeService changes a service. Fault: ServiceNotFound.
+func (s *Service) ChangeService(ctx context.Context, id ID, ch ServiceChange) (HostService, error) {
+	var h HostService
+	err := s.update(ctx, func(c *change) error {
+		row, err := found[ServiceRow](c, notFound("ServiceNotFound", "Service %s could not be found.", id), Where(ByID, id))
+		if err != nil {
+			return err
+		}
+		if ch.Disabled != nil {
+			row.Disabled, row.Reason = *ch.Disabled, ""
+		}
+		if ch.Reason != nil && row.Disabled {
+			row.Reason = *ch.Reason
+		}
+		if ch.ForcedDown != nil {
+			row.ForcedDown = *ch.ForcedDown
+		}
+		row.UpdatedAt = c.at
+		if err := c.Replace(&row); err != nil {
+			return err
+		}
+		zones, err := s.zonesOf(c)
+		h = HostService{ServiceRow: row, Up: s.up(row), Zone: cmp.Or(zones[row.Host], s.settings.DefaultZone)}
+		return err
+	})
+	return h, err
+}
+
+// migrationsOver are the statuses of migrations that are over.
+var migrationsOver = []string{"accepted", "confirmed", "reverted", "error", "failed", "completed", "cancelled", "done"}
+
+// DeleteService removes the service of a host that has no servers, with its
+// hypervisors and what placement has of them, and takes the host out of its
+// aggregates. Faults: ServiceNotFound, and a conflict while there are servers or
+// migrations, or while something is allocated on the host.
+func (s *Service) DeleteService(ctx context.Context, id ID) error {
+	if err := s.removeTrees(ctx, id); err != nil {
+		return err
+	}
+	return s.update(ctx, func(c *change) error {
+		row, err := deletable(c, id)
+		if err != nil {
+			return err
+		}
+		members, err := Rows[MemberRow](c, Where(ByHost, row.Host))
+		if err != nil {
+			return err
+		}
+		for _, m := range members {
+			if err := c.mirror(m.Aggregate, m.Host, false); err != nil {
+				return err
+			}
+		}
+		_, member := c.Remove(&MemberRow{}, Where(ByHost, row.Host))
+		_, node := c.Remove(&NodeRow{}, Where(ByHost, row.Host))
+		_, service := c.Remove(&ServiceRow{}, Where(ByID, id))
+		return errors.Join(member, node, service)
+	})
+}
+
+// deletable is a service whose host is idle.
+func deletable(r Reader, id ID) (ServiceRow, error) {
+	row, err := found[ServiceRow](r, notFound("ServiceNotFound", "Service %s not found.", id), Where(ByID, id))
+	if err != nil {
+		return row, err
+	}
+	return row, idle(r, row.Host)
+}
+
+// removeTrees removes what placement has of a service's host (E-13): who deletes a service
+// after that has failed does it again.
+func (s *Service) removeTrees(ctx context.Context, id ID) error {
+	if s.trees == nil {
+		return nil
+	}
+	var nodes []NodeRow
+	err := s.store.View(ctx, func(r Reader) error {
+		row, err := deletable(r, id)
+		if err != nil {
+			return err
+		}
+		nodes, err = Rows[NodeRow](r, Where(ByHost, row.Host))
+		return err
+	})
+	for _, n := range nodes {
+		if err == nil {
+			s.trees.forget(n.Host)
+			err = inventory.Remove(ctx, placement.UUID(n.ID), s.trees.placement)
+		}
+	}
+	if errors.Is(err, inventory.ErrInUse) {
+		return conflict("HTTPConflict", "Unable to delete compute service: something is allocated on its host in placement. (%v)", err)
+	}
+	return err
+}
+
+// idle refuses a host that has servers, or that some move from or to.
+func idle(r Reader, host string) error {
+	servers, err := Rows[ServerRow](r, Where(ByHost, host))
+	if err == nil && len(servers) > 0 {
+		err = conflict("HTTPConflict", "Unable to delete compute service that is hosting instances. Migrate or delete the instances first.")
+	}
+	if err != nil {
+		return err
+	}
+	moves, err := Rows[MigrationRow](r)
+	for _, m := range moves {
+		if (m.Source == host || m.Dest == host) && !slices.Contains(migrationsOver, m.Status) {
+			return conflict("HTTPConflict", "Unable to delete compute service that has in-progress migrations. "+
+				"Complete the migrations or delete the instances first.")
+		}
+	}
+	return err
+}
+
+// Hypervisors returns the hypervisors with their servers, in the order of their
+// numbers.
+func (s *Service) Hypervisors(ctx context.Context) (all []Hypervisor, err error) {
+	err = s.store.View(ctx, func(r Reader) error {
+		all, err = s.hypervisors(r)
+		return err
+	})
+	return all, err
+}
+
+func (s *Service) hypervisors(r Reader) ([]Hypervisor, error) {
+	nodes, err := Rows[NodeRow](r)
+	if err != nil {
+		return nil, err
+	}
+	services, err := s.services(r)
+	if err != nil {
+		return nil, err
+	}
+	servers, err := Rows[ServerRow](r)
+	if err != nil {
+		return nil, err
+	}
+	byHost := map[string]HostService{}
+	for _, h := range services {
+		byHost[h.Host] = h
+	}
+	on := map[[2]string][]ServerRow{}
+	for _, row := range servers {
+		at := [2]string{row.Host, row.Node}
+		on[at] = append(on[at], row)
+	}
+	all := make([]Hypervisor, len(nodes))
+	for i, n := range nodes {
+		all[i] = Hypervisor{NodeRow: n, Service: byHost[n.Host], Servers: on[[2]string{n.Host, n.Name}]}
+		if all[i].Used, err = usedBy(all[i].Servers); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(all, func(a, b Hypervisor) int { return cmp.Compare(a.Number, b.Number) })
+	return all, nil
+}
+
+// usedBy adds up what servers have.
+func usedBy(servers []ServerRow) (u Used, err error) {
+	for _, row := range servers {
+		f, err := row.flavor()
+		if err != nil {
+			return u, err
+		}
+		u.VCPUs += f.VCPUs
+		u.MemoryMB += f.MemoryMB
+		u.DiskGB += f.RootGB + f.EphemeralGB
+	}
+	return u, nil
+}
+
+// A Zone is an availability zone.
+type Zone struct {
+	Name      string
+	Available bool
+	Services  []HostService // that are enabled, when it is available
+}
+
+// Zones returns the availability zones of the services: those with one that is enabled
+// first, each part in the order of their names.
+func (s *Service) Zones(ctx context.Context) ([]Zone, error) {
+	services, err := s.Services(ctx)
+	if err != nil {
+		return nil, err
+	}
+	by := map[string]*Zone{}
+	for _, h := range services {
+		if by[h.Zone] == nil {
+			by[h.Zone] = &Zone{Name: h.Zone}
+		}
+		if z := by[h.Zone]; !h.Disabled {
+			z.Available, z.Services = true, append(z.Services, h)
+		}
+	}
+	var all []Zone
+	for _, available := range []bool{true, false} {
+		for _, name := range sortedKeys(by) {
+			if by[name].Available == available {
+				all = append(all, *by[name])
+			}
+		}
+	}
+	return all, nil
+}
+
+// LastSeen returns when a service reported last, when it was made if it never did.
+func (h HostService) LastSeen() time.Time {
+	if h.ReportedAt.IsZero() {
+		return h.CreatedAt
+	}
+	return h.ReportedAt
+}

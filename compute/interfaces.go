@@ -1,0 +1,54 @@
+package compute
+
+import (
+	"context"
+	"errors"
+)
+
+// Interfaces returns the ports of a server as the network service shows them. Fault:
+// InstanceNotFound.
+func (s *Service) Interfaces(ctx context.Context, server ID) ([]ServerPort, error) {
+	one, err := s.Server(ctx, server)
+	if err == nil && s.network == nil {
+		err = absent("network")
+	}
+	if err != nil {
+		return nil, err
+	}
+	ports, err := s.network.ServerPorts(ctx, server)
+	all := make([]ServerPort, len(ports))
+	for i, p := range ports {
+		all[i] = ServerPort{PortRow: PortRow{Port: p.ID, Server: server, Network: p.Network}, Shown: p}
+		for _, row := range one.Ports {
+			if row.Port == p.ID {
+				all[i].PortRow = row.PortRow
+			}
+		}
+	}
+	return all, err
+}
+
+// Interface returns a port of a server. Faults: InstanceNotFound, PortNotFound.
+func (s *Service) Interface(ctx context.Context, server, port ID) (ServerPort, error) {
+	one, err := s.Server(ctx, server)
+	if err == nil && s.network == nil {
+		err = absent("network")
+	}
+	if err != nil {
+		return ServerPort{}, err
+	}
+	p, err := s.network.Port(ctx, port)
+	if errors.Is(err, ErrNoPort) {
+		return ServerPort{}, notFound("PortNotFound", "Port id %s could not be found.", port)
+	}
+	if err == nil && p.Server != string(server) {
+		err = notFound("PortNotFound", "Instance %s does not have a port with id %s", server, port)
+	}
+	sp := ServerPort{PortRow: PortRow{Port: p.ID, Server: server, Network: p.Network}, Shown: p}
+	for _, row := range one.Ports {
+		if row.Port == port {
+			sp.PortRow = row.PortRow
+		}
+	}
+	return sp, err
+}

@@ -1,0 +1,115 @@
+// Package inventory says what placement should know of a compute host: from what the host
+// reports, and what placement knows already, to what is to be made, changed and removed.
+// A Plan is arithmetic; Sync carries it out.
+//
+// The rules are those of Nova's compute agent: what it owns it keeps as it should be, and
+// what operators and other services have put beside it stays.
+package inventory
+
+import (
+	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/placement"
+)
+
+// The resource classes of a host.
+const (
+	VCPU     = "VCPU"
+	PCPU     = "PCPU"
+	MemoryMB = "MEMORY_MB"
+	DiskGB   = "DISK_GB"
+)
+
+// The traits of a host that say what it is.
+const (
+	TraitComputeNode = "COMPUTE_NODE"
+	TraitDisabled    = "COMPUTE_STATUS_DISABLED"
+	TraitPCIDevice   = "COMPUTE_MANAGED_PCI_DEVICE"
+)
+
+// A Host is what a compute host reports. In JSON it is what reports have besides the
+// compute node.
+type Host struct {
+	ID   guarantee.UUID `json:"-"` // of the compute node, and of its provider
+	Name string         `json:"-"` // hypervisor hostname, and the provider's name
+
+	VCPU     Amount `json:"vcpu"`
+	PCPU     Amount `json:"pcpu"`
+	MemoryMB Amount `json:"memory_mb"`
+	DiskGB   Amount `json:"disk_gb"`
+
+	// Traits are what the host can do: COMPUTE_… and HW_CPU_….
+	Traits []string `json:"traits"`
+	// KnowsCPU says that Traits has all HW_CPU_… traits. Else those that placement
+	// has stay.
+	KnowsCPU bool `json:"knows_cpu"`
+	// Disabled says that an administrator has disabled its service.
+	Disabled bool `json:"-"`
+
+	Devices    []Device     `json:"devices,omitempty"`
+	Additional []Additional `json:"additional,omitempty"`
+}
+
+// An Amount is how much a host has of a class.
+type Amount struct {
+	Total    int64 `json:"total"`
+	Reserved int64 `json:"reserved"`
+	// Ratio is the allocation ratio that an operator has set, nil when none has. Then
+	// the one in placement stays, and Initial is for a host that is new.
+	Ratio   *float64 `json:"allocation_ratio,omitempty"`
+	Initial float64  `json:"initial_allocation_ratio"`
+}
+
+// A Device is something that servers get of its own: a provider below the host's.
+type Device struct {
+	Suffix string   `json:"name"` // the end of the provider's, after the host's and an underscore: "0000:81:00.0" or "pci_0000_84_00_0"
+	Class  string   `json:"resource_class"`
+	Total  int64    `json:"total"`
+	Traits []string `json:"traits"`
+}
+
+// ComputeNode stands for every compute node in an Additional.
+const ComputeNode placement.UUID = "$COMPUTE_NODE"
+
+// An Additional is what an operator adds to a provider in a file (provider.yaml). One
+// that names the provider wins over the one for ComputeNode.
+type Additional struct {
+	ID          placement.UUID   `json:"uuid,omitempty"` // ComputeNode, or "" when it has a Name
+	Name        string           `json:"name,omitempty"`
+	Inventories map[string]Extra `json:"inventories,omitempty"`
+	Traits      []string         `json:"traits,omitempty"`
+	File        string           `json:"file"` // for messages
+}
+
+// An Extra is an inventory with what a person has said of it.
+type Extra struct {
+	Total           int64    `json:"total"`
+	Reserved        *int64   `json:"reserved,omitempty"`
+	MinUnit         *int64   `json:"min_unit,omitempty"`
+	MaxUnit         *int64   `json:"max_unit,omitempty"`
+	StepSize        *int64   `json:"step_size,omitempty"`
+	AllocationRatio *float64 `json:"allocation_ratio,omitempty"`
+}
+
+// inventory is the inventory with placement's defaults for what was not said.
+func (e Extra) inventory() placement.Inventory {
+	return placement.Inventory{
+		Total: e.Total, Reserved: or(e.Reserved, 0), MinUnit: or(e.MinUnit, 1), MaxUnit: or(e.MaxUnit, placement.MaxInt),
+		StepSize: or(e.StepSize, 1), AllocationRatio: or(e.AllocationRatio, 1),
+	}
+}
+
+func or[T any](v *T, otherwise T) T {
+	if v == nil {
+		return otherwise
+	}
+	return *v
+}
+
+// DeviceName is the name of a device's provider.
+func (h *Host) DeviceName(d Device) string { return h.Name + "_" + d.Suffix }
+
+// DeviceID is the UUID of a device's provider when it is new: it follows from the host's
+// and the name, so that making it twice makes one.
+func (h *Host) DeviceID(d Device) placement.UUID {
+	return placement.UUID(h.ID.Derive(h.DeviceName(d)).String())
+}

@@ -1,0 +1,234 @@
+package inventory_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/internal/golden"
+	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/placement"
+)
+
+const hostID = "3b36d91e-bf60-460f-b1f8-3322dee5cdfd"
+
+// A question is a host, what placement has, and what is to be done. These say what the
+// host has:
+//
+//	VCPU 8 [reserved=1] [ratio=2] [initial=4]   also PCPU, MEMORY_MB, DISK_GB
+//	traits COMPUTE_X …, cpu traits HW_CPU_X …   the second that it knows all of the CPU's
+//	disabled
+//	device 0000:81:00.0 VGPU 4 [TRAIT …]
+//	file a.yaml ID|NAME CLASS=7 TRAIT …         what an operator adds
+//
+// and these what placement has, where "has" alone is the host's provider:
+//
+//	has [called NAME] [child NAME] [of PARENT] [VCPU=8:ratio=2:reserved=1] [TRAIT …]
+//	shared disk
+//
+// The answer is the plan; that of what comes of it is to be nothing.
+func TestScenarios(t *testing.T) {
+	for _, file := range golden.Files(t, "testdata/*.txt") {
+		golden.Answer(t, file, func(t *testing.T, question []string) []string {
+			t.Helper()
+			h, is := read(t, question)
+			plan, err := h.Plan(is)
+			if err != nil {
+				return []string{"error " + err.Error()}
+			}
+			again, err := h.Plan(carriedOut(is, plan))
+			if !again.Nothing() || err != nil {
+				t.Errorf("%s: after it there is still to do %+v, %v", question, again, err)
+			}
+			return shown(plan)
+		})
+	}
+}
+
+func read(t *testing.T, question []string) (h inventory.Host, is inventory.Tree) {
+	t.Helper()
+	id, err := guarantee.ParseUUID(hostID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h = inventory.Host{ID: id, Name: "cn1"}
+	amounts := map[string]*inventory.Amount{"VCPU": &h.VCPU, "PCPU": &h.PCPU, "MEMORY_MB": &h.MemoryMB, "DISK_GB": &h.DiskGB}
+	for _, line := range question {
+		words := strings.Fields(line)
+		switch {
+		case amounts[words[0]] != nil:
+			*amounts[words[0]] = amount(t, words[1:])
+		case words[0] == "traits":
+			h.Traits = append(h.Traits, words[1:]...)
+		case words[0] == "cpu":
+			h.Traits, h.KnowsCPU = append(h.Traits, words[2:]...), true
+		case words[0] == "disabled":
+			h.Disabled = true
+		case words[0] == "device":
+			h.Devices = append(h.Devices, inventory.Device{Suffix: words[1], Class: words[2], Total: number(t, words[3]), Traits: words[4:]})
+		case words[0] == "file":
+			h.Additional = append(h.Additional, additional(t, words[1:]))
+		case words[0] == "shared":
+			is.SharedDisk = true
+		case words[0] == "has":
+			is.Providers = append(is.Providers, provider(t, words[1:]))
+		default:
+			t.Fatalf("nobody knows what %q is", line)
+		}
+	}
+	return h, is
+}
+
+func number(t *testing.T, text string) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func ratio(t *testing.T, text string) float64 {
+	t.Helper()
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func amount(t *testing.T, words []string) inventory.Amount {
+	t.Helper()
+	a := inventory.Amount{Total: number(t, words[0]), Initial: 1}
+	for _, word := range words[1:] {
+		key, value, _ := strings.Cut(word, "=")
+		switch key {
+		case "reserved":
+			a.Reserved = number(t, value)
+		case "initial":
+			a.Initial = ratio(t, value)
+		case "ratio":
+			f := ratio(t, value)
+			a.Ratio = &f
+		}
+	}
+	return a
+}
+
+func additional(t *testing.T, words []string) inventory.Additional {
+	t.Helper()
+	a := inventory.Additional{File: words[0], Inventories: map[string]inventory.Extra{}}
+	if id := placement.UUID(words[1]); id == inventory.ComputeNode || strings.Count(words[1], "-") == 4 {
+		a.ID = id
+	} else {
+		a.Name = words[1]
+	}
+	for _, word := range words[2:] {
+		if class, n, ok := strings.Cut(word, "="); ok {
+			a.Inventories[class] = inventory.Extra{Total: number(t, n)}
+		} else {
+			a.Traits = append(a.Traits, word)
+		}
+	}
+	return a
+}
+
+// provider is one that placement has. Names stand for the ids of those below the host.
+func provider(t *testing.T, words []string) inventory.Provider {
+	t.Helper()
+	p := inventory.Provider{ID: hostID, Name: "cn1", Inventories: map[string]placement.Inventory{}}
+	for ; len(words) > 1; words = words[2:] {
+		if words[0] == "child" {
+			p.ID, p.Name, p.Parent = placement.UUID(words[1]), words[1], hostID
+		} else if words[0] == "of" {
+			p.Parent = placement.UUID(words[1])
+		} else if words[0] == "called" {
+			p.Name = words[1]
+		} else {
+			break
+		}
+	}
+	for _, word := range words {
+		class, said, ok := strings.Cut(word, "=")
+		if !ok {
+			p.Traits = append(p.Traits, word)
+			continue
+		}
+		parts := strings.Split(said, ":")
+		i := placement.Inventory{Total: number(t, parts[0]), MinUnit: 1, MaxUnit: number(t, parts[0]), StepSize: 1, AllocationRatio: 1}
+		for _, part := range parts[1:] {
+			switch key, value, _ := strings.Cut(part, "="); key {
+			case "ratio":
+				i.AllocationRatio = ratio(t, value)
+			case "reserved":
+				i.Reserved = number(t, value)
+			}
+		}
+		p.Inventories[class] = i
+	}
+	return p
+}
+
+func shown(p inventory.Plan) (lines []string) {
+	for _, to := range p.Make {
+		lines = append(lines, fmt.Sprintf("make %s %s below %q", to.ID, to.Name, to.Parent))
+	}
+	for _, to := range p.Remove {
+		lines = append(lines, "remove "+to.Name)
+	}
+	for _, to := range p.Inventories {
+		line := "inventories of " + to.Name + ":"
+		for _, class := range slices.Sorted(maps.Keys(to.Inventories)) {
+			i := to.Inventories[class]
+			line += fmt.Sprintf(" %s=%d", class, i.Total)
+			if i.AllocationRatio != 1 {
+				line += fmt.Sprintf(":ratio=%v", i.AllocationRatio)
+			}
+			if i.Reserved != 0 {
+				line += fmt.Sprintf(":reserved=%d", i.Reserved)
+			}
+			if i.MaxUnit != i.Total {
+				line += fmt.Sprintf(":max_unit=%d", i.MaxUnit)
+			}
+		}
+		lines = append(lines, line)
+	}
+	for _, to := range p.Traits {
+		lines = append(lines, "traits of "+to.Name+": "+strings.Join(to.Traits, " "))
+	}
+	for _, w := range p.Warnings {
+		lines = append(lines, "warning "+w)
+	}
+	if lines == nil {
+		lines = []string{"nothing"}
+	}
+	return lines
+}
+
+// carriedOut is what placement has after a plan.
+func carriedOut(is inventory.Tree, p inventory.Plan) inventory.Tree {
+	all := slices.DeleteFunc(slices.Clone(is.Providers), func(now inventory.Provider) bool {
+		return slices.ContainsFunc(p.Remove, func(gone inventory.Provider) bool { return gone.ID == now.ID })
+	})
+	for _, to := range p.Make {
+		all = append(all, inventory.Provider{ID: to.ID, Name: to.Name, Parent: to.Parent})
+	}
+	for i := range all {
+		for _, to := range p.Inventories {
+			if to.ID == all[i].ID {
+				all[i].Inventories = to.Inventories
+			}
+		}
+		for _, to := range p.Traits {
+			if to.ID == all[i].ID {
+				all[i].Traits = to.Traits
+			}
+		}
+	}
+	is.Providers = all
+	return is
+}

@@ -1,0 +1,169 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/placement"
+)
+
+// Placement is what it takes to keep a host's tree: Berth's placement in the same process,
+// or any over REST. Methods may be called from many goroutines.
+type Placement interface {
+	// Tree returns the tree whose root a provider is, without providers when there
+	// is none.
+	Tree(ctx context.Context, root placement.UUID) (Tree, error)
+	// EnsureNames makes custom resource classes and traits unless they are there.
+	EnsureNames(ctx context.Context, classes, traits []string) error
+	// Make makes a provider without inventories and traits, and returns its
+	// generation. ErrGeneration says that it is there already.
+	Make(ctx context.Context, p Provider) (generation int64, err error)
+	// Remove removes a provider; one that is not there is removed. ErrInUse says that
+	// something is allocated on it, or that it has children.
+	Remove(ctx context.Context, id placement.UUID) error
+	// SetInventories and SetTraits replace all that a provider of a generation has,
+	// and return the next generation. ErrGeneration says that somebody else has
+	// changed it, ErrInUse that an inventory is allocated which is to go.
+	SetInventories(ctx context.Context, p Provider) (generation int64, err error)
+	SetTraits(ctx context.Context, p Provider) (generation int64, err error)
+}
+
+// The errors of a Placement besides those of its own.
+var (
+	ErrGeneration = errors.New("inventory: somebody else changed the provider")
+	ErrInUse      = errors.New("inventory: something is allocated on it")
+)
+
+// tries is how often a tree is read again that others change meanwhile.
+const tries = 10
+
+// Sync makes the host's tree in placement what it should be, and returns what an operator
+// should know. What it can do it does, also when something else of it fails. It may be
+// called again, and at the same time by others.
+func (h *Host) Sync(ctx context.Context, p Placement) (warnings []string, err error) {
+	for range tries {
+		if warnings, err = h.try(ctx, p); !errors.Is(err, ErrGeneration) {
+			break
+		}
+	}
+	return warnings, err
+}
+
+// Remove removes the tree of a host that is no more, what others have put below it too. ErrInUse
+// says that something is allocated on it; providers below that one may be gone by then.
+func Remove(ctx context.Context, root placement.UUID, p Placement) error {
+	is, err := p.Tree(ctx, root)
+	if err != nil {
+		return err
+	}
+	for _, gone := range is.upwards() {
+		if err := p.Remove(ctx, gone.ID); err != nil {
+			return fmt.Errorf("removing %s: %w", gone.Name, err)
+		}
+	}
+	return nil
+}
+
+// upwards are the providers of a tree, each before its parent.
+func (t Tree) upwards() (all []Provider) {
+	below := map[placement.UUID][]Provider{}
+	for _, p := range t.Providers {
+		below[p.Parent] = append(below[p.Parent], p)
+	}
+	for level := below[""]; len(level) > 0; {
+		all = append(all, level...)
+		var next []Provider
+		for _, p := range level {
+			next = append(next, below[p.ID]...)
+		}
+		level = next
+	}
+	slices.Reverse(all)
+	return all
+}
+
+func (h *Host) try(ctx context.Context, p Placement) ([]string, error) {
+	is, err := p.Tree(ctx, placement.UUID(h.ID.String()))
+	if err != nil {
+		return nil, err
+	}
+	plan, err := h.Plan(is)
+	if err != nil || plan.Nothing() {
+		return plan.Warnings, err
+	}
+	if err := p.EnsureNames(ctx, custom(plan.classes()), custom(plan.traits())); err != nil {
+		return plan.Warnings, fmt.Errorf("making custom classes and traits: %w", err)
+	}
+	c := carrier{Placement: p, made: map[placement.UUID]int64{}}
+	c.carryOut(ctx, &plan)
+	return append(plan.Warnings, c.warnings...), errors.Join(c.errs...)
+}
+
+// A carrier carries a plan out.
+type carrier struct {
+	Placement
+	made     map[placement.UUID]int64 // generations, of what was changed
+	warnings []string
+	errs     []error
+}
+
+func (c *carrier) carryOut(ctx context.Context, plan *Plan) {
+	for _, to := range plan.Make {
+		generation, err := c.Make(ctx, to)
+		if err != nil {
+			// What is below it, and what it has, would fail for the same reason.
+			c.errs = append(c.errs, fmt.Errorf("making %s: %w", to.Name, err))
+			return
+		}
+		c.made[to.ID] = generation
+	}
+	for _, gone := range plan.Remove {
+		switch err := c.Remove(ctx, gone.ID); {
+		case errors.Is(err, ErrInUse):
+			c.warnings = append(c.warnings, fmt.Sprintf("the device of %s is gone, and something is allocated on it: the provider stays until nothing is", gone.Name))
+		case err != nil:
+			c.errs = append(c.errs, fmt.Errorf("removing %s: %w", gone.Name, err))
+		}
+	}
+	c.each(ctx, "inventories", plan.Inventories, c.SetInventories)
+	c.each(ctx, "traits", plan.Traits, c.SetTraits)
+}
+
+// each sets something of some providers.
+func (c *carrier) each(ctx context.Context, what string, all []Provider, set func(context.Context, Provider) (int64, error)) {
+	for _, to := range all {
+		if generation, ok := c.made[to.ID]; ok {
+			to.Generation = generation
+		}
+		generation, err := set(ctx, to)
+		if err != nil {
+			c.errs = append(c.errs, fmt.Errorf("setting the %s of %s: %w", what, to.Name, err))
+			continue
+		}
+		c.made[to.ID] = generation
+	}
+}
+
+// classes and traits are the names that a plan sets.
+func (p *Plan) classes() (all []string) {
+	for _, to := range p.Inventories {
+		all = slices.AppendSeq(all, maps.Keys(to.Inventories))
+	}
+	return all
+}
+
+func (p *Plan) traits() (all []string) {
+	for _, to := range p.Traits {
+		all = append(all, to.Traits...)
+	}
+	return all
+}
+
+// custom are the names that are not standard ones, each once.
+func custom(names []string) []string {
+	return slices.DeleteFunc(sorted(names), func(name string) bool { return !strings.HasPrefix(name, "CUSTOM_") })
+}

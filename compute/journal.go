@@ -1,0 +1,362 @@
+package compute
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+const (
+	// lookInterval is how often it is looked for operations that others have left,
+	// and for those that were put off.
+	lookInterval = 2 * time.Second
+	// putOff is when something that failed is tried again.
+	putOff = 5 * time.Second
+	// atOnce is how many operations are worked on at the same time.
+	atOnce = 32
+)
+
+// How a step may end besides well, and with an error of its own.
+var (
+	errLost   = errors.New("compute: somebody else has the operation now")
+	errTurned = errors.New("compute: the server is to be deleted")
+	errWait   = errors.New("compute: the host has not answered yet")
+	errOver   = errors.New("compute: the operation is over")
+)
+
+// A job is an operation that this process works on.
+type job struct {
+	s  *Service
+	op OperationRow // as it was written last
+	b  body         // as it is to be written next
+	// gone says that somebody else has it now.
+	gone bool
+	// ports are the server's as they were when its host was chosen.
+	ports []Port
+}
+
+// body reads the body of an operation.
+func (o OperationRow) body() (b body, err error) {
+	if err = json.Unmarshal(o.Body, &b); err != nil {
+		err = fmt.Errorf("reading operation %s: %w", o.ID, err)
+	}
+	return b, err
+}
+
+// RunOperations carries out what is to be done with servers until ctx ends: what is
+// begun here, and what other processes have left. It returns when all that it has
+// begun has stopped; what is not finished then goes on elsewhere, or later.
+func (s *Service) RunOperations(ctx context.Context) {
+	s.working.Add(1)
+	defer s.working.Add(-1)
+	var running sync.WaitGroup
+	defer running.Wait()
+	places := make(chan struct{}, atOnce)
+	tick := time.NewTicker(lookInterval)
+	defer tick.Stop()
+	for {
+		for ctx.Err() == nil {
+			jobs, err := s.take(ctx)
+			if err != nil && ctx.Err() == nil {
+				s.log.ErrorContext(ctx, "operations cannot be read", "error", err)
+			}
+			if err != nil || len(jobs) == 0 {
+				break
+			}
+			places <- struct{}{}
+			running.Go(func() {
+				s.carryOut(ctx, jobs)
+				<-places
+			})
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.due:
+		case <-tick.C:
+		}
+	}
+}
+
+// Recover carries out all that can be done now, one after the other, and returns how many
+// operations are left: they wait for a host, for a neighbour, or belong to others.
+func (s *Service) Recover(ctx context.Context) (left int, err error) {
+	for {
+		jobs, err := s.take(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if len(jobs) == 0 {
+			break
+		}
+		s.carryOut(ctx, jobs)
+	}
+	err = s.store.View(ctx, func(r Reader) error {
+		rows, err := Rows[OperationRow](r)
+		left = len(rows)
+		return err
+	})
+	return left, err
+}
+
+// TakeOver has operations of workers that are no more go on at once, instead of when their
+// leases are over. It is for a process that nobody shares the database with and whose neighbours
+// ended with the one before it, so that none of its requests is on the way any more; and to be
+// called before anything is carried out.
+func (s *Service) TakeOver(ctx context.Context) error {
+	return s.update(ctx, func(c *change) error {
+		rows, err := Rows[OperationRow](c)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			if row.Worker == "" {
+				continue
+			}
+			row.Worker, row.Lease = "", time.Time{}
+			if err := c.Replace(&row); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// carryOut works on operations that were taken until they are over, wait for somebody,
+// or are lost.
+func (s *Service) carryOut(ctx context.Context, jobs []*job) {
+	kept, stop := context.WithCancel(ctx)
+	var keeper sync.WaitGroup
+	keeper.Go(func() { s.keep(kept, jobs) })
+	var err error
+	if scheduled(jobs[0].op) {
+		err = s.schedule(ctx, jobs)
+	}
+	for _, j := range jobs {
+		switch {
+		case j.gone:
+		case err != nil && scheduled(j.op):
+			j.leave(context.WithoutCancel(ctx), err)
+		default:
+			j.goOn(ctx)
+		}
+	}
+	stop()
+	keeper.Wait()
+	s.wake()
+}
+
+// keep renews the lease of operations until ctx ends.
+func (s *Service) keep(ctx context.Context, jobs []*job) {
+	tick := time.NewTicker(s.settings.LeaseTime / 4)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for _, j := range jobs {
+			if err := s.renew(ctx, j.op.ID, jobs[0].op.Worker); err != nil && ctx.Err() == nil {
+				s.log.WarnContext(ctx, "an operation cannot be kept", "operation", j.op.ID, "error", err)
+			}
+		}
+	}
+}
+
+func (s *Service) renew(ctx context.Context, id ID, worker string) error {
+	return s.update(ctx, func(c *change) error {
+		rows, err := Rows[OperationRow](c, Where(ByID, id))
+		if err != nil || len(rows) == 0 || rows[0].Worker != worker {
+			return err
+		}
+		rows[0].Lease = c.at.Add(s.settings.LeaseTime)
+		return c.Replace(&rows[0])
+	})
+}
+
+// goOn takes one step after the other.
+func (j *job) goOn(ctx context.Context) {
+	for {
+		err := j.step(ctx)
+		switch {
+		case err == nil, errors.Is(err, errTurned):
+			continue
+		case errors.Is(err, errLost), errors.Is(err, errOver):
+			return
+		case !errors.Is(err, errWait) && ctx.Err() == nil:
+			j.s.log.WarnContext(ctx, "an operation does not go on", "kind", j.op.Kind, "step", j.op.Step, "server", j.op.Server, "error", err)
+		}
+		j.leave(context.WithoutCancel(ctx), err)
+		return
+	}
+}
+
+// step takes the step that the operation is at, which ends with a commit of the next.
+func (j *job) step(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	do := steps[j.op.Kind][j.op.Step]
+	if do == nil {
+		return fmt.Errorf("operation %s of server %s is at %s/%s, which is unknown", j.op.ID, j.op.Server, j.op.Kind, j.op.Step)
+	}
+	return do(j, ctx)
+}
+
+// leave lets others have the operation: at once when it waits for a host or the
+// process ends, after a while when something has failed.
+func (j *job) leave(ctx context.Context, cause error) {
+	err := j.s.update(ctx, func(c *change) error {
+		rows, err := Rows[OperationRow](c, Where(ByID, j.op.ID))
+		if err != nil || len(rows) == 0 || rows[0].Worker != j.op.Worker {
+			return err
+		}
+		rows[0].Worker, rows[0].Lease = "", time.Time{}
+		if !errors.Is(cause, errWait) && !errors.Is(cause, context.Canceled) {
+			rows[0].Lease = c.at.Add(putOff)
+		}
+		return c.Replace(&rows[0])
+	})
+	if err != nil {
+		j.s.log.WarnContext(ctx, "an operation is left to its lease", "server", j.op.Server, "error", err)
+	}
+}
+
+// commit writes what the operation is at next, with the change that fn makes to its server
+// and whatever else, and the body as it is in the job. It fails with errLost when somebody
+// else has the operation, and with errTurned when the server is to be deleted: then that is
+// what is next.
+func (j *job) commit(ctx context.Context, next string, fn func(*change, *ServerRow) error) error {
+	row := j.op
+	turned := false
+	var touched []string
+	err := j.s.update(ctx, func(c *change) error {
+		server, err := c.mine(j)
+		if err != nil {
+			return err
+		}
+		touched = []string{server.Host}
+		row.Lease = c.at.Add(j.s.settings.LeaseTime)
+		if turned = server.Task == Deleting && row.Kind != remove; turned {
+			return c.turn(&row, server)
+		}
+		if fn != nil {
+			if err := fn(c, &server); err != nil {
+				return err
+			}
+		}
+		touched = append(touched, server.Host)
+		server.UpdatedAt = c.at
+		if err := c.Replace(&server); err != nil {
+			return err
+		}
+		row.Step = next
+		if row.Body, err = json.Marshal(j.b); err != nil {
+			return err
+		}
+		return c.Replace(&row)
+	})
+	j.s.hosts.tell(touched...)
+	j.gone = errors.Is(err, errLost)
+	if err != nil {
+		return err
+	}
+	j.op = row
+	if turned {
+		j.b, err = row.body()
+		return cmp.Or(err, errTurned)
+	}
+	return nil
+}
+
+// mine returns the server of an operation, errLost when somebody else has the
+// operation.
+func (c *change) mine(j *job) (ServerRow, error) {
+	now, err := Rows[OperationRow](c, Where(ByID, j.op.ID))
+	if err == nil && (len(now) == 0 || now[0].Worker != j.op.Worker) {
+		err = errLost
+	}
+	if err != nil {
+		return ServerRow{}, err
+	}
+	return One[ServerRow](c, Where(ByID, j.op.Server))
+}
+
+// turn makes the deletion of its server of an operation. Whatever it has done belongs to the
+// server, and goes with it.
+func (c *change) turn(row *OperationRow, server ServerRow) error {
+	actions, err := Rows[ActionRow](c, Where(ByServer, server.ID))
+	if err != nil {
+		return err
+	}
+	var b body
+	for _, a := range actions {
+		if a.Action == "delete" {
+			b.Action = a.ID
+		}
+	}
+	row.Kind, row.Step = remove, stepHost
+	if row.Body, err = json.Marshal(b); err != nil {
+		return err
+	}
+	return c.Replace(row)
+}
+
+// finish ends the operation with the change that fn makes, and returns errOver.
+func (j *job) finish(ctx context.Context, fn func(*change, *ServerRow) error) error {
+	var touched []string
+	err := j.s.update(ctx, func(c *change) error {
+		server, err := c.mine(j)
+		if err != nil {
+			return err
+		}
+		touched = []string{server.Host}
+		if server.Task == Deleting && j.op.Kind != remove {
+			return errTurned
+		}
+		if err := fn(c, &server); err != nil {
+			return err
+		}
+		touched = append(touched, server.Host)
+		server.UpdatedAt = c.at
+		if err := c.Replace(&server); err != nil {
+			return err
+		}
+		_, err = c.Remove(&OperationRow{}, Where(ByID, j.op.ID))
+		return err
+	})
+	if errors.Is(err, errTurned) {
+		return j.commit(ctx, j.op.Step, nil)
+	}
+	j.s.hosts.tell(touched...)
+	return cmp.Or(err, errOver)
+}
+
+// awaited returns how the host did what it was to do, errWait when it has not said so and is to
+// be waited for.
+func (j *job) awaited(ctx context.Context) (event EventRow, err error) {
+	err = j.s.update(ctx, func(c *change) error {
+		server, err := c.mine(j)
+		if err != nil {
+			return err
+		}
+		if server.Task == Deleting && j.op.Kind != remove {
+			return errTurned
+		}
+		waiting := false
+		event, waiting, err = c.answer(j.b.Event, server, j.op.Kind)
+		if err == nil && waiting {
+			err = errWait
+		}
+		return err
+	})
+	if errors.Is(err, errTurned) {
+		err = j.commit(ctx, j.op.Step, nil)
+	}
+	return event, err
+}

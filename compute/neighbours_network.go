@@ -1,0 +1,155 @@
+package compute
+
+import (
+	"context"
+	"errors"
+
+	"github.com/berthcloud/berth/compute/extraspecs"
+	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/network/guarantee"
+)
+
+// Network is what the compute service needs of the network service: Berth's, or any
+// over REST. It is asked with the rights of a service. A failed call returns a fault:
+// Unavailable when the service is away, one of the errors below, or whatever else it
+// answered. Methods may be called from many goroutines.
+type Network interface {
+	// Networks returns the networks that a project may use, its own and those that
+	// are shared: those with the ids, all without any.
+	Networks(ctx context.Context, project string, ids ...ID) ([]ProjectNetwork, error)
+	// FreePorts returns how many ports a project may still make, -1 for any number.
+	FreePorts(ctx context.Context, project string) (int64, error)
+	// SecurityGroups returns the ids of a project's security groups, given by
+	// name or id. One that is not there is a fault of the code
+	// SecurityGroupNotFound.
+	SecurityGroups(ctx context.Context, project string, names []string) ([]ID, error)
+
+	// Port returns a port, ErrNoPort when there is none.
+	Port(ctx context.Context, id ID) (Port, error)
+	// ServerPorts returns the ports that are a server's.
+	ServerPorts(ctx context.Context, server ID) ([]Port, error)
+	// Segments returns the segments that a port can be in when its network has some of
+	// its own: that of its first address or, while it has none, all in which its network
+	// has subnets.
+	Segments(ctx context.Context, p Port) ([]ID, error)
+	// PortWithAddress returns the port that has an address in a network, ErrNoPort
+	// when there is none.
+	PortWithAddress(ctx context.Context, network ID, address string) (Port, error)
+	// CreatePort makes a port for a server, which is bound to no host. Faults, as
+	// Nova calls them: PortLimitExceeded, NoMoreFixedIps, InvalidInput,
+	// FixedIpAlreadyInUse.
+	CreatePort(ctx context.Context, p PortSpec) (Port, error)
+	// BindPort binds a port to a server's host, and says which providers serve it.
+	// It returns ErrNoPort when there is none, and ErrPortChanged when the port asks for
+	// something else than what the providers were chosen for. One of another server
+	// is a conflict, PortInUse. That the port could not be bound is no error: see
+	// Port.Failed.
+	BindPort(ctx context.Context, id ID, b Binding) (Port, error)
+	// UnbindPort takes a port from a server and its host, and the providers out of
+	// its profile. One that is not there, or not that server's, is left.
+	UnbindPort(ctx context.Context, server, id ID) error
+	// DeletePort removes a port. One that is not there is removed.
+	DeletePort(ctx context.Context, id ID) error
+}
+
+// The errors of a Network besides faults of its own.
+var (
+	ErrNoPort      = errors.New("compute: there is no such port")
+	ErrPortChanged = errors.New("compute: the port asks for something else than before")
+)
+
+// A ProjectNetwork is a network that a project may use.
+type ProjectNetwork struct {
+	ID       ID
+	Name     string
+	Subnets  int
+	External bool // and not shared
+}
+
+// A Port is a port of the network service. It is kept as JSON: its names are not to
+// change.
+type Port struct {
+	ID          ID     `json:"id"`
+	Network     ID     `json:"network"`
+	NetworkName string `json:"network_name"`
+	Project     string `json:"project"`
+	Server      string `json:"server"` // device_id
+	MAC         string `json:"mac"`
+	Status      string `json:"status"`
+	// Addresses are its fixed IPs.
+	Addresses []Address `json:"addresses,omitempty"`
+	// Later says that it gets its addresses when it is bound, Bare that it is to
+	// have none.
+	Later bool   `json:"later,omitempty"`
+	Bare  bool   `json:"bare,omitempty"`
+	VNIC  string `json:"vnic"`
+	VIF   string `json:"vif"` // binding:vif_type
+	Host  string `json:"host"`
+	// PhysicalNetwork is that of its network, "" for none.
+	PhysicalNetwork string                      `json:"physical_network,omitempty"`
+	Allocation      guarantee.ProfileAllocation `json:"allocation"`
+	// Slot is the PCI address of its device, "" for none.
+	Slot string `json:"slot,omitempty"`
+	// Asks is what it asks placement for.
+	Asks request.Port `json:"asks"`
+}
+
+// Failed reports whether the port could not be bound to its host.
+func (p Port) Failed() bool { return p.VIF == "binding_failed" }
+
+// An Address is a fixed IP.
+type Address struct {
+	IP     string `json:"ip"`
+	Subnet ID     `json:"subnet"`
+	Prefix int    `json:"prefix,omitempty"` // length of the subnet's prefix, 0 if it is not known
+}
+
+// A PortSpec is a port that is to be made.
+type PortSpec struct {
+	Project        string
+	Server         ID
+	Owner          string // device_owner
+	Network        ID
+	Address        string // "" for any
+	SecurityGroups []ID   // none: the project's default
+}
+
+// A Binding is what is said of a port when it is bound.
+type Binding struct {
+	Server     ID
+	Owner      string // device_owner
+	Host       string
+	Allocation guarantee.ProfileAllocation
+	Device     *Device // that the port is to be, nil for a virtual one
+}
+
+// A Device is a PCI device that a host can give to a server.
+type Device struct {
+	Slot            string `json:"slot"`                       // its PCI address
+	Vendor          string `json:"vendor"`                     // vendor and product: "8086:154d"
+	PhysicalNetwork string `json:"physical_network,omitempty"` // that it leads to
+	// Parent is the interface that the device is a function of: its own, if the
+	// device is a whole one. It is how placement's provider is named.
+	Parent string `json:"parent,omitempty"`
+	Whole  bool   `json:"whole,omitempty"` // a physical function
+}
+
+// Images is what the compute service needs of the image service. Methods may be called
+// from many goroutines.
+type Images interface {
+	// Image returns an image, ErrNoImage when there is none that the project may
+	// see.
+	Image(ctx context.Context, project string, id ID) (Image, error)
+}
+
+// ErrNoImage says that there is no such image.
+var ErrNoImage = errors.New("compute: there is no such image")
+
+// An Image is what the image service says of an image.
+type Image struct {
+	extraspecs.Image
+	Status      string // "active" when it can be used
+	MinMemoryMB int64
+	MinDiskGB   int64
+	Size        int64 // in bytes
+}

@@ -1,0 +1,107 @@
+package compute
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+)
+
+// steps are what is done at each step of each kind of operation.
+var steps = map[string]map[string]func(*job, context.Context) error{
+	boot: {
+		stepPorts: (*job).scheduleAlone, stepClaim: (*job).scheduleAlone, stepNext: (*job).next, stepAgain: (*job).again,
+		stepBind: (*job).bind, stepHost: (*job).built, stepUndo: (*job).undo,
+	},
+	remove: {stepHost: (*job).destroy, stepUnbind: (*job).letGo, stepRelease: (*job).release},
+	power:  {stepHost: (*job).powered},
+	// Of an attachment that was found half done nobody has been told.
+	attach: {
+		stepPorts: (*job).drop, stepClaim: (*job).drop, stepBind: (*job).drop, stepHost: (*job).drop,
+		stepUndo: (*job).detachAgain, stepRelease: (*job).giveBack,
+	},
+	detach: {stepHost: (*job).unplugged, stepUnbind: (*job).unbind, stepRelease: (*job).giveBack},
+}
+
+// eventDelete is the event of a server's deletion, as Nova calls it.
+const eventDelete = "compute_terminate_instance"
+
+// destroy has the host destroy the server. One that is down does so when it is back, and
+// is not waited for.
+func (j *job) destroy(ctx context.Context) error {
+	if j.b.Event == "" {
+		return j.commit(ctx, stepHost, func(c *change, row *ServerRow) error {
+			event, err := c.begin(j.b.Action, eventDelete, row.Host)
+			j.b.Event = event.ID
+			if err == nil && row.Host == "" {
+				err = c.end(event.ID, nil)
+			}
+			return err
+		})
+	}
+	event, err := j.awaited(ctx)
+	if err != nil {
+		return err
+	}
+	if event.Result == failed && !event.FinishedAt.IsZero() {
+		return j.finish(ctx, func(c *change, row *ServerRow) error {
+			return c.inError(row, Failure{Code: 500, Message: fmt.Sprintf("Failed to delete instance %s: %s", row.ID, event.Details), Details: event.Traceback})
+		})
+	}
+	return j.commit(ctx, stepUnbind, func(c *change, _ *ServerRow) error { return c.end(j.b.Event, nil) })
+}
+
+// letGo frees the server's ports.
+func (j *job) letGo(ctx context.Context) error {
+	if err := j.freePorts(ctx); err != nil {
+		return err
+	}
+	return j.commit(ctx, stepRelease, nil)
+}
+
+// release gives back what the server holds, and forgets it. What was done to it is kept.
+func (j *job) release(ctx context.Context) error {
+	server, err := j.server(ctx)
+	if err != nil {
+		return err
+	}
+	if err := j.s.hold(ctx, server, nil); err != nil {
+		return err
+	}
+	err = j.s.update(ctx, func(c *change) error {
+		row, err := c.mine(j)
+		if err != nil {
+			return err
+		}
+		if _, err := c.Remove(&PortRow{}, Where(ByServer, row.ID)); err != nil {
+			return err
+		}
+		if _, err := c.Remove(&OperationRow{}, Where(ByID, j.op.ID)); err != nil {
+			return err
+		}
+		if _, err = c.Remove(&ServerRow{}, Where(ByID, row.ID)); err != nil || row.LaunchedAt.IsZero() {
+			return err
+		}
+		return c.Insert(&GoneRow{row.ID, row.Project, row.Name, row.Flavor, row.LaunchedAt, c.at})
+	})
+	j.s.hosts.tell(server.Host)
+	return cmp.Or(err, errOver)
+}
+
+// powered looks what became of the server's power.
+func (j *job) powered(ctx context.Context) error {
+	event, err := j.awaited(ctx)
+	if err != nil {
+		return err
+	}
+	return j.finish(ctx, func(_ *change, row *ServerRow) error {
+		row.Task = ""
+		switch {
+		case event.Result == failed:
+		case j.b.Verb == "stop":
+			row.State, row.Power = Stopped, ShutDown
+		default:
+			row.State, row.Power = Active, Running
+		}
+		return nil
+	})
+}

@@ -1,0 +1,162 @@
+package compute
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/berthcloud/berth/compute/inventory"
+)
+
+// A Report is what a host says of itself.
+type Report struct {
+	Host    string
+	Version int
+	Node    NodeRow // what is not said by a host is not looked at
+}
+
+// Report notes that a host is alive, and what it is. Its service and its hypervisor
+// are made when they are new. It is a conflict when the hypervisor's name, or its id
+// under another name, is another host's.
+func (s *Service) Report(ctx context.Context, r Report) error {
+	return s.update(ctx, func(c *change) error {
+		if err := c.reportService(r); err != nil {
+			return err
+		}
+		return c.reportNode(r)
+	})
+}
+
+func (c *change) reportService(r Report) error {
+	row, err := One[ServiceRow](c, Where(ByHost, r.Host))
+	if errors.Is(err, ErrNoRow) {
+		row = ServiceRow{ID: newID(), Binary: "nova-compute", Host: r.Host, Topic: "compute", Version: r.Version, ReportedAt: c.at, CreatedAt: c.at}
+		if row.Number, err = c.next("services"); err != nil {
+			return err
+		}
+		return c.Insert(&row)
+	}
+	if err != nil {
+		return err
+	}
+	row.Version, row.ReportedAt = r.Version, c.at
+	return c.Replace(&row)
+}
+
+func (c *change) reportNode(r Report) error {
+	row, err := One[NodeRow](c, Where(ByID, r.Node.ID))
+	isNew := errors.Is(err, ErrNoRow)
+	if err != nil && !isNew {
+		return err
+	}
+	said := r.Node
+	said.Host, said.Number, said.Failed, said.CreatedAt, said.UpdatedAt = r.Host, row.Number, row.Failed, row.CreatedAt, c.at
+	if !isNew && row.Host != r.Host {
+		return taken(said)
+	}
+	if isNew {
+		said.CreatedAt = c.at
+		if said.Number, err = c.next("nodes"); err != nil {
+			return err
+		}
+		err = c.Insert(&said)
+	} else {
+		err = c.Replace(&said)
+	}
+	if errors.Is(err, ErrTaken) {
+		err = taken(said)
+	}
+	return err
+}
+
+func taken(n NodeRow) error {
+	return conflict("NodeTaken", "The hypervisor %s (%s) is another host's.", n.Name, n.ID)
+}
+
+// refreshTree is how long a tree that was brought into placement is taken to be there still: others
+// may change it.
+const refreshTree = 5 * time.Minute
+
+// trees are what placement was brought to have of hosts, by host.
+type trees struct {
+	placement inventory.Placement
+	mu        sync.Mutex
+	known     map[string]keptTree
+}
+
+// A keptTree is how the last sync of a host's tree went.
+type keptTree struct {
+	has      inventory.Host
+	at       time.Time
+	warnings []string
+	trouble  string
+}
+
+func newTrees(p inventory.Placement) *trees {
+	return &trees{placement: p, known: map[string]keptTree{}}
+}
+
+func (t *trees) of(host string) keptTree {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.known[host]
+}
+
+// keep notes how a sync went, and reports what was so before.
+func (t *trees) keep(host string, now keptTree) (before keptTree) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before = t.known[host]
+	t.known[host] = now
+	return before
+}
+
+// forget has the tree of a host looked at again.
+func (t *trees) forget(host string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.known, host)
+}
+
+// KeepTree has placement know what a host that has reported has, with whether its service is
+// disabled. The warnings are for who runs the host. A failure is placement's, or a mistake
+// in what the host has; it is the next report's to try again. What placement was brought to
+// have already is not looked at again for some minutes.
+func (s *Service) KeepTree(ctx context.Context, host string, has inventory.Host) (warnings []string, err error) {
+	if s.trees == nil {
+		return nil, errors.New("the compute service is told of no placement service")
+	}
+	err = s.store.View(ctx, func(r Reader) error {
+		row, err := One[ServiceRow](r, Where(ByHost, host))
+		has.Disabled = row.Disabled
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	now := s.now()
+	if is := s.trees.of(host); is.trouble == "" && now.Sub(is.at) < refreshTree && reflect.DeepEqual(is.has, has) {
+		return is.warnings, nil
+	}
+	warnings, err = has.Sync(ctx, s.trees.placement)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	kept := keptTree{has: has, at: now, warnings: warnings}
+	if err != nil {
+		kept.trouble = err.Error()
+	}
+	before := s.trees.keep(host, kept)
+	if kept.trouble != "" && kept.trouble != before.trouble {
+		s.log.Error("placement does not have what a host has", "host", host, "error", err)
+	}
+	if !slices.Equal(warnings, before.warnings) {
+		for _, w := range warnings {
+			s.log.Warn(w, "host", host)
+		}
+	}
+	return warnings, err
+}

@@ -1,0 +1,121 @@
+package compute_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/computetest"
+	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/placement"
+)
+
+// tree is what placement has of a host, a line for each provider.
+func (w *world) tree(id compute.ID) (lines []string) {
+	w.Helper()
+	places := client.NewComputePlacement(options(w, w.paths.placement.inner))
+	defer places.Close()
+	is, err := places.Tree(ctx, placement.UUID(id))
+	w.must(err)
+	for _, p := range is.Providers {
+		line := p.Name + " " + strings.Join(p.Traits, " ")
+		for _, class := range []string{"VCPU", "VGPU"} {
+			if i, ok := p.Inventories[class]; ok {
+				line += fmt.Sprintf(" %s=%d", class, i.Total)
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// Placement has what a host has, also when it was away meanwhile, and has nothing of a host that is no more.
+func TestKeepTree(t *testing.T) {
+	w := newWorld(t, 0)
+	_, node := computetest.Host("cn1", 0)
+	w.must(w.Report(ctx, compute.Report{Host: "cn1", Version: 66, Node: *node}))
+	id, err := guarantee.ParseUUID(string(node.ID))
+	w.must(err)
+	has := inventory.Host{
+		ID: id, Name: "cn1", VCPU: inventory.Amount{Total: 8, Initial: 4},
+		Devices: []inventory.Device{{Suffix: "pci_0000_84_00_0", Class: "VGPU", Total: 4}},
+	}
+	keep := func(what, trouble string, asked bool, want ...string) {
+		t.Helper()
+		w.paths.placement.breaks(1<<30, false, false) // none, but they are counted
+		_, err := w.KeepTree(ctx, "cn1", has)
+		if err != nil != (trouble != "") || err != nil && !strings.Contains(err.Error(), trouble) {
+			t.Errorf("%s: KeepTree = %v, want %q", what, err, trouble)
+		}
+		if n := w.paths.placement.number; asked != (n > 0) {
+			t.Errorf("%s: placement was asked %d times", what, n)
+		}
+		if got := w.tree(node.ID); !slices.Equal(got, want) {
+			t.Errorf("%s: placement has\n%q, want\n%q", what, got, want)
+		}
+	}
+	const gpu = "cn1_pci_0000_84_00_0  VGPU=4"
+	keep("a new host", "", true, "cn1 COMPUTE_NODE VCPU=8", gpu)
+	keep("the same again", "", false, "cn1 COMPUTE_NODE VCPU=8", gpu)
+
+	_, err = w.ChangeService(ctx, services(w)["cn1"], compute.ServiceChange{Disabled: new(true)})
+	w.must(err)
+	keep("a disabled one", "", true, "cn1 COMPUTE_NODE COMPUTE_STATUS_DISABLED VCPU=8", gpu)
+
+	w.must(w.places.SetTraits(ctx, string(node.ID), []string{"COMPUTE_NODE"}))
+	keep("what others have changed is not seen at once", "", false, "cn1 COMPUTE_NODE VCPU=8", gpu)
+	w.later(6 * time.Minute)
+	keep("but later", "", true, "cn1 COMPUTE_NODE COMPUTE_STATUS_DISABLED VCPU=8", gpu)
+
+	has.Additional = []inventory.Additional{{ID: inventory.ComputeNode, File: "a.yaml", Inventories: map[string]inventory.Extra{"VCPU": {Total: 1}}}}
+	for range 2 {
+		keep("a mistake of the operator's", "a.yaml: the host reports the inventory of VCPU", true, "cn1 COMPUTE_NODE COMPUTE_STATUS_DISABLED VCPU=8", gpu)
+	}
+	has.Additional, has.VCPU.Total = nil, 16
+	w.paths.placement.breaks(1, true, false)
+	_, err = w.KeepTree(ctx, "cn1", has)
+	w.refusedWith(err, fault.Unavailable, "")
+	w.paths.placement.heals()
+	keep("it is back", "", true, "cn1 COMPUTE_NODE COMPUTE_STATUS_DISABLED VCPU=16", gpu)
+
+	held := string(computetest.ID("held"))
+	holds := network.Allocations{Project: computetest.Project, User: "u", Providers: map[string]map[string]int64{string(node.ID): {"VCPU": 1}}}
+	w.must(w.places.SetAllocations(ctx, held, holds))
+	service := services(w)["cn1"]
+	w.refusedWith(w.DeleteService(ctx, service), fault.Conflict, "HTTPConflict")
+	now, err := w.places.Allocations(ctx, held)
+	w.must(err)
+	now.Providers = nil
+	w.must(w.places.SetAllocations(ctx, held, now))
+	for n := 1; ; n++ { // placement dies at each request
+		w.paths.placement.breaks(n, true, n%2 == 0)
+		err := w.DeleteService(ctx, service)
+		if broke := w.paths.placement.heals(); !broke {
+			w.must(err)
+			break
+		}
+		w.refusedWith(err, fault.Unavailable, "")
+	}
+	if got := w.tree(node.ID); got != nil || len(services(w)) != 0 {
+		t.Errorf("after its removal there are %q, %v", got, services(w))
+	}
+}
+
+// services are the ids of all compute services, by host.
+func services(w *world) map[string]compute.ID {
+	w.Helper()
+	all, err := w.Services(ctx)
+	w.must(err)
+	ids := map[string]compute.ID{}
+	for _, s := range all {
+		ids[s.Host] = s.ID
+	}
+	return ids
+}

@@ -1,0 +1,345 @@
+package request
+
+import (
+	"fmt"
+	"maps"
+	"math/big"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/compute/extraspecs"
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/placement"
+)
+
+// The words of group_policy.
+const (
+	policyNone    = "none"
+	policyIsolate = "isolate"
+)
+
+// Classes and traits that are spelled here.
+const (
+	vcpu, pcpu, memory, disk = "VCPU", "PCPU", "MEMORY_MB", "DISK_GB"
+	hyperthreading           = "HW_CPU_HYPERTHREADING"
+)
+
+// A builder collects groups.
+type builder struct {
+	spec       Spec
+	order      []string // suffixes as they came
+	groups     map[string]*group
+	policy     string
+	fromFlavor int  // groups with a suffix that the flavor has
+	pinned     bool // all CPUs are dedicated ones
+	warnings   []string
+}
+
+// A group is one that is being collected.
+type group struct {
+	resources           map[string]int64
+	required, forbidden map[string]bool
+	anyOf               [][]string
+	placement.RequestGroup
+}
+
+func newBuilder(s Spec) *builder { return &builder{spec: s, groups: map[string]*group{}} }
+
+// build collects the groups of a spec. Without pinning, policies for CPUs are passed
+// over.
+func build(s Spec, pinning bool) (*builder, error) {
+	b := newBuilder(s)
+	b.extraSpecs()
+	b.fromFlavor = b.suffixed()
+	for _, t := range s.Image.Required() {
+		b.group("").required[t] = true
+	}
+	if pinning {
+		if err := b.cpus(); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.ports(); err != nil {
+		return nil, err
+	}
+	b.numbers()
+	return b, b.devices()
+}
+
+// group returns the group with a suffix, which is made when there is none.
+func (b *builder) group(suffix string) *group {
+	if g := b.groups[suffix]; g != nil {
+		return g
+	}
+	g := &group{resources: map[string]int64{}, required: map[string]bool{}, forbidden: map[string]bool{}}
+	g.Suffix = suffix
+	b.groups[suffix] = g
+	b.order = append(b.order, suffix)
+	return g
+}
+
+func (b *builder) warn(format string, args ...any) {
+	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
+}
+
+// extraSpecs collects what the flavor's extra specs say of groups. What makes no sense
+// is passed over, as Nova does.
+func (b *builder) extraSpecs() {
+	for _, key := range slices.Sorted(maps.Keys(b.spec.Flavor.Specs)) {
+		v := b.spec.Flavor.Specs[key]
+		if key == "group_policy" {
+			b.groupPolicy(v)
+			continue
+		}
+		prefix, suffix, item, ok := extraspecs.Split(key)
+		switch {
+		case !ok:
+		case prefix == extraspecs.Resources:
+			b.resource(suffix, item, v)
+		default:
+			b.trait(suffix, item, v)
+		}
+	}
+}
+
+func (b *builder) groupPolicy(v string) {
+	if v != policyNone && v != policyIsolate {
+		b.warn("Invalid group_policy '%s'. Valid values are 'none' and 'isolate'.", v)
+		return
+	}
+	b.policy = v
+}
+
+func (b *builder) resource(suffix, class, v string) {
+	g := b.group(suffix)
+	n, ok := extraspecs.Integer(v)
+	switch {
+	case !strings.HasPrefix(class, "CUSTOM_") && !slices.Contains(placement.StandardClasses, class):
+		b.warn("Received an invalid ResourceClass '%s' in extra_specs.", class)
+	case !ok:
+		b.warn("Resource amounts must be nonnegative integers. Received '%s'", v)
+	case n.Sign() < 0:
+		b.warn("Resource amounts must be nonnegative integers. Received '%s'", n)
+	default:
+		g.resources[class] = clamp(n)
+	}
+}
+
+// clamp makes an amount that nobody can have of one that is beyond numbers.
+func clamp(n *big.Int) int64 {
+	if !n.IsInt64() {
+		return 1<<63 - 1
+	}
+	return n.Int64()
+}
+
+func (b *builder) trait(suffix, name, v string) {
+	g := b.group(suffix)
+	switch v {
+	case "required":
+		g.required[name] = true
+	case "forbidden":
+		g.forbidden[name] = true
+	default:
+		b.warn("Only (required, forbidden) traits are supported. Received '%s'.", v)
+	}
+}
+
+// cpus collects what policies for CPUs ask for.
+func (b *builder) cpus() error {
+	c, err := extraspecs.CPUs(b.spec.Flavor, b.spec.Image)
+	if err != nil {
+		return err
+	}
+	if c.Threads != "" && !c.ThreadsTrait {
+		switch c.Threads {
+		case "isolate":
+			b.group("").forbidden[hyperthreading] = true
+		case "require":
+			b.group("").required[hyperthreading] = true
+		}
+	}
+	if c.Explicit || c.Policy != extraspecs.Dedicated && c.Policy != extraspecs.Mixed {
+		return nil
+	}
+	g := b.group("")
+	g.resources[pcpu] = b.spec.Flavor.VCPUs
+	if c.Policy == extraspecs.Mixed {
+		g.resources[pcpu], g.resources[vcpu] = c.Pinned, b.spec.Flavor.VCPUs-c.Pinned
+	}
+	if c.Isolate {
+		g.resources[pcpu]++
+	}
+	b.pinned = c.Policy == extraspecs.Dedicated
+	return nil
+}
+
+// ports collects the groups of ports.
+func (b *builder) ports() error {
+	for _, p := range b.spec.Ports {
+		for _, asked := range p.Groups {
+			if asked.empty() {
+				continue
+			}
+			if b.groups[asked.ID] != nil {
+				return fault.New(fault.Invalid, "RequestGroupSuffixConflict", "Duplicate request group suffix %s.", asked.ID)
+			}
+			g := b.group(asked.ID)
+			maps.Copy(g.resources, asked.Resources)
+			for _, t := range asked.Required {
+				g.required[t] = true
+			}
+			if len(asked.AnyOf) > 0 {
+				g.anyOf = [][]string{asked.AnyOf}
+			}
+		}
+	}
+	return nil
+}
+
+// numbers adds the flavor's own, of classes that nothing else asks for.
+func (b *builder) numbers() {
+	f := b.spec.Flavor
+	if !b.asks(vcpu) && !b.asks(pcpu) {
+		b.group("").resources[vcpu] = f.VCPUs
+	}
+	if !b.asks(memory) {
+		b.group("").resources[memory] = f.MemoryMB
+	}
+	gb := f.EphemeralGB + (f.SwapMB+1023)/1024
+	if !b.spec.FromVolume {
+		gb += f.RootGB
+	}
+	if gb > 0 && !b.asks(disk) {
+		b.group("").resources[disk] = gb
+	}
+}
+
+// asks reports whether any group asks for a class, be it for nothing of it.
+func (b *builder) asks(class string) bool {
+	for _, g := range b.groups {
+		if _, ok := g.resources[class]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// devices adds what devices of the guest ask for.
+func (b *builder) devices() error {
+	f, i, g := b.spec.Flavor, b.spec.Image, b.group("")
+	encrypted, err := extraspecs.EncryptsMemory(f, i)
+	if err != nil {
+		return err
+	}
+	if encrypted {
+		g.resources["MEM_ENCRYPTION_CONTEXT"] = 1
+	}
+	for class, n := range persistentMemory(f.Specs["hw:pmem"]) {
+		g.resources[class] = n
+	}
+	tpm, err := extraspecs.TPM(f, i)
+	if err != nil {
+		return err
+	}
+	if tpm != "" {
+		g.required["COMPUTE_SECURITY_TPM_"+strings.ReplaceAll(tpm, ".", "_")] = true
+	}
+	pci, err := extraspecs.PCIPolicy(f, i)
+	if err != nil {
+		return err
+	}
+	if pci == "socket" {
+		g.required["COMPUTE_SOCKET_PCI_NUMA_AFFINITY"] = true
+	}
+	secure, err := extraspecs.SecureBoot(f, i)
+	if secure {
+		g.required["COMPUTE_SECURITY_UEFI_SECURE_BOOT"] = true
+	}
+	return err
+}
+
+// persistentMemory is how many namespaces of each label are wanted.
+func persistentMemory(labels string) map[string]int64 {
+	classes := map[string]int64{}
+	for label := range strings.SplitSeq(labels, ",") {
+		if label = strings.TrimSpace(label); label != "" {
+			classes[normalized("PMEM_NAMESPACE_"+label)]++
+		}
+	}
+	return classes
+}
+
+// notInClasses matches what a name of a class cannot have.
+var notInClasses = regexp.MustCompile(`[^0-9A-Z]+`)
+
+// normalized returns the custom class of a name (os_resource_classes.normalize_name).
+func normalized(name string) string {
+	return "CUSTOM_" + notInClasses.ReplaceAllString(strings.ToUpper(name), "_")
+}
+
+// required returns the traits that any group requires.
+func (b *builder) required() map[string]bool {
+	all := map[string]bool{}
+	for _, g := range b.groups {
+		maps.Copy(all, g.required)
+	}
+	return all
+}
+
+// stripZeros drops classes of which nothing is asked for, and groups that ask for
+// nothing.
+func (b *builder) stripZeros() {
+	for suffix, g := range b.groups {
+		maps.DeleteFunc(g.resources, func(_ string, n int64) bool { return n == 0 })
+		if len(g.resources)+len(g.required)+len(g.forbidden)+len(g.anyOf) == 0 {
+			delete(b.groups, suffix)
+		}
+	}
+	b.order = slices.DeleteFunc(b.order, func(suffix string) bool { return b.groups[suffix] == nil })
+}
+
+// suffixed is how many groups have a suffix.
+func (b *builder) suffixed() int {
+	n := len(b.groups)
+	if b.groups[""] != nil {
+		n--
+	}
+	return n
+}
+
+// list returns the groups: the one without a suffix, the flavor's by their names, the
+// ports' in their order.
+func (b *builder) list() []placement.RequestGroup {
+	if at := slices.Index(b.order, ""); at > 0 {
+		b.order = slices.Insert(slices.Delete(b.order, at, at+1), 0, "")
+	}
+	all := make([]placement.RequestGroup, len(b.order))
+	for i, suffix := range b.order {
+		g := b.groups[suffix]
+		for _, class := range slices.Sorted(maps.Keys(g.resources)) {
+			g.Resources = append(g.Resources, placement.ClassAmount{Class: class, Amount: g.resources[class]})
+		}
+		for _, t := range slices.Sorted(maps.Keys(g.required)) {
+			g.Required = append(g.Required, []string{t})
+		}
+		g.Required = append(g.Required, g.anyOf...)
+		g.Forbidden = slices.Sorted(maps.Keys(g.forbidden))
+		all[i] = g.RequestGroup
+	}
+	return all
+}
+
+// subtrees returns which groups of each port belong below one provider.
+func (b *builder) subtrees() [][]string {
+	var all [][]string
+	for _, p := range b.spec.Ports {
+		there := slices.DeleteFunc(slices.Clone(p.SameSubtree), func(id string) bool { return b.groups[id] == nil })
+		if len(there) > 0 {
+			slices.Sort(there)
+			all = append(all, there)
+		}
+	}
+	return all
+}

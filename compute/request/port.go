@@ -1,0 +1,110 @@
+package request
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/placement"
+)
+
+// A Port is what is asked for by a port's resource_request, in either of its formats.
+type Port struct {
+	ID   string
+	VNIC string // binding:vnic_type
+	// Groups are what it asks for; in the old format one whose ID is the port's.
+	Groups []Group
+	// SameSubtree are the ids of groups that belong below one provider.
+	SameSubtree []string
+	// Old says that it is in the format that was before groups.
+	Old bool
+}
+
+// A Group is what one provider must give to a port.
+type Group struct {
+	ID        string
+	Resources map[string]int64
+	Required  []string // traits, all of them
+	AnyOf     []string // traits, one of them at least; nil for no such choice
+}
+
+// empty says that the group asks for nothing. Placement refuses groups of traits
+// alone, and a port that asks for nothing has no such group.
+func (g Group) empty() bool {
+	for _, n := range g.Resources {
+		if n > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Mappings are the providers that serve each group of a candidate, by suffix.
+type Mappings map[string][]placement.UUID
+
+// Binding returns what a port's binding:profile has to say of its allocation, nothing
+// for a port that asks for nothing. It is an error when the mappings do not have one
+// provider for each group of the port.
+func (p Port) Binding(m Mappings) (guarantee.ProfileAllocation, error) {
+	var a guarantee.ProfileAllocation
+	for _, g := range p.Groups {
+		if g.empty() {
+			continue
+		}
+		provider, err := m.one(g.ID)
+		if err != nil {
+			return a, fmt.Errorf("port %s: %w", p.ID, err)
+		}
+		if p.Old {
+			return guarantee.ProfileAllocation{Old: provider}, nil
+		}
+		group, err := guarantee.ParseUUID(g.ID)
+		if err != nil {
+			return a, fmt.Errorf("port %s: its group: %w", p.ID, err)
+		}
+		if a.Groups == nil {
+			a.Groups = map[guarantee.UUID]guarantee.UUID{}
+		}
+		a.Groups[group] = provider
+	}
+	return a, nil
+}
+
+// one returns the only provider of a group.
+func (m Mappings) one(suffix string) (guarantee.UUID, error) {
+	if n := len(m[suffix]); n != 1 {
+		return guarantee.UUID{}, fmt.Errorf("group %s is served by %d providers, not by one", suffix, n)
+	}
+	return guarantee.ParseUUID(string(m[suffix][0]))
+}
+
+// bandwidth is what the classes of bandwidth begin with.
+const bandwidth = "NET_BW_"
+
+// Device returns the provider of the port's bandwidth, and whether there is one. A
+// virtual function for the port has to come from the device that this is.
+func (p Port) Device(m Mappings) (placement.UUID, bool) {
+	for _, g := range p.Groups {
+		for class, n := range g.Resources {
+			if n > 0 && strings.HasPrefix(class, bandwidth) && len(m[g.ID]) == 1 {
+				return m[g.ID][0], true
+			}
+		}
+	}
+	return "", false
+}
+
+// Bindings returns Binding of each port that asks for something, by port.
+func (r Request) Bindings(m Mappings) (map[string]guarantee.ProfileAllocation, error) {
+	all := map[string]guarantee.ProfileAllocation{}
+	for _, p := range r.ports {
+		a, err := p.Binding(m)
+		if err != nil {
+			return nil, err
+		}
+		if !a.Empty() {
+			all[p.ID] = a
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,184 @@
+package request
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/placement"
+)
+
+// Reasons finds out why a request has no candidates, by asking for less: it returns a
+// line for each group that nobody can serve, with the first constraint that leaves
+// nobody, or one that says that no host can serve them together. Has reports whether
+// placement has a candidate for a query; a fault of kind Invalid says that placement
+// refuses it, and any other error is returned as it is. It is asked about every class
+// of a group, four times more for a group at most, and once more.
+//
+// The books may have changed since: then it is one line that says so.
+func (r Request) Reasons(has func(placement.Query) (bool, error)) ([]string, error) {
+	var all []string
+	for _, g := range r.Query.Groups {
+		reason, err := r.reason(g, has)
+		if err != nil {
+			return nil, err
+		}
+		if reason != "" {
+			all = append(all, r.owner(g.Suffix)+": "+reason)
+		}
+	}
+	if len(all) > 0 {
+		return all, nil
+	}
+	whole := r.Query
+	whole.Limit = 1
+	some, err := has(whole)
+	switch {
+	case refused(err):
+		return []string{"placement refuses the request: " + err.Error()}, nil
+	case err != nil:
+		return nil, err
+	case some:
+		return []string{"there are candidates now; there were none when the server was scheduled"}, nil
+	case len(r.Query.Groups) == 1:
+		return []string{r.owner(r.Query.Groups[0].Suffix) + ": no host of those is as wanted: " + r.ofRoots()}, nil
+	}
+	return []string{"no host can serve all groups together" + r.together()}, nil
+}
+
+// owner says whose group it is.
+func (r Request) owner(suffix string) string {
+	if suffix == "" {
+		return "the flavor"
+	}
+	for _, p := range r.ports {
+		for _, g := range p.Groups {
+			switch {
+			case g.ID == suffix && suffix == p.ID:
+				return "port " + p.ID
+			case g.ID == suffix:
+				return "port " + p.ID + ", group " + suffix
+			}
+		}
+	}
+	return "the flavor, group " + suffix
+}
+
+// reason is why nobody can serve a group by itself, "" when somebody can. The root's
+// traits are not looked at: they are about hosts.
+func (r Request) reason(g placement.RequestGroup, has func(placement.Query) (bool, error)) (string, error) {
+	asked := placement.RequestGroup{Suffix: g.Suffix}
+	for _, step := range r.steps(g) {
+		step.add(&asked)
+		some, err := has(placement.Query{Groups: []placement.RequestGroup{asked}, Limit: 1})
+		switch {
+		case refused(err):
+			return "placement refuses it: " + err.Error(), nil
+		case err != nil:
+			return "", err
+		case !some:
+			return step.says, nil
+		}
+	}
+	return "", nil
+}
+
+// refused says that placement does not take a question: it knows no such trait, as a
+// rule.
+func refused(err error) bool {
+	kind, _ := fault.Of(err)
+	return err != nil && kind == fault.Invalid
+}
+
+// A step is one more constraint.
+type step struct {
+	says string // when nobody is left
+	add  func(*placement.RequestGroup)
+}
+
+// steps are the constraints of a group: its classes one by one, then all at once, and
+// the others on top. Those that it does not have are left out.
+func (r Request) steps(g placement.RequestGroup) []step {
+	var all []step
+	for _, c := range g.Resources {
+		all = append(all, step{
+			fmt.Sprintf("nobody has %s:%d free", c.Class, c.Amount),
+			func(to *placement.RequestGroup) { to.Resources = []placement.ClassAmount{c} },
+		})
+	}
+	if len(g.Resources) > 1 {
+		all = append(all, step{
+			"nobody has " + amounts(g.Resources) + " free at once",
+			func(to *placement.RequestGroup) { to.Resources = g.Resources },
+		})
+	}
+	if len(g.Required)+len(g.Forbidden) > 0 {
+		all = append(all, step{
+			"nobody who has " + amounts(g.Resources) + " free has the traits " + traits(g),
+			func(to *placement.RequestGroup) { to.Required, to.Forbidden = g.Required, g.Forbidden },
+		})
+	}
+	if len(g.MemberOf)+len(g.NotMemberOf) > 0 {
+		all = append(all, step{
+			"nobody of those is in the host aggregates that it may use",
+			func(to *placement.RequestGroup) { to.MemberOf, to.NotMemberOf = g.MemberOf, g.NotMemberOf },
+		})
+	}
+	if g.InTree != "" {
+		all = append(all, step{
+			"the host that was asked for is none of those",
+			func(to *placement.RequestGroup) { to.InTree = g.InTree },
+		})
+	}
+	return all
+}
+
+// amounts are classes with what is asked of them.
+func amounts(classes []placement.ClassAmount) string {
+	words := make([]string, len(classes))
+	for i, c := range classes {
+		words[i] = fmt.Sprintf("%s:%d", c.Class, c.Amount)
+	}
+	return strings.Join(words, ",")
+}
+
+// traits are those of a group, as placement takes them.
+func traits(g placement.RequestGroup) string {
+	words := make([]string, len(g.Required))
+	for i, anyOf := range g.Required {
+		words[i] = strings.Join(anyOf, "|")
+	}
+	return strings.Join(append(words, negated(g.Forbidden)...), ",")
+}
+
+func negated(traits []string) []string {
+	words := make([]string, len(traits))
+	for i, t := range traits {
+		words[i] = "!" + t
+	}
+	return words
+}
+
+// ofRoots is what is wanted of hosts.
+func (r Request) ofRoots() string {
+	return strings.Join(slices.Concat(r.Query.RootRequired, negated(r.Query.RootForbidden)), ",")
+}
+
+// together says what is wanted of all groups.
+func (r Request) together() string {
+	var with []string
+	if roots := r.ofRoots(); roots != "" {
+		with = append(with, "with the host's traits "+roots)
+	}
+	if r.Query.Isolate {
+		with = append(with, "each from another provider")
+	}
+	if len(r.Query.SameSubtrees) > 0 {
+		with = append(with, "those of a port below one provider")
+	}
+	if len(with) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(with, ", ")
+}

@@ -1,0 +1,118 @@
+package request_test
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/berthcloud/berth/compute/extraspecs"
+	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/internal/golden"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/candidates"
+	"github.com/berthcloud/berth/placement/placementtest"
+)
+
+// A question has a world as well:
+//
+//	provider cn1/br0 NET=1000 +CUSTOM_PHYSNET_0 @a1
+//
+// Its answer is why there is no candidate, and how many questions it took.
+func TestReasonScenarios(t *testing.T) {
+	golden.Answer(t, "testdata/reasons.txt", func(t *testing.T, question []string) []string {
+		b := placementtest.NewBuilder()
+		b.Trait("COMPUTE_STATUS_DISABLED")
+		var rest []string
+		for _, line := range question {
+			if words := strings.Fields(line); words[0] == "provider" {
+				addProvider(b, words[1], words[2:])
+			} else {
+				rest = append(rest, line)
+			}
+		}
+		a := parse(t, rest)
+		r, err := a.request()
+		if err != nil {
+			return failure(err)
+		}
+		w, asked := b.World(), 0
+		lines, err := r.Reasons(func(q placement.Query) (bool, error) {
+			asked++
+			return found(w, q)
+		})
+		if err != nil {
+			return failure(err)
+		}
+		return append(a.named(lines), strconv.Itoa(asked)+" questions")
+	})
+}
+
+func addProvider(b *placementtest.Builder, name string, words []string) {
+	p := b.Provider(name)
+	for _, w := range words {
+		class, n, _ := strings.Cut(w, "=")
+		switch {
+		case w[0] == '+':
+			p.Traits(w[1:])
+		case w[0] == '@':
+			p.Aggregates(w[1:])
+		default:
+			total, _ := strconv.ParseInt(n, 10, 64)
+			p.Stock(class, total)
+		}
+	}
+}
+
+func found(w *placement.World, q placement.Query) (bool, error) {
+	r, err := candidates.Search(w, q)
+	if err != nil {
+		return false, err
+	}
+	for range r.All() {
+		return true, nil
+	}
+	return false, nil
+}
+
+func TestReasonsReturnsWhatFails(t *testing.T) {
+	r, err := request.New(request.Spec{Flavor: extraspecs.Flavor{VCPUs: 1}}, request.DefaultSettings(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	away := errors.New("placement is away")
+	if _, err := r.Reasons(func(placement.Query) (bool, error) { return false, away }); !errors.Is(err, away) {
+		t.Errorf("Reasons() = %v, want %v", err, away)
+	}
+}
+
+// FuzzExtraSpecs holds that any extra spec makes a request that placement can be
+// asked, or an error: no amount that is not positive, no group twice, no group that
+// asks for nothing, and no trait of a group that is none of its own.
+func FuzzExtraSpecs(f *testing.F) {
+	for _, w := range someSpecs {
+		name, v, _ := strings.Cut(w, "=")
+		f.Add(name, v, "group_policy", "none")
+	}
+	f.Fuzz(func(t *testing.T, name, value, other, its string) {
+		s := request.Spec{Flavor: extraspecs.Flavor{
+			Name: "m1", VCPUs: 2, MemoryMB: 256, RootGB: 1, Specs: map[string]string{name: value, other: its},
+		}}
+		r, err := request.New(s, request.DefaultSettings(), nil)
+		if err != nil {
+			return
+		}
+		seen := map[string]bool{}
+		for _, g := range r.Query.Groups {
+			if seen[g.Suffix] || len(g.Resources)+len(g.Required)+len(g.Forbidden) == 0 {
+				t.Errorf("%q: group %q comes twice or asks for nothing", s.Flavor.Specs, g.Suffix)
+			}
+			seen[g.Suffix] = true
+			for _, a := range g.Resources {
+				if a.Amount <= 0 {
+					t.Errorf("%q: group %q asks for %+v", s.Flavor.Specs, g.Suffix, a)
+				}
+			}
+		}
+	})
+}

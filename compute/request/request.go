@@ -1,0 +1,155 @@
+// Package request makes one question to placement of what a server asks for: its
+// flavor, its image, its ports, and what the operator wants of all servers. It is
+// pure: no clock, no store, nobody is asked. Choosing among the answers is not here
+// but in package selection.
+//
+// A flavor's numbers and its extra specs without a suffix, with what the image
+// requires, are the group without a suffix. Extra specs with a suffix are a group each, and
+// so is each group of a port, under the id that the port gives it. Filters add
+// traits of the root and aggregates; one that is off leaves the question as it is.
+//
+// Rules and texts are Nova's (nova.scheduler.utils, nova.scheduler.request_filter).
+package request
+
+import (
+	"fmt"
+
+	"github.com/berthcloud/berth/compute/extraspecs"
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/placement"
+)
+
+// A Spec is what is asked for: one server, or several alike.
+type Spec struct {
+	Flavor     extraspecs.Flavor
+	Image      extraspecs.Image
+	FromVolume bool   // the root disk is none of the host's
+	Ports      []Port // those that ask for something may be all that are here
+	Project    string
+	Zone       string // availability zone, "" for any
+
+	// InTree is the provider of the only host that will do, "" for any.
+	InTree placement.UUID
+	// Unlimited asks for all candidates: what is chosen among them does not
+	// depend on placement alone.
+	Unlimited bool
+	// Routed are, for each network with segments of its own, the aggregates of
+	// hosts that reach one of them.
+	Routed [][]placement.UUID
+}
+
+// An Aggregate is a host aggregate.
+type Aggregate struct {
+	UUID     placement.UUID
+	Metadata map[string]string
+}
+
+// A Request is a question to placement, and what is needed to make use of its
+// answers.
+type Request struct {
+	Query placement.Query
+	// Warnings say what of the flavor was passed over, a line each.
+	Warnings []string
+
+	ports    []Port
+	fallback *placement.Query
+}
+
+// NoValidHost says that there is no host for a server.
+type NoValidHost struct {
+	Reason string // for everybody
+	// Details are for administrators, a line each: what was wanting.
+	Details []string
+}
+
+// Error is Nova's text.
+func (e *NoValidHost) Error() string { return "No valid host was found. " + e.Reason }
+
+// Fault is what becomes of it where it ends a request.
+func (e *NoValidHost) Fault() (fault.Kind, fault.Code) { return fault.Invalid, "NoValidHost" }
+
+// New returns the request for what a spec asks for. Errors are *NoValidHost when no
+// host can do, and faults (Invalid) when the flavor and the image contradict each
+// other or two groups have the same suffix.
+func New(s Spec, settings Settings, aggregates []Aggregate) (Request, error) {
+	f := filtering{Spec: s, Settings: settings, aggregates: aggregates}
+	if err := f.run(); err != nil {
+		return Request{}, err
+	}
+	b, err := build(s, true)
+	if err != nil {
+		return Request{}, err
+	}
+	r := Request{ports: s.Ports}
+	if r.Query, err = b.query(&f); err != nil {
+		return Request{}, err
+	}
+	if b.pinned && !settings.DisableFallbackPCPU {
+		plain, err := build(s, false)
+		if err != nil {
+			return Request{}, err
+		}
+		q, err := plain.query(&f)
+		if err != nil {
+			return Request{}, err
+		}
+		r.fallback = &q
+	}
+	r.Warnings = b.warnings
+	return r, nil
+}
+
+// Fallback returns the question to ask besides for a server with dedicated CPUs, and
+// whether there is one: it finds hosts that count them as VCPU still.
+func (r Request) Fallback() (placement.Query, bool) {
+	if r.fallback == nil {
+		return placement.Query{}, false
+	}
+	return *r.fallback, true
+}
+
+// Attach returns the request for one more port of a server whose host has a root
+// provider. It asks for nothing when the port does not.
+func Attach(p Port, root placement.UUID, settings Settings) (Request, error) {
+	b := newBuilder(Spec{Ports: []Port{p}})
+	if err := b.ports(); err != nil {
+		return Request{}, err
+	}
+	for _, g := range b.groups {
+		g.InTree = root
+	}
+	q := placement.Query{Groups: b.list(), SameSubtrees: b.subtrees(), Limit: settings.MaxResults}
+	return Request{Query: q, ports: []Port{p}}, nil
+}
+
+// query puts the groups together with what filters add.
+func (b *builder) query(f *filtering) (placement.Query, error) {
+	b.stripZeros()
+	b.confine(f)
+	policy := b.policy
+	if b.suffixed() >= 2 && policy == "" {
+		if b.fromFlavor > 1 {
+			return placement.Query{}, &NoValidHost{Details: []string{fmt.Sprintf(
+				"the flavor has %d groups with a suffix, and no group_policy that says whether one provider may serve several", b.fromFlavor)}}
+		}
+		policy = policyNone
+	}
+	q := placement.Query{
+		Groups: b.list(), Isolate: policy == policyIsolate, SameSubtrees: b.subtrees(),
+		RootRequired: f.rootRequired(), RootForbidden: f.rootForbidden(),
+	}
+	if !b.spec.Unlimited {
+		q.Limit = f.MaxResults
+	}
+	return q, nil
+}
+
+// confine lets the group without a suffix come from where the filters and the spec
+// allow it.
+func (b *builder) confine(f *filtering) {
+	if len(f.memberOf) == 0 && len(f.notMemberOf) == 0 && b.spec.InTree == "" {
+		return
+	}
+	g := b.group("")
+	g.MemberOf, g.NotMemberOf, g.InTree = f.memberOf, f.notMemberOf, b.spec.InTree
+}

@@ -1,0 +1,380 @@
+package compute
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/compute/selection"
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/placement"
+)
+
+// schedule makes the ports of servers that are created together, and chooses and claims
+// a host for each: for all, or all of them fail. A server that is deleted meanwhile is left
+// out. It returns an error when it is to be tried again.
+func (s *Service) schedule(ctx context.Context, jobs []*job) error {
+	for {
+		live := slices.DeleteFunc(slices.Clone(jobs), func(j *job) bool { return j.gone || !scheduled(j.op) })
+		if len(live) == 0 {
+			return nil
+		}
+		err := s.scheduleAll(ctx, live)
+		var f *Failure
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil:
+			return nil
+		case errors.Is(err, errTurned), errors.Is(err, errLost):
+			continue // without it
+		case errors.As(err, &f):
+			return s.giveUpAll(ctx, live, *f)
+		default:
+			return err
+		}
+	}
+}
+
+// scheduleAlone schedules one server.
+func (j *job) scheduleAlone(ctx context.Context) error { return j.s.schedule(ctx, []*job{j}) }
+
+// giveUpAll puts servers into error.
+func (s *Service) giveUpAll(ctx context.Context, jobs []*job, f Failure) error {
+	for _, j := range jobs {
+		own := f
+		own.Message = strings.ReplaceAll(f.Message, thisServer, string(j.op.Server))
+		if err := j.giveUp(ctx, own); err != nil && !errors.Is(err, errTurned) && !errors.Is(err, errLost) {
+			return err
+		}
+	}
+	return nil
+}
+
+// thisServer stands for the id of a server in the text of a failure that several share.
+const thisServer = "{server}"
+
+func aborted(reason string, cause error) *Failure {
+	return &Failure{Code: 500, Message: fmt.Sprintf("Build of instance %s aborted: %s", thisServer, reason), Details: cause.Error()}
+}
+
+// Error is what everybody is told.
+func (f *Failure) Error() string { return f.Message }
+
+// networkTrouble is what users are told of ports that cannot be had.
+const networkTrouble = "Failed to allocate the network(s), not rescheduling."
+
+// scheduleAll is one attempt to schedule servers. Its error is a *Failure when it is of no
+// use to try again.
+func (s *Service) scheduleAll(ctx context.Context, jobs []*job) error {
+	ports := make([][]Port, len(jobs))
+	alike := true
+	for i, j := range jobs {
+		err := j.makePorts(ctx)
+		if err == nil {
+			ports[i], err = j.asked(ctx)
+		}
+		if err != nil {
+			return j.failure(err, networkTrouble)
+		}
+		if err := j.unclaim(ctx); err != nil {
+			return j.failure(err, "what it held could not be given back")
+		}
+		alike = alike && !slices.ContainsFunc(ports[i], s.matters)
+	}
+	if alike {
+		if err := s.place(ctx, jobs, ports[0]); err != nil {
+			return err
+		}
+		return advance(ctx, jobs)
+	}
+	for i, j := range jobs { // each asks for something else
+		if err := s.place(ctx, []*job{j}, ports[i]); err != nil {
+			return err
+		}
+	}
+	return advance(ctx, jobs)
+}
+
+// matters reports whether what a port is like says where its server can go.
+func (s *Service) matters(p Port) bool {
+	return len(p.Asks.Groups) > 0 || s.settings.Requests.RoutedNetworks
+}
+
+// failure is what an error means for a server: its own errors of the journal are left.
+func (j *job) failure(err error, reason string) error {
+	if errors.Is(err, errTurned) || errors.Is(err, errLost) {
+		return err
+	}
+	return aborted(reason, err)
+}
+
+// unclaim gives back what was claimed in an earlier attempt.
+func (j *job) unclaim(ctx context.Context) error {
+	if j.b.Claim == nil && j.op.Step == stepClaim {
+		return nil
+	}
+	server, err := j.server(ctx)
+	if err != nil {
+		return err
+	}
+	if j.b.Claim != nil {
+		if err := j.s.hold(ctx, server, nil); err != nil {
+			return err
+		}
+	}
+	j.b.Claim, j.b.Rest = nil, nil
+	return j.commit(ctx, stepClaim, func(_ *change, row *ServerRow) error {
+		row.Host, row.Node = "", ""
+		return nil
+	})
+}
+
+// advance lets servers that have a host be built.
+func advance(ctx context.Context, jobs []*job) error {
+	for _, j := range jobs {
+		err := j.commit(ctx, stepBind, func(c *change, row *ServerRow) error {
+			event, err := c.begin(j.b.Action, eventSchedule, "")
+			if err != nil {
+				return err
+			}
+			row.Task = Networking
+			return c.end(event.ID, nil)
+		})
+		if err != nil && !errors.Is(err, errTurned) && !errors.Is(err, errLost) {
+			return err
+		}
+	}
+	return nil
+}
+
+// place chooses and claims a host for each of some servers that ask for the same. The error
+// is a *Failure when there is none.
+func (s *Service) place(ctx context.Context, jobs []*job, ports []Port) error {
+	p, err := s.picture(ctx, jobs)
+	if err != nil {
+		return err
+	}
+	spec := p.spec(ports)
+	if spec.Routed, err = s.routed(ctx, ports); err != nil {
+		var f *Failure
+		if errors.As(err, &f) {
+			return f
+		}
+		return aborted(networkTrouble, err)
+	}
+	r, err := request.New(spec, s.settings.Requests, p.aggregates)
+	if err != nil {
+		return refusal(err)
+	}
+	answer, err := s.candidates(ctx, r)
+	if err != nil {
+		return refusal(err)
+	}
+	settings := s.settings.Selection
+	if settings.Seed == 0 {
+		settings.Seed = rand.Uint64() // each time another one, as Nova
+	}
+	chooser := selection.New(p.wanted, p.hosts, answer, settings)
+	for i := 0; !chooser.Done(); {
+		claim, ok := chooser.Next()
+		if !ok {
+			return s.nobody(ctx, r, chooser, answer)
+		}
+		err := jobs[i].claim(ctx, stepClaim, claim)
+		var refused *hostRefused
+		switch {
+		case err == nil:
+			chooser.Taken()
+			i++
+		case errors.As(err, &refused):
+			chooser.Refuse(refused.why)
+		case !errors.Is(err, errNotTaken):
+			return err
+		}
+	}
+	rest := chooser.Alternates()
+	for _, j := range jobs {
+		j.b.Rest = rest
+	}
+	return nil
+}
+
+// candidates asks placement.
+func (s *Service) candidates(ctx context.Context, r request.Request) (selection.Answer, error) {
+	answer, err := s.placement.Candidates(ctx, r.Query)
+	if err != nil || len(answer.Candidates) > 0 {
+		return answer, err
+	}
+	if q, ok := r.Fallback(); ok {
+		return s.placement.Candidates(ctx, q)
+	}
+	return answer, nil
+}
+
+// refusal is the failure of servers for which placement cannot be asked, or nobody can
+// do.
+func refusal(err error) error {
+	f := &Failure{Code: 500, Message: "No valid host was found. ", Details: err.Error()}
+	var none *request.NoValidHost
+	if errors.As(err, &none) {
+		f.Message, f.Details = none.Error(), strings.Join(none.Details, "\n")
+	} else if kind, _ := fault.Of(err); kind != fault.Invalid {
+		f.Message += "The placement service cannot be asked."
+	}
+	return f
+}
+
+// nobody is the failure of servers for which no host will do, with the reasons.
+func (s *Service) nobody(ctx context.Context, r request.Request, c *selection.Chooser, a selection.Answer) error {
+	none := c.NoValidHost()
+	f := &Failure{Code: 500, Message: none.Error(), Details: strings.Join(none.Details, "\n")}
+	if len(a.Candidates) > 0 {
+		return f
+	}
+	reasons, err := r.Reasons(func(q placement.Query) (bool, error) {
+		answer, err := s.placement.Candidates(ctx, q)
+		return len(answer.Candidates) > 0, err
+	})
+	if err != nil {
+		reasons = []string{"why cannot be told: " + err.Error()}
+	}
+	f.Details = strings.Join(append(reasons, r.Warnings...), "\n")
+	return f
+}
+
+// A hostRefused says that a host will not do after all.
+type hostRefused struct{ why string }
+
+// Error says why.
+func (h *hostRefused) Error() string { return "compute: the host will not do: " + h.why }
+
+// errNotTaken says that placement did not take a claim.
+var errNotTaken = errors.New("compute: placement did not take the claim")
+
+// claim notes a claim and has placement take it. The error is a *hostRefused or errNotTaken
+// when another one is to be tried, and a *Failure when placement cannot be asked.
+func (j *job) claim(ctx context.Context, step string, claim selection.Claim) error {
+	j.b.Claim = &claim
+	var server ServerRow
+	err := j.commit(ctx, step, func(c *change, row *ServerRow) error {
+		if err := c.suits(*row, claim.Host, j.b.Forced); err != nil {
+			return err
+		}
+		if err := c.chooseDevices(j, *row, claim.Node); err != nil {
+			return err
+		}
+		row.Host, row.Node = claim.Host, claim.Node
+		server = *row
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = j.s.hold(ctx, server, claim.Amounts)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrCapacity), errors.Is(err, ErrGeneration):
+		return errNotTaken
+	}
+	return refusal(err)
+}
+
+// suits refuses a host that has become one that will not do since it was chosen: others
+// of its group have been put there, or elsewhere.
+func (c *change) suits(server ServerRow, host string, forced bool) error {
+	if forced {
+		return nil
+	}
+	if up, err := c.isUp(host); err != nil || !up {
+		return cmp.Or[error](err, &hostRefused{"its compute service is down"})
+	}
+	if server.Group == "" {
+		return nil
+	}
+	g, err := One[GroupRow](c, Where(ByID, server.Group))
+	if err != nil {
+		return err
+	}
+	members, err := Rows[ServerRow](c, Where(ByGroup, server.Group))
+	if err != nil {
+		return err
+	}
+	here, elsewhere := 0, 0
+	for _, m := range members {
+		switch {
+		case m.ID == server.ID || m.Host == "" || m.Task == Deleting:
+		case m.Host == host:
+			here++
+		default:
+			elsewhere++
+		}
+	}
+	if g.Policy == selection.Affinity && elsewhere > 0 || g.Policy == selection.AntiAffinity && here >= max(1, g.MaxPerHost) {
+		return &hostRefused{"other servers of its " + g.Policy + " group were put there, or elsewhere, meanwhile"}
+	}
+	return nil
+}
+
+// next tries one of the alternates, once what was done on the host before is taken back.
+func (j *job) next(ctx context.Context) error {
+	if err := j.takeBack(ctx); err != nil {
+		return err
+	}
+	if _, err := j.asked(ctx); errors.Is(err, ErrNoPort) {
+		return j.abort(ctx, networkTrouble, err)
+	} else if err != nil {
+		return err
+	}
+	for len(j.b.Rest) > 0 {
+		claim := j.b.Rest[0]
+		err := j.claim(ctx, stepNext, claim)
+		var f *Failure
+		switch {
+		case err == nil:
+			return j.commit(ctx, stepBind, func(_ *change, row *ServerRow) error {
+				row.Task = Networking
+				return nil
+			})
+		case errors.As(err, &f):
+			return j.giveUp(ctx, *f)
+		case !errors.Is(err, errNotTaken) && !errors.As(err, new(*hostRefused)):
+			return err
+		}
+		j.b.Rest = j.b.Rest[1:]
+	}
+	return j.giveUp(ctx, Failure{Code: 500, Message: fmt.Sprintf("Exceeded maximum number of retries. Exhausted all hosts available "+
+		"for retrying build failures for instance %s.", j.op.Server)})
+}
+
+// again goes back to before there was a choice.
+func (j *job) again(ctx context.Context) error {
+	if err := j.takeBack(ctx); err != nil {
+		return err
+	}
+	return j.commit(ctx, stepPorts, nil)
+}
+
+// takeBack unbinds the ports of a server and gives back what it holds.
+func (j *job) takeBack(ctx context.Context) error {
+	server, err := j.server(ctx)
+	if err != nil {
+		return err
+	}
+	known, err := j.known(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range sortedIDs(known) {
+		if err := j.s.network.UnbindPort(ctx, server.ID, id); err != nil {
+			return err
+		}
+	}
+	return j.s.hold(ctx, server, nil)
+}

@@ -1,0 +1,63 @@
+package selection
+
+import (
+	"fmt"
+	"slices"
+)
+
+// passes reports whether a host will do for the current server, and why not.
+func (c *Chooser) passes(h *state) (bool, string) {
+	if slices.Contains(c.wanted.Ignored, h.Name) {
+		return false, "it was tried before"
+	}
+	if c.wanted.Forced {
+		return true, ""
+	}
+	switch {
+	case !h.Enabled:
+		return false, "its compute service is disabled"
+	case !h.Up:
+		return false, "its compute service is down"
+	case len(c.wanted.Same) > 0 && !overlap(h.Servers, c.wanted.Same):
+		return false, "it has none of the servers of the hint same_host"
+	case overlap(h.Servers, c.wanted.Different):
+		return false, "it has a server of the hint different_host"
+	}
+	return c.together(h)
+}
+
+// together reports whether the server's group lets it be on a host.
+func (c *Chooser) together(h *state) (bool, string) {
+	g := c.wanted.Group
+	if g == nil {
+		return true, ""
+	}
+	switch g.Policy {
+	case Affinity:
+		if len(g.Hosts) > 0 && !slices.Contains(g.Hosts, h.Name) {
+			return false, "other servers of its affinity group are elsewhere"
+		}
+	case AntiAffinity:
+		there := shared(h.Servers, g.Members)
+		if there >= max(1, g.Most) && !slices.Contains(h.Servers, c.Server()) {
+			return false, fmt.Sprintf("it has %d servers of its anti-affinity group already", there)
+		}
+	}
+	return true, ""
+}
+
+func (c *Chooser) refuse(h *state, why string) {
+	c.refused = append(c.refused, "host "+h.Name+": "+why)
+}
+
+// shared is how many ids are in both lists.
+func shared(a, b []string) (n int) {
+	for _, id := range a {
+		if slices.Contains(b, id) {
+			n++
+		}
+	}
+	return n
+}
+
+func overlap(a, b []string) bool { return shared(a, b) > 0 }

@@ -1,0 +1,177 @@
+// Package selection is what follows placement's answer: which host is to be claimed
+// for a server, and by which of its candidates; where else the server could go; what
+// the claim says, and what an existing one becomes. It is pure: nothing is claimed
+// here, chance is a seed, and the same answer gives the same choice. Questions to
+// placement are made in package request.
+//
+// A Chooser goes from server to server. Next gives one claim after the other until
+// one is taken; Taken goes on with the next server, with the host that much fuller:
+//
+//	for !c.Done() {
+//		claim, ok := c.Next()
+//		if !ok { all or nothing: give back what was claimed, c.NoValidHost() }
+//		if placement takes it { c.Taken() }
+//	}
+//
+// Hosts are filtered and weighed as Nova does (nova.scheduler). Of a host all
+// candidates are tried, up to a bound, where Nova tries the first.
+package selection
+
+import (
+	"slices"
+
+	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/placement"
+)
+
+// An Answer is what placement says to a request.
+type Answer struct {
+	Candidates []Candidate
+	// Providers are those of the candidates' trees (provider_summaries).
+	Providers map[placement.UUID]Provider
+}
+
+// A Candidate is one way to satisfy a request.
+type Candidate struct {
+	Amounts  guarantee.Amounts // by provider and class
+	Mappings request.Mappings
+}
+
+// A Provider is what placement says of a provider besides.
+type Provider struct {
+	Root   placement.UUID // of its tree
+	Stocks map[string]Stock
+}
+
+// A Stock is how much there is of a class, and how much of it is used.
+type Stock struct{ Capacity, Used int64 }
+
+// Add adds another answer: that of the request's Fallback.
+func (a *Answer) Add(other Answer) {
+	a.Candidates = append(a.Candidates, other.Candidates...)
+	for id, p := range other.Providers {
+		if a.Providers == nil {
+			a.Providers = map[placement.UUID]Provider{}
+		}
+		a.Providers[id] = p
+	}
+}
+
+// A Host is where servers run.
+type Host struct {
+	Name     string // of its service
+	Node     string // hypervisor_hostname
+	Provider placement.UUID
+	Enabled  bool // its service is, and
+	Up       bool // has reported lately
+	// Servers are the ids of those that it has, Busy how many of them are being
+	// built or changed, Failed how many builds failed there since one succeeded.
+	Servers []string
+	Busy    int
+	Failed  int
+	// Metadata is that of the aggregates that it is in: it may have weights of
+	// its own.
+	Metadata []map[string]string
+}
+
+// Wanted is what matters about servers besides what placement is asked.
+type Wanted struct {
+	Servers []string // ids, of which each gets a host; all or none
+	Group   *Group   // that they are in, nil for none
+	// Forced says that an administrator named the host: it is not filtered, and
+	// there is no other one.
+	Forced bool
+	// Same and Different are servers to be with, and not to be with.
+	Same, Different []string
+	// Ignored are the names of hosts that will not do.
+	Ignored []string
+}
+
+// A Group is a server group.
+type Group struct {
+	Policy  string // Affinity, AntiAffinity, SoftAffinity or SoftAntiAffinity
+	Most    int    // servers of an anti-affine group on one host; 0 means 1
+	Members []string
+	Hosts   []string // names of those that members are on
+}
+
+// The policies of server groups.
+const (
+	Affinity         = "affinity"
+	AntiAffinity     = "anti-affinity"
+	SoftAffinity     = "soft-affinity"
+	SoftAntiAffinity = "soft-anti-affinity"
+)
+
+// Settings are what an operator decides about choices, with Nova's options.
+type Settings struct {
+	// Attempts is [scheduler] max_attempts: how many hosts are tried to build a
+	// server on.
+	Attempts int
+	// Subset is [filter_scheduler] host_subset_size: among how many of the best
+	// hosts the first is drawn.
+	Subset int
+	// Shuffle is [filter_scheduler] shuffle_best_same_weighed_hosts.
+	Shuffle bool
+	// Candidates is how many candidates of one host are tried.
+	Candidates int
+	// Multipliers of weights: [filter_scheduler] ram_weight_multiplier and so on.
+	RAM, CPU, Disk, IOOps, BuildFailure, SoftAffinity, SoftAntiAffinity float64
+	// Seed decides what is drawn.
+	Seed uint64
+}
+
+// DefaultSettings are Nova's.
+func DefaultSettings() Settings {
+	return Settings{
+		Attempts: 3, Subset: 1, Candidates: 10,
+		RAM: 1, CPU: 1, Disk: 1, IOOps: -1, BuildFailure: 1_000_000, SoftAffinity: 1, SoftAntiAffinity: 1,
+	}
+}
+
+// A Claim is a candidate on a host.
+type Claim struct {
+	Host, Node string
+	Provider   placement.UUID // root of the host's tree
+	Candidate
+}
+
+// byHost sorts the candidates into the hosts that they are on, each in the order of
+// the answer. A candidate of sharing providers alone is on no host.
+func (a *Answer) byHost(hosts []Host) [][]Candidate {
+	all := make([][]Candidate, len(hosts))
+	at := make(map[placement.UUID]int, len(hosts))
+	for i, h := range hosts {
+		at[h.Provider] = i
+	}
+	for _, c := range a.Candidates {
+		if i, ok := a.hostOf(c, at); ok {
+			all[i] = append(all[i], c)
+		}
+	}
+	return all
+}
+
+// hostOf finds the host whose tree a candidate takes from.
+func (a *Answer) hostOf(c Candidate, at map[placement.UUID]int) (int, bool) {
+	for _, provider := range sortedKeys(c.Amounts) {
+		id := placement.UUID(provider)
+		if i, ok := at[id]; ok {
+			return i, true
+		}
+		if i, ok := at[a.Providers[id].Root]; ok {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

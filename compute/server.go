@@ -1,0 +1,172 @@
+package compute
+
+import "time"
+
+// A ServerRow is a server.
+type ServerRow struct {
+	ID          ID
+	Number      int64 // for its instance name
+	Project     string
+	User        string
+	Name        string
+	Description string
+	Hostname    string
+	Reservation string // that it was created with
+	Place       int    // among those of its reservation
+
+	State  string // vm_state
+	Task   string // task_state, "" for none
+	Power  Power
+	Host   string // "" while it has none
+	Node   string
+	Zone   string // that was asked for, "" for any
+	Forced string // host that an administrator asked for, "" for none
+
+	Image ID // "" when it boots from a volume
+	// Flavor is a JSON object: the flavor as it was when the server was created.
+	Flavor         []byte
+	FlavorID       ID
+	KeyName        string
+	KeyData        string
+	Metadata       map[string]string
+	Tags           []string // sorted
+	SecurityGroups []string
+	UserData       string
+	ConfigDrive    bool
+	DiskConfig     string
+	AccessIPv4     string
+	AccessIPv6     string
+	Group          ID     // server group, "" for none
+	Hints          []byte // scheduler hints, a JSON object
+
+	Locked       string // "" or who did: "owner", "admin"
+	LockedReason string
+	Progress     int
+	// Fault is why it is in error: a JSON object with code, message, details
+	// and created; nil for none.
+	Fault        []byte
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+	LaunchedAt   time.Time // zero: never
+	TerminatedAt time.Time
+}
+
+// The states of servers (vm_state).
+const (
+	Building = "building"
+	Active   = "active"
+	Paused   = "paused"
+	Stopped  = "stopped"
+	Error    = "error"
+	Deleted  = "deleted"
+)
+
+// What is done to servers (task_state).
+const (
+	Scheduling   = "scheduling"
+	Networking   = "networking"
+	Spawning     = "spawning"
+	Deleting     = "deleting"
+	PoweringOff  = "powering-off"
+	PoweringOn   = "powering-on"
+	Rebooting    = "rebooting"
+	RebootingHot = "rebooting_hard"
+)
+
+// A Power is whether a server runs, as its host says (power_state).
+type Power int
+
+// The power states.
+const (
+	NoState      Power = 0
+	Running      Power = 1
+	PowerPaused  Power = 3
+	ShutDown     Power = 4
+	PowerCrashed Power = 6
+)
+
+// A PortRow is a network port of a server, in the order in which they were given.
+type PortRow struct {
+	Port    ID
+	Server  ID
+	Network ID
+	Place   int
+	Tag     string
+	// Own says that the server's creation made the port, so that it goes with it.
+	Own bool
+	// Seen is a JSON object: the port as the network service showed it last.
+	Seen []byte
+}
+
+// An ActionRow is something that was done to a server.
+type ActionRow struct {
+	ID        ID
+	Server    ID
+	Place     int    // among the server's
+	Action    string // "create", "delete", "attach_interface", …
+	Request   string // X-OpenStack-Request-ID
+	Project   string
+	User      string
+	StartedAt time.Time
+	UpdatedAt time.Time
+	Message   string // "Error" when it failed, "" otherwise
+}
+
+// An EventRow is a step of an action.
+type EventRow struct {
+	ID         ID
+	Action     ID
+	Place      int
+	Event      string // "compute__do_build_and_run_instance", …
+	Host       string
+	StartedAt  time.Time
+	FinishedAt time.Time // zero: not yet
+	Result     string    // "Success", "Error" or ""
+	Traceback  string
+	Details    string
+}
+
+// A MigrationRow is a move of a server. Its id is the consumer that holds what the
+// server had where it came from.
+type MigrationRow struct {
+	ID         ID
+	Number     int64
+	Server     ID
+	Project    string
+	User       string
+	Type       string // "migration", "resize", "live-migration" or "evacuation"
+	Status     string
+	Source     string // host
+	SourceNode string
+	Dest       string
+	DestNode   string
+	OldFlavor  ID
+	NewFlavor  ID
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+}
+
+// A GoneRow is what is kept of a server that is no more and that was launched once, for what
+// its project used.
+type GoneRow struct {
+	ID           ID
+	Project      string
+	Name         string
+	Flavor       []byte // as in the ServerRow
+	LaunchedAt   time.Time
+	TerminatedAt time.Time
+}
+
+// An OperationRow is something under way with a server that concerns other services
+// (decision 21). A server has one at most.
+type OperationRow struct {
+	ID     ID
+	Server ID
+	Kind   string
+	Step   string
+	Body   []byte // what is needed to go on, and to undo: a JSON object
+	// Worker has the operation until Lease; then anybody may go on with it.
+	Worker    string
+	Lease     time.Time
+	CreatedAt time.Time
+}

@@ -1,0 +1,202 @@
+package compute
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/berthcloud/berth/compute/extraspecs"
+)
+
+// A Server is a server with what belongs to it.
+type Server struct {
+	ServerRow
+	// Made is the flavor as it was when the server was created.
+	Made extraspecs.Flavor
+	// Ports are its ports in their order, as they were seen last.
+	Ports []ServerPort
+	// In is the availability zone that it is in, or that was asked for while it
+	// has no host.
+	In string
+	// Service is that of its host; it has no Host when the server has none.
+	Service HostService
+}
+
+// A ServerPort is a port of a server.
+type ServerPort struct {
+	PortRow
+	Shown Port // as the network service showed it last
+}
+
+// A Caller is who asks for something to be done.
+type Caller struct {
+	Project string
+	User    string
+	Request string // X-OpenStack-Request-ID
+	Admin   bool   // may do what a lock forbids
+}
+
+// Failure is what ServerRow.Fault says. Its names are not to change.
+type Failure struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Details string `json:"details,omitempty"` // for administrators
+	Created string `json:"created"`           // as RFC 3339 has it
+}
+
+// Failure returns why a server is in error, and whether it says so.
+func (s ServerRow) Failure() (f Failure, ok bool) {
+	return f, len(s.Fault) > 0 && json.Unmarshal(s.Fault, &f) == nil
+}
+
+func noServer(id ID) error {
+	return notFound("InstanceNotFound", "Instance %s could not be found.", id)
+}
+
+// Server returns a server. Fault: InstanceNotFound.
+func (s *Service) Server(ctx context.Context, id ID) (one Server, err error) {
+	err = s.store.View(ctx, func(r Reader) error {
+		one, err = s.server(r, id)
+		return err
+	})
+	return one, err
+}
+
+func (s *Service) server(r Reader, id ID) (Server, error) {
+	row, err := found[ServerRow](r, noServer(id), Where(ByID, id))
+	if err != nil {
+		return Server{}, err
+	}
+	all, err := s.complete(r, []ServerRow{row})
+	if err != nil {
+		return Server{}, err
+	}
+	return all[0], nil
+}
+
+// complete returns servers with what belongs to them: a fixed number of reads,
+// whatever the number of servers.
+func (s *Service) complete(r Reader, rows []ServerRow) ([]Server, error) {
+	byHost, err := s.servicesOf(r, rows)
+	if err != nil {
+		return nil, err
+	}
+	ports, err := portsOf(r, rows)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Server, len(rows))
+	for i, row := range rows {
+		one := Server{ServerRow: row, Ports: ports[row.ID], In: row.Zone, Service: byHost[row.Host]}
+		if row.Host != "" {
+			one.In = cmp.Or(one.Service.Zone, s.settings.DefaultZone)
+		}
+		if one.Made, err = row.flavor(); err != nil {
+			return nil, err
+		}
+		all[i] = one
+	}
+	return all, nil
+}
+
+// servicesOf returns the services of the hosts of servers, by host, and no others: there may
+// be thousands.
+func (s *Service) servicesOf(r Reader, servers []ServerRow) (map[string]HostService, error) {
+	hosts := map[string]bool{}
+	for _, row := range servers {
+		if row.Host != "" {
+			hosts[row.Host] = true
+		}
+	}
+	byHost := map[string]HostService{}
+	if len(hosts) == 0 {
+		return byHost, nil
+	}
+	services, err := s.services(r, Where(ByHost, slices.Collect(maps.Keys(hosts))...))
+	for _, h := range services {
+		byHost[h.Host] = h
+	}
+	return byHost, err
+}
+
+// portsOf returns the ports of servers in their order, by server.
+func portsOf(r Reader, servers []ServerRow) (map[ID][]ServerPort, error) {
+	ids := make([]ID, len(servers))
+	for i, s := range servers {
+		ids[i] = s.ID
+	}
+	rows, err := Rows[PortRow](r, Where(ByServer, ids...))
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(rows, func(a, b PortRow) int { return cmp.Or(cmp.Compare(a.Place, b.Place), cmp.Compare(a.Port, b.Port)) })
+	all := map[ID][]ServerPort{}
+	for _, row := range rows {
+		p := ServerPort{PortRow: row}
+		if err := json.Unmarshal(row.Seen, &p.Shown); err != nil {
+			return nil, fmt.Errorf("reading port %s: %w", row.Port, err)
+		}
+		all[row.Server] = append(all[row.Server], p)
+	}
+	return all, nil
+}
+
+// see notes a port as the network service showed it.
+func (p *PortRow) see(port Port) error {
+	var err error
+	p.Network = port.Network
+	p.Seen, err = json.Marshal(port)
+	return err
+}
+
+// A ServerChange is what is changed of a server; nil leaves it.
+type ServerChange struct {
+	Name, Description, Hostname *string
+	AccessIPv4, AccessIPv6      *string
+	DiskConfig                  *string
+}
+
+// UpdateServer changes a server. Fault: InstanceNotFound.
+func (s *Service) UpdateServer(ctx context.Context, id ID, ch ServerChange) (Server, error) {
+	return s.changeServer(ctx, id, func(_ *change, row *ServerRow) error {
+		for _, f := range []struct {
+			to   *string
+			from *string
+		}{
+			{&row.Name, ch.Name},
+			{&row.Description, ch.Description},
+			{&row.Hostname, ch.Hostname},
+			{&row.AccessIPv4, ch.AccessIPv4},
+			{&row.AccessIPv6, ch.AccessIPv6},
+			{&row.DiskConfig, ch.DiskConfig},
+		} {
+			if f.from != nil {
+				*f.to = *f.from
+			}
+		}
+		return nil
+	})
+}
+
+// changeServer changes a server's row.
+func (s *Service) changeServer(ctx context.Context, id ID, fn func(*change, *ServerRow) error) (one Server, err error) {
+	err = s.update(ctx, func(c *change) error {
+		row, err := found[ServerRow](c, noServer(id), Where(ByID, id))
+		if err != nil {
+			return err
+		}
+		if err := fn(c, &row); err != nil {
+			return err
+		}
+		row.UpdatedAt = c.at
+		if err := c.Replace(&row); err != nil {
+			return err
+		}
+		one, err = s.server(c, id)
+		return err
+	})
+	return one, err
+}

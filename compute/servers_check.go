@@ -1,0 +1,284 @@
+package compute
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/compute/extraspecs"
+	"github.com/berthcloud/berth/compute/request"
+)
+
+// A draft is a request for servers that was found to be in order, as far as others
+// had to be asked.
+type draft struct {
+	ServerSpec
+	by     Caller
+	flavor FlavorRow
+	image  Image
+	ports  map[ID]Port // those that exist already
+	groups []ID        // security groups
+	hints  hints
+	most   int // servers that can have ports
+}
+
+// check asks the neighbours what has to be known before servers are created. Its
+// faults are Nova's.
+func (s *Service) check(ctx context.Context, by Caller, spec ServerSpec) (*draft, error) {
+	d := &draft{ServerSpec: spec, by: by}
+	for _, step := range []func(context.Context, *draft) error{
+		s.checkCount, s.checkZone, s.checkFlavor, s.checkNeighbours, s.checkImage, s.checkPorts, s.checkNetworks,
+	} {
+		if err := step(ctx, d); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+func (s *Service) checkCount(_ context.Context, d *draft) (err error) {
+	if _, d.most = d.count(); d.most > 1 {
+		if d.Hostname != "" {
+			return invalid("AmbiguousHostnameForMultipleInstances", "Unable to allocate a single hostname to multiple instances")
+		}
+		for _, n := range d.Networks {
+			switch {
+			case n.Port != "":
+				return invalid("MultiplePortsNotApplicable", "Failed to launch instances: Unable to launch multiple instances with "+
+					"a single configured port ID. Please launch your instance one by one with different ports.")
+			case n.Address != "":
+				return invalid("InvalidFixedIpAndMaxCountRequest", "Failed to launch instances: max_count cannot be greater than 1 "+
+					"if an fixed_ip is specified.")
+			}
+		}
+	}
+	if _, err := base64.StdEncoding.DecodeString(d.UserData); err != nil {
+		return invalid("InstanceUserDataMalformed", "User data needs to be valid base 64.")
+	}
+	d.hints, err = readHints(d.Hints)
+	return err
+}
+
+func (s *Service) checkZone(ctx context.Context, d *draft) error {
+	if d.Zone == "" || d.ForcedHost != "" {
+		return nil
+	}
+	zones, err := s.Zones(ctx)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(zones, func(z Zone) bool { return z.Name == d.Zone && z.Available }) {
+		return invalid("InvalidRequest", "The requested availability zone is not available")
+	}
+	return nil
+}
+
+func (s *Service) checkFlavor(ctx context.Context, d *draft) (err error) {
+	d.flavor, err = s.Flavor(ctx, Viewer{Project: d.by.Project, Admin: d.by.Admin}, d.Flavor)
+	if err == nil && d.flavor.Disabled {
+		err = noFlavor(d.Flavor)
+	}
+	return asInvalid(err)
+}
+
+// checkNeighbours looks whether those are there that the rest is asked of.
+func (s *Service) checkNeighbours(_ context.Context, d *draft) error {
+	switch {
+	case s.images == nil:
+		return absent("image")
+	case s.network == nil && (d.AnyNetwork || len(d.Networks) > 0):
+		return absent("network")
+	}
+	return nil
+}
+
+// extra returns the flavor as extra specs see it.
+func (f FlavorRow) extra() extraspecs.Flavor {
+	return extraspecs.Flavor{
+		Name: f.Name, VCPUs: f.VCPUs, MemoryMB: f.MemoryMB, RootGB: f.RootGB, EphemeralGB: f.EphemeralGB, SwapMB: f.SwapMB, Specs: f.Specs,
+	}
+}
+
+const gib = 1 << 30
+
+func (s *Service) checkImage(ctx context.Context, d *draft) (err error) {
+	d.image, err = s.images.Image(ctx, d.by.Project, d.Image)
+	if errors.Is(err, ErrNoImage) {
+		return invalid("ImageNotFound", "Can not find requested image")
+	}
+	if err != nil {
+		return err
+	}
+	disk := d.flavor.RootGB * gib
+	switch {
+	case d.image.Status != "active":
+		return invalid("ImageNotActive", "Image %s is not active.", d.Image)
+	case d.flavor.MemoryMB < d.image.MinMemoryMB:
+		return invalid("FlavorMemoryTooSmall", "Flavor's memory is too small for requested image.")
+	case disk > 0 && d.image.Size > disk:
+		return invalid("FlavorDiskSmallerThanImage", "Flavor's disk is too small for requested image. Flavor disk is %d bytes, image is %d bytes.",
+			disk, d.image.Size)
+	case disk > 0 && d.image.MinDiskGB*gib > disk:
+		return invalid("FlavorDiskSmallerThanMinDisk", "Flavor's disk is smaller than the minimum size specified in image metadata. "+
+			"Flavor disk is %d bytes, minimum size is %d bytes.", disk, d.image.MinDiskGB*gib)
+	}
+	if err := d.image.Check(); err != nil {
+		return err
+	}
+	_, err = request.New(request.Spec{Flavor: d.flavor.extra(), Image: d.image.Image, Project: d.by.Project}, s.settings.Requests, nil)
+	if errors.As(err, new(*request.NoValidHost)) {
+		return nil // it is said where it can be told why
+	}
+	return err
+}
+
+// checkPorts looks at the ports that exist already.
+func (s *Service) checkPorts(ctx context.Context, d *draft) error {
+	d.ports = map[ID]Port{}
+	for i, n := range d.Networks {
+		if n.Port == "" {
+			continue
+		}
+		p, err := s.port(ctx, d.by, n.Port)
+		if err != nil {
+			return asInvalid(err)
+		}
+		if _, twice := d.ports[p.ID]; twice {
+			return invalid("HTTPBadRequest", "Port ID '%s' was specified twice: you cannot attach a port multiple times.", p.ID)
+		}
+		switch {
+		case p.Server != "":
+			return portInUse(p.ID)
+		case len(p.Addresses) == 0 && !p.Later && !p.Bare:
+			return invalid("PortRequiresFixedIP", "Port %s requires a FixedIP in order to be used.", p.ID)
+		case len(p.Asks.Groups) > 0 && !d.PortsMayAsk:
+			return invalid("CreateWithPortResourceRequestOldVersion", "Creating servers with ports having resource requests, like a "+
+				"port with a QoS minimum bandwidth policy, is not supported until microversion 2.72.")
+		}
+		d.ports[p.ID] = p
+		d.Networks[i].Network = p.Network
+	}
+	return nil
+}
+
+func portInUse(id ID) error { return conflict("PortInUse", "Port %s is still in use.", id) }
+
+// port returns a port that a caller may use. Fault: PortNotFound.
+func (s *Service) port(ctx context.Context, by Caller, id ID) (Port, error) {
+	p, err := s.network.Port(ctx, id)
+	if errors.Is(err, ErrNoPort) || err == nil && p.Project != by.Project && !by.Admin {
+		err = notFound("PortNotFound", "Port id %s could not be found.", id)
+	}
+	return p, err
+}
+
+// checkNetworks looks at the networks in which ports are to be made.
+func (s *Service) checkNetworks(ctx context.Context, d *draft) error {
+	if d.AnyNetwork {
+		if err := s.onlyNetwork(ctx, d); err != nil {
+			return err
+		}
+	}
+	var ids []ID
+	for _, n := range d.Networks {
+		if n.Port == "" {
+			ids = append(ids, n.Network)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	if err := asInvalid(s.mayUse(ctx, d.by, ids...)); err != nil {
+		return err
+	}
+	if err := s.addressesFree(ctx, d.Networks); err != nil {
+		return err
+	}
+	if err := s.checkGroups(ctx, d); err != nil {
+		return err
+	}
+	return s.enoughPorts(ctx, d, int64(len(ids)))
+}
+
+// onlyNetwork takes the only network that the project has.
+func (s *Service) onlyNetwork(ctx context.Context, d *draft) error {
+	all, err := s.network.Networks(ctx, d.by.Project)
+	switch {
+	case err != nil:
+		return err
+	case len(all) > 1:
+		return conflict("NetworkAmbiguous", "Multiple possible networks found, use a Network ID to be more specific.")
+	case len(all) == 0 && d.Auto:
+		return invalid("UnableToAutoAllocateNetwork", "Unable to automatically allocate a network for project %s", d.by.Project)
+	case len(all) == 1:
+		d.Networks = []NetworkSpec{{Network: all[0].ID}}
+	}
+	return nil
+}
+
+// mayUse refuses networks that are not the project's to use. Faults: NetworkNotFound,
+// NetworkRequiresSubnet, ExternalNetworkAttachForbidden.
+func (s *Service) mayUse(ctx context.Context, by Caller, ids ...ID) error {
+	all, err := s.network.Networks(ctx, by.Project, ids...)
+	if err != nil {
+		return err
+	}
+	var lacking []string
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
+		if !slices.ContainsFunc(all, func(n ProjectNetwork) bool { return n.ID == id }) {
+			lacking = append(lacking, string(id))
+		}
+	}
+	if len(lacking) > 0 {
+		return notFound("NetworkNotFound", "Network %s could not be found.", strings.Join(lacking, ", "))
+	}
+	for _, n := range all {
+		switch {
+		case n.Subnets == 0:
+			return invalid("NetworkRequiresSubnet", "Network %s requires a subnet in order to boot instances on.", n.ID)
+		case n.External && !by.Admin:
+			return overQuota("ExternalNetworkAttachForbidden", "It is not allowed to create an interface on external network %s", n.ID)
+		}
+	}
+	return nil
+}
+
+// addressesFree refuses addresses that ports have. Fault: FixedIpAlreadyInUse.
+func (s *Service) addressesFree(ctx context.Context, all []NetworkSpec) error {
+	for _, n := range all {
+		if n.Address == "" {
+			continue
+		}
+		p, err := s.network.PortWithAddress(ctx, n.Network, n.Address)
+		switch {
+		case err == nil:
+			return invalid("FixedIpAlreadyInUse", "Fixed IP address %s is already in use on instance %s.", n.Address, p.Server)
+		case !errors.Is(err, ErrNoPort):
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) checkGroups(ctx context.Context, d *draft) (err error) {
+	if len(d.SecurityGroups) == 0 || len(d.SecurityGroups) == 1 && d.SecurityGroups[0] == "default" {
+		return nil
+	}
+	d.groups, err = s.network.SecurityGroups(ctx, d.by.Project, d.SecurityGroups)
+	return asInvalid(err)
+}
+
+// enoughPorts refuses more ports than the project may make, or makes fewer servers.
+func (s *Service) enoughPorts(ctx context.Context, d *draft, each int64) error {
+	free, err := s.network.FreePorts(ctx, d.by.Project)
+	if err != nil || free < 0 {
+		return err
+	}
+	least, _ := d.count()
+	if d.most = min(d.most, int(free/each)); d.most < least {
+		return overQuota("PortLimitExceeded", "Maximum number of ports exceeded")
+	}
+	return nil
+}

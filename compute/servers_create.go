@@ -1,0 +1,246 @@
+package compute
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// CreateServers begins to build servers and returns them as they are then, in their
+// order; what becomes of them is seen in their state. Faults are Nova's: what is wrong
+// with the request is found out before, what is wanting for it makes a server fail.
+func (s *Service) CreateServers(ctx context.Context, by Caller, spec ServerSpec) (made []Server, err error) {
+	spec.Networks = slices.Clone(spec.Networks)
+	d, err := s.check(ctx, by, spec)
+	if err != nil {
+		return nil, err
+	}
+	err = s.update(ctx, func(c *change) error {
+		made, err = c.createServers(d)
+		return err
+	})
+	if err == nil {
+		s.wake()
+	}
+	return made, err
+}
+
+// createServers makes the rows of servers, and the operations that build them.
+func (c *change) createServers(d *draft) ([]Server, error) {
+	row, b, err := c.draw(d)
+	if err != nil {
+		return nil, err
+	}
+	n, err := c.enoughServers(d)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.enoughMembers(d, row.Group, n); err != nil {
+		return nil, err
+	}
+	rows := make([]ServerRow, n)
+	for i := range rows {
+		one := row
+		one.ID, one.Place = newID(), i
+		one.Name, one.Hostname = d.call(one.ID, i, n)
+		if err := c.createServer(&one, b, d); err != nil {
+			return nil, err
+		}
+		rows[i] = one
+	}
+	return c.complete(c, rows)
+}
+
+// draw makes what the servers have in common.
+func (c *change) draw(d *draft) (ServerRow, body, error) {
+	row := ServerRow{
+		Project: d.by.Project, User: d.by.User, Description: d.Description, Reservation: newReservation(),
+		State: Building, Task: Scheduling, Zone: d.Zone, Forced: d.ForcedHost, Image: d.Image,
+		Flavor: d.flavor.Keep(), FlavorID: d.flavor.ID, KeyName: d.KeyName, Metadata: d.Metadata,
+		Tags: slices.Compact(slices.Sorted(slices.Values(d.Tags))), SecurityGroups: d.SecurityGroups, UserData: d.UserData,
+		ConfigDrive: d.ConfigDrive, DiskConfig: d.DiskConfig, AccessIPv4: d.AccessIPv4, AccessIPv6: d.AccessIPv6,
+		Hints: d.Hints, CreatedAt: c.at, UpdatedAt: c.at,
+	}
+	b := body{Reservation: row.Reservation, Networks: d.Networks, Groups: d.groups, Image: d.image.Image}
+	if d.KeyName != "" {
+		key, err := found[KeypairRow](c, invalid("KeypairNotFound", "Invalid key_name provided."), Where(ByUser, d.by.User), Where(ByName, d.KeyName))
+		if err != nil {
+			return row, b, err
+		}
+		row.KeyData = key.PublicKey
+	}
+	if err := c.enoughMetadata(d.by.Project, len(d.Metadata)); err != nil {
+		return row, b, err
+	}
+	if d.hints.Group != "" {
+		g, err := found[GroupRow](c, invalid("InstanceGroupNotFound", "Instance group %s could not be found.", d.hints.Group), Where(ByID, ID(d.hints.Group)))
+		if err != nil {
+			return row, b, err
+		}
+		row.Group = g.ID
+	}
+	node, err := c.wantedNode(d)
+	b.Node, b.Forced = node, d.ForcedHost+d.ForcedNode != ""
+	return row, b, err
+}
+
+// newReservation returns a random id of a reservation, as Nova makes them.
+func newReservation() string {
+	const letters, length = "0123456789abcdefghijklmnopqrstuvwxyz", 8
+	var raw [length]byte
+	_, _ = rand.Read(raw[:]) // it does not fail
+	for i := range raw {
+		raw[i] = letters[int(raw[i])%len(letters)]
+	}
+	return "r-" + string(raw[:])
+}
+
+// wantedNode returns the only hypervisor that will do, "" for any. Fault:
+// ComputeHostNotFound.
+func (c *change) wantedNode(d *draft) (ID, error) {
+	host, name := d.Host+d.ForcedHost, d.Node+d.ForcedNode
+	if host == "" && name == "" {
+		return "", nil
+	}
+	nodes, err := Rows[NodeRow](c)
+	if err != nil {
+		return "", err
+	}
+	nodes = slices.DeleteFunc(nodes, func(n NodeRow) bool { return host != "" && n.Host != host || name != "" && n.Name != name })
+	if len(nodes) == 0 {
+		if host == "" {
+			host = name
+		}
+		return "", invalid("ComputeHostNotFound", "Compute host %s could not be found.", host)
+	}
+	return nodes[0].ID, nil
+}
+
+// createServer makes one server. A port is one server's: who comes second has a
+// conflict.
+func (c *change) createServer(row *ServerRow, b body, d *draft) (err error) {
+	if err := c.oneOfItsKind(row); err != nil {
+		return err
+	}
+	if row.Number, err = c.next("servers"); err != nil {
+		return err
+	}
+	if err := c.Insert(row); err != nil {
+		return err
+	}
+	for i, n := range b.Networks {
+		if n.Port == "" {
+			continue
+		}
+		if err := c.addPort(row.ID, d.ports[n.Port], i, n.Tag, false); err != nil {
+			return err
+		}
+	}
+	action, err := c.act(d.by, row.ID, "create")
+	if err != nil {
+		return err
+	}
+	b.Action = action.ID
+	return c.newOperation(row.ID, boot, stepPorts, b)
+}
+
+// addPort notes that a port is a server's. Fault: PortInUse.
+func (c *change) addPort(server ID, p Port, place int, tag string, own bool) error {
+	row := PortRow{Port: p.ID, Server: server, Place: place, Tag: tag, Own: own}
+	if err := row.see(p); err != nil {
+		return err
+	}
+	err := c.Insert(&row)
+	if errors.Is(err, ErrTaken) {
+		err = portInUse(p.ID)
+	}
+	return err
+}
+
+// enoughServers returns how many servers the quotas allow of those that are wanted.
+// Fault: TooManyInstances.
+func (c *change) enoughServers(d *draft) (int, error) {
+	least, _ := d.count()
+	most := d.most
+	each := map[string]int64{Instances: 1, Cores: d.flavor.VCPUs, RAM: d.flavor.MemoryMB}
+	free, limits, err := c.headroom(d.by.Project, d.by.User)
+	if err != nil {
+		return 0, err
+	}
+	for resource, n := range each {
+		if left, limited := free[resource]; limited && n > 0 {
+			most = min(most, int(max(0, left)/n))
+		}
+	}
+	if most >= least {
+		return most, nil
+	}
+	return 0, tooMany(d, each, free, limits)
+}
+
+// tooMany says which quotas do not allow so many servers.
+func tooMany(d *draft, each map[string]int64, free, limits Quotas) error {
+	least, most := d.count()
+	var over, requested, used, allowed []string
+	for _, resource := range []string{Instances, Cores, RAM} {
+		want := each[resource] * int64(most)
+		left, limited := free[resource]
+		if !limited || left >= want {
+			continue
+		}
+		text := strconv.FormatInt(want, 10)
+		if resource == Instances && least != most {
+			text = strconv.Itoa(least) + "-" + strconv.Itoa(most)
+		}
+		over, requested = append(over, resource), append(requested, text)
+		used, allowed = append(used, strconv.FormatInt(limits[resource]-left, 10)), append(allowed, strconv.FormatInt(limits[resource], 10))
+	}
+	all := func(words []string) string { return strings.Join(words, ", ") }
+	return overQuota("TooManyInstances", "Quota exceeded for %s: Requested %s, but already used %s of %s %s",
+		all(over), all(requested), all(used), all(allowed), all(over))
+}
+
+// headroom is how much of the resources that are limited is left to a user of a project, with
+// the limits that leave least.
+func (c *change) headroom(project, user string) (free, limits Quotas, err error) {
+	free, limits = Quotas{}, Quotas{}
+	for _, u := range []string{"", user} {
+		most, err := c.limits(c, project, u)
+		if err != nil {
+			return nil, nil, err
+		}
+		used, err := c.usage(c, project, u)
+		if err != nil {
+			return nil, nil, err
+		}
+		for resource, limit := range most {
+			left, seen := free[resource]
+			if limit >= 0 && (!seen || limit-used[resource] < left) {
+				free[resource], limits[resource] = limit-used[resource], limit
+			}
+		}
+	}
+	return free, limits, nil
+}
+
+// enoughMembers refuses more servers than a group may have.
+func (c *change) enoughMembers(d *draft, group ID, more int) error {
+	if group == "" {
+		return nil
+	}
+	members, err := Rows[ServerRow](c, Where(ByGroup, group))
+	if err != nil {
+		return err
+	}
+	limits, err := c.limits(c, d.by.Project, d.by.User)
+	if err != nil {
+		return err
+	}
+	if most := limits[ServerGroupMembers]; most >= 0 && int64(len(members)+more) > most {
+		return overQuota("ServerGroupMemberLimitExceeded", "Quota exceeded, too many servers in group")
+	}
+	return nil
+}

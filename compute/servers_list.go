@@ -1,0 +1,243 @@
+package compute
+
+import (
+	"cmp"
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A ServerFilter narrows a list of servers. What is empty does not.
+type ServerFilter struct {
+	Project  string
+	User     string
+	IDs      []ID
+	Name     *regexp.Regexp // that is found in it
+	Hostname *regexp.Regexp
+	// Description and the others of their kind are found in what they are of.
+	Description, Zone, KeyName, Node, Reservation *regexp.Regexp
+
+	IPv4, IPv6 *regexp.Regexp // found in one of its addresses
+	Host       string
+	Image      ID
+	Flavor     ID
+	States     []string // vm_state
+	Tasks      []string // task_state, "" for none
+	Powers     []Power
+	Locked     *bool
+	// ConfigDrive wants those with one, or without.
+	ConfigDrive *bool
+	// ChangedSince and ChangedBefore bound the time of the last change, both
+	// included.
+	ChangedSince, ChangedBefore time.Time
+	// Tags wants all of them, AnyTags one at least; NotTags not all of them, NotAnyTags
+	// none.
+	Tags, AnyTags, NotTags, NotAnyTags []string
+	// Metadata is what it has besides other metadata.
+	Metadata map[string]string
+}
+
+// A Page is a part of a list.
+type Page struct {
+	Marker ID // the last one of the page before, "" for the first page
+	Limit  int
+	// Sort is what it is sorted by, the newest first without any.
+	Sort []SortKey
+}
+
+// A SortKey is something to sort by, as Nova's API calls it.
+type SortKey struct {
+	Key        string
+	Descending bool
+}
+
+// Servers returns a page of the servers that a filter lets through; a Limit below 1
+// means all. What cannot be sorted by is passed over. A marker that is none of the
+// servers is a fault, MarkerNotFound.
+func (s *Service) Servers(ctx context.Context, f ServerFilter, p Page) (all []Server, err error) {
+	err = s.store.View(ctx, func(r Reader) error {
+		all, err = s.listServers(r, f, p)
+		return err
+	})
+	return all, err
+}
+
+func (s *Service) listServers(r Reader, f ServerFilter, p Page) ([]Server, error) {
+	rows, err := Rows[ServerRow](r, f.where()...)
+	if err != nil {
+		return nil, err
+	}
+	rows = slices.DeleteFunc(rows, func(row ServerRow) bool { return !f.passes(row) })
+	if f.IPv4 != nil || f.IPv6 != nil {
+		ports, err := portsOf(r, rows)
+		if err != nil {
+			return nil, err
+		}
+		rows = slices.DeleteFunc(rows, func(row ServerRow) bool { return !f.reaches(ports[row.ID]) })
+	}
+	slices.SortFunc(rows, p.compare)
+	if p.Marker != "" {
+		marker, err := found[ServerRow](r, notFound("MarkerNotFound", "Marker %s could not be found.", p.Marker), Where(ByID, p.Marker))
+		if err != nil {
+			return nil, err
+		}
+		rows = slices.DeleteFunc(rows, func(row ServerRow) bool { return p.compare(row, marker) <= 0 })
+	}
+	if p.Limit > 0 && len(rows) > p.Limit {
+		rows = rows[:p.Limit]
+	}
+	return s.complete(r, rows)
+}
+
+// where is what of the filter the store can do.
+func (f ServerFilter) where() (all []Match) {
+	if f.Project != "" {
+		all = append(all, Where(ByProject, f.Project))
+	}
+	if f.Host != "" {
+		all = append(all, Where(ByHost, f.Host))
+	}
+	if f.Flavor != "" {
+		all = append(all, Where(ByFlavor, f.Flavor))
+	}
+	if f.IDs != nil {
+		all = append(all, Where(ByID, f.IDs...))
+	}
+	return all
+}
+
+func (f ServerFilter) passes(s ServerRow) bool {
+	for _, p := range []struct {
+		pattern *regexp.Regexp
+		text    string
+	}{
+		{f.Name, s.Name},
+		{f.Hostname, s.Hostname},
+		{f.Description, s.Description},
+		{f.Zone, s.Zone},
+		{f.KeyName, s.KeyName},
+		{f.Node, s.Node},
+		{f.Reservation, s.Reservation},
+	} {
+		if p.pattern != nil && !p.pattern.MatchString(p.text) {
+			return false
+		}
+	}
+	for key, v := range f.Metadata {
+		if has, ok := s.Metadata[key]; !ok || has != v {
+			return false
+		}
+	}
+	return f.is(s) && f.tagged(s.Tags)
+}
+
+// is looks at what is equal or is not.
+func (f ServerFilter) is(s ServerRow) bool {
+	changed := s.changedAt()
+	switch {
+	case f.User != "" && s.User != f.User,
+		f.Image != "" && s.Image != f.Image,
+		f.States != nil && !slices.Contains(f.States, s.State),
+		f.Tasks != nil && !slices.Contains(f.Tasks, s.Task),
+		f.Powers != nil && !slices.Contains(f.Powers, s.Power),
+		f.Locked != nil && *f.Locked != (s.Locked != ""),
+		f.ConfigDrive != nil && *f.ConfigDrive != s.ConfigDrive,
+		!f.ChangedSince.IsZero() && changed.Before(f.ChangedSince),
+		!f.ChangedBefore.IsZero() && changed.After(f.ChangedBefore):
+		return false
+	}
+	return true
+}
+
+func (s ServerRow) changedAt() time.Time {
+	if s.UpdatedAt.IsZero() {
+		return s.CreatedAt
+	}
+	return s.UpdatedAt
+}
+
+func (f ServerFilter) tagged(tags []string) bool {
+	has := func(t string) bool { return slices.Contains(tags, t) }
+	all := func(wanted []string) bool {
+		return !slices.ContainsFunc(wanted, func(t string) bool { return !has(t) })
+	}
+	switch {
+	case !all(f.Tags),
+		len(f.AnyTags) > 0 && !slices.ContainsFunc(f.AnyTags, has),
+		len(f.NotTags) > 0 && all(f.NotTags),
+		slices.ContainsFunc(f.NotAnyTags, has):
+		return false
+	}
+	return true
+}
+
+// reaches reports whether an address of ports is as wanted.
+func (f ServerFilter) reaches(ports []ServerPort) bool {
+	for _, p := range ports {
+		for _, a := range p.Shown.Addresses {
+			six := strings.Contains(a.IP, ":")
+			if six && f.IPv6 != nil && f.IPv6.MatchString(a.IP) || !six && f.IPv4 != nil && f.IPv4.MatchString(a.IP) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sortKeys are what servers can be sorted by.
+var sortKeys = map[string]func(a, b ServerRow) int{
+	"access_ip_v4":      by(func(s ServerRow) string { return s.AccessIPv4 }),
+	"access_ip_v6":      by(func(s ServerRow) string { return s.AccessIPv6 }),
+	"availability_zone": by(func(s ServerRow) string { return s.Zone }),
+	"config_drive":      by(func(s ServerRow) int { return map[bool]int{true: 1}[s.ConfigDrive] }),
+	"created_at":        func(a, b ServerRow) int { return a.CreatedAt.Compare(b.CreatedAt) },
+	"display_name":      by(func(s ServerRow) string { return s.Name }),
+	"host":              by(func(s ServerRow) string { return s.Host }),
+	"hostname":          by(func(s ServerRow) string { return s.Hostname }),
+	"image_ref":         by(func(s ServerRow) ID { return s.Image }),
+	"instance_type_id":  by(func(s ServerRow) ID { return s.FlavorID }),
+	"key_name":          by(func(s ServerRow) string { return s.KeyName }),
+	"launch_index":      by(func(s ServerRow) int { return s.Place }),
+	"launched_at":       func(a, b ServerRow) int { return a.LaunchedAt.Compare(b.LaunchedAt) },
+	"locked":            by(func(s ServerRow) string { return s.Locked }),
+	"node":              by(func(s ServerRow) string { return s.Node }),
+	"power_state":       by(func(s ServerRow) Power { return s.Power }),
+	"progress":          by(func(s ServerRow) int { return s.Progress }),
+	"project_id":        by(func(s ServerRow) string { return s.Project }),
+	"task_state":        by(func(s ServerRow) string { return s.Task }),
+	"terminated_at":     func(a, b ServerRow) int { return a.TerminatedAt.Compare(b.TerminatedAt) },
+	"updated_at":        func(a, b ServerRow) int { return a.changedAt().Compare(b.changedAt()) },
+	"user_id":           by(func(s ServerRow) string { return s.User }),
+	"uuid":              by(func(s ServerRow) ID { return s.ID }),
+	"vm_state":          by(func(s ServerRow) string { return s.State }),
+}
+
+func by[T cmp.Ordered](of func(ServerRow) T) func(a, b ServerRow) int {
+	return func(a, b ServerRow) int { return cmp.Compare(of(a), of(b)) }
+}
+
+// compare is the order of a page. Servers that are alike come in that of their making.
+func (p Page) compare(a, b ServerRow) int {
+	keys := p.Sort
+	if len(keys) == 0 {
+		keys = []SortKey{{"created_at", true}}
+	}
+	for _, k := range keys {
+		compare, ok := sortKeys[k.Key]
+		if !ok {
+			continue
+		}
+		if d := compare(a, b); d != 0 && k.Descending {
+			return -d
+		} else if d != 0 {
+			return d
+		}
+	}
+	d := cmp.Compare(a.Number, b.Number)
+	if keys[0].Descending {
+		d = -d
+	}
+	return cmp.Or(d, cmp.Compare(a.ID, b.ID))
+}

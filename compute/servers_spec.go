@@ -1,0 +1,154 @@
+package compute
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// A ServerSpec is what is asked for when servers are created.
+type ServerSpec struct {
+	Name, Description string
+	Hostname          string // "" for one that follows from the name
+	Flavor            ID
+	Image             ID
+	// Min and Max are how many are wanted at least and at most; 0 means 1.
+	Min, Max int
+
+	// Networks are the ports and networks that it is to have; AnyNetwork says that
+	// nothing was said of them, or "auto": it gets the only network that there is.
+	Networks   []NetworkSpec
+	AnyNetwork bool
+	// Auto says that there has to be a network then.
+	Auto bool
+	// SecurityGroups are those of ports that are made, by name or id; none means
+	// the project's default.
+	SecurityGroups []string
+
+	Zone string // availability zone, "" for any
+	// ForcedHost and ForcedNode are those of zone:host:node: nothing is asked of them but
+	// room.
+	ForcedHost, ForcedNode string
+	// Host and Node are wanted ones that must do as any other.
+	Host, Node string
+	// Hints are the scheduler hints, a JSON object; nil for none.
+	Hints []byte
+
+	KeyName                string
+	Metadata               map[string]string
+	Tags                   []string
+	UserData               string // base64
+	ConfigDrive            bool
+	DiskConfig             string // "AUTO" or "MANUAL"
+	AccessIPv4, AccessIPv6 string
+
+	// PortsMayAsk says that ports may ask for resources: the caller's version of
+	// the API knows of it.
+	PortsMayAsk bool
+}
+
+// A NetworkSpec is one interface of a server: an existing port, or a network in which
+// one is made.
+type NetworkSpec struct {
+	Port    ID `json:"port,omitempty"`
+	Network ID `json:"network,omitempty"`
+	// Address is the one that is wanted in the network, "" for any.
+	Address string `json:"address,omitempty"`
+	Tag     string `json:"tag,omitempty"`
+}
+
+// SplitZone takes "zone:host:node" apart, of which host and node may be left out. Fault:
+// InvalidInput.
+func SplitZone(text string) (zone, host, node string, err error) {
+	parts := strings.Split(text, ":")
+	switch len(parts) {
+	case 1:
+		return text, "", "", nil
+	case 2:
+		return parts[0], parts[1], "", nil
+	case 3:
+		return parts[0], parts[1], parts[2], nil
+	}
+	return "", "", "", invalid("InvalidInput", "Invalid input received: Unable to parse availability_zone")
+}
+
+// hints are the scheduler hints that are looked at.
+type hints struct {
+	Group     string `json:"group"`
+	Same      names  `json:"same_host"`
+	Different names  `json:"different_host"`
+}
+
+// names are a list, or one of them by itself.
+type names []string
+
+// UnmarshalJSON reads either.
+func (n *names) UnmarshalJSON(data []byte) error {
+	var one string
+	if json.Unmarshal(data, &one) == nil {
+		*n = names{one}
+		return nil
+	}
+	return json.Unmarshal(data, (*[]string)(n))
+}
+
+// readHints reads scheduler hints. Fault: BadHints.
+func readHints(text []byte) (h hints, err error) {
+	if len(text) == 0 {
+		return h, nil
+	}
+	if err := json.Unmarshal(text, &h); err != nil {
+		return h, invalid("BadHints", "The scheduler hints cannot be read: %v", err)
+	}
+	return h, nil
+}
+
+// count returns how many servers are wanted at least and at most.
+func (s ServerSpec) count() (least, most int) {
+	least = max(1, s.Min)
+	return least, max(least, s.Max)
+}
+
+// call returns the name and the hostname of a server, one of several.
+func (s ServerSpec) call(id ID, place, of int) (name, hostname string) {
+	name, hostname = s.Name, s.Hostname
+	if of > 1 {
+		name = fmt.Sprintf("%s-%d", s.Name, place+1)
+	}
+	if hostname != "" {
+		return name, hostname
+	}
+	hostname = sanitized(s.Name)
+	switch {
+	case hostname == "":
+		hostname = "Server-" + string(id)
+	case of > 1:
+		hostname = fmt.Sprintf("%s-%d", hostname, place+1)
+	}
+	return name, hostname
+}
+
+var (
+	separators = regexp.MustCompile(`[ _.]`)
+	notInHosts = regexp.MustCompile(`[^\pL\pN_.-]+`)
+)
+
+// maxHostname is how long a hostname may be: the least of what dnsmasq, Linux and
+// Windows allow.
+const maxHostname = 63
+
+// sanitized makes a hostname of a server's name (nova.utils.sanitize_hostname).
+func sanitized(name string) string {
+	var latin []rune
+	for _, r := range name {
+		if r <= 0xff {
+			latin = append(latin, r)
+		}
+	}
+	if len(latin) > maxHostname {
+		latin = latin[:maxHostname]
+	}
+	host := notInHosts.ReplaceAllString(separators.ReplaceAllString(string(latin), "-"), "")
+	return strings.Trim(strings.ToLower(host), ".-")
+}

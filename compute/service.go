@@ -1,0 +1,173 @@
+package compute
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/compute/selection"
+)
+
+// Settings are what an operator decides about the compute service.
+type Settings struct {
+	// Quotas are the limits of projects that have none of their own; what is not in
+	// them is as in DefaultQuotas.
+	Quotas Quotas
+	// ServiceDownTime is how old a report of a service that is up may be.
+	ServiceDownTime time.Duration
+	// DefaultZone is the availability zone of hosts that are in no aggregate
+	// with one.
+	DefaultZone string
+	// Requests and Selection are what is asked of placement, and what is made of
+	// the answer.
+	Requests  request.Settings
+	Selection selection.Settings
+	// NameTemplate makes of a server what hypervisors call it: the instance_name_template of
+	// Nova, with conversions of its number, or of its id, uuid, hostname, display_name,
+	// project_id and user_id in parentheses.
+	NameTemplate string
+	// UniqueNames is UniqueInProject or UniqueEverywhere where servers must not share a hostname,
+	// "" for nowhere.
+	UniqueNames string
+	// LeaseTime is how long a worker may be silent before others go on with its operation: longer
+	// than a request to a neighbour takes, which may take place after its sender has died.
+	LeaseTime time.Duration
+	// BuildTime is how old a server may be that its host is building; older ones are given up. 0
+	// waits for any host that reports.
+	BuildTime time.Duration
+	// HostTime is how long a caller waits for a host that is to do something at once.
+	HostTime time.Duration
+	// NetworksMayAsk lets servers be made in networks that guarantee bandwidth. Nova
+	// refuses that.
+	NetworksMayAsk bool
+	// AttachMayAsk lets servers that there are already get ports that ask for resources. Nova did
+	// not before its release Victoria.
+	AttachMayAsk bool
+}
+
+// DefaultSettings are Nova's.
+func DefaultSettings() Settings {
+	return Settings{
+		Quotas: DefaultQuotas(), ServiceDownTime: time.Minute, DefaultZone: "nova", NameTemplate: "instance-%08x",
+		Requests: request.DefaultSettings(), Selection: selection.DefaultSettings(), HostTime: time.Minute, LeaseTime: time.Minute,
+		AttachMayAsk: true,
+	}
+}
+
+// A Service has the rules of the compute service. Its methods may be called from
+// many goroutines. Who may do what is decided before it is called.
+type Service struct {
+	store     Store
+	settings  Settings
+	placement Placement // nil: it is told nothing
+	trees     *trees    // nil: it is not told what hosts have
+	network   Network   // nil: there are no servers
+	images    Images    // nil: there are no servers
+	log       *slog.Logger
+	now       func() time.Time
+	due       chan struct{} // has one when there is something to do
+	working   atomic.Int32  // how many carry operations out
+	hosts     *hostWatches
+}
+
+// Options are what a service has besides its store and its settings. The zero value
+// will do.
+type Options struct {
+	Placement Placement // nil: it is told nothing, and there are no servers
+	// Trees is placement as what hosts have is kept there; nil: it is not.
+	Trees   inventory.Placement
+	Network Network          // nil: there are no servers
+	Images  Images           // nil: there are no servers
+	Log     *slog.Logger     // nil discards
+	Now     func() time.Time // nil: time.Now
+}
+
+// NewService returns a service that keeps its rows in a store.
+func NewService(store Store, settings Settings, o Options) *Service {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	quotas := DefaultQuotas()
+	maps.Copy(quotas, settings.Quotas)
+	settings.Quotas = quotas
+	var kept *trees
+	if o.Trees != nil {
+		kept = newTrees(o.Trees)
+	}
+	return &Service{
+		store: store, settings: settings, placement: o.Placement, trees: kept, network: o.Network, images: o.Images, log: o.Log, now: o.Now,
+		due: make(chan struct{}, 1), hosts: newHostWatches(),
+	}
+}
+
+// wake says that there is something to do.
+func (s *Service) wake() {
+	select {
+	case s.due <- struct{}{}:
+	default: // it was said already
+	}
+}
+
+// update runs fn in a transaction with the time of its rows.
+func (s *Service) update(ctx context.Context, fn func(*change) error) error {
+	now := s.now().UTC().Truncate(time.Second)
+	return s.store.Update(ctx, now, func(w Writer) error { return fn(&change{w, s, now}) })
+}
+
+// A change is a transaction under way.
+type change struct {
+	Writer
+	*Service
+	at time.Time
+}
+
+// next returns the next number of something, 1 for the first.
+func (c *change) next(of string) (int64, error) {
+	row, err := One[CounterRow](c, Where(ByName, of))
+	if errors.Is(err, ErrNoRow) {
+		return 1, c.Insert(&CounterRow{Name: of, Last: 1})
+	}
+	if err != nil {
+		return 0, err
+	}
+	row.Last++
+	return row.Last, c.Replace(&row)
+}
+
+// newID returns a random UUID.
+func newID() ID {
+	var u [16]byte
+	_, _ = rand.Read(u[:]) // it does not fail
+	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
+	return ID(fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:]))
+}
+
+// found is the row that matches, a fault when there is none.
+func found[T Row](r Reader, absent error, where ...Match) (T, error) {
+	row, err := One[T](r, where...)
+	if errors.Is(err, ErrNoRow) {
+		err = absent
+	}
+	return row, err
+}
+
+// sortedKeys returns the keys of a map in their order.
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

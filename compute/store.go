@@ -1,0 +1,59 @@
+package compute
+
+import "github.com/berthcloud/berth/rows"
+
+// What a Store is, and how rows are looked for, is said in package rows.
+type (
+	// A Store keeps the rows of the compute service, which are of the types in
+	// Row.
+	Store  = rows.Store
+	Reader = rows.Reader
+	Writer = rows.Writer
+	Match  = rows.Match
+	// A Field is what rows are looked for by. Each type has some of them.
+	Field = rows.Field
+)
+
+// The errors of a Writer after which its transaction goes on.
+var (
+	ErrNoRow = rows.ErrNoRow
+	ErrTaken = rows.ErrTaken
+)
+
+// Row is any type of row. Its key is the ID; of access it is the flavor and the
+// project, of keypairs user and name, of members and mirrors aggregate and host, of
+// ports the port, of quotas project, user and resource, of counters the name.
+//
+// Unique are besides: the names of flavors and of aggregates, binary and host of
+// services, the names of nodes, and the server of operations.
+type Row interface {
+	FlavorRow | FlavorAccessRow | KeypairRow | GroupRow | AggregateRow | MemberRow | MirrorRow | ServiceRow | NodeRow |
+		QuotaRow | CounterRow | ServerRow | PortRow | ActionRow | EventRow | MigrationRow | OperationRow | GoneRow
+}
+
+// The fields, and which types have them.
+const (
+	ByID        Field = "id"        // all with an ID
+	ByProject   Field = "project"   // access, groups, quotas, servers, those that are gone
+	ByUser      Field = "user"      // keypairs, quotas
+	ByName      Field = "name"      // flavors, keypairs, aggregates, nodes, counters
+	ByFlavor    Field = "flavor"    // access, servers: FlavorID
+	ByAggregate Field = "aggregate" // members, mirrors
+	ByHost      Field = "host"      // members, mirrors, services, nodes, servers
+	ByGroup     Field = "group"     // servers
+	ByServer    Field = "server"    // ports, actions, migrations, operations
+	ByPort      Field = "port"      // ports
+	ByRequest   Field = "request"   // actions
+	ByAction    Field = "action"    // events
+	ByResource  Field = "resource"  // quotas
+)
+
+// Where returns the condition that a field has one of the values.
+func Where[T any](f Field, values ...T) Match { return rows.Where(f, values...) }
+
+// Rows returns all rows of a type that match every condition.
+func Rows[T Row](r Reader, where ...Match) ([]T, error) { return rows.All[T](r, where...) }
+
+// One returns the row of a type that matches every condition, ErrNoRow when there
+// is none.
+func One[T Row](r Reader, where ...Match) (T, error) { return rows.One[T](r, where...) }

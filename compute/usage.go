@@ -1,0 +1,111 @@
+package compute
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/berthcloud/berth/compute/extraspecs"
+)
+
+// A ServerUsage is what a server, which may be gone, used in a period.
+type ServerUsage struct {
+	ID           ID
+	Project      string
+	Name         string
+	Flavor       extraspecs.Flavor
+	State        string // vm_state, "terminated" of one that is gone
+	LaunchedAt   time.Time
+	TerminatedAt time.Time     // zero: it is still there
+	Used         time.Duration // of the period
+	Uptime       time.Duration // since its launch, until now or its end
+}
+
+// Terminated is the state of servers that are gone.
+const Terminated = "terminated"
+
+// A UsageFilter says which usage is asked for.
+type UsageFilter struct {
+	Project    string // "" for all
+	Start, End time.Time
+	Limit      int
+	Marker     ID // of the server before those that are asked for, "" for none
+}
+
+// Now is the time by the service's clock, in UTC to the microsecond.
+func (s *Service) Now() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
+
+// Usages returns what servers used that there were in a period, by project and id. A marker that is no
+// server's is a fault, MarkerNotFound.
+func (s *Service) Usages(ctx context.Context, f UsageFilter) (all []ServerUsage, err error) {
+	now := s.Now()
+	err = s.store.View(ctx, func(r Reader) error {
+		all, err = usages(r, f, now)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(all, func(a, b ServerUsage) int { return cmp.Or(cmp.Compare(a.Project, b.Project), cmp.Compare(a.ID, b.ID)) })
+	if f.Marker != "" {
+		at := slices.IndexFunc(all, func(u ServerUsage) bool { return u.ID == f.Marker })
+		if at < 0 {
+			return nil, invalid("MarkerNotFound", "Marker %s could not be found.", f.Marker)
+		}
+		all = all[at+1:]
+	}
+	return all[:min(len(all), f.Limit)], nil
+}
+
+func usages(r Reader, f UsageFilter, now time.Time) (all []ServerUsage, err error) {
+	var where []Match
+	if f.Project != "" {
+		where = append(where, Where(ByProject, f.Project))
+	}
+	servers, err := Rows[ServerRow](r, where...)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range servers {
+		if all, err = f.add(all, GoneRow{row.ID, row.Project, row.Name, row.Flavor, row.LaunchedAt, row.TerminatedAt}, row.State, now); err != nil {
+			return nil, err
+		}
+	}
+	gone, err := Rows[GoneRow](r, where...)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range gone {
+		if all, err = f.add(all, row, Terminated, now); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// add adds what a server used, if it was there in the period.
+func (f UsageFilter) add(all []ServerUsage, row GoneRow, state string, now time.Time) ([]ServerUsage, error) {
+	over := !row.TerminatedAt.IsZero()
+	if row.LaunchedAt.IsZero() || !row.LaunchedAt.Before(f.End) || over && !row.TerminatedAt.After(f.Start) {
+		return all, nil
+	}
+	flavor, err := ServerRow{ID: row.ID, Flavor: row.Flavor}.flavor()
+	if err != nil {
+		return nil, err
+	}
+	from, until, end := row.LaunchedAt, f.End, now
+	if from.Before(f.Start) {
+		from = f.Start
+	}
+	if over {
+		if end = row.TerminatedAt; end.Before(until) {
+			until = end
+		}
+		state = Terminated
+	}
+	return append(all, ServerUsage{
+		ID: row.ID, Project: row.Project, Name: row.Name, Flavor: flavor, State: state,
+		LaunchedAt: row.LaunchedAt, TerminatedAt: row.TerminatedAt, Used: until.Sub(from), Uptime: end.Sub(row.LaunchedAt),
+	}), nil
+}

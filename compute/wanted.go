@@ -1,0 +1,207 @@
+package compute
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/berthcloud/berth/compute/extraspecs"
+	"github.com/berthcloud/berth/watch"
+)
+
+// A Wanted is what a host is to do about a server: it is to be as this says, or, if Gone, not
+// to be. A server that a host has and that is not wanted of it is to go, too.
+type Wanted struct {
+	Server ID
+	Name   string // what hypervisors call it
+	Gone   bool
+	// Running says whether it is to run. Boot, unless empty, is a start that it is
+	// to have had: with another one it is started anew.
+	Running bool
+	Boot    ID
+	Flavor  extraspecs.Flavor
+	Image   ID
+	// Ports are those that it is to have, in their order.
+	Ports []WantedPort
+	// What the server is told of itself.
+	Hostname    string
+	Metadata    map[string]string
+	KeyName     string
+	KeyData     string
+	UserData    string // base64
+	ConfigDrive bool
+	// Event is what the host is to tell the end of, "" for none.
+	Event ID
+}
+
+// A WantedPort is a port that a server is to have.
+type WantedPort struct {
+	Tag string
+	Port
+}
+
+// A Result is how something ended that a host was to do.
+type Result struct {
+	Server ID
+	Event  ID
+	// Trouble is why it failed, "" when it did not. Everywhere says that it would
+	// fail on any host.
+	Trouble    string
+	Everywhere bool
+}
+
+// Wanted returns what a host is to do, in the order of the servers' making.
+func (s *Service) Wanted(ctx context.Context, host string) (all []Wanted, err error) {
+	err = s.store.View(ctx, func(r Reader) error {
+		all, err = s.wantedOf(r, host)
+		return err
+	})
+	return all, err
+}
+
+func (s *Service) wantedOf(r Reader, host string) ([]Wanted, error) {
+	servers, err := Rows[ServerRow](r, Where(ByHost, host))
+	if err != nil || len(servers) == 0 {
+		return nil, err
+	}
+	slices.SortFunc(servers, func(a, b ServerRow) int { return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.ID, b.ID)) })
+	ids := make([]ID, len(servers))
+	for i, row := range servers {
+		ids[i] = row.ID
+	}
+	operations, err := Rows[OperationRow](r, Where(ByServer, ids...))
+	if err != nil {
+		return nil, err
+	}
+	under := map[ID]OperationRow{}
+	for _, op := range operations {
+		under[op.Server] = op
+	}
+	ports, err := portsOf(r, servers)
+	if err != nil {
+		return nil, err
+	}
+	var all []Wanted
+	for _, row := range servers {
+		w, ok, err := row.wanted(under[row.ID], ports[row.ID])
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			w.Name = s.InstanceName(row)
+			all = append(all, w)
+		}
+	}
+	return all, nil
+}
+
+// wanted is what is wanted of a server's host, but for the name, and whether the server is to be there.
+func (s ServerRow) wanted(op OperationRow, ports []ServerPort) (Wanted, bool, error) {
+	w := Wanted{
+		Server: s.ID, Running: s.State != Stopped && s.Power != ShutDown, Image: s.Image,
+		Hostname: s.Hostname, Metadata: s.Metadata, KeyName: s.KeyName, KeyData: s.KeyData, UserData: s.UserData, ConfigDrive: s.ConfigDrive,
+	}
+	var b body
+	var err error
+	if w.Flavor, err = s.flavor(); err != nil {
+		return w, false, err
+	}
+	if op.Kind != "" {
+		if b, err = op.body(); err != nil {
+			return w, false, err
+		}
+	}
+	atHost := op.Step == stepHost
+	if atHost {
+		w.Event = b.Event
+	}
+	switch op.Kind {
+	case boot:
+		w.Running = true
+		if !atHost {
+			return w, false, nil
+		}
+	case remove:
+		w.Gone = true
+		if !atHost {
+			return w, false, nil
+		}
+	case power:
+		if w.Running = b.Verb != "stop"; b.Verb == "reboot" {
+			w.Boot = b.Event
+		}
+	}
+	for _, p := range ports {
+		if p.Port != b.Port || op.Kind == attach && atHost {
+			w.Ports = append(w.Ports, WantedPort{Tag: p.Tag, Port: p.Shown})
+		}
+	}
+	return w, true, nil
+}
+
+// AwaitWanted returns what Wanted does as soon as it is news, at once if it is, and after
+// wait, or when the service is stopping, in any case. What other instances change is seen
+// within watch.Interval.
+func (s *Service) AwaitWanted(ctx context.Context, host string, wait time.Duration, news func([]Wanted) bool) ([]Wanted, error) {
+	one := s.hosts.add(host)
+	defer s.hosts.remove(one)
+	return watch.Await(ctx, wait, one.changed, s.hosts.ended, func() ([]Wanted, bool, error) {
+		all, err := s.Wanted(ctx, host)
+		return all, err == nil && news(all), err
+	})
+}
+
+// RunWatches tells hosts that wait of what other instances change, until ctx ends.
+func (s *Service) RunWatches(ctx context.Context) {
+	watch.Follow(ctx, s.store.Others, func() {
+		s.hosts.tellAll()
+		s.wake()
+	}, s.log)
+}
+
+// EndWatches answers all hosts that wait, now and later, so that a service that stops need
+// not wait for them. It may be called more than once.
+func (s *Service) EndWatches() { s.hosts.end.Do(func() { close(s.hosts.ended) }) }
+
+// Done takes notice of what a host has done. A result of something that is not wanted of
+// it any more is passed over, and so is one that came before.
+func (s *Service) Done(ctx context.Context, host string, results []Result) error {
+	if len(results) == 0 {
+		return nil
+	}
+	err := s.update(ctx, func(c *change) error {
+		for _, r := range results {
+			if err := c.hostDid(host, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	s.hosts.tell(host)
+	s.wake()
+	return err
+}
+
+func (c *change) hostDid(host string, r Result) error {
+	servers, err := Rows[ServerRow](c, Where(ByID, r.Server), Where(ByHost, host))
+	if err != nil || len(servers) == 0 {
+		return err
+	}
+	under, err := Rows[OperationRow](c, Where(ByServer, r.Server))
+	if err != nil || len(under) == 0 || under[0].Step != stepHost {
+		return err
+	}
+	b, err := under[0].body()
+	if err != nil || b.Event != r.Event {
+		return err
+	}
+	if r.Trouble == "" {
+		return c.end(r.Event, nil)
+	}
+	t := trouble{text: r.Trouble, details: r.Trouble}
+	if r.Everywhere {
+		t.details = abortPrefix + t.details
+	}
+	return c.end(r.Event, &t)
+}

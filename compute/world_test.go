@@ -1,0 +1,515 @@
+package compute_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/computetest"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/networkapi"
+	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
+	"github.com/berthcloud/berth/identity/policy"
+	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore"
+)
+
+// A world is a compute service with a real placement and a real network service, each
+// behind its API.
+type world struct {
+	*testing.T
+	*compute.Service
+	store    compute.Store
+	network  *network.Service
+	places   *client.Placement // as the network service and this test see it
+	paths    *paths            // to what the compute service asks
+	net      network.ID        // physnet0
+	policies map[int64]network.ID
+	given    map[network.ID]bool // ports that were made for no server
+
+	mu  sync.Mutex // guards now
+	now time.Time
+}
+
+// paths are what lies between the compute service and its neighbours.
+type paths struct{ placement, network *breakable }
+
+const (
+	egress  = "NET_BW_EGR_KILOBIT_PER_SEC"
+	ingress = "NET_BW_IGR_KILOBIT_PER_SEC"
+)
+
+// newWorld makes a world with hosts that have a bridge with room for so many kbit/s in
+// each direction.
+func newWorld(t *testing.T, room int64, hosts ...string) *world {
+	t.Helper()
+	w := &world{T: t, policies: map[int64]network.ID{}, given: map[network.ID]bool{}, now: computetest.Now, paths: &paths{}}
+	w.paths.placement = newBreakable(t, placementapitest.New(t, placement.DefaultSettings()))
+	w.places = client.NewPlacement(options(t, w.paths.placement.inner))
+	w.newNetwork()
+	store, err := sqlstore.OpenCompute(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	w.store = store
+	w.Service = w.serve(store)
+	for _, h := range hosts {
+		w.host(h, room)
+	}
+	w.add(computetest.Flavor("m1", 1, 128, 1))
+	return w
+}
+
+// serve returns a compute service of the world on a store.
+func (w *world) serve(store compute.Store, settings ...func(*compute.Settings)) *compute.Service {
+	places, nets := client.NewComputePlacement(options(w, w.paths.placement.url)), client.NewComputeNetwork(options(w, w.paths.network.url))
+	w.Cleanup(func() {
+		places.Close()
+		nets.Close()
+	})
+	s := compute.DefaultSettings()
+	for resource := range s.Quotas {
+		s.Quotas[resource] = -1
+	}
+	for _, set := range settings {
+		set(&s)
+	}
+	return compute.NewService(store, s, compute.Options{Placement: places, Trees: places, Network: nets, Images: allImages, Now: w.clock})
+}
+
+func (w *world) clock() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+// later lets time pass.
+func (w *world) later(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = w.now.Add(d)
+}
+
+func options(t testing.TB, url string) client.Options {
+	t.Helper()
+	access, err := client.Fixed(url, client.NoAuth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.Options{Access: access, Timeout: 10 * time.Second}
+}
+
+func (w *world) newNetwork() {
+	w.Helper()
+	store, err := sqlstore.OpenNetwork(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
+	w.must(err)
+	w.Cleanup(func() { _ = store.Close() })
+	settings := network.DefaultSettings()
+	settings.VLANs = map[string][]network.Range{"physnet0": {{Low: 1, High: 4000}}, "physnet1": {{Low: 1, High: 4000}}}
+	settings.Extensions.Alternatives = true // which matters where a network has several physical networks
+	for resource := range settings.Quotas {
+		settings.Quotas[resource] = -1
+	}
+	w.network = network.NewService(store, settings, network.Neighbours{Placement: w.places})
+	rules, err := policy.New(policy.Options{Defaults: networkapi.PolicyDefaults(), Networking: true})
+	w.must(err)
+	api := &networkapi.API{Network: w.network, Policy: rules}
+	w.paths.network = newBreakable(w, networkapi.Handler(httpapi.New(httpapi.Config{
+		Service: "network", Routes: api.Routes(), Authenticate: httpapi.NoAuth, Public: networkapi.Public, Problem: networkapi.Problem,
+	})))
+	nets, err := w.network.CreateNetworks(ctx, []network.NetworkSpec{{
+		NetworkRow: network.NetworkRow{Common: network.Common{Project: computetest.Project, Name: "net0"}, AdminStateUp: true, PortSecurity: true},
+		Segments:   []network.SegmentSpec{{Type: network.VLAN, PhysicalNetwork: "physnet0", SegmentationID: 100}},
+	}})
+	w.must(err)
+	w.net = nets[0].ID
+	_, err = w.network.CreateSubnets(ctx, []network.SubnetSpec{{SubnetRow: network.SubnetRow{
+		Common: network.Common{Project: computetest.Project}, Network: w.net, IPVersion: 4, CIDR: "10.0.0.0/16",
+	}}})
+	w.must(err)
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) add(rows ...any) {
+	w.Helper()
+	computetest.Add(w, w.store, rows...)
+}
+
+// host lets a host and its network agent report, and brings both into placement.
+func (w *world) host(name string, room int64) {
+	w.Helper()
+	w.hostAt(name, "physnet0", room)
+}
+
+// hostAt is host with a bridge on another physical network.
+func (w *world) hostAt(name, physical string, room int64) {
+	w.Helper()
+	_, node := computetest.Host(name, 0)
+	w.must(w.Report(ctx, compute.Report{Host: name, Version: 66, Node: *node}))
+	id := string(node.ID)
+	w.must(w.places.EnsureProvider(ctx, network.Provider{UUID: id, Name: name}))
+	w.must(w.places.SetInventories(ctx, id, map[string]guarantee.Inventory{
+		"VCPU": {Total: 100}, "MEMORY_MB": {Total: 100000}, "DISK_GB": {Total: 1000},
+	}))
+	a, _, err := w.network.Beat(ctx, network.Heartbeat{
+		Type: guarantee.OpenVSwitch.AgentType, Binary: guarantee.OpenVSwitch.Binary, Host: name, Start: true,
+		Configurations: fmt.Appendf(nil, `{"bridge_mappings": {%q: "br0"}, "integration_bridge": "br-int",
+			"resource_provider_bandwidths": {"br0": {"egress": %d, "ingress": %d}},
+			"resource_provider_hypervisors": {"br0": %q}}`, physical, room, room, name),
+	})
+	w.must(err)
+	w.track(a, id)
+}
+
+// track brings what an agent has reported into placement, below a root.
+func (w *world) track(a network.Agent, id string) {
+	w.Helper()
+	state, err := w.network.State(a.AgentRow)
+	w.must(err)
+	for _, p := range state.Providers {
+		at := network.Provider{UUID: p.UUID.String(), Name: p.Name, Parent: id}
+		if p.Device != "" {
+			at.Parent = p.Parent.String()
+		}
+		w.must(w.places.EnsureProvider(ctx, at))
+		for _, t := range p.Traits {
+			w.must(w.places.EnsureTrait(ctx, t))
+		}
+		w.must(w.places.SetTraits(ctx, at.UUID, p.Traits))
+		w.must(w.places.SetInventories(ctx, at.UUID, p.Inventories))
+	}
+}
+
+// port makes a port that promises so much in each direction, nothing when it is 0.
+func (w *world) port(rate int64, vnic ...string) compute.ID {
+	w.Helper()
+	vnic = append(vnic, "normal")
+	made, err := w.network.CreatePorts(ctx, []network.PortSpec{{
+		PortRow: network.PortRow{Common: network.Common{Project: computetest.Project}, Network: w.net, Policy: w.policy(rate), AdminStateUp: true},
+		AnyIPs:  true, AnyGroups: true, AnyPortSecurity: true, VNIC: vnic[0],
+	}})
+	w.must(err)
+	w.given[made[0].ID] = true
+	return compute.ID(made[0].ID)
+}
+
+func (w *world) policy(rate int64) network.ID {
+	w.Helper()
+	if rate == 0 || w.policies[rate] != "" {
+		return w.policies[rate]
+	}
+	made, err := w.network.CreatePolicies(ctx, []network.PolicyRow{{Common: network.Common{Project: computetest.Project, Name: fmt.Sprint(rate)}}})
+	w.must(err)
+	for _, direction := range []string{network.Egress, network.Ingress} {
+		_, err := w.network.CreateRule(ctx, network.RuleRow{Policy: made[0].ID, Type: network.MinimumBandwidth, Direction: direction, Rate: rate})
+		w.must(err)
+	}
+	w.policies[rate] = made[0].ID
+	return made[0].ID
+}
+
+// boot begins to create a server with ports.
+func (w *world) boot(name string, ports ...compute.ID) compute.ID {
+	w.Helper()
+	spec := compute.ServerSpec{Name: name, Flavor: "m1", Image: cirros, PortsMayAsk: true}
+	for _, p := range ports {
+		spec.Networks = append(spec.Networks, compute.NetworkSpec{Port: p})
+	}
+	made, err := w.CreateServers(ctx, ann, spec)
+	w.must(err)
+	return made[0].ID
+}
+
+// work lets a service and its hosts do what can be done. Fails says what of a host's work
+// fails, and may be nil.
+func (w *world) work(s *compute.Service, fails func(host string, want compute.Wanted) *compute.Result) {
+	w.Helper()
+	for range 20 {
+		_, err := s.Recover(ctx)
+		w.must(err)
+		if !w.hostsWork(s, fails) {
+			return
+		}
+	}
+	w.Fatal("the hosts do not come to rest")
+}
+
+// hostsWork has each host do what is wanted of it, and reports whether there was
+// something.
+func (w *world) hostsWork(s *compute.Service, fails func(string, compute.Wanted) *compute.Result) bool {
+	w.Helper()
+	did := false
+	services, err := s.Services(ctx)
+	w.must(err)
+	for _, h := range services {
+		if !h.Up {
+			continue
+		}
+		wanted, err := s.Wanted(ctx, h.Host)
+		w.must(err)
+		for _, one := range wanted {
+			if one.Event == "" {
+				continue
+			}
+			r := &compute.Result{}
+			if fails != nil {
+				if f := fails(h.Host, one); f != nil {
+					r = f
+				}
+			}
+			r.Server, r.Event, did = one.Server, one.Event, true
+			w.must(s.Done(ctx, h.Host, []compute.Result{*r}))
+		}
+	}
+	return did
+}
+
+// workAtOnce lets the service and its hosts work as in production, until nothing is under
+// way.
+func (w *world) workAtOnce() {
+	w.Helper()
+	running, stop := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer stop()
+	all.Go(func() { w.RunOperations(running) })
+	for end := time.Now().Add(time.Minute); len(computetest.Read[compute.OperationRow](w, w.store)) > 0; {
+		if time.Now().After(end) {
+			w.Fatal("the operations do not end")
+		}
+		if !w.hostsWork(w.Service, nil) {
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+}
+
+// report has all hosts say that they are alive.
+func (w *world) report() {
+	w.Helper()
+	services, err := w.Services(ctx)
+	w.must(err)
+	for _, h := range services {
+		_, node := computetest.Host(h.Host, 0)
+		w.must(w.Report(ctx, compute.Report{Host: h.Host, Version: 66, Node: *node}))
+	}
+}
+
+// agrees holds the three services against each other: each server holds what its flavor
+// and its bound ports ask for, nobody else holds anything, no port is stuck, and nothing
+// is under way.
+func (w *world) agrees(after string) {
+	w.Helper()
+	if left := computetest.Read[compute.OperationRow](w, w.store); len(left) > 0 {
+		w.Errorf("%s: %d operations are left: %s/%s %s", after, len(left), left[0].Kind, left[0].Step, left[0].Body)
+	}
+	if left, err := w.network.Recover(ctx, 0); err != nil || left != 0 {
+		w.Errorf("%s: %d intents are left, %v", after, left, err)
+	}
+	servers := computetest.Read[compute.ServerRow](w, w.store)
+	there := map[string]compute.ServerRow{}
+	for _, s := range servers {
+		there[string(s.ID)] = s
+		if s.Task != "" || s.State == compute.Building {
+			w.Errorf("%s: server %s is stuck: %s, %s", after, s.Name, s.State, s.Task)
+		}
+	}
+	want := map[string]map[string]int64{}
+	ports, err := w.network.Ports(ctx)
+	w.must(err)
+	for i := range ports {
+		w.fits(after, &ports[i], there, want)
+	}
+	for id, s := range there {
+		if s.Host == "" {
+			continue
+		}
+		if want[id] == nil {
+			want[id] = map[string]int64{}
+		}
+		want[id]["VCPU"], want[id]["MEMORY_MB"], want[id]["DISK_GB"] = 1, 128, 1
+	}
+	w.books(after, want)
+	if w.Failed() {
+		w.Errorf("that was %s", after)
+	}
+}
+
+// fits looks at one port, and adds what it asks for to what its server is to hold.
+func (w *world) fits(after string, p *network.Port, there map[string]compute.ServerRow, want map[string]map[string]int64) {
+	w.Helper()
+	rows := computetest.Read[compute.PortRow](w, w.store, compute.Where(compute.ByPort, compute.ID(p.ID)))
+	server, ok := there[p.DeviceID]
+	switch {
+	case p.DeviceID == "":
+		if !w.given[p.ID] {
+			w.Errorf("%s: port %s was made for a server and is left", after, p.ID)
+		}
+		if p.Binding.Host != "" || len(p.Binding.Profile) > 2 || p.DeviceOwner != "" || len(rows) > 0 {
+			w.Errorf("%s: port %s is nobody's and bound to %q with %s, %d rows", after, p.ID, p.Binding.Host, p.Binding.Profile, len(rows))
+		}
+		return
+	case !ok:
+		w.Errorf("%s: port %s is of a server that there is not", after, p.ID)
+		return
+	case server.Host == "" || p.Binding.Host != server.Host || len(rows) != 1 || string(rows[0].Server) != p.DeviceID:
+		w.Errorf("%s: port %s is bound to %q, its server %s is on %q; %d rows", after, p.ID, p.Binding.Host, server.Name, server.Host, len(rows))
+	}
+	if want[p.DeviceID] == nil {
+		want[p.DeviceID] = map[string]int64{}
+	}
+	for _, g := range w.network.Request(p).Groups {
+		for class, n := range g.Resources {
+			want[p.DeviceID][class] += n
+		}
+	}
+}
+
+// books compares what servers hold with what they are to hold, and with what is used.
+func (w *world) books(after string, want map[string]map[string]int64) {
+	w.Helper()
+	total := map[string]int64{}
+	for id, classes := range want {
+		held, err := w.places.Allocations(ctx, id)
+		w.must(err)
+		sum := map[string]int64{}
+		for _, amounts := range held.Providers {
+			for class, n := range amounts {
+				sum[class] += n
+				total[class] += n
+			}
+		}
+		for class, n := range classes {
+			if sum[class] != n {
+				w.Errorf("%s: server %s holds %d of %s, want %d", after, id, sum[class], class, n)
+			}
+		}
+		if len(sum) != len(classes) {
+			w.Errorf("%s: server %s holds %v, want %v", after, id, sum, classes)
+		}
+	}
+	if used := w.used(); used[egress] != total[egress] || used["VCPU"] != total["VCPU"] {
+		w.Errorf("%s: %v is used, and servers have %v", after, used, total)
+	}
+}
+
+// used is how much is used of each class, of all providers.
+func (w *world) used() map[string]int64 {
+	w.Helper()
+	all, err := w.usages()
+	w.must(err)
+	return all
+}
+
+// state returns the state of a server, "gone" when there is none.
+func (w *world) state(id compute.ID) string {
+	w.Helper()
+	rows := computetest.Read[compute.ServerRow](w, w.store, compute.Where(compute.ByID, id))
+	if len(rows) == 0 {
+		return "gone"
+	}
+	return rows[0].State
+}
+
+// A breakable is a service that can be told to break.
+type breakable struct {
+	handler    http.Handler
+	inner, url string // without and with what may break
+
+	mu     sync.Mutex // guards what follows
+	number int        // of requests since breaks
+	at     int        // the request that breaks, 0 for none
+	on     bool       // and all after it
+	after  bool       // it breaks when it was carried out
+	met    bool       // one did
+	does   func()     // instead of breaking: something else happens, before it
+}
+
+func newBreakable(t testing.TB, h http.Handler) *breakable {
+	t.Helper()
+	b := &breakable{handler: h}
+	inner, outer := httptest.NewServer(h), httptest.NewServer(b)
+	t.Cleanup(func() {
+		inner.Close()
+		outer.Close()
+	})
+	b.inner, b.url = inner.URL, outer.URL
+	return b
+}
+
+func (b *breakable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	b.mu.Lock()
+	b.number++
+	hit := b.at > 0 && (b.number == b.at || b.on && b.number > b.at)
+	b.met = b.met || hit
+	after, does := b.after, b.does
+	b.mu.Unlock()
+	if hit && does != nil {
+		does()
+	}
+	if !hit || does != nil {
+		b.handler.ServeHTTP(w, r)
+		return
+	}
+	if after {
+		b.handler.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// breaks has a request break, counted from here.
+func (b *breakable) breaks(at int, on, after bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.number, b.at, b.on, b.after, b.met, b.does = 0, at, on, after, false, nil
+}
+
+// happens has something happen before a request, counted from here.
+func (b *breakable) happens(at int, does func()) {
+	b.breaks(at, false, false)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.does = does
+}
+
+// heals ends that, and reports whether one broke.
+func (b *breakable) heals() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.at = 0
+	return b.met
+}
+
+// usages returns what all servers of the project use, by class.
+func (w *world) usages() (map[string]int64, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.paths.placement.inner+"/usages?project_id="+computetest.Project, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("X-Auth-Token", client.NoAuth)
+	r.Header.Set("OpenStack-API-Version", "placement 1.9")
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	var all struct {
+		Usages map[string]int64 `json:"usages"`
+	}
+	return all.Usages, json.NewDecoder(res.Body).Decode(&all)
+}

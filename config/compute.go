@@ -1,0 +1,167 @@
+package config
+
+import (
+	"net"
+	"slices"
+	"strconv"
+)
+
+// Compute is everything that nova.conf may say and Berth's compute service keeps.
+type Compute struct {
+	Service
+
+	Paths     Paths
+	Nova      Nova
+	Database  Database // Berth's own, not Nova's
+	Placement Neighbour
+	Neutron   Neighbour
+	Glance    Neighbour
+	Quota     Quota
+	Scheduler Scheduler
+
+	Boots Boots
+}
+
+// Nova is what the compute service has in the groups [DEFAULT], [api] and [wsgi].
+type Nova struct {
+	MyIP            string // says nothing but for other values
+	Listen          string
+	ListenPort      int
+	SSLAPIs         []string // APIs with TLS, by Nova's names; see OverTLS
+	CertFile        string
+	KeyFile         string
+	CAFile          string
+	AuthStrategy    string // StrategyKeystone or StrategyNoAuth2
+	MaxLimit        int    // objects in one answer
+	ServiceDownTime int    // seconds
+	ResponseTimeout int    // seconds
+	BuildTimeout    int    // seconds; 0 for any time
+	DefaultZone     string
+	NameTemplate    string // of servers at their hosts
+	UniqueNames     string // UniqueInProject, UniqueEverywhere, or empty
+	ImageServers    []string
+}
+
+// The values of Nova.UniqueNames besides none, with which any number of servers may
+// have the same name.
+const (
+	UniqueInProject  = "project"
+	UniqueEverywhere = "global"
+)
+
+// computeAPI is Nova's name of the API that Berth has.
+const computeAPI = "osapi_compute"
+
+// OverTLS reports whether the files want the API to speak TLS.
+func (n *Nova) OverTLS() bool { return slices.Contains(n.SSLAPIs, computeAPI) }
+
+// address is where osapi_compute_listen and osapi_compute_listen_port want the API.
+func (n *Nova) address() string { return net.JoinHostPort(n.Listen, strconv.Itoa(n.ListenPort)) }
+
+// Quota is the group [quota]: how much a project may have, -1 for any number. Key
+// pairs are a user's, metadata items a server's, and members a group's.
+type Quota struct {
+	Instances          int
+	Cores              int
+	RAM                int // MB
+	MetadataItems      int
+	InjectedFiles      int
+	InjectedFileBytes  int // of one file
+	InjectedPathLength int // bytes
+	KeyPairs           int
+	ServerGroups       int
+	ServerGroupMembers int
+}
+
+// Scheduler is how a host is chosen: the groups [scheduler], [filter_scheduler] and
+// [workarounds].
+type Scheduler struct {
+	MaxAttempts         int // hosts that are tried for a server
+	MaxPlacementResults int
+
+	RoutedNetworks       bool
+	LimitTenants         bool
+	TenantsNeedAggregate bool
+	Zones                bool
+	ImageTypes           bool
+	IsolateAggregates    bool
+	ImageMetadata        bool
+	DisableFallbackPCPU  bool
+
+	EnabledFilters []string // says nothing but what Berth does not have
+	SubsetSize     int
+	ShuffleBest    bool
+	Weights        Weights
+}
+
+// Weights are multipliers: a host is the better the higher its sum is. They are finite.
+type Weights struct {
+	RAM              float64
+	CPU              float64
+	Disk             float64
+	IOOps            float64
+	BuildFailure     float64
+	SoftAffinity     float64
+	SoftAntiAffinity float64
+}
+
+// Boots is what the compute service has in the group [berth]: how servers find a host.
+type Boots struct {
+	NetworksMayAsk    bool // of networks that guarantee bandwidth
+	OwnedHosts        bool // only hosts that say that they are compute's
+	CandidatesPerHost int
+	FiltersOff        []string // names of request filters
+	TakeoverTime      int      // seconds
+	AttachMayAsk      bool     // ports that ask for resources
+}
+
+// DefaultCompute returns the settings of an empty file. The caller owns all of it.
+func DefaultCompute() *Compute {
+	database, service := defaultDatabase(), defaultService("", computeCORS())
+	database.MaxPoolSize, database.MaxOverflow = new(5), new(50)
+	// As in Zed, which the rules of the API are from.
+	service.Policy.EnforceScope, service.Policy.EnforceNewDefaults = false, false
+	return &Compute{
+		Service: service,
+		Paths:   Paths{PyBaseDir: debianModules, StatePath: debianModules},
+		Nova: Nova{
+			Listen: "0.0.0.0", ListenPort: 8774, AuthStrategy: StrategyKeystone, MaxLimit: 1000,
+			ServiceDownTime: 60, ResponseTimeout: 60, DefaultZone: "nova", NameTemplate: "instance-%08x",
+		},
+		Database:  database,
+		Placement: defaultNovaNeighbour(),
+		Neutron:   defaultNovaNeighbour(),
+		Glance:    defaultNovaNeighbour(),
+		Quota: Quota{
+			Instances: 10, Cores: 20, RAM: 50 << 10, MetadataItems: 128,
+			InjectedFiles: 5, InjectedFileBytes: 10 << 10, InjectedPathLength: 255,
+			KeyPairs: 100, ServerGroups: 10, ServerGroupMembers: 10,
+		},
+		Scheduler: Scheduler{
+			MaxAttempts: 3, MaxPlacementResults: 1000, Zones: true, SubsetSize: 1,
+			EnabledFilters: []string{
+				"ComputeFilter", "ComputeCapabilitiesFilter", "ImagePropertiesFilter",
+				"ServerGroupAntiAffinityFilter", "ServerGroupAffinityFilter",
+			},
+			Weights: Weights{RAM: 1, CPU: 1, Disk: 1, IOOps: -1, BuildFailure: 1_000_000, SoftAffinity: 1, SoftAntiAffinity: 1},
+		},
+		Boots: Boots{CandidatesPerHost: 10, AttachMayAsk: true, TakeoverTime: 60},
+	}
+}
+
+// computeCORS has the lists that Nova sets.
+func computeCORS() CORS {
+	return CORS{
+		AllowCredentials: true,
+		MaxAge:           3600,
+		ExposeHeaders: []string{
+			"X-Auth-Token", "X-Openstack-Request-Id", "X-Subject-Token", "X-Service-Token",
+			"X-OpenStack-Nova-API-Version", "OpenStack-API-Version",
+		},
+		AllowMethods: []string{"GET", "PUT", "POST", "DELETE", "PATCH"},
+		AllowHeaders: []string{
+			"X-Auth-Token", "X-Openstack-Request-Id", "X-Identity-Status", "X-Roles", "X-Service-Catalog",
+			"X-User-Id", "X-Tenant-Id", "X-OpenStack-Nova-API-Version", "OpenStack-API-Version",
+		},
+	}
+}

@@ -1,0 +1,242 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berthcloud/berth/osloconfig"
+)
+
+// computeForeign are groups of libraries, drivers, hosts and services that Nova's files
+// may have and Berth does without. Of [api_database] only the connection is looked at.
+var computeForeign = []string{
+	"profiler", "healthcheck", "oslo_reports", "oslo_concurrency", "oslo_limit", "oslo_versionedobjects",
+	"oslo_messaging_amqp", "oslo_messaging_kafka", "oslo_messaging_metrics", "oslo_messaging_notifications", "oslo_messaging_rabbit",
+	"audit_middleware_notifications", "cache", "privsep", "privsep_osbrick", "vif_plug_linux_bridge_privileged", "vif_plug_ovs_privileged",
+	"nova_sys_admin", "os_brick", "os_vif_linux_bridge", "os_vif_noop", "os_vif_ovs", "os_win", "key_manager", "barbican",
+	"barbican_service_user", "vault", groupAPIDatabase, "cells", "compute", "conductor", "console", "consoleauth", "cinder", "cyborg",
+	"devices", "ephemeral_storage_encryption", "guestfs", "hyperv", "image_cache", "ironic", "keystone", "libvirt", "metrics", "mks",
+	"notifications", "pci", "powervm", "rdp", "remote_debug", "serial_console", "service_user", "spice", "upgrade_levels",
+	"vendordata_dynamic_auth", "vmware", "vnc", "xenserver", "zvm",
+}
+
+// ComputeForeign lists the groups of Nova's files that Berth's compute service reads
+// nothing of.
+func ComputeForeign() []string { return slices.Clone(computeForeign) }
+
+// Settings returns the table of all options in the order of the documentation, bound to
+// the fields of c: Display shows what c holds.
+func (c *Compute) Settings() []Setting {
+	return slices.Concat(
+		c.base(), c.Nova.settings(), c.Paths.settings(), logging(), computeServer(), computeHosts(), computeTimers(), processes(), messaging("nova"),
+		c.Nova.api(), c.Nova.wsgi(), c.Database.oslo(groupOsloDB), apiDatabase(),
+		c.keystone(), c.credentials(), tokenCache(), c.Placement.adapter(groupPlacement, "placement"), c.neutron(), c.glance(),
+		c.policy(), c.cors(), c.middleware(), c.Quota.settings(), c.Scheduler.settings(), c.Scheduler.filtering(), c.Scheduler.workarounds(),
+		c.berth(), c.Boots.settings(),
+	)
+}
+
+// settings describes what is in [DEFAULT] about the service itself.
+func (n *Nova) settings() []Setting {
+	const g = groupDefault
+	return []Setting{
+		used(g, "osapi_compute_listen", osloconfig.String(&n.Listen).Check(checkListen), "Address of the API, unless [berth] listen names one."),
+		used(g, "osapi_compute_listen_port", osloconfig.IntBetween(&n.ListenPort, 0, 65535), "Port of the API, unless [berth] listen names one."),
+		used(g, "enabled_ssl_apis", osloconfig.List(&n.SSLAPIs),
+			"With osapi_compute among them, the API is served with TLS by the files of [wsgi], unless [berth] tls_cert_file names one."),
+		kept(g, "my_ip", osloconfig.String(&n.MyIP), "Address of this host. Only good for $my_ip in other values."),
+		used(g, "service_down_time", osloconfig.IntBetween(&n.ServiceDownTime, 1, math.MaxInt32), "Seconds after its last report that a host counts as down."),
+		used(g, "rpc_response_timeout", osloconfig.IntBetween(&n.ResponseTimeout, 1, math.MaxInt32), "Seconds that a caller waits for a host that is to do something at once."),
+		used(g, "instance_build_timeout", osloconfig.IntBetween(&n.BuildTimeout, 0, math.MaxInt32),
+			"Seconds after its creation that a server is given up which its host has not built; 0: never while the host reports."),
+		used(g, "default_availability_zone", osloconfig.String(&n.DefaultZone), "Availability zone of hosts that are in no aggregate with one."),
+		used(g, "instance_name_template", osloconfig.String(&n.NameTemplate).Check(checkNameTemplate),
+			"What servers are called at their hosts: of a number, as by default, or of id, uuid, hostname, display_name, project_id and user_id, as in %(uuid)s."),
+		used(g, "osapi_compute_unique_server_name_scope", osloconfig.String(&n.UniqueNames).Check(optional(oneOf(UniqueInProject, UniqueEverywhere))),
+			"Where a new server's hostname must be the only one of its kind: project, global, or nowhere when empty."),
+	}
+}
+
+// checkListen refuses nothing, which $my_ip stands for when it is not set and which would
+// be all addresses.
+func checkListen(text string) error {
+	if text == "" {
+		return errors.New("want an address; set my_ip when it is $my_ip")
+	}
+	return nil
+}
+
+var (
+	// conversions are what a template of names has of a server.
+	conversions = regexp.MustCompile(`%(?:\((\w+)\))?([-0 +]*\d*)([a-zA-Z%])`)
+	nameFields  = []string{"uuid", "hostname", "display_name", "project_id", "user_id"} // besides numbers
+)
+
+// checkNameTemplate refuses templates of which no names can be made.
+func checkNameTemplate(text string) error {
+	if strings.Contains(conversions.ReplaceAllString(text, ""), "%") {
+		return errors.New("a % that begins no conversion is written %%")
+	}
+	numbers, named := 0, 0
+	for _, parts := range conversions.FindAllStringSubmatch(text, -1) {
+		field, verb := parts[1], parts[3]
+		number := field == "" || field == "id"
+		switch {
+		case verb == "%":
+			continue
+		case !number && !slices.Contains(nameFields, field):
+			return fmt.Errorf("want one of id, %s, not %s", strings.Join(nameFields, ", "), field)
+		case verb != "s" && (!number || !strings.Contains("doxX", verb)):
+			return fmt.Errorf("%s is not for what it stands for", parts[0])
+		case field == "":
+			numbers++
+		default:
+			named++
+		}
+	}
+	if numbers+named == 0 || numbers > 1 || numbers > 0 && named > 0 {
+		return errors.New("want one conversion of the number, or conversions with names")
+	}
+	return nil
+}
+
+// api describes [api].
+func (n *Nova) api() []Setting {
+	const g = groupAPI
+	return append([]Setting{
+		used(g, "auth_strategy", osloconfig.Choice(&n.AuthStrategy, StrategyKeystone, StrategyNoAuth2),
+			"Who checks callers: Keystone, or nobody, for tests: with noauth2 the token is the user's name, and admin is the administrator.").formerlyDefault(),
+		used(g, "max_limit", osloconfig.IntBetween(&n.MaxLimit, 1, math.MaxInt), "Most objects in one answer.").formerlyIn(groupDefault, "osapi_max_limit"),
+	}, apiRest()...)
+}
+
+// wsgi describes [wsgi].
+func (n *Nova) wsgi() []Setting {
+	const g = groupWSGI
+	return append([]Setting{
+		used(g, "ssl_cert_file", osloconfig.String(&n.CertFile), "PEM file with the certificate of the API, when enabled_ssl_apis has it.").formerlyDefault(),
+		used(g, "ssl_key_file", osloconfig.String(&n.KeyFile), "PEM file with the private key of that certificate.").formerlyDefault(),
+		used(g, "ssl_ca_file", osloconfig.String(&n.CAFile), "PEM file with the authorities of clients' certificates; clients then need one.").formerlyDefault(),
+	}, wsgiRest()...)
+}
+
+// apiDatabase describes what is looked at in [api_database], to say that it is passed
+// over.
+func apiDatabase() []Setting {
+	return []Setting{
+		ignored(groupAPIDatabase, "connection", hidden(), "Nova's second database. Berth has all in that of [database]; the rest of this group is skipped."),
+	}
+}
+
+func (q *Quota) settings() []Setting {
+	const g = groupQuota
+	most := func(name string, v *int, help string) Setting {
+		return used(g, name, osloconfig.IntBetween(v, -1, math.MaxInt), help).formerlyIn(groupDefault, "quota_"+name)
+	}
+	return []Setting{
+		most("instances", &q.Instances, "Servers of a project; -1: any number, here and below."),
+		most("cores", &q.Cores, "Virtual CPUs of a project."),
+		most("ram", &q.RAM, "Memory of a project, in MB."),
+		most("metadata_items", &q.MetadataItems, "Metadata items of a server."),
+		most("injected_files", &q.InjectedFiles, "Files that a server is made with."),
+		most("injected_file_content_bytes", &q.InjectedFileBytes, "Bytes in one of them."),
+		most("injected_file_path_length", &q.InjectedPathLength, "Bytes in the path of one of them."),
+		most("key_pairs", &q.KeyPairs, "Key pairs of a user."),
+		most("server_groups", &q.ServerGroups, "Server groups of a project."),
+		most("server_group_members", &q.ServerGroupMembers, "Servers of a server group."),
+		ignored(g, "driver", osloconfig.Choice(new("nova.quota.DbQuotaDriver"),
+			"nova.quota.DbQuotaDriver", "nova.quota.NoopQuotaDriver", "nova.quota.UnifiedLimitsDriver"), "Nova: what limits and counts. Berth is as the first one."),
+		ignored(g, "recheck_quota", on(), "Nova: count again after the change. Berth counts with it."),
+		ignored(g, "count_usage_from_placement", off(), "Nova: count what placement has. Berth counts its own servers."),
+	}
+}
+
+func (s *Scheduler) settings() []Setting {
+	const g = groupScheduler
+	on := func(name string, v *bool, help string) Setting { return used(g, name, osloconfig.Bool(v), help) }
+	return []Setting{
+		used(g, "max_attempts", osloconfig.IntBetween(&s.MaxAttempts, 1, math.MaxInt), "Hosts that are tried to build a server on."),
+		used(g, "max_placement_results", osloconfig.IntBetween(&s.MaxPlacementResults, 1, math.MaxInt), "Candidates that placement is asked for."),
+		on("query_placement_for_routed_network_aggregates", &s.RoutedNetworks, "Ask for hosts that the segments of the server's ports reach."),
+		on("limit_tenants_to_placement_aggregate", &s.LimitTenants, "Ask for hosts of the aggregates whose metadata name the project in filter_tenant_id, if there are some."),
+		on("placement_aggregate_required_for_tenants", &s.TenantsNeedAggregate, "With the setting above, refuse projects that no aggregate names."),
+		on("query_placement_for_availability_zone", &s.Zones, "Ask for hosts of the server's availability zone."),
+		on("query_placement_for_image_type_support", &s.ImageTypes, "Ask for hosts that know the image's disk format."),
+		on("enable_isolated_aggregate_filtering", &s.IsolateAggregates, "Keep aggregates whose metadata require traits for servers that require them too."),
+		on("image_metadata_prefilter", &s.ImageMetadata, "Ask for hosts that have the devices that the image's properties name."),
+		ignored(g, "discover_hosts_in_cells_interval", number(-1), "Nova: seconds between searches for new hosts. Berth takes them when they report."),
+		ignored(g, "workers", maybeNumber(), "Processes that choose hosts."),
+	}
+}
+
+// filtering describes [filter_scheduler].
+func (s *Scheduler) filtering() []Setting {
+	const g = groupFilters
+	w := &s.Weights
+	weight := func(name string, v *float64, least float64, help string) Setting {
+		return used(g, name, osloconfig.Float(v).Check(checkWeight(least)), help)
+	}
+	anyLeast := math.Inf(-1)
+	return append([]Setting{
+		used(g, "host_subset_size", osloconfig.IntBetween(&s.SubsetSize, 1, math.MaxInt), "Among how many of the best hosts one is drawn."),
+		used(g, "shuffle_best_same_weighed_hosts", osloconfig.Bool(&s.ShuffleBest), "Draw among hosts that are equally good."),
+		used(g, "enabled_filters", osloconfig.List(&s.EnabledFilters),
+			"Nova: filters of hosts. What those that Berth has are for is always looked at; others are warned about."),
+		weight("ram_weight_multiplier", &w.RAM, anyLeast, "How much free memory counts; below 0, the fuller host is the better one, here and below."),
+		weight("cpu_weight_multiplier", &w.CPU, anyLeast, "How much free virtual CPUs count."),
+		weight("disk_weight_multiplier", &w.Disk, anyLeast, "How much free disk space counts."),
+		weight("io_ops_weight_multiplier", &w.IOOps, anyLeast, "How much servers count that are being built or changed on the host."),
+		weight("build_failure_weight_multiplier", &w.BuildFailure, anyLeast, "How much it counts against a host that servers could not be built there."),
+		weight("soft_affinity_weight_multiplier", &w.SoftAffinity, 0, "How much it counts that others of a group with soft affinity are on the host."),
+		weight("soft_anti_affinity_weight_multiplier", &w.SoftAntiAffinity, 0, "How much it counts that they are not, with soft anti-affinity."),
+	}, filteringRest()...)
+}
+
+// checkWeight accepts finite numbers from least on. What is no number is left to the
+// value.
+func checkWeight(least float64) func(string) error {
+	return func(text string) error {
+		f, err := strconv.ParseFloat(strings.ReplaceAll(strings.TrimSpace(text), "_", ""), 64)
+		switch {
+		case errors.Is(err, strconv.ErrRange), math.IsNaN(f), math.IsInf(f, 0):
+			return errors.New("want a finite number")
+		case err == nil && f < least:
+			return errors.New("want a number from 0 on")
+		}
+		return nil
+	}
+}
+
+func (s *Scheduler) workarounds() []Setting {
+	return append([]Setting{
+		used(groupWorkarounds, "disable_fallback_pcpu_query", osloconfig.Bool(&s.DisableFallbackPCPU),
+			"Do not ask again for ordinary CPUs when no host has dedicated ones."),
+	}, workaroundsRest()...)
+}
+
+// requestFilters are the filters of requests for which Nova has no switch.
+var requestFilters = []string{
+	"disabled_computes", "accelerators", "packed_virtqueue", "remote_managed_ports", "ephemeral_encryption", "virtio_sound", "tpm_secret_security",
+}
+
+func (b *Boots) settings() []Setting {
+	const g = groupBerth
+	return []Setting{
+		used(g, "boot_in_guaranteed_networks", osloconfig.Bool(&b.NetworksMayAsk),
+			"Let servers be made in networks that guarantee bandwidth. Nova wants a port to be made first, and refuses a network."),
+		used(g, "attach_guaranteed_ports", osloconfig.Bool(&b.AttachMayAsk),
+			"Let servers that there are already get ports that guarantee bandwidth. Nova refused that before its release Victoria."),
+		used(g, "owned_hosts_only", osloconfig.Bool(&b.OwnedHosts),
+			"Ask for hosts with the trait OWNER_NOVA, where several services keep their hosts in one placement. All hosts of the compute service must report it."),
+		used(g, "request_filters_off", osloconfig.List(&b.FiltersOff).Check(each(oneOf(requestFilters...))),
+			"What placement is not asked for, of what Nova always asks it for: "+strings.Join(requestFilters, ", ")+"."),
+		used(g, "takeover_time", osloconfig.IntBetween(&b.TakeoverTime, 1, math.MaxInt32),
+			"Seconds after which another instance, or one that starts again, goes on with what one was at that has died. Longer than the timeout of any neighbour."),
+		used(g, "candidates_per_host", osloconfig.IntBetween(&b.CandidatesPerHost, 1, math.MaxInt), "Candidates of one host that are tried before the next one."),
+	}
+}

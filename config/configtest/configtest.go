@@ -1,0 +1,87 @@
+// Package configtest compares tables of settings with the options of OpenStack's own programs, as
+// Debian installs them. It is for tests.
+package configtest
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/internal/upstreamtest"
+)
+
+// An Option is one of upstream's.
+type Option struct {
+	Group, Name, Default string
+	Older                []string // names, each with its group
+}
+
+// Key is what Table calls the option's setting.
+func (o Option) Key() string { return o.Group + "." + o.Name }
+
+// options is the first part of the scripts, each of which imports a program.
+//
+//go:embed options.py
+var options string
+
+var (
+	//go:embed placement.py
+	placement string
+	//go:embed neutron.py
+	neutron string
+	//go:embed nova.py
+	nova string
+)
+
+// Placement are the options of the placement service.
+func Placement(t testing.TB) []Option { return ask(t, "placement-api", placement) }
+
+// Neutron are the options of Neutron's server.
+func Neutron(t testing.TB) []Option { return ask(t, "python3-neutron", neutron) }
+
+// Nova are the options of Nova's services and hosts.
+func Nova(t testing.TB) []Option { return ask(t, "python3-nova", nova) }
+
+func ask(t testing.TB, packages, script string) (all []Option) {
+	t.Helper()
+	upstreamtest.Ask(t, packages, options+script, nil, &all)
+	return all
+}
+
+// Table returns settings by their groups and names, and complains of those that are there twice
+// and of help that is no sentence.
+func Table(t testing.TB, all []config.Setting) map[string]config.Setting {
+	t.Helper()
+	table := map[string]config.Setting{}
+	for _, s := range all {
+		name := s.Group + "." + s.Name.Option
+		if _, twice := table[name]; twice {
+			t.Errorf("the table has %s twice", name)
+		}
+		if s.Help == "" || !strings.HasSuffix(s.Help, ".") && !strings.HasSuffix(s.Help, "…") {
+			t.Errorf("help of %s = %q, want a sentence", name, s.Help)
+		}
+		table[name] = s
+	}
+	return table
+}
+
+// Older complains of names by which upstream reads an option and by which its setting is not
+// read. A name of its own among them is passed over.
+func Older(t testing.TB, name string, s config.Setting, want []string) {
+	t.Helper()
+	var older []string
+	for _, n := range s.Older {
+		if n.Group == "" {
+			n.Group = s.Group
+		}
+		older = append(older, n.Group+"."+n.Option)
+	}
+	for _, n := range want {
+		if n != name && !slices.Contains(older, n) {
+			t.Errorf("%s is read as %s by upstream, but not here", name, n)
+		}
+	}
+}

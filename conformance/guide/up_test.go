@@ -1,0 +1,110 @@
+package guide
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/berthcloud/berth/conformance/clients/rest"
+	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/process"
+	"github.com/berthcloud/berth/internal/servertest"
+)
+
+// TestUpInvites wants "berth up" to say how to log in and what to try, to log what happens,
+// and to stop when it is told to. How soon it says so is for BenchmarkUp.
+func TestUpInvites(t *testing.T) { invited(t) }
+
+// BenchmarkUp is "berth up" until it has said what to try, on databases that are not there
+// yet: under two seconds.
+func BenchmarkUp(b *testing.B) {
+	var took time.Duration
+	for range b.N {
+		took += invited(b)
+	}
+	b.ReportMetric(took.Seconds()/float64(b.N), "s/invitation")
+}
+
+// invited runs "berth up" until it has said what to try, and returns how long that took.
+func invited(t testing.TB) time.Duration {
+	t.Helper()
+	dir := servertest.Dir(t)
+	args := []string{"up", "--data", dir, "--listen", "127.0.0.1:0"}
+	for _, other := range []string{"network", "identity", "image", "compute"} {
+		args = append(args, "--"+other+"-listen", "127.0.0.1:0")
+	}
+	cmd := exec.Command(server.Berth(t), args...)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var log process.Log
+	cmd.Stdout, cmd.Stderr = w, &log
+	begin := time.Now()
+	p, err := process.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Kill)
+	_ = w.Close()
+	if err := r.SetReadDeadline(begin.Add(bootTime)); err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	lines := bufio.NewScanner(r)
+	for !strings.Contains(text.String(), "Ctrl-C stops it") && lines.Scan() {
+		text.WriteString(lines.Text() + "\n")
+	}
+	took := time.Since(begin)
+	for _, want := range []string{
+		"source " + filepath.Join(dir, "admin-openrc"), filepath.Join(dir, "demo-openrc"), "openstack network create net0", "--port port-normal-qos",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%q is not in what it says:\n%s\n%s", want, text.String(), log.Tail())
+		}
+	}
+	for file, want := range map[string]string{"admin-openrc": "export OS_COMPUTE_API_VERSION=2.72\n", "demo-openrc": "export OS_COMPUTE_API_VERSION=2.72\n", "clouds.yaml": "2.72"} {
+		if text, err := os.ReadFile(filepath.Join(dir, file)); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s, %v: %s", file, err, text)
+		}
+	}
+	if got := hypervisors(t, text.String()); !slices.Equal(got, []string{"devstack0", "devstack1", "devstack2", "devstack3"}) {
+		t.Errorf("the hosts are %v", got)
+	}
+	if err := p.End(syscall.SIGTERM, bootTime); err != nil || cmd.ProcessState.ExitCode() != 0 {
+		t.Errorf("it ends with %v, %v\n%s", cmd.ProcessState, err, log.Tail())
+	}
+	if !strings.Contains(log.String(), "path=/v2.1/os-hypervisors") || !strings.HasSuffix(strings.TrimSpace(log.String()), "stopped") {
+		t.Errorf("the log has neither requests nor an end:\n%s", log.Tail())
+	}
+	return took
+}
+
+// hypervisors are the names of the hosts of a compute service that an invitation speaks of.
+func hypervisors(t testing.TB, invitation string) (names []string) {
+	t.Helper()
+	at := regexp.MustCompile(`computing at (\S+/v2\.1)\.`).FindStringSubmatch(invitation)
+	if at == nil {
+		t.Fatalf("it is not said where the compute service is:\n%s", invitation)
+	}
+	c := rest.New(at[1], "compute 2.53")
+	defer c.Close()
+	var all struct {
+		Hypervisors []struct {
+			Name string `json:"hypervisor_hostname"`
+		}
+	}
+	c.Read(t, "/os-hypervisors", &all)
+	for _, h := range all.Hypervisors {
+		names = append(names, h.Name)
+	}
+	return names
+}

@@ -1,0 +1,128 @@
+package nova
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/berthcloud/berth/conformance/neutron"
+	"github.com/berthcloud/berth/internal/servertest"
+	"github.com/berthcloud/berth/internal/upstreamtest"
+)
+
+// packages are what StartReference needs.
+const packages = "python3-nova"
+
+const module = "/usr/lib/python3/dist-packages/nova/__init__.py"
+
+//go:embed reference.py
+var program []byte
+
+// A Reference is the distribution's Nova API. It is a side of dialogues.
+type Reference struct {
+	*servertest.Server
+	http http.Client
+}
+
+var _ neutron.Side = (*Reference)(nil)
+
+// StartReference starts Nova on loopback with a throw-away database. It ends with the
+// test, which fails when it is not installed, or is skipped when
+// BERTH_TEST_NO_UPSTREAM=1 says so.
+func StartReference(t testing.TB) *Reference {
+	t.Helper()
+	upstreamtest.Need(t, packages, upstreamtest.Python, module)
+	dir := servertest.Dir(t)
+	path := filepath.Join(dir, "reference.py")
+	if err := os.WriteFile(path, program, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// Some messages show sets of Python, whose order follows the seed of the hash.
+	s := servertest.Start(t, "Nova", "/", func(addr string) *exec.Cmd {
+		cmd := exec.Command(upstreamtest.Python, path, dir, addr)
+		cmd.Env = append(os.Environ(), "HOME="+dir, "PYTHONDONTWRITEBYTECODE=1", "PYTHONHASHSEED=0")
+		cmd.Dir = dir
+		return cmd
+	})
+	return &Reference{Server: s, http: http.Client{Timeout: time.Minute}}
+}
+
+// PlacementURL returns nothing: Nova's API asks no placement service here.
+func (r *Reference) PlacementURL() string { return "" }
+
+// PlacementToken returns nothing, as PlacementURL.
+func (r *Reference) PlacementToken() string { return "" }
+
+// Server is the kind of a heartbeat that makes a server.
+const Server neutron.Kind = "server"
+
+// Token returns the token of a person, which is its name.
+func (r *Reference) Token(_ testing.TB, who string) string { return Token(who) }
+
+// Token returns the token of a person in dialogues, "" for nobody.
+func Token(who string) string {
+	if who == "nobody" {
+		return ""
+	}
+	return who
+}
+
+// Projects returns the ids of the projects.
+func (r *Reference) Projects() map[string]string { return Projects() }
+
+// Projects returns the ids of the projects of the people: "demo", which admin, member
+// and reader are in, and "other".
+func Projects() map[string]string {
+	return map[string]string{"demo": "bb97402a60c6465ba86323edee57a55e", "other": "6622d0e44b8a41d2af0f24ce7f6ca799"}
+}
+
+// Reset restores Nova's rows.
+func (r *Reference) Reset(t testing.TB) { r.control(t, "reset", nil) }
+
+// Heartbeat makes a host with its service and its hypervisor, or a server.
+func (r *Reference) Heartbeat(t testing.TB, a neutron.Agent) {
+	t.Helper()
+	if a.Kind == Server {
+		arguments := maps.Clone(a.Configurations)
+		arguments["name"] = a.Host
+		r.control(t, "server", arguments)
+		return
+	}
+	r.control(t, "report", map[string]any{"host": a.Host})
+}
+
+// Silence makes the last report of a host a day old.
+func (r *Reference) Silence(t testing.TB, _ neutron.Kind, host string) {
+	t.Helper()
+	r.control(t, "silence", map[string]any{"host": host})
+}
+
+// Wired is nothing that Nova hears of here.
+func (r *Reference) Wired(t testing.TB, _, _ string) { t.Fatal("compute hears of no wires") }
+
+// control asks what reference.py adds to Nova.
+func (r *Reference) control(t testing.TB, what string, arguments map[string]any) {
+	t.Helper()
+	var body []byte
+	if arguments != nil {
+		var err error
+		if body, err = json.Marshal(arguments); err != nil {
+			t.Fatal(err)
+		}
+	}
+	res, err := r.http.Post(r.URL()+"/-/"+what, "application/json", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close() // only the status matters
+	if res.StatusCode != http.StatusNoContent {
+		t.Fatalf("%s: status %d; Nova's log says why", what, res.StatusCode)
+	}
+}

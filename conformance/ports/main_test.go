@@ -1,0 +1,9 @@
+package ports
+
+import (
+	"testing"
+
+	"github.com/berthcloud/berth/conformance/server"
+)
+
+func TestMain(m *testing.M) { server.Main(m) }

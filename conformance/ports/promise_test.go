@@ -1,0 +1,172 @@
+package ports
+
+import (
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/conformance/clients/rest"
+	"github.com/berthcloud/berth/internal/books"
+)
+
+// A port is what the API says of one.
+type port struct{ books.Port }
+
+// asks is a part of what a port asks for.
+func (p *port) asks(percent int) rest.Resources {
+	sum := rest.Resources{}
+	for _, g := range p.Request.Groups {
+		addTo(sum, g.Resources, percent)
+	}
+	return sum
+}
+
+func addTo(sum, more rest.Resources, percent int) {
+	for class, n := range more {
+		sum[class] += n * percent / 100
+	}
+}
+
+func (c *cloud) port(id string) port {
+	c.Helper()
+	var one struct{ Port port }
+	c.asks[0].Read(c, "/v2.0/ports/"+id, &one)
+	return one.Port
+}
+
+func (c *cloud) ports() []port {
+	c.Helper()
+	var all struct{ Ports []port }
+	c.asks[0].Read(c, "/v2.0/ports", &all)
+	return all.Ports
+}
+
+// newPort makes a port with a policy, "" for none of its own.
+func (c *cloud) newPort(policy string) port {
+	c.Helper()
+	spec := rest.Object{"network_id": c.network}
+	if policy != "" {
+		spec["qos_policy_id"] = policy
+	}
+	return c.port(c.make("port", spec))
+}
+
+// A claim is what a server was given on a host for a port.
+type claim struct {
+	server, port string
+	host         host
+	given        rest.Resources
+}
+
+// claim gives a server a part of what a port asks for, as compute does.
+func (c *cloud) claim(server string, p port, on host, percent int) {
+	c.Helper()
+	c.claims = append(c.claims, claim{server, p.ID, on, p.asks(percent)})
+	var body struct {
+		Generation any `json:"consumer_generation"`
+	}
+	c.places.Read(c, "/allocations/"+server, &body)
+	held := c.held(server)
+	addTo(held.On(on.bridge), p.asks(percent), 100)
+	held.On(on.root)["VCPU"] = 1
+	c.places.Must(c, 204, "PUT", "/allocations/"+server, rest.Allocations(body.Generation, held))
+}
+
+// binding is what compute says of a port that a server gets.
+func (p *port) binding(server string, on host) request {
+	allocation := rest.Object{}
+	for _, g := range p.Request.Groups {
+		allocation[g.ID] = on.bridge
+	}
+	return request{"PUT", "/v2.0/ports/" + p.ID, rest.Object{"port": rest.Object{
+		"device_id": server, "device_owner": "compute:nova", "binding:host_id": on.name, "binding:profile": rest.Object{"allocation": allocation},
+	}}}
+}
+
+// bound makes a port that a server has.
+func (c *cloud) bound(server, policy string) port {
+	c.Helper()
+	p := c.newPort(policy)
+	c.claim(server, p, c.hosts[0], 100)
+	c.must(p.binding(server, c.hosts[0]))
+	return c.port(p.ID)
+}
+
+func (c *cloud) held(server string) books.Holdings {
+	c.Helper()
+	var held books.Allocation
+	c.places.Read(c, "/allocations/"+server, &held)
+	return held.Holdings()
+}
+
+// agrees waits until nothing is left to do, and then looks whether each server holds what
+// its ports promise, or what it was given for one that it has not got; and whether that is
+// all that is in use.
+func (c *cloud) agrees() {
+	c.Helper()
+	c.settles()
+	want, inUse := c.promised(), books.Holdings{}
+	for server, of := range want {
+		if diff := cmp.Diff(of, c.held(server)); diff != "" {
+			c.Errorf("what server %s holds (-want +got):\n%s", server, diff)
+		}
+		for provider, amounts := range of {
+			addTo(inUse.On(provider), amounts, 100)
+		}
+	}
+	for _, h := range c.hosts {
+		for class, n := range c.places.Usages(c, h.bridge) {
+			if n != inUse[h.bridge][class] {
+				c.Errorf("on the bridge of %s %d of %s is in use, and %d promised", h.name, n, class, inUse[h.bridge][class])
+			}
+		}
+	}
+}
+
+// promised is what servers have to hold.
+func (c *cloud) promised() map[string]books.Holdings {
+	c.Helper()
+	ports := map[string]port{}
+	for _, p := range c.ports() {
+		ports[p.ID] = p
+	}
+	want := map[string]books.Holdings{}
+	for _, claim := range c.claims {
+		if want[claim.server] == nil {
+			want[claim.server] = books.Holdings{}
+		}
+		of := want[claim.server]
+		of.On(claim.host.root)["VCPU"] = 1
+		p, there := ports[claim.port]
+		switch {
+		case !there || p.Device == claim.server && len(p.Request.Groups) == 0:
+		case p.Device == claim.server:
+			c.isBound(p, claim.host)
+			addTo(of.On(claim.host.bridge), p.asks(100), 100)
+		default:
+			addTo(of.On(claim.host.bridge), claim.given, 100)
+		}
+	}
+	return want
+}
+
+// isBound looks whether a port is bound on a host, by what was claimed there.
+func (c *cloud) isBound(p port, on host) {
+	c.Helper()
+	for _, g := range p.Request.Groups {
+		if p.Profile.Allocation[g.ID] != on.bridge || p.Host != on.name || p.VIF != "ovs" {
+			c.Errorf("port %s is bound to %s as %q, asks for the group %s, and its profile has %v", p.ID, p.Host, p.VIF, g.ID, p.Profile.Allocation)
+		}
+	}
+}
+
+// clear removes all ports and what servers hold, and has the network without a policy.
+func (c *cloud) clear() {
+	c.Helper()
+	for _, p := range c.ports() {
+		c.must(request{"DELETE", "/v2.0/ports/" + p.ID, nil})
+	}
+	c.must(request{"PUT", "/v2.0/networks/" + c.network, rest.Object{"network": rest.Object{"qos_policy_id": nil}}})
+	for server := range c.promised() {
+		c.places.Must(c, 204, "DELETE", "/allocations/"+server, nil)
+	}
+	c.claims = nil
+}

@@ -1,0 +1,326 @@
+package servers
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	_ "modernc.org/sqlite" // the database of the compute service
+
+	"github.com/berthcloud/berth/conformance/clients/rest"
+	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/fakehosts"
+	"github.com/berthcloud/berth/internal/servertest"
+)
+
+// soon is how long the services may take to put in order what was left half done, once they
+// run and may go on with it.
+const soon = 30 * time.Second
+
+// A cloud is the three services and hosts, and a network on a bridge of each.
+type cloud struct {
+	*testing.T
+	places, nets, ask *rest.Client // past the ways
+	report            *rest.Client // what hosts say to the compute service
+	ways              *ways
+	toPlaces, toNets  *way
+	compute           *server.Server
+	rows              *sql.DB // of the compute service
+	services          *fakehosts.Services
+	hosts             []*fakehosts.Host
+	network           string
+	running           map[string]running // hosts
+	given             map[string]bool    // ports that were made for no server
+	rules             map[int]string     // the policies that promise so much in each direction
+
+	fails atomic.Pointer[func(host, verb, server string) error] // what of the work of hosts fails
+}
+
+// The flavor of all servers.
+var flavor = rest.Resources{"VCPU": 1, "MEMORY_MB": 64, "DISK_GB": 1}
+
+// room is what a bridge has, in kbit/s in each direction.
+const room = 7000
+
+// Neighbours are where placement and the network service are.
+type neighbours struct {
+	placement, network string
+	// networkToken is a token for the network service, "" if it believes everything.
+	networkToken string
+	// beat has the network agent of a host report, nil if hosts do so themselves.
+	beat func(h *fakehosts.Host)
+	// compute is told where the compute service is, unless it is nil.
+	compute func(url string)
+	// patience is how many seconds the compute service waits for an answer, 0 for long
+	// enough.
+	patience int
+}
+
+// newCloud starts one with so many hosts, all of it Berth's.
+func newCloud(t *testing.T, hosts int) *cloud {
+	t.Helper()
+	return newCloudBeside(t, hosts, berths(t))
+}
+
+// berths are neighbours that are Berth's.
+func berths(t *testing.T) neighbours {
+	t.Helper()
+	return berthNetwork(t, server.StartBerth(t, server.Options{}).URL())
+}
+
+// berthNetwork starts Berth's network service beside a placement.
+func berthNetwork(t *testing.T, placement string) neighbours {
+	t.Helper()
+	var relay atomic.Pointer[httputil.ReverseProxy] // to the compute service, which is started later
+	events := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { relay.Load().ServeHTTP(w, r) }))
+	s := server.StartNetwork(t, placement, server.Options{Config: map[string]map[string]string{
+		"ml2_type_vlan": {"network_vlan_ranges": "physnet0"},
+		"quotas":        {"quota_port": "-1"},
+		"nova":          {"auth_type": "none", "endpoint_override": events + "/v2.1"},
+	}})
+	return neighbours{placement: placement, network: s.URL(), compute: func(url string) { relay.Store(proxy(t, url)) }}
+}
+
+// newCloudBeside starts the compute service beside neighbours, with so many hosts.
+func newCloudBeside(t *testing.T, hosts int, n neighbours) *cloud {
+	t.Helper()
+	c := &cloud{
+		T: t, places: rest.New(n.placement, "1.36"), nets: rest.New(n.network, "").As(n.networkToken), ways: &ways{},
+		running: make(map[string]running), given: make(map[string]bool), rules: make(map[int]string),
+	}
+	c.toPlaces, c.toNets = c.ways.way(t, "placement", n.placement), c.ways.way(t, "network", n.network)
+	c.startCompute(n)
+	c.addHosts(hosts, n)
+	c.network = c.makeAt(c.nets, "/v2.0/networks", "network", rest.Object{
+		"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0", "provider:segmentation_id": 100,
+		"shared": true,
+	})
+	c.makeAt(c.nets, "/v2.0/subnets", "subnet", rest.Object{"network_id": c.network, "ip_version": 4, "cidr": "10.0.0.0/16"})
+	c.makeAt(c.ask, "/flavors", "flavor", rest.Object{
+		"id": "f", "name": "f", "vcpus": flavor["VCPU"], "ram": flavor["MEMORY_MB"], "disk": flavor["DISK_GB"],
+	})
+	return c
+}
+
+// serve serves until the end of the test, and returns where.
+func serve(t testing.TB, h http.Handler) string {
+	t.Helper()
+	s := httptest.NewUnstartedServer(h)
+	s.Listener.Close()
+	s.Listener = servertest.Listen(t)
+	s.Start()
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// startCompute starts the compute service. Hosts that are silent for some seconds are down.
+func (c *cloud) startCompute(n neighbours) {
+	c.Helper()
+	images := serve(c, fakehosts.Images())
+	all := map[string]map[string]string{
+		"DEFAULT": {"service_down_time": "4", "rpc_response_timeout": "20"},
+		"quota":   {"instances": "-1", "cores": "-1", "ram": "-1"},
+	}
+	patience := strconv.Itoa(cmp.Or(n.patience, 30))
+	all["placement"], all["neutron"] = map[string]string{"timeout": patience}, map[string]string{"timeout": patience}
+	if n.networkToken != "" {
+		all["neutron"]["auth_type"], all["neutron"]["token"] = "admin_token", n.networkToken
+	}
+	database := server.NewDatabase(c, server.SQLite).Berth
+	c.compute = server.StartCompute(c, c.toPlaces.url(), c.toNets.url(), images, server.Options{Database: database, Config: all})
+	if n.compute != nil {
+		n.compute(c.compute.URL())
+	}
+	c.ask, c.report = rest.New(c.compute.URL()+"/v2.1", "compute 2.72"), rest.New(c.compute.URL(), "")
+	var err error
+	if c.rows, err = sql.Open("sqlite", "file:"+strings.TrimPrefix(database, "sqlite:///")+"?_pragma=busy_timeout(10000)"); err != nil {
+		c.Fatal(err)
+	}
+	c.Cleanup(func() {
+		_ = c.rows.Close()
+		c.ask.Close()
+		c.report.Close()
+		c.nets.Close()
+		c.places.Close()
+	})
+}
+
+// addHosts adds hosts, which work until the test ends.
+func (c *cloud) addHosts(count int, n neighbours) {
+	c.Helper()
+	transport := &http.Transport{MaxIdleConnsPerHost: 100}
+	c.services = &fakehosts.Services{
+		Placement: n.placement, Network: n.network, Compute: c.compute.URL(), Client: &http.Client{Transport: transport, Timeout: time.Minute},
+		ReportInterval: time.Second, Again: 20 * time.Millisecond,
+	}
+	if n.beat != nil {
+		c.services.Network = ""
+	}
+	for i := range count {
+		h := &fakehosts.Host{
+			Name: fmt.Sprint("host", i), ID: rest.UUID("ab", i), VCPUs: 64, MemoryMB: 65536, DiskGB: 1000,
+			Bridges: map[string]int{"physnet0": room},
+		}
+		h.Driver.Fail = func(verb, id string) error {
+			if fails := c.fails.Load(); fails != nil {
+				return (*fails)(h.Name, verb, id)
+			}
+			return nil
+		}
+		c.hosts = append(c.hosts, h)
+	}
+	if err := c.services.Introduce(c.Context(), c.hosts...); err != nil {
+		c.Fatal(err)
+	}
+	for _, h := range c.hosts {
+		if n.beat != nil {
+			n.beat(h)
+		}
+		c.run(h)
+	}
+	c.Cleanup(transport.CloseIdleConnections)
+}
+
+// run has a host report and work until the end of the test, or until it is stopped.
+func (c *cloud) run(h *fakehosts.Host) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.services.Run(ctx, h)
+	}()
+	c.running[h.Name] = running{cancel, done}
+	c.Cleanup(func() { cancel(); <-done })
+}
+
+// running is a host that runs: what ends it, and what is closed when it has ended.
+type running struct {
+	end   func()
+	ended chan struct{}
+}
+
+// makeAt makes an object of a service and returns its id.
+func (c *cloud) makeAt(at *rest.Client, path, kind string, object rest.Object) string {
+	c.Helper()
+	var made map[string]struct{ ID string }
+	a := at.Must(c, 201, "POST", path, rest.Object{kind: object})
+	if err := json.Unmarshal(a.Body, &made); err != nil {
+		c.Fatal(err)
+	}
+	return made[kind].ID
+}
+
+// policy is one that promises so much in each direction.
+func (c *cloud) policy(kbps int) string {
+	c.Helper()
+	if c.rules[kbps] == "" {
+		const path = "/v2.0/qos/policies"
+		c.rules[kbps] = c.makeAt(c.nets, path, "policy", rest.Object{"name": fmt.Sprint(kbps)})
+		for _, direction := range []string{"egress", "ingress"} {
+			c.makeAt(c.nets, path+"/"+c.rules[kbps]+"/minimum_bandwidth_rules", "minimum_bandwidth_rule",
+				rest.Object{"min_kbps": kbps, "direction": direction})
+		}
+	}
+	return c.rules[kbps]
+}
+
+// newPort makes a port of no server that promises so much.
+func (c *cloud) newPort(kbps int) string {
+	c.Helper()
+	id := c.makeAt(c.nets, "/v2.0/ports", "port", rest.Object{"network_id": c.network, "qos_policy_id": c.policy(kbps)})
+	c.given[id] = true
+	return id
+}
+
+// A body of a request for servers with these interfaces: ports, and "" for one in the network.
+func (c *cloud) wish(servers int, ports ...string) rest.Object {
+	networks := make([]rest.Object, len(ports))
+	for i, p := range ports {
+		networks[i] = rest.Object{"port": p}
+		if p == "" {
+			networks[i] = rest.Object{"uuid": c.network}
+		}
+	}
+	return rest.Object{"server": rest.Object{
+		"name": "vm", "imageRef": fakehosts.Image, "flavorRef": "f", "networks": networks, "min_count": servers, "max_count": servers,
+	}}
+}
+
+// send sends the compute service a request. Any answer will do: it may be killed.
+func (c *cloud) send(method, path string, body any) rest.Answer {
+	a, _ := c.ask.Do(method, path, body)
+	return a
+}
+
+// boot makes servers, which have to be accepted, and returns the first.
+func (c *cloud) boot(servers int, ports ...string) string {
+	c.Helper()
+	var made struct{ Server struct{ ID string } }
+	a := c.ask.Must(c, 202, "POST", "/servers", c.wish(servers, ports...))
+	if err := json.Unmarshal(a.Body, &made); err != nil {
+		c.Fatal(err)
+	}
+	return made.Server.ID
+}
+
+// rests waits until nothing is under way with servers.
+func (c *cloud) rests() {
+	c.Helper()
+	for end := time.Now().Add(soon); ; time.Sleep(5 * time.Millisecond) {
+		left := c.underWay()
+		if left == "" {
+			return
+		}
+		if time.Now().After(end) {
+			c.Errorf("under way after %s: %s", soon, left)
+			return
+		}
+	}
+}
+
+// underWay says which operations there are, "" for none.
+func (c *cloud) underWay() string {
+	rows, err := c.rows.QueryContext(context.Background(), "SELECT kind || '/' || step || ' of ' || server FROM operations")
+	if err != nil {
+		return err.Error()
+	}
+	defer rows.Close()
+	var all []string
+	for rows.Next() {
+		var one string
+		if err := rows.Scan(&one); err != nil {
+			return err.Error()
+		}
+		all = append(all, one)
+	}
+	if err := rows.Err(); err != nil {
+		return err.Error()
+	}
+	return strings.Join(all, ", ")
+}
+
+// lapse has the time be over for which operations are somebody's, or are put off: nobody has
+// to wait for the minute, or for the seconds, that this takes otherwise. See outlivesLease.
+func (c *cloud) lapse() {
+	c.Helper()
+	if _, err := c.rows.ExecContext(context.Background(), "UPDATE operations SET lease = NULL"); err != nil {
+		c.Error(err)
+	}
+}
+
+// wake has the service look what there is to do, which it does when a host says something.
+func (c *cloud) wake() {
+	c.Helper()
+	nobodys := rest.UUID("dead", 1)
+	c.report.Must(c, 204, "POST", "/berth/v1/hosts/host0/servers", rest.Object{"results": []rest.Object{{"server": nobodys, "event": nobodys}}})
+}

@@ -1,0 +1,148 @@
+package servers
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/conformance/clients/rest"
+)
+
+func decoded[T any](c *cloud, a rest.Answer) (v T) {
+	c.Helper()
+	if err := json.Unmarshal(a.Body, &v); err != nil {
+		c.Fatalf("%v: %s", err, a.Body)
+	}
+	return v
+}
+
+func same[T any](c *cloud, what string, want, got T) {
+	c.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		c.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// atOnce runs a subtest for each of some names, a few at the same time: they wait more than
+// they work.
+func atOnce(t *testing.T, names []string, test func(t *testing.T, name string)) {
+	t.Helper()
+	places := make(chan struct{}, 10)
+	var all sync.WaitGroup
+	defer all.Wait()
+	for _, name := range names {
+		places <- struct{}{}
+		all.Go(func() {
+			defer func() { <-places }()
+			t.Run(name, func(t *testing.T) { test(t, name) })
+		})
+	}
+}
+
+// TestKilledService kills the service at each of its requests to placement and to the network
+// service, before that gets there and before the answer is back, in each scenario, of which the
+// long ones repeat what others do. When it runs again it puts all in order: at once, once what it was at
+// may be gone on with, and so after a minute.
+func TestKilledService(t *testing.T) {
+	t.Parallel()
+	const lease = "Lease"
+	atOnce(t, append([]string{lease}, slices.Sorted(maps.Keys(scenarios))...), func(t *testing.T, name string) {
+		c := newCloud(t, 2)
+		if name == lease {
+			c.outlivesLease()
+			return
+		}
+		number, long := 1, name == "Several" || name == "Reschedule"
+		for c.survives(scenarios[name], number, long && number%2 == 0) {
+			if !long {
+				c.survives(scenarios[name], number, true)
+			}
+			number++
+		}
+		t.Logf("killed at each of %d requests", number-1)
+	})
+}
+
+// survives does what a scenario does, during which the service is killed at one of its
+// requests. It reports whether there was such a request.
+func (c *cloud) survives(s scenario, number int, after bool) (killed bool) {
+	c.Helper()
+	c.failing(nil)
+	c.clear()
+	do, look := s(c)
+	killed = c.kills(number, after, do)
+	c.agrees()
+	if !killed {
+		look()
+		if number == 1 {
+			c.Error("no neighbour was asked")
+		}
+	}
+	if c.Failed() {
+		c.Fatalf("that was killed at request %d (%t): %t", number, after, killed)
+	}
+	return killed
+}
+
+// kills has something done that the service is killed and started again during, at one of its
+// requests. It reports whether there was such a request. It returns when nothing is under way.
+func (c *cloud) kills(number int, after bool, do func()) (killed bool) {
+	c.Helper()
+	return c.halts(number, after, do, func(h *halt) {
+		c.compute.Kill()
+		h.goOn <- false
+		c.lapse()
+		c.compute.Restart()
+	})
+}
+
+// halts has something done, and something else when that is at one of the service's requests,
+// which the latter has go on. It reports whether there was such a request, and returns when
+// nothing is under way.
+func (c *cloud) halts(number int, after bool, do func(), meanwhile func(*halt)) (met bool) {
+	c.Helper()
+	h := c.ways.haltAt(number, after)
+	defer c.ways.haltNever()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do()
+		c.rests()
+	}()
+	select {
+	case <-done:
+		return false
+	case <-h.came:
+	}
+	meanwhile(h)
+	<-done
+	return true
+}
+
+// outlivesLease has a killed service wait for the end of the lease of what it was at, a minute,
+// and then go on with it.
+func (c *cloud) outlivesLease() {
+	c.Helper()
+	p := c.newPort(rate)
+	h := c.ways.haltAt(8, true)
+	c.boot(1, "", p)
+	select {
+	case <-h.came:
+	case <-time.After(soon):
+		c.Fatal("no neighbour was asked so often")
+	}
+	c.compute.Kill()
+	h.goOn <- false
+	c.compute.Restart()
+	for end := time.Now().Add(2 * time.Minute); c.underWay() != "" && time.Now().Before(end); {
+		time.Sleep(100 * time.Millisecond)
+	}
+	c.agrees()
+	c.are("ACTIVE")
+	c.clear()
+}

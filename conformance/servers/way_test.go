@@ -1,0 +1,209 @@
+package servers
+
+import (
+	"io"
+	"log"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"testing"
+
+	"github.com/berthcloud/berth/internal/servertest"
+)
+
+// Ways are what lies between the compute service and its neighbours, whose requests are
+// counted together. At one of them they can be told to halt, before the neighbour gets it or
+// when its answer is there, for somebody to kill who has sent it; or to be in trouble from
+// there on.
+type ways struct {
+	mu      sync.Mutex // guards what follows
+	number  int        // of requests since it was told something
+	at      int        // the request; 0 for none
+	after   bool
+	halt    *halt
+	trouble *trouble // nil: halt
+	met     bool     // the request has come
+}
+
+// A halt is that of one request.
+type halt struct {
+	came chan struct{} // gets a value when the request has come
+	goOn chan bool     // ends the halt; false: the request gets no answer
+	off  chan struct{} // closed: there is no halt any more
+}
+
+// A trouble is how a way fails.
+type trouble struct {
+	to   string // the neighbour
+	kind string // of troubles
+}
+
+// The kinds of troubles. A neighbour that is late does what it is asked for, and its answer
+// comes when nobody waits for it any more.
+const (
+	unavailable = "Unavailable"
+	refused     = "Refused"
+	late        = "Late"
+)
+
+// A way leads to one neighbour.
+type way struct {
+	*ways
+	to    string
+	proxy http.Handler
+
+	mu     sync.Mutex // guards what follows
+	addr   string
+	server *http.Server // nil while connections are refused
+}
+
+// way makes a way to a neighbour that lasts as long as the test.
+func (all *ways) way(t testing.TB, to, at string) *way {
+	t.Helper()
+	w := &way{ways: all, to: to, proxy: proxy(t, at)}
+	l := servertest.Listen(t)
+	w.addr = l.Addr().String()
+	w.open(l)
+	t.Cleanup(w.shut)
+	return w
+}
+
+// proxy passes requests on to an address.
+func proxy(t testing.TB, to string) *httputil.ReverseProxy {
+	t.Helper()
+	u, err := url.Parse(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := httputil.NewSingleHostReverseProxy(u)
+	p.ErrorLog = log.New(io.Discard, "", 0) // services are killed all the time
+	return p
+}
+
+func (w *way) url() string { return "http://" + w.addr }
+
+func (w *way) open(l net.Listener) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.server = &http.Server{Handler: http.HandlerFunc(w.pass)}
+	go func(s *http.Server) { _ = s.Serve(l) }(w.server)
+}
+
+// shut has connections refused, and cuts those that there are.
+func (w *way) shut() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.server != nil {
+		_ = w.server.Close()
+		w.server = nil
+	}
+}
+
+// reopen ends that connections are refused.
+func (w *way) reopen(t testing.TB) {
+	t.Helper()
+	w.mu.Lock()
+	open := w.server != nil
+	w.mu.Unlock()
+	if open {
+		return
+	}
+	l, err := net.Listen("tcp", w.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.open(l)
+}
+
+// pass has the neighbour answer, unless there is something else to be done.
+func (w *way) pass(rw http.ResponseWriter, r *http.Request) {
+	here, after, trouble, halt := w.count(w.to)
+	switch {
+	case here && trouble == unavailable:
+		http.Error(rw, "the service is away", http.StatusServiceUnavailable)
+		return
+	case here && trouble == refused:
+		w.shut()
+		panic(http.ErrAbortHandler)
+	case here && trouble == "" && !after:
+		halt.wait()
+	}
+	answer := httptest.NewRecorder()
+	w.proxy.ServeHTTP(answer, r)
+	switch {
+	case here && trouble == late:
+		<-r.Context().Done()
+		panic(http.ErrAbortHandler)
+	case here && after:
+		halt.wait()
+	}
+	maps.Copy(rw.Header(), answer.Header())
+	rw.WriteHeader(answer.Code)
+	_, _ = io.Copy(rw, answer.Body) // who has gone does not want it
+}
+
+// wait waits for whatever somebody does, such as to kill who has sent the request.
+func (h *halt) wait() {
+	select {
+	case h.came <- struct{}{}:
+	case <-h.off:
+		return
+	}
+	if goOn := <-h.goOn; !goOn {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// count counts a request to a neighbour. Here says that something is to be done.
+func (all *ways) count(to string) (here, after bool, kind string, h *halt) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if t := all.trouble; t != nil {
+		if t.to != to {
+			return false, false, "", nil
+		}
+		all.number++
+		here = all.at > 0 && all.number >= all.at
+		all.met = all.met || here
+		return here, false, t.kind, nil
+	}
+	all.number++
+	return all.number == all.at, all.after, "", all.halt
+}
+
+// haltAt has a way halt at a request, counted from here, at the next that there is of
+// that number only.
+func (all *ways) haltAt(number int, after bool) *halt {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.halt = &halt{make(chan struct{}), make(chan bool), make(chan struct{})}
+	all.number, all.at, all.after, all.trouble = 0, number, after, nil
+	return all.halt
+}
+
+// haltNever ends that a way is to halt.
+func (all *ways) haltNever() {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.at = 0
+	close(all.halt.off)
+}
+
+// failFrom says from which request from here on the way to a neighbour is in trouble.
+func (all *ways) failFrom(number int, t trouble) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.number, all.at, all.trouble, all.met = 0, number, &t, false
+}
+
+// heal ends troubles, and reports whether there were some.
+func (all *ways) heal() bool {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.at, all.trouble = 0, nil
+	return all.met
+}

@@ -1,0 +1,39 @@
+package computeapi_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/computeapi"
+	"github.com/berthcloud/berth/identity/policy"
+	"github.com/berthcloud/berth/microversion"
+	"github.com/berthcloud/berth/sqlstore"
+)
+
+// newStore returns an empty database, which ends with the test.
+func newStore(t testing.TB) compute.Store {
+	t.Helper()
+	store, err := sqlstore.OpenCompute(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+// handler serves a compute service as the program does.
+func handler(t testing.TB, service *compute.Service, who httpapi.Authenticator) http.Handler {
+	t.Helper()
+	rules, err := policy.New(policy.Options{Defaults: computeapi.PolicyDefaults()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := &computeapi.API{Compute: service, Policy: rules}
+	return computeapi.Handler(httpapi.New(httpapi.Config{
+		Service: "compute", History: microversion.Compute, Compute: true, Routes: api.Routes(), Authenticate: who,
+		Public: computeapi.Public, Problem: computeapi.Problem,
+	}))
+}

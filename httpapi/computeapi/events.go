@@ -1,0 +1,101 @@
+package computeapi
+
+import (
+	"net/http"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/pyschema"
+)
+
+func (a *API) eventRoutes() []httpapi.Route {
+	return []httpapi.Route{a.route(http.MethodPost, "/os-server-external-events", 1, (*request).receiveEvents)}
+}
+
+func eventsSchema(names string) *pyschema.Schema {
+	return bodySchema("events", `{"type": "array", "minItems": 1, "items": `+objectPart(`"server_uuid": `+uuidPart+`,
+		"name": {"type": "string", "enum": [`+names+`]},
+		"status": {"type": "string", "enum": ["failed", "completed", "in-progress"]},
+		"tag": {"type": "string", "maxLength": 255}`, `"server_uuid", "name"`)+`}`)
+}
+
+const networkEvents = `"network-changed", "network-vif-plugged", "network-vif-unplugged", "network-vif-deleted"`
+
+var (
+	eventsSchema2_1  = eventsSchema(networkEvents)
+	eventsSchema2_51 = eventsSchema(networkEvents + `, "volume-extended"`)
+)
+
+// receipts are the status of an event that is not accepted, by what becomes of it.
+var receipts = map[compute.Receipt]int{
+	compute.Accepted: http.StatusOK, compute.NoServer: http.StatusNotFound,
+	compute.NoTag: http.StatusBadRequest, compute.NoHost: http.StatusUnprocessableEntity,
+}
+
+// receiveEvents takes what other services say of servers, and says of each event what
+// becomes of it. When some are not accepted, that is a status of its own.
+func (q *request) receiveEvents() error {
+	schema := eventsSchema2_1
+	if q.minor >= 51 {
+		schema = eventsSchema2_51
+	}
+	v, err := q.checked(schema, "events")
+	if err != nil {
+		return err
+	}
+	if err := q.can("os-server-external-events:create", nobodys); err != nil {
+		return err
+	}
+	events := make([]compute.ExternalEvent, v.Len())
+	for i, item := range v.Items() {
+		events[i] = externalEvent(item)
+	}
+	became, err := q.api.Compute.Receive(q.Context(), events)
+	if err != nil {
+		return err
+	}
+	status, at := http.StatusOK, 0
+	for _, r := range became {
+		if r != compute.Accepted {
+			status = http.StatusMultiStatus
+		}
+	}
+	return q.respond(status, members("events", array(v.Items(), func(j *httpapi.JSON, item pyjson.Value) {
+		putReceipt(j, item, receipts[became[at]])
+		at++
+	})))
+}
+
+func externalEvent(v pyjson.Value) compute.ExternalEvent {
+	e := compute.ExternalEvent{Status: "completed"}
+	for _, m := range v.Members() {
+		switch text := m.Value.Str(); m.Key {
+		case "name":
+			e.Name = text
+		case "server_uuid":
+			e.Server = compute.ID(text)
+		case "tag":
+			e.Tag = text
+		case "status":
+			e.Status = text
+		}
+	}
+	return e
+}
+
+// putReceipt writes an event as it came with what became of it.
+func putReceipt(j *httpapi.JSON, event pyjson.Value, code int) {
+	j.Object()
+	for _, m := range event.Members() {
+		if m.Key != "status" {
+			put(j, m.Key, m.Value)
+		}
+	}
+	status := "completed"
+	if code != http.StatusOK {
+		status = "failed"
+	}
+	put(j, "status", status, "code", code)
+	j.EndObject()
+}

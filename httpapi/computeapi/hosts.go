@@ -1,0 +1,121 @@
+package computeapi
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/network/guarantee"
+)
+
+// hosts is where compute hosts report, learn what servers they are to have, and say how
+// that went. It is Berth's own (decision 21), as that of network agents is.
+const hosts = "/berth/v1"
+
+func (a *API) hostRoutes() []httpapi.Route {
+	const servers = hosts + "/hosts/{host}/servers"
+	return []httpapi.Route{
+		{Method: http.MethodPost, Pattern: hosts + "/heartbeats", Unversioned: true, Handle: a.serve((*request).takeReport)},
+		{Method: http.MethodGet, Pattern: servers, Unversioned: true, Handle: a.serve((*request).wantedOfHost)},
+		{Method: http.MethodPost, Pattern: servers, Unversioned: true, Handle: a.serve((*request).takeResults)},
+	}
+}
+
+var resultsSchema = bodySchema("results", `{"type": "array", "items": `+objectPart(`"server": `+uuidPart+`, "event": `+uuidPart+`,
+		"trouble": `+stringPart+`, "everywhere": {"type": "boolean"}`, `"server", "event"`)+`}`)
+
+// mayReport is the rule of hosts.
+func (q *request) mayReport() error { return q.can("berth-hosts:report", nobodys) }
+
+// maxWait bounds how long a host may have an answer held back.
+const maxWait = time.Minute
+
+// wantedOfHost answers with what a host is to do, as soon as its revision is not the one
+// that the host has, or after the time that it wants to wait.
+func (q *request) wantedOfHost() error {
+	if err := q.mayReport(); err != nil {
+		return err
+	}
+	wait, err := q.wait()
+	if err != nil {
+		return err
+	}
+	if n := q.api.waits.Add(1); q.api.MaxWaits > 0 && n > int64(q.api.MaxWaits) {
+		wait = 0
+	}
+	defer q.api.waits.Add(-1)
+	known := q.URL.Query().Get("revision")
+	var text []byte
+	var revision string
+	_, err = q.api.Compute.AwaitWanted(q.Context(), q.param("host"), wait, func(all []compute.Wanted) bool {
+		text = httpapi.JSONText(array(all, putWanted))
+		sum := sha256.Sum256(text)
+		revision = hex.EncodeToString(sum[:8])
+		return revision != known
+	})
+	if err != nil {
+		return err
+	}
+	return q.respond(http.StatusOK, members("revision", revision, "servers", func(j *httpapi.JSON) { j.Raw(text) }))
+}
+
+func (q *request) wait() (time.Duration, error) {
+	text := q.URL.Query().Get("wait")
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0, badRequest("wait: want seconds, not '%s'", text)
+	}
+	return time.Duration(min(n, int(maxWait/time.Second))) * time.Second, nil
+}
+
+// putWanted writes what a host is to do about a server.
+func putWanted(j *httpapi.JSON, w compute.Wanted) {
+	f := w.Flavor
+	object(j, "id", w.Server, "name", w.Name, "gone", w.Gone, "running", w.Running, "boot", orNull(string(w.Boot)),
+		"event", orNull(string(w.Event)), "image", orNull(string(w.Image)),
+		"flavor", members("name", f.Name, "vcpus", f.VCPUs, "memory_mb", f.MemoryMB, "root_gb", f.RootGB, "ephemeral_gb", f.EphemeralGB,
+			"swap_mb", f.SwapMB, "extra_specs", f.Specs),
+		"ports", array(w.Ports, putWantedPort), "hostname", w.Hostname, "metadata", w.Metadata, "key_name", orNull(w.KeyName),
+		"key_data", orNull(w.KeyData), "user_data", orNull(w.UserData), "config_drive", w.ConfigDrive)
+}
+
+func putWantedPort(j *httpapi.JSON, p compute.WantedPort) {
+	object(j, "id", p.ID, "tag", orNull(p.Tag), "network_id", p.Network, "mac_address", p.MAC, "vnic_type", p.VNIC, "vif_type", p.VIF,
+		"pci_slot", orNull(p.Slot), "physical_network", orNull(p.PhysicalNetwork),
+		"providers", array(p.Allocation.Providers(), func(j *httpapi.JSON, id guarantee.UUID) { j.String(id.String()) }),
+		"fixed_ips", array(p.Addresses, func(j *httpapi.JSON, a compute.Address) {
+			object(j, "subnet_id", a.Subnet, "ip_address", a.IP, "prefix_length", a.Prefix)
+		}))
+}
+
+// takeResults takes how things ended that the host was to do.
+func (q *request) takeResults() error {
+	v, err := q.checked(resultsSchema, "results")
+	if err != nil {
+		return err
+	}
+	if err := q.mayReport(); err != nil {
+		return err
+	}
+	results := make([]compute.Result, v.Len())
+	for i, item := range v.Items() {
+		everywhere, _ := item.Get("everywhere")
+		results[i] = compute.Result{
+			Server: compute.ID(*textOf(item, "server")), Event: compute.ID(*textOf(item, "event")), Everywhere: everywhere.Bool(),
+		}
+		if trouble := textOf(item, "trouble"); trouble != nil {
+			results[i].Trouble = *trouble
+		}
+	}
+	if err := q.api.Compute.Done(q.Context(), q.param("host"), results); err != nil {
+		return err
+	}
+	return q.done(http.StatusNoContent)
+}

@@ -1,0 +1,259 @@
+package computeapi
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/pyjson"
+)
+
+func (a *API) hypervisorRoutes() []httpapi.Route {
+	const all, one = "/os-hypervisors", "/os-hypervisors/{id}"
+	return []httpapi.Route{
+		a.route(http.MethodGet, all, 1, func(q *request) error { return q.listHypervisors(false) }),
+		a.route(http.MethodGet, all+"/detail", 1, func(q *request) error { return q.listHypervisors(true) }),
+		a.route(http.MethodGet, all+"/statistics", 1, (*request).statistics),
+		a.route(http.MethodGet, one, 1, (*request).showHypervisor),
+		a.route(http.MethodGet, one+"/uptime", 1, (*request).uptime),
+		a.between(http.MethodGet, one+"/search", 1, 52, func(q *request) error { return q.searchHypervisors("search", false) }),
+		a.between(http.MethodGet, one+"/servers", 1, 52, func(q *request) error { return q.searchHypervisors("servers", true) }),
+	}
+}
+
+var (
+	hypervisorsQuery2_33 = newQuery(false, "limit", many(countPart), "marker", many(stringPart))
+	hypervisorsQuery2_53 = newQuery(true, "limit", once(countPart), "marker", once(stringPart),
+		"hypervisor_hostname_pattern", once(hostPart), "with_servers", once(booleanPart))
+	hypervisorQuery2_53 = newQuery(true, "with_servers", once(booleanPart))
+)
+
+func (q *request) checkHypervisorsQuery() error {
+	switch {
+	case q.minor >= 53:
+		return q.checkQuery(hypervisorsQuery2_53)
+	case q.minor >= 33:
+		return q.checkQuery(hypervisorsQuery2_33)
+	}
+	return nil
+}
+
+func (q *request) listHypervisors(detail bool) error {
+	if err := q.checkHypervisorsQuery(); err != nil {
+		return err
+	}
+	rule, collection := "list", "os-hypervisors"
+	if detail {
+		rule, collection = "list-detail", "os-hypervisors/detail"
+	}
+	if err := q.can("os-hypervisors:"+rule, nobodys); err != nil {
+		return err
+	}
+	all, paged, err := q.hypervisors()
+	if err != nil {
+		return err
+	}
+	return q.respond(http.StatusOK, func(j *httpapi.JSON) {
+		j.Object()
+		put(j, "hypervisors", q.hypervisorList(all, detail, q.withServers()))
+		if n := len(all); n > 0 && paged {
+			q.nextLink(j, "hypervisors_links", collection, n, q.nodeID(all[n-1]))
+		}
+		j.EndObject()
+	})
+}
+
+// hypervisors are those that the query asks for, and whether they are a page.
+func (q *request) hypervisors() (all []compute.Hypervisor, paged bool, err error) {
+	p := q.page()
+	pattern, searched := q.last("hypervisor_hostname_pattern")
+	if _, limited := q.last("limit"); searched && (limited || p.marker != "") {
+		return nil, false, badRequest("") // Nova means to say that there are no pages of such lists
+	}
+	if searched {
+		all, err = q.hypervisorsLike(pattern)
+		return all, false, err
+	}
+	if all, err = q.api.Compute.Hypervisors(q.Context()); err != nil || q.minor < 33 {
+		return all, false, err
+	}
+	all, ok := part(all, p, q.nodeID)
+	if !ok {
+		return nil, false, badRequest("marker [%s] not found", p.marker)
+	}
+	return all, true, nil
+}
+
+func (q *request) withServers() bool {
+	text, _ := q.last("with_servers")
+	with, _ := parseBool(text)
+	return with
+}
+
+// hypervisorsLike are those with a text in their name.
+func (q *request) hypervisorsLike(text string) ([]compute.Hypervisor, error) {
+	all, err := q.api.Compute.Hypervisors(q.Context())
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(h compute.Hypervisor) bool { return !strings.Contains(h.Name, text) })
+	if len(all) == 0 {
+		return nil, notFound("No hypervisor matching '%s' could be found.", text)
+	}
+	return all, nil
+}
+
+func (q *request) searchHypervisors(rule string, servers bool) error {
+	if err := q.can("os-hypervisors:"+rule, nobodys); err != nil {
+		return err
+	}
+	all, err := q.hypervisorsLike(q.param("id"))
+	if err != nil {
+		return err
+	}
+	return q.respond(http.StatusOK, members("hypervisors", q.hypervisorList(all, false, servers)))
+}
+
+// nodeID is the id of a hypervisor, a number before 2.53.
+func (q *request) nodeID(h compute.Hypervisor) string {
+	if q.minor >= 53 {
+		return string(h.ID)
+	}
+	return strconv.FormatInt(h.Number, 10)
+}
+
+func (q *request) hypervisorList(all []compute.Hypervisor, detail, servers bool) writer {
+	return array(all, func(j *httpapi.JSON, h compute.Hypervisor) { q.hypervisor(h, detail, servers)(j) })
+}
+
+// hypervisor is what is shown of a hypervisor.
+func (q *request) hypervisor(h compute.Hypervisor, detail, servers bool, more ...any) writer {
+	return func(j *httpapi.JSON) {
+		j.Object()
+		var id any = h.Number
+		if q.minor >= 53 {
+			id = h.ID
+		}
+		put(j, "id", id, "hypervisor_hostname", h.Name, "state", state(h.Service), "status", status(h.Service))
+		if detail {
+			q.putHypervisorDetail(j, h)
+		}
+		if servers && len(h.Servers) > 0 {
+			put(j, "servers", array(h.Servers, func(j *httpapi.JSON, s compute.ServerRow) {
+				object(j, "name", q.api.Compute.InstanceName(s), "uuid", s.ID)
+			}))
+		}
+		put(j, more...)
+		j.EndObject()
+	}
+}
+
+func (q *request) putHypervisorDetail(j *httpapi.JSON, h compute.Hypervisor) {
+	put(j, "hypervisor_type", h.Type, "hypervisor_version", h.Version, "host_ip", orNull(h.Address),
+		"service", members("id", q.serviceID(h.Service), "host", h.Host, "disabled_reason", orNull(h.Service.Reason)))
+	putCapacity(j, h)
+	var cpu any = string(h.CPU)
+	if q.minor >= 28 {
+		v, _ := pyjson.Parse(h.CPU)
+		if v.Kind() != pyjson.Object {
+			v = pyjson.NewObject()
+		}
+		cpu = v
+	}
+	put(j, "cpu_info", cpu)
+}
+
+// putCapacity writes what a hypervisor has, and what its servers have of it.
+func putCapacity(j *httpapi.JSON, h compute.Hypervisor) {
+	working := 0
+	for _, s := range h.Servers {
+		if s.Task != "" {
+			working++
+		}
+	}
+	freeDisk := h.DiskGB - h.Used.DiskGB
+	put(j, "vcpus", h.VCPUs, "memory_mb", h.MemoryMB, "local_gb", h.DiskGB,
+		"vcpus_used", h.Used.VCPUs, "memory_mb_used", h.Used.MemoryMB, "local_gb_used", h.Used.DiskGB,
+		"free_ram_mb", h.MemoryMB-h.Used.MemoryMB, "free_disk_gb", freeDisk, "disk_available_least", freeDisk,
+		"current_workload", working, "running_vms", len(h.Servers))
+}
+
+// hypervisorInPath is the one that the path names.
+func (q *request) hypervisorInPath() (compute.Hypervisor, error) {
+	id, err := q.nodeOrServiceID()
+	absent := notFound("Hypervisor with ID '%s' could not be found.", q.param("id"))
+	if isFault(err, "InvalidInput") {
+		err = absent
+	}
+	if err != nil {
+		return compute.Hypervisor{}, err
+	}
+	all, err := q.api.Compute.Hypervisors(q.Context())
+	if err != nil {
+		return compute.Hypervisor{}, err
+	}
+	if i := slices.IndexFunc(all, func(h compute.Hypervisor) bool { return q.nodeID(h) == id }); i >= 0 {
+		return all[i], nil
+	}
+	return compute.Hypervisor{}, absent
+}
+
+func (q *request) showHypervisor() error {
+	if q.minor >= 53 {
+		if err := q.checkQuery(hypervisorQuery2_53); err != nil {
+			return err
+		}
+	}
+	if err := q.can("os-hypervisors:show", nobodys); err != nil {
+		return err
+	}
+	h, err := q.hypervisorInPath()
+	if err != nil {
+		return err
+	}
+	return q.respond(http.StatusOK, members("hypervisor", q.hypervisor(h, true, q.withServers())))
+}
+
+// uptime is what no driver here knows.
+func (q *request) uptime() error {
+	if err := q.can("os-hypervisors:uptime", nobodys); err != nil {
+		return err
+	}
+	if _, err := q.hypervisorInPath(); err != nil {
+		return err
+	}
+	return fault.New(fault.Unsupported, "NotImplementedError", "The requested functionality is not supported.")
+}
+
+// statistics adds up the hypervisors whose service is enabled.
+func (q *request) statistics() error {
+	if err := q.can("os-hypervisors:statistics", nobodys); err != nil {
+		return err
+	}
+	all, err := q.api.Compute.Hypervisors(q.Context())
+	if err != nil {
+		return err
+	}
+	var sum compute.Hypervisor
+	count := 0
+	for _, h := range all {
+		if h.Service.Disabled {
+			continue
+		}
+		count++
+		sum.VCPUs, sum.MemoryMB, sum.DiskGB = sum.VCPUs+h.VCPUs, sum.MemoryMB+h.MemoryMB, sum.DiskGB+h.DiskGB
+		sum.Used.VCPUs, sum.Used.MemoryMB = sum.Used.VCPUs+h.Used.VCPUs, sum.Used.MemoryMB+h.Used.MemoryMB
+		sum.Used.DiskGB += h.Used.DiskGB
+		sum.Servers = append(sum.Servers, h.Servers...)
+	}
+	return q.respond(http.StatusOK, members("hypervisor_statistics", func(j *httpapi.JSON) {
+		j.Object()
+		put(j, "count", count)
+		putCapacity(j, sum)
+		j.EndObject()
+	}))
+}

@@ -1,0 +1,177 @@
+package computeapi
+
+import (
+	"net/http"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/pyschema"
+)
+
+func (a *API) keypairRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		a.route(http.MethodGet, "/os-keypairs", 1, (*request).listKeypairs),
+		a.route(http.MethodPost, "/os-keypairs", 1, (*request).createKeypair),
+		a.route(http.MethodGet, "/os-keypairs/{name}", 1, (*request).showKeypair),
+		a.route(http.MethodDelete, "/os-keypairs/{name}", 1, (*request).deleteKeypair),
+	}
+}
+
+const (
+	keypairNamePart = `"name": {"allOf": [` + namePart + `, {"type": "string", "minLength": 1, "maxLength": 255, "format": "keypair_name_20"}]}`
+	keypairTypePart = `"type": {"type": "string", "enum": ["ssh", "x509"]}`
+	publicKeyPart   = `"public_key": ` + stringPart
+)
+
+var (
+	keypairCreateSchema2_1  = bodySchema("keypair", objectPart(keypairNamePart+", "+publicKeyPart, `"name"`))
+	keypairCreateSchema2_2  = bodySchema("keypair", objectPart(keypairNamePart+", "+keypairTypePart+", "+publicKeyPart, `"name"`))
+	keypairCreateSchema2_10 = bodySchema("keypair", objectPart(
+		keypairNamePart+", "+keypairTypePart+", "+publicKeyPart+`, "user_id": `+stringPart, `"name"`))
+
+	keypairQuery2_10  = newQuery(false, "user_id", many(stringPart))
+	keypairsQuery2_35 = newQuery(false, "user_id", many(stringPart), "limit", many(countPart), "marker", many(stringPart))
+)
+
+// keypairCreateSchema is for the body of POST /os-keypairs.
+func keypairCreateSchema(minor int) *pyschema.Schema {
+	switch {
+	case minor >= 10:
+		return keypairCreateSchema2_10
+	case minor >= 2:
+		return keypairCreateSchema2_2
+	}
+	return keypairCreateSchema2_1
+}
+
+// keyOwner is the user whose keypairs the query is about, whom policy must let the
+// caller reach. Before 2.10 that is the caller.
+func (q *request) keyOwner(s querySchema, rule string) (string, error) {
+	if q.minor >= 10 {
+		if err := q.checkQuery(s); err != nil {
+			return "", err
+		}
+	}
+	user := q.caller.UserID
+	if asked := q.query["user_id"]; len(asked) > 0 && asked[0] != "" {
+		user = asked[0]
+	}
+	return user, q.can("os-keypairs:"+rule, ofUser(user))
+}
+
+func (q *request) listKeypairs() error {
+	s := keypairQuery2_10
+	if q.minor >= 35 {
+		s = keypairsQuery2_35
+	}
+	user, err := q.keyOwner(s, "index")
+	if err != nil {
+		return err
+	}
+	all, err := q.api.Compute.Keypairs(q.Context(), user)
+	if err != nil {
+		return err
+	}
+	if q.minor >= 35 {
+		ok, p := false, q.page()
+		if all, ok = part(all, p, func(k compute.KeypairRow) string { return k.Name }); !ok {
+			return badRequest("Marker %s could not be found.", p.marker)
+		}
+	}
+	return q.respond(http.StatusOK, func(j *httpapi.JSON) {
+		j.Object()
+		put(j, "keypairs", array(all, func(j *httpapi.JSON, k compute.KeypairRow) { object(j, "keypair", q.keypair(k)) }))
+		if n := len(all); n > 0 && q.minor >= 35 {
+			q.nextLink(j, "keypairs_links", "os-keypairs", n, all[n-1].Name)
+		}
+		j.EndObject()
+	})
+}
+
+// keypair is what lists show of a keypair, and more besides.
+func (q *request) keypair(k compute.KeypairRow, more ...any) writer {
+	return func(j *httpapi.JSON) {
+		j.Object()
+		put(j, "name", k.Name, "public_key", k.PublicKey, "fingerprint", k.Fingerprint)
+		if q.minor >= 2 {
+			put(j, "type", k.Type)
+		}
+		put(j, more...)
+		j.EndObject()
+	}
+}
+
+func (q *request) showKeypair() error {
+	user, err := q.keyOwner(keypairQuery2_10, "show")
+	if err != nil {
+		return err
+	}
+	k, err := q.api.Compute.Keypair(q.Context(), user, q.param("name"))
+	if err != nil {
+		return err
+	}
+	return q.respond(http.StatusOK, members("keypair", q.keypair(k, "user_id", k.User, "created_at", k.CreatedAt,
+		"deleted", false, "deleted_at", nil, "id", k.Number, "updated_at", nil)))
+}
+
+func (q *request) createKeypair() error {
+	v, err := q.checked(keypairCreateSchema(q.minor), "keypair")
+	if err != nil {
+		return err
+	}
+	spec := q.keypairSpec(v)
+	if err := q.can("os-keypairs:create", ofUser(spec.User)); err != nil {
+		return err
+	}
+	var k compute.KeypairRow
+	var more []any
+	if _, imports := v.Get("public_key"); imports {
+		k, err = q.api.Compute.ImportKeypair(q.Context(), spec)
+	} else {
+		var private string
+		k, private, err = q.api.Compute.GenerateKeypair(q.Context(), spec)
+		more = []any{"private_key", private}
+	}
+	if err != nil {
+		return err
+	}
+	status := http.StatusCreated
+	if q.minor < 2 {
+		status = http.StatusOK
+	}
+	return q.respond(status, members("keypair", q.keypair(k, append(more, "user_id", k.User)...)))
+}
+
+func (q *request) keypairSpec(v pyjson.Value) compute.KeypairSpec {
+	spec := compute.KeypairSpec{User: q.caller.UserID, Project: q.caller.ProjectID, Type: compute.SSH}
+	for _, m := range v.Members() {
+		switch text := m.Value.Str(); m.Key {
+		case "name":
+			spec.Name = text
+		case "type":
+			spec.Type = text
+		case "public_key":
+			spec.PublicKey = text
+		case "user_id":
+			if text != "" {
+				spec.User = text
+			}
+		}
+	}
+	return spec
+}
+
+func (q *request) deleteKeypair() error {
+	user, err := q.keyOwner(keypairQuery2_10, "delete")
+	if err != nil {
+		return err
+	}
+	if err := q.api.Compute.DeleteKeypair(q.Context(), user, q.param("name")); err != nil {
+		return err
+	}
+	if q.minor < 2 {
+		return q.done(http.StatusAccepted)
+	}
+	return q.done(http.StatusNoContent)
+}

@@ -1,0 +1,205 @@
+package computeapi
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/pyschema"
+)
+
+// A querySchema is what a query string may have. What it does not name is left alone,
+// unless it is strict.
+type querySchema struct {
+	names  []string
+	schema *pyschema.Schema
+}
+
+// many is a parameter that may be repeated, once one that may not.
+func many(part string) string { return `{"type": "array", "items": ` + part + `}` }
+func once(part string) string { return `{"type": "array", "items": ` + part + `, "maxItems": 1}` }
+
+// newQuery returns a schema of names and parts in turn.
+func newQuery(strict bool, params ...string) querySchema {
+	var q querySchema
+	var properties []string
+	for i := 0; i < len(params); i += 2 {
+		q.names = append(q.names, params[i])
+		properties = append(properties, strconv.Quote(params[i])+": "+params[i+1])
+	}
+	q.schema = draft4.MustCompile(`{"type": "object", "properties": {` + strings.Join(properties, ", ") +
+		`}, "additionalProperties": ` + strconv.FormatBool(!strict) + `}`)
+	return q
+}
+
+// checkQuery holds the query string against a schema, and keeps what the schema names.
+func (q *request) checkQuery(s querySchema) error {
+	all, order, ok := parseQuery(q.URL.RawQuery)
+	if !ok {
+		return fault.New(fault.Invalid, codeValidation, "Query string is not UTF-8 encoded")
+	}
+	given := make([]pyjson.Member, len(order))
+	for i, name := range order {
+		var values []pyjson.Value
+		for _, v := range all[name] {
+			values = append(values, pyjson.NewString(v))
+		}
+		given[i] = pyjson.Member{Key: name, Value: pyjson.NewArray(values...)}
+	}
+	if m := s.schema.First(pyjson.NewObject(given...)); m != nil {
+		return mistaken(m, "query parameters", m.Path[:min(len(m.Path), 1)])
+	}
+	maps.DeleteFunc(all, func(name string, _ []string) bool { return !slices.Contains(s.names, name) })
+	q.query = all
+	return nil
+}
+
+// parseQuery reads a query string and the order of its names. It reports false for what
+// is no text.
+func parseQuery(raw string) (all url.Values, order []string, ok bool) {
+	all = url.Values{}
+	for pair := range strings.SplitSeq(raw, "&") {
+		if pair == "" {
+			continue
+		}
+		key, value, _ := strings.Cut(pair, "=")
+		key, value = unescape(key), unescape(value)
+		if !utf8.ValidString(key) || !utf8.ValidString(value) {
+			return nil, nil, false
+		}
+		if all[key] == nil {
+			order = append(order, key)
+		}
+		all[key] = append(all[key], value)
+	}
+	return all, order, true
+}
+
+// unescape reads escapes and, as Python does, leaves alone what is none.
+func unescape(s string) string {
+	if text, err := url.QueryUnescape(s); err == nil {
+		return text
+	}
+	var b []byte
+	for i := 0; i < len(s); i++ {
+		if s[i] == '+' {
+			b = append(b, ' ')
+			continue
+		}
+		if s[i] == '%' && i+2 < len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
+				b = append(b, byte(n))
+				i += 2
+				continue
+			}
+		}
+		b = append(b, s[i])
+	}
+	return string(b)
+}
+
+// last is the last value of a parameter, and whether it is there.
+func (q *request) last(name string) (string, bool) {
+	values := q.query[name]
+	if len(values) == 0 {
+		return "", false
+	}
+	return values[len(values)-1], true
+}
+
+// A page is the part of a list that is asked for.
+type page struct {
+	limit  int
+	marker string
+	marked bool // there is a marker
+}
+
+// page returns the page that the query asks for.
+func (q *request) page() page {
+	p := page{limit: q.api.maxLimit()}
+	if text, ok := q.last("limit"); ok {
+		p.limit = min(p.limit, atoi(text))
+	}
+	p.marker, p.marked = q.last("marker")
+	return p
+}
+
+// atoi reads a number of which a schema knows that it is one. One that is too big for
+// any list is the biggest.
+func atoi(text string) int {
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil {
+		return 1<<31 - 1
+	}
+	return n
+}
+
+// part returns a page of a list in its order, false when there is no marker in it.
+func part[T any](all []T, p page, id func(T) string) ([]T, bool) {
+	if p.marked {
+		at := slices.IndexFunc(all, func(one T) bool { return id(one) == p.marker })
+		if at < 0 {
+			return nil, false
+		}
+		all = all[at+1:]
+	}
+	return all[:min(len(all), p.limit)], true
+}
+
+// nextLink writes the link to the next page of a collection behind a list that is full,
+// whose last object has an id.
+func (q *request) nextLink(j *httpapi.JSON, name, collection string, n int, lastID string) {
+	limit := q.page().limit
+	if limit == 0 || n != limit {
+		return
+	}
+	put(j, name, func(j *httpapi.JSON) {
+		j.Array()
+		object(j, "rel", "next", "href", q.url(collection)+"?"+q.nextQuery(lastID))
+		j.EndArray()
+	})
+}
+
+// nextQuery is the query with another marker.
+func (q *request) nextQuery(marker string) string {
+	keys := slices.Sorted(maps.Keys(q.query))
+	if q.query["marker"] == nil {
+		keys = append(keys, "marker")
+	}
+	pairs := make([]string, len(keys))
+	for i, key := range keys {
+		value := marker
+		if key != "marker" {
+			value = slices.Max(q.query[key])
+		}
+		pairs[i] = url.QueryEscape(key) + "=" + url.QueryEscape(value)
+	}
+	return strings.Join(pairs, "&")
+}
+
+// url is where a client finds a path of this version, with the project in it if the
+// request has it.
+func (q *request) url(path string) string { return q.urlBelow(top, path) }
+
+func (q *request) urlBelow(top, path string) string {
+	if project := projectOf(q.Context()); project != "" {
+		top += "/" + project
+	}
+	return httpapi.AbsoluteURL(q.Request, top+"/"+path)
+}
+
+// links are those of an object: as this version has it, and without a version.
+func (q *request) links(collection string, id string) writer {
+	return func(j *httpapi.JSON) {
+		j.Array()
+		object(j, "rel", "self", "href", q.url(collection+"/"+id))
+		object(j, "rel", "bookmark", "href", q.urlBelow("", collection+"/"+id))
+		j.EndArray()
+	}
+}

@@ -1,0 +1,118 @@
+package computeapi
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/identity"
+	"github.com/berthcloud/berth/microversion"
+)
+
+// A request is one to the API, whose body has been read.
+type request struct {
+	*http.Request
+	w      http.ResponseWriter
+	api    *API
+	caller identity.Caller
+	minor  int          // of the version
+	body   pyjson.Value // null when there is none
+	query  url.Values   // what checkQuery let through
+}
+
+// A handler answers a request or returns why it cannot.
+type handler func(*request) error
+
+// serve reads a request for a handler.
+func (a *API) serve(h handler) httpapi.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		ctx := r.Context()
+		q := &request{Request: r, w: w, api: a, minor: microversion.From(ctx).Minor, query: url.Values{}}
+		q.caller, _ = identity.From(ctx)
+		if r.Method == http.MethodPost || r.Method == http.MethodPut {
+			var err error
+			if q.body, err = readBody(r); err != nil {
+				return err
+			}
+		}
+		if project := projectOf(ctx); project != "" && project != q.caller.ProjectID {
+			return badRequest("Malformed request URL: URL's project_id '%s' doesn't match Context's project_id '%s'",
+				project, q.caller.ProjectID)
+		}
+		return h(q)
+	}
+}
+
+// readBody reads a body, which is null when it is empty.
+func readBody(r *http.Request) (pyjson.Value, error) {
+	text, err := httpapi.ReadBody(r)
+	if err != nil || len(text) == 0 {
+		return pyjson.Value{}, err
+	}
+	v, err := pyjson.Parse(text)
+	if err != nil || !pyjson.IsText(text, v) {
+		return v, badRequest("Malformed request body")
+	}
+	return v, nil
+}
+
+// param is the part of the path that stands for a name, as text.
+func (q *request) param(name string) string {
+	text := httpapi.Param(q.Request, name)
+	b := make([]byte, 0, len(text))
+	for _, c := range text {
+		b = append(b, byte(c)) // see httpapi.Param
+	}
+	return string(b)
+}
+
+// viewer is the caller as one who looks at flavors.
+func (q *request) viewer() compute.Viewer {
+	return compute.Viewer{Project: q.caller.ProjectID, Admin: q.isAdmin()}
+}
+
+// respond answers with JSON.
+func (q *request) respond(status int, write func(*httpapi.JSON)) error {
+	return httpapi.Respond(q.w, status, write)
+}
+
+// done answers without a body.
+func (q *request) done(status int) error {
+	q.w.Header().Set("Content-Type", "application/json")
+	q.w.WriteHeader(status)
+	return nil
+}
+
+// An action is what a body asks to be done by the name of its only member.
+type action struct {
+	name string
+	do   handler
+}
+
+// act does the action that the body of a request names. Bodies without a name are
+// refused in Nova's ways.
+func act(actions ...action) handler {
+	return func(q *request) error {
+		members := q.body.Members()
+		switch kind, n := q.body.Kind(), q.body.Len(); {
+		case kind == pyjson.String:
+			n = pyjson.RuneLen(q.body.Str())
+			fallthrough
+		case kind == pyjson.Object, kind == pyjson.Array, q.ContentLength == 0:
+			if n != 1 {
+				return badRequest("Malformed request body")
+			}
+		}
+		if len(members) != 1 {
+			return notFound("")
+		}
+		for _, a := range actions {
+			if a.name == members[0].Key {
+				return a.do(q)
+			}
+		}
+		return badRequest("There is no such action: %s", members[0].Key)
+	}
+}

@@ -1,0 +1,126 @@
+package computeapi
+
+import (
+	"encoding/base64"
+	"net/netip"
+	"strings"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/pyschema"
+)
+
+// Schemas are kept as JSON text in Nova's order of keys: what comes first is named
+// first. Parts that several schemas share are constants.
+const (
+	stringPart   = `{"type": "string"}`
+	namePart     = `{"type": "string", "minLength": 1, "maxLength": 255, "format": "name"}`
+	textPart     = `{"type": "string", "minLength": 1, "maxLength": 255}`
+	hostPart     = `{"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[a-zA-Z0-9-._]*$"}`
+	countPart    = `{"type": ["integer", "string"], "pattern": "^[0-9]*$", "minimum": 0, "minLength": 1}`
+	positivePart = `{"type": ["integer", "string"], "pattern": "^[0-9]*$", "minimum": 1, "minLength": 1}`
+	booleanPart  = `{"type": ["boolean", "string"], "enum": [true, "True", "TRUE", "true", "1", "ON", "On", "on", "YES", "Yes", "yes",
+		false, "False", "FALSE", "false", "0", "OFF", "Off", "off", "NO", "No", "no"]}`
+)
+
+// draft4 has the formats of Nova's validators, and the expressions that Go has not.
+var draft4 = pyschema.Draft4{
+	Formats: pyschema.Formats{
+		"uuid": pyschema.IsUUIDLike, "name": isName, "az_name": isZoneName, "keypair_name_20": isKeypairName,
+		"ipv4": isIPv4, "ipv6": isIPv6, "regex": isExpression, "date-time": isTime, "base64": isBase64,
+		"name_with_leading_trailing_spaces": isSpacedName,
+	},
+	Patterns: map[string]func(string) bool{flavorIDPattern: isFlavorID, printablePattern: isPrintable},
+}
+
+// object of one member, which is all that most bodies are.
+func bodySchema(name, inner string) *pyschema.Schema {
+	return draft4.MustCompile(`{"type": "object", "properties": {"` + name + `": ` + inner + `},
+		"required": ["` + name + `"], "additionalProperties": false}`)
+}
+
+// objectPart is an object with some properties and no others.
+func objectPart(properties, required string) string {
+	part := `{"type": "object", "properties": {` + properties + `}`
+	if required != "" {
+		part += `, "required": [` + required + `]`
+	}
+	return part + `, "additionalProperties": false}`
+}
+
+// check holds the body against a schema.
+func (q *request) check(s *pyschema.Schema) error {
+	if m := s.First(q.body); m != nil {
+		return mistaken(m, "field/attribute", m.Path[max(len(m.Path)-1, 0):])
+	}
+	return nil
+}
+
+// checked holds the body against a schema and returns its member of a name.
+func (q *request) checked(s *pyschema.Schema, name string) (pyjson.Value, error) {
+	if err := q.check(s); err != nil {
+		return pyjson.Value{}, err
+	}
+	v, _ := q.body.Get(name)
+	return v, nil
+}
+
+// mistaken says what is wrong in Nova's words. Where is the step of the path that is
+// named, none for what concerns the whole.
+func mistaken(m *pyschema.Mistake, what string, where []pyjson.Value) error {
+	text := m.Message
+	reason, isName := nameReasons[m.Wants.Str()]
+	switch {
+	case isName && m.Keyword == "format":
+		text = "An invalid 'name' value was provided. The name must be: " + reason
+	case len(where) > 0:
+		text = "Invalid input for " + what + " " + shown(where[0]) + ". Value: " + shown(m.Value) + ". " + m.Message
+	}
+	return fault.New(fault.Invalid, codeValidation, "%s", text)
+}
+
+// isIPv4 and isIPv6 are the formats of addresses. What is no text passes, as in the
+// library.
+func isIPv4(v pyjson.Value) bool {
+	ip, err := netip.ParseAddr(v.Str())
+	return v.Kind() != pyjson.String || err == nil && ip.Is4()
+}
+
+func isIPv6(v pyjson.Value) bool {
+	ip, err := netip.ParseAddr(v.Str())
+	return v.Kind() != pyjson.String || err == nil && ip.Is6() && ip.Zone() == ""
+}
+
+// isBase64 is the format of data. Python passes over what belongs to none.
+func isBase64(v pyjson.Value) bool {
+	text := strings.Map(func(c rune) rune {
+		if strings.ContainsRune(base64Chars, c) {
+			return c
+		}
+		return -1
+	}, v.Str())
+	if strings.Trim(text, "=") == "" {
+		text = "" // padding of nothing
+	}
+	_, err := base64.StdEncoding.DecodeString(text)
+	return v.Kind() == pyjson.String && err == nil
+}
+
+const base64Chars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
+
+// truth is a value that booleanPart let through as a boolean.
+func truth(v pyjson.Value) bool {
+	t, _ := parseBool(shown(v))
+	return t
+}
+
+// parseBool reads a boolean as Nova's library does, and reports false for none.
+func parseBool(text string) (is, ok bool) {
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "1", "t", "true", "on", "y", "yes":
+		return true, true
+	case "0", "f", "false", "off", "n", "no":
+		return false, true
+	}
+	return false, false
+}

@@ -1,0 +1,100 @@
+package computeapi
+
+import (
+	"net/http"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/pyjson"
+)
+
+func (a *API) serverRoutes() []httpapi.Route {
+	const one = "/servers/{server}"
+	return []httpapi.Route{
+		a.route(http.MethodGet, "/servers", 1, func(q *request) error { return q.listServers(false) }),
+		a.route(http.MethodPost, "/servers", 1, (*request).createServer),
+		a.route(http.MethodGet, "/servers/detail", 1, func(q *request) error { return q.listServers(true) }),
+		a.route(http.MethodGet, one, 1, (*request).showServer),
+		a.route(http.MethodPut, one, 1, (*request).updateServer),
+		a.route(http.MethodDelete, one, 1, (*request).deleteServer),
+	}
+}
+
+// by is the caller as one who asks for something to be done.
+func (q *request) by() compute.Caller {
+	return compute.Caller{
+		Project: q.caller.ProjectID, User: q.caller.UserID, Request: httpapi.RequestID(q.Request), Admin: q.isAdmin(),
+	}
+}
+
+// serverInPath is the server that the path names, about which policy must let the
+// caller do something. Those of other projects are not there but for administrators.
+func (q *request) serverInPath(rule string) (compute.Server, error) {
+	id := compute.ID(q.param("server"))
+	s, err := q.api.Compute.Server(q.Context(), id)
+	if err == nil && s.Project != q.caller.ProjectID && !q.isAdmin() {
+		err = fault.New(fault.NotFound, "InstanceNotFound", "Instance %s could not be found.", id)
+	}
+	if err != nil {
+		return s, err
+	}
+	return s, q.can(rule, target{"project_id": s.Project, "user_id": s.User})
+}
+
+func (q *request) showServer() error {
+	s, err := q.serverInPath("servers:show")
+	if err != nil {
+		return err
+	}
+	return q.respond(http.StatusOK, members("server", q.server(s, serverView{whole: true, groups: q.minor >= 71})))
+}
+
+var (
+	serverUpdateSchema2_1  = bodySchema("server", objectPart(serverChangeParts, ""))
+	serverUpdateSchema2_19 = bodySchema("server", objectPart(serverChangeParts+`, "description": `+shortTextPart, ""))
+)
+
+const (
+	serverChangeParts = `"name": ` + namePart + `, "OS-DCF:diskConfig": {"type": "string", "enum": ["AUTO", "MANUAL"]},
+		"accessIPv4": {"type": "string", "format": "ipv4"}, "accessIPv6": {"type": "string", "format": "ipv6"}`
+	shortTextPart = `{"type": ["string", "null"], "minLength": 0, "maxLength": 255, "pattern": "` + printablePattern + `"}`
+)
+
+func (q *request) updateServer() error {
+	schema := serverUpdateSchema2_1
+	if q.minor >= 19 {
+		schema = serverUpdateSchema2_19
+	}
+	v, err := q.checked(schema, "server")
+	if err != nil {
+		return err
+	}
+	s, err := q.serverInPath("servers:update")
+	if err != nil {
+		return err
+	}
+	s, err = q.api.Compute.UpdateServer(q.Context(), s.ID, serverChange(v))
+	if err != nil {
+		return err
+	}
+	return q.respond(http.StatusOK, members("server", q.server(s, serverView{groups: q.minor >= 71})))
+}
+
+func serverChange(v pyjson.Value) compute.ServerChange {
+	return compute.ServerChange{
+		Name: trimmed(textOf(v, "name")), Description: textOf(v, "description"), DiskConfig: textOf(v, "OS-DCF:diskConfig"),
+		AccessIPv4: textOf(v, "accessIPv4"), AccessIPv6: textOf(v, "accessIPv6"),
+	}
+}
+
+func (q *request) deleteServer() error {
+	s, err := q.serverInPath("servers:delete")
+	if err != nil {
+		return err
+	}
+	if err := q.api.Compute.DeleteServer(q.Context(), q.by(), s.ID); err != nil {
+		return err
+	}
+	return q.done(http.StatusNoContent)
+}

@@ -1,0 +1,260 @@
+package computeapi
+
+import (
+	"crypto/rand"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/pyschema"
+)
+
+func (q *request) createServer() error {
+	v, err := q.checked(serverCreateSchema(q.minor), "server")
+	if err != nil {
+		return err
+	}
+	spec, err := q.serverSpec(v)
+	if err != nil {
+		return err
+	}
+	all, err := q.api.Compute.CreateServers(q.Context(), q.by(), spec)
+	if err != nil {
+		return err
+	}
+	if reserve, _ := v.Get("return_reservation_id"); truth(reserve) {
+		return q.respond(http.StatusAccepted, members("reservation_id", all[0].Reservation))
+	}
+	q.w.Header().Set("Location", q.url("servers/"+string(all[0].ID)))
+	return q.respond(http.StatusAccepted, members("server", q.newServer(all[0], v)))
+}
+
+// newServer is what is shown of a server that was asked for.
+func (q *request) newServer(s compute.Server, v pyjson.Value) writer {
+	groups, ok := v.Get("security_groups")
+	if !ok {
+		groups = pyjson.NewArray(pyjson.NewObject(pyjson.Member{Key: "name", Value: pyjson.NewString("default")}))
+	}
+	password, ok := v.Get("adminPass")
+	if !ok {
+		password = pyjson.NewString(newPassword())
+	}
+	return members("id", s.ID, "links", q.links("servers", string(s.ID)), "OS-DCF:diskConfig", s.DiskConfig,
+		"security_groups", groups, "adminPass", password)
+}
+
+// newPassword is one for the administrator of a server, as long as Nova's. What runs in
+// the server is not told of it.
+func newPassword() string {
+	const letters, length = "23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz", 12
+	var raw [length]byte
+	_, _ = rand.Read(raw[:]) // it does not fail
+	for i := range raw {
+		raw[i] = letters[int(raw[i])%len(letters)]
+	}
+	return string(raw[:])
+}
+
+// serverSpec reads what servers are asked for, in the order in which Nova finds
+// mistakes.
+func (q *request) serverSpec(v pyjson.Value) (compute.ServerSpec, error) {
+	spec := q.plainSpec(v)
+	for _, step := range []func(*compute.ServerSpec, pyjson.Value) error{
+		q.specCounts, q.specPolicy, q.specZone, specDevices, specImage, q.specNetworks,
+	} {
+		if err := step(&spec, v); err != nil {
+			return spec, err
+		}
+	}
+	return spec, nil
+}
+
+// plainSpec reads what cannot be wrong.
+func (q *request) plainSpec(v pyjson.Value) compute.ServerSpec {
+	spec := compute.ServerSpec{DiskConfig: "MANUAL", PortsMayAsk: q.minor >= 72}
+	for _, m := range v.Members() {
+		switch text := m.Value.Str(); m.Key {
+		case "name":
+			spec.Name = strings.TrimSpace(text)
+		case "description":
+			spec.Description = text
+		case "flavorRef":
+			ref := shown(m.Value)
+			spec.Flavor = compute.ID(ref[strings.LastIndexByte(ref, '/')+1:])
+		case "metadata":
+			spec.Metadata = textsIn(m.Value)
+		case "key_name":
+			spec.KeyName = text
+		case "user_data":
+			spec.UserData = text
+		case "config_drive":
+			spec.ConfigDrive = truth(m.Value)
+		case "OS-DCF:diskConfig":
+			spec.DiskConfig = text
+		case "accessIPv4":
+			spec.AccessIPv4 = text
+		case "accessIPv6":
+			spec.AccessIPv6 = text
+		case "tags":
+			spec.Tags = listIn(m.Value)
+		case "security_groups":
+			spec.SecurityGroups = groupNames(m.Value)
+		}
+	}
+	if q.minor < 19 {
+		spec.Description = spec.Name
+	}
+	for _, key := range []string{"OS-SCH-HNT:scheduler_hints", "os:scheduler_hints"} {
+		if hints, ok := q.body.Get(key); ok {
+			spec.Hints = httpapi.JSONText(func(j *httpapi.JSON) { j.Value(hints) })
+		}
+	}
+	return spec
+}
+
+func textsIn(v pyjson.Value) map[string]string {
+	texts := make(map[string]string, v.Len())
+	for _, m := range v.Members() {
+		texts[m.Key] = m.Value.Str()
+	}
+	return texts
+}
+
+func listIn(v pyjson.Value) []string {
+	list := make([]string, v.Len())
+	for i, item := range v.Items() {
+		list[i] = item.Str()
+	}
+	return list
+}
+
+// groupNames are the names of security groups, each once.
+func groupNames(v pyjson.Value) (names []string) {
+	for _, item := range v.Items() {
+		if name, ok := item.Get("name"); ok && !slices.Contains(names, name.Str()) {
+			names = append(names, name.Str())
+		}
+	}
+	return names
+}
+
+func (q *request) specCounts(spec *compute.ServerSpec, v pyjson.Value) error {
+	spec.Min = 1
+	if n, ok := v.Get("min_count"); ok {
+		spec.Min = countOf(n)
+	}
+	spec.Max = spec.Min
+	if n, ok := v.Get("max_count"); ok {
+		spec.Max = countOf(n)
+	}
+	if spec.Min > spec.Max {
+		return badRequest("min_count must be <= max_count")
+	}
+	return nil
+}
+
+// countOf is a number of servers, which is far beyond any quota when it is too big.
+func countOf(v pyjson.Value) int { return int(min(number(v), 1<<31-1)) }
+
+func (q *request) specPolicy(*compute.ServerSpec, pyjson.Value) error {
+	return q.can("servers:create", own)
+}
+
+// specZone reads the availability zone, with which administrators may name a host. The
+// zone is nothing to a host that is not in it.
+func (q *request) specZone(spec *compute.ServerSpec, v pyjson.Value) (err error) {
+	zone, _ := v.Get("availability_zone")
+	if spec.Zone, spec.ForcedHost, spec.ForcedNode, err = compute.SplitZone(zone.Str()); err != nil {
+		return err
+	}
+	if spec.ForcedHost == "" && spec.ForcedNode == "" {
+		return nil
+	}
+	if err := q.can("servers:create:forced_host", own); err != nil {
+		return err
+	}
+	h, err := q.serviceWhere(func(h compute.HostService) bool { return h.Host == spec.ForcedHost })
+	if h == nil || h.Zone != spec.Zone {
+		spec.Zone = ""
+	}
+	return err
+}
+
+// specDevices refuses what is not done here: volumes, files and certificates. An image
+// on a disk of the host is what there is without it.
+func specDevices(_ *compute.ServerSpec, v pyjson.Value) error {
+	first, _ := v.Get("block_device_mapping")
+	second, _ := v.Get("block_device_mapping_v2")
+	if first.Len() > 0 && second.Len() > 0 {
+		return badRequest("Using different block_device_mapping syntaxes is not allowed in the same request.")
+	}
+	for _, d := range append(slices.Clone(first.Items()), second.Items()...) {
+		source, _ := d.Get("source_type")
+		where, _ := d.Get("destination_type")
+		if source.Str() != "image" || where.Str() != "local" {
+			return badRequest("Block Device Mapping is Invalid: servers have no volumes here.")
+		}
+	}
+	if files, _ := v.Get("personality"); files.Len() > 0 {
+		return badRequest("No files are put into servers here.")
+	}
+	if certificates, _ := v.Get("trusted_image_certificates"); certificates.Len() > 0 {
+		return badRequest("Signatures of images are not checked here.")
+	}
+	return nil
+}
+
+func specImage(spec *compute.ServerSpec, v pyjson.Value) error {
+	image, _ := v.Get("imageRef")
+	if spec.Image = compute.ID(image.Str()); spec.Image == "" {
+		return badRequest("Missing imageRef attribute")
+	}
+	return nil
+}
+
+// specNetworks reads the networks. Without any, a server gets the only one that there
+// is; "auto" wants one, "none" is none.
+func (q *request) specNetworks(spec *compute.ServerSpec, v pyjson.Value) error {
+	networks, _ := v.Get("networks")
+	spec.AnyNetwork = networks.Len() == 0 && networks.Str() != "none"
+	spec.Auto = networks.Str() == "auto"
+	var ports []string
+	for _, item := range networks.Items() {
+		n, err := networkSpec(item)
+		if err != nil {
+			return err
+		}
+		if n.Port != "" && slices.Contains(ports, string(n.Port)) {
+			return badRequest("Port ID '%s' was specified twice: you cannot attach a port multiple times.", n.Port)
+		}
+		ports = append(ports, string(n.Port))
+		spec.Networks = append(spec.Networks, n)
+	}
+	if len(spec.Networks) == 0 && !spec.Auto {
+		return nil
+	}
+	return q.can("servers:create:attach_network", own)
+}
+
+func networkSpec(v pyjson.Value) (compute.NetworkSpec, error) {
+	port, _ := v.Get("port")
+	network, hasNetwork := v.Get("uuid")
+	address, _ := v.Get("fixed_ip")
+	tag, _ := v.Get("tag")
+	n := compute.NetworkSpec{Port: compute.ID(port.Str()), Address: address.Str(), Tag: tag.Str()}
+	switch {
+	case n.Port != "" && n.Address != "":
+		return n, badRequest("Specified Fixed IP '%s' cannot be used with port '%s': the two cannot be specified together.", n.Address, n.Port)
+	case n.Port != "":
+		return n, nil
+	case !hasNetwork:
+		return n, badRequest("Bad network format: missing 'uuid'")
+	case !pyschema.IsUUIDLike(network):
+		return n, badRequest("Bad networks format: network uuid is not in proper format (%s)", network.Str())
+	}
+	n.Network = compute.ID(network.Str())
+	return n, nil
+}

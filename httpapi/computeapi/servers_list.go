@@ -1,0 +1,256 @@
+package computeapi
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/httpapi"
+)
+
+func (q *request) listServers(detail bool) error {
+	if err := q.checkQuery(q.serversSchema()); err != nil {
+		return err
+	}
+	rule, collection := "servers:index", "servers"
+	if detail {
+		rule, collection = "servers:detail", "servers/detail"
+	}
+	if err := q.can(rule, own); err != nil {
+		return err
+	}
+	all, err := q.servers(rule)
+	if err != nil {
+		return err
+	}
+	return q.respond(http.StatusOK, func(j *httpapi.JSON) {
+		j.Object()
+		put(j, "servers", array(all, func(j *httpapi.JSON, s compute.Server) {
+			if detail {
+				q.server(s, serverView{whole: true})(j)
+			} else {
+				object(j, "id", s.ID, "name", s.Name, "links", q.links("servers", string(s.ID)))
+			}
+		}))
+		if n := len(all); n > 0 {
+			q.nextLink(j, "servers_links", collection, n, string(all[n-1].ID))
+		}
+		j.EndObject()
+	})
+}
+
+// servers are those that the query asks for.
+func (q *request) servers(rule string) ([]compute.Server, error) {
+	q.dropFilters()
+	for name := range q.query {
+		if slices.Contains(joinedParams, name) {
+			return nil, badRequest("Invalid filter field: %s.", name)
+		}
+	}
+	f, some, err := q.serverFilter()
+	if err != nil {
+		return nil, err
+	}
+	if err := q.whose(&f, rule); err != nil {
+		return nil, err
+	}
+	p, err := q.serverPage()
+	if err != nil || !some || p.Limit == 0 {
+		return nil, err
+	}
+	all, err := q.api.Compute.Servers(q.Context(), f, p)
+	if isFault(err, "MarkerNotFound") {
+		err = badRequest("marker [%s] not found", p.Marker)
+	}
+	return all, err
+}
+
+// dropFilters forgets the filters that policy does not let the caller use.
+func (q *request) dropFilters() {
+	if q.may("servers:allow_all_filters", own) {
+		return
+	}
+	allowed := []string{
+		"reservation_id", "name", "status", "image", "flavor", "ip", "changes-since", "all_tenants",
+		"limit", "marker", "sort_key", "sort_dir",
+	}
+	if q.minor >= 5 {
+		allowed = append(allowed, "ip6")
+	}
+	if q.minor >= 26 {
+		allowed = append(allowed, tagParams...)
+	}
+	if q.minor >= 66 {
+		allowed = append(allowed, "changes-before")
+	}
+	for name := range q.query {
+		if !slices.Contains(allowed, name) {
+			delete(q.query, name)
+		}
+	}
+}
+
+// serverFilter reads the filters but for the project, and reports false when nothing
+// can pass them.
+func (q *request) serverFilter() (f compute.ServerFilter, some bool, err error) {
+	some = true
+	for name, values := range q.query {
+		if expression := expressionOf(&f, name); expression != nil {
+			if *expression, err = regexp.Compile(values[len(values)-1]); err != nil {
+				return f, false, err // the schema has seen to it
+			}
+		}
+	}
+	text := func(name string) string { t, _ := q.last(name); return t }
+	f.User, f.Host, f.Flavor = text("user_id"), text("host"), compute.ID(text("flavor"))
+	f.Image = compute.ID(text("image_ref") + text("image"))
+	if id, ok := q.last("uuid"); ok {
+		f.IDs = []compute.ID{compute.ID(id)}
+	}
+	for name, list := range map[string]*[]string{"vm_state": &f.States, "task_state": &f.Tasks} {
+		if t, ok := q.last(name); ok {
+			*list = []string{t}
+		}
+	}
+	if n, err := strconv.Atoi(text("power_state")); err == nil {
+		f.Powers = []compute.Power{compute.Power(n)}
+	}
+	if t, ok := q.last("config_drive"); ok {
+		drive, _ := parseBool(t)
+		f.ConfigDrive = &drive
+	}
+	for name, list := range map[string]*[]string{"tags": &f.Tags, "tags-any": &f.AnyTags, "not-tags": &f.NotTags, "not-tags-any": &f.NotAnyTags} {
+		if t, ok := q.last(name); ok {
+			*list = strings.Split(t, ",")
+		}
+	}
+	if f.ChangedSince, f.ChangedBefore, err = q.times(); err != nil {
+		return f, false, err
+	}
+	if deleted, _ := parseBool(text("deleted")); deleted {
+		some = false // what is deleted is gone
+	}
+	if statuses := q.query["status"]; len(statuses) > 0 {
+		is, err := q.filterStatus(&f, statuses)
+		return f, some && is, err
+	}
+	return f, some, nil
+}
+
+// expressionOf is where a filter keeps the expression of a parameter, nil for one that
+// is none.
+func expressionOf(f *compute.ServerFilter, name string) **regexp.Regexp {
+	switch name {
+	case "name", "display_name":
+		return &f.Name
+	case "hostname":
+		return &f.Hostname
+	case "description", "display_description":
+		return &f.Description
+	case "availability_zone":
+		return &f.Zone
+	case "key_name":
+		return &f.KeyName
+	case "node":
+		return &f.Node
+	case "reservation_id":
+		return &f.Reservation
+	case "ip":
+		return &f.IPv4
+	case "ip6":
+		return &f.IPv6
+	}
+	return nil
+}
+
+// filterStatus adds the states that are called so, and reports false for a status
+// that there is not, which is a mistake since 2.38.
+func (q *request) filterStatus(f *compute.ServerFilter, statuses []string) (some bool, err error) {
+	called := func(status string) bool {
+		return slices.ContainsFunc(statuses, func(s string) bool { return strings.EqualFold(s, status) })
+	}
+	anyTask := false
+	f.States, f.Tasks = nil, nil
+	for _, state := range serverStates {
+		byDefault := called(state.status)
+		anyTask = anyTask || byDefault
+		in := byDefault
+		for task, status := range state.tasks {
+			if called(status) {
+				in = true
+				f.Tasks = append(f.Tasks, task)
+			}
+		}
+		if in {
+			f.States = append(f.States, state.name)
+		}
+	}
+	if anyTask {
+		f.Tasks = nil
+	}
+	switch {
+	case len(f.States) == 0 && q.minor >= 38:
+		return false, badRequest("Invalid status value")
+	case len(f.States) == 1 && f.States[0] == compute.Deleted && !q.isAdmin():
+		return false, fault.New(fault.Denied, "HTTPForbidden", "Only administrators may list deleted instances")
+	}
+	return len(f.States) > 0, nil
+}
+
+// whose adds the project to a filter: the caller's, unless all are asked for.
+func (q *request) whose(f *compute.ServerFilter, rule string) error {
+	text, all := q.last("all_tenants")
+	if text != "" {
+		var ok bool
+		if all, ok = parseBool(text); !ok {
+			return fault.New(fault.Invalid, "InvalidInput", "Unrecognized value '%s', acceptable values are: "+
+				"'0', '1', 'f', 'false', 'n', 'no', 'off', 'on', 't', 'true', 'y', 'yes'", text)
+		}
+	}
+	if !all {
+		f.Project = q.caller.ProjectID
+		return nil
+	}
+	f.Project, _ = q.last("project_id")
+	if tenant, ok := q.last("tenant_id"); ok {
+		f.Project = tenant
+	}
+	return q.can(rule+":get_all_tenants", own)
+}
+
+// serverPage reads which page is asked for, and in which order.
+func (q *request) serverPage() (compute.Page, error) {
+	at := q.page()
+	p := compute.Page{Marker: compute.ID(at.marker), Limit: at.limit}
+	keys, dirs := q.query["sort_key"], q.query["sort_dir"]
+	if len(keys) == 0 {
+		keys = []string{"created_at"}
+	}
+	if len(dirs) == 0 {
+		dirs = []string{"desc"}
+	}
+	for i, key := range keys {
+		dir := dirs[0]
+		if i < len(dirs) {
+			dir = strings.TrimSpace(dirs[i])
+		}
+		key = strings.TrimSpace(key)
+		switch {
+		case slices.Contains(ignoredSorts, key):
+			continue
+		case (key == "host" || key == "node") && !q.isAdmin():
+			return p, fault.New(fault.Denied, "HTTPForbidden", "Only administrators can sort servers by %s", key)
+		case dir != "asc" && dir != "desc":
+			return p, fault.New(fault.Invalid, "InvalidInput", "Invalid input received: Unknown sort direction, must be 'desc' or 'asc'")
+		}
+		p.Sort = append(p.Sort, compute.SortKey{Key: key, Descending: dir == "desc"})
+	}
+	if len(dirs) > len(keys) {
+		return p, fault.New(fault.Invalid, "InvalidInput", "Invalid input received: Sort direction size exceeds sort key size")
+	}
+	return p, nil
+}

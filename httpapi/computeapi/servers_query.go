@@ -1,0 +1,124 @@
+package computeapi
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/berthcloud/berth/httpapi/pyjson"
+)
+
+const (
+	regexPart = `{"type": "string", "format": "regex"}`
+	timePart  = `{"type": "string", "format": "date-time"}`
+
+	serverSortPart = `{"type": "string", "enum": ["access_ip_v4", "access_ip_v6", "auto_disk_config", "availability_zone", "config_drive",
+		"created_at", "display_description", "display_name", "host", "hostname", "image_ref", "instance_type_id", "kernel_id", "key_name",
+		"launch_index", "launched_at", "locked_by", "node", "power_state", "progress", "project_id", "ramdisk_id", "root_device_name",
+		"task_state", "terminated_at", "updated_at", "user_id", "uuid", "vm_state", "architecture", "cell_name", "cleaned",
+		"default_ephemeral_device", "default_swap_device", "deleted", "deleted_at", "disable_terminate", "ephemeral_gb",
+		"ephemeral_key_uuid", "id", "key_data", "launched_on", "locked", "memory_mb", "os_type", "reservation_id", "root_gb",
+		"shutdown_terminate", "user_data", "vcpus", "vm_mode"]}`
+)
+
+// ignoredSorts are what servers cannot be sorted by, though it is no mistake to ask
+// for it.
+var ignoredSorts = strings.Fields(`architecture cell_name cleaned default_ephemeral_device default_swap_device deleted deleted_at
+	disable_terminate ephemeral_gb ephemeral_key_uuid id key_data launched_on locked memory_mb os_type reservation_id root_gb
+	shutdown_terminate user_data vcpus vm_mode`)
+
+// serverParams are the parameters of lists of servers in Nova's order, expressions
+// marked with a tilde.
+const serverParams = `user_id project_id tenant_id launch_index image_ref image ~kernel_id ~ramdisk_id ~hostname ~key_name ~power_state
+	vm_state task_state host ~node ~flavor ~reservation_id ~launched_at ~terminated_at ~availability_zone ~name ~display_name ~description
+	~display_description ~locked_by uuid ~root_device_name ~config_drive ~access_ip_v4 ~access_ip_v6 ~auto_disk_config ~progress sort_key
+	sort_dir all_tenants soft_deleted deleted status changes-since ~ip ~ip6 ~created_at
+	block_device_mapping services metadata system_metadata info_cache security_groups pci_devices`
+
+// joinedParams are none of the filters that they seem to be.
+var joinedParams = []string{"block_device_mapping", "services", "metadata", "system_metadata", "info_cache", "security_groups", "pci_devices"}
+
+// tagParams are those that look for tags.
+var tagParams = []string{"tags", "tags-any", "not-tags", "not-tags-any"}
+
+var (
+	serversQuery2_1  = serversQuery()
+	serversQuery2_26 = serversQuery(tagQuery()...)
+	serversQuery2_66 = serversQuery(append(tagQuery(), "changes-before", many(timePart))...)
+)
+
+func tagQuery() (params []string) {
+	for _, name := range tagParams {
+		params = append(params, name, many(regexPart))
+	}
+	return params
+}
+
+func serversQuery(more ...string) querySchema {
+	var params []string
+	for name := range strings.FieldsSeq(serverParams) {
+		name, isExpression := strings.CutPrefix(name, "~")
+		part := stringPart
+		switch {
+		case isExpression:
+			part = regexPart
+		case name == "sort_key":
+			part = serverSortPart
+		case name == "changes-since":
+			part = timePart
+		}
+		params = append(params, name, many(part))
+	}
+	params = append(params, "limit", many(countPart), "marker", many(stringPart))
+	return newQuery(false, append(params, more...)...)
+}
+
+func (q *request) serversSchema() querySchema {
+	switch {
+	case q.minor >= 66:
+		return serversQuery2_66
+	case q.minor >= 26:
+		return serversQuery2_26
+	}
+	return serversQuery2_1
+}
+
+// isExpression is the format of regular expressions. They are Go's here.
+func isExpression(v pyjson.Value) bool {
+	_, err := regexp.Compile(v.Str())
+	return v.Str() != "" && err == nil
+}
+
+func isTime(v pyjson.Value) bool {
+	_, ok := parseTime(v.Str())
+	return ok
+}
+
+// timeLayouts are the forms of ISO 8601 that are read. Without a zone it is UTC.
+var timeLayouts = []string{
+	"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05-0700", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05",
+	"2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006-01-02", "20060102T150405Z07:00", "20060102T150405",
+}
+
+func parseTime(text string) (time.Time, bool) {
+	for _, layout := range timeLayouts {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// times reads the two parameters that bound the time of a change.
+func (q *request) times() (since, before time.Time, err error) {
+	if text, ok := q.last("changes-since"); ok {
+		since, _ = parseTime(text) // the schema has seen to it
+	}
+	if text, ok := q.last("changes-before"); ok {
+		before, _ = parseTime(text)
+	}
+	if !since.IsZero() && !before.IsZero() && before.Before(since) {
+		err = badRequest("The value of changes-since must be less than or equal to changes-before.")
+	}
+	return since, before, err
+}

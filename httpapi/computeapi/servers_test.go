@@ -1,0 +1,228 @@
+package computeapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/computetest"
+	"github.com/berthcloud/berth/compute/extraspecs"
+	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/conformance/neutron"
+	"github.com/berthcloud/berth/conformance/nova"
+)
+
+// images are those that there are, by id.
+type images map[compute.ID]compute.Image
+
+func (i images) Image(_ context.Context, _ string, id compute.ID) (compute.Image, error) {
+	image, ok := i[id]
+	if !ok {
+		return image, compute.ErrNoImage
+	}
+	return image, nil
+}
+
+// A ports is a network service that has some ports, and no networks. What changes ports
+// it is not asked for.
+type ports struct {
+	compute.Network
+	all []compute.Port
+}
+
+func (p ports) Networks(context.Context, string, ...compute.ID) ([]compute.ProjectNetwork, error) {
+	return nil, nil
+}
+
+func (p ports) BindPort(_ context.Context, id compute.ID, b compute.Binding) (compute.Port, error) {
+	for i := range p.all {
+		if port := &p.all[i]; port.ID == id {
+			port.Server, port.Host, port.VIF, port.Status = string(b.Server), b.Host, "ovs", "ACTIVE"
+			return *port, nil
+		}
+	}
+	return compute.Port{}, compute.ErrNoPort
+}
+
+func (p ports) FreePorts(context.Context, string) (int64, error) { return -1, nil }
+
+func (p ports) Port(_ context.Context, id compute.ID) (compute.Port, error) {
+	for _, port := range p.all {
+		if port.ID == id {
+			return port, nil
+		}
+	}
+	return compute.Port{}, compute.ErrNoPort
+}
+
+func (p ports) ServerPorts(_ context.Context, server compute.ID) (all []compute.Port, err error) {
+	for _, port := range p.all {
+		if port.Server == string(server) {
+			all = append(all, port)
+		}
+	}
+	return all, nil
+}
+
+// The ids that the dialogues speak of.
+const (
+	image     compute.ID = "11111111-0000-4000-8000-000000000001"
+	bandwidth compute.ID = "22222222-0000-4000-8000-000000000001" // a port that asks for some
+	plain     compute.ID = "22222222-0000-4000-8000-000000000002" // a port that does not
+	used      compute.ID = "22222222-0000-4000-8000-000000000003" // a port of a server
+)
+
+func somePorts() ports {
+	network := compute.ID("55555555-0000-4000-8000-000000000001")
+	demo := nova.Projects()["demo"]
+	port := func(id compute.ID) compute.Port {
+		return compute.Port{
+			ID: id, Network: network, NetworkName: "net0", Project: demo, MAC: "fa:16:3e:00:00:01", Status: "DOWN",
+			Addresses: []compute.Address{{IP: "10.0.4.2", Subnet: "66666666-0000-4000-8000-000000000001"}},
+		}
+	}
+	asks, free, inUse := port(bandwidth), port(plain), port(used)
+	asks.Asks = request.Port{ID: string(bandwidth), Groups: []request.Group{{
+		ID: "77777777-0000-4000-8000-000000000001", Resources: map[string]int64{"NET_BW_EGR_KILOBIT_PER_SEC": 1000},
+	}}}
+	inUse.Server, inUse.Status = "33333333-0000-4000-8000-000000000001", "ACTIVE"
+	return ports{all: []compute.Port{asks, free, inUse}}
+}
+
+// A given is what a dialogue says of a server that it makes.
+type given struct {
+	ID, Flavor, Image   compute.ID
+	Project, User, Host string
+	State               string           `json:"vm_state"`
+	Task                string           `json:"task_state"`
+	Fault               *compute.Failure // nil for none
+	Port                *struct {
+		ID               compute.ID
+		NetworkID        compute.ID `json:"network_id"`
+		Network, MAC, IP string
+	}
+}
+
+// makeServer makes the rows of a server, as if a host had built it.
+func (s *side) makeServer(t testing.TB, a neutron.Agent) {
+	t.Helper()
+	g := given{Project: "demo", User: "member", State: compute.Active}
+	text, err := json.Marshal(a.Configurations)
+	if err == nil {
+		err = json.Unmarshal(text, &g)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	flavor, err := s.service.Flavor(ctx, compute.Viewer{Admin: true}, g.Flavor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, demo := time.Now().UTC(), nova.Projects()[g.Project]
+	row := computetest.Server(a.Host, g.Host)
+	row.ID, row.Project, row.User, row.State, row.Task = g.ID, demo, g.User, g.State, g.Task
+	row.Flavor, row.FlavorID, row.Image, row.Reservation = flavor.Keep(), flavor.ID, g.Image, "r-01234567"
+	row.CreatedAt, row.UpdatedAt = now, now
+	row.Number = int64(1 + len(computetest.Read[compute.ServerRow](t, s.store)))
+	if g.Fault != nil {
+		g.Fault.Created = now.Format(time.RFC3339)
+		if row.Fault, err = json.Marshal(g.Fault); err != nil {
+			t.Fatal(err)
+		}
+	}
+	created := &compute.ActionRow{
+		ID: computetest.ID(a.Host), Server: g.ID, Action: "create", Request: "req-" + string(computetest.ID(a.Host+" action")),
+		Project: demo, User: g.User, StartedAt: now, UpdatedAt: now,
+	}
+	computetest.Add(t, s.store, row, created, &compute.EventRow{
+		ID: computetest.ID(a.Host + " event"), Action: created.ID, Event: "compute__do_build_and_run_instance", Host: g.Host,
+		StartedAt: now, FinishedAt: now, Result: "Success",
+	})
+	if p := g.Port; p != nil {
+		seen, err := json.Marshal(compute.Port{
+			ID: p.ID, Network: p.NetworkID, NetworkName: p.Network, MAC: p.MAC, Addresses: []compute.Address{{IP: p.IP}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		computetest.Add(t, s.store, &compute.PortRow{Port: p.ID, Server: g.ID, Network: p.NetworkID, Tag: "nic0", Seen: seen})
+	}
+}
+
+// What is said of servers where Nova asks its neighbours. The answers are Berth's: they
+// are held to Nova's source by whoever changes them.
+func TestServers(t *testing.T) {
+	network := somePorts()
+	s := newSide(t)
+	s.options = compute.Options{
+		Network: network,
+		Images: images{image: {
+			Image: extraspecs.Image{ID: string(image), Name: "cirros", DiskFormat: "qcow2"}, Status: "active", MinMemoryMB: 64, Size: 1 << 20,
+		}},
+	}
+	for _, file := range []string{"testdata/servers.txt", "testdata/actions.txt", "testdata/hosts.txt"} {
+		if *updateDifferences {
+			neutron.Record(t, s, file)
+		} else {
+			neutron.Play(t, s, file)
+		}
+	}
+}
+
+// A port comes to a server when its host has plugged it in, and goes.
+func TestInterfacesComeAndGo(t *testing.T) {
+	s := newSide(t)
+	s.options = compute.Options{Network: somePorts()}
+	s.Reset(t)
+	s.Heartbeat(t, neutron.Agent{Host: "cn1"})
+	s.say(t, said{"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 1, "disk": 1}}`})
+	const vm = "33333333-0000-4000-8000-000000000001"
+	s.makeServer(t, neutron.Agent{Kind: nova.Server, Host: "vm0", Configurations: map[string]any{"id": vm, "flavor": "c1", "image": image, "host": "cn1"}})
+	over := make(chan struct{})
+	var host sync.WaitGroup
+	host.Go(func() { s.plugs("cn1", over) })
+	status, answer := s.say(t, said{
+		"member", "POST", "/v2.1/servers/" + vm + "/os-interface", "compute 2.70",
+		`{"interfaceAttachment": {"port_id": "` + string(plain) + `", "tag": "nic1"}}`,
+	})
+	close(over)
+	host.Wait()
+	const want = `"port_state": "ACTIVE", "fixed_ips": [{"subnet_id": "66666666-0000-4000-8000-000000000001", "ip_address": "10.0.4.2"}], "tag": "nic1"`
+	if status != http.StatusOK || !strings.Contains(answer, want) {
+		t.Errorf("the attachment is answered %d %s, want %s in it", status, answer, want)
+	}
+	status, answer = s.say(t, said{"member", "DELETE", "/v2.1/servers/" + vm + "/os-interface/" + string(plain), "", ""})
+	if status != http.StatusAccepted || answer != "" {
+		t.Errorf("the detachment is answered %d %s", status, answer)
+	}
+}
+
+// plugs does what a host is asked for until that is over.
+func (s *side) plugs(host string, over <-chan struct{}) {
+	ctx := context.Background()
+	for {
+		select {
+		case <-over:
+			return
+		default:
+		}
+		all, err := s.service.AwaitWanted(ctx, host, time.Millisecond, func(all []compute.Wanted) bool {
+			return slices.ContainsFunc(all, func(w compute.Wanted) bool { return w.Event != "" })
+		})
+		for _, w := range all {
+			if err == nil && w.Event != "" {
+				err = s.service.Done(ctx, host, []compute.Result{{Server: w.Server, Event: w.Event}})
+			}
+		}
+		if err != nil {
+			return // the server stays as it is, which the test sees
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package identityapi
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/identity/local"
+)
+
+// A login is the body of a request for a token.
+type login struct {
+	Auth *struct {
+		Identity struct {
+			Methods  []string
+			Password struct {
+				User struct {
+					named
+					Password string
+				}
+			}
+			Token struct{ ID string }
+		}
+		Scope *scope
+	}
+}
+
+// A named is a user or project by its id, or by its name and domain.
+type named struct {
+	ID     string
+	Name   string
+	Domain struct{ ID, Name string }
+}
+
+// id is how the directory knows it, "" for one of another domain.
+func (n *named) id() string {
+	if n.ID != "" {
+		return n.ID
+	}
+	if n.Domain.ID != local.DomainID && n.Domain.Name != local.DomainName {
+		return ""
+	}
+	return n.Name
+}
+
+// A scope says what a token is to be for. Keystone takes the word "unscoped" too.
+type scope struct {
+	Project *named
+	System  *struct{ All bool }
+	Domain  *json.RawMessage
+}
+
+// UnmarshalJSON reads an object or the word.
+func (s *scope) UnmarshalJSON(text []byte) error {
+	if string(text) == `"unscoped"` {
+		return nil
+	}
+	type plain scope
+	return json.Unmarshal(text, (*plain)(s))
+}
+
+// login issues a token.
+func (a *API) login(w http.ResponseWriter, r *http.Request) error {
+	body, err := httpapi.ReadBody(r)
+	if err != nil {
+		return err
+	}
+	var l login
+	if err := json.Unmarshal(body, &l); err != nil || l.Auth == nil || len(l.Auth.Identity.Methods) == 0 {
+		return fault.New(fault.Invalid, "", "Expecting to find auth.identity.methods in the request body, as JSON.")
+	}
+	wanted, err := a.scope(l.Auth.Scope)
+	if err != nil {
+		return err
+	}
+	var t *local.Token
+	switch id := &l.Auth.Identity; id.Methods[0] {
+	case "password":
+		t, err = a.Directory.Login(id.Password.User.id(), id.Password.User.Password, wanted)
+	case "token":
+		t, err = a.Directory.Rescope(id.Token.ID, wanted)
+	default:
+		err = unauthorized("the method of the login is not password or token")
+	}
+	if err != nil {
+		return err
+	}
+	w.Header().Set("X-Subject-Token", t.ID)
+	return respond(w, http.StatusCreated, object{"token": a.token(t, !r.URL.Query().Has("nocatalog"))})
+}
+
+func unauthorized(why string) error { return fault.New(fault.Unauthentic, "", "%s", why) }
+
+// scope finds what a login asks for.
+func (a *API) scope(s *scope) (found local.Scope, err error) {
+	switch {
+	case s == nil:
+		return found, nil
+	case s.Domain != nil:
+		return found, unauthorized("there are no roles in the domain")
+	case s.System != nil:
+		found.System = true
+		return found, nil
+	case s.Project != nil:
+		if id := s.Project.id(); id != a.Directory.Project.ID && id != a.Directory.Project.Name {
+			return found, unauthorized("there is no such project")
+		}
+		found.Project = true
+	}
+	return found, nil
+}

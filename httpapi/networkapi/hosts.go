@@ -1,0 +1,172 @@
+package networkapi
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/guarantee"
+)
+
+// hostRoutes are where agents learn which ports are bound to their host, and say
+// which of them are plugged in. They are Berth's own (decision 20).
+func (a *API) hostRoutes() []httpapi.Route {
+	const path = "/berth/v1/hosts/{host}/ports"
+	return []httpapi.Route{
+		{Method: http.MethodGet, Pattern: path, Handle: a.hostPorts},
+		{Method: http.MethodPost, Pattern: path, Handle: a.wireHostPorts},
+	}
+}
+
+// maxWait bounds how long an agent may have an answer held back.
+const maxWait = time.Minute
+
+// hostPorts answers with the ports of a host, as soon as their revision is not the
+// one that the agent has, or after the time that it wants to wait.
+func (a *API) hostPorts(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	if err := cmp.Or(a.allow(ctx, "report_agent_state", target{}), speaksFor(ctx, httpapi.Param(r, "host"))); err != nil {
+		return err
+	}
+	wait, err := waitOf(r)
+	if err != nil {
+		return err
+	}
+	if n := a.waits.Add(1); a.MaxWaits > 0 && n > int64(a.MaxWaits) {
+		wait = 0
+	}
+	defer a.waits.Add(-1)
+	known, drivers := r.URL.Query().Get("revision"), r.URL.Query()["driver"]
+	var found revised
+	_, err = a.Network.AwaitHostPorts(ctx, httpapi.Param(r, "host"), wait, func(all []network.Port) bool {
+		found = revise(all, drivers)
+		return found.revision != known
+	})
+	if err != nil {
+		return err
+	}
+	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
+		j.Value(object("revision", found.revision, "ports", found.ports))
+	})
+}
+
+func waitOf(r *http.Request) (time.Duration, error) {
+	text := r.URL.Query().Get("wait")
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0, badRequest("wait: want seconds, not '%s'", text)
+	}
+	return time.Duration(min(n, int(maxWait/time.Second))) * time.Second, nil
+}
+
+// revised are the ports of a host and what tells them from others.
+type revised struct {
+	ports    pyjson.Value
+	revision string
+}
+
+// revise returns those that one of the drivers has bound; without drivers, all.
+func revise(all []network.Port, drivers []string) revised {
+	var theirs []pyjson.Value
+	for i := range all {
+		if len(drivers) == 0 || slices.Contains(drivers, all[i].Binding.Driver) {
+			theirs = append(theirs, hostPort(&all[i]))
+		}
+	}
+	ports := pyjson.NewArray(theirs...)
+	sum := sha256.Sum256(encode(object("ports", ports)))
+	return revised{ports, hex.EncodeToString(sum[:8])}
+}
+
+// hostPort is what an agent has to know of a port. Its status is in it so that the agent
+// says again what did not arrive.
+func hostPort(p *network.Port) pyjson.Value {
+	var profile struct {
+		PCISlot    string `json:"pci_slot"`
+		Allocation guarantee.ProfileAllocation
+	}
+	_ = json.Unmarshal(p.Binding.Profile, &profile) // of another form: without both
+	segment := segmentOf(p)
+	return object(
+		"id", string(p.ID), "network_id", string(p.Network.ID), "mac_address", p.MAC, "admin_state_up", p.AdminStateUp, "status", p.Status,
+		"device_id", p.DeviceID, "device_owner", p.DeviceOwner,
+		"driver", p.Binding.Driver, "vif_type", p.Binding.VIF, "vnic_type", p.Binding.VNIC,
+		"pci_slot", orNone(profile.PCISlot), "providers", array(profile.Allocation.Providers(), func(u guarantee.UUID) pyjson.Value { return valueOf(u.String()) }),
+		"network_type", orNone(segment.Type), "physical_network", orNone(segment.PhysicalNetwork), "segmentation_id", numberOrNone(segment.SegmentationID),
+		"rules", array(p.Rules, hostRule),
+	)
+}
+
+// segmentOf is the segment that a port is bound to, a zero one for none.
+func segmentOf(p *network.Port) network.SegmentRow {
+	for _, s := range p.Network.Segments {
+		if s.ID == p.Binding.Segment {
+			return s
+		}
+	}
+	return network.SegmentRow{SegmentationID: -1}
+}
+
+// hostRule is a rule with its type, and the attributes that it has in its policy.
+func hostRule(r network.RuleRow) pyjson.Value {
+	shown := []any{"type", string(r.Type)}
+	for _, attr := range kindOf(r.Type).table {
+		if attr.name != "id" {
+			shown = append(shown, attr.name, attr.show(&rule{RuleRow: r}))
+		}
+	}
+	return object(shown...)
+}
+
+// wireHostPorts notes which ports an agent has found plugged in on its host, and which
+// it finds no more.
+func (a *API) wireHostPorts(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	if err := cmp.Or(a.allow(ctx, "report_agent_state", target{}), speaksFor(ctx, httpapi.Param(r, "host"))); err != nil {
+		return err
+	}
+	v, err := readObject(r, "ports")
+	if err != nil {
+		return err
+	}
+	said := part(v, "ports")
+	if said.Kind() != pyjson.Object {
+		return badRequest("Unable to find 'ports' in request body")
+	}
+	var up, down []network.ID
+	for _, m := range said.Members() {
+		switch m.Value.Str() {
+		case network.PortActive:
+			up = append(up, network.ID(m.Key))
+		case network.PortDown:
+			down = append(down, network.ID(m.Key))
+		default:
+			return badRequest("Port %s: want ACTIVE or DOWN, not '%s'", m.Key, shown(m.Value))
+		}
+	}
+	host := httpapi.Param(r, "host")
+	for _, one := range []struct {
+		ids []network.ID
+		up  bool
+	}{{up, true}, {down, false}} {
+		if len(one.ids) == 0 {
+			continue
+		}
+		if err := a.Network.Wired(ctx, host, one.ids, one.up); err != nil {
+			return err
+		}
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,30 @@
+package networkapi
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/berthcloud/berth/httpapi"
+)
+
+// nobodyMakes is the POST of a kind that comes into being by itself. Neutron puts the
+// owner into the body, as into any other, and then does not know that attribute.
+func nobodyMakes(path, name string, attributes ...string) httpapi.Route {
+	return httpapi.Route{Method: http.MethodPost, Pattern: path, Handle: func(_ http.ResponseWriter, r *http.Request) error {
+		v, err := readObject(r, name)
+		if err != nil {
+			return err
+		}
+		item, err := member(v, name)
+		if err != nil {
+			return err
+		}
+		unknown := unknownIn(item, func(key string) bool { return isOwner(key) || slices.Contains(attributes, key) })
+		return unrecognized(append(unknown, owners...))
+	}}
+}
+
+// owners are the two names of the attribute that says whose an object is.
+var owners = []string{"tenant_id", "project_id"}
+
+func isOwner(key string) bool { return slices.Contains(owners, key) }

@@ -1,0 +1,92 @@
+package inprocess
+
+import (
+	"context"
+	"maps"
+	"regexp"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/placement"
+)
+
+// Allocations is network.Placement's.
+func (p *Placement) Allocations(ctx context.Context, consumer string) (network.Allocations, error) {
+	h, err := p.service.AllocationsOf(ctx, placement.UUID(consumer))
+	if err != nil || len(h.Allocations) == 0 {
+		return network.Allocations{}, told(err, nil)
+	}
+	world, err := p.service.World(ctx)
+	if err != nil {
+		return network.Allocations{}, told(err, nil)
+	}
+	generation := int64(h.Consumer.Generation)
+	held := network.Allocations{
+		Providers: make(map[string]map[string]int64),
+		Project:   h.Consumer.Project, User: h.Consumer.User, Type: h.Consumer.Type, Generation: &generation,
+	}
+	for _, a := range h.Allocations {
+		on := string(a.ProviderUUID)
+		if held.Providers[on] == nil {
+			held.Providers[on] = make(map[string]int64)
+		}
+		held.Providers[on][world.ClassName(a.Class)] = a.Used
+	}
+	return held, nil
+}
+
+// SetAllocations is network.Placement's. A consumer that is given no type keeps the
+// one that it has.
+func (p *Placement) SetAllocations(ctx context.Context, consumer string, a network.Allocations) error {
+	claim, err := claimOf(consumer, a)
+	if err != nil {
+		return err
+	}
+	return told(p.service.SetAllocations(ctx, claim), network.ErrCapacity)
+}
+
+// consumerType is what the type of a consumer may be, with none.
+var consumerType = regexp.MustCompile(`^[A-Z0-9_]{0,255}$`)
+
+// maxOwner bounds the names of a consumer's project and user, in characters.
+const maxOwner = 255
+
+// claimOf is a claim for all that a consumer is to hold, which the wire would let
+// through.
+func claimOf(consumer string, a network.Allocations) (placement.Claim, error) {
+	id, err := guarantee.ParseUUID(consumer)
+	if err != nil {
+		return placement.Claim{}, invalid("the consumer: %v", err)
+	}
+	for _, owner := range []string{a.Project, a.User} {
+		if n := utf8.RuneCountInString(owner); n == 0 || n > maxOwner {
+			return placement.Claim{}, invalid("the project and the user of a consumer have 1 to %d characters, not %d", maxOwner, n)
+		}
+	}
+	if !consumerType.MatchString(a.Type) {
+		return placement.Claim{}, invalid("%.50q cannot be the type of a consumer", a.Type)
+	}
+	c := placement.Claim{
+		Consumer: placement.UUID(id.String()), Project: a.Project, User: a.User, Type: a.Type, Seen: &placement.ConsumerSeen{},
+	}
+	if a.Generation != nil {
+		*c.Seen = placement.ConsumerSeen{Exists: true, Generation: placement.Generation(*a.Generation)}
+	}
+	for _, provider := range slices.Sorted(maps.Keys(a.Providers)) {
+		held := placement.ProviderAllocation{Provider: placement.UUID(provider)}
+		if len(a.Providers[provider]) == 0 {
+			return c, invalid("nothing is to be allocated on the provider %s, which is to be left out then", provider)
+		}
+		for _, class := range slices.Sorted(maps.Keys(a.Providers[provider])) {
+			n := a.Providers[provider][class]
+			if n < 1 {
+				return c, invalid("%d of %s on the provider %s cannot be allocated", n, class, provider)
+			}
+			held.Resources = append(held.Resources, placement.ClassAmount{Class: class, Amount: n})
+		}
+		c.Allocations = append(c.Allocations, held)
+	}
+	return c, nil
+}

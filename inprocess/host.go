@@ -1,0 +1,92 @@
+package inprocess
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
+	"github.com/berthcloud/berth/agent/driver"
+	"github.com/berthcloud/berth/agent/host"
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/inventory"
+)
+
+// A Host is a compute service as one of its hosts sees it. It may be used from many
+// goroutines.
+type Host struct {
+	service *compute.Service
+	report  compute.Report
+	has     *inventory.Host
+}
+
+var _ host.Service = (*Host)(nil)
+
+// NewHost returns the Host that reports so, and what it has; nil: others tell placement.
+func NewHost(s *compute.Service, r compute.Report, has *inventory.Host) *Host {
+	return &Host{s, r, has}
+}
+
+// Report is host.Service's. It fails too when placement does not have what the host has. The
+// warnings are the service's to log.
+func (h *Host) Report(ctx context.Context) error {
+	err := h.service.Report(ctx, h.report)
+	if err == nil && h.has != nil {
+		_, err = h.service.KeepTree(ctx, h.report.Host, *h.has)
+	}
+	return told(err, nil)
+}
+
+// Wanted is host.Service's.
+func (h *Host) Wanted(ctx context.Context, known string, wait time.Duration) (host.Wants, error) {
+	var wants host.Wants
+	_, err := h.service.AwaitWanted(ctx, h.report.Host, wait, func(all []compute.Wanted) bool {
+		wants = wantsOf(all)
+		return wants.Revision != known
+	})
+	return wants, told(err, nil)
+}
+
+// wantsOf is what is wanted in the words of a host. The revision is of what is in it.
+func wantsOf(all []compute.Wanted) host.Wants {
+	w := host.Wants{Servers: make([]host.Wanted, len(all))}
+	for i, one := range all {
+		w.Servers[i] = wantedOf(one)
+	}
+	text, err := json.Marshal(w.Servers)
+	if err != nil {
+		panic("inprocess: " + err.Error()) // texts and numbers only
+	}
+	sum := sha256.Sum256(text)
+	w.Revision = hex.EncodeToString(sum[:])
+	return w
+}
+
+func wantedOf(w compute.Wanted) host.Wanted {
+	s := host.Wanted{Gone: w.Gone, Event: string(w.Event), Server: driver.Server{
+		ID: string(w.Server), Name: w.Name, VCPUs: w.Flavor.VCPUs, MemoryMB: w.Flavor.MemoryMB, DiskGB: w.Flavor.RootGB + w.Flavor.EphemeralGB,
+		Image: string(w.Image), Running: w.Running, Boot: string(w.Boot), Hostname: w.Hostname, Metadata: w.Metadata, KeyData: w.KeyData,
+		UserData: w.UserData, ConfigDrive: w.ConfigDrive,
+	}}
+	for _, p := range w.Ports {
+		port := driver.Port{ID: string(p.ID), MAC: p.MAC, VNIC: p.VNIC, VIF: p.VIF, PhysicalNetwork: p.PhysicalNetwork, Slot: p.Slot}
+		for _, id := range p.Allocation.Providers() {
+			port.Providers = append(port.Providers, id.String())
+		}
+		for _, a := range p.Addresses {
+			port.Addresses = append(port.Addresses, driver.Address(a.IP, a.Prefix))
+		}
+		s.Ports = append(s.Ports, port)
+	}
+	return s
+}
+
+// Done is host.Service's.
+func (h *Host) Done(ctx context.Context, results []host.Result) error {
+	all := make([]compute.Result, len(results))
+	for i, r := range results {
+		all[i] = compute.Result{Server: compute.ID(r.Server), Event: compute.ID(r.Event), Trouble: r.Trouble, Everywhere: r.Everywhere}
+	}
+	return told(h.service.Done(ctx, h.report.Host, all), nil)
+}

@@ -1,0 +1,245 @@
+// Package fakehosts runs compute hosts that are nothing but a program: they report to
+// Berth's services over HTTP, without Keystone, and remember the servers that they are to
+// have. A process may have as many as it wants. It is for tests and for measuring, not for
+// trying Berth, which "berth up" is for.
+package fakehosts
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/berthcloud/berth/agent/driver"
+	"github.com/berthcloud/berth/agent/host"
+)
+
+// Services are those that hosts report to. Its fields are set before it is used.
+type Services struct {
+	// Placement, Network and Compute are addresses without a slash at the end. Without
+	// Network hosts have no network agent, and nobody is told of ports that are
+	// plugged in.
+	Placement, Network, Compute string
+	// Client sends the requests.
+	Client *http.Client
+	// Log is nil for none.
+	Log *slog.Logger
+	// ReportInterval is how often hosts report, 0 for every ten seconds.
+	ReportInterval time.Duration
+	// Again is how soon a host makes a call to compute again that has failed, 0 for as
+	// soon as hosts do.
+	Again time.Duration
+}
+
+// A Host is one host. Its fields are set before it is used.
+type Host struct {
+	Name, ID string // the ID is that of its provider and of its hypervisor
+	// VCPUs, MemoryMB and DiskGB are what it has for servers.
+	VCPUs, MemoryMB, DiskGB int
+	// Bridges are the rates of its bridges in each direction, in kbit/s, by physical
+	// network.
+	Bridges map[string]int
+	// Driver has the servers.
+	Driver driver.Fake
+}
+
+// Bridge is the name of a host's bridge to a physical network.
+func Bridge(physicalNetwork string) string { return "br-" + physicalNetwork }
+
+// Introduce makes hosts known: their providers to placement, and they and their network
+// agents to the services. It returns when placement has the devices of the agents.
+func (s *Services) Introduce(ctx context.Context, hosts ...*Host) error {
+	err := each(hosts, func(h *Host) error {
+		if err := s.introduce(ctx, h); err != nil {
+			return fmt.Errorf("introducing host %s: %w", h.Name, err)
+		}
+		return nil
+	})
+	if err != nil || s.Network == "" {
+		return err
+	}
+	return s.awaitAgents(ctx, hosts)
+}
+
+// each does something about all hosts, a few at a time, and returns the first error.
+func each(hosts []*Host, do func(*Host) error) error {
+	const atOnce = 8
+	var all sync.WaitGroup
+	errs := make([]error, len(hosts))
+	for worker := range atOnce {
+		all.Go(func() {
+			for i := worker; i < len(hosts); i += atOnce {
+				errs[i] = do(hosts[i])
+			}
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Services) introduce(ctx context.Context, h *Host) error {
+	at := s.Placement + "/resource_providers"
+	if err := s.call(ctx, "POST", at, object{"name": h.Name, "uuid": h.ID}, nil); err != nil {
+		return err
+	}
+	inventories := object{}
+	for class, total := range map[string]int{"VCPU": h.VCPUs, "MEMORY_MB": h.MemoryMB, "DISK_GB": h.DiskGB} {
+		inventories[class] = object{"total": total}
+	}
+	err := s.call(ctx, "PUT", at+"/"+h.ID+"/inventories", object{"resource_provider_generation": 0, "inventories": inventories}, nil)
+	if err != nil {
+		return err
+	}
+	return (&seen{s, h}).Report(ctx)
+}
+
+// Beat has the network agent of a host report.
+func (s *Services) Beat(ctx context.Context, h *Host) error {
+	mappings, rates, hypervisors := object{}, object{}, object{}
+	for network, kbps := range h.Bridges {
+		bridge := Bridge(network)
+		mappings[network], hypervisors[bridge], rates[bridge] = bridge, h.Name, object{"egress": kbps, "ingress": kbps}
+	}
+	return s.call(ctx, "POST", s.Network+"/berth/v1/heartbeats", object{"agent": object{
+		"agent_type": "Open vSwitch agent", "binary": "neutron-openvswitch-agent", "host": h.Name,
+		"configurations": object{
+			"bridge_mappings": mappings, "resource_provider_bandwidths": rates, "resource_provider_hypervisors": hypervisors,
+		},
+	}}, nil)
+}
+
+// agentsInTime bounds how long the network service may take to bring the devices of agents
+// into placement.
+const agentsInTime = 5 * time.Minute
+
+// awaitAgents has agents report until their devices are in placement.
+func (s *Services) awaitAgents(ctx context.Context, hosts []*Host) error {
+	ctx, stop := context.WithTimeout(ctx, agentsInTime)
+	defer stop()
+	left := hosts
+	for {
+		if err := each(left, func(h *Host) error { return s.Beat(ctx, h) }); err != nil {
+			return err
+		}
+		done, err := s.synced(ctx)
+		if err != nil {
+			return err
+		}
+		var still []*Host
+		for _, h := range left {
+			if !done[h.Name] {
+				still = append(still, h)
+			}
+		}
+		if left = still; len(left) == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the agents of %d hosts are not in placement: %w", len(left), ctx.Err())
+		case <-time.After(min(20*time.Millisecond*time.Duration(len(left)), time.Second)):
+		}
+	}
+}
+
+// synced returns the hosts whose agents are said to be in placement.
+func (s *Services) synced(ctx context.Context) (map[string]bool, error) {
+	var all struct {
+		Agents []struct {
+			Host   string
+			Synced *bool `json:"resources_synced"`
+		}
+	}
+	fields := url.Values{"fields": {"host", "resources_synced"}}
+	err := s.call(ctx, "GET", s.Network+"/v2.0/agents?"+fields.Encode(), nil, &all)
+	done := map[string]bool{}
+	for _, a := range all.Agents {
+		done[a.Host] = a.Synced != nil && *a.Synced
+	}
+	return done, err
+}
+
+// Run has hosts report and work until ctx ends.
+func (s *Services) Run(ctx context.Context, hosts ...*Host) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	log := s.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	for _, h := range hosts {
+		one := host.Host{
+			Service: s.service(h), Driver: &plugging{&h.Driver, s, h.Name}, Log: log.With("host", h.Name),
+			ReportInterval: s.ReportInterval, Concurrency: 10,
+		}
+		if one.ReportInterval == 0 {
+			one.ReportInterval = 10 * time.Second
+		}
+		all.Go(func() { one.Run(ctx) })
+		if s.Network != "" {
+			all.Go(func() { s.keepBeating(ctx, h, one.Log) })
+		}
+	}
+}
+
+// beatInterval is how often network agents report.
+const beatInterval = 30 * time.Second
+
+// keepBeating has the network agent of a host report until ctx ends; those of many hosts do
+// not come together.
+func (s *Services) keepBeating(ctx context.Context, h *Host, log *slog.Logger) {
+	for pause := rand.N(beatInterval); ; pause = beatInterval {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		if err := s.Beat(ctx, h); err != nil && ctx.Err() == nil {
+			log.Warn("the network service did not take the report", "error", err)
+		}
+	}
+}
+
+// A plugging driver tells the network service of the ports that it plugs in, as a network
+// agent of the host would.
+type plugging struct {
+	driver.Driver
+	services *Services
+	host     string
+}
+
+// Build is Driver's.
+func (p *plugging) Build(ctx context.Context, s driver.Server) error {
+	if err := p.Driver.Build(ctx, s); err != nil {
+		return err
+	}
+	return p.wire(ctx, s.Ports...)
+}
+
+// Plug is Driver's.
+func (p *plugging) Plug(ctx context.Context, id string, port driver.Port) error {
+	if err := p.Driver.Plug(ctx, id, port); err != nil {
+		return err
+	}
+	return p.wire(ctx, port)
+}
+
+func (p *plugging) wire(ctx context.Context, ports ...driver.Port) error {
+	if p.services.Network == "" || len(ports) == 0 {
+		return nil
+	}
+	said := object{}
+	for _, port := range ports {
+		said[port.ID] = "ACTIVE"
+	}
+	return p.services.call(ctx, "POST", p.services.Network+"/berth/v1/hosts/"+url.PathEscape(p.host)+"/ports", object{"ports": said}, nil)
+}

@@ -1,0 +1,179 @@
+package fakehosts
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/berthcloud/berth/agent/driver"
+	"github.com/berthcloud/berth/agent/host"
+)
+
+type object = map[string]any
+
+// Ask sends a request at a version of an API with a body, unless that is nil, as an administrator
+// of services that believe it, and decodes the answer into out, unless that is. An answer that is
+// no success is an error.
+func Ask(ctx context.Context, client *http.Client, version, method, url string, body, out any) error {
+	var in io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		in = bytes.NewReader(text)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, url, in)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("X-Auth-Token", "admin")
+	r.Header.Set("X-Roles", "admin,service")
+	r.Header.Set("OpenStack-API-Version", version)
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	res, err := client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode/100 != 2 {
+		err = fmt.Errorf("%s %s: %d %s", method, url, res.StatusCode, text)
+	}
+	if err == nil && out != nil {
+		err = json.Unmarshal(text, out)
+	}
+	return err
+}
+
+// call asks with what placement needs; the versions of Berth's own routes are none.
+func (s *Services) call(ctx context.Context, method, url string, body, out any) error {
+	return Ask(ctx, s.Client, "placement 1.36", method, url, body, out)
+}
+
+// service is the compute service as a host sees it.
+func (s *Services) service(h *Host) host.Service {
+	if s.Again > 0 {
+		return &patient{&seen{s, h}, s.Again}
+	}
+	return &seen{s, h}
+}
+
+// seen is the compute service over HTTP as a host sees it.
+type seen struct {
+	services *Services
+	host     *Host
+}
+
+// Report is host.Service's.
+func (s *seen) Report(ctx context.Context) error {
+	h := s.host
+	return s.services.call(ctx, "POST", s.services.Compute+"/berth/v1/heartbeats", object{"host": object{
+		"host": h.Name, "version": 66, "node": object{
+			"id": h.ID, "name": h.Name, "type": "fake", "version": 1, "address": "127.0.0.1",
+			"vcpus": h.VCPUs, "memory_mb": h.MemoryMB, "disk_gb": h.DiskGB,
+		},
+	}}, nil)
+}
+
+func (s *seen) servers() string {
+	return s.services.Compute + "/berth/v1/hosts/" + url.PathEscape(s.host.Name) + "/servers"
+}
+
+// wanted is what is wanted of a server, as the API says it.
+type wanted struct {
+	ID, Name, Image, Event, Boot string
+	Gone, Running                bool
+	Flavor                       struct {
+		VCPUs    int64
+		MemoryMB int64 `json:"memory_mb"`
+		RootGB   int64 `json:"root_gb"`
+		MoreGB   int64 `json:"ephemeral_gb"`
+	}
+	Ports []struct {
+		ID  string
+		MAC string `json:"mac_address"`
+	}
+}
+
+// Wanted is host.Service's.
+func (s *seen) Wanted(ctx context.Context, known string, wait time.Duration) (host.Wants, error) {
+	var got struct {
+		Revision string
+		Servers  []wanted
+	}
+	query := url.Values{"revision": {known}, "wait": {strconv.Itoa(int(wait / time.Second))}}
+	err := s.services.call(ctx, "GET", s.servers()+"?"+query.Encode(), nil, &got)
+	wants := host.Wants{Revision: got.Revision}
+	for _, w := range got.Servers {
+		one := host.Wanted{Gone: w.Gone, Event: w.Event, Server: driver.Server{
+			ID: w.ID, Name: w.Name, VCPUs: w.Flavor.VCPUs, MemoryMB: w.Flavor.MemoryMB, DiskGB: w.Flavor.RootGB + w.Flavor.MoreGB,
+			Image: w.Image, Running: w.Running, Boot: w.Boot,
+		}}
+		for _, p := range w.Ports {
+			one.Ports = append(one.Ports, driver.Port{ID: p.ID, MAC: p.MAC})
+		}
+		wants.Servers = append(wants.Servers, one)
+	}
+	return wants, err
+}
+
+// Done is host.Service's.
+func (s *seen) Done(ctx context.Context, results []host.Result) error {
+	said := make([]object, len(results))
+	for i, r := range results {
+		said[i] = object{"server": r.Server, "event": r.Event, "everywhere": r.Everywhere}
+		if r.Trouble != "" {
+			said[i]["trouble"] = r.Trouble
+		}
+	}
+	return s.services.call(ctx, "POST", s.servers(), object{"results": said}, nil)
+}
+
+// A patient service is one that is asked again soon when it does not answer.
+type patient struct {
+	host.Service
+	again time.Duration
+}
+
+// until makes a call until it succeeds or ctx ends.
+func (p *patient) until(ctx context.Context, call func() error) error {
+	for {
+		err := call()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(p.again):
+		}
+	}
+}
+
+// Report is host.Service's.
+func (p *patient) Report(ctx context.Context) error {
+	return p.until(ctx, func() error { return p.Service.Report(ctx) })
+}
+
+// Wanted is host.Service's.
+func (p *patient) Wanted(ctx context.Context, known string, wait time.Duration) (wants host.Wants, err error) {
+	err = p.until(ctx, func() error {
+		wants, err = p.Service.Wanted(ctx, known, wait)
+		return err
+	})
+	return wants, err
+}
+
+// Done is host.Service's.
+func (p *patient) Done(ctx context.Context, results []host.Result) error {
+	return p.until(ctx, func() error { return p.Service.Done(ctx, results) })
+}

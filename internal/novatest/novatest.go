@@ -1,0 +1,17 @@
+// Package novatest asks Debian's Nova, for tests that compare Berth with it. It runs
+// Nova's code in Python, and no service.
+package novatest
+
+import (
+	"testing"
+
+	"github.com/berthcloud/berth/internal/upstreamtest"
+)
+
+// Ask runs a script in a Python that has Nova. The script reads in as JSON from its
+// standard input and writes what becomes out. The test fails where Nova is not
+// installed; BERTH_TEST_NO_UPSTREAM=1 skips it.
+func Ask(t testing.TB, script string, in, out any) {
+	t.Helper()
+	upstreamtest.Ask(t, "python3-nova", script, in, out)
+}

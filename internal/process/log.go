@@ -1,0 +1,36 @@
+package process
+
+import (
+	"bytes"
+	"sync"
+)
+
+// A Log keeps what a program prints. The program may write while others read.
+type Log struct {
+	mu   sync.Mutex // guards text
+	text bytes.Buffer
+}
+
+// Write appends p.
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// String returns all that was written.
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// Tail returns the last 6 KiB, enough to see why a program failed.
+func (l *Log) Tail() string {
+	const keep = 6 << 10
+	text := l.String()
+	if len(text) > keep {
+		return "…" + text[len(text)-keep:]
+	}
+	return text
+}

@@ -1,0 +1,224 @@
+// Package storetest checks what every store of rows promises of its transactions,
+// whatever the rows are. It is for the suites of the slices, which add what their
+// rows promise.
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// ErrRefused is what functions in a transaction refuse with.
+var ErrRefused = errors.New("refused")
+
+// A Store runs functions in transactions, as the Stores of the slices say.
+type Store[R, W any] interface {
+	View(ctx context.Context, fn func(R) error) error
+	Update(ctx context.Context, now time.Time, fn func(W) error) error
+}
+
+// A Case is stores on one new database, and rows to see transactions by. The methods
+// are claims about the stores; each wants a Case of its own.
+type Case[R, W any] struct {
+	*testing.T
+	Stores []Store[R, W] // one or more; the last is read from
+	Now    time.Time
+
+	Insert func(w W, name string) error         // a row that is called so
+	Taken  error                                // what Insert returns when there is one already
+	Has    func(r R, name string) (bool, error) // there is such a row
+	Count  func(r R) (int, error)               // of all such rows
+}
+
+// Together runs fn in n goroutines and returns when all are done.
+func Together(n int, fn func(i int)) {
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { fn(i) })
+	}
+	all.Wait()
+}
+
+func (c Case[R, W]) together(n int, fn func(i int, s Store[R, W])) {
+	Together(n, func(i int) { fn(i, c.Stores[i%len(c.Stores)]) })
+}
+
+func (c Case[R, W]) insert(name string) error {
+	return c.Stores[0].Update(context.Background(), c.Now, func(w W) error { return c.Insert(w, name) })
+}
+
+// counts wants so many rows.
+func (c Case[R, W]) counts(want int) {
+	c.Helper()
+	got := 0
+	err := c.Stores[len(c.Stores)-1].View(context.Background(), func(r R) (err error) {
+		got, err = c.Count(r)
+		return err
+	})
+	if err != nil || got != want {
+		c.Errorf("there are %d rows, %v, want %d", got, err, want)
+	}
+}
+
+// UpdatesWorkAfterAFailedOne writes a row again and again, and keeps it at last.
+func (c Case[R, W]) UpdatesWorkAfterAFailedOne() {
+	for range 3 {
+		err := c.Stores[0].Update(context.Background(), c.Now, func(w W) error { return errors.Join(c.Insert(w, "a"), ErrRefused) })
+		if !errors.Is(err, ErrRefused) || errors.Is(err, c.Taken) {
+			c.Fatalf("Update() = %v, want %v", err, ErrRefused)
+		}
+	}
+	if err := c.insert("a"); err != nil {
+		c.Fatal(err)
+	}
+	c.counts(1)
+}
+
+// PanicsLeaveNothing allows a store to return a panic of a function as an error or to
+// let it through; either way nothing is kept and the store goes on.
+func (c Case[R, W]) PanicsLeaveNothing() {
+	outcome := func(run func() error) (err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("%v", p)
+			}
+		}()
+		return run()
+	}
+	for call, err := range map[string]error{
+		"Update": outcome(func() error {
+			return c.Stores[0].Update(context.Background(), c.Now, func(w W) error {
+				if err := c.Insert(w, "a"); err != nil {
+					return err
+				}
+				panic("a planted panic")
+			})
+		}),
+		"View": outcome(func() error {
+			return c.Stores[0].View(context.Background(), func(R) error { panic("a planted panic") })
+		}),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "a planted panic") {
+			c.Errorf("%s = %v, want the panic", call, err)
+		}
+	}
+	c.counts(0)
+	if err := c.insert("a"); err != nil {
+		c.Fatal(err)
+	}
+	c.counts(1)
+}
+
+// ViewsReturnTheirErrors has a View refuse.
+func (c Case[R, W]) ViewsReturnTheirErrors() {
+	err := c.Stores[0].View(context.Background(), func(R) error { return ErrRefused })
+	if !errors.Is(err, ErrRefused) {
+		c.Errorf("View() = %v, want %v", err, ErrRefused)
+	}
+}
+
+// CancelledContextsRunNothing begins with a context that has ended.
+func (c Case[R, W]) CancelledContextsRunNothing() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	ran := false
+	for call, err := range map[string]error{
+		"Update": c.Stores[0].Update(ctx, c.Now, func(W) error { ran = true; return nil }),
+		"View":   c.Stores[0].View(ctx, func(R) error { ran = true; return nil }),
+	} {
+		if !errors.Is(err, context.Canceled) {
+			c.Errorf("%s = %v, want %v", call, err, context.Canceled)
+		}
+	}
+	if ran {
+		c.Error("a function ran")
+	}
+}
+
+// RefusedNeighboursLeaveNothing mixes updates that succeed, after they have met a row
+// that is there, with those that refuse after they have written.
+func (c Case[R, W]) RefusedNeighboursLeaveNothing() {
+	const n = 60
+	c.together(n, func(i int, s Store[R, W]) {
+		name := fmt.Sprint("n", i)
+		err := s.Update(context.Background(), c.Now, func(w W) error {
+			err := c.Insert(w, name)
+			if i%3 == 1 {
+				return errors.Join(err, ErrRefused)
+			}
+			if taken := c.Insert(w, name); !errors.Is(taken, c.Taken) {
+				return fmt.Errorf("inserting again: %w", taken)
+			}
+			return err
+		})
+		if refused := errors.Is(err, ErrRefused); refused != (i%3 == 1) || err != nil && !refused {
+			c.Errorf("update %d = %v", i, err)
+		}
+	})
+	c.counts(n * 2 / 3)
+}
+
+// ViewsSeeWhatReturnedBefore reads each row through every store once it is written.
+func (c Case[R, W]) ViewsSeeWhatReturnedBefore() {
+	c.together(6, func(i int, s Store[R, W]) {
+		for n := range 10 {
+			name := fmt.Sprint("n", i, "-", n)
+			err := s.Update(context.Background(), c.Now, func(w W) error { return c.Insert(w, name) })
+			for _, other := range c.Stores {
+				err = errors.Join(err, other.View(context.Background(), func(r R) error {
+					there, err := c.Has(r, name)
+					if err == nil && !there {
+						err = errors.New("it is not there")
+					}
+					return err
+				}))
+			}
+			if err != nil {
+				c.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}
+
+// LeavingTheQueueHarmsNobody cancels updates while another one runs. Each must either
+// have happened or not, and its error must say which.
+func (c Case[R, W]) LeavingTheQueueHarmsNobody() {
+	const n = 20
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	running, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	var kept atomic.Int64
+	Together(n+2, func(i int) {
+		switch i {
+		case 0:
+			err := c.Stores[0].Update(context.Background(), c.Now, func(W) error {
+				once.Do(func() { close(running) })
+				<-release
+				return nil
+			})
+			if err != nil {
+				c.Errorf("the first Update = %v", err)
+			}
+		case 1:
+			<-running
+			cancel()
+			close(release)
+		default:
+			<-running
+			err := c.Stores[0].Update(ctx, c.Now, func(w W) error { return c.Insert(w, fmt.Sprint("n", i)) })
+			if err == nil {
+				kept.Add(1)
+			} else if !errors.Is(err, context.Canceled) {
+				c.Errorf("update %d = %v, want %v", i, err, context.Canceled)
+			}
+		}
+	})
+	c.counts(int(kept.Load()))
+}

@@ -1,0 +1,65 @@
+package network
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Review returns the agents that match, as Agents does, with what is odd about them.
+func (s *Service) Review(ctx context.Context, where ...Match) (some []Agent, err error) {
+	err = s.store.View(ctx, func(r Reader) error {
+		rows, err := Rows[AgentRow](r, where...)
+		if err != nil || len(rows) == 0 {
+			some = nil
+			return err
+		}
+		all := rows
+		if len(where) > 0 {
+			all, err = Rows[AgentRow](r)
+		}
+		claims := s.claims(all)
+		some = make([]Agent, len(rows))
+		for i, row := range rows {
+			some[i] = Agent{AgentRow: row, Alive: s.alive(row), Warnings: s.warnings(row, claims)}
+		}
+		return err
+	})
+	return some, err
+}
+
+// A place is where a device is: two of one name are one, whoever reports them.
+type place struct{ hypervisor, device string }
+
+// claims are the agents that report each device of which placement is told.
+func (s *Service) claims(all []AgentRow) map[place][]AgentRow {
+	by := make(map[place][]AgentRow)
+	for _, a := range all {
+		state, _ := s.State(a)
+		for _, p := range state.Providers {
+			if at := (place{p.Hypervisor, p.Device}); p.Device != "" {
+				by[at] = append(by[at], a)
+			}
+		}
+	}
+	return by
+}
+
+// warnings are those about an agent's report: its own, and one for each device that
+// somebody else reports too.
+func (s *Service) warnings(a AgentRow, claims map[place][]AgentRow) []string {
+	state, err := s.State(a)
+	if err != nil {
+		return nil // SyncError has it
+	}
+	all := slices.Clone(state.Warnings)
+	for _, p := range state.Providers {
+		for _, other := range claims[place{p.Hypervisor, p.Device}] {
+			if other.ID != a.ID {
+				all = append(all, fmt.Sprintf("%q of %s is reported by the %s on %s too: what it can promise must be divided among them",
+					p.Device, p.Hypervisor, other.Type, other.Host))
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,90 @@
+package network
+
+import (
+	"context"
+	"math/big"
+	"net/netip"
+)
+
+// An Availability says how many addresses a network has.
+type Availability struct {
+	NetworkRow
+	Subnets []SubnetAvailability // in the order of their ids
+}
+
+// A SubnetAvailability says how many addresses a subnet has: those of its pools, and
+// how many ports have, of its pools or not.
+type SubnetAvailability struct {
+	SubnetRow
+	Total *big.Int
+	Used  int64
+}
+
+// Availabilities returns how many addresses the networks that match have.
+func (s *Service) Availabilities(ctx context.Context, where ...Match) (all []Availability, err error) {
+	err = s.store.View(ctx, func(r Reader) error {
+		all, err = availabilities(r, where)
+		return err
+	})
+	return all, err
+}
+
+func availabilities(r Reader, where []Match) ([]Availability, error) {
+	rows, err := Rows[NetworkRow](r, where...)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	subnets, err := Rows[SubnetRow](r, Where(ByNetwork, ids(rows, func(n *NetworkRow) ID { return n.ID })...))
+	if err != nil {
+		return nil, err
+	}
+	addresses, err := Rows[AddressRow](r, Where(BySubnet, ids(subnets, func(s *SubnetRow) ID { return s.ID })...))
+	if err != nil {
+		return nil, err
+	}
+	used := make(map[ID]int64, len(subnets))
+	for _, a := range addresses {
+		used[a.Subnet]++
+	}
+	of := group(subnets, func(s *SubnetRow) ID { return s.Network })
+	all := make([]Availability, len(rows))
+	for i, row := range rows {
+		all[i].NetworkRow = row
+		for _, subnet := range of[row.ID] {
+			total, err := addressesOf(subnet)
+			if err != nil {
+				return nil, err
+			}
+			all[i].Subnets = append(all[i].Subnets, SubnetAvailability{subnet, total, used[subnet.ID]})
+		}
+	}
+	return all, nil
+}
+
+// addressesOf counts the addresses of a subnet's pools, or of the subnet when it has
+// none.
+func addressesOf(row SubnetRow) (*big.Int, error) {
+	all, err := spans(row.Pools)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 0 {
+		p, err := netip.ParsePrefix(row.CIDR)
+		if err != nil {
+			return nil, err
+		}
+		first, last := ends(p)
+		all = []span{{first, last}}
+	}
+	total := new(big.Int)
+	for _, s := range all {
+		total.Add(total, s.size())
+	}
+	return total, nil
+}
+
+// size is how many addresses a range has.
+func (s span) size() *big.Int {
+	first, last := new(big.Int).SetBytes(s.first.AsSlice()), new(big.Int).SetBytes(s.last.AsSlice())
+	return last.Sub(last, first).Add(last, big.NewInt(1))
+}

@@ -1,0 +1,82 @@
+package network
+
+// MTUs are the largest packets that there is room for, in bytes. Zero says that
+// nothing is known.
+type MTUs struct {
+	// Global is that of physical networks, and of the network between hosts.
+	Global int
+	// Path is that of the network between hosts when it has less room.
+	Path int
+	// Physical are those of single physical networks that have less room.
+	Physical map[string]int
+	// OverlayIPVersion is the version of IP that carries tunnels, 4 or 6.
+	OverlayIPVersion int
+	// GeneveHeader is what a Geneve header takes, without that of IP.
+	GeneveHeader int
+}
+
+// What headers of tunnels and of IP take of a packet.
+const (
+	vxlanHeader = 30
+	greHeader   = 22
+	ipv4Header  = 20
+	ipv6Header  = 40
+)
+
+// of returns the largest packet that fits into a segment, 0 for any.
+func (m MTUs) of(s SegmentRow) int {
+	switch s.Type {
+	case Flat, VLAN:
+		return leastKnown(m.Global, m.Physical[s.PhysicalNetwork])
+	case VXLAN:
+		return m.tunnel(vxlanHeader)
+	case GRE:
+		return m.tunnel(greHeader)
+	case Geneve:
+		return m.tunnel(m.GeneveHeader)
+	}
+	return 0
+}
+
+// tunnel returns the largest packet that fits into a tunnel with a header.
+func (m MTUs) tunnel(header int) int {
+	most := leastKnown(m.Global, m.Path)
+	if most == 0 {
+		return 0
+	}
+	if m.OverlayIPVersion == 6 {
+		return most - ipv6Header - header
+	}
+	return most - ipv4Header - header
+}
+
+// leastKnown returns the least of some numbers that are not 0; 0 when all are.
+func leastKnown(all ...int) int {
+	least := 0
+	for _, n := range all {
+		if n > 0 && (least == 0 || n < least) {
+			least = n
+		}
+	}
+	return least
+}
+
+// mtu returns the MTU of a network, which is at most that of each of its segments: the
+// largest that there can be when none is asked for.
+func (c *change) mtu(asked int, segments []SegmentRow) (int, error) {
+	fits := make([]int, len(segments))
+	for i, s := range segments {
+		fits[i] = c.settings.MTU.of(s)
+	}
+	most := leastKnown(fits...)
+	if most == 0 {
+		most = c.settings.MTU.Global
+	}
+	switch {
+	case asked == 0:
+		return most, nil
+	case most > 0 && asked > most:
+		return 0, invalidInput("Requested MTU is too big, maximum is %d", most)
+	}
+	return asked, nil
+}

@@ -1,0 +1,232 @@
+package network
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"slices"
+
+	"github.com/berthcloud/berth/network/guarantee"
+)
+
+// UpdatePort changes a port. The function gets what the port is now; it may run
+// more than once.
+//
+// When a server's port comes to another policy, what placement holds for it
+// follows; and when it is bound with an allocation that is less than the port
+// promises, what is missing is added (decision 18). Faults besides those of
+// CreatePorts: PortBound, QosPlacementAllocationUpdateConflict when there is not
+// enough, PlacementAllocationRemoved, PlacementAllocationRpNotExists,
+// PlacementAllocationGenerationConflict, ResourceRequestChanged.
+func (s *Service) UpdatePort(ctx context.Context, id ID, fn func(*PortSpec) error) (p Port, err error) {
+	before := ""
+	err = Swap(ctx, func() (err error) {
+		p, err = s.movePort(ctx, id, func(spec *PortSpec) error {
+			before = spec.Status // at last as it is when the change is made
+			return fn(spec)
+		})
+		return err
+	})
+	if errors.Is(err, ErrGeneration) {
+		err = beingChanged("What port %s or others of its server promise is being changed by another request.", id)
+	}
+	if err == nil {
+		s.events.status(p, before)
+		s.events.port(networkChanged, p)
+	}
+	return p, err
+}
+
+// movePort changes a port, and what a server holds with it. It fails with ErrGeneration when
+// others change meanwhile what the server is to hold for it.
+func (s *Service) movePort(ctx context.Context, id ID, fn func(*PortSpec) error) (p Port, err error) {
+	short, err := s.shortfall(ctx, id, fn)
+	if err != nil {
+		return p, err
+	}
+	err = s.moving(ctx, func(c *change) ([]move, error) {
+		m, err := c.portMove(id, fn, short.missing)
+		return []move{m}, err
+	}, func(c *change, moves []move) error {
+		if err := c.stands(short, id, fn); err != nil {
+			return err
+		}
+		p, err = c.updatePort(id, fn, moves[0])
+		return err
+	})
+	return p, err
+}
+
+// portMove finds what a port has to follow when it is changed: another policy, or
+// what is missing of what it promises.
+func (c *change) portMove(id ID, fn func(*PortSpec) error, missing guarantee.Amounts) (move, error) {
+	p, spec, err := drafted(c, id, fn)
+	switch {
+	case err != nil:
+		return move{}, err
+	case len(missing) > 0:
+		p.DeviceID = spec.DeviceID
+		return planned(p, guarantee.Plan{Differences: missing}), nil
+	case spec.Policy == p.Policy || p.rebinds(spec):
+		return move{port: p}, nil
+	}
+	next := p
+	next.Policy = spec.Policy
+	if next.EffectivePolicy() == p.EffectivePolicy() {
+		return move{port: p}, nil
+	}
+	rules, err := Rows[RuleRow](c, Where(ByPolicy, next.EffectivePolicy()))
+	if err != nil {
+		return move{}, err
+	}
+	return c.moveOf(p, rules)
+}
+
+// drafted returns a port and what it is to be.
+func drafted(r Reader, id ID, fn func(*PortSpec) error) (Port, PortSpec, error) {
+	all, err := ports(r, Where(ByID, id))
+	if err == nil && len(all) == 0 {
+		err = NotFound("port", id)
+	}
+	if err != nil {
+		return Port{}, PortSpec{}, err
+	}
+	spec := all[0].spec()
+	return all[0], spec, fn(&spec)
+}
+
+// rebinds reports whether a port is to be plugged in anew, or not any more.
+func (p *Port) rebinds(spec PortSpec) bool {
+	return spec.Host != p.Binding.Host || spec.VNIC != p.Binding.VNIC || !sameJSON(spec.Profile, p.Binding.Profile)
+}
+
+// binds reports whether a port is to be plugged in: anew, or because it could not be
+// yet.
+func (p *Port) binds(spec PortSpec) bool {
+	return spec.Host != "" && (p.rebinds(spec) || p.Binding.VIF == VIFFailed)
+}
+
+// quiet reports whether a change is of the binding only and plugs nothing in. Neutron
+// answers it before it counts it.
+func (p *Port) quiet(spec PortSpec) bool {
+	return spec.Rebind && !p.binds(spec) && spec.AnyIPs && reflect.DeepEqual(spec.PortRow, p.PortRow) &&
+		slices.Equal(spec.SecurityGroups, p.SecurityGroups)
+}
+
+func (c *change) updatePort(id ID, fn func(*PortSpec) error, m move) (p Port, err error) {
+	p, spec, err := drafted(c, id, fn)
+	if err != nil {
+		return p, err
+	}
+	row := spec.PortRow
+	if row.Policy != p.Policy {
+		if err := c.policyExists(row.Policy); err != nil {
+			return p, err
+		}
+	}
+	if err := firstError(c.ensureDefaultGroup(p.Project), c.secured(spec, p.PortRow), c.changeGroups(p, spec)); err != nil {
+		return p, err
+	}
+	if err := c.moveAddresses(row, p, spec); err != nil {
+		return p, err
+	}
+	if p.rebinds(spec) {
+		row.Status = PortDown
+		err = c.setBinding(p.Binding, spec)
+	} else {
+		err = c.follow(m)
+	}
+	if err != nil {
+		return p, err
+	}
+	if row.MAC != p.MAC && p.Binding.bound() {
+		return p, conflict("PortBound", "Unable to complete operation on port %s, port is already bound, "+
+			"port type: %s, old_mac %s, new_mac %s.", id, p.Binding.VIF, p.MAC, cmp.Or(row.MAC, c.settings.MACBase+randomOctets()))
+	}
+	c.touch(&row.Common)
+	if err := c.writePort(&row, c.Replace); err != nil {
+		return p, err
+	}
+	next, err := c.rebound(id, p.binds(spec))
+	if err != nil {
+		return p, err
+	}
+	if p.quiet(spec) {
+		next.Revision--
+	}
+	return next, c.parentMoved(p, next)
+}
+
+// spec is what the port says now.
+func (p *Port) spec() PortSpec {
+	s := PortSpec{PortRow: p.PortRow, AnyIPs: true, SecurityGroups: p.SecurityGroups, Host: p.Binding.Host, VNIC: p.Binding.VNIC, Profile: p.Binding.Profile}
+	for _, a := range p.Addresses {
+		s.FixedIPs = append(s.FixedIPs, FixedIP{a.Subnet, a.IP})
+	}
+	return s
+}
+
+// setBinding writes what a caller says of a binding; binding it comes after.
+func (c *change) setBinding(now BindingRow, spec PortSpec) error {
+	next := now
+	next.Host, next.VNIC, next.Profile = spec.Host, spec.VNIC, orEmpty(spec.Profile)
+	next.VIF, next.Details, next.Driver, next.Segment = VIFUnbound, orEmpty(nil), "", ""
+	if next.Host == now.Host {
+		return c.Replace(&next)
+	}
+	// The host is part of the key, and another binding may have it already.
+	_, old := c.Remove(&BindingRow{}, Where(ByPort, now.Port), Where(ByHost, now.Host, next.Host))
+	return firstError(old, c.Insert(&next))
+}
+
+// sameJSON reports whether two objects are the same.
+func sameJSON(a, b []byte) bool {
+	var x, y any
+	if json.Unmarshal(orEmpty(a), &x) != nil || json.Unmarshal(orEmpty(b), &y) != nil {
+		return false
+	}
+	one, _ := json.Marshal(x) // they came from JSON
+	two, _ := json.Marshal(y)
+	return string(one) == string(two)
+}
+
+// DeletePort removes a port and what hangs on it, and frees what placement holds
+// for it (bug 1820588), soon when not at once. Faults: PortNotFound,
+// PortInUseAsTrunkParent, PortInUseAsSubPort.
+func (s *Service) DeletePort(ctx context.Context, id ID, only ...Condition) error {
+	var p Port
+	var intent IntentRow
+	err := s.update(ctx, func(c *change) (err error) {
+		all, err := ports(c, Where(ByID, id))
+		if err != nil {
+			return err
+		}
+		if len(all) == 0 {
+			return NotFound("port", id)
+		}
+		p = all[0]
+		if err := firstError(c.notOnTrunk(id), met(only, &p.Common)); err != nil {
+			return err
+		}
+		if intent, err = c.intendRelease(p); err != nil {
+			return err
+		}
+		_, addresses := c.Remove(&AddressRow{}, Where(ByPort, id))
+		_, bindings := c.Remove(&BindingRow{}, Where(ByPort, id))
+		_, groups := c.Remove(&PortGroupRow{}, Where(ByPort, id))
+		_, port := c.Remove(&PortRow{}, Where(ByID, id))
+		return firstError(addresses, bindings, groups, port)
+	})
+	if err != nil {
+		return err
+	}
+	s.events.port(vifDeleted, p)
+	if intent.ID != "" {
+		if err := s.release(context.WithoutCancel(ctx), intent.ID); err != nil {
+			s.log.WarnContext(ctx, "what a removed port held is not freed yet; it is tried again", "port", id, "server", p.DeviceID, "error", err)
+		}
+	}
+	return nil
+}

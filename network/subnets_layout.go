@@ -1,0 +1,91 @@
+package network
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// layOut finds the gateway and the pools that a new subnet says nothing of, and checks
+// those that it names.
+func layOut(row *SubnetRow, block netip.Prefix, noGateway bool) error {
+	if row.Gateway == "" && !noGateway {
+		row.Gateway = usualGateway(block).String()
+	}
+	gateway, _ := netip.ParseAddr(row.Gateway)
+	if len(row.Pools) == 0 {
+		row.Pools = pools(around(block, gateway))
+	} else if err := checkPools(*row, block); err != nil {
+		return err
+	}
+	if !usableGateway(block, gateway) {
+		return conflict("IpamValueInvalid", "Gateway IP %s cannot be allocated in CIDR %s", gateway, block)
+	}
+	return nil
+}
+
+// usualGateway is the first address of a block with IPv6, and the next one with IPv4,
+// be it outside.
+func usualGateway(block netip.Prefix) netip.Addr {
+	first := block.Masked().Addr()
+	if first.Is6() {
+		return first
+	}
+	return first.Next()
+}
+
+// usableGateway reports whether a gateway is none of the two addresses that IPv4 has
+// another use for.
+func usableGateway(block netip.Prefix, gateway netip.Addr) bool {
+	first, last := ends(block)
+	return !gateway.Is4() || gateway != first && gateway != last
+}
+
+// checkPools refuses pools that make no sense, or that have the gateway among them.
+func checkPools(row SubnetRow, block netip.Prefix) error {
+	all, err := spans(row.Pools)
+	if err != nil {
+		return err
+	}
+	for i, s := range all {
+		if err := checkPool(row.Pools[i], s, block); err != nil {
+			return err
+		}
+		if j := slices.IndexFunc(all[:i], s.meets); j >= 0 {
+			return conflict("OverlappingAllocationPools", "Found overlapping allocation pools: %s %s for subnet %s.", all[j], s, block)
+		}
+	}
+	gateway, _ := netip.ParseAddr(row.Gateway)
+	if i := slices.IndexFunc(all, func(s span) bool { return gateway.IsValid() && s.has(gateway) }); i >= 0 {
+		return conflict("GatewayConflictWithAllocationPools", "Gateway ip %s conflicts with allocation pool %s.", gateway, all[i])
+	}
+	return nil
+}
+
+func checkPool(p Pool, s span, block netip.Prefix) error {
+	shown, most := s.String(), hosts(block)
+	noRange := s.first.Is4() != s.last.Is4() || s.last.Less(s.first)
+	if noRange {
+		shown = fmt.Sprintf("{'start': '%s', 'end': '%s'}", p.Start, p.End)
+	}
+	switch {
+	case noRange, s.first.Is4() != block.Addr().Is4():
+		return invalid("InvalidAllocationPool", "The allocation pool %s is not valid.", shown)
+	case s.first.Less(most.first) || most.last.Less(s.last):
+		return invalid("OutOfBoundsAllocationPool", "The allocation pool %s spans beyond the subnet cidr %s.", shown, block)
+	}
+	return nil
+}
+
+// fits refuses a block that another subnet of the network has a part of.
+func fits(row SubnetRow, block netip.Prefix, others []SubnetRow) error {
+	if block.Bits() == 0 {
+		return invalidInput("0 is not allowed as CIDR prefix length")
+	}
+	for _, o := range others {
+		if p, err := netip.ParsePrefix(o.CIDR); err == nil && p.Overlaps(block) {
+			return invalidInput("Requested subnet with cidr: %s for network: %s overlaps with another subnet", row.CIDR, row.Network)
+		}
+	}
+	return nil
+}

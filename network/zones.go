@@ -1,0 +1,63 @@
+package network
+
+import (
+	"context"
+	"slices"
+
+	"github.com/berthcloud/berth/fault"
+)
+
+// A Zone is an availability zone, which is made of the agents that say they are in
+// it: those of DHCP servers make zones for networks, those of routers for routers.
+type Zone struct {
+	Name      string
+	Resource  string // "network" or "router"
+	Available bool   // one of its agents is not turned off
+}
+
+// dhcpAgent is the type of agents that networks are given to.
+const dhcpAgent = "DHCP agent"
+
+// zoned are the types of agents that make zones, with what for.
+var zoned = map[string]string{dhcpAgent: "network", "L3 agent": "router"}
+
+// Zones returns the availability zones, by resource and name.
+func (s *Service) Zones(ctx context.Context) (all []Zone, err error) {
+	err = s.store.View(ctx, func(r Reader) error {
+		all = nil
+		for _, kind := range sortedKeys(zoned) {
+			agents, err := Rows[AgentRow](r, Where(ByAgentType, kind))
+			if err != nil {
+				return err
+			}
+			available := map[string]bool{}
+			for _, a := range agents {
+				if a.Zone != "" {
+					available[a.Zone] = available[a.Zone] || a.AdminStateUp
+				}
+			}
+			for _, name := range sortedKeys(available) {
+				all = append(all, Zone{name, zoned[kind], available[name]})
+			}
+		}
+		return nil
+	})
+	return all, err
+}
+
+// zonesExist refuses a zone that no agent of a DHCP server is in.
+func (c *change) zonesExist(names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	agents, err := Rows[AgentRow](c, Where(ByAgentType, dhcpAgent))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(agents, func(a AgentRow) bool { return a.Zone == name }) {
+			return fault.New(fault.NotFound, "AvailabilityZoneNotFound", "AvailabilityZone %s could not be found.", name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+// Package rows is the contract between a service that has flat rows and the store
+// that keeps them: how rows are looked for, written and removed, and what a
+// transaction promises. It is not about any row in particular: those are the
+// services' own, which say which types they have, what a row's key is and what is
+// unique. Placement's store is another one: it is built for the search.
+//
+// A row is a struct without lists of other rows. Rows of a type are found by equality of
+// some of their fields; anything finer is done in memory, so that no two databases
+// can disagree about it.
+package rows
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// A Store keeps rows. It may be used from many goroutines.
+type Store interface {
+	// View runs fn against one consistent state of the rows. It may run more
+	// than once. What comes after an Update that returned, of any instance on
+	// the same database, sees it.
+	View(ctx context.Context, fn func(Reader) error) error
+
+	// Update runs fn in a transaction and commits when it returns nil. No two
+	// transactions on a database run at the same time, so that what fn has
+	// read stays true until the commit. fn may run more than once and must keep
+	// nothing of an earlier run. The error of fn is returned as it is. now is the
+	// time of the change; those in rows are written as they are.
+	Update(ctx context.Context, now time.Time, fn func(Writer) error) error
+
+	// Others returns a number that has risen when other instances on the same
+	// database have changed rows, and does not rise by what is changed through
+	// this Store. It may be less than it should be while an Update is committed.
+	Others(ctx context.Context) (int64, error)
+}
+
+// A Reader reads rows. It is valid until its function returns, for one goroutine.
+type Reader interface {
+	// Read appends to rows, which must point to a slice of one of the service's
+	// types, all rows that match every condition, in the order of their keys.
+	Read(rows any, where ...Match) error
+}
+
+// A Writer is a Reader that changes rows, given as pointers to one of the service's
+// types.
+type Writer interface {
+	Reader
+
+	// Insert adds a row. It returns ErrTaken, and adds nothing, when its key or
+	// another value that must be unique is taken. One that refers to a row
+	// which is not there is a mistake that ends the Update with an error.
+	Insert(row any) error
+
+	// Replace writes all fields of the row that has its key, and returns
+	// ErrNoRow when there is none, ErrTaken when a unique value is taken.
+	Replace(row any) error
+
+	// Remove removes all rows that match every condition, of which there must
+	// be one at least, and returns how many there were. The row is a pointer to
+	// any value of the type. Nothing else goes with them: rows that others
+	// refer to are a mistake, as in Insert.
+	Remove(row any, where ...Match) (int, error)
+}
+
+// The errors of a Writer after which its transaction goes on.
+var (
+	ErrNoRow = errors.New("rows: no such row")
+	ErrTaken = errors.New("rows: the value is taken")
+)
+
+// A Match is a condition: the field has one of the values, which are texts.
+type Match struct {
+	Field  Field
+	Values []any
+}
+
+// A Field is what rows are looked for by. Each type has some of them.
+type Field string
+
+// Where returns the condition that a field has one of the values.
+func Where[T any](f Field, values ...T) Match {
+	m := Match{Field: f, Values: make([]any, len(values))}
+	for i, v := range values {
+		m.Values[i] = v
+	}
+	return m
+}
+
+// All returns all rows of a type that match every condition.
+func All[T any](r Reader, where ...Match) ([]T, error) {
+	var rows []T
+	err := r.Read(&rows, where...)
+	return rows, err
+}
+
+// One returns the row of a type that matches every condition, ErrNoRow when there
+// is none.
+func One[T any](r Reader, where ...Match) (T, error) {
+	rows, err := All[T](r, where...)
+	if err == nil && len(rows) == 0 {
+		err = ErrNoRow
+	}
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return rows[0], nil
+}

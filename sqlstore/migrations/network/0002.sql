@@ -1,0 +1,3 @@
+ALTER TABLE agents ADD COLUMN hypervisors {text};
+
+ALTER TABLE agents ADD COLUMN kept {text};

@@ -1,0 +1,70 @@
+package migrations
+
+import (
+	"embed"
+	"fmt"
+	"strings"
+)
+
+//go:embed network compute
+var rowsFiles embed.FS
+
+// NetworkVersion is the version of the network service's tables that this program
+// works on, the one row of berth_network.
+const NetworkVersion = 2
+
+// ComputeVersion is the same of the compute service's tables, and berth_compute.
+const ComputeVersion = 4
+
+// rowsWords are what the words in braces mean in each database. Texts are
+// compared by their bytes everywhere.
+var rowsWords = map[string][]string{
+	"sqlite": {
+		"{id}", "VARCHAR(36)",
+		"{word}", "VARCHAR(64)",
+		"{name}", "VARCHAR(255)",
+		"{text}", "TEXT",
+		"{real}", "DOUBLE",
+		"{time}", "DATETIME",
+		"{end}", "",
+	},
+	"mysql": {
+		"{id}", "VARCHAR(36)",
+		"{word}", "VARCHAR(64)",
+		"{name}", "VARCHAR(255)",
+		"{text}", "MEDIUMTEXT",
+		"{real}", "DOUBLE",
+		"{time}", "DATETIME(6)",
+		"{end}", " ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=",
+	},
+	"postgresql": {
+		"{id}", `VARCHAR(36) COLLATE "C"`,
+		"{word}", `VARCHAR(64) COLLATE "C"`,
+		"{name}", `VARCHAR(255) COLLATE "C"`,
+		"{text}", `TEXT COLLATE "C"`,
+		"{real}", "DOUBLE PRECISION",
+		"{time}", "TIMESTAMP WITHOUT TIME ZONE",
+		"{end}", "",
+	},
+}
+
+// RowsScript returns the statements that bring the tables of a service that keeps
+// flat rows, "network" or "compute", from the version before to a version, 1 being the first, in
+// the named database. Collation is the one of MySQL's tables and counts nowhere
+// else. They are to be run one by one, in their order and on one connection; on
+// MySQL, where each commits by itself, they may be run again when what they make is
+// there. The row with the version is left to the caller.
+func RowsScript(service, database string, version int, collation string) ([]string, error) {
+	words, ok := rowsWords[database]
+	if !ok {
+		return nil, fmt.Errorf("there are no %s tables for %q", service, database)
+	}
+	text, err := rowsFiles.ReadFile(fmt.Sprintf("%s/%04d.sql", service, version))
+	if err != nil {
+		return nil, fmt.Errorf("reading version %d of the %s tables: %w", version, service, err)
+	}
+	if database == "mysql" {
+		words = append(words[:len(words)-1:len(words)-1], words[len(words)-1]+collation)
+	}
+	return statements(strings.NewReplacer(words...).Replace(string(text))), nil
+}

@@ -1,0 +1,150 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/berthcloud/berth/sqlstore/migrations"
+)
+
+// look refuses a database that this package cannot or may not work on.
+func (s *rowStore) look(ctx context.Context, ses *session) error {
+	_, err := s.stands(&reader{ses: ses, ctx: ctx})
+	return err
+}
+
+// stands returns the version of the service's tables, 0 when they are to be made,
+// and refuses those that this package cannot or may not work on. It only reads.
+func (s *rowStore) stands(r *reader) (int, error) {
+	at, err := s.found(r)
+	switch {
+	case err != nil:
+		return 0, err
+	case at > s.version:
+		return 0, fmt.Errorf("its %s tables are of version %d, newer than the %d of this program: upgrade all instances",
+			s.service, at, s.version)
+	case at == s.version:
+		return at, s.check(r)
+	case at > 0 && !s.opts.Sync:
+		return 0, fmt.Errorf("its %s tables are of version %d, older than %d: allow the upgrade, while no older program runs",
+			s.service, at, s.version)
+	}
+	return at, nil
+}
+
+// found returns the version of the service's tables, 0 when they are to be made.
+// A database of something else is refused.
+func (s *rowStore) found(r *reader) (int, error) {
+	there, err := r.exists(s.d.hasTable, s.versions())
+	if err != nil {
+		return 0, err
+	}
+	if !there {
+		return 0, s.refuseForeign(r)
+	}
+	versions, err := list(r, integer, "SELECT version FROM "+s.versions())
+	switch {
+	case err != nil || len(versions) == 0: // an interrupted beginning
+		return 0, err
+	case len(versions) > 1:
+		return 0, fmt.Errorf("its table %s has %d rows where one belongs", s.versions(), len(versions))
+	}
+	return int(versions[0]), nil
+}
+
+// refuseForeign refuses a database that has tables.
+func (s *rowStore) refuseForeign(r *reader) error {
+	names, err := list(r, func(one *row) string { return one.text(0) }, s.d.tables)
+	if err == nil && len(names) > 0 {
+		return fmt.Errorf("it is not a database of Berth's %s service: it has a table %s but no %s; name an empty database", s.service, names[0], s.versions())
+	}
+	return err
+}
+
+// check refuses a database that lacks what its version promises.
+func (s *rowStore) check(r *reader) error {
+	for _, t := range s.tables {
+		if err := t.check(r); err != nil {
+			return err
+		}
+	}
+	turn, err := r.exists(`SELECT turn FROM berth_turn`)
+	if err == nil && !turn {
+		err = errors.New("its table berth_turn has no row, so that instances would not wait for each other: INSERT INTO berth_turn (id, turn) VALUES (1, 0)")
+	}
+	return err
+}
+
+// prepare makes the service's tables, or brings them to the version that this
+// package works on, in one transaction where the database can. What it refuses is
+// left alone.
+func (s *rowStore) prepare(ctx context.Context, ses *session) error {
+	if s.d.enforce != "" {
+		if err := ses.do(s.d.enforce); err != nil {
+			return s.d.translate("preparing the schema", err)
+		}
+	}
+	if err := ses.do(s.d.begin); err != nil {
+		return s.d.translate("preparing the schema", err)
+	}
+	r := &reader{ses: ses, ctx: ctx}
+	at, err := s.stands(r)
+	if err == nil && at < s.version {
+		err = s.upgrade(r, at)
+	}
+	if err == nil {
+		err = s.d.translate("preparing the schema", ses.do("COMMIT"))
+	}
+	if err != nil {
+		_ = ses.do("ROLLBACK")
+	}
+	return err
+}
+
+// upgrade runs the scripts that lead from a version to this package's, and then notes
+// that. Where statements commit by themselves, tables of version 0 are such until all
+// is there: of instances that make them together one notes the version.
+func (s *rowStore) upgrade(r *reader, from int) error {
+	collation, err := s.collation(r)
+	if err != nil {
+		return err
+	}
+	for version := from + 1; version <= s.version; version++ {
+		if err := s.advance(r.ses, version, collation); err != nil {
+			return fmt.Errorf("%w: version %d: %w", errCreating, version, s.d.translate("creating", err))
+		}
+	}
+	note := "UPDATE " + s.versions() + " SET version = ?"
+	if from == 0 {
+		note = "INSERT INTO " + s.versions() + " (version) VALUES (?)"
+	}
+	if _, err := r.ses.exec(note, s.version); err != nil {
+		return fmt.Errorf("%w: %w", errCreating, s.d.translate("creating", err))
+	}
+	s.opts.Logger.Info(s.service+" tables are ready", "from", from, "to", s.version)
+	return nil
+}
+
+// advance brings the tables from the version before to this one.
+func (s *rowStore) advance(ses *session, version int, collation string) error {
+	script, err := migrations.RowsScript(s.service, s.d.name, version, collation)
+	if err != nil {
+		return err
+	}
+	for _, statement := range script {
+		if err := ses.do(statement); err != nil && !s.d.made(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// collation returns the one of MySQL's tables: of those that compare bytes one that
+// does not take "a" and "a " for the same, if there is any.
+func (s *rowStore) collation(r *reader) (string, error) {
+	if s.d.collations == "" {
+		return "", nil
+	}
+	return first(r, func(one *row) string { return one.text(0) }, s.d.collations)
+}

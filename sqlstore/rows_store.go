@@ -1,0 +1,104 @@
+package sqlstore
+
+import (
+	"context"
+	"maps"
+	"net/url"
+	"time"
+
+	"github.com/berthcloud/berth/rows"
+)
+
+// A rowStore keeps the rows of a service in a database of their own. It implements
+// rows.Store.
+type rowStore struct {
+	*engine
+	rowKind
+}
+
+// A rowKind is what differs from service to service.
+type rowKind struct {
+	service string // "network"
+	tables  []rowTable
+	version int // of the tables, which is the one row of its table
+}
+
+// versions is the table that has the version. A database with it is the service's.
+func (k rowKind) versions() string { return "berth_" + k.service }
+
+// raiseTurn begins every transaction that writes to a server. Who has raised the
+// row is alone until it commits: on one server others wait for the row; of
+// transactions on two nodes of a cluster the one that comes second is rolled back.
+const raiseTurn = "UPDATE berth_turn SET turn = turn + 1"
+
+func newRowStore(kind rowKind, opts Options) *rowStore {
+	if opts.Server != nil {
+		opts.Server = opts.Server.named("berth-" + kind.service)
+	}
+	s := &rowStore{newEngine(opts), kind}
+	s.schema = schema{look: s.look, prepare: s.prepare, known: naming{"database", kind.versions()}}
+	if opts.Server != nil {
+		s.turn = raiseTurn
+	}
+	return s
+}
+
+// named is the server with the name that it shows its administrators for who is
+// connected, unless the URL has one.
+func (s *Server) named(program string) *Server {
+	renamed := *s
+	renamed.Params = maps.Clone(s.Params)
+	if renamed.Params == nil {
+		renamed.Params = url.Values{}
+	}
+	if s.Dialect == PostgreSQL && !renamed.Params.Has("application_name") {
+		renamed.Params.Set("application_name", program)
+	}
+	return &renamed
+}
+
+// View runs fn against one consistent state of the rows. A panic in fn goes through
+// to the caller.
+func (s *rowStore) View(ctx context.Context, fn func(rows.Reader) error) error {
+	return s.view(ctx, func(r *reader) error {
+		if err := s.refuseDemoted(r); err != nil {
+			return err
+		}
+		return fn(rowReader{s.tables, r})
+	})
+}
+
+// refuseDemoted keeps a View from a server that answers with what was true when it
+// was the primary. Connections are made again, to another one, before the next try.
+func (s *rowStore) refuseDemoted(r *reader) error {
+	if s.d.demoted == "" {
+		return nil
+	}
+	demoted, err := first(r, integer, "SELECT "+s.d.demoted)
+	if err == nil && demoted != 0 {
+		s.epoch.Add(1)
+		err = r.fail(errDemoted)
+	}
+	return err
+}
+
+// Update runs fn in a transaction that no other one runs beside, possibly more than
+// once. A panic in fn is returned as an error. When ctx ends while it waits, it
+// leaves without having run; once it runs, its outcome is waited for. On a server it
+// also leaves when its turn does not come within Options.RetryTime.
+func (s *rowStore) Update(ctx context.Context, now time.Time, fn func(rows.Writer) error) error {
+	return s.update(ctx, now, func(w *writer) error { return fn(rowWriter{rowReader{s.tables, &w.reader}, w}) }, nil)
+}
+
+// Others counts the transactions of other instances on the same server: those that
+// its turn tells of, without the store's own. Nobody else writes to a file.
+func (s *rowStore) Others(ctx context.Context) (n int64, err error) {
+	if s.turn == "" {
+		return 0, nil
+	}
+	err = s.view(ctx, func(r *reader) error {
+		n, err = first(r, integer, "SELECT turn FROM berth_turn")
+		return err
+	})
+	return n - s.raised.Load(), err
+}

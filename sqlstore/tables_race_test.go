@@ -1,6 +1,0 @@
-//go:build race
-
-package sqlstore_test
-
-// underRace says that everything takes ten times as long.
-const underRace = true

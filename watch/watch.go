@@ -1,0 +1,59 @@
+// Package watch is what services have in common that let hosts wait for news: an answer is
+// held back until there are some. What news are, and who is told of which, is the services'.
+package watch
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// Interval is how often it is looked whether other instances have changed something.
+const Interval = 2 * time.Second
+
+// Await returns what look does as soon as that is news, and after wait, or when ended is closed,
+// in any case. It looks at once and whenever something comes on changed. When ctx ends first it
+// returns the reason.
+func Await[T any](ctx context.Context, wait time.Duration, changed, ended <-chan struct{}, look func() (now T, news bool, err error)) (T, error) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		now, news, err := look()
+		if err != nil || news {
+			return now, err
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+			return now, nil
+		case <-ended:
+			return now, nil
+		case <-ctx.Done():
+			var none T
+			return none, ctx.Err()
+		}
+	}
+}
+
+// Follow calls tell when other instances have changed something, until ctx ends. Count is how
+// often they have.
+func Follow(ctx context.Context, count func(context.Context) (int64, error), tell func(), log *slog.Logger) {
+	tick := time.NewTicker(Interval)
+	defer tick.Stop()
+	var seen int64
+	for {
+		n, err := count(ctx)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			log.WarnContext(ctx, "it cannot be seen what other instances change", "error", err)
+		case err == nil && n > seen:
+			seen = n
+			tell()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
