@@ -10,6 +10,7 @@ import (
 
 const (
 	pieceSize  = 256 << 10 // a JSON is written in pieces of about this size
+	ownPiece   = 128 << 10 // what is ready and so long is written without being copied
 	retainSize = 1 << 20   // bigger buffers are left to the garbage collector
 )
 
@@ -66,10 +67,16 @@ func (j *JSON) release() {
 }
 
 func (j *JSON) flush() {
-	if j.err == nil && len(j.buf) > 0 {
-		_, j.err = j.w.Write(j.buf)
+	j.write(j.buf)
+	j.buf = j.buf[:0]
+}
+
+// write writes a piece.
+func (j *JSON) write(piece []byte) {
+	if j.err == nil && len(piece) > 0 {
+		_, j.err = j.w.Write(piece)
 	}
-	j.buf, j.wrote = j.buf[:0], true
+	j.wrote = true
 }
 
 // sep writes what separates an element from the one before it.
@@ -156,6 +163,11 @@ func (j *JSON) Null() {
 // Raw writes an element that is JSON already, such as a quoted name kept ready.
 func (j *JSON) Raw(b []byte) {
 	j.sep()
+	if len(b) >= ownPiece && j.w != nil && len(j.buf)+len(b) > pieceSize {
+		j.flush()
+		j.write(b)
+		return
+	}
 	j.buf = append(j.buf, b...)
 }
 

@@ -1,9 +1,6 @@
 package placement
 
-import (
-	"slices"
-	"sync/atomic"
-)
+import "slices"
 
 // A Tree is a root provider with all that are below it. It is immutable and
 // safe for concurrent use.
@@ -16,18 +13,11 @@ type Tree struct {
 	aggregates []AggregateID
 	sharing    bool // any provider has SharesViaAggregate
 	slot       int32
-	memo       atomic.Value
+	memo       Memo
 }
 
-// Memo returns what SetMemo was given, nil before. It is not part of the tree:
-// a tree that replaces this one has none.
-func (t *Tree) Memo() any { return t.memo.Load() }
-
-// SetMemo keeps a value that was made from the tree, such as its form in
-// answers, for whoever asks for it next. There is room for one, and all trees
-// are given values of one type. The value must stay good as long as the tree:
-// names of classes and traits may change meanwhile (see World.Names).
-func (t *Tree) SetMemo(v any) { t.memo.Store(v) }
+// Memo returns the tree's memo.
+func (t *Tree) Memo() *Memo { return &t.memo }
 
 // Root returns the root provider.
 func (t *Tree) Root() *Provider { return t.Providers[0] }

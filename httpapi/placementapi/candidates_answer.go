@@ -27,6 +27,8 @@ type candidatesAnswer struct {
 	named     []name // in the text of the current candidate
 	from      int    // where that begins
 	looked    byte
+
+	blocks []*blockText // the texts of the world's blocks, nil before they are needed
 }
 
 // An amountsText is what is written after the name of a provider whose use
@@ -53,6 +55,18 @@ func (c *candidatesAnswer) write(j *httpapi.JSON) {
 	j.Object()
 	j.Key("allocation_requests")
 	j.Array()
+	if sole := c.result.Sole(); sole != nil && c.minor >= 29 {
+		c.writeSole(j, sole)
+	} else {
+		c.writeAll(j)
+	}
+	j.EndArray()
+	c.writeSummaries(j)
+	j.EndObject()
+}
+
+// writeAll writes the candidates.
+func (c *candidatesAnswer) writeAll(j *httpapi.JSON) {
 	current := c.appendCurrent // once: making it allocates
 	for candidate := range c.result.AllAhead(c.lookAhead) {
 		if c.abandoned() {
@@ -67,9 +81,6 @@ func (c *candidatesAnswer) write(j *httpapi.JSON) {
 		c.current = candidate
 		j.Append(current)
 	}
-	j.EndArray()
-	c.writeSummaries(j)
-	j.EndObject()
 }
 
 // lookAhead brings what will be written of a tree into the processor's cache.
@@ -219,72 +230,6 @@ func (c *candidatesAnswer) writeResources(j *httpapi.JSON, u *candidates.Use) {
 	for _, amount := range u.Amounts {
 		j.Key(c.world.ClassName(amount.Class))
 		j.Int(amount.Amount)
-	}
-	j.EndObject()
-}
-
-// writeSummaries describes the providers of all trees that give resources: as
-// the trees' texts have it, since 1.29.
-func (c *candidatesAnswer) writeSummaries(j *httpapi.JSON) {
-	j.Key("provider_summaries")
-	j.Object()
-	if c.minor >= 29 {
-		for t := range c.summary.Trees() {
-			j.Raw(textOf(c.world, t).summaries)
-		}
-	} else {
-		for t, p := range c.summary.Providers() {
-			j.Key(string(p.UUID))
-			summaryWriter{c.world, c.minor, c.result.Classes()}.write(j, t, p)
-		}
-	}
-	j.EndObject()
-}
-
-// A summaryWriter describes providers as a version has it.
-type summaryWriter struct {
-	world   *placement.World
-	minor   int
-	classes []placement.ClassID // those that are asked for; no others show before 1.27
-}
-
-// write writes capacity and usage, traits, and the place in the tree.
-func (s summaryWriter) write(j *httpapi.JSON, t *placement.Tree, p *placement.Provider) {
-	j.Object()
-	s.writeStocks(j, p)
-	if s.minor >= 17 {
-		j.Key("traits")
-		j.Array()
-		for _, id := range p.Traits {
-			j.String(s.world.TraitName(id))
-		}
-		j.EndArray()
-	}
-	if s.minor >= 29 {
-		info := t.Info(p)
-		j.Key("parent_provider_uuid")
-		writeUUIDOrNull(j, info.Parent)
-		j.Key("root_provider_uuid")
-		j.String(string(info.Root))
-	}
-	j.EndObject()
-}
-
-func (s summaryWriter) writeStocks(j *httpapi.JSON, p *placement.Provider) {
-	j.Key("resources")
-	j.Object()
-	for i := range p.Inventories {
-		stock := &p.Inventories[i]
-		if s.minor < 27 && !slices.Contains(s.classes, stock.Class) {
-			continue
-		}
-		j.Key(s.world.ClassName(stock.Class))
-		j.Object()
-		j.Key("capacity")
-		writeCapacity(j, *stock.Inventory)
-		j.Key("used")
-		j.Int(stock.Used)
-		j.EndObject()
 	}
 	j.EndObject()
 }

@@ -27,6 +27,7 @@ func BenchmarkCandidates(b *testing.B) {
 		{"Wide/1", worlds.Wide(1, 8, 1), devices},
 	} {
 		w := c.world.Picture()
+		placementapi.PrepareWorld(b.Context(), w)
 		for _, order := range []string{"InOrder", "Random"} {
 			b.Run(c.name+"/"+order, func(b *testing.B) {
 				q := c.q(c.world)

@@ -27,3 +27,6 @@ func WriteCandidates(out io.Writer, w *placement.World, q placement.Query, minor
 	a.write(j)
 	return a.count, j.Close()
 }
+
+// PrepareWorld makes the texts of all trees of a picture.
+var PrepareWorld = prepare

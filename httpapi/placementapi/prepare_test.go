@@ -10,11 +10,11 @@ import (
 	"github.com/berthcloud/berth/sqlstore"
 )
 
-// ported returns a service on a store with bandwidth hosts.
-func ported(t testing.TB, hosts int) *placement.Service {
+// storeOf returns a store with a world in it.
+func storeOf(t testing.TB, world *worlds.World) *sqlstore.Store {
 	t.Helper()
 	file := t.TempDir() + "/placement.db"
-	if err := worlds.Bandwidth(hosts, 1).Save(t.Context(), file); err != nil {
+	if err := world.Save(t.Context(), file); err != nil {
 		t.Fatal(err)
 	}
 	store, err := sqlstore.Open(t.Context(), sqlstore.Options{Path: file})
@@ -26,6 +26,12 @@ func ported(t testing.TB, hosts int) *placement.Service {
 			t.Error(err)
 		}
 	})
+	return store
+}
+
+// serving returns a service on a store.
+func serving(t testing.TB, store *sqlstore.Store) *placement.Service {
+	t.Helper()
 	service, err := placement.NewService(t.Context(), store, placement.DefaultSettings())
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +40,7 @@ func ported(t testing.TB, hosts int) *placement.Service {
 }
 
 func TestPrepare(t *testing.T) {
-	service := ported(t, 3)
+	service := serving(t, storeOf(t, worlds.Bandwidth(3, 1)))
 	api := placementapi.API{Placement: service}
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -53,7 +59,7 @@ func TestPrepare(t *testing.T) {
 		}
 		got := 0
 		for tree := range w.Trees() {
-			if tree.Memo() != nil {
+			if tree.Memo().Load() != nil {
 				got++
 			}
 		}
@@ -65,7 +71,7 @@ func TestPrepare(t *testing.T) {
 
 // BenchmarkPrepare makes the texts of 1,000 bandwidth hosts.
 func BenchmarkPrepare(b *testing.B) {
-	service := ported(b, 1000)
+	service := serving(b, storeOf(b, worlds.Bandwidth(1000, 1)))
 	api := placementapi.API{Placement: service}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -74,7 +80,7 @@ func BenchmarkPrepare(b *testing.B) {
 			b.Fatal(err)
 		}
 		for tree := range w.Trees() {
-			tree.SetMemo(placementapi.NoText)
+			tree.Memo().Store(placementapi.NoText)
 		}
 		api.Prepare(b.Context())
 	}

@@ -15,7 +15,8 @@ import (
 type treeText struct {
 	names *placement.Names // that the text has
 	// summaries are the members of provider_summaries for all providers, as
-	// the versions since 1.29 have them.
+	// the versions since 1.29 have them: a piece of the text of the tree's
+	// block, if there is one.
 	summaries []byte
 	// keys are where in it the providers' quoted UUIDs are; that of the root is
 	// at the beginning, and root its length.
@@ -38,30 +39,39 @@ func (x *treeText) key(index int) []byte {
 // textOf returns the text of a tree as the world has it. Several answers may
 // make it at the same time; all make the same.
 func textOf(w *placement.World, t *placement.Tree) *treeText {
-	if x, ok := t.Memo().(*treeText); ok && x.names == w.Names() {
+	if x, ok := t.Memo().Load().(*treeText); ok && x.names == w.Names() {
 		return x
 	}
-	x := newTreeText(w, t)
-	t.SetMemo(x)
+	var x treeText
+	summaries := httpapi.JSONText(func(j *httpapi.JSON) { x = writeTree(j, w, t) })
+	x.summaries = summaries
+	t.Memo().Store(&x)
+	return &x
+}
+
+// writeTree writes a tree's members of provider_summaries, behind those of others,
+// and returns all but the summaries of its text.
+func writeTree(j *httpapi.JSON, w *placement.World, t *placement.Tree) treeText {
+	x := treeText{names: w.Names(), keys: make([]span, len(t.Providers))}
+	s := summaryWriter{world: w, minor: 29}
+	begin := nextMember(j)
+	for i, p := range t.Providers {
+		from := nextMember(j)
+		j.Key(string(p.UUID))
+		x.keys[i] = span{uint32(from - begin), uint32(j.Len() - len(": ") - begin)}
+		s.write(j, t, p)
+	}
+	x.root = int(x.keys[0].to)
 	return x
 }
 
-func newTreeText(w *placement.World, t *placement.Tree) *treeText {
-	x := &treeText{names: w.Names(), keys: make([]span, len(t.Providers))}
-	s := summaryWriter{world: w, minor: 29}
-	x.summaries = httpapi.JSONText(func(j *httpapi.JSON) {
-		for i, p := range t.Providers {
-			from := j.Len()
-			if i > 0 {
-				from += len(", ")
-			}
-			j.Key(string(p.UUID))
-			x.keys[i] = span{uint32(from), uint32(j.Len() - len(": "))}
-			s.write(j, t, p)
-		}
-	})
-	x.root = int(x.keys[0].to)
-	return x
+// nextMember returns where the next member will be in a text that has nothing but
+// members.
+func nextMember(j *httpapi.JSON) int {
+	if j.Len() == 0 {
+		return 0
+	}
+	return j.Len() + len(", ")
 }
 
 // Prepare makes the texts of all trees, so that the first answers about them cost
@@ -72,11 +82,15 @@ func (a *API) Prepare(ctx context.Context) {
 	if err != nil {
 		return // requests will be told
 	}
-	for t := range w.Trees() {
+	prepare(ctx, w)
+}
+
+func prepare(ctx context.Context, w *placement.World) {
+	for slot := 0; slot < w.Slots(); slot += placement.BlockSize {
 		if ctx.Err() != nil {
 			return
 		}
-		textOf(w, t)
+		newBlockText(w, w.Block(slot))
 	}
 }
 

@@ -63,9 +63,9 @@ func (b *builder) forget() {
 	b.molds.forget()
 }
 
-// build makes a candidate of a combination in the tree that is open.
-func (c *combiner) build(picks []int32) Candidate {
-	b := &c.builder
+// candidate makes a candidate of the combination in picks.
+func (c *combiner) candidate() Candidate {
+	b, picks := &c.builder, c.picks
 	switch {
 	case c.sole && b.sole:
 		b.moveTo(c.tree)

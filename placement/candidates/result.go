@@ -88,29 +88,56 @@ func (r *Result) All() iter.Seq[Candidate] { return r.AllAhead(nil) }
 // trees of candidates are announced, and not all that are have a candidate.
 func (r *Result) AllAhead(ahead func(*placement.Tree)) iter.Seq[Candidate] {
 	return func(yield func(Candidate) bool) {
-		if r.plan.impossible {
-			return
-		}
-		c := newCombiner(r.plan)
-		defer c.release()
-		c.ahead = ahead
-		if r.plan.query.Sample != nil {
-			c.sample(yield)
-		} else {
-			c.all(yield)
-		}
+		r.visit(ahead, func(c *combiner) bool { return yield(c.candidate()) })
 	}
 }
 
-// all yields the candidates in the order of the walk.
-func (c *combiner) all(yield func(Candidate) bool) {
+// Sole is All for results of which every candidate takes all that is asked for
+// from the one provider of a tree that has no other, so that candidates differ in
+// that provider only; nil for other results. It yields the slots of the trees, each
+// with a function that makes the candidate, which is good until the next slot.
+func (r *Result) Sole() iter.Seq2[int, func() Candidate] {
+	if r.plan.impossible || !r.plan.settled() {
+		return nil
+	}
+	return func(yield func(int, func() Candidate) bool) {
+		var at *combiner
+		candidate := func() Candidate { return at.candidate() }
+		r.visit(nil, func(c *combiner) bool {
+			at = c
+			return yield(c.slot, candidate)
+		})
+	}
+}
+
+// A visitor looks at the combination that a combiner is at, and says whether it
+// wants another.
+type visitor func(*combiner) bool
+
+// visit visits the combinations of all candidates.
+func (r *Result) visit(ahead func(*placement.Tree), visit visitor) {
+	if r.plan.impossible {
+		return
+	}
+	c := newCombiner(r.plan)
+	defer c.release()
+	c.ahead = ahead
+	if r.plan.query.Sample != nil {
+		c.sample(visit)
+	} else {
+		c.all(visit)
+	}
+}
+
+// all visits the combinations in the order of the walk.
+func (c *combiner) all(visit visitor) {
 	left := c.query.Limit
 	w := newWalk(c)
 	for w.next() {
 		if c.tangled(c.picks) {
 			continue
 		}
-		if !yield(c.build(c.picks)) {
+		if !visit(c) {
 			return
 		}
 		if left--; left == 0 {

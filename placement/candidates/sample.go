@@ -44,10 +44,10 @@ func (r *reservoir) empty() {
 	r.slots, r.picks, r.seen = r.slots[:0], r.picks[:0], 0
 }
 
-// sample yields a uniform random choice of Limit candidates in random order,
-// and holds no more than it yields. Without a limit that can be held, all are
-// yielded and what is shuffled is one stretch of maxHeld after the other.
-func (c *combiner) sample(yield func(Candidate) bool) {
+// sample visits a uniform random choice of Limit combinations in random order,
+// and holds no more than it visits. Without a limit that can be held, all are
+// visited and what is shuffled is one stretch of maxHeld after the other.
+func (c *combiner) sample(visit visitor) {
 	limit := c.query.Limit
 	size := limit
 	if limit <= 0 || limit > maxHeld {
@@ -59,9 +59,9 @@ func (c *combiner) sample(yield func(Candidate) bool) {
 	c.ahead = nil // until it is known which candidates come
 	switch {
 	case size == limit && c.draw(r):
-		r.drain(c.plan, ahead, yield)
+		r.drain(c.plan, ahead, visit)
 	case c.settled() && c.query.Max == 0:
-		c.permute(r, ahead, yield)
+		c.permute(r, ahead, visit)
 	case size == limit:
 		r.empty()
 		for w := newWalk(c); w.next(); {
@@ -69,14 +69,14 @@ func (c *combiner) sample(yield func(Candidate) bool) {
 				r.show(c.slot, c.picks)
 			}
 		}
-		r.drain(c.plan, ahead, yield)
+		r.drain(c.plan, ahead, visit)
 	default:
-		c.shuffle(r, ahead, yield)
+		c.shuffle(r, ahead, visit)
 	}
 }
 
-// permute yields the combinations of trees that have one each.
-func (c *combiner) permute(r *reservoir, ahead func(*placement.Tree), yield func(Candidate) bool) {
+// permute visits the combinations of trees that have one each.
+func (c *combiner) permute(r *reservoir, ahead func(*placement.Tree), visit visitor) {
 	slots := r.slots[:0]
 	trees := c.scan()
 	trees.blind = true
@@ -99,19 +99,19 @@ func (c *combiner) permute(r *reservoir, ahead func(*placement.Tree), yield func
 			c.lookAhead(&l, slots[:n], false)
 		}
 		c.openSole(int(slot))
-		if !yield(c.build(c.picks)) {
+		if !visit(c) {
 			return
 		}
 	}
 }
 
-// shuffle yields all candidates, up to Limit, as they come but for their order
+// shuffle visits all combinations, up to Limit, as they come but for their order
 // within a reservoir.
-func (c *combiner) shuffle(r *reservoir, ahead func(*placement.Tree), yield func(Candidate) bool) {
+func (c *combiner) shuffle(r *reservoir, ahead func(*placement.Tree), visit visitor) {
 	left := c.query.Limit
-	counted := func(candidate Candidate) bool {
+	counted := func(c *combiner) bool {
 		left--
-		return yield(candidate) && left != 0
+		return visit(c) && left != 0
 	}
 	for w := newWalk(c); w.next(); {
 		if c.tangled(c.picks) {
@@ -125,9 +125,9 @@ func (c *combiner) shuffle(r *reservoir, ahead func(*placement.Tree), yield func
 	r.drain(c.plan, ahead, counted)
 }
 
-// drain yields what the reservoir holds in random order and empties it. It
-// returns false when no more is wanted.
-func (r *reservoir) drain(p *plan, ahead func(*placement.Tree), yield func(Candidate) bool) bool {
+// drain visits what the reservoir holds in random order, with a combiner of its
+// own, and empties it. It returns false when no more is wanted.
+func (r *reservoir) drain(p *plan, ahead func(*placement.Tree), visit visitor) bool {
 	c := newCombiner(p)
 	defer c.release()
 	c.ahead = ahead
@@ -142,7 +142,8 @@ func (r *reservoir) drain(p *plan, ahead func(*placement.Tree), yield func(Candi
 		if k == l.seen {
 			c.lookAhead(&l, r.few, false)
 		}
-		if !yield(c.rebuild(int(r.slots[i]), r.picks[i*n:(i+1)*n])) {
+		c.revisit(int(r.slots[i]), r.picks[i*n:(i+1)*n])
+		if !visit(c) {
 			return false
 		}
 	}
@@ -150,14 +151,14 @@ func (r *reservoir) drain(p *plan, ahead func(*placement.Tree), yield func(Candi
 	return true
 }
 
-// rebuild makes a candidate of a combination that was found before.
-func (c *combiner) rebuild(slot int, picks []int32) Candidate {
+// revisit comes back to a combination that was found before.
+func (c *combiner) revisit(slot int, picks []int32) {
 	if c.decided.has(slot) {
 		c.openSole(slot)
 	} else {
 		c.enter(slot)
+		copy(c.picks, picks)
 	}
-	return c.build(picks)
 }
 
 // show offers a combination to the reservoir. After n of them each is held with

@@ -1,0 +1,164 @@
+package placementapi_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/bench/worlds"
+	"github.com/berthcloud/berth/httpapi/placementapi"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore"
+)
+
+// A changing is a cloud of a few blocks in which hosts come, go and change.
+type changing struct {
+	*testing.T
+	store   *sqlstore.Store
+	service *placement.Service
+	random  *rand.Rand
+	class   string // which some hosts offer, renamed now and then
+	named   int    // names given so far
+}
+
+func newChanging(t *testing.T) *changing {
+	store := storeOf(t, worlds.Flat(2*placement.BlockSize+9, 1))
+	c := &changing{T: t, store: store, service: serving(t, store), random: rand.New(rand.NewPCG(1, 2)), class: "CUSTOM_0"}
+	c.must(c.service.CreateClass(t.Context(), c.class))
+	return c
+}
+
+func (c *changing) must(err error) {
+	c.Helper()
+	if err != nil {
+		c.Fatal(err)
+	}
+}
+
+// world returns the picture as it is now.
+func (c *changing) world() *placement.World {
+	w, err := c.service.World(c.Context())
+	c.must(err)
+	return w
+}
+
+// any returns some host.
+func (c *changing) any() *placement.Provider {
+	w := c.world()
+	for {
+		if t := w.Tree(c.random.IntN(w.Slots())); t != nil {
+			return t.Root()
+		}
+	}
+}
+
+func (c *changing) name() string {
+	c.named++
+	return fmt.Sprintf("%08d", c.named)
+}
+
+// offer makes what a host has of a class anew.
+func (c *changing) offer(p placement.UUID, class string, total int64) {
+	inv := placement.Inventory{Total: total, MinUnit: 1, MaxUnit: total, StepSize: 1, AllocationRatio: 1}
+	_, err := c.service.AddInventory(c.Context(), p, placement.InventoryOf{Class: class, Inventory: inv}, placement.InventoryRule{})
+	if err != nil {
+		_, err = c.service.UpdateInventory(c.Context(), p, placement.InventoryOf{Class: class, Inventory: inv}, placement.InventoryRule{})
+	}
+	c.must(err)
+}
+
+// host adds a host with a UUID, and perhaps one below it.
+func (c *changing) host(uuid placement.UUID) {
+	_, err := c.service.CreateProvider(c.Context(), placement.NewProvider{UUID: uuid, Name: string(uuid)})
+	c.must(err)
+	for class, total := range map[string]int64{"VCPU": 64, "MEMORY_MB": 262144, "DISK_GB": 3725} {
+		c.offer(uuid, class, total)
+	}
+	if c.random.IntN(3) == 0 {
+		below := placement.UUID(c.name() + string(uuid[8:]))
+		_, err := c.service.CreateProvider(c.Context(), placement.NewProvider{UUID: below, Name: string(below), Parent: uuid})
+		c.must(err)
+	}
+}
+
+// change changes something.
+func (c *changing) change() {
+	switch c.random.IntN(6) {
+	case 0:
+		c.offer(c.any().UUID, c.class, 1+c.random.Int64N(1e6))
+	case 1, 2:
+		c.offer(c.any().UUID, "VCPU", 64+c.random.Int64N(1e6))
+	case 3:
+		p := c.any()
+		if err := c.service.DeleteProvider(c.Context(), p.UUID); err != nil && !strings.Contains(err.Error(), "allocations") && !strings.Contains(err.Error(), "child") {
+			c.Fatal(err)
+		}
+	case 4:
+		uuid := c.name() + "-0000-4000-8000-000000000000"
+		if c.random.IntN(3) == 0 {
+			uuid = strings.ReplaceAll(uuid, "-", "") // as other clients write them
+		}
+		c.host(placement.UUID(uuid))
+	case 5:
+		to := "CUSTOM_" + c.name()
+		c.must(c.service.RenameClass(c.Context(), c.class, to))
+		c.class = to
+	}
+}
+
+// An answer is what an answer says, without its order.
+type answer struct {
+	Requests  []string
+	Summaries map[string]any
+}
+
+// ask asks a world for candidates.
+func (c *changing) ask(w *placement.World, q placement.Query) (a answer) {
+	var text bytes.Buffer
+	_, err := placementapi.WriteCandidates(&text, w, q, 39, placementapi.MaxTemplates)
+	c.must(err)
+	var got struct {
+		Requests  []json.RawMessage `json:"allocation_requests"`
+		Summaries map[string]any    `json:"provider_summaries"`
+	}
+	c.must(json.Unmarshal(text.Bytes(), &got))
+	for _, r := range got.Requests {
+		a.Requests = append(a.Requests, string(r))
+	}
+	slices.Sort(a.Requests)
+	a.Summaries = got.Summaries
+	return a
+}
+
+// Answers say the same whether they are put together of the texts of trees or of those
+// of blocks, and whatever has changed since those were made.
+func TestAnswersAmongChanges(t *testing.T) {
+	c := newChanging(t)
+	q := flavor(nil)
+	random := q
+	random.Sample = &placement.Sample{Seed: 3}
+	for i := range 20 {
+		for range c.random.IntN(4) {
+			c.change()
+		}
+		fresh, err := serving(t, c.store).World(t.Context())
+		c.must(err)
+		want := c.ask(fresh, q)
+		if len(want.Requests) <= 2*placement.BlockSize-40 {
+			t.Fatalf("%d candidates", len(want.Requests))
+		}
+		for time := range 3 {
+			for name, q := range map[string]placement.Query{"in order": q, "random": random} {
+				if diff := cmp.Diff(want, c.ask(c.world(), q)); diff != "" {
+					t.Fatalf("change %d, time %d, %s (-fresh +among changes)\n%s", i, time, name, diff)
+				}
+			}
+		}
+	}
+}
