@@ -9,15 +9,16 @@ import (
 )
 
 const (
-	pieceSize  = 256 << 10 // a JSON is written in pieces of about this size
-	ownPiece   = 128 << 10 // what is ready and so long is written without being copied
-	retainSize = 1 << 20   // bigger buffers are left to the garbage collector
+	wholeSize  = 1 << 20   // a JSON up to about this size is one piece
+	pieceSize  = 256 << 10 // a bigger one goes on in pieces of about this size
+	ownPiece   = 128 << 10 // what is ready and so long is not copied into a piece
+	retainSize = 2 << 20   // bigger buffers are left to the garbage collector
 )
 
 // A JSON writes one JSON text, byte for byte as Python's json.dumps would:
 // ", " between elements, ": " after keys, escapes for all that is not ASCII.
-// It buffers, writes in pieces of 256 KiB, and allocates nothing once buffers
-// are warm. Elements are written in order; that the whole is well formed is the
+// It buffers, writes up to 1 MiB in one piece and what is longer in several, and
+// allocates nothing once buffers are warm. Elements are written in order; that the whole is well formed is the
 // caller's business. A JSON belongs to one goroutine.
 type JSON struct {
 	w     io.Writer
@@ -79,9 +80,17 @@ func (j *JSON) write(piece []byte) {
 	j.wrote = true
 }
 
+// limit is how much is put together before it is written.
+func (j *JSON) limit() int {
+	if j.wrote {
+		return pieceSize
+	}
+	return wholeSize
+}
+
 // sep writes what separates an element from the one before it.
 func (j *JSON) sep() {
-	if len(j.buf) >= pieceSize && j.w != nil {
+	if j.w != nil && len(j.buf) >= j.limit() {
 		j.flush()
 	}
 	if j.comma {
@@ -163,7 +172,7 @@ func (j *JSON) Null() {
 // Raw writes an element that is JSON already, such as a quoted name kept ready.
 func (j *JSON) Raw(b []byte) {
 	j.sep()
-	if len(b) >= ownPiece && j.w != nil && len(j.buf)+len(b) > pieceSize {
+	if len(b) >= ownPiece && j.w != nil && len(j.buf)+len(b) > j.limit() {
 		j.flush()
 		j.write(b)
 		return

@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -109,25 +110,69 @@ func (p *pieces) Write(b []byte) (int, error) {
 	return p.Buffer.Write(b)
 }
 
+// A JSON of up to a mebibyte comes whole, the rest of a bigger one in smaller pieces.
 func TestBigJSONComesInPieces(t *testing.T) {
+	const numbers = 300_000
 	var p pieces
 	j := httpapi.NewJSON(&p)
 	j.Array()
-	for i := range 30_000 {
+	for i := range numbers {
 		j.Int(int64(i))
 	}
 	j.EndArray()
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range p.sizes[:len(p.sizes)-1] {
-		if n < 128<<10 || n > 129<<10 {
-			t.Errorf("a piece has %d bytes", n)
+	last := len(p.sizes) - 1
+	if last < 3 {
+		t.Fatalf("%d pieces", len(p.sizes))
+	}
+	for i, n := range p.sizes[:last] {
+		want := 256 << 10
+		if i == 0 {
+			want = 1 << 20
+		}
+		if n < want || n > want+1<<10 {
+			t.Errorf("piece %d has %d bytes", i, n)
 		}
 	}
 	var got []int
-	if err := json.Unmarshal(p.Bytes(), &got); err != nil || len(got) != 30_000 || got[29_999] != 29_999 {
+	if err := json.Unmarshal(p.Bytes(), &got); err != nil || len(got) != numbers || got[numbers-1] != numbers-1 {
 		t.Errorf("read %d numbers back: %v", len(got), err)
+	}
+}
+
+// What is ready and long is a piece of its own, unless the whole is small.
+func TestLongReadyTextsAreNotCopied(t *testing.T) {
+	text := func(size int) []byte { return []byte(`"` + strings.Repeat("x", size-2) + `"`) }
+	for _, c := range []struct {
+		name  string
+		texts []int
+		want  []int
+	}{
+		{"small", []int{500 << 10, 10}, []int{500<<10 + 14}},
+		{"first", []int{2 << 20, 10}, []int{1, 2 << 20, 13}},
+		{"then short ones", []int{10, 1 << 20, 100 << 10, 100 << 10, 100 << 10}, []int{13, 1 << 20, 300<<10 + 7}},
+		{"then long ones", []int{10, 1 << 20, 200 << 10, 200 << 10}, []int{13, 1 << 20, 200<<10 + 4, 200 << 10, 1}},
+	} {
+		var p pieces
+		var want []string
+		j := httpapi.NewJSON(&p)
+		j.Array()
+		for _, size := range c.texts {
+			j.Raw(text(size))
+			want = append(want, string(text(size)))
+		}
+		j.EndArray()
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.String(); got != "["+strings.Join(want, ", ")+"]" {
+			t.Errorf("%s: wrote %d bytes, and not what was to be written", c.name, len(got))
+		}
+		if !slices.Equal(p.sizes, c.want) {
+			t.Errorf("%s: pieces of %v bytes, want %v", c.name, p.sizes, c.want)
+		}
 	}
 }
 
@@ -143,7 +188,7 @@ func (b *broken) Write([]byte) (int, error) {
 func TestJSONStopsWritingAfterAnError(t *testing.T) {
 	b := &broken{}
 	j := httpapi.NewJSON(b)
-	for range 30_000 {
+	for range 300_000 {
 		j.Int(1_000_000)
 	}
 	if err := j.Close(); !errors.Is(err, errBroken) || b.writes != 1 {
@@ -160,7 +205,7 @@ func TestRespond(t *testing.T) {
 		t.Errorf("small answer: %d %q %v", w.Code, w.Body, w.Header())
 	}
 	w = httptest.NewRecorder()
-	long := strings.Repeat("x", 300<<10)
+	long := strings.Repeat("x", 1<<20)
 	render := func(j *httpapi.JSON) {
 		j.Array()
 		j.String(long)
