@@ -95,10 +95,8 @@ SELECT
     a.resource_class_id,
     a.used
 FROM consumers c
-LEFT JOIN (
-    allocations a
-    JOIN resource_providers p ON p.id = a.resource_provider_id
-) ON a.consumer_id = c.uuid
+LEFT JOIN allocations a ON a.consumer_id = c.uuid
+LEFT JOIN resource_providers p ON p.id = a.resource_provider_id
 WHERE c.uuid IN (`
 
 // claimants collects consumers in the order they were asked for.
@@ -129,14 +127,15 @@ func (c *claimants) of(uuid placement.UUID) *placement.Claimant {
 	return nil
 }
 
-// add takes in a row: a consumer, and one of its allocations unless it has none.
+// add takes in a row: a consumer, and one of its allocations unless it has none, or
+// one of a provider that is not there.
 func (c *claimants) add(one *row) {
 	who := c.of(one.uuid(1))
 	if who == nil {
 		return
 	}
 	who.ID, who.Generation = one.int(0), one.generation(2)
-	if one.null(3) {
+	if one.null(4) {
 		return
 	}
 	who.Holds = append(who.Holds, placement.Hold{
