@@ -33,13 +33,19 @@ func (x *blockText) root(at int) *[nameSize]byte {
 	return &x.roots[at]
 }
 
-// cacheLine is how many bytes a processor fetches from memory at a time.
-const cacheLine = 64
+const (
+	// cacheLine is how many bytes a processor fetches from memory at a time.
+	cacheLine = 64
+	// lookedAt is how much of a text is looked at before it is needed: when the rest
+	// follows the processor fetches it by itself.
+	lookedAt = 10 * cacheLine
+)
 
-// look reads all of a tree's text, so that it is in the processor's cache when it
-// is needed. What it returns is of no meaning.
+// look reads the beginning of a tree's text, so that it is in the processor's cache
+// when it is needed. What it returns is of no meaning.
 func (x *blockText) look(at int) (sum byte) {
-	for i := x.trees[at].from; i < x.trees[at].to; i += cacheLine {
+	text := x.trees[at]
+	for i := text.from; i < min(text.to, text.from+lookedAt); i += cacheLine {
 		sum += x.text[i]
 	}
 	return sum
