@@ -1,6 +1,8 @@
 package placementapi
 
 import (
+	"sync/atomic"
+
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/placement"
 )
@@ -8,16 +10,40 @@ import (
 // A blockText is the texts of the trees of a block, one behind the other, so that
 // what an answer says of trees whose slots follow each other is one piece.
 type blockText struct {
-	names *placement.Names          // that the text has
-	text  []byte                    // empty when there is none yet
+	text  []byte
 	trees [placement.BlockSize]span // where the texts of the trees are
 	// roots are the quoted UUIDs of the trees' roots, nothing where there is no
 	// tree or the UUID has another length.
 	roots [placement.BlockSize][nameSize]byte
 }
 
-// noBlockText is the text of a block that was asked for once.
-var noBlockText = &blockText{}
+// A blockMemo is kept with a block: its text when it has one.
+type blockMemo struct {
+	names *placement.Names // that the text has
+	text  atomic.Pointer[blockText]
+	// spent is how many texts of its trees were written one by one.
+	spent atomic.Int64
+}
+
+// memoOf returns the memo of a block for the names of a world.
+func memoOf(w *placement.World, b placement.Block) *blockMemo {
+	if m, ok := b.Memo().Load().(*blockMemo); ok && m.names == w.Names() {
+		return m
+	}
+	m := &blockMemo{names: w.Names()}
+	b.Memo().Store(m)
+	return m
+}
+
+// wrote notes that an answer wrote so many texts of the block's trees one by one.
+// When they were as many as there are trees, the text of the block is made: a block in
+// which servers come and go all the time has none, since it would be old before it
+// has paid.
+func (m *blockMemo) wrote(n int, w *placement.World, b placement.Block) {
+	if after := m.spent.Add(int64(n)); after >= placement.BlockSize && after-int64(n) < placement.BlockSize {
+		m.build(w, b)
+	}
+}
 
 // between returns the texts of the trees in the slots of the block from one up to,
 // not including, another, as members of one object. There must be a tree in each.
@@ -51,24 +77,10 @@ func (x *blockText) look(at int) (sum byte) {
 	return sum
 }
 
-// blockTextOf returns the text of a block as the world has it. It is made for
-// whoever asks for the second time: of a block in which servers come and go all the
-// time it would be old before it is used.
-func blockTextOf(w *placement.World, b placement.Block) *blockText {
-	switch x, _ := b.Memo().Load().(*blockText); {
-	case x == nil:
-		b.Memo().Store(noBlockText)
-		return noBlockText
-	case x.names == w.Names():
-		return x
-	}
-	return newBlockText(w, b)
-}
-
-// newBlockText makes the text of a block and keeps it; the trees' own texts are
-// pieces of it from then on.
-func newBlockText(w *placement.World, b placement.Block) *blockText {
-	x := &blockText{names: w.Names()}
+// build makes the text of the block. The texts of its trees are pieces of it from
+// then on.
+func (m *blockMemo) build(w *placement.World, b placement.Block) {
+	x := new(blockText)
 	texts := make([]treeText, placement.BlockSize)
 	x.text = httpapi.JSONText(func(j *httpapi.JSON) {
 		for i, t := range b.Trees() {
@@ -95,19 +107,25 @@ func newBlockText(w *placement.World, b placement.Block) *blockText {
 			copy(x.roots[i][:], root)
 		}
 	}
-	b.Memo().Store(x)
-	return x
+	m.text.Store(x)
 }
 
-// blockOf returns the text of the block that a slot is in; it has nothing in it
-// when there is none yet. An answer asks for it once.
-func (c *candidatesAnswer) blockOf(slot int) *blockText {
+// A blockUse is what an answer knows of a block. It looks once, so that all it says
+// is of one text.
+type blockUse struct {
+	memo *blockMemo
+	text *blockText // nil when there is none
+}
+
+// blockOf returns the block that a slot is in.
+func (c *candidatesAnswer) blockOf(slot int) *blockUse {
 	if c.blocks == nil {
-		c.blocks = make([]*blockText, (c.world.Slots()+placement.BlockSize-1)/placement.BlockSize)
+		c.blocks = make([]blockUse, (c.world.Slots()+placement.BlockSize-1)/placement.BlockSize)
 	}
-	x := &c.blocks[slot/placement.BlockSize]
-	if *x == nil {
-		*x = blockTextOf(c.world, c.world.Block(slot))
+	u := &c.blocks[slot/placement.BlockSize]
+	if u.memo == nil {
+		u.memo = memoOf(c.world, c.world.Block(slot))
+		u.text = u.memo.text.Load()
 	}
-	return *x
+	return u
 }

@@ -28,7 +28,7 @@ type candidatesAnswer struct {
 	from      int    // where that begins
 	looked    byte
 
-	blocks []*blockText // the texts of the world's blocks, nil before they are needed
+	blocks []blockUse // the world's blocks, nil before they are needed
 }
 
 // An amountsText is what is written after the name of a provider whose use

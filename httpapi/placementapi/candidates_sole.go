@@ -36,7 +36,10 @@ func (c *candidatesAnswer) soleRoot(slot int) *[nameSize]byte {
 	if len(c.templates) != 1 || len(c.templates[0].uses) != 1 || len(c.templates[0].idle) > 0 {
 		return nil
 	}
-	return c.blockOf(slot).root(slot % placement.BlockSize)
+	if x := c.blockOf(slot).text; x != nil {
+		return x.root(slot % placement.BlockSize)
+	}
+	return nil
 }
 
 // appendSole appends the only template with a name in all its gaps.

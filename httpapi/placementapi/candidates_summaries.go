@@ -45,7 +45,9 @@ func (c *candidatesAnswer) writeRuns(j *httpapi.JSON) {
 
 func (c *candidatesAnswer) writeSome(j *httpapi.JSON, runs []run) {
 	for _, r := range runs {
-		c.looked += c.blockOf(r.from).look(r.from % placement.BlockSize)
+		if x := c.blockOf(r.from).text; x != nil {
+			c.looked += x.look(r.from % placement.BlockSize)
+		}
 	}
 	for _, r := range runs {
 		c.writeRun(j, r)
@@ -57,12 +59,13 @@ func (c *candidatesAnswer) writeRun(j *httpapi.JSON, r run) {
 	for r.from < r.to {
 		first := r.from % placement.BlockSize
 		n := min(r.to-r.from, placement.BlockSize-first)
-		if x := c.blockOf(r.from); len(x.text) > 0 {
-			j.Raw(x.between(first, first+n))
+		if u := c.blockOf(r.from); u.text != nil {
+			j.Raw(u.text.between(first, first+n))
 		} else {
 			for i := range n {
 				j.Raw(textOf(c.world, c.world.Tree(r.from+i)).summaries)
 			}
+			u.memo.wrote(n, c.world, c.world.Block(r.from))
 		}
 		r.from += n
 	}

@@ -38,7 +38,7 @@ func oddly(w *worlds.World) *placement.World {
 	return placement.NewWorld(classes, traits, pic, time.Unix(0, 0))
 }
 
-// Templates change nothing: neither when there are few, nor when names do not fit.
+// Templates, and texts of blocks, change nothing: neither when there are few, nor when names do not fit.
 func TestTemplates(t *testing.T) {
 	devicesOfAny := func(w *worlds.World) placement.Query {
 		q := devices(w)
@@ -80,6 +80,7 @@ func TestTemplates(t *testing.T) {
 			for _, minor := range []int{12, 29, 39} {
 				var plain, filled bytes.Buffer
 				want, err := placementapi.WriteCandidates(&plain, w, c.q(c.world), minor, 0)
+				placementapi.PrepareWorld(t.Context(), w)
 				got, err2 := placementapi.WriteCandidates(&filled, w, c.q(c.world), minor, placementapi.MaxTemplates)
 				if err != nil || err2 != nil || got != want || got < 2 {
 					t.Fatalf("%s/%s: %d and %d candidates, %v, %v", c.name, name, want, got, err, err2)
@@ -92,7 +93,7 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// Whatever world and query: templates change nothing.
+// Whatever world and query: templates and texts of blocks change nothing.
 func TestTemplatesOfAnything(t *testing.T) {
 	long := func(name string) placement.UUID { // as long as a real one
 		return placement.UUID(strings.Repeat("0", 36-len(name)) + name)
@@ -108,6 +109,7 @@ func TestTemplatesOfAnything(t *testing.T) {
 		w := b.WorldOf(long)
 		var plain, filled bytes.Buffer
 		want, err := placementapi.WriteCandidates(&plain, w, q, 39, 0)
+		placementapi.PrepareWorld(t.Context(), w)
 		got, err2 := placementapi.WriteCandidates(&filled, w, q, 39, placementapi.MaxTemplates)
 		if (err == nil) != (err2 == nil) || got != want {
 			rt.Fatalf("%d and %d candidates, %v, %v", want, got, err, err2)

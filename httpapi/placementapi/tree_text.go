@@ -90,7 +90,8 @@ func prepare(ctx context.Context, w *placement.World) {
 		if ctx.Err() != nil {
 			return
 		}
-		newBlockText(w, w.Block(slot))
+		b := w.Block(slot)
+		memoOf(w, b).build(w, b)
 	}
 }
 
