@@ -3,8 +3,6 @@ package placement
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -51,9 +49,10 @@ type batches struct {
 	waiting []*batchRequest
 	serving bool // somebody is
 
-	// ahead belongs to whoever serves: the trees that the picture has and
-	// that its own commits have replaced.
+	// The rest belongs to whoever serves: the trees that the picture has and
+	// that its own commits have replaced, and what those left consumers with.
 	ahead map[*Tree]*Tree
+	left  claimantMemory
 }
 
 // ordinary reports whether a claim looks as if a batch could write it: as far as
@@ -214,6 +213,9 @@ func (s *Service) serve(b *batch) {
 		}
 	}
 	for i, r := range b.members {
+		if err != nil || !done.written[i] {
+			s.batches.left.forget(r.Consumer)
+		}
 		switch kind, _ := fault.Of(err); {
 		case err == nil && done.written[i]:
 			r.done <- nil
@@ -242,6 +244,7 @@ type writtenBatch struct {
 	world   *World // that it was checked against
 	ask     bool   // for consumers that are said not to exist
 	written []bool // by member
+	rows    []ClaimRows
 	steps   []Step
 }
 
@@ -259,6 +262,9 @@ func (s *Service) tryBatch(b *batch, try int) (done *writtenBatch, err error) {
 		return s.writeBatch(w, b, done)
 	})
 	if err == nil {
+		for i := range done.rows {
+			s.batches.left.learn(&done.rows[i])
+		}
 		s.show(ctx, done)
 	}
 	return done, err
@@ -275,64 +281,62 @@ func (s *Service) show(ctx context.Context, done *writtenBatch) {
 	s.keepUp(ctx)
 }
 
-// writeBatch is the transaction of a batch. Requests that come while it writes
-// join it, since a commit costs more than they do.
+// writeBatch is the transaction of a batch. Requests that come while it reads or writes
+// join it, since a commit costs more than they do; but a shared store may write all of it
+// with the commit.
 func (s *Service) writeBatch(w Writer, b *batch, done *writtenBatch) error {
-	ahead := maps.Clone(s.batches.ahead)
-	if ahead == nil {
-		ahead = make(map[*Tree]*Tree)
-	}
+	plan := newBatchPlan(done.world, s.store.Shared(), s.batches.ahead)
 	for begun := s.settings.Now(); ; {
-		steps, err := s.writeMembers(w, b.members[len(done.written):], done, ahead)
-		if err != nil {
+		if err := s.planMembers(w, plan, b.members[len(done.written):], done); err != nil {
 			return err
 		}
-		done.steps = append(done.steps, steps...)
-		if s.settings.Now().Sub(begun) > maxBatchTime || !s.batches.more(b) {
+		late := s.settings.Now().Sub(begun) > maxBatchTime
+		if !late && s.batches.more(b) {
+			continue
+		}
+		if err := plan.write(w, done); err != nil {
+			return err
+		}
+		if late || s.store.Shared() || !s.batches.more(b) {
 			break
 		}
 	}
-	if len(done.steps) == 0 {
+	if len(plan.trees) == 0 {
 		return errNoneWritten
 	}
+	done.steps = plan.steps(w.Stamp())
 	w.Changed(Changes{Steps: done.steps})
 	return nil
 }
 
-// writeMembers writes what can be written of some members.
-func (s *Service) writeMembers(w Writer, members []*batchRequest, done *writtenBatch, ahead map[*Tree]*Tree) ([]Step, error) {
-	found, err := claimants(w, members, done.ask)
+// planMembers adds some members to a plan.
+func (s *Service) planMembers(w Writer, plan *batchPlan, members []*batchRequest, done *writtenBatch) error {
+	found, err := s.claimants(w, members, done.ask)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	plan := newBatchPlan(done.world, s.store.Shared(), ahead)
 	for i, r := range members {
-		if r.release {
-			done.written = append(done.written, plan.release(found[i]))
-		} else {
-			done.written = append(done.written, plan.claim(r.Claim, found[i]))
-		}
+		done.written = append(done.written, plan.add(r, found[i]))
 	}
-	if len(plan.trees) == 0 {
-		return nil, nil
-	}
-	if err := w.WriteClaims(plan.rows); err != nil {
-		return nil, fmt.Errorf("writing claims together: %w", err)
-	}
-	steps := plan.steps(w.Stamp())
-	done.outrun(steps, ahead)
-	return steps, nil
+	return nil
 }
 
-// claimants reads the consumers of requests, but unless all are asked for not
-// those that a client says do not exist: that they do is found when they are made.
-func claimants(w Writer, members []*batchRequest, all bool) ([]Claimant, error) {
+// claimants reads the consumers of requests, but unless all are asked for neither
+// those that a client says do not exist nor those that are remembered: that it is
+// otherwise is found when they are written.
+func (s *Service) claimants(w Writer, members []*batchRequest, all bool) ([]Claimant, error) {
 	found := make([]Claimant, len(members))
 	var asked []ConsumerRow
 	var at []int
 	for i, r := range members {
 		found[i].UUID = r.Consumer
-		if all || r.Seen == nil || r.Seen.Exists {
+		if !all && r.Seen != nil && !r.Seen.Exists {
+			continue
+		}
+		known, ok := s.batches.left.of(r.Consumer)
+		if ok && !all {
+			found[i] = known
+		} else {
 			asked = append(asked, ConsumerRow{UUID: r.Consumer, Project: r.Project, User: r.User, Type: r.Type})
 			at = append(at, i)
 		}
@@ -347,20 +351,14 @@ func claimants(w Writer, members []*batchRequest, all bool) ([]Claimant, error) 
 	return found, err
 }
 
-// outrun notes what became of trees of the world that the batch was checked
-// against.
-func (d *writtenBatch) outrun(steps []Step, ahead map[*Tree]*Tree) {
-	for _, s := range steps {
-		ahead[d.world.treeOf(s.root())] = s.To
-	}
-}
-
 // outrun notes the trees of a batch that the picture does not show yet.
 func (b *batches) outrun(done *writtenBatch) {
 	if b.ahead == nil {
 		b.ahead = make(map[*Tree]*Tree)
 	}
-	done.outrun(done.steps, b.ahead)
+	for _, s := range done.steps {
+		b.ahead[done.world.treeOf(s.root())] = s.To
+	}
 }
 
 // keepUp forgets the trees that the picture does not have any more. When there

@@ -1,6 +1,9 @@
 package placement
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // A batchPlan holds claims and releases, one after the other, against a picture
 // and gathers what is to be written for those that it can vouch for. What it
@@ -14,8 +17,8 @@ type batchPlan struct {
 
 	ledger ledger
 	trees  []*Tree       // that the ledger is about, as they were before
-	risen  map[int64]int // by provider: its place in rises
-	rows   ClaimRows
+	risen  map[int64]int // by provider: its place among the providers of rows
+	rows   ClaimRows     // that are not written yet
 }
 
 func newBatchPlan(w *World, shared bool, ahead map[*Tree]*Tree) *batchPlan {
@@ -76,7 +79,16 @@ func named(as []ProviderAllocation, provider UUID) bool {
 	return false
 }
 
-// claim adds a claim and reports whether it may be written with the others.
+// add adds a request about a consumer and reports whether it may be written with the
+// others.
+func (p *batchPlan) add(r *batchRequest, who Claimant) bool {
+	if r.release {
+		return p.release(who)
+	}
+	return p.claim(r.Claim, who)
+}
+
+// claim adds a claim.
 func (p *batchPlan) claim(c Claim, who Claimant) bool {
 	if who.Spelled || c.expects(who.row()) != nil {
 		return false
@@ -108,8 +120,16 @@ func (p *batchPlan) release(who Claimant) bool {
 	}
 	p.free(held)
 	p.rows.Gone = append(p.rows.Gone, who.row())
-	p.rows.Freed += len(who.Holds)
+	p.rows.frees(who)
 	return true
+}
+
+// frees adds what a consumer holds to what is freed.
+func (r *ClaimRows) frees(who Claimant) {
+	if r.Freed == nil {
+		r.Freed = make(map[UUID][]Hold)
+	}
+	r.Freed[who.UUID] = who.Holds
 }
 
 // row is the consumer without its owners.
@@ -177,7 +197,7 @@ func (p *batchPlan) allocate(consumer UUID, l planLine) {
 	p.touch(l.tree)
 	p.ledger.used[stockKey{l.provider.ID, l.stock.Class}] += l.amount
 	p.rows.Allocations = append(p.rows.Allocations, AllocationRow{
-		Provider: l.provider.ID, Consumer: consumer, Class: l.stock.Class, Used: l.amount,
+		Provider: l.provider.ID, ProviderUUID: l.provider.UUID, Consumer: consumer, Class: l.stock.Class, Used: l.amount,
 	})
 }
 
@@ -198,7 +218,7 @@ func (p *batchPlan) keep(c Claim, who Claimant) {
 		p.rows.Made = append(p.rows.Made, row)
 	} else {
 		p.rows.Kept = append(p.rows.Kept, row)
-		p.rows.Freed += len(who.Holds)
+		p.rows.frees(who)
 	}
 	for _, a := range c.Allocations {
 		provider, tree := p.provider(a.Provider)
@@ -208,14 +228,29 @@ func (p *batchPlan) keep(c Claim, who Claimant) {
 
 // raise raises the generation of a provider by one.
 func (p *batchPlan) raise(provider *Provider, root int64) {
+	from := provider.Generation + Generation(p.ledger.rises[provider.ID])
 	p.ledger.rises[provider.ID]++
 	at, ok := p.risen[provider.ID]
 	if !ok {
 		at = len(p.rows.Providers)
 		p.risen[provider.ID] = at
-		p.rows.Providers = append(p.rows.Providers, ProviderRise{ID: provider.ID, Root: root, From: provider.Generation})
+		p.rows.Providers = append(p.rows.Providers, ProviderRise{ID: provider.ID, Root: root, From: from})
 	}
 	p.rows.Providers[at].By++
+}
+
+// write writes what was added since the last time.
+func (p *batchPlan) write(w Writer, done *writtenBatch) error {
+	rows := p.rows
+	if len(rows.Made)+len(rows.Kept)+len(rows.Gone) == 0 {
+		return nil
+	}
+	p.rows, p.risen = ClaimRows{}, make(map[int64]int)
+	done.rows = append(done.rows, rows)
+	if err := w.WriteClaims(rows); err != nil {
+		return fmt.Errorf("writing claims together: %w", err)
+	}
+	return nil
 }
 
 // steps are what the trees become, with rows written at the given time.

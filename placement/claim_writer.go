@@ -6,16 +6,20 @@ import "time"
 // need at once, in as few round trips as the database allows.
 type ClaimWriter interface {
 	// Claimants reads consumers with what they hold, in the order asked for. It
-	// holds nothing: WriteClaims fails when what they hold is in another tree by
-	// then. Of what is asked for, UUID, Project, User and Type count. Allocations of
-	// a consumer that does not exist are not looked for: WriteClaims finds them.
+	// locks nothing: WriteClaims fails when they are not like that any more. Of what
+	// is asked for, UUID, Project, User and Type count. Allocations of a consumer that
+	// does not exist are not looked for: WriteClaims finds them.
 	Claimants(asked []ConsumerRow) ([]Claimant, error)
 	// WriteClaims writes all of c, with the owners that do not exist yet; that may
 	// wait for the commit of the Update. It, or else the Update, fails with
 	// ErrStale when anything is not as c says it is, a consumer to be made or
-	// its allocations being there included. Some of c may be written when it
-	// fails, so that the function of the Update must fail as well. It locks all
-	// their providers, those freed included, in the order of ids.
+	// its allocations being there included; in a Shared store c may be from before
+	// the Update. Some of c may be written when it fails, so that the function of the
+	// Update must fail as well. It locks all their providers, those freed included, in
+	// the order of ids.
+	//
+	// When the Update is done, c.Made are in another order and have their ids, if the
+	// store got to know them with what it wrote and never gives them again; else none.
 	WriteClaims(c ClaimRows) error
 	// Stamp is the time of the rows that this Update writes, as it will be
 	// read back.
@@ -49,8 +53,10 @@ type ClaimRows struct {
 	Made        []ConsumerRow   // consumers that do not exist: they begin at generation 1
 	Kept        []ConsumerRow   // of this generation: they rise by one and get these owners, and the type unless it is empty
 	Gone        []ConsumerRow   // of this generation: they are removed; owners do not count
-	Freed       int             // how many allocations Kept and Gone have: they are removed
 	Allocations []AllocationRow // to add
+
+	// Freed is all that Kept and Gone hold: it is removed.
+	Freed map[UUID][]Hold
 }
 
 // A ProviderRise raises the generation of a provider that is of From and in the

@@ -95,7 +95,7 @@ func statements(changes []mustChange) []statement {
 // in one block. It reports false when the block is too big or the server does not take
 // it: then nothing was done, and everything is held back as before.
 func (s *session) commitHeld(last statement) (sent bool, err error) {
-	text, args := s.block(last)
+	text, args, ids := s.block(last)
 	if len(args) > mostInBlock {
 		return false, nil
 	}
@@ -109,8 +109,7 @@ func (s *session) commitHeld(last statement) (sent bool, err error) {
 		s.blocks = false
 		return false, nil
 	}
-	_, err = st.ExecContext(w.ctx, args...)
-	err = s.ended(w, err)
+	err = s.ended(w, runBlock(w.ctx, st, args, ids))
 	if err != nil && s.d.signalled(err) {
 		err = notCommitted{placement.ErrStale}
 	}
@@ -130,8 +129,36 @@ func (s *session) dropHeld(err error) {
 	}
 }
 
-// block is the text of the block that the session would commit with.
-func (s *session) block(last statement) (text string, args []any) {
+// runBlock runs a prepared block, and reads the ids that it answers with if they are asked
+// for.
+func runBlock(ctx context.Context, st *sql.Stmt, args []any, ids func(first, step int64)) error {
+	if ids == nil {
+		_, err := st.ExecContext(ctx, args...)
+		return err
+	}
+	rows, err := st.QueryContext(ctx, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var first, step int64
+	for rows.Next() {
+		if err := rows.Scan(&first, &step); err != nil {
+			return err
+		}
+	}
+	for rows.NextResultSet() { // what comes of the block is told behind them
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	ids(first, step)
+	return nil
+}
+
+// block is the text of the block that the session would commit with. With ids it answers
+// with those of the last rows that were added and want them.
+func (s *session) block(last statement) (text string, args []any, ids func(first, step int64)) {
 	var b strings.Builder
 	b.WriteString("BEGIN NOT ATOMIC")
 	for _, query := range s.put {
@@ -139,15 +166,18 @@ func (s *session) block(last statement) (text string, args []any) {
 	}
 	for _, c := range s.held.changes {
 		args = append(args, c.args...)
-		if c.inBlock != "" {
-			b.WriteString(c.inBlock + ";")
-			continue
+		if c.ids != nil {
+			ids = c.ids
 		}
 		b.WriteString(c.query + stopUnless)
 		args = append(args, c.rows)
 	}
-	b.WriteString(last.query + ";\nCOMMIT;\nEND")
-	return b.String(), append(args, last.args...)
+	b.WriteString(last.query + ";\nCOMMIT;")
+	if ids != nil {
+		b.WriteString("\nSELECT LAST_INSERT_ID(), @@auto_increment_increment;")
+	}
+	b.WriteString("\nEND")
+	return b.String(), append(args, last.args...), ids
 }
 
 // stopUnless ends a block unless the statement before it met its rows.

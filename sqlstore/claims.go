@@ -3,7 +3,7 @@ package sqlstore
 import (
 	"cmp"
 	"errors"
-	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -33,19 +33,7 @@ func (w *writer) Claimants(asked []placement.ConsumerRow) ([]placement.Claimant,
 	if err := w.ask(questions); err != nil {
 		return nil, err
 	}
-	w.remember(found.list)
 	return found.list, nil
-}
-
-// remember keeps what consumers hold for WriteClaims, which looks whether it is
-// still where it was.
-func (w *writer) remember(found []placement.Claimant) {
-	if w.held == nil {
-		w.held = make(map[placement.UUID][]placement.Hold, len(found))
-	}
-	for _, c := range found {
-		w.held[c.UUID] = c.Holds
-	}
 }
 
 // ask asks several questions at once.
@@ -152,12 +140,12 @@ func (c *claimants) add(one *row) {
 type mustChange struct {
 	statement
 	rows int64
-	// inBlock is how a statement with an answer is written in a block (block.go);
-	// empty for all others.
-	inBlock string
+	// ids, unless nil, is told the ids of the rows that the statement added, in their
+	// order, where that costs nothing: first, first + step and so on.
+	ids func(first, step int64)
 }
 
-// anyRows are those of a statement that changes as many as it likes.
+// anyRows are those of a statement that only reads.
 const anyRows = -1
 
 // WriteClaims runs the statements of claims, the swaps first.
@@ -168,9 +156,11 @@ func (w *writer) WriteClaims(c placement.ClaimRows) error {
 	if err := w.findOwners(slices.Concat(c.Made, c.Kept)); err != nil {
 		return err
 	}
-	all := append(w.holdStatements(c), w.claimStatements(c)...)
+	swaps := w.providerSwaps(c)
+	all := slices.Concat(w.holdStatements(swaps), w.swapProviders(swaps), w.claimStatements(c))
+	// Another connection may not have blocks, and in one all locks are waited for.
+	last := w.last && w.ses.blocks && !w.holding
 	w.holding = true
-	last := w.last && w.ses.blocks // which another connection may not have
 	traced := w.tracing(len(all), func(i int) string { return all[i].query })
 	w.ses.hold(all, func(err error) {
 		traced(err)
@@ -219,29 +209,80 @@ func asExpected(counts []int64, all []mustChange) bool {
 }
 
 func (w *writer) claimStatements(c placement.ClaimRows) []mustChange {
-	all := w.riseStatements(c.Providers)
-	all = append(all, w.swapStatements(c)...)
-	all = append(all, freeStatements(c)...)
-	all = append(all, w.madeStatements(c.Made)...)
-	return append(all, w.allocationStatements(c.Allocations)...)
+	all := append(w.swapStatements(c), freeStatements(c)...)
+	all = append(all, w.allocationStatements(c.Allocations)...)
+	return append(all, w.madeStatements(c.Made)...) // at the end for their ids
 }
 
-// riseStatements swap the generations of providers, those that rise by the same
-// with each.
-func (w *writer) riseStatements(providers []placement.ProviderRise) []mustChange {
-	by := make(map[placement.Generation][][]any)
-	slices.SortFunc(providers, func(a, b placement.ProviderRise) int { return cmp.Compare(a.ID, b.ID) })
-	for _, p := range providers {
-		by[p.By] = append(by[p.By], []any{p.ID, p.From, p.Root})
+// A providerSwap is what claims do to a provider: raise its generation, or rely on it to
+// stay in its tree while allocations are freed of it.
+type providerSwap struct {
+	id, root int64
+	from, by placement.Generation // by 0: of any generation, which stays
+}
+
+// providerSwaps are what claims do to providers, in the order of their ids. Where this
+// transaction is the only one, all others stay as they are.
+func (w *writer) providerSwaps(c placement.ClaimRows) []providerSwap {
+	var all []providerSwap
+	for _, p := range c.Providers {
+		all = append(all, providerSwap{p.ID, p.Root, p.From, p.By})
 	}
+	for _, holds := range c.Freed {
+		for _, h := range holds {
+			if w.ses.d.server {
+				all = append(all, providerSwap{id: h.Provider, root: h.Root})
+			}
+		}
+	}
+	// Of several on one provider the one that rises is first.
+	slices.SortFunc(all, func(a, b providerSwap) int {
+		return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(b.by, a.by), cmp.Compare(a.root, b.root))
+	})
+	return slices.CompactFunc(all, func(a, b providerSwap) bool { return a.id == b.id && a.root == b.root })
+}
+
+// swapProviders are the statements that raise generations of providers, and lock those that
+// stay as they are.
+func (w *writer) swapProviders(swaps []providerSwap) []mustChange {
 	var all []mustChange
-	for _, n := range slices.Sorted(maps.Keys(by)) {
-		all = append(all, matchStatements(`
-UPDATE resource_providers
-SET generation = generation + ?, updated_at = ?
-WHERE `, `(id = ? AND generation = ? AND root_provider_id + 0 = ?)`, by[n], n, w.stamp)...)
+	for part := range slices.Chunk(swaps, maxMatches) {
+		all = append(all, w.swapSome(part))
 	}
 	return all
+}
+
+func (w *writer) swapSome(swaps []providerSwap) mustChange {
+	var rises, values [][]any
+	for _, s := range swaps {
+		least, most := s.from, s.from
+		if s.by == 0 {
+			most = math.MaxInt32
+		} else {
+			rises = append(rises, []any{s.id, s.by})
+		}
+		values = append(values, []any{s.id, least, most, s.root})
+	}
+	const head, same = `
+UPDATE resource_providers
+SET `, `(id = ? AND generation BETWEEN ? AND ? AND root_provider_id + 0 = ?)`
+	set, args := `generation = generation`, []any(nil)
+	if n := powerOfTwo(len(rises)); n > 0 {
+		var ids []any
+		for i := range n {
+			rise := rises[min(i, len(rises)-1)]
+			args, ids = append(args, rise...), append(ids, rise[0])
+		}
+		set = `generation = generation + CASE id` + strings.Repeat(` WHEN ? THEN ?`, n) + ` ELSE 0 END,
+    updated_at = CASE WHEN id IN (` + marks(n) + `) THEN ? ELSE updated_at END`
+		args = append(append(args, ids...), w.stamp)
+	}
+	one := matchStatements(head+set+`
+WHERE `, same, values, args...)[0]
+	if len(swaps) > 1 {
+		one.query += w.ses.d.inOrder
+	}
+	return one
 }
 
 // matchStatements change the rows that match one of many conditions, which must
@@ -264,22 +305,21 @@ func matchStatements(head, condition string, values [][]any, lead ...any) []must
 // maxMatches is how many rows one statement matches.
 const maxMatches = 64
 
-// swapStatements swap the generations of consumers, in the order of their ids.
+// swapStatements swap the generations of consumers, each in the order of their ids. An
+// id that was remembered may be another consumer's.
 func (w *writer) swapStatements(c placement.ClaimRows) []mustChange {
-	at := make(map[int64]mustChange, len(c.Kept)+len(c.Gone))
-	for _, k := range c.Kept {
-		at[k.ID] = w.keptStatement(k)
-	}
-	for _, g := range c.Gone {
-		at[g.ID] = mustChange{statement: statement{`
-DELETE FROM consumers
-WHERE id = ? AND generation = ?`, []any{g.ID, g.Generation}}, rows: 1}
-	}
+	byID := func(a, b placement.ConsumerRow) int { return cmp.Compare(a.ID, b.ID) }
 	var all []mustChange
-	for _, id := range slices.Sorted(maps.Keys(at)) {
-		all = append(all, at[id])
+	for _, k := range slices.SortedFunc(slices.Values(c.Kept), byID) {
+		all = append(all, w.keptStatement(k))
 	}
-	return all
+	var gone [][]any
+	for _, g := range slices.SortedFunc(slices.Values(c.Gone), byID) {
+		gone = append(gone, []any{g.ID, g.UUID, g.Generation})
+	}
+	return append(all, matchStatements(`
+DELETE FROM consumers
+WHERE `, `(id = ? AND COALESCE(uuid, '') = ? AND generation = ?)`, gone)...)
 }
 
 // keptStatement swaps a consumer's generation and writes its owners.
@@ -291,7 +331,7 @@ func (w *writer) keptStatement(c placement.ConsumerRow) mustChange {
 	return mustChange{statement: statement{`
 UPDATE consumers
 SET generation = ?, project_id = ?, user_id = ?` + kind + `, updated_at = ?
-WHERE id = ? AND generation = ?`, append(args, w.stamp, c.ID, c.Generation)}, rows: 1}
+WHERE id = ? AND uuid = ? AND generation = ?`, append(args, w.stamp, c.ID, c.UUID, c.Generation)}, rows: 1}
 }
 
 // freeStatements remove what consumers hold.
@@ -303,7 +343,10 @@ func freeStatements(c placement.ClaimRows) []mustChange {
 	for _, row := range slices.Concat(c.Kept, c.Gone, c.Made) {
 		uuids = append(uuids, row.UUID)
 	}
-	freed := int64(c.Freed)
+	var freed int64
+	for _, holds := range c.Freed {
+		freed += int64(len(holds))
+	}
 	_ = inList(uuids, func(marks string, args []any) error {
 		all = append(all, mustChange{statement: statement{`
 DELETE FROM allocations
@@ -314,14 +357,23 @@ WHERE consumer_id IN (` + marks + `)`, args}, rows: freed})
 	return all
 }
 
-// madeStatements add consumers.
+// madeStatements add consumers, in the order of their UUIDs, which made has then.
 func (w *writer) madeStatements(made []placement.ConsumerRow) []mustChange {
-	made = slices.SortedFunc(slices.Values(made), func(a, b placement.ConsumerRow) int { return cmp.Compare(a.UUID, b.UUID) })
-	return insertStatements(made, 7, `
+	slices.SortFunc(made, func(a, b placement.ConsumerRow) int { return cmp.Compare(a.UUID, b.UUID) })
+	all := insertStatements(made, 7, `
 INSERT INTO consumers (created_at, updated_at, uuid, project_id, user_id, generation, consumer_type_id)
 VALUES `, w.ses.d.onConflict, func(c placement.ConsumerRow) []any {
 		return []any{w.stamp, w.stamp, c.UUID, w.named.projects[c.Project], w.named.users[c.User], 1, orNull(w.named.kinds[c.Type])}
 	})
+	if n := len(all); n > 0 {
+		last := made[(n-1)*insertChunk:]
+		all[n-1].ids = func(first, step int64) {
+			for i := range last {
+				last[i].ID = first + int64(i)*step
+			}
+		}
+	}
+	return all
 }
 
 func (w *writer) allocationStatements(as []placement.AllocationRow) []mustChange {

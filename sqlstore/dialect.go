@@ -41,6 +41,9 @@ type dialect struct {
 	// lockRow is put behind a SELECT of a row that the transaction is going
 	// to change, or whose place in the world it relies on.
 	lockRow string
+	// inOrder is put behind an UPDATE of several providers to have them locked in the
+	// order of their ids, empty where that cannot be said.
+	inOrder string
 	// holdSlot writes a row of berth_holds, empty where locks suffice.
 	holdSlot string
 	// shareRow is put behind a SELECT of rows that must not go before the

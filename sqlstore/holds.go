@@ -1,9 +1,7 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/berthcloud/berth/placement"
@@ -54,16 +52,6 @@ FROM resource_providers
 WHERE id IN (`
 	lockOrder = `)
 ORDER BY id`
-)
-
-// lockInBlock and lockAll are what such a SELECT has before and behind it in a block,
-// where its answer goes nowhere. Without a limit the order would not count.
-const (
-	lockInBlock = `
-SELECT COUNT(*) INTO @berth_held
-FROM (`
-	lockAll = `
-LIMIT 1000000`
 )
 
 // hold locks providers.
@@ -118,51 +106,21 @@ func (j *job) noteWait(s *engine, cause error, began time.Time) {
 	}
 }
 
-// holdStatements lock the providers of claims: those that rise, and those that
-// allocations are freed of, which must still be in the tree they were found in.
-// One alone that may be waited for is locked by being changed.
-func (w *writer) holdStatements(c placement.ClaimRows) []mustChange {
+// holdStatements lock the providers of claims, given in the order of their ids, where the
+// statements that swap them do not: those must be in that order, and must not wait for
+// what may be waited for.
+func (w *writer) holdStatements(swaps []providerSwap) []mustChange {
 	if w.ses.d.lockRow == "" {
 		return nil
 	}
-	var ids []int64
-	rise := make(map[int64]bool, len(c.Providers))
-	for _, p := range c.Providers {
-		rise[p.ID] = true
-		ids = append(ids, p.ID)
-	}
-	var stay []placement.Hold
-	for _, freed := range slices.Concat(c.Kept, c.Gone) {
-		for _, h := range w.held[freed.UUID] {
-			if !rise[h.Provider] {
-				stay = append(stay, h)
-				ids = append(ids, h.Provider)
-			}
-		}
+	ids := make([]int64, len(swaps))
+	for i, s := range swaps {
+		ids[i] = s.id
 	}
 	w.wants.ids = append(w.wants.ids, ids...)
-	var all []mustChange
-	if args := padded(ids); w.holding || len(args) > 1 {
-		list := lockColumns + marks(len(args)) + lockOrder
-		all = append(all, mustChange{
-			statement: statement{list + w.lockRow(), args}, rows: anyRows,
-			inBlock: lockInBlock + list + lockAll + w.lockRow() + `
-) AS held`,
-		})
+	if !w.holding && (len(ids) <= 1 || w.ses.d.inOrder != "") {
+		return nil
 	}
-	return append(all, stayStatements(stay)...)
-}
-
-// stayStatements fail to find those providers that are in another tree by now.
-func stayStatements(stay []placement.Hold) []mustChange {
-	slices.SortFunc(stay, func(a, b placement.Hold) int { return cmp.Compare(a.Provider, b.Provider) })
-	stay = slices.CompactFunc(stay, func(a, b placement.Hold) bool { return a.Provider == b.Provider })
-	values := make([][]any, len(stay))
-	for i, h := range stay {
-		values[i] = []any{h.Provider, h.Root}
-	}
-	return matchStatements(`
-UPDATE resource_providers
-SET generation = generation
-WHERE `, `(id = ? AND root_provider_id + 0 = ?)`, values)
+	args := padded(ids)
+	return []mustChange{{statement: statement{lockColumns + marks(len(args)) + lockOrder + w.lockRow(), args}, rows: anyRows}}
 }

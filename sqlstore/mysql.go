@@ -31,6 +31,8 @@ var mysqlDialect = &dialect{
 	beginRead: "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
 	lockRow: `
 FOR UPDATE`,
+	inOrder: `
+ORDER BY id`,
 	holdSlot: `
 INSERT INTO berth_holds (slot, held)
 VALUES (?, 1)

@@ -14,8 +14,6 @@ type writer struct {
 	memory  *ownerMemory
 	named   ownerIDs // that Claimants found
 
-	// held is what consumers hold, by their UUID, as Claimants found it.
-	held map[placement.UUID][]placement.Hold
 	// wants are the providers that this Update asked to hold; holding says that
 	// others may be waiting for its transaction (holds.go).
 	wants   wants

@@ -53,6 +53,14 @@ func readClaimants(c *storeCase) {
 	})
 }
 
+// freed is what vm of twoHosts holds.
+func freed(one, two placement.ProviderRow, vm placement.ConsumerRow) map[placement.UUID][]placement.Hold {
+	return map[placement.UUID][]placement.Hold{vm.UUID: {
+		{Provider: one.ID, ProviderUUID: one.UUID, Root: one.ID, Class: 0, Used: 2},
+		{Provider: two.ID, ProviderUUID: two.UUID, Root: one.ID, Class: 1, Used: 3},
+	}}
+}
+
 // claimed writes claims that hold in an Update and returns its error.
 func claimed(c *storeCase, rows placement.ClaimRows) error {
 	return c.store.Update(context.Background(), later, func(w placement.Writer) error {
@@ -73,18 +81,20 @@ func writeClaims(c *storeCase) {
 	c.hold(leaver.UUID, two, 1, 4)
 	made := placement.ConsumerRow{UUID: uuidOf("new"), Project: "red", User: "bob", Type: "NEW"} // owners that are not there
 	kept := placement.ConsumerRow{ID: vm.ID, UUID: vm.UUID, Project: "blue", User: "ann"}        // of the type it has
-	err := claimed(c, placement.ClaimRows{
+	frees := freed(one, two, vm)
+	frees[leaver.UUID] = []placement.Hold{{Provider: two.ID, ProviderUUID: two.UUID, Root: one.ID, Class: 1, Used: 4}}
+	rows := placement.ClaimRows{
 		Providers: []placement.ProviderRise{{ID: two.ID, Root: one.ID, From: 0, By: 1}, {ID: one.ID, Root: one.ID, From: 0, By: 3}},
 		Made:      []placement.ConsumerRow{made},
 		Kept:      []placement.ConsumerRow{kept},
 		Gone:      []placement.ConsumerRow{leaver},
-		Freed:     3,
+		Freed:     frees,
 		Allocations: []placement.AllocationRow{
 			{Provider: one.ID, Consumer: made.UUID, Class: 0, Used: 5},
 			{Provider: two.ID, Consumer: vm.UUID, Class: 0, Used: 6},
 		},
-	})
-	if err != nil {
+	}
+	if err := claimed(c, rows); err != nil {
 		c.Fatalf("Update() = %v, want nil", err)
 	}
 	c.view(func(r placement.Reader) error {
@@ -96,17 +106,20 @@ func writeClaims(c *storeCase) {
 		})
 		got, err3 := r.Consumer(made.UUID)
 		made.ID, made.Generation = got.ID, 1
+		if told := rows.Made[0].ID; told != 0 && told != got.ID {
+			c.Errorf("the consumer that was made is %d, not %d", got.ID, told)
+		}
 		c.same("the consumer that was made", got, made)
 		got, err4 := r.Consumer(vm.UUID)
 		vm.Generation = 1
 		c.same("the consumer that was kept", got, vm)
 		_, gone := r.Consumer(leaver.UUID)
-		rows, err5 := r.AllocationsOf(vm.UUID)
-		c.same("what it holds", rows, []placement.AllocationRow{{
+		held, err5 := r.AllocationsOf(vm.UUID)
+		c.same("what it holds", held, []placement.AllocationRow{{
 			Provider: two.ID, ProviderUUID: two.UUID, ProviderGeneration: 1, Consumer: vm.UUID, ConsumerGeneration: 1, Used: 6, Modified: later,
 		}})
-		rows, err6 := r.AllocationsOf(leaver.UUID)
-		c.same("what is left of the one that is gone", len(rows), 0)
+		held, err6 := r.AllocationsOf(leaver.UUID)
+		c.same("what is left of the one that is gone", len(held), 0)
 		return errors.Join(err1, err2, err3, err4, err5, err6, wants("Consumer(gone)", gone, placement.ErrNoRow))
 	})
 }
@@ -114,21 +127,32 @@ func writeClaims(c *storeCase) {
 func missClaims(c *storeCase) {
 	one, two, vm := twoHosts(c)
 	kept := placement.ConsumerRow{ID: vm.ID, UUID: vm.UUID, Project: "blue", User: "ann"}
-	stale, gone := kept, kept
-	stale.Generation, gone.ID = 7, 1<<30
+	stale, gone, other := kept, kept, kept
+	stale.Generation, gone.ID, other.UUID = 7, 1<<30, uuidOf("other")
+	all := freed(one, two, vm)
+	more, fewer, moved := freed(one, two, vm), freed(one, two, vm), freed(one, two, vm)
+	more[vm.UUID] = append(more[vm.UUID], more[vm.UUID][1])
+	fewer[vm.UUID] = fewer[vm.UUID][:1]
+	moved[vm.UUID][1].Root = two.ID
 	before := read(c, func(r placement.Reader) (placement.Picture, error) { return r.Picture(nil) })
-	for what, rows := range map[string]placement.ClaimRows{
+	cases := map[string]placement.ClaimRows{
 		"another generation":          {Providers: []placement.ProviderRise{{ID: one.ID, Root: one.ID, From: 4, By: 1}}},
 		"another tree":                {Providers: []placement.ProviderRise{{ID: two.ID, Root: two.ID, From: 0, By: 1}}},
 		"no such provider":            {Providers: []placement.ProviderRise{{ID: 1 << 30, Root: one.ID, From: 0, By: 1}}},
 		"one of two":                  {Providers: []placement.ProviderRise{{ID: one.ID, Root: one.ID, From: 0, By: 1}, {ID: two.ID, Root: one.ID, From: 1, By: 1}}},
 		"a consumer that is there":    {Made: []placement.ConsumerRow{{UUID: vm.UUID, Project: "blue", User: "ann"}}},
 		"allocations of no consumer":  {Made: []placement.ConsumerRow{{UUID: uuidOf("ghost"), Project: "blue", User: "ann"}}},
-		"another consumer generation": {Kept: []placement.ConsumerRow{stale}, Freed: 2},
-		"no such consumer":            {Gone: []placement.ConsumerRow{gone}, Freed: 2},
-		"more allocations":            {Kept: []placement.ConsumerRow{kept}, Freed: 3},
-		"fewer allocations":           {Gone: []placement.ConsumerRow{vm}, Freed: 1},
-	} {
+		"another consumer generation": {Kept: []placement.ConsumerRow{stale}, Freed: all},
+		"no such consumer":            {Gone: []placement.ConsumerRow{gone}, Freed: all},
+		"an id of another consumer":   {Gone: []placement.ConsumerRow{other}, Freed: map[placement.UUID][]placement.Hold{other.UUID: all[vm.UUID]}},
+		"one kept that is another":    {Kept: []placement.ConsumerRow{other}, Freed: map[placement.UUID][]placement.Hold{other.UUID: all[vm.UUID]}},
+		"more allocations":            {Kept: []placement.ConsumerRow{kept}, Freed: more},
+		"fewer allocations":           {Gone: []placement.ConsumerRow{vm}, Freed: fewer},
+	}
+	if c.store.Shared() {
+		cases["allocations of another tree"] = placement.ClaimRows{Gone: []placement.ConsumerRow{vm}, Freed: moved}
+	}
+	for what, rows := range cases {
 		if err := claimed(c, rows); !errors.Is(err, placement.ErrStale) {
 			c.Errorf("%s: %v, want %v", what, err, placement.ErrStale)
 		}
@@ -149,7 +173,7 @@ func repeatClaims(c *storeCase) {
 			Allocations: []placement.AllocationRow{{Provider: two.ID, Consumer: uuidOf(name), Class: 0, Used: 1}},
 		}
 	}
-	gone := placement.ClaimRows{Gone: []placement.ConsumerRow{vm}, Freed: 2}
+	gone := placement.ClaimRows{Gone: []placement.ConsumerRow{vm}, Freed: freed(one, two, vm)}
 	stale := placement.ClaimRows{Providers: []placement.ProviderRise{{ID: one.ID, Root: one.ID, From: 4, By: 1}}}
 	ours := errors.New("the test's own")
 	update := func(outcome error, all ...placement.ClaimRows) error {
