@@ -11,6 +11,7 @@ UNIT     := $(shell $(GO) list ./... 2>/dev/null | grep -v /conformance | grep -
 TOOL_gofumpt     := mvdan.cc/gofumpt
 TOOL_staticcheck := honnef.co/go/tools/cmd/staticcheck
 TOOL_benchstat   := golang.org/x/perf/cmd/benchstat
+TOOL_gotestsum   := gotest.tools/gotestsum
 
 .PHONY: help
 help: ## list the targets
