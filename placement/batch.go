@@ -21,7 +21,7 @@ const (
 	// maxWaiting is how many wait for one; more go alone at once, and are
 	// held up or refused by the store.
 	maxWaiting = 1024
-	// maxAhead is how many trees may be ahead of the picture before it is
+	// maxAhead is how many steps may be ahead of the picture before it is
 	// brought up to date for their sake.
 	maxAhead = 128
 	// maxBatchTime is how long a batch takes in more requests.
@@ -49,8 +49,9 @@ type batches struct {
 	waiting []*batchRequest
 	serving bool // somebody is
 
-	// The rest belongs to whoever serves: the trees that the picture has and
-	// that its own commits have replaced, and what those left consumers with.
+	// The rest belongs to whoever serves: what its own commits made of trees, one after
+	// the other, as long as the picture may show the earlier ones, and what those
+	// commits left consumers with.
 	ahead map[*Tree]*Tree
 	left  claimantMemory
 }
@@ -242,7 +243,7 @@ func (b *batch) context() context.Context { return context.WithoutCancel(b.membe
 // A writtenBatch is what a transaction made of a batch.
 type writtenBatch struct {
 	world   *World // that it was checked against
-	ask     bool   // for consumers that are said not to exist
+	ask     bool   // for all consumers, also those that need not be read at the first try
 	written []bool // by member
 	rows    []ClaimRows
 	steps   []Step
@@ -357,22 +358,32 @@ func (b *batches) outrun(done *writtenBatch) {
 		b.ahead = make(map[*Tree]*Tree)
 	}
 	for _, s := range done.steps {
-		b.ahead[done.world.treeOf(s.root())] = s.To
+		b.ahead[s.From] = s.To
 	}
 }
 
-// keepUp forgets the trees that the picture does not have any more. When there
-// are many left it has the picture brought up to date first.
+// keepUp forgets the trees that the picture has left behind. When there are many left
+// it has the picture brought up to date first.
 func (s *Service) keepUp(ctx context.Context) {
-	ahead := s.batches.ahead
-	if len(ahead) <= maxAhead {
+	if len(s.batches.ahead) <= maxAhead {
 		return
 	}
-	_ = s.follow(ctx) // else it is tried again after the next batch
-	w := s.world.Load()
-	for t := range ahead {
-		if w.treeOf(t.Root().ID) != t {
-			delete(ahead, t)
+	if s.batches.prune(s.world.Load()); len(s.batches.ahead) > maxAhead {
+		_ = s.follow(ctx) // else it is tried again after the next batch
+		s.batches.prune(s.world.Load())
+	}
+}
+
+// prune keeps what comes after the trees of a world, which only goes on from them or
+// reads others.
+func (b *batches) prune(w *World) {
+	kept := make(map[*Tree]*Tree)
+	for t := range b.ahead {
+		now := w.treeOf(t.Root().ID)
+		for later := b.ahead[now]; later != nil && kept[now] == nil; later = b.ahead[now] {
+			kept[now] = later
+			now = later
 		}
 	}
+	b.ahead = kept
 }

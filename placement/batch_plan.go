@@ -11,8 +11,8 @@ import (
 type batchPlan struct {
 	world  *World
 	shared bool
-	// ahead are trees as this service's own commits left them, where the
-	// picture does not show it yet.
+	// ahead is what this service's own commits made of trees that the picture may
+	// still show: from one to the next.
 	ahead map[*Tree]*Tree
 
 	ledger ledger
@@ -39,10 +39,10 @@ func (p *batchPlan) provider(uuid UUID) (*Provider, *Tree) {
 	if found == nil {
 		return nil, nil
 	}
-	if later := p.ahead[t]; later != nil {
-		return later.Providers[found.Index], later
+	for later := p.ahead[t]; later != nil; later = p.ahead[t] {
+		t = later
 	}
-	return found, t
+	return t.Providers[found.Index], t
 }
 
 // lines looks up what a claim asks for, regardless of what is free. It reports

@@ -269,6 +269,57 @@ WHERE consumer_id NOT IN (SELECT uuid FROM consumers)`)
 	})
 }
 
+// A watchedStore calls a function within each Update, behind what that does.
+type watchedStore struct {
+	*sqlstore.Store
+	within func()
+}
+
+func (s *watchedStore) Update(ctx context.Context, now time.Time, fn func(placement.Writer) error) error {
+	return s.Store.Update(ctx, now, func(w placement.Writer) error {
+		err := fn(w)
+		s.within()
+		return err
+	})
+}
+
+// TestPicturesMayCatchUpAmongClaims brings the picture up to date while a claim is being
+// written, to the claim before it. The next claim rests on both. No claim is tried twice.
+func TestPicturesMayCatchUpAmongClaims(t *testing.T) {
+	onServers(t, func(t *testing.T, url string) {
+		var retried atomic.Int64
+		set := placement.DefaultSettings()
+		set.Observe = func(e placement.ClaimEvent) {
+			if e == placement.ClaimRetried {
+				retried.Add(1)
+			}
+		}
+		store := &watchedStore{open(t, sqlstore.Options{Server: server(t, url)}), func() {}}
+		s, err := placement.NewService(context.Background(), store, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		host(t)(s, 1)
+		states(t, s)
+		for n := range 100 { // the last ones without looking: more than are kept in mind
+			store.within = func() {}
+			if n < 20 && n%3 == 1 {
+				store.within = func() { states(t, s) }
+			}
+			err := claimVCPU(s, id(n, "vm"), "h1", 1)
+			if err == nil && n >= 6 {
+				err = s.DeleteAllocations(context.Background(), id(n-6, "vm"))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := states(t, s)["h1"]; retried.Load() != 0 || got.Used[0] != 6 {
+			t.Errorf("%d claims were tried again and %d units are used, want none and 6", retried.Load(), got.Used[0])
+		}
+	})
+}
+
 // TestOwnStepsAreNotRead lets a service follow the log after its own claims: it
 // asks for news and reads nothing.
 func TestOwnStepsAreNotRead(t *testing.T) {
