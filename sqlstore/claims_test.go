@@ -216,11 +216,16 @@ func writeTwice(w placement.Writer) error {
 func TestWhatIsRememberedMayBeOld(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {
 		one, two := service(t, open(t, sqlstore.Options{Server: server(t, url)})), service(t, open(t, sqlstore.Options{Server: server(t, url)}))
+		door := open(t, sqlstore.Options{Server: server(t, url)})
 		for n := range 3 {
 			host(t)(one, n)
 		}
 		ctx := context.Background()
 		move := func(s *placement.Service, vm placement.UUID, to int) error { return claimVCPU(s, vm, id(to, "h"), 1) }
+		// Or the picture would have nothing that could be freed by mistake.
+		if err := move(two, "resident", 0); err != nil {
+			t.Fatal(err)
+		}
 		others := []struct {
 			name string
 			do   func(vm placement.UUID) error
@@ -232,6 +237,15 @@ func TestWhatIsRememberedMayBeOld(t *testing.T) {
 			{"a release and the same again", func(vm placement.UUID) error { return errors.Join(two.DeleteAllocations(ctx, vm), move(two, vm, 0)) }, false},
 			// Of the generation that it had before.
 			{"a release and another host", func(vm placement.UUID) error { return errors.Join(two.DeleteAllocations(ctx, vm), move(two, vm, 1)) }, false},
+			{"an older database in which it got the same id elsewhere", func(vm placement.UUID) error {
+				do(t, door, `DELETE FROM berth_changes`)
+				do(t, door, `
+UPDATE allocations
+SET resource_provider_id = (SELECT id FROM resource_providers WHERE uuid = 'h1')
+WHERE consumer_id = '`+string(vm)+`'`)
+				states(t, one)
+				return nil
+			}, false},
 			{"another tree", func(placement.UUID) error {
 				_, err := two.UpdateProvider(ctx, "h0", placement.ProviderChange{Name: "h0", SetParent: true, Parent: "h2"})
 				return err
@@ -258,7 +272,7 @@ func TestWhatIsRememberedMayBeOld(t *testing.T) {
 					t.Errorf("after %s service %d differs from the store (-store +service):\n%s", other.name, i, diff)
 				}
 			}
-			if used := [3]int64{want["h0"].Used[0], want["h1"].Used[0], want["h2"].Used[0]}; used != [3]int64{0, 0, int64(n) + 1} {
+			if used := [3]int64{want["h0"].Used[0], want["h1"].Used[0], want["h2"].Used[0]}; used != [3]int64{1, 0, int64(n) + 1} {
 				t.Errorf("after %s %d are used", other.name, used)
 			}
 		}
