@@ -94,12 +94,9 @@ func TestMigrationsEndInCircles(t *testing.T) {
 	}
 }
 
-// Two at a time do the work of one.
+// Two at a time do the work of one. A file has one tool at a time.
 func TestMigrationsSideBySide(t *testing.T) {
-	onPlaces(t, func(t *testing.T, url string) {
-		if strings.HasPrefix(url, "sqlite") {
-			t.Skip("a file has one tool at a time")
-		}
+	onServers(t, func(t *testing.T, url string) {
 		execute(t, synced(t, url), sound...)
 		for i := range 60 {
 			execute(t, url, fmt.Sprintf(`INSERT INTO allocations (resource_provider_id, consumer_id, resource_class_id, used) VALUES (1, 'x%d', 0, 1)`, i))
