@@ -23,8 +23,8 @@ import (
 //	COMMIT;
 //	END
 //
-// It is one round trip with one answer, and the server has read the statements
-// before. For it the session holds changes back until the commit. They are made
+// It is one round trip with one answer, the ids of consumers that it made if there are
+// any, and the server has read the statements before. For it the session holds changes back until the commit. They are made
 // as they would have been otherwise, in a packet, as soon as anything else is
 // asked of the transaction.
 //

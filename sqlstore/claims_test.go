@@ -192,7 +192,7 @@ func TestBlocksOutlastUpdatesThatHaveNone(t *testing.T) {
 	}
 }
 
-// writeTwice adds consumers that hold something of the first provider, which stays as it is.
+// writeTwice adds two consumers that hold something of a provider, one after the other.
 func writeTwice(w placement.Writer) error {
 	p, err := w.Provider("h1")
 	w.Changed(placement.Changes{All: true})
