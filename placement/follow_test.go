@@ -165,6 +165,41 @@ func (w *wanderer) load(ctx context.Context) *placement.World {
 	return world
 }
 
+// A holding is what is held on a provider, which is of that generation.
+type holding struct {
+	Rows       []placement.AllocationRow
+	Generation placement.Generation
+}
+
+// held asks the service what is held on each provider.
+func (w *wanderer) held(ctx context.Context) map[placement.UUID]holding {
+	all := make(map[placement.UUID]holding)
+	for tree := range w.world().Trees() {
+		for _, p := range tree.Providers {
+			rows, g, err := w.AllocationsOn(ctx, p.UUID)
+			w.must(err)
+			all[p.UUID] = holding{rows, g}
+		}
+	}
+	return all
+}
+
+// heldInStore is what held must be.
+func (w *wanderer) heldInStore(ctx context.Context) map[placement.UUID]holding {
+	all := make(map[placement.UUID]holding)
+	w.must(w.store.View(ctx, func(r placement.Reader) error {
+		for tree := range w.world().Trees() {
+			for _, p := range tree.Providers {
+				rows, g, err := r.HeldOn(p.UUID)
+				w.must(err)
+				all[p.UUID] = holding{rows, g}
+			}
+		}
+		return nil
+	}))
+	return all
+}
+
 // TestWorldFollowsTheStore does random things, most of which touch each other,
 // and wants the picture to be after each what a start would read.
 func TestWorldFollowsTheStore(t *testing.T) {
@@ -181,6 +216,9 @@ func TestWorldFollowsTheStore(t *testing.T) {
 			diff := cmp.Diff(observe(w.load(ctx)), observe(w.world()), cmpopts.EquateEmpty(), cmpopts.IgnoreTypes(time.Time{}))
 			if diff != "" {
 				t.Fatalf("seed %d, step %d (%s: %v): (-store +world)\n%s", seed, n, step, err, diff)
+			}
+			if diff := cmp.Diff(w.heldInStore(ctx), w.held(ctx)); diff != "" {
+				t.Fatalf("seed %d, step %d (%s: %v): what is held (-store +service)\n%s", seed, n, step, err, diff)
 			}
 		}
 	}

@@ -33,6 +33,7 @@ type Service struct {
 	position   Position      // up to which the world has what other stores wrote
 
 	batches batches // of claims
+	held    heldMemory
 
 	sweeping sync.Mutex // guards what follows
 	odd      oddities
@@ -89,17 +90,22 @@ func NewService(ctx context.Context, store Store, settings Settings) (*Service, 
 	return s, nil
 }
 
-// load replaces the world by what the store holds.
+// load reads what the store holds.
 func (s *Service) load(ctx context.Context) error {
-	// Where the log is comes first: what is written meanwhile is read twice.
+	// Where the log is, and who wrote, comes first: what is written meanwhile is
+	// read twice.
 	_, position, err := s.store.Changed(ctx, Position{})
+	if err != nil {
+		return err
+	}
+	now, err := s.mark(ctx)
 	if err != nil {
 		return err
 	}
 	if err := s.reload(ctx); err != nil {
 		return err
 	}
-	s.position = position
+	s.position, s.swept = position, now
 	return nil
 }
 

@@ -10,7 +10,7 @@ import (
 // beside this one, or a hand-typed UPDATE. It returns how many trees it read
 // again because of such, as far as it can tell: a digest covers many, and of
 // those that services wrote to meanwhile it says nothing. Where the database tells
-// that nobody else wrote since the last time, nothing is compared. It fails as World
+// that nobody else wrote since the last time, or since the start, nothing is compared. It fails as World
 // does.
 func (s *Service) Sweep(ctx context.Context) (trees int, err error) {
 	s.sweeping.Lock()
@@ -25,6 +25,7 @@ func (s *Service) Sweep(ctx context.Context) (trees int, err error) {
 	if err != nil || now.told && now == s.swept {
 		return 0, err
 	}
+	s.held.forget() // it relies on nobody else writing
 	var found differences
 	err = s.store.View(ctx, func(r Reader) (err error) {
 		found, err = s.compare(r)
