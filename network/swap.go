@@ -11,9 +11,10 @@ import (
 // between: a little at first, twice as long each time.
 const (
 	swaps       = 10
-	swapPause   = 5 * time.Millisecond
 	swapLongest = 4 // doublings
 )
+
+var swapPause = 5 * time.Millisecond // tests have less time
 
 // Swap runs change, which reads a generation and writes with it, until it does not fail
 // with ErrGeneration, or has done so ten times. It is for those who implement
