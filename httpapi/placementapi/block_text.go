@@ -1,6 +1,8 @@
 package placementapi
 
 import (
+	"cmp"
+	"slices"
 	"sync/atomic"
 
 	"github.com/berthcloud/berth/httpapi"
@@ -8,12 +10,16 @@ import (
 )
 
 // A blockText is the texts of the trees of a block, one behind the other, so that
-// what an answer says of trees whose slots follow each other is one piece.
+// what an answer says of trees that follow each other there is one piece. Trees that are alike are
+// neighbours: an answer is often about those of one zone.
 type blockText struct {
-	text  []byte
-	trees [placement.BlockSize]span // where the texts of the trees are
-	// roots are the quoted UUIDs of the trees' roots, nothing where there is no
-	// tree or the UUID has another length.
+	text []byte
+	// places are where trees come in the text, by their slots; the rest is in the
+	// order of places.
+	places [placement.BlockSize]uint8
+	trees  [placement.BlockSize]span // where the texts of the trees are
+	// roots are the quoted UUIDs of the trees' roots, nothing where the UUID has
+	// another length.
 	roots [placement.BlockSize][nameSize]byte
 }
 
@@ -45,14 +51,16 @@ func (m *blockMemo) wrote(n int, w *placement.World, b placement.Block) {
 	}
 }
 
-// between returns the texts of the trees in the slots of the block from one up to,
-// not including, another, as members of one object. There must be a tree in each.
+// between returns the texts of the trees in the places from one up to, not including,
+// another, as members of one object. There must be a tree in each.
 func (x *blockText) between(from, to int) []byte {
 	return x.text[x.trees[from].from:x.trees[to-1].to]
 }
 
-// root returns the quoted UUID of a tree's root, nil when it is not known.
-func (x *blockText) root(at int) *[nameSize]byte {
+// root returns the quoted UUID of the root of the tree in a slot of the block, nil when it
+// is not known.
+func (x *blockText) root(slot int) *[nameSize]byte {
+	at := x.places[slot]
 	if x.roots[at][0] == 0 {
 		return nil
 	}
@@ -67,7 +75,7 @@ const (
 	lookedAt = 10 * cacheLine
 )
 
-// look reads the beginning of a tree's text, so that it is in the processor's cache
+// look reads the beginning of the text in a place, so that it is in the processor's cache
 // when it is needed. What it returns is of no meaning.
 func (x *blockText) look(at int) (sum byte) {
 	text := x.trees[at]
@@ -81,33 +89,45 @@ func (x *blockText) look(at int) (sum byte) {
 // then on.
 func (m *blockMemo) build(w *placement.World, b placement.Block) {
 	x := new(blockText)
-	texts := make([]treeText, placement.BlockSize)
+	trees := byLikeness(b)
+	texts := make([]treeText, len(trees))
 	x.text = httpapi.JSONText(func(j *httpapi.JSON) {
-		for i, t := range b.Trees() {
-			if t == nil {
-				continue
-			}
+		for at, t := range trees {
 			from := nextMember(j)
 			if known, ok := t.Memo().Load().(*treeText); ok && known.names == w.Names() {
 				j.Raw(known.summaries)
-				texts[i] = *known
+				texts[at] = *known
 			} else {
-				texts[i] = writeTree(j, w, t)
+				texts[at] = writeTree(j, w, t)
 			}
-			x.trees[i] = span{uint32(from), uint32(j.Len())}
+			x.trees[at] = span{uint32(from), uint32(j.Len())}
 		}
 	})
-	for i, t := range b.Trees() {
-		if t == nil {
-			continue
+	for at, t := range trees {
+		texts[at].summaries = x.between(at, at+1)
+		t.Memo().Store(&texts[at])
+		if root := texts[at].key(0); len(root) == nameSize {
+			copy(x.roots[at][:], root)
 		}
-		texts[i].summaries = x.between(i, i+1)
-		t.Memo().Store(&texts[i])
-		if root := texts[i].key(0); len(root) == nameSize {
-			copy(x.roots[i][:], root)
-		}
+		x.places[t.Slot()%placement.BlockSize] = uint8(at)
 	}
 	m.text.Store(x)
+}
+
+// byLikeness returns the trees of a block in the order of what queries tell roots apart by:
+// their aggregates, their traits.
+func byLikeness(b placement.Block) []*placement.Tree {
+	var trees []*placement.Tree
+	for _, t := range b.Trees() {
+		if t != nil {
+			trees = append(trees, t)
+		}
+	}
+	slices.SortStableFunc(trees, func(one, other *placement.Tree) int {
+		p, q := one.Root(), other.Root()
+		return cmp.Or(slices.Compare(p.Aggregates, q.Aggregates), slices.Compare(p.Traits, q.Traits))
+	})
+	return trees
 }
 
 // A blockUse is what an answer knows of a block. It looks once, so that all it says

@@ -20,6 +20,7 @@ import (
 // A changing is a cloud of a few blocks in which hosts come, go and change.
 type changing struct {
 	*testing.T
+	flat    *worlds.World // at the beginning
 	store   *sqlstore.Store
 	service *placement.Service
 	random  *rand.Rand
@@ -28,8 +29,9 @@ type changing struct {
 }
 
 func newChanging(t *testing.T) *changing {
-	store := storeOf(t, worlds.Flat(2*placement.BlockSize+9, 1))
-	c := &changing{T: t, store: store, service: serving(t, store), random: rand.New(rand.NewPCG(1, 2)), class: "CUSTOM_0"}
+	flat := worlds.Flat(2*placement.BlockSize+9, 1)
+	store := storeOf(t, flat)
+	c := &changing{T: t, flat: flat, store: store, service: serving(t, store), random: rand.New(rand.NewPCG(1, 2)), class: "CUSTOM_0"}
 	c.must(c.service.CreateClass(t.Context(), c.class))
 	return c
 }
@@ -136,23 +138,31 @@ func (c *changing) ask(w *placement.World, q placement.Query) (lines []string) {
 // of blocks, and whatever has changed since those were made.
 func TestAnswersAmongChanges(t *testing.T) {
 	c := newChanging(t)
-	q := flavor(nil)
-	random := q
-	random.Sample = &placement.Sample{Seed: 3}
 	for i := range 20 {
 		for range c.random.IntN(4) {
 			c.change()
 		}
 		fresh, err := serving(t, c.store).World(t.Context())
 		c.must(err)
-		want := c.ask(fresh, q)
-		if len(want) < 4*placement.BlockSize-80 {
-			t.Fatalf("%d candidates and summaries", len(want))
-		}
-		for time := range 3 {
-			for name, q := range map[string]placement.Query{"in order": q, "random": random} {
-				if got := c.ask(c.world(), q); !slices.Equal(got, want) {
-					t.Fatalf("change %d, time %d, %s (-fresh +among changes)\n%s", i, time, name, cmp.Diff(want, got))
+		for _, asked := range []struct {
+			name  string
+			query placement.Query
+			least int // candidates and summaries
+		}{
+			{"all", flavor(nil), 4*placement.BlockSize - 80},
+			{"a zone", zoned(c.flat), placement.BlockSize / 4},
+		} {
+			want := c.ask(fresh, asked.query)
+			if len(want) < asked.least {
+				t.Fatalf("%s: %d candidates and summaries", asked.name, len(want))
+			}
+			random := asked.query
+			random.Sample = &placement.Sample{Seed: 3}
+			for time := range 3 {
+				for order, q := range map[string]placement.Query{"in order": asked.query, "random": random} {
+					if got := c.ask(c.world(), q); !slices.Equal(got, want) {
+						t.Fatalf("change %d, time %d, %s %s (-fresh +among changes)\n%s", i, time, asked.name, order, cmp.Diff(want, got))
+					}
 				}
 			}
 		}

@@ -1,6 +1,7 @@
 package placementapi
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/berthcloud/berth/httpapi"
@@ -23,52 +24,91 @@ func (c *candidatesAnswer) writeSummaries(j *httpapi.JSON) {
 	j.EndObject()
 }
 
-// A run is slots that follow each other: from the first up to, not including, the
-// last.
-type run struct{ from, to int }
-
-// maxRuns is how many runs are looked at before they are written: enough for the
-// processor to fetch several from memory at a time.
-const maxRuns = 32
-
-// writeRuns describes all providers of the trees that give resources.
+// writeRuns describes all providers of the trees that give resources, as pieces of the
+// texts of their blocks where there are some.
 func (c *candidatesAnswer) writeRuns(j *httpapi.JSON) {
-	runs := make([]run, 0, maxRuns)
+	p := pieces{waiting: make([]piece, 0, maxPieces)}
 	for from, to := range c.summary.Runs() {
-		if runs = append(runs, run{from, to}); len(runs) == maxRuns {
-			c.writeSome(j, runs)
-			runs = runs[:0]
-		}
-	}
-	c.writeSome(j, runs)
-}
-
-func (c *candidatesAnswer) writeSome(j *httpapi.JSON, runs []run) {
-	for _, r := range runs {
-		if x := c.blockOf(r.from).text; x != nil {
-			c.looked += x.look(r.from % placement.BlockSize)
-		}
-	}
-	for _, r := range runs {
-		c.writeRun(j, r)
-	}
-}
-
-// writeRun writes the texts of trees, as pieces of the blocks' where there are some.
-func (c *candidatesAnswer) writeRun(j *httpapi.JSON, r run) {
-	for r.from < r.to {
-		first := r.from % placement.BlockSize
-		n := min(r.to-r.from, placement.BlockSize-first)
-		if u := c.blockOf(r.from); u.text != nil {
-			j.Raw(u.text.between(first, first+n))
-		} else {
-			for i := range n {
-				j.Raw(textOf(c.world, c.world.Tree(r.from+i)).summaries)
+		for from < to {
+			end := min(to, (from/placement.BlockSize+1)*placement.BlockSize)
+			if u := c.blockOf(from); u.text != nil {
+				p.add(j, u.text, from%placement.BlockSize, end-from)
+			} else {
+				c.writeTrees(j, from, end)
+				u.memo.wrote(end-from, c.world, c.world.Block(from))
 			}
-			u.memo.wrote(n, c.world, c.world.Block(r.from))
+			from = end
 		}
-		r.from += n
 	}
+	p.end(j)
+	p.write(j)
+	c.looked += p.looked
+}
+
+// writeTrees writes the texts of the trees in the slots from one up to, not including,
+// another.
+func (c *candidatesAnswer) writeTrees(j *httpapi.JSON, from, to int) {
+	for slot := range to - from {
+		j.Raw(textOf(c.world, c.world.Tree(from+slot)).summaries)
+	}
+}
+
+// A piece is places of a block's text: from the first up to, not including, the last.
+type piece struct {
+	*blockText
+	from, to int
+}
+
+// maxPieces is how many pieces are looked at before they are written: enough for the
+// processor to fetch several from memory at a time.
+const maxPieces = 32
+
+// pieces are what is written of blocks: as many neighbours at a time as there are.
+type pieces struct {
+	block   *blockText                       // that trees are being added of
+	chosen  [placement.BlockSize / 64]uint64 // their places
+	waiting []piece
+	looked  byte
+}
+
+// add adds so many trees of a block, from a slot of it on.
+func (p *pieces) add(j *httpapi.JSON, x *blockText, slot, n int) {
+	if p.block != x {
+		p.end(j)
+		p.block = x
+	}
+	for _, at := range x.places[slot : slot+n] {
+		p.chosen[at/64] |= 1 << (at % 64)
+	}
+}
+
+// end puts an end to the block that trees are being added of.
+func (p *pieces) end(j *httpapi.JSON) {
+	for i, word := range p.chosen {
+		for ; word != 0; word &= word - 1 {
+			at := 64*i + bits.TrailingZeros64(word)
+			if n := len(p.waiting); n > 0 && p.waiting[n-1].blockText == p.block && p.waiting[n-1].to == at {
+				p.waiting[n-1].to++
+				continue
+			}
+			if len(p.waiting) == maxPieces {
+				p.write(j)
+			}
+			p.waiting = append(p.waiting, piece{p.block, at, at + 1})
+		}
+		p.chosen[i] = 0
+	}
+}
+
+// write writes the pieces that wait.
+func (p *pieces) write(j *httpapi.JSON) {
+	for _, one := range p.waiting {
+		p.looked += one.look(one.from)
+	}
+	for _, one := range p.waiting {
+		j.Raw(one.between(one.from, one.to))
+	}
+	p.waiting = p.waiting[:0]
 }
 
 // A summaryWriter describes providers as a version has it.
