@@ -85,19 +85,28 @@ func (p *pieces) add(j *httpapi.JSON, x *blockText, slot, n int) {
 // end puts an end to the block that trees are being added of.
 func (p *pieces) end(j *httpapi.JSON) {
 	for i, word := range p.chosen {
-		for ; word != 0; word &= word - 1 {
-			at := 64*i + bits.TrailingZeros64(word)
-			if n := len(p.waiting); n > 0 && p.waiting[n-1].blockText == p.block && p.waiting[n-1].to == at {
-				p.waiting[n-1].to++
-				continue
-			}
-			if len(p.waiting) == maxPieces {
-				p.write(j)
-			}
-			p.waiting = append(p.waiting, piece{p.block, at, at + 1})
+		for word != 0 {
+			from := bits.TrailingZeros64(word)
+			to := from + bits.TrailingZeros64(^(word >> from))
+			word &= ^uint64(0) << to
+			p.wait(j, piece{p.block, 64*i + from, 64*i + to})
 		}
 		p.chosen[i] = 0
 	}
+}
+
+// wait has a piece wait to be written, together with the one before if that is its neighbour.
+func (p *pieces) wait(j *httpapi.JSON, next piece) {
+	if n := len(p.waiting); n > 0 {
+		if last := &p.waiting[n-1]; last.blockText == next.blockText && last.to == next.from {
+			last.to = next.to
+			return
+		}
+	}
+	if len(p.waiting) == maxPieces {
+		p.write(j)
+	}
+	p.waiting = append(p.waiting, next)
 }
 
 // write writes the pieces that wait.
