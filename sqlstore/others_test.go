@@ -89,35 +89,37 @@ func TestOthers(t *testing.T) {
 	})
 }
 
-// A sweep of a file costs nothing while nobody else writes to it.
-func TestSweepOfAFileReadsWhenOthersWrote(t *testing.T) {
+// counted returns a store in a file that counts its statements, and a service with some
+// hosts and a stranger on it.
+func counted(t *testing.T) (store *sqlstore.Store, s *placement.Service, x *stranger, statements *int) {
+	t.Helper()
+	statements = new(int)
 	opts := sqlstore.Options{Path: t.TempDir() + "/placement.db"}
-	statements := 0
 	opts.Trace = func(context.Context, string) func(error) {
-		statements++
+		*statements++
 		return func(error) {}
 	}
-	store := open(t, opts)
-	s, x := service(t, store), newStranger(t, opts, store)
+	store = open(t, opts)
+	s, x = service(t, store), newStranger(t, opts, store)
 	if err := populate(s, 3); err != nil {
 		t.Fatal(err)
 	}
+	return store, s, x, statements
+}
+
+// A sweep of a file costs nothing while nobody else writes to it.
+func TestSweepOfAFileReadsWhenOthersWrote(t *testing.T) {
+	store, s, x, statements := counted(t)
 	read := func() int {
 		t.Helper()
-		before := statements
+		before := *statements
 		if _, err := s.Sweep(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		return statements - before
+		return *statements - before
 	}
 	if n := read(); n > 0 {
 		t.Errorf("after a start and its own writes a sweep runs %d statements", n)
-	}
-	if err := claimOne(s, "vm9", "h0"); err != nil {
-		t.Fatal(err)
-	}
-	if n := read(); n > 0 {
-		t.Errorf("after its own claim a sweep runs %d statements", n)
 	}
 	x.do("UPDATE inventories SET total = total + 1")
 	if n := read(); n == 0 {
@@ -130,25 +132,15 @@ func TestSweepOfAFileReadsWhenOthersWrote(t *testing.T) {
 // program writes.
 func TestWhatIsHeldIsReadOnce(t *testing.T) {
 	ctx := context.Background()
-	opts := sqlstore.Options{Path: t.TempDir() + "/placement.db"}
-	statements := 0
-	opts.Trace = func(context.Context, string) func(error) {
-		statements++
-		return func(error) {}
-	}
-	store := open(t, opts)
-	s, x := service(t, store), newStranger(t, opts, store)
-	if err := populate(s, 2); err != nil {
-		t.Fatal(err)
-	}
+	_, s, x, statements := counted(t)
 	ask := func(what string, reads bool, generation placement.Generation, consumers ...placement.UUID) {
 		t.Helper()
-		before := statements
+		before := *statements
 		rows, _, err := s.AllocationsOn(ctx, "h0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if read := statements > before; read != reads {
+		if read := *statements > before; read != reads {
 			t.Errorf("%s: read from the file is %t", what, read)
 		}
 		var found []placement.UUID
