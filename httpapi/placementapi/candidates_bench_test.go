@@ -34,9 +34,11 @@ func BenchmarkCandidates(b *testing.B) {
 				b.ReportAllocs()
 				begin := cpuTime(b)
 				n := 0
+				var seed uint64
 				for b.Loop() {
 					if order == "Random" {
-						q.Sample = &placement.Sample{Seed: uint64(b.N)}
+						seed++
+						q.Sample = &placement.Sample{Seed: seed}
 					}
 					var err error
 					if n, err = placementapi.WriteCandidates(io.Discard, w, q, 39, placementapi.MaxTemplates); err != nil || n == 0 {
