@@ -20,6 +20,7 @@ func limited(q question, limit string) question {
 // The questions of the table.
 var (
 	everyHost question = (*worlds.World).Query
+	anyZone   question = (*worlds.World).Anywhere
 	oneZone   question = (*worlds.World).Zoned
 	fullCloud question = (*worlds.World).Full
 	noTrait   question = func(w *worlds.World, v int) string { return w.Query(v) + "&required=" + worlds.NobodysTrait }

@@ -48,9 +48,14 @@ func someCandidates(smaller int) []row {
 			[]bar{atMost("cpu / canned", 2), atLeast("rate / upstream", 500), exactly("candidates", 1000)},
 		},
 		{
-			"flat-10000-zone", "flat, 10,000 hosts, limit=1000, member_of and required",
-			candidates{world: hosts("flat", 10_000, smaller), ask: limited(oneZone, "1000"), upstream: true},
+			"flat-10000-member", "flat, 10,000 hosts, limit=1000, member_of and required, which all meet",
+			candidates{world: hosts("flat", 10_000, smaller), ask: limited(anyZone, "1000"), upstream: true},
 			[]bar{atMost("cpu / canned", 2), atLeast("rate / upstream", 3000), exactly("candidates", 1000)},
+		},
+		{
+			"flat-10000-zone", "flat, 10,000 hosts, limit=1000, member_of and required, which one of eight meets",
+			candidates{world: hosts("flat", 10_000, smaller), ask: limited(oneZone, "1000"), upstream: true},
+			[]bar{atMost("cpu / canned", 2), exactly("candidates", 1000)}, // upstream is faster the fewer meet it
 		},
 		{
 			"flat-10000-ten", "flat, 10,000 hosts, limit=10",

@@ -13,7 +13,7 @@ import (
 // TestTableIsComplete names every piece of work that Berth promises to be fast at.
 func TestTableIsComplete(t *testing.T) {
 	both := []string{
-		"flat-1000", "flat-10000-zone", "flat-10000-ten", "nested-1000", "bandwidth-1000",
+		"flat-1000", "flat-10000-member", "flat-10000-zone", "flat-10000-ten", "nested-1000", "bandwidth-1000",
 		"wide-isolate", "wide-none", "none-trait", "none-class", "none-room", "bandwidth-100000",
 	}
 	want := []string{
@@ -62,7 +62,7 @@ func TestChosen(t *testing.T) {
 func TestQuestionsRotate(t *testing.T) {
 	w := worlds.Flat(10, seed)
 	for name, q := range map[string]question{
-		"everyHost": everyHost, "oneZone": oneZone, "fullCloud": fullCloud, "noTrait": noTrait, "noClass": noClass,
+		"everyHost": everyHost, "anyZone": anyZone, "oneZone": oneZone, "fullCloud": fullCloud, "noTrait": noTrait, "noClass": noClass,
 		"isolated": isolated, "together": together, "limited": limited(everyHost, "10"),
 	} {
 		paths := q.variants(w)

@@ -83,6 +83,19 @@ func (w *World) Full(variant int) string {
 	return "/allocation_candidates?" + w.query(variant%Variants, 1)
 }
 
+// Anywhere is Query for hosts that are in any of the zones and compute nodes, which
+// all hosts are. Wide worlds have no such question.
+func (w *World) Anywhere(variant int) string {
+	members := "&member_of=in:"
+	for n := range zones {
+		if n > 0 {
+			members += ","
+		}
+		members += string(w.Zone(n))
+	}
+	return w.Query(variant) + members + "&required=COMPUTE_NODE"
+}
+
 // Zoned is Query for the hosts of one zone that have ZonedTrait: one host of
 // eight, more or less. Wide worlds have no such question.
 func (w *World) Zoned(variant int) string {

@@ -181,6 +181,17 @@ func TestQueries(t *testing.T) {
 	}
 }
 
+// TestAnywhere wants all hosts.
+func TestAnywhere(t *testing.T) {
+	for _, k := range kinds[:3] {
+		w := k.make(20, 1)
+		base := serve(t, open(t, sqlstore.Options{Path: save(t, w)}))
+		if all, n := count(t, ask(t, base, w.Query(1))), count(t, ask(t, base, w.Anywhere(1))); n != all || n == 0 {
+			t.Errorf("%s: %d candidates in any zone, want %d", k.name, n, all)
+		}
+	}
+}
+
 // TestZoned wants about one host of eight.
 func TestZoned(t *testing.T) {
 	w := worlds.Flat(1000, 1)
