@@ -18,9 +18,9 @@ type blockText struct {
 	// order of places.
 	places [placement.BlockSize]uint8
 	trees  [placement.BlockSize]span // where the texts of the trees are
-	// roots are the quoted UUIDs of the trees' roots, nothing where the UUID has
-	// another length.
-	roots [placement.BlockSize][nameSize]byte
+	// named has a bit for each tree whose text begins with a name of that size: the
+	// quoted UUID of its root.
+	named [placement.BlockSize / 64]uint64
 }
 
 // A blockMemo is kept with a block: its text when it has one.
@@ -61,10 +61,10 @@ func (x *blockText) between(from, to int) []byte {
 // is not known.
 func (x *blockText) root(slot int) *[nameSize]byte {
 	at := x.places[slot]
-	if x.roots[at][0] == 0 {
+	if x.named[at/64]&(1<<(at%64)) == 0 {
 		return nil
 	}
-	return &x.roots[at]
+	return (*[nameSize]byte)(x.text[x.trees[at].from:])
 }
 
 const (
@@ -106,8 +106,8 @@ func (m *blockMemo) build(w *placement.World, b placement.Block) {
 	for at, t := range trees {
 		texts[at].summaries = x.between(at, at+1)
 		t.Memo().Store(&texts[at])
-		if root := texts[at].key(0); len(root) == nameSize {
-			copy(x.roots[at][:], root)
+		if len(texts[at].key(0)) == nameSize {
+			x.named[at/64] |= 1 << (at % 64)
 		}
 		x.places[t.Slot()%placement.BlockSize] = uint8(at)
 	}

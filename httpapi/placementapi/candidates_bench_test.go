@@ -20,7 +20,8 @@ func BenchmarkCandidates(b *testing.B) {
 		q     func(*worlds.World) placement.Query
 	}{
 		{"Flat/1000", worlds.Flat(1000, 1), flavor},
-		{"Flat/10000", worlds.Flat(10_000, 1), zoned},
+		{"Flat/10000", worlds.Flat(10_000, 1), some},
+		{"Zone/10000", worlds.Flat(10_000, 1), zoned},
 		{"Nested/1000", worlds.Nested(1000, 1), numa},
 		{"Bandwidth/1000", worlds.Bandwidth(1000, 1), server},
 		{"Bandwidth/20000", worlds.Bandwidth(20_000, 1), server},
@@ -53,6 +54,13 @@ func BenchmarkCandidates(b *testing.B) {
 
 func flavor(*worlds.World) placement.Query {
 	return placement.Query{Groups: []placement.RequestGroup{compute()}}
+}
+
+// some is a flavor for a thousand hosts.
+func some(w *worlds.World) placement.Query {
+	q := flavor(w)
+	q.Limit = 1000
+	return q
 }
 
 // zoned is a flavor for one host of eight, more or less.
