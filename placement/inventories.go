@@ -3,6 +3,8 @@ package placement
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -25,12 +27,15 @@ type InventoryRule struct {
 	MayBeFull bool
 }
 
-// check refuses inventories that leave no capacity, in words that begin with
-// what was attempted.
+// check refuses inventories that leave no capacity or cannot be stored, in words that
+// begin with what was attempted.
 func (r InventoryRule) check(provider UUID, attempt string, invs ...InventoryOf) error {
 	for _, inv := range invs {
 		c := inv.Capacity()
 		if c > 0 || c == 0 && r.MayBeFull {
+			if why := inv.unstorable(provider); why != "" {
+				return fault.New(fault.Invalid, "", "%s for resource provider %s: %s", attempt, provider, why)
+			}
 			continue
 		}
 		limit := "greater than or equal to total"
@@ -42,6 +47,16 @@ func (r InventoryRule) check(provider UUID, attempt string, invs ...InventoryOf)
 			attempt, provider, inv.Class, provider, limit)
 	}
 	return nil
+}
+
+// unstorable is why an inventory cannot be stored, "" if it can. The schema of requests has a
+// bound for big ratios only, and Python's JSON has numbers that are none.
+func (i InventoryOf) unstorable(provider UUID) string {
+	if math.Abs(i.AllocationRatio) <= math.MaxFloat32 {
+		return ""
+	}
+	return fmt.Sprintf("Invalid inventory for '%s' on resource provider '%s'. The allocation ratio %v cannot be stored.",
+		i.Class, provider, i.AllocationRatio)
 }
 
 // current refuses a provider whose generation is not the one the client saw.

@@ -2,6 +2,8 @@ package placement_test
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"testing"
 
 	"github.com/berthcloud/berth/fault"
@@ -91,6 +93,34 @@ func TestReservedIsHeldAgainstTotal(t *testing.T) {
 	_, err = c.AddInventory(ctx, "host", reserved(4), full)
 	c.must(err)
 	_, err = c.UpdateInventory(ctx, "host", reserved(4), full)
+	c.must(err)
+}
+
+// Python's JSON has numbers that are none, and with more reserved than there is a ratio below
+// 0 leaves a capacity.
+func TestRatiosThatCannotBeStored(t *testing.T) {
+	c, ctx := newCloud(t), context.Background()
+	c.provider("host", "")
+	of := func(reserved int64, ratio float64) placement.InventoryOf {
+		inv := offer("VCPU", 4)
+		inv.Reserved, inv.AllocationRatio = reserved, ratio
+		return inv
+	}
+	const form = "Unable to create inventory for resource provider host: Invalid inventory for 'VCPU' on resource provider 'host'. "
+	for _, r := range []struct {
+		reserved int64
+		ratio    float64
+		want     string
+	}{
+		{0, math.NaN(), "The reserved value is greater than total."},
+		{0, math.Inf(-1), "The reserved value is greater than total."},
+		{5, math.Inf(-1), "The allocation ratio -Inf cannot be stored."},
+		{5, -1e300, "The allocation ratio -1e+300 cannot be stored."},
+	} {
+		_, err := c.AddInventory(ctx, "host", of(r.reserved, r.ratio), placement.InventoryRule{MayBeFull: true})
+		c.refuses(fmt.Sprint(r.reserved, " reserved of 4, ratio ", r.ratio), err, fault.Invalid, "", form+r.want)
+	}
+	_, err := c.AddInventory(ctx, "host", of(5, -2), anyGeneration)
 	c.must(err)
 }
 

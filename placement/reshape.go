@@ -26,9 +26,9 @@ type ProviderInventories struct {
 
 // Reshape applies r: all of it or nothing. Every listed provider rises by two
 // generations (by one when it is to offer nothing), and by one more when the
-// claims name it. It fails as Invalid for unknown providers and classes, and as
-// Conflict for other generations, for claims that do not fit, and when
-// inventory that stays in use would go.
+// claims name it. It fails as Invalid for unknown providers and classes and for
+// ratios that cannot be stored, and as Conflict for other generations, for claims
+// that do not fit, and when inventory that stays in use would go.
 func (s *Service) Reshape(ctx context.Context, r Reshape) error {
 	return s.claim(ctx, 0, func(t *tx) error {
 		err := t.reshape(s, r)
@@ -87,7 +87,7 @@ func (t *tx) reshape(s *Service, r Reshape) error {
 }
 
 // reshapable checks that a provider is there and of the generation that the
-// client saw.
+// client saw, and that what it is to offer can be stored.
 func (t *tx) reshapable(pi ProviderInventories) error {
 	p, err := t.provider(pi.Provider)
 	if errors.Is(err, ErrNoRow) {
@@ -101,6 +101,11 @@ func (t *tx) reshapable(pi ProviderInventories) error {
 		return fault.New(fault.Conflict, CodeConcurrentUpdate,
 			"resource provider generation conflict for provider %s: actual: %d, given: %s",
 			pi.Provider, p.Generation, spelled(pi.Generation, pi.Spelled))
+	}
+	for _, inv := range pi.Inventories {
+		if why := inv.unstorable(pi.Provider); why != "" {
+			return fault.New(fault.Invalid, "", "malformed reshaper data: %s", why)
+		}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package placement_test
 
 import (
 	"context"
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -99,6 +100,10 @@ func TestRefusedReshapesChangeNothing(t *testing.T) {
 	try("a claim on no provider", func(r *placement.Reshape) { r.Claims = []placement.Claim{claimSeen("s", 1, on("x", "VCPU", 1))} },
 		fault.Invalid, "", "Allocation for resource provider 'x' that does not exist.")
 	moved.Seen = &placement.ConsumerSeen{Exists: true, Generation: 1}
+	for text, ratio := range map[string]float64{"NaN": math.NaN(), "-Inf": math.Inf(-1), "-1e+300": -1e300} {
+		try("a ratio of "+text, func(r *placement.Reshape) { r.Inventories[1].Inventories[0].AllocationRatio = ratio }, fault.Invalid, "",
+			"malformed reshaper data: Invalid inventory for 'SRIOV_NET_VF' on resource provider 'card'. The allocation ratio "+text+" cannot be stored.")
+	}
 	try("too much", func(r *placement.Reshape) {
 		r.Claims = []placement.Claim{claimSeen("s", 1, on("card", "SRIOV_NET_VF", 5))}
 	}, fault.Conflict, "", "Unable to allocate inventory: "+

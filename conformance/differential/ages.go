@@ -39,12 +39,11 @@ func Ages() []Excuse {
 			Match:    overCapacity,
 		},
 		{
-			Name: "another provider is short first",
-			Reason: "The same: where several providers are over capacity, the current release passes over those that do not get " +
+			Name: "another amount is refused first",
+			Reason: "The same: where several amounts are refused, the current release passes over those of providers that do not get " +
 				"worse and names the next one.",
 			Match: func(x *Exchange) bool {
-				return x.only("detail") && x.A.Status == http.StatusConflict && short(x.A) != "" && short(x.B) != "" &&
-					strings.LastIndex(x.Request.Body, short(x.A)) < strings.LastIndex(x.Request.Body, short(x.B))
+				return x.only("detail") && x.A.Status == http.StatusConflict && short(x.A) != "" && refusedLater(x)
 			},
 		},
 		{
@@ -150,6 +149,21 @@ func short(a Answer) string {
 		return m[1]
 	}
 	return ""
+}
+
+var tooMuch = regexp.MustCompile(`for '([^']*)' on resource provider '([^']*)'\. The requested amount would (?:exceed the capacity|violate inventory constraints)\.`)
+
+// refusedLater tells that the amount that B refuses stands behind the one that A refuses.
+func refusedLater(x *Exchange) bool {
+	a, b := tooMuch.FindStringSubmatch(x.A.detail()), tooMuch.FindStringSubmatch(x.B.detail())
+	if a == nil || b == nil {
+		return false
+	}
+	body := x.Request.Body
+	if a[2] == b[2] {
+		return strings.LastIndex(body, `"`+a[1]+`"`) < strings.LastIndex(body, `"`+b[1]+`"`)
+	}
+	return strings.LastIndex(body, a[2]) < strings.LastIndex(body, b[2])
 }
 
 var looseUUID = regexp.MustCompile(`Invalid query string parameters: '(urn:|uuid:|\{)*[0-9a-fA-F]{32}\}?' is not a 'uuid'`)

@@ -28,7 +28,9 @@ func TestExcusesAreNarrow(t *testing.T) {
 		at10     = "JSON does not validate: 2 is bad  Failed validating 'type' in schema:     {}  On instance['a'][10]:     2  "
 		above    = "JSON does not validate: 2 is bad  Failed validating 'type' in schema:     {}  On instance['a']:     2  "
 		full     = "Unable to create allocation for 'VCPU' on resource provider '%s'. The requested amount would exceed the capacity."
+		odd      = "Unable to create allocation for '%s' on resource provider '%s'. The requested amount would violate inventory constraints."
 	)
+	claims := differential.Request{Method: "POST", Target: "/allocations", Body: `{"a": {"first": {"VCPU": 1}}, "b": {"first": {"OTHER": 1}}}`}
 	claim := differential.Request{Method: "PUT", Target: "/allocations/c", Body: `{"first": 1, "second": 2}`}
 	scoped := differential.Request{Method: "GET", Target: "/traits", Header: []differential.Field{{Name: "OpenStack-System-Scope", Value: "all"}}}
 	for _, tt := range []struct {
@@ -54,7 +56,11 @@ func TestExcusesAreNarrow(t *testing.T) {
 		{"TraitsElsewhere", get("/x"), 200, `{"traits": ["A"]}`, 200, `{"traits": ["A", "B"]}`, ""},
 		{"NoWorse", claim, 409, problem(409, fmt.Sprintf(full, "first")), 204, "", "over capacity is refused though it does not get worse"},
 		{"Overcommitted", get("/x"), 409, problem(409, fmt.Sprintf(full, "first")), 204, "", ""},
-		{"NextShort", claim, 409, problem(409, fmt.Sprintf(full, "first")), 409, problem(409, fmt.Sprintf(full, "second")), "another provider is short first"},
+		{"NextShort", claim, 409, problem(409, fmt.Sprintf(full, "first")), 409, problem(409, fmt.Sprintf(full, "second")), "another amount is refused first"},
+		{"NextOdd", claim, 409, problem(409, fmt.Sprintf(full, "first")), 409, problem(409, fmt.Sprintf(odd, "OTHER", "second")), "another amount is refused first"},
+		{"NextClass", claims, 409, problem(409, fmt.Sprintf(full, "first")), 409, problem(409, fmt.Sprintf(odd, "OTHER", "first")), "another amount is refused first"},
+		{"SameClass", claims, 409, problem(409, fmt.Sprintf(full, "first")), 409, problem(409, fmt.Sprintf(odd, "VCPU", "first")), ""},
+		{"OddFirst", claims, 409, problem(409, fmt.Sprintf(odd, "VCPU", "first")), 409, problem(409, fmt.Sprintf(odd, "OTHER", "first")), ""},
 		{"PreviousShort", claim, 409, problem(409, fmt.Sprintf(full, "second")), 409, problem(409, fmt.Sprintf(full, "first")), ""},
 		{"Scope", scoped, 403, problem(403, "Policy does not allow x:y to be performed."), 403, problem(403, "x:y"), "a token of system scope is told why"},
 		{"NoScope", claim, 403, problem(403, "Policy does not allow x:y to be performed."), 403, problem(403, "x:y"), ""},
@@ -66,6 +72,9 @@ func TestExcusesAreNarrow(t *testing.T) {
 		{"Orphan", claim, 409, problem(409, "consumer generation conflict - expected 0 but got None"), 204, "", "consumers without allocations"},
 		{"NoOrphan", claim, 409, problem(409, "consumer generation conflict - expected 1 but got None"), 204, "", ""},
 		{"Broken", claim, 500, problem(500, "'float' object is not iterable"), 400, problem(400, "x"), "inventories that are no objects"},
+		{"NoNumber", claim, 500, problem(500, "cannot convert float infinity to integer"), 400, problem(400, "x"), "ratios that are no numbers"},
+		{"NoNumberStored", claim, 204, "", 400, problem(400, "The allocation ratio -Inf cannot be stored."), "ratios that are stored though they are no numbers"},
+		{"NumberStored", claim, 204, "", 400, problem(400, "The reserved value is greater than total."), ""},
 		{"BrokenToo", claim, 500, problem(500, "'float' object is not iterable"), 500, problem(500, "panic"), ""},
 		{"BrokenOtherwise", claim, 500, problem(500, "surprise"), 400, problem(400, "x"), ""},
 	} {

@@ -72,8 +72,19 @@ func Faults() []Excuse {
 			},
 		},
 		broken("ratios that are no numbers",
-			"Nothing refuses NaN, which Python's JSON has; the capacity of such an inventory cannot be computed.",
-			`cannot convert float NaN to integer`),
+			"Nothing refuses NaN and -Infinity, which Python's JSON has; the capacity of such an inventory cannot be computed, and most "+
+				"databases do not store them.",
+			`cannot convert float (NaN|infinity) to integer|inventories\.allocation_ratio|(nan|inf) can not be used with MySQL`),
+		{
+			Name: "ratios that are stored though they are no numbers",
+			Reason: "A reshape does not compute the capacity of inventories, so that upstream stores -Infinity, and NaN, where the database " +
+				"does; whoever reads such an inventory fails.",
+			Diverges: true,
+			Match: func(x *Exchange) bool {
+				return x.A.Status < http.StatusInternalServerError && x.B.Status == http.StatusBadRequest &&
+					strings.Contains(x.B.detail(), " cannot be stored.")
+			},
+		},
 		broken("consumers spelled in two ways",
 			"On MariaDB uuids are compared without regard to case, so that a consumer of a request is found in another spelling than "+
 				"the one it is looked up with afterwards.",
