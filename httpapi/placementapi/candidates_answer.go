@@ -29,6 +29,9 @@ type candidatesAnswer struct {
 	looked    byte
 
 	blocks []blockUse // the world's blocks, nil before they are needed
+	// tree is the one that was named last, and text its text.
+	tree *placement.Tree
+	text *treeText
 }
 
 // An amountsText is what is written after the name of a provider whose use
@@ -163,14 +166,22 @@ func (c *candidatesAnswer) appendName(b []byte, n name, text []byte) []byte {
 // nameOfUse returns the quoted UUID of the provider of a use.
 func (c *candidatesAnswer) nameOfUse(i int) []byte {
 	u := &c.current.Uses[i]
-	return textOf(c.world, u.Tree).key(u.Index)
+	return c.textOf(u.Tree).key(u.Index)
+}
+
+// textOf returns the text of a tree: it is mostly that of the tree before.
+func (c *candidatesAnswer) textOf(t *placement.Tree) *treeText {
+	if c.tree != t {
+		c.tree, c.text = t, textOf(c.world, t)
+	}
+	return c.text
 }
 
 // nameOf returns the quoted UUID of a provider that may be in the tree or share
 // with it.
 func (c *candidatesAnswer) nameOf(p *placement.Provider) []byte {
 	if c.current.Anchor.Has(p) {
-		return textOf(c.world, c.current.Anchor).key(p.Index)
+		return c.textOf(c.current.Anchor).key(p.Index)
 	}
 	return httpapi.AppendJSONString(nil, string(p.UUID))
 }
