@@ -3,16 +3,11 @@ package httpapi_test
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
 	"log/slog"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -26,60 +21,27 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/internal/certtest"
 )
 
-// An authority signs certificates for tests.
+// An authority signs certificates for servers and clients.
 type authority struct {
-	t    *testing.T
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
+	*certtest.Authority
+	t *testing.T
 }
 
 func newAuthority(t *testing.T) *authority {
 	t.Helper()
-	a := &authority{t: t, key: newKey(t)}
-	tmpl := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, a.key.Public(), a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a.cert, err = x509.ParseCertificate(der); err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-func newKey(t *testing.T) *ecdsa.PrivateKey {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
+	return &authority{certtest.NewAuthority(t, x509.Certificate{KeyUsage: x509.KeyUsageCertSign}), t}
 }
 
 // sign returns a certificate and its key for 127.0.0.1, both in PEM format.
 func (a *authority) sign(name string, until time.Time) (cert, key []byte) {
 	a.t.Helper()
-	k := newKey(a.t)
-	tmpl := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
-		NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: until, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	return a.Sign(x509.Certificate{
+		Subject: pkix.Name{CommonName: name}, NotAfter: until, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, tmpl, a.cert, k.Public(), a.key)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(k)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
+	})
 }
 
 // files writes a certificate of the name and its key into a directory.
@@ -103,15 +65,10 @@ func write(t *testing.T, path string, text []byte) {
 	}
 }
 
-func (a *authority) pem() []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
-}
-
 // client returns a client that trusts the authority and speaks HTTP/2 when it is
 // offered.
 func (a *authority) client(change func(*tls.Config)) *http.Client {
-	roots := x509.NewCertPool()
-	roots.AddCert(a.cert)
+	roots := a.Roots()
 	cfg := &tls.Config{RootCAs: roots}
 	if change != nil {
 		change(cfg)
@@ -156,8 +113,7 @@ func startTLS(t *testing.T, h http.Handler, files httpapi.TLSFiles, opts httpapi
 // connection.
 func (a *authority) name(addr string) string {
 	a.t.Helper()
-	roots := x509.NewCertPool()
-	roots.AddCert(a.cert)
+	roots := a.Roots()
 	c, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: roots})
 	if err != nil {
 		a.t.Fatal(err)
@@ -194,8 +150,7 @@ func TestFormatOfHTTP1OverTLS(t *testing.T) {
 	a := newAuthority(t)
 	files := a.files(t.TempDir(), "one", time.Now().Add(time.Hour))
 	addr, _, _ := startTLS(t, httpapi.New(config()), files, httpapi.ServeOptions{HTTP2: true})
-	roots := x509.NewCertPool()
-	roots.AddCert(a.cert)
+	roots := a.Roots()
 	for raw, want := range map[string]string{
 		"garbage\r\n\r\n": `{"errors": [{"status": 400`,
 		"GET /nowhere HTTP/1.1\r\nHost: h\r\nX-Auth-Token: a\r\nContent-Length: x\r\n\r\n": "content-length header must be an integer",
@@ -269,7 +224,7 @@ func TestClientCertificates(t *testing.T) {
 	dir := t.TempDir()
 	files := a.files(dir, "one", time.Now().Add(time.Hour))
 	files.ClientCA = filepath.Join(dir, "ca.pem")
-	write(t, files.ClientCA, a.pem())
+	write(t, files.ClientCA, a.PEM())
 	addr, _, _ := startTLS(t, seen, files, httpapi.ServeOptions{HTTP2: true})
 	for name, tc := range map[string]struct {
 		signer *authority
@@ -328,8 +283,7 @@ func TestReloadOfCertificates(t *testing.T) {
 	files := a.files(dir, "one", time.Now().Add(time.Hour))
 	reg := prometheus.NewRegistry()
 	addr, certs, _ := startTLS(t, seen, files, httpapi.ServeOptions{Metrics: httpapi.NewMetrics(reg)})
-	roots := x509.NewCertPool()
-	roots.AddCert(a.cert)
+	roots := a.Roots()
 	standing, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: roots})
 	if err != nil {
 		t.Fatal(err)

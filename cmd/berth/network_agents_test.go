@@ -1,72 +1,36 @@
 package main
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
 	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/berthcloud/berth/internal/certtest"
 )
 
 // An authority signs certificates of agents.
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
+type authority struct{ *certtest.Authority }
 
 // newAuthority writes the certificate of an authority to a file.
-func newAuthority(t *testing.T, path string) *authority {
+func newAuthority(t *testing.T, path string) authority {
 	t.Helper()
-	a := &authority{key: newKey(t)}
-	tmpl := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: path}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, a.key.Public(), a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a.cert, err = x509.ParseCertificate(der); err != nil {
-		t.Fatal(err)
-	}
-	rewrite(t, path, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+	a := authority{certtest.NewAuthority(t, x509.Certificate{Subject: pkix.Name{CommonName: path}})}
+	rewrite(t, path, string(a.PEM()))
 	return a
 }
 
-func newKey(t *testing.T) *ecdsa.PrivateKey {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
-}
-
-// sign writes a certificate for an agent on a host, and its key, and returns the lines
+// agent writes a certificate for an agent on a host, and its key, and returns the lines
 // of settings that name them.
-func (a *authority) sign(t *testing.T, host string) string {
+func (a authority) agent(t *testing.T, host string) string {
 	t.Helper()
-	dir, key := t.TempDir(), newKey(t)
-	tmpl := &x509.Certificate{
-		SerialNumber: big.NewInt(2), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{host}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, tmpl, a.cert, key.Public(), a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rewrite(t, filepath.Join(dir, "cert.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
-	rewrite(t, filepath.Join(dir, "key.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
+	dir := t.TempDir()
+	cert, key := a.Sign(x509.Certificate{DNSNames: []string{host}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	rewrite(t, filepath.Join(dir, "cert.pem"), string(cert))
+	rewrite(t, filepath.Join(dir, "key.pem"), string(key))
 	return "network_cert_file = " + dir + "/cert.pem\nnetwork_key_file = " + dir + "/key.pem"
 }
 
@@ -87,13 +51,13 @@ func TestAgentsShowTokensOrCertificates(t *testing.T) {
 		"Token":                 {false, "network_token = admin", true, ""},
 		"TokenFile":             {false, "network_token_file = " + dir + "/token", true, ""},
 		"TokenOfNobody":         {false, "network_token_file = " + dir + "/useless", false, "answered (403)"},
-		"Certificate":           {false, "network_token = nobody\n" + ours.sign(t, "devstack0"), true, ""},
-		"CertificateOfAnother":  {false, "network_token = admin\n" + ours.sign(t, "devstack1"), false, "answered (403)"},
-		"CertificateOfNobody":   {false, "network_token = nobody\n" + theirs.sign(t, "devstack0"), false, "answered (403)"},
-		"AmongClients":          {true, "network_token = nobody\n" + ours.sign(t, "devstack0"), true, ""},
-		"OneOfTheClients":       {true, "network_token = nobody\n" + theirs.sign(t, "devstack0"), false, "answered (403)"},
+		"Certificate":           {false, "network_token = nobody\n" + ours.agent(t, "devstack0"), true, ""},
+		"CertificateOfAnother":  {false, "network_token = admin\n" + ours.agent(t, "devstack1"), false, "answered (403)"},
+		"CertificateOfNobody":   {false, "network_token = nobody\n" + theirs.agent(t, "devstack0"), false, "answered (403)"},
+		"AmongClients":          {true, "network_token = nobody\n" + ours.agent(t, "devstack0"), true, ""},
+		"OneOfTheClients":       {true, "network_token = nobody\n" + theirs.agent(t, "devstack0"), false, "answered (403)"},
 		"ClientWithoutAny":      {true, "network_token = admin", false, "certificate"},
-		"OneOfTheClientsAndAll": {true, "network_token = admin\n" + theirs.sign(t, "devstack0"), true, ""},
+		"OneOfTheClientsAndAll": {true, "network_token = admin\n" + theirs.agent(t, "devstack0"), true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -115,7 +79,7 @@ func TestAgentsShowTokensOrCertificates(t *testing.T) {
 	t.Run("OwnRequestsOnly", func(t *testing.T) {
 		service := start(t, t.TempDir(), "network", "serve", "--listen", "127.0.0.1:0", "--config", neutronConf(t, networkDatabaseAt("sqlite://"),
 			"[berth]\ntls_cert_file = "+dir+"/cert.pem\ntls_key_file = "+dir+"/key.pem\ntls_agent_ca_file = "+dir+"/agents.pem"))
-		lines := strings.Split(ours.sign(t, "devstack0"), "\n")
+		lines := strings.Split(ours.agent(t, "devstack0"), "\n")
 		pair, err := tls.LoadX509KeyPair(strings.TrimPrefix(lines[0], "network_cert_file = "), strings.TrimPrefix(lines[1], "network_key_file = "))
 		if err != nil {
 			t.Fatal(err)

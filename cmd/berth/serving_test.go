@@ -3,12 +3,8 @@ package main
 import (
 	"bufio"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +24,7 @@ import (
 
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/internal/certtest"
 	"github.com/berthcloud/berth/logging"
 )
 
@@ -67,28 +64,10 @@ func (r *running) signal(sig os.Signal) {
 // key into a directory, and returns it for clients to trust.
 func certificate(t *testing.T, dir string, serial int64) *x509.CertPool {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tmpl := &x509.Certificate{
-		SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	public := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	rewrite(t, filepath.Join(dir, "cert.pem"), string(public))
-	rewrite(t, filepath.Join(dir, "key.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(public)
-	return roots
+	a := certtest.NewAuthority(t, x509.Certificate{SerialNumber: big.NewInt(serial), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	rewrite(t, filepath.Join(dir, "cert.pem"), string(a.PEM()))
+	rewrite(t, filepath.Join(dir, "key.pem"), string(a.KeyPEM()))
+	return a.Roots()
 }
 
 func rewrite(t *testing.T, path, text string) {

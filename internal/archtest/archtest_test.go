@@ -83,6 +83,7 @@ var rules = []struct{ pkg, may string }{
 	{"config/configtest", "config internal/upstreamtest"},
 	{"internal/archtest", ""},
 	{"internal/books", ""},
+	{"internal/certtest", ""},
 	{"internal/dbtest", "internal/process"},
 	{"internal/keystonetest", "internal/servertest internal/upstreamtest"},
 	{"internal/fakehosts", "agent/driver agent/host"},
@@ -108,7 +109,7 @@ var rules = []struct{ pkg, may string }{
 }
 
 // testOnly are packages that only tests may import.
-var testOnly = []string{"placement/placementtest", "network/networktest", "compute/computetest", "agent/tc/tctest", "config/configtest", "conformance/*", "internal/dbtest", "internal/keystonetest", "internal/novatest", "internal/ovstest", "internal/servertest", "httpapi/placementapi/placementapitest", "internal/storetest", "internal/golden", "internal/racetest", "internal/traffictest", "internal/upstreamtest"}
+var testOnly = []string{"placement/placementtest", "network/networktest", "compute/computetest", "agent/tc/tctest", "config/configtest", "conformance/*", "internal/certtest", "internal/dbtest", "internal/keystonetest", "internal/novatest", "internal/ovstest", "internal/servertest", "httpapi/placementapi/placementapitest", "internal/storetest", "internal/golden", "internal/racetest", "internal/traffictest", "internal/upstreamtest"}
 
 // black are what the black-box tests and their packages may know.
 const black = "conformance/* internal/books internal/dbtest internal/fakehosts internal/keystonetest internal/process internal/servertest internal/traffictest internal/upstreamtest"
