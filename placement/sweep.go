@@ -10,8 +10,8 @@ import (
 // beside this one, or a hand-typed UPDATE. It returns how many trees it read
 // again because of such, as far as it can tell: a digest covers many, and of
 // those that services wrote to meanwhile it says nothing. Where the database tells
-// that nobody else wrote since the last time, or since the start, nothing is compared. It fails as World
-// does.
+// that nobody else wrote since the last time, or since the start, nothing is
+// compared. It fails as World does.
 func (s *Service) Sweep(ctx context.Context) (trees int, err error) {
 	s.sweeping.Lock()
 	defer s.sweeping.Unlock()

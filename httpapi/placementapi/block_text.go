@@ -10,15 +10,15 @@ import (
 )
 
 // A blockText is the texts of the trees of a block, one behind the other, so that
-// what an answer says of trees that follow each other there is one piece. Trees that are alike are
-// neighbours: an answer is often about those of one zone.
+// what an answer says of trees that follow each other there is one piece. Trees that
+// are alike are neighbours: an answer is often about those of one zone.
 type blockText struct {
 	text []byte
 	// places are where trees come in the text, by their slots; the rest is in the
 	// order of places.
 	places [placement.BlockSize]uint8
 	trees  [placement.BlockSize]span // where the texts of the trees are
-	// named has a bit for each tree whose text begins with a name of that size: the
+	// named has a bit for each tree whose text begins with a name of nameSize: the
 	// quoted UUID of its root.
 	named [placement.BlockSize / 64]uint64
 }

@@ -27,12 +27,12 @@ func (c *candidatesAnswer) writeSummaries(j *httpapi.JSON) {
 // writeRuns describes all providers of the trees that give resources, as pieces of the
 // texts of their blocks where there are some.
 func (c *candidatesAnswer) writeRuns(j *httpapi.JSON) {
-	p := pieces{waiting: make([]piece, 0, maxPieces)}
+	p := pieces{json: j, waiting: make([]piece, 0, maxPieces)}
 	for from, to := range c.summary.Runs() {
 		for from < to {
 			end := min(to, (from/placement.BlockSize+1)*placement.BlockSize)
 			if u := c.blockOf(from); u.text != nil {
-				p.add(j, u.text, from%placement.BlockSize, end-from)
+				p.add(u.text, from%placement.BlockSize, end-from)
 			} else {
 				c.writeTrees(j, from, end)
 				u.memo.wrote(end-from, c.world, c.world.Block(from))
@@ -40,8 +40,8 @@ func (c *candidatesAnswer) writeRuns(j *httpapi.JSON) {
 			from = end
 		}
 	}
-	p.end(j)
-	p.write(j)
+	p.end()
+	p.write()
 	c.looked += p.looked
 }
 
@@ -65,6 +65,7 @@ const maxPieces = 32
 
 // pieces are what is written of blocks: as many neighbours at a time as there are.
 type pieces struct {
+	json    *httpapi.JSON
 	block   *blockText                       // that trees are being added of
 	chosen  [placement.BlockSize / 64]uint64 // their places
 	waiting []piece
@@ -72,9 +73,9 @@ type pieces struct {
 }
 
 // add adds so many trees of a block, from a slot of it on.
-func (p *pieces) add(j *httpapi.JSON, x *blockText, slot, n int) {
+func (p *pieces) add(x *blockText, slot, n int) {
 	if p.block != x {
-		p.end(j)
+		p.end()
 		p.block = x
 	}
 	for _, at := range x.places[slot : slot+n] {
@@ -83,20 +84,20 @@ func (p *pieces) add(j *httpapi.JSON, x *blockText, slot, n int) {
 }
 
 // end puts an end to the block that trees are being added of.
-func (p *pieces) end(j *httpapi.JSON) {
+func (p *pieces) end() {
 	for i, word := range p.chosen {
 		for word != 0 {
 			from := bits.TrailingZeros64(word)
 			to := from + bits.TrailingZeros64(^(word >> from))
 			word &= ^uint64(0) << to
-			p.wait(j, piece{p.block, 64*i + from, 64*i + to})
+			p.wait(piece{p.block, 64*i + from, 64*i + to})
 		}
 		p.chosen[i] = 0
 	}
 }
 
 // wait has a piece wait to be written, together with the one before if that is its neighbour.
-func (p *pieces) wait(j *httpapi.JSON, next piece) {
+func (p *pieces) wait(next piece) {
 	if n := len(p.waiting); n > 0 {
 		if last := &p.waiting[n-1]; last.blockText == next.blockText && last.to == next.from {
 			last.to = next.to
@@ -104,18 +105,18 @@ func (p *pieces) wait(j *httpapi.JSON, next piece) {
 		}
 	}
 	if len(p.waiting) == maxPieces {
-		p.write(j)
+		p.write()
 	}
 	p.waiting = append(p.waiting, next)
 }
 
 // write writes the pieces that wait.
-func (p *pieces) write(j *httpapi.JSON) {
+func (p *pieces) write() {
 	for _, one := range p.waiting {
 		p.looked += one.look(one.from)
 	}
 	for _, one := range p.waiting {
-		j.Raw(one.between(one.from, one.to))
+		p.json.Raw(one.between(one.from, one.to))
 	}
 	p.waiting = p.waiting[:0]
 }

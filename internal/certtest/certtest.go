@@ -30,7 +30,7 @@ func NewAuthority(t testing.TB, tmpl x509.Certificate) *Authority {
 	if tmpl.Subject.CommonName == "" {
 		tmpl.Subject = pkix.Name{CommonName: "authority"}
 	}
-	a.cert = &tmpl
+	a.cert = &tmpl // by which make has it sign itself
 	a.cert = a.make(&tmpl, a.key)
 	return a
 }
@@ -43,8 +43,10 @@ func (a *Authority) Sign(tmpl x509.Certificate) (cert, key []byte) {
 	return certPEM(a.make(&tmpl, k)), keyPEM(a.t, k)
 }
 
-// PEM returns the authority's certificate, KeyPEM its key.
-func (a *Authority) PEM() []byte    { return certPEM(a.cert) }
+// PEM returns the authority's certificate.
+func (a *Authority) PEM() []byte { return certPEM(a.cert) }
+
+// KeyPEM returns the authority's key, for a server that shows its certificate.
 func (a *Authority) KeyPEM() []byte { return keyPEM(a.t, a.key) }
 
 // Roots returns what a client has that trusts the authority.
@@ -54,7 +56,8 @@ func (a *Authority) Roots() *x509.CertPool {
 	return roots
 }
 
-// make signs a certificate for a key, good from two hours ago to an hour from now.
+// make signs a certificate for a key, good from two hours ago to an hour from now unless
+// tmpl says otherwise.
 func (a *Authority) make(tmpl *x509.Certificate, k *ecdsa.PrivateKey) *x509.Certificate {
 	a.t.Helper()
 	if tmpl.SerialNumber == nil {
