@@ -74,7 +74,7 @@ func Faults() []Excuse {
 		broken("ratios that are no numbers",
 			"Nothing refuses NaN and -Infinity, which Python's JSON has; the capacity of such an inventory cannot be computed, and most "+
 				"databases do not store them.",
-			`cannot convert float (NaN|infinity) to integer|inventories\.allocation_ratio|(nan|inf) can not be used with MySQL`),
+			`cannot convert float (NaN|infinity) to integer|inventories\.allocation_ratio|nan can not be used with MySQL|Unknown column 'infe0'|Out of range value for column 'allocation_ratio'`),
 		{
 			Name: "ratios that are stored though they are no numbers",
 			Reason: "A reshape does not compute the capacity of inventories, so that upstream stores -Infinity, and NaN, where the database " +
