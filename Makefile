@@ -30,12 +30,16 @@ build: ## build bin/berth, static
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/berth ./cmd/berth
 
 .PHONY: check
-check: format vet staticcheck unit ## what must pass before a commit; under a minute when warm
+check: format sizes vet staticcheck unit ## what must pass before a commit; under a minute when warm
 
 .PHONY: format
 format: $(TOOLS)/gofumpt ## refuse files that gofumpt would change
 	@out=$$($(TOOLS)/gofumpt -l $$(git ls-files -co --exclude-standard '*.go')); \
 	if [ -n "$$out" ]; then echo "gofumpt would change:"; echo "$$out"; exit 1; fi
+
+.PHONY: sizes
+sizes: ## refuse tracked files over 1 MiB outside testdata
+	@./scripts/size-check
 
 .PHONY: vet
 vet: ## go vet

@@ -88,6 +88,7 @@ var rules = []struct{ pkg, may string }{
 	{"internal/keystonetest", "internal/servertest internal/upstreamtest"},
 	{"internal/fakehosts", "agent/driver agent/host"},
 	{"internal/golden", ""},
+	{"internal/growthtest", ""},
 	{"internal/manpages", "config"},
 	{"internal/novatest", "internal/upstreamtest"},
 	{"internal/process", ""},
@@ -109,7 +110,7 @@ var rules = []struct{ pkg, may string }{
 }
 
 // testOnly are packages that only tests may import.
-var testOnly = []string{"placement/placementtest", "network/networktest", "compute/computetest", "agent/tc/tctest", "config/configtest", "conformance/*", "internal/certtest", "internal/dbtest", "internal/keystonetest", "internal/novatest", "internal/ovstest", "internal/servertest", "httpapi/placementapi/placementapitest", "internal/storetest", "internal/golden", "internal/racetest", "internal/traffictest", "internal/upstreamtest"}
+var testOnly = []string{"placement/placementtest", "network/networktest", "compute/computetest", "agent/tc/tctest", "config/configtest", "conformance/*", "internal/certtest", "internal/dbtest", "internal/keystonetest", "internal/novatest", "internal/ovstest", "internal/servertest", "httpapi/placementapi/placementapitest", "internal/storetest", "internal/golden", "internal/growthtest", "internal/racetest", "internal/traffictest", "internal/upstreamtest"}
 
 // black are what the black-box tests and their packages may know.
 const black = "conformance/* internal/books internal/dbtest internal/fakehosts internal/keystonetest internal/process internal/servertest internal/traffictest internal/upstreamtest"
