@@ -5,6 +5,7 @@ PKGS     ?= ./...
 TIME     ?= 2m
 FUZZTIME ?= 10s
 SOAKTIME ?= 30m
+REVISION := $(shell rev=$$(git rev-parse --short=12 HEAD 2>/dev/null) && { git diff --quiet HEAD || rev=$$rev+changed; echo $$rev; })
 TOOLS    := $(CURDIR)/.cache/tools
 UNIT     := $(shell $(GO) list ./... 2>/dev/null | grep -v /conformance | grep -v /internal/dbtest | grep -v /internal/keystonetest)
 
@@ -26,15 +27,16 @@ up: build ## run Berth on this machine with an example loaded
 	bin/berth up
 
 .PHONY: build
-build: ## build bin/berth, static
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/berth ./cmd/berth
+build: ## build bin/berth, static, without symbols
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.revision=$(REVISION)" -o bin/berth ./cmd/berth
 
 .PHONY: check
 check: format sizes vet staticcheck unit ## what must pass before a commit; under a minute when warm
 
 .PHONY: format
 format: $(TOOLS)/gofumpt ## refuse files that gofumpt would change
-	@out=$$($(TOOLS)/gofumpt -l $$(git ls-files -co --exclude-standard '*.go')); \
+	@files=$$(git ls-files -co --exclude-standard '*.go') || { echo "make format needs git and a clone"; exit 1; }; \
+	out=$$($(TOOLS)/gofumpt -l $$files) || exit 1; \
 	if [ -n "$$out" ]; then echo "gofumpt would change:"; echo "$$out"; exit 1; fi
 
 .PHONY: sizes

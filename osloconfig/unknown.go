@@ -93,6 +93,18 @@ func (d dictionary) optionLike(name Name) string {
 	return "; did you mean " + best.String() + "?"
 }
 
+// Closest is the name that is spelled most like the given one, or "" when none is spelled
+// alike: for what a user may have meant.
+func Closest(name string, names []string) string {
+	best, least := "", tolerance(name)
+	for _, n := range names {
+		if d := distance(name, n); d < least {
+			best, least = n, d
+		}
+	}
+	return best
+}
+
 // tolerance is the distance from which on two names are not alike.
 func tolerance(name string) int { return min(3, 1+len(name)/2) }
 

@@ -57,7 +57,7 @@ docs/operations/compute-host.md lists the options.`,
 		Example: `  berth agent --config /etc/neutron/neutron.conf --config /etc/neutron/plugins/ml2/openvswitch_agent.ini
   berth agent --config /etc/neutron/plugins/ml2/openvswitch_agent.ini --compute-config /etc/nova/nova.conf
   berth agent check --config /etc/neutron/plugins/ml2/openvswitch_agent.ini`,
-		Args: cobra.NoArgs,
+		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runAgent(cmd.Context(), env, &flags) },
 	}
 	flags.add(cmd)

@@ -19,7 +19,7 @@ that its flavor, its image and its ports want, claims that, and has a host build
 server. What fails is given back, and the next host is tried.
 
 It has no volumes, no consoles and no images of its own.`,
-		Args: cobra.NoArgs,
+		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newComputeServe(env))

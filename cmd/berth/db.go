@@ -40,7 +40,7 @@ What operators of OpenStack know:
   placement-manage db version                  berth db version
   placement-manage db online_data_migrations   berth db online-data-migrations
   placement-status upgrade check               berth db check`,
-		Args: cobra.NoArgs,
+		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newDBVersion(env), newDBSync(env), newDBCheck(env), newDBMigrate(env),

@@ -19,7 +19,7 @@ bandwidth and of packet rates into what a port asks of placement, keeps the netw
 agents' devices in placement, and binds ports to the device that was chosen.
 
 It has no routers, no DHCP and no floating addresses.`,
-		Args: cobra.NoArgs,
+		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newNetworkServe(env))

@@ -13,7 +13,7 @@ func newPlacement(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "placement",
 		Short: "The placement service, a drop-in for OpenStack Placement",
-		Args:  cobra.NoArgs,
+		Args:  knownCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newPlacementServe(env), newPlacementCheckAuth(env))

@@ -7,6 +7,9 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/berthcloud/berth/osloconfig"
 )
 
 // The exit codes of berth. They are part of its interface: scripts and service
@@ -84,12 +87,53 @@ berth network        the network service: the part of OpenStack Networking that
                      guaranteed bandwidth needs`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Version:       versionText(),
+		Args:          knownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetVersionTemplate("{{.Version}}")
+	root.SetFlagErrorFunc(suggestFlag)
 	root.SetOut(env.stdout)
 	root.SetErr(env.stderr)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(newUp(env), newPlacement(env), newDB(env), newNetwork(env), newCompute(env), newAgent(env), newVersion(env), newMan(env))
 	return root
+}
+
+// knownCommand refuses arguments of a command that has subcommands only, and suggests the
+// subcommand that was probably meant.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), didYouMean("", osloconfig.Closest(args[0], names)))
+}
+
+// suggestFlag adds to the error about an unknown flag the one that was probably meant.
+func suggestFlag(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
+		return err
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	return fmt.Errorf("%w%s", err, didYouMean("--", osloconfig.Closest(unknown.GetSpecifiedName(), names)))
+}
+
+// didYouMean is the end of an error that suggests a name; nothing without one.
+func didYouMean(prefix, name string) string {
+	if name == "" {
+		return ""
+	}
+	return "; did you mean " + prefix + name + "?"
 }

@@ -12,12 +12,17 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// version is set by the linker in releases.
-var version = ""
+// The linker sets these: the version in releases, and the revision of the source, with
+// "+changed" when files differ from it, in every build that make does.
+var (
+	version  = ""
+	revision = ""
+)
 
 // versionInfo is what "berth version -f json" prints.
 type versionInfo struct {
 	Version   string `json:"version"`
+	Revision  string `json:"revision"`
 	Go        string `json:"go"`
 	Platform  string `json:"platform"`
 	Placement string `json:"placement_microversions"`
@@ -36,8 +41,7 @@ func newVersion(env environment) *cobra.Command {
 			case "json":
 				return json.NewEncoder(env.stdout).Encode(info)
 			case "text":
-				fmt.Fprintf(env.stdout, "berth %s (%s, %s)\nplacement API %s, %s\n",
-					info.Version, info.Go, info.Platform, info.Placement, info.Traits)
+				fmt.Fprint(env.stdout, versionText())
 				return nil
 			}
 			return fail(exitUsage, fmt.Errorf("unknown format %q: text and json are known", format))
@@ -47,16 +51,34 @@ func newVersion(env environment) *cobra.Command {
 	return cmd
 }
 
+// versionText is what "berth version" and "berth --version" print.
+func versionText() string {
+	info := currentVersion()
+	return fmt.Sprintf("berth %s, revision %s (%s, %s)\nplacement API %s, %s\n",
+		info.Version, info.Revision, info.Go, info.Platform, info.Placement, info.Traits)
+}
+
 func currentVersion() versionInfo {
-	v := version
-	if info, ok := debug.ReadBuildInfo(); ok && v == "" {
-		v = info.Main.Version
+	v, r := version, revision
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if v == "" {
+			v = info.Main.Version
+		}
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" && r == "" {
+				r = s.Value
+			}
+		}
 	}
 	if v == "" || v == "(devel)" {
 		v = "devel"
 	}
+	if r == "" {
+		r = "unknown"
+	}
 	return versionInfo{
 		Version:   v,
+		Revision:  r,
 		Go:        runtime.Version(),
 		Platform:  runtime.GOOS + "/" + runtime.GOARCH,
 		Placement: microversion.Placement.Min().String() + " to " + microversion.Placement.Max().String(),
