@@ -56,7 +56,7 @@ func (s *Service) Attach(ctx context.Context, by Caller, server ID, n NetworkSpe
 		j.goOn(ctx)
 		return ServerPort{}, j.attachFault(err)
 	}
-	return s.Interface(ctx, server, j.b.Port)
+	return s.Interface(ctx, by, server, j.b.Port)
 }
 
 // attachable looks at what is to be attached. The port is none when it is to be made.
@@ -83,7 +83,7 @@ func (s *Service) attachable(ctx context.Context, by Caller, n *NetworkSpec) (p 
 	if err := s.mayUse(ctx, by, n.Network); err != nil {
 		return p, err
 	}
-	if err = s.addressesFree(ctx, []NetworkSpec{*n}); code(err) == "FixedIpAlreadyInUse" {
+	if err = s.addressesFree(ctx, by, []NetworkSpec{*n}); code(err) == "FixedIpAlreadyInUse" {
 		err = conflict("FixedIpAlreadyInUse", "%s", err.Error())
 	}
 	return p, err

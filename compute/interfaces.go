@@ -28,8 +28,9 @@ func (s *Service) Interfaces(ctx context.Context, server ID) ([]ServerPort, erro
 	return all, err
 }
 
-// Interface returns a port of a server. Faults: InstanceNotFound, PortNotFound.
-func (s *Service) Interface(ctx context.Context, server, port ID) (ServerPort, error) {
+// Interface returns a port of a server. A port that is not the server's is told from one that there is
+// not to those only who may see it. Faults: InstanceNotFound, PortNotFound.
+func (s *Service) Interface(ctx context.Context, by Caller, server, port ID) (ServerPort, error) {
 	one, err := s.Server(ctx, server)
 	if err == nil && s.network == nil {
 		err = absent("network")
@@ -38,10 +39,11 @@ func (s *Service) Interface(ctx context.Context, server, port ID) (ServerPort, e
 		return ServerPort{}, err
 	}
 	p, err := s.network.Port(ctx, port)
-	if errors.Is(err, ErrNoPort) {
+	others := err == nil && p.Server != string(server)
+	if errors.Is(err, ErrNoPort) || others && p.Project != by.Project && !by.Admin {
 		return ServerPort{}, notFound("PortNotFound", "Port id %s could not be found.", port)
 	}
-	if err == nil && p.Server != string(server) {
+	if others {
 		err = notFound("PortNotFound", "Instance %s does not have a port with id %s", server, port)
 	}
 	sp := ServerPort{PortRow: PortRow{Port: p.ID, Server: server, Network: p.Network}, Shown: p}

@@ -193,7 +193,7 @@ func (s *Service) checkNetworks(ctx context.Context, d *draft) error {
 	if err := asInvalid(s.mayUse(ctx, d.by, ids...)); err != nil {
 		return err
 	}
-	if err := s.addressesFree(ctx, d.Networks); err != nil {
+	if err := s.addressesFree(ctx, d.by, d.Networks); err != nil {
 		return err
 	}
 	if err := s.checkGroups(ctx, d); err != nil {
@@ -245,14 +245,17 @@ func (s *Service) mayUse(ctx context.Context, by Caller, ids ...ID) error {
 	return nil
 }
 
-// addressesFree refuses addresses that ports have. Fault: FixedIpAlreadyInUse.
-func (s *Service) addressesFree(ctx context.Context, all []NetworkSpec) error {
+// addressesFree refuses addresses that ports have. What a port of another project is in use for is
+// not said. Fault: FixedIpAlreadyInUse.
+func (s *Service) addressesFree(ctx context.Context, by Caller, all []NetworkSpec) error {
 	for _, n := range all {
 		if n.Address == "" {
 			continue
 		}
 		p, err := s.network.PortWithAddress(ctx, n.Network, n.Address)
 		switch {
+		case err == nil && p.Project != by.Project && !by.Admin:
+			return invalid("FixedIpAlreadyInUse", "Fixed IP address %s is already in use.", n.Address)
 		case err == nil:
 			return invalid("FixedIpAlreadyInUse", "Fixed IP address %s is already in use on instance %s.", n.Address, p.Server)
 		case !errors.Is(err, ErrNoPort):

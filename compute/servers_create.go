@@ -76,7 +76,11 @@ func (c *change) draw(d *draft) (ServerRow, body, error) {
 		return row, b, err
 	}
 	if d.hints.Group != "" {
-		g, err := found[GroupRow](c, invalid("InstanceGroupNotFound", "Instance group %s could not be found.", d.hints.Group), Where(ByID, ID(d.hints.Group)))
+		absent := invalid("InstanceGroupNotFound", "Instance group %s could not be found.", d.hints.Group)
+		g, err := found[GroupRow](c, absent, Where(ByID, ID(d.hints.Group)))
+		if err == nil && g.Project != d.by.Project && !d.by.Admin { // as nova.objects.instance_group looks it up
+			err = absent
+		}
 		if err != nil {
 			return row, b, err
 		}

@@ -42,7 +42,9 @@ type ServerFilter struct {
 // A Page is a part of a list.
 type Page struct {
 	Marker ID // the last one of the page before, "" for the first page
-	Limit  int
+	// Project is the only one whose servers may be the marker, "" for any.
+	Project string
+	Limit   int
 	// Sort is what it is sorted by, the newest first without any.
 	Sort []SortKey
 }
@@ -79,7 +81,11 @@ func (s *Service) listServers(r Reader, f ServerFilter, p Page) ([]Server, error
 	}
 	slices.SortFunc(rows, p.compare)
 	if p.Marker != "" {
-		marker, err := found[ServerRow](r, notFound("MarkerNotFound", "Marker %s could not be found.", p.Marker), Where(ByID, p.Marker))
+		absent := notFound("MarkerNotFound", "Marker %s could not be found.", p.Marker)
+		marker, err := found[ServerRow](r, absent, Where(ByID, p.Marker))
+		if err == nil && p.Project != "" && marker.Project != p.Project {
+			err = absent
+		}
 		if err != nil {
 			return nil, err
 		}

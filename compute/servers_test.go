@@ -313,7 +313,7 @@ func TestWithoutNeighbours(t *testing.T) {
 	_, create := c.CreateServers(ctx, ann, compute.ServerSpec{Flavor: "m1", AnyNetwork: true})
 	_, attach := c.Attach(ctx, ann, vm.ID, compute.NetworkSpec{Port: "p"})
 	_, list := c.Interfaces(ctx, vm.ID)
-	_, show := c.Interface(ctx, vm.ID, "p")
+	_, show := c.Interface(ctx, ann, vm.ID, "p")
 	for _, err := range []error{create, attach, list, show} {
 		c.refused("it", err, fault.Unavailable, "ServiceUnavailable", "The network service is not configured.")
 	}

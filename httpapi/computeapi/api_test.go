@@ -27,7 +27,14 @@ func newStore(t testing.TB) compute.Store {
 // handler serves a compute service as the program does.
 func handler(t testing.TB, service *compute.Service, who httpapi.Authenticator) http.Handler {
 	t.Helper()
-	rules, err := policy.New(policy.Options{Defaults: computeapi.PolicyDefaults()})
+	return handlerWith(t, service, who, policy.Options{})
+}
+
+// handlerWith is handler with another policy.
+func handlerWith(t testing.TB, service *compute.Service, who httpapi.Authenticator, o policy.Options) http.Handler {
+	t.Helper()
+	o.Defaults = computeapi.PolicyDefaults()
+	rules, err := policy.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,6 +45,7 @@ func authenticate(r *http.Request) (identity.Caller, error) {
 		"reader":  {ProjectID: demo, Roles: []string{"reader"}},
 		"other":   {ProjectID: other, Roles: []string{"member", "reader"}},
 		"service": {ProjectID: "service", Roles: []string{"service"}},
+		"root":    {ProjectID: other, Roles: []string{"admin", "member", "reader"}},
 	}[who]
 	c.UserID = who
 	if !ok {

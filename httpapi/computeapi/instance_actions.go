@@ -46,10 +46,13 @@ func (q *request) actionsInPath(rule string) (project string, all []compute.Acti
 	if listErr != nil || !gone {
 		return s.Project, all, listErr
 	}
-	if len(all) == 0 || all[0].Project != q.caller.ProjectID && !q.isAdmin() {
+	if len(all) == 0 {
 		return "", nil, err
 	}
-	project = all[len(all)-1].Project // who made it
+	project = all[len(all)-1].Project // that made it: later ones may be those of administrators
+	if project != q.caller.ProjectID && !q.isAdmin() {
+		return "", nil, err
+	}
 	return project, all, q.can(rule, ofProject(project))
 }
 

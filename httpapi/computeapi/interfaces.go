@@ -45,7 +45,7 @@ func (q *request) showInterface() error {
 	if err != nil {
 		return err
 	}
-	p, err := q.api.Compute.Interface(q.Context(), s.ID, compute.ID(q.param("port")))
+	p, err := q.api.Compute.Interface(q.Context(), q.by(), s.ID, compute.ID(q.param("port")))
 	if err != nil {
 		return err
 	}

@@ -226,6 +226,9 @@ func (q *request) whose(f *compute.ServerFilter, rule string) error {
 func (q *request) serverPage() (compute.Page, error) {
 	at := q.page()
 	p := compute.Page{Marker: compute.ID(at.marker), Limit: at.limit}
+	if !q.isAdmin() {
+		p.Project = q.caller.ProjectID
+	}
 	keys, dirs := q.query["sort_key"], q.query["sort_dir"]
 	if len(keys) == 0 {
 		keys = []string{"created_at"}
