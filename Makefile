@@ -28,7 +28,7 @@ up: build ## run Berth on this machine with an example loaded
 
 .PHONY: build
 build: ## build bin/berth, static, without symbols
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.revision=$(REVISION)" -o bin/berth ./cmd/berth
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$$(./scripts/version) -X main.revision=$(REVISION)" -o bin/berth ./cmd/berth
 
 .PHONY: check
 check: format sizes vet staticcheck unit ## what must pass before a commit; under a minute when warm
@@ -62,6 +62,10 @@ test: ## everything CI runs: installs Debian packages, race detector, real servi
 .PHONY: deb
 deb: ## build dist/berth_VERSION_ARCH.deb
 	./scripts/deb
+
+.PHONY: release
+release: ## build dist/VERSION: programs, packages and images for amd64 and arm64, SBOM, checksums, notes
+	./scripts/release
 
 .PHONY: man
 man: ## write the manual pages to dist/man

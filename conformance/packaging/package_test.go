@@ -13,8 +13,9 @@ import (
 // What the package under test is built with: fixed, so that two builds can be
 // compared.
 const (
-	version = "1.2.3"
-	epoch   = "1795186529" // 2026-11-20 14:55:29 UTC
+	version  = "1.2.3"
+	revision = "0123456789ab"
+	epoch    = "1795186529" // 2026-11-20 14:55:29 UTC
 )
 
 // tree is the top of the source tree.
@@ -72,7 +73,7 @@ func pkg(t *testing.T) (deb, unpacked string) {
 // by the shell before it.
 func build(tree, dist, setup string) (string, error) {
 	cmd := exec.Command("sh", "-c", setup+`; exec "$0"`, filepath.Join(tree, "scripts", "deb"))
-	cmd.Env = append(os.Environ(), "VERSION="+version, "SOURCE_DATE_EPOCH="+epoch, "DIST="+dist)
+	cmd.Env = append(os.Environ(), "VERSION="+version, "REVISION="+revision, "SOURCE_DATE_EPOCH="+epoch, "DIST="+dist)
 	out, err := output(cmd)
 	return strings.TrimSpace(out), err
 }
