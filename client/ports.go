@@ -29,6 +29,7 @@ type wirePort struct {
 	Host       string          `json:"binding:host_id"`
 	Profile    json.RawMessage `json:"binding:profile"`
 	Request    *wireRequest    `json:"resource_request"`
+	Revision   int64           `json:"revision_number"`
 }
 
 type wireFixedIP struct {
@@ -94,7 +95,7 @@ func (w *wirePort) port(nets map[string]wireNetwork, subnets *prefixes) compute.
 	p := compute.Port{
 		ID: compute.ID(w.ID), Network: compute.ID(w.Network), Project: w.Project, Server: w.Device, MAC: w.MAC, Status: w.Status,
 		NetworkName: nets[w.Network].Name, PhysicalNetwork: nets[w.Network].PhysicalNetwork,
-		Later: w.Allocation == "deferred", Bare: w.Allocation == "none", VNIC: w.VNIC, VIF: w.VIF, Host: w.Host, Asks: w.asks(),
+		Later: w.Allocation == "deferred", Bare: w.Allocation == "none", VNIC: w.VNIC, VIF: w.VIF, Host: w.Host, Revision: w.Revision, Asks: w.asks(),
 	}
 	for _, a := range w.FixedIPs {
 		p.Addresses = append(p.Addresses, compute.Address{IP: a.IP, Subnet: compute.ID(a.Subnet), Prefix: subnets.of(a.Subnet)})
@@ -263,7 +264,7 @@ func (n *ComputeNetwork) BindPort(ctx context.Context, id compute.ID, b compute.
 		return compute.Port{}, err
 	}
 	if now.Device != "" && now.Device != string(b.Server) {
-		return compute.Port{}, fault.New(fault.Conflict, "PortInUse", "Port %s is still in use.", id)
+		return compute.Port{}, portInUse(id)
 	}
 	profile, err := now.profile()
 	if err != nil {
@@ -278,18 +279,28 @@ func (n *ComputeNetwork) BindPort(ctx context.Context, id compute.ID, b compute.
 	body := map[string]any{
 		"device_id": b.Server, "device_owner": b.Owner, "binding:host_id": b.Host, "binding:profile": profile,
 	}
-	return n.update(ctx, id, body)
+	return n.update(ctx, id, 0, body)
+}
+
+// portInUse is the fault of a port that is another server's.
+func portInUse(id compute.ID) error {
+	return fault.New(fault.Conflict, "PortInUse", "Port %s is still in use.", id)
 }
 
 // codeChanged is what Berth says of a port that asks for something else than what its
 // allocation is for.
 const codeChanged = "ResourceRequestChanged"
 
-func (n *ComputeNetwork) update(ctx context.Context, id compute.ID, body map[string]any) (compute.Port, error) {
+// update changes a port that has a revision, 0 for any.
+func (n *ComputeNetwork) update(ctx context.Context, id compute.ID, revision int64, body map[string]any) (compute.Port, error) {
 	var answer wirePortAnswer
-	err := n.service.call(ctx, request{method: http.MethodPut, path: portPath(id), body: map[string]any{"port": body}}, &answer)
+	q := request{method: http.MethodPut, path: portPath(id), body: map[string]any{"port": body}, revision: revision}
+	err := n.service.call(ctx, q, &answer)
 	if r := refused(err, http.StatusConflict); r != nil && r.Code == codeChanged {
 		return compute.Port{}, &known{r, compute.ErrPortChanged}
+	}
+	if r := refused(err, http.StatusPreconditionFailed); r != nil {
+		return compute.Port{}, &known{r, compute.ErrRevision}
 	}
 	if err != nil {
 		return compute.Port{}, noPort(err)
@@ -298,23 +309,25 @@ func (n *ComputeNetwork) update(ctx context.Context, id compute.ID, body map[str
 }
 
 // UnbindPort is compute.Network's.
-func (n *ComputeNetwork) UnbindPort(ctx context.Context, server, id compute.ID) error {
+func (n *ComputeNetwork) UnbindPort(ctx context.Context, server, id compute.ID, revision int64) (compute.Port, error) {
 	now, err := n.readPort(ctx, id)
-	if isNoPort(err) || err == nil && now.Device != string(server) {
-		return nil
-	}
 	if err != nil {
-		return err
+		return compute.Port{}, err
+	}
+	switch {
+	case revision != 0 && now.Revision != revision:
+		return compute.Port{}, compute.ErrRevision
+	case now.Device == "":
+		return n.one(ctx, now)
+	case now.Device != string(server):
+		return compute.Port{}, portInUse(id)
 	}
 	profile, err := now.profile()
 	if err != nil {
-		return err
+		return compute.Port{}, err
 	}
 	body := map[string]any{"device_id": "", "device_owner": "", "binding:host_id": nil, "binding:profile": profile}
-	if _, err = n.update(ctx, id, body); isNoPort(err) {
-		return nil
-	}
-	return err
+	return n.update(ctx, id, now.Revision, body)
 }
 
 // DeletePort is compute.Network's.

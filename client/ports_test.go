@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,7 +21,7 @@ import (
 // neutron answers as Neutron does about one port, which it keeps what is written of.
 func neutron(t *testing.T, request string) (*proxy, *client.ComputeNetwork) {
 	t.Helper()
-	port := map[string]json.RawMessage{}
+	port, revision := map[string]json.RawMessage{}, 7
 	begin := `{"id": "` + otherID + `", "network_id": "n", "tenant_id": "blue", "device_id": "", "mac_address": "fa:16:3e:00:00:01", "status": "DOWN",
 		"fixed_ips": [{"ip_address": "10.0.0.2", "subnet_id": "s"}], "ip_allocation": "immediate", "binding:vnic_type": "direct", "binding:vif_type": "unbound",
 		"binding:host_id": "", "binding:profile": {"theirs": 1, "pci_slot": "old"}, "resource_request": ` + request + `}`
@@ -44,10 +45,17 @@ func neutron(t *testing.T, request string) (*proxy, *client.ComputeNetwork) {
 			if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 				t.Errorf("reading a body: %v", err)
 			}
+			if want := r.Header.Get("If-Match"); want != "" && want != fmt.Sprintf("revision_number=%d", revision) {
+				w.WriteHeader(http.StatusPreconditionFailed)
+				_, _ = io.WriteString(w, `{"NeutronError": {"type": "RevisionNumberConstraintFailed", "message": "Constrained", "detail": ""}}`)
+				return
+			}
 			for key, v := range body.Port {
 				port[key] = v
 			}
+			revision++
 		}
+		port["revision_number"] = json.RawMessage(strconv.Itoa(revision))
 		text, _ := json.Marshal(map[string]any{"port": port}) // it was JSON
 		_, _ = w.Write(text)
 	}))
@@ -104,9 +112,17 @@ func TestPortsAreBound(t *testing.T) {
 	}
 	_, err = n.BindPort(t.Context(), otherID, compute.Binding{Server: otherID})
 	wantKind(t, "BindPort of another server", err, fault.Conflict)
-	must(t, "UnbindPort of another server", n.UnbindPort(t.Context(), otherID, otherID))
-	must(t, "UnbindPort", n.UnbindPort(t.Context(), serverID, otherID))
-	must(t, "UnbindPort again", n.UnbindPort(t.Context(), serverID, otherID))
+	_, err = n.UnbindPort(t.Context(), otherID, otherID, 0)
+	wantKind(t, "UnbindPort of another server", err, fault.Conflict)
+	_, err = n.UnbindPort(t.Context(), serverID, otherID, bound.Revision+1)
+	wantIs(t, "UnbindPort of another revision", err, compute.ErrRevision)
+	for range 2 {
+		is, err := n.UnbindPort(t.Context(), serverID, otherID, 0)
+		must(t, "UnbindPort", err)
+		if is.Server != "" || is.Host != "" || !is.Allocation.Empty() {
+			t.Errorf("the port is %+v", is)
+		}
+	}
 	var wrote []string
 	all := p.calls()
 	if n := count(all, "GET /v2.0/subnets?"); n != 1 {
@@ -127,12 +143,46 @@ func TestPortsAreBound(t *testing.T) {
 	}
 }
 
+// A port is unbound at the revision at which it was seen, by a request that is not repeated: who
+// unbinds it has to know.
+func TestUnbindingIsConditional(t *testing.T) {
+	p, n := neutron(t, "null")
+	bound, err := n.BindPort(t.Context(), otherID, compute.Binding{Server: serverID, Owner: "compute:nova", Host: "cn1"})
+	must(t, "BindPort", err)
+	puts, answer := 0, http.StatusServiceUnavailable
+	p.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPut {
+			return false
+		}
+		if puts++; r.Header.Get("If-Match") != fmt.Sprintf("revision_number=%d", bound.Revision) {
+			t.Errorf("it asks with If-Match: %s, and the revision is %d", r.Header.Get("If-Match"), bound.Revision)
+		}
+		if answer == 0 {
+			panic(http.ErrAbortHandler)
+		}
+		w.WriteHeader(answer)
+		return true
+	})
+	_, err = n.UnbindPort(t.Context(), serverID, otherID, bound.Revision)
+	wantKind(t, "UnbindPort without the service", err, fault.Unavailable)
+	answer = 0
+	_, err = n.UnbindPort(t.Context(), serverID, otherID, bound.Revision)
+	wantKind(t, "UnbindPort without an answer", err, fault.Unavailable)
+	if puts != 2 {
+		t.Errorf("it sent %d requests, want 2", puts)
+	}
+	answer = http.StatusPreconditionFailed // somebody has changed it since it was read
+	_, err = n.UnbindPort(t.Context(), serverID, otherID, 0)
+	wantIs(t, "UnbindPort of a port that changes", err, compute.ErrRevision)
+}
+
 // A port that is not there is told from a service that is not.
 func TestPortsThatAreNotThere(t *testing.T) {
 	_, n := neutron(t, "null")
 	_, err := n.Port(t.Context(), noneID)
 	wantIs(t, "Port", err, compute.ErrNoPort)
-	must(t, "UnbindPort", n.UnbindPort(t.Context(), serverID, noneID))
+	_, err = n.UnbindPort(t.Context(), serverID, noneID, 0)
+	wantIs(t, "UnbindPort", err, compute.ErrNoPort)
 	must(t, "DeletePort", n.DeletePort(t.Context(), noneID))
 	nothing := newProxy(t, http.NotFoundHandler())
 	elsewhere := client.NewComputeNetwork(at(t, nothing.url))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 )
@@ -15,6 +16,9 @@ type request struct {
 	version string // value of the header OpenStack-API-Version, "" for none
 	body    any    // that becomes JSON; nil for none
 	once    bool   // what it does twice is not what it does once
+	// revision is what the object is to have (If-Match), 0 for any. A request with one
+	// is sent once: of a second, nobody could tell which was refused.
+	revision int64
 
 	held time.Duration // how long the service may hold the answer back, on request
 }
@@ -43,13 +47,19 @@ func (q *request) build(endpoint, token, id string, body []byte) (*http.Request,
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	if !q.once {
+	if q.revision != 0 {
+		r.Header.Set("If-Match", fmt.Sprintf("revision_number=%d", q.revision))
+	}
+	if !q.onlyOnce() {
 		// Without a value it is not sent, and lets net/http repeat a request
 		// for which it took a connection that the server was closing.
 		r.Header["Idempotency-Key"] = nil
 	}
 	return r, nil
 }
+
+// onlyOnce reports whether a request must not be repeated that may have been carried out.
+func (q *request) onlyOnce() bool { return q.once || q.revision != 0 }
 
 // An answer is what came back, whole.
 type answer struct {

@@ -97,7 +97,7 @@ func (s *service) inTurn(ctx context.Context, q request, endpoint, token string,
 	if err != nil {
 		return nil, s.away(err)
 	}
-	if q.once {
+	if q.onlyOnce() {
 		// On a new connection: whether a request was carried out that met the
 		// end of an old one, nobody could tell.
 		s.opts.HTTP.CloseIdleConnections()
@@ -140,11 +140,11 @@ func (q *request) again(a *answer, err error) bool {
 	var away *Away
 	switch {
 	case err == nil:
-		return a.status == http.StatusServiceUnavailable && q.method != http.MethodPost
+		return a.status == http.StatusServiceUnavailable && q.method != http.MethodPost && q.revision == 0
 	case !errors.As(err, &away):
 		return false
 	}
-	return errors.Is(err, syscall.ECONNREFUSED) || !q.once && wasCut(err)
+	return errors.Is(err, syscall.ECONNREFUSED) || !q.onlyOnce() && wasCut(err)
 }
 
 // wasCut reports whether a connection ended before the answer did.

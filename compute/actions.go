@@ -38,8 +38,14 @@ func (s *Service) Action(ctx context.Context, server ID, request string) (a Acti
 	return a, err
 }
 
+// eventsOf returns the steps of an action. How one ended is not told before it has.
 func eventsOf(r Reader, action ID) ([]EventRow, error) {
 	events, err := Rows[EventRow](r, Where(ByAction, action))
+	for i := range events {
+		if events[i].FinishedAt.IsZero() {
+			events[i].Result = ""
+		}
+	}
 	slices.SortFunc(events, func(a, b EventRow) int { return cmp.Compare(a.Place, b.Place) })
 	return events, err
 }
@@ -77,6 +83,17 @@ const (
 type trouble struct {
 	text    string // for everybody
 	details string // for administrators
+}
+
+// answered notes that a host did what it was to do in a step. The step ends with what follows from
+// that: ports are unbound, and placement is told.
+func (c *change) answered(event ID) error {
+	row, err := One[EventRow](c, Where(ByID, event))
+	if err != nil || row.Result != "" {
+		return err
+	}
+	row.Result = succeeded
+	return c.Replace(&row)
 }
 
 // end notes how a step ended; nil says that it succeeded. One that has ended is left

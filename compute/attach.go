@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/berthcloud/berth/compute/request"
@@ -46,11 +45,7 @@ func (s *Service) Attach(ctx context.Context, by Caller, server ID, n NetworkSpe
 		return ServerPort{}, err
 	}
 	ctx = context.WithoutCancel(ctx) // who has gone away is not told, and does not stop it half way
-	kept, stop := context.WithCancel(ctx)
-	var keeper sync.WaitGroup
-	keeper.Go(func() { s.keep(kept, []*job{j}) })
-	defer keeper.Wait()
-	defer stop()
+	defer s.keep(ctx, []*job{j})()
 	if err := j.attach(ctx); !errors.Is(err, errOver) {
 		j.b.Failure = &Failure{Message: j.attachFault(err).Error(), Details: err.Error()}
 		j.goOn(ctx)
@@ -297,9 +292,6 @@ func (s *Service) nodeOf(ctx context.Context, server ServerRow) (id ID, err erro
 
 // attachBind binds the port.
 func (j *job) attachBind(ctx context.Context, server ServerRow) error {
-	if err := j.commit(ctx, stepBind, nil); err != nil {
-		return err
-	}
 	zone, err := j.s.zoneOf(ctx, server.Host)
 	if err != nil {
 		return err
@@ -311,7 +303,20 @@ func (j *job) attachBind(ctx context.Context, server ServerRow) error {
 	if err := j.askedStill([]Port{p}); err != nil {
 		return err
 	}
-	if p, err = j.bindOne(ctx, server, p, zone); err != nil {
+	if len(j.b.Amounts) > 0 {
+		if err := j.noteUnsure(ctx, -1); err != nil {
+			return err
+		}
+	}
+	if err := j.commit(ctx, stepBind, nil); err != nil {
+		return err
+	}
+	p, err = j.bindOne(ctx, server, p, zone)
+	j.b.Bound = len(p.holds()) > 0 && (err == nil || errors.Is(err, errNotBound))
+	if j.b.Bound || errors.Is(err, ErrPortChanged) || code(err) == "PortInUse" {
+		j.b.Unsure = nil // the answer says what became of it
+	}
+	if err != nil {
 		return err
 	}
 	return j.commit(ctx, stepHost, func(c *change, row *ServerRow) error { return c.seePorts(row.ID, []Port{p}) })
@@ -387,21 +392,22 @@ func (j *job) drop(ctx context.Context) error {
 	return j.commit(ctx, stepUndo, func(c *change, _ *ServerRow) error { return c.end(j.b.Event, &t) })
 }
 
-// detachAgain frees the port of an attachment, and finds out whether something was claimed
-// for it.
+// detachAgain finds out whether something was claimed for the port of an attachment, and frees
+// it.
 func (j *job) detachAgain(ctx context.Context) error {
 	if err := j.settle(ctx, 1); err != nil {
 		return err
 	}
-	if j.b.Port == "" {
+	if !j.b.Done {
+		j.b.Amounts = nil
+	}
+	if j.b.Port != "" {
+		return j.unbind(ctx)
+	}
+	if j.b.Making {
 		if err := j.removeStray(ctx); err != nil {
 			return err
 		}
-	} else if err := j.s.freePort(ctx, PortRow{Port: j.b.Port, Server: j.op.Server, Own: j.b.Own}); err != nil {
-		return err
-	}
-	if !j.b.Done {
-		j.b.Amounts = nil
 	}
 	j.b.Done = false
 	return j.commit(ctx, stepRelease, nil)

@@ -296,10 +296,11 @@ func TestDetachOfPortWithoutAllocation(t *testing.T) {
 	}
 }
 
-// What a port asks for changes while a server gets it, before whichever request: the server
-// holds what the port asks for in the end.
+// What a port asks for changes while a server gets it, or loses it, before whichever request: the
+// server holds what its ports ask for in the end.
 func TestPortThatChanges(t *testing.T) {
-	for name, s := range map[string]scenario{"Boot": scenarios["Boot"], "Attach": scenarios["Attach"]} {
+	for _, name := range []string{"Boot", "Attach", "Detach", "Delete"} {
+		s := scenarios[name]
 		for _, rate := range []int64{0, 500, 2000} {
 			if racetest.Few() && rate != 0 {
 				continue

@@ -89,8 +89,18 @@ func (j *job) makePort(ctx context.Context, server ServerRow, n NetworkSpec) (Po
 		return Port{}, err
 	}
 	for _, p := range have {
-		if p.Network == n.Network && !known[p.ID] && (n.Address == "" || p.has(n.Address)) {
+		switch {
+		case known[p.ID]:
+		case j.op.Kind == attach: // it makes one attempt, and what is there already is somebody else's
+			j.b.Others = append(j.b.Others, p.ID)
+		case p.Network == n.Network && (n.Address == "" || p.has(n.Address)):
 			return p, nil
+		}
+	}
+	if j.op.Kind == attach {
+		j.b.Making = true
+		if err := j.commit(ctx, j.op.Step, nil); err != nil {
+			return Port{}, err
 		}
 	}
 	return j.s.network.CreatePort(ctx, PortSpec{
@@ -234,6 +244,9 @@ func (j *job) built(ctx context.Context) error {
 	if event.Result == succeeded {
 		return j.finish(ctx, func(c *change, row *ServerRow) error {
 			row.State, row.Task, row.Power, row.LaunchedAt = Active, "", Running, c.at
+			if err := c.end(j.b.Event, nil); err != nil {
+				return err
+			}
 			return c.buildEnded(*row, nil)
 		})
 	}
@@ -355,8 +368,8 @@ func (j *job) freePorts(ctx context.Context) error {
 	return j.removeStray(ctx)
 }
 
-// removeStray removes the ports that were made for a server and not noted. None of them
-// was bound.
+// removeStray removes the ports that were made for a server and not noted, but for those that were
+// there before the operation. None of them was bound.
 func (j *job) removeStray(ctx context.Context) error {
 	known, err := j.known(ctx)
 	if err != nil {
@@ -367,7 +380,7 @@ func (j *job) removeStray(ctx context.Context) error {
 		return err
 	}
 	for _, p := range there {
-		if known[p.ID] {
+		if known[p.ID] || slices.Contains(j.b.Others, p.ID) {
 			continue
 		}
 		if err := j.s.network.DeletePort(ctx, p.ID); err != nil {
@@ -379,9 +392,18 @@ func (j *job) removeStray(ctx context.Context) error {
 
 // freePort takes a port from its server, and removes it when it was made for it. It is
 // unbound first: what a port holds that is removed while it is bound the network service
-// gives back, and that is done here.
-func (s *Service) freePort(ctx context.Context, p PortRow) error {
-	if err := s.network.UnbindPort(ctx, p.Server, p.Port); err != nil || !p.Own {
+// gives back, and that is done here, with all that the server holds. One that somebody else has
+// taken is left.
+func (s *Service) freePort(ctx context.Context, p PortRow) (err error) {
+	for range tries {
+		if _, err = s.network.UnbindPort(ctx, p.Server, p.Port, 0); !errors.Is(err, ErrRevision) {
+			break
+		}
+	}
+	switch {
+	case errors.Is(err, ErrNoPort), code(err) == "PortInUse":
+		return nil
+	case err != nil || !p.Own:
 		return err
 	}
 	return s.network.DeletePort(ctx, p.Port)

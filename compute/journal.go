@@ -129,9 +129,7 @@ func (s *Service) TakeOver(ctx context.Context) error {
 // carryOut works on operations that were taken until they are over, wait for somebody,
 // or are lost.
 func (s *Service) carryOut(ctx context.Context, jobs []*job) {
-	kept, stop := context.WithCancel(ctx)
-	var keeper sync.WaitGroup
-	keeper.Go(func() { s.keep(kept, jobs) })
+	defer s.keep(ctx, jobs)()
 	var err error
 	if scheduled(jobs[0].op) {
 		err = s.schedule(ctx, jobs)
@@ -145,13 +143,26 @@ func (s *Service) carryOut(ctx context.Context, jobs []*job) {
 			j.goOn(ctx)
 		}
 	}
-	stop()
-	keeper.Wait()
 	s.wake()
 }
 
-// keep renews the lease of operations until ctx ends.
-func (s *Service) keep(ctx context.Context, jobs []*job) {
+// keep renews the lease of operations until the function that it returns is called.
+func (s *Service) keep(ctx context.Context, jobs []*job) (stop func()) {
+	rows := make([]OperationRow, len(jobs)) // the jobs go on and change theirs
+	for i, j := range jobs {
+		rows[i] = j.op
+	}
+	kept, end := context.WithCancel(ctx)
+	var keeper sync.WaitGroup
+	keeper.Go(func() { s.renewAll(kept, rows) })
+	return func() {
+		end()
+		keeper.Wait()
+	}
+}
+
+// renewAll renews the lease of operations until ctx ends.
+func (s *Service) renewAll(ctx context.Context, rows []OperationRow) {
 	tick := time.NewTicker(s.settings.LeaseTime / 4)
 	defer tick.Stop()
 	for {
@@ -160,9 +171,9 @@ func (s *Service) keep(ctx context.Context, jobs []*job) {
 			return
 		case <-tick.C:
 		}
-		for _, j := range jobs {
-			if err := s.renew(ctx, j.op.ID, jobs[0].op.Worker); err != nil && ctx.Err() == nil {
-				s.log.WarnContext(ctx, "an operation cannot be kept", "operation", j.op.ID, "error", err)
+		for _, row := range rows {
+			if err := s.renew(ctx, row.ID, row.Worker); err != nil && ctx.Err() == nil {
+				s.log.WarnContext(ctx, "an operation cannot be kept", "operation", row.ID, "error", err)
 			}
 		}
 	}

@@ -62,7 +62,7 @@ func (c *change) isDue(row OperationRow) (bool, error) {
 // too long: the step is then one that failed and has no end.
 func (c *change) answer(event ID, server ServerRow, kind string) (EventRow, bool, error) {
 	row, err := One[EventRow](c, Where(ByID, event))
-	if err != nil || !row.FinishedAt.IsZero() {
+	if err != nil || row.Result != "" {
 		return row, false, err
 	}
 	if kind != boot && kind != remove {

@@ -46,8 +46,12 @@ type Network interface {
 	// Port.Failed.
 	BindPort(ctx context.Context, id ID, b Binding) (Port, error)
 	// UnbindPort takes a port from a server and its host, and the providers out of
-	// its profile. One that is not there, or not that server's, is left.
-	UnbindPort(ctx context.Context, server, id ID) error
+	// its profile, and returns it as it is then. It does so only while the port has the
+	// revision, 0 for any, and sends the request once: after an error that is none of the
+	// following, the port may be unbound. It returns ErrNoPort when there is no such port and
+	// ErrRevision when it has another revision. One of another server is a conflict,
+	// PortInUse; one that is no server's is left.
+	UnbindPort(ctx context.Context, server, id ID, revision int64) (Port, error)
 	// DeletePort removes a port. One that is not there is removed.
 	DeletePort(ctx context.Context, id ID) error
 }
@@ -56,6 +60,7 @@ type Network interface {
 var (
 	ErrNoPort      = errors.New("compute: there is no such port")
 	ErrPortChanged = errors.New("compute: the port asks for something else than before")
+	ErrRevision    = errors.New("compute: somebody else changed the port")
 )
 
 // A ProjectNetwork is a network that a project may use.
@@ -85,6 +90,8 @@ type Port struct {
 	VNIC  string `json:"vnic"`
 	VIF   string `json:"vif"` // binding:vif_type
 	Host  string `json:"host"`
+	// Revision rises with each change of the port, 0 when the network service does not say it.
+	Revision int64 `json:"revision,omitempty"`
 	// PhysicalNetwork is that of its network, "" for none.
 	PhysicalNetwork string                      `json:"physical_network,omitempty"`
 	Allocation      guarantee.ProfileAllocation `json:"allocation"`

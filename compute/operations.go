@@ -2,6 +2,7 @@ package compute
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/berthcloud/berth/compute/extraspecs"
 	"github.com/berthcloud/berth/compute/selection"
@@ -62,6 +63,15 @@ type body struct {
 	Amounts guarantee.Amounts `json:"amounts,omitempty"`
 	Attempt *attempt          `json:"attempt,omitempty"`
 	Done    bool              `json:"done,omitempty"` // the write took place
+	// Making says that a port is made to be attached. Others are ports that named the server before
+	// and are not its.
+	Making bool `json:"making,omitempty"`
+	Others []ID `json:"others,omitempty"`
+	// Bound says that the port that is attached was bound, so that who removes it gives back
+	// what it holds. One that is detached always was.
+	Bound bool `json:"bound,omitempty"`
+	// Unsure, unless nil, is a request to bind or to unbind the port of which no answer came.
+	Unsure *unsure `json:"unsure,omitempty"`
 
 	// Verb is what is done to the power: "start", "stop", "reboot".
 	Verb string `json:"verb,omitempty"`
@@ -90,6 +100,16 @@ func idleServer(r Reader, row ServerRow, action string) error {
 		err = busy(row.ID, action, "task_state", "")
 	}
 	return err
+}
+
+// An unsure is a request to the network service that may have taken place: it is noted before it is
+// sent.
+type unsure struct {
+	At time.Time `json:"at"`
+	// Revision is what the port has to have for it to take place, -1 for any.
+	Revision int64 `json:"revision"`
+	// Held is what the server holds of what the port holds.
+	Held guarantee.Amounts `json:"held,omitempty"`
 }
 
 // An attempt is one write of what a server holds: see package network, decision 24.

@@ -33,7 +33,7 @@ func (j *job) destroy(ctx context.Context) error {
 			event, err := c.begin(j.b.Action, eventDelete, row.Host)
 			j.b.Event = event.ID
 			if err == nil && row.Host == "" {
-				err = c.end(event.ID, nil)
+				err = c.answered(event.ID)
 			}
 			return err
 		})
@@ -47,7 +47,7 @@ func (j *job) destroy(ctx context.Context) error {
 			return c.inError(row, Failure{Code: 500, Message: fmt.Sprintf("Failed to delete instance %s: %s", row.ID, event.Details), Details: event.Traceback})
 		})
 	}
-	return j.commit(ctx, stepUnbind, func(c *change, _ *ServerRow) error { return c.end(j.b.Event, nil) })
+	return j.commit(ctx, stepUnbind, nil)
 }
 
 // letGo frees the server's ports.
@@ -78,6 +78,9 @@ func (j *job) release(ctx context.Context) error {
 		if _, err := c.Remove(&OperationRow{}, Where(ByID, j.op.ID)); err != nil {
 			return err
 		}
+		if err := c.end(j.b.Event, nil); err != nil {
+			return err
+		}
 		if _, err = c.Remove(&ServerRow{}, Where(ByID, row.ID)); err != nil || row.LaunchedAt.IsZero() {
 			return err
 		}
@@ -93,7 +96,7 @@ func (j *job) powered(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return j.finish(ctx, func(_ *change, row *ServerRow) error {
+	return j.finish(ctx, func(c *change, row *ServerRow) error {
 		row.Task = ""
 		switch {
 		case event.Result == failed:
@@ -102,6 +105,6 @@ func (j *job) powered(ctx context.Context) error {
 		default:
 			row.State, row.Power = Active, Running
 		}
-		return nil
+		return c.end(j.b.Event, nil) // a failure that was noted stays
 	})
 }

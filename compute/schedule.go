@@ -372,7 +372,7 @@ func (j *job) takeBack(ctx context.Context) error {
 		return err
 	}
 	for _, id := range sortedIDs(known) {
-		if err := j.s.network.UnbindPort(ctx, server.ID, id); err != nil {
+		if err := j.s.freePort(ctx, PortRow{Server: server.ID, Port: id}); err != nil {
 			return err
 		}
 	}

@@ -121,7 +121,7 @@ type EventRow struct {
 	Host       string
 	StartedAt  time.Time
 	FinishedAt time.Time // zero: not yet
-	Result     string    // "Success", "Error" or ""
+	Result     string    // "Success", "Error" or ""; of one that has not finished, how its host did it
 	Traceback  string
 	Details    string
 }

@@ -197,7 +197,7 @@ func (c *change) hostDid(host string, r Result) error {
 		return err
 	}
 	if r.Trouble == "" {
-		return c.end(r.Event, nil)
+		return c.answered(r.Event)
 	}
 	t := trouble{text: r.Trouble, details: r.Trouble}
 	if r.Everywhere {

@@ -35,6 +35,7 @@ type world struct {
 	net      network.ID        // physnet0
 	policies map[int64]network.ID
 	given    map[network.ID]bool // ports that were made for no server
+	last     network.ID          // of them
 
 	mu  sync.Mutex // guards now
 	now time.Time
@@ -205,7 +206,7 @@ func (w *world) port(rate int64, vnic ...string) compute.ID {
 		AnyIPs:  true, AnyGroups: true, AnyPortSecurity: true, VNIC: vnic[0],
 	}})
 	w.must(err)
-	w.given[made[0].ID] = true
+	w.given[made[0].ID], w.last = true, made[0].ID
 	return compute.ID(made[0].ID)
 }
 

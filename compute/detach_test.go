@@ -1,0 +1,238 @@
+package compute_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/computetest"
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/internal/racetest"
+	"github.com/berthcloud/berth/network"
+)
+
+// besides are what is done with a port of a server that has another one with a guarantee, at the same
+// provider: what is given back twice is taken from that one.
+var besides = map[string]scenario{
+	"Detach": {
+		begin: func(w *world) { w.must(w.bootOn(w.Service, 1, w.port(1000), w.port(1000))) },
+		do: func(w *world, s *compute.Service) error {
+			return s.Detach(ctx, ann, w.only(), w.boundWith(1000)[0])
+		},
+	},
+	"Attach": {
+		begin: func(w *world) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do: func(w *world, s *compute.Service) error {
+			_, err := w.attach(s, w.only(), compute.NetworkSpec{Port: w.port(1000)}, nil)
+			return err
+		},
+	},
+	"AttachFails": {
+		begin: func(w *world) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do: func(w *world, s *compute.Service) error {
+			fails := func(string, compute.Wanted) *compute.Result { return &compute.Result{Trouble: "no slot"} }
+			_, err := w.attach(s, w.only(), compute.NetworkSpec{Port: w.port(1000)}, fails)
+			return err
+		},
+	},
+	"Delete": {
+		begin: func(w *world) { w.must(w.bootOn(w.Service, 1, w.port(1000), w.port(1000))) },
+		do:    func(w *world, s *compute.Service) error { return s.DeleteServer(ctx, ann, w.only()) },
+	},
+}
+
+// boundWith are the server's ports that promise so much, in the order of their making.
+func (w *world) boundWith(rate int64) (all []compute.ID) {
+	w.Helper()
+	policies := map[network.ID]network.ID{}
+	for _, p := range must(w.network.Ports(ctx)) {
+		policies[p.ID] = p.Policy
+	}
+	for _, p := range must(w.Server(ctx, w.only())).Ports {
+		if policies[network.ID(p.Port)] == w.policy(rate) {
+			all = append(all, p.Port)
+		}
+	}
+	return all
+}
+
+// removePort removes a port, if it is there.
+func (w *world) removePort(id network.ID) {
+	w.Helper()
+	if err := w.network.DeletePort(ctx, id); err != nil {
+		if kind, _ := fault.Of(err); kind != fault.NotFound {
+			w.Error(err)
+		}
+	}
+}
+
+// theOne returns the port that a scenario of besides is about: the one that it detaches, or the last
+// that was made.
+func (w *world) theOne(name string) network.ID {
+	w.Helper()
+	if name != "Attach" && name != "AttachFails" {
+		return network.ID(w.boundWith(1000)[0])
+	}
+	return w.last
+}
+
+// A port that is removed while it is taken from a server, or given to one, before whichever request:
+// what it held is given back, once.
+func TestPortThatIsRemovedMeanwhile(t *testing.T) {
+	for name, s := range besides {
+		for _, to := range []string{"placement", "network"} {
+			if racetest.Few() && (name != "Detach" || to == "placement") {
+				continue
+			}
+			t.Run(name+"/"+to, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, 10000, "cn1", "cn2")
+				path := map[string]*breakable{"placement": w.paths.placement, "network": w.paths.network}[to]
+				for at, met := 1, true; met && !t.Failed(); at++ {
+					w.prepare(s)
+					var port network.ID
+					if !strings.HasPrefix(name, "Attach") {
+						port = w.theOne(name)
+					}
+					path.happens(at, func() {
+						if port == "" {
+							port = w.theOne(name)
+						}
+						w.removePort(port)
+					})
+					w.during(s, w.Service)
+					met = path.heals()
+					w.afterwards(fmt.Sprintf("the port was removed before request %d", at))
+				}
+			})
+		}
+	}
+}
+
+// The same when the process ends, or a request is not answered, and the port is removed before the
+// next one goes on.
+func TestPortThatIsRemovedAfterwards(t *testing.T) {
+	for name, s := range besides {
+		for _, how := range []string{"process", "network before", "network after", "placement after"} {
+			if racetest.Few() && (name != "Detach" || how != "process") {
+				continue
+			}
+			t.Run(name+"/"+how, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, 10000, "cn1", "cn2")
+				to, when, _ := strings.Cut(how, " ")
+				path := map[string]*breakable{"placement": w.paths.placement, "network": w.paths.network, "process": {}}[to]
+				for at, met := 1, true; met && !t.Failed(); at++ {
+					w.prepare(s)
+					var port network.ID
+					if !strings.HasPrefix(name, "Attach") {
+						port = w.theOne(name)
+					}
+					service := w.Service
+					store := &dying{Store: w.store, endAt: at}
+					if to == "process" {
+						service = w.serve(store)
+					} else {
+						path.breaks(at, true, when == "after")
+					}
+					w.during(s, service)
+					if met = path.heals(); to == "process" {
+						met = store.updates >= at
+					}
+					if port == "" {
+						port = w.theOne(name)
+					}
+					w.removePort(port)
+					w.afterwards(fmt.Sprintf("%s %d, and the port was removed", how, at))
+				}
+			})
+		}
+	}
+}
+
+// A detachment, and a deletion, have ended when the ports are unbound and placement knows.
+func TestEventsEndLast(t *testing.T) {
+	w := newWorld(t, 2500, "cn1")
+	port := w.port(1000)
+	vm := w.boot("vm", port)
+	w.work(w.Service, nil)
+	by := ann
+	by.Request = "req-detach"
+	w.must(w.Detach(ctx, by, vm, port))
+	event := func() compute.EventRow {
+		t.Helper()
+		return must(w.Action(ctx, vm, by.Request)).Events[0]
+	}
+	unended := func(what string) {
+		t.Helper()
+		if e := event(); e.Result != "" || !e.FinishedAt.IsZero() {
+			t.Errorf("%s: the event is %+v", what, e)
+		}
+	}
+	for _, path := range []*breakable{w.paths.network, w.paths.placement} {
+		path.breaks(1, true, false)
+		w.hostsWork(w.Service, nil)
+		must(w.Recover(ctx))
+		unended("a neighbour cannot be asked")
+		path.heals()
+		w.later(10 * time.Second)
+	}
+	w.work(w.Service, nil)
+	if e := event(); e.Event != "compute_detach_interface" || e.Result != "Success" || e.FinishedAt.IsZero() {
+		t.Errorf("the event is %+v", e)
+	}
+	w.agrees("detach")
+	by.Request = "req-delete"
+	w.must(w.DeleteServer(ctx, by, vm))
+	must(w.Recover(ctx))
+	w.paths.placement.breaks(1, true, false)
+	w.hostsWork(w.Service, nil)
+	must(w.Recover(ctx))
+	unended("placement cannot be asked")
+	w.paths.placement.heals()
+	w.later(10 * time.Second)
+	w.work(w.Service, nil)
+	if e := event(); e.Event != "compute_terminate_instance" || e.Result != "Success" || len(computetest.Read[compute.ServerRow](t, w.store)) != 0 {
+		t.Errorf("the event is %+v", e)
+	}
+}
+
+// Ports that users have given the name of a server are theirs: an attachment that is taken back
+// removes what it made.
+func TestAttachLeavesOthersPorts(t *testing.T) {
+	w := newWorld(t, 2500, "cn1")
+	s := scenarios["AttachNetwork"]
+	for at, met := 1, true; met && !t.Failed(); at++ {
+		w.prepare(s)
+		made, err := w.network.CreatePorts(ctx, []network.PortSpec{{
+			PortRow: network.PortRow{Common: network.Common{Project: computetest.Project}, Network: w.net, DeviceID: string(w.only()), AdminStateUp: true},
+			AnyIPs:  true, AnyGroups: true, AnyPortSecurity: true, VNIC: "normal",
+		}})
+		w.must(err)
+		w.paths.network.breaks(at, true, true)
+		w.during(s, w.Service)
+		met = w.paths.network.heals()
+		w.later(5 * time.Minute)
+		w.report()
+		w.work(w.Service, nil)
+		if _, err := w.network.UpdatePort(ctx, made[0].ID, func(*network.PortSpec) error { return nil }); err != nil {
+			t.Errorf("request %d broke, and the port of a user is: %v", at, err)
+		}
+		w.removePort(made[0].ID)
+		w.agrees(fmt.Sprintf("request %d broke", at))
+	}
+}
+
+// Leases are renewed while operations go on.
+func TestLeasesAreRenewed(t *testing.T) {
+	w := newWorld(t, 2500, "cn1")
+	w.Service = w.serve(w.store, func(s *compute.Settings) { s.LeaseTime = 4 * time.Microsecond })
+	vm := w.boot("vm", w.port(1000))
+	w.workAtOnce()
+	if got := w.state(vm); got != compute.Active {
+		t.Errorf("the server is %s", got)
+	}
+	w.agrees("boot with a lease that is renewed all the time")
+}
