@@ -75,21 +75,11 @@ func exhausted(network ID) error {
 
 // free returns the lowest address of a subnet's pools that nobody has.
 func (c *change) free(s SubnetRow) (netip.Addr, bool, error) {
-	rows, err := Rows[AddressRow](c, Where(BySubnet, s.ID))
+	r, err := c.room(s)
 	if err != nil {
 		return netip.Addr{}, false, err
 	}
-	used := make(map[netip.Addr]bool, len(rows))
-	for _, row := range rows {
-		if a, err := netip.ParseAddr(row.IP); err == nil {
-			used[a] = true
-		}
-	}
-	all, err := spans(s.Pools)
-	if err != nil {
-		return netip.Addr{}, false, err
-	}
-	a, ok := firstUnused(all, used)
+	a, ok := r.first()
 	return a, ok, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sort"
 )
 
 // A span is a range of addresses, both ends included.
@@ -95,14 +96,28 @@ func pools(all []span) []Pool {
 	return out
 }
 
-// firstUnused returns the lowest address of some spans that is not used.
-func firstUnused(all []span, used map[netip.Addr]bool) (netip.Addr, bool) {
-	for _, s := range all {
-		for a := s.first; a.IsValid() && a.Compare(s.last) <= 0; a = a.Next() {
-			if !used[a] {
-				return a, true
-			}
+// firstOverlap returns the first of some spans that has an address of an earlier one, -1
+// when none has.
+func firstOverlap(all []span) int {
+	if !overlap(all) {
+		return -1
+	}
+	// The shortest beginning of the list with an overlap ends with it.
+	return sort.Search(len(all), func(i int) bool { return overlap(all[:i+1]) })
+}
+
+// overlap reports whether two of some spans have an address in common. Spans that end
+// before they begin have none.
+func overlap(all []span) bool {
+	order := slices.DeleteFunc(slices.Clone(all), func(s span) bool { return s.last.Less(s.first) })
+	slices.SortFunc(order, func(a, b span) int { return a.first.Compare(b.first) })
+	for i := 1; i < len(order); i++ {
+		if order[i].meets(order[i-1]) {
+			return true
+		}
+		if order[i].last.Less(order[i-1].last) {
+			order[i].last = order[i-1].last
 		}
 	}
-	return netip.Addr{}, false
+	return false
 }

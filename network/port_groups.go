@@ -36,11 +36,13 @@ func (c *change) groupsFit(spec PortSpec) error {
 	if err != nil {
 		return err
 	}
+	found := make(map[ID]bool, len(rows))
+	for _, g := range rows {
+		found[g.ID] = spec.GroupsOf == "" || g.Project == spec.GroupsOf
+	}
 	var missing []string
 	for _, id := range sorted(spec.SecurityGroups) {
-		if !slices.ContainsFunc(rows, func(g SecurityGroupRow) bool {
-			return g.ID == id && (spec.GroupsOf == "" || g.Project == spec.GroupsOf)
-		}) {
+		if !found[id] {
 			missing = append(missing, string(id))
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"slices"
 )
 
 // A Port is a port with what hangs on it and what its network gives it.
@@ -158,10 +157,22 @@ func (p *parts) join(row PortRow) Port {
 	return port
 }
 
+// MaxAddresses bounds the addresses that one request names or asks for, of all its ports
+// together: other writers wait while they are given.
+const MaxAddresses = 2000
+
 // CreatePorts makes all of the ports or none. Faults: NetworkNotFound,
 // MacAddressInUse, what addresses and bindings are refused for, QosPolicyNotFound,
-// SecurityGroupNotFound, QosRuleNotSupported.
+// SecurityGroupNotFound, QosRuleNotSupported, InvalidInput for more than MaxAddresses
+// addresses.
 func (s *Service) CreatePorts(ctx context.Context, specs []PortSpec) (made []Port, err error) {
+	asked := 0
+	for i := range specs {
+		asked += len(specs[i].FixedIPs)
+	}
+	if asked > MaxAddresses {
+		return nil, invalidInput("a request asks for at most %d addresses, not %d", MaxAddresses, asked)
+	}
 	err = s.update(ctx, func(c *change) error {
 		if err := withinEach(c, "port", specs, func(s *PortSpec) string { return s.Project }); err != nil {
 			return err
@@ -240,11 +251,13 @@ func (c *change) secured(spec PortSpec, old PortRow) error {
 	if most := c.settings.MaxAddressPairs; len(spec.AddressPairs) > max(most, len(old.AddressPairs)) {
 		return invalid("AllowedAddressPairExhausted", "The number of allowed address pair exceeds the maximum %d.", most)
 	}
-	for i, pair := range spec.AddressPairs {
-		if slices.Contains(spec.AddressPairs[:i], pair) {
+	pairs := make(map[AddressPair]bool, len(spec.AddressPairs))
+	for _, pair := range spec.AddressPairs {
+		if pairs[pair] {
 			return invalid("DuplicateAddressPairInRequest", "Request contains duplicate address pair: mac_address %s ip_address %s.",
 				orPythonNone(pair.MAC), pair.IP)
 		}
+		pairs[pair] = true
 	}
 	switch {
 	case spec.PortSecurity:

@@ -90,7 +90,7 @@ func (c *change) freeVLAN(row SegmentRow) (SegmentRow, error) {
 		physical = sortedKeys(c.settings.VLANs)
 	}
 	for _, name := range physical {
-		used, err := c.used(VLAN, Where(ByPhysical, name))
+		used, err := c.used(VLAN, name)
 		if err != nil {
 			return row, err
 		}
@@ -113,7 +113,7 @@ func (c *change) reserveTunnel(row SegmentRow) (SegmentRow, error) {
 	case row.SegmentationID >= 0: // of which Neutron takes any
 		return row, nil
 	}
-	used, err := c.used(row.Type, Where(ByPhysical, ""))
+	used, err := c.used(row.Type, "")
 	if err != nil {
 		return row, err
 	}
@@ -125,33 +125,35 @@ func (c *change) reserveTunnel(row SegmentRow) (SegmentRow, error) {
 	return row, nil
 }
 
-// used returns the numbers that are in use on segments of a type.
-func (c *change) used(kind string, where Match) (map[int]bool, error) {
-	rows, err := Rows[SegmentRow](c, where)
-	used := make(map[int]bool, len(rows))
-	for _, row := range rows {
-		if row.Type == kind {
-			used[row.SegmentationID] = true
-		}
-	}
-	return used, err
-}
-
 // anyFree returns a number of some ranges that is not in use, any of them: it says
-// nothing about how many there are.
+// nothing about how many there are. It looks at no more numbers than are in use, however
+// large the ranges are.
 func anyFree(ranges []Range, used map[int]bool) (int, bool) {
-	var free []int
+	total := 0
 	for _, r := range ranges {
-		for id := r.Low; id <= r.High; id++ {
-			if !used[id] {
-				free = append(free, id)
-			}
-		}
+		total += max(r.High-r.Low+1, 0)
 	}
-	if len(free) == 0 {
+	if total == 0 {
 		return 0, false
 	}
-	return free[rand.IntN(len(free))], true
+	for at, n := rand.IntN(total), 0; n < total; n++ {
+		if id := numberAt(ranges, (at+n)%total); !used[id] {
+			return id, true
+		}
+	}
+	return 0, false
+}
+
+// numberAt returns the i-th number of some ranges, which have so many.
+func numberAt(ranges []Range, i int) int {
+	for _, r := range ranges {
+		size := max(r.High-r.Low+1, 0)
+		if i < size {
+			return r.Low + i
+		}
+		i -= size
+	}
+	panic("network: a number beyond all ranges")
 }
 
 // flatFree refuses a second flat network on a physical one.

@@ -141,23 +141,30 @@ type change struct {
 	*Service
 	at      time.Time
 	touched touched
+	seen    seen
 }
 
 // Insert is that of a Writer.
 func (c *change) Insert(row any) error {
 	c.touched.row(row)
-	return c.Writer.Insert(row)
+	err := c.Writer.Insert(row)
+	if err == nil {
+		c.seen.inserted(row)
+	}
+	return err
 }
 
 // Replace is that of a Writer.
 func (c *change) Replace(row any) error {
 	c.touched.row(row)
+	c.seen.changed(row)
 	return c.Writer.Replace(row)
 }
 
 // Remove is that of a Writer.
 func (c *change) Remove(row any, where ...Match) (int, error) {
 	c.touched.removed(row, where)
+	c.seen.changed(row)
 	return c.Writer.Remove(row, where...)
 }
 

@@ -28,13 +28,17 @@ func (s *Service) Subnets(ctx context.Context, where ...Match) (all []SubnetRow,
 // OverlappingAllocationPools, GatewayConflictWithAllocationPools,
 // SubnetsNotAllAssociatedWithSegments, NetworkIdsDontMatch.
 func (s *Service) CreateSubnets(ctx context.Context, specs []SubnetSpec) (made []SubnetRow, err error) {
+	plans := make([]subnetPlan, len(specs))
+	for i := range specs {
+		plans[i] = s.planSubnet(specs[i])
+	}
 	err = s.update(ctx, func(c *change) error {
 		if err := withinEach(c, "subnet", specs, func(s *SubnetSpec) string { return s.Project }); err != nil {
 			return err
 		}
-		made = make([]SubnetRow, len(specs))
-		for i := range specs {
-			if made[i], err = c.createSubnet(specs[i]); err != nil {
+		made = make([]SubnetRow, len(plans))
+		for i := range plans {
+			if made[i], err = c.createSubnet(plans[i]); err != nil {
 				return err
 			}
 		}
@@ -43,19 +47,39 @@ func (s *Service) CreateSubnets(ctx context.Context, specs []SubnetSpec) (made [
 	return made, err
 }
 
-func (c *change) createSubnet(spec SubnetSpec) (SubnetRow, error) {
-	row := spec.SubnetRow
-	if row.CIDR == "" {
-		return row, badSubnets("a subnetpool must be specified in the absence of a cidr")
+// A subnetPlan is what follows of a new subnet from what is said of it alone. That is found
+// out before the transaction, while others write; what is wrong is said when Neutron would.
+type subnetPlan struct {
+	row   SubnetRow
+	block netip.Prefix
+
+	wrong error // with what is said
+	noFit error // gateway and pools with the block
+}
+
+func (s *Service) planSubnet(spec SubnetSpec) (p subnetPlan) {
+	p.row = spec.SubnetRow
+	if p.row.CIDR == "" {
+		p.wrong = badSubnets("a subnetpool must be specified in the absence of a cidr")
+		return p
 	}
-	block, err := netip.ParsePrefix(row.CIDR)
+	block, err := netip.ParsePrefix(p.row.CIDR)
 	if err != nil {
-		return row, invalidInput("%s is not in a CIDR format", row.CIDR)
+		p.wrong = invalidInput("%s is not in a CIDR format", p.row.CIDR)
+		return p
 	}
-	block = block.Masked()
-	row.CIDR = block.String()
-	if err := c.checkSubnet(row, SubnetRow{}); err != nil {
-		return row, err
+	p.block = block.Masked()
+	p.row.CIDR = p.block.String()
+	if p.wrong = s.checkSubnet(p.row, SubnetRow{}); p.wrong == nil {
+		p.noFit = layOut(&p.row, p.block, spec.NoGateway)
+	}
+	return p
+}
+
+func (c *change) createSubnet(plan subnetPlan) (SubnetRow, error) {
+	row := plan.row
+	if plan.wrong != nil {
+		return row, plan.wrong
 	}
 	if _, err := byID[NetworkRow](c, "network", row.Network); err != nil {
 		return row, err
@@ -64,7 +88,7 @@ func (c *change) createSubnet(spec SubnetSpec) (SubnetRow, error) {
 	if err != nil {
 		return row, err
 	}
-	if err := firstError(layOut(&row, block, spec.NoGateway), fits(row, block, others), c.joins(row, others)); err != nil {
+	if err := firstError(plan.noFit, fits(row, plan.block, others), c.joins(row, others)); err != nil {
 		return row, err
 	}
 	c.fresh(&row.Common)
@@ -88,13 +112,6 @@ func (c *change) touchNetwork(id ID) error {
 	}
 	c.touch(&n.Common)
 	return c.Replace(&n)
-}
-
-// subnetsOf returns the subnets of a network as they were made.
-func (c *change) subnetsOf(network ID) ([]SubnetRow, error) {
-	all, err := Rows[SubnetRow](c, Where(ByNetwork, network))
-	slices.SortStableFunc(all, func(a, b SubnetRow) int { return a.Place - b.Place })
-	return all, err
 }
 
 // UpdateSubnet changes a subnet. The function gets what the subnet is now; it may

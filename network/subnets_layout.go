@@ -47,11 +47,13 @@ func checkPools(row SubnetRow, block netip.Prefix) error {
 	if err != nil {
 		return err
 	}
+	overlap := firstOverlap(all)
 	for i, s := range all {
 		if err := checkPool(row.Pools[i], s, block); err != nil {
 			return err
 		}
-		if j := slices.IndexFunc(all[:i], s.meets); j >= 0 {
+		if i == overlap {
+			j := slices.IndexFunc(all[:i], s.meets)
 			return conflict("OverlappingAllocationPools", "Found overlapping allocation pools: %s %s for subnet %s.", all[j], s, block)
 		}
 	}

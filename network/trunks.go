@@ -165,19 +165,43 @@ func parentInUse(id ID) error {
 
 // lone returns a port that is on no trunk, if the project sees it.
 func (c *change) lone(id ID, project string) (Port, error) {
-	all, err := ports(c, Where(ByID, id))
+	found, err := c.loners([]ID{id})
 	if err != nil {
 		return Port{}, err
 	}
-	if len(all) == 0 {
-		return Port{}, NotFound("port", id)
+	return found.lone(id, project)
+}
+
+// loners are ports by their id, and which of them are on a trunk.
+type loners struct {
+	ports   map[ID]Port
+	onTrunk map[ID]bool
+}
+
+// loners reads ports: a fixed number of reads, whatever their number.
+func (c *change) loners(these []ID) (found loners, err error) {
+	all, err := ports(c, Where(ByID, these...))
+	if err != nil {
+		return found, err
 	}
-	p := all[0]
-	subports, err := Rows[SubportRow](c, Where(ByPort, id))
+	subports, err := Rows[SubportRow](c, Where(ByPort, these...))
+	found = loners{make(map[ID]Port, len(all)), make(map[ID]bool, len(subports))}
+	for _, p := range all {
+		found.ports[p.ID] = p
+	}
+	for _, s := range subports {
+		found.onTrunk[s.Port] = true
+	}
+	return found, err
+}
+
+// lone is that of a change.
+func (l loners) lone(id ID, project string) (Port, error) {
+	p, there := l.ports[id]
 	switch {
-	case err != nil:
-		return Port{}, err
-	case len(subports) > 0:
+	case !there:
+		return Port{}, NotFound("port", id)
+	case l.onTrunk[id]:
 		return Port{}, conflict("TrunkPortInUse", "Port %s is in use by another trunk.", id)
 	case p.Trunk != nil:
 		return Port{}, parentInUse(id)
@@ -209,16 +233,22 @@ func (c *change) trunk(id ID) (Trunk, error) {
 // addSubports puts ports on a trunk. Who owns them is for the agent to say that plugs
 // them in.
 func (c *change) addSubports(row TrunkRow, parent Port, specs []SubportSpec, project string) error {
+	these := make([]ID, len(specs))
+	for i := range specs {
+		these[i] = specs[i].Port
+	}
+	found, err := c.loners(these)
+	if err != nil {
+		return err
+	}
 	for _, spec := range specs {
 		if spec.Port == row.Port {
 			return parentInUse(spec.Port)
 		}
-		if err := c.fitsTrunk(row, parent, &spec, project); err != nil {
+		if err := firstError(fitsTrunk(row, parent, found.ports, &spec, project), found.idle(spec.Port, project)); err != nil {
 			return err
 		}
-		if err := c.idle(spec.Port, project); err != nil {
-			return err
-		}
+		found.onTrunk[spec.Port] = true
 		err := c.Insert(&SubportRow{Trunk: row.ID, Port: spec.Port, SegmentationType: spec.SegmentationType, SegmentationID: spec.SegmentationID})
 		if errors.Is(err, ErrTaken) {
 			return conflict("DuplicateSubPort", "segmentation_type %s and segmentation_id %d already in use on trunk %s.",
@@ -233,8 +263,8 @@ func (c *change) addSubports(row TrunkRow, parent Port, specs []SubportSpec, pro
 
 // idle refuses a port that is not to be found, that is on a trunk, or that a device
 // has.
-func (c *change) idle(id ID, project string) error {
-	p, err := c.lone(id, project)
+func (l loners) idle(id ID, project string) error {
+	p, err := l.lone(id, project)
 	if err == nil && p.DeviceID != "" {
 		err = conflict("PortInUse", "Unable to complete operation on port %s for network %s. Port already has an attached device %s.",
 			p.ID, p.Network.ID, p.DeviceID)
@@ -244,15 +274,8 @@ func (c *change) idle(id ID, project string) error {
 
 // fitsTrunk refuses a port whose network or segmentation does not fit, and takes the
 // segmentation of its network where that is asked for.
-func (c *change) fitsTrunk(row TrunkRow, parent Port, spec *SubportSpec, project string) error {
-	all, err := ports(c, Where(ByID, spec.Port))
-	if err != nil {
-		return err
-	}
-	for _, p := range all {
-		if !p.seenBy(project) {
-			continue
-		}
+func fitsTrunk(row TrunkRow, parent Port, all map[ID]Port, spec *SubportSpec, project string) error {
+	if p, there := all[spec.Port]; there && p.seenBy(project) {
 		if p.Network.MTU > parent.Network.MTU {
 			return conflict("SubPortMtuGreaterThanTrunkPortMtu", "MTU %d of subport %s cannot be greater than MTU %d of trunk %s.",
 				p.Network.MTU, p.ID, parent.Network.MTU, row.Port)

@@ -2,7 +2,6 @@ package network
 
 import (
 	"context"
-	"slices"
 
 	"github.com/berthcloud/berth/fault"
 )
@@ -54,8 +53,12 @@ func (c *change) zonesExist(names []string) error {
 	if err != nil {
 		return err
 	}
+	there := make(map[string]bool)
+	for _, a := range agents {
+		there[a.Zone] = true
+	}
 	for _, name := range names {
-		if !slices.ContainsFunc(agents, func(a AgentRow) bool { return a.Zone == name }) {
+		if !there[name] {
 			return fault.New(fault.NotFound, "AvailabilityZoneNotFound", "AvailabilityZone %s could not be found.", name)
 		}
 	}

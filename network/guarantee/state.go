@@ -173,11 +173,9 @@ func (b *stateBuilder) device(hypervisor, device string) {
 // sameNames warns of physical networks that are one for placement.
 func (b *stateBuilder) sameNames() {
 	names := map[string][]string{} // by trait
-	for _, name := range slices.Concat(sortedKeys(b.report.BridgeMappings), sortedKeys(b.report.DeviceMappings)) {
+	for _, name := range sortedSet(slices.Concat(sortedKeys(b.report.BridgeMappings), sortedKeys(b.report.DeviceMappings))) {
 		trait := PhysicalNetworkTrait(name)
-		if !slices.Contains(names[trait], name) {
-			names[trait] = append(names[trait], name)
-		}
+		names[trait] = append(names[trait], name)
 	}
 	for _, trait := range sortedKeys(names) {
 		if len(names[trait]) > 1 {
