@@ -21,6 +21,8 @@ type NetworkSpec struct {
 	// Segments are those it is to have; one without a Type takes what the
 	// settings offer. Several may be asked for only when it is made.
 	Segments []SegmentSpec
+	// Choice is about Policy.
+	Choice PolicyChoice
 }
 
 // A SegmentSpec is what may be said of a segment of a network.
@@ -119,7 +121,7 @@ func (c *change) createNetwork(spec NetworkSpec) (n Network, err error) {
 	if n.Policy == "" {
 		n.Policy, err = c.defaultPolicy(n.Project)
 	} else {
-		err = c.policyExists(n.Policy)
+		err = firstError(spec.Choice.allowed(c, "", n.Policy), c.policyExists(n.Policy))
 	}
 	if err := firstError(err, c.policyKept(n, n.Policy)); err != nil {
 		return n, err
@@ -169,7 +171,10 @@ func (c *change) networkMoves(id ID, fn func(*NetworkSpec) error) ([]move, error
 		return nil, err
 	}
 	spec := NetworkSpec{NetworkRow: row}
-	if err := fn(&spec); err != nil || spec.Policy == row.Policy {
+	if err := fn(&spec); err != nil {
+		return nil, err
+	}
+	if err := spec.Choice.allowed(c, row.Policy, spec.Policy); err != nil || spec.Policy == row.Policy {
 		return nil, err
 	}
 	rules, err := Rows[RuleRow](c, Where(ByPolicy, spec.Policy))
@@ -205,6 +210,9 @@ func (c *change) updateNetwork(id ID, fn func(*NetworkSpec) error) (n Network, e
 	n = all[0]
 	spec := NetworkSpec{NetworkRow: n.NetworkRow}
 	if err := fn(&spec); err != nil {
+		return n, err
+	}
+	if err := spec.Choice.allowed(c, n.Policy, spec.Policy); err != nil {
 		return n, err
 	}
 	if len(spec.Segments) > 0 {

@@ -2,7 +2,10 @@ package network
 
 import (
 	"context"
+	"errors"
 	"slices"
+
+	"github.com/berthcloud/berth/fault"
 )
 
 // A Policy is a QoS policy with its rules.
@@ -142,6 +145,44 @@ func (s *Service) DeletePolicy(ctx context.Context, id ID, only ...Condition) er
 		_, policy := c.Remove(&PolicyRow{}, Where(ByID, id))
 		return firstError(rules, policy)
 	})
+}
+
+// A PolicyChoice says who chooses a QoS policy for a network or a port, or none.
+type PolicyChoice struct {
+	Made bool // a policy or none was asked for, be it what there is
+	// From is the project whose own policies and shared ones it may give up, and To
+	// that whose policies it may choose; "" for any.
+	From, To string
+}
+
+// allowed refuses to give up a policy that is somebody else's, and to choose one, which
+// is as if it did not exist.
+func (p PolicyChoice) allowed(r Reader, from, to ID) error {
+	if !p.Made {
+		return nil
+	}
+	row, err := One[PolicyRow](r, Where(ByID, from))
+	switch {
+	case from == "" || errors.Is(err, ErrNoRow):
+	case err != nil:
+		return err
+	case !row.usableBy(p.From):
+		return fault.New(fault.Denied, "PolicyRemoveAuthorizationError",
+			"Failed to remove provided policy %s because you are not authorized.", string(from))
+	}
+	if to == "" {
+		return nil
+	}
+	row, err = byID[PolicyRow](r, "policy", to)
+	if err == nil && !row.usableBy(p.To) {
+		err = NotFound("policy", to)
+	}
+	return err
+}
+
+// usableBy reports whether a project may put the policy to use; "" is any project.
+func (p *PolicyRow) usableBy(project string) bool {
+	return project == "" || p.Shared || p.Project == project
 }
 
 // policyFree refuses a policy that something has.

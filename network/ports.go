@@ -54,6 +54,8 @@ type PortSpec struct {
 	VNIC    string
 	Profile []byte // a JSON object
 	Rebind  bool
+	// Choice is about Policy.
+	Choice PolicyChoice
 }
 
 // A FixedIP asks for an address: of a subnet, a certain one, or both.
@@ -199,7 +201,7 @@ func (c *change) createPort(spec PortSpec) (p Port, err error) {
 	if ofNetwork(spec.DeviceOwner) && c.settings.PortSecurity {
 		spec.PortSecurity = false
 	}
-	if err := firstError(c.policyExists(spec.Policy), c.secured(spec, PortRow{})); err != nil {
+	if err := firstError(spec.Choice.allowed(c, "", spec.Policy), c.policyExists(spec.Policy), c.secured(spec, PortRow{})); err != nil {
 		return p, err
 	}
 	groups, err := c.choseGroups(spec)

@@ -94,7 +94,10 @@ func drafted(r Reader, id ID, fn func(*PortSpec) error) (Port, PortSpec, error) 
 		return Port{}, PortSpec{}, err
 	}
 	spec := all[0].spec()
-	return all[0], spec, fn(&spec)
+	if err := fn(&spec); err != nil {
+		return all[0], spec, err
+	}
+	return all[0], spec, spec.Choice.allowed(r, all[0].Policy, spec.Policy)
 }
 
 // rebinds reports whether a port is to be plugged in anew, or not any more.

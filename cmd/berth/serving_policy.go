@@ -24,5 +24,10 @@ func (p *livePolicy) Allow(caller identity.Caller, rule string, target map[strin
 	return p.current.Load().Allow(caller, rule, target)
 }
 
+// AllowAbout asks the present rules.
+func (p *livePolicy) AllowAbout(caller identity.Caller, rule string, target func(name string) (string, bool)) error {
+	return p.current.Load().AllowAbout(caller, rule, target)
+}
+
 // Has reports whether there is such a rule.
 func (p *livePolicy) Has(rule string) bool { return p.current.Load().Has(rule) }

@@ -44,6 +44,14 @@ func TestReference(t *testing.T) {
 	}
 }
 
+// TestReferenceRules is TestReference with rules of an operator's own.
+func TestReferenceRules(t *testing.T) {
+	if !*all && !*update {
+		t.Skip("NOT TESTED with the real Neutron: -all does")
+	}
+	hold(t, neutron.StartReference(t, neutron.Options{Rules: "testdata/rules/policy.yaml"}), "testdata/rules/own.txt")
+}
+
 func hold(t *testing.T, side neutron.Side, path string) {
 	t.Helper()
 	if *update {

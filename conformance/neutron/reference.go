@@ -49,6 +49,8 @@ type Options struct {
 	// Placement, with Catalogue, starts another placement than the distribution's and
 	// returns its URL. It asks the Keystone who calls.
 	Placement func(k *keystonetest.Keystone) string
+	// Rules is a policy file of an operator's own, "" for none.
+	Rules string
 	// Compute, with Catalogue, has Neutron tell the compute service that will be in the
 	// catalogue what becomes of ports, and leave direct ports to cards.
 	Compute bool
@@ -100,6 +102,16 @@ func (r *Reference) configure(t testing.TB, opts Options) string {
 		more["nova"] = server.LoginAs(r.keystone, "project-admin")
 		more["DEFAULT"] = map[string]string{"notify_nova_on_port_status_changes": "true", "notify_nova_on_port_data_changes": "true"}
 		more["ovs_driver"] = map[string]string{"vnic_type_prohibit_list": "direct"}
+	}
+	if opts.Rules != "" {
+		rules, err := os.ReadFile(opts.Rules)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, "policy.yaml"), rules, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		more["oslo_policy"] = map[string]string{"policy_file": filepath.Join(dir, "policy.yaml")}
 	}
 	conf := fmt.Sprintf(configuration, dir, pipeline) + server.Render(more) // of two values the later one counts
 	for name, data := range map[string][]byte{"neutron.conf": []byte(conf), "reference.py": program} {

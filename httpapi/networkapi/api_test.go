@@ -51,11 +51,17 @@ func newStore(t testing.TB) network.Store {
 // newAPI returns the API of a service with the policy of the program.
 func newAPI(t testing.TB, service *network.Service) *networkapi.API {
 	t.Helper()
-	rules, err := policy.New(policy.Options{Defaults: networkapi.PolicyDefaults(), Networking: true})
+	return &networkapi.API{Network: service, Policy: newPolicy(t, "")}
+}
+
+// newPolicy returns the rules of the program, with those of a file before them.
+func newPolicy(t testing.TB, file string) *policy.Enforcer {
+	t.Helper()
+	rules, err := policy.New(policy.Options{Defaults: networkapi.PolicyDefaults(), Networking: true, File: file})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &networkapi.API{Network: service, Policy: rules}
+	return rules
 }
 
 // handler serves an API as the program does.

@@ -26,6 +26,7 @@ import (
 // dialogues that were recorded from Neutron.
 type side struct {
 	network, placement *standIn
+	rules              string // a policy file, "" for none
 	store              network.Store
 	service            *network.Service
 	tracker            *tracking.Tracker
@@ -92,6 +93,7 @@ func (s *side) Reset(t testing.TB) {
 	s.store = newStore(t)
 	s.service = network.NewService(s.store, settings, network.Neighbours{Placement: places})
 	api := newAPI(t, s.service)
+	api.Policy = newPolicy(t, s.rules)
 	api.Without = []string{networkapi.DriverNUMA, networkapi.DriverDeviceProfile} // as the reference is
 	h := handler(api, authenticate)
 	s.network.handler.Store(&h)
@@ -177,6 +179,14 @@ var differing = map[string]int{}
 // in testdata/differences, under the name of the dialogue, with the reason.
 func TestDialogues(t *testing.T) {
 	neutron.PlayAll(t, newSide(t), "../../conformance/neutron/testdata/*.txt", "testdata/differences", *updateDifferences, differing)
+}
+
+// Rules of an operator's own are asked about what Neutron asks them about.
+func TestOwnRules(t *testing.T) {
+	s := newSide(t)
+	const dir = "../../conformance/neutron/testdata/rules/"
+	s.rules = dir + "policy.yaml"
+	neutron.Play(t, s, dir+"own.txt")
 }
 
 var updateDifferences = flag.Bool("update", false, "write what is answered to the requests in testdata/differences into these files")

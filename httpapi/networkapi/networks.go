@@ -21,27 +21,26 @@ func (a *API) networks() *networkResource {
 		common: func(s *network.NetworkSpec) *network.Common { return &s.Common },
 		id:     func(n *network.Network) string { return string(n.ID) },
 		target: func(n *network.Network) target {
-			return owner(n.Project).flag("shared", n.Shared).flag("router:external", n.External)
+			return owner(n.Project).flag("shared", n.Shared).flag("router:external", n.External).opened(n.Shared, n.External)
 		},
 		made: func(_ context.Context, s *network.NetworkSpec) (target, error) {
 			return owner(s.Project).flag("shared", s.Shared).flag("router:external", s.External), nil
 		},
-		vet: func(ctx context.Context, b body) error {
-			if err := oneForm(b); err != nil {
-				return err
-			}
-			return a.usable(ctx, b)
-		},
+		vet:   func(_ context.Context, b body) error { return oneForm(b) },
 		list:  a.Network.Networks,
 		where: map[string]network.Field{"id": network.ByID, "name": network.ByName, "project_id": network.ByProject, "tenant_id": network.ByProject},
-		start: func(_ *http.Request, c identity.Caller) network.NetworkSpec {
-			return network.NetworkSpec{NetworkRow: network.NetworkRow{
-				Common: network.Common{Project: c.ProjectID}, AdminStateUp: true, PortSecurity: true,
-			}}
+		start: func(r *http.Request, c identity.Caller) network.NetworkSpec {
+			return network.NetworkSpec{
+				NetworkRow: network.NetworkRow{Common: network.Common{Project: c.ProjectID}, AdminStateUp: true, PortSecurity: true},
+				Choice:     a.choice(r.Context()),
+			}
 		},
 		create: a.Network.CreateNetworks,
 		update: func(ctx context.Context, n *network.Network, fn func(*network.NetworkSpec) error) (network.Network, error) {
-			return a.Network.UpdateNetwork(ctx, n.ID, fn)
+			return a.Network.UpdateNetwork(ctx, n.ID, func(s *network.NetworkSpec) error {
+				s.Choice = a.choice(ctx)
+				return fn(s)
+			})
 		},
 		remove: func(ctx context.Context, n *network.Network, only network.Condition) error {
 			return a.Network.DeleteNetwork(ctx, n.ID, only)
@@ -83,7 +82,7 @@ func networkTable() []networkAttribute {
 		descriptionAttribute(of, in),
 		boolean("port_security_enabled", post|put|guarded, true,
 			func(s *S, b bool) { s.PortSecurity = b }, func(n *N) bool { return n.PortSecurity }),
-		reference("qos_policy_id", post|put|guarded, func(s *S, id network.ID) { s.Policy = id }, func(n *N) network.ID { return n.Policy }),
+		reference("qos_policy_id", post|put|guarded, func(s *S, id network.ID) { s.Policy, s.Choice.Made = id, true }, func(n *N) network.ID { return n.Policy }),
 		attribute[N, S]{name: "l2_adjacency", show: func(n *N) pyjson.Value { return valueOf(!n.Routed) }},
 	}
 	all = append(all, stamps[N, S](of)...)

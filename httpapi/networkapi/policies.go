@@ -17,7 +17,7 @@ func (a *API) policies() *policyResource {
 		table:  policyTable(),
 		common: func(s *network.PolicySpec) *network.Common { return &s.Common },
 		id:     func(p *network.Policy) string { return string(p.ID) },
-		target: func(p *network.Policy) target { return owner(p.Project).flag("shared", p.Shared) },
+		target: func(p *network.Policy) target { return owner(p.Project).flag("shared", p.Shared).opened(p.Shared) },
 		made: func(_ context.Context, p *network.PolicySpec) (target, error) {
 			return owner(p.Project).flag("shared", p.Shared), nil
 		},

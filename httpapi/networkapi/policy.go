@@ -3,6 +3,7 @@ package networkapi
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,45 +17,71 @@ import (
 // A Policy decides whether a caller may do what a rule guards to a target. It
 // refuses with a fault of kind Denied.
 type Policy interface {
-	Allow(caller identity.Caller, rule string, target map[string]string) error
+	AllowAbout(caller identity.Caller, rule string, target func(name string) (string, bool)) error
 	// Has reports whether there is such a rule.
 	Has(rule string) bool
 }
 
-// A target is what rules look at, of an object: its project_id and tenant_id, and
-// by kind "shared", "network:tenant_id" and others. Booleans are True and False.
-type target map[string]string
+// A target is what rules look at, of an object: its attributes, and what they say of
+// the objects that it belongs to, as "network:tenant_id" does. Values are texts as
+// Python has them: True, None.
+type target struct {
+	values map[string]string // these go before the attributes
+	// attribute finds any other attribute; nil when there are none.
+	attribute func(name string) (string, bool)
+	// near are the projects that the object has to do with; nil for all, when policy
+	// alone decides who sees it.
+	near []string
+	open bool // all projects have to do with it
+}
 
 // owner is the target of an object that belongs to a project.
 func owner(project string) target {
-	return target{"project_id": project, "tenant_id": project}
-}
-
-// flag adds a boolean.
-func (t target) flag(name string, is bool) target {
-	t[name] = "False"
-	if is {
-		t[name] = "True"
-	}
-	return t
-}
-
-// near reports whether an object has to do with the caller's project. Neutron asks
-// its database for no others, whatever policy says.
-func (t target) near(ctx context.Context) bool {
-	caller, _ := identity.From(ctx)
-	project := caller.ProjectID
-	_, owned := t["project_id"]
-	return project != "" && (t["project_id"] == project || t["network:project_id"] == project) ||
-		t["shared"] == "True" || t["router:external"] == "True" || !owned
+	return target{values: map[string]string{"project_id": project, "tenant_id": project}, near: []string{project}}
 }
 
 // with adds a value.
 func (t target) with(name, value string) target {
-	if t != nil {
-		t[name] = value
+	if t.values != nil {
+		t.values[name] = value
 	}
 	return t
+}
+
+// flag adds a boolean.
+func (t target) flag(name string, is bool) target { return t.with(name, shown(valueOf(is))) }
+
+// opened is an object that all projects see if one of the attributes says so.
+func (t target) opened(is ...bool) target {
+	t.open = slices.Contains(is, true)
+	return t
+}
+
+// of returns a value, and whether there is one.
+func (t target) of(name string) (string, bool) {
+	if v, ok := t.values[name]; ok || t.attribute == nil {
+		return v, ok
+	}
+	return t.attribute(name)
+}
+
+// changed is the object as a PUT will make it.
+func (t target) changed(b body) target {
+	t.values = maps.Clone(t.values)
+	if t.values == nil {
+		t.values = make(map[string]string, len(b.values))
+	}
+	for name, v := range b.values {
+		t.values[name] = shown(v)
+	}
+	return t
+}
+
+// isNear reports whether an object has to do with the caller's project. Neutron asks
+// its database for no others, whatever policy says.
+func (t target) isNear(ctx context.Context) bool {
+	caller, _ := identity.From(ctx)
+	return t.open || t.near == nil || caller.ProjectID != "" && slices.Contains(t.near, caller.ProjectID)
 }
 
 // isAdmin and isService are the rules that say what a caller is.
@@ -65,7 +92,7 @@ const (
 
 func (a *API) allow(ctx context.Context, rule string, t target) error {
 	caller, _ := identity.From(ctx)
-	err := a.Policy.Allow(caller, rule, t)
+	err := a.Policy.AllowAbout(caller, rule, t.of)
 	if kind, _ := fault.Of(err); kind == fault.Denied {
 		return fault.New(fault.Denied, codeForbidden, "rule:%s is disallowed by policy", rule)
 	}
@@ -111,12 +138,21 @@ func (a *API) mayRead(ctx context.Context, kind, attribute string, t target) boo
 
 // is reports whether the caller is an administrator or a service.
 func (a *API) is(ctx context.Context) bool {
-	return a.allow(ctx, isAdmin, nil) == nil || a.allow(ctx, isService, nil) == nil
+	return a.isAdmin(ctx) || a.has(ctx, isService)
+}
+
+// isAdmin reports whether the caller is an administrator.
+func (a *API) isAdmin(ctx context.Context) bool { return a.has(ctx, isAdmin) }
+
+// has reports whether the caller is what a rule says, whatever it is asked about.
+func (a *API) has(ctx context.Context, rule string) bool {
+	caller, _ := identity.From(ctx)
+	return a.allow(ctx, rule, owner(caller.ProjectID).with("user_id", caller.UserID)) == nil
 }
 
 // projectOf is the project whose objects the caller may put to use, "" for any.
 func (a *API) projectOf(ctx context.Context) string {
-	if a.allow(ctx, isAdmin, nil) == nil {
+	if a.isAdmin(ctx) {
 		return ""
 	}
 	caller, _ := identity.From(ctx)
@@ -149,8 +185,8 @@ func (a *API) owned(ctx context.Context, v pyjson.Value) (pyjson.Value, error) {
 
 // network adds who owns the network of an object.
 func (t target) network(project string) target {
-	t["network:tenant_id"], t["network:project_id"] = project, project
-	return t
+	t.near = append(t.near, project)
+	return t.with("network:tenant_id", project).with("network:project_id", project)
 }
 
 // onNetwork is the target of an object that is to be made on a network, which the
@@ -159,34 +195,27 @@ func (t target) network(project string) target {
 func (a *API) onNetwork(ctx context.Context, kind string, id network.ID, project string) (target, error) {
 	all, err := a.Network.Networks(ctx, network.Where(network.ByID, id))
 	if err != nil {
-		return nil, err
+		return target{}, err
 	}
 	caller, _ := identity.From(ctx)
 	if len(all) == 0 || all[0].Project != caller.ProjectID && !all[0].Shared && !all[0].External && !a.is(ctx) {
-		return nil, network.NotFound("network", id)
+		return target{}, network.NotFound("network", id)
 	}
 	n := all[0]
 	if !a.is(ctx) && !n.Shared && n.Project != project {
-		return nil, fault.New(fault.Denied, "HTTPForbidden", "Tenant %s not allowed to create %s on this network", project, kind)
+		return target{}, fault.New(fault.Denied, "HTTPForbidden", "Tenant %s not allowed to create %s on this network", project, kind)
 	}
 	return owner(project).flag("shared", n.Shared).network(n.Project), nil
 }
 
-// usable refuses a QoS policy that is neither the caller's nor shared, as if it did
-// not exist.
-func (a *API) usable(ctx context.Context, b body) error {
-	id := network.ID(b.values["qos_policy_id"].Str())
-	if id == "" || a.is(ctx) {
-		return nil
+// choice says which QoS policies the caller may give up and choose. Services choose any,
+// and give up those of their project only, as in Neutron.
+func (a *API) choice(ctx context.Context) network.PolicyChoice {
+	project := a.projectOf(ctx)
+	if a.is(ctx) {
+		return network.PolicyChoice{From: project}
 	}
-	p, err := a.policyOf(ctx, id)
-	if err != nil {
-		return err
-	}
-	if !owner(p.Project).flag("shared", p.Shared).near(ctx) {
-		return network.NotFound("policy", id)
-	}
-	return nil
+	return network.PolicyChoice{From: project, To: project}
 }
 
 // A policyRule is one rule: its name, its check, the check that it had before ("" for

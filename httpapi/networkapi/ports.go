@@ -23,13 +23,12 @@ func (a *API) ports() *portResource {
 		common: func(s *network.PortSpec) *network.Common { return &s.Common },
 		id:     func(p *network.Port) string { return string(p.ID) },
 		target: func(p *network.Port) target {
-			return owner(p.Project).network(p.Network.Project).with("device_owner", p.DeviceOwner)
+			return owner(p.Project).network(p.Network.Project).with("device_owner", p.DeviceOwner).flag("shared", p.Network.Shared)
 		},
 		made: func(ctx context.Context, s *network.PortSpec) (target, error) {
 			t, err := a.onNetwork(ctx, "port", s.Network, s.Project)
 			return t.with("device_owner", s.DeviceOwner), err
 		},
-		vet:  a.usable,
 		list: a.Network.Ports,
 		where: map[string]network.Field{
 			"id": network.ByID, "name": network.ByName, "network_id": network.ByNetwork, "mac_address": network.ByMAC,
@@ -39,6 +38,7 @@ func (a *API) ports() *portResource {
 			return network.PortSpec{
 				PortRow: network.PortRow{Common: network.Common{Project: c.ProjectID}, AdminStateUp: true},
 				AnyIPs:  true, AnyGroups: true, AnyPortSecurity: true, VNIC: guarantee.VNICNormal, GroupsOf: a.projectOf(r.Context()),
+				Choice: a.choice(r.Context()),
 			}
 		},
 		create: func(ctx context.Context, specs []network.PortSpec) ([]network.Port, error) {
@@ -50,7 +50,7 @@ func (a *API) ports() *portResource {
 		},
 		update: func(ctx context.Context, p *network.Port, fn func(*network.PortSpec) error) (network.Port, error) {
 			one, err := a.Network.UpdatePort(ctx, p.ID, func(s *network.PortSpec) error {
-				s.GroupsOf = a.projectOf(ctx)
+				s.GroupsOf, s.Choice = a.projectOf(ctx), a.choice(ctx)
 				return fn(s)
 			})
 			justWritten(&one)
@@ -129,7 +129,7 @@ func (a *API) portTable() []portAttribute {
 			set:  func(s *S, v pyjson.Value) { s.PortSecurity, s.AnyPortSecurity = v.Bool(), false },
 			show: func(p *P) pyjson.Value { return valueOf(p.PortSecurity) },
 		},
-		reference("qos_policy_id", post|put|guarded, func(s *S, id network.ID) { s.Policy = id }, func(p *P) network.ID { return p.Policy }),
+		reference("qos_policy_id", post|put|guarded, func(s *S, id network.ID) { s.Policy, s.Choice.Made = id, true }, func(p *P) network.ID { return p.Policy }),
 		portAttribute{name: "qos_network_policy_id", show: func(p *P) pyjson.Value { return orNone(p.NetworkPolicy()) }},
 		portAttribute{name: "resource_request", show: a.showRequest},
 		portAttribute{

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/network"
 )
@@ -159,20 +160,22 @@ func (res *resource[T, S]) getOne(w http.ResponseWriter, r *http.Request) error 
 // visible returns the object that the path names, unless the caller may not see
 // it, which looks as if it did not exist.
 func (res *resource[T, S]) visible(r *http.Request) (one T, err error) {
+	if one, err = res.found(r); err == nil && res.api.allow(r.Context(), "get_"+res.ruled(), res.about(&one)) != nil {
+		err = notFound()
+	}
+	return one, err
+}
+
+// found returns the object that the path names, unless the caller's project has nothing
+// to do with it, which looks as if it did not exist.
+func (res *resource[T, S]) found(r *http.Request) (one T, err error) {
 	ctx, id := r.Context(), httpapi.Param(r, "id")
 	all, err := res.list(ctx, append(res.parent(r), network.Where(cmp.Or(res.key, network.ByID), id))...)
 	if err != nil {
 		return one, err
 	}
-	if len(all) == 0 {
+	if len(all) == 0 || !res.near(ctx, res.target(&all[0])) {
 		return one, res.missing(r, network.ID(id))
-	}
-	t := res.target(&all[0])
-	switch {
-	case !res.near(ctx, t):
-		return one, res.missing(r, network.ID(id))
-	case res.api.allow(ctx, "get_"+res.ruled(), t) != nil:
-		return one, notFound()
 	}
 	return all[0], nil
 }
@@ -180,14 +183,36 @@ func (res *resource[T, S]) visible(r *http.Request) (one T, err error) {
 // sees reports whether the caller may know of an object: it is the project's, or
 // shared, or on a network of the project's, and policy does not hide it.
 func (res *resource[T, S]) sees(ctx context.Context, one *T) bool {
-	t := res.target(one)
+	t := res.about(one)
 	return res.near(ctx, t) && res.api.allow(ctx, "get_"+res.ruled(), t) == nil
 }
 
 // near reports whether an object has to do with the caller's project, or the
 // caller with all.
 func (res *resource[T, S]) near(ctx context.Context, t target) bool {
-	return res.open || res.api.is(ctx) || t.near(ctx)
+	return res.open || res.api.is(ctx) || t.isNear(ctx)
+}
+
+// about is the target of an object, with all of its attributes.
+func (res *resource[T, S]) about(one *T) target {
+	t := res.target(one)
+	t.attribute = func(name string) (string, bool) {
+		a := find(res.table, name)
+		if a == nil || a.show == nil || a.shownIf != nil && !a.shownIf(one) {
+			return "", false
+		}
+		return shown(a.show(one)), true
+	}
+	return t
+}
+
+// hidden is the error of what policy denies: who may not even see the object is told that
+// it does not exist.
+func (res *resource[T, S]) hidden(ctx context.Context, t target, err error) error {
+	if denied(err) && res.api.allow(ctx, "get_"+res.ruled(), t) != nil {
+		return notFound()
+	}
+	return err
 }
 
 // ruled is what rules call the kind.
@@ -243,10 +268,17 @@ func (res *resource[T, S]) draft(r *http.Request, b body) (S, error) {
 	if err != nil {
 		return s, err
 	}
-	if err := res.vetted(ctx, b); err != nil {
+	t.attribute = func(name string) (string, bool) {
+		v, given := b.values[name]
+		if a := find(res.table, name); !given && a != nil && a.use&post != 0 {
+			v, given = a.usual, a.usual.Kind() != pyjson.Null
+		}
+		return shown(v), given
+	}
+	if err := res.permit(ctx, "create_"+res.ruled(), t, b, true); err != nil {
 		return s, err
 	}
-	return s, res.permit(ctx, "create_"+res.ruled(), t, b, true)
+	return s, res.vetted(ctx, b)
 }
 
 // permit asks the rule of an action and those of the attributes that the body
@@ -288,12 +320,13 @@ func (res *resource[T, S]) putOne(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	one, err := res.visible(r)
+	one, err := res.found(r)
 	if err != nil {
 		return err
 	}
-	if err := res.permit(ctx, "update_"+res.ruled(), res.target(&one), items[0], false); err != nil {
-		return err
+	t := res.about(&one).changed(items[0])
+	if err := res.permit(ctx, "update_"+res.ruled(), t, items[0], false); err != nil {
+		return res.hidden(ctx, t, err)
 	}
 	if err := res.vetted(ctx, items[0]); err != nil {
 		return err
@@ -326,12 +359,13 @@ func (res *resource[T, S]) deleteOne(w http.ResponseWriter, r *http.Request) err
 	if b, err := httpapi.ReadBody(r); err != nil || len(b) > 0 {
 		return cmp.Or(err, badRequest("Request body is not supported in DELETE."))
 	}
-	one, err := res.visible(r)
+	one, err := res.found(r)
 	if err != nil {
 		return err
 	}
-	if err := res.api.allow(ctx, "delete_"+res.ruled(), res.target(&one)); err != nil {
-		return err
+	t := res.about(&one)
+	if err := res.api.allow(ctx, "delete_"+res.ruled(), t); err != nil {
+		return res.hidden(ctx, t, err)
 	}
 	if err := res.remove(ctx, &one, only.check); err != nil {
 		return err
@@ -353,7 +387,7 @@ func (res *resource[T, S]) respond(w http.ResponseWriter, r *http.Request, statu
 // write writes those attributes of an object that are asked for and that the
 // caller may see. The others are not computed.
 func (res *resource[T, S]) write(ctx context.Context, j *httpapi.JSON, one *T, fields []string) {
-	t := res.target(one)
+	t := res.about(one)
 	j.Object()
 	for i := range res.table {
 		a := &res.table[i]

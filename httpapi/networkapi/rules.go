@@ -40,6 +40,11 @@ var ruleKinds = []ruleKind{
 	{network.PacketRateLimit, []ruleAttribute{ruleID, rate("max_kpps"), burst("max_burst_kpps"), direction("ingress", "egress")}},
 }
 
+// ofPolicy is the target of a rule of a policy.
+func ofPolicy(id network.ID, project string, shared bool) target {
+	return owner(project).with("qos_policy_id", string(id)).flag("shared", shared).opened(shared)
+}
+
 // kindOf finds a type of rules.
 func kindOf(t network.RuleType) ruleKind {
 	for _, k := range ruleKinds {
@@ -98,10 +103,13 @@ func (a *API) rules(kind ruleKind) *ruleResource {
 		path:   "/v2.0/qos/policies/{policy_id}/" + name + "s",
 		table:  kind.table,
 		id:     func(r *rule) string { return string(r.ID) },
-		target: func(r *rule) target { return owner(r.project).flag("shared", r.shared) },
+		target: func(r *rule) target { return ofPolicy(r.Policy, r.project, r.shared) },
 		made: func(ctx context.Context, r *network.RuleRow) (target, error) {
 			p, err := a.policyOf(ctx, r.Policy)
-			return owner(p.Project).flag("shared", p.Shared), err
+			if kind, _ := fault.Of(err); kind == fault.NotFound { // policy is asked before: see createRules
+				err = nil
+			}
+			return ofPolicy(r.Policy, p.Project, p.Shared), err
 		},
 		absent: func(r *http.Request, id network.ID) error { return network.RuleNotFound(policyID(r), id) },
 		within: func(r *http.Request) []network.Match {
@@ -189,6 +197,9 @@ func (a *API) aliasRoutes(kind ruleKind) []httpapi.Route {
 
 func (a *API) createRules(ctx context.Context, rows []network.RuleRow) (made []rule, err error) {
 	for _, row := range rows {
+		if _, err := a.policyOf(ctx, row.Policy); err != nil {
+			return nil, err
+		}
 		if row, err = a.Network.CreateRule(ctx, row); err != nil {
 			return nil, err
 		}
@@ -200,7 +211,7 @@ func (a *API) createRules(ctx context.Context, rows []network.RuleRow) (made []r
 // policyOf returns a policy, unless it does not exist for the caller.
 func (a *API) policyOf(ctx context.Context, id network.ID) (network.Policy, error) {
 	all, err := a.Network.Policies(ctx, network.Where(network.ByID, id))
-	if err == nil && (len(all) == 0 || !a.is(ctx) && !owner(all[0].Project).flag("shared", all[0].Shared).near(ctx)) {
+	if err == nil && (len(all) == 0 || !a.is(ctx) && !owner(all[0].Project).opened(all[0].Shared).isNear(ctx)) {
 		err = network.NotFound("policy", id)
 	}
 	if err != nil {

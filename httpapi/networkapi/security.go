@@ -36,7 +36,7 @@ func (a *API) securityGroups() *securityGroupResource {
 			return a.Network.UpdateSecurityGroup(ctx, g.ID, fn)
 		},
 		remove: func(ctx context.Context, g *network.SecurityGroup, only network.Condition) error {
-			return a.Network.DeleteSecurityGroup(ctx, g.ID, a.allow(ctx, isAdmin, nil) == nil, only)
+			return a.Network.DeleteSecurityGroup(ctx, g.ID, a.isAdmin(ctx), only)
 		},
 	}
 }
@@ -56,7 +56,7 @@ func (a *API) ensureDefaultGroup(ctx context.Context, where []network.Match) err
 			break
 		}
 	}
-	if project != caller.ProjectID && a.allow(ctx, isAdmin, nil) != nil {
+	if project != caller.ProjectID && !a.isAdmin(ctx) {
 		return nil
 	}
 	return a.Network.EnsureDefaultGroup(ctx, project)

@@ -46,7 +46,7 @@ func (a *API) securityRules() *securityRuleResource {
 				SecurityRuleRow: network.SecurityRuleRow{
 					Common: network.Common{Project: c.ProjectID}, EtherType: network.IPv4, PortMin: -1, PortMax: -1,
 				},
-				AnyGroup: a.allow(r.Context(), isAdmin, nil) == nil,
+				AnyGroup: a.isAdmin(r.Context()),
 			}
 		},
 		create: func(ctx context.Context, specs []network.SecurityRuleSpec) ([]securityRule, error) {

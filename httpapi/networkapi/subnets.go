@@ -30,7 +30,7 @@ func (a *API) subnets() *subnetResource {
 		common: func(s *network.SubnetSpec) *network.Common { return &s.Common },
 		id:     func(s *subnet) string { return string(s.ID) },
 		target: func(s *subnet) target {
-			return owner(s.Project).flag("shared", s.shared).network(s.owner)
+			return owner(s.Project).flag("shared", s.shared).network(s.owner).opened(s.shared)
 		},
 		made: func(ctx context.Context, s *network.SubnetSpec) (target, error) {
 			return a.onNetwork(ctx, "subnet", s.Network, s.Project)

@@ -132,7 +132,7 @@ func (res *resource[T, S]) tag(ctx context.Context, r *http.Request, fn func([]s
 	if err != nil {
 		return nil, err
 	}
-	if err := res.api.allow(ctx, "update_"+res.ruled(), res.target(one)); err != nil {
+	if err := res.api.allow(ctx, "update_"+res.ruled(), res.about(one)); err != nil {
 		return nil, err
 	}
 	only, err := parseCondition(r)

@@ -174,7 +174,7 @@ func (a *API) subports(rule string, change func(context.Context, network.ID, pyj
 		if err != nil {
 			return err
 		}
-		if err := a.allow(r.Context(), rule, res.target(&t)); err != nil {
+		if err := a.allow(r.Context(), rule, res.about(&t)); err != nil {
 			return err
 		}
 		list, ok := v.Get("sub_ports")

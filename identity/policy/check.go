@@ -48,7 +48,8 @@ const maxDepth = 400
 type evaluation struct {
 	rules  ruleset
 	caller identity.Caller
-	target map[string]string // nil for the caller's own project and user
+	target map[string]string                // nil for the caller's own project and user
+	ask    func(name string) (string, bool) // goes before target; nil for none
 	depth  int
 	failed bool
 }
@@ -58,7 +59,10 @@ var evaluations = sync.Pool{New: func() any { return new(evaluation) }}
 
 // of returns a value of the target, and whether it has one.
 func (ev *evaluation) of(name string) (value string, ok bool) {
-	if ev.target == nil {
+	switch {
+	case ev.ask != nil:
+		return ev.ask(name)
+	case ev.target == nil:
 		return own(&ev.caller, name)
 	}
 	value, ok = ev.target[name]

@@ -140,6 +140,17 @@ func New(opts Options) (*Enforcer, error) {
 // Allow looks whether the policy files have changed, and if so decides by their
 // new content; if that is broken, the old rules stay.
 func (e *Enforcer) Allow(caller identity.Caller, rule string, target map[string]string) error {
+	return e.decide(rule, evaluation{caller: caller, target: target})
+}
+
+// AllowAbout is Allow about a target that is asked for its values by name, of which
+// mostly few matter. It reports false for a value that the target does not have.
+func (e *Enforcer) AllowAbout(caller identity.Caller, rule string, target func(name string) (string, bool)) error {
+	return e.decide(rule, evaluation{caller: caller, ask: target})
+}
+
+func (e *Enforcer) decide(rule string, about evaluation) error {
+	caller := about.caller
 	e.refresh()
 	r, ok := e.defaults[rule]
 	if !ok {
@@ -149,7 +160,7 @@ func (e *Enforcer) Allow(caller identity.Caller, rule string, target map[string]
 		// Upstream hands the bare name of the rule to its exception here.
 		return fault.New(fault.Denied, "", "%s", rule)
 	}
-	if !e.current.Load().rules.allow(caller, rule, target) {
+	if !e.current.Load().rules.allow(rule, about) {
 		return fault.New(fault.Denied, "", "Policy does not allow %s to be performed.", rule)
 	}
 	return nil

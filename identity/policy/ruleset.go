@@ -6,8 +6,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/berthcloud/berth/identity"
 )
 
 // A ruleset is all rules in force, by name. It is immutable once built.
@@ -28,9 +26,10 @@ func (r ruleset) find(name string) (check, bool) {
 }
 
 // allow reports whether the rule of that name lets the caller act on the target.
-func (r ruleset) allow(caller identity.Caller, rule string, target map[string]string) bool {
+func (r ruleset) allow(rule string, about evaluation) bool {
 	ev := evaluations.Get().(*evaluation)
-	*ev = evaluation{rules: r, caller: caller, target: target}
+	*ev = about
+	ev.rules = r
 	allowed := ev.decide(r.byName[rule])
 	*ev = evaluation{} // not to keep what the caller owns
 	evaluations.Put(ev)
