@@ -40,7 +40,7 @@ func (s *Service) Attach(ctx context.Context, by Caller, server ID, n NetworkSpe
 	if err := s.mayAsk(p, server, host); err != nil {
 		return ServerPort{}, err
 	}
-	j, err := s.beginAttach(ctx, by, server, n, p)
+	j, err := s.awaitTurn(ctx, host.Host, func() (*job, error) { return s.beginAttach(ctx, by, server, n, p) })
 	if err != nil {
 		return ServerPort{}, err
 	}
@@ -90,13 +90,46 @@ func code(err error) fault.Code {
 	return c
 }
 
-// beginAttach notes that a port is attached, which is this process's to do.
+// awaitTurn begins an attachment when the server's operation that is under way has ended, with the
+// fault of that when it does not within HostTime.
+func (s *Service) awaitTurn(ctx context.Context, host string, begin func() (*job, error)) (*job, error) {
+	one := s.hosts.add(host)
+	defer s.hosts.remove(one)
+	patience := time.NewTimer(s.settings.HostTime)
+	defer patience.Stop()
+	others := time.NewTicker(watch.Interval)
+	defer others.Stop()
+	for {
+		j, err := begin()
+		if !errors.Is(err, ErrTaken) {
+			return j, err
+		}
+		select {
+		case <-one.changed:
+		case <-others.C:
+		case <-patience.C:
+			return nil, busy(j.op.Server, attachAction, "task_state", "")
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// beginAttach notes that a port is attached, which is this process's to do. It returns ErrTaken
+// while another operation of the server is under way.
 func (s *Service) beginAttach(ctx context.Context, by Caller, server ID, n NetworkSpec, p Port) (*job, error) {
-	j := &job{s: s, b: body{Networks: []NetworkSpec{n}, Port: n.Port, Claim: &selection.Claim{}}}
+	j := &job{s: s, op: OperationRow{Server: server}, b: body{Networks: []NetworkSpec{n}, Port: n.Port, Claim: &selection.Claim{}}}
 	err := s.update(ctx, func(c *change) error {
 		row, err := attachableTo(c, by, server, attachAction)
 		if err != nil {
 			return err
+		}
+		under, err := Rows[OperationRow](c, Where(ByServer, server))
+		if err != nil {
+			return err
+		}
+		if len(under) > 0 {
+			return ErrTaken
 		}
 		have, err := Rows[PortRow](c, Where(ByServer, server))
 		if err != nil {

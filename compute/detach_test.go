@@ -1,8 +1,10 @@
 package compute_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -235,4 +237,75 @@ func TestLeasesAreRenewed(t *testing.T) {
 		t.Errorf("the server is %s", got)
 	}
 	w.agrees("boot with a lease that is renewed all the time")
+}
+
+// What is asked of a server while a port is taken from it waits, and is done, in its order: a
+// detachment sets no task_state.
+func TestWhatComesDuringADetachmentWaits(t *testing.T) {
+	w := newWorld(t, 5000, "cn1")
+	a, b, c := w.port(1000), w.port(1000), w.port(1000)
+	vm := w.boot("vm", a, b)
+	w.work(w.Service, nil)
+	again := ann
+	again.Request = "req-again"
+	w.must(w.Detach(ctx, ann, vm, a))
+	w.must(w.Detach(ctx, ann, vm, b))
+	w.must(w.Detach(ctx, again, vm, a))
+	running, stop := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	all.Go(func() { w.RunOperations(running) })
+	one, err := w.attach(w.Service, vm, compute.NetworkSpec{Port: c}, nil)
+	stop()
+	all.Wait()
+	if err != nil || one.Port != c {
+		t.Fatalf("the port is %+v, %v", one, err)
+	}
+	w.agrees("two ports detached, and one attached, at once")
+	if ports := must(w.Server(ctx, vm)).Ports; len(ports) != 1 || w.used()[egress] != 1000 {
+		t.Errorf("the server has %+v, %v is used", ports, w.used())
+	}
+	if e := must(w.Action(ctx, vm, again.Request)).Events[0]; e.Result != "Error" || !strings.Contains(e.Details, "is not attached") {
+		t.Errorf("the event of a second detachment is %+v", e)
+	}
+	w.must(w.Detach(ctx, ann, vm, c))
+	w.must(w.StopServer(ctx, ann, vm))
+	w.refusedWith(w.Detach(ctx, ann, vm, c), fault.Conflict, compute.InvalidState) // powering-off
+	w.work(w.Service, nil)
+	w.agrees("a port detached, and the server stopped, at once")
+	if one := must(w.Server(ctx, vm)); one.State != compute.Stopped || len(one.Ports) != 0 {
+		t.Errorf("the server is %s with %d ports", one.State, len(one.Ports))
+	}
+}
+
+// What waits is bounded, and goes with the server.
+func TestWaitingOperationsAreBounded(t *testing.T) {
+	w := newWorld(t, 5000, "cn1")
+	port := w.port(1000)
+	vm := w.boot("vm", port)
+	w.work(w.Service, nil)
+	for range 65 {
+		w.must(w.Detach(ctx, ann, vm, port))
+	}
+	w.refusedWith(w.Detach(ctx, ann, vm, port), fault.Conflict, compute.InvalidState)
+	w.must(w.DeleteServer(ctx, ann, vm))
+	w.work(w.Service, nil)
+	w.agrees("delete")
+}
+
+// A server whose host died while it was to be stopped can be used again when its state is reset.
+func TestResetStateOnADeadHost(t *testing.T) {
+	w := newWorld(t, 5000, "cn1")
+	vm := w.running()
+	w.must(w.StopServer(ctx, ann, vm))
+	w.must(w.ResetState(ctx, root, vm, compute.Active))
+	w.refusedWith(w.StopServer(ctx, ann, vm), fault.Conflict, compute.InvalidState) // its host is at it
+	w.later(5 * time.Minute)
+	w.must(w.ResetState(ctx, root, vm, compute.Active))
+	if one := must(w.Server(ctx, vm)); one.Task != "" || one.State != compute.Active || !strings.Contains(w.why(vm), "its host is down") {
+		t.Errorf("the server is %s, %s: %s", one.State, one.Task, w.why(vm))
+	}
+	w.report()
+	w.must(w.StopServer(ctx, ann, vm))
+	w.work(w.Service, nil)
+	w.agrees("a server stopped after its host came back")
 }

@@ -286,7 +286,7 @@ func (j *job) commit(ctx context.Context, next string, fn func(*change, *ServerR
 }
 
 // mine returns the server of an operation, errLost when somebody else has the
-// operation.
+// operation, and notes what waits for it.
 func (c *change) mine(j *job) (ServerRow, error) {
 	now, err := Rows[OperationRow](c, Where(ByID, j.op.ID))
 	if err == nil && (len(now) == 0 || now[0].Worker != j.op.Worker) {
@@ -295,6 +295,11 @@ func (c *change) mine(j *job) (ServerRow, error) {
 	if err != nil {
 		return ServerRow{}, err
 	}
+	b, err := now[0].body()
+	if err != nil {
+		return ServerRow{}, err
+	}
+	j.b.Next = b.Next
 	return One[ServerRow](c, Where(ByID, j.op.Server))
 }
 
@@ -338,8 +343,10 @@ func (j *job) finish(ctx context.Context, fn func(*change, *ServerRow) error) er
 		if err := c.Replace(&server); err != nil {
 			return err
 		}
-		_, err = c.Remove(&OperationRow{}, Where(ByID, j.op.ID))
-		return err
+		if _, err = c.Remove(&OperationRow{}, Where(ByID, j.op.ID)); err != nil {
+			return err
+		}
+		return c.beginNext(server.ID, j.b.Next)
 	})
 	if errors.Is(err, errTurned) {
 		return j.commit(ctx, j.op.Step, nil)

@@ -2,6 +2,7 @@ package compute
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/berthcloud/berth/compute/extraspecs"
@@ -77,26 +78,85 @@ type body struct {
 	Verb string `json:"verb,omitempty"`
 	// Failure is why an attachment is undone.
 	Failure *Failure `json:"failure,omitempty"`
+
+	// Next are the operations that wait for this one. Others add to them: what is stored counts.
+	Next []queued `json:"next,omitempty"`
 }
 
-// newOperation begins an operation of a server, which is nobody's yet. It is a
-// conflict when there is one already.
+// A queued is an operation that begins when the one under way ends.
+type queued struct {
+	Kind string          `json:"kind"`
+	Step string          `json:"step"`
+	Body json.RawMessage `json:"body"`
+}
+
+// maxQueued bounds the operations that wait for one of the same server.
+const maxQueued = 64
+
+// newOperation begins an operation of a server, which nobody works on yet, or queues it behind the
+// one that is under way. It is a conflict when too many wait already.
 func (c *change) newOperation(server ID, kind, step string, b body) error {
-	row := OperationRow{ID: newID(), Server: server, Kind: kind, Step: step, CreatedAt: c.at}
-	var err error
-	if row.Body, err = json.Marshal(b); err != nil {
+	text, err := json.Marshal(b)
+	if err != nil {
 		return err
 	}
-	return c.Insert(&row)
+	under, err := Rows[OperationRow](c, Where(ByServer, server))
+	if err != nil {
+		return err
+	}
+	if len(under) == 0 {
+		return c.Insert(&OperationRow{ID: newID(), Server: server, Kind: kind, Step: step, Body: text, CreatedAt: c.at})
+	}
+	first, err := under[0].body()
+	if err == nil && len(first.Next) >= maxQueued {
+		err = busy(server, kind, "task_state", "")
+	}
+	if err != nil {
+		return err
+	}
+	first.Next = append(first.Next, queued{kind, step, text})
+	if under[0].Body, err = json.Marshal(first); err != nil {
+		return err
+	}
+	return c.Replace(&under[0])
 }
 
-// idleServer refuses an action while something is under way with a server.
+// beginNext begins the first of the operations that waited for one that is over. A port that has
+// been taken from its server meanwhile is not detached again: as Nova's, the event says so.
+func (c *change) beginNext(server ID, next []queued) error {
+	for i, q := range next {
+		var b body
+		if err := json.Unmarshal(q.Body, &b); err != nil {
+			return fmt.Errorf("reading an operation that waits, of server %s: %w", server, err)
+		}
+		if q.Kind == detach {
+			rows, err := Rows[PortRow](c, Where(ByPort, b.Port), Where(ByServer, server))
+			if err != nil {
+				return err
+			}
+			if len(rows) == 0 {
+				text := fmt.Sprintf("Port %s is not attached", b.Port)
+				if err := c.end(b.Event, &trouble{text: text, details: text}); err != nil {
+					return err
+				}
+				continue
+			}
+		}
+		b.Next = next[i+1:]
+		return c.newOperation(server, q.Kind, q.Step, b)
+	}
+	return nil
+}
+
+// idleServer refuses an action while something is under way with a server. An attachment or a
+// detachment is no reason to, as in Nova, where it sets no task_state: what comes meanwhile waits
+// for its end.
 func idleServer(r Reader, row ServerRow, action string) error {
 	if row.Task != "" {
 		return busy(row.ID, action, "task_state", row.Task)
 	}
 	under, err := Rows[OperationRow](r, Where(ByServer, row.ID))
-	if err == nil && len(under) > 0 {
+	if err == nil && len(under) > 0 && under[0].Kind != attach && under[0].Kind != detach {
 		err = busy(row.ID, action, "task_state", "")
 	}
 	return err

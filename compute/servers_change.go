@@ -83,12 +83,18 @@ func (c *change) done(by Caller, id ID, action string) error {
 }
 
 // ResetState says that a server is in a state, Active or Error, whatever it was in.
-// What is under way with it goes on. Fault: InstanceNotFound.
+// What is under way with it goes on, but for a change of its power that waits for a host which is
+// down: that is given up. Fault: InstanceNotFound.
 func (s *Service) ResetState(ctx context.Context, by Caller, id ID, state string) error {
 	_, err := s.changeServer(ctx, id, func(c *change, row *ServerRow) error {
 		under, err := Rows[OperationRow](c, Where(ByServer, id))
 		if err != nil {
 			return err
+		}
+		if len(under) > 0 && under[0].Kind == power {
+			if under, err = c.givePowerUp(*row, under); err != nil {
+				return err
+			}
 		}
 		if row.State = state; len(under) == 0 {
 			row.Task = ""
@@ -96,6 +102,25 @@ func (s *Service) ResetState(ctx context.Context, by Caller, id ID, state string
 		return c.done(by, id, "resetState")
 	})
 	return err
+}
+
+// givePowerUp ends a change of a server's power when its host is down, and returns what is left
+// under way.
+func (c *change) givePowerUp(server ServerRow, under []OperationRow) ([]OperationRow, error) {
+	up, err := c.isUp(server.Host)
+	if err != nil || up {
+		return under, err
+	}
+	b, err := under[0].body()
+	if err != nil {
+		return under, err
+	}
+	const text = "its host is down, and its state was reset"
+	if err := c.end(b.Event, &trouble{text: text, details: text}); err != nil {
+		return under, err
+	}
+	_, err = c.Remove(&OperationRow{}, Where(ByID, under[0].ID))
+	return nil, err
 }
 
 // metadataStates are those in which metadata may be changed.
