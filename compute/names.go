@@ -35,25 +35,20 @@ func (s *Service) InstanceName(row ServerRow) string {
 	})
 }
 
-// oneOfItsKind refuses a server whose hostname another one has, whatever the case, if the
-// operator wants that. Fault: InstanceExists.
-func (c *change) oneOfItsKind(row *ServerRow) error {
+// hostnames are those that a new server of a project must not have, in lower case, nil when any will
+// do.
+func (c *change) hostnames(project string) (map[string]bool, error) {
 	var where []Match
 	switch c.settings.UniqueNames {
 	case "":
-		return nil
+		return nil, nil
 	case UniqueInProject:
-		where = append(where, Where(ByProject, row.Project))
+		where = append(where, Where(ByProject, project))
 	}
 	all, err := Rows[ServerRow](c, where...)
-	if err != nil {
-		return err
+	taken := make(map[string]bool, len(all))
+	for _, row := range all {
+		taken[strings.ToLower(row.Hostname)] = true
 	}
-	name := strings.ToLower(row.Hostname)
-	for _, other := range all {
-		if strings.ToLower(other.Hostname) == name {
-			return conflict("InstanceExists", "Instance %s already exists.", name)
-		}
-	}
-	return nil
+	return taken, err
 }

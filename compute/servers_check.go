@@ -39,6 +39,14 @@ func (s *Service) check(ctx context.Context, by Caller, spec ServerSpec) (*draft
 }
 
 func (s *Service) checkCount(_ context.Context, d *draft) (err error) {
+	for _, bound := range []struct {
+		what    string
+		n, most int
+	}{{"networks", len(d.Networks), MaxNetworks}, {"security groups", len(d.SecurityGroups), MaxSecurityGroups}, {"bytes of scheduler hints", len(d.Hints), MaxHints}} {
+		if bound.n > bound.most {
+			return invalid("InvalidInput", "Invalid input received: a server can be asked for with at most %d %s, not %d", bound.most, bound.what, bound.n)
+		}
+	}
 	if _, d.most = d.count(); d.most > 1 {
 		if d.Hostname != "" {
 			return invalid("AmbiguousHostnameForMultipleInstances", "Unable to allocate a single hostname to multiple instances")

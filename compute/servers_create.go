@@ -9,6 +9,14 @@ import (
 	"strings"
 )
 
+// What one request can ask for, whatever the quotas are. Nova bounds it by its quotas only.
+const (
+	MaxServers        = 1000 // servers; more of max_count count as this many
+	MaxNetworks       = 128  // ports and networks of a server
+	MaxSecurityGroups = 128
+	MaxHints          = 64 << 10 // bytes of scheduler hints
+)
+
 // CreateServers begins to build servers and returns them as they are then, in their
 // order; what becomes of them is seen in their state. Faults are Nova's: what is wrong
 // with the request is found out before, what is wanting for it makes a server fail.
@@ -41,11 +49,21 @@ func (c *change) createServers(d *draft) ([]Server, error) {
 	if err := c.enoughMembers(d, row.Group, n); err != nil {
 		return nil, err
 	}
+	taken, err := c.hostnames(row.Project)
+	if err != nil {
+		return nil, err
+	}
 	rows := make([]ServerRow, n)
 	for i := range rows {
 		one := row
 		one.ID, one.Place = newID(), i
 		one.Name, one.Hostname = d.call(one.ID, i, n)
+		if name := strings.ToLower(one.Hostname); taken != nil {
+			if taken[name] {
+				return nil, conflict("InstanceExists", "Instance %s already exists.", name)
+			}
+			taken[name] = true
+		}
 		if err := c.createServer(&one, b, d); err != nil {
 			return nil, err
 		}
@@ -126,9 +144,6 @@ func (c *change) wantedNode(d *draft) (ID, error) {
 // createServer makes one server. A port is one server's: who comes second has a
 // conflict.
 func (c *change) createServer(row *ServerRow, b body, d *draft) (err error) {
-	if err := c.oneOfItsKind(row); err != nil {
-		return err
-	}
 	if row.Number, err = c.next("servers"); err != nil {
 		return err
 	}
@@ -164,11 +179,11 @@ func (c *change) addPort(server ID, p Port, place int, tag string, own bool) err
 	return err
 }
 
-// enoughServers returns how many servers the quotas allow of those that are wanted.
-// Fault: TooManyInstances.
+// enoughServers returns how many servers the quotas, and the bound of a request, allow of those that
+// are wanted. Faults: TooManyInstances, InvalidInput.
 func (c *change) enoughServers(d *draft) (int, error) {
 	least, _ := d.count()
-	most := d.most
+	most := min(d.most, MaxServers)
 	each := map[string]int64{Instances: 1, Cores: d.flavor.VCPUs, RAM: d.flavor.MemoryMB}
 	free, limits, err := c.headroom(d.by.Project, d.by.User)
 	if err != nil {
@@ -181,6 +196,9 @@ func (c *change) enoughServers(d *draft) (int, error) {
 	}
 	if most >= least {
 		return most, nil
+	}
+	if least > MaxServers && !slices.ContainsFunc(sortedKeys(free), func(resource string) bool { return free[resource] < each[resource]*int64(least) }) {
+		return 0, invalid("InvalidInput", "Invalid input received: min_count must be at most %d, which is how many servers a request can make", MaxServers)
 	}
 	return 0, tooMany(d, each, free, limits)
 }

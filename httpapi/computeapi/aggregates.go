@@ -209,8 +209,8 @@ func (q *request) setAggregateMetadata() error {
 	metadata := make(map[string]*string, given.Len())
 	for _, m := range given.Members() {
 		metadata[m.Key] = nil
-		if m.Value.Kind() != pyjson.Null {
-			metadata[m.Key] = textOf(given, m.Key)
+		if text := m.Value.Str(); m.Value.Kind() != pyjson.Null {
+			metadata[m.Key] = &text
 		}
 	}
 	return q.respondAggregate(q.api.Compute.SetAggregateMetadata(q.Context(), n, metadata))

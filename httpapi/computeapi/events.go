@@ -14,7 +14,7 @@ func (a *API) eventRoutes() []httpapi.Route {
 }
 
 func eventsSchema(names string) *pyschema.Schema {
-	return bodySchema("events", `{"type": "array", "minItems": 1, "items": `+objectPart(`"server_uuid": `+uuidPart+`,
+	return bodySchema("events", `{"type": "array", "minItems": 1, "maxItems": 4096, "items": `+objectPart(`"server_uuid": `+uuidPart+`,
 		"name": {"type": "string", "enum": [`+names+`]},
 		"status": {"type": "string", "enum": ["failed", "completed", "in-progress"]},
 		"tag": {"type": "string", "maxLength": 255}`, `"server_uuid", "name"`)+`}`)

@@ -25,7 +25,7 @@ func (a *API) hostRoutes() []httpapi.Route {
 	}
 }
 
-var resultsSchema = bodySchema("results", `{"type": "array", "items": `+objectPart(`"server": `+uuidPart+`, "event": `+uuidPart+`,
+var resultsSchema = bodySchema("results", `{"type": "array", "maxItems": 4096, "items": `+objectPart(`"server": `+uuidPart+`, "event": `+uuidPart+`,
 		"trouble": `+stringPart+`, "everywhere": {"type": "boolean"}`, `"server", "event"`)+`}`)
 
 // mayReport is the rule of hosts.

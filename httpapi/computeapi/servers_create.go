@@ -133,8 +133,10 @@ func listIn(v pyjson.Value) []string {
 
 // groupNames are the names of security groups, each once.
 func groupNames(v pyjson.Value) (names []string) {
+	seen := map[string]bool{}
 	for _, item := range v.Items() {
-		if name, ok := item.Get("name"); ok && !slices.Contains(names, name.Str()) {
+		if name, ok := item.Get("name"); ok && !seen[name.Str()] {
+			seen[name.Str()] = true
 			names = append(names, name.Str())
 		}
 	}
@@ -221,16 +223,16 @@ func (q *request) specNetworks(spec *compute.ServerSpec, v pyjson.Value) error {
 	networks, _ := v.Get("networks")
 	spec.AnyNetwork = networks.Len() == 0 && networks.Str() != "none"
 	spec.Auto = networks.Str() == "auto"
-	var ports []string
+	ports := map[compute.ID]bool{}
 	for _, item := range networks.Items() {
 		n, err := networkSpec(item)
 		if err != nil {
 			return err
 		}
-		if n.Port != "" && slices.Contains(ports, string(n.Port)) {
+		if n.Port != "" && ports[n.Port] {
 			return badRequest("Port ID '%s' was specified twice: you cannot attach a port multiple times.", n.Port)
 		}
-		ports = append(ports, string(n.Port))
+		ports[n.Port] = true
 		spec.Networks = append(spec.Networks, n)
 	}
 	if len(spec.Networks) == 0 && !spec.Auto {
