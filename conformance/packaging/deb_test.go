@@ -40,10 +40,10 @@ func TestFields(t *testing.T) {
 			t.Errorf("%s: %s, want %s", field, got, want)
 		}
 	}
-	if out := run(t, filepath.Join(unpacked, "usr/bin/berth"), "version"); !strings.HasPrefix(out, "berth "+version+" ") {
+	if out := run(t, filepath.Join(unpacked, "usr/bin/berth"), "version"); !strings.HasPrefix(out, "berth "+version+", revision "+revision+" ") {
 		t.Errorf("the program says %q, want version %s", out, version)
 	}
-	if out := run(t, "dpkg-deb", "-I", deb, "conffiles"); out != "/etc/berth/placement.conf\n/etc/logrotate.d/berth\n" {
+	if out := run(t, "dpkg-deb", "-I", deb, "conffiles"); out != read(t, filepath.Join(tree, "packaging/debian/conffiles")) {
 		t.Errorf("conffiles:\n%s", out)
 	}
 }
@@ -60,7 +60,7 @@ func TestModesAndOwners(t *testing.T) {
 		switch {
 		case mode[0] == 'd', path == "./usr/bin/berth":
 			want = mode[:1] + "rwxr-xr-x"
-		case path == "./etc/berth/placement.conf":
+		case strings.HasPrefix(path, "./etc/berth/"):
 			want = "-rw-r-----"
 		}
 		if mode != want || owner != "root/root" {

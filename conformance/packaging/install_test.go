@@ -27,7 +27,9 @@ func TestInstallation(t *testing.T) {
 
 	r.dpkg(t, "--install", deb)
 	user, group := r.account(t)
-	r.check(t, settingsPath, 0o640, 0, group)
+	for _, name := range []string{"agent", "compute", "network", "placement"} {
+		r.check(t, "etc/berth/"+name+".conf", 0o640, 0, group)
+	}
 	r.check(t, statePath, 0o750, user, group)
 	r.check(t, logPath, 0o750, user, group)
 	if links := r.enabled(t); len(links) > 0 {
@@ -57,7 +59,7 @@ func TestInstallation(t *testing.T) {
 	r.there(t, settingsPath, statePath+"/placement.db", logPath+"/placement.log")
 
 	out := r.dpkg(t, "--purge", "berth")
-	r.gone(t, "etc/berth", "etc/logrotate.d/berth", logPath, wantedBy)
+	r.gone(t, "etc/berth", "etc/default/berth-agent", "etc/logrotate.d/berth", logPath, wantedBy)
 	r.there(t, statePath+"/placement.db", statePath+"/note")
 	if !strings.Contains(out, "/var/lib/berth is not empty and is kept") {
 		t.Errorf("purging does not say that the data is kept:\n%s", out)

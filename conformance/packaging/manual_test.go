@@ -1,9 +1,11 @@
 package packaging
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -90,5 +92,34 @@ func TestCompletions(t *testing.T) {
 				t.Errorf("%s says:\n%s", c.shell, out)
 			}
 		})
+	}
+}
+
+// TestDocumentsOfThePackage follows the links of the packaged documents: what they name is in
+// the package too.
+func TestDocumentsOfThePackage(t *testing.T) {
+	_, unpacked := pkg(t)
+	link := regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)\s]*)?\)`)
+	links := 0
+	err := filepath.WalkDir(filepath.Join(unpacked, "usr/share/doc/berth"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".md") {
+			return err
+		}
+		for _, m := range link.FindAllStringSubmatch(read(t, path), -1) {
+			links++
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(path), m[1])); err != nil {
+				t.Errorf("%s links to %s, which the package lacks", strings.TrimPrefix(path, unpacked), m[1])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if links < 50 {
+		t.Errorf("only %d links in the documents of the package", links)
 	}
 }

@@ -165,8 +165,18 @@ func TestUntouchedSettingsDoNotServe(t *testing.T) {
 		t.Errorf("exit status %d, want 2\n%s", code, s.log.String())
 	}
 	_, unpacked := pkg(t)
-	if got := unit(t, unpacked).only(t, "RestartPreventExitStatus"); got != "2" {
-		t.Errorf("RestartPreventExitStatus=%s, want 2", got)
+	for _, service := range []string{"placement", "network", "compute", "agent"} {
+		if got := unitOf(t, unpacked, service).only(t, "RestartPreventExitStatus"); got != "2" {
+			t.Errorf("%s: RestartPreventExitStatus=%s, want 2", service, got)
+		}
+	}
+	for _, args := range [][]string{{"network", "serve"}, {"compute", "serve"}, {"agent"}} {
+		settings := filepath.Join(unpacked, "etc/berth", args[0]+".conf")
+		cmd := exec.Command(filepath.Join(unpacked, programPath), append(args, "--config", settings)...)
+		out, err := output(cmd)
+		if err == nil || cmd.ProcessState.ExitCode() != 2 || !strings.Contains(out, "not set") && !strings.Contains(out, "no device") {
+			t.Errorf("%v with untouched settings: %v\n%s", args, err, out)
+		}
 	}
 }
 

@@ -14,13 +14,18 @@ var (
 	tableGroup  = regexp.MustCompile(`^## \[(\w+)\]$`)
 )
 
-// TestSettingsFile holds the settings that are installed to the documentation:
-// each name is there and has an effect or is to have one, and a value behind # is
-// the default where there is one.
+// TestSettingsFile holds the settings that are installed to the documentation: each name is
+// there and has an effect or is to have one, and a value behind # is the default where there
+// is one.
 func TestSettingsFile(t *testing.T) {
-	documented := documentedSettings(t)
+	for name, document := range map[string]string{"placement": "settings", "network": "settings-network", "compute": "settings-compute"} {
+		t.Run(name, func(t *testing.T) { checkSettings(t, name+".conf", documentedSettings(t, document+".md")) })
+	}
+}
+
+func checkSettings(t *testing.T, file string, documented map[string]documentedSetting) {
 	group, seen := "", 0
-	for line := range strings.Lines(read(t, filepath.Join(tree, "packaging", "placement.conf"))) {
+	for line := range strings.Lines(read(t, filepath.Join(tree, "packaging", file))) {
 		line = strings.TrimSuffix(line, "\n")
 		if m := groupLine.FindStringSubmatch(line); m != nil {
 			group = m[1]
@@ -34,7 +39,7 @@ func TestSettingsFile(t *testing.T) {
 		d, ok := documented[group+"/"+m[1]]
 		switch {
 		case !ok:
-			t.Errorf("[%s] %s is not in docs/operations/settings.md", group, m[1])
+			t.Errorf("[%s] %s is not in the document of settings", group, m[1])
 		case d.use == "ignored":
 			t.Errorf("[%s] %s has no effect", group, m[1])
 		case strings.HasPrefix(line, "# ") && d.standard != "" && d.standard != m[2]:
@@ -48,11 +53,11 @@ func TestSettingsFile(t *testing.T) {
 
 type documentedSetting struct{ standard, use string }
 
-func documentedSettings(t *testing.T) map[string]documentedSetting {
+func documentedSettings(t *testing.T, document string) map[string]documentedSetting {
 	t.Helper()
 	all := map[string]documentedSetting{}
 	group := ""
-	for line := range strings.Lines(read(t, filepath.Join(tree, "docs", "operations", "settings.md"))) {
+	for line := range strings.Lines(read(t, filepath.Join(tree, "docs", "operations", document))) {
 		line = strings.TrimSuffix(line, "\n")
 		if m := tableGroup.FindStringSubmatch(line); m != nil {
 			group = m[1]

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // exposure is the most that systemd's own estimate of what a break-in could reach
@@ -15,11 +17,20 @@ const exposure = "15"
 // values in order.
 type unitFile map[string][]string
 
-// unit reads the service's unit file below a directory.
+// unitsPath is where the package has its units.
+const unitsPath = "usr/lib/systemd/system/"
+
+// unit reads the placement service's unit file below a directory.
 func unit(t *testing.T, below string) unitFile {
 	t.Helper()
+	return unitOf(t, below, "placement")
+}
+
+// unitOf reads the unit file of one of the services.
+func unitOf(t *testing.T, below, service string) unitFile {
+	t.Helper()
 	u := unitFile{}
-	for line := range strings.Lines(read(t, filepath.Join(below, "usr/lib/systemd/system/berth-placement.service"))) {
+	for line := range strings.Lines(read(t, filepath.Join(below, unitsPath, "berth-"+service+".service"))) {
 		name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
 		if ok && !strings.HasPrefix(name, "#") {
 			u[name] = append(u[name], value)
@@ -43,23 +54,42 @@ func TestUnitsAreUnderstood(t *testing.T) {
 	deb, _ := pkg(t)
 	r := newRoot(t)
 	run(t, "dpkg-deb", "-x", deb, string(r)+"/unpacked")
-	for _, file := range []string{programPath, "usr/lib/systemd/system/berth-placement.service", "usr/lib/systemd/system/berth-placement.socket"} {
-		if err := copyFile(r.path("unpacked/"+file), r.path(file)); err != nil {
+	units, err := filepath.Glob(r.path("unpacked/" + unitsPath + "berth-*"))
+	if err != nil || len(units) != 5 {
+		t.Fatalf("the units of the package are %q: %v", units, err)
+	}
+	if err := copyFile(r.path("unpacked/"+programPath), r.path(programPath)); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"verify", "--man=no", "--root=" + string(r)}
+	for _, path := range units {
+		if err := copyFile(path, r.path(unitsPath+filepath.Base(path))); err != nil {
 			t.Fatal(err)
 		}
+		args = append(args, filepath.Base(path))
 	}
-	out := run(t, "systemd-analyze", "verify", "--man=no", "--root="+string(r), "berth-placement.service", "berth-placement.socket")
-	if out != "" {
+	if out := run(t, "systemd-analyze", args...); out != "" {
 		t.Errorf("systemd-analyze says:\n%s", out)
 	}
 }
 
-// TestServiceIsConfined holds the service to systemd's estimate of its exposure.
+// TestServiceIsConfined holds the placement service to systemd's estimate of its exposure, and
+// the network and compute services to the same confinement.
 func TestServiceIsConfined(t *testing.T) {
 	need(t, "systemd-analyze", "systemd")
 	_, unpacked := pkg(t)
 	out := run(t, "systemd-analyze", "security", "--offline=yes", "--no-pager", "--threshold="+exposure,
-		filepath.Join(unpacked, "usr/lib/systemd/system/berth-placement.service"))
+		filepath.Join(unpacked, unitsPath, "berth-placement.service"))
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	t.Log(lines[len(lines)-1])
+	for _, service := range []string{"network", "compute"} {
+		want, got := unit(t, unpacked), unitOf(t, unpacked, service)
+		for _, own := range []string{"Description", "Documentation", "After", "ExecStart", "TimeoutStartSec"} {
+			delete(want, own)
+			delete(got, own)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("the unit of %s: -placement +%s\n%s", service, service, diff)
+		}
+	}
 }
