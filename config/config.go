@@ -147,7 +147,10 @@ type Berth struct {
 	HTTP2MaxStreams int // requests under way on one HTTP/2 connection
 
 	TrustedProxies  []string // networks, addresses, "unix"; see ProxyNetworks
+	AllowedHosts    []string // names in Host headers beside those of this machine, where callers are believed
 	CompressMinSize int      // bytes of the smallest answer that is compressed; 0 and below: none
+
+	AllowRemoteNoAuth bool // believe callers at addresses that other machines reach too
 
 	MaxConnections          int // 0: no bound
 	MaxConnectionsPerClient int // 0: no bound

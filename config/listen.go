@@ -88,6 +88,15 @@ func checkProxies(text string) error {
 	return nil
 }
 
+func checkHosts(text string) error {
+	for name := range strings.SplitSeq(text, ",") {
+		if name = strings.TrimSpace(name); strings.ContainsAny(name, "/ *") {
+			return fmt.Errorf("want names or addresses of hosts without ports, such as berth.example.org, not %q", name)
+		}
+	}
+	return nil
+}
+
 func checkAddresses(text string) error {
 	list := Addresses(text)
 	if len(list) == 0 {

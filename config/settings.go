@@ -261,6 +261,10 @@ func (s *Service) listening() []Setting {
 			"Path, such as /placement, below which the API answers too. Links and Location headers then begin with it."),
 		used(g, "trusted_proxies", osloconfig.List(&b.TrustedProxies).Check(checkProxies),
 			"Networks or addresses of proxies whose forwarding headers are believed, and unix for whoever comes over a Unix socket."),
+		used(g, "allowed_hosts", osloconfig.List(&b.AllowedHosts).Check(checkHosts),
+			"Names or addresses, without ports, that requests may have in their Host header beside those of loopback, of the socket and in listen. Others are answered with 403 while auth_strategy believes all tokens: a web page could have a browser send them."),
+		used(g, "allow_remote_noauth", osloconfig.Bool(&b.AllowRemoteNoAuth),
+			"Start although auth_strategy believes all tokens and other machines can reach the API: whoever reaches it can do everything."),
 		used(g, "compress_min_size", osloconfig.Int(&b.CompressMinSize),
 			"Size in bytes from which answers are compressed for clients that accept gzip. 0 or -1: never."),
 	}

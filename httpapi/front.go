@@ -18,12 +18,17 @@ type FrontSettings struct {
 	// well as without it.
 	Prefix string
 
+	// Hosts are the names that requests may give to the service in their Host header;
+	// others are answered with 403. Nil allows all. What proxies say of the host does not
+	// count here.
+	Hosts *Hosts
+
 	// Forwarded says that what proxies write into the request's headers about
 	// its client is believed when it comes from one of Proxies.
 	Forwarded bool
 	Proxies   Proxies
 
-	// Problem writes the 503 of further ones; nil means Placement's.
+	// Problem writes the 503 and 403 of a Front; nil means Placement's.
 	Problem Format
 
 	// CompressMinSize is the size in bytes from which an answer is compressed
@@ -31,7 +36,7 @@ type FrontSettings struct {
 	CompressMinSize int
 }
 
-// A Front stands before an API: it bounds the requests under way, finds out
+// A Front stands before an API: it bounds the requests under way, refuses those for other hosts, finds out
 // where a request came from when a proxy forwarded it, takes off the path prefix
 // and compresses answers. It may be used from many goroutines.
 type Front struct {
@@ -57,7 +62,11 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer f.inFlight.Add(-1)
 	if n := f.inFlight.Add(1); s.MaxRequests > 0 && n > int64(s.MaxRequests) {
 		f.metrics.refuseRequest()
-		unavailable(w, r, s.Problem, "Too many requests are under way.")
+		refuse(w, r, s.Problem, http.StatusServiceUnavailable, "Too many requests are under way.")
+		return
+	}
+	if !s.Hosts.allow(r) {
+		refuse(w, r, s.Problem, http.StatusForbidden, "The Host header names a host that this service does not answer for: see [berth] allowed_hosts.")
 		return
 	}
 	r = s.arrive(r)

@@ -28,19 +28,24 @@ func (s *Switch) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // of the moment and the advice to try again after a second, in the format of an
 // API's errors; nil is Placement's.
 func Unavailable(as Format, detail func() string) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { unavailable(w, r, as, detail()) })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, r, as, http.StatusServiceUnavailable, detail())
+	})
 }
 
-// unavailable answers 503 to a request that no API has seen.
-func unavailable(w http.ResponseWriter, r *http.Request, as Format, detail string) {
+// refuse answers a request that no API has seen with an error. With 503 goes the advice to
+// try again.
+func refuse(w http.ResponseWriter, r *http.Request, as Format, status int, detail string) {
 	x := begin(w, r)
 	if as == nil {
 		as = func(p Problem) (media string, body []byte) {
 			return (&problem{status: p.Status, detail: p.Detail, requestID: x.origin.RequestID}).render(x.accept)
 		}
 	}
-	p := Problem{Status: http.StatusServiceUnavailable, Detail: detail, Path: r.URL.Path, Method: r.Method, Unserved: true}
+	p := Problem{Status: status, Detail: detail, Path: r.URL.Path, Method: r.Method, Unserved: true}
 	media, body := as(p)
-	w.Header().Set("Retry-After", retryAfter)
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", retryAfter)
+	}
 	writeBody(w, p.Status, media, body)
 }

@@ -222,7 +222,7 @@ func TestAgentsThatAreGone(t *testing.T) {
 // ask asks placement as an administrator.
 func ask(t *testing.T, r *running, method, path, body string) string {
 	t.Helper()
-	res, text := call(t, &http.Transport{}, method, r.url+path, body)
+	res, text := call(t, &http.Transport{}, method, r.url+path, body, "X-Auth-Token: "+r.token)
 	if res.StatusCode/100 != 2 {
 		t.Fatalf("%s %s = %d %s", method, path, res.StatusCode, text)
 	}

@@ -147,6 +147,8 @@ type running struct {
 	cmd *exec.Cmd
 	log *bufio.Reader
 	url string
+
+	token string // of the administrator
 }
 
 // start starts a process with a command line and waits until it serves.
@@ -219,7 +221,7 @@ func (r *running) get(path string) (int, string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	req.Header.Set("X-Auth-Token", "admin")
+	req.Header.Set("X-Auth-Token", r.token)
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		r.t.Fatal(err)
@@ -322,6 +324,7 @@ func TestUpLoadsTheGuide(t *testing.T) {
 	for range 2 { // what is there already stays
 		r := launch(t, nil, nil, upArgs(dir)...)
 		r.url = r.logged(`^Berth is up: placement at (http://\S+),`)
+		r.token = upToken(t, dir)
 		want := []string{
 			"devstack0 2",
 			"devstack0:NIC Switch agent 4a8a819d-61f9-5822-8c5c-3e9c7cb942d6 0 below devstack0",

@@ -55,7 +55,7 @@ const startPatience = 5 * time.Minute
 // systemd, and answers at them that the service is starting, in the format of
 // its API's errors. An error carries
 // its exit code, and leaves nothing open.
-func newServing(ctx context.Context, cfg *config.Service, log *slog.Logger, reg *prometheus.Registry, m *httpapi.Metrics, as httpapi.Format) (v *serving, err error) {
+func newServing(ctx context.Context, cfg *config.Service, g *guard, log *slog.Logger, reg *prometheus.Registry, m *httpapi.Metrics, as httpapi.Format) (v *serving, err error) {
 	v = &serving{
 		log: log, format: as, notify: systemd.NewNotifier(), reload: make(chan os.Signal, 1),
 		limit: httpapi.NewConnLimit(limitSettings(cfg), m), stopTimeout: cfg.Berth.ShutdownTimeout,
@@ -67,11 +67,15 @@ func newServing(ctx context.Context, cfg *config.Service, log *slog.Logger, reg 
 	if err != nil {
 		return nil, err
 	}
+	if err := g.check(open.api); err != nil {
+		open.close()
+		return nil, err
+	}
 	signal.Notify(v.reload, syscall.SIGHUP)
 	v.progress("opening the database")
 	v.api = httpapi.NewSwitch(httpapi.Unavailable(as, func() string { return "The service is " + v.state() + "." }))
 	v.ops = httpapi.NewSwitch(httpapi.NewOps(httpapi.OpsConfig{Metrics: reg, Ready: v.ready(nil)}))
-	v.front = httpapi.NewFront(v.api, frontSettings(cfg, as), m)
+	v.front = httpapi.NewFront(v.api, frontSettings(cfg, g, as), m)
 	opts := serveOptions(cfg.Berth, log)
 	opts.Format = as
 	v.serve(open, opts, m)

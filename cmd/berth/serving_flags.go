@@ -13,6 +13,7 @@ import (
 type serveFlags struct {
 	files, dirs []string
 	listen      string
+	remote      bool
 }
 
 // add declares the flags, given what the files are called and where the service
@@ -21,6 +22,7 @@ func (f *serveFlags) add(cmd *cobra.Command, file, address string) {
 	cmd.Flags().StringArrayVar(&f.files, "config", nil, "read this "+file+"; may be given several times, later ones win")
 	cmd.Flags().StringArrayVar(&f.dirs, "config-dir", nil, "read all *.conf files of this directory, after the files")
 	cmd.Flags().StringVar(&f.listen, "listen", "", "listen on `HOST:PORT` instead of what the settings say (default "+address+")")
+	cmd.Flags().BoolVar(&f.remote, "allow-remote-noauth", false, "start although auth_strategy believes all tokens and other machines can reach the address: whoever does can do everything")
 }
 
 // none reports whether no files are named.
@@ -30,6 +32,9 @@ func (f *serveFlags) none() bool { return len(f.files) == 0 && len(f.dirs) == 0 
 func (f *serveFlags) apply(cfg *config.Service) {
 	if f.listen != "" {
 		cfg.Berth.Listen = f.listen
+	}
+	if f.remote {
+		cfg.Berth.AllowRemoteNoAuth = true
 	}
 }
 

@@ -33,7 +33,7 @@ func reloadSteps() []reloadStep {
 		}, (*server).reloadTLS},
 		{"limits and proxies", []string{
 			"[berth] max_requests", "[berth] max_connections", "[berth] max_connections_per_client", "[berth] path_prefix",
-			"[berth] compress_min_size", "[berth] trusted_proxies", "[oslo_middleware] enable_proxy_headers_parsing",
+			"[berth] compress_min_size", "[berth] trusted_proxies", "[berth] allowed_hosts", "[oslo_middleware] enable_proxy_headers_parsing",
 		}, (*server).reloadFront},
 		{"policy", []string{
 			"[oslo_policy] policy_file", "[oslo_policy] policy_dirs", "[oslo_policy] policy_default_rule",
@@ -100,7 +100,7 @@ func (s *server) reloadTLS(cfg *config.Service) error {
 }
 
 func (s *server) reloadFront(cfg *config.Service) error {
-	s.serving.front.Set(frontSettings(cfg, s.serving.format))
+	s.serving.front.Set(frontSettings(cfg, s.guard, s.serving.format))
 	s.serving.limit.Set(limitSettings(cfg))
 	return nil
 }

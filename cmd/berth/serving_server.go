@@ -34,6 +34,7 @@ type server struct {
 	reloads *reloadMetrics
 
 	authenticate httpapi.Authenticator // nil until it is known whom the settings trust
+	guard        *guard                // nil when callers are checked
 	tracer       *tracing.Tracer       // nil when tracing is off
 
 	api     http.Handler
@@ -48,6 +49,7 @@ type server struct {
 // settings. What is nil is as the settings say.
 type given struct {
 	authenticate httpapi.Authenticator
+	guard        *guard
 	placement    network.Placement        // that the network service asks
 	access       map[string]client.Access // to neighbours, by their type in the catalogue
 	empty        bool                     // it begins with an empty database
@@ -55,7 +57,7 @@ type given struct {
 }
 
 func newServer(cfg serviceSettings, of policyOf, log *slog.Logger, g given) server {
-	return server{log: log, running: cfg, loaded: cfg, policy: of, authenticate: g.authenticate}
+	return server{log: log, running: cfg, loaded: cfg, policy: of, authenticate: g.authenticate, guard: g.guard}
 }
 
 // A beginning is what the start of a service has to know of it.
@@ -110,9 +112,10 @@ func (s *server) listen(ctx context.Context, env environment, b beginning, m *se
 			return fail(exitUsage, err)
 		}
 		s.authenticate, s.ends = authenticate, append(s.ends, end)
+		s.guard = noAuthGuard(cfg, b.strategy)
 	}
 	var err error
-	if s.serving, err = newServing(ctx, cfg, s.log, m.registry, m.http, b.format); err != nil {
+	if s.serving, err = newServing(ctx, cfg, s.guard, s.log, m.registry, m.http, b.format); err != nil {
 		return err
 	}
 	s.ln = s.serving.apiServers.listeners[0]

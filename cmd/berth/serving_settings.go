@@ -11,10 +11,11 @@ import (
 
 // frontSettings turns the settings into what stands before the API, whose errors are of
 // a format.
-func frontSettings(cfg *config.Service, as httpapi.Format) httpapi.FrontSettings {
+func frontSettings(cfg *config.Service, g *guard, as httpapi.Format) httpapi.FrontSettings {
 	return httpapi.FrontSettings{
 		MaxRequests:     cfg.Berth.MaxRequests,
 		Prefix:          cfg.Berth.PathPrefix,
+		Hosts:           g.hosts(cfg),
 		Forwarded:       cfg.Proxy.EnableProxyHeadersParsing,
 		Proxies:         proxies(cfg),
 		Problem:         as,

@@ -41,7 +41,7 @@ func launch(t *testing.T, env []string, files []*os.File, args ...string) *runni
 	cmd.Env = append(os.Environ(), asBerth+"=1", "HOME="+t.TempDir(), "XDG_DATA_HOME=")
 	cmd.Env = append(cmd.Env, env...)
 	cmd.ExtraFiles, cmd.Stdout, cmd.Stderr = files, output, output
-	r := &running{t: t, cmd: cmd, log: bufio.NewReader(drain(log))}
+	r := &running{t: t, cmd: cmd, log: bufio.NewReader(drain(log)), token: "admin"}
 	t.Cleanup(func() {
 		cancel() // ends a process that a failed test left
 		log.Close()
@@ -199,7 +199,7 @@ func TestListenersAnswerWhileStarting(t *testing.T) {
 		t.Fatal(err)
 	}
 	reg := prometheus.NewRegistry()
-	v, err := newServing(t.Context(), &cfg.Service, log, reg, httpapi.NewMetrics(reg), nil)
+	v, err := newServing(t.Context(), &cfg.Service, nil, log, reg, httpapi.NewMetrics(reg), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func TestReadyzWhileStopping(t *testing.T) {
 		t.Fatal(err)
 	}
 	reg := prometheus.NewRegistry()
-	v, err := newServing(t.Context(), &cfg.Service, log, reg, httpapi.NewMetrics(reg), nil)
+	v, err := newServing(t.Context(), &cfg.Service, nil, log, reg, httpapi.NewMetrics(reg), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

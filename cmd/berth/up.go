@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -32,6 +33,9 @@ type upOptions struct {
 
 	hosts  int
 	driver string
+
+	remote       bool     // other machines may reach it
+	allowedHosts []string // names of this machine that they may use
 
 	data  string
 	reset bool
@@ -68,6 +72,11 @@ which is a small part of Keystone. How, is in clouds.yaml, admin-openrc and demo
 beside the databases. An image service, a small part of Glance, shows the images that
 the file images.json there says; they have no bytes.
 
+Passwords, and a token for curl in the file token, are made at the first start and kept there
+for the owner alone; --reset makes new ones. They go over the network without TLS: addresses
+that other machines can reach are refused, unless you say --allow-remote-without-tls, and so are
+requests whose Host header names another host than loopback, the address or --allowed-host.
+
 What you change stays for the next time, unless you say --reset.
 
 ` + exitHelp,
@@ -87,6 +96,8 @@ What you change stays for the next time, unless you say --reset.
 	cmd.Flags().StringVar(&opts.identityListen, "identity-listen", "127.0.0.1:5000", "serve identity at `HOST:PORT`")
 	cmd.Flags().StringVar(&opts.imageListen, "image-listen", "127.0.0.1:9292", "serve images at `HOST:PORT`")
 	cmd.Flags().StringVar(&opts.computeListen, "compute-listen", "127.0.0.1:8774", "serve computing at `HOST:PORT`")
+	cmd.Flags().BoolVar(&opts.remote, "allow-remote-without-tls", false, "listen on addresses that other machines can reach too, where passwords and tokens can be read on the way")
+	cmd.Flags().StringSliceVar(&opts.allowedHosts, "allowed-host", nil, "answer requests for `NAME` too; the first is the one in the catalogue when listening on all addresses")
 	cmd.Flags().IntVar(&opts.hosts, "hosts", 4, "have `N` compute hosts, of which devstack0 has the guide's devices")
 	cmd.Flags().StringVar(&opts.driver, "driver", upFake, "run servers with `DRIVER`: fake remembers them, netns makes them network namespaces with interfaces")
 	cmd.Flags().StringVar(&opts.data, "data", "", "keep databases and files in `DIR` (default $XDG_DATA_HOME/berth/up)")
@@ -187,15 +198,22 @@ func (c *cloud) invite(context.Context) { fmt.Fprint(c.env.stdout, c.help()) }
 
 // start starts the services. An error carries its exit code.
 func (c *cloud) start(ctx context.Context) (err error) {
-	if c.passwords, err = loadPasswords(c.dir); err != nil {
+	if c.passwords, err = loadPasswords(c.dir, c.opts.reset); err != nil {
+		return fail(exitFailure, err)
+	}
+	token, err := loadToken(c.dir, c.opts.reset)
+	if err != nil {
 		return fail(exitFailure, err)
 	}
 	if err := c.startLab(ctx); err != nil {
 		return err
 	}
-	c.directory = newDirectory(c.passwords)
-	trust := given{authenticate: identityapi.Authenticate(c.directory), empty: c.opts.reset}
-	if c.identity, err = startSmall(ctx, c.env, c.opts.identityListen, "Identity", httpapi.Config{
+	c.directory = newDirectory(c.passwords, token)
+	trust := given{
+		authenticate: identityapi.Authenticate(c.directory), empty: c.opts.reset,
+		guard: &guard{remote: c.opts.remote, advice: "passwords and tokens go over the network without TLS; accept the danger with --allow-remote-without-tls"},
+	}
+	if c.identity, err = startSmall(ctx, c.env, c.listening(c.opts.identityListen), "Identity", httpapi.Config{
 		Service: "identity", Routes: (&identityapi.API{Directory: c.directory}).Routes(), Public: identityapi.Public, Problem: identityapi.Problem,
 	}, c.log, trust); err != nil {
 		return err
@@ -204,20 +222,20 @@ func (c *cloud) start(ctx context.Context) (err error) {
 	if err != nil {
 		return fail(exitUsage, err)
 	}
-	if c.images, err = startSmall(ctx, c.env, c.opts.imageListen, "Image", httpapi.Config{
+	if c.images, err = startSmall(ctx, c.env, c.listening(c.opts.imageListen), "Image", httpapi.Config{
 		Service: "image", Routes: (&imageapi.API{Catalog: catalog}).Routes(), Public: imageapi.Public, Problem: imageapi.Problem,
 	}, c.log, trust); err != nil {
 		return err
 	}
 	places := config.DefaultPlacement()
-	places.Berth.Listen = c.opts.listen
+	c.listening(c.opts.listen)(&places.Berth)
 	places.Database.Connection = c.database("placement.db")
 	if c.placement, err = startPlacement(ctx, c.env, places, c.log, trust); err != nil {
 		return err
 	}
 	networks := config.DefaultNetwork()
 	trial(networks)
-	networks.Berth.Listen = c.opts.networkListen
+	c.listening(c.opts.networkListen)(&networks.Berth)
 	networks.Neutron.ServicePlugins = append(networks.Neutron.ServicePlugins, config.PluginPlacement)
 	networks.Database.Connection = c.database("network.db")
 	trust.placement = inprocess.NewPlacement(c.placement.service)
@@ -228,10 +246,15 @@ func (c *cloud) start(ctx context.Context) (err error) {
 	return c.startCompute(ctx, trust)
 }
 
+// listening has a service listen at an address, and answer to the names that this machine was given.
+func (c *cloud) listening(address string) func(*config.Berth) {
+	return func(b *config.Berth) { b.Listen, b.AllowedHosts = address, c.opts.allowedHosts }
+}
+
 // startCompute starts the compute service, which asks the others.
 func (c *cloud) startCompute(ctx context.Context, g given) error {
 	computes := config.DefaultCompute()
-	computes.Berth.Listen = c.opts.computeListen
+	c.listening(c.opts.computeListen)(&computes.Berth)
 	computes.Database.Connection = c.database("compute.db")
 	g.access, g.alone = map[string]client.Access{}, true
 	for kind, s := range map[string]*server{"placement": &c.placement.server, "network": &c.network.server, "image": &c.images.server} {
@@ -315,11 +338,11 @@ func (c *cloud) load(ctx context.Context) error {
 		return err
 	}
 	for _, s := range []local.Service{
-		{Type: "identity", Name: "keystone", URL: c.url(&c.identity.server) + "/v3"},
-		{Type: "placement", Name: "placement", URL: c.url(&c.placement.server)},
-		{Type: "network", Name: "neutron", URL: c.url(&c.network.server)},
-		{Type: "image", Name: "glance", URL: c.url(&c.images.server)},
-		{Type: "compute", Name: "nova", URL: c.url(&c.compute.server) + "/v2.1"},
+		{Type: "identity", Name: "keystone", URL: c.offered(&c.identity.server) + "/v3"},
+		{Type: "placement", Name: "placement", URL: c.offered(&c.placement.server)},
+		{Type: "network", Name: "neutron", URL: c.offered(&c.network.server)},
+		{Type: "image", Name: "glance", URL: c.offered(&c.images.server)},
+		{Type: "compute", Name: "nova", URL: c.offered(&c.compute.server) + "/v2.1"},
 	} {
 		c.directory.Offer(s)
 	}
@@ -340,8 +363,24 @@ func (c *cloud) load(ctx context.Context) error {
 	return c.writeFiles() // whoever waits for them finds everything else
 }
 
-// url is the address of a service.
-func (c *cloud) url(s *server) string { return "http://" + s.ln.Addr().String() }
+// url is the address of a service on this machine.
+func (c *cloud) url(s *server) string { return "http://" + reached(s, "localhost") }
+
+// offered is the address of a service for its users.
+func (c *cloud) offered(s *server) string {
+	if len(c.opts.allowedHosts) == 0 {
+		return c.url(s)
+	}
+	return "http://" + reached(s, c.opts.allowedHosts[0])
+}
+
+// reached is where a service listens, at a name when that is all addresses.
+func reached(s *server, name string) string {
+	if at, ok := s.ln.Addr().(*net.TCPAddr); ok && at.IP.IsUnspecified() {
+		return net.JoinHostPort(name, strconv.Itoa(at.Port))
+	}
+	return s.ln.Addr().String()
+}
 
 // close ends what was started, the last first. It may be called more than once.
 func (c *cloud) close() {
@@ -383,9 +422,9 @@ func upDir(env environment, opts upOptions) (string, error) {
 
 // help says what to try.
 func (c *cloud) help() string {
-	return strings.NewReplacer("PLACEMENT", c.url(&c.placement.server), "NETWORK", c.url(&c.network.server),
-		"IDENTITY", c.url(&c.identity.server), "IMAGES", c.url(&c.images.server),
-		"COMPUTE", c.url(&c.compute.server), "DIR", c.dir, "TOKEN", c.directory.Static, "FEEL", c.feel(), "KBPS", c.guaranteed()).Replace(`
+	return strings.NewReplacer("PLACEMENT", c.offered(&c.placement.server), "NETWORK", c.offered(&c.network.server),
+		"IDENTITY", c.offered(&c.identity.server), "IMAGES", c.offered(&c.images.server),
+		"COMPUTE", c.offered(&c.compute.server), "DIR", c.dir, "FEEL", c.feel(), "KBPS", c.guaranteed()).Replace(`
 Berth is up: placement at PLACEMENT, networking at NETWORK, identity at IDENTITY/v3,
 images at IMAGES, computing at COMPUTE/v2.1.
 
@@ -408,9 +447,9 @@ python3-openstackclient, python3-osc-placement), as the administrator or as the 
   openstack server show server0
   openstack resource provider allocation show $(openstack server show server0 -f value -c id)
 
-Without it, the token "TOKEN" is the administrator's:
+Without it, the file DIR/token has a token of the administrator:
 
-  curl -H 'X-Auth-Token: TOKEN' PLACEMENT/resource_providers
+  curl -H "X-Auth-Token: $(cat DIR/token)" PLACEMENT/resource_providers
 
 The agents report what DIR/devstack0.ini says; change it, and placement follows.
 FEELCtrl-C stops it; what you changed is there the next time ("berth up --reset" begins anew).

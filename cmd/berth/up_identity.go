@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"text/template"
 
 	"github.com/berthcloud/berth/httpapi/identityapi"
@@ -29,10 +30,14 @@ const (
 // passwords are those of the users.
 type passwords map[string]string
 
-// loadPasswords returns the passwords that the directory has, made when it has none.
-func loadPasswords(dir string) (passwords, error) {
+// loadPasswords returns the passwords that the directory has, made when it has none or all
+// is to begin anew.
+func loadPasswords(dir string, anew bool) (passwords, error) {
 	path := filepath.Join(dir, "passwords.json")
 	text, err := os.ReadFile(path)
+	if anew {
+		text, err = nil, fs.ErrNotExist
+	}
 	p := passwords{}
 	if err == nil {
 		if err := json.Unmarshal(text, &p); err != nil {
@@ -51,12 +56,46 @@ func loadPasswords(dir string) (passwords, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p, os.WriteFile(path, append(text, '\n'), 0o600)
+	return p, writeSecret(path, append(text, '\n'))
 }
 
-// newDirectory returns the users of "berth up". The token "admin" is the
-// administrator's, for those who have no client.
-func newDirectory(p passwords) *local.Directory {
+// tokenFile has the administrator's token, in the directory of the cloud.
+const tokenFile = "token"
+
+// loadToken returns the administrator's token that the directory has, made when it has none or
+// all is to begin anew.
+func loadToken(dir string, anew bool) (string, error) {
+	path := filepath.Join(dir, tokenFile)
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" || anew {
+		token = local.NewToken()
+	}
+	return token, writeSecret(path, []byte(token+"\n"))
+}
+
+// writeSecret writes a file that only its owner can read, whatever its mode was before.
+func writeSecret(path string, text []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	err = f.Chmod(0o600)
+	if err == nil {
+		err = f.Truncate(0)
+	}
+	if err == nil {
+		_, err = f.Write(text)
+	}
+	return errors.Join(err, f.Close())
+}
+
+// newDirectory returns the users of "berth up". The token is the administrator's, for those
+// who have no client.
+func newDirectory(p passwords, token string) *local.Directory {
 	d := local.New(
 		upProject,
 		local.User{ID: "ad000000000000000000000000000001", Name: upAdmin, Password: p[upAdmin], Roles: []string{"admin", "manager", "member", "reader"}},
@@ -64,7 +103,7 @@ func newDirectory(p passwords) *local.Directory {
 		local.User{ID: "ad000000000000000000000000000003", Name: upAgent, Password: p[upAgent], Roles: []string{"service"}},
 		local.User{ID: "ad000000000000000000000000000004", Name: upCompute, Password: p[upCompute], Roles: []string{"admin", "member", "reader", "service"}},
 	)
-	d.Static = "admin"
+	d.Static = token
 	return d
 }
 
@@ -106,7 +145,7 @@ func (c *cloud) writeFiles() error {
 		URL, Project, Region, User string
 		Users                      []string
 		Passwords                  passwords
-	}{URL: c.url(&c.identity.server), Project: upProject.Name, Region: identityapi.Region, Users: []string{upAdmin, upDemo}, Passwords: c.passwords}
+	}{URL: c.offered(&c.identity.server), Project: upProject.Name, Region: identityapi.Region, Users: []string{upAdmin, upDemo}, Passwords: c.passwords}
 	errs := []error{c.writeFile("clouds.yaml", cloudsYAML, with)}
 	for _, with.User = range with.Users {
 		errs = append(errs, c.writeFile(with.User+"-openrc", openrc, with))
@@ -119,5 +158,5 @@ func (c *cloud) writeFile(name string, t *template.Template, with any) error {
 	if err := t.Execute(&text, with); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(c.dir, name), text.Bytes(), 0o600)
+	return writeSecret(filepath.Join(c.dir, name), text.Bytes())
 }

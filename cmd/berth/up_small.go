@@ -16,9 +16,9 @@ type smallServer struct {
 
 // startSmall begins to serve an API, of which the callers are checked as given. An error
 // carries its exit code.
-func startSmall(ctx context.Context, env environment, listen, name string, api httpapi.Config, log *slog.Logger, g given) (*smallServer, error) {
+func startSmall(ctx context.Context, env environment, listen func(*config.Berth), name string, api httpapi.Config, log *slog.Logger, g given) (*smallServer, error) {
 	cfg := config.DefaultPlacement() // of which only what all services have counts
-	cfg.Berth.Listen = listen
+	listen(&cfg.Berth)
 	s := &smallServer{newServer(cfg, policyOf{}, log, g), name}
 	metrics := newServiceMetrics()
 	if err := s.listen(ctx, env, beginning{service: api.Service, format: api.Problem}, metrics); err != nil {

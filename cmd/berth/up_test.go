@@ -30,7 +30,7 @@ func startUp(t *testing.T, dir string) *upRun {
 	if line == nil {
 		t.Fatal("it is not said where the services are")
 	}
-	r.url = line[1]
+	r.url, r.token = line[1], upToken(t, dir)
 	return &upRun{r, line[2] + "/v2.0", r.logged(`computing at (\S+)\.\s`)}
 }
 
@@ -48,7 +48,7 @@ func (u *upRun) ask(method, url string, body, answer any) {
 	if err != nil {
 		u.t.Fatal(err)
 	}
-	for name, value := range map[string]string{"X-Auth-Token": "admin", "Content-Type": "application/json", "OpenStack-API-Version": "compute 2.72, placement 1.39"} {
+	for name, value := range map[string]string{"X-Auth-Token": u.token, "Content-Type": "application/json", "OpenStack-API-Version": "compute 2.72, placement 1.39"} {
 		req.Header.Set(name, value)
 	}
 	res, err := http.DefaultClient.Do(req)

@@ -17,12 +17,12 @@ import (
 // UUID of br-physnet0: the one in the guide does not follow from its name.
 func TestGuide(t *testing.T) {
 	requireOpenStack(t)
-	up, _ := server.StartBerthUp(t)
-	url := up.URL()
-	c := rest.New(url, rest.Newest)
+	up, dir := server.StartBerthUp(t)
+	url, token := up.URL(), server.UpToken(t, dir)
+	c := rest.New(url, rest.Newest).As(token)
 	defer c.Close()
 	waitForGuide(t, c)
-	play(t, url, "testdata/guide.txt")
+	play(t, url, token, "testdata/guide.txt")
 	// The guide picks its custom traits out of the list with awk.
 	var list struct{ Traits []string }
 	c.Read(t, "/traits?name=startswith:CUSTOM_", &list)

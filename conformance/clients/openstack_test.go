@@ -38,7 +38,7 @@ func TestOpenStack(t *testing.T) {
 		for _, path := range scriptFiles(t) {
 			t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
 				c.Clear(t)
-				play(t, url, path)
+				play(t, url, "admin", path)
 			})
 		}
 	})
@@ -55,7 +55,7 @@ func TestOpenStackExitStatus(t *testing.T) {
 			{"resource provider list", 0},
 			{"resource provider show " + rest.UUID("dead", 1), 1},
 		} {
-			cmd := openstack(t, url, rest.Newest, strings.Fields(c.command)...)
+			cmd := openstack(t, url, "admin", rest.Newest, strings.Fields(c.command)...)
 			out, err := cmd.CombinedOutput()
 			if got := exitStatus(t, err); got != c.want {
 				t.Errorf("openstack %s = exit status %d, want %d\n%s", c.command, got, c.want, out)
@@ -103,13 +103,13 @@ func scriptFiles(t *testing.T) []string {
 }
 
 // play runs a script and compares, or records.
-func play(t *testing.T, url, path string) {
+func play(t *testing.T, url, token, path string) {
 	s, err := readScript(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, sec := range s.sections {
-		for i, out := range runSection(t, url, sec) {
+		for i, out := range runSection(t, url, token, sec) {
 			st, got := sec.steps[i], s.normalize(out)
 			if *update {
 				st.want = got
@@ -132,14 +132,14 @@ const mark = "=== end of a command ==="
 
 // runSection gives a section to one client and returns what each of its
 // commands printed, errors included.
-func runSection(t *testing.T, url string, sec *section) []string {
+func runSection(t *testing.T, url, token string, sec *section) []string {
 	t.Helper()
 	var in strings.Builder
 	for _, st := range sec.steps {
 		fmt.Fprintf(&in, "%s\n!echo '%s'\n", st.line(), mark)
 	}
 	var out bytes.Buffer
-	cmd := openstack(t, url, sec.version)
+	cmd := openstack(t, url, token, sec.version)
 	cmd.Stdin = strings.NewReader(in.String())
 	cmd.Stdout, cmd.Stderr = &out, &out // one pipe, so that the order is kept
 	if err := cmd.Run(); err != nil {
@@ -155,7 +155,7 @@ func runSection(t *testing.T, url string, sec *section) []string {
 // openstack prepares the client with nothing of the caller's environment: a
 // python of the user's own must not come before the distribution's. It talks
 // to url with a token, without a Keystone.
-func openstack(t *testing.T, url, version string, args ...string) *exec.Cmd {
+func openstack(t *testing.T, url, token, version string, args ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), openstackTimeout)
 	t.Cleanup(cancel)
@@ -168,7 +168,7 @@ func openstack(t *testing.T, url, version string, args ...string) *exec.Cmd {
 		"PYTHONUNBUFFERED=1",
 		"OS_AUTH_TYPE=admin_token",
 		"OS_ENDPOINT=" + url,
-		"OS_TOKEN=admin",
+		"OS_TOKEN=" + token,
 		"OS_PLACEMENT_API_VERSION=" + version,
 	}
 	return cmd

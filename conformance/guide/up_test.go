@@ -76,7 +76,7 @@ func invited(t testing.TB) time.Duration {
 			t.Errorf("%s, %v: %s", file, err, text)
 		}
 	}
-	if got := hypervisors(t, text.String()); !slices.Equal(got, []string{"devstack0", "devstack1", "devstack2", "devstack3"}) {
+	if got := hypervisors(t, text.String(), server.UpToken(t, dir)); !slices.Equal(got, []string{"devstack0", "devstack1", "devstack2", "devstack3"}) {
 		t.Errorf("the hosts are %v", got)
 	}
 	if err := p.End(syscall.SIGTERM, bootTime); err != nil || cmd.ProcessState.ExitCode() != 0 {
@@ -89,13 +89,13 @@ func invited(t testing.TB) time.Duration {
 }
 
 // hypervisors are the names of the hosts of a compute service that an invitation speaks of.
-func hypervisors(t testing.TB, invitation string) (names []string) {
+func hypervisors(t testing.TB, invitation, token string) (names []string) {
 	t.Helper()
 	at := regexp.MustCompile(`computing at (\S+/v2\.1)\.`).FindStringSubmatch(invitation)
 	if at == nil {
 		t.Fatalf("it is not said where the compute service is:\n%s", invitation)
 	}
-	c := rest.New(at[1], "compute 2.53")
+	c := rest.New(at[1], "compute 2.53").As(token)
 	defer c.Close()
 	var all struct {
 		Hypervisors []struct {

@@ -53,6 +53,16 @@ func StartBerthUp(t testing.TB, more ...string) (s *Server, dir string) {
 	return s, dir
 }
 
+// UpToken returns the administrator's token of "berth up" that serves from a directory.
+func UpToken(t testing.TB, dir string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(text))
+}
+
 // baseConfig is what every service of a test starts from. A dollar sign would
 // stand for another option.
 func baseConfig(database string) map[string]map[string]string {

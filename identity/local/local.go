@@ -76,8 +76,8 @@ const maxTokens = 10000
 // A Directory knows users and tokens. It may be used from many goroutines.
 type Directory struct {
 	Project Project
-	// Static is a token that never ends, of the first administrator; "" for none. It
-	// is set before the directory is used.
+	// Static is a token that does not expire, of the first administrator; "" for none. It
+	// is a secret like a password, and set before the directory is used.
 	Static string
 
 	users []User
@@ -175,6 +175,9 @@ func secret(bytes int) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
+// NewToken returns a token for Directory.Static that cannot be guessed.
+func NewToken() string { return secret(32) }
+
 // NewPassword returns a password that nobody can guess.
 func NewPassword() string {
 	var b [12]byte
@@ -185,7 +188,7 @@ func NewPassword() string {
 // Token returns a token that was issued, and has neither expired nor been revoked. The
 // caller must not change it.
 func (d *Directory) Token(id string) (*Token, bool) {
-	if d.Static != "" && id == d.Static {
+	if d.Static != "" && subtle.ConstantTimeCompare([]byte(id), []byte(d.Static)) == 1 {
 		return d.static()
 	}
 	d.mu.Lock()

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/httpapi"
+)
+
+// A guard keeps strangers away from a service that trusts whoever reaches it, because it
+// believes all tokens or is a trial. Nil guards nothing.
+type guard struct {
+	remote bool   // other machines may reach it: the operator has said so
+	advice string // to an operator who has not, behind the reason
+}
+
+// noAuthGuard guards a service that believes all tokens.
+func noAuthGuard(cfg *config.Service, strategy string) *guard {
+	if strategy == config.StrategyKeystone {
+		return nil
+	}
+	return &guard{
+		remote: cfg.Berth.AllowRemoteNoAuth,
+		advice: "auth_strategy " + strategy + " makes everybody the administrator who reaches it; listen on 127.0.0.1, set auth_strategy = keystone, " +
+			"or accept the danger with [berth] allow_remote_noauth = true or --allow-remote-noauth",
+	}
+}
+
+// check refuses listeners that other machines can reach.
+func (g *guard) check(all []net.Listener) error {
+	if g == nil || g.remote {
+		return nil
+	}
+	for _, ln := range all {
+		if tcp, ok := ln.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
+			return fail(exitUsage, fmt.Errorf("listening on %s, which other machines can reach: %s", tcp, g.advice))
+		}
+	}
+	return nil
+}
+
+// hosts returns the names that requests may give to the service: those in the settings, and
+// those of its addresses there.
+func (g *guard) hosts(cfg *config.Service) *httpapi.Hosts {
+	if g == nil {
+		return nil
+	}
+	names := cfg.Berth.AllowedHosts
+	for _, a := range config.Addresses(cfg.Berth.Listen) {
+		if name, _, err := net.SplitHostPort(a.TCP); err == nil && strings.Trim(name, "0:.") != "" { // not any address
+			names = append(names[:len(names):len(names)], name)
+		}
+	}
+	return httpapi.NewHosts(names...)
+}
