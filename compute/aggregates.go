@@ -216,7 +216,7 @@ func (s *Service) DeleteAggregate(ctx context.Context, number int64) error {
 	})
 }
 
-// AddHost puts a host into an aggregate, and notes that placement has to know. Faults:
+// AddHost puts a host into an aggregate, and tells placement: now, or soon when that fails. Faults:
 // ComputeHostNotFound, AggregateNotFound, AggregateHostExists,
 // InvalidAggregateActionAdd, which is a conflict here.
 func (s *Service) AddHost(ctx context.Context, number int64, host string) (Aggregate, error) {
@@ -242,7 +242,7 @@ func (s *Service) AddHost(ctx context.Context, number int64, host string) (Aggre
 	})
 }
 
-// RemoveHost takes a host out of an aggregate, and notes that placement has to know.
+// RemoveHost takes a host out of an aggregate, and tells placement: now, or soon when that fails.
 // Faults: ComputeHostNotFound, AggregateNotFound, AggregateHostNotFound.
 func (s *Service) RemoveHost(ctx context.Context, number int64, host string) (Aggregate, error) {
 	return s.changeHosts(ctx, number, host, func(c *change, a *Aggregate) error {
@@ -269,6 +269,9 @@ func (s *Service) changeHosts(ctx context.Context, number int64, host string, fn
 		}
 		return fn(c, &a)
 	})
+	if err == nil {
+		s.mirrorNow(ctx, a.ID, host)
+	}
 	return a, err
 }
 

@@ -82,8 +82,37 @@ type ServiceChange struct {
 	ForcedDown *bool
 }
 
-// ChangeService changes a service. Fault: ServiceNotFound.
+// ChangeService changes a service. Whether it is disabled is told to placement before it returns, as
+// Nova does (bug 1805984); what placement does not take is logged, and the next report's to try again.
+// Fault: ServiceNotFound.
 func (s *Service) ChangeService(ctx context.Context, id ID, ch ServiceChange) (HostService, error) {
+	h, err := s.changeService(ctx, id, ch)
+	if err != nil || ch.Disabled == nil || s.trees == nil {
+		return h, err
+	}
+	var nodes []NodeRow
+	err = s.store.View(ctx, func(r Reader) error {
+		nodes, err = Rows[NodeRow](r, Where(ByHost, h.Host))
+		return err
+	})
+	if err != nil {
+		return h, err
+	}
+	told, stop := context.WithTimeout(context.WithoutCancel(ctx), tellTime)
+	defer stop()
+	for _, n := range nodes {
+		if err := inventory.SetDisabled(told, placement.UUID(n.ID), h.Disabled, s.trees.placement); err != nil {
+			s.log.WarnContext(ctx, "placement is not told whether a host is disabled; the host's next report tries again",
+				"host", h.Host, "disabled", h.Disabled, "error", err)
+		}
+	}
+	return h, nil
+}
+
+// tellTime bounds how long an answer waits for placement to be told of a change that is made.
+const tellTime = 5 * time.Second
+
+func (s *Service) changeService(ctx context.Context, id ID, ch ServiceChange) (HostService, error) {
 	var h HostService
 	err := s.update(ctx, func(c *change) error {
 		row, err := found[ServiceRow](c, notFound("ServiceNotFound", "Service %s could not be found.", id), Where(ByID, id))

@@ -76,8 +76,8 @@ func TestAggregatesAreMirrored(t *testing.T) {
 func TestMirroringIsTriedAgain(t *testing.T) {
 	c, b := mirrored(t)
 	a := must(c.CreateAggregate(ctx, "ssd", ""))
-	must(c.AddHost(ctx, 1, "cn1"))
 	b.err = errors.New("placement is away")
+	must(c.AddHost(ctx, 1, "cn1"))
 	c.left(1)
 	b.err = nil
 	b.unknown[computetest.ID("cn1")] = true // the host has not reported to placement yet
@@ -87,8 +87,8 @@ func TestMirroringIsTriedAgain(t *testing.T) {
 	if !b.in[[2]compute.ID{computetest.ID("cn1"), a.ID}] {
 		t.Error("placement was not told")
 	}
-	must(c.RemoveHost(ctx, 1, "cn1"))
 	b.unknown[computetest.ID("cn1")] = true // and is gone
+	must(c.RemoveHost(ctx, 1, "cn1"))
 	c.left(0)
 }
 
@@ -96,11 +96,11 @@ func TestMirroringIsTriedAgain(t *testing.T) {
 func TestChangesDuringMirroringAreNotLost(t *testing.T) {
 	c, b := mirrored(t)
 	a := must(c.CreateAggregate(ctx, "ssd", ""))
-	must(c.AddHost(ctx, 1, "cn1"))
 	b.during = func() {
 		b.during = nil
 		must(c.RemoveHost(ctx, 1, "cn1"))
 	}
+	must(c.AddHost(ctx, 1, "cn1"))
 	must(c.Mirror(ctx))
 	c.left(0)
 	if b.in[[2]compute.ID{computetest.ID("cn1"), a.ID}] {

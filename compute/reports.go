@@ -129,21 +129,24 @@ func (s *Service) KeepTree(ctx context.Context, host string, has inventory.Host)
 	if s.trees == nil {
 		return nil, errors.New("the compute service is told of no placement service")
 	}
-	err = s.store.View(ctx, func(r Reader) error {
-		row, err := One[ServiceRow](r, Where(ByHost, host))
-		has.Disabled = row.Disabled
-		return err
-	})
-	if err != nil {
+	if has.Disabled, err = s.disabled(ctx, host); err != nil {
 		return nil, err
 	}
 	now := s.now()
 	if is := s.trees.of(host); is.trouble == "" && now.Sub(is.at) < refreshTree && reflect.DeepEqual(is.has, has) {
 		return is.warnings, nil
 	}
-	warnings, err = has.Sync(ctx, s.trees.placement)
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
+	for range keepTries {
+		warnings, err = has.Sync(ctx, s.trees.placement)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		// An administrator's change meanwhile must not be undone until the next report.
+		disabled, changed := s.disabled(ctx, host)
+		if changed != nil || disabled == has.Disabled {
+			break
+		}
+		has.Disabled = disabled
 	}
 	kept := keptTree{has: has, at: now, warnings: warnings}
 	if err != nil {
@@ -159,4 +162,17 @@ func (s *Service) KeepTree(ctx context.Context, host string, has inventory.Host)
 		}
 	}
 	return warnings, err
+}
+
+// keepTries bounds how often a tree is synced again that an administrator changes meanwhile.
+const keepTries = 3
+
+// disabled reports whether the service of a host is.
+func (s *Service) disabled(ctx context.Context, host string) (is bool, err error) {
+	err = s.store.View(ctx, func(r Reader) error {
+		row, err := One[ServiceRow](r, Where(ByHost, host))
+		is = row.Disabled
+		return err
+	})
+	return is, err
 }

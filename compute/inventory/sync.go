@@ -53,6 +53,29 @@ func (h *Host) Sync(ctx context.Context, p Placement) (warnings []string, err er
 	return warnings, err
 }
 
+// SetDisabled gives the root of a host's tree TraitDisabled, or takes it, and nothing else. A tree that
+// there is not yet is left: it gets the trait with the host's first report.
+func SetDisabled(ctx context.Context, root placement.UUID, disabled bool, p Placement) (err error) {
+	for range tries {
+		is, err := p.Tree(ctx, root)
+		if err != nil {
+			return err
+		}
+		to, there := is.find(root)
+		if !there || slices.Contains(to.Traits, TraitDisabled) == disabled {
+			return nil
+		}
+		to.Traits = slices.DeleteFunc(slices.Clone(to.Traits), func(name string) bool { return name == TraitDisabled })
+		if disabled {
+			to.Traits = sorted(append(to.Traits, TraitDisabled))
+		}
+		if _, err = p.SetTraits(ctx, to); !errors.Is(err, ErrGeneration) {
+			return err
+		}
+	}
+	return ErrGeneration
+}
+
 // Remove removes the tree of a host that is no more, what others have put below it too. ErrInUse
 // says that something is allocated on it; providers below that one may be gone by then.
 func Remove(ctx context.Context, root placement.UUID, p Placement) error {
