@@ -136,10 +136,10 @@ func (s *Service) checkImage(ctx context.Context, d *draft) (err error) {
 		return err
 	}
 	_, err = request.New(request.Spec{Flavor: d.flavor.extra(), Image: d.image.Image, Project: d.by.Project}, s.settings.Requests, nil)
-	if errors.As(err, new(*request.NoValidHost)) {
-		return nil // it is said where it can be told why
+	if err != nil && !errors.As(err, new(*request.NoValidHost)) { // which is said where it can be told why
+		return err
 	}
-	return err
+	return extraspecs.Honoured(d.flavor.extra(), d.image.Image)
 }
 
 // checkPorts looks at the ports that exist already.

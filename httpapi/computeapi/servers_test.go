@@ -226,3 +226,39 @@ func (s *side) plugs(host string, over <-chan struct{}) {
 		}
 	}
 }
+
+// A flavor may say what Nova's may; a server that would not get it is refused, and so is one of an
+// image that asks for the same.
+func TestSpecsThatNothingHonours(t *testing.T) {
+	const plain, numa = "11111111-0000-4000-8000-000000000001", "11111111-0000-4000-8000-000000000002"
+	s := newSide(t)
+	s.options = compute.Options{Images: images{
+		plain: {Image: extraspecs.Image{ID: plain, Name: "plain"}, Status: "active"},
+		numa:  {Image: extraspecs.Image{ID: numa, Name: "numa", Properties: map[string]string{"hw_numa_nodes": "2"}}, Status: "active"},
+	}}
+	s.Reset(t)
+	for _, c := range []struct {
+		specs, image string
+		want         int
+		text         string
+	}{
+		{`{"hw:cpu_policy": "dedicated"}`, plain, 202, ""},
+		{`{"pci_passthrough:alias": "gpu:1"}`, plain, 400, "pci_passthrough:alias=gpu:1, which nothing here honours: servers get PCI devices as ports only."},
+		{`{"hw:numa_nodes": "2"}`, plain, 400, "hw:numa_nodes=2, which nothing here honours"},
+		{`{"hw:mem_page_size": "large"}`, plain, 400, "hw:mem_page_size=large, which nothing here honours"},
+		{`{}`, numa, 400, "Image numa has the property hw_numa_nodes=2, which nothing here honours"},
+	} {
+		s.say(t, said{"admin", "DELETE", "/v2.1/flavors/c1", "", ""})
+		s.say(t, said{"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 1, "disk": 1}}`})
+		if status, answer := s.say(t, said{"admin", "POST", "/v2.1/flavors/c1/os-extra_specs", "", `{"extra_specs": ` + c.specs + `}`}); status != http.StatusOK {
+			t.Errorf("a flavor with %s: %d %s", c.specs, status, answer)
+		}
+		status, answer := s.say(t, said{
+			"member", "POST", "/v2.1/servers", "compute 2.72",
+			`{"server": {"name": "vm", "imageRef": "` + c.image + `", "flavorRef": "c1", "networks": "none"}}`,
+		})
+		if status != c.want || !strings.Contains(answer, c.text) {
+			t.Errorf("a server of a flavor with %s: %d %s, want %d %s", c.specs, status, answer, c.want, c.text)
+		}
+	}
+}

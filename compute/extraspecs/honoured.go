@@ -1,0 +1,89 @@
+package extraspecs
+
+import (
+	"slices"
+	"strings"
+)
+
+// Honoured returns a fault (Invalid) that names what a flavor or an image asks of servers and
+// nothing here gives: no question to placement, no host. Extra specs outside Nova's namespaces are
+// the operator's own and ask for nothing. Of an image's properties those are looked at that an
+// extra spec has the meaning of; others describe devices that a guest of the image can use.
+//
+// Nova's scheduler says of most of these that there is no valid host where no host can do, but only
+// after the server was accepted, and passes over those that a driver does not know.
+func Honoured(f Flavor, i Image) error {
+	for _, name := range sortedNames(f.Specs) {
+		if why := unhonoured(name, f.Specs[name]); why != "" {
+			return conflict("Flavor %s has the extra spec %s=%s, which nothing here honours: %s.", f.Name, name, f.Specs[name], why)
+		}
+	}
+	for _, property := range sortedNames(i.Properties) {
+		namespace, name, _ := strings.Cut(property, "_")
+		if property == "img_hide_hypervisor_id" {
+			namespace, name = "hw", "hide_hypervisor_id"
+		}
+		if namespace != "hw" && namespace != "os" {
+			continue
+		}
+		if why := unhonoured(namespace+":"+name, i.Properties[property]); why != "" {
+			return conflict("Image %s has the property %s=%s, which nothing here honours: %s.", i.Name, property, i.Properties[property], why)
+		}
+	}
+	return nil
+}
+
+func sortedNames(m map[string]string) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// honoured are the extra specs, besides those about groups, of which package request makes resources
+// or traits. Where it does so of some of the values only, they are here; none means all.
+var honoured = map[string][]string{
+	"group_policy": nil,
+
+	"hw:cpu_dedicated_mask": nil, "hw:cpu_policy": nil, "hw:cpu_thread_policy": nil, "hw:emulator_threads_policy": {"isolate"},
+	"hw:ephemeral_encryption": nil, "hw:ephemeral_encryption_format": nil, "hw:mem_encryption": nil,
+	// The others are preferences of servers with devices of an alias, which none has.
+	"hw:pci_numa_affinity_policy": {"socket", "preferred", "legacy"},
+	"hw:pmem":                     nil, "hw:sound_model": {"virtio"}, "hw:tpm_model": nil, "hw:tpm_secret_security": nil, "hw:tpm_version": nil,
+	"hw:virtio_packed_ring": nil, "os:secure_boot": nil,
+}
+
+// nothing are values that ask for nothing, by extra spec; those of truth values are in unhonoured.
+var nothing = map[string][]string{
+	"hw:watchdog_action": {"none", "disabled"}, "hw:serial_port_count": {"0"},
+}
+
+// unhonoured says why an extra spec is not honoured, "" when it is or asks for nothing.
+func unhonoured(name, value string) string {
+	v, known := find(name)
+	if _, _, _, group := Split(name); !known || group {
+		return ""
+	}
+	if words, is := honoured[name]; is && (words == nil || slices.Contains(words, value)) {
+		return ""
+	}
+	if on, _ := Bool(value); v.kind == boolean && !on || slices.Contains(nothing[name], value) {
+		return ""
+	}
+	namespace, rest, _ := strings.Cut(name, ":")
+	switch {
+	case namespace == "pci_passthrough":
+		return "servers get PCI devices as ports only"
+	case namespace == "accel":
+		return "there is no accelerator service"
+	case namespace == "aggregate_instance_extra_specs", namespace == "capabilities":
+		return "hosts are told apart by traits only"
+	case namespace == "quota":
+		return "hosts bound ports by their QoS policies, and nothing else of a server"
+	case strings.HasPrefix(rest, "numa_"), rest == "mem_page_size", rest == "pci_numa_affinity_policy":
+		return "hosts place no servers on NUMA nodes or huge pages"
+	}
+	return "no host can do that"
+}
