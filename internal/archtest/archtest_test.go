@@ -139,6 +139,38 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// TestPackagesAreListed wants each package in ARCHITECTURE.md's table of packages, and no other
+// in it.
+func TestPackagesAreListed(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "\n## The packages\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	listed := map[string]bool{}
+	for line := range strings.Lines(table) {
+		if !strings.HasPrefix(line, "| `") {
+			continue
+		}
+		names, _, _ := strings.Cut(line[2:], " |")
+		for _, name := range strings.Split(names, ", ") {
+			listed[strings.Trim(name, "`")] = true
+		}
+	}
+	there := packages(t)
+	for pkg := range there {
+		if !listed[pkg] {
+			t.Errorf("package %s is not in ARCHITECTURE.md's table of packages", pkg)
+		}
+	}
+	for name := range listed {
+		if info, err := os.Stat(filepath.Join("..", "..", name)); err != nil || !info.IsDir() {
+			t.Errorf("ARCHITECTURE.md's table of packages has %s, which is not there", name)
+		}
+	}
+}
+
 // TestPackageComments wants each package to say in its first sentence what it
 // is.
 func TestPackageComments(t *testing.T) {
