@@ -20,10 +20,14 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 )
 
+// hangTime is after how long a test gives up on what ought to happen at once: a machine under load takes
+// many seconds for it.
+const hangTime = 2 * time.Minute
+
 // readAll reads a connection to its end, within a bound.
 func readAll(t *testing.T, c net.Conn) string {
 	t.Helper()
-	if err := c.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(hangTime)); err != nil {
 		t.Fatal(err)
 	}
 	b, err := io.ReadAll(c)

@@ -201,20 +201,25 @@ func value(t *testing.T, reg *prometheus.Registry, name string) float64 {
 // A client that connects and says nothing keeps nobody else from being served.
 func TestSilentClientsHoldUpNobody(t *testing.T) {
 	a := newAuthority(t)
-	addr, _, _ := startTLS(t, seen, a.files(t.TempDir(), "one", time.Now().Add(time.Hour)), httpapi.ServeOptions{ReadHeaderTimeout: 200 * time.Millisecond})
-	var silent []net.Conn
-	for range 20 {
+	files := a.files(t.TempDir(), "one", time.Now().Add(time.Hour))
+	dial := func(addr string) net.Conn {
 		c, err := net.Dial("tcp", addr)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
-		silent = append(silent, c)
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	addr, _, _ := startTLS(t, seen, files, httpapi.ServeOptions{ReadHeaderTimeout: time.Hour})
+	for range 20 {
+		dial(addr)
 	}
 	if res, _ := a.get(a.client(nil), "https://"+addr+"/t"); res.StatusCode != 200 {
 		t.Errorf("status is %d", res.StatusCode)
 	}
-	if got := readAll(t, silent[0]); got != "" {
+	// Another server does not wait an hour for them.
+	impatient, _, _ := startTLS(t, seen, files, httpapi.ServeOptions{ReadHeaderTimeout: time.Millisecond})
+	if got := readAll(t, dial(impatient)); got != "" {
 		t.Errorf("a silent client is told %q, want a closed connection", got)
 	}
 }
@@ -330,7 +335,7 @@ func TestReloadOfCertificates(t *testing.T) {
 // eventually waits for what happens by itself, within a bound.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(hangTime); !ok(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("never: %s", what)
 		}
@@ -464,7 +469,7 @@ func TestStopEndsHandshakes(t *testing.T) {
 		if err != nil {
 			t.Errorf("Serve = %v", err)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(hangTime):
 		t.Error("Serve did not return")
 	}
 }

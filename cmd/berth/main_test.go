@@ -16,7 +16,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -40,7 +39,7 @@ func berth(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	env := environment{stdout: &out, stderr: &err, getenv: func(name string) string {
 		return map[string]string{"HOME": home}[name]
 	}}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), hangTime)
 	defer cancel()
 	code = run(ctx, args, env)
 	return code, out.String(), err.String()

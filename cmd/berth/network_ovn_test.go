@@ -390,7 +390,7 @@ func TestChassisPlugPorts(t *testing.T) {
 			if got != event+" "+id {
 				t.Errorf("%s: compute hears %s, want %s %s", what, got, event, id)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(hangTime):
 			t.Errorf("%s: compute hears nothing", what)
 		}
 	}

@@ -104,7 +104,7 @@ func (u *upRun) servers() (statuses, hosts map[string]int) {
 func (u *upRun) await(want map[string]int) {
 	u.t.Helper()
 	var statuses map[string]int
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(hangTime); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if statuses, _ = u.servers(); fmt.Sprint(statuses) == fmt.Sprint(want) {
 			return
 		}

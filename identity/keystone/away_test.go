@@ -56,14 +56,75 @@ func TestDeadKeystoneCostsOneTimeOut(t *testing.T) {
 	})
 }
 
+// TestASlowTokenDoesNotKeepOthersOut has Keystone take longer for one token than it may, however
+// often it is asked, while it answers the others.
+func TestASlowTokenDoesNotKeepOthersOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, text := logger()
+		f := newFake()
+		f.know("slow", tokenOf("ann", time.Hour))
+		f.intercept(func(r *http.Request) (*http.Response, error) {
+			if r.Header.Get("X-Subject-Token") == "slow" {
+				return hang(r)
+			}
+			return nil, nil
+		})
+		v := newValidator(t, f, func(o *keystone.Options) { o.Log = log })
+		for n := range 5 {
+			_, err := ask(v, "slow")
+			wantKind(t, "Caller of the slow token", err, fault.Unavailable)
+			for _, other := range []string{"a", "b"} {
+				token := other + string(rune('0'+n))
+				f.know(token, tokenOf("bob", time.Hour))
+				begin := time.Now()
+				_, err := ask(v, token)
+				wantOK(t, "Caller of another token", err)
+				if took := time.Since(begin); took > 0 {
+					t.Errorf("another token waited %v", took)
+				}
+			}
+		}
+		if n := f.count(logIn); n != 1 {
+			t.Errorf("the service logged in %d times, want once", n)
+		}
+		if strings.Contains(text.String(), "Keystone cannot be asked") {
+			t.Errorf("the log says that Keystone is away:\n%s", text)
+		}
+	})
+}
+
+// TestAnAnswerIsWaitedFor has Keystone be slower than one attempt may take, and within what
+// keystonemiddleware waits with the same settings.
+func TestAnAnswerIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.know("slow", tokenOf("ann", time.Hour))
+		f.intercept(func(r *http.Request) (*http.Response, error) {
+			if r.Header.Get("X-Subject-Token") == "slow" {
+				select {
+				case <-time.After(12 * time.Second):
+				case <-r.Context().Done():
+					return hang(r)
+				}
+			}
+			return nil, nil
+		})
+		v := newValidator(t, f, func(o *keystone.Options) { o.Retries = 3 })
+		_, err := ask(v, "slow")
+		wantOK(t, "Caller", err)
+	})
+}
+
 // TestOneAsksWhetherKeystoneIsBack lets the pause end with many clients there.
 func TestOneAsksWhetherKeystoneIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		v := newValidator(t, f)
 		f.intercept(hang)
-		_, err := ask(v, "a")
-		wantKind(t, "Caller", err, fault.Unavailable)
+		for _, token := range []string{"x", "y", "z"} {
+			_, err := ask(v, token)
+			wantKind(t, "Caller", err, fault.Unavailable)
+		}
 		time.Sleep(time.Second)
 		asked := len(f.calls)
 		var slow atomic.Int32

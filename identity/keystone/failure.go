@@ -1,7 +1,9 @@
 package keystone
 
 import (
+	"errors"
 	"fmt"
+	"net"
 
 	"github.com/berthcloud/berth/fault"
 )
@@ -15,6 +17,27 @@ type failure struct {
 
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
+
+// A lateAnswer says that a question was not answered in time.
+type lateAnswer struct{ err error }
+
+func (l *lateAnswer) Error() string { return l.err.Error() }
+func (l *lateAnswer) Unwrap() error { return l.err }
+
+// unanswered returns the error of a question that was sent and got no answer.
+func unanswered(err error) error {
+	var timed interface{ Timeout() bool }
+	if errors.As(err, &timed) && timed.Timeout() && !dialing(err) {
+		return away(&lateAnswer{err})
+	}
+	return failed(err)
+}
+
+// dialing reports whether an error is that of a connection that was not made.
+func dialing(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
 
 // failed returns a failure for the circuit; nil stays nil.
 func failed(err error) error {

@@ -9,7 +9,8 @@
 //	no token could look like that  → refused
 //	checked lately                 → what Keystone said then
 //	being checked                  → the answer to that question
-//	Keystone is away               → unavailable, at once, but for one question now and then
+//	Keystone is away               → unavailable, at once, but for one question now and then;
+//	                                 a time-out of one or two questions does not say that it is
 //	Keystone                       → GET /v3/auth/tokens, with the service's own token
 //
 // Tokens are kept nowhere: what is remembered goes by their SHA-256. All waiting
@@ -69,6 +70,7 @@ func New(opts Options) (*Validator, error) {
 	if err != nil {
 		return nil, err
 	}
+	client.Timeout = opts.patience()
 	return &Validator{
 		opts:  opts,
 		http:  client,
@@ -191,11 +193,15 @@ func (v *Validator) ask(ctx context.Context, raw string, key key) (*token, error
 	if t, err, known := v.recall(key); known {
 		return t, err // it came after the caller looked
 	}
-	done, probe, err := v.circuit.enter()
+	done, probe, err := v.circuit.enter(key)
 	if err != nil {
 		return nil, away(err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*v.opts.Timeout)
+	patience := v.opts.patience()
+	if probe {
+		patience = v.opts.Timeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*patience)
 	defer cancel()
 	begin := time.Now()
 	t, err := v.validate(ctx, raw, key.allowExpired, probe)

@@ -28,8 +28,11 @@ type Options struct {
 
 	Section string // group of the settings that the credentials are from, for error texts; empty: keystone_authtoken
 
-	Timeout time.Duration // of a request to Keystone; 0: DefaultTimeout
-	Retries int           // of a request that did not reach Keystone
+	// Timeout bounds the making of a connection, and a request of a Session; 0 is DefaultTimeout. A
+	// Validator waits Timeout × (1 + Retries) for an answer: as long as keystonemiddleware keeps
+	// asking with these settings, without asking again what is slow already.
+	Timeout time.Duration
+	Retries int // of a request that did not reach Keystone
 
 	CacheTime time.Duration // how long an answer is remembered at most; 0 or less: not at all
 
@@ -92,6 +95,9 @@ type Credentials struct {
 	TrustID                        string
 	DefaultDomainID, DefaultDomain string // domain of user and project that name none, by id or by name
 }
+
+// patience is how long a Validator waits for one answer.
+func (o *Options) patience() time.Duration { return o.Timeout * time.Duration(1+o.Retries) }
 
 // complete fills in what has a default and checks the rest.
 func (o *Options) complete() error {

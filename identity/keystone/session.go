@@ -80,7 +80,7 @@ func (s *Session) Forget(token string) { s.login.forget(token) }
 
 // current returns the session that is good now, a new one if need be.
 func (s *Session) current(ctx context.Context) (*session, error) {
-	done, probe, err := s.circuit.enter()
+	done, probe, err := s.circuit.enter(key{})
 	if err != nil {
 		return nil, away(err)
 	}

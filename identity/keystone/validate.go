@@ -26,8 +26,11 @@ func (v *Validator) validate(ctx context.Context, raw string, allowExpired, prob
 		c.retries = retries
 		a, err := send(ctx, v.http, c)
 		if err != nil {
-			v.login.drop(s) // Keystone's endpoint may have moved
-			return nil, failed(err)
+			err = unanswered(err)
+			if late := (*lateAnswer)(nil); !errors.As(err, &late) {
+				v.login.drop(s) // Keystone's endpoint may have moved
+			}
+			return nil, err
 		}
 		if a.status != http.StatusUnauthorized || !again {
 			return v.judge(s, c, a)

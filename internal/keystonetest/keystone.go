@@ -59,7 +59,7 @@ func Start(t testing.TB, opts Options) *Keystone {
 
 func newKeystone(t testing.TB) *Keystone {
 	t.Helper()
-	return &Keystone{t: t, dir: servertest.Dir(t), ids: make(map[string]string), http: http.Client{Timeout: 30 * time.Second}}
+	return &Keystone{t: t, dir: servertest.Dir(t), ids: make(map[string]string), http: http.Client{Timeout: setUpTime}}
 }
 
 // launch starts Keystone with its own address in its catalogue.
