@@ -59,6 +59,10 @@ unit: ## the tests beside the code
 test: ## everything CI runs: installs Debian packages, race detector, real service and clients
 	./scripts/test
 
+.PHONY: nightly
+nightly: ## what takes too long for that: 500,000 fuzzed requests, longer comparisons; two hours
+	./scripts/nightly
+
 .PHONY: deb
 deb: ## build dist/berth_VERSION_ARCH.deb
 	./scripts/deb

@@ -31,6 +31,8 @@ import (
 type upOptions struct {
 	listen, networkListen, identityListen, imageListen, computeListen string
 
+	metricsListen string // "" is nowhere
+
 	hosts  int
 	driver string
 
@@ -98,6 +100,7 @@ What you change stays for the next time, unless you say --reset.
 	cmd.Flags().StringVar(&opts.computeListen, "compute-listen", "127.0.0.1:8774", "serve computing at `HOST:PORT`")
 	cmd.Flags().BoolVar(&opts.remote, "allow-remote-without-tls", false, "listen on addresses that other machines can reach too, where passwords and tokens can be read on the way")
 	cmd.Flags().StringSliceVar(&opts.allowedHosts, "allowed-host", nil, "answer requests for `NAME` too; the first is the one in the catalogue when listening on all addresses")
+	cmd.Flags().StringVar(&opts.metricsListen, "metrics-listen", "", "serve /placement/metrics, /placement/readyz and the same of the other services at `HOST:PORT`")
 	cmd.Flags().IntVar(&opts.hosts, "hosts", 4, "have `N` compute hosts, of which devstack0 has the guide's devices")
 	cmd.Flags().StringVar(&opts.driver, "driver", upFake, "run servers with `DRIVER`: fake remembers them, netns makes them network namespaces with interfaces")
 	cmd.Flags().StringVar(&opts.data, "data", "", "keep databases and files in `DIR` (default $XDG_DATA_HOME/berth/up)")
@@ -123,6 +126,7 @@ type cloud struct {
 	placement *placementServer
 	network   *networkServer
 	compute   *computeServer
+	operators servers
 	// computeURL is the address of the compute service, nil before it has one.
 	computeURL atomic.Value
 
@@ -243,7 +247,10 @@ func (c *cloud) start(ctx context.Context) (err error) {
 	if c.network, err = startNetwork(ctx, c.env, networks, c.log, trust); err != nil {
 		return err
 	}
-	return c.startCompute(ctx, trust)
+	if err := c.startCompute(ctx, trust); err != nil {
+		return err
+	}
+	return c.listenForOperators(ctx)
 }
 
 // listening has a service listen at an address, and answer to the names that this machine was given.
@@ -386,6 +393,7 @@ func reached(s *server, name string) string {
 func (c *cloud) close() {
 	c.endHosts()
 	c.endLab()
+	_ = c.operators.stop() // whoever looks at metrics has nothing to finish
 	if c.compute != nil {
 		c.compute.close()
 	}

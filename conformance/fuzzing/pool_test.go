@@ -1,0 +1,171 @@
+package fuzzing
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A pool keeps what answers said that there is, for later requests to be about. Its
+// methods may be called from many goroutines.
+type pool struct {
+	mu          sync.Mutex // guards the rest
+	ids         map[string][]string
+	claims      []*node           // allocations of candidates
+	generations map[string]int    // of providers
+	parents     map[string]string // what the path named that an id was learnt from
+}
+
+// most bounds how many of a kind are kept.
+const most = 300
+
+func newPool() *pool {
+	return &pool{ids: map[string][]string{}, generations: map[string]int{}, parents: map[string]string{}}
+}
+
+// add keeps an id, in the place of another when there are many.
+func (p *pool) add(kind, id string) {
+	if id == "" || len(id) > 300 || slices.Contains(p.ids[kind], id) {
+		return
+	}
+	if all := p.ids[kind]; len(all) >= most {
+		delete(p.parents, all[0])
+		p.ids[kind] = all[1:]
+	}
+	p.ids[kind] = append(p.ids[kind], id)
+}
+
+// forget drops an id that is known not to be there.
+func (p *pool) forget(kind, id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ids[kind] = slices.DeleteFunc(p.ids[kind], func(one string) bool { return one == id })
+	delete(p.parents, id)
+}
+
+// count returns how many of a kind are known.
+func (p *pool) count(kind string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.ids[kind])
+}
+
+// pick returns an id of a kind, "" when none is known.
+func (p *pool) pick(r *rand.Rand, kind string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.ids[kind]) == 0 {
+		return ""
+	}
+	return p.ids[kind][r.IntN(len(p.ids[kind]))]
+}
+
+// claim returns the allocations of a candidate, nil when none is known.
+func (p *pool) claim(r *rand.Rand) *node {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.claims) == 0 {
+		return nil
+	}
+	return p.claims[r.IntN(len(p.claims))]
+}
+
+func (p *pool) generation(provider string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.generations[provider]
+}
+
+// parent returns what a path named that an id was learnt from, "" for nothing.
+func (p *pool) parent(id string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.parents[id]
+}
+
+// learn keeps what an answer to a request, whose path names parent, says that there is.
+func (p *pool) learn(answer any, parent string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.walk(answer, "", parent)
+}
+
+func (p *pool) walk(v any, kind, parent string) {
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			p.walk(item, kind, parent)
+		}
+	case map[string]any:
+		p.object(v, kind, parent)
+	}
+}
+
+func (p *pool) object(o map[string]any, kind, parent string) {
+	provider := parent
+	for _, key := range []string{"id", "uuid", "port_id", "request_id"} {
+		id, of := textOf(o[key]), kind
+		switch key {
+		case "uuid":
+			of, provider = "resource_providers", id
+		case "port_id":
+			of = "ports"
+		case "request_id":
+			of = "requests"
+		}
+		if id != "" && of != "" {
+			p.add(of, id)
+			if parent != "" && parent != id {
+				p.parents[id] = parent
+			}
+		}
+	}
+	for _, key := range []string{"generation", "resource_provider_generation"} {
+		if n, is := o[key].(float64); is && provider != "" {
+			p.generations[provider] = int(n)
+		}
+	}
+	for key, value := range o {
+		if key == "allocation_requests" {
+			p.claimsOf(value)
+			continue
+		}
+		p.walk(value, plural(key), parent)
+	}
+}
+
+// claimsOf keeps some of the candidates.
+func (p *pool) claimsOf(v any) {
+	all, _ := v.([]any)
+	for _, one := range all[:min(len(all), 3)] {
+		o, _ := one.(map[string]any)
+		if _, is := o["allocations"].(map[string]any); !is {
+			continue
+		}
+		if tree, err := parse(string(mustJSON(o["allocations"]))); err == nil {
+			p.claims = append(p.claims[max(0, len(p.claims)-50):], tree)
+		}
+	}
+}
+
+// textOf is an id as a path has it.
+func textOf(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case float64:
+		return string(mustJSON(v))
+	}
+	return ""
+}
+
+func plural(key string) string {
+	switch {
+	case strings.HasSuffix(key, "s"):
+		return key
+	case strings.HasSuffix(key, "y"):
+		return strings.TrimSuffix(key, "y") + "ies"
+	}
+	return key + "s"
+}
