@@ -152,11 +152,12 @@ func nameservers(v pyjson.Value) string {
 	if v.Kind() != pyjson.Array {
 		return "Invalid data format for nameserver: '" + shown(v) + "'"
 	}
-	for i, host := range v.Items() {
+	seen := values{}
+	for _, host := range v.Items() {
 		if wrong := ip(host); wrong != "" {
 			return fmt.Sprintf("'%s' is not a valid nameserver. %s", shown(host), wrong)
 		}
-		if slices.ContainsFunc(v.Items()[:i], func(w pyjson.Value) bool { return equal(host, w) }) {
+		if !seen.add(host) {
 			return "Duplicate nameserver '" + shown(host) + "'"
 		}
 	}
@@ -168,11 +169,12 @@ func hostRoutes(v pyjson.Value) string {
 	if v.Kind() != pyjson.Array {
 		return "Invalid data format for hostroute: '" + shown(v) + "'"
 	}
-	for i, route := range v.Items() {
+	seen := values{}
+	for _, route := range v.Items() {
 		if wrong := hostRoute(route); wrong != "" {
 			return wrong
 		}
-		if slices.ContainsFunc(v.Items()[:i], func(w pyjson.Value) bool { return equal(route, w) }) {
+		if !seen.add(route) {
 			return "Duplicate hostroute '" + shown(route) + "'"
 		}
 	}
@@ -197,19 +199,19 @@ func fixedIPs(v pyjson.Value) string {
 	if v.Kind() != pyjson.Array {
 		return format + shown(v) + "'"
 	}
-	var seen []string
+	seen := map[string]bool{}
 	return firstOf(v.Items(), func(fixed pyjson.Value) string {
 		if fixed.Kind() != pyjson.Object {
 			return format + shown(fixed) + "'"
 		}
 		if addr, ok := fixed.Get("ip_address"); ok {
-			if slices.Contains(seen, shown(addr)) {
+			if seen[shown(addr)] {
 				return "Duplicate IP address '" + shown(addr) + "'"
 			}
 			if wrong := ip(addr); wrong != "" {
 				return wrong
 			}
-			seen = append(seen, shown(addr))
+			seen[shown(addr)] = true
 		}
 		if subnet, ok := fixed.Get("subnet_id"); ok {
 			return uuid(subnet)

@@ -1,6 +1,7 @@
 package networkapi
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -19,10 +20,12 @@ type attribute[T, S any] struct {
 	convert convert // nil leaves the value
 	check   check   // nil takes all
 
-	set   func(*S, pyjson.Value)  // nil when nobody may set it
-	show  func(*T) pyjson.Value   // nil when it is never shown
-	with  func(*T, []string) bool // as a filter; nil compares what is shown
-	alike func(string) []string   // as a filter: what the store may have for it; nil for the same
+	most int // items of a list in a body; maxItems when 0
+
+	set   func(*S, pyjson.Value)              // nil when nobody may set it
+	show  func(*T) pyjson.Value               // nil when it is never shown
+	with  func(wanted []string) func(*T) bool // as a filter; nil compares what is shown
+	alike func(string) []string               // as a filter: what the store may have for it; nil for the same
 
 	parts bool // its members have rules of their own
 	pairs bool // as a filter it is written KEY=VALUE
@@ -117,6 +120,9 @@ func convertTo[T, S any](a *attribute[T, S], b body) (err error) {
 	v, given := b.values[a.name]
 	if !given {
 		return nil
+	}
+	if most := cmp.Or(a.most, maxItems); v.Kind() == pyjson.Array && v.Len() > most {
+		return tooMany(a.name, v.Len(), most)
 	}
 	if a.convert != nil {
 		if v, err = a.convert(v); err != nil {

@@ -69,7 +69,7 @@ func availabilityTable() []availabilityAttribute {
 			return valueOf(used)
 		}},
 		{name: "subnet_ip_availability", show: func(n *N) pyjson.Value { return array(n.Subnets, showAvailability) }},
-		{name: ipVersion, use: filter, with: func(*N, []string) bool { return true }}, // see ofVersion
+		{name: ipVersion, use: filter, with: everything[N]}, // see ofVersion
 		{name: "project_id", use: filter, show: project},
 	}
 }

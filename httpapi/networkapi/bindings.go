@@ -102,7 +102,7 @@ func bindingTable() []attribute[network.BindingRow, bindingSpec] {
 	)
 	return []attribute[B, S]{
 		{
-			name: "host", use: post | put | required | filter, convert: toText, show: func(b *B) pyjson.Value { return valueOf(b.Host) },
+			name: "host", use: post | put | required | filter, convert: toText, check: text(255), show: func(b *B) pyjson.Value { return valueOf(b.Host) },
 			set: func(s *S, v pyjson.Value) { s.Host = v.Str() },
 		},
 		{name: "vif_type", use: filter, show: func(b *B) pyjson.Value { return valueOf(b.VIF) }},

@@ -57,6 +57,9 @@ func Problem(p httpapi.Problem) (media string, body []byte) {
 	if text, ok := statusTexts[p.Status]; ok && (message == "" || p.Code == "" && !p.Unserved) {
 		message = text
 	}
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
+	}
 	return "application/json", httpapi.JSONText(func(j *httpapi.JSON) {
 		j.Value(object(key, object("type", kind, "message", message, "detail", "")))
 	})

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -79,8 +78,9 @@ type revised struct {
 // revise returns those that one of the drivers has bound; without drivers, all.
 func revise(all []network.Port, drivers []string) revised {
 	var theirs []pyjson.Value
+	any := setOf(drivers)
 	for i := range all {
-		if len(drivers) == 0 || slices.Contains(drivers, all[i].Binding.Driver) {
+		if len(any) == 0 || any[all[i].Binding.Driver] {
 			theirs = append(theirs, hostPort(&all[i]))
 		}
 	}

@@ -2,6 +2,7 @@ package networkapi
 
 import (
 	"math"
+	"slices"
 
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/network"
@@ -47,16 +48,13 @@ func providerTable() []networkAttribute {
 func single(n *network.Network) bool { return len(n.Segments) <= 1 }
 
 // anySegment is a filter by something of a segment, of whichever.
-func anySegment(n *network.Network, values []string) bool {
-	for i := range n.Segments {
-		s := &n.Segments[i]
-		for _, v := range values {
-			if v == s.Type || v == s.PhysicalNetwork && v != "" || v == shown(numberOrNone(s.SegmentationID)) {
-				return true
-			}
-		}
+func anySegment(wanted []string) func(*network.Network) bool {
+	any := setOf(wanted)
+	return func(n *network.Network) bool {
+		return slices.ContainsFunc(n.Segments, func(s network.SegmentRow) bool {
+			return any[s.Type] || any[s.PhysicalNetwork] && s.PhysicalNetwork != "" || any[shown(numberOrNone(s.SegmentationID))]
+		})
 	}
-	return false
 }
 
 // only returns the one segment that the three attributes speak of.
@@ -87,16 +85,14 @@ func toSegments(v pyjson.Value) (pyjson.Value, error) {
 	if v.Kind() != pyjson.Array {
 		return v, invalidValue("segments", "'"+shown(v)+"' is not a list")
 	}
-	whole := make([]pyjson.Value, v.Len())
+	whole, seen := make([]pyjson.Value, v.Len()), values{}
 	for i, item := range v.Items() {
 		one, err := toSegment(item)
 		if err != nil {
 			return v, err
 		}
-		for _, before := range whole[:i] {
-			if equal(before, one) {
-				return v, newFault("SegmentsContainDuplicateEntry", "Duplicate segment entry in request.")
-			}
+		if !seen.add(one) {
+			return v, newFault("SegmentsContainDuplicateEntry", "Duplicate segment entry in request.")
 		}
 		whole[i] = one
 	}

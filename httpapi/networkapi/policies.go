@@ -49,7 +49,7 @@ func policyTable() []attribute[network.Policy, network.PolicySpec] {
 	in := func(s *S) *network.Common { return &s.Common }
 	described := func(s *S) *network.Common { s.Described = true; return &s.Common }
 	isDefault := boolean("is_default", post|put|filter, false, func(s *S, b bool) { s.Default = b }, func(p *P) bool { return p.Default })
-	isDefault.with = func(*P, []string) bool { return true } // as a filter it is accepted, and does not filter
+	isDefault.with = everything
 	all := []attribute[P, S]{
 		idAttribute[P, S](of), ownerAttribute("project_id", of, in), nameAttribute(of, described),
 		boolean("shared", post|put|filter, false, func(s *S, b bool) { s.Shared = b }, func(p *P) bool { return p.Shared }),

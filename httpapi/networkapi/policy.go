@@ -108,9 +108,11 @@ func (a *API) allowAttribute(ctx context.Context, rule string, v pyjson.Value, p
 		return text, err
 	}
 	var names []string
+	asked := map[string]bool{}
 	for _, item := range v.Items() {
 		for _, m := range item.Members() {
-			if part := rule + ":" + m.Key; !slices.Contains(names, "rule:"+part) {
+			if part := rule + ":" + m.Key; !asked[part] {
+				asked[part] = true
 				names = append(names, "rule:"+part)
 				err = cmp.Or(err, a.allowOr(ctx, part, t))
 			}

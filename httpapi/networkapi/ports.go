@@ -96,7 +96,7 @@ func (a *API) portTable() []portAttribute {
 		words("device_id", post|put|filter|sortable, func(s *S, t string) { s.DeviceID = t }, func(p *P) string { return p.DeviceID }),
 		words("device_owner", post|put|filter|sortable|guarded, func(s *S, t string) { s.DeviceOwner = t }, func(p *P) string { return p.DeviceOwner }),
 		{
-			name: "fixed_ips", use: post | put | filter | guarded, check: fixedIPs, with: hasAddress, parts: true, pairs: true,
+			name: "fixed_ips", use: post | put | filter | guarded, most: maxFixedIPs, check: fixedIPs, with: hasAddress, parts: true, pairs: true,
 			set:  func(s *S, v pyjson.Value) { s.FixedIPs, s.AnyIPs = fixedOf(v), false },
 			show: showAddresses,
 		},
@@ -116,8 +116,11 @@ func (a *API) portTable() []portAttribute {
 			show: func(p *P) pyjson.Value {
 				return array(p.SecurityGroups, func(id network.ID) pyjson.Value { return valueOf(string(id)) })
 			},
-			with: func(p *P, values []string) bool {
-				return slices.ContainsFunc(p.SecurityGroups, func(id network.ID) bool { return slices.Contains(values, string(id)) })
+			with: func(wanted []string) func(*P) bool {
+				any := setOf(wanted)
+				return func(p *P) bool {
+					return slices.ContainsFunc(p.SecurityGroups, func(id network.ID) bool { return any[string(id)] })
+				}
 			},
 		},
 		descriptionAttribute(of, in),
@@ -171,7 +174,7 @@ func (a *API) bindingTable() []portAttribute {
 			show: func(p *P) pyjson.Value { return valueOf(p.Binding.VNIC) },
 		},
 		{
-			name: "binding:host_id", use: post | put | filter | guarded, convert: toText,
+			name: "binding:host_id", use: post | put | filter | guarded, convert: toText, check: text(255),
 			set:  func(s *S, v pyjson.Value) { s.Host, s.Rebind = v.Str(), true },
 			show: func(p *P) pyjson.Value { return valueOf(p.Binding.Host) },
 		},

@@ -55,42 +55,37 @@ func showAddresses(p *network.Port) pyjson.Value {
 
 // hasAddress is the filter fixed_ips: subnet_id=… or ip_address=…, all of those
 // that are given.
-func hasAddress(p *network.Port, values []string) bool {
-	known := slices.ContainsFunc(values, func(v string) bool {
-		key, _, _ := strings.Cut(v, "=")
-		return slices.Contains([]string{"subnet_id", "ip_address", "ip_address_substr"}, key)
-	})
-	return !known || slices.ContainsFunc(p.Addresses, func(a network.AddressRow) bool {
-		for _, v := range values {
-			key, want, _ := strings.Cut(v, "=")
-			if !addressHas(a, key, want) {
-				return false
-			}
+func hasAddress(wanted []string) func(*network.Port) bool {
+	var conditions []func(network.AddressRow) bool
+	for _, condition := range sortedKeys(setOf(wanted)) {
+		switch key, want, _ := strings.Cut(condition, "="); key {
+		case "subnet_id":
+			conditions = append(conditions, func(a network.AddressRow) bool { return string(a.Subnet) == want })
+		case "ip_address":
+			conditions = append(conditions, func(a network.AddressRow) bool { return a.IP == want })
+		case "ip_address_substr":
+			conditions = append(conditions, func(a network.AddressRow) bool { return strings.Contains(a.IP, want) })
 		}
-		return true
-	})
-}
-
-// addressHas is one condition; what it does not know does not count.
-func addressHas(a network.AddressRow, key, want string) bool {
-	switch key {
-	case "subnet_id":
-		return string(a.Subnet) == want
-	case "ip_address":
-		return a.IP == want
-	case "ip_address_substr":
-		return strings.Contains(a.IP, want)
 	}
-	return true
+	return func(p *network.Port) bool {
+		return len(conditions) == 0 || slices.ContainsFunc(p.Addresses, func(a network.AddressRow) bool {
+			return !slices.ContainsFunc(conditions, func(holds func(network.AddressRow) bool) bool { return !holds(a) })
+		})
+	}
 }
 
 // hasMAC compares hardware addresses however they are written.
-func hasMAC(p *network.Port, values []string) bool {
-	own, err := net.ParseMAC(p.MAC)
-	return err == nil && slices.ContainsFunc(values, func(v string) bool {
-		hw, err := net.ParseMAC(v)
-		return err == nil && bytes.Equal(hw, own)
-	})
+func hasMAC(wanted []string) func(*network.Port) bool {
+	any := map[string]bool{}
+	for _, v := range wanted {
+		if hw, err := net.ParseMAC(v); err == nil {
+			any[hw.String()] = true
+		}
+	}
+	return func(p *network.Port) bool {
+		own, err := net.ParseMAC(p.MAC)
+		return err == nil && any[own.String()]
+	}
 }
 
 // toText turns a host into text: nobody is the empty one.
@@ -159,6 +154,9 @@ func showPairs(p *network.Port) pyjson.Value {
 	})
 }
 
+// How long the name and the value of an option are at most.
+const maxOptionName, maxOptionValue = 64, 255
+
 // toDHCPOptions takes a list of options with their names and values.
 func toDHCPOptions(v pyjson.Value) (pyjson.Value, error) {
 	if v.Kind() != pyjson.Array && v.Kind() != pyjson.Null {
@@ -166,7 +164,8 @@ func toDHCPOptions(v pyjson.Value) (pyjson.Value, error) {
 	}
 	for _, option := range v.Items() {
 		name, named := option.Get("opt_name")
-		if _, valued := option.Get("opt_value"); !named || !valued || name.Str() == "" {
+		value, valued := option.Get("opt_value")
+		if !named || !valued || name.Str() == "" || text(maxOptionName)(name) != "" || orNull(text(maxOptionValue))(value) != "" {
 			return v, invalidInput("No valid key specs matched for: %s", shown(option))
 		}
 	}
@@ -175,19 +174,31 @@ func toDHCPOptions(v pyjson.Value) (pyjson.Value, error) {
 
 // withOptions is options with others, by name and version: one without a value goes.
 func withOptions(all []network.DHCPOption, v pyjson.Value) []network.DHCPOption {
-	all = slices.Clone(all)
-	for _, item := range v.Items() {
-		name := part(item, "opt_name")
-		value := part(item, "opt_value")
+	type key struct {
+		name    string
+		version int
+	}
+	var order []key // in which they were said, the last time
+	said := map[key]pyjson.Value{}
+	for _, item := range slices.Backward(v.Items()) {
 		version := pyjson.NewInt(4)
 		if given, ok := item.Get("ip_version"); ok {
 			version = given
 		}
 		n, _ := whole(version)
-		one := network.DHCPOption{Name: name.Str(), Value: value.Str(), IPVersion: int(n)}
-		all = slices.DeleteFunc(all, func(o network.DHCPOption) bool { return o.Name == one.Name && o.IPVersion == one.IPVersion })
-		if value.Kind() != pyjson.Null {
-			all = append(all, one)
+		k := key{part(item, "opt_name").Str(), int(n)}
+		if _, later := said[k]; !later {
+			said[k] = part(item, "opt_value")
+			order = append(order, k)
+		}
+	}
+	all = slices.DeleteFunc(slices.Clone(all), func(o network.DHCPOption) bool {
+		_, again := said[key{o.Name, o.IPVersion}]
+		return again
+	})
+	for _, k := range slices.Backward(order) {
+		if value := said[k]; value.Kind() != pyjson.Null {
+			all = append(all, network.DHCPOption{Name: k.name, Value: value.Str(), IPVersion: k.version})
 		}
 	}
 	return all

@@ -13,7 +13,7 @@ import (
 
 // A listing is what a query string asks of a list.
 type listing struct {
-	fields  []string // attributes to show; none means all
+	fields  map[string]bool // attributes to show; none means all
 	filters []filterBy
 	sorts   []sortBy
 	limit   int // 0 for none
@@ -40,7 +40,7 @@ var reserved = []string{"fields", "sort_key", "sort_dir", "limit", "marker", "pa
 // parseListing reads a query string against a table.
 func parseListing[T, S any](table []attribute[T, S], r *http.Request) (l listing, err error) {
 	l.query = r.URL.Query()
-	l.fields = l.query["fields"]
+	l.fields = setOf(l.query["fields"])
 	if l.filters, err = parseFilters(table, r.URL.RawQuery); err != nil {
 		return l, err
 	}
@@ -74,6 +74,7 @@ func given(values []string) []string {
 func parseFilters[T, S any](table []attribute[T, S], raw string) ([]filterBy, error) {
 	var all []filterBy
 	var unknown []string
+	said := map[string]bool{}
 	for pair := range strings.SplitSeq(raw, "&") {
 		key, value, _ := strings.Cut(pair, "=")
 		name, err := url.QueryUnescape(key)
@@ -83,7 +84,8 @@ func parseFilters[T, S any](table []attribute[T, S], raw string) ([]filterBy, er
 		}
 		switch a := find(table, name); {
 		case a == nil || a.use&filter == 0:
-			if !slices.Contains(unknown, name) {
+			if !said[name] {
+				said[name] = true
 				unknown = append(unknown, name)
 			}
 		case a.pairs && !strings.Contains(text, "="):
@@ -134,7 +136,8 @@ func parseSorts[T, S any](table []attribute[T, S], q url.Values) ([]sortBy, erro
 		return nil, badRequest("The number of sort_keys and sort_dirs must be same")
 	}
 	var unknown, odd []string
-	sorts := make([]sortBy, len(keys))
+	var sorts []sortBy
+	seen := map[string]bool{}
 	for i, key := range keys {
 		if a := find(table, key); a == nil || a.use&sortable == 0 {
 			unknown = append(unknown, key)
@@ -142,7 +145,10 @@ func parseSorts[T, S any](table []attribute[T, S], q url.Values) ([]sortBy, erro
 		if dirs[i] != "asc" && dirs[i] != "desc" {
 			odd = append(odd, dirs[i])
 		}
-		sorts[i] = sortBy{key, dirs[i] == "desc"}
+		if !seen[key] { // what a key leaves in one place, it leaves there the second time
+			seen[key] = true
+			sorts = append(sorts, sortBy{key, dirs[i] == "desc"})
+		}
 	}
 	switch {
 	case len(unknown) > 0:
@@ -161,18 +167,34 @@ func badLimit(text string) error {
 // narrow returns the objects of a list that pass all filters.
 func narrow[T, S any](table []attribute[T, S], all []T, filters []filterBy) []T {
 	for _, f := range filters {
-		a := find(table, f.name)
-		all = slices.DeleteFunc(all, func(one T) bool { return !a.matches(&one, f.values) })
+		passes := find(table, f.name).passes(f.values)
+		all = slices.DeleteFunc(all, func(one T) bool { return !passes(&one) })
 	}
 	return all
 }
 
-// matches reports whether an object has one of the values.
-func (a *attribute[T, S]) matches(one *T, values []string) bool {
+// passes returns what reports whether an object has one of the values.
+func (a *attribute[T, S]) passes(wanted []string) func(*T) bool {
 	if a.with != nil {
-		return a.with(one, values)
+		return a.with(wanted)
 	}
-	return slices.Contains(values, shown(a.show(one)))
+	any := setOf(wanted)
+	return func(one *T) bool { return any[shown(a.show(one))] }
+}
+
+// everything is a filter that is accepted, and does not filter.
+func everything[T any]([]string) func(*T) bool { return func(*T) bool { return true } }
+
+// setOf returns a list as a set, which is empty and nil for an empty one.
+func setOf(list []string) map[string]bool {
+	if len(list) == 0 {
+		return nil
+	}
+	set := make(map[string]bool, len(list))
+	for _, s := range list {
+		set[s] = true
+	}
+	return set
 }
 
 // stored returns what the store may have for values.
@@ -190,13 +212,14 @@ func (a *attribute[T, S]) stored(values []string) []string {
 // order sorts a list by what is asked for and then by id, which is the order of
 // pages.
 func order[T, S any](table []attribute[T, S], all []T, sorts []sortBy) {
-	sorts = append(slices.Clone(sorts), sortBy{name: "id"})
+	sorts = slices.DeleteFunc(append(slices.Clone(sorts), sortBy{name: "id"}), func(s sortBy) bool { return find(table, s.name) == nil })
+	by := make([]*attribute[T, S], len(sorts))
+	for i, s := range sorts {
+		by[i] = find(table, s.name)
+	}
 	slices.SortStableFunc(all, func(x, y T) int {
-		for _, s := range sorts {
-			a := find(table, s.name)
-			if a == nil {
-				continue
-			}
+		for i, s := range sorts {
+			a := by[i]
 			c := compare(a.show(&x), a.show(&y))
 			if s.down {
 				c = -c

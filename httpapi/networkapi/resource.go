@@ -90,6 +90,9 @@ func (res *resource[T, S]) getAll(w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	all = narrow(res.table, all, l.filters)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if res.refine != nil {
 		all = res.refine(all, l.filters)
 	}
@@ -154,7 +157,7 @@ func (res *resource[T, S]) getOne(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	return res.respond(w, r, http.StatusOK, &one, r.URL.Query()["fields"])
+	return res.respond(w, r, http.StatusOK, &one, setOf(r.URL.Query()["fields"]))
 }
 
 // visible returns the object that the path names, unless the caller may not see
@@ -236,6 +239,9 @@ func (res *resource[T, S]) post(w http.ResponseWriter, r *http.Request) error {
 	specs := make([]S, len(items))
 	for i, item := range items {
 		if specs[i], err = res.draft(r, item); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil { // nobody waits for the answer
 			return err
 		}
 	}
@@ -375,7 +381,7 @@ func (res *resource[T, S]) deleteOne(w http.ResponseWriter, r *http.Request) err
 }
 
 // respond answers with one object.
-func (res *resource[T, S]) respond(w http.ResponseWriter, r *http.Request, status int, one *T, fields []string) error {
+func (res *resource[T, S]) respond(w http.ResponseWriter, r *http.Request, status int, one *T, fields map[string]bool) error {
 	return httpapi.Respond(w, status, func(j *httpapi.JSON) {
 		j.Object()
 		j.Key(res.name)
@@ -386,12 +392,12 @@ func (res *resource[T, S]) respond(w http.ResponseWriter, r *http.Request, statu
 
 // write writes those attributes of an object that are asked for and that the
 // caller may see. The others are not computed.
-func (res *resource[T, S]) write(ctx context.Context, j *httpapi.JSON, one *T, fields []string) {
+func (res *resource[T, S]) write(ctx context.Context, j *httpapi.JSON, one *T, fields map[string]bool) {
 	t := res.about(one)
 	j.Object()
 	for i := range res.table {
 		a := &res.table[i]
-		if a.show == nil || a.shownIf != nil && !a.shownIf(one) || len(fields) > 0 && !slices.Contains(fields, a.name) || !res.api.mayRead(ctx, res.ruled(), a.name, t) {
+		if a.show == nil || a.shownIf != nil && !a.shownIf(one) || len(fields) > 0 && !fields[a.name] || !res.api.mayRead(ctx, res.ruled(), a.name, t) {
 			continue
 		}
 		j.Key(a.name)

@@ -25,7 +25,13 @@ func (res *resource[T, S]) bodies(r *http.Request, creating bool) (items []body,
 	if list.Kind() != pyjson.Array {
 		return nil, true, badRequest("Body contains invalid data")
 	}
+	if list.Len() > maxBulk {
+		return nil, true, badRequest("%d %s are more than the %d that one request makes", list.Len(), res.plural, maxBulk)
+	}
 	for _, item := range list.Items() {
+		if err := r.Context().Err(); err != nil {
+			return nil, true, err
+		}
 		if item.Kind() != pyjson.Object {
 			return nil, true, badRequest("Body contains invalid data")
 		}

@@ -162,7 +162,7 @@ func (a *API) getRule(kind ruleKind) httpapi.Handler {
 		if err != nil {
 			return err
 		}
-		return res.respond(w, r, http.StatusOK, &one, r.URL.Query()["fields"])
+		return res.respond(w, r, http.StatusOK, &one, setOf(r.URL.Query()["fields"]))
 	}
 }
 

@@ -123,7 +123,10 @@ func securityRuleTable() []securityRuleAttribute {
 	const use = post | filter | sortable
 	description := descriptionAttribute(of, in)
 	description.use, description.show = post|filter, nil
-	description.with = func(r *securityRule, values []string) bool { return slices.Contains(values, r.Description) }
+	description.with = func(wanted []string) func(*securityRule) bool {
+		any := setOf(wanted)
+		return func(r *securityRule) bool { return any[r.Description] }
+	}
 	all := []securityRuleAttribute{
 		idAttribute[securityRule, S](of),
 		{
@@ -174,7 +177,7 @@ func securityRuleTable() []securityRuleAttribute {
 		},
 		{
 			// As a filter it is accepted, and does not filter.
-			name: "normalized_cidr", use: filter, with: func(*securityRule, []string) bool { return true },
+			name: "normalized_cidr", use: filter, with: everything[securityRule],
 			show: func(r *securityRule) pyjson.Value { return orNone(normalized(r.RemoteIP)) },
 		},
 	}

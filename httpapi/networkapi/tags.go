@@ -33,7 +33,7 @@ func (res *resource[T, S]) tagRoutesAt(path string) []httpapi.Route {
 		{Method: http.MethodPut, Pattern: all, Handle: res.setTags},
 		{Method: http.MethodDelete, Pattern: all, Handle: res.changeTags(func([]string, string) ([]string, error) { return nil, nil })},
 		{Method: http.MethodGet, Pattern: one, Handle: res.hasTag},
-		{Method: http.MethodPut, Pattern: one, Handle: res.changeTags(func(tags []string, tag string) ([]string, error) { return append(slices.Clone(tags), tag), nil })},
+		{Method: http.MethodPut, Pattern: one, Handle: res.changeTags(withTag)},
 		{Method: http.MethodDelete, Pattern: one, Handle: res.changeTags(withoutTag)},
 	}
 }
@@ -41,6 +41,14 @@ func (res *resource[T, S]) tagRoutesAt(path string) []httpapi.Route {
 // noTagPost refuses to add several tags at once, which came after Zed.
 func noTagPost(http.ResponseWriter, *http.Request) error {
 	return fault.New(fault.NotFound, codeNotFound, "not supported")
+}
+
+// withTag adds a tag; one that is there already is no more than it was.
+func withTag(tags []string, tag string) ([]string, error) {
+	if len(tags) >= maxTags && !slices.Contains(tags, tag) {
+		return nil, tooMany("tags", len(tags)+1, maxTags)
+	}
+	return append(slices.Clone(tags), tag), nil
 }
 
 func withoutTag(tags []string, tag string) ([]string, error) {
@@ -97,6 +105,9 @@ func (res *resource[T, S]) setTags(w http.ResponseWriter, r *http.Request) error
 	if !ok {
 		return invalidInput("Invalid tags body")
 	}
+	if list.Len() > maxTags {
+		return tooMany("tags", list.Len(), maxTags)
+	}
 	if wrong := listOf(text(maxTag))(list); wrong != "" {
 		return invalidInput("%s", wrong)
 	}
@@ -145,16 +156,19 @@ func (res *resource[T, S]) tag(ctx context.Context, r *http.Request, fn func([]s
 // tagFilters are the four filters by tags: all of them, any, not all, not any. Tags
 // are separated by commas.
 func tagFilters[T, S any](tags func(*T) []string) []attribute[T, S] {
-	has := func(o *T, values []string) (all, any bool) {
-		all = true
-		for _, tag := range strings.Split(strings.Join(values, ","), ",") {
-			one := slices.Contains(tags(o), tag)
-			all, any = all && one, any || one
-		}
-		return all, any
-	}
 	filterBy := func(name string, keep func(all, any bool) bool) attribute[T, S] {
-		return attribute[T, S]{name: name, use: filter, with: func(o *T, values []string) bool { return keep(has(o, values)) }}
+		return attribute[T, S]{name: name, use: filter, with: func(values []string) func(*T) bool {
+			wanted := setOf(strings.Split(strings.Join(values, ","), ","))
+			return func(o *T) bool {
+				there := 0
+				for _, tag := range tags(o) { // which has each once
+					if wanted[tag] {
+						there++
+					}
+				}
+				return keep(there == len(wanted), there > 0)
+			}
+		}}
 	}
 	return []attribute[T, S]{
 		filterBy("tags", func(all, _ bool) bool { return all }),

@@ -69,7 +69,7 @@ func trunkTable() []attribute[network.Trunk, network.TrunkSpec] {
 		},
 		{name: "status", use: sortable, show: func(t *T) pyjson.Value { return valueOf(t.Status) }},
 		{
-			name: "sub_ports", use: post | guarded, usual: pyjson.NewArray(), check: subportsCheck,
+			name: "sub_ports", use: post | guarded, usual: pyjson.NewArray(), most: maxSubports, check: subportsCheck,
 			set:  func(s *S, v pyjson.Value) { s.Subports = subportsOf(v) },
 			show: func(t *T) pyjson.Value { return array(t.Subports, showSubport) },
 		},
@@ -178,6 +178,9 @@ func (a *API) subports(rule string, change func(context.Context, network.ID, pyj
 			return err
 		}
 		list, ok := v.Get("sub_ports")
+		if list.Len() > maxSubports {
+			return tooMany("sub_ports", list.Len(), maxSubports)
+		}
 		if wrong := subportsCheck(list); !ok || wrong != "" {
 			return invalidInput("%s", wrong)
 		}

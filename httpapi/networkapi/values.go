@@ -2,6 +2,7 @@ package networkapi
 
 import (
 	"fmt"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,12 +117,12 @@ func text(most int) check {
 
 // oneOf is one of some strings or numbers.
 func oneOf(valid ...any) check {
-	values := make([]pyjson.Value, len(valid))
+	known := make([]pyjson.Value, len(valid))
 	for i, v := range valid {
-		values[i] = valueOf(v)
+		known[i] = valueOf(v)
 	}
 	return func(v pyjson.Value) string {
-		if slices.ContainsFunc(values, func(w pyjson.Value) bool { return equal(v, w) }) {
+		if slices.ContainsFunc(known, func(w pyjson.Value) bool { return equal(v, w) }) {
 			return ""
 		}
 		return shown(v) + " is not in valid_values"
@@ -164,9 +165,11 @@ func uuid(v pyjson.Value) string {
 	return "'" + shown(v) + "' is not a valid UUID"
 }
 
+var withoutURN = strings.NewReplacer("urn:", "", "uuid:", "")
+
 // isUUID is oslo.utils' is_uuid_like.
 func isUUID(s string) bool {
-	s = strings.NewReplacer("urn:", "", "uuid:", "").Replace(s)
+	s = withoutURN.Replace(s)
 	s = strings.ReplaceAll(strings.Trim(s, "{}"), "-", "")
 	if len(s) != 32 {
 		return false
@@ -192,13 +195,58 @@ func listOf(item check) check {
 // duplicates returns what is more than once in a list, each once.
 func duplicates(items []pyjson.Value) []string {
 	var twice []string
-	for i, v := range items {
-		isV := func(w pyjson.Value) bool { return equal(v, w) }
-		if slices.ContainsFunc(items[:i], isV) && !slices.Contains(twice, shown(v)) {
-			twice = append(twice, shown(v))
+	seen, said := values{}, map[string]bool{}
+	for _, v := range items {
+		if seen.add(v) || said[shown(v)] {
+			continue
 		}
+		said[shown(v)] = true
+		twice = append(twice, shown(v))
 	}
 	return twice
+}
+
+// values is a set of values, of which those that are equal are one.
+type values map[string]bool
+
+// add adds a value, and reports whether it is new.
+func (s values) add(v pyjson.Value) bool {
+	key := string(appendKey(nil, v))
+	if s[key] {
+		return false
+	}
+	s[key] = true
+	return true
+}
+
+// appendKey appends a text that is the same for two values when they are equal, and for no
+// others.
+func appendKey(b []byte, v pyjson.Value) []byte {
+	switch n, whole := v.Int64(); {
+	case whole:
+		return strconv.AppendInt(append(b, '#'), n, 10)
+	case v.Kind() == pyjson.Float && v.IsInteger():
+		return new(big.Float).SetFloat64(v.Float64()).Append(append(b, '#'), 'f', 0)
+	case v.IsNumber():
+		return pyjson.AppendRepr(append(b, '#'), v)
+	case v.Kind() == pyjson.String:
+		b = strconv.AppendInt(append(b, '"'), int64(len(v.Str())), 10)
+		return append(append(b, ':'), v.Str()...)
+	case v.Kind() == pyjson.Array:
+		b = strconv.AppendInt(append(b, '['), int64(v.Len()), 10)
+		for _, item := range v.Items() {
+			b = appendKey(b, item)
+		}
+		return b
+	case v.Kind() == pyjson.Object:
+		b = strconv.AppendInt(append(b, '{'), int64(v.Len()), 10)
+		members := slices.SortedFunc(slices.Values(v.Members()), func(a, b pyjson.Member) int { return strings.Compare(a.Key, b.Key) })
+		for _, m := range members {
+			b = appendKey(appendKey(b, valueOf(m.Key)), m.Value)
+		}
+		return b
+	}
+	return pyjson.AppendRepr(append(b, '='), v)
 }
 
 // firstOf returns the first thing that is wrong with an item.
