@@ -43,7 +43,8 @@ type PortSpec struct {
 	AnyIPs   bool
 	// SecurityGroups are those it is to be in, each once; AnyGroups says that
 	// nothing was said of them, so that it gets the project's default. They may
-	// be new ones of the project GroupsOf only, of any when that is "".
+	// be new ones of the project GroupsOf only, of any when that is ""; subnets
+	// must be those that it sees.
 	SecurityGroups []ID
 	AnyGroups      bool
 	GroupsOf       string
@@ -201,7 +202,7 @@ func (c *change) createPort(spec PortSpec) (p Port, err error) {
 	if ofNetwork(spec.DeviceOwner) && c.settings.PortSecurity {
 		spec.PortSecurity = false
 	}
-	if err := firstError(spec.Choice.allowed(c, "", spec.Policy), c.policyExists(spec.Policy), c.secured(spec, PortRow{})); err != nil {
+	if err := firstError(spec.subnetsSeen(c), spec.Choice.allowed(c, "", spec.Policy), c.policyExists(spec.Policy), c.secured(spec, PortRow{})); err != nil {
 		return p, err
 	}
 	groups, err := c.choseGroups(spec)

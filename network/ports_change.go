@@ -97,7 +97,7 @@ func drafted(r Reader, id ID, fn func(*PortSpec) error) (Port, PortSpec, error) 
 	if err := fn(&spec); err != nil {
 		return all[0], spec, err
 	}
-	return all[0], spec, spec.Choice.allowed(r, all[0].Policy, spec.Policy)
+	return all[0], spec, firstError(spec.subnetsSeen(r), spec.Choice.allowed(r, all[0].Policy, spec.Policy))
 }
 
 // rebinds reports whether a port is to be plugged in anew, or not any more.

@@ -199,14 +199,12 @@ func (c *change) loners(these []ID) (found loners, err error) {
 func (l loners) lone(id ID, project string) (Port, error) {
 	p, there := l.ports[id]
 	switch {
-	case !there:
+	case !there || !p.seenBy(project): // what else is wrong would say that there is such a port
 		return Port{}, NotFound("port", id)
 	case l.onTrunk[id]:
 		return Port{}, conflict("TrunkPortInUse", "Port %s is in use by another trunk.", id)
 	case p.Trunk != nil:
 		return Port{}, parentInUse(id)
-	case !p.seenBy(project):
-		return Port{}, NotFound("port", id)
 	}
 	return p, nil
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"net/http"
 
+	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/identity"
@@ -90,6 +91,10 @@ func (a *API) getDefaultQuota(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *API) getQuotaDetails(w http.ResponseWriter, r *http.Request) error {
+	if caller, _ := identity.From(r.Context()); caller.ProjectID != httpapi.Param(r, "id") && !a.isAdmin(r.Context()) {
+		return fault.New(fault.Denied, "AdminRequired",
+			"User does not have admin privileges: Only admin is authorized to access quotas for another project.")
+	}
 	if err := a.mayQuota(r, "get_quota"); err != nil {
 		return err
 	}
