@@ -169,6 +169,9 @@ func (s *Service) WorldWith(ctx context.Context, uuid UUID) (*World, error) {
 // this or, on a shared store, any other service. It fails as unavailable when
 // such a picture cannot be had.
 func (s *Service) World(ctx context.Context) (*World, error) {
+	if err := s.store.Usable(); err != nil {
+		return nil, err
+	}
 	if s.store.Shared() || s.stale.Load() {
 		if err := s.follow(ctx); err != nil {
 			return nil, err
@@ -191,9 +194,19 @@ func (s *Service) follow(ctx context.Context) error {
 	return err
 }
 
-// Ready reports whether the world can be answered from, without touching the
-// store, and the newest picture there is.
-func (s *Service) Ready() (*World, bool) { return s.world.Load(), !s.stale.Load() }
+// Ready returns the newest picture there is and why requests cannot be answered from it, nil
+// when they can. It does not touch the store.
+func (s *Service) Ready() (*World, error) {
+	if err := s.store.Usable(); err != nil {
+		return s.world.Load(), err
+	}
+	if s.stale.Load() {
+		return s.world.Load(), errStale
+	}
+	return s.world.Load(), nil
+}
+
+var errStale = errors.New("the database cannot be read")
 
 // A tx is a store's transaction that notes what it touches.
 type tx struct {

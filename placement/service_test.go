@@ -52,15 +52,15 @@ func TestWorldIsUnavailableUntilItIsFresh(t *testing.T) {
 	if kind, _ := fault.Of(err); kind != fault.Unavailable {
 		t.Errorf("World: %v, want it unavailable", err)
 	}
-	if w, ok := c.Ready(); ok || w == nil {
-		t.Errorf("Ready() = %v, %t, want the last picture and false", w, ok)
+	if w, err := c.Ready(); err == nil || w == nil {
+		t.Errorf("Ready() = %v, %v, want the last picture and an error", w, err)
 	}
 	store.broken.Store(false)
 	if p, _ := c.world().Provider("b"); p == nil {
 		t.Error("the write that was committed is not in the world")
 	}
-	if _, ok := c.Ready(); !ok {
-		t.Error("Ready() is false after the store came back")
+	if _, err := c.Ready(); err != nil {
+		t.Errorf("Ready() = %v after the store came back", err)
 	}
 }
 
@@ -277,10 +277,10 @@ func TestRefusalBringsInWhatItRestsOn(t *testing.T) {
 			if err := refused(c); err == nil {
 				t.Fatal("it was not refused")
 			}
-			w, ok := c.Ready()
+			w, err := c.Ready()
 			p, _ := w.Provider("a")
-			if _, known := w.Class("CUSTOM_NEW"); !ok || !known || p.Inventories[0].Used != 1 {
-				t.Errorf("after the refusal the world is fresh: %t, knows the class: %t, used: %d", ok, known, p.Inventories[0].Used)
+			if _, known := w.Class("CUSTOM_NEW"); err != nil || !known || p.Inventories[0].Used != 1 {
+				t.Errorf("after the refusal the world is not fresh for %v, knows the class: %t, used: %d", err, known, p.Inventories[0].Used)
 			}
 		})
 	}

@@ -58,6 +58,11 @@ type Store interface {
 	// tell.
 	Others(ctx context.Context) (mark int64, ok bool, err error)
 
+	// Usable returns why nothing can be read or written until the store is opened again,
+	// as a fault of kind Unavailable, and nil while no such reason is known. It is quick
+	// and does not ask the database.
+	Usable() error
+
 	// Close waits for running transactions and releases the store.
 	Close() error
 }

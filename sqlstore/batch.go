@@ -135,16 +135,16 @@ func (j *job) run(w *writer) {
 	err = j.fn(w)
 }
 
-// write serves the queue until it is closed and empty, and keeps the change log
-// in bounds meanwhile.
+// write serves the queue until it is closed and empty. Meanwhile it keeps the change log
+// of a server in bounds, and looks whether the files are there.
 func (s *engine) write() {
 	defer close(s.idle)
-	tend := make(<-chan time.Time)
-	if s.d.server {
-		t := time.NewTicker(tendEvery)
-		defer t.Stop()
-		tend = t.C
+	every := tendEvery
+	if !s.d.server {
+		every = lookEvery
 	}
+	tend := time.NewTicker(every)
+	defer tend.Stop()
 	for {
 		select {
 		case j, open := <-s.queue:
@@ -153,8 +153,12 @@ func (s *engine) write() {
 				return
 			}
 			s.batch(j)
-		case <-tend:
-			s.tendLog()
+		case <-tend.C:
+			if s.d.server {
+				s.tendLog()
+			} else {
+				_ = s.files.check() // it logs what it finds
+			}
 		}
 	}
 }
@@ -324,6 +328,9 @@ func (s *engine) transact(next func() *job) ([]*job, error) {
 		first = gathered(next)
 		next = each(first)
 	}
+	if err := s.files.check(); err != nil {
+		return gathered(next), err
+	}
 	ses := s.writer.own()
 	defer s.writer.giveBack(ses)
 	start := time.Now()
@@ -438,7 +445,13 @@ func each(all []*job) func() *job {
 // returns nil only when it is.
 func (s *engine) commit(ses *session, members []*job) error {
 	if !s.d.server {
-		return ses.do("COMMIT")
+		if err := ses.do("COMMIT"); err != nil {
+			return err
+		}
+		if err := s.files.check(); errors.Is(err, ErrFileLost) {
+			return err // what was committed may be in a file that nobody can open
+		}
+		return nil
 	}
 	var done placement.Changes
 	for _, m := range members {

@@ -111,7 +111,7 @@ func (d *dialect) translate(doing string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, errOver), errors.Is(err, placement.ErrStale):
+	case errors.Is(err, errOver), errors.Is(err, placement.ErrStale), errors.Is(err, errFileUnavailable):
 		return err
 	case d.away(err), d.retryable(err), d.lost(err):
 		return fmt.Errorf("%s: %v: %w", doing, err,

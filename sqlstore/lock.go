@@ -35,8 +35,11 @@ func lockFile(path string) (release func(), err error) {
 		}
 		return func() {
 			// Removed before it is let go: whoever locks the removed
-			// file next finds that it is not there.
-			_ = os.Remove(name)
+			// file next finds that it is not there. One that others made
+			// in its place is theirs.
+			if isCurrent(f, name) {
+				_ = os.Remove(name)
+			}
 			_ = f.Close()
 		}, nil
 	}

@@ -103,6 +103,10 @@ func (s *engine) openFile(ctx context.Context, path string) error {
 	if err := createFile(path); err != nil {
 		return err
 	}
+	files, err := lookAt(s.opts.Path, path, s.opts.Logger)
+	if err != nil {
+		return err
+	}
 	writers, err := s.connect(ctx, sqliteURI(path, "rw", writerPragmas(s.opts.BusyTimeout)...), 1)
 	if err != nil {
 		return err
@@ -114,6 +118,15 @@ func (s *engine) openFile(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
+	for _, suffix := range []string{"-wal", "-shm"} {
+		if err := files.add(path + suffix); err != nil {
+			return err
+		}
+	}
+	if err := files.check(); err != nil {
+		return err
+	}
+	s.files = files
 	s.start(writers[0], readers)
 	return nil
 }

@@ -180,7 +180,8 @@ type engine struct {
 	host     atomic.Value // string: where the newest connection leads
 	epoch    atomic.Int64 // rises when that changes
 	sessions []*session
-	release  func() // gives up the lock on the file
+	release  func()     // gives up the lock on the file
+	files    *openFiles // nil of servers and in memory
 
 	// writer holds the session for Updates, readers those for Views. In
 	// memory they are one pool of one session.
@@ -254,6 +255,9 @@ func (s *engine) view(ctx context.Context, fn func(*reader) error) error {
 // viewOnce runs fn once and says whether it should run again, after an error that
 // another try may not meet.
 func (s *engine) viewOnce(ctx context.Context, fn func(*reader) error) (again bool, err error) {
+	if err := s.files.check(); err != nil {
+		return false, err
+	}
 	ses, err := s.readers.borrow(ctx)
 	if err != nil {
 		return false, err

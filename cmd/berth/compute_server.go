@@ -98,7 +98,7 @@ func (s *computeServer) ready() (bool, string) {
 	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
 	defer cancel()
 	if err := s.alive(ctx); err != nil {
-		return false, "the database cannot be read"
+		return false, unreadable(err)
 	}
 	return true, "ok"
 }

@@ -179,9 +179,18 @@ func (s *networkServer) ready() (bool, string) {
 	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
 	defer cancel()
 	if err := s.alive(ctx); err != nil {
-		return false, "the database cannot be read"
+		return false, unreadable(err)
 	}
 	return true, "ok"
+}
+
+// unreadable is what /readyz says of a database that does not answer. What is the matter with
+// a file is in its error; that of a server is in the log.
+func unreadable(err error) string {
+	if errors.Is(err, sqlstore.ErrFileLost) {
+		return err.Error()
+	}
+	return "the database cannot be read"
 }
 
 // unfinished counts the changes in placement that are not made yet.

@@ -53,8 +53,8 @@ func (m *placementMetrics) watch(s *placement.Service) {
 		}))
 	}
 	m.watchReady(func() (bool, string) {
-		_, ok := s.Ready()
-		return ok, ""
+		_, err := s.Ready()
+		return err == nil, ""
 	})
 	gauge("berth_world_providers", "Resource providers in the picture that reads are answered from.",
 		func(w *placement.World) float64 { return float64(w.Len()) })

@@ -116,9 +116,9 @@ func (s *placementServer) wire(m *placementMetrics) {
 
 // ready says whether requests can be answered truthfully.
 func (s *placementServer) ready() (bool, string) {
-	w, ok := s.service.Ready()
-	if !ok {
-		return false, "the database cannot be read"
+	w, err := s.service.Ready()
+	if err != nil {
+		return false, err.Error()
 	}
 	return true, fmt.Sprintf("ok, %d providers", w.Len())
 }

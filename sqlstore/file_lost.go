@@ -1,0 +1,128 @@
+package sqlstore
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/berthcloud/berth/fault"
+)
+
+// SQLite goes on with a file that was removed or replaced: what it commits is durable in a
+// file that nobody can open again. So the files that have a name while a store is open are
+// compared with those that were opened, by device and inode: before a transaction that
+// writes, after its commit and before it is acknowledged, before each View, and every second.
+//
+// A file that was another one once stays lost, also when the old one is back under its name:
+// what other programs did to it meanwhile, with a log of their own, is not known.
+
+// ErrFileLost says that the database file, or its write-ahead log, was removed or replaced
+// while the store was open. It is in the chain of what View, Update and Usable return then,
+// beside an Unavailable fault. Only opening the database again ends it.
+var ErrFileLost = errors.New("the store has lost its file")
+
+// lookEvery is how often a store that nobody uses looks whether its files are there.
+const lookEvery = time.Second
+
+// openFiles are the files of a database that is open.
+type openFiles struct {
+	files []openFile
+	log   *slog.Logger
+	lost  atomic.Pointer[lostFile] // the first that was lost
+}
+
+type openFile struct {
+	name string
+	info fs.FileInfo
+}
+
+// A lostFile is why a store can no longer be used.
+type lostFile struct{ text string }
+
+func (l *lostFile) Error() string { return l.text }
+
+func (l *lostFile) Unwrap() []error { return []error{ErrFileLost, errFileUnavailable} }
+
+var errFileUnavailable = fault.New(fault.Unavailable, CodeAway, "The database is not available now. Please try again.")
+
+// lookAt returns the files of a database by their names now: as the settings have it, and
+// with symbolic links followed.
+func lookAt(setting, path string, log *slog.Logger) (*openFiles, error) {
+	abs, err := filepath.Abs(setting)
+	if err != nil {
+		return nil, err
+	}
+	f := &openFiles{log: log}
+	names := []string{path}
+	if abs != path {
+		names = append(names, abs) // a link may be made to lead elsewhere
+	}
+	for _, name := range names {
+		if err := f.add(name); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// add adds a file that is to stay as it is.
+func (f *openFiles) add(name string) error {
+	info, err := os.Stat(name)
+	if err == nil {
+		f.files = append(f.files, openFile{name, info})
+	}
+	return err
+}
+
+// check returns an Unavailable fault when a file is not the one that was opened, which is
+// logged once, or when that cannot be found out. On nil, of databases without files, it
+// returns nil.
+func (f *openFiles) check() error {
+	if err := f.known(); err != nil || f == nil {
+		return err
+	}
+	for _, file := range f.files {
+		now, err := os.Stat(file.name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+			return f.lose("removed", file.name)
+		case err != nil:
+			return fmt.Errorf("looking for the database file: %v: %w", err, errFileUnavailable)
+		case !os.SameFile(now, file.info):
+			return f.lose("replaced", file.name)
+		}
+	}
+	return nil
+}
+
+// known is check without looking: it returns what was found before.
+func (f *openFiles) known() error {
+	if f == nil {
+		return nil
+	}
+	if lost := f.lost.Load(); lost != nil {
+		return lost
+	}
+	return nil
+}
+
+// Usable returns an Unavailable fault with ErrFileLost in its chain when the store is known to
+// have lost its file, else nil. It touches neither the database nor the file, which is looked
+// for every second and with each Update.
+func (s *engine) Usable() error { return s.files.known() }
+
+func (f *openFiles) lose(how, name string) error {
+	const advice = "stop the service, put the file or a backup of it there, without -wal and -shm of another, and start the service"
+	lost := &lostFile{fmt.Sprintf("the database file was %s while it was in use: %s; %s", how, name, advice)}
+	if f.lost.CompareAndSwap(nil, lost) {
+		f.log.Error("the database file was "+how+": nothing is read or written any more until a restart",
+			"file", name, "advice", advice)
+	}
+	return f.lost.Load()
+}
