@@ -63,6 +63,9 @@ func (s *Service) Receive(ctx context.Context, events []ExternalEvent) ([]Receip
 		return nil, err
 	}
 	for _, id := range sortedIDs(changed) {
+		if ctx.Err() != nil {
+			return nil, ctx.Err() // who asks has gone, and tells the same again
+		}
 		if err := s.lookAgain(ctx, id); err != nil {
 			s.log.WarnContext(ctx, "the ports of a server cannot be looked up", "server", id, "error", err)
 		}

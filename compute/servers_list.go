@@ -71,7 +71,8 @@ func (s *Service) listServers(r Reader, f ServerFilter, p Page) ([]Server, error
 	if err != nil {
 		return nil, err
 	}
-	rows = slices.DeleteFunc(rows, func(row ServerRow) bool { return !f.passes(row) })
+	tagged := f.tagged()
+	rows = slices.DeleteFunc(rows, func(row ServerRow) bool { return !f.passes(row) || !tagged(row.Tags) })
 	if f.IPv4 != nil || f.IPv6 != nil {
 		ports, err := portsOf(r, rows)
 		if err != nil {
@@ -136,7 +137,7 @@ func (f ServerFilter) passes(s ServerRow) bool {
 			return false
 		}
 	}
-	return f.is(s) && f.tagged(s.Tags)
+	return f.is(s)
 }
 
 // is looks at what is equal or is not.
@@ -164,19 +165,28 @@ func (s ServerRow) changedAt() time.Time {
 	return s.UpdatedAt
 }
 
-func (f ServerFilter) tagged(tags []string) bool {
-	has := func(t string) bool { return slices.Contains(tags, t) }
-	all := func(wanted []string) bool {
-		return !slices.ContainsFunc(wanted, func(t string) bool { return !has(t) })
+// tagged returns what looks at the tags of a server, each of which it has once.
+func (f ServerFilter) tagged() func(tags []string) bool {
+	all, some, notAll, none := set(f.Tags), set(f.AnyTags), set(f.NotTags), set(f.NotAnyTags)
+	return func(tags []string) bool {
+		has := func(of map[string]bool) (n int) {
+			for _, t := range tags {
+				if of[t] {
+					n++
+				}
+			}
+			return n
+		}
+		return has(all) == len(all) && (len(some) == 0 || has(some) > 0) && (len(notAll) == 0 || has(notAll) < len(notAll)) && has(none) == 0
 	}
-	switch {
-	case !all(f.Tags),
-		len(f.AnyTags) > 0 && !slices.ContainsFunc(f.AnyTags, has),
-		len(f.NotTags) > 0 && all(f.NotTags),
-		slices.ContainsFunc(f.NotAnyTags, has):
-		return false
+}
+
+func set(words []string) map[string]bool {
+	m := make(map[string]bool, len(words))
+	for _, w := range words {
+		m[w] = true
 	}
-	return true
+	return m
 }
 
 // reaches reports whether an address of ports is as wanted.

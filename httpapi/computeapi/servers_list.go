@@ -236,6 +236,7 @@ func (q *request) serverPage() (compute.Page, error) {
 	if len(dirs) == 0 {
 		dirs = []string{"desc"}
 	}
+	sorted := map[string]bool{} // by what comes first: the same key once more changes nothing
 	for i, key := range keys {
 		dir := dirs[0]
 		if i < len(dirs) {
@@ -250,6 +251,10 @@ func (q *request) serverPage() (compute.Page, error) {
 		case dir != "asc" && dir != "desc":
 			return p, fault.New(fault.Invalid, "InvalidInput", "Invalid input received: Unknown sort direction, must be 'desc' or 'asc'")
 		}
+		if sorted[key] {
+			continue
+		}
+		sorted[key] = true
 		p.Sort = append(p.Sort, compute.SortKey{Key: key, Descending: dir == "desc"})
 	}
 	if len(dirs) > len(keys) {
