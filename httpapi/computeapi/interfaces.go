@@ -92,7 +92,7 @@ func attachment(v pyjson.Value) (n compute.NetworkSpec, err error) {
 		case "tag":
 			n.Tag = text
 		case "fixed_ips":
-			n.Address = *textOf(m.Value.Items()[0], "ip_address") // the schema has seen to it
+			n.Address = *canonicalIn(m.Value.Items()[0], "ip_address") // the schema has seen to it
 		}
 	}
 	switch {

@@ -91,6 +91,23 @@ func isIPv6(v pyjson.Value) bool {
 	return v.Kind() != pyjson.String || err == nil && ip.Is6() && ip.Zone() == ""
 }
 
+// canonical is an address that a schema let through in its usual form, as Nova keeps and shows addresses.
+func canonical(text string) string {
+	if ip, err := netip.ParseAddr(text); err == nil {
+		return ip.String()
+	}
+	return text
+}
+
+// canonicalIn is canonical for a member that may not be there.
+func canonicalIn(v pyjson.Value, name string) *string {
+	text := textOf(v, name)
+	if text != nil {
+		*text = canonical(*text)
+	}
+	return text
+}
+
 // isBase64 is the format of data. Python passes over what belongs to none.
 func isBase64(v pyjson.Value) bool {
 	text := strings.Map(func(c rune) rune {

@@ -84,7 +84,7 @@ func (q *request) updateServer() error {
 func serverChange(v pyjson.Value) compute.ServerChange {
 	return compute.ServerChange{
 		Name: trimmed(textOf(v, "name")), Description: textOf(v, "description"), DiskConfig: textOf(v, "OS-DCF:diskConfig"),
-		AccessIPv4: textOf(v, "accessIPv4"), AccessIPv6: textOf(v, "accessIPv6"),
+		AccessIPv4: canonicalIn(v, "accessIPv4"), AccessIPv6: canonicalIn(v, "accessIPv6"),
 	}
 }
 

@@ -95,9 +95,9 @@ func (q *request) plainSpec(v pyjson.Value) compute.ServerSpec {
 		case "OS-DCF:diskConfig":
 			spec.DiskConfig = text
 		case "accessIPv4":
-			spec.AccessIPv4 = text
+			spec.AccessIPv4 = canonical(text)
 		case "accessIPv6":
-			spec.AccessIPv6 = text
+			spec.AccessIPv6 = canonical(text)
 		case "tags":
 			spec.Tags = listIn(m.Value)
 		case "security_groups":
@@ -246,7 +246,7 @@ func networkSpec(v pyjson.Value) (compute.NetworkSpec, error) {
 	network, hasNetwork := v.Get("uuid")
 	address, _ := v.Get("fixed_ip")
 	tag, _ := v.Get("tag")
-	n := compute.NetworkSpec{Port: compute.ID(port.Str()), Address: address.Str(), Tag: tag.Str()}
+	n := compute.NetworkSpec{Port: compute.ID(port.Str()), Address: canonical(address.Str()), Tag: tag.Str()}
 	switch {
 	case n.Port != "" && n.Address != "":
 		return n, badRequest("Specified Fixed IP '%s' cannot be used with port '%s': the two cannot be specified together.", n.Address, n.Port)

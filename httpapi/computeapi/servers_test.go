@@ -16,6 +16,7 @@ import (
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/conformance/neutron"
 	"github.com/berthcloud/berth/conformance/nova"
+	"github.com/berthcloud/berth/identity/policy"
 )
 
 // images are those that there are, by id.
@@ -260,5 +261,33 @@ func TestSpecsThatNothingHonours(t *testing.T) {
 		if status != c.want || !strings.Contains(answer, c.text) {
 			t.Errorf("a server of a flavor with %s: %d %s, want %d %s", c.specs, status, answer, c.want, c.text)
 		}
+	}
+}
+
+// Addresses are kept and shown in their usual form, whatever form they came in.
+func TestAddressesAreCanonical(t *testing.T) {
+	s := newAccessSide(t, policy.Options{})
+	s.seed(t)
+	status, answer := s.say(t, said{
+		"member", "POST", "/v2.1/servers", "compute 2.72", `{"server": {"name": "vm", "imageRef": "` + string(image) + `", "flavorRef": "c1", "networks": "none",
+			"accessIPv4": "192.0.2.1", "accessIPv6": "2001:DB8:0:0:0::00A"}}`,
+	})
+	var made struct{ Server struct{ ID string } }
+	if err := json.Unmarshal([]byte(answer), &made); err != nil || status != http.StatusAccepted {
+		t.Fatalf("%d %s", status, answer)
+	}
+	if _, answer := s.say(t, said{"member", "GET", "/v2.1/servers/" + made.Server.ID, "", ""}); !strings.Contains(answer, `"accessIPv4": "192.0.2.1", "accessIPv6": "2001:db8::a"`) {
+		t.Errorf("a new server is shown as %s", answer)
+	}
+	if _, answer := s.say(t, said{"member", "PUT", ownServer, "", `{"server": {"accessIPv6": "FE80:0::1"}}`}); !strings.Contains(answer, `"accessIPv6": "fe80::1"`) {
+		t.Errorf("a changed server is shown as %s", answer)
+	}
+	network := "55555555-0000-4000-8000-000000000001"
+	_, answer = s.say(t, said{
+		"member", "POST", "/v2.1/servers", "compute 2.72", `{"server": {"name": "vm", "imageRef": "` + string(image) + `", "flavorRef": "c1",
+			"min_count": 1, "networks": [{"port": "` + network + `", "fixed_ip": "2001:DB8::00A"}]}}`,
+	})
+	if !strings.Contains(answer, "Specified Fixed IP '2001:db8::a'") {
+		t.Errorf("an address beside a port is refused with %s", answer)
 	}
 }
