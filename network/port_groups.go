@@ -29,7 +29,7 @@ func (c *change) choseGroups(spec PortSpec) ([]ID, error) {
 // groupsFit refuses groups that are not there, or that the port may not be in, and a
 // mixture of those that track connections and those that do not.
 func (c *change) groupsFit(spec PortSpec) error {
-	if len(spec.SecurityGroups) == 0 || ofNetwork(spec.DeviceOwner) {
+	if len(spec.SecurityGroups) == 0 {
 		return nil
 	}
 	rows, err := Rows[SecurityGroupRow](c, Where(ByID, spec.SecurityGroups...))

@@ -184,8 +184,12 @@ func (a *API) aliases(kind ruleKind) *ruleResource {
 	return res
 }
 
-// aliasRoutes are those of the rules by their id alone: there are no lists of them.
+// aliasRoutes are those of the rules by their id alone: there are no lists of them. Neutron
+// has none for limits of packet rates, and no rules of policy for them.
 func (a *API) aliasRoutes(kind ruleKind) []httpapi.Route {
+	if kind.of == network.PacketRateLimit {
+		return nil
+	}
 	var routes []httpapi.Route
 	for _, r := range a.aliases(kind).routes() {
 		if strings.HasSuffix(r.Pattern, "{id}") {
