@@ -154,7 +154,7 @@ func (s *Service) beginAttach(ctx context.Context, by Caller, server ID, n Netwo
 			return err
 		}
 		j.b.Action, j.b.Event = action.ID, event.ID
-		j.op = OperationRow{ID: newID(), Server: server, Kind: attach, Step: stepPorts, Worker: string(newID()), Lease: c.at.Add(s.settings.LeaseTime), CreatedAt: c.at}
+		j.op = OperationRow{ID: newID(), Server: server, Kind: attach, Step: stepPorts, Worker: s.newWorker(), Lease: c.at.Add(s.settings.LeaseTime), CreatedAt: c.at}
 		if j.op.Body, err = json.Marshal(j.b); err != nil {
 			return err
 		}

@@ -207,7 +207,7 @@ func TestTakeOver(t *testing.T) {
 		if left := must(w.Recover(ctx)); left != 1 {
 			t.Errorf("%s: %d operations are left to their leases, want one", name, left)
 		}
-		w.must(w.TakeOver(ctx))
+		w.must(w.TakeOver(ctx, func(string) bool { return true }, 0))
 		w.work(w.Service, nil)
 		w.agrees(name + ", taken over")
 
@@ -218,6 +218,33 @@ func TestTakeOver(t *testing.T) {
 		w.report()
 		w.work(brief, nil)
 		w.agrees(name + ", after a brief lease")
+	}
+}
+
+// What a run of the program was at that has certainly ended goes on after a rest; what another one is
+// at, of which that is not known, waits for its lease.
+func TestTakeOverOfEndedRuns(t *testing.T) {
+	for _, name := range []string{"Boot", "Attach", "Detach"} {
+		for _, run := range []string{"one", "another"} {
+			w := newWorld(t, 10000, "cn1")
+			w.prepare(scenarios[name])
+			w.during(scenarios[name], w.serveAs(run, &dying{Store: w.store, endAt: 4}))
+			next := w.serveAs("two", w.store)
+			w.must(next.TakeOver(ctx, func(run string) bool { return run == "one" }, 5*time.Second))
+			if left := must(next.Recover(ctx)); left != 1 {
+				t.Errorf("%s of %s: %d operations are left at once, want one", name, run, left)
+			}
+			w.later(5 * time.Second)
+			if run == "another" {
+				if left := must(next.Recover(ctx)); left != 1 {
+					t.Errorf("%s of another run: %d operations are left after the rest, want one", name, left)
+				}
+				w.later(time.Minute)
+				w.report()
+			}
+			w.work(next, nil)
+			w.agrees(name + " of " + run)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 )
@@ -103,27 +104,46 @@ func (s *Service) Recover(ctx context.Context) (left int, err error) {
 	return left, err
 }
 
-// TakeOver has operations of workers that are no more go on at once, instead of when their
-// leases are over. It is for a process that nobody shares the database with and whose neighbours
-// ended with the one before it, so that none of its requests is on the way any more; and to be
-// called before anything is carried out.
-func (s *Service) TakeOver(ctx context.Context) error {
+// TakeOver has operations of runs of the program that have ended go on after a rest, instead of when
+// their leases are over. Ended says of what a Service was given as Run whether it certainly has, and
+// of "" whether a worker that did not say its run has. The rest is for requests of the ended run that
+// are on their way: none when its neighbours ended with it. It is to be called before anything is
+// carried out.
+func (s *Service) TakeOver(ctx context.Context, ended func(run string) bool, rest time.Duration) error {
 	return s.update(ctx, func(c *change) error {
 		rows, err := Rows[OperationRow](c)
 		if err != nil {
 			return err
 		}
 		for _, row := range rows {
-			if row.Worker == "" {
+			run := ""
+			if i := strings.LastIndex(row.Worker, runEnd); i >= 0 {
+				run = row.Worker[:i]
+			}
+			if row.Worker == "" || !ended(run) {
 				continue
 			}
-			row.Worker, row.Lease = "", time.Time{}
+			row.Worker = ""
+			if rested := c.at.Add(rest); rested.Before(row.Lease) {
+				row.Lease = rested
+			}
 			if err := c.Replace(&row); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// runEnd is between the run and the rest of a worker's name.
+const runEnd = "#"
+
+// newWorker names a worker: no two have the same name, and it says of which run of the program it is.
+func (s *Service) newWorker() string {
+	if s.run == "" {
+		return string(newID())
+	}
+	return s.run + runEnd + string(newID())
 }
 
 // carryOut works on operations that were taken until they are over, wait for somebody,

@@ -110,7 +110,7 @@ func (c *change) together(first OperationRow, all []OperationRow) ([]*job, error
 			rows = append(rows, row)
 		}
 	}
-	jobs, worker := make([]*job, len(rows)), string(newID())
+	jobs, worker := make([]*job, len(rows)), c.newWorker()
 	for i, row := range rows {
 		b, err := row.body()
 		if err != nil {

@@ -78,8 +78,10 @@ func (j *job) release(ctx context.Context) error {
 		if _, err := c.Remove(&OperationRow{}, Where(ByID, j.op.ID)); err != nil {
 			return err
 		}
-		if err := c.end(j.b.Event, nil); err != nil {
-			return err
+		if j.b.Event != "" {
+			if err := c.end(j.b.Event, nil); err != nil {
+				return err
+			}
 		}
 		if _, err = c.Remove(&ServerRow{}, Where(ByID, row.ID)); err != nil || row.LaunchedAt.IsZero() {
 			return err

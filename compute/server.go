@@ -165,7 +165,8 @@ type OperationRow struct {
 	Kind   string
 	Step   string
 	Body   []byte // what is needed to go on, and to undo: a JSON object
-	// Worker has the operation until Lease; then anybody may go on with it.
+	// Worker has the operation until Lease; then anybody may go on with it. Its name says of which run of
+	// the program it is, if that is known: a run that has ended loses it earlier.
 	Worker    string
 	Lease     time.Time
 	CreatedAt time.Time

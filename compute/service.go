@@ -73,6 +73,7 @@ type Service struct {
 	images    Images    // nil: there are no servers
 	log       *slog.Logger
 	now       func() time.Time
+	run       string
 	due       chan struct{} // has one when there is something to do
 	working   atomic.Int32  // how many carry operations out
 	hosts     *hostWatches
@@ -88,6 +89,9 @@ type Options struct {
 	Images  Images           // nil: there are no servers
 	Log     *slog.Logger     // nil discards
 	Now     func() time.Time // nil: time.Now
+	// Run names this run of the program, "" when it cannot be told from others: see TakeOver. It has
+	// at most 200 characters.
+	Run string
 }
 
 // NewService returns a service that keeps its rows in a store.
@@ -106,7 +110,7 @@ func NewService(store Store, settings Settings, o Options) *Service {
 		kept = newTrees(o.Trees)
 	}
 	return &Service{
-		store: store, settings: settings, placement: o.Placement, trees: kept, network: o.Network, images: o.Images, log: o.Log, now: o.Now,
+		store: store, settings: settings, placement: o.Placement, trees: kept, network: o.Network, images: o.Images, log: o.Log, now: o.Now, run: o.Run,
 		due: make(chan struct{}, 1), hosts: newHostWatches(),
 	}
 }

@@ -73,6 +73,11 @@ func newWorld(t *testing.T, room int64, hosts ...string) *world {
 
 // serve returns a compute service of the world on a store.
 func (w *world) serve(store compute.Store, settings ...func(*compute.Settings)) *compute.Service {
+	return w.serveAs("", store, settings...)
+}
+
+// serveAs is serve for a run of the program.
+func (w *world) serveAs(run string, store compute.Store, settings ...func(*compute.Settings)) *compute.Service {
 	places, nets := client.NewComputePlacement(options(w, w.paths.placement.url)), client.NewComputeNetwork(options(w, w.paths.network.url))
 	w.Cleanup(func() {
 		places.Close()
@@ -85,7 +90,7 @@ func (w *world) serve(store compute.Store, settings ...func(*compute.Settings)) 
 	for _, set := range settings {
 		set(&s)
 	}
-	return compute.NewService(store, s, compute.Options{Placement: places, Trees: places, Network: nets, Images: allImages, Now: w.clock})
+	return compute.NewService(store, s, compute.Options{Placement: places, Trees: places, Network: nets, Images: allImages, Now: w.clock, Run: run})
 }
 
 func (w *world) clock() time.Time {

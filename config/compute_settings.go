@@ -236,7 +236,7 @@ func (b *Boots) settings() []Setting {
 		used(g, "request_filters_off", osloconfig.List(&b.FiltersOff).Check(each(oneOf(requestFilters...))),
 			"What placement is not asked for, of what Nova always asks it for: "+strings.Join(requestFilters, ", ")+"."),
 		used(g, "takeover_time", osloconfig.IntBetween(&b.TakeoverTime, 1, math.MaxInt32),
-			"Seconds after which another instance, or one that starts again, goes on with what one was at that has died. Longer than the timeout of any neighbour."),
+			"Seconds after which another instance goes on with what one was at that has died. Longer than the timeout of any neighbour. One that is started again on the same database file, or on the same machine since that was started, goes on after 5."),
 		used(g, "candidates_per_host", osloconfig.IntBetween(&b.CandidatesPerHost, 1, math.MaxInt), "Candidates of one host that are tried before the next one."),
 	}
 }

@@ -45,6 +45,7 @@ func startCompute(ctx context.Context, env environment, cfg *config.Compute, log
 		return s, fail(exitUsage, err)
 	}
 	s.ends = append(s.ends, end)
+	neighbours.Run = thisRun()
 	opts.Empty = g.empty
 	store, err := sqlstore.OpenCompute(ctx, opts)
 	if err != nil {
@@ -53,15 +54,24 @@ func startCompute(ctx context.Context, env environment, cfg *config.Compute, log
 	s.keep(store)
 	s.service = compute.NewService(store, computeSettings(cfg), neighbours)
 	s.serving.leave = s.service.EndWatches
+	ended, rest := runEnded, requestRest
+	if opts.Path != "" { // the file is locked: whoever had it before has ended
+		ended = func(string) bool { return true }
+	}
 	if g.alone {
-		if err := s.service.TakeOver(ctx); err != nil {
-			return s, databaseFailure(err)
-		}
+		rest = 0
+	}
+	if err := s.service.TakeOver(ctx, ended, rest); err != nil {
+		return s, databaseFailure(err)
 	}
 	s.ends = append(s.ends, background(s.service.RunOperations), background(s.service.RunWatches), background(s.mirror))
 	s.wire(metrics)
 	return s, nil
 }
+
+// requestRest is how long operations of an earlier run that has ended rest before they go on: requests
+// that it sent may be on their way. A worker that was not answered rests as long.
+const requestRest = 5 * time.Second
 
 // mirrorEvery is how often it is looked for host aggregates that placement does not
 // know of yet.
