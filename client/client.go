@@ -76,21 +76,23 @@ const NoAuth = "admin"
 // changes, NoAuth as a rule.
 func Fixed(endpoint, token string) (Access, error) {
 	if !isURL(endpoint) {
-		return nil, errors.New("endpoint_override: want a URL that begins with http:// or https://")
+		return nil, errors.New("endpoint_override: want a URL that begins with http:// or https://, without user and password")
 	}
 	return fixed{strings.TrimRight(endpoint, "/"), token}, nil
 }
 
+// isURL reports whether requests can be sent to an address. One with a password is none: addresses are
+// logged.
 func isURL(endpoint string) bool {
 	u, err := url.Parse(endpoint)
-	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+	return err == nil && u.Host != "" && !strings.Contains(endpoint, "@") && (u.Scheme == "http" || u.Scheme == "https")
 }
 
 // FromFile returns an Access to an address with the token in a file, which is read for
 // each request, so that it may be replaced.
 func FromFile(endpoint, path string) (Access, error) {
 	if !isURL(endpoint) {
-		return nil, fmt.Errorf("%s: want a URL that begins with http:// or https://", endpoint)
+		return nil, errors.New("want a URL that begins with http:// or https://, without user and password")
 	}
 	return fromFile{strings.TrimRight(endpoint, "/"), path}, nil
 }

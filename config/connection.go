@@ -68,11 +68,18 @@ var connectionSyntax = regexp.MustCompile(`^([\w+]+)://` +
 // User and password may hold %XX. The error says what is wrong and repeats
 // nothing of the URL, which may hold a password anywhere.
 func ParseConnection(text string) (Connection, error) {
-	m := connectionSyntax.FindStringSubmatch(text)
-	if m == nil {
+	at := connectionSyntax.FindStringSubmatchIndex(text)
+	if at == nil {
 		return Connection{}, errors.New("want a database URL: dialect://user:password@host/database or sqlite:////path")
 	}
+	m := connectionSyntax.FindStringSubmatch(text)
 	dialect, driver, _ := strings.Cut(m[1], "+")
+	// Behind the account, an @ says that the account ends elsewhere than the syntax has it: what is
+	// taken for host, database or parameters, and shown, is a piece of a password.
+	account := max(at[3], at[5], at[7])
+	if rest := strings.TrimPrefix(text[account:], "@"); strings.ToLower(dialect) != SQLite && strings.Contains(rest, "@") {
+		return Connection{}, errors.New("an @ in a user's name or password, a database or a parameter is written %40, a / %2F")
+	}
 	c := Connection{
 		Dialect:  strings.ToLower(dialect),
 		Driver:   driver,

@@ -66,7 +66,7 @@ func (o ServeOptions) withDefaults() ServeOptions {
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, opts ServeOptions) error {
 	opts = opts.withDefaults()
 	srv := &http.Server{
-		Handler:                      h,
+		Handler:                      closing(h),
 		ReadHeaderTimeout:            opts.ReadHeaderTimeout,
 		ReadTimeout:                  opts.ReadTimeout,
 		WriteTimeout:                 opts.WriteTimeout,
@@ -86,6 +86,22 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, opts ServeOptio
 	}
 	return stop(srv, failed, opts)
 }
+
+// closing has a connection closed after a request whose end its client and a proxy between may see
+// elsewhere than this server: the next request could be a piece of this one's body. That is so with
+// both Transfer-Encoding and Content-Length, and with Transfer-Encoding in HTTP/1.0 (RFC 9112, 6.1).
+// net/http takes the second field away in both cases, before it can be seen, so that all requests in
+// chunks and all of HTTP/1.0 end their connection.
+func closing(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor == 1 && (r.ProtoMinor == 0 || len(r.TransferEncoding) > 0) {
+			w.Header()["Connection"] = connectionClose
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+var connectionClose = []string{"close"}
 
 // wrap puts the layers of a connection on a listener: its bounds, TLS, and the
 // format of errors.

@@ -169,6 +169,30 @@ func TestOptionsStarIsRouted(t *testing.T) {
 	}
 }
 
+// Where a request ends is not sure with both lengths: what follows on the connection is not
+// taken for another request.
+func TestTwoLengthsCloseTheConnection(t *testing.T) {
+	addr, _, _ := start(t, seen, httpapi.ServeOptions{HTTP2: true})
+	const next = "GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n"
+	for name, head := range map[string]string{
+		"Both":         "POST /t HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"OtherOrder":   "POST /t HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\nConnection: keep-alive\r\n\r\n0\r\n\r\n",
+		"LongHeader":   "POST /t HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nX: " + strings.Repeat("x", 10_000) + "\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"HTTP10":       "POST /t HTTP/1.0\r\nHost: h\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n",
+		"BothInHTTP10": "POST /t HTTP/1.0\r\nHost: h\r\nConnection: keep-alive\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := send(t, addr, head+next)
+			if strings.Count(got, "HTTP/1.") != 1 || !strings.Contains(got, "\r\nConnection: close\r\n") {
+				t.Errorf("it is answered with %q, want one answer that closes the connection", got)
+			}
+		})
+	}
+	if got := send(t, addr, "POST /t HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n"+strings.Replace(next, "Host: h", "Host: h\r\nConnection: close", 1)); strings.Count(got, "HTTP/1.1 200") != 2 {
+		t.Errorf("two requests with a length are answered with %q", got)
+	}
+}
+
 func TestSlowBodyIsCutOff(t *testing.T) {
 	addr, _, _ := start(t, httpapi.New(config()), httpapi.ServeOptions{ReadTimeout: 50 * time.Millisecond})
 	got := send(t, addr, "POST /resource_providers HTTP/1.1\r\nHost: h\r\nX-Auth-Token: admin\r\n"+

@@ -101,7 +101,7 @@ func databaseServer(c config.Connection, db *config.Database) (*sqlstore.Server,
 	}
 	more, err := url.ParseQuery(strings.TrimPrefix(db.ConnectionParameters, "?"))
 	if err != nil {
-		return nil, err
+		return nil, errors.New("want parameters such as ssl_ca=/etc/ca.pem&charset=utf8mb4, with %XX for what needs escaping") // err repeats pieces
 	}
 	for name, values := range more {
 		c.Query[name] = values

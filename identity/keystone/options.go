@@ -142,6 +142,7 @@ func (c *Credentials) check() []error {
 	u, err := url.Parse(c.AuthURL)
 	want(c.AuthURL != "", "auth_url is not set: want the address of Keystone, as in https://keystone.example:5000/v3")
 	want(c.AuthURL == "" || err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https"), "auth_url: want a URL that begins with http:// or https://")
+	want(!strings.Contains(c.AuthURL, "@"), "auth_url: want no user and password in the address, which is logged; set username and password")
 	switch c.Type {
 	case Password, V3Password:
 		errs = append(errs, c.checkUser()...)

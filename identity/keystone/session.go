@@ -103,6 +103,9 @@ func (t *Target) complete() error {
 	if t.Type == "" {
 		return errors.New("service_type is not set")
 	}
+	if strings.Contains(t.Endpoint, "@") {
+		return errors.New("endpoint_override: want no user and password in the address, which is logged")
+	}
 	if len(t.Interfaces) == 0 {
 		t.Interfaces = []string{"public"}
 	}
