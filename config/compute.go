@@ -125,7 +125,7 @@ func DefaultCompute() *Compute {
 		Service: service,
 		Paths:   Paths{PyBaseDir: debianModules, StatePath: debianModules},
 		Nova: Nova{
-			Listen: "0.0.0.0", ListenPort: 8774, AuthStrategy: StrategyKeystone, MaxLimit: 1000,
+			Listen: "127.0.0.1", ListenPort: 8774, AuthStrategy: StrategyKeystone, MaxLimit: 1000,
 			ServiceDownTime: 60, ResponseTimeout: 60, DefaultZone: "nova", NameTemplate: "instance-%08x",
 		},
 		Database:  database,

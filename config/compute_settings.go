@@ -45,7 +45,7 @@ func (c *Compute) Settings() []Setting {
 func (n *Nova) settings() []Setting {
 	const g = groupDefault
 	return []Setting{
-		used(g, "osapi_compute_listen", osloconfig.String(&n.Listen).Check(checkListen), "Address of the API, unless [berth] listen names one."),
+		used(g, "osapi_compute_listen", osloconfig.String(&n.Listen).Check(checkListen), "Address of the API, unless [berth] listen names one. Nova's default is 0.0.0.0: all addresses."),
 		used(g, "osapi_compute_listen_port", osloconfig.IntBetween(&n.ListenPort, 0, 65535), "Port of the API, unless [berth] listen names one."),
 		used(g, "enabled_ssl_apis", osloconfig.List(&n.SSLAPIs),
 			"With osapi_compute among them, the API is served with TLS by the files of [wsgi], unless [berth] tls_cert_file names one."),

@@ -16,7 +16,7 @@ func TestNoComputeFilesAreDefault(t *testing.T) {
 		t.Fatalf("LoadCompute = %v, warnings %q", err, warnings)
 	}
 	want := config.DefaultCompute()
-	want.Berth.Listen = "0.0.0.0:8774"
+	want.Berth.Listen = "127.0.0.1:8774"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("LoadCompute without files (-default +got):\n%s", diff)
 	}
@@ -176,9 +176,9 @@ func TestComputeAddressAndTLS(t *testing.T) {
 	for text, want := range map[string][4]string{
 		"[DEFAULT]\nosapi_compute_listen = ::\nosapi_compute_listen_port = 9":                   {"[::]:9"},
 		"[DEFAULT]\nosapi_compute_listen = 10.0.0.1\n[berth]\nlisten = 127.0.0.1:1":             {"127.0.0.1:1"},
-		"[DEFAULT]\nenabled_ssl_apis = osapi_compute\n" + tls:                                   {"0.0.0.0:8774", "c", "k", "a"},
-		"[DEFAULT]\nenabled_ssl_apis = metadata\n" + tls:                                        {"0.0.0.0:8774"},
-		"[DEFAULT]\nenabled_ssl_apis = osapi_compute\n[berth]\ntls_cert_file=b\ntls_key_file=l": {"0.0.0.0:8774", "b", "l"},
+		"[DEFAULT]\nenabled_ssl_apis = osapi_compute\n" + tls:                                   {"127.0.0.1:8774", "c", "k", "a"},
+		"[DEFAULT]\nenabled_ssl_apis = metadata\n" + tls:                                        {"127.0.0.1:8774"},
+		"[DEFAULT]\nenabled_ssl_apis = osapi_compute\n[berth]\ntls_cert_file=b\ntls_key_file=l": {"127.0.0.1:8774", "b", "l"},
 	} {
 		c, _, err := config.LoadCompute(files(t, text), nil)
 		if err != nil {

@@ -97,6 +97,9 @@ func checkHosts(text string) error {
 	return nil
 }
 
+// CheckAddresses says what is wrong with a list of addresses to listen on, as Berth.Listen has it.
+func CheckAddresses(list string) error { return checkAddresses(list) }
+
 func checkAddresses(text string) error {
 	list := Addresses(text)
 	if len(list) == 0 {

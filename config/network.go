@@ -98,7 +98,7 @@ func DefaultNetwork() *Network {
 	return &Network{
 		Service: service,
 		Neutron: Neutron{
-			StatePath: "/var/lib/neutron", BindHost: "0.0.0.0", BindPort: 9696, AuthStrategy: StrategyKeystone,
+			StatePath: "/var/lib/neutron", BindHost: "127.0.0.1", BindPort: 9696, AuthStrategy: StrategyKeystone,
 			BaseMAC: "fa:16:3e:00:00:00", DNSDomain: "openstacklocal",
 			MaxDNSNameservers: 5, MaxSubnetHostRoutes: 20, MaxAddressPairs: 10, PaginationMaxLimit: "-1",
 			GlobalPhysnetMTU: 1500, AgentDownTime: 75, NotifyNovaOfStatus: true, NotifyNovaOfData: true, NewAgents: true,

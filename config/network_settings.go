@@ -31,7 +31,7 @@ func (n *Network) serving() []Setting {
 	const g = groupDefault
 	return []Setting{
 		kept(g, "state_path", osloconfig.String(&d.StatePath), "Neutron's directory for state. Only good for $state_path in other values."),
-		used(g, "bind_host", osloconfig.String(&d.BindHost), "Address of the API, unless [berth] listen names one."),
+		used(g, "bind_host", osloconfig.String(&d.BindHost), "Address of the API, unless [berth] listen names one. Neutron's default is 0.0.0.0: all addresses."),
 		used(g, "bind_port", osloconfig.IntBetween(&d.BindPort, 0, 65535), "Port of the API, unless [berth] listen names one."),
 		used(g, "use_ssl", osloconfig.Bool(&d.UseSSL), "Serve with TLS by the files of [ssl], unless [berth] tls_cert_file names one."),
 		used(g, "auth_strategy", osloconfig.Choice(&d.AuthStrategy, StrategyKeystone, StrategyNoAuth),

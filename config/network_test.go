@@ -33,7 +33,7 @@ func TestNoNetworkFilesAreDefault(t *testing.T) {
 		t.Fatalf("LoadNetwork = %v, warnings %q", err, warnings)
 	}
 	want := config.DefaultNetwork()
-	want.Berth.Listen = "0.0.0.0:9696"
+	want.Berth.Listen = "127.0.0.1:9696"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("LoadNetwork without files (-default +got):\n%s", diff)
 	}
@@ -163,9 +163,9 @@ func TestNetworkFiles(t *testing.T) {
 func TestNetworkAddressAndTLS(t *testing.T) {
 	for text, want := range map[string][3]string{
 		"[DEFAULT]\nbind_host = 10.0.0.1\nbind_port = 9\n[berth]\nlisten = 127.0.0.1:1":                                       {"127.0.0.1:1"},
-		"[DEFAULT]\nuse_ssl = yes\n[ssl]\ncert_file = c\nkey_file = k\nca_file = a":                                           {"0.0.0.0:9696", "c", "a"},
-		"[DEFAULT]\nuse_ssl = yes\n[ssl]\ncert_file = c\nkey_file = k\nca_file = a\n[berth]\ntls_cert_file=b\ntls_key_file=l": {"0.0.0.0:9696", "b", ""},
-		"[ssl]\ncert_file = c\nkey_file = k": {"0.0.0.0:9696"},
+		"[DEFAULT]\nuse_ssl = yes\n[ssl]\ncert_file = c\nkey_file = k\nca_file = a":                                           {"127.0.0.1:9696", "c", "a"},
+		"[DEFAULT]\nuse_ssl = yes\n[ssl]\ncert_file = c\nkey_file = k\nca_file = a\n[berth]\ntls_cert_file=b\ntls_key_file=l": {"127.0.0.1:9696", "b", ""},
+		"[ssl]\ncert_file = c\nkey_file = k": {"127.0.0.1:9696"},
 	} {
 		n, _, err := config.LoadNetwork(files(t, text), nil)
 		if err != nil {

@@ -29,6 +29,7 @@ var placementApart = map[string]string{
 // neutronApart does the same for Neutron.
 var neutronApart = map[string]string{
 	"DEFAULT.host":                      "upstream's is the name of the machine",
+	"DEFAULT.bind_host":                 "upstream's is all addresses; here it is loopback, as for every service",
 	"DEFAULT.control_exchange":          "Neutron sets it when it starts",
 	"DEFAULT.default_log_levels":        "Neutron adds those of its own libraries when it starts",
 	"DEFAULT.allowed_conntrack_helpers": "a list of dictionaries, which are written otherwise",
@@ -44,6 +45,7 @@ var neutronApart = map[string]string{
 // novaApart does the same for Nova.
 var novaApart = map[string]string{
 	"DEFAULT.host":                   "upstream's is the name of the machine",
+	"DEFAULT.osapi_compute_listen":   "upstream's is all addresses; here it is loopback, as for every service",
 	"DEFAULT.my_ip":                  "upstream's is the address of the machine",
 	"DEFAULT.console_host":           "upstream's is the name of the machine",
 	"DEFAULT.pybasedir":              "upstream computes it from where it is installed",

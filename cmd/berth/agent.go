@@ -23,8 +23,7 @@ type agentFlags struct {
 }
 
 func (f *agentFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&f.files, "config", nil, "read this neutron.conf, openvswitch_agent.ini or sriov_agent.ini; may be given several times, later ones win")
-	cmd.Flags().StringArrayVar(&f.dirs, "config-dir", nil, "read all *.conf files of this directory, after the files")
+	addConfigFlags(cmd, "neutron.conf, openvswitch_agent.ini or sriov_agent.ini", &f.files, &f.dirs)
 	cmd.Flags().StringArrayVar(&f.computeFiles, "compute-config", nil, "be a compute host too, and read this nova.conf for that; may be given several times, later ones win")
 	cmd.Flags().StringArrayVar(&f.computeDirs, "compute-config-dir", nil, "read all *.conf files of this directory, after the files of --compute-config")
 	cmd.Flags().StringSliceVar(&f.kinds, "kind", nil, "be these `AGENTS`: ovs, sriov (default those that the files name devices for)")

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/logging"
@@ -55,16 +54,8 @@ type dbSource struct {
 }
 
 func (s *dbSource) flags(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&s.files, "config", nil, "read this placement.conf; may be given several times, later ones win")
-	cmd.Flags().StringArrayVar(&s.dirs, "config-dir", nil, "read all *.conf files of this directory, after the files")
+	addConfigFlags(cmd, "placement.conf", &s.files, &s.dirs)
 	cmd.Flags().StringVar(&s.connection, "connection", "", "use the database of this `URL` instead, or of the URL in the file @FILE")
-	// Upstream's tools call it so.
-	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if name == "config-file" {
-			name = "config"
-		}
-		return pflag.NormalizedName(name)
-	})
 }
 
 // settings reads them, with the connection that goes before theirs.

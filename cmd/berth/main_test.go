@@ -111,7 +111,18 @@ func TestCommandLines(t *testing.T) {
 		"Keystone":           {serve("[api]\nauth_strategy = keystone"), exitUsage, nil, []string{"[keystone_authtoken]", "auth_url is not set"}},
 		"BrokenDatabase":     {serve(database("sqlite:///" + file)), exitDatabase, nil, []string{"opening the database " + file}},
 		"NoDirectory":        {serve(database("sqlite:////nowhere/at/all.db")), exitDatabase, nil, []string{"/nowhere/at"}},
-		"AddressIsNoAddress": {[]string{"placement", "serve", "--listen", "pony", "--config", settings(t, database("sqlite://"))}, exitListen, nil, []string{"listening on pony"}},
+		"AddressIsNoAddress": {[]string{"placement", "serve", "--listen", "pony", "--config", settings(t, database("sqlite://"))}, exitUsage, nil, []string{"--listen pony: want host:port"}},
+		"PortAlone":          {[]string{"placement", "serve", "--listen", "8778"}, exitUsage, nil, []string{"--listen 8778: want host:port"}},
+		"NetworkPortAlone":   {[]string{"network", "serve", "--listen", "9696"}, exitUsage, nil, []string{"--listen 9696: want host:port"}},
+		"ComputePortAlone":   {[]string{"compute", "serve", "--listen", "8774"}, exitUsage, nil, []string{"--listen 8774: want host:port"}},
+		"UpPortAlone":        {[]string{"up", "--identity-listen", "5000"}, exitUsage, nil, []string{"--identity-listen 5000: want host:port"}},
+		"PlacementNoFile":    {[]string{"placement", "serve", "--config-file", "/nowhere.conf"}, exitUsage, nil, []string{"/nowhere.conf"}},
+		"CheckAuthNoFile":    {[]string{"placement", "check-auth", "--config-file", "/nowhere.conf"}, exitUsage, nil, []string{"/nowhere.conf"}},
+		"NetworkNoFile":      {[]string{"network", "serve", "--config-file", "/nowhere.conf"}, exitUsage, nil, []string{"/nowhere.conf"}},
+		"ComputeNoFile":      {[]string{"compute", "serve", "--config-file=/nowhere.conf"}, exitUsage, nil, []string{"/nowhere.conf"}},
+		"AgentNoFile":        {[]string{"agent", "check", "--config-file", "/nowhere.conf"}, exitUsage, nil, []string{"/nowhere.conf"}},
+		"AgentComputeNoFile": {[]string{"agent", "check", "--compute-config-file", "/nowhere.conf"}, exitUsage, nil, []string{"/nowhere.conf"}},
+		"DBNoFile":           {[]string{"db", "version", "--config-file", "/nowhere.conf"}, exitUsage, nil, []string{"/nowhere.conf"}},
 	} {
 		t.Run(name, tc.try)
 	}

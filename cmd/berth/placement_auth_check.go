@@ -61,8 +61,7 @@ Exit codes:
 			return fail(exitFailure, report.failure())
 		},
 	}
-	cmd.Flags().StringArrayVar(&files, "config", nil, "read this placement.conf; may be given several times, later ones win")
-	cmd.Flags().StringArrayVar(&dirs, "config-dir", nil, "read all *.conf files of this directory, after the files")
+	addConfigFlags(cmd, "placement.conf", &files, &dirs)
 	cmd.Flags().StringVar(&token, "token", "", "check this `TOKEN` too (default $OS_TOKEN)")
 	cmd.Flags().StringVarP(&format, "format", "f", "text", "output format: text or json")
 	return cmd

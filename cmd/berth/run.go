@@ -97,6 +97,7 @@ berth network        the network service: the part of OpenStack Networking that
 	root.SetErr(env.stderr)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(newUp(env), newPlacement(env), newDB(env), newNetwork(env), newCompute(env), newAgent(env), newVersion(env), newMan(env))
+	root.SetGlobalNormalizationFunc(openStackNames)
 	return root
 }
 

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"log/slog"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/logging"
@@ -19,10 +21,39 @@ type serveFlags struct {
 // add declares the flags, given what the files are called and where the service
 // listens without any.
 func (f *serveFlags) add(cmd *cobra.Command, file, address string) {
-	cmd.Flags().StringArrayVar(&f.files, "config", nil, "read this "+file+"; may be given several times, later ones win")
-	cmd.Flags().StringArrayVar(&f.dirs, "config-dir", nil, "read all *.conf files of this directory, after the files")
+	addConfigFlags(cmd, file, &f.files, &f.dirs)
 	cmd.Flags().StringVar(&f.listen, "listen", "", "listen on `HOST:PORT` instead of what the settings say (default "+address+")")
+	cmd.PreRunE = func(*cobra.Command, []string) error { return checkListen("listen", f.listen) }
 	cmd.Flags().BoolVar(&f.remote, "allow-remote-noauth", false, "start although auth_strategy believes all tokens and other machines can reach the address: whoever does can do everything")
+}
+
+// addConfigFlags declares the flags for settings files, given what they are called. OpenStack's
+// name for the first, --config-file, is understood everywhere: see newRoot.
+func addConfigFlags(cmd *cobra.Command, file string, files, dirs *[]string) {
+	cmd.Flags().StringArrayVar(files, "config", nil, "read this "+file+"; may be given several times, later ones win; --config-file is the same")
+	cmd.Flags().StringArrayVar(dirs, "config-dir", nil, "read all *.conf files of this directory, after the files")
+}
+
+// openStackNames are flags by the names that OpenStack's programs have for them.
+func openStackNames(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	switch name {
+	case "config-file":
+		name = "config"
+	case "compute-config-file":
+		name = "compute-config"
+	}
+	return pflag.NormalizedName(name)
+}
+
+// checkListen refuses an address of the command line that is none.
+func checkListen(flag, address string) error {
+	if address == "" {
+		return nil
+	}
+	if err := config.CheckAddresses(address); err != nil {
+		return fail(exitUsage, fmt.Errorf("--%s %s: %w", flag, address, err))
+	}
+	return nil
 }
 
 // none reports whether no files are named.

@@ -158,7 +158,7 @@ func TestServeAtSeveralAddresses(t *testing.T) {
 func TestServingRefusesWrongSettings(t *testing.T) {
 	dir := t.TempDir()
 	certificate(t, dir, 1)
-	if code, _, stderr := berth(t, "placement", "serve", "--listen", ",", "--config", settings(t, database("sqlite://"))); code != exitListen {
+	if code, _, stderr := berth(t, "placement", "serve", "--listen", ",", "--config", settings(t, database("sqlite://"))); code != exitUsage {
 		t.Errorf("without an address the exit code is %d:\n%s", code, stderr)
 	}
 	busy, err := net.Listen("unix", filepath.Join(dir, "busy.sock"))

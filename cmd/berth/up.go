@@ -167,6 +167,14 @@ func up(ctx context.Context, env environment, opts upOptions, then func(*cloud, 
 	if opts.driver != upFake && opts.driver != upNetns {
 		return fail(exitUsage, fmt.Errorf("--driver %s: want %s or %s", opts.driver, upFake, upNetns))
 	}
+	for flag, address := range map[string]string{
+		"listen": opts.listen, "network-listen": opts.networkListen, "identity-listen": opts.identityListen,
+		"image-listen": opts.imageListen, "compute-listen": opts.computeListen,
+	} {
+		if err := checkListen(flag, address); err != nil {
+			return err
+		}
+	}
 	if opts.hosts < 1 || opts.hosts > maxHosts {
 		return fail(exitUsage, fmt.Errorf("--hosts %d: want 1 to %d", opts.hosts, maxHosts))
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -152,5 +153,31 @@ func TestRemoteCallersAreAllowedWhenSaidTwice(t *testing.T) {
 	c.opts.allowedHosts = []string{"cloud.example.org"}
 	if got := c.offered(s) + " " + c.url(s); got != "http://cloud.example.org:5000 http://localhost:5000" {
 		t.Errorf("the catalogue and this machine have %s", got)
+	}
+}
+
+// A service that is stopped before it had its database was not stopped as asked: whoever
+// started it is told that it never served.
+func TestStoppedBeforeTheDatabaseIsThere(t *testing.T) {
+	url := "mysql+pymysql://u:s3cret@127.0.0.1:1/placement"
+	for name, tc := range map[string]struct{ command, lines string }{
+		"Placement": {"placement", "[api]\nauth_strategy = noauth2\n[placement_database]\nconnection = " + url},
+		"Network":   {"network", "[DEFAULT]\nauth_strategy = noauth\n[database]\nconnection = " + url},
+		"Compute":   {"compute", "[api]\nauth_strategy = noauth2\n[database]\nconnection = " + url},
+	} {
+		for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+			t.Run(name+"/"+sig.String(), func(t *testing.T) {
+				conf := filepath.Join(t.TempDir(), "any.conf")
+				rewrite(t, conf, tc.lines+"\n")
+				r := launch(t, nil, nil, tc.command, "serve", "--config-file", conf, "--listen", "127.0.0.1:0")
+				r.logged(`(the database cannot be reached yet)`)
+				r.signal(sig)
+				r.logged(`^(berth: .*)`)
+				_ = r.cmd.Wait()
+				if code := r.cmd.ProcessState.ExitCode(); code != exitDatabase {
+					t.Errorf("it exits with %d, want %d", code, exitDatabase)
+				}
+			})
+		}
 	}
 }
