@@ -21,6 +21,7 @@ func (a *API) availabilities() *availabilityResource {
 	return &availabilityResource{
 		api: a, name: "network_ip_availability", plural: "network_ip_availabilities", path: "/v2.0/network-ip-availabilities",
 		table:  availabilityTable(),
+		marker: markersEnd,
 		id:     func(n *network.Availability) string { return string(n.ID) },
 		target: func(*network.Availability) target { return target{} },
 		absent: func(_ *http.Request, id network.ID) error { return network.NotFound("network", id) },

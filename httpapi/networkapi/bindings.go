@@ -24,6 +24,7 @@ func (a *API) bindings() *bindingResource {
 	return &bindingResource{
 		api: a, name: "binding", plural: "bindings", rule: "port_binding", path: "/v2.0/ports/{port_id}/bindings",
 		table:  bindingTable(),
+		marker: markersEnd,
 		id:     func(b *network.BindingRow) string { return b.Host },
 		key:    network.ByHost,
 		target: func(*network.BindingRow) target { return target{} },

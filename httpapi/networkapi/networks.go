@@ -18,6 +18,7 @@ func (a *API) networks() *networkResource {
 	return &networkResource{
 		api: a, name: "network", plural: "networks", path: "/v2.0/networks",
 		table:  present(a, networkTable()),
+		marker: markersFound,
 		common: func(s *network.NetworkSpec) *network.Common { return &s.Common },
 		id:     func(n *network.Network) string { return string(n.ID) },
 		target: func(n *network.Network) target {

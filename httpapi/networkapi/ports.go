@@ -20,6 +20,7 @@ func (a *API) ports() *portResource {
 	return &portResource{
 		api: a, name: "port", plural: "ports", path: "/v2.0/ports",
 		table:  present(a, a.portTable()),
+		marker: markersFound,
 		common: func(s *network.PortSpec) *network.Common { return &s.Common },
 		id:     func(p *network.Port) string { return string(p.ID) },
 		target: func(p *network.Port) target {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/network"
 )
 
 // A listing is what a query string asks of a list.
@@ -243,28 +244,59 @@ func compare(v, w pyjson.Value) int {
 	return strings.Compare(shown(v), shown(w))
 }
 
-// page returns the part of a sorted list that is asked for, false when it is to
-// begin at an object that is not there.
-func page[T any](all []T, l listing, id func(*T) string) ([]T, bool) {
+// markers says what a page is that begins at an object which does not exist, or that the
+// caller does not see.
+type markers int
+
+const (
+	markersIgnored markers = iota // the page begins where the list does
+	markersFound                  // the request is refused
+	markersEnd                    // the page is empty
+)
+
+// page returns the part of a sorted list that is asked for. It may begin at an object
+// that the filters leave out.
+func (res *resource[T, S]) page(r *http.Request, all []T, l listing) ([]T, error) {
+	isMarker := func(one T) bool { return res.id(&one) == l.marker }
+	if l.limit > 0 && l.marker != "" && !slices.ContainsFunc(all, isMarker) {
+		marked, err := res.list(r.Context(), append(res.parent(r), network.Where(cmp.Or(res.key, network.ByID), l.marker))...)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(marked) > 0 && res.sees(r.Context(), &marked[0]):
+			all = append(all, marked[0])
+			order(res.table, all, l.sorts)
+		case res.marker == markersFound:
+			return nil, res.missing(r, network.ID(l.marker))
+		case res.marker == markersEnd:
+			return nil, nil
+		default:
+			l.marker = ""
+		}
+	}
+	return page(all, l, res.id), nil
+}
+
+// page returns the part of a sorted list that is asked for. The object that it begins at
+// is in the list, and is not part of the page.
+func page[T any](all []T, l listing, id func(*T) string) []T {
 	if l.limit == 0 {
-		return all, true
+		return all
 	}
 	at := 0
 	if l.reverse {
 		at = len(all)
 	}
 	if l.marker != "" {
-		if at = slices.IndexFunc(all, func(one T) bool { return id(&one) == l.marker }); at < 0 {
-			return nil, false
-		}
+		at = slices.IndexFunc(all, func(one T) bool { return id(&one) == l.marker })
 		if !l.reverse {
 			at++
 		}
 	}
 	if l.reverse {
-		return all[max(at-l.limit, 0):at], true
+		return all[max(at-l.limit, 0):at]
 	}
-	return all[at:min(at+l.limit, len(all))], true
+	return all[at:min(at+l.limit, len(all))]
 }
 
 // links are those to the pages before and after: the request, whose URL is page, with

@@ -30,6 +30,7 @@ type resource[T, S any] struct {
 	single  bool // POST takes one object only
 	open    bool // policy alone hides objects of other projects
 	noPages bool // limit and marker mean nothing
+	marker  markers
 
 	// vet refuses what a body names that the caller may not use; nil for none.
 	vet func(context.Context, body) error
@@ -101,9 +102,8 @@ func (res *resource[T, S]) getAll(w http.ResponseWriter, r *http.Request) error 
 	if res.noPages {
 		l.limit = 0
 	}
-	all, ok := page(all, l, res.id)
-	if !ok {
-		return res.missing(r, network.ID(l.marker))
+	if all, err = res.page(r, all, l); err != nil {
+		return err
 	}
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
 		j.Object()

@@ -150,6 +150,12 @@ func subnetTable() []subnetAttribute {
 			set:  func(s *S, v pyjson.Value) { s.ServiceTypes = textsOf(v) },
 			show: func(s *subnet) pyjson.Value { return valueOf(s.ServiceTypes) },
 		},
+		{ // of the network
+			name: "shared", use: filter, convert: toBool,
+			with: func(wanted []string) func(*subnet) bool { // of several values Neutron takes the first
+				return func(s *subnet) bool { return wanted[0] == shown(valueOf(s.shared)) }
+			},
+		},
 		reference("segment_id", post|put|filter|sortable, func(s *S, id network.ID) { s.Segment = id }, func(s *subnet) network.ID { return s.Segment }),
 	}
 	all = append(all, stamps[subnet, S](of)...)
