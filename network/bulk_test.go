@@ -17,6 +17,7 @@ import (
 type counting struct {
 	network.Store
 	addresses, segments int       // reads of all of a subnet, of all of a physical network
+	ports               int       // reads of ports
 	reading             chan bool // unless nil: has one after each read of a transaction
 }
 
@@ -35,6 +36,8 @@ func (w countingWriter) Read(rows any, where ...network.Match) error {
 		w.store.addresses++
 	case len(where) == 1 && by == "*[]network.SegmentRow" && where[0].Field == network.ByPhysical:
 		w.store.segments++
+	case by == "*[]network.PortRow":
+		w.store.ports++
 	}
 	if w.store.reading != nil {
 		select {
@@ -72,7 +75,7 @@ func newBulk(t *testing.T) (*network.Service, *counting, network.SubnetRow) {
 }
 
 // What a request needs to know for each of its objects is read once: the addresses of a
-// subnet, and the numbers of tunnels.
+// subnet, the ports as they are then, and the numbers of tunnels.
 func TestBulksReadOnce(t *testing.T) {
 	s, store, subnet := newBulk(t)
 	specs := make([]network.PortSpec, 20)
@@ -82,7 +85,7 @@ func TestBulksReadOnce(t *testing.T) {
 			specs[i].FixedIPs[n].Subnet = subnet.ID
 		}
 	}
-	store.addresses = 0
+	store.addresses, store.ports = 0, 0
 	made, err := s.CreatePorts(t.Context(), specs)
 	if err != nil {
 		t.Fatal(err)
@@ -98,6 +101,9 @@ func TestBulksReadOnce(t *testing.T) {
 	}
 	if store.addresses != 1 {
 		t.Errorf("the addresses of the subnet were read %d times, want once", store.addresses)
+	}
+	if store.ports != 1 {
+		t.Errorf("the ports were read %d times, want once", store.ports)
 	}
 	store.segments = 0
 	if _, err := s.CreateNetworks(t.Context(), make([]network.NetworkSpec, 20)); err != nil || store.segments != 1 {

@@ -180,9 +180,23 @@ func (s *Service) CreatePorts(ctx context.Context, specs []PortSpec) (made []Por
 		if err := withinEach(c, "port", specs, func(s *PortSpec) string { return s.Project }); err != nil {
 			return err
 		}
-		made = make([]Port, len(specs))
+		these := make([]ID, len(specs))
 		for i := range specs {
-			if made[i], err = c.createPort(specs[i]); err != nil {
+			if these[i], err = c.createPort(specs[i]); err != nil {
+				return err
+			}
+		}
+		all, err := ports(c, Where(ByID, these...))
+		if err != nil {
+			return err
+		}
+		by := make(map[ID]Port, len(all))
+		for _, p := range all {
+			by[p.ID] = p
+		}
+		made = make([]Port, len(specs))
+		for i, id := range these {
+			if made[i], err = c.plugged(by[id], specs[i].Host != ""); err != nil {
 				return err
 			}
 		}
@@ -191,10 +205,11 @@ func (s *Service) CreatePorts(ctx context.Context, specs []PortSpec) (made []Por
 	return made, err
 }
 
-func (c *change) createPort(spec PortSpec) (p Port, err error) {
+// createPort adds a port with what hangs on it, not plugged in yet.
+func (c *change) createPort(spec PortSpec) (ID, error) {
 	n, err := byID[NetworkRow](c, "network", spec.Network)
 	if err != nil {
-		return p, err
+		return "", err
 	}
 	if spec.AnyPortSecurity {
 		spec.PortSecurity = n.PortSecurity
@@ -203,31 +218,28 @@ func (c *change) createPort(spec PortSpec) (p Port, err error) {
 		spec.PortSecurity = false
 	}
 	if err := firstError(spec.subnetsSeen(c), spec.Choice.allowed(c, "", spec.Policy), c.policyExists(spec.Policy), c.secured(spec, PortRow{})); err != nil {
-		return p, err
+		return "", err
 	}
 	groups, err := c.choseGroups(spec)
 	if err != nil {
-		return p, err
+		return "", err
 	}
 	row := spec.PortRow
 	c.fresh(&row.Common)
 	row.Status, row.IPAllocation, row.Revision = PortDown, allocationImmediate, 1
 	if err := c.writePort(&row, c.Insert); err != nil {
-		return p, err
+		return "", err
 	}
 	if err := c.joinGroups(row.ID, groups); err != nil {
-		return p, err
+		return "", err
 	}
 	if err := c.address(&row, spec); err != nil {
-		return p, err
+		return "", err
 	}
-	if err := c.Insert(&BindingRow{
+	return row.ID, c.Insert(&BindingRow{
 		Port: row.ID, Active: true, VIF: VIFUnbound, VNIC: spec.VNIC,
 		Profile: orEmpty(spec.Profile), Details: orEmpty(nil), Host: spec.Host,
-	}); err != nil {
-		return p, err
-	}
-	return c.rebound(row.ID, spec.Host != "")
+	})
 }
 
 // address gives a new port its addresses, or notes why it has none.
@@ -280,14 +292,18 @@ func (c *change) secured(spec PortSpec, old PortRow) error {
 // orPythonNone is a text as Neutron's errors show it, which say None for nothing.
 func orPythonNone(s string) string { return cmp.Or(s, "None") }
 
-// rebound binds a port if that is asked for, and returns it as it is then. The result
-// is noted afterwards, as Neutron does: that is one more revision than is returned.
-func (c *change) rebound(id ID, bind bool) (p Port, err error) {
+// rebound is plugged of a port that has changed.
+func (c *change) rebound(id ID, bind bool) (Port, error) {
 	all, err := ports(c, Where(ByID, id))
 	if err != nil {
-		return p, err
+		return Port{}, err
 	}
-	p = all[0]
+	return c.plugged(all[0], bind)
+}
+
+// plugged binds a port if that is asked for, and returns it as it is then. The result
+// is noted afterwards, as Neutron does: that is one more revision than is returned.
+func (c *change) plugged(p Port, bind bool) (Port, error) {
 	if err := c.supports(p); err != nil {
 		return p, err
 	}
