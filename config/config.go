@@ -153,7 +153,7 @@ type Berth struct {
 	AllowRemoteNoAuth bool // believe callers at addresses that other machines reach too
 
 	MaxConnections          int // 0: no bound
-	MaxConnectionsPerClient int // 0: no bound
+	MaxConnectionsPerClient int // from one address that is no trusted proxy; 0: no bound
 	MaxRequests             int // under way at a time; 0: no bound
 
 	MaxBodySize       int // bytes
@@ -248,21 +248,22 @@ func placementCORS() CORS {
 
 func defaultBerth() Berth {
 	return Berth{
-		ListenMode:        "0660",
-		TLSMinVersion:     TLS12,
-		HTTP2:             true,
-		HTTP2MaxStreams:   250,
-		TrustedProxies:    []string{"127.0.0.0/8", "::1/128", UnixPeers},
-		CompressMinSize:   1400,
-		MaxConnections:    10000,
-		MaxRequests:       2000,
-		MaxBodySize:       16 << 20,
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       60 * time.Second,
-		WriteTimeout:      300 * time.Second,
-		IdleTimeout:       120 * time.Second,
-		ShutdownTimeout:   30 * time.Second,
-		SweepInterval:     5 * time.Second,
-		HugePages:         true,
+		ListenMode:              "0660",
+		TLSMinVersion:           TLS12,
+		HTTP2:                   true,
+		HTTP2MaxStreams:         250,
+		TrustedProxies:          []string{"127.0.0.0/8", "::1/128", UnixPeers},
+		CompressMinSize:         1400,
+		MaxConnections:          10000,
+		MaxConnectionsPerClient: 1000,
+		MaxRequests:             2000,
+		MaxBodySize:             16 << 20,
+		ReadHeaderTimeout:       10 * time.Second,
+		ReadTimeout:             60 * time.Second,
+		WriteTimeout:            300 * time.Second,
+		IdleTimeout:             120 * time.Second,
+		ShutdownTimeout:         30 * time.Second,
+		SweepInterval:           5 * time.Second,
+		HugePages:               true,
 	}
 }

@@ -106,6 +106,7 @@ var connectionClose = []string{"close"}
 // wrap puts the layers of a connection on a listener: its bounds, TLS, and the
 // format of errors.
 func (o ServeOptions) wrap(ln net.Listener, h http.Handler) net.Listener {
+	ln = &shortListener{Listener: ln, log: o.Log}
 	if o.Limit != nil {
 		ln = newLimitedListener(ln, o)
 	}

@@ -71,6 +71,7 @@ func newServing(ctx context.Context, cfg *config.Service, g *guard, log *slog.Lo
 		open.close()
 		return nil, err
 	}
+	warnDescriptors(cfg.Berth.MaxConnections, log)
 	signal.Notify(v.reload, syscall.SIGHUP)
 	v.progress("opening the database")
 	v.api = httpapi.NewSwitch(httpapi.Unavailable(as, func() string { return "The service is " + v.state() + "." }))

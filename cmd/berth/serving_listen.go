@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
+	"syscall"
 
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/httpapi"
@@ -73,5 +75,21 @@ func listenOn(ctx context.Context, a config.Address, b *config.Berth) (net.Liste
 func (l listeners) close() {
 	for _, ln := range append(l.api, l.ops...) {
 		ln.Close()
+	}
+}
+
+// spareDescriptors are those that a service needs beside the connections of clients: for the
+// database, its neighbours and files.
+const spareDescriptors = 256
+
+// warnDescriptors warns when the process may not have as many files open as there may be connections.
+func warnDescriptors(connections int, log *slog.Logger) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || connections == 0 {
+		return
+	}
+	if want := uint64(connections + spareDescriptors); limit.Cur < want {
+		log.Warn("the limit of open files is below what the settings allow: raise it (LimitNOFILE, ulimit -n) or lower [berth] max_connections",
+			"limit", limit.Cur, "max_connections", connections, "want", want)
 	}
 }
