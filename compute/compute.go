@@ -123,7 +123,7 @@ type NodeRow struct {
 	DiskGB   int64
 	CPU      []byte // cpu_info, a JSON object
 	// Devices are the PCI devices that its servers can have as ports, a JSON list of
-	// Device; nil when the host does not tell them: then ports get none.
+	// Device; nil when the host does not tell them: then it has no servers with such ports.
 	Devices []byte
 	// Failed is how many builds failed since one succeeded.
 	Failed    int

@@ -21,15 +21,17 @@ func (c *change) chooseDevices(j *job, server ServerRow, node string) error {
 	if !slices.ContainsFunc(j.ports, func(p Port) bool { _, is := deviceVNICs[p.VNIC]; return is }) {
 		return nil
 	}
-	nodes, err := Rows[NodeRow](c, Where(ByName, node))
-	if err != nil || len(nodes) == 0 || len(nodes[0].Devices) == 0 {
+	row, err := One[NodeRow](c, Where(ByName, node))
+	if err != nil {
 		return err
 	}
 	var all []Device
-	if err := json.Unmarshal(nodes[0].Devices, &all); err != nil {
-		return fmt.Errorf("reading the devices of %s: %w", node, err)
+	if len(row.Devices) > 0 { // a host that lists none can give none
+		if err := json.Unmarshal(row.Devices, &all); err != nil {
+			return fmt.Errorf("reading the devices of %s: %w", node, err)
+		}
 	}
-	taken, err := c.takenDevices(nodes[0].Host, server.ID)
+	taken, err := c.takenDevices(row.Host, server.ID)
 	if err != nil {
 		return err
 	}
@@ -45,7 +47,9 @@ func (c *change) chooseDevices(j *job, server ServerRow, node string) error {
 		if i < 0 {
 			return &hostRefused{fmt.Sprintf("no device is free for port %s, of type %s", p.ID, p.VNIC)}
 		}
-		chosen[p.ID], taken[all[i].Slot] = all[i], true
+		if all[i].Slot != "" {
+			chosen[p.ID], taken[all[i].Slot] = all[i], true
+		}
 	}
 	j.b.Devices = chosen
 	return nil

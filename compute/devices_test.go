@@ -117,3 +117,27 @@ func TestWholeDevices(t *testing.T) {
 	try("direct", "0000:01:00.1")
 	try("direct-physical", compute.Error)
 }
+
+// A host that lists no devices has no servers with ports that are one: the next host is tried.
+func TestHostsWithoutDevices(t *testing.T) {
+	w := newWorld(t, 0, "cn1")
+	failed := w.boot("vm", w.port(0, "direct"))
+	w.work(w.Service, nil)
+	if got, why := w.state(failed), w.why(failed); got != compute.Error || !strings.Contains(why, "no device is free for port") {
+		t.Errorf("the server is %s: %s", got, why)
+	}
+	vm := w.running()
+	_, err := w.attach(w.Service, vm, compute.NetworkSpec{Port: w.port(0, "direct")}, nil)
+	w.refusedWith(err, fault.Invalid, "InterfaceAttachPciClaimFailed")
+	w.host("cn2", 0)
+	w.nics("cn2", "2000")
+	for range 3 {
+		vm := w.boot("vm", w.port(0, "direct"))
+		w.work(w.Service, nil)
+		one := must(w.Server(ctx, vm))
+		if one.State != compute.Active || one.Host != "cn2" || one.Ports[0].Shown.Slot == "" {
+			t.Errorf("the server is %s on %s: %s", one.State, one.Host, w.why(vm))
+		}
+	}
+	w.agrees("servers with devices")
+}

@@ -132,7 +132,9 @@ type Binding struct {
 
 // A Device is a PCI device that a host can give to a server.
 type Device struct {
-	Slot            string `json:"slot"`                       // its PCI address
+	// Slot is its PCI address; "" for one that is no PCI device and that any number of ports can be,
+	// which get no address: an interface of a host that is simulated.
+	Slot            string `json:"slot"`
 	Vendor          string `json:"vendor"`                     // vendor and product: "8086:154d"
 	PhysicalNetwork string `json:"physical_network,omitempty"` // that it leads to
 	// Parent is the interface that the device is a function of: its own, if the

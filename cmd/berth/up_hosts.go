@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"time"
@@ -42,14 +43,24 @@ const (
 	buildsAtOnce = 10
 )
 
-// newLocalHost returns the compute service as a host sees it that is in the same process.
-func newLocalHost(has *inventory.Host, s *compute.Service) host.Service {
-	return inprocess.NewHost(s, compute.Report{
-		Host: has.Name, Version: serviceVersion, Node: compute.NodeRow{
-			ID: compute.ID(has.ID.String()), Name: has.Name, Type: "fake", Version: 1, Address: "127.0.0.1",
-			VCPUs: has.VCPU.Total, MemoryMB: has.MemoryMB.Total, DiskGB: has.DiskGB.Total, CPU: []byte("{}"),
-		},
-	}, has)
+// guidePhysicalNetwork is the one that the NIC of the guide's host leads to.
+const guidePhysicalNetwork = "physnet0"
+
+// newLocalHost returns the compute service as a host sees it that is in the same process. The NIC of
+// the guide's host takes ports of the type direct, as many as there are.
+func newLocalHost(has *inventory.Host, s *compute.Service) (host.Service, error) {
+	node := compute.NodeRow{
+		ID: compute.ID(has.ID.String()), Name: has.Name, Type: "fake", Version: 1, Address: "127.0.0.1",
+		VCPUs: has.VCPU.Total, MemoryMB: has.MemoryMB.Total, DiskGB: has.DiskGB.Total, CPU: []byte("{}"),
+	}
+	if has.Name == guideHost {
+		var err error
+		node.Devices, err = json.Marshal([]compute.Device{{PhysicalNetwork: guidePhysicalNetwork, Parent: guideNIC}})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return inprocess.NewHost(s, compute.Report{Host: has.Name, Version: serviceVersion, Node: node}, has), nil
 }
 
 // tell says to the network service that ports of a host are plugged in, as a network agent
@@ -71,7 +82,10 @@ func (c *cloud) startHost(ctx context.Context, n int) (end func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	local := newLocalHost(&has, c.compute.service)
+	local, err := newLocalHost(&has, c.compute.service)
+	if err != nil {
+		return nil, err
+	}
 	if err := local.Report(ctx); err != nil {
 		return nil, fmt.Errorf("host %s: %w", has.Name, err)
 	}

@@ -213,3 +213,16 @@ func TestDemo(t *testing.T) {
 		t.Errorf("the README does not show what make demo prints:\n%s", block.String())
 	}
 }
+
+// The guide's host has a NIC whose functions servers can have as ports, and no other host has.
+func TestUpTakesDirectPorts(t *testing.T) {
+	u := startUp(t, t.TempDir())
+	n := u.made(u.network+"/networks", "network", object{"name": "n", "provider:network_type": "vlan", "provider:physical_network": "physnet0"})
+	u.made(u.network+"/subnets", "subnet", object{"network_id": n, "ip_version": 4, "cidr": "192.0.2.0/24"})
+	for range 2 {
+		port := u.made(u.network+"/ports", "port", object{"network_id": n, "binding:vnic_type": "direct"})
+		u.made(u.compute+"/servers", "server", object{"name": "vm", "flavorRef": "c1", "imageRef": upImageID, "networks": []object{{"port": port}}})
+	}
+	u.await(map[string]int{"ACTIVE": 2})
+	u.stop()
+}
