@@ -37,7 +37,8 @@ func (s *Service) EnsureClass(ctx context.Context, name string) (created bool, e
 	return created, err
 }
 
-// ensureClass gives a new class the number after the highest, as upstream does.
+// ensureClass gives a new class the number after the highest, as upstream does. A name that
+// another service took since the transaction began is found when the row is inserted.
 func (t *tx) ensureClass(name string) (created bool, err error) {
 	t.changes.Catalogs = true
 	list, err := t.Classes()
@@ -51,7 +52,11 @@ func (t *tx) ensureClass(name string) (created bool, err error) {
 		}
 		id = max(id, ClassID(c.ID)+1)
 	}
-	return true, t.InsertClass(id, name)
+	err = t.InsertClass(id, name)
+	if errors.Is(err, ErrNameTaken) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // RenameClass gives a custom resource class another name (microversions 1.2 to

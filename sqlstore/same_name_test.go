@@ -1,0 +1,70 @@
+package sqlstore_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore"
+)
+
+// Three services are asked for the same name at once, each by several clients: one gets it, and
+// the others a conflict, or the same success where asking twice is none.
+func TestRacesForOneName(t *testing.T) {
+	ctx := context.Background()
+	for _, race := range []struct {
+		what string
+		make func(s *placement.Service, round, client int) error
+		once bool // only one succeeds
+	}{
+		{"Class", func(s *placement.Service, n, _ int) error { return s.CreateClass(ctx, fmt.Sprintf("CUSTOM_C%d", n)) }, true},
+		{"EnsuredClass", func(s *placement.Service, n, _ int) error {
+			_, err := s.EnsureClass(ctx, fmt.Sprintf("CUSTOM_E%d", n))
+			return err
+		}, false},
+		{"Trait", func(s *placement.Service, n, _ int) error {
+			_, err := s.EnsureTrait(ctx, fmt.Sprintf("CUSTOM_T%d", n))
+			return err
+		}, false},
+		{"ProviderByName", func(s *placement.Service, n, client int) error {
+			_, err := s.CreateProvider(ctx, placement.NewProvider{UUID: id(1000*n+client, "u"), Name: fmt.Sprintf("name%d", n)})
+			return err
+		}, true},
+		{"ProviderByUUID", func(s *placement.Service, n, client int) error {
+			_, err := s.CreateProvider(ctx, placement.NewProvider{UUID: id(n, "same"), Name: fmt.Sprintf("other%d-%d", n, client)})
+			return err
+		}, true},
+	} {
+		t.Run(race.what, func(t *testing.T) {
+			onServers(t, func(t *testing.T, url string) {
+				services := []*placement.Service{}
+				for range 3 {
+					services = append(services, service(t, open(t, sqlstore.Options{Server: server(t, url)})))
+				}
+				for round := range 12 {
+					var all sync.WaitGroup
+					results := make([]error, 12)
+					for client := range results {
+						all.Go(func() { results[client] = race.make(services[client%3], round, client) })
+					}
+					all.Wait()
+					won := 0
+					for _, err := range results {
+						switch kind, _ := fault.Of(err); {
+						case err == nil:
+							won++
+						case kind != fault.Conflict || !race.once:
+							t.Errorf("round %d: %v", round, err)
+						}
+					}
+					if won == 0 || race.once && won != 1 {
+						t.Errorf("round %d: %d of %d succeed", round, won, len(results))
+					}
+				}
+			})
+		})
+	}
+}
