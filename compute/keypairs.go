@@ -45,20 +45,22 @@ func (s *Service) ImportKeypair(ctx context.Context, k KeypairSpec) (KeypairRow,
 	return s.addKeypair(ctx, k.Project, row)
 }
 
-// GenerateKeypair makes a key of type ssh for a user, and returns the private one,
-// which is kept nowhere. Faults: InvalidKeypair for other types, KeyPairExists,
+// GenerateKeypair makes a key for a user, and returns the private one, which is kept nowhere: in PEM
+// for SSH, for X509 as a PKCS #12 file without a password in base64. Faults: KeyPairExists,
 // KeypairLimitExceeded.
 func (s *Service) GenerateKeypair(ctx context.Context, k KeypairSpec) (row KeypairRow, private string, err error) {
-	if k.Type != SSH {
-		return row, "", invalid("InvalidKeypair", "Keypair data is invalid: keys of type %s are not made here; import one", k.Type)
-	}
 	err = s.store.View(ctx, func(r Reader) error {
 		return s.mayAddKeypair(r, k.Project, k.User, strings.TrimSpace(k.Name)) // before the work of making one
 	})
 	if err != nil {
 		return row, "", err
 	}
-	if private, k.PublicKey, err = generateSSH(); err != nil {
+	if k.Type == X509 {
+		private, k.PublicKey, err = generateX509(k.User, s.now().UTC())
+	} else {
+		private, k.PublicKey, err = generateSSH()
+	}
+	if err != nil {
 		return row, "", err
 	}
 	row, err = s.ImportKeypair(ctx, k)

@@ -3,6 +3,7 @@ package compute_test
 import (
 	"crypto/x509"
 	"encoding/pem"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,5 +100,35 @@ func TestKeypairs(t *testing.T) {
 	c.refused("DeleteKeypair", c.DeleteKeypair(ctx, "ann", "a"), fault.NotFound, "KeypairNotFound", "Keypair a not found for user ann")
 	if again := must(c.ImportKeypair(ctx, spec("a", compute.SSH, ed25519))); again.Number != 3 {
 		t.Errorf("the number %d was given before", again.Number)
+	}
+}
+
+// novaFiles reads PKCS #12 files with the library that Nova has, without a password.
+const novaFiles = `
+import base64, json, sys
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import pkcs12
+from nova import crypto
+private, public = json.load(sys.stdin)
+key, cert, _ = pkcs12.load_key_and_certificates(base64.b64decode(private), b'')
+names = cert.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+usage = cert.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+json.dump([crypto.generate_x509_fingerprint(public), str(key.public_key().public_numbers() == cert.public_key().public_numbers()), cert.subject.rfc4514_string(),
+           names[0].type_id.dotted_string, names[0].value.decode(), usage[0].dotted_string], sys.stdout)
+`
+
+// A certificate that is made is one as Nova makes them, and the file with its key can be read without a
+// password.
+func TestCertificatesAreMade(t *testing.T) {
+	c := newCloud(t)
+	made, private, err := c.GenerateKeypair(ctx, spec("cert", compute.X509, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	novatest.Ask(t, novaFiles, []string{private, made.PublicKey}, &got)
+	want := []string{made.Fingerprint, "True", "CN=ann", "1.3.6.1.4.1.311.20.2.3", "\x0c\rann@localhost", "1.3.6.1.5.5.7.3.2"}
+	if !slices.Equal(got, want) {
+		t.Errorf("the certificate is %q, want %q", got, want)
 	}
 }
