@@ -3,7 +3,6 @@ package placement
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/berthcloud/berth/fault"
@@ -149,13 +148,18 @@ func (t *tx) setTraits(p ProviderRow, want []TraitID) (Generation, error) {
 // difference returns what must be added to have and removed from it to get
 // want.
 func difference[T comparable](have, want []T) (add, remove []T) {
+	known := make(map[T]bool, len(have)) // and whether it is wanted
+	for _, id := range have {
+		known[id] = false
+	}
 	for _, id := range want {
-		if !slices.Contains(have, id) && !slices.Contains(add, id) {
+		if _, ok := known[id]; !ok {
 			add = append(add, id)
 		}
+		known[id] = true
 	}
 	for _, id := range have {
-		if !slices.Contains(want, id) {
+		if !known[id] {
 			remove = append(remove, id)
 		}
 	}

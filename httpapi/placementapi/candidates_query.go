@@ -123,10 +123,12 @@ func (q query) rootRequired(pq *placement.Query) error {
 		return err
 	}
 	var conflicts []string
+	forbids := setOf(forbidden)
 	for _, name := range required {
 		pq.RootRequired = append(pq.RootRequired, name[0])
-		if slices.Contains(forbidden, name[0]) && !slices.Contains(conflicts, name[0]) {
+		if forbids[name[0]] {
 			conflicts = append(conflicts, name[0])
+			delete(forbids, name[0]) // it is named once
 		}
 	}
 	pq.RootForbidden = forbidden
@@ -140,14 +142,15 @@ func (q query) rootRequired(pq *placement.Query) error {
 // parseSubtree reads the suffixes of one same_subtree parameter.
 func parseSubtree(text string) ([]string, error) {
 	var set []string
+	seen := make(map[string]bool)
 	for suffix := range strings.SplitSeq(text, ",") {
 		suffix = trimPython(suffix)
 		if suffix == "" {
 			return nil, fault.New(fault.Invalid, placement.CodeQueryBadValue,
 				"Empty string (unsuffixed group) can not be specified in `same_subtree` ")
 		}
-		if !slices.Contains(set, suffix) {
-			set = append(set, suffix)
+		if !seen[suffix] {
+			set, seen[suffix] = append(set, suffix), true
 		}
 	}
 	return set, nil
@@ -156,14 +159,18 @@ func parseSubtree(text string) ([]string, error) {
 // groups reads the request groups, in the order in which their suffixes come.
 func (q query) groups() ([]placement.RequestGroup, error) {
 	var groups []placement.RequestGroup
+	places := make(map[string]int) // of the groups by suffix
+	read := make(map[string]bool)  // parameters of which all values are read
 	for _, p := range q.params {
 		name, suffix, ok := cutGroupKey(p.key, q.minor)
-		if !ok {
+		if !ok || read[p.key] {
 			continue
 		}
-		i := slices.IndexFunc(groups, func(g placement.RequestGroup) bool { return g.Suffix == suffix })
-		if i < 0 {
+		read[p.key] = name == "required" || name == "member_of"
+		i, found := places[suffix]
+		if !found {
 			i = len(groups)
+			places[suffix] = i
 			groups = append(groups, placement.RequestGroup{Suffix: suffix})
 		}
 		if err := q.fill(&groups[i], name, p.value); err != nil {
@@ -229,19 +236,20 @@ func checkOrphans(pq placement.Query) error {
 func checkSubtrees(pq placement.Query) error {
 	var suffixes, resourceless, misplaced, unreal []string
 	subtrees := slices.Concat(pq.SameSubtrees...)
+	inSubtree, known := setOf(subtrees), make(map[string]bool)
 	for _, g := range pq.Groups {
-		suffixes = append(suffixes, g.Suffix)
+		suffixes, known[g.Suffix] = append(suffixes, g.Suffix), true
 		if len(g.Resources) > 0 {
 			continue
 		}
 		resourceless = append(resourceless, g.Suffix)
-		if !slices.Contains(subtrees, g.Suffix) {
+		if !inSubtree[g.Suffix] {
 			misplaced = append(misplaced, g.Suffix)
 		}
 	}
 	for _, s := range subtrees {
-		if !slices.Contains(suffixes, s) && !slices.Contains(unreal, s) {
-			unreal = append(unreal, s)
+		if !known[s] {
+			unreal, known[s] = append(unreal, s), true // it is named once
 		}
 	}
 	switch {
@@ -258,6 +266,14 @@ func checkSubtrees(pq placement.Query) error {
 	return nil
 }
 
+func setOf(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
+}
+
 // listed shows a list of strings as Python does.
 func listed(list []string) string {
 	items := make([]pyjson.Value, len(list))
@@ -271,8 +287,12 @@ func listed(list []string) string {
 func checkConflicts(groups []placement.RequestGroup) error {
 	var conflicts []string
 	for _, g := range groups {
+		if len(g.Forbidden) == 0 {
+			continue
+		}
+		forbids := setOf(g.Forbidden)
 		for _, any := range g.Required {
-			allowed := func(name string) bool { return !slices.Contains(g.Forbidden, name) }
+			allowed := func(name string) bool { return !forbids[name] }
 			if !slices.ContainsFunc(any, allowed) {
 				names := slices.Sorted(slices.Values(any))
 				conflicts = append(conflicts, "required"+g.Suffix+": ("+strings.Join(names, ", ")+")")

@@ -164,6 +164,7 @@ func parseResources(text string) ([]placement.ClassAmount, error) {
 		return nil, fault.New(fault.Invalid, "", "%sempty string.", resourcesForm)
 	}
 	list := make([]placement.ClassAmount, 0, 4)
+	var places map[string]int // in a list that is long
 	for piece := range strings.SplitSeq(text, ",") {
 		class, number, ok := strings.Cut(piece, ":")
 		if !ok || strings.Contains(number, ":") {
@@ -173,15 +174,32 @@ func parseResources(text string) ([]placement.ClassAmount, error) {
 		if err != nil {
 			return nil, err
 		}
-		same := func(a placement.ClassAmount) bool { return a.Class == class }
-		if i := slices.IndexFunc(list, same); i >= 0 {
+		if places == nil && len(list) == shortList {
+			places = make(map[string]int)
+			for i, a := range list {
+				places[a.Class] = i
+			}
+		}
+		i, found := places[class]
+		if places == nil {
+			i = slices.IndexFunc(list, func(a placement.ClassAmount) bool { return a.Class == class })
+			found = i >= 0
+		}
+		if found {
 			list[i].Amount = amount
 			continue
+		}
+		if places != nil {
+			places[class] = len(list)
 		}
 		list = append(list, placement.ClassAmount{Class: class, Amount: amount})
 	}
 	return list, nil
 }
+
+// shortList is how long a list may be that is searched from its beginning: nearly all are
+// shorter, and for those a map is more work.
+const shortList = 16
 
 func parseAmount(class, text string) (int64, error) {
 	n, digits, ok := pythonInt(text)
@@ -275,15 +293,19 @@ func (q query) traits(suffix string) (required [][]string, forbidden []string, e
 	if q.minor < 39 && len(values) > 1 {
 		values = values[len(values)-1:]
 	}
+	var seen map[string]bool
 	for _, v := range values {
 		req, forb, err := parseTraits(v, q.minor)
 		if err != nil {
 			return nil, nil, err
 		}
 		required = append(required, req...)
+		if seen == nil && len(forb) > 0 {
+			seen = make(map[string]bool)
+		}
 		for _, f := range forb {
-			if !slices.Contains(forbidden, f) {
-				forbidden = append(forbidden, f)
+			if !seen[f] {
+				forbidden, seen[f] = append(forbidden, f), true
 			}
 		}
 	}
@@ -325,6 +347,7 @@ func parseAnyTraits(text, rest string, minor int) ([]string, error) {
 		return nil, badQuery("The format 'in:HW_CPU_X86_VMX,CUSTOM_MAGIC' only supported since microversion 1.39. Got: %s", text)
 	}
 	var names []string
+	seen := make(map[string]bool)
 	marked := false
 	for name := range strings.SplitSeq(rest, ",") {
 		name = trimPython(name)
@@ -333,8 +356,8 @@ func parseAnyTraits(text, rest string, minor int) ([]string, error) {
 				"Got an empty trait in: %s", text)
 		}
 		marked = marked || name[0] == '!'
-		if !slices.Contains(names, name) {
-			names = append(names, name)
+		if !seen[name] {
+			names, seen[name] = append(names, name), true
 		}
 	}
 	if marked {

@@ -103,15 +103,11 @@ func traitNameFilter(text string) (func(*placement.World, string) bool, error) {
 	}
 	switch op {
 	case "in":
-		names := strings.Split(value, ",")
-		return func(_ *placement.World, name string) bool {
-			for _, n := range names {
-				if n == name {
-					return true
-				}
-			}
-			return false
-		}, nil
+		names := make(map[string]bool)
+		for name := range strings.SplitSeq(value, ",") {
+			names[name] = true
+		}
+		return func(_ *placement.World, name string) bool { return names[name] }, nil
 	case "startswith":
 		return func(w *placement.World, name string) bool { return like(name, value+"%", w.FoldsLike()) }, nil
 	}
@@ -252,10 +248,11 @@ func (a *API) setProviderTraits(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var names []string
-	for _, item := range member(v, "traits").Items() {
-		if !slices.Contains(names, item.Str()) {
-			names = append(names, item.Str())
+	items := member(v, "traits").Items()
+	names, seen := make([]string, 0, len(items)), make(map[string]bool, len(items))
+	for _, item := range items {
+		if name := item.Str(); !seen[name] {
+			names, seen[name] = append(names, name), true
 		}
 	}
 	p, _, _, err := a.provider(r)
