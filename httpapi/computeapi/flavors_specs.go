@@ -92,11 +92,15 @@ func (q *request) setSpecs(v pyjson.Value) error {
 	return q.respond(http.StatusOK, func(j *httpapi.JSON) { j.Value(q.body) })
 }
 
-// checkSpecs refuses numbers that are too long, which a schema cannot.
+// checkSpecs refuses numbers that are too long, or that an answer could not repeat, which a
+// schema cannot.
 func checkSpecs(v pyjson.Value) error {
 	for _, m := range v.Members() {
 		if m.Value.IsNumber() && utf8.RuneCountInString(shown(m.Value)) > 255 {
 			return badRequest("extra_specs value has %d characters, more than 255.", len(shown(m.Value)))
+		}
+		if !m.Value.IsFinite() {
+			return badRequest("extra_specs value %s is not finite.", shown(m.Value))
 		}
 	}
 	return nil

@@ -105,6 +105,23 @@ func TestOddRequestsAreTheCallers(t *testing.T) {
 	t.Logf("%d requests", len(asked))
 }
 
+// TestNumbersThatAreNotFinite wants none of them to be repeated by an answer, which would be no JSON.
+func TestNumbersThatAreNotFinite(t *testing.T) {
+	s := newSide(t)
+	s.Reset(t)
+	s.say(t, said{"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 1, "disk": 1}}`})
+	for _, r := range []said{
+		{"admin", "POST", "/v2.1/flavors/c1/os-extra_specs", "", `{"extra_specs": {"foo": NaN}}`},
+		{"admin", "PUT", "/v2.1/flavors/c1/os-extra_specs/foo", "", `{"foo": 1e999}`},
+		{"admin", "POST", "/berth/v1/heartbeats", "", `{"host": {"host": "cn1", "version": 66, "node": {"id": "33333333-0000-4000-8000-000000000001", ` +
+			`"name": "cn1", "type": "x", "cpu_info": {"a": [-Infinity]}}}}`},
+	} {
+		if status, answer := s.say(t, r); status != http.StatusBadRequest || !strings.Contains(answer, "not finite") {
+			t.Errorf("%s %s %s: %d %s", r.method, r.path, r.body, status, answer)
+		}
+	}
+}
+
 // say sends a request and returns the answer. It reports an answer that is not the caller's mistake, nor what
 // was asked for.
 func (s *side) say(t *testing.T, r said) (status int, answer string) {

@@ -54,6 +54,9 @@ func (q *request) takeReport() error {
 	if err := q.mayReport(); err != nil {
 		return err
 	}
+	if !v.IsFinite() { // it is kept as JSON
+		return badRequest("host: a number is not finite")
+	}
 	version, _ := v.Get("version")
 	node, _ := v.Get("node")
 	r := compute.Report{Host: *textOf(v, "host"), Version: int(number(version)), Node: nodeIn(node)}

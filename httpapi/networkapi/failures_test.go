@@ -43,3 +43,22 @@ func TestLimitsOfPacketRatesHaveNoAliases(t *testing.T) {
 		}
 	}
 }
+
+// TestNumbersThatAreNotFinite wants objects that are kept as they are to be JSON when they
+// are shown again.
+func TestNumbersThatAreNotFinite(t *testing.T) {
+	c := newCloud(t)
+	net := c.made("admin", "networks", "network", `{}`)["id"].(string)
+	port := c.made("admin", "ports", "port", `{"network_id": "`+net+`"}`)["id"].(string)
+	const odd = `{"a": [{"b": NaN}]}`
+	for _, tc := range []struct{ method, path, body string }{
+		{"POST", "/v2.0/ports", `{"port": {"network_id": "` + net + `", "binding:profile": ` + odd + `}}`},
+		{"PUT", "/v2.0/ports/" + port, `{"port": {"binding:profile": {"a": 1e999}}}`},
+		{"POST", "/berth/v1/heartbeats", `{"agent": {"agent_type": "a", "binary": "b", "host": "h", "configurations": {"a": -Infinity}}}`},
+		{"POST", "/berth/v1/heartbeats", `{"agent": {"agent_type": "a", "binary": "b", "host": "h", "resource_versions": ` + odd + `}}`},
+	} {
+		if status, answer := c.ask("admin", tc.method, tc.path, tc.body); status != http.StatusBadRequest || !strings.Contains(answer, "not finite") {
+			t.Errorf("%s %s %s: %d %s", tc.method, tc.path, tc.body, status, answer)
+		}
+	}
+}

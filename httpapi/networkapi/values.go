@@ -259,9 +259,13 @@ func firstOf(items []pyjson.Value, item check) string {
 	return ""
 }
 
-// anObject is a JSON object.
+// anObject is a JSON object, which is kept as it is. Neutron keeps NaN and Infinity, too, and
+// has answers then that are no JSON.
 func anObject(v pyjson.Value) string {
-	if v.Kind() == pyjson.Object {
+	switch {
+	case !v.IsFinite():
+		return "'" + shown(v) + "' has a number that is not finite"
+	case v.Kind() == pyjson.Object:
 		return ""
 	}
 	return "'" + shown(v) + "' is not a dictionary"

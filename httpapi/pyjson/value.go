@@ -138,6 +138,26 @@ func (v Value) IsInteger() bool {
 	return f == math.Trunc(f) && !math.IsInf(f, 0)
 }
 
+// IsFinite reports whether a value and all that it holds can be written as JSON: Python
+// reads NaN and Infinity, and numbers that no float holds, which JSON has not.
+func (v Value) IsFinite() bool {
+	if v.kind == Float {
+		f := v.Float64()
+		return !math.IsNaN(f) && !math.IsInf(f, 0)
+	}
+	for _, item := range v.items {
+		if !item.IsFinite() {
+			return false
+		}
+	}
+	for _, m := range v.members {
+		if !m.Value.IsFinite() {
+			return false
+		}
+	}
+	return true
+}
+
 // IsNumber reports whether v is an integer or a float.
 func (v Value) IsNumber() bool { return v.kind == Int || v.kind == Float }
 
