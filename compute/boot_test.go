@@ -310,9 +310,11 @@ func TestAllOrNothing(t *testing.T) {
 // A forced host is asked for nothing but room.
 func TestForcedHost(t *testing.T) {
 	w := newWorld(t, 2500, "cn1", "cn2")
+	w.paths.placement.breaks(1, true, false) // placement, which would leave it out, is not told
 	for _, h := range must(w.Services(ctx)) {
 		must(w.ChangeService(ctx, h.ID, compute.ServiceChange{Disabled: ptr(h.Host == "cn2")}))
 	}
+	w.paths.placement.heals()
 	for _, tc := range []struct{ forced, host, want string }{{"cn2", "", "cn2"}, {"", "cn1", "cn1"}, {"", "cn2", ""}} {
 		made := must(w.CreateServers(ctx, ann, compute.ServerSpec{Name: "vm", Flavor: "m1", Image: cirros, ForcedHost: tc.forced, Host: tc.host}))
 		w.work(w.Service, nil)
