@@ -1,0 +1,90 @@
+package placementapi_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
+	"github.com/berthcloud/berth/logging"
+	"github.com/berthcloud/berth/placement"
+)
+
+// asking returns a function that sends requests to an API which logs to a buffer.
+func asking(t *testing.T, log *bytes.Buffer, opts logging.Options) func(method, path, query, body string) int {
+	api := placementapitest.New(t, placement.DefaultSettings(), func(c *httpapi.Config) {
+		c.Log = slog.New(logging.NewHandler(log, opts))
+	})
+	return func(method, path, query, body string) int {
+		r := httptest.NewRequest(method, path, strings.NewReader(body))
+		r.URL.RawQuery = query
+		r.Header.Set("X-Auth-Token", "admin")
+		r.Header.Set("OpenStack-API-Version", "placement 1.39")
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		api.ServeHTTP(w, r)
+		return w.Code
+	}
+}
+
+// The access line has the number of candidates, and what was asked for in vain.
+func TestCandidatesInTheAccessLine(t *testing.T) {
+	var log bytes.Buffer
+	ask := asking(t, &log, logging.Options{})
+	const host = "6f1b1a5e-0000-4000-8000-000000000001"
+	ask("POST", "/resource_providers", "", `{"name": "h", "uuid": "`+host+`"}`)
+	ask("PUT", "/resource_providers/"+host+"/inventories", "",
+		`{"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 4}}}`)
+	long := "resources=VCPU:5&required=" + strings.Repeat("!HW_CPU_X86_AVX,", 100) + "!HW_CPU_X86_AVX2"
+	for query, want := range map[string]map[string]any{
+		"resources=VCPU:1":       {"status": 200.0, "candidates": 1.0},
+		"resources=VCPU:5":       {"status": 200.0, "candidates": 0.0, "query": "resources=VCPU:5"},
+		"resources=V%43PU:5":     {"status": 200.0, "candidates": 0.0, "query": "resources=V%43PU:5"},
+		long:                     {"status": 200.0, "candidates": 0.0, "query": long[:1024], "query_bytes": float64(len(long))},
+		"resources=CUSTOM_GIVEN": {"status": 400.0},
+	} {
+		log.Reset()
+		ask(http.MethodGet, "/allocation_candidates", query, "")
+		var line map[string]any
+		if err := json.Unmarshal(log.Bytes(), &line); err != nil {
+			t.Fatalf("%s: the log is not one line: %v\n%s", query, err, &log)
+		}
+		got := make(map[string]any)
+		for _, name := range []string{"status", "candidates", "query", "query_bytes"} {
+			if v, ok := line[name]; ok {
+				got[name] = v
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%.60s (-want +got):\n%s", query, diff)
+		}
+	}
+}
+
+// What a client writes into its query cannot begin a line of the log or steer a
+// terminal. The spaces of all scripts around a number are part of a valid query.
+func TestQueriesAreEscapedInTheLog(t *testing.T) {
+	for _, opts := range []logging.Options{{}, {Text: true}} {
+		var log bytes.Buffer
+		ask := asking(t, &log, opts)
+		for space, want := range map[string]string{
+			"\n": "%0A", "\x1c": "%1C", "\r\n": "%0D%0A", "\u0085": "%C2%85", "\u2028": "%E2%80%A8", " ": "%20", "%0A": "%0A",
+		} {
+			log.Reset()
+			if code := ask(http.MethodGet, "/allocation_candidates", "resources=VCPU:5"+space, ""); code != http.StatusOK {
+				t.Errorf("%q is answered with %d", space, code)
+			}
+			line := strings.TrimSuffix(log.String(), "\n")
+			if strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 }) || !strings.Contains(line, `"resources=VCPU:5`+want+`"`) {
+				t.Errorf("%q is logged as %q", space, line)
+			}
+		}
+	}
+}
