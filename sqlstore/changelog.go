@@ -141,6 +141,21 @@ func (l *changeLog) renew() {
 // tendLog shows that this writer is alive, and drops its old entries and the
 // writers that are not. That it fails is no matter: there is a next time.
 func (s *engine) tendLog() {
+	for n := range attempts {
+		err := s.tendLogOnce()
+		if err == nil {
+			return
+		}
+		// Stores that tend the log at the same time may meet in a deadlock. The next try
+		// succeeds, and the operator has nothing to do.
+		if n+1 == attempts || !s.d.retryable(err) {
+			s.opts.Logger.Warn("the change log could not be tended", "error", err.Error())
+			return
+		}
+	}
+}
+
+func (s *engine) tendLogOnce() error {
 	id := s.log.id
 	ses := s.writer.own()
 	defer s.writer.giveBack(ses)
@@ -163,8 +178,8 @@ func (s *engine) tendLog() {
 	}
 	if err != nil {
 		_ = ses.do("ROLLBACK")
-		s.opts.Logger.Warn("the change log could not be tended", "error", err.Error())
 	}
+	return err
 }
 
 // leaveLog makes the writer look as if it had not shown up for a while: tools that

@@ -1,10 +1,13 @@
 package sqlstore_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"fmt"
+	"log/slog"
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -268,4 +271,63 @@ func TestLogIsTended(t *testing.T) {
 		touch(t, b, 3) // under a new name
 		count(`SELECT COUNT(*) FROM berth_writers`, 2)
 	})
+}
+
+// TestLogIsTendedAfterDeadlocks has the server report deadlocks while a store tends the log: the
+// first ones are tried again without a word, and what does not end is a warning.
+func TestLogIsTendedAfterDeadlocks(t *testing.T) {
+	for _, c := range []struct {
+		name              string
+		deadlocks         int
+		writers, warnings int64 // that are there afterwards
+	}{
+		{"Two", 2, 1, 0},
+		{"NoEnd", 1000, 2, 1},
+	} {
+		for _, k := range kinds[:2] { // users of the Galera cluster may not make triggers
+			t.Run(c.name+"/"+k.name, func(t *testing.T) {
+				needServers(t)
+				t.Parallel()
+				var log bytes.Buffer
+				where := server(t, k.url(t))
+				s := open(t, sqlstore.Options{Server: where, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+				touch(t, s, 1)
+				do(t, s, `INSERT INTO berth_writers (id, created_at, beat_at) VALUES (7, '2026-01-02 03:04:05', '2026-01-02 03:04:05')`)
+				deadlock(t, s, where.Dialect == sqlstore.PostgreSQL, c.deadlocks)
+				log.Reset()
+				s.TendLog()
+				if n, err := s.Count(context.Background(), `SELECT COUNT(*) FROM berth_writers`); n != c.writers || err != nil {
+					t.Errorf("%d writers, %v; want %d", n, err, c.writers)
+				}
+				if n := strings.Count(log.String(), "level=WARN"); n != int(c.warnings) {
+					t.Errorf("%d warnings, want %d:\n%s", n, c.warnings, &log)
+				}
+			})
+		}
+	}
+}
+
+// deadlock has the next n attempts to remove a writer of the log fail as the victims of
+// deadlocks. What counts them outlasts the transactions that are rolled back.
+func deadlock(t *testing.T, s *sqlstore.Store, postgres bool, n int) {
+	t.Helper()
+	if postgres {
+		do(t, s, `CREATE SEQUENCE attempts`, fmt.Sprintf(`
+CREATE FUNCTION deadlock() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF nextval('attempts') <= %d THEN
+    RAISE EXCEPTION 'deadlock detected' USING ERRCODE = '40P01';
+  END IF;
+  RETURN OLD;
+END $$`, n), `CREATE TRIGGER deadlock BEFORE DELETE ON berth_writers FOR EACH ROW EXECUTE FUNCTION deadlock()`)
+		return
+	}
+	do(t, s, `SET @attempts = 0`, fmt.Sprintf(`
+CREATE TRIGGER deadlocks BEFORE DELETE ON berth_writers FOR EACH ROW
+BEGIN
+  SET @attempts = @attempts + 1;
+  IF @attempts <= %d THEN
+    SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213, MESSAGE_TEXT = 'Deadlock found when trying to get lock';
+  END IF;
+END`, n))
 }

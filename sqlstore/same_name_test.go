@@ -37,12 +37,36 @@ func TestRacesForOneName(t *testing.T) {
 			_, err := s.CreateProvider(ctx, placement.NewProvider{UUID: id(n, "same"), Name: fmt.Sprintf("other%d-%d", n, client)})
 			return err
 		}, true},
+		// New consumers on a host each, in a project, of a user and of a type that are new as well.
+		{"Owners", func(s *placement.Service, n, client int) error {
+			return s.SetAllocations(ctx, claimOfNew(n, client, "vm"))
+		}, false},
+		{"OwnersOfMany", func(s *placement.Service, n, client int) error {
+			return s.SetManyAllocations(ctx, []placement.Claim{claimOfNew(n, client, "a"), claimOfNew(n, client, "b")})
+		}, false},
+		{"Aggregates", func(s *placement.Service, n, client int) error {
+			uuid := id(1000*n+client, "p")
+			if _, err := s.CreateProvider(ctx, placement.NewProvider{UUID: uuid, Name: string(uuid)}); err != nil {
+				return err
+			}
+			_, err := s.SetAggregates(ctx, uuid, nil, []placement.UUID{id(n, "x"), id(n, "y"), id(n, "z")})
+			return err
+		}, false},
 	} {
 		t.Run(race.what, func(t *testing.T) {
 			onServers(t, func(t *testing.T, url string) {
 				services := []*placement.Service{}
 				for range 3 {
 					services = append(services, service(t, open(t, sqlstore.Options{Server: server(t, url)})))
+				}
+				for client := range 12 {
+					uuid := id(client, "h")
+					if _, err := services[0].CreateProvider(ctx, placement.NewProvider{UUID: uuid, Name: string(uuid)}); err != nil {
+						t.Fatal(err)
+					}
+					if _, err := services[0].SetInventories(ctx, uuid, roomy(100), placement.InventoryRule{}); err != nil {
+						t.Fatal(err)
+					}
 				}
 				for round := range 12 {
 					var all sync.WaitGroup
@@ -66,5 +90,15 @@ func TestRacesForOneName(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// claimOfNew claims on a client's host for a consumer whose project, user and type no consumer of
+// an earlier round has.
+func claimOfNew(round, client int, consumer string) placement.Claim {
+	return placement.Claim{
+		Consumer: id(1000*round+client, consumer), Project: fmt.Sprintf("project%d", round),
+		User: fmt.Sprintf("user%d", round), Type: fmt.Sprintf("TYPE%d", round),
+		Allocations: []placement.ProviderAllocation{{Provider: id(client, "h"), Resources: []placement.ClassAmount{{Class: "VCPU", Amount: 1}}}},
 	}
 }

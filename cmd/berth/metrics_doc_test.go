@@ -61,7 +61,6 @@ func watchedMetrics(t *testing.T) *placementMetrics {
 	m := newPlacementMetrics()
 	m.watch(service)
 	m.watchUnfinished(func() (int, error) { return 0, nil })
-	m.watchUnknown(func() int { return 0 })
 	m.claim(placement.ClaimAccepted)
 	m.database.settled(true)
 	m.keystone.hooks().Validated(keystone.Accepted)
