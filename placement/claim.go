@@ -252,10 +252,17 @@ func (w *claimWork) write() error {
 	if err := w.check(); err != nil {
 		return err
 	}
+	lines := w.lines // in the order of the consumers
 	for i := range w.consumers {
-		if err := w.writeConsumer(&w.consumers[i]); err != nil {
+		c := &w.consumers[i]
+		own := 0
+		for own < len(lines) && lines[own].consumer == c {
+			own++
+		}
+		if err := w.writeConsumer(c, lines[:own]); err != nil {
 			return err
 		}
+		lines = lines[own:]
 	}
 	for _, p := range w.order {
 		if err := w.BumpProvider(p.row.ID, p.row.Generation); err != nil {
@@ -329,13 +336,13 @@ func (l claimLine) refuse(why string) error {
 // checkOffered refuses claims that name providers which offer none of all the
 // classes asked for. Upstream tells them together.
 func (w *claimWork) checkOffered() error {
-	asked := make(map[ClassID]string)
+	asked, named := make(map[ClassID]string), make(map[*claimedProvider]bool, len(w.order))
 	for _, l := range w.lines {
-		asked[l.class] = l.name
+		asked[l.class], named[l.provider] = l.name, true
 	}
 	var bare []string
 	for _, p := range w.order {
-		if !p.offersAny(asked) && w.named(p) {
+		if !p.offersAny(asked) && named[p] {
 			bare = append(bare, string(p.row.UUID))
 		}
 	}
@@ -363,17 +370,12 @@ func (p *claimedProvider) offersAny(classes map[ClassID]string) bool {
 	return false
 }
 
-// named reports whether any line is about the provider.
-func (w *claimWork) named(p *claimedProvider) bool {
-	return slices.ContainsFunc(w.lines, func(l claimLine) bool { return l.provider == p })
-}
-
-// writeConsumer replaces what one consumer holds. A consumer that holds nothing
-// afterwards is removed, and one that never was is not made.
-func (w *claimWork) writeConsumer(c *claimedConsumer) error {
+// writeConsumer replaces what one consumer holds with its lines. A consumer that holds
+// nothing afterwards is removed, and one that never was is not made.
+func (w *claimWork) writeConsumer(c *claimedConsumer, lines []claimLine) error {
 	var rows []AllocationRow
-	for _, l := range w.lines {
-		if l.consumer == c && l.amount > 0 {
+	for _, l := range lines {
+		if l.amount > 0 {
 			rows = append(rows, AllocationRow{Provider: l.provider.row.ID, Consumer: c.Consumer, Class: l.class, Used: l.amount})
 		}
 	}

@@ -319,7 +319,11 @@ func (t *tx) deleteInventories(p ProviderRow, classes ...ClassID) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	held = slices.DeleteFunc(held, func(c ClassID) bool { return !slices.Contains(classes, c) })
+	leaving := make(map[ClassID]bool, len(classes))
+	for _, c := range classes {
+		leaving[c] = true
+	}
+	held = slices.DeleteFunc(held, func(c ClassID) bool { return !leaving[c] })
 	if len(held) > 0 {
 		names, err := t.classNames(held)
 		if err != nil {
@@ -333,9 +337,13 @@ func (t *tx) deleteInventories(p ProviderRow, classes ...ClassID) (int, error) {
 // classNames returns the names of classes, sorted by id.
 func (t *tx) classNames(ids []ClassID) ([]string, error) {
 	list, err := t.Classes()
+	wanted := make(map[ClassID]bool, len(ids))
+	for _, id := range ids {
+		wanted[id] = true
+	}
 	var names []string
 	for _, c := range list {
-		if slices.Contains(ids, ClassID(c.ID)) {
+		if wanted[ClassID(c.ID)] {
 			names = append(names, c.Name)
 		}
 	}

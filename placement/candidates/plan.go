@@ -212,25 +212,29 @@ func (p *plan) contest() {
 		}
 	}
 	slices.Sort(p.classes)
+	var contests map[placement.ClassID]int
 	for i := 1; i < len(p.classes); i++ {
 		class := p.classes[i]
 		if class == p.classes[i-1] && (i == 1 || class != p.classes[i-2]) {
-			p.number(class)
+			if contests == nil {
+				contests = make(map[placement.ClassID]int)
+			}
+			contests[class] = p.contested
+			p.contested++
 		}
 	}
 	p.classes = slices.Compact(p.classes)
-}
-
-// number gives a contested class the next number.
-func (p *plan) number(class placement.ClassID) {
+	if contests == nil {
+		return
+	}
 	for i := range p.parts {
 		for j := range p.parts[i].needs {
-			if n := &p.parts[i].needs[j]; n.class == class {
-				n.contest = p.contested
+			n := &p.parts[i].needs[j]
+			if contest, ok := contests[n.class]; ok {
+				n.contest = contest
 			}
 		}
 	}
-	p.contested++
 }
 
 // findLikes finds the suffixed groups that ask for the same.
@@ -259,10 +263,19 @@ func (t *part) alike(o *part) bool {
 // findSubtrees turns the same_subtree sets into sets of parts. A set of one
 // holds always and is left out.
 func (p *plan) findSubtrees() {
+	if len(p.query.SameSubtrees) == 0 {
+		return
+	}
+	bySuffix := make(map[string]int, len(p.parts)) // a suffixed group is one part
+	for i := range p.parts {
+		if t := &p.parts[i]; t.granular {
+			bySuffix[p.groups[t.group]] = i
+		}
+	}
 	for _, suffixes := range p.query.SameSubtrees {
 		set := newBitset(len(p.parts))
-		for i := range p.parts {
-			if t := &p.parts[i]; t.granular && slices.Contains(suffixes, p.groups[t.group]) {
+		for _, suffix := range suffixes {
+			if i, ok := bySuffix[suffix]; ok {
 				set.add(i)
 			}
 		}
