@@ -77,9 +77,13 @@ func (s *Service) SetInventories(ctx context.Context, uuid UUID, invs []Inventor
 		if err := rule.check(uuid, "Unable to update inventory", invs...); err != nil {
 			return err
 		}
+		ids, err := t.classIDs()
+		if err != nil {
+			return err
+		}
 		var unknown unknownClass
 		var used usedInventory
-		err := t.setInventories(p, invs)
+		err = t.setInventories(p, invs, ids)
 		switch {
 		case errors.As(err, &unknown):
 			return fault.New(fault.Invalid, "", "Unknown resource class in inventory for resource provider %s: %s", uuid, unknown)
@@ -95,7 +99,7 @@ func (s *Service) SetInventories(ctx context.Context, uuid UUID, invs []Inventor
 func (s *Service) DeleteInventories(ctx context.Context, uuid UUID) error {
 	_, err := s.changeInventories(ctx, uuid, InventoryRule{}, func(t *tx, p ProviderRow) error {
 		var used usedInventory
-		err := t.setInventories(p, nil)
+		err := t.setInventories(p, nil, nil)
 		if errors.As(err, &used) {
 			return fault.New(fault.Conflict, CodeInventoryInUse, "%s", used)
 		}
@@ -256,12 +260,9 @@ func (t *tx) classIDs() (map[string]ClassID, error) {
 	return ids, err
 }
 
-// setInventories makes the provider offer exactly invs. Its generation stays.
-func (t *tx) setInventories(p ProviderRow, invs []InventoryOf) error {
-	ids, err := t.classIDs()
-	if err != nil {
-		return err
-	}
+// setInventories makes the provider offer exactly invs, whose classes have the given ids.
+// Its generation stays.
+func (t *tx) setInventories(p ProviderRow, invs []InventoryOf, ids map[string]ClassID) error {
 	want := make(map[ClassID]Inventory, len(invs))
 	var order []ClassID
 	for _, inv := range invs {

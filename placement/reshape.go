@@ -54,6 +54,10 @@ func (t *tx) reshape(s *Service, r Reshape) error {
 	if err != nil {
 		return err
 	}
+	ids, err := t.classIDs()
+	if err != nil {
+		return err
+	}
 	// Two passes: inventory in use cannot go before the allocations are off
 	// it, and allocations cannot come before there is inventory. So first
 	// each provider offers both what it had and what it will have.
@@ -61,7 +65,7 @@ func (t *tx) reshape(s *Service, r Reshape) error {
 		if len(pi.Inventories) == 0 {
 			continue
 		}
-		if err := t.offerAlso(pi); err != nil {
+		if err := t.offerAlso(pi, ids); err != nil {
 			return err
 		}
 	}
@@ -76,7 +80,7 @@ func (t *tx) reshape(s *Service, r Reshape) error {
 		if err != nil {
 			return err
 		}
-		if err := t.setInventories(p, pi.Inventories); err != nil {
+		if err := t.setInventories(p, pi.Inventories, ids); err != nil {
 			return err
 		}
 		if err := t.bump(p); err != nil {
@@ -110,13 +114,10 @@ func (t *tx) reshapable(pi ProviderInventories) error {
 	return nil
 }
 
-// offerAlso writes the new inventories of a provider and leaves the others.
-func (t *tx) offerAlso(pi ProviderInventories) error {
+// offerAlso writes the new inventories of a provider and leaves the others. The ids are
+// those of all classes.
+func (t *tx) offerAlso(pi ProviderInventories, ids map[string]ClassID) error {
 	p, err := t.provider(pi.Provider)
-	if err != nil {
-		return err
-	}
-	ids, err := t.classIDs()
 	if err != nil {
 		return err
 	}
