@@ -9,16 +9,26 @@ import (
 	"github.com/berthcloud/berth/microversion"
 )
 
+// Note adds attributes to the access line of a request, after the usual ones. They
+// must hold no secret. It is for the goroutine of the request's handler, and does
+// nothing for a request that no API serves.
+func Note(r *http.Request, attrs ...slog.Attr) {
+	if x := exchangeOf(r.Context()); x != nil {
+		x.notes = append(x.notes, attrs...)
+	}
+}
+
 // logAccess writes the one line that every request gets. Query strings are left
-// out, and so is every header: tokens travel there. The record has no place in
-// the source, which costs more to find than all the rest.
+// out, unless a handler notes its own, and so is every header: tokens travel there.
+// The record has no place in the source, which costs more to find than all the rest.
 func (a *API) logAccess(x *exchange, r *http.Request, took time.Duration) {
 	ctx, log := r.Context(), a.cfg.Log.Handler()
 	if !log.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
 	line := slog.NewRecord(x.start.Add(took), slog.LevelInfo, "request", 0)
-	line.AddAttrs(
+	var room [10]slog.Attr
+	line.AddAttrs(append(append(room[:0],
 		slog.String("method", r.Method),
 		slog.String("path", x.mount+r.URL.Path),
 		slog.String("route", x.routeName()),
@@ -27,7 +37,7 @@ func (a *API) logAccess(x *exchange, r *http.Request, took time.Duration) {
 		slog.Duration("duration", took),
 		slog.Int64("bytes", x.bytes),
 		slog.String("client", clientText(r.RemoteAddr)),
-	)
+	), x.notes...)...)
 	_ = log.Handle(ctx, line) // there is no better place to say that it cannot be written
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"runtime/debug"
@@ -33,6 +34,8 @@ type exchange struct {
 	params  []param
 	room    [2]param // for params: no route has more
 	cors    grant    // headers for an allowed origin, or none
+
+	notes []slog.Attr // what the handler adds to the access line
 
 	status int // 0 until the answer has begun
 	bytes  int64

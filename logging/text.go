@@ -205,5 +205,5 @@ var plain = func() (set [utf8.RuneSelf]bool) {
 
 // isOdd reports whether a value with this character has to be quoted.
 func isOdd(r rune) bool {
-	return r == '"' || r == '=' || r == '[' || r == ']' || unicode.IsSpace(r) || !unicode.IsPrint(r)
+	return r == utf8.RuneError || r == '"' || r == '=' || r == '[' || r == ']' || unicode.IsSpace(r) || !unicode.IsPrint(r)
 }

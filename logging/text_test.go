@@ -32,6 +32,8 @@ func TestOddValuesAreQuoted(t *testing.T) {
 		"\x7f":                 `"\x7f"`,
 		"non\u00a0breaking":    `"non\u00a0breaking"`,
 		"broken \xff sequence": `"broken \xff sequence"`,
+		"/cut\xe2\x80":         `"/cut\xe2\x80"`,
+		"/\x9b2J":              `"/\x9b2J"`,
 	} {
 		if got := string(appendValue(nil, value)); got != want {
 			t.Errorf("appendValue(%q) = %s, want %s", value, got, want)

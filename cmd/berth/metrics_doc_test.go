@@ -18,6 +18,7 @@ import (
 	"github.com/berthcloud/berth/identity/keystone"
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/candidates"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
@@ -62,6 +63,7 @@ func watchedMetrics(t *testing.T) *placementMetrics {
 	m.watch(service)
 	m.watchUnfinished(func() (int, error) { return 0, nil })
 	m.claim(placement.ClaimAccepted)
+	m.foundNone(candidates.NoRoom)
 	m.database.settled(true)
 	m.keystone.hooks().Validated(keystone.Accepted)
 	m.keystone.hooks().Asked(time.Second, keystone.Accepted)

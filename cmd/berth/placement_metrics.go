@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/candidates"
 )
 
 // placementMetrics are the numbers of the placement service.
@@ -13,6 +14,7 @@ type placementMetrics struct {
 	*serviceMetrics
 	search     prometheus.Histogram
 	candidates prometheus.Histogram
+	empty      *prometheus.CounterVec
 	claims     *prometheus.CounterVec
 	sharing    *sharingMetrics
 }
@@ -28,11 +30,14 @@ func newPlacementMetrics() *placementMetrics {
 			Name: "berth_search_candidates", Help: "Allocation candidates in an answer.",
 			Buckets: prometheus.ExponentialBuckets(1, 4, 9),
 		}),
+		empty: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "berth_candidates_empty_total", Help: "Answers without allocation candidates, by the constraint that left none.",
+		}, []string{"constraint"}),
 		claims: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "berth_claims_total", Help: "Writes of allocations, by what became of them: accepted, refused, conflict, retried, failed.",
 		}, []string{"outcome"}),
 	}
-	m.registry.MustRegister(m.search, m.candidates, m.claims)
+	m.registry.MustRegister(m.search, m.candidates, m.empty, m.claims)
 	m.sharing = newSharingMetrics(m.registry)
 	return m
 }
@@ -42,6 +47,10 @@ func (m *placementMetrics) claim(e placement.ClaimEvent) { m.claims.WithLabelVal
 func (m *placementMetrics) searched(took time.Duration, found int) {
 	m.search.Observe(took.Seconds())
 	m.candidates.Observe(float64(found))
+}
+
+func (m *placementMetrics) foundNone(c candidates.Constraint) {
+	m.empty.WithLabelValues(string(c)).Inc()
 }
 
 // watch adds what the world tells of itself.

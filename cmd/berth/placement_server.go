@@ -97,9 +97,10 @@ func (s *placementServer) wire(m *placementMetrics) {
 		Now:        time.Now,
 		Candidates: candidateSettings(s.cfg),
 		Searched:   m.searched,
+		Explainer:  placementapi.NewExplainer(s.log, m.foundNone),
 	}
 	m.watch(s.service)
-	s.ends = append(s.ends, background(func(ctx context.Context) {
+	s.ends = append(s.ends, background(api.Explainer.Run), background(func(ctx context.Context) {
 		api.Prepare(ctx)
 		if s.cfg.Berth.HugePages {
 			keepOnHugePages(ctx, s.log)

@@ -1,6 +1,7 @@
 package placementapi
 
 import (
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -61,8 +62,38 @@ func (a *API) listCandidates(w http.ResponseWriter, r *http.Request) error {
 	if a.Searched != nil {
 		a.Searched(a.Now().Sub(start), answer.count)
 	}
+	httpapi.Note(r, slog.Int("candidates", answer.count))
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if answer.count == 0 {
+		noteQuery(r)
+		a.Explainer.add(ctx, world, q)
+	}
 	return err
 }
+
+// maxNotedQuery is how many bytes of a query string the access line has; an escape at
+// the end may exceed it.
+const maxNotedQuery = 1 << 10
+
+// noteQuery puts the query string into the access line: it says what was asked for in
+// vain. What is not printable ASCII is escaped, which leaves its meaning. Answers with
+// candidates do without, since quoting the text costs as much as a small search.
+func noteQuery(r *http.Request) {
+	text := r.URL.RawQuery
+	noted := make([]byte, 0, min(len(text), maxNotedQuery))
+	for i := 0; i < len(text) && len(noted) < maxNotedQuery; i++ {
+		if c := text[i]; c <= ' ' || c >= 0x7f {
+			noted = append(noted, '%', upperHex[c>>4], upperHex[c&0xf])
+		} else {
+			noted = append(noted, c)
+		}
+	}
+	httpapi.Note(r, slog.String("query", string(noted)))
+	if len(text) > maxNotedQuery {
+		httpapi.Note(r, slog.Int("query_bytes", len(text)))
+	}
+}
+
+const upperHex = "0123456789ABCDEF"

@@ -1,6 +1,7 @@
 package placementapi
 
 import (
+	"context"
 	"io"
 
 	"github.com/berthcloud/berth/httpapi"
@@ -27,6 +28,9 @@ func WriteCandidates(out io.Writer, w *placement.World, q placement.Query, minor
 	a.write(j)
 	return a.count, j.Close()
 }
+
+// Add has an empty answer explained.
+func (e *Explainer) Add(ctx context.Context, w *placement.World, q placement.Query) { e.add(ctx, w, q) }
 
 // PrepareWorld makes the texts of all trees of a picture.
 var PrepareWorld = prepare

@@ -33,6 +33,8 @@ type API struct {
 	Candidates CandidateSettings
 	// Searched, when not nil, is told of every search for candidates.
 	Searched func(took time.Duration, candidates int)
+	// Explainer, when not nil, is told of every answer without candidates.
+	Explainer *Explainer
 }
 
 // Routes returns the routes of the API, in upstream's order: the Allow header

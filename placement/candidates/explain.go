@@ -1,7 +1,9 @@
 package candidates
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/berthcloud/berth/placement"
@@ -25,6 +27,82 @@ type Explanation struct {
 	// combined: within capacity and max_unit, with traits, isolation and
 	// subtrees.
 	Together int
+	// Unrooted is how many of the trees that root_required drops could
+	// otherwise serve every part.
+	Unrooted int
+	// Vacuous says that a suffixed group asks for nothing in particular.
+	Vacuous bool
+	// Partial says that the context ended before everything was counted: the
+	// parts are those that were counted, and of the trees there are some or none.
+	Partial bool
+}
+
+// A Constraint is a kind of reason why a query has no candidates.
+type Constraint string
+
+// These are all constraints. Those from NoInventory to InTree leave no provider for
+// one part of the request, each by itself; the ones after them no tree.
+const (
+	NoProviders       Constraint = "no_providers"
+	RootRequired      Constraint = "root_required"
+	NoInventory       Constraint = "inventory"
+	NoRoom            Constraint = "capacity"
+	RequiredTraits    Constraint = "required" // of one provider, or of a tree's between them
+	ForbiddenTraits   Constraint = "forbidden"
+	MemberOf          Constraint = "member_of"
+	ForbiddenMemberOf Constraint = "forbidden_member_of"
+	InTree            Constraint = "in_tree"
+	EmptyGroup        Constraint = "empty_group"  // a group asks for nothing in particular
+	OneTree           Constraint = "one_tree"     // each part can be served, but not all in one tree
+	Combination       Constraint = "combination"  // group_policy, same_subtree, or capacity that parts share
+	BeforeTrees       Constraint = "microversion" // there are some, but none that Query.Flat shows
+	UnknownConstraint Constraint = "unexplained"  // the explanation is partial
+)
+
+// Constraint returns what left no candidates. It makes no sense for a query that has
+// any.
+func (e *Explanation) Constraint() Constraint {
+	emptied := e.emptied()
+	switch {
+	case e.Providers == 0:
+		return NoProviders
+	case e.BadRoots == e.Trees:
+		return RootRequired
+	case emptied != nil:
+		return emptied.Drops[len(emptied.Drops)-1].Kind
+	case e.Partial:
+		return UnknownConstraint
+	case e.Vacuous:
+		return EmptyGroup
+	case e.Alone == 0 && e.Unrooted > 0:
+		return RootRequired
+	case e.Alone == 0:
+		return OneTree
+	case e.Untraited == e.Alone:
+		return RequiredTraits
+	case e.Together == 0:
+		return Combination
+	}
+	return BeforeTrees
+}
+
+// Reason tells, in one line, what Constraint goes by: where no provider is left for a
+// part, that part, else everything.
+func (e *Explanation) Reason() string {
+	if p := e.emptied(); p != nil && e.BadRoots < e.Trees {
+		return strings.TrimSpace(p.String())
+	}
+	return strings.ReplaceAll(strings.TrimSpace(e.String()), "\n", "; ")
+}
+
+// emptied returns the first part that no provider is left for, nil when there is none.
+func (e *Explanation) emptied() *PartExplanation {
+	for i := range e.Parts {
+		if p := &e.Parts[i]; p.Left == 0 && len(p.Drops) > 0 {
+			return p
+		}
+	}
+	return nil
 }
 
 // A PartExplanation says how many providers could serve a part, and what keeps
@@ -43,47 +121,61 @@ type PartExplanation struct {
 
 // A Drop is how many providers a constraint rules out.
 type Drop struct {
-	Constraint string
+	Kind       Constraint
+	Constraint string // with the class and the amount
 	Providers  int
 }
 
 // Explain counts, for a query, what every constraint drops. It gives the faults
 // that Search gives. It looks at every provider of the world, whatever the
-// query's limits, and is meant for people who wonder why.
-func Explain(w *placement.World, q placement.Query) (Explanation, error) {
+// query's limits, and is meant for people who wonder why. When ctx ends, it returns
+// what it has.
+func Explain(ctx context.Context, w *placement.World, q placement.Query) (Explanation, error) {
 	r, err := Search(w, q)
 	if err != nil {
 		return Explanation{}, err
 	}
-	p := r.plan.known()
-	e := Explanation{Providers: w.Len(), Trees: w.TreeCount()}
+	p, e := r.plan, Explanation{Providers: w.Len(), Trees: w.TreeCount()}
 	for t := range w.Trees() {
 		if !p.suits(t.Root()) {
 			e.BadRoots++
 		}
 	}
+	if p.unknown {
+		p = p.explainUnknown(&e)
+	}
 	for k := range p.parts {
-		e.Parts = append(e.Parts, p.explainPart(k))
+		e.Vacuous = e.Vacuous || p.parts[k].granular && p.parts[k].vacuous()
+		part, ok := p.explainPart(ctx, k)
+		if !ok {
+			e.Partial = true
+			return e, nil
+		}
+		e.Parts = append(e.Parts, part)
 	}
 	if !p.impossible {
-		p.explainTrees(&e)
+		p.explainTrees(ctx, &e)
 	}
 	return e, nil
 }
 
-// known returns the plan, without the groups that the search did not come to
-// because it was over before: those may name what does not exist.
-func (p *plan) known() *plan {
+// explainUnknown returns the plan for the groups before the first that names what does
+// not exist: the search was over there at the latest. If it was over at that group, it
+// was for aggregates without members.
+func (p *plan) explainUnknown(e *Explanation) *plan {
 	q := p.query
-	for p.unknown && len(q.Groups) > 0 {
-		q.Groups = q.Groups[:len(q.Groups)-1]
-		p = compile(p.w, q)
+	if at := p.resolved; at < len(q.Groups) && !p.anyMember(&q.Groups[at]) {
+		e.Parts = append(e.Parts, PartExplanation{
+			Suffix: q.Groups[at].Suffix, Drops: []Drop{{MemberOf, "member_of", e.Providers}},
+		})
 	}
-	return p
+	q.Groups = q.Groups[:p.resolved]
+	return compile(p.w, q)
 }
 
-// explainPart sends all providers through the constraints of one part.
-func (p *plan) explainPart(k int) PartExplanation {
+// explainPart sends all providers through the constraints of one part. It returns
+// false when ctx ends before that.
+func (p *plan) explainPart(ctx context.Context, k int) (PartExplanation, bool) {
 	t := &p.parts[k]
 	e := PartExplanation{Suffix: p.groups[t.group]}
 	if !t.granular {
@@ -91,6 +183,9 @@ func (p *plan) explainPart(k int) PartExplanation {
 	}
 	f := newFunnel(p, t)
 	for tree := range p.w.Trees() {
+		if ctx.Err() != nil {
+			return e, false
+		}
 		spanned, repelled := t.spans(tree.Root()), t.repels(tree.Root())
 		for _, provider := range tree.Providers {
 			v, need := t.judge(provider, spanned)
@@ -101,60 +196,65 @@ func (p *plan) explainPart(k int) PartExplanation {
 		}
 	}
 	e.Drops, e.Left = f.drops()
-	return e
+	return e, true
 }
 
 // A funnel counts what each constraint drops, in the order of the constraints.
 type funnel struct {
-	names  []string
-	counts []int
-	needs  int
+	steps []Drop // the last has those that are left
+	needs int
 }
 
 func newFunnel(p *plan, t *part) *funnel {
 	f := &funnel{needs: len(t.needs)}
 	for _, n := range t.needs {
 		class := p.w.ClassName(n.class)
-		f.names = append(f.names, "no inventory of "+class, fmt.Sprintf("no room for %s:%d", class, n.amount))
+		f.steps = append(f.steps, Drop{Kind: NoInventory, Constraint: "no inventory of " + class},
+			Drop{Kind: NoRoom, Constraint: fmt.Sprintf("no room for %s:%d", class, n.amount)})
 	}
-	f.names = append(f.names, "required traits", "forbidden traits", "member_of", "forbidden aggregates", "in_tree", "")
-	f.counts = make([]int, len(f.names))
+	f.steps = append(f.steps,
+		Drop{Kind: RequiredTraits, Constraint: "required traits"}, Drop{Kind: ForbiddenTraits, Constraint: "forbidden traits"},
+		Drop{Kind: MemberOf, Constraint: "member_of"}, Drop{Kind: ForbiddenMemberOf, Constraint: "forbidden aggregates"},
+		Drop{Kind: InTree, Constraint: "in_tree"}, Drop{})
 	return f
 }
 
 // count puts a provider where it was dropped, or at the end.
 func (f *funnel) count(v verdict, need int, within bool) {
-	last := len(f.counts) - 1
+	at := len(f.steps) - 1
 	switch {
 	case v == fits && within:
-		f.counts[last]++
 	case v == fits:
-		f.counts[last-1]++
+		at--
 	case v <= noRoom:
-		f.counts[2*need+int(v-noInventory)]++
+		at = 2*need + int(v-noInventory)
 	default:
-		f.counts[2*f.needs+int(v-lacksTrait)]++
+		at = 2*f.needs + int(v-lacksTrait)
 	}
+	f.steps[at].Providers++
 }
 
 func (f *funnel) drops() ([]Drop, int) {
-	var drops []Drop
-	last := len(f.counts) - 1
-	for i, n := range f.counts[:last] {
-		if n > 0 {
-			drops = append(drops, Drop{f.names[i], n})
-		}
-	}
-	return drops, f.counts[last]
+	last := len(f.steps) - 1
+	left := f.steps[last].Providers
+	return slices.DeleteFunc(f.steps[:last], func(d Drop) bool { return d.Providers == 0 }), left
 }
 
 // explainTrees counts the trees that can serve all parts.
-func (p *plan) explainTrees(e *Explanation) {
-	c := newCombiner(p)
+func (p *plan) explainTrees(ctx context.Context, e *Explanation) {
+	rootless := *p // so that trees count which have what is asked for, but for their roots
+	rootless.rootRequired, rootless.rootForbidden = nil, nil
+	c := newCombiner(&rootless)
 	defer c.release()
 	for t := range p.w.Trees() {
 		switch {
+		case ctx.Err() != nil:
+			e.Partial = true
+			return
 		case !c.gather(t.Slot()):
+			continue
+		case !p.suits(t.Root()):
+			e.Unrooted++
 			continue
 		case !c.prepare():
 			e.Untraited++

@@ -39,6 +39,8 @@ type plan struct {
 	// nothing can satisfy a group, whatever the providers have left.
 	unknown    bool
 	impossible bool
+	// resolved is how many groups there are before the first with an unknown name.
+	resolved int
 }
 
 // A part is what one provider must satisfy: a suffixed group, or one class of
@@ -80,6 +82,9 @@ func compile(w *placement.World, q placement.Query) *plan {
 	for i := range q.Groups {
 		p.groups = append(p.groups, q.Groups[i].Suffix)
 		p.addGroup(i, &q.Groups[i])
+		if !p.unknown {
+			p.resolved = i + 1
+		}
 	}
 	if p.unknown || p.impossible {
 		return p
@@ -184,7 +189,8 @@ func (p *plan) aggregates(uuids []placement.UUID) []placement.AggregateID {
 	return ids
 }
 
-// inTree finds the slot of the tree a group is restricted to, -1 for none.
+// inTree finds the slot of the tree a group is restricted to, -1 for none. For a
+// provider that does not exist it is a slot that no tree has.
 // Upstream applies the restriction while it looks for resources, so that it
 // does not hold for a group without any; the provider must exist all the same.
 func (p *plan) inTree(g *placement.RequestGroup) int {
@@ -194,7 +200,7 @@ func (p *plan) inTree(g *placement.RequestGroup) int {
 	_, t := p.w.Provider(g.InTree)
 	if t == nil {
 		p.impossible = true
-		return -1
+		return p.w.Slots()
 	}
 	if len(g.Resources) == 0 {
 		return -1

@@ -65,7 +65,7 @@ func TestFaultsAreInvalid(t *testing.T) {
 		if kind, _ := fault.Of(err); kind != fault.Invalid {
 			t.Errorf("Search(%+v): fault of kind %v, want Invalid (%v)", q, kind, err)
 		}
-		if _, explained := candidates.Explain(w, q); explained == nil || explained.Error() != err.Error() {
+		if _, explained := candidates.Explain(t.Context(), w, q); explained == nil || explained.Error() != err.Error() {
 			t.Errorf("Explain(%+v) gives %v, Search %v", q, explained, err)
 		}
 	}
@@ -239,11 +239,11 @@ func TestExplainCounts(t *testing.T) {
 	b.Provider("other").Stock("VCPU", 1)
 	q := pieces(3, "PGPU", 1)
 	q.Isolate = true
-	got, err := candidates.Explain(b.World(), q)
+	got, err := candidates.Explain(t.Context(), b.World(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
-	part := candidates.PartExplanation{Drops: []candidates.Drop{{Constraint: "no inventory of PGPU", Providers: 2}}, Left: 2}
+	part := candidates.PartExplanation{Drops: []candidates.Drop{{Kind: candidates.NoInventory, Constraint: "no inventory of PGPU", Providers: 2}}, Left: 2}
 	want := candidates.Explanation{Providers: 4, Trees: 2, Alone: 1}
 	for _, g := range q.Groups {
 		part.Suffix = g.Suffix

@@ -71,11 +71,14 @@ func piece(name, gives string, suffixes []string) string {
 // show writes an answer besides the candidates.
 func (s *scenario) show(name string, w *placement.World, q placement.Query) {
 	if name == "explain" {
-		e, err := candidates.Explain(w, q)
+		e, err := candidates.Explain(s.t.Context(), w, q)
 		if err != nil {
 			s.fatal("%v", err)
 		}
 		s.out.WriteString(e.String())
+		if len(s.list(s.b, q)) == 0 {
+			fmt.Fprintf(&s.out, "constraint %s\n", e.Constraint())
+		}
 		return
 	}
 	r, err := candidates.Search(w, q)

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// An operator who knows the id of the request that found no host learns from the log
+// what was asked for and which constraint left nothing; the metrics count it.
+func TestNoCandidatesLeaveATrace(t *testing.T) {
+	ops := filepath.Join(t.TempDir(), "ops.sock")
+	conf := settings(t, database("sqlite://"), "[berth]\nmetrics_listen = unix:"+ops)
+	r := start(t, t.TempDir(), "placement", "serve", "--config", conf, "--listen", "127.0.0.1:0")
+	const host, nova = "6f1b1a5e-0000-4000-8000-000000000001", "req-11111111-1111-1111-1111-111111111111"
+	ask := func(method, path, body string, want int) {
+		t.Helper()
+		res, text := call(t, &http.Transport{}, method, r.url+path, body, "X-Openstack-Request-Id: "+nova)
+		if res.StatusCode != want {
+			t.Fatalf("%s %s = %d %s", method, path, res.StatusCode, text)
+		}
+	}
+	ask("POST", "/resource_providers", `{"name": "h", "uuid": "`+host+`"}`, http.StatusOK)
+	ask("PUT", "/resource_providers/"+host+"/inventories",
+		`{"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 4}}}`, http.StatusOK)
+	ask("GET", "/allocation_candidates?resources=VCPU:4", "", http.StatusOK)
+	r.logged(`(?m) \[` + nova + ` .* request .*(candidates=1)$`)
+	ask("GET", "/allocation_candidates?resources=VCPU:64&limit=7", "", http.StatusOK)
+	access, why := `request .* candidates=0 query="resources=VCPU:64&limit=7"`,
+		`no allocation candidates constraint=capacity reason="VCPU: no room for VCPU:64 drops 1, 0 left"`
+	either := `(?m) \[` + nova + ` \S+ admin admin\] (` + access + `|` + why + `)$`
+	if first, second := r.logged(either), r.logged(either); strings.HasPrefix(first, "request") == strings.HasPrefix(second, "request") {
+		t.Errorf("the log has twice %s", first)
+	}
+	_, metrics := call(t, overUnix(ops), "GET", "http://h/metrics", "")
+	if want := `berth_candidates_empty_total{constraint="capacity"} 1`; !strings.Contains(metrics, want) {
+		t.Errorf("the metrics have no %s", want)
+	}
+}

@@ -1,0 +1,96 @@
+package placementapi
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/candidates"
+)
+
+// An Explainer says in the log which constraint left an answer without candidates.
+// It works beside the requests, since an explanation looks at every provider, and on one
+// answer at a time: up to five a second, for at most a second each, and a twentieth of
+// one processor's time over all. Answers that come while it is busy wait, a few of them;
+// the others stay unexplained and are counted.
+type Explainer struct {
+	log     *slog.Logger
+	observe func(candidates.Constraint)
+	waiting chan emptyAnswer
+	left    atomic.Int64 // answers without an explanation since the last line
+}
+
+// An emptyAnswer is one without candidates, with the picture that it was given from.
+type emptyAnswer struct {
+	ctx   context.Context // of the request, but without its end
+	world *placement.World
+	query placement.Query
+}
+
+const (
+	explainQueue = 8                      // answers that may wait
+	explainPause = 200 * time.Millisecond // the least pause after an explanation
+	explainShare = 20                     // one part of so many is spent on explanations
+	explainLimit = time.Second            // for one explanation
+	maxReason    = 1 << 10                // bytes of a reason in the log
+)
+
+// NewExplainer returns an Explainer that logs to log and tells observe, once for every
+// answer without candidates, what left none: candidates.UnknownConstraint for an
+// answer that is not explained. observe may be called from several goroutines.
+func NewExplainer(log *slog.Logger, observe func(candidates.Constraint)) *Explainer {
+	return &Explainer{log: log, observe: observe, waiting: make(chan emptyAnswer, explainQueue)}
+}
+
+// Run explains answers until ctx ends.
+func (e *Explainer) Run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case a := <-e.waiting:
+			begin := time.Now()
+			e.explain(ctx, a)
+			pause := time.NewTimer(max(explainPause, (explainShare-1)*time.Since(begin)))
+			select {
+			case <-ctx.Done():
+			case <-pause.C:
+			}
+			pause.Stop()
+		}
+	}
+}
+
+// add has an answer explained, unless too many wait. It does not block, and a nil
+// Explainer does nothing.
+func (e *Explainer) add(ctx context.Context, w *placement.World, q placement.Query) {
+	if e == nil {
+		return
+	}
+	select {
+	case e.waiting <- emptyAnswer{context.WithoutCancel(ctx), w, q}:
+	default:
+		e.left.Add(1)
+		e.observe(candidates.UnknownConstraint)
+	}
+}
+
+func (e *Explainer) explain(ctx context.Context, a emptyAnswer) {
+	ctx, cancel := context.WithTimeout(ctx, explainLimit)
+	defer cancel()
+	why, err := candidates.Explain(ctx, a.world, a.query)
+	if err != nil { // the search had none
+		e.log.ErrorContext(a.ctx, "an answer without candidates cannot be explained", "error", err)
+		e.observe(candidates.UnknownConstraint)
+		return
+	}
+	constraint, reason := why.Constraint(), why.Reason()
+	e.observe(constraint)
+	attrs := []any{"constraint", string(constraint), "reason", reason[:min(len(reason), maxReason)]}
+	if n := e.left.Swap(0); n > 0 {
+		attrs = append(attrs, "unexplained", n)
+	}
+	e.log.InfoContext(a.ctx, "no allocation candidates", attrs...)
+}
