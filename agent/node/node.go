@@ -51,6 +51,8 @@ type Settings struct {
 	// Fingerprint is that of the files of Load's Sources; see settings.FingerprintOf.
 	Fingerprint settings.Fingerprint
 
+	imageTypesOut []string // [compute] image_type_exclude_list
+
 	names     settings.Names
 	resources resources
 	providers string // [compute] provider_config_location

@@ -203,6 +203,22 @@ func TestTraitsAreStandard(t *testing.T) {
 	}
 }
 
+// Formats of images that the operator excludes are not reported; the others are, with either driver.
+func TestExcludedImageTypes(t *testing.T) {
+	for _, driver := range []string{node.Fake, node.Netns} {
+		h, s := asked(t, "[berth]", "compute_driver = "+driver, "[compute]", "image_type_exclude_list = qcow2,vmdk")
+		r, err := s.Report(h.machine())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for format, want := range map[string]bool{"QCOW2": false, "VMDK": false, "RAW": true, "ISO": true} {
+			if got := slices.Contains(r.Host.Traits, "COMPUTE_IMAGE_TYPE_"+format); got != want {
+				t.Errorf("driver %s: the host supports images of %s: %v, want %v", driver, format, got, want)
+			}
+		}
+	}
+}
+
 // What a host reports can be put into placement as it is, and what an operator adds finds
 // the providers of devices.
 func TestReportsCanBePlanned(t *testing.T) {

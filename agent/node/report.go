@@ -92,7 +92,8 @@ func (s *Settings) reportCPUs(m Machine, r *Report) error {
 	o := &s.resources
 	r.Host.VCPU = o.cpuRatio.amount(int64(vcpu), int64(o.reservedCPUs))
 	r.Host.PCPU = ratio{1, 1}.amount(int64(pcpu), 0)
-	r.Host.Traits = append(slices.Clone(ownTraits), p.traits()...)
+	// Neither driver reads an image, so that there is no format that it cannot run.
+	r.Host.Traits = slices.Concat(ownTraits, inventory.ImageTypes(s.imageTypesOut), p.traits())
 	r.Host.KnowsCPU = p.features != nil
 	r.CPUInfo = p.info(m.arch())
 	return checkReserved("[DEFAULT] reserved_host_cpus", r.Host.VCPU, int64(o.reservedCPUs), "CPUs")

@@ -125,6 +125,13 @@ func (u *upRun) used() int {
 func TestUpBootsServers(t *testing.T) {
 	dir := t.TempDir()
 	u := startUp(t, dir)
+	var found struct {
+		Requests []any `json:"allocation_requests"`
+	}
+	u.ask(http.MethodGet, u.url+"/allocation_candidates?resources=VCPU:1&required=COMPUTE_IMAGE_TYPE_QCOW2,COMPUTE_IMAGE_TYPE_RAW", nil, &found)
+	if len(found.Requests) != 3 {
+		t.Errorf("%d hosts support the images' formats, want all 3", len(found.Requests))
+	}
 	net0 := u.made(u.network+"/networks", "network", object{
 		"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0", "provider:segmentation_id": 100,
 	})

@@ -7,6 +7,9 @@
 package inventory
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/placement"
 )
@@ -25,6 +28,18 @@ const (
 	TraitDisabled    = "COMPUTE_STATUS_DISABLED"
 	TraitPCIDevice   = "COMPUTE_MANAGED_PCI_DEVICE"
 )
+
+// ImageTypes returns the traits of a host that takes images of every disk format but those that are left
+// out: names of Glance's, as Nova's [compute] image_type_exclude_list has them.
+func ImageTypes(out []string) (all []string) {
+	const prefix = "COMPUTE_IMAGE_TYPE_"
+	for _, name := range placement.StandardTraits {
+		if format, ok := strings.CutPrefix(name, prefix); ok && !slices.Contains(out, strings.ToLower(format)) {
+			all = append(all, name)
+		}
+	}
+	return all
+}
 
 // A Host is what a compute host reports. In JSON it is what reports have besides the
 // compute node.
