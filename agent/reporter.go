@@ -39,6 +39,7 @@ type Reporter struct {
 	Beside func(context.Context, *settings.Settings, []Service)
 	Log    *slog.Logger
 
+	started  *settings.Settings // those of the start
 	services services
 	told     string // the last failure of placement's that was logged
 }
@@ -47,7 +48,7 @@ type Reporter struct {
 // the files have changed, for which it looks at their own interval and when
 // something comes on reload. Settings that cannot be read change nothing.
 func (r *Reporter) Run(ctx context.Context, reload <-chan struct{}) {
-	r.services = services{all: r.Services, log: r.Log}
+	r.services, r.started = services{all: r.Services, log: r.Log}, r.Settings
 	beside := r.beside(ctx)
 	defer func() { beside() }()
 	start, pause := true, firstPause
@@ -135,6 +136,9 @@ func (r *Reporter) reread() bool {
 	r.Settings = is
 	for _, line := range changes {
 		r.Log.Info("setting changed", "change", line)
+	}
+	if names := settings.NeedRestart(settings.Changes(r.started, is), settings.LogOptions); len(changes) > 0 && len(names) > 0 {
+		r.Log.Warn("some settings changed that count from the next start on", "settings", names)
 	}
 	return len(changes) > 0
 }

@@ -149,6 +149,7 @@ func TestChangedFilesAreReported(t *testing.T) {
 		logged     string
 	}{
 		{"a bandwidth", strings.Replace(ini, "1000:1000", "2000:2000", 1), 2, "setting changed"},
+		{"one of the log", "[DEFAULT]\ndebug = true\n" + ini, 2, "count from the next start on"},
 		{"a comment", "# nothing\n" + ini, 1, ""},
 		{"nonsense", strings.Replace(ini, "1000:1000", "a:b", 1), 1, "stay as they were"},
 	} {

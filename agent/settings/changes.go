@@ -22,6 +22,19 @@ func Changes(was, is *Settings) []string {
 // TableChanges does the same with two readings of one table, of what is acted on.
 func TableChanges(was, is []config.Setting) []string { return compare(factsOf(was), factsOf(is)) }
 
+// LogOptions are the options of the log, which is opened once.
+var LogOptions = []string{"[DEFAULT] debug", "[DEFAULT] log_file", "[DEFAULT] log_dir", "[DEFAULT] watch_log_file", "[DEFAULT] use_json"}
+
+// NeedRestart returns those of the options whose change lines of Changes or TableChanges tell.
+func NeedRestart(lines, options []string) (names []string) {
+	for _, line := range lines {
+		if name, _, _ := strings.Cut(line, ": "); slices.Contains(options, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // A fact is something the settings say, in words.
 type fact struct {
 	text   string

@@ -33,6 +33,7 @@ type computeHost struct {
 	src    osloconfig.Sources
 	names  agentsettings.Names
 	set    *node.Settings
+	start  *node.Settings // those of the start, which the driver has
 	driver driver.Driver
 	end    func() // of the driver
 	log    *slog.Logger
@@ -58,7 +59,7 @@ func (src agentSource) newComputeHost(set *node.Settings, tell func(context.Cont
 	if err != nil {
 		return nil, fmt.Errorf("[berth] compute_driver = %s: %w", set.Driver, err)
 	}
-	return &computeHost{src.compute, src.names, set, d, end, log}, nil
+	return &computeHost{src.compute, src.names, set, set, d, end, log}, nil
 }
 
 // openDriver returns what runs servers, and what ends it. Tell is told of the ports of servers
@@ -192,8 +193,25 @@ func (h *computeHost) reread() bool {
 	for _, line := range changes {
 		h.log.Info("setting changed", "change", line)
 	}
+	if names := settingsOfStart(h.start, is); len(changes) > 0 && len(names) > 0 {
+		h.log.Warn("some settings changed that count from the next start on", "settings", names)
+	}
 	h.set = is
 	return len(changes) > 0
+}
+
+// settingsOfStart names the settings that differ and that a reload does not take over: those of the
+// driver and of the log.
+func settingsOfStart(running, read *node.Settings) []string {
+	options := append([]string{
+		"[berth] compute_driver", "[berth] fake_build_time", "[berth] fake_failure", "[berth] netns_prefix", "[berth] netns_namespace",
+		"[berth] netns_ovs", "[berth] netns_bridges", "[berth] netns_devices", "[neutron] ovs_bridge",
+		"[os_vif_ovs] ovsdb_connection", "[os_vif_ovs] ovs_vsctl_timeout",
+	}, agentsettings.LogOptions...)
+	if running.Driver == node.Netns {
+		options = append(options, "[DEFAULT] state_path")
+	}
+	return agentsettings.NeedRestart(node.Changes(running, read), options)
 }
 
 // hostReports are what a host reports, and what it hears of that.
