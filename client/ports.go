@@ -279,7 +279,28 @@ func (n *ComputeNetwork) BindPort(ctx context.Context, id compute.ID, b compute.
 	body := map[string]any{
 		"device_id": b.Server, "device_owner": b.Owner, "binding:host_id": b.Host, "binding:profile": profile,
 	}
-	return n.update(ctx, id, 0, body)
+	p, err := n.update(ctx, id, 0, body)
+	if err == nil && p.Failed() {
+		p.Reason = n.whyUnbound(ctx, id)
+	}
+	return p, err
+}
+
+type wireBinding struct {
+	Reason string `json:"reason"`
+}
+
+func (w *wireBinding) check() bool { return true }
+
+// whyUnbound returns why a port could not be bound, "" when the service does not say: Neutron has it
+// in its log only, and nothing depends on it.
+func (n *ComputeNetwork) whyUnbound(ctx context.Context, id compute.ID) string {
+	var answer wireBinding
+	path := "/berth/v1/ports/" + url.PathEscape(string(id)) + "/binding"
+	if n.service.call(ctx, request{method: http.MethodGet, path: path}, &answer) != nil {
+		return ""
+	}
+	return answer.Reason
 }
 
 // portInUse is the fault of a port that is another server's.

@@ -345,7 +345,7 @@ func (j *job) attachBind(ctx context.Context, server ServerRow) error {
 		return err
 	}
 	p, err = j.bindOne(ctx, server, p, zone)
-	j.b.Bound = len(p.holds()) > 0 && (err == nil || errors.Is(err, errNotBound))
+	j.b.Bound = len(p.holds()) > 0 && (err == nil || errors.As(err, new(*notBound)))
 	if j.b.Bound || errors.Is(err, ErrPortChanged) || code(err) == "PortInUse" {
 		j.b.Unsure = nil // the answer says what became of it
 	}

@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -152,7 +153,7 @@ func (j *job) bind(ctx context.Context) error {
 		return err
 	case errors.Is(err, ErrPortChanged) && j.b.Tried < j.s.settings.Selection.Attempts:
 		return j.retry(ctx, stepAgain, err)
-	case errors.Is(err, errNotBound):
+	case errors.As(err, new(*notBound)):
 		return j.retry(ctx, stepNext, err)
 	case err != nil:
 		return j.abort(ctx, networkTrouble, err)
@@ -167,8 +168,25 @@ func (j *job) bind(ctx context.Context) error {
 	})
 }
 
-// errNotBound says that a port could not be bound to a host.
-var errNotBound = errors.New("compute: the port cannot be bound to the host")
+// A notBound says that a port could not be bound to a host.
+type notBound struct {
+	port      ID
+	host, why string
+}
+
+// Error says why, for administrators.
+func (n *notBound) Error() string {
+	return fmt.Sprintf("port %s cannot be bound to host %s: %s", n.port, n.host, cmp.Or(n.why, "the log of the network service says why"))
+}
+
+// forUser is what users are told of a cause: Nova's text of a port that cannot be bound, which does
+// not name the host.
+func forUser(cause error) string {
+	if n := (*notBound)(nil); errors.As(cause, &n) {
+		return fmt.Sprintf("Binding failed for port %s, please check neutron logs for more information.", n.port)
+	}
+	return cause.Error()
+}
 
 // bindAll binds the ports of a server to its host.
 func (j *job) bindAll(ctx context.Context, server ServerRow) ([]Port, error) {
@@ -220,7 +238,7 @@ func (j *job) bindOne(ctx context.Context, server ServerRow, p Port, zone string
 	}
 	bound, err := j.s.network.BindPort(ctx, p.ID, b)
 	if err == nil && bound.Failed() {
-		err = fmt.Errorf("%w: port %s, host %s", errNotBound, p.ID, server.Host)
+		err = &notBound{port: p.ID, host: server.Host, why: bound.Reason}
 	}
 	return bound, err
 }
@@ -276,16 +294,42 @@ func (c *change) buildEnded(server ServerRow, cause error) error {
 // retry takes back what was done on a host and goes on with a step: the next host, or
 // another choice.
 func (j *job) retry(ctx context.Context, next string, cause error) error {
-	return j.commit(ctx, next, func(c *change, row *ServerRow) error {
-		text := fmt.Sprintf("Build of instance %s was re-scheduled: %s", row.ID, cause)
+	var host string
+	err := j.commit(ctx, next, func(c *change, row *ServerRow) error {
+		host = row.Host
+		text := fmt.Sprintf("Build of instance %s was re-scheduled: %s", row.ID, forUser(cause))
 		if err := c.failed(j, row.Host, &trouble{text: text, details: cause.Error()}); err != nil {
 			return err
 		}
 		row.Task = Scheduling
 		j.b.Tried++
+		j.b.Causes = append(j.b.Causes, failedHost{Host: row.Host, Text: fmt.Sprintf("%.*s", maxCause, forUser(cause)), Details: fmt.Sprintf("%.*s", maxCause, cause)})
 		j.b.Rest = slices.DeleteFunc(j.b.Rest, func(other selection.Claim) bool { return other.Host == row.Host })
 		return c.buildEnded(*row, cause)
 	})
+	if err == nil {
+		j.s.log.WarnContext(ctx, "a server cannot be built on a host", "server", j.op.Server, "host", host, "alternates", len(j.b.Rest), "error", cause)
+	}
+	return err
+}
+
+// maxCause bounds what is kept of why a host could not build a server, in runes.
+const maxCause = 1000
+
+// exhausted is the failure of a server that no host could build. Its details have the reason of
+// each.
+func (j *job) exhausted() Failure {
+	f := Failure{Code: 500, Message: fmt.Sprintf("Exceeded maximum number of retries. Exhausted all hosts available "+
+		"for retrying build failures for instance %s.", j.op.Server)}
+	var details []string
+	for _, c := range j.b.Causes {
+		details = append(details, c.Host+": "+c.Details)
+	}
+	if n := len(j.b.Causes); n > 0 && j.b.Causes[n-1].Text != j.b.Causes[n-1].Details { // it is written for users
+		f.Message += " Last exception: " + j.b.Causes[n-1].Text
+	}
+	f.Details = strings.Join(details, "\n")
+	return f
 }
 
 // failed notes that the step of the action that is under way failed, or one that had not

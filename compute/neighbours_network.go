@@ -89,7 +89,10 @@ type Port struct {
 	Bare  bool   `json:"bare,omitempty"`
 	VNIC  string `json:"vnic"`
 	VIF   string `json:"vif"` // binding:vif_type
-	Host  string `json:"host"`
+	// Reason is why the port could not be bound, for administrators. Only BindPort says it, and
+	// only when the network service does.
+	Reason string `json:"-"`
+	Host   string `json:"host"`
 	// Revision rises with each change of the port, 0 when the network service does not say it.
 	Revision int64 `json:"revision,omitempty"`
 	// PhysicalNetwork is that of its network, "" for none.

@@ -32,6 +32,13 @@ const (
 	stepUndo    = "undo"    // boot, attach: what was done is taken back
 )
 
+// A failedHost is why a host did not build a server: for users, and for administrators.
+type failedHost struct {
+	Host    string `json:"host"`
+	Text    string `json:"text"`
+	Details string `json:"details"`
+}
+
 // A body is what an operation needs to go on, and to undo. Which of it is used depends
 // on the kind. Its names are not to change.
 type body struct {
@@ -52,6 +59,8 @@ type body struct {
 	Claim *selection.Claim  `json:"claim,omitempty"`
 	Rest  []selection.Claim `json:"rest,omitempty"`
 	Tried int               `json:"tried,omitempty"` // hosts
+	// Causes are why the hosts that were tried did not build it.
+	Causes []failedHost `json:"causes,omitempty"`
 	// Devices are the PCI devices that ports are to be, by port.
 	Devices map[ID]Device `json:"devices,omitempty"`
 	// Port is the one that is attached or detached, Own whether it goes with the

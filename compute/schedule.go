@@ -349,8 +349,7 @@ func (j *job) next(ctx context.Context) error {
 		}
 		j.b.Rest = j.b.Rest[1:]
 	}
-	return j.giveUp(ctx, Failure{Code: 500, Message: fmt.Sprintf("Exceeded maximum number of retries. Exhausted all hosts available "+
-		"for retrying build failures for instance %s.", j.op.Server)})
+	return j.giveUp(ctx, j.exhausted())
 }
 
 // again goes back to before there was a choice.

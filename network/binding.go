@@ -2,9 +2,15 @@ package network
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/berthcloud/berth/network/guarantee"
 )
@@ -39,8 +45,9 @@ func (c *change) bind(p *Port) (tried bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	found, ok := c.plugIn(p, agents)
-	if !ok {
+	found, err := c.plugIn(p, agents)
+	if err != nil {
+		c.log.Warn("a port cannot be bound", "port", p.ID, "host", row.Host, "network", p.Network.ID, "vnic_type", row.VNIC, "reason", err)
 		found = plug{vif: VIFFailed, details: map[string]any{}}
 	}
 	row.VIF, row.Driver, row.Segment = found.vif, found.driver, found.segment
@@ -67,31 +74,71 @@ func (c *change) deviceMAC(row BindingRow) string {
 	return cmp.Or(profile.MAC, c.settings.MACBase+randomOctets())
 }
 
-// plugIn looks for a driver and a segment.
-func (c *change) plugIn(p *Port, agents []AgentRow) (plug, bool) {
-	drivers, there := c.settings.Drivers, *p
+// WhyUnbound returns why a port cannot be bound to the host that its active binding names: which
+// agent or host lacks what. It is empty when the port is bound, when there is nothing to bind, and
+// when the port could be bound by what agents report at the time of the call. Faults: PortNotFound.
+func (s *Service) WhyUnbound(ctx context.Context, port ID) (reason string, err error) {
+	err = s.store.View(ctx, func(r Reader) error {
+		all, err := ports(r, Where(ByID, port))
+		switch {
+		case err != nil:
+			return err
+		case len(all) == 0:
+			return NotFound("port", port)
+		case all[0].Binding.VIF != VIFFailed:
+			return nil
+		}
+		agents, err := Rows[AgentRow](r, Where(ByHost, all[0].Binding.Host))
+		if err != nil {
+			return err
+		}
+		if _, why := s.plugIn(&all[0], agents); why != nil {
+			reason = why.Error()
+		}
+		return nil
+	})
+	return reason, err
+}
+
+// plugIn looks for a driver and a segment. Its error says, for administrators, what each driver
+// that could bind the port lacks on its host.
+func (s *Service) plugIn(p *Port, agents []AgentRow) (plug, error) {
+	drivers, there := s.settings.Drivers, *p
 	allocation, err := p.allocation()
 	if err != nil {
-		return plug{}, false
+		return plug{}, fmt.Errorf("the allocation in binding:profile is of an unknown form: %w", err)
 	}
 	if !allocation.Empty() {
-		states := c.states(agents)
+		states := s.states(agents)
 		name, err := guarantee.Responsible(allocation, states)
 		if err != nil {
-			return plug{}, false
+			return plug{}, err
 		}
 		there.Network.Segments = servedBy(p.Network.Segments, allocation.Providers(), states)
 		drivers = slices.DeleteFunc(slices.Clone(drivers), func(d guarantee.Driver) bool { return d.Name != name })
 	}
+	var reasons []string
 	for _, d := range drivers {
-		if !slices.Contains(d.VNICTypes, p.Binding.VNIC) || !p.suits(d) {
+		if !slices.Contains(d.VNICTypes, p.Binding.VNIC) {
 			continue
 		}
-		if found, ok := c.plugWith(d, &there, agents); ok {
-			return found, true
+		err := p.suits(d)
+		if err == nil {
+			var found plug
+			if found, err = s.plugWith(d, &there, agents); err == nil {
+				return found, nil
+			}
 		}
+		reasons = append(reasons, "driver "+d.Name+": "+err.Error())
 	}
-	return plug{}, false
+	if len(reasons) == 0 {
+		names := make([]string, len(drivers))
+		for i, d := range drivers {
+			names[i] = d.Name
+		}
+		reasons = []string{fmt.Sprintf("none of the drivers (%s) binds ports of VNIC type %s", strings.Join(names, ", "), p.Binding.VNIC)}
+	}
+	return plug{}, errors.New(strings.Join(reasons, "; "))
 }
 
 // servedBy leaves the segments that the devices among some providers are on: a port's
@@ -119,47 +166,75 @@ func servedBy(all []SegmentRow, providers []guarantee.UUID, states []guarantee.S
 
 // suits tells OVS and SR-IOV apart for NICs that both can hand out: those in
 // switchdev mode are of OVS.
-func (p *Port) suits(d guarantee.Driver) bool {
+func (p *Port) suits(d guarantee.Driver) error {
 	if p.Binding.VNIC != vnicDirect {
-		return true
+		return nil
 	}
 	var profile struct{ Capabilities []string }
 	_ = json.Unmarshal(p.Binding.Profile, &profile) // of another form: without capabilities
-	switchdev := slices.Contains(profile.Capabilities, "switchdev")
-	return switchdev == (d.Name != guarantee.SRIOV.Name)
+	switch switchdev := slices.Contains(profile.Capabilities, "switchdev"); {
+	case switchdev && d.Name == guarantee.SRIOV.Name:
+		return errors.New("the port asks for a NIC in switchdev mode, which is not its")
+	case !switchdev && d.Name != guarantee.SRIOV.Name:
+		return errors.New("it binds direct ports with the capability switchdev only")
+	}
+	return nil
 }
 
 // plugWith looks for an agent of a driver that reaches a segment of the network.
-func (c *change) plugWith(d guarantee.Driver, p *Port, agents []AgentRow) (plug, bool) {
+func (s *Service) plugWith(d guarantee.Driver, p *Port, agents []AgentRow) (plug, error) {
 	if d.Name == guarantee.SRIOV.Name && p.Binding.VNIC == vnicDirectPhysical {
 		// No agent has a hand in it.
-		return c.plugSRIOV(p, func(SegmentRow) bool { return true })
+		if found, ok := s.plugSRIOV(p, func(SegmentRow) bool { return true }); ok {
+			return found, nil
+		}
+		return plug{}, fmt.Errorf("the network is %s, and NICs reach vlan and flat networks only", segmentsText(p.Network.Segments))
 	}
+	err := fmt.Errorf("host %s has no %s", p.Binding.Host, d.AgentType)
 	for _, a := range agents {
-		if a.Type != d.AgentType || !c.alive(a) {
+		if a.Type != d.AgentType {
+			continue
+		}
+		if !s.alive(a) {
+			err = fmt.Errorf("the %s of host %s has not reported since %s", a.Type, a.Host, a.HeartbeatAt.UTC().Format(time.RFC3339))
 			continue
 		}
 		reach := newReach(a)
 		if d.Name == guarantee.SRIOV.Name {
-			if found, ok := c.plugSRIOV(p, reach.segment); ok {
-				return found, true
+			if found, ok := s.plugSRIOV(p, reach.segment); ok {
+				return found, nil
 			}
-			continue
+		} else {
+			for _, segment := range p.Network.Segments {
+				if reach.segment(segment) {
+					vif, details := s.onSwitch(p, reach)
+					return plug{driver: d.Name, segment: segment.ID, vif: vif, details: p.onBridge(d, details)}, nil
+				}
+			}
 		}
-		for _, s := range p.Network.Segments {
-			if reach.segment(s) {
-				vif, details := c.onSwitch(p, reach)
-				return plug{driver: d.Name, segment: s.ID, vif: vif, details: p.onBridge(d, details)}, true
-			}
+		err = fmt.Errorf("the network is %s, and the %s of host %s reaches %s", segmentsText(p.Network.Segments), a.Type, a.Host, reach)
+	}
+	return plug{}, err
+}
+
+// segmentsText names the types of segments, with their physical networks.
+func segmentsText(all []SegmentRow) string {
+	if len(all) == 0 {
+		return "on no segment of the devices that serve the port"
+	}
+	names := make([]string, len(all))
+	for i, s := range all {
+		if names[i] = s.Type; s.PhysicalNetwork != "" {
+			names[i] += " on " + s.PhysicalNetwork
 		}
 	}
-	return plug{}, false
+	return strings.Join(slices.Compact(names), ", ")
 }
 
 // plugSRIOV plugs a port into a NIC, which only VLANs and flat networks reach.
-func (c *change) plugSRIOV(p *Port, reaches func(SegmentRow) bool) (plug, bool) {
-	for _, s := range p.Network.Segments {
-		if s.Type != VLAN && s.Type != Flat || !reaches(s) {
+func (s *Service) plugSRIOV(p *Port, reaches func(SegmentRow) bool) (plug, bool) {
+	for _, segment := range p.Network.Segments {
+		if segment.Type != VLAN && segment.Type != Flat || !reaches(segment) {
 			continue
 		}
 		vif, whole := "hw_veb", p.Binding.VNIC == vnicDirectPhysical
@@ -167,9 +242,9 @@ func (c *change) plugSRIOV(p *Port, reaches func(SegmentRow) bool) (plug, bool) 
 			vif = "hostdev_physical"
 		}
 		return plug{
-			driver: guarantee.SRIOV.Name, segment: s.ID, vif: vif, active: whole,
+			driver: guarantee.SRIOV.Name, segment: segment.ID, vif: vif, active: whole,
 			details: map[string]any{
-				"port_filter": false, "connectivity": "l2", "vlan": strconv.Itoa(max(s.SegmentationID, 0)),
+				"port_filter": false, "connectivity": "l2", "vlan": strconv.Itoa(max(segment.SegmentationID, 0)),
 			},
 		}, true
 	}
@@ -241,12 +316,19 @@ func (r reach) segment(s SegmentRow) bool {
 	return r.ovn || slices.Contains(r.tunnels, s.Type)
 }
 
+// String says what the agent reports that it is connected to.
+func (r reach) String() string {
+	physical := slices.Sorted(maps.Keys(r.BridgeMappings))
+	physical = append(physical, slices.Sorted(maps.Keys(r.DeviceMappings))...)
+	return fmt.Sprintf("the physical networks [%s] and tunnels of the types [%s]", strings.Join(physical, ", "), strings.Join(r.tunnels, ", "))
+}
+
 // states are what placement should have of the agents of a host, but for those that
 // are turned off, which Neutron does not count as responsible for anything.
-func (c *change) states(agents []AgentRow) []guarantee.State {
+func (s *Service) states(agents []AgentRow) []guarantee.State {
 	var all []guarantee.State
 	for _, a := range agents {
-		if state, err := c.State(a); err == nil && a.AdminStateUp {
+		if state, err := s.State(a); err == nil && a.AdminStateUp {
 			all = append(all, state)
 		}
 	}

@@ -375,6 +375,11 @@ func (c *cloud) load(ctx context.Context) error {
 		}
 		c.keep(end)
 	}
+	end, err := c.startOtherAgents(ctx)
+	if err != nil {
+		return err
+	}
+	c.keep(end)
 	return c.writeFiles() // whoever waits for them finds everything else
 }
 
@@ -467,7 +472,8 @@ Without it, the file DIR/token has a token of the administrator:
 
   curl -H "X-Auth-Token: $(cat DIR/token)" PLACEMENT/resource_providers
 
-The agents report what DIR/devstack0.ini says; change it, and placement follows.
+The agents report what DIR/devstack0.ini says, and DIR/agents.ini for all hosts; change them, and
+placement follows.
 FEELCtrl-C stops it; what you changed is there the next time ("berth up --reset" begins anew).
 
 `)

@@ -34,32 +34,49 @@ physical_device_mappings = physnet0:ens5
 resource_provider_bandwidths = ens5:40000000:40000000
 `
 
+// commonAgents is what the agents of all hosts report. Networks about which nothing is said are
+// tunnels, which reach every host.
+const commonAgents = `# What the Open vSwitch agents of all hosts report, as in openvswitch_agent.ini of Neutron; for
+# devstack0, devstack0.ini goes before it. Changes are noticed within seconds.
+[agent]
+tunnel_types = vxlan
+
+[ovs]
+local_ip = 127.0.0.1
+`
+
 // agentKinds are the agents of the host, in the order in which their devices are in the
 // guide's list of providers.
 var agentKinds = []agentsettings.Kind{agentsettings.SRIOV, agentsettings.OVS}
 
-// startAgents has the agents of the host report, one after the other, so that placement
+// startAgents has the agents of the guide's host report, one after the other, so that placement
 // has their devices in the same order each time. They hold ports when there is such a
 // host: see holdPorts. End ends them.
 func (c *cloud) startAgents(ctx context.Context) (end func(), err error) {
-	path := filepath.Join(c.dir, guideHost+".ini")
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || c.opts.reset {
-		text := guideAgents
-		if c.lab != nil {
-			text = namespaceAgents
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	text := guideAgents
+	if c.lab != nil {
+		text = namespaceAgents
+	}
+	path, err := c.agentsFile(guideHost+".ini", text)
+	if err != nil {
+		return nil, err
+	}
+	files := []string{path}
+	if c.lab == nil { // network namespaces have no tunnels
+		common, err := c.agentsFile(commonFile, commonAgents)
+		if err != nil {
 			return nil, err
 		}
+		files = []string{common, path}
 	}
-	to := []agent.Service{agentService{client.NewNetwork(client.Options{Access: c.login(upAgent, func() string { return c.url(&c.network.server) }), Log: c.log})}}
 	running, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	end = func() { cancel(); all.Wait() }
+	to := c.agentServices()
 	ctx, stop := context.WithTimeout(ctx, syncTime)
 	defer stop()
 	for n, kind := range agentKinds {
-		r, err := c.reporter(kind, osloconfig.Sources{Files: []string{path}}, to)
+		r, err := c.reporter(guideHost, kind, osloconfig.Sources{Files: files}, to)
 		if err != nil {
 			end()
 			return nil, err
@@ -73,11 +90,56 @@ func (c *cloud) startAgents(ctx context.Context) (end func(), err error) {
 	return end, nil
 }
 
-// reporter returns an agent of the host.
-func (c *cloud) reporter(kind agentsettings.Kind, sources osloconfig.Sources, to []agent.Service) (*agent.Reporter, error) {
-	log := c.log.With("agent", string(kind))
+// startOtherAgents has an Open vSwitch agent report on each host but the guide's: it has tunnels and
+// no devices. With network namespaces those hosts have no switch, and no agent. End ends them.
+func (c *cloud) startOtherAgents(ctx context.Context) (end func(), err error) {
+	if c.lab != nil {
+		return func() {}, nil
+	}
+	running, cancel := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	end = func() { cancel(); all.Wait() }
+	to, sources := c.agentServices(), osloconfig.Sources{Files: []string{filepath.Join(c.dir, commonFile)}}
+	for n := 1; n < c.opts.hosts; n++ {
+		r, err := c.reporter(hostName(n), agentsettings.OVS, sources, to)
+		if err != nil {
+			end()
+			return nil, err
+		}
+		all.Go(func() { r.Run(running, nil) })
+	}
+	ctx, stop := context.WithTimeout(ctx, syncTime)
+	defer stop()
+	if err := c.awaitAgents(ctx, len(agentKinds)+c.opts.hosts-1); err != nil {
+		end()
+		return nil, err
+	}
+	return end, nil
+}
+
+// commonFile is the name of the file with commonAgents.
+const commonFile = "agents.ini"
+
+// agentsFile returns the path of a file of agents, which it writes unless it is there.
+func (c *cloud) agentsFile(name, text string) (path string, err error) {
+	path = filepath.Join(c.dir, name)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || c.opts.reset {
+		return path, os.WriteFile(path, []byte(text), 0o600)
+	}
+	return path, nil
+}
+
+// agentServices are what agents report to.
+func (c *cloud) agentServices() []agent.Service {
+	access := c.login(upAgent, func() string { return c.url(&c.network.server) })
+	return []agent.Service{agentService{client.NewNetwork(client.Options{Access: access, Log: c.log})}}
+}
+
+// reporter returns an agent of a host.
+func (c *cloud) reporter(host string, kind agentsettings.Kind, sources osloconfig.Sources, to []agent.Service) (*agent.Reporter, error) {
+	log := c.log.With("agent", string(kind), "host", host)
 	read := func() (*agentsettings.Settings, []agent.Service, error) {
-		set, warnings, err := agentsettings.Load(kind, sources, agentsettings.Names{Host: guideHost, Canonical: guideHost})
+		set, warnings, err := agentsettings.Load(kind, sources, agentsettings.Names{Host: host, Canonical: host})
 		for _, w := range warnings {
 			log.Warn(w)
 		}

@@ -19,6 +19,9 @@ import (
 // guideUUID is that of the guide's host, as the guide prints it.
 const guideUUID = "3b36d91e-bf60-460f-b1f8-3322dee5cdfd"
 
+// hostName is what a host of "berth up" is called.
+func hostName(n int) string { return fmt.Sprintf("devstack%d", n) }
+
 // upHost is a host of "berth up". The first is the guide's.
 func upHost(n int) (inventory.Host, error) {
 	id, err := guarantee.ParseUUID(guideUUID)
@@ -30,7 +33,7 @@ func upHost(n int) (inventory.Host, error) {
 		Traits:   append(inventory.ImageTypes(nil), "COMPUTE_NET_ATTACH_INTERFACE", "HW_CPU_X86_VMX"), KnowsCPU: true,
 	}
 	if n > 0 {
-		h.Name = fmt.Sprintf("devstack%d", n)
+		h.Name = hostName(n)
 		h.ID = id.Derive(h.Name)
 	}
 	return h, err

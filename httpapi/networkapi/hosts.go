@@ -15,14 +15,35 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// hostRoutes are where agents learn which ports are bound to their host, and say
-// which of them are plugged in. They are Berth's own (decision 20).
+// hostRoutes are where agents learn which ports are bound to their host and say
+// which of them are plugged in, and where compute asks why one is not bound. They are Berth's own (decision 20).
 func (a *API) hostRoutes() []httpapi.Route {
 	const path = "/berth/v1/hosts/{host}/ports"
 	return []httpapi.Route{
 		{Method: http.MethodGet, Pattern: path, Handle: a.hostPorts},
 		{Method: http.MethodPost, Pattern: path, Handle: a.wireHostPorts},
+		{Method: http.MethodGet, Pattern: "/berth/v1/ports/{id}/binding", Handle: a.getPortBinding},
 	}
+}
+
+// getPortBinding says why a port could not be bound, to those who may see the details of its
+// binding. Neutron says it in its log only, so its attributes have no place for it.
+func (a *API) getPortBinding(w http.ResponseWriter, r *http.Request) error {
+	ctx, res := r.Context(), a.ports()
+	p, err := res.visible(r)
+	if err != nil {
+		return err
+	}
+	if err := a.allow(ctx, "get_port:binding:vif_details", res.about(&p)); err != nil {
+		return err
+	}
+	reason, err := a.Network.WhyUnbound(ctx, p.ID)
+	if err != nil {
+		return err
+	}
+	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
+		j.Value(object("host", p.Binding.Host, "vif_type", p.Binding.VIF, "reason", orNone(reason)))
+	})
 }
 
 // maxWait bounds how long an agent may have an answer held back.

@@ -69,7 +69,7 @@ var policyRules = []policyRule{
 	{"create_port:allowed_address_pairs:ip_address", "rule:admin_only or rule:network_owner", "rule:admin_or_network_owner", "POST /v2.0/ports"},
 	{"get_port", "rule:admin_only or rule:context_is_advsvc or role:reader and project_id:%(project_id)s", "rule:context_is_advsvc or rule:admin_owner_or_network_owner", "GET /v2.0/ports"},
 	{"get_port:binding:vif_type", "rule:admin_only", "rule:admin_only", "GET /v2.0/ports"},
-	{"get_port:binding:vif_details", "rule:admin_only", "rule:admin_only", "GET /v2.0/ports"},
+	{"get_port:binding:vif_details", "rule:admin_only", "rule:admin_only", "GET /v2.0/ports, GET /berth/v1/ports/{id}/binding"},
 	{"get_port:binding:host_id", "rule:admin_only", "rule:admin_only", "GET /v2.0/ports"},
 	{"get_port:binding:profile", "rule:admin_only", "rule:admin_only", "GET /v2.0/ports"},
 	{"get_port:resource_request", "rule:admin_only", "rule:admin_only", "GET /v2.0/ports"},

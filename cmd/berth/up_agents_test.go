@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// boot makes a server in a network on a host.
+func (u *upRun) boot(net, host string) string {
+	u.t.Helper()
+	return u.made(u.compute+"/servers", "server", object{
+		"name": "on-" + host, "flavorRef": "c1", "imageRef": upImageID, "availability_zone": "nova:" + host, "networks": []object{{"uuid": net}},
+	})
+}
+
+// A builtServer is a server once it is built, or cannot be.
+type builtServer struct {
+	Status string
+	Host   string `json:"OS-EXT-SRV-ATTR:host"`
+	Fault  struct{ Message, Details string }
+}
+
+// built waits until a server is built, or cannot be.
+func (u *upRun) built(id string) builtServer {
+	u.t.Helper()
+	var answer struct{ Server builtServer }
+	for end := time.Now().Add(hangTime); answer.Server.Status != "ACTIVE" && answer.Server.Status != "ERROR"; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			u.t.Fatalf("the server is %+v", answer.Server)
+		}
+		u.ask(http.MethodGet, u.compute+"/servers/"+id, nil, &answer)
+	}
+	return answer.Server
+}
+
+// A network about which nothing is said besides its name is one that servers on all hosts can be
+// in.
+func TestUpBootsOnEveryHost(t *testing.T) {
+	u := startUp(t, t.TempDir())
+	net := u.made(u.network+"/networks", "network", object{"name": "n"})
+	u.made(u.network+"/subnets", "subnet", object{"network_id": net, "ip_version": 4, "cidr": "192.0.2.0/24"})
+	for n := range 3 {
+		host := fmt.Sprintf("devstack%d", n)
+		if s := u.built(u.boot(net, host)); s.Status != "ACTIVE" || s.Host != host {
+			t.Errorf("on %s the server is %+v", host, s)
+		}
+	}
+	u.stop()
+}
+
+// A server whose port cannot be bound says to administrators what the host lacks, and so does the
+// log.
+func TestUpSaysWhyAPortIsNotBound(t *testing.T) {
+	u := startUp(t, t.TempDir())
+	net := u.made(u.network+"/networks", "network", object{"name": "n", "provider:network_type": "vlan", "provider:physical_network": "physnet0"})
+	u.made(u.network+"/subnets", "subnet", object{"network_id": net, "ip_version": 4, "cidr": "192.0.2.0/24"})
+	f := u.built(u.boot(net, "devstack1")).Fault
+	for _, want := range []string{"devstack1", "Open vSwitch agent", "vlan", "physnet0"} {
+		if !strings.Contains(f.Details, want) {
+			t.Errorf("the details of the fault do not say %s: %+v", want, f)
+		}
+	}
+	if !strings.Contains(f.Message, "Binding failed for port") || strings.Contains(f.Message, "devstack1") {
+		t.Errorf("users are told %q, want that a port could not be bound, without the host's name", f.Message)
+	}
+	u.logged(`a port cannot be bound.*host=devstack1.*(physnet0)`)
+	u.logged(`a server cannot be built on a host.*host=devstack1.*(physnet0)`)
+	u.stop()
+}
