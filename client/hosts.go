@@ -65,7 +65,11 @@ type wireReport struct {
 	Version   int            `json:"version"`
 	Node      wireNode       `json:"node"`
 	Inventory inventory.Host `json:"inventory"`
+	Unknown   []string       `json:"unknown_servers,omitempty"`
 }
+
+// maxUnknown is how many unknown servers a report may have.
+const maxUnknown = 4096
 
 type wireHostReported struct {
 	Host *HostReported `json:"host"`
@@ -73,8 +77,8 @@ type wireHostReported struct {
 
 func (w *wireHostReported) check() bool { return w.Host != nil }
 
-// Report is host.Service's.
-func (h *Host) Report(ctx context.Context) error {
+// Report is host.Service's. What placement has is said to who is to hear, and is no error.
+func (h *Host) Report(ctx context.Context, unknown []string) error {
 	r, has, err := h.says.Report()
 	if err != nil {
 		return err
@@ -83,7 +87,7 @@ func (h *Host) Report(ctx context.Context) error {
 	body := map[string]wireReport{"host": {r.Host, r.Version, wireNode{
 		ID: string(n.ID), Name: n.Name, Type: n.Type, Version: n.Version, Address: n.Address,
 		VCPUs: n.VCPUs, MemoryMB: n.MemoryMB, DiskGB: n.DiskGB, CPU: n.CPU, Devices: n.Devices,
-	}, has}}
+	}, has, unknown[:min(len(unknown), maxUnknown)]}}
 	var out wireHostReported
 	err = h.service.call(ctx, request{method: http.MethodPost, path: "/berth/v1/heartbeats", body: body}, &out)
 	if err == nil && h.says.Heard != nil {

@@ -1,8 +1,12 @@
 package client_test
 
 import (
+	"context"
+	"log/slog"
 	"net/http"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,7 +60,7 @@ func TestHostReports(t *testing.T) {
 		},
 	})
 	defer h.Close()
-	must(t, "Report", h.Report(t.Context()))
+	must(t, "Report", h.Report(t.Context(), nil))
 	if heard.Synced == nil || !*heard.Synced || len(heard.Warnings) != 1 || !strings.Contains(heard.Warnings[0], "b.yaml") {
 		t.Errorf("it is told %+v", heard)
 	}
@@ -75,7 +79,7 @@ func TestHostReports(t *testing.T) {
 		return true
 	})
 	has.VCPU.Total = 9
-	must(t, "Report while placement is away", h.Report(t.Context()))
+	must(t, "Report while placement is away", h.Report(t.Context(), nil))
 	if *heard.Synced || heard.SyncError == "" {
 		t.Errorf("while placement is away it is told %+v", heard)
 	}
@@ -128,7 +132,50 @@ func TestHostWorks(t *testing.T) {
 		t.Errorf("it was told %+v", all)
 	}
 	answer = ""
-	if err := h.Report(t.Context()); err == nil {
+	if err := h.Report(t.Context(), nil); err == nil {
 		t.Error("an answer without content passes for one to a report")
+	}
+}
+
+// A host that asks under another name, or a service with an empty database, keeps its servers.
+func TestHostKeepsItsServers(t *testing.T) {
+	service, handler := computing(t, nil)
+	p := newProxy(t, handler)
+	node := compute.NodeRow{ID: nodeID, Name: "cn1", Type: "fake", Version: 1, CPU: []byte("{}")}
+	var fake driver.Fake
+	const vm = "33333333-0000-4000-8000-000000000001"
+	must(t, "Build", fake.Build(t.Context(), driver.Server{ID: vm}))
+	for _, step := range []struct {
+		what, name string
+		until      func() bool
+	}{
+		{"an empty database", "cn1", func() bool { return service.UnknownServers() == 1 }},
+		{"another name", "cn2", func() bool { return count(p.calls(), "POST /berth/v1/heartbeats") > 0 }},
+	} {
+		p.calls()
+		h := client.NewHost(at(t, p.url), client.HostSays{Name: step.name, Report: func() (compute.Report, inventory.Host, error) {
+			return compute.Report{Host: step.name, Version: 64, Node: node}, inventory.Host{}, nil
+		}})
+		one := host.Host{Service: h, Driver: &fake, Log: slog.New(slog.DiscardHandler), ReportInterval: 10 * time.Millisecond, Concurrency: 1}
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		var running sync.WaitGroup
+		running.Go(func() { one.Run(ctx) })
+		for !step.until() && ctx.Err() == nil {
+			runtime.Gosched()
+		}
+		if ctx.Err() != nil {
+			t.Errorf("%s: what the host does takes too long", step.what)
+		}
+		stop()
+		running.Wait()
+		h.Close()
+		if is, err := fake.Servers(t.Context()); err != nil || len(is) != 1 {
+			t.Errorf("%s: the host has %+v, %v", step.what, is, err)
+		}
+	}
+	far := client.NewHost(at(t, p.url), client.HostSays{Name: "cn2"})
+	defer far.Close()
+	if _, err := far.Wanted(t.Context(), "", 0); err == nil || !strings.Contains(err.Error(), "Compute host cn2 could not be found.") {
+		t.Errorf("a host that never reported is told %v", err)
 	}
 }

@@ -162,6 +162,9 @@ func (j *job) bind(ctx context.Context) error {
 		if err := c.seePorts(row.ID, ports); err != nil {
 			return err
 		}
+		if _, err := c.Remove(&LeftoverRow{}, Where(ByServer, row.ID), Where(ByHost, row.Host)); err != nil {
+			return err // it was tried here before
+		}
 		event, err := c.begin(j.b.Action, eventBuild, row.Host)
 		j.b.Event, row.Task = event.ID, Spawning
 		return err
@@ -301,6 +304,9 @@ func (j *job) retry(ctx context.Context, next string, cause error) error {
 		if err := c.failed(j, row.Host, &trouble{text: text, details: cause.Error()}); err != nil {
 			return err
 		}
+		if err := c.leave(j, *row); err != nil {
+			return err
+		}
 		row.Task = Scheduling
 		j.b.Tried++
 		j.b.Causes = append(j.b.Causes, failedHost{Host: row.Host, Text: fmt.Sprintf("%.*s", maxCause, forUser(cause)), Details: fmt.Sprintf("%.*s", maxCause, cause)})
@@ -332,6 +338,14 @@ func (j *job) exhausted() Failure {
 	return f
 }
 
+// leave has the host of a server that it was to build destroy what it has of it.
+func (c *change) leave(j *job, row ServerRow) error {
+	if j.op.Step != stepHost {
+		return nil // it was not asked to build it
+	}
+	return c.leaveAt(row.Host, row.ID)
+}
+
 // failed notes that the step of the action that is under way failed, or one that had not
 // begun.
 func (c *change) failed(j *job, host string, t *trouble) error {
@@ -361,6 +375,9 @@ func (j *job) abort(ctx context.Context, reason string, cause error) error {
 func (j *job) giveUp(ctx context.Context, f Failure) error {
 	return j.commit(ctx, stepUndo, func(c *change, row *ServerRow) error {
 		if err := c.failed(j, row.Host, &trouble{text: f.Message, details: f.Details}); err != nil {
+			return err
+		}
+		if err := c.leave(j, *row); err != nil {
 			return err
 		}
 		return c.inError(row, f)

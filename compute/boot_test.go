@@ -134,6 +134,9 @@ func TestReschedule(t *testing.T) {
 	w := newWorld(t, 2500, "cn1", "cn2", "cn3", "cn4")
 	var tried []string
 	broken := func(host string, want compute.Wanted) *compute.Result {
+		if want.Gone {
+			return nil
+		}
 		tried = append(tried, host)
 		if len(tried) < 3 {
 			return &compute.Result{Trouble: "it cannot"}
@@ -152,7 +155,12 @@ func TestReschedule(t *testing.T) {
 			t.Errorf("%d builds failed on %s, want %d", h.Failed, h.Name, want)
 		}
 	}
-	all := func(string, compute.Wanted) *compute.Result { return &compute.Result{Trouble: "it cannot"} }
+	all := func(_ string, want compute.Wanted) *compute.Result {
+		if want.Gone {
+			return nil
+		}
+		return &compute.Result{Trouble: "it cannot"}
+	}
 	vm = w.boot("vm2", w.port(1000))
 	w.work(w.Service, all)
 	w.agrees("no host can")
@@ -162,7 +170,10 @@ func TestReschedule(t *testing.T) {
 		t.Errorf("the server is %s, %+v", one.State, f)
 	}
 	vm = w.boot("vm3", w.port(1000))
-	w.work(w.Service, func(string, compute.Wanted) *compute.Result {
+	w.work(w.Service, func(_ string, want compute.Wanted) *compute.Result {
+		if want.Gone {
+			return nil
+		}
 		return &compute.Result{Trouble: "bad image", Everywhere: true}
 	})
 	w.agrees("nobody can")
@@ -223,8 +234,10 @@ func TestHostThatDoesNotBuild(t *testing.T) {
 		t.Errorf("the failure is %+v", f)
 	}
 	for _, host := range []string{"cn1", "cn2"} {
-		if wanted := must(w.Wanted(ctx, host)); len(wanted) != 0 {
-			t.Errorf("%s is to do %+v", host, wanted)
+		for _, wanted := range must(w.Wanted(ctx, host)) {
+			if !wanted.Gone || wanted.Server != vm {
+				t.Errorf("%s is to do %+v", host, wanted)
+			}
 		}
 	}
 	vm = w.boot("vm2", w.port(1000))

@@ -47,7 +47,12 @@ func (j *job) destroy(ctx context.Context) error {
 			return c.inError(row, Failure{Code: 500, Message: fmt.Sprintf("Failed to delete instance %s: %s", row.ID, event.Details), Details: event.Traceback})
 		})
 	}
-	return j.commit(ctx, stepUnbind, nil)
+	return j.commit(ctx, stepUnbind, func(c *change, row *ServerRow) error {
+		if event.Result == failed { // the host is down: it destroys the server when it is back
+			return c.leaveAt(row.Host, row.ID)
+		}
+		return nil
+	})
 }
 
 // letGo frees the server's ports.

@@ -16,18 +16,34 @@ type Report struct {
 	Host    string
 	Version int
 	Node    NodeRow // what is not said by a host is not looked at
+	// Unknown are the servers that it has and that were not in the last list of what it is to have.
+	Unknown []ID
 }
 
 // Report notes that a host is alive, and what it is. Its service and its hypervisor
 // are made when they are new. It is a conflict when the hypervisor's name, or its id
-// under another name, is another host's.
+// under another name, is another host's. Of the servers that it has without being asked to it is
+// to destroy those that were deleted; the others are logged, once, and left alone.
 func (s *Service) Report(ctx context.Context, r Report) error {
-	return s.update(ctx, func(c *change) error {
-		if err := c.reportService(r); err != nil {
-			return err
+	var others []foundServer
+	err := s.update(ctx, func(c *change) error {
+		err := c.reportService(r)
+		if err == nil {
+			err = c.reportNode(r)
 		}
-		return c.reportNode(r)
+		if err == nil {
+			others, err = c.reap(r.Host, r.Unknown)
+		}
+		return err
 	})
+	if err != nil {
+		return err
+	}
+	s.found(ctx, r.Host, others)
+	if len(r.Unknown) > len(others) {
+		s.hosts.tell(r.Host)
+	}
+	return nil
 }
 
 func (c *change) reportService(r Report) error {

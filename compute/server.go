@@ -157,6 +157,16 @@ type GoneRow struct {
 	TerminatedAt time.Time
 }
 
+// A LeftoverRow says that a host may have a server, or part of one, that it is not to have any
+// more: the server was deleted while the host was down, or another host builds it by now. The host
+// is asked to destroy it until it says that it has. Its id is the event of that.
+type LeftoverRow struct {
+	ID        ID
+	Server    ID
+	Host      string
+	CreatedAt time.Time
+}
+
 // An OperationRow is something under way with a server that concerns other services
 // (decision 21). A server has one at most.
 type OperationRow struct {

@@ -77,6 +77,7 @@ type Service struct {
 	due       chan struct{} // has one when there is something to do
 	working   atomic.Int32  // how many carry operations out
 	hosts     *hostWatches
+	findings  findings
 }
 
 // Options are what a service has besides its store and its settings. The zero value
@@ -112,6 +113,7 @@ func NewService(store Store, settings Settings, o Options) *Service {
 	return &Service{
 		store: store, settings: settings, placement: o.Placement, trees: kept, network: o.Network, images: o.Images, log: o.Log, now: o.Now, run: o.Run,
 		due: make(chan struct{}, 1), hosts: newHostWatches(),
+		findings: findings{all: map[string][]foundServer{}},
 	}
 }
 

@@ -28,7 +28,7 @@ var (
 // services, the names of nodes, and the server of operations.
 type Row interface {
 	FlavorRow | FlavorAccessRow | KeypairRow | GroupRow | AggregateRow | MemberRow | MirrorRow | ServiceRow | NodeRow |
-		QuotaRow | CounterRow | ServerRow | PortRow | ActionRow | EventRow | MigrationRow | OperationRow | GoneRow
+		QuotaRow | CounterRow | ServerRow | PortRow | ActionRow | EventRow | MigrationRow | OperationRow | GoneRow | LeftoverRow
 }
 
 // The fields, and which types have them.
@@ -39,9 +39,9 @@ const (
 	ByName      Field = "name"      // flavors, keypairs, aggregates, nodes, counters
 	ByFlavor    Field = "flavor"    // access, servers: FlavorID
 	ByAggregate Field = "aggregate" // members, mirrors
-	ByHost      Field = "host"      // members, mirrors, services, nodes, servers
+	ByHost      Field = "host"      // members, mirrors, services, nodes, servers, leftovers
 	ByGroup     Field = "group"     // servers
-	ByServer    Field = "server"    // ports, actions, migrations, operations
+	ByServer    Field = "server"    // ports, actions, migrations, operations, leftovers
 	ByPort      Field = "port"      // ports
 	ByRequest   Field = "request"   // actions
 	ByAction    Field = "action"    // events

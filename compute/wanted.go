@@ -11,7 +11,7 @@ import (
 )
 
 // A Wanted is what a host is to do about a server: it is to be as this says, or, if Gone, not
-// to be. A server that a host has and that is not wanted of it is to go, too.
+// to be. A server that a host has and that is not wanted of it is to be left alone.
 type Wanted struct {
 	Server ID
 	Name   string // what hypervisors call it
@@ -51,10 +51,18 @@ type Result struct {
 	Everywhere bool
 }
 
-// Wanted returns what a host is to do, in the order of the servers' making.
+// Wanted returns what a host is to do, in the order of the servers' making, behind which come
+// those that it is to destroy and that are not its own any more. There is none for a host that
+// has never reported.
 func (s *Service) Wanted(ctx context.Context, host string) (all []Wanted, err error) {
 	err = s.store.View(ctx, func(r Reader) error {
-		all, err = s.wantedOf(r, host)
+		if err := reported(r, host); err != nil {
+			return err
+		}
+		if all, err = s.wantedOf(r, host); err != nil {
+			return err
+		}
+		all, err = withLeftovers(r, host, all)
 		return err
 	})
 	return all, err
@@ -91,6 +99,25 @@ func (s *Service) wantedOf(r Reader, host string) ([]Wanted, error) {
 		if ok {
 			w.Name = s.InstanceName(row)
 			all = append(all, w)
+		}
+	}
+	return all, nil
+}
+
+// withLeftovers adds to what a host is to do what it is to destroy besides.
+func withLeftovers(r Reader, host string, all []Wanted) ([]Wanted, error) {
+	rows, err := Rows[LeftoverRow](r, Where(ByHost, host))
+	if err != nil || len(rows) == 0 {
+		return all, err
+	}
+	own := make(map[ID]bool, len(all))
+	for _, w := range all {
+		own[w.Server] = true
+	}
+	slices.SortFunc(rows, func(a, b LeftoverRow) int { return cmp.Compare(a.ID, b.ID) })
+	for _, row := range rows {
+		if !own[row.Server] {
+			all = append(all, Wanted{Server: row.Server, Gone: true, Event: row.ID})
 		}
 	}
 	return all, nil
@@ -171,6 +198,9 @@ func (s *Service) Done(ctx context.Context, host string, results []Result) error
 		return nil
 	}
 	err := s.update(ctx, func(c *change) error {
+		if err := reported(c, host); err != nil {
+			return err
+		}
 		for _, r := range results {
 			if err := c.hostDid(host, r); err != nil {
 				return err
@@ -184,6 +214,9 @@ func (s *Service) Done(ctx context.Context, host string, results []Result) error
 }
 
 func (c *change) hostDid(host string, r Result) error {
+	if left, err := c.destroyed(host, r); left || err != nil {
+		return err
+	}
 	servers, err := Rows[ServerRow](c, Where(ByID, r.Server), Where(ByHost, host))
 	if err != nil || len(servers) == 0 {
 		return err

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/berthcloud/berth/agent/driver"
@@ -28,14 +29,19 @@ func NewHost(s *compute.Service, r compute.Report, has *inventory.Host) *Host {
 	return &Host{s, r, has}
 }
 
-// Report is host.Service's. It fails too when placement does not have what the host has. The
-// warnings are the service's to log.
-func (h *Host) Report(ctx context.Context) error {
-	err := h.service.Report(ctx, h.report)
-	if err == nil && h.has != nil {
-		_, err = h.service.KeepTree(ctx, h.report.Host, *h.has)
+// Report is host.Service's. The warnings are the service's to log.
+func (h *Host) Report(ctx context.Context, unknown []string) error {
+	r := h.report
+	for _, id := range unknown {
+		r.Unknown = append(r.Unknown, compute.ID(id))
 	}
-	return told(err, nil)
+	if err := h.service.Report(ctx, r); err != nil || h.has == nil {
+		return told(err, nil)
+	}
+	if _, err := h.service.KeepTree(ctx, r.Host, *h.has); err != nil {
+		return fmt.Errorf("%w: %w", host.ErrNotSynced, told(err, nil))
+	}
+	return nil
 }
 
 // Wanted is host.Service's.

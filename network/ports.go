@@ -57,6 +57,9 @@ type PortSpec struct {
 	Rebind  bool
 	// Choice is about Policy.
 	Choice PolicyChoice
+	// KeepDevice refuses another DeviceID or DeviceOwner while the port has an
+	// allocation: they say whose it is.
+	KeepDevice bool
 }
 
 // A FixedIP asks for an address: of a subnet, a certain one, or both.

@@ -17,8 +17,9 @@ import (
 // When a server's port comes to another policy, what placement holds for it
 // follows; and when it is bound with an allocation that is less than the port
 // promises, what is missing is added (decision 18). Faults besides those of
-// CreatePorts: PortBound, QosPlacementAllocationUpdateConflict when there is not
-// enough, PlacementAllocationRemoved, PlacementAllocationRpNotExists,
+// CreatePorts: PortBound, PortInUse for what KeepDevice refuses,
+// QosPlacementAllocationUpdateConflict when there is not enough,
+// PlacementAllocationRemoved, PlacementAllocationRpNotExists,
 // PlacementAllocationGenerationConflict, ResourceRequestChanged.
 func (s *Service) UpdatePort(ctx context.Context, id ID, fn func(*PortSpec) error) (p Port, err error) {
 	before := ""
@@ -97,7 +98,29 @@ func drafted(r Reader, id ID, fn func(*PortSpec) error) (Port, PortSpec, error) 
 	if err := fn(&spec); err != nil {
 		return all[0], spec, err
 	}
-	return all[0], spec, firstError(spec.subnetsSeen(r), spec.Choice.allowed(r, all[0].Policy, spec.Policy))
+	return all[0], spec, firstError(spec.subnetsSeen(r), spec.Choice.allowed(r, all[0].Policy, spec.Policy), all[0].keepsDevice(r, spec))
+}
+
+// keepsDevice refuses another device of a port with an allocation to a caller who has no say
+// in allocations. What is allocated follows the port's policy, and is freed with the port, for
+// the consumer that the device names; the caller could name another project's server, or none.
+// A binding that is not active counts: it is what the port has once it is activated.
+func (p *Port) keepsDevice(r Reader, spec PortSpec) error {
+	if !spec.KeepDevice || spec.DeviceID == p.DeviceID && spec.DeviceOwner == p.DeviceOwner {
+		return nil
+	}
+	bindings, err := Rows[BindingRow](r, Where(ByPort, p.ID))
+	if err != nil {
+		return err
+	}
+	for _, b := range bindings {
+		one := Port{Binding: b}
+		if allocation, _ := one.allocation(); !allocation.Empty() { // what is no allocation serves nothing
+			return conflict("PortInUse", "Unable to complete operation on port %s for network %s. Port already has an attached device %s.",
+				p.ID, p.Network.ID, p.DeviceID)
+		}
+	}
+	return nil
 }
 
 // rebinds reports whether a port is to be plugged in anew, or not any more.

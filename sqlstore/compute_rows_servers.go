@@ -142,3 +142,13 @@ func goneTable() *table[compute.GoneRow] {
 		moment("terminated_at", func(r *T) *time.Time { return &r.TerminatedAt }),
 	)
 }
+
+func leftoverTable() *table[compute.LeftoverRow] {
+	type T = compute.LeftoverRow
+	return newTable("leftovers", byID, nil,
+		text("id", func(r *T) *compute.ID { return &r.ID }, compute.ByID),
+		text("server", func(r *T) *compute.ID { return &r.Server }, compute.ByServer),
+		text("host", func(r *T) *string { return &r.Host }, compute.ByHost),
+		moment("created_at", func(r *T) *time.Time { return &r.CreatedAt }),
+	)
+}

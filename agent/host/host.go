@@ -9,6 +9,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,8 +18,9 @@ import (
 
 // A Service is the compute service as a host sees it. A failed call is made again.
 type Service interface {
-	// Report says that the host is alive, and what it has.
-	Report(ctx context.Context) error
+	// Report says that the host is alive, what it has, and which servers are there that the
+	// service has not listed, sorted. ErrNotSynced is among the causes when the report was accepted.
+	Report(ctx context.Context, unknown []string) error
 	// Wanted returns what the host is to do, once its revision is another one than is
 	// known or some time has passed.
 	Wanted(ctx context.Context, known string, wait time.Duration) (Wants, error)
@@ -26,14 +28,19 @@ type Service interface {
 	Done(ctx context.Context, results []Result) error
 }
 
+// ErrNotSynced says that the compute service has accepted a report, and that placement does not
+// have what the host has.
+var ErrNotSynced = errors.New("placement does not have what the host has")
+
 // Wants is what a host is to do as of a revision, which is never "".
 type Wants struct {
 	Revision string
 	Servers  []Wanted
 }
 
-// A Wanted is what is to be of a server. A server that the host has and that is not wanted is
-// to go.
+// A Wanted is what is to be of a server, which only goes if it is Gone. A server that the host has
+// and that is not wanted is reported and left alone: the host may ask under another name than before,
+// or a service that has another database, or an older state of it.
 type Wanted struct {
 	driver.Server
 	Gone  bool
@@ -59,12 +66,14 @@ type Host struct {
 	// Concurrency is how many servers are worked on at a time.
 	Concurrency int
 
-	mu      sync.Mutex
-	wanted  map[string]*Wanted // by server; nil before it is known
-	working map[string]bool    // servers
-	told    map[string]string  // the event of a server whose end was told
-	turns   chan struct{}
-	again   chan struct{} // has one when it is to be looked again
+	mu       sync.Mutex
+	wanted   map[string]*Wanted // by server; nil before it is known
+	working  map[string]bool    // servers
+	told     map[string]string  // the event of a server whose end was told
+	unknown  []string           // servers that are there and not wanted, sorted
+	turns    chan struct{}
+	accepted chan struct{} // closed once a report was accepted
+	again    chan struct{} // has one when it is to be looked again
 }
 
 const (
@@ -85,6 +94,7 @@ const (
 // Run works until ctx ends. Servers stay as they are then.
 func (h *Host) Run(ctx context.Context) {
 	h.working, h.told, h.again = map[string]bool{}, map[string]string{}, make(chan struct{}, 1)
+	h.accepted = make(chan struct{})
 	h.turns = make(chan struct{}, max(1, h.Concurrency))
 	var all sync.WaitGroup
 	all.Go(func() { h.report(ctx) })
@@ -95,8 +105,16 @@ func (h *Host) Run(ctx context.Context) {
 
 // report says again and again that the host is alive.
 func (h *Host) report(ctx context.Context) {
+	accept := sync.OnceFunc(func() { close(h.accepted) })
 	for pause := firstPause; ctx.Err() == nil; {
-		if err := h.Service.Report(ctx); err != nil {
+		h.mu.Lock()
+		unknown := h.unknown
+		h.mu.Unlock()
+		err := h.Service.Report(ctx, unknown)
+		if err == nil || errors.Is(err, ErrNotSynced) {
+			accept()
+		}
+		if err != nil {
 			h.failed(ctx, "the compute service did not take the report", err)
 			rest(ctx, pause)
 			pause = min(2*pause, maxPause)
@@ -123,8 +141,14 @@ func rest(ctx context.Context, about time.Duration) {
 	}
 }
 
-// follow learns what is wanted.
+// follow learns what is wanted, of a service that has accepted a report: another one may have
+// servers of another host by the same name, or none.
 func (h *Host) follow(ctx context.Context) {
+	select {
+	case <-h.accepted:
+	case <-ctx.Done():
+		return
+	}
 	known := ""
 	for pause := firstPause; ctx.Err() == nil; {
 		asked := time.Now()
@@ -174,15 +198,42 @@ func (h *Host) work(ctx context.Context, all *sync.WaitGroup) {
 		case <-h.again:
 		case <-due.C:
 		}
+		h.mu.Lock()
+		listed := h.wanted
+		h.mu.Unlock()
 		is, err := h.Driver.Servers(ctx)
 		if err != nil {
 			h.failed(ctx, "it cannot be seen which servers there are", err)
 			continue
 		}
+		h.find(is, listed)
 		for _, id := range h.begin(is) {
 			all.Go(func() { h.attend(ctx, id) })
 		}
 	}
+}
+
+// find notes and logs the servers that are there and not wanted, each once. Listed is what was wanted
+// before it was looked which there are: a server that was destroyed since is no finding.
+func (h *Host) find(is []driver.State, listed map[string]*Wanted) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if listed == nil {
+		return
+	}
+	var unknown []string
+	for i := range is {
+		if id := is[i].ID; listed[id] == nil && h.wanted[id] == nil {
+			unknown = append(unknown, id)
+		}
+	}
+	slices.Sort(unknown)
+	for _, id := range unknown {
+		if !slices.Contains(h.unknown, id) {
+			h.Log.Warn("a server is here that the compute service does not list: it is left alone", "server", id)
+		}
+	}
+	h.unknown = unknown
 }
 
 // begin returns the servers that nobody works on and that are not as they should be, or whose
@@ -199,11 +250,6 @@ func (h *Host) begin(is []driver.State) (ids []string) {
 	}
 	for id, want := range h.wanted {
 		if untold := want.Event != "" && h.told[id] != want.Event; untold || len(plan(want, states[id])) > 0 && want.Event == "" {
-			ids = append(ids, id)
-		}
-	}
-	for id := range states {
-		if h.wanted[id] == nil {
 			ids = append(ids, id)
 		}
 	}
@@ -237,10 +283,10 @@ func (h *Host) attend(ctx context.Context, id string) {
 	if err != nil {
 		h.Log.Warn("a server is not as it should be", "server", id, "error", err)
 	}
-	switch {
-	case want != nil && want.Event != "":
-		h.tell(ctx, id, want.Event, err)
-	case err != nil:
+	if want != nil && want.Event != "" {
+		h.tell(ctx, id, want, err)
+	}
+	if err != nil && (want == nil || want.Event == "" || want.Gone) {
 		rest(ctx, retryPause)
 	}
 }
@@ -301,14 +347,19 @@ func (h *Host) carryOut(ctx context.Context, id string, want *Wanted, s step) er
 	return h.Driver.Stop(ctx, id)
 }
 
-// tell says how something ended, until that is heard or something else is wanted.
-func (h *Host) tell(ctx context.Context, id, event string, err error) {
+// tell says how something ended, until that is heard or something else is wanted. What is to be
+// destroyed is tried again for as long as that is wanted.
+func (h *Host) tell(ctx context.Context, id string, want *Wanted, err error) {
+	event, again := want.Event, err != nil && want.Gone
 	r := Result{Server: id, Event: event, Everywhere: errors.Is(err, driver.ErrEverywhere)}
 	if err != nil {
 		r.Trouble = err.Error()
 	}
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, maxPause) {
 		err := h.Service.Done(ctx, []Result{r})
+		if err == nil && again {
+			return
+		}
 		if err == nil {
 			h.mu.Lock()
 			h.told[id] = event

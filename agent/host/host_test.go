@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +28,9 @@ type service struct {
 	wants    []host.Wanted
 	results  []host.Result
 	reports  int
-	fails    int // so many calls
+	refuses  error    // of each report
+	unknown  []string // of the last report
+	fails    int      // so many calls
 }
 
 func newService() *service { return &service{changed: make(chan struct{})} }
@@ -49,14 +52,22 @@ func (s *service) failing() error {
 	return nil
 }
 
-func (s *service) Report(context.Context) error {
+func (s *service) Report(_ context.Context, unknown []string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.failing(); err != nil {
 		return err
 	}
 	s.reports++
-	return nil
+	s.unknown = unknown
+	return s.refuses
+}
+
+// refuse has the service answer reports so.
+func (s *service) refuse(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refuses = err
 }
 
 func (s *service) Wanted(ctx context.Context, known string, wait time.Duration) (host.Wants, error) {
@@ -134,6 +145,111 @@ func there(t *testing.T, d driver.Driver) (all []string) {
 	return all
 }
 
+// gone is what is wanted of a server that is to be destroyed.
+func gone(id, event string) host.Wanted {
+	return host.Wanted{Server: driver.Server{ID: id}, Gone: true, Event: event}
+}
+
+// Servers that are not listed are left alone, logged once and reported, until they are listed, or said to be gone.
+func TestUnknownServers(t *testing.T) {
+	fake := &driver.Fake{}
+	for _, id := range []string{"b", "a", "c"} {
+		if err := fake.Build(t.Context(), driver.Server{ID: id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var logged bytes.Buffer
+	synctest.Test(t, func(t *testing.T) {
+		s := newService()
+		h := &host.Host{Service: s, Driver: fake, Log: slog.New(slog.NewTextHandler(&logged, nil)), ReportInterval: 10 * time.Second, Concurrency: 2}
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { h.Run(ctx) })
+		for _, step := range []struct {
+			what    string
+			want    []host.Wanted
+			unknown []string
+			there   []string
+		}{
+			{"an empty list", nil, []string{"a", "b", "c"}, []string{"a", "b", "c"}},
+			{"a list of others", []host.Wanted{server("d", "e1")}, []string{"a", "b", "c"}, []string{"a", "b", "c", "d"}},
+			{"a list with one of them", []host.Wanted{server("b", ""), server("d", "e1")}, []string{"a", "c"}, []string{"a", "b", "c", "d"}},
+			{"a list with one to destroy", []host.Wanted{server("b", ""), gone("c", "e2")}, []string{"a", "d"}, []string{"a", "b", "d"}},
+		} {
+			s.want(step.want...)
+			time.Sleep(3 * time.Minute)
+			var is []string
+			for _, line := range there(t, fake) {
+				is = append(is, line[:1])
+			}
+			s.mu.Lock()
+			unknown := s.unknown
+			s.mu.Unlock()
+			if d := cmp.Diff(step.there, is); d != "" {
+				t.Errorf("%s: there are (-want +got)\n%s", step.what, d)
+			}
+			if d := cmp.Diff(step.unknown, unknown); d != "" {
+				t.Errorf("%s: reported are (-want +got)\n%s", step.what, d)
+			}
+		}
+		cancel()
+		running.Wait()
+	})
+	for id, want := range map[string]int{"a": 1, "b": 1, "c": 1, "d": 1} {
+		if n := strings.Count(logged.String(), "does not list: it is left alone\" server="+id); n != want {
+			t.Errorf("the finding of server %s is logged %d times, want %d\n%s", id, n, want, &logged)
+		}
+	}
+}
+
+// What a service wants counts once it has accepted a report: the name may be another host's.
+func TestRefusedReports(t *testing.T) {
+	fake := &driver.Fake{}
+	inBubble(t, fake, func(t *testing.T, s *service) {
+		s.refuse(errors.New("the name is taken"))
+		s.want(server("a", "e1"))
+		time.Sleep(5 * time.Minute)
+		if is := there(t, fake); is != nil || s.heard() != nil {
+			t.Errorf("while reports are refused, there are %q", is)
+		}
+		s.refuse(fmt.Errorf("later: %w", host.ErrNotSynced))
+		time.Sleep(time.Minute)
+		if d := cmp.Diff([]host.Result{{Server: "a", Event: "e1"}}, s.heard()); d != "" {
+			t.Errorf("once a report is accepted, it was said (-want +got)\n%s", d)
+		}
+	})
+}
+
+// What is to be destroyed is tried until it is.
+func TestDestroyFails(t *testing.T) {
+	var bad error
+	fake := &driver.Fake{Fail: func(verb, _ string) error {
+		if verb == "destroy" {
+			return bad
+		}
+		return nil
+	}}
+	inBubble(t, fake, func(t *testing.T, s *service) {
+		s.want(server("a", ""))
+		time.Sleep(time.Minute)
+		bad = errors.New("it is in use")
+		s.want(gone("a", "e1"))
+		time.Sleep(time.Minute)
+		heard := s.heard()
+		if len(heard) < 5 || len(heard) > 20 || heard[0].Trouble != "it is in use" {
+			t.Errorf("of a server that cannot be destroyed it was said in a minute %+v", heard)
+		}
+		bad = nil
+		time.Sleep(time.Minute)
+		if d := cmp.Diff([]host.Result{{Server: "a", Event: "e1"}}, s.heard()); d != "" {
+			t.Errorf("it was said (-want +got)\n%s", d)
+		}
+		if is := there(t, fake); is != nil {
+			t.Errorf("there are %q", is)
+		}
+	})
+}
+
 func TestHost(t *testing.T) {
 	fake := &driver.Fake{Delay: time.Second}
 	inBubble(t, fake, func(t *testing.T, s *service) {
@@ -157,10 +273,9 @@ func TestHost(t *testing.T) {
 		check("a port, a stop and a reboot", []host.Result{{Server: "a", Event: "e4"}, {Server: "c", Event: "e5"}},
 			"a built=true running=true [p q]", "b built=true running=false []", "c built=true running=true2 []")
 
-		gone := server("a", "e6")
-		gone.Gone = true
-		s.want(gone)
-		check("one that is to go, and others of which nobody knows", []host.Result{{Server: "a", Event: "e6"}})
+		s.want(gone("a", "e6"))
+		check("one that is to go, and others that are not listed", []host.Result{{Server: "a", Event: "e6"}},
+			"b built=true running=false []", "c built=true running=true2 []")
 
 		if s.reports < 5 {
 			t.Errorf("it reported %d times in a minute", s.reports)
@@ -188,14 +303,14 @@ func TestFailures(t *testing.T) {
 			t.Errorf("it was tried (-want +got)\n%s", d)
 		}
 
-		// The service gives one up, and wants the other again; what was half made goes.
+		// The service gives one up, and wants the other again; what was half made of it goes.
 		bad["stop c"] = errors.New("it does not listen")
 		stopped := server("c", "")
 		stopped.Running = false
 		delete(bad, "build a")
-		s.want(server("a", "e3"), stopped)
+		s.want(server("a", "e3"), gone("b", "e4"), stopped)
 		time.Sleep(time.Minute)
-		if d := cmp.Diff([]host.Result{{Server: "a", Event: "e3"}}, s.heard()); d != "" {
+		if d := cmp.Diff([]host.Result{{Server: "a", Event: "e3"}, {Server: "b", Event: "e4"}}, s.heard()); d != "" {
 			t.Errorf("it was said (-want +got)\n%s", d)
 		}
 		if d := cmp.Diff([]string{"a built=true running=true []", "c built=true running=true []"}, there(t, fake)); d != "" {

@@ -13,9 +13,12 @@ type step struct {
 }
 
 // plan says what makes a server what is wanted of it. A server that is not there is nil,
-// and so is one that is not wanted. A half made one is made anew.
+// and so is what is wanted of one that is to be left alone. A half made one is made anew.
 func plan(want *Wanted, is *driver.State) (steps []step) {
-	if want == nil || want.Gone {
+	if want == nil {
+		return nil
+	}
+	if want.Gone {
 		if is != nil {
 			steps = append(steps, step{verb: "destroy"})
 		}

@@ -22,7 +22,7 @@ func TestPlan(t *testing.T) {
 		"AsWanted":      {runs("", a), &driver.State{Built: true, Running: true, Ports: []string{"a"}}, nil},
 		"StartedBefore": {runs(""), &driver.State{Built: true, Running: true, Boot: "1"}, nil},
 		"HalfMade":      {runs("", a), &driver.State{}, []step{{verb: "destroy"}, {verb: "build"}}},
-		"NotWanted":     {nil, &driver.State{Built: true}, []step{{verb: "destroy"}}},
+		"NotWanted":     {nil, &driver.State{Built: true}, nil},
 		"ToGo":          {&Wanted{Gone: true}, &driver.State{Built: true}, []step{{verb: "destroy"}}},
 		"HasGone":       {&Wanted{Gone: true}, nil, nil},
 		"OtherPorts":    {runs("", a), &driver.State{Built: true, Running: true, Ports: []string{"b"}}, []step{{"unplug", b}, {"plug", a}}},

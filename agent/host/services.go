@@ -51,8 +51,8 @@ func (c *Choice) ask(ctx context.Context, fn func(Service) error) error {
 }
 
 // Report is Service's.
-func (c *Choice) Report(ctx context.Context) error {
-	return c.ask(ctx, func(s Service) error { return s.Report(ctx) })
+func (c *Choice) Report(ctx context.Context, unknown []string) error {
+	return c.ask(ctx, func(s Service) error { return s.Report(ctx, unknown) })
 }
 
 // Wanted is Service's.

@@ -65,6 +65,7 @@ func startCompute(ctx context.Context, env environment, cfg *config.Compute, log
 		return s, databaseFailure(err)
 	}
 	s.ends = append(s.ends, background(s.service.RunOperations), background(s.service.RunWatches), background(s.mirror))
+	metrics.watchUnknown(s.service.UnknownServers)
 	s.wire(metrics)
 	return s, nil
 }

@@ -62,6 +62,7 @@ func watchedMetrics(t *testing.T) *placementMetrics {
 	m := newPlacementMetrics()
 	m.watch(service)
 	m.watchUnfinished(func() (int, error) { return 0, nil })
+	m.watchUnknown(func() int { return 0 })
 	m.claim(placement.ClaimAccepted)
 	m.foundNone(candidates.NoRoom)
 	m.database.settled(true)

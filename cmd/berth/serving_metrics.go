@@ -60,6 +60,14 @@ func (m *serviceMetrics) watchUnfinished(count func() (int, error)) {
 	}))
 }
 
+// watchUnknown registers how many servers compute hosts have unasked, as count says.
+func (m *serviceMetrics) watchUnknown(count func() int) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "berth_compute_unknown_servers",
+		Help: "Servers that compute hosts have without being asked to, as they reported to this process last. They are left alone.",
+	}, func() float64 { return float64(count()) }))
+}
+
 // databaseMetrics are the numbers of a store.
 type databaseMetrics struct {
 	commit      prometheus.Histogram

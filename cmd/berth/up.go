@@ -258,7 +258,7 @@ func (c *cloud) start(ctx context.Context) (err error) {
 	if err := c.startCompute(ctx, trust); err != nil {
 		return err
 	}
-	return c.listenForOperators(ctx)
+	return c.listenForOperators(ctx, trust.guard)
 }
 
 // listening has a service listen at an address, and answer to the names that this machine was given.

@@ -122,6 +122,7 @@ func TestOtherMachinesAreRefused(t *testing.T) {
 	}{
 		"Up":            {append(upArgs(t.TempDir()), "--listen", "0.0.0.0:0"), "--allow-remote-without-tls"},
 		"UpIdentity":    {append(upArgs(t.TempDir()), "--identity-listen", "[::]:0"), "--allow-remote-without-tls"},
+		"UpMetrics":     {append(upArgs(t.TempDir()), "--metrics-listen", "0.0.0.0:0"), "--allow-remote-without-tls"},
 		"Placement":     {[]string{"placement", "serve", "--listen", "0.0.0.0:0"}, "--allow-remote-noauth"},
 		"PlacementFile": {[]string{"placement", "serve", "--config", settings(t, database("sqlite://"), "[berth]\nlisten = 127.0.0.1:0, :0")}, "allow_remote_noauth"},
 		"Network":       {[]string{"network", "serve", "--listen", "0.0.0.0:0"}, "--allow-remote-noauth"},

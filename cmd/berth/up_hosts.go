@@ -89,7 +89,7 @@ func (c *cloud) startHost(ctx context.Context, n int) (end func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := local.Report(ctx); err != nil {
+	if err := local.Report(ctx, nil); err != nil {
 		return nil, fmt.Errorf("host %s: %w", has.Name, err)
 	}
 	log := c.log.With("host", has.Name)
@@ -113,6 +113,9 @@ func (c *cloud) openDriver(name string, log *slog.Logger) (driver.Driver, func()
 	}
 	if name == guideHost {
 		c.servers = d
+	}
+	if c.opts.reset {
+		destroyAll(d, log) // of a process that was killed: the new database does not list them
 	}
 	return d, func() { destroyAll(d, log) }, nil
 }

@@ -7,11 +7,13 @@ import (
 	"net/http"
 
 	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/httpapi"
 )
 
 // listenForOperators serves what each service shows its operators, below the name of the
-// service: /compute/metrics, /network/readyz. Without an address it does nothing.
-func (c *cloud) listenForOperators(ctx context.Context) error {
+// service: /compute/metrics, /network/readyz. Without an address it does nothing. Strangers are
+// refused as at the other addresses.
+func (c *cloud) listenForOperators(ctx context.Context, g *guard) error {
 	if c.opts.metricsListen == "" {
 		return nil
 	}
@@ -27,6 +29,12 @@ func (c *cloud) listenForOperators(ctx context.Context) error {
 	if err != nil {
 		return fail(exitListen, fmt.Errorf("listening on %s: %w", c.opts.metricsListen, err))
 	}
-	c.operators.start(ln, mux, serveOptions(config.DefaultPlacement().Berth, c.log))
+	if err := g.check([]net.Listener{ln}); err != nil {
+		ln.Close()
+		return err
+	}
+	cfg := &config.DefaultPlacement().Service
+	c.listening(c.opts.metricsListen)(&cfg.Berth)
+	c.operators.start(ln, httpapi.NewFront(mux, frontSettings(cfg, g, nil), nil), serveOptions(cfg.Berth, c.log))
 	return nil
 }

@@ -85,6 +85,9 @@ var rowTypes = []rowType{
 	typeOf[compute.GoneRow](func(w *world) fields {
 		return fields{compute.ByID: w.gone.ID, compute.ByProject: w.gone.Project}
 	}),
+	typeOf[compute.LeftoverRow](func(w *world) fields {
+		return fields{compute.ByID: w.leftover.ID, compute.ByServer: w.leftover.Server, compute.ByHost: w.leftover.Host}
+	}),
 }
 
 // allFields are what rows of some type are found by.

@@ -26,6 +26,7 @@ type world struct {
 	migration compute.MigrationRow
 	operation compute.OperationRow
 	gone      compute.GoneRow
+	leftover  compute.LeftoverRow
 }
 
 // Rows returns pointers to all of them, those that others refer to first.
@@ -81,6 +82,7 @@ func fullWorld() *world {
 			Dest: "cn2", DestNode: "cn2.example.org", OldFlavor: "1", NewFlavor: "2", CreatedAt: Now, UpdatedAt: later,
 		},
 		gone:      compute.GoneRow{ID: ID("gone"), Project: "red", Name: "old", Flavor: []byte(`{"VCPUs": 1}`), LaunchedAt: Now, TerminatedAt: later},
+		leftover:  compute.LeftoverRow{ID: ID("leftover"), Server: ID("server"), Host: "cn1", CreatedAt: Now},
 		operation: compute.OperationRow{ID: ID("operation"), Server: ID("server"), Kind: "boot", Step: "claimed", Body: []byte(`{"x":1}`), Worker: "w1", Lease: later, CreatedAt: Now},
 	}
 }
@@ -109,5 +111,6 @@ func bareWorld(prefix string) *world {
 		migration: compute.MigrationRow{ID: id("migration")},
 		operation: compute.OperationRow{ID: id("operation"), Server: id("server")},
 		gone:      compute.GoneRow{ID: id("gone")},
+		leftover:  compute.LeftoverRow{ID: id("leftover")},
 	}
 }

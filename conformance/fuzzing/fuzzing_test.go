@@ -90,7 +90,9 @@ func TestFuzz(t *testing.T) {
 	}
 	all.Wait()
 	t.Logf("%d requests in %v; the slowest took %v:\n%.500s\nby service and status:%s", f.sent.Load(), time.Since(begin).Round(time.Millisecond), f.slowest.took, f.slowest.request, f.summary())
-	f.coverage()
+	if f.sent.Load() >= 10_000 && *only == "" {
+		f.coverage()
+	}
 	f.aftermath()
 }
 
@@ -270,12 +272,11 @@ var never = regexp.MustCompile(`^(image (POST|PUT|PATCH|DELETE) |identity (POST|
 	`network DELETE /v2\.0/(extensions/|ports/\{port_id\}/bindings$|qos/policies/\{policy_id\}/[a-z_]+$)|network PUT /v2\.0/(ports/\{port_id\}/bindings$|network-ip-|security-group-rules/|qos/policies/\{policy_id\}/[a-z_]+$)|` +
 	`compute GET /v2\.1/os-hypervisors/\{id\}/uptime)`)
 
-// coverage wants a long run to have reached what there is.
+// coverage wants a long run to have reached nearly all that there is: some routes need a
+// state that chance seldom brings about.
 func (f *fuzzer) coverage() {
-	const long = 200_000
-	if f.sent.Load() < long || *only != "" {
-		return
-	}
+	const long, share = 200_000, 50
+	missed := 0
 	for _, rt := range f.table {
 		n := 0
 		for status, times := range f.seen[rt] {
@@ -284,8 +285,12 @@ func (f *fuzzer) coverage() {
 			}
 		}
 		if n == 0 && !never.MatchString(rt.String()) {
-			f.t.Errorf("%v was never answered with a success: %v", rt, f.seen[rt])
+			missed++
+			f.t.Logf("%v was never answered with a success: %v", rt, f.seen[rt])
 		}
+	}
+	if f.sent.Load() >= long && missed > len(f.table)/share {
+		f.t.Errorf("%d of %d routes were never answered with a success", missed, len(f.table))
 	}
 }
 

@@ -121,6 +121,15 @@ func (p *pool) object(o map[string]any, kind, parent string) {
 			}
 		}
 	}
+	if host := textOf(o["host"]); kind == "bindings" && host != "" && parent != "" {
+		p.parents[host] = parent // of which port it was last
+	}
+	if networks, is := o["addresses"].(map[string]any); is {
+		for name := range networks {
+			p.add("ips", name)
+			p.parents[name] = textOf(o["id"])
+		}
+	}
 	for _, key := range []string{"generation", "resource_provider_generation"} {
 		if n, is := o[key].(float64); is && provider != "" {
 			p.generations[provider] = int(n)

@@ -131,7 +131,7 @@ var kindsOf = map[string]string{
 var wordsOf = map[string]string{
 	"bindings": "$host", "hosts": "$host", "tags": "$tag", "traits": "$trait", "resource_classes": "$class", "inventories": "$class",
 	"allocations": "$consumer", "os-extra_specs": "$spec", "metadata": "$metakey", "os-quota-sets": "$project", "os-quota-class-sets": "$one:default|other",
-	"os-simple-tenant-usage": "$project", "quotas": "$project", "ips": "$name", "extensions": "$one:qos|agent|provider|standard-attr-tag|nothing",
+	"os-simple-tenant-usage": "$project", "quotas": "$project", "extensions": "$one:qos|agent|provider|standard-attr-tag|nothing",
 	"rule-types": "$one:bandwidth_limit|minimum_bandwidth|dscp_marking|none", "os-keypairs": "$keyname", "actions": "$one:deactivate|reactivate|import",
 	"members": "$project",
 }

@@ -41,7 +41,8 @@ const (
 )
 
 var reportSchema = bodySchema("host", objectPart(`"host": `+hostPart+`, "version": `+anyCountPart+`,
-		"node": `+objectPart(nodePart, `"id", "name", "type"`)+`, "inventory": `+objectPart(inventoryPart, `"vcpu", "pcpu", "memory_mb", "disk_gb"`),
+		"node": `+objectPart(nodePart, `"id", "name", "type"`)+`, "inventory": `+objectPart(inventoryPart, `"vcpu", "pcpu", "memory_mb", "disk_gb"`)+`,
+		"unknown_servers": {"type": "array", "maxItems": 4096, "items": `+uuidPart+`}`,
 	`"host", "version", "node"`))
 
 // takeReport takes what a host says of itself, which is that it is alive, and brings what it
@@ -60,6 +61,10 @@ func (q *request) takeReport() error {
 	version, _ := v.Get("version")
 	node, _ := v.Get("node")
 	r := compute.Report{Host: *textOf(v, "host"), Version: int(number(version)), Node: nodeIn(node)}
+	unknown, _ := v.Get("unknown_servers")
+	for _, id := range unknown.Items() {
+		r.Unknown = append(r.Unknown, compute.ID(strings.ToLower(id.Str())))
+	}
 	has, err := inventoryIn(v, r.Node)
 	if err != nil {
 		return err

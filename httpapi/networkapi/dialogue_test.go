@@ -29,6 +29,7 @@ type side struct {
 	rules              string // a policy file, "" for none
 	store              network.Store
 	service            *network.Service
+	places             network.Placement // as the service asks it
 	tracker            *tracking.Tracker
 	synced             chan network.SyncResult
 	stop               func()
@@ -89,15 +90,15 @@ func (s *side) Reset(t testing.TB) {
 	settings.VLANs = map[string][]network.Range{"physnet0": {{Low: 3100, High: 3900}}, "physnet1": nil}
 	tunnels := []network.Range{{Low: 200_000, High: 201_000}} // none that a dialogue names
 	settings.Tunnels = map[string][]network.Range{network.VXLAN: tunnels, network.GRE: tunnels}
-	places := s.resetPlacement(t)
+	s.places = s.resetPlacement(t)
 	s.store = newStore(t)
-	s.service = network.NewService(s.store, settings, network.Neighbours{Placement: places})
+	s.service = network.NewService(s.store, settings, network.Neighbours{Placement: s.places})
 	api := newAPI(t, s.service)
 	api.Policy = newPolicy(t, s.rules)
 	api.Without = []string{networkapi.DriverNUMA, networkapi.DriverDeviceProfile} // as the reference is
 	h := handler(api, authenticate)
 	s.network.handler.Store(&h)
-	s.track(places)
+	s.track(s.places)
 }
 
 // resetPlacement starts an empty placement service and returns a client of it.

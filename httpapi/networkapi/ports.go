@@ -52,6 +52,8 @@ func (a *API) ports() *portResource {
 		update: func(ctx context.Context, p *network.Port, fn func(*network.PortSpec) error) (network.Port, error) {
 			one, err := a.Network.UpdatePort(ctx, p.ID, func(s *network.PortSpec) error {
 				s.GroupsOf, s.Choice = a.projectOf(ctx), a.choice(ctx)
+				// Who may write the allocation says whose it is.
+				s.KeepDevice = a.allow(ctx, "update_port:binding:profile", owner(p.Project).network(p.Network.Project)) != nil
 				return fn(s)
 			})
 			justWritten(&one)

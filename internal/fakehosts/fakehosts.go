@@ -99,7 +99,7 @@ func (s *Services) introduce(ctx context.Context, h *Host) error {
 	if err != nil {
 		return err
 	}
-	return (&seen{s, h}).Report(ctx)
+	return (&seen{s, h}).Report(ctx, nil)
 }
 
 // Beat has the network agent of a host report.

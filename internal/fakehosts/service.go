@@ -74,13 +74,13 @@ type seen struct {
 }
 
 // Report is host.Service's.
-func (s *seen) Report(ctx context.Context) error {
+func (s *seen) Report(ctx context.Context, unknown []string) error {
 	h := s.host
 	return s.services.call(ctx, "POST", s.services.Compute+"/berth/v1/heartbeats", object{"host": object{
 		"host": h.Name, "version": 66, "node": object{
 			"id": h.ID, "name": h.Name, "type": "fake", "version": 1, "address": "127.0.0.1",
 			"vcpus": h.VCPUs, "memory_mb": h.MemoryMB, "disk_gb": h.DiskGB,
-		},
+		}, "unknown_servers": append([]string{}, unknown...),
 	}}, nil)
 }
 
@@ -160,8 +160,8 @@ func (p *patient) until(ctx context.Context, call func() error) error {
 }
 
 // Report is host.Service's.
-func (p *patient) Report(ctx context.Context) error {
-	return p.until(ctx, func() error { return p.Service.Report(ctx) })
+func (p *patient) Report(ctx context.Context, unknown []string) error {
+	return p.until(ctx, func() error { return p.Service.Report(ctx, unknown) })
 }
 
 // Wanted is host.Service's.

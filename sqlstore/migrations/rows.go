@@ -14,7 +14,7 @@ var rowsFiles embed.FS
 const NetworkVersion = 2
 
 // ComputeVersion is the same of the compute service's tables, and berth_compute.
-const ComputeVersion = 4
+const ComputeVersion = 5
 
 // rowsWords are what the words in braces mean in each database. Texts are
 // compared by their bytes everywhere.
