@@ -34,3 +34,6 @@ func (e *Explainer) Add(ctx context.Context, w *placement.World, q placement.Que
 
 // PrepareWorld makes the texts of all trees of a picture.
 var PrepareWorld = prepare
+
+// SchemaRoutes choose the schema of a request by its version.
+var SchemaRoutes = schemaRoutes
