@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -149,29 +150,31 @@ func TestUnbindingIsConditional(t *testing.T) {
 	p, n := neutron(t, "null")
 	bound, err := n.BindPort(t.Context(), otherID, compute.Binding{Server: serverID, Owner: "compute:nova", Host: "cn1"})
 	must(t, "BindPort", err)
-	puts, answer := 0, http.StatusServiceUnavailable
+	var puts, answer atomic.Int32
+	answer.Store(http.StatusServiceUnavailable)
 	p.intercept(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodPut {
 			return false
 		}
-		if puts++; r.Header.Get("If-Match") != fmt.Sprintf("revision_number=%d", bound.Revision) {
+		if puts.Add(1); r.Header.Get("If-Match") != fmt.Sprintf("revision_number=%d", bound.Revision) {
 			t.Errorf("it asks with If-Match: %s, and the revision is %d", r.Header.Get("If-Match"), bound.Revision)
 		}
-		if answer == 0 {
+		status := int(answer.Load())
+		if status == 0 {
 			panic(http.ErrAbortHandler)
 		}
-		w.WriteHeader(answer)
+		w.WriteHeader(status)
 		return true
 	})
 	_, err = n.UnbindPort(t.Context(), serverID, otherID, bound.Revision)
 	wantKind(t, "UnbindPort without the service", err, fault.Unavailable)
-	answer = 0
+	answer.Store(0)
 	_, err = n.UnbindPort(t.Context(), serverID, otherID, bound.Revision)
 	wantKind(t, "UnbindPort without an answer", err, fault.Unavailable)
-	if puts != 2 {
-		t.Errorf("it sent %d requests, want 2", puts)
+	if n := puts.Load(); n != 2 {
+		t.Errorf("it sent %d requests, want 2", n)
 	}
-	answer = http.StatusPreconditionFailed // somebody has changed it since it was read
+	answer.Store(http.StatusPreconditionFailed) // somebody has changed it since it was read
 	_, err = n.UnbindPort(t.Context(), serverID, otherID, 0)
 	wantIs(t, "UnbindPort of a port that changes", err, compute.ErrRevision)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -222,24 +223,24 @@ func TestRefusedReports(t *testing.T) {
 
 // What is to be destroyed is tried until it is.
 func TestDestroyFails(t *testing.T) {
-	var bad error
+	var busy atomic.Bool
 	fake := &driver.Fake{Fail: func(verb, _ string) error {
-		if verb == "destroy" {
-			return bad
+		if verb == "destroy" && busy.Load() {
+			return errors.New("it is in use")
 		}
 		return nil
 	}}
 	inBubble(t, fake, func(t *testing.T, s *service) {
 		s.want(server("a", ""))
 		time.Sleep(time.Minute)
-		bad = errors.New("it is in use")
+		busy.Store(true)
 		s.want(gone("a", "e1"))
 		time.Sleep(time.Minute)
 		heard := s.heard()
 		if len(heard) < 5 || len(heard) > 20 || heard[0].Trouble != "it is in use" {
 			t.Errorf("of a server that cannot be destroyed it was said in a minute %+v", heard)
 		}
-		bad = nil
+		busy.Store(false)
 		time.Sleep(time.Minute)
 		if d := cmp.Diff([]host.Result{{Server: "a", Event: "e1"}}, s.heard()); d != "" {
 			t.Errorf("it was said (-want +got)\n%s", d)

@@ -126,6 +126,7 @@ func TestDatabaseFileRemovedUnnoticed(t *testing.T) {
 func TestUpWithoutItsFiles(t *testing.T) {
 	dir := t.TempDir()
 	u := startUp(t, dir)
+	token := upToken(t, dir)
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +142,7 @@ func TestUpWithoutItsFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("X-Auth-Token", "admin")
+		req.Header.Set("X-Auth-Token", token)
 		res, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)
