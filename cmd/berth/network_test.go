@@ -62,7 +62,7 @@ func TestNetworkCommandLines(t *testing.T) {
 			serve(networkDatabaseAt("mysql+pymysql://u:s3cret@127.0.0.1:1/n") + "\nmax_retries = 0"), exitDatabase, nil,
 			[]string{"opening the database n on 127.0.0.1:1: ", "connection refused"},
 		},
-		"AddressIsNoAddress": {[]string{"network", "serve", "--listen", "pony", "--config", neutronConf(t, networkDatabaseAt("sqlite://"))}, exitListen, nil, []string{"listening on pony"}},
+		"AddressIsNoAddress": {[]string{"network", "serve", "--listen", "pony", "--config", neutronConf(t, networkDatabaseAt("sqlite://"))}, exitUsage, nil, []string{"pony"}},
 	} {
 		t.Run(name, tc.try)
 	}

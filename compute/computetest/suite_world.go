@@ -33,7 +33,7 @@ type world struct {
 func (w *world) Rows() []any {
 	return []any{
 		&w.flavor, &w.access, &w.keypair, &w.group, &w.aggregate, &w.member, &w.mirror, &w.service, &w.node, &w.quota, &w.counter,
-		&w.server, &w.port, &w.action, &w.event, &w.migration, &w.operation, &w.gone,
+		&w.server, &w.port, &w.action, &w.event, &w.migration, &w.operation, &w.gone, &w.leftover,
 	}
 }
 
