@@ -353,8 +353,7 @@ func walkQuery(t *testing.T, name string, schema *jsonSchema, ask func(query str
 					form.item = strings.ReplaceAll(form.item, "CUSTOM_%d", "CUSTOM_U%d")
 				}
 				if strings.Contains(form.item, "_%d=") {
-					// The search compares groups with each other. The server takes no more of
-					// them than this in the line of a request.
+					// The server takes no more groups than this in the line of a request.
 					n = min(n, 64<<10/len(form.item))
 				}
 				t.Run(fmt.Sprintf("%s/%s/%s", name, form.start+form.item+form.between, kind), func(t *testing.T) {

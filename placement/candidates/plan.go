@@ -243,12 +243,15 @@ func (p *plan) contest() {
 	}
 }
 
-// findLikes finds the suffixed groups that ask for the same.
+// findLikes finds the suffixed groups that ask for the same. Each is compared with the first
+// few only: the work stays linear in the number of groups, and groups that ask for the same
+// without being found are only slower.
 func (p *plan) findLikes() {
+	const compared = 32
 	for k := range p.parts {
 		t := &p.parts[k]
 		t.like = -1
-		for j := 0; j < k && t.like < 0; j++ {
+		for j := 0; j < min(k, compared) && t.like < 0; j++ {
 			if t.alike(&p.parts[j]) {
 				t.like = j
 			}
