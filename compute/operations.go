@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -31,6 +32,23 @@ const (
 	stepRelease = "release" // delete, detach: what was held is given back
 	stepUndo    = "undo"    // boot, attach: what was done is taken back
 )
+
+// steps has the function that carries out each step of each kind of operation.
+var steps = map[string]map[string]func(*job, context.Context) error{
+	boot: {
+		stepPorts: (*job).scheduleAlone, stepClaim: (*job).scheduleAlone, stepNext: (*job).next, stepAgain: (*job).again,
+		stepBind: (*job).bind, stepHost: (*job).built, stepUndo: (*job).undo,
+	},
+	remove: {stepHost: (*job).destroy, stepUnbind: (*job).letGo, stepRelease: (*job).release},
+	power:  {stepHost: (*job).powered},
+	// The request that attaches carries out its own steps (attach.go). A worker finds the operation only when
+	// that request has ended without an answer, and so undoes it.
+	attach: {
+		stepPorts: (*job).drop, stepClaim: (*job).drop, stepBind: (*job).drop, stepHost: (*job).drop,
+		stepUndo: (*job).detachAgain, stepRelease: (*job).giveBack,
+	},
+	detach: {stepHost: (*job).unplugged, stepUnbind: (*job).unbind, stepRelease: (*job).giveBack},
+}
 
 // A failedHost is why a host did not build a server: for users, and for administrators.
 type failedHost struct {

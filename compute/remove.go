@@ -6,22 +6,6 @@ import (
 	"fmt"
 )
 
-// steps are what is done at each step of each kind of operation.
-var steps = map[string]map[string]func(*job, context.Context) error{
-	boot: {
-		stepPorts: (*job).scheduleAlone, stepClaim: (*job).scheduleAlone, stepNext: (*job).next, stepAgain: (*job).again,
-		stepBind: (*job).bind, stepHost: (*job).built, stepUndo: (*job).undo,
-	},
-	remove: {stepHost: (*job).destroy, stepUnbind: (*job).letGo, stepRelease: (*job).release},
-	power:  {stepHost: (*job).powered},
-	// Of an attachment that was found half done nobody has been told.
-	attach: {
-		stepPorts: (*job).drop, stepClaim: (*job).drop, stepBind: (*job).drop, stepHost: (*job).drop,
-		stepUndo: (*job).detachAgain, stepRelease: (*job).giveBack,
-	},
-	detach: {stepHost: (*job).unplugged, stepUnbind: (*job).unbind, stepRelease: (*job).giveBack},
-}
-
 // eventDelete is the event of a server's deletion, as Nova calls it.
 const eventDelete = "compute_terminate_instance"
 
