@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -66,9 +65,9 @@ docs/operations/compute-host.md lists the options.`,
 
 func newAgentCheck(env environment) *cobra.Command {
 	var flags agentFlags
-	var format string
+	var format *choice
 	cmd := &cobra.Command{
-		Use:   "check [--config FILE]...",
+		Use:   "check [--config FILE]... [-f FORMAT]",
 		Short: "Hold the settings of a host's agents against the machine",
 		Long: `Check reads the settings as berth agent does, and looks whether the machine is like
 that: are the devices there, are they what they are said to be, can they be that fast.
@@ -80,10 +79,12 @@ Exit codes:
   1  the host is not as the settings say
   2  wrong arguments or settings`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return checkAgent(cmd.Context(), env, &flags, format) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return checkAgent(cmd.Context(), env, &flags, format.json())
+		},
 	}
 	flags.add(cmd)
-	cmd.Flags().StringVarP(&format, "format", "f", "text", "print `FORMAT`: text or json")
+	format = addFormat(cmd, "text")
 	return cmd
 }
 
@@ -155,13 +156,10 @@ func (src agentSource) load() (all []*agentsettings.Settings, warnings []string,
 }
 
 // checkAgent prints what Check finds.
-func checkAgent(ctx context.Context, env environment, flags *agentFlags, format string) error {
+func checkAgent(ctx context.Context, env environment, flags *agentFlags, asJSON bool) error {
 	src, err := flags.source(ctx, env)
 	if err != nil {
 		return fail(exitUsage, err)
-	}
-	if format != "text" && format != "json" {
-		return fail(exitUsage, fmt.Errorf("-f %s: want text or json", format))
 	}
 	all, set, warnings, err := src.loadAll()
 	for _, w := range warnings {
@@ -174,7 +172,7 @@ func checkAgent(ctx context.Context, env environment, flags *agentFlags, format 
 	if set != nil {
 		findings = append(findings, checkHost(set)...)
 	}
-	if err := writeFindings(env.stdout, format, findings); err != nil {
+	if err := writeFindings(env.stdout, asJSON, findings); err != nil {
 		return err
 	}
 	for _, f := range findings {
@@ -185,13 +183,13 @@ func checkAgent(ctx context.Context, env environment, flags *agentFlags, format 
 	return nil
 }
 
-func writeFindings(w io.Writer, format string, findings []agentsettings.Finding) error {
-	if format == "json" {
+func writeFindings(w io.Writer, asJSON bool, findings []agentsettings.Finding) error {
+	if asJSON {
 		list := make([]map[string]string, len(findings))
 		for i, f := range findings {
 			list[i] = map[string]string{"level": f.Level.String(), "about": f.About, "text": f.Text}
 		}
-		return json.NewEncoder(w).Encode(list)
+		return writeJSON(w, list)
 	}
 	for _, f := range findings {
 		if _, err := fmt.Fprintln(w, f); err != nil {

@@ -155,13 +155,3 @@ func dbFail(err error) error {
 	}
 	return fail(exitDatabase, err)
 }
-
-// format checks what -f says.
-func format(name string, known ...string) error {
-	for _, k := range known {
-		if name == k {
-			return nil
-		}
-	}
-	return fail(exitUsage, fmt.Errorf("unknown format %q: %s are known", name, strings.Join(known, " and ")))
-}

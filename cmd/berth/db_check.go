@@ -18,7 +18,7 @@ import (
 
 func newDBCheck(env environment) *cobra.Command {
 	var source dbSource
-	var form string
+	var form *choice
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "check [--config FILE | --connection URL] [-f FORMAT]",
@@ -37,32 +37,26 @@ Exit codes:
   berth db check --connection @/etc/placement/database-url -f json | jq '.checks[] | select(.result > 0)'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if asJSON {
-				form = "json"
-			}
-			if err := format(form, "table", "json"); err != nil {
-				return err
-			}
 			return source.work(cmd.Context(), env, sqlstore.Look, func(db *openedDB) error {
-				return checkDB(cmd.Context(), env, db, form)
+				return checkDB(cmd.Context(), env, db, asJSON || form.json())
 			})
 		},
 	}
 	source.flags(cmd)
-	cmd.Flags().StringVarP(&form, "format", "f", "table", "output format: table or json")
+	form = addFormat(cmd, "table")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "the same as -f json")
 	_ = cmd.Flags().MarkHidden("json") // upstream's name for it
 	return cmd
 }
 
-func checkDB(ctx context.Context, env environment, db *openedDB, form string) error {
+func checkDB(ctx context.Context, env environment, db *openedDB, asJSON bool) error {
 	findings, err := db.Check(ctx)
 	if err != nil {
 		return fmt.Errorf("the database %s: %w", db.name, err)
 	}
 	// Upstream's checks come first, and this is the third of them.
 	findings = slices.Insert(findings, min(2, len(findings)), checkPolicyFile(db.cfg))
-	if form == "json" {
+	if asJSON {
 		err = findingsJSON(env.stdout, findings)
 	} else {
 		err = findingsTable(env.stdout, findings)
@@ -124,9 +118,7 @@ func findingsJSON(w io.Writer, findings []sqlstore.Finding) error {
 		}
 		all.Checks = append(all.Checks, c)
 	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return e.Encode(all)
+	return writeJSON(w, all)
 }
 
 // findingsTable prints findings as upstream's tool does: one column, a cell each.

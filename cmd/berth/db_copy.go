@@ -14,8 +14,9 @@ import (
 func newDBCopy(env environment) *cobra.Command {
 	var from, to string
 	var resume, dry bool
+	var form *choice
 	cmd := &cobra.Command{
-		Use:   "copy --from URL --to URL [--resume] [--dry-run]",
+		Use:   "copy --from URL --to URL [--resume] [--dry-run] [-f FORMAT]",
 		Short: "Copy all rows into an empty database of any kind",
 		Long: `Copy brings OpenStack's tables from one database into another, SQLite, MariaDB,
 MySQL or PostgreSQL in any direction, ids included. It reads one consistent picture,
@@ -39,23 +40,24 @@ without, or @FILE names a file with it: command lines can be seen by others.
 			if from == "" || to == "" {
 				return fail(exitUsage, errors.New("say which databases: --from URL --to URL"))
 			}
-			return copyDB(cmd.Context(), env, dbSource{connection: from}, dbSource{connection: to}, resume, dry)
+			return copyDB(cmd.Context(), dbSource{connection: from}, dbSource{connection: to}, &dbCopy{env: env, resume: resume, dry: dry, json: form.json()})
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "", "the database to read, a `URL` or @FILE")
 	cmd.Flags().StringVar(&to, "to", "", "the database to fill, a `URL` or @FILE")
 	cmd.Flags().BoolVar(&resume, "resume", false, "go on with a copy that was interrupted")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "look at both databases, and write nothing")
+	form = addFormat(cmd, "text")
 	return cmd
 }
 
-func copyDB(ctx context.Context, env environment, from, to dbSource, resume, dry bool) error {
+func copyDB(ctx context.Context, from, to dbSource, c *dbCopy) error {
 	if from.connection == to.connection {
 		return fail(exitUsage, errors.New("--from and --to are the same database"))
 	}
-	return from.work(ctx, env, sqlstore.Hold, func(source *openedDB) error {
-		return to.work(ctx, env, sqlstore.Make, func(target *openedDB) error {
-			c := &dbCopy{env: env, source: source, target: target, resume: resume, dry: dry}
+	return from.work(ctx, c.env, sqlstore.Hold, func(source *openedDB) error {
+		return to.work(ctx, c.env, sqlstore.Make, func(target *openedDB) error {
+			c.source, c.target = source, target
 			return c.run(ctx)
 		})
 	})
@@ -69,6 +71,7 @@ type dbCopy struct {
 	env            environment
 	source, target *openedDB
 	resume, dry    bool
+	json           bool // print the result as JSON, and that alone
 }
 
 func (c *dbCopy) run(ctx context.Context) error {
@@ -80,29 +83,49 @@ func (c *dbCopy) run(ctx context.Context) error {
 	p.end()
 	switch {
 	case errors.Is(err, errDry):
-		return nil
+		return c.print(plan, 0, time.Since(start))
 	case errors.Is(err, context.Canceled):
 		return fail(exitFailure, errors.New("interrupted: the same command goes on with --resume"))
 	case err != nil:
 		return fmt.Errorf("copying %s to %s: %w", c.source.name, c.target.name, err)
 	}
-	fmt.Fprintf(c.env.stdout, "copied and compared: %s\n", rate(plan.Rows-plan.Done, time.Since(start)))
+	return c.print(plan, plan.Rows-plan.Done, time.Since(start))
+}
+
+// print says what became of it.
+func (c *dbCopy) print(plan sqlstore.CopyPlan, copied int64, took time.Duration) error {
+	switch {
+	case c.json:
+		return fail(exitFailure, writeJSON(c.env.stdout, struct {
+			From    string      `json:"from"`
+			To      string      `json:"to"`
+			DryRun  bool        `json:"dry_run"`
+			Tables  []tableRows `json:"tables"`
+			Rows    int64       `json:"rows"`
+			Before  int64       `json:"rows_before"` // by the copy that this one resumed
+			Copied  int64       `json:"rows_copied"`
+			Seconds float64     `json:"seconds"`
+		}{c.source.name, c.target.name, c.dry, rowsOf(plan.Tables), plan.Rows, plan.Done, copied, took.Seconds()}))
+	case !c.dry:
+		fmt.Fprintf(c.env.stdout, "copied and compared: %s\n", rate(copied, took))
+	}
 	return nil
 }
 
 // planned tells what is going to be copied.
 func (c *dbCopy) planned(plan sqlstore.CopyPlan) error {
-	w := c.env.stdout
-	printCounts(w, plan.Tables)
-	does := "copying"
-	if c.dry {
-		does = "would copy"
+	if w := c.env.stdout; !c.json {
+		printCounts(w, plan.Tables)
+		does := "copying"
+		if c.dry {
+			does = "would copy"
+		}
+		fmt.Fprintf(w, "%s %d rows from %s to %s", does, plan.Rows-plan.Done, c.source.name, c.target.name)
+		if plan.Done > 0 {
+			fmt.Fprintf(w, ", where %d are", plan.Done)
+		}
+		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "%s %d rows from %s to %s", does, plan.Rows-plan.Done, c.source.name, c.target.name)
-	if plan.Done > 0 {
-		fmt.Fprintf(w, ", where %d are", plan.Done)
-	}
-	fmt.Fprintln(w)
 	if c.dry {
 		return errDry
 	}

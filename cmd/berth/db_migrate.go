@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -47,9 +46,10 @@ func (db *openedDB) migrations() []migration {
 
 func newDBMigrate(env environment) *cobra.Command {
 	var source dbSource
-	var form, count string
+	var form *choice
+	var count string
 	cmd := &cobra.Command{
-		Use:     "online-data-migrations [--config FILE | --connection URL] [--max-count N]",
+		Use:     "online-data-migrations [--config FILE | --connection URL] [--max-count N] [-f FORMAT]",
 		Aliases: []string{"online_data_migrations"},
 		Short:   "Complete rows that old releases left incomplete",
 		Long: `Online-data-migrations does what placement-manage db online_data_migrations does:
@@ -72,9 +72,6 @@ Exit codes:
   until berth db online-data-migrations --max-count 1000; do sleep 10; done`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := format(form, "table", "json"); err != nil {
-				return err
-			}
 			most, err := maxCount(cmd.Flags().Changed("max-count"), count)
 			if err != nil {
 				return err
@@ -83,14 +80,14 @@ Exit codes:
 				if err := db.Ready(cmd.Context()); err != nil {
 					return fmt.Errorf("the database %s: %w", db.name, err)
 				}
-				m := &migrator{steps: db.migrations(), out: env.stdout, most: most, quiet: form == "json"}
+				m := &migrator{steps: db.migrations(), out: env.stdout, most: most, quiet: form.json()}
 				return m.run(cmd.Context())
 			})
 		},
 	}
 	source.flags(cmd)
 	cmd.Flags().StringVar(&count, "max-count", "", "change at most `N` rows")
-	cmd.Flags().StringVarP(&form, "format", "f", "table", "output format: table or json")
+	form = addFormat(cmd, "table")
 	return cmd
 }
 
@@ -181,7 +178,7 @@ func (m *migrator) print() error {
 		}
 	}
 	if m.quiet {
-		return json.NewEncoder(m.out).Encode(map[string][]migrated{"migrations": all})
+		return writeJSON(m.out, map[string][]migrated{"migrations": all})
 	}
 	cells := [][]string{{"Migration", "Total Found", "Completed"}}
 	for _, one := range all {

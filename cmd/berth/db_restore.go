@@ -17,8 +17,9 @@ func newDBRestore(env environment) *cobra.Command {
 	var source dbSource
 	var input string
 	var dry bool
+	var form *choice
 	cmd := &cobra.Command{
-		Use:   "restore [--config FILE | --connection URL] [--input FILE] [--dry-run]",
+		Use:   "restore [--config FILE | --connection URL] [--input FILE] [--dry-run] [-f FORMAT]",
 		Short: "Fill an empty database from a dump",
 		Long: `Restore makes the tables and fills them with the rows of a dump, ids included. The
 database must be empty, or have empty tables; everything else is refused. Start no
@@ -39,13 +40,14 @@ all rows come in one transaction, so that the end is all or nothing.
 			}
 			defer in.Close()
 			return source.work(cmd.Context(), env, sqlstore.Make, func(db *openedDB) error {
-				return restoreDB(cmd.Context(), env, db, in, dry)
+				return restoreDB(cmd.Context(), env, db, in, dry, form.json())
 			})
 		},
 	}
 	source.flags(cmd)
 	cmd.Flags().StringVarP(&input, "input", "i", "", "read `FILE` instead of standard input")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "look at the dump and the database, and write nothing")
+	form = addFormat(cmd, "text")
 	return cmd
 }
 
@@ -75,7 +77,7 @@ func dumpInput(path string, stdin io.Reader) (*os.File, error) {
 	return f, nil
 }
 
-func restoreDB(ctx context.Context, env environment, db *openedDB, in io.ReadSeeker, dry bool) error {
+func restoreDB(ctx context.Context, env environment, db *openedDB, in io.ReadSeeker, dry, asJSON bool) error {
 	start := time.Now()
 	p := newProgress(env)
 	restore := func() ([]sqlstore.TableCount, error) { return db.Restore(ctx, in, p.of("restoring")) }
@@ -91,6 +93,15 @@ func restoreDB(ctx context.Context, env environment, db *openedDB, in io.ReadSee
 	p.end()
 	if err != nil {
 		return fmt.Errorf("restoring %s: %w", db.name, err)
+	}
+	if asJSON {
+		return fail(exitFailure, writeJSON(env.stdout, struct {
+			Database string      `json:"database"`
+			DryRun   bool        `json:"dry_run"`
+			Tables   []tableRows `json:"tables"`
+			Rows     int64       `json:"rows"`
+			Seconds  float64     `json:"seconds"`
+		}{db.name, dry, rowsOf(counts), sumRows(counts), time.Since(start).Seconds()}))
 	}
 	printCounts(env.stdout, counts)
 	if dry {

@@ -13,8 +13,9 @@ import (
 func newDBSync(env environment) *cobra.Command {
 	var source dbSource
 	var dry bool
+	var form *choice
 	cmd := &cobra.Command{
-		Use:   "sync [--config FILE | --connection URL] [--dry-run]",
+		Use:   "sync [--config FILE | --connection URL] [--dry-run] [-f FORMAT]",
 		Short: "Make the tables, or bring them to the revision that Berth makes",
 		Long: `Sync does what placement-manage db sync does, up to revision ` + migrations.Target + `, which
 every release of OpenStack Placement since Xena works on. On a server it also makes
@@ -40,6 +41,9 @@ a copy (berth db dump reads tables from ` + migrations.Target + ` on, your serve
 				if err != nil {
 					return fmt.Errorf("the database %s: %w", db.name, err)
 				}
+				if form.json() {
+					return fail(exitFailure, upgradeJSON(env.stdout, db.name, u, dry))
+				}
 				printUpgrade(env.stdout, u, dry)
 				return nil
 			})
@@ -47,6 +51,7 @@ a copy (berth db dump reads tables from ` + migrations.Target + ` on, your serve
 	}
 	source.flags(cmd)
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "print what would be done")
+	form = addFormat(cmd, "text")
 	return cmd
 }
 
@@ -64,6 +69,25 @@ func printUpgrade(w io.Writer, u sqlstore.Upgrade, dry bool) {
 	if len(u.Steps) == 0 && !u.Own {
 		fmt.Fprintf(w, "nothing to do: the tables are at revision %s\n", u.From)
 	}
+}
+
+// upgradeJSON prints what "berth db sync -f json" does.
+func upgradeJSON(w io.Writer, database string, u sqlstore.Upgrade, dry bool) error {
+	type step struct {
+		Revision string `json:"revision"`
+		Release  string `json:"release"`
+	}
+	steps := make([]step, len(u.Steps))
+	for i, id := range u.Steps {
+		steps[i] = step{id, sqlstore.Release(id)}
+	}
+	return writeJSON(w, struct {
+		Database string `json:"database"`
+		DryRun   bool   `json:"dry_run"`
+		From     string `json:"from"`
+		Steps    []step `json:"steps"`
+		OwnMade  bool   `json:"berth_tables_made"`
+	}{database, dry, u.From, steps, u.Own})
 }
 
 // stepText names a step of upstream's chain.

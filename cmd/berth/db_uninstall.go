@@ -16,8 +16,9 @@ import (
 func newDBUninstall(env environment) *cobra.Command {
 	var source dbSource
 	var yes, force bool
+	var form *choice
 	cmd := &cobra.Command{
-		Use:   "uninstall [--config FILE | --connection URL] [--yes]",
+		Use:   "uninstall [--config FILE | --connection URL] [--yes] [-f FORMAT]",
 		Short: "Drop Berth's own tables, on the way back to OpenStack Placement",
 		Long: `Uninstall drops the tables that Berth keeps for itself on a server (berth_version,
 berth_writers, berth_changes, berth_copy). What is left is just what
@@ -34,37 +35,50 @@ shows nothing.
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return source.work(cmd.Context(), env, sqlstore.Change, func(db *openedDB) error {
-				return uninstallDB(cmd.Context(), env, db, force, func() error {
-					return consent(env.stdout, cmd.InOrStdin(), yes)
+				say := env.stdout
+				if form.json() { // standard output is for the result alone
+					say = env.stderr
+				}
+				own, err := uninstallDB(cmd.Context(), say, db, force, func() error {
+					return consent(say, cmd.InOrStdin(), yes)
 				})
+				if err != nil || !form.json() {
+					return err
+				}
+				return fail(exitFailure, writeJSON(env.stdout, struct {
+					Database string      `json:"database"`
+					Dropped  []tableRows `json:"dropped"`
+				}{db.name, rowsOf(own)}))
 			})
 		},
 	}
 	source.flags(cmd)
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&force, "force", false, "also while an instance of Berth seems to run")
+	form = addFormat(cmd, "text")
 	return cmd
 }
 
-func uninstallDB(ctx context.Context, env environment, db *openedDB, force bool, ask func() error) error {
+// uninstallDB returns the tables that it dropped, with what they had, and tells people by say.
+func uninstallDB(ctx context.Context, say io.Writer, db *openedDB, force bool, ask func() error) ([]sqlstore.TableCount, error) {
 	own, err := db.Own(ctx)
 	if err != nil {
-		return fmt.Errorf("the database %s: %w", db.name, err)
+		return nil, fmt.Errorf("the database %s: %w", db.name, err)
 	}
 	if len(own) == 0 {
-		fmt.Fprintf(env.stdout, "nothing to do: %s has no tables of Berth's own\n", db.name)
-		return nil
+		fmt.Fprintf(say, "nothing to do: %s has no tables of Berth's own\n", db.name)
+		return nil, nil
 	}
-	fmt.Fprintf(env.stdout, "these tables of %s are dropped, with their rows:\n", db.name)
-	printCounts(env.stdout, own)
+	fmt.Fprintf(say, "these tables of %s are dropped, with their rows:\n", db.name)
+	printCounts(say, own)
 	if err := ask(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := db.Uninstall(ctx, force); err != nil {
-		return fmt.Errorf("the database %s: %w", db.name, err)
+		return nil, fmt.Errorf("the database %s: %w", db.name, err)
 	}
-	fmt.Fprintln(env.stdout, "done: the database is as OpenStack's tools make it")
-	return nil
+	fmt.Fprintln(say, "done: the database is as OpenStack's tools make it")
+	return own, nil
 }
 
 // consent asks on a terminal, and wants --yes elsewhere.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -23,7 +22,7 @@ type dbVersion struct {
 
 func newDBVersion(env environment) *cobra.Command {
 	var source dbSource
-	var form string
+	var form *choice
 	cmd := &cobra.Command{
 		Use:   "version [--config FILE | --connection URL] [-f FORMAT]",
 		Short: "Print the revision of the database's tables",
@@ -36,26 +35,23 @@ makes. Nothing is changed; it may run at any time.
   berth db version --connection sqlite:////var/lib/placement/placement.db -f json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := format(form, "text", "json"); err != nil {
-				return err
-			}
 			return source.work(cmd.Context(), env, sqlstore.Look, func(db *openedDB) error {
 				v, err := db.Version(cmd.Context())
 				if err != nil {
 					return fmt.Errorf("the database %s: %w", db.name, err)
 				}
-				return printDBVersion(env, db.name, v, form)
+				return fail(exitFailure, printDBVersion(env, db.name, v, form.json()))
 			})
 		},
 	}
 	source.flags(cmd)
-	cmd.Flags().StringVarP(&form, "format", "f", "text", "output format: text or json")
+	form = addFormat(cmd, "text")
 	return cmd
 }
 
-func printDBVersion(env environment, name string, v sqlstore.Version, form string) error {
-	if form == "json" {
-		return json.NewEncoder(env.stdout).Encode(dbVersion{
+func printDBVersion(env environment, name string, v sqlstore.Version, asJSON bool) error {
+	if asJSON {
+		return writeJSON(env.stdout, dbVersion{
 			Database: name, Server: v.Server, Revision: v.Revision, Standing: string(v.Standing),
 			Release: v.Release, Target: migrations.Target, BerthTables: v.Own,
 		})

@@ -91,7 +91,7 @@ func TestCommandLines(t *testing.T) {
 	for name, tc := range map[string]commandLine{
 		"Nothing":            {nil, exitOK, []string{"Usage:", "berth placement"}, nil},
 		"Version":            {[]string{"version"}, exitOK, []string{"berth ", "placement API 1.0 to 1.39", "os-traits"}, nil},
-		"UnknownFormat":      {[]string{"version", "-f", "xml"}, exitUsage, nil, []string{`unknown format "xml"`}},
+		"UnknownFormat":      {[]string{"version", "-f", "xml"}, exitUsage, nil, []string{`invalid argument "xml" for "-f, --format" flag: want text or json`}},
 		"ServeHelp":          {[]string{"placement", "serve", "--help"}, exitOK, append(codes, "--config", "--listen", "noauth2"), nil},
 		"UpHelp":             {[]string{"up", "--help"}, exitOK, append(codes, "--reset"), nil},
 		"Completion":         {[]string{"completion", "bash"}, exitOK, []string{"bash completion", "__start_berth"}, nil},

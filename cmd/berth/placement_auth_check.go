@@ -18,9 +18,10 @@ import (
 
 func newPlacementCheckAuth(env environment) *cobra.Command {
 	var files, dirs []string
-	var token, format string
+	var token string
+	var format *choice
 	cmd := &cobra.Command{
-		Use:   "check-auth [--config FILE] [--token TOKEN]",
+		Use:   "check-auth [--config FILE] [--token TOKEN] [-f FORMAT]",
 		Short: "Check the access to Keystone, step by step",
 		Long: `Check-auth does what the service does before it can check its callers' tokens, and
 tells what works: the settings, finding Keystone, logging in, the endpoint of the
@@ -41,9 +42,6 @@ Exit codes:
   OS_TOKEN=$(openstack token issue -f value -c id) berth placement check-auth --config /etc/placement/placement.conf`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if format != "text" && format != "json" {
-				return fail(exitUsage, fmt.Errorf("unknown format %q: text and json are known", format))
-			}
 			cfg, warnings, err := config.LoadPlacement(files, dirs)
 			if err != nil {
 				return fail(exitUsage, fmt.Errorf("reading the settings:\n%w", err))
@@ -55,7 +53,7 @@ Exit codes:
 			if err != nil {
 				return fail(exitUsage, err)
 			}
-			if err := report.print(env.stdout, format); err != nil {
+			if err := report.print(env.stdout, format.json()); err != nil {
 				return fail(exitFailure, err)
 			}
 			return fail(exitFailure, report.failure())
@@ -63,7 +61,7 @@ Exit codes:
 	}
 	addConfigFlags(cmd, "placement.conf", &files, &dirs)
 	cmd.Flags().StringVar(&token, "token", "", "check this `TOKEN` too (default $OS_TOKEN)")
-	cmd.Flags().StringVarP(&format, "format", "f", "text", "output format: text or json")
+	format = addFormat(cmd, "text")
 	return cmd
 }
 

@@ -88,8 +88,8 @@ func (r *authReport) failure() error {
 }
 
 // print writes the report for people, or as JSON for programs.
-func (r *authReport) print(w io.Writer, format string) error {
-	if format == "json" {
+func (r *authReport) print(w io.Writer, asJSON bool) error {
+	if asJSON {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
 		return e.Encode(r)

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -30,24 +30,20 @@ type versionInfo struct {
 }
 
 func newVersion(env environment) *cobra.Command {
-	var format string
+	var format *choice
 	cmd := &cobra.Command{
-		Use:   "version",
+		Use:   "version [-f FORMAT]",
 		Short: "Print the version and what it speaks",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			info := currentVersion()
-			switch format {
-			case "json":
-				return json.NewEncoder(env.stdout).Encode(info)
-			case "text":
-				fmt.Fprint(env.stdout, versionText())
-				return nil
+			if format.json() {
+				return fail(exitFailure, writeJSON(env.stdout, currentVersion()))
 			}
-			return fail(exitUsage, fmt.Errorf("unknown format %q: text and json are known", format))
+			_, err := io.WriteString(env.stdout, versionText())
+			return fail(exitFailure, err)
 		},
 	}
-	cmd.Flags().StringVarP(&format, "format", "f", "text", "output format: text or json")
+	format = addFormat(cmd, "text")
 	return cmd
 }
 

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthcloud/berth/sqlstore"
+)
+
+// A choice is the value of a flag that takes one of a few words.
+type choice struct {
+	word  string
+	known []string
+}
+
+// Set implements pflag.Value.
+func (c *choice) Set(word string) error {
+	for _, k := range c.known {
+		if word == k {
+			c.word = word
+			return nil
+		}
+	}
+	return errors.New("want " + strings.Join(c.known, " or "))
+}
+
+// String implements pflag.Value.
+func (c *choice) String() string { return c.word }
+
+// Type implements pflag.Value.
+func (c *choice) Type() string { return "string" }
+
+// addFormat declares the flag -f of a command that prints a result: what people read, by that
+// name and without the flag, or json, whose keys are in docs/operations/README.md. They are part
+// of the program's interface: keys may be added, and never change their meaning.
+func addFormat(cmd *cobra.Command, people string) *choice {
+	c := &choice{word: people, known: []string{people, "json"}}
+	cmd.Flags().VarP(c, "format", "f", "print the result as `FORMAT`: "+people+" or json")
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(c.known, cobra.ShellCompDirectiveNoFileComp)) // the flag exists: the line above
+	return c
+}
+
+// json reports whether programs read the result.
+func (c *choice) json() bool { return c.word == "json" }
+
+// writeJSON prints one value, as every command with -f json does, in one line.
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false) // URLs have &
+	return e.Encode(v)
+}
+
+// tableRows is a table with its rows in JSON.
+type tableRows struct {
+	Table string `json:"table"`
+	Rows  int64  `json:"rows"`
+}
+
+func rowsOf(counts []sqlstore.TableCount) []tableRows {
+	all := make([]tableRows, len(counts))
+	for i, c := range counts {
+		all[i] = tableRows{c.Table, c.Rows}
+	}
+	return all
+}

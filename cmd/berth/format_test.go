@@ -1,0 +1,175 @@
+package main
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+)
+
+// printNothingForPrograms are the commands whose output is not a result that -f could have another
+// form for, and why.
+var printNothingForPrograms = map[string]string{
+	"berth placement serve":       "a server",
+	"berth network serve":         "a server",
+	"berth compute serve":         "a server",
+	"berth up":                    "a server; --run-guide prints steps as they are taken",
+	"berth db dump":               "a dump is lines of JSON",
+	"berth man":                   "writes files",
+	"berth help":                  "help is for people",
+	"berth completion bash":       "a script for a shell",
+	"berth completion fish":       "a script for a shell",
+	"berth completion powershell": "a script for a shell",
+	"berth completion zsh":        "a script for a shell",
+}
+
+// leaves returns all commands that have no subcommands. Those that have some print their help, but
+// for the agent, which is a server.
+func leaves(t *testing.T) (all []*cobra.Command) {
+	t.Helper()
+	root := newRoot(environment{getenv: os.Getenv})
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	var walk func(*cobra.Command)
+	walk = func(c *cobra.Command) {
+		if !c.HasSubCommands() {
+			all = append(all, c)
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(root)
+	return all
+}
+
+// Every command that prints a result prints it for programs too, with the keys that are documented.
+func TestResultsAsJSON(t *testing.T) {
+	good, broken := restored(t, newDatabaseFile(t), nil), restored(t, newDatabaseFile(t), brokenRows())
+	dump := filepath.Join(t.TempDir(), "dump")
+	if err := os.WriteFile(dump, []byte(dumpText(brokenRows())), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	agent := agentFile(t)
+	counts := []string{"rows", "table"}
+	cases := map[string]struct {
+		args []string
+		code int
+		keys []string
+		each map[string][]string // the keys of the objects in a list
+	}{
+		"berth version":    {nil, exitOK, []string{"go", "os_traits", "placement_microversions", "platform", "revision", "version"}, nil},
+		"berth db version": {[]string{"--connection", good}, exitOK, []string{"berth_tables", "database", "release", "revision", "server", "standing", "target"}, nil},
+		"berth db check": {
+			[]string{"--connection", broken},
+			2,
+			[]string{"checks", "name"},
+			map[string][]string{"checks": {"check", "details", "result"}},
+		},
+		"berth db sync": {
+			[]string{"--connection", newDatabaseFile(t)},
+			exitOK,
+			[]string{"berth_tables_made", "database", "dry_run", "from", "steps"},
+			map[string][]string{"steps": {"release", "revision"}},
+		},
+		"berth db online-data-migrations": {
+			[]string{"--connection", restored(t, newDatabaseFile(t), brokenRows())},
+			exitOK,
+			[]string{"migrations"},
+			map[string][]string{"migrations": {"completed", "found", "migration"}},
+		},
+		"berth db restore": {
+			[]string{"--connection", newDatabaseFile(t), "--input", dump},
+			exitOK,
+			[]string{"database", "dry_run", "rows", "seconds", "tables"},
+			map[string][]string{"tables": counts},
+		},
+		"berth db copy": {
+			[]string{"--from", broken, "--to", newDatabaseFile(t)},
+			exitOK,
+			[]string{"dry_run", "from", "rows", "rows_before", "rows_copied", "seconds", "tables", "to"},
+			map[string][]string{"tables": counts},
+		},
+		"berth db uninstall": {[]string{"--connection", good, "--yes"}, exitOK, []string{"database", "dropped"}, nil},
+		"berth placement check-auth": {
+			[]string{"--config", settings(t, "[api]\nauth_strategy = keystone\n[keystone_authtoken]\nauth_url = http://127.0.0.1:1/v3\nauth_type = password\nusername = placement\npassword = s3cret\nproject_name = service\nuser_domain_name = Default\nproject_domain_name = Default")},
+			exitFailure,
+			[]string{"ok", "steps"},
+			map[string][]string{"steps": {"detail", "result", "step"}},
+		},
+		"berth agent check": {[]string{"--config", agent}, exitFailure, nil, map[string][]string{"": {"about", "level", "text"}}},
+	}
+	document, err := os.ReadFile("../../docs/operations/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range leaves(t) {
+		path := c.CommandPath()
+		if _, ok := printNothingForPrograms[path]; ok {
+			if c.Flags().Lookup("format") != nil {
+				t.Errorf("%s has -f, and is an exception", path)
+			}
+			continue
+		}
+		tc, ok := cases[path]
+		if !ok {
+			t.Errorf("%s prints a result and has no case here: give it -f (addFormat) and document its keys", path)
+			continue
+		}
+		t.Run(path, func(t *testing.T) {
+			code, stdout, stderr := berth(t, append(append(strings.Fields(path)[1:], tc.args...), "-f", "json")...)
+			var got any
+			if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != tc.code {
+				t.Fatalf("it exits with %d, want %d, and prints %q: %v\n%s", code, tc.code, stdout, err, stderr)
+			}
+			object, ok := got.(map[string]any)
+			if !ok {
+				object = map[string]any{"": got}
+			} else if diff := cmp.Diff(tc.keys, keysOf(object)); diff != "" {
+				t.Errorf("the keys (-want +got):\n%s", diff)
+			}
+			for list, keys := range tc.each {
+				all, _ := object[list].([]any)
+				if len(all) == 0 {
+					t.Errorf("%q is %v, want objects", list, object[list])
+				}
+				for _, one := range all {
+					if diff := cmp.Diff(keys, keysOf(one.(map[string]any))); diff != "" {
+						t.Errorf("the keys of %q (-want +got):\n%s", list, diff)
+					}
+				}
+			}
+			for _, key := range slices.Concat(tc.keys, slices.Concat(slices.Collect(maps.Values(tc.each))...)) {
+				if !documentsKey(string(document), path, key) {
+					t.Errorf("docs/operations/README.md does not say what %q of %s is", key, path)
+				}
+			}
+			if code, _, stderr := berth(t, append(strings.Fields(path)[1:], "-f", "xml")...); code != exitUsage || !strings.Contains(stderr, `invalid argument "xml" for "-f, --format" flag`) {
+				t.Errorf("with -f xml it exits with %d, want %d:\n%s", code, exitUsage, stderr)
+			}
+		})
+	}
+	for path := range printNothingForPrograms {
+		if !slices.ContainsFunc(leaves(t), func(c *cobra.Command) bool { return c.CommandPath() == path }) {
+			t.Errorf("%s is an exception and no command", path)
+		}
+	}
+}
+
+// documentsKey reports whether the line of a command in the table of results names a key.
+func documentsKey(document, path, key string) bool {
+	for line := range strings.Lines(document) {
+		if strings.HasPrefix(line, "| `"+path+" -f json` |") {
+			return strings.Contains(line, "`"+key+"`")
+		}
+	}
+	return false
+}
+
+func keysOf(object map[string]any) []string { return slices.Sorted(maps.Keys(object)) }
