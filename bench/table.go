@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 )
@@ -23,6 +24,7 @@ type work interface {
 // table returns the rows. Worlds are smaller by a factor.
 func table(smaller int) []row {
 	return slices.Concat(
+		mixedCycles(smaller),
 		bothOrders(someCandidates(smaller)),
 		bothOrders(manyCombinations()),
 		[]row{allCombinations()},
@@ -38,6 +40,33 @@ func table(smaller int) []row {
 // hosts returns a world that is smaller by a factor, but not too small to mean
 // anything.
 func hosts(kind string, n, smaller int) spec { return spec{kind: kind, hosts: max(100, n/smaller)} }
+
+// mixedCycles are what decides: searches, claims and releases as clouds make them.
+func mixedCycles(smaller int) []row {
+	var rows []row
+	for _, world := range []spec{
+		hosts("flat", 1000, smaller), hosts("nested", 1000, smaller), hosts("bandwidth", 1000, smaller), hosts("bandwidth", 100_000, smaller),
+	} {
+		for _, mariaDB := range []bool{false, true} {
+			m := mixed{world: world, mariaDB: mariaDB, upstream: true}
+			bars := []bar{atMost("cpu / limits", 3), atMost(fewSearches, 5)}
+			if world.hosts > 1000 {
+				m.upstream, m.small = false, spec{kind: world.kind, hosts: 1000}
+				bars = append(bars, atMost("cpu / small world", 2))
+			} else if mariaDB && world.kind == "flat" {
+				bars = append(bars, atLeast("cycles / upstream", 100))
+			} else if mariaDB && world.kind == "bandwidth" {
+				bars = append(bars, atLeast("cycles / upstream", 500))
+			}
+			name := map[bool]string{false: "sqlite", true: "mariadb"}[mariaDB]
+			rows = append(rows, row{
+				fmt.Sprintf("mixed-%s-%s", world, name),
+				fmt.Sprintf("search, claim, release in turn, %d hosts, 16 clients, %s", world.hosts, name), m, bars,
+			})
+		}
+	}
+	return rows
+}
 
 // someCandidates are the worlds that clouds look like.
 func someCandidates(smaller int) []row {

@@ -20,6 +20,9 @@ func TestTableIsComplete(t *testing.T) {
 		"wide-all", "claims-sqlite", "claims-mariadb-1", "claims-mariadb-16", "round-trips",
 		"until-full-sqlite", "until-full-mariadb", "agent-reads", "beside-writes", "boots",
 	}
+	for _, world := range []string{"flat-1000", "nested-1000", "bandwidth-1000", "bandwidth-100000"} {
+		want = append(want, "mixed-"+world+"-sqlite", "mixed-"+world+"-mariadb")
+	}
 	for _, name := range both {
 		want = append(want, name, name+"-random")
 	}

@@ -101,7 +101,7 @@ func run(t *testing.T, c *cloud, p claims.Plan) (claims.Result, error) {
 
 func TestRunFillsACloud(t *testing.T) {
 	c := &cloud{room: 100}
-	r, err := run(t, c, claims.Plan{Clients: 8, Time: time.Minute})
+	r, err := run(t, c, claims.Plan{Clients: 8, Time: time.Minute, Keep: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,6 +119,9 @@ func TestRunReleasesWhatItClaimed(t *testing.T) {
 	}
 	if r.Claims == 0 || r.Claims != c.puts || r.Releases != c.deletes || len(c.holds) != 0 || c.room != 100 {
 		t.Errorf("%d claims and %d releases, the cloud has seen %d and %d, holds %d, room %d", r.Claims, r.Releases, c.puts, c.deletes, len(c.holds), c.room)
+	}
+	if p := r.Parts; len(p.Claims) != r.Claims+r.Refused || len(p.Releases) != r.Releases || len(p.Searches) != len(p.Claims) {
+		t.Errorf("times of %d searches, %d claims, %d releases", len(p.Searches), len(p.Claims), len(p.Releases))
 	}
 	if want := float64(c.puts+c.deletes) / r.Elapsed.Seconds(); r.Writes() != want {
 		t.Errorf("Writes() = %v, want %v", r.Writes(), want)

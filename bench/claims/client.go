@@ -3,6 +3,7 @@ package claims
 import (
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/berthcloud/berth/bench/load"
 )
@@ -14,7 +15,8 @@ type Client struct {
 	random *rand.Rand
 	body   []byte
 
-	held []string // consumers that hold a claim, the oldest first
+	held  []string // consumers that hold a claim, the oldest first
+	parts Parts    // in the order of the requests
 }
 
 // Dial connects a client to a service. The seed decides which candidates it
@@ -45,7 +47,9 @@ const (
 
 // Claim asks for candidates and claims any one of them for a new consumer.
 func (c *Client) Claim(query string) (Outcome, error) {
+	begin := time.Now()
 	status, answer, err := c.conn.Fetch(load.Request{Method: "GET", Path: query})
+	c.parts.Searches = append(c.parts.Searches, time.Since(begin))
 	if err != nil || status != 200 {
 		return 0, unexpected("GET", query, status, answer, err)
 	}
@@ -56,7 +60,9 @@ func (c *Client) Claim(query string) (Outcome, error) {
 	consumer := c.uuid()
 	path := "/allocations/" + consumer
 	c.body = claim(c.body[:0], all[c.random.IntN(len(all))])
+	begin = time.Now()
 	status, answer, err = c.conn.Fetch(load.Request{Method: "PUT", Path: path, Body: c.body})
+	c.parts.Claims = append(c.parts.Claims, time.Since(begin))
 	switch {
 	case err == nil && status == 204:
 		c.held = append(c.held, consumer)
@@ -71,7 +77,9 @@ func (c *Client) Claim(query string) (Outcome, error) {
 // Release gives the oldest claim back.
 func (c *Client) Release() error {
 	path := "/allocations/" + c.held[0]
+	begin := time.Now()
 	status, answer, err := c.conn.Fetch(load.Request{Method: "DELETE", Path: path})
+	c.parts.Releases = append(c.parts.Releases, time.Since(begin))
 	if err != nil || status != 204 {
 		return unexpected("DELETE", path, status, answer, err)
 	}

@@ -16,7 +16,7 @@ type Plan struct {
 	Clients int
 	Time    time.Duration      // no cycle begins later
 	Pace    float64            // cycles a second of all clients together; 0 for as many as there can be
-	Keep    int                // how many claims a client holds before it releases the oldest for each new one; 0 for ever
+	Keep    int                // how many claims a client keeps, the oldest beyond them are released; negative: all
 	Query   func(n int) string // the n-th question of a client
 	Seed    uint64             // of the first client; the others have the next ones
 	Drain   bool               // at the end, clients release what they hold
@@ -29,6 +29,18 @@ type Result struct {
 	Releases int
 	Elapsed  time.Duration
 	Took     load.Times // from the first question to the claim that was accepted
+	Parts    Parts
+}
+
+// Parts are the times of single requests, refused claims among them.
+type Parts struct {
+	Searches, Claims, Releases load.Times
+}
+
+// And returns the times of both.
+func (p Parts) And(o Parts) Parts {
+	join := func(a, b load.Times) load.Times { return slices.Sorted(slices.Values(append(slices.Clone(a), b...))) }
+	return Parts{join(p.Searches, o.Searches), join(p.Claims, o.Claims), join(p.Releases, o.Releases)}
 }
 
 // Rate returns cycles per second: claims that were accepted.
@@ -53,6 +65,7 @@ func Run(p Plan) (Result, error) {
 		sum.Refused += part.Refused
 		sum.Releases += part.Releases
 		sum.Took = append(sum.Took, part.Took...)
+		sum.Parts = sum.Parts.And(part.Parts)
 	}
 	slices.Sort(sum.Took)
 	return sum, errors.Join(errs...)
@@ -74,7 +87,9 @@ func (p Plan) client(i int, begin time.Time) (r Result, err error) {
 			break
 		}
 	}
-	return r, p.drain(c, &r)
+	err = p.drain(c, &r)
+	r.Parts = c.parts
+	return r, err
 }
 
 func (p Plan) drain(c *Client, r *Result) error {
@@ -113,7 +128,7 @@ func (p Plan) cycle(c *Client, r *Result, n int) (more bool, err error) {
 	}
 	r.Claims++
 	r.Took = append(r.Took, time.Since(begin))
-	if p.Keep > 0 && c.Held() > p.Keep {
+	if p.Keep >= 0 && c.Held() > p.Keep {
 		r.Releases++
 		return true, c.Release()
 	}

@@ -1,8 +1,9 @@
-// Package minimal runs the least that a claim has to do in a database, in the
-// tables of a real placement service: one UPDATE that compares and swaps the
-// generation of a provider, the rows of a consumer and of three allocations, and a
-// commit. Its rate is what the rate of claims is compared with. It checks no
-// capacity and is no way to write claims.
+// Package minimal runs the least that a claim and its release have to do in a
+// database, in the tables of a real placement service. A claim is one UPDATE that
+// compares and swaps the generation of a provider, the rows of a consumer and of
+// three allocations, and a commit; a release is the same UPDATE, two DELETEs and a
+// commit. Their rate is what the rate of claims is compared with. Nothing checks
+// capacities: this is no way to write claims.
 package minimal
 
 import (
@@ -23,6 +24,8 @@ const (
 	hold = `INSERT INTO consumers (created_at, uuid, project_id, user_id, generation) VALUES (?, ?, ?, ?, 1)`
 	take = `INSERT INTO allocations (created_at, resource_provider_id, consumer_id, resource_class_id, used)
 VALUES (?, ?, ?, 0, 1), (?, ?, ?, 1, 1024), (?, ?, ?, 2, 10)`
+	free   = `DELETE FROM allocations WHERE consumer_id = ?`
+	forget = `DELETE FROM consumers WHERE uuid = ?`
 )
 
 // A books is what is known of a database in advance.
@@ -31,7 +34,10 @@ type books struct {
 	providers     []provider
 }
 
-type provider struct{ id, generation int64 }
+type provider struct {
+	id, generation int64
+	consumer       string // whose claim on it is released next; empty when there is none
+}
 
 func read(ctx context.Context, db *sql.DB) (b books, err error) {
 	if err := db.QueryRowContext(ctx, `SELECT MIN(id) FROM projects`).Scan(&b.project); err != nil {
@@ -57,8 +63,8 @@ func read(ctx context.Context, db *sql.DB) (b books, err error) {
 
 // A session is a connection with its statements prepared.
 type session struct {
-	conn             *sql.Conn
-	swap, hold, take *sql.Stmt
+	conn                           *sql.Conn
+	swap, hold, take, free, forget *sql.Stmt
 }
 
 func prepare(ctx context.Context, db *sql.DB) (s session, err error) {
@@ -68,7 +74,7 @@ func prepare(ctx context.Context, db *sql.DB) (s session, err error) {
 	for _, one := range []struct {
 		to   **sql.Stmt
 		text string
-	}{{&s.swap, swap}, {&s.hold, hold}, {&s.take, take}} {
+	}{{&s.swap, swap}, {&s.hold, hold}, {&s.take, take}, {&s.free, free}, {&s.forget, forget}} {
 		if *one.to, err = s.conn.PrepareContext(ctx, one.text); err != nil {
 			return s, err
 		}
@@ -76,9 +82,10 @@ func prepare(ctx context.Context, db *sql.DB) (s session, err error) {
 	return s, nil
 }
 
-// write does the work of one claim on p but for the commit.
+// write does the work of one claim on p, or of the release of the one that is there, but for
+// the commit.
 func (s session) write(ctx context.Context, b *books, p *provider) error {
-	now, consumer := time.Now().UTC().Truncate(time.Second), uuid()
+	now := time.Now().UTC().Truncate(time.Second)
 	result, err := s.swap.ExecContext(ctx, p.generation+1, now, p.id, p.generation)
 	if err != nil {
 		return err
@@ -87,10 +94,19 @@ func (s session) write(ctx context.Context, b *books, p *provider) error {
 		return errors.Join(err, errors.New("somebody else changed a provider"))
 	}
 	p.generation++
-	if _, err := s.hold.ExecContext(ctx, now, consumer, b.project, b.user); err != nil {
+	if p.consumer != "" {
+		if _, err := s.free.ExecContext(ctx, p.consumer); err != nil {
+			return err
+		}
+		_, err := s.forget.ExecContext(ctx, p.consumer)
+		p.consumer = ""
 		return err
 	}
-	_, err = s.take.ExecContext(ctx, now, p.id, consumer, now, p.id, consumer, now, p.id, consumer)
+	p.consumer = uuid()
+	if _, err := s.hold.ExecContext(ctx, now, p.consumer, b.project, b.user); err != nil {
+		return err
+	}
+	_, err = s.take.ExecContext(ctx, now, p.id, p.consumer, now, p.id, p.consumer, now, p.id, p.consumer)
 	return err
 }
 

@@ -32,7 +32,7 @@ func Upstream(dir, database string, more Settings) (*Server, error) {
 	// fastest way that it has to offer.
 	args := append([]string{
 		"--plugins-dir", "/usr/lib/uwsgi/plugins", "--plugin", "http", "--plugin", "python3",
-		"--http", s.Addr, "--http-keepalive", "--socket", filepath.Join(dir, "uwsgi.sock"),
+		"--http", s.Addr, "--http-keepalive", "--http-timeout", "600", "--socket", filepath.Join(dir, "uwsgi.sock"),
 		"--master", "--no-orphans", "--processes", strconv.Itoa(runtime.NumCPU()), "--threads", "1",
 		"--need-app", "--die-on-term", "--disable-logging", "--buffer-size", "65535", "--add-header", "Connection: Keep-Alive",
 	}, app...)

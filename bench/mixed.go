@@ -1,0 +1,288 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/berthcloud/berth/bench/claims"
+	"github.com/berthcloud/berth/bench/load"
+	"github.com/berthcloud/berth/bench/minimal"
+	"github.com/berthcloud/berth/bench/servers"
+)
+
+// mixedClients is how many clients make cycles at the same time, and fewClients how many the
+// times of searches are compared with each other for.
+const (
+	mixedClients = 16
+	fewClients   = 4
+	fewSearches  = "p99 / p50 of a search, 4 clients"
+)
+
+// mixed measures cycles of one search (limit=1000), one claim of what it found, and its
+// release: what a cloud asks of placement for each server. The world changes between any two
+// answers. Beside it, the limits: the canned server's answer to the search, and two minimal
+// transactions in the same kind of database. CPU is that of all servers, the database's
+// included.
+type mixed struct {
+	world    spec
+	mariaDB  bool // else SQLite
+	upstream bool // compare with upstream's service on the same MariaDB
+	small    spec // compare with a smaller world, unless it is zero
+}
+
+// limitWorld is where the minimal transactions are made.
+var limitWorld = spec{kind: "flat", hosts: 1000}
+
+// A mixedStage is what one row measures.
+type mixedStage struct {
+	berth   *servers.Server
+	db      *servers.MariaDB // nil: SQLite
+	canned  *servers.Server
+	paths   []string
+	minimal func(span time.Duration) (rate float64, err error)
+}
+
+func (m mixed) measure(l *lab) (f figures, err error) {
+	s := mixedStage{paths: limited(everyHost, "1000").variants(l.make(m.world))}
+	defer s.kill()
+	if err := m.start(l, &s); err != nil {
+		return nil, err
+	}
+	if err := m.rounds(l, &f, &s); err != nil {
+		return f, err
+	}
+	if err := l.profileWhile(s.berth, func(span time.Duration) error {
+		_, err := claims.Run(s.plan(s.berth, mixedClients, span, 1<<40))
+		return err
+	}); err != nil {
+		return f, err
+	}
+	if m.upstream && m.mariaDB && !l.alone {
+		return f, m.besideUpstream(l, &f, &s)
+	}
+	if m.small == (spec{}) {
+		return f, nil
+	}
+	s.kill()
+	l.row += "-small" // its profile is another one
+	small, err := mixed{world: m.small, mariaDB: m.mariaDB}.measure(l)
+	if err != nil {
+		return f, err
+	}
+	here, _ := f.find("cpu a cycle")
+	there, _ := small.find("cpu a cycle")
+	f.add("cpu / small world", here.Value/there.Value, ratio)
+	f.add("small world cpu a cycle", there.Value, milliseconds)
+	return f, nil
+}
+
+// start starts Berth, its database, and the canned server.
+func (m mixed) start(l *lab, s *mixedStage) (err error) {
+	if m.mariaDB {
+		if s.db, err = l.mariaDB(m.world); err != nil {
+			return err
+		}
+		if err := l.saveTo(limitWorld, s.db, servers.Minimal); err != nil {
+			return err
+		}
+		s.minimal = func(span time.Duration) (float64, error) {
+			return minimal.MariaDB(l.ctx, s.db.DSN(servers.Minimal), mixedClients, span)
+		}
+		s.berth, err = l.berthOn(s.db.URL(servers.Placement), nil)
+	} else {
+		file, failed := l.file(limitWorld)
+		if failed != nil {
+			return failed
+		}
+		s.minimal = func(span time.Duration) (float64, error) {
+			return minimal.SQLite(l.ctx, file, mixedClients, span)
+		}
+		s.berth, _, err = l.berth(m.world, nil)
+	}
+	if err != nil {
+		return err
+	}
+	pages, err := l.record(s.berth, s.paths[:1])
+	if err != nil {
+		return err
+	}
+	dir, err := l.dir("canned")
+	if err != nil {
+		return err
+	}
+	s.canned, err = servers.Canned(dir, pages)
+	return err
+}
+
+func (s *mixedStage) kill() {
+	for _, one := range []*servers.Server{s.berth, s.canned} {
+		if one != nil {
+			one.Kill()
+		}
+	}
+	if s.db != nil {
+		s.db.Kill()
+	}
+	s.berth, s.canned, s.db = nil, nil, nil
+}
+
+func (s *mixedStage) plan(to *servers.Server, clients int, span time.Duration, seed uint64) claims.Plan {
+	return claims.Plan{
+		Addr: to.Addr, Headers: servers.Headers, Clients: clients, Time: span, Seed: seed,
+		Query: func(n int) string { return s.paths[n%len(s.paths)] },
+	}
+}
+
+// rounds measures Berth and the limits in turn, after a round that does not count.
+func (m mixed) rounds(l *lab, f *figures, s *mixedStage) error {
+	var rates, cpus, databases, limits, over, spreads []float64
+	var parts claims.Parts
+	for i := range l.rounds + 1 {
+		limit, err := s.limit(l)
+		if err != nil {
+			return err
+		}
+		seed := uint64(i+1) << 32
+		r, cpu, database, err := s.cycles(l, mixedClients, 4*l.span, seed)
+		if err != nil {
+			return err
+		}
+		few, _, _, err := s.cycles(l, fewClients, 4*l.span, seed+mixedClients)
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			continue
+		}
+		rates, cpus, databases = append(rates, r.Rate()), append(cpus, cpu), append(databases, database)
+		limits, over = append(limits, limit), append(over, cpu/limit)
+		searches := few.Parts.Searches
+		spreads = append(spreads, float64(searches.At(0.99))/float64(searches.At(0.5)))
+		parts = parts.And(r.Parts)
+	}
+	f.add("cpu / limits", median(over), ratio)
+	f.add("cpu a cycle", median(cpus), milliseconds)
+	f.add("of it the database", median(databases), milliseconds)
+	f.add("limits cpu", median(limits), milliseconds)
+	f.add("cycles", median(rates), perSecond)
+	for _, part := range []struct {
+		name  string
+		times load.Times
+	}{{"search", parts.Searches}, {"claim", parts.Claims}, {"release", parts.Releases}} {
+		f.addTime(part.name+" p50", part.times.At(0.5))
+		f.addTime(part.name+" p99", part.times.At(0.99))
+	}
+	f.add(fewSearches, median(spreads), ratio)
+	return nil
+}
+
+// cycles makes cycles for a while and returns the milliseconds of CPU for each, of Berth and
+// its database together and of the database alone.
+func (s *mixedStage) cycles(l *lab, clients int, span time.Duration, seed uint64) (r claims.Result, cpu, database float64, err error) {
+	if err := l.ctx.Err(); err != nil {
+		return r, 0, 0, err
+	}
+	cpuOf := func() (ours, database time.Duration, err error) {
+		if ours, err = s.berth.CPU(); err == nil && s.db != nil {
+			database, err = s.db.CPU()
+		}
+		return ours, database, err
+	}
+	ours, theirs, err := cpuOf()
+	if err != nil {
+		return r, 0, 0, err
+	}
+	if r, err = claims.Run(s.plan(s.berth, clients, span, seed)); err != nil {
+		return r, 0, 0, err
+	}
+	oursAfter, theirsAfter, err := cpuOf()
+	if err != nil {
+		return r, 0, 0, err
+	}
+	if r.Claims == 0 {
+		return r, 0, 0, fmt.Errorf("no claim in %v", span)
+	}
+	database = inMilliseconds(theirsAfter-theirs) / float64(r.Claims)
+	return r, inMilliseconds(oursAfter-ours)/float64(r.Claims) + database, database, nil
+}
+
+// limit returns the milliseconds of CPU of a canned answer and of two minimal transactions,
+// with as many clients as make cycles.
+func (s *mixedStage) limit(l *lab) (float64, error) {
+	before, err := s.canned.CPU()
+	if err != nil {
+		return 0, err
+	}
+	answers, err := load.Run(l.plan(s.canned.Addr, mixedClients, s.paths[:1]))
+	if err != nil {
+		return 0, err
+	}
+	after, err := s.canned.CPU()
+	if err != nil {
+		return 0, err
+	}
+	answer := inMilliseconds(after-before) / float64(answers.Requests)
+
+	database := func() (time.Duration, error) {
+		if s.db == nil {
+			return 0, nil
+		}
+		return s.db.CPU()
+	}
+	begin, err := database()
+	if err != nil {
+		return 0, err
+	}
+	own, start := ownCPU(), time.Now()
+	rate, err := s.minimal(2 * l.span)
+	if err != nil {
+		return 0, err
+	}
+	end, err := database()
+	if err != nil {
+		return 0, err
+	}
+	transaction := inMilliseconds(end-begin+ownCPU()-own) / (rate * time.Since(start).Seconds())
+	return answer + 2*transaction, nil
+}
+
+// ownCPU is the CPU time of this process, which makes the minimal transactions.
+func ownCPU() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		panic(os.NewSyscallError("getrusage", err))
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// upstreamSpan is enough for upstream's service to make some cycles.
+const upstreamSpan = 20 * time.Second
+
+// besideUpstream lets upstream's service make cycles in the same database.
+func (m mixed) besideUpstream(l *lab, f *figures, s *mixedStage) error {
+	s.berth.Kill()
+	dir, err := l.dir("upstream")
+	if err != nil {
+		return err
+	}
+	theirs, err := servers.Upstream(dir, s.db.URL(servers.Placement), nil)
+	if errors.Is(err, servers.ErrMissing) {
+		l.say("no upstream: %v", err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer theirs.Kill()
+	r, err := claims.Run(s.plan(theirs, mixedClients, upstreamSpan, 1<<41))
+	if err != nil {
+		return fmt.Errorf("upstream: %w", err)
+	}
+	ours, _ := f.find("cycles")
+	f.add("cycles / upstream", ours.Value/r.Rate(), ratio)
+	f.add("upstream cycles", r.Rate(), perSecond)
+	return nil
+}
