@@ -6,7 +6,8 @@
 //
 //	2026-11-20 12:00:00.123 4711 INFO berth [req-… user project] message key=value
 //
-// Records that are logged with the context of a request carry its origin.
+// and in JSON the process id is "process" and the part of the program "name", which are oslo.log's
+// names for them. Records that are logged with the context of a request carry its origin.
 package logging
 
 import (
@@ -14,6 +15,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"os"
 )
 
 // An Origin says which request a record belongs to. Empty fields are unknown.
@@ -72,19 +74,25 @@ type Options struct {
 	Watch bool   // look whether File was moved away, and open it anew if so
 	Text  bool   // lines rather than JSON
 	Debug bool   // everything, rather than INFO and above
-	Name  string // the program's part in text lines; "" means "berth"
+	Name  string // the program's part that logs; "" means "berth"
 }
 
 // Open returns a logger and its Output, which must be closed at the end. The file is
 // opened for appending, so that it may be truncated while in use, and made with
 // mode 0640.
 func Open(opts Options, fallback io.Writer) (*slog.Logger, *Output, error) {
-	out := &Output{path: opts.File, watch: opts.Watch, to: fallback}
+	out := &Output{path: opts.File, watch: opts.Watch, text: opts.Text, to: fallback}
 	out.level.Set(levelOf(opts.Debug))
 	if err := out.Reopen(); err != nil {
 		return nil, nil, err
 	}
-	return slog.New(prompt{newHandler(out, &out.level, opts), out}), out, nil
+	return out.Logger(opts.Name), out, nil
+}
+
+// Logger returns a logger that writes to o as the one of Open does, under the name of another part
+// of the program.
+func (o *Output) Logger(name string) *slog.Logger {
+	return slog.New(prompt{newHandler(o, &o.level, Options{Text: o.text, Name: name}), o})
 }
 
 // NewHandler returns a handler that writes to w, one Write a record. It may be
@@ -94,10 +102,12 @@ func NewHandler(w io.Writer, opts Options) slog.Handler {
 }
 
 func newHandler(w io.Writer, level slog.Leveler, opts Options) slog.Handler {
+	name := cmp.Or(opts.Name, "berth")
 	if opts.Text {
-		return newText(w, level, opts.Name)
+		return newText(w, level, name)
 	}
-	return jsonHandler{slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})}
+	of := []slog.Attr{slog.String("name", name), slog.Int("process", os.Getpid())}
+	return jsonHandler{slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}).WithAttrs(of)}
 }
 
 func levelOf(debug bool) slog.Level {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -102,6 +103,32 @@ func TestJSONCarriesTheOrigin(t *testing.T) {
 	}
 	if _, ok := got["global_request_id"]; ok {
 		t.Errorf("record names an id nobody gave: %v", got)
+	}
+}
+
+// Lines in both forms say which part of which process wrote them; parts share an output.
+func TestRecordsNameTheirPart(t *testing.T) {
+	for _, text := range []bool{true, false} {
+		var b bytes.Buffer
+		first, out, err := logging.Open(logging.Options{Text: text, Name: "berth.placement"}, &b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first.Info("one")
+		out.Logger("berth.network").With("a", 1).Info("two")
+		if err := out.Close(); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(b.String(), "\n")
+		for i, name := range []string{"berth.placement", "berth.network"} {
+			want := fmt.Sprintf(" %d INFO %s [-] ", os.Getpid(), name)
+			if !text {
+				want = fmt.Sprintf(`"name":"%s","process":%d`, name, os.Getpid())
+			}
+			if !strings.Contains(lines[i], want) {
+				t.Errorf("text %v: line %d is %q, want %q in it", text, i, lines[i], want)
+			}
+		}
 	}
 }
 

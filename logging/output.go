@@ -31,6 +31,7 @@ const (
 type Output struct {
 	path  string // "" for a writer that was given to Open
 	watch bool
+	text  bool
 	level slog.LevelVar
 
 	mu     sync.Mutex // guards all below

@@ -24,9 +24,6 @@ type textHandler struct {
 }
 
 func newText(w io.Writer, level slog.Leveler, name string) *textHandler {
-	if name == "" {
-		name = "berth"
-	}
 	return &textHandler{mu: new(sync.Mutex), w: w, level: level, name: name}
 }
 

@@ -106,7 +106,7 @@ func openAgentLog(env environment, all []*agentsettings.Settings, set *node.Sett
 		s.Default = config.Default{Debug: d.Debug, LogFile: d.LogFile, LogDir: d.LogDir, WatchLog: d.WatchLog, UseJSON: d.UseJSON}
 		s.Ignored = append(s.Ignored, all[0].Ignored...)
 	}
-	return openServiceLog(env, &s, "berth.agent", warnings)
+	return openServiceLog(env, &s, agentLog, warnings)
 }
 
 // passOn tells each agent of SIGHUP.

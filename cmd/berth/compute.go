@@ -67,7 +67,7 @@ func serveCompute(ctx context.Context, env environment, read func() (*config.Com
 	if err != nil {
 		return fail(exitUsage, err)
 	}
-	log, output, err := openServiceLog(env, &cfg.Service, "berth.compute", warnings)
+	log, output, err := openServiceLog(env, &cfg.Service, computeLog, warnings)
 	if err != nil {
 		return err
 	}

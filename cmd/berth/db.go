@@ -121,7 +121,7 @@ func (s *dbSource) open(ctx context.Context, env environment, access sqlstore.Ac
 
 // toolLog hears of what takes long.
 func toolLog(env environment) (*slog.Logger, io.Closer, error) {
-	return logging.Open(logging.Options{Text: true, Name: "berth.db"}, env.stderr)
+	return logging.Open(logging.Options{Text: true, Name: databaseLog}, env.stderr)
 }
 
 // work opens the database, has fn work on it and closes it.

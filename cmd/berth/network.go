@@ -102,7 +102,7 @@ func serveNetwork(ctx context.Context, env environment, read func() (*config.Net
 	if err != nil {
 		return fail(exitUsage, err)
 	}
-	log, output, err := openServiceLog(env, &cfg.Service, "berth.network", warnings)
+	log, output, err := openServiceLog(env, &cfg.Service, networkLog, warnings)
 	if err != nil {
 		return err
 	}

@@ -23,9 +23,6 @@ type placementServer struct {
 	service *placement.Service
 }
 
-// placementLog is the name of the service in its log.
-const placementLog = "berth.placement"
-
 func placementPolicy() policyOf { return policyOf{defaults: placementapi.PolicyDefaults()} }
 
 // startPlacement opens the database and the listeners. An error carries its exit code, and leaves nothing open.

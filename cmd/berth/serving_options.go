@@ -13,6 +13,18 @@ import (
 	"github.com/berthcloud/berth/logging"
 )
 
+// The names of the parts of the program in the log. Under "berth up" they share one.
+const (
+	placementLog = "berth.placement"
+	networkLog   = "berth.network"
+	computeLog   = "berth.compute"
+	identityLog  = "berth.identity"
+	imageLog     = "berth.image"
+	agentLog     = "berth.agent"
+	databaseLog  = "berth.db"
+	upLog        = "berth.up"
+)
+
 // openLog opens the log that the settings name. Its lines have the name of the
 // program that writes them.
 func openLog(env environment, cfg *config.Service, name string) (*slog.Logger, *logging.Output, error) {

@@ -24,6 +24,7 @@ import (
 	"github.com/berthcloud/berth/httpapi/imageapi"
 	"github.com/berthcloud/berth/identity/local"
 	"github.com/berthcloud/berth/inprocess"
+	"github.com/berthcloud/berth/logging"
 	"github.com/berthcloud/berth/osloconfig"
 )
 
@@ -117,8 +118,9 @@ type cloud struct {
 	env  environment
 	opts upOptions
 	dir  string
-	log  *slog.Logger
+	log  *slog.Logger // of what no service says
 
+	output    *logging.Output // that all services share
 	directory *local.Directory
 	passwords passwords
 	identity  *smallServer
@@ -182,12 +184,12 @@ func up(ctx context.Context, env environment, opts upOptions, then func(*cloud, 
 	if err != nil {
 		return fail(exitUsage, err)
 	}
-	log, output, err := openLog(env, &config.DefaultPlacement().Service, "berth")
+	log, output, err := openLog(env, &config.DefaultPlacement().Service, upLog)
 	if err != nil {
 		return fail(exitUsage, err)
 	}
 	defer output.Close()
-	c := &cloud{env: env, opts: opts, dir: dir, log: log}
+	c := &cloud{env: env, opts: opts, dir: dir, log: log, output: output}
 	defer c.close()
 	if err := c.start(ctx); err != nil {
 		return err
@@ -227,7 +229,7 @@ func (c *cloud) start(ctx context.Context) (err error) {
 	}
 	if c.identity, err = startSmall(ctx, c.env, c.listening(c.opts.identityListen), "Identity", httpapi.Config{
 		Service: "identity", Routes: (&identityapi.API{Directory: c.directory}).Routes(), Public: identityapi.Public, Problem: identityapi.Problem,
-	}, c.log, trust); err != nil {
+	}, c.output.Logger(identityLog), trust); err != nil {
 		return err
 	}
 	catalog, err := c.loadImages()
@@ -236,13 +238,13 @@ func (c *cloud) start(ctx context.Context) (err error) {
 	}
 	if c.images, err = startSmall(ctx, c.env, c.listening(c.opts.imageListen), "Image", httpapi.Config{
 		Service: "image", Routes: (&imageapi.API{Catalog: catalog}).Routes(), Public: imageapi.Public, Problem: imageapi.Problem,
-	}, c.log, trust); err != nil {
+	}, c.output.Logger(imageLog), trust); err != nil {
 		return err
 	}
 	places := config.DefaultPlacement()
 	c.listening(c.opts.listen)(&places.Berth)
 	places.Database.Connection = c.database("placement.db")
-	if c.placement, err = startPlacement(ctx, c.env, places, c.log, trust); err != nil {
+	if c.placement, err = startPlacement(ctx, c.env, places, c.output.Logger(placementLog), trust); err != nil {
 		return err
 	}
 	networks := config.DefaultNetwork()
@@ -252,7 +254,7 @@ func (c *cloud) start(ctx context.Context) (err error) {
 	networks.Database.Connection = c.database("network.db")
 	trust.placement = inprocess.NewPlacement(c.placement.service)
 	trust.access = map[string]client.Access{"compute": c.login(upCompute, func() string { at, _ := c.computeURL.Load().(string); return at })}
-	if c.network, err = startNetwork(ctx, c.env, networks, c.log, trust); err != nil {
+	if c.network, err = startNetwork(ctx, c.env, networks, c.output.Logger(networkLog), trust); err != nil {
 		return err
 	}
 	if err := c.startCompute(ctx, trust); err != nil {
@@ -275,7 +277,7 @@ func (c *cloud) startCompute(ctx context.Context, g given) error {
 	for kind, s := range map[string]*server{"placement": &c.placement.server, "network": &c.network.server, "image": &c.images.server} {
 		g.access[kind] = c.login(upCompute, func() string { return c.url(s) })
 	}
-	s, err := startCompute(ctx, c.env, computes, c.log, g)
+	s, err := startCompute(ctx, c.env, computes, c.output.Logger(computeLog), g)
 	if err != nil {
 		return err
 	}

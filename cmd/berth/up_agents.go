@@ -132,12 +132,12 @@ func (c *cloud) agentsFile(name, text string) (path string, err error) {
 // agentServices are what agents report to.
 func (c *cloud) agentServices() []agent.Service {
 	access := c.login(upAgent, func() string { return c.url(&c.network.server) })
-	return []agent.Service{agentService{client.NewNetwork(client.Options{Access: access, Log: c.log})}}
+	return []agent.Service{agentService{client.NewNetwork(client.Options{Access: access, Log: c.output.Logger(agentLog)})}}
 }
 
 // reporter returns an agent of a host.
 func (c *cloud) reporter(host string, kind agentsettings.Kind, sources osloconfig.Sources, to []agent.Service) (*agent.Reporter, error) {
-	log := c.log.With("agent", string(kind), "host", host)
+	log := c.output.Logger(agentLog).With("agent", string(kind), "host", host)
 	read := func() (*agentsettings.Settings, []agent.Service, error) {
 		set, warnings, err := agentsettings.Load(kind, sources, agentsettings.Names{Host: host, Canonical: host})
 		for _, w := range warnings {

@@ -92,7 +92,7 @@ func (c *cloud) startHost(ctx context.Context, n int) (end func(), err error) {
 	if err := local.Report(ctx, nil); err != nil {
 		return nil, fmt.Errorf("host %s: %w", has.Name, err)
 	}
-	log := c.log.With("host", has.Name)
+	log := c.output.Logger(agentLog).With("host", has.Name)
 	d, endDriver, err := c.openDriver(has.Name, log)
 	if err != nil {
 		return nil, fmt.Errorf("host %s: %w", has.Name, err)
