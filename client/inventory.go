@@ -83,6 +83,22 @@ func (c *ComputePlacement) sharedDisk(ctx context.Context, root string, tree []n
 	return false, nil
 }
 
+// Used is inventory.Placement's.
+func (c *ComputePlacement) Used(ctx context.Context, id placement.UUID) (map[string]int64, error) {
+	var wire wireUsages
+	if err := c.placement.get(ctx, providerPath(string(id))+"/usages", &wire); err != nil {
+		return nil, gone(err)
+	}
+	return wire.Usages, nil
+}
+
+// wireUsages are those of a provider in placement's JSON.
+type wireUsages struct {
+	Usages map[string]int64 `json:"usages"`
+}
+
+func (w *wireUsages) check() bool { return w.Usages != nil }
+
 // EnsureNames is inventory.Placement's.
 func (c *ComputePlacement) EnsureNames(ctx context.Context, classes, traits []string) error {
 	for _, name := range classes {

@@ -1,8 +1,9 @@
 package client_test
 
 import (
-	"errors"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -96,21 +97,144 @@ func TestSyncOfAHost(t *testing.T) {
 	send(t, p, "PUT /resource_providers/"+poolID+"/aggregates", `{"resource_provider_generation": 2, "aggregates": ["`+groupID+`"]}`)
 	send(t, p, "PUT /resource_providers/"+nodeID+"/aggregates", fmt.Sprintf(`{"resource_provider_generation": %d, "aggregates": ["%s"]}`, is.Providers[0].Generation, groupID))
 	h.Devices = nil
-	sync("the device of cn1_0000:81:00.0 is gone, and something is allocated on it: the provider stays until nothing is")
+	const kept = "the device of cn1_0000:81:00.0 is gone, and something is allocated on it: the provider stays, with everything reserved, until nothing is"
+	sync(kept)
+	nic = strings.Replace(nic, "[COMPUTE_MANAGED_PCI_DEVICE CUSTOM_FAST] CUSTOM_NIC=2-0", "[COMPUTE_MANAGED_PCI_DEVICE CUSTOM_FAST CUSTOM_BERTH_REMOVED] CUSTOM_NIC=2-2", 1)
 	tree(root+" CUSTOM_LICENSE=5-0*1", nic)
 
-	// A class goes that is in use: the rest is done.
+	// A class goes that is in use: it stays, reserved, until it is not in use.
 	send(t, p, "PUT /allocations/"+poolID, `{"allocations": {"`+nodeID+`": {"resources": {"VCPU": 1}}},
 		"project_id": "p", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}`)
 	h.VCPU.Total, h.Disabled = 0, true
-	if _, err := h.Sync(t.Context(), c); !errors.Is(err, inventory.ErrInUse) || !strings.Contains(err.Error(), "setting the inventories of cn1") {
-		t.Errorf("Sync = %v, want that the inventory is in use", err)
-	}
-	tree(strings.Replace(root, "COMPUTE_NODE ", "COMPUTE_NODE COMPUTE_STATUS_DISABLED ", 1)+" CUSTOM_LICENSE=5-0*1", nic)
+	sync("cn1 has no VCPU any more, and some is allocated: it stays, with everything reserved, until none is", kept)
+	root = strings.Replace(root, "COMPUTE_NODE ", "COMPUTE_NODE COMPUTE_STATUS_DISABLED ", 1) + " CUSTOM_LICENSE=5-0*1"
+	tree(strings.Replace(root, "VCPU=8-0", "VCPU=8-8", 1), nic)
+	send(t, p, "DELETE /allocations/"+poolID, "")
+	sync(kept)
+	tree(strings.Replace(root, " VCPU=8-0*4", "", 1), nic)
 }
 
-// send sends a request past a proxy, which has to succeed.
-func send(t *testing.T, p *proxy, call, body string) {
+// vgpus is a host with a card of 3 virtual GPUs, and what searches and claims them past a proxy.
+type vgpus struct {
+	*testing.T
+	p       *proxy
+	host    *inventory.Host
+	claimed []string // consumers
+	number  int      // of the last consumer
+}
+
+func newVGPUs(t *testing.T, p *proxy) *vgpus {
+	t.Helper()
+	h := newHost(t)
+	h.Devices = []inventory.Device{{Suffix: "pci_0000_84_00_0", Class: "VGPU", Total: 3}}
+	return &vgpus{T: t, p: p, host: h}
+}
+
+// sync brings the host into placement, and returns the totals of its cards by the ends of their names.
+func (v *vgpus) sync() map[string]int64 {
+	v.Helper()
+	c := client.NewComputePlacement(at(v, v.p.url))
+	defer c.Close()
+	_, err := v.host.Sync(v.Context(), c)
+	must(v, "Sync", err)
+	is, err := c.Tree(v.Context(), nodeID)
+	must(v, "Tree", err)
+	all := map[string]int64{}
+	for _, p := range is.Providers[1:] {
+		all[strings.TrimPrefix(p.Name, "cn1_")] = p.Inventories["VGPU"].Total
+	}
+	return all
+}
+
+// claim allocates a VGPU of the first allocation candidate, if there is one.
+func (v *vgpus) claim() bool {
+	v.Helper()
+	var found struct {
+		Requests []struct {
+			Allocations map[string]any `json:"allocations"`
+		} `json:"allocation_requests"`
+	}
+	body := send(v.T, v.p, "GET /allocation_candidates?resources=VGPU:1", "")
+	must(v, "the candidates", json.Unmarshal(body, &found))
+	if len(found.Requests) == 0 {
+		return false
+	}
+	allocations, err := json.Marshal(found.Requests[0].Allocations)
+	must(v, "Marshal", err)
+	v.number++
+	consumer := fmt.Sprintf("5e57b85f-b017-419a-8745-%012d", v.number)
+	send(v.T, v.p, "PUT /allocations/"+consumer, `{"allocations": `+string(allocations)+`, "project_id": "p", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}`)
+	v.claimed = append(v.claimed, consumer)
+	return true
+}
+
+// TestSyncOfARenamedDevice gives a card another name while one of its three units is allocated: the
+// searches find two more, and not three.
+func TestSyncOfARenamedDevice(t *testing.T) {
+	v := newVGPUs(t, newProxy(t, berth(t)))
+	v.sync()
+	v.claim()
+	v.host.Devices[0].Suffix = "pci_0000_85_00_0"
+	if d := cmp.Diff(map[string]int64{"pci_0000_84_00_0": 3, "pci_0000_85_00_0": 2}, v.sync()); d != "" {
+		t.Errorf("the cards (-want +got)\n%s", d)
+	}
+	for v.claim() {
+	}
+	if len(v.claimed) != 3 {
+		t.Errorf("%d VGPU were allocated, want 3", len(v.claimed))
+	}
+	v.p.calls()
+	v.sync()
+	if writes := count(v.p.calls(), "P"); writes != 0 {
+		t.Errorf("the next sync costs %d writes", writes)
+	}
+
+	send(t, v.p, "DELETE /allocations/"+v.claimed[0], "")
+	if d := cmp.Diff(map[string]int64{"pci_0000_85_00_0": 3}, v.sync()); d != "" {
+		t.Errorf("the cards once the old one is not in use (-want +got)\n%s", d)
+	}
+	v.claimed = v.claimed[1:]
+	for v.claim() {
+	}
+	if len(v.claimed) != 3 {
+		t.Errorf("%d VGPU are allocated then, want 3", len(v.claimed))
+	}
+}
+
+// TestSyncOfARenamedDeviceAmongClaims has a unit claimed before each of the requests of such a sync.
+func TestSyncOfARenamedDeviceAmongClaims(t *testing.T) {
+	for _, before := range []int{0, 1, 2} {
+		for nth := 1; ; nth++ {
+			v := newVGPUs(t, newProxy(t, berth(t)))
+			v.sync()
+			for range before {
+				v.claim()
+			}
+			v.host.Devices[0].Suffix = "pci_0000_85_00_0"
+			n := 0
+			v.p.intercept(func(_ http.ResponseWriter, r *http.Request) bool {
+				if n++; n == nth {
+					v.p.intercept(nil)
+					v.claim()
+				}
+				return false
+			})
+			v.sync()
+			v.p.intercept(nil)
+			for v.claim() {
+			}
+			if len(v.claimed) != 3 {
+				t.Errorf("with %d units allocated before, and another one at request %d, %d were allocated, want 3", before, nth, len(v.claimed))
+			}
+			if n < nth {
+				break
+			}
+		}
+	}
+}
+
+// send sends a request past a proxy, which has to succeed, and returns the answer.
+func send(t *testing.T, p *proxy, call, body string) []byte {
 	t.Helper()
 	method, path, _ := strings.Cut(call, " ")
 	r, err := http.NewRequestWithContext(t.Context(), method, p.url+path, strings.NewReader(body))
@@ -121,9 +245,12 @@ func send(t *testing.T, p *proxy, call, body string) {
 	res, err := http.DefaultClient.Do(r)
 	must(t, call, err)
 	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	must(t, call, err)
 	if res.StatusCode > 299 {
-		t.Fatalf("%s: %s", call, res.Status)
+		t.Fatalf("%s: %s: %s", call, res.Status, answer)
 	}
+	return answer
 }
 
 // Others change the tree at each request of a sync: it begins again, and ends well.

@@ -96,6 +96,10 @@ func taken(n NodeRow) error {
 // may change it.
 const refreshTree = 5 * time.Minute
 
+// refreshWaiting is the same for a tree in which something waits for others, as its warnings say: for
+// allocations that end, or for providers that are made.
+const refreshWaiting = 30 * time.Second
+
 // trees are what placement was brought to have of hosts, by host.
 type trees struct {
 	placement inventory.Placement
@@ -109,6 +113,14 @@ type keptTree struct {
 	at       time.Time
 	warnings []string
 	trouble  string
+}
+
+// lasts is how long the tree is taken to be as it was brought to be.
+func (k keptTree) lasts() time.Duration {
+	if len(k.warnings) > 0 {
+		return refreshWaiting
+	}
+	return refreshTree
 }
 
 func newTrees(p inventory.Placement) *trees {
@@ -149,7 +161,7 @@ func (s *Service) KeepTree(ctx context.Context, host string, has inventory.Host)
 		return nil, err
 	}
 	now := s.now()
-	if is := s.trees.of(host); is.trouble == "" && now.Sub(is.at) < refreshTree && reflect.DeepEqual(is.has, has) {
+	if is := s.trees.of(host); is.trouble == "" && now.Sub(is.at) < is.lasts() && reflect.DeepEqual(is.has, has) {
 		return is.warnings, nil
 	}
 	for range keepTries {

@@ -85,6 +85,20 @@ func TestKeepTree(t *testing.T) {
 	w.paths.placement.heals()
 	keep("it is back", "", true, "cn1 COMPUTE_NODE COMPUTE_STATUS_DISABLED VCPU=16", gpu)
 
+	card := string(has.DeviceID(has.Devices[0]))
+	user := string(computetest.ID("user"))
+	w.must(w.places.SetAllocations(ctx, user, network.Allocations{Project: computetest.Project, User: "u", Providers: map[string]map[string]int64{card: {"VGPU": 1}}}))
+	has.Devices = nil
+	const kept = "cn1_pci_0000_84_00_0 CUSTOM_BERTH_REMOVED VGPU=4"
+	keep("a device that is gone while it is in use", "", true, "cn1 COMPUTE_NODE COMPUTE_STATUS_DISABLED VCPU=16", kept)
+	free, err := w.places.Allocations(ctx, user)
+	w.must(err)
+	free.Providers = nil
+	w.must(w.places.SetAllocations(ctx, user, free))
+	keep("that it is free is not seen at once", "", false, "cn1 COMPUTE_NODE COMPUTE_STATUS_DISABLED VCPU=16", kept)
+	w.later(time.Minute)
+	keep("but sooner than what nothing waits for", "", true, "cn1 COMPUTE_NODE COMPUTE_STATUS_DISABLED VCPU=16")
+
 	held := string(computetest.ID("held"))
 	holds := network.Allocations{Project: computetest.Project, User: "u", Providers: map[string]map[string]int64{string(node.ID): {"VCPU": 1}}}
 	w.must(w.places.SetAllocations(ctx, held, holds))

@@ -27,6 +27,9 @@ const (
 	TraitComputeNode = "COMPUTE_NODE"
 	TraitDisabled    = "COMPUTE_STATUS_DISABLED"
 	TraitPCIDevice   = "COMPUTE_MANAGED_PCI_DEVICE"
+	// TraitRemoved says of a provider below the host that Berth has reserved what is left of it, since the
+	// device, or the class that it had, is gone while something is allocated.
+	TraitRemoved = "CUSTOM_BERTH_REMOVED"
 )
 
 // ImageTypes returns the traits of a host that takes images of every disk format but those that are left

@@ -26,17 +26,20 @@ type Provider struct {
 	Generation  int64          // 0 for one that is to be made
 	Inventories map[string]placement.Inventory
 	Traits      []string // sorted
+	// Used is what is allocated of each class, nil when it was not read. A Plan needs it of the
+	// providers that it removes, or removes a class of: see Plan.Unread.
+	Used map[string]int64
 }
 
 // A Plan is what is to be done to a tree, in this order.
 type Plan struct {
 	// Make are providers to be made, parents first.
 	Make []Provider
-	// Remove are providers of devices that are gone. One on which something is
-	// allocated cannot be removed, and stays.
+	// Remove are providers of devices that are gone and not in use.
 	Remove []Provider
-	// Inventories and Traits are those of providers whose present ones differ. The
-	// root comes last.
+	// Inventories and Traits are those of providers whose present ones differ. Those that
+	// stay without their device come first, so that nothing new is allocated on them before other
+	// devices offer the rest of their units; the root comes last.
 	Inventories, Traits []Provider
 	// Warnings are for the operator.
 	Warnings []string
@@ -47,9 +50,34 @@ func (p *Plan) Nothing() bool {
 	return len(p.Make)+len(p.Remove)+len(p.Inventories)+len(p.Traits) == 0
 }
 
-// Plan says what makes a tree what it should be. An error is a mistake of the operator's:
-// an Additional, or a host that calls itself otherwise than before. Then nothing is to be
-// done.
+// Unread returns the providers of a tree whose Used has to be read before the plan is carried out.
+func (p *Plan) Unread(is Tree) (all []placement.UUID) {
+	for _, gone := range p.Remove {
+		if gone.Used == nil {
+			all = append(all, gone.ID)
+		}
+	}
+	for _, to := range p.Inventories {
+		now, _ := is.find(to.ID)
+		if now.Used == nil && len(leaving(now, to)) > 0 {
+			all = append(all, to.ID)
+		}
+	}
+	return all
+}
+
+// leaving are the classes that a provider has and is not to have, sorted.
+func leaving(now, to Provider) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(now.Inventories)), func(class string) bool {
+		_, stays := to.Inventories[class]
+		return stays
+	})
+}
+
+// Plan says what makes a tree what it should be. What is allocated stays, reserved, until it is
+// free: the provider of a device that is gone, and a class that a provider has no more. An error is a mistake of
+// the operator's: an Additional, or a host that calls itself otherwise than before. Then nothing is to
+// be done.
 func (h *Host) Plan(is Tree) (Plan, error) {
 	var p Plan
 	if root, there := is.find(placement.UUID(h.ID.String())); there && root.Name != h.Name {
@@ -61,11 +89,12 @@ func (h *Host) Plan(is Tree) (Plan, error) {
 	for _, to := range want {
 		own[to.ID] = true
 	}
+	var gone []Provider
 	for _, now := range is.Providers {
 		switch {
 		case own[now.ID]:
 		case h.madeFor(now):
-			p.Remove = append(p.Remove, now)
+			gone = append(gone, now)
 		default:
 			want = append(want, clone(now))
 		}
@@ -73,6 +102,37 @@ func (h *Host) Plan(is Tree) (Plan, error) {
 	if err := h.add(want, own, &p); err != nil {
 		return Plan{}, err
 	}
+	h.subtract(want, gone, is, &p)
+	for i := range want {
+		if now, there := is.find(want[i].ID); there && own[now.ID] {
+			want[i].keepUsed(now, &p)
+		}
+	}
+	want = slices.DeleteFunc(want, func(to Provider) bool {
+		empty := own[to.ID] && to.Parent != "" && len(to.Inventories) == 0
+		if now, there := is.find(to.ID); empty && there {
+			gone = append(gone, now)
+		}
+		return empty
+	})
+	for _, now := range gone {
+		switch {
+		case len(now.used()) > 0:
+			p.warn("the device of %s is gone, and something is allocated on it: the provider stays, with everything reserved, until nothing is", now.Name)
+		case slices.ContainsFunc(is.Providers, func(p Provider) bool { return p.Parent == now.ID }):
+			p.warn("the device of %s is gone, and there are providers below it: the provider stays, with everything reserved, until there are none", now.Name)
+		default:
+			p.Remove = append(p.Remove, now)
+			continue
+		}
+		want = append(want, now.reserved())
+	}
+	p.compare(is, want)
+	return p, nil
+}
+
+// compare brings into the plan what makes providers what they should be.
+func (p *Plan) compare(is Tree, want []Provider) {
 	for _, to := range want {
 		if _, there := is.find(to.ID); !there {
 			p.Make = append(p.Make, to)
@@ -88,7 +148,10 @@ func (h *Host) Plan(is Tree) (Plan, error) {
 			p.Traits = append(p.Traits, to)
 		}
 	}
-	return p, nil
+}
+
+func (p *Plan) warn(format string, args ...any) {
+	p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...))
 }
 
 func (t Tree) find(id placement.UUID) (Provider, bool) {
@@ -133,17 +196,137 @@ func deviceInventory(d Device, now Provider) placement.Inventory {
 	if !ok {
 		i = placement.Inventory{MinUnit: 1, StepSize: 1, AllocationRatio: 1}
 	}
-	i.Total, i.MaxUnit = d.Total, d.Total
+	if now.withdrawn(d.Class) {
+		i.Reserved = 0 // the device is there again
+	}
+	return resized(i, d.Total)
+}
+
+// withdrawn reports whether all of a class is reserved because the device was gone: it is not an operator's
+// reservation.
+func (p *Provider) withdrawn(class string) bool {
+	i := p.Inventories[class]
+	return i.Reserved == i.Total && slices.Contains(p.Traits, TraitRemoved)
+}
+
+// resized is an inventory with another total.
+func resized(i placement.Inventory, total int64) placement.Inventory {
+	i.Total, i.MaxUnit, i.Reserved = total, total, min(i.Reserved, total)
 	return i
 }
 
-// madeFor reports whether a provider was made for a device of the host.
+// madeFor reports whether a provider was made for a device of the host, by Berth or by Nova.
 func (h *Host) madeFor(p Provider) bool {
 	if p.Parent != placement.UUID(h.ID.String()) || !strings.HasPrefix(p.Name, h.Name+"_") {
 		return false
 	}
 	_, virtual := p.Inventories["VGPU"]
-	return virtual || slices.Contains(p.Traits, TraitPCIDevice)
+	return virtual || slices.Contains(p.Traits, TraitPCIDevice) || p.ID == placement.UUID(h.ID.Derive(p.Name).String()) ||
+		slices.ContainsFunc(h.Devices, func(d Device) bool { return h.DeviceName(d) == p.Name })
+}
+
+// used are the classes of which something is allocated.
+func (p *Provider) used() map[string]int64 {
+	all := maps.Clone(p.Used)
+	maps.DeleteFunc(all, func(_ string, n int64) bool { return n <= 0 })
+	return all
+}
+
+// reserved is a provider whose device is gone, of which nothing more can be allocated.
+func (p Provider) reserved() Provider {
+	p = clone(p)
+	for class, i := range p.Inventories {
+		i.Reserved = i.Total
+		p.Inventories[class] = i
+	}
+	p.Traits = sorted(append(p.Traits, TraitRemoved))
+	return p
+}
+
+// keepUsed keeps the classes of a provider that would leave it while something of them is allocated, which
+// placement refuses. Nothing more can be allocated of them.
+func (p *Provider) keepUsed(now Provider, plan *Plan) {
+	for _, class := range leaving(now, *p) {
+		if now.Used[class] == 0 {
+			continue
+		}
+		plan.warn("%s has no %s any more, and some is allocated: it stays, with everything reserved, until none is", p.Name, class)
+		i := now.Inventories[class]
+		i.Reserved = i.Total
+		p.Inventories[class] = i
+		if p.Parent != "" {
+			p.Traits = sorted(append(p.Traits, TraitRemoved))
+		}
+	}
+}
+
+// A newDevice is a device of which placement may not offer all units yet.
+type newDevice struct {
+	Device
+	to    *Provider // as it should be
+	lacks int64     // units that placement does not offer
+}
+
+// subtract takes from devices what is allocated of their units elsewhere, so that each unit is counted
+// once: on the same provider in a class that the device had before, and on providers of devices that are
+// gone. One of those may have been replaced by a device of the same class of which placement does not offer all
+// units yet; the one with the most similar traits is taken to be it. A device of which nothing is left loses
+// the class.
+func (h *Host) subtract(want, gone []Provider, is Tree, p *Plan) {
+	var devices []*newDevice
+	for _, d := range h.Devices {
+		i := slices.IndexFunc(want, func(to Provider) bool { return to.Name == h.DeviceName(d) })
+		if i < 0 {
+			continue // there are none of it
+		}
+		now, _ := is.find(want[i].ID)
+		to := &newDevice{Device: d, to: &want[i], lacks: d.Total}
+		if !now.withdrawn(d.Class) {
+			to.lacks -= now.Inventories[d.Class].Total
+		}
+		for _, class := range leaving(now, want[i]) {
+			to.subtract(now.Used[class], p, "of its "+class)
+		}
+		devices = append(devices, to)
+	}
+	for _, old := range gone {
+		for _, class := range slices.Sorted(maps.Keys(old.used())) {
+			left := old.Used[class]
+			slices.SortStableFunc(devices, func(a, b *newDevice) int {
+				return cmp.Or(cmp.Compare(a.differs(old), b.differs(old)), cmp.Compare(b.lacks, a.lacks))
+			})
+			for _, d := range devices {
+				if d.Class == class {
+					left -= d.subtract(left, p, "on "+old.Name)
+				}
+			}
+		}
+	}
+}
+
+// differs is how many traits a device and a provider do not share.
+func (d *newDevice) differs(p Provider) (n int) {
+	for _, name := range sorted(slices.Concat(d.Traits, p.Traits)) {
+		if slices.Contains(d.Traits, name) != slices.Contains(p.Traits, name) && name != TraitRemoved {
+			n++
+		}
+	}
+	return n
+}
+
+// subtract takes up to n units from a device, and returns how many.
+func (d *newDevice) subtract(n int64, p *Plan, where string) int64 {
+	n = min(n, d.lacks)
+	if n <= 0 {
+		return 0
+	}
+	p.warn("%s offers less %s than it has: what is allocated %s is subtracted until it is free", d.to.Name, d.Class, where)
+	d.lacks -= n
+	i := resized(d.to.Inventories[d.Class], d.to.Inventories[d.Class].Total-n)
+	if d.to.Inventories[d.Class] = i; i.Total == 0 {
+		delete(d.to.Inventories, d.Class)
+	}
+	return n
 }
 
 // inventories are the root's. What placement has of other classes goes.
@@ -187,7 +370,7 @@ func (h *Host) add(want []Provider, own map[placement.UUID]bool, p *Plan) error 
 			}
 			i := slices.IndexFunc(want, func(to Provider) bool { return h.names(a, to) })
 			if i < 0 {
-				p.Warnings = append(p.Warnings, fmt.Sprintf("%s: there is no provider %s below the host; what is added to it waits", a.File, cmp.Or(string(a.ID), a.Name)))
+				p.warn("%s: there is no provider %s below the host; what is added to it waits", a.File, cmp.Or(string(a.ID), a.Name))
 				continue
 			}
 			to := &want[i]

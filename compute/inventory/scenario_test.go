@@ -27,7 +27,7 @@ const hostID = "3b36d91e-bf60-460f-b1f8-3322dee5cdfd"
 //
 // and these what placement has, where "has" alone is the host's provider:
 //
-//	has [called NAME] [child NAME] [of PARENT] [VCPU=8:ratio=2:reserved=1] [TRAIT …]
+//	has [called NAME] [child NAME] [of PARENT] [VCPU=8:ratio=2:reserved=1:used=3] [TRAIT …]
 //	shared disk
 //
 // The answer is the plan; that of what comes of it is to be nothing.
@@ -140,7 +140,7 @@ func additional(t *testing.T, words []string) inventory.Additional {
 // provider is one that placement has. Names stand for the ids of those below the host.
 func provider(t *testing.T, words []string) inventory.Provider {
 	t.Helper()
-	p := inventory.Provider{ID: hostID, Name: "cn1", Inventories: map[string]placement.Inventory{}}
+	p := inventory.Provider{ID: hostID, Name: "cn1", Inventories: map[string]placement.Inventory{}, Used: map[string]int64{}}
 	for ; len(words) > 1; words = words[2:] {
 		if words[0] == "child" {
 			p.ID, p.Name, p.Parent = placement.UUID(words[1]), words[1], hostID
@@ -166,6 +166,8 @@ func provider(t *testing.T, words []string) inventory.Provider {
 				i.AllocationRatio = ratio(t, value)
 			case "reserved":
 				i.Reserved = number(t, value)
+			case "used":
+				p.Used[class] = number(t, value)
 			}
 		}
 		p.Inventories[class] = i

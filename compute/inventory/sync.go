@@ -17,6 +17,9 @@ type Placement interface {
 	// Tree returns the tree whose root a provider is, without providers when there
 	// is none.
 	Tree(ctx context.Context, root placement.UUID) (Tree, error)
+	// Used returns how much of each class is allocated on a provider, never nil. ErrGeneration says that
+	// there is no such provider any more.
+	Used(ctx context.Context, id placement.UUID) (map[string]int64, error)
 	// EnsureNames makes custom resource classes and traits unless they are there.
 	EnsureNames(ctx context.Context, classes, traits []string) error
 	// Make makes a provider without inventories and traits, and returns its
@@ -46,12 +49,16 @@ const tries = 10
 // called again, and at the same time by others.
 func (h *Host) Sync(ctx context.Context, p Placement) (warnings []string, err error) {
 	for range tries {
-		if warnings, err = h.try(ctx, p); !errors.Is(err, ErrGeneration) {
+		// What is in use that was not when it was read is planned again too.
+		if warnings, err = h.try(ctx, p); !conflicts(err) {
 			break
 		}
 	}
 	return warnings, err
 }
+
+// conflicts reports whether an error says that a tree is not as it was read.
+func conflicts(err error) bool { return errors.Is(err, ErrGeneration) || errors.Is(err, ErrInUse) }
 
 // SetDisabled gives the root of a host's tree TraitDisabled, or takes it, and nothing else. A tree that
 // there is not yet is left: it gets the trait with the host's first report.
@@ -114,7 +121,7 @@ func (h *Host) try(ctx context.Context, p Placement) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := h.Plan(is)
+	plan, err := h.planFor(ctx, is, p)
 	if err != nil || plan.Nothing() {
 		return plan.Warnings, err
 	}
@@ -123,17 +130,37 @@ func (h *Host) try(ctx context.Context, p Placement) ([]string, error) {
 	}
 	c := carrier{Placement: p, made: map[placement.UUID]int64{}}
 	c.carryOut(ctx, &plan)
-	return append(plan.Warnings, c.warnings...), errors.Join(c.errs...)
+	return plan.Warnings, errors.Join(c.errs...)
+}
+
+// planFor returns the plan for a tree, once it is read what is in use of what it would remove.
+func (h *Host) planFor(ctx context.Context, is Tree, p Placement) (Plan, error) {
+	for {
+		plan, err := h.Plan(is)
+		unread := plan.Unread(is)
+		if err != nil || len(unread) == 0 {
+			return plan, err
+		}
+		for i := range is.Providers {
+			now := &is.Providers[i]
+			if !slices.Contains(unread, now.ID) {
+				continue
+			}
+			if now.Used, err = p.Used(ctx, now.ID); err != nil {
+				return Plan{}, fmt.Errorf("reading what is in use on %s: %w", now.Name, err)
+			}
+		}
+	}
 }
 
 // A carrier carries a plan out.
 type carrier struct {
 	Placement
-	made     map[placement.UUID]int64 // generations, of what was changed
-	warnings []string
-	errs     []error
+	made map[placement.UUID]int64 // generations, of what was changed
+	errs []error
 }
 
+// carryOut stops at a conflict: the rest of the plan may count on what others have changed.
 func (c *carrier) carryOut(ctx context.Context, plan *Plan) {
 	for _, to := range plan.Make {
 		generation, err := c.Make(ctx, to)
@@ -145,19 +172,20 @@ func (c *carrier) carryOut(ctx context.Context, plan *Plan) {
 		c.made[to.ID] = generation
 	}
 	for _, gone := range plan.Remove {
-		switch err := c.Remove(ctx, gone.ID); {
-		case errors.Is(err, ErrInUse):
-			c.warnings = append(c.warnings, fmt.Sprintf("the device of %s is gone, and something is allocated on it: the provider stays until nothing is", gone.Name))
-		case err != nil:
+		if err := c.Remove(ctx, gone.ID); err != nil {
 			c.errs = append(c.errs, fmt.Errorf("removing %s: %w", gone.Name, err))
+			if conflicts(err) {
+				return
+			}
 		}
 	}
-	c.each(ctx, "inventories", plan.Inventories, c.SetInventories)
-	c.each(ctx, "traits", plan.Traits, c.SetTraits)
+	if c.each(ctx, "inventories", plan.Inventories, c.SetInventories) {
+		c.each(ctx, "traits", plan.Traits, c.SetTraits)
+	}
 }
 
-// each sets something of some providers.
-func (c *carrier) each(ctx context.Context, what string, all []Provider, set func(context.Context, Provider) (int64, error)) {
+// each sets something of some providers, and reports whether that met no conflict.
+func (c *carrier) each(ctx context.Context, what string, all []Provider, set func(context.Context, Provider) (int64, error)) bool {
 	for _, to := range all {
 		if generation, ok := c.made[to.ID]; ok {
 			to.Generation = generation
@@ -165,10 +193,14 @@ func (c *carrier) each(ctx context.Context, what string, all []Provider, set fun
 		generation, err := set(ctx, to)
 		if err != nil {
 			c.errs = append(c.errs, fmt.Errorf("setting the %s of %s: %w", what, to.Name, err))
+			if conflicts(err) {
+				return false
+			}
 			continue
 		}
 		c.made[to.ID] = generation
 	}
+	return true
 }
 
 // classes and traits are the names that a plan sets.
