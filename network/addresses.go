@@ -22,9 +22,9 @@ var (
 	agentPorts = []string{ownerDHCP, "network:distributed", "network:floatingip_agent_gateway"}
 )
 
-// giveAddresses gives a port that has none its addresses: those it asks for, or, when
-// any will do, one of each version that the network has, and those that IPv6 hosts
-// make themselves. It reports whether that has to wait until the port has a host.
+// giveAddresses assigns addresses to a port that has none: those that are requested or, when any
+// will do, one of each IP version of the network's subnets, and the SLAAC addresses. It reports
+// whether the assignment is deferred until the port has a host.
 func (c *change) giveAddresses(p PortRow, d demand) (deferred bool, err error) {
 	subnets, deferred, err := c.candidates(d)
 	if err != nil || deferred {
@@ -73,9 +73,9 @@ func exhausted(network ID) error {
 	return conflict("IpAddressGenerationFailure", "No more IP addresses available on network %s.", network)
 }
 
-// free returns the lowest address of a subnet's pools that nobody has.
+// free returns the lowest unused address of a subnet's pools.
 func (c *change) free(s SubnetRow) (netip.Addr, bool, error) {
-	r, err := c.room(s)
+	r, err := c.freeAddresses(s)
 	if err != nil {
 		return netip.Addr{}, false, err
 	}
@@ -83,7 +83,7 @@ func (c *change) free(s SubnetRow) (netip.Addr, bool, error) {
 	return a, ok, nil
 }
 
-// giveAddress gives a port an address that it asks for.
+// giveAddress assigns one requested address to a port.
 func (c *change) giveAddress(p PortRow, subnets []SubnetRow, want FixedIP) error {
 	s, err := c.subnetFor(p, subnets, want)
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *change) giveAddress(p PortRow, subnets []SubnetRow, want FixedIP) error
 	return err
 }
 
-// subnetFor finds the subnet that an address is asked of.
+// subnetFor finds the subnet of a requested address.
 func (c *change) subnetFor(p PortRow, subnets []SubnetRow, want FixedIP) (SubnetRow, error) {
 	var none SubnetRow
 	addr, _ := netip.ParseAddr(want.IP)

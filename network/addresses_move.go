@@ -4,9 +4,9 @@ import (
 	"slices"
 )
 
-// moveAddresses makes the addresses of a port those that are wanted; those that
-// it keeps stay as they are. A port that waited for a host gets its addresses when it
-// has one, and one with addresses does not come to a host where they are of no use.
+// moveAddresses changes the addresses of a port to the requested ones; addresses in both sets stay
+// as they are. A port with deferred addresses gets them when it gets a host. A port with addresses
+// is refused on a host that is not connected to their segment.
 func (c *change) moveAddresses(row PortRow, p Port, spec PortSpec) error {
 	moves := spec.Host != "" && spec.Host != p.Binding.Host
 	d := demand{network: p.Network.ID, owner: p.DeviceOwner, host: spec.Host}
@@ -43,8 +43,8 @@ func (c *change) checkHost(p Port, d demand) error {
 	return nil
 }
 
-// changeAddresses gives a port those that it asks for and has not, and takes the others.
-// Addresses that hosts make themselves come and go with subnets and MAC addresses only.
+// changeAddresses adds the requested addresses that a port does not have, and removes those that
+// are not requested. SLAAC addresses follow subnets and MAC addresses only.
 func (c *change) changeAddresses(row PortRow, p Port, wanted []FixedIP, d demand) error {
 	automatic, err := c.automaticOf(p)
 	if err != nil {
@@ -94,8 +94,8 @@ func (c *change) automaticOf(p Port) (map[ID]bool, error) {
 	return automatic, err
 }
 
-// difference finds which addresses are to come and to go. One that is asked for by
-// its subnet only may be any of those that the port has of it.
+// difference returns the addresses to add and to remove. A request that names a subnet only is met
+// by any address that the port has of that subnet.
 func difference(now []AddressRow, wanted []FixedIP) (add []FixedIP, drop []AddressRow) {
 	left := slices.Clone(now)
 	keep := func(is func(AddressRow) bool) bool {

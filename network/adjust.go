@@ -11,15 +11,15 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// An adjustment is the body of an intent: differences to be added to what a
-// consumer holds in placement.
+// An adjustment is the body of an intent: differences to add to the allocations of a consumer in
+// placement.
 type adjustment struct {
 	Consumer    string
 	Differences guarantee.Amounts
-	// Maker is who has begun with it.
+	// Maker is the process that began it.
 	Maker maker
-	// Attempt is the last one that was made, nil when none was, or when it is known
-	// what became of it. Done says that it took place.
+	// Attempt is the last attempt, nil when there was none or when its result is known. Done says
+	// that it succeeded.
 	Attempt *attempt `json:",omitempty"`
 	Done    bool     `json:",omitempty"`
 }
@@ -41,13 +41,13 @@ func (c *change) newIntent(kind string, about ID, a adjustment) (IntentRow, erro
 	return row, c.Insert(&row)
 }
 
-// errUnsettled says that nobody knows whether an adjustment took place.
+// errUnsettled says that the result of an adjustment is unknown.
 var errUnsettled = errors.New("network: it is not known whether placement took the change")
 
-// adjust carries an intent out, again while others change what the consumer holds, as
-// Neutron's client does, and returns the last attempt that it made, nil for none. When
-// the error is another one than errUnsettled, placement is as it was and stays so. It is
-// ErrNoRow when somebody else has finished the intent.
+// adjust carries out an intent. It retries while others change the consumer's allocations, as
+// Neutron's client does, and returns its last attempt, nil for none. After an error other than
+// errUnsettled, placement is unchanged and stays so. The error is ErrNoRow when another worker has
+// finished the intent.
 func (s *Service) adjust(ctx context.Context, intent ID) (last *attempt, err error) {
 	err = Swap(ctx, func() (err error) {
 		last, err = s.attempt(ctx, intent, last)
@@ -60,9 +60,9 @@ func (s *Service) adjust(ctx context.Context, intent ID) (last *attempt, err err
 	return last, err
 }
 
-// attempt reads what the consumer holds, notes that, and writes the sum. Refused is the
-// attempt of the caller's that came before, and has not taken place; what became of
-// somebody else's is found out first. It returns the one that it has made.
+// attempt reads the consumer's allocations, stores the attempt in the intent, and writes the sum.
+// Refused is the caller's previous attempt, which has no effect; the result of another worker's
+// attempt is settled first. It returns the new attempt.
 func (s *Service) attempt(ctx context.Context, intent ID, refused *attempt) (*attempt, error) {
 	row, a, err := s.intent(ctx, intent)
 	if err == nil && a.Attempt != nil && !a.Attempt.is(refused) {
@@ -80,7 +80,7 @@ func (s *Service) attempt(ctx context.Context, intent ID, refused *attempt) (*at
 		return refused, err
 	}
 	if held.Generation == nil {
-		return refused, fault.New(fault.Unavailable, "", "placement does not say of which generation consumer %s is", a.Consumer)
+		return refused, fault.New(fault.Unavailable, "", "placement does not return the generation of consumer %s", a.Consumer)
 	}
 	a.Attempt = &attempt{At: s.now(), Generation: *held.Generation, Before: concerned(held.Providers, a.Differences)}
 	if err := s.note(ctx, row, a); err != nil {
@@ -106,7 +106,7 @@ func inverse(differences guarantee.Amounts) guarantee.Amounts {
 	return back
 }
 
-// refusal is what a caller is told when an adjustment failed.
+// refusal is the fault of a request whose adjustment failed.
 func refusal(err error, consumer string, differences guarantee.Amounts) error {
 	var missing *guarantee.ProviderMissing
 	switch {
@@ -118,7 +118,7 @@ func refusal(err error, consumer string, differences guarantee.Amounts) error {
 		return conflict("QosPlacementAllocationUpdateConflict", "Updating placement allocation with %s for consumer %s failed. "+
 			"The requested resources would exceed the capacity available.", amountsText(differences), consumer)
 	case errors.Is(err, ErrNoRow):
-		return beingChanged("What is allocated for consumer %s was put in order by another process meanwhile.", consumer)
+		return beingChanged("The allocation of consumer %s was completed by another process.", consumer)
 	case errors.Is(err, ErrGeneration):
 		return conflict("PlacementAllocationGenerationConflict", "Resource allocation has been changed for consumer %s in Placement "+
 			"while Neutron tried to update it.", consumer)

@@ -14,9 +14,8 @@ import (
 type Agent struct {
 	AgentRow
 	Alive bool // its newest heartbeat is young enough
-	// Warnings tell the operator, a line each, what is odd about its devices: those
-	// that placement is not told of, and those that another agent reports too. They
-	// are there in what Review returns.
+	// Warnings are for the operator, one line each: devices that are not reported to placement, and
+	// devices that another agent reports too. Review fills them.
 	Warnings []string
 }
 
@@ -58,8 +57,8 @@ func (s *Service) State(a AgentRow) (guarantee.State, error) {
 	return guarantee.State{}, nil
 }
 
-// Shared reports whether another agent has a provider as well, by its UUID: several
-// agents may have devices on one hypervisor. The record of the one may be gone.
+// Shared reports whether another agent has a provider as well, by its UUID: several agents may have
+// devices on one hypervisor. The first agent's record may have been deleted.
 func (s *Service) Shared(ctx context.Context, agent ID, provider string) (shared bool, err error) {
 	err = s.store.View(ctx, func(r Reader) error {
 		others, err := Rows[AgentRow](r)
@@ -125,9 +124,9 @@ func (s *Service) Beat(ctx context.Context, h Heartbeat) (a Agent, sync bool, er
 	return a, sync, err
 }
 
-// due reports whether a heartbeat that changed what placement should have of an agent from
-// before to now asks for a sync, and notes it, so that a service that dies before the
-// sync has it done after the next heartbeat.
+// due reports whether a heartbeat that changes the desired providers of an agent from before to now
+// needs a sync, and marks the agent. The mark is stored, so that after a crash the sync follows the
+// next heartbeat.
 func (a *AgentRow) due(before, now guarantee.State, start bool) bool {
 	a.Hypervisors = sortedSet(a.Hypervisors, before.Hypervisors(), now.Hypervisors())
 	if len(before.Providers) == 0 && len(now.Providers) == 0 && a.Synced == SyncNever {

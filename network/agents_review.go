@@ -28,10 +28,11 @@ func (s *Service) Review(ctx context.Context, where ...Match) (some []Agent, err
 	return some, err
 }
 
-// A place is where a device is: two of one name are one, whoever reports them.
+// A place is the location of a device: devices of the same name on the same hypervisor are one
+// device, whichever agents report them.
 type place struct{ hypervisor, device string }
 
-// claims are the agents that report each device of which placement is told.
+// claims returns the agents that report each device that is in placement.
 func (s *Service) claims(all []AgentRow) map[place][]AgentRow {
 	by := make(map[place][]AgentRow)
 	for _, a := range all {
@@ -45,8 +46,8 @@ func (s *Service) claims(all []AgentRow) map[place][]AgentRow {
 	return by
 }
 
-// warnings are those about an agent's report: its own, and one for each device that
-// somebody else reports too.
+// warnings returns the warnings of an agent's report: its own, and one for each device that another
+// agent reports too.
 func (s *Service) warnings(a AgentRow, claims map[place][]AgentRow) []string {
 	state, err := s.State(a)
 	if err != nil {
@@ -56,7 +57,7 @@ func (s *Service) warnings(a AgentRow, claims map[place][]AgentRow) []string {
 	for _, p := range state.Providers {
 		for _, other := range claims[place{p.Hypervisor, p.Device}] {
 			if other.ID != a.ID {
-				all = append(all, fmt.Sprintf("%q of %s is reported by the %s on %s too: what it can promise must be divided among them",
+				all = append(all, fmt.Sprintf("%q of %s is reported by the %s on %s too: its bandwidth must be divided among them",
 					p.Device, p.Hypervisor, other.Type, other.Host))
 			}
 		}

@@ -27,15 +27,14 @@ type plug struct {
 	segment ID
 	vif     string
 	details map[string]any
-	active  bool // at once, rather than when the agent says so
+	active  bool // at once, rather than when the agent reports the port
 }
 
-// bind plugs a port in on the host that its active binding names, and reports whether
-// that was tried: it is not without a host, nor on a network without segments. The
-// first driver that can does so; but when compute says which providers serve the port,
-// only the one that these providers belong to. It returns errors of the store only: a
-// port that cannot be bound says so in its VIF type. The row of the port is left to
-// the caller.
+// bind binds a port to the host that its active binding names, and reports whether it tried: it
+// does not without a host or on a network without segments. The first driver that can bind the port
+// does so. When compute names the providers that serve the port, only the driver that these
+// providers belong to is tried. It returns errors of the store only: a port that cannot be bound
+// has the VIF type binding_failed. The caller writes the row of the port.
 func (c *change) bind(p *Port) (tried bool, err error) {
 	row := p.Binding
 	if row.Host == "" || len(p.Network.Segments) == 0 {
@@ -141,8 +140,9 @@ func (s *Service) plugIn(p *Port, agents []AgentRow) (plug, error) {
 	return plug{}, errors.New(strings.Join(reasons, "; "))
 }
 
-// servedBy leaves the segments that the devices among some providers are on: a port's
-// bandwidth is where it was allocated. Without a device all stay.
+// servedBy returns the segments that the devices among some providers are on: bandwidth is
+// allocated on a device, so the port must use its segment. All segments are returned when no device
+// is among the providers.
 func servedBy(all []SegmentRow, providers []guarantee.UUID, states []guarantee.State) []SegmentRow {
 	traits, device := map[string]bool{}, false
 	for _, state := range states {
@@ -164,8 +164,8 @@ func servedBy(all []SegmentRow, providers []guarantee.UUID, states []guarantee.S
 	})
 }
 
-// suits tells OVS and SR-IOV apart for NICs that both can hand out: those in
-// switchdev mode are of OVS.
+// suits distinguishes OVS from SR-IOV for NICs that both can serve: OVS serves those in switchdev
+// mode.
 func (p *Port) suits(d guarantee.Driver) error {
 	if p.Binding.VNIC != vnicDirect {
 		return nil
@@ -174,7 +174,7 @@ func (p *Port) suits(d guarantee.Driver) error {
 	_ = json.Unmarshal(p.Binding.Profile, &profile) // of another form: without capabilities
 	switch switchdev := slices.Contains(profile.Capabilities, "switchdev"); {
 	case switchdev && d.Name == guarantee.SRIOV.Name:
-		return errors.New("the port asks for a NIC in switchdev mode, which is not its")
+		return errors.New("the port asks for a NIC in switchdev mode, which the driver does not serve")
 	case !switchdev && d.Name != guarantee.SRIOV.Name:
 		return errors.New("it binds direct ports with the capability switchdev only")
 	}
@@ -323,8 +323,8 @@ func (r reach) String() string {
 	return fmt.Sprintf("the physical networks [%s] and tunnels of the types [%s]", strings.Join(physical, ", "), strings.Join(r.tunnels, ", "))
 }
 
-// states are what placement should have of the agents of a host, but for those that
-// are turned off, which Neutron does not count as responsible for anything.
+// states returns the desired providers of the agents of a host, without disabled agents: Neutron
+// does not count those as responsible for anything.
 func (s *Service) states(agents []AgentRow) []guarantee.State {
 	var all []guarantee.State
 	for _, a := range agents {

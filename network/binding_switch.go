@@ -20,7 +20,7 @@ const (
 	interfaceVhostServer = "dpdkvhostuser"
 	interfaceVhostClient = "dpdkvhostuserclient"
 
-	// defaultSockets is where sockets are that nobody has said the directory of.
+	// defaultSockets is the directory of vhost-user sockets for agents that report none.
 	defaultSockets = "/var/run/openvswitch"
 )
 
@@ -62,8 +62,7 @@ func (d datapath) vhostUserOfOVN() bool {
 	return d.kind == datapathDPDK && slices.Contains(d.interfaces, interfaceVhostServer)
 }
 
-// vhostDetails are the details of a port whose server shares memory with an Open
-// vSwitch. Neutron leaves connectivity out of them.
+// vhostDetails are the VIF details of a vhost-user port. Neutron leaves connectivity out of them.
 func (d datapath) vhostDetails(port ID) map[string]any {
 	mode, dir := "client", defaultSockets
 	if slices.Contains(d.interfaces, interfaceVhostClient) {

@@ -7,8 +7,8 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// Bindings returns the bindings of a server's port that match, the active one included.
-// Faults: PortNotFound, and BadRequest for a port of nobody's.
+// Bindings returns the bindings of a server's port that match, the active one included. Faults:
+// PortNotFound, and BadRequest for a port without a device owner of compute.
 func (s *Service) Bindings(ctx context.Context, port ID, where ...Match) (rows []BindingRow, err error) {
 	err = s.store.View(ctx, func(r Reader) error {
 		row, err := byID[PortRow](r, "port", port)
@@ -41,8 +41,8 @@ type BindingSpec struct {
 	Profile []byte // a JSON object; nil empties it
 }
 
-// CreateBinding binds a port to another host, where it is inactive while it is at
-// its old one. Faults: PortNotFound, BadRequest for a port of nobody's,
+// CreateBinding binds a port to a second host; the binding is inactive while the port is active on
+// the first. Faults: PortNotFound, BadRequest for a port without a device owner of compute,
 // PortBindingAlreadyExists, PortBindingError when no driver can bind it there.
 func (s *Service) CreateBinding(ctx context.Context, port ID, spec BindingSpec) (row BindingRow, err error) {
 	err = s.update(ctx, func(c *change) error {
@@ -97,8 +97,8 @@ func (c *change) rebind(p Port, row *BindingRow) error {
 	return c.Replace(&port)
 }
 
-// UpdateBinding changes a binding and binds it anew; it may move to another host.
-// Faults: PortNotFound, BadRequest for a port of nobody's, PortBindingNotFound,
+// UpdateBinding changes a binding and binds it again; it may move to another host. Faults:
+// PortNotFound, BadRequest for a port without a device owner of compute, PortBindingNotFound,
 // PortBindingAlreadyExists, PortBindingError.
 func (s *Service) UpdateBinding(ctx context.Context, port ID, host string, fn func(*BindingSpec) error) (row BindingRow, err error) {
 	err = s.update(ctx, func(c *change) error {
@@ -148,9 +148,9 @@ func (c *change) bindingOn(port ID, host string) (Port, BindingRow, error) {
 	return p, row, err
 }
 
-// ActivateBinding makes a binding the active one; the one that was becomes
-// inactive. Faults: PortNotFound, BadRequest for a port of nobody's,
-// PortBindingNotFound, PortBindingAlreadyActive.
+// ActivateBinding makes a binding the active one; the previous one becomes inactive. Faults:
+// PortNotFound, BadRequest for a port without a device owner of compute, PortBindingNotFound,
+// PortBindingAlreadyActive.
 func (s *Service) ActivateBinding(ctx context.Context, port ID, host string) (row BindingRow, err error) {
 	var p Port
 	before := ""
@@ -178,8 +178,8 @@ func (s *Service) ActivateBinding(ctx context.Context, port ID, host string) (ro
 	return row, err
 }
 
-// DeleteBinding removes an inactive binding. Faults: PortNotFound,
-// PortBindingNotFound, and BadRequest for the active one or a port of nobody's.
+// DeleteBinding removes an inactive binding. Faults: PortNotFound, PortBindingNotFound, and
+// BadRequest for the active one or a port without a device owner of compute.
 func (s *Service) DeleteBinding(ctx context.Context, port ID, host string) error {
 	return s.update(ctx, func(c *change) error {
 		p, row, err := c.bindingOn(port, host)

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// A demand is where a port is to have addresses of.
+// A demand selects the subnets from which a port gets addresses.
 type demand struct {
 	network ID
 	owner   string    // of the port: its service type
 	host    string    // that it is bound to, "" for none
-	fixed   []FixedIP // that it is to have
-	any     bool      // nothing is said of them
+	fixed   []FixedIP // requested addresses
+	any     bool      // no addresses were requested
 }
 
 // candidates returns the subnets that a port may have addresses of, those for its
@@ -56,7 +56,7 @@ func servicesFirst(a, b SubnetRow) int {
 	return 0
 }
 
-// onOne leaves the subnets that a port can reach: of one segment, or of none.
+// onOne returns the subnets that a port can reach together: those of one segment, or of none.
 func (c *change) onOne(open []SubnetRow, d demand) ([]SubnetRow, error) {
 	switch {
 	case d.host != "":
@@ -71,7 +71,7 @@ func onSegment(all []SubnetRow, segment ID) []SubnetRow {
 	return slices.DeleteFunc(slices.Clone(all), func(s SubnetRow) bool { return s.Segment != segment })
 }
 
-// reachable leaves the subnets that the host of a port is connected to.
+// reachable returns the subnets that the host of a port is connected to.
 func (c *change) reachable(open []SubnetRow, d demand) ([]SubnetRow, error) {
 	connected, err := c.connected(d.host, d.network)
 	if err != nil {
@@ -111,8 +111,8 @@ func (c *change) connected(host string, network ID) (map[ID]bool, error) {
 	return connected, nil
 }
 
-// named leaves the subnets on the segment that the wanted addresses are of. When one of
-// them is of no subnet, which is found out later, all stay.
+// named returns the subnets on the segment of the requested addresses. When one of the addresses is
+// in no subnet, which giveAddress refuses later, it returns all.
 func named(open []SubnetRow, fixed []FixedIP) ([]SubnetRow, error) {
 	var of []SubnetRow
 	for _, want := range fixed {
@@ -132,7 +132,7 @@ func named(open []SubnetRow, fixed []FixedIP) ([]SubnetRow, error) {
 	return onSegment(open, segment), nil
 }
 
-// meant reports whether an address is asked of the subnet.
+// meant reports whether a requested address is in the subnet.
 func (s *SubnetRow) meant(want FixedIP) bool {
 	if want.Subnet != "" {
 		return want.Subnet == s.ID

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// events tells compute of servers' ports, in groups and without making callers
-// wait. What cannot be told is logged: compute looks for itself now and then.
+// events sends events of servers' ports to compute, in groups and without blocking callers.
+// Failures are logged only: compute reads the ports by itself now and then.
 type events struct {
 	compute Compute
 	of      Events
@@ -18,13 +18,13 @@ type events struct {
 const (
 	// maxEvents is how many may wait.
 	maxEvents = 4096
-	// eventGroup is how many are told at once.
+	// eventGroup is the number of events in one request.
 	eventGroup = 100
-	// eventTime bounds the telling of one group.
+	// eventTime bounds the time to deliver one group.
 	eventTime = 30 * time.Second
 )
 
-// Events are what compute is told of.
+// Events selects the events that compute gets.
 type Events struct {
 	Status bool // ports that are plugged in or out
 	Data   bool // ports that are changed or removed
@@ -52,7 +52,7 @@ func (e *events) status(p Port, before string) {
 	}
 }
 
-// wanted reports whether compute is told of events of a name.
+// wanted reports whether compute gets events of a name.
 func (e *events) wanted(name string) bool {
 	if name == vifPlugged || name == vifUnplugged {
 		return e.of.Status
@@ -76,14 +76,14 @@ func (e *events) port(name string, p Port) {
 	}
 }
 
-// RunEvents tells compute what happens to its servers' ports until ctx ends.
+// RunEvents sends events of servers' ports to compute until ctx ends.
 func (s *Service) RunEvents(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case first := <-s.events.queue:
-			s.events.tell(ctx, s.events.more(first))
+			s.events.send(ctx, s.events.more(first))
 		}
 	}
 }
@@ -102,10 +102,10 @@ func (e *events) more(first ServerEvent) []ServerEvent {
 	return group
 }
 
-func (e *events) tell(ctx context.Context, group []ServerEvent) {
+func (e *events) send(ctx context.Context, group []ServerEvent) {
 	ctx, cancel := context.WithTimeout(ctx, eventTime)
 	defer cancel()
 	if err := e.compute.Tell(ctx, group); err != nil {
-		e.log.WarnContext(ctx, "compute could not be told of ports", "events", len(group), "error", err)
+		e.log.WarnContext(ctx, "port events could not be delivered to compute", "events", len(group), "error", err)
 	}
 }

@@ -43,8 +43,8 @@ func NotFound(kind string, id ID) error {
 	return fault.New(fault.NotFound, e.code, e.text, string(id))
 }
 
-// A RequestChanged says that an allocation is for other groups than a port asks
-// for: its policy changed between scheduling and binding.
+// A RequestChanged says that the request groups of an allocation are not those of the port: its
+// policy changed between scheduling and binding.
 type RequestChanged struct{ Port ID }
 
 // Error says what to do.

@@ -40,31 +40,31 @@ func hostPorts(r Reader, host string) ([]Port, error) {
 // bound reports whether the port is plugged in somewhere.
 func (b *BindingRow) bound() bool { return b.VIF != VIFUnbound && b.VIF != VIFFailed && b.VIF != "" }
 
-// AwaitHostPorts returns what HostPorts does as soon as it is news, at once if it is, and
-// after wait, when the service is stopping or when it cannot be told, in any case. Changes
-// that other instances make are seen within watch.Interval.
+// AwaitHostPorts returns what HostPorts does as soon as that differs from what the caller has, and
+// in any case after wait, when the service stops, or when changes cannot be watched. Changes by
+// other instances are seen within watch.Interval.
 func (s *Service) AwaitHostPorts(ctx context.Context, host string, wait time.Duration, news func([]Port) bool) ([]Port, error) {
 	one := s.watches.add(host)
 	defer s.watches.remove(one)
 	return watch.Await(ctx, wait, one.changed, s.watches.ended, func() ([]Port, bool, error) {
-		s.watches.know(one, nil)
+		s.watches.setPorts(one, nil)
 		all, err := s.HostPorts(ctx, host)
 		if err != nil || news(all) {
 			return all, true, err
 		}
-		s.watches.know(one, idSet(all))
+		s.watches.setPorts(one, idSet(all))
 		return all, false, nil
 	})
 }
 
-// RunWatches tells those that wait for a host's ports of what other instances change,
-// until ctx ends.
+// RunWatches wakes callers that wait for a host's ports when other instances change them, until ctx
+// ends.
 func (s *Service) RunWatches(ctx context.Context) {
-	watch.Follow(ctx, s.store.Others, func() { s.watches.tell(touched{all: true}) }, s.log)
+	watch.Follow(ctx, s.store.Others, func() { s.watches.notify(touched{all: true}) }, s.log)
 }
 
-// EndWatches answers all who wait for a host's ports, now and later, so that a service
-// that stops need not wait for them. It may be called more than once.
+// EndWatches answers all callers that wait for a host's ports, now and later, so that a service
+// that stops does not wait for them. It may be called more than once.
 func (s *Service) EndWatches() { s.watches.end.Do(func() { close(s.watches.ended) }) }
 
 // touched is what a change has written that matters for the ports of hosts.
@@ -97,7 +97,7 @@ func (t *touched) row(row any) {
 		t.port(r.Port)
 		t.host(r.Host)
 	case *RuleRow, *NetworkRow, *SegmentRow:
-		t.all = true // whose ports follow it is not looked up
+		t.all = true // the ports that follow it are not read
 	}
 }
 
@@ -122,29 +122,29 @@ func (t *touched) removed(row any, where []Match) {
 	}
 }
 
-// watches are those who wait for changes of a host's ports.
+// watches are the callers that wait for changes of a host's ports.
 type watches struct {
 	mu    sync.Mutex
 	all   map[*hostWatch]struct{}
 	ended chan struct{}
 	end   sync.Once
 
-	written func([]ID) // see OnPorts; nil: nobody wants to know; guarded by mu
+	written func([]ID) // see OnPorts; nil without a subscriber; guarded by mu
 }
 
 // A hostWatch is for one host.
 type hostWatch struct {
 	host    string
-	ports   map[ID]bool   // that were there when it was looked last; nil while it is looked
-	changed chan struct{} // has one when it is to be looked again
+	ports   map[ID]bool   // those of the last read; nil during a read
+	changed chan struct{} // receives when the ports must be read again
 }
 
 func newWatches() *watches {
 	return &watches{all: map[*hostWatch]struct{}{}, ended: make(chan struct{})}
 }
 
-// listen has fn told of ports that are changed.
-func (w *watches) listen(fn func([]ID)) {
+// subscribe subscribes fn to ports that are changed.
+func (w *watches) subscribe(fn func([]ID)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.written = fn
@@ -170,8 +170,8 @@ func (w *watches) remove(one *hostWatch) {
 	delete(w.all, one)
 }
 
-// know notes which ports are there; nil says that this is about to be looked up.
-func (w *watches) know(one *hostWatch, known map[ID]bool) {
+// setPorts stores which ports were read; nil says that a read begins.
+func (w *watches) setPorts(one *hostWatch, known map[ID]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	one.ports = known
@@ -185,8 +185,8 @@ func idSet(all []Port) map[ID]bool {
 	return set
 }
 
-// tell has those look again whom a change matters to.
-func (w *watches) tell(t touched) {
+// notify wakes the watches that a change concerns.
+func (w *watches) notify(t touched) {
 	if !t.all && len(t.ports) == 0 && len(t.hosts) == 0 {
 		return
 	}

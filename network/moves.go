@@ -10,13 +10,12 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// A move is what one port of a server has to follow when its policy changes, or
-// when it turns out that what was allocated is not what it promises.
+// A move is the change of a port's allocation that follows from a change of its policy, or from an
+// allocation that is less than the port needs.
 type move struct {
 	port Port
 	plan guarantee.Plan
-	// more is what has to be had before the change is made, less what is free
-	// once it is.
+	// more is claimed before the change, less is released after it
 	more, less       guarantee.Amounts
 	intent, released IntentRow // of the two
 }
@@ -36,12 +35,11 @@ func planned(p Port, plan guarantee.Plan) move {
 	return m
 }
 
-// moving makes a change that ports follow: found finds them, made makes it. What
-// has to be had is written down and claimed before the change; it can be given
-// back when the change fails. What is free afterwards is written down with the
-// change and released after it, which cannot fail for good. So all of it takes
-// place or nothing (decision 18).
-func (s *Service) moving(ctx context.Context, found func(*change) ([]move, error), made func(*change, []move) error) error {
+// applyMoves makes a change that allocations follow: found finds the moves, made writes the change.
+// Additional amounts are stored as intents and claimed before the change, so that they can be
+// released when the change fails. Amounts to release are stored with the change and released after
+// it, which is retried until it succeeds. So all of it takes place or nothing (decision 18).
+func (s *Service) applyMoves(ctx context.Context, found func(*change) ([]move, error), made func(*change, []move) error) error {
 	var moves []move
 	err := s.update(ctx, func(c *change) (err error) {
 		if moves, err = found(c); err != nil {
@@ -99,22 +97,20 @@ func (c *change) make(moves []move, made func(*change, []move) error) error {
 	return nil
 }
 
-// releaseAll frees what moves have made free. What cannot be freed now is by
-// Recover.
+// releaseAll releases what moves have freed. Recover retries what fails here.
 func (s *Service) releaseAll(ctx context.Context, moves []move) {
 	for _, m := range moves {
 		if m.released.ID == "" {
 			continue
 		}
 		if err := s.release(ctx, m.released.ID); err != nil {
-			s.log.WarnContext(ctx, "what a port does not need any more is not free yet; it is tried again",
+			s.log.WarnContext(ctx, "the surplus of a port's allocation is not released yet; the release is retried",
 				"port", m.port.ID, "server", m.port.DeviceID, "error", err)
 		}
 	}
 }
 
-// intend writes down what a port has to follow. While it is written, nobody else
-// may move the port.
+// intend stores the intent of a move. While it is stored, no other request can move the port.
 func (c *change) intend(m *move) (err error) {
 	if len(m.more) == 0 {
 		return nil
@@ -124,7 +120,7 @@ func (c *change) intend(m *move) (err error) {
 		return err
 	}
 	if len(others) > 0 {
-		return beingChanged("What is allocated for port %s is being changed by another request.", m.port.ID)
+		return beingChanged("The allocation of port %s is being changed by another request.", m.port.ID)
 	}
 	m.intent, err = c.newIntent(intentPolicy, m.port.ID, adjustment{Consumer: m.port.DeviceID, Differences: m.more})
 	return err
@@ -138,7 +134,7 @@ func (s *Service) carryOut(ctx context.Context, moves []move) error {
 			continue
 		}
 		last, err := s.adjust(ctx, m.intent.ID)
-		if err == nil && m.sharesServer(moves[i+1:]) { // whose turn it is to attempt
+		if err == nil && m.sharesServer(moves[i+1:]) { // whose attempt comes next
 			err = s.conclude(ctx, m.intent.ID, last, true)
 		}
 		if err == nil {
@@ -171,7 +167,7 @@ func (c *change) unchanged(moves []move) error {
 			return err
 		}
 		if row.Revision != m.port.Revision {
-			return beingChanged("Port %s was changed by another request meanwhile.", m.port.ID)
+			return beingChanged("Port %s was changed by another request.", m.port.ID)
 		}
 		if m.intent.ID == "" {
 			continue
@@ -200,12 +196,11 @@ func (c *change) forget(moves []move) error {
 	return nil
 }
 
-// drop removes intents that changed nothing. What is left of them is dropped by
-// Recover.
+// drop removes intents that changed nothing. Recover removes those that are left.
 func (s *Service) drop(ctx context.Context, moves []move) {
 	err := s.update(ctx, func(c *change) error { return c.forget(moves) })
 	if err != nil {
-		s.log.ErrorContext(ctx, "an intent could not be removed; it is looked at later", "error", err)
+		s.log.ErrorContext(ctx, "an intent could not be removed; it is retried later", "error", err)
 	}
 }
 
@@ -214,7 +209,7 @@ func (s *Service) drop(ctx context.Context, moves []move) {
 func (s *Service) takeBack(ctx context.Context, moves []move) {
 	for _, m := range moves { // before any of them changes what another compares with
 		if m.intent.ID != "" {
-			_, _, _ = s.settle(ctx, m.intent.ID) // an error comes again
+			_, _, _ = s.settle(ctx, m.intent.ID) // the caller reads the outcome again
 		}
 	}
 	for _, m := range moves {
@@ -222,13 +217,13 @@ func (s *Service) takeBack(ctx context.Context, moves []move) {
 			continue
 		}
 		if err := s.finish(ctx, m.intent.ID); err != nil {
-			s.log.ErrorContext(ctx, "an allocation could not be taken back; it is tried later", "port", m.port.ID, "error", err)
+			s.log.ErrorContext(ctx, "an allocation could not be taken back; it is retried later", "port", m.port.ID, "error", err)
 		}
 	}
 }
 
-// moveOf finds what a port has to follow when another policy becomes effective for
-// it. Ports of servers follow, of which placement holds something.
+// moveOf returns the move of a port for which another policy becomes effective. Only ports of
+// servers with an allocation move.
 func (c *change) moveOf(p Port, rules []RuleRow) (move, error) {
 	m := move{port: p}
 	id, err := guarantee.ParseUUID(string(p.ID))

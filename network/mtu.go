@@ -1,13 +1,12 @@
 package network
 
-// MTUs are the largest packets that there is room for, in bytes. Zero says that
-// nothing is known.
+// MTUs are upper bounds of MTUs, in bytes. Zero means no bound.
 type MTUs struct {
 	// Global is that of physical networks, and of the network between hosts.
 	Global int
-	// Path is that of the network between hosts when it has less room.
+	// Path is the bound of the network between hosts.
 	Path int
-	// Physical are those of single physical networks that have less room.
+	// Physical are the bounds of single physical networks.
 	Physical map[string]int
 	// OverlayIPVersion is the version of IP that carries tunnels, 4 or 6.
 	OverlayIPVersion int
@@ -61,8 +60,8 @@ func leastKnown(all ...int) int {
 	return least
 }
 
-// mtu returns the MTU of a network, which is at most that of each of its segments: the
-// largest that there can be when none is asked for.
+// mtu returns the MTU of a network: the requested one, which may not exceed that of any of its
+// segments, or the largest possible when none is requested.
 func (c *change) mtu(asked int, segments []SegmentRow) (int, error) {
 	fits := make([]int, len(segments))
 	for i, s := range segments {

@@ -7,10 +7,10 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// Placement is what the network service needs of the placement service: Berth's in
-// the same process, or any over REST. A failed call returns a fault: Unavailable
-// when the service is away or too busy, one of the errors below, or whatever else
-// it answered. Methods may be called from many goroutines.
+// Placement is what the network service needs of the placement service: Berth's in the same
+// process, or any over REST. A failed call returns a fault: Unavailable when the service cannot be
+// reached or is too busy, one of the errors below, or the fault that it answered. Methods may be
+// called concurrently.
 type Placement interface {
 	// EnsureTrait makes a custom trait unless it is there.
 	EnsureTrait(ctx context.Context, name string) error
@@ -29,20 +29,18 @@ type Placement interface {
 	// ErrInUse says that something is allocated on it, or that it has children.
 	RemoveProvider(ctx context.Context, uuid string) error
 
-	// SetTraits and SetInventories replace all that a provider has. A provider
-	// that others change meanwhile is tried again, ten times in all, and then
-	// is an ErrGeneration; so is a provider in EnsureProvider. One that is not
-	// there is an ErrNoProvider. ErrInUse says that an inventory which is to go
-	// is allocated.
+	// SetTraits and SetInventories replace all traits or inventories of a provider. When others
+	// change the provider concurrently, they retry, ten times in all, and then return
+	// ErrGeneration; so does EnsureProvider. ErrNoProvider says that the provider does not exist,
+	// ErrInUse that an inventory to be removed has allocations.
 	SetTraits(ctx context.Context, uuid string, traits []string) error
 	SetInventories(ctx context.Context, uuid string, inventories map[string]guarantee.Inventory) error
 
-	// Allocations returns what a consumer holds. One that holds nothing has no
+	// Allocations returns the allocations of a consumer. A consumer without allocations has no
 	// Providers.
 	Allocations(ctx context.Context, consumer string) (Allocations, error)
-	// SetAllocations replaces it, and returns ErrGeneration when somebody else
-	// changed the consumer since it was read, ErrCapacity when there is not
-	// enough.
+	// SetAllocations replaces the allocations. It returns ErrGeneration when the consumer was
+	// changed since it was read, ErrCapacity when there is not enough capacity.
 	SetAllocations(ctx context.Context, consumer string, a Allocations) error
 }
 
@@ -50,10 +48,10 @@ type Placement interface {
 type Provider struct {
 	UUID, Name string
 	Parent     string // UUID, "" for a root
-	Generation int64  // as read; not looked at when written
+	Generation int64  // as read; ignored when written
 }
 
-// Allocations are what a consumer holds: amounts by provider and class.
+// Allocations are the allocations of a consumer: amounts by provider and class.
 type Allocations struct {
 	Providers  map[string]map[string]int64
 	Project    string
@@ -62,18 +60,18 @@ type Allocations struct {
 	Generation *int64 // nil: the consumer is new
 }
 
-// The errors of a Placement besides faults of its own.
+// The errors of a Placement besides faults.
 var (
 	ErrNoProvider = errors.New("network: placement has no such provider")
 	ErrInUse      = errors.New("network: placement says that it is in use")
-	ErrGeneration = errors.New("network: somebody else changed it in placement")
+	ErrGeneration = errors.New("network: it was changed in placement concurrently")
 	ErrCapacity   = errors.New("network: placement has not enough of it")
 )
 
-// Compute is what the network service tells the compute service.
+// Compute is the part of the compute service that gets events.
 type Compute interface {
-	// Tell delivers events about servers. Those about servers that compute
-	// does not know are dropped without an error.
+	// Tell delivers events about servers. Those about servers that compute does not know are
+	// dropped without an error.
 	Tell(ctx context.Context, events []ServerEvent) error
 }
 

@@ -74,13 +74,13 @@ type SubnetRow struct {
 	IPv6Address    string   // ipv6_address_mode, "" for none
 	IPv6RA         string   // ipv6_ra_mode
 	ServiceTypes   []string // owners of the ports that it is for, none for all
-	Place          int      // among the network's, as they were made
+	Place          int      // position among the network's subnets, in order of creation
 }
 
 // A Pool is a range of addresses, both ends included.
 type Pool struct{ Start, End string }
 
-// A Route is what hosts of a subnet are told of another network.
+// A Route is announced to the hosts of a subnet.
 type Route struct{ Destination, NextHop string }
 
 // A PortRow is where a server, or something else, is plugged into a network.
@@ -117,10 +117,10 @@ const (
 	allocationNone      = "none"
 )
 
-// An AddressPair is one that a port may send from besides its own.
+// An AddressPair is an address that a port may send from besides its own.
 type AddressPair struct{ IP, MAC string }
 
-// A DHCPOption is told to the port by DHCP.
+// A DHCPOption is sent to the port by DHCP.
 type DHCPOption struct {
 	Name, Value string
 	IPVersion   int

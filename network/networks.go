@@ -18,8 +18,8 @@ type Network struct {
 // A NetworkSpec is what may be said of a network.
 type NetworkSpec struct {
 	NetworkRow
-	// Segments are those it is to have; one without a Type takes what the
-	// settings offer. Several may be asked for only when it is made.
+	// Segments are the segments; one without a Type gets a type that the settings offer. Several
+	// are allowed at creation only.
 	Segments []SegmentSpec
 	// Choice is about Policy.
 	Choice PolicyChoice
@@ -28,7 +28,7 @@ type NetworkSpec struct {
 // A SegmentSpec is what may be said of a segment of a network.
 type SegmentSpec struct {
 	Any             bool // no Type is given: any will do
-	External        bool // of a network that is external, when it is made
+	External        bool // of an external network, at creation
 	Type            string
 	PhysicalNetwork string
 	SegmentationID  int // -1 when it is not given
@@ -73,12 +73,11 @@ func inOrder(segments []SegmentRow) []SegmentRow {
 	return segments
 }
 
-// CreateNetworks makes all of the networks or none. A network that names no
-// segment gets one of the types that the settings offer. Faults: OverQuota,
-// AvailabilityZoneNotFound, InvalidInput for a segment that cannot be, VlanIdInUse,
-// TunnelIdInUse and FlatNetworkInUse for one that is taken, NoNetworkAvailable when
-// none is left, QosPolicyNotFound, QosRuleNotSupportedByNetwork for one that promises
-// what the network cannot keep.
+// CreateNetworks creates all of the networks or none. A network that names no segment gets one of
+// the types that the settings offer. Faults: OverQuota, AvailabilityZoneNotFound, InvalidInput for
+// a segment that is not possible, VlanIdInUse, TunnelIdInUse and FlatNetworkInUse for one that is
+// in use, NoNetworkAvailable when none is left, QosPolicyNotFound, QosRuleNotSupportedByNetwork for
+// a policy with a guarantee that the network cannot give.
 func (s *Service) CreateNetworks(ctx context.Context, specs []NetworkSpec) (made []Network, err error) {
 	err = s.update(ctx, func(c *change) error {
 		if err := withinEach(c, "network", specs, func(s *NetworkSpec) string { return s.Project }); err != nil {
@@ -146,12 +145,11 @@ func (c *change) policyExists(id ID) error {
 	return err
 }
 
-// UpdateNetwork changes a network. The function gets what the network is now; it
-// may run more than once. When its policy changes, what placement holds for
-// servers' ports without a policy of their own follows: for all, or the change is
-// refused as UpdatePort would.
+// UpdateNetwork changes a network. The function gets the current network; it may run more than
+// once. When the policy changes, the allocations of servers' ports without a policy of their own
+// follow: all of them, or the change is refused as by UpdatePort.
 func (s *Service) UpdateNetwork(ctx context.Context, id ID, fn func(*NetworkSpec) error) (n Network, err error) {
-	err = s.moving(ctx, func(c *change) ([]move, error) { return c.networkMoves(id, fn) },
+	err = s.applyMoves(ctx, func(c *change) ([]move, error) { return c.networkMoves(id, fn) },
 		func(c *change, moves []move) error {
 			for _, m := range moves {
 				if err := c.follow(m); err != nil {
@@ -266,7 +264,7 @@ func (c *change) policyFits(id, policyID ID) error {
 	return nil
 }
 
-// policyKept refuses a policy that promises what a network cannot keep.
+// policyKept refuses a policy with a guarantee that the network cannot give.
 func (c *change) policyKept(n Network, policyID ID) error {
 	if policyID == "" {
 		return nil
@@ -275,7 +273,7 @@ func (c *change) policyKept(n Network, policyID ID) error {
 	return firstError(err, guarantees(n, rules, c.settings.Extensions))
 }
 
-// unshare refuses to take a network away from projects that use it.
+// unshare refuses to unshare a network that other projects use.
 func (c *change) unshare(n Network) error {
 	ports, err := Rows[PortRow](c, Where(ByNetwork, n.ID))
 	if err != nil {

@@ -41,7 +41,7 @@ type SecurityGroupRow struct {
 // A PortGroupRow says that a port is in a security group.
 type PortGroupRow struct{ Port, Group ID }
 
-// A SecurityRuleRow is a rule of a security group. Zero values stand for anything.
+// A SecurityRuleRow is a rule of a security group. Zero values mean any.
 type SecurityRuleRow struct {
 	Common
 	Group       ID

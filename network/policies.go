@@ -147,16 +147,16 @@ func (s *Service) DeletePolicy(ctx context.Context, id ID, only ...Condition) er
 	})
 }
 
-// A PolicyChoice says who chooses a QoS policy for a network or a port, or none.
+// A PolicyChoice says by whom a QoS policy, or none, is chosen for a network or a port.
 type PolicyChoice struct {
-	Made bool // a policy or none was asked for, be it what there is
-	// From is the project whose own policies and shared ones it may give up, and To
-	// that whose policies it may choose; "" for any.
+	Made bool // a policy or none was requested, even if it is the current one
+	// From is the project whose own and shared policies may be replaced, To that whose policies may
+	// be chosen; "" for any.
 	From, To string
 }
 
-// allowed refuses to give up a policy that is somebody else's, and to choose one, which
-// is as if it did not exist.
+// allowed refuses to replace a policy of another project, and to choose one, which is answered as
+// if it did not exist.
 func (p PolicyChoice) allowed(r Reader, from, to ID) error {
 	if !p.Made {
 		return nil
@@ -194,8 +194,7 @@ func (c *change) policyFree(id ID) error {
 	return err
 }
 
-// unsharePolicy refuses to take a policy away from whoever has it, its own project
-// included.
+// unsharePolicy refuses to unshare a policy that is in use, even by its own project.
 func (c *change) unsharePolicy(id ID) error {
 	_, by, err := c.userOf(id)
 	if err == nil && by != "" {

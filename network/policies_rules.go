@@ -30,8 +30,8 @@ func (s *Service) CreateRule(ctx context.Context, row RuleRow) (RuleRow, error) 
 	return row, err
 }
 
-// changedRules raises the revision of a policy and holds its rules against those
-// who have it.
+// changedRules raises the revision of a policy and validates its rules for the networks and ports
+// that use it.
 func (c *change) changedRules(p Policy, row RuleRow) error {
 	if err := c.supportedByAll(p); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (c *change) changedRules(p Policy, row RuleRow) error {
 	return c.Replace(&p.PolicyRow)
 }
 
-// tracked reports whether placement counts what a rule promises.
+// tracked reports whether a rule has resources in placement.
 func tracked(r RuleRow) bool { return r.Type == MinimumBandwidth || r.Type == MinimumPacketRate }
 
 // notRelied refuses to change the guarantees of a policy while a server's port has
@@ -158,7 +158,7 @@ func (s *Service) Rules(ctx context.Context, policyID ID, where ...Match) (rows 
 	return rows, err
 }
 
-// fitsRules holds a rule against the others of its policy.
+// fitsRules validates a rule against the others of its policy.
 func fitsRules(p Policy, row RuleRow) error {
 	for _, o := range p.Rules {
 		if o.ID == row.ID {
@@ -177,7 +177,7 @@ func fitsRules(p Policy, row RuleRow) error {
 	return nil
 }
 
-// beyond reports whether one of two rules promises more than the other lets through.
+// beyond reports whether the minimum of one of two rules exceeds the maximum of the other.
 func beyond(a, b RuleRow) bool {
 	if a.Type == BandwidthLimit {
 		a, b = b, a
@@ -222,8 +222,7 @@ func portsOf(r Reader, rows []PortRow) ([]Port, error) {
 	return ports(r, Where(ByID, ids(rows, func(p *PortRow) ID { return p.ID })...))
 }
 
-// guarantees refuses rules that promise bandwidth on a network where nobody can: none
-// of its ports could have them.
+// guarantees refuses bandwidth guarantees on a network where no driver can give them.
 func guarantees(n Network, rules []RuleRow, x guarantee.Extensions) error {
 	if guarantee.CheckNetwork(rulesFor(rules), segmentsFor(n.Segments), x) == nil {
 		return nil
@@ -231,9 +230,8 @@ func guarantees(n Network, rules []RuleRow, x guarantee.Extensions) error {
 	return conflict("QosRuleNotSupportedByNetwork", "Rule %s is not supported by network %s", MinimumBandwidth, n.ID)
 }
 
-// supports refuses a port whose rules no driver enforces for its kind of VNIC, or,
-// once it is bound, for how it is plugged in; and a promise of bandwidth on a
-// network that has no physical one.
+// supports refuses a port whose rules no driver enforces for its VNIC type or, once it is bound,
+// for its VIF type; and a bandwidth guarantee on a network without a physical network.
 func (c *change) supports(p Port) error {
 	for _, r := range p.Rules {
 		if !slices.ContainsFunc(c.settings.Drivers, func(d guarantee.Driver) bool { return p.served(d, r) }) {

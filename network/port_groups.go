@@ -9,8 +9,8 @@ import (
 // routers are: it is trusted, and not filtered.
 func ofNetwork(owner string) bool { return strings.HasPrefix(owner, "network:") }
 
-// choseGroups returns the security groups that a new port gets: those that were asked
-// for, or the default one of its project when nothing was said of any.
+// choseGroups returns the security groups of a new port: the requested ones, or the default group
+// of its project when none are requested.
 func (c *change) choseGroups(spec PortSpec) ([]ID, error) {
 	id, err := c.defaultGroup(spec.Project)
 	switch {
@@ -56,7 +56,7 @@ func (c *change) groupsFit(spec PortSpec) error {
 	return nil
 }
 
-// changeGroups changes the groups that a port is in, if that is asked for.
+// changeGroups changes the security groups of a port, if that is requested.
 func (c *change) changeGroups(p Port, spec PortSpec) error {
 	groups := sorted(spec.SecurityGroups)
 	if slices.Equal(groups, p.SecurityGroups) {

@@ -36,15 +36,13 @@ func (p *Port) EffectivePolicy() ID {
 // A PortSpec is what may be said of a port.
 type PortSpec struct {
 	PortRow
-	// FixedIPs are the addresses it is to have; AnyIPs says that nothing was
-	// said of them, so that a new port gets one of each kind and another one keeps
-	// those that it has.
+	// FixedIPs are the addresses; AnyIPs says that none were requested, so that a new port gets one
+	// of each kind and an existing one keeps its own.
 	FixedIPs []FixedIP
 	AnyIPs   bool
-	// SecurityGroups are those it is to be in, each once; AnyGroups says that
-	// nothing was said of them, so that it gets the project's default. They may
-	// be new ones of the project GroupsOf only, of any when that is ""; subnets
-	// must be those that it sees.
+	// SecurityGroups are the groups, each once; AnyGroups says that none were requested, so that a
+	// new port gets the project's default group. Groups of the project GroupsOf only may be added,
+	// of any project when that is ""; subnets must be visible to the caller.
 	SecurityGroups []ID
 	AnyGroups      bool
 	GroupsOf       string
@@ -62,7 +60,7 @@ type PortSpec struct {
 	KeepDevice bool
 }
 
-// A FixedIP asks for an address: of a subnet, a certain one, or both.
+// A FixedIP requests an address: one of a subnet, a certain one, or both.
 type FixedIP struct {
 	Subnet ID
 	IP     string
@@ -163,8 +161,8 @@ func (p *parts) join(row PortRow) Port {
 	return port
 }
 
-// MaxAddresses bounds the addresses that one request names or asks for, of all its ports
-// together: other writers wait while they are given.
+// MaxAddresses bounds the addresses that one request names or needs, of all its ports together:
+// other writers wait while they are assigned.
 const MaxAddresses = 2000
 
 // CreatePorts makes all of the ports or none. Faults: NetworkNotFound,
@@ -177,7 +175,7 @@ func (s *Service) CreatePorts(ctx context.Context, specs []PortSpec) (made []Por
 		asked += len(specs[i].FixedIPs)
 	}
 	if asked > MaxAddresses {
-		return nil, invalidInput("a request asks for at most %d addresses, not %d", MaxAddresses, asked)
+		return nil, invalidInput("a request may need at most %d addresses, not %d", MaxAddresses, asked)
 	}
 	err = s.update(ctx, func(c *change) error {
 		if err := withinEach(c, "port", specs, func(s *PortSpec) string { return s.Project }); err != nil {
@@ -304,8 +302,8 @@ func (c *change) rebound(id ID, bind bool) (Port, error) {
 	return c.plugged(all[0], bind)
 }
 
-// plugged binds a port if that is asked for, and returns it as it is then. The result
-// is noted afterwards, as Neutron does: that is one more revision than is returned.
+// plugged binds a port if bind is set, and returns it as it is then. The port's row is written
+// afterwards, as in Neutron: its revision is one higher than the returned one.
 func (c *change) plugged(p Port, bind bool) (Port, error) {
 	if err := c.supports(p); err != nil {
 		return p, err

@@ -11,27 +11,25 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// UpdatePort changes a port. The function gets what the port is now; it may run
-// more than once.
+// UpdatePort changes a port. The function gets the current port; it may run more than once.
 //
-// When a server's port comes to another policy, what placement holds for it
-// follows; and when it is bound with an allocation that is less than the port
-// promises, what is missing is added (decision 18). Faults besides those of
-// CreatePorts: PortBound, PortInUse for what KeepDevice refuses,
-// QosPlacementAllocationUpdateConflict when there is not enough,
+// When the policy of a server's port changes, its allocation follows; and when the port is bound
+// with an allocation that is less than it needs, the difference is added (decision 18). Faults
+// besides those of CreatePorts: PortBound, PortInUse for what KeepDevice refuses,
+// QosPlacementAllocationUpdateConflict when there is not enough capacity,
 // PlacementAllocationRemoved, PlacementAllocationRpNotExists,
 // PlacementAllocationGenerationConflict, ResourceRequestChanged.
 func (s *Service) UpdatePort(ctx context.Context, id ID, fn func(*PortSpec) error) (p Port, err error) {
 	before := ""
 	err = Swap(ctx, func() (err error) {
 		p, err = s.movePort(ctx, id, func(spec *PortSpec) error {
-			before = spec.Status // at last as it is when the change is made
+			before = spec.Status // that of the run that was committed
 			return fn(spec)
 		})
 		return err
 	})
 	if errors.Is(err, ErrGeneration) {
-		err = beingChanged("What port %s or others of its server promise is being changed by another request.", id)
+		err = beingChanged("The allocation of port %s or of others of its server is being changed by another request.", id)
 	}
 	if err == nil {
 		s.events.status(p, before)
@@ -40,14 +38,14 @@ func (s *Service) UpdatePort(ctx context.Context, id ID, fn func(*PortSpec) erro
 	return p, err
 }
 
-// movePort changes a port, and what a server holds with it. It fails with ErrGeneration when
-// others change meanwhile what the server is to hold for it.
+// movePort changes a port and its server's allocation. It fails with ErrGeneration when another
+// request changes that allocation concurrently.
 func (s *Service) movePort(ctx context.Context, id ID, fn func(*PortSpec) error) (p Port, err error) {
 	short, err := s.shortfall(ctx, id, fn)
 	if err != nil {
 		return p, err
 	}
-	err = s.moving(ctx, func(c *change) ([]move, error) {
+	err = s.applyMoves(ctx, func(c *change) ([]move, error) {
 		m, err := c.portMove(id, fn, short.missing)
 		return []move{m}, err
 	}, func(c *change, moves []move) error {
@@ -60,8 +58,8 @@ func (s *Service) movePort(ctx context.Context, id ID, fn func(*PortSpec) error)
 	return p, err
 }
 
-// portMove finds what a port has to follow when it is changed: another policy, or
-// what is missing of what it promises.
+// portMove returns the move of a port that is changed: to another policy, or by what its allocation
+// lacks.
 func (c *change) portMove(id ID, fn func(*PortSpec) error, missing guarantee.Amounts) (move, error) {
 	p, spec, err := drafted(c, id, fn)
 	switch {
@@ -85,7 +83,7 @@ func (c *change) portMove(id ID, fn func(*PortSpec) error, missing guarantee.Amo
 	return c.moveOf(p, rules)
 }
 
-// drafted returns a port and what it is to be.
+// drafted returns a port and its requested state.
 func drafted(r Reader, id ID, fn func(*PortSpec) error) (Port, PortSpec, error) {
 	all, err := ports(r, Where(ByID, id))
 	if err == nil && len(all) == 0 {
@@ -101,10 +99,10 @@ func drafted(r Reader, id ID, fn func(*PortSpec) error) (Port, PortSpec, error) 
 	return all[0], spec, firstError(spec.subnetsSeen(r), spec.Choice.allowed(r, all[0].Policy, spec.Policy), all[0].keepsDevice(r, spec))
 }
 
-// keepsDevice refuses another device of a port with an allocation to a caller who has no say
-// in allocations. What is allocated follows the port's policy, and is freed with the port, for
-// the consumer that the device names; the caller could name another project's server, or none.
-// A binding that is not active counts: it is what the port has once it is activated.
+// keepsDevice refuses to change the device of a port with an allocation for a caller without the
+// right to allocations. The allocation follows the port's policy and is released with the port, for
+// the consumer that the device names; the caller could name another project's server, or none. An
+// inactive binding counts: its allocation is the port's once it is activated.
 func (p *Port) keepsDevice(r Reader, spec PortSpec) error {
 	if !spec.KeepDevice || spec.DeviceID == p.DeviceID && spec.DeviceOwner == p.DeviceOwner {
 		return nil
@@ -123,13 +121,12 @@ func (p *Port) keepsDevice(r Reader, spec PortSpec) error {
 	return nil
 }
 
-// rebinds reports whether a port is to be plugged in anew, or not any more.
+// rebinds reports whether a port must be bound again, or unbound.
 func (p *Port) rebinds(spec PortSpec) bool {
 	return spec.Host != p.Binding.Host || spec.VNIC != p.Binding.VNIC || !sameJSON(spec.Profile, p.Binding.Profile)
 }
 
-// binds reports whether a port is to be plugged in: anew, or because it could not be
-// yet.
+// binds reports whether a port must be bound: again, or because it could not be before.
 func (p *Port) binds(spec PortSpec) bool {
 	return spec.Host != "" && (p.rebinds(spec) || p.Binding.VIF == VIFFailed)
 }
@@ -194,7 +191,7 @@ func (p *Port) spec() PortSpec {
 	return s
 }
 
-// setBinding writes what a caller says of a binding; binding it comes after.
+// setBinding writes the requested attributes of a binding; binding the port comes after.
 func (c *change) setBinding(now BindingRow, spec PortSpec) error {
 	next := now
 	next.Host, next.VNIC, next.Profile = spec.Host, spec.VNIC, orEmpty(spec.Profile)
@@ -213,14 +210,13 @@ func sameJSON(a, b []byte) bool {
 	if json.Unmarshal(orEmpty(a), &x) != nil || json.Unmarshal(orEmpty(b), &y) != nil {
 		return false
 	}
-	one, _ := json.Marshal(x) // they came from JSON
+	one, _ := json.Marshal(x) // they were decoded from JSON
 	two, _ := json.Marshal(y)
 	return string(one) == string(two)
 }
 
-// DeletePort removes a port and what hangs on it, and frees what placement holds
-// for it (bug 1820588), soon when not at once. Faults: PortNotFound,
-// PortInUseAsTrunkParent, PortInUseAsSubPort.
+// DeletePort removes a port and its dependents, and releases its allocation (bug 1820588); a
+// release that fails is retried. Faults: PortNotFound, PortInUseAsTrunkParent, PortInUseAsSubPort.
 func (s *Service) DeletePort(ctx context.Context, id ID, only ...Condition) error {
 	var p Port
 	var intent IntentRow
@@ -251,7 +247,7 @@ func (s *Service) DeletePort(ctx context.Context, id ID, only ...Condition) erro
 	s.events.port(vifDeleted, p)
 	if intent.ID != "" {
 		if err := s.release(context.WithoutCancel(ctx), intent.ID); err != nil {
-			s.log.WarnContext(ctx, "what a removed port held is not freed yet; it is tried again", "port", id, "server", p.DeviceID, "error", err)
+			s.log.WarnContext(ctx, "the allocation of a deleted port is not released yet; the release is retried", "port", id, "server", p.DeviceID, "error", err)
 		}
 	}
 	return nil

@@ -6,8 +6,8 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// promisedTo is what the bound ports of a server promise, one of them as it is
-// going to be.
+// promisedTo returns the guarantees of the bound ports of a server, with one of them in its new
+// state.
 func (s *Service) promisedTo(r Reader, server string, p Port) (guarantee.Amounts, error) {
 	others, err := ports(r, Where(ByDevice, server))
 	if err != nil {
@@ -20,7 +20,7 @@ func (s *Service) promisedTo(r Reader, server string, p Port) (guarantee.Amounts
 		}
 		amounts, err := s.promised(&o)
 		if errors.As(err, new(*RequestChanged)) {
-			continue // nothing is known of what it was to have
+			continue // its request is unknown
 		}
 		if err != nil {
 			return nil, err
@@ -43,8 +43,8 @@ func addTo(sum, more guarantee.Amounts) {
 	}
 }
 
-// promised is what a port promises, by the provider that serves it; nothing
-// without an allocation, and RequestChanged when that is not for what it asks.
+// promised returns the guarantees of a port by the provider that serves it: none without an
+// allocation, and RequestChanged when the allocation is not for its request groups.
 func (s *Service) promised(p *Port) (guarantee.Amounts, error) {
 	allocation, _ := p.allocation() // what is no allocation serves nothing
 	if allocation.Empty() {
@@ -70,8 +70,8 @@ func (s *Service) promised(p *Port) (guarantee.Amounts, error) {
 	return amounts, nil
 }
 
-// intendRelease writes down that what a port holds is to be freed, if it is a
-// server's and is known to hold something.
+// intendRelease stores an intent to release the allocation of a port, if it is a server's and may
+// have one.
 func (c *change) intendRelease(p Port) (IntentRow, error) {
 	if c.placement == nil || c.settings.KeepDeleted || !ofCompute(p.DeviceOwner) || p.DeviceID == "" {
 		return IntentRow{}, nil
@@ -86,7 +86,7 @@ func (c *change) intendRelease(p Port) (IntentRow, error) {
 	return c.newIntent(intentRelease, p.ID, adjustment{Consumer: p.DeviceID, Differences: inverse(amounts)})
 }
 
-// gone reports whether there is nothing to free: the server holds nothing any more.
-func gone(err error) bool {
+// noAllocations reports whether there is nothing to release: the server has no allocations.
+func noAllocations(err error) bool {
 	return errors.Is(err, guarantee.ErrNotAllocated) || errors.As(err, new(*guarantee.ProviderMissing))
 }

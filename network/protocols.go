@@ -84,8 +84,8 @@ func protocolNumber(protocol string) int {
 	return n
 }
 
-// namedProtocol is a protocol by its name, if it has one: "ip" when its number is 0.
-// Another name is left.
+// namedProtocol returns the name of a protocol number, if it has one: "ip" for 0. A name is
+// returned as it is.
 func namedProtocol(protocol string) string {
 	number, err := strconv.Atoi(protocol)
 	if err != nil {

@@ -132,8 +132,7 @@ func counted[T Row](r Reader, where Match) (int64, error) {
 	return int64(len(rows)), err
 }
 
-// within refuses to make so many more of a resource for a project than its quota
-// lets it have.
+// within refuses to create more of a resource for a project than its quota allows.
 func (c *change) within(project, resource string, more int) error {
 	q, err := c.quotas(c, project)
 	if err != nil || q[resource] < 0 {

@@ -14,15 +14,14 @@ type maker struct {
 	Process  ID     // another one after each start
 }
 
-// precedes reports whether a process has been followed by another one, and so is gone.
+// precedes reports whether a process has been replaced by another one, and so has ended.
 func (m maker) precedes(other maker) bool {
 	return m.Instance != "" && m.Instance == other.Instance && m.Process != other.Process
 }
 
-// Recover carries out or takes back what was left half done: intents of processes that
-// this one has followed, and those older than so long. Who is at work on one of them still
-// is refused when it comes to an end. It returns how many are left, of which the log says
-// why.
+// Recover completes or takes back unfinished intents: those of processes that this one has
+// replaced, and those that are older than the given time. A worker that still works on one of them
+// fails at its next write. It returns the number of intents that are left; the log has the reasons.
 func (s *Service) Recover(ctx context.Context, older time.Duration) (left int, err error) {
 	rows, err := s.intents(ctx)
 	if err != nil {
@@ -30,7 +29,7 @@ func (s *Service) Recover(ctx context.Context, older time.Duration) (left int, e
 	}
 	rows = slices.DeleteFunc(rows, func(row IntentRow) bool { return !s.abandoned(row, older) })
 	for _, row := range rows { // before any of them changes what another compares with
-		_, _, _ = s.settle(ctx, row.ID) // an error comes again
+		_, _, _ = s.settle(ctx, row.ID) // the error is read again below
 	}
 	for _, row := range rows {
 		if err := s.finish(ctx, row.ID); err != nil {
@@ -41,8 +40,8 @@ func (s *Service) Recover(ctx context.Context, older time.Duration) (left int, e
 	return left, nil
 }
 
-// Unfinished returns how many changes in placement are written down and not made yet, or
-// not known to be.
+// Unfinished returns the number of intents whose changes in placement are not made yet, or not
+// known to be.
 func (s *Service) Unfinished(ctx context.Context) (int, error) {
 	rows, err := s.intents(ctx)
 	return len(rows), err
@@ -57,14 +56,14 @@ func (s *Service) intents(ctx context.Context) (rows []IntentRow, err error) {
 	return rows, err
 }
 
-// abandoned reports whether nobody is at work on an intent any more.
+// abandoned reports whether no process works on an intent any more.
 func (s *Service) abandoned(row IntentRow, older time.Duration) bool {
 	a, err := row.adjustment()
 	return s.now().Sub(row.CreatedAt) >= older || err == nil && a.Maker.precedes(s.maker)
 }
 
-// finish takes back an intent about a policy if it was carried out, and completes one
-// about a release. One that somebody else has finished is gone.
+// finish takes back a policy intent that was carried out, and completes a release intent. It
+// ignores an intent that another worker has finished.
 func (s *Service) finish(ctx context.Context, intent ID) error {
 	err := Swap(ctx, func() error {
 		row, a, err := s.settle(ctx, intent)
@@ -72,7 +71,7 @@ func (s *Service) finish(ctx context.Context, intent ID) error {
 		case err != nil:
 			return err
 		case row.Kind == intentPolicy && a.Done:
-			return s.turn(ctx, row, a)
+			return s.toRelease(ctx, row, a)
 		case row.Kind == intentPolicy:
 			return s.update(ctx, func(c *change) error { return c.removeUnchanged(row) })
 		}
@@ -87,22 +86,22 @@ func (s *Service) finish(ctx context.Context, intent ID) error {
 	return err
 }
 
-// turn turns an intent about a policy that was carried out into one that releases what
-// was taken: from here on it is completed.
-func (s *Service) turn(ctx context.Context, row IntentRow, a adjustment) error {
+// toRelease turns a policy intent that was carried out into a release intent for what was claimed, which
+// is then completed.
+func (s *Service) toRelease(ctx context.Context, row IntentRow, a adjustment) error {
 	row.Kind = intentRelease
 	back := adjustment{Consumer: a.Consumer, Differences: inverse(a.Differences), Maker: s.maker}
 	return s.update(ctx, func(c *change) error { return c.rewrite(row, back) })
 }
 
-// release completes an intent that frees what a port held. One that somebody else has
-// completed is gone.
+// release completes an intent that releases a port's allocation. It ignores an intent that another
+// worker has completed.
 func (s *Service) release(ctx context.Context, intent ID) error {
 	_, err := s.adjust(ctx, intent)
 	switch {
 	case errors.Is(err, ErrNoRow):
 		return nil
-	case err != nil && !gone(err):
+	case err != nil && !noAllocations(err):
 		return err
 	}
 	return s.update(ctx, func(c *change) error {
@@ -111,8 +110,8 @@ func (s *Service) release(ctx context.Context, intent ID) error {
 	})
 }
 
-// removeUnchanged removes an intent. It fails with ErrGeneration when somebody has been at
-// work on it since it was read.
+// removeUnchanged removes an intent. It fails with ErrGeneration when the intent was changed since
+// it was read.
 func (c *change) removeUnchanged(row IntentRow) error {
 	now, err := One[IntentRow](c, Where(ByID, row.ID))
 	if err != nil {

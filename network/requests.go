@@ -4,9 +4,9 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// Request returns what a port asks of placement: what the rules of the policy in
-// effect promise, from a provider on its network. A port on a trunk asks as any other
-// one, but compute asks about the trunk's parent only.
+// Request returns the resource request of a port: the guarantees of the effective policy, from a
+// provider on its network. A port on a trunk has a request like any other, but compute reads that
+// of the trunk's parent only.
 func (s *Service) Request(p *Port) guarantee.Request {
 	id, err := guarantee.ParseUUID(string(p.ID))
 	if err != nil {

@@ -48,7 +48,7 @@ func checkRange(low, high int) error {
 	return nil
 }
 
-// checkICMP checks the type and the code of a message, which stand in for ports.
+// checkICMP validates the type and the code of ICMP, which are stored in the fields for ports.
 func checkICMP(kind, code int) error {
 	const most = 255
 	wrong := func(field, attribute string, value int) error {

@@ -2,8 +2,8 @@ package network
 
 import "context"
 
-// CreateSecurityGroups makes all of the groups or none, each with rules that let
-// everything out. Faults: OverQuota, SecurityGroupDefaultAlreadyExists.
+// CreateSecurityGroups creates all of the groups or none, each with rules that allow all egress.
+// Faults: OverQuota, SecurityGroupDefaultAlreadyExists.
 func (s *Service) CreateSecurityGroups(ctx context.Context, rows []SecurityGroupRow) (made []SecurityGroup, err error) {
 	err = s.update(ctx, func(c *change) error {
 		made = make([]SecurityGroup, len(rows))
@@ -26,11 +26,10 @@ func (s *Service) CreateSecurityGroups(ctx context.Context, rows []SecurityGroup
 	return made, err
 }
 
-// UpdateSecurityGroup changes a group, not its rules. The function gets what it is
-// now; it may run more than once. Faults: SecurityGroupNotFound,
-// SecurityGroupCannotUpdateDefault for the name of a default group,
-// SecurityGroupDefaultAlreadyExists for its name for another one, SecurityGroupInUse
-// when a port is in the group and it is to track connections, or not to.
+// UpdateSecurityGroup changes a group, not its rules. The function gets the current group; it may
+// run more than once. Faults: SecurityGroupNotFound, SecurityGroupCannotUpdateDefault for the name
+// of a default group, SecurityGroupDefaultAlreadyExists for the name "default" for another one,
+// SecurityGroupInUse when statefulness of a group with ports is changed.
 func (s *Service) UpdateSecurityGroup(ctx context.Context, id ID, fn func(*SecurityGroupRow) error) (g SecurityGroup, err error) {
 	err = s.update(ctx, func(c *change) error {
 		if g, err = c.securityGroup(id); err != nil {
@@ -59,7 +58,7 @@ func (s *Service) UpdateSecurityGroup(ctx context.Context, id ID, fn func(*Secur
 	return g, err
 }
 
-// DefaultGroupExists is the fault of a group that is to be called as the default one is.
+// DefaultGroupExists is the fault of a group that would have the name of the default group.
 func DefaultGroupExists() error {
 	return conflict("SecurityGroupDefaultAlreadyExists", "Default security group already exists.")
 }
@@ -85,10 +84,9 @@ func (c *change) groupFree(id ID) error {
 	return err
 }
 
-// DeleteSecurityGroup removes a group with its rules and those that name it as where
-// traffic comes from. Only whoever is an administrator removes a default group, which
-// comes back when it is needed. Faults: SecurityGroupNotFound, SecurityGroupInUse,
-// SecurityGroupCannotRemoveDefault.
+// DeleteSecurityGroup removes a group with its rules, and rules that name it as the remote group.
+// Only an administrator can remove a default group, which is created again when it is needed.
+// Faults: SecurityGroupNotFound, SecurityGroupInUse, SecurityGroupCannotRemoveDefault.
 func (s *Service) DeleteSecurityGroup(ctx context.Context, id ID, admin bool, only ...Condition) error {
 	return s.update(ctx, func(c *change) error {
 		row, err := byID[SecurityGroupRow](c, "security_group", id)

@@ -20,8 +20,7 @@ func (s *Service) Segments(ctx context.Context, where ...Match) (all []SegmentRo
 // The numbers that VLANs have.
 const minVLAN, maxVLAN = 1, 4094
 
-// reserve turns what was asked for into a segment that can be had. That nobody
-// else has it is left to the store.
+// reserve returns a segment as requested. The store refuses one that is in use.
 func (c *change) reserve(want SegmentSpec) (SegmentRow, error) {
 	row := SegmentRow{Type: want.Type, PhysicalNetwork: want.PhysicalNetwork, SegmentationID: want.SegmentationID}
 	switch {
@@ -43,8 +42,8 @@ func (c *change) reserve(want SegmentSpec) (SegmentRow, error) {
 	return row, checkLocal(row)
 }
 
-// reserveAny takes the first that is free, of the types that the settings offer. A flat
-// one is never free: somebody has to say on which physical network.
+// reserveAny returns the first free segment of the types that the settings offer. A flat one is
+// never free: it needs a physical network by name.
 func (c *change) reserveAny(external bool) (row SegmentRow, err error) {
 	kinds := c.settings.ProjectTypes
 	if external && c.settings.ExternalType != "" {

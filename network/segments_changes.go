@@ -71,9 +71,8 @@ func (s *Service) UpdateSegment(ctx context.Context, id ID, fn func(*SegmentRow)
 	return row, err
 }
 
-// DeleteSegment takes a segment from its network, which may be left without any.
-// Faults: SegmentNotFound, and SegmentInUse while subnets are on it or ports are
-// bound to it.
+// DeleteSegment removes a segment from its network, which may be left without any. Faults:
+// SegmentNotFound, and SegmentInUse while it has subnets or bound ports.
 func (s *Service) DeleteSegment(ctx context.Context, id ID, only ...Condition) error {
 	return s.update(ctx, func(c *change) error {
 		row, err := byID[SegmentRow](c, "segment", id)

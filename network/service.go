@@ -47,24 +47,24 @@ type Settings struct {
 	// Quotas are the limits of projects that have none of their own.
 	Quotas Quotas
 
-	// Drivers bind ports, the first that can; those whose agents report to
-	// placement are told apart by them. Without what the operator prohibits.
+	// Drivers bind ports, the first that can; they distinguish the agents that report to placement.
+	// Those that the operator prohibits are not among them.
 	Drivers []guarantee.Driver
 	// OVNSockets is the directory of the sockets of servers that share memory with
 	// OVN's switches.
 	OVNSockets string
 	// Extensions say what guarantees may ask of placement.
 	Extensions guarantee.Extensions
-	// KeepDeleted leaves with a server what a port held that is removed while
-	// it is bound, as Neutron does (bug 1820588).
+	// KeepDeleted leaves the allocation of a bound port that is deleted with its server, as Neutron
+	// does (bug 1820588).
 	KeepDeleted bool
-	// Instance tells this service from others on the same database, and is the same
-	// when it is started again; "" for nothing that does.
+	// Instance identifies this service among others on the same database, and stays the same after
+	// a restart; "" when nothing does.
 	Instance string
-	// NewAgentsDown turns off agents that report for the first time, until an
-	// administrator turns them on: no port with a guarantee is bound by them.
+	// NewAgentsDown disables agents that report for the first time, until an administrator enables
+	// them: they bind no port with a guarantee.
 	NewAgentsDown bool
-	// Events are what compute is told of.
+	// Events selects the events that compute gets.
 	Events Events
 	// AgentDownTime is how old a heartbeat of an agent that lives may be.
 	AgentDownTime time.Duration
@@ -86,11 +86,11 @@ func DefaultSettings() Settings {
 	}
 }
 
-// A Service has the rules of the network service. Its methods may be called from
-// many goroutines. Who may do what is decided before it is called.
+// A Service has the rules of the network service. Its methods may be called concurrently. Callers
+// check permissions before.
 type Service struct {
 	store     Store
-	placement Placement // nil: what is promised is kept on the wire only
+	placement Placement // nil: guarantees are not in placement
 	events    *events
 	watches   *watches
 	log       *slog.Logger
@@ -99,9 +99,8 @@ type Service struct {
 	now       func() time.Time
 }
 
-// Neighbours are the services that a network service works with. Any may be nil:
-// without Placement promises are kept on the wire only, without Compute nobody is
-// told of ports.
+// Neighbours are the services that a network service works with. Any may be nil: without Placement,
+// guarantees are not in placement; without Compute, no events are sent.
 type Neighbours struct {
 	Placement Placement
 	Compute   Compute
@@ -120,8 +119,8 @@ func NewService(store Store, settings Settings, n Neighbours) *Service {
 	}
 }
 
-// update runs fn in a transaction with the time of its rows, and tells those who wait
-// for what it has changed.
+// update runs fn in a transaction with the time of its rows, and wakes the callers that wait for
+// its changes.
 func (s *Service) update(ctx context.Context, fn func(*change) error) error {
 	now := s.now().UTC().Truncate(time.Second)
 	var did touched
@@ -131,7 +130,7 @@ func (s *Service) update(ctx context.Context, fn func(*change) error) error {
 		did = c.touched
 		return err
 	})
-	s.watches.tell(did) // with an error too: it may not be known what became of it
+	s.watches.notify(did) // with an error too: it may not be known what became of it
 	return err
 }
 
@@ -141,7 +140,7 @@ type change struct {
 	*Service
 	at      time.Time
 	touched touched
-	seen    seen
+	cache   readCache
 }
 
 // Insert is that of a Writer.
@@ -149,7 +148,7 @@ func (c *change) Insert(row any) error {
 	c.touched.row(row)
 	err := c.Writer.Insert(row)
 	if err == nil {
-		c.seen.inserted(row)
+		c.cache.inserted(row)
 	}
 	return err
 }
@@ -157,14 +156,14 @@ func (c *change) Insert(row any) error {
 // Replace is that of a Writer.
 func (c *change) Replace(row any) error {
 	c.touched.row(row)
-	c.seen.changed(row)
+	c.cache.changed(row)
 	return c.Writer.Replace(row)
 }
 
 // Remove is that of a Writer.
 func (c *change) Remove(row any, where ...Match) (int, error) {
 	c.touched.removed(row, where)
-	c.seen.changed(row)
+	c.cache.changed(row)
 	return c.Writer.Remove(row, where...)
 }
 

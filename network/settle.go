@@ -11,15 +11,14 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// An attempt is one write of a consumer's allocations to placement. Whoever makes one
-// writes down what the consumer was before: the write can only take place while it is
-// of that generation, and raises it.
+// An attempt is one write of a consumer's allocations to placement. Its maker stores the generation
+// of the consumer first: the write can only succeed at that generation, and raises it.
 type attempt struct {
 	At         time.Time
 	Generation int64
-	Before     guarantee.Amounts // of what is to change
-	// Lost says that it is over and that nobody can tell how it ended, because
-	// others have changed the same since.
+	Before     guarantee.Amounts // of what changes
+	// Lost says that it has ended and that its result cannot be determined, because others have
+	// changed the same allocations since.
 	Lost bool `json:",omitempty"`
 }
 
@@ -28,12 +27,12 @@ func (a *attempt) is(other *attempt) bool {
 	return other != nil && a.Generation == other.Generation && a.At.Equal(other.At)
 }
 
-// attemptTime is how long an attempt may be somebody's who waits for placement.
+// attemptTime is how long the maker of an attempt may wait for placement.
 const attemptTime = time.Minute
 
-// note writes an attempt down, if the intent is as it was read. There is one attempt at a
-// time about a consumer: who comes second fails with ErrGeneration, for he would change
-// what the first compares with. One that its maker has left behind is settled first.
+// note stores an attempt, if the intent is unchanged since it was read. There is one attempt at a
+// time for a consumer: a second one fails with ErrGeneration, because its write would change what
+// the first is settled by. An abandoned attempt is settled first.
 func (s *Service) note(ctx context.Context, row IntentRow, a adjustment) error {
 	var left []ID
 	err := s.update(ctx, func(c *change) (err error) {
@@ -50,15 +49,15 @@ func (s *Service) note(ctx context.Context, row IntentRow, a adjustment) error {
 	return err
 }
 
-// rivals fails with ErrGeneration when there is another attempt about a consumer, and
-// returns the intents of those that were left behind.
+// rivals fails with ErrGeneration when there is another attempt for a consumer, and returns the
+// intents of abandoned ones.
 func (c *change) rivals(own ID, consumer string) (left []ID, err error) {
 	rows, err := Rows[IntentRow](c)
 	if err != nil {
 		return nil, err
 	}
 	for _, row := range rows {
-		a, unreadable := row.adjustment() // Recover says so
+		a, unreadable := row.adjustment() // Recover logs it
 		if unreadable != nil || row.ID == own || a.Consumer != consumer || a.Attempt == nil || a.Attempt.Lost {
 			continue
 		}
@@ -69,7 +68,7 @@ func (c *change) rivals(own ID, consumer string) (left []ID, err error) {
 	return left, err
 }
 
-// conclude notes whether an attempt took place, unless somebody has found that out.
+// conclude stores whether an attempt succeeded, unless another worker has done so.
 func (s *Service) conclude(ctx context.Context, intent ID, last *attempt, done bool) error {
 	row, a, err := s.intent(ctx, intent)
 	if err != nil || a.Attempt == nil || !a.Attempt.is(last) {
@@ -84,7 +83,7 @@ func (s *Service) conclude(ctx context.Context, intent ID, last *attempt, done b
 func (s *Service) settled(ctx context.Context, intent ID, cause error) error {
 	_, a, err := s.settle(ctx, intent)
 	switch {
-	case errors.Is(err, ErrNoRow): // somebody else has found out, and put it in order
+	case errors.Is(err, ErrNoRow): // another worker has settled and completed it
 		return err
 	case err != nil:
 		return fmt.Errorf("%w: %w", errUnsettled, cause)
@@ -162,8 +161,8 @@ func (i IntentRow) adjustment() (a adjustment, err error) {
 	return a, nil
 }
 
-// rewrite gives an intent another body. It fails with ErrGeneration when somebody else
-// has done so since it was read.
+// rewrite replaces the body of an intent. It fails with ErrGeneration when the intent was changed
+// since it was read.
 func (c *change) rewrite(row IntentRow, a adjustment) error {
 	now, err := One[IntentRow](c, Where(ByID, row.ID))
 	if err != nil {

@@ -8,23 +8,22 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// A shortfall is what a server holds too little of, for its ports to have what they
-// promise once one of them is changed. The zero value is that of a port that is not bound
-// with an allocation, about which nothing is asked.
+// A shortfall is what a server's allocations lack for the guarantees of its ports once one of them
+// is changed. The zero value is that of a port that is not bound with an allocation; nothing is
+// checked for it.
 type shortfall struct {
 	server  string
-	want    guarantee.Amounts // what the ports promise
+	want    guarantee.Amounts // the guarantees of the ports
 	missing guarantee.Amounts
 }
 
-// shortfall returns what is missing when a change binds a port with an allocation.
-// What a server holds too much of may be for ports that are not bound yet, and is left. So
-// is a provider that it holds nothing on: the claim is compute's to make, and Neutron does
-// not look for it.
+// shortfall returns what is missing when a change binds a port with an allocation. An excess is
+// left: it may be for ports that are not bound yet. So is a provider without an allocation of the
+// server: the claim is compute's to make, and Neutron does not check it.
 //
-// It is a fault when the allocation is for other groups than those that the port
-// asks for: its policy is not the one any more that the server was scheduled with. It is
-// ErrGeneration while somebody else is changing what the server holds.
+// It is a fault when the allocation is for other request groups than the port's: its policy has
+// changed since the server was scheduled. It is ErrGeneration while another request changes the
+// server's allocations.
 func (s *Service) shortfall(ctx context.Context, id ID, fn func(*PortSpec) error) (f shortfall, err error) {
 	if s.placement == nil {
 		return f, nil
@@ -50,7 +49,7 @@ func (s *Service) shortfall(ctx context.Context, id ID, fn func(*PortSpec) error
 	return f, nil
 }
 
-// wanted is a shortfall before it is known what the server holds.
+// wanted returns a shortfall without what the server's allocations have.
 func (s *Service) wanted(r Reader, id ID, fn func(*PortSpec) error) (f shortfall, err error) {
 	p, spec, err := drafted(r, id, fn)
 	if err != nil || !p.binds(spec) || spec.DeviceID == "" {
@@ -68,13 +67,12 @@ func (s *Service) wanted(r Reader, id ID, fn func(*PortSpec) error) (f shortfall
 	return f, err
 }
 
-// disturbing are the changes for other ports of a server than one that are under way: what
-// it holds is then not for its ports as they are. What nobody can tell of is in nobody's
-// way.
+// disturbing returns the unfinished intents for other ports of a server: while there are any, the
+// server's allocations do not match its ports. A lost attempt disturbs nothing.
 func disturbing(r Reader, port ID, server string) (others []IntentRow, err error) {
 	rows, err := Rows[IntentRow](r)
 	for _, row := range rows {
-		a, unreadable := row.adjustment() // Recover says so
+		a, unreadable := row.adjustment() // Recover logs it
 		lost := a.Attempt != nil && a.Attempt.Lost
 		if unreadable == nil && !lost && row.About != port && a.Consumer == server {
 			others = append(others, row)
@@ -83,8 +81,8 @@ func disturbing(r Reader, port ID, server string) (others []IntentRow, err error
 	return others, err
 }
 
-// await fails with ErrGeneration, so that it is looked again, after it has completed what
-// can only be completed: who was to do it may be gone.
+// await fails with ErrGeneration, so that the caller retries, after it has completed the intents
+// that can only be completed: their makers may have ended.
 func (s *Service) await(ctx context.Context, others []IntentRow) error {
 	for _, row := range others {
 		if row.Kind != intentRelease {
@@ -97,8 +95,8 @@ func (s *Service) await(ctx context.Context, others []IntentRow) error {
 	return ErrGeneration
 }
 
-// stands fails with ErrGeneration when a shortfall was about something else than what is
-// to be made now.
+// stands fails with ErrGeneration when a shortfall was computed for another state than the one to
+// be written.
 func (c *change) stands(f shortfall, id ID, fn func(*PortSpec) error) error {
 	if c.placement == nil {
 		return nil
@@ -114,8 +112,7 @@ func (c *change) stands(f shortfall, id ID, fn func(*PortSpec) error) error {
 	return err
 }
 
-// less returns what is missing of some amounts. Providers on which nothing is held are
-// passed over.
+// less returns what is missing of some amounts. It ignores providers without an allocation.
 func less(held map[string]map[string]int64, want guarantee.Amounts) guarantee.Amounts {
 	missing := guarantee.Amounts{}
 	for provider, classes := range want {

@@ -2,7 +2,7 @@ package network
 
 import "github.com/berthcloud/berth/rows"
 
-// What a Store is, and how rows are looked for, is said in package rows.
+// The contract of a Store is in package rows.
 type (
 	// A Store keeps the rows of the network service, which are of the types in
 	// Row.
@@ -10,23 +10,22 @@ type (
 	Reader = rows.Reader
 	Writer = rows.Writer
 	Match  = rows.Match
-	// A Field is what rows are looked for by. Each type has some of them.
+	// A Field is a column to select rows by. Each type has some of them.
 	Field = rows.Field
 )
 
-// The errors of a Writer after which its transaction goes on.
+// The errors of a Writer that do not end its transaction.
 var (
 	ErrNoRow = rows.ErrNoRow
 	ErrTaken = rows.ErrTaken
 )
 
-// Row is any type of row. Its key is the ID; of addresses it is the subnet and the
-// IP, of bindings port and host, of port groups both fields, of subports the port, of quotas
-// project and resource.
+// Row is any type of row. Its key is the ID; of addresses the subnet and the IP, of bindings port
+// and host, of port groups both fields, of subports the port, of quotas project and resource.
 //
-// Unique are besides: network and MAC of ports, type and host of agents, the port of
-// trunks, the segmentation of subports in their trunk and of segments in their
-// physical network or, for tunnels, their type, and the group "default" of a project.
+// Other unique keys: network and MAC of ports, type and host of agents, the port of trunks, the
+// segmentation of subports in their trunk and of segments in their physical network or, for
+// tunnels, their type, and the group "default" of a project.
 type Row interface {
 	NetworkRow | SegmentRow | SubnetRow | PortRow | AddressRow | BindingRow | PolicyRow | RuleRow | AgentRow |
 		TrunkRow | SubportRow | SecurityGroupRow | PortGroupRow | SecurityRuleRow | QuotaRow | IntentRow

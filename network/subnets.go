@@ -47,13 +47,13 @@ func (s *Service) CreateSubnets(ctx context.Context, specs []SubnetSpec) (made [
 	return made, err
 }
 
-// A subnetPlan is what follows of a new subnet from what is said of it alone. That is found
-// out before the transaction, while others write; what is wrong is said when Neutron would.
+// A subnetPlan is what follows from the request for a new subnet alone. It is computed before the
+// transaction, while others write; its error is returned at the point where Neutron would.
 type subnetPlan struct {
 	row   SubnetRow
 	block netip.Prefix
 
-	wrong error // with what is said
+	wrong error // of the request
 	noFit error // gateway and pools with the block
 }
 

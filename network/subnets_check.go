@@ -4,8 +4,8 @@ import (
 	"net/netip"
 )
 
-// checkSubnet holds what a subnet says against each other, in Neutron's order; old
-// is what it was, the zero row for a new one.
+// checkSubnet validates the attributes of a subnet against each other, in Neutron's order; old is
+// the current row, zero for a new one.
 func (s *Service) checkSubnet(row, old SubnetRow) error {
 	block, err := netip.ParsePrefix(row.CIDR)
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *Service) checkRoutes(row SubnetRow, v version) error {
 	return nil
 }
 
-// checkModes holds the two modes of IPv6 against each other and the rest.
+// checkModes validates the two IPv6 modes against each other and the other attributes.
 func checkModes(row, old SubnetRow, block netip.Prefix) error {
 	ra, address := row.IPv6RA, row.IPv6Address
 	set := ra != "" || address != ""

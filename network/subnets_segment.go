@@ -35,7 +35,7 @@ func notAllOnSegments(network ID) error {
 
 func isRouted(s SubnetRow) bool { return slices.Contains(s.ServiceTypes, routed) }
 
-// onlyParts leaves out the subnets that belong to the whole network.
+// onlyParts removes the subnets without a segment.
 func onlyParts(all []SubnetRow) []SubnetRow { return slices.DeleteFunc(slices.Clone(all), isRouted) }
 
 // rejoins refuses to bring a subnet to another segment than it is on. The only subnet

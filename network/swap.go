@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// How often somebody else's change is made room for, and how long is waited
-// between: a little at first, twice as long each time.
+// The number of retries after concurrent changes, and the pauses between them: each is twice as
+// long as the one before.
 const (
 	swaps       = 10
 	swapLongest = 4 // doublings
@@ -16,9 +16,9 @@ const (
 
 var swapPause = 5 * time.Millisecond // tests have less time
 
-// Swap runs change, which reads a generation and writes with it, until it does not fail
-// with ErrGeneration, or has done so ten times. It is for those who implement
-// Placement. When ctx ends, the last error is returned.
+// Swap runs change, which reads a generation and writes with it, until it does not fail with
+// ErrGeneration, ten times at most. Implementations of Placement use it. When ctx ends, the last
+// error is returned.
 func Swap(ctx context.Context, change func() error) error {
 	for tried := 1; ; tried++ {
 		err := change()
@@ -28,8 +28,8 @@ func Swap(ctx context.Context, change func() error) error {
 	}
 }
 
-// pause waits for about so long, so that those who failed together do not come back
-// together, and reports whether ctx has not ended meanwhile.
+// pause waits for a random time around about, so that requests that collided do not collide again,
+// and reports whether ctx is still alive.
 func pause(ctx context.Context, about time.Duration) bool {
 	timer := time.NewTimer(about/2 + rand.N(about))
 	defer timer.Stop()

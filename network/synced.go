@@ -11,7 +11,7 @@ import (
 
 // A SyncResult is how an attempt to bring an agent's devices into placement ended.
 type SyncResult struct {
-	// State is what placement was to have.
+	// State is the desired state of placement.
 	State guarantee.State
 	// Failure names the provider and says what placement said of the first call
 	// that failed, in one line of 500 bytes at most. "" says that all calls
@@ -20,14 +20,12 @@ type SyncResult struct {
 	// Kept are the names of providers that the agent does not have any more and
 	// that stay because something is allocated on them. They are no failure.
 	Kept []string
-	// Cleared are hypervisors that the State does not have and below which nothing
-	// of the agent's is left.
+	// Cleared are hypervisors that are not in State and below which nothing of the agent's is left.
 	Cleared []string
 }
 
-// Synced notes how an attempt to bring an agent's devices into placement ended. An
-// agent whose record is gone is none. An attempt that changes nothing of the record,
-// because it fails as the one before did, writes nothing.
+// Synced stores the result of an attempt to bring an agent's devices into placement. It ignores an
+// agent whose record was deleted. An attempt that fails as the one before did writes nothing.
 func (s *Service) Synced(ctx context.Context, id ID, r SyncResult) error {
 	changes := false
 	err := s.store.View(ctx, func(v Reader) (err error) {
@@ -57,12 +55,11 @@ func (s *Service) synced(v Reader, id ID, r SyncResult, at time.Time) (row Agent
 	row.note(r, now, at)
 	if err == nil && reflect.DeepEqual(now, r.State) {
 		row.conclude(r, at)
-	} // else it has reported other devices meanwhile, whose sync is to come
+	} // the agent has reported other devices since, whose sync follows
 	return row, !reflect.DeepEqual(row, rows[0]), nil
 }
 
-// note writes down what an attempt left in placement, when the agent should have what
-// now says.
+// note stores what an attempt left in placement, where now is the desired state.
 func (a *AgentRow) note(r SyncResult, now guarantee.State, at time.Time) {
 	left := slices.DeleteFunc(slices.Clone(a.Hypervisors), func(name string) bool { return slices.Contains(r.Cleared, name) })
 	a.Hypervisors = sortedSet(left, r.State.Hypervisors(), now.Hypervisors())
@@ -81,12 +78,12 @@ func (a *AgentRow) conclude(r SyncResult, at time.Time) {
 	}
 }
 
-// lookAgain is how often it is looked whether what an agent does not have any more can
+// lookAgain is the interval between checks whether devices that an agent does not have any more can
 // be removed.
 const lookAgain = 5 * time.Minute
 
-// leaves reports whether placement may have something of an agent that it should not
-// have any more, and whether it is time to look again.
+// leaves reports whether placement may have devices that an agent does not have any more, and
+// whether they are due for a check.
 func (a *AgentRow) leaves(now guarantee.State) bool {
 	return (len(a.Kept) > 0 || len(a.Hypervisors) > len(now.Hypervisors())) && a.HeartbeatAt.Sub(a.SyncedAt) >= lookAgain
 }

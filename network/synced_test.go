@@ -15,8 +15,8 @@ func on(hypervisor string) string {
 		"resource_provider_hypervisors": {"br0": "` + hypervisor + `"}}`
 }
 
-// A room is a service with an agent on the host "host", and a clock of its own.
-type room struct {
+// A freeAddresses is a service with an agent on the host "host", and a clock of its own.
+type freeAddresses struct {
 	t *testing.T
 	*network.Service
 	store *dying
@@ -24,16 +24,16 @@ type room struct {
 	agent network.Agent
 }
 
-func newRoom(t *testing.T) *room {
+func newRoom(t *testing.T) *freeAddresses {
 	t.Helper()
-	r := &room{t: t, store: &dying{Store: newStore(t)}, at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	r := &freeAddresses{t: t, store: &dying{Store: newStore(t)}, at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	r.Service = network.NewService(r.store, network.DefaultSettings(), network.Neighbours{})
 	r.SetClock(func() time.Time { return r.at })
 	return r
 }
 
 // beat reports configurations, and checks whether that asks for a sync.
-func (r *room) beat(configurations string, want bool) {
+func (r *freeAddresses) beat(configurations string, want bool) {
 	r.t.Helper()
 	var sync bool
 	if r.agent, sync = beat(r.t, r.Service, configurations); sync != want {
@@ -42,14 +42,14 @@ func (r *room) beat(configurations string, want bool) {
 }
 
 // ends notes how a sync of what the agent reported last ended.
-func (r *room) ends(failure string, kept []string, cleared ...string) {
+func (r *freeAddresses) ends(failure string, kept []string, cleared ...string) {
 	r.t.Helper()
 	end := result(r.t, r.Service, r.agent, failure)
 	end.Kept, end.Cleared = kept, cleared
 	r.noted(end)
 }
 
-func (r *room) noted(end network.SyncResult) {
+func (r *freeAddresses) noted(end network.SyncResult) {
 	r.t.Helper()
 	if err := r.Synced(r.t.Context(), r.agent.ID, end); err != nil {
 		r.t.Fatal(err)
@@ -57,7 +57,7 @@ func (r *room) noted(end network.SyncResult) {
 }
 
 // wants compares the record with what it should say.
-func (r *room) wants(state network.SyncState, failure string, hypervisors, kept []string) {
+func (r *freeAddresses) wants(state network.SyncState, failure string, hypervisors, kept []string) {
 	r.t.Helper()
 	all, err := r.Agents(r.t.Context())
 	if err != nil || len(all) != 1 {

@@ -71,7 +71,7 @@ func (c *change) parentMoved(from, to Port) error {
 	return c.Replace(&row)
 }
 
-// notOnTrunk refuses to remove a port that a trunk is made of.
+// notOnTrunk refuses to remove the parent or a subport of a trunk.
 func (c *change) notOnTrunk(port ID) error {
 	trunks, err := Rows[TrunkRow](c, Where(ByPort, port))
 	if err != nil {
@@ -93,7 +93,7 @@ func (c *change) notOnTrunk(port ID) error {
 // A TrunkSpec is what may be said of a trunk.
 type TrunkSpec struct {
 	TrunkRow
-	Subports []SubportSpec // when it is made
+	Subports []SubportSpec // at creation
 	// PortsOf is the project that its ports must be of, or on a network of; "" for
 	// any.
 	PortsOf string
@@ -141,7 +141,7 @@ func (s *Service) CreateTrunks(ctx context.Context, specs []TrunkSpec) (made []T
 
 func (c *change) createTrunk(spec TrunkSpec) (Trunk, error) {
 	row := spec.TrunkRow
-	parent, err := c.lone(row.Port, spec.PortsOf)
+	parent, err := c.untrunked(row.Port, spec.PortsOf)
 	if err != nil {
 		return Trunk{}, err
 	}
@@ -163,29 +163,29 @@ func parentInUse(id ID) error {
 	return conflict("ParentPortInUse", "Port %s is currently in use and is not eligible for use as a parent port.", id)
 }
 
-// lone returns a port that is on no trunk, if the project sees it.
-func (c *change) lone(id ID, project string) (Port, error) {
-	found, err := c.loners([]ID{id})
+// untrunked returns a port that is on no trunk, if the project sees it.
+func (c *change) untrunked(id ID, project string) (Port, error) {
+	found, err := c.trunkPorts([]ID{id})
 	if err != nil {
 		return Port{}, err
 	}
-	return found.lone(id, project)
+	return found.untrunked(id, project)
 }
 
-// loners are ports by their id, and which of them are on a trunk.
-type loners struct {
+// trunkPorts are ports by their id, and which of them are on a trunk.
+type trunkPorts struct {
 	ports   map[ID]Port
 	onTrunk map[ID]bool
 }
 
-// loners reads ports: a fixed number of reads, whatever their number.
-func (c *change) loners(these []ID) (found loners, err error) {
+// trunkPorts reads ports, in a fixed number of reads.
+func (c *change) trunkPorts(these []ID) (found trunkPorts, err error) {
 	all, err := ports(c, Where(ByID, these...))
 	if err != nil {
 		return found, err
 	}
 	subports, err := Rows[SubportRow](c, Where(ByPort, these...))
-	found = loners{make(map[ID]Port, len(all)), make(map[ID]bool, len(subports))}
+	found = trunkPorts{make(map[ID]Port, len(all)), make(map[ID]bool, len(subports))}
 	for _, p := range all {
 		found.ports[p.ID] = p
 	}
@@ -195,8 +195,8 @@ func (c *change) loners(these []ID) (found loners, err error) {
 	return found, err
 }
 
-// lone is that of a change.
-func (l loners) lone(id ID, project string) (Port, error) {
+// untrunked is that of a change.
+func (l trunkPorts) untrunked(id ID, project string) (Port, error) {
 	p, there := l.ports[id]
 	switch {
 	case !there || !p.seenBy(project): // what else is wrong would say that there is such a port
@@ -228,14 +228,13 @@ func (c *change) trunk(id ID) (Trunk, error) {
 	return all[0], nil
 }
 
-// addSubports puts ports on a trunk. Who owns them is for the agent to say that plugs
-// them in.
+// addSubports adds ports to a trunk. The agent that plugs them in sets their device owner.
 func (c *change) addSubports(row TrunkRow, parent Port, specs []SubportSpec, project string) error {
 	these := make([]ID, len(specs))
 	for i := range specs {
 		these[i] = specs[i].Port
 	}
-	found, err := c.loners(these)
+	found, err := c.trunkPorts(these)
 	if err != nil {
 		return err
 	}
@@ -261,8 +260,8 @@ func (c *change) addSubports(row TrunkRow, parent Port, specs []SubportSpec, pro
 
 // idle refuses a port that is not to be found, that is on a trunk, or that a device
 // has.
-func (l loners) idle(id ID, project string) error {
-	p, err := l.lone(id, project)
+func (l trunkPorts) idle(id ID, project string) error {
+	p, err := l.untrunked(id, project)
 	if err == nil && p.DeviceID != "" {
 		err = conflict("PortInUse", "Unable to complete operation on port %s for network %s. Port already has an attached device %s.",
 			p.ID, p.Network.ID, p.DeviceID)
@@ -270,8 +269,8 @@ func (l loners) idle(id ID, project string) error {
 	return err
 }
 
-// fitsTrunk refuses a port whose network or segmentation does not fit, and takes the
-// segmentation of its network where that is asked for.
+// fitsTrunk refuses a port whose network or segmentation does not fit, and inherits the
+// segmentation of its network where that is requested.
 func fitsTrunk(row TrunkRow, parent Port, all map[ID]Port, spec *SubportSpec, project string) error {
 	if p, there := all[spec.Port]; there && p.seenBy(project) {
 		if p.Network.MTU > parent.Network.MTU {

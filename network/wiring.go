@@ -5,18 +5,16 @@ import (
 	"slices"
 )
 
-// Wired notes that an agent has plugged ports in on its host, or unplugged them.
-// Ports that are not bound to the host are passed over. Compute is told of those
-// whose status changes.
+// Wired stores that an agent has plugged ports in on its host, or unplugged them. Ports that are
+// not bound to the host are ignored. Compute gets events of those whose status changes.
 func (s *Service) Wired(ctx context.Context, host string, ids []ID, up bool) error {
 	return s.wire(ctx, ids, func(p *Port) (bool, bool) { return up, p.Binding.Host == host })
 }
 
-// Plugged notes on which host each port is plugged in, "" for none, as somebody knows
-// who makes that so for a driver. A port that the driver has bound to the host where it
-// is becomes ACTIVE, and DOWN when it is nowhere; other ports, and those that are on
-// another host than they are bound to, stay as they are: they are on their way. Compute
-// is told of those whose status changes.
+// Plugged stores on which host each port is plugged in, "" for none, as reported by the program
+// that does so for a driver. A port that the driver has bound to that host becomes ACTIVE, and DOWN
+// when it is plugged in nowhere; other ports, and those on another host than they are bound to, are
+// unchanged: they are moving. Compute gets events of those whose status changes.
 func (s *Service) Plugged(ctx context.Context, driver string, hosts map[ID]string) error {
 	told := func(p *Port) (up, says bool) {
 		host := hosts[p.ID]
@@ -27,7 +25,7 @@ func (s *Service) Plugged(ctx context.Context, driver string, hosts map[ID]strin
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
-	var news []ID // mostly it is none, and nobody is to wait for that
+	var news []ID // mostly there is none, and no caller should wait for the writer then
 	err := s.store.View(ctx, func(r Reader) error {
 		all, err := ports(r, Where(ByID, ids...))
 		news = nil
@@ -47,8 +45,8 @@ func (s *Service) Plugged(ctx context.Context, driver string, hosts map[ID]strin
 // wired reports whether the port is plugged in.
 func (p *Port) wired() bool { return p.Status == PortActive }
 
-// wire sets the status of ports of which told says whether they are up, and tells
-// compute of those that change.
+// wire sets the status of ports of which told knows whether they are up, and sends compute events
+// of those that change.
 func (s *Service) wire(ctx context.Context, ids []ID, told func(*Port) (up, says bool)) error {
 	var changed []Port
 	err := s.update(ctx, func(c *change) error {
@@ -87,6 +85,6 @@ func (s *Service) wire(ctx context.Context, ids []ID, told func(*Port) (up, says
 	return nil
 }
 
-// OnPorts has a function told of ports that this service has changed, or may have, from
-// now on. It must not wait; another one takes its place.
-func (s *Service) OnPorts(fn func([]ID)) { s.watches.listen(fn) }
+// OnPorts subscribes a function to ports that this service has changed, or may have, from now on.
+// It must not block; it replaces the one before.
+func (s *Service) OnPorts(fn func([]ID)) { s.watches.subscribe(fn) }

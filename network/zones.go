@@ -6,12 +6,12 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// A Zone is an availability zone, which is made of the agents that say they are in
-// it: those of DHCP servers make zones for networks, those of routers for routers.
+// A Zone is an availability zone. Agents name their zone: DHCP agents make zones for networks, L3
+// agents zones for routers.
 type Zone struct {
 	Name      string
 	Resource  string // "network" or "router"
-	Available bool   // one of its agents is not turned off
+	Available bool   // one of its agents is enabled
 }
 
 // dhcpAgent is the type of agents that networks are given to.

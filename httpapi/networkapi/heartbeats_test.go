@@ -61,9 +61,9 @@ func TestOddReportsAreInTheRecords(t *testing.T) {
 		"resource_provider_bandwidths": {"ens5": {"egress": 1}}}`)
 	beat(ovs, "fine", `{"bridge_mappings": {"p0": "br0"}, "resource_provider_hypervisors": {"br0": "fine"}, "resource_provider_bandwidths": {"br0": {"egress": 1}}}`)
 	for query, want := range map[string]string{
-		"host=one":                              `["\"br1\" is left out: no physical network is mapped to it", "\"br0\" of one is reported by the Open vSwitch agent on two too: what it can promise must be divided among them"]`,
-		"host=two":                              `["\"br0\" of one is reported by the Open vSwitch agent on one too: what it can promise must be divided among them"]`,
-		"host=same&agent_type=NIC+Switch+agent": `["the physical networks [\"P0\" \"p0\"] are one for placement, CUSTOM_PHYSNET_P0", "\"ens5\" of same is reported by the Open vSwitch agent on same too: what it can promise must be divided among them"]`,
+		"host=one":                              `["\"br1\" is left out: no physical network is mapped to it", "\"br0\" of one is reported by the Open vSwitch agent on two too: its bandwidth must be divided among them"]`,
+		"host=two":                              `["\"br0\" of one is reported by the Open vSwitch agent on one too: its bandwidth must be divided among them"]`,
+		"host=same&agent_type=NIC+Switch+agent": `["the physical networks [\"P0\" \"p0\"] are one for placement, CUSTOM_PHYSNET_P0", "\"ens5\" of same is reported by the Open vSwitch agent on same too: its bandwidth must be divided among them"]`,
 		"host=fine":                             "",
 	} {
 		_, answer := c.ask("admin", "GET", "/v2.0/agents?"+query, "")

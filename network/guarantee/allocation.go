@@ -12,8 +12,8 @@ import (
 // group of a port's request. Compute writes it when it binds the port.
 type ProfileAllocation struct {
 	Groups map[UUID]UUID // provider by group
-	// Old is the provider in the format that was before groups, in which a port
-	// asked for bandwidth only. It is zero when there are Groups.
+	// Old is the provider in the format without groups, in which a port requests bandwidth only. It
+	// is zero when there are Groups.
 	Old UUID
 }
 
@@ -82,7 +82,7 @@ func (a ProfileAllocation) find(port UUID, t RuleType, rules []Rule) (UUID, bool
 	return UUID{}, false
 }
 
-// oldGroup stands for the one group of the old format, which has no id.
+// oldGroup stands for the one group of the format without groups, which has no id.
 var oldGroup UUID
 
 // byGroup returns the providers by group in either format.
@@ -93,25 +93,25 @@ func (a ProfileAllocation) byGroup() map[UUID]UUID {
 	return a.Groups
 }
 
-// Amounts are what a consumer holds, or how that changes: by provider, whose UUID is
+// Amounts are the allocations of a consumer, or a difference of them: by provider, whose UUID is
 // written as UUID.String does, and class.
 type Amounts map[string]map[string]int64
 
-// ErrNotAllocated says that a consumer holds nothing at all any more. Neutron
-// answers PlacementAllocationRemoved (400).
-var ErrNotAllocated = errors.New("nothing is allocated to the server any more; move it, or detach and attach the port")
+// ErrNotAllocated says that a consumer has no allocations at all. Neutron answers
+// PlacementAllocationRemoved (400).
+var ErrNotAllocated = errors.New("the server has no allocations; move it, or detach and attach the port")
 
-// A ProviderMissing says that a consumer holds nothing of a provider whose amounts
-// are to change. Neutron answers PlacementAllocationRpNotExists (400).
+// A ProviderMissing says that a consumer has no allocation on a provider whose amounts change.
+// Neutron answers PlacementAllocationRpNotExists (400).
 type ProviderMissing struct{ Provider string }
 
 func (e *ProviderMissing) Error() string {
-	return fmt.Sprintf("nothing of the provider %s is allocated to the server any more; move it, or detach and attach the port", e.Provider)
+	return fmt.Sprintf("the server has no allocation on the provider %s; move it, or detach and attach the port", e.Provider)
 }
 
-// Add returns the amounts after differences were added to them. Classes of which
-// nothing is left are dropped, and so are providers without classes. Neither a nor
-// differences change. The errors are ErrNotAllocated and *ProviderMissing.
+// Add returns the amounts with differences added. Classes whose amount becomes zero are dropped,
+// and so are providers without classes. Neither a nor differences change. The errors are
+// ErrNotAllocated and *ProviderMissing.
 func (a Amounts) Add(differences Amounts) (Amounts, error) {
 	if len(a) == 0 {
 		return nil, ErrNotAllocated

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// A PolicyChange is that a port which is bound for compute comes to another
-// effective policy, or to none.
+// A PolicyChange is the change of the effective policy of a port that is bound for compute.
 type PolicyChange struct {
 	Port       UUID
 	Old, New   []Rule
@@ -17,15 +16,15 @@ type PolicyChange struct {
 
 // A Plan is what follows from a change of policy.
 type Plan struct {
-	// Differences are to be added to what the server holds: new less old, without
-	// zeros. Nothing is to be asked of placement when there are none.
+	// Differences are added to the server's allocations: new less old, without zeros. When there
+	// are none, placement is not asked.
 	Differences Amounts
-	// Allocation is what the profile says afterwards, and Rewrite whether that is
-	// to be written at all. Nothing else in the profile is to be touched.
+	// Allocation is the allocation in the new profile, and Rewrite says whether to write it.
+	// Nothing else in the profile changes.
 	Allocation ProfileAllocation
 	Rewrite    bool
-	// Warnings tell the operator, a line each, which guarantees are kept on the
-	// wire only.
+	// Warnings are for the operator, one line each: guarantees that are enforced but not in
+	// placement.
 	Warnings []string
 }
 
@@ -35,9 +34,8 @@ type Plan struct {
 var ErrDirection = errors.New("the minimum packet rate of a bound port cannot change between one of both directions together " +
 	"and one of each; detach the port first")
 
-// An UnknownGroup says that rules of the former policy have no group in the
-// allocation while it has groups of something else: whoever went on would leave
-// amounts behind that nobody knows of any more.
+// An UnknownGroup says that rules of the former policy have no group in the allocation while it has
+// groups of something else: a change would leave amounts in placement that no port accounts for.
 type UnknownGroup struct {
 	Port      UUID
 	Types     []RuleType // whose group is not there
@@ -130,7 +128,7 @@ func (p *planner) differ(provider UUID, was, is map[string]int64) {
 	maps.Copy(p.plan.Differences[key], diff) // types share no class
 }
 
-// keep lets the provider serve the new rules of a type.
+// keep makes the provider serve the new rules of a type.
 func (p *planner) keep(t RuleType, provider UUID) {
 	if old := p.change.Allocation.Old; old != (UUID{}) {
 		p.plan.Allocation = ProfileAllocation{Old: old}
@@ -143,7 +141,7 @@ func (p *planner) keep(t RuleType, provider UUID) {
 func (p *planner) warn(t RuleType) {
 	if len(amounts(ofType(p.change.New, t))) > 0 {
 		p.plan.Warnings = append(p.plan.Warnings,
-			fmt.Sprintf("the %s of port %s is kept on the wire only: nothing was allocated for it when its server was scheduled",
+			fmt.Sprintf("the %s of port %s is enforced only, and not in placement: it was not allocated when its server was scheduled",
 				t, p.change.Port))
 	}
 }

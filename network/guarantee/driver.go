@@ -15,16 +15,16 @@ type Driver struct {
 	Binary    string
 	Namespace UUID // of the UUIDs of its providers
 
-	// VNICTypes are what it can bind: traits of its providers. Later releases of
-	// Neutron bind more; these are those of the guide, which promises that no
-	// others exist as traits.
+	// VNICTypes are the types it can bind, which are traits of its providers. Later releases of
+	// Neutron bind more; these are those of OpenStack's guide, according to which no others exist
+	// as traits.
 	VNICTypes []string
 	// TunnelDevice is the name under which agents report the bandwidth of
 	// tunnelled networks (tunnelled_network_rp_name), "" when they cannot.
 	TunnelDevice string
 
-	// VIFTypes are what it gives to ports when it binds them. Policies are
-	// held against them once a port is bound, against VNICTypes before.
+	// VIFTypes are those of the ports that it binds. Policies are checked against them once a port
+	// is bound, against VNICTypes before.
 	VIFTypes []string
 	// Rules are the types of rules that it enforces, with their directions.
 	Rules map[RuleType][]string
@@ -65,8 +65,8 @@ var (
 		Binary:    "neutron-sriov-nic-agent",
 		Namespace: UUID{0x87, 0xf1, 0x89, 0x5c, 0x73, 0xbb, 0x11, 0xe8, 0x90, 0x08, 0xc4, 0xd9, 0x87, 0xb2, 0xa6, 0x92},
 		VNICTypes: []string{"direct", "macvtap", "direct-physical"},
-		// Upstream leaves out hostdev_physical: the policy of a bound
-		// direct-physical port cannot be changed.
+		// Upstream leaves out hostdev_physical: the policy of a bound direct-physical port cannot
+		// change.
 		VIFTypes: []string{"hw_veb"},
 		Rules: map[RuleType][]string{
 			BandwidthLimit:   {Egress},
@@ -103,9 +103,8 @@ func DriverOf(agentType string) (Driver, bool) {
 	return all[i], true
 }
 
-// Without returns the driver without some types of VNICs: vnic_type_prohibit_list.
-// One that the driver does not have, or none left, is a mistake that must keep the
-// service from starting.
+// Without returns the driver without some VNIC types: vnic_type_prohibit_list. It is an error to
+// name a type that the driver does not have, and to leave none; the service must not start then.
 func (d Driver) Without(prohibited []string) (Driver, error) {
 	for _, t := range prohibited {
 		if !slices.Contains(d.VNICTypes, t) {

@@ -32,9 +32,8 @@ func (n Name) UUID() UUID {
 	return n.Driver.Namespace.Derive(s)
 }
 
-// ParseName is the inverse of String: it returns the Name that a provider's name
-// stands for, and whether it is one of ours. Hypervisors whose own name contains
-// a colon and the type of an agent are misread.
+// ParseName is the inverse of String. It reports false for names that String does not return.
+// Hypervisors whose own name contains a colon and the type of an agent are misread.
 func ParseName(s string) (Name, bool) {
 	for _, d := range Drivers() {
 		hypervisor, rest, found := strings.Cut(s, ":"+d.AgentType)

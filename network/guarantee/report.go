@@ -23,9 +23,9 @@ type Report struct {
 	UndirectedPacketRates   map[string]Undirected `json:"resource_provider_packet_processing_without_direction,omitzero"`
 	PacketInventoryDefaults InventoryDefaults     `json:"resource_provider_packet_processing_inventory_defaults,omitzero"`
 
-	// Traits are what operators want the providers of devices to have besides what
-	// follows from the rest, by device: they tell devices for guaranteed traffic
-	// from others. This key is Berth's own.
+	// Traits are additional traits of the providers of devices, by device, which operators
+	// configure: they distinguish devices for guaranteed traffic from others. This key is Berth's
+	// own.
 	Traits map[string][]string `json:"resource_provider_traits,omitzero"`
 
 	// What is on which physical network: the bridges of Open vSwitch and OVN,
@@ -45,8 +45,8 @@ type Undirected struct {
 	Any *int64 `json:"any"`
 }
 
-// InventoryDefaults are what an agent's inventories have besides their totals. Nil
-// fields are left to placement.
+// InventoryDefaults are the fields of an agent's inventories other than the totals. Nil fields have
+// placement's defaults.
 type InventoryDefaults struct {
 	AllocationRatio *float64 `json:"allocation_ratio,omitempty"`
 	MinUnit         *int64   `json:"min_unit,omitempty"`
@@ -73,8 +73,8 @@ func (d InventoryDefaults) MarshalJSON() ([]byte, error) {
 	}{ratio, others(d)})
 }
 
-// HasBandwidths says whether the agent takes part at all: whether it reported
-// bandwidths, be it none. Placement is not told of other agents.
+// HasBandwidths reports whether the agent has providers: whether it reported bandwidths, even an
+// empty list. Other agents are not in placement.
 func (r Report) HasBandwidths() bool { return r.Bandwidths != nil }
 
 // HasPacketRates says whether a packet rate of any hypervisor was reported.

@@ -25,10 +25,9 @@ func (e *ReportError) Error() string {
 	return fmt.Sprintf("configurations: %.200q must be %s, not %s", e.Key, e.Want, e.Got)
 }
 
-// ParseReport reads an agent's configurations. It is as lenient as it can be with
-// what agents of all ages send: keys that it does not know are passed over, null is
-// as good as no key, and numbers may be written as fractions when they are whole.
-// A value of another type or out of range is a *ReportError that names its key.
+// ParseReport parses an agent's configurations. It is lenient, because agents of all releases send
+// them: it ignores unknown keys, null is the same as no key, and whole numbers may be written as
+// fractions. A value of another type or out of range is a *ReportError that names its key.
 func ParseReport(data []byte) (Report, error) {
 	if !json.Valid(data) {
 		return Report{}, &ReportError{Want: "a JSON object", Got: short(data)}

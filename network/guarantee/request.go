@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A Port is what its request for resources is made of.
+// A Port is the input of a resource request.
 type Port struct {
 	ID       UUID
 	VNICType string
@@ -24,13 +24,13 @@ type Extensions struct {
 	// Tunnels says that agents offer bandwidth for tunnelled networks: that a
 	// State has the TunnelTrait.
 	Tunnels bool
-	// Alternatives lets ports of a network with several physical networks take
-	// any of them. Without it they take the first. It needs placement 1.39 and a
-	// compute service that knows Needs.AnyOf.
+	// Alternatives allows ports of a network with several physical networks to use any of them.
+	// Without it they use the first. It needs placement 1.39 and a compute service that knows
+	// Needs.AnyOf.
 	Alternatives bool
 }
 
-// A Request is what a port asks of placement. It is nothing when it has no Groups.
+// A Request is the resource request of a port. It is empty when it has no Groups.
 type Request struct {
 	Groups []Group // bandwidth, then packet rate
 }
@@ -38,7 +38,7 @@ type Request struct {
 // A Group is what one provider must give.
 type Group struct {
 	ID   UUID
-	Type RuleType // that made it
+	Type RuleType // of the rule
 	Needs
 }
 
@@ -49,15 +49,14 @@ type Needs struct {
 	Resources map[string]int64
 }
 
-// ErrUntracked says that a minimum bandwidth cannot be promised on a network. The
-// change that would make it so is a conflict (409).
+// ErrUntracked says that a minimum bandwidth cannot be guaranteed on a network. The change that
+// would need it is a conflict (409).
 var ErrUntracked = errors.New("bandwidth can be guaranteed only on networks with a physical network; " +
 	"those with tunnels need an agent that offers bandwidth for tunnels")
 
-// CheckNetwork returns ErrUntracked when the rules hold a minimum bandwidth, of
-// whatever amount, that no provider could serve on a network of these segments. It
-// is to be asked when a port or a network comes to a policy, and when a policy or a
-// network in use changes.
+// CheckNetwork returns ErrUntracked when the rules have a minimum bandwidth, of any amount, that no
+// provider could serve on a network of these segments. It must be called when a port or a network
+// gets a policy, and when a policy or a network in use changes.
 func CheckNetwork(rules []Rule, segments []Segment, x Extensions) error {
 	if len(ofType(rules, MinimumBandwidth)) > 0 && len(networkTraits(segments, x)) == 0 {
 		return ErrUntracked
@@ -65,8 +64,8 @@ func CheckNetwork(rules []Rule, segments []Segment, x Extensions) error {
 	return nil
 }
 
-// Request returns what the port asks of placement. Bandwidth that cannot be promised
-// on its network (see CheckNetwork) is left out.
+// Request returns the resource request of the port. It leaves out bandwidth that cannot be
+// guaranteed on its network (see CheckNetwork).
 func (p Port) Request(x Extensions) Request {
 	var r Request
 	if nets := networkTraits(p.Segments, x); len(nets) > 0 {
@@ -110,12 +109,12 @@ func (r Request) Old() (Needs, bool) {
 	return Needs{}, false
 }
 
-// networkTraits returns the traits that a provider of a network may have, each
-// once: one of them is enough. There are several only with Alternatives, and none
-// when nobody tracks what the network's segments are on.
+// networkTraits returns the traits of providers that can serve a network, each once: one of them is
+// enough. There are several only with Alternatives, and none when no provider tracks the network's
+// segments.
 //
-// A physical network counts wherever it is among the segments; Neutron looks at
-// the first segment only, and so refuses some networks that it says it supports.
+// A physical network counts wherever it is among the segments; Neutron reads the first segment
+// only, and so refuses some networks that it documents as supported.
 func networkTraits(segments []Segment, x Extensions) []string {
 	var traits []string
 	tunnelled := false

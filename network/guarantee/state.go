@@ -11,17 +11,17 @@ import (
 type State struct {
 	Driver string // its name
 
-	// Traits must exist before providers can have them: those of the physical
-	// networks of its devices, those that operators gave them, and those of all VNIC
-	// types that its driver binds, also those that no provider has yet, because a request that names an unknown trait is
-	// refused rather than left without candidates. Sorted, each once.
+	// Traits must exist before providers can have them: those of the physical networks of its
+	// devices, those that operators configure, and those of all VNIC types that its driver binds.
+	// The last are created even when no provider has them, because a query that names an unknown
+	// trait is refused rather than answered without candidates. Sorted, each once.
 	Traits []string
 
-	// Providers are sorted by hypervisor; an agent's comes before its devices'.
+	// Providers are sorted by hypervisor; an agent's own comes before its devices'.
 	Providers []Provider
 
-	// Warnings tell the operator, a line each, which devices are left out and
-	// why. What is left out does not keep the rest from being served.
+	// Warnings are for the operator, one line each: which devices are left out and why. The other
+	// devices are served.
 	Warnings []string
 }
 
@@ -40,8 +40,7 @@ type Provider struct {
 	Inventories map[string]Inventory
 }
 
-// An Inventory is what a provider offers of a class. Nil fields are left to
-// placement's defaults.
+// An Inventory is the inventory of a class. Nil fields have placement's defaults.
 type Inventory struct {
 	Total           int64
 	AllocationRatio *float64
@@ -114,9 +113,9 @@ func (b *stateBuilder) devicesByHypervisor() map[string][]string {
 		hypervisor := b.report.hypervisor(device, b.host)
 		switch {
 		case device == "":
-			b.warn("a bandwidth is left out: resource_provider_bandwidths does not say of which device")
+			b.warn("a bandwidth is left out: resource_provider_bandwidths does not name the device")
 		case hypervisor == "":
-			b.warn("%q is left out: resource_provider_hypervisors does not say where it is", device)
+			b.warn("%q is left out: resource_provider_hypervisors does not name its hypervisor", device)
 		case len(b.networks[device]) == 0:
 			b.warn("%q is left out: no physical network is mapped to it", device)
 		default:
@@ -129,7 +128,7 @@ func (b *stateBuilder) devicesByHypervisor() map[string][]string {
 func (b *stateBuilder) packetRates() map[string]map[string]int64 {
 	rates := b.report.packetRates()
 	if len(b.driver.Rules[MinimumPacketRate]) == 0 && b.report.HasPacketRates() {
-		b.warn("packet rates are left out: the driver %s cannot promise any", b.driver.Name)
+		b.warn("packet rates are left out: the driver %s cannot guarantee any", b.driver.Name)
 		return nil
 	}
 	return rates

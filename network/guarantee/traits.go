@@ -26,16 +26,16 @@ func customTrait(name string) string {
 	return "CUSTOM_" + strings.ToUpper(otherRuns.ReplaceAllString(name, "_"))
 }
 
-// operatorTrait is what placement lets a client create; derivedTrait begins those
-// that follow from the rest of a report.
+// operatorTrait matches what placement lets a client create; derivedTrait matches the prefixes of
+// traits that are derived from the rest of a report.
 var (
 	operatorTrait = regexp.MustCompile(`^CUSTOM_[A-Z0-9_]{1,248}$`)
 	derivedTrait  = regexp.MustCompile(`^CUSTOM_(PHYSNET_|VNIC_TYPE_|NETWORK_TUNNEL_PROVIDER$)`)
 )
 
-// WantedTrait returns what an operator has to give to a device instead of a trait, ""
-// for one that may be given. Those that follow from the mappings and the agent
-// would promise a network that the device is not on.
+// WantedTrait returns what is allowed instead of a trait that an operator gives to a device, "" for
+// one that is allowed. Traits that are derived from the mappings and the agent are not: they would
+// claim a network that the device is not on.
 func WantedTrait(given string) string {
 	switch {
 	case !operatorTrait.MatchString(given):

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// A UUID names a port, a provider or a group. Its zero value stands for none. Two
-// UUIDs are equal however they were written.
+// A UUID names a port, a provider or a group. Its zero value stands for none. Two UUIDs are equal
+// whatever the spelling that they were parsed from.
 type UUID [16]byte
 
 // ParseUUID reads a UUID of 32 hexadecimal digits in either case, with the four

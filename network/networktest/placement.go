@@ -206,7 +206,7 @@ func inventoriesAreReplaced(c *placeCase) {
 			guarantee.IngressBandwidth: {Total: 500, AllocationRatio: &ratio, MinUnit: &ten, MaxUnit: &ten, StepSize: &ten, Reserved: &one},
 		}, 1},
 		{Offering(2000), 1},
-		{map[string]guarantee.Inventory{guarantee.EgressBandwidth: {Total: 10, Reserved: &ten}}, 1}, // nothing is left
+		{map[string]guarantee.Inventory{guarantee.EgressBandwidth: {Total: 10, Reserved: &ten}}, 1}, // no capacity is left
 		{nil, 1},
 		{Offering(1000), 1},
 	} {
@@ -299,7 +299,7 @@ func allocationsAreReplaced(c *placeCase) {
 	c.must("Allocations of nothing", err)
 	c.same("Allocations of nothing", network.Allocations{}, got)
 	if got.Generation != nil {
-		c.Errorf("a consumer that holds nothing has generation %d", *got.Generation)
+		c.Errorf("a consumer without allocations has generation %d", *got.Generation)
 	}
 }
 
@@ -328,7 +328,7 @@ func allocationsAreChecked(c *placeCase) {
 		{"no such provider", on(Nobody, guarantee.EgressBandwidth, 1)},
 		{"no such class", on(DeviceProvider, "CUSTOM_NONE", 1)},
 	} {
-		// Upstream remembers the consumers of claims that it refused.
+		// Upstream keeps the consumers of claims that it refused.
 		consumer := fmt.Sprintf("00000000-0000-4000-8000-0000000002%02d", i)
 		c.kind("SetAllocations: "+tc.what, c.SetAllocations(ctx, consumer, tc.a), fault.Invalid)
 		got, err := c.Allocations(ctx, consumer)
@@ -357,9 +357,8 @@ func consumersKeepTheirType(c *placeCase) {
 	}
 }
 
-// TestPlacementConcurrency has several change the same providers at the same time:
-// those who are not the first make room for the others. Upstream's service on SQLite
-// does not go along with that.
+// TestPlacementConcurrency has several clients change the same providers at the same time: those
+// that collide retry. Upstream's service on SQLite does not support that.
 func TestPlacementConcurrency(t *testing.T, p network.Placement) {
 	c := &placeCase{t, p}
 	defer Tidy(t, p)

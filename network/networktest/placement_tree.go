@@ -37,7 +37,7 @@ func Offering(total int64) map[string]guarantee.Inventory {
 	return map[string]guarantee.Inventory{guarantee.EgressBandwidth: {Total: total}}
 }
 
-// Held is what a new consumer holds of the device's egress.
+// Held is a new consumer's allocation of the device's egress.
 func Held(amount int64) network.Allocations {
 	return network.Allocations{
 		Providers: map[string]map[string]int64{DeviceProvider: {guarantee.EgressBandwidth: amount}},
@@ -45,7 +45,7 @@ func Held(amount int64) network.Allocations {
 	}
 }
 
-// Tidy takes away what tests with these UUIDs have made.
+// Tidy removes what tests with these UUIDs have created.
 func Tidy(t testing.TB, p network.Placement) {
 	t.Helper()
 	ctx := context.Background()

@@ -45,7 +45,7 @@ type storeCase struct {
 // A sample is rows to see transactions by.
 type sample = storetest.Case[network.Reader, network.Writer]
 
-// general checks what stores promise whatever the rows are.
+// general checks what stores promise for any rows.
 func general(claim func(sample)) func(*storeCase) {
 	return func(c *storeCase) { claim(c.sample()) }
 }

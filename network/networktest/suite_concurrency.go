@@ -48,8 +48,8 @@ func countTogether(c *storeCase) {
 	found(c, "the quota", nil, network.QuotaRow{Project: Project, Resource: "port", Limit: workers * rounds})
 }
 
-// takeTheLast lets many add a row where there is room for a few: no two of them
-// touch the same row, and what each has counted must stay so.
+// takeTheLast has many writers add a row where only a few are allowed: no two of them write the
+// same row, and what each has counted must stay true until its commit.
 func takeTheLast(c *storeCase) {
 	const workers, rounds, room = 12, 6, 5
 	for round := range rounds {

@@ -7,7 +7,7 @@ import (
 	"github.com/berthcloud/berth/network"
 )
 
-// eachType calls a function for each type of rows with those of some worlds.
+// eachType calls a function for each type of rows with the rows of some samples.
 func eachType(c *storeCase, check func(c *storeCase, t rowType, rows []any), worlds ...*world) {
 	for i, t := range rowTypes {
 		var rows []any
@@ -23,8 +23,7 @@ type rowType struct {
 	name string
 	// read returns pointers to the rows that match.
 	read func(r network.Reader, where ...network.Match) ([]any, error)
-	// by are the fields that find rows of the type, with the values that they
-	// have in a world.
+	// by are the fields that select rows of the type, with their values in a sample.
 	by func(w *world) map[network.Field]any
 }
 
@@ -46,7 +45,7 @@ func commonBy(row network.Common, more map[network.Field]any) map[network.Field]
 
 type fields = map[network.Field]any
 
-// rowTypes are all of them, in the order of world.Rows.
+// rowTypes are all types, in the order of world.Rows.
 var rowTypes = []rowType{
 	typeOf[network.PolicyRow](func(w *world) fields { return commonBy(w.policy.Common, fields{}) }),
 	typeOf[network.RuleRow](func(w *world) fields {

@@ -78,8 +78,8 @@ func fullWorld() *world {
 	return w
 }
 
-// bareWorld has values only where there must be one. Before its names comes a prefix;
-// without one the rows have the ids of fullWorld's.
+// bareWorld has values only where one is required. Its names begin with a prefix; without one the
+// rows have the ids of fullWorld's.
 func bareWorld(prefix string) *world {
 	id := func(name string) network.ID { return ID(prefix + name) }
 	bare := func(name string) network.Common { return network.Common{ID: id(name)} }

@@ -2,8 +2,8 @@ package tracking
 
 import "sync"
 
-// known are the traits that placement is known to have, which are not asked for
-// again. Agents share most of theirs.
+// known caches the traits that exist in placement, so that they are not looked up again. Agents
+// share most of theirs.
 type known struct {
 	mu    sync.RWMutex // guards names
 	names map[string]struct{}
@@ -16,7 +16,7 @@ func (k *known) has(name string) bool {
 	return ok
 }
 
-// maxKnown bounds what is remembered: when it is reached, all is found out again.
+// maxKnown bounds the cache: when it is full, it is emptied.
 const maxKnown = 10_000
 
 func (k *known) add(name string) {
@@ -28,7 +28,7 @@ func (k *known) add(name string) {
 	k.names[name] = struct{}{}
 }
 
-// forget makes room for the case that somebody removed them.
+// forget removes traits from the cache, in case they were deleted from placement.
 func (k *known) forget(names []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

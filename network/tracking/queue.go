@@ -6,10 +6,9 @@ import (
 	"github.com/berthcloud/berth/network"
 )
 
-// Report asks for a sync of an agent. It returns at once. A report that waits is
-// replaced by a newer one of the same agent, and keeps its place. Who reports is
-// the service, on a heartbeat of an agent that is new, has just started or is not
-// synced: while a sync fails, each heartbeat is another attempt.
+// Report queues a sync of an agent. It returns at once. A newer report of the same agent replaces
+// the waiting one, at its place in the queue. The service reports on a heartbeat of an agent that
+// is new, has just started or is not synced: while a sync fails, each heartbeat is a retry.
 func (t *Tracker) Report(r Report) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -48,8 +47,8 @@ func (t *Tracker) nudge() {
 	}
 }
 
-// take returns the report to be synced next, nil when none waits. A worker that
-// leaves some behind wakes the next one.
+// take returns the next report, nil when none waits. A worker that leaves reports in the queue
+// wakes the next worker.
 func (t *Tracker) take() *Report {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,8 +67,8 @@ func (t *Tracker) take() *Report {
 	return r
 }
 
-// finish ends the sync of an agent. What was reported meanwhile waits for its turn,
-// unless it asks for what was just done.
+// finish ends the sync of an agent. A report that arrived during the sync is queued, unless it is
+// equal to the one that was synced.
 func (t *Tracker) finish(r *Report, result network.SyncResult) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -23,7 +23,7 @@ func (s *agentSync) removeOthers(ctx context.Context) {
 		}
 		tree, err := s.treeOf(ctx, name)
 		if err != nil {
-			s.fail(name, fmt.Errorf("looking for what the agent had there: %w", err))
+			s.fail(name, fmt.Errorf("reading the agent's former providers: %w", err))
 			continue
 		}
 		if s.removeFrom(ctx, name, tree) {
@@ -32,7 +32,7 @@ func (s *agentSync) removeOthers(ctx context.Context) {
 	}
 }
 
-// treeOf returns the tree of a hypervisor, none when it is gone.
+// treeOf returns the tree of a hypervisor, none when it does not exist.
 func (s *agentSync) treeOf(ctx context.Context, hypervisor string) (tree []network.Provider, err error) {
 	found, err := s.opts.Placement.ProviderNamed(ctx, hypervisor)
 	if err == nil {
@@ -44,9 +44,9 @@ func (s *agentSync) treeOf(ctx context.Context, hypervisor string) (tree []netwo
 	return tree, err
 }
 
-// removeFrom removes what is the agent's in the tree of a hypervisor and is not wanted,
-// and reports whether none of that is left. Providers are known by their names, so
-// that those are found too that an older release hung elsewhere in the tree.
+// removeFrom removes the agent's providers that are not in the desired state from the tree of a
+// hypervisor, and reports whether none is left. Providers are recognised by name, so that those are
+// found too that an older release put elsewhere in the tree.
 func (s *agentSync) removeFrom(ctx context.Context, hypervisor string, tree []network.Provider) (cleared bool) {
 	// Devices before their agent, whose name theirs begin with.
 	slices.SortFunc(tree, func(a, b network.Provider) int { return cmp.Compare(b.Name, a.Name) })
@@ -69,13 +69,12 @@ func (s *agentSync) isGone(hypervisor string, p network.Provider) bool {
 	return !slices.ContainsFunc(s.want.Providers, func(w guarantee.Provider) bool { return w.UUID.String() == p.UUID })
 }
 
-// remove removes a provider that nobody uses, and reports whether it is not the
-// agent's concern any more.
+// remove removes a provider without allocations, and reports whether the agent is done with it.
 func (s *agentSync) remove(ctx context.Context, p network.Provider) bool {
 	if s.opts.Shared != nil {
 		shared, err := s.opts.Shared(ctx, s.agent, p.UUID)
 		if err != nil {
-			s.fail(p.Name, fmt.Errorf("asking whether another agent has it: %w", err))
+			s.fail(p.Name, fmt.Errorf("reading whether another agent has it: %w", err))
 			return false
 		}
 		if shared {

@@ -16,7 +16,7 @@ type agentSync struct {
 	*Tracker
 	agent  network.ID
 	want   guarantee.State
-	had    []string         // hypervisors besides those that are wanted
+	had    []string         // hypervisors besides the desired ones
 	roots  map[string]*root // by hypervisor
 	failed []string         // what went wrong, in order
 	result network.SyncResult
@@ -44,8 +44,8 @@ func (t *Tracker) sync(ctx context.Context, r *Report) network.SyncResult {
 	}
 	s.result.State, s.result.Failure = r.State, summary(s.failed)
 	if s.result.Failure != "" {
-		t.traits.forget(r.State.Traits) // somebody may have removed one
-		t.opts.Log.Warn("an agent could not be brought into placement", "agent", string(r.Agent), "error", s.result.Failure)
+		t.traits.forget(r.State.Traits) // one may have been deleted
+		t.opts.Log.Warn("the providers of an agent could not be synced to placement", "agent", string(r.Agent), "error", s.result.Failure)
 	}
 	return s.result
 }
@@ -57,14 +57,13 @@ func (s *agentSync) fail(what string, err error) {
 	s.opts.Log.Debug("a call to placement failed", "agent", string(s.agent), "error", text)
 }
 
-// findRoots looks the roots up. What compute has not made yet, or placement does
-// not tell, cannot be built upon.
+// findRoots looks the roots up. A tree whose root does not exist, or cannot be read, is left out.
 func (s *agentSync) findRoots(ctx context.Context) bool {
 	s.roots = make(map[string]*root)
 	for _, name := range s.want.Hypervisors() {
 		found, err := s.opts.Placement.ProviderNamed(ctx, name)
 		if errors.Is(err, network.ErrNoProvider) {
-			err = errors.New("placement has no resource provider of this name: the compute service has not made it, or calls the host otherwise (resource_provider_hypervisors)")
+			err = errors.New("placement has no resource provider of this name: the compute service has not created it, or uses another name for the host (resource_provider_hypervisors)")
 		}
 		if err != nil {
 			s.fail(name, err)
@@ -80,7 +79,7 @@ func (s *agentSync) readTrees(ctx context.Context) {
 	for _, name := range s.want.Hypervisors() {
 		tree, err := s.opts.Placement.ProvidersBelow(ctx, s.roots[name].UUID)
 		if err != nil {
-			s.fail(name, fmt.Errorf("looking at its tree: %w", err))
+			s.fail(name, fmt.Errorf("reading its tree: %w", err))
 			continue
 		}
 		s.roots[name].tree = tree
@@ -93,7 +92,7 @@ func (s *agentSync) ensureTraits(ctx context.Context) {
 			continue
 		}
 		if err := s.opts.Placement.EnsureTrait(ctx, name); err != nil {
-			s.fail(name, fmt.Errorf("making the trait: %w", err))
+			s.fail(name, fmt.Errorf("creating the trait: %w", err))
 			continue
 		}
 		s.traits.add(name)
@@ -111,7 +110,7 @@ func (s *agentSync) ensureProviders(ctx context.Context) {
 			continue
 		}
 		if err := s.opts.Placement.EnsureProvider(ctx, want); err != nil {
-			s.fail(p.Name, fmt.Errorf("making the provider: %w", err))
+			s.fail(p.Name, fmt.Errorf("creating the provider: %w", err))
 		}
 	}
 }

@@ -118,7 +118,7 @@ func TestCallsAreIndependent(t *testing.T) {
 			return nil
 		}
 		got := run(t, f).report(t, tracking.Report{Agent: "a", State: desired("host", "br-a", "br-b")})
-		want := "host:Open vSwitch agent:br-a: making the provider: no (and 2 more)"
+		want := "host:Open vSwitch agent:br-a: creating the provider: no (and 2 more)"
 		if got.Failure != want {
 			t.Errorf("failure = %q, want %q", got.Failure, want)
 		}

@@ -1,24 +1,22 @@
-// Package tracking keeps the devices of agents in placement: it brings the
-// providers that an agent's report asks for into being, with their traits and
-// inventories, and removes those that the report does not name any more. It does
-// what upstream's service plugin "placement" does. It does not decide what an agent
-// should have, which is guarantee's, nor keep the outcome, which is the service's.
+// Package tracking syncs the devices of agents to placement: it creates the providers of an agent's
+// report, with their traits and inventories, and removes those that the report does not name any
+// more. It does what upstream's service plugin "placement" does. It does not compute the desired
+// state, which package guarantee does, and it does not store the result, which the service does.
 //
 // A sync of one agent makes these calls, in this order:
 //
-//	roots                     one lookup each; one that fails or is not there ends the sync
+//	roots                     one lookup each; one that fails or does not exist ends the sync
 //	trees below the roots     read, so that what is right is not written
-//	traits                    made, unless they are known to be there
-//	providers                 made, named, and put below their right parents
+//	traits                    created, unless they are known to exist
+//	providers                 created, renamed, and moved below their parents
 //	traits of providers       replaced
 //	inventories of providers  replaced
-//	providers of before       removed, when nothing is allocated on them: those below
-//	                          the roots, and below those that the agent had once
+//	former providers          removed, when they have no allocations: those below the
+//	                          roots, and below roots that the agent had before
 //
-// Each call is independent: one that fails makes the sync a failed one, and those
-// after it are made all the same. A sync can be repeated; nothing is undone. What
-// others gave to the agent's providers, traits for instance, is lost with the next
-// sync, as upstream has it.
+// Each call is independent: one that fails makes the sync a failed one, and the calls after it are
+// made all the same. A sync can be repeated; nothing is undone. Traits that others add to the
+// agent's providers are lost with the next sync, as upstream.
 package tracking
 
 import (
@@ -37,8 +35,8 @@ type Report struct {
 	State guarantee.State // what placement should have of it
 	// Hypervisors are those below which there may be providers that it had.
 	Hypervisors []string
-	// Started says that the agent has just started: its devices are looked
-	// after even if that was done a moment ago.
+	// Started says that the agent has just started: its devices are synced even if that was done a
+	// moment ago.
 	Started bool
 }
 
@@ -46,13 +44,13 @@ type Report struct {
 type Options struct {
 	Placement network.Placement
 
-	// Done is told how each sync ended. It may be called from many goroutines,
-	// for one agent from one at a time. What it writes is to be durable when it
-	// returns: reports of the agent that came meanwhile are looked at then.
+	// Done gets the result of each sync. It may be called concurrently, but not for the same agent.
+	// The result must be durable when it returns: reports of the agent that arrived during the sync
+	// are handled then.
 	Done func(ctx context.Context, agent network.ID, r network.SyncResult)
 
-	// Shared reports whether another agent's report names a provider, so that it
-	// must not be removed. It is asked before a removal only. Nil: none does.
+	// Shared reports whether another agent's report names a provider, so that it must not be
+	// removed. It is called before a removal only. Nil: none does.
 	Shared func(ctx context.Context, agent network.ID, provider string) (bool, error)
 
 	Concurrency int           // agents at a time; 0: DefaultConcurrency
@@ -74,7 +72,7 @@ const (
 type Tracker struct {
 	opts   Options
 	traits known
-	wake   chan struct{} // holds a value while there may be something to take
+	wake   chan struct{} // has a value while there may be a report to take
 
 	mu     sync.Mutex // guards what follows
 	agents map[network.ID]*agent
@@ -101,8 +99,8 @@ func New(opts Options) *Tracker {
 	return &Tracker{opts: opts, wake: make(chan struct{}, 1), agents: make(map[network.ID]*agent)}
 }
 
-// Run syncs agents until ctx ends, and returns when all that it started has
-// stopped. Syncs that are cut short so are told to nobody. It is called once.
+// Run syncs agents until ctx ends, and returns when all workers have stopped. Syncs that are cut
+// short by that are not passed to Done. It is called once.
 func (t *Tracker) Run(ctx context.Context) {
 	var workers sync.WaitGroup
 	for range t.opts.Concurrency {
@@ -124,7 +122,7 @@ func (t *Tracker) work(ctx context.Context) {
 	}
 }
 
-// track syncs one agent and tells how it ended.
+// track syncs one agent and passes the result to Done.
 func (t *Tracker) track(ctx context.Context, r *Report) {
 	result := t.sync(ctx, r)
 	if ctx.Err() != nil {
