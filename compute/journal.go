@@ -104,6 +104,19 @@ func (s *Service) Recover(ctx context.Context) (left int, err error) {
 	return left, err
 }
 
+// Operations returns how many operations are under way, and for how long the oldest of them has been.
+func (s *Service) Operations(ctx context.Context) (count int, oldest time.Duration, err error) {
+	err = s.store.View(ctx, func(r Reader) error {
+		rows, err := Rows[OperationRow](r)
+		count, oldest = len(rows), 0
+		for _, row := range rows {
+			oldest = max(oldest, s.now().Sub(row.CreatedAt))
+		}
+		return err
+	})
+	return count, oldest, err
+}
+
 // TakeOver has operations of runs of the program that have ended go on after a rest, instead of when
 // their leases are over. Ended says of what a Service was given as Run whether it certainly has, and
 // of "" whether a worker that did not say its run has. The rest is for requests of the ended run that

@@ -135,6 +135,7 @@ type observation struct {
 	Associated     []string
 	Plain          []placement.UUID
 	Room           map[string]map[placement.UUID]int64 // by class and root
+	Totals         []placement.Totals
 }
 
 // seen is a provider without its place.
@@ -158,6 +159,7 @@ func observe(w *placement.World) observation {
 		WithSharing:   rootsOf(w, w.WithSharing()),
 		Plain:         rootsOf(w, w.Plain()),
 		Room:          make(map[string]map[placement.UUID]int64),
+		Totals:        w.Totals(),
 	}
 	for t := range w.Trees() {
 		mustBe(w.Tree(t.Slot()) == t && t.Slot() < w.Slots(), "a tree is in its slot")
@@ -166,6 +168,7 @@ func observe(w *placement.World) observation {
 		}
 		mustBeIndexed(w, t)
 	}
+	mustBe(slices.Equal(o.Totals, totalsOf(w)), "the totals are the sums of the inventories")
 	for _, n := range o.Classes {
 		o.WithClass[n.Name] = rootsOf(w, w.WithClass(placement.ClassID(n.ID)))
 		o.Room[n.Name] = observeRoom(w, placement.ClassID(n.ID))

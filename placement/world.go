@@ -33,8 +33,9 @@ type World struct {
 	withAggregate hamt[AggregateID, []uint64]
 	withSharing   []uint64
 
-	rooms hamt[ClassID, Room]
-	plain []uint64
+	totals hamt[ClassID, Totals] // without their Class; of classes with inventory
+	rooms  hamt[ClassID, Room]
+	plain  []uint64
 	// shapes are those that trees have or had; manyShapes says that there
 	// are more.
 	shapes     []*Shape

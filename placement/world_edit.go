@@ -17,6 +17,7 @@ func NewWorld(classes, traits []Named, pic Picture, built time.Time) *World {
 		t.slot = int32(slot)
 		t.shape = e.shapeOf(nil, t)
 		e.count(t, 1)
+		e.sum(nil, t)
 		e.index(nil, t)
 	}
 	w.trees = newPages(trees)
@@ -111,6 +112,7 @@ type edit struct {
 	sharing    []uint64 // nil until copied
 	plain      []uint64 // nil until copied
 	rooms      map[ClassID]*roomEdit
+	totals     map[ClassID]*Totals
 	free       []int32
 }
 
@@ -121,11 +123,12 @@ func newEdit(w *World) *edit {
 		traits:     make(map[TraitID][]uint64),
 		aggregates: make(map[AggregateID][]uint64),
 		rooms:      make(map[ClassID]*roomEdit),
+		totals:     make(map[ClassID]*Totals),
 		free:       slices.Clone(w.free),
 	}
 }
 
-// finish puts the changed bit sets into the world.
+// finish puts the changed bit sets, rooms and totals into the world.
 func (e *edit) finish() {
 	e.w.withClass = replaceAll(e.w.withClass, e.classes)
 	e.w.withTrait = replaceAll(e.w.withTrait, e.traits)
@@ -138,6 +141,13 @@ func (e *edit) finish() {
 	}
 	for id, r := range e.rooms {
 		e.w.rooms = e.w.rooms.set(id, r.Room)
+	}
+	for id, t := range e.totals {
+		if t.Providers == 0 {
+			e.w.totals = e.w.totals.remove(id)
+		} else {
+			e.w.totals = e.w.totals.set(id, *t)
+		}
 	}
 	slices.Sort(e.free)
 	e.w.free = e.free
@@ -163,6 +173,7 @@ func (e *edit) put(t *Tree) {
 	e.w.trees = e.w.trees.set(t.slot, t)
 	e.count(old, -1)
 	e.count(t, 1)
+	e.sum(old, t)
 	e.index(old, t)
 	e.name(old, t)
 }
@@ -186,6 +197,7 @@ func (e *edit) remove(root int64) {
 	e.w.byRoot = e.w.byRoot.remove(hashID(root), place{old.slot, 0})
 	e.w.trees = e.w.trees.set(old.slot, nil)
 	e.count(old, -1)
+	e.sum(old, nil)
 	e.index(old, nil)
 	e.name(old, nil)
 	e.free = append(e.free, old.slot)

@@ -66,6 +66,8 @@ func startCompute(ctx context.Context, env environment, cfg *config.Compute, log
 	}
 	s.ends = append(s.ends, background(s.service.RunOperations), background(s.service.RunWatches), background(s.mirror))
 	metrics.watchUnknown(s.service.UnknownServers)
+	metrics.watchHosts(s.service.Services)
+	metrics.watchOperations(s.service.Operations)
 	s.wire(metrics)
 	return s, nil
 }

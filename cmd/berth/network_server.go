@@ -163,6 +163,7 @@ func (s *networkServer) wire(m *serviceMetrics) {
 	s.authenticate = knowAgents(s.serving.certs, s.authenticate)
 	m.watchReady(s.ready)
 	m.watchUnfinished(s.unfinished)
+	m.watchAgents(func(ctx context.Context) ([]network.Agent, error) { return s.service.Agents(ctx) })
 	s.openBehind(networkapi.Handler, httpapi.Config{
 		Service: "network",
 		Routes:  api.Routes(),

@@ -53,6 +53,52 @@ func (m *placementMetrics) foundNone(c candidates.Constraint) {
 	m.empty.WithLabelValues(string(c)).Inc()
 }
 
+// maxCapacityClasses bounds the resource classes that have series of their own: clients make
+// classes. Those with the lowest ids come first, so that the standard ones are always there.
+const maxCapacityClasses = 500
+
+// A capacityCollector reports, for each resource class, what all providers have of it. The sums are
+// kept with the world, so that a scrape costs the same however many providers there are.
+type capacityCollector struct {
+	world                                    func() *placement.World
+	total, reserved, usable, used, providers *prometheus.Desc
+}
+
+func newCapacityCollector(world func() *placement.World) *capacityCollector {
+	desc := func(name, help string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, []string{"resource_class"}, nil)
+	}
+	return &capacityCollector{
+		world:     world,
+		total:     desc("berth_capacity_total_units", "Units of a resource class that all inventories have together."),
+		reserved:  desc("berth_capacity_reserved_units", "Those that are reserved."),
+		usable:    desc("berth_capacity_usable_units", "Units that can be allocated in all: of each inventory what is not reserved times the allocation ratio."),
+		used:      desc("berth_capacity_used_units", "Units that are allocated."),
+		providers: desc("berth_capacity_providers", "Resource providers that have inventory of the class."),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *capacityCollector) Describe(descs chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{c.total, c.reserved, c.usable, c.used, c.providers} {
+		descs <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *capacityCollector) Collect(metrics chan<- prometheus.Metric) {
+	w := c.world()
+	totals := w.Totals()
+	for _, t := range totals[:min(len(totals), maxCapacityClasses)] {
+		class := w.ClassName(t.Class)
+		for desc, value := range map[*prometheus.Desc]int64{
+			c.total: t.Total, c.reserved: t.Reserved, c.usable: t.Capacity, c.used: t.Used, c.providers: t.Providers,
+		} {
+			metrics <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(value), class)
+		}
+	}
+}
+
 // watch adds what the world tells of itself.
 func (m *placementMetrics) watch(s *placement.Service) {
 	gauge := func(name, help string, value func(*placement.World) float64) {
@@ -65,6 +111,10 @@ func (m *placementMetrics) watch(s *placement.Service) {
 		_, err := s.Ready()
 		return err == nil, ""
 	})
+	m.registry.MustRegister(newCapacityCollector(func() *placement.World {
+		w, _ := s.Ready()
+		return w
+	}))
 	gauge("berth_world_providers", "Resource providers in the picture that reads are answered from.",
 		func(w *placement.World) float64 { return float64(w.Len()) })
 	gauge("berth_world_trees", "Provider trees in that picture.",
