@@ -2,7 +2,6 @@ package osloconfig
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,7 +46,7 @@ func (src Sources) paths() (paths []string, errs []error) {
 		dir = expandHome(dir)
 		entries, err := os.ReadDir(dir) // sorted by name
 		if err != nil {
-			errs = append(errs, fmt.Errorf("reading settings: %w", err))
+			errs = append(errs, err)
 			continue
 		}
 		for _, e := range entries {
@@ -62,7 +61,7 @@ func (src Sources) paths() (paths []string, errs []error) {
 func (s *Set) add(path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return fmt.Errorf("reading settings: %w", err)
+		return err
 	}
 	f, err := Parse(path, text)
 	s.files = append(s.files, f)

@@ -78,7 +78,7 @@ Exit codes:
   0  nothing is wrong; there may be warnings
   1  the host is not as the settings say
   2  wrong arguments or settings`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return checkAgent(cmd.Context(), env, &flags, format.json())
 		},

@@ -43,7 +43,7 @@ settings, certificates and policy files again.
 
 ` + exitHelp,
 		Example: `  berth compute serve --config /etc/nova/nova.conf`,
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return serveCompute(cmd.Context(), env, flags.compute) },
 	}
 	flags.add(cmd, "nova.conf", "127.0.0.1:8774")

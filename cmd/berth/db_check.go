@@ -35,7 +35,7 @@ Exit codes:
   3    the database cannot be used`,
 		Example: `  berth db check --config /etc/placement/placement.conf
   berth db check --connection @/etc/placement/database-url -f json | jq '.checks[] | select(.result > 0)'`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return source.work(cmd.Context(), env, sqlstore.Look, func(db *openedDB) error {
 				return checkDB(cmd.Context(), env, db, asJSON || form.json())

@@ -35,7 +35,7 @@ without, or @FILE names a file with it: command lines can be seen by others.
 		Example: `  berth db copy --from sqlite:////var/lib/placement/placement.db --to @/root/mariadb-url --dry-run
   berth db copy --from sqlite:////var/lib/placement/placement.db --to @/root/mariadb-url
   berth db copy --from @/root/mariadb-url --to postgresql://placement@db/placement?sslmode=verify-full`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if from == "" || to == "" {
 				return fail(exitUsage, errors.New("say which databases: --from URL --to URL"))

@@ -33,7 +33,7 @@ A file is replaced when all of the dump is on the disk, and not before.
 ` + dbExitHelp,
 		Example: `  berth db dump --config /etc/placement/placement.conf --output placement.dump
   berth db dump --connection @/etc/placement/database-url | zstd > placement.dump.zst`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return source.work(cmd.Context(), env, sqlstore.Look, func(db *openedDB) error {
 				return dumpDB(cmd.Context(), env, db, output)

@@ -70,7 +70,7 @@ Exit codes:
   127  --max-count is not a positive number`,
 		Example: `  berth db online-data-migrations --config /etc/placement/placement.conf
   until berth db online-data-migrations --max-count 1000; do sleep 10; done`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			most, err := maxCount(cmd.Flags().Changed("max-count"), count)
 			if err != nil {

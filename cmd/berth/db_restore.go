@@ -32,7 +32,7 @@ all rows come in one transaction, so that the end is all or nothing.
 		Example: `  berth db restore --connection sqlite:////var/lib/placement/new.db --input placement.dump
   zstd -d < placement.dump.zst | berth db restore --config /etc/placement/placement.conf
   berth db restore --connection @/etc/placement/database-url --input placement.dump --dry-run`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			in, err := dumpInput(input, cmd.InOrStdin())
 			if err != nil {

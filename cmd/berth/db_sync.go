@@ -29,7 +29,7 @@ a copy (berth db dump reads tables from ` + migrations.Target + ` on, your serve
 ` + dbExitHelp,
 		Example: `  berth db sync --config /etc/placement/placement.conf --dry-run
   berth db sync --config /etc/placement/placement.conf`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			access := sqlstore.Make
 			return source.work(cmd.Context(), env, access, func(db *openedDB) error {

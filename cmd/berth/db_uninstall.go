@@ -32,7 +32,7 @@ shows nothing.
 ` + dbExitHelp,
 		Example: `  systemctl stop berth-placement
   berth db uninstall --config /etc/placement/placement.conf`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return source.work(cmd.Context(), env, sqlstore.Change, func(db *openedDB) error {
 				say := env.stdout

@@ -33,7 +33,7 @@ makes. Nothing is changed; it may run at any time.
 ` + dbExitHelp,
 		Example: `  berth db version --config /etc/placement/placement.conf
   berth db version --connection sqlite:////var/lib/placement/placement.db -f json`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return source.work(cmd.Context(), env, sqlstore.Look, func(db *openedDB) error {
 				v, err := db.Version(cmd.Context())

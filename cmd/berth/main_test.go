@@ -102,6 +102,8 @@ func TestCommandLines(t *testing.T) {
 		"MistypedFlag":       {[]string{"placement", "serve", "--lisen", "x"}, exitUsage, nil, []string{`unknown flag: --lisen; did you mean --listen?`}},
 		"UnknownCommand":     {[]string{"sail"}, exitUsage, nil, []string{`unknown command "sail"`}},
 		"UnknownSubcommand":  {[]string{"placement", "sail"}, exitUsage, nil, []string{`unknown command "sail"`}},
+		"URLForCommand":      {[]string{"db", "mysql://u:s3cret@h/x"}, exitUsage, nil, []string{"a URL is no command"}},
+		"URLWithoutFlag":     {[]string{"db", "version", "mysql://u:s3cret@h/x"}, exitUsage, nil, []string{"takes flags and no arguments"}},
 		"UnknownFlag":        {[]string{"up", "--sail"}, exitUsage, nil, []string{"unknown flag: --sail"}},
 		"NoSuchFile":         {[]string{"placement", "serve", "--config", "/nowhere.conf"}, exitUsage, nil, []string{"/nowhere.conf"}},
 		"AllWrongAtOnce":     {serve("[DEFAULT]\ndebug = perhaps\n[placement]\nallocation_conflict_retry_count = many"), exitUsage, nil, []string{"debug", "perhaps", "allocation_conflict_retry_count", "many"}},

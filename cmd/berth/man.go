@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,7 +24,12 @@ func newMan(environment) *cobra.Command {
 of each service (section 5) into DIR, which it makes. The same program and date give the same
 files.`,
 		Hidden: true,
-		Args:   cobra.ExactArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("want one argument, the directory to write to")
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return fail(exitFailure, writeManual(args[0], cmd.Root(), date))
 		},

@@ -61,7 +61,7 @@ set. SIGHUP reads the settings, certificates and policy files again.
   openstack network qos policy create policy0
   openstack network qos rule create policy0 --type minimum-bandwidth --min-kbps 1000000 --egress
   openstack port create port0 --network net0 --qos-policy policy0`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return serveNetwork(cmd.Context(), env, flags.network)
 		},

@@ -43,7 +43,7 @@ can be set.
 
   # and then, from elsewhere
   curl -H 'X-Auth-Token: admin' http://127.0.0.1:8778/resource_providers`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return servePlacement(cmd.Context(), env, func() (*config.Placement, []string, error) {
 				cfg, warnings, err := loadConfig(flags.files, flags.dirs)

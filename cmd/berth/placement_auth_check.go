@@ -40,7 +40,7 @@ Exit codes:
   2  wrong arguments or settings`,
 		Example: `  berth placement check-auth --config /etc/placement/placement.conf
   OS_TOKEN=$(openstack token issue -f value -c id) berth placement check-auth --config /etc/placement/placement.conf`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, warnings, err := config.LoadPlacement(files, dirs)
 			if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -65,12 +66,24 @@ func run(ctx context.Context, args []string, env environment) int {
 	if err == nil {
 		return exitOK
 	}
-	fmt.Fprintf(env.stderr, "berth: %v\n", err)
+	complain(env.stderr, err)
 	var f *failure
 	if errors.As(err, &f) {
 		return f.code
 	}
 	return exitUsage // cobra's own: unknown commands and flags
+}
+
+// complain writes an error, every line under the program's name, so that it can be told from what
+// the log wrote before. A line that several parts say, of a file that each of them reads, comes once.
+func complain(w io.Writer, err error) {
+	said := map[string]bool{"": true}
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		if !said[line] {
+			fmt.Fprintf(w, "berth: %s\n", line)
+		}
+		said[line] = true
+	}
 }
 
 func newRoot(env environment) *cobra.Command {
@@ -98,7 +111,38 @@ berth network        the network service: the part of OpenStack Networking that
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(newUp(env), newPlacement(env), newDB(env), newNetwork(env), newCompute(env), newAgent(env), newVersion(env), newMan(env))
 	root.SetGlobalNormalizationFunc(openStackNames)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Args = knownTopic
+		case "completion":
+			c.Args, c.RunE = knownCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+			for _, shell := range c.Commands() {
+				shell.Args = noArguments
+			}
+		}
+	}
 	return root
+}
+
+// noArguments refuses arguments of a command that takes flags only. They are not repeated: a URL
+// with a password is easily given without its flag.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s takes flags and no arguments; %q lists them", cmd.CommandPath(), cmd.CommandPath()+" --help")
+}
+
+// knownTopic refuses to help with a command that does not exist.
+func knownTopic(cmd *cobra.Command, args []string) error {
+	found, rest, err := cmd.Root().Find(args)
+	if err != nil {
+		return err
+	}
+	return knownCommand(found, rest)
 }
 
 // knownCommand refuses arguments of a command that has subcommands only, and suggests the
@@ -113,11 +157,25 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 			names = append(names, c.Name())
 		}
 	}
+	if strings.Contains(args[0], "://") {
+		return fmt.Errorf("a URL is no command of %q; give it with its flag", cmd.CommandPath()) // it may have a password
+	}
 	return fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), didYouMean("", osloconfig.Closest(args[0], names)))
 }
 
-// suggestFlag adds to the error about an unknown flag the one that was probably meant.
+// suggestFlag adds to the error about an unknown flag the one that was probably meant, and says
+// what a value must be instead of how it was parsed.
 func suggestFlag(cmd *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		switch f := invalid.GetFlag(); f.Value.Type() {
+		case "int":
+			return fmt.Errorf("--%s %s: want a whole number", f.Name, invalid.GetValue())
+		case "bool":
+			return fmt.Errorf("--%s=%s: want true or false", f.Name, invalid.GetValue())
+		}
+		return err
+	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
 		return err

@@ -86,7 +86,7 @@ What you change stays for the next time, unless you say --reset.
 		Example: `  berth up
   berth up --listen 127.0.0.1:18778 --data /tmp/berth --reset
   berth up --run-guide`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if opts.runGuide {
 				return runGuide(cmd.Context(), env, opts)

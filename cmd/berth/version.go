@@ -34,7 +34,7 @@ func newVersion(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version [-f FORMAT]",
 		Short: "Print the version and what it speaks",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if format.json() {
 				return fail(exitFailure, writeJSON(env.stdout, currentVersion()))
