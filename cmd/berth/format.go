@@ -40,7 +40,7 @@ func (c *choice) Type() string { return "string" }
 func addFormat(cmd *cobra.Command, people string) *choice {
 	c := &choice{word: people, known: []string{people, "json"}}
 	cmd.Flags().VarP(c, "format", "f", "print the result as `FORMAT`: "+people+" or json")
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(c.known, cobra.ShellCompDirectiveNoFileComp)) // the flag exists: the line above
+	_ = cmd.RegisterFlagCompletionFunc("format", oneOf(c.known...)) // the flag exists: the line above
 	return c
 }
 

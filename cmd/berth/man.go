@@ -23,7 +23,8 @@ func newMan(environment) *cobra.Command {
 		Long: `Man writes a page for each command (section 1) and one for the settings
 of each service (section 5) into DIR, which it makes. The same program and date give the same
 files.`,
-		Hidden: true,
+		Hidden:            true,
+		ValidArgsFunction: directories,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return errors.New("want one argument, the directory to write to")

@@ -124,6 +124,7 @@ berth network        the network service: the part of OpenStack Networking that
 			}
 		}
 	}
+	completeValues(root)
 	return root
 }
 

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	agentsettings "github.com/berthcloud/berth/agent/settings"
+)
+
+// flagValues says how a shell completes the values of flags, which mean the same in every command
+// that has them.
+var flagValues = map[string]cobra.CompletionFunc{
+	"config":             files("conf", "ini"),
+	"compute-config":     files("conf", "ini"),
+	"config-dir":         directories,
+	"compute-config-dir": directories,
+	"data":               directories,
+	"input":              files(),
+	"output":             files(),
+	"connection":         databaseURLs,
+	"from":               databaseURLs,
+	"to":                 databaseURLs,
+	"driver":             oneOf(upFake, upNetns),
+	"kind": oneOf(string(agentsettings.OVS), string(agentsettings.SRIOV),
+		string(agentsettings.OVS)+","+string(agentsettings.SRIOV)),
+}
+
+// completeValues gives a command and all below it completion of values, and of nothing where no
+// values are known: without it shells offer files.
+func completeValues(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if _, has := cmd.GetFlagCompletionFunc(f.Name); has || f.NoOptDefVal != "" { // a switch takes none
+			return
+		}
+		complete, ok := flagValues[f.Name]
+		if !ok {
+			complete = cobra.NoFileCompletions
+		}
+		_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // the flag exists, and has none
+	})
+	if cmd.ValidArgsFunction == nil && !cmd.HasSubCommands() {
+		cmd.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	for _, sub := range cmd.Commands() {
+		completeValues(sub)
+	}
+}
+
+func oneOf(known ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(known, cobra.ShellCompDirectiveNoFileComp)
+}
+
+// files completes the names of files with one of the extensions, or of all without any.
+func files(extensions ...string) cobra.CompletionFunc {
+	if len(extensions) == 0 {
+		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)
+	}
+	return cobra.FixedCompletions(extensions, cobra.ShellCompDirectiveFilterFileExt)
+}
+
+func directories(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// databaseURLs completes the beginning of a URL, or the file that @ names.
+func databaseURLs(_ *cobra.Command, _ []string, begun string) (all []cobra.Completion, _ cobra.ShellCompDirective) {
+	const unfinished = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	path, ok := strings.CutPrefix(begun, "@")
+	if !ok {
+		for _, url := range []string{"sqlite:////", "mysql+pymysql://", "postgresql+psycopg2://", "@"} {
+			if strings.HasPrefix(url, begun) {
+				all = append(all, url)
+			}
+		}
+		return all, unfinished
+	}
+	directory, name := filepath.Split(path)
+	entries, _ := os.ReadDir(cmp.Or(directory, ".")) // what cannot be read has nothing to offer
+	directive := cobra.ShellCompDirectiveNoFileComp
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), name) {
+			continue
+		}
+		found := "@" + directory + e.Name()
+		if e.IsDir() {
+			found, directive = found+"/", unfinished
+		}
+		all = append(all, found)
+	}
+	return all, directive
+}
