@@ -12,8 +12,8 @@ type Action struct {
 	Events []EventRow // in their order
 }
 
-// Actions returns what was done to a server, the newest first. Servers that are gone
-// have theirs still; a server that there never was has none.
+// Actions returns the actions of a server, newest first. Deleted servers keep theirs; a server that
+// never existed has none.
 func (s *Service) Actions(ctx context.Context, server ID) (all []ActionRow, err error) {
 	err = s.store.View(ctx, func(r Reader) error {
 		all, err = Rows[ActionRow](r, Where(ByServer, server))
@@ -38,7 +38,7 @@ func (s *Service) Action(ctx context.Context, server ID, request string) (a Acti
 	return a, err
 }
 
-// eventsOf returns the steps of an action. How one ended is not told before it has.
+// eventsOf returns the events of an action. The result of one is shown only after its end.
 func eventsOf(r Reader, action ID) ([]EventRow, error) {
 	events, err := Rows[EventRow](r, Where(ByAction, action))
 	for i := range events {
@@ -79,14 +79,14 @@ const (
 	failed    = "Error"
 )
 
-// A trouble is what is told of a step that failed.
-type trouble struct {
+// A stepError is the error of a failed event.
+type stepError struct {
 	text    string // for everybody
 	details string // for administrators
 }
 
-// answered notes that a host did what it was to do in a step. The step ends with what follows from
-// that: ports are unbound, and placement is told.
+// answered stores that a host has done its part of an event. The event ends with what follows:
+// ports are unbound, and placement is changed.
 func (c *change) answered(event ID) error {
 	row, err := One[EventRow](c, Where(ByID, event))
 	if err != nil || row.Result != "" {
@@ -96,9 +96,9 @@ func (c *change) answered(event ID) error {
 	return c.Replace(&row)
 }
 
-// end notes how a step ended; nil says that it succeeded. One that has ended is left
-// as it is.
-func (c *change) end(event ID, t *trouble) error {
+// end stores the result of an event; nil says that it succeeded. An event that has ended is
+// unchanged.
+func (c *change) end(event ID, t *stepError) error {
 	row, err := One[EventRow](c, Where(ByID, event))
 	if err != nil || !row.FinishedAt.IsZero() {
 		return err
@@ -130,8 +130,7 @@ type MigrationFilter struct {
 	Source        string
 }
 
-// Migrations returns the moves of servers that a filter lets through, the newest
-// first.
+// Migrations returns the migrations of servers that match a filter, newest first.
 func (s *Service) Migrations(ctx context.Context, f MigrationFilter) (all []MigrationRow, err error) {
 	var where []Match
 	if f.Server != "" {

@@ -28,7 +28,7 @@ func noAggregate(number int64) error {
 	return notFound("AggregateNotFound", "Aggregate %d could not be found.", number)
 }
 
-// Aggregates returns all host aggregates in the order in which they were made.
+// Aggregates returns all host aggregates in order of creation.
 func (s *Service) Aggregates(ctx context.Context) (all []Aggregate, err error) {
 	err = s.store.View(ctx, func(r Reader) error {
 		all, err = aggregates(r)
@@ -116,9 +116,8 @@ func (s *Service) changeAggregate(ctx context.Context, number int64, fn func(*ch
 	return a, err
 }
 
-// UpdateAggregate gives a host aggregate another name, or another availability zone;
-// nil leaves it. Faults: AggregateNotFound, AggregateNameExists,
-// InvalidAggregateActionUpdate.
+// UpdateAggregate changes the name or the availability zone of a host aggregate; nil changes
+// nothing. Faults: AggregateNotFound, AggregateNameExists, InvalidAggregateActionUpdate.
 func (s *Service) UpdateAggregate(ctx context.Context, number int64, name, zone *string) (Aggregate, error) {
 	return s.changeAggregate(ctx, number, func(c *change, a *Aggregate) error {
 		if name != nil {
@@ -216,8 +215,8 @@ func (s *Service) DeleteAggregate(ctx context.Context, number int64) error {
 	})
 }
 
-// AddHost puts a host into an aggregate, and tells placement: now, or soon when that fails. Faults:
-// ComputeHostNotFound, AggregateNotFound, AggregateHostExists,
+// AddHost adds a host to an aggregate, and to the one in placement: at once, or later when that
+// fails. Faults: ComputeHostNotFound, AggregateNotFound, AggregateHostExists,
 // InvalidAggregateActionAdd, which is a conflict here.
 func (s *Service) AddHost(ctx context.Context, number int64, host string) (Aggregate, error) {
 	return s.changeHosts(ctx, number, host, func(c *change, a *Aggregate) error {
@@ -242,8 +241,8 @@ func (s *Service) AddHost(ctx context.Context, number int64, host string) (Aggre
 	})
 }
 
-// RemoveHost takes a host out of an aggregate, and tells placement: now, or soon when that fails.
-// Faults: ComputeHostNotFound, AggregateNotFound, AggregateHostNotFound.
+// RemoveHost removes a host from an aggregate, and from the one in placement: at once, or later
+// when that fails. Faults: ComputeHostNotFound, AggregateNotFound, AggregateHostNotFound.
 func (s *Service) RemoveHost(ctx context.Context, number int64, host string) (Aggregate, error) {
 	return s.changeHosts(ctx, number, host, func(c *change, a *Aggregate) error {
 		n, err := c.Remove(&MemberRow{}, Where(ByAggregate, a.ID), Where(ByHost, host))
@@ -275,7 +274,7 @@ func (s *Service) changeHosts(ctx context.Context, number int64, host string, fn
 	return a, err
 }
 
-// mirror notes what placement has to be told of a host and an aggregate.
+// mirror stores a membership that placement does not have yet.
 func (c *change) mirror(a ID, host string, member bool) error {
 	if _, err := c.Remove(&MirrorRow{}, Where(ByAggregate, a), Where(ByHost, host)); err != nil {
 		return err

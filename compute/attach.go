@@ -19,17 +19,17 @@ const attachAction = "attach_interface"
 // attachStates are those in which a server may get and lose ports.
 var attachStates = []string{Active, Paused, Stopped}
 
-// Attach gives a server a port, or one in a network that is made for it, and returns it when
-// its host has plugged it in. When that fails, all that was done for it is taken back.
-// Faults are Nova's: InstanceNotFound, PortNotFound, NetworkNotFound, InstanceIsLocked,
-// InvalidState, PortInUse, FixedIpAlreadyInUse, InterfaceAttachResourceAllocationFailed,
-// NetworksWithQoSPolicyNotSupported, AttachInterfaceWithQoSPolicyNotSupported,
-// ExtendedResourceRequestOldCompute, InterfaceAttachFailed and others.
+// Attach attaches a port to a server, or creates one in a network, and returns it when its host has
+// plugged it in. When that fails, everything done for it is undone. Faults are Nova's:
+// InstanceNotFound, PortNotFound, NetworkNotFound, InstanceIsLocked, InvalidState, PortInUse,
+// FixedIpAlreadyInUse, InterfaceAttachResourceAllocationFailed, NetworksWithQoSPolicyNotSupported,
+// AttachInterfaceWithQoSPolicyNotSupported, ExtendedResourceRequestOldCompute,
+// InterfaceAttachFailed and others.
 func (s *Service) Attach(ctx context.Context, by Caller, server ID, n NetworkSpec) (ServerPort, error) {
 	if s.network == nil {
 		return ServerPort{}, absent("network")
 	}
-	host, err := s.mayAttach(ctx, by, server) // what is wrong with the server comes before what is with the port
+	host, err := s.mayAttach(ctx, by, server) // faults of the server come before those of the port
 	if err != nil {
 		return ServerPort{}, err
 	}
@@ -44,17 +44,17 @@ func (s *Service) Attach(ctx context.Context, by Caller, server ID, n NetworkSpe
 	if err != nil {
 		return ServerPort{}, err
 	}
-	ctx = context.WithoutCancel(ctx) // who has gone away is not told, and does not stop it half way
+	ctx = context.WithoutCancel(ctx) // a client that disconnects does not stop it half way
 	defer s.keep(ctx, []*job{j})()
 	if err := j.attach(ctx); !errors.Is(err, errOver) {
 		j.b.Failure = &Failure{Message: j.attachFault(err).Error(), Details: err.Error()}
-		j.goOn(ctx)
+		j.run(ctx)
 		return ServerPort{}, j.attachFault(err)
 	}
 	return s.Interface(ctx, by, server, j.b.Port)
 }
 
-// attachable looks at what is to be attached. The port is none when it is to be made.
+// attachable validates what a request attaches. It returns no port when one must be created.
 func (s *Service) attachable(ctx context.Context, by Caller, n *NetworkSpec) (p Port, err error) {
 	if n.Port != "" {
 		p, err = s.port(ctx, by, n.Port)
@@ -182,7 +182,7 @@ func attachableTo(r Reader, by Caller, server ID, action string) (ServerRow, err
 	return row, row.launched(action)
 }
 
-// mayAttach is attachableTo before anybody is asked about a port. It returns the server's host.
+// mayAttach is attachableTo without the checks of the port. It returns the server's host.
 func (s *Service) mayAttach(ctx context.Context, by Caller, server ID) (host HostService, err error) {
 	err = s.store.View(ctx, func(r Reader) error {
 		row, err := attachableTo(r, by, server, attachAction)
@@ -200,7 +200,7 @@ func (s *Service) mayAttach(ctx context.Context, by Caller, server ID) (host Hos
 // requests (Nova's release Xena).
 const groupsVersion = 60
 
-// mayAsk refuses a port that asks for something where that is not supported.
+// mayAsk refuses a port with a resource request where attaching it is not supported.
 func (s *Service) mayAsk(p Port, server ID, host HostService) error {
 	switch {
 	case len(p.Asks.Groups) == 0:
@@ -214,8 +214,8 @@ func (s *Service) mayAsk(p Port, server ID, host HostService) error {
 	return nil
 }
 
-// attach takes the steps of an attachment, up to errOver. After another error the
-// operation is to take them back.
+// attach carries out the steps of an attachment, up to errOver. After another error the operation
+// must undo them.
 func (j *job) attach(ctx context.Context) error {
 	server, err := j.server(ctx)
 	if err != nil {
@@ -252,8 +252,8 @@ func (j *job) attachPort(ctx context.Context, server ServerRow) error {
 	return nil
 }
 
-// attachClaim adds what the port asks for to what the server holds, by the first of the
-// candidates that placement takes.
+// attachClaim adds the port's resource request to the server's allocation, by the first of the
+// candidates that placement accepts.
 func (j *job) attachClaim(ctx context.Context, server ServerRow) error {
 	none := invalid("InterfaceAttachResourceAllocationFailed", "Failed to allocate additional resources to %s during interface attach", server.ID)
 	p, err := j.s.network.Port(ctx, j.b.Port)
@@ -292,7 +292,7 @@ func (j *job) attachClaim(ctx context.Context, server ServerRow) error {
 		}
 		err := j.adjust(ctx, 1)
 		switch {
-		case err == nil, errors.Is(err, errTurned), errors.Is(err, errLost):
+		case err == nil, errors.Is(err, errDeleted), errors.Is(err, errLost):
 			return err
 		case !errors.Is(err, ErrCapacity) && !errors.Is(err, ErrGeneration):
 			return errors.Join(none, err)
@@ -304,7 +304,7 @@ func (j *job) attachClaim(ctx context.Context, server ServerRow) error {
 // codeNoDevice is the code of an attachment for which the host has no device.
 const codeNoDevice = "InterfaceAttachPciClaimFailed"
 
-// attachDevice chooses the device that the port is to be.
+// attachDevice chooses the PCI device of the port.
 func (j *job) attachDevice(ctx context.Context) error {
 	err := j.commit(ctx, stepClaim, func(c *change, row *ServerRow) error { return c.chooseDevices(j, *row, row.Node) })
 	if errors.As(err, new(*hostRefused)) {
@@ -333,7 +333,7 @@ func (j *job) attachBind(ctx context.Context, server ServerRow) error {
 	if err != nil {
 		return err
 	}
-	if err := j.askedStill([]Port{p}); err != nil {
+	if err := j.checkGroups([]Port{p}); err != nil {
 		return err
 	}
 	if len(j.b.Amounts) > 0 {
@@ -345,7 +345,7 @@ func (j *job) attachBind(ctx context.Context, server ServerRow) error {
 		return err
 	}
 	p, err = j.bindOne(ctx, server, p, zone)
-	j.b.Bound = len(p.holds()) > 0 && (err == nil || errors.As(err, new(*notBound)))
+	j.b.Bound = len(p.allocation()) > 0 && (err == nil || errors.As(err, new(*notBound)))
 	if j.b.Bound || errors.Is(err, ErrPortChanged) || code(err) == "PortInUse" {
 		j.b.Unsure = nil // the answer says what became of it
 	}
@@ -375,16 +375,16 @@ func (j *job) attachPlug(ctx context.Context, server ServerRow) error {
 		case <-one.changed:
 		case <-others.C:
 		case <-patience.C:
-			return errors.New("the host does not answer")
+			return errors.New("the host did not answer")
 		}
 	}
 }
 
-// attachFault is what the caller is told of an attachment that failed.
+// attachFault is the fault of an attachment that failed.
 func (j *job) attachFault(err error) error {
 	kind, c := fault.Of(err)
 	switch {
-	case errors.Is(err, errTurned), errors.Is(err, errLost):
+	case errors.Is(err, errDeleted), errors.Is(err, errLost):
 		return busy(j.op.Server, attachAction, "task_state", Deleting)
 	case errors.Is(err, ErrNoPort):
 		return notFound("PortNotFound", "Port id %s could not be found.", j.b.Port)
@@ -418,9 +418,9 @@ func (a *attachFailed) Fault() (fault.Kind, fault.Code) {
 
 // drop begins to take an attachment back.
 func (j *job) drop(ctx context.Context) error {
-	t := trouble{text: (&attachFailed{server: j.op.Server}).Error(), details: "it was found half done, at: " + j.op.Step}
+	t := stepError{text: (&attachFailed{server: j.op.Server}).Error(), details: "it was interrupted, at step " + j.op.Step}
 	if j.b.Failure != nil {
-		t = trouble{text: j.b.Failure.Message, details: j.b.Failure.Details}
+		t = stepError{text: j.b.Failure.Message, details: j.b.Failure.Details}
 	}
 	return j.commit(ctx, stepUndo, func(c *change, _ *ServerRow) error { return c.end(j.b.Event, &t) })
 }

@@ -41,8 +41,8 @@ func (s *Service) owner(zone string) string {
 	return "compute:" + zone
 }
 
-// makePorts makes the ports of networks, one commit for each. One that was made, and not
-// noted, is found by its server.
+// makePorts creates ports in networks, with a commit for each. A port that was created and not
+// stored is found by its server.
 func (j *job) makePorts(ctx context.Context) error {
 	server, err := j.server(ctx)
 	if err != nil {
@@ -64,19 +64,19 @@ func (j *job) makePorts(ctx context.Context) error {
 			return err
 		}
 		if len(p.Asks.Groups) > 0 && !j.s.settings.NetworksMayAsk {
-			return &networkAsks{n: j.b.Networks[i].Network}
+			return &networkHasPolicy{n: j.b.Networks[i].Network}
 		}
 	}
 	return nil
 }
 
-// A networkAsks says that a network guarantees bandwidth, which servers that are made in
-// it may not have.
-type networkAsks struct{ n ID }
+// A networkHasPolicy says that a network has a QoS policy that guarantees bandwidth, which is not
+// supported for ports that compute creates.
+type networkHasPolicy struct{ n ID }
 
 // Error says which.
-func (e *networkAsks) Error() string {
-	return fmt.Sprintf("using networks with QoS policy is not supported (network %s): make a port in it, and give it to the server", e.n)
+func (e *networkHasPolicy) Error() string {
+	return fmt.Sprintf("using networks with QoS policy is not supported (network %s): create a port in it, and boot the server with that port", e.n)
 }
 
 // makePort makes a port in a network, unless that was done already.
@@ -92,7 +92,7 @@ func (j *job) makePort(ctx context.Context, server ServerRow, n NetworkSpec) (Po
 	for _, p := range have {
 		switch {
 		case known[p.ID]:
-		case j.op.Kind == attach: // it makes one attempt, and what is there already is somebody else's
+		case j.op.Kind == attach: // it makes one attempt, so a port that exists already is not its
 			j.b.Others = append(j.b.Others, p.ID)
 		case p.Network == n.Network && (n.Address == "" || p.has(n.Address)):
 			return p, nil
@@ -127,8 +127,8 @@ func (p Port) has(address string) bool {
 	return slices.ContainsFunc(p.Addresses, func(a Address) bool { return a.IP == address })
 }
 
-// asked returns the server's ports as they are now, in their order, and notes them.
-func (j *job) asked(ctx context.Context) ([]Port, error) {
+// readPorts reads the server's ports again, in their order, and stores them.
+func (j *job) readPorts(ctx context.Context) ([]Port, error) {
 	all := make([]Port, len(j.b.Networks))
 	for i, n := range j.b.Networks {
 		p, err := j.s.network.Port(ctx, n.Port)
@@ -141,7 +141,7 @@ func (j *job) asked(ctx context.Context) ([]Port, error) {
 	return all, nil
 }
 
-// bind binds the ports to the host that was chosen, and lets it build the server.
+// bind binds the ports to the chosen host, which then builds the server.
 func (j *job) bind(ctx context.Context) error {
 	server, err := j.server(ctx)
 	if err != nil {
@@ -149,7 +149,7 @@ func (j *job) bind(ctx context.Context) error {
 	}
 	ports, err := j.bindAll(ctx, server)
 	switch {
-	case errors.Is(err, errTurned), errors.Is(err, errLost), ctx.Err() != nil:
+	case errors.Is(err, errDeleted), errors.Is(err, errLost), ctx.Err() != nil:
 		return err
 	case errors.Is(err, ErrPortChanged) && j.b.Tried < j.s.settings.Selection.Attempts:
 		return j.retry(ctx, stepAgain, err)
@@ -182,8 +182,8 @@ func (n *notBound) Error() string {
 	return fmt.Sprintf("port %s cannot be bound to host %s: %s", n.port, n.host, cmp.Or(n.why, "the log of the network service says why"))
 }
 
-// forUser is what users are told of a cause: Nova's text of a port that cannot be bound, which does
-// not name the host.
+// forUser is the message of a cause for users: Nova's text of a port that cannot be bound, which
+// does not name the host.
 func forUser(cause error) string {
 	if n := (*notBound)(nil); errors.As(cause, &n) {
 		return fmt.Sprintf("Binding failed for port %s, please check neutron logs for more information.", n.port)
@@ -193,11 +193,11 @@ func forUser(cause error) string {
 
 // bindAll binds the ports of a server to its host.
 func (j *job) bindAll(ctx context.Context, server ServerRow) ([]Port, error) {
-	ports, err := j.asked(ctx)
+	ports, err := j.readPorts(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := j.askedStill(ports); err != nil {
+	if err := j.checkGroups(ports); err != nil {
 		return nil, err
 	}
 	zone, err := j.s.zoneOf(ctx, server.Host)
@@ -212,9 +212,10 @@ func (j *job) bindAll(ctx context.Context, server ServerRow) ([]Port, error) {
 	return ports, nil
 }
 
-// askedStill looks whether all that was claimed for ports is asked for by some of them. A
-// port whose policy was taken away would leave its server with what nobody asks for.
-func (j *job) askedStill(ports []Port) error {
+// checkGroups checks that each group that was claimed for ports is still in the request of one of
+// them. A port whose policy was removed would leave its server with an allocation that no port
+// accounts for.
+func (j *job) checkGroups(ports []Port) error {
 	asked := map[string]bool{}
 	for _, p := range ports {
 		for _, g := range p.Asks.Groups {
@@ -223,7 +224,7 @@ func (j *job) askedStill(ports []Port) error {
 	}
 	for suffix := range j.b.Claim.Mappings {
 		if _, err := guarantee.ParseUUID(suffix); err == nil && !asked[suffix] { // others are the flavor's
-			return fmt.Errorf("%w: nobody asks for group %s any more", ErrPortChanged, suffix)
+			return fmt.Errorf("%w: no port requests group %s any more", ErrPortChanged, suffix)
 		}
 	}
 	return nil
@@ -294,17 +295,16 @@ func (c *change) buildEnded(server ServerRow, cause error) error {
 	return c.Replace(&n)
 }
 
-// retry takes back what was done on a host and goes on with a step: the next host, or
-// another choice.
+// retry undoes what was done on a host and continues with a step: the next host, or another choice.
 func (j *job) retry(ctx context.Context, next string, cause error) error {
 	var host string
 	err := j.commit(ctx, next, func(c *change, row *ServerRow) error {
 		host = row.Host
 		text := fmt.Sprintf("Build of instance %s was re-scheduled: %s", row.ID, forUser(cause))
-		if err := c.failed(j, row.Host, &trouble{text: text, details: cause.Error()}); err != nil {
+		if err := c.failed(j, row.Host, &stepError{text: text, details: cause.Error()}); err != nil {
 			return err
 		}
-		if err := c.leave(j, *row); err != nil {
+		if err := c.leaveOnHost(j, *row); err != nil {
 			return err
 		}
 		row.Task = Scheduling
@@ -314,7 +314,7 @@ func (j *job) retry(ctx context.Context, next string, cause error) error {
 		return c.buildEnded(*row, cause)
 	})
 	if err == nil {
-		j.s.log.WarnContext(ctx, "a server cannot be built on a host", "server", j.op.Server, "host", host, "alternates", len(j.b.Rest), "error", cause)
+		j.s.log.WarnContext(ctx, "a build failed on a host", "server", j.op.Server, "host", host, "alternates", len(j.b.Rest), "error", cause)
 	}
 	return err
 }
@@ -338,17 +338,17 @@ func (j *job) exhausted() Failure {
 	return f
 }
 
-// leave has the host of a server that it was to build destroy what it has of it.
-func (c *change) leave(j *job, row ServerRow) error {
+// leaveOnHost makes the host of a failed build destroy what it has of the server.
+func (c *change) leaveOnHost(j *job, row ServerRow) error {
 	if j.op.Step != stepHost {
-		return nil // it was not asked to build it
+		return nil // the host was not asked to build it
 	}
 	return c.leaveAt(row.Host, row.ID)
 }
 
 // failed notes that the step of the action that is under way failed, or one that had not
 // begun.
-func (c *change) failed(j *job, host string, t *trouble) error {
+func (c *change) failed(j *job, host string, t *stepError) error {
 	if j.b.Event == "" {
 		name := eventBuild
 		if j.op.Step == stepClaim || j.op.Step == stepNext {
@@ -365,7 +365,7 @@ func (c *change) failed(j *job, host string, t *trouble) error {
 	return err
 }
 
-// abort gives up a server that no host is to be tried for any more.
+// abort gives up a server for which no other host may be tried.
 func (j *job) abort(ctx context.Context, reason string, cause error) error {
 	text := fmt.Sprintf("Build of instance %s aborted: %s", j.op.Server, reason)
 	return j.giveUp(ctx, Failure{Code: 500, Message: text, Details: cause.Error()})
@@ -374,10 +374,10 @@ func (j *job) abort(ctx context.Context, reason string, cause error) error {
 // giveUp puts a server into error, and has what was done for it taken back.
 func (j *job) giveUp(ctx context.Context, f Failure) error {
 	return j.commit(ctx, stepUndo, func(c *change, row *ServerRow) error {
-		if err := c.failed(j, row.Host, &trouble{text: f.Message, details: f.Details}); err != nil {
+		if err := c.failed(j, row.Host, &stepError{text: f.Message, details: f.Details}); err != nil {
 			return err
 		}
-		if err := c.leave(j, *row); err != nil {
+		if err := c.leaveOnHost(j, *row); err != nil {
 			return err
 		}
 		return c.inError(row, f)
@@ -401,7 +401,7 @@ func (j *job) undo(ctx context.Context) error {
 	if err := j.freePorts(ctx); err != nil {
 		return err
 	}
-	if err := j.s.hold(ctx, server, nil); err != nil {
+	if err := j.s.setAllocation(ctx, server, nil); err != nil {
 		return err
 	}
 	return j.finish(ctx, func(c *change, row *ServerRow) error {
@@ -411,7 +411,7 @@ func (j *job) undo(ctx context.Context) error {
 	})
 }
 
-// freePorts removes the ports that were made for a server, and takes the others from it.
+// freePorts deletes the ports that were created for a server, and unbinds the others.
 func (j *job) freePorts(ctx context.Context) error {
 	var rows []PortRow
 	err := j.s.store.View(ctx, func(r Reader) (err error) {
@@ -429,8 +429,8 @@ func (j *job) freePorts(ctx context.Context) error {
 	return j.removeStray(ctx)
 }
 
-// removeStray removes the ports that were made for a server and not noted, but for those that were
-// there before the operation. None of them was bound.
+// removeStray deletes the ports that were created for a server and not stored, but not those that
+// existed before the operation. None of them was bound.
 func (j *job) removeStray(ctx context.Context) error {
 	known, err := j.known(ctx)
 	if err != nil {
@@ -451,10 +451,9 @@ func (j *job) removeStray(ctx context.Context) error {
 	return nil
 }
 
-// freePort takes a port from its server, and removes it when it was made for it. It is
-// unbound first: what a port holds that is removed while it is bound the network service
-// gives back, and that is done here, with all that the server holds. One that somebody else has
-// taken is left.
+// freePort unbinds a port from its server, and deletes it when it was created for the server. It is
+// unbound first: the network service releases the allocation of a port that is deleted while it is
+// bound, and here it is released with the server's. A port of another server is unchanged.
 func (s *Service) freePort(ctx context.Context, p PortRow) (err error) {
 	for range tries {
 		if _, err = s.network.UnbindPort(ctx, p.Server, p.Port, 0); !errors.Is(err, ErrRevision) {

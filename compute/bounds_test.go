@@ -31,13 +31,13 @@ func TestRequestsAreBounded(t *testing.T) {
 		text string
 	}{
 		{with(func(s *compute.ServerSpec) { s.Min, s.Max = 1001, 1<<31-1 }), "min_count must be at most 1000, which is how many servers a request can make"},
-		{with(func(s *compute.ServerSpec) { s.Networks = make([]compute.NetworkSpec, 20000) }), "a server can be asked for with at most 128 networks, not 20000"},
+		{with(func(s *compute.ServerSpec) { s.Networks = make([]compute.NetworkSpec, 20000) }), "a request can have at most 128 networks, not 20000"},
 		{with(func(s *compute.ServerSpec) {
 			for i := range 129 {
 				s.SecurityGroups = append(s.SecurityGroups, fmt.Sprint(i))
 			}
-		}), "a server can be asked for with at most 128 security groups, not 129"},
-		{with(func(s *compute.ServerSpec) { s.Hints = []byte(`{"a": "` + strings.Repeat("x", 64<<10) + `"}`) }), "a server can be asked for with at most 65536 bytes of scheduler hints, not 65545"},
+		}), "a request can have at most 128 security groups, not 129"},
+		{with(func(s *compute.ServerSpec) { s.Hints = []byte(`{"a": "` + strings.Repeat("x", 64<<10) + `"}`) }), "a request can have at most 65536 bytes of scheduler hints, not 65545"},
 	} {
 		_, err := c.CreateServers(ctx, ann, r.spec)
 		c.refused("too much", err, fault.Invalid, "InvalidInput", "Invalid input received: "+r.text)

@@ -1,8 +1,22 @@
-// Package compute is the part of OpenStack Compute that guaranteed bandwidth needs:
-// flavors, hosts, servers and what belongs to them, and the rules among them. It
-// turns what a user asks for into a claim on a host, and gives it back. It knows no
-// HTTP and no SQL. What is asked of placement is in package request, what is chosen
-// in package selection, and what extra specs mean in package extraspecs.
+// Package compute is the part of OpenStack Compute that guaranteed bandwidth needs: flavors, hosts,
+// servers and what belongs to them, and the rules among them. It turns a user's request into a
+// claim on a host, and releases it. It knows no HTTP and no SQL. Package request makes the query
+// for placement, package selection chooses among the candidates, and package extraspecs has the
+// meaning of extra specs.
+//
+// What takes several steps with a server is an operation, a row with a kind and a step. A worker
+// that has its lease carries out the step and commits the next one, so that any worker can continue
+// after a crash (journal.go):
+//
+//	boot    ports ─► claim ─► bind ─► host ─► (ACTIVE)
+//	          ▲                │       │
+//	          ├──── again ◄────┤       │        another choice
+//	          │      next ◄────┴───────┘        the next candidate, and bind again
+//	          └─ any step ─► undo ─► (ERROR)
+//	delete  host ─► unbind ─► release ─► (deleted)
+//	attach  ports ─► claim ─► bind ─► host ─► (attached), or undo ─► release
+//	detach  host ─► unbind ─► release ─► (detached)
+//	power   host ─► (done)
 //
 // Types whose name ends in Row are rows of the Store, flat and without behaviour.
 package compute
@@ -32,7 +46,7 @@ type FlavorRow struct {
 	UpdatedAt   time.Time // zero: never
 }
 
-// A FlavorAccessRow lets a project use a flavor that is not public.
+// A FlavorAccessRow grants a project the use of a flavor that is not public.
 type FlavorAccessRow struct {
 	Flavor  ID
 	Project string
@@ -89,7 +103,7 @@ type MirrorRow struct {
 	Aggregate ID
 	Host      string
 	Member    bool
-	Change    ID // that made it; another one has another id
+	Change    ID // of the change that created it; a re-creation has another id
 	CreatedAt time.Time
 }
 
@@ -122,8 +136,8 @@ type NodeRow struct {
 	MemoryMB int64
 	DiskGB   int64
 	CPU      []byte // cpu_info, a JSON object
-	// Devices are the PCI devices that its servers can have as ports, a JSON list of
-	// Device; nil when the host does not tell them: then it has no servers with such ports.
+	// Devices are the PCI devices that its servers can have as ports, a JSON list of Device; nil
+	// when the host does not report any: then it has no servers with such ports.
 	Devices []byte
 	// Failed is how many builds failed since one succeeded.
 	Failed    int
@@ -131,8 +145,8 @@ type NodeRow struct {
 	UpdatedAt time.Time
 }
 
-// A QuotaRow is a limit that a project has of its own, or a user in a project, or, for
-// the project DefaultClass, that all have who have no other.
+// A QuotaRow is a limit of a project, of a user in a project, or, for the project DefaultClass, of
+// all that have no other.
 type QuotaRow struct {
 	Project  string
 	User     string // "" for the project
@@ -140,7 +154,7 @@ type QuotaRow struct {
 	Limit    int64 // -1 for none
 }
 
-// DefaultClass stands for the quota class "default" where a project is named.
+// DefaultClass stands for the quota class "default" in the place of a project.
 const DefaultClass = "class:default"
 
 // A CounterRow is the last number that was given to something.

@@ -10,7 +10,7 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// Detach begins to take a port from a server. One that was made for it is removed. Faults:
+// Detach begins to detach a port from a server. One that was created for it is deleted. Faults:
 // InstanceNotFound, PortNotFound, InstanceIsLocked, InvalidState.
 func (s *Service) Detach(ctx context.Context, by Caller, server, port ID) error {
 	host := ""
@@ -34,7 +34,7 @@ func (s *Service) Detach(ctx context.Context, by Caller, server, port ID) error 
 		}
 		return c.newOperation(server, detach, stepHost, body{Action: action.ID, Event: event.ID, Port: port, Own: p.Own})
 	})
-	s.hosts.tell(host)
+	s.hosts.notify(host)
 	return err
 }
 
@@ -50,9 +50,10 @@ func (j *job) unplugged(ctx context.Context) error {
 	return j.commit(ctx, stepUnbind, nil)
 }
 
-// unbind takes the port from the server and notes what is to be given back for it. Who unbinds a
-// port gives back what it holds: that is what it held at the revision at which it was unbound here,
-// and nothing when somebody removed it before, for then the network service does.
+// unbind unbinds the port from the server and stores what must be released for it. The program that
+// unbinds a port releases its allocation: what the port had at the revision at which it was unbound
+// here, and nothing when another program deleted it before, because the network service releases it
+// then.
 func (j *job) unbind(ctx context.Context) error {
 	for range tries {
 		p, err := j.s.network.Port(ctx, j.b.Port)
@@ -61,9 +62,9 @@ func (j *job) unbind(ctx context.Context) error {
 			return j.removed(ctx)
 		case err != nil:
 			return err
-		case p.Server != string(j.op.Server): // the unbinding was not answered, or somebody else's
+		case p.Server != string(j.op.Server): // the unbinding was not answered, or another program did it
 			if j.bound() && j.b.Unsure == nil && p.Server == "" {
-				j.b.Amounts = p.holds()
+				j.b.Amounts = p.allocation()
 			}
 			return j.unbound(ctx, p)
 		}
@@ -75,7 +76,7 @@ func (j *job) unbind(ctx context.Context) error {
 		switch {
 		case err == nil:
 			if now.Allocation = p.Allocation; j.bound() { // its network's policy does not raise its revision
-				j.b.Amounts = now.holds()
+				j.b.Amounts = now.allocation()
 			}
 			return j.unbound(ctx, now)
 		case errors.Is(err, ErrNoPort):
@@ -93,15 +94,15 @@ func (j *job) unbind(ctx context.Context) error {
 // bound reports whether the port was bound.
 func (j *job) bound() bool { return j.op.Kind == detach || j.b.Bound }
 
-// noteUnbinding notes what the port holds, and that it is unbound at its revision. It reports
-// whether an earlier unbinding at that revision was noted, which may take place still.
+// noteUnbinding stores the port's allocation, and that it is unbound at its revision. It reports
+// whether an earlier unbinding at that revision was stored, which may still take effect.
 func (j *job) noteUnbinding(ctx context.Context, p Port) (again bool, err error) {
-	held := p.holds()
+	held := p.allocation()
 	j.b.Bound = j.b.Bound || len(held) > 0
 	again = j.b.Unsure != nil && j.b.Unsure.Revision == p.Revision
 	j.b.Unsure = nil
 	if !j.bound() {
-		return again, nil // nobody gives back what was claimed for it but this operation
+		return again, nil // only this operation releases what was claimed for it
 	}
 	if j.b.Amounts = held; len(held) == 0 {
 		return again, nil
@@ -112,15 +113,15 @@ func (j *job) noteUnbinding(ctx context.Context, p Port) (again bool, err error)
 	return again, j.commit(ctx, j.op.Step, nil)
 }
 
-// noteUnsure notes that a request about the port is going to be sent; it is to be committed.
+// noteUnsure stores that a request for the port is about to be sent; the caller commits it.
 func (j *job) noteUnsure(ctx context.Context, revision int64) error {
 	now, err := j.s.placement.Held(ctx, j.op.Server)
 	j.b.Unsure = &unsure{At: j.s.now(), Revision: revision, Held: concerned(now.Amounts, j.b.Amounts)}
 	return err
 }
 
-// unbound goes on when the port is not the server's any more. One that was made for the server is
-// removed, unless somebody else has taken it.
+// unbound continues when the port is not the server's any more. One that was created for the server
+// is deleted, unless another server has it.
 func (j *job) unbound(ctx context.Context, p Port) error {
 	if j.b.Own && p.Server == "" {
 		if err := j.s.network.DeletePort(ctx, p.ID); err != nil {
@@ -131,10 +132,10 @@ func (j *job) unbound(ctx context.Context, p Port) error {
 	return j.commit(ctx, stepRelease, nil)
 }
 
-// removed goes on when the port is not there any more.
+// removed continues when the port does not exist any more.
 func (j *job) removed(ctx context.Context) error {
 	if j.b.Unsure != nil && len(j.b.Amounts) > 0 {
-		held, err := j.stillHeld(ctx)
+		held, err := j.stillAllocated(ctx)
 		if err != nil {
 			return err
 		}
@@ -148,14 +149,14 @@ func (j *job) removed(ctx context.Context) error {
 	return j.commit(ctx, stepRelease, nil)
 }
 
-// releaseTime is how long the network service may take to give back what a removed port held: it
-// finishes after three minutes what another of its instances has left.
+// releaseTime bounds how long the network service takes to release the allocation of a deleted
+// port: it completes after three minutes what another of its instances has left.
 const releaseTime = 5 * time.Minute
 
-// stillHeld reports whether the server holds what a port held that was removed while it was not
-// known whether it was bound. Then it is this operation's to give back, once the network service
-// would have done so. What cannot be told stays held until the server is deleted.
-func (j *job) stillHeld(ctx context.Context) (bool, error) {
+// stillAllocated reports whether the server still has the allocation of a port that was deleted while
+// its binding was unknown. Then this operation releases it, once the network service would have
+// done so. What cannot be determined stays allocated until the server is deleted.
+func (j *job) stillAllocated(ctx context.Context) (bool, error) {
 	now, err := j.s.placement.Held(ctx, j.op.Server)
 	if err != nil {
 		return false, err
@@ -166,18 +167,18 @@ func (j *job) stillHeld(ctx context.Context) (bool, error) {
 	case err == nil && equal(is, given):
 		return false, nil
 	case !equal(is, before):
-		j.s.log.ErrorContext(ctx, "it cannot be told who gives back what a removed port held: others changed the same",
+		j.s.log.ErrorContext(ctx, "the allocation of a deleted port cannot be released: others changed it, and it is unknown whether the network service released it",
 			"server", j.op.Server, "port", j.b.Port, "amounts", j.b.Amounts)
 		return false, nil
 	case j.s.now().Sub(j.b.Unsure.At) < releaseTime:
-		return false, fmt.Errorf("port %s is removed, and the network service may be about to give back what it held", j.b.Port)
+		return false, fmt.Errorf("port %s is deleted, and the network service may be about to release its allocation", j.b.Port)
 	}
 	return true, nil
 }
 
-// holds is what a bound port holds: what it asks for, of the providers that its profile
-// names. Without those it holds nothing.
-func (p Port) holds() guarantee.Amounts {
+// allocation is the allocation of a bound port: its resource request, on the providers that its profile
+// names. Without those it is empty.
+func (p Port) allocation() guarantee.Amounts {
 	held := guarantee.Amounts{}
 	for _, g := range p.Asks.Groups {
 		provider := p.Allocation.Old

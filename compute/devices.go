@@ -13,9 +13,9 @@ import (
 // whole one.
 var deviceVNICs = map[string]bool{"direct": false, "macvtap": false, "direct-physical": true}
 
-// chooseDevices notes which devices of a hypervisor the ports of an operation are to be: of
-// the interface whose bandwidth was chosen for the port, if it asks for that, and none
-// that is somebody's. It is a *hostRefused when there are not enough.
+// chooseDevices stores the PCI devices of a hypervisor for the ports of an operation: free ones, on
+// the interface whose bandwidth was chosen for the port if it requests bandwidth. It is a
+// *hostRefused when there are not enough.
 func (c *change) chooseDevices(j *job, server ServerRow, node string) error {
 	j.b.Devices = nil
 	if !slices.ContainsFunc(j.ports, func(p Port) bool { _, is := deviceVNICs[p.VNIC]; return is }) {
@@ -55,7 +55,7 @@ func (c *change) chooseDevices(j *job, server ServerRow, node string) error {
 	return nil
 }
 
-// free reports whether a device is nobody's, nor what it is part of, nor any part of it.
+// free reports whether a device, what it is part of, and all its parts are unused.
 func (d Device) free(all []Device, taken map[string]bool) bool {
 	return !slices.ContainsFunc(all, func(other Device) bool {
 		same := other.Slot == d.Slot || d.Parent != "" && other.Parent == d.Parent && other.Whole != d.Whole
@@ -74,8 +74,8 @@ func (d Device) serves(p Port, m request.Mappings, node string) bool {
 	return d.Parent != "" && name.UUID().String() == string(provider)
 }
 
-// takenDevices are the slots of a host that servers have, or are to have. What an
-// operation of the server itself has noted is not: it is chosen anew.
+// takenDevices are the slots of a host that servers have or will have. The choice of the server's
+// own operation does not count: it is made again.
 func (c *change) takenDevices(host string, server ID) (map[string]bool, error) {
 	rows, err := Rows[ServerRow](c, Where(ByHost, host))
 	if err != nil {

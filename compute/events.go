@@ -32,13 +32,12 @@ const (
 	vifPrefix  = "network-"
 )
 
-// Receive takes notice of events. Ports of servers are looked up again, and one that is
-// gone is taken from its server: its host unplugs it. What it held the network service
-// gives back.
+// Receive handles events. Ports of servers are read again; one that was deleted is removed from its
+// server, and its host unplugs it. The network service releases its allocation.
 func (s *Service) Receive(ctx context.Context, events []ExternalEvent) ([]Receipt, error) {
 	receipts := make([]Receipt, len(events))
 	changed := map[ID]bool{}
-	gone := map[ID]ID{}
+	deleted := map[ID]ID{}
 	err := s.store.View(ctx, func(r Reader) error {
 		for i, e := range events {
 			rows, err := Rows[ServerRow](r, Where(ByID, e.Server))
@@ -50,7 +49,7 @@ func (s *Service) Receive(ctx context.Context, events []ExternalEvent) ([]Receip
 				continue
 			}
 			if e.Name == vifDeleted {
-				gone[ID(e.Tag)] = e.Server
+				deleted[ID(e.Tag)] = e.Server
 			}
 			changed[e.Server] = changed[e.Server] || strings.HasPrefix(e.Name, vifPrefix)
 		}
@@ -59,15 +58,15 @@ func (s *Service) Receive(ctx context.Context, events []ExternalEvent) ([]Receip
 	if err != nil {
 		return nil, err
 	}
-	if err := s.forgetPorts(ctx, gone); err != nil {
+	if err := s.forgetPorts(ctx, deleted); err != nil {
 		return nil, err
 	}
 	for _, id := range sortedIDs(changed) {
 		if ctx.Err() != nil {
-			return nil, ctx.Err() // who asks has gone, and tells the same again
+			return nil, ctx.Err() // the sender has disconnected, and sends the event again
 		}
-		if err := s.lookAgain(ctx, id); err != nil {
-			s.log.WarnContext(ctx, "the ports of a server cannot be looked up", "server", id, "error", err)
+		if err := s.refreshPorts(ctx, id); err != nil {
+			s.log.WarnContext(ctx, "the ports of a server cannot be read", "server", id, "error", err)
 		}
 	}
 	return receipts, nil
@@ -97,25 +96,24 @@ func receive(e ExternalEvent, server []ServerRow) Receipt {
 }
 
 // forgetPorts takes ports from their servers.
-func (s *Service) forgetPorts(ctx context.Context, gone map[ID]ID) error {
-	if len(gone) == 0 {
+func (s *Service) forgetPorts(ctx context.Context, deleted map[ID]ID) error {
+	if len(deleted) == 0 {
 		return nil
 	}
 	err := s.update(ctx, func(c *change) error {
-		for port, server := range gone {
+		for port, server := range deleted {
 			if _, err := c.Remove(&PortRow{}, Where(ByPort, port), Where(ByServer, server)); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	s.hosts.tellAll() // a port that is gone is rare
+	s.hosts.tellAll() // a deleted port is rare
 	return err
 }
 
-// lookAgain notes how a server's ports are now. Whose it is to have more or fewer of them is
-// not decided here.
-func (s *Service) lookAgain(ctx context.Context, server ID) error {
+// refreshPorts stores the current state of a server's ports. It does not add or remove ports.
+func (s *Service) refreshPorts(ctx context.Context, server ID) error {
 	if s.network == nil {
 		return absent("network")
 	}

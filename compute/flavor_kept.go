@@ -7,8 +7,8 @@ import (
 	"github.com/berthcloud/berth/compute/extraspecs"
 )
 
-// A keptFlavor is a flavor as servers keep it: what it was when they were made. Its
-// names are not to change.
+// A keptFlavor is a flavor as servers store it: its state when they were created. Its JSON names
+// must not change.
 type keptFlavor struct {
 	Name        string            `json:"name"`
 	VCPUs       int64             `json:"vcpus"`
@@ -28,7 +28,7 @@ func (f FlavorRow) Keep() []byte {
 	return text
 }
 
-// flavor returns what a server was made of.
+// flavor returns the flavor that a server was created with.
 func (s ServerRow) flavor() (extraspecs.Flavor, error) {
 	var k keptFlavor
 	if err := json.Unmarshal(s.Flavor, &k); err != nil {

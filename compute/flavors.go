@@ -15,8 +15,8 @@ const maxInt = 1<<31 - 1
 
 func noFlavor(id ID) error { return notFound("FlavorNotFound", "Flavor %s could not be found.", id) }
 
-// A Viewer is who looks at flavors: administrators see all, others those that are
-// public or that their project may use.
+// A Viewer is the caller who reads flavors: administrators see all, others those that are public or
+// that their project may use.
 type Viewer struct {
 	Project string
 	Admin   bool
@@ -27,14 +27,14 @@ type FlavorFilter struct {
 	// Public wants those that are, with those that the viewer's project may use,
 	// or those that are not; nil wants all.
 	Public *bool
-	// Usable leaves out flavors that are disabled.
+	// Usable excludes disabled flavors.
 	Usable bool
 	// MinMemoryMB and MinRootGB are the least that a flavor may have.
 	MinMemoryMB, MinRootGB int64
 }
 
-// Flavors returns the flavors that a filter lets through, in the order of their ids.
-// Who is no administrator gets those only that they may see.
+// Flavors returns the flavors that match a filter, in the order of their ids. Callers other than
+// administrators get those only that they may see.
 func (s *Service) Flavors(ctx context.Context, v Viewer, f FlavorFilter) (all []FlavorRow, err error) {
 	if public := true; !v.Admin {
 		f.Public, f.Usable = &public, true
@@ -65,7 +65,7 @@ func (f FlavorFilter) passes(row FlavorRow, ours bool) bool {
 	return !row.Public
 }
 
-// usable returns the flavors that a project was let use.
+// usable returns the flavors that a project has access to.
 func usable(r Reader, project string) (map[ID]bool, error) {
 	rows, err := Rows[FlavorAccessRow](r, Where(ByProject, project))
 	may := make(map[ID]bool, len(rows))
@@ -165,8 +165,7 @@ func (s *Service) DescribeFlavor(ctx context.Context, id ID, text string) (Flavo
 	})
 }
 
-// DeleteFlavor removes a flavor. Servers keep what they were made of. Fault:
-// FlavorNotFound.
+// DeleteFlavor deletes a flavor. Servers keep their copy. Fault: FlavorNotFound.
 func (s *Service) DeleteFlavor(ctx context.Context, id ID) error {
 	return s.update(ctx, func(c *change) error {
 		if _, err := c.Remove(&FlavorAccessRow{}, Where(ByFlavor, id)); err != nil {
@@ -245,8 +244,8 @@ func accessTo(r Reader, id ID) ([]string, error) {
 	return projects, err
 }
 
-// AllowFlavor lets a project use a flavor, and returns all that may. With strict, one
-// that is public is a conflict. Faults: FlavorNotFound, FlavorAccessExists.
+// AllowFlavor grants a project access to a flavor, and returns all projects with access. With
+// strict, a public flavor is a conflict. Faults: FlavorNotFound, FlavorAccessExists.
 func (s *Service) AllowFlavor(ctx context.Context, id ID, project string, strict bool) (projects []string, err error) {
 	err = s.update(ctx, func(c *change) error {
 		row, err := found[FlavorRow](c, noFlavor(id), Where(ByID, id))
@@ -272,8 +271,8 @@ func (s *Service) AllowFlavor(ctx context.Context, id ID, project string, strict
 	return projects, err
 }
 
-// DenyFlavor takes the use of a flavor from a project, and returns those that are left.
-// Faults: FlavorNotFound, FlavorAccessNotFound.
+// DenyFlavor revokes a project's access to a flavor, and returns the remaining projects. Faults:
+// FlavorNotFound, FlavorAccessNotFound.
 func (s *Service) DenyFlavor(ctx context.Context, id ID, project string) (projects []string, err error) {
 	err = s.update(ctx, func(c *change) error {
 		if _, err := found[FlavorRow](c, noFlavor(id), Where(ByID, id)); err != nil {

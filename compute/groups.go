@@ -18,8 +18,7 @@ func noGroup(id ID) error {
 	return notFound("InstanceGroupNotFound", "Instance group %s could not be found.", id)
 }
 
-// Groups returns the server groups of a project, or of all when it is empty, in the
-// order in which they were made.
+// Groups returns the server groups of a project, or of all when it is empty, in order of creation.
 func (s *Service) Groups(ctx context.Context, project string) (all []Group, err error) {
 	var where []Match
 	if project != "" {

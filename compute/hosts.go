@@ -75,16 +75,16 @@ func (s *Service) zonesOf(r Reader) (map[string]string, error) {
 	return zones, err
 }
 
-// A ServiceChange is what an administrator changes of a service; nil leaves it.
+// A ServiceChange is an administrator's change of a service; nil changes nothing.
 type ServiceChange struct {
 	Disabled   *bool
 	Reason     *string // for being disabled; goes with it
 	ForcedDown *bool
 }
 
-// ChangeService changes a service. Whether it is disabled is told to placement before it returns, as
-// Nova does (bug 1805984); what placement does not take is logged, and the next report's to try again.
-// Fault: ServiceNotFound.
+// ChangeService changes a service. Placement gets the trait of a disabled host before it returns,
+// as in Nova (bug 1805984); a failure is logged, and the host's next report retries. Fault:
+// ServiceNotFound.
 func (s *Service) ChangeService(ctx context.Context, id ID, ch ServiceChange) (HostService, error) {
 	h, err := s.changeService(ctx, id, ch)
 	if err != nil || ch.Disabled == nil || s.trees == nil {
@@ -98,19 +98,19 @@ func (s *Service) ChangeService(ctx context.Context, id ID, ch ServiceChange) (H
 	if err != nil {
 		return h, err
 	}
-	told, stop := context.WithTimeout(context.WithoutCancel(ctx), tellTime)
+	told, stop := context.WithTimeout(context.WithoutCancel(ctx), placementTime)
 	defer stop()
 	for _, n := range nodes {
 		if err := inventory.SetDisabled(told, placement.UUID(n.ID), h.Disabled, s.trees.placement); err != nil {
-			s.log.WarnContext(ctx, "placement is not told whether a host is disabled; the host's next report tries again",
+			s.log.WarnContext(ctx, "the trait of a disabled host could not be set in placement; the host's next report retries",
 				"host", h.Host, "disabled", h.Disabled, "error", err)
 		}
 	}
 	return h, nil
 }
 
-// tellTime bounds how long an answer waits for placement to be told of a change that is made.
-const tellTime = 5 * time.Second
+// placementTime bounds how long an answer waits for placement to have a change.
+const placementTime = 5 * time.Second
 
 func (s *Service) changeService(ctx context.Context, id ID, ch ServiceChange) (HostService, error) {
 	var h HostService
@@ -180,8 +180,8 @@ func deletable(r Reader, id ID) (ServiceRow, error) {
 	return row, idle(r, row.Host)
 }
 
-// removeTrees removes what placement has of a service's host (E-13): who deletes a service
-// after that has failed does it again.
+// removeTrees removes the providers of a service's host from placement (E-13). After a failure the
+// administrator repeats the deletion.
 func (s *Service) removeTrees(ctx context.Context, id ID) error {
 	if s.trees == nil {
 		return nil
@@ -197,12 +197,12 @@ func (s *Service) removeTrees(ctx context.Context, id ID) error {
 	})
 	for _, n := range nodes {
 		if err == nil {
-			s.trees.forget(n.Host)
+			s.trees.invalidate(n.Host)
 			err = inventory.Remove(ctx, placement.UUID(n.ID), s.trees.placement)
 		}
 	}
 	if errors.Is(err, inventory.ErrInUse) {
-		return conflict("HTTPConflict", "Unable to delete compute service: something is allocated on its host in placement. (%v)", err)
+		return conflict("HTTPConflict", "Unable to delete compute service: its host has allocations in placement. (%v)", err)
 	}
 	return err
 }
@@ -317,7 +317,7 @@ func (s *Service) Zones(ctx context.Context) ([]Zone, error) {
 	return all, nil
 }
 
-// LastSeen returns when a service reported last, when it was made if it never did.
+// LastSeen returns the time of a service's last report, or of its creation if it never reported.
 func (h HostService) LastSeen() time.Time {
 	if h.ReportedAt.IsZero() {
 		return h.CreatedAt

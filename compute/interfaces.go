@@ -28,8 +28,8 @@ func (s *Service) Interfaces(ctx context.Context, server ID) ([]ServerPort, erro
 	return all, err
 }
 
-// Interface returns a port of a server. A port that is not the server's is told from one that there is
-// not to those only who may see it. Faults: InstanceNotFound, PortNotFound.
+// Interface returns a port of a server. Only a caller who may see a port learns that it exists and
+// is not the server's. Faults: InstanceNotFound, PortNotFound.
 func (s *Service) Interface(ctx context.Context, by Caller, server, port ID) (ServerPort, error) {
 	one, err := s.Server(ctx, server)
 	if err == nil && s.network == nil {

@@ -12,30 +12,30 @@ import (
 )
 
 const (
-	// lookInterval is how often it is looked for operations that others have left,
-	// and for those that were put off.
+	// lookInterval is the interval of reading operations that other workers have left, and those
+	// that wait for a retry.
 	lookInterval = 2 * time.Second
-	// putOff is when something that failed is tried again.
-	putOff = 5 * time.Second
-	// atOnce is how many operations are worked on at the same time.
-	atOnce = 32
+	// retryDelay is the delay of a retry after a failure.
+	retryDelay = 5 * time.Second
+	// maxJobs is the number of operations that are carried out concurrently.
+	maxJobs = 32
 )
 
-// How a step may end besides well, and with an error of its own.
+// The errors that end a step besides those of its work.
 var (
-	errLost   = errors.New("compute: somebody else has the operation now")
-	errTurned = errors.New("compute: the server is to be deleted")
-	errWait   = errors.New("compute: the host has not answered yet")
-	errOver   = errors.New("compute: the operation is over")
+	errLost    = errors.New("compute: another worker has the operation")
+	errDeleted = errors.New("compute: the deletion of the server was requested")
+	errWait    = errors.New("compute: the host has not answered yet")
+	errOver    = errors.New("compute: the operation is over")
 )
 
-// A job is an operation that this process works on.
+// A job is an operation that this process carries out.
 type job struct {
 	s  *Service
 	op OperationRow // as it was written last
-	b  body         // as it is to be written next
-	// gone says that somebody else has it now.
-	gone bool
+	b  body         // as the next commit writes it
+	// lost says that another worker has it.
+	lost bool
 	// ports are the server's as they were when its host was chosen.
 	ports []Port
 }
@@ -48,15 +48,15 @@ func (o OperationRow) body() (b body, err error) {
 	return b, err
 }
 
-// RunOperations carries out what is to be done with servers until ctx ends: what is
-// begun here, and what other processes have left. It returns when all that it has
-// begun has stopped; what is not finished then goes on elsewhere, or later.
+// RunOperations carries out operations until ctx ends: those that begin here, and those that other
+// processes have left. It returns when all workers have stopped; another process, or the next
+// start, continues what is unfinished.
 func (s *Service) RunOperations(ctx context.Context) {
 	s.working.Add(1)
 	defer s.working.Add(-1)
 	var running sync.WaitGroup
 	defer running.Wait()
-	places := make(chan struct{}, atOnce)
+	places := make(chan struct{}, maxJobs)
 	tick := time.NewTicker(lookInterval)
 	defer tick.Stop()
 	for {
@@ -83,8 +83,8 @@ func (s *Service) RunOperations(ctx context.Context) {
 	}
 }
 
-// Recover carries out all that can be done now, one after the other, and returns how many
-// operations are left: they wait for a host, for a neighbour, or belong to others.
+// Recover carries out all operations that are due, one after the other, and returns how many are
+// left: they wait for a host or for a neighbour, or another process has them.
 func (s *Service) Recover(ctx context.Context) (left int, err error) {
 	for {
 		jobs, err := s.take(ctx)
@@ -104,7 +104,7 @@ func (s *Service) Recover(ctx context.Context) (left int, err error) {
 	return left, err
 }
 
-// Operations returns how many operations are under way, and for how long the oldest of them has been.
+// Operations returns the number of operations, and the age of the oldest.
 func (s *Service) Operations(ctx context.Context) (count int, oldest time.Duration, err error) {
 	err = s.store.View(ctx, func(r Reader) error {
 		rows, err := Rows[OperationRow](r)
@@ -117,11 +117,11 @@ func (s *Service) Operations(ctx context.Context) (count int, oldest time.Durati
 	return count, oldest, err
 }
 
-// TakeOver has operations of runs of the program that have ended go on after a rest, instead of when
-// their leases are over. Ended says of what a Service was given as Run whether it certainly has, and
-// of "" whether a worker that did not say its run has. The rest is for requests of the ended run that
-// are on their way: none when its neighbours ended with it. It is to be called before anything is
-// carried out.
+// TakeOver shortens the leases of operations whose run of the program has ended: they continue
+// after rest. Ended reports of a value that a Service got as Run whether that run has certainly
+// ended, and of "" whether a worker without a run has. Rest is for requests of the ended run that
+// are still in flight: zero when its neighbours ended with it. It must be called before operations
+// are carried out.
 func (s *Service) TakeOver(ctx context.Context, ended func(run string) bool, rest time.Duration) error {
 	return s.update(ctx, func(c *change) error {
 		rows, err := Rows[OperationRow](c)
@@ -159,8 +159,7 @@ func (s *Service) newWorker() string {
 	return s.run + runEnd + string(newID())
 }
 
-// carryOut works on operations that were taken until they are over, wait for somebody,
-// or are lost.
+// carryOut works on operations with a lease until they end, wait, or are lost to another worker.
 func (s *Service) carryOut(ctx context.Context, jobs []*job) {
 	defer s.keep(ctx, jobs)()
 	var err error
@@ -169,11 +168,11 @@ func (s *Service) carryOut(ctx context.Context, jobs []*job) {
 	}
 	for _, j := range jobs {
 		switch {
-		case j.gone:
+		case j.lost:
 		case err != nil && scheduled(j.op):
-			j.leave(context.WithoutCancel(ctx), err)
+			j.releaseLease(context.WithoutCancel(ctx), err)
 		default:
-			j.goOn(ctx)
+			j.run(ctx)
 		}
 	}
 	s.wake()
@@ -223,19 +222,19 @@ func (s *Service) renew(ctx context.Context, id ID, worker string) error {
 	})
 }
 
-// goOn takes one step after the other.
-func (j *job) goOn(ctx context.Context) {
+// run takes one step after the other.
+func (j *job) run(ctx context.Context) {
 	for {
 		err := j.step(ctx)
 		switch {
-		case err == nil, errors.Is(err, errTurned):
+		case err == nil, errors.Is(err, errDeleted):
 			continue
 		case errors.Is(err, errLost), errors.Is(err, errOver):
 			return
 		case !errors.Is(err, errWait) && ctx.Err() == nil:
 			j.s.log.WarnContext(ctx, "an operation does not go on", "kind", j.op.Kind, "step", j.op.Step, "server", j.op.Server, "error", err)
 		}
-		j.leave(context.WithoutCancel(ctx), err)
+		j.releaseLease(context.WithoutCancel(ctx), err)
 		return
 	}
 }
@@ -252,9 +251,9 @@ func (j *job) step(ctx context.Context) error {
 	return do(j, ctx)
 }
 
-// leave lets others have the operation: at once when it waits for a host or the
-// process ends, after a while when something has failed.
-func (j *job) leave(ctx context.Context, cause error) {
+// releaseLease releases the lease of an operation: at once when it waits for a host or the process ends,
+// after a delay when a step has failed.
+func (j *job) releaseLease(ctx context.Context, cause error) {
 	err := j.s.update(ctx, func(c *change) error {
 		rows, err := Rows[OperationRow](c, Where(ByID, j.op.ID))
 		if err != nil || len(rows) == 0 || rows[0].Worker != j.op.Worker {
@@ -262,19 +261,19 @@ func (j *job) leave(ctx context.Context, cause error) {
 		}
 		rows[0].Worker, rows[0].Lease = "", time.Time{}
 		if !errors.Is(cause, errWait) && !errors.Is(cause, context.Canceled) {
-			rows[0].Lease = c.at.Add(putOff)
+			rows[0].Lease = c.at.Add(retryDelay)
 		}
 		return c.Replace(&rows[0])
 	})
 	if err != nil {
-		j.s.log.WarnContext(ctx, "an operation is left to its lease", "server", j.op.Server, "error", err)
+		j.s.log.WarnContext(ctx, "the lease of an operation could not be released; it expires", "server", j.op.Server, "error", err)
 	}
 }
 
-// commit writes what the operation is at next, with the change that fn makes to its server
-// and whatever else, and the body as it is in the job. It fails with errLost when somebody
-// else has the operation, and with errTurned when the server is to be deleted: then that is
-// what is next.
+// commit writes the next step of the operation, the changes that fn makes to its server and to
+// other rows, and the job's body. It fails with errLost when another worker has the operation, and
+// with errDeleted when the deletion of the server was requested: the operation has become that
+// deletion then.
 func (j *job) commit(ctx context.Context, next string, fn func(*change, *ServerRow) error) error {
 	row := j.op
 	turned := false
@@ -287,7 +286,7 @@ func (j *job) commit(ctx context.Context, next string, fn func(*change, *ServerR
 		touched = []string{server.Host}
 		row.Lease = c.at.Add(j.s.settings.LeaseTime)
 		if turned = server.Task == Deleting && row.Kind != remove; turned {
-			return c.turn(&row, server)
+			return c.becomeDelete(&row, server)
 		}
 		if fn != nil {
 			if err := fn(c, &server); err != nil {
@@ -305,21 +304,21 @@ func (j *job) commit(ctx context.Context, next string, fn func(*change, *ServerR
 		}
 		return c.Replace(&row)
 	})
-	j.s.hosts.tell(touched...)
-	j.gone = errors.Is(err, errLost)
+	j.s.hosts.notify(touched...)
+	j.lost = errors.Is(err, errLost)
 	if err != nil {
 		return err
 	}
 	j.op = row
 	if turned {
 		j.b, err = row.body()
-		return cmp.Or(err, errTurned)
+		return cmp.Or(err, errDeleted)
 	}
 	return nil
 }
 
-// mine returns the server of an operation, errLost when somebody else has the
-// operation, and notes what waits for it.
+// mine returns the server of an operation, errLost when another worker has the operation. It also
+// reads the operations that wait for this one.
 func (c *change) mine(j *job) (ServerRow, error) {
 	now, err := Rows[OperationRow](c, Where(ByID, j.op.ID))
 	if err == nil && (len(now) == 0 || now[0].Worker != j.op.Worker) {
@@ -336,9 +335,9 @@ func (c *change) mine(j *job) (ServerRow, error) {
 	return One[ServerRow](c, Where(ByID, j.op.Server))
 }
 
-// turn makes the deletion of its server of an operation. Whatever it has done belongs to the
-// server, and goes with it.
-func (c *change) turn(row *OperationRow, server ServerRow) error {
+// becomeDelete makes an operation the deletion of its server. What it has done belongs to the server, and
+// is removed with it.
+func (c *change) becomeDelete(row *OperationRow, server ServerRow) error {
 	actions, err := Rows[ActionRow](c, Where(ByServer, server.ID))
 	if err != nil {
 		return err
@@ -366,7 +365,7 @@ func (j *job) finish(ctx context.Context, fn func(*change, *ServerRow) error) er
 		}
 		touched = []string{server.Host}
 		if server.Task == Deleting && j.op.Kind != remove {
-			return errTurned
+			return errDeleted
 		}
 		if err := fn(c, &server); err != nil {
 			return err
@@ -381,15 +380,14 @@ func (j *job) finish(ctx context.Context, fn func(*change, *ServerRow) error) er
 		}
 		return c.beginNext(server.ID, j.b.Next)
 	})
-	if errors.Is(err, errTurned) {
+	if errors.Is(err, errDeleted) {
 		return j.commit(ctx, j.op.Step, nil)
 	}
-	j.s.hosts.tell(touched...)
+	j.s.hosts.notify(touched...)
 	return cmp.Or(err, errOver)
 }
 
-// awaited returns how the host did what it was to do, errWait when it has not said so and is to
-// be waited for.
+// awaited returns the event that the host must end; errWait while it has not and may still.
 func (j *job) awaited(ctx context.Context) (event EventRow, err error) {
 	err = j.s.update(ctx, func(c *change) error {
 		server, err := c.mine(j)
@@ -397,7 +395,7 @@ func (j *job) awaited(ctx context.Context) (event EventRow, err error) {
 			return err
 		}
 		if server.Task == Deleting && j.op.Kind != remove {
-			return errTurned
+			return errDeleted
 		}
 		waiting := false
 		event, waiting, err = c.answer(j.b.Event, server, j.op.Kind)
@@ -406,7 +404,7 @@ func (j *job) awaited(ctx context.Context) (event EventRow, err error) {
 		}
 		return err
 	})
-	if errors.Is(err, errTurned) {
+	if errors.Is(err, errDeleted) {
 		err = j.commit(ctx, j.op.Step, nil)
 	}
 	return event, err

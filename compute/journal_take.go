@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// take takes an operation that nobody has and that can go on, with those that go
-// together with it; none when there is none.
+// take takes the lease of an operation that is due, with those that are carried out together with
+// it; none when none is due.
 func (s *Service) take(ctx context.Context) (jobs []*job, err error) {
 	if s.placement == nil || s.network == nil {
 		return nil, nil // operations wait for a service that has neighbours
@@ -42,7 +42,7 @@ func (s *Service) take(ctx context.Context) (jobs []*job, err error) {
 
 // isDue reports whether an operation can go on.
 func (c *change) isDue(row OperationRow) (bool, error) {
-	if row.Step != stepHost || row.Kind == attach { // who attaches waits, and has it
+	if row.Step != stepHost || row.Kind == attach { // the request that attaches waits, and has it
 		return true, nil
 	}
 	server, err := One[ServerRow](c, Where(ByID, row.Server))
@@ -57,9 +57,9 @@ func (c *change) isDue(row OperationRow) (bool, error) {
 	return !waiting, err
 }
 
-// answer returns the step that a host is to do, and whether it has to be waited for. A host
-// that is down is not waited for where it can be done without it, and none for a build that takes
-// too long: the step is then one that failed and has no end.
+// answer returns the event that a host must end, and whether to wait for it. A host that is down is
+// not waited for when the step can do without it, nor is a build that takes too long: the event is
+// then a failed one without an end.
 func (c *change) answer(event ID, server ServerRow, kind string) (EventRow, bool, error) {
 	row, err := One[EventRow](c, Where(ByID, event))
 	if err != nil || row.Result != "" {
@@ -105,7 +105,7 @@ func (c *change) together(first OperationRow, all []OperationRow) ([]*job, error
 				continue
 			}
 			if row.Lease.After(c.at) {
-				return nil, nil // somebody has them
+				return nil, nil // another worker has one of them
 			}
 			rows = append(rows, row)
 		}
@@ -125,7 +125,7 @@ func (c *change) together(first OperationRow, all []OperationRow) ([]*job, error
 	return jobs, nil
 }
 
-// scheduled reports whether an operation is to choose a host for a new server.
+// scheduled reports whether an operation has to choose a host for a new server.
 func scheduled(row OperationRow) bool {
 	return row.Kind == boot && (row.Step == stepPorts || row.Step == stepClaim)
 }

@@ -27,7 +27,7 @@ func (s *Service) Keypair(ctx context.Context, user, name string) (row KeypairRo
 	return row, err
 }
 
-// A KeypairSpec is a keypair that is to be. The project is the one whose limits hold.
+// A KeypairSpec describes a keypair to create. Its project is the one whose limits apply.
 type KeypairSpec struct {
 	User, Project string
 	Name, Type    string

@@ -83,7 +83,7 @@ func sshValues(data []byte) (values [][]byte, ok bool) {
 	return values, true
 }
 
-// keyBits is how long keys are that are made here.
+// keyBits is the length of keys that are generated here.
 const keyBits = 2048
 
 // generateSSH makes a key: the private one in PEM, the public one in OpenSSH's format.

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// certificateTime is how long a certificate is valid that is made here.
+// certificateTime is the validity of certificates that are generated here.
 const certificateTime = 3650 * 24 * time.Hour
 
 // generateX509 makes a certificate with which a user can log in to Windows without a password, as Nova's
@@ -72,8 +72,8 @@ type tagged struct {
 	Value asn1.RawValue
 }
 
-// pkcs12 puts a certificate and its key into a file (RFC 7292). Its password is empty, so nothing in it is
-// encrypted: that would keep it from nobody.
+// pkcs12 encodes a certificate and its key as a file (RFC 7292). Its password is empty, so nothing
+// in it is encrypted: encryption with a known password protects nothing.
 func pkcs12(cert []byte, key *rsa.PrivateKey) ([]byte, error) {
 	var failed error
 	der := func(v any) []byte {

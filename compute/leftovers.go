@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// leaveAt notes that a host is to destroy what it has of a server that it is not to have any more.
-// A host that says that it is done, or a build of the same server there, ends that.
+// leaveAt stores that a host must destroy what it has of a server. The host's success, or a build
+// of the same server there, ends that.
 func (c *change) leaveAt(host string, server ID) error {
 	if host == "" {
 		return nil
@@ -20,8 +20,8 @@ func (c *change) leaveAt(host string, server ID) error {
 	return c.Insert(&LeftoverRow{ID: newID(), Server: server, Host: host, CreatedAt: c.at})
 }
 
-// destroyed takes notice that a host has destroyed a leftover, and reports whether the result was
-// that of one. A host that fails tries again, without being told to.
+// destroyed handles the result of a leftover, and reports whether it was that of one. The host
+// retries a failure by itself.
 func (c *change) destroyed(host string, r Result) (bool, error) {
 	rows, err := Rows[LeftoverRow](c, Where(ByID, r.Event), Where(ByHost, host), Where(ByServer, r.Server))
 	if err != nil || len(rows) == 0 || r.Trouble != "" {
@@ -31,16 +31,16 @@ func (c *change) destroyed(host string, r Result) (bool, error) {
 	return true, err
 }
 
-// A foundServer is a server that a host has without being asked to.
-type foundServer struct {
+// A unlistedServer is a server that a host has and that is not in its list.
+type unlistedServer struct {
 	server ID
-	host   string // that is to have it, "" for none
+	host   string // its host, "" for none
 }
 
-// reap has a host destroy those of the servers that it has unasked which are known to have been
-// deleted, and returns the others. Nothing is known of a server that another database has, or
-// that was made after the backup from which this one comes: it may be in use.
-func (c *change) reap(host string, unknown []ID) (others []foundServer, err error) {
+// destroyDeleted makes a host destroy those of its unlisted servers that are known to have been deleted, and
+// returns the others. A server of another database, or one that was created after the backup from
+// which this one was restored, is unknown here and may be in use.
+func (c *change) destroyDeleted(host string, unknown []ID) (others []unlistedServer, err error) {
 	if len(unknown) == 0 {
 		return nil, nil
 	}
@@ -56,16 +56,16 @@ func (c *change) reap(host string, unknown []ID) (others []foundServer, err erro
 	for _, s := range servers {
 		at[s.ID] = s.Host
 	}
-	gone := make(map[ID]bool, len(deleted))
+	isDeleted := make(map[ID]bool, len(deleted))
 	for _, g := range deleted {
-		gone[g.ID] = true
+		isDeleted[g.ID] = true
 		if err := c.leaveAt(host, g.ID); err != nil {
 			return nil, err
 		}
 	}
 	for _, id := range unknown {
-		if now, is := at[id]; !gone[id] && (!is || now != host) {
-			others = append(others, foundServer{id, now})
+		if now, is := at[id]; !isDeleted[id] && (!is || now != host) {
+			others = append(others, unlistedServer{id, now})
 		}
 	}
 	return others, nil
@@ -74,11 +74,11 @@ func (c *change) reap(host string, unknown []ID) (others []foundServer, err erro
 // findings are the servers that hosts have unasked, by host, as they were logged.
 type findings struct {
 	mu  sync.Mutex
-	all map[string][]foundServer
+	all map[string][]unlistedServer
 }
 
 // found logs the servers that a host has unasked, each once.
-func (s *Service) found(ctx context.Context, host string, now []foundServer) {
+func (s *Service) found(ctx context.Context, host string, now []unlistedServer) {
 	s.findings.mu.Lock()
 	before := s.findings.all[host]
 	if s.findings.all[host] = now; len(now) == 0 {
@@ -87,13 +87,13 @@ func (s *Service) found(ctx context.Context, host string, now []foundServer) {
 	s.findings.mu.Unlock()
 	for _, f := range now {
 		if !slices.Contains(before, f) {
-			s.log.WarnContext(ctx, "a host has a server that it is not asked to have: it is left alone", "host", host, "server", f.server, "host_of_server", f.host)
+			s.log.WarnContext(ctx, "a host has a server that is not in its list: it is not touched", "host", host, "server", f.server, "host_of_server", f.host)
 		}
 	}
 }
 
-// UnknownServers returns how many servers the hosts have that nobody asked them to have, as they
-// said to this process last.
+// UnknownServers returns how many unlisted servers the hosts have, by their last reports to this
+// process.
 func (s *Service) UnknownServers() (n int) {
 	s.findings.mu.Lock()
 	defer s.findings.mu.Unlock()

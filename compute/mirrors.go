@@ -5,10 +5,9 @@ import (
 	"errors"
 )
 
-// Mirror brings the providers of hosts into the aggregates of placement that they
-// belong to, or out of them: those that were noted and that placement does not know
-// of yet. It returns how many are left, of which the log says why. It is to be called
-// again after a while when some are, and may be called by several instances.
+// Mirror syncs the membership of hosts in aggregates to placement: changes that were stored and
+// that placement does not have yet. It returns how many are left; the log has the reasons. Callers
+// repeat it after a while when some are left; several instances may call it.
 func (s *Service) Mirror(ctx context.Context) (left int, err error) {
 	if s.placement == nil {
 		return 0, nil
@@ -31,7 +30,7 @@ func (s *Service) Mirror(ctx context.Context) (left int, err error) {
 	}
 	for _, m := range due {
 		if err := s.mirrorOne(ctx, m, nodes[m.Host]); err != nil {
-			s.log.WarnContext(ctx, "a host is not in placement's aggregates as it is in ours", "host", m.Host, "aggregate", m.Aggregate,
+			s.log.WarnContext(ctx, "the aggregates of a host differ in placement", "host", m.Host, "aggregate", m.Aggregate,
 				"member", m.Member, "error", err)
 			left++
 		}
@@ -39,13 +38,13 @@ func (s *Service) Mirror(ctx context.Context) (left int, err error) {
 	return left, nil
 }
 
-// mirrorNow tells placement of a host and an aggregate before the change of them is answered, as Nova
-// does, so that a server can be put there at once. What fails is left to Mirror.
+// mirrorNow writes a membership to placement before the change of it is answered, as Nova does, so
+// that a server can be scheduled to it at once. Mirror retries a failure.
 func (s *Service) mirrorNow(ctx context.Context, aggregate ID, host string) {
 	if s.placement == nil {
 		return
 	}
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), tellTime)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), placementTime)
 	defer stop()
 	var due []MirrorRow
 	var nodes []NodeRow
@@ -62,16 +61,16 @@ func (s *Service) mirrorNow(ctx context.Context, aggregate ID, host string) {
 		}
 	}
 	if err != nil {
-		s.log.WarnContext(ctx, "placement is not told of a host in an aggregate yet; it is tried again", "host", host, "aggregate", aggregate, "error", err)
+		s.log.WarnContext(ctx, "the aggregates of a host are not updated in placement yet; the update is retried", "host", host, "aggregate", aggregate, "error", err)
 	}
 }
 
-// mirrorOne tells placement of a host, and forgets that it was to be told.
+// mirrorOne writes a membership to placement, and deletes its row.
 func (s *Service) mirrorOne(ctx context.Context, m MirrorRow, nodes []NodeRow) error {
 	for _, n := range nodes {
 		err := s.placement.Group(ctx, n.ID, m.Aggregate, m.Member)
 		if errors.Is(err, ErrNoProvider) && !m.Member {
-			continue // who is not there is in no aggregate
+			continue // a provider that does not exist is in no aggregate
 		}
 		if err != nil {
 			return err
@@ -83,7 +82,7 @@ func (s *Service) mirrorOne(ctx context.Context, m MirrorRow, nodes []NodeRow) e
 		if err != nil {
 			return err
 		}
-		if len(now) == 0 { // somebody has told placement of it, or of a change since, maybe before this did
+		if len(now) == 0 { // another instance has written it, or a later change of it, maybe before this one did
 			is, err := Rows[MemberRow](c, where...)
 			if err != nil || (len(is) > 0) == m.Member {
 				return err

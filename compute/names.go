@@ -12,8 +12,8 @@ const (
 	UniqueEverywhere = "global"
 )
 
-// conversions are what a template of names has of the server: of its number, or of what stands
-// in parentheses.
+// conversions match the directives of a name template: of the server's number, or of the name in
+// parentheses.
 var conversions = regexp.MustCompile(`%(?:\((\w+)\))?([-0 +]*\d*)([a-zA-Z%])`)
 
 // InstanceName returns what hypervisors call a server.

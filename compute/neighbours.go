@@ -9,34 +9,32 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// Placement is what the compute service needs of the placement service: Berth's in the
-// same process, or any over REST. A failed call returns a fault: Unavailable when
-// the service is away or too busy, one of the errors below, or whatever else it
-// answered. Methods may be called from many goroutines.
+// Placement is what the compute service needs of the placement service: Berth's in the same
+// process, or any over REST. A failed call returns a fault: Unavailable when the service cannot be
+// reached or is too busy, one of the errors below, or the fault that it answered. Methods may be
+// called concurrently.
 type Placement interface {
 	// Candidates returns the ways to satisfy a query; none is no error. A query
 	// that names what placement does not know is a fault of kind Invalid.
 	Candidates(ctx context.Context, q placement.Query) (selection.Answer, error)
 
-	// Held returns what a consumer holds. One that holds nothing has no Amounts
-	// and no Generation.
+	// Held returns the allocation of a consumer. A consumer without one has no Amounts and no
+	// Generation.
 	Held(ctx context.Context, consumer ID) (Holding, error)
-	// Hold replaces what a consumer holds, nothing included. It returns
-	// ErrGeneration when somebody else changed the consumer since it was read,
-	// ErrCapacity when there is not enough. That others changed the providers
-	// meanwhile is tried again.
+	// Hold replaces the allocation of a consumer, or deletes it when there are no amounts. It
+	// returns ErrGeneration when the consumer was changed since it was read, ErrCapacity when there
+	// is not enough capacity. It retries when only providers were changed concurrently.
 	Hold(ctx context.Context, consumer ID, h Holding) error
 
 	// Aggregates returns those that a provider is in. ErrNoProvider says that there is
 	// no such provider.
 	Aggregates(ctx context.Context, provider ID) ([]placement.UUID, error)
-	// Group puts a provider into an aggregate, or takes it out. Who is there, or
-	// is not, already is left so. ErrNoProvider says that there is no such
-	// provider.
+	// Group adds a provider to an aggregate, or removes it. It succeeds when there is nothing to
+	// change. ErrNoProvider says that the provider does not exist.
 	Group(ctx context.Context, provider, aggregate ID, member bool) error
 }
 
-// A Holding is what a consumer holds.
+// A Holding is the allocation of a consumer.
 type Holding struct {
 	Amounts    guarantee.Amounts // by provider and class
 	Project    string
@@ -44,9 +42,9 @@ type Holding struct {
 	Generation *int64 // nil: the consumer is new
 }
 
-// The errors of a Placement besides faults of its own.
+// The errors of a Placement besides faults.
 var (
 	ErrNoProvider = errors.New("compute: placement has no such provider")
-	ErrGeneration = errors.New("compute: somebody else changed what is held")
+	ErrGeneration = errors.New("compute: the allocation was changed concurrently")
 	ErrCapacity   = errors.New("compute: placement has not enough of it")
 )

@@ -9,10 +9,10 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// Network is what the compute service needs of the network service: Berth's, or any
-// over REST. It is asked with the rights of a service. A failed call returns a fault:
-// Unavailable when the service is away, one of the errors below, or whatever else it
-// answered. Methods may be called from many goroutines.
+// Network is what the compute service needs of the network service: Berth's, or any over REST. It
+// is called with the rights of a service. A failed call returns a fault: Unavailable when the
+// service cannot be reached, one of the errors below, or the fault that it answered. Methods may be
+// called concurrently.
 type Network interface {
 	// Networks returns the networks that a project may use, its own and those that
 	// are shared: those with the ids, all without any.
@@ -39,28 +39,26 @@ type Network interface {
 	// Nova calls them: PortLimitExceeded, NoMoreFixedIps, InvalidInput,
 	// FixedIpAlreadyInUse.
 	CreatePort(ctx context.Context, p PortSpec) (Port, error)
-	// BindPort binds a port to a server's host, and says which providers serve it.
-	// It returns ErrNoPort when there is none, and ErrPortChanged when the port asks for
-	// something else than what the providers were chosen for. One of another server
-	// is a conflict, PortInUse. That the port could not be bound is no error: see
-	// Port.Failed.
+	// BindPort binds a port to a server's host and names the providers that serve it. It returns
+	// ErrNoPort when the port does not exist, and ErrPortChanged when its resource request is not
+	// the one that the providers were chosen for. A port of another server is a conflict,
+	// PortInUse. A failed binding is no error: see Port.Failed.
 	BindPort(ctx context.Context, id ID, b Binding) (Port, error)
-	// UnbindPort takes a port from a server and its host, and the providers out of
-	// its profile, and returns it as it is then. It does so only while the port has the
-	// revision, 0 for any, and sends the request once: after an error that is none of the
-	// following, the port may be unbound. It returns ErrNoPort when there is no such port and
-	// ErrRevision when it has another revision. One of another server is a conflict,
-	// PortInUse; one that is no server's is left.
+	// UnbindPort removes the server, the host and the providers from a port, and returns it as it
+	// is then. It does so only while the port has the revision, 0 for any, and sends the request
+	// once: after an error that is none of the following, the port may be unbound. It returns
+	// ErrNoPort when the port does not exist and ErrRevision when it has another revision. A port
+	// of another server is a conflict, PortInUse; one without a server is unchanged.
 	UnbindPort(ctx context.Context, server, id ID, revision int64) (Port, error)
 	// DeletePort removes a port. One that is not there is removed.
 	DeletePort(ctx context.Context, id ID) error
 }
 
-// The errors of a Network besides faults of its own.
+// The errors of a Network besides faults.
 var (
-	ErrNoPort      = errors.New("compute: there is no such port")
-	ErrPortChanged = errors.New("compute: the port asks for something else than before")
-	ErrRevision    = errors.New("compute: somebody else changed the port")
+	ErrNoPort      = errors.New("compute: the port does not exist")
+	ErrPortChanged = errors.New("compute: the resource request of the port has changed")
+	ErrRevision    = errors.New("compute: the port was changed concurrently")
 )
 
 // A ProjectNetwork is a network that a project may use.
@@ -83,8 +81,7 @@ type Port struct {
 	Status      string `json:"status"`
 	// Addresses are its fixed IPs.
 	Addresses []Address `json:"addresses,omitempty"`
-	// Later says that it gets its addresses when it is bound, Bare that it is to
-	// have none.
+	// Later says that it gets its addresses when it is bound (deferred), Bare that it has none.
 	Later bool   `json:"later,omitempty"`
 	Bare  bool   `json:"bare,omitempty"`
 	VNIC  string `json:"vnic"`
@@ -100,7 +97,7 @@ type Port struct {
 	Allocation      guarantee.ProfileAllocation `json:"allocation"`
 	// Slot is the PCI address of its device, "" for none.
 	Slot string `json:"slot,omitempty"`
-	// Asks is what it asks placement for.
+	// Asks is its resource request.
 	Asks request.Port `json:"asks"`
 }
 
@@ -114,7 +111,7 @@ type Address struct {
 	Prefix int    `json:"prefix,omitempty"` // length of the subnet's prefix, 0 if it is not known
 }
 
-// A PortSpec is a port that is to be made.
+// A PortSpec describes a port to create.
 type PortSpec struct {
 	Project        string
 	Server         ID
@@ -124,13 +121,13 @@ type PortSpec struct {
 	SecurityGroups []ID   // none: the project's default
 }
 
-// A Binding is what is said of a port when it is bound.
+// A Binding is the request to bind a port.
 type Binding struct {
 	Server     ID
 	Owner      string // device_owner
 	Host       string
 	Allocation guarantee.ProfileAllocation
-	Device     *Device // that the port is to be, nil for a virtual one
+	Device     *Device // the port's device, nil for a virtual port
 }
 
 // A Device is a PCI device that a host can give to a server.
@@ -154,8 +151,8 @@ type Images interface {
 	Image(ctx context.Context, project string, id ID) (Image, error)
 }
 
-// ErrNoImage says that there is no such image.
-var ErrNoImage = errors.New("compute: there is no such image")
+// ErrNoImage says that the image does not exist.
+var ErrNoImage = errors.New("compute: the image does not exist")
 
 // An Image is what the image service says of an image.
 type Image struct {

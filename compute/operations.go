@@ -20,16 +20,16 @@ const (
 	power  = "power"
 )
 
-// The steps of operations: what is under way while the row says so.
+// The steps of operations: the work in progress while the row has the step.
 const (
-	stepPorts   = "ports"   // boot, attach: ports of networks are made
+	stepPorts   = "ports"   // boot, attach: ports are created in networks
 	stepClaim   = "claim"   // boot, attach: candidates are chosen, noted and claimed
 	stepNext    = "next"    // boot: the next host is tried
-	stepAgain   = "again"   // boot: what was done for a claim is taken back, and another one made
+	stepAgain   = "again"   // boot: a claim is undone, and another choice made
 	stepBind    = "bind"    // boot, attach: ports are bound
-	stepHost    = "host"    // all: the host does what is wanted of it
+	stepHost    = "host"    // all: the host does its part
 	stepUnbind  = "unbind"  // delete, detach: ports are unbound or removed
-	stepRelease = "release" // delete, detach: what was held is given back
+	stepRelease = "release" // delete, detach: the allocation is released
 	stepUndo    = "undo"    // boot, attach: what was done is taken back
 )
 
@@ -39,7 +39,7 @@ var steps = map[string]map[string]func(*job, context.Context) error{
 		stepPorts: (*job).scheduleAlone, stepClaim: (*job).scheduleAlone, stepNext: (*job).next, stepAgain: (*job).again,
 		stepBind: (*job).bind, stepHost: (*job).built, stepUndo: (*job).undo,
 	},
-	remove: {stepHost: (*job).destroy, stepUnbind: (*job).letGo, stepRelease: (*job).release},
+	remove: {stepHost: (*job).destroy, stepUnbind: (*job).freeAllPorts, stepRelease: (*job).release},
 	power:  {stepHost: (*job).powered},
 	// The request that attaches carries out its own steps (attach.go). A worker finds the operation only when
 	// that request has ended without an answer, and so undoes it.
@@ -65,10 +65,9 @@ type body struct {
 	// Reservation is that of the servers that are created together.
 	Reservation string `json:"reservation,omitempty"`
 
-	// Networks are the interfaces that a server is to have, in their order. One
-	// without a port gets one.
+	// Networks are the interfaces of the server, in their order. One without a port gets one.
 	Networks []NetworkSpec    `json:"networks,omitempty"`
-	Groups   []ID             `json:"groups,omitempty"` // security groups of ports that are made
+	Groups   []ID             `json:"groups,omitempty"` // security groups of created ports
 	Image    extraspecs.Image `json:"image"`
 	Node     ID               `json:"node,omitempty"` // the only one that will do
 	Forced   bool             `json:"forced,omitempty"`
@@ -79,26 +78,26 @@ type body struct {
 	Tried int               `json:"tried,omitempty"` // hosts
 	// Causes are why the hosts that were tried did not build it.
 	Causes []failedHost `json:"causes,omitempty"`
-	// Devices are the PCI devices that ports are to be, by port.
+	// Devices are the PCI devices of ports, by port.
 	Devices map[ID]Device `json:"devices,omitempty"`
 	// Port is the one that is attached or detached, Own whether it goes with the
 	// server.
 	Port ID   `json:"port,omitempty"`
 	Own  bool `json:"own,omitempty"`
-	// Place is where it comes among the server's.
+	// Place is its position among the server's ports.
 	Place int `json:"place,omitempty"`
 	// Amounts are the difference that the port makes, Attempt its last write.
 	Amounts guarantee.Amounts `json:"amounts,omitempty"`
 	Attempt *attempt          `json:"attempt,omitempty"`
 	Done    bool              `json:"done,omitempty"` // the write took place
-	// Making says that a port is made to be attached. Others are ports that named the server before
-	// and are not its.
+	// Making says that a port is created to be attached. Others are ports with the server's id that
+	// existed before and are not its own.
 	Making bool `json:"making,omitempty"`
 	Others []ID `json:"others,omitempty"`
-	// Bound says that the port that is attached was bound, so that who removes it gives back
-	// what it holds. One that is detached always was.
+	// Bound says that the port being attached was bound, so that whoever deletes it releases its
+	// allocation. A port being detached always was.
 	Bound bool `json:"bound,omitempty"`
-	// Unsure, unless nil, is a request to bind or to unbind the port of which no answer came.
+	// Unsure, unless nil, is a request to bind or to unbind the port that was not answered.
 	Unsure *unsure `json:"unsure,omitempty"`
 
 	// Verb is what is done to the power: "start", "stop", "reboot".
@@ -120,8 +119,8 @@ type queued struct {
 // maxQueued bounds the operations that wait for one of the same server.
 const maxQueued = 64
 
-// newOperation begins an operation of a server, which nobody works on yet, or queues it behind the
-// one that is under way. It is a conflict when too many wait already.
+// newOperation begins an operation of a server, without a lease, or queues it behind the current
+// one. It is a conflict when too many wait already.
 func (c *change) newOperation(server ID, kind, step string, b body) error {
 	text, err := json.Marshal(b)
 	if err != nil {
@@ -148,8 +147,8 @@ func (c *change) newOperation(server ID, kind, step string, b body) error {
 	return c.Replace(&under[0])
 }
 
-// beginNext begins the first of the operations that waited for one that is over. A port that has
-// been taken from its server meanwhile is not detached again: as Nova's, the event says so.
+// beginNext begins the first of the operations that waited for one that has ended. A port that was
+// removed from its server in the meantime is not detached again: as in Nova, the event says so.
 func (c *change) beginNext(server ID, next []queued) error {
 	for i, q := range next {
 		var b body
@@ -163,7 +162,7 @@ func (c *change) beginNext(server ID, next []queued) error {
 			}
 			if len(rows) == 0 {
 				text := fmt.Sprintf("Port %s is not attached", b.Port)
-				if err := c.end(b.Event, &trouble{text: text, details: text}); err != nil {
+				if err := c.end(b.Event, &stepError{text: text, details: text}); err != nil {
 					return err
 				}
 				continue
@@ -175,9 +174,9 @@ func (c *change) beginNext(server ID, next []queued) error {
 	return nil
 }
 
-// idleServer refuses an action while something is under way with a server. An attachment or a
-// detachment is no reason to, as in Nova, where it sets no task_state: what comes meanwhile waits
-// for its end.
+// idleServer refuses an action while an operation of the server is in progress. An attachment or a
+// detachment does not count, as in Nova, where it sets no task_state: an action that arrives then
+// waits for its end.
 func idleServer(r Reader, row ServerRow, action string) error {
 	if row.Task != "" {
 		return busy(row.ID, action, "task_state", row.Task)
@@ -195,12 +194,12 @@ type unsure struct {
 	At time.Time `json:"at"`
 	// Revision is what the port has to have for it to take place, -1 for any.
 	Revision int64 `json:"revision"`
-	// Held is what the server holds of what the port holds.
+	// Held is the part of the server's allocation that is on the port's providers.
 	Held guarantee.Amounts `json:"held,omitempty"`
 }
 
-// An attempt is one write of what a server holds: see package network, decision 24.
+// An attempt is one write of a server's allocation: see package network, decision 24.
 type attempt struct {
 	Generation int64             `json:"generation"`
-	Before     guarantee.Amounts `json:"before"` // of what is to change
+	Before     guarantee.Amounts `json:"before"` // of the amounts that change
 }

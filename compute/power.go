@@ -34,7 +34,7 @@ func (s *Service) RebootServer(ctx context.Context, by Caller, id ID, hard bool)
 	return s.power(ctx, by, id, p)
 }
 
-// power notes what is to be done to a server's power; its host does it.
+// power stores a change of a server's power; its host carries it out.
 func (s *Service) power(ctx context.Context, by Caller, id ID, p powering) error {
 	host := ""
 	err := s.update(ctx, func(c *change) error {
@@ -60,7 +60,7 @@ func (s *Service) power(ctx context.Context, by Caller, id ID, p powering) error
 		}
 		return c.newOperation(id, power, stepHost, body{Action: action.ID, Event: event.ID, Verb: p.action})
 	})
-	s.hosts.tell(host)
+	s.hosts.notify(host)
 	return err
 }
 
@@ -103,7 +103,7 @@ func (s *Service) DeleteServer(ctx context.Context, by Caller, id ID) error {
 		}
 		under, err := Rows[OperationRow](c, Where(ByServer, id))
 		if err != nil || len(under) > 0 {
-			return err // its worker turns to it
+			return err // its worker becomes the deletion
 		}
 		alone = row.Host == ""
 		return c.newOperation(id, remove, stepHost, body{Action: action.ID})
@@ -116,14 +116,14 @@ func (s *Service) DeleteServer(ctx context.Context, by Caller, id ID) error {
 }
 
 const (
-	// endTime is how long a caller waits for the end of a server that is on no host,
-	// and lookForEnd how often it is looked.
+	// endTime is how long a caller waits for the deletion of a server without a host, and
+	// lookForEnd the interval of checking.
 	endTime    = 5 * time.Second
 	lookForEnd = 10 * time.Millisecond
 )
 
-// awaitEnd waits until a server is gone, not longer than endTime, and only while
-// operations are carried out here.
+// awaitEnd waits until a server is deleted, not longer than endTime, and only while operations are
+// carried out here.
 func (s *Service) awaitEnd(ctx context.Context, id ID) {
 	ctx, cancel := context.WithTimeout(ctx, endTime)
 	defer cancel()

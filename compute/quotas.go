@@ -20,7 +20,7 @@ const (
 	InjectedBytes      = "injected_file_content_bytes"
 	InjectedPath       = "injected_file_path_bytes"
 
-	// Those are the network service's. Limits of them are kept, and hold nobody.
+	// Limits of these, which are the network service's, are stored and not enforced.
 	FixedIPs           = "fixed_ips"
 	FloatingIPs        = "floating_ips"
 	SecurityGroups     = "security_groups"
@@ -104,9 +104,9 @@ func (s *Service) usage(r Reader, project, user string) (Quotas, error) {
 	return used, err
 }
 
-// SetQuotas changes limits of a project, or of a user in it. Without force, one that is
-// below what is used, or that users of the project have together, or above what the
-// project has left for the user, is refused.
+// SetQuotas changes limits of a project, or of a user in it. Without force, it refuses a limit that
+// is below the current usage or the sum of the users' limits, or above what the project has left
+// for the user.
 func (s *Service) SetQuotas(ctx context.Context, project, user string, limits Quotas, force bool) (q Quotas, err error) {
 	err = s.update(ctx, func(c *change) error {
 		for _, resource := range sortedKeys(limits) {

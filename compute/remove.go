@@ -39,21 +39,21 @@ func (j *job) destroy(ctx context.Context) error {
 	})
 }
 
-// letGo frees the server's ports.
-func (j *job) letGo(ctx context.Context) error {
+// freeAllPorts frees the server's ports.
+func (j *job) freeAllPorts(ctx context.Context) error {
 	if err := j.freePorts(ctx); err != nil {
 		return err
 	}
 	return j.commit(ctx, stepRelease, nil)
 }
 
-// release gives back what the server holds, and forgets it. What was done to it is kept.
+// release deletes the server's allocation and its rows. Its actions are kept.
 func (j *job) release(ctx context.Context) error {
 	server, err := j.server(ctx)
 	if err != nil {
 		return err
 	}
-	if err := j.s.hold(ctx, server, nil); err != nil {
+	if err := j.s.setAllocation(ctx, server, nil); err != nil {
 		return err
 	}
 	err = j.s.update(ctx, func(c *change) error {
@@ -77,7 +77,7 @@ func (j *job) release(ctx context.Context) error {
 		}
 		return c.Insert(&GoneRow{row.ID, row.Project, row.Name, row.Flavor, row.LaunchedAt, c.at})
 	})
-	j.s.hosts.tell(server.Host)
+	j.s.hosts.notify(server.Host)
 	return cmp.Or(err, errOver)
 }
 

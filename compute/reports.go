@@ -15,24 +15,24 @@ import (
 type Report struct {
 	Host    string
 	Version int
-	Node    NodeRow // what is not said by a host is not looked at
-	// Unknown are the servers that it has and that were not in the last list of what it is to have.
+	Node    NodeRow // fields that the host does not report are ignored
+	// Unknown are the servers that it has and that were not in its last list.
 	Unknown []ID
 }
 
-// Report notes that a host is alive, and what it is. Its service and its hypervisor
-// are made when they are new. It is a conflict when the hypervisor's name, or its id
-// under another name, is another host's. Of the servers that it has without being asked to it is
-// to destroy those that were deleted; the others are logged, once, and left alone.
+// Report stores that a host is alive, and its properties. Its service and its hypervisor are
+// created when they are new. It is a conflict when the hypervisor's name, or its id under another
+// name, is another host's. Of its unlisted servers the host must destroy those that were deleted;
+// the others are logged, once, and not touched.
 func (s *Service) Report(ctx context.Context, r Report) error {
-	var others []foundServer
+	var others []unlistedServer
 	err := s.update(ctx, func(c *change) error {
 		err := c.reportService(r)
 		if err == nil {
 			err = c.reportNode(r)
 		}
 		if err == nil {
-			others, err = c.reap(r.Host, r.Unknown)
+			others, err = c.destroyDeleted(r.Host, r.Unknown)
 		}
 		return err
 	})
@@ -41,7 +41,7 @@ func (s *Service) Report(ctx context.Context, r Report) error {
 	}
 	s.found(ctx, r.Host, others)
 	if len(r.Unknown) > len(others) {
-		s.hosts.tell(r.Host)
+		s.hosts.notify(r.Host)
 	}
 	return nil
 }
@@ -96,8 +96,8 @@ func taken(n NodeRow) error {
 // may change it.
 const refreshTree = 5 * time.Minute
 
-// refreshWaiting is the same for a tree in which something waits for others, as its warnings say: for
-// allocations that end, or for providers that are made.
+// refreshWaiting is the interval for a tree with warnings that something waits: for allocations to
+// end, or for providers to be created.
 const refreshWaiting = 30 * time.Second
 
 // trees are what placement was brought to have of hosts, by host.
@@ -112,7 +112,7 @@ type keptTree struct {
 	has      inventory.Host
 	at       time.Time
 	warnings []string
-	trouble  string
+	failure  string
 }
 
 // lasts is how long the tree is taken to be as it was brought to be.
@@ -142,26 +142,26 @@ func (t *trees) keep(host string, now keptTree) (before keptTree) {
 	return before
 }
 
-// forget has the tree of a host looked at again.
-func (t *trees) forget(host string) {
+// invalidate invalidates the tree of a host.
+func (t *trees) invalidate(host string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.known, host)
 }
 
-// KeepTree has placement know what a host that has reported has, with whether its service is
-// disabled. The warnings are for who runs the host. A failure is placement's, or a mistake
-// in what the host has; it is the next report's to try again. What placement was brought to
-// have already is not looked at again for some minutes.
+// KeepTree syncs the tree of a host that has reported to placement, with whether its service is
+// disabled. The warnings are for the host's operator. A failure is placement's, or a mistake in the
+// host's inventory; the next report retries. A tree that is in placement already is not read again
+// for some minutes.
 func (s *Service) KeepTree(ctx context.Context, host string, has inventory.Host) (warnings []string, err error) {
 	if s.trees == nil {
-		return nil, errors.New("the compute service is told of no placement service")
+		return nil, errors.New("the compute service has no placement service configured")
 	}
 	if has.Disabled, err = s.disabled(ctx, host); err != nil {
 		return nil, err
 	}
 	now := s.now()
-	if is := s.trees.of(host); is.trouble == "" && now.Sub(is.at) < is.lasts() && reflect.DeepEqual(is.has, has) {
+	if is := s.trees.of(host); is.failure == "" && now.Sub(is.at) < is.lasts() && reflect.DeepEqual(is.has, has) {
 		return is.warnings, nil
 	}
 	for range keepTries {
@@ -178,11 +178,11 @@ func (s *Service) KeepTree(ctx context.Context, host string, has inventory.Host)
 	}
 	kept := keptTree{has: has, at: now, warnings: warnings}
 	if err != nil {
-		kept.trouble = err.Error()
+		kept.failure = err.Error()
 	}
 	before := s.trees.keep(host, kept)
-	if kept.trouble != "" && kept.trouble != before.trouble {
-		s.log.Error("placement does not have what a host has", "host", host, "error", err)
+	if kept.failure != "" && kept.failure != before.failure {
+		s.log.Error("the tree of a host could not be synced to placement", "host", host, "error", err)
 	}
 	if !slices.Equal(warnings, before.warnings) {
 		for _, w := range warnings {

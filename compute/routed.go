@@ -38,8 +38,7 @@ func (s *Service) routed(ctx context.Context, ports []Port) (all [][]placement.U
 	return all, nil
 }
 
-// unreached is the failure of servers with a port in a segment of which placement does not know who
-// reaches it.
+// unreached is the failure of servers with a port in a segment whose hosts placement does not know.
 func unreached(p Port, segment ID) *Failure {
 	where := fmt.Sprintf("network %s", p.Network)
 	if len(p.Addresses) > 0 {

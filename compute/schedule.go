@@ -15,12 +15,12 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// schedule makes the ports of servers that are created together, and chooses and claims
-// a host for each: for all, or all of them fail. A server that is deleted meanwhile is left
-// out. It returns an error when it is to be tried again.
+// schedule creates the ports of servers that are created together, and chooses and claims a host
+// for each: for all, or all of them fail. A server whose deletion is requested is left out. It
+// returns an error when the caller must retry.
 func (s *Service) schedule(ctx context.Context, jobs []*job) error {
 	for {
-		live := slices.DeleteFunc(slices.Clone(jobs), func(j *job) bool { return j.gone || !scheduled(j.op) })
+		live := slices.DeleteFunc(slices.Clone(jobs), func(j *job) bool { return j.lost || !scheduled(j.op) })
 		if len(live) == 0 {
 			return nil
 		}
@@ -31,7 +31,7 @@ func (s *Service) schedule(ctx context.Context, jobs []*job) error {
 			return ctx.Err()
 		case err == nil:
 			return nil
-		case errors.Is(err, errTurned), errors.Is(err, errLost):
+		case errors.Is(err, errDeleted), errors.Is(err, errLost):
 			continue // without it
 		case errors.As(err, &f):
 			return s.giveUpAll(ctx, live, *f)
@@ -49,24 +49,24 @@ func (s *Service) giveUpAll(ctx context.Context, jobs []*job, f Failure) error {
 	for _, j := range jobs {
 		own := f
 		own.Message = strings.ReplaceAll(f.Message, thisServer, string(j.op.Server))
-		if err := j.giveUp(ctx, own); err != nil && !errors.Is(err, errTurned) && !errors.Is(err, errLost) {
+		if err := j.giveUp(ctx, own); err != nil && !errors.Is(err, errDeleted) && !errors.Is(err, errLost) {
 			return err
 		}
 	}
 	return nil
 }
 
-// thisServer stands for the id of a server in the text of a failure that several share.
+// thisServer stands for the id of a server in the text of a failure of several servers.
 const thisServer = "{server}"
 
 func aborted(reason string, cause error) *Failure {
 	return &Failure{Code: 500, Message: fmt.Sprintf("Build of instance %s aborted: %s", thisServer, reason), Details: cause.Error()}
 }
 
-// Error is what everybody is told.
+// Error is the message for users.
 func (f *Failure) Error() string { return f.Message }
 
-// networkTrouble is what users are told of ports that cannot be had.
+// networkTrouble is the message for users of ports that cannot be created or bound.
 const networkTrouble = "Failed to allocate the network(s), not rescheduling."
 
 // scheduleAll is one attempt to schedule servers. Its error is a *Failure when it is of no
@@ -77,13 +77,13 @@ func (s *Service) scheduleAll(ctx context.Context, jobs []*job) error {
 	for i, j := range jobs {
 		err := j.makePorts(ctx)
 		if err == nil {
-			ports[i], err = j.asked(ctx)
+			ports[i], err = j.readPorts(ctx)
 		}
 		if err != nil {
-			return j.failure(err, networkTrouble)
+			return j.failureOf(err, networkTrouble)
 		}
 		if err := j.unclaim(ctx); err != nil {
-			return j.failure(err, "what it held could not be given back")
+			return j.failureOf(err, "its allocation could not be released")
 		}
 		alike = alike && !slices.ContainsFunc(ports[i], s.matters)
 	}
@@ -93,7 +93,7 @@ func (s *Service) scheduleAll(ctx context.Context, jobs []*job) error {
 		}
 		return advance(ctx, jobs)
 	}
-	for i, j := range jobs { // each asks for something else
+	for i, j := range jobs { // each has a request of its own
 		if err := s.place(ctx, []*job{j}, ports[i]); err != nil {
 			return err
 		}
@@ -106,15 +106,15 @@ func (s *Service) matters(p Port) bool {
 	return len(p.Asks.Groups) > 0 || s.settings.Requests.RoutedNetworks
 }
 
-// failure is what an error means for a server: its own errors of the journal are left.
-func (j *job) failure(err error, reason string) error {
-	if errors.Is(err, errTurned) || errors.Is(err, errLost) {
+// failureOf is the failure of a server by an error; errors of the journal are returned as they are.
+func (j *job) failureOf(err error, reason string) error {
+	if errors.Is(err, errDeleted) || errors.Is(err, errLost) {
 		return err
 	}
 	return aborted(reason, err)
 }
 
-// unclaim gives back what was claimed in an earlier attempt.
+// unclaim releases the claim of an earlier attempt.
 func (j *job) unclaim(ctx context.Context) error {
 	if j.b.Claim == nil && j.op.Step == stepClaim {
 		return nil
@@ -124,7 +124,7 @@ func (j *job) unclaim(ctx context.Context) error {
 		return err
 	}
 	if j.b.Claim != nil {
-		if err := j.s.hold(ctx, server, nil); err != nil {
+		if err := j.s.setAllocation(ctx, server, nil); err != nil {
 			return err
 		}
 	}
@@ -135,7 +135,7 @@ func (j *job) unclaim(ctx context.Context) error {
 	})
 }
 
-// advance lets servers that have a host be built.
+// advance moves servers that have a host to the next step.
 func advance(ctx context.Context, jobs []*job) error {
 	for _, j := range jobs {
 		err := j.commit(ctx, stepBind, func(c *change, row *ServerRow) error {
@@ -146,7 +146,7 @@ func advance(ctx context.Context, jobs []*job) error {
 			row.Task = Networking
 			return c.end(event.ID, nil)
 		})
-		if err != nil && !errors.Is(err, errTurned) && !errors.Is(err, errLost) {
+		if err != nil && !errors.Is(err, errDeleted) && !errors.Is(err, errLost) {
 			return err
 		}
 	}
@@ -156,7 +156,7 @@ func advance(ctx context.Context, jobs []*job) error {
 // place chooses and claims a host for each of some servers that ask for the same. The error
 // is a *Failure when there is none.
 func (s *Service) place(ctx context.Context, jobs []*job, ports []Port) error {
-	p, err := s.picture(ctx, jobs)
+	p, err := s.snapshot(ctx, jobs)
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (s *Service) place(ctx context.Context, jobs []*job, ports []Port) error {
 	for i := 0; !chooser.Done(); {
 		claim, ok := chooser.Next()
 		if !ok {
-			return s.nobody(ctx, r, chooser, answer)
+			return s.noValidHost(ctx, r, chooser, answer)
 		}
 		err := jobs[i].claim(ctx, stepClaim, claim)
 		var refused *hostRefused
@@ -205,7 +205,7 @@ func (s *Service) place(ctx context.Context, jobs []*job, ports []Port) error {
 	return nil
 }
 
-// candidates asks placement.
+// candidates queries placement.
 func (s *Service) candidates(ctx context.Context, r request.Request) (selection.Answer, error) {
 	answer, err := s.placement.Candidates(ctx, r.Query)
 	if err != nil || len(answer.Candidates) > 0 {
@@ -217,21 +217,20 @@ func (s *Service) candidates(ctx context.Context, r request.Request) (selection.
 	return answer, nil
 }
 
-// refusal is the failure of servers for which placement cannot be asked, or nobody can
-// do.
+// refusal is the failure of servers when placement cannot be queried, or refuses the query.
 func refusal(err error) error {
 	f := &Failure{Code: 500, Message: "No valid host was found. ", Details: err.Error()}
 	var none *request.NoValidHost
 	if errors.As(err, &none) {
 		f.Message, f.Details = none.Error(), strings.Join(none.Details, "\n")
 	} else if kind, _ := fault.Of(err); kind != fault.Invalid {
-		f.Message += "The placement service cannot be asked."
+		f.Message += "The placement service is unavailable."
 	}
 	return f
 }
 
-// nobody is the failure of servers for which no host will do, with the reasons.
-func (s *Service) nobody(ctx context.Context, r request.Request, c *selection.Chooser, a selection.Answer) error {
+// noValidHost is the failure of servers for which there is no valid host, with the reasons.
+func (s *Service) noValidHost(ctx context.Context, r request.Request, c *selection.Chooser, a selection.Answer) error {
 	none := c.NoValidHost()
 	f := &Failure{Code: 500, Message: none.Error(), Details: strings.Join(none.Details, "\n")}
 	if len(a.Candidates) > 0 {
@@ -242,7 +241,7 @@ func (s *Service) nobody(ctx context.Context, r request.Request, c *selection.Ch
 		return len(answer.Candidates) > 0, err
 	})
 	if err != nil {
-		reasons = []string{"why cannot be told: " + err.Error()}
+		reasons = []string{"the reason is unknown:  " + err.Error()}
 	}
 	f.Details = strings.Join(append(reasons, r.Warnings...), "\n")
 	return f
@@ -252,18 +251,18 @@ func (s *Service) nobody(ctx context.Context, r request.Request, c *selection.Ch
 type hostRefused struct{ why string }
 
 // Error says why.
-func (h *hostRefused) Error() string { return "compute: the host will not do: " + h.why }
+func (h *hostRefused) Error() string { return "compute: the host was refused:  " + h.why }
 
 // errNotTaken says that placement did not take a claim.
-var errNotTaken = errors.New("compute: placement did not take the claim")
+var errNotTaken = errors.New("compute: placement refused the claim")
 
-// claim notes a claim and has placement take it. The error is a *hostRefused or errNotTaken
-// when another one is to be tried, and a *Failure when placement cannot be asked.
+// claim stores a claim and writes it to placement. The error is a *hostRefused or errNotTaken when
+// another candidate should be tried, and a *Failure when placement cannot be used.
 func (j *job) claim(ctx context.Context, step string, claim selection.Claim) error {
 	j.b.Claim = &claim
 	var server ServerRow
 	err := j.commit(ctx, step, func(c *change, row *ServerRow) error {
-		if err := c.suits(*row, claim.Host, j.b.Forced); err != nil {
+		if err := c.checkHost(*row, claim.Host, j.b.Forced); err != nil {
 			return err
 		}
 		if err := c.chooseDevices(j, *row, claim.Node); err != nil {
@@ -276,7 +275,7 @@ func (j *job) claim(ctx context.Context, step string, claim selection.Claim) err
 	if err != nil {
 		return err
 	}
-	err = j.s.hold(ctx, server, claim.Amounts)
+	err = j.s.setAllocation(ctx, server, claim.Amounts)
 	switch {
 	case err == nil:
 		return nil
@@ -286,9 +285,9 @@ func (j *job) claim(ctx context.Context, step string, claim selection.Claim) err
 	return refusal(err)
 }
 
-// suits refuses a host that has become one that will not do since it was chosen: others
+// checkHost refuses a host that has become one that will not do since it was chosen: others
 // of its group have been put there, or elsewhere.
-func (c *change) suits(server ServerRow, host string, forced bool) error {
+func (c *change) checkHost(server ServerRow, host string, forced bool) error {
 	if forced {
 		return nil
 	}
@@ -317,17 +316,17 @@ func (c *change) suits(server ServerRow, host string, forced bool) error {
 		}
 	}
 	if g.Policy == selection.Affinity && elsewhere > 0 || g.Policy == selection.AntiAffinity && here >= max(1, g.MaxPerHost) {
-		return &hostRefused{"other servers of its " + g.Policy + " group were put there, or elsewhere, meanwhile"}
+		return &hostRefused{"other servers of its " + g.Policy + " group were scheduled there, or elsewhere, at the same time"}
 	}
 	return nil
 }
 
 // next tries one of the alternates, once what was done on the host before is taken back.
 func (j *job) next(ctx context.Context) error {
-	if err := j.takeBack(ctx); err != nil {
+	if err := j.undoClaim(ctx); err != nil {
 		return err
 	}
-	if _, err := j.asked(ctx); errors.Is(err, ErrNoPort) {
+	if _, err := j.readPorts(ctx); errors.Is(err, ErrNoPort) {
 		return j.abort(ctx, networkTrouble, err)
 	} else if err != nil {
 		return err
@@ -354,14 +353,14 @@ func (j *job) next(ctx context.Context) error {
 
 // again goes back to before there was a choice.
 func (j *job) again(ctx context.Context) error {
-	if err := j.takeBack(ctx); err != nil {
+	if err := j.undoClaim(ctx); err != nil {
 		return err
 	}
 	return j.commit(ctx, stepPorts, nil)
 }
 
-// takeBack unbinds the ports of a server and gives back what it holds.
-func (j *job) takeBack(ctx context.Context) error {
+// undoClaim unbinds the ports of a server and deletes its allocation.
+func (j *job) undoClaim(ctx context.Context) error {
 	server, err := j.server(ctx)
 	if err != nil {
 		return err
@@ -375,5 +374,5 @@ func (j *job) takeBack(ctx context.Context) error {
 			return err
 		}
 	}
-	return j.s.hold(ctx, server, nil)
+	return j.s.setAllocation(ctx, server, nil)
 }

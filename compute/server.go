@@ -19,8 +19,8 @@ type ServerRow struct {
 	Power  Power
 	Host   string // "" while it has none
 	Node   string
-	Zone   string // that was asked for, "" for any
-	Forced string // host that an administrator asked for, "" for none
+	Zone   string // requested, "" for any
+	Forced string // host that an administrator requested, "" for none
 
 	Image ID // "" when it boots from a volume
 	// Flavor is a JSON object: the flavor as it was when the server was created.
@@ -39,7 +39,7 @@ type ServerRow struct {
 	Group          ID     // server group, "" for none
 	Hints          []byte // scheduler hints, a JSON object
 
-	Locked       string // "" or who did: "owner", "admin"
+	Locked       string // "" or who locked it: "owner", "admin"
 	LockedReason string
 	Progress     int
 	// Fault is why it is in error: a JSON object with code, message, details
@@ -92,7 +92,7 @@ type PortRow struct {
 	Network ID
 	Place   int
 	Tag     string
-	// Own says that the server's creation made the port, so that it goes with it.
+	// Own says that the server's creation created the port, so that it is deleted with the server.
 	Own bool
 	// Seen is a JSON object: the port as the network service showed it last.
 	Seen []byte
@@ -126,8 +126,8 @@ type EventRow struct {
 	Details    string
 }
 
-// A MigrationRow is a move of a server. Its id is the consumer that holds what the
-// server had where it came from.
+// A MigrationRow is a move of a server. Its id is the consumer of the server's former allocation at
+// the source.
 type MigrationRow struct {
 	ID         ID
 	Number     int64
@@ -157,9 +157,9 @@ type GoneRow struct {
 	TerminatedAt time.Time
 }
 
-// A LeftoverRow says that a host may have a server, or part of one, that it is not to have any
-// more: the server was deleted while the host was down, or another host builds it by now. The host
-// is asked to destroy it until it says that it has. Its id is the event of that.
+// A LeftoverRow says that a host may have a server, or part of one, that it must not have any more:
+// the server was deleted while the host was down, or another host builds it now. The host's list
+// has it until the host reports that it is destroyed. Its id is that of the event.
 type LeftoverRow struct {
 	ID        ID
 	Server    ID

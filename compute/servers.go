@@ -14,12 +14,11 @@ import (
 // A Server is a server with what belongs to it.
 type Server struct {
 	ServerRow
-	// Made is the flavor as it was when the server was created.
+	// Made is the flavor at the time of creation.
 	Made extraspecs.Flavor
 	// Ports are its ports in their order, as they were seen last.
 	Ports []ServerPort
-	// In is the availability zone that it is in, or that was asked for while it
-	// has no host.
+	// In is its availability zone, or the requested one while it has no host.
 	In string
 	// Service is that of its host; it has no Host when the server has none.
 	Service HostService
@@ -31,7 +30,7 @@ type ServerPort struct {
 	Shown Port // as the network service showed it last
 }
 
-// A Caller is who asks for something to be done.
+// A Caller is the user who makes a request.
 type Caller struct {
 	Project string
 	User    string
@@ -47,7 +46,7 @@ type Failure struct {
 	Created string `json:"created"`           // as RFC 3339 has it
 }
 
-// Failure returns why a server is in error, and whether it says so.
+// Failure returns why a server is in error, if it has a failure.
 func (s ServerRow) Failure() (f Failure, ok bool) {
 	return f, len(s.Fault) > 0 && json.Unmarshal(s.Fault, &f) == nil
 }
@@ -152,7 +151,7 @@ func (p *PortRow) see(port Port) error {
 	return err
 }
 
-// A ServerChange is what is changed of a server; nil leaves it.
+// A ServerChange is a change of a server; nil changes nothing.
 type ServerChange struct {
 	Name, Description, Hostname *string
 	AccessIPv4, AccessIPv6      *string

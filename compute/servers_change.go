@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// InvalidState is the code of the conflict of a server that is in no state for what
-// is to be done.
+// InvalidState is the code of the conflict of a server whose state does not allow the action.
 const InvalidState = "InstanceInvalidState"
 
 // busy refuses what cannot be done in a state.
@@ -42,15 +41,15 @@ func (s ServerRow) launched(action string) error {
 	return nil
 }
 
-// Who may hold a lock.
+// The holders of a lock.
 const (
 	LockedByOwner = "owner"
 	LockedByAdmin = "admin"
 )
 
-// Lock forbids changes of a server to those who are no administrators: its owner, when
-// the caller is of its project, or an administrator. An owner leaves a lock that is
-// there as it is. Fault: InstanceNotFound.
+// Lock forbids changes of a server to callers who are not administrators. The lock is its owner's
+// when the caller is of its project, else an administrator's. An owner's lock does not replace an
+// existing one. Fault: InstanceNotFound.
 func (s *Service) Lock(ctx context.Context, by Caller, id ID, reason string) error {
 	_, err := s.changeServer(ctx, id, func(c *change, row *ServerRow) error {
 		holder := LockedByAdmin
@@ -66,8 +65,8 @@ func (s *Service) Lock(ctx context.Context, by Caller, id ID, reason string) err
 	return err
 }
 
-// Unlock takes the lock away. Whether the caller may take an administrator's is decided
-// before. Fault: InstanceNotFound.
+// Unlock removes the lock. The caller checks before whether an administrator's may be removed.
+// Fault: InstanceNotFound.
 func (s *Service) Unlock(ctx context.Context, by Caller, id ID) error {
 	_, err := s.changeServer(ctx, id, func(c *change, row *ServerRow) error {
 		row.Locked, row.LockedReason = "", ""
@@ -82,9 +81,9 @@ func (c *change) done(by Caller, id ID, action string) error {
 	return err
 }
 
-// ResetState says that a server is in a state, Active or Error, whatever it was in.
-// What is under way with it goes on, but for a change of its power that waits for a host which is
-// down: that is given up. Fault: InstanceNotFound.
+// ResetState sets the state of a server, Active or Error, whatever it was. Its operation continues,
+// except a change of its power that waits for a host which is down: that one ends. Fault:
+// InstanceNotFound.
 func (s *Service) ResetState(ctx context.Context, by Caller, id ID, state string) error {
 	_, err := s.changeServer(ctx, id, func(c *change, row *ServerRow) error {
 		under, err := Rows[OperationRow](c, Where(ByServer, id))
@@ -92,7 +91,7 @@ func (s *Service) ResetState(ctx context.Context, by Caller, id ID, state string
 			return err
 		}
 		if len(under) > 0 && under[0].Kind == power {
-			if under, err = c.givePowerUp(*row, under); err != nil {
+			if under, err = c.endPower(*row, under); err != nil {
 				return err
 			}
 		}
@@ -104,9 +103,9 @@ func (s *Service) ResetState(ctx context.Context, by Caller, id ID, state string
 	return err
 }
 
-// givePowerUp ends a change of a server's power when its host is down, and returns what is left
-// under way.
-func (c *change) givePowerUp(server ServerRow, under []OperationRow) ([]OperationRow, error) {
+// endPower ends a change of a server's power when its host is down, and returns the remaining
+// operations.
+func (c *change) endPower(server ServerRow, under []OperationRow) ([]OperationRow, error) {
 	up, err := c.isUp(server.Host)
 	if err != nil || up {
 		return under, err
@@ -116,7 +115,7 @@ func (c *change) givePowerUp(server ServerRow, under []OperationRow) ([]Operatio
 		return under, err
 	}
 	const text = "its host is down, and its state was reset"
-	if err := c.end(b.Event, &trouble{text: text, details: text}); err != nil {
+	if err := c.end(b.Event, &stepError{text: text, details: text}); err != nil {
 		return under, err
 	}
 	_, err = c.Remove(&OperationRow{}, Where(ByID, under[0].ID))

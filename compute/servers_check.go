@@ -11,8 +11,7 @@ import (
 	"github.com/berthcloud/berth/compute/request"
 )
 
-// A draft is a request for servers that was found to be in order, as far as others
-// had to be asked.
+// A draft is a validated request for servers, as far as neighbours are needed for the validation.
 type draft struct {
 	ServerSpec
 	by     Caller
@@ -24,8 +23,7 @@ type draft struct {
 	most   int // servers that can have ports
 }
 
-// check asks the neighbours what has to be known before servers are created. Its
-// faults are Nova's.
+// check validates a request for servers with the neighbours' help. Its faults are Nova's.
 func (s *Service) check(ctx context.Context, by Caller, spec ServerSpec) (*draft, error) {
 	d := &draft{ServerSpec: spec, by: by}
 	for _, step := range []func(context.Context, *draft) error{
@@ -44,7 +42,7 @@ func (s *Service) checkCount(_ context.Context, d *draft) (err error) {
 		n, most int
 	}{{"networks", len(d.Networks), MaxNetworks}, {"security groups", len(d.SecurityGroups), MaxSecurityGroups}, {"bytes of scheduler hints", len(d.Hints), MaxHints}} {
 		if bound.n > bound.most {
-			return invalid("InvalidInput", "Invalid input received: a server can be asked for with at most %d %s, not %d", bound.most, bound.what, bound.n)
+			return invalid("InvalidInput", "Invalid input received: a request can have at most %d %s, not %d", bound.most, bound.what, bound.n)
 		}
 	}
 	if _, d.most = d.count(); d.most > 1 {
@@ -91,7 +89,7 @@ func (s *Service) checkFlavor(ctx context.Context, d *draft) (err error) {
 	return asInvalid(err)
 }
 
-// checkNeighbours looks whether those are there that the rest is asked of.
+// checkNeighbours checks that the services are configured that the request needs.
 func (s *Service) checkNeighbours(_ context.Context, d *draft) error {
 	switch {
 	case s.images == nil:
@@ -136,7 +134,7 @@ func (s *Service) checkImage(ctx context.Context, d *draft) (err error) {
 		return err
 	}
 	_, err = request.New(request.Spec{Flavor: d.flavor.extra(), Image: d.image.Image, Project: d.by.Project}, s.settings.Requests, nil)
-	if err != nil && !errors.As(err, new(*request.NoValidHost)) { // which is said where it can be told why
+	if err != nil && !errors.As(err, new(*request.NoValidHost)) { // the failure is reported where it can name the reason
 		return err
 	}
 	return extraspecs.Honoured(d.flavor.extra(), d.image.Image)
@@ -182,7 +180,7 @@ func (s *Service) port(ctx context.Context, by Caller, id ID) (Port, error) {
 	return p, err
 }
 
-// checkNetworks looks at the networks in which ports are to be made.
+// checkNetworks validates the networks in which ports are to be created.
 func (s *Service) checkNetworks(ctx context.Context, d *draft) error {
 	if d.AnyNetwork {
 		if err := s.onlyNetwork(ctx, d); err != nil {

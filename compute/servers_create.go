@@ -17,9 +17,9 @@ const (
 	MaxHints          = 64 << 10 // bytes of scheduler hints
 )
 
-// CreateServers begins to build servers and returns them as they are then, in their
-// order; what becomes of them is seen in their state. Faults are Nova's: what is wrong
-// with the request is found out before, what is wanting for it makes a server fail.
+// CreateServers begins to build servers and returns them in their initial state, in their order;
+// their state shows the progress. Faults are Nova's: a wrong request is refused here, a lack of
+// resources makes a server fail.
 func (s *Service) CreateServers(ctx context.Context, by Caller, spec ServerSpec) (made []Server, err error) {
 	spec.Networks = slices.Clone(spec.Networks)
 	d, err := s.check(ctx, by, spec)
@@ -141,8 +141,7 @@ func (c *change) wantedNode(d *draft) (ID, error) {
 	return nodes[0].ID, nil
 }
 
-// createServer makes one server. A port is one server's: who comes second has a
-// conflict.
+// createServer creates one server. A port belongs to one server: a second one gets a conflict.
 func (c *change) createServer(row *ServerRow, b body, d *draft) (err error) {
 	if row.Number, err = c.next("servers"); err != nil {
 		return err
@@ -179,8 +178,8 @@ func (c *change) addPort(server ID, p Port, place int, tag string, own bool) err
 	return err
 }
 
-// enoughServers returns how many servers the quotas, and the bound of a request, allow of those that
-// are wanted. Faults: TooManyInstances, InvalidInput.
+// enoughServers returns how many of the requested servers the quotas and the bound of a request
+// allow. Faults: TooManyInstances, InvalidInput.
 func (c *change) enoughServers(d *draft) (int, error) {
 	least, _ := d.count()
 	most := min(d.most, MaxServers)
@@ -225,8 +224,8 @@ func tooMany(d *draft, each map[string]int64, free, limits Quotas) error {
 		all(over), all(requested), all(used), all(allowed), all(over))
 }
 
-// headroom is how much of the resources that are limited is left to a user of a project, with
-// the limits that leave least.
+// headroom is how much of the limited resources is left to a user of a project, and the limits that
+// bound it.
 func (c *change) headroom(project, user string) (free, limits Quotas, err error) {
 	free, limits = Quotas{}, Quotas{}
 	for _, u := range []string{"", user} {

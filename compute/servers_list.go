@@ -35,7 +35,7 @@ type ServerFilter struct {
 	// Tags wants all of them, AnyTags one at least; NotTags not all of them, NotAnyTags
 	// none.
 	Tags, AnyTags, NotTags, NotAnyTags []string
-	// Metadata is what it has besides other metadata.
+	// Metadata must be among its metadata.
 	Metadata map[string]string
 }
 
@@ -55,9 +55,8 @@ type SortKey struct {
 	Descending bool
 }
 
-// Servers returns a page of the servers that a filter lets through; a Limit below 1
-// means all. What cannot be sorted by is passed over. A marker that is none of the
-// servers is a fault, MarkerNotFound.
+// Servers returns a page of the servers that match a filter; a Limit below 1 means all. Unknown
+// sort keys are ignored. A marker that is none of the servers is a fault, MarkerNotFound.
 func (s *Service) Servers(ctx context.Context, f ServerFilter, p Page) (all []Server, err error) {
 	err = s.store.View(ctx, func(r Reader) error {
 		all, err = s.listServers(r, f, p)
@@ -189,7 +188,7 @@ func set(words []string) map[string]bool {
 	return m
 }
 
-// reaches reports whether an address of ports is as wanted.
+// reaches reports whether an address of ports matches.
 func (f ServerFilter) reaches(ports []ServerPort) bool {
 	for _, p := range ports {
 		for _, a := range p.Shown.Addresses {

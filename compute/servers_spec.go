@@ -7,30 +7,28 @@ import (
 	"strings"
 )
 
-// A ServerSpec is what is asked for when servers are created.
+// A ServerSpec is a request to create servers.
 type ServerSpec struct {
 	Name, Description string
 	Hostname          string // "" for one that follows from the name
 	Flavor            ID
 	Image             ID
-	// Min and Max are how many are wanted at least and at most; 0 means 1.
+	// Min and Max are the smallest and the largest number of servers; 0 means 1.
 	Min, Max int
 
-	// Networks are the ports and networks that it is to have; AnyNetwork says that
-	// nothing was said of them, or "auto": it gets the only network that there is.
+	// Networks are its ports and networks; AnyNetwork says that none were requested, or "auto": it
+	// gets the only network that exists.
 	Networks   []NetworkSpec
 	AnyNetwork bool
 	// Auto says that there has to be a network then.
 	Auto bool
-	// SecurityGroups are those of ports that are made, by name or id; none means
-	// the project's default.
+	// SecurityGroups are those of created ports, by name or id; none means the project's default.
 	SecurityGroups []string
 
 	Zone string // availability zone, "" for any
-	// ForcedHost and ForcedNode are those of zone:host:node: nothing is asked of them but
-	// room.
+	// ForcedHost and ForcedNode are those of zone:host:node: they need only the capacity.
 	ForcedHost, ForcedNode string
-	// Host and Node are wanted ones that must do as any other.
+	// Host and Node are requested ones that must pass as any other.
 	Host, Node string
 	// Hints are the scheduler hints, a JSON object; nil for none.
 	Hints []byte
@@ -48,18 +46,17 @@ type ServerSpec struct {
 	PortsMayAsk bool
 }
 
-// A NetworkSpec is one interface of a server: an existing port, or a network in which
-// one is made.
+// A NetworkSpec is one interface of a server: an existing port, or a network in which one is
+// created.
 type NetworkSpec struct {
 	Port    ID `json:"port,omitempty"`
 	Network ID `json:"network,omitempty"`
-	// Address is the one that is wanted in the network, "" for any.
+	// Address is the requested one in the network, "" for any.
 	Address string `json:"address,omitempty"`
 	Tag     string `json:"tag,omitempty"`
 }
 
-// SplitZone takes "zone:host:node" apart, of which host and node may be left out. Fault:
-// InvalidInput.
+// SplitZone splits "zone:host:node", of which host and node may be missing. Fault: InvalidInput.
 func SplitZone(text string) (zone, host, node string, err error) {
 	parts := strings.Split(text, ":")
 	switch len(parts) {
@@ -73,7 +70,7 @@ func SplitZone(text string) (zone, host, node string, err error) {
 	return "", "", "", invalid("InvalidInput", "Invalid input received: Unable to parse availability_zone")
 }
 
-// hints are the scheduler hints that are looked at.
+// hints are the scheduler hints that have an effect.
 type hints struct {
 	Group     string `json:"group"`
 	Same      names  `json:"same_host"`
@@ -104,7 +101,7 @@ func readHints(text []byte) (h hints, err error) {
 	return h, nil
 }
 
-// count returns how many servers are wanted at least and at most.
+// count returns the smallest and the largest number of servers.
 func (s ServerSpec) count() (least, most int) {
 	least = max(1, s.Min)
 	return least, max(least, s.Max)

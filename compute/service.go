@@ -26,8 +26,8 @@ type Settings struct {
 	// DefaultZone is the availability zone of hosts that are in no aggregate
 	// with one.
 	DefaultZone string
-	// Requests and Selection are what is asked of placement, and what is made of
-	// the answer.
+	// Requests and Selection are the settings of the query for placement and of the choice among
+	// its candidates.
 	Requests  request.Settings
 	Selection selection.Settings
 	// NameTemplate makes of a server what hypervisors call it: the instance_name_template of
@@ -40,16 +40,15 @@ type Settings struct {
 	// LeaseTime is how long a worker may be silent before others go on with its operation: longer
 	// than a request to a neighbour takes, which may take place after its sender has died.
 	LeaseTime time.Duration
-	// BuildTime is how old a server may be that its host is building; older ones are given up. 0
-	// waits for any host that reports.
+	// BuildTime is the age up to which a server may be building on its host; older ones fail. 0
+	// means no limit while the host reports.
 	BuildTime time.Duration
-	// HostTime is how long a caller waits for a host that is to do something at once.
+	// HostTime is how long a caller waits for a host that must do something at once.
 	HostTime time.Duration
-	// NetworksMayAsk lets servers be made in networks that guarantee bandwidth. Nova
-	// refuses that.
+	// NetworksMayAsk allows servers in networks that guarantee bandwidth. Nova refuses that.
 	NetworksMayAsk bool
-	// AttachMayAsk lets servers that there are already get ports that ask for resources. Nova did
-	// not before its release Victoria.
+	// AttachMayAsk allows attaching ports with resource requests to existing servers. Nova did not
+	// before its release Victoria.
 	AttachMayAsk bool
 }
 
@@ -62,13 +61,13 @@ func DefaultSettings() Settings {
 	}
 }
 
-// A Service has the rules of the compute service. Its methods may be called from
-// many goroutines. Who may do what is decided before it is called.
+// A Service has the rules of the compute service. Its methods may be called concurrently. Callers
+// check permissions before.
 type Service struct {
 	store     Store
 	settings  Settings
-	placement Placement // nil: it is told nothing
-	trees     *trees    // nil: it is not told what hosts have
+	placement Placement // nil: there is none
+	trees     *trees    // nil: trees of hosts are not in placement
 	network   Network   // nil: there are no servers
 	images    Images    // nil: there are no servers
 	log       *slog.Logger
@@ -80,18 +79,17 @@ type Service struct {
 	findings  findings
 }
 
-// Options are what a service has besides its store and its settings. The zero value
-// will do.
+// Options are what a service has besides its store and its settings. The zero value is usable.
 type Options struct {
-	Placement Placement // nil: it is told nothing, and there are no servers
+	Placement Placement // nil: nothing is written to placement, and there are no servers
 	// Trees is placement as what hosts have is kept there; nil: it is not.
 	Trees   inventory.Placement
 	Network Network          // nil: there are no servers
 	Images  Images           // nil: there are no servers
 	Log     *slog.Logger     // nil discards
 	Now     func() time.Time // nil: time.Now
-	// Run names this run of the program, "" when it cannot be told from others: see TakeOver. It has
-	// at most 200 characters.
+	// Run names this run of the program, "" when it cannot be distinguished from others: see
+	// TakeOver. It has at most 200 characters.
 	Run string
 }
 
@@ -113,7 +111,7 @@ func NewService(store Store, settings Settings, o Options) *Service {
 	return &Service{
 		store: store, settings: settings, placement: o.Placement, trees: kept, network: o.Network, images: o.Images, log: o.Log, now: o.Now, run: o.Run,
 		due: make(chan struct{}, 1), hosts: newHostWatches(),
-		findings: findings{all: map[string][]foundServer{}},
+		findings: findings{all: map[string][]unlistedServer{}},
 	}
 }
 

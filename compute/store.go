@@ -2,7 +2,7 @@ package compute
 
 import "github.com/berthcloud/berth/rows"
 
-// What a Store is, and how rows are looked for, is said in package rows.
+// The contract of a Store is in package rows.
 type (
 	// A Store keeps the rows of the compute service, which are of the types in
 	// Row.
@@ -10,22 +10,22 @@ type (
 	Reader = rows.Reader
 	Writer = rows.Writer
 	Match  = rows.Match
-	// A Field is what rows are looked for by. Each type has some of them.
+	// A Field is a column to select rows by. Each type has some of them.
 	Field = rows.Field
 )
 
-// The errors of a Writer after which its transaction goes on.
+// The errors of a Writer that do not end its transaction.
 var (
 	ErrNoRow = rows.ErrNoRow
 	ErrTaken = rows.ErrTaken
 )
 
-// Row is any type of row. Its key is the ID; of access it is the flavor and the
-// project, of keypairs user and name, of members and mirrors aggregate and host, of
-// ports the port, of quotas project, user and resource, of counters the name.
+// Row is any type of row. Its key is the ID; of access the flavor and the project, of keypairs user
+// and name, of members and mirrors aggregate and host, of ports the port, of quotas project, user
+// and resource, of counters the name.
 //
-// Unique are besides: the names of flavors and of aggregates, binary and host of
-// services, the names of nodes, and the server of operations.
+// Other unique keys: the names of flavors and of aggregates, binary and host of services, the names
+// of nodes, and the server of operations.
 type Row interface {
 	FlavorRow | FlavorAccessRow | KeypairRow | GroupRow | AggregateRow | MemberRow | MirrorRow | ServiceRow | NodeRow |
 		QuotaRow | CounterRow | ServerRow | PortRow | ActionRow | EventRow | MigrationRow | OperationRow | GoneRow | LeftoverRow
@@ -34,7 +34,7 @@ type Row interface {
 // The fields, and which types have them.
 const (
 	ByID        Field = "id"        // all with an ID
-	ByProject   Field = "project"   // access, groups, quotas, servers, those that are gone
+	ByProject   Field = "project"   // access, groups, quotas, servers, deleted servers
 	ByUser      Field = "user"      // keypairs, quotas
 	ByName      Field = "name"      // flavors, keypairs, aggregates, nodes, counters
 	ByFlavor    Field = "flavor"    // access, servers: FlavorID

@@ -9,28 +9,28 @@ import (
 	"github.com/berthcloud/berth/compute/extraspecs"
 )
 
-// A ServerUsage is what a server, which may be gone, used in a period.
+// A ServerUsage is what a server, which may be deleted, used in a period.
 type ServerUsage struct {
 	ID           ID
 	Project      string
 	Name         string
 	Flavor       extraspecs.Flavor
-	State        string // vm_state, "terminated" of one that is gone
+	State        string // vm_state, "terminated" of a deleted one
 	LaunchedAt   time.Time
 	TerminatedAt time.Time     // zero: it is still there
 	Used         time.Duration // of the period
 	Uptime       time.Duration // since its launch, until now or its end
 }
 
-// Terminated is the state of servers that are gone.
+// Terminated is the state of deleted servers.
 const Terminated = "terminated"
 
-// A UsageFilter says which usage is asked for.
+// A UsageFilter selects usage.
 type UsageFilter struct {
 	Project    string // "" for all
 	Start, End time.Time
 	Limit      int
-	Marker     ID // of the server before those that are asked for, "" for none
+	Marker     ID // the server before the first returned one, "" for none
 }
 
 // Now is the time by the service's clock, in UTC to the microsecond.
@@ -72,11 +72,11 @@ func usages(r Reader, f UsageFilter, now time.Time) (all []ServerUsage, err erro
 			return nil, err
 		}
 	}
-	gone, err := Rows[GoneRow](r, where...)
+	deleted, err := Rows[GoneRow](r, where...)
 	if err != nil {
 		return nil, err
 	}
-	for _, row := range gone {
+	for _, row := range deleted {
 		if all, err = f.add(all, row, Terminated, now); err != nil {
 			return nil, err
 		}

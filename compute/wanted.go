@@ -10,50 +10,48 @@ import (
 	"github.com/berthcloud/berth/watch"
 )
 
-// A Wanted is what a host is to do about a server: it is to be as this says, or, if Gone, not
-// to be. A server that a host has and that is not wanted of it is to be left alone.
+// A Wanted is the desired state of a server on a host: it must be as this says or, if Gone, be
+// destroyed. A host must not touch a server that is not in its list.
 type Wanted struct {
 	Server ID
 	Name   string // what hypervisors call it
 	Gone   bool
-	// Running says whether it is to run. Boot, unless empty, is a start that it is
-	// to have had: with another one it is started anew.
+	// Running says whether it must run. Boot, unless empty, is a start that it must have had: with
+	// a new one it is restarted.
 	Running bool
 	Boot    ID
 	Flavor  extraspecs.Flavor
 	Image   ID
-	// Ports are those that it is to have, in their order.
+	// Ports are its ports, in their order.
 	Ports []WantedPort
-	// What the server is told of itself.
+	// The server gets these as its metadata.
 	Hostname    string
 	Metadata    map[string]string
 	KeyName     string
 	KeyData     string
 	UserData    string // base64
 	ConfigDrive bool
-	// Event is what the host is to tell the end of, "" for none.
+	// Event is the event whose result the host must report, "" for none.
 	Event ID
 }
 
-// A WantedPort is a port that a server is to have.
+// A WantedPort is a port of a wanted server.
 type WantedPort struct {
 	Tag string
 	Port
 }
 
-// A Result is how something ended that a host was to do.
+// A Result is the result of an event on a host.
 type Result struct {
 	Server ID
 	Event  ID
-	// Trouble is why it failed, "" when it did not. Everywhere says that it would
-	// fail on any host.
+	// Trouble is the error, "" for success. Everywhere says that it would fail on any host.
 	Trouble    string
 	Everywhere bool
 }
 
-// Wanted returns what a host is to do, in the order of the servers' making, behind which come
-// those that it is to destroy and that are not its own any more. There is none for a host that
-// has never reported.
+// Wanted returns the list of servers of a host in order of creation, followed by the leftovers that
+// it must destroy. A host that has never reported has none.
 func (s *Service) Wanted(ctx context.Context, host string) (all []Wanted, err error) {
 	err = s.store.View(ctx, func(r Reader) error {
 		if err := reported(r, host); err != nil {
@@ -104,7 +102,7 @@ func (s *Service) wantedOf(r Reader, host string) ([]Wanted, error) {
 	return all, nil
 }
 
-// withLeftovers adds to what a host is to do what it is to destroy besides.
+// withLeftovers adds the leftovers of a host to its list.
 func withLeftovers(r Reader, host string, all []Wanted) ([]Wanted, error) {
 	rows, err := Rows[LeftoverRow](r, Where(ByHost, host))
 	if err != nil || len(rows) == 0 {
@@ -123,7 +121,8 @@ func withLeftovers(r Reader, host string, all []Wanted) ([]Wanted, error) {
 	return all, nil
 }
 
-// wanted is what is wanted of a server's host, but for the name, and whether the server is to be there.
+// wanted is the desired state of a server on its host, without the name, and whether it is in the
+// list.
 func (s ServerRow) wanted(op OperationRow, ports []ServerPort) (Wanted, bool, error) {
 	w := Wanted{
 		Server: s.ID, Running: s.State != Stopped && s.Power != ShutDown, Image: s.Image,
@@ -167,9 +166,9 @@ func (s ServerRow) wanted(op OperationRow, ports []ServerPort) (Wanted, bool, er
 	return w, true, nil
 }
 
-// AwaitWanted returns what Wanted does as soon as it is news, at once if it is, and after
-// wait, or when the service is stopping, in any case. What other instances change is seen
-// within watch.Interval.
+// AwaitWanted returns what Wanted does as soon as that differs from what the caller has, and in any
+// case after wait or when the service stops. Changes by other instances are seen within
+// watch.Interval.
 func (s *Service) AwaitWanted(ctx context.Context, host string, wait time.Duration, news func([]Wanted) bool) ([]Wanted, error) {
 	one := s.hosts.add(host)
 	defer s.hosts.remove(one)
@@ -179,7 +178,7 @@ func (s *Service) AwaitWanted(ctx context.Context, host string, wait time.Durati
 	})
 }
 
-// RunWatches tells hosts that wait of what other instances change, until ctx ends.
+// RunWatches wakes hosts that wait when other instances change their lists, until ctx ends.
 func (s *Service) RunWatches(ctx context.Context) {
 	watch.Follow(ctx, s.store.Others, func() {
 		s.hosts.tellAll()
@@ -191,8 +190,8 @@ func (s *Service) RunWatches(ctx context.Context) {
 // not wait for them. It may be called more than once.
 func (s *Service) EndWatches() { s.hosts.end.Do(func() { close(s.hosts.ended) }) }
 
-// Done takes notice of what a host has done. A result of something that is not wanted of
-// it any more is passed over, and so is one that came before.
+// Done stores results of a host. It ignores the result of an event that has ended or is not the
+// host's any more.
 func (s *Service) Done(ctx context.Context, host string, results []Result) error {
 	if len(results) == 0 {
 		return nil
@@ -208,7 +207,7 @@ func (s *Service) Done(ctx context.Context, host string, results []Result) error
 		}
 		return nil
 	})
-	s.hosts.tell(host)
+	s.hosts.notify(host)
 	s.wake()
 	return err
 }
@@ -232,7 +231,7 @@ func (c *change) hostDid(host string, r Result) error {
 	if r.Trouble == "" {
 		return c.answered(r.Event)
 	}
-	t := trouble{text: r.Trouble, details: r.Trouble}
+	t := stepError{text: r.Trouble, details: r.Trouble}
 	if r.Everywhere {
 		t.details = abortPrefix + t.details
 	}

@@ -2,7 +2,7 @@ package compute
 
 import "sync"
 
-// hostWatches are those who wait for changes of what hosts are to do.
+// hostWatches are the hosts that wait for changes of their lists.
 type hostWatches struct {
 	mu    sync.Mutex
 	all   map[*hostWatch]struct{}
@@ -10,10 +10,10 @@ type hostWatches struct {
 	end   sync.Once
 }
 
-// A hostWatch is for one host, or for none in particular: then it is told of all.
+// A hostWatch is for one host, or for none in particular: then all changes wake it.
 type hostWatch struct {
 	host    string
-	changed chan struct{} // has one when it is to be looked again
+	changed chan struct{} // receives when the list must be read again
 }
 
 func newHostWatches() *hostWatches {
@@ -34,8 +34,8 @@ func (w *hostWatches) remove(one *hostWatch) {
 	delete(w.all, one)
 }
 
-// tell has those look again who wait for one of the hosts.
-func (w *hostWatches) tell(hosts ...string) {
+// notify wakes the watches of some hosts.
+func (w *hostWatches) notify(hosts ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for one := range w.all {

@@ -67,6 +67,6 @@ func TestUpSaysWhyAPortIsNotBound(t *testing.T) {
 		t.Errorf("users are told %q, want that a port could not be bound, without the host's name", f.Message)
 	}
 	u.logged(`a port cannot be bound.*host=devstack1.*(physnet0)`)
-	u.logged(`a server cannot be built on a host.*host=devstack1.*(physnet0)`)
+	u.logged(`a build failed on a host.*host=devstack1.*(physnet0)`)
 	u.stop()
 }

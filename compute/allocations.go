@@ -8,12 +8,12 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// tries is how often it is made room for somebody else's change of what a server holds.
+// tries is the number of attempts when others change an allocation concurrently.
 const tries = 10
 
-// hold has a server hold these amounts and nothing else, whatever it holds now: what it
-// is for is to be tried again, or over. Errors are those of Placement.Hold.
-func (s *Service) hold(ctx context.Context, server ServerRow, amounts guarantee.Amounts) (err error) {
+// setAllocation replaces the allocation of a server, whatever it is now. Only steps that are retried or
+// final call it. Errors are those of Placement.Hold.
+func (s *Service) setAllocation(ctx context.Context, server ServerRow, amounts guarantee.Amounts) (err error) {
 	for range tries {
 		var now Holding
 		if now, err = s.placement.Held(ctx, server.ID); err != nil {
@@ -30,7 +30,7 @@ func (s *Service) hold(ctx context.Context, server ServerRow, amounts guarantee.
 	return err
 }
 
-// equal reports whether amounts are the same, where nothing of something is nothing.
+// equal reports whether amounts are equal, where an absent class equals zero.
 func equal(a, b guarantee.Amounts) bool { return contains(a, b) && contains(b, a) }
 
 func contains(a, b guarantee.Amounts) bool {
@@ -44,9 +44,9 @@ func contains(a, b guarantee.Amounts) bool {
 	return true
 }
 
-// adjust adds to what a server holds, or takes from it when sign is -1, exactly once
-// however often it is called: see decision 24. What is not held cannot be taken; that is
-// logged. Errors are those of Placement, and of commit.
+// adjust adds the operation's amounts to the server's allocation, or subtracts them when sign is
+// -1, exactly once however often it is called: see decision 24. It logs amounts that are not
+// allocated and cannot be subtracted. Errors are those of Placement, and of commit.
 func (j *job) adjust(ctx context.Context, sign int64) error {
 	if err := j.settle(ctx, sign); err != nil || j.b.Done {
 		return err
@@ -58,7 +58,7 @@ func (j *job) adjust(ctx context.Context, sign int64) error {
 			return err
 		}
 		if now.Generation == nil && sign > 0 {
-			return ErrCapacity // it holds nothing: nobody may claim for it but who builds it
+			return ErrCapacity // without an allocation only its boot may claim for it
 		}
 		next := j.changed(ctx, now.Amounts, sign)
 		if equal(next, now.Amounts) {
@@ -84,14 +84,14 @@ func (j *job) adjust(ctx context.Context, sign int64) error {
 	return err
 }
 
-// changed is what is held after an adjustment.
+// changed is the allocation after an adjustment.
 func (j *job) changed(ctx context.Context, held guarantee.Amounts, sign int64) guarantee.Amounts {
 	if sign > 0 {
 		return selection.Plus(held, j.b.Amounts)
 	}
 	next, err := selection.Minus(held, j.b.Amounts)
 	if err != nil {
-		j.s.log.ErrorContext(ctx, "a server holds less than it is to give back", "server", j.op.Server, "port", j.b.Port, "error", err)
+		j.s.log.ErrorContext(ctx, "a server has less allocated than it should release", "server", j.op.Server, "port", j.b.Port, "error", err)
 		return held
 	}
 	return next
@@ -125,7 +125,7 @@ func (j *job) settle(ctx context.Context, sign int64) error {
 	case equal(is, wanted):
 		j.b.Done = true
 	case !unchanged:
-		j.s.log.ErrorContext(ctx, "it cannot be told whether a server got or gave back what a port asks for: others changed the same",
+		j.s.log.ErrorContext(ctx, "it is unknown whether the resources of a port were added to or removed from a server's allocation: others changed it",
 			"server", j.op.Server, "port", j.b.Port, "amounts", j.b.Amounts)
 	}
 	j.b.Attempt = nil

@@ -11,8 +11,8 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// A picture is what has to be known to choose hosts for servers.
-type picture struct {
+// A snapshot is a snapshot of what the choice of hosts depends on.
+type snapshot struct {
 	server     ServerRow // the first one
 	flavor     extraspecs.Flavor
 	job        *job
@@ -22,8 +22,8 @@ type picture struct {
 	aggregates []request.Aggregate
 }
 
-// picture looks at the world once.
-func (s *Service) picture(ctx context.Context, jobs []*job) (p picture, err error) {
+// snapshot reads it in one View.
+func (s *Service) snapshot(ctx context.Context, jobs []*job) (p snapshot, err error) {
 	p.job = jobs[0]
 	own := map[ID]bool{}
 	for _, j := range jobs {
@@ -72,8 +72,8 @@ func wantedGroup(r Reader, id ID, own map[ID]bool) (*selection.Group, error) {
 	return g, err
 }
 
-// hostsFor reads the hosts, without the servers that are to be placed.
-func (s *Service) hostsFor(r Reader, p *picture, own map[ID]bool) error {
+// hostsFor reads the hosts, without the servers that are being scheduled.
+func (s *Service) hostsFor(r Reader, p *snapshot, own map[ID]bool) error {
 	nodes, err := Rows[NodeRow](r)
 	if err != nil {
 		return err
@@ -125,9 +125,9 @@ func (s *Service) hostsFor(r Reader, p *picture, own map[ID]bool) error {
 	return nil
 }
 
-// others are the servers that matter to the choice: all of them when it is asked where some
-// are, else those that something is under way with.
-func (p *picture) others(r Reader) ([]ServerRow, error) {
+// others are the servers that the choice depends on: all of them when a group or a hint needs their
+// hosts, else those with an operation in progress.
+func (p *snapshot) others(r Reader) ([]ServerRow, error) {
 	if p.wanted.Group != nil || len(p.wanted.Same)+len(p.wanted.Different) > 0 {
 		return Rows[ServerRow](r)
 	}
@@ -142,8 +142,8 @@ func (p *picture) others(r Reader) ([]ServerRow, error) {
 	return Rows[ServerRow](r, Where(ByID, ids...))
 }
 
-// spec is what placement is to be asked for.
-func (p picture) spec(ports []Port) request.Spec {
+// spec is the input of the query for placement.
+func (p snapshot) spec(ports []Port) request.Spec {
 	spec := request.Spec{
 		Flavor: p.flavor, Image: p.job.b.Image, Project: p.server.Project, Zone: p.server.Zone, InTree: placement.UUID(p.job.b.Node),
 		Unlimited: p.hints.Group != "" || len(p.hints.Same)+len(p.hints.Different) > 0,
