@@ -101,7 +101,7 @@ func (s *Service) Beat(ctx context.Context, h Heartbeat) (a Agent, sync bool, er
 			return err
 		}
 		known := len(rows) > 0
-		row := AgentRow{ID: newID(), AdminStateUp: !s.settings.NewAgentsDown, CreatedAt: c.at, StartedAt: c.at}
+		row := AgentRow{ID: s.newAgentID(h), AdminStateUp: !s.settings.NewAgentsDown, CreatedAt: c.at, StartedAt: c.at}
 		if known {
 			row = rows[0]
 		}
@@ -122,6 +122,17 @@ func (s *Service) Beat(ctx context.Context, h Heartbeat) (a Agent, sync bool, er
 		return c.Insert(&row)
 	})
 	return a, sync, err
+}
+
+// newAgentID returns the id of an agent that has no record.
+func (s *Service) newAgentID(h Heartbeat) (id ID) {
+	if s.settings.AgentID != nil {
+		id = s.settings.AgentID(h.Type, h.Host)
+	}
+	if id == "" {
+		id = newID()
+	}
+	return id
 }
 
 // due reports whether a heartbeat that changes the desired providers of an agent from before to now

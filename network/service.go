@@ -64,6 +64,9 @@ type Settings struct {
 	// NewAgentsDown disables agents that report for the first time, until an administrator enables
 	// them: they bind no port with a guarantee.
 	NewAgentsDown bool
+	// AgentID is asked for the id of an agent that reports for the first time, by its type and host; nil,
+	// and "" as its answer, stand for a random one.
+	AgentID func(kind, host string) ID
 	// Events selects the events that compute gets.
 	Events Events
 	// AgentDownTime is how old a heartbeat of an agent that lives may be.

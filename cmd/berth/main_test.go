@@ -315,7 +315,18 @@ func TestAddressInUseIsRefused(t *testing.T) {
 
 // upArgs start "berth up" at free ports, in a directory.
 func upArgs(dir string) []string {
-	return []string{"up", "--listen", "127.0.0.1:0", "--network-listen", "127.0.0.1:0", "--identity-listen", "127.0.0.1:0", "--image-listen", "127.0.0.1:0", "--compute-listen", "127.0.0.1:0", "--hosts", "1", "--data", dir}
+	return append(upQuietArgs(dir), "--verbose")
+}
+
+// upQuietArgs are upArgs without what the services log.
+func upQuietArgs(dir string) []string {
+	return []string{"up", "--listen", "127.0.0.1:0", "--network-listen", "127.0.0.1:0", "--identity-listen", "127.0.0.1:0", "--image-listen", "127.0.0.1:0", "--compute-listen", "127.0.0.1:0", "--data", dir}
+}
+
+// served reads the page of "berth up" to the address that a flag changes.
+func (r *running) served(flag string) string {
+	r.t.Helper()
+	return r.logged(`^  [a-z]+ +(http://\S+) +--` + flag + `\n`)
 }
 
 // Images that a person got wrong are an error that names the file.
@@ -335,7 +346,7 @@ func TestUpLoadsTheGuide(t *testing.T) {
 	dir := t.TempDir()
 	for range 2 { // what is there already stays
 		r := launch(t, nil, nil, upArgs(dir)...)
-		r.url = r.logged(`^Berth is up: placement at (http://\S+),`)
+		r.url = r.served("listen")
 		r.token = upToken(t, dir)
 		want := []string{
 			"devstack0 2",

@@ -65,7 +65,7 @@ func startNetwork(ctx context.Context, env environment, cfg *config.Network, log
 		return s, databaseFailure(err)
 	}
 	s.keep(store)
-	set.Instance = s.instance()
+	set.Instance, set.AgentID = s.instance(), g.agentID
 	s.work(network.NewService(store, set, neighbours), neighbours, opts.Server == nil)
 	if chassis != nil {
 		s.watchChassis(chassis, set.AgentDownTime)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -68,8 +69,26 @@ func listenOn(ctx context.Context, a config.Address, b *config.Berth) (net.Liste
 	if a.Unix != "" {
 		return httpapi.ListenUnix(ctx, a.Unix, b.SocketMode())
 	}
+	return listenTCP(ctx, a.TCP)
+}
+
+// listenTCP opens a TCP address. The error of one that is in use names the process that has it, as far as
+// this process may know it.
+func listenTCP(ctx context.Context, address string) (net.Listener, error) {
 	var lc net.ListenConfig
-	return lc.Listen(ctx, "tcp", a.TCP)
+	ln, err := lc.Listen(ctx, "tcp", address)
+	var failed *net.OpError
+	if !errors.Is(err, syscall.EADDRINUSE) || !errors.As(err, &failed) {
+		return ln, err
+	}
+	taken, ok := failed.Addr.(*net.TCPAddr)
+	if !ok {
+		return nil, err
+	}
+	if pid, name := portOwner("/proc", taken.AddrPort()); pid != "" {
+		return nil, fmt.Errorf("%w by process %s (%s)", syscall.EADDRINUSE, pid, name)
+	}
+	return nil, syscall.EADDRINUSE
 }
 
 func (l listeners) close() {

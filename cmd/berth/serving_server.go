@@ -52,8 +52,9 @@ type given struct {
 	guard        *guard
 	placement    network.Placement        // that the network service asks
 	access       map[string]client.Access // to neighbours, by their type in the catalogue
-	empty        bool                     // it begins with an empty database
-	alone        bool                     // its neighbours end with it, and nobody else has its database
+	agentID      func(kind, host string) network.ID
+	empty        bool // it begins with an empty database
+	alone        bool // its neighbours end with it, and nobody else has its database
 }
 
 func newServer(cfg serviceSettings, of policyOf, log *slog.Logger, g given) server {

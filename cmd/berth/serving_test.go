@@ -533,7 +533,7 @@ func TestEarlyReload(t *testing.T) {
 // Nobody is left behind when the terminal of "berth up" is closed.
 func TestHangupEndsUp(t *testing.T) {
 	r := launch(t, nil, nil, upArgs(t.TempDir())...)
-	r.logged(`^(Berth is up): `)
+	r.logged(`^(Berth is up):`)
 	r.signal(syscall.SIGHUP)
 	r.logged(`\b(stopped)`)
 	if err := r.cmd.Wait(); err != nil {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -24,7 +23,6 @@ import (
 	"github.com/berthcloud/berth/httpapi/imageapi"
 	"github.com/berthcloud/berth/identity/local"
 	"github.com/berthcloud/berth/inprocess"
-	"github.com/berthcloud/berth/logging"
 	"github.com/berthcloud/berth/osloconfig"
 )
 
@@ -43,15 +41,34 @@ type upOptions struct {
 	data  string
 	reset bool
 
+	verbose  bool // what the services log goes to the terminal, and not to a file
 	runGuide bool
+}
+
+// An upAddress is where a service listens, and the flag that says so.
+type upAddress struct {
+	service, flag string
+	listen        *string
+	usual         string // the default
+}
+
+// addresses are those of all services, in the order in which they are shown.
+func (o *upOptions) addresses() []upAddress {
+	return []upAddress{
+		{"placement", "listen", &o.listen, "127.0.0.1:8778"},
+		{"network", "network-listen", &o.networkListen, trialNetworkAddress},
+		{"compute", "compute-listen", &o.computeListen, "127.0.0.1:8774"},
+		{"identity", "identity-listen", &o.identityListen, "127.0.0.1:5000"},
+		{"image", "image-listen", &o.imageListen, "127.0.0.1:9292"},
+	}
 }
 
 // apart makes the options those of a cloud of its own, in a directory and at ports that
 // nobody else has.
 func (o *upOptions) apart(dir string) {
 	o.data = dir
-	for _, listen := range []*string{&o.listen, &o.networkListen, &o.identityListen, &o.imageListen, &o.computeListen} {
-		*listen = "127.0.0.1:0"
+	for _, a := range o.addresses() {
+		*a.listen = "127.0.0.1:0"
 	}
 }
 
@@ -91,21 +108,20 @@ What you change stays for the next time, unless you say --reset.
 			if opts.runGuide {
 				return runGuide(cmd.Context(), env, opts)
 			}
-			return up(cmd.Context(), env, opts, (*cloud).invite)
+			return up(cmd.Context(), env, opts, (*cloud).showPage)
 		},
 	}
-	cmd.Flags().StringVar(&opts.listen, "listen", "127.0.0.1:8778", "serve placement at `HOST:PORT`")
-	cmd.Flags().StringVar(&opts.networkListen, "network-listen", trialNetworkAddress, "serve networking at `HOST:PORT`")
-	cmd.Flags().StringVar(&opts.identityListen, "identity-listen", "127.0.0.1:5000", "serve identity at `HOST:PORT`")
-	cmd.Flags().StringVar(&opts.imageListen, "image-listen", "127.0.0.1:9292", "serve images at `HOST:PORT`")
-	cmd.Flags().StringVar(&opts.computeListen, "compute-listen", "127.0.0.1:8774", "serve computing at `HOST:PORT`")
+	for _, a := range opts.addresses() {
+		cmd.Flags().StringVar(a.listen, a.flag, a.usual, "serve "+a.service+" at `HOST:PORT`")
+	}
 	cmd.Flags().BoolVar(&opts.remote, "allow-remote-without-tls", false, "listen on addresses that other machines can reach too, where passwords and tokens can be read on the way")
 	cmd.Flags().StringSliceVar(&opts.allowedHosts, "allowed-host", nil, "answer requests for `NAME` too; the first is the one in the catalogue when listening on all addresses")
-	cmd.Flags().StringVar(&opts.metricsListen, "metrics-listen", "", "serve /placement/metrics, /placement/readyz and the same of the other services at `HOST:PORT`")
-	cmd.Flags().IntVar(&opts.hosts, "hosts", 4, "have `N` compute hosts, of which devstack0 has the guide's devices")
+	cmd.Flags().StringVar(&opts.metricsListen, "metrics-listen", "", "serve metrics and readiness of all services at `HOST:PORT`, as /placement/metrics and /placement/readyz")
+	cmd.Flags().IntVar(&opts.hosts, "hosts", 1, "have `N` compute hosts: devstack0 with the guide's devices, devstack1 and so on without any")
 	cmd.Flags().StringVar(&opts.driver, "driver", upFake, "run servers with `DRIVER`: fake remembers them, netns makes them network namespaces with interfaces")
 	cmd.Flags().StringVar(&opts.data, "data", "", "keep databases and files in `DIR` (default $XDG_DATA_HOME/berth/up)")
 	cmd.Flags().BoolVar(&opts.runGuide, "run-guide", false, "play the guide in a cloud of its own, which goes away, and say what came of it")
+	cmd.Flags().BoolVarP(&opts.verbose, "verbose", "v", false, "show what the services log, requests too, instead of writing it to DIR/"+upLogFile)
 	cmd.Flags().BoolVar(&opts.reset, "reset", false, "begin with empty databases, and the agents and images as they were")
 	return cmd
 }
@@ -120,7 +136,7 @@ type cloud struct {
 	dir  string
 	log  *slog.Logger // of what no service says
 
-	output    *logging.Output // that all services share
+	output    *upOutput // that all services share
 	directory *local.Directory
 	passwords passwords
 	identity  *smallServer
@@ -151,7 +167,9 @@ func runGuide(ctx context.Context, env environment, opts upOptions) error {
 	defer os.RemoveAll(dir)
 	opts.apart(dir)
 	quiet := env
-	quiet.stderr = io.Discard // what the services log
+	if !opts.verbose {
+		quiet.stderr = io.Discard // what the services warn of: the guide says itself what went wrong
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var played error
@@ -169,11 +187,8 @@ func up(ctx context.Context, env environment, opts upOptions, then func(*cloud, 
 	if opts.driver != upFake && opts.driver != upNetns {
 		return fail(exitUsage, fmt.Errorf("--driver %s: want %s or %s", opts.driver, upFake, upNetns))
 	}
-	for flag, address := range map[string]string{
-		"listen": opts.listen, "network-listen": opts.networkListen, "identity-listen": opts.identityListen,
-		"image-listen": opts.imageListen, "compute-listen": opts.computeListen,
-	} {
-		if err := checkListen(flag, address); err != nil {
+	for _, a := range opts.addresses() {
+		if err := checkListen(a.flag, *a.listen); err != nil {
 			return err
 		}
 	}
@@ -184,12 +199,12 @@ func up(ctx context.Context, env environment, opts upOptions, then func(*cloud, 
 	if err != nil {
 		return fail(exitUsage, err)
 	}
-	log, output, err := openLog(env, &config.DefaultPlacement().Service, upLog)
+	output, err := opts.openLog(env, dir)
 	if err != nil {
-		return fail(exitUsage, err)
+		return fail(exitFailure, err)
 	}
 	defer output.Close()
-	c := &cloud{env: env, opts: opts, dir: dir, log: log, output: output}
+	c := &cloud{env: env, opts: opts, dir: dir, log: output.Logger(upLog), output: output}
 	defer c.close()
 	if err := c.start(ctx); err != nil {
 		return err
@@ -206,9 +221,6 @@ func up(ctx context.Context, env environment, opts upOptions, then func(*cloud, 
 	then(c, ctx)
 	return <-served
 }
-
-// invite says what to try.
-func (c *cloud) invite(context.Context) { fmt.Fprint(c.env.stdout, c.help()) }
 
 // start starts the services. An error carries its exit code.
 func (c *cloud) start(ctx context.Context) (err error) {
@@ -230,7 +242,7 @@ func (c *cloud) start(ctx context.Context) (err error) {
 	if c.identity, err = startSmall(ctx, c.env, c.listening(c.opts.identityListen), "Identity", httpapi.Config{
 		Service: "identity", Routes: (&identityapi.API{Directory: c.directory}).Routes(), Public: identityapi.Public, Problem: identityapi.Problem,
 	}, c.output.Logger(identityLog), trust); err != nil {
-		return err
+		return atFlag(err, "identity", "identity-listen")
 	}
 	catalog, err := c.loadImages()
 	if err != nil {
@@ -239,28 +251,39 @@ func (c *cloud) start(ctx context.Context) (err error) {
 	if c.images, err = startSmall(ctx, c.env, c.listening(c.opts.imageListen), "Image", httpapi.Config{
 		Service: "image", Routes: (&imageapi.API{Catalog: catalog}).Routes(), Public: imageapi.Public, Problem: imageapi.Problem,
 	}, c.output.Logger(imageLog), trust); err != nil {
-		return err
+		return atFlag(err, "image", "image-listen")
 	}
 	places := config.DefaultPlacement()
 	c.listening(c.opts.listen)(&places.Berth)
 	places.Database.Connection = c.database("placement.db")
 	if c.placement, err = startPlacement(ctx, c.env, places, c.output.Logger(placementLog), trust); err != nil {
-		return err
+		return atFlag(err, "placement", "listen")
 	}
 	networks := config.DefaultNetwork()
 	trial(networks)
 	c.listening(c.opts.networkListen)(&networks.Berth)
 	networks.Neutron.ServicePlugins = append(networks.Neutron.ServicePlugins, config.PluginPlacement)
 	networks.Database.Connection = c.database("network.db")
+	trust.agentID = upAgentID
 	trust.placement = inprocess.NewPlacement(c.placement.service)
 	trust.access = map[string]client.Access{"compute": c.login(upCompute, func() string { at, _ := c.computeURL.Load().(string); return at })}
 	if c.network, err = startNetwork(ctx, c.env, networks, c.output.Logger(networkLog), trust); err != nil {
-		return err
+		return atFlag(err, "network", "network-listen")
 	}
 	if err := c.startCompute(ctx, trust); err != nil {
 		return err
 	}
-	return c.listenForOperators(ctx, trust.guard)
+	return atFlag(c.listenForOperators(ctx, trust.guard), "metrics", "metrics-listen")
+}
+
+// atFlag adds to the error of a service that cannot listen which one it is, and which flag has it
+// listen elsewhere. Other errors are returned as they are.
+func atFlag(err error, service, flag string) error {
+	var f *failure
+	if !errors.As(err, &f) || f.code != exitListen {
+		return err
+	}
+	return fail(exitListen, fmt.Errorf("the %s service cannot have its address, which --%s changes: %w", service, flag, err))
 }
 
 // listening has a service listen at an address, and answer to the names that this machine was given.
@@ -279,7 +302,7 @@ func (c *cloud) startCompute(ctx context.Context, g given) error {
 	}
 	s, err := startCompute(ctx, c.env, computes, c.output.Logger(computeLog), g)
 	if err != nil {
-		return err
+		return atFlag(err, "compute", "compute-listen")
 	}
 	c.compute = s
 	c.computeURL.Store(c.url(&s.server) + "/v2.1")
@@ -386,22 +409,25 @@ func (c *cloud) load(ctx context.Context) error {
 }
 
 // url is the address of a service on this machine.
-func (c *cloud) url(s *server) string { return "http://" + reached(s, "localhost") }
+func (c *cloud) url(s *server) string { return "http://" + reached(s.ln, "localhost") }
 
 // offered is the address of a service for its users.
-func (c *cloud) offered(s *server) string {
+func (c *cloud) offered(s *server) string { return "http://" + reached(s.ln, c.publicName()) }
+
+// publicName is the name of this machine for users of services that listen on all addresses.
+func (c *cloud) publicName() string {
 	if len(c.opts.allowedHosts) == 0 {
-		return c.url(s)
+		return "localhost"
 	}
-	return "http://" + reached(s, c.opts.allowedHosts[0])
+	return c.opts.allowedHosts[0]
 }
 
-// reached is where a service listens, at a name when that is all addresses.
-func reached(s *server, name string) string {
-	if at, ok := s.ln.Addr().(*net.TCPAddr); ok && at.IP.IsUnspecified() {
+// reached is where a listener is reached, at a name when it listens on all addresses.
+func reached(ln net.Listener, name string) string {
+	if at, ok := ln.Addr().(*net.TCPAddr); ok && at.IP.IsUnspecified() {
 		return net.JoinHostPort(name, strconv.Itoa(at.Port))
 	}
-	return s.ln.Addr().String()
+	return ln.Addr().String()
 }
 
 // close ends what was started, the last first. It may be called more than once.
@@ -441,42 +467,4 @@ func upDir(env environment, opts upOptions) (string, error) {
 		return "", err
 	}
 	return dir, os.MkdirAll(dir, 0o700)
-}
-
-// help says what to try.
-func (c *cloud) help() string {
-	return strings.NewReplacer("PLACEMENT", c.offered(&c.placement.server), "NETWORK", c.offered(&c.network.server),
-		"IDENTITY", c.offered(&c.identity.server), "IMAGES", c.offered(&c.images.server),
-		"COMPUTE", c.offered(&c.compute.server), "DIR", c.dir, "FEEL", c.feel(), "KBPS", c.guaranteed()).Replace(`
-Berth is up: placement at PLACEMENT, networking at NETWORK, identity at IDENTITY/v3,
-images at IMAGES, computing at COMPUTE/v2.1.
-
-Follow the guide to guaranteed minimum bandwidth with the openstack client (Debian:
-python3-openstackclient, python3-osc-placement), as the administrator or as the user:
-
-  source DIR/admin-openrc        # or DIR/demo-openrc
-  openstack network agent list --agent-type open-vswitch --host devstack0
-  openstack --os-placement-api-version 1.17 resource provider list
-  openstack --os-placement-api-version 1.17 trait list | awk '/CUSTOM_/ { print $2 }' | sort
-  openstack network create net0 --provider-network-type vlan \
-    --provider-physical-network physnet0 --provider-segment 100
-  openstack subnet create subnet0 --network net0 --subnet-range 192.0.2.0/24
-  openstack network qos policy create policy0
-  openstack network qos rule create policy0 --type minimum-bandwidth --min-kbps KBPS --egress
-  openstack port create port-normal-qos --network net0 --qos-policy policy0
-  openstack port show port-normal-qos -c resource_request
-  openstack server create server0 --flavor cirros256 \
-    --image cirros-0.5.1-x86_64-disk --port port-normal-qos
-  openstack server show server0
-  openstack resource provider allocation show $(openstack server show server0 -f value -c id)
-
-Without it, the file DIR/token has a token of the administrator:
-
-  curl -H "X-Auth-Token: $(cat DIR/token)" PLACEMENT/resource_providers
-
-The agents report what DIR/devstack0.ini says, and DIR/agents.ini for all hosts; change them, and
-placement follows.
-FEELCtrl-C stops it; what you changed is there the next time ("berth up --reset" begins anew).
-
-`)
 }

@@ -13,11 +13,23 @@ import (
 	agentsettings "github.com/berthcloud/berth/agent/settings"
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/osloconfig"
 )
 
 // guideHost is the host of the guide to guaranteed minimum bandwidth.
 const guideHost = "devstack0"
+
+// guideAgent is the id of its Open vSwitch agent, as the guide prints it.
+const guideAgent network.ID = "5e57b85f-b017-419a-8745-9c406e149f9e"
+
+// upAgentID gives the guide's agent the id that it has there, and others none of their own.
+func upAgentID(kind, host string) network.ID {
+	if kind == guarantee.OpenVSwitch.AgentType && host == guideHost {
+		return guideAgent
+	}
+	return ""
+}
 
 // guideAgents are its agents' files, in one.
 const guideAgents = `# What the agents of the host devstack0 report: as in openvswitch_agent.ini and
@@ -157,29 +169,28 @@ func (c *cloud) reporter(host string, kind agentsettings.Kind, sources osloconfi
 // syncTime is how long the devices of the agents may take to come into placement.
 const syncTime = 5 * time.Second
 
-// awaitAgents waits until placement has the devices of so many agents. That it has not in
-// time is no error.
+// awaitAgents waits until so many agents have reported, and placement has the devices of those that
+// have any. That this takes too long is no error.
 func (c *cloud) awaitAgents(ctx context.Context, want int) error {
 	for {
 		all, err := c.network.service.Agents(ctx)
-		if ctx.Err() != nil {
-			c.log.Warn("not all devices of the agents are in placement yet", "agents", len(all))
-			return nil
-		}
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
 			return err
 		}
-		synced := 0
+		ready := 0
 		for _, a := range all {
-			if a.Synced == network.SyncDone {
-				synced++
+			state, err := c.network.service.State(a.AgentRow)
+			if a.Synced == network.SyncDone || err == nil && len(state.Providers) == 0 {
+				ready++
 			}
 		}
-		if synced >= want {
+		if ready >= want {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
+			c.log.Warn("not all devices of the agents are in placement yet", "agents", want, "ready", ready)
+			return nil
 		case <-time.After(10 * time.Millisecond):
 		}
 	}

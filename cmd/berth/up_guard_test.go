@@ -54,7 +54,7 @@ func TestUpToken(t *testing.T) {
 	}
 	run := func(flags ...string) (token string) {
 		r := launch(t, nil, nil, append(upArgs(dir), flags...)...)
-		url := r.logged(`^Berth is up: placement at (http://\S+),`) + "/resource_providers"
+		url := r.served("listen") + "/resource_providers"
 		token = upToken(t, dir)
 		for text, want := range map[string]int{"admin": 401, "": 401, token[:len(token)-1]: 401, token: 200} {
 			if got := status(t, url, text, ""); got != want {
@@ -83,17 +83,11 @@ func TestUpToken(t *testing.T) {
 func TestUpAnswersForItsOwnNamesOnly(t *testing.T) {
 	dir := t.TempDir()
 	r := launch(t, nil, nil, append(upArgs(dir), "--allowed-host", "cloud.example.org")...)
-	line := r.logged(`^(Berth is up: .*)`) + " " + r.logged(`^(images at .*)`)
-	token := upToken(t, dir)
 	var urls []string
-	for word := range strings.FieldsSeq(line) {
-		if strings.HasPrefix(word, "http://") {
-			urls = append(urls, strings.TrimRight(word, ",."))
-		}
+	for _, a := range new(upOptions).addresses() {
+		urls = append(urls, r.served(a.flag))
 	}
-	if len(urls) != 5 {
-		t.Fatalf("it says of %d services where they are: %s", len(urls), line)
-	}
+	token := upToken(t, dir)
 	for _, url := range urls {
 		_, port, _ := net.SplitHostPort(strings.Split(url, "/")[2])
 		for host, refused := range map[string]bool{

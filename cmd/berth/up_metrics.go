@@ -24,8 +24,7 @@ func (c *cloud) listenForOperators(ctx context.Context, g *guard) error {
 	} {
 		mux.Handle("/"+name+"/", http.StripPrefix("/"+name, s.serving.ops))
 	}
-	var lc net.ListenConfig
-	ln, err := lc.Listen(ctx, "tcp", c.opts.metricsListen)
+	ln, err := listenTCP(ctx, c.opts.metricsListen)
 	if err != nil {
 		return fail(exitListen, fmt.Errorf("listening on %s: %w", c.opts.metricsListen, err))
 	}

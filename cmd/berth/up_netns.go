@@ -151,18 +151,33 @@ func (c *cloud) holdPorts(findings *agent.Findings, log *slog.Logger) func(conte
 	}
 }
 
-// feel says how a guarantee is felt, when it can be.
-func (c *cloud) feel() string {
+// compete says how to see what a guarantee is worth, when servers have interfaces.
+func (c *cloud) compete() string {
 	if c.lab == nil {
 		return ""
 	}
-	return `Servers are network namespaces. To feel what their ports are promised, give the other end of
-the wire an address of their subnet, and send:
+	return `
+Servers are network namespaces here. A second one without a guarantee, and both
+send over the same wire of 500 Mbit/s:
 
-  ip -n berth-outside-bridge address add 192.0.2.254/24 dev eth0
-  ip netns exec berth-outside-bridge iperf3 -s -D
-  ip netns exec berth-devstack0-$(openstack server show server0 -f value -c id) iperf3 -c 192.0.2.254
+  openstack port create port-normal --network net0
+  openstack server create server1 --flavor cirros256 \
+    --image cirros-0.5.1-x86_64-disk --port port-normal
+  ip -n berth-outside-bridge address add 10.0.4.254/24 dev eth0
+  ip netns exec berth-outside-bridge iperf3 -s -D -p 5201
+  ip netns exec berth-outside-bridge iperf3 -s -D -p 5202
+  in0=berth-devstack0-$(openstack server show server0 -f value -c id)
+  in1=berth-devstack0-$(openstack server show server1 -f value -c id)
+  ip netns exec $in1 iperf3 -c 10.0.4.254 -p 5202 -P 16 -t 20 >server1.txt &
+  ip netns exec $in0 iperf3 -c 10.0.4.254 -p 5201 -t 10 -f m
+  wait; grep SUM server1.txt
 
+server0 has one connection and its 200 Mbit/s at least; server1 has 16, and
+shares what is left. The same without the guarantee:
+
+  openstack port unset --qos-policy port-normal-qos
+  ip netns exec $in1 iperf3 -c 10.0.4.254 -p 5202 -P 16 -t 20 >server1.txt &
+  ip netns exec $in0 iperf3 -c 10.0.4.254 -p 5201 -t 10 -f m
 `
 }
 

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -26,12 +25,8 @@ type upRun struct {
 func startUp(t *testing.T, dir string) *upRun {
 	t.Helper()
 	r := launch(t, nil, nil, append(upArgs(dir), "--hosts", "3")...)
-	line := regexp.MustCompile(`placement at (\S+), networking at (\S+),`).FindStringSubmatch(r.logged(`^(Berth is up: .*)`))
-	if line == nil {
-		t.Fatal("it is not said where the services are")
-	}
-	r.url, r.token = line[1], upToken(t, dir)
-	return &upRun{r, line[2] + "/v2.0", r.logged(`computing at (\S+)\.\s`)}
+	r.url, r.token = r.served("listen"), upToken(t, dir)
+	return &upRun{r, r.served("network-listen") + "/v2.0", r.served("compute-listen")}
 }
 
 // ask sends a request as the administrator. The answer has to be a success.

@@ -53,7 +53,7 @@ func start(t testing.TB) *cloud {
 	t.Helper()
 	dir := servertest.Dir(t)
 	c := &cloud{t: t, addresses: map[string]string{}, operators: servertest.FreeAddress(t)}
-	args := []string{"up", "--data", dir, "--hosts", "2", "--metrics-listen", c.operators}
+	args := []string{"up", "--data", dir, "--verbose", "--hosts", "2", "--metrics-listen", c.operators}
 	for api, flag := range apis {
 		c.addresses[api] = servertest.FreeAddress(t)
 		args = append(args, "--"+flag, c.addresses[api])

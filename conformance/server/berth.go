@@ -44,7 +44,7 @@ func StartBerthUp(t testing.TB, more ...string) (s *Server, dir string) {
 	bin := Berth(t)
 	dir = servertest.Dir(t)
 	s = servertest.Start(t, "berth up", "/", func(addr string) *exec.Cmd {
-		args := []string{"up", "--hosts", "1", "--listen", addr, "--data", dir}
+		args := []string{"up", "--verbose", "--listen", addr, "--data", dir}
 		for _, other := range []string{"network", "identity", "image", "compute"} {
 			args = append(args, "--"+other+"-listen", "127.0.0.1:0")
 		}

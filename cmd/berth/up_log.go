@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/logging"
+)
+
+// upLogFile has what the services of "berth up" log, in the directory of the cloud.
+const upLogFile = "berth.log"
+
+// maxUpLog is the size in bytes from which on the next start begins a new log file.
+const maxUpLog = 16 << 20
+
+// An upOutput is where the services of "berth up" log to.
+type upOutput struct {
+	*logging.Output
+	warnings io.Writer // gets warnings and errors too; nil when the output is the terminal
+}
+
+// openLog opens a log file, beside which the terminal gets warnings and errors; with --verbose the terminal
+// gets everything, and there is no file.
+func (o *upOptions) openLog(env environment, dir string) (*upOutput, error) {
+	cfg := &config.DefaultPlacement().Service
+	if o.verbose {
+		_, output, err := openLog(env, cfg, upLog)
+		return &upOutput{output, nil}, err
+	}
+	path := filepath.Join(dir, upLogFile)
+	if info, err := os.Stat(path); err == nil && info.Size() > maxUpLog {
+		if err := os.Rename(path, path+".1"); err != nil {
+			return nil, err
+		}
+	}
+	cfg.Default.LogFile = path
+	_, output, err := openLog(env, cfg, upLog)
+	return &upOutput{output, env.stderr}, err
+}
+
+// Logger returns a logger for a part of the program.
+func (o *upOutput) Logger(name string) *slog.Logger {
+	log := o.Output.Logger(name)
+	if o.warnings == nil {
+		return log
+	}
+	terminal := logging.NewHandler(o.warnings, logging.Options{Text: true, Name: name})
+	return slog.New(slog.NewMultiHandler(log.Handler(), warnings{terminal}))
+}
+
+// warnings is a handler of warnings and errors, and of nothing below.
+type warnings struct{ slog.Handler }
+
+// Enabled implements slog.Handler.
+func (w warnings) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
+
+// WithAttrs implements slog.Handler.
+func (w warnings) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return warnings{w.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup implements slog.Handler.
+func (w warnings) WithGroup(name string) slog.Handler { return warnings{w.Handler.WithGroup(name)} }

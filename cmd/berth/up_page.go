@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"text/template"
+)
+
+// showPage says where the services are, how to log in, and what to try.
+func (c *cloud) showPage(context.Context) { fmt.Fprint(c.env.stdout, c.page()) }
+
+// guideURL is OpenStack's guide to guaranteed minimum bandwidth.
+const guideURL = "https://docs.openstack.org/neutron/latest/admin/config-qos-min-bw.html"
+
+// page is what showPage prints. The commands are the guide's, in its order.
+func (c *cloud) page() string {
+	var text strings.Builder
+	err := upPage.Execute(&text, map[string]any{
+		"Services": c.services(), "Verbose": c.opts.verbose, "Guide": guideURL, "Kbps": c.guaranteed(), "Compete": c.compete(),
+		"Placement": c.offered(&c.placement.server), "Dir": c.dir, "Log": filepath.Join(c.dir, upLogFile),
+		"Clouds": shellWord(filepath.Join(c.dir, "clouds.yaml")), "Openrc": shellWord(filepath.Join(c.dir, upAdmin+"-openrc")),
+		"Token": shellWord(filepath.Join(c.dir, tokenFile)),
+	})
+	if err != nil {
+		panic(err) // the template is a constant, and has all that it asks for
+	}
+	return text.String()
+}
+
+var upPage = template.Must(template.New("page").Option("missingkey=error").Parse(`
+Berth is up:
+
+{{.Services}}
+{{if .Verbose}}What they log is shown here.{{else}}Requests are logged in {{.Log}};
+--verbose shows them here. Warnings and errors are shown here too.{{end}}
+
+In another terminal, with the openstack client (Debian: python3-openstackclient
+and python3-osc-placement), as the administrator:
+
+  export OS_CLIENT_CONFIG_FILE={{.Clouds}} OS_CLOUD=berth-admin
+
+For tools without clouds.yaml: source {{.Openrc}}
+
+OpenStack's guide to guaranteed minimum bandwidth types, and so can you:
+
+  openstack network agent list --agent-type open-vswitch --host devstack0
+  openstack --os-placement-api-version 1.17 resource provider list
+  openstack network create net0 --provider-network-type vlan \
+    --provider-physical-network physnet0 --provider-segment 100
+  openstack subnet create subnet0 --network net0 --subnet-range 10.0.4.0/24
+  openstack network qos policy create policy0
+  openstack network qos rule create policy0 --type minimum-bandwidth \
+    --min-kbps {{.Kbps}} --egress
+  openstack network qos rule create policy0 --type minimum-bandwidth \
+    --min-kbps {{.Kbps}} --ingress
+
+  export OS_CLOUD=berth-demo    # an unprivileged user
+  openstack port create port-normal-qos --network net0 --qos-policy policy0
+  openstack server create server0 --flavor cirros256 \
+    --image cirros-0.5.1-x86_64-disk --port port-normal-qos
+
+  export OS_CLOUD=berth-admin
+  openstack port show port-normal-qos -c resource_request
+  openstack resource provider allocation show \
+    $(openstack server show server0 -f value -c id)
+
+The guide: {{.Guide}}
+{{.Compete}}
+Without the client:
+
+  curl -H "X-Auth-Token: $(cat {{.Token}})" \
+    {{.Placement}}/resource_providers
+
+The agents report what {{.Dir}}/devstack0.ini says:
+change it, and placement follows. Ctrl-C stops everything. What was changed is
+kept for the next start; "berth up --reset" begins anew.
+`))
+
+// services is a line for each service: its name, its address, and the flag that changes that.
+func (c *cloud) services() string {
+	at := map[string]string{
+		"placement": c.offered(&c.placement.server), "network": c.offered(&c.network.server), "compute": c.offered(&c.compute.server) + "/v2.1",
+		"identity": c.offered(&c.identity.server) + "/v3", "image": c.offered(&c.images.server),
+	}
+	var b strings.Builder
+	line := func(name, url, flag string) { fmt.Fprintf(&b, "  %-9s  %-28s  --%s\n", name, url, flag) }
+	for _, a := range c.opts.addresses() {
+		line(a.service, at[a.service], a.flag)
+	}
+	if len(c.operators.listeners) > 0 {
+		line("metrics", "http://"+reached(c.operators.listeners[0], c.publicName())+"/placement/metrics", "metrics-listen")
+	}
+	return b.String()
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./,:@%+=-]+$`)
+
+// shellWord is a text as one word of a shell.
+func shellWord(text string) string {
+	if plainWord.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
