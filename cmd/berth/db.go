@@ -110,6 +110,9 @@ func (s *dbSource) open(ctx context.Context, env environment, access sqlstore.Ac
 	if err != nil {
 		return nil, fail(exitFailure, err)
 	}
+	if s.connection == "" { // on a command line a relative path is meant
+		warnRelative(opts.Path, log)
+	}
 	opts.Logger = log
 	t, err := sqlstore.OpenTables(ctx, opts, access)
 	if err != nil {

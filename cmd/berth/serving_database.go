@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/url"
 	"os"
@@ -57,6 +58,18 @@ func (k databaseKind) options(env environment, db *config.Database) (opts sqlsto
 	opts.Readers = max(1, opts.IdleReaders+overflow)
 	opts.ReaderWait = time.Duration(orInt(db.PoolTimeout, 30)) * time.Second
 	return opts, c.String(), nil
+}
+
+// warnRelative warns of a file that is another one when the process starts in another directory:
+// three slashes in a URL look like those of a whole path.
+func warnRelative(path string, log *slog.Logger) {
+	if path == sqlstore.Memory || filepath.IsAbs(path) || path == "" {
+		return
+	}
+	if whole, err := filepath.Abs(path); err == nil {
+		log.Warn("the database is named by a relative path, and is another file when started in another directory: write the whole path, with four slashes",
+			"path", path, "file", whole, "connection", "sqlite:///"+whole)
+	}
 }
 
 // embedded returns the file that holds the database when no settings name one.

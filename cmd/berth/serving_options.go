@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/berthcloud/berth/config"
@@ -32,13 +33,28 @@ func openLog(env environment, cfg *config.Service, name string) (*slog.Logger, *
 	if file != "" && cfg.Default.LogDir != "" && !filepath.IsAbs(file) {
 		file = filepath.Join(cfg.Default.LogDir, file)
 	}
-	return logging.Open(logging.Options{
+	log, output, err := logging.Open(logging.Options{
 		File:  file,
 		Watch: cfg.Default.WatchLog,
 		Text:  !cfg.Default.UseJSON,
 		Debug: cfg.Default.Debug,
 		Name:  name,
 	}, env.stderr)
+	if err != nil {
+		err = fmt.Errorf("%w\n%s", err, logFileAdvice(env))
+	}
+	return log, output, err
+}
+
+// logFileAdvice says what to do about a log file that cannot be opened. Often the settings are
+// upstream's, whose directory belongs to upstream's user and is not in the unit of systemd.
+func logFileAdvice(env environment) string {
+	directory := "a directory that the service may write to"
+	if own, _, _ := strings.Cut(env.getenv("LOGS_DIRECTORY"), ":"); own != "" { // from LogsDirectory= of the unit
+		directory = own + ", which the service may write to"
+	}
+	return "[DEFAULT] log_file and log_dir name that file: remove them to log to standard error, which systemd keeps in its journal, or name a file in " + directory +
+		"; any other directory has to belong to the service's user, and to be in ReadWritePaths= of its unit (systemctl edit)"
 }
 
 // policyOf is what the policy of an API begins with.

@@ -85,6 +85,7 @@ func (s *server) begin(ctx context.Context, env environment, b beginning, m *ser
 	}
 	s.rules, s.reloads = newLivePolicy(rules), m.reloads
 	s.announce(b, name)
+	warnRelative(opts.Path, s.log)
 	// The address comes before the database: it is cheaper to find taken.
 	if err := s.listen(ctx, env, b, m); err != nil {
 		return opts, err

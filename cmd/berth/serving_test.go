@@ -53,6 +53,61 @@ func launch(t *testing.T, env []string, files []*os.File, args ...string) *runni
 	return r
 }
 
+// A file that is named by a relative path is warned about once, with what it comes to.
+func TestRelativeDatabaseIsWarnedAbout(t *testing.T) {
+	for _, args := range [][]string{
+		{"placement", "[api]\nauth_strategy = noauth2\n[placement_database]\n"},
+		{"network", "[DEFAULT]\nauth_strategy = noauth\n[database]\n"},
+		{"compute", "[api]\nauth_strategy = noauth2\n[database]\n"},
+	} {
+		for url, relative := range map[string]bool{"sqlite:///berth.db": true, "sqlite:////DIR/berth.db": false, "sqlite://": false} {
+			dir := t.TempDir()
+			t.Chdir(dir)
+			conf := filepath.Join(dir, "berth.conf")
+			rewrite(t, conf, args[1]+"connection = "+strings.Replace(url, "/DIR", dir, 1)+"\n")
+			r := launch(t, nil, nil, args[0], "serve", "--listen", "127.0.0.1:0", "--config", conf)
+			var log strings.Builder
+			for !strings.Contains(log.String(), " ready ") {
+				line, err := r.log.ReadString('\n')
+				log.WriteString(line)
+				if err != nil {
+					t.Fatalf("%s with %s does not start:\n%s", args[0], url, log.String())
+				}
+			}
+			r.signal(syscall.SIGHUP)
+			for !strings.Contains(log.String(), " reloaded ") {
+				line, err := r.log.ReadString('\n')
+				log.WriteString(line)
+				if err != nil {
+					t.Fatalf("%s with %s does not reload:\n%s", args[0], url, log.String())
+				}
+			}
+			r.stop()
+			want := 0
+			if relative {
+				want = 1
+			}
+			if got := strings.Count(log.String(), "named by a relative path"); got != want || want == 1 && !strings.Contains(log.String(), "file="+filepath.Join(dir, "berth.db")) {
+				t.Errorf("%s with %s warns %d times, want %d:\n%s", args[0], url, got, want, log.String())
+			}
+		}
+	}
+}
+
+// A log file that cannot be opened is an error that says what to do.
+func TestLogFileAdvice(t *testing.T) {
+	conf := settings(t, "[DEFAULT]\nlog_file = /nowhere/placement/placement-api.log")
+	commandLine{
+		[]string{"placement", "serve", "--config", conf},
+		exitUsage, nil,
+		[]string{"/nowhere/placement/placement-api.log: no such file", "berth: [DEFAULT] log_file and log_dir name that file: remove them", "ReadWritePaths="},
+	}.try(t)
+	env := environment{stderr: io.Discard, getenv: func(name string) string { return map[string]string{"LOGS_DIRECTORY": "/var/log/berth:/x"}[name] }}
+	if got := logFileAdvice(env); !strings.Contains(got, "name a file in /var/log/berth, which") {
+		t.Errorf("the advice is %q", got)
+	}
+}
+
 func (r *running) signal(sig os.Signal) {
 	r.t.Helper()
 	if err := r.cmd.Process.Signal(sig); err != nil {

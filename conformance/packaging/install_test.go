@@ -37,6 +37,7 @@ func TestInstallation(t *testing.T) {
 	}
 
 	r.serves(t, user, group)
+	r.refusesLogFile(t, user, group)
 	r.write(t, statePath+"/note", "data")
 	r.write(t, logPath+"/placement.log", "log")
 	r.enable(t)

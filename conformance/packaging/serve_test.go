@@ -180,6 +180,40 @@ func TestUntouchedSettingsDoNotServe(t *testing.T) {
 	}
 }
 
+// A placement.conf of upstream's, copied as it is, may name a log file where the packaged service
+// cannot write: it ends, and says what to do, with the directory where it can.
+func (r root) refusesLogFile(t *testing.T, user, group int) {
+	t.Helper()
+	u := unit(t, string(r))
+	logs := "/var/log/" + u.only(t, "LogsDirectory")
+	if writable := u.only(t, "ReadWritePaths"); !strings.Contains(writable+" ", logs+" ") {
+		t.Errorf("ReadWritePaths=%s is without %s", writable, logs)
+	}
+	if err := os.MkdirAll(r.path("var/log/placement"), 0o750); err != nil { // upstream's, not the service's
+		t.Fatal(err)
+	}
+	for file, code := range map[string]int{"/var/log/placement/placement-api.log": 2, logs + "/placement-api.log": 0} {
+		args := command(t, string(r))
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Dir = "/" + statePath
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Chroot:     string(r),
+			Credential: &syscall.Credential{Uid: uint32(user), Gid: uint32(group)},
+		}
+		s := start(t, cmd, "OS_DEFAULT__LOG_FILE="+file, "LOGS_DIRECTORY="+logs)
+		if code == 0 {
+			s.await()
+			s.stop()
+			r.there(t, strings.TrimPrefix(file, "/"))
+			continue
+		}
+		got, log := s.exit(), s.log.String()
+		if got != code || !strings.Contains(log, file+": permission denied") || !strings.Contains(log, "remove them") || !strings.Contains(log, "name a file in "+logs) {
+			t.Errorf("with log_file = %s: exit status %d, want %d\n%s", file, got, code, log)
+		}
+	}
+}
+
 // TestServiceKeepsItsUnitsPromises stands in for systemd: the unit file says
 // Type=notify and WatchdogSec, and reloads with a signal. A service that sent no
 // READY=1 would be killed, one without WATCHDOG=1 again and again.
