@@ -44,13 +44,12 @@ func (e *edit) sumOf(t, other *Tree, sign int64) {
 		}
 		for j := range p.Inventories {
 			s := &p.Inventories[j]
-			totals := e.totals[s.Class]
-			if totals == nil {
-				shared, _ := e.w.totals.get(s.Class)
-				totals = &shared
-				e.totals[s.Class] = totals
+			totals, ok := e.totals[s.Class]
+			if !ok {
+				totals, _ = e.w.totals.get(s.Class)
 			}
 			totals.add(s, sign)
+			e.totals[s.Class] = totals
 		}
 	}
 }

@@ -112,7 +112,7 @@ type edit struct {
 	sharing    []uint64 // nil until copied
 	plain      []uint64 // nil until copied
 	rooms      map[ClassID]*roomEdit
-	totals     map[ClassID]*Totals
+	totals     map[ClassID]Totals
 	free       []int32
 }
 
@@ -123,7 +123,7 @@ func newEdit(w *World) *edit {
 		traits:     make(map[TraitID][]uint64),
 		aggregates: make(map[AggregateID][]uint64),
 		rooms:      make(map[ClassID]*roomEdit),
-		totals:     make(map[ClassID]*Totals),
+		totals:     make(map[ClassID]Totals),
 		free:       slices.Clone(w.free),
 	}
 }
@@ -146,7 +146,7 @@ func (e *edit) finish() {
 		if t.Providers == 0 {
 			e.w.totals = e.w.totals.remove(id)
 		} else {
-			e.w.totals = e.w.totals.set(id, *t)
+			e.w.totals = e.w.totals.set(id, t)
 		}
 	}
 	slices.Sort(e.free)
