@@ -1,5 +1,5 @@
-// Package agent keeps the network service informed of what a host has: it sends the
-// heartbeats of the agents that the host's files describe, and sends them anew when
-// the files change. It is not for reading the files, which is settings', nor for
-// the wire, which who starts it brings along.
+// Package agent reports the state of a host to the network service: it sends the heartbeats of the
+// agents that the host's files describe, and sends them again when the files change. It also has
+// the host's ports enforced. It does not read the files, which package settings does, and it does
+// not know the wire, which its caller brings along.
 package agent

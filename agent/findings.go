@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// Findings are what was asked for and is not held, for the heartbeats to tell. The zero
-// value knows of none. It may be used from many goroutines.
+// Findings are the rules that are not enforced, for the heartbeats. The zero value is empty. It may
+// be used concurrently.
 type Findings struct {
 	mu  sync.Mutex
 	all []string
 }
 
-// maxFindings is how many are told; it is said how many more there are.
+// maxFindings bounds the reported findings; a last line has the number of the others.
 const maxFindings = 50
 
 // Set replaces them and reports whether they are others than before.

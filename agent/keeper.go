@@ -9,8 +9,8 @@ import (
 	"github.com/berthcloud/berth/agent/settings"
 )
 
-// A Keeper has a Holder hold the ports of the host to their rules, and tells the
-// network service which are plugged in. Its fields are set before Run is called.
+// A Keeper has a Holder enforce the rules of the host's ports, and reports to the network service
+// which are plugged in. Its fields are set before Run is called.
 type Keeper struct {
 	Services []Service
 	Settings *settings.Settings
@@ -22,12 +22,12 @@ type Keeper struct {
 }
 
 const (
-	// heldBack is how long the network service may keep an answer without news.
-	heldBack = 30 * time.Second
-	// tooSoon is the least time between two answers without news: who gets them
-	// earlier is one too many to wait.
+	// pollTime is how long the network service may delay an answer without changes.
+	pollTime = 30 * time.Second
+	// tooSoon is the least time between two answers without changes: an earlier one says that the
+	// service has too many waiting agents.
 	tooSoon = 5 * time.Second
-	// lookAgain is how often it is looked whether what was set is still so.
+	// lookAgain is the interval of checks that the rates are still set.
 	lookAgain = time.Minute
 	// maxPause bounds the wait after failures.
 	maxPause = 30 * time.Second
@@ -54,7 +54,7 @@ func (k *Keeper) follow(ctx context.Context, news chan<- []Port) {
 		wait := time.Duration(0)
 		switch {
 		case !from.ask(ctx, "ports", func(s Service) (err error) {
-			got, err = s.Ports(ctx, host, driver, known, heldBack)
+			got, err = s.Ports(ctx, host, driver, known, pollTime)
 			return err
 		}):
 			wait = jitter(pause)
@@ -85,8 +85,7 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// keep holds the ports whenever there are others, something was plugged in, or it is
-// time to look again.
+// keep enforces the rules whenever the ports change, something was plugged in, or a check is due.
 func (k *Keeper) keep(ctx context.Context, news <-chan []Port) {
 	to := services{all: k.Services, log: k.Log}
 	var ports []Port
@@ -105,7 +104,7 @@ func (k *Keeper) keep(ctx context.Context, news <-chan []Port) {
 		if !known {
 			continue
 		}
-		if k.hold(ctx, &to, ports) {
+		if k.enforce(ctx, &to, ports) {
 			pause = firstPause
 			due.Reset(lookAgain)
 		} else {
@@ -115,8 +114,8 @@ func (k *Keeper) keep(ctx context.Context, news <-chan []Port) {
 	}
 }
 
-// hold is one round, and reports whether all of it worked.
-func (k *Keeper) hold(ctx context.Context, to *services, ports []Port) bool {
+// enforce is one round, and reports whether all of it succeeded.
+func (k *Keeper) enforce(ctx context.Context, to *services, ports []Port) bool {
 	held, err := k.Holder.Hold(ctx, ports)
 	if ctx.Err() != nil {
 		return false
@@ -126,7 +125,7 @@ func (k *Keeper) hold(ctx context.Context, to *services, ports []Port) bool {
 		return false
 	}
 	if k.failure != "" {
-		k.Log.Info("ports can be held to their rates again")
+		k.Log.Info("the rates of ports can be enforced again")
 		k.failure = ""
 	}
 	for _, line := range held.Did {
@@ -134,10 +133,10 @@ func (k *Keeper) hold(ctx context.Context, to *services, ports []Port) bool {
 	}
 	if k.Findings.Set(held.Findings) {
 		for _, line := range held.Findings {
-			k.Log.Warn("a rate is not held as it should be", "finding", line)
+			k.Log.Warn("a rate is not enforced as it should be", "finding", line)
 		}
 	}
-	return k.tell(ctx, to, ports, held.Plugged)
+	return k.reportPlugged(ctx, to, ports, held.Plugged)
 }
 
 // failed notes that nothing can be seen or set, and logs it once.
@@ -145,13 +144,13 @@ func (k *Keeper) failed(err error) {
 	k.Findings.Set([]string{err.Error()})
 	if k.failure != err.Error() {
 		k.failure = err.Error()
-		k.Log.Error("ports cannot be held to their rates", "error", err)
+		k.Log.Error("the rates of ports cannot be enforced", "error", err)
 	}
 }
 
-// tell has the network service know of ports that it takes for plugged in and are not,
-// or the other way round.
-func (k *Keeper) tell(ctx context.Context, to *services, ports []Port, plugged map[string]bool) bool {
+// reportPlugged reports to the network service which ports are plugged in or unplugged and differ from what
+// it has.
+func (k *Keeper) reportPlugged(ctx context.Context, to *services, ports []Port, plugged map[string]bool) bool {
 	wrong := map[string]bool{}
 	for _, p := range ports {
 		if now, ok := plugged[p.ID]; ok && now != p.Active {
@@ -164,7 +163,7 @@ func (k *Keeper) tell(ctx context.Context, to *services, ports []Port, plugged m
 	if !to.ask(ctx, "wiring", func(s Service) error { return s.Wire(ctx, k.Settings.Default.Host, wrong) }) {
 		return false
 	}
-	for i := range ports { // until it says so itself
+	for i := range ports { // until the network service says so itself
 		if now, ok := wrong[ports[i].ID]; ok {
 			ports[i].Active = now
 			k.Log.Info("a port's plug", "port", ports[i].ID, "plugged", now)

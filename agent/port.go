@@ -32,21 +32,21 @@ type Ports struct {
 	Ports    []Port
 }
 
-// A Held is what a Holder found and did.
+// A Held is the result of a Holder's round.
 type Held struct {
 	// Plugged says of ports whether they are plugged in. Those that the holder has
 	// no hand in are not there.
 	Plugged map[string]bool
 	// Did has what was changed, a line each.
 	Did []string
-	// Findings are what was asked for and is not held, sorted, a line each.
+	// Findings are the rules that are not enforced, sorted, a line each.
 	Findings []string
 }
 
-// A Holder holds ports to their rules. Its methods are called by one goroutine.
+// A Holder enforces the rules of ports. Its methods are called by one goroutine.
 type Holder interface {
-	// Hold brings the host to what ports ask for, all that there are. It fails when
-	// it cannot see what is there; what it cannot change is a finding.
+	// Hold makes the host's state follow the rules of ports, which are all of the host's. It fails
+	// when it cannot read the state; what it cannot change is a finding.
 	Hold(ctx context.Context, ports []Port) (Held, error)
 	// Changed has a value when something was plugged in or out, maybe.
 	Changed() <-chan struct{}

@@ -26,16 +26,16 @@ type Answer struct {
 type Reporter struct {
 	// Services are tried in order, from the one that answered last.
 	Services []Service
-	// Settings are those that the agent starts with. Read reads them anew, with the
-	// services that they name.
+	// Settings are those that the agent starts with. Read reads them again, with the services that
+	// they name.
 	Settings *settings.Settings
 	Read     func() (*settings.Settings, []Service, error)
 	// Fingerprint is that of the files as they are now.
 	Fingerprint func() settings.Fingerprint
-	// Observed is what heartbeats tell of the host besides the settings. Nil: nothing.
+	// Observed is the observed part of heartbeats, besides the settings. Nil: nothing.
 	Observed func() settings.Observed
-	// Beside runs beside the heartbeats until its context ends, and is run anew when
-	// the settings have changed. Nil: nothing does.
+	// Beside runs beside the heartbeats until its context ends, and is run again when the settings
+	// have changed. Nil: nothing does.
 	Beside func(context.Context, *settings.Settings, []Service)
 	Log    *slog.Logger
 
@@ -44,9 +44,9 @@ type Reporter struct {
 	told     string // the last failure of placement's that was logged
 }
 
-// Run reports until ctx ends: at the start, at the interval of the settings, and when
-// the files have changed, for which it looks at their own interval and when
-// something comes on reload. Settings that cannot be read change nothing.
+// Run reports until ctx ends: at the start, at the interval of the settings, and when the files
+// have changed, which it checks at an interval of their own and when something arrives on reload.
+// Settings that cannot be read change nothing.
 func (r *Reporter) Run(ctx context.Context, reload <-chan struct{}) {
 	r.services, r.started = services{all: r.Services, log: r.Log}, r.Settings
 	beside := r.beside(ctx)
@@ -123,7 +123,7 @@ func (r *Reporter) reread() bool {
 	fingerprint := r.Fingerprint() // before reading: a later change makes another one
 	is, all, err := r.Read()
 	if err != nil {
-		r.Log.Error("the settings cannot be taken over and stay as they were", "error", err)
+		r.Log.Error("the new settings are wrong; the old ones stay in effect", "error", err)
 		kept := *r.Settings // so that the same files are not complained about again
 		kept.Fingerprint = fingerprint
 		r.Settings = &kept
@@ -138,7 +138,7 @@ func (r *Reporter) reread() bool {
 		r.Log.Info("setting changed", "change", line)
 	}
 	if names := settings.NeedRestart(settings.Changes(r.started, is), settings.LogOptions); len(changes) > 0 && len(names) > 0 {
-		r.Log.Warn("some settings changed that count from the next start on", "settings", names)
+		r.Log.Warn("some changed settings take effect at the next start", "settings", names)
 	}
 	return len(changes) > 0
 }
@@ -152,7 +152,7 @@ func (r *Reporter) report(ctx context.Context, start bool) bool {
 	}
 	text, err := r.Settings.Configurations(seen)
 	if err != nil {
-		r.Log.Error("what the agent has cannot be written down", "error", err)
+		r.Log.Error("the heartbeat cannot be encoded", "error", err)
 		return false
 	}
 	d := r.Settings.Kind.Driver()
@@ -172,13 +172,13 @@ func (r *Reporter) report(ctx context.Context, start bool) bool {
 // answered logs what the operator of the host should know of an answer, once.
 func (r *Reporter) answered(beat Heartbeat, a Answer) {
 	if beat.Start {
-		r.Log.Info("the network service knows of the agent", "agent_type", beat.Type, "host", beat.Host)
+		r.Log.Info("the network service has the agent's heartbeat", "agent_type", beat.Type, "host", beat.Host)
 	} else if r.Settings.Agent.LogHeartbeats {
 		r.Log.Info("heartbeat", "agent_type", beat.Type, "host", beat.Host)
 	}
 	switch {
 	case a.Failure != "" && a.Failure != r.told:
-		r.Log.Error("the agent's devices are not in placement as they should be", "error", a.Failure)
+		r.Log.Error("the agent's devices are not synced to placement", "error", a.Failure)
 	case a.Failure == "" && r.told != "":
 		r.Log.Info("the agent's devices are in placement")
 	}

@@ -15,8 +15,8 @@ type services struct {
 	log  *slog.Logger
 }
 
-// ask asks one after the other until one answers, and reports whether one did. What is
-// what they are asked for.
+// ask calls one service after the other until one answers, and reports whether one did. What names
+// the request in the log.
 func (s *services) ask(ctx context.Context, what string, fn func(Service) error) bool {
 	for range s.all {
 		err := fn(s.all[s.last])
@@ -26,7 +26,7 @@ func (s *services) ask(ctx context.Context, what string, fn func(Service) error)
 		if ctx.Err() != nil {
 			return false
 		}
-		s.log.Warn("the network service did not answer as it should", "asked", what, "address", s.last+1, "of", len(s.all), "error", err)
+		s.log.Warn("a request to the network service failed", "asked", what, "address", s.last+1, "of", len(s.all), "error", err)
 		s.last = (s.last + 1) % len(s.all)
 	}
 	return false

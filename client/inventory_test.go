@@ -97,7 +97,7 @@ func TestSyncOfAHost(t *testing.T) {
 	send(t, p, "PUT /resource_providers/"+poolID+"/aggregates", `{"resource_provider_generation": 2, "aggregates": ["`+groupID+`"]}`)
 	send(t, p, "PUT /resource_providers/"+nodeID+"/aggregates", fmt.Sprintf(`{"resource_provider_generation": %d, "aggregates": ["%s"]}`, is.Providers[0].Generation, groupID))
 	h.Devices = nil
-	const kept = "the device of cn1_0000:81:00.0 is gone, and something is allocated on it: the provider stays, with everything reserved, until nothing is"
+	const kept = "the device of cn1_0000:81:00.0 was removed and has allocations: the provider stays, with everything reserved, until they end"
 	sync(kept)
 	nic = strings.Replace(nic, "[COMPUTE_MANAGED_PCI_DEVICE CUSTOM_FAST] CUSTOM_NIC=2-0", "[COMPUTE_MANAGED_PCI_DEVICE CUSTOM_FAST CUSTOM_BERTH_REMOVED] CUSTOM_NIC=2-2", 1)
 	tree(root+" CUSTOM_LICENSE=5-0*1", nic)
@@ -106,7 +106,7 @@ func TestSyncOfAHost(t *testing.T) {
 	send(t, p, "PUT /allocations/"+poolID, `{"allocations": {"`+nodeID+`": {"resources": {"VCPU": 1}}},
 		"project_id": "p", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}`)
 	h.VCPU.Total, h.Disabled = 0, true
-	sync("cn1 has no VCPU any more, and some is allocated: it stays, with everything reserved, until none is", kept)
+	sync("cn1 has no VCPU any more, and it has allocations: it stays, with everything reserved, until they end", kept)
 	root = strings.Replace(root, "COMPUTE_NODE ", "COMPUTE_NODE COMPUTE_STATUS_DISABLED ", 1) + " CUSTOM_LICENSE=5-0*1"
 	tree(strings.Replace(root, "VCPU=8-0", "VCPU=8-8", 1), nic)
 	send(t, p, "DELETE /allocations/"+poolID, "")

@@ -1,6 +1,6 @@
-// Package driver runs servers on one host. A Driver is what makes them of the host: the
-// fake one remembers them, and is for trials and tests with as many hosts as wanted. What
-// is to be done, and when, package host says.
+// Package driver runs servers on one host. A Driver creates them on the host: the fake one has them
+// in memory, for trials and tests with as many hosts as wanted. Package host decides what to do,
+// and when.
 package driver
 
 import (
@@ -9,23 +9,22 @@ import (
 	"strconv"
 )
 
-// A Driver runs the servers of one host. It is asked for one thing at a time about a server,
-// and for several servers at once. Everything may be asked for twice: what is so already
-// succeeds.
+// A Driver runs the servers of one host. It is called for one thing at a time about a server, and
+// for several servers concurrently. Every call may be repeated: it succeeds when its result exists
+// already.
 type Driver interface {
-	// Servers returns the servers that there are, also those that were half made.
+	// Servers returns the servers that exist, also half built ones.
 	Servers(ctx context.Context) ([]State, error)
-	// Build makes a server with its ports, and starts it if it is to run. One that
-	// fails leaves something behind, which Destroy removes. ErrEverywhere says that it
-	// would fail on any host.
+	// Build creates a server with its ports, and starts it if it should run. One that fails leaves
+	// something behind, which Destroy removes. ErrEverywhere says that it would fail on any host.
 	Build(ctx context.Context, s Server) error
 	// Destroy removes a server.
 	Destroy(ctx context.Context, id string) error
 	// Plug gives a port to a server, and Unplug takes it.
 	Plug(ctx context.Context, id string, p Port) error
 	Unplug(ctx context.Context, id, port string) error
-	// Start starts a server that does not run, and anew one that does with another
-	// boot. Stop stops it.
+	// Start starts a server that does not run, and restarts one that does with another boot. Stop
+	// stops it.
 	Start(ctx context.Context, id, boot string) error
 	Stop(ctx context.Context, id string) error
 }
@@ -33,7 +32,7 @@ type Driver interface {
 // ErrEverywhere is among the causes of failures of what cannot be built anywhere.
 var ErrEverywhere = errors.New("it would fail on any host")
 
-// A Server is what is to be built.
+// A Server is a server to build.
 type Server struct {
 	ID       string // a UUID
 	Name     string // what hypervisors call it
@@ -43,7 +42,7 @@ type Server struct {
 	Image    string
 	Ports    []Port // in their order
 	Running  bool
-	Boot     string // the start that it is to have had, "" for the first
+	Boot     string // the start that it must have had, "" for the first
 
 	Hostname    string
 	Metadata    map[string]string
@@ -78,7 +77,7 @@ func Address(ip string, prefix int) string {
 // A State is what a server is.
 type State struct {
 	ID      string
-	Built   bool // it was made to the end
+	Built   bool // its build was completed
 	Running bool
 	Boot    string   // of its last start, "" for the first
 	Ports   []string // ids, sorted

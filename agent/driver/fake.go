@@ -8,14 +8,13 @@ import (
 	"time"
 )
 
-// A Fake is a Driver whose servers are nothing but remembered. It may be used from many
-// goroutines. Its fields are set before it is used; the zero value is quick and never
-// fails.
+// A Fake is a Driver whose servers exist in memory only. It may be used concurrently. Its fields
+// are set before it is used; the zero value is quick and never fails.
 type Fake struct {
 	// Delay is how long each thing takes, BuildDelay how much longer a build does.
 	Delay, BuildDelay time.Duration
-	// Fail, if not nil, is asked before each thing, by its name in lower case, and may
-	// have it fail.
+	// Fail, if not nil, is called before each operation with its name in lower case; its error is
+	// the operation's.
 	Fail func(verb, server string) error
 
 	mu  sync.Mutex
@@ -24,7 +23,7 @@ type Fake struct {
 
 var _ Driver = (*Fake)(nil)
 
-// do does something to a server after the delay, unless it is to fail.
+// do changes the state of a server after the delay, unless Fail fails.
 func (f *Fake) do(ctx context.Context, verb, id string, fn func(s *State)) error {
 	delay := f.Delay
 	if verb == "build" {

@@ -16,8 +16,8 @@ import (
 	"github.com/berthcloud/berth/agent/settings"
 )
 
-// An OVS holds ports on the bridges of Open vSwitch. It implements agent.Holder while
-// its Run does.
+// An OVS enforces the rules of ports on the bridges of Open vSwitch. It implements agent.Holder
+// while its Run does.
 type OVS struct {
 	// Switch is what it works with; a program of it may be replaced before Run.
 	Switch *ovs.Switch
@@ -29,7 +29,8 @@ type OVS struct {
 
 var _ agent.Holder = (*OVS)(nil)
 
-// ovsTables are what is watched: who is plugged in where, and what the switch can do.
+// ovsTables are the watched columns: where interfaces are plugged in, and the switch's
+// capabilities.
 var ovsTables = map[string][]string{
 	"Open_vSwitch": {"datapath_types", "iface_types"},
 	"Bridge":       {"name", "ports"},
@@ -58,8 +59,8 @@ func NewOVS(s *settings.Settings, runDir string, log *slog.Logger) (*OVS, error)
 	}, nil
 }
 
-// usualConnection is what nobody has chosen. Debian's switch does not listen there,
-// unless Neutron's agent told it to, but at its socket.
+// usualConnection is the default, which no operator has chosen. Debian's switch listens at its
+// socket, and at this address only when Neutron's agent has configured that.
 const usualConnection = "tcp:127.0.0.1:6640"
 
 // connections are where the switch's database may be.
@@ -99,7 +100,7 @@ func (o *OVS) Run(ctx context.Context) {
 		}
 		select {
 		case o.changed <- struct{}{}:
-		default: // it has yet to be looked
+		default: // a check is pending already
 		}
 	}
 	<-done
@@ -126,7 +127,7 @@ func (o *OVS) Hold(ctx context.Context, ports []agent.Port) (held agent.Held, er
 	if err != nil {
 		return held, err
 	}
-	held.Findings = unheld(ports)
+	held.Findings = notEnforced(ports)
 	if steps := ovs.Plan(desired, actual); len(steps) > 0 {
 		failed := o.Switch.Apply(ctx, steps)
 		for _, f := range failed {
@@ -162,7 +163,7 @@ func (o *OVS) desired(ports []agent.Port) (d ovs.Desired) {
 	}
 	for _, p := range ports {
 		d.Ports = append(d.Ports, ovs.Port{
-			ID: p.ID, Bridge: report.BridgeMappings[p.PhysicalNetwork], Egress: ovsRate(promised(p, egress)), Ingress: ovsRate(promised(p, ingress)),
+			ID: p.ID, Bridge: report.BridgeMappings[p.PhysicalNetwork], Egress: ovsRate(rulesOf(p, egress)), Ingress: ovsRate(rulesOf(p, ingress)),
 		})
 	}
 	return d

@@ -16,11 +16,11 @@ const (
 	ingress = "ingress"
 )
 
-// A promise is what the rules of a port say of one direction, in kbit/s; 0 is nothing.
+// A promise is the rules of a port in one direction, in kbit/s; 0 is none.
 type promise struct{ min, max, burst int64 }
 
-// promised returns what a port is promised in a direction.
-func promised(p agent.Port, direction string) (all promise) {
+// rulesOf returns the rules of a port in a direction.
+func rulesOf(p agent.Port, direction string) (all promise) {
 	for _, r := range p.Rules {
 		switch {
 		case r.Direction != direction:
@@ -33,9 +33,9 @@ func promised(p agent.Port, direction string) (all promise) {
 	return all
 }
 
-// unheld returns findings about rules that nobody here enforces. Minimum packet rates
-// are not among them: there is no such thing on the wire, in Neutron neither.
-func unheld(ports []agent.Port) (findings []string) {
+// notEnforced returns findings for rules that this agent does not enforce. Minimum packet rates are not
+// among them: nothing enforces them, in Neutron neither.
+func notEnforced(ports []agent.Port) (findings []string) {
 	for _, p := range ports {
 		for _, r := range p.Rules {
 			switch r.Type {

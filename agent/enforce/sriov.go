@@ -15,22 +15,21 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// A Host is what an SRIOV works with: tc.Linux, or what stands for it in a test.
+// A Host is the host that an SRIOV works on: tc.Linux, or its stand-in in a test.
 type Host interface {
 	tc.Kernel
 	tc.VFs
 }
 
-// An SRIOV holds ports on NICs: those that have a virtual function by its rates, the
-// others, such as macvtaps, by classes of the NIC's own queue. It implements
-// agent.Holder.
+// An SRIOV enforces the rules of ports on NICs: of those that have a virtual function by its rates,
+// of others, such as macvtaps, by classes of the NIC's own queue. It implements agent.Holder.
 type SRIOV struct {
-	// Elsewhere, if not nil, returns the addresses of interfaces that servers have taken out
-	// of the host. It is set before Hold is called.
+	// Elsewhere, if not nil, returns the addresses of interfaces that servers have moved out of the
+	// host. It is set before Hold is called.
 	Elsewhere func() ([]net.HardwareAddr, error)
 
-	// Uplinks, if not nil, are the NICs whose queues hold the ports of devices that are
-	// bridges. It is set before the first use.
+	// Uplinks, if not nil, are the NICs whose queues enforce the rules of ports on bridges. It is
+	// set before the first use.
 	Uplinks map[string]string
 
 	host     Host
@@ -47,8 +46,8 @@ func NewSRIOV(s *settings.Settings, host Host, machine settings.Sysfs) *SRIOV {
 	return &SRIOV{host: host, settings: s, machine: machine, changed: make(chan struct{}, 1)}
 }
 
-// Run has the NICs looked at every polling_interval until ctx ends: they do not say when
-// something is plugged in.
+// Run has the NICs checked every polling_interval until ctx ends: they send no event when something
+// is plugged in.
 func (s *SRIOV) Run(ctx context.Context) {
 	if s.settings.Agent.PollingInterval <= 0 {
 		<-ctx.Done()
@@ -64,7 +63,7 @@ func (s *SRIOV) Run(ctx context.Context) {
 		}
 		select {
 		case s.changed <- struct{}{}:
-		default: // it has yet to be looked
+		default: // a check is pending already
 		}
 	}
 }
@@ -92,7 +91,7 @@ func (s *SRIOV) Hold(_ context.Context, ports []agent.Port) (held agent.Held, er
 	for _, step := range vfs.Steps {
 		held.Did = append(held.Did, step.String())
 	}
-	held.Findings = append(unheld(ports), place.findings...)
+	held.Findings = append(notEnforced(ports), place.findings...)
 	for _, f := range append(links.Findings, vfs.Findings...) {
 		held.Findings = append(held.Findings, f.String())
 	}
@@ -135,7 +134,7 @@ func (s *SRIOV) place(ports []agent.Port) (*placing, error) {
 	}
 	for _, p := range ports {
 		if p.VNIC == directPhysical {
-			continue // the whole NIC is the server's: there is nobody to share with
+			continue // the whole NIC is the server's: it shares with no other port
 		}
 		name, n, finding := s.find(p, numbers)
 		switch {
@@ -168,7 +167,7 @@ func (s *SRIOV) find(p agent.Port, numbers map[string]map[string]int) (name stri
 		mapped = slices.DeleteFunc(slices.Clone(mapped), func(name string) bool { return !slices.Contains(p.Providers, s.provider(name)) })
 	}
 	if len(mapped) != 1 {
-		return "", 0, fmt.Sprintf("it cannot be told which device of %s it has: there is no PCI address, and no allocation from one of them", p.PhysicalNetwork)
+		return "", 0, fmt.Sprintf("its device among those of %s is unknown: there is no PCI address, and no allocation from one of them", p.PhysicalNetwork)
 	}
 	return mapped[0], -1, ""
 }
@@ -195,10 +194,10 @@ func (s *SRIOV) links(a *placing) (all []tc.Link) {
 	return all
 }
 
-// sharing are the ports that are promised something in a direction.
+// sharing are the ports with a guarantee in a direction.
 func sharing(ports []agent.Port, d tc.Direction) (all []tc.Port) {
 	for _, p := range ports {
-		if want := promised(p, string(d)); want.min > 0 || want.max > 0 {
+		if want := rulesOf(p, string(d)); want.min > 0 || want.max > 0 {
 			mac, _ := tc.ParseMAC(p.MAC) // one that is none is found by tc.Check
 			all = append(all, tc.Port{Key: p.ID, MAC: mac, Min: tc.Kbps(want.min), Max: tc.Kbps(want.max)})
 		}
@@ -206,7 +205,7 @@ func sharing(ports []agent.Port, d tc.Direction) (all []tc.Port) {
 	return all
 }
 
-// functions are the NICs with what is promised of their VFs.
+// functions are the NICs with the rates of their VFs.
 func (a *placing) functions() (all []tc.PF) {
 	for _, name := range slices.Sorted(maps.Keys(a.devices)) {
 		d := a.devices[name]
@@ -214,7 +213,7 @@ func (a *placing) functions() (all []tc.PF) {
 		for _, n := range slices.Sorted(maps.Keys(d.functions)) {
 			p := d.functions[n]
 			for _, direction := range []tc.Direction{tc.Egress, tc.Ingress} {
-				if want := promised(p, string(direction)); want.min > 0 || want.max > 0 {
+				if want := rulesOf(p, string(direction)); want.min > 0 || want.max > 0 {
 					pf.Ports = append(pf.Ports, tc.VFPort{Key: p.ID, Number: n, Direction: direction, Min: tc.Kbps(want.min), Max: tc.Kbps(want.max)})
 				}
 			}
@@ -224,8 +223,8 @@ func (a *placing) functions() (all []tc.PF) {
 	return all
 }
 
-// plugged says of each port that has a device whether somebody has given that its
-// address: the VF, or an interface of the host or of a server.
+// plugged reports for each port with a device whether its address is set: on the VF, or on an
+// interface of the host or of a server.
 func (s *SRIOV) plugged(a *placing) (map[string]bool, error) {
 	addresses, err := s.host.VFAddresses(slices.Sorted(maps.Keys(a.devices)))
 	if err != nil {

@@ -180,8 +180,8 @@ func TestWhatCannotBeHeldIsFound(t *testing.T) {
 		want string
 	}{
 		"NoSuchVF":     {direct("p1", "0000:05:11.1", minimum("egress", 1000)), "port p1: 0000:05:11.1 is no virtual function"},
-		"WhichDevice":  {agent.Port{ID: "p1", MAC: mac, PhysicalNetwork: "physnet1"}, "port p1: it cannot be told which device"},
-		"NoDevice":     {agent.Port{ID: "p1", MAC: mac, PhysicalNetwork: "physnet7"}, "port p1: it cannot be told which device"},
+		"WhichDevice":  {agent.Port{ID: "p1", MAC: mac, PhysicalNetwork: "physnet1"}, "port p1: its device among those of"},
+		"NoDevice":     {agent.Port{ID: "p1", MAC: mac, PhysicalNetwork: "physnet7"}, "port p1: its device among those of"},
 		"IngressOfVF":  {direct("p1", "0000:05:10.1", minimum("ingress", 1000)), "ens5 ingress port p1"},
 		"OtherRule":    {direct("p1", "0000:05:10.1", agent.Rule{Type: "dscp_marking"}), "port p1: a rule of type dscp_marking is not applied"},
 		"PacketRate":   {direct("p1", "0000:05:10.1", agent.Rule{Type: "minimum_packet_rate"}), ""},

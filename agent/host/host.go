@@ -1,7 +1,7 @@
-// Package host is the agent of a compute host: it reports what the host has, asks the
-// compute service what servers it is to have, works on that with a driver until it is so, and
-// says how it went. It is not for the wire, which who starts it brings along, nor for
-// what a server is made of, which is the driver's.
+// Package host is the agent of a compute host: it reports the host's inventory, reads its list of
+// servers from the compute service, has a driver make the host match the list, and reports the
+// results. It does not know the wire, which its caller brings along, nor how a server is built,
+// which the driver knows.
 package host
 
 import (
@@ -16,13 +16,13 @@ import (
 	"github.com/berthcloud/berth/agent/driver"
 )
 
-// A Service is the compute service as a host sees it. A failed call is made again.
+// A Service is the compute service as a host sees it. A failed call is retried.
 type Service interface {
 	// Report says that the host is alive, what it has, and which servers are there that the
 	// service has not listed, sorted. ErrNotSynced is among the causes when the report was accepted.
 	Report(ctx context.Context, unknown []string) error
-	// Wanted returns what the host is to do, once its revision is another one than is
-	// known or some time has passed.
+	// Wanted returns the list of the host's servers, once its revision differs from known or some
+	// time has passed.
 	Wanted(ctx context.Context, known string, wait time.Duration) (Wants, error)
 	// Done says how something ended.
 	Done(ctx context.Context, results []Result) error
@@ -30,28 +30,27 @@ type Service interface {
 
 // ErrNotSynced says that the compute service has accepted a report, and that placement does not
 // have what the host has.
-var ErrNotSynced = errors.New("placement does not have what the host has")
+var ErrNotSynced = errors.New("the host's inventory is not synced to placement")
 
-// Wants is what a host is to do as of a revision, which is never "".
+// Wants is the list of a host's servers at a revision, which is never "".
 type Wants struct {
 	Revision string
 	Servers  []Wanted
 }
 
-// A Wanted is what is to be of a server, which only goes if it is Gone. A server that the host has
-// and that is not wanted is reported and left alone: the host may ask under another name than before,
-// or a service that has another database, or an older state of it.
+// A Wanted is the desired state of a server; the server is destroyed only if it is Gone. A server
+// that the host has and that is not in the list is reported and not touched: the host may have had
+// another name before, or the service may have another database, or an older state of it.
 type Wanted struct {
 	driver.Server
 	Gone  bool
-	Event string // that the end of it is to be told of, "" for none
+	Event string // whose result must be reported, "" for none
 }
 
-// A Result is how something ended that was wanted.
+// A Result is the result of an event.
 type Result struct {
 	Server, Event string
-	// Trouble is why it failed, "" when it did not. Everywhere says that it would fail
-	// on any host.
+	// Trouble is the error, "" for success. Everywhere says that it would fail on any host.
 	Trouble    string
 	Everywhere bool
 }
@@ -69,31 +68,31 @@ type Host struct {
 	mu       sync.Mutex
 	wanted   map[string]*Wanted // by server; nil before it is known
 	working  map[string]bool    // servers
-	told     map[string]string  // the event of a server whose end was told
-	unknown  []string           // servers that are there and not wanted, sorted
+	reported map[string]string  // the last reported event by server
+	unknown  []string           // servers that exist and are not in the list, sorted
 	turns    chan struct{}
 	accepted chan struct{} // closed once a report was accepted
-	again    chan struct{} // has one when it is to be looked again
+	again    chan struct{} // receives when the servers must be compared again
 }
 
 const (
-	// heldBack is how long the service may keep an answer without news.
-	heldBack = 30 * time.Second
-	// tooSoon is the least time between two answers without news: a service that
-	// answers earlier is stopping.
+	// pollTime is how long the service may delay an answer without changes.
+	pollTime = 30 * time.Second
+	// tooSoon is the least time between two answers without changes: a service that answers earlier
+	// is stopping.
 	tooSoon = 5 * time.Second
 	// firstPause is the wait after a failure, longer each time up to maxPause.
 	firstPause, maxPause = time.Second, 30 * time.Second
-	// lookAgain is how often it is looked whether servers are as they should be.
+	// lookAgain is the interval of checks that servers are as they should be.
 	lookAgain = time.Minute
-	// retryPause is how long a server is left alone that could not be made as it should
-	// be, when nobody waits to be told.
+	// retryPause is the delay of a retry for a server that failed, when no event waits for a
+	// result.
 	retryPause = 5 * time.Second
 )
 
 // Run works until ctx ends. Servers stay as they are then.
 func (h *Host) Run(ctx context.Context) {
-	h.working, h.told, h.again = map[string]bool{}, map[string]string{}, make(chan struct{}, 1)
+	h.working, h.reported, h.again = map[string]bool{}, map[string]string{}, make(chan struct{}, 1)
 	h.accepted = make(chan struct{})
 	h.turns = make(chan struct{}, max(1, h.Concurrency))
 	var all sync.WaitGroup
@@ -115,7 +114,7 @@ func (h *Host) report(ctx context.Context) {
 			accept()
 		}
 		if err != nil {
-			h.failed(ctx, "the compute service did not take the report", err)
+			h.failed(ctx, "the report to the compute service failed", err)
 			rest(ctx, pause)
 			pause = min(2*pause, maxPause)
 			continue
@@ -141,8 +140,8 @@ func rest(ctx context.Context, about time.Duration) {
 	}
 }
 
-// follow learns what is wanted, of a service that has accepted a report: another one may have
-// servers of another host by the same name, or none.
+// follow reads the list from a service that has accepted a report: another one may have servers of
+// another host by the same name, or none.
 func (h *Host) follow(ctx context.Context) {
 	select {
 	case <-h.accepted:
@@ -152,9 +151,9 @@ func (h *Host) follow(ctx context.Context) {
 	known := ""
 	for pause := firstPause; ctx.Err() == nil; {
 		asked := time.Now()
-		wants, err := h.Service.Wanted(ctx, known, heldBack)
+		wants, err := h.Service.Wanted(ctx, known, pollTime)
 		if err != nil {
-			h.failed(ctx, "the compute service does not say what it wants", err)
+			h.failed(ctx, "the list of servers cannot be read from the compute service", err)
 			rest(ctx, pause)
 			pause = min(2*pause, maxPause)
 			continue
@@ -176,18 +175,18 @@ func (h *Host) want(all []Wanted) {
 	for i := range all {
 		h.wanted[all[i].ID] = &all[i]
 	}
-	h.look()
+	h.trigger()
 }
 
-// look has it looked again what there is to do.
-func (h *Host) look() {
+// trigger triggers a comparison.
+func (h *Host) trigger() {
 	select {
 	case h.again <- struct{}{}:
 	default: // it is going to be
 	}
 }
 
-// work begins with what there is to do whenever that may be something else.
+// work compares, and starts what is to be done, at each trigger.
 func (h *Host) work(ctx context.Context, all *sync.WaitGroup) {
 	due := time.NewTicker(lookAgain)
 	defer due.Stop()
@@ -203,7 +202,7 @@ func (h *Host) work(ctx context.Context, all *sync.WaitGroup) {
 		h.mu.Unlock()
 		is, err := h.Driver.Servers(ctx)
 		if err != nil {
-			h.failed(ctx, "it cannot be seen which servers there are", err)
+			h.failed(ctx, "the driver cannot list its servers", err)
 			continue
 		}
 		h.find(is, listed)
@@ -213,8 +212,8 @@ func (h *Host) work(ctx context.Context, all *sync.WaitGroup) {
 	}
 }
 
-// find notes and logs the servers that are there and not wanted, each once. Listed is what was wanted
-// before it was looked which there are: a server that was destroyed since is no finding.
+// find stores and logs the servers that exist and are not in the list, each once. Listed is the
+// list before the driver was asked: a server that was destroyed since is no finding.
 func (h *Host) find(is []driver.State, listed map[string]*Wanted) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -230,14 +229,14 @@ func (h *Host) find(is []driver.State, listed map[string]*Wanted) {
 	slices.Sort(unknown)
 	for _, id := range unknown {
 		if !slices.Contains(h.unknown, id) {
-			h.Log.Warn("a server is here that the compute service does not list: it is left alone", "server", id)
+			h.Log.Warn("the host has a server that is not in its list: it is not touched", "server", id)
 		}
 	}
 	h.unknown = unknown
 }
 
-// begin returns the servers that nobody works on and that are not as they should be, or whose
-// end was not told. From now on they are worked on.
+// begin returns the servers that are not in progress and are not as they should be, or whose result
+// was not reported. It marks them as in progress.
 func (h *Host) begin(is []driver.State) (ids []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -249,13 +248,13 @@ func (h *Host) begin(is []driver.State) (ids []string) {
 		states[is[i].ID] = &is[i]
 	}
 	for id, want := range h.wanted {
-		if untold := want.Event != "" && h.told[id] != want.Event; untold || len(plan(want, states[id])) > 0 && want.Event == "" {
+		if untold := want.Event != "" && h.reported[id] != want.Event; untold || len(plan(want, states[id])) > 0 && want.Event == "" {
 			ids = append(ids, id)
 		}
 	}
-	for id := range h.told {
+	for id := range h.reported {
 		if h.wanted[id] == nil {
-			delete(h.told, id)
+			delete(h.reported, id)
 		}
 	}
 	free := ids[:0]
@@ -268,32 +267,32 @@ func (h *Host) begin(is []driver.State) (ids []string) {
 	return free
 }
 
-// attend works on a server until it is as it should be, or it is told that it cannot be.
+// attend works on a server until it is as it should be, or its failure is reported.
 func (h *Host) attend(ctx context.Context, id string) {
 	defer func() {
 		h.mu.Lock()
 		delete(h.working, id)
 		h.mu.Unlock()
-		h.look() // something else may be wanted by now
+		h.trigger() // the list may have changed
 	}()
-	want, err := h.inTurn(ctx, id)
+	want, err := h.change(ctx, id)
 	if ctx.Err() != nil {
 		return
 	}
 	if err != nil {
-		h.Log.Warn("a server is not as it should be", "server", id, "error", err)
+		h.Log.Warn("a server could not be changed as listed", "server", id, "error", err)
 	}
 	if want != nil && want.Event != "" {
-		h.tell(ctx, id, want, err)
+		h.reportResult(ctx, id, want, err)
 	}
 	if err != nil && (want == nil || want.Event == "" || want.Gone) {
 		rest(ctx, retryPause)
 	}
 }
 
-// inTurn makes a server what is wanted once fewer than the bound are worked on, and
-// returns what was wanted then.
-func (h *Host) inTurn(ctx context.Context, id string) (*Wanted, error) {
+// change changes a server once fewer than the bound are in progress, and returns its entry of the
+// list at that time.
+func (h *Host) change(ctx context.Context, id string) (*Wanted, error) {
 	select {
 	case h.turns <- struct{}{}:
 		defer func() { <-h.turns }()
@@ -310,7 +309,7 @@ func (h *Host) wants(id string) *Wanted {
 	return h.wanted[id]
 }
 
-// make makes a server what is wanted.
+// make makes a server match its entry in the list.
 func (h *Host) make(ctx context.Context, id string, want *Wanted) error {
 	all, err := h.Driver.Servers(ctx)
 	if err != nil {
@@ -347,9 +346,9 @@ func (h *Host) carryOut(ctx context.Context, id string, want *Wanted, s step) er
 	return h.Driver.Stop(ctx, id)
 }
 
-// tell says how something ended, until that is heard or something else is wanted. What is to be
-// destroyed is tried again for as long as that is wanted.
-func (h *Host) tell(ctx context.Context, id string, want *Wanted, err error) {
+// reportResult reports the result of an event, until the report succeeds or the entry changes. The
+// destruction of a server is retried while the list has it.
+func (h *Host) reportResult(ctx context.Context, id string, want *Wanted, err error) {
 	event, again := want.Event, err != nil && want.Gone
 	r := Result{Server: id, Event: event, Everywhere: errors.Is(err, driver.ErrEverywhere)}
 	if err != nil {
@@ -362,11 +361,11 @@ func (h *Host) tell(ctx context.Context, id string, want *Wanted, err error) {
 		}
 		if err == nil {
 			h.mu.Lock()
-			h.told[id] = event
+			h.reported[id] = event
 			h.mu.Unlock()
 			return
 		}
-		h.failed(ctx, "the compute service did not hear how something ended", err)
+		h.failed(ctx, "a result could not be reported to the compute service", err)
 		rest(ctx, pause)
 		if now := h.wants(id); now == nil || now.Event != event {
 			return

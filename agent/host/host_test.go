@@ -197,7 +197,7 @@ func TestUnknownServers(t *testing.T) {
 		running.Wait()
 	})
 	for id, want := range map[string]int{"a": 1, "b": 1, "c": 1, "d": 1} {
-		if n := strings.Count(logged.String(), "does not list: it is left alone\" server="+id); n != want {
+		if n := strings.Count(logged.String(), "that is not in its list: it is not touched\" server="+id); n != want {
 			t.Errorf("the finding of server %s is logged %d times, want %d\n%s", id, n, want, &logged)
 		}
 	}

@@ -6,14 +6,14 @@ import (
 	"github.com/berthcloud/berth/agent/driver"
 )
 
-// A step is one thing that a driver is asked for.
+// A step is one call of a driver.
 type step struct {
 	verb string // build, destroy, plug, unplug, start or stop
 	port driver.Port
 }
 
-// plan says what makes a server what is wanted of it. A server that is not there is nil,
-// and so is what is wanted of one that is to be left alone. A half made one is made anew.
+// plan returns the steps that make a server match its entry. A server that does not exist is nil,
+// and so is the entry of one that must not be touched. A half built server is built again.
 func plan(want *Wanted, is *driver.State) (steps []step) {
 	if want == nil {
 		return nil

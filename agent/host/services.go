@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A Choice is several compute services of which any will do: they are asked in order, from
-// the one that answered last. It may be used from many goroutines.
+// A Choice is several equivalent compute services: they are tried in order, from the one that
+// answered last. It may be used concurrently.
 type Choice struct {
 	// Services are at least one.
 	Services []Service
@@ -26,7 +26,7 @@ func (c *Choice) first() int {
 	return c.last
 }
 
-// ask asks one after the other until one answers.
+// ask calls one after the other until one answers.
 func (c *Choice) ask(ctx context.Context, fn func(Service) error) error {
 	var errs []error
 	first := c.first()
@@ -55,7 +55,7 @@ func (c *Choice) Report(ctx context.Context, unknown []string) error {
 	return c.ask(ctx, func(s Service) error { return s.Report(ctx, unknown) })
 }
 
-// Wanted is Service's.
+// Wanted is that of Service.
 func (c *Choice) Wanted(ctx context.Context, known string, wait time.Duration) (w Wants, err error) {
 	err = c.ask(ctx, func(s Service) error {
 		w, err = s.Wanted(ctx, known, wait)

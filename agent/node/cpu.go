@@ -57,7 +57,7 @@ var cpuTraits = map[string][]string{
 // A processor is what /proc/cpuinfo says.
 type processor struct {
 	vendor, model           string
-	features                []string // that all CPUs have, sorted; nil when the file does not tell x86's
+	features                []string // of all CPUs, sorted; nil when the file does not list x86's
 	sockets, cores, threads int      // cores of a socket, threads of a core; at least 1
 }
 

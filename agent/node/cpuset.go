@@ -60,9 +60,8 @@ type ruleError struct{ rule, reason string }
 
 func (e *ruleError) Error() string { return fmt.Sprintf("%q: %s", e.rule, e.reason) }
 
-// parseCPUs reads a set of CPUs: numbers and ranges, separated by commas, and ^ before
-// what is left out, wherever it stands. The error joins a ruleError for each rule that
-// cannot be meant.
+// parseCPUs reads a set of CPUs: numbers and ranges, separated by commas, and ^ before excluded
+// ones, in any order. The error joins a ruleError for each invalid rule.
 func parseCPUs(text string) (cpuSet, error) {
 	in, out := make(changes, maxCPU+2), make(changes, maxCPU+2)
 	var errs []error

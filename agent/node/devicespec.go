@@ -151,7 +151,7 @@ func (r *specReader) read(object map[string]any) {
 	d.class = r.class(r.text(object, "resource_class"))
 	d.traits = r.traits(r.text(object, "traits"))
 	if d.remote = r.flag(object, "remote_managed"); d.remote {
-		r.warn("remote_managed devices are left alone: Berth's servers cannot have them")
+		r.warn("remote_managed devices are ignored: Berth's servers cannot have them")
 	}
 	if r.flag(object, "one_time_use") {
 		r.wrong("one_time_use: ", "true", "Berth gives a device to the next server as it is; leave such devices out")
@@ -223,7 +223,7 @@ func (r *specReader) glob(text string) (a addressSpec) {
 	}
 	parts = append(parts, function)
 	for i, part := range parts {
-		at := i + len(a.parts) - len(parts) // what is left out is in front
+		at := i + len(a.parts) - len(parts) // missing parts are the leading ones
 		if part = strings.TrimSpace(part); part == "" || part == "*" {
 			continue
 		}

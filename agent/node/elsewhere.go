@@ -8,8 +8,8 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// others are the programs that nova.conf is for besides: Nova's services, and Berth's on
-// a machine that runs everything.
+// others are the other programs that read nova.conf: Nova's services, and Berth's on a machine that
+// runs everything.
 type others struct {
 	service *config.Compute
 	foreign []string // groups of which a host reads nothing

@@ -17,9 +17,8 @@ import (
 // identityFile has the UUID of the compute node, Nova's and Berth's.
 const identityFile = "compute_id"
 
-// identity returns the host's UUID: from the file beside the settings, where whoever
-// installs hosts may have put it, or from the one in state_path, which is made when there
-// is none.
+// identity returns the host's UUID: from the file beside the settings, which an installer may have
+// written, or from the one in state_path, which is created when it does not exist.
 func (s *Settings) identity() (guarantee.UUID, error) {
 	id, from, err := s.findIdentity()
 	if err != nil || from != "" {

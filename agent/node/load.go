@@ -14,14 +14,14 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// Load reads the files of nova-compute as its --config-file and --config-dir do; what
-// comes later wins. What they leave open is taken from names. The files that
-// [compute] provider_config_location names are read too.
+// Load reads the files of nova-compute as its --config-file and --config-dir do; later ones win.
+// Missing names are taken from names. The files that [compute] provider_config_location names are
+// read too.
 //
-// The warnings, one line each, name what is unknown, outdated or without effect. The error
-// joins a line for each file that cannot be read, each line that cannot be understood and
-// each wrong value, a settings.Mistake for each wrong part of a value among them; there are
-// no Settings then. Neither ever shows a secret.
+// The warnings, one line each, name what is unknown, outdated or without effect. The error joins a
+// line for each file that cannot be read, each line that cannot be parsed and each wrong value, a
+// settings.Mistake for each wrong part of a value among them; there are no Settings then. Neither
+// ever shows a secret.
 func Load(src osloconfig.Sources, names settings.Names) (s *Settings, warnings []string, err error) {
 	fingerprint := settings.FingerprintOf(src) // before reading: a later change makes another one
 	set, readErr := osloconfig.Read(src)
@@ -66,7 +66,7 @@ func osloTable(all []config.Setting, known *others) osloconfig.Table {
 	return t
 }
 
-// places returns where the values of an option stand.
+// places returns the locations of the values of an option.
 func places(set *osloconfig.Set, table []config.Setting, name osloconfig.Name) (all []string) {
 	i := slices.IndexFunc(table, func(s config.Setting) bool { return s.Name == name })
 	for _, at := range set.Places(table[i].Option) {
@@ -121,7 +121,7 @@ var novaFakes = []string{"", "fake.FakeDriver", "fake.SmallFakeDriver", "fake.Me
 
 func (s *Settings) checkDriver(r *reader) {
 	if s.Driver == Fake && !slices.Contains(novaFakes, s.written.novaDriver) {
-		r.warn("[DEFAULT] compute_driver is %.60q, which Berth does not have: servers are only remembered, as [berth] compute_driver = fake says", s.written.novaDriver)
+		r.warn("[DEFAULT] compute_driver is %.60q, which Berth does not have: servers exist in memory only, as with [berth] compute_driver = fake", s.written.novaDriver)
 	}
 }
 
@@ -154,8 +154,8 @@ func (n *NetnsDriver) understand(r *reader, w written) {
 	r.mistakes = append(r.mistakes, wrong...)
 }
 
-// setResourceInterval reads Nova's update_resources_interval: 0 stands for the interval of
-// its periodic tasks, less for never.
+// setResourceInterval reads Nova's update_resources_interval: 0 stands for the interval of its
+// periodic tasks, a negative one for never.
 func (s *Settings) setResourceInterval(seconds int) {
 	switch {
 	case seconds < 0:

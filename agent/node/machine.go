@@ -140,8 +140,7 @@ func (m Machine) address() string {
 	return localAddress()
 }
 
-// localAddress asks the kernel which address a packet to far away would have. None is
-// sent.
+// localAddress asks the kernel for the source address of packets to a remote address. None is sent.
 func localAddress() string {
 	const loopback = "127.0.0.1"
 	conn, err := net.Dial("udp4", "192.0.2.0:80")

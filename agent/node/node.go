@@ -1,6 +1,6 @@
-// Package node is what a compute host is told by the files of its operator, and what its
-// machine has; what comes out is what the host reports. It is not for running servers, and
-// it connects to nothing. It writes one file: the host's UUID, once.
+// Package node turns the operator's files on a compute host, and what its machine has, into the
+// host's report. It does not run servers, and it connects to nothing. It writes one file: the
+// host's UUID, once.
 //
 //	nova.conf      ─┐
 //	provider.yaml  ─┴─ Load ── Settings ─┐
@@ -21,12 +21,12 @@ import (
 
 // The values of Settings.Driver.
 const (
-	Fake  = "fake"  // servers are remembered
+	Fake  = "fake"  // servers exist in memory
 	Netns = "netns" // servers are network namespaces
 )
 
-// Settings is what a compute host was told. A loaded value does not change and may be read
-// by several goroutines.
+// Settings are the settings of a compute host. A loaded value does not change and may be read
+// concurrently.
 type Settings struct {
 	Files []settings.File // the files that were read, in order
 
@@ -125,7 +125,7 @@ type resources struct {
 // new host begins with.
 type ratio struct{ set, initial float64 }
 
-// written holds lists as the file has them.
+// written has lists as the file has them.
 type written struct {
 	bridges, devices []string
 	specs, mdevTypes []string

@@ -9,7 +9,7 @@ import (
 	"github.com/berthcloud/berth/compute/inventory"
 )
 
-// traitPCI is that of providers which are made for PCI devices.
+// traitPCI is the trait of providers that are created for PCI devices.
 const traitPCI = inventory.TraitPCIDevice
 
 // A pciDevice is one of the machine's.
@@ -21,7 +21,7 @@ type pciDevice struct {
 	device          string // network interface: its own, or of a virtual function its parent's
 }
 
-// A pciKind is what a device is to SR-IOV.
+// A pciKind is the role of a device in SR-IOV.
 type pciKind int
 
 const (

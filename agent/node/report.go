@@ -68,7 +68,7 @@ func (s *Settings) look(m Machine, identity func() (guarantee.UUID, error)) (Rep
 	return r, nil
 }
 
-// fake returns what the driver is to claim of something, 0 for what the machine has.
+// fake returns the configured number for the driver's report, 0 for the machine's own.
 func (s *Settings) fake(n int) int64 {
 	if s.Driver != Fake {
 		return 0
@@ -99,7 +99,7 @@ func (s *Settings) reportCPUs(m Machine, r *Report) error {
 	return checkReserved("[DEFAULT] reserved_host_cpus", r.Host.VCPU, int64(o.reservedCPUs), "CPUs")
 }
 
-// onlineCPUs are those of the machine, or those that it is to claim, one in a socket.
+// onlineCPUs are those of the machine, or the configured number, one in a socket.
 func (s *Settings) onlineCPUs(m Machine, p *processor) (cpuSet, error) {
 	n := s.fake(s.Fake.VCPUs)
 	if n == 0 {

@@ -27,9 +27,9 @@ const (
 )
 
 // Table returns all options that the files of a compute host may set, in the order of
-// documentation, bound to s: Display shows what s holds. It has every option of Nova's, so
-// that a file for nova-compute gives no warning. It does not show the options of other
-// programs that read the same files.
+// documentation, bound to s: Display shows the values of s. It has every option of Nova's, so that
+// a file for nova-compute gives no warning. It does not show the options of other programs that
+// read the same files.
 func (s *Settings) Table() []config.Setting { return s.table(newOthers()) }
 
 func (s *Settings) table(known *others) []config.Setting {
@@ -85,7 +85,7 @@ func (s *Settings) base() []config.Setting {
 		used(g, "debug", osloconfig.Bool(&d.Debug), "Log debug messages too."),
 		formerly(used(g, "log_file", osloconfig.String(&d.LogFile), "File to log to; standard error when empty."), "", "logfile"),
 		formerly(used(g, "log_dir", osloconfig.String(&d.LogDir), "Directory of log_file, when that is a relative path."), "", "logdir"),
-		used(g, "watch_log_file", osloconfig.Bool(&d.WatchLog), "Open the log file anew when it was moved away, instead of only on SIGHUP."),
+		used(g, "watch_log_file", osloconfig.Bool(&d.WatchLog), "Reopen the log file when it was renamed, instead of only on SIGHUP."),
 		used(g, "use_json", osloconfig.Bool(&d.UseJSON), "Log in JSON, a line for each message."),
 		setting(config.Kept, g, "compute_driver", osloconfig.String(&s.written.novaDriver), "Nova: what runs servers. See [berth] compute_driver; Berth warns of a driver of Nova's that runs some."),
 	}
@@ -127,19 +127,19 @@ func (s *Settings) compute() []config.Setting {
 	r := &s.resources
 	const g = groupCompute
 	return []config.Setting{
-		used(g, "cpu_shared_set", osloconfig.String(&r.shared), "CPUs that are VCPU: numbers and ranges, separated by commas, ^ before what is left out: 0-7,^2,12. Without this and cpu_dedicated_set all CPUs are."),
+		used(g, "cpu_shared_set", osloconfig.String(&r.shared), "CPUs that are VCPU: numbers and ranges, separated by commas, ^ before excluded ones: 0-7,^2,12. Without this and cpu_dedicated_set all CPUs are."),
 		used(g, "cpu_dedicated_set", osloconfig.String(&r.dedicated), "CPUs that are PCPU, of which each server gets some of its own, written alike. None may be in both sets."),
 		used(g, "provider_config_location", osloconfig.String(&s.providers), "Directory of files *.yaml that add inventories and traits to providers. They are read at the start and on SIGHUP."),
 		used(g, "image_type_exclude_list", osloconfig.List(&s.imageTypesOut), "Disk formats of images, such as qcow2, that the host does not report to support."),
 		ignored(g, "consecutive_build_service_disable_threshold", osloconfig.Int(new(10)), "Failed builds in a row after which the host is disabled. Berth counts them against it when it chooses hosts."),
 		ignored(g, "shutdown_retry_interval", osloconfig.IntBetween(new(10), 1, math.MaxInt), "Seconds between attempts at shutting a server down."),
-		ignored(g, "resource_provider_association_refresh", osloconfig.IntBetween(new(300), 0, math.MaxInt), "Seconds for which placement's answers are remembered."),
+		ignored(g, "resource_provider_association_refresh", osloconfig.IntBetween(new(300), 0, math.MaxInt), "Seconds for which placement's answers are cached."),
 		ignored(g, "live_migration_wait_for_vif_plug", osloconfig.Bool(new(true)), "Wait for ports at a live migration."),
 		ignored(g, "max_concurrent_disk_ops", osloconfig.IntBetween(new(0), 0, math.MaxInt), "Work on disks at a time."),
 		ignored(g, "max_disk_devices_to_attach", osloconfig.IntBetween(new(-1), -1, math.MaxInt), "Disks of a server."),
 		ignored(g, "vmdk_allowed_types", osloconfig.List(&[]string{"streamOptimized", "monolithicSparse"}), "Kinds of VMDK images that are accepted."),
 		ignored(g, "packing_host_numa_cells_allocation_strategy", osloconfig.Bool(new(bool)), "Fill one NUMA cell before the next."),
-		ignored(g, "sharing_providers_max_uuids_per_request", osloconfig.IntBetween(new(200), 1, math.MaxInt), "Providers that placement is asked for at a time."),
+		ignored(g, "sharing_providers_max_uuids_per_request", osloconfig.IntBetween(new(200), 1, math.MaxInt), "Providers in one request to placement."),
 	}
 }
 
@@ -174,7 +174,7 @@ func (s *Settings) ovs() []config.Setting {
 		used(g, "ovsdb_connection", osloconfig.String(&n.Connection).Check(settings.CheckOVSDB), "Where Open vSwitch's database is: tcp:address:port, ssl:address:port or unix:path."),
 		formerly(used(g, "ovs_vsctl_timeout", osloconfig.Seconds(&n.Timeout), "Seconds to wait for an answer of the database. 0: for ever."), groupDefault, "ovs_vsctl_timeout"),
 		formerly(ignored(g, "network_device_mtu", osloconfig.Int(new(1500)), "Largest packet of interfaces. Berth's take that of the network."), groupDefault, "network_device_mtu"),
-		ignored(g, "ovsdb_interface", osloconfig.Choice(new("native"), "vsctl", "native"), "How the database is spoken to. Berth speaks to it itself."),
+		ignored(g, "ovsdb_interface", osloconfig.Choice(new("native"), "vsctl", "native"), "Protocol of the database's client. Berth has its own."),
 		ignored(g, "isolate_vif", osloconfig.Bool(new(bool)), "Keep interfaces apart until Neutron's agent has them."),
 		ignored(g, "per_port_bridge", osloconfig.Bool(new(bool)), "A bridge for each port."),
 		ignored(g, "default_qos_type", osloconfig.String(new("linux-noop")), "Kind of queue that interfaces begin with."),
@@ -185,7 +185,7 @@ func (s *Settings) berth() []config.Setting {
 	f, n := &s.Fake, &s.Netns
 	const g = groupBerth
 	return slices.Concat([]config.Setting{
-		used(g, "compute_driver", osloconfig.Choice(&s.Driver, Fake, Netns), "What runs servers: fake remembers them, netns makes each a network namespace with the interfaces of its ports."),
+		used(g, "compute_driver", osloconfig.Choice(&s.Driver, Fake, Netns), "What runs servers: fake has them in memory, netns makes each a network namespace with the interfaces of its ports."),
 	}, s.Service().Settings(), []config.Setting{
 		used(g, "watch_interval", osloconfig.Seconds(&s.Berth.WatchInterval), "Seconds between looks at the files; when they have changed they are read again, as on SIGHUP. 0: on SIGHUP only."),
 		used(g, "fake_vcpus", osloconfig.IntBetween(&f.VCPUs, 0, maxCPU+1), "With the driver fake: CPUs that the host claims to have. 0: what the machine has, here and below."),
@@ -195,13 +195,13 @@ func (s *Settings) berth() []config.Setting {
 		used(g, "fake_failure", osloconfig.Float(&f.Failure).Check(checkShare), "With the driver fake: share of the builds that fail, from 0 to 1."),
 		used(g, "netns_prefix", osloconfig.String(&n.Prefix).Check(checkPrefix), "With the driver netns: what the names of servers' namespaces begin with. Several hosts on one machine need different ones."),
 		used(g, "netns_namespace", osloconfig.String(&n.Namespace).Check(checkNamespace), "With the driver netns: name or path of the network namespace that has the host's bridges and NICs. Empty: that of the agent."),
-		used(g, "netns_ovs", osloconfig.Bool(&n.OVS), "With the driver netns: bridges are Open vSwitch's. false: they are the kernel's, which do not tell VLANs apart."),
+		used(g, "netns_ovs", osloconfig.Bool(&n.OVS), "With the driver netns: bridges are Open vSwitch's. false: they are the kernel's, which do not separate VLANs."),
 		used(g, "netns_bridges", osloconfig.List(&s.written.bridges), "With the driver netns: physnet:bridge pairs, separated by commas: bridges of physical networks, each in one pair. All other ports are plugged into [neutron] ovs_bridge, which is where Neutron's agent wants all of them."),
 		used(g, "netns_devices", osloconfig.List(&s.written.devices), "With the driver netns: physnet:NIC pairs, separated by commas: network cards that ports share which should be a device of their own and have none. A network may have several."),
 	})
 }
 
-// Service is how the host asks the compute service.
+// Service is the connection to the compute service.
 func (s *Settings) Service() settings.Service {
 	b := &s.Berth
 	return settings.Service{

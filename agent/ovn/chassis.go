@@ -52,7 +52,7 @@ type view struct {
 	ports    ports
 }
 
-// A sign is the last that was heard of an ovn-controller.
+// A sign is the last sign of life of an ovn-controller.
 type sign struct {
 	sequence int64 // nb_cfg
 	at       time.Time
@@ -92,8 +92,8 @@ func put(rows map[ovsdb.UUID]ovsdb.Row, c ovsdb.Change) {
 	rows[c.UUID] = c.New
 }
 
-// events returns what has changed since it was last called, by name, and when
-// somebody will cease to be alive if nothing is heard: the zero time if nobody.
+// events returns the changes since the last call, by name, and when the next chassis ceases to be
+// alive without a sign of life: the zero time for none.
 func (v *view) events(now time.Time) (events []Event, next time.Time) {
 	is, next := v.current(now)
 	for _, name := range slices.Sorted(maps.Keys(v.told)) {
@@ -117,7 +117,7 @@ func (v *view) events(now time.Time) (events []Event, next time.Time) {
 	return events, next
 }
 
-// list returns all that events have told of.
+// list returns all chassis of the events so far.
 func (v *view) list() Event {
 	e := Event{Kind: Listed}
 	for _, name := range slices.Sorted(maps.Keys(v.told)) {
@@ -144,8 +144,7 @@ func (v *view) current(now time.Time) (all map[string]Chassis, next time.Time) {
 	return all, next
 }
 
-// sequences returns how far each chassis has come: since OVN 20.09 it says so in
-// Chassis_Private.
+// sequences returns the nb_cfg of each chassis: since OVN 20.09 it is in Chassis_Private.
 func (v *view) sequences() map[string]int64 {
 	all := make(map[string]int64)
 	for _, rows := range []map[ovsdb.UUID]ovsdb.Row{v.chassis, v.private} {
@@ -157,8 +156,8 @@ func (v *view) sequences() map[string]int64 {
 	return all
 }
 
-// alive reports whether a chassis keeps up, or has been heard of lately; then also
-// until when that is so.
+// alive reports whether a chassis keeps up, or has given a sign of life lately; then also until
+// when that is so.
 func (v *view) alive(name string, sequence int64, now time.Time) (alive bool, until time.Time) {
 	last, known := v.heard[name]
 	if !known || last.sequence != sequence {

@@ -17,8 +17,8 @@ type Port struct {
 type ports struct {
 	rows map[string]binding // by name
 	told map[string]string  // hostname by name, as events said
-	news map[string]bool    // names of rows that changed since they were last looked at
-	all  bool               // all are to be looked at
+	news map[string]bool    // names of rows that changed since the last call
+	all  bool               // all rows are due
 }
 
 // A binding is a row of Port_Binding.

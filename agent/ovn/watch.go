@@ -21,19 +21,19 @@ func Tables() map[string][]string {
 	}
 }
 
-// Watch tells handle of every change of a chassis, and of where ports are plugged in,
-// until the context ends, whose error it returns. At the start all are added. A list of
-// all chassis follows what has changed at the start and after each reconnect. While the
-// database cannot be reached nothing is told: chassis and ports are as they were.
+// Watch calls handle for every change of a chassis, and of where ports are plugged in, until the
+// context ends, whose error it returns. At the start all are added. A list of all chassis follows
+// the changes at the start and after each reconnect. While the database cannot be reached nothing
+// is reported: chassis and ports are as they were.
 //
-// The client must run and watch [Tables], and nobody else may call its Next. While
-// handle runs, changes gather: each chassis then is told of once, as it is.
+// The client must run and watch [Tables], and no other goroutine may call its Next. While handle
+// runs, changes accumulate: each chassis is then reported once, in its current state.
 //
-// A chassis is alive as long as it keeps up with the number that SB_Global has in
-// nb_cfg, one behind at most, or has changed its own less than patience ago
-// (Neutron's agent_down_time, 75 s). So it depends on somebody who raises the
-// number now and then, as Neutron does: else all are alive. It is no wall clock of
-// the host that is compared, but when its changes came here.
+// A chassis is alive as long as it keeps up with the number that SB_Global has in nb_cfg, one
+// behind at most, or has changed its own less than patience ago (Neutron's agent_down_time, 75 s).
+// So it depends on a program that raises the number now and then, as Neutron does: without one all
+// are alive. The times that are compared are those of the changes' arrival here, not the clock of
+// the host.
 func Watch(ctx context.Context, db *ovsdb.Client, patience time.Duration, handle func(Event)) error {
 	v := newView(patience)
 	var next time.Time
@@ -42,7 +42,7 @@ func Watch(ctx context.Context, db *ovsdb.Client, patience time.Duration, handle
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err == nil { // or it is time to look at who is alive
+		if err == nil { // or a check for chassis that are alive is due
 			v.take(d.Changes)
 		}
 		var events []Event

@@ -46,7 +46,7 @@ type QoS struct {
 // A Queue is one of a QoS. Rates that are 0 are not set.
 type Queue struct {
 	Ours            bool
-	Owner           string // ID of the port, or that of nobody in particular
+	Owner           string // ID of the port, or that of the default queue
 	Min, Max, Burst Kbps
 }
 

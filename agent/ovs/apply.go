@@ -139,8 +139,8 @@ func (RemoveStrays) apply(ctx context.Context, s *Switch) error {
 	if err != nil {
 		return err
 	}
-	// What somebody has begun to use meanwhile cannot be deleted: rows that are
-	// referred to are kept by the server.
+	// Rows that another program has begun to use cannot be deleted: the server keeps rows that are
+	// referred to.
 	qos, queues := r.unused()
 	var ops []ovsdb.Operation
 	for _, id := range qos {

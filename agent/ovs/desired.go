@@ -3,7 +3,7 @@ package ovs
 // Kbps is a rate in 1000 bit/s, or a burst in 1000 bit.
 type Kbps int64
 
-// Desired is what a host should hold to.
+// Desired is the desired state of a host.
 type Desired struct {
 	Bridges []Bridge
 	Ports   []Port
@@ -23,17 +23,16 @@ type Port struct {
 	Ingress Rate   // of what it receives
 }
 
-// A Rate is what a port is promised and what it must not exceed. What is 0 is not
-// asked for. A Burst of 0 is, as for Neutron, four fifths of Max for what the
-// server sends, and for what it receives whatever Open vSwitch takes.
+// A Rate is the minimum and the maximum of a port; 0 is none. A Burst of 0 is, as for Neutron, four
+// fifths of Max for what the server sends, and Open vSwitch's default for what it receives.
 type Rate struct {
 	Min, Max, Burst Kbps
 }
 
-// A Kind of finding says why something is not held.
+// A Kind of finding says why something is not enforced.
 type Kind string
 
-// The kinds of findings. Unless they say otherwise, what was asked for is not set.
+// The kinds of findings. Unless they say otherwise, the rate is not set.
 const (
 	NotPlugged        Kind = "the port has no interface here"
 	NoUplink          Kind = "the bridge has no uplink"
@@ -41,12 +40,12 @@ const (
 	NoQueues          Kind = "the type of the interface has no queues"
 	Foreign           Kind = "the interface has a QoS that is not ours"
 	NoOpenFlow        Kind = "the bridge does not answer OpenFlow requests"
-	Overbooked        Kind = "the minimums are more than the uplink carries"                        // they are set, and held in proportion
-	UserspaceDatapath Kind = "packets of the userspace datapath go through the default queue"       // it is set, without effect
-	IngressMinimum    Kind = "what arrives is shared by those who send it, not by the queue it has" // it is set
+	Overbooked        Kind = "the minimums are more than the uplink carries"                    // they are set, and enforced in proportion
+	UserspaceDatapath Kind = "packets of the userspace datapath go through the default queue"   // it is set, without effect
+	IngressMinimum    Kind = "the senders decide how arriving traffic is shared, not its queue" // it is set
 )
 
-// A Finding is something that was asked for and cannot be held.
+// A Finding is a rate that cannot be enforced.
 type Finding struct {
 	Kind   Kind
 	Port   string // its ID; "" when the finding is about an uplink

@@ -1,43 +1,43 @@
-// Package ovs holds the ports of an Open vSwitch to the bandwidth they were
-// promised and limited to: queues and queueing disciplines over OVSDB, and flows
+// Package ovs enforces the minimum and the maximum bandwidth of ports on an
+// Open vSwitch: queues and queueing disciplines over OVSDB, and flows
 // that choose the queue. It does not wire ports, and is not for interfaces outside
 // of Open vSwitch.
 //
 //	Observe ─► Actual ─┐
 //	                   ├─► Plan ─► []Step ─► Apply
 //	           Desired ┘
-//	                   └─► Findings: what cannot be held
+//	                   └─► Findings: what cannot be enforced
 //
 // # What is set
 //
 // From the server to the network (egress), the bottleneck is the uplink of the
 // physical bridge, which ports share. The uplink gets a QoS row of type linux-htb:
-// the queue 0 for everybody without a guarantee, and one for each port with a
+// the queue 0 for all ports without a guarantee, and one for each port with a
 // minimum. A flow in table 0 of the bridge where the port is plugged in sets the
-// queue for what comes from the port, then lets the tables begin again; a bit of
+// queue for packets of the port, then resubmits them to the table; a bit of
 // register 15 keeps it from matching twice. The choice survives patch ports, as
 // packets cross them with their priority. A maximum is a meter in that flow, so
-// that it holds between servers of the host too.
+// that it applies between servers of the host too.
 //
 // From the network to the server (ingress), the port's own interface gets a QoS
-// row with one queue. It holds the maximum. The minimum is written there, and has
-// a finding: who shares the uplink's receiving side is decided by those who send.
+// row with one queue. It enforces the maximum. The minimum is written there, and has
+// a finding: the senders decide how the uplink's receiving side is shared.
 //
 // Flows and meters need OpenFlow, for which ovs-ofctl is run, each time with a
-// time-out: the dozen messages that are needed would be a second protocol to keep
-// up with, and whoever has the switch has the program.
+// time-out: the dozen messages that are needed would be a second protocol to
+// maintain, and every host with the switch has the program.
 //
 // The datapath of ovs-vswitchd (netdev) sends packets without a priority, so that
 // only queue 0 would be used. There, tc is run to choose the queue of what leaves
 // through an uplink by its source address, and to keep queues short.
 //
-// # What is ours
+// # What belongs to Berth
 //
 // Rows with "berth" among their external_ids, flows with our cookie, meters from
 // 100001 to 165535 (100000 and the number of the OpenFlow port), and in the QoS
 // that are ours, tc's filters with preferences from 20000 to 20255. Nothing else is
-// touched; a port whose QoS is somebody else's has a finding. All of it is found
-// again after a restart of the agent. Flows and meters end with ovs-vswitchd, rows
+// touched; a port with a QoS of another program has a finding. The agent finds
+// all of it again after a restart. Flows and meters end with ovs-vswitchd, rows
 // do not.
 //
 // # What was measured
@@ -45,7 +45,7 @@
 // With Open vSwitch 3.1, its datapath in userspace, veths, and a kernel with HTB;
 // TCP by iperf3:
 //
-//   - Queues alone: the classes are made as requested, but a queue of 20 Mbit/s
+//   - Queues alone: the classes are created as requested, but a queue of 20 Mbit/s
 //     carried nothing while its port sent 135 Mbit/s through queue 0.
 //   - With filters alone, a port with 30 of an uplink's 40 Mbit/s got 2.4 Mbit/s
 //     beside a flood of 80 Mbit/s: packets of all queues wait in the buffer of one
@@ -57,7 +57,7 @@
 //     of TCP); from the server, a meter of 20 Mbit/s let through 11 to 19 Mbit/s,
 //     as it drops and does not queue.
 //
-// The kernel's datapath passes the priority on. It was not at hand: of what serves
-// it, the rows, the classes, the flows and the way of a packet through them
-// (ofproto/trace) were tested, not the rates.
+// The kernel's datapath passes the priority on. It was not available: the rows, the classes, the
+// flows and the path of a packet through them (ofproto/trace) were tested, not the
+// rates.
 package ovs

@@ -6,10 +6,9 @@ import (
 	"slices"
 )
 
-// Plan returns the steps that lead from what a switch has to what it should have,
-// in an order that takes nothing away before its place is taken: none when all is
-// well. Each step may run twice, and none relies on another's success to do no
-// harm.
+// Plan returns the steps from the actual to the desired state of a switch, in an order that removes
+// nothing before its replacement exists: none when they are equal. Each step may run twice, and
+// none relies on another's success to do no harm.
 func Plan(d Desired, a Actual) []Step {
 	t := aim(d, a)
 	var steps []Step
@@ -87,7 +86,7 @@ func (t *target) removeQueues(a Actual) (steps []Step) {
 	return steps
 }
 
-// changed lists what is wanted and is not there, or is otherwise.
+// changed lists desired entries that do not exist, or differ.
 func changed[V comparable](want map[entry]V, have func(place string) map[int]V) []entry {
 	entries := slices.SortedFunc(maps.Keys(want), func(a, b entry) int {
 		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.number, b.number))

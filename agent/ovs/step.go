@@ -33,7 +33,7 @@ type (
 	}
 	// RemoveQoS removes the QoS of a device, with its queues.
 	RemoveQoS struct{ Device string }
-	// RemoveStrays removes rows that nothing uses: those of devices that are gone.
+	// RemoveStrays removes rows that nothing uses: those of removed devices.
 	RemoveStrays struct{}
 	// SetMeter adds a meter to a bridge, or changes it.
 	SetMeter struct {

@@ -18,15 +18,15 @@ type Switch struct {
 	// RunDir has the management sockets of the bridges; "" is
 	// /var/run/openvswitch.
 	RunDir string
-	// OFCtl and TC are the programs ovs-ofctl and tc, looked for in the PATH; ""
-	// is their name.
+	// OFCtl and TC are the programs ovs-ofctl and tc, looked up in the PATH; "" stands for these
+	// names.
 	OFCtl, TC string
 	// Timeout is that of one run of a program; 0 is 10 s.
 	Timeout time.Duration
 }
 
-// Observe returns what the switch has. A bridge that does not answer OpenFlow
-// requests says so in its state; other errors are those of the database.
+// Observe returns the state of the switch. A bridge that does not answer OpenFlow requests says so
+// in its state; other errors are those of the database.
 func (s *Switch) Observe(ctx context.Context) (Actual, error) {
 	r, err := s.read(ctx)
 	if err != nil {

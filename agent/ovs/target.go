@@ -22,8 +22,7 @@ type entry struct {
 	number int
 }
 
-// Findings returns what of the desired cannot be held by a switch in this state,
-// sorted.
+// Findings returns the desired rates that a switch in this state cannot enforce, sorted.
 func Findings(d Desired, a Actual) []Finding {
 	fs := aim(d, a).findings
 	slices.SortFunc(fs, func(x, y Finding) int {
@@ -70,8 +69,8 @@ type plug struct {
 	bridge string
 }
 
-// plugs finds the interfaces of servers' ports. While a port is being plugged in
-// anew it may have two, of which one that works is better.
+// plugs finds the interfaces of servers' ports. While a port is being plugged in again it may have
+// two, of which a working one is preferred.
 func plugs(a Actual) map[string]plug {
 	all := make(map[string]plug)
 	for _, name := range slices.Sorted(maps.Keys(a.Devices)) {

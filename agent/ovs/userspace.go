@@ -27,9 +27,8 @@ const (
 	filterBase = 20_000 // is the preference of the filter of queue 0; the others follow
 	lastClass  = 255    // so far only: tc numbers filters of others from 49152 down
 
-	// The datapath sends all packets of an uplink from one socket, whose buffer
-	// holds some 90 of them with the kernel's default. One class that fills it
-	// stops all.
+	// The datapath sends all packets of an uplink from one socket, whose buffer has space for some
+	// 90 of them with the kernel's default. One class that fills it stops all.
 	waiting    = 64
 	maxClasses = 16 // or fewer than 4 packets may wait in each
 )
@@ -83,7 +82,7 @@ func (step SetClass) apply(ctx context.Context, s *Switch) error {
 	parent := fmt.Sprintf("1:%x", step.Number+1)
 	leaf := []string{"qdisc", "replace", "dev", step.Device, "parent", parent, "pfifo", "limit", strconv.Itoa(step.Class.Limit)}
 	if _, err := s.tc(ctx, leaf...); err != nil {
-		// ovs-vswitchd may not have made the class yet.
+		// ovs-vswitchd may not have created the class yet.
 		if err := s.settle(ctx); err != nil {
 			return err
 		}

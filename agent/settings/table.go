@@ -75,7 +75,7 @@ func (s *Settings) base() []config.Setting {
 		used(g, "debug", osloconfig.Bool(&d.Debug), "Log debug messages too."),
 		formerly(used(g, "log_file", osloconfig.String(&d.LogFile), "File to log to; standard error when empty."), "logfile"),
 		formerly(used(g, "log_dir", osloconfig.String(&d.LogDir), "Directory of log_file, when that is a relative path."), "logdir"),
-		used(g, "watch_log_file", osloconfig.Bool(&d.WatchLog), "Open the log file anew when it was moved away, instead of only on SIGHUP."),
+		used(g, "watch_log_file", osloconfig.Bool(&d.WatchLog), "Reopen the log file when it was renamed, instead of only on SIGHUP."),
 		used(g, "use_json", osloconfig.Bool(&d.UseJSON), "Log in JSON, a line for each message."),
 		kept(g, "state_path", osloconfig.String(&d.StatePath), "Directory for state. Also good for $state_path in other values."),
 	}

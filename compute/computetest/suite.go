@@ -90,7 +90,7 @@ func comeBack(c *storeCase) {
 	}
 }
 
-// noZero wants a value in every field, so that none is forgotten in a table.
+// noZero requires a value in every field, so that none is missing from a table.
 func noZero(c *storeCase, v reflect.Value) {
 	c.Helper()
 	for i := range v.NumField() {

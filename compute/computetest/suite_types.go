@@ -11,8 +11,7 @@ type rowType struct {
 	name string
 	// read returns pointers to the rows that match.
 	read func(r compute.Reader, where ...compute.Match) ([]any, error)
-	// by are the fields that find rows of the type, with the values that they
-	// have in a world.
+	// by are the fields that select rows of the type, with their values in a sample.
 	by func(w *world) fields
 }
 
@@ -28,7 +27,7 @@ func typeOf[T compute.Row](by func(w *world) fields) rowType {
 	}}
 }
 
-// rowTypes are all of them, in the order of world.Rows.
+// rowTypes are all types, in the order of world.Rows.
 var rowTypes = []rowType{
 	typeOf[compute.FlavorRow](func(w *world) fields {
 		return fields{compute.ByID: w.flavor.ID, compute.ByName: w.flavor.Name}

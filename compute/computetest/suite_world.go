@@ -87,8 +87,8 @@ func fullWorld() *world {
 	}
 }
 
-// bareWorld has values only where there must be one. Before its names comes a prefix;
-// without one the rows have the keys of fullWorld's.
+// bareWorld has values only where one is required. Its names begin with a prefix; without one the
+// rows have the keys of fullWorld's.
 func bareWorld(prefix string) *world {
 	id := func(name string) compute.ID { return ID(prefix + name) }
 	full := fullWorld()

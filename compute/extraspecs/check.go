@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Check returns the fault (Invalid) that Nova's API answers when somebody asks for a
-// server of this flavor and image, nil when they go together. What Nova looks at
-// when it looks for a host only is in the functions below.
+// Check returns the fault (Invalid) that Nova's API answers to a request for a server of this
+// flavor and image, nil when they are compatible. The functions below check what Nova checks only
+// when it chooses a host.
 func Check(f Flavor, i Image) error {
 	if err := i.Check(); err != nil {
 		return err
@@ -22,8 +22,8 @@ func Check(f Flavor, i Image) error {
 	return err
 }
 
-// EncryptsMemory reports whether the server's memory is to be encrypted. The fault
-// says that the flavor and the image contradict each other, or what is wanting.
+// EncryptsMemory reports whether the server's memory is encrypted. The fault says that the flavor
+// and the image contradict each other, or what is missing.
 func EncryptsMemory(f Flavor, i Image) (bool, error) {
 	theirs, said := i.flag("hw_mem_encryption")
 	text, asked := f.Specs["hw:mem_encryption"]
@@ -77,7 +77,7 @@ func agreed(f Flavor, i Image, prefix, name string) (string, error) {
 	return ours, nil
 }
 
-// TPM returns the version of the TPM that the server is to have, "" for none.
+// TPM returns the version of the server's TPM, "" for none.
 func TPM(f Flavor, i Image) (version string, err error) {
 	if version, err = agreed(f, i, "hw", "tpm_version"); err != nil || version == "" {
 		return "", err
@@ -97,7 +97,7 @@ func TPM(f Flavor, i Image) (version string, err error) {
 	return version, nil
 }
 
-// SoundModel returns the sound card that the server is to have, "" for none.
+// SoundModel returns the server's sound card, "" for none.
 func SoundModel(f Flavor, i Image) (string, error) {
 	model, err := agreed(f, i, "hw", "sound_model")
 	if err == nil && model != "" && !slices.Contains(soundModels, model) {
@@ -130,8 +130,7 @@ func PCIPolicy(f Flavor, i Image) (string, error) {
 	return ours, nil
 }
 
-// Encryption returns whether ephemeral disks are to be encrypted, and in which format,
-// "" for any.
+// Encryption returns whether ephemeral disks are encrypted, and in which format, "" for any.
 func Encryption(f Flavor, i Image) (on bool, format string, err error) {
 	theirs, said := i.flag("hw_ephemeral_encryption")
 	text, asked := f.Specs["hw:ephemeral_encryption"]

@@ -16,7 +16,7 @@ const (
 	Mixed     = "mixed"
 )
 
-// A CPU is how a server's CPUs are to be provided.
+// A CPU says how a server's CPUs are provided.
 type CPU struct {
 	Policy string // Shared, Dedicated, Mixed; "" for the usual, which is Shared
 	// Explicit says that the policy follows from resources:VCPU or resources:PCPU,
@@ -28,7 +28,7 @@ type CPU struct {
 	// that it follows from a trait.
 	Threads      string
 	ThreadsTrait bool
-	// Isolate asks for one more CPU for the emulator.
+	// Isolate requires one more CPU for the emulator.
 	Isolate bool
 }
 
@@ -66,7 +66,7 @@ func CPUs(f Flavor, i Image) (CPU, error) {
 
 func conflict(format string, args ...any) error { return fault.New(fault.Invalid, "", format, args...) }
 
-// cpuPolicy is the policy of the flavor, or the image's where that may say so.
+// cpuPolicy is the policy of the flavor, or the image's where that is allowed.
 func cpuPolicy(f Flavor, i Image) (string, error) {
 	ours, theirs := f.Specs["hw:cpu_policy"], i.Property("hw_cpu_policy")
 	if err := among("CPU policy", ours, theirs, cpuPolicies); err != nil {
@@ -117,7 +117,7 @@ func isolatesEmulator(f Flavor) (bool, error) {
 	return policy == "isolate", nil
 }
 
-// realtimeCPUs is how many CPUs are for real time, 0 when none is asked for.
+// realtimeCPUs is the number of real-time CPUs, 0 for none.
 func realtimeCPUs(f Flavor, i Image) (int64, error) {
 	if on, _ := Bool(f.Specs["hw:cpu_realtime"]); !on {
 		return 0, nil
@@ -167,7 +167,7 @@ func dedicatedCPUs(f Flavor) (int64, error) {
 	return set.len(), nil
 }
 
-// explicit lets resources:VCPU or resources:PCPU decide the policy.
+// explicit derives the policy from resources:VCPU or resources:PCPU.
 func (c *CPU) explicit(f Flavor) error {
 	vcpus, pcpus := f.sum("VCPU"), f.sum("PCPU")
 	switch {
@@ -191,12 +191,11 @@ func (c *CPU) explicit(f Flavor) error {
 	return nil
 }
 
-// numbered matches what comes before a class in the extra specs that Nova sums up
-// here: groups that are numbered, and the one without a suffix. That names need only
-// begin with it is Nova's.
+// numbered matches the prefix of a class in the extra specs that Nova sums up here: numbered
+// groups, and the one without a suffix. It is Nova's rule that names need only begin with it.
 var numbered = regexp.MustCompile(`\A(?:resources|trait)(?:[1-9][0-9]*)?:`)
 
-// sum is how much of a class the flavor asks for in numbered groups.
+// sum is the amount of a class in the flavor's numbered groups.
 func (f Flavor) sum(class string) (n int64) {
 	for key, v := range f.Specs {
 		at := numbered.FindString(key)
@@ -212,7 +211,7 @@ func (f Flavor) sum(class string) (n int64) {
 
 const hyperthreading = "HW_CPU_HYPERTHREADING"
 
-// hyperthreading lets the trait decide the policy for threads.
+// hyperthreading derives the policy for threads from the trait.
 func (c *CPU) hyperthreading(f Flavor, i Image) error {
 	trait := ""
 	for key, v := range f.Specs {

@@ -11,8 +11,7 @@ import (
 // more CPUs than anybody could list.
 type cpuSet []span
 
-// A span is one of numbers, both ends included; it is empty when the last comes before
-// the first.
+// A span is a range of numbers, both ends included; it is empty when last is less than first.
 type span struct{ first, last int64 }
 
 // parseCPUs reads "1-4,^3,6". The fault has Nova's text.

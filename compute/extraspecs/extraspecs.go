@@ -1,10 +1,9 @@
-// Package extraspecs is what flavors may say in extra specs and images in
-// properties: which there are, which values they may have, and what a flavor and an
-// image may not say together. It is pure. What they ask of placement is not here but
-// in package request; nor is who may set them.
+// Package extraspecs knows the extra specs of flavors and the properties of images: their names,
+// their values, and which of them contradict each other. It is pure. It does not turn them into a
+// query for placement, which package request does, and it does not check who may set them.
 //
-// Names, patterns and texts are Nova's (nova.api.validation.extra_specs,
-// nova.virt.hardware), as of its API version 2.86 for the names.
+// Names, patterns and texts are Nova's (nova.api.validation.extra_specs, nova.virt.hardware), as of
+// its API version 2.86 for the names.
 package extraspecs
 
 import (

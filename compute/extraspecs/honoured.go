@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Honoured returns a fault (Invalid) that names what a flavor or an image asks of servers and
-// nothing here gives: no question to placement, no host. Extra specs outside Nova's namespaces are
-// the operator's own and ask for nothing. Of an image's properties those are looked at that an
-// extra spec has the meaning of; others describe devices that a guest of the image can use.
+// Honoured returns a fault (Invalid) that names a requirement of a flavor or an image that no query
+// to placement and no host here can meet. Extra specs outside Nova's namespaces are the operator's
+// own and require nothing. Of an image's properties only those with the meaning of an extra spec
+// are checked; others describe devices that a guest of the image can use.
 //
-// Nova's scheduler says of most of these that there is no valid host where no host can do, but only
-// after the server was accepted, and passes over those that a driver does not know.
+// Nova's scheduler answers most of these with "no valid host" where no host can meet them, but only
+// after the server was accepted, and ignores those that a driver does not know.
 func Honoured(f Flavor, i Image) error {
 	for _, name := range sortedNames(f.Specs) {
 		if why := unhonoured(name, f.Specs[name]); why != "" {
@@ -42,8 +42,8 @@ func sortedNames(m map[string]string) []string {
 	return names
 }
 
-// honoured are the extra specs, besides those about groups, of which package request makes resources
-// or traits. Where it does so of some of the values only, they are here; none means all.
+// honoured are the extra specs, besides those of groups, that package request turns into resources
+// or traits. Where it does so for some values only, they are listed; none means all.
 var honoured = map[string][]string{
 	"group_policy": nil,
 
@@ -60,7 +60,7 @@ var nothing = map[string][]string{
 	"hw:watchdog_action": {"none", "disabled"}, "hw:serial_port_count": {"0"},
 }
 
-// unhonoured says why an extra spec is not honoured, "" when it is or asks for nothing.
+// unhonoured says why an extra spec is not honoured, "" when it is or requires nothing.
 func unhonoured(name, value string) string {
 	v, known := find(name)
 	if _, _, _, group := Split(name); !known || group {
@@ -79,7 +79,7 @@ func unhonoured(name, value string) string {
 	case namespace == "accel":
 		return "there is no accelerator service"
 	case namespace == "aggregate_instance_extra_specs", namespace == "capabilities":
-		return "hosts are told apart by traits only"
+		return "hosts are distinguished by traits only"
 	case namespace == "quota":
 		return "hosts bound ports by their QoS policies, and nothing else of a server"
 	case strings.HasPrefix(rest, "numa_"), rest == "mem_page_size", rest == "pci_numa_affinity_policy":

@@ -7,7 +7,7 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// An Image is what an image says of servers made of it.
+// An Image is what an image requires of its servers.
 type Image struct {
 	ID         string
 	Name       string
@@ -54,8 +54,7 @@ func (i Image) flag(name string) (value, there bool) {
 	return value, there
 }
 
-// Check returns a fault (Invalid) when a property that is looked at here has a value
-// that it cannot have.
+// Check returns a fault (Invalid) when a property that is used here has an invalid value.
 func (i Image) Check() error {
 	for _, name := range formed {
 		given, there := i.raw(name)

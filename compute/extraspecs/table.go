@@ -79,8 +79,8 @@ type family struct {
 	value value
 }
 
-// families are all but those about groups. That a dot in a name stands for any
-// character is Nova's.
+// families are all extra specs but those of groups. It is Nova's rule that a dot in a name matches
+// any character.
 var families = []family{
 	{full(`aggregate_instance_extra_specs:.+`), value{}},
 	{full(`hw:numa_cpus.\d+`), like(cpuList)},
@@ -88,7 +88,7 @@ var families = []family{
 	{full(`capabilities:(` + strings.ReplaceAll(deepCapabilities, " ", "|") + `)(:\w+)*`), value{}},
 }
 
-// Words that names are made of.
+// Words that names consist of.
 const (
 	plainCapabilities = "id uuid service_id host vcpus memory_mb local_gb vcpus_used memory_mb_used local_gb_used " +
 		"hypervisor_type hypervisor_version hypervisor_hostname free_ram_mb free_disk_gb current_workload running_vms " +

@@ -43,7 +43,7 @@ func full(format string) *regexp.Regexp {
 	return regexp.MustCompile(`\A(?:` + unicodeClasses.Replace(format) + `)\z`)
 }
 
-// unicodeClasses turns Python's classes into Go's.
+// unicodeClasses translates Python's character classes to Go's.
 var unicodeClasses = strings.NewReplacer(`\d`, `\p{Nd}`, `\w`, `[\p{L}\p{N}_]`)
 
 func (v value) check(s string) error {
@@ -118,7 +118,7 @@ func Integer(s string) (*big.Int, bool) {
 	return new(big.Int).SetString(sign+digits.String(), 10)
 }
 
-// digit returns the decimal digit that a character stands for.
+// digit returns the decimal value of a character.
 func digit(r rune) (byte, bool) {
 	if r >= '0' && r <= '9' {
 		return byte(r), true

@@ -1,9 +1,9 @@
-// Package inventory says what placement should know of a compute host: from what the host
-// reports, and what placement knows already, to what is to be made, changed and removed.
-// A Plan is arithmetic; Sync carries it out.
+// Package inventory computes what placement should know of a compute host: from the host's report
+// and the tree in placement it derives the providers to create, change and remove. A Plan is
+// arithmetic; Sync carries it out.
 //
-// The rules are those of Nova's compute agent: what it owns it keeps as it should be, and
-// what operators and other services have put beside it stays.
+// The rules are those of Nova's compute agent: its own inventories and traits are set to the
+// reported state, and what operators and other services have added stays.
 package inventory
 
 import (
@@ -27,13 +27,13 @@ const (
 	TraitComputeNode = "COMPUTE_NODE"
 	TraitDisabled    = "COMPUTE_STATUS_DISABLED"
 	TraitPCIDevice   = "COMPUTE_MANAGED_PCI_DEVICE"
-	// TraitRemoved says of a provider below the host that Berth has reserved what is left of it, since the
-	// device, or the class that it had, is gone while something is allocated.
+	// TraitRemoved marks a provider below the host of which Berth has reserved the remainder,
+	// because the device, or the class that it had, was removed while it has allocations.
 	TraitRemoved = "CUSTOM_BERTH_REMOVED"
 )
 
-// ImageTypes returns the traits of a host that takes images of every disk format but those that are left
-// out: names of Glance's, as Nova's [compute] image_type_exclude_list has them.
+// ImageTypes returns the traits of a host that supports images of every disk format except the
+// excluded ones: names of Glance's, as in Nova's [compute] image_type_exclude_list.
 func ImageTypes(out []string) (all []string) {
 	const prefix = "COMPUTE_IMAGE_TYPE_"
 	for _, name := range placement.StandardTraits {
@@ -44,7 +44,7 @@ func ImageTypes(out []string) (all []string) {
 	return all
 }
 
-// A Host is what a compute host reports. In JSON it is what reports have besides the
+// A Host is the inventory in a compute host's report. In JSON it is the part of reports besides the
 // compute node.
 type Host struct {
 	ID   guarantee.UUID `json:"-"` // of the compute node, and of its provider

@@ -23,23 +23,23 @@ type Provider struct {
 	ID          placement.UUID
 	Name        string
 	Parent      placement.UUID // "" for the root
-	Generation  int64          // 0 for one that is to be made
+	Generation  int64          // 0 for one to create
 	Inventories map[string]placement.Inventory
 	Traits      []string // sorted
-	// Used is what is allocated of each class, nil when it was not read. A Plan needs it of the
+	// Used is the allocations of each class, nil when it was not read. A Plan needs it of the
 	// providers that it removes, or removes a class of: see Plan.Unread.
 	Used map[string]int64
 }
 
-// A Plan is what is to be done to a tree, in this order.
+// A Plan is the changes of a tree, in this order.
 type Plan struct {
-	// Make are providers to be made, parents first.
+	// Make are providers to create, parents first.
 	Make []Provider
-	// Remove are providers of devices that are gone and not in use.
+	// Remove are providers of removed devices without allocations.
 	Remove []Provider
-	// Inventories and Traits are those of providers whose present ones differ. Those that
-	// stay without their device come first, so that nothing new is allocated on them before other
-	// devices offer the rest of their units; the root comes last.
+	// Inventories and Traits are those of providers that differ in placement. Providers whose
+	// device was removed come first, so that nothing new is allocated on them before other devices
+	// offer the rest of their units; the root comes last.
 	Inventories, Traits []Provider
 	// Warnings are for the operator.
 	Warnings []string
@@ -74,15 +74,15 @@ func leaving(now, to Provider) []string {
 	})
 }
 
-// Plan says what makes a tree what it should be. What is allocated stays, reserved, until it is
-// free: the provider of a device that is gone, and a class that a provider has no more. An error is a mistake of
-// the operator's: an Additional, or a host that calls itself otherwise than before. Then nothing is to
-// be done.
+// Plan computes the changes that a tree needs. Allocated resources stay, reserved, until they are
+// released: the provider of a removed device, and a class that a provider does not have any more.
+// An error is a mistake of the operator's: an Additional, or a host that has changed its name. Then
+// nothing must be changed.
 func (h *Host) Plan(is Tree) (Plan, error) {
 	var p Plan
 	if root, there := is.find(placement.UUID(h.ID.String())); there && root.Name != h.Name {
-		return p, fmt.Errorf("the host calls itself %s, and placement knows it as %s: give it its name back, "+
-			"or another UUID once nothing is allocated on the old one", h.Name, root.Name)
+		return p, fmt.Errorf("the name of the host is %s, and its provider in placement is %s: restore the name, "+
+			"or use another UUID once the old provider has no allocations", h.Name, root.Name)
 	}
 	want := h.wanted(is)
 	own := map[placement.UUID]bool{}
@@ -118,9 +118,9 @@ func (h *Host) Plan(is Tree) (Plan, error) {
 	for _, now := range gone {
 		switch {
 		case len(now.used()) > 0:
-			p.warn("the device of %s is gone, and something is allocated on it: the provider stays, with everything reserved, until nothing is", now.Name)
+			p.warn("the device of %s was removed and has allocations: the provider stays, with everything reserved, until they end", now.Name)
 		case slices.ContainsFunc(is.Providers, func(p Provider) bool { return p.Parent == now.ID }):
-			p.warn("the device of %s is gone, and there are providers below it: the provider stays, with everything reserved, until there are none", now.Name)
+			p.warn("the device of %s was removed and has providers below it: the provider stays, with everything reserved, until they are removed", now.Name)
 		default:
 			p.Remove = append(p.Remove, now)
 			continue
@@ -169,7 +169,7 @@ func clone(p Provider) Provider {
 
 func sorted(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
 
-// wanted are the providers that are the host's own, the root first.
+// wanted are the host's own providers, the root first.
 func (h *Host) wanted(is Tree) []Provider {
 	id := placement.UUID(h.ID.String())
 	root, _ := is.find(id)
@@ -202,8 +202,8 @@ func deviceInventory(d Device, now Provider) placement.Inventory {
 	return resized(i, d.Total)
 }
 
-// withdrawn reports whether all of a class is reserved because the device was gone: it is not an operator's
-// reservation.
+// withdrawn reports whether all of a class is reserved because the device was removed, and not by
+// an operator.
 func (p *Provider) withdrawn(class string) bool {
 	i := p.Inventories[class]
 	return i.Reserved == i.Total && slices.Contains(p.Traits, TraitRemoved)
@@ -215,7 +215,7 @@ func resized(i placement.Inventory, total int64) placement.Inventory {
 	return i
 }
 
-// madeFor reports whether a provider was made for a device of the host, by Berth or by Nova.
+// madeFor reports whether a provider was created for a device of the host, by Berth or by Nova.
 func (h *Host) madeFor(p Provider) bool {
 	if p.Parent != placement.UUID(h.ID.String()) || !strings.HasPrefix(p.Name, h.Name+"_") {
 		return false
@@ -232,7 +232,7 @@ func (p *Provider) used() map[string]int64 {
 	return all
 }
 
-// reserved is a provider whose device is gone, of which nothing more can be allocated.
+// reserved is a provider whose device was removed, with no capacity left.
 func (p Provider) reserved() Provider {
 	p = clone(p)
 	for class, i := range p.Inventories {
@@ -250,7 +250,7 @@ func (p *Provider) keepUsed(now Provider, plan *Plan) {
 		if now.Used[class] == 0 {
 			continue
 		}
-		plan.warn("%s has no %s any more, and some is allocated: it stays, with everything reserved, until none is", p.Name, class)
+		plan.warn("%s has no %s any more, and it has allocations: it stays, with everything reserved, until they end", p.Name, class)
 		i := now.Inventories[class]
 		i.Reserved = i.Total
 		p.Inventories[class] = i
@@ -267,11 +267,11 @@ type newDevice struct {
 	lacks int64     // units that placement does not offer
 }
 
-// subtract takes from devices what is allocated of their units elsewhere, so that each unit is counted
-// once: on the same provider in a class that the device had before, and on providers of devices that are
-// gone. One of those may have been replaced by a device of the same class of which placement does not offer all
-// units yet; the one with the most similar traits is taken to be it. A device of which nothing is left loses
-// the class.
+// subtract subtracts from devices the units that are allocated elsewhere, so that each unit is
+// counted once: on the same provider in a class that the device had before, and on providers of
+// removed devices. One of those may have been replaced by a device of the same class of which
+// placement does not offer all units yet; the one with the most similar traits is assumed. A device
+// without remaining units loses the class.
 func (h *Host) subtract(want, gone []Provider, is Tree, p *Plan) {
 	var devices []*newDevice
 	for _, d := range h.Devices {
@@ -320,7 +320,7 @@ func (d *newDevice) subtract(n int64, p *Plan, where string) int64 {
 	if n <= 0 {
 		return 0
 	}
-	p.warn("%s offers less %s than it has: what is allocated %s is subtracted until it is free", d.to.Name, d.Class, where)
+	p.warn("%s offers less %s than it has: the allocations %s are subtracted until they end", d.to.Name, d.Class, where)
 	d.lacks -= n
 	i := resized(d.to.Inventories[d.Class], d.to.Inventories[d.Class].Total-n)
 	if d.to.Inventories[d.Class] = i; i.Total == 0 {
@@ -359,8 +359,7 @@ func (h *Host) traits(now Provider) []string {
 	return sorted(all)
 }
 
-// add brings what the operator has added into the providers that are wanted. Own are
-// the host's.
+// add applies the operator's additions to the providers. Own are the host's.
 func (h *Host) add(want []Provider, own map[placement.UUID]bool, p *Plan) error {
 	done := map[placement.UUID]string{} // by which file
 	for _, explicit := range []bool{true, false} {
@@ -370,7 +369,7 @@ func (h *Host) add(want []Provider, own map[placement.UUID]bool, p *Plan) error 
 			}
 			i := slices.IndexFunc(want, func(to Provider) bool { return h.names(a, to) })
 			if i < 0 {
-				p.warn("%s: there is no provider %s below the host; what is added to it waits", a.File, cmp.Or(string(a.ID), a.Name))
+				p.warn("%s: there is no provider %s below the host; the additions to it wait", a.File, cmp.Or(string(a.ID), a.Name))
 				continue
 			}
 			to := &want[i]

@@ -26,19 +26,19 @@ type Placement interface {
 	// generation. ErrGeneration says that it is there already.
 	Make(ctx context.Context, p Provider) (generation int64, err error)
 	// Remove removes a provider; one that is not there is removed. ErrInUse says that
-	// something is allocated on it, or that it has children.
+	// it has allocations, or that it has children.
 	Remove(ctx context.Context, id placement.UUID) error
-	// SetInventories and SetTraits replace all that a provider of a generation has,
-	// and return the next generation. ErrGeneration says that somebody else has
-	// changed it, ErrInUse that an inventory is allocated which is to go.
+	// SetInventories and SetTraits replace all inventories or traits of a provider of a generation,
+	// and return the next generation. ErrGeneration says that the provider was changed
+	// concurrently, ErrInUse that an inventory to be removed has allocations.
 	SetInventories(ctx context.Context, p Provider) (generation int64, err error)
 	SetTraits(ctx context.Context, p Provider) (generation int64, err error)
 }
 
 // The errors of a Placement besides those of its own.
 var (
-	ErrGeneration = errors.New("inventory: somebody else changed the provider")
-	ErrInUse      = errors.New("inventory: something is allocated on it")
+	ErrGeneration = errors.New("inventory: the provider was changed concurrently")
+	ErrInUse      = errors.New("inventory: it has allocations")
 )
 
 // tries is how often a tree is read again that others change meanwhile.
@@ -60,8 +60,8 @@ func (h *Host) Sync(ctx context.Context, p Placement) (warnings []string, err er
 // conflicts reports whether an error says that a tree is not as it was read.
 func conflicts(err error) bool { return errors.Is(err, ErrGeneration) || errors.Is(err, ErrInUse) }
 
-// SetDisabled gives the root of a host's tree TraitDisabled, or takes it, and nothing else. A tree that
-// there is not yet is left: it gets the trait with the host's first report.
+// SetDisabled adds TraitDisabled to the root of a host's tree, or removes it, and changes nothing
+// else. A tree that does not exist yet is ignored: it gets the trait with the host's first report.
 func SetDisabled(ctx context.Context, root placement.UUID, disabled bool, p Placement) (err error) {
 	for range tries {
 		is, err := p.Tree(ctx, root)
@@ -83,8 +83,9 @@ func SetDisabled(ctx context.Context, root placement.UUID, disabled bool, p Plac
 	return ErrGeneration
 }
 
-// Remove removes the tree of a host that is no more, what others have put below it too. ErrInUse
-// says that something is allocated on it; providers below that one may be gone by then.
+// Remove removes the tree of a host that does not exist any more, with what others have added below
+// it. ErrInUse says that it has allocations; providers below that one may have been removed by
+// then.
 func Remove(ctx context.Context, root placement.UUID, p Placement) error {
 	is, err := p.Tree(ctx, root)
 	if err != nil {
@@ -126,7 +127,7 @@ func (h *Host) try(ctx context.Context, p Placement) ([]string, error) {
 		return plan.Warnings, err
 	}
 	if err := p.EnsureNames(ctx, custom(plan.classes()), custom(plan.traits())); err != nil {
-		return plan.Warnings, fmt.Errorf("making custom classes and traits: %w", err)
+		return plan.Warnings, fmt.Errorf("creating custom classes and traits: %w", err)
 	}
 	c := carrier{Placement: p, made: map[placement.UUID]int64{}}
 	c.carryOut(ctx, &plan)
@@ -166,7 +167,7 @@ func (c *carrier) carryOut(ctx context.Context, plan *Plan) {
 		generation, err := c.Make(ctx, to)
 		if err != nil {
 			// What is below it, and what it has, would fail for the same reason.
-			c.errs = append(c.errs, fmt.Errorf("making %s: %w", to.Name, err))
+			c.errs = append(c.errs, fmt.Errorf("creating %s: %w", to.Name, err))
 			return
 		}
 		c.made[to.ID] = generation

@@ -28,7 +28,7 @@ const (
 // A builder collects groups.
 type builder struct {
 	spec       Spec
-	order      []string // suffixes as they came
+	order      []string // suffixes in order of appearance
 	groups     map[string]*group
 	policy     string
 	fromFlavor int  // groups with a suffix that the flavor has
@@ -67,7 +67,7 @@ func build(s Spec, pinning bool) (*builder, error) {
 	return b, b.devices()
 }
 
-// group returns the group with a suffix, which is made when there is none.
+// group returns the group with a suffix, and creates it when it does not exist.
 func (b *builder) group(suffix string) *group {
 	if g := b.groups[suffix]; g != nil {
 		return g
@@ -83,8 +83,8 @@ func (b *builder) warn(format string, args ...any) {
 	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
 }
 
-// extraSpecs collects what the flavor's extra specs say of groups. What makes no sense
-// is passed over, as Nova does.
+// extraSpecs collects the groups of the flavor's extra specs. It ignores what is malformed, as Nova
+// does.
 func (b *builder) extraSpecs() {
 	for _, key := range slices.Sorted(maps.Keys(b.spec.Flavor.Specs)) {
 		v := b.spec.Flavor.Specs[key]
@@ -126,7 +126,7 @@ func (b *builder) resource(suffix, class, v string) {
 	}
 }
 
-// clamp makes an amount that nobody can have of one that is beyond numbers.
+// clamp bounds an amount to what no provider can have.
 func clamp(n *big.Int) int64 {
 	if !n.IsInt64() {
 		return 1<<63 - 1
@@ -198,7 +198,7 @@ func (b *builder) ports() error {
 	return nil
 }
 
-// numbers adds the flavor's own, of classes that nothing else asks for.
+// numbers adds the flavor's own amounts, of classes that no group requests.
 func (b *builder) numbers() {
 	f := b.spec.Flavor
 	if !b.asks(vcpu) && !b.asks(pcpu) {
@@ -216,7 +216,7 @@ func (b *builder) numbers() {
 	}
 }
 
-// asks reports whether any group asks for a class, be it for nothing of it.
+// asks reports whether any group requests a class, even with the amount 0.
 func (b *builder) asks(class string) bool {
 	for _, g := range b.groups {
 		if _, ok := g.resources[class]; ok {
@@ -260,7 +260,7 @@ func (b *builder) devices() error {
 	return err
 }
 
-// persistentMemory is how many namespaces of each label are wanted.
+// persistentMemory is the number of namespaces by label.
 func persistentMemory(labels string) map[string]int64 {
 	classes := map[string]int64{}
 	for label := range strings.SplitSeq(labels, ",") {
@@ -288,8 +288,7 @@ func (b *builder) required() map[string]bool {
 	return all
 }
 
-// stripZeros drops classes of which nothing is asked for, and groups that ask for
-// nothing.
+// stripZeros drops classes with the amount 0, and groups without classes.
 func (b *builder) stripZeros() {
 	for suffix, g := range b.groups {
 		maps.DeleteFunc(g.resources, func(_ string, n int64) bool { return n == 0 })

@@ -172,7 +172,7 @@ func standard(trait string) bool {
 	return ok
 }
 
-// enabled leaves out hosts whose service is disabled.
+// enabled excludes hosts whose service is disabled.
 func (f *filtering) enabled() error {
 	f.root["COMPUTE_STATUS_DISABLED"] = false
 	return nil
@@ -203,8 +203,8 @@ var models = []struct{ property, prefix string }{
 	{"hw_viommu_model", "COMPUTE_VIOMMU_MODEL_"},
 }
 
-// imageMetadata wants hosts that have what the image's properties name. When there is
-// no trait for one of them, none is looked at.
+// imageMetadata requires hosts with the traits of the image's properties. When one of the
+// properties has no trait, none is required.
 func (f *filtering) imageMetadata() error {
 	var traits []string
 	for _, m := range models {

@@ -8,11 +8,11 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// A Port is what is asked for by a port's resource_request, in either of its formats.
+// A Port is a port's resource_request, in either of its formats.
 type Port struct {
 	ID   string
 	VNIC string // binding:vnic_type
-	// Groups are what it asks for; in the old format one whose ID is the port's.
+	// Groups are its request groups; in the old format one whose ID is the port's.
 	Groups []Group
 	// SameSubtree are the ids of groups that belong below one provider.
 	SameSubtree []string
@@ -28,8 +28,8 @@ type Group struct {
 	AnyOf     []string // traits, one of them at least; nil for no such choice
 }
 
-// empty says that the group asks for nothing. Placement refuses groups of traits
-// alone, and a port that asks for nothing has no such group.
+// empty reports whether the group requests no resources. Placement refuses groups of traits alone,
+// and a port without a request has no such group.
 func (g Group) empty() bool {
 	for _, n := range g.Resources {
 		if n > 0 {
@@ -42,9 +42,8 @@ func (g Group) empty() bool {
 // Mappings are the providers that serve each group of a candidate, by suffix.
 type Mappings map[string][]placement.UUID
 
-// Binding returns what a port's binding:profile has to say of its allocation, nothing
-// for a port that asks for nothing. It is an error when the mappings do not have one
-// provider for each group of the port.
+// Binding returns the allocation for a port's binding:profile, empty for a port without a request.
+// It is an error when the mappings do not have one provider for each group of the port.
 func (p Port) Binding(m Mappings) (guarantee.ProfileAllocation, error) {
 	var a guarantee.ProfileAllocation
 	for _, g := range p.Groups {
@@ -94,7 +93,7 @@ func (p Port) Device(m Mappings) (placement.UUID, bool) {
 	return "", false
 }
 
-// Bindings returns Binding of each port that asks for something, by port.
+// Bindings returns Binding of each port with a request, by port.
 func (r Request) Bindings(m Mappings) (map[string]guarantee.ProfileAllocation, error) {
 	all := map[string]guarantee.ProfileAllocation{}
 	for _, p := range r.ports {

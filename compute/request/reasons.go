@@ -9,14 +9,14 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// Reasons finds out why a request has no candidates, by asking for less: it returns a
-// line for each group that nobody can serve, with the first constraint that leaves
-// nobody, or one that says that no host can serve them together. Has reports whether
-// placement has a candidate for a query; a fault of kind Invalid says that placement
-// refuses it, and any other error is returned as it is. It is asked about every class
-// of a group, four times more for a group at most, and once more.
+// Reasons finds out why a request has no candidates, by querying with fewer constraints: it returns
+// a line for each group that no provider can serve, with the first constraint that leaves none, or
+// one that says that no host can serve them together. Has reports whether placement has a candidate
+// for a query; a fault of kind Invalid says that placement refuses it, and any other error is
+// returned as it is. It is called for every class of a group, four times more for a group at most,
+// and once more.
 //
-// The books may have changed since: then it is one line that says so.
+// Allocations may have changed since the request failed: then one line says so.
 func (r Request) Reasons(has func(placement.Query) (bool, error)) ([]string, error) {
 	var all []string
 	for _, g := range r.Query.Groups {
@@ -42,7 +42,7 @@ func (r Request) Reasons(has func(placement.Query) (bool, error)) ([]string, err
 	case some:
 		return []string{"there are candidates now; there were none when the server was scheduled"}, nil
 	case len(r.Query.Groups) == 1:
-		return []string{r.owner(r.Query.Groups[0].Suffix) + ": no host of those is as wanted: " + r.ofRoots()}, nil
+		return []string{r.owner(r.Query.Groups[0].Suffix) + ": none of those hosts meets the requirements: " + r.ofRoots()}, nil
 	}
 	return []string{"no host can serve all groups together" + r.together()}, nil
 }
@@ -65,8 +65,8 @@ func (r Request) owner(suffix string) string {
 	return "the flavor, group " + suffix
 }
 
-// reason is why nobody can serve a group by itself, "" when somebody can. The root's
-// traits are not looked at: they are about hosts.
+// reason is why no provider can serve a group by itself, "" when one can. The root's traits are
+// left out: they are those of hosts.
 func (r Request) reason(g placement.RequestGroup, has func(placement.Query) (bool, error)) (string, error) {
 	asked := placement.RequestGroup{Suffix: g.Suffix}
 	for _, step := range r.steps(g) {
@@ -93,48 +93,48 @@ func refused(err error) bool {
 
 // A step is one more constraint.
 type step struct {
-	says string // when nobody is left
+	says string // when no provider is left
 	add  func(*placement.RequestGroup)
 }
 
-// steps are the constraints of a group: its classes one by one, then all at once, and
-// the others on top. Those that it does not have are left out.
+// steps are the constraints of a group: its classes one by one, then all at once, and the others on
+// top. Those that it does not have are left out.
 func (r Request) steps(g placement.RequestGroup) []step {
 	var all []step
 	for _, c := range g.Resources {
 		all = append(all, step{
-			fmt.Sprintf("nobody has %s:%d free", c.Class, c.Amount),
+			fmt.Sprintf("no provider has %s:%d free", c.Class, c.Amount),
 			func(to *placement.RequestGroup) { to.Resources = []placement.ClassAmount{c} },
 		})
 	}
 	if len(g.Resources) > 1 {
 		all = append(all, step{
-			"nobody has " + amounts(g.Resources) + " free at once",
+			"no provider has " + amounts(g.Resources) + " free at once",
 			func(to *placement.RequestGroup) { to.Resources = g.Resources },
 		})
 	}
 	if len(g.Required)+len(g.Forbidden) > 0 {
 		all = append(all, step{
-			"nobody who has " + amounts(g.Resources) + " free has the traits " + traits(g),
+			"no provider that has " + amounts(g.Resources) + " free has the traits " + traits(g),
 			func(to *placement.RequestGroup) { to.Required, to.Forbidden = g.Required, g.Forbidden },
 		})
 	}
 	if len(g.MemberOf)+len(g.NotMemberOf) > 0 {
 		all = append(all, step{
-			"nobody of those is in the host aggregates that it may use",
+			"none of those is in the host aggregates that it may use",
 			func(to *placement.RequestGroup) { to.MemberOf, to.NotMemberOf = g.MemberOf, g.NotMemberOf },
 		})
 	}
 	if g.InTree != "" {
 		all = append(all, step{
-			"the host that was asked for is none of those",
+			"the requested host is none of those",
 			func(to *placement.RequestGroup) { to.InTree = g.InTree },
 		})
 	}
 	return all
 }
 
-// amounts are classes with what is asked of them.
+// amounts formats classes with their amounts.
 func amounts(classes []placement.ClassAmount) string {
 	words := make([]string, len(classes))
 	for i, c := range classes {
@@ -160,12 +160,12 @@ func negated(traits []string) []string {
 	return words
 }
 
-// ofRoots is what is wanted of hosts.
+// ofRoots formats the requirements on hosts.
 func (r Request) ofRoots() string {
 	return strings.Join(slices.Concat(r.Query.RootRequired, negated(r.Query.RootForbidden)), ",")
 }
 
-// together says what is wanted of all groups.
+// together formats the requirements on all groups.
 func (r Request) together() string {
 	var with []string
 	if roots := r.ofRoots(); roots != "" {

@@ -1,12 +1,11 @@
-// Package request makes one question to placement of what a server asks for: its
-// flavor, its image, its ports, and what the operator wants of all servers. It is
-// pure: no clock, no store, nobody is asked. Choosing among the answers is not here
-// but in package selection.
+// Package request builds the query to placement for a server: from its flavor, its image, its
+// ports, and the operator's requirements on all servers. It is pure: no clock, no store, no
+// request. Package selection chooses among the candidates.
 //
-// A flavor's numbers and its extra specs without a suffix, with what the image
-// requires, are the group without a suffix. Extra specs with a suffix are a group each, and
-// so is each group of a port, under the id that the port gives it. Filters add
-// traits of the root and aggregates; one that is off leaves the question as it is.
+// A flavor's numbers and its extra specs without a suffix, with the requirements of the image, are
+// the group without a suffix. Extra specs with a suffix are a group each, and so is each group of a
+// port, under the id that the port gives it. Filters add traits of the root and aggregates; a
+// disabled filter changes nothing.
 //
 // Rules and texts are Nova's (nova.scheduler.utils, nova.scheduler.request_filter).
 package request
@@ -19,7 +18,7 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// A Spec is what is asked for: one server, or several alike.
+// A Spec is the input of a query: one server, or several alike.
 type Spec struct {
 	Flavor     extraspecs.Flavor
 	Image      extraspecs.Image
@@ -30,8 +29,7 @@ type Spec struct {
 
 	// InTree is the provider of the only host that will do, "" for any.
 	InTree placement.UUID
-	// Unlimited asks for all candidates: what is chosen among them does not
-	// depend on placement alone.
+	// Unlimited requests all candidates: the choice among them does not depend on placement alone.
 	Unlimited bool
 	// Routed are, for each network with segments of its own, the aggregates of
 	// hosts that reach one of them.
@@ -48,7 +46,7 @@ type Aggregate struct {
 // answers.
 type Request struct {
 	Query placement.Query
-	// Warnings say what of the flavor was passed over, a line each.
+	// Warnings are the parts of the flavor that were ignored, a line each.
 	Warnings []string
 
 	ports    []Port
@@ -58,7 +56,7 @@ type Request struct {
 // NoValidHost says that there is no host for a server.
 type NoValidHost struct {
 	Reason string // for everybody
-	// Details are for administrators, a line each: what was wanting.
+	// Details are for administrators, a line each: what is missing.
 	Details []string
 }
 
@@ -68,9 +66,8 @@ func (e *NoValidHost) Error() string { return "No valid host was found. " + e.Re
 // Fault is what becomes of it where it ends a request.
 func (e *NoValidHost) Fault() (fault.Kind, fault.Code) { return fault.Invalid, "NoValidHost" }
 
-// New returns the request for what a spec asks for. Errors are *NoValidHost when no
-// host can do, and faults (Invalid) when the flavor and the image contradict each
-// other or two groups have the same suffix.
+// New returns the request for a spec. Errors are *NoValidHost when no host is possible, and faults
+// (Invalid) when the flavor and the image contradict each other or two groups have the same suffix.
 func New(s Spec, settings Settings, aggregates []Aggregate) (Request, error) {
 	f := filtering{Spec: s, Settings: settings, aggregates: aggregates}
 	if err := f.run(); err != nil {
@@ -99,8 +96,8 @@ func New(s Spec, settings Settings, aggregates []Aggregate) (Request, error) {
 	return r, nil
 }
 
-// Fallback returns the question to ask besides for a server with dedicated CPUs, and
-// whether there is one: it finds hosts that count them as VCPU still.
+// Fallback returns the second query for a server with dedicated CPUs, and whether there is one: it
+// finds hosts that still count them as VCPU.
 func (r Request) Fallback() (placement.Query, bool) {
 	if r.fallback == nil {
 		return placement.Query{}, false
@@ -108,8 +105,8 @@ func (r Request) Fallback() (placement.Query, bool) {
 	return *r.fallback, true
 }
 
-// Attach returns the request for one more port of a server whose host has a root
-// provider. It asks for nothing when the port does not.
+// Attach returns the request for one more port of a server whose host has a root provider. It is
+// empty when the port has no request.
 func Attach(p Port, root placement.UUID, settings Settings) (Request, error) {
 	b := newBuilder(Spec{Ports: []Port{p}})
 	if err := b.ports(); err != nil {
@@ -144,8 +141,7 @@ func (b *builder) query(f *filtering) (placement.Query, error) {
 	return q, nil
 }
 
-// confine lets the group without a suffix come from where the filters and the spec
-// allow it.
+// confine restricts the group without a suffix to what the filters and the spec allow.
 func (b *builder) confine(f *filtering) {
 	if len(f.memberOf) == 0 && len(f.notMemberOf) == 0 && b.spec.InTree == "" {
 		return

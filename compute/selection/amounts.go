@@ -11,11 +11,11 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// What a server holds while it moves, gets a port, or loses one. Nothing that is given
-// is changed.
+// Arithmetic of a server's allocation during a move, and when a port is attached or detached. No
+// argument is modified.
 
-// Doubled returns what a server holds of two hosts, while it is taken from one to the
-// other: what it held, and the candidate's of providers that it held nothing of.
+// Doubled returns a server's allocation on two hosts during a move: what it had, and the
+// candidate's amounts on providers where it had nothing.
 func Doubled(held guarantee.Amounts, c Candidate) guarantee.Amounts {
 	both := clone(held)
 	for provider, classes := range c.Amounts {
@@ -26,8 +26,8 @@ func Doubled(held guarantee.Amounts, c Candidate) guarantee.Amounts {
 	return both
 }
 
-// Plus returns what a server holds together with more, of providers that it may
-// have held nothing of.
+// Plus returns the sum of a server's allocation and more, on providers where it may have had
+// nothing.
 func Plus(held, more guarantee.Amounts) guarantee.Amounts {
 	sum := clone(held)
 	for provider, classes := range more {
@@ -41,8 +41,8 @@ func Plus(held, more guarantee.Amounts) guarantee.Amounts {
 	return sum
 }
 
-// A Leak says that a server was to give back more than it holds. Nobody knows then
-// what became of the rest.
+// A Leak says that a server should release more than it has allocated. It is unknown then where the
+// rest is.
 type Leak struct {
 	Provider, Class string
 	Held, Less      int64
@@ -50,11 +50,11 @@ type Leak struct {
 
 // Error says of what.
 func (e *Leak) Error() string {
-	return fmt.Sprintf("of %s on provider %s %d are to be given back, and %d are held", e.Class, e.Provider, e.Less, e.Held)
+	return fmt.Sprintf("%s on provider %s: %d should be released, and %d are allocated", e.Class, e.Provider, e.Less, e.Held)
 }
 
-// Minus returns what a server holds when it has given back some of it. It is a *Leak
-// when it holds less, which is the first of them.
+// Minus returns a server's allocation after a part was released. It is a *Leak when it has less,
+// the first one found.
 func Minus(held, less guarantee.Amounts) (guarantee.Amounts, error) {
 	left := clone(held)
 	for _, provider := range sortedKeys(less) {
@@ -82,10 +82,9 @@ func clone(a guarantee.Amounts) guarantee.Amounts {
 	return c
 }
 
-// Match finds which provider serves which group of ports, from what their server holds
-// and the traits of the providers: for allocations of which nobody has the mapping
-// any more. It returns false when no assignment explains them. Groups that are alike may
-// be exchanged; any of the assignments is good.
+// Match finds which provider serves which group of ports, from their server's allocation and the
+// traits of the providers: for allocations whose mapping is lost. It returns false when no
+// assignment explains them. Equal groups may be exchanged; any of the assignments is correct.
 func Match(groups []request.Group, held guarantee.Amounts, traits map[string][]string) (request.Mappings, bool) {
 	m := matching{groups: groups, left: clone(held), traits: traits, providers: sortedKeys(held), mappings: request.Mappings{}}
 	return m.mappings, m.even() && m.assign(0)
@@ -103,8 +102,7 @@ type matching struct {
 	steps     int
 }
 
-// even reports whether as much is held as the groups ask for, of each of their
-// classes.
+// even reports whether the allocation is exactly what the groups request, in each of their classes.
 func (m *matching) even() bool {
 	asked := map[string]int64{}
 	for _, g := range m.groups {
@@ -123,8 +121,8 @@ func (m *matching) even() bool {
 	return true
 }
 
-// assign finds providers for the groups from one on. Nothing is left over then: what
-// is held is even.
+// assign finds providers for the groups from one on. Nothing is left over then, because the amounts
+// are even.
 func (m *matching) assign(from int) bool {
 	if m.steps++; from == len(m.groups) || m.steps > maxSteps {
 		return from == len(m.groups)
@@ -151,7 +149,7 @@ func (m *matching) take(provider string, g request.Group, sign int64) {
 	}
 }
 
-// serves reports whether what is left of a provider can be a group's.
+// serves reports whether the rest of a provider's amounts can be a group's.
 func (m *matching) serves(provider string, g request.Group) bool {
 	for class, n := range g.Resources {
 		if m.left[provider][class] < n {

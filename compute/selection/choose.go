@@ -16,7 +16,7 @@ type Chooser struct {
 	hosts    []*state
 	used     map[placement.UUID]map[string]Stock
 	taken    []Claim // one of each server that has one
-	line     []Claim // that are to be tried for the current server; nil: not made yet
+	line     []Claim // for the current server; nil: not computed yet
 	last     Claim
 	asked    bool     // last is with the caller
 	refused  []string // why hosts will not do for it, a line each
@@ -29,8 +29,8 @@ type state struct {
 	candidates []Candidate
 }
 
-// New returns a chooser for servers among the hosts that placement's answer is about.
-// Hosts that it does not name are passed over.
+// New returns a chooser for servers among the hosts in placement's answer. It ignores hosts that
+// the answer does not name.
 func New(w Wanted, hosts []Host, a Answer, s Settings) *Chooser {
 	c := &Chooser{wanted: w, settings: s, draw: rand.New(rand.NewPCG(s.Seed, 0)), used: map[placement.UUID]map[string]Stock{}, empty: len(a.Candidates) == 0}
 	for i, candidates := range a.byHost(hosts) {
@@ -66,14 +66,14 @@ func (c *Chooser) Server() string {
 	return c.wanted.Servers[len(c.taken)]
 }
 
-// Next returns the claim to try next for the current server: that before it was not
-// taken. It returns false when there is none left.
+// Next returns the claim to try next for the current server: the one before was refused. It returns
+// false when there is none left.
 func (c *Chooser) Next() (Claim, bool) {
 	if c.Done() {
 		return Claim{}, false
 	}
 	if c.asked {
-		c.refused = append(c.refused, "host "+c.last.Host+": placement did not take the claim of "+c.last.String())
+		c.refused = append(c.refused, "host "+c.last.Host+": placement refused the claim of "+c.last.String())
 		c.asked = false
 	}
 	if c.line == nil {
@@ -121,9 +121,9 @@ func (c *Chooser) Taken() {
 // Claims returns the claims that were taken, in the order of the servers.
 func (c *Chooser) Claims() []Claim { return c.taken }
 
-// Alternates returns the claims to try for any of the servers when its host fails to
-// build it: of as many other hosts as attempts are left, none of which was taken for
-// another of the servers, each with its candidates one after the other.
+// Alternates returns the claims to try for any of the servers when its host fails to build it: on
+// as many other hosts as attempts are left, none of which was taken for another of the servers,
+// each with its candidates one after the other.
 func (c *Chooser) Alternates() []Claim {
 	if c.wanted.Forced {
 		return nil
@@ -160,7 +160,7 @@ func (c *Chooser) queue(hosts []*state, most int) []Claim {
 	return line
 }
 
-// fits reports whether what the servers before took leaves enough for a candidate.
+// fits reports whether the claims of the servers before leave enough for a candidate.
 func (c *Chooser) fits(candidate Candidate) bool {
 	for provider, classes := range candidate.Amounts {
 		for class, n := range classes {

@@ -26,7 +26,7 @@ func (c *Chooser) passes(h *state) (bool, string) {
 	return c.together(h)
 }
 
-// together reports whether the server's group lets it be on a host.
+// together reports whether the server's group allows it on a host.
 func (c *Chooser) together(h *state) (bool, string) {
 	g := c.wanted.Group
 	if g == nil {

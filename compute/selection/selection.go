@@ -1,20 +1,19 @@
-// Package selection is what follows placement's answer: which host is to be claimed
-// for a server, and by which of its candidates; where else the server could go; what
-// the claim says, and what an existing one becomes. It is pure: nothing is claimed
-// here, chance is a seed, and the same answer gives the same choice. Questions to
-// placement are made in package request.
+// Package selection chooses among placement's candidates: the host to claim for a server and the
+// candidate to claim it by; the alternates; and the new allocation when an existing one changes. It
+// is pure: it claims nothing, randomness is a seed, and the same candidates give the same choice.
+// Package request builds the query.
 //
-// A Chooser goes from server to server. Next gives one claim after the other until
-// one is taken; Taken goes on with the next server, with the host that much fuller:
+// A Chooser goes from server to server. Next returns one claim after the other until one is
+// accepted; Taken continues with the next server, with that much less free on the host:
 //
 //	for !c.Done() {
 //		claim, ok := c.Next()
-//		if !ok { all or nothing: give back what was claimed, c.NoValidHost() }
-//		if placement takes it { c.Taken() }
+//		if !ok { all or nothing: release what was claimed, c.NoValidHost() }
+//		if placement accepts it { c.Taken() }
 //	}
 //
-// Hosts are filtered and weighed as Nova does (nova.scheduler). Of a host all
-// candidates are tried, up to a bound, where Nova tries the first.
+// Hosts are filtered and weighed as Nova does (nova.scheduler). Of a host all candidates are tried,
+// up to a bound, where Nova tries the first.
 package selection
 
 import (
@@ -38,7 +37,7 @@ type Candidate struct {
 	Mappings request.Mappings
 }
 
-// A Provider is what placement says of a provider besides.
+// A Provider is placement's summary of a provider.
 type Provider struct {
 	Root   placement.UUID // of its tree
 	Stocks map[string]Stock
@@ -75,7 +74,7 @@ type Host struct {
 	Metadata []map[string]string
 }
 
-// Wanted is what matters about servers besides what placement is asked.
+// Wanted is what the choice depends on besides placement's candidates.
 type Wanted struct {
 	Servers []string // ids, of which each gets a host; all or none
 	Group   *Group   // that they are in, nil for none

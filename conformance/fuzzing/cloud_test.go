@@ -193,7 +193,7 @@ var logLine = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:.]+ [0-9]+ (D
 // expected are the errors that clients bring about: those of documented answers, and what
 // comes of agents and hosts that report nonsense, or of their providers being changed.
 var expected = regexp.MustCompile(`a request failed error="(Unable to create the network\. No tenant network|Binding for port |Failed to attach network adapter device )|` +
-	`the agent's devices are not in placement as they should be |the tree of a host could not be synced to placement `)
+	`the agent's devices are not synced to placement |the tree of a host could not be synced to placement `)
 
 // Write takes what the program logs.
 func (l *watchedLog) Write(text []byte) (int, error) {

@@ -2,11 +2,11 @@ package driver
 
 import "context"
 
-// A Telling is a Driver that tells somebody of the ports that it has plugged in: for drivers
-// whose ports no network agent can see. What cannot be told has failed.
+// A Telling is a Driver that reports the ports that it has plugged in: for drivers whose ports no
+// network agent can see. A failed report fails the operation.
 type Telling struct {
 	Driver
-	// Tell says that ports are plugged in. It is called from many goroutines.
+	// Tell reports that ports are plugged in. It is called concurrently.
 	Tell func(ctx context.Context, ports []string) error
 }
 
