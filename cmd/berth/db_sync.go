@@ -19,7 +19,7 @@ func newDBSync(env environment) *cobra.Command {
 		Short: "Make the tables, or bring them to the revision that Berth makes",
 		Long: `Sync does what placement-manage db sync does, up to revision ` + migrations.Target + `, which
 every release of OpenStack Placement since Xena works on. On a server it also makes
-Berth's own tables (berth_…), so that the service needs no right to do so.
+Berth's own four tables (berth_…), so that the service needs no right to do so.
 
 Rows that forbid a step are told before anything is changed; mostly
 berth db online-data-migrations is what they need. A database that is there already

@@ -20,10 +20,11 @@ func newDBUninstall(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uninstall [--config FILE | --connection URL] [--yes] [-f FORMAT]",
 		Short: "Drop Berth's own tables, on the way back to OpenStack Placement",
-		Long: `Uninstall drops the tables that Berth keeps for itself on a server (berth_version,
-berth_writers, berth_changes, berth_copy). What is left is just what
-placement-manage db sync makes, with all providers and allocations in it. Berth
-makes its tables again when it is started.
+		Long: `Uninstall drops the four tables that Berth keeps for itself on a server
+(berth_version, berth_writers, berth_changes, berth_holds), and berth_copy, which a
+copy leaves that was interrupted. What is left is just what placement-manage db sync
+makes, with all providers and allocations in it. Berth makes its tables again when it
+is started.
 
 Stop every instance of Berth first. While one has shown within the last two minutes
 that it runs, the command refuses, unless --force; one that has written nothing yet
