@@ -149,9 +149,9 @@ func TestChangedFilesAreReported(t *testing.T) {
 		logged     string
 	}{
 		{"a bandwidth", strings.Replace(ini, "1000:1000", "2000:2000", 1), 2, "setting changed"},
-		{"one of the log", "[DEFAULT]\ndebug = true\n" + ini, 2, "count from the next start on"},
+		{"one of the log", "[DEFAULT]\ndebug = true\n" + ini, 2, "take effect at the next start"},
 		{"a comment", "# nothing\n" + ini, 1, ""},
-		{"nonsense", strings.Replace(ini, "1000:1000", "a:b", 1), 1, "stay as they were"},
+		{"nonsense", strings.Replace(ini, "1000:1000", "a:b", 1), 1, "the old ones stay in effect"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			write(t, path, ini)
