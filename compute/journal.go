@@ -170,6 +170,9 @@ func (s *Service) carryOut(ctx context.Context, jobs []*job) {
 		switch {
 		case j.lost:
 		case err != nil && scheduled(j.op):
+			if ctx.Err() == nil {
+				s.log.WarnContext(ctx, "a server is not scheduled yet", "server", j.op.Server, "error", err)
+			}
 			j.releaseLease(context.WithoutCancel(ctx), err)
 		default:
 			j.run(ctx)

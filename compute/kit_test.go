@@ -5,13 +5,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
-// A cloud is a compute service on an empty database, with a clock of its own.
+// nowhere is where no neighbour is.
+const nowhere = "http://127.0.0.1:1"
+
+// A cloud is a compute service on an empty database, with a clock of its own, whose neighbours are unavailable.
 type cloud struct {
 	*testing.T
 	*compute.Service
@@ -31,7 +35,8 @@ func newCloud(t *testing.T, settings ...func(*compute.Settings)) *cloud {
 	for _, set := range settings {
 		set(&s)
 	}
-	c.Service = compute.NewService(store, s, compute.Options{Images: allImages, Now: func() time.Time { return c.now }})
+	places, nets := client.NewComputePlacement(options(t, nowhere)), client.NewComputeNetwork(options(t, nowhere))
+	c.Service = compute.NewService(store, s, compute.Options{Placement: places, Network: nets, Images: allImages, Now: func() time.Time { return c.now }})
 	return c
 }
 

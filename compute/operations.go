@@ -119,11 +119,25 @@ type queued struct {
 // maxQueued bounds the operations that wait for one of the same server.
 const maxQueued = 64
 
+// canWork returns an error when there is no service to carry operations out with.
+func (s *Service) canWork() error {
+	switch {
+	case s.placement == nil:
+		return absent("placement")
+	case s.network == nil:
+		return absent("network")
+	}
+	return nil
+}
+
 // newOperation begins an operation of a server, without a lease, or queues it behind the current
 // one. It is a conflict when too many wait already.
 func (c *change) newOperation(server ID, kind, step string, b body) error {
 	text, err := json.Marshal(b)
 	if err != nil {
+		return err
+	}
+	if err := c.canWork(); err != nil {
 		return err
 	}
 	under, err := Rows[OperationRow](c, Where(ByServer, server))

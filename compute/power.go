@@ -93,6 +93,9 @@ func (s *Service) DeleteServer(ctx context.Context, by Caller, id ID) error {
 		if err := row.unlocked(by); err != nil || row.Task == Deleting {
 			return err // it is deleted already
 		}
+		if err := c.canWork(); err != nil {
+			return err
+		}
 		row.Task, row.Progress, row.UpdatedAt = Deleting, 0, c.at
 		if err := c.Replace(&row); err != nil {
 			return err

@@ -94,10 +94,8 @@ func (s *Service) checkNeighbours(_ context.Context, d *draft) error {
 	switch {
 	case s.images == nil:
 		return absent("image")
-	case s.network == nil && (d.AnyNetwork || len(d.Networks) > 0):
-		return absent("network")
 	}
-	return nil
+	return s.canWork()
 }
 
 // extra returns the flavor as extra specs see it.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/compute/extraspecs"
@@ -310,20 +311,25 @@ func TestUniqueNames(t *testing.T) {
 func TestWithoutNeighbours(t *testing.T) {
 	c := newCloud(t)
 	vm := computetest.Server("vm", "cn1")
-	c.add(vm, computetest.Flavor("m1", 2, 128, 1))
+	c.add(vm, computetest.Flavor("m1", 2, 128, 1), &compute.PortRow{Server: vm.ID, Port: "p", Seen: []byte(`{}`)})
+	places := client.NewComputePlacement(options(t, nowhere))
+	c.Service = compute.NewService(c.store, compute.DefaultSettings(), compute.Options{Placement: places, Images: allImages})
 	_, create := c.CreateServers(ctx, ann, compute.ServerSpec{Flavor: "m1", AnyNetwork: true})
+	_, createWithout := c.CreateServers(ctx, ann, compute.ServerSpec{Flavor: "m1"})
 	_, attach := c.Attach(ctx, ann, vm.ID, compute.NetworkSpec{Port: "p"})
 	_, list := c.Interfaces(ctx, vm.ID)
 	_, show := c.Interface(ctx, ann, vm.ID, "p")
-	for _, err := range []error{create, attach, list, show} {
+	for _, err := range []error{
+		create, createWithout, attach, list, show, c.Detach(ctx, ann, vm.ID, "p"), c.StopServer(ctx, ann, vm.ID), c.DeleteServer(ctx, ann, vm.ID),
+	} {
 		c.refused("it", err, fault.Unavailable, "ServiceUnavailable", "The network service is not configured.")
 	}
-	if err := c.StopServer(ctx, ann, vm.ID); err != nil {
-		t.Fatal(err)
+	if left, err := c.Recover(ctx); err != nil || left != 0 {
+		t.Errorf("Recover = %d, %v, want that no operation waits", left, err)
 	}
-	if left, err := c.Recover(ctx); err != nil || left != 1 {
-		t.Errorf("Recover = %d, %v", left, err)
-	}
+	c.Service = compute.NewService(c.store, compute.DefaultSettings(), compute.Options{Images: allImages})
+	_, create = c.CreateServers(ctx, ann, compute.ServerSpec{Flavor: "m1"})
+	c.refused("a server", create, fault.Unavailable, "ServiceUnavailable", "The placement service is not configured.")
 }
 
 func TestReceive(t *testing.T) {

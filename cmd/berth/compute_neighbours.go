@@ -35,5 +35,13 @@ func computeNeighbours(cfg *config.Compute, log *slog.Logger, tracer *tracing.Tr
 		i := client.NewImages(images)
 		o.Images, asked.ends = i, append(asked.ends, i.Close)
 	}
+	for _, neighbour := range []struct {
+		name   string
+		absent bool
+	}{{"placement", o.Placement == nil}, {"network", o.Network == nil}, {"image", o.Images == nil}} {
+		if neighbour.absent {
+			log.Warn("a neighbour is not configured: requests that need it are refused", "service", neighbour.name)
+		}
+	}
 	return o, asked.end, nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/conformance/neutron"
@@ -67,6 +68,14 @@ func (s *side) Reset(t testing.TB) {
 	settings.ServiceDownTime = time.Hour // the clock below is a fast one
 	o := s.options
 	o.Now = secondsApart()
+	nowhere, err := client.Fixed("http://127.0.0.1:1", client.NoAuth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Placement = client.NewComputePlacement(client.Options{Access: nowhere, Timeout: time.Second})
+	if o.Network == nil {
+		o.Network = client.NewComputeNetwork(client.Options{Access: nowhere, Timeout: time.Second})
+	}
 	s.service = compute.NewService(s.store, settings, o)
 	h := handler(t, s.service, authenticate)
 	s.handler.Store(&h)
