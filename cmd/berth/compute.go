@@ -12,7 +12,7 @@ import (
 func newCompute(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compute",
-		Short: "The compute service: the part of OpenStack Compute that scheduling needs",
+		Short: "The part of OpenStack Compute that scheduling needs",
 		Long: `Compute keeps flavors, hosts and servers, and speaks the Compute API 2.1 to 2.72, as Nova
 does, to the openstack client and to Neutron. It asks placement where a server can go with all
 that its flavor, its image and its ports want, claims that, and has a host build the

@@ -18,7 +18,7 @@ func newDBDump(env environment) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "dump [--config FILE | --connection URL] [--output FILE]",
-		Short: "Write all rows in a form that no database is needed to read",
+		Short: "Write all rows in a form that needs no database",
 		Long: `Dump writes one consistent picture of OpenStack's tables as lines of JSON, and may
 run beside services. The dumps of two databases are byte for byte the same when
 their rows are, whichever kinds of databases they are: so they can be compared.

@@ -16,7 +16,7 @@ func newDBSync(env environment) *cobra.Command {
 	var form *choice
 	cmd := &cobra.Command{
 		Use:   "sync [--config FILE | --connection URL] [--dry-run] [-f FORMAT]",
-		Short: "Make the tables, or bring them to the revision that Berth makes",
+		Short: "Make the tables, or upgrade them to Berth's revision",
 		Long: `Sync does what placement-manage db sync does, up to revision ` + migrations.Target + `, which
 every release of OpenStack Placement since Xena works on. On a server it also makes
 Berth's own four tables (berth_…), so that the service needs no right to do so.

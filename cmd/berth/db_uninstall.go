@@ -19,7 +19,7 @@ func newDBUninstall(env environment) *cobra.Command {
 	var form *choice
 	cmd := &cobra.Command{
 		Use:   "uninstall [--config FILE | --connection URL] [--yes] [-f FORMAT]",
-		Short: "Drop Berth's own tables, on the way back to OpenStack Placement",
+		Short: "Drop Berth's own tables to go back to Placement",
 		Long: `Uninstall drops the four tables that Berth keeps for itself on a server
 (berth_version, berth_writers, berth_changes, berth_holds), and berth_copy, which a
 copy leaves that was interrupted. What is left is just what placement-manage db sync

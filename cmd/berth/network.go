@@ -12,7 +12,7 @@ import (
 func newNetwork(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "network",
-		Short: "The network service: the part of OpenStack Networking that guaranteed bandwidth needs",
+		Short: "The part of OpenStack Networking that guaranteed bandwidth needs",
 		Long: `Network keeps networks, subnets, ports and QoS policies, and speaks the Networking
 API 2.0, as Neutron does, to the openstack client and to Nova. It turns guarantees of
 bandwidth and of packet rates into what a port asks of placement, keeps the network

@@ -105,6 +105,7 @@ berth network        the network service: the part of OpenStack Networking that
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetVersionTemplate("{{.Version}}")
+	narrowHelp(root)
 	root.SetFlagErrorFunc(suggestFlag)
 	root.SetOut(env.stdout)
 	root.SetErr(env.stderr)

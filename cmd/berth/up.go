@@ -77,27 +77,34 @@ func newUp(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run Berth on this machine with an example loaded, to try it",
-		Long: `Up serves the Placement, Networking and Compute APIs on this machine only, with the host
-devstack0 of the Guaranteed Minimum Bandwidth guide: a compute host, its Open vSwitch
-agent with the bridge br-physnet0 and its NIC Switch agent with the network card ens5. The
-agents report what the file devstack0.ini says, which you may change. The other hosts have
-no such devices. Servers are only remembered: nothing runs on these hosts.
+		Long: `Up serves the Placement, Networking and Compute APIs on this machine only, with
+the host devstack0 of OpenStack's guide to guaranteed minimum bandwidth: a
+compute host, its Open vSwitch agent with the bridge br-physnet0 and its NIC
+Switch agent with the network card ens5. The agents report what the file
+devstack0.ini says, which may be changed. Servers are only recorded: nothing
+runs on the host.
 
-With --driver netns, as root on Linux, servers are network namespaces: devstack0 is one itself, with a bridge
-and a network card whose wires carry 500 Mbit/s to the namespaces berth-outside-bridge and
-berth-outside-nic, and its agents hold ports to their policies. A guarantee can be felt with iperf3.
+With --driver netns, as root on Linux, servers are network namespaces: devstack0
+is one itself, with a bridge and a network card whose wires carry 500 Mbit/s to
+the namespaces berth-outside-bridge and berth-outside-nic, and its agents hold
+ports to their policies. Guarantees can be measured with iperf3.
 
-The users admin and demo of the project demo log in at an identity service of its own,
-which is a small part of Keystone. How, is in clouds.yaml, admin-openrc and demo-openrc
-beside the databases. An image service, a small part of Glance, shows the images that
-the file images.json there says; they have no bytes.
+The users admin and demo of the project demo log in at an identity service, a
+small part of Keystone, as clouds.yaml, admin-openrc and demo-openrc beside the
+databases say. An image service, a small part of Glance, shows the images that
+the file images.json there lists; they have no bytes.
 
-Passwords, and a token for curl in the file token, are made at the first start and kept there
-for the owner alone; --reset makes new ones. They go over the network without TLS: addresses
-that other machines can reach are refused, unless you say --allow-remote-without-tls, and so are
-requests whose Host header names another host than loopback, the address or --allowed-host.
+Up prints where the services are, how to log in and what to try. Requests are
+logged in the file berth.log beside the databases, or shown with --verbose;
+warnings and errors are shown in any case.
 
-What you change stays for the next time, unless you say --reset.
+Passwords, and a token for curl in the file token, are made at the first start
+and readable for their owner alone; --reset makes new ones. They go over the
+network without TLS: addresses that other machines can reach are refused without
+--allow-remote-without-tls, and so are requests whose Host header names another
+host than loopback, the address or --allowed-host.
+
+What is changed is kept for the next start, which begins anew with --reset.
 
 ` + exitHelp,
 		Example: `  berth up
@@ -112,17 +119,17 @@ What you change stays for the next time, unless you say --reset.
 		},
 	}
 	for _, a := range opts.addresses() {
-		cmd.Flags().StringVar(a.listen, a.flag, a.usual, "serve "+a.service+" at `HOST:PORT`")
+		cmd.Flags().StringVar(a.listen, a.flag, a.usual, "serve the "+a.service+" API at `HOST:PORT`")
 	}
-	cmd.Flags().BoolVar(&opts.remote, "allow-remote-without-tls", false, "listen on addresses that other machines can reach too, where passwords and tokens can be read on the way")
-	cmd.Flags().StringSliceVar(&opts.allowedHosts, "allowed-host", nil, "answer requests for `NAME` too; the first is the one in the catalogue when listening on all addresses")
+	cmd.Flags().BoolVar(&opts.remote, "allow-remote-without-tls", false, "listen on addresses that other machines can reach too; passwords and tokens can be read on the way")
+	cmd.Flags().StringSliceVar(&opts.allowedHosts, "allowed-host", nil, "answer requests for the host `NAME` too; the first is in the catalogue when listening on all addresses")
 	cmd.Flags().StringVar(&opts.metricsListen, "metrics-listen", "", "serve metrics and readiness of all services at `HOST:PORT`, as /placement/metrics and /placement/readyz")
-	cmd.Flags().IntVar(&opts.hosts, "hosts", 1, "have `N` compute hosts: devstack0 with the guide's devices, devstack1 and so on without any")
-	cmd.Flags().StringVar(&opts.driver, "driver", upFake, "run servers with `DRIVER`: fake remembers them, netns makes them network namespaces with interfaces")
+	cmd.Flags().IntVar(&opts.hosts, "hosts", 1, "run `N` hosts: devstack0 with the guide's devices, devstack1 and so on without any")
+	cmd.Flags().StringVar(&opts.driver, "driver", upFake, "run servers with `DRIVER`: fake only records them, netns makes them network namespaces with interfaces")
 	cmd.Flags().StringVar(&opts.data, "data", "", "keep databases and files in `DIR` (default $XDG_DATA_HOME/berth/up)")
-	cmd.Flags().BoolVar(&opts.runGuide, "run-guide", false, "play the guide in a cloud of its own, which goes away, and say what came of it")
-	cmd.Flags().BoolVarP(&opts.verbose, "verbose", "v", false, "show what the services log, requests too, instead of writing it to DIR/"+upLogFile)
-	cmd.Flags().BoolVar(&opts.reset, "reset", false, "begin with empty databases, and the agents and images as they were")
+	cmd.Flags().BoolVar(&opts.runGuide, "run-guide", false, "play the guide in a cloud that ends with it, and print what happens")
+	cmd.Flags().BoolVarP(&opts.verbose, "verbose", "v", false, "show what the services log, requests too, and do not write DIR/"+upLogFile)
+	cmd.Flags().BoolVar(&opts.reset, "reset", false, "begin anew: empty databases, new passwords, the agents and images of the example")
 	return cmd
 }
 

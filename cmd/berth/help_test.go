@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// units are those of flags that are numbers.
+var units = regexp.MustCompile(`\b(hosts|seconds|rows|bytes|MiB|kbit/s)\b`)
+
+// The help of every command is within 80 columns, and each flag says what it is for: without a full stop at the end,
+// as the others do, and with its unit.
+func TestHelp(t *testing.T) {
+	root := newRoot(environment{stdout: io.Discard, stderr: io.Discard, getenv: func(string) string { return "" }})
+	commands := 0
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		commands++
+		var out bytes.Buffer
+		cmd.SetOut(&out)
+		if err := cmd.Help(); err != nil {
+			t.Error(err)
+		}
+		for line := range strings.Lines(out.String()) {
+			if line = strings.TrimSuffix(line, "\n"); utf8.RuneCountInString(line) > helpWidth || line != strings.TrimRight(line, " ") {
+				t.Errorf("%s --help: a line is wider than %d columns or ends in a space:\n%s", cmd.CommandPath(), helpWidth, line)
+			}
+		}
+		for _, part := range []string{cmd.Short, cmd.UseLine()} {
+			if !strings.Contains(strings.Join(strings.Fields(out.String()), " "), part) && cmd.Long == "" {
+				t.Errorf("%s --help does not have %q", cmd.CommandPath(), part)
+			}
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Usage == "" || strings.HasSuffix(f.Usage, ".") || strings.TrimSpace(f.Usage) != f.Usage {
+				t.Errorf("%s --%s: its description is empty or ends otherwise than others: %q", cmd.CommandPath(), f.Name, f.Usage)
+			}
+			switch f.Value.Type() {
+			case "int", "int64", "uint", "float64", "duration":
+				if !units.MatchString(f.Usage) {
+					t.Errorf("%s --%s names no unit: %q", cmd.CommandPath(), f.Name, f.Usage)
+				}
+			}
+		})
+		for _, c := range cmd.Commands() {
+			walk(c)
+		}
+	}
+	walk(root)
+	if commands < 20 {
+		t.Errorf("%d commands were looked at: this test looks for the wrong thing", commands)
+	}
+}
+
+func TestNarrowLine(t *testing.T) {
+	long := "  berth db copy --from sqlite:////var/lib/placement/placement.db --to-file /root/mariadb-url --yes"
+	want := "  berth db copy --from sqlite:////var/lib/placement/placement.db \\\n      --to-file /root/mariadb-url --yes"
+	if got := narrowLine(long, ` \`, "    "); got != want {
+		t.Errorf("narrowLine:\n%s\nwant\n%s", got, want)
+	}
+	for _, same := range []string{"", "  berth up", strings.Repeat("x", 200)} {
+		if got := narrowLine(same, ` \`, "    "); got != same {
+			t.Errorf("narrowLine(%q) = %q", same, got)
+		}
+	}
+}
+
+func TestNarrowParagraphs(t *testing.T) {
+	text := "short\nlines\n\n" + strings.Repeat("long ", 20) + "\nline\n\nTable:\n  a  b"
+	want := "short\nlines\n\n" + strings.TrimSpace(strings.Repeat("long ", 16)) + "\nlong long long long line\n\nTable:\n  a  b"
+	if got := narrowParagraphs(text); got != want {
+		t.Errorf("narrowParagraphs:\n%s\nwant\n%s", got, want)
+	}
+}
