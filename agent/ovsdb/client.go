@@ -13,17 +13,15 @@ import (
 	"time"
 )
 
-// A Config says what a Client speaks with. Fields that are zero have the default
-// that stands beside them.
+// A Config configures a Client. Fields that are zero have the default that stands beside them.
 type Config struct {
 	Remotes  []Remote    // tried in turn; at least one
 	TLS      *tls.Config // for ssl: remotes
 	Database string      // such as "Open_vSwitch" or "OVN_Southbound"
 	Leader   bool        // of a cluster, use the leader only
 
-	// Tables are watched, with these of their columns. Those that the database
-	// does not have, as it is of another version, are left out. None: nothing is
-	// watched.
+	// Tables are watched, with these of their columns. Those that a database of another version
+	// does not have are left out. None: nothing is watched.
 	Tables map[string][]string
 
 	Timeout    time.Duration // 10 s: of a request, of waiting for a connection, and, 10 s at most, of connecting
@@ -41,8 +39,8 @@ const (
 	maxDial    = 10 * time.Second // then the next remote is tried
 )
 
-// A Client speaks with a database while its Run does. Its methods may be called
-// from many goroutines, except Next.
+// A Client is connected to a database while its Run does. Its methods may be called concurrently,
+// except Next.
 type Client struct {
 	config Config
 	mirror *mirror
@@ -126,7 +124,7 @@ func (c *Client) session(ctx context.Context, r Remote) (used bool, err error) {
 	return true, conn.cause()
 }
 
-// prepare does what comes before a connection is used.
+// prepare does what precedes the use of a connection.
 func (c *Client) prepare(ctx context.Context, conn *conn) error {
 	if c.config.Leader {
 		if err := c.watchLeader(ctx, conn); err != nil {
@@ -143,7 +141,7 @@ func (c *Client) prepare(ctx context.Context, conn *conn) error {
 func (c *Client) notified(conn *conn) func(string, json.RawMessage) error {
 	return func(method string, params json.RawMessage) error {
 		if method != "update2" && method != "update3" {
-			return nil // "locked" and "stolen" belong to locks, which nobody asks for
+			return nil // "locked" and "stolen" belong to locks, which this client does not use
 		}
 		var id string
 		if err := list(params, &id); err != nil {
@@ -183,10 +181,10 @@ func (c *Client) connection(ctx context.Context) (*conn, error) {
 	}
 }
 
-// Transact carries out all operations or none, and returns a result for each. It
-// waits for a connection if need be, and is never sent twice. Its errors are
-// *UnavailableError (nothing was sent), *OperationError and *ResponseError (nothing
-// was carried out), *LostError (nobody knows) and *ProtocolError.
+// Transact carries out all operations or none, and returns a result for each. It waits for a
+// connection if necessary, and is never sent twice. Its errors are *UnavailableError (nothing was
+// sent), *OperationError and *ResponseError (nothing was carried out), *LostError (the outcome is
+// unknown) and *ProtocolError.
 func (c *Client) Transact(ctx context.Context, ops ...Operation) ([]Result, error) {
 	conn, err := c.connection(ctx)
 	if err != nil {

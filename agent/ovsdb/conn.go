@@ -22,15 +22,14 @@ type message struct {
 	Error  json.RawMessage `json:"error"`
 }
 
-// A conn is one connection. It answers the server's echoes, asks for one itself
-// when nothing has come for the length of a probe, and ends when nothing comes for
-// another.
+// A conn is one connection. It answers the server's echoes, sends one itself when nothing has
+// arrived for the length of a probe, and ends when nothing arrives for another.
 type conn struct {
 	net     net.Conn
 	timeout time.Duration                                     // of a request, and of writing a message
 	notify  func(method string, params json.RawMessage) error // called by the goroutine that reads
 
-	writing sync.Mutex // held while a message is written
+	writing sync.Mutex // locked while a message is written
 
 	mu      sync.Mutex
 	last    uint64                  // id of the latest request
@@ -102,13 +101,13 @@ func (c *conn) handle(m message) error {
 	answer, ok := c.pending[string(m.ID)]
 	delete(c.pending, string(m.ID))
 	c.mu.Unlock()
-	if ok { // or whoever asked has gone
+	if ok { // or the caller has stopped waiting
 		answer <- m
 	}
 	return nil
 }
 
-// probe asks for an echo whenever nothing has been heard for some time.
+// probe sends an echo whenever nothing has arrived for some time.
 func (c *conn) probe(every time.Duration, heard, stop <-chan struct{}) {
 	silence := time.NewTimer(every)
 	defer silence.Stop()
@@ -118,7 +117,7 @@ func (c *conn) probe(every time.Duration, heard, stop <-chan struct{}) {
 			return
 		case <-heard:
 		case <-silence.C:
-			// The answer is heard like anything else; nobody waits for it.
+			// The answer counts as any other message; no caller waits for it.
 			_ = c.write([]byte(`{"id":"echo","method":"echo","params":[]}`))
 		}
 		silence.Reset(every)
@@ -210,8 +209,8 @@ func isNull(text json.RawMessage) bool {
 	return len(text) == 0 || bytes.Equal(text, []byte("null"))
 }
 
-// A boundedReader reads so much at most until left is raised again, and gives up
-// when nothing comes.
+// A boundedReader reads a bounded number of bytes until left is raised again, and fails when
+// nothing arrives.
 type boundedReader struct {
 	conn        net.Conn
 	patience    time.Duration
@@ -229,7 +228,7 @@ func (r *boundedReader) Read(p []byte) (int, error) {
 	n, err := r.conn.Read(p[:min(len(p), r.left)])
 	r.left -= n
 	if os.IsTimeout(err) {
-		err = fmt.Errorf("nothing came for %s", r.patience)
+		err = fmt.Errorf("nothing arrived for %s", r.patience)
 	}
 	select {
 	case r.heard <- struct{}{}:

@@ -37,8 +37,7 @@ func (e *ResponseError) Error() string {
 	return fmt.Sprintf("ovsdb: the server refused %s: %.300s", e.Method, e.Text)
 }
 
-// A ProtocolError reports that the server sent what a server must not send. The
-// connection is given up.
+// A ProtocolError reports that the server violated the protocol. The connection is closed.
 type ProtocolError struct {
 	What string // was sent
 	Err  error
@@ -47,8 +46,8 @@ type ProtocolError struct {
 func (e *ProtocolError) Error() string { return fmt.Sprintf("ovsdb: %s: %v", e.What, e.Err) }
 func (e *ProtocolError) Unwrap() error { return e.Err }
 
-// A LostError reports that the connection ended, or the time was up, after a
-// request had been sent: nobody knows whether it was carried out.
+// A LostError reports that the connection or the time ended after a request had been sent: it is
+// unknown whether it was carried out.
 type LostError struct {
 	Method string
 	Err    error

@@ -9,9 +9,9 @@ import (
 // the leader; the other monitor has the database's name.
 const leaderMonitor = "_Server"
 
-// watchLeader refuses a server that is not the leader of its cluster, or has lost
-// it, and has the connection ended when it becomes so. A server that stands alone
-// leads itself.
+// watchLeader refuses a server that is not the leader of its cluster, or cannot reach it, and
+// closes the connection when the server ceases to be the leader. A standalone server is its own
+// leader.
 func (c *Client) watchLeader(ctx context.Context, conn *conn) error {
 	request := map[string]any{
 		"columns": []string{"name", "leader", "connected"},
@@ -41,7 +41,7 @@ func leads(tables json.RawMessage) error {
 	}
 	for _, u := range updates["Database"] {
 		for _, row := range []*Row{u.Initial, u.Insert} {
-			if row != nil && !Value[bool](*row, "leader") { // false is left out
+			if row != nil && !Value[bool](*row, "leader") { // an absent value is false
 				return errNotLeader
 			}
 		}

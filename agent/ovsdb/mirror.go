@@ -8,9 +8,8 @@ import (
 	"sync"
 )
 
-// A Change is what became of a row: Old is nil when it is new, New is nil when it
-// is gone. Columns whose value is the default of their type may be absent. Rows
-// must not be written to.
+// A Change is the change of a row: Old is nil when it was inserted, New is nil when it was deleted.
+// Columns whose value is the default of their type may be absent. The caller must not modify rows.
 type Change struct {
 	Table    string
 	UUID     UUID
@@ -19,8 +18,8 @@ type Change struct {
 
 // A Delta is what has changed since the one before.
 type Delta struct {
-	// Synced says that the client has connected, anew perhaps, and lists every
-	// row: those that have not changed have the same Old and New.
+	// Synced says that the client has connected, maybe again, and lists every row: those that have
+	// not changed have the same Old and New.
 	Synced  bool
 	Changes []Change // each row once, in no order
 }
@@ -31,18 +30,17 @@ type ref struct {
 	uuid  UUID
 }
 
-// A mirror has the rows of the tables that are watched. What has changed since
-// they were last looked at is a row once, however often it changed: a reader that
-// does not come costs no memory but that.
+// A mirror has the rows of the watched tables. A row that has changed since the last call of Next
+// is listed once, however often it changed: a slow reader costs no more memory than that.
 type mirror struct {
-	order sync.Mutex // taken before mu: held from asking for the rows until they are taken up, so that no change overtakes them
+	order sync.Mutex // locked before mu, from the request for the rows until they are applied, so that no change overtakes them
 
 	mu     sync.Mutex
 	schema map[string]map[string]bool // by table and column: whether it may have several values
 	rows   map[ref]Row
-	before map[ref]Row // of rows that changed since: as they were looked at
+	before map[ref]Row // of rows that changed since the last call: their former values
 	synced bool        // since
-	last   string      // transaction that rows stand for; "" when unknown
+	last   string      // transaction of the rows; "" when unknown
 	news   chan struct{}
 }
 
@@ -56,7 +54,7 @@ type (
 	rowUpdate    struct {
 		Initial *Row `json:"initial"`
 		Insert  *Row `json:"insert"`
-		Modify  *Row `json:"modify"` // none of them: the row is gone
+		Modify  *Row `json:"modify"` // none of them: the row was deleted
 	}
 )
 
@@ -81,7 +79,7 @@ func (c *Client) watch(ctx context.Context, conn *conn) error {
 	return m.sync(text)
 }
 
-// requests asks for those of the columns that the schema has.
+// requests lists those of the columns that the schema has.
 func (m *mirror) requests(tables map[string][]string) map[string]any {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -100,7 +98,7 @@ func (m *mirror) requests(tables map[string][]string) map[string]any {
 	return all
 }
 
-// transaction returns the last that the rows stand for, none's id when unknown.
+// transaction returns the last transaction of the rows, the zero id when unknown.
 func (m *mirror) transaction() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -172,8 +170,8 @@ func (m *mirror) update(params json.RawMessage) error {
 	return m.apply(last, updates)
 }
 
-// apply takes up changes. After an error the rows stand for no transaction, and
-// all are read again by the next connection.
+// apply applies changes. After an error the rows belong to no transaction, and the next connection
+// reads all of them again.
 func (m *mirror) apply(last string, updates tableUpdates) error {
 	m.last = ""
 	for table, rows := range updates {
@@ -303,7 +301,7 @@ func (m *mirror) take() Delta {
 	defer m.mu.Unlock()
 	d := Delta{Synced: m.synced}
 	for r, old := range m.before {
-		if row := m.rows[r]; old != nil || row != nil { // or it came and went
+		if row := m.rows[r]; old != nil || row != nil { // or it was inserted and deleted
 			d.Changes = append(d.Changes, Change{r.table, r.uuid, old, row})
 		}
 	}

@@ -64,8 +64,8 @@ func Select(table string, columns []string, conditions ...Condition) Operation {
 	return Operation{"select", fields}
 }
 
-// Insert adds a row. With a name that is not "", other operations of the
-// transaction can speak of it as Named.
+// Insert inserts a row. With a name that is not "", other operations of the transaction can refer
+// to it as Named.
 func Insert(table string, row Row, name Named) Operation {
 	fields := map[string]any{"table": table, "row": row}
 	if name != "" {
@@ -89,9 +89,9 @@ func Delete(table string, conditions ...Condition) Operation {
 	return Operation{"delete", map[string]any{"table": table, "where": where(conditions)}}
 }
 
-// Wait goes on only when the columns named of the rows that meet the conditions
-// are exactly these rows. After the time-out, in whole milliseconds, the
-// transaction fails with the code [TimedOut]; 0 means at once.
+// Wait succeeds only when the named columns of the rows that meet the conditions are exactly these
+// rows. After the time-out, in whole milliseconds, the transaction fails with the code [TimedOut];
+// 0 means at once.
 func Wait(table string, timeout time.Duration, columns []string, rows []Row, conditions ...Condition) Operation {
 	return Operation{"wait", map[string]any{
 		"table": table, "timeout": timeout.Milliseconds(), "columns": append([]string{}, columns...),
@@ -102,7 +102,7 @@ func Wait(table string, timeout time.Duration, columns []string, rows []Row, con
 // Commit makes the transaction answer only when it is on the disk, if durable.
 func Commit(durable bool) Operation { return Operation{"commit", map[string]any{"durable": durable}} }
 
-// Comment leaves a note in the server's log of transactions.
+// Comment writes a note to the server's log of transactions.
 func Comment(text string) Operation { return Operation{"comment", map[string]any{"comment": text}} }
 
 // A Result is what became of one operation.
@@ -127,7 +127,7 @@ func results(ops []Operation, text json.RawMessage) ([]Result, error) {
 	rs := make([]Result, len(ops))
 	for i, w := range wire {
 		switch {
-		case w == nil: // not reached: the error stands before it
+		case w == nil: // not reached: an operation before it failed
 			continue
 		case w.Error != "":
 			return nil, &OperationError{Index: i, Name: nameOf(ops, i), Code: w.Error, Details: w.Details}

@@ -33,7 +33,7 @@ func ParseRemotes(list string) ([]Remote, error) {
 
 func parseRemote(text string) (Remote, error) {
 	scheme, address, _ := strings.Cut(text, ":")
-	if i := strings.LastIndexByte(text, '@'); i >= 0 { // OVSDB knows no passwords; somebody's may be here all the same
+	if i := strings.LastIndexByte(text, '@'); i >= 0 { // OVSDB has no passwords; a user may have written one all the same
 		text = scheme + ":***" + text[i:]
 	}
 	bad := fmt.Errorf("the remote %.100q is not of the form unix:PATH, tcp:HOST:PORT or ssl:HOST:PORT", text)

@@ -57,8 +57,8 @@ func authorities(path string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// issued returns nil when the authorities of a file stand for a server's certificate,
-// the first of a chain.
+// issued returns nil when the authorities of a file have issued a server's certificate, the first
+// of a chain.
 func issued(chain []*x509.Certificate, caFile string) error {
 	roots, err := authorities(caFile)
 	if err != nil {

@@ -22,8 +22,8 @@ type Row map[string]any
 // A UUID names a row: 32 lower-case hexadecimal digits with hyphens.
 type UUID string
 
-// A Named stands for the UUID of a row that an insert of the same transaction
-// makes under this name: letters, digits and underscores, not a digit first.
+// A Named refers to the row that an insert of the same transaction creates under this name:
+// letters, digits and underscores, not a digit first.
 type Named string
 
 // A Set has atoms of one type, each once.
@@ -60,8 +60,7 @@ func Value[T comparable](r Row, column string) T {
 	return none
 }
 
-// Values returns the elements of a column that are of type T, in the order in
-// which they came.
+// Values returns the elements of a column that are of type T, in their order.
 func Values[T comparable](r Row, column string) []T {
 	set, ok := r[column].(Set)
 	if !ok {

@@ -25,7 +25,7 @@ func TableChanges(was, is []config.Setting) []string { return compare(factsOf(wa
 // LogOptions are the options of the log, which is opened once.
 var LogOptions = []string{"[DEFAULT] debug", "[DEFAULT] log_file", "[DEFAULT] log_dir", "[DEFAULT] watch_log_file", "[DEFAULT] use_json"}
 
-// NeedRestart returns those of the options whose change lines of Changes or TableChanges tell.
+// NeedRestart returns those of the options that are changed in lines of Changes or TableChanges.
 func NeedRestart(lines, options []string) (names []string) {
 	for _, line := range lines {
 		if name, _, _ := strings.Cut(line, ": "); slices.Contains(options, name) {

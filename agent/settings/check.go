@@ -34,10 +34,9 @@ type Finding struct {
 // String returns one line.
 func (f Finding) String() string { return fmt.Sprintf("%s: %s: %s", f.Level, f.About, f.Text) }
 
-// Check holds the settings of the agents of one host against the machine and
-// against each other. Started is when the agents that run were started, zero
-// when they do not run. The findings come in the order of the agents, then what
-// concerns several of them.
+// Check validates the settings of the agents of one host against the machine and against each
+// other. Started is when the running agents were started, zero when they do not run. The findings
+// are in the order of the agents, followed by those of several agents.
 func Check(m Machine, started time.Time, agents ...*Settings) []Finding {
 	c := &checker{machine: m, seen: map[string]Device{}}
 	for _, s := range agents {
@@ -62,15 +61,15 @@ func (c *checker) say(l Level, s *Settings, about, format string, args ...any) {
 	c.findings = append(c.findings, Finding{l, name, fmt.Sprintf(format, args...)})
 }
 
-// device asks the machine once about each device. What it cannot tell is a
-// finding, and the device then counts as missing nowhere else.
+// device reads each device once. A failure is a finding, and the device is not reported as missing
+// elsewhere.
 func (c *checker) device(s *Settings, name string) (Device, bool) {
 	if d, ok := c.seen[name]; ok {
 		return d, true
 	}
 	d, err := c.machine.Device(name)
 	if err != nil {
-		c.say(Warning, s, name, "cannot be looked at: %s", err)
+		c.say(Warning, s, name, "cannot be inspected: %s", err)
 		return d, false
 	}
 	c.seen[name] = d
@@ -82,7 +81,7 @@ func (c *checker) agent(s *Settings, started time.Time) {
 	c.service(s)
 	c.inventories(s)
 	if len(s.Resources.Devices()) == 0 {
-		c.say(Warning, s, "", "no physical network is mapped, so no port with a guarantee comes here")
+		c.say(Warning, s, "", "no physical network is mapped, so no port with a guarantee is bound here")
 	}
 	for _, name := range s.Resources.Devices() {
 		c.mapped(s, name)
@@ -101,8 +100,8 @@ func (c *checker) files(s *Settings, started time.Time) {
 	}
 }
 
-// agentDownTime is after how long without a heartbeat the network service takes
-// an agent for dead, unless it is told otherwise.
+// agentDownTime is the time without a heartbeat after which the network service considers an agent
+// dead, by default.
 const agentDownTime = 75 * time.Second
 
 func (c *checker) service(s *Settings) {
@@ -124,8 +123,8 @@ func (c *checker) service(s *Settings) {
 
 var loopback = regexp.MustCompile(`^http://(127\.|localhost(:|/|$)|\[::1\])`)
 
-// physnets looks for names that placement cannot tell apart: it sees a trait in
-// capitals, with underscores for everything else.
+// physnets finds names that are the same for placement: it has a trait in capitals, with
+// underscores for everything else.
 func (c *checker) physnets(agents []*Settings) {
 	spellings := map[string][]string{}
 	for _, s := range agents {
@@ -146,7 +145,7 @@ func (c *checker) physnets(agents []*Settings) {
 	}
 }
 
-// shared looks for links that two agents, or two bridges, promise twice.
+// shared finds links whose bandwidth two agents, or two bridges, report.
 func (c *checker) shared(agents []*Settings) {
 	users := map[string][]user{}
 	for _, s := range agents {
@@ -193,7 +192,7 @@ func (c *checker) sharedLink(link string, users []user) {
 		egress, ingress = egress+value(rate.Egress), ingress+value(rate.Ingress)
 		names = append(names, string(u.settings.Kind)+" "+u.device)
 		if u.several {
-			speed = 0 // how much of the promise falls on this link cannot be said
+			speed = 0 // the share of this link is unknown
 		}
 	}
 	f := Finding{OK, strings.Join(names, " and "), "share the link " + link}
@@ -201,9 +200,9 @@ func (c *checker) sharedLink(link string, users []user) {
 	case speed == 0:
 		f.Level, f.Text = Warning, f.Text+"; split its bandwidth between them, since each is a provider of its own"
 	case most > speed:
-		f.Level, f.Text = Error, f.Text+fmt.Sprintf(" and promise %d kbit/s together, which has %d; split it between them", most, speed)
+		f.Level, f.Text = Error, f.Text+fmt.Sprintf(" and report %d kbit/s together, which has %d; split it between them", most, speed)
 	default:
-		f.Text += ", which has room for both"
+		f.Text += ", which has enough for both"
 	}
 	c.findings = append(c.findings, f)
 }

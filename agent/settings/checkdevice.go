@@ -12,7 +12,7 @@ func (c *checker) mapped(s *Settings, name string) {
 		c.say(Warning, s, name, "is mapped to %d physical networks, but its provider can have the trait of one only", len(nets))
 	}
 	if _, ok := s.Resources.Report.Bandwidths[name]; !ok {
-		c.say(Warning, s, name, "has no bandwidth in %s, so no port with a guarantee comes here", optionBandwidths)
+		c.say(Warning, s, name, "has no bandwidth in %s, so no port with a guarantee is bound here", optionBandwidths)
 		return
 	}
 	c.promised(s, name, c.speed(s, d)*1000)
@@ -58,12 +58,11 @@ func (c *checker) speed(s *Settings, d Device) int64 {
 	return sum
 }
 
-// promised looks at the bandwidths of a device. Speed is in kbit/s, 0 when it
-// is not known.
+// promised checks the bandwidths of a device. Speed is in kbit/s, 0 when it is unknown.
 func (c *checker) promised(s *Settings, name string, speed int64) {
 	rate := s.Resources.Report.Bandwidths[name]
 	if value(rate.Egress) == 0 && value(rate.Ingress) == 0 {
-		c.say(Warning, s, name, "promises nothing in either direction: its provider has no inventory")
+		c.say(Warning, s, name, "has no bandwidth in either direction: its provider has no inventory")
 		return
 	}
 	bad := c.exceeds(s, name, "egress", value(rate.Egress), speed)
@@ -92,7 +91,7 @@ func (c *checker) exceeds(s *Settings, name, direction string, total, speed int6
 		return false
 	}
 	if total > speed {
-		c.say(Error, s, name, "%s: %d kbit/s is more than the link has: %d; promise at most that", direction, total, speed)
+		c.say(Error, s, name, "%s: %d kbit/s is more than the link has: %d; configure at most that", direction, total, speed)
 		return true
 	}
 	if offered := int64(float64(total-value(defaults.Reserved)) * ratio(defaults)); offered > speed {

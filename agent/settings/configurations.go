@@ -17,18 +17,17 @@ type Capabilities struct {
 // Observed is what was seen of the host.
 type Observed struct {
 	Capabilities          // of the switch
-	Findings     []string // what was asked for and is not held; nil when nobody looks
+	Findings     []string // rules that are not enforced; nil when no enforcement reports
 	Chassis      string   // name of the chassis of an OVN agent
 	DatapathType string   // of that chassis; that of an OVS agent is in its files
 }
 
-// Configurations returns the attribute configurations of the agent's heartbeats,
-// a JSON object with the keys of upstream's agents. What Berth's agent cannot do is
-// reported as switched off, whatever the files say. An agent that can promise nothing
-// leaves resource_provider_bandwidths out, so that placement is not told of it: upstream's
-// agents report it empty, and the sync of a host without compute then fails for ever.
-// Two keys are Berth's own: resource_provider_traits when the files set traits, and
-// findings when there is somebody who looks.
+// Configurations returns the attribute configurations of the agent's heartbeats, a JSON object with
+// the keys of upstream's agents. Features that Berth's agent lacks are reported as off, whatever
+// the files say. An agent without resources leaves resource_provider_bandwidths out, so that it has
+// no providers: upstream's agents report it empty, and the sync of a host without compute then
+// fails for ever. Two keys are Berth's own: resource_provider_traits when the files set traits, and
+// findings when an enforcement reports them.
 func (s *Settings) Configurations(o Observed) ([]byte, error) {
 	all := configurations{Report: s.Resources.Report, Findings: o.Findings}
 	if len(all.Bandwidths) == 0 && !all.HasPacketRates() {

@@ -9,14 +9,13 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// A Fingerprint stands for the content of settings: equal content, equal
-// fingerprint. It is for comparing only.
+// A Fingerprint identifies the content of settings: equal content, equal fingerprint. It is for
+// comparing only.
 type Fingerprint string
 
-// FingerprintOf reads the files and directories anew and returns what stands
-// for their names and content. Whoever watches files compares it with that of
-// the Settings it has. A file that cannot be read is left out, so that its return
-// is noticed. The environment is not part of it.
+// FingerprintOf reads the files and directories again and returns the fingerprint of their names
+// and content. A caller that watches files compares it with that of its Settings. A file that
+// cannot be read is left out, so that its return is noticed. The environment is not part of it.
 func FingerprintOf(src osloconfig.Sources) Fingerprint {
 	set, _ := osloconfig.Read(src) // what cannot be read is Load's to report
 	hash := sha256.New()
@@ -27,8 +26,7 @@ func FingerprintOf(src osloconfig.Sources) Fingerprint {
 	return sum(hash.Sum(nil))
 }
 
-// FingerprintOfOVN returns what stands for the keys of a chassis that ParseOVN
-// reads.
+// FingerprintOfOVN returns the fingerprint of the keys of a chassis that ParseOVN reads.
 func FingerprintOfOVN(ids map[string]string) Fingerprint {
 	hash := sha256.Sum256([]byte(fmt.Sprintf("%q %q", ids[ovnOptions], ids[ovnMappings])))
 	return sum(hash[:])

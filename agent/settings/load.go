@@ -13,15 +13,14 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// Load reads the files of an agent as upstream's --config-file and --config-dir
-// do, for example neutron.conf and openvswitch_agent.ini; what comes later
-// wins. What the files leave open is taken from names. The resources of an OVN
-// agent are empty but for Tunnelled: they are the chassis' to say.
+// Load reads the files of an agent as upstream's --config-file and --config-dir do, for example
+// neutron.conf and openvswitch_agent.ini; later ones win. Missing names are taken from names. The
+// resources of an OVN agent are empty but for Tunnelled: the chassis has them.
 //
-// The warnings, one line each, name what is unknown, outdated or empty. The
-// error joins a line for each file that cannot be read, each line that cannot
-// be understood and each wrong value, a Mistake for each wrong part of a value
-// among them; there are no Settings then. Neither ever shows a secret.
+// The warnings, one line each, name what is unknown, outdated or empty. The error joins a line for
+// each file that cannot be read, each line that cannot be parsed and each wrong value, a Mistake
+// for each wrong part of a value among them; there are no Settings then. Neither ever shows a
+// secret.
 func Load(kind Kind, src osloconfig.Sources, names Names) (s *Settings, warnings []string, err error) {
 	fingerprint := FingerprintOf(src) // before reading: a later change makes another one
 	set, readErr := osloconfig.Read(src)
@@ -127,7 +126,7 @@ func IgnoredIn(set *osloconfig.Set, settings []config.Setting) []string {
 	return names
 }
 
-// Stat notes when files were changed. One that is gone by now has no time.
+// Stat returns when files were changed. One that was deleted has no time.
 func Stat(paths []string) []File {
 	var files []File
 	for _, path := range paths {

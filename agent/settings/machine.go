@@ -91,7 +91,7 @@ func (s Sysfs) VirtualFunctions(pf string) (map[string]int, error) {
 
 func (s Sysfs) root() string { return cmp.Or(string(s), classNet) }
 
-// named reports whether an interface may be called so: none outside is looked at.
+// named reports whether a string is a possible name of an interface: others are not looked up.
 func named(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsRune(name, '/')
 }

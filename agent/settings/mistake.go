@@ -28,8 +28,7 @@ func (m *Mistake) Error() string {
 	return fmt.Sprintf("%s%s: %s: %s", where, m.Option, strconv.Quote(m.Value), m.Reason)
 }
 
-// An option is the value of one setting, cut into its items, with the name by
-// which mistakes speak of it.
+// An option is the value of one setting, split into its items, with the name that mistakes show.
 type option struct {
 	name  osloconfig.Name
 	items []string
@@ -63,10 +62,9 @@ func Join(mistakes []*Mistake) error {
 	return errors.Join(errs...)
 }
 
-// Locate says of each mistake in which file and line it is, unless that is known, and puts
-// them into the order of the options. A set tells the place of a value only when the value
-// is refused, so it is asked to load the options in question into values that
-// refuse everything.
+// Locate adds file and line to mistakes that lack them, and sorts them in the order of the options.
+// A set reports the place of a value only when the value is refused, so it loads the options in
+// question into values that refuse everything.
 func Locate(set *osloconfig.Set, options []osloconfig.Option, mistakes []*Mistake) {
 	wanted := map[osloconfig.Name]bool{}
 	for _, m := range mistakes {

@@ -17,20 +17,20 @@ type Names struct {
 	Canonical string
 }
 
-// LocalNames returns the names of this machine. It asks the resolver, so the
-// context should have a deadline; a resolver without an answer is no error.
+// LocalNames returns the names of this machine. It uses the resolver, so the context should have a
+// deadline; a resolver without an answer is no error.
 func LocalNames(ctx context.Context) (Names, error) {
 	host, err := os.Hostname()
 	if err != nil {
-		return Names{}, fmt.Errorf("asking for the name of this machine: %w", err)
+		return Names{}, fmt.Errorf("reading the name of this machine: %w", err)
 	}
 	return Names{host, canonical(host, func(name string) (string, error) {
 		return net.DefaultResolver.LookupCNAME(ctx, name)
 	})}, nil
 }
 
-// canonical follows libvirt's virGetHostname: a name with a dot and localhost
-// stand for themselves, others are looked up, and localhost is no answer.
+// canonical follows libvirt's virGetHostname: a name with a dot and localhost are used as they are,
+// others are resolved, and localhost is ignored as a result.
 func canonical(host string, lookup func(string) (string, error)) string {
 	if strings.Contains(host, ".") || isLocalhost(host) {
 		return host

@@ -20,16 +20,14 @@ const (
 	optionTraits      = "resource_provider_traits"
 )
 
-// ParseOVN reads the resources of an OVN chassis from its keys and values:
-// external_ids of Open vSwitch or of a chassis in the southbound database, or
-// other_config where newer versions have them. The options are those of the
-// agents' files, with commas between options, semicolons between items and
-// colons within. Options of others in ovn-cms-options are passed over.
+// ParseOVN reads the resources of an OVN chassis from its keys and values: external_ids of Open
+// vSwitch or of a chassis in the southbound database, or other_config where newer versions have
+// them. The options are those of the agents' files, with commas between options, semicolons between
+// items and colons within. It ignores options of others in ovn-cms-options.
 //
-// A device needs an entry in resource_provider_hypervisors, and one in
-// ovn-bridge-mappings or the name tunnelled; otherwise a warning names it and
-// it is left out, as upstream does silently. OVN has no packet rates. The error
-// joins a Mistake for each part that cannot be meant; there are no Resources
+// A device needs an entry in resource_provider_hypervisors, and one in ovn-bridge-mappings or the
+// name tunnelled; otherwise a warning names it and it is left out, as upstream does silently. OVN
+// has no packet rates. The error joins a Mistake for each invalid part; there are no Resources
 // then.
 func ParseOVN(ids map[string]string, tunnelled string) (r Resources, warnings []string, err error) {
 	given, warnings := cmsOptions(ids[ovnOptions])

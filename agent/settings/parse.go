@@ -114,7 +114,7 @@ func (p *parser) rates(o option, kind rating) map[string][]*int64 {
 			f = append(f, make([]string, kind.numbers)...)
 		}
 		if len(f) != kind.numbers+1 {
-			p.wrong(o, item, "want %s in %s, such as %s; an empty number promises nothing", kind.form, kind.unit, kind.example)
+			p.wrong(o, item, "want %s in %s, such as %s; an empty number means none", kind.form, kind.unit, kind.example)
 			continue
 		}
 		if _, ok := rates[f[0]]; ok {
@@ -153,7 +153,7 @@ func wholeNumber(text string) (int64, bool) {
 	return n, err == nil
 }
 
-// suggestion turns 10G and 2.5gbit into what was meant, when that is clear.
+// suggestion returns the value that 10G and 2.5gbit mean, when that is clear.
 func suggestion(text, unit string) string {
 	m := withUnit.FindStringSubmatch(text)
 	if m == nil || unit != kbps {
@@ -196,8 +196,8 @@ func (p *parser) pairs(o option, form, example string) map[string]string {
 	return pairs
 }
 
-// inventory reads the fields of inventories. Like upstream it takes what
-// placement refuses later, such as a step of 0; Check says so.
+// inventory reads the fields of inventories. Like upstream it accepts what placement refuses later,
+// such as a step of 0; Check reports it.
 func (p *parser) inventory(o option) guarantee.InventoryDefaults {
 	var inv guarantee.InventoryDefaults
 	integers := map[string]**int64{

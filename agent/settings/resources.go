@@ -7,18 +7,15 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// Resources is what an agent offers to placement. Devices are bridges for OVS
-// and OVN, physical functions for SR-IOV, or the name that stands for all
-// tunnelled networks.
+// Resources are an agent's resources in placement. Devices are bridges for OVS and OVN, physical
+// functions for SR-IOV, or the name of all tunnelled networks.
 type Resources struct {
-	// Report has the rates of devices and hypervisors, where they are, and what
-	// traits operators gave to devices.
-	// Every device has a hypervisor. Hypervisors with packet rates stand for
-	// themselves, so that the agent has a provider there even without a device.
+	// Report has the rates of devices and hypervisors, the hypervisors of devices, and their
+	// configured traits. Every device has a hypervisor. A hypervisor with packet rates is its own,
+	// so that the agent has a provider there even without a device.
 	Report guarantee.Report
 
-	// Tunnelled is the device that stands for all tunnelled networks, empty for
-	// agents that have no such thing.
+	// Tunnelled is the device of all tunnelled networks, empty for agents without one.
 	Tunnelled string
 }
 

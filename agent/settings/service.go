@@ -11,8 +11,8 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// A Service is where the options in [berth] go that say how an agent asks one of the
-// services. Their names begin with the service's.
+// A Service is the destination of the options in [berth] about the connection of an agent to one of
+// the services. Their names begin with the service's.
 type Service struct {
 	Name    string // "network" or "compute"
 	Example string // address, for messages

@@ -1,7 +1,6 @@
-// Package settings is what the configuration files of a host agent say: read
-// from the files that operators of Neutron's agents have, with every mistake
-// named, and put into the form that heartbeats carry. It is not for acting on
-// any of it: it starts nothing, connects to nothing and writes nothing.
+// Package settings reads the configuration files of a host agent, which are those of Neutron's
+// agents, reports every mistake by name, and converts them to the form of heartbeats. It does not
+// act on them: it starts nothing, connects to nothing and writes nothing.
 //
 // What an agent reports comes from one of three places, in the same options:
 //
@@ -9,8 +8,8 @@
 //	sriov_agent.ini        [sriov_nic]  ─┼─ Resources ── Configurations
 //	ovn-cms-options of the chassis      ─┘
 //
-// Load reads files, ParseOVN reads a chassis. Check holds what was read against
-// the machine; Changes tells two readings apart.
+// Load reads files, ParseOVN reads a chassis. Check validates them against the machine; Changes
+// lists the differences of two readings.
 package settings
 
 import (
@@ -30,8 +29,8 @@ const (
 	OVN   Kind = "ovn"
 )
 
-// Settings is what one host agent was told. The groups are named as in the
-// files. A loaded value does not change and may be read by several goroutines.
+// Settings are the settings of one host agent. The groups are named as in the files. A loaded value
+// does not change and may be read concurrently.
 type Settings struct {
 	Kind  Kind
 	Files []File // the files that were read, in order
@@ -108,7 +107,7 @@ type Berth struct {
 	NetworkKeyFile   string
 	NetworkCAFile    string // authorities of the service's certificate; empty: the system's
 	NetworkTimeout   time.Duration
-	Enforce          bool          // hold ports to their rates
+	Enforce          bool          // enforce the rates of ports
 	WatchInterval    time.Duration // between looks at the files; 0: never
 }
 
@@ -143,8 +142,7 @@ func newSettings(kind Kind, names Names) *Settings {
 	return s
 }
 
-// written holds the options of resources as the file has them: cut at the
-// commas, not yet understood.
+// written has the options of resources as the file has them: split at the commas, not yet parsed.
 type written struct {
 	mappings, bandwidths, hypervisors, inventory      []string
 	packetDirected, packetUndirected, packetInventory []string

@@ -22,10 +22,10 @@ const (
 	groupBerth    = "berth"
 )
 
-// Table returns all options that the files of this kind of agent may set, in
-// the order of documentation, bound to s: Display shows what s holds. It has
-// every option of upstream's agents, so that a file for them gives no warning,
-// and the names of what other programs read from the same neutron.conf.
+// Table returns all options that the files of this kind of agent may set, in the order of
+// documentation, bound to s: Display shows the values of s. It has every option of upstream's
+// agents, so that a file for them gives no warning, and the names of those that other programs read
+// from the same neutron.conf.
 func (s *Settings) Table() []config.Setting {
 	parts := [][]config.Setting{s.base(), s.agent()}
 	switch s.Kind {
@@ -123,7 +123,7 @@ func (s *Settings) bandwidths(g, device string) []config.Setting {
 	w := &s.written
 	return []config.Setting{
 		used(g, optionBandwidths, osloconfig.List(&w.bandwidths),
-			device+":egress:ingress items, separated by commas: what each mapped "+device+" can do, in kbit/s, as servers see it. An empty number promises nothing in that direction. A "+device+" that is not named gets no provider."),
+			device+":egress:ingress items, separated by commas: what each mapped "+device+" can do, in kbit/s, as servers see it. An empty number means none in that direction. A "+device+" that is not named gets no provider."),
 		used(g, optionHypervisors, osloconfig.List(&w.hypervisors),
 			device+":hypervisor pairs, separated by commas: below which hypervisor the "+device+" is in placement, if not below resource_provider_default_hypervisor."),
 		used(g, "resource_provider_default_hypervisor", osloconfig.String(&w.defaultHypervisor).Check(checkHypervisor),
@@ -161,7 +161,7 @@ func (s *Settings) ovsdb() []config.Setting {
 func (s *Settings) ml2() []config.Setting {
 	return append([]config.Setting{
 		used(groupML2, "tunnelled_network_rp_name", osloconfig.String(&s.tunnelled),
-			"Name that stands in resource_provider_bandwidths for all tunnelled networks together. The network service must have the same."),
+			"Name of all tunnelled networks together in resource_provider_bandwidths. The network service must have the same."),
 	}, ignoredML2()...)
 }
 
@@ -169,14 +169,14 @@ func (s *Settings) network() []config.Setting {
 	b := &s.Berth
 	const g = groupBerth
 	return slices.Concat(b.Service().Settings(), []config.Setting{
-		used(g, "enforce", osloconfig.Bool(&b.Enforce), "Hold ports to their rates on the wire. Without it, what is promised is booked only, and ports are not reported as plugged in."),
+		used(g, "enforce", osloconfig.Bool(&b.Enforce), "Enforce the rates of ports. Without it, guarantees are in placement only, and ports are not reported as plugged in."),
 		used(g, "watch_interval", osloconfig.Seconds(&b.WatchInterval), "Seconds between looks at the agent's files; when they have changed they are read again, as on SIGHUP. 0: on SIGHUP only."),
 		used(g, optionTraits, osloconfig.List(&s.written.traits),
 			"device:TRAIT pairs, separated by commas: traits that the provider of a device has besides those of its physical network and of the agent, such as ens5:CUSTOM_BEST_EFFORT."),
 	}, services())
 }
 
-// Service is how the agent asks the network service.
+// Service is the agent's connection to the network service.
 func (b *Berth) Service() Service {
 	return Service{
 		Name: "network", Example: "https://controller:9696", URLs: &b.NetworkURLs, Token: &b.NetworkToken, TokenFile: &b.NetworkTokenFile,

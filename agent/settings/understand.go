@@ -18,8 +18,7 @@ type options struct {
 	tunnelled string // empty where there is no such thing
 }
 
-// understand turns options into resources. Parts with mistakes are missing from
-// what it returns.
+// understand converts options to resources. Parts with mistakes are missing from the result.
 func (p *parser) understand(o options) Resources {
 	mappings := p.mappings(o.mappings, o.mapping)
 	r := Resources{Tunnelled: o.tunnelled}
@@ -103,8 +102,8 @@ func itemOf(o option, name string) string {
 	return o.items[i]
 }
 
-// packetRates reads the two forms of packet rates, which exclude each other. No
-// name stands for the agent's host.
+// packetRates reads the two forms of packet rates, which exclude each other. An empty name means
+// the agent's host.
 func (p *parser) packetRates(o options, r *Resources, host string) {
 	with := p.rates(o.packetDirected, rating{form: "hypervisor:egress:ingress", example: host + ":1000:1000", unit: kpps, numbers: 2})
 	without := p.rates(o.packetUndirected, rating{form: "hypervisor:rate", example: host + ":1000", unit: kpps, numbers: 1})

@@ -39,7 +39,7 @@ func services() []config.Setting {
 	return all
 }
 
-// ignoredOVS describes what the group [ovs] tells upstream's agent only.
+// ignoredOVS describes the options of the group [ovs] for upstream's agent only.
 func ignoredOVS() []config.Setting {
 	const g = groupOVS
 	return []config.Setting{
@@ -57,11 +57,11 @@ func ignoredOVS() []config.Setting {
 	}
 }
 
-// ignoredAgent describes what the group [agent] tells upstream's agents only.
+// ignoredAgent describes the options of the group [agent] for upstream's agents only.
 func ignoredAgent() []config.Setting {
 	const g = groupAgent
 	return []config.Setting{
-		ignored(g, "minimize_polling", on(), "Wait for changes of ports instead of asking for them. Berth always waits."),
+		ignored(g, "minimize_polling", on(), "Wait for changes of ports instead of polling them. Berth always waits."),
 		ignored(g, "ovsdb_monitor_respawn_interval", count(30), "Seconds before a lost watch of the database is taken up again."),
 		ignored(g, "vxlan_udp_port", osloconfig.IntBetween(new(4789), 0, 65535), "UDP port of VXLAN tunnels."),
 		ignored(g, "veth_mtu", count(9000), "Has no effect upstream either."),
@@ -103,7 +103,7 @@ func ignoredGroups() []config.Setting {
 		ignored(groupSecurity, "firewall_driver", line(""), "Driver of security groups."),
 		ignored(groupSecurity, "enable_security_group", on(), "Enforce security groups."),
 		ignored(groupSecurity, "enable_ipset", on(), "Use ipset for them."),
-		ignored(groupSecurity, "permitted_ethertypes", words(), "Further Ethernet types that are let through."),
+		ignored(groupSecurity, "permitted_ethertypes", words(), "Further Ethernet types that are allowed."),
 		ignored(groupLog, "rate_limit", osloconfig.IntBetween(new(100), 100, math.MaxInt), "Packets that are logged a second."),
 		ignored(groupLog, "burst_limit", osloconfig.IntBetween(new(25), 25, math.MaxInt), "Packets that are logged in a burst."),
 		ignored(groupLog, "local_output_log_base", line(""), "File for the log of packets."),

@@ -2,30 +2,30 @@ package tc
 
 import "time"
 
-// Actual is what a Kernel has, by name of interface. It holds every interface.
+// Actual is the state of a Kernel, by name of interface. It has every interface.
 type Actual map[string]Device
 
 // A Device is an interface as it is.
 type Device struct {
 	Up bool
 
-	// IFB is true of a device that this package made.
+	// IFB is true of a device that this package created.
 	IFB bool
 
-	// Foreign names the root qdisc that somebody else put there, such as
-	// "htb 1:". The kernel's own choice is nobody's, and "".
+	// Foreign names the root qdisc of another program, such as "htb 1:". It is "" for the kernel's
+	// default.
 	Foreign string
 
 	// Tree is this package's root qdisc, nil if there is none.
 	Tree *Tree
 
-	// Redirect names the device to which this package's filter leads what the
-	// interface receives: "" if there is no such filter, Nowhere if the device
-	// is gone, in which case the interface receives nothing at all.
+	// Redirect names the device to which this package's filter redirects what the interface
+	// receives: "" if there is no such filter, Nowhere if the device does not exist any more, in
+	// which case the interface receives nothing at all.
 	Redirect string
 }
 
-// Nowhere is the target of a redirection whose device is gone.
+// Nowhere is the target of a redirection whose device does not exist any more.
 const Nowhere = "(nowhere)"
 
 // A Minor is the second half of a class's number, "be70:10".
@@ -33,8 +33,8 @@ type Minor uint16
 
 // The numbers by which this package's work is known.
 const (
-	// Major is the handle of its root qdiscs. All that hangs below one is taken
-	// for this package's, whoever made it.
+	// Major is the handle of its root qdiscs. Everything below one counts as this package's,
+	// whoever created it.
 	Major uint16 = 0xbe70
 
 	// LeafMajor and the class's minor make the handle of a class's own queue.
@@ -67,11 +67,11 @@ type Node struct {
 	Leaf   string // kind of its own queue with the handle that is due, "" if there is none
 }
 
-// A Class is what HTB promises some packets.
+// A Class is the HTB parameters of a group of packets.
 type Class struct {
 	Rate, Ceil       Kbps          // guaranteed, and with what others leave
 	Burst, CeilBurst time.Duration // how long it may send at once at these rates: multiples of 64 ns
-	Quantum          int           // bytes: what it sends in its turn when classes share what is left
+	Quantum          int           // bytes: what it sends at once when classes share the excess
 }
 
 // A Filter leads packets to a class. One with another match than an address has

@@ -54,16 +54,15 @@ type Link struct {
 	Ports     []Port
 }
 
-// A Port is what one port is promised of a Link. Without a promise it needs
-// none: it shares what is left with all others.
+// A Port is the rates of one port of a Link. A port without a guarantee or a limit needs none: it
+// shares the rest with all others.
 type Port struct {
 	// Key names the port in findings: its UUID.
 	Key string
 
-	// MAC tells the port's packets apart: of a link's egress they come from it,
-	// of its ingress they go to it. The zero MAC takes every packet that no
-	// other port of the link takes, which is right where the interface is the
-	// port's own; one port of a link may have it.
+	// MAC selects the port's packets: of a link's egress by their source, of its ingress by their
+	// destination. The zero MAC selects every packet that no other port of the link does, which is
+	// right where the interface is the port's own; one port of a link may have it.
 	MAC MAC
 
 	Min Kbps // guaranteed, 0 for no guarantee
@@ -95,8 +94,8 @@ type want struct {
 	classes
 }
 
-// resolve gives the links that need classes, in order of their interfaces and
-// directions, and what is wrong with links as they are asked for.
+// resolve returns the links that need classes, in order of their interfaces and directions, and the
+// findings of invalid links.
 func resolve(links []Link) ([]want, []Finding) {
 	sorted := slices.Clone(links)
 	slices.SortStableFunc(sorted, compareLinks)

@@ -43,8 +43,7 @@ func (l *Linux) Do(s Step) error {
 	return fmt.Errorf("%q is no step", s.Op)
 }
 
-// missing is what becomes of a step without its device: what was to be removed
-// is gone with it.
+// missing is the result of a step without its device: a removal has succeeded then.
 func (l *Linux) missing(s Step, err error) error {
 	var gone netlink.LinkNotFoundError
 	removes := []Op{DelIFB, DelRoot, DelClass, DelFilter, DelRedirect}

@@ -1,12 +1,12 @@
-// Package tc is the part of the agent that keeps guarantees and limits of
-// bandwidth on the wire: on plain interfaces by the kernel's traffic control, on
-// SR-IOV cards by the rates of their VFs. It is not for finding out who is
-// promised what, nor for Open vSwitch's own queues.
+// Package tc is the part of the agent that enforces guarantees and limits of
+// bandwidth: on plain interfaces by the kernel's traffic control, on SR-IOV cards
+// by the rates of their VFs. It does not derive the rates of ports, and it does
+// not use Open vSwitch's own queues.
 //
-// The middle is pure: Plan and PlanVFs give the steps from what is there to what
-// is wanted, Check and CheckVFs what cannot be had. A Kernel and VFs observe and
-// carry out; Linux is both. Enforce and EnforceVFs are one round of it. Nothing
-// is remembered between rounds, so a restart is a round like any other.
+// The middle is pure: Plan and PlanVFs return the steps from the actual to the
+// desired state, Check and CheckVFs what cannot be enforced. A Kernel and VFs
+// observe and carry out; Linux is both. Enforce and EnforceVFs are one round of
+// it. No state is kept between rounds, so a restart is a round like any other.
 //
 // # Classes
 //
@@ -18,14 +18,15 @@
 //	   source MAC ─►     └── be70:11  a port                 a011: fq_codel
 //
 // A guarantee is a class's rate, a limit its ceiling, without one it is the
-// link's rate. Who has no guarantee shares what is left in equal parts, and
-// gets at least a thousandth of the link. If guarantees exceed the link's rate
-// they shrink alike; HTB would serve them as they come otherwise, and keep none.
+// link's rate. Ports without a guarantee share the rest in equal parts, and
+// get at least a thousandth of the link. If guarantees exceed the link's rate
+// they are reduced in proportion; otherwise HTB would serve them in order of
+// arrival, and meet none.
 // What a class leaves unused goes to the others in proportion to their quantum,
 // which is a millisecond of the rate in 1600 to 60000 bytes.
 //
-// Packets that a host wraps into tunnels bear its own address at the NIC, not
-// the port's: they are told apart where they are not wrapped yet, or not at all.
+// Packets that a host encapsulates in tunnels have its own address at the NIC, not
+// the port's: they are classified before the encapsulation, or not at all.
 //
 // Rates count whole Ethernet frames without preamble and checksum: of a
 // guarantee, TCP with full frames delivers 1448/1514, which is 95.6 %.
@@ -53,18 +54,17 @@
 //
 //	eth0  ffff: ingress ── filter pref 48752 ─► bth-67b19724 ── be70: htb ─► eth0 receives
 //
-// It goes on where it came from, below bridges and Open vSwitch, which notice
-// nothing. The guarantee holds because neighbours are slowed down here before
-// the wire is full. That takes a sender that heeds it, and a Rate that is a
-// little below the wire's; otherwise the queue is in the switch, where nobody
-// keeps a promise.
+// From there it continues to bridges and Open vSwitch, for which nothing changes.
+// The guarantee is met because other ports are slowed down here before the link
+// is full. That needs senders with congestion control, and a Rate a little below
+// the link's; otherwise the queue is in the switch, which enforces no guarantee.
 //
-// # What is this package's
+// # What belongs to this package
 //
 // A root qdisc htb be70: with all below it, filters of priority 48752 for what an
 // interface receives, and IFBs whose name begins with "bth-". An interface with
-// another root qdisc that somebody set is reported and left alone. An ingress
-// qdisc that is there already is used; it goes with the last filter in it.
+// another configured root qdisc is reported and not touched. An existing ingress
+// qdisc is used; it is removed with the last filter in it.
 //
 // # What was seen
 //
@@ -78,6 +78,6 @@
 //	with it                193 to 202
 //	with it, and alone     467 to 500
 //
-// VFs and flower were not seen at work, for want of such a card and kernel: the
-// netlink that sets them is the library's.
+// VFs and flower were not measured, for lack of such a card and kernel: the
+// netlink messages that set them are the library's.
 package tc

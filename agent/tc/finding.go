@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A Finding is something that was asked for and is not, or not fully, enforced.
+// A Finding is a requested rate that is not, or not fully, enforced.
 type Finding struct {
 	Interface string
 	Direction Direction
@@ -19,9 +19,9 @@ type Reason string
 
 // The reasons.
 const (
-	Invalid        Reason = "invalid"        // what was asked for makes no sense
+	Invalid        Reason = "invalid"        // the request makes no sense
 	Oversubscribed Reason = "oversubscribed" // more is guaranteed than there is
-	Foreign        Reason = "foreign"        // somebody else manages the interface's queues
+	Foreign        Reason = "foreign"        // another program manages the interface's queues
 	Missing        Reason = "missing"        // there is no such interface, or VF
 	Degraded       Reason = "degraded"       // enforced, with a lesser means
 	Unsupported    Reason = "unsupported"    // nothing here can do it
@@ -43,13 +43,12 @@ func (l Link) finding(port string, r Reason, text string) Finding {
 
 func (l Link) oversubscribed(sum, rate Kbps) Finding {
 	return l.finding("", Oversubscribed, fmt.Sprintf(
-		"%d kbit/s are guaranteed, there are %d: every guarantee is cut to %.1f %% of what was promised",
+		"%d kbit/s are guaranteed, there are %d: every guarantee is reduced to %.1f %% of its value",
 		sum, rate, 100*float64(rate)/float64(sum)))
 }
 
-// Check says what of the links is not enforced, or will not be by the steps
-// that Plan gives, and why. It is pure. What is wrong with the links themselves
-// comes first.
+// Check returns what is not enforced on the links, or will not be by the steps of Plan, and why. It
+// is pure. Findings of invalid links come first.
 func Check(links []Link, actual Actual) []Finding {
 	wants, findings := resolve(links)
 	for _, w := range wants {
@@ -63,7 +62,7 @@ func Check(links []Link, actual Actual) []Finding {
 				"it, or %s, which serves it, is used for something else", w.device())))
 		case device.Foreign != "":
 			findings = append(findings, w.finding("", Foreign, fmt.Sprintf(
-				"%s has the root qdisc %s, which is left alone: remove it to have guarantees here", w.device(), device.Foreign)))
+				"%s has the root qdisc %s, which is not touched: remove it to have guarantees here", w.device(), device.Foreign)))
 		case plainQueue(device.Tree):
 			findings = append(findings, w.finding("", Degraded,
 				"this kernel has no fq_codel: the connections of one port share a plain queue"))
@@ -72,7 +71,7 @@ func Check(links []Link, actual Actual) []Finding {
 	return findings
 }
 
-// plainQueue reports whether classes have a simpler queue than is wanted.
+// plainQueue reports whether classes have a simpler queue than requested.
 func plainQueue(t *Tree) bool {
 	if t == nil {
 		return false

@@ -55,8 +55,8 @@ func open(namespace string) (*netlink.Handle, error) {
 // Close ends the connection. What was set stays.
 func (l *Linux) Close() { l.handle.Close() }
 
-// explain puts an errno into words and marks those that will not go away. The
-// kernel says with two of them that it has no such kind of thing.
+// explain describes an errno and marks those that a retry does not cure. Two of them mean that the
+// kernel lacks the kind of object.
 func explain(err error, kind string) error {
 	absent := errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EOPNOTSUPP)
 	switch {

@@ -10,8 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// observeTries bounds how often a list is asked for again that changed while
-// the kernel gave it.
+// observeTries bounds the reads of a list that changes while the kernel returns it.
 const observeTries = 10
 
 // Observe implements Kernel.
@@ -72,8 +71,7 @@ func (l *Linux) device(link netlink.Link, qdiscs []netlink.Qdisc, names map[int]
 	return d, err
 }
 
-// rootOf is the root qdisc that somebody set, nil if there is none: the
-// kernel's own choice has the handle 0.
+// rootOf is the configured root qdisc, nil if there is none: the kernel's default has the handle 0.
 func rootOf(qdiscs []netlink.Qdisc) netlink.Qdisc {
 	return find(qdiscs, func(a *netlink.QdiscAttrs) bool {
 		return a.Parent == netlink.HANDLE_ROOT && a.Handle != 0

@@ -5,15 +5,14 @@ import (
 	"slices"
 )
 
-// Plan gives the steps from what is there to what the links ask for, in an
-// order in which each finds what it needs and no packet loses its way between
-// two of them. It is pure and total: what makes no sense is left out (Check says
-// so), and other people's qdiscs, classes and filters are left alone. When the
-// steps have been carried out, the next Plan is empty.
+// Plan returns the steps from the actual state to the requested one, in an order in which each
+// finds what it needs and no packet is lost between two of them. It is pure and total: it leaves
+// out what makes no sense (Check reports it), and does not touch qdiscs, classes and filters of
+// others. After the steps, the next Plan is empty.
 func Plan(links []Link, actual Actual) []Step {
 	wants, _ := resolve(links)
 	trees := make(map[string]bool)     // devices that have a tree
-	redirects := make(map[string]bool) // interfaces whose packets are led away
+	redirects := make(map[string]bool) // interfaces whose packets are redirected
 	var steps []Step
 	for _, w := range wants {
 		if !w.possible(actual) {
@@ -27,9 +26,8 @@ func Plan(links []Link, actual Actual) []Step {
 	return append(steps, leftovers(actual, trees, redirects)...)
 }
 
-// possible reports whether there is an interface to enforce the link on. What
-// serves other interfaces is none, and a device that only has the name of an IFB
-// is somebody else's.
+// possible reports whether there is an interface to enforce the link on. One that serves other
+// interfaces is not, nor is a device of another program with the name of an IFB.
 func (w want) possible(actual Actual) bool {
 	iface, ok := actual[w.Interface]
 	device, taken := actual[w.device()]
@@ -54,8 +52,8 @@ func (w want) steps(device string, actual Actual) []Step {
 	return steps
 }
 
-// leftovers removes what no link asks for. Redirections go first: an interface
-// that is led to a device that is gone receives nothing.
+// leftovers removes what no link needs. Redirections are removed first: an interface that is
+// redirected to a device that does not exist receives nothing.
 func leftovers(actual Actual, trees, redirects map[string]bool) []Step {
 	var first, then []Step
 	for _, name := range slices.Sorted(maps.Keys(actual)) {
@@ -106,8 +104,8 @@ func (w want) treeSteps(device string, d Device) []Step {
 	return steps
 }
 
-// sound reports whether all classes hang where they should. HTB can neither
-// move a class nor change its default, so that another tree is made anew.
+// sound reports whether all classes have the right parents. HTB can neither move a class nor change
+// its default, so that another tree is created again.
 func (t *Tree) sound() bool {
 	if t.Default != RestMinor {
 		return false
@@ -120,7 +118,7 @@ func (t *Tree) sound() bool {
 	return true
 }
 
-// A slot is where a port's class is to be.
+// A slot is the place of a port's class.
 type slot struct {
 	minor    Minor
 	filtered bool // a proper filter leads there already

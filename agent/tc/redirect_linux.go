@@ -12,8 +12,8 @@ import (
 // ingress as well as in a clsact.
 const ingressParent = netlink.HANDLE_MIN_INGRESS
 
-// ifbQueue is how many packets the queues of an IFB hold if the kernel has no
-// fq_codel. Its own default of 32 is too short to fill a fast link.
+// ifbQueue is the length, in packets, of the queues of an IFB if the kernel has no fq_codel. Its
+// own default of 32 is too short to fill a fast link.
 const ifbQueue = 1000
 
 func (l *Linux) addIFB(name string) error {
@@ -34,8 +34,8 @@ func (l *Linux) addIFB(name string) error {
 	return explain(l.handle.LinkSetUp(link), "")
 }
 
-// delIFB leaves the device alone as long as an interface is led to it, which
-// would receive nothing any more.
+// delIFB keeps the device as long as an interface is redirected to it, which would receive nothing
+// any more.
 func (l *Linux) delIFB(link netlink.Link) error {
 	if !isIFB(link) {
 		return fmt.Errorf("it is a %s, not an IFB of this agent", link.Type())

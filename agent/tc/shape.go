@@ -18,17 +18,17 @@ type portClass struct {
 	class Class
 }
 
-// needed reports whether there is anything to enforce. Where nobody is promised
-// anything, the interface is left as it is.
+// needed reports whether there is anything to enforce. An interface without guarantees and limits
+// is not touched.
 func (c classes) needed() bool { return c.whole || len(c.ports) > 0 }
 
 // shape computes the classes:
 //
-//  1. Ports that make no sense are put right or left out, and reported.
-//  2. If the guarantees exceed the link's rate, all shrink alike.
-//  3. A guarantee is its class's rate, the limit its ceiling.
-//  4. What is left is shared by those without a guarantee; each gets at least a
-//     thousandth of the link, by which the sum may exceed the link's rate.
+// 1. Invalid ports are corrected or left out, and reported.
+// 2. If the guarantees exceed the link's rate, all are reduced in proportion.
+// 3. A guarantee is its class's rate, the limit its ceiling.
+// 4. The rest is shared by ports without a guarantee; each gets at least a
+// thousandth of the link, by which the sum may exceed the link's rate.
 func (l Link) shape() (classes, []Finding) {
 	rate := min(l.Rate, maxKbps)
 	ports, findings := l.accepted(rate)
@@ -90,7 +90,7 @@ func (p Port) fixed(rate Kbps) (fixed Port, why string) {
 	case p.Min < 0 || p.Max < 0:
 		why = "a rate is negative, and taken for none"
 	case p.Max > 0 && p.Min > p.Max:
-		why = fmt.Sprintf("its guarantee of %d kbit/s is above its limit of %d, which holds", p.Min, p.Max)
+		why = fmt.Sprintf("its guarantee of %d kbit/s is above its limit of %d, which applies", p.Min, p.Max)
 	}
 	p.Max = min(max(p.Max, 0), maxKbps)
 	p.Min = min(max(p.Min, 0), maxKbps)

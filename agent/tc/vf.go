@@ -34,7 +34,7 @@ type PF struct {
 	Ports     []VFPort
 }
 
-// A VFPort is a port that has a VF, and one promise of it.
+// A VFPort is a port that has a VF, and its rates.
 type VFPort struct {
 	Key       string
 	Number    int // of the VF
@@ -47,8 +47,7 @@ type VFs interface {
 	// VFRates gives those of all VFs of the PFs that are there.
 	VFRates(pfs []string) (map[VF]VFRate, error)
 
-	// VFAddresses gives the MAC addresses of the same VFs, as they were set by who
-	// plugged them in.
+	// VFAddresses returns the MAC addresses of the same VFs.
 	VFAddresses(pfs []string) (map[VF]MAC, error)
 
 	// SetVFRate sets both. It wraps ErrUnsupported if the driver cannot do so.
@@ -66,11 +65,10 @@ func (s VFStep) String() string {
 	return fmt.Sprintf("%v: min %d max %d Mbit/s", s.VF, s.Rate.Min, s.Rate.Max)
 }
 
-// PlanVFs gives the steps from the rates that VFs have to those that ports are
-// promised. It is pure and total. Drivers count in Mbit/s: a guarantee is
-// rounded up, a limit down, but neither to 0, which would be none, nor below the
-// guarantee. VFs that give guarantees back come first, so that a card which
-// refuses more than it has finds room for the others.
+// PlanVFs returns the steps from the actual rates of VFs to those of their ports. It is pure and
+// total. Drivers count in Mbit/s: a guarantee is rounded up, a limit down, but neither to 0, which
+// would be none, nor below the guarantee. VFs whose guarantees decrease come first, so that a card
+// which refuses more than its capacity has enough for the others.
 func PlanVFs(pfs []PF, actual map[VF]VFRate) []VFStep {
 	rates := make(map[VF]VFRate)
 	for _, pf := range pfs {
@@ -95,8 +93,7 @@ func PlanVFs(pfs []PF, actual map[VF]VFRate) []VFStep {
 	return steps
 }
 
-// rates gives the rates due to VFs by number, and what is wrong with the
-// promises.
+// rates returns the rates of VFs by number, and the findings.
 func (pf PF) rates() (map[int]VFRate, []Finding) {
 	ports, findings := pf.accepted()
 	limit := min(pf.Rate, maxKbps)
@@ -172,8 +169,8 @@ func vfRate(p Port, sum, limit Kbps) VFRate {
 	return r
 }
 
-// CheckVFs says what of the promises is not, or will not be, enforced. It is
-// pure, and in the order of PFs.
+// CheckVFs returns the rates that are not, or will not be, enforced. It is pure, and in the order
+// of PFs.
 func CheckVFs(pfs []PF, actual map[VF]VFRate) []Finding {
 	var findings []Finding
 	for _, pf := range pfs {

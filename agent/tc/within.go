@@ -8,8 +8,8 @@ type within struct {
 	names map[string]bool
 }
 
-// Within returns the Kernel with nothing but some interfaces, and what was made for those: for
-// hosts where several keep rates, each on interfaces of its own.
+// Within returns the Kernel reduced to some interfaces, and to what was created for those: for
+// hosts where several programs set rates, each on interfaces of its own.
 func Within(k Kernel, interfaces ...string) Kernel {
 	names := map[string]bool{}
 	for _, name := range interfaces {

@@ -14,7 +14,7 @@ import (
 // A Config says what a Driver makes servers of. Only Dir must be set; a port that needs
 // something else that is not there fails.
 type Config struct {
-	// Dir has a file for each server. It is made if need be, and one driver has it.
+	// Dir has a file for each server. It is created if necessary, and belongs to one driver.
 	Dir string
 	// Prefix begins the names of the namespaces, "berth-" if empty. Drivers of several
 	// hosts on one machine need different ones: each takes all namespaces whose name
@@ -24,8 +24,8 @@ type Config struct {
 	// of one, or a path; "" is that of this process.
 	Namespace string
 
-	// Bridges are the host's Linux bridges by physical network; "" is for tunnels.
-	// All ports on one of them are on one segment: VLANs are not told apart.
+	// Bridges are the host's Linux bridges by physical network; "" is for tunnels. All ports on one
+	// of them are on one segment: VLANs are not separated.
 	Bridges map[string]string
 	// NICs are those that ports without a device of their own share, by physical
 	// network.
@@ -61,12 +61,12 @@ type Switch struct {
 // bridge is where a port of a physical network is plugged in.
 func (s *Switch) bridge(physical string) string { return cmp.Or(s.Bridges[physical], s.Integration) }
 
-// usualPrefix begins the names of namespaces when nobody has chosen.
+// usualPrefix is the default prefix of the names of namespaces.
 const usualPrefix = "berth-"
 
 const usualPCI = "/sys/bus/pci/devices"
 
-// complete fills in what was left empty, or says what is wrong.
+// complete sets defaults, or returns what is wrong.
 func (c Config) complete() (Config, error) {
 	c.Prefix = cmp.Or(c.Prefix, usualPrefix)
 	c.PCI = cmp.Or(c.PCI, usualPCI)

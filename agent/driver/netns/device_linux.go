@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A device is what is to be known of one that a server has, to give it back as it was.
-// The device itself keeps it, as its alias.
+// A device is the former state of a server's device, which is restored when the server gives it
+// back. It is stored in the device's alias.
 type device struct {
 	port, name, mac string
 }
@@ -148,8 +148,8 @@ func (s *space) deviceAt(pci, slot string) (netlink.Link, error) {
 	return link, err
 }
 
-// tellPF has the physical function of a virtual one know its address: many cards let
-// no other through. Those whose driver does not want to know do without.
+// tellPF sets the address of a virtual function at its physical function: many cards pass no other.
+// Drivers that do not support that are ignored.
 func (s *space) tellPF(pci string, p plug) error {
 	name, number, ok := pfOf(filepath.Join(pci, p.At))
 	if !ok {
@@ -161,7 +161,7 @@ func (s *space) tellPF(pci string, p plug) error {
 	}
 	err = s.LinkSetVfHardwareAddr(link, number, p.hardware())
 	if err != nil && !errors.Is(err, unix.EOPNOTSUPP) {
-		return fmt.Errorf("telling %s the address of its VF %d: %w", name, number, err)
+		return fmt.Errorf("setting at %s the address of its VF %d: %w", name, number, err)
 	}
 	return nil
 }

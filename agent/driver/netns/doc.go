@@ -1,7 +1,7 @@
 // Package netns runs servers that are network namespaces: each has real interfaces on the
 // bridges, the Open vSwitch or the NICs of the host, so that a guarantee of bandwidth can be
-// felt with iperf3. Nothing runs in a server but what somebody starts there with `ip
-// netns exec`. It is not for holding ports to their rates, which is package enforce's.
+// measured with iperf3. Nothing runs in a server but what a user starts there with `ip
+// netns exec`. It does not enforce the rates of ports, which package enforce does.
 //
 //	            the host                              namespace berth-ID
 //	nic ─── bridge, or Open vSwitch ─── tap… ═══════════ eth0   a veth pair
@@ -11,26 +11,26 @@
 // Interfaces are numbered in the order of the server's ports. Those of a server that runs
 // are up and have the ports' addresses; those of one that is stopped are down.
 //
-// # What is remembered
+// # State
 //
-// A file for each server says what is to be of it, and is written before anything is
-// made; the kernel and Open vSwitch have the rest. Whatever is asked for is brought about
-// from what is there, so a driver that was killed goes on where it was, and what somebody
-// has taken away is made again.
+// A file for each server has its desired state, and is written before anything is
+// created; the kernel and Open vSwitch have the rest. Each operation starts from the
+// actual state, so a driver that was killed continues where it was, and what another
+// program has removed is created again.
 //
 //	no file, no namespace   there is no server
-//	a file that says so     it was made to the end
-//	anything else           it is half made: Build goes on with it, Destroy removes it
+//	a file that says so     its build was completed
+//	anything else           it is half built: Build continues it, Destroy removes it
 //
-// A server whose namespace is gone, after a restart of the host for example, is half made
-// too. What is not a server's is left alone: interfaces of other names, and those of the
+// A server whose namespace does not exist, after a restart of the host for example, is half
+// built too. What is not a server's is not touched: interfaces of other names, and those of the
 // same name whose alias names another port.
 //
-// # What was seen
+// # What was measured
 //
 // Two servers shared a NIC whose wire carries 500 Mbit/s (a Lab), on two cores with Linux
 // 6.18 and other programs on both. One had one TCP connection and a guarantee of 200
-// Mbit/s, which package enforce held, the other sixteen and none. In whole frames the
+// Mbit/s, which package enforce enforced, the other sixteen and none. In whole frames the
 // first got, over several runs,
 //
 //	                   without its guarantee   with it           and alone
@@ -41,5 +41,5 @@
 // For what it receives the NIC was said to have 400 Mbit/s: with 450 the neighbour's
 // bursts filled the wire now and then, and the first got 181 to 200.
 //
-// Devices with a PCI address were not at hand: an end of a veth pair stood for one.
+// Devices with a PCI address were not available: an end of a veth pair stood for one.
 package netns

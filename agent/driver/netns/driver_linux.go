@@ -26,15 +26,15 @@ type Driver struct {
 	turns map[string]*turn // by server
 }
 
-// A turn lets one at a time work on a server.
+// A turn serializes work on a server.
 type turn struct {
-	free    chan struct{} // has one while nobody works
-	waiting int           // who works or waits, guarded by Driver.mu
+	free    chan struct{} // has a value while it is unlocked
+	waiting int           // goroutines that have or want the lock, guarded by Driver.mu
 }
 
 var _ driver.Driver = (*Driver)(nil)
 
-// tidyTime is how long what a driver before has left half done may be worked on.
+// tidyTime bounds the removal of what a former driver has left half done.
 const tidyTime = 20 * time.Second
 
 // New returns a Driver. It says what is wrong with the configuration, or what of the
@@ -126,12 +126,12 @@ func (d *Driver) Servers(ctx context.Context) ([]driver.State, error) {
 	return all, ctx.Err()
 }
 
-// state is what is to be said of a server that has a file.
+// state is the state of a server that has a file.
 func (d *Driver) state(id string) driver.State {
 	r, err := d.records.read(id)
 	switch {
 	case err != nil:
-		d.config.Log.Warn("a server is taken for half made", "server", id, "error", err)
+		d.config.Log.Warn("a server is treated as half built", "server", id, "error", err)
 		return driver.State{ID: id}
 	case r == nil || !r.Built || !isSpace(spacePath(d.space(id))):
 		return driver.State{ID: id}
@@ -149,7 +149,7 @@ func (d *Driver) Addresses() (all []net.HardwareAddr, err error) {
 	for _, id := range ids {
 		r, err := d.records.read(id)
 		if err != nil || r == nil || !isSpace(spacePath(d.space(id))) {
-			continue // Servers says so
+			continue // Servers reports it
 		}
 		for _, p := range r.Plugs {
 			if p.Made {
@@ -160,8 +160,8 @@ func (d *Driver) Addresses() (all []net.HardwareAddr, err error) {
 	return all, nil
 }
 
-// Build implements driver.Driver. Of a server that is there already it makes what is
-// missing, and takes away what is not wanted.
+// Build implements driver.Driver. For a server that exists it creates what is missing, and removes
+// what is not requested.
 func (d *Driver) Build(ctx context.Context, s driver.Server) error {
 	if !isUUID(s.ID) {
 		return everywhere("%.100q is no id of a server", s.ID)
@@ -217,7 +217,7 @@ func (d *Driver) onServer(ctx context.Context, id string, fn func(w *work) error
 		case w.record == nil:
 			return fmt.Errorf("there is no server %s", id)
 		case !w.record.Built || w.inside == nil:
-			return fmt.Errorf("server %s is half made", id)
+			return fmt.Errorf("server %s is half built", id)
 		}
 		if err := w.tidy(ctx); err != nil {
 			return err
@@ -226,8 +226,8 @@ func (d *Driver) onServer(ctx context.Context, id string, fn func(w *work) error
 	})
 }
 
-// tidyAll takes away of each server what a driver before was about to plug in or out. Nobody
-// might ask for it again.
+// tidyAll removes of each server what a former driver was about to plug in or out. The service
+// might never request it again.
 func (d *Driver) tidyAll(ctx context.Context) error {
 	ids, err := d.records.list()
 	if err != nil {
@@ -240,14 +240,14 @@ func (d *Driver) tidyAll(ctx context.Context) error {
 			}
 			return w.tidy(ctx)
 		})
-		if err != nil { // the next who asks for something tries again
-			d.config.Log.Warn("what was left of a port could not be taken away", "server", id, "error", err)
+		if err != nil { // the next operation retries
+			d.config.Log.Warn("the rest of a port could not be removed", "server", id, "error", err)
 		}
 	}
 	return nil
 }
 
-// inTurn works on a server once nobody else does.
+// inTurn runs fn for a server once no other goroutine works on it.
 func (d *Driver) inTurn(ctx context.Context, id string, fn func(w *work) error) (err error) {
 	d.mu.Lock()
 	t := d.turns[id]

@@ -102,7 +102,7 @@ func TestServersReachEachOther(t *testing.T) {
 	}
 }
 
-// A build that fails leaves a server that is half made, which the next build goes on
+// A build that fails leaves a server that is half built, which the next build goes on
 // with and Destroy removes.
 func TestHalfMade(t *testing.T) {
 	for name, next := range map[string]func(m *machine, s driver.Server) error{
@@ -254,7 +254,7 @@ func TestOtherFilesAreLeftAlone(t *testing.T) {
 	}
 }
 
-// A server whose namespace somebody removed, or whose file, is half made.
+// A server whose namespace somebody removed, or whose file, is half built.
 func TestPartsAreGone(t *testing.T) {
 	m := newMachine(t)
 	s := m.server(port(1), shared(2))

@@ -6,18 +6,17 @@ import (
 	"net/netip"
 )
 
-// A Lab is a small world around a host, for trials on one machine: NICs, whose wires lead
-// outside and have a rate, and bridges with them. What is outside is a network
-// namespace for each wire:
+// A Lab is a small environment of a host, for trials on one machine: NICs, whose wires lead outside
+// and have a rate, and bridges with them. The outside is a network namespace for each wire:
 //
 //	        the host                     the namespace Outside
 //	bridge ─── nic ════ wire ─── bridge ─── far ════ eth0   with addresses
 //	                     ▲ rate              ▲ rate
 //
-// Somebody who wants to feel a guarantee runs iperf3 there and in a server.
+// To measure a guarantee, iperf3 is run there and in a server.
 type Lab struct {
-	// Namespace is that of the host, as in Config. With Own it is a name, and made and
-	// removed with the rest.
+	// Namespace is that of the host, as in Config. With Own it is a name, and created and removed
+	// with the rest.
 	Namespace string
 	Own       bool
 	Wires     []Wire
@@ -25,9 +24,9 @@ type Lab struct {
 
 // A Wire is a NIC and what it leads to.
 type Wire struct {
-	NIC     string // to be made
-	Bridge  string // to be made, with the NIC in it; "" for none: ports may share the NIC
-	Outside string // the namespace at the other end, to be made
+	NIC     string // created by Open
+	Bridge  string // created with the NIC in it; "" for none: ports may share the NIC
+	Outside string // the namespace at the other end, which is created
 	// Rate is how much goes through each way, in kbit/s; 0 is as much as can be.
 	Rate int64
 	// Addresses are those of the other end, with the lengths of their prefixes.

@@ -9,7 +9,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// labGroup marks the interfaces of a lab: it is the group that they are made in.
+// labGroup marks the interfaces of a lab: it is the group that they are created in.
 const labGroup = 0xbe70
 
 // Names in the namespace outside.
@@ -92,7 +92,7 @@ func (s *space) labLink(name string) (netlink.Link, error) {
 	return link, err
 }
 
-// attributes are those of an interface that is to be made.
+// attributes are those of an interface to create.
 func (w Wire) attributes(name string) netlink.LinkAttrs {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.Group = name, labGroup
@@ -143,7 +143,7 @@ func (w Wire) make(host *space) error {
 	return w.onHost(host)
 }
 
-// openLab opens a namespace of a lab, which is made if need be.
+// openLab opens a namespace of a lab, and creates it if necessary.
 func openLab(name string) (*space, error) {
 	path := spacePath(name)
 	there := isSpace(path)
@@ -206,7 +206,7 @@ func (w Wire) joinOutside(host, outside *space, nic netlink.Link) error {
 			return err
 		}
 	}
-	if wire != nil { // its other end may be gone with its namespace, and it not yet
+	if wire != nil { // its other end may have been removed with its namespace, and this one not yet
 		if err := outside.drop(wire); err != nil {
 			return err
 		}
@@ -256,7 +256,7 @@ func (w Wire) end(outside *space) (netlink.Link, error) {
 	return far, pair{inside: outside}.up(plug{Addresses: w.Addresses})
 }
 
-// shape lets the rate through an interface, in the direction in which it sends.
+// shape limits an interface to the rate, in the direction in which it sends.
 func (w Wire) shape(s *space, link netlink.Link) error {
 	if w.Rate == 0 {
 		return nil
@@ -273,7 +273,7 @@ func (w Wire) shape(s *space, link netlink.Link) error {
 	})
 }
 
-// onHost switches the NIC on, and puts it into its bridge if it is to have one.
+// onHost sets the NIC up, and adds it to its bridge if it has one.
 func (w Wire) onHost(host *space) error {
 	nic, err := host.LinkByName(w.NIC)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A pair of spaces is what a server's interfaces are made in.
+// A pair is the two namespaces of a server's interfaces.
 type pair struct {
 	server       string
-	host, inside *space // inside is nil when the server's is gone
+	host, inside *space // inside is nil when the server's does not exist
 }
 
 // mark is the alias of the host's end of a port's pair: whose it is.
@@ -78,14 +78,14 @@ func (s pair) ownTap(p plug) (netlink.Link, error) {
 	if err != nil || tap == nil {
 		return nil, err
 	}
-	// One without an alias was being made.
+	// One without an alias was being created.
 	if alias := tap.Attrs().Alias; tap.Type() != "veth" || alias != "" && !strings.HasPrefix(alias, p.Port+" ") {
 		return nil, fmt.Errorf("interface %s of the host is not of port %s: it is a %s with the alias %q", p.tap(), p.Port, tap.Type(), alias)
 	}
 	return tap, nil
 }
 
-// clear removes what has the name that an interface of a server is to have.
+// clear removes an interface with the name of a server's interface.
 func (s pair) clear(link netlink.Link) error {
 	if link == nil {
 		return nil
@@ -180,7 +180,7 @@ func (s pair) up(p plug) error {
 		bits := prefix.Addr().BitLen()
 		a := netlink.Addr{IPNet: &net.IPNet{IP: prefix.Addr().AsSlice(), Mask: net.CIDRMask(prefix.Bits(), bits)}}
 		if prefix.Addr().Is6() {
-			a.Flags = unix.IFA_F_NODAD // the network service sees to it that nobody else has it
+			a.Flags = unix.IFA_F_NODAD // the network service ensures that no other port has it
 		}
 		if err := s.inside.AddrReplace(eth, &a); err != nil {
 			return fmt.Errorf("giving interface %s the address %s: %w", p.eth(), prefix, err)
@@ -216,7 +216,7 @@ func (s pair) part(p plug) error {
 		return s.partDevice(p.Port)
 	}
 	if p.Way != byNIC {
-		// One that is somebody else's is left alone, another server's too.
+		// One of another owner is not touched, another server's either.
 		if tap, err := s.ownTap(p); err == nil && tap != nil && tap.Attrs().Alias == s.mark(p) {
 			if err := s.host.drop(tap); err != nil {
 				return err

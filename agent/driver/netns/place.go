@@ -11,7 +11,7 @@ import (
 	"github.com/berthcloud/berth/agent/driver"
 )
 
-// A way is how a port comes into its server.
+// A way is how a port is connected to its server.
 type way string
 
 const (
@@ -48,7 +48,7 @@ func (p plug) tap() string { return "tap" + p.Port[:ofPort] }
 func (p plug) eth() string { return "eth" + strconv.Itoa(p.Number) }
 
 func (p plug) hardware() net.HardwareAddr {
-	mac, _ := net.ParseMAC(p.MAC) // it was looked at
+	mac, _ := net.ParseMAC(p.MAC) // it was validated before
 	return mac
 }
 
@@ -174,7 +174,7 @@ func (c *Config) nic(port driver.Port) (string, error) {
 	case len(c.NICs[port.PhysicalNetwork]) == 0:
 		return "", fmt.Errorf("there is no NIC for %s", network(port.PhysicalNetwork))
 	case len(all) != 1:
-		return "", fmt.Errorf("it cannot be told which NIC of %s it has: none, or several, are providers of it", network(port.PhysicalNetwork))
+		return "", fmt.Errorf("its NIC among those of %s is unknown: none, or several, are its providers", network(port.PhysicalNetwork))
 	}
 	return all[0].Name, nil
 }

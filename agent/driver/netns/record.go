@@ -109,7 +109,7 @@ func (d records) read(id string) (*record, error) {
 	return r, nil
 }
 
-// check refuses what this package does not write: names are made of it.
+// check refuses what this package does not write: names are derived from it.
 func (r *record) check(id string) error {
 	if r.Server != id {
 		return fmt.Errorf("it is of server %.100q", r.Server)
@@ -158,7 +158,7 @@ func writeSynced(path string, text []byte) (err error) {
 	return f.Sync()
 }
 
-// remove forgets a server.
+// remove deletes the file of a server.
 func (d records) remove(id string) error {
 	for _, path := range []string{d.path(id) + unsure, d.path(id)} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -21,8 +21,8 @@ const spaces = "/run/netns"
 // answerTime is how long the kernel may take to answer one request.
 const answerTime = 10 * time.Second
 
-// shareSpaces has mounts below spaces appear to everybody, as `ip netns` does: else a
-// namespace could not be removed by somebody with mounts of their own.
+// shareSpaces makes mounts below spaces visible in all mount namespaces, as `ip netns` does: else a
+// namespace could not be removed by a program with mounts of its own.
 func shareSpaces() error {
 	if err := os.MkdirAll(spaces, 0o755); err != nil {
 		return err
@@ -41,8 +41,8 @@ func shareSpaces() error {
 
 func spacePath(name string) string { return filepath.Join(spaces, name) }
 
-// isSpace reports whether a path is that of a namespace, and not of a file that one was to
-// be mounted on.
+// isSpace reports whether a path is that of a namespace, and not of a file that one was to be
+// mounted on.
 func isSpace(path string) bool {
 	var s unix.Statfs_t
 	return unix.Statfs(path, &s) == nil && int64(s.Type) == unix.NSFS_MAGIC
@@ -72,8 +72,8 @@ func makeSpace(name string) error {
 	})
 }
 
-// removeSpace takes the name of a namespace away. The namespace goes with it, unless
-// somebody is in it.
+// removeSpace removes the name of a namespace. The namespace is removed with it, unless a process
+// is in it.
 func removeSpace(name string) error {
 	path := spacePath(name)
 	for range 16 { // it may have been mounted more than once
@@ -87,8 +87,8 @@ func removeSpace(name string) error {
 	return nil
 }
 
-// apart runs fn, which may leave the network namespace, on a thread that nobody else is on
-// meanwhile. A thread that cannot come back ends.
+// apart runs fn, which may leave the network namespace, on a thread that no other goroutine uses. A
+// thread that cannot return to its namespace ends.
 func apart(fn func() error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -168,7 +168,7 @@ func absent(err error) bool {
 	return errors.As(err, &none) || errors.Is(err, unix.ENODEV)
 }
 
-// drop removes an interface, which may be gone.
+// drop removes an interface, which may not exist any more.
 func (s *space) drop(link netlink.Link) error {
 	if err := s.LinkDel(link); err != nil && !absent(err) {
 		return fmt.Errorf("removing interface %s: %w", link.Attrs().Name, err)

@@ -13,11 +13,11 @@ import (
 const (
 	// switchTime is how long Open vSwitch may take to act upon a new interface.
 	switchTime = 10 * time.Second
-	// lookAgain is how often it is looked whether it has.
+	// lookAgain is the interval of checking whether it has.
 	lookAgain = 20 * time.Millisecond
 )
 
-// rows are what is to be known of Open vSwitch to plug something in or out.
+// rows are the rows of Open vSwitch that are needed to plug something in or out.
 type rows struct {
 	bridges, ports, interfaces []ovsdb.Row
 }
@@ -52,7 +52,8 @@ func (r *rows) portOf(iface ovsdb.UUID) (port, bridge ovsdb.UUID, name string) {
 	return "", "", ""
 }
 
-// ids are what Open vSwitch is told of a server's port, as everybody who plugs in does.
+// ids are the external_ids of a server's port, by the convention of all programs that plug ports
+// in.
 func ids(server string, p plug) map[string]string {
 	return map[string]string{"iface-id": p.Port, "iface-status": "active", "attached-mac": p.MAC, "vm-uuid": server}
 }
@@ -116,7 +117,7 @@ func (r *rows) plugging(server string, p plug, bridge ovsdb.UUID) (ops []ovsdb.O
 	), nil
 }
 
-// without takes a port from a bridge. The row of what nobody has goes by itself.
+// without removes a port from a bridge. The server deletes a row without references by itself.
 func without(bridge, port ovsdb.UUID) ovsdb.Operation {
 	return ovsdb.Mutate("Bridge", []ovsdb.Mutation{{Column: "ports", Mutator: "delete", Value: ovsdb.SetOf(port)}}, ovsdb.Is("_uuid", bridge))
 }
@@ -134,7 +135,7 @@ func (s *Switch) await(ctx context.Context, p plug) error {
 		case err != nil:
 			return fmt.Errorf("looking for %s in the switch's database: %w", p.tap(), err)
 		case len(results[0].Rows) == 0:
-			return fmt.Errorf("somebody has taken %s from Open vSwitch", p.tap())
+			return fmt.Errorf("another program has removed %s from Open vSwitch", p.tap())
 		}
 		row := results[0].Rows[0]
 		if ovsdb.Value[int64](row, "ofport") > 0 {

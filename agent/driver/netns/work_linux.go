@@ -50,7 +50,7 @@ func (w *work) save() error {
 // build makes a server out of whatever is there.
 func (w *work) build(ctx context.Context, s driver.Server, plugs []plug) error {
 	if w.record == nil {
-		if err := w.destroy(ctx); err != nil { // nobody knows what is there
+		if err := w.destroy(ctx); err != nil { // the state is unknown
 			return err
 		}
 		w.record = &record{Server: s.ID}
@@ -101,8 +101,8 @@ func (w *work) makeInside() (err error) {
 	return nil
 }
 
-// lingerTime is how long a MAC address may stay in use: what is in a namespace that somebody
-// has removed goes a little later.
+// lingerTime is how long a MAC address may stay in use: interfaces in a namespace that was removed
+// disappear a little later.
 const lingerTime = 3 * time.Second
 
 // putIn makes a port's interface, and switches it on if the server runs.
@@ -181,7 +181,7 @@ func (w *work) takeOut(ctx context.Context, p plug) error {
 	return nil
 }
 
-// tidy takes out what was being plugged in or out when somebody was interrupted.
+// tidy removes what was being plugged in or out at an interruption.
 func (w *work) tidy(ctx context.Context) error {
 	for _, p := range slices.Clone(w.record.Plugs) {
 		if !p.Made {
@@ -209,7 +209,7 @@ func (w *work) drop(ctx context.Context, port string) error {
 	return w.save()
 }
 
-// undoTime is how long a port that could not be plugged in may take to be gone.
+// undoTime bounds the removal of a port that could not be plugged in.
 const undoTime = 20 * time.Second
 
 func (w *work) plug(ctx context.Context, p plug) error {
@@ -236,7 +236,7 @@ func (w *work) plug(ctx context.Context, p plug) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 		defer cancel()
 		if undo := w.drop(ctx, p.Port); undo != nil {
-			w.config.Log.Warn("what was left of a port could not be taken away", "server", w.server, "error", undo)
+			w.config.Log.Warn("the rest of a port could not be removed", "server", w.server, "error", undo)
 		}
 		return err
 	}
