@@ -1,0 +1,256 @@
+package guide
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/process"
+	"github.com/berthcloud/berth/internal/servertest"
+	"github.com/berthcloud/berth/internal/upstreamtest"
+)
+
+const firstSteps = "../../docs/first-steps.md"
+
+// left stands on the page for lines that it leaves out.
+const left = "…"
+
+// A typed is a command of a page, after its prompt, and what the page says that it prints.
+type typed struct {
+	line, want string
+	end        int // where the output ends, in lines of the page
+}
+
+// commandsOf returns the commands in the blocks of a page.
+func commandsOf(page []string) (all []*typed) {
+	var c *typed
+	for i, line := range page {
+		text, block := strings.CutPrefix(line, "    ")
+		command, prompt := strings.CutPrefix(text, "$ ")
+		switch {
+		case !block:
+			c = nil
+		case prompt:
+			c = &typed{line: command, end: i + 1}
+			all = append(all, c)
+		case c == nil: // a block without a prompt
+		case strings.HasSuffix(c.line, "\\"):
+			c.line, c.end = strings.TrimSuffix(c.line, "\\")+strings.TrimSpace(text), i+1
+		default:
+			c.want, c.end = c.want+text+"\n", i+1
+		}
+	}
+	return all
+}
+
+// A newcomer types commands in a shell of their own, at a "berth up" whose addresses and home directory are
+// others than on the page.
+type newcomer struct {
+	t       *testing.T
+	flags   []string
+	here    *strings.Replacer // what the page has to what there is here
+	page    *strings.Replacer // and back
+	dir     string
+	home    string
+	exports string
+}
+
+func newNewcomer(t *testing.T) *newcomer {
+	n := &newcomer{t: t, dir: t.TempDir(), home: servertest.Dir(t)}
+	here := []string{"/root/", n.home + "/"}
+	for flag, address := range map[string]string{
+		"listen": "127.0.0.1:8778", "network-listen": "127.0.0.1:9696", "compute-listen": "127.0.0.1:8774",
+		"identity-listen": "127.0.0.1:5000", "image-listen": "127.0.0.1:9292",
+	} {
+		free := servertest.FreeAddress(t)
+		n.flags = append(n.flags, "--"+flag, free)
+		here = append(here, address, free)
+	}
+	back := make([]string, len(here))
+	for i := 0; i < len(here); i += 2 {
+		back[i], back[i+1] = here[i+1], here[i]
+	}
+	n.here, n.page = strings.NewReplacer(here...), strings.NewReplacer(back...)
+	if err := os.Mkdir(filepath.Join(n.dir, "bin"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(server.Berth(t), filepath.Join(n.dir, "bin", "berth")); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// types runs a command and returns what it prints.
+func (n *newcomer) types(line string) string {
+	n.t.Helper()
+	if strings.HasPrefix(line, "export ") {
+		n.exports += n.here.Replace(line) + "\n"
+		return ""
+	}
+	if line == "bin/berth up" {
+		line += " " + strings.Join(n.flags, " ")
+	}
+	cmd := exec.CommandContext(n.t.Context(), "/bin/bash", "-c", n.exports+n.here.Replace(line))
+	cmd.Dir, cmd.Env = n.dir, environment(n.home, nil)
+	var out process.Log
+	cmd.Stdout, cmd.Stderr = &out, &out
+	p, err := process.Start(cmd)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	select {
+	case <-p.Ended():
+	case <-time.After(commandTime):
+		p.Kill()
+		n.t.Fatalf("%s has not ended after %v\n%s", line, commandTime, out.Tail())
+	}
+	return n.page.Replace(out.String())
+}
+
+// makesUp does what "make up" does after the build, and returns what it prints up to the end of its page.
+func (n *newcomer) makesUp() string {
+	n.t.Helper()
+	makes := exec.CommandContext(n.t.Context(), "make", "-n", "up")
+	makes.Dir = "../.."
+	if out, err := makes.Output(); err != nil || !strings.HasSuffix(string(out), "\nbin/berth up\n") {
+		n.t.Fatalf("make up does not end in bin/berth up: %v\n%s", err, out)
+	}
+	cmd := exec.Command("bin/berth", append([]string{"up"}, n.flags...)...)
+	cmd.Dir, cmd.Env = n.dir, environment(n.home, nil)
+	var out process.Log
+	cmd.Stdout, cmd.Stderr = &out, &out
+	p, err := process.Start(cmd)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.t.Cleanup(func() {
+		if err := p.End(syscall.SIGINT, bootTime); err != nil || cmd.ProcessState.ExitCode() != 0 {
+			n.t.Errorf("Ctrl-C ends it with %v, %v\n%s", cmd.ProcessState, err, out.Tail())
+		}
+	})
+	for end := time.Now().Add(bootTime); !strings.Contains(out.String(), "begins anew"); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) || !p.Alive() {
+			n.t.Fatalf("berth up does not show its page:\n%s", out.Tail())
+		}
+	}
+	return n.page.Replace(out.String())
+}
+
+var (
+	processForm = regexp.MustCompile(`process \d+ `)
+	spaces      = regexp.MustCompile(`  +`) // as many as an address leaves
+)
+
+// stable is what stays the same of an output from run to run.
+func stable(out, known string) string {
+	n := newNames()
+	n.known = known
+	return spaces.ReplaceAllString(processForm.ReplaceAllString(n.shown(out), "process <pid> "), "  ")
+}
+
+// TestFirstSteps types the commands of the page for newcomers, and wants them to print what it says. With -record it
+// writes what they print.
+func TestFirstSteps(t *testing.T) {
+	upstreamtest.Need(t, packages, program, plugin)
+	data, err := os.ReadFile(firstSteps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := os.ReadFile("testdata/guide.txt") // has the ids that do not differ
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(data), "\n")
+	checkPrerequisites(t, string(data))
+	n := newNewcomer(t)
+	added := 0 // lines of the page, by -record
+	all := commandsOf(lines)
+	if len(all) < 20 {
+		t.Fatalf("the page has %d commands: this test looks for the wrong thing", len(all))
+	}
+	for _, c := range all {
+		var got string
+		if c.line == "make up" {
+			got = n.makesUp()
+		} else {
+			got = n.types(c.line)
+		}
+		if *record && !strings.Contains(c.want, left) {
+			count := strings.Count(c.want, "\n")
+			at := c.end + added
+			var block []string
+			for line := range strings.Lines(got) {
+				if line = strings.TrimRight(line, " \n"); line != "" {
+					block = append(block, "    "+line)
+				}
+			}
+			lines = append(lines[:at-count:at-count], append(block, lines[at:]...)...)
+			added += len(block) - count
+			continue
+		}
+		want, printed := stable(c.want, string(known)), stable(got, string(known))
+		if strings.Contains(c.want, left) {
+			printed = kept(want, printed)
+		}
+		if d := cmp.Diff(want, printed); d != "" {
+			t.Errorf("%s: %s (-page +printed)\n%s", firstSteps, c.line, d)
+		}
+	}
+	if *record {
+		if err := os.WriteFile(firstSteps, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// kept is what a page keeps of an output, of which it leaves lines out where it says so.
+func kept(want, printed string) string {
+	var b strings.Builder
+	rest := strings.Split(printed, "\n")
+	for line := range strings.Lines(want) {
+		if line == left+"\n" {
+			b.WriteString(line)
+			continue
+		}
+		for len(rest) > 0 {
+			next := rest[0]
+			rest = rest[1:]
+			if next+"\n" == line {
+				b.WriteString(line)
+				break
+			}
+		}
+	}
+	return b.String()
+}
+
+var installed = regexp.MustCompile(`(?m)^    apt-get install -y (.+)$`)
+
+// checkPrerequisites wants what the page has installed to be there, and the Go that the module needs.
+func checkPrerequisites(t *testing.T, page string) {
+	t.Helper()
+	m := installed.FindStringSubmatch(page)
+	if m == nil {
+		t.Fatal("the page does not say what to install")
+	}
+	if out, err := exec.CommandContext(t.Context(), "dpkg", append([]string{"-s"}, strings.Fields(m[1])...)...).CombinedOutput(); err != nil {
+		t.Errorf("not all that the page installs is there: %v\n%s", err, out)
+	}
+	mod, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, version, _ := strings.Cut(string(mod), "\ngo ")
+	version, _, _ = strings.Cut(version, "\n")
+	if !strings.Contains(page, "/go"+version+".linux-amd64.tar.gz") {
+		t.Errorf("the page does not install Go %s, which go.mod asks for", version)
+	}
+}
