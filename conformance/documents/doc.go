@@ -1,5 +1,6 @@
-// Package documents holds the operators' pages in docs/operations to the program:
-// what they name exists, and what can be typed from them works. It knows the pages
-// and the program from the outside. It has tests only, is imported by nobody, and
-// says nothing about what the pages leave out.
+// Package documents holds the documents to the program: what the operators' pages in
+// docs/operations name exists, what can be typed from them works, and each example in
+// README.md and docs is run or parsed, or listed with a reason why it cannot be. It knows
+// the documents and the program from the outside. It has tests only, is imported by
+// nobody, and says nothing about what the documents leave out.
 package documents

@@ -1,0 +1,178 @@
+package documents
+
+import (
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+// A block is lines that a document sets as code, of one kind.
+type block struct {
+	page string // below the root of the repository
+	kind string // "" when nothing says what it is
+	text string
+}
+
+// The kinds of blocks that a test runs or parses.
+const (
+	shellKind    = "shell"
+	settingsKind = "settings"
+	unitKind     = "unit"
+	haproxyKind  = "haproxy"
+	nginxKind    = "nginx"
+	yamlKind     = "yaml"
+	sqlKind      = "sql"
+	jsonKind     = "json"
+)
+
+// shown are blocks that nothing can run or parse, by how they begin, and why.
+var shown = []struct{ page, first, why string }{
+	{"README.md", "openstack client, gophercloud", "a picture"},
+	{"README.md", "admin makes network net0", "what make demo prints, which conformance/guide holds to"},
+	{"docs/decisions/0004-view-and-update.md", "View(ctx", "Go"},
+	{"docs/decisions/0017-network-slice.md", "cmd/berth ─►", "a picture"},
+	{"docs/decisions/0021-compute-slice.md", "cmd/berth ─►", "a picture"},
+	{"docs/operations/README.md", "2026-11-20 12:00:00.123", "a line of the log"},
+	{"docs/operations/database-tools.md", "$ berth db version", "a command with what it prints"},
+	{"docs/operations/database-tools.md", `{"format":`, "a dump, which is cut"},
+	{"docs/operations/observability.md", "grep req-7f6e6d0c", "a command with what it prints"},
+	{"docs/operations/serving.md", "/var/log/berth/*.log {", "logrotate, which is not among the tests' packages; the file of the package is held to by conformance/packaging"},
+	{"docs/operations/upgrade.md", "its compute tables are of version", "an error, which sqlstore holds to"},
+}
+
+// blocks returns the blocks of README.md and of all documents below docs.
+func blocks(t *testing.T) (all []block) {
+	t.Helper()
+	names := []string{"README.md"}
+	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".md") {
+			name, _ := filepath.Rel(root, path)
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		for _, lines := range (page{name, read(t, filepath.Join(root, name))}).blocks() {
+			all = append(all, kinds(name, lines)...)
+		}
+	}
+	return all
+}
+
+// blocks returns the lines of each block, indented and fenced ones.
+func (p page) blocks() (all [][]string) {
+	var block []string
+	fenced, end := false, func() {
+		for len(block) > 0 && block[len(block)-1] == "" {
+			block = block[:len(block)-1]
+		}
+		if len(block) > 0 {
+			all = append(all, block)
+		}
+		block = nil
+	}
+	for line := range strings.SplitSeq(p.text, "\n") {
+		switch code, indented := strings.CutPrefix(line, "    "); {
+		case strings.HasPrefix(strings.TrimSpace(line), "```"):
+			end()
+			fenced = !fenced
+		case fenced:
+			block = append(block, line)
+		case indented:
+			block = append(block, code)
+		case line == "" && block != nil:
+			block = append(block, "")
+		default:
+			end()
+		}
+	}
+	end()
+	return all
+}
+
+// kinds cuts a block at its empty lines into blocks of one kind each.
+func kinds(page string, lines []string) (all []block) {
+	indent := len(lines[0]) - len(strings.TrimLeft(lines[0], " "))
+	for i, line := range lines {
+		lines[i] = line[min(indent, len(line)-len(strings.TrimLeft(line, " "))):]
+	}
+	for part := range strings.SplitSeq(strings.Join(lines, "\n"), "\n\n") {
+		b := block{page, kindOf(part), part}
+		if last := len(all) - 1; last >= 0 && (all[last].kind == b.kind || b.kind == "") {
+			all[last].text += "\n\n" + part
+		} else {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// The beginnings by which kinds are known, of lines that are no comments.
+var beginnings = []struct {
+	kind  string
+	first *regexp.Regexp
+}{
+	{unitKind, regexp.MustCompile(`^\[(Unit|Service|Socket|Install)\]$`)},
+	{settingsKind, regexp.MustCompile(`^\[[\w-]+\]$`)},
+	{haproxyKind, regexp.MustCompile(`^(defaults$|(frontend|backend|listen) \w+$)`)},
+	{nginxKind, regexp.MustCompile(`^(upstream \w+|server) \{$`)},
+	{yamlKind, regexp.MustCompile(`^\w+:$`)},
+	{sqlKind, regexp.MustCompile(`^(GRANT|CREATE|SELECT|INSERT|UPDATE|DELETE) `)},
+	{jsonKind, regexp.MustCompile(`^\{"`)},
+}
+
+func kindOf(text string) string {
+	for line := range strings.SplitSeq(text, "\n") {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		for _, b := range beginnings {
+			if b.first.MatchString(line) {
+				return b.kind
+			}
+		}
+		if words := commandsOf(line); len(words) > 0 && (ran[words[0]] != "" || notRun[words[0]] != "") {
+			return shellKind
+		}
+		return ""
+	}
+	return ""
+}
+
+// isShown reports whether a block is among those that nothing can run.
+func (b block) isShown() bool {
+	return slices.ContainsFunc(shown, func(s struct{ page, first, why string }) bool {
+		return s.page == b.page && strings.HasPrefix(b.text, s.first)
+	})
+}
+
+// TestEveryBlockIsTested wants each block of the documents to be of a kind that is run or parsed,
+// or to be listed with a reason why it cannot be.
+func TestEveryBlockIsTested(t *testing.T) {
+	all := blocks(t)
+	for _, b := range all {
+		first, _, _ := strings.Cut(b.text, "\n")
+		if b.kind == "" && !b.isShown() {
+			t.Errorf("%s: nothing runs or parses the block that begins with %q: make it of a kind that is, or list it with a reason", b.page, first)
+		}
+	}
+	for _, s := range shown {
+		if !slices.ContainsFunc(all, func(b block) bool { return b.page == s.page && strings.HasPrefix(b.text, s.first) }) {
+			t.Errorf("%s has no block that begins with %q: take it off the list", s.page, s.first)
+		}
+		if s.why == "" {
+			t.Errorf("%s: the block that begins with %q is listed without a reason", s.page, s.first)
+		}
+	}
+	if len(all) < 100 {
+		t.Errorf("the documents have %d blocks only: this test looks for the wrong thing", len(all))
+	}
+}
