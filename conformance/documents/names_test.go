@@ -46,7 +46,7 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	others := []string{
-		"berth_version", "berth_writers", "berth_changes", "berth_copy", // tables
+		"berth_version", "berth_writers", "berth_changes", "berth_copy", "berth_holds", // tables
 		"berth_network", "berth_compute", // databases, and tables in them
 		"berth_tables", "berth_tables_made", // keys in the output of berth db
 	}
