@@ -310,7 +310,8 @@ func (c *cloud) underWay() string {
 }
 
 // lapse has the time be over for which operations are somebody's, or are put off: nobody has
-// to wait for the minute, or for the seconds, that this takes otherwise. See outlivesLease.
+// to wait for the minute, or for the seconds, that this takes otherwise. See
+// TestKilledServiceTakesOver.
 func (c *cloud) lapse() {
 	c.Helper()
 	if _, err := c.rows.ExecContext(context.Background(), "UPDATE operations SET lease = NULL"); err != nil {

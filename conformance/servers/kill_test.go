@@ -46,17 +46,12 @@ func atOnce(t *testing.T, names []string, test func(t *testing.T, name string)) 
 
 // TestKilledService kills the service at each of its requests to placement and to the network
 // service, before that gets there and before the answer is back, in each scenario, of which the
-// long ones repeat what others do. When it runs again it puts all in order: at once, once what it was at
-// may be gone on with, and so after a minute.
+// long ones repeat what others do. When it runs again it puts all in order as soon as it may go on with what it
+// was at.
 func TestKilledService(t *testing.T) {
 	t.Parallel()
-	const lease = "Lease"
-	atOnce(t, append([]string{lease}, slices.Sorted(maps.Keys(scenarios))...), func(t *testing.T, name string) {
+	atOnce(t, slices.Sorted(maps.Keys(scenarios)), func(t *testing.T, name string) {
 		c := newCloud(t, 2)
-		if name == lease {
-			c.outlivesLease()
-			return
-		}
 		number, long := 1, name == "Several" || name == "Reschedule"
 		for c.survives(scenarios[name], number, long && number%2 == 0) {
 			if !long {
@@ -124,25 +119,30 @@ func (c *cloud) halts(number int, after bool, do func(), meanwhile func(*halt)) 
 	return true
 }
 
-// outlivesLease has a killed service wait for the end of the lease of what it was at, a minute,
-// and then go on with it.
-func (c *cloud) outlivesLease() {
-	c.Helper()
-	p := c.newPort(rate)
-	h := c.ways.haltAt(8, true)
-	c.boot(1, "", p)
-	select {
-	case <-h.came:
-	case <-time.After(soon):
-		c.Fatal("no neighbour was asked so often")
+// TestKilledServiceTakesOver kills the service amid boots, and starts it again on the same database: it
+// goes on with them, and does not wait until the leases of the run that was killed are over. Those have a minute,
+// and are renewed each quarter of it, so that they have more left than what is waited here.
+func TestKilledServiceTakesOver(t *testing.T) {
+	t.Parallel()
+	c := newCloud(t, 2)
+	for _, number := range []int{5, 8, 12} { // of the requests to neighbours
+		h := c.ways.haltAt(number, true)
+		c.boot(3, "")
+		select {
+		case <-h.came:
+		case <-time.After(soon):
+			c.Fatal("no neighbour was asked so often")
+		}
+		c.compute.Kill()
+		h.goOn <- false
+		c.ways.haltNever()
+		if c.underWay() == "" {
+			c.Errorf("killed at request %d: nothing is under way", number)
+		}
+		c.compute.Restart()
+		c.rests()
+		c.agrees()
+		c.are("ACTIVE", "ACTIVE", "ACTIVE")
+		c.clear()
 	}
-	c.compute.Kill()
-	h.goOn <- false
-	c.compute.Restart()
-	for end := time.Now().Add(2 * time.Minute); c.underWay() != "" && time.Now().Before(end); {
-		time.Sleep(100 * time.Millisecond)
-	}
-	c.agrees()
-	c.are("ACTIVE")
-	c.clear()
 }
