@@ -158,7 +158,7 @@ func (c *cloud) compete() string {
 	}
 	return `
 Servers are network namespaces here. A second one without a guarantee, and both
-send over the same wire of 500 Mbit/s:
+send over the same wire:
 
   openstack port create port-normal --network net0
   openstack server create server1 --flavor cirros256 \
@@ -172,12 +172,13 @@ send over the same wire of 500 Mbit/s:
   ip netns exec $in0 iperf3 -c 10.0.4.254 -p 5201 -t 10 -f m
   wait; grep SUM server1.txt
 
-server0 has one connection and its 200 Mbit/s at least; server1 has 16, and
-shares what is left. The same without the guarantee:
+server0 has one connection and keeps about 200 Mbit/s beside the 16 of server1.
+Without the guarantee it gets a fraction of that:
 
   openstack port unset --qos-policy port-normal-qos
   ip netns exec $in1 iperf3 -c 10.0.4.254 -p 5202 -P 16 -t 20 >server1.txt &
   ip netns exec $in0 iperf3 -c 10.0.4.254 -p 5201 -t 10 -f m
+  ip netns pids berth-outside-bridge | xargs kill    # the servers of iperf3
 `
 }
 

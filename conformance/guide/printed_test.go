@@ -7,60 +7,76 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/berthcloud/berth/internal/upstreamtest"
 )
 
-// readings are what stands in the script for what the guide prints, and why.
-var readings = strings.NewReplacer(
-	// An agent has another id each time.
-	"5e57b85f-b017-419a-8745-9c406e149f9e", "<ovs-agent>",
-	// The UUIDs of providers follow from their names: all in the guide do, but this
-	// one, of br-physnet0.
-	"f9c9ce07-679d-5d72-ac5f-31720811629a", "4a6f5f40-b7a1-5df4-9938-63983543f365",
-)
+// The UUIDs of providers follow from their names: all in the guide do, but the one of br-physnet0.
+var providers = strings.NewReplacer("f9c9ce07-679d-5d72-ac5f-31720811629a", "4a6f5f40-b7a1-5df4-9938-63983543f365")
+
+// Beside Keystone, an agent has another id each time.
+var anyAgent = strings.NewReplacer("5e57b85f-b017-419a-8745-9c406e149f9e", "<ovs-agent>")
 
 // TestPrinted holds the script to all that the guide prints. TestGuide holds Berth to
 // the script.
 func TestPrinted(t *testing.T) {
+	steps := readScript(t, "testdata/guide.txt").steps
+	for command, printed := range guidePrints(t) {
+		command, printed = anyAgent.Replace(command), anyAgent.Replace(printed)
+		var st *step
+		for _, s := range steps {
+			if s.command == command {
+				st = s // the last of several
+			}
+		}
+		if st == nil {
+			t.Errorf("the script does not have the command %s", command)
+			continue
+		}
+		comparePrinted(t, command, printed, st.want)
+	}
+}
+
+// TestUpPrints wants "berth up" to print what the guide prints, the ids of the host and the agent included.
+func TestUpPrints(t *testing.T) {
+	upstreamtest.Need(t, packages, program, plugin)
+	admin := newTerminal(t, newUp(t).login("admin"))
+	for command, printed := range guidePrints(t) {
+		comparePrinted(t, command, printed, tidy(admin.run((&step{command: command}).line())))
+	}
+}
+
+// guidePrints is what the guide prints, by command.
+func guidePrints(t *testing.T) map[string]string {
+	t.Helper()
 	text, err := os.ReadFile("testdata/printed.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := 0
-	for block := range strings.SplitSeq(readings.Replace(string(text)), "\n\n") {
-		command, printed, ok := strings.Cut(block, "\n")
-		if !ok || !strings.HasPrefix(command, "$ ") {
-			continue
+	all := map[string]string{}
+	for block := range strings.SplitSeq(providers.Replace(string(text)), "\n\n") {
+		if command, printed, ok := strings.Cut(block, "\n"); ok && strings.HasPrefix(command, "$ ") {
+			all[command+"\n"] = strings.TrimSuffix(printed, "\n") + "\n"
 		}
-		found++
-		comparePrinted(t, command+"\n", printed+"\n")
 	}
-	if found != 5 {
-		t.Errorf("of the guide %d outputs were found, want 5", found)
+	if len(all) != 5 {
+		t.Errorf("of the guide %d outputs were found, want 5", len(all))
 	}
+	return all
 }
 
-// comparePrinted wants the script to have a command with an output, the last time if it
-// is there several times.
-func comparePrinted(t *testing.T, command, printed string) {
+// comparePrinted wants a command to print what the guide prints.
+func comparePrinted(t *testing.T, command, printed, got string) {
 	t.Helper()
-	var st *step
-	for _, s := range readScript(t, "testdata/guide.txt").steps {
-		if s.command == command {
-			st = s
+	if !strings.HasPrefix(printed, "{") {
+		if d := cmp.Diff(tidy(printed), got); d != "" {
+			t.Errorf("%s (-guide +printed)\n%s", command, d)
 		}
+		return
 	}
-	switch {
-	case st == nil:
-		t.Errorf("the script does not have the command %s", command)
-	case strings.HasPrefix(printed, "{"): // "output shortened and pretty printed", says the guide
-		for key, value := range dictionary(t, strings.ReplaceAll(printed, ",\n...", "")) {
-			if d := cmp.Diff(value, dictionary(t, st.want)[key]); d != "" {
-				t.Errorf("%s: %s (-guide +script)\n%s", command, key, d)
-			}
-		}
-	default:
-		if d := cmp.Diff(tidy(printed), st.want); d != "" {
-			t.Errorf("%s (-guide +script)\n%s", command, d)
+	for key, value := range dictionary(t, strings.ReplaceAll(printed, ",\n...", "")) { // "output shortened and pretty printed", says the guide
+		if d := cmp.Diff(value, dictionary(t, got)[key]); d != "" {
+			t.Errorf("%s: %s (-guide +printed)\n%s", command, key, d)
 		}
 	}
 }
