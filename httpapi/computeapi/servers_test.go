@@ -3,6 +3,7 @@ package computeapi_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -261,6 +262,63 @@ func TestSpecsThatNothingHonours(t *testing.T) {
 		if status != c.want || !strings.Contains(answer, c.text) {
 			t.Errorf("a server of a flavor with %s: %d %s, want %d %s", c.specs, status, answer, c.want, c.text)
 		}
+	}
+}
+
+// What a request may ask for is bounded, with quotas off too.
+func TestRequestsForServersAreBounded(t *testing.T) {
+	const plain = "11111111-0000-4000-8000-000000000001"
+	s := newSide(t)
+	s.options = compute.Options{Images: images{plain: {Image: extraspecs.Image{ID: plain, Name: "plain"}, Status: "active"}}}
+	s.Reset(t)
+	s.say(t, said{"admin", "POST", "/v2.1/flavors", "", `{"flavor": {"name": "c1", "id": "c1", "ram": 256, "vcpus": 1, "disk": 1}}`})
+	s.say(t, said{"admin", "PUT", "/v2.1/os-quota-sets/" + nova.Projects()["demo"], "", `{"quota_set": {"instances": -1, "cores": -1, "ram": -1}}`})
+	some := func(n int, form string) string {
+		all := make([]string, n)
+		for i := range all {
+			all[i] = fmt.Sprintf(form, i)
+		}
+		return "[" + strings.Join(all, ", ") + "]"
+	}
+	const (
+		network = `{"uuid": "55555555-0000-4000-8000-%012d"}`
+		group   = `{"name": "g%d"}`
+		event   = `{"name": "network-changed", "server_uuid": "55555555-0000-4000-8000-%012d"}`
+	)
+	server := func(more, hints string) string {
+		return `{"server": {"name": "vm", "imageRef": "` + plain + `", "flavorRef": "c1"` + more + `}` + hints + `}`
+	}
+	for what, c := range map[string]struct {
+		who, path, body string
+		want            int
+		text            string
+	}{
+		"1001 servers at least": {
+			"member", "/v2.1/servers", server(`, "networks": "none", "min_count": 1001, "max_count": 2147483647`, ""),
+			400, "min_count must be at most 1000, which is how many servers a request can make",
+		},
+		"129 networks":   {"member", "/v2.1/servers", server(`, "networks": `+some(129, network), ""), 400, "a request can have at most 128 networks, not 129"},
+		"20000 networks": {"member", "/v2.1/servers", server(`, "networks": `+some(20000, network), ""), 400, "a request can have at most 128 networks, not 20000"},
+		"129 security groups": {
+			"member", "/v2.1/servers", server(`, "networks": "none", "security_groups": `+some(129, group), ""),
+			400, "a request can have at most 128 security groups, not 129",
+		},
+		"64 KiB of hints and more": {
+			"member", "/v2.1/servers", server(`, "networks": "none"`, `, "os:scheduler_hints": {"a": "`+strings.Repeat("x", 64<<10)+`"}`),
+			400, "a request can have at most 65536 bytes of scheduler hints",
+		},
+		"4097 events": {"admin", "/v2.1/os-server-external-events", `{"events": ` + some(4097, event) + `}`, 400, "4096"},
+		"as many servers as there may be": {
+			"member", "/v2.1/servers", server(`, "networks": "none", "min_count": 1000, "max_count": 2147483647`, ""), 202, `"id"`,
+		},
+	} {
+		if status, answer := s.say(t, said{c.who, "POST", c.path, "compute 2.72", c.body}); status != c.want || !strings.Contains(answer, c.text) {
+			t.Errorf("%s: %d %.300s, want %d %s", what, status, answer, c.want, c.text)
+		}
+	}
+	_, answer := s.say(t, said{"member", "GET", "/v2.1/servers", "", ""})
+	if n := strings.Count(answer, `"name": "vm-`); n != compute.MaxServers {
+		t.Errorf("max_count of 2147483647 makes %d servers, want %d", n, compute.MaxServers)
 	}
 }
 
