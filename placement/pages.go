@@ -14,12 +14,8 @@ type pages[T any] struct {
 	len  int32
 }
 
-// A page holds so many items of a vector, and what a reader made of them (see
-// Block).
-type page[T any] struct {
-	items [pageSize]T
-	memo  Memo
-}
+// A page holds so many items of a vector.
+type page[T any] struct{ items [pageSize]T }
 
 // newPages returns a vector with the items of s.
 func newPages[T any](s []T) pages[T] {

@@ -28,7 +28,6 @@ type candidatesAnswer struct {
 	from      int    // where that begins
 	looked    byte
 
-	blocks []blockUse // the world's blocks, nil before they are needed
 	// tree is the one that was named last, and text its text.
 	tree *placement.Tree
 	text *treeText
@@ -58,11 +57,7 @@ func (c *candidatesAnswer) write(j *httpapi.JSON) {
 	j.Object()
 	j.Key("allocation_requests")
 	j.Array()
-	if sole := c.result.Sole(); sole != nil && c.minor >= 29 {
-		c.writeSole(j, sole)
-	} else {
-		c.writeAll(j)
-	}
+	c.writeAll(j)
 	j.EndArray()
 	c.writeSummaries(j)
 	j.EndObject()

@@ -15,13 +15,10 @@ import (
 type treeText struct {
 	names *placement.Names // that the text has
 	// summaries are the members of provider_summaries for all providers, as
-	// the versions since 1.29 have them: a piece of the text of the tree's
-	// block, if there is one.
+	// the versions since 1.29 have them.
 	summaries []byte
-	// keys are where in it the providers' quoted UUIDs are; that of the root is
-	// at the beginning, and root its length.
+	// keys are where in it the providers' quoted UUIDs are.
 	keys []span
-	root int
 }
 
 // A span is a piece of a text.
@@ -29,9 +26,6 @@ type span struct{ from, to uint32 }
 
 // key returns the quoted UUID of one of the tree's providers.
 func (x *treeText) key(index int) []byte {
-	if index == 0 {
-		return x.summaries[:x.root]
-	}
 	at := x.keys[index]
 	return x.summaries[at.from:at.to]
 }
@@ -42,36 +36,21 @@ func textOf(w *placement.World, t *placement.Tree) *treeText {
 	if x, ok := t.Memo().Load().(*treeText); ok && x.names == w.Names() {
 		return x
 	}
-	var x treeText
-	summaries := httpapi.JSONText(func(j *httpapi.JSON) { x = writeTree(j, w, t) })
-	x.summaries = summaries
-	t.Memo().Store(&x)
-	return &x
-}
-
-// writeTree writes a tree's members of provider_summaries, behind those of others,
-// and returns all but the summaries of its text.
-func writeTree(j *httpapi.JSON, w *placement.World, t *placement.Tree) treeText {
-	x := treeText{names: w.Names(), keys: make([]span, len(t.Providers))}
+	x := &treeText{names: w.Names(), keys: make([]span, len(t.Providers))}
 	s := summaryWriter{world: w, minor: 29}
-	begin := nextMember(j)
-	for i, p := range t.Providers {
-		from := nextMember(j)
-		j.Key(string(p.UUID))
-		x.keys[i] = span{uint32(from - begin), uint32(j.Len() - len(": ") - begin)}
-		s.write(j, t, p)
-	}
-	x.root = int(x.keys[0].to)
+	x.summaries = httpapi.JSONText(func(j *httpapi.JSON) {
+		for i, p := range t.Providers {
+			from := j.Len()
+			if from > 0 {
+				from += len(", ")
+			}
+			j.Key(string(p.UUID))
+			x.keys[i] = span{uint32(from), uint32(j.Len() - len(": "))}
+			s.write(j, t, p)
+		}
+	})
+	t.Memo().Store(x)
 	return x
-}
-
-// nextMember returns where the next member will be in a text that has nothing but
-// members.
-func nextMember(j *httpapi.JSON) int {
-	if j.Len() == 0 {
-		return 0
-	}
-	return j.Len() + len(", ")
 }
 
 // Prepare makes the texts of all trees, so that the first answers about them cost
@@ -86,12 +65,11 @@ func (a *API) Prepare(ctx context.Context) {
 }
 
 func prepare(ctx context.Context, w *placement.World) {
-	for slot := 0; slot < w.Slots(); slot += placement.BlockSize {
+	for t := range w.Trees() {
 		if ctx.Err() != nil {
 			return
 		}
-		b := w.Block(slot)
-		memoOf(w, b).build(w, b)
+		textOf(w, t)
 	}
 }
 

@@ -81,19 +81,5 @@ func (b bitset) from(i int) int {
 	return -1
 }
 
-// end returns the smallest number above the member i that is none.
-func (b bitset) end(i int) int {
-	word := i >> 6
-	if n := bits.TrailingZeros64(^(b[word] >> (i & 63))); i&63+n < 64 {
-		return i + n
-	}
-	for word++; word < len(b); word++ {
-		if b[word] != ^uint64(0) {
-			return word<<6 + bits.TrailingZeros64(^b[word])
-		}
-	}
-	return len(b) << 6
-}
-
 // newBitset returns an empty set for numbers below n.
 func newBitset(n int) bitset { return make(bitset, (n+63)>>6) }

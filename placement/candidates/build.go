@@ -21,9 +21,6 @@ type builder struct {
 
 	alone []Amount            // of every part, one after the other
 	taken map[uint64][]Amount // by Use.Parts
-	// sole says that what was built last was a sole combination, of which the
-	// next differs in provider and tree only.
-	sole  bool
 	molds molds
 }
 
@@ -37,7 +34,6 @@ const maskable = 64
 
 // reserve makes room for the candidates of a plan.
 func (b *builder) reserve(p *plan) {
-	b.sole = false
 	b.mapped = resize(b.mapped, len(p.parts))
 	b.mappings = b.mappings[:0]
 	for k := 0; k < len(p.parts); {
@@ -66,27 +62,12 @@ func (b *builder) forget() {
 // candidate makes a candidate of the combination in picks.
 func (c *combiner) candidate() Candidate {
 	b, picks := &c.builder, c.picks
-	switch {
-	case c.sole && b.sole:
-		b.moveTo(c.tree)
-	case !c.mold(picks):
+	if !c.mold(picks) {
 		c.collect(picks)
 		c.mapSpread()
 		c.keepMold(picks)
 	}
-	b.sole = c.sole
 	return Candidate{Anchor: c.tree, Uses: b.uses, Mappings: b.mappings}
-}
-
-// moveTo puts another tree's only provider where that of the last one was.
-func (b *builder) moveTo(t *placement.Tree) {
-	root := t.Root()
-	for i := range b.uses {
-		b.uses[i].Provider, b.uses[i].Tree = root, t
-	}
-	for _, providers := range b.mappings {
-		providers[0] = root // there is one
-	}
 }
 
 // collect lists what is taken from each provider.

@@ -92,24 +92,6 @@ func (r *Result) AllAhead(ahead func(*placement.Tree)) iter.Seq[Candidate] {
 	}
 }
 
-// Sole is All for results of which every candidate takes all that is asked for
-// from the one provider of a tree that has no other, so that candidates differ in
-// that provider only; nil for other results. It yields the slots of the trees, each
-// with a function that makes the candidate, which is good until the next slot.
-func (r *Result) Sole() iter.Seq2[int, func() Candidate] {
-	if r.plan.impossible || !r.plan.settled() {
-		return nil
-	}
-	return func(yield func(int, func() Candidate) bool) {
-		var at *combiner
-		candidate := func() Candidate { return at.candidate() }
-		r.visit(nil, func(c *combiner) bool {
-			at = c
-			return yield(c.slot, candidate)
-		})
-	}
-}
-
 // A visitor looks at the combination that a combiner is at, and says whether it
 // wants another.
 type visitor func(*combiner) bool

@@ -46,23 +46,6 @@ func (s *Summary) Add(c Candidate) {
 	}
 }
 
-// AddSole notes a candidate of Result.Sole. It is for queries that are not Flat.
-func (s *Summary) AddSole(slot int) { s.trees.add(slot) }
-
-// Runs yields the slots of the trees that give resources, as far as they follow
-// each other at a time: the first of them and the one behind the last.
-func (s *Summary) Runs() iter.Seq2[int, int] {
-	return func(yield func(int, int) bool) {
-		for from := s.trees.from(0); from >= 0; {
-			to := s.trees.end(from)
-			if !yield(from, to) {
-				return
-			}
-			from = s.trees.from(to)
-		}
-	}
-}
-
 // Trees yields the trees that give resources, in the order of their slots.
 func (s *Summary) Trees() iter.Seq[*placement.Tree] {
 	return func(yield func(*placement.Tree) bool) {

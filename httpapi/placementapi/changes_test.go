@@ -29,7 +29,7 @@ type changing struct {
 }
 
 func newChanging(t *testing.T) *changing {
-	flat := worlds.Flat(2*placement.BlockSize+9, 1)
+	flat := worlds.Flat(521, 1)
 	store := storeOf(t, flat)
 	c := &changing{T: t, flat: flat, store: store, service: serving(t, store), random: rand.New(rand.NewPCG(1, 2)), class: "CUSTOM_0"}
 	c.must(c.service.CreateClass(t.Context(), c.class))
@@ -134,8 +134,7 @@ func (c *changing) ask(w *placement.World, q placement.Query) (lines []string) {
 	return lines
 }
 
-// Answers say the same whether they are put together of the texts of trees or of those
-// of blocks, and whatever has changed since those were made.
+// Answers say the same whatever has changed since the texts of their trees were made.
 func TestAnswersAmongChanges(t *testing.T) {
 	c := newChanging(t)
 	for i := range 20 {
@@ -149,8 +148,8 @@ func TestAnswersAmongChanges(t *testing.T) {
 			query placement.Query
 			least int // candidates and summaries
 		}{
-			{"all", flavor(nil), 4*placement.BlockSize - 80},
-			{"a zone", zoned(c.flat), placement.BlockSize / 4},
+			{"all", flavor(nil), 944},
+			{"a zone", zoned(c.flat), 64},
 		} {
 			want := c.ask(fresh, asked.query)
 			if len(want) < asked.least {
