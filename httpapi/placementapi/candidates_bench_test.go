@@ -42,7 +42,7 @@ func BenchmarkCandidates(b *testing.B) {
 						q.Sample = &placement.Sample{Seed: seed}
 					}
 					var err error
-					if n, err = placementapi.WriteCandidates(io.Discard, w, q, 39, placementapi.MaxTemplates); err != nil || n == 0 {
+					if n, err = placementapi.WriteCandidates(io.Discard, w, q, 39); err != nil || n == 0 {
 						b.Fatalf("%d candidates, %v", n, err)
 					}
 				}

@@ -117,7 +117,7 @@ func (c *changing) change() {
 // ask asks a world for candidates and returns what the answer says, sorted.
 func (c *changing) ask(w *placement.World, q placement.Query) (lines []string) {
 	var text bytes.Buffer
-	_, err := placementapi.WriteCandidates(&text, w, q, 39, placementapi.MaxTemplates)
+	_, err := placementapi.WriteCandidates(&text, w, q, 39)
 	c.must(err)
 	var got struct {
 		Requests  []json.RawMessage          `json:"allocation_requests"`

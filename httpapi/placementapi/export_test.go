@@ -12,18 +12,14 @@ import (
 // NoText is a memo that has to be made again.
 var NoText = &treeText{}
 
-// MaxTemplates is how many templates an answer keeps.
-const MaxTemplates = maxTemplates
-
-// WriteCandidates writes the answer to a query as a version has it, with so many
-// templates, and returns how many candidates it has.
-func WriteCandidates(out io.Writer, w *placement.World, q placement.Query, minor, templates int) (int, error) {
+// WriteCandidates writes the answer to a query as a version has it, and returns how many
+// candidates it has.
+func WriteCandidates(out io.Writer, w *placement.World, q placement.Query, minor int) (int, error) {
 	r, err := candidates.Search(w, q)
 	if err != nil {
 		return 0, err
 	}
 	a := newCandidatesAnswer(w, r, minor, nil)
-	a.most = templates
 	j := httpapi.NewJSON(out)
 	a.write(j)
 	return a.count, j.Close()

@@ -9,48 +9,30 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// A treeText is what candidates say of a tree, ready to be sent. It is made when
-// an answer first needs it and kept with the tree, which is another one after
-// every change.
+// A treeText is what candidates say of a tree, ready to be sent: the members of
+// provider_summaries for all its providers, as the versions since 1.29 have them. It
+// is made when an answer first needs it and kept with the tree, which is another one
+// after every change.
 type treeText struct {
 	names *placement.Names // that the text has
-	// summaries are the members of provider_summaries for all providers, as
-	// the versions since 1.29 have them.
-	summaries []byte
-	// keys are where in it the providers' quoted UUIDs are.
-	keys []span
-}
-
-// A span is a piece of a text.
-type span struct{ from, to uint32 }
-
-// key returns the quoted UUID of one of the tree's providers.
-func (x *treeText) key(index int) []byte {
-	at := x.keys[index]
-	return x.summaries[at.from:at.to]
+	text  []byte
 }
 
 // textOf returns the text of a tree as the world has it. Several answers may
 // make it at the same time; all make the same.
-func textOf(w *placement.World, t *placement.Tree) *treeText {
+func textOf(w *placement.World, t *placement.Tree) []byte {
 	if x, ok := t.Memo().Load().(*treeText); ok && x.names == w.Names() {
-		return x
+		return x.text
 	}
-	x := &treeText{names: w.Names(), keys: make([]span, len(t.Providers))}
 	s := summaryWriter{world: w, minor: 29}
-	x.summaries = httpapi.JSONText(func(j *httpapi.JSON) {
-		for i, p := range t.Providers {
-			from := j.Len()
-			if from > 0 {
-				from += len(", ")
-			}
+	text := httpapi.JSONText(func(j *httpapi.JSON) {
+		for _, p := range t.Providers {
 			j.Key(string(p.UUID))
-			x.keys[i] = span{uint32(from), uint32(j.Len() - len(": "))}
 			s.write(j, t, p)
 		}
 	})
-	t.Memo().Store(x)
-	return x
+	t.Memo().Store(&treeText{w.Names(), text})
+	return text
 }
 
 // Prepare makes the texts of all trees, so that the first answers about them cost

@@ -1,7 +1,6 @@
 package candidates
 
 import (
-	"math/bits"
 	"slices"
 
 	"github.com/berthcloud/berth/placement"
@@ -18,19 +17,9 @@ type builder struct {
 
 	mapped   []*placement.Provider   // by part
 	mappings [][]*placement.Provider // by group
-
-	alone []Amount            // of every part, one after the other
-	taken map[uint64][]Amount // by Use.Parts
-	molds molds
 }
 
 const noUse = -1
-
-// maxTaken bounds the sums that a builder remembers.
-const maxTaken = 1024
-
-// maskable is how many parts the bits of Use.Parts can tell apart.
-const maskable = 64
 
 // reserve makes room for the candidates of a plan.
 func (b *builder) reserve(p *plan) {
@@ -43,30 +32,22 @@ func (b *builder) reserve(p *plan) {
 		}
 		b.mappings = append(b.mappings, b.mapped[from:k:k])
 	}
-	b.alone = b.alone[:0]
-	for i := range p.parts {
-		for _, n := range p.parts[i].needs {
-			b.alone = append(b.alone, Amount{n.class, n.amount})
-		}
-	}
 }
 
 // forget drops what the builder refers to.
 func (b *builder) forget() {
-	clear(b.uses[:cap(b.uses)])
+	for i := range b.uses[:cap(b.uses)] {
+		u := &b.uses[:cap(b.uses)][i]
+		u.Provider, u.Tree = nil, nil
+	}
 	clear(b.mapped[:cap(b.mapped)])
-	b.taken = cleared(b.taken)
-	b.molds.forget()
 }
 
 // candidate makes a candidate of the combination in picks.
 func (c *combiner) candidate() Candidate {
-	b, picks := &c.builder, c.picks
-	if !c.mold(picks) {
-		c.collect(picks)
-		c.mapSpread()
-		c.keepMold(picks)
-	}
+	b := &c.builder
+	c.collect(c.picks)
+	c.mapSpread()
 	return Candidate{Anchor: c.tree, Uses: b.uses, Mappings: b.mappings}
 }
 
@@ -85,62 +66,26 @@ func (c *combiner) collect(picks []int32) {
 		}
 		if b.owner[local] == noUse {
 			b.owner[local] = int32(len(b.uses))
-			b.uses = append(b.uses, Use{Provider: p, Tree: tree, Index: c.index(local)})
 			b.locals = append(b.locals, local)
+			b.addUse(Use{Provider: p, Tree: tree, Index: c.index(local)})
 		}
-		b.uses[b.owner[local]].Parts |= 1 << (k % maskable)
-	}
-	for k, local := range picks {
-		if len(c.parts[k].needs) == 0 && b.owner[local] != noUse {
-			b.uses[b.owner[local]].Parts |= 1 << (k % maskable)
-		}
-	}
-	for i, local := range b.locals {
-		b.owner[local] = noUse
-		c.sum(&b.uses[i], local, picks)
-	}
-}
-
-// sum adds up what the parts take from the provider of a use.
-func (c *combiner) sum(u *Use, local int32, picks []int32) {
-	b := &c.builder
-	switch {
-	case len(c.parts) > maskable:
-		u.Parts = 0
-		u.Amounts = c.add(local, picks)
-	case u.Parts&(u.Parts-1) == 0:
-		t := &c.parts[bits.TrailingZeros64(u.Parts)]
-		from, to := t.before, t.before+len(t.needs)
-		u.Amounts = b.alone[from:to:to]
-	default:
-		amounts, ok := b.taken[u.Parts]
-		if !ok {
-			amounts = c.add(local, picks)
-			b.remember(u.Parts, amounts)
-		}
-		u.Amounts = amounts
-	}
-}
-
-// remember keeps the sums of some parts.
-func (b *builder) remember(parts uint64, amounts []Amount) {
-	if b.taken == nil || len(b.taken) == maxTaken {
-		b.taken = make(map[uint64][]Amount)
-	}
-	b.taken[parts] = amounts
-}
-
-// add adds up what is taken from a provider, each class once.
-func (c *combiner) add(local int32, picks []int32) (amounts []Amount) {
-	for k := range picks {
-		if picks[k] != local {
-			continue
-		}
+		u := &b.uses[b.owner[local]]
 		for i := range c.parts[k].needs {
-			amounts = c.parts[k].needs[i].addTo(amounts)
+			u.Amounts = c.parts[k].needs[i].addTo(u.Amounts)
 		}
 	}
-	return amounts
+	for _, local := range b.locals {
+		b.owner[local] = noUse
+	}
+}
+
+// addUse adds a use, whose amounts take the memory of those of an earlier candidate.
+func (b *builder) addUse(u Use) {
+	n := len(b.uses)
+	if n < cap(b.uses) {
+		u.Amounts = b.uses[:n+1][n].Amounts[:0]
+	}
+	b.uses = append(b.uses, u)
 }
 
 // addTo adds a need to amounts.

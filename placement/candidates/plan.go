@@ -49,7 +49,6 @@ type part struct {
 	group    int
 	granular bool
 	needs    []need
-	before   int // how many needs the parts before this one have
 	// like is an earlier part that asks for the same, -1 when there is none.
 	like int
 	// required are any-of sets that the provider itself must satisfy; the
@@ -212,7 +211,6 @@ func (p *plan) inTree(g *placement.RequestGroup) int {
 func (p *plan) contest() {
 	p.classes = make([]placement.ClassID, 0, len(p.parts))
 	for i := range p.parts {
-		p.parts[i].before = len(p.classes)
 		for _, n := range p.parts[i].needs {
 			p.classes = append(p.classes, n.class)
 		}

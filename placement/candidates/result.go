@@ -36,12 +36,6 @@ type Use struct {
 	Tree     *placement.Tree // the provider's own, which need not be the anchor
 	Index    int             // Provider.Index, for those who need not look at the provider
 	Amounts  []Amount        // each class once, summed over the groups
-	// Parts has a bit for each part of the request that the provider serves,
-	// those without resources included: uses of one Result with the same
-	// Parts have the same Amounts, in the same order, and candidates whose
-	// uses have the same Parts map the same groups to them. It is 0 when the
-	// request has more than 64 parts.
-	Parts uint64
 }
 
 // An Amount is so much of a resource class.
