@@ -15,7 +15,6 @@ type candidatesAnswer struct {
 	minor   int
 	count   int
 	done    <-chan struct{} // closed when nobody waits for the answer any more
-	looked  byte
 }
 
 func newCandidatesAnswer(w *placement.World, r *candidates.Result, minor int, done <-chan struct{}) *candidatesAnswer {
@@ -26,7 +25,7 @@ func (c *candidatesAnswer) write(j *httpapi.JSON) {
 	j.Object()
 	j.Key("allocation_requests")
 	j.Array()
-	for candidate := range c.result.AllAhead(c.lookAhead) {
+	for candidate := range c.result.All() {
 		if c.abandoned() {
 			return
 		}
@@ -41,11 +40,6 @@ func (c *candidatesAnswer) write(j *httpapi.JSON) {
 	j.EndArray()
 	c.writeSummaries(j)
 	j.EndObject()
-}
-
-// lookAhead brings what will be written of a tree into the processor's cache.
-func (c *candidatesAnswer) lookAhead(t *placement.Tree) {
-	c.looked += textOf(c.world, t)[0]
 }
 
 // abandoned looks now and then whether the client is still there.

@@ -51,10 +51,6 @@ type combiner struct {
 	// had some for all.
 	suspect int
 
-	ahead  func(*placement.Tree) // see Result.AllAhead
-	looked int
-	found  []int32 // the slots that a scan has found and not yet left behind
-
 	dead     int // dead ends since the last combination
 	sketches sketches
 	match    matcher
@@ -84,7 +80,7 @@ func newCombiner(p *plan) *combiner {
 
 // release gives the combiner's memory back, without what it refers to.
 func (c *combiner) release() {
-	c.plan, c.tree, c.ahead = nil, nil, nil
+	c.plan, c.tree = nil, nil
 	c.builder.forget()
 	c.sketches.forget()
 	combiners.Put(c)

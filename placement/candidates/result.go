@@ -74,36 +74,25 @@ func (r *Result) Classes() []placement.ClassID { return r.plan.classes }
 // All yields the candidates. They are generated one by one, so that breaking
 // off early saves the work for the rest; only a query with a Sample chooses all
 // that it yields before it yields the first, and holds as many as Limit allows.
-func (r *Result) All() iter.Seq[Candidate] { return r.AllAhead(nil) }
-
-// AllAhead is All for callers that keep something with the trees: ahead is called
-// with trees of which candidates are likely to come soon, several at a time, so
-// that the caller can bring what it will need into the processor's cache. Not all
-// trees of candidates are announced, and not all that are have a candidate.
-func (r *Result) AllAhead(ahead func(*placement.Tree)) iter.Seq[Candidate] {
+func (r *Result) All() iter.Seq[Candidate] {
 	return func(yield func(Candidate) bool) {
-		r.visit(ahead, func(c *combiner) bool { return yield(c.candidate()) })
+		if r.plan.impossible {
+			return
+		}
+		c := newCombiner(r.plan)
+		defer c.release()
+		visit := func(c *combiner) bool { return yield(c.candidate()) }
+		if r.plan.query.Sample != nil {
+			c.sample(visit)
+		} else {
+			c.all(visit)
+		}
 	}
 }
 
 // A visitor looks at the combination that a combiner is at, and says whether it
 // wants another.
 type visitor func(*combiner) bool
-
-// visit visits the combinations of all candidates.
-func (r *Result) visit(ahead func(*placement.Tree), visit visitor) {
-	if r.plan.impossible {
-		return
-	}
-	c := newCombiner(r.plan)
-	defer c.release()
-	c.ahead = ahead
-	if r.plan.query.Sample != nil {
-		c.sample(visit)
-	} else {
-		c.all(visit)
-	}
-}
 
 // all visits the combinations in the order of the walk.
 func (c *combiner) all(visit visitor) {

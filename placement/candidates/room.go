@@ -68,45 +68,25 @@ func (p *plan) roomy(at int) uint64 {
 // A scan goes through the trees that may anchor a candidate. It looks at their
 // room a word at a time, so that a search that ends early has not looked at all.
 type scan struct {
-	c     *combiner
-	at    int  // the word that comes next
-	taken int  // of c.found
-	blind bool // nobody is going to look at the trees soon
-	ahead lookahead
-}
-
-// scan starts a scan; a combiner can have one at a time.
-func (c *combiner) scan() scan {
-	c.found = c.found[:0]
-	return scan{c: c}
+	*plan
+	at   int    // the word that comes next
+	word uint64 // what is left of the one before
 }
 
 // next returns the slot of the next tree, -1 when there is none.
 func (s *scan) next() int {
-	c := s.c
-	if s.taken == len(c.found) && !s.find() {
-		return -1
-	}
-	if s.taken >= s.ahead.seen && !s.blind {
-		c.lookAhead(&s.ahead, c.found, true)
-	}
-	s.taken++
-	return int(c.found[s.taken-1])
-}
-
-// find finds the next trees, about aheadMost of them.
-func (s *scan) find() bool {
-	c := s.c
-	c.found, s.taken, s.ahead.seen = c.found[:0], 0, 0
-	for ; s.at < len(c.live) && len(c.found) < aheadMost/2; s.at++ {
-		if c.live[s.at] == 0 {
-			continue
+	for s.word == 0 {
+		if s.at == len(s.live) {
+			return -1
 		}
-		for word := c.roomy(s.at); word != 0; word &= word - 1 {
-			c.found = append(c.found, int32(s.at<<6+bits.TrailingZeros64(word)))
+		if s.live[s.at] != 0 {
+			s.word = s.roomy(s.at)
 		}
+		s.at++
 	}
-	return len(c.found) > 0
+	slot := (s.at-1)<<6 + bits.TrailingZeros64(s.word)
+	s.word &= s.word - 1
+	return slot
 }
 
 // may reports whether a scan comes to the tree in a slot.

@@ -3,8 +3,6 @@ package candidates
 import (
 	"math/rand/v2"
 	"sync"
-
-	"github.com/berthcloud/berth/placement"
 )
 
 // A reservoir holds a choice of combinations.
@@ -15,7 +13,7 @@ type reservoir struct {
 	slots []int32 // the anchors of those that are held
 	picks []int32 // their picks, one after the other
 	index pickIndex
-	few   []int32 // memory of a drawer, and of drain
+	few   []int32 // memory of a drawer
 }
 
 // maxHeld bounds how many combinations are held for the sake of their order: a
@@ -55,13 +53,11 @@ func (c *combiner) sample(visit visitor) {
 	}
 	r := newReservoir(rand.New(rand.NewPCG(c.query.Sample.Seed, 0)), size)
 	defer r.release()
-	ahead := c.ahead
-	c.ahead = nil // until it is known which candidates come
 	switch {
 	case size == limit && c.draw(r):
-		r.drain(c.plan, ahead, visit)
+		r.drain(c.plan, visit)
 	case c.settled() && c.query.Max == 0:
-		c.permute(r, ahead, visit)
+		c.permute(r, visit)
 	case size == limit:
 		r.empty()
 		for w := newWalk(c); w.next(); {
@@ -69,17 +65,16 @@ func (c *combiner) sample(visit visitor) {
 				r.show(c.slot, c.picks)
 			}
 		}
-		r.drain(c.plan, ahead, visit)
+		r.drain(c.plan, visit)
 	default:
-		c.shuffle(r, ahead, visit)
+		c.shuffle(r, visit)
 	}
 }
 
 // permute visits the combinations of trees that have one each.
-func (c *combiner) permute(r *reservoir, ahead func(*placement.Tree), visit visitor) {
+func (c *combiner) permute(r *reservoir, visit visitor) {
 	slots := r.slots[:0]
-	trees := c.scan()
-	trees.blind = true
+	trees := scan{plan: c.plan}
 	for slot := trees.next(); slot >= 0; slot = trees.next() {
 		slots = append(slots, int32(slot))
 	}
@@ -92,12 +87,7 @@ func (c *combiner) permute(r *reservoir, ahead func(*placement.Tree), visit visi
 		j := i + r.rng.IntN(len(slots)-i)
 		slots[i], slots[j] = slots[j], slots[i]
 	}
-	var l lookahead
-	c.ahead = ahead
-	for i, slot := range slots[:n] {
-		if i == l.seen {
-			c.lookAhead(&l, slots[:n], false)
-		}
+	for _, slot := range slots[:n] {
 		c.openSole(int(slot))
 		if !visit(c) {
 			return
@@ -107,7 +97,7 @@ func (c *combiner) permute(r *reservoir, ahead func(*placement.Tree), visit visi
 
 // shuffle visits all combinations, up to Limit, as they come but for their order
 // within a reservoir.
-func (c *combiner) shuffle(r *reservoir, ahead func(*placement.Tree), visit visitor) {
+func (c *combiner) shuffle(r *reservoir, visit visitor) {
 	left := c.query.Limit
 	counted := func(c *combiner) bool {
 		left--
@@ -118,30 +108,20 @@ func (c *combiner) shuffle(r *reservoir, ahead func(*placement.Tree), visit visi
 			continue
 		}
 		r.show(c.slot, c.picks)
-		if len(r.slots) == r.size && !r.drain(c.plan, ahead, counted) {
+		if len(r.slots) == r.size && !r.drain(c.plan, counted) {
 			return
 		}
 	}
-	r.drain(c.plan, ahead, counted)
+	r.drain(c.plan, counted)
 }
 
 // drain visits what the reservoir holds in random order, with a combiner of its
 // own, and empties it. It returns false when no more is wanted.
-func (r *reservoir) drain(p *plan, ahead func(*placement.Tree), visit visitor) bool {
+func (r *reservoir) drain(p *plan, visit visitor) bool {
 	c := newCombiner(p)
 	defer c.release()
-	c.ahead = ahead
 	n := len(c.parts)
-	order := r.rng.Perm(len(r.slots))
-	r.few = r.few[:0]
-	for _, i := range order {
-		r.few = append(r.few, r.slots[i])
-	}
-	var l lookahead
-	for k, i := range order {
-		if k == l.seen {
-			c.lookAhead(&l, r.few, false)
-		}
+	for _, i := range r.rng.Perm(len(r.slots)) {
 		c.revisit(int(r.slots[i]), r.picks[i*n:(i+1)*n])
 		if !visit(c) {
 			return false

@@ -26,7 +26,7 @@ type turn struct {
 func newWalk(c *combiner) *walk {
 	q := &c.query
 	cut := q.Max > 0 || q.Limit > 0 && q.Sample == nil
-	return &walk{c: c, trees: c.scan(), breadth: q.BreadthFirst && cut}
+	return &walk{c: c, trees: scan{plan: c.plan}, breadth: q.BreadthFirst && cut}
 }
 
 // next moves to the next combination and reports whether there is one.
