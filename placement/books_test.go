@@ -133,7 +133,6 @@ type observation struct {
 	WithAggregate  map[placement.UUID][]placement.UUID
 	WithSharing    []placement.UUID
 	Associated     []string
-	Plain          []placement.UUID
 	Room           map[string]map[placement.UUID]int64 // by class and root
 	Totals         []placement.Totals
 }
@@ -157,7 +156,6 @@ func observe(w *placement.World) observation {
 		WithClass: make(map[string][]placement.UUID), WithTrait: make(map[string][]placement.UUID),
 		WithAggregate: make(map[placement.UUID][]placement.UUID),
 		WithSharing:   rootsOf(w, w.WithSharing()),
-		Plain:         rootsOf(w, w.Plain()),
 		Room:          make(map[string]map[placement.UUID]int64),
 		Totals:        w.Totals(),
 	}

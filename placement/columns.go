@@ -12,7 +12,6 @@ import (
 // and safe for concurrent use; the zero value has no room anywhere.
 type Room struct {
 	pages []*roomPage
-	most  int32 // no entry exceeds it
 }
 
 // A roomPage has the entries of so many slots. Those of empty slots, and of
@@ -24,15 +23,6 @@ const wordsPerPage = pageSize / 64
 
 // roomEnd is the biggest entry. It stands for itself and all above.
 const roomEnd = math.MaxInt32
-
-// Most returns an amount that is not exceeded by what any provider of the world
-// could give. It may be too high.
-func (r Room) Most() int64 {
-	if r.most == roomEnd {
-		return math.MaxInt64
-	}
-	return int64(r.most)
-}
 
 // Has reports whether a provider of the tree in a slot may have room for an
 // amount. Only what it denies is certain.
@@ -80,9 +70,8 @@ func someWithRoom(entries *[64]int32, among uint64, least int32) uint64 {
 	return word
 }
 
-// room is a stock's entry. exact says that every amount from 1 below roomEnd
-// has room in the stock if and only if it does not exceed the entry.
-func (s *Stock) room() (entry int32, exact bool) {
+// room is a stock's entry.
+func (s *Stock) room() int32 {
 	const precise = 1 << 53 // beyond, a float64 does not tell whole numbers apart
 	sane := 0 <= s.Used && s.Used < precise/2
 	most := s.MaxUnit
@@ -91,8 +80,7 @@ func (s *Stock) room() (entry int32, exact bool) {
 	} else if sane && u < precise {
 		most = min(most, int64(u)-s.Used)
 	}
-	exact = sane && s.MinUnit <= 1 && s.StepSize == 1
-	return int32(min(max(most, 0), roomEnd)), exact
+	return int32(min(max(most, 0), roomEnd))
 }
 
 // A roomEdit makes a Room from another. It copies each page at most once.
@@ -102,7 +90,7 @@ type roomEdit struct {
 }
 
 func newRoomEdit(r Room) *roomEdit {
-	return &roomEdit{Room{slices.Clone(r.pages), r.most}, make([]bool, len(r.pages))}
+	return &roomEdit{Room{slices.Clone(r.pages)}, make([]bool, len(r.pages))}
 }
 
 // set puts an entry.
@@ -120,7 +108,6 @@ func (e *roomEdit) set(slot, entry int32) {
 		e.pages[at], e.own[at] = &page, true
 	}
 	e.pages[at][i] = entry
-	e.most = max(e.most, entry)
 }
 
 // entry returns the entry of a slot.
@@ -153,7 +140,7 @@ func (e *edit) measure(was, is *Tree) {
 func (e *edit) setRoom(id ClassID, slot, entry int32) {
 	r := e.rooms[id]
 	if r == nil {
-		shared, _ := e.w.rooms.get(id)
+		shared := e.w.rooms[id]
 		if shared.entry(slot) == entry {
 			return
 		}
@@ -167,37 +154,11 @@ func (e *edit) setRoom(id ClassID, slot, entry int32) {
 func (t *Tree) room(id ClassID) (entry int32) {
 	for at, word := range t.shape.class(id) {
 		for ; word != 0; word &= word - 1 {
-			stock, _ := t.Providers[at*64+bits.TrailingZeros64(word)].Stock(id).room()
-			entry = max(entry, stock)
+			entry = max(entry, t.Providers[at*64+bits.TrailingZeros64(word)].Stock(id).room())
 		}
 	}
 	return entry
 }
 
-// plain reports whether the indexes of the world say all about the tree: it is
-// one provider that does not share, and what it can give is what the rooms say.
-func (t *Tree) plain() bool {
-	if len(t.Providers) != 1 || t.sharing {
-		return false
-	}
-	for i := range t.Root().Inventories {
-		if _, exact := t.Root().Inventories[i].room(); !exact {
-			return false
-		}
-	}
-	return true
-}
-
 // Room returns what single providers could give of a class.
-func (w *World) Room(id ClassID) Room { r, _ := w.rooms.get(id); return r }
-
-// Plain returns the slots of the trees about which the indexes say all, as a bit
-// set that must not be changed; it may be shorter than Slots. Such a tree is one
-// provider that does not share. It has a trait, or is in an aggregate, exactly if
-// the tree is, and it has room for an amount from 1 to MostExact exactly if Room
-// says so.
-func (w *World) Plain() []uint64 { return w.plain }
-
-// MostExact is the biggest amount of which Room is certain for trees that are
-// Plain.
-const MostExact = roomEnd - 1
+func (w *World) Room(id ClassID) Room { return w.rooms[id] }

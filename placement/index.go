@@ -111,3 +111,18 @@ func (x index) entries() []indexEntry {
 	}
 	return all
 }
+
+// insertAt returns a copy of s with v at index i.
+func insertAt[T any](s []T, i int, v T) []T {
+	out := make([]T, 0, len(s)+1)
+	out = append(out, s[:i]...)
+	out = append(out, v)
+	return append(out, s[i:]...)
+}
+
+// removeAt returns a copy of s without index i.
+func removeAt[T any](s []T, i int) []T {
+	out := make([]T, 0, len(s)-1)
+	out = append(out, s[:i]...)
+	return append(out, s[i+1:]...)
+}

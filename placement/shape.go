@@ -1,8 +1,6 @@
 package placement
 
 import (
-	"math"
-	"math/bits"
 	"slices"
 )
 
@@ -138,40 +136,10 @@ func (e *edit) shapeOf(old, t *Tree) *Shape {
 	}
 	s := newShape(t.Providers)
 	s.hash = h
-	e.keepShape(s)
-	e.raise(s)
+	if len(e.w.shapes) < maxShapes {
+		e.w.shapes = append(slices.Clip(e.w.shapes), s)
+	}
 	return s
-}
-
-// keepShape puts a new shape on the list, as long as there is room.
-func (e *edit) keepShape(s *Shape) {
-	if len(e.w.shapes) == maxShapes {
-		e.w.manyShapes = true
-		return
-	}
-	e.w.shapes = append(slices.Clip(e.w.shapes), s)
-}
-
-// raise makes the bounds on how many providers a tree has with a class or a
-// trait hold for a shape.
-func (e *edit) raise(s *Shape) {
-	for _, id := range s.classes {
-		e.w.mostOffer = raised(e.w.mostOffer, id, s.class(id))
-	}
-	for _, id := range s.traits {
-		e.w.mostHave = raised(e.w.mostHave, id, s.trait(id))
-	}
-}
-
-func raised[K comparable](most hamt[K, int32], id K, set []uint64) hamt[K, int32] {
-	var n int32
-	for _, word := range set {
-		n += int32(bits.OnesCount64(word))
-	}
-	if known, _ := most.get(id); known >= n {
-		return most
-	}
-	return most.set(id, n)
 }
 
 // Shape returns the tree's shape.
@@ -187,60 +155,3 @@ func (t *Tree) WithTrait(id TraitID) []uint64 { return t.shape.trait(id) }
 // Lineage returns the indexes of a provider and of all above it, as a bit set that
 // must not be changed.
 func (t *Tree) Lineage(index int) []uint64 { return t.shape.lineage(index) }
-
-// MostWith returns a number that is not exceeded by how many providers of any
-// one tree have inventory of all the classes and, of each of the lists of traits,
-// one at least. It may be too high, and is math.MaxInt when nothing is asked.
-func (w *World) MostWith(classes []ClassID, traits [][]TraitID) int {
-	// Worlds that are uniform are looked at closely.
-	const few = 64
-	if len(classes)+len(traits) > 0 && len(w.shapes) <= few && !w.manyShapes {
-		most := 0
-		for _, s := range w.shapes {
-			most = max(most, s.countWith(classes, traits))
-		}
-		return most
-	}
-	most := math.MaxInt
-	for _, id := range classes {
-		n, _ := w.mostOffer.get(id)
-		most = min(most, int(n))
-	}
-	for _, anyOf := range traits {
-		sum := 0
-		for _, id := range anyOf {
-			n, _ := w.mostHave.get(id)
-			sum += int(n)
-		}
-		most = min(most, sum)
-	}
-	return most
-}
-
-// countWith counts the providers that offer all the classes and have one of each
-// of the lists of traits.
-func (s *Shape) countWith(classes []ClassID, traits [][]TraitID) (n int) {
-	for at := range s.words {
-		set := ^uint64(0)
-		for _, id := range classes {
-			set &= wordOf(s.class(id), at)
-		}
-		for _, anyOf := range traits {
-			var union uint64
-			for _, id := range anyOf {
-				union |= wordOf(s.trait(id), at)
-			}
-			set &= union
-		}
-		n += bits.OnesCount64(set)
-	}
-	return n
-}
-
-// wordOf returns a word of a set that may be nil.
-func wordOf(set []uint64, at int) uint64 {
-	if set == nil {
-		return 0
-	}
-	return set[at]
-}

@@ -46,7 +46,7 @@ func (e *edit) sumOf(t, other *Tree, sign int64) {
 			s := &p.Inventories[j]
 			totals, ok := e.totals[s.Class]
 			if !ok {
-				totals, _ = e.w.totals.get(s.Class)
+				totals = e.w.totals[s.Class]
 			}
 			totals.add(s, sign)
 			e.totals[s.Class] = totals
@@ -59,7 +59,7 @@ func (e *edit) sumOf(t, other *Tree, sign int64) {
 func (w *World) Totals() []Totals {
 	var all []Totals
 	for _, n := range w.classes.List() {
-		if t, ok := w.totals.get(ClassID(n.ID)); ok {
+		if t, ok := w.totals[ClassID(n.ID)]; ok {
 			t.Class = ClassID(n.ID)
 			all = append(all, t)
 		}

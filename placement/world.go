@@ -16,8 +16,8 @@ type World struct {
 	names   *Names
 	sharing TraitID // of SharesViaAggregate, 0 when there is no such trait
 
-	aggregateIDs   hamt[UUID, AggregateID]
-	aggregateUUIDs hamt[AggregateID, UUID]
+	aggregateIDs   map[UUID]AggregateID
+	aggregateUUIDs map[AggregateID]UUID
 
 	trees     pages[*Tree]
 	free      []int32 // slots that are empty, used again before new ones
@@ -28,22 +28,15 @@ type World struct {
 	byName    index
 	byRoot    index // of the ids of roots
 
-	withClass     hamt[ClassID, []uint64]
-	withTrait     hamt[TraitID, []uint64]
-	withAggregate hamt[AggregateID, []uint64]
+	withClass     map[ClassID][]uint64
+	withTrait     map[TraitID][]uint64
+	withAggregate map[AggregateID][]uint64
 	withSharing   []uint64
 
-	totals hamt[ClassID, Totals] // without their Class; of classes with inventory
-	rooms  hamt[ClassID, Room]
-	plain  []uint64
-	// shapes are those that trees have or had; manyShapes says that there
-	// are more.
-	shapes     []*Shape
-	manyShapes bool
-	// mostOffer and mostHave are bounds on how many providers of a tree offer
-	// a class and have a trait.
-	mostOffer hamt[ClassID, int32]
-	mostHave  hamt[TraitID, int32]
+	totals map[ClassID]Totals // without their Class; of classes with inventory
+	rooms  map[ClassID]Room
+	// shapes are those that trees have or had, as far as there is room for them.
+	shapes []*Shape
 
 	fold  bool // names and UUIDs are the same in upper and lower case
 	like  bool // so they are in patterns
@@ -123,13 +116,13 @@ func (w *World) FoldsLike() bool { return w.like }
 // Aggregate returns the id of an aggregate, false when no provider was ever a
 // member of it.
 func (w *World) Aggregate(uuid UUID) (AggregateID, bool) {
-	return w.aggregateIDs.get(w.uuidKey(uuid))
+	id, ok := w.aggregateIDs[w.uuidKey(uuid)]
+	return id, ok
 }
 
 // AggregateUUID returns the UUID of an aggregate.
 func (w *World) AggregateUUID(id AggregateID) UUID {
-	uuid, _ := w.aggregateUUIDs.get(id)
-	return uuid
+	return w.aggregateUUIDs[id]
 }
 
 // Provider finds a provider and its tree, nil when there is none.
@@ -190,16 +183,15 @@ func (w *World) Slots() int { return int(w.trees.len) }
 // WithClass returns the slots of the trees in which a provider has inventory of
 // the class, as a bit set that must not be changed; it may be shorter than
 // Slots.
-func (w *World) WithClass(id ClassID) []uint64 { s, _ := w.withClass.get(id); return s }
+func (w *World) WithClass(id ClassID) []uint64 { return w.withClass[id] }
 
 // WithTrait is WithClass for the trees in which a provider has the trait.
-func (w *World) WithTrait(id TraitID) []uint64 { s, _ := w.withTrait.get(id); return s }
+func (w *World) WithTrait(id TraitID) []uint64 { return w.withTrait[id] }
 
 // WithAggregate is WithClass for the trees in which a provider is a member of
 // the aggregate.
 func (w *World) WithAggregate(id AggregateID) []uint64 {
-	s, _ := w.withAggregate.get(id)
-	return s
+	return w.withAggregate[id]
 }
 
 // WithSharing is WithClass for the trees in which a provider has the trait

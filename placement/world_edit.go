@@ -92,12 +92,17 @@ func (w *World) treesOf(roots []int64) []*Tree {
 }
 
 func (w *World) learnAggregates(rows []AggregateRow) {
+	copied := false
 	for _, r := range rows {
 		key := w.uuidKey(r.UUID)
-		if _, ok := w.aggregateIDs.get(key); !ok {
-			w.aggregateIDs = w.aggregateIDs.set(key, r.ID)
-			w.aggregateUUIDs = w.aggregateUUIDs.set(r.ID, r.UUID)
+		if _, ok := w.aggregateIDs[key]; ok {
+			continue
 		}
+		if !copied {
+			w.aggregateIDs, w.aggregateUUIDs = cloned(w.aggregateIDs), cloned(w.aggregateUUIDs)
+			copied = true
+		}
+		w.aggregateIDs[key], w.aggregateUUIDs[r.ID] = r.ID, r.UUID
 	}
 }
 
@@ -110,7 +115,6 @@ type edit struct {
 	traits     map[TraitID][]uint64
 	aggregates map[AggregateID][]uint64
 	sharing    []uint64 // nil until copied
-	plain      []uint64 // nil until copied
 	rooms      map[ClassID]*roomEdit
 	totals     map[ClassID]Totals
 	free       []int32
@@ -136,28 +140,34 @@ func (e *edit) finish() {
 	if e.sharing != nil {
 		e.w.withSharing = e.sharing
 	}
-	if e.plain != nil {
-		e.w.plain = e.plain
-	}
-	for id, r := range e.rooms {
-		e.w.rooms = e.w.rooms.set(id, r.Room)
-	}
-	for id, t := range e.totals {
-		if t.Providers == 0 {
-			e.w.totals = e.w.totals.remove(id)
-		} else {
-			e.w.totals = e.w.totals.set(id, t)
+	if len(e.rooms) > 0 {
+		e.w.rooms = cloned(e.w.rooms)
+		for id, r := range e.rooms {
+			e.w.rooms[id] = r.Room
 		}
 	}
+	e.w.totals = replaceAll(e.w.totals, e.totals)
+	maps.DeleteFunc(e.w.totals, func(_ ClassID, t Totals) bool { return t.Providers == 0 })
 	slices.Sort(e.free)
 	e.w.free = e.free
 }
 
-func replaceAll[K comparable](m hamt[K, []uint64], with map[K][]uint64) hamt[K, []uint64] {
-	for k, v := range with {
-		m = m.set(k, v)
+// replaceAll returns a map with other values for some keys; m itself does not change.
+func replaceAll[K comparable, V any](m, with map[K]V) map[K]V {
+	if len(with) == 0 {
+		return m
 	}
+	m = cloned(m)
+	maps.Copy(m, with)
 	return m
+}
+
+// cloned returns a copy that can be written, also of a nil map.
+func cloned[K comparable, V any](m map[K]V) map[K]V {
+	if m == nil {
+		return make(map[K]V)
+	}
+	return maps.Clone(m)
 }
 
 // put adds a tree or replaces the one with the same root.
@@ -229,7 +239,6 @@ func (e *edit) index(was, is *Tree) {
 	}
 	mark(e.w.withAggregate, e.aggregates, was.aggregates, is.aggregates, is.slot)
 	e.sharing = flip(e.sharing, e.w.withSharing, is.slot, was.sharing, is.sharing)
-	e.plain = flip(e.plain, e.w.plain, is.slot, was.plain(), is.plain())
 }
 
 // flip returns set with the slot brought from what it was to what it is. A set
@@ -247,12 +256,11 @@ func flip(set, shared []uint64, slot int32, was, is bool) []uint64 {
 // mark sets the slot in the bit sets of the ids that came and clears it in
 // those of the ids that went; was and is are sorted. Bit sets are copied from m
 // to changed before they are touched.
-func mark[K ~int32](m hamt[K, []uint64], changed map[K][]uint64, was, is []K, slot int32) {
+func mark[K ~int32](m, changed map[K][]uint64, was, is []K, slot int32) {
 	put := func(id K, on bool) {
 		words, ok := changed[id]
 		if !ok {
-			shared, _ := m.get(id)
-			words = slices.Clone(shared)
+			words = slices.Clone(m[id])
 		}
 		changed[id] = setBit(words, slot, on)
 	}

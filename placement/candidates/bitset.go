@@ -30,14 +30,6 @@ func (b bitset) and(o bitset) {
 	clear(b[n:])
 }
 
-// drop drops what is a member of both o and also.
-func (b bitset) drop(o, also bitset) {
-	n := min(len(b), len(o), len(also))
-	for i, word := range o[:n] {
-		b[i] &^= word & also[i]
-	}
-}
-
 // word returns the members from 64*i on, as bits.
 func (b bitset) word(i int) uint64 {
 	if i < len(b) {

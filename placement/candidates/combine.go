@@ -17,12 +17,6 @@ type combiner struct {
 	slot int
 	near []int32 // the sharers that share with the anchor
 
-	// sole says that the tree is decided: its one provider serves all parts,
-	// and picks has that one combination.
-	sole bool
-	// opened says that the tree can be enumerated.
-	opened bool
-
 	// options are providers that can serve a part.
 	options []int32
 	// masks tell for each option which sets of plan.required it satisfies,
@@ -34,8 +28,7 @@ type combiner struct {
 	domains []domain
 	depth   int
 	// picks are the providers that the parts were given.
-	picks  []int32
-	choice []int32 // memory of descend
+	picks []int32
 
 	// left is what remains of each contested class on each provider.
 	left []int64
@@ -73,7 +66,7 @@ func newCombiner(p *plan) *combiner {
 	c.words = (len(p.required) + 63) >> 6
 	c.picks = resize(c.picks, len(p.parts))
 	c.domains = c.domains[:0]
-	c.sole, c.opened, c.suspect = false, false, -1
+	c.suspect = -1
 	c.builder.reserve(p)
 	return c
 }
@@ -89,19 +82,7 @@ func (c *combiner) release() {
 // open starts with another tree. It reports false when it can see that there is
 // nothing to enumerate.
 func (c *combiner) open(slot int) bool {
-	c.opened = c.gather(slot) && c.prepare()
-	return c.opened
-}
-
-// openSole makes a tree that is decided the anchor, with its one combination in
-// picks: there is nothing to enumerate.
-func (c *combiner) openSole(slot int) {
-	c.slot, c.tree, c.opened = slot, c.w.Tree(slot), false
-	if !c.sole {
-		c.sole = true
-		c.near = c.near[:0]
-		clear(c.picks)
-	}
+	return c.gather(slot) && c.prepare()
 }
 
 // gather lists the options in a tree and reports whether every part has any.
@@ -149,7 +130,7 @@ func (c *combiner) hopeful(root *placement.Provider, sketch []int32) bool {
 
 // enter makes a tree the anchor.
 func (c *combiner) enter(slot int) {
-	c.slot, c.tree, c.sole, c.opened = slot, c.w.Tree(slot), false, false
+	c.slot, c.tree = slot, c.w.Tree(slot)
 	c.near = c.near[:0]
 	for i := range c.sharers {
 		if s := &c.sharers[i]; s.anchors.has(slot) && s.tree != c.tree {

@@ -17,14 +17,11 @@
 //     search.go).
 //  2. The trees are narrowed by intersecting the world's bit sets of classes,
 //     traits and aggregates, widened by the anchors of the sharing providers
-//     that could serve (narrow.go, sharing.go). Of trees of one provider the
-//     indexes say all: those that are left, and have room, are candidates as they
-//     are (decide.go).
+//     that could serve (narrow.go, sharing.go).
 //  3. A scan goes through the trees that are left, 64 at a time, and drops those
 //     in which no provider has room for what some part needs (room.go).
-//  4. In each tree that the indexes do not decide, the providers that fit each
-//     part are listed, and the parts with the fewest choices are put first
-//     (combine.go). What depends on the tree's shape only, which provider has
+//  4. In each tree the providers that fit each part are listed, and the parts with
+//     the fewest choices are put first (combine.go). What depends on the tree's shape only, which provider has
 //     what, is worked out once for each shape (sketch.go).
 //  5. A depth-first search picks a provider for one part after the other. It
 //     keeps what is left of each class that several parts want, and gives up a
@@ -35,11 +32,8 @@
 //  6. What was found is cut to Max, freed of candidates that clients without
 //     trees must not see, and limited (walk.go, result.go, build.go).
 //
-// A sample is drawn where that is less work than steps 3 to 5 for all trees: a
-// random tree, in it a random combination, kept with a probability that makes all
-// candidates equally likely (draw.go, descend.go, envelope.go). Otherwise all
-// candidates are generated, and a reservoir keeps as many as are wanted
-// (sample.go).
+// For a sample all candidates are generated, and a reservoir keeps as many as are
+// wanted (sample.go).
 //
 // # Cost
 //
@@ -49,16 +43,11 @@
 // for each of the t trees and class, step 4 G and one for each of the P that the
 // shape leaves, step 5 about G for each candidate, plus at most a bounded number
 // of dead ends between two candidates when what stands in the way is isolation or
-// capacity of one class, each of them G·A. Trees that the indexes decide cost
-// steps 2 and 3 and a few operations for each candidate. Nothing from step 3 on is
-// done before it is asked for, so a limit bounds the work. A drawn sample costs
-// step 2, and steps 4 and 5 for about as many trees as there are candidates
-// wanted, more where trees have fewer candidates than their shapes allow; at worst
-// half as much again as all trees.
+// capacity of one class, each of them G·A. Nothing from step 3 on is done before it
+// is asked for, so a limit bounds the work, but for a sample, which costs all of it.
 //
 // Memory is bounded by T/8 bytes, by the largest tree, by the limit when
 // candidates are sampled, and by the number of trees when they are taken breadth
-// first or when a sample without a limit is of trees that the indexes decide. Any
-// other sample without a limit shuffles one bounded stretch of the candidates
+// first. A sample without a limit shuffles one bounded stretch of the candidates
 // after the other.
 package candidates

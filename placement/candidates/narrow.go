@@ -26,7 +26,6 @@ func (p *plan) narrowAlone() {
 		keepAny(p.live, ids, p.w.WithTrait)
 	}
 	p.demand()
-	p.decide()
 }
 
 // narrowShared adds, for each part, the anchors of the sharers that could serve

@@ -31,9 +31,6 @@ type plan struct {
 	// indexes can tell, but for demands: what each class must have room for.
 	live    bitset
 	demands []demand
-	// decided are those live trees that anchor a candidate for certain, one,
-	// if they have room for the demands.
-	decided bitset
 
 	// unknown says that a class or a trait does not exist; impossible that
 	// nothing can satisfy a group, whatever the providers have left.

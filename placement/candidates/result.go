@@ -116,7 +116,7 @@ func (c *combiner) all(visit visitor) {
 // Upstream leaves them out after it has cut the list to Max, so that there can
 // be fewer than Max even though there are more.
 func (c *combiner) tangled(picks []int32) bool {
-	if !c.query.Flat || c.sole {
+	if !c.query.Flat {
 		return false
 	}
 	for i, local := range picks {

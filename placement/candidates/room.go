@@ -1,7 +1,6 @@
 package candidates
 
 import (
-	"math"
 	"math/bits"
 	"slices"
 
@@ -12,10 +11,9 @@ import (
 type demand struct {
 	room placement.Room
 	most int64 // the most that one part wants
-	sum  int64 // what all parts want
 }
 
-// demand adds up what is wanted of each class.
+// demand finds the most that a part wants of each class.
 func (p *plan) demand() {
 	p.demands = make([]demand, len(p.classes))
 	for i, class := range p.classes {
@@ -24,19 +22,9 @@ func (p *plan) demand() {
 	for i := range p.parts {
 		for _, n := range p.parts[i].needs {
 			at, _ := slices.BinarySearch(p.classes, n.class)
-			d := &p.demands[at]
-			d.most = max(d.most, n.amount)
-			d.sum = addUp(d.sum, n.amount)
+			p.demands[at].most = max(p.demands[at].most, n.amount)
 		}
 	}
-}
-
-// addUp adds two amounts and stays within the range of its type.
-func addUp(a, b int64) int64 {
-	if b > 0 && a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
 }
 
 // keepRoomy keeps those trees in set where single providers have room for a
@@ -51,16 +39,12 @@ func (p *plan) keepRoomy(i int, set bitset) {
 }
 
 // roomy returns one word of the live trees without those that cannot have room
-// for a part, or for all parts where one provider must serve all.
+// for a part.
 func (p *plan) roomy(at int) uint64 {
 	word := p.live[at]
 	for i := range p.demands {
 		d := &p.demands[i]
 		word = d.room.Word(at, word, d.most)
-		if d.sum > d.most {
-			decided := word & p.decided.word(at)
-			word &^= decided &^ d.room.Word(at, decided, d.sum)
-		}
 	}
 	return word
 }
@@ -87,18 +71,4 @@ func (s *scan) next() int {
 	slot := (s.at-1)<<6 + bits.TrailingZeros64(s.word)
 	s.word &= s.word - 1
 	return slot
-}
-
-// may reports whether a scan comes to the tree in a slot.
-func (p *plan) may(slot int) bool {
-	if !p.live.has(slot) {
-		return false
-	}
-	for i := range p.demands {
-		d := &p.demands[i]
-		if !d.room.Has(slot, d.most) || d.sum > d.most && p.decided.has(slot) && !d.room.Has(slot, d.sum) {
-			return false
-		}
-	}
-	return true
 }

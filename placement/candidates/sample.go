@@ -12,8 +12,6 @@ type reservoir struct {
 	seen  int
 	slots []int32 // the anchors of those that are held
 	picks []int32 // their picks, one after the other
-	index pickIndex
-	few   []int32 // memory of a drawer
 }
 
 // maxHeld bounds how many combinations are held for the sake of their order: a
@@ -53,46 +51,16 @@ func (c *combiner) sample(visit visitor) {
 	}
 	r := newReservoir(rand.New(rand.NewPCG(c.query.Sample.Seed, 0)), size)
 	defer r.release()
-	switch {
-	case size == limit && c.draw(r):
-		r.drain(c.plan, visit)
-	case c.settled() && c.query.Max == 0:
-		c.permute(r, visit)
-	case size == limit:
-		r.empty()
-		for w := newWalk(c); w.next(); {
-			if !c.tangled(c.picks) {
-				r.show(c.slot, c.picks)
-			}
-		}
-		r.drain(c.plan, visit)
-	default:
+	if size != limit {
 		c.shuffle(r, visit)
+		return
 	}
-}
-
-// permute visits the combinations of trees that have one each.
-func (c *combiner) permute(r *reservoir, visit visitor) {
-	slots := r.slots[:0]
-	trees := scan{plan: c.plan}
-	for slot := trees.next(); slot >= 0; slot = trees.next() {
-		slots = append(slots, int32(slot))
-	}
-	r.slots = slots
-	n := len(slots)
-	if c.query.Limit > 0 {
-		n = min(n, c.query.Limit)
-	}
-	for i := range n {
-		j := i + r.rng.IntN(len(slots)-i)
-		slots[i], slots[j] = slots[j], slots[i]
-	}
-	for _, slot := range slots[:n] {
-		c.openSole(int(slot))
-		if !visit(c) {
-			return
+	for w := newWalk(c); w.next(); {
+		if !c.tangled(c.picks) {
+			r.show(c.slot, c.picks)
 		}
 	}
+	r.drain(c.plan, visit)
 }
 
 // shuffle visits all combinations, up to Limit, as they come but for their order
@@ -122,23 +90,14 @@ func (r *reservoir) drain(p *plan, visit visitor) bool {
 	defer c.release()
 	n := len(c.parts)
 	for _, i := range r.rng.Perm(len(r.slots)) {
-		c.revisit(int(r.slots[i]), r.picks[i*n:(i+1)*n])
+		c.enter(int(r.slots[i]))
+		copy(c.picks, r.picks[i*n:(i+1)*n])
 		if !visit(c) {
 			return false
 		}
 	}
 	r.empty()
 	return true
-}
-
-// revisit comes back to a combination that was found before.
-func (c *combiner) revisit(slot int, picks []int32) {
-	if c.decided.has(slot) {
-		c.openSole(slot)
-	} else {
-		c.enter(slot)
-		copy(c.picks, picks)
-	}
 }
 
 // show offers a combination to the reservoir. After n of them each is held with

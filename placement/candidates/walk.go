@@ -58,11 +58,6 @@ func (w *walk) deep() bool {
 		if slot < 0 {
 			return false
 		}
-		if w.c.decided.has(slot) {
-			w.opened = false
-			w.c.openSole(slot)
-			return true
-		}
 		w.opened = w.c.open(slot)
 	}
 	return true
@@ -82,10 +77,6 @@ func (w *walk) step() bool {
 // firstRound takes the first combination of the next tree that has one.
 func (w *walk) firstRound() bool {
 	for slot := w.trees.next(); slot >= 0; slot = w.trees.next() {
-		if w.c.decided.has(slot) {
-			w.c.openSole(slot)
-			return true
-		}
 		if w.c.open(slot) && w.step() {
 			w.turns = append(w.turns, turn{slot, w.c.save(nil)})
 			return true
