@@ -13,11 +13,7 @@ type Tree struct {
 	aggregates []AggregateID
 	sharing    bool // any provider has SharesViaAggregate
 	slot       int32
-	memo       Memo
 }
-
-// Memo returns the tree's memo.
-func (t *Tree) Memo() *Memo { return &t.memo }
 
 // Root returns the root provider.
 func (t *Tree) Root() *Provider { return t.Providers[0] }

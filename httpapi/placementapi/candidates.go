@@ -57,7 +57,7 @@ func (a *API) listCandidates(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	a.modified(w, r, time.Time{})
-	answer := newCandidatesAnswer(world, result, minor(r), ctx.Done())
+	answer := newCandidatesAnswer(world, result, &a.texts, minor(r), ctx.Done())
 	err = httpapi.Respond(w, http.StatusOK, answer.write)
 	if a.Searched != nil {
 		a.Searched(a.Now().Sub(start), answer.count)

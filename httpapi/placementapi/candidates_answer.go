@@ -12,13 +12,14 @@ type candidatesAnswer struct {
 	world   *placement.World
 	result  *candidates.Result
 	summary *candidates.Summary
+	texts   *treeTexts
 	minor   int
 	count   int
 	done    <-chan struct{} // closed when nobody waits for the answer any more
 }
 
-func newCandidatesAnswer(w *placement.World, r *candidates.Result, minor int, done <-chan struct{}) *candidatesAnswer {
-	return &candidatesAnswer{world: w, result: r, summary: r.Summary(), minor: minor, done: done}
+func newCandidatesAnswer(w *placement.World, r *candidates.Result, texts *treeTexts, minor int, done <-chan struct{}) *candidatesAnswer {
+	return &candidatesAnswer{world: w, result: r, summary: r.Summary(), texts: texts, minor: minor, done: done}
 }
 
 func (c *candidatesAnswer) write(j *httpapi.JSON) {

@@ -28,7 +28,10 @@ func BenchmarkCandidates(b *testing.B) {
 		{"Wide/1", worlds.Wide(1, 8, 1), devices},
 	} {
 		w := c.world.Picture()
-		placementapi.PrepareWorld(b.Context(), w)
+		var texts placementapi.Texts
+		for t := range w.Trees() {
+			texts.Of(w, t)
+		}
 		for _, order := range []string{"InOrder", "Random"} {
 			b.Run(c.name+"/"+order, func(b *testing.B) {
 				q := c.q(c.world)
@@ -42,7 +45,7 @@ func BenchmarkCandidates(b *testing.B) {
 						q.Sample = &placement.Sample{Seed: seed}
 					}
 					var err error
-					if n, err = placementapi.WriteCandidates(io.Discard, w, q, 39); err != nil || n == 0 {
+					if n, err = placementapi.WriteCandidates(io.Discard, w, q, &texts, 39); err != nil || n == 0 {
 						b.Fatalf("%d candidates, %v", n, err)
 					}
 				}

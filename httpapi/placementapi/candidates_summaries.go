@@ -14,7 +14,7 @@ func (c *candidatesAnswer) writeSummaries(j *httpapi.JSON) {
 	j.Object()
 	if c.minor >= 29 {
 		for t := range c.summary.Trees() {
-			j.Raw(textOf(c.world, t))
+			j.Raw(c.texts.of(c.world, t))
 		}
 	} else {
 		for t, p := range c.summary.Providers() {

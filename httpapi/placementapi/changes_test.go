@@ -24,6 +24,7 @@ type changing struct {
 	store   *sqlstore.Store
 	service *placement.Service
 	random  *rand.Rand
+	texts   placementapi.Texts
 	class   string // which some hosts offer, renamed now and then
 	named   int    // names given so far
 }
@@ -115,9 +116,9 @@ func (c *changing) change() {
 }
 
 // ask asks a world for candidates and returns what the answer says, sorted.
-func (c *changing) ask(w *placement.World, q placement.Query) (lines []string) {
+func (c *changing) ask(w *placement.World, q placement.Query, texts *placementapi.Texts) (lines []string) {
 	var text bytes.Buffer
-	_, err := placementapi.WriteCandidates(&text, w, q, 39)
+	_, err := placementapi.WriteCandidates(&text, w, q, texts, 39)
 	c.must(err)
 	var got struct {
 		Requests  []json.RawMessage          `json:"allocation_requests"`
@@ -151,7 +152,7 @@ func TestAnswersAmongChanges(t *testing.T) {
 			{"all", flavor(nil), 944},
 			{"a zone", zoned(c.flat), 64},
 		} {
-			want := c.ask(fresh, asked.query)
+			want := c.ask(fresh, asked.query, new(placementapi.Texts))
 			if len(want) < asked.least {
 				t.Fatalf("%s: %d candidates and summaries", asked.name, len(want))
 			}
@@ -159,7 +160,7 @@ func TestAnswersAmongChanges(t *testing.T) {
 			random.Sample = &placement.Sample{Seed: 3}
 			for time := range 3 {
 				for order, q := range map[string]placement.Query{"in order": asked.query, "random": random} {
-					if got := c.ask(c.world(), q); !slices.Equal(got, want) {
+					if got := c.ask(c.world(), q, &c.texts); !slices.Equal(got, want) {
 						t.Fatalf("change %d, time %d, %s %s (-fresh +among changes)\n%s", i, time, asked.name, order, cmp.Diff(want, got))
 					}
 				}

@@ -9,17 +9,14 @@ import (
 	"github.com/berthcloud/berth/placement/candidates"
 )
 
-// NoText is a memo that has to be made again.
-var NoText = &treeText{}
-
 // WriteCandidates writes the answer to a query as a version has it, and returns how many
 // candidates it has.
-func WriteCandidates(out io.Writer, w *placement.World, q placement.Query, minor int) (int, error) {
+func WriteCandidates(out io.Writer, w *placement.World, q placement.Query, texts *Texts, minor int) (int, error) {
 	r, err := candidates.Search(w, q)
 	if err != nil {
 		return 0, err
 	}
-	a := newCandidatesAnswer(w, r, minor, nil)
+	a := newCandidatesAnswer(w, r, texts, minor, nil)
 	j := httpapi.NewJSON(out)
 	a.write(j)
 	return a.count, j.Close()
@@ -28,8 +25,21 @@ func WriteCandidates(out io.Writer, w *placement.World, q placement.Query, minor
 // Add has an empty answer explained.
 func (e *Explainer) Add(ctx context.Context, w *placement.World, q placement.Query) { e.add(ctx, w, q) }
 
-// PrepareWorld makes the texts of all trees of a picture.
-var PrepareWorld = prepare
+// Texts are the texts of trees that an API keeps.
+type Texts = treeTexts
+
+// Of returns the text of a tree.
+func (x *Texts) Of(w *placement.World, t *placement.Tree) []byte { return x.of(w, t) }
+
+// Kept returns how many trees have a text.
+func (a *API) Kept() (n int) {
+	for i := range a.texts.slots(0) {
+		if a.texts.slots(0)[i].Load() != nil {
+			n++
+		}
+	}
+	return n
+}
 
 // SchemaRoutes choose the schema of a request by its version.
 var SchemaRoutes = schemaRoutes

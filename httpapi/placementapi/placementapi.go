@@ -35,6 +35,8 @@ type API struct {
 	Searched func(took time.Duration, candidates int)
 	// Explainer, when not nil, is told of every answer without candidates.
 	Explainer *Explainer
+
+	texts treeTexts
 }
 
 // Routes returns the routes of the API, in upstream's order: the Allow header

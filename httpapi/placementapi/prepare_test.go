@@ -53,17 +53,7 @@ func TestPrepare(t *testing.T) {
 		{"all", context.Background(), 3},
 	} {
 		api.Prepare(c.ctx)
-		w, err := service.World(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := 0
-		for tree := range w.Trees() {
-			if tree.Memo().Load() != nil {
-				got++
-			}
-		}
-		if got != c.want {
+		if got := api.Kept(); got != c.want {
 			t.Errorf("%s: %d trees have texts, want %d", c.name, got, c.want)
 		}
 	}
@@ -72,16 +62,9 @@ func TestPrepare(t *testing.T) {
 // BenchmarkPrepare makes the texts of 1,000 bandwidth hosts.
 func BenchmarkPrepare(b *testing.B) {
 	service := serving(b, storeOf(b, worlds.Bandwidth(1000, 1)))
-	api := placementapi.API{Placement: service}
 	b.ReportAllocs()
 	for b.Loop() {
-		w, err := service.World(b.Context())
-		if err != nil {
-			b.Fatal(err)
-		}
-		for tree := range w.Trees() {
-			tree.Memo().Store(placementapi.NoText)
-		}
+		api := placementapi.API{Placement: service}
 		api.Prepare(b.Context())
 	}
 }

@@ -4,25 +4,35 @@ import (
 	"context"
 	"math"
 	"math/big"
+	"sync"
+	"sync/atomic"
 
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/placement"
 )
 
 // A treeText is what candidates say of a tree, ready to be sent: the members of
-// provider_summaries for all its providers, as the versions since 1.29 have them. It
-// is made when an answer first needs it and kept with the tree, which is another one
-// after every change.
+// provider_summaries for all its providers, as the versions since 1.29 have them.
 type treeText struct {
+	tree  *placement.Tree
 	names *placement.Names // that the text has
 	text  []byte
 }
 
-// textOf returns the text of a tree as the world has it. Several answers may
-// make it at the same time; all make the same.
-func textOf(w *placement.World, t *placement.Tree) []byte {
-	if x, ok := t.Memo().Load().(*treeText); ok && x.names == w.Names() {
-		return x.text
+// treeTexts keeps the texts of trees, by slot. A tree that has changed is another one, and
+// its text is made when an answer first needs it. It is safe for concurrent use; the zero
+// value is empty.
+type treeTexts struct {
+	growing sync.Mutex
+	bySlot  atomic.Pointer[[]atomic.Pointer[treeText]]
+}
+
+// of returns the text of a tree of a world. Several answers may make it at the same time;
+// all make the same.
+func (x *treeTexts) of(w *placement.World, t *placement.Tree) []byte {
+	kept := &x.slots(w.Slots())[t.Slot()]
+	if k := kept.Load(); k != nil && k.tree == t && k.names == w.Names() {
+		return k.text
 	}
 	s := summaryWriter{world: w, minor: 29}
 	text := httpapi.JSONText(func(j *httpapi.JSON) {
@@ -31,8 +41,30 @@ func textOf(w *placement.World, t *placement.Tree) []byte {
 			s.write(j, t, p)
 		}
 	})
-	t.Memo().Store(&treeText{w.Names(), text})
+	kept.Store(&treeText{t, w.Names(), text})
 	return text
+}
+
+// slots returns at least n slots. A text that is stored while they grow may be lost.
+func (x *treeTexts) slots(n int) []atomic.Pointer[treeText] {
+	if s := x.bySlot.Load(); s != nil && len(*s) >= n {
+		return *s
+	}
+	x.growing.Lock()
+	defer x.growing.Unlock()
+	var old []atomic.Pointer[treeText]
+	if s := x.bySlot.Load(); s != nil {
+		old = *s
+	}
+	if len(old) >= n {
+		return old
+	}
+	grown := make([]atomic.Pointer[treeText], n+n/4)
+	for i := range old {
+		grown[i].Store(old[i].Load())
+	}
+	x.bySlot.Store(&grown)
+	return grown
 }
 
 // Prepare makes the texts of all trees, so that the first answers about them cost
@@ -43,15 +75,11 @@ func (a *API) Prepare(ctx context.Context) {
 	if err != nil {
 		return // requests will be told
 	}
-	prepare(ctx, w)
-}
-
-func prepare(ctx context.Context, w *placement.World) {
 	for t := range w.Trees() {
 		if ctx.Err() != nil {
 			return
 		}
-		textOf(w, t)
+		a.texts.of(w, t)
 	}
 }
 
