@@ -1,6 +1,8 @@
 package placementapi
 
 import (
+	"slices"
+
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/candidates"
@@ -16,26 +18,42 @@ type candidatesAnswer struct {
 	minor   int
 	count   int
 	done    <-chan struct{} // closed when nobody waits for the answer any more
+
+	groups    [][]byte        // the beginnings of the lists of the result's groups
+	resources []resourcesText // by the number of the use
+	current   candidates.Candidate
+}
+
+// A resourcesText is what was written of the amounts of a use: the next candidate is likely
+// to have the same.
+type resourcesText struct {
+	amounts []candidates.Amount
+	text    []byte
 }
 
 func newCandidatesAnswer(w *placement.World, r *candidates.Result, texts *treeTexts, minor int, done <-chan struct{}) *candidatesAnswer {
-	return &candidatesAnswer{world: w, result: r, summary: r.Summary(), texts: texts, minor: minor, done: done}
+	c := &candidatesAnswer{world: w, result: r, summary: r.Summary(), texts: texts, minor: minor, done: done}
+	for i, suffix := range r.Groups() {
+		c.groups = append(c.groups, append(httpapi.AppendJSONString(separator(nil, i), suffix), ": ["...))
+	}
+	return c
 }
 
 func (c *candidatesAnswer) write(j *httpapi.JSON) {
 	j.Object()
 	j.Key("allocation_requests")
 	j.Array()
+	current := c.appendCurrent // once: making it allocates
 	for candidate := range c.result.All() {
 		if c.abandoned() {
 			return
 		}
 		c.count++
 		c.summary.Add(candidate)
-		if c.minor < 12 {
+		if c.current = candidate; c.minor < 12 {
 			c.writeList(j, candidate)
 		} else {
-			c.writeCandidate(j, candidate)
+			j.Append(current)
 		}
 	}
 	j.EndArray()
@@ -56,33 +74,53 @@ func (c *candidatesAnswer) abandoned() bool {
 	}
 }
 
-// writeCandidate writes a candidate as the versions since 1.12 have it.
-func (c *candidatesAnswer) writeCandidate(j *httpapi.JSON, candidate candidates.Candidate) {
-	j.Object()
-	j.Key("allocations")
-	j.Object()
-	for i := range candidate.Uses {
-		u := &candidate.Uses[i]
-		j.Key(string(u.Provider.UUID))
-		j.Object()
-		c.writeResources(j, u)
-		j.EndObject()
+// appendCurrent appends the current candidate as the versions since 1.12 have it.
+func (c *candidatesAnswer) appendCurrent(b []byte) []byte {
+	b = append(b, `{"allocations": {`...)
+	for i := range c.current.Uses {
+		u := &c.current.Uses[i]
+		b = httpapi.AppendJSONString(separator(b, i), string(u.Provider.UUID))
+		b = append(b, c.resourcesOf(i, u)...)
 	}
-	j.EndObject()
+	b = append(b, '}')
 	if c.minor >= 34 {
-		j.Key("mappings")
-		j.Object()
-		for i, suffix := range c.result.Groups() {
-			j.Key(suffix)
-			j.Array()
-			for _, p := range candidate.Mappings[i] {
-				j.String(string(p.UUID))
+		b = append(b, `, "mappings": {`...)
+		for i, head := range c.groups {
+			b = append(b, head...)
+			for k, p := range c.current.Mappings[i] {
+				b = httpapi.AppendJSONString(separator(b, k), string(p.UUID))
 			}
-			j.EndArray()
+			b = append(b, ']')
 		}
-		j.EndObject()
+		b = append(b, '}')
 	}
-	j.EndObject()
+	return append(b, '}')
+}
+
+// separator appends what stands before the i-th element.
+func separator(b []byte, i int) []byte {
+	if i == 0 {
+		return b
+	}
+	return append(b, ", "...)
+}
+
+// resourcesOf returns what is written behind the UUID of the i-th use of a candidate.
+func (c *candidatesAnswer) resourcesOf(i int, u *candidates.Use) []byte {
+	if i == len(c.resources) {
+		c.resources = append(c.resources, resourcesText{})
+	}
+	last := &c.resources[i]
+	if !slices.Equal(last.amounts, u.Amounts) {
+		last.amounts = append(last.amounts[:0], u.Amounts...)
+		last.text = append(last.text[:0], ": "...)
+		last.text = append(last.text, httpapi.JSONText(func(j *httpapi.JSON) {
+			j.Object()
+			c.writeResources(j, u)
+			j.EndObject()
+		})...)
+	}
+	return last.text
 }
 
 // writeList writes a candidate as the versions before 1.12 have it, with a list
