@@ -19,7 +19,7 @@ type Away struct {
 }
 
 // Error says which service, and why.
-func (a *Away) Error() string { return fmt.Sprintf("%s cannot be asked: %v", a.Service, a.Err) }
+func (a *Away) Error() string { return fmt.Sprintf("%s is unavailable: %v", a.Service, a.Err) }
 
 // Unwrap returns why.
 func (a *Away) Unwrap() error { return a.Err }

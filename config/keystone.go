@@ -79,7 +79,7 @@ func (s *Service) keystone() []Setting {
 		ignored(g, "auth_version", osloconfig.String(&k.AuthVersion), "Version of Keystone's API. Berth speaks version 3."),
 		used(g, "interface", osloconfig.String(&k.Interface), "Endpoint of Keystone to use, of those in its catalogue: internal, public or admin."),
 		used(g, "delay_auth_decision", osloconfig.Bool(&k.DelayAuthDecision),
-			"Answer requests without a valid token in the API's own format, and with 401 instead of 503 while Keystone is away."),
+			"Answer requests without a valid token in the API's own format, and with 401 instead of 503 while Keystone is unavailable."),
 		used(g, "http_connect_timeout", osloconfig.OptionalInt(&k.HTTPConnectTimeout), "Seconds that the making of a connection to Keystone may take; 10 when empty, and timeout is empty too. An answer about a token is waited for this long once and http_request_max_retries times more, as keystonemiddleware does, which asks anew each time."),
 		used(g, "timeout", osloconfig.OptionalInt(&k.Timeout), "The same, for files that do not have http_connect_timeout."),
 		used(g, "http_request_max_retries", osloconfig.Int(&k.HTTPRequestMaxRetries), "How often a request that did not reach Keystone is sent again; see http_connect_timeout."),

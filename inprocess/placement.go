@@ -34,7 +34,7 @@ func (k *known) Unwrap() []error { return []error{k.cause, k.is} }
 type away struct{ error }
 
 // Error says why.
-func (a *away) Error() string { return fmt.Sprintf("placement cannot be asked: %v", a.error) }
+func (a *away) Error() string { return fmt.Sprintf("placement is unavailable: %v", a.error) }
 
 // Unwrap returns why.
 func (a *away) Unwrap() error { return a.error }

@@ -149,7 +149,7 @@ func (s *engine) tendLog() {
 		// Stores that tend the log at the same time may meet in a deadlock. The next try
 		// succeeds, and the operator has nothing to do.
 		if n+1 == attempts || !s.d.retryable(err) {
-			s.opts.Logger.Warn("the change log could not be tended", "error", err.Error())
+			s.opts.Logger.Warn("the change log could not be cleaned up", "error", err.Error())
 			return
 		}
 	}

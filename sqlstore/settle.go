@@ -16,7 +16,7 @@ var errUnsettled = errors.New("the outcome of a commit is not known")
 // errUnknown is what the members of such a transaction are told.
 func errUnknown(err error) error {
 	return fmt.Errorf("committing: %v: %w", err, fault.New(fault.Unavailable, CodeAway,
-		"The database went away while the change was made. Please see whether it was, and try again."))
+		"The connection to the database was lost while the change was made. Please check whether it was made, and try again."))
 }
 
 // settle finds out whether a transaction whose commit was not answered took

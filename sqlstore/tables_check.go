@@ -161,7 +161,7 @@ func checkLog(in *inspection) (Verdict, string, error) {
 	if err != nil || entries <= 2*keepEntries*max(1, writers) {
 		return Success, "", err
 	}
-	return Warning, fmt.Sprintf("The change log has %d entries of %d writers: nobody clears it away. Services do while they run; "+
+	return Warning, fmt.Sprintf("The change log has %d entries of %d writers: they are not cleaned up. Services do while they run; "+
 		"where none is to run any more, run `berth db uninstall`.", entries, writers), nil
 }
 

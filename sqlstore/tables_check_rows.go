@@ -112,8 +112,8 @@ func checkUsage(in *inspection) (Verdict, string, error) {
 	if err != nil || over == 0 {
 		return Success, "", err
 	}
-	return Warning, fmt.Sprintf("%d inventories have more in use than they hold%s: %s. Nothing more is placed there; "+
-		"move what is there away, or raise total or allocation_ratio.", over, some(over), strings.Join(named, "; ")), nil
+	return Warning, fmt.Sprintf("%d inventories have more in use than their capacity%s: %s. Nothing more is placed there; "+
+		"move allocations to other providers, or raise total or allocation_ratio.", over, some(over), strings.Join(named, "; ")), nil
 }
 
 // some says that not all are named.

@@ -60,7 +60,7 @@ var mistakes = []mistake{
 	{"Circle", `UPDATE resource_providers SET parent_provider_id = 2 WHERE id = 1`, "Provider Trees", "id 1 is its own ancestor, or below one that is; id 2 is its own", false},
 	{"OwnParent", `UPDATE resource_providers SET parent_provider_id = 1 WHERE id = 1`, "Provider Trees", "id 1 is its own ancestor", false},
 	{"NoParent", `UPDATE resource_providers SET parent_provider_id = 9 WHERE id = 2`, "Provider Trees", "id 2 has the parent 9, which is not there", true},
-	{"TooMuchUsed", `UPDATE allocations SET used = 11`, "Usage Over Capacity", "Warning: 1 inventories have more in use than they hold: p2 has 11 VCPU in use of 10.", false},
+	{"TooMuchUsed", `UPDATE allocations SET used = 11`, "Usage Over Capacity", "Warning: 1 inventories have more in use than their capacity: p2 has 11 VCPU in use of 10.", false},
 	{"AllocationWithoutProvider", `INSERT INTO allocations (resource_provider_id, consumer_id, resource_class_id, used) VALUES (9, 'c1', 0, 1)`, "Dangling Allocations", "Failure: 1 rows of allocations have a resource_provider_id that is not in resource_providers.", false},
 	{"AllocationWithoutClass", `INSERT INTO allocations (resource_provider_id, consumer_id, resource_class_id, used) VALUES (2, 'c1', 9, 1)`, "Dangling Allocations", "resource_class_id that is not in resource_classes", false},
 	{"InventoryWithoutProvider", `INSERT INTO inventories (resource_provider_id, resource_class_id, total, reserved, min_unit, max_unit, step_size, allocation_ratio) VALUES (9, 0, 1, 0, 1, 1, 1, 1.0)`, "Dangling References", "1 rows of inventories have a resource_provider_id", false},

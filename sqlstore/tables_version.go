@@ -34,7 +34,7 @@ var releases = map[string]string{
 	"611cd6dffd7b":    "Train (2.0)",
 	"b5c396305c25":    "Train (2.0)",
 	migrations.Target: "Xena (6.0)",
-	"a082b8bb98d0":    "later than Xena; doubled indexes are gone",
+	"a082b8bb98d0":    "later than Xena; duplicate indexes are removed",
 }
 
 // Release returns upstream's release that brought a revision, empty when it is

@@ -110,7 +110,7 @@ func (h *computeHost) run(ctx context.Context, reload <-chan struct{}) {
 	for ctx.Err() == nil {
 		one, end, err := h.host()
 		if err != nil { // of files that were there when it started
-			h.log.Error("the compute service cannot be asked", "error", err)
+			h.log.Error("the compute service is unavailable", "error", err)
 			one = nil
 		}
 		stop := func() {}
@@ -194,7 +194,7 @@ func (h *computeHost) reread() bool {
 		h.log.Info("setting changed", "change", line)
 	}
 	if names := settingsOfStart(h.start, is); len(changes) > 0 && len(names) > 0 {
-		h.log.Warn("some settings changed that count from the next start on", "settings", names)
+		h.log.Warn("some changed settings take effect at the next start", "settings", names)
 	}
 	h.set = is
 	return len(changes) > 0
@@ -254,7 +254,7 @@ func (r *hostReports) look() error {
 	now, err := r.set.Report(node.Machine{})
 	if err != nil {
 		if r.failure != err.Error() {
-			r.log.Error("it cannot be seen what the host has", "error", err)
+			r.log.Error("the resources of the host cannot be read", "error", err)
 		}
 		r.failure = err.Error()
 		return err
@@ -281,9 +281,9 @@ func (r *hostReports) heard(a client.HostReported) {
 	r.warn(a.Warnings)
 	switch {
 	case a.SyncError != "" && a.SyncError != r.trouble:
-		r.log.Error("what the host has is not in placement as it should be", "error", a.SyncError)
+		r.log.Error("the resources of the host are not up to date in placement", "error", a.SyncError)
 	case a.SyncError == "" && r.trouble != "":
-		r.log.Info("what the host has is in placement")
+		r.log.Info("the resources of the host are in placement")
 	}
 	r.trouble = a.SyncError
 }

@@ -102,7 +102,7 @@ func TestAgentIsAComputeHost(t *testing.T) {
 	rewrite(t, h.file, h.hostText(dir, "[DEFAULT]", "cpu_allocation_ratio = pony"))
 	h.logged(`stay as they were.*pony`)
 	rewrite(t, h.file, h.hostText(dir, "[DEFAULT]", "cpu_allocation_ratio = 3.5", "debug = true", "[berth]", "fake_build_time = 0.5", "fake_vcpus = 6"))
-	h.logged(`count from the next start on.*settings="?\[\[DEFAULT\] debug \[berth\] fake_build_time\]`)
+	h.logged(`take effect at the next start.*settings="?\[\[DEFAULT\] debug \[berth\] fake_build_time\]`)
 	wait(t, "a changed ratio is in placement", h.has(id, `"allocation_ratio": 3.5`))
 
 	extra := filepath.Join(dir, "providers", "a.yaml") // which is read at the start, and when it is said to be

@@ -49,7 +49,7 @@ func (e *enforcement) run(ctx context.Context, set *agentsettings.Settings, serv
 	}
 	h, end, err := e.open(set)
 	if err != nil {
-		e.log.Error("ports cannot be held to their rates", "error", err)
+		e.log.Error("the rates of ports cannot be enforced", "error", err)
 		e.findings.Set([]string{err.Error()})
 		e.see(func() agentsettings.Observed { return agentsettings.Observed{Findings: e.findings.List()} })
 		return

@@ -88,7 +88,7 @@ func consent(w io.Writer, stdin io.Reader, yes bool) error {
 		return nil
 	}
 	if !isTerminal(stdin) {
-		return fail(exitUsage, errors.New("nobody can be asked here: say --yes"))
+		return fail(exitUsage, errors.New("standard input is no terminal to ask at: confirm with --yes"))
 	}
 	fmt.Fprint(w, "Go on? [y/N] ")
 	answer, err := bufio.NewReader(stdin).ReadString('\n')

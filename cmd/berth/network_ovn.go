@@ -105,7 +105,7 @@ func (r *chassisReporter) take(e ovn.Event) (hosts []string) {
 		r.ports.take(e.Ports)
 		return nil
 	case ovn.Removed:
-		r.log.Info("a chassis of OVN is gone, and its agent beats no more", "chassis", name, "host", e.Chassis.Hostname)
+		r.log.Info("a chassis of OVN was removed: its agent sends no more heartbeats", "chassis", name, "host", e.Chassis.Hostname)
 	case ovn.Added, ovn.Changed:
 		if n := utf8.RuneCountInString(e.Chassis.Hostname); n == 0 || n > 255 {
 			r.log.Warn("a chassis of OVN is left out: its hostname must have 1 to 255 characters", "chassis", name)
@@ -163,7 +163,7 @@ func (r *chassisReporter) learn(c ovn.Chassis, was *chassisAgent) {
 	log := r.log.With("chassis", c.Name, "host", c.Hostname)
 	a.report = chassisHeartbeat(c, log)
 	if len(names) > 1 {
-		log.Warn("several chassis of OVN are on one host, and one counts: remove those that are gone", "all", names, "counts", r.speaker(c.Hostname).Name)
+		log.Warn("several chassis of OVN are on one host, and one counts: remove those that do not exist any more", "all", names, "counts", r.speaker(c.Hostname).Name)
 	}
 }
 

@@ -130,7 +130,7 @@ func (s *networkServer) recover(ctx context.Context, alone bool) {
 	defer next.Stop()
 	for {
 		if _, err := s.service.Recover(ctx, age); err != nil && ctx.Err() == nil {
-			s.log.Error("what was left half done cannot be looked at", "error", err)
+			s.log.Error("unfinished changes cannot be read", "error", err)
 		}
 		age = abandonedAfter
 		select {

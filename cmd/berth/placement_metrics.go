@@ -115,10 +115,10 @@ func (m *placementMetrics) watch(s *placement.Service) {
 		w, _ := s.Ready()
 		return w
 	}))
-	gauge("berth_world_providers", "Resource providers in the picture that reads are answered from.",
+	gauge("berth_world_providers", "Resource providers in the snapshot that reads are answered from.",
 		func(w *placement.World) float64 { return float64(w.Len()) })
-	gauge("berth_world_trees", "Provider trees in that picture.",
+	gauge("berth_world_trees", "Provider trees in that snapshot.",
 		func(w *placement.World) float64 { return float64(w.TreeCount()) })
-	gauge("berth_world_age_seconds", "Time since that picture was last changed.",
+	gauge("berth_world_age_seconds", "Time since that snapshot was last changed.",
 		func(w *placement.World) float64 { return time.Since(w.Built()).Seconds() })
 }

@@ -23,11 +23,11 @@ func (s *placementServer) reading() func(rows, of int64) {
 		now := time.Now()
 		if now.Sub(told) >= progressEvery {
 			told = now
-			s.serving.progress(fmt.Sprintf("reading the world: %d of %d rows", rows, of))
+			s.serving.progress(fmt.Sprintf("reading the database: %d of %d rows", rows, of))
 		}
 		if now.Sub(logged) >= progressLogEvery {
 			logged = now
-			s.log.Info("the world is being read", "rows", rows, "of", of)
+			s.log.Info("the database is being read into memory", "rows", rows, "of", of)
 		}
 	}
 }

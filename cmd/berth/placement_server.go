@@ -65,7 +65,7 @@ func (s *placementServer) read(ctx context.Context, opts sqlstore.Options, m *pl
 	}
 	s.sweep(m)
 	w, _ := s.service.Ready()
-	s.log.Info("the world is read", "providers", w.Len(), "trees", w.TreeCount(), "seconds", time.Since(begin).Seconds())
+	s.log.Info("the database is read into memory", "providers", w.Len(), "trees", w.TreeCount(), "seconds", time.Since(begin).Seconds())
 	return nil
 }
 

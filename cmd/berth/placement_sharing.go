@@ -24,7 +24,7 @@ func newSharingMetrics(reg prometheus.Registerer) *sharingMetrics {
 			Name: "berth_changes_followed_total", Help: "Provider trees read again because the change log names them, whichever instance changed them.",
 		}),
 		sweep: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "berth_sweep_seconds", Help: "Time of a comparison of the world with the database.",
+			Name: "berth_sweep_seconds", Help: "Time of a comparison of the snapshot in memory with the database.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 12),
 		}),
 		swept: prometheus.NewCounter(prometheus.CounterOpts{

@@ -90,7 +90,7 @@ func newRoot(env environment) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "berth",
 		Short: "OpenStack's placement system in one program",
-		Long: `Berth keeps the books of a cloud's resources (who offers what, who holds what)
+		Long: `Berth tracks the resources of a cloud (who offers which, who uses which)
 and finds where the next server can go.
 
 berth up             everything on this machine, with an example loaded, to try

@@ -170,7 +170,7 @@ func (v *serving) watch(alive func(context.Context) error) (stop func()) {
 	go func() {
 		defer close(ended)
 		v.notify.Watch(ctx, interval, alive, func(err error) {
-			v.log.Error("the service gives systemd no sign of life", "error", err)
+			v.log.Error("the watchdog of systemd is not notified, since the service does not respond", "error", err)
 		})
 	}()
 	return func() {

@@ -143,7 +143,7 @@ func newKeystoneMetrics(reg prometheus.Registerer) *keystoneMetrics {
 			Buckets: prometheus.ExponentialBuckets(0.002, 2.5, 11),
 		}, []string{"outcome"}),
 		up: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "berth_keystone_up", Help: "1, or 0 while Keystone is away.",
+			Name: "berth_keystone_up", Help: "1, or 0 while Keystone is unavailable.",
 		}),
 	}
 	m.up.Set(1)

@@ -55,7 +55,7 @@ func (s *server) reload() {
 		}
 	}
 	if names := needRestart(s.running, cfg); len(names) > 0 {
-		s.log.Warn("some settings changed that count from the next start on", "settings", names)
+		s.log.Warn("some changed settings take effect at the next start", "settings", names)
 	}
 	s.loaded = cfg
 	s.reloads.count(ok)

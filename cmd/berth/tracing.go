@@ -33,7 +33,7 @@ func startTracing(ctx context.Context, env environment, service string, reg prom
 	})
 	switch {
 	case err != nil:
-		log.Warn("traces stay off until OpenTelemetry's variables are mended", "error", err)
+		log.Warn("traces stay off until OpenTelemetry's variables are corrected", "error", err)
 	case tracer != nil:
 		reg.MustRegister(spans)
 		log.Info("requests are traced", "collector", tracer.Endpoint())

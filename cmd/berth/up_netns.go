@@ -130,7 +130,7 @@ func (c *cloud) holdPorts(findings *agent.Findings, log *slog.Logger) func(conte
 	return func(ctx context.Context, set *agentsettings.Settings, services []agent.Service) {
 		kernel, err := tc.Open(hostSpace)
 		if err != nil {
-			log.Error("ports cannot be held to their rates", "error", err)
+			log.Error("the rates of ports cannot be enforced", "error", err)
 			findings.Set([]string{err.Error()})
 			return
 		}

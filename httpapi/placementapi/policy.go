@@ -196,10 +196,10 @@ func allocationRules() []policy.Rule {
 	return []policy.Rule{
 		operation(PolicyAllocationsManage, adminOrService, "Replace the allocations of several consumers at once.",
 			on("POST", "/allocations")),
-		operation(PolicyAllocationsList, adminOrService, "Read what a consumer holds.", on("GET", one)),
-		operation(PolicyAllocationsUpdate, adminOrService, "Replace what a consumer holds.", on("PUT", one)),
-		operation(PolicyAllocationsDelete, adminOrService, "Release all that a consumer holds.", on("DELETE", one)),
-		operation(PolicyProviderAllocationsList, adminOrService, "List who holds what of a provider.",
+		operation(PolicyAllocationsList, adminOrService, "List the allocations of a consumer.", on("GET", one)),
+		operation(PolicyAllocationsUpdate, adminOrService, "Replace the allocations of a consumer.", on("PUT", one)),
+		operation(PolicyAllocationsDelete, adminOrService, "Delete the allocations of a consumer.", on("DELETE", one)),
+		operation(PolicyProviderAllocationsList, adminOrService, "List the allocations of a provider.",
 			on("GET", "/resource_providers/{uuid}/allocations")),
 	}
 }

@@ -112,7 +112,7 @@ func (c *circuit) open(f *failure) {
 		return
 	}
 	if c.failures == 0 {
-		c.log.Error("Keystone cannot be asked: "+c.effect, "error", f)
+		c.log.Error("Keystone is unavailable: "+c.effect, "error", f)
 		c.away(true)
 	}
 	c.failures++

@@ -50,7 +50,7 @@ func failed(err error) error {
 // unavailable is what callers are told; why is for the log.
 type unavailable struct{ cause error }
 
-func (u *unavailable) Error() string { return fmt.Sprintf("Keystone cannot be asked: %v", u.cause) }
+func (u *unavailable) Error() string { return fmt.Sprintf("Keystone is unavailable: %v", u.cause) }
 func (u *unavailable) Unwrap() error { return u.cause }
 
 // Fault says that Keystone is away.

@@ -61,7 +61,7 @@ const (
 // options.
 func New(opts Options) (*Validator, error) {
 	if opts.Credentials.fixed() {
-		return nil, errors.New("auth_type = " + opts.Credentials.Type + ": a token expires, and nobody could be checked any more; want " + Password + " or " + ApplicationCredential)
+		return nil, errors.New("auth_type = " + opts.Credentials.Type + ": a token expires, and callers could not be checked any more; want " + Password + " or " + ApplicationCredential)
 	}
 	if err := opts.complete(); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (v *Validator) Caller(ctx context.Context, r Request) (identity.Caller, err
 	c, err := v.caller(ctx, r)
 	v.opts.Metrics.validated(outcomeOf(err))
 	if kind, _ := fault.Of(err); kind == fault.Unavailable && v.opts.DelayDecision {
-		return identity.Caller{}, refuse("Keystone is away and the decision is left to the service: %v", err)
+		return identity.Caller{}, refuse("Keystone is unavailable and the decision is left to the service: %v", err)
 	}
 	return c, err
 }
