@@ -126,7 +126,7 @@ func TestAgentIsAComputeHost(t *testing.T) {
 
 	other := filepath.Join(t.TempDir(), "nova.conf") // another host that calls itself so
 	rewrite(t, other, strings.Replace(h.hostText(dir), "host = cn1", "host = cn2", 1))
-	launch(t, nil, nil, "agent", "--compute-config", other).logged(`did not take the report.*is another host's`)
+	launch(t, nil, nil, "agent", "--compute-config", other).logged(`the report to the compute service failed.*is another host's`)
 	if got := providers(t, places); len(got) != 1 || slices.Contains(got, "cn2") {
 		t.Errorf("placement has %q", got)
 	}
