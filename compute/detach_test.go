@@ -75,7 +75,11 @@ func (w *world) removePort(id network.ID) {
 func (w *world) theOne(name string) network.ID {
 	w.Helper()
 	if name != "Attach" && name != "AttachFails" {
-		return network.ID(w.boundWith(1000)[0])
+		bound := w.boundWith(1000)
+		if len(bound) == 0 {
+			w.Fatalf("no port is bound: %+v", must(w.Server(ctx, w.only())))
+		}
+		return network.ID(bound[0])
 	}
 	return w.last
 }
