@@ -34,6 +34,9 @@ const (
 var shown = []struct{ page, first, why string }{
 	{"README.md", "openstack client, gophercloud", "a picture"},
 	{"README.md", "admin makes network net0", "what make demo prints, which conformance/guide holds to"},
+	{"docs/first-steps.md", "apt-get update", "makes a bare Debian fit to build; needs the network"},
+	{"docs/first-steps.md", "git clone", "needs the network"},
+	{"docs/first-steps.md", "$ ", "what is typed with what is printed, which conformance/guide types"},
 	{"docs/decisions/0004-view-and-update.md", "View(ctx", "Go"},
 	{"docs/decisions/0017-network-slice.md", "cmd/berth ─►", "a picture"},
 	{"docs/decisions/0021-compute-slice.md", "cmd/berth ─►", "a picture"},

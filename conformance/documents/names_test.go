@@ -239,3 +239,25 @@ func split(line string) (command string, options []string) {
 	}
 	return strings.Join(words, " "), options
 }
+
+// TestLogLines looks up in the program the lines of its log that the pages of the network service,
+// the compute service and the agent list. Some of those in README.md are put together from parts.
+func TestLogLines(t *testing.T) {
+	program := read(t, server.Berth(t))
+	row := regexp.MustCompile("(?m)^\\| `([^`]* [^`]*)`[^|]*\\|")
+	found := 0
+	for _, name := range []string{"network.md", "compute.md", "agent.md"} {
+		p := page{name, read(t, filepath.Join(operations, name))}
+		_, section, _ := strings.Cut(p.text, "\n## Logs\n")
+		section, _, _ = strings.Cut(section, "\n## ")
+		for _, m := range row.FindAllStringSubmatch(section, -1) {
+			found++
+			if !strings.Contains(program, m[1]) {
+				t.Errorf("%s: the program has no line %q in its log", p.name, m[1])
+			}
+		}
+	}
+	if found < 12 {
+		t.Errorf("the pages list %d lines only: this test looks for the wrong thing", found)
+	}
+}
