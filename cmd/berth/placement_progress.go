@@ -18,7 +18,7 @@ func (s *placementServer) reading() func(rows, of int64) {
 	told, logged := time.Time{}, time.Now()
 	return func(rows, of int64) {
 		if s.serving.state() == "" {
-			return // the world is read again while requests are answered
+			return // the database is read again while requests are answered
 		}
 		now := time.Now()
 		if now.Sub(told) >= progressEvery {
