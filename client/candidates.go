@@ -44,8 +44,8 @@ func (c *ComputePlacement) Candidates(ctx context.Context, q placement.Query) (s
 	return is.answer(), nil
 }
 
-// parameters are a query as placement takes it. A group_policy is said where it has
-// something to decide: placement wants one there.
+// parameters encodes a query for placement. A group_policy is sent only where placement requires
+// one.
 func parameters(q placement.Query) url.Values {
 	v := url.Values{}
 	suffixed := 0

@@ -6,9 +6,10 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// A thousand candidates are megabytes of JSON, and choosing a host is mostly reading them. They
-// are read here in one pass, as placement writes them: anything else, also what is allowed,
-// is left to encoding/json. TestQuickCandidates and FuzzCandidates hold the two to each other.
+// A thousand candidates are megabytes of JSON, and most of the time of choosing a host is spent on
+// parsing them. They are parsed here in one pass, in the form in which placement writes them;
+// encoding/json parses any other form. TestQuickCandidates and FuzzCandidates compare the two
+// parsers.
 
 // quick reads the answer that is in body, and reports whether it could.
 func (w *wireCandidates) quick(body []byte) bool {
@@ -65,7 +66,7 @@ func (r *quickReader) candidate() (c selection.Candidate) {
 	return c
 }
 
-// holding reads what is of one provider.
+// holding reads the amounts of one provider.
 func (r *quickReader) holding() (all map[string]int64) {
 	r.object(func(name string) field {
 		if name != "resources" {

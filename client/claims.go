@@ -14,14 +14,14 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// A ComputePlacement asks a placement service for what the compute service needs of
-// it. It may be used from many goroutines. It needs version 1.36 of the API, and 1.39
-// for ports that leave a choice of physical networks.
+// A ComputePlacement is the compute service's client of a placement service. It may be used
+// concurrently. It needs version 1.36 of the API, and 1.39 for ports with a choice of physical
+// networks.
 type ComputePlacement struct{ placement *Placement }
 
 var _ compute.Placement = (*ComputePlacement)(nil)
 
-// NewComputePlacement returns a ComputePlacement. Nothing is asked yet.
+// NewComputePlacement returns a ComputePlacement. It sends no request.
 func NewComputePlacement(opts Options) *ComputePlacement {
 	return &ComputePlacement{NewPlacement(opts)}
 }
@@ -32,13 +32,13 @@ func (c *ComputePlacement) Close() { c.placement.Close() }
 // instance is the type of the consumers that servers are.
 const instance = "INSTANCE"
 
-// Held is compute.Placement's.
+// Held is that of compute.Placement.
 func (c *ComputePlacement) Held(ctx context.Context, consumer compute.ID) (compute.Holding, error) {
 	a, err := c.placement.Allocations(ctx, string(consumer))
 	return compute.Holding{Amounts: guarantee.Amounts(a.Providers), Project: a.Project, User: a.User, Generation: a.Generation}, err
 }
 
-// Hold is compute.Placement's.
+// Hold is that of compute.Placement.
 func (c *ComputePlacement) Hold(ctx context.Context, consumer compute.ID, h compute.Holding) error {
 	a := network.Allocations{Providers: h.Amounts, Project: h.Project, User: h.User, Type: instance, Generation: h.Generation}
 	err := network.Swap(ctx, func() error {
@@ -57,8 +57,8 @@ func (c *ComputePlacement) Hold(ctx context.Context, consumer compute.ID, h comp
 	return err
 }
 
-// consumerConflict tells that a consumer was changed from that a provider was. Both
-// have the same code, and Nova tells them apart by this, too.
+// consumerConflict distinguishes the conflict of a consumer from that of a provider. Both have the
+// same code, and Nova distinguishes them by this text, too.
 const consumerConflict = "consumer generation conflict"
 
 // wireAggregates are those of a provider in placement's JSON.

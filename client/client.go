@@ -1,14 +1,12 @@
-// Package client asks OpenStack's services over REST for what the network and the
-// compute service need of them: it is the remote twin of the interfaces that
-// packages network and compute have for their neighbours. It works with Berth's
-// services and with upstream's. It is not a client for the rest of their APIs, and
-// does not log in: an Access brings the token.
+// Package client implements over REST what the network and the compute service need of OpenStack's
+// services: the interfaces that packages network and compute declare for their neighbours. It works
+// with Berth's services and with upstream's. It is not a client for the rest of their APIs, and
+// does not log in: an Access has the token.
 //
-// All waiting is bounded, and so is the number of requests at a time. A request is
-// sent again when nobody listened, when the service is too busy, and when the
-// connection was cut and to do it twice does no harm. What went wrong is a fault: Unavailable when the service
-// was not reached, is broken or does not take the token, a *Refusal when it
-// answered.
+// All waiting is bounded, and so is the number of concurrent requests. A request is retried when
+// the connection was refused, when the service is too busy, and when the connection was cut and the
+// request is idempotent. Errors are faults: Unavailable when the service could not be reached, is
+// broken or does not accept the token, a *Refusal when it answered.
 package client
 
 import (
@@ -34,7 +32,7 @@ const (
 	DefaultConcurrency = 8
 )
 
-// Options say how a service is asked. Access is required.
+// Options are the settings of a client. Access is required.
 type Options struct {
 	Access Access
 
@@ -43,7 +41,7 @@ type Options struct {
 	// carry the token.
 	HTTP *http.Client
 
-	Timeout     time.Duration // of each attempt, and of the wait for a turn; 0: DefaultTimeout
+	Timeout     time.Duration // of each attempt, and of the wait for a free slot; 0: DefaultTimeout
 	Retries     int           // attempts after the first, where another one is safe
 	Concurrency int           // requests at a time; further ones wait; 0: DefaultConcurrency
 
@@ -51,20 +49,20 @@ type Options struct {
 	// for none, to be passed on to the service. Nil: none is.
 	RequestID func(context.Context) string
 
-	// Asked, when not nil, is told of each attempt. The status is 0 when no
-	// answer came. It may be called from many goroutines.
+	// Asked, when not nil, is called after each attempt. The status is 0 without an answer. It may
+	// be called concurrently.
 	Asked func(method string, status int, took time.Duration)
 
-	Log *slog.Logger // of attempts that are made again; nil discards
+	Log *slog.Logger // of retries; nil discards
 }
 
-// An Access says where a service is and which token it is to be shown. It may be
-// used from many goroutines. The keystone package's Session is one.
+// An Access has the address of a service and the token for it. It may be used concurrently. The
+// keystone package's Session is one.
 type Access interface {
 	// Access returns the address of the service, without a slash at its end,
 	// and a token. The error is a fault.
 	Access(ctx context.Context) (endpoint, token string, err error)
-	// Forget says that the service did not take a token.
+	// Forget says that the service refused a token.
 	Forget(token string)
 }
 

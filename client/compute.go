@@ -8,14 +8,13 @@ import (
 	"github.com/berthcloud/berth/network"
 )
 
-// A Compute tells a compute service of events. It may be used from many
-// goroutines.
+// A Compute sends events to a compute service. It may be used concurrently.
 type Compute struct{ service *service }
 
 var _ network.Compute = (*Compute)(nil)
 
-// NewCompute returns a Compute. The address of the Access is that of the API's
-// version 2.1, as it is in the catalogue. Nothing is asked yet.
+// NewCompute returns a Compute. The address of the Access is that of the API's version 2.1, as it
+// is in the catalogue. It sends no request.
 func NewCompute(opts Options) *Compute { return &Compute{newService("compute", opts)} }
 
 // Close gives the connections back.
@@ -28,11 +27,11 @@ type wireEvent struct {
 	Status string `json:"status,omitempty"`
 }
 
-// codeNoServer tells compute's 404 from that of a web server at a wrong address.
+// codeNoServer distinguishes compute's 404 from that of a web server at a wrong address.
 const codeNoServer fault.Code = "itemNotFound"
 
-// Tell is network.Compute's. Compute answers 207 when it does not know some of the
-// servers, and 404 when it knows none.
+// Tell is that of network.Compute. Compute answers 207 when it does not know some of the servers,
+// and 404 when it knows none.
 func (c *Compute) Tell(ctx context.Context, events []network.ServerEvent) error {
 	if len(events) == 0 {
 		return nil

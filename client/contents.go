@@ -57,9 +57,8 @@ type wireInventory struct {
 	Ratio    *float64 `json:"allocation_ratio,omitempty"`
 }
 
-// SetInventories is network.Placement's. Inventories that are so already are not
-// written: placement would count that as a change, and whoever is about to write
-// to the provider too would have to begin again.
+// SetInventories is that of network.Placement. Equal inventories are not written: placement would
+// count that as a change, and concurrent writers of the provider would have to start again.
 func (p *Placement) SetInventories(ctx context.Context, uuid string, inventories map[string]guarantee.Inventory) error {
 	want := make(map[string]wireInventory, len(inventories))
 	for class, inv := range inventories {

@@ -12,7 +12,7 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// Away says that a service could not be asked. It is a fault of kind Unavailable.
+// Away says that a service is unavailable. It is a fault of kind Unavailable.
 type Away struct {
 	Service string // "placement"
 	Err     error
@@ -24,12 +24,12 @@ func (a *Away) Error() string { return fmt.Sprintf("%s is unavailable: %v", a.Se
 // Unwrap returns why.
 func (a *Away) Unwrap() error { return a.Err }
 
-// Fault says that a neighbour is away.
+// Fault returns that a neighbour is unavailable.
 func (a *Away) Fault() (fault.Kind, fault.Code) { return fault.Unavailable, "" }
 
 func (s *service) away(err error) error { return &Away{Service: s.name, Err: err} }
 
-// A Refusal is what a service answered when it did not do what it was asked.
+// A Refusal is the answer of a service that refused a request.
 type Refusal struct {
 	Service      string // "placement"
 	Method, Path string // of the request
@@ -55,7 +55,7 @@ func (r *Refusal) Error() string {
 	return b.String()
 }
 
-// section is the group of upstream's settings that says how the service is asked.
+// section is the group of upstream's settings with the connection to the service.
 func (r *Refusal) section() string {
 	if r.Service == "compute" {
 		return "nova"
@@ -63,9 +63,8 @@ func (r *Refusal) section() string {
 	return r.Service
 }
 
-// Fault returns the kind that the status has in OpenStack, with the service's
-// code. That the service does not want our token, or is broken, is not the
-// fault of who asked us: it is unavailable then.
+// Fault returns the kind that the status has in OpenStack, with the service's code. A service that
+// refuses Berth's token, or is broken, is not the caller's fault: it is unavailable then.
 func (r *Refusal) Fault() (fault.Kind, fault.Code) {
 	switch s := r.Status; {
 	case s == http.StatusBadRequest:

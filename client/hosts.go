@@ -27,21 +27,21 @@ type HostSays struct {
 	// Report returns what the host is and has. Its Node has the name and the id of
 	// the Inventory.
 	Report func() (compute.Report, inventory.Host, error)
-	// Heard is called with the answer. Nil: nobody wants to know.
+	// Heard is called with the answer. Nil: it is ignored.
 	Heard func(HostReported)
 }
 
 // HostReported is what the service says to a report.
 type HostReported struct {
-	Synced    *bool    `json:"resources_synced"` // placement has what the host has; nil: it was not told
+	Synced    *bool    `json:"resources_synced"` // whether the host's inventory is in placement; nil: not yet synced
 	SyncError string   `json:"sync_error"`
 	Warnings  []string `json:"warnings"`
 }
 
 var _ host.Service = (*Host)(nil)
 
-// NewHost returns the Host that says so. The address of the Access is that of the service
-// without a version. Nothing is asked yet.
+// NewHost returns the Host with these reports. The address of the Access is that of the service
+// without a version. It sends no request.
 func NewHost(opts Options, says HostSays) *Host { return &Host{newService("compute", opts), says} }
 
 // Close gives the connections back.
@@ -77,7 +77,7 @@ type wireHostReported struct {
 
 func (w *wireHostReported) check() bool { return w.Host != nil }
 
-// Report is host.Service's. What placement has is said to who is to hear, and is no error.
+// Report is that of host.Service. Heard gets the state of the sync to placement, which is no error.
 func (h *Host) Report(ctx context.Context, unknown []string) error {
 	r, has, err := h.says.Report()
 	if err != nil {
@@ -103,7 +103,7 @@ type wireWants struct {
 
 func (w *wireWants) check() bool { return w.Revision != "" && w.Servers != nil }
 
-// wireWanted is what is to be of a server.
+// wireWanted is an entry of a host's list.
 type wireWanted struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`
@@ -158,7 +158,8 @@ func (w *wireWanted) wanted() host.Wanted {
 
 func (h *Host) path() string { return "/berth/v1/hosts/" + url.PathEscape(h.says.Name) + "/servers" }
 
-// Wanted is host.Service's. Seconds count; the service waits for a minute at most.
+// Wanted is that of host.Service. The wait is in whole seconds; the service waits for a minute at
+// most.
 func (h *Host) Wanted(ctx context.Context, known string, wait time.Duration) (host.Wants, error) {
 	query := url.Values{"wait": {strconv.Itoa(int(wait / time.Second))}}
 	if known != "" {

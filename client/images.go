@@ -12,21 +12,20 @@ import (
 	"github.com/berthcloud/berth/compute/extraspecs"
 )
 
-// Images asks an image service for what the compute service needs of it. It is asked
-// with a token that sees all images, and looks itself whose they are. It may be used
-// from many goroutines.
+// Images is the compute service's client of an image service. Its token sees all images, and it
+// checks by itself which project may use them. It may be used concurrently.
 type Images struct{ service *service }
 
 var _ compute.Images = (*Images)(nil)
 
-// NewImages returns an Images. The address of the Access is that of the service without
-// a version. Nothing is asked yet.
+// NewImages returns an Images. The address of the Access is that of the service without a version.
+// It sends no request.
 func NewImages(opts Options) *Images { return &Images{newService("image", opts)} }
 
 // Close gives the connections back.
 func (i *Images) Close() { i.service.opts.HTTP.CloseIdleConnections() }
 
-// wireImage is an image in Glance's JSON, whose properties stand beside its fields.
+// wireImage is an image in Glance's JSON, whose properties are beside its fields.
 type wireImage struct {
 	ID         string `json:"id"`
 	Name       string `json:"name"`
@@ -71,11 +70,11 @@ func (w *wireImage) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// notThere are what Glance says of an image that it does not have, and of a project that
-// an image is not shared with. Others that answer 404 do not say so.
+// notThere are Glance's messages for an image that does not exist, and for a project that an image
+// is not shared with. Other servers that answer 404 do not send them.
 var notThere = [][]byte{[]byte("No image found with ID"), []byte("not found in the member list of the image")}
 
-// get reads an answer into out, and reports whether there is what was asked for.
+// get reads an answer into out, and reports whether the object exists.
 func (i *Images) get(ctx context.Context, path string, out checker) (bool, error) {
 	q := request{method: http.MethodGet, path: path}
 	a, err := i.service.send(ctx, q)

@@ -15,8 +15,8 @@ import (
 
 var _ inventory.Placement = (*ComputePlacement)(nil)
 
-// Tree is inventory.Placement's. The generations are those of before the rest was read:
-// what changes meanwhile is found out by whoever writes.
+// Tree is that of inventory.Placement. The generations were read before the rest: a concurrent
+// change makes the next write fail.
 func (c *ComputePlacement) Tree(ctx context.Context, root placement.UUID) (t inventory.Tree, err error) {
 	all, err := c.placement.list(ctx, "in_tree", string(root))
 	for _, p := range all {
@@ -26,7 +26,7 @@ func (c *ComputePlacement) Tree(ctx context.Context, root placement.UUID) (t inv
 		}
 		var traits wireTraits
 		if err := c.placement.get(ctx, providerPath(p.UUID)+"/traits", &traits); err != nil {
-			return t, gone(err)
+			return t, asConcurrentChange(err)
 		}
 		is.Traits = traits.Traits
 		t.Providers = append(t.Providers, is)
@@ -41,7 +41,7 @@ func (c *ComputePlacement) Tree(ctx context.Context, root placement.UUID) (t inv
 func (c *ComputePlacement) inventories(ctx context.Context, provider string) (map[string]placement.Inventory, error) {
 	var wire wireInventories
 	if err := c.placement.get(ctx, providerPath(provider)+"/inventories", &wire); err != nil {
-		return nil, gone(err)
+		return nil, asConcurrentChange(err)
 	}
 	all := make(map[string]placement.Inventory, len(wire.Inventories))
 	for class, w := range wire.Inventories {
@@ -64,7 +64,7 @@ func or[T any](v *T, otherwise T) T {
 func (c *ComputePlacement) sharedDisk(ctx context.Context, root string, tree []network.Provider) (bool, error) {
 	var in wireAggregates
 	if err := c.placement.get(ctx, providerPath(root)+"/aggregates", &in); err != nil || len(in.Aggregates) == 0 {
-		return false, gone(err)
+		return false, asConcurrentChange(err)
 	}
 	var sharing wireProviders
 	query := url.Values{"member_of": {"in:" + strings.Join(in.Aggregates, ",")}, "required": {placement.SharesViaAggregate}}
@@ -87,7 +87,7 @@ func (c *ComputePlacement) sharedDisk(ctx context.Context, root string, tree []n
 func (c *ComputePlacement) Used(ctx context.Context, id placement.UUID) (map[string]int64, error) {
 	var wire wireUsages
 	if err := c.placement.get(ctx, providerPath(string(id))+"/usages", &wire); err != nil {
-		return nil, gone(err)
+		return nil, asConcurrentChange(err)
 	}
 	return wire.Usages, nil
 }
@@ -168,11 +168,12 @@ func (c *ComputePlacement) set(ctx context.Context, p inventory.Provider, what s
 	case r != nil:
 		return &known{r, inventory.ErrInUse}
 	}
-	return gone(err)
+	return asConcurrentChange(err)
 }
 
-// gone says of a provider that is not there any more that somebody has changed it.
-func gone(err error) error {
+// asConcurrentChange turns the error for a provider that does not exist any more into that for a concurrent
+// change.
+func asConcurrentChange(err error) error {
 	if r := refused(err, http.StatusNotFound); r != nil {
 		return &known{r, inventory.ErrGeneration}
 	}

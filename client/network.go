@@ -15,8 +15,8 @@ import (
 // goroutines.
 type Network struct{ service *service }
 
-// NewNetwork returns a Network. The address of the Access is that of the service
-// without a version. Nothing is asked yet.
+// NewNetwork returns a Network. The address of the Access is that of the service without a version.
+// It sends no request.
 func NewNetwork(opts Options) *Network { return &Network{newService("network", opts)} }
 
 // Close gives the connections back.
@@ -47,8 +47,8 @@ type wireHeartbeat struct {
 	Start          bool            `json:"start_flag"`
 }
 
-// Beat delivers a heartbeat. It is sent again only as Options.Retries says; who
-// reports at intervals comes again anyhow.
+// Beat sends a heartbeat. It is retried only as Options.Retries says; the next heartbeat follows
+// anyhow.
 func (n *Network) Beat(ctx context.Context, h network.Heartbeat) (Reported, error) {
 	body := map[string]wireHeartbeat{"agent": {
 		Type: h.Type, Binary: h.Binary, Host: h.Host, Topic: h.Topic, Zone: h.Zone,
@@ -94,9 +94,9 @@ type HostRule struct {
 	MaxBurstKbps int64  `json:"max_burst_kbps"`
 }
 
-// HostPorts asks for the ports of a host that one mechanism driver has bound, and lets the
-// service hold the answer back for some time while it is of the revision that is known.
-// Seconds count; the service waits for a minute at most.
+// HostPorts reads the ports of a host that one mechanism driver has bound. The service may delay
+// the answer while the revision is the known one. The wait is in whole seconds; the service waits
+// for a minute at most.
 func (n *Network) HostPorts(ctx context.Context, host, driver, known string, wait time.Duration) (HostPorts, error) {
 	query := url.Values{"driver": {driver}, "wait": {strconv.Itoa(int(wait / time.Second))}}
 	if known != "" {

@@ -10,8 +10,8 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// A ComputeNetwork asks a network service for what the compute service needs of it. It
-// may be used from many goroutines.
+// A ComputeNetwork is the compute service's client of a network service. It may be used
+// concurrently.
 type ComputeNetwork struct {
 	service  *service
 	prefixes prefixes
@@ -19,8 +19,8 @@ type ComputeNetwork struct {
 
 var _ compute.Network = (*ComputeNetwork)(nil)
 
-// NewComputeNetwork returns a ComputeNetwork. The address of the Access is that of the
-// service without a version. Nothing is asked yet.
+// NewComputeNetwork returns a ComputeNetwork. The address of the Access is that of the service
+// without a version. It sends no request.
 func NewComputeNetwork(opts Options) *ComputeNetwork {
 	return &ComputeNetwork{service: newService("network", opts)}
 }
@@ -52,8 +52,8 @@ func (n *ComputeNetwork) networks(ctx context.Context, query url.Values) ([]wire
 	return *answer.Networks, nil
 }
 
-// Networks is compute.Network's. Without ids, those of the project that are external are
-// left out, as Nova does.
+// Networks is that of compute.Network. Without ids, it excludes external networks of the project,
+// as Nova does.
 func (n *ComputeNetwork) Networks(ctx context.Context, project string, ids ...compute.ID) ([]compute.ProjectNetwork, error) {
 	query := url.Values{}
 	for _, id := range ids {
@@ -149,8 +149,8 @@ func noPort(err error) error {
 
 func isNoPort(err error) bool { return errors.Is(err, compute.ErrNoPort) }
 
-// elsewhere makes a service that is not there of a path that is not: nothing that was
-// asked for is wanting.
+// elsewhere turns the 404 of an unknown path into an unavailable service: it does not mean that an
+// object does not exist.
 func elsewhere(err error) error {
 	if r := refused(err, http.StatusNotFound); r != nil {
 		return &Away{Service: r.Service, Err: err}

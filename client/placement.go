@@ -11,20 +11,19 @@ import (
 	"github.com/berthcloud/berth/network"
 )
 
-// A Placement asks a placement service. It may be used from many goroutines.
+// A Placement is a client of a placement service. It may be used concurrently.
 //
-// It needs version 1.29 of the API. Two things need a newer one: before 1.37 a
-// provider cannot move to another parent, and EnsureProvider says so; before 1.38
-// consumers have no type.
+// It needs version 1.29 of the API. Two things need a newer one: before 1.37 a provider cannot move
+// to another parent, and EnsureProvider says so; before 1.38 consumers have no type.
 type Placement struct {
 	service *service
-	max     atomic.Int32 // newest minor version of the service; 0 until it was asked
+	max     atomic.Int32 // newest minor version of the service; 0 until it is read
 }
 
 var _ network.Placement = (*Placement)(nil)
 
-// NewPlacement returns a Placement. Nothing is asked yet, so that a service can
-// start while placement is away.
+// NewPlacement returns a Placement. It sends no request, so that a service can start while
+// placement is unavailable.
 func NewPlacement(opts Options) *Placement {
 	return &Placement{service: newService("placement", opts)}
 }
@@ -60,8 +59,8 @@ func (p *Placement) put(ctx context.Context, path string, body any) error {
 	return p.call(ctx, reparent, request{method: http.MethodPut, path: path, body: body}, nil)
 }
 
-// swap runs change, which reads a generation and writes with it, until nobody else
-// has come in between.
+// swap runs change, which reads a generation and writes with it, until no other writer was in
+// between.
 func swap(ctx context.Context, change func() error) error {
 	return network.Swap(ctx, func() error {
 		err := change()

@@ -63,12 +63,12 @@ func (n wireNeeds) group(id string) computerequest.Group {
 			g.Required = append(g.Required, one)
 			continue
 		}
-		_ = json.Unmarshal(raw, &g.AnyOf) // of which one is enough; what is neither asks for nothing
+		_ = json.Unmarshal(raw, &g.AnyOf) // one of which is enough; an empty one requests nothing
 	}
 	return g
 }
 
-// asks returns what a port asks for.
+// asks returns the resource request of a port.
 func (w *wirePort) asks() computerequest.Port {
 	p := computerequest.Port{ID: w.ID, VNIC: w.VNIC}
 	switch r := w.Request; {
@@ -136,7 +136,7 @@ func (n *ComputeNetwork) readPort(ctx context.Context, id compute.ID) (*wirePort
 	return answer.Port, noPort(err)
 }
 
-// one returns a port with what is said of its network.
+// one returns a port with its network.
 func (n *ComputeNetwork) one(ctx context.Context, w *wirePort) (compute.Port, error) {
 	all, err := n.all(ctx, []wirePort{*w})
 	if err != nil {
@@ -145,7 +145,7 @@ func (n *ComputeNetwork) one(ctx context.Context, w *wirePort) (compute.Port, er
 	return all[0], nil
 }
 
-// all returns ports with what is said of their networks and subnets.
+// all returns ports with their networks and subnets.
 func (n *ComputeNetwork) all(ctx context.Context, ports []wirePort) ([]compute.Port, error) {
 	query := url.Values{}
 	for _, w := range ports {
@@ -308,8 +308,7 @@ func portInUse(id compute.ID) error {
 	return fault.New(fault.Conflict, "PortInUse", "Port %s is still in use.", id)
 }
 
-// codeChanged is what Berth says of a port that asks for something else than what its
-// allocation is for.
+// codeChanged is Berth's code for a port whose resource request is not the one of its allocation.
 const codeChanged = "ResourceRequestChanged"
 
 // update changes a port that has a revision, 0 for any.

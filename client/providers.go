@@ -55,7 +55,7 @@ func (p *Placement) ProvidersBelow(ctx context.Context, root string) ([]network.
 	return all, err
 }
 
-// list returns the providers that a filter leaves.
+// list returns the providers that match a filter.
 func (p *Placement) list(ctx context.Context, filter, value string) ([]network.Provider, error) {
 	var found wireProviders
 	if err := p.get(ctx, "/resource_providers?"+filter+"="+url.QueryEscape(value), &found); err != nil {
@@ -83,8 +83,8 @@ func (p *Placement) EnsureProvider(ctx context.Context, want network.Provider) e
 		made.UUID = want.UUID
 		err = p.call(ctx, reparent, request{method: http.MethodPost, path: "/resource_providers", body: made}, nil)
 		if refused(err, http.StatusConflict) != nil {
-			// Another instance made it meanwhile, or the name is another
-			// provider's: the update tells.
+			// Another instance created it concurrently, or the name is another provider's: the
+			// update shows which.
 			if late := p.update(ctx, want.UUID, body); refused(late, http.StatusNotFound) == nil {
 				return late
 			}

@@ -16,11 +16,11 @@ type request struct {
 	version string // value of the header OpenStack-API-Version, "" for none
 	body    any    // that becomes JSON; nil for none
 	once    bool   // what it does twice is not what it does once
-	// revision is what the object is to have (If-Match), 0 for any. A request with one
-	// is sent once: of a second, nobody could tell which was refused.
+	// revision is the expected one of the object (If-Match), 0 for any. A request with one is sent
+	// once: after a retry it would be unknown which of the two was refused.
 	revision int64
 
-	held time.Duration // how long the service may hold the answer back, on request
+	held time.Duration // how long the service may delay the answer, on request
 }
 
 func (q *request) encode() ([]byte, error) {
@@ -51,8 +51,8 @@ func (q *request) build(endpoint, token, id string, body []byte) (*http.Request,
 		r.Header.Set("If-Match", fmt.Sprintf("revision_number=%d", q.revision))
 	}
 	if !q.onlyOnce() {
-		// Without a value it is not sent, and lets net/http repeat a request
-		// for which it took a connection that the server was closing.
+		// A key without a value is not sent, and lets net/http repeat a request that used a
+		// connection which the server was closing.
 		r.Header["Idempotency-Key"] = nil
 	}
 	return r, nil
@@ -61,14 +61,14 @@ func (q *request) build(endpoint, token, id string, body []byte) (*http.Request,
 // onlyOnce reports whether a request must not be repeated that may have been carried out.
 func (q *request) onlyOnce() bool { return q.once || q.revision != 0 }
 
-// An answer is what came back, whole.
+// An answer is a complete response.
 type answer struct {
 	status int
 	body   []byte
 }
 
-// A checker is what an answer is read into. Its check tells JSON of the service
-// from other JSON.
+// A checker is the destination of an answer. Its check distinguishes the service's JSON from other
+// JSON.
 type checker interface{ check() bool }
 
 // A quickReadable has a way of its own to read what is usual. It reports whether it could.

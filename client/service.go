@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// A service is one that is asked, over REST.
+// A service is the REST client of one service.
 type service struct {
 	name  string // for people: "placement"
 	opts  Options
-	turns chan struct{} // holds one value for each request under way
+	turns chan struct{} // has one value for each request in progress
 }
 
 func newService(name string, opts Options) *service {
@@ -23,11 +23,11 @@ func newService(name string, opts Options) *service {
 	return &service{name: name, opts: opts, turns: make(chan struct{}, opts.Concurrency)}
 }
 
-// How long to wait before an attempt is made again. It doubles each time.
+// The pause before a retry. It doubles each time.
 const firstPause = 100 * time.Millisecond
 
-// call sends a request and reads the answer into out, which may be nil. An answer
-// that is none of success is a *Refusal, one that another program gave is Away.
+// call sends a request and reads the answer into out, which may be nil. An answer without success
+// is a *Refusal, one of another program is Away.
 func (s *service) call(ctx context.Context, q request, out checker) error {
 	a, err := s.send(ctx, q)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *service) send(ctx context.Context, q request) (*answer, error) {
 		if tried >= s.opts.Retries || !q.again(a, err) {
 			return a, err
 		}
-		s.opts.Log.Debug("asking again", "service", s.name, "method", q.method, "path", q.path, "error", err)
+		s.opts.Log.Debug("retrying", "service", s.name, "method", q.method, "path", q.path, "error", err)
 		if rest(ctx, firstPause<<min(tried, 6)) != nil {
 			return a, err
 		}
@@ -71,7 +71,7 @@ func (s *service) authorized(ctx context.Context, q request, body []byte) (*answ
 	for again := true; ; again = false {
 		endpoint, token, err := s.opts.Access.Access(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("asking %s: %w", s.name, err)
+			return nil, fmt.Errorf("calling %s: %w", s.name, err)
 		}
 		a, err := s.inTurn(ctx, q, endpoint, token, body)
 		if err != nil || a.status != http.StatusUnauthorized || !again {
@@ -98,8 +98,8 @@ func (s *service) inTurn(ctx context.Context, q request, endpoint, token string,
 		return nil, s.away(err)
 	}
 	if q.onlyOnce() {
-		// On a new connection: whether a request was carried out that met the
-		// end of an old one, nobody could tell.
+		// On a new connection: it would be unknown whether a request was carried out that met the
+		// end of an old one.
 		s.opts.HTTP.CloseIdleConnections()
 	}
 	begin := time.Now()
@@ -134,8 +134,8 @@ func (s *service) exchange(ctx context.Context, r *http.Request, within time.Dur
 	return &answer{status: res.StatusCode, body: body}, nil
 }
 
-// again reports whether another attempt is safe, and may end better. One that took
-// too long is not made again: who waits has waited enough.
+// again reports whether a retry is safe, and may succeed. A time-out is not retried: the caller has
+// waited long enough.
 func (q *request) again(a *answer, err error) bool {
 	var away *Away
 	switch {
@@ -157,7 +157,7 @@ func wasCut(err error) bool {
 	return false
 }
 
-// rest waits for about so long: those who failed together do not come back
+// rest waits for a random time around about, so that requests that failed together are not retried
 // together.
 func rest(ctx context.Context, about time.Duration) error {
 	timer := time.NewTimer(about/2 + rand.N(about))

@@ -18,7 +18,7 @@ type prefixes struct {
 	known map[string]int
 }
 
-// maxPrefixes are remembered at most: clouds that have more ask more often.
+// maxPrefixes bounds the cache: larger clouds cause more requests.
 const maxPrefixes = 10_000
 
 // unknown returns the subnets of ports that are not known.
@@ -69,7 +69,7 @@ type wireSubnets struct {
 
 func (w *wireSubnets) check() bool { return w.Subnets != nil }
 
-// learnPrefixes asks for what is not known of the subnets of ports.
+// learnPrefixes reads the unknown subnets of ports.
 func (n *ComputeNetwork) learnPrefixes(ctx context.Context, ports []wirePort) error {
 	ids := n.prefixes.unknown(ports)
 	if len(ids) == 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/berthcloud/berth/microversion"
 )
 
-// The minor versions of placement 1.x that requests are made for. Each asks for
-// the newest it is written for that the service has.
+// The minor versions of placement 1.x that requests are written for. Each request uses the newest
+// of them that the service has.
 const (
 	oldest   = 29 // trees, and all that does not need a newer one
 	reparent = 37 // providers may move to another parent
@@ -28,15 +28,15 @@ type rangeDocument struct {
 
 func (d *rangeDocument) check() bool { return len(d.Versions) > 0 }
 
-// newest returns the newest minor version of 1.x that placement has. It asks until
-// it was told of one that will do.
+// newest returns the newest minor version of 1.x that placement has. It is read until it is
+// sufficient.
 func (p *Placement) newest(ctx context.Context) (int, error) {
 	if v := p.max.Load(); v != 0 {
 		return int(v), nil
 	}
 	var doc rangeDocument
 	if err := p.service.call(ctx, request{method: http.MethodGet, path: "/"}, &doc); err != nil {
-		return 0, fmt.Errorf("asking for its versions: %w", err)
+		return 0, fmt.Errorf("reading its versions: %w", err)
 	}
 	low, high, err := doc.span()
 	if err != nil {

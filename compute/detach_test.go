@@ -196,7 +196,7 @@ func TestEventsEndLast(t *testing.T) {
 	w.paths.placement.breaks(1, true, false)
 	w.hostsWork(w.Service, nil)
 	must(w.Recover(ctx))
-	unended("placement cannot be asked")
+	unended("placement is unavailable")
 	w.paths.placement.heals()
 	w.later(10 * time.Second)
 	w.work(w.Service, nil)

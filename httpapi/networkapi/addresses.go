@@ -51,7 +51,7 @@ func withoutZeros(s string) string {
 	return strings.Join(parts, ".")
 }
 
-// toIP writes an IPv6 address in its canonical form and leaves all else.
+// toIP converts an IPv6 address to its canonical form; other values are unchanged.
 func toIP(v pyjson.Value) (pyjson.Value, error) {
 	if addr, err := netip.ParseAddr(v.Str()); err == nil && addr.Is6() {
 		return pyjson.NewString(addr.String()), nil
@@ -193,7 +193,7 @@ func hostRoute(v pyjson.Value) string {
 	return ip(hop)
 }
 
-// fixedIPs is a list of addresses and subnets that a port asks for.
+// fixedIPs validates a list of requested addresses and subnets.
 func fixedIPs(v pyjson.Value) string {
 	const format = "Invalid data format for fixed IP: '"
 	if v.Kind() != pyjson.Array {

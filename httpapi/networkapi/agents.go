@@ -38,7 +38,7 @@ func (a *API) agentRoutes() []httpapi.Route {
 	for i := range res.table {
 		names = append(names, res.table[i].name)
 	}
-	return append(res.routes(), nobodyMakes(res.path, res.name, names...))
+	return append(res.routes(), notCreatable(res.path, res.name, names...))
 }
 
 // agentTable are the attributes of agents, in the order in which they are shown.

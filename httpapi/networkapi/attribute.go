@@ -14,15 +14,14 @@ type attribute[T, S any] struct {
 	name string
 	use  use
 
-	// usual is what a request that leaves the attribute out means, for those
-	// that are optional; the zero S has it as well.
+	// usual is the default of an optional attribute; the zero S has it as well.
 	usual   pyjson.Value
-	convert convert // nil leaves the value
+	convert convert // nil: the value is unchanged
 	check   check   // nil takes all
 
 	most int // items of a list in a body; maxItems when 0
 
-	set   func(*S, pyjson.Value)              // nil when nobody may set it
+	set   func(*S, pyjson.Value)              // nil when no caller may set it
 	show  func(*T) pyjson.Value               // nil when it is never shown
 	with  func(wanted []string) func(*T) bool // as a filter; nil compares what is shown
 	alike func(string) []string               // as a filter: what the store may have for it; nil for the same
@@ -42,7 +41,7 @@ const (
 	required                 // must be in POST
 	filter                   // may be in a query
 	sortable                 // lists may be sorted by it
-	guarded                  // setting it asks a rule of its own
+	guarded                  // setting it has a policy rule of its own
 	idle                     // PUT does nothing with it
 )
 
@@ -108,7 +107,7 @@ func allowed[T, S any](a *attribute[T, S], b body, creating bool) error {
 	case !creating && given && a.use&put == 0:
 		name := a.name
 		if name == "project_id" {
-			name = "tenant_id" // which is what it is turned into first
+			name = "tenant_id" // which is what it is converted to first
 		}
 		return badRequest("Cannot update read-only attribute %s", name)
 	}

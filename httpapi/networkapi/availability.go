@@ -33,7 +33,7 @@ func (a *API) availabilities() *availabilityResource {
 	}
 }
 
-// availabilityRoutes have methods for what nobody can change, which say so.
+// availabilityRoutes have methods for unsupported changes, which answer that.
 func (a *API) availabilityRoutes() []httpapi.Route {
 	res := a.availabilities()
 	return append(res.routes(),
@@ -82,8 +82,7 @@ func showAvailability(s network.SubnetAvailability) pyjson.Value {
 		"used_ips", s.Used, "total_ips", bigNumber(s.Total))
 }
 
-// ofVersion leaves the subnets of the versions of IP that are asked for, and the
-// networks that have some.
+// ofVersion returns the subnets of the requested versions of IP, and the networks that have some.
 func ofVersion(all []network.Availability, filters []filterBy) []network.Availability {
 	for _, f := range filters {
 		if f.name != ipVersion {

@@ -1,8 +1,8 @@
 package networkapi
 
-// What one request may carry. Neutron has no such bounds; what it bounds by settings, such as
-// the host routes of a subnet, is bounded besides. A body as a whole is bounded by [berth]
-// max_body_size, a query string by the size of headers.
+// The bounds of one request. Neutron has no such bounds; what it bounds by settings, such as the
+// host routes of a subnet, is bounded by those too. [berth] max_body_size bounds a whole body, the
+// size of headers bounds a query string.
 const (
 	maxBulk     = 1000     // objects that a POST makes
 	maxItems    = 1000     // items of a list that is an attribute, where it does not say otherwise
@@ -12,7 +12,7 @@ const (
 	maxMessage  = 16 << 10 // bytes of the message of an error, which quotes what is wrong
 )
 
-// tooMany refuses a list before its items are looked at.
+// tooMany refuses a list before its items are read.
 func tooMany(name string, n, most int) error {
 	return badRequest("Invalid input for %s. Reason: %d items are more than the %d that are taken.", name, n, most)
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/berthcloud/berth/network"
 )
 
-// Attributes that most kinds have. They take a function that finds the Common of
-// an object or of what is said of one.
+// Attributes that most kinds have. Their functions get the Common of an object or of its spec.
 
 func idAttribute[T, S any](of func(*T) *network.Common) attribute[T, S] {
 	return attribute[T, S]{

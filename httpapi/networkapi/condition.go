@@ -13,7 +13,7 @@ import (
 // A condition is the revision that an object must have for a change.
 type condition struct {
 	revision int64
-	any      bool // no revision is asked for
+	any      bool // no revision is required
 }
 
 // parseCondition reads If-Match: "revision_number=N", with quotes or without. Tags of

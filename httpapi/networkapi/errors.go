@@ -19,7 +19,7 @@ const (
 	codeExtension    fault.Code = "ExtensionNotFound" // which is not shown
 )
 
-// badRequest is a request that is not made as the API wants it.
+// badRequest is the fault of a malformed request.
 func badRequest(format string, args ...any) error {
 	return fault.New(fault.Invalid, codeBadRequest, format, args...)
 }
@@ -82,8 +82,8 @@ func newFault(kind fault.Code, format string, args ...any) error {
 	return fault.New(fault.Invalid, kind, format, args...)
 }
 
-// bare reports whether an error is said in text: that something is not there, outside
-// the API and among extensions.
+// bare reports whether an error is answered as text: that a path does not exist, outside the API
+// and among extensions.
 func bare(p httpapi.Problem) bool {
 	missing := p.Status == http.StatusNotFound || p.Status == http.StatusMethodNotAllowed
 	return missing && Public(p.Path) || p.Code == codeExtension

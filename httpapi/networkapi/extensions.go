@@ -85,7 +85,7 @@ func (a *API) extensionRoutes() []httpapi.Route {
 	}
 }
 
-// noSuchExtension answers who wants to add or remove one.
+// noSuchExtension answers requests to add or remove an extension.
 func noSuchExtension(http.ResponseWriter, *http.Request) error {
 	return fault.New(fault.NotFound, codeExtension, "Resource not found.")
 }

@@ -15,8 +15,9 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// hostRoutes are where agents learn which ports are bound to their host and say
-// which of them are plugged in, and where compute asks why one is not bound. They are Berth's own (decision 20).
+// hostRoutes are the routes by which agents read the ports that are bound to their host and report
+// which are plugged in, and by which compute reads why one is not bound. They are Berth's own
+// (decision 20).
 func (a *API) hostRoutes() []httpapi.Route {
 	const path = "/berth/v1/hosts/{host}/ports"
 	return []httpapi.Route{
@@ -26,8 +27,8 @@ func (a *API) hostRoutes() []httpapi.Route {
 	}
 }
 
-// getPortBinding says why a port could not be bound, to those who may see the details of its
-// binding. Neutron says it in its log only, so its attributes have no place for it.
+// getPortBinding returns why a port could not be bound, to callers who may see the details of its
+// binding. Neutron has that in its log only, so its attributes have no place for it.
 func (a *API) getPortBinding(w http.ResponseWriter, r *http.Request) error {
 	ctx, res := r.Context(), a.ports()
 	p, err := res.visible(r)
@@ -46,7 +47,7 @@ func (a *API) getPortBinding(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// maxWait bounds how long an agent may have an answer held back.
+// maxWait bounds the delay of an agent's answer.
 const maxWait = time.Minute
 
 // hostPorts answers with the ports of a host, as soon as their revision is not the
@@ -90,7 +91,7 @@ func waitOf(r *http.Request) (time.Duration, error) {
 	return time.Duration(min(n, int(maxWait/time.Second))) * time.Second, nil
 }
 
-// revised are the ports of a host and what tells them from others.
+// revised are the ports of a host and their revision.
 type revised struct {
 	ports    pyjson.Value
 	revision string

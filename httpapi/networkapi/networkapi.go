@@ -18,7 +18,7 @@ type API struct {
 	// OldRequests shows resource_request in the format that was before groups,
 	// which is for compute services before Yoga.
 	OldRequests bool
-	// LinkPrefix is what links begin with, a URL, "" for what the request came to.
+	// LinkPrefix is the prefix of links, a URL; "" for the address of the request.
 	LinkPrefix string
 	// MaxLimit is the most objects in one answer, 0 for any number.
 	MaxLimit int
@@ -29,18 +29,18 @@ type API struct {
 	// placement, and whether it has just started. It must not wait. Nil: they
 	// are not.
 	Reported func(agent network.Agent, started bool)
-	// Removed is called with an agent whose record was deleted. It must not wait. Nil:
-	// nobody wants to know.
+	// Removed is called with an agent whose record was deleted. It must not block. Nil: there is no
+	// listener.
 	Removed func(agent network.Agent)
-	// MaxWaits is how many agents may have an answer held back at a time; further
-	// ones are answered at once. 0 is no bound.
+	// MaxWaits bounds the agents whose answers are delayed at a time; further ones are answered at
+	// once. 0 is no bound.
 	MaxWaits int
 
 	waits atomic.Int64 // of agents
 }
 
-// Public reports whether a path is outside the API, where nobody asks for a token:
-// the list of versions is there, and nothing else.
+// Public reports whether a path is outside the API, where no token is needed: the list of versions,
+// and nothing else.
 func Public(path string) bool {
 	return !below(path, "/v2.0") && !below(path, "/berth")
 }
@@ -77,8 +77,8 @@ func (a *API) Routes() []httpapi.Route {
 	return routes
 }
 
-// Handler is next behind what Neutron lets callers say in other ways: a path may end
-// with a slash or with .json, and a body is JSON whatever its type is said to be.
+// Handler wraps next in what Neutron tolerates: a path may end with a slash or with .json, and a
+// body is JSON whatever its type.
 func Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path := strings.TrimSuffix(r.URL.Path, "/")

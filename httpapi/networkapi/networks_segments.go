@@ -57,7 +57,7 @@ func anySegment(wanted []string) func(*network.Network) bool {
 	}
 }
 
-// only returns the one segment that the three attributes speak of.
+// only returns the one segment of the three attributes.
 func only(s *network.NetworkSpec) *network.SegmentSpec {
 	if len(s.Segments) == 0 {
 		s.Segments = []network.SegmentSpec{{Any: true, SegmentationID: -1}}
@@ -79,8 +79,7 @@ func showSegment(s network.SegmentRow) pyjson.Value {
 	return object(networkType, s.Type, physicalNetwork, orNone(s.PhysicalNetwork), segmentationID, numberOrNone(s.SegmentationID))
 }
 
-// toSegments fills in what each segment of a list leaves out, and refuses one that
-// stands there twice.
+// toSegments adds the defaults of each segment of a list, and refuses duplicates.
 func toSegments(v pyjson.Value) (pyjson.Value, error) {
 	if v.Kind() != pyjson.Array {
 		return v, invalidValue("segments", "'"+shown(v)+"' is not a list")
@@ -132,7 +131,7 @@ func segmentsOf(v pyjson.Value) []network.SegmentSpec {
 	})
 }
 
-// oneForm refuses a body that speaks of segments in both forms.
+// oneForm refuses a body with segments in both forms.
 func oneForm(b body) error {
 	_, list := b.values["segments"]
 	for _, name := range []string{networkType, physicalNetwork, segmentationID} {

@@ -67,7 +67,7 @@ func present[T, S any](a *API, table []attribute[T, S]) []attribute[T, S] {
 	return table
 }
 
-// plugin is what an extension comes with, "" for those that are always there.
+// plugin is the plug-in of an extension, "" for those that are always there.
 func (e extension) plugin() string {
 	switch {
 	case strings.HasPrefix(e.alias, "qos"), strings.HasPrefix(e.alias, "port-resource-request"):

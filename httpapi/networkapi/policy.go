@@ -29,8 +29,8 @@ type target struct {
 	values map[string]string // these go before the attributes
 	// attribute finds any other attribute; nil when there are none.
 	attribute func(name string) (string, bool)
-	// near are the projects that the object has to do with; nil for all, when policy
-	// alone decides who sees it.
+	// near are the projects that the object belongs to; nil for all, when policy alone decides who
+	// sees it.
 	near []string
 	open bool // all projects have to do with it
 }
@@ -51,7 +51,7 @@ func (t target) with(name, value string) target {
 // flag adds a boolean.
 func (t target) flag(name string, is bool) target { return t.with(name, shown(valueOf(is))) }
 
-// opened is an object that all projects see if one of the attributes says so.
+// opened is an object that all projects see if one of the attributes is true.
 func (t target) opened(is ...bool) target {
 	t.open = slices.Contains(is, true)
 	return t
@@ -77,8 +77,8 @@ func (t target) changed(b body) target {
 	return t
 }
 
-// isNear reports whether an object has to do with the caller's project. Neutron asks
-// its database for no others, whatever policy says.
+// isNear reports whether an object belongs to the caller's project. Neutron reads no others from
+// its database, whatever policy says.
 func (t target) isNear(ctx context.Context) bool {
 	caller, _ := identity.From(ctx)
 	return t.open || t.near == nil || caller.ProjectID != "" && slices.Contains(t.near, caller.ProjectID)
@@ -99,9 +99,8 @@ func (a *API) allow(ctx context.Context, rule string, t target) error {
 	return err
 }
 
-// allowAttribute asks the rule of an attribute that is set, and those of its parts
-// where it has some. A rule that there is not is the default one. It returns how
-// the rules are put together.
+// allowAttribute checks the rule of an attribute that is set, and those of its parts where it has
+// some. A rule that does not exist is the default one. It returns the combination of the rules.
 func (a *API) allowAttribute(ctx context.Context, rule string, v pyjson.Value, parts bool, t target) (text string, err error) {
 	text, err = "rule:"+rule, a.allowOr(ctx, rule, t)
 	if !parts {
@@ -124,7 +123,7 @@ func (a *API) allowAttribute(ctx context.Context, rule string, v pyjson.Value, p
 	return text, err
 }
 
-// allowOr asks a rule, or the default one when there is no such rule.
+// allowOr checks a rule, or the default one when it does not exist.
 func (a *API) allowOr(ctx context.Context, rule string, t target) error {
 	if !a.Policy.Has(rule) {
 		rule = policy.DefaultRule
@@ -146,7 +145,7 @@ func (a *API) is(ctx context.Context) bool {
 // isAdmin reports whether the caller is an administrator.
 func (a *API) isAdmin(ctx context.Context) bool { return a.has(ctx, isAdmin) }
 
-// has reports whether the caller is what a rule says, whatever it is asked about.
+// has reports whether a rule holds for the caller, independent of any target.
 func (a *API) has(ctx context.Context, rule string) bool {
 	caller, _ := identity.From(ctx)
 	return a.allow(ctx, rule, owner(caller.ProjectID).with("user_id", caller.UserID)) == nil
@@ -185,15 +184,14 @@ func (a *API) owned(ctx context.Context, v pyjson.Value) (pyjson.Value, error) {
 		pyjson.Member{Key: "tenant_id", Value: project})...), nil
 }
 
-// network adds who owns the network of an object.
+// network adds the owner of the network of an object.
 func (t target) network(project string) target {
 	t.near = append(t.near, project)
 	return t.with("network:tenant_id", project).with("network:project_id", project)
 }
 
-// onNetwork is the target of an object that is to be made on a network, which the
-// caller must be allowed to use: it is the caller's, shared, or the caller is an
-// administrator.
+// onNetwork is the target of a new object on a network, which the caller must be allowed to use: it
+// is the caller's, shared, or the caller is an administrator.
 func (a *API) onNetwork(ctx context.Context, kind string, id network.ID, project string) (target, error) {
 	all, err := a.Network.Networks(ctx, network.Where(network.ByID, id))
 	if err != nil {
@@ -210,8 +208,8 @@ func (a *API) onNetwork(ctx context.Context, kind string, id network.ID, project
 	return owner(project).flag("shared", n.Shared).network(n.Project), nil
 }
 
-// choice says which QoS policies the caller may give up and choose. Services choose any,
-// and give up those of their project only, as in Neutron.
+// choice returns which QoS policies the caller may replace and choose. Services may choose any, and
+// replace those of their project only, as in Neutron.
 func (a *API) choice(ctx context.Context) network.PolicyChoice {
 	project := a.projectOf(ctx)
 	if a.is(ctx) {
@@ -224,7 +222,7 @@ func (a *API) choice(ctx context.Context) network.PolicyChoice {
 // none), and what it guards, as method and path.
 type policyRule struct{ name, check, old, operation string }
 
-// everybody is a check that lets all callers through.
+// everybody is a check that all callers pass.
 const everybody = "@"
 
 // PolicyDefaults are the rules of the API, for the policy engine.

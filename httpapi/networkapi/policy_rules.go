@@ -1,8 +1,8 @@
 package networkapi
 
-// policyRules are the rules of the API, with the checks that Neutron 21 (Zed) has by
-// default, and those that it had before: until new defaults are enforced, either
-// lets a caller through. A rule without an operation is there for others to name.
+// policyRules are the rules of the API, with the default checks of Neutron 21 (Zed) and those
+// before: until new defaults are enforced, either is sufficient. A rule without an operation exists
+// for others to refer to.
 var policyRules = []policyRule{
 	{"context_is_admin", "role:admin", "", ""},
 	{"owner", "tenant_id:%(tenant_id)s", "", ""},

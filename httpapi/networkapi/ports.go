@@ -52,7 +52,7 @@ func (a *API) ports() *portResource {
 		update: func(ctx context.Context, p *network.Port, fn func(*network.PortSpec) error) (network.Port, error) {
 			one, err := a.Network.UpdatePort(ctx, p.ID, func(s *network.PortSpec) error {
 				s.GroupsOf, s.Choice = a.projectOf(ctx), a.choice(ctx)
-				// Who may write the allocation says whose it is.
+				// A caller who may write the allocation may also change its consumer.
 				s.KeepDevice = a.allow(ctx, "update_port:binding:profile", owner(p.Project).network(p.Network.Project)) != nil
 				return fn(s)
 			})
@@ -191,7 +191,7 @@ func (a *API) bindingTable() []portAttribute {
 	}
 }
 
-// showRequest is what a port asks of placement, in the format that is configured.
+// showRequest is the resource request of a port, in the configured format.
 func (a *API) showRequest(p *network.Port) pyjson.Value {
 	r := a.Network.Request(p)
 	switch {

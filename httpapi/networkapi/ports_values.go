@@ -42,7 +42,7 @@ func idsOf(v pyjson.Value) []network.ID {
 
 func fixedOf(v pyjson.Value) []network.FixedIP {
 	return each(v, func(item pyjson.Value) network.FixedIP {
-		addr, _ := toIP(part(item, "ip_address")) // it leaves what is no address
+		addr, _ := toIP(part(item, "ip_address")) // what is no address is unchanged
 		return network.FixedIP{Subnet: network.ID(part(item, "subnet_id").Str()), IP: addr.Str()}
 	})
 }
@@ -88,7 +88,7 @@ func hasMAC(wanted []string) func(*network.Port) bool {
 	}
 }
 
-// toText turns a host into text: nobody is the empty one.
+// toText converts a host to text: null is the empty one.
 func toText(v pyjson.Value) (pyjson.Value, error) {
 	if v.Kind() == pyjson.Null {
 		return valueOf(""), nil
@@ -96,7 +96,7 @@ func toText(v pyjson.Value) (pyjson.Value, error) {
 	return valueOf(shown(v)), nil
 }
 
-// boundDetails are the details of a binding, with the driver that made it.
+// boundDetails are the details of a binding, with its driver.
 func boundDetails(b *network.BindingRow) pyjson.Value {
 	details := decode(b.Details)
 	if b.Driver == "" {
@@ -109,7 +109,7 @@ func boundDetails(b *network.BindingRow) pyjson.Value {
 // eitherCase are the ways in which an address may have been written.
 func eitherCase(v string) []string { return []string{v, strings.ToLower(v), strings.ToUpper(v)} }
 
-// toAddressPairs takes a list of addresses that a port may send from besides its own.
+// toAddressPairs converts a list of allowed address pairs.
 func toAddressPairs(v pyjson.Value) (pyjson.Value, error) {
 	if v.Kind() == pyjson.Null {
 		return pyjson.NewArray(), nil

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// readPrefix reads an address with the length of its network as Python's netaddr
-// does: the length may be left out, or be a mask or its inverse, and so may the end of
-// an IPv4 address. The bits of the host are kept.
+// readPrefix parses an address with the length of its network as Python's netaddr does: the length
+// may be missing, or be a mask or its inverse, and so may the end of an IPv4 address. The host's
+// bits are kept.
 func readPrefix(text string) (netip.Prefix, bool) {
 	addr, length, given := strings.Cut(text, "/")
 	a, err := netip.ParseAddr(addr)
@@ -28,7 +28,7 @@ func readPrefix(text string) (netip.Prefix, bool) {
 	return p, p.IsValid()
 }
 
-// padded is an IPv4 address of which the end was left out.
+// padded completes a shortened IPv4 address.
 func padded(addr string) string {
 	parts := strings.Split(addr, ".")
 	for i, part := range parts {
@@ -44,8 +44,8 @@ func padded(addr string) string {
 	return strings.Join(parts, ".")
 }
 
-// maskLength is the length that a mask, or its inverse, stands for in addresses of so
-// many bits; -1 for what is neither.
+// maskLength is the length of a mask, or of its inverse, in addresses of so many bits; -1 for other
+// values.
 func maskLength(text string, most int) int {
 	mask, err := netip.ParseAddr(text)
 	if err != nil || mask.BitLen() != most {

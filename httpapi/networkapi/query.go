@@ -12,7 +12,7 @@ import (
 	"github.com/berthcloud/berth/network"
 )
 
-// A listing is what a query string asks of a list.
+// A listing is the parsed query string of a list.
 type listing struct {
 	fields  map[string]bool // attributes to show; none means all
 	filters []filterBy
@@ -65,13 +65,12 @@ func (l *listing) bound(most int) {
 	}
 }
 
-// given leaves out empty values.
+// given removes empty values.
 func given(values []string) []string {
 	return slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == "" })
 }
 
-// parseFilters reads the attributes of a query in the order in which they stand
-// there. Project and tenant are one.
+// parseFilters parses the attributes of a query in their order. Project and tenant are one.
 func parseFilters[T, S any](table []attribute[T, S], raw string) ([]filterBy, error) {
 	var all []filterBy
 	var unknown []string
@@ -146,7 +145,7 @@ func parseSorts[T, S any](table []attribute[T, S], q url.Values) ([]sortBy, erro
 		if dirs[i] != "asc" && dirs[i] != "desc" {
 			odd = append(odd, dirs[i])
 		}
-		if !seen[key] { // what a key leaves in one place, it leaves there the second time
+		if !seen[key] { // a repeated key has its first place
 			seen[key] = true
 			sorts = append(sorts, sortBy{key, dirs[i] == "desc"})
 		}
@@ -210,8 +209,7 @@ func (a *attribute[T, S]) stored(values []string) []string {
 	return all
 }
 
-// order sorts a list by what is asked for and then by id, which is the order of
-// pages.
+// order sorts a list by the requested keys and then by id, which is the order of pages.
 func order[T, S any](table []attribute[T, S], all []T, sorts []sortBy) {
 	sorts = slices.DeleteFunc(append(slices.Clone(sorts), sortBy{name: "id"}), func(s sortBy) bool { return find(table, s.name) == nil })
 	by := make([]*attribute[T, S], len(sorts))
@@ -254,8 +252,8 @@ const (
 	markersEnd                    // the page is empty
 )
 
-// page returns the part of a sorted list that is asked for. It may begin at an object
-// that the filters leave out.
+// page returns the requested part of a sorted list. Its marker may be an object that the filters
+// exclude.
 func (res *resource[T, S]) page(r *http.Request, all []T, l listing) ([]T, error) {
 	isMarker := func(one T) bool { return res.id(&one) == l.marker }
 	if l.limit > 0 && l.marker != "" && !slices.ContainsFunc(all, isMarker) {
@@ -277,8 +275,8 @@ func (res *resource[T, S]) page(r *http.Request, all []T, l listing) ([]T, error
 	return page(all, l, res.id), nil
 }
 
-// page returns the part of a sorted list that is asked for. The object that it begins at
-// is in the list, and is not part of the page.
+// page returns the requested part of a sorted list. Its marker is in the list, and is not part of
+// the page.
 func page[T any](all []T, l listing, id func(*T) string) []T {
 	if l.limit == 0 {
 		return all

@@ -24,8 +24,7 @@ func (a *API) quotaRoutes() []httpapi.Route {
 	}
 }
 
-// mayQuota asks the rule of an action on a project's quota. A project may look at
-// its own.
+// mayQuota checks the rule of an action on a project's quota. A project may read its own.
 func (a *API) mayQuota(r *http.Request, action string) error {
 	project := httpapi.Param(r, "id")
 	caller, _ := identity.From(r.Context())
@@ -135,7 +134,7 @@ func (a *API) setQuota(w http.ResponseWriter, r *http.Request) error {
 	return respondValue(w, object("quota", limits(q)))
 }
 
-// quotasOf reads limits, and whether they are held against what is in use.
+// quotasOf reads limits, and whether they are checked against the current usage.
 func quotasOf(known network.Quotas, item pyjson.Value) (q network.Quotas, check bool, err error) {
 	table := []attribute[struct{}, struct{}]{
 		{name: "check_limit", use: put, convert: toBool},

@@ -34,13 +34,12 @@ type resource[T, S any] struct {
 
 	// vet refuses what a body names that the caller may not use; nil for none.
 	vet func(context.Context, body) error
-	// target is what policy looks at, of an object; made is the same for one
-	// that is to be made.
+	// target is the policy target of an object; made is that of a new one.
 	target func(*T) target
 	made   func(context.Context, *S) (target, error)
 
 	list   func(context.Context, ...network.Match) ([]T, error)
-	refine func([]T, []filterBy) []T              // what filters do besides leaving objects out; nil for nothing
+	refine func([]T, []filterBy) []T              // what filters do besides excluding objects; nil for nothing
 	where  map[string]network.Field               // attributes that the store looks for
 	key    network.Field                          // of the id in the path; ByID when empty
 	absent func(*http.Request, network.ID) error  // of an id that does not exist; nil for the usual fault
@@ -67,18 +66,17 @@ func (res *resource[T, S]) routes() []httpapi.Route {
 	if res.remove != nil {
 		routes = append(routes, httpapi.Route{Method: http.MethodDelete, Pattern: one, Handle: res.deleteOne})
 	}
-	routes = append(routes, httpapi.Route{Method: http.MethodPut, Pattern: res.path, Handle: res.nobody},
-		httpapi.Route{Method: http.MethodDelete, Pattern: res.path, Handle: res.nobody})
+	routes = append(routes, httpapi.Route{Method: http.MethodPut, Pattern: res.path, Handle: res.notFound},
+		httpapi.Route{Method: http.MethodDelete, Pattern: res.path, Handle: res.notFound})
 	return routes
 }
 
-// nobody answers who changes or removes a list: Neutron looks for an object without
-// an id.
-func (res *resource[T, S]) nobody(_ http.ResponseWriter, r *http.Request) error {
+// notFound answers requests to change or remove a list: Neutron looks for an object without an id.
+func (res *resource[T, S]) notFound(_ http.ResponseWriter, r *http.Request) error {
 	return res.missing(r, "None")
 }
 
-// getAll answers with those objects that the caller may see and asked for.
+// getAll answers with the requested objects that the caller may see.
 func (res *resource[T, S]) getAll(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	l, err := parseListing(res.table, r)
@@ -209,8 +207,7 @@ func (res *resource[T, S]) about(one *T) target {
 	return t
 }
 
-// hidden is the error of what policy denies: who may not even see the object is told that
-// it does not exist.
+// hidden is the error of a denial: to a caller who may not even see the object it does not exist.
 func (res *resource[T, S]) hidden(ctx context.Context, t target, err error) error {
 	if denied(err) && res.api.allow(ctx, "get_"+res.ruled(), t) != nil {
 		return notFound()
@@ -241,7 +238,7 @@ func (res *resource[T, S]) post(w http.ResponseWriter, r *http.Request) error {
 		if specs[i], err = res.draft(r, item); err != nil {
 			return err
 		}
-		if err := ctx.Err(); err != nil { // nobody waits for the answer
+		if err := ctx.Err(); err != nil { // the client has disconnected
 			return err
 		}
 	}
@@ -264,7 +261,7 @@ func (res *resource[T, S]) post(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// draft turns the body of a POST into what the service takes, if policy lets it.
+// draft converts the body of a POST to a spec, if policy allows it.
 func (res *resource[T, S]) draft(r *http.Request, b body) (S, error) {
 	ctx := r.Context()
 	caller, _ := identity.From(ctx)
@@ -287,9 +284,8 @@ func (res *resource[T, S]) draft(r *http.Request, b body) (S, error) {
 	return s, res.vetted(ctx, b)
 }
 
-// permit asks the rule of an action and those of the attributes that the body
-// sets, all of which must let the caller through. The text of the refusal is
-// upstream's, which is how it puts rules together.
+// permit checks the rule of an action and those of the attributes that the body sets, all of which
+// must allow it. The text of the refusal is upstream's, which is the combination of the rules.
 func (res *resource[T, S]) permit(ctx context.Context, action string, t target, b body, creating bool) error {
 	text, err := "rule:"+action, res.api.allow(ctx, action, t)
 	for i := range res.table {
@@ -337,7 +333,7 @@ func (res *resource[T, S]) putOne(w http.ResponseWriter, r *http.Request) error 
 	if err := res.vetted(ctx, items[0]); err != nil {
 		return err
 	}
-	if len(items[0].names) == 0 { // nothing is to change
+	if len(items[0].names) == 0 { // the request changes nothing
 		return res.respond(w, r, http.StatusOK, &one, nil)
 	}
 	one, err = res.update(ctx, &one, func(s *S) error {
@@ -390,8 +386,8 @@ func (res *resource[T, S]) respond(w http.ResponseWriter, r *http.Request, statu
 	})
 }
 
-// write writes those attributes of an object that are asked for and that the
-// caller may see. The others are not computed.
+// write writes the requested attributes of an object that the caller may see. The others are not
+// computed.
 func (res *resource[T, S]) write(ctx context.Context, j *httpapi.JSON, one *T, fields map[string]bool) {
 	t := res.about(one)
 	j.Object()

@@ -59,7 +59,7 @@ func (res *resource[T, S]) body(r *http.Request, v pyjson.Value, creating bool) 
 	return read(res.table, item, creating)
 }
 
-// member returns the object that stands under a name in another one.
+// member returns the object under a name in another one.
 func member(v pyjson.Value, name string) (pyjson.Value, error) {
 	item, ok := v.Get(name)
 	switch {

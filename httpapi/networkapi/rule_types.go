@@ -16,11 +16,11 @@ func (a *API) ruleTypeRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{Method: http.MethodGet, Pattern: "/v2.0/qos/rule-types", Handle: a.listRuleTypes},
 		{Method: http.MethodGet, Pattern: "/v2.0/qos/rule-types/{id}", Handle: a.getRuleType},
-		nobodyMakes("/v2.0/qos/rule-types", "rule_type", "type", "drivers", "all_supported", "all_rules"),
+		notCreatable("/v2.0/qos/rule-types", "rule_type", "type", "drivers", "all_supported", "all_rules"),
 	}
 }
 
-// ruleTypeFilters are what may be in the query of a list, besides fields.
+// ruleTypeFilters are the allowed keys in the query of a list, besides fields.
 var ruleTypeFilters = []string{"type", "all_supported", "all_rules"}
 
 // listRuleTypes lists the types of rules that all drivers enforce; with
@@ -44,8 +44,7 @@ func (a *API) listRuleTypes(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// getRuleType tells an administrator which drivers enforce a type of rules, and with
-// which values.
+// getRuleType shows an administrator which drivers enforce a type of rules, and with which values.
 func (a *API) getRuleType(w http.ResponseWriter, r *http.Request) error {
 	if err := a.allow(r.Context(), "get_rule_type", target{}); err != nil {
 		return err

@@ -106,7 +106,7 @@ func (a *API) rules(kind ruleKind) *ruleResource {
 		target: func(r *rule) target { return ofPolicy(r.Policy, r.project, r.shared) },
 		made: func(ctx context.Context, r *network.RuleRow) (target, error) {
 			p, err := a.policyOf(ctx, r.Policy)
-			if kind, _ := fault.Of(err); kind == fault.NotFound { // policy is asked before: see createRules
+			if kind, _ := fault.Of(err); kind == fault.NotFound { // policy was checked before: see createRules
 				err = nil
 			}
 			return ofPolicy(r.Policy, p.Project, p.Shared), err

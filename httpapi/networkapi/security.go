@@ -41,9 +41,8 @@ func (a *API) securityGroups() *securityGroupResource {
 	}
 }
 
-// ensureDefaultGroup makes the default group of the project that is asked about,
-// which is the caller's unless a filter says otherwise. Only administrators make those
-// of other projects.
+// ensureDefaultGroup creates the default group of a project: the caller's, or that of a filter.
+// Only administrators create those of other projects.
 func (a *API) ensureDefaultGroup(ctx context.Context, where []network.Match) error {
 	caller, _ := identity.From(ctx)
 	project := caller.ProjectID
@@ -52,7 +51,7 @@ func (a *API) ensureDefaultGroup(ctx context.Context, where []network.Match) err
 	}
 	for _, m := range where {
 		if m.Field == network.ByProject && len(m.Values) > 0 {
-			project, _ = m.Values[0].(string) // it comes from the query
+			project, _ = m.Values[0].(string) // it is from the query
 			break
 		}
 	}

@@ -73,7 +73,7 @@ func (a *API) securityRuleRoutes() []httpapi.Route {
 	return append(res.routes(), httpapi.Route{Method: http.MethodPut, Pattern: res.path + "/{id}", Handle: res.putNothing})
 }
 
-// putNothing answers who wants to change an object of which nothing can change.
+// putNothing answers requests to change an object without changeable attributes.
 func (res *resource[T, S]) putNothing(w http.ResponseWriter, r *http.Request) error {
 	if _, _, err := res.bodies(r, false); err != nil {
 		return err

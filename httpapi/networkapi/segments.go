@@ -76,7 +76,7 @@ func segmentTable() []attribute[network.SegmentRow, network.SegmentRow] {
 	return append(all, stamps[S, S](of)[4:]...) // they have no tags
 }
 
-// intOrNull takes null besides what toInt does.
+// intOrNull accepts null besides what toInt does.
 func intOrNull(v pyjson.Value) (pyjson.Value, error) {
 	if v.Kind() == pyjson.Null {
 		return v, nil

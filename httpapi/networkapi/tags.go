@@ -38,7 +38,7 @@ func (res *resource[T, S]) tagRoutesAt(path string) []httpapi.Route {
 	}
 }
 
-// noTagPost refuses to add several tags at once, which came after Zed.
+// noTagPost refuses to add several tags at once, which is newer than Zed.
 func noTagPost(http.ResponseWriter, *http.Request) error {
 	return fault.New(fault.NotFound, codeNotFound, "not supported")
 }
@@ -136,8 +136,7 @@ func (res *resource[T, S]) changeTags(fn func(tags []string, tag string) ([]stri
 	}
 }
 
-// tag changes the tags of the object that the path names, for a caller who may
-// change it.
+// tag changes the tags of the object in the path, for a caller who may change it.
 func (res *resource[T, S]) tag(ctx context.Context, r *http.Request, fn func([]string) ([]string, error)) ([]string, error) {
 	one, _, err := res.tagsOf(r)
 	if err != nil {

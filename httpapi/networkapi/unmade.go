@@ -7,9 +7,9 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 )
 
-// nobodyMakes is the POST of a kind that comes into being by itself. Neutron puts the
-// owner into the body, as into any other, and then does not know that attribute.
-func nobodyMakes(path, name string, attributes ...string) httpapi.Route {
+// notCreatable is the POST of a kind that cannot be created by a request. Neutron adds the owner to
+// the body, as to any other, and then refuses that attribute as unknown.
+func notCreatable(path, name string, attributes ...string) httpapi.Route {
 	return httpapi.Route{Method: http.MethodPost, Pattern: path, Handle: func(_ http.ResponseWriter, r *http.Request) error {
 		v, err := readObject(r, name)
 		if err != nil {

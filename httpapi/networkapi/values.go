@@ -11,8 +11,8 @@ import (
 	"github.com/berthcloud/berth/httpapi/pyjson"
 )
 
-// A convert turns the value of an attribute into its usual form. Its error is the
-// whole text for the caller.
+// A convert converts the value of an attribute to its canonical form. Its error is the whole text
+// for the caller.
 type convert func(pyjson.Value) (pyjson.Value, error)
 
 // A check returns what is wrong with a value, "" when nothing is.
@@ -84,7 +84,7 @@ func whole(v pyjson.Value) (int64, bool) {
 	return 0, false
 }
 
-// emptyList turns null into a list.
+// emptyList converts null to a list.
 func emptyList(v pyjson.Value) (pyjson.Value, error) {
 	if v.Kind() == pyjson.Null {
 		return pyjson.NewArray(), nil
@@ -92,7 +92,7 @@ func emptyList(v pyjson.Value) (pyjson.Value, error) {
 	return v, nil
 }
 
-// orNull takes null besides what c takes.
+// orNull accepts null besides what c accepts.
 func orNull(c check) check {
 	return func(v pyjson.Value) string {
 		if v.Kind() == pyjson.Null {
@@ -346,7 +346,7 @@ func orNone[S ~string](s S) pyjson.Value {
 	return pyjson.NewString(string(s))
 }
 
-// object makes an object of keys and values in turn.
+// object builds an object of alternating keys and values.
 func object(pairs ...any) pyjson.Value {
 	members := make([]pyjson.Member, 0, len(pairs)/2)
 	for i := 0; i+1 < len(pairs); i += 2 {

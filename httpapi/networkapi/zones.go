@@ -13,11 +13,11 @@ func (a *API) zoneRoutes() []httpapi.Route {
 	const path = "/v2.0/availability_zones"
 	return []httpapi.Route{
 		{Method: http.MethodGet, Pattern: path, Handle: a.listZones},
-		nobodyMakes(path, "availability_zone", "name", "resource", "state"),
+		notCreatable(path, "availability_zone", "name", "resource", "state"),
 	}
 }
 
-// zoneTable are the attributes of zones, which are all shown, whichever are asked for.
+// zoneTable are the attributes of zones, which are all shown, whichever are requested.
 var zoneTable = []attribute[network.Zone, struct{}]{
 	{name: "state", use: filter, show: func(z *network.Zone) pyjson.Value {
 		if z.Available {
@@ -58,7 +58,7 @@ func showZone(z network.Zone) pyjson.Value {
 // maxZoneHints is how long the hints of a network may be, as JSON.
 const maxZoneHints = 255
 
-// toZoneHints refuses more zones than Neutron has room for.
+// toZoneHints refuses more zones than Neutron can store.
 func toZoneHints(v pyjson.Value) (pyjson.Value, error) {
 	names := textsOf(v)
 	text, err := json.Marshal(names)

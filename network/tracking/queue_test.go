@@ -144,7 +144,7 @@ func TestSlowAgentsAreGivenUp(t *testing.T) {
 				return ctx.Err()
 			}
 			<-ctx.Done()
-			return errors.New("placement cannot be asked: timeout")
+			return errors.New("placement is unavailable: timeout")
 		}
 		begin := time.Now()
 		d := run(t, f, func(o *tracking.Options) { o.Timeout = time.Minute })
@@ -155,7 +155,7 @@ func TestSlowAgentsAreGivenUp(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		want := []outcome{{
-			"slow", network.SyncResult{State: desired("slow", "br-a"), Failure: "slow: placement cannot be asked: timeout"}, begin.Add(time.Minute),
+			"slow", network.SyncResult{State: desired("slow", "br-a"), Failure: "slow: placement is unavailable: timeout"}, begin.Add(time.Minute),
 		}}
 		if diff := cmp.Diff(want, d.results(), cmp.AllowUnexported(outcome{})); diff != "" {
 			t.Errorf("results (-want +got):\n%s", diff)

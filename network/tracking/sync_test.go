@@ -60,7 +60,7 @@ func TestOrderOfCalls(t *testing.T) {
 
 // troubles are what may come of a call.
 var troubles = map[string]func(context.Context) error{
-	"Refused":  func(context.Context) error { return errors.New("placement cannot be asked: connection refused") },
+	"Refused":  func(context.Context) error { return errors.New("placement is unavailable: connection refused") },
 	"Broken":   func(context.Context) error { return errors.New("placement answered 500") },
 	"Conflict": func(context.Context) error { return fmt.Errorf("%w", network.ErrGeneration) },
 	"Slow":     func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
