@@ -162,31 +162,8 @@ func (s *Service) AllocationsOf(ctx context.Context, consumer UUID) (Holding, er
 }
 
 // AllocationsOn returns what is held on a provider and the provider's
-// generation at that moment. The rows must not be changed. It fails as NotFound.
+// generation at that moment. It fails as NotFound.
 func (s *Service) AllocationsOn(ctx context.Context, uuid UUID) ([]AllocationRow, Generation, error) {
-	if s.store.Shared() {
-		return s.readAllocationsOn(ctx, uuid)
-	}
-	w, err := s.World(ctx) // before the rows are read: they may be newer, never older
-	if err != nil {
-		return nil, 0, err
-	}
-	p, t := w.Provider(uuid)
-	if p == nil {
-		return s.readAllocationsOn(ctx, uuid)
-	}
-	h, ok := s.held.on(p.ID, t)
-	if ok {
-		return h.rows, h.generation, nil
-	}
-	h.rows, h.generation, err = s.readAllocationsOn(ctx, uuid)
-	if err == nil {
-		s.held.keep(p.ID, h)
-	}
-	return h.rows, h.generation, err
-}
-
-func (s *Service) readAllocationsOn(ctx context.Context, uuid UUID) ([]AllocationRow, Generation, error) {
 	var rows []AllocationRow
 	var g Generation
 	err := s.view(ctx, func(r Reader) (err error) {

@@ -32,8 +32,7 @@ type Service struct {
 	outcome    error         // of the last one
 	position   Position      // up to which the world has what other stores wrote
 
-	batches batches    // of claims
-	held    heldMemory // for AllocationsOn
+	batches batches // of claims
 
 	sweeping sync.Mutex // guards what follows
 	odd      oddities

@@ -25,7 +25,6 @@ func (s *Service) Sweep(ctx context.Context) (trees int, err error) {
 	if err != nil || now.told && now == s.swept {
 		return 0, err
 	}
-	s.held.forget() // it relies on nobody else writing
 	var found differences
 	err = s.store.View(ctx, func(r Reader) (err error) {
 		found, err = s.compare(r)
