@@ -88,7 +88,7 @@ var rules = []struct{ pkg, may string }{
 	{"internal/keystonetest", "internal/servertest internal/upstreamtest"},
 	{"internal/fakehosts", "agent/driver agent/host"},
 	{"internal/golden", ""},
-	{"internal/growthtest", ""},
+	{"internal/growthtest", "internal/racetest"},
 	{"internal/manpages", "config"},
 	{"internal/novatest", "internal/upstreamtest"},
 	{"internal/process", ""},
