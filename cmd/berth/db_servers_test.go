@@ -181,7 +181,7 @@ func TestDBUninstallAsks(t *testing.T) {
 	url := databases[1].url(t)
 	berth(t, "db", "sync", "--connection", url)
 	code, stdout, stderr := piped(t, "y\n", "db", "uninstall", "--connection", url)
-	if code != exitUsage || !strings.Contains(stderr, "say --yes") || !strings.Contains(stdout, "berth_changes") {
+	if code != exitUsage || !strings.Contains(stderr, "confirm with --yes") || !strings.Contains(stdout, "berth_changes") {
 		t.Errorf("berth db uninstall without a terminal exits with %d: %s%s", code, stdout, stderr)
 	}
 	if code, stdout, stderr := piped(t, "", "db", "uninstall", "--yes", "--connection", url); code != exitOK || !strings.Contains(stdout, "done") {
