@@ -9,9 +9,9 @@ import (
 	"github.com/berthcloud/berth/microversion"
 )
 
-// Note adds attributes to the access line of a request, after the usual ones. They
-// must hold no secret. It is for the goroutine of the request's handler, and does
-// nothing for a request that no API serves.
+// Note adds attributes to the access line of a request, after the usual ones. They must not contain
+// secrets. Only the goroutine of the request's handler may call it; it does nothing for a request
+// that no API serves.
 func Note(r *http.Request, attrs ...slog.Attr) {
 	if x := exchangeOf(r.Context()); x != nil {
 		x.notes = append(x.notes, attrs...)
@@ -41,8 +41,7 @@ func (a *API) logAccess(x *exchange, r *http.Request, took time.Duration) {
 	_ = log.Handle(ctx, line) // there is no better place to say that it cannot be written
 }
 
-// clientText is the client's address without its port; one who comes over a Unix
-// socket has none.
+// clientText is the client's address without its port; a client on a Unix socket has none.
 func clientText(remote string) string {
 	if remote == "" || remote == "@" {
 		return "unix"

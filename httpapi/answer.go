@@ -35,8 +35,8 @@ func ReadBody(r *http.Request) ([]byte, error) {
 	return nil, &Error{Status: http.StatusBadRequest, Detail: "The body of the request ended early."}
 }
 
-// readAll reads a body of known length into a buffer of that size, but does not
-// believe a client that promises megabytes until they come.
+// readAll reads a body of known length into a buffer of that size, but does not allocate megabytes
+// before they arrive.
 func readAll(r *http.Request) ([]byte, error) {
 	if n := r.ContentLength; n > 0 && n <= 1<<20 {
 		b := make([]byte, n)

@@ -19,16 +19,15 @@ import (
 type TLSFiles struct {
 	Cert     string // the service's certificate and those of the authorities between
 	Key      string // its private key
-	ClientCA string // authorities of the clients' certificates; "" asks clients for none
-	AgentCA  string // authorities of the certificates of those who need no token, see Certificates.Agent; "": all do
+	ClientCA string // authorities of the clients' certificates; "" requires none
+	AgentCA  string // authorities of agents' certificates, which replace a token, see Certificates.Agent; "": all need tokens
 
 	MinVersion uint16 // tls.VersionTLS12, which 0 stands for, or later
 }
 
-// Certificates holds what TLSFiles name, and takes in files that change while it
-// is in use: they are looked at with a handshake, once a second at most.
-// Connections that stand already are not touched. It may be used from many
-// goroutines.
+// Certificates has the certificates of TLSFiles, and reloads files that change while it is in use:
+// a handshake checks them, once a second at most. Existing connections are unaffected. It may be
+// used concurrently.
 type Certificates struct {
 	log     *slog.Logger
 	metrics *Metrics
@@ -37,7 +36,7 @@ type Certificates struct {
 	agents   atomic.Pointer[x509.CertPool] // of AgentCA; nil without
 	nextLook atomic.Int64                  // in Unix nanoseconds
 
-	mu    sync.Mutex // guards all below; held while loading
+	mu    sync.Mutex // guards all below; locked while loading
 	files TLSFiles
 	seen  []stamp // of the files at the last attempt to load them
 }
@@ -45,8 +44,8 @@ type Certificates struct {
 // certificateInterval is the least time between two looks at the files.
 const certificateInterval = time.Second
 
-// LoadCertificates reads the files. Metrics may be nil, and so may log, which is
-// told of every later change.
+// LoadCertificates reads the files. Metrics may be nil, and so may log, which gets a line for every
+// later change.
 func LoadCertificates(files TLSFiles, log *slog.Logger, m *Metrics) (*Certificates, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -64,7 +63,7 @@ func (c *Certificates) Reload(files TLSFiles) error {
 	return c.load(files)
 }
 
-// load reads files and puts them in force; the caller holds mu.
+// load reads files and puts them into effect; the caller has locked mu.
 func (c *Certificates) load(files TLSFiles) error {
 	seen := stamps(files)
 	cfg, agents, err := files.config()
@@ -128,8 +127,8 @@ func (c *Certificates) server(protocols ...string) *tls.Config {
 	}
 }
 
-// Agent returns the names of the hosts that the certificate of a request's client is
-// for, and whether one of the authorities in AgentCA stands for it.
+// Agent returns the names of the hosts in the certificate of a request's client, and whether one of
+// the authorities in AgentCA has issued it.
 func (c *Certificates) Agent(r *http.Request) (hosts []string, ok bool) {
 	roots := c.agents.Load()
 	if roots == nil || r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
@@ -149,8 +148,8 @@ func (c *Certificates) Agent(r *http.Request) (hosts []string, ok bool) {
 	return hosts, len(hosts) > 0
 }
 
-// config reads the files. Who has a certificate of an agent's may show it; whether all
-// clients have to show one is up to ClientCA.
+// config reads the files. A client with an agent's certificate may present it; ClientCA decides
+// whether all clients must present one.
 func (f TLSFiles) config() (cfg *tls.Config, agents *x509.CertPool, err error) {
 	pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
 	if err != nil {
@@ -190,7 +189,7 @@ func readAuthorities(paths ...string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// A stamp tells whether a file has changed.
+// A stamp detects whether a file has changed.
 type stamp struct {
 	name    string // what the path is a link to
 	changed time.Time

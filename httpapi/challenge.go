@@ -6,9 +6,8 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// A Challenge is the error of an Authenticator that stands for Keystone's
-// middleware, which is in front of upstream's API and answers in a format of its
-// own: who gets 401 is told where to find Keystone.
+// A Challenge is the error of an Authenticator that behaves as Keystone's middleware, which is in
+// front of upstream's API and answers in a format of its own: a 401 names the address of Keystone.
 type Challenge struct {
 	Err error // why; a fault of kind Unavailable becomes 503, any other 401
 

@@ -63,8 +63,8 @@ func (c *compressor) decide(status int) {
 	if status == http.StatusNoContent || status == http.StatusNotModified || h.Get("Content-Encoding") != "" || c.small(h) {
 		return
 	}
-	// A cache must not give this to those who cannot read it. The other form is
-	// good for everybody and stays as upstream has it.
+	// A cache must not return this to clients that cannot decode it. The uncompressed form is for
+	// all clients and stays as upstream has it.
 	addVary(h, "Accept-Encoding")
 	h.Del("Content-Length")
 	h.Set("Content-Encoding", "gzip")
@@ -111,7 +111,7 @@ func (c *compressor) FlushError() error {
 	return http.NewResponseController(c.ResponseWriter).Flush()
 }
 
-// Unwrap lets http.ResponseController reach the connection.
+// Unwrap gives http.ResponseController access to the connection.
 func (c *compressor) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
 // finish ends the answer.
@@ -120,7 +120,7 @@ func (c *compressor) finish() {
 	if c.gz == nil {
 		return
 	}
-	_ = c.gz.Close() // the client may be gone; there is nobody to tell
+	_ = c.gz.Close() // the client may have disconnected; there is no receiver for the error
 	c.gz.Reset(nil)
 	gzipPool.Put(c.gz)
 	c.gz = nil

@@ -55,8 +55,7 @@ var computeHeader = http.CanonicalHeaderKey(microversion.ComputeHeader)
 // varyCompute says that answers depend on both headers.
 var varyCompute = []string{microversion.Header, microversion.ComputeHeader}
 
-// negotiateCompute finds the version that the request asks for. An answer that refuses
-// one names it as well.
+// negotiateCompute finds the version of the request. An answer that refuses one names it as well.
 func (a *API) negotiateCompute(x *exchange, r *http.Request) (err error) {
 	x.version, err = a.cfg.History.NegotiateStrictly(a.cfg.Service, r.Header[versionHeader], r.Header[computeHeader])
 	var beyond *microversion.RangeError
@@ -75,7 +74,7 @@ func (a *API) negotiateCompute(x *exchange, r *http.Request) (err error) {
 	return err
 }
 
-// checkComputeMedia refuses a body that is said to be something else than JSON.
+// checkComputeMedia refuses a body with a media type other than JSON.
 func checkComputeMedia(r *http.Request) error {
 	media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	switch strings.ToLower(strings.TrimSpace(media)) {

@@ -22,7 +22,7 @@ type LimitSettings struct {
 // may be used from many goroutines.
 type ConnLimit struct {
 	metrics *Metrics
-	leaving chan struct{} // holds one for each refused client that is being told
+	leaving chan struct{} // has a value for each refused client that is being answered
 
 	mu       sync.Mutex // guards all below
 	settings LimitSettings
@@ -31,8 +31,7 @@ type ConnLimit struct {
 	changed  chan struct{} // closed when a connection ends or the settings change
 }
 
-// maxLeaving is how many refused clients are told why at a time; the others are
-// cut off.
+// maxLeaving bounds the refused clients that get an answer at a time; the others are disconnected.
 const maxLeaving = 64
 
 // NewConnLimit returns a ConnLimit. Metrics may be nil.
@@ -51,7 +50,7 @@ func (l *ConnLimit) Set(s LimitSettings) {
 	l.wake()
 }
 
-// wake lets those that wait look again; the caller holds mu.
+// wake wakes those that wait; the caller has locked mu.
 func (l *ConnLimit) wake() {
 	close(l.changed)
 	l.changed = make(chan struct{})
@@ -99,8 +98,8 @@ func (l *ConnLimit) release(client netip.Addr) {
 type limitedListener struct {
 	net.Listener
 	limit  *ConnLimit
-	tls    bool   // a refused client cannot be told in plain text
-	format Format // of what it is told
+	tls    bool   // a refused client cannot be answered in plain text
+	format Format // of that answer
 
 	closed chan struct{}
 	tasks  sync.WaitGroup // of refused clients
@@ -113,8 +112,8 @@ func newLimitedListener(ln net.Listener, o ServeOptions) *limitedListener {
 	return &limitedListener{Listener: ln, limit: o.Limit, tls: o.TLS != nil, format: o.Format, closed: make(chan struct{})}
 }
 
-// Accept returns the next connection that is admitted. One that has to wait is
-// held meanwhile; those behind it wait in the kernel, which bounds them.
+// Accept returns the next connection that is admitted. One that must wait is kept open; those
+// behind it wait in the kernel, which bounds them.
 func (l *limitedListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
@@ -161,7 +160,7 @@ func clientOf(c net.Conn) netip.Addr {
 	return addr.Addr().Unmap().WithZone("")
 }
 
-// refuse ends a connection without holding up the next one.
+// refuse ends a connection without delaying the next one.
 func (l *limitedListener) refuse(c net.Conn) {
 	l.limit.metrics.refuseConnection()
 	select {
@@ -190,8 +189,8 @@ func (l *limitedListener) begin(task func()) {
 	l.tasks.Go(task)
 }
 
-// dismiss tells a client why it is not served. It reads what the client sends
-// for a moment: a connection that is closed before that loses the answer.
+// dismiss answers a client why it is not served. It first reads what the client sends, for a
+// moment: closing a connection with unread data loses the answer.
 func dismiss(c net.Conn, as Format) {
 	if c.SetDeadline(time.Now().Add(time.Second)) != nil {
 		return

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// CORS lets pages from other origins call the API, as OpenStack's middleware
-// does. It is not modified once an API uses it.
+// CORS allows pages from other origins to call the API, as OpenStack's middleware does. It is not
+// modified once an API uses it.
 type CORS struct {
 	AllowedOrigins   []string // "https://host[:port]"; "*" allows any
 	AllowCredentials bool
@@ -35,7 +35,7 @@ func PlacementCORS(origins ...string) *CORS {
 	}
 }
 
-// simpleHeaders need nobody's permission.
+// simpleHeaders need no permission.
 var simpleHeaders = []string{
 	"Accept", "Accept-Language", "Content-Type", "Cache-Control", "Content-Language", "Expires",
 	"Last-Modified", "Pragma",
@@ -83,8 +83,8 @@ func (g grant) apply(h http.Header) {
 	}
 }
 
-// preflight answers OPTIONS: always 200, with permissions only when the origin,
-// the method and every header asked for are allowed.
+// preflight answers OPTIONS: always 200, with permissions only when the origin, the method and
+// every requested header are allowed.
 func (c *CORS) preflight(x *exchange, r *http.Request) {
 	asked := splitList(r.Header.Values("Access-Control-Request-Headers"))
 	method := r.Header.Get("Access-Control-Request-Method")

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// shortInterval is how often it is said that a listener is out of file descriptors.
+// shortInterval is the interval of the warnings that a listener is out of file descriptors.
 const shortInterval = 30 * time.Second
 
 // A shortListener warns when connections cannot be accepted because the process or the machine is
-// out of file descriptors. Clients then wait, and net/http says so for debugging only.
+// out of file descriptors. Clients then wait, and net/http logs that for debugging only.
 type shortListener struct {
 	net.Listener
 	log *slog.Logger

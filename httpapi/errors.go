@@ -32,10 +32,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%d %s: %s", e.Status, statusTitle(e.Status), e.Detail)
 }
 
-// Trapped marks err as answered by the handler itself. It decides nothing but
-// the Vary header: upstream leaves it out of a 404 whose exception its handler
-// let pass, which is what an unmarked NotFound stands for, and sends it when
-// the handler caught the exception. A nil err stays nil.
+// Trapped marks err as answered by the handler itself. It affects the Vary header only: upstream
+// omits it from a 404 whose exception its handler did not catch, which an unmarked NotFound
+// represents, and sends it when the handler caught the exception. A nil err stays nil.
 func Trapped(err error) error {
 	if err == nil {
 		return nil
@@ -47,8 +46,8 @@ type trapped struct{ error }
 
 func (t *trapped) Unwrap() error { return t.error }
 
-// retryAfter is how long, in seconds, a client should wait before it sends a
-// request again that found a part away or too much to do.
+// retryAfter is how long, in seconds, a client should wait before it retries a request that found a
+// part unavailable or overloaded.
 const retryAfter = "1"
 
 // internalText is all that callers learn of an error that is ours.
@@ -67,7 +66,7 @@ var statuses = map[fault.Kind]int{
 	fault.Failed:      http.StatusInternalServerError,
 }
 
-// toError turns any error into the Error that answers it.
+// toError converts any error to the Error that answers it.
 func toError(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -140,9 +139,8 @@ func (a *API) render(x *exchange, r *http.Request, e *Error) (media string, body
 	return a.cfg.Problem(Problem{Status: e.Status, Code: e.Code, Detail: e.Detail, Path: r.URL.Path, Method: r.Method})
 }
 
-// trim takes back the headers that an error does not carry: those that an
-// unfinished handler set, and Vary where Placement's answer is made outside its
-// version middleware.
+// trim removes the headers that an error does not have: those of an unfinished handler, and Vary
+// where Placement's answer is made outside its version middleware.
 func (x *exchange) trim(e *Error, err error, compute bool) {
 	h := x.Header()
 	for _, name := range []string{"Cache-Control", "Last-Modified", "Location", "Content-Type", "Content-Length"} {
@@ -200,5 +198,5 @@ func writeBody(w http.ResponseWriter, status int, media string, body []byte) {
 	h.Set("Content-Type", media)
 	h.Set("Content-Length", fmt.Sprint(len(body)))
 	w.WriteHeader(status)
-	w.Write(body) // the client may be gone; there is nobody to tell
+	w.Write(body) // the client may have disconnected; there is no receiver for the error
 }

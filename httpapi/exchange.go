@@ -121,7 +121,7 @@ func (x *exchange) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap lets http.ResponseController reach the connection.
+// Unwrap gives http.ResponseController access to the connection.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
 // A panicked is what a handler panicked with.
@@ -132,7 +132,7 @@ type panicked struct {
 
 func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 
-// call runs h and turns a panic into an error.
+// call runs h and converts a panic to an error.
 func call(h Handler, x *exchange, r *http.Request) (err error) {
 	defer func() {
 		if v := recover(); v == http.ErrAbortHandler {

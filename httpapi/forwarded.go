@@ -10,7 +10,7 @@ import (
 // Proxies are the peers whose headers about a request's client are believed.
 type Proxies struct {
 	Networks []netip.Prefix
-	Unix     bool // whoever comes over a Unix socket
+	Unix     bool // trust peers on a Unix socket
 }
 
 // trust reports whether the peer of the request's connection is one of them.
@@ -38,8 +38,7 @@ func (p *Proxies) trustAddr(text string) bool {
 	return err == nil && p.contains(addr)
 }
 
-// A forwarded is what proxies tell of a request; empty fields are not told, or
-// told in a way that cannot be.
+// A forwarded is what proxies report of a request; fields that are missing or invalid are empty.
 type forwarded struct {
 	client string // address
 	proto  string // "http" or "https"
@@ -57,13 +56,13 @@ func (f forwarded) apply(r *http.Request) {
 	}
 }
 
-// forwarded reads the headers that oslo.middleware reads: Forwarded (RFC 7239)
-// or, without it, X-Forwarded-Proto, -Host and -For; and X-Forwarded-Prefix.
+// forwarded reads the headers that oslo.middleware reads: Forwarded (RFC 7239) or, without it,
+// X-Forwarded-Proto, -Host and -For; and X-Forwarded-Prefix.
 //
-// A proxy may append to what its client sent. So the lists are read from their
-// end, where the trusted peer wrote, and past the entries whose client is a
-// trusted proxy itself: what comes before is anybody's word. When all entries
-// are of trusted proxies, that is the first one, which upstream always takes.
+// A proxy may append to what its client sent. So the lists are read from their end, which the
+// trusted peer wrote, and past the entries whose client is a trusted proxy itself: what comes
+// before may be forged. When all entries are of trusted proxies, the first one counts, which
+// upstream always uses.
 func (p *Proxies) forwarded(h http.Header) forwarded {
 	hops := rfc7239(h)
 	if hops == nil {

@@ -23,22 +23,22 @@ type FrontSettings struct {
 	// count here.
 	Hosts *Hosts
 
-	// Forwarded says that what proxies write into the request's headers about
-	// its client is believed when it comes from one of Proxies.
+	// Forwarded says whether the headers of proxies about their clients are trusted when they come
+	// from one of Proxies.
 	Forwarded bool
 	Proxies   Proxies
 
 	// Problem writes the 503 and 403 of a Front; nil means Placement's.
 	Problem Format
 
-	// CompressMinSize is the size in bytes from which an answer is compressed
-	// for clients that accept that. 0 and below turn it off.
+	// CompressMinSize is the size in bytes from which an answer is compressed for clients that
+	// accept that. 0 and below disable it.
 	CompressMinSize int
 }
 
-// A Front stands before an API: it bounds the requests under way, refuses those for other hosts, finds out
-// where a request came from when a proxy forwarded it, takes off the path prefix
-// and compresses answers. It may be used from many goroutines.
+// A Front stands before an API: it bounds the concurrent requests, refuses those for other hosts,
+// resolves the origin of a request that a proxy forwarded, removes the path prefix and compresses
+// answers. It may be used concurrently.
 type Front struct {
 	next     http.Handler
 	metrics  *Metrics
@@ -94,8 +94,8 @@ func arrivalOf(r *http.Request) arrival {
 	return a
 }
 
-// arrive returns the request as the client sent it: without the prefix, and with
-// the address, host and scheme that trusted proxies tell.
+// arrive returns the request as the client sent it: without the prefix, and with the address, host
+// and scheme that trusted proxies report.
 func (s *FrontSettings) arrive(r *http.Request) *http.Request {
 	var a arrival
 	path, below := s.cutPrefix(r.URL.Path)

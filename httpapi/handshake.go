@@ -12,11 +12,10 @@ import (
 	"time"
 )
 
-// A tlsListener shakes hands with the clients of another listener, each in a
-// goroutine of its own, so that a slow one holds up itself only. What it accepts
-// are connections that agreed on a protocol: *tls.Conn for HTTP/2, which
-// net/http wants so, and for HTTP/1.1 a tlsConn, which speaks the API's format
-// where net/http rejects a request by itself.
+// A tlsListener shakes hands with the clients of another listener, each in a goroutine of its own,
+// so that a slow one delays itself only. It accepts connections that agreed on a protocol:
+// *tls.Conn for HTTP/2, as net/http requires, and for HTTP/1.1 a tlsConn, which answers in the
+// API's format where net/http rejects a request by itself.
 type tlsListener struct {
 	net.Listener
 	config  *tls.Config
@@ -53,8 +52,8 @@ func newTLSListener(ln net.Listener, h http.Handler, opts ServeOptions) *tlsList
 	return l
 }
 
-// acceptAll begins handshakes until the listener is closed. Errors go to
-// whoever calls Accept, who waits a while before the next attempt.
+// acceptAll begins handshakes until the listener is closed. Accept returns its errors; its caller
+// waits before the next attempt.
 func (l *tlsListener) acceptAll() {
 	for {
 		c, err := l.Listener.Accept()
@@ -113,8 +112,7 @@ func (l *tlsListener) handshake(c net.Conn) {
 // httpBegins are what a request without TLS begins with.
 var httpBegins = []string{"GET /", "HEAD ", "POST ", "PUT /", "DELET", "OPTIO", "PATCH"}
 
-// refuse ends a connection without TLS, and tells a client that speaks plain
-// HTTP what is wrong.
+// refuse ends a connection without TLS, and answers a client that sends plain HTTP.
 func (l *tlsListener) refuse(c net.Conn, err error) {
 	defer c.Close()
 	if l.ctx.Err() != nil {
@@ -125,12 +123,12 @@ func (l *tlsListener) refuse(c net.Conn, err error) {
 	var re tls.RecordHeaderError
 	if errors.As(err, &re) && re.Conn != nil && slices.Contains(httpBegins, string(re.RecordHeader[:])) {
 		if c.SetWriteDeadline(time.Now().Add(time.Second)) == nil {
-			c.Write(rejected(l.format, http.StatusBadRequest, "This port speaks TLS: use https.")) // it may be gone
+			c.Write(rejected(l.format, http.StatusBadRequest, "This port speaks TLS: use https.")) // it may have disconnected
 		}
 	}
 }
 
-// A tlsConn is a conn whose requests say that they came over TLS.
+// A tlsConn is a conn whose requests are marked as received over TLS.
 type tlsConn struct {
 	conn
 	tls *tls.Conn

@@ -7,12 +7,11 @@ import (
 	"strings"
 )
 
-// Hosts are the names in the Host header of requests that a service answers: those of this
-// machine on loopback, the address that the request arrived at, and some more. A service
-// that trusts whoever reaches it needs them: a browser on its machine sends it requests of
-// any web page whose name the page's owner makes resolve to that machine (DNS rebinding),
-// and only the header tells them apart. A nil Hosts allows all names. It may be used from
-// many goroutines.
+// Hosts are the names in the Host header of requests that a service answers: those of this machine
+// on loopback, the address that the request arrived at, and some more. A service without
+// authentication needs them: a browser on its machine sends it requests of any web page whose name
+// the page's owner makes resolve to that machine (DNS rebinding), and only the header distinguishes
+// them. A nil Hosts allows all names. It may be used concurrently.
 type Hosts struct{ names map[string]bool }
 
 // NewHosts returns Hosts with further names or addresses, without ports. Case and a final dot
@@ -25,8 +24,8 @@ func NewHosts(more ...string) *Hosts {
 	return h
 }
 
-// allow reports whether the request names a host that is allowed. A request that names none
-// comes from no browser.
+// allow reports whether the request names an allowed host. A request without a name does not come
+// from a browser.
 func (h *Hosts) allow(r *http.Request) bool {
 	if h == nil || r.Host == "" {
 		return true

@@ -33,34 +33,33 @@ import (
 // called from many goroutines.
 type Handler func(w http.ResponseWriter, r *http.Request) error
 
-// An Authenticator says who sent a request. A fault of kind Unauthentic becomes
-// 401, Unavailable 503; the body of the request has not been read.
+// An Authenticator identifies the caller of a request. A fault of kind Unauthentic becomes 401,
+// Unavailable 503; the body of the request has not been read.
 type Authenticator func(r *http.Request) (identity.Caller, error)
 
 // DefaultMaxBody is the biggest request body, in bytes, that an API takes when
 // its Config does not say otherwise.
 const DefaultMaxBody = 32 << 20
 
-// A Config says what an API is made of. Service, Routes and Authenticate are
-// required.
+// A Config is the parts of an API. Service, Routes and Authenticate are required.
 type Config struct {
 	Service      string                 // its name in version headers, logs and metrics
-	History      microversion.History   // the versions it speaks; none for an API without microversions
+	History      microversion.History   // its versions; none for an API without microversions
 	Routes       []Route                // in the order in which Allow lists methods
-	Authenticate Authenticator          // not asked for Public paths
+	Authenticate Authenticator          // not called for Public paths
 	Public       func(path string) bool // what anybody may ask for; nil means "/"
 
 	// Problem writes the body of an error; nil means Placement's.
 	Problem Format
 
-	// Compute makes an API speak as Nova does before its handlers are asked.
+	// Compute selects Nova's order of the steps before the handlers.
 	Compute bool
 
 	CodeSince     int        // the minor version from which errors carry a code
 	UndefinedCode fault.Code // the code of errors that have none
 
 	MaxBody int64        // bytes; 0 means DefaultMaxBody
-	CORS    *CORS        // nil turns it off
+	CORS    *CORS        // nil disables it
 	Log     *slog.Logger // nil discards
 	Metrics *Metrics     // nil measures nothing
 }
@@ -176,7 +175,7 @@ func (a *API) serve(x *exchange, r *http.Request) error {
 	return call(route.Handle, x, r)
 }
 
-// negotiate finds the version that the request asks for, of an API that has any.
+// negotiate finds the version of the request, of an API that has any.
 func (a *API) negotiate(x *exchange, r *http.Request) (err error) {
 	if a.cfg.History == nil {
 		return nil
@@ -191,7 +190,7 @@ func (a *API) negotiate(x *exchange, r *http.Request) (err error) {
 
 var varyVersion = []string{"openstack-api-version"}
 
-// authenticate finds out who calls.
+// authenticate identifies the caller.
 func (a *API) authenticate(x *exchange, r *http.Request) (err error) {
 	if a.cfg.Public(r.URL.Path) {
 		return nil
@@ -204,7 +203,7 @@ func (a *API) authenticate(x *exchange, r *http.Request) (err error) {
 	return nil
 }
 
-// checkContent refuses a body that nobody could read, before routing.
+// checkContent refuses a body that cannot be read, before routing.
 func (a *API) checkContent(x *exchange, r *http.Request) error {
 	if _, odd := oddLength(r); odd {
 		return &Error{Status: http.StatusBadRequest, Detail: "content-length header must be an integer"}
@@ -221,8 +220,8 @@ func (a *API) checkContent(x *exchange, r *http.Request) error {
 	return nil
 }
 
-// innermost returns the ResponseWriter that net/http made: only that one closes
-// a connection whose body is too long to be read to its end.
+// innermost returns the ResponseWriter of net/http: only that one closes a connection whose body is
+// too long to be read to its end.
 func innermost(w http.ResponseWriter) http.ResponseWriter {
 	for {
 		outer, ok := w.(interface{ Unwrap() http.ResponseWriter })

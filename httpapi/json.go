@@ -10,9 +10,9 @@ import (
 
 const (
 	wholeSize  = 1 << 20   // a JSON up to about this size is one piece
-	pieceSize  = 256 << 10 // a bigger one goes on in pieces of about this size
+	pieceSize  = 256 << 10 // a bigger one is written in pieces of about this size
 	ownPiece   = 128 << 10 // what is ready and so long is not copied into a piece
-	retainSize = 2 << 20   // bigger buffers are left to the garbage collector
+	retainSize = 2 << 20   // bigger buffers are not kept for reuse
 )
 
 // A JSON writes one JSON text, byte for byte as Python's json.dumps would:
@@ -51,8 +51,8 @@ func JSONText(render func(*JSON)) []byte {
 // Len returns how many bytes have been written and not sent: in a JSONText, all.
 func (j *JSON) Len() int { return len(j.buf) }
 
-// Close writes what is left and returns the first error that writing met. The
-// JSON must not be used afterwards.
+// Close writes the rest and returns the first error of writing. The JSON must not be used
+// afterwards.
 func (j *JSON) Close() error {
 	defer j.release()
 	j.flush()
@@ -195,7 +195,7 @@ func (j *JSON) Append(fn func(dst []byte) []byte) {
 	j.buf = fn(j.buf)
 }
 
-// A responder begins an answer when its first piece comes.
+// A responder begins an answer with its first piece.
 type responder struct {
 	http.ResponseWriter
 	status int
@@ -212,9 +212,8 @@ func (p *responder) Write(b []byte) (int, error) {
 // typeJSON is the header of answers with JSON.
 var typeJSON = []string{mediaJSON}
 
-// Respond answers with a status and the JSON that render writes. An answer of
-// one piece carries its length; a bigger one is streamed. The error is that of
-// a client that went away.
+// Respond answers with a status and the JSON that render writes. An answer of one piece has a
+// length; a bigger one is streamed. The error is that of a client that disconnected.
 func Respond(w http.ResponseWriter, status int, render func(*JSON)) error {
 	w.Header()["Content-Type"] = typeJSON
 	p := &responder{ResponseWriter: w, status: status}

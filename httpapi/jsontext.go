@@ -8,7 +8,7 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// verbatim has the bytes that stand for themselves in a JSON string.
+// verbatim has the bytes that need no escape in a JSON string.
 var verbatim = func() (t [256]bool) {
 	for c := ' '; c <= '~'; c++ {
 		t[c] = c != '"' && c != '\\'

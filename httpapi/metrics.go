@@ -52,8 +52,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 // commonStatuses have their counters at hand.
 var commonStatuses = [...]int{200, 201, 204, 400, 401, 403, 404, 405, 406, 409, 413, 415, 500, 503}
 
-// A series holds the handles of one route and method, so that counting a
-// request looks nothing up.
+// A series has the metrics of one route and method, so that counting a request needs no lookup.
 type series struct {
 	m                      *Metrics
 	service, route, method string

@@ -12,16 +12,16 @@ import (
 // OpsConfig says what the operators' listener shows.
 type OpsConfig struct {
 	Metrics prometheus.Gatherer                // what /metrics shows; nil hides it
-	Ready   func() (ready bool, detail string) // asked by /readyz; nil means always ready
+	Ready   func() (ready bool, detail string) // called by /readyz; nil means always ready
 	Profile bool                               // serve /debug/pprof/
 }
 
-// NewOps returns the handler of the operators' listener: /metrics, /healthz,
-// /readyz and, when asked for, /debug/pprof/. It knows no authentication and
-// belongs on an address that only operators reach.
+// NewOps returns the handler of the operators' listener: /metrics, /healthz, /readyz and, when
+// enabled, /debug/pprof/. It has no authentication and belongs on an address that only operators
+// can reach.
 //
-// /healthz answers 200 as long as the process answers at all; /readyz answers
-// 503 with the detail while the service should get no traffic.
+// /healthz answers 200 as long as the process answers at all; /readyz answers 503 with the detail
+// while the service should get no traffic.
 func NewOps(cfg OpsConfig) http.Handler {
 	mux := http.NewServeMux()
 	if cfg.Metrics != nil {
@@ -61,5 +61,5 @@ func ready(w http.ResponseWriter, ask func() (bool, string)) {
 func plain(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=UTF-8")
 	w.WriteHeader(status)
-	io.WriteString(w, text+"\n") // the client may be gone; there is nobody to tell
+	io.WriteString(w, text+"\n") // the client may have disconnected; there is no receiver for the error
 }

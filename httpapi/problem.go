@@ -44,8 +44,8 @@ var explanations = map[int]string{
 // statusTitle is the name of a status.
 func statusTitle(status int) string { return http.StatusText(status) }
 
-// body returns the text that every format is made from, with what came from the
-// request passed through escape. Three statuses have a text of their own.
+// body returns the text of every format, with the parts of the request passed through escape. Three
+// statuses have a text of their own.
 func (p *problem) body(escape func(string) string) string {
 	const gap = " <br /><br />\n"
 	detail := escape(p.detail)
@@ -147,8 +147,8 @@ var (
 	tags     = regexp.MustCompile(`(?s)<.*?>`)
 )
 
-// stripTags makes text of HTML: line ends become spaces, breaks become line
-// ends, and whatever looks like a tag goes, also when it came from the caller.
+// stripTags converts HTML to text: line ends become spaces, breaks become line ends, and whatever
+// looks like a tag is removed, also in text of the caller.
 func stripTags(s string) string {
 	s = strings.ReplaceAll(s, "\n", " ")
 	s = strings.ReplaceAll(s, "\r", "")

@@ -36,9 +36,9 @@ func (l listener) Accept() (net.Conn, error) {
 	return &conn{Conn: c, handler: l.handler, format: l.format}, nil
 }
 
-// A conn remembers what was read last, so that a rejection can say what was
-// wrong. It keeps a reference, not a copy: net/http rejects a request before it
-// reads on, and reads and that write never overlap.
+// A conn keeps what was read last, so that a rejection can name the mistake. It keeps a reference,
+// not a copy: net/http rejects a request before it reads on, and reads and that write never
+// overlap.
 type conn struct {
 	net.Conn
 	handler http.Handler
@@ -104,7 +104,7 @@ func (c *conn) isHTTP2(p []byte) bool {
 	return c.http2
 }
 
-// Write writes p, or what stands for it when p is a rejection.
+// Write writes p, or its replacement when p is a rejection.
 func (c *conn) Write(p []byte) (int, error) {
 	if c.http2 {
 		return c.Conn.Write(p)
@@ -126,7 +126,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// writeJoined writes p, or keeps it until the rest of its answer comes.
+// writeJoined writes p, or keeps it until the rest of its answer follows.
 func (c *conn) writeJoined(p []byte) (int, error) {
 	now := c.answer.join(p)
 	if now == nil {
@@ -142,8 +142,8 @@ func (c *conn) writeJoined(p []byte) (int, error) {
 // noContent begins an answer without a body.
 var noContent = []byte("HTTP/1.1 204 No Content\r\n")
 
-// writeEmpty writes an answer of status 204 with the content-length that
-// upstream gives it and net/http takes away.
+// writeEmpty writes an answer of status 204 with the content-length that upstream sends and
+// net/http removes.
 func (c *conn) writeEmpty(p []byte) (int, error) {
 	whole := append(make([]byte, 0, len(p)+len(noLength)), noContent...)
 	whole = append(whole, noLength...)
@@ -181,8 +181,8 @@ func (c *conn) reconsidered(status int) []byte {
 // lengthKey is the context key of a content-length that is no length.
 type lengthKey struct{}
 
-// oddLength returns the text of such a content-length. An empty one and a
-// negative number stand for no body, as upstream reads them.
+// oddLength returns the text of such a content-length. An empty one and a negative number mean no
+// body, as for upstream.
 func oddLength(r *http.Request) (text string, ok bool) {
 	text, ok = r.Context().Value(lengthKey{}).(string)
 	if !ok || text == "" {

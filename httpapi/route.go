@@ -11,7 +11,7 @@ import (
 // may share a path and method when their versions do not overlap.
 type Route struct {
 	Method  string
-	Pattern string // "/traits/{name}": each {…} stands for one non-empty segment
+	Pattern string // "/traits/{name}": each {…} matches one non-empty segment
 	Name    string // what metrics and logs call the path; empty means Pattern
 
 	Since, Until int // first and last minor version; Until 0 means no end
@@ -45,10 +45,9 @@ func (r *Route) hidden(method string) error {
 	return &Error{Status: http.StatusNotFound}
 }
 
-// Param returns the segment of the path that stands for {name} in the route's
-// pattern, "" when there is none. Escapes are decoded; bytes beyond ASCII come
-// back as the characters U+0080 to U+00FF, one each, which is how the texts of
-// upstream's errors show them.
+// Param returns the segment of the path that matches {name} in the route's pattern, "" when there
+// is none. Escapes are decoded; bytes beyond ASCII are the characters U+0080 to U+00FF, one each,
+// as the texts of upstream's errors show them.
 func Param(r *http.Request, name string) string {
 	x := exchangeOf(r.Context())
 	if x == nil {
@@ -155,9 +154,9 @@ func split(room []string, path string) []string {
 	return room
 }
 
-// find returns the pattern of a decoded path and leaves its parameters in x,
-// nil when there is none. A slash too many finds nothing, and neither does an
-// escaped one: upstream sees paths decoded.
+// find returns the pattern of a decoded path and stores its parameters in x, nil when there is
+// none. A superfluous slash matches nothing, and neither does an escaped one: upstream sees paths
+// decoded.
 func (t table) find(path string, x *exchange) *pattern {
 	if path != "" && path[0] != '/' {
 		return nil

@@ -20,7 +20,7 @@ type ServeOptions struct {
 	MaxHeaderBytes    int           // 64 KiB, and some slack that net/http adds
 	Log               *slog.Logger  // what goes wrong below HTTP; nil discards
 
-	HTTP2      bool          // speak HTTP/2 too, over TLS and without
+	HTTP2      bool          // support HTTP/2 too, over TLS and without
 	MaxStreams int           // requests under way on one HTTP/2 connection; 250
 	TLS        *Certificates // nil: no TLS
 	Limit      *ConnLimit    // nil: no bound on connections
@@ -124,8 +124,8 @@ func (o ServeOptions) protocols() *http.Protocols {
 	return p
 }
 
-// http2 bounds what an HTTP/2 connection may cost. A client that is gone is
-// noticed by a ping, one that does not read by the bytes it does not take.
+// http2 bounds the cost of an HTTP/2 connection. A ping detects a client that has disappeared, the
+// bytes it does not accept one that does not read.
 func (o ServeOptions) http2() *http.HTTP2Config {
 	return &http.HTTP2Config{
 		MaxConcurrentStreams: o.MaxStreams,
@@ -135,13 +135,13 @@ func (o ServeOptions) http2() *http.HTTP2Config {
 	}
 }
 
-// stop ends a server that is asked to.
+// stop ends a server.
 func stop(srv *http.Server, failed <-chan error, opts ServeOptions) error {
 	ctx, cancel := context.WithTimeout(context.Background(), opts.StopTimeout)
 	defer cancel()
 	err := srv.Shutdown(ctx)
 	if err != nil {
-		srv.Close() // the listener is closed already; what is left are connections
+		srv.Close() // the listener is closed already; only connections are left
 		err = fmt.Errorf("requests were cut off after %s: %w", opts.StopTimeout, err)
 	}
 	if serr := <-failed; !errors.Is(serr, http.ErrServerClosed) {

@@ -16,10 +16,10 @@ func NewSwitch(h http.Handler) *Switch {
 	return s
 }
 
-// Set lets h answer the requests that come from now on.
+// Set makes h answer the requests that arrive from now on.
 func (s *Switch) Set(h http.Handler) { s.current.Store(&h) }
 
-// ServeHTTP lets the present handler answer.
+// ServeHTTP calls the current handler.
 func (s *Switch) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	(*s.current.Load()).ServeHTTP(w, r)
 }

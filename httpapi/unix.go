@@ -15,10 +15,9 @@ import (
 // umask guards the process's mask for new files, which is one for all threads.
 var umask sync.Mutex
 
-// ListenUnix listens at a Unix socket with the permissions of mode. A socket file
-// that nobody listens at any more, as a crash leaves it, is replaced; one that is
-// in use and a file that is no socket are errors. The file goes away when the
-// listener is closed.
+// ListenUnix listens at a Unix socket with the permissions of mode. A socket file without a
+// listener, as a crash leaves it, is replaced; one that is in use and a file that is no socket are
+// errors. The file is removed when the listener is closed.
 func ListenUnix(ctx context.Context, path string, mode fs.FileMode) (net.Listener, error) {
 	if err := removeStale(ctx, path); err != nil {
 		return nil, err
@@ -31,7 +30,7 @@ func ListenUnix(ctx context.Context, path string, mode fs.FileMode) (net.Listene
 	return lc.Listen(ctx, "unix", path)
 }
 
-// removeStale removes the socket that a process which is gone left at path.
+// removeStale removes the socket that an ended process left at path.
 func removeStale(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	switch {

@@ -57,7 +57,7 @@ func (q *request) integer(name string) (int64, error) {
 	return n, nil
 }
 
-// mayAggregate asks policy, and returns the number in the path.
+// mayAggregate checks policy, and returns the number in the path.
 func (q *request) mayAggregate(rule string) (int64, error) {
 	if err := q.can("os-aggregates:"+rule, nobodys); err != nil {
 		return 0, err

@@ -19,8 +19,8 @@ type API struct {
 	Policy  Policy
 	// MaxLimit is the most objects in one answer, 0 for Nova's 1000.
 	MaxLimit int
-	// MaxWaits is how many hosts may have an answer held back at a time; further ones
-	// are answered at once. 0 is no bound.
+	// MaxWaits bounds the hosts whose answers are delayed at a time; further ones are answered at
+	// once. 0 is no bound.
 	MaxWaits int
 
 	waits atomic.Int64 // of hosts
@@ -34,8 +34,8 @@ func (a *API) maxLimit() int { return cmp.Or(a.MaxLimit, maxLimit) }
 // top is what paths begin with that have versions.
 const top = "/v2.1"
 
-// Public reports whether a path is outside the versions, where nobody asks for a
-// token: what versions there are is said there.
+// Public reports whether a path is outside the versions, where no token is needed: the list of
+// versions is there.
 func Public(path string) bool {
 	private := strings.HasPrefix(path, top+"/") && len(path) > len(top)+1 || strings.HasPrefix(path, hosts+"/")
 	return !private

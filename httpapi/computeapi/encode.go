@@ -14,8 +14,8 @@ import (
 // A writer writes one JSON element.
 type writer = func(*httpapi.JSON)
 
-// object writes an object of names and values in turn. A value is of one of the types
-// that write knows.
+// object writes an object of alternating names and values. A value is of one of the types that
+// write knows.
 func object(j *httpapi.JSON, pairs ...any) {
 	j.Object()
 	put(j, pairs...)
@@ -27,7 +27,7 @@ func members(pairs ...any) writer {
 	return func(j *httpapi.JSON) { object(j, pairs...) }
 }
 
-// put writes members of an object: names and values in turn.
+// put writes members of an object: alternating names and values.
 func put(j *httpapi.JSON, pairs ...any) {
 	for i := 0; i < len(pairs); i += 2 {
 		j.Key(pairs[i].(string))
@@ -118,7 +118,7 @@ func orNull(text string) any {
 	return text
 }
 
-// number is a number that a schema let through, as one or as text.
+// number is a number that a schema has accepted, as a number or as text.
 func number(v pyjson.Value) int64 {
 	if n, ok := v.Int64(); ok {
 		return n

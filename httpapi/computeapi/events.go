@@ -84,7 +84,7 @@ func externalEvent(v pyjson.Value) compute.ExternalEvent {
 	return e
 }
 
-// putReceipt writes an event as it came with what became of it.
+// putReceipt writes an event as it arrived, with its result.
 func putReceipt(j *httpapi.JSON, event pyjson.Value, code int) {
 	j.Object()
 	for _, m := range event.Members() {

@@ -60,8 +60,8 @@ func (q *request) listFlavors(collection string, put func(*httpapi.JSON, compute
 	})
 }
 
-// flavorFilter reads what flavors are asked for. Only administrators may ask for those
-// that are not public.
+// flavorFilter reads the filter of a list. Only administrators may list flavors that are not
+// public.
 func (q *request) flavorFilter() (f compute.FlavorFilter, err error) {
 	if q.isAdmin() {
 		if f.Public, err = q.flavorPublic(); err != nil {
@@ -91,7 +91,7 @@ func (q *request) flavorPublic() (*bool, error) {
 	return &public, nil
 }
 
-// least reads the least that flavors are to have of something.
+// least reads the least amount of something that flavors must have.
 func (q *request) least(name string) (int64, error) {
 	text, ok := q.last(name)
 	if !ok {
@@ -104,8 +104,7 @@ func (q *request) least(name string) (int64, error) {
 	return n, nil
 }
 
-// flavorPage sorts flavors and returns the page that is asked for. The marker may be
-// any flavor that there is.
+// flavorPage sorts flavors and returns the requested page. The marker may be any existing flavor.
 func (q *request) flavorPage(all []compute.FlavorRow) ([]compute.FlavorRow, error) {
 	key, _ := q.last("sort_key")
 	compare := flavorOrders[cmp.Or(key, "flavorid")]
@@ -131,8 +130,7 @@ func (q *request) flavorPage(all []compute.FlavorRow) ([]compute.FlavorRow, erro
 	return all[:min(len(all), p.limit)], nil
 }
 
-// flavorOrders are what flavors can be sorted by. What is the same for all is left out
-// of the comparison.
+// flavorOrders are the sort keys of flavors. What is equal for all is left out of the comparison.
 var flavorOrders = map[string]func(a, b compute.FlavorRow) int{
 	"created_at":   func(a, b compute.FlavorRow) int { return a.CreatedAt.Compare(b.CreatedAt) },
 	"description":  func(a, b compute.FlavorRow) int { return cmp.Compare(a.Description, b.Description) },

@@ -28,7 +28,7 @@ func (q *request) listAccess() error {
 	return q.respondAccess(projects)
 }
 
-// addAccess lets a project use a flavor. Before 2.7 one that is public is no mistake.
+// addAccess grants a project access to a flavor. Before 2.7 a public one is no error.
 func (q *request) addAccess() error {
 	v, err := q.checked(addAccessSchema, "addTenantAccess")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// hosts is where compute hosts report, learn what servers they are to have, and say how
-// that went. It is Berth's own (decision 21), as that of network agents is.
+// hosts is the prefix of the routes by which compute hosts report, read their lists of servers, and
+// report results. They are Berth's own (decision 21), as those of network agents are.
 const hosts = "/berth/v1"
 
 func (a *API) hostRoutes() []httpapi.Route {
@@ -31,11 +31,11 @@ var resultsSchema = bodySchema("results", `{"type": "array", "maxItems": 4096, "
 // mayReport is the rule of hosts.
 func (q *request) mayReport() error { return q.can("berth-hosts:report", nobodys) }
 
-// maxWait bounds how long a host may have an answer held back.
+// maxWait bounds the delay of a host's answer.
 const maxWait = time.Minute
 
-// wantedOfHost answers with what a host is to do, as soon as its revision is not the one
-// that the host has, or after the time that it wants to wait.
+// wantedOfHost answers with the list of a host, as soon as its revision differs from the host's, or
+// after the requested wait.
 func (q *request) wantedOfHost() error {
 	if err := q.mayReport(); err != nil {
 		return err
@@ -75,7 +75,7 @@ func (q *request) wait() (time.Duration, error) {
 	return time.Duration(min(n, int(maxWait/time.Second))) * time.Second, nil
 }
 
-// putWanted writes what a host is to do about a server.
+// putWanted writes an entry of the list.
 func putWanted(j *httpapi.JSON, w compute.Wanted) {
 	f := w.Flavor
 	object(j, "id", w.Server, "name", w.Name, "gone", w.Gone, "running", w.Running, "boot", orNull(string(w.Boot)),
@@ -95,7 +95,7 @@ func putWantedPort(j *httpapi.JSON, p compute.WantedPort) {
 		}))
 }
 
-// takeResults takes how things ended that the host was to do.
+// takeResults reads the results of a host.
 func (q *request) takeResults() error {
 	v, err := q.checked(resultsSchema, "results")
 	if err != nil {

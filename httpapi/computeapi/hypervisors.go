@@ -67,7 +67,7 @@ func (q *request) listHypervisors(detail bool) error {
 	})
 }
 
-// hypervisors are those that the query asks for, and whether they are a page.
+// hypervisors are those that the query selects, and whether they are a page.
 func (q *request) hypervisors() (all []compute.Hypervisor, paged bool, err error) {
 	p := q.page()
 	pattern, searched := q.last("hypervisor_hostname_pattern")

@@ -34,8 +34,8 @@ func (q *request) checkActionsQuery() error {
 	return nil
 }
 
-// actionsInPath are the actions of the server that the path names, of which policy must
-// let the caller know. Since 2.21 the server may be gone.
+// actionsInPath are the actions of the server in the path, if policy allows the caller to read
+// them. Since 2.21 the server may be deleted.
 func (q *request) actionsInPath(rule string) (project string, all []compute.ActionRow, err error) {
 	s, err := q.serverInPath(rule)
 	gone := isFault(err, "InstanceNotFound") && q.minor >= 21
@@ -49,7 +49,7 @@ func (q *request) actionsInPath(rule string) (project string, all []compute.Acti
 	if len(all) == 0 {
 		return "", nil, err
 	}
-	project = all[len(all)-1].Project // that made it: later ones may be those of administrators
+	project = all[len(all)-1].Project // its creator: later ones may be those of administrators
 	if project != q.caller.ProjectID && !q.isAdmin() {
 		return "", nil, err
 	}
@@ -81,7 +81,7 @@ func (q *request) listActions() error {
 	})
 }
 
-// actionPage is what of the actions the query asks for.
+// actionPage is the page of actions that the query selects.
 func (q *request) actionPage(all []compute.ActionRow) ([]compute.ActionRow, error) {
 	if q.minor < 58 {
 		return all, nil
@@ -137,8 +137,8 @@ func (q *request) showAction() error {
 	}))
 }
 
-// putEvent writes a step of an action. Where it was, and how it failed, is only for
-// those who may see the whole.
+// putEvent writes an event of an action. Its host, and the error, are only for callers who may see
+// the whole.
 func (q *request) putEvent(j *httpapi.JSON, e compute.EventRow, project string, whole bool) {
 	j.Object()
 	put(j, "event", e.Event, "start_time", e.StartedAt, "finish_time", e.FinishedAt, "result", orNull(e.Result))

@@ -81,7 +81,7 @@ func (q *request) attachInterface() error {
 	return q.respondInterface(p)
 }
 
-// attachment reads what is to be attached.
+// attachment reads what to attach.
 func attachment(v pyjson.Value) (n compute.NetworkSpec, err error) {
 	for _, m := range v.Members() {
 		switch text := m.Value.Str(); m.Key {

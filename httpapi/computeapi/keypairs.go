@@ -45,8 +45,8 @@ func keypairCreateSchema(minor int) *pyschema.Schema {
 	return keypairCreateSchema2_1
 }
 
-// keyOwner is the user whose keypairs the query is about, whom policy must let the
-// caller reach. Before 2.10 that is the caller.
+// keyOwner is the user whose keypairs the query selects, if policy allows it. Before 2.10 that is
+// the caller.
 func (q *request) keyOwner(s querySchema, rule string) (string, error) {
 	if q.minor >= 10 {
 		if err := q.checkQuery(s); err != nil {
@@ -89,7 +89,7 @@ func (q *request) listKeypairs() error {
 	})
 }
 
-// keypair is what lists show of a keypair, and more besides.
+// keypair is the keypair in lists, and more besides.
 func (q *request) keypair(k compute.KeypairRow, more ...any) writer {
 	return func(j *httpapi.JSON) {
 		j.Object()

@@ -53,7 +53,7 @@ func (q *request) listMigrations() error {
 	})
 }
 
-// migrations are those that the query asks for.
+// migrations are those that the query selects.
 func (q *request) migrations() ([]compute.MigrationRow, error) {
 	text := func(name string) string { t, _ := q.last(name); return t }
 	if hidden, _ := parseBool(text("hidden")); hidden {

@@ -8,9 +8,8 @@ import (
 	"github.com/berthcloud/berth/identity/policy"
 )
 
-// A Policy decides whether a caller may do what a rule guards to a target; a nil
-// target stands for the caller's own project and user. It refuses with a fault of
-// kind Denied.
+// A Policy decides whether a caller may do what a rule guards to a target; a nil target means the
+// caller's own project and user. It refuses with a fault of kind Denied.
 type Policy interface {
 	Allow(caller identity.Caller, rule string, target map[string]string) error
 }
@@ -22,7 +21,7 @@ type target = map[string]string
 var (
 	nobodys target               = target{} // what belongs to the cloud
 	own     target                          // what is the caller's
-	ofAdmin = "context_is_admin"            // who is an administrator
+	ofAdmin = "context_is_admin"            // administrators
 )
 
 func ofProject(id string) target { return target{"project_id": id} }
@@ -38,7 +37,7 @@ func (q *request) can(rule string, t target) error {
 	return err
 }
 
-// may reports whether policy lets the caller do something.
+// may reports whether policy allows the caller a rule on a target.
 func (q *request) may(rule string, t target) bool { return q.can(rule, t) == nil }
 
 // isAdmin reports whether the caller is an administrator.
@@ -48,8 +47,7 @@ func (q *request) isAdmin() bool { return q.api.Policy.Allow(q.caller, ofAdmin, 
 // none), and what it guards, as methods and paths.
 type policyRule struct{ name, check, old, operations string }
 
-// oldRules are what rules were before. Until new defaults are enforced, either lets a
-// caller through.
+// oldRules are the former rules. Until new defaults are enforced, either is sufficient.
 var oldRules = map[string]string{
 	"admin_or_owner": "role:admin or project_id:%(project_id)s",
 	"admin_api":      "role:admin",

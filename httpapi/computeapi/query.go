@@ -14,7 +14,7 @@ import (
 	"github.com/berthcloud/berth/httpapi/pyschema"
 )
 
-// A querySchema is what a query string may have. What it does not name is left alone,
+// A querySchema is the schema of a query string. Parameters that it does not name are ignored,
 // unless it is strict.
 type querySchema struct {
 	names  []string
@@ -25,7 +25,7 @@ type querySchema struct {
 func many(part string) string { return `{"type": "array", "items": ` + part + `}` }
 func once(part string) string { return `{"type": "array", "items": ` + part + `, "maxItems": 1}` }
 
-// newQuery returns a schema of names and parts in turn.
+// newQuery returns a schema of alternating names and parts.
 func newQuery(strict bool, params ...string) querySchema {
 	var q querySchema
 	var properties []string
@@ -38,7 +38,7 @@ func newQuery(strict bool, params ...string) querySchema {
 	return q
 }
 
-// checkQuery holds the query string against a schema, and keeps what the schema names.
+// checkQuery validates the query string against a schema, and keeps what the schema names.
 func (q *request) checkQuery(s querySchema) error {
 	all, order, ok := parseQuery(q.URL.RawQuery)
 	if !ok {
@@ -81,7 +81,7 @@ func parseQuery(raw string) (all url.Values, order []string, ok bool) {
 	return all, order, true
 }
 
-// unescape reads escapes and, as Python does, leaves alone what is none.
+// unescape decodes escapes and, as Python does, keeps invalid ones.
 func unescape(s string) string {
 	if text, err := url.QueryUnescape(s); err == nil {
 		return text
@@ -113,14 +113,14 @@ func (q *request) last(name string) (string, bool) {
 	return values[len(values)-1], true
 }
 
-// A page is the part of a list that is asked for.
+// A page is the requested part of a list.
 type page struct {
 	limit  int
 	marker string
 	marked bool // there is a marker
 }
 
-// page returns the page that the query asks for.
+// page returns the page of the query.
 func (q *request) page() page {
 	p := page{limit: q.api.maxLimit()}
 	if text, ok := q.last("limit"); ok {

@@ -63,8 +63,8 @@ func (q *request) respondQuotas(key, id string, names []string, value func(name 
 	}))
 }
 
-// mayQuotas checks the query, asks policy about the project in the path, and returns
-// it with the user that the query names.
+// mayQuotas checks the query, checks policy for the project in the path, and returns it with the
+// user that the query names.
 func (q *request) mayQuotas(rule string) (project, user string, err error) {
 	if err := q.checkQuery(quotasQuery); err != nil {
 		return "", "", err
@@ -163,7 +163,7 @@ func (q *request) deleteQuotas() error {
 	return q.done(http.StatusAccepted)
 }
 
-// classProject stands for a class of quotas where a project is named.
+// classProject stands for a class of quotas in the place of a project.
 func classProject(class string) string { return "class:" + class }
 
 func (q *request) showClass() error {

@@ -19,7 +19,7 @@ type request struct {
 	caller identity.Caller
 	minor  int          // of the version
 	body   pyjson.Value // null when there is none
-	query  url.Values   // what checkQuery let through
+	query  url.Values   // what checkQuery has accepted
 }
 
 // A handler answers a request or returns why it cannot.
@@ -58,7 +58,7 @@ func readBody(r *http.Request) (pyjson.Value, error) {
 	return v, nil
 }
 
-// param is the part of the path that stands for a name, as text.
+// param is the part of the path that matches a name, as text.
 func (q *request) param(name string) string {
 	text := httpapi.Param(q.Request, name)
 	b := make([]byte, 0, len(text))
@@ -68,7 +68,7 @@ func (q *request) param(name string) string {
 	return string(b)
 }
 
-// viewer is the caller as one who looks at flavors.
+// viewer is the caller as a reader of flavors.
 func (q *request) viewer() compute.Viewer {
 	return compute.Viewer{Project: q.caller.ProjectID, Admin: q.isAdmin()}
 }
@@ -85,7 +85,7 @@ func (q *request) done(status int) error {
 	return nil
 }
 
-// An action is what a body asks to be done by the name of its only member.
+// An action is the action that the only member of a body names.
 type action struct {
 	name string
 	do   handler
