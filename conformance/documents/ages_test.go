@@ -40,10 +40,13 @@ func newAged(t *testing.T) *aged {
 	return a
 }
 
-// ready waits until the host reports.
+// ready waits until the host reports, and placement has the devices of its two agents.
 func (a *aged) ready() {
 	a.Helper()
 	a.until("the host is up", func() bool { return strings.Contains(a.ask("compute", "GET", "/v2.1/os-services", ""), `"up"`) })
+	a.until("the agents are synced", func() bool {
+		return strings.Count(strings.ReplaceAll(a.ask("network", "GET", "/v2.0/agents", ""), " ", ""), `"resources_synced":true`) == 2
+	})
 }
 
 func (a *aged) until(what string, is func() bool) {
