@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -265,6 +266,7 @@ func TestAccessLog(t *testing.T) {
 	delete(got, "time")
 	delete(got, "duration")
 	want := map[string]any{
+		"name": "berth", "process": float64(os.Getpid()),
 		"level": "INFO", "msg": "request", "request_id": w.Header().Get(httpapi.RequestIDHeader),
 		"global_request_id": global, "user": "u", "project": "p", "method": "GET", "path": "/x/y",
 		"route": "/x/{name}", "microversion": "1.39", "status": 200.0, "bytes": 5.0, "client": "192.0.2.1",
