@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/berthcloud/berth/placement"
@@ -126,61 +125,4 @@ func TestSweepOfAFileReadsWhenOthersWrote(t *testing.T) {
 		t.Error("a sweep does not look after another program wrote")
 	}
 	sameWorlds(t, "after another program wrote", s, store)
-}
-
-// What is held on a provider is read from a file once, until it changes or another
-// program writes.
-func TestWhatIsHeldIsReadOnce(t *testing.T) {
-	ctx := context.Background()
-	_, s, x, statements := counted(t)
-	ask := func(what string, reads bool, generation placement.Generation, consumers ...placement.UUID) {
-		t.Helper()
-		before := *statements
-		rows, _, err := s.AllocationsOn(ctx, "h0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if read := *statements > before; read != reads {
-			t.Errorf("%s: read from the file is %t", what, read)
-		}
-		var found []placement.UUID
-		for _, row := range rows {
-			if row.ConsumerGeneration != generation {
-				t.Errorf("%s: %s is of generation %d, want %d", what, row.Consumer, row.ConsumerGeneration, generation)
-			}
-			if !slices.Contains(found, row.Consumer) {
-				found = append(found, row.Consumer)
-			}
-		}
-		if !slices.Equal(found, consumers) {
-			t.Errorf("%s: held by %v, want %v", what, found, consumers)
-		}
-	}
-	claim := func(consumer placement.UUID) {
-		t.Helper()
-		if err := claimOne(s, consumer, "h0"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := s.DeleteAllocations(ctx, "vm0"); err != nil {
-		t.Fatal(err)
-	}
-	claim("vm8")
-	ask("at first", true, 1, "vm8")
-	ask("again", false, 1, "vm8")
-	claim("vm9")
-	ask("after another claim", true, 1, "vm8", "vm9")
-	ask("again", false, 1, "vm8", "vm9")
-	if err := s.DeleteAllocations(ctx, "vm8"); err != nil {
-		t.Fatal(err)
-	}
-	ask("after a release", true, 1, "vm9")
-	x.do("UPDATE consumers SET generation = 7")
-	ask("before anybody looks who wrote", false, 1, "vm9")
-	x.sweep(s)
-	ask("after a sweep", true, 7, "vm9")
-	if err := s.DeleteProvider(ctx, "c0"); err != nil {
-		t.Fatal(err)
-	}
-	ask("after the tree changed", true, 7, "vm9")
 }

@@ -122,8 +122,8 @@ func TestHalfMade(t *testing.T) {
 				t.Error("another host may have that bridge")
 			}
 			m.wantState(s.ID, halfMade(s.ID))
-			refused(t, m.driver.Plug(t.Context(), s.ID, port(3)), "half made")
-			refused(t, m.driver.Start(t.Context(), s.ID, ""), "half made")
+			refused(t, m.driver.Plug(t.Context(), s.ID, port(3)), "half built")
+			refused(t, m.driver.Start(t.Context(), s.ID, ""), "half built")
 			m.ip("link", "add", "br9", "type", "bridge")
 			m.must(next(m, s))
 			m.wantState(s.ID, built(s.ID, "", port(1), second))
@@ -368,7 +368,7 @@ func TestPortsThatCannotBe(t *testing.T) {
 		"VIF":           {with(func(p *driver.Port) { p.VIF = "binding_failed" }), `VIF type "binding_failed"`, false},
 		"NoBridge":      {with(func(p *driver.Port) { p.PhysicalNetwork = "physnet7" }), "there is no bridge for physical network physnet7", false},
 		"NoNIC":         {with(func(p *driver.Port) { p.VIF = "hw_veb" }), "there is no NIC for physical network physnet0", false},
-		"WhichNIC":      {with(func(p *driver.Port) { p.VIF, p.PhysicalNetwork = "hw_veb", "physnet2" }), "it cannot be told which NIC", false},
+		"WhichNIC":      {with(func(p *driver.Port) { p.VIF, p.PhysicalNetwork = "hw_veb", "physnet2" }), "its NIC among those of physical network physnet2 is unknown", false},
 		"Slot":          {with(func(p *driver.Port) { p.VIF, p.Slot = "hw_veb", "../../x" }), "is no PCI address", false},
 		"NoDevice":      {with(func(p *driver.Port) { p.VIF, p.Slot = "hw_veb", "0000:05:10.1" }), "there is not one network device at 0000:05:10.1 but 0", false},
 		"OffloadedPort": {with(func(p *driver.Port) { p.VIF, p.Slot = "ovs", "0000:05:10.1" }), "offloading", false},
