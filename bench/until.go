@@ -40,7 +40,7 @@ func (u untilFull) measure(l *lab) (f figures, err error) {
 		return nil, err
 	}
 	r, err := claims.Run(claims.Plan{
-		Addr: berth.Addr, Headers: servers.Headers, Clients: u.clients, Time: time.Minute, Seed: 1,
+		Addr: berth.Addr, Headers: servers.Headers, Clients: u.clients, Time: time.Minute, Keep: -1, Seed: 1,
 		Query: func(int) string { return "/allocation_candidates?resources=VCPU:1&limit=10" },
 	})
 	if err != nil {
