@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Compute is everything that nova.conf may say and Berth's compute service keeps.
+// Compute has every option of nova.conf that Berth's compute service reads.
 type Compute struct {
 	Service
 
@@ -24,7 +24,7 @@ type Compute struct {
 
 // Nova is what the compute service has in the groups [DEFAULT], [api] and [wsgi].
 type Nova struct {
-	MyIP            string // says nothing but for other values
+	MyIP            string // has no effect; checked for other values
 	Listen          string
 	ListenPort      int
 	SSLAPIs         []string // APIs with TLS, by Nova's names; see OverTLS
@@ -52,10 +52,10 @@ const (
 // computeAPI is Nova's name of the API that Berth has.
 const computeAPI = "osapi_compute"
 
-// OverTLS reports whether the files want the API to speak TLS.
+// OverTLS reports whether the files request TLS for the API.
 func (n *Nova) OverTLS() bool { return slices.Contains(n.SSLAPIs, computeAPI) }
 
-// address is where osapi_compute_listen and osapi_compute_listen_port want the API.
+// address is the API's address according to osapi_compute_listen and osapi_compute_listen_port.
 func (n *Nova) address() string { return net.JoinHostPort(n.Listen, strconv.Itoa(n.ListenPort)) }
 
 // Quota is the group [quota]: how much a project may have, -1 for any number. Key
@@ -76,7 +76,7 @@ type Quota struct {
 // Scheduler is how a host is chosen: the groups [scheduler], [filter_scheduler] and
 // [workarounds].
 type Scheduler struct {
-	MaxAttempts         int // hosts that are tried for a server
+	MaxAttempts         int // attempts, one host each, per server
 	MaxPlacementResults int
 
 	RoutedNetworks       bool
@@ -88,7 +88,7 @@ type Scheduler struct {
 	ImageMetadata        bool
 	DisableFallbackPCPU  bool
 
-	EnabledFilters []string // says nothing but what Berth does not have
+	EnabledFilters []string // only causes warnings about filters that Berth does not have
 	SubsetSize     int
 	ShuffleBest    bool
 	Weights        Weights
@@ -108,11 +108,11 @@ type Weights struct {
 // Boots is what the compute service has in the group [berth]: how servers find a host.
 type Boots struct {
 	NetworksMayAsk    bool // of networks that guarantee bandwidth
-	OwnedHosts        bool // only hosts that say that they are compute's
+	OwnedHosts        bool // only hosts that are marked as compute's
 	CandidatesPerHost int
 	FiltersOff        []string // names of request filters
 	TakeoverTime      int      // seconds
-	AttachMayAsk      bool     // ports that ask for resources
+	AttachMayAsk      bool     // ports that request resources
 }
 
 // DefaultCompute returns the settings of an empty file. The caller owns all of it.

@@ -9,12 +9,11 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// LoadCompute reads nova.conf and the like, files and directories of files, as Nova's
-// services read --config-file and --config-dir; environment variables of the form
-// OS_GROUP__OPTION win over both. Berth.Listen is where the files want the API,
-// whichever option says so, and the same is true of TLS.
+// LoadCompute reads nova.conf and the like, files and directories of files, as Nova's services read
+// --config-file and --config-dir; environment variables of the form OS_GROUP__OPTION win over both.
+// Berth.Listen is the API's address, whichever option has set it, and so with TLS.
 //
-// Warnings and error are as those of LoadPlacement. Warnings also name what Berth
+// Warnings and errors are as those of LoadPlacement; the warnings also name features that Berth
 // does not have.
 func LoadCompute(files, dirs []string) (c *Compute, warnings []string, err error) {
 	set, readErr := read(files, dirs)
@@ -42,7 +41,7 @@ func loadCompute(set *osloconfig.Set) (*Compute, []string, error) {
 	return c, warnings, errors.Join(err, c.check())
 }
 
-// check finds what is wrong about several options together.
+// check validates options that depend on each other.
 func (c *Compute) check() error {
 	if n := &c.Nova; n.OverTLS() && (n.CertFile == "" || n.KeyFile == "") && c.Berth.TLSCertFile == "" {
 		return fmt.Errorf("[DEFAULT] enabled_ssl_apis has %s: set [wsgi] ssl_cert_file and ssl_key_file too", computeAPI)
@@ -50,7 +49,7 @@ func (c *Compute) check() error {
 	return nil
 }
 
-// resolve gives the group [berth] what Nova's options say of the same things.
+// resolve sets the options of [berth] from Nova's options of the same meaning.
 func (c *Compute) resolve() {
 	b, n := &c.Berth, &c.Nova
 	b.Listen = cmp.Or(b.Listen, n.address())
@@ -59,15 +58,14 @@ func (c *Compute) resolve() {
 	}
 }
 
-// filters are those of Nova's that Berth is as if it had them. Those for capabilities
-// and for properties of images are among them, since Berth's hosts have nothing that
-// they would look at.
+// filters are Nova's scheduler filters whose effect Berth always has. Those for capabilities and
+// image properties are among them, since Berth's hosts report neither.
 var filters = []string{
 	"AllHostsFilter", "AvailabilityZoneFilter", "ComputeFilter", "SameHostFilter", "DifferentHostFilter",
 	"ServerGroupAffinityFilter", "ServerGroupAntiAffinityFilter", "ComputeCapabilitiesFilter", "ImagePropertiesFilter",
 }
 
-// remarks tell the operator what the files ask for and Berth does not have.
+// remarks returns warnings about requested features that Berth does not have.
 func (c *Compute) remarks() []string {
 	var all []string
 	for _, name := range c.Scheduler.EnabledFilters {

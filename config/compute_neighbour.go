@@ -44,8 +44,7 @@ func (c *Compute) neutron() []Setting {
 	)
 }
 
-// glance describes [glance], where Nova has no credentials: it asks with the token of
-// its caller.
+// glance describes [glance], where Nova has no credentials: it sends the token of its caller.
 func (c *Compute) glance() []Setting {
 	const g = groupGlance
 	all := c.Glance.adapter(g, "image")
@@ -69,9 +68,9 @@ func (c *Compute) glance() []Setting {
 	)
 }
 
-// ImageService returns how Glance is asked: at the first of api_servers, if there are
-// some, and with the credentials of the first of [glance], [neutron] and [placement] that
-// has some. What is about the address is Glance's own.
+// ImageService returns the settings for requests to Glance: the first of api_servers, if any, and
+// the credentials of the first of [glance], [neutron] and [placement] that has some. The settings
+// of the address are those of [glance].
 func (c *Compute) ImageService() Neighbour {
 	n := c.Glance
 	if len(c.Nova.ImageServers) > 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// computeForeign are groups of libraries, drivers, hosts and services that Nova's files
-// may have and Berth does without. Of [api_database] only the connection is looked at.
+// computeForeign are groups of libraries, drivers, hosts and services that Nova's files may contain
+// and Berth ignores. Of [api_database] only the connection is read.
 var computeForeign = []string{
 	"profiler", "healthcheck", "oslo_reports", "oslo_concurrency", "oslo_limit", "oslo_versionedobjects",
 	"oslo_messaging_amqp", "oslo_messaging_kafka", "oslo_messaging_metrics", "oslo_messaging_notifications", "oslo_messaging_rabbit",
@@ -25,12 +25,11 @@ var computeForeign = []string{
 	"vendordata_dynamic_auth", "vmware", "vnc", "xenserver", "zvm",
 }
 
-// ComputeForeign lists the groups of Nova's files that Berth's compute service reads
-// nothing of.
+// ComputeForeign lists the groups of Nova's files that Berth's compute service ignores.
 func ComputeForeign() []string { return slices.Clone(computeForeign) }
 
-// Settings returns the table of all options in the order of the documentation, bound to
-// the fields of c: Display shows what c holds.
+// Settings returns the table of all options in the order of the documentation, bound to the fields
+// of c: Display returns the values in c.
 func (c *Compute) Settings() []Setting {
 	return slices.Concat(
 		c.base(), c.Nova.settings(), c.Paths.settings(), logging(), computeServer(), computeHosts(), computeTimers(), processes(), messaging("nova"),
@@ -62,8 +61,8 @@ func (n *Nova) settings() []Setting {
 	}
 }
 
-// checkListen refuses nothing, which $my_ip stands for when it is not set and which would
-// be all addresses.
+// checkListen refuses an empty value, which is the value of an unset $my_ip and would mean all
+// addresses.
 func checkListen(text string) error {
 	if text == "" {
 		return errors.New("want an address; set my_ip when it is $my_ip")
@@ -77,7 +76,7 @@ var (
 	nameFields  = []string{"uuid", "hostname", "display_name", "project_id", "user_id"} // besides numbers
 )
 
-// checkNameTemplate refuses templates of which no names can be made.
+// checkNameTemplate refuses templates that do not yield a name.
 func checkNameTemplate(text string) error {
 	if strings.Contains(conversions.ReplaceAllString(text, ""), "%") {
 		return errors.New("a % that begins no conversion is written %%")
@@ -125,8 +124,8 @@ func (n *Nova) wsgi() []Setting {
 	}, wsgiRest()...)
 }
 
-// apiDatabase describes what is looked at in [api_database], to say that it is passed
-// over.
+// apiDatabase describes the connection in [api_database], which is read for a warning that it is
+// ignored.
 func apiDatabase() []Setting {
 	return []Setting{
 		ignored(groupAPIDatabase, "connection", hidden(), "Nova's second database. Berth has all in that of [database]; the rest of this group is skipped."),

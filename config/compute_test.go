@@ -133,7 +133,7 @@ func TestComputeFile(t *testing.T) {
 	}
 }
 
-// novaSettings are what novaFile says.
+// novaSettings are the values in novaFile.
 func novaSettings(paths []string) *config.Compute {
 	want := config.DefaultCompute()
 	want.Files = paths

@@ -1,8 +1,7 @@
-// Package config holds what the settings files of the services may say: those of
-// placement.conf, neutron.conf, ml2_conf.ini and nova.conf, upstream's options and
-// Berth's own, with their defaults, and the reading of database URLs. It is not for
-// acting on any of it, and it knows nothing of the file format, which is package
-// osloconfig's.
+// Package config has the settings of the services: those of placement.conf, neutron.conf,
+// ml2_conf.ini and nova.conf, upstream's options and Berth's own, with their defaults, and the
+// parser of database URLs. It does not act on the settings; the file format is in package
+// osloconfig.
 package config
 
 import (
@@ -15,7 +14,7 @@ import (
 // named as in the files.
 type Service struct {
 	Files []string // the files that were read, in order
-	Dirs  []string // the directories that were asked for
+	Dirs  []string // the directories that were given
 
 	Default  Default
 	CORS     CORS
@@ -31,9 +30,8 @@ type Service struct {
 // Common returns the part of a service's settings that all services have.
 func (s *Service) Common() *Service { return s }
 
-// Placement is everything that placement.conf may say and Berth keeps. Options
-// that Berth accepts only for the sake of existing files have no field; they
-// are in the table that Settings returns.
+// Placement has every option of placement.conf that Berth reads. Options that Berth accepts only
+// for compatibility with existing files have no field; they are in the table that Settings returns.
 type Placement struct {
 	Service
 
@@ -48,7 +46,7 @@ type Default struct {
 	Debug    bool
 	LogFile  string // empty: standard error
 	LogDir   string // prefix of a relative LogFile
-	WatchLog bool   // open LogFile anew when it was moved away
+	WatchLog bool   // reopen LogFile when it was renamed
 	UseJSON  bool
 }
 
@@ -129,8 +127,8 @@ type Proxy struct {
 	EnableProxyHeadersParsing bool
 }
 
-// Berth is the group [berth], which upstream does not have. Where 0 turns
-// something off, the field says so.
+// Berth is the group [berth], which upstream does not have. The comment of a field says where 0
+// disables something.
 type Berth struct {
 	Listen        string // addresses of the API, separated by commas: host:port or unix:/path
 	ListenMode    string // octal permissions of Unix sockets; see SocketMode
@@ -140,17 +138,17 @@ type Berth struct {
 
 	TLSCertFile     string // with TLSKeyFile: TLS on the TCP addresses of the API
 	TLSKeyFile      string
-	TLSClientCAFile string // authorities of client certificates; empty: none are asked for
-	TLSAgentCAFile  string // of the network service: authorities of agents' certificates; empty: agents show tokens
+	TLSClientCAFile string // authorities of client certificates; empty: none are required
+	TLSAgentCAFile  string // of the network service: authorities of agents' certificates; empty: agents need tokens
 	TLSMinVersion   string // TLS12 or TLS13
 	HTTP2           bool
 	HTTP2MaxStreams int // requests under way on one HTTP/2 connection
 
 	TrustedProxies  []string // networks, addresses, "unix"; see ProxyNetworks
-	AllowedHosts    []string // names in Host headers beside those of this machine, where callers are believed
+	AllowedHosts    []string // accepted names in Host headers beside those of this machine, for auth_strategy noauth2
 	CompressMinSize int      // bytes of the smallest answer that is compressed; 0 and below: none
 
-	AllowRemoteNoAuth bool // believe callers at addresses that other machines reach too
+	AllowRemoteNoAuth bool // accept noauth2 on addresses that other machines can reach
 
 	MaxConnections          int // 0: no bound
 	MaxConnectionsPerClient int // from one address that is no trusted proxy; 0: no bound
@@ -173,8 +171,8 @@ const (
 	TLS13 = "1.3"
 )
 
-// unknownConsumer is upstream's stand-in for a project or user that a client
-// of a microversion before 1.8 does not name.
+// unknownConsumer is upstream's placeholder for the project or user of a consumer that a client of
+// a microversion before 1.8 has written.
 const unknownConsumer = "00000000-0000-0000-0000-000000000000"
 
 // DefaultPlacement returns the settings of an empty file. The caller owns all
@@ -182,8 +180,8 @@ const unknownConsumer = "00000000-0000-0000-0000-000000000000"
 func DefaultPlacement() *Placement {
 	return &Placement{
 		Service: defaultService("127.0.0.1:8778", placementCORS()),
-		// Where Debian puts upstream's modules, so that a connection written
-		// with $state_path keeps its meaning.
+		// Debian's path of upstream's modules, so that a connection with $state_path keeps its
+		// meaning.
 		Paths:     Paths{PyBaseDir: debianModules, StatePath: debianModules},
 		API:       API{AuthStrategy: StrategyKeystone},
 		Database:  defaultDatabase(),
@@ -191,8 +189,7 @@ func DefaultPlacement() *Placement {
 	}
 }
 
-// defaultService returns the settings of a service that says nothing, apart from
-// what each service has of its own.
+// defaultService returns the defaults that all services share.
 func defaultService(listen string, cors CORS) Service {
 	berth := defaultBerth()
 	berth.Listen = listen

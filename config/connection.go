@@ -21,7 +21,7 @@ const (
 // A Connection is a database, as a SQLAlchemy URL describes it.
 type Connection struct {
 	Dialect  string // SQLite, MySQL or PostgreSQL
-	Driver   string // Python's driver, such as "pymysql"; says nothing to Berth
+	Driver   string // Python's driver, such as "pymysql"; without effect in Berth
 	User     string
 	Password osloconfig.Secret
 	Hosts    []Host // none means the server on this machine
@@ -36,7 +36,7 @@ type Host struct {
 	Port int    // 0: the dialect's own
 }
 
-// String returns the host as a URL shows it.
+// String returns the host in the syntax of URLs.
 func (h Host) String() string {
 	name := h.Name
 	if strings.Contains(name, ":") {
@@ -48,8 +48,8 @@ func (h Host) String() string {
 	return name + ":" + strconv.Itoa(h.Port)
 }
 
-// connectionSyntax splits a URL as SQLAlchemy does, oddities included: the user
-// ends at the last @ before a colon or slash, the password at its first @.
+// connectionSyntax splits a URL as SQLAlchemy does, with its peculiarities: the user ends at the
+// last @ before a colon or slash, the password at its first @.
 var connectionSyntax = regexp.MustCompile(`^([\w+]+)://` +
 	`(?:([^:/]*)(?::([^@]*))?@)?` +
 	`(?:(?:\[([^/?]+)\]|([^/:?]+))?(?::([^/?]*))?)?` +
@@ -61,12 +61,12 @@ var connectionSyntax = regexp.MustCompile(`^([\w+]+)://` +
 //	mysql+pymysql://user:password@host:3306/placement?charset=utf8mb4
 //	postgresql+psycopg2://user:password@/placement?host=a:5432&host=b:5432
 //
-// Both kinds of server may also be several, which SQLAlchemy does not know:
+// Both kinds of server accept several hosts, which SQLAlchemy does not:
 //
 //	mysql+pymysql://user:password@a:3306,b:3306,c:3306/placement
 //
-// User and password may hold %XX. The error says what is wrong and repeats
-// nothing of the URL, which may hold a password anywhere.
+// User and password may contain %XX. The error contains no part of the URL, since a malformed one
+// may have the password anywhere.
 func ParseConnection(text string) (Connection, error) {
 	at := connectionSyntax.FindStringSubmatchIndex(text)
 	if at == nil {
@@ -74,8 +74,8 @@ func ParseConnection(text string) (Connection, error) {
 	}
 	m := connectionSyntax.FindStringSubmatch(text)
 	dialect, driver, _ := strings.Cut(m[1], "+")
-	// Behind the account, an @ says that the account ends elsewhere than the syntax has it: what is
-	// taken for host, database or parameters, and shown, is a piece of a password.
+	// A further @ after the account means that the password contains an unescaped one: parts of it
+	// would be parsed, and shown, as host, database or parameters.
 	account := max(at[3], at[5], at[7])
 	if rest := strings.TrimPrefix(text[account:], "@"); strings.ToLower(dialect) != SQLite && strings.Contains(rest, "@") {
 		return Connection{}, errors.New("an @ in a user's name or password, a database or a parameter is written %40, a / %2F")
@@ -95,9 +95,8 @@ func ParseConnection(text string) (Connection, error) {
 	return c.finish()
 }
 
-// parseHosts reads what stands between @ and /: a host, or several with commas,
-// of which the syntax takes the first apart (an address in brackets or a name)
-// and has the rest in port.
+// parseHosts reads the part between @ and /: a host, or several with commas. The syntax splits the
+// first one (an address in brackets or a name) and leaves the rest in port.
 func parseHosts(address, name, port string) ([]Host, error) {
 	if address+name+port == "" {
 		return nil, nil
@@ -138,7 +137,7 @@ func parseHost(name, port string) (Host, error) {
 	return Host{name, n}, nil
 }
 
-// finish applies what holds for one dialect only.
+// finish applies the rules of the dialect.
 func (c Connection) finish() (Connection, error) {
 	switch c.Dialect {
 	case SQLite:
@@ -168,8 +167,8 @@ func (c Connection) finishSQLite() (Connection, error) {
 	return c, nil
 }
 
-// finishServer takes hosts from the query, where libpq's lists of servers and
-// socket directories stand: host=a:5432&host=b or host=a,b&port=5432,5433.
+// finishServer reads hosts from the query, as libpq has lists of servers and socket directories:
+// host=a:5432&host=b or host=a,b&port=5432,5433.
 func (c Connection) finishServer() (Connection, error) {
 	if c.Database == "" {
 		return Connection{}, errors.New("the URL names no database: want one behind the last slash, as in …@host/placement")
@@ -199,7 +198,7 @@ func (c Connection) finishServer() (Connection, error) {
 	return c, nil
 }
 
-// split takes apart words that are given several times or with commas.
+// split returns the elements of values, each of which may be a list with commas.
 func split(values []string) []string {
 	var words []string
 	for _, v := range values {
@@ -262,8 +261,8 @@ func (c Connection) query() string {
 	return strings.Join(pairs, "&")
 }
 
-// parseQuery reads parameters as Python's parse_qsl: empty ones are dropped,
-// and what is no proper escape stands for itself.
+// parseQuery reads parameters as Python's parse_qsl: empty ones are dropped, and malformed escapes
+// are literal text.
 func parseQuery(text string) url.Values {
 	query := url.Values{}
 	for pair := range strings.SplitSeq(text, "&") {
@@ -277,8 +276,8 @@ func parseQuery(text string) url.Values {
 
 var escapes = regexp.MustCompile(`(?:%[0-9a-fA-F]{2})+`)
 
-// unescape decodes %XX as Python's unquote: anything else after a percent sign
-// stands for itself, and bytes that are no UTF-8 become U+FFFD.
+// unescape decodes %XX as Python's unquote: other text after a percent sign is literal, and invalid
+// UTF-8 becomes U+FFFD.
 func unescape(text string) string {
 	return escapes.ReplaceAllStringFunc(text, func(run string) string {
 		raw, err := url.PathUnescape(run)

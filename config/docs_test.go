@@ -11,8 +11,8 @@ import (
 
 const docMarker = "<!-- The tables below come from the code: go test ./config -run TestSettingsDocument -update -->\n"
 
-// TestSettingsDocument keeps names, types, defaults and help in the documents
-// equal to the code's.
+// TestSettingsDocument checks that names, types, defaults and help in the documents equal those in
+// the code.
 func TestSettingsDocument(t *testing.T) {
 	for path, settings := range map[string][]config.Setting{
 		"../docs/operations/settings.md":         config.DefaultPlacement().Settings(),

@@ -13,7 +13,7 @@ const logLevels = "amqp=WARN,amqplib=WARN,boto=WARN,qpid=WARN,sqlalchemy=WARN,su
 	"routes.middleware=WARN,stevedore=WARN,taskflow=WARN,keystoneauth=WARN,oslo.cache=INFO,oslo_policy=INFO," +
 	"dogpile.core.dogpile=INFO,routes=INFO"
 
-// Values of ignored options, which nobody reads again, with their defaults.
+// Defaults of ignored options.
 func off() osloconfig.Value                 { return osloconfig.Bool(new(bool)) }
 func on() osloconfig.Value                  { return osloconfig.Bool(new(true)) }
 func text(s string) osloconfig.Value        { return osloconfig.String(&s) }
@@ -101,9 +101,9 @@ func processes() []Setting {
 	}
 }
 
-// messaging describes what oslo.messaging reads from [DEFAULT]. Berth speaks to
-// agents and hosts over HTTP. The exchange is named after the service. How long an
-// answer may take is left to the service.
+// messaging describes the options of oslo.messaging in [DEFAULT], which Berth ignores: it uses HTTP
+// between services, agents and hosts. The exchange is named after the service. The time-out of
+// answers is left to the service.
 func messaging(exchange string) []Setting {
 	const g = groupDefault
 	return []Setting{

@@ -11,8 +11,7 @@ import (
 	"strings"
 )
 
-// UnixPeers is the word in trusted_proxies for whoever comes over a Unix
-// socket.
+// UnixPeers is the word in trusted_proxies for clients on a Unix socket.
 const UnixPeers = "unix"
 
 // unixPrefix begins the address of a Unix socket.
@@ -32,7 +31,7 @@ func (a Address) String() string {
 	return a.TCP
 }
 
-// Addresses takes a list apart that Berth.Listen or Berth.MetricsListen holds.
+// Addresses splits a list as in Berth.Listen or Berth.MetricsListen.
 func Addresses(list string) []Address {
 	var all []Address
 	for text := range strings.SplitSeq(list, ",") {
@@ -46,8 +45,8 @@ func Addresses(list string) []Address {
 	return all
 }
 
-// SocketMode returns the permissions of Unix sockets; nobody's when ListenMode
-// is not one that was loaded.
+// SocketMode returns the permissions of Unix sockets, and 0 for a ListenMode that was not validated
+// by loading.
 func (b *Berth) SocketMode() fs.FileMode {
 	mode, err := strconv.ParseUint(b.ListenMode, 8, 32)
 	if err != nil {
@@ -56,8 +55,8 @@ func (b *Berth) SocketMode() fs.FileMode {
 	return fs.FileMode(mode) & fs.ModePerm
 }
 
-// ProxyNetworks returns the networks of TrustedProxies and whether whoever
-// comes over a Unix socket is trusted too. Entries that are none are left out.
+// ProxyNetworks returns the networks of TrustedProxies and whether clients on a Unix socket are
+// trusted too. Invalid entries are skipped.
 func (b *Berth) ProxyNetworks() (networks []netip.Prefix, unix bool) {
 	for _, text := range b.TrustedProxies {
 		if text == UnixPeers {
@@ -97,7 +96,8 @@ func checkHosts(text string) error {
 	return nil
 }
 
-// CheckAddresses says what is wrong with a list of addresses to listen on, as Berth.Listen has it.
+// CheckAddresses returns an error for a malformed list of addresses to listen on, as in
+// Berth.Listen.
 func CheckAddresses(list string) error { return checkAddresses(list) }
 
 func checkAddresses(text string) error {

@@ -8,15 +8,13 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// LoadPlacement reads files and directories of files as upstream's
-// --config-file and --config-dir do; environment variables of the form
-// OS_GROUP__OPTION win over both. Without any of them the result is
-// DefaultPlacement.
+// LoadPlacement reads files and directories of files as upstream's --config-file and --config-dir
+// do; environment variables of the form OS_GROUP__OPTION win over both. Without any of them the
+// result is DefaultPlacement.
 //
-// The warnings, one line each, name what is unknown, outdated or empty. The
-// error joins a line for each file that cannot be read, each line that cannot
-// be understood and each wrong value; there is no Placement then. Neither ever
-// shows a secret.
+// The warnings, one line each, name unknown, deprecated and empty settings. The error joins a line
+// for each unreadable file, each malformed line and each invalid value; p is nil then. Neither
+// contains secrets.
 func LoadPlacement(files, dirs []string) (p *Placement, warnings []string, err error) {
 	set, readErr := read(files, dirs)
 	p, warnings, err = loadPlacement(set)
@@ -53,7 +51,7 @@ func table(settings []Setting, foreign []string) osloconfig.Table {
 	return t
 }
 
-// ignoredIn lists the settings that are given and not acted on.
+// ignoredIn lists the settings that are given and have no effect.
 func ignoredIn(set *osloconfig.Set, settings []Setting) []string {
 	var names []string
 	for _, s := range settings {

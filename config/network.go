@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Network is everything that neutron.conf, ml2_conf.ini and the other files of a
-// Neutron server may say and Berth's network service keeps.
+// Network has every option of neutron.conf, ml2_conf.ini and the other files of a Neutron server
+// that Berth's network service reads.
 type Network struct {
 	Service
 
@@ -30,7 +30,7 @@ type Neutron struct {
 	BindHost            string
 	BindPort            int
 	AuthStrategy        string // StrategyKeystone or StrategyNoAuth
-	CorePlugin          string // says nothing: there is only one
+	CorePlugin          string // without effect: there is one plugin
 	ServicePlugins      []string
 	BaseMAC             string
 	DNSDomain           string
@@ -40,8 +40,8 @@ type Neutron struct {
 	PaginationMaxLimit  string
 	GlobalPhysnetMTU    int    // bytes
 	AgentDownTime       int    // seconds
-	NewAgents           bool   // agents are turned on when they are new
-	LinkPrefix          string // URL that links begin with; "" for that of the request
+	NewAgents           bool   // new agents are enabled
+	LinkPrefix          string // start of the URLs in links; "" for that of the request
 	NotifyNovaOfStatus  bool
 	NotifyNovaOfData    bool
 	UseSSL              bool
@@ -51,8 +51,8 @@ type Neutron struct {
 // StrategyNoAuth is the value of Neutron.AuthStrategy besides StrategyKeystone.
 const StrategyNoAuth = "noauth"
 
-// The service plugins that Berth has. PluginPlacement keeps the agents' devices in
-// placement; the others are parts of the API.
+// The service plugins that Berth has. PluginPlacement reports the agents' devices to placement; the
+// others are parts of the API.
 const (
 	PluginQoS       = "qos"
 	PluginTrunk     = "trunk"
@@ -79,21 +79,21 @@ type Quotas struct {
 	RBACPolicy        int
 }
 
-// Promises is what the network service has in the group [berth]: how guarantees
-// are asked for and kept.
+// Promises are the network service's settings in [berth] about requests and allocations of
+// guaranteed bandwidth and packet rates.
 type Promises struct {
 	OldRequests  bool // resource_request in the format before groups
 	Tunnels      bool // agents offer bandwidth for tunnelled networks
 	Alternatives bool // any of a network's physical networks will do
-	KeepDeleted  bool // what a removed port held stays with its server
+	KeepDeleted  bool // the allocation of a removed port remains with its server
 }
 
 // DefaultNetwork returns the settings of empty files. The caller owns all of it.
 func DefaultNetwork() *Network {
 	database, service := defaultDatabase(), defaultService("", networkCORS())
 	database.MaxPoolSize, database.MaxOverflow = new(5), new(50)
-	// As in Zed, which the rules of the API are from: its new ones alone do not let
-	// administrators do all that they may.
+	// As in Zed, whose policy rules the API has: with its new defaults alone, administrators lose
+	// permissions.
 	service.Policy.EnforceScope, service.Policy.EnforceNewDefaults = false, false
 	return &Network{
 		Service: service,
@@ -142,7 +142,7 @@ var plugins = map[string]string{
 	"neutron.services.placement_report.plugin.PlacementReportPlugin": PluginPlacement,
 }
 
-// Has reports whether a service plugin is turned on.
+// Has reports whether a service plugin is enabled.
 func (n *Neutron) Has(plugin string) bool {
 	return slices.ContainsFunc(n.ServicePlugins, func(name string) bool { return plugins[name] == plugin })
 }
@@ -152,11 +152,11 @@ func (n *Neutron) missing() []string {
 	return slices.DeleteFunc(slices.Clone(n.ServicePlugins), func(name string) bool { return plugins[name] != "" })
 }
 
-// MACPrefix returns the octets that MAC addresses begin with, a colon behind each.
+// MACPrefix returns the first octets of generated MAC addresses, each followed by a colon.
 func (n *Neutron) MACPrefix() string {
 	octets := strings.Split(strings.ToLower(n.BaseMAC), ":")
 	return strings.Join(octets[:min(3, len(octets))], ":") + ":"
 }
 
-// address is where bind_host and bind_port want the API.
+// address is the API's address according to bind_host and bind_port.
 func (n *Neutron) address() string { return net.JoinHostPort(n.BindHost, strconv.Itoa(n.BindPort)) }

@@ -10,12 +10,12 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// LoadNetwork reads neutron.conf, ml2_conf.ini and the like, files and directories
-// of files, as a Neutron server's --config-file and --config-dir do; environment
-// variables of the form OS_GROUP__OPTION win over both. Berth.Listen is where the
-// files want the API, whichever option says so, and the same is true of TLS.
+// LoadNetwork reads neutron.conf, ml2_conf.ini and the like, files and directories of files, as a
+// Neutron server's --config-file and --config-dir do; environment variables of the form
+// OS_GROUP__OPTION win over both. Berth.Listen is the API's address, whichever option has set it,
+// and so with TLS.
 //
-// Warnings and error are as those of LoadPlacement. Warnings also name what Berth
+// Warnings and errors are as those of LoadPlacement; the warnings also name features that Berth
 // does not have.
 func LoadNetwork(files, dirs []string) (n *Network, warnings []string, err error) {
 	set, readErr := read(files, dirs)
@@ -41,7 +41,7 @@ func loadNetwork(set *osloconfig.Set) (*Network, []string, error) {
 	return n, warnings, errors.Join(err, n.check())
 }
 
-// check finds what is wrong about several options together.
+// check validates options that depend on each other.
 func (n *Network) check() error {
 	var errs []error
 	for _, t := range n.ML2.TenantNetworkTypes {
@@ -61,7 +61,7 @@ func (n *Network) check() error {
 	return errors.Join(errs...)
 }
 
-// resolve gives the group [berth] what Neutron's options say of the same things.
+// resolve sets the options of [berth] from Neutron's options of the same meaning.
 func (n *Network) resolve() {
 	b := &n.Berth
 	b.Listen = cmp.Or(b.Listen, n.Neutron.address())
@@ -70,7 +70,7 @@ func (n *Network) resolve() {
 	}
 }
 
-// remarks tell the operator what the files ask for and Berth does not have.
+// remarks returns warnings about requested features that Berth does not have.
 func (n *Network) remarks() []string {
 	var all []string
 	for _, name := range n.Neutron.missing() {

@@ -49,7 +49,7 @@ const (
 	DriverOpenVSwitch = "openvswitch"
 	DriverSRIOV       = "sriovnicswitch"
 	DriverOVN         = "ovn"
-	// DriverL2Population binds no port: it tells Neutron's agents of each other.
+	// DriverL2Population binds no port: it sends forwarding entries to Neutron's agents.
 	DriverL2Population = "l2population"
 )
 
@@ -158,7 +158,7 @@ func each(check func(string) error) func(string) error {
 	}
 }
 
-// optional lets an empty text pass.
+// optional returns a check that also accepts an empty text.
 func optional(check func(string) error) func(string) error {
 	return func(text string) error {
 		if text == "" {

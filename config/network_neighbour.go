@@ -7,9 +7,9 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// A Neighbour is another service that this one asks: [placement] or [nova] of the
-// network service, [placement], [neutron] or [glance] of the compute service. Without
-// an AuthType it is not asked.
+// A Neighbour is another service that this one sends requests to: [placement] or [nova] of the
+// network service, [placement], [neutron] or [glance] of the compute service. Without an AuthType
+// there are no requests.
 type Neighbour struct {
 	AuthType    string // keystoneauth's name of a plugin, as in Keystone; or none, noauth or admin_token
 	AuthSection string // group that Auth was read from, when it is another one
@@ -17,7 +17,7 @@ type Neighbour struct {
 
 	RegionName       string
 	EndpointType     string   // public, internal or admin
-	ValidInterfaces  []string // go before EndpointType; best first
+	ValidInterfaces  []string // override EndpointType; in order of preference
 	EndpointOverride string   // address, instead of the catalogue's
 	CAFile           string
 	CertFile         string
@@ -26,9 +26,9 @@ type Neighbour struct {
 	Timeout          *int // seconds
 }
 
-// The values of Neighbour.AuthType that need no Keystone. All three ask at
-// EndpointOverride, or else at Auth.Endpoint; with the last one the token is
-// Auth.Token, with the others the administrator's of a service that believes tokens.
+// The values of Neighbour.AuthType that need no Keystone. All three use EndpointOverride, or else
+// Auth.Endpoint; with the last one the token is Auth.Token, with the others the administrator's
+// token of a service with noauth2.
 const (
 	AuthNone       = "none"
 	AuthNoAuth     = "noauth"

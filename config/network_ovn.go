@@ -2,10 +2,10 @@ package config
 
 import "github.com/berthcloud/berth/osloconfig"
 
-// OVN is what the mechanism driver ovn has in its own group: how OVN's southbound
-// database is asked for the chassis.
+// OVN has the mechanism driver's own group [ovn]: the connection to OVN's southbound database, from
+// which the chassis are read.
 type OVN struct {
-	Connection    string // remotes with commas between them, see ovsdb.ParseRemotes; "" for none
+	Connection    string // comma-separated remotes, see ovsdb.ParseRemotes; "" for none
 	KeyFile       string // of CertFile; for remotes with ssl:, as the next two are
 	CertFile      string
 	CAFile        string
@@ -35,8 +35,7 @@ func (o *OVN) settings() []Setting {
 	}, ovnElsewhere()...)
 }
 
-// ovnElsewhere describes what is about OVN's northbound database, to which Berth
-// writes nothing, and about what it has there.
+// ovnElsewhere describes the options of OVN's northbound database, to which Berth does not write.
 func ovnElsewhere() []Setting {
 	const g = groupOVN
 	off := func() osloconfig.Value { return osloconfig.Bool(new(bool)) }

@@ -8,11 +8,10 @@ import (
 	"strings"
 )
 
-// A Range is one of numbers, both ends included.
+// A Range is a range of numbers, both ends included.
 type Range struct{ Low, High int }
 
-// ParseRanges reads what a list of tunnel numbers holds that was loaded. Entries
-// that are none are left out.
+// ParseRanges parses a validated list of tunnel numbers. Invalid entries are skipped.
 func ParseRanges(list []string) []Range {
 	var all []Range
 	for _, text := range list {
@@ -23,9 +22,9 @@ func ParseRanges(list []string) []Range {
 	return all
 }
 
-// ParseVLANRanges reads network_vlan_ranges that were loaded: the VLANs of each
-// physical network. A network that is named alone has all, whatever else is said of
-// it, as Neutron has it since Zed. Entries that are none are left out.
+// ParseVLANRanges parses a validated network_vlan_ranges: the VLANs of each physical network. A
+// network that is listed without a range has all VLANs, whatever its other entries are, as in
+// Neutron since Zed. Invalid entries are skipped.
 func ParseVLANRanges(list []string) map[string][]Range {
 	whole := Range{1, maxVLAN}
 	all := make(map[string][]Range)
@@ -125,7 +124,7 @@ func (n *Neutron) PageLimit() int {
 	return max(0, most)
 }
 
-// checkLinkPrefix refuses what links cannot begin with.
+// checkLinkPrefix refuses values that are not an absolute HTTP URL.
 func checkLinkPrefix(text string) error {
 	u, err := url.Parse(text)
 	if text != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "") {

@@ -15,8 +15,8 @@ var networkForeign = []string{
 	"agent", "ovs", "ovn_nb_global", "linux_bridge", "vxlan", "macvtap", "sriov_nic", "dhcp", "l2pop", "metering", "baremetal",
 }
 
-// Settings returns the table of all options in the order of the documentation,
-// bound to the fields of n: Display shows what n holds.
+// Settings returns the table of all options in the order of the documentation, bound to the fields
+// of n: Display returns the values in n.
 func (n *Network) Settings() []Setting {
 	return slices.Concat(
 		n.base(), n.serving(), n.plugin(), n.limiting(), logging(), serverOptions(), otherParts(), processes(), messaging("neutron"),

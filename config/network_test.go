@@ -13,7 +13,7 @@ import (
 	"github.com/berthcloud/berth/config"
 )
 
-// files writes files into a directory of their own and returns their paths.
+// files writes each text into a file of a new directory and returns their paths.
 func files(t *testing.T, texts ...string) (paths []string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -6,12 +6,12 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// A Use says what Berth does with a setting.
+// A Use is the effect of a setting in Berth.
 type Use int
 
-// Used settings are acted upon. Kept ones are read, checked and held for a part
-// of Berth that does not act on them yet. Ignored ones are read and checked,
-// so that a file for upstream is accepted as it is.
+// Used settings have an effect. Kept ones are read, checked and stored for a part of Berth that
+// does not use them yet. Ignored ones are read and checked, so that a file for upstream is accepted
+// unchanged.
 const (
 	Used Use = iota
 	Kept
@@ -66,8 +66,8 @@ const (
 // Berth does without.
 var placementForeign = []string{"profiler", "healthcheck", "oslo_reports", "oslo_concurrency", "oslo_limit", "oslo_versionedobjects"}
 
-// Settings returns the table of all options in the order of the documentation,
-// bound to the fields of p: Display shows what p holds.
+// Settings returns the table of all options in the order of the documentation, bound to the fields
+// of p: Display returns the values in p.
 func (p *Placement) Settings() []Setting {
 	return slices.Concat(
 		p.base(), p.Paths.settings(), logging(), p.api(), p.Database.settings(groupDatabase), p.placement(), workarounds(),
@@ -99,7 +99,7 @@ func (s Setting) formerly(names ...string) Setting {
 	return s
 }
 
-// formerlyDefault says that the option once was in [DEFAULT] under its name.
+// formerlyDefault adds the option's name in [DEFAULT], where it was formerly.
 func (s Setting) formerlyDefault() Setting {
 	s.Older = append(s.Older, osloconfig.Name{Group: groupDefault, Option: s.Option.Option})
 	return s
@@ -156,7 +156,7 @@ func (d *Database) settings(g string) []Setting {
 	}
 }
 
-// checkConnection accepts what ParseConnection does, and nothing at all.
+// checkConnection accepts an empty text and what ParseConnection accepts.
 func checkConnection(text string) error {
 	if text == "" {
 		return nil
@@ -303,7 +303,7 @@ func (s *Service) limits() []Setting {
 	}
 }
 
-// world describes what is about the picture that placement keeps in memory.
+// world describes the options of placement's snapshot in memory.
 func (p *Placement) world() []Setting {
 	b := &p.Berth
 	const g = groupBerth

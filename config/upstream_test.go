@@ -66,8 +66,8 @@ func TestUpstreamOptions(t *testing.T) {
 	compareOptions(t, config.DefaultPlacement().Settings(), configtest.Placement(t), placementApart)
 }
 
-// TestNeutronOptions does the same with the installed Neutron server. Of groups that
-// Berth does without, nothing needs to be known.
+// TestNeutronOptions does the same with the installed Neutron server. Groups that Berth ignores are
+// excluded.
 func TestNeutronOptions(t *testing.T) {
 	theirs := slices.DeleteFunc(configtest.Neutron(t), func(o configtest.Option) bool {
 		return slices.Contains(config.NetworkForeign, o.Group)
@@ -103,6 +103,6 @@ func compareOptions(t *testing.T, settings []config.Setting, theirs []configtest
 	}
 }
 
-// hidden says that a secret has a default, as Neutron's transport_url has: it is
-// not shown.
+// hidden reports whether a secret has a default, as Neutron's transport_url has: the default is not
+// shown.
 func hidden(s config.Setting, u configtest.Option) bool { return s.Secret() && u.Default != "" }

@@ -50,8 +50,8 @@ func ask(t testing.TB, packages, script string) (all []Option) {
 	return all
 }
 
-// Table returns settings by their groups and names, and complains of those that are there twice
-// and of help that is no sentence.
+// Table returns settings by their groups and names; duplicates and help that is not a sentence are
+// errors of the test.
 func Table(t testing.TB, all []config.Setting) map[string]config.Setting {
 	t.Helper()
 	table := map[string]config.Setting{}
@@ -68,8 +68,8 @@ func Table(t testing.TB, all []config.Setting) map[string]config.Setting {
 	return table
 }
 
-// Older complains of names by which upstream reads an option and by which its setting is not
-// read. A name of its own among them is passed over.
+// Older reports an error for each name by which upstream reads an option and Berth does not. The
+// option's current name is ignored.
 func Older(t testing.TB, name string, s config.Setting, want []string) {
 	t.Helper()
 	var older []string
