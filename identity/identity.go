@@ -1,23 +1,23 @@
-// Package identity says who calls, and in which scope. It is not for deciding
-// what they may do, which is the policy package below, nor for asking Keystone.
+// Package identity describes the authenticated caller and its scope. Decisions on permissions are
+// in the package policy below, requests to Keystone in package keystone.
 package identity
 
 import "context"
 
-// A Scope is the kind of thing a caller's token was issued for.
+// A Scope is the kind of scope of a caller's token.
 type Scope string
 
-// The scopes a token can have. There is no unscoped one: policy treats a token
-// that names neither system nor domain as a project's.
+// The scopes of tokens. There is no unscoped one: policy treats a token that has neither system nor
+// domain as a project's.
 const (
 	System  Scope = "system"
 	Domain  Scope = "domain"
 	Project Scope = "project"
 )
 
-// A Caller is one authenticated caller of the API. An empty string means that
-// the token does not say. A Caller is a value: share copies freely, but leave
-// the slices alone once it is in use.
+// A Caller is one authenticated caller of the API. An empty string means that the token lacks the
+// value. A Caller is a value: copies may be shared, but its slices must not be modified after
+// authentication.
 type Caller struct {
 	UserID          string
 	UserDomainID    string
@@ -25,27 +25,26 @@ type Caller struct {
 	ProjectDomainID string
 	DomainID        string
 
-	// SystemScope is "all" for a token scoped to the whole deployment, and
-	// empty for any other.
+	// SystemScope is "all" for a token with system scope, and empty for others.
 	SystemScope string
 
-	// Roles are the names of the roles held, implied ones included.
+	// Roles are the names of the caller's roles, implied ones included.
 	Roles []string
 
-	// AdminProject says that the project is the one set aside for
-	// administrators. Keystone says so of every project unless told otherwise.
+	// AdminProject says that the project is the one set aside for administrators. Keystone reports
+	// it of every project unless it is configured otherwise.
 	AdminProject bool
 
-	// The service fields describe the service that passed the call on, when
-	// it sent a token of its own.
+	// The service fields describe the service that forwarded the request, when it sent a token of
+	// its own.
 	ServiceUserID          string
 	ServiceUserDomainID    string
 	ServiceProjectID       string
 	ServiceProjectDomainID string
 	ServiceRoles           []string
 
-	// Hosts are those that the caller's certificate is for: it speaks for no other.
-	// Nil: the caller showed a token.
+	// Hosts are the host names in the caller's certificate: it acts for these hosts only. Nil: the
+	// caller sent a token.
 	Hosts []string
 }
 

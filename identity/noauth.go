@@ -2,19 +2,16 @@ package identity
 
 import "strings"
 
-// A Header looks up one header of a request and says whether it was sent at
-// all. Names are given in canonical form, such as "X-Auth-Token". The values
-// of a repeated header are joined by commas, as WSGI servers do.
+// A Header returns a header of a request and whether it was sent. Names are in canonical form, such
+// as "X-Auth-Token". The values of a repeated header are joined by commas, as in WSGI servers.
 type Header func(name string) (value string, sent bool)
 
-// NoAuth believes what the headers say, as Placement's "noauth2" strategy does,
-// and reports false when there is no token, which is the one thing it insists
-// on. It is meant for trials and tests: whoever can reach the service can be
-// anybody.
+// NoAuth returns the caller that the headers describe, without authentication, as Placement's
+// "noauth2" strategy does, and false without a token. It is for trials and tests: any client can
+// claim any identity.
 //
-// The token is "user" or "user:project"; a project that is not named is called
-// like the user. The user "admin" holds the role of that name, all others hold
-// none, unless X-Roles lists them.
+// The token is "user" or "user:project"; the project's default is the name of the user. The user
+// "admin" has the role of that name, others have none, unless X-Roles lists roles.
 func NoAuth(h Header) (Caller, bool) {
 	token, sent := h("X-Auth-Token")
 	if !sent {
@@ -48,10 +45,9 @@ func (h Header) value(name string) string {
 	return v
 }
 
-// project returns the project the call is for. X-Project-Id wins over the
-// token, even when it is empty. The token in turn wins over the older headers,
-// which therefore only count for a system scope, where the token's project is
-// set aside.
+// project returns the project of the request. X-Project-Id overrides the token, even when it is
+// empty. The token overrides the older headers, which therefore only apply with system scope, where
+// the token's project is ignored.
 func (h Header) project(token, system string) string {
 	if v, sent := h("X-Project-Id"); sent {
 		return v
@@ -77,8 +73,8 @@ func (h Header) roles(user string) []string {
 	return nil
 }
 
-// adminProject holds unless a header denies it, so that policies written before
-// there was such a project keep their meaning.
+// adminProject is true unless a header denies it, so that policies written before Keystone had such
+// a project keep their meaning.
 func (h Header) adminProject() bool {
 	v, sent := h("X-Is-Admin-Project")
 	return !sent || strings.ToLower(v) == "true"

@@ -1,7 +1,6 @@
-// Package identityapi is the wire of package local: as much of Keystone's API, version
-// 3, as the openstack client and services that check tokens ask for. What there is
-// can be read; nothing can be made or changed, and such requests are answered 403 with
-// the reason.
+// Package identityapi is the wire of package local: the part of Keystone's API, version 3, that the
+// openstack client and services that validate tokens use. It is read-only: requests for changes are
+// answered 403 with the reason.
 package identityapi
 
 import (
@@ -19,7 +18,7 @@ import (
 // An API answers for one directory. Its field is set before Routes is called.
 type API struct{ Directory *local.Directory }
 
-// Public reports whether anybody may ask for a path: the versions, and a token.
+// Public reports whether a path needs no token: the versions, and the issuing of tokens.
 func Public(path string) bool {
 	switch strings.TrimSuffix(path, "/") {
 	case "", "/v3", "/v3/auth/tokens":
@@ -40,7 +39,7 @@ func Authenticate(d *local.Directory) httpapi.Authenticator {
 	}
 }
 
-// address is that of the identity service, as its own catalogue has it; "" before it is there.
+// address is that of the identity service in its own catalogue; "" before it has one.
 func address(d *local.Directory) string {
 	for _, s := range d.Services() {
 		if s.Type == "identity" {
@@ -50,7 +49,7 @@ func address(d *local.Directory) string {
 	return ""
 }
 
-// challenging tells who is refused where to log in, as Keystone does itself.
+// challenging adds the address for logins to a 401, as Keystone does itself.
 func (a *API) challenging(h httpapi.Handler) httpapi.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		err := h(w, r)
@@ -110,7 +109,7 @@ func respond(w http.ResponseWriter, status int, v any) error {
 	return err
 }
 
-// theVersion is the one that there is, as Keystone 22 describes it.
+// theVersion is the only version, in the form of Keystone 22.
 func theVersion(r *http.Request) object {
 	return object{
 		"id": "v3.14", "status": "stable", "updated": "2020-04-07T00:00:00Z",
@@ -128,7 +127,7 @@ func (a *API) version(w http.ResponseWriter, r *http.Request) error {
 	return respond(w, http.StatusOK, object{"version": theVersion(r)})
 }
 
-// caller is the token that a request comes with.
+// caller returns the token of the caller.
 func (a *API) caller(r *http.Request) (*local.Token, error) {
 	t, ok := a.Directory.Token(r.Header.Get("X-Auth-Token"))
 	if !ok {
@@ -141,8 +140,8 @@ func forbidden(why string) error { return fault.New(fault.Denied, "", "%s", why)
 
 func notFound(what string) error { return fault.New(fault.NotFound, "", "Could not find %s.", what) }
 
-// subject is a handler about the token that X-Subject-Token names, for the caller whose
-// it is, administrators and services.
+// subject is a handler about the token in X-Subject-Token, for its owner, administrators and
+// services.
 func (a *API) subject(handle func(http.ResponseWriter, *http.Request, *local.Token) error) httpapi.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		caller, err := a.caller(r)
@@ -180,7 +179,7 @@ func (a *API) revoke(w http.ResponseWriter, _ *http.Request, t *local.Token) err
 	return nil
 }
 
-// token is how a token is shown.
+// token is the JSON object of a token.
 func (a *API) token(t *local.Token, withCatalog bool) object {
 	domain := object{"id": local.DomainID, "name": local.DomainName}
 	audit := []string{t.AuditID}

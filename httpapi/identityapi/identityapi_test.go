@@ -117,7 +117,7 @@ func TestLogins(t *testing.T) {
 	}
 }
 
-// challenges wants a refusal to say where to log in, and nothing else to.
+// challenges expects a refusal with the address for logins and no other hint.
 func (s *service) challenges(res *http.Response) {
 	s.t.Helper()
 	want := ""
@@ -129,7 +129,8 @@ func (s *service) challenges(res *http.Response) {
 	}
 }
 
-// A token that is made of another one names it, and how the user logged in at first.
+// TestTokensOfTokens: a token issued from another one refers to it, and to the user's first login
+// method.
 func TestTokensOfTokens(t *testing.T) {
 	s := newService(t)
 	type shown struct {
@@ -169,7 +170,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// Who may look at whose token, and at which lists.
+// TestWhoSeesWhat checks the permissions on tokens of others and on lists.
 func TestWhoSeesWhat(t *testing.T) {
 	s := newService(t)
 	admin, demo, nova := s.token("admin", "secret"), s.token("demo", "other"), s.token("nova", "third")

@@ -10,7 +10,7 @@ import (
 	"github.com/berthcloud/berth/identity/local"
 )
 
-// Region is the one region that there is.
+// Region is the only region.
 const Region = "RegionOne"
 
 // derived is an id that follows from what it is of.
@@ -46,12 +46,12 @@ func endpoints(s local.Service) (all []object) {
 type list struct {
 	one, many string
 	all       func() []object
-	// own reports whether an object is the caller's, who may see it without being
-	// an administrator. Nil: none is.
+	// own reports whether an object belongs to the caller, who may read it without being an
+	// administrator. Nil: none does.
 	own func(t *local.Token, o object) bool
 }
 
-// filters are what lists can be looked through by.
+// filters are the query parameters of lists.
 var filters = []string{"name", "type", "domain_id", "service_id", "interface", "enabled"}
 
 func (a *API) lists() []list {

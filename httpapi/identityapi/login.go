@@ -33,7 +33,7 @@ type named struct {
 	Domain struct{ ID, Name string }
 }
 
-// id is how the directory knows it, "" for one of another domain.
+// id is the user's or project's id in the directory, "" for one of another domain.
 func (n *named) id() string {
 	if n.ID != "" {
 		return n.ID
@@ -44,7 +44,7 @@ func (n *named) id() string {
 	return n.Name
 }
 
-// A scope says what a token is to be for. Keystone takes the word "unscoped" too.
+// A scope is the requested scope of a token. Keystone accepts the word "unscoped" too.
 type scope struct {
 	Project *named
 	System  *struct{ All bool }
@@ -92,7 +92,7 @@ func (a *API) login(w http.ResponseWriter, r *http.Request) error {
 
 func unauthorized(why string) error { return fault.New(fault.Unauthentic, "", "%s", why) }
 
-// scope finds what a login asks for.
+// scope resolves the requested scope of a login.
 func (a *API) scope(s *scope) (found local.Scope, err error) {
 	switch {
 	case s == nil:

@@ -1,7 +1,6 @@
-// Package imageapi is the wire of package images: as much of Glance's API, version 2, as
-// the openstack client, gophercloud, Glance's own client and compute services ask for. What there is can be
-// read; nothing can be made or changed, and such requests are answered 403 with the
-// reason.
+// Package imageapi is the wire of package images: the part of Glance's API, version 2, that the
+// openstack client, gophercloud, Glance's own client and compute services use. It is read-only:
+// requests for changes are answered 403 with the reason.
 package imageapi
 
 import (
@@ -18,7 +17,7 @@ import (
 // An API answers for one catalog. Its field is set before Routes is called.
 type API struct{ Catalog *images.Catalog }
 
-// Public reports whether anybody may ask for a path: the versions.
+// Public reports whether a path needs no token: the versions.
 func Public(path string) bool {
 	switch strings.TrimSuffix(path, "/") {
 	case "", "/versions", "/v2":
@@ -52,7 +51,7 @@ func (a *API) Routes() []httpapi.Route {
 	return routes
 }
 
-// refuse answers whatever would change something.
+// refuse answers requests for changes.
 func refuse(http.ResponseWriter, *http.Request) error {
 	return fault.New(fault.Denied, "", "The images of this service are those in its file; they cannot be changed over HTTP.")
 }

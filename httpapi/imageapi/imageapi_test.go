@@ -129,7 +129,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// Nothing can be changed, and who asks for it is told so.
+// TestRefusals: requests for changes are refused with the reason.
 func TestRefusals(t *testing.T) {
 	for _, request := range []string{
 		"POST /v2/images", "PATCH /v2/images/" + cirros, "DELETE /v2/images/" + cirros, "PUT /v2/images/" + cirros + "/file",
@@ -143,8 +143,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Glance's own client builds its images from the schemas, and has all that they name but
-// for "self", which it keeps to itself.
+// TestGlanceClient: Glance's own client builds its images from the schemas, with all their fields
+// except "self", which it omits.
 func TestGlanceClient(t *testing.T) {
 	const script = `
 import json, sys

@@ -178,7 +178,7 @@ func narrow(f *images.Filter, name string, values []string) (err error) {
 	return err
 }
 
-// visibilities are those that can be asked for.
+// visibilities are the accepted values of the filter.
 var visibilities = []string{"community", "public", "private", "shared", "all"}
 
 // truth reads true or false, whatever the case.

@@ -9,8 +9,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 )
 
-// The schemas of an image and of a member, from which Glance's own client builds what it
-// hands to its users.
+// The schemas of an image and of a member, from which Glance's own client builds its objects.
 var (
 	//go:embed schemas/image.json
 	imageSchema []byte

@@ -30,7 +30,7 @@ func (a *API) show(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) { render(j, &image) })
 }
 
-// file answers as Glance does for an image whose bytes it does not have.
+// file answers as Glance does for an image without data.
 func (a *API) file(w http.ResponseWriter, r *http.Request) error {
 	if _, err := a.image(r); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (a *API) members(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// render writes an image. Its properties stand beside its fields.
+// render writes an image, with its properties beside its fields.
 func render(j *httpapi.JSON, image *images.Image) {
 	text := func(key, value string) {
 		j.Key(key)

@@ -118,7 +118,7 @@ func TestWrongOptions(t *testing.T) {
 	}
 }
 
-// TestDiscovery finds the API below what auth_url says.
+// TestDiscovery finds the API below auth_url.
 func TestDiscovery(t *testing.T) {
 	version := object{"version": object{"id": "v3.14", "links": []object{{"rel": "self", "href": "v3/"}}}}
 	for _, tc := range []struct {
@@ -299,7 +299,7 @@ func copyAnswer(w http.ResponseWriter, res *http.Response) {
 		w.Header()[name] = values
 	}
 	w.WriteHeader(res.StatusCode)
-	_, _ = w.Write([]byte(readBody(res))) // the client may be gone
+	_, _ = w.Write([]byte(readBody(res))) // the client may have disconnected
 }
 
 // TestTokensStayOnTheServer has Keystone send the service elsewhere.

@@ -13,15 +13,14 @@ import (
 	"github.com/berthcloud/berth/identity/keystone"
 )
 
-// hang answers nothing until the client gives up.
+// hang blocks until the client gives up.
 func hang(r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()
 	return nil, late{r.Context().Err()}
 }
 
-// TestDeadKeystoneCostsOneTimeOut has many clients come while Keystone does not
-// answer: those who are there first wait for the time-out, the others for
-// nothing.
+// TestDeadKeystoneCostsOneTimeOut sends many requests while Keystone does not answer: the first
+// ones wait for the time-out, later ones fail at once.
 func TestDeadKeystoneCostsOneTimeOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -56,8 +55,8 @@ func TestDeadKeystoneCostsOneTimeOut(t *testing.T) {
 	})
 }
 
-// TestASlowTokenDoesNotKeepOthersOut has Keystone take longer for one token than it may, however
-// often it is asked, while it answers the others.
+// TestASlowTokenDoesNotKeepOthersOut lets every check of one token time out while Keystone answers
+// those of the others.
 func TestASlowTokenDoesNotKeepOthersOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, text := logger()
@@ -115,7 +114,7 @@ func TestAnAnswerIsWaitedFor(t *testing.T) {
 	})
 }
 
-// TestOneAsksWhetherKeystoneIsBack lets the pause end with many clients there.
+// TestOneAsksWhetherKeystoneIsBack ends the pause while many clients send requests.
 func TestOneAsksWhetherKeystoneIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -153,7 +152,7 @@ func TestKeystoneComesBack(t *testing.T) {
 		f.know("good", tokenOf("ann", time.Hour))
 		f.intercept(func(*http.Request) (*http.Response, error) { return nil, errRefused })
 		v := newValidator(t, f, func(o *keystone.Options) { o.Log = log })
-		for range 1000 { // clients keep trying for a quarter of an hour
+		for range 1000 { // clients retry for a quarter of an hour
 			_, err := ask(v, "good")
 			wantKind(t, "Caller", err, fault.Unavailable)
 			time.Sleep(time.Second)
@@ -175,8 +174,8 @@ func TestKeystoneComesBack(t *testing.T) {
 	})
 }
 
-// TestWrongCredentialsAreNotTriedOften keeps the service's account from being
-// locked.
+// TestWrongCredentialsAreNotTriedOften bounds the logins with wrong credentials, since Keystone
+// locks accounts after repeated failures.
 func TestWrongCredentialsAreNotTriedOften(t *testing.T) {
 	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden} {
 		synctest.Test(t, func(t *testing.T) {
@@ -222,7 +221,7 @@ func TestAStrangeTokenDoesNotKeepOthersOut(t *testing.T) {
 	wantOK(t, "Caller", err)
 }
 
-// TestKeystoneMoves drops an endpoint that is not there any more.
+// TestKeystoneMoves discards an endpoint that no longer exists.
 func TestKeystoneMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()

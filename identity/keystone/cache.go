@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A key stands for a question about a token; the token cannot be had from it.
+// A key identifies a question about a token; the token cannot be derived from it.
 type key struct {
 	sum          [sha256.Size]byte
 	allowExpired bool
@@ -18,17 +18,17 @@ func newKey(raw string, allowExpired bool) key {
 	return key{sha256.Sum256(append(room[:0], raw...)), allowExpired}
 }
 
-// token returns the key of the token itself, whatever was asked about it.
+// token returns the key of the token itself, whatever the question.
 func (k key) token() key { return key{sum: k.sum} }
 
-// A cache remembers a bounded number of answers, each until its time. The one
-// that was not used for longest makes room.
+// A cache contains a bounded number of answers, each until its expiry. The least recently used one
+// is evicted.
 type cache[V any] struct {
 	size int
 
 	mu      sync.Mutex // guards what follows
 	entries map[key]*list.Element
-	order   *list.List // of entry[V]; the last used comes first
+	order   *list.List // of entry[V]; the most recently used first
 }
 
 type entry[V any] struct {
@@ -69,7 +69,7 @@ func (c *cache[V]) put(k key, v V, until time.Time) {
 	c.entries[k] = c.order.PushFront(entry[V]{k, v, until})
 }
 
-// remove takes an entry out; mu is held.
+// remove removes an entry; the caller has locked mu.
 func (c *cache[V]) remove(el *list.Element) {
 	delete(c.entries, c.order.Remove(el).(entry[V]).key)
 }

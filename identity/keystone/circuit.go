@@ -8,23 +8,24 @@ import (
 	"time"
 )
 
-// How long nobody asks after a failure. It doubles with each, up to a bound that
-// is also how soon a Keystone that is back is noticed. One that refuses the
-// service's own credentials is asked less often: Keystone locks accounts that
-// are tried too often, and somebody has to mend the settings first.
+// The pause after a failure. It doubles with each failure, up to a bound, which is also the longest
+// delay until a recovered Keystone is used. The bound is larger when Keystone refuses the service's
+// own credentials: it locks accounts after repeated failures, and an operator has to correct the
+// settings first.
 const (
 	firstPause   = 250 * time.Millisecond
 	longestPause = 4 * time.Second
 	refusedPause = 30 * time.Second
 )
 
-// lateLimit is after how many different questions without an answer in time, and none with one
-// between them, Keystone as a whole is taken to hang: one may be hard for it, and many are not.
+// lateLimit is the number of different questions that have to time out, without an answer to any
+// question between them, before Keystone as a whole counts as hanging: a single token may be slow
+// to check, many are not.
 const lateLimit = 3
 
-// A circuit keeps requests from queueing for a Keystone that is away: after a
-// failure they are turned away at once, but for one at a time that finds out
-// whether it is back. A time-out of one question is no failure; those of several are.
+// A circuit keeps requests from queueing for an unavailable Keystone: after a failure they are
+// refused at once, except for one at a time that probes whether Keystone has recovered. The
+// time-out of one question is not a failure; those of several are.
 //
 //	closed ──failure──▶ open ──pause is over──▶ one asks ──success──▶ closed
 //	                     ▲                          │
@@ -36,14 +37,14 @@ type circuit struct {
 
 	mu       sync.Mutex   // guards what follows
 	failures int          // in a row
-	until    time.Time    // nobody asks before
+	until    time.Time    // no requests before
 	probing  bool         // one is finding out
 	reason   error        // of the last failure
 	late     map[key]bool // questions that timed out since Keystone last answered
 }
 
-// enter lets a question through, or says why not. The caller tells done what
-// came of it. A probe is the one question of an open circuit.
+// enter admits a question, or returns why it is refused. The caller passes the outcome to done. A
+// probe is the one question that an open circuit admits.
 func (c *circuit) enter(k key) (done func(error), probe bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,7 +63,7 @@ func (c *circuit) enter(k key) (done func(error), probe bool, err error) {
 	}, true, nil
 }
 
-// leave notes what came of a question.
+// leave records the outcome of a question.
 func (c *circuit) leave(k key, err error) {
 	var f *failure
 	var l *lateAnswer
@@ -78,8 +79,8 @@ func (c *circuit) leave(k key, err error) {
 	}
 }
 
-// hangs notes that a question timed out, and reports whether that is true of so many that
-// Keystone as a whole hangs.
+// hangs records that a question timed out, and reports whether so many have that Keystone as a
+// whole hangs.
 func (c *circuit) hangs(k key) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,8 +103,8 @@ func (c *circuit) close() {
 	c.failures, c.reason, c.until, c.late = 0, nil, time.Time{}, nil
 }
 
-// open begins or prolongs the pause. Questions that were under way when it began
-// fail too, and do not count.
+// open begins or prolongs the pause. Failures of questions that were under way when it began do not
+// prolong it.
 func (c *circuit) open(f *failure) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

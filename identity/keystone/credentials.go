@@ -81,7 +81,7 @@ func (c *Credentials) defaultDomain() object {
 	return named(c.DefaultDomainID, c.DefaultDomain)
 }
 
-// named returns a reference by id or by name, nil when there is neither.
+// named returns a reference by id or by name, nil without either.
 func named(id, name string) object {
 	switch {
 	case id != "":

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// A service is an entry of the catalogue that comes with a token.
+// A service is an entry of the catalogue in a token.
 type service struct {
 	Type      string     `json:"type"`
 	Endpoints []endpoint `json:"endpoints"`
@@ -25,7 +25,7 @@ type endpoint struct {
 	URL       string `json:"url"`
 }
 
-// A target is an endpoint that is looked for in the catalogue.
+// A target selects an endpoint in the catalogue.
 type target struct {
 	kind       string // type of the service
 	name       string // of the service, for people
@@ -81,15 +81,15 @@ type wireVersion struct {
 	} `json:"links"`
 }
 
-// A version3 is where version 3 of the API is, without a slash at its end.
+// A version3 is the address of version 3 of the API, without a trailing slash.
 type version3 struct {
 	url      string
-	id       string // as Keystone calls it, "v3.14"; empty when it was not asked
-	document string // that said so
+	id       string // in Keystone's form, "v3.14"; empty without discovery
+	document string // the URL of the version document
 }
 
-// discover finds version 3 of the API below an address. Where there is no list
-// of versions, an address that ends in v3 is taken at its word.
+// discover finds version 3 of the API below an address. Without a list of versions, an address that
+// ends in v3 is used as it is.
 func discover(ctx context.Context, client *http.Client, address string, retries int) (version3, error) {
 	c := call{method: http.MethodGet, url: address, retries: retries}
 	a, err := send(ctx, client, c)
@@ -125,9 +125,9 @@ func (v wireVersion) self() string {
 	return ""
 }
 
-// resolve follows a link of a version document. A link that leaves TLS, as
-// Keystones behind a proxy may write by mistake, keeps the server it was found
-// on: passwords are not sent in the clear where TLS was asked for.
+// resolve follows a link in a version document. A link from https to http, as a misconfigured
+// Keystone behind a proxy returns, keeps the server it was found on: passwords are not sent in the
+// clear when the configured URL has TLS.
 func resolve(address, href string) (string, error) {
 	base, err := url.Parse(address)
 	if err != nil {

@@ -2,10 +2,10 @@ package keystone
 
 import "net/http"
 
-// SetTransport puts a Keystone in memory in place of the network.
+// SetTransport replaces the network by a Keystone in memory.
 func (v *Validator) SetTransport(rt http.RoundTripper) { v.http.Transport = rt }
 
-// SetTransport puts a Keystone in memory in place of the network.
+// SetTransport replaces the network by a Keystone in memory.
 func (s *Session) SetTransport(rt http.RoundTripper) { s.http.Transport = rt }
 
 // PathPattern is tested alone: a pattern has more corners than a token.

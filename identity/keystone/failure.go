@@ -8,17 +8,16 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// A failure says that Keystone as a whole cannot be asked, rather than that it
-// did not like one question.
+// A failure means that Keystone as a whole is unavailable, as opposed to an error of one question.
 type failure struct {
 	err     error
-	refused bool // Keystone answers, and does not want our credentials
+	refused bool // Keystone answers, and refuses our credentials
 }
 
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// A lateAnswer says that a question was not answered in time.
+// A lateAnswer is the time-out of one question.
 type lateAnswer struct{ err error }
 
 func (l *lateAnswer) Error() string { return l.err.Error() }
@@ -33,13 +32,13 @@ func unanswered(err error) error {
 	return failed(err)
 }
 
-// dialing reports whether an error is that of a connection that was not made.
+// dialing reports whether an error is from establishing a connection.
 func dialing(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// failed returns a failure for the circuit; nil stays nil.
+// failed wraps err in a failure for the circuit; nil stays nil.
 func failed(err error) error {
 	if err == nil {
 		return nil
@@ -47,13 +46,13 @@ func failed(err error) error {
 	return away(&failure{err: err})
 }
 
-// unavailable is what callers are told; why is for the log.
+// unavailable is the error that callers get; its cause is for the log.
 type unavailable struct{ cause error }
 
 func (u *unavailable) Error() string { return fmt.Sprintf("Keystone is unavailable: %v", u.cause) }
 func (u *unavailable) Unwrap() error { return u.cause }
 
-// Fault says that Keystone is away.
+// Fault classifies the error as unavailable.
 func (u *unavailable) Fault() (fault.Kind, fault.Code) { return fault.Unavailable, "" }
 
 // away returns a fault of kind Unavailable.

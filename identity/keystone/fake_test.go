@@ -25,14 +25,14 @@ type fake struct {
 	calls   []string   // "GET /v3/auth/tokens", in order
 	bodies  []string   // of the requests
 	queries []string
-	subject map[string]object // tokens it knows, with what it says of them
+	subject map[string]object // the tokens it has issued, with the answers about them
 	own     string            // the service's token, of those issued
 	issued  int
 	ownLife time.Duration
 	url     string   // of its endpoint in the catalogue
 	catalog []object // instead of one with that endpoint
 
-	// before may answer a request in its place.
+	// before may answer a request in place of the fake.
 	before func(r *http.Request) (*http.Response, error)
 }
 
@@ -78,7 +78,7 @@ func (f *fake) answer(r *http.Request) *http.Response {
 	return reply(http.StatusNotFound, object{})
 }
 
-// issue makes a token for the service; the one before is good no more.
+// issue issues a token for the service and invalidates the previous one.
 func (f *fake) issue() *http.Response {
 	f.issued++
 	f.own = fmt.Sprintf("own-%d", f.issued)
@@ -111,14 +111,14 @@ func (f *fake) know(id string, t object) {
 	f.subject[id] = t
 }
 
-// intercept sets what answers first; nil takes it away.
+// intercept sets the handler that answers first; nil removes it.
 func (f *fake) intercept(before func(*http.Request) (*http.Response, error)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.before = before
 }
 
-// count returns how often a call was made.
+// count returns the number of calls.
 func (f *fake) count(call string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -150,7 +150,7 @@ func versions(href string) object {
 	}}}}
 }
 
-// tokenOf returns what Keystone says of a token of somebody in a project.
+// tokenOf returns Keystone's answer about a user's token for a project.
 func tokenOf(user string, life time.Duration, roles ...string) object {
 	names := []object{}
 	for _, r := range roles {
@@ -178,7 +178,7 @@ func expiryOf(t object) time.Time {
 
 var errRefused = errors.New("connection refused")
 
-// late is an error as of a network that does not answer.
+// late is the error of a network time-out.
 type late struct{ error }
 
 func (late) Timeout() bool   { return true }
@@ -198,7 +198,7 @@ func options() keystone.Options {
 	}
 }
 
-// newValidator returns a Validator that asks f.
+// newValidator returns a Validator that sends its requests to f.
 func newValidator(t testing.TB, f *fake, change ...func(*keystone.Options)) *keystone.Validator {
 	t.Helper()
 	opts := options()
@@ -213,7 +213,7 @@ func newValidator(t testing.TB, f *fake, change ...func(*keystone.Options)) *key
 	return v
 }
 
-// logger returns a log that is kept in a buffer.
+// logger returns a log that writes to a buffer.
 func logger() (*slog.Logger, *bytes.Buffer) {
 	var b bytes.Buffer
 	return slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug})), &b

@@ -6,11 +6,10 @@ import (
 	"sync"
 )
 
-// maxFlights bounds the questions that wait for Keystone; more are turned away.
+// maxFlights bounds the questions that wait for Keystone; further ones are refused.
 const maxFlights = 1024
 
-// flights let those who ask the same thing at the same time share one question,
-// whose answer is a V.
+// flights merges concurrent equal questions into one request, whose answer is a V.
 type flights[V any] struct {
 	running sync.WaitGroup
 
@@ -27,9 +26,8 @@ type flight[V any] struct {
 
 func newFlights[V any]() *flights[V] { return &flights[V]{pending: make(map[key]*flight[V])} }
 
-// do returns what ask does, called once for all who wait for the same key. The
-// question outlives those who gave up waiting for it; the others still want the
-// answer.
+// do returns the result of ask, called once for all concurrent callers with the same key. The call
+// continues when a caller gives up, since others may wait for its result.
 func (f *flights[V]) do(ctx context.Context, k key, ask func(context.Context) (V, error)) (v V, err error) {
 	one, err := f.join(ctx, k, ask)
 	if err != nil {
@@ -43,7 +41,7 @@ func (f *flights[V]) do(ctx context.Context, k key, ask func(context.Context) (V
 	}
 }
 
-// join returns the flight for k, which it starts if there is none.
+// join returns the flight for k, and starts it when there is none.
 func (f *flights[V]) join(ctx context.Context, k key, ask func(context.Context) (V, error)) (*flight[V], error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -20,7 +20,7 @@ const (
 	firstRetry     = 100 * time.Millisecond
 )
 
-// newHTTPClient returns the client that all requests to Keystone go through.
+// newHTTPClient returns the client for all requests to Keystone.
 func newHTTPClient(o Options) (*http.Client, error) {
 	tlsConfig, err := o.tls()
 	if err != nil {
@@ -44,17 +44,17 @@ func newHTTPClient(o Options) (*http.Client, error) {
 	return &http.Client{Timeout: o.Timeout, CheckRedirect: sameOrigin, Transport: sender}, nil
 }
 
-// A wrapped transport still gives back the connections of the one inside.
+// wrapped forwards CloseIdleConnections to the transport inside.
 type wrapped struct {
 	http.RoundTripper
 	inside *http.Transport
 }
 
-// CloseIdleConnections is what http.Client looks for.
+// CloseIdleConnections implements the interface that http.Client checks for.
 func (w wrapped) CloseIdleConnections() { w.inside.CloseIdleConnections() }
 
-// sameOrigin follows redirects that stay on the server: tokens and passwords go
-// nowhere else.
+// sameOrigin follows redirects within the server only, so that tokens and passwords are not sent
+// elsewhere.
 func sameOrigin(r *http.Request, via []*http.Request) error {
 	if r.URL.Scheme != via[0].URL.Scheme || r.URL.Host != via[0].URL.Host || len(via) > 3 {
 		return http.ErrUseLastResponse
@@ -77,7 +77,7 @@ func (o *Options) tls() (*tls.Config, error) {
 	if o.CertFile != "" {
 		key := o.KeyFile
 		if key == "" {
-			key = o.CertFile // one file may hold both
+			key = o.CertFile // one file may contain both
 		}
 		pair, err := tls.LoadX509KeyPair(o.CertFile, key)
 		if err != nil {
@@ -96,17 +96,17 @@ type call struct {
 	retries     int
 }
 
-// An answer is what came back. The body is whole.
+// An answer is a response with its complete body.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 	tls    *tls.ConnectionState // nil without TLS
-	at     time.Time            // when it came
+	at     time.Time            // time of receipt
 }
 
-// send sends a call, again while it does not reach Keystone. A call that timed
-// out is not sent again: whoever waits has waited enough.
+// send sends a call, with retries while Keystone cannot be reached. A call that timed out is not
+// retried: the caller has waited for its whole time-out.
 func send(ctx context.Context, client *http.Client, c call) (*answer, error) {
 	pause := firstRetry
 	for left := c.retries; ; left-- {

@@ -14,8 +14,8 @@ import (
 // A Self is what the service finds out about its own access to Keystone. What
 // was not reached is empty.
 type Self struct {
-	LoginURL string // version 3 of the API, where the service's token comes from
-	Version  string // as Keystone calls it; empty when the kind of credentials does not ask
+	LoginURL string // version 3 of the API, which issues the service's token
+	Version  string // in Keystone's form; empty when the kind of credentials needs no discovery
 
 	User    Holder        // of the service's token
 	Clock   time.Duration // by how much Keystone's clock is ahead of this machine's
@@ -25,7 +25,7 @@ type Self struct {
 	AskURL  string        // version 3 of the API, where tokens are checked
 }
 
-// A Holder is who a token belongs to, with the names that only people need.
+// A Holder is the owner of a token, with the names that only operators read.
 type Holder struct {
 	Caller      identity.Caller
 	UserName    string
@@ -37,8 +37,8 @@ func (t *token) holder() Holder {
 	return Holder{Caller: t.caller, UserName: t.userName, ProjectName: t.projectName, Expires: t.expires}
 }
 
-// Inspect logs in anew, whatever is remembered, and tells how far that came. It
-// is for operators; requests do not need it.
+// Inspect logs in without the cache, and returns what succeeded. It is for operators; requests do
+// not need it.
 func (v *Validator) Inspect(ctx context.Context) (Self, error) {
 	s, err := v.login.fetch(ctx, v.opts.Retries)
 	self := Self{LoginURL: s.version.url, Version: s.version.id}
@@ -61,18 +61,17 @@ func describeTLS(state *tls.ConnectionState) string {
 	return text
 }
 
-// Probe asks Keystone about a token that does not exist, to see whether it
-// answers where tokens are checked. Whether the service may check the tokens of
-// others, Keystone only tells of one that does exist.
+// Probe validates a token that does not exist, to check that Keystone's validation answers. Whether
+// the service may validate the tokens of others is visible with an existing token only.
 func (v *Validator) Probe(ctx context.Context) error {
 	_, err := v.validate(ctx, "berth-check-"+rand.Text(), false, false)
 	if kind, _ := fault.Of(err); kind == fault.Unauthentic {
-		return nil // Keystone looked, and did not find it
+		return nil // Keystone searched for the token, and did not find it
 	}
 	return err
 }
 
-// Describe checks a token as Caller does and tells more of who it belongs to.
+// Describe checks a token as Caller does and returns more about its owner.
 func (v *Validator) Describe(ctx context.Context, raw string) (Holder, error) {
 	t, err := v.token(ctx, raw, false)
 	if err != nil {

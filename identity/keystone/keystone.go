@@ -1,20 +1,19 @@
-// Package keystone asks OpenStack's Keystone who sent a request: it checks the
-// tokens of callers as the middleware in front of upstream's services does. For a
-// service that asks others, a Session logs in and finds them in the catalogue. It
-// is not for deciding what a caller may do, which is policy's, nor a client for
-// the rest of Keystone's API.
+// Package keystone authenticates requests with OpenStack's Keystone: it validates the tokens of
+// callers as the middleware in front of upstream's services does. For requests to other services, a
+// Session logs in and finds them in the catalogue. Decisions on permissions are in package policy;
+// the rest of Keystone's API is not covered.
 //
-// A token goes through these steps, and the first that knows answers:
+// The first of these steps that applies answers a token:
 //
-//	no token could look like that  → refused
-//	checked lately                 → what Keystone said then
-//	being checked                  → the answer to that question
-//	Keystone is away               → unavailable, at once, but for one question now and then;
-//	                                 a time-out of one or two questions does not say that it is
+//	malformed                      → refused
+//	checked recently               → the cached answer
+//	being checked                  → the answer of that request
+//	Keystone is unavailable        → unavailable, at once, except for one probe at a time;
+//	                                 one or two time-outs do not make it unavailable
 //	Keystone                       → GET /v3/auth/tokens, with the service's own token
 //
-// Tokens are kept nowhere: what is remembered goes by their SHA-256. All waiting
-// is bounded, and so are the memory and the number of questions under way.
+// Tokens are not stored: the cache's keys are their SHA-256. All waits are bounded, and so are the
+// memory and the number of requests under way.
 package keystone
 
 import (
@@ -32,7 +31,7 @@ import (
 type Request struct {
 	Token        string // of the caller: X-Auth-Token
 	ServiceToken string // of a service that passes the call on, or empty: X-Service-Token
-	Method, Path string // as sent: application credentials may be good for some paths only
+	Method, Path string // as sent: application credentials may be restricted to paths
 }
 
 // A Validator checks tokens. It may be used from many goroutines. Close it when
@@ -49,16 +48,15 @@ type Validator struct {
 	warnServiceRole sync.Once
 }
 
-// How much is remembered and asked at a time. What was refused has a memory of
-// its own, so that a flood of garbage does not push out the tokens in use.
+// Sizes of the caches and bound of the requests under way. Refusals have a cache of their own, so
+// that a flood of invalid tokens does not evict those in use.
 const (
 	cacheSize   = 10_000
 	refusedTime = 10 * time.Second
 )
 
-// New returns a Validator. It asks Keystone nothing yet, so that a service can
-// start while Keystone is away. The error names all that is wrong with the
-// options.
+// New returns a Validator. It sends no request yet, so that a service can start while Keystone is
+// unavailable. The error joins all mistakes in the options.
 func New(opts Options) (*Validator, error) {
 	if opts.Credentials.fixed() {
 		return nil, errors.New("auth_type = " + opts.Credentials.Type + ": a token expires, and callers could not be checked any more; want " + Password + " or " + ApplicationCredential)
@@ -85,17 +83,15 @@ func New(opts Options) (*Validator, error) {
 	}, nil
 }
 
-// Close waits for the questions under way, which are bounded by the timeout, and
-// gives the connections back.
+// Close waits for the requests under way, which the time-out bounds, and closes idle connections.
 func (v *Validator) Close() {
 	v.flights.wait()
 	v.http.CloseIdleConnections()
 }
 
-// Caller returns who sent a request. The error is a fault: Unauthentic when the
-// token, or the service's, is no good, and Unavailable when Keystone could not
-// be asked, unless the options say that this decision is left to others, to whom
-// such a caller is unknown too. It returns early when ctx ends.
+// Caller returns the caller of a request. The error is a fault: Unauthentic when the token, or the
+// service's, is invalid, and Unavailable when Keystone could not be reached. With DelayDecision,
+// the error is Unauthentic then too. Caller returns early when ctx ends.
 func (v *Validator) Caller(ctx context.Context, r Request) (identity.Caller, error) {
 	c, err := v.caller(ctx, r)
 	v.opts.Metrics.validated(outcomeOf(err))
@@ -123,8 +119,8 @@ func (v *Validator) caller(ctx context.Context, r Request) (identity.Caller, err
 	return withService(t.caller, service), nil
 }
 
-// service checks a service token. A trusted service is one with the right role:
-// it may pass on what a user asked for with a token that has expired since.
+// service checks a service token. A trusted service has one of the required roles: it may forward
+// requests of users whose tokens have expired since.
 func (v *Validator) service(ctx context.Context, raw string) (service *token, trusted bool, err error) {
 	if raw == "" {
 		return nil, false, nil
@@ -160,7 +156,7 @@ func withService(c identity.Caller, service *token) identity.Caller {
 	return c
 }
 
-// token returns what a token says, from memory or from Keystone.
+// token returns the description of a token, from the cache or from Keystone.
 func (v *Validator) token(ctx context.Context, raw string, allowExpired bool) (*token, error) {
 	raw, err := plausible(raw)
 	if err != nil {
@@ -188,10 +184,10 @@ func (v *Validator) recall(key key) (t *token, err error, known bool) {
 	return nil, err, known
 }
 
-// ask asks Keystone and remembers the answer.
+// ask validates a token with Keystone and caches the answer.
 func (v *Validator) ask(ctx context.Context, raw string, key key) (*token, error) {
 	if t, err, known := v.recall(key); known {
-		return t, err // it came after the caller looked
+		return t, err // another request has filled the cache since the caller's look-up
 	}
 	done, probe, err := v.circuit.enter(key)
 	if err != nil {
@@ -211,8 +207,8 @@ func (v *Validator) ask(ctx context.Context, raw string, key key) (*token, error
 	return t, err
 }
 
-// remember keeps an answer, never longer than the token is valid. Only callers
-// who may use expired tokens get to see one that has expired already.
+// remember caches an answer, no longer than the token is valid. An expired token is cached only
+// under the key of callers that may use it.
 func (v *Validator) remember(key key, t *token, err error) {
 	now := time.Now()
 	until := now.Add(v.opts.CacheTime)

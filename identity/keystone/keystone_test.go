@@ -218,7 +218,7 @@ func TestOwnTokenIsRenewedInTime(t *testing.T) {
 		// Each token serves for eight of its ten minutes.
 		wantCount(t, f, logIn, 8)
 
-		// While Keystone does not renew it, the old one serves to its end.
+		// While Keystone does not renew it, the old token is used until it expires.
 		f.intercept(func(r *http.Request) (*http.Response, error) {
 			if r.Method == http.MethodPost {
 				return reply(http.StatusInternalServerError, object{}), nil
@@ -354,7 +354,7 @@ func TestMetrics(t *testing.T) {
 		}
 	})
 	for _, token := range []string{"good", "good", "bad", ""} {
-		_, _ = ask(v, token) // whatever comes of it
+		_, _ = ask(v, token) // its result does not matter
 	}
 	f.intercept(func(*http.Request) (*http.Response, error) { return nil, errRefused })
 	_, _ = ask(v, "third")

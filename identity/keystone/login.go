@@ -8,34 +8,33 @@ import (
 	"time"
 )
 
-// A session is the service's own token, and where to ask with it.
+// A session is the service's own token, and the address for requests with it.
 type session struct {
 	id       string
 	token    *token
-	version  version3 // that gave the token
+	version  version3 // that issued the token
 	endpoint endpoint // of the catalogue
-	ask      string   // address there, without a slash at its end
+	ask      string   // address there, without a trailing slash
 	renew    time.Time
 	answer   *answer       // that brought the token
 	clock    time.Duration // by how much Keystone's clock is ahead of ours
 }
 
-// The service's own token is replaced this long before it expires, or when a
-// quarter of its life is left.
+// The service's own token is replaced this long before it expires, or when a quarter of its
+// validity is left.
 const renewBefore = 2 * time.Minute
 
-// A login fetches the service's own token and keeps it.
+// A login fetches and caches the service's own token.
 type login struct {
 	opts   Options
 	client *http.Client
 	locate locator
 
-	turn    chan struct{} // holds one value; whoever takes it may touch current
+	turn    chan struct{} // contains one value; the goroutine that has received it may access current
 	current *session
 }
 
-// A locator finds out where to ask with a new token, from the catalogue that came
-// with it.
+// A locator finds the address for requests with a new token, in the token's catalogue.
 type locator func(ctx context.Context, l *login, s *session, retries int) error
 
 func newLogin(opts Options, client *http.Client, locate locator) *login {
@@ -44,8 +43,8 @@ func newLogin(opts Options, client *http.Client, locate locator) *login {
 	return l
 }
 
-// session returns a valid session, fetching one if need be. Those who come
-// meanwhile wait for it.
+// session returns a valid session, and fetches one when there is none. Concurrent callers wait for
+// the same fetch.
 func (l *login) session(ctx context.Context, retries int) (*session, error) {
 	select {
 	case <-l.turn:
@@ -71,8 +70,7 @@ func (l *login) session(ctx context.Context, retries int) (*session, error) {
 	return s, nil
 }
 
-// drop forgets a session that turned out to be no good, unless there is a newer
-// one.
+// drop discards a session that proved invalid, unless there is a newer one.
 func (l *login) drop(s *session) {
 	<-l.turn
 	defer func() { l.turn <- struct{}{} }()
@@ -81,7 +79,7 @@ func (l *login) drop(s *session) {
 	}
 }
 
-// forget forgets the session with a token.
+// forget discards the session with a token.
 func (l *login) forget(token string) {
 	<-l.turn
 	defer func() { l.turn <- struct{}{} }()
@@ -90,8 +88,8 @@ func (l *login) forget(token string) {
 	}
 }
 
-// fetch fetches a token and finds out where to ask with it. With an error, the
-// session has what was found out before.
+// fetch fetches a token and finds the address for requests. With an error, the session has the
+// results of the steps before it.
 func (l *login) fetch(ctx context.Context, retries int) (s *session, err error) {
 	s = &session{}
 	if s.version, err = l.version(ctx, retries); err != nil {
@@ -101,11 +99,11 @@ func (l *login) fetch(ctx context.Context, retries int) (s *session, err error) 
 		return s, fmt.Errorf("fetching the service's own token: %w", err)
 	}
 	err = l.locate(ctx, l, s, retries)
-	s.token.catalog = nil // the rest of the cloud is nobody's business here
+	s.token.catalog = nil // the other entries are not needed
 	return s, err
 }
 
-// locateKeystone finds version 3 of the API, to check tokens there.
+// locateKeystone finds version 3 of the API, for the validation of tokens.
 func locateKeystone(ctx context.Context, l *login, s *session, retries int) (err error) {
 	want := target{kind: "identity", name: "Keystone", interfaces: []string{l.opts.Interface}, region: l.opts.Region}
 	if s.endpoint, err = want.find(s.token.catalog); err != nil {
@@ -117,8 +115,7 @@ func locateKeystone(ctx context.Context, l *login, s *session, retries int) (err
 	return nil
 }
 
-// version returns where to log in. Credentials that are of version 3 by name do
-// not look.
+// version returns the address for logins. Credentials whose type names version 3 need no discovery.
 func (l *login) version(ctx context.Context, retries int) (version3, error) {
 	c := l.opts.Credentials
 	if !c.finds() {

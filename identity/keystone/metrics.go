@@ -16,13 +16,12 @@ const (
 	Unavailable Outcome = "unavailable"
 )
 
-// Metrics are told what happens. A nil function measures nothing; the others may
-// be called from many goroutines.
+// Metrics are called on events. Nil functions are skipped; the others may be called concurrently.
 type Metrics struct {
 	Validated func(Outcome)                       // a request was checked
-	Cached    func()                              // a token was known from an earlier check
-	Asked     func(took time.Duration, o Outcome) // Keystone was asked about a token
-	Away      func(bool)                          // Keystone went away, or came back
+	Cached    func()                              // a token was found in the cache
+	Asked     func(took time.Duration, o Outcome) // Keystone has answered, or not, about a token
+	Away      func(bool)                          // Keystone became unavailable, or recovered
 }
 
 func (m *Metrics) validated(o Outcome) {

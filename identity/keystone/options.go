@@ -14,8 +14,8 @@ import (
 // DefaultTimeout bounds one request to Keystone when Options do not.
 const DefaultTimeout = 10 * time.Second
 
-// Options say how Keystone is reached and what is believed. Credentials are
-// required.
+// Options are the settings of requests to Keystone and of the validation of its answers.
+// Credentials are required.
 type Options struct {
 	Credentials Credentials
 
@@ -28,29 +28,29 @@ type Options struct {
 
 	Section string // group of the settings that the credentials are from, for error texts; empty: keystone_authtoken
 
-	// Timeout bounds the making of a connection, and a request of a Session; 0 is DefaultTimeout. A
-	// Validator waits Timeout × (1 + Retries) for an answer: as long as keystonemiddleware keeps
-	// asking with these settings, without asking again what is slow already.
+	// Timeout bounds the establishing of a connection, and a request of a Session; 0 is
+	// DefaultTimeout. A Validator waits Timeout × (1 + Retries) for an answer: as long as
+	// keystonemiddleware with these settings, but in one request instead of several.
 	Timeout time.Duration
 	Retries int // of a request that did not reach Keystone
 
-	CacheTime time.Duration // how long an answer is remembered at most; 0 or less: not at all
+	CacheTime time.Duration // how long an answer is cached at most; 0 or less: not at all
 
 	ServiceRoles         []string // that make a service token trusted
 	ServiceRolesRequired bool     // refuse service tokens without such a role
 	ServiceType          string   // of this service, in access rules of application credentials
-	DelayDecision        bool     // a caller who cannot be checked is unknown, not unavailable
+	DelayDecision        bool     // a caller that cannot be checked is Unauthentic, not Unavailable
 
 	Log     *slog.Logger // nil discards
 	Metrics Metrics
-	// Wrap, when not nil, is put around what sends the requests, to trace them.
+	// Wrap, when not nil, wraps the transport of the requests, to trace them.
 	Wrap func(http.RoundTripper) http.RoundTripper
 }
 
-// A Secret is a text that is not shown: it prints as stars.
+// A Secret is a text that prints as asterisks.
 type Secret string
 
-// String returns stars, and nothing for no secret.
+// String returns asterisks, and an empty text for an empty secret.
 func (s Secret) String() string {
 	if s == "" {
 		return ""
@@ -67,7 +67,7 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 // MarshalText keeps the secret out of documents.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// The kinds of credentials, with the names that keystoneauth gives its plugins.
+// The kinds of credentials, by the names of keystoneauth's plugins.
 const (
 	Password              = "password" // finds the version out
 	V3Password            = "v3password"
@@ -76,10 +76,10 @@ const (
 	V3Token               = "v3token"
 )
 
-// Credentials are the service's own, with which it asks about others.
+// Credentials are the service's own, for its logins at Keystone.
 type Credentials struct {
 	Type    string // Password, V3Password, ApplicationCredential, Token or V3Token
-	AuthURL string // with or without /v3 at its end
+	AuthURL string // with or without a trailing /v3
 
 	Username, UserID               string
 	UserDomainID, UserDomainName   string
@@ -124,7 +124,7 @@ func (o *Options) complete() error {
 	return errors.Join(append(errs, o.Credentials.check()...)...)
 }
 
-// interfaces are what a catalogue tells endpoints of a service apart by.
+// interfaces are the kinds of endpoints of a service in a catalogue.
 var interfaces = []string{"internal", "public", "admin"}
 
 func wrongInterface(option, value string) error {
@@ -160,7 +160,7 @@ func (c *Credentials) check() []error {
 	return append(errs, c.checkScope()...)
 }
 
-// fixed reports whether the credentials are a token: they end with it.
+// fixed reports whether the credentials are a token, which cannot be renewed.
 func (c *Credentials) fixed() bool { return c.Type == Token || c.Type == V3Token }
 
 // finds reports whether the kind of credentials finds the version of the API out,
@@ -181,7 +181,7 @@ func (c *Credentials) checkUser() []error {
 	return errs
 }
 
-// checkScope wants at most one thing that the token is for.
+// checkScope accepts at most one scope.
 func (c *Credentials) checkScope() []error {
 	if c.Type == ApplicationCredential {
 		return nil // the credential has its own

@@ -15,8 +15,7 @@ import (
 	"github.com/berthcloud/berth/internal/keystonetest"
 )
 
-// hangTime is after how long a test gives up on a Keystone that is there: a machine under load takes many
-// seconds for an answer.
+// hangTime is the time-out for a Keystone that runs: under load, an answer takes many seconds.
 const hangTime = 3 * time.Minute
 
 // realOptions are those of the placement service in front of a real Keystone.
@@ -49,7 +48,7 @@ func realValidator(t *testing.T, k *keystonetest.Keystone, change ...func(*keyst
 	return v
 }
 
-// TestReal asks the distribution's Keystone.
+// TestReal runs with the distribution's Keystone.
 func TestReal(t *testing.T) {
 	k := keystonetest.Start(t, keystonetest.Options{})
 	t.Run("Personas", func(t *testing.T) { testPersonas(t, k) })
@@ -200,8 +199,8 @@ func testRealOutage(t *testing.T, k *keystonetest.Keystone) {
 	v := realValidator(t, k, func(o *keystone.Options) { o.CacheTime, o.Retries = time.Hour, 0 })
 	known, unknown := k.Token(keystonetest.Find("project-member")), k.Token(keystonetest.Find("project-reader"))
 	awaitCaller(t, v, known)
-	// How long it waits is for tests with a clock of their own. This one does not wait for a Keystone that
-	// runs, however slowly.
+	// Tests with a fake clock check how long it waits. This one does not wait for a running
+	// Keystone, however slow.
 	hasty := realValidator(t, k, func(o *keystone.Options) { o.Retries, o.Timeout = 0, 100*time.Millisecond })
 	k.Freeze()
 	_, err := ask(hasty, unknown)
@@ -220,7 +219,7 @@ func testRealOutage(t *testing.T, k *keystonetest.Keystone) {
 	wantKind(t, "Caller of garbage after that", err, fault.Unauthentic)
 }
 
-// k404 is a token that Keystone does not know.
+// k404 is a token that Keystone has not issued.
 const k404 = "gAAAAA-no-such-token"
 
 // awaitCaller waits until a token is accepted, as it is once the pause after a
@@ -237,7 +236,7 @@ func awaitCaller(t *testing.T, v *keystone.Validator, token string) {
 	t.Fatalf("no token was accepted in %v: %v", hangTime, err)
 }
 
-// TestRealExpiry has tokens that live for a few seconds only.
+// TestRealExpiry has tokens that expire after a few seconds.
 func TestRealExpiry(t *testing.T) {
 	const life = 12 * time.Second
 	k := keystonetest.Start(t, keystonetest.Options{TokenLife: life})
@@ -246,8 +245,8 @@ func TestRealExpiry(t *testing.T) {
 		_, err := v.Caller(context.Background(), keystone.Request{Token: token, ServiceToken: service})
 		return err
 	}
-	// young returns a token that was good when it was used. On a machine under load one may
-	// expire before that, and there is another try.
+	// young returns a token that was valid when it was used. Under load one may expire before that,
+	// and there is another attempt.
 	young := func(what, who string, use func(token string) error) (token string) {
 		for end := time.Now().Add(hangTime); ; {
 			made := time.Now()
@@ -279,8 +278,8 @@ func TestRealExpiry(t *testing.T) {
 	})
 }
 
-// testSession logs in with each kind of credentials and asks Keystone itself, which
-// is in its own catalogue, with the token.
+// testSession logs in with each kind of credentials and sends a request with the token to Keystone
+// itself, which is in its own catalogue.
 func testSession(t *testing.T, k *keystonetest.Keystone) {
 	byPassword := realOptions(k).Credentials
 	byToken := byPassword
@@ -303,7 +302,7 @@ func testSession(t *testing.T, k *keystonetest.Keystone) {
 			wantOK(t, "Caller with the session's token", err)
 
 			if c.Type == keystone.Token {
-				return // what it was made from is revoked with it
+				return // the token it was issued from is revoked with it
 			}
 			k.Revoke(token)
 			s.Forget(token)

@@ -13,9 +13,8 @@ type accessRule struct {
 	Path    string `json:"path"`
 }
 
-// permits refuses requests that a restricted token is not good for. What a
-// service passes on need not match: the rules speak of what the user sent to
-// that service.
+// permits refuses requests that a restricted token does not allow. Requests that a service forwards
+// need not match: the rules are about the user's request to that service.
 func (t *token) permits(r Request, serviceType string) error {
 	switch {
 	case !t.restricted:
@@ -35,8 +34,7 @@ func (t *token) permits(r Request, serviceType string) error {
 
 var wildcards = regexp.MustCompile(`\{[^}]*\}|\*+`)
 
-// pathPattern translates a rule's path: {name} and * stand for one part of a
-// path, ** for any number.
+// pathPattern translates a rule's path: {name} and * match one part of a path, ** any number.
 func pathPattern(path string) *regexp.Regexp {
 	var b strings.Builder
 	b.WriteString("^")

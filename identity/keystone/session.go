@@ -16,9 +16,8 @@ type Target struct {
 	Endpoint   string   // address to use instead of the catalogue's; empty: the catalogue's
 }
 
-// A Session keeps a token with which this service asks another one, and knows
-// where that is. It may be used from many goroutines. Close it when it is no
-// longer needed.
+// A Session has a token and the address for requests of this service to another one. It may be used
+// concurrently. Close it when it is no longer needed.
 type Session struct {
 	opts    Options
 	to      Target
@@ -28,9 +27,9 @@ type Session struct {
 	flights *flights[*session]
 }
 
-// NewSession returns a Session. Of the options it needs the credentials and what
-// says how servers are reached; that is good for the other service too. It asks
-// Keystone nothing yet. The error names all that is wrong with the options.
+// NewSession returns a Session. Of the options it needs the credentials and those of the
+// connections, which also apply to the other service. It sends no request yet. The error joins all
+// mistakes in the options.
 func NewSession(opts Options, to Target) (*Session, error) {
 	if err := errors.Join(opts.complete(), to.complete()); err != nil {
 		return nil, err
@@ -56,16 +55,15 @@ func NewSession(opts Options, to Target) (*Session, error) {
 // the certificates and the timeout of the options.
 func (s *Session) HTTP() *http.Client { return s.http }
 
-// Close waits until Keystone has answered, which is bounded by the timeout, and
-// gives the connections back.
+// Close waits for the request under way, which the time-out bounds, and closes idle connections.
 func (s *Session) Close() {
 	s.flights.wait()
 	s.http.CloseIdleConnections()
 }
 
-// Access returns the address of the service, without a slash at its end, and a
-// token to show there, from memory while the token is good. The error is a fault
-// of kind Unavailable. It returns early when ctx ends.
+// Access returns the address of the service, without a trailing slash, and a token for it, from the
+// cache while the token is valid. The error is a fault of kind Unavailable. Access returns early
+// when ctx ends.
 func (s *Session) Access(ctx context.Context) (endpoint, token string, err error) {
 	got, err := s.flights.do(ctx, key{}, s.current)
 	if err != nil {
@@ -74,11 +72,10 @@ func (s *Session) Access(ctx context.Context) (endpoint, token string, err error
 	return got.ask, got.id, nil
 }
 
-// Forget says that the service did not take a token any more. The next Access
-// fetches another one.
+// Forget discards a token that the service has refused. The next Access fetches another one.
 func (s *Session) Forget(token string) { s.login.forget(token) }
 
-// current returns the session that is good now, a new one if need be.
+// current returns the valid session, and fetches one when there is none.
 func (s *Session) current(ctx context.Context) (*session, error) {
 	done, probe, err := s.circuit.enter(key{})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/berthcloud/berth/identity/keystone"
 )
 
-// newSession returns a Session for the placement service that asks f.
+// newSession returns a Session for the placement service that sends its requests to f.
 func newSession(t testing.TB, f *fake, to keystone.Target, change ...func(*keystone.Options)) *keystone.Session {
 	t.Helper()
 	opts := options()
@@ -49,7 +49,7 @@ func TestSessionFindsTheService(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		to   keystone.Target
-		want string // or what the error says
+		want string // or a part of the error
 	}{
 		{"Public", keystone.Target{}, "http://public.one"},
 		{"Internal", keystone.Target{Interfaces: []string{"internalURL"}}, "http://internal.one/placement"},
@@ -103,7 +103,7 @@ func TestSessionKeepsItsToken(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		second := token()
 		wantCount(t, f, logIn, 2)
-		s.Forget(first) // of an answer that was late
+		s.Forget(first) // from an earlier request
 		token()
 		wantCount(t, f, logIn, 2)
 		s.Forget(second)
@@ -112,7 +112,8 @@ func TestSessionKeepsItsToken(t *testing.T) {
 	})
 }
 
-// TestSessionSparesKeystone that refuses the credentials, or is away.
+// TestSessionSparesKeystone bounds the requests to a Keystone that refuses the credentials or is
+// unavailable.
 func TestSessionSparesKeystone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()

@@ -11,12 +11,12 @@ import (
 	"github.com/berthcloud/berth/identity"
 )
 
-// maxToken is the longest token, in bytes, that Keystone is asked about. Fernet
-// tokens have some 200, signed ones less than 2000.
+// maxToken is the greatest length, in bytes, of a token that is sent to Keystone. Fernet tokens
+// have some 200, signed ones less than 2000.
 const maxToken = 8192
 
-// plausible returns a token without the space around it. One that Keystone
-// cannot have made is refused without asking.
+// plausible returns a token without the space around it. A malformed one is refused without a
+// request to Keystone.
 func plausible(raw string) (string, error) {
 	raw = strings.TrimSpace(raw)
 	switch {
@@ -40,7 +40,7 @@ func printable(s string) bool {
 	return true
 }
 
-// A token is what Keystone says of one. It is not changed once it is made.
+// A token is Keystone's description of one. It is immutable.
 type token struct {
 	caller      identity.Caller
 	userName    string
@@ -48,7 +48,7 @@ type token struct {
 	issued      time.Time
 	expires     time.Time
 	rules       []accessRule
-	restricted  bool // good for what rules say only
+	restricted  bool // valid only for requests that the access rules allow
 	catalog     []service
 }
 
@@ -97,7 +97,7 @@ func parseToken(body []byte) (*token, error) {
 	if len(d.Bind) > 0 {
 		return nil, refuse("the token is bound to a client, which Berth cannot check")
 	}
-	issued, _ := time.Parse(time.RFC3339, d.IssuedAt) // only shown to operators
+	issued, _ := time.Parse(time.RFC3339, d.IssuedAt) // for operators only
 	t := &token{caller: w.caller(), userName: d.User.Name, issued: issued, expires: expires, catalog: d.Catalog}
 	if d.Project != nil {
 		t.projectName = d.Project.Name

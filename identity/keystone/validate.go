@@ -9,9 +9,9 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// validate asks Keystone about a token. When Keystone does not know the
-// service's own token any more, a new one is fetched, once. A probe is sent only
-// once: those who wait for it have better things to do.
+// validate requests the description of a token from Keystone. When Keystone no longer accepts the
+// service's own token, a new one is fetched, once. A probe is sent only once, since other requests
+// are refused until it ends.
 func (v *Validator) validate(ctx context.Context, raw string, allowExpired, probe bool) (*token, error) {
 	retries := v.opts.Retries
 	if probe {
@@ -39,7 +39,7 @@ func (v *Validator) validate(ctx context.Context, raw string, allowExpired, prob
 	}
 }
 
-// loginFailed keeps what the login found out about the credentials.
+// loginFailed preserves the login's finding about the credentials.
 func loginFailed(err error) error {
 	var f *failure
 	if errors.As(err, &f) {
@@ -48,7 +48,7 @@ func loginFailed(err error) error {
 	return failed(err)
 }
 
-// question asks about a token without the catalogue, which nobody here reads.
+// question requests a token without the catalogue, which is not used.
 func question(s *session, raw string, allowExpired bool) call {
 	url := s.ask + "/auth/tokens?nocatalog"
 	if allowExpired {
@@ -61,9 +61,8 @@ func question(s *session, raw string, allowExpired bool) call {
 	}}
 }
 
-// judge reads the answer to a question. Only what says that Keystone as a whole
-// is away opens the circuit: a token that Keystone trips over must not keep the
-// others out.
+// judge evaluates the answer to a question. Only answers that show that Keystone as a whole is
+// unavailable open the circuit: a token whose check fails in Keystone must not lock out others.
 func (v *Validator) judge(s *session, c call, a *answer) (*token, error) {
 	switch a.status {
 	case http.StatusOK:

@@ -1,7 +1,6 @@
-// Package local is who may use the services of one machine: a few users of one
-// project, and their tokens, in memory. It is the part of Keystone that the
-// openstack client needs to reach a trial; it keeps nothing, and is no identity
-// service for more than one machine.
+// Package local has the users of a trial on one machine, in one project, and their tokens, in
+// memory. It is the part of Keystone that the openstack client needs for a trial; it stores nothing
+// on disk, and serves one machine only.
 package local
 
 import (
@@ -41,17 +40,17 @@ type Service struct {
 // A Scope is what a token is for. The zero value is an unscoped one.
 type Scope struct {
 	Project bool // the one project
-	System  bool // the whole deployment, for administrators
+	System  bool // system scope, for administrators
 }
 
-// A Token is a user who has logged in.
+// A Token is the login of a user.
 type Token struct {
 	ID      string // the secret itself
 	User    User
 	Scope   Scope
 	Methods []string // how the user logged in: "password", and "token" before it
 	AuditID string
-	Parent  string // audit id of the token that it was made of, "" for none
+	Parent  string // audit id of the token it was issued from, "" for none
 	Issued  time.Time
 	Expires time.Time
 }
@@ -67,17 +66,17 @@ func (t *Token) Roles() []string {
 // Admin reports whether the token is an administrator's.
 func (t *Token) Admin() bool { return slices.Contains(t.Roles(), "admin") }
 
-// Life is how long a token lasts.
+// Life is the validity of a token.
 const Life = 24 * time.Hour
 
-// maxTokens bounds the tokens that are kept: when there are more, the oldest go.
+// maxTokens bounds the valid tokens; beyond it the oldest are removed.
 const maxTokens = 10000
 
-// A Directory knows users and tokens. It may be used from many goroutines.
+// A Directory has users and tokens. It may be used concurrently.
 type Directory struct {
 	Project Project
-	// Static is a token that does not expire, of the first administrator; "" for none. It
-	// is a secret like a password, and set before the directory is used.
+	// Static is a token of the first administrator that does not expire; "" for none. It is a
+	// secret like a password, and must be set before the directory is used.
 	Static string
 
 	users []User
@@ -117,8 +116,8 @@ func (d *Directory) Users() []User {
 	return all
 }
 
-// refused is the one answer to whatever is wrong about a login, so that nothing can be
-// probed.
+// refused is the same error for every refused login, so that it reveals neither users nor
+// passwords.
 func refused() error { return fault.New(fault.Unauthentic, "", "the login was refused") }
 
 // Login checks a password and issues a token. The user is named by ID or name. Fault:
@@ -138,8 +137,8 @@ func (d *Directory) Login(user, password string, scope Scope) (*Token, error) {
 	return d.issue(found, scope, Token{Methods: []string{"password"}, Expires: d.now().Add(Life)})
 }
 
-// Rescope issues a token for another scope to who has one; it does not last longer than
-// that. Fault: Unauthentic.
+// Rescope issues a token for another scope to the user of a token; it expires with that token.
+// Fault: Unauthentic.
 func (d *Directory) Rescope(id string, scope Scope) (*Token, error) {
 	old, ok := d.Token(id)
 	if !ok {
@@ -149,7 +148,7 @@ func (d *Directory) Rescope(id string, scope Scope) (*Token, error) {
 	return d.issue(old.User, scope, Token{Methods: append([]string{"token"}, methods...), Parent: old.AuditID, Expires: old.Expires})
 }
 
-// issue makes a token of what is known of it already.
+// issue creates a token that inherits the values in of.
 func (d *Directory) issue(u User, scope Scope, of Token) (*Token, error) {
 	if scope.System && !slices.Contains(u.Roles, "admin") {
 		return nil, refused()
@@ -178,7 +177,7 @@ func secret(bytes int) string {
 // NewToken returns a token for Directory.Static that cannot be guessed.
 func NewToken() string { return secret(32) }
 
-// NewPassword returns a password that nobody can guess.
+// NewPassword returns a random password.
 func NewPassword() string {
 	var b [12]byte
 	_, _ = rand.Read(b[:]) // it does not fail
@@ -211,14 +210,14 @@ func (d *Directory) static() (*Token, bool) {
 	return nil, false
 }
 
-// Revoke ends a token.
+// Revoke invalidates a token.
 func (d *Directory) Revoke(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.tokens, id) // its place in the order is of no use to anybody else
+	delete(d.tokens, id) // its entry in order is skipped later
 }
 
-// Caller returns who a token stands for. Fault: Unauthentic.
+// Caller returns the caller with a token. Fault: Unauthentic.
 func (d *Directory) Caller(id string) (identity.Caller, error) {
 	t, ok := d.Token(id)
 	if !ok {

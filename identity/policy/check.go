@@ -8,16 +8,15 @@ import (
 	"github.com/berthcloud/berth/identity"
 )
 
-// A check is one node of a compiled rule. Checks are compared with
-// reflect.DeepEqual, so they hold data only. They are immutable once the rule
-// is compiled.
+// A check is one node of a compiled rule. Checks are compared with reflect.DeepEqual, so they
+// contain data only. They are immutable after compilation.
 type check interface {
 	// holds evaluates the check. It is called through evaluation.test only.
 	holds(ev *evaluation) bool
 }
 
-// The kinds of check. misread and remote stand for text that is not a check:
-// the first refuses, as upstream does, the second stops the load.
+// The kinds of check. misread and remote represent text that is not a check: the first refuses, as
+// upstream does, the second is an error when the rules are loaded.
 type (
 	constant bool
 	negation struct{ inner check }
@@ -39,8 +38,8 @@ type (
 	remote     struct{ text string }
 )
 
-// maxDepth bounds how deep rules may nest and refer to each other while they
-// are evaluated. Only a cycle gets there in practice.
+// maxDepth bounds the nesting of rules and references during evaluation. In practice only a cycle
+// reaches it.
 const maxDepth = 400
 
 // An evaluation is the state of one decision. Where upstream raises an
@@ -49,12 +48,12 @@ type evaluation struct {
 	rules  ruleset
 	caller identity.Caller
 	target map[string]string                // nil for the caller's own project and user
-	ask    func(name string) (string, bool) // goes before target; nil for none
+	ask    func(name string) (string, bool) // overrides target; nil for none
 	depth  int
 	failed bool
 }
 
-// evaluations are used again: there is one for each request.
+// evaluations are reused, since each request needs one.
 var evaluations = sync.Pool{New: func() any { return new(evaluation) }}
 
 // of returns a value of the target, and whether it has one.
@@ -127,14 +126,14 @@ func (c some) holds(ev *evaluation) bool {
 	return false
 }
 
-// holds for a reference follows it. An undefined rule stands for the default
-// rule, and for a refusal if there is none.
+// holds for a reference evaluates it. An undefined rule is evaluated as the default rule, and as a
+// refusal without one.
 func (c ruleRef) holds(ev *evaluation) bool {
 	rule, ok := ev.rules.find(string(c))
 	return ok && ev.test(rule)
 }
 
-// holds for a role compares without regard to case.
+// holds for a role ignores case.
 func (c hasRole) holds(ev *evaluation) bool {
 	want, ok := ev.expand(c.role)
 	if !ok {
@@ -149,9 +148,8 @@ func (c literal) holds(ev *evaluation) bool {
 	return ok && want == c.value
 }
 
-// holds for an attribute compares what the credentials say with the right side.
-// None of the credentials has parts, so that a path that leads into one of them
-// fails as an index into a string does upstream.
+// holds for an attribute compares a credential with the right side. Credentials have no parts: a
+// path into one fails as an index into a string does upstream.
 func (c attribute) holds(ev *evaluation) bool {
 	name := c.path[0]
 	if ev.rules.networking && len(c.path) == 1 {
@@ -174,8 +172,7 @@ func (c attribute) holds(ev *evaluation) bool {
 	return slices.Contains(values, want)
 }
 
-// holds for an unreadable left side fails, though a name missing from the
-// target is noticed first.
+// holds for an unreadable left side fails, but a name missing from the target is detected first.
 func (c unreadable) holds(ev *evaluation) bool {
 	if _, ok := ev.expand(newTemplate(c.match)); !ok {
 		return false

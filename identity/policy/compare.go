@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// Upstream hands the left side of a comparison to Python: a literal is taken by
-// its printed form, a name or a dotted path of names is looked up in the
-// caller's credentials, and what does not parse raises an error. The patterns
-// know the literals and names that policies use; for anything else the decision
-// fails, which refuses.
+// Upstream evaluates the left side of a comparison in Python: a literal has its printed form, a
+// name or a dotted path of names is looked up in the caller's credentials, and a syntax error
+// raises an exception. The patterns cover the literals and names of real policies; anything else
+// fails the decision, which refuses.
 var (
 	pathPattern   = regexp.MustCompile(`^[\pL_][\pL\pN_]*([.-][\pL_][\pL\pN_]*)*$`)
 	numberPattern = regexp.MustCompile(`^[+-]?(0|[1-9][0-9]*)$`)
@@ -52,8 +51,8 @@ func literalValue(s string) (string, bool) {
 	return "", false
 }
 
-// unquote joins quoted strings that follow each other, as Python does. Strings
-// in three marks come out right this way, unless they have such marks within.
+// unquote joins adjacent quoted strings, as Python does. Triple-quoted strings are handled too,
+// unless they contain quotation marks.
 func unquote(s string) (joined string, ok bool) {
 	for s != "" {
 		inner, rest, closed := strings.Cut(s[1:], s[:1])

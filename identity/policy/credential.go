@@ -2,13 +2,13 @@ package policy
 
 import "github.com/berthcloud/berth/identity"
 
-// None is how a value that is absent reads in a check: what Python prints for
-// its null. A target that should say "no project" has this value.
+// None represents an absent value in a check: Python's text for its null. A target without a
+// project has this value.
 const None = "None"
 
-// credential returns the values of one attribute of the caller under the names
-// that OpenStack's request context gives to policy, and whether there is such
-// an attribute. Notably there is no is_admin: upstream does not hand it on.
+// credential returns the values of one attribute of the caller under the names in OpenStack's
+// request context, and whether there is such an attribute. There is no is_admin, since upstream
+// does not pass it to policy.
 func credential(c *identity.Caller, name string) (values []string, known bool) {
 	switch name {
 	case "roles":
@@ -62,8 +62,7 @@ func truth(b bool) string {
 	return "False"
 }
 
-// own returns a value of what a rule is checked against when the operation names
-// nothing: the caller's own project and user.
+// own returns a value of the default target: the caller's own project and user.
 func own(c *identity.Caller, name string) (value string, ok bool) {
 	switch name {
 	case "project_id":

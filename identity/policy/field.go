@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// Neutron's policies know more than the language does: a check
+// Neutron's policies extend the language by a check
 //
 //	field:KIND:NAME=VALUE
 //
-// compares what the target has under NAME, and VALUE is a regular expression when
-// it begins with a tilde; and the caller's project is called tenant_id as well.
+// that compares the target's value NAME with VALUE, a regular expression when it begins with a
+// tilde; and by tenant_id as another name of the caller's project.
 
 // field evaluates such a check. One that is not of the form refuses.
 func (ev *evaluation) field(text string) bool {

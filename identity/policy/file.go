@@ -20,10 +20,9 @@ type fileRule struct {
 	from  string // path of the file, for messages
 }
 
-// parseFile reads a policy file: one mapping, in YAML or JSON, of rule names to
-// rules. A file without content, or with comments only, holds no rules.
-// A rule that is not understood refuses; what is no rule at all, or asks a
-// remote server, is an error.
+// parseFile reads a policy file: one mapping, in YAML or JSON, of rule names to rules. A file
+// without content, or with comments only, has no rules. A rule with a syntax error refuses; a value
+// of another type, or a rule with a remote check, is an error.
 func parseFile(data []byte) (map[string]check, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("larger than %d bytes", maxFile)
@@ -86,8 +85,7 @@ func parseYAML(data []byte) (map[string]check, error) {
 	return rules, nil
 }
 
-// document returns the root of the one YAML document in data, nil if there is
-// none.
+// document returns the root of the one YAML document in data, nil for an empty one.
 func document(data []byte) (*yaml.Node, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var first, second yaml.Node
@@ -107,9 +105,8 @@ func document(data []byte) (*yaml.Node, error) {
 	return first.Content[0], nil
 }
 
-// plain turns a YAML node into what encoding/json would have made of it. Lists
-// nest no deeper than rules do, and an alias may only stand for text, so that a
-// small file cannot grow large.
+// plain converts a YAML node to the types of encoding/json. The depth of lists is bounded as that
+// of rules, and an alias must refer to text, so that a small file cannot expand to a large value.
 func plain(n *yaml.Node) (any, error) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -138,9 +135,8 @@ func sequence(n *yaml.Node) (any, error) {
 	return list, nil
 }
 
-// scalar returns a string or nil. Mind that a bare exclamation mark is a tag
-// without a value in YAML, so that it allows everything, where in quotation
-// marks it would refuse; there is a warning for that.
+// scalar returns a string or nil. An unquoted exclamation mark is a tag without a value in YAML, so
+// it allows everything, whereas a quoted one refuses; there is a warning for it.
 func scalar(n *yaml.Node) (any, error) {
 	switch n.ShortTag() {
 	case "!!str":
@@ -180,8 +176,8 @@ func parseValue(value any) (check, error) {
 	return nil, errNoRule
 }
 
-// listOfLists reads the legacy form of a rule. A word may stand without a list
-// around it; empty entries count for nothing.
+// listOfLists reads the legacy form of a rule. A word need not be in a list of its own; empty
+// entries are ignored.
 func listOfLists(values []any) ([][]string, error) {
 	var alternatives [][]string
 	for _, v := range values {
@@ -222,7 +218,7 @@ func wordsOf(values []any) ([]string, error) {
 	return words, nil
 }
 
-// refuseRemote looks for checks that would ask an HTTP server.
+// refuseRemote returns an error for checks that would send a request to an HTTP server.
 func refuseRemote(c check) error {
 	var found []string
 	walk(c, func(c check) {

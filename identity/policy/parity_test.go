@@ -36,8 +36,8 @@ type parityRule struct {
 	Old    *parityRule `json:"old,omitempty"`
 }
 
-// words are what random rules are made of: every kind of check, and every way
-// of getting one wrong that operators have found.
+// words are the elements of random rules: every kind of check, and the mistakes in rules that
+// operators have reported.
 var words = strings.Fields(`
 	role:admin role:ADMIN role:member role:%(role)s role:%(none)s role:a%%b role:50% role:%(role role:%(role)d role:
 	rule:a rule:b rule:r rule:nowhere rule:admin
@@ -65,7 +65,7 @@ func expression(r *rand.Rand, depth int) string {
 	return inner() + "  OR\t" + inner()
 }
 
-// noise writes words and operators in any order.
+// noise writes words and operators in random order.
 func noise(r *rand.Rand) string {
 	var b strings.Builder
 	for range r.IntN(7) {
@@ -172,7 +172,7 @@ func randomTarget(r *rand.Rand) map[string]string {
 //go:embed testdata/upstream.py
 var upstreamScript string
 
-// upstream asks the real oslo.policy.
+// upstream evaluates the cases with the real oslo.policy.
 func upstream(t *testing.T, cases []parityCase) (answers []string) {
 	t.Helper()
 	upstreamtest.Ask(t, "python3-oslo.policy", upstreamScript, cases, &answers)
@@ -195,7 +195,7 @@ func TestDecisionsAreUpstreams(t *testing.T) {
 		counts[kind]++
 		got := decide(t, file, cases[i])
 		if kind == "too old" {
-			continue // the script says why
+			continue // the script reports the reason
 		}
 		if (got == "allow") != (want == "allow") {
 			shown, _ := json.MarshalIndent(cases[i], "", "  ")
@@ -212,7 +212,7 @@ func TestDecisionsAreUpstreams(t *testing.T) {
 	}
 }
 
-// decide asks Berth's engine.
+// decide evaluates a case with Berth's engine.
 func decide(t *testing.T, path string, c parityCase) string {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(c.File), 0o600); err != nil {

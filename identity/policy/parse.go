@@ -5,9 +5,9 @@ import (
 	"unicode"
 )
 
-// The policy language has "and", "or", "not" and parentheses between words; a
-// word is "@", "!" or <kind>:<match>. Parsing never fails: text that is not
-// understood becomes a misread check, which refuses, as it does upstream.
+// The policy language has "and", "or", "not" and parentheses between words; a word is "@", "!" or
+// <kind>:<match>. Parsing never fails: malformed text becomes a misread check, which refuses, as it
+// does upstream.
 
 // A symbol is what a token or a finished part of an expression counts as.
 type symbol int
@@ -21,7 +21,7 @@ const (
 	symNot
 	symOpen
 	symClose
-	symQuoted // a quoted string, which has no place in any rule
+	symQuoted // a quoted string, which no rule may contain
 )
 
 // An item is a symbol on the parser's stack, with its check if it has one.
@@ -49,9 +49,9 @@ func parseText(text string) check {
 	return stack[0].check
 }
 
-// reduce replaces the top of the stack by what it stands for, if it is
-// complete. "and" binds tighter than "or" although the text is read from left
-// to right: it takes the last check out of an "or" that came before it.
+// reduce replaces a complete expression at the top of the stack by its check. "and" binds tighter
+// than "or" although the text is read from left to right: it takes the last check out of a
+// preceding "or".
 func reduce(stack []item) ([]item, bool) {
 	n := len(stack)
 	if n >= 3 {
@@ -106,8 +106,8 @@ func disjoin(a item, b check) item {
 	return item{symSome, some{a.check, b}}
 }
 
-// tokens splits the text at white space and takes parentheses off both ends of
-// each word. Those inside a word belong to it: %(name)s.
+// tokens splits the text at white space and separates parentheses from both ends of each word.
+// Those inside a word belong to it: %(name)s.
 func tokens(text string) []item {
 	var toks []item
 	for _, word := range strings.FieldsFunc(text, space) {
@@ -129,8 +129,8 @@ func tokens(text string) []item {
 	return toks
 }
 
-// wordToken classifies a word; inner still has the parentheses that close after
-// it, because a word counts as quoted only if none do.
+// wordToken classifies a word; inner still has the parentheses that close after it, because a word
+// is quoted only without any.
 func wordToken(inner, clean string) item {
 	switch strings.ToLower(clean) {
 	case "and":
@@ -156,8 +156,8 @@ func space(r rune) bool {
 	return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f
 }
 
-// parseWord compiles a single word. Kinds other than those named here compare
-// an attribute of the caller, or a literal, with the right side.
+// parseWord compiles a single word. Kinds other than those named here compare an attribute of the
+// caller, or a literal, with the right side.
 func parseWord(word string) check {
 	switch word {
 	case "!":
@@ -180,8 +180,8 @@ func parseWord(word string) check {
 	return compare(kind, match)
 }
 
-// parseList compiles the oldest form of a rule: a list of alternatives, each a
-// list of words that must all hold, or a single word.
+// parseList compiles the oldest form of a rule: a list of alternatives, each a list of words that
+// must all be true, or a single word.
 func parseList(alternatives [][]string) check {
 	if len(alternatives) == 0 {
 		return constant(true)

@@ -1,7 +1,6 @@
-// Package policy decides what a caller may do, by rules in oslo.policy's
-// language: the defaults a service registers, and the files with which an
-// operator overrides them. It is not for finding out who calls, and knows no
-// service's rules.
+// Package policy decides what a caller may do, by rules in oslo.policy's language: the defaults
+// that a service registers, and the files with which an operator overrides them. Authentication is
+// elsewhere, and so are the services' rules.
 package policy
 
 import (
@@ -15,15 +14,15 @@ import (
 	"github.com/berthcloud/berth/identity"
 )
 
-// The values that the settings have in the current oslo.policy unless they are
-// given. Its newest release always enforces the scope.
+// The defaults of the settings in the current oslo.policy. Its newest release always enforces the
+// scope.
 const (
 	DefaultEnforceScope       = true
 	DefaultEnforceNewDefaults = true
 	DefaultRule               = "default"
 )
 
-// DefaultInterval is how often files are looked at unless Options says so.
+// DefaultInterval is the interval of checks for changed files unless Options sets one.
 const DefaultInterval = time.Second
 
 // A Rule is the default for one operation, or for a name that other rules use.
@@ -42,8 +41,8 @@ type Operation struct {
 	Path   string
 }
 
-// Deprecated is an earlier form of a rule. Until new defaults are enforced,
-// what it allows stays allowed, and an override of its name counts for the rule.
+// Deprecated is an earlier form of a rule. Until new defaults are enforced, it remains an
+// alternative to the rule, and an override of its name applies to the rule.
 type Deprecated struct {
 	Name   string
 	Check  string
@@ -51,7 +50,7 @@ type Deprecated struct {
 	Since  string // the release that deprecated it
 }
 
-// Options says which rules an Enforcer enforces, and how.
+// Options are the rules and settings of an Enforcer.
 type Options struct {
 	// File is the path of the operator's policy file and Dirs are directories
 	// of more of them. None of them has to exist. Empty means none.
@@ -62,31 +61,26 @@ type Options struct {
 	EnforceScope bool
 	// EnforceNewDefaults ignores the old form of rules.
 	EnforceNewDefaults bool
-	// DefaultRule names the rule that stands in for references to undefined
-	// ones, if it exists. Empty means "default".
+	// DefaultRule names the rule that replaces undefined ones, if it exists. Empty means "default".
 	DefaultRule string
 
 	Defaults []Rule
 
-	// Networking adds what Neutron's policies know besides: checks of the form
-	// field:KIND:NAME=VALUE about the target, and tenant_id for the caller's
-	// project.
+	// Networking adds Neutron's extensions: checks of the form field:KIND:NAME=VALUE about the
+	// target, and tenant_id for the caller's project.
 	Networking bool
 
-	// OnReload is called after each attempt to take in changed files, with nil
-	// or with the reason why the rules stay as they were. It is called from
-	// within Allow, never twice at a time. It may be nil.
+	// OnReload is called after each attempt to load changed files, with nil or with the reason why
+	// the rules are unchanged. It is called from within Allow, never concurrently. It may be nil.
 	OnReload func(error)
 
-	// Interval is the least time between two looks at the files; zero means
-	// DefaultInterval.
+	// Interval is the least time between two checks for changed files; zero means DefaultInterval.
 	Interval time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// An Enforcer answers whether a caller may do something. Its methods may be
-// called from several goroutines.
+// An Enforcer decides whether a caller may do something. Its methods may be called concurrently.
 type Enforcer struct {
 	opts     Options
 	defaults map[string]*registered
@@ -95,7 +89,7 @@ type Enforcer struct {
 
 	looking sync.Mutex
 	seen    []source // guarded by looking; what was found last, readable or not
-	lookErr string   // guarded by looking; why the last look found nothing
+	lookErr string   // guarded by looking; the error of the last check, "" for none
 }
 
 // A state is one version of the policy. It is immutable.
@@ -104,9 +98,9 @@ type state struct {
 	warnings []string
 }
 
-// New returns an Enforcer for the rules in opts. It is an error when a policy
-// file exists but cannot be read or is no policy file, when a rule asks a
-// remote server, and when the defaults are not well formed.
+// New returns an Enforcer for the rules in opts. It is an error when a policy file exists but
+// cannot be read or is malformed, when a rule has a remote check, and when the defaults are
+// invalid.
 func New(opts Options) (*Enforcer, error) {
 	if opts.DefaultRule == "" {
 		opts.DefaultRule = DefaultRule
@@ -132,19 +126,19 @@ func New(opts Options) (*Enforcer, error) {
 	return e, nil
 }
 
-// Allow returns nil if the rule lets the caller act on the target, and else a
-// fault of kind Denied in upstream's words. A nil target means the caller's own
-// project and user. In a target a value that is absent is written None.
+// Allow returns nil if the rule lets the caller act on the target, and else a fault of kind Denied
+// with upstream's message. A nil target means the caller's own project and user. Absent values in a
+// target are None.
 //
-// A rule that was not registered is an internal error. Every now and then,
-// Allow looks whether the policy files have changed, and if so decides by their
-// new content; if that is broken, the old rules stay.
+// A rule that was not registered is an internal error. Once in an Interval, Allow checks whether
+// the policy files have changed, and applies their new content; if that is invalid, the old rules
+// remain.
 func (e *Enforcer) Allow(caller identity.Caller, rule string, target map[string]string) error {
 	return e.decide(rule, evaluation{caller: caller, target: target})
 }
 
-// AllowAbout is Allow about a target that is asked for its values by name, of which
-// mostly few matter. It reports false for a value that the target does not have.
+// AllowAbout is Allow with a target whose values are looked up by name when a rule needs them. The
+// function returns false for a value that the target does not have.
 func (e *Enforcer) AllowAbout(caller identity.Caller, rule string, target func(name string) (string, bool)) error {
 	return e.decide(rule, evaluation{caller: caller, ask: target})
 }
@@ -157,7 +151,7 @@ func (e *Enforcer) decide(rule string, about evaluation) error {
 		return fmt.Errorf("policy %q is not registered", rule)
 	}
 	if e.opts.EnforceScope && len(r.Scopes) > 0 && !slices.Contains(r.Scopes, caller.Scope()) {
-		// Upstream hands the bare name of the rule to its exception here.
+		// Upstream's exception has the bare name of the rule here.
 		return fault.New(fault.Denied, "", "%s", rule)
 	}
 	if !e.current.Load().rules.allow(rule, about) {
@@ -169,14 +163,14 @@ func (e *Enforcer) decide(rule string, about evaluation) error {
 // Has reports whether a rule was registered.
 func (e *Enforcer) Has(rule string) bool { return e.defaults[rule] != nil }
 
-// Warnings says, for the log, what in the rules now in force an operator should
-// look at: what is not understood, undefined, circular or deprecated.
+// Warnings returns, for the log, findings about the rules in effect: malformed, undefined, circular
+// and deprecated ones.
 func (e *Enforcer) Warnings() []string {
 	return slices.Clone(e.current.Load().warnings)
 }
 
-// refresh looks at the files when it is time. One caller does so while the
-// others go on with the rules they have.
+// refresh checks for changed files after the interval. One caller does so while the others use the
+// current rules.
 func (e *Enforcer) refresh() {
 	now := e.opts.Now()
 	next := e.nextLook.Load()
@@ -192,8 +186,7 @@ func (e *Enforcer) refresh() {
 	}
 }
 
-// look takes in the files if they have changed since the last look. The same
-// trouble is reported once.
+// look loads the files if they have changed since the last check. The same error is reported once.
 func (e *Enforcer) look() (changed bool, err error) {
 	found, err := find(e.opts.File, e.opts.Dirs)
 	if err != nil {
@@ -208,8 +201,7 @@ func (e *Enforcer) look() (changed bool, err error) {
 	return true, e.load()
 }
 
-// load puts the rules of the files seen last in force, or leaves everything as
-// it is and returns an error.
+// load applies the rules of the files found last, or changes nothing and returns an error.
 func (e *Enforcer) load() error {
 	file, err := read(e.seen)
 	if err != nil {

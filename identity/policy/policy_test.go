@@ -39,7 +39,7 @@ func enforcer(t *testing.T, opts policy.Options) *policy.Enforcer {
 	return e
 }
 
-// check fails the test unless the rule answers as wanted.
+// check fails the test unless the decision on the rule is the expected one.
 func check(t *testing.T, e *policy.Enforcer, c identity.Caller, rule string, want bool) {
 	t.Helper()
 	if err := e.Allow(c, rule, nil); (err == nil) != want {
@@ -206,8 +206,8 @@ func TestDirectoriesCountWithoutAFile(t *testing.T) {
 	check(t, e, member, "a", true)
 }
 
-// The rule "new" wants the role new; it used to be called "old" and wanted the
-// role old. Who gets through, given what the operator wrote?
+// The rule "new" requires the role new; it was formerly called "old" and required the role old. The
+// cases are the operator's overrides and the callers they allow.
 func TestDeprecatedRules(t *testing.T) {
 	for _, tc := range []struct {
 		name, file string

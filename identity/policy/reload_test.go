@@ -47,17 +47,17 @@ func (w *watched) write(content string) {
 	write(w.t, w.dir, "policy.yaml", content)
 }
 
-// later moves the clock past the next look at the files.
+// later advances the clock beyond the next check of the files.
 func (w *watched) later() { w.nanos.Add(int64(time.Minute)) }
 
-// member fails the test unless a member is answered as wanted.
+// member fails the test unless the decision on a member is want.
 func (w *watched) member(want bool) {
 	w.t.Helper()
 	check(w.t, w.Enforcer, member, "a", want)
 }
 
-// reloaded fails the test unless there was exactly one reload since it was
-// asked last, with an error that contains the text; empty means success.
+// reloaded fails the test unless there was exactly one reload since the last call, with an error
+// that contains the text; empty means success.
 func (w *watched) reloaded(text string) {
 	w.t.Helper()
 	if len(w.reloads) != 1 {
@@ -70,7 +70,7 @@ func (w *watched) reloaded(text string) {
 	w.reloads = nil
 }
 
-// quiet fails the test if there was a reload since it was asked last.
+// quiet fails the test if there was a reload since the last call.
 func (w *watched) quiet() {
 	w.t.Helper()
 	if w.reloads != nil {

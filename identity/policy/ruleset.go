@@ -11,9 +11,9 @@ import (
 // A ruleset is all rules in force, by name. It is immutable once built.
 type ruleset struct {
 	byName   map[string]check
-	fallback string // the rule that stands in for undefined ones
+	fallback string // the rule that replaces undefined ones
 
-	networking bool // Neutron's checks of fields are known (field.go)
+	networking bool // Neutron's checks of fields are supported (field.go)
 }
 
 // find returns a rule, or the default rule when it is not defined.
@@ -31,7 +31,7 @@ func (r ruleset) allow(rule string, about evaluation) bool {
 	*ev = about
 	ev.rules = r
 	allowed := ev.decide(r.byName[rule])
-	*ev = evaluation{} // not to keep what the caller owns
+	*ev = evaluation{} // drops the references to the caller's data
 	evaluations.Put(ev)
 	return allowed
 }
@@ -43,8 +43,8 @@ type registered struct {
 	old   check // of the deprecated rule, nil if there is none
 }
 
-// register compiles the defaults. A rule without a name, a second one of the
-// same name, and one that asks a remote server are mistakes of the program.
+// register compiles the defaults. A rule without a name, a duplicate, and one with a remote check
+// are programming errors.
 func register(defaults []Rule) (map[string]*registered, error) {
 	rules := make(map[string]*registered, len(defaults))
 	for _, d := range defaults {
@@ -65,12 +65,11 @@ func register(defaults []Rule) (map[string]*registered, error) {
 	return rules, nil
 }
 
-// effective returns the check in force for a registered rule, which depends on
-// what the policy files say:
+// effective returns the check in effect for a registered rule, which depends on the policy files:
 //
-//  1. an override of the rule itself always counts;
-//  2. an override of its deprecated name counts, unless it says what that name
-//     always said, or only points to the new name;
+//  1. an override of the rule itself always applies;
+//  2. an override of its deprecated name applies, unless it equals that name's
+//     default, or only refers to the new name;
 //  3. otherwise the new default, or the old one too, until newOnly.
 func (r *registered) effective(file map[string]fileRule, newOnly bool) check {
 	if o, ok := file[r.Name]; ok {
@@ -89,8 +88,8 @@ func (r *registered) effective(file map[string]fileRule, newOnly bool) check {
 	return some{r.check, r.old}
 }
 
-// bare returns the check without the reasons kept for warnings: what is not
-// understood is a plain refusal, and equals any other.
+// bare returns the check without the reasons for warnings: a malformed check is a plain refusal,
+// and equals any other.
 func bare(c check) check {
 	switch c := c.(type) {
 	case misread:
@@ -127,7 +126,7 @@ func merge(defaults map[string]*registered, file map[string]fileRule, newOnly bo
 	return ruleset{byName: byName, fallback: fallback}
 }
 
-// warnings lists in a fixed order what an operator should look at.
+// warnings returns the findings about the rules in a fixed order.
 func (r ruleset) warnings() []string {
 	var found []string
 	for _, name := range slices.Sorted(maps.Keys(r.byName)) {
@@ -143,7 +142,7 @@ func (r ruleset) warnings() []string {
 	return slices.Compact(found)
 }
 
-// warning says what is wrong with one check, if something is.
+// warning returns the finding about one check, "" for none.
 func (r ruleset) warning(c check) string {
 	switch c := c.(type) {
 	case misread:
@@ -173,7 +172,7 @@ func (t template) warning() string {
 	return fmt.Sprintf("has %q, where only %%(name)s can be filled in, and refuses", t.source)
 }
 
-// cyclic reports whether following references from a rule leads back to it.
+// cyclic reports whether references from a rule lead back to it.
 func (r ruleset) cyclic(start string) bool {
 	seen := map[string]bool{}
 	var reaches func(name string) bool

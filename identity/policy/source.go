@@ -64,8 +64,8 @@ func stat(path string) ([]source, error) {
 	return []source{{path, info}}, nil
 }
 
-// same reports whether nothing has changed between two findings. The mode
-// counts, so that a file that could not be read is tried again once it can be.
+// same reports whether two findings are equal. The mode is compared too, so that an unreadable file
+// is read again after its permissions have changed.
 func same(a, b []source) bool {
 	if len(a) != len(b) {
 		return false
@@ -86,7 +86,7 @@ func read(sources []source) (map[string]fileRule, error) {
 	for _, s := range sources {
 		data, err := slurp(s.path)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // deleted since it was found: the next look will notice
+			continue // deleted since; the next check detects it
 		}
 		if err != nil {
 			return nil, err

@@ -2,16 +2,16 @@ package policy
 
 import "strings"
 
-// A template is the right side of a check: text with %(name)s in it, read as
-// Python's formatting with a dictionary reads it. Of the conversions only the
-// plain one is known; with any other the template is malformed from there on.
+// A template is the right side of a check: text with %(name)s in it, in the syntax of Python's
+// formatting with a dictionary. Only the conversion s is supported; with any other the template is
+// malformed from there on.
 type template struct {
 	source string
 	parts  []part
 }
 
-// A part is literal text, a name to look up, or the point (after looking up the
-// name, if there is one) where the template is malformed.
+// A part is literal text, a name to look up, or the point (after the look-up of the name, if there
+// is one) where the template is malformed.
 type part struct {
 	text  string
 	name  string
@@ -28,8 +28,8 @@ const (
 	malformed
 )
 
-// newTemplate takes the text apart. It never fails: what is malformed shows
-// when the template is filled in, since a missing name may be met before.
+// newTemplate parses the text. It never fails: a malformed part is detected on expansion, since a
+// missing name before it is detected first.
 func newTemplate(source string) template {
 	t := template{source: source}
 	rest := source
@@ -64,7 +64,7 @@ func nextPart(s string) (p part, rest string) {
 	return part{name: name, named: true, bad: !plain}, rest
 }
 
-// nameOf reads a name in parentheses, which may hold balanced ones itself.
+// nameOf reads a name in parentheses, which may contain balanced ones itself.
 func nameOf(s string) (name, rest string, ok bool) {
 	depth := 0
 	for i := range len(s) {
@@ -81,7 +81,7 @@ func nameOf(s string) (name, rest string, ok bool) {
 	return "", "", false
 }
 
-// malformed reports whether the template can ever be filled in to its end.
+// malformed reports whether every expansion of the template fails.
 func (t template) malformed() bool {
 	return len(t.parts) > 0 && t.parts[len(t.parts)-1].bad
 }
