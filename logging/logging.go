@@ -1,6 +1,5 @@
-// Package logging writes Berth's logs: log/slog records as JSON, or as the lines
-// that operators of OpenStack know. It is not for deciding what to log, and it
-// keeps no global logger.
+// Package logging writes Berth's logs: log/slog records as JSON, or as lines in OpenStack's format.
+// It has no global logger.
 //
 // A text line is
 //
@@ -18,15 +17,15 @@ import (
 	"os"
 )
 
-// An Origin says which request a record belongs to. Empty fields are unknown.
+// An Origin identifies the request of a record. Empty fields are unknown.
 type Origin struct {
 	RequestID string
-	GlobalID  string // the id that the calling service gave its own request
+	GlobalID  string // the id of the calling service's own request
 	User      string
 	Project   string
 }
 
-// attrs returns the fields that are known.
+// attrs returns the fields that are set.
 func (o *Origin) attrs() []slog.Attr {
 	attrs := make([]slog.Attr, 0, 4)
 	for _, a := range [...]slog.Attr{
@@ -46,8 +45,8 @@ func (o *Origin) attrs() []slog.Attr {
 // logged with it.
 type Key struct{}
 
-// With returns a context whose records carry o. Fields of o may be filled in
-// later, by the goroutine that logs.
+// With returns a context whose records carry o. Fields of o may be set later, by the goroutine that
+// logs.
 func With(ctx context.Context, o *Origin) context.Context {
 	return context.WithValue(ctx, Key{}, o)
 }
@@ -58,8 +57,8 @@ func origin(ctx context.Context) *Origin {
 	return o
 }
 
-// GlobalID returns the id by which services call the request that ctx belongs to: the
-// one that the calling service gave it, or else its own. It is "" outside requests.
+// GlobalID returns the id of the request of ctx across services: the one from the calling service,
+// or else the request's own. It is "" outside requests.
 func GlobalID(ctx context.Context) string {
 	o := origin(ctx)
 	if o == nil {
@@ -68,18 +67,17 @@ func GlobalID(ctx context.Context) string {
 	return cmp.Or(o.GlobalID, o.RequestID)
 }
 
-// Options say where and how to log.
+// Options are the destination and format of the log.
 type Options struct {
 	File  string // appended to; "" means the writer given to Open
-	Watch bool   // look whether File was moved away, and open it anew if so
+	Watch bool   // reopen File after it was renamed
 	Text  bool   // lines rather than JSON
 	Debug bool   // everything, rather than INFO and above
 	Name  string // the program's part that logs; "" means "berth"
 }
 
-// Open returns a logger and its Output, which must be closed at the end. The file is
-// opened for appending, so that it may be truncated while in use, and made with
-// mode 0640.
+// Open returns a logger and its Output, which must be closed at the end. The file is opened for
+// appending, so that it may be truncated while in use, and created with mode 0640.
 func Open(opts Options, fallback io.Writer) (*slog.Logger, *Output, error) {
 	out := &Output{path: opts.File, watch: opts.Watch, text: opts.Text, to: fallback}
 	out.level.Set(levelOf(opts.Debug))
@@ -129,7 +127,7 @@ func (h jsonHandler) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// WithAttrs returns a handler whose records carry attrs as well.
+// WithAttrs returns a handler whose records have attrs as well.
 func (h jsonHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return jsonHandler{h.Handler.WithAttrs(attrs)}
 }

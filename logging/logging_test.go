@@ -106,7 +106,8 @@ func TestJSONCarriesTheOrigin(t *testing.T) {
 	}
 }
 
-// Lines in both forms say which part of which process wrote them; parts share an output.
+// TestRecordsNameTheirPart: lines in both formats name the process and its part; parts share an
+// output.
 func TestRecordsNameTheirPart(t *testing.T) {
 	for _, text := range []bool{true, false} {
 		var b bytes.Buffer

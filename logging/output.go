@@ -13,12 +13,10 @@ import (
 )
 
 const (
-	// watchInterval is the least time between two looks at whether the file
-	// was moved away.
+	// watchInterval is the least time between two checks whether the file was renamed.
 	watchInterval = time.Second
-	// A call to the system for every line would be a good part of what a
-	// small request costs, so that lines are written together: when there
-	// are so many bytes, or after so long.
+	// A system call per line would be a considerable part of the cost of a small request, so lines
+	// are buffered: up to this size, and for this long.
 	holdSize = 32 << 10
 	holdTime = 50 * time.Millisecond
 )
@@ -43,11 +41,11 @@ type Output struct {
 	looked time.Time
 }
 
-// SetDebug says whether debug messages are written from now on.
+// SetDebug sets whether debug messages are written.
 func (o *Output) SetDebug(on bool) { o.level.Set(levelOf(on)) }
 
-// Reopen opens the file by its name again, as is needed after it was moved
-// away. On an error the old one stays in use. Without a file it does nothing.
+// Reopen opens the file by its name again, as is needed after it was renamed. On an error the old
+// one remains in use. Without a file it does nothing.
 func (o *Output) Reopen() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -57,7 +55,7 @@ func (o *Output) Reopen() error {
 	return errors.Join(o.flush(), o.open())
 }
 
-// open opens the file by its name; the caller holds mu.
+// open opens the file by its name; the caller has locked mu.
 func (o *Output) open() error {
 	f, err := os.OpenFile(o.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o640)
 	if err != nil {
@@ -89,7 +87,7 @@ func (o *Output) Write(p []byte) (int, error) {
 	return len(p), o.flush()
 }
 
-// wake has what is held written in a while; the caller holds mu.
+// wake schedules a flush; the caller has locked mu.
 func (o *Output) wake() {
 	if o.timer == nil {
 		o.timer = time.AfterFunc(holdTime, func() { _ = o.Flush() })
@@ -98,15 +96,15 @@ func (o *Output) wake() {
 	o.timer.Reset(holdTime)
 }
 
-// Flush writes what is held.
+// Flush writes the buffered lines.
 func (o *Output) Flush() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.flush()
 }
 
-// flush is Flush for those that hold mu. What cannot be written is dropped: the
-// disk may stay full for long.
+// flush is Flush for callers that have locked mu. Lines that cannot be written are dropped, since
+// the disk may stay full for long.
 func (o *Output) flush() error {
 	if o.to == nil || len(o.held) == 0 {
 		return nil
@@ -121,8 +119,8 @@ func (o *Output) flush() error {
 	return err
 }
 
-// follow opens the file anew when its name stands for another one, or for none.
-// When that fails, the old one stays in use until the next look.
+// follow reopens the file when its name refers to another one, or to none. On an error, the old one
+// remains in use until the next check.
 func (o *Output) follow() {
 	named, err := os.Stat(o.path)
 	if err == nil {
@@ -130,11 +128,11 @@ func (o *Output) follow() {
 			return
 		}
 	}
-	_ = o.open() // there is no better place to say so than the old file
+	_ = o.open() // on an error the old file remains in use
 }
 
-// Close writes what is held and closes the file; what is logged later is lost. A
-// writer stays open, and gets what is logged later at once.
+// Close writes the buffered lines and closes the file; later lines are lost. A writer is not
+// closed, and gets later lines at once.
 func (o *Output) Close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -147,7 +145,7 @@ func (o *Output) Close() error {
 	return err
 }
 
-// A prompt handler has nothing but information wait.
+// A prompt handler flushes after records above the level of information.
 type prompt struct {
 	slog.Handler
 	out *Output
@@ -162,7 +160,7 @@ func (h prompt) Handle(ctx context.Context, r slog.Record) error {
 	return err
 }
 
-// WithAttrs returns a handler whose records carry attrs as well.
+// WithAttrs returns a handler whose records have attrs as well.
 func (h prompt) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return prompt{h.Handler.WithAttrs(attrs), h.out}
 }

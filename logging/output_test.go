@@ -76,7 +76,7 @@ func TestReopenThatFailsKeepsTheFile(t *testing.T) {
 
 func TestWatchFollowsTheName(t *testing.T) {
 	path, log, _ := open(t, logging.Options{Watch: true})
-	move(t, path) // before the first look
+	move(t, path) // before the first check
 	log.Warn("new")
 	holds(t, path, "new")
 	holds(t, path+".1")
@@ -204,8 +204,8 @@ func TestClosedOutputTakesNothing(t *testing.T) {
 	holds(t, path)
 }
 
-// Run with -race: records and rotations may come at the same time, and no
-// record is lost or torn.
+// TestRotationLosesNothing is for -race: records and rotations may be concurrent, and no record is
+// lost or torn.
 func TestRotationLosesNothing(t *testing.T) {
 	path, log, out := open(t, logging.Options{})
 	var writers sync.WaitGroup

@@ -20,7 +20,7 @@ type textHandler struct {
 	level  slog.Leveler
 	name   string
 	prefix string // of keys: the open groups
-	fixed  []byte // attributes given beforehand, formatted
+	fixed  []byte // preformatted attributes
 }
 
 func newText(w io.Writer, level slog.Leveler, name string) *textHandler {
@@ -32,7 +32,7 @@ func (h *textHandler) Enabled(_ context.Context, level slog.Level) bool {
 	return level >= h.level.Level()
 }
 
-// WithAttrs returns a handler whose records carry attrs as well.
+// WithAttrs returns a handler whose records have attrs as well.
 func (h *textHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	c := *h
 	c.fixed = append([]byte(nil), h.fixed...)
@@ -57,7 +57,7 @@ var pid = strconv.Itoa(os.Getpid())
 // A line is a buffer for one.
 type line struct{ b []byte }
 
-// lines are kept for reuse unless they grew beyond keptLine bytes.
+// lines are pooled unless they grew beyond keptLine bytes.
 var lines = sync.Pool{New: func() any { return &line{make([]byte, 0, 512)} }}
 
 const keptLine = 4 << 10
@@ -173,7 +173,7 @@ func appendAttr(b []byte, prefix string, a slog.Attr) []byte {
 	return appendValue(b, v.String())
 }
 
-// appendValue appends s, quoted when a reader could take it for something else.
+// appendValue appends s, quoted when a reader could misread it.
 func appendValue(b []byte, s string) []byte {
 	if s == "" || !isPlainASCII(s) && strings.IndexFunc(s, isOdd) >= 0 {
 		return strconv.AppendQuote(b, s)
@@ -181,8 +181,8 @@ func appendValue(b []byte, s string) []byte {
 	return append(b, s...)
 }
 
-// isPlainASCII reports whether s has nothing odd and nothing beyond ASCII, as
-// most values do. It is what makes a line for each request affordable.
+// isPlainASCII reports whether s is ASCII that needs no quotes, as most values are. It is the fast
+// path for the line of each request.
 func isPlainASCII(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c >= utf8.RuneSelf || !plain[c] {
@@ -192,7 +192,7 @@ func isPlainASCII(s string) bool {
 	return true
 }
 
-// plain has the characters of ASCII that are not odd.
+// plain are the characters of ASCII that need no quotes.
 var plain = func() (set [utf8.RuneSelf]bool) {
 	for c := range set {
 		set[c] = !isOdd(rune(c))

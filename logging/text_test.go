@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The quick ways say the same as the plain ones.
+// The fast paths have the same results as the standard library.
 func TestTimesAreFormatted(t *testing.T) {
 	for _, tm := range []time.Time{
 		time.Date(2026, 11, 20, 12, 0, 0, 123_456_789, time.UTC),

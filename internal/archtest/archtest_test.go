@@ -1,5 +1,5 @@
-// Package archtest holds the tree to its layers: who may import whom, and that
-// every package says what it is. It has tests only and is imported by nobody.
+// Package archtest checks the layers of the tree: which packages a package may import, and that
+// every package has a comment. It has tests only; no package imports it.
 package archtest
 
 import (
@@ -17,8 +17,8 @@ import (
 
 const module = "github.com/berthcloud/berth/"
 
-// rules say which of Berth's own packages a package may import; tests may
-// import more. A package without a line fails.
+// rules list the packages of Berth that a package may import; tests may import more. A package
+// without a line fails.
 var rules = []struct{ pkg, may string }{
 	{"fault", ""},
 	{"microversion", ""},
@@ -98,13 +98,13 @@ var rules = []struct{ pkg, may string }{
 	{"internal/traffictest", "internal/ovstest internal/process"},
 	{"internal/upstreamtest", ""},
 
-	// What measures asks over HTTP; only the worlds it measures on are rows.
+	// The benchmarks use HTTP; only their worlds are written as rows.
 	{"bench", "bench/* internal/books internal/fakehosts internal/process"},
 	{"bench/worlds", "config placement sqlstore sqlstore/migrations"},
 	{"bench/minimal", "bench/* sqlstore/migrations"},
 	{"bench/*", "bench/* internal/books internal/fakehosts internal/process"},
 
-	// The black box knows HTTP and nothing of Berth but itself.
+	// The black-box tests use HTTP and import only their own packages of Berth.
 	{"conformance", black},
 	{"conformance/*", black},
 }
@@ -112,10 +112,10 @@ var rules = []struct{ pkg, may string }{
 // testOnly are packages that only tests may import.
 var testOnly = []string{"placement/placementtest", "network/networktest", "compute/computetest", "agent/tc/tctest", "config/configtest", "conformance/*", "internal/certtest", "internal/dbtest", "internal/keystonetest", "internal/novatest", "internal/ovstest", "internal/servertest", "httpapi/placementapi/placementapitest", "internal/storetest", "internal/golden", "internal/growthtest", "internal/racetest", "internal/traffictest", "internal/upstreamtest"}
 
-// black are what the black-box tests and their packages may know.
+// black are the packages that the black-box tests and their packages may import.
 const black = "conformance/* internal/books internal/dbtest internal/fakehosts internal/keystonetest internal/process internal/servertest internal/traffictest internal/upstreamtest"
 
-// TestImports holds every file of the tree to the rules.
+// TestImports checks every file of the tree against the rules.
 func TestImports(t *testing.T) {
 	for pkg, files := range packages(t) {
 		may, ok := allowed(pkg)
@@ -139,7 +139,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestPackagesAreListed wants each package in ARCHITECTURE.md's table of packages, and no other
+// TestPackagesAreListed requires each package in ARCHITECTURE.md's table of packages, and no other
 // in it.
 func TestPackagesAreListed(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "ARCHITECTURE.md"))
@@ -171,8 +171,7 @@ func TestPackagesAreListed(t *testing.T) {
 	}
 }
 
-// TestPackageComments wants each package to say in its first sentence what it
-// is.
+// TestPackageComments requires a package comment that begins with the package's name.
 func TestPackageComments(t *testing.T) {
 	for pkg, files := range packages(t) {
 		name := pkg[strings.LastIndex(pkg, "/")+1:]
@@ -188,7 +187,7 @@ func TestPackageComments(t *testing.T) {
 	}
 }
 
-// TestNoBags refuses package names that say nothing.
+// TestNoBags refuses package names without meaning.
 func TestNoBags(t *testing.T) {
 	bags := []string{"util", "utils", "common", "helper", "helpers", "types", "models", "misc", "base"}
 	for pkg := range packages(t) {
@@ -228,8 +227,7 @@ func allowed(pkg string) ([]string, bool) {
 	return nil, false
 }
 
-// matches reports whether name is in the list, in which "*" stands for all and
-// "a/*" for all below a.
+// matches reports whether name is in the list, in which "*" matches all and "a/*" all below a.
 func matches(list []string, name string) bool {
 	return slices.ContainsFunc(list, func(p string) bool {
 		dir, below := strings.CutSuffix(p, "*")
@@ -237,7 +235,7 @@ func matches(list []string, name string) bool {
 	})
 }
 
-// A file is what the tests need to know of a Go file.
+// A file has what the tests check about a Go file.
 type file struct {
 	path    string
 	test    bool
@@ -246,8 +244,8 @@ type file struct {
 	outside []string // the others
 }
 
-// packages parses the imports and package comments of the whole tree. It does
-// so in this process, so that the test cache sees what was read.
+// packages parses the imports and package comments of the whole tree. It does so in this process,
+// so that the test cache records the files as inputs.
 func packages(t *testing.T) map[string][]file {
 	t.Helper()
 	root := filepath.Join("..", "..")

@@ -16,8 +16,8 @@ var (
 	testName = regexp.MustCompile(`^[A-Z][A-Za-z]+(/|$)`)
 )
 
-// TestFilesOfArchitecture wants each Go file that ARCHITECTURE.md names, and in "Where to change
-// what", where names are paths from the root, each file and directory.
+// TestFilesOfArchitecture requires the existence of each Go file that ARCHITECTURE.md names, and in
+// "Where to change what", where names are paths from the root, of each file and directory.
 func TestFilesOfArchitecture(t *testing.T) {
 	text := architecture(t)
 	var files []string
@@ -50,8 +50,8 @@ func TestFilesOfArchitecture(t *testing.T) {
 	}
 }
 
-// TestTestsOfArchitecture wants each test that the tables of ARCHITECTURE.md name, in the package
-// that they name before it. Parts of a suite are methods or the names of subtests.
+// TestTestsOfArchitecture requires the existence of each test that the tables of ARCHITECTURE.md
+// name, in the package named before it. Parts of a suite are methods or the names of subtests.
 func TestTestsOfArchitecture(t *testing.T) {
 	sources := make(map[string]string) // by package
 	checked := 0

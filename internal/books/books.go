@@ -1,15 +1,14 @@
-// Package books has what the services say of servers, of their ports and of what they hold, for
-// tests and measurements that hold the one against the other. It asks nobody, and what should
-// be so is for those who use it to say.
+// Package books has the records of the services about servers, ports and allocations, for tests and
+// measurements that compare them. It sends no requests; the expected values are up to its users.
 package books
 
 // Amounts are how much of each resource class.
 type Amounts = map[string]int
 
-// Holdings are what a server holds, by provider.
+// Holdings are the resources allocated to a server, by provider.
 type Holdings map[string]Amounts
 
-// On returns what is held of a provider, to be changed.
+// On returns the amounts of a provider, which the caller may modify.
 func (h Holdings) On(provider string) Amounts {
 	if h[provider] == nil {
 		h[provider] = Amounts{}
@@ -17,7 +16,7 @@ func (h Holdings) On(provider string) Amounts {
 	return h[provider]
 }
 
-// Add adds amounts to what is held of a provider.
+// Add adds amounts to those of a provider.
 func (h Holdings) Add(provider string, more Amounts) {
 	on := h.On(provider)
 	for class, n := range more {
@@ -32,7 +31,7 @@ func (h Holdings) AddAll(others Holdings) {
 	}
 }
 
-// An Allocation is what placement says of a consumer.
+// An Allocation is placement's record of a consumer.
 type Allocation struct {
 	Allocations map[string]struct{ Resources Amounts }
 }
@@ -46,7 +45,7 @@ func (a Allocation) Holdings() Holdings {
 	return h
 }
 
-// A Server is what the compute API says of one.
+// A Server is the compute API's record of a server.
 type Server struct {
 	ID, Status string
 	Task       *string `json:"OS-EXT-STS:task_state"`
@@ -62,7 +61,7 @@ func (s Server) At() string {
 	return *s.Host
 }
 
-// A Port is what the network API says of one.
+// A Port is the network API's record of a port.
 type Port struct {
 	ID       string
 	Device   string                                 `json:"device_id"`
@@ -77,7 +76,7 @@ type Port struct {
 	} `json:"resource_request"`
 }
 
-// A Group is a part of what a port asks for.
+// A Group is one of the request groups of a port.
 type Group struct {
 	ID        string
 	Resources Amounts

@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// An Authority signs certificates. Its own says what it was made with, so that it does for a
-// server as well.
+// An Authority signs certificates. Its own is built from the template given, so that it can be a
+// server's certificate as well.
 type Authority struct {
 	t    testing.TB
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 }
 
-// NewAuthority returns an authority with a certificate like tmpl, whose serial number, times
-// and name need not be set.
+// NewAuthority returns an authority with a certificate like tmpl, whose serial number, times and
+// name are optional.
 func NewAuthority(t testing.TB, tmpl x509.Certificate) *Authority {
 	t.Helper()
 	a := &Authority{t: t, key: newKey(t)}
@@ -35,8 +35,8 @@ func NewAuthority(t testing.TB, tmpl x509.Certificate) *Authority {
 	return a
 }
 
-// Sign returns a certificate like tmpl and its key, both in PEM format. Serial number and times
-// need not be set.
+// Sign returns a certificate like tmpl and its key, both in PEM format. Serial number and times are
+// optional.
 func (a *Authority) Sign(tmpl x509.Certificate) (cert, key []byte) {
 	a.t.Helper()
 	k := newKey(a.t)
@@ -46,7 +46,7 @@ func (a *Authority) Sign(tmpl x509.Certificate) (cert, key []byte) {
 // PEM returns the authority's certificate.
 func (a *Authority) PEM() []byte { return certPEM(a.cert) }
 
-// KeyPEM returns the authority's key, for a server that shows its certificate.
+// KeyPEM returns the authority's key, for a server that uses its certificate.
 func (a *Authority) KeyPEM() []byte { return keyPEM(a.t, a.key) }
 
 // Roots returns what a client has that trusts the authority.
@@ -56,8 +56,8 @@ func (a *Authority) Roots() *x509.CertPool {
 	return roots
 }
 
-// make signs a certificate for a key, good from two hours ago to an hour from now unless
-// tmpl says otherwise.
+// make signs a certificate for a key, valid from two hours ago until an hour from now unless tmpl
+// sets the times.
 func (a *Authority) make(tmpl *x509.Certificate, k *ecdsa.PrivateKey) *x509.Certificate {
 	a.t.Helper()
 	if tmpl.SerialNumber == nil {

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// A Cluster is MariaDB servers that replicate to one another with Galera: each
-// takes writes, and a majority goes on when others are lost.
+// A Cluster is MariaDB servers that replicate to each other with Galera: each accepts writes, and a
+// majority continues when others fail.
 type Cluster struct {
 	Nodes []*Server
 
 	t testing.TB // nil: the cluster is shared
 }
 
-// NewGalera starts a cluster of so many nodes, two at least, that ends with the
-// test. It is durable unless the options, which are for every node, say otherwise. A node
-// that was killed comes back with Start, brought up to date by the others.
+// NewGalera starts a cluster of so many nodes, two at least, which is stopped at the end of the
+// test. It is durable unless the options, which apply to every node, say otherwise. Start restarts
+// a killed node, which gets the missed writes from the others.
 func NewGalera(t testing.TB, nodes int, opts ...Option) *Cluster {
 	t.Helper()
 	need(t, galera{})
@@ -56,8 +56,8 @@ func setUpCluster(nodes int, o options) (*Cluster, error) {
 	return c, join(c.Nodes)
 }
 
-// bootstrap starts the nodes as if they were a cluster that lost its power: since
-// they have the same data, this spares them bringing each other up to date.
+// bootstrap starts the nodes as a cluster after a power failure: since they have the same data, no
+// state transfer is needed.
 func (c *Cluster) bootstrap() error {
 	if err := remember(c.Nodes); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (c *Cluster) bootstrap() error {
 	return c.await(len(c.Nodes))
 }
 
-// remember writes down for each node which nodes it saw last.
+// remember writes into each node's state which nodes were in its last view.
 func remember(nodes []*Server) error {
 	ids := make([]string, len(nodes))
 	for i := range ids {
@@ -103,8 +103,8 @@ func startAll(nodes []*Server) error {
 	return errors.Join(errs...)
 }
 
-// Start starts all nodes that are down, together. That also brings back a cluster
-// that lost all its nodes at once.
+// Start starts all stopped nodes together. That also restarts a cluster all of whose nodes failed
+// at once.
 func (c *Cluster) Start() {
 	c.Nodes[0].mine()
 	c.t.Helper()
@@ -119,8 +119,8 @@ func (c *Cluster) Start() {
 	}
 }
 
-// Await waits until the nodes that run, frozen ones left out, agree that they are
-// so many and are in step. A lost node is noticed after some seconds.
+// Await waits until size nodes, without frozen ones, form the cluster and are synced. A failed node
+// is detected after some seconds.
 func (c *Cluster) Await(t testing.TB, size int) {
 	t.Helper()
 	if err := c.await(size); err != nil {
@@ -176,8 +176,8 @@ func (c *Cluster) NewDatabase(t testing.TB) string {
 	return c.CreateDatabase(t).URL(c.Addresses()...)
 }
 
-// CreateDatabase creates an empty database, with an account that all nodes know,
-// for a test that composes the URL itself.
+// CreateDatabase creates an empty database, with an account on all nodes, for a test that composes
+// the URL itself.
 func (c *Cluster) CreateDatabase(t testing.TB) Database {
 	t.Helper()
 	up := c.up()

@@ -52,7 +52,7 @@ func TestGalera(t *testing.T) {
 	replicated(t, d, "4", c.Nodes...)
 }
 
-// replicated waits until all servers show a row.
+// replicated waits until all servers return a row.
 func replicated(t *testing.T, d dbtest.Database, row string, servers ...*dbtest.Server) {
 	t.Helper()
 	for _, s := range servers {

@@ -14,7 +14,7 @@ import (
 	"github.com/berthcloud/berth/internal/process"
 )
 
-// credential returns as whom an engine's programs run, nil for oneself.
+// credential returns the user that an engine's programs run as, nil for the current one.
 func credential(e engine) (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -31,8 +31,8 @@ func credential(e engine) (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, err
 }
 
-// command prepares a program of an engine. It sees nothing of this process's
-// environment, where variables of the servers' own may lie.
+// command prepares a program of an engine. It does not inherit this process's environment, which
+// may have variables of the engines.
 func command(e engine, dir, program string, args ...string) (*exec.Cmd, error) {
 	as, err := credential(e)
 	if err != nil {
@@ -45,7 +45,7 @@ func command(e engine, dir, program string, args ...string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// run runs a program that ends by itself. The error has what it said last.
+// run runs a program until it ends. The error contains the end of its output.
 func run(cmd *exec.Cmd) error {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -65,7 +65,7 @@ func run(cmd *exec.Cmd) error {
 	return nil
 }
 
-// own gives a file to the user that the engine runs as.
+// own changes a file's owner to the user that the engine runs as.
 func own(e engine, path string) error {
 	as, err := credential(e)
 	if err != nil || as == nil {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A Database is one of a server's databases, with an account that may do
-// anything in it and nothing elsewhere.
+// A Database is one of a server's databases, with an account that has all rights in it and none
+// elsewhere.
 type Database struct {
 	Name, User, Password string
 

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// base returns the directory of everything the package keeps, making it if need
-// be. Others may pass through it, since servers run as other users.
+// base returns the directory of all files of the package, and creates it when missing. Other users
+// may pass through it, since servers run as other users.
 var base = sync.OnceValues(func() (string, error) {
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("berth-dbtest-%d", os.Geteuid()))
 	if err := os.Mkdir(dir, 0o711); err != nil && !errors.Is(err, os.ErrExist) {
@@ -24,11 +24,11 @@ var base = sync.OnceValues(func() (string, error) {
 	if !info.IsDir() || !ok || int(owner.Uid) != os.Geteuid() {
 		return "", fmt.Errorf("%s belongs to somebody else: remove it or set TMPDIR", dir)
 	}
-	return dir, os.Chmod(dir, 0o711) // whatever the umask says
+	return dir, os.Chmod(dir, 0o711) // regardless of the umask
 })
 
-// A scratch is the directory of this process's servers. Its lock tells other
-// processes that it is in use.
+// A scratch is the directory of this process's servers. Its lock marks it as in use for other
+// processes.
 type scratch struct {
 	mu   sync.Mutex
 	dir  string
@@ -87,8 +87,8 @@ func (s *scratch) close() {
 	}
 }
 
-// sweep removes what processes that were killed left behind. The caller holds
-// run.lock, so that no directory is without its own lock for a moment.
+// sweep removes what killed processes have left behind. The caller has locked run.lock, so that no
+// directory is without its own lock at any moment.
 func sweep(root string) {
 	dirs, _ := filepath.Glob(filepath.Join(root, "run-*"))
 	for _, dir := range dirs {

@@ -29,7 +29,7 @@ type engine interface {
 	setting(name, value string) []string
 	slack() []string
 
-	// stopSignal ends a server in an orderly manner, dropSignal at once.
+	// stopSignal shuts a server down in an orderly manner, dropSignal at once.
 	stopSignal() syscall.Signal
 	dropSignal() syscall.Signal
 
@@ -40,13 +40,11 @@ type engine interface {
 	url(d Database, addresses []string) string
 }
 
-// A session is a connection that somebody looks after the server with. It is
-// used by one goroutine at a time.
+// A session is an administrative connection to a server. It is used by one goroutine at a time.
 type session interface {
 	exec(ctx context.Context, statement string) error
 
-	// text returns the first column of the first row, "" when it is null or there
-	// is no row.
+	// text returns the first column of the first row, "" when it is null or there is no row.
 	text(ctx context.Context, query string) (string, error)
 
 	close()
@@ -55,10 +53,9 @@ type session interface {
 // administrator is the account that each server has from the beginning.
 const administrator = "berth_admin"
 
-// newest returns the path of a program in the directory that sorts last among
-// those that match one of the patterns; earlier patterns come first. Only
-// directories of the distribution's packages are looked at: what else the PATH
-// offers may be anything.
+// newest returns the path of a program in the directory that sorts last among those that match one
+// of the patterns; earlier patterns take precedence. Only directories of the distribution's
+// packages are searched, since PATH may contain other builds.
 func newest(program string, patterns ...string) (string, error) {
 	for _, pattern := range patterns {
 		found, err := filepath.Glob(filepath.Join(pattern, program))
@@ -75,7 +72,7 @@ func newest(program string, patterns ...string) (string, error) {
 	return "", fmt.Errorf("no %s in %q", program, patterns)
 }
 
-// byVersion compares paths so that 9 comes before 15.
+// byVersion compares paths so that 9 sorts before 15.
 func byVersion(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }

@@ -2,19 +2,18 @@ package dbtest
 
 import "fmt"
 
-// Kill ends the server and its children as kill -9 does, at once and also when
-// they are frozen. It does nothing when the server is not running.
+// Kill ends the server and its children as kill -9 does, at once, even when they are frozen. It
+// does nothing when the server is not running.
 func (s *Server) Kill() {
 	s.change(func() error { return s.process.kill() })
 }
 
-// Stop ends the server in an orderly manner; clients are cut off.
+// Stop shuts the server down in an orderly manner; connections of clients are closed.
 func (s *Server) Stop() {
 	s.change(func() error { return s.process.stop(s.engine.stopSignal()) })
 }
 
-// Start starts the server again after Kill or Stop, with the data it had, and
-// returns when it answers.
+// Start restarts the server after Kill or Stop, on the same data, and returns when it answers.
 func (s *Server) Start() {
 	s.mine()
 	if err := s.start(); err != nil {
@@ -22,8 +21,8 @@ func (s *Server) Start() {
 	}
 }
 
-// Freeze halts the server with its children. Its connections stay open, the
-// kernel accepts new ones, and nothing answers.
+// Freeze suspends the server with its children. Its connections stay open, the kernel accepts new
+// ones, and no request is answered.
 func (s *Server) Freeze() {
 	s.change(func() error {
 		if !s.process.Alive() {
@@ -35,7 +34,7 @@ func (s *Server) Freeze() {
 	})
 }
 
-// Thaw lets a frozen server go on where it was.
+// Thaw resumes a frozen server.
 func (s *Server) Thaw() {
 	s.change(func() error {
 		if !s.process.Alive() {
@@ -50,7 +49,7 @@ func (s *Server) notRunning() error {
 	return fmt.Errorf("%s at %s is not running", s.engine.name(), s.Address())
 }
 
-// change does something to the process that the test owns.
+// change applies a fault to a server, which must be the test's own.
 func (s *Server) change(do func() error) {
 	s.mine()
 	s.mu.Lock()

@@ -15,7 +15,7 @@ type galera struct{ mariaDB }
 func (galera) name() string     { return "Galera" }
 func (galera) packages() string { return "mariadb-server galera-4 rsync" }
 
-// program wants all that a node needs.
+// program finds all programs that a node needs.
 func (g galera) program() (string, error) {
 	if _, err := newest("rsync", "/usr/bin"); err != nil {
 		return "", err
@@ -38,9 +38,9 @@ func provider() (string, error) {
 	return slices.MaxFunc(found, byVersion), nil
 }
 
-// initialise runs the data directory as a cluster of one and stops that in an
-// orderly manner. Copies of it agree on where they are, so that the nodes of a new
-// cluster need no full copy from one another.
+// initialise runs the data directory as a cluster of one and stops that in an orderly manner.
+// Copies of it have the same position in the log, so that the nodes of a new cluster need no full
+// state transfer.
 func (g galera) initialise(data, password string) error {
 	if err := g.mariaDB.initialise(data, password); err != nil {
 		return err
@@ -69,7 +69,7 @@ const (
 	nodePorts
 )
 
-// join gives servers ports and arguments as nodes of one cluster.
+// join sets the ports and arguments of servers as nodes of one cluster.
 func join(nodes []*Server) error {
 	library, err := provider()
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 	"github.com/berthcloud/berth/internal/dbtest"
 )
 
-// victim is the variable that makes this test binary start servers and end.
+// victim is the environment variable that makes this test binary start servers and end.
 const victim = "BERTH_DBTEST_VICTIM"
 
-// A caller stands for a test where there is none.
+// A caller replaces the test in a process without one.
 type caller struct{ testing.TB }
 
 func (caller) Helper()                           {}
@@ -25,7 +25,7 @@ func (caller) Cleanup(func())                    {}
 func (caller) Fatal(args ...any)                 { panic(fmt.Sprint(args...)) }
 func (caller) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
 
-// beVictim starts servers, says where they are, and ends as it is told to.
+// beVictim starts servers, prints their addresses, and ends in the given way.
 func beVictim(how string) {
 	servers := []*dbtest.Server{dbtest.NewMariaDB(caller{}), dbtest.NewPostgreSQL(caller{})}
 	if how == "frozen" {
@@ -43,8 +43,7 @@ func beVictim(how string) {
 	time.Sleep(time.Minute) // until it is killed
 }
 
-// TestNothingOutlivesTheProcess ends processes that have servers without giving
-// them a chance to stop those.
+// TestNothingOutlivesTheProcess ends processes that have servers without a chance to stop them.
 func TestNothingOutlivesTheProcess(t *testing.T) {
 	t.Parallel()
 	tmp := directory(t)
@@ -53,7 +52,7 @@ func TestNothingOutlivesTheProcess(t *testing.T) {
 			waitFor(t, "the server at "+address+" to end after "+how, func() bool { return closed(address) })
 		}
 	}
-	// Whoever comes next tidies up.
+	// The next process removes the files.
 	sacrifice(t, "exit", tmp)
 	if left := runs(t, tmp); len(left) != 1 {
 		t.Errorf("the next process leaves %q, want only its own", left)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// dialTime bounds how long a proxy tries to reach its target.
+// dialTime bounds a proxy's attempts to reach its target.
 const dialTime = 10 * time.Second
 
 // A link is one client's connection through a proxy.
@@ -28,8 +28,8 @@ func (l *link) close() {
 	})
 }
 
-// connect serves a client until either side closes. The listener says which
-// period between cuts the client belongs to.
+// connect serves a client until either side closes. The listener identifies the period between cuts
+// that the client belongs to.
 func (p *Proxy) connect(from net.Listener, client net.Conn) {
 	l := &link{client: client, ended: make(chan struct{})}
 	target, dial, ok := p.enter(from, l)
@@ -63,7 +63,7 @@ func (p *Proxy) enter(from net.Listener, l *link) (target string, dial, ok bool)
 	return p.target, !p.faults.swallow, true
 }
 
-// attach gives a link its server, unless it was cut meanwhile.
+// attach sets the server connection of a link, unless the link was cut meanwhile.
 func (p *Proxy) attach(l *link, server net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,7 +98,7 @@ func (p *Proxy) pump(l *link, d Direction, from, to net.Conn) {
 	}
 }
 
-// end passes on that one side closed, unless the network is a black hole.
+// end forwards the close of one side, unless the network is a black hole.
 func (p *Proxy) end(l *link) {
 	p.mu.Lock()
 	swallow := p.faults.swallow
@@ -109,7 +109,7 @@ func (p *Proxy) end(l *link) {
 	l.close()
 }
 
-// forward sends data on as the faults allow and reports whether the link lives.
+// forward sends data as the faults allow and reports whether the link is still open.
 func (p *Proxy) forward(l *link, d Direction, data []byte, to net.Conn) bool {
 	if !p.hold(l) {
 		return false
@@ -123,7 +123,7 @@ func (p *Proxy) forward(l *link, d Direction, data []byte, to net.Conn) bool {
 	return !lost
 }
 
-// hold waits as long as data is to be delayed.
+// hold waits for the delay of data.
 func (p *Proxy) hold(l *link) bool {
 	p.mu.Lock()
 	delay := p.faults.delay
@@ -139,7 +139,7 @@ func (p *Proxy) hold(l *link) bool {
 	}
 }
 
-// judge returns what of the data passes, and whether the connection is lost then.
+// judge returns the part of the data that passes, and whether the connection is lost then.
 func (p *Proxy) judge(l *link, d Direction, data []byte) (passes []byte, lost bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

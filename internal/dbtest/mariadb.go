@@ -120,7 +120,7 @@ func (mariaDB) create(d Database) []string {
 func (mariaDB) drop(d Database) []string {
 	return []string{
 		fmt.Sprintf("DROP USER '%s'@'127.0.0.1'", d.User),
-		"KILL HARD USER " + d.User, // an open transaction would hold up the next one
+		"KILL HARD USER " + d.User, // an open transaction would block the next one
 		"SET SESSION lock_wait_timeout = 10",
 		"DROP DATABASE " + d.Name,
 	}

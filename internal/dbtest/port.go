@@ -13,15 +13,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ports are taken from a range the kernel gives to nobody by itself: a server
-// that starts again must find its port free.
+// Ports are from a range outside the kernel's ephemeral ports: a restarted server must find its
+// port free.
 const (
 	firstPort = 61000
 	lastPort  = 65500
 )
 
-// ports are those of this process. A byte of the file is locked for each, for
-// other processes to see.
+// ports are those of this process. For each, a byte of the file is locked, which other processes
+// check.
 var ports struct {
 	sync.Mutex
 	file  *os.File

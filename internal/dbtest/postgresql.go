@@ -21,15 +21,15 @@ func (postgreSQL) packages() string           { return "postgresql" }
 func (postgreSQL) account() string            { return "postgres" }
 func (postgreSQL) stopSignal() syscall.Signal { return syscall.SIGINT }
 
-// dropSignal lets the server collect its children: where the first process does
-// not, they would stay in the process table.
+// dropSignal lets the server reap its children: in a container without an init process, they would
+// remain as zombies.
 func (postgreSQL) dropSignal() syscall.Signal { return syscall.SIGQUIT }
 
 func (postgreSQL) program() (string, error) {
 	return newest("postgres", "/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/bin")
 }
 
-// tool returns the path of a program that came with the server.
+// tool returns the path of a program in the server's package.
 func (p postgreSQL) tool(name string) (string, error) {
 	server, err := p.program()
 	return filepath.Join(filepath.Dir(server), name), err

@@ -15,8 +15,8 @@ import (
 // A tree is a running server with its children. The zero value is none.
 type tree struct{ *process.Process }
 
-// kill ends the server and its children at once, as a power cut does, and
-// returns when they are gone.
+// kill ends the server and its children at once, as a power failure does, and returns when they
+// have ended.
 func (p tree) kill() error {
 	if !p.Alive() {
 		return nil
@@ -27,7 +27,7 @@ func (p tree) kill() error {
 	return await(endTime, 5*time.Millisecond, func() error { return gone(all) })
 }
 
-// stop ends the server in an orderly manner.
+// stop shuts the server down in an orderly manner.
 func (p tree) stop(with syscall.Signal) error {
 	if !p.Alive() {
 		return nil
@@ -72,7 +72,7 @@ func (p tree) freeze() ([]int, error) {
 	return all, nil
 }
 
-// thaw lets the server and its children go on.
+// thaw resumes the server and its children.
 func (p tree) thaw() error {
 	for next := []int{p.Pid()}; len(next) > 0; {
 		below, err := children(next)
@@ -120,8 +120,8 @@ func halted(pids []int) error {
 	return nil
 }
 
-// gone reports the first process that still exists. One that only waits to be
-// collected holds nothing any more.
+// gone returns an error with the first process that still exists. A zombie has released its
+// resources and does not count.
 func gone(pids []int) error {
 	for _, pid := range pids {
 		if state, _ := stat(pid); !strings.Contains("ZX", state) {
@@ -131,13 +131,13 @@ func gone(pids []int) error {
 	return nil
 }
 
-// stat returns the state of a process, "X" when there is none, and its parent.
+// stat returns the state of a process, "X" for a missing one, and its parent.
 func stat(pid int) (state string, ppid int) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return "X", 0
 	}
-	// The name, in parentheses, may hold anything; state and parent follow it.
+	// The name, in parentheses, may contain any characters; state and parent follow it.
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 	if len(fields) < 2 {
 		return "X", 0

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// A Proxy stands between a client and a server and does to their connections
-// what networks do. At first it only forwards. Its methods may be called from
-// several goroutines and return at once.
+// A Proxy forwards connections between a client and a server and injects network faults. Initially
+// it only forwards. Its methods may be called concurrently and return at once.
 type Proxy struct {
 	t       testing.TB
 	port    int
@@ -24,7 +23,7 @@ type Proxy struct {
 	lost     int
 }
 
-// faults are what is wrong with the network at the moment.
+// faults are the current faults of the network.
 type faults struct {
 	delay   time.Duration
 	swallow bool
@@ -41,8 +40,8 @@ const (
 	ToClient
 )
 
-// NewProxy starts a proxy in front of target, which is host:port. It ends with
-// the test.
+// NewProxy starts a proxy in front of target, which is host:port. It is stopped at the end of the
+// test.
 func NewProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
 	port, err := takePort()
@@ -64,7 +63,7 @@ func (p *Proxy) close() {
 // Address returns where the proxy listens, as host:port.
 func (p *Proxy) Address() string { return local(p.port) }
 
-// Redirect sends new connections to another target. Those that exist stay.
+// Redirect sends new connections to another target. Existing ones are unaffected.
 func (p *Proxy) Redirect(target string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,8 +81,8 @@ func (p *Proxy) Cut() {
 	p.drop()
 }
 
-// Heal ends all faults. Connections that HalfOpen took data from are closed, for
-// they cannot go on.
+// Heal ends all faults. Connections that lost data to HalfOpen are closed, since they cannot
+// continue.
 func (p *Proxy) Heal() {
 	p.t.Helper()
 	p.mu.Lock()
@@ -104,34 +103,32 @@ func (p *Proxy) Heal() {
 	p.workers.Go(func() { p.serve(l) })
 }
 
-// Delay holds back what is sent in either direction for so long.
+// Delay delays the data of either direction by d.
 func (p *Proxy) Delay(d time.Duration) {
 	p.change(func(f *faults) { f.delay = d })
 }
 
-// HalfOpen makes the network a black hole until Heal: connections stay open and
-// new ones are accepted, what is sent on them goes nowhere, and neither side
-// learns that the other closed.
+// HalfOpen makes the network a black hole until Heal: connections stay open and new ones are
+// accepted, data on them is discarded, and neither side sees the close of the other.
 func (p *Proxy) HalfOpen() {
 	p.change(func(f *faults) { f.swallow = true })
 }
 
-// CutAfter lets n more bytes pass in one direction, on all connections together,
-// and closes the connection that brings the next one. With 0 and ToClient, the
-// next request reaches the server and its answer is lost.
+// CutAfter lets n more bytes pass in one direction, on all connections together, and closes the
+// connection of the next byte. With 0 and ToClient, the next request reaches the server and its
+// answer is lost.
 func (p *Proxy) CutAfter(d Direction, n int) {
 	p.change(func(f *faults) { f.budget[d] = n })
 }
 
-// LoseAnswer closes the connection of the next request that contains the text,
-// as in "COMMIT", at the moment the server answers it: the server has done what
-// it was asked, and the client does not know. Upper and lower case are the same.
-// The text has to be near the beginning of the request, which may come in pieces.
+// LoseAnswer closes the connection of the next request that contains the text, as in "COMMIT", when
+// the server answers it: the server has executed the request, and the client does not know. Case is
+// ignored. The text has to be near the beginning of the request, which may arrive in pieces.
 func (p *Proxy) LoseAnswer(text string) {
 	p.change(func(f *faults) { f.answers = bytes.ToLower([]byte(text)) })
 }
 
-// Lost returns how many connections CutAfter and LoseAnswer have closed so far.
+// Lost returns the number of connections that CutAfter and LoseAnswer have closed.
 func (p *Proxy) Lost() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,7 +141,7 @@ func (p *Proxy) change(f func(*faults)) {
 	f(&p.faults)
 }
 
-// drop closes all connections. The caller holds the lock.
+// drop closes all connections. The caller has locked mu.
 func (p *Proxy) drop() {
 	for l := range p.links {
 		l.close()

@@ -45,7 +45,7 @@ func dial(t *testing.T, p *dbtest.Proxy) net.Conn {
 	return conn
 }
 
-// exchange sends a word and returns what comes back within the time.
+// exchange sends a word and returns the answer within the time.
 func exchange(conn net.Conn, word string, within time.Duration) (string, error) {
 	_ = conn.SetDeadline(time.Now().Add(within))
 	if _, err := io.WriteString(conn, word); err != nil {
@@ -63,7 +63,7 @@ func answers(t *testing.T, conn net.Conn) {
 	}
 }
 
-// ended wants a connection to be closed, with so much of an answer before.
+// ended expects a connection to be closed after want of an answer.
 func ended(t *testing.T, conn net.Conn, word, want string) {
 	t.Helper()
 	got, err := exchange(conn, word, 5*time.Second)
@@ -120,7 +120,7 @@ func TestProxyHalfOpen(t *testing.T) {
 	answers(t, dial(t, p))
 }
 
-// TestProxyHalfOpenHidesTheEnd closes the server while nobody can notice.
+// TestProxyHalfOpenHidesTheEnd closes the server while the client cannot detect it.
 func TestProxyHalfOpenHidesTheEnd(t *testing.T) {
 	inner := dbtest.NewProxy(t, echo(t))
 	p := dbtest.NewProxy(t, inner.Address())
@@ -163,13 +163,13 @@ func TestProxyCutAfter(t *testing.T) {
 }
 
 func TestProxyRedirect(t *testing.T) {
-	p := dbtest.NewProxy(t, "127.0.0.1:1") // where nobody listens
+	p := dbtest.NewProxy(t, "127.0.0.1:1") // without a listener
 	ended(t, dial(t, p), "ahoy", "")
 	p.Redirect(echo(t))
 	answers(t, dial(t, p))
 }
 
-// TestLostAnswer loses the answer to a write that the server has done.
+// TestLostAnswer loses the answer to a write that the server has executed.
 func TestLostAnswer(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {

@@ -23,8 +23,8 @@ func remove(dir string) {
 	_ = os.RemoveAll(dir) // what cannot be removed now is swept up later
 }
 
-// evict kills processes that work in a directory. There are some when their
-// parent was killed while they were frozen, or while a node was copied.
+// evict kills processes whose working directory is dir. They exist when their parent was killed
+// while they were frozen, or while a node was copied.
 func evict(dir string) {
 	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
 	for _, link := range links {
@@ -36,8 +36,8 @@ func evict(dir string) {
 	}
 }
 
-// removeSegment removes the System V memory of a PostgreSQL that was killed: it
-// outlives its server, and the kernel has room for only so many.
+// removeSegment removes the System V shared memory of a killed PostgreSQL: it outlives its server,
+// and the kernel limits the number of segments.
 func removeSegment(pidFile string) {
 	text, err := os.ReadFile(pidFile)
 	if err != nil {

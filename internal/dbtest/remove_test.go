@@ -10,8 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSharedMemoryIsRemoved kills a PostgreSQL, which then cannot give its shared
-// memory back itself.
+// TestSharedMemoryIsRemoved kills a PostgreSQL, which then cannot remove its shared memory itself.
 func TestSharedMemoryIsRemoved(t *testing.T) {
 	var id int
 	t.Run("Server", func(t *testing.T) {
@@ -27,7 +26,7 @@ func TestSharedMemoryIsRemoved(t *testing.T) {
 	}
 }
 
-// TestSharedMemoryOfOthersStays has a file that names the wrong key.
+// TestSharedMemoryOfOthersStays has a file with the key of another segment.
 func TestSharedMemoryOfOthersStays(t *testing.T) {
 	s := NewPostgreSQL(t, Fast())
 	path := filepath.Join(s.data(), "postmaster.pid")

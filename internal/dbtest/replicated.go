@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// Replicated is a PostgreSQL and another that follows it, ready to take over.
-// The fields keep their names when they have changed roles.
+// Replicated is a PostgreSQL primary and a standby. The fields keep their names after a change of
+// roles.
 type Replicated struct {
 	Primary, Standby *Server
 
 	t testing.TB
 }
 
-// Synchronous has the primary acknowledge a commit when the standby has it on
-// disk and shows it to readers. It waits for a standby that is gone. It is for
-// [NewReplicated]; servers without a standby have no use for it.
+// Synchronous has the primary acknowledge a commit when the standby has it on disk and shows it to
+// readers. Commits block while the standby is unavailable. It is for [NewReplicated]; servers
+// without a standby ignore it.
 func Synchronous() Option { return func(o *options) { o.synchronous = true } }
 
-// NewReplicated starts a primary with a standby; both end with the test. They are
-// durable, and the standby follows as fast as it can, unless the options say
-// otherwise. The primary keeps what the standby has not received yet.
+// NewReplicated starts a primary with a standby; both are stopped at the end of the test. They are
+// durable, and the standby replays without delay, unless the options say otherwise. The primary
+// retains the log that the standby has not received yet.
 func NewReplicated(t testing.TB, opts ...Option) *Replicated {
 	t.Helper()
 	r := &Replicated{Primary: NewPostgreSQL(t, opts...), t: t}
@@ -79,8 +79,8 @@ func (r *Replicated) copy() error {
 	return run(cmd)
 }
 
-// synchronise changes the primary only, after it was copied: a standby that takes
-// over waits for nobody.
+// synchronise configures the primary only, after it was copied: a promoted standby waits for no
+// other server.
 func (r *Replicated) synchronise() error {
 	err := r.Primary.exec([]string{
 		"ALTER SYSTEM SET synchronous_standby_names = '*'",
@@ -117,8 +117,8 @@ func (r *Replicated) awaitText(query, want string) error {
 	})
 }
 
-// Promote makes the standby take writes and returns when it does. The primary is
-// left as it is: who has not killed it has two of them then.
+// Promote makes the standby accept writes and returns when it does. The primary is unaffected:
+// unless it was killed before, there are two primaries.
 func (r *Replicated) Promote() {
 	r.t.Helper()
 	if got := r.Standby.Text(r.t, "SELECT pg_promote(true, 30)"); got != "t" {
@@ -129,9 +129,9 @@ func (r *Replicated) Promote() {
 // Addresses returns where the two listen, as host:port.
 func (r *Replicated) Addresses() []string { return addresses([]*Server{r.Primary, r.Standby}) }
 
-// NewDatabase creates an empty database and returns its SQLAlchemy URL with the
-// addresses of both servers, each a parameter host, and the wish for the one that
-// takes writes. The database is dropped when the test is over.
+// NewDatabase creates an empty database and returns its SQLAlchemy URL with the addresses of both
+// servers, each a parameter host, and a parameter that selects the one that accepts writes. The
+// database is dropped at the end of the test.
 func (r *Replicated) NewDatabase(t testing.TB) string {
 	t.Helper()
 	return r.CreateDatabase(t).URL(r.Addresses()...) + "&target_session_attrs=read-write"

@@ -59,7 +59,7 @@ func TestSynchronousStandby(t *testing.T) {
 
 	r.Primary.Kill()
 	r.Promote()
-	do(t, d, r.Standby, "INSERT INTO berths VALUES (4)") // waits for nobody
+	do(t, d, r.Standby, "INSERT INTO berths VALUES (4)") // does not wait for a standby
 }
 
 func TestReplicatedURL(t *testing.T) {

@@ -41,8 +41,8 @@ type options struct {
 	settings    [][2]string
 }
 
-// Fast gives up durability: the server never waits for the disk, and what it
-// acknowledged may be lost when the machine, not just the server, goes down.
+// Fast disables durability: the server never syncs to the disk, and acknowledged writes may be lost
+// in a crash of the machine, though not of the server.
 func Fast() Option { return func(o *options) { o.fast = true } }
 
 // Setting sets a variable of the server's configuration, such as
@@ -71,15 +71,15 @@ func collect(opts []Option) options {
 	return o
 }
 
-// NewMariaDB starts a MariaDB that ends with the test. It is durable unless the
+// NewMariaDB starts a MariaDB that is stopped at the end of the test. It is durable unless the
 // options say otherwise.
 func NewMariaDB(t testing.TB, opts ...Option) *Server {
 	t.Helper()
 	return newServer(t, mariaDB{}, opts)
 }
 
-// NewPostgreSQL starts a PostgreSQL that ends with the test. It is durable
-// unless the options say otherwise.
+// NewPostgreSQL starts a PostgreSQL that is stopped at the end of the test. It is durable unless
+// the options say otherwise.
 func NewPostgreSQL(t testing.TB, opts ...Option) *Server {
 	t.Helper()
 	return newServer(t, postgreSQL{}, opts)
@@ -128,8 +128,7 @@ func bare(e engine) (*Server, error) {
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 func (s *Server) log() string  { return filepath.Join(s.dir, "log") }
 
-// Address returns where the server listens, as host:port. It stays the same when
-// the server starts again.
+// Address returns the server's address, as host:port. A restart does not change it.
 func (s *Server) Address() string { return local(s.ports[0]) }
 
 // start starts the server and returns when it answers.
@@ -216,8 +215,8 @@ func (s *Server) releasePorts() {
 	}
 }
 
-// NewDatabase creates an empty database with an account of its own and returns
-// its SQLAlchemy URL. The database is dropped when the test is over.
+// NewDatabase creates an empty database with an account of its own and returns its SQLAlchemy URL.
+// The database is dropped at the end of the test.
 func (s *Server) NewDatabase(t testing.TB) string {
 	t.Helper()
 	return s.CreateDatabase(t).URL(s.Address())
@@ -235,8 +234,8 @@ func (s *Server) CreateDatabase(t testing.TB) Database {
 	return d
 }
 
-// drop removes a database. That it cannot, because the test broke the server, is
-// no fault: the database ends with the server.
+// drop removes a database. A failure because the test has broken the server is no error: the
+// database is removed with the server.
 func (s *Server) drop(t testing.TB, d Database) {
 	if !s.up() {
 		return

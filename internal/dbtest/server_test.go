@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// kinds are the servers that stand alone.
+// kinds are the servers without replication.
 var kinds = []struct {
 	name   string
 	shared func(testing.TB) *dbtest.Server
@@ -29,8 +29,8 @@ var kinds = []struct {
 	scheme string
 
 	databases string // counts the databases of a name
-	sleep     string // keeps the table held for a minute
-	sleepers  string // counts who does
+	sleep     string // keeps the table locked for a minute
+	sleepers  string // counts such statements
 }{
 	{
 		"MariaDB", dbtest.MariaDB, dbtest.NewMariaDB, "mysql+pymysql://",
@@ -57,7 +57,7 @@ func TestDatabasesAreEmptyAndApart(t *testing.T) {
 			if got := ask(t, a, s, "SELECT n FROM berths"); got != "7" {
 				t.Errorf("the row reads %q, want 7", got)
 			}
-			do(t, b, s, "CREATE TABLE berths (n INT PRIMARY KEY)") // not there yet
+			do(t, b, s, "CREATE TABLE berths (n INT PRIMARY KEY)") // not replicated yet
 			foreign := a
 			foreign.User, foreign.Password = b.User, b.Password
 			if err := foreign.Exec(s.Address(), "SELECT 1 FROM berths"); err == nil {
@@ -72,7 +72,7 @@ func TestDatabasesAreEmptyAndApart(t *testing.T) {
 	}
 }
 
-// TestDatabasesAreDropped has somebody still use the database.
+// TestDatabasesAreDropped has an open connection to the database.
 func TestDatabasesAreDropped(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
@@ -248,7 +248,7 @@ func ask(t testing.TB, d dbtest.Database, s *dbtest.Server, query string) string
 	return got
 }
 
-// refused wants nobody to listen at an address.
+// refused expects that an address has no listener.
 func refused(t testing.TB, address string) {
 	t.Helper()
 	conn, err := net.DialTimeout("tcp", address, time.Second)
@@ -261,7 +261,7 @@ func refused(t testing.TB, address string) {
 	}
 }
 
-// waitFor waits until something is so.
+// waitFor waits until a condition is true.
 func waitFor(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	for range 1000 {

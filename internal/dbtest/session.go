@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// Exec runs statements one after the other on one connection of an administrator,
-// who may do anything.
+// Exec runs statements one after the other on one connection of an administrator.
 func (s *Server) Exec(t testing.TB, statements ...string) {
 	t.Helper()
 	if err := s.exec(statements); err != nil {
@@ -17,8 +16,8 @@ func (s *Server) Exec(t testing.TB, statements ...string) {
 	}
 }
 
-// Text returns what an administrator's query finds, the first column of the
-// first row, as text: "" when that is null or when there is no row.
+// Text returns the result of an administrator's query, the first column of the first row, as text:
+// "" when that is null or when there is no row.
 func (s *Server) Text(t testing.TB, query string) string {
 	t.Helper()
 	text, err := s.text(query)
@@ -58,7 +57,7 @@ func (s *Server) admits(d Database) error {
 	return err
 }
 
-// with gives do an administrator's session, for as long as limit.
+// with calls do with an administrator's session, for as long as limit.
 func (s *Server) with(limit time.Duration, do func(context.Context, session) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -70,7 +69,7 @@ func (s *Server) with(limit time.Duration, do func(context.Context, session) err
 	return do(ctx, c)
 }
 
-// verb returns the first two words of a statement: the rest may hold a password.
+// verb returns the first two words of a statement: the rest may contain a password.
 func verb(statement string) string {
 	words := strings.Fields(statement)
 	return strings.Join(words[:min(2, len(words))], " ")

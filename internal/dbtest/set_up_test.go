@@ -15,7 +15,7 @@ type missing struct{ mariaDB }
 
 func (missing) program() (string, error) { return "", errors.New("no such program") }
 
-// A verdict notes how a test ends. Like a test, it ends its goroutine.
+// A verdict records how a test ends. Like a test, it ends its goroutine.
 type verdict struct {
 	testing.TB
 	failed, skipped string
@@ -32,7 +32,7 @@ func (v *verdict) Skipf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// judge returns how a test ends that needs an engine.
+// judge returns the verdict of a test that needs an engine.
 func judge(e engine) *verdict {
 	v := new(verdict)
 	var wg sync.WaitGroup

@@ -14,8 +14,8 @@ var shared struct {
 	failure error // why there is no cluster
 }
 
-// A result is a shared server, or why there is none: a second test would wait
-// for the same failure.
+// A result is a shared server, or the error of its start, so that later tests do not wait for the
+// same failure.
 type result struct {
 	server *Server
 	err    error
@@ -59,8 +59,7 @@ func startCluster() (*Cluster, error) {
 	return c, c.bootstrap()
 }
 
-// Stop ends the shared servers and removes their files. It is for TestMain,
-// after all tests.
+// Stop stops the shared servers and removes their files. It is for TestMain, after all tests.
 func Stop() {
 	shared.Lock()
 	defer shared.Unlock()
@@ -106,8 +105,8 @@ func startShared(e engine) (*Server, error) {
 	return s, s.start()
 }
 
-// need fails a test whose server is not installed and says what to do. It skips
-// the test instead when the environment asks for that.
+// need fails a test whose server is not installed and says what to install. It skips the test
+// instead when the environment requests that.
 func need(t testing.TB, e engine) {
 	t.Helper()
 	if os.Getenv("BERTH_TEST_NO_DATABASES") == "1" {

@@ -57,8 +57,7 @@ func templateDir(e engine) (string, error) {
 	return filepath.Join(root, name), err
 }
 
-// makeTemplate makes the template elsewhere and moves it into place when it is
-// complete.
+// makeTemplate creates the template in another directory and renames it when it is complete.
 func makeTemplate(e engine, dir string) error {
 	making := dir + ".new"
 	if err := os.RemoveAll(making); err != nil {

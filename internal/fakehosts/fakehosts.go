@@ -1,7 +1,6 @@
-// Package fakehosts runs compute hosts that are nothing but a program: they report to
-// Berth's services over HTTP, without Keystone, and remember the servers that they are to
-// have. A process may have as many as it wants. It is for tests and for measuring, not for
-// trying Berth, which "berth up" is for.
+// Package fakehosts runs simulated compute hosts: they report to Berth's services over HTTP,
+// without Keystone, and keep their servers in memory. A process may have any number of them. It is
+// for tests and benchmarks; trials of Berth use "berth up".
 package fakehosts
 
 import (
@@ -20,9 +19,8 @@ import (
 
 // Services are those that hosts report to. Its fields are set before it is used.
 type Services struct {
-	// Placement, Network and Compute are addresses without a slash at the end. Without
-	// Network hosts have no network agent, and nobody is told of ports that are
-	// plugged in.
+	// Placement, Network and Compute are addresses without a trailing slash. Without Network hosts
+	// have no network agent, and plugged ports are not reported.
 	Placement, Network, Compute string
 	// Client sends the requests.
 	Client *http.Client
@@ -30,8 +28,8 @@ type Services struct {
 	Log *slog.Logger
 	// ReportInterval is how often hosts report, 0 for every ten seconds.
 	ReportInterval time.Duration
-	// Again is how soon a host makes a call to compute again that has failed, 0 for as
-	// soon as hosts do.
+	// Again is the delay before a host retries a failed request to compute, 0 for the hosts' own
+	// delay.
 	Again time.Duration
 }
 
@@ -50,8 +48,8 @@ type Host struct {
 // Bridge is the name of a host's bridge to a physical network.
 func Bridge(physicalNetwork string) string { return "br-" + physicalNetwork }
 
-// Introduce makes hosts known: their providers to placement, and they and their network
-// agents to the services. It returns when placement has the devices of the agents.
+// Introduce registers hosts: their providers in placement, and they and their network agents in the
+// services. It returns when placement has the devices of the agents.
 func (s *Services) Introduce(ctx context.Context, hosts ...*Host) error {
 	err := each(hosts, func(h *Host) error {
 		if err := s.introduce(ctx, h); err != nil {
@@ -65,7 +63,7 @@ func (s *Services) Introduce(ctx context.Context, hosts ...*Host) error {
 	return s.awaitAgents(ctx, hosts)
 }
 
-// each does something about all hosts, a few at a time, and returns the first error.
+// each calls do for all hosts, a few at a time, and returns the first error.
 func each(hosts []*Host, do func(*Host) error) error {
 	const atOnce = 8
 	var all sync.WaitGroup
@@ -151,7 +149,7 @@ func (s *Services) awaitAgents(ctx context.Context, hosts []*Host) error {
 	}
 }
 
-// synced returns the hosts whose agents are said to be in placement.
+// synced returns the hosts whose agents are reported to be in placement.
 func (s *Services) synced(ctx context.Context) (map[string]bool, error) {
 	var all struct {
 		Agents []struct {
@@ -194,8 +192,8 @@ func (s *Services) Run(ctx context.Context, hosts ...*Host) {
 // beatInterval is how often network agents report.
 const beatInterval = 30 * time.Second
 
-// keepBeating has the network agent of a host report until ctx ends; those of many hosts do
-// not come together.
+// keepBeating has the network agent of a host report until ctx ends; the reports of many hosts are
+// spread over the interval.
 func (s *Services) keepBeating(ctx context.Context, h *Host, log *slog.Logger) {
 	for pause := rand.N(beatInterval); ; pause = beatInterval {
 		select {
@@ -209,8 +207,8 @@ func (s *Services) keepBeating(ctx context.Context, h *Host, log *slog.Logger) {
 	}
 }
 
-// A plugging driver tells the network service of the ports that it plugs in, as a network
-// agent of the host would.
+// A plugging driver reports the ports that it plugs in to the network service, as a network agent
+// of the host would.
 type plugging struct {
 	driver.Driver
 	services *Services

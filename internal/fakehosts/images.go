@@ -12,8 +12,8 @@ const Image = "c1440051-0000-4000-8000-000000000051"
 // ImageName is what it is called.
 const ImageName = "cirros-0.5.1-x86_64-disk"
 
-// Images is an image service as far as compute services and the openstack client ask it
-// before a server is booted.
+// Images is the part of an image service that compute services and the openstack client use to boot
+// a server.
 func Images() http.Handler {
 	image := fmt.Sprintf(`{"id": %q, "name": %q, "status": "active", "visibility": "public", "owner": "admin", "protected": false, "tags": [],
 		"disk_format": "qcow2", "container_format": "bare", "min_disk": 0, "min_ram": 0, "size": 16338944, "checksum": null,
@@ -22,7 +22,7 @@ func Images() http.Handler {
 	answer := func(pattern, body string) {
 		all.HandleFunc("GET "+pattern, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, body) // nobody is left to be told
+			_, _ = io.WriteString(w, body) // the client has disconnected
 		})
 	}
 	all.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {

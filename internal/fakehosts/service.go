@@ -18,8 +18,8 @@ import (
 type object = map[string]any
 
 // Ask sends a request at a version of an API with a body, unless that is nil, as an administrator
-// of services that believe it, and decodes the answer into out, unless that is. An answer that is
-// no success is an error.
+// of services with noauth2, and decodes the answer into out, unless that is nil. An answer other
+// than success is an error.
 func Ask(ctx context.Context, client *http.Client, version, method, url string, body, out any) error {
 	var in io.Reader
 	if body != nil {
@@ -54,12 +54,12 @@ func Ask(ctx context.Context, client *http.Client, version, method, url string, 
 	return err
 }
 
-// call asks with what placement needs; the versions of Berth's own routes are none.
+// call sends a request at the version that placement needs; Berth's own routes have no versions.
 func (s *Services) call(ctx context.Context, method, url string, body, out any) error {
 	return Ask(ctx, s.Client, "placement 1.36", method, url, body, out)
 }
 
-// service is the compute service as a host sees it.
+// service is the compute service from a host's view.
 func (s *Services) service(h *Host) host.Service {
 	if s.Again > 0 {
 		return &patient{&seen{s, h}, s.Again}
@@ -67,7 +67,7 @@ func (s *Services) service(h *Host) host.Service {
 	return &seen{s, h}
 }
 
-// seen is the compute service over HTTP as a host sees it.
+// seen is the compute service over HTTP from a host's view.
 type seen struct {
 	services *Services
 	host     *Host
@@ -88,7 +88,7 @@ func (s *seen) servers() string {
 	return s.services.Compute + "/berth/v1/hosts/" + url.PathEscape(s.host.Name) + "/servers"
 }
 
-// wanted is what is wanted of a server, as the API says it.
+// wanted is the desired state of a server, in the format of the API.
 type wanted struct {
 	ID, Name, Image, Event, Boot string
 	Gone, Running                bool
@@ -104,7 +104,7 @@ type wanted struct {
 	}
 }
 
-// Wanted is host.Service's.
+// Wanted implements host.Service.
 func (s *seen) Wanted(ctx context.Context, known string, wait time.Duration) (host.Wants, error) {
 	var got struct {
 		Revision string
@@ -138,13 +138,13 @@ func (s *seen) Done(ctx context.Context, results []host.Result) error {
 	return s.services.call(ctx, "POST", s.servers(), object{"results": said}, nil)
 }
 
-// A patient service is one that is asked again soon when it does not answer.
+// A patient service retries soon when the service does not answer.
 type patient struct {
 	host.Service
 	again time.Duration
 }
 
-// until makes a call until it succeeds or ctx ends.
+// until repeats a call until it succeeds or ctx ends.
 func (p *patient) until(ctx context.Context, call func() error) error {
 	for {
 		err := call()
@@ -164,7 +164,7 @@ func (p *patient) Report(ctx context.Context, unknown []string) error {
 	return p.until(ctx, func() error { return p.Service.Report(ctx, unknown) })
 }
 
-// Wanted is host.Service's.
+// Wanted implements host.Service.
 func (p *patient) Wanted(ctx context.Context, known string, wait time.Duration) (wants host.Wants, err error) {
 	err = p.until(ctx, func() error {
 		wants, err = p.Service.Wanted(ctx, known, wait)

@@ -1,6 +1,5 @@
-// Package golden compares what tests find out with the files in which it is written
-// down. Under the flag -update it writes it there instead, for a person to read the
-// change of the files.
+// Package golden compares results of tests with files. With the flag -update it writes the files
+// instead, for review.
 package golden
 
 import (
@@ -15,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write what the tests find out into the files that it is compared with")
 
-// Compare wants a file to have a text, line by line.
+// Compare compares the text of a file with got, line by line.
 func Compare(t testing.TB, file, got string) {
 	t.Helper()
 	want := Read(t, file)
@@ -30,7 +29,7 @@ func Compare(t testing.TB, file, got string) {
 	}
 }
 
-// Files lists the files that match a pattern, of which there must be some.
+// Files lists the files that match a pattern, at least one.
 func Files(t testing.TB, pattern string) []string {
 	t.Helper()
 	files, err := filepath.Glob(pattern)

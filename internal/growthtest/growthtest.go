@@ -1,6 +1,6 @@
-// Package growthtest holds work to growth near linear: a list of four times the length may
-// cost about four times as much, not sixteen. It is not a benchmark: it compares a function
-// with itself in one process, in processor time, and says nothing of how fast either is.
+// Package growthtest checks that work grows near linearly: a list of eight times the length may
+// cost about eight times as much, not sixty-four. It is not a benchmark: it compares the processor
+// times of one function in one process, and does not report absolute speed.
 package growthtest
 
 import (
@@ -20,19 +20,19 @@ const (
 	most   = 32
 )
 
-// short is the processor time below which a measurement says nothing. A list whose long form
-// takes less is linear as far as anybody can notice.
+// short is the processor time below which a measurement is not significant. A list whose long form
+// takes less counts as linear.
 const short = 20 * time.Millisecond
 
-// rounds is how often a measurement that is over the limit is repeated: each length keeps the
-// least of its times, which is the one that other work on the machine disturbed least.
+// rounds is how often a measurement over the limit is repeated: the least time of each length
+// counts, which other load on the machine has disturbed least.
 const rounds = 10
 
-// NearLinear fails the test when work, called with a list of 8*n items, takes more than 32
-// times the processor time that it takes with n items. work has to do the same for each
-// length, without calling t. The processor time is that of the whole process, so tests that
-// call NearLinear must not be parallel. Under the race detector, which has a price of its
-// own for each access, work is only called.
+// NearLinear fails the test when work, called with a list of 8*n items, takes more than 32 times
+// the processor time that it takes with n items. work must be repeatable for each length and must
+// not call t. The processor time is that of the whole process, so tests that call NearLinear must
+// not be parallel. Under the race detector, whose overhead depends on the accesses, work is only
+// called.
 func NearLinear(t *testing.T, n int, work func(n int)) {
 	t.Helper()
 	if racetest.Enabled {
@@ -50,7 +50,7 @@ func NearLinear(t *testing.T, n int, work func(n int)) {
 	t.Error(growth(n, few, many))
 }
 
-// growth says what was measured.
+// growth formats a measurement.
 func growth(n int, few, many time.Duration) string {
 	return fmt.Sprintf("%d items take %v of processor time and %d items %v, %.0f times as much; near linear is up to %d times",
 		n, few, factor*n, many, float64(many)/float64(max(few, 1)), most)

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestNearLinear tells a search through a list for each of its items from one through a map.
+// TestNearLinear distinguishes a search through a list for each of its items from one through a
+// map.
 func TestNearLinear(t *testing.T) {
 	var found int
 	linear := func(n int) {

@@ -30,22 +30,21 @@ func (k *Keystone) Token(p Persona) string {
 	return k.issue(login(p.Name, p.Password), scope)
 }
 
-// Unscoped logs a persona in for nothing in particular.
+// Unscoped logs a persona in without a scope.
 func (k *Keystone) Unscoped(p Persona) string {
 	k.t.Helper()
 	return k.issue(login(p.Name, p.Password), nil)
 }
 
-// An AccessRule is a request that a restricted application credential is good
-// for.
+// An AccessRule is a request that a restricted application credential allows.
 type AccessRule struct {
 	Service string `json:"service"`
 	Method  string `json:"method"`
 	Path    string `json:"path"`
 }
 
-// ApplicationCredential makes one for a persona of a project. With rules, it is
-// good for those requests only.
+// ApplicationCredential creates one for a persona of a project. With rules, it allows those
+// requests only.
 func (k *Keystone) ApplicationCredential(p Persona, name string, rules ...AccessRule) (id, secret string) {
 	k.t.Helper()
 	spec := object{"name": name}
@@ -71,7 +70,7 @@ func (k *Keystone) Revoke(token string) {
 	k.send(k.admin(), "DELETE", "/v3/auth/tokens", nil, nil, http.Header{"X-Subject-Token": {token}})
 }
 
-// ChangePassword gives a persona another password, which ends its tokens.
+// ChangePassword sets another password of a persona, which revokes its tokens.
 func (k *Keystone) ChangePassword(p Persona, password string) {
 	k.t.Helper()
 	k.do("PATCH", "/v3/users/"+k.UserID(p.Name), object{"user": object{"password": password}}, nil)

@@ -19,10 +19,9 @@ const packages = "keystone uwsgi-core uwsgi-plugin-python3"
 // machines that run tests are busy.
 const setUpTime = 120 * time.Second
 
-// Options say how a Keystone is configured. The zero value is what most
-// deployments have.
+// Options configure a Keystone. The zero value is the configuration of most deployments.
 type Options struct {
-	// TokenLife is how long tokens are valid, in whole seconds; 0 means an hour.
+	// TokenLife is the validity of tokens, in whole seconds; 0 means an hour.
 	TokenLife time.Duration
 }
 

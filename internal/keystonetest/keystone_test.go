@@ -7,7 +7,7 @@ import (
 	"github.com/berthcloud/berth/internal/keystonetest"
 )
 
-// TestKeystone starts one, and plays everybody.
+// TestKeystone starts one, and logs in as every persona.
 func TestKeystone(t *testing.T) {
 	k := keystonetest.Start(t, keystonetest.Options{})
 	check := k.Token(keystonetest.Find(keystonetest.Placement))

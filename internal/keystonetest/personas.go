@@ -1,7 +1,6 @@
 package keystonetest
 
-// A Persona is a user to play: somebody with one role in one scope. Personas
-// have names such as "project-reader".
+// A Persona is a user with one role in one scope. Personas have names such as "project-reader".
 type Persona struct {
 	Name     string // of the user, in the domain Default
 	Password string
@@ -20,8 +19,8 @@ const (
 // Placement is the user of the placement service: it may check tokens.
 const Placement = "placement"
 
-// Personas returns all of them: each of the roles in each of the scopes, somebody
-// in another project, and the services' users.
+// Personas returns all of them: each of the roles in each of the scopes, a user in another project,
+// and the services' users.
 func Personas() []Persona {
 	var all []Persona
 	for _, scope := range []string{"system", "domain", "project"} {
@@ -45,8 +44,7 @@ func persona(name, scope, project, role string) Persona {
 	return p
 }
 
-// Find returns the persona of a name. A name that nobody has is a mistake in the
-// test.
+// Find returns the persona of a name. An unknown name is a mistake in the test.
 func Find(name string) Persona {
 	for _, p := range Personas() {
 		if p.Name == name {
@@ -118,14 +116,14 @@ func (k *Keystone) Region(name string) {
 	k.create("region", object{"id": name})
 }
 
-// Endpoint adds an endpoint of Keystone to the catalogue, in a region that there
-// is; one is called RegionOne.
+// Endpoint adds an endpoint of Keystone to the catalogue, in an existing region; one is called
+// RegionOne.
 func (k *Keystone) Endpoint(iface, region, url string) {
 	k.t.Helper()
 	k.endpoint(k.ids["service/identity"], iface, region, url)
 }
 
-// Service adds a service to the catalogue, at one address for everybody.
+// Service adds a service to the catalogue, with the same address for all interfaces.
 func (k *Keystone) Service(kind, name, url string) {
 	k.t.Helper()
 	id := k.create("service", object{"type": kind, "name": name})

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// What the distribution's packages put where.
+// Paths in the distribution's packages.
 const (
 	manage = "/usr/bin/keystone-manage"
 	script = "/usr/bin/keystone-wsgi-public"
@@ -27,14 +27,13 @@ const (
 	plugin = "/usr/lib/uwsgi/plugins/python3_plugin.so"
 )
 
-// adminPassword is the administrator's. Who reaches a Keystone of a test may
-// know it.
+// adminPassword is the administrator's. It is no secret: a Keystone of a test is on loopback and
+// temporary.
 const adminPassword = "the-administrators"
 
-// prepared returns a directory with the data of a Keystone that has all personas
-// and does not run. Making it takes many seconds, so it is kept for later
-// processes, below berth-keystonetest-UID in the directory for temporary files:
-// one for each release of Keystone and state of this package.
+// prepared returns a directory with the data of a stopped Keystone that has all personas. Creating
+// it takes many seconds, so it is cached for later processes, below berth-keystonetest-UID in the
+// directory for temporary files: one for each release of Keystone and version of this package.
 func prepared(t testing.TB) string {
 	t.Helper()
 	root := filepath.Join(os.TempDir(), "berth-keystonetest-"+strconv.Itoa(os.Getuid()))
@@ -58,8 +57,8 @@ func prepared(t testing.TB) string {
 	return dir
 }
 
-// lock makes a directory that only this user can change, and keeps other
-// processes out until unlock is called.
+// lock creates a directory that only this user can change, and locks out other processes until
+// unlock is called.
 func lock(t testing.TB, dir string) (unlock func()) {
 	t.Helper()
 	if err := os.Mkdir(dir, 0o700); err != nil && !os.IsExist(err) {
@@ -79,11 +78,11 @@ func lock(t testing.TB, dir string) (unlock func()) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
-	return func() { _ = f.Close() } // which ends the lock
+	return func() { _ = f.Close() } // which releases the lock
 }
 
-// fingerprint tells bases apart that are not interchangeable: by the file that
-// lists what Keystone's package holds, and by the personas.
+// fingerprint identifies interchangeable data: by the list of files in Keystone's package, and by
+// the personas.
 func fingerprint(t testing.TB) string {
 	t.Helper()
 	info, err := os.Stat(manage)
@@ -105,7 +104,7 @@ func moduleTime() time.Time {
 	return info.ModTime()
 }
 
-// prepare makes the data in a directory of the test's, or ends the test.
+// prepare creates the data in a directory of the test's, or ends the test.
 func prepare(t testing.TB) string {
 	t.Helper()
 	k := newKeystone(t)
@@ -115,7 +114,7 @@ func prepare(t testing.TB) string {
 		}
 	}
 	k.writeConfig(Options{})
-	// Requests read while others write: only the write-ahead log lets them.
+	// Only with the write-ahead log can requests read while others write.
 	k.sql("pragma journal_mode=wal")
 	conf := filepath.Join(k.dir, "keystone.conf")
 	k.run(manage, "--config-file", conf, "db_sync")
@@ -127,7 +126,7 @@ func prepare(t testing.TB) string {
 	return k.dir
 }
 
-// idsFile keeps the ids of what populate made.
+// idsFile contains the ids of the objects that populate has created.
 const idsFile = "ids.json"
 
 func (k *Keystone) writeIDs() {

@@ -6,9 +6,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Commands returns a page for root and for every command below it that help
-// shows, in section 1. Each refers to the pages above and below it, and to those that
-// also returns for it.
+// Commands returns a page for root and for every command below it that help lists, in section 1.
+// Each refers to the pages above and below it, and to those that also returns for it.
 func Commands(root *cobra.Command, s Stamp, also func(*cobra.Command) []Page) []Page {
 	page := command(root, s, also(root))
 	pages := []Page{page}
@@ -94,8 +93,8 @@ func each[F any](visit func(func(F))) []F {
 	return all
 }
 
-// valueName returns the name of an option's value, which stands in backquotes
-// in the usage or is that of its type, and the usage without the quotes.
+// valueName returns the name of an option's value, which is in backquotes in the usage or else that
+// of its type, and the usage without the quotes.
 func valueName(kind, usage string) (name, text string) {
 	if before, rest, ok := strings.Cut(usage, "`"); ok {
 		if name, after, ok := strings.Cut(rest, "`"); ok {

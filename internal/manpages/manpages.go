@@ -1,6 +1,5 @@
-// Package manpages writes manual pages: one for each command of a tree, and one
-// for each table of settings. It knows commands and settings only from what they
-// say of themselves, and it is not for rendering or installing pages.
+// Package manpages writes manual pages: one for each command of a tree, and one for each table of
+// settings. Its input is the help of commands and settings; it does not render or install pages.
 package manpages
 
 import "strconv"
@@ -16,8 +15,8 @@ type Page struct {
 // File returns the name of the page's file, for instance "berth-up.1".
 func (p Page) File() string { return p.Name + "." + strconv.Itoa(p.Section) }
 
-// A Stamp is what stands at the foot of every page. Pages with the same stamp
-// and the same content are the same to the byte.
+// A Stamp is the footer of every page. Pages with the same stamp and the same content are identical
+// to the byte.
 type Stamp struct {
 	Version string // of the program
 	Date    string // as YYYY-MM-DD; may be empty

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// A writer puts one page together.
+// A writer composes one page.
 type writer struct {
 	strings.Builder
 }
 
-// begin writes the title line and the section that whatis(1) reads.
+// begin writes the title line and the section for whatis(1).
 func begin(name string, section int, summary string, s Stamp) *writer {
 	w := &writer{}
 	fmt.Fprintf(w, ".TH %s %d %s %s %s\n", quote(strings.ToUpper(name)), section, quote(s.Date), quote("berth "+s.Version), quote("Berth"))
@@ -22,13 +22,13 @@ func begin(name string, section int, summary string, s Stamp) *writer {
 
 func (w *writer) section(title string) { fmt.Fprintf(w, ".SH %s\n", quote(title)) }
 
-// item writes a term, which is roff already, and what there is to say about it.
+// item writes a term, which is roff already, and its description.
 func (w *writer) item(term, text string) {
 	fmt.Fprintf(w, ".TP\n%s\n%s\n", term, protect(inline(text)))
 }
 
-// prose writes text as people type it for a terminal: blank lines part
-// paragraphs, and what is indented or aligned with spaces stays as it is.
+// prose writes text that is formatted for a terminal: blank lines separate paragraphs, and text
+// that is indented or aligned with spaces is preserved.
 func (w *writer) prose(text string) {
 	for _, block := range strings.Split(strings.TrimSpace(text), "\n\n") {
 		block = strings.Trim(block, "\n")
@@ -69,7 +69,7 @@ func (w *writer) lines(text string, mark func(string) string) {
 	}
 }
 
-// inline escapes text and sets in bold what stands between backquotes.
+// inline escapes text and sets text between backquotes in bold.
 func inline(text string) string {
 	var b strings.Builder
 	for i, part := range strings.Split(text, "`") {
@@ -83,8 +83,7 @@ func inline(text string) string {
 	return b.String()
 }
 
-// breakable lets lines end within long values, which have no spaces. It takes
-// roff.
+// breakable allows line breaks within long values, which have no spaces. It takes roff.
 func breakable(roff string) string {
 	return strings.NewReplacer(",", `,\:`, "/", `/\:`, ")", `)\:`).Replace(roff)
 }
@@ -97,8 +96,7 @@ func quote(text string) string {
 	return `"` + strings.ReplaceAll(escape(text), `"`, `\(dq`) + `"`
 }
 
-// protect keeps a line from being taken for a macro, and an empty one from
-// ending what it stands in.
+// protect keeps a line from being read as a macro, and an empty one from ending the paragraph.
 func protect(line string) string {
 	if line == "" || line[0] == '.' {
 		return `\&` + line

@@ -22,7 +22,7 @@ type Configuration struct {
 // A Path is a file and what it is.
 type Path struct{ Name, Meaning string }
 
-// intro is what the page begins with. Help of single settings comes from the table.
+// intro is the beginning of the page. Help of single settings is in the table.
 func (c *Configuration) intro() string {
 	return "Berth reads " + c.Files + ", by the rules of oslo.config: groups in brackets, " +
 		"`name = value` in lines, comments behind `#` at the start of a line. A dollar sign in a value is written `$$`. " +
@@ -30,14 +30,14 @@ func (c *Configuration) intro() string {
 		"A wrong value stops the start, and all wrong values are named at once. Unknown names are warned about and have no effect."
 }
 
-// notes say what a use other than Used means.
+// notes explain uses other than Used.
 var notes = map[config.Use]string{
 	config.Kept:    " Read and checked, without effect in this version.",
 	config.Ignored: " Accepted for the sake of existing files, without effect.",
 }
 
-// Settings returns the page of the settings of a service, in section 5: every setting
-// with its type, its default and what it does. Secrets show asterisks at most.
+// Settings returns the page of the settings of a service, in section 5: every setting with its
+// type, its default and its help. Secrets are replaced by asterisks.
 func Settings(c Configuration, s Stamp) Page {
 	w := begin(c.Page, 5, "settings of Berth's "+c.Service+" service", s)
 	w.section("DESCRIPTION")
@@ -79,7 +79,7 @@ func term(s config.Setting) string {
 	return bold(s.Name.Option) + " (" + breakable(escape(about)) + ")"
 }
 
-// standard says what counts without the setting.
+// standard describes the default.
 func standard(s config.Setting) string {
 	if def := s.Display(); def != "" {
 		return " Default: `" + def + "`."

@@ -1,13 +1,11 @@
-// Package ovstest starts Debian's Open vSwitch and OVN databases for tests,
-// privately, and stops them: ovsdb-server with the schema of the southbound
-// database, clusters of it, and a whole switch with the datapath of ovs-vswitchd
-// (datapath_type=netdev) in a network namespace of its own. Nothing outside a
-// temporary directory is touched. It is not for fakes: those live in the tests
-// that need them.
+// Package ovstest starts Debian's Open vSwitch and OVN databases for tests, privately, and stops
+// them: ovsdb-server with the schema of the southbound database, clusters of it, and a whole switch
+// with the datapath of ovs-vswitchd (datapath_type=netdev) in a network namespace of its own. Files
+// outside a temporary directory are unchanged. Fakes are in the tests that need them.
 //
-// A test is skipped under -short and, where it needs a switch, without root's rights.
-// Without the Debian packages openvswitch-switch and ovn-central it fails, or is
-// skipped when BERTH_TEST_NO_SWITCHES=1 is set.
+// A test is skipped under -short and, where it needs a switch, without root privileges. Without the
+// Debian packages openvswitch-switch and ovn-central it fails, or is skipped when
+// BERTH_TEST_NO_SWITCHES=1 is set.
 package ovstest
 
 import (
@@ -22,11 +20,10 @@ import (
 	"time"
 )
 
-const patience = 20 * time.Second // for a program to start, to do its work or to end
+const patience = 20 * time.Second // for a program to start, to work or to end
 
-// Need ends a test for which one of Debian's packages is missing that bring these
-// files, or these programs: it fails, unless BERTH_TEST_NO_SWITCHES=1 asks to skip
-// it. Under -short it skips every test.
+// Need ends a test when one of these files or programs, from these Debian packages, is missing: it
+// fails, unless BERTH_TEST_NO_SWITCHES=1 is set to skip it. Under -short it skips every test.
 func Need(t testing.TB, packages string, files ...string) {
 	t.Helper()
 	if testing.Short() {
@@ -46,8 +43,7 @@ func Need(t testing.TB, packages string, files ...string) {
 	}
 }
 
-// NeedRoot skips a test that needs root's rights, which not everybody has who runs
-// tests; what Need needs, it needs too.
+// NeedRoot skips a test without root privileges, and then checks what Need checks.
 func NeedRoot(t testing.TB, packages string, files ...string) {
 	t.Helper()
 	Need(t, packages, files...)
@@ -68,7 +64,7 @@ func directory(t testing.TB) string {
 	return dir
 }
 
-// run runs a program that ends by itself and returns what it said.
+// run runs a program until it ends and returns its output.
 func run(dir, program string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -82,7 +78,7 @@ func run(dir, program string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// environment keeps Open vSwitch's programs away from the machine's own.
+// environment separates Open vSwitch's programs from the machine's own switch.
 func environment(dir string) []string {
 	return []string{
 		"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C",
@@ -90,8 +86,7 @@ func environment(dir string) []string {
 	}
 }
 
-// Await waits until the claim holds, and fails the test when it does not come to
-// hold.
+// Await waits until the claim is true, and fails the test when it does not become true in time.
 func Await(t testing.TB, what string, claim func() bool) {
 	t.Helper()
 	if err := await(func() error {

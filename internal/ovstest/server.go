@@ -18,8 +18,7 @@ const (
 	southboundSchema = "/usr/share/ovn/ovn-sb.ovsschema"
 )
 
-// A Server is an ovsdb-server with one database. Its methods fail the test when
-// they cannot do what they say.
+// A Server is an ovsdb-server with one database. Its methods fail the test on errors.
 type Server struct {
 	t       testing.TB
 	dir     string
@@ -27,7 +26,7 @@ type Server struct {
 	process *process.Process
 }
 
-// NewSouthbound starts a server with OVN's southbound database. It ends with the
+// NewSouthbound starts a server with OVN's southbound database. It is stopped at the end of the
 // test.
 func NewSouthbound(t testing.TB) *Server {
 	t.Helper()
@@ -45,7 +44,7 @@ func newServer(t testing.TB, dir, schema string) *Server {
 	return s
 }
 
-// NewCluster starts servers that keep one southbound database together.
+// NewCluster starts servers that replicate one southbound database.
 func NewCluster(t testing.TB, size int) []*Server {
 	t.Helper()
 	Need(t, "ovn-central", "ovsdb-server", "ovsdb-tool", southboundSchema)
@@ -62,7 +61,8 @@ func NewCluster(t testing.TB, size int) []*Server {
 		}
 		s.begin()
 		servers = append(servers, s)
-		// One joins after the other, and all know it: the first could be lost now.
+		// The members join one after the other, and each has to be known to all, so that the first
+		// may fail from here on.
 		for _, member := range servers {
 			Await(t, fmt.Sprintf("%s knows of %d servers", member.name, i+1), func() bool {
 				status := member.Control("cluster/status", "OVN_Southbound")
@@ -78,7 +78,7 @@ func (s *Server) socket() string  { return s.file() + ".sock" }
 func (s *Server) control() string { return s.file() + ".ctl" }
 func (s *Server) peer() string    { return "unix:" + s.file() + ".raft" }
 
-// Remote returns where the server listens. It stays the same when it starts again.
+// Remote returns the server's address. A restart does not change it.
 func (s *Server) Remote() string { return "unix:" + s.socket() }
 
 func (s *Server) begin() {
@@ -106,7 +106,7 @@ func (s *Server) Start() {
 	}
 }
 
-// answers returns nil when somebody listens at a socket.
+// answers returns nil when a server accepts connections at a socket.
 func answers(socket string) error {
 	c, err := net.Dial("unix", socket)
 	if err != nil {
@@ -115,10 +115,10 @@ func answers(socket string) error {
 	return c.Close()
 }
 
-// Stop ends the server. Its data stays.
+// Stop shuts the server down. Its data remains.
 func (s *Server) Stop() { s.signal(syscall.SIGTERM) }
 
-// Kill ends the server as a power cut does. Its data stays.
+// Kill ends the server as a power failure does. Its data remains.
 func (s *Server) Kill() { s.signal(syscall.SIGKILL) }
 
 func (s *Server) signal(with syscall.Signal) {
@@ -128,8 +128,7 @@ func (s *Server) signal(with syscall.Signal) {
 	}
 }
 
-// Control has the server carry out a command, as ovs-appctl does, and returns what
-// it says.
+// Control sends a command to the server, as ovs-appctl does, and returns its output.
 func (s *Server) Control(args ...string) string {
 	s.t.Helper()
 	out, err := run(s.dir, "ovs-appctl", append([]string{"-t", s.control()}, args...)...)

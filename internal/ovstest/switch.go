@@ -13,11 +13,11 @@ import (
 	"github.com/berthcloud/berth/internal/process"
 )
 
-// A Namespace is a network namespace of its own. It ends with the test.
+// A Namespace is a network namespace. It is removed at the end of the test.
 type Namespace struct {
 	t   testing.TB
 	dir string
-	pid int // of a process that holds it
+	pid int // of the process that keeps it open
 }
 
 // NewNamespace makes a network namespace in which "lo" is up. It needs root's
@@ -44,7 +44,7 @@ func (n *Namespace) within(args ...string) []string {
 	return append([]string{"-t", strconv.Itoa(n.pid), "-n", "--"}, args...)
 }
 
-// Run runs a program in the namespace and returns what it said.
+// Run runs a program in the namespace and returns its output.
 func (n *Namespace) Run(args ...string) string {
 	n.t.Helper()
 	out, err := n.Try(args...)
@@ -62,7 +62,7 @@ func (n *Namespace) Try(args ...string) (string, error) {
 // Wrap returns the path of a program that runs another in the namespace.
 func (n *Namespace) Wrap(program string) string {
 	n.t.Helper()
-	real, err := exec.LookPath(program) // so that the path may come first in PATH
+	real, err := exec.LookPath(program) // so that PATH may begin with another path
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -74,8 +74,7 @@ func (n *Namespace) Wrap(program string) string {
 	return path
 }
 
-// Serve starts a program in the namespace that ends with the test, or when end is
-// called.
+// Serve starts a program in the namespace that is stopped at the end of the test, or by end.
 func (n *Namespace) Serve(args ...string) (end func()) {
 	n.t.Helper()
 	p, err := launch(n.dir, filepath.Base(args[0]), syscall.SysProcAttr{}, "nsenter", n.within(args...)...)
@@ -96,7 +95,7 @@ type Switch struct {
 	peers  int
 }
 
-// NewSwitch starts a switch without bridges. It ends with the test.
+// NewSwitch starts a switch without bridges. It is stopped at the end of the test.
 func NewSwitch(t testing.TB) *Switch {
 	t.Helper()
 	Need(t, "openvswitch-switch", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", switchSchema)
@@ -125,11 +124,11 @@ func (s *Switch) StartDaemon() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	// ovs-vsctl returns when the switch has done what the database says.
+	// ovs-vsctl returns when the switch has applied the database.
 	s.Control("set", "open_vswitch", ".", "external_ids:started="+strconv.Itoa(s.daemon.Pid()))
 }
 
-// StopDaemon ends ovs-vswitchd; the database server goes on.
+// StopDaemon stops ovs-vswitchd; the database server continues.
 func (s *Switch) StopDaemon() {
 	s.t.Helper()
 	if err := s.daemon.End(syscall.SIGTERM, patience); err != nil {
@@ -137,8 +136,8 @@ func (s *Switch) StopDaemon() {
 	}
 }
 
-// Control changes the switch as ovs-vsctl does, waits until it has done so, and
-// returns what ovs-vsctl said, without the space around it.
+// Control changes the switch as ovs-vsctl does, waits until the change is applied, and returns the
+// output of ovs-vsctl, without the space around it.
 func (s *Switch) Control(args ...string) string {
 	s.t.Helper()
 	out, err := run(s.dir, "ovs-vsctl", append([]string{"--db=" + s.Server.Remote(), "--timeout=15"}, args...)...)
@@ -154,9 +153,8 @@ func (s *Switch) AddBridge(name string) {
 	s.Control("add-br", name, "--", "set", "bridge", name, "datapath_type=netdev")
 }
 
-// AddPort adds a veth of this name to a bridge and returns a namespace with its
-// other end, "eth0", which has an address in 10.9.0.0/24 that it returns too.
-// Interfaces with an id are of servers' ports.
+// AddPort adds a veth of this name to a bridge and returns a namespace with its other end, "eth0",
+// and the end's address in 10.9.0.0/24. Interfaces with an id are those of servers' ports.
 func (s *Switch) AddPort(bridge, name, id string) (*Namespace, string) {
 	s.t.Helper()
 	n := NewNamespace(s.t)

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// A Log keeps what a program prints. The program may write while others read.
+// A Log contains a program's output. It may be read while the program writes.
 type Log struct {
 	mu   sync.Mutex // guards text
 	text bytes.Buffer

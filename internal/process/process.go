@@ -1,6 +1,6 @@
-// Package process starts other programs for tests and benchmarks, and sees to it
-// that none is left behind: the kernel kills a program when the process that
-// started it ends, whatever ends that. It is not for production.
+// Package process starts other programs for tests and benchmarks, and ensures that they end: the
+// kernel kills a program when the process that started it ends for any reason. It is not for
+// production.
 package process
 
 import (
@@ -12,20 +12,19 @@ import (
 	"time"
 )
 
-// A Process is a running program, in a process group of its own. Its methods may
-// be called from several goroutines.
+// A Process is a running program, in a process group of its own. Its methods may be called
+// concurrently.
 type Process struct {
 	cmd   *exec.Cmd
 	ended chan struct{} // closed when the program has ended
 }
 
-// Start starts a program. When Ended says that it is over, cmd.ProcessState says
-// how.
+// Start starts a program. When Ended reports its end, cmd.ProcessState has the result.
 func Start(cmd *exec.Cmd) (*Process, error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = new(syscall.SysProcAttr)
 	}
-	cmd.SysProcAttr.Setpgid = true // a Ctrl-C is for the one who starts it; Kill reaches all of it
+	cmd.SysProcAttr.Setpgid = true // Ctrl-C is for the starting process; Kill reaches the whole group
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	if err := parent()(cmd.Start); err != nil {
 		return nil, err
@@ -38,9 +37,8 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// parent returns a function that runs others on one thread that never ends: to
-// the kernel, the parent of a process is the thread that started it, and threads
-// come and go.
+// parent returns a function that runs others on one thread that never ends: to the kernel, the
+// parent of a process is the thread that started it, and the runtime ends threads.
 var parent = sync.OnceValue(func() func(func() error) error {
 	calls := make(chan func())
 	go KeepThread(calls)
@@ -51,8 +49,8 @@ var parent = sync.OnceValue(func() func(func() error) error {
 	}
 })
 
-// KeepThread is the goroutine whose thread is the parent of all programs. It never
-// ends; tests that look for leaks leave it out by this name.
+// KeepThread is the goroutine whose thread is the parent of all programs. It never ends; tests for
+// leaks exclude it by this name.
 func KeepThread(calls <-chan func()) {
 	runtime.LockOSThread()
 	for call := range calls {
@@ -66,7 +64,7 @@ func (p *Process) Pid() int { return p.cmd.Process.Pid }
 // Ended returns a channel that is closed when the program has ended.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// Alive reports whether the program runs, frozen or not. Of nil it is false.
+// Alive reports whether the program runs, frozen or not. It is false for nil.
 func (p *Process) Alive() bool {
 	if p == nil {
 		return false
@@ -84,8 +82,8 @@ func (p *Process) Signal(s syscall.Signal) {
 	_ = p.cmd.Process.Signal(s) // the error is that it has ended
 }
 
-// End asks the program to end, with a signal, and waits until it has. What is left
-// of it after limit is killed, which is an error.
+// End sends the program a signal to end, and waits until it has. What is left of it after limit is
+// killed, which is an error.
 func (p *Process) End(with syscall.Signal, limit time.Duration) error {
 	p.Signal(with)
 	select {
@@ -97,8 +95,8 @@ func (p *Process) End(with syscall.Signal, limit time.Duration) error {
 	}
 }
 
-// Kill ends the program and its children at once and waits until the program is
-// gone. One that has ended is left alone.
+// Kill ends the program and its children at once and waits until the program has ended. It does
+// nothing for one that has ended.
 func (p *Process) Kill() {
 	if p.Alive() { // else its number may be another's by now
 		_ = syscall.Kill(-p.Pid(), syscall.SIGKILL) // an error means that all have ended

@@ -20,7 +20,7 @@ import (
 // patience is how long anything here may take on a busy machine.
 const patience = 30 * time.Second
 
-// victim is the variable that makes this test binary start a program, say so, and
+// victim is the environment variable that makes this test binary start a program, report that, and
 // wait for its end.
 const victim = "BERTH_PROCESS_VICTIM"
 
@@ -61,7 +61,7 @@ func start(t *testing.T, cmd *exec.Cmd) *process.Process {
 	return p
 }
 
-// TestEndsWithWhoStartedIt kills the parent of a program, which keeps a pipe open.
+// TestEndsWithWhoStartedIt kills the parent of a program, which has a pipe open.
 func TestEndsWithWhoStartedIt(t *testing.T) {
 	r, w := pipe(t)
 	cmd := exec.Command(os.Args[0])
@@ -83,8 +83,8 @@ func TestEndsWithWhoStartedIt(t *testing.T) {
 	}
 }
 
-// onAnotherThread calls f on a thread that ends with this goroutine. The process's first
-// thread would not end, so it is kept busy while f has another one.
+// onAnotherThread calls f on a thread that ends with this goroutine. The process's first thread
+// would not end, so it is occupied while f has another one.
 func onAnotherThread(f func()) {
 	runtime.LockOSThread() // and never unlocks it
 	if syscall.Gettid() != syscall.Getpid() {
@@ -151,7 +151,7 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestEndKills has a program and its child ignore what asks them to end.
+// TestEndKills has a program and its child ignore the signal.
 func TestEndKills(t *testing.T) {
 	r, w := pipe(t)
 	cmd := exec.Command("sh", "-c", `trap "" TERM; sleep 1000 & echo ready; wait`)

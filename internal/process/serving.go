@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Await returns when url is answered with 200. It tries every pause, and gives up
-// after limit and when the program has ended.
+// Await returns when url is answered with 200. It polls every pause, and gives up after limit and
+// when the program has ended.
 func (p *Process) Await(url string, limit, pause time.Duration) error {
 	client := http.Client{Timeout: 5 * time.Second}
 	defer client.CloseIdleConnections()
@@ -32,12 +32,12 @@ func (p *Process) Await(url string, limit, pause time.Duration) error {
 	return fmt.Errorf("no answer within %s", limit)
 }
 
-// given are the addresses that this process has been given, each once: a program that is to
-// be started at one may not be there yet, or may have been killed to be started again.
+// given are the addresses that this process has returned, each once: the program for one may not
+// have started yet, or may be restarted.
 var given sync.Map
 
-// Listen opens a port of 127.0.0.1 that lies below those which the kernel gives
-// to outgoing connections, and that no other call has returned.
+// Listen opens a port of 127.0.0.1 that is below the kernel's ephemeral ports, and that no other
+// call has returned.
 func Listen() (net.Listener, error) {
 	for range 100 {
 		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(20000+rand.IntN(12000)))
@@ -52,8 +52,8 @@ func Listen() (net.Listener, error) {
 	return nil, errors.New("no free port between 20000 and 32000")
 }
 
-// FreeAddress returns an address that nobody listens on, for a program to be
-// started with. Nothing keeps other processes from taking it meanwhile.
+// FreeAddress returns an address without a listener, for a program to be started with. Other
+// processes may still take it meanwhile.
 func FreeAddress() (string, error) {
 	l, err := Listen()
 	if err != nil {

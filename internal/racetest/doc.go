@@ -1,5 +1,5 @@
-// Package racetest tells tests whether the race detector watches, under which everything
-// takes ten times as long. It is imported by tests only.
+// Package racetest reports to tests whether the race detector is enabled, which makes everything
+// ten times slower. Only tests import it.
 package racetest
 
 import "testing"

@@ -2,5 +2,5 @@
 
 package racetest
 
-// Enabled says that the race detector watches.
+// Enabled reports whether the race detector is enabled.
 const Enabled = false

@@ -1,5 +1,5 @@
-// Package servertest starts programs that serve HTTP on loopback for a test and
-// ends them with it. It is not for database servers, which dbtest starts.
+// Package servertest starts programs that serve HTTP on loopback for a test and stops them at its
+// end. Database servers are in package dbtest.
 package servertest
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/berthcloud/berth/internal/process"
 )
 
-// How long a server may take to answer its first request, which is generous
-// because machines that run tests are busy, and to end after it was asked to.
+// Time-outs of a server's first answer, generous because machines that run tests are busy, and of
+// its end after the signal.
 const (
 	startTime = 90 * time.Second
 	stopTime  = 15 * time.Second
@@ -32,16 +32,15 @@ type Server struct {
 	log     process.Log
 }
 
-// Start starts a program on a free port and returns when it answers a path with
-// 200, or ends the test. The name is for messages; command is asked anew for each
-// start, with the address to serve on. The program ends with the test, and its log
-// is shown if that failed.
+// Start starts a program on a free port and returns when it answers a path with 200, or ends the
+// test. The name is for messages; command is called for each start, with the address to serve on.
+// The program is stopped at the end of the test, and its log is printed if that failed.
 func Start(t testing.TB, name, path string, command func(addr string) *exec.Cmd) *Server {
 	t.Helper()
 	s := &Server{t: t, name: name, path: path, command: command}
 	t.Cleanup(s.finish)
 	var err error
-	for range 3 { // somebody may take the port between its choice and its use
+	for range 3 { // another process may take the port between its choice and its use
 		s.addr = FreeAddress(t)
 		if err = s.start(); err == nil {
 			return s
@@ -51,12 +50,11 @@ func Start(t testing.TB, name, path string, command func(addr string) *exec.Cmd)
 	return nil
 }
 
-// URL returns the address of the server without a slash at its end. It stays the
-// same across Restart.
+// URL returns the address of the server without a trailing slash. Restart does not change it.
 func (s *Server) URL() string { return "http://" + s.addr }
 
-// Stop asks the server to end and waits until it has; one that does not end in
-// time is killed and the test fails. A stopped server is left alone.
+// Stop shuts the server down and waits until it has ended; one that does not end in time is killed
+// and the test fails. It does nothing for a stopped server.
 func (s *Server) Stop() {
 	s.t.Helper()
 	if s.process == nil {
@@ -68,7 +66,7 @@ func (s *Server) Stop() {
 	s.process = nil
 }
 
-// Kill ends the server and its children with SIGKILL and waits until it is gone.
+// Kill ends the server and its children with SIGKILL and waits until it has ended.
 func (s *Server) Kill() {
 	if s.process != nil {
 		s.process.Kill()
@@ -76,15 +74,14 @@ func (s *Server) Kill() {
 	}
 }
 
-// Freeze halts the server as SIGSTOP does: its connections stay open, new ones are
-// made, and nothing answers until Thaw.
+// Freeze suspends the server as SIGSTOP does: its connections stay open, new ones are accepted by
+// the kernel, and no request is answered until Thaw.
 func (s *Server) Freeze() { s.process.Signal(syscall.SIGSTOP) }
 
-// Thaw lets a frozen server go on where it was.
+// Thaw resumes a frozen server.
 func (s *Server) Thaw() { s.process.Signal(syscall.SIGCONT) }
 
-// Restart starts a stopped or killed server again, on the same data and the same
-// address. A running one is stopped first.
+// Restart restarts a server on the same data and the same address. A running one is stopped first.
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Stop()
@@ -114,8 +111,8 @@ func (s *Server) start() error {
 	return err
 }
 
-// FreeAddress returns an address on loopback that nobody listens on, for a
-// program to be started, or ends the test.
+// FreeAddress returns an address on loopback without a listener, for a program to be started, or
+// ends the test.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	address, err := process.FreeAddress()
@@ -125,8 +122,8 @@ func FreeAddress(t testing.TB) string {
 	return address
 }
 
-// Listen opens a port on loopback that is outside the range which the kernel
-// gives to outgoing connections, or ends the test. The caller closes it.
+// Listen opens a port on loopback that is outside the kernel's ephemeral ports, or ends the test.
+// The caller closes it.
 func Listen(t testing.TB) net.Listener {
 	t.Helper()
 	l, err := process.Listen()
@@ -136,10 +133,9 @@ func Listen(t testing.TB) net.Listener {
 	return l
 }
 
-// Dir makes a directory that goes away with the test, below the first of parents
-// where that can be done; "" is the system's place for temporary files. Without
-// parents it is in memory where the system has such a place: what tests keep there
-// need not outlive a crash.
+// Dir creates a directory that is removed at the end of the test, below the first of parents where
+// that is possible; "" is the system's place for temporary files. Without parents it is in memory
+// where the system has such a place: files of tests need not survive a crash.
 func Dir(t testing.TB, parents ...string) string {
 	t.Helper()
 	if len(parents) == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/berthcloud/berth/internal/servertest"
 )
 
-// address is the variable that makes this test binary serve there.
+// address is the environment variable with the address that makes this test binary serve there.
 const address = "BERTH_SERVERTEST_ADDRESS"
 
 func TestMain(m *testing.M) {
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	os.Exit(1)
 }
 
-// TestServer starts one, and has it come back where it was.
+// TestServer starts one, and restarts it at the same address.
 func TestServer(t *testing.T) {
 	starts := 0
 	s := servertest.Start(t, "itself", "/ready", func(addr string) *exec.Cmd {

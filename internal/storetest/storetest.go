@@ -17,22 +17,22 @@ import (
 // ErrRefused is what functions in a transaction refuse with.
 var ErrRefused = errors.New("refused")
 
-// A Store runs functions in transactions, as the Stores of the slices say.
+// A Store runs functions in transactions, with the contract of the slices' Stores.
 type Store[R, W any] interface {
 	View(ctx context.Context, fn func(R) error) error
 	Update(ctx context.Context, now time.Time, fn func(W) error) error
 }
 
-// A Case is stores on one new database, and rows to see transactions by. The methods
-// are claims about the stores; each wants a Case of its own.
+// A Case is stores on one new database, and rows by which transactions are observed. The methods
+// are claims about the stores; each needs a Case of its own.
 type Case[R, W any] struct {
 	*testing.T
 	Stores []Store[R, W] // one or more; the last is read from
 	Now    time.Time
 
 	Insert func(w W, name string) error         // a row that is called so
-	Taken  error                                // what Insert returns when there is one already
-	Has    func(r R, name string) (bool, error) // there is such a row
+	Taken  error                                // the error of Insert for an existing row
+	Has    func(r R, name string) (bool, error) // whether the row exists
 	Count  func(r R) (int, error)               // of all such rows
 }
 
@@ -53,7 +53,7 @@ func (c Case[R, W]) insert(name string) error {
 	return c.Stores[0].Update(context.Background(), c.Now, func(w W) error { return c.Insert(w, name) })
 }
 
-// counts wants so many rows.
+// counts expects want rows.
 func (c Case[R, W]) counts(want int) {
 	c.Helper()
 	got := 0
@@ -66,7 +66,7 @@ func (c Case[R, W]) counts(want int) {
 	}
 }
 
-// UpdatesWorkAfterAFailedOne writes a row again and again, and keeps it at last.
+// UpdatesWorkAfterAFailedOne writes a row in updates that fail, and then in one that succeeds.
 func (c Case[R, W]) UpdatesWorkAfterAFailedOne() {
 	for range 3 {
 		err := c.Stores[0].Update(context.Background(), c.Now, func(w W) error { return errors.Join(c.Insert(w, "a"), ErrRefused) })
@@ -80,8 +80,8 @@ func (c Case[R, W]) UpdatesWorkAfterAFailedOne() {
 	c.counts(1)
 }
 
-// PanicsLeaveNothing allows a store to return a panic of a function as an error or to
-// let it through; either way nothing is kept and the store goes on.
+// PanicsLeaveNothing allows a store to return a panic of a function as an error or to propagate it;
+// either way nothing is written and the store continues to work.
 func (c Case[R, W]) PanicsLeaveNothing() {
 	outcome := func(run func() error) (err error) {
 		defer func() {
@@ -123,7 +123,7 @@ func (c Case[R, W]) ViewsReturnTheirErrors() {
 	}
 }
 
-// CancelledContextsRunNothing begins with a context that has ended.
+// CancelledContextsRunNothing begins with a cancelled context.
 func (c Case[R, W]) CancelledContextsRunNothing() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -141,8 +141,8 @@ func (c Case[R, W]) CancelledContextsRunNothing() {
 	}
 }
 
-// RefusedNeighboursLeaveNothing mixes updates that succeed, after they have met a row
-// that is there, with those that refuse after they have written.
+// RefusedNeighboursLeaveNothing mixes updates that succeed after a conflict with an existing row,
+// and updates that fail after writing.
 func (c Case[R, W]) RefusedNeighboursLeaveNothing() {
 	const n = 60
 	c.together(n, func(i int, s Store[R, W]) {
@@ -186,8 +186,8 @@ func (c Case[R, W]) ViewsSeeWhatReturnedBefore() {
 	})
 }
 
-// LeavingTheQueueHarmsNobody cancels updates while another one runs. Each must either
-// have happened or not, and its error must say which.
+// LeavingTheQueueHarmsNobody cancels updates while another one runs. Each must either be committed
+// or not, and its error must say which.
 func (c Case[R, W]) LeavingTheQueueHarmsNobody() {
 	const n = 20
 	ctx, cancel := context.WithCancel(context.Background())

@@ -45,11 +45,11 @@ func (f Flow) Reach(tb testing.TB) {
 	}
 }
 
-// Measure lets all flows run together for some seconds, after one to get going, and gives
-// what arrived of each in kbit/s of whole frames.
+// Measure runs all flows together for some seconds, after one to get started, and returns the
+// received rate of each in kbit/s of whole frames.
 func Measure(tb testing.TB, seconds int, flows ...Flow) []int64 {
 	tb.Helper()
-	for _, f := range flows { // so that all are ready to begin together
+	for _, f := range flows { // so that all begin together
 		f.Reach(tb)
 	}
 	rates := make([]int64, len(flows))
@@ -73,8 +73,8 @@ const (
 	payload = 1448
 )
 
-// run gives the rate of whole frames. It tries again while the server is not
-// there yet, or busy with what was before.
+// run returns the rate of whole frames. It retries while the server has not started yet or is busy
+// with the previous flow.
 func (f Flow) run(ctx context.Context, args ...string) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTime)
 	defer cancel()
@@ -97,7 +97,7 @@ func (f Flow) run(ctx context.Context, args ...string) (int64, error) {
 	return rate, nil
 }
 
-// measured reads iperf3's report, which is where it tells of errors.
+// measured reads iperf3's report, which contains its errors.
 func measured(ctx context.Context, command []string) (int64, error) {
 	out, err := execute(ctx, command...)
 	if err != nil {

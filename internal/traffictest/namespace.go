@@ -1,6 +1,5 @@
-// Package traffictest lets tests send traffic between network namespaces of the running
-// kernel and measures what arrives, with ip and iperf3. It is not for Open vSwitch, which
-// is ovstest's.
+// Package traffictest sends traffic between network namespaces of the running kernel for tests and
+// measures what arrives, with ip and iperf3. Open vSwitch is in package ovstest.
 package traffictest
 
 import (
@@ -26,7 +25,7 @@ func Need(tb testing.TB, programs ...string) {
 	ovstest.NeedRoot(tb, "iproute2 iperf3 util-linux", append(programs, "ip")...)
 }
 
-// Run runs a command that must work and gives what it printed.
+// Run runs a command that must succeed and returns its output.
 func Run(tb testing.TB, command ...string) string {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), commandTime)
@@ -48,8 +47,8 @@ func execute(ctx context.Context, command ...string) (string, error) {
 	return out.String(), nil
 }
 
-// Namespace makes a network namespace that goes with the test, in which "lo" is up, and
-// gives its name, which begins with prefix.
+// Namespace creates a network namespace that is removed at the end of the test, in which "lo" is
+// up, and returns its name, which begins with prefix.
 func Namespace(tb testing.TB, prefix, name string) string {
 	tb.Helper()
 	name = fmt.Sprintf("%s-%d-%s", prefix, os.Getpid(), name)

@@ -1,5 +1,5 @@
-// Package upstreamtest asks OpenStack's own code, as Debian installs it, for tests that
-// compare Berth with it. A test for which it is missing fails and says what to install;
+// Package upstreamtest runs OpenStack's own code, as Debian installs it, for tests that compare
+// Berth with it. A test for which it is missing fails and says what to install;
 // BERTH_TEST_NO_UPSTREAM=1 skips such tests instead. It starts no service.
 package upstreamtest
 
@@ -11,13 +11,13 @@ import (
 	"testing"
 )
 
-// variable says that upstream's code may be missing.
+// variable is the environment variable that allows upstream's code to be missing.
 const variable = "BERTH_TEST_NO_UPSTREAM"
 
 // Python is the interpreter that has the modules of Debian's packages.
 const Python = "/usr/bin/python3"
 
-// Need ends the test when one of the files is missing that packages bring.
+// Need ends the test when one of the files of packages is missing.
 func Need(t testing.TB, packages string, files ...string) {
 	t.Helper()
 	for _, file := range files {
@@ -27,7 +27,7 @@ func Need(t testing.TB, packages string, files ...string) {
 	}
 }
 
-// Missing ends the test, for which something of packages is missing.
+// Missing ends the test because something of packages is missing.
 func Missing(t testing.TB, packages string, what any) {
 	t.Helper()
 	if os.Getenv(variable) == "1" {
@@ -36,9 +36,9 @@ func Missing(t testing.TB, packages string, what any) {
 	t.Fatalf("%v: apt-get install --no-install-recommends %s (or set %s=1 to go without)", what, packages, variable)
 }
 
-// Ask runs a script in a Python that has the modules of packages. The script reads in
-// as JSON from its standard input and writes JSON, which becomes out. Where the variable
-// is set nothing is asked.
+// Ask runs a script in a Python that has the modules of packages. The script reads in as JSON from
+// its standard input and writes JSON, which is decoded into out. With the variable set, the test
+// is skipped.
 func Ask(t testing.TB, packages, script string, in, out any) {
 	t.Helper()
 	if os.Getenv(variable) == "1" {

@@ -9,7 +9,7 @@ import (
 	"github.com/berthcloud/berth/internal/upstreamtest"
 )
 
-// A verdict notes how a test ends. Like a test, it ends its goroutine.
+// A verdict records how a test ends. Like a test, it ends its goroutine.
 type verdict struct {
 	testing.TB
 	skipped, failed string
@@ -25,7 +25,7 @@ func (v *verdict) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// of returns how a test ends.
+// of returns the verdict of a test.
 func of(t *testing.T, test func(testing.TB)) *verdict {
 	v := &verdict{TB: t}
 	done := make(chan struct{})
