@@ -25,7 +25,7 @@ func (w *wireAllocations) check() bool { return w.Allocations != nil }
 
 func allocationsPath(consumer string) string { return "/allocations/" + url.PathEscape(consumer) }
 
-// unknownType is what placement says of a consumer without a type.
+// unknownType is placement's value for a consumer without a type.
 const unknownType = "unknown"
 
 // Allocations is network.Placement's.
@@ -47,8 +47,8 @@ func (p *Placement) Allocations(ctx context.Context, consumer string) (network.A
 	return held, nil
 }
 
-// SetAllocations is network.Placement's. A consumer that is given no type keeps
-// the one that it has.
+// SetAllocations implements network.Placement. A consumer for which no type is given keeps its
+// type.
 func (p *Placement) SetAllocations(ctx context.Context, consumer string, a network.Allocations) error {
 	body := wireAllocations{
 		Allocations: make(map[string]wireHolding, len(a.Providers)),

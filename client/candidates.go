@@ -129,7 +129,7 @@ type wireCandidates struct {
 		} `json:"resources"`
 	} `json:"provider_summaries"`
 
-	read *selection.Answer // the whole of it, when it was read quickly
+	read *selection.Answer // the whole answer, when the quick reader has read it
 }
 
 func (w *wireCandidates) check() bool { return w.Requests != nil && w.Summaries != nil }

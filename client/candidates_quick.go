@@ -133,13 +133,13 @@ func (r *quickReader) stock() (s selection.Stock) {
 	return s
 }
 
-// A quickReader reads JSON of a known shape. Odd says that there is something else, and
-// then what was read counts for nothing.
+// A quickReader reads JSON of a known shape. Odd is set on any other content, and makes the results
+// invalid.
 type quickReader struct {
 	text  []byte
 	at    int
 	odd   bool
-	words map[string]string // each once: they are the same ones again and again
+	words map[string]string // interned strings, since few different ones occur
 }
 
 func (r *quickReader) space() {
@@ -200,14 +200,14 @@ func (r *quickReader) members(member func(name string)) {
 	})
 }
 
-// A field is one of an object: a bit of its own.
+// A field is one of an object's fields: a bit of its own.
 type field uint8
 
-// unknown is a field that an object is not known to have.
+// unknown is a field that an object is not expected to have.
 const unknown field = 0
 
-// object reads an object with fields that are known, each once at most. Read is called for
-// each name and says which it is.
+// object reads an object with known fields, each once at most. Read is called for each name and
+// returns the field.
 func (r *quickReader) object(read func(name string) field) {
 	var seen field
 	r.members(func(name string) {
@@ -228,10 +228,10 @@ func (r *quickReader) word() string {
 	return word
 }
 
-// skipWord is word for one that is of no use.
+// skipWord is word without a result.
 func (r *quickReader) skipWord() { r.plain() }
 
-// plain reads a string that is as it is written, without characters that JSON writes otherwise.
+// plain reads a string without escapes.
 func (r *quickReader) plain() []byte {
 	r.want('"')
 	from := r.at

@@ -75,7 +75,7 @@ func TestQuickCandidates(t *testing.T) {
 	}
 }
 
-// FuzzCandidates wants whatever is read quickly to be what encoding/json reads.
+// FuzzCandidates compares the results of the quick reader with those of encoding/json.
 func FuzzCandidates(f *testing.F) {
 	f.Add(candidates(oneRequest, `"u1": `+oneSummary))
 	f.Add(candidates("", ""))

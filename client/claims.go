@@ -26,19 +26,19 @@ func NewComputePlacement(opts Options) *ComputePlacement {
 	return &ComputePlacement{NewPlacement(opts)}
 }
 
-// Close gives the connections back.
+// Close closes idle connections.
 func (c *ComputePlacement) Close() { c.placement.Close() }
 
 // instance is the type of the consumers that servers are.
 const instance = "INSTANCE"
 
-// Held is that of compute.Placement.
+// Held implements compute.Placement.
 func (c *ComputePlacement) Held(ctx context.Context, consumer compute.ID) (compute.Holding, error) {
 	a, err := c.placement.Allocations(ctx, string(consumer))
 	return compute.Holding{Amounts: guarantee.Amounts(a.Providers), Project: a.Project, User: a.User, Generation: a.Generation}, err
 }
 
-// Hold is that of compute.Placement.
+// Hold implements compute.Placement.
 func (c *ComputePlacement) Hold(ctx context.Context, consumer compute.ID, h compute.Holding) error {
 	a := network.Allocations{Providers: h.Amounts, Project: h.Project, User: h.User, Type: instance, Generation: h.Generation}
 	err := network.Swap(ctx, func() error {

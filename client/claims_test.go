@@ -24,7 +24,7 @@ func TestComputePlacementOfBerth(t *testing.T) {
 	testComputePlacement(t, newProxy(t, berth(t)))
 }
 
-// TestComputePlacementOfUpstream asks the distribution's service the same.
+// TestComputePlacementOfUpstream runs the same test with the distribution's service.
 func TestComputePlacementOfUpstream(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts the distribution's Placement")
@@ -32,8 +32,7 @@ func TestComputePlacementOfUpstream(t *testing.T) {
 	testComputePlacement(t, newProxy(t, forward(server.StartUpstream(t, server.Options{}).URL())))
 }
 
-// testComputePlacement is what is promised of a compute.Placement, whatever service it
-// asks.
+// testComputePlacement tests the contract of compute.Placement against a service.
 func testComputePlacement(t *testing.T, service *proxy) {
 	for _, tc := range []struct {
 		name string
@@ -57,7 +56,7 @@ func testComputePlacement(t *testing.T, service *proxy) {
 	}
 }
 
-// guaranteed asks for so much bandwidth for a port.
+// guaranteed requests bandwidth for a port.
 func guaranteed(kbps int64, traits ...string) placement.Query {
 	g := placement.RequestGroup{Suffix: "_PORT", Resources: []placement.ClassAmount{{Class: guarantee.EgressBandwidth, Amount: kbps}}}
 	for _, t := range traits {
@@ -93,7 +92,7 @@ func testCandidates(t *testing.T, service *proxy, c *client.ComputePlacement) {
 	wantKind(t, "Candidates for nothing", err, fault.Invalid)
 }
 
-// claimed is what a server holds of the device.
+// claimed is a server's allocation on the device.
 func claimed(kbps int64, generation *int64) compute.Holding {
 	return compute.Holding{Amounts: guarantee.Amounts{deviceID: {guarantee.EgressBandwidth: kbps}}, Project: "project", User: "user", Generation: generation}
 }
@@ -124,8 +123,8 @@ func testClaims(t *testing.T, _ *proxy, c *client.ComputePlacement) {
 	}
 }
 
-// testBusyProviders has placement say that a provider changed under the claim: it is
-// made again. That the consumer did is not.
+// testBusyProviders has placement report a concurrent change of a provider during the claim, which
+// is retried, and one of the consumer, which is not.
 func testBusyProviders(t *testing.T, service *proxy, c *client.ComputePlacement) {
 	refuse := func(times int, detail string) {
 		service.intercept(func(w http.ResponseWriter, r *http.Request) bool {
@@ -188,7 +187,8 @@ func testGrouping(t *testing.T, service *proxy, c *client.ComputePlacement) {
 	wantIs(t, "Group of nobody", c.Group(ctx, noneID, ssd, true), compute.ErrNoProvider)
 }
 
-// A placement service that is too old for a request is one that is not there.
+// TestComputeNeedsVersions: a placement service that is too old for a request counts as
+// unavailable.
 func TestComputeNeedsVersions(t *testing.T) {
 	for _, tc := range []struct {
 		max   string

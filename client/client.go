@@ -59,15 +59,14 @@ type Options struct {
 // An Access has the address of a service and the token for it. It may be used concurrently. The
 // keystone package's Session is one.
 type Access interface {
-	// Access returns the address of the service, without a slash at its end,
-	// and a token. The error is a fault.
+	// Access returns the address of the service, without a trailing slash, and a token. The error
+	// is a fault.
 	Access(ctx context.Context) (endpoint, token string, err error)
-	// Forget says that the service refused a token.
+	// Forget reports that the service has refused a token.
 	Forget(token string)
 }
 
-// NoAuth is the token of services that believe it, as with auth_strategy =
-// noauth2: an administrator's.
+// NoAuth is the administrator's token of services with auth_strategy = noauth2.
 const NoAuth = "admin"
 
 // Fixed returns an Access to a service at a known address with a token that never
@@ -148,8 +147,8 @@ func (o *Options) complete() {
 	}
 }
 
-// A Trust says whom an HTTP client believes and what it shows of itself: files in
-// PEM. The zero Trust believes the system's authorities and shows nothing.
+// A Trust has the authorities that an HTTP client trusts and its client certificate: files in PEM.
+// The zero Trust is the system's authorities without a client certificate.
 type Trust struct {
 	CAFile            string // authorities; "" for the system's
 	CertFile, KeyFile string // the client's own certificate; "" for none

@@ -17,7 +17,7 @@ var _ network.Compute = (*Compute)(nil)
 // is in the catalogue. It sends no request.
 func NewCompute(opts Options) *Compute { return &Compute{newService("compute", opts)} }
 
-// Close gives the connections back.
+// Close closes idle connections.
 func (c *Compute) Close() { c.service.opts.HTTP.CloseIdleConnections() }
 
 type wireEvent struct {
@@ -30,8 +30,8 @@ type wireEvent struct {
 // codeNoServer distinguishes compute's 404 from that of a web server at a wrong address.
 const codeNoServer fault.Code = "itemNotFound"
 
-// Tell is that of network.Compute. Compute answers 207 when it does not know some of the servers,
-// and 404 when it knows none.
+// Tell implements network.Compute. Compute answers 207 when some of the servers do not exist, and
+// 404 when none does.
 func (c *Compute) Tell(ctx context.Context, events []network.ServerEvent) error {
 	if len(events) == 0 {
 		return nil

@@ -20,7 +20,7 @@ func TestTell(t *testing.T) {
 		name   string
 		status int
 		body   string
-		want   string // what the error says; "" for none
+		want   string // part of the error; "" for none
 		kind   fault.Kind
 	}{
 		{"All", 200, `{"events": []}`, "", 0},

@@ -57,8 +57,8 @@ type wireInventory struct {
 	Ratio    *float64 `json:"allocation_ratio,omitempty"`
 }
 
-// SetInventories is that of network.Placement. Equal inventories are not written: placement would
-// count that as a change, and concurrent writers of the provider would have to start again.
+// SetInventories implements network.Placement. Equal inventories are not written: placement would
+// count that as a change, and concurrent writers of the provider would have to retry.
 func (p *Placement) SetInventories(ctx context.Context, uuid string, inventories map[string]guarantee.Inventory) error {
 	want := make(map[string]wireInventory, len(inventories))
 	for class, inv := range inventories {
@@ -80,8 +80,7 @@ func (p *Placement) SetInventories(ctx context.Context, uuid string, inventories
 // maxUnit is placement's default of max_unit.
 const maxUnit = 2147483647
 
-// equal compares what two inventories come to. What one does not say is
-// placement's default.
+// equal compares two inventories after placement's defaults are applied.
 func (a wireInventory) equal(b wireInventory) bool {
 	return a.Total == b.Total && same(a.Reserved, b.Reserved, 0) && same(a.MinUnit, b.MinUnit, 1) &&
 		same(a.MaxUnit, b.MaxUnit, maxUnit) && same(a.StepSize, b.StepSize, 1) && same(a.Ratio, b.Ratio, 1)

@@ -18,7 +18,7 @@ type Away struct {
 	Err     error
 }
 
-// Error says which service, and why.
+// Error names the service and the reason.
 func (a *Away) Error() string { return fmt.Sprintf("%s is unavailable: %v", a.Service, a.Err) }
 
 // Unwrap returns why.
@@ -35,10 +35,10 @@ type Refusal struct {
 	Method, Path string // of the request
 	Status       int
 	Code         fault.Code // placement's, or compute's name of the fault; "" for none
-	Detail       string     // what it said, in one line; "" for nothing that could be read
+	Detail       string     // the service's message, in one line; "" when it could not be read
 }
 
-// Error says what was answered, and to what.
+// Error describes the request and the answer.
 func (r *Refusal) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s answered %d", r.Service, r.Status)
@@ -79,8 +79,8 @@ func (r *Refusal) Fault() (fault.Kind, fault.Code) {
 	return fault.Internal, r.Code
 }
 
-// refusal reads an answer that is none of success. What cannot be read is not the
-// service's, and says nothing that is of use.
+// refusal converts an answer without success. One that cannot be parsed is not the service's, and
+// its text is not used.
 func (s *service) refusal(q request, a *answer) error {
 	path, _, _ := strings.Cut(q.path, "?")
 	r := &Refusal{Service: s.name, Method: q.method, Path: path, Status: a.status}
@@ -91,8 +91,8 @@ func (s *service) refusal(q request, a *answer) error {
 	return r
 }
 
-// read reads the body of an error: placement's has a list named errors, compute's
-// one member with the name of the fault, the network service's one that says its type.
+// read reads the body of an error: placement's has a list named errors, compute's one member with
+// the name of the fault, the network service's one with its type.
 func (r *Refusal) read(doc map[string]json.RawMessage) {
 	var list []struct {
 		Code   string `json:"code"`
@@ -126,8 +126,8 @@ func code(text string) fault.Code {
 // maxDetail bounds what is repeated of an answer, in bytes.
 const maxDetail = 400
 
-// oneLine returns a detail without what its status says already: placement writes
-// that first, and the reason in a paragraph of its own.
+// oneLine returns a detail without the text of its status: placement's begins with that, and has
+// the reason in a second paragraph.
 func oneLine(detail string) string {
 	if _, reason, ok := strings.Cut(detail, "\n\n"); ok && strings.TrimSpace(reason) != "" {
 		detail = reason

@@ -12,8 +12,8 @@ import (
 	"github.com/berthcloud/berth/network"
 )
 
-// FuzzAnswers has a service answer anything: nothing panics, and errors are lines
-// that people can read.
+// FuzzAnswers has a service return arbitrary answers: nothing panics, and errors are single
+// printable lines.
 func FuzzAnswers(f *testing.F) {
 	f.Add(200, `{"versions": [{"min_version": "1.0", "max_version": "1.39"}], "resource_providers": [{"uuid": "u", "name": "n"}]}`)
 	f.Add(200, `{"versions": [{"min_version": "1.0", "max_version": "1.39"}], "resource_provider_generation": 1, "traits": [], "inventories": {"VCPU": {"total": 1}}}`)
@@ -37,7 +37,7 @@ func FuzzAnswers(f *testing.F) {
 		_, below := p.ProvidersBelow(ctx, rootID)
 		_, held := p.Allocations(ctx, serverID)
 		told := c.Tell(ctx, []network.ServerEvent{{Name: "network-changed", Server: serverID}})
-		cancel() // so that there is no pause between attempts
+		cancel() // so that retries do not pause
 		for _, err := range []error{
 			named, below, held, told,
 			p.SetTraits(ctx, rootID, nil), p.SetInventories(ctx, rootID, nil), p.RemoveProvider(ctx, rootID),

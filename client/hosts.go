@@ -14,14 +14,13 @@ import (
 	"github.com/berthcloud/berth/compute/inventory"
 )
 
-// A Host is a compute service of Berth's as one of its hosts sees it. It may be used from
-// many goroutines.
+// A Host is a client of Berth's compute service for one of its hosts. It may be used concurrently.
 type Host struct {
 	service *service
 	says    HostSays
 }
 
-// HostSays is what a host says and hears when it reports.
+// HostSays is the content of a host's report and the receiver of its answer.
 type HostSays struct {
 	Name string // of the host
 	// Report returns what the host is and has. Its Node has the name and the id of
@@ -31,7 +30,7 @@ type HostSays struct {
 	Heard func(HostReported)
 }
 
-// HostReported is what the service says to a report.
+// HostReported is the service's answer to a report.
 type HostReported struct {
 	Synced    *bool    `json:"resources_synced"` // whether the host's inventory is in placement; nil: not yet synced
 	SyncError string   `json:"sync_error"`
@@ -44,7 +43,7 @@ var _ host.Service = (*Host)(nil)
 // without a version. It sends no request.
 func NewHost(opts Options, says HostSays) *Host { return &Host{newService("compute", opts), says} }
 
-// Close gives the connections back.
+// Close closes idle connections.
 func (h *Host) Close() { h.service.opts.HTTP.CloseIdleConnections() }
 
 type wireNode struct {
@@ -77,7 +76,7 @@ type wireHostReported struct {
 
 func (w *wireHostReported) check() bool { return w.Host != nil }
 
-// Report is that of host.Service. Heard gets the state of the sync to placement, which is no error.
+// Report implements host.Service. Heard gets the state of the sync to placement, which is no error.
 func (h *Host) Report(ctx context.Context, unknown []string) error {
 	r, has, err := h.says.Report()
 	if err != nil {
@@ -158,7 +157,7 @@ func (w *wireWanted) wanted() host.Wanted {
 
 func (h *Host) path() string { return "/berth/v1/hosts/" + url.PathEscape(h.says.Name) + "/servers" }
 
-// Wanted is that of host.Service. The wait is in whole seconds; the service waits for a minute at
+// Wanted implements host.Service. The wait is in whole seconds; the service waits for a minute at
 // most.
 func (h *Host) Wanted(ctx context.Context, known string, wait time.Duration) (host.Wants, error) {
 	query := url.Values{"wait": {strconv.Itoa(int(wait / time.Second))}}

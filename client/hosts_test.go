@@ -40,7 +40,7 @@ func computing(t *testing.T, trees inventory.Placement) (*compute.Service, http.
 	}))
 }
 
-// A host reports what it has, and hears whether placement knows.
+// TestHostReports: a host reports its inventory, and gets the state of the sync to placement.
 func TestHostReports(t *testing.T) {
 	places := newProxy(t, berth(t))
 	placement := client.NewComputePlacement(at(t, places.url))
@@ -85,7 +85,7 @@ func TestHostReports(t *testing.T) {
 	}
 }
 
-// A host asks what it is to do, and says how that went.
+// TestHostWorks: a host reads the desired state, and reports the outcome.
 func TestHostWorks(t *testing.T) {
 	const wants = `{"revision": "r1", "servers": [{"id": "a", "name": "instance-00000001", "gone": false, "running": true, "boot": null, "event": "e",
 		"image": "i", "flavor": {"name": "m1", "vcpus": 1, "memory_mb": 128, "root_gb": 1, "ephemeral_gb": 2, "swap_mb": 0, "extra_specs": {}},
@@ -137,7 +137,8 @@ func TestHostWorks(t *testing.T) {
 	}
 }
 
-// A host that asks under another name, or a service with an empty database, keeps its servers.
+// TestHostKeepsItsServers: a host under another name, or of a service with an empty database, keeps
+// its servers.
 func TestHostKeepsItsServers(t *testing.T) {
 	service, handler := computing(t, nil)
 	p := newProxy(t, handler)

@@ -22,7 +22,7 @@ var _ compute.Images = (*Images)(nil)
 // It sends no request.
 func NewImages(opts Options) *Images { return &Images{newService("image", opts)} }
 
-// Close gives the connections back.
+// Close closes idle connections.
 func (i *Images) Close() { i.service.opts.HTTP.CloseIdleConnections() }
 
 // wireImage is an image in Glance's JSON, whose properties are beside its fields.

@@ -45,7 +45,7 @@ func imageService(t *testing.T) string {
 		switch {
 		case member && project == "friend":
 			_, _ = w.Write([]byte(`{"member_id": "friend", "image_id": "` + sharedImage + `", "status": "pending", "schema": "/v2/schemas/member"}`))
-		case member: // as Glance says it
+		case member: // in Glance's form
 			http.Error(w, project+" not found in the member list of the image "+path+".", http.StatusNotFound)
 		default:
 			api.ServeHTTP(w, r)
@@ -88,7 +88,7 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// What is not the answer of an image service is none that tells of an image.
+// TestImageServiceThatIsAway: an answer that is not an image service's says nothing about an image.
 func TestImageServiceThatIsAway(t *testing.T) {
 	for name, tc := range map[string]struct {
 		status int

@@ -171,8 +171,7 @@ func (c *ComputePlacement) set(ctx context.Context, p inventory.Provider, what s
 	return asConcurrentChange(err)
 }
 
-// asConcurrentChange turns the error for a provider that does not exist any more into that for a concurrent
-// change.
+// asConcurrentChange turns the error for a removed provider into that for a concurrent change.
 func asConcurrentChange(err error) error {
 	if r := refused(err, http.StatusNotFound); r != nil {
 		return &known{r, inventory.ErrGeneration}

@@ -22,7 +22,7 @@ const (
 	groupID  = "0f000000-0000-4000-8000-000000000002"
 )
 
-// newHost is a host with a device and something that an operator adds.
+// newHost is a host with a device and a resource class that an operator adds.
 func newHost(t *testing.T) *inventory.Host {
 	t.Helper()
 	id, err := guarantee.ParseUUID(nodeID)
@@ -39,7 +39,7 @@ func newHost(t *testing.T) *inventory.Host {
 	}
 }
 
-// told is a tree in lines.
+// told formats a tree in lines.
 func told(t inventory.Tree) (lines []string) {
 	for _, p := range t.Providers {
 		line := fmt.Sprintf("%s below %q %v", p.Name, p.Parent, p.Traits)
@@ -53,7 +53,7 @@ func told(t inventory.Tree) (lines []string) {
 	return lines
 }
 
-// TestSyncOfAHost keeps the tree of a host, while others use it.
+// TestSyncOfAHost syncs the tree of a host, while others use it.
 func TestSyncOfAHost(t *testing.T) {
 	p := newProxy(t, berth(t))
 	c := client.NewComputePlacement(at(t, p.url))
@@ -83,12 +83,12 @@ func TestSyncOfAHost(t *testing.T) {
 	is := tree(root+" DISK_GB=100-0*1 CUSTOM_LICENSE=5-0*1", nic, gpu)
 
 	p.calls()
-	sync() // there is nothing to do
+	sync() // nothing has changed
 	if writes := count(p.calls(), "P"); writes != 0 {
 		t.Errorf("a tree that is as it should be costs %d writes", writes)
 	}
 
-	// A device goes that is in use, and another that is not; disk is shared from now on.
+	// Two devices are removed, one of them with allocations; disk is shared from here on.
 	send(t, p, "PUT /allocations/"+holderID, `{"allocations": {"`+string(is.Providers[1].ID)+`": {"resources": {"CUSTOM_NIC": 1}}},
 		"project_id": "p", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}`)
 	send(t, p, "POST /resource_providers", `{"name": "pool", "uuid": "`+poolID+`"}`)
@@ -102,7 +102,7 @@ func TestSyncOfAHost(t *testing.T) {
 	nic = strings.Replace(nic, "[COMPUTE_MANAGED_PCI_DEVICE CUSTOM_FAST] CUSTOM_NIC=2-0", "[COMPUTE_MANAGED_PCI_DEVICE CUSTOM_FAST CUSTOM_BERTH_REMOVED] CUSTOM_NIC=2-2", 1)
 	tree(root+" CUSTOM_LICENSE=5-0*1", nic)
 
-	// A class goes that is in use: it stays, reserved, until it is not in use.
+	// A class with allocations is removed: it remains, reserved, until it has none.
 	send(t, p, "PUT /allocations/"+poolID, `{"allocations": {"`+nodeID+`": {"resources": {"VCPU": 1}}},
 		"project_id": "p", "user_id": "u", "consumer_generation": null, "consumer_type": "INSTANCE"}`)
 	h.VCPU.Total, h.Disabled = 0, true
@@ -130,7 +130,8 @@ func newVGPUs(t *testing.T, p *proxy) *vgpus {
 	return &vgpus{T: t, p: p, host: h}
 }
 
-// sync brings the host into placement, and returns the totals of its cards by the ends of their names.
+// sync writes the host to placement, and returns the totals of its cards by the ends of their
+// names.
 func (v *vgpus) sync() map[string]int64 {
 	v.Helper()
 	c := client.NewComputePlacement(at(v, v.p.url))

@@ -25,11 +25,10 @@ func berth(t testing.TB) http.Handler {
 	return placementapitest.New(t, placement.DefaultSettings())
 }
 
-// A seen is a request that a proxy saw.
+// A seen is a request that a proxy has received.
 type seen struct{ call, version, token, id, body string }
 
-// A proxy stands in front of a service. It notes what is asked, and may answer in
-// its place.
+// A proxy forwards requests to a service. It records them, and may answer in its place.
 type proxy struct {
 	http.Handler
 	url string
@@ -64,8 +63,8 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// forward returns a handler that hands requests on to another server, each on a
-// connection of its own: uWSGI ends connections without a word.
+// forward returns a handler that forwards requests to another server, each on a connection of its
+// own: uWSGI closes connections without notice.
 func forward(to string) http.Handler {
 	u, err := url.Parse(to)
 	if err != nil {
@@ -76,14 +75,14 @@ func forward(to string) http.Handler {
 	return p
 }
 
-// intercept sets what answers first; nil takes it away.
+// intercept sets the handler that answers first; nil removes it.
 func (p *proxy) intercept(before func(http.ResponseWriter, *http.Request) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.before = before
 }
 
-// calls returns what was asked since the last time.
+// calls returns the requests since the last call.
 func (p *proxy) calls() []seen {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,7 +91,7 @@ func (p *proxy) calls() []seen {
 	return all
 }
 
-// count returns how many of the calls begin like this.
+// count returns the number of calls that begin with prefix.
 func count(all []seen, prefix string) int {
 	n := 0
 	for _, s := range all {
@@ -103,7 +102,7 @@ func count(all []seen, prefix string) int {
 	return n
 }
 
-// at returns options to ask a service without Keystone.
+// at returns options for a service without Keystone.
 func at(t testing.TB, url string, change ...func(*client.Options)) client.Options {
 	t.Helper()
 	access, err := client.Fixed(url+"/", client.NoAuth)

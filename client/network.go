@@ -19,11 +19,11 @@ type Network struct{ service *service }
 // It sends no request.
 func NewNetwork(opts Options) *Network { return &Network{newService("network", opts)} }
 
-// Close gives the connections back.
+// Close closes idle connections.
 func (n *Network) Close() { n.service.opts.HTTP.CloseIdleConnections() }
 
-// A Reported is what the service says to a heartbeat: which agent it was, and how
-// the last sync of its devices to placement went.
+// A Reported is the service's answer to a heartbeat: the agent, and the result of the last sync of
+// its devices to placement.
 type Reported struct {
 	ID        string `json:"id"`
 	Synced    *bool  `json:"resources_synced"` // nil: there was none
@@ -47,8 +47,8 @@ type wireHeartbeat struct {
 	Start          bool            `json:"start_flag"`
 }
 
-// Beat sends a heartbeat. It is retried only as Options.Retries says; the next heartbeat follows
-// anyhow.
+// Beat sends a heartbeat. Options.Retries alone bounds its retries, since the next heartbeat
+// follows anyway.
 func (n *Network) Beat(ctx context.Context, h network.Heartbeat) (Reported, error) {
 	body := map[string]wireHeartbeat{"agent": {
 		Type: h.Type, Binary: h.Binary, Host: h.Host, Topic: h.Topic, Zone: h.Zone,
@@ -70,7 +70,7 @@ type HostPorts struct {
 
 func (w *HostPorts) check() bool { return w.Revision != "" && w.Ports != nil }
 
-// A HostPort is a port as an agent sees it. What it does not have is empty.
+// A HostPort is a port from an agent's view. Absent values are empty.
 type HostPort struct {
 	ID              string     `json:"id"`
 	MAC             string     `json:"mac_address"`
@@ -107,7 +107,7 @@ func (n *Network) HostPorts(ctx context.Context, host, driver, known string, wai
 	return out, err
 }
 
-// Wire says which ports of a host are plugged in (true) and which are not.
+// Wire reports which ports of a host are plugged in (true) and which are not.
 func (n *Network) Wire(ctx context.Context, host string, ports map[string]bool) error {
 	said := make(map[string]string, len(ports))
 	for id, up := range ports {

@@ -25,7 +25,7 @@ func NewComputeNetwork(opts Options) *ComputeNetwork {
 	return &ComputeNetwork{service: newService("network", opts)}
 }
 
-// Close gives the connections back.
+// Close closes idle connections.
 func (n *ComputeNetwork) Close() { n.service.opts.HTTP.CloseIdleConnections() }
 
 // wireNetwork is a network in Neutron's JSON.
@@ -136,10 +136,10 @@ func (n *ComputeNetwork) SecurityGroups(ctx context.Context, project string, nam
 	return ids, nil
 }
 
-// codeNoPort is what Neutron calls the error of a port that is not there.
+// codeNoPort is the type of Neutron's error for a missing port.
 const codeNoPort = "PortNotFound"
 
-// noPort marks the refusal of a request for a port that is not there.
+// noPort marks the refusal of a request for a missing port.
 func noPort(err error) error {
 	if r := refused(err, http.StatusNotFound); r != nil && r.Code == codeNoPort {
 		return &known{r, compute.ErrNoPort}

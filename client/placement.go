@@ -13,8 +13,8 @@ import (
 
 // A Placement is a client of a placement service. It may be used concurrently.
 //
-// It needs version 1.29 of the API. Two things need a newer one: before 1.37 a provider cannot move
-// to another parent, and EnsureProvider says so; before 1.38 consumers have no type.
+// It needs version 1.29 of the API. Two features need a newer one: before 1.37 a provider cannot
+// move to another parent, and EnsureProvider returns an error; before 1.38 consumers have no type.
 type Placement struct {
 	service *service
 	max     atomic.Int32 // newest minor version of the service; 0 until it is read
@@ -28,10 +28,10 @@ func NewPlacement(opts Options) *Placement {
 	return &Placement{service: newService("placement", opts)}
 }
 
-// Close gives the connections back.
+// Close closes idle connections.
 func (p *Placement) Close() { p.service.opts.HTTP.CloseIdleConnections() }
 
-// codeConcurrent is what placement says of a generation that is not the newest.
+// codeConcurrent is placement's code for an outdated generation.
 const codeConcurrent fault.Code = "placement.concurrent_update"
 
 // call makes a request at version 1.minor, or the newest one before it that the
@@ -71,7 +71,7 @@ func swap(ctx context.Context, change func() error) error {
 	})
 }
 
-// noProvider marks the refusal of a request for a provider that is not there.
+// noProvider marks the refusal of a request for a missing provider.
 func noProvider(err error) error {
 	if r := refused(err, http.StatusNotFound); r != nil {
 		return &known{r, network.ErrNoProvider}

@@ -17,7 +17,7 @@ func TestPlacementOfBerth(t *testing.T) {
 	t.Run("Concurrency", func(t *testing.T) { networktest.TestPlacementConcurrency(t, newPlacement(t, service.url)) })
 }
 
-// TestPlacementOfUpstream asks the distribution's service the same.
+// TestPlacementOfUpstream runs the same test with the distribution's service.
 func TestPlacementOfUpstream(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts the distribution's Placement: not under -short")
@@ -34,7 +34,7 @@ func TestPlacementOfUpstream(t *testing.T) {
 	})
 }
 
-// testPlacement is what is promised of a Placement, whatever service it asks.
+// testPlacement tests the contract of a Placement against a service.
 func testPlacement(t *testing.T, service *proxy) {
 	p := newPlacement(t, service.url)
 	networktest.TestPlacement(t, p)
@@ -53,7 +53,7 @@ func testPlacement(t *testing.T, service *proxy) {
 	}
 }
 
-// testMadeOnce has somebody else make the provider between update and creation.
+// testMadeOnce has another client create the provider between update and creation.
 func testMadeOnce(t *testing.T, service *proxy, p network.Placement) {
 	networktest.MakeTree(t, p)
 	late := newPlacement(t, service.url)

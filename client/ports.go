@@ -84,13 +84,13 @@ func (w *wirePort) asks() computerequest.Port {
 	return p
 }
 
-// wireProfile is what compute knows of a binding:profile.
+// wireProfile has the keys of a binding:profile that compute uses.
 type wireProfile struct {
 	Allocation guarantee.ProfileAllocation `json:"allocation"`
 	Slot       string                      `json:"pci_slot"`
 }
 
-// port returns a port as compute sees it.
+// port returns a port in compute's types.
 func (w *wirePort) port(nets map[string]wireNetwork, subnets *prefixes) compute.Port {
 	p := compute.Port{
 		ID: compute.ID(w.ID), Network: compute.ID(w.Network), Project: w.Project, Server: w.Device, MAC: w.MAC, Status: w.Status,
@@ -101,7 +101,7 @@ func (w *wirePort) port(nets map[string]wireNetwork, subnets *prefixes) compute.
 		p.Addresses = append(p.Addresses, compute.Address{IP: a.IP, Subnet: compute.ID(a.Subnet), Prefix: subnets.of(a.Subnet)})
 	}
 	var profile wireProfile
-	if json.Unmarshal(w.Profile, &profile) == nil { // anybody may write anything there
+	if json.Unmarshal(w.Profile, &profile) == nil { // any client may write anything there
 		p.Allocation, p.Slot = profile.Allocation, profile.Slot
 	}
 	return p
@@ -219,7 +219,7 @@ func (n *ComputeNetwork) CreatePort(ctx context.Context, p compute.PortSpec) (co
 	return n.one(ctx, answer.Port)
 }
 
-// noNewPort says in compute's words why Neutron makes no port.
+// noNewPort converts Neutron's refusal to create a port into compute's error.
 func noNewPort(err error, p compute.PortSpec) error {
 	var r *Refusal
 	if !errors.As(err, &r) {
@@ -292,8 +292,8 @@ type wireBinding struct {
 
 func (w *wireBinding) check() bool { return true }
 
-// whyUnbound returns why a port could not be bound, "" when the service does not say: Neutron has it
-// in its log only, and nothing depends on it.
+// whyUnbound returns why a port could not be bound, "" when the service does not return it: Neutron
+// has it only in its log, and the reason is only informative.
 func (n *ComputeNetwork) whyUnbound(ctx context.Context, id compute.ID) string {
 	var answer wireBinding
 	path := "/berth/v1/ports/" + url.PathEscape(string(id)) + "/binding"
@@ -308,7 +308,7 @@ func portInUse(id compute.ID) error {
 	return fault.New(fault.Conflict, "PortInUse", "Port %s is still in use.", id)
 }
 
-// codeChanged is Berth's code for a port whose resource request is not the one of its allocation.
+// codeChanged is Berth's code for a port whose resource request differs from its allocation.
 const codeChanged = "ResourceRequestChanged"
 
 // update changes a port that has a revision, 0 for any.

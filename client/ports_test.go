@@ -19,7 +19,7 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// neutron answers as Neutron does about one port, which it keeps what is written of.
+// neutron answers as Neutron does about one port, and stores what is written to it.
 func neutron(t *testing.T, request string) (*proxy, *client.ComputeNetwork) {
 	t.Helper()
 	port, revision := map[string]json.RawMessage{}, 7
@@ -144,8 +144,8 @@ func TestPortsAreBound(t *testing.T) {
 	}
 }
 
-// A port is unbound at the revision at which it was seen, by a request that is not repeated: who
-// unbinds it has to know.
+// TestUnbindingIsConditional: a port is unbound at the revision at which it was read, by a request
+// that is not retried: the caller must know whether its own request has unbound it.
 func TestUnbindingIsConditional(t *testing.T) {
 	p, n := neutron(t, "null")
 	bound, err := n.BindPort(t.Context(), otherID, compute.Binding{Server: serverID, Owner: "compute:nova", Host: "cn1"})
@@ -174,12 +174,12 @@ func TestUnbindingIsConditional(t *testing.T) {
 	if n := puts.Load(); n != 2 {
 		t.Errorf("it sent %d requests, want 2", n)
 	}
-	answer.Store(http.StatusPreconditionFailed) // somebody has changed it since it was read
+	answer.Store(http.StatusPreconditionFailed) // another client has changed it since it was read
 	_, err = n.UnbindPort(t.Context(), serverID, otherID, 0)
 	wantIs(t, "UnbindPort of a port that changes", err, compute.ErrRevision)
 }
 
-// A port that is not there is told from a service that is not.
+// TestPortsThatAreNotThere distinguishes a missing port from an unavailable service.
 func TestPortsThatAreNotThere(t *testing.T) {
 	_, n := neutron(t, "null")
 	_, err := n.Port(t.Context(), noneID)

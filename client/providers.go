@@ -93,7 +93,7 @@ func (p *Placement) EnsureProvider(ctx context.Context, want network.Provider) e
 	})
 }
 
-// update gives a provider its name and parent.
+// update sets a provider's name and parent.
 func (p *Placement) update(ctx context.Context, uuid string, body wireProvider) error {
 	err := p.put(ctx, providerPath(uuid), body)
 	if r := refused(err, http.StatusBadRequest); r != nil && strings.Contains(r.Detail, "-parenting a provider is not currently allowed") {

@@ -71,10 +71,10 @@ type answer struct {
 // JSON.
 type checker interface{ check() bool }
 
-// A quickReadable has a way of its own to read what is usual. It reports whether it could.
+// A quickReadable has a faster decoder for the usual form. It reports whether that was applicable.
 type quickReadable interface{ quick(body []byte) bool }
 
-// decode reads an answer into out. Without one it is nothing, or any JSON.
+// decode reads an answer into out. Without out, the body must be empty or JSON.
 func (a *answer) decode(out checker) error {
 	if out == nil {
 		if len(a.body) > 0 && !json.Valid(a.body) {

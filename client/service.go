@@ -26,8 +26,8 @@ func newService(name string, opts Options) *service {
 // The pause before a retry. It doubles each time.
 const firstPause = 100 * time.Millisecond
 
-// call sends a request and reads the answer into out, which may be nil. An answer without success
-// is a *Refusal, one of another program is Away.
+// call sends a request and reads the answer into out, which may be nil. The error is a *Refusal for
+// an answer without success, and Away for one of another program.
 func (s *service) call(ctx context.Context, q request, out checker) error {
 	a, err := s.send(ctx, q)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *service) read(q request, a *answer, out checker) error {
 	return nil
 }
 
-// send sends a request, again while that is safe and of use.
+// send sends a request, with retries where they are safe and may succeed.
 func (s *service) send(ctx context.Context, q request) (*answer, error) {
 	body, err := q.encode()
 	if err != nil {
@@ -98,8 +98,8 @@ func (s *service) inTurn(ctx context.Context, q request, endpoint, token string,
 		return nil, s.away(err)
 	}
 	if q.onlyOnce() {
-		// On a new connection: it would be unknown whether a request was carried out that met the
-		// end of an old one.
+		// On a new connection: if an old one were closed meanwhile, it would be unknown whether the
+		// request was carried out.
 		s.opts.HTTP.CloseIdleConnections()
 	}
 	begin := time.Now()

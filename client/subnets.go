@@ -21,7 +21,7 @@ type prefixes struct {
 // maxPrefixes bounds the cache: larger clouds cause more requests.
 const maxPrefixes = 10_000
 
-// unknown returns the subnets of ports that are not known.
+// unknown returns the subnets of ports that are not cached.
 func (p *prefixes) unknown(ports []wirePort) (ids []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,7 +50,7 @@ func (p *prefixes) note(all []wireSubnet) {
 	}
 }
 
-// of returns the length of a subnet's prefix, 0 when it is not known.
+// of returns the length of a subnet's prefix, 0 when it is not cached.
 func (p *prefixes) of(subnet string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -21,8 +21,8 @@ import (
 
 const concurrent = `{"errors": [{"status": 409, "title": "Conflict", "code": "placement.concurrent_update", "detail": "There was a conflict when trying to complete your request.\n\n generation is <stale>\n  now  "}]}`
 
-// answer answers every request of a method with a status and body, so often, after
-// which it is out of the way.
+// answer answers the next requests of a method with a status and body, as often as times, and then
+// forwards again.
 func answer(p *proxy, method string, times, status int, body string) {
 	p.intercept(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != method || r.URL.Path == "/" || times == 0 {
@@ -35,7 +35,7 @@ func answer(p *proxy, method string, times, status int, body string) {
 	})
 }
 
-// cut ends the connection of the next requests of a method.
+// cut closes the connection of the next requests of a method.
 func cut(p *proxy, method string, times int) {
 	p.intercept(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method != method || times == 0 {
@@ -46,8 +46,8 @@ func cut(p *proxy, method string, times int) {
 	})
 }
 
-// TestChangesOfOthersAreMadeRoomFor has somebody else change the provider between
-// reading and writing, again and again.
+// TestChangesOfOthersAreMadeRoomFor has another client change the provider between reading and
+// writing, repeatedly.
 func TestChangesOfOthersAreMadeRoomFor(t *testing.T) {
 	for name, change := range map[string]func(context.Context, network.Placement) error{
 		"SetTraits": func(ctx context.Context, p network.Placement) error {
@@ -164,11 +164,11 @@ func placementAndCompute(t testing.TB) http.Handler {
 	})
 }
 
-// TestAServiceThatIsAway is one that nobody listens for.
+// TestAServiceThatIsAway uses an address without a listener.
 func TestAServiceThatIsAway(t *testing.T) {
 	service := newProxy(t, berth(t))
 	attempts := 0
-	p := newPlacement(t, "http://127.0.0.1:1", func(o *client.Options) { // tcpmux: nobody has it
+	p := newPlacement(t, "http://127.0.0.1:1", func(o *client.Options) { // tcpmux: no listener
 		o.Asked = func(_ string, status int, _ time.Duration) {
 			attempts++
 			if status != 0 {
@@ -185,7 +185,7 @@ func TestAServiceThatIsAway(t *testing.T) {
 	must(t, "EnsureTrait of one that is there", newPlacement(t, service.url).EnsureTrait(t.Context(), "CUSTOM_A"))
 }
 
-// TestAnswersThatAreNotTheServices are garbage, of a proxy or of a wrong address.
+// TestAnswersThatAreNotTheServices are malformed, or from a proxy or another service.
 func TestAnswersThatAreNotTheServices(t *testing.T) {
 	service := newProxy(t, berth(t))
 	for name, tc := range map[string]struct {
@@ -224,8 +224,7 @@ func TestAnswersThatAreNotTheServices(t *testing.T) {
 	}
 }
 
-// TestOthersDoNotWrite: who answers in the service's place has not done what it was
-// asked to do.
+// TestOthersDoNotWrite: an answer of another program does not confirm a write.
 func TestOthersDoNotWrite(t *testing.T) {
 	service := newProxy(t, berth(t))
 	p := newPlacement(t, service.url, func(o *client.Options) { o.Retries = 0 })
@@ -244,7 +243,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// stuck is a network on which placement tells its versions and then nothing more.
+// stuck is a network on which placement returns its versions and then no further answer.
 func stuck(r *http.Request) (*http.Response, error) {
 	if r.URL.Path == "/" {
 		body := io.NopCloser(strings.NewReader(`{"versions": [{"min_version": "1.0", "max_version": "1.39"}]}`))
@@ -254,8 +253,8 @@ func stuck(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// TestSlowServices keep nobody longer than the time-out, and who waits for a turn
-// not much longer.
+// TestSlowServices block no caller longer than the time-out, and callers that wait for a slot not
+// much longer.
 func TestSlowServices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		attempts := 0

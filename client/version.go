@@ -17,7 +17,7 @@ const (
 	typed    = 38 // consumers have types
 )
 
-// A rangeDocument is what a service says of its versions at its root.
+// A rangeDocument is the range of versions that a service returns at its root.
 type rangeDocument struct {
 	Versions []struct {
 		ID  string `json:"id"`

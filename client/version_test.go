@@ -19,7 +19,7 @@ import (
 	"github.com/berthcloud/berth/network/networktest"
 )
 
-// speak has the service say that it has versions, and refuse newer ones.
+// speak has the service return a range of versions, and refuse newer ones.
 func speak(p *proxy, low, high string, minor int) {
 	p.intercept(func(w http.ResponseWriter, r *http.Request) bool {
 		var asked int
@@ -40,7 +40,7 @@ func TestVersions(t *testing.T) {
 	for _, tc := range []struct {
 		name, low, high string
 		minor           int
-		want            string // version of the request, or what the error says
+		want            string // version of the request, or a part of the error
 	}{
 		{"Newest", "1.0", "1.39", 39, "placement 1.37"},
 		{"Older", "1.0", "1.36", 36, "placement 1.36"},
@@ -86,7 +86,7 @@ func TestAnotherReleaseAnswers(t *testing.T) {
 	}
 }
 
-// TestMovingNeedsANewerPlacement says what is missing.
+// TestMovingNeedsANewerPlacement expects an error with the missing version.
 func TestMovingNeedsANewerPlacement(t *testing.T) {
 	service := newProxy(t, berth(t))
 	p := newPlacement(t, service.url)
@@ -125,7 +125,7 @@ func TestHeaders(t *testing.T) {
 
 var _ client.Access = (*keystone.Session)(nil)
 
-// An account hands out tokens, the first of which are good no more.
+// An account issues tokens, the first of which are no longer valid.
 type account struct {
 	endpoint string
 

@@ -37,8 +37,8 @@ func (p *Placement) Allocations(ctx context.Context, consumer string) (network.A
 	return held, nil
 }
 
-// SetAllocations is network.Placement's. A consumer that is given no type keeps the
-// one that it has.
+// SetAllocations implements network.Placement. A consumer for which no type is given keeps its
+// type.
 func (p *Placement) SetAllocations(ctx context.Context, consumer string, a network.Allocations) error {
 	claim, err := claimOf(consumer, a)
 	if err != nil {
@@ -53,8 +53,7 @@ var consumerType = regexp.MustCompile(`^[A-Z0-9_]{0,255}$`)
 // maxOwner bounds the names of a consumer's project and user, in characters.
 const maxOwner = 255
 
-// claimOf is a claim for all that a consumer is to hold, which the wire would let
-// through.
+// claimOf is a claim for all allocations of a consumer, with the checks of the wire.
 func claimOf(consumer string, a network.Allocations) (placement.Claim, error) {
 	id, err := guarantee.ParseUUID(consumer)
 	if err != nil {

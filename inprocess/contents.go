@@ -76,7 +76,7 @@ func (p *Placement) SetInventories(ctx context.Context, uuid string, inventories
 	})
 }
 
-// complete gives an inventory placement's defaults for what it does not say.
+// complete sets placement's defaults in an inventory.
 func complete(i guarantee.Inventory) placement.Inventory {
 	return placement.Inventory{
 		Total: i.Total, Reserved: or(i.Reserved, 0), MinUnit: or(i.MinUnit, 1), MaxUnit: or(i.MaxUnit, placement.MaxInt),
@@ -91,7 +91,7 @@ func or[T any](v *T, otherwise T) T {
 	return *v
 }
 
-// maxRatio is the most that every database can keep.
+// maxRatio is the greatest ratio that every database can store.
 const maxRatio = 3.40282e+38
 
 // check refuses what an inventory cannot be, whatever the provider.

@@ -14,8 +14,7 @@ import (
 	"github.com/berthcloud/berth/compute/inventory"
 )
 
-// A Host is a compute service as one of its hosts sees it. It may be used from many
-// goroutines.
+// A Host is a compute service from the view of one of its hosts. It may be used concurrently.
 type Host struct {
 	service *compute.Service
 	report  compute.Report
@@ -24,7 +23,8 @@ type Host struct {
 
 var _ host.Service = (*Host)(nil)
 
-// NewHost returns the Host that reports so, and what it has; nil: others tell placement.
+// NewHost returns a Host with the report r and the inventory has. With a nil inventory another
+// process updates placement.
 func NewHost(s *compute.Service, r compute.Report, has *inventory.Host) *Host {
 	return &Host{s, r, has}
 }
@@ -44,7 +44,7 @@ func (h *Host) Report(ctx context.Context, unknown []string) error {
 	return nil
 }
 
-// Wanted is host.Service's.
+// Wanted implements host.Service.
 func (h *Host) Wanted(ctx context.Context, known string, wait time.Duration) (host.Wants, error) {
 	var wants host.Wants
 	_, err := h.service.AwaitWanted(ctx, h.report.Host, wait, func(all []compute.Wanted) bool {
@@ -54,7 +54,7 @@ func (h *Host) Wanted(ctx context.Context, known string, wait time.Duration) (ho
 	return wants, told(err, nil)
 }
 
-// wantsOf is what is wanted in the words of a host. The revision is of what is in it.
+// wantsOf converts the desired state to the host's types. The revision is a digest of the content.
 func wantsOf(all []compute.Wanted) host.Wants {
 	w := host.Wants{Servers: make([]host.Wanted, len(all))}
 	for i, one := range all {

@@ -1,7 +1,6 @@
-// Package inprocess has services of Berth's ask each other in one process, without
-// HTTP between them: it is the twin of package client and promises the same. It is
-// for programs that run several services, and not a way around their rules: what
-// the wire refuses is refused here too, but nobody's rights are looked at.
+// Package inprocess connects Berth's services within one process, without HTTP: it has the same
+// contracts as package client. It is for programs that run several services. Requests that the wire
+// refuses are refused here too, but there is no check of permissions.
 package inprocess
 
 import (
@@ -12,8 +11,8 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// A Placement is a placement service as the network service sees it. It may be used
-// from many goroutines.
+// A Placement is a placement service from the view of the network service. It may be used
+// concurrently.
 type Placement struct{ service *placement.Service }
 
 var _ network.Placement = (*Placement)(nil)
@@ -24,26 +23,26 @@ func NewPlacement(s *placement.Service) *Placement { return &Placement{s} }
 // known is a fault of placement's that is one of package network's errors.
 type known struct{ cause, is error }
 
-// Error returns what placement said.
+// Error returns placement's message.
 func (k *known) Error() string { return k.cause.Error() }
 
 // Unwrap returns both.
 func (k *known) Unwrap() []error { return []error{k.cause, k.is} }
 
-// away says that placement could not do what it was asked, for a reason of its own.
+// away is an internal or unavailable fault of placement's.
 type away struct{ error }
 
-// Error says why.
+// Error returns the reason.
 func (a *away) Error() string { return fmt.Sprintf("placement is unavailable: %v", a.error) }
 
 // Unwrap returns why.
 func (a *away) Unwrap() error { return a.error }
 
-// Fault says that a neighbour is away.
+// Fault classifies the error as an unavailable service.
 func (a *away) Fault() (fault.Kind, fault.Code) { return fault.Unavailable, "" }
 
-// told returns what the caller is told of an error: which of package network's it
-// is, when somebody else was faster, and the given one for every other conflict.
+// told converts an error for the caller: to the one of package network's for a concurrent change,
+// and to the given one for every other conflict.
 func told(err, conflict error) error {
 	kind, code := fault.Of(err)
 	switch {
@@ -59,7 +58,7 @@ func told(err, conflict error) error {
 	return err
 }
 
-// noProvider marks the fault of a provider that is not there.
+// noProvider marks the fault of a missing provider.
 func noProvider(err error) error {
 	if isKind(err, fault.NotFound) {
 		return &known{err, network.ErrNoProvider}

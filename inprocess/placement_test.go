@@ -35,7 +35,7 @@ func TestPlacement(t *testing.T) {
 	t.Run("Concurrency", func(t *testing.T) { networktest.TestPlacementConcurrency(t, p) })
 }
 
-// TestPlacementThatIsAway: what is wrong with placement is nobody's who asks it.
+// TestPlacementThatIsAway: internal errors of placement are reported as an unavailable service.
 func TestPlacementThatIsAway(t *testing.T) {
 	p, store := newPlacement(t)
 	networktest.MakeTree(t, p)

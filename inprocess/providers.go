@@ -13,7 +13,7 @@ import (
 
 // ProviderNamed is network.Placement's.
 func (p *Placement) ProviderNamed(ctx context.Context, name string) (network.Provider, error) {
-	if name == "" { // it would filter nothing
+	if name == "" { // an empty name would not filter
 		return network.Provider{}, fmt.Errorf("%w: none is without a name", network.ErrNoProvider)
 	}
 	all, err := p.list(ctx, placement.ProviderFilter{Name: name})
@@ -85,8 +85,8 @@ func (p *Placement) ensureProvider(ctx context.Context, want network.Provider) e
 	}
 	_, err = p.service.CreateProvider(ctx, placement.NewProvider{UUID: placement.UUID(want.UUID), Name: want.Name, Parent: placement.UUID(want.Parent)})
 	if isKind(err, fault.Conflict) {
-		// Another instance made it meanwhile, or the name is another provider's:
-		// the update tells.
+		// Another instance created it concurrently, or the name is another provider's: the update
+		// shows which.
 		if late := p.update(ctx, want); !isKind(late, fault.NotFound) {
 			return late
 		}
@@ -94,7 +94,7 @@ func (p *Placement) ensureProvider(ctx context.Context, want network.Provider) e
 	return err
 }
 
-// update gives a provider its name and parent.
+// update sets a provider's name and parent.
 func (p *Placement) update(ctx context.Context, want network.Provider) error {
 	_, is, tree, err := p.find(ctx, want.UUID)
 	if err != nil {
@@ -109,7 +109,7 @@ func (p *Placement) update(ctx context.Context, want network.Provider) error {
 	return err
 }
 
-// find returns a provider in a fresh picture.
+// find returns a provider in a fresh snapshot.
 func (p *Placement) find(ctx context.Context, uuid string) (*placement.World, *placement.Provider, *placement.Tree, error) {
 	world, err := p.service.WorldWith(ctx, placement.UUID(uuid))
 	if err != nil {

@@ -28,9 +28,8 @@ type setting struct {
 	line  int
 }
 
-// Parse reads one file's text. The path is used in messages only. The File
-// holds all that could be read, also when there is an error; the error joins a
-// SyntaxError for each line that could not.
+// Parse parses one file's text. The path is used in messages only. The File contains everything
+// that could be read, even with an error; the error joins a SyntaxError for each malformed line.
 func Parse(path string, text []byte) (*File, error) {
 	p := parser{file: &File{path: path}}
 	for _, line := range lines(string(text)) {
@@ -48,7 +47,7 @@ func lines(text string) []string {
 	return strings.Split(text, "\n")
 }
 
-// A parser holds the assignment that further lines may continue.
+// A parser has the assignment that continuation lines may extend.
 type parser struct {
 	file    *File
 	line    int
@@ -75,8 +74,8 @@ func (p *parser) read(line string) {
 	}
 }
 
-// resume adds a line to the assignment above. A blank line, a comment or a
-// heading in between ends it.
+// resume appends a continuation line to the assignment. A blank line, a comment or a heading in
+// between ends the assignment.
 func (p *parser) resume(rest string) {
 	if !p.open {
 		p.fail("an indented line continues a value, and there is none above it")
@@ -126,8 +125,7 @@ func (p *parser) assign(line string) {
 	p.current = setting{Name{p.group, name}, unquote(strings.TrimFunc(line[cut+1:], isSpace)), p.line}
 }
 
-// flush ends the assignment under way. One that stands in no group has been
-// reported and is dropped.
+// flush ends the current assignment. One outside any group has been reported and is dropped.
 func (p *parser) flush() {
 	if p.open && p.current.name.Group != "" {
 		p.file.settings = append(p.file.settings, p.current)
@@ -139,8 +137,7 @@ func (p *parser) fail(reason string) {
 	p.errs = append(p.errs, &SyntaxError{Location{File: p.file.path, Line: p.line}, reason})
 }
 
-// unquote drops one pair of equal quotes. A lone quote counts as both ends of
-// nothing.
+// unquote drops one pair of equal quotes. A lone quote becomes an empty text.
 func unquote(value string) string {
 	if value == "" || value[0] != '"' && value[0] != '\'' || value[0] != value[len(value)-1] {
 		return value
@@ -148,6 +145,6 @@ func unquote(value string) string {
 	return value[1:max(1, len(value)-1)]
 }
 
-// isSpace is Python's str.isspace, which knows four more separators than
-// Unicode's white space property does.
+// isSpace is Python's str.isspace, which includes four separators that Unicode's white space
+// property does not.
 func isSpace(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f }

@@ -6,13 +6,11 @@ import (
 	"strconv"
 )
 
-// Load fills the options of a table from the set. Options that no source sets
-// keep their defaults.
+// Load fills the options of a table from the set. Options that no source sets keep their defaults.
 //
-// The error joins a ValueError for each wrong value; the variables of those
-// options keep their defaults, all others are filled. The warnings name groups
-// and options that the table does not know, older names that were used, and
-// numbers that are set to nothing.
+// The error joins a ValueError for each invalid value; the variables of those options keep their
+// defaults, all others are set. The warnings name groups and options that the table does not have,
+// deprecated names in use, and numbers with an empty value.
 func (s *Set) Load(t Table) (warnings []string, err error) {
 	l := newLoader(s, t)
 	for i := range t.Options {
@@ -22,7 +20,7 @@ func (s *Set) Load(t Table) (warnings []string, err error) {
 	return l.warnings, errors.Join(l.errs...)
 }
 
-// A state is how far an option has come.
+// A state is the progress of loading an option.
 type state int
 
 const (

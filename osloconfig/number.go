@@ -18,7 +18,7 @@ var (
 		`([0-9]+(_[0-9]+)*\.?([0-9]+(_[0-9]+)*)?|\.[0-9]+(_[0-9]+)*)(e[+-]?[0-9]+(_[0-9]+)*)?)$`)
 )
 
-// Int is any integer. Setting it to nothing keeps the default, with a warning.
+// Int is any integer. An empty value leaves the default, with a warning.
 func Int(p *int) Value { return IntBetween(p, math.MinInt, math.MaxInt) }
 
 // IntBetween is an integer from low to high, both included.
@@ -54,7 +54,7 @@ func integerKind(low, high int) string {
 	return fmt.Sprintf("integer from %d to %d", low, high)
 }
 
-// OptionalInt is an integer or nothing, which reads as nil.
+// OptionalInt is an integer; an empty value is nil.
 func OptionalInt(p **int) Value {
 	return Value{
 		kind: "integer",
@@ -79,7 +79,7 @@ func OptionalInt(p **int) Value {
 	}
 }
 
-// Float is a number. Setting it to nothing keeps the default, with a warning.
+// Float is a number. An empty value leaves the default, with a warning.
 func Float(p *float64) Value {
 	return Value{
 		kind: "number",
@@ -94,8 +94,8 @@ func Float(p *float64) Value {
 	}
 }
 
-// pythonFloat writes a number as Python does, which always shows a point or an
-// exponent and takes the exponent from 1e16 on and below 1e-4.
+// pythonFloat formats a number as Python does, always with a point or an exponent, and with the
+// exponent from 1e16 on and below 1e-4.
 func pythonFloat(f float64) string {
 	switch {
 	case math.IsNaN(f):
@@ -113,7 +113,7 @@ func pythonFloat(f float64) string {
 	return s
 }
 
-// Seconds is a span of time given as a number of seconds, not negative.
+// Seconds is a duration in seconds, not negative.
 func Seconds(p *time.Duration) Value {
 	const longest = float64(math.MaxInt64) / float64(time.Second)
 	return Value{

@@ -1,17 +1,16 @@
-// Package osloconfig reads the INI files of oslo.config by oslo's own rules
-// and fills typed options from them. It is not for deciding which options
-// there are or what they mean: the caller declares those in a Table.
+// Package osloconfig reads the INI files of oslo.config by oslo's own rules and fills typed options
+// from them. The caller declares the options and their types in a Table.
 //
-// Reading goes in two steps. Read parses files, directories of files and the
-// environment into a Set. Set.Load looks up each option of a table there,
-// expands references to other options, converts the text and stores it:
+// Reading has two steps. Read parses files, directories of files and the environment into a Set.
+// Set.Load looks up each option of a table there, expands references to other options, converts the
+// text and stores it:
 //
 //	lines ── Parse ──▶ File ─┐
 //	lines ── Parse ──▶ File ─┼─ Set ── Load(Table) ──▶ fields of the caller
 //	environment ─────────────┘            │
-//	                                      └──▶ warnings, all wrong values
+//	                                      └──▶ warnings, all invalid values
 //
-// The rules, where they surprise:
+// The less obvious rules:
 //
 //   - The first '=' or ':' of a line ends the name. An indented line continues
 //     the value above it. There are no comments behind a value.
@@ -21,10 +20,10 @@
 //   - A name that is given again replaces the value, or adds one to an option
 //     of several values. Later files win over earlier ones, the environment
 //     (OS_GROUP__OPTION) over all files.
-//   - $name, ${name} and ${group.name} stand for the value of another option;
-//     $$ and \$ stand for a dollar sign.
-//   - A line's content is never repeated in an error, since it may be a
-//     password that lost its name.
+//   - $name, ${name} and ${group.name} refer to the value of another option;
+//     $$ and \$ are a dollar sign.
+//   - An error never contains the content of a line, since that may be a
+//     password without its name.
 package osloconfig
 
 import (
@@ -43,11 +42,11 @@ type Name struct {
 	Option string
 }
 
-// String returns the name as messages show it: "[placement_database] connection".
+// String returns the name in the form of messages: "[placement_database] connection".
 func (n Name) String() string { return "[" + n.Group + "] " + n.Option }
 
-// An Option is one setting: what it is called, what it is for, and where its
-// value goes. The value that the target holds before loading is the default.
+// An Option is one setting: its name, its help, and the target of its value. The target's value
+// before loading is the default.
 type Option struct {
 	Name
 	Help  string
@@ -55,11 +54,10 @@ type Option struct {
 	Older []Name // names it had before; still read, with a warning
 }
 
-// Secret reports whether the value must not be shown.
+// Secret reports whether the value must not be printed.
 func (o Option) Secret() bool { return o.Value.secret }
 
-// Display returns the value as one would write it in a file, with asterisks in
-// place of a secret.
+// Display returns the value in the syntax of a file, with asterisks in place of a secret.
 func (o Option) Display() string {
 	text := o.Value.String()
 	if o.Secret() && text != "" {
@@ -80,17 +78,16 @@ func (o Option) names() []Name {
 	return all
 }
 
-// A Table is everything a program's files may say.
+// A Table has all options of a program's files.
 type Table struct {
 	Options []Option
-	// Foreign lists groups that belong to somebody else. Whatever stands there
-	// is neither read nor warned about.
+	// Foreign lists groups of other programs. They are ignored without warnings.
 	Foreign []string
 }
 
-// A Location is the place a value came from.
+// A Location is the place of a value.
 type Location struct {
-	File string // path of the file; empty when the value came from the environment
+	File string // path of the file; empty for the environment
 	Line int    // counted from 1
 	Env  string // name of the environment variable
 }
@@ -103,9 +100,8 @@ func (l Location) String() string {
 	return fmt.Sprintf("%s:%d", l.File, l.Line)
 }
 
-// A ValueError says which value is wrong and what would be right. Value is
-// masked when the option is secret, and stands as written: references in it are
-// not expanded, because they could lead to a secret.
+// A ValueError is about an invalid value and says what is valid. Value is masked when the option is
+// secret; references in it are not expanded, because they could lead to a secret.
 type ValueError struct {
 	Location
 	Option Name
@@ -113,13 +109,12 @@ type ValueError struct {
 	Reason string
 }
 
-// Error returns one line with everything the error knows.
+// Error returns one line with all fields.
 func (e *ValueError) Error() string {
 	return fmt.Sprintf("%s: %s = %s: %s", e.Location, e.Option, e.Value, e.Reason)
 }
 
-// A SyntaxError says which line of a file cannot be read. It never holds the
-// line.
+// A SyntaxError is about a malformed line of a file. It never contains the line.
 type SyntaxError struct {
 	Location
 	Reason string
@@ -139,7 +134,7 @@ func sameGroup(name string) string {
 // key returns the name by which settings are found in files.
 func (n Name) key() Name { return Name{sameGroup(n.Group), n.Option} }
 
-// has reports whether the list holds the group.
+// has reports whether the list contains the group.
 func has(groups []string, group string) bool {
 	return slices.ContainsFunc(groups, func(g string) bool { return sameGroup(g) == group })
 }

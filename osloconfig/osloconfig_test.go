@@ -26,7 +26,7 @@ func option(name string, v osloconfig.Value, older ...osloconfig.Name) osloconfi
 	return osloconfig.Option{Name: osloconfig.Name{Group: group, Option: rest}, Value: v, Older: older}
 }
 
-// read reads one file named test.conf in a directory of its own.
+// read reads one file named test.conf in a new directory.
 func read(t *testing.T, text string) *osloconfig.Set {
 	t.Helper()
 	t.Chdir(t.TempDir())

@@ -20,7 +20,7 @@ import (
 //go:embed testdata/oslo.py
 var osloScript string
 
-// torture holds one group of lines a case; each is a file of its own.
+// torture has one group of lines per case; each is a separate file.
 var torture = []string{
 	"[DEFAULT]\ntext = a = b : c\nother: x = y\n",
 	"[DEFAULT]\ntext=  spaced  \t\nother =\n",
@@ -106,8 +106,8 @@ func TestParity(t *testing.T) {
 	answers := askOslo(t, cases)
 	for i, c := range cases {
 		got := readCase(c)
-		// oslo goes on to DEFAULT when an option of the own group is wrong,
-		// here it is enough that the wrong one is reported.
+		// oslo continues with DEFAULT when an option of the own group is invalid; here the invalid
+		// one has only to be reported.
 		for name, v := range got {
 			if v == "ELSEWHERE" {
 				answers[i][name] = v
@@ -301,7 +301,7 @@ func mergedCases(write func(name, text string) string, dir string) []parityCase 
 	}
 }
 
-// randomFile strings pieces together that mean something to the parser.
+// randomFile joins random pieces of the syntax.
 func randomFile(r *rand.Rand) string {
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
 	var b strings.Builder

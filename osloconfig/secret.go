@@ -2,17 +2,17 @@ package osloconfig
 
 import "log/slog"
 
-// mask stands in place of a secret wherever values are shown.
+// mask replaces a secret wherever values are printed.
 const mask = "***"
 
-// A Secret is text that prints, logs and encodes as asterisks. Its zero value
-// is the empty text, which shows as such. Reveal is the only way to the content.
+// A Secret is text that prints, logs and encodes as asterisks. The empty text prints as such.
+// Reveal is the only access to the content.
 type Secret string
 
 // Reveal returns the text itself.
 func (s Secret) Reveal() string { return string(s) }
 
-// String returns asterisks, or nothing when there is nothing to hide.
+// String returns asterisks, or an empty text for an empty secret.
 func (s Secret) String() string {
 	if s == "" {
 		return ""
@@ -20,11 +20,11 @@ func (s Secret) String() string {
 	return mask
 }
 
-// GoString keeps %#v from showing the text.
+// GoString keeps the text out of %#v.
 func (s Secret) GoString() string { return `"` + s.String() + `"` }
 
-// LogValue keeps structured logs from showing the text.
+// LogValue keeps the text out of structured logs.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// MarshalText keeps encoders from showing the text.
+// MarshalText keeps the text out of encoded documents.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

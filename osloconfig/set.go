@@ -7,25 +7,24 @@ import (
 	"strings"
 )
 
-// Sources says where settings come from. Files are read in order, then the
-// files *.conf of each directory in order of their names; what comes later
-// wins. The environment, when LookupEnv is set, wins over all of them.
+// Sources are the sources of settings. Files are read in order, then the files *.conf of each
+// directory in order of their names; later ones override earlier ones. The environment, when
+// LookupEnv is set, overrides all of them.
 type Sources struct {
 	Files     []string
 	Dirs      []string
 	LookupEnv func(name string) (value string, ok bool)
 }
 
-// A Set is everything the sources say, not yet looked at. It does not change
-// and may be used by several goroutines.
+// A Set is the unconverted content of all sources. It is immutable and may be used concurrently.
 type Set struct {
 	files  []*File
 	lookup func(name string) (string, bool)
 }
 
-// Read reads all sources. The Set is never nil and holds what could be read,
-// so that a caller may go on to look for wrong values; the error joins one
-// error for each file, directory or line that could not be read.
+// Read reads all sources. The Set is never nil and contains everything that could be read, so that
+// a caller may go on and report invalid values; the error joins one error for each file, directory
+// or line that could not be read.
 func Read(src Sources) (*Set, error) {
 	s := &Set{lookup: src.LookupEnv}
 	paths, errs := src.paths()
@@ -83,14 +82,14 @@ func (s *Set) Given(o Option) bool {
 	return ok
 }
 
-// Places returns where the values of an option stand, in their order: one place unless it
-// is an option of several values.
+// Places returns the locations of an option's values, in their order: one location unless the
+// option has several values.
 func (s *Set) Places(o Option) []Location {
 	a, _ := s.find(&o)
 	return a.places
 }
 
-// An answer is what the sources say about one option.
+// An answer is the values of one option in the sources.
 type answer struct {
 	raws   []string
 	places []Location // of the values
@@ -98,13 +97,13 @@ type answer struct {
 	older  []use // older names that were used
 }
 
-// A use is one place where an older name stands.
+// A use is one location of a deprecated name.
 type use struct {
 	name Name
 	at   Location
 }
 
-// add puts the values of one name before those that are there.
+// add puts the values of one name before those already found.
 func (a *answer) add(found []setting, path string) {
 	var raws []string
 	var places []Location
@@ -117,10 +116,10 @@ func (a *answer) add(found []setting, path string) {
 	a.raws, a.places = append(raws, a.raws...), append(places, a.places...)
 }
 
-// find looks an option up as oslo does: the environment first, then the files
-// from the last to the first. Within a file the current name wins over older
-// ones, whatever their order; a later file wins even with an older name. An
-// option of several values collects them from all files.
+// find looks an option up as oslo does: the environment first, then the files from the last to the
+// first. Within a file the current name overrides older ones, whatever their order; a later file
+// overrides earlier ones even with an older name. An option of several values collects them from
+// all files.
 func (s *Set) find(o *Option) (answer, bool) {
 	if a, ok := s.findEnv(o); ok {
 		return a, true

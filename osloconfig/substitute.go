@@ -7,16 +7,15 @@ import (
 	"strings"
 )
 
-// reference matches "$$", "$name" and "${name}", where a name may have dots.
-// Any other dollar sign stands for itself.
+// reference matches "$$", "$name" and "${name}", where a name may have dots. Any other dollar sign
+// is literal.
 var reference = regexp.MustCompile(`(?i)\$(?:\$|([_a-z][._a-z0-9]*)|\{([_a-z][._a-z0-9]*)\})`)
 
 // longest bounds what references may expand to, so that options that double
 // each other do not eat the machine.
 const longest = 1 << 20
 
-// errElsewhere says that an option cannot be read because one that it refers
-// to cannot, which has been reported there.
+// errElsewhere means that an option refers to one that is invalid, which has been reported already.
 var errElsewhere = errors.New("refers to an option that is wrong")
 
 // expand replaces the references in the text of an option.
@@ -40,7 +39,7 @@ func (l *loader) expand(text string, from *Option) (string, error) {
 	return b.String(), nil
 }
 
-// dollar returns what one match of reference stands for.
+// dollar returns the replacement of one match of reference.
 func (l *loader) dollar(text string, m []int, from *Option) (string, error) {
 	switch {
 	case m[2] >= 0:
@@ -51,9 +50,8 @@ func (l *loader) dollar(text string, m []int, from *Option) (string, error) {
 	return "$", nil
 }
 
-// follow returns the value that a reference names, and loads it before if
-// needed. The reasons of errors do not repeat the name when it stands in a
-// secret: it is more likely a piece of a password.
+// follow returns the value of a reference, and loads the option first if needed. Errors about
+// references in a secret do not contain the name, which is probably a piece of a password.
 func (l *loader) follow(name string, from *Option) (string, error) {
 	to := l.target(name, from.Group)
 	if to == nil {
@@ -78,10 +76,9 @@ func blame(o *Option, open, secret string) error {
 	return errors.New(open)
 }
 
-// target finds the option that a reference means: "group.name" names a group; a
-// plain name is looked for in the referring option's group, then in DEFAULT.
-// Groups are written as they are declared here, and DEFAULT cannot be written
-// at all, both as in oslo.
+// target finds the option of a reference: "group.name" names a group; a plain name is looked up in
+// the referring option's group, then in DEFAULT. Groups are spelled as in the declaration, and
+// DEFAULT cannot be named at all, both as in oslo.
 func (l *loader) target(name, group string) *Option {
 	if g, rest, ok := strings.Cut(name, "."); ok {
 		if g == DefaultGroup {

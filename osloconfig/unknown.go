@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// unknown lists groups and options in the files that the table does not know.
+// unknown lists groups and options in the files that the table does not have.
 func unknown(s *Set, t Table) []string {
 	d := newDictionary(t)
 	var warnings []string
@@ -26,8 +26,8 @@ func unknown(s *Set, t Table) []string {
 	return warnings
 }
 
-// printable cuts a name before the first character that no name has: a
-// password that lost its name ends up where a name is expected.
+// printable truncates a name before the first character that no name contains: a password without
+// its name is parsed as a name.
 func printable(name string) string {
 	odd := func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.", r)
@@ -38,7 +38,7 @@ func printable(name string) string {
 	return name
 }
 
-// A dictionary holds all names of a table: groups folded, older names included.
+// A dictionary contains all names of a table: groups folded, older names included.
 type dictionary struct {
 	table   Table
 	groups  map[string]bool
@@ -93,8 +93,8 @@ func (d dictionary) optionLike(name Name) string {
 	return "; did you mean " + best.String() + "?"
 }
 
-// Closest is the name that is spelled most like the given one, or "" when none is spelled
-// alike: for what a user may have meant.
+// Closest is the name with the spelling most similar to the given one, or "" when none is similar:
+// for suggestions.
 func Closest(name string, names []string) string {
 	best, least := "", tolerance(name)
 	for _, n := range names {
@@ -108,8 +108,8 @@ func Closest(name string, names []string) string {
 // tolerance is the distance from which on two names are not alike.
 func tolerance(name string) int { return min(3, 1+len(name)/2) }
 
-// distance counts the letters to insert, drop or replace to get from a to b;
-// a hyphen counts as an underscore. Texts longer than any name are far away.
+// distance counts the letters to insert, drop or replace to get from a to b; a hyphen counts as an
+// underscore. Texts longer than any name have a large distance.
 func distance(a, b string) int {
 	if len(a) > 64 {
 		return len(a)

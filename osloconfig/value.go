@@ -13,25 +13,24 @@ import (
 // as the default.
 type Value struct {
 	kind   string
-	multi  bool // takes every value that was given, not only the last
+	multi  bool // takes all values given, not only the last
 	secret bool
 	set    func(raws []string) error // raws is never empty
 	text   func() string             // as one writes it in a file
 	python func() string             // as a reference to the option reads; text when nil
 }
 
-// errUnset says that the text means "no value", so that the default stays.
+// errUnset means "no value", so that the default applies.
 var errUnset = errors.New("empty")
 
 // Type returns the name of the type for documents: "string", "integer", …
 func (v Value) Type() string { return v.kind }
 
-// String returns the variable's present content as one writes it in a file.
-// Secrets are shown; see Option.Display.
+// String returns the variable's value in the syntax of a file. Secrets are not masked; see
+// Option.Display.
 func (v Value) String() string { return v.text() }
 
-// substitute returns what a reference to the option stands for, which is how
-// Python prints the value.
+// substitute returns the replacement of a reference to the option: the value as Python prints it.
 func (v Value) substitute() string {
 	if v.python != nil {
 		return v.python()
@@ -39,9 +38,8 @@ func (v Value) substitute() string {
 	return v.text()
 }
 
-// Check returns a Value that also has to pass ok, which sees the text after
-// references are expanded. The error becomes the reason shown to the operator:
-// it must not repeat a secret.
+// Check returns a Value that also has to pass ok, which gets the text after references are
+// expanded. The error is the reason that the operator reads: it must not contain a secret.
 func (v Value) Check(ok func(text string) error) Value {
 	set := v.set
 	v.set = func(raws []string) error {
@@ -53,8 +51,7 @@ func (v Value) Check(ok func(text string) error) Value {
 	return v
 }
 
-// last makes a setter for options of one value, of which the last one given
-// counts.
+// last returns a setter for options of one value: the last value applies.
 func last(set func(string) error) func([]string) error {
 	return func(raws []string) error { return set(raws[len(raws)-1]) }
 }
@@ -68,7 +65,7 @@ func String(p *string) Value {
 	}
 }
 
-// Hidden is any text that must never be shown.
+// Hidden is any text that must never be printed.
 func Hidden(p *Secret) Value {
 	return Value{
 		kind:   "string",
@@ -83,8 +80,7 @@ func Choice(p *string, words ...string) Value {
 	return choice(p, words, func(a, b string) bool { return a == b })
 }
 
-// FoldChoice is one of the given words in any case. The variable receives the
-// word as the file has it.
+// FoldChoice is one of the given words in any case. The variable receives the spelling of the file.
 func FoldChoice(p *string, words ...string) Value {
 	return choice(p, words, strings.EqualFold)
 }
@@ -131,8 +127,8 @@ func parseBool(raw string) (bool, error) {
 	return false, errors.New("want a boolean: true, yes, on, 1 or false, no, off, 0")
 }
 
-// List is words separated by commas. An option that is unset reads as nil, one
-// that is set to nothing as an empty list.
+// List is words separated by commas. An option that is unset is nil, one with an empty value an
+// empty list.
 func List(p *[]string) Value {
 	return Value{
 		kind:   "list",
@@ -154,9 +150,8 @@ func parseList(raw string) []string {
 	return words
 }
 
-// Multi is an option that may stand in the files several times; the variable
-// receives all values, those of earlier files first. Values given replace the
-// default ones.
+// Multi is an option with several values; the variable receives all of them, those of earlier files
+// first. They replace the default ones.
 func Multi(p *[]string) Value {
 	return Value{
 		kind:   "multi-valued",
@@ -245,8 +240,7 @@ func pythonList(words []string) string {
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
-// pythonDict orders by name; oslo keeps the order of the file, which a Go map
-// does not.
+// pythonDict orders by name; oslo preserves the order of the file, which a Go map does not.
 func pythonDict(dict map[string]string) string {
 	if dict == nil {
 		return ""

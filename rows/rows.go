@@ -1,12 +1,10 @@
-// Package rows is the contract between a service that has flat rows and the store
-// that keeps them: how rows are looked for, written and removed, and what a
-// transaction promises. It is not about any row in particular: those are the
-// services' own, which say which types they have, what a row's key is and what is
-// unique. Placement's store is another one: it is built for the search.
+// Package rows is the contract between a service that has flat rows and its store: how rows are
+// found, written and removed, and the guarantees of a transaction. The services define the types of
+// rows, their keys and unique values. Placement has a store of its own, which is designed for
+// searches.
 //
-// A row is a struct without lists of other rows. Rows of a type are found by equality of
-// some of their fields; anything finer is done in memory, so that no two databases
-// can disagree about it.
+// A row is a struct without lists of other rows. Rows of a type are found by equality of some of
+// their fields; other filters run in memory, so that they do not differ between databases.
 package rows
 
 import (
@@ -15,18 +13,16 @@ import (
 	"time"
 )
 
-// A Store keeps rows. It may be used from many goroutines.
+// A Store stores rows. It may be used concurrently.
 type Store interface {
-	// View runs fn against one consistent state of the rows. It may run more
-	// than once. What comes after an Update that returned, of any instance on
-	// the same database, sees it.
+	// View runs fn against one consistent state of the rows. It may run more than once. A View that
+	// begins after an Update has returned, in any instance on the same database, sees its changes.
 	View(ctx context.Context, fn func(Reader) error) error
 
-	// Update runs fn in a transaction and commits when it returns nil. No two
-	// transactions on a database run at the same time, so that what fn has
-	// read stays true until the commit. fn may run more than once and must keep
-	// nothing of an earlier run. The error of fn is returned as it is. now is the
-	// time of the change; those in rows are written as they are.
+	// Update runs fn in a transaction and commits when it returns nil. Transactions on a database
+	// are serialized, so that what fn has read is valid until the commit. fn may run more than once
+	// and must not retain results of an earlier run. The error of fn is returned as it is. now is
+	// the time of the change; times in rows are written as they are.
 	Update(ctx context.Context, now time.Time, fn func(Writer) error) error
 
 	// Others returns a number that has risen when other instances on the same
@@ -47,23 +43,22 @@ type Reader interface {
 type Writer interface {
 	Reader
 
-	// Insert adds a row. It returns ErrTaken, and adds nothing, when its key or
-	// another value that must be unique is taken. One that refers to a row
-	// which is not there is a mistake that ends the Update with an error.
+	// Insert adds a row. It returns ErrTaken, and adds nothing, when its key or another value that
+	// must be unique is taken. One that refers to a missing row is a programming error that ends
+	// the Update.
 	Insert(row any) error
 
-	// Replace writes all fields of the row that has its key, and returns
-	// ErrNoRow when there is none, ErrTaken when a unique value is taken.
+	// Replace writes all fields of the row with the same key. It returns ErrNoRow when there is
+	// none, ErrTaken when a unique value is taken.
 	Replace(row any) error
 
-	// Remove removes all rows that match every condition, of which there must
-	// be one at least, and returns how many there were. The row is a pointer to
-	// any value of the type. Nothing else goes with them: rows that others
-	// refer to are a mistake, as in Insert.
+	// Remove removes all rows that match every condition, of which there must be one at least, and
+	// returns their number. The row is a pointer to any value of the type. There is no cascade:
+	// removing rows that others refer to is a programming error, as in Insert.
 	Remove(row any, where ...Match) (int, error)
 }
 
-// The errors of a Writer after which its transaction goes on.
+// The errors of a Writer after which its transaction can continue.
 var (
 	ErrNoRow = errors.New("rows: no such row")
 	ErrTaken = errors.New("rows: the value is taken")
@@ -75,7 +70,7 @@ type Match struct {
 	Values []any
 }
 
-// A Field is what rows are looked for by. Each type has some of them.
+// A Field is a field that conditions on rows may use. Each type has some of them.
 type Field string
 
 // Where returns the condition that a field has one of the values.
@@ -94,8 +89,7 @@ func All[T any](r Reader, where ...Match) ([]T, error) {
 	return rows, err
 }
 
-// One returns the row of a type that matches every condition, ErrNoRow when there
-// is none.
+// One returns the row of a type that matches every condition, ErrNoRow when there is none.
 func One[T any](r Reader, where ...Match) (T, error) {
 	rows, err := All[T](r, where...)
 	if err == nil && len(rows) == 0 {

@@ -15,10 +15,9 @@ type Listener struct {
 	Name string // FileDescriptorName= of the socket unit, by default the unit's own name
 }
 
-// Listeners returns the sockets that this process was started with, in their
-// order: none without systemd. It can be called once; the environment does not
-// name them afterwards. A socket that takes no connections is an error, and none
-// stays open then.
+// Listeners returns the sockets that systemd has passed to this process, in their order: none
+// without systemd. It can be called once, since it removes their variables from the environment. A
+// socket that does not listen is an error, and all are closed then.
 func Listeners() ([]Listener, error) {
 	return listeners(activation.Files(true))
 }

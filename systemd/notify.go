@@ -1,7 +1,6 @@
-// Package systemd is how a service talks to the systemd that started it: it
-// says what it is doing, keeps the watchdog content and takes over sockets that
-// were opened for it. It is not for the journal, D-Bus or unit files, and
-// without systemd all of it does nothing.
+// Package systemd is a service's interface to the systemd that started it: state notifications, the
+// watchdog and socket activation. It does not cover the journal, D-Bus or unit files; without
+// systemd all of it does nothing.
 package systemd
 
 import (
@@ -18,45 +17,44 @@ import (
 // sendTimeout bounds the wait for a service manager that does not read.
 const sendTimeout = time.Second
 
-// A Notifier tells the service manager about the service. Its methods may be
-// called from many goroutines; messages go out in the order of the calls, each
-// within a second. A Notifier without a socket does nothing, and neither does a
-// nil one. Errors are those of the socket: the service can go on without it.
+// A Notifier sends the service's state to the service manager. Its methods may be called
+// concurrently; messages are sent in the order of the calls, each within a second. A Notifier
+// without a socket does nothing, and neither does a nil one. Errors are those of the socket: the
+// service can continue without it.
 type Notifier struct {
 	socket string
 
-	mu sync.Mutex // held while sending
+	mu sync.Mutex // locked while sending
 }
 
 // NewNotifier returns a Notifier for the socket that the environment names in
 // NOTIFY_SOCKET.
 func NewNotifier() *Notifier { return &Notifier{socket: os.Getenv("NOTIFY_SOCKET")} }
 
-// Starting says how far the start has come, and asks for time: the service
-// manager gives up on a start that neither ends nor says anything for so long.
+// Starting reports the progress of the start, and extends its time-out by patience.
 func (n *Notifier) Starting(status string, patience time.Duration) error {
 	return n.send(statusLine(status), extend(patience))
 }
 
-// Ready says that the service does its work from now on, also after Reloading.
+// Ready reports that the service has started, or has finished Reloading.
 func (n *Notifier) Ready(status string) error {
 	return n.send(daemon.SdNotifyReady, statusLine(status))
 }
 
-// Status says what the service is doing, for people.
+// Status sets the status text for operators.
 func (n *Notifier) Status(text string) error { return n.send(statusLine(text)) }
 
-// Reloading says that the service takes in its settings; Ready has to follow.
+// Reloading reports that the service reloads its settings; Ready has to follow.
 func (n *Notifier) Reloading() error {
 	return n.send(daemon.SdNotifyReloading, strings.TrimSpace(daemon.SdNotifyMonotonicUsec()), statusLine("reloading"))
 }
 
-// Stopping says that the service ends, which may take as long as patience.
+// Stopping reports that the service ends, which may take as long as patience.
 func (n *Notifier) Stopping(status string, patience time.Duration) error {
 	return n.send(daemon.SdNotifyStopping, statusLine(status), extend(patience))
 }
 
-// alive feeds the watchdog.
+// alive resets the watchdog.
 func (n *Notifier) alive() error { return n.send(daemon.SdNotifyWatchdog) }
 
 // statusLine makes one line of a text.

@@ -19,8 +19,8 @@ import (
 	"github.com/berthcloud/berth/systemd"
 )
 
-// asActivated in the environment makes the test binary a service that systemd
-// starts: it greets whoever connects to the sockets it was given.
+// asActivated in the environment makes the test binary a service that systemd starts: it greets the
+// clients of the sockets that were passed to it.
 const asActivated = "BERTH_TEST_AS_ACTIVATED"
 
 func TestMain(m *testing.M) {
@@ -52,7 +52,7 @@ func greet(out io.Writer) error {
 	return nil
 }
 
-// A manager stands in for systemd's end of the notify socket.
+// A manager is systemd's end of the notify socket.
 type manager struct {
 	t    *testing.T
 	conn *net.UnixConn
@@ -133,7 +133,8 @@ func TestNobodyAtTheSocketIsAnError(t *testing.T) {
 	}
 }
 
-// A manager that does not read holds up nobody for longer than the bound.
+// TestManagerThatDoesNotReadIsGivenUp: a manager that does not read blocks callers no longer than
+// the bound.
 func TestManagerThatDoesNotReadIsGivenUp(t *testing.T) {
 	m, n := newManager(t)
 	begin := time.Now()
@@ -146,7 +147,7 @@ func TestManagerThatDoesNotReadIsGivenUp(t *testing.T) {
 	if !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(begin) > 10*time.Second {
 		t.Errorf("Status = %v after %v, want it to give up", err, time.Since(begin))
 	}
-	for m.next(time.Millisecond) != "" { // the queue is drained, messages go through again
+	for m.next(time.Millisecond) != "" { // the queue is drained, and messages are accepted again
 		continue
 	}
 	if err := n.Ready("x"); err != nil {
@@ -212,7 +213,8 @@ func TestWatchdogStarvesWhenTheCheckFails(t *testing.T) {
 	}
 }
 
-// A check that hangs gives no sign of life; when it comes back, there is one.
+// TestWatchdogStarvesWhileTheCheckHangs: a check that hangs resets no watchdog; when it returns, it
+// does.
 func TestWatchdogStarvesWhileTheCheckHangs(t *testing.T) {
 	m, n := newManager(t)
 	release := make(chan struct{})
@@ -231,7 +233,8 @@ func TestWatchdogStarvesWhileTheCheckHangs(t *testing.T) {
 	}
 }
 
-// A check that waits for as long as it may is alive.
+// TestWatchdogIsFedWhenTheCheckKeepsToItsContext: a check that uses all of its time resets the
+// watchdog.
 func TestWatchdogIsFedWhenTheCheckKeepsToItsContext(t *testing.T) {
 	m, n := newManager(t)
 	failures := watch(t, n, 300*time.Millisecond, func(ctx context.Context) error { <-ctx.Done(); return nil })

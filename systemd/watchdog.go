@@ -9,8 +9,7 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// WatchdogInterval returns how long the service manager waits for a sign of life
-// before it ends the service; 0 when it does not.
+// WatchdogInterval returns the time-out of the service manager's watchdog; 0 for none.
 func WatchdogInterval() (time.Duration, error) {
 	d, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
@@ -19,12 +18,11 @@ func WatchdogInterval() (time.Duration, error) {
 	return d, nil
 }
 
-// Watch feeds the watchdog until ctx ends, a third of the interval apart and
-// only while alive says that the service is: when it returns an error, or does
-// not return at all, there is no sign of life. The error goes to failed, once
-// for each round without a sign. The context of alive ends well before its round
-// does, so that one that keeps to it is never taken for stuck. One alive runs at a
-// time, in a goroutine of its own that Watch leaves behind when it is stuck.
+// Watch resets the watchdog until ctx ends, every third of the interval and only while alive
+// returns nil: when it returns an error, or does not return, there is no reset. The error is passed
+// to failed, once for each round without a reset. The context of alive ends well before its round
+// does, so that a check that respects it never counts as stuck. One alive runs at a time, in a
+// goroutine of its own that Watch abandons when it is stuck.
 func (n *Notifier) Watch(ctx context.Context, interval time.Duration, alive func(context.Context) error, failed func(error)) {
 	round := max(interval/3, time.Millisecond)
 	tick := time.NewTicker(round)

@@ -10,8 +10,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// An exporter sends batches and keeps account of what became of their spans. It
-// never returns an error: what goes wrong is counted and logged here.
+// An exporter sends batches and counts the outcomes of their spans. It never returns an error:
+// failures are counted and logged here.
 type exporter struct {
 	next    sdktrace.SpanExporter
 	host    string // of the collector
@@ -25,9 +25,9 @@ type exporter struct {
 	lastWarn time.Time
 	now      func() time.Time
 
-	ctx  context.Context // ends when sending has to
+	ctx  context.Context // ends when sending has to stop
 	end  context.CancelFunc
-	done chan struct{} // closed when nothing is sent any more
+	done chan struct{} // closed when the last batch has ended
 	once sync.Once
 }
 
@@ -65,8 +65,8 @@ func (e *exporter) Shutdown(ctx context.Context) error {
 	return e.next.Shutdown(ctx)
 }
 
-// stop ends what is being sent and waits until it has ended. What still waits
-// then fails at once.
+// stop cancels the batch that is being sent and waits until it has ended. Queued spans then fail at
+// once.
 func (e *exporter) stop() {
 	e.end()
 	<-e.done
@@ -81,7 +81,7 @@ func (e *exporter) drop() {
 // warnEvery is the time between two warnings.
 const warnEvery = time.Minute
 
-// warn says that spans were lost, unless it has said so a short while ago.
+// warn logs that spans were lost, at most once an interval.
 func (e *exporter) warn(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -97,8 +97,7 @@ func (e *exporter) warn(err error) {
 	e.log.Warn("traces are lost; requests are not harmed", "collector", e.host, "spans", e.lost.Swap(0), "error", reason)
 }
 
-// shorten cuts a text that a collector may have made longer than a log line
-// should be.
+// shorten truncates a text of a collector, which may be longer than a log line should be.
 func shorten(s string) string {
 	const most = 300
 	if len(s) <= most {

@@ -13,10 +13,10 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 )
 
-// Summarize shows summarize to the tests.
+// Summarize exports summarize to the tests.
 var Summarize = summarize
 
-// failing is an exporter that fails with a text that it is told.
+// failing is an exporter that fails with the given text.
 type failing string
 
 func (f failing) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error {
@@ -24,7 +24,7 @@ func (f failing) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error {
 }
 func (failing) Shutdown(context.Context) error { return nil }
 
-// TestWarningsAreRare has a clock of its own.
+// TestWarningsAreRare has a fake clock.
 func TestWarningsAreRare(t *testing.T) {
 	var log bytes.Buffer
 	e := newExporter(failing(strings.Repeat("x", 10_000)), "c:4318", Options{Log: slog.New(slog.NewTextHandler(&log, nil))})

@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// untraced are the paths that machines ask all the time.
+// untraced are the paths that monitoring polls.
 var untraced = []string{"/healthz", "/readyz", "/metrics", "/healthcheck"}
 
 // Handler returns h with a span around every request, and h itself when tracing
@@ -36,10 +36,10 @@ func (t *Tracer) Handler(h http.Handler, route func(*http.Request) string) http.
 	})
 }
 
-// Transport returns next with a span around every request that is sent, and
-// next itself when tracing is off. Nil means http.DefaultTransport. The other
-// service is told of the trace in traceparent. Spans are called by method and
-// path, so that the paths should hold no ids, and hold the URL but no headers.
+// Transport returns next with a span around every request that is sent, and next itself when
+// tracing is off. Nil means http.DefaultTransport. The header traceparent propagates the trace to
+// the other service. Spans are named by method and path, so paths should contain no ids; they have
+// the URL but no headers.
 func (t *Tracer) Transport(next http.RoundTripper) http.RoundTripper {
 	if t == nil {
 		return next
@@ -56,7 +56,7 @@ func (t *Tracer) httpOptions() []otelhttp.Option {
 	}
 }
 
-// describe adds to the request's span what the answer's headers tell.
+// describe adds values of the answer's headers to the request's span.
 func describe(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		span := trace.SpanFromContext(r.Context())

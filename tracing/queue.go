@@ -6,9 +6,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// A queue bounds the spans that wait for being sent. The processor below it has
-// room for all of them, so that every span that is dropped is dropped, and
-// counted, here.
+// A queue bounds the spans that wait for export. The processor below it has capacity for all of
+// them, so that spans are dropped, and counted, only here.
 type queue struct {
 	sdktrace.SpanProcessor
 	exporter *exporter
@@ -20,14 +19,13 @@ func newQueue(e *exporter, set *settings) *queue {
 		sdktrace.WithMaxQueueSize(set.queue),
 		sdktrace.WithMaxExportBatchSize(set.batch),
 		sdktrace.WithBatchTimeout(set.delay),
-		// A batch is sent again within its time-out; the last attempt has
-		// as much time once more.
+		// A batch is retried within its time-out; the last attempt has as much time again.
 		sdktrace.WithExportTimeout(2*set.timeout+time.Second),
 	)
 	return &queue{SpanProcessor: p, exporter: e, size: int64(set.queue)}
 }
 
-// OnEnd takes in a span that is over. It never waits.
+// OnEnd queues a finished span. It never blocks.
 func (q *queue) OnEnd(s sdktrace.ReadOnlySpan) {
 	if !s.SpanContext().IsSampled() {
 		return

@@ -9,8 +9,8 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 )
 
-// describeProcess returns what every span says of its sender. What the
-// environment says goes before what the program says.
+// describeProcess returns the resource attributes of all spans. Those of the environment override
+// those of the program.
 func describeProcess(ctx context.Context, opts Options, set *settings) (*resource.Resource, error) {
 	attrs := []attribute.KeyValue{
 		semconv.ServiceName(opts.Service),

@@ -31,7 +31,7 @@ func (e *environment) plainSampler(name string) sdktrace.Sampler {
 	return sdktrace.AlwaysSample()
 }
 
-// ratio returns a share from 0 to 1, 1 when there is none.
+// ratio returns a share from 0 to 1; the default is 1.
 func (e *environment) ratio(name string) float64 {
 	v := e.get(name)
 	if v == "" {

@@ -18,10 +18,10 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 )
 
-// settings are what the environment says about tracing.
+// settings are the environment's settings of tracing.
 type settings struct {
 	endpoint   *url.URL
-	headers    map[string]string // they may hold secrets
+	headers    map[string]string // they may contain secrets
 	timeout    time.Duration     // of one batch
 	gzip, json bool
 	tls        *tls.Config // nil for the system's
@@ -32,8 +32,8 @@ type settings struct {
 	delay        time.Duration // a batch that is not full waits this long
 }
 
-// An environment reads variables and gathers what is wrong with them. An error
-// never quotes a value that may be secret.
+// An environment reads variables and collects errors in them. An error never contains a value that
+// may be secret.
 type environment struct {
 	getenv func(string) string
 	errs   []error
@@ -62,8 +62,8 @@ func readSettings(getenv func(string) string) (*settings, error) {
 	return set, errors.Join(e.errs...)
 }
 
-// exporterOptions are the settings as the exporter wants them. They go before
-// what it finds in the process's environment itself.
+// exporterOptions converts the settings for the exporter. They override its own reading of the
+// process's environment.
 func (s *settings) exporterOptions() []otlptracehttp.Option {
 	opts := []otlptracehttp.Option{
 		otlptracehttp.WithEndpointURL(s.endpoint.String()),
@@ -103,7 +103,7 @@ func (e *environment) otlp(name string) string {
 	return "OTEL_EXPORTER_OTLP_" + name
 }
 
-// on reports whether tracing is turned on: by naming the exporter or a collector.
+// on reports whether tracing is enabled: by naming the exporter or a collector.
 func (e *environment) on() bool {
 	if strings.EqualFold(e.get("OTEL_SDK_DISABLED"), "true") {
 		return false
@@ -148,7 +148,7 @@ func (e *environment) headers() map[string]string {
 	return e.pairs(name, e.get(name))
 }
 
-// attributes returns what the environment says of the service.
+// attributes returns the environment's attributes of the service.
 func (e *environment) attributes() (attrs []attribute.KeyValue) {
 	const name = "OTEL_RESOURCE_ATTRIBUTES"
 	for k, v := range e.pairs(name, e.get(name)) {
@@ -179,8 +179,7 @@ func (e *environment) pairs(name, text string) map[string]string {
 	return all
 }
 
-// isName reports whether a key can be sent: printable ASCII without blanks and
-// what separates things.
+// isName reports whether a key can be sent: printable ASCII without blanks and separators.
 func isName(k string) bool {
 	return k != "" && !strings.ContainsFunc(k, func(r rune) bool {
 		return r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)

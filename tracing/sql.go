@@ -11,14 +11,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// SQL returns what a store calls for every statement, and nil when tracing is
-// off: with the statement, which must hold no values, before it runs, and the
-// function that comes back with the error, or nil, that it ended with. System is
-// the database as OpenTelemetry calls it: sqlite, mysql, mariadb, postgresql.
+// SQL returns a function for a store to call before every statement, with its text, which must
+// contain no values; the store calls the returned function with the statement's error, or nil, at
+// its end. SQL returns nil when tracing is off. System is OpenTelemetry's name of the database:
+// sqlite, mysql, mariadb, postgresql.
 //
-// Only statements of a request that is traced make spans. They are called by
-// operation and table, "SELECT resource_providers". Of an error they keep the
-// type, since its text may hold values.
+// Only statements of a traced request create spans. They are named by operation and table, "SELECT
+// resource_providers". Of an error they have only the type, since its text may contain values.
 func (t *Tracer) SQL(system string) func(ctx context.Context, statement string) (end func(err error)) {
 	if t == nil {
 		return nil

@@ -1,16 +1,15 @@
-// Package tracing sends what happened during a request to an OpenTelemetry
-// collector: one span for the request, one for each statement and each call to
-// another service below it. It is off unless OpenTelemetry's environment
-// variables turn it on. It is not for metrics or logs, and it knows nothing of
-// what any request means.
+// Package tracing sends traces of requests to an OpenTelemetry collector: one span for the request,
+// one for each statement and each call to another service below it. It is off unless
+// OpenTelemetry's environment variables enable it. It is independent of metrics, logs and the
+// meaning of requests.
 //
-// A span passes these stations, and none of them waits for the next:
+// A span passes these stages, none of which blocks on the next:
 //
-//	request → queue (bounded; what finds it full is dropped) → one goroutine
+//	request → queue (bounded; spans are dropped when it is full) → one goroutine
 //	that sends batches, with a time limit, over OTLP/HTTP → collector
 //
-// A collector that is slow or away therefore costs spans and nothing else.
-// Spans hold no headers, no query strings and no values of statements.
+// A slow or unavailable collector therefore costs spans and nothing else. Spans contain no headers,
+// no query strings and no values of statements.
 package tracing
 
 import (
@@ -27,27 +26,27 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Options say who traces and who is told of it.
+// Options describe the service that traces.
 type Options struct {
 	Service string // the name of the service unless the environment has one
 	Version string // of the program
 	// Getenv reads the environment; nil means os.Getenv.
 	Getenv func(string) string
-	// Log hears, at most once a minute, that spans are lost. Nil for silence.
+	// Log gets, at most once a minute, a warning about lost spans. Nil disables it.
 	Log     *slog.Logger
 	Metrics Metrics
 }
 
-// Metrics are told what became of spans, how many at a time. Any may be nil;
-// they must be quick and safe for concurrent use.
+// Metrics are called with numbers of spans by their outcome. Any may be nil; they must be quick and
+// safe for concurrent use.
 type Metrics struct {
 	Exported func(spans int) // a collector has them
 	Dropped  func(spans int) // they found the queue full
 	Failed   func(spans int) // they were sent in vain, or not at all when tracing ended
 }
 
-// A Tracer traces requests. A nil Tracer is one that is off: all its methods
-// may be called and cost nothing. It may be used from many goroutines.
+// A Tracer traces requests. A nil Tracer is disabled: all its methods may be called and cost
+// nothing. It may be used concurrently.
 type Tracer struct {
 	provider   *sdktrace.TracerProvider
 	statements trace.Tracer
@@ -56,17 +55,16 @@ type Tracer struct {
 	endpoint   string
 }
 
-// scope is the name under which spans of statements are made.
+// scope is the instrumentation scope of the spans of statements.
 const scope = "github.com/berthcloud/berth/tracing"
 
-// propagator reads and writes W3C's traceparent and tracestate. Baggage is left
-// out: it would carry what clients say to other services.
+// propagator reads and writes W3C's traceparent and tracestate. Baggage is not propagated: it would
+// forward clients' values to other services.
 var propagator = propagation.TraceContext{}
 
-// Start returns a Tracer when the environment turns tracing on, nil when it does
-// not, and an error when its variables make no sense; the error names each of
-// them and shows no secret. It does not connect: a collector may come later.
-// Whoever called Start calls Shutdown.
+// Start returns a Tracer when the environment enables tracing, nil when it does not, and an error
+// when its variables are invalid; the error names each of them and contains no secret. Start does
+// not connect: the collector may be unavailable. The caller calls Shutdown.
 func Start(ctx context.Context, opts Options) (*Tracer, error) {
 	if opts.Getenv == nil {
 		opts.Getenv = os.Getenv
@@ -105,8 +103,8 @@ func newTracer(opts Options, set *settings, client sdktrace.SpanExporter, res *r
 	return &Tracer{provider: p, statements: p.Tracer(scope), queue: q, exporter: e, endpoint: set.endpoint.String()}
 }
 
-// maxAttribute is how many characters of a value a span keeps: statements with
-// a thousand places and headers that clients make up are long.
+// maxAttribute bounds the characters of a span's value: statements with a thousand placeholders and
+// headers from clients are long.
 const maxAttribute = 2048
 
 // Endpoint returns the URL that spans are sent to, "" when tracing is off.
@@ -117,9 +115,8 @@ func (t *Tracer) Endpoint() string {
 	return t.endpoint
 }
 
-// Shutdown sends the spans that wait and stops. It returns by the end of ctx,
-// with an error when spans were lost for lack of time, and has then stopped all
-// the same. Further calls do nothing.
+// Shutdown sends the queued spans and stops. It returns by the end of ctx, with an error when spans
+// were lost for lack of time, and has stopped in any case. Further calls do nothing.
 func (t *Tracer) Shutdown(ctx context.Context) error {
 	if t == nil {
 		return nil

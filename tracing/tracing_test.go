@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }
 
-// env turns "NAME=value" into an environment.
+// env returns an environment of pairs "NAME=value".
 func env(pairs ...string) func(string) string {
 	all := make(map[string]string)
 	for _, p := range pairs {
@@ -168,7 +168,7 @@ func call(t *testing.T, ctx context.Context, tracer *tracing.Tracer, url string)
 	resp.Body.Close()
 }
 
-// pick returns those of got that want has.
+// pick returns the values of got under the keys of want.
 func pick(got, want map[string]string) map[string]string {
 	some := make(map[string]string)
 	for k := range want {
@@ -307,7 +307,7 @@ func TestOffCostsNothing(t *testing.T) {
 	}
 }
 
-// counts are what Metrics were told.
+// counts are the numbers that Metrics were called with.
 type counts struct{ exported, dropped, failed atomic.Int64 }
 
 func (c *counts) metrics() tracing.Metrics {
@@ -362,7 +362,7 @@ func TestUnreachableCollector(t *testing.T) {
 	}
 }
 
-// stop gives a Tracer little time, and expects it to keep to that.
+// stop shuts a Tracer down with little time, and expects it to return in that time.
 func stop(t *testing.T, tracer *tracing.Tracer) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
@@ -377,7 +377,7 @@ func stop(t *testing.T, tracer *tracing.Tracer) {
 	}
 }
 
-// TestShutdownWithoutTime stops although there is no time to send anything.
+// TestShutdownWithoutTime shuts down with an expired context.
 func TestShutdownWithoutTime(t *testing.T) {
 	c := newCollector(t)
 	tracer := start(t, tracing.Options{}, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL)
@@ -403,7 +403,7 @@ func TestPanicsPassThrough(t *testing.T) {
 	h.ServeHTTP(httptest.NewRecorder(), request("/resource_providers/abc"))
 }
 
-// TestLongValuesAreCut keeps a span small, whatever the statement.
+// TestLongValuesAreCut bounds the size of a span for any statement.
 func TestLongValuesAreCut(t *testing.T) {
 	c := newCollector(t)
 	tracer := start(t, tracing.Options{}, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL)

@@ -1,5 +1,5 @@
-// Package watch is what services have in common that let hosts wait for news: an answer is
-// held back until there are some. What news are, and who is told of which, is the services'.
+// Package watch is the services' common part of long polling by hosts: an answer is delayed until
+// there is a change. The services define changes and which hosts they concern.
 package watch
 
 import (
@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Interval is how often it is looked whether other instances have changed something.
+// Interval is the interval of checks for changes by other instances.
 const Interval = 2 * time.Second
 
-// Await returns what look does as soon as that is news, and after wait, or when ended is closed,
-// in any case. It looks at once and whenever something comes on changed. When ctx ends first it
-// returns the reason.
+// Await returns the result of look as soon as it is a change, and after wait, or when ended is
+// closed, in any case. It calls look at once and after each value on changed. When ctx ends first
+// it returns the reason.
 func Await[T any](ctx context.Context, wait time.Duration, changed, ended <-chan struct{}, look func() (now T, news bool, err error)) (T, error) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -35,8 +35,8 @@ func Await[T any](ctx context.Context, wait time.Duration, changed, ended <-chan
 	}
 }
 
-// Follow calls tell when other instances have changed something, until ctx ends. Count is how
-// often they have.
+// Follow calls tell when other instances have changed something, until ctx ends. Count is the
+// number of their changes.
 func Follow(ctx context.Context, count func(context.Context) (int64, error), tell func(), log *slog.Logger) {
 	tick := time.NewTicker(Interval)
 	defer tick.Stop()

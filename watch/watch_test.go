@@ -11,15 +11,15 @@ import (
 	"github.com/berthcloud/berth/watch"
 )
 
-// An answer is held back until there are news, and no longer than wanted.
+// TestAwait: an answer is delayed until there is a change, and no longer than requested.
 func TestAwait(t *testing.T) {
 	failed := errors.New("no")
 	for name, tc := range map[string]struct {
-		news  int // looks until there are some, 0 for none
+		news  int // calls of look until there is a change, 0 for none
 		fails bool
 		end   time.Duration // of the service, 0 for none
 		leave time.Duration // of the caller, 0 for none
-		want  int           // looks
+		want  int           // calls of look
 		after time.Duration
 		err   error
 	}{
@@ -71,7 +71,7 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// What others change is told once, also when it could not be seen for a while.
+// TestFollow: changes by others are reported once, even after a time in which counting failed.
 func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
