@@ -118,8 +118,9 @@ func (n *newcomer) types(line string) string {
 // makesUp does what "make up" does after the build, and returns what it prints up to the end of its page.
 func (n *newcomer) makesUp() string {
 	n.t.Helper()
-	makes := exec.CommandContext(n.t.Context(), "make", "-n", "up")
+	makes := exec.CommandContext(n.t.Context(), "make", "--no-print-directory", "-n", "up")
 	makes.Dir = "../.."
+	makes.Env = append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL=") // of a make that runs this test
 	if out, err := makes.Output(); err != nil || !strings.HasSuffix(string(out), "\nbin/berth up\n") {
 		n.t.Fatalf("make up does not end in bin/berth up: %v\n%s", err, out)
 	}

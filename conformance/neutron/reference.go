@@ -142,7 +142,7 @@ dhcp_agent_notification = false
 network_auto_schedule = false
 default_log_levels = neutron=WARNING,neutron_lib=WARNING,keystonemiddleware=WARNING,sqlalchemy=WARNING
 [database]
-connection = sqlite:///%[1]s/neutron.db
+connection = sqlite:///%[1]s/neutron.db?timeout=60
 sqlite_synchronous = false
 [oslo_concurrency]
 lock_path = %[1]s
