@@ -91,11 +91,11 @@ Exit codes:
 // nameTime bounds the question what the host is called.
 const nameTime = 5 * time.Second
 
-// agentSource is where the settings of a host's agents come from.
+// agentSource is the source of the settings of a host's agents.
 type agentSource struct {
 	osloconfig.Sources
 	names agentsettings.Names
-	kinds []agentsettings.Kind // that were asked for; none: those with devices
+	kinds []agentsettings.Kind // the kinds in the arguments; none: those with devices
 
 	compute               osloconfig.Sources // of the compute host
 	forNetwork, isCompute bool               // what the agent is
@@ -123,7 +123,7 @@ func (f *agentFlags) source(ctx context.Context, env environment) (src agentSour
 	return src, err
 }
 
-// load reads the settings of all agents that there are on the host.
+// load reads the settings of all agents of the host.
 func (src agentSource) load() (all []*agentsettings.Settings, warnings []string, err error) {
 	kinds, asked := src.kinds, true
 	if len(kinds) == 0 {

@@ -24,11 +24,10 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// serviceVersion is what hosts say of their program, a number of Nova's 26.
+// serviceVersion is the version in hosts' reports, a number of Nova's 26.
 const serviceVersion = 64
 
-// A computeHost is the compute host that an agent plays, besides what it does for the
-// network.
+// A computeHost is the compute host that an agent runs beside the agents of the network.
 type computeHost struct {
 	src    osloconfig.Sources
 	names  agentsettings.Names
@@ -48,8 +47,8 @@ func (src agentSource) loadHost() (*node.Settings, []string, error) {
 	return set, warnings, nil
 }
 
-// newComputeHost returns the compute host. What it has is looked at, so that what cannot be
-// is told before it starts.
+// newComputeHost returns the compute host. It reads the host's inventory, so that errors in it are
+// reported before the start.
 func (src agentSource) newComputeHost(set *node.Settings, tell func(context.Context, []string) error, log *slog.Logger) (*computeHost, error) {
 	has, err := set.Report(node.Machine{})
 	if err != nil {
@@ -62,8 +61,8 @@ func (src agentSource) newComputeHost(set *node.Settings, tell func(context.Cont
 	return &computeHost{src.compute, src.names, set, set, d, end, log}, nil
 }
 
-// openDriver returns what runs servers, and what ends it. Tell is told of the ports of servers
-// that no network agent can see, unless it is nil.
+// openDriver returns the driver of servers, and a function that closes it. Unless it is nil, tell
+// is called with the ports of servers that no network agent can detect.
 func openDriver(set *node.Settings, hypervisor string, tell func(context.Context, []string) error, log *slog.Logger) (driver.Driver, func(), error) {
 	if set.Driver == node.Netns {
 		return openNetns(set, hypervisor, log)
@@ -80,8 +79,8 @@ func openDriver(set *node.Settings, hypervisor string, tell func(context.Context
 	return &driver.Telling{Driver: fake, Tell: tell}, func() {}, nil
 }
 
-// teller returns what tells the network service of ports of the fake driver's servers: the
-// agents do not look for them on the wire, and nobody else would. It is nil when they do.
+// teller returns a function that reports ports of the fake driver's servers to the network service,
+// since the agents do not detect them. It is nil when the agents do.
 func teller(set *agentsettings.Settings, services []agent.Service) func(context.Context, []string) error {
 	if set.Berth.Enforce {
 		return nil
@@ -103,13 +102,13 @@ func teller(set *agentsettings.Settings, services []agent.Service) func(context.
 	}
 }
 
-// run reports and works until ctx ends. Settings that cannot be read change nothing; those of
-// the driver count when the agent starts.
+// run reports and works until ctx ends. Invalid settings change nothing; those of the driver take
+// effect when the agent starts.
 func (h *computeHost) run(ctx context.Context, reload <-chan struct{}) {
 	defer h.end()
 	for ctx.Err() == nil {
 		one, end, err := h.host()
-		if err != nil { // of files that were there when it started
+		if err != nil { // of files that existed at the start
 			h.log.Error("the compute service is unavailable", "error", err)
 			one = nil
 		}
@@ -184,7 +183,7 @@ func (h *computeHost) reread() bool {
 	}
 	if err != nil {
 		h.log.Error("the compute host's settings cannot be taken over and stay as they were", "error", err)
-		kept := *h.set // so that the same files are not complained about again
+		kept := *h.set // so that the warnings about these files are not repeated
 		kept.Fingerprint = fingerprint
 		h.set = &kept
 		return false
@@ -214,20 +213,20 @@ func settingsOfStart(running, read *node.Settings) []string {
 	return agentsettings.NeedRestart(node.Changes(running, read), options)
 }
 
-// hostReports are what a host reports, and what it hears of that.
+// hostReports are the reports of a host, and the state of their answers.
 type hostReports struct {
 	set *node.Settings
 	log *slog.Logger
 
 	mu      sync.Mutex
-	last    node.Report // nothing before the first look
+	last    node.Report // empty before the first inspection
 	at      time.Time
-	failure string // of the last look
+	failure string // of the last inspection
 	warned  []string
-	trouble string // that was heard
+	trouble string // in the last answer
 }
 
-// now returns what the host has. What cannot be looked at is as it was.
+// now returns the host's inventory. Parts that cannot be inspected are unchanged.
 func (r *hostReports) now() (compute.Report, inventory.Host, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -274,7 +273,7 @@ func (r *hostReports) warn(all []string) {
 	}
 }
 
-// heard logs what the operator of the host should know of an answer, once.
+// heard logs the problems in an answer that concern the host's operator, once each.
 func (r *hostReports) heard(a client.HostReported) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -288,7 +287,7 @@ func (r *hostReports) heard(a client.HostReported) {
 	r.trouble = a.SyncError
 }
 
-// checkHost is what a compute host would report, a finding each, or what keeps it from that.
+// checkHost returns the report of a compute host as findings, or the error that prevents it.
 func checkHost(set *node.Settings) (all []agentsettings.Finding) {
 	r, err := set.Look(node.Machine{})
 	about := "compute " + cmp.Or(r.Host.Name, set.Default.Host)

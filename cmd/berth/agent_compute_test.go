@@ -25,7 +25,7 @@ func novaConf(t *testing.T, places *running) string {
 	return path
 }
 
-// hostText is a nova.conf of a host: the first address is nobody's.
+// hostText is a nova.conf of a host, whose first address has no listener.
 func (h *hostedCompute) hostText(dir string, lines ...string) string {
 	return "[DEFAULT]\nhost = cn1\nstate_path = " + dir + "\nreport_interval = 1\nreserved_host_memory_mb = 64\n" +
 		"[compute]\nprovider_config_location = " + dir + "/providers\n" +
@@ -38,7 +38,7 @@ func (h *hostedCompute) hypervisors() string {
 	return body
 }
 
-// has says that placement's inventories of the host have some text in them.
+// has reports whether placement's inventories of the host contain a text.
 func (h *hostedCompute) has(id, text string) func() bool {
 	return func() bool {
 		_, body := h.places.get("/resource_providers/" + id + "/inventories")
@@ -46,7 +46,7 @@ func (h *hostedCompute) has(id, text string) func() bool {
 	}
 }
 
-// What a compute host would report is printed, and nothing is written.
+// The report of a compute host is printed, and nothing is written.
 func TestAgentChecksAComputeHost(t *testing.T) {
 	dir := t.TempDir()
 	h := &hostedCompute{compute: &running{url: "http://127.0.0.1:1"}}
@@ -78,8 +78,8 @@ func TestAgentChecksAComputeHost(t *testing.T) {
 	}
 }
 
-// A host tells the compute service what it has, which brings that into placement: from the
-// files and when they change.
+// A host reports its inventory to the compute service, which writes it to placement: from the files
+// at the start and after changes.
 func TestAgentIsAComputeHost(t *testing.T) {
 	places := start(t, t.TempDir(), "placement", "serve", "--listen", "127.0.0.1:0")
 	h := &hostedCompute{places: places, compute: start(t, t.TempDir(), "compute", "serve", "--listen", "127.0.0.1:0", "--config", novaConf(t, places))}
@@ -105,7 +105,7 @@ func TestAgentIsAComputeHost(t *testing.T) {
 	h.logged(`take effect at the next start.*settings="?\[\[DEFAULT\] debug \[berth\] fake_build_time\]`)
 	wait(t, "a changed ratio is in placement", h.has(id, `"allocation_ratio": 3.5`))
 
-	extra := filepath.Join(dir, "providers", "a.yaml") // which is read at the start, and when it is said to be
+	extra := filepath.Join(dir, "providers", "a.yaml") // read at the start and on reloads
 	if err := os.Mkdir(filepath.Dir(extra), 0o700); err != nil {
 		t.Fatal(err)
 	}

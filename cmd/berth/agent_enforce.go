@@ -13,8 +13,8 @@ import (
 	"github.com/berthcloud/berth/agent/tc"
 )
 
-// An enforcement holds the ports of one agent to their rates, beside its heartbeats,
-// which tell what it finds.
+// An enforcement applies the rates of one agent's ports, beside its heartbeats, which report its
+// findings.
 type enforcement struct {
 	runDir   string // of Open vSwitch, "" for its own choice
 	besides  besides
@@ -22,16 +22,16 @@ type enforcement struct {
 	findings agent.Findings
 
 	mu       sync.Mutex
-	observed func() agentsettings.Observed // nil before there is anything to see
+	observed func() agentsettings.Observed // nil before the first inspection
 }
 
-// A holder is what holds ports while its Run does.
+// A holder enforces the rates of ports while its Run runs.
 type holder interface {
 	agent.Holder
 	Run(ctx context.Context)
 }
 
-// seen is what heartbeats tell of the host.
+// seen is the part of heartbeats about the host's state.
 func (e *enforcement) seen() (o agentsettings.Observed) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -41,7 +41,7 @@ func (e *enforcement) seen() (o agentsettings.Observed) {
 	return o
 }
 
-// run holds ports until ctx ends.
+// run enforces the rates of ports until ctx ends.
 func (e *enforcement) run(ctx context.Context, set *agentsettings.Settings, services []agent.Service) {
 	if !set.Berth.Enforce {
 		e.see(nil)
@@ -68,7 +68,7 @@ func (e *enforcement) see(fn func() agentsettings.Observed) {
 	e.observed = fn
 }
 
-// open returns what holds the ports of an agent of this kind.
+// open returns the holder for the ports of an agent of this kind.
 func (e *enforcement) open(set *agentsettings.Settings) (h holder, end func(), err error) {
 	if set.Kind == agentsettings.SRIOV || e.besides.bridges {
 		return e.openKernel(set)
@@ -83,8 +83,8 @@ func (e *enforcement) open(set *agentsettings.Settings) (h holder, end func(), e
 	return o, func() {}, nil
 }
 
-// openKernel returns what holds ports with the kernel's queues. With bridges of the kernel's there
-// are two agents that do, each on NICs of its own.
+// openKernel returns a holder that uses the kernel's queues. With the kernel's bridges two agents
+// have one, each for NICs of its own.
 func (e *enforcement) openKernel(set *agentsettings.Settings) (h holder, end func(), err error) {
 	kernel, err := tc.Open("")
 	if err != nil {

@@ -84,9 +84,9 @@ func (h *guaranteedHost) shows(path, want string) func() bool {
 	}
 }
 
-// What a policy says is on the wire: the agent learns of ports that are bound to its host,
-// plugs and rules, says which are plugged in, and what cannot be held; and it takes back
-// what nobody is promised any more, also when it was killed meanwhile.
+// Policies take effect on the wire: the agent reads the ports that are bound to its host, plugs and
+// rules, reports which are plugged in, and which rates cannot be enforced; and it removes rates
+// that are no longer guaranteed, even after it was killed meanwhile.
 func TestAgentHoldsPorts(t *testing.T) {
 	h := newGuaranteedHost(t)
 	agent := h.agent()
@@ -125,7 +125,7 @@ func TestAgentHoldsPorts(t *testing.T) {
 	}
 }
 
-// The network service stops at once, whoever waits for ports.
+// The network service stops at once while agents wait for ports.
 func TestNetworkServiceStopsWhileAgentsWait(t *testing.T) {
 	ops := filepath.Join(t.TempDir(), "ops.sock")
 	s := start(t, t.TempDir(), "network", "serve", "--listen", "127.0.0.1:0", "--config",

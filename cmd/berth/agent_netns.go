@@ -17,8 +17,8 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// openNetns returns the driver whose servers are network namespaces, and what ends it. The
-// hypervisor is what the host's provider is called.
+// openNetns returns the driver whose servers are network namespaces, and a function that closes it.
+// The hypervisor is the name of the host's provider.
 func openNetns(set *node.Settings, hypervisor string, log *slog.Logger) (*netns.Driver, func(), error) {
 	n := &set.Netns
 	c := netns.Config{
@@ -51,16 +51,16 @@ func openNetns(set *node.Settings, hypervisor string, log *slog.Logger) (*netns.
 	return d, end, nil
 }
 
-// besides is what the agents of the network should know of a compute host in the same process.
+// besides has the facts about a compute host in the same process that network agents need.
 type besides struct {
-	// elsewhere returns the addresses of interfaces that servers have taken out of the host,
-	// nil when they take none.
+	// elsewhere returns the addresses of interfaces that servers have moved out of the host's
+	// namespace, nil when there are none.
 	elsewhere func() ([]net.HardwareAddr, error)
-	// bridges says that bridges are the kernel's, not Open vSwitch's.
+	// bridges is true for bridges of the kernel, false for Open vSwitch's.
 	bridges bool
 }
 
-// besides is what the compute host's agents should know of it.
+// besides returns the facts about the compute host for network agents.
 func (h *computeHost) besides() (b besides) {
 	if d, ok := h.driver.(*netns.Driver); ok {
 		b.elsewhere, b.bridges = d.Addresses, !h.set.Netns.OVS
@@ -68,8 +68,8 @@ func (h *computeHost) besides() (b besides) {
 	return b
 }
 
-// uplinks returns the NIC that each bridge of the agent's settings has besides the ends of
-// servers' interfaces.
+// uplinks returns the NIC that each bridge of the agent's settings has beside the ends of servers'
+// interfaces.
 func uplinks(set *agentsettings.Settings, machine agentsettings.Machine) (map[string]string, error) {
 	all := map[string]string{}
 	for _, bridge := range set.Resources.Devices() {

@@ -19,7 +19,7 @@ import (
 	"github.com/berthcloud/berth/network"
 )
 
-// runAgent is a host's agents until ctx ends.
+// runAgent runs a host's agents until ctx ends.
 func runAgent(ctx context.Context, env environment, flags *agentFlags) error {
 	src, err := flags.source(ctx, env)
 	if err != nil {
@@ -93,7 +93,7 @@ func hostOf(all []*agentsettings.Settings, set *node.Settings) string {
 	return set.Default.Host
 }
 
-// openAgentLog opens the log that the settings name: those of the network, if there are some.
+// openAgentLog opens the log in the settings: in those of the network, if there are some.
 func openAgentLog(env environment, all []*agentsettings.Settings, set *node.Settings, warnings []string) (*slog.Logger, *logging.Output, error) {
 	var s config.Service
 	if set != nil {
@@ -109,7 +109,7 @@ func openAgentLog(env environment, all []*agentsettings.Settings, set *node.Sett
 	return openServiceLog(env, &s, agentLog, warnings)
 }
 
-// passOn tells each agent of SIGHUP.
+// passOn forwards SIGHUP to each agent.
 func passOn(ctx context.Context, hangup <-chan os.Signal, reloads []chan struct{}, output *logging.Output, log *slog.Logger) {
 	for {
 		select {
@@ -123,13 +123,13 @@ func passOn(ctx context.Context, hangup <-chan os.Signal, reloads []chan struct{
 		for _, reload := range reloads {
 			select {
 			case reload <- struct{}{}:
-			default: // it has yet to look at the last one
+			default: // the last one is still pending
 			}
 		}
 	}
 }
 
-// reporter returns what reports one of the agents, and holds its ports.
+// reporter returns the reporter of one of the agents, which also enforces the rates of its ports.
 func (src agentSource) reporter(env environment, set *agentsettings.Settings, services []agent.Service, b besides, log *slog.Logger) *agent.Reporter {
 	log = log.With("agent", string(set.Kind))
 	e := &enforcement{runDir: env.getenv("OVS_RUNDIR"), besides: b, log: log}
@@ -160,7 +160,7 @@ func networkServices(b *agentsettings.Berth, log *slog.Logger) ([]agent.Service,
 	return all, err
 }
 
-// An agentService is a network service as an agent sees it.
+// An agentService is a network service from an agent's view.
 type agentService struct{ client *client.Network }
 
 // Beat implements agent.Service.

@@ -10,12 +10,12 @@ import (
 	"github.com/berthcloud/berth/client"
 )
 
-// agentConnections are kept open to a service: one for heartbeats, and one for each
-// kind of agent to wait for what it is to do.
+// agentConnections are kept open to a service: one for heartbeats, and one for each kind of agent
+// that waits for changes.
 const agentConnections = 3
 
-// serviceOptions say how a host asks each of the addresses of a service that its settings
-// name, in their order.
+// serviceOptions returns options for each of the addresses of a service in the settings, in their
+// order.
 func serviceOptions(s agentsettings.Service, log *slog.Logger) ([]client.Options, error) {
 	if len(*s.URLs) == 0 {
 		return nil, fmt.Errorf("[berth] %s_urls: set the address of the %[1]s service, such as http://192.0.2.1", s.Name)

@@ -76,20 +76,20 @@ func newReportedHost(t *testing.T, lines ...string) *reportedHost {
 	return h
 }
 
-// write writes the settings anew, with text in the place of other text, in pairs.
+// write rewrites the settings, with replacements in pairs of old and new text.
 func (h *reportedHost) write(change ...string) {
 	h.t.Helper()
 	text := agentText("[berth]", "network_urls = http://127.0.0.1:1,"+h.networks.url, "network_token = admin", "watch_interval = 1")
 	rewrite(h.t, h.file, strings.NewReplacer(change...).Replace(text))
 }
 
-// records is what the network service says of the agents.
+// records returns the network service's records of the agents.
 func (h *reportedHost) records() string {
 	_, body := h.networks.get("/v2.0/agents")
 	return body
 }
 
-// synced says whether the state of both agents is the wanted one.
+// synced reports whether the state of both agents is want.
 func (h *reportedHost) synced(want string) func() bool {
 	return func() bool { return strings.Count(h.records(), `"resources_synced": `+want) == 2 }
 }
@@ -147,8 +147,8 @@ func TestAgentReports(t *testing.T) {
 	}
 }
 
-// Devices that a host does not have any more leave placement, once nothing is allocated
-// on them; so do all when it is called otherwise.
+// The devices that a host has lost are removed from placement once they have no allocations; so are
+// all devices when the host gets another name.
 func TestAgentsDevicesThatAreGone(t *testing.T) {
 	h := newReportedHost(t)
 	h.makeRoot("devstack0")
@@ -179,8 +179,8 @@ func TestAgentsDevicesThatAreGone(t *testing.T) {
 	}
 }
 
-// With the record of an agent that is dead its devices leave placement, but for those that
-// are in use; with that of one that is alive none does, and it is synced again.
+// When the record of a dead agent is deleted, its devices are removed from placement, except those
+// with allocations; with a live agent none is, and the agent is synced again.
 func TestAgentsThatAreGone(t *testing.T) {
 	h := newReportedHost(t, "agent_down_time = 2")
 	h.makeRoot("devstack0")
@@ -219,7 +219,7 @@ func TestAgentsThatAreGone(t *testing.T) {
 	}
 }
 
-// ask asks placement as an administrator.
+// ask sends a request to placement as an administrator.
 func ask(t *testing.T, r *running, method, path, body string) string {
 	t.Helper()
 	res, text := call(t, &http.Transport{}, method, r.url+path, body, "X-Auth-Token: "+r.token)

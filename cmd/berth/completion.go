@@ -12,8 +12,8 @@ import (
 	agentsettings "github.com/berthcloud/berth/agent/settings"
 )
 
-// flagValues says how a shell completes the values of flags, which mean the same in every command
-// that has them.
+// flagValues are the shell completions of flags' values; a flag has the same meaning in every
+// command.
 var flagValues = map[string]cobra.CompletionFunc{
 	"config":             files("conf", "ini"),
 	"compute-config":     files("conf", "ini"),
@@ -30,7 +30,7 @@ var flagValues = map[string]cobra.CompletionFunc{
 		string(agentsettings.OVS)+","+string(agentsettings.SRIOV)),
 }
 
-// completeValues gives a command and all below it completion of values, and of nothing where no
+// completeValues adds completion of values to a command and all below it, and an empty one where no
 // values are known: without it shells offer files.
 func completeValues(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -80,7 +80,7 @@ func databaseURLs(_ *cobra.Command, _ []string, begun string) (all []cobra.Compl
 		return all, unfinished
 	}
 	directory, name := filepath.Split(path)
-	entries, _ := os.ReadDir(cmp.Or(directory, ".")) // what cannot be read has nothing to offer
+	entries, _ := os.ReadDir(cmp.Or(directory, ".")) // an unreadable directory has no completions
 	directive := cobra.ShellCompDirectiveNoFileComp
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), name) {

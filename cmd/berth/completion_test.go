@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// completed is what a shell gets for the last of some words: what it offers, and the directive.
+// completed returns the completions of the last of some words, and the directive.
 func completed(t *testing.T, words ...string) (offers []string, directive string) {
 	t.Helper()
 	code, stdout, stderr := berth(t, append([]string{cobra.ShellCompNoDescRequestCmd}, words...)...)
@@ -78,8 +78,8 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// A flag that takes one of a few words, a file or a directory says so to shells: its help names a
-// placeholder or the words, and every other flag offers nothing rather than files.
+// A flag with one of a few words, a file or a directory as its value has completions: its help
+// names a placeholder or the words; every other flag offers nothing rather than files.
 func TestEveryFlagCompletes(t *testing.T) {
 	named := map[string]bool{}
 	for _, c := range leaves(t) {

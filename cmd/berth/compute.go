@@ -60,8 +60,8 @@ func (f *serveFlags) compute() (*config.Compute, []string, error) {
 	return cfg, warnings, nil
 }
 
-// serveCompute runs the service until ctx ends, with the settings that read returns. A
-// reload reads them again.
+// serveCompute runs the service until ctx ends, with the settings that read returns. A reload calls
+// read again.
 func serveCompute(ctx context.Context, env environment, read func() (*config.Compute, []string, error)) error {
 	cfg, warnings, err := read()
 	if err != nil {

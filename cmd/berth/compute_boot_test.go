@@ -11,7 +11,8 @@ import (
 	"github.com/berthcloud/berth/internal/fakehosts"
 )
 
-// A service without a network service says so at its start, and refuses a server that could never be built.
+// A service without a network service logs that at its start, and refuses servers, which could not
+// be built.
 func TestBootWithoutNeighbours(t *testing.T) {
 	images := httptest.NewServer(fakehosts.Images())
 	defer images.Close()
@@ -30,8 +31,8 @@ func TestBootWithoutNeighbours(t *testing.T) {
 	}
 }
 
-// A service that asks for hosts that support an image's format boots on hosts that report so, and on
-// none whose operator has excluded the format: then the server's fault names the trait.
+// With support of an image's format required of hosts, servers boot on hosts that report it, and on
+// none whose operator has excluded the format: the server's fault then names the trait.
 func TestImageTypesOfHosts(t *testing.T) {
 	images := httptest.NewServer(fakehosts.Images())
 	defer images.Close()

@@ -10,8 +10,8 @@ import (
 	"github.com/berthcloud/berth/tracing"
 )
 
-// computeNeighbours returns the services that the settings say how to ask, and what ends
-// that. Nothing is asked yet, so that neighbours may start in any order.
+// computeNeighbours returns clients of the services in the settings, and a function that closes
+// them. It sends no requests yet, so that neighbours may start in any order.
 func computeNeighbours(cfg *config.Compute, log *slog.Logger, tracer *tracing.Tracer, g given) (o compute.Options, end func(), err error) {
 	o.Log = log
 	asked := asking{log: log, tracer: tracer, given: g.access}

@@ -9,7 +9,7 @@ import (
 	"github.com/berthcloud/berth/config"
 )
 
-// computeSettings turns the settings into what the service needs.
+// computeSettings converts the settings for the service.
 func computeSettings(cfg *config.Compute) compute.Settings {
 	set := compute.DefaultSettings()
 	set.Quotas = computeQuotas(&cfg.Quota)
@@ -38,7 +38,7 @@ func computeQuotas(q *config.Quota) compute.Quotas {
 	return all
 }
 
-// computeRequests are what placement is asked for.
+// computeRequests are the settings of requests to placement.
 func computeRequests(cfg *config.Compute) request.Settings {
 	s, set := &cfg.Scheduler, request.DefaultSettings()
 	set.MaxResults = s.MaxPlacementResults
@@ -50,7 +50,7 @@ func computeRequests(cfg *config.Compute) request.Settings {
 	return set
 }
 
-// computeSelection is what is made of placement's answer.
+// computeSelection are the settings of the selection among placement's candidates.
 func computeSelection(cfg *config.Compute) selection.Settings {
 	s, w, set := &cfg.Scheduler, &cfg.Scheduler.Weights, selection.DefaultSettings()
 	set.Attempts, set.Subset, set.Shuffle = s.MaxAttempts, s.SubsetSize, s.ShuffleBest

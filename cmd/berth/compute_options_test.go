@@ -13,8 +13,8 @@ import (
 	"github.com/berthcloud/berth/config"
 )
 
-// TestDefaultComputeSettings wants what a file without settings asks for to be what the
-// service has of itself.
+// TestDefaultComputeSettings compares the settings of an empty file with the defaults of the
+// service.
 func TestDefaultComputeSettings(t *testing.T) {
 	if diff := cmp.Diff(compute.DefaultSettings(), computeSettings(config.DefaultCompute())); diff != "" {
 		t.Errorf("computeSettings (-of the service +of an empty file):\n%s", diff)

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// thisRun names this run of the program, "" when it cannot be told from others.
+// thisRun identifies this run of the program, "" when it cannot be distinguished from others.
 func thisRun() string {
 	run, err := runOf(os.Getpid())
 	if err != nil {
@@ -52,9 +52,9 @@ func stat(pid int) (state, started string, err error) {
 	return fields[0], fields[19], nil
 }
 
-// runEnded reports whether a run of the program has ended for certain: it was of this boot and of
-// this namespace of processes, and its process is not there, or is one that was started at another
-// time, or waits to be collected. Of a run elsewhere nothing is known.
+// runEnded reports whether a run of the program has ended for certain: it was of this boot and PID
+// namespace, and its process does not exist, has another start time, or is a zombie. Nothing is
+// known about runs elsewhere.
 func runEnded(run string) bool {
 	own := strings.Split(thisRun(), "/")
 	parts := strings.Split(run, "/")

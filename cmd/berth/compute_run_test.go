@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A run has ended when its process has, and not when that is not known.
+// A run has ended when its process has, and not when its state is unknown.
 func TestRunsThatEnded(t *testing.T) {
 	own := thisRun()
 	if own == "" || len(own) > 200 || runEnded(own) {

@@ -23,8 +23,8 @@ type computeServer struct {
 
 func computePolicy() policyOf { return policyOf{defaults: computeapi.PolicyDefaults()} }
 
-// startCompute opens the database and the listeners. An error carries its exit code,
-// and leaves nothing open.
+// startCompute opens the database and the listeners. An error has its exit code, and everything
+// opened before is closed.
 func startCompute(ctx context.Context, env environment, cfg *config.Compute, log *slog.Logger, g given) (s *computeServer, err error) {
 	s = &computeServer{server: newServer(cfg, computePolicy(), log, g), cfg: cfg}
 	defer func() {
@@ -55,7 +55,7 @@ func startCompute(ctx context.Context, env environment, cfg *config.Compute, log
 	s.service = compute.NewService(store, computeSettings(cfg), neighbours)
 	s.serving.leave = s.service.EndWatches
 	ended, rest := runEnded, requestRest
-	if opts.Path != "" { // the file is locked: whoever had it before has ended
+	if opts.Path != "" { // the file is locked: its previous process has ended
 		ended = func(string) bool { return true }
 	}
 	if g.alone {
@@ -72,15 +72,14 @@ func startCompute(ctx context.Context, env environment, cfg *config.Compute, log
 	return s, nil
 }
 
-// requestRest is how long operations of an earlier run that has ended rest before they go on: requests
-// that it sent may be on their way. A worker that was not answered rests as long.
+// requestRest is the pause before operations of an ended earlier run continue, since requests that
+// it sent may still arrive. A worker without an answer pauses as long.
 const requestRest = 5 * time.Second
 
-// mirrorEvery is how often it is looked for host aggregates that placement does not
-// know of yet.
+// mirrorEvery is the interval of checks for host aggregates that are not in placement yet.
 const mirrorEvery = 5 * time.Second
 
-// mirror brings host aggregates into placement until ctx ends.
+// mirror writes host aggregates to placement until ctx ends.
 func (s *computeServer) mirror(ctx context.Context) {
 	next := time.NewTicker(mirrorEvery)
 	defer next.Stop()
@@ -96,7 +95,7 @@ func (s *computeServer) mirror(ctx context.Context) {
 	}
 }
 
-// wire puts the handlers together and opens the API.
+// wire assembles the handlers and opens the API.
 func (s *computeServer) wire(m *serviceMetrics) {
 	api := &computeapi.API{Compute: s.service, Policy: s.rules, MaxLimit: s.cfg.Nova.MaxLimit, MaxWaits: s.cfg.Berth.MaxRequests / 2}
 	m.watchReady(s.ready)
@@ -106,7 +105,7 @@ func (s *computeServer) wire(m *serviceMetrics) {
 	}, m, s.ready)
 }
 
-// ready says whether the database answers.
+// ready reports whether the database answers.
 func (s *computeServer) ready() (bool, string) {
 	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
 	defer cancel()
@@ -116,7 +115,7 @@ func (s *computeServer) ready() (bool, string) {
 	return true, "ok"
 }
 
-// alive reads from the database. That it does not return is what the watchdog is for.
+// alive reads from the database. It blocks while the database hangs, which the watchdog detects.
 func (s *computeServer) alive(ctx context.Context) error {
 	_, err := s.service.Services(ctx)
 	return err
@@ -126,7 +125,7 @@ func (s *computeServer) alive(ctx context.Context) error {
 func (s *computeServer) run(ctx context.Context) error {
 	defer s.close()
 	return s.server.run(ctx, func() string { return "the Compute API" }, func(ctx context.Context) error {
-		_ = s.alive(ctx) // a database that is away is no reason to end the service
+		_ = s.alive(ctx) // an unavailable database does not end the service
 		return nil
 	})
 }

@@ -47,7 +47,7 @@ What operators of OpenStack know:
 	return cmd
 }
 
-// A dbSource is where a command is told which database to use.
+// A dbSource selects the database of a command.
 type dbSource struct {
 	files, dirs []string
 	connection  string
@@ -58,7 +58,7 @@ func (s *dbSource) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.connection, "connection", "", "use the database of this `URL` instead, or of the URL in the file @FILE")
 }
 
-// settings reads them, with the connection that goes before theirs.
+// settings reads the settings; the connection in the flags overrides theirs.
 func (s *dbSource) settings() (*config.Placement, error) {
 	cfg, _, err := loadConfig(s.files, s.dirs)
 	if err != nil || s.connection == "" {
@@ -66,12 +66,12 @@ func (s *dbSource) settings() (*config.Placement, error) {
 	}
 	cfg.Database.Connection, err = connectionURL(s.connection)
 	cfg.Database.ConnectionParameters = ""
-	cfg.Database.MaxRetries = 0 // who types a URL waits for the answer
+	cfg.Database.MaxRetries = 0 // an interactive command fails at once
 	return cfg, err
 }
 
-// connectionURL returns a URL from the command line, or from the file that it
-// names: command lines can be seen by others.
+// connectionURL returns a URL from the command line, or from the file that it names, since other
+// users can read command lines.
 func connectionURL(text string) (osloconfig.Secret, error) {
 	if path, ok := strings.CutPrefix(text, "@"); ok {
 		content, err := os.ReadFile(path)
@@ -91,7 +91,7 @@ type openedDB struct {
 	log  io.Closer
 }
 
-// Close ends the connection and gives a file free.
+// Close closes the connection and unlocks a file.
 func (db *openedDB) Close() error {
 	return errors.Join(db.Tables.Close(), db.log.Close())
 }
@@ -122,7 +122,7 @@ func (s *dbSource) open(ctx context.Context, env environment, access sqlstore.Ac
 	return &openedDB{t, name, cfg, output}, nil
 }
 
-// toolLog hears of what takes long.
+// toolLog gets lines about slow operations.
 func toolLog(env environment) (*slog.Logger, io.Closer, error) {
 	return logging.Open(logging.Options{Text: true, Name: databaseLog}, env.stderr)
 }
@@ -140,7 +140,7 @@ func (s *dbSource) work(ctx context.Context, env environment, access sqlstore.Ac
 	return dbFail(err)
 }
 
-// dbFail gives an error of a database command its exit code, unless it has one.
+// dbFail sets the exit code of a database command's error, unless it has one.
 func dbFail(err error) error {
 	var coded *failure
 	switch {

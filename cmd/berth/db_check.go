@@ -67,8 +67,7 @@ func checkDB(ctx context.Context, env environment, db *openedDB, asJSON bool) er
 	return verdict(findings)
 }
 
-// checkPolicyFile tells of policies in JSON, which upstream reads no more in its
-// newer releases.
+// checkPolicyFile warns about policies in JSON, which newer releases of upstream no longer read.
 func checkPolicyFile(cfg *config.Placement) sqlstore.Finding {
 	f := sqlstore.Finding{Check: "Policy File JSON to YAML Migration"}
 	path := besideSettings(&cfg.Service, cfg.Policy.File)

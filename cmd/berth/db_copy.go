@@ -63,10 +63,10 @@ func copyDB(ctx context.Context, from, to dbSource, c *dbCopy) error {
 	})
 }
 
-// errDry ends a copy that only looks.
+// errDry ends a dry run of a copy.
 var errDry = errors.New("nothing is to be written")
 
-// A dbCopy is one copy and what is told of it.
+// A dbCopy is one copy and its output.
 type dbCopy struct {
 	env            environment
 	source, target *openedDB
@@ -92,7 +92,7 @@ func (c *dbCopy) run(ctx context.Context) error {
 	return c.print(plan, plan.Rows-plan.Done, time.Since(start))
 }
 
-// print says what became of it.
+// print prints the result.
 func (c *dbCopy) print(plan sqlstore.CopyPlan, copied int64, took time.Duration) error {
 	switch {
 	case c.json:
@@ -112,7 +112,7 @@ func (c *dbCopy) print(plan sqlstore.CopyPlan, copied int64, took time.Duration)
 	return nil
 }
 
-// planned tells what is going to be copied.
+// planned prints the plan of the copy.
 func (c *dbCopy) planned(plan sqlstore.CopyPlan) error {
 	if w := c.env.stdout; !c.json {
 		printCounts(w, plan.Tables)

@@ -61,8 +61,8 @@ func dumpDB(ctx context.Context, env environment, db *openedDB, output string) e
 	return nil
 }
 
-// written has fn write a file, which takes the place of an older one when all of
-// it is on the disk; or standard output without a name.
+// written has fn write a file, which replaces an older one after all of it is on the disk; or
+// standard output without a name.
 func written(env environment, path string, fn func(io.Writer) error) error {
 	if path == "" {
 		return fn(env.stdout)
@@ -71,7 +71,7 @@ func written(env environment, path string, fn func(io.Writer) error) error {
 	if err != nil {
 		return fail(exitFailure, err)
 	}
-	defer os.Remove(f.Name()) // it is gone when all went well
+	defer os.Remove(f.Name()) // it has been renamed on success
 	err = fn(f)
 	if err == nil {
 		err = fail(exitFailure, f.Sync())

@@ -27,7 +27,7 @@ type migrated struct {
 	Done  int    `json:"completed"`
 }
 
-// A migration changes at most so many rows and says how many it changed.
+// A migration changes at most a given number of rows and returns the number of changed ones.
 type migration struct {
 	name string
 	run  func(ctx context.Context, most int) (int, error)
@@ -103,8 +103,7 @@ func maxCount(given bool, text string) (int, error) {
 	return n, nil
 }
 
-// A migrator runs migrations until nothing is left to do, or once when the
-// number of rows is bounded.
+// A migrator runs migrations until nothing remains, or once when the number of rows is bounded.
 type migrator struct {
 	steps []migration
 	out   io.Writer
@@ -215,8 +214,8 @@ func centredTable(rows [][]string) string {
 	return text
 }
 
-// centred puts an odd space on the right of texts with an odd length, and on the
-// left of others.
+// centred centres texts; an odd space is on the right of texts with an odd length, and on the left
+// of others.
 func centred(text string, width int) string {
 	left := (width - len(text)) / 2
 	if (width-len(text))%2 == 1 && len(text)%2 == 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore"
 )
 
-// A progress tells how far something is: on a terminal in one line that changes,
-// elsewhere in a line now and then.
+// A progress prints how much of a task is done: on a terminal in one line that changes, elsewhere
+// in a line from time to time.
 type progress struct {
 	w        io.Writer
 	terminal bool
@@ -27,7 +27,7 @@ func newProgress(env environment) *progress {
 	return p
 }
 
-// of returns what tells of one kind of work.
+// of returns a function that prints the progress of one kind of work.
 func (p *progress) of(doing string) sqlstore.Progress {
 	return func(table string, rows, of int64) {
 		if time.Since(p.last) < p.every {
@@ -43,7 +43,7 @@ func (p *progress) of(doing string) sqlstore.Progress {
 	}
 }
 
-// end leaves the line free for what comes next.
+// end ends the line for the following output.
 func (p *progress) end() {
 	if p.terminal && p.shown {
 		fmt.Fprint(p.w, "\r\x1b[K")
@@ -57,7 +57,7 @@ func percent(rows, of int64) int64 {
 	return 100 * rows / of
 }
 
-// isTerminal reports whether somebody is likely to read along, or to type.
+// isTerminal reports whether a stream is a terminal.
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	if !ok {
@@ -67,7 +67,7 @@ func isTerminal(stream any) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// rate says how many rows came a second.
+// rate formats the rows per second.
 func rate(rows int64, took time.Duration) string {
 	return fmt.Sprintf("%d rows in %.1f s, %.0f a second", rows, took.Seconds(), float64(rows)/max(took.Seconds(), 0.001))
 }

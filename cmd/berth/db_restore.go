@@ -51,8 +51,7 @@ all rows come in one transaction, so that the end is all or nothing.
 	return cmd
 }
 
-// dumpInput opens a dump. One that comes in a pipe is put into a temporary file,
-// since it is read twice.
+// dumpInput opens a dump. One from a pipe is copied into a temporary file, since it is read twice.
 func dumpInput(path string, stdin io.Reader) (*os.File, error) {
 	if path != "" {
 		f, err := os.Open(path)
@@ -65,7 +64,7 @@ func dumpInput(path string, stdin io.Reader) (*os.File, error) {
 	if err != nil {
 		return nil, fail(exitFailure, err)
 	}
-	_ = os.Remove(f.Name()) // it goes with the last descriptor
+	_ = os.Remove(f.Name()) // it is removed with the last descriptor
 	_, err = io.Copy(f, stdin)
 	if err == nil {
 		_, err = f.Seek(0, io.SeekStart)

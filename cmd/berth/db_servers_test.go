@@ -61,7 +61,7 @@ func upstream(t *testing.T, url, program string, args ...string) (code int, stdo
 
 var checkResult = regexp.MustCompile(`Check: (.*?) *\|\n\| Result: (\w+)`)
 
-// results lists the checks of upstream that a table shows, and their results.
+// results lists upstream's checks in a table, and their results.
 func results(table string) (all []string) {
 	for _, m := range checkResult.FindAllStringSubmatch(table, 3) {
 		all = append(all, m[1]+": "+m[2])
@@ -82,8 +82,7 @@ func sameVerdict(t *testing.T, url string) {
 	}
 }
 
-// sameMigrations runs those of both, each on its own of two like databases, and
-// compares what they print.
+// sameMigrations runs those of both, each on one of two equal databases, and compares their output.
 func sameMigrations(t *testing.T, ours, theirs string, args ...string) {
 	t.Helper()
 	code, stdout, _ := berth(t, append([]string{"db", "online_data_migrations", "--connection", ours}, args...)...)
@@ -114,8 +113,8 @@ func TestUpstreamSaysTheSameOfBrokenRows(t *testing.T) {
 	})
 }
 
-// essence is a dump without what differs from run to run: times, and ids of
-// consumers, which are made in any order.
+// essence is a dump without the values that differ between runs: times, and ids of consumers, which
+// are assigned in any order.
 func essence(t *testing.T, url string) string {
 	t.Helper()
 	code, text, stderr := berth(t, "db", "dump", "--connection", url)

@@ -37,8 +37,8 @@ func dumpText(rows map[string][]string) string {
 	return text + `{"counts":[` + strings.Join(counts, ",") + `],"sha256":"` + hex.EncodeToString(sum[:]) + `"}` + "\n"
 }
 
-// brokenRows are what old releases left behind: three providers, two of them
-// without a root, and 60 consumers without a record.
+// brokenRows are leftovers of old releases: three providers, two of them without a root, and 60
+// consumers without a record.
 func brokenRows() map[string][]string {
 	rows := map[string][]string{
 		"resource_classes": {`[null,null,0,"VCPU"]`},
@@ -70,7 +70,7 @@ func newDatabaseFile(t *testing.T) string {
 	return "sqlite:///" + filepath.Join(t.TempDir(), "placement.db")
 }
 
-// piped runs a command line in a process of its own, with a pipe as its input.
+// piped runs a command line in a separate process, with a pipe as its input.
 func piped(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, log bytes.Buffer

@@ -60,7 +60,8 @@ shows nothing.
 	return cmd
 }
 
-// uninstallDB returns the tables that it dropped, with what they had, and tells people by say.
+// uninstallDB returns the tables that it dropped, with their numbers of rows, and prints messages
+// to say.
 func uninstallDB(ctx context.Context, say io.Writer, db *openedDB, force bool, ask func() error) ([]sqlstore.TableCount, error) {
 	own, err := db.Own(ctx)
 	if err != nil {
@@ -82,7 +83,7 @@ func uninstallDB(ctx context.Context, say io.Writer, db *openedDB, force bool, a
 	return own, nil
 }
 
-// consent asks on a terminal, and wants --yes elsewhere.
+// consent prompts on a terminal, and requires --yes elsewhere.
 func consent(w io.Writer, stdin io.Reader, yes bool) error {
 	if yes {
 		return nil

@@ -65,7 +65,7 @@ func printDBVersion(env environment, name string, v sqlstore.Version, asJSON boo
 	return err
 }
 
-// revisionText says what the revision means for this program.
+// revisionText explains the revision's meaning for this program.
 func revisionText(v sqlstore.Version) string {
 	release := v.Revision
 	if v.Release != "" {

@@ -31,8 +31,8 @@ func documents(t *testing.T) map[string]string {
 	return pages
 }
 
-// Pages that are about Berth's own tables in placement's database name all of them, and none says
-// another number.
+// Pages about Berth's own tables in placement's database name all of them, and none has another
+// number.
 func TestDocumentsNameOwnTables(t *testing.T) {
 	pages := documents(t)
 	_, help, _ := berth(t, "db", "uninstall", "--help")
@@ -54,7 +54,7 @@ func TestDocumentsNameOwnTables(t *testing.T) {
 	}
 }
 
-// nova-manage and nova-status work on upstream's Nova: a page that sends readers there says so, as
+// nova-manage and nova-status work on upstream's Nova: a page that refers to them says so, as
 // Berth's compute service has none of its tables.
 func TestDocumentsSayWhoseNovaManage(t *testing.T) {
 	for page, text := range documents(t) {

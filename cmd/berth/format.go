@@ -34,9 +34,9 @@ func (c *choice) String() string { return c.word }
 // Type implements pflag.Value.
 func (c *choice) Type() string { return "string" }
 
-// addFormat declares the flag -f of a command that prints a result: what people read, by that
-// name and without the flag, or json, whose keys are in docs/operations/README.md. They are part
-// of the program's interface: keys may be added, and never change their meaning.
+// addFormat declares the flag -f of a command that prints a result: the format for people, which is
+// the default and has the given name, or json, whose keys are in docs/operations/README.md. The
+// keys are part of the program's interface: keys may be added, and never change their meaning.
 func addFormat(cmd *cobra.Command, people string) *choice {
 	c := &choice{word: people, known: []string{people, "json"}}
 	cmd.Flags().VarP(c, "format", "f", "print the result as `FORMAT`: "+people+" or json")

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// printNothingForPrograms are the commands whose output is not a result that -f could have another
-// form for, and why.
+// printNothingForPrograms are the commands without a result that -f could format otherwise, and
+// why.
 var printNothingForPrograms = map[string]string{
 	"berth placement serve":       "a server",
 	"berth network serve":         "a server",

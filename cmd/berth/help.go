@@ -11,8 +11,8 @@ import (
 // helpWidth is how many columns help may take.
 const helpWidth = 80
 
-// narrowHelp keeps the help of a command and of all below it within helpWidth columns. It is cobra's, with flags,
-// examples and paragraphs that are too wide broken into lines.
+// narrowHelp limits the help of a command and of all below it to helpWidth columns. It is cobra's,
+// with flags, examples and paragraphs that are too wide broken into lines.
 func narrowHelp(root *cobra.Command) {
 	cobra.AddTemplateFunc("paragraphs", narrowParagraphs)
 	cobra.AddTemplateFunc("examples", func(text string) string { return narrowLines(text, ` \`, "    ") })
@@ -24,8 +24,8 @@ func narrowHelp(root *cobra.Command) {
 	).Replace(root.UsageTemplate()))
 }
 
-// narrowParagraphs fills anew the paragraphs that have a line that is too wide. Lines that begin with a space are
-// kept: they are tables.
+// narrowParagraphs refills the paragraphs that have a line that is too wide. Lines that begin with
+// a space are parts of tables and unchanged.
 func narrowParagraphs(text string) string {
 	var out []string
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
@@ -48,8 +48,8 @@ func narrowLines(text, end, indent string) string {
 	return strings.Join(out, "\n")
 }
 
-// narrowLine breaks a line between words so that it and what follows are within helpWidth. Lines that go on have
-// an end, and those that follow are further in than the first.
+// narrowLine breaks a line between words so that its parts are within helpWidth. Continued lines
+// have the suffix end, and continuation lines are indented.
 func narrowLine(line, end, indent string) string {
 	if len(line) <= helpWidth {
 		return line
@@ -59,7 +59,7 @@ func narrowLine(line, end, indent string) string {
 	for word := range strings.FieldsSeq(line) {
 		last := len(words) - 1
 		if end != "" && last >= 0 && strings.HasPrefix(words[last], "-") && !strings.HasPrefix(word, "-") {
-			words[last] += " " + word // a flag stays with its value
+			words[last] += " " + word // a flag is not separated from its value
 			continue
 		}
 		words = append(words, word)

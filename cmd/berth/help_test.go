@@ -15,8 +15,8 @@ import (
 // units are those of flags that are numbers.
 var units = regexp.MustCompile(`\b(hosts|seconds|rows|bytes|MiB|kbit/s)\b`)
 
-// The help of every command is within 80 columns, and each flag says what it is for: without a full stop at the end,
-// as the others do, and with its unit.
+// The help of every command is within 80 columns, and each flag has a help text: without a full
+// stop at the end, as the others, and with its unit.
 func TestHelp(t *testing.T) {
 	root := newRoot(environment{stdout: io.Discard, stderr: io.Discard, getenv: func(string) string { return "" }})
 	commands := 0

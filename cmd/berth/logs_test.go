@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Every line of a service and of the agent says which it is and its process id, in text and in JSON.
+// Every line of a service and of the agent has its name and process id, in text and in JSON.
 func TestLogsNameServiceAndProcess(t *testing.T) {
 	conf := func(name, text string) string {
 		path := filepath.Join(t.TempDir(), name)
@@ -59,7 +59,7 @@ func checkLogLine(t *testing.T, line, name string, pid int, asJSON bool) {
 	}
 }
 
-// Services that share a process are told apart by their names.
+// Services in one process are distinguished by their names.
 func TestUpLogsNameTheService(t *testing.T) {
 	r := launch(t, nil, nil, upArgs(t.TempDir())...)
 	seen := map[string]bool{}

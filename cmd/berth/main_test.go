@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// berth runs a command line to its end and returns what it printed. A service that
-// starts although it should not is stopped some time.
+// berth runs a command line to its end and returns its output. A service that starts unexpectedly
+// is stopped after some time.
 func berth(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
@@ -59,7 +59,7 @@ func settings(t *testing.T, lines ...string) string {
 
 func database(url string) string { return "[placement_database]\nconnection = " + url }
 
-// A commandLine is arguments with what berth makes of them. No password may show.
+// A commandLine is arguments and their expected result. The output must not contain passwords.
 type commandLine struct {
 	args   []string
 	code   int
@@ -153,7 +153,7 @@ func TestVersionAsJSON(t *testing.T) {
 	}
 }
 
-// A running is a berth that serves in a process of its own.
+// A running is a berth that serves in a separate process.
 type running struct {
 	t   *testing.T
 	cmd *exec.Cmd
@@ -171,8 +171,8 @@ func start(t *testing.T, home string, args ...string) *running {
 	return r
 }
 
-// A spill keeps what is written to it until it is read, so that a process never waits
-// for a test to read its log.
+// A spill buffers what is written to it until it is read, so that a process never blocks on a test
+// that does not read its log.
 type spill struct {
 	mu     sync.Mutex
 	more   sync.Cond
@@ -207,7 +207,7 @@ func (s *spill) Read(p []byte) (int, error) {
 	for s.kept.Len() == 0 && !s.closed {
 		s.more.Wait()
 	}
-	return s.kept.Read(p) // io.EOF when nothing is left
+	return s.kept.Read(p) // io.EOF when it is empty
 }
 
 // logged reads the output to the first line of a form and returns its group.
@@ -246,7 +246,7 @@ func (r *running) get(path string) (int, string) {
 	return res.StatusCode, string(body)
 }
 
-// stop sends SIGTERM and checks that the process ends well.
+// stop sends SIGTERM and checks that the process exits with success.
 func (r *running) stop() {
 	r.t.Helper()
 	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -329,7 +329,7 @@ func (r *running) served(flag string) string {
 	return r.logged(`^  [a-z]+ +(http://\S+) +--` + flag + `\n`)
 }
 
-// Images that a person got wrong are an error that names the file.
+// An invalid file of images is an error that names the file.
 func TestUpRefusesImages(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "images.json")
@@ -344,7 +344,7 @@ func TestUpRefusesImages(t *testing.T) {
 
 func TestUpLoadsTheGuide(t *testing.T) {
 	dir := t.TempDir()
-	for range 2 { // what is there already stays
+	for range 2 { // an existing file is unchanged
 		r := launch(t, nil, nil, upArgs(dir)...)
 		r.url = r.served("listen")
 		r.token = upToken(t, dir)

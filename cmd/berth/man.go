@@ -13,8 +13,7 @@ import (
 	"github.com/berthcloud/berth/internal/manpages"
 )
 
-// newMan returns the command that packagers write the manual pages with. Help
-// does not show it.
+// newMan returns the command with which packagers write the manual pages. It is hidden in help.
 func newMan(environment) *cobra.Command {
 	var date string
 	cmd := &cobra.Command{

@@ -7,14 +7,14 @@ import (
 	"runtime/metrics"
 )
 
-// The world of a big cloud is memory that stays, and Go's collector by itself
-// lets a heap double before it looks at it. Much less is needed for requests.
+// The snapshot of a big cloud is live memory, and Go's collector by default lets a heap double
+// before a collection. Requests need much less.
 const (
 	spareHeap     = 128 << 20 // what is left for requests between two collections
 	leastGCGrowth = 40        // but not less than so many percent of a big heap
-	usualGCGrowth = 100       // nor more than Go's own
-	// In a small cloud Go would collect the garbage of every few hundred
-	// requests; so much may always come together.
+	usualGCGrowth = 100       // and at most Go's own
+	// In a small cloud Go would run a collection every few hundred requests; this is the least
+	// garbage per collection.
 	smallHeap = 32 << 20
 )
 
@@ -30,10 +30,9 @@ func gcGrowth(live uint64) int {
 	return max(leastGCGrowth, int(usualGCGrowth*spareHeap/live))
 }
 
-// keepHeapSmall gives memory that is free now back to the system, and from then on
-// sets after each collection how much the heap may grow until the next. It ends
-// when stop is called. Operators who set GOGC or GOMEMLIMIT decide for
-// themselves: then it does nothing.
+// keepHeapSmall returns free memory to the system, and from then on sets after each collection how
+// much the heap may grow until the next. It ends when stop is called. With GOGC or GOMEMLIMIT set
+// it does nothing.
 func keepHeapSmall(getenv func(string) string) (stop func()) {
 	if getenv("GOGC") != "" || getenv("GOMEMLIMIT") != "" {
 		return func() {}
@@ -65,8 +64,8 @@ func liveHeap() uint64 {
 // afterGC waits for the next collection, and returns false when ctx ends before.
 func afterGC(ctx context.Context) bool {
 	collected := make(chan struct{})
-	// What nobody has any more is collected by the next one. It holds a
-	// pointer, as only such things are never put together with others.
+	// An unreachable object is collected by the next collection. It contains a pointer, since
+	// objects without pointers may share an allocation.
 	sentinel := &struct{ self *byte }{new(byte)}
 	runtime.AddCleanup(sentinel, func(c chan struct{}) { close(c) }, collected)
 	select {

@@ -8,12 +8,12 @@ import (
 	"github.com/berthcloud/berth/hugepages"
 )
 
-// pagesInterval is between two looks at what of the heap is new: each tree that is
-// written to is another one, which may be anywhere.
+// pagesInterval is the interval between two passes over new parts of the heap: each modified tree
+// is a new allocation, which may be anywhere.
 const pagesInterval = 10 * time.Minute
 
-// keepOnHugePages puts what is in the heap on huge pages, now and every ten minutes
-// until ctx ends or the system turns out not to do it.
+// keepOnHugePages moves the heap to huge pages, at once and every ten minutes until ctx ends or the
+// system turns out not to support it.
 func keepOnHugePages(ctx context.Context, log *slog.Logger) {
 	again := time.NewTicker(pagesInterval)
 	defer again.Stop()

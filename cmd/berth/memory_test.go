@@ -26,7 +26,7 @@ func TestGCGrowth(t *testing.T) {
 	}
 }
 
-// TestHeapIsKeptSmall fills a heap, and takes away what is in it.
+// TestHeapIsKeptSmall fills a heap, and frees its content.
 func TestHeapIsKeptSmall(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(before)
@@ -41,7 +41,7 @@ func TestHeapIsKeptSmall(t *testing.T) {
 	}
 }
 
-// TestHeapIsLeftToTheOperator sets nothing when the environment says how.
+// TestHeapIsLeftToTheOperator checks that nothing is set when the environment has settings.
 func TestHeapIsLeftToTheOperator(t *testing.T) {
 	before := debug.SetGCPercent(77)
 	defer debug.SetGCPercent(before)

@@ -26,14 +26,14 @@ import (
 
 const metricsDoc = "../../docs/operations/metrics.md"
 
-// A documentedMetric is what the document's table says of one metric.
+// A documentedMetric is one metric's row in the document's table.
 type documentedMetric struct {
 	Type   string
 	Labels string // sorted, separated by commas
 }
 
-// TestMetricsDocument keeps the table of metrics equal to what the service
-// registers: names, types and labels.
+// TestMetricsDocument compares the table of metrics with those that the service registers: names,
+// types and labels.
 func TestMetricsDocument(t *testing.T) {
 	m := watchedMetrics(t)
 	names := describedMetrics(m.registry)

@@ -11,11 +11,11 @@ import (
 // A mistake is a command line that fails, and the code that it should fail with.
 type mistake struct {
 	name string
-	args string // MALFORMED and the like stand for files and addresses
+	args string // MALFORMED and the like are replaced by files and addresses
 	code int
 }
 
-// mistakes are at least one for each command. serving holds those of each service.
+// mistakes are at least one for each command. serving has those of each service.
 var (
 	mistakes = []mistake{
 		{"UnknownCommand", "sail", exitUsage},
@@ -75,7 +75,7 @@ var (
 		{"ConnectionDirectory", "db version --connection @DIRECTORY", exitUsage},
 		{"ConnectionWithoutFlag", "db version mysql://u:s3cret@h/x", exitUsage},
 	}
-	// these are made with each command that reads settings
+	// these are tested with each command that reads settings
 	settingsMistakes = []mistake{
 		{"NoFile", "--config /nowhere.conf", exitUsage},
 		{"NoDirectory", "--config-dir /nowhere", exitUsage},
@@ -132,7 +132,7 @@ func allMistakes() (all []mistake) {
 	return all
 }
 
-// mistakenFiles writes what mistakes name, and returns how to put that in.
+// mistakenFiles writes the files of the mistakes, and returns the replacements of their names.
 func mistakenFiles(t *testing.T) *strings.Replacer {
 	t.Helper()
 	dir := t.TempDir()
@@ -172,8 +172,8 @@ func mistakenFiles(t *testing.T) *strings.Replacer {
 	return strings.NewReplacer(names...)
 }
 
-// Whatever is done wrong, the exit code is the documented one, the last line says why under the
-// program's name, nothing is said twice, and nothing of a secret shows.
+// Whatever the mistake, the exit code is the documented one, the last line has the reason after the
+// program's name, no line is repeated, and no secret is printed.
 func TestMistakes(t *testing.T) {
 	files, logTime := mistakenFiles(t), regexp.MustCompile(`(?m)^\d{4}-\d\d-\d\d \S+ `)
 	made := map[string]bool{}

@@ -84,7 +84,7 @@ func (f *serveFlags) network() (*config.Network, []string, error) {
 	return cfg, warnings, nil
 }
 
-// trial turns settings into those of a trial.
+// trial sets the settings of a trial.
 func trial(cfg *config.Network) {
 	cfg.Berth.Listen = trialNetworkAddress
 	cfg.Neutron.AuthStrategy = config.StrategyNoAuth
@@ -95,8 +95,8 @@ func trial(cfg *config.Network) {
 	cfg.ML2.VLANRanges, cfg.ML2.VXLANRanges = []string{"physnet0"}, []string{"1:1000"}
 }
 
-// serveNetwork runs the service until ctx ends, with the settings that read returns.
-// A reload reads them again.
+// serveNetwork runs the service until ctx ends, with the settings that read returns. A reload calls
+// read again.
 func serveNetwork(ctx context.Context, env environment, read func() (*config.Network, []string, error)) error {
 	cfg, warnings, err := read()
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"github.com/berthcloud/berth/identity"
 )
 
-// agentPaths begin the requests that agents make.
+// agentPaths is the path prefix of agents' requests.
 const agentPaths = "/berth/v1/"
 
-// knowAgents lets agents in by their certificates, for their own requests and with the
-// role that those take; all others show tokens.
+// knowAgents authenticates agents by their certificates, for agents' requests only and with the
+// role that those need; all other clients need tokens.
 func knowAgents(certs *httpapi.Certificates, others httpapi.Authenticator) httpapi.Authenticator {
 	if certs == nil {
 		return others

@@ -34,8 +34,8 @@ func (a authority) agent(t *testing.T, host string) string {
 	return "network_cert_file = " + dir + "/cert.pem\nnetwork_key_file = " + dir + "/key.pem"
 }
 
-// Agents report over TLS, and are known by a token, in a file too, or by a certificate for
-// their host, which is good for nothing else. The token "nobody" is one of no rights.
+// Agents report over TLS, and authenticate with a token, also from a file, or with a certificate
+// for their host, which allows nothing else. The user of the token "nobody" has no role.
 func TestAgentsShowTokensOrCertificates(t *testing.T) {
 	dir := t.TempDir()
 	roots := certificate(t, dir, 1)
@@ -43,7 +43,7 @@ func TestAgentsShowTokensOrCertificates(t *testing.T) {
 	rewrite(t, dir+"/token", "admin\n")
 	rewrite(t, dir+"/useless", "nobody\n")
 	for name, tc := range map[string]struct {
-		client    bool // every client has to show a certificate
+		client    bool // every client must present a certificate
 		agent     string
 		wantAgent bool
 		wantLog   string // of the agent that is refused
@@ -97,5 +97,5 @@ func TestAgentsShowTokensOrCertificates(t *testing.T) {
 	})
 }
 
-// overTLSAt is the address of a service that speaks TLS.
+// overTLSAt is the address of a service with TLS.
 func overTLSAt(r *running) string { return strings.Replace(r.url, "http:", "https:", 1) }

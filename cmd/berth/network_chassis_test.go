@@ -16,9 +16,9 @@ import (
 	"github.com/berthcloud/berth/network"
 )
 
-// A registry keeps what is reported.
+// A registry records reports.
 type registry struct {
-	beats []string // "host chassis", and what is said besides
+	beats []string // "host chassis", and other values
 	rows  map[string]network.Agent
 	away  bool
 }
@@ -52,7 +52,7 @@ func (r *registry) agents(context.Context, ...network.Match) (all []network.Agen
 	return all, err
 }
 
-// age lets all records be as old as a heartbeat may be.
+// age sets all records' last heartbeat back to the limit.
 func (r *registry) age() {
 	for host, a := range r.rows {
 		a.HeartbeatAt = time.Now().Add(-time.Hour)
@@ -134,7 +134,7 @@ func TestChassisReports(t *testing.T) {
 	}
 }
 
-// An agent that is alive beats in every third of the time after which it is dead.
+// A live agent's heartbeat is in every third of the time-out after which it counts as dead.
 func TestChassisPause(t *testing.T) {
 	r := newChassisReporter(nil, nil, 75*time.Second, nil)
 	for range 1000 {
@@ -150,8 +150,8 @@ func TestProblemsAreOneLine(t *testing.T) {
 	}
 }
 
-// What ports on a chassis with DPDK are plugged in by is in the configurations of its
-// agent, and nothing of the kind in those of others.
+// The values for plugging ports on a chassis with DPDK are in the configurations of its agent, and
+// not in those of others.
 func TestChassisWithDPDK(t *testing.T) {
 	for datapath, want := range map[string]string{
 		"":       `"chassis_name":"1"`,
@@ -165,8 +165,8 @@ func TestChassisWithDPDK(t *testing.T) {
 	}
 }
 
-// Ports that are plugged in are told of until that is heard, in groups; and again when
-// the service has changed one that is plugged in.
+// Plugged ports are reported until the service has accepted that, in groups; and again when the
+// service has changed one.
 func TestPortReports(t *testing.T) {
 	told, away := map[network.ID]string{}, true
 	r := newPortReporter(func(_ context.Context, driver string, hosts map[network.ID]string) error {

@@ -15,8 +15,8 @@ import (
 	"github.com/berthcloud/berth/tracing"
 )
 
-// networkNeighbours returns the services that the settings say how to ask, and what
-// ends that. Nothing is asked yet, so that neighbours may start in any order.
+// networkNeighbours returns clients of the services in the settings, and a function that closes
+// them. It sends no requests yet, so that neighbours may start in any order.
 func networkNeighbours(cfg *config.Network, log *slog.Logger, tracer *tracing.Tracer, g given) (n network.Neighbours, end func(), err error) {
 	n.Log, n.Placement = log, g.placement
 	asked := asking{log: log, tracer: tracer, given: g.access}
@@ -40,11 +40,11 @@ func networkNeighbours(cfg *config.Network, log *slog.Logger, tracer *tracing.Tr
 	return n, asked.end, nil
 }
 
-// asking is what the ways to several neighbours have in common, and what ends them.
+// asking is the common part of the clients of several neighbours, and closes them.
 type asking struct {
 	log    *slog.Logger
 	tracer *tracing.Tracer
-	given  map[string]client.Access // by type, instead of what the settings say
+	given  map[string]client.Access // by type, instead of those in the settings
 	ends   []func()
 }
 
@@ -54,12 +54,12 @@ func (a *asking) end() {
 	}
 }
 
-// askRetries is how often a request to a neighbour is sent again where that is safe,
-// and one to Keystone.
+// askRetries is the number of retries of a request to a neighbour, where that is safe, and of one
+// to Keystone.
 const askRetries = 3
 
-// options says how a neighbour of a group of the settings is asked, which has a type
-// in Keystone's catalogue. Without an Access it is not asked.
+// options returns the client options for the neighbour of a group of the settings, which has a type
+// in Keystone's catalogue. Without an Access there are no requests.
 func (a *asking) options(n *config.Neighbour, group, kind string) (o client.Options, err error) {
 	o = client.Options{
 		Retries: askRetries, Log: a.log, Timeout: time.Duration(max(0, orInt(n.Timeout, 0))) * time.Second,
@@ -89,7 +89,7 @@ func (a *asking) options(n *config.Neighbour, group, kind string) (o client.Opti
 
 func fixedEndpoint(n *config.Neighbour) string { return cmp.Or(n.EndpointOverride, n.Auth.Endpoint) }
 
-// login has a neighbour asked with a token of Keystone's.
+// login sets up requests to a neighbour with a token from Keystone.
 func (a *asking) login(o *client.Options, n *config.Neighbour, group, kind string) error {
 	session, err := keystone.NewSession(keystone.Options{
 		Credentials: keystoneCredentials(n.AuthType, &n.Auth),

@@ -10,8 +10,8 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// networkSettings turns the settings into what the service needs. The error names all
-// that is wrong with the drivers.
+// networkSettings converts the settings for the service. The error joins all mistakes in the
+// drivers' settings.
 func networkSettings(cfg *config.Network) (network.Settings, error) {
 	drivers, err := networkDrivers(&cfg.ML2)
 	set := network.DefaultSettings()
@@ -47,8 +47,8 @@ func mtus(cfg *config.Network) network.MTUs {
 	return m
 }
 
-// networkQuotas are the limits of projects. What is without an option of its own has
-// the one for the rest.
+// networkQuotas are the limits of projects. Resources without an option of their own have the
+// default one.
 func networkQuotas(q *config.Quotas) network.Quotas {
 	all := network.DefaultQuotas()
 	for resource := range all {

@@ -18,17 +18,17 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// A chassisReporter makes agents of OVN's chassis: what the southbound database says
-// of a host stands for the heartbeats that ovn-controller does not send. Its fields
-// above the blank line are set before run is called.
+// A chassisReporter reports OVN's chassis as agents: it derives from the southbound database the
+// heartbeats that ovn-controller does not send. Its fields above the blank line are set before run
+// is called.
 //
-// Any number of services may do so on one database. Each reports what changes, and
-// who comes first says for the others that an agent is alive.
+// Any number of services may do so on one database. Each reports changes, and the first one
+// refreshes an agent's heartbeat for all.
 type chassisReporter struct {
 	beat     func(context.Context, network.Heartbeat) (network.Agent, bool, error)
 	agents   func(context.Context, ...network.Match) ([]network.Agent, error)
-	reported func(network.Agent, bool) // has devices brought into placement; nil when nobody does
-	every    time.Duration             // an agent that is alive beats every 1 to 2 of it
+	reported func(network.Agent, bool) // syncs devices to placement; nil when no process does
+	every    time.Duration             // a live agent's heartbeat is sent after 1 to 2 of it
 	ports    *portReporter
 	log      *slog.Logger
 
@@ -44,8 +44,8 @@ type chassisAgent struct {
 	report network.Heartbeat
 }
 
-// newChassisReporter returns what reports chassis to a service, whose agents count as
-// dead after some time without a heartbeat.
+// newChassisReporter returns a reporter of chassis to a service, whose agents count as dead after
+// downTime without a heartbeat.
 func newChassisReporter(service *network.Service, reported func(network.Agent, bool), down time.Duration, log *slog.Logger) *chassisReporter {
 	return &chassisReporter{
 		beat: service.Beat, agents: service.Agents, reported: reported, every: down / 6, log: log,
@@ -54,8 +54,8 @@ func newChassisReporter(service *network.Service, reported func(network.Agent, b
 	}
 }
 
-// run reports the chassis of a database until ctx ends. While the database is away
-// they are as they were.
+// run reports the chassis of a database until ctx ends. While the database is unavailable they are
+// unchanged.
 func (r *chassisReporter) run(ctx context.Context, db *ovsdb.Client) {
 	events := make(chan ovn.Event)
 	var running sync.WaitGroup
@@ -90,8 +90,8 @@ func (r *chassisReporter) run(ctx context.Context, db *ovsdb.Client) {
 	}
 }
 
-// pause is how long it is until the next look at who is to beat: other services look
-// at other times.
+// pause is the time until the next check for due heartbeats; it is random, so that services check
+// at different times.
 func (r *chassisReporter) pause() time.Duration { return r.every/2 + rand.N(r.every/2+1) }
 
 // take takes up an event and returns the hosts that are to be reported now.
@@ -99,7 +99,7 @@ func (r *chassisReporter) take(e ovn.Event) (hosts []string) {
 	name := e.Chassis.Name
 	was := r.chassis[name]
 	switch e.Kind {
-	case ovn.Listed: // all of them have been told of
+	case ovn.Listed: // all of them have been reported
 		return nil
 	case ovn.Plugged:
 		r.ports.take(e.Ports)
@@ -128,14 +128,14 @@ func (r *chassisReporter) take(e ovn.Event) (hosts []string) {
 			return true
 		}
 		if !speaks.Alive && was != nil && sameChassis(was.Chassis, speaks.Chassis) {
-			return true // that it is silent is no sign of life
+			return true // an unchanged dead chassis is not reported, which would be a sign of life
 		}
 		r.pending[host] = r.pending[host] || e.Kind == ovn.Added
 		return false
 	})
 }
 
-// sameChassis reports whether nothing but life has changed.
+// sameChassis reports whether nothing but the sign of life has changed.
 func sameChassis(a, b ovn.Chassis) bool {
 	b.Alive = a.Alive
 	return a == b
@@ -149,7 +149,7 @@ func (r *chassisReporter) forget(a *chassisAgent) {
 	}
 }
 
-// learn takes up a chassis, and logs what is wrong with it if that is news.
+// learn records a chassis, and logs mistakes in it when they are new.
 func (r *chassisReporter) learn(c ovn.Chassis, was *chassisAgent) {
 	a := &chassisAgent{Chassis: c}
 	r.chassis[c.Name] = a
@@ -167,8 +167,8 @@ func (r *chassisReporter) learn(c ovn.Chassis, was *chassisAgent) {
 	}
 }
 
-// speaker returns the chassis that counts of those on a host: one that is alive, by
-// name. Nil: there is none.
+// speaker returns the effective chassis of those on a host: the first live one, by name. Nil: there
+// is none.
 func (r *chassisReporter) speaker(host string) (first *chassisAgent) {
 	for _, name := range r.hosts[host] {
 		if a := r.chassis[name]; first == nil || a.Alive && !first.Alive {
@@ -178,7 +178,7 @@ func (r *chassisReporter) speaker(host string) (first *chassisAgent) {
 	return first
 }
 
-// tell reports a host that is pending. It stays so until somebody has taken it.
+// tell reports a pending host. It remains pending until a service has accepted the report.
 func (r *chassisReporter) tell(ctx context.Context, host string) {
 	h := r.speaker(host).report
 	h.Start = r.pending[host]
@@ -187,8 +187,8 @@ func (r *chassisReporter) tell(ctx context.Context, host string) {
 	}
 }
 
-// refresh reports what is pending, and says of those who are alive that they are,
-// unless somebody has just done so.
+// refresh reports the pending hosts, and sends heartbeats of the live ones, unless another service
+// has just done so.
 func (r *chassisReporter) refresh(ctx context.Context) {
 	known, err := r.agents(ctx, network.Where(network.ByAgentType, guarantee.OVN.AgentType))
 	if err != nil {
@@ -240,9 +240,8 @@ func (r *chassisReporter) failed(ctx context.Context, err error) {
 	}
 }
 
-// chassisHeartbeat is what a chassis has its host report. What is wrong with its
-// options is logged, and in the heartbeat: as its problem when nothing can be made of
-// them, else among the findings.
+// chassisHeartbeat is the heartbeat of a chassis' host. Mistakes in its options are logged, and in
+// the heartbeat: as its problem when the options are unusable, else among the findings.
 func chassisHeartbeat(c ovn.Chassis, log *slog.Logger) network.Heartbeat {
 	h := network.Heartbeat{
 		Type: guarantee.OVN.AgentType, Binary: guarantee.OVN.Binary, Host: c.Hostname, Topic: "n/a",

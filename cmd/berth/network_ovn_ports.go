@@ -10,17 +10,16 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// A portReporter tells a network service which ports OVN's chassis have plugged in: when
-// that changes, and when the service changes a port, which may be plugged in before it
-// is bound.
+// A portReporter reports to a network service which ports OVN's chassis have plugged in: on changes
+// there, and when the service changes a port, which may be plugged in before it is bound.
 type portReporter struct {
 	plugged func(ctx context.Context, driver string, hosts map[network.ID]string) error
 	log     *slog.Logger
-	news    chan struct{} // has one when something is pending
+	news    chan struct{} // has a value when something is pending
 
 	mu      sync.Mutex            // guards what follows
 	hosts   map[network.ID]string // where each port is that is plugged in
-	pending map[network.ID]bool   // what the service is to be told of
+	pending map[network.ID]bool   // the ports to report
 
 	trouble string // what was last logged of reports that failed
 }
@@ -61,14 +60,14 @@ func (r *portReporter) written(ids []network.ID) {
 func (r *portReporter) wake() {
 	select {
 	case r.news <- struct{}{}:
-	default: // it has yet to look
+	default: // a value is pending already
 	}
 }
 
-// portGroup is how many ports the service is told of at once.
+// portGroup is the number of ports in one report.
 const portGroup = 100
 
-// tell tells the service what is pending. What it could not take stays so.
+// tell reports the pending ports to the service. Those that it did not accept remain pending.
 func (r *portReporter) tell(ctx context.Context) {
 	for {
 		group := r.group()

@@ -47,8 +47,8 @@ func newSouthboundCloud(t *testing.T, s *ovstest.Server) *southboundCloud {
 	return c
 }
 
-// configure writes the settings of the network service, with its database and lines of
-// [ovn]. It takes 3 s for an agent to count as dead.
+// configure writes the settings of the network service, with its database and lines of [ovn]. An
+// agent counts as dead after 3 s.
 func (c *southboundCloud) configure(database string, lines ...string) {
 	c.conf = neutronConf(c.t, "agent_down_time = 3\nservice_plugins = placement", networkDatabaseAt(database),
 		"[placement]\nauth_type = none\nendpoint_override = "+c.places.url, "[ml2]\nmechanism_drivers = ovn\n[ovn]", strings.Join(lines, "\n"))
@@ -80,7 +80,7 @@ func (c *southboundCloud) add(name, hostname, options string) {
 	)
 }
 
-// change gives a chassis other options.
+// change sets other options of a chassis.
 func (c *southboundCloud) change(name, options string) {
 	c.t.Helper()
 	c.transact(ovsdb.Mutate("Chassis", []ovsdb.Mutation{
@@ -94,7 +94,7 @@ func (c *southboundCloud) remove(name string) {
 	c.transact(ovsdb.Delete("Chassis", ovsdb.Is("name", name)), ovsdb.Delete("Chassis_Private", ovsdb.Is("name", name)))
 }
 
-// A shownAgent is an agent as the API shows it, in part.
+// A shownAgent is a part of an agent in the API.
 type shownAgent struct {
 	Type           string `json:"agent_type"`
 	Binary         string
@@ -133,7 +133,7 @@ func (c *southboundCloud) synced(host string) func() bool {
 	}
 }
 
-// offers looks whether the bridge of devstack0 offers so much in one direction.
+// offers reports whether the bridge of devstack0 offers the total in one direction.
 func (c *southboundCloud) offers(total string) func() bool {
 	return func() bool {
 		return strings.Contains(ask(c.t, c.places, "GET", "/resource_providers/"+exBridge+"/inventories", ""), `"total": `+total)
@@ -151,8 +151,8 @@ func devstackOptions(bandwidths string) string {
 	return "resource_provider_bandwidths=" + bandwidths + ",resource_provider_hypervisors=br-ex:devstack0,availability-zones=az1:az0"
 }
 
-// A chassis is an agent whose devices are in placement: one that was there before the
-// service, one that changes, and one that goes.
+// A chassis is an agent whose devices are in placement: one from before the service's start, one
+// that changes, and one that is removed.
 func TestChassisAreAgents(t *testing.T) {
 	s := ovstest.NewSouthbound(t)
 	c := newSouthboundCloud(t, s)
@@ -206,8 +206,8 @@ func TestChassisAreAgents(t *testing.T) {
 	}
 }
 
-// Several services on one database watch the same chassis, and none gets in another's
-// way. Of two chassis on a host one counts, and the other once that is gone.
+// Several services on one database watch the same chassis without interfering. Of two chassis on a
+// host one is effective, and the other after its removal.
 func TestServicesShareChassis(t *testing.T) {
 	s := ovstest.NewSouthbound(t)
 	c := newSouthboundCloud(t, s)
@@ -242,8 +242,8 @@ func TestServicesShareChassis(t *testing.T) {
 	}
 }
 
-// The database is spoken to over TLS: each side shows a certificate, the database's is
-// for another name.
+// The connection to the database has TLS: both sides present certificates, the database's is for
+// another name.
 func TestSouthboundOverTLS(t *testing.T) {
 	s := ovstest.NewSouthbound(t)
 	dir := t.TempDir()
@@ -259,7 +259,7 @@ func TestSouthboundOverTLS(t *testing.T) {
 	connection := "ovn_sb_connection = ssl:localhost:" + port
 	own := "ovn_sb_certificate = " + dir + "/cert.pem\novn_sb_private_key = " + dir + "/key.pem"
 	c.configure("sqlite://", connection, own, "ovn_sb_ca_cert = "+other+"/cert.pem")
-	// It may say so before it is ready.
+	// The error may precede readiness.
 	refused := launch(t, nil, nil, "network", "serve", "--listen", "127.0.0.1:0", "--config", c.conf)
 	if line := refused.logged(`(OVSDB server not in use.*)`); !strings.Contains(line, "certificate signed by unknown authority") {
 		t.Errorf("with another authority the log says %s", line)
@@ -308,7 +308,7 @@ func passBetween(from net.Conn, socket string) {
 	_, _ = io.Copy(from, to)
 }
 
-// What is wrong with the options is said before anything is started.
+// Mistakes in the options are reported before the start.
 func TestSouthboundOptions(t *testing.T) {
 	dir := t.TempDir()
 	certificate(t, dir, 1)
@@ -342,8 +342,8 @@ func TestSouthboundOptions(t *testing.T) {
 	}
 }
 
-// What OVN's chassis say of ports is their status, and compute is told: of a port that is
-// wired after it is bound, and of one that is wired before.
+// The state of ports in OVN's chassis determines their status, and compute is notified: of a port
+// that is wired after it is bound, and of one that is wired before.
 func TestChassisPlugPorts(t *testing.T) {
 	events := make(chan string, 100)
 	nova := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -29,8 +29,8 @@ func networkPolicy() policyOf {
 	return policyOf{defaults: networkapi.PolicyDefaults(), networking: true}
 }
 
-// startNetwork opens the database and the listeners. An error carries its exit code,
-// and leaves nothing open.
+// startNetwork opens the database and the listeners. An error has its exit code, and everything
+// opened before is closed.
 func startNetwork(ctx context.Context, env environment, cfg *config.Network, log *slog.Logger, g given) (s *networkServer, err error) {
 	s = &networkServer{server: newServer(cfg, networkPolicy(), log, g), cfg: cfg}
 	defer func() {
@@ -74,8 +74,7 @@ func startNetwork(ctx context.Context, env environment, cfg *config.Network, log
 	return s, nil
 }
 
-// work starts what the service does beside answering requests. Alone says that no
-// other process has the database.
+// work starts the service's background tasks. Alone means that no other process has the database.
 func (s *networkServer) work(service *network.Service, n network.Neighbours, alone bool) {
 	s.service = service
 	s.serving.leave = s.service.EndWatches
@@ -100,8 +99,8 @@ func (s *networkServer) watchChassis(db *ovsdb.Client, down time.Duration) {
 	s.ends = append(s.ends, background(func(ctx context.Context) { r.run(ctx, db) }))
 }
 
-// instance names the service by its machine and the addresses where it listens: nobody
-// else can listen there, and it will again. "" when the machine has no name.
+// instance identifies the service by its machine and the addresses where it listens: no other
+// process can listen there, and a restarted one does again. "" when the machine has no name.
 func (s *networkServer) instance() string {
 	machine, err := os.Hostname()
 	if err != nil {
@@ -111,16 +110,15 @@ func (s *networkServer) instance() string {
 }
 
 const (
-	// recoverEvery is how often it is looked for what others left half done, and
-	// abandonedAfter when they are believed not to be at it any more: requests to
-	// neighbours have mostly ended before, with all that are sent again. Who is at it
-	// still is refused.
+	// recoverEvery is the interval of checks for unfinished operations of other processes, and
+	// abandonedAfter their age at which they count as abandoned: requests to neighbours with all
+	// retries have mostly ended before. A process that still works on one is refused.
 	recoverEvery   = time.Minute
 	abandonedAfter = 3 * time.Minute
 )
 
-// recover carries out or takes back what earlier processes left half done, until ctx
-// ends. Who is alone need not wait for others at the start.
+// recover completes or rolls back operations that earlier processes have left unfinished, until ctx
+// ends. A process that is alone does so at once at the start.
 func (s *networkServer) recover(ctx context.Context, alone bool) {
 	age := abandonedAfter
 	if alone {
@@ -141,7 +139,7 @@ func (s *networkServer) recover(ctx context.Context, alone bool) {
 	}
 }
 
-// wire puts the handlers together and opens the API.
+// wire assembles the handlers and opens the API.
 func (s *networkServer) wire(m *serviceMetrics) {
 	api := &networkapi.API{
 		Network: s.service, Policy: s.rules, OldRequests: s.cfg.Promises.OldRequests,
@@ -175,7 +173,7 @@ func (s *networkServer) wire(m *serviceMetrics) {
 // readyTime bounds the question whether the database answers.
 const readyTime = 5 * time.Second
 
-// ready says whether the database answers.
+// ready reports whether the database answers.
 func (s *networkServer) ready() (bool, string) {
 	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
 	defer cancel()
@@ -185,8 +183,8 @@ func (s *networkServer) ready() (bool, string) {
 	return true, "ok"
 }
 
-// unreadable is what /readyz says of a database that does not answer. What is the matter with
-// a file is in its error; that of a server is in the log.
+// unreadable is the text in /readyz about a database that does not answer. For a file, the error
+// has the reason; for a server, the log has it.
 func unreadable(err error) string {
 	if errors.Is(err, sqlstore.ErrFileLost) {
 		return err.Error()
@@ -194,14 +192,14 @@ func unreadable(err error) string {
 	return "the database cannot be read"
 }
 
-// unfinished counts the changes in placement that are not made yet.
+// unfinished counts the pending changes in placement.
 func (s *networkServer) unfinished() (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
 	defer cancel()
 	return s.service.Unfinished(ctx)
 }
 
-// alive reads from the database. That it does not return is what the watchdog is for.
+// alive reads from the database. It blocks while the database hangs, which the watchdog detects.
 func (s *networkServer) alive(ctx context.Context) error {
 	_, err := s.service.Agents(ctx, network.Where(network.ByID, network.ID("")))
 	return err
@@ -211,7 +209,7 @@ func (s *networkServer) alive(ctx context.Context) error {
 func (s *networkServer) run(ctx context.Context) error {
 	defer s.close()
 	return s.server.run(ctx, func() string { return "the Networking API" }, func(ctx context.Context) error {
-		_ = s.alive(ctx) // a database that is away is no reason to end the service
+		_ = s.alive(ctx) // an unavailable database does not end the service
 		return nil
 	})
 }

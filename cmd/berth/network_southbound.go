@@ -13,9 +13,8 @@ import (
 	"github.com/berthcloud/berth/config"
 )
 
-// southbound returns what speaks with OVN's southbound database, which nothing is
-// asked of yet: nil when the settings do without. The error names what is wrong with
-// the options.
+// southbound returns a client of OVN's southbound database, not connected yet: nil when the
+// settings have none. The error names the mistakes in the options.
 func southbound(cfg *config.Network, log *slog.Logger) (*ovsdb.Client, error) {
 	o := &cfg.OVN
 	if !slices.Contains(cfg.ML2.MechanismDrivers, config.DriverOVN) || o.Connection == "" {
@@ -35,7 +34,7 @@ func southbound(cfg *config.Network, log *slog.Logger) (*ovsdb.Client, error) {
 	}), nil
 }
 
-// unprobed is a probe that never comes.
+// unprobed is an interval that disables probes.
 const unprobed = 10 * 365 * 24 * time.Hour
 
 // probeInterval is ovsdb_probe_interval, which is one second at least, and 0 for

@@ -8,7 +8,7 @@ import (
 	"github.com/berthcloud/berth/network/tracking"
 )
 
-// newTracker returns what keeps the devices of agents in placement.
+// newTracker returns the tracker that syncs the devices of agents to placement.
 func (s *networkServer) newTracker(places network.Placement) *tracking.Tracker {
 	return tracking.New(tracking.Options{
 		Placement: places, Shared: s.service.Shared, Log: s.log,
@@ -33,9 +33,9 @@ func (s *networkServer) reported(agent network.Agent, started bool) {
 	s.tracker.Report(tracking.Report{Agent: agent.ID, State: state, Hypervisors: agent.Hypervisors, Started: started})
 }
 
-// removed has the devices of a dead agent whose record was deleted removed from
-// placement, as far as nobody uses them. Those of one that is alive stay: its next
-// heartbeat brings them back, which is how a sync is asked for.
+// removed removes the devices of a dead agent whose record was deleted from placement, except those
+// with allocations. Those of a live agent remain: its next heartbeat restores them, so that
+// deleting the record requests a sync.
 func (s *networkServer) removed(agent network.Agent) {
 	if state, _ := s.service.State(agent.AgentRow); !agent.Alive && state.Driver != "" && len(agent.Hypervisors) > 0 {
 		s.tracker.Report(tracking.Report{Agent: agent.ID, State: guarantee.State{Driver: state.Driver}, Hypervisors: agent.Hypervisors})

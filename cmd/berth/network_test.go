@@ -210,7 +210,7 @@ keep_deleted_promises = on
 	}
 }
 
-// TestNetworkNeighbours asks placement through what the settings say, and finds out
+// TestNetworkNeighbours sends requests to placement with the clients of the settings, and checks
 // which neighbours there are.
 func TestNetworkNeighbours(t *testing.T) {
 	var token, id string
@@ -254,8 +254,8 @@ func TestNetworkNeighbours(t *testing.T) {
 	}
 }
 
-// While the database is opened, here one that never speaks, requests are answered as
-// Neutron answers those that it cannot serve.
+// While the database is opened, here one that never answers, requests are answered as Neutron
+// answers those that it cannot serve.
 func TestNetworkAnswersWhileStarting(t *testing.T) {
 	mute, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -276,7 +276,7 @@ func TestNetworkAnswersWhileStarting(t *testing.T) {
 	_ = r.cmd.Wait() // it never served
 }
 
-// What net/http refuses by itself is refused in Neutron's words, with TLS and without.
+// Requests that net/http itself refuses are answered in Neutron's format, with TLS and without.
 func TestNetworkRejectsInItsFormat(t *testing.T) {
 	dir := t.TempDir()
 	roots := certificate(t, dir, 1)

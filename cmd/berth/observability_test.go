@@ -27,7 +27,7 @@ const (
 	observabilityDoc = operationsDoc + "observability.md"
 )
 
-// A dashboard is what the tests look at of a Grafana dashboard.
+// A dashboard is the tested part of a Grafana dashboard.
 type dashboard struct {
 	SchemaVersion int
 	Title, UID    string
@@ -119,8 +119,8 @@ func exportedSeries(t *testing.T) map[string][]string {
 	return all
 }
 
-// A use is what one expression says about series: which it selects by which
-// matchers, and by which labels it groups.
+// A use is the use of series in one expression: the matchers that select them, and the labels by
+// which they are grouped.
 type use struct {
 	series   map[string][]matcher
 	grouping []string
@@ -198,8 +198,8 @@ func checkExpression(t *testing.T, where, expr string, exported map[string][]str
 	return u
 }
 
-// checkOutcome wants the outcomes that an expression asks for to be documented:
-// one that never happens would keep an alert silent.
+// checkOutcome requires the outcomes in an expression to be documented: one that never occurs would
+// disable an alert.
 func checkOutcome(t *testing.T, where, name string, m matcher) {
 	t.Helper()
 	if m.label != "outcome" {
@@ -233,7 +233,7 @@ var documentation = func() func(t *testing.T) string {
 
 var legendLabel = regexp.MustCompile(`\{\{(\w+)\}\}`)
 
-// TestDashboard holds the dashboard to the metrics that there are.
+// TestDashboard compares the dashboard's metrics with the existing ones.
 func TestDashboard(t *testing.T) {
 	d, exported := readDashboard(t), exportedSeries(t)
 	if d.Title == "" || d.UID == "" || d.SchemaVersion < 36 {
@@ -270,8 +270,8 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// checkPanel wants every query to follow the variables, and legends to name
-// labels that the query leaves.
+// checkPanel requires every query to use the variables, and legends to name labels in the query's
+// result.
 func checkPanel(t *testing.T, title, legend string, u use) {
 	t.Helper()
 	for name, ms := range u.series {
@@ -286,7 +286,7 @@ func checkPanel(t *testing.T, title, legend string, u use) {
 	}
 }
 
-// TestDashboardLayout wants panels side by side, not on top of each other.
+// TestDashboardLayout requires that panels do not overlap.
 func TestDashboardLayout(t *testing.T) {
 	d := readDashboard(t)
 	taken := make(map[[2]int]string)
@@ -312,8 +312,8 @@ func TestDashboardLayout(t *testing.T) {
 	}
 }
 
-// TestAlerts holds the alerts to the metrics that there are, and to telling
-// whoever is woken what to do.
+// TestAlerts compares the alerts' metrics with the existing ones, and requires that each alert
+// tells the operator what to do.
 func TestAlerts(t *testing.T) {
 	exported := exportedSeries(t)
 	names := make(map[string]bool)

@@ -71,8 +71,8 @@ func loadConfig(files, dirs []string) (*config.Placement, []string, error) {
 	return cfg, warnings, nil
 }
 
-// servePlacement runs the service until ctx ends, with the settings that read
-// returns. A reload reads them again.
+// servePlacement runs the service until ctx ends, with the settings that read returns. A reload
+// calls read again.
 func servePlacement(ctx context.Context, env environment, read func() (*config.Placement, []string, error)) error {
 	cfg, warnings, err := read()
 	if err != nil {

@@ -65,8 +65,7 @@ Exit codes:
 	return cmd
 }
 
-// checkAuth goes through the steps. The error is about settings that nothing can
-// be checked with.
+// checkAuth performs the steps. The error is about settings with which nothing can be checked.
 func checkAuth(ctx context.Context, cfg *config.Placement, warnings []string, token string) (*authReport, error) {
 	if cfg.API.AuthStrategy == config.StrategyNoAuth2 {
 		return nil, errors.New("[api] auth_strategy is noauth2: callers are believed, and there is nothing to check; set it to keystone")
@@ -93,7 +92,7 @@ func checkAuth(ctx context.Context, cfg *config.Placement, warnings []string, to
 	return r, nil
 }
 
-// settings tells which settings are in force.
+// settings reports the effective settings.
 func (r *authReport) settings(cfg *config.Placement, opts keystone.Options, warnings []string) {
 	from := strings.Join(append(append([]string{}, cfg.Files...), cfg.Dirs...), ", ")
 	r.ok("settings", "%s; auth_type %s, auth_url %s", from, opts.Credentials.Type, opts.Credentials.AuthURL)
@@ -110,8 +109,8 @@ func (r *authReport) settings(cfg *config.Placement, opts keystone.Options, warn
 	}
 }
 
-// clockTolerance is how far clocks may differ before tokens seem to expire at
-// the wrong time.
+// clockTolerance is the difference of clocks above which tokens would seem to expire at the wrong
+// time.
 const clockTolerance = 5 * time.Second
 
 // access checks what the service needs itself, and reports whether tokens can be
@@ -147,8 +146,8 @@ func (r *authReport) access(ctx context.Context, v *keystone.Validator, opts key
 	return true
 }
 
-// right tells whether the service may check the tokens of others, by its roles:
-// Keystone itself only tells when it is asked about a token of theirs.
+// right reports whether the service may validate the tokens of others, according to its roles:
+// Keystone itself only shows that for such a token.
 func (r *authReport) right(own keystone.Holder) {
 	for _, role := range own.Caller.Roles {
 		if role == "service" || role == "admin" || role == "reader" && own.Caller.SystemScope != "" {
@@ -186,8 +185,7 @@ func (r *authReport) token(ctx context.Context, v *keystone.Validator, token str
 	r.Token = newAuthToken(h)
 }
 
-// rules asks policy about everything the API has, as far as it concerns the
-// caller's own project.
+// rules evaluates the policy of all operations of the API, for the caller's own project.
 func (r *authReport) rules(policy placementapi.Policy, c identity.Caller) {
 	target := map[string]string{"project_id": c.ProjectID, "user_id": c.UserID}
 	for _, rule := range placementapi.PolicyDefaults() {
@@ -202,7 +200,7 @@ func (r *authReport) rules(policy placementapi.Policy, c identity.Caller) {
 	}
 }
 
-// describeHolder tells who a token belongs to and what it is for.
+// describeHolder describes the owner and the scope of a token.
 func describeHolder(h keystone.Holder) string {
 	c := h.Caller
 	scope := "nothing in particular"

@@ -35,7 +35,7 @@ type authStep struct {
 	Detail string `json:"detail"`
 }
 
-// An authToken is who a token belongs to.
+// An authToken is the owner of a token.
 type authToken struct {
 	UserID    string    `json:"user_id"`
 	User      string    `json:"user"`
@@ -49,7 +49,7 @@ type authToken struct {
 	caller identity.Caller
 }
 
-// An authRule says whether policy allows an operation to the token.
+// An authRule is the policy's decision on an operation for the token.
 type authRule struct {
 	Rule       string   `json:"rule"`
 	Allowed    bool     `json:"allowed"`
@@ -77,7 +77,7 @@ func (r *authReport) warn(step, format string, args ...any) {
 
 func (r *authReport) fail(step string, err error) { r.add(step, stepFailed, "%v", err) }
 
-// failure returns what makes the command fail, nil for nothing.
+// failure returns the error with which the command fails, nil for none.
 func (r *authReport) failure() error {
 	for _, s := range r.Steps {
 		if s.Result == stepFailed {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// An operator who knows the id of the request that found no host learns from the log
-// what was asked for and which constraint left nothing; the metrics count it.
+// With the id of the request that found no host, an operator finds in the log the query and the
+// constraint that left nothing; the metrics count it.
 func TestNoCandidatesLeaveATrace(t *testing.T) {
 	ops := filepath.Join(t.TempDir(), "ops.sock")
 	conf := settings(t, database("sqlite://"), "[berth]\nmetrics_listen = unix:"+ops)

@@ -53,12 +53,12 @@ func (m *placementMetrics) foundNone(c candidates.Constraint) {
 	m.empty.WithLabelValues(string(c)).Inc()
 }
 
-// maxCapacityClasses bounds the resource classes that have series of their own: clients make
-// classes. Those with the lowest ids come first, so that the standard ones are always there.
+// maxCapacityClasses bounds the resource classes with series of their own, since clients create
+// classes. Those with the lowest ids come first, so that the standard ones are always included.
 const maxCapacityClasses = 500
 
-// A capacityCollector reports, for each resource class, what all providers have of it. The sums are
-// kept with the world, so that a scrape costs the same however many providers there are.
+// A capacityCollector reports, for each resource class, the sums over all providers. The sums are
+// stored with the snapshot, so that the cost of a scrape is independent of the number of providers.
 type capacityCollector struct {
 	world                                    func() *placement.World
 	total, reserved, usable, used, providers *prometheus.Desc
@@ -99,7 +99,7 @@ func (c *capacityCollector) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// watch adds what the world tells of itself.
+// watch adds the metrics of the snapshot.
 func (m *placementMetrics) watch(s *placement.Service) {
 	gauge := func(name, help string, value func(*placement.World) float64) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {

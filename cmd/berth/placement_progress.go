@@ -6,19 +6,19 @@ import (
 )
 
 const (
-	// progressEvery is how often /readyz and systemd hear how far the reading
-	// of the world is, and progressLogEvery the log.
+	// progressEvery is the interval of progress reports to /readyz and systemd while the snapshot
+	// is read, and progressLogEvery that of log lines.
 	progressEvery    = 100 * time.Millisecond
 	progressLogEvery = 5 * time.Second
 )
 
-// reading returns what the store tells how far it is with the rows of the world.
-// It is used by one goroutine at a time, and only while the service starts.
+// reading returns a function that the store calls with its progress in reading the rows of the
+// snapshot. It is used by one goroutine at a time, and only while the service starts.
 func (s *placementServer) reading() func(rows, of int64) {
 	told, logged := time.Time{}, time.Now()
 	return func(rows, of int64) {
 		if s.serving.state() == "" {
-			return // the database is read again while requests are answered
+			return // a later read, while requests are answered
 		}
 		now := time.Now()
 		if now.Sub(told) >= progressEvery {

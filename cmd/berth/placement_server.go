@@ -25,7 +25,8 @@ type placementServer struct {
 
 func placementPolicy() policyOf { return policyOf{defaults: placementapi.PolicyDefaults()} }
 
-// startPlacement opens the database and the listeners. An error carries its exit code, and leaves nothing open.
+// startPlacement opens the database and the listeners. An error has its exit code, and everything
+// opened before is closed.
 func startPlacement(ctx context.Context, env environment, cfg *config.Placement, log *slog.Logger, g given) (s *placementServer, err error) {
 	s = &placementServer{server: newServer(cfg, placementPolicy(), log, g), cfg: cfg}
 	defer func() {
@@ -50,7 +51,7 @@ func startPlacement(ctx context.Context, env environment, cfg *config.Placement,
 	return s, nil
 }
 
-// read opens the database and reads the world.
+// read opens the database and reads the snapshot.
 func (s *placementServer) read(ctx context.Context, opts sqlstore.Options, m *placementMetrics) error {
 	begin := time.Now()
 	opts.Progress = s.reading()
@@ -86,7 +87,7 @@ func (s *placementServer) settings(m *placementMetrics) placement.Settings {
 	return set
 }
 
-// wire puts the handlers together and opens the API.
+// wire assembles the handlers and opens the API.
 func (s *placementServer) wire(m *placementMetrics) {
 	api := &placementapi.API{
 		Placement:  s.service,
@@ -112,7 +113,7 @@ func (s *placementServer) wire(m *placementMetrics) {
 	}, m.serviceMetrics, s.ready)
 }
 
-// ready says whether requests can be answered truthfully.
+// ready reports whether requests can be answered correctly.
 func (s *placementServer) ready() (bool, string) {
 	w, err := s.service.Ready()
 	if err != nil {
@@ -121,8 +122,8 @@ func (s *placementServer) ready() (bool, string) {
 	return true, fmt.Sprintf("ok, %d providers", w.Len())
 }
 
-// candidateSettings turns the settings into what the API needs. Upstream bounds
-// the candidates after it has added one, so that 0 means 1; below is no bound.
+// candidateSettings converts the settings for the API. Upstream compares the number of candidates
+// with its bound after it has added one, so that 0 means 1; below is no bound.
 func candidateSettings(cfg *config.Placement) placementapi.CandidateSettings {
 	bound := max(1, cfg.Placement.MaxAllocationCandidates)
 	if cfg.Placement.MaxAllocationCandidates < 0 {
@@ -144,15 +145,15 @@ func (s *placementServer) run(ctx context.Context) error {
 	return s.server.run(ctx, s.status, s.alive)
 }
 
-// status says for systemd what the service serves.
+// status describes for systemd what the service serves.
 func (s *placementServer) status() string {
 	w, _ := s.service.Ready()
 	return fmt.Sprintf("%d providers", w.Len())
 }
 
-// alive returns when a read has come past everything that it may have to wait
-// for, with or without success. That it does not return is what the watchdog is
-// for; that the database is away is not.
+// alive returns when a read has acquired everything that it may have to wait for, with or without
+// success. It blocks while the service hangs, which the watchdog detects, and returns when the
+// database is unavailable.
 func (s *placementServer) alive(ctx context.Context) error {
 	_, _ = s.service.World(ctx)
 	return nil

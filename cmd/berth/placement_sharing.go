@@ -41,10 +41,9 @@ func newSharingMetrics(reg prometheus.Registerer) *sharingMetrics {
 // followed counts what the change log names.
 func (m *sharingMetrics) followed(c placement.Changes) { m.others.Add(float64(len(c.Roots))) }
 
-// sweepEvery compares the world with the database until ctx ends: so what
-// upstream's service writes beside this one is noticed, and a world that could
-// not be refreshed recovers without a request. In big worlds it takes its time:
-// sweeps are a tenth of it at most.
+// sweepEvery compares the snapshot with the database until ctx ends: this detects writes of
+// upstream's service beside this one, and refreshes a stale snapshot without a request. The
+// interval grows with the size of the snapshot: sweeps take a tenth of the time at most.
 func sweepEvery(ctx context.Context, s *placement.Service, interval time.Duration, m *sharingMetrics, log *slog.Logger) {
 	if interval <= 0 {
 		return
@@ -81,8 +80,8 @@ func sweepEvery(ctx context.Context, s *placement.Service, interval time.Duratio
 	}
 }
 
-// pause is how long to wait after a sweep. Those that fail or wait for somebody
-// take long too, and are no reason to wait longer than a minute.
+// pause is the wait after a sweep. Sweeps that fail or wait for others take long too, and do not
+// extend the wait beyond a minute.
 func pause(interval, took time.Duration) time.Duration {
 	return max(interval-took, min(9*took, time.Minute))
 }

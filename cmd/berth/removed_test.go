@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A fileService is a service on a file, and a change that it can be asked for.
+// A fileService is a service on a file, and a request that changes it.
 type fileService struct {
 	args      []string // the command
 	section   string   // of the settings that has the connection
@@ -31,7 +31,7 @@ var fileServices = map[string]fileService{
 	},
 }
 
-// The file of a service is removed, or replaced, under it: nothing is acknowledged from then
+// The file of a service is removed, or replaced, while it runs: nothing is acknowledged from then
 // on, the service is not ready and logs what to do, and the next start has all that was
 // acknowledged and is still in the file.
 func TestDatabaseFileRemoved(t *testing.T) {
@@ -77,7 +77,7 @@ func TestDatabaseFileRemoved(t *testing.T) {
 				t.Errorf("GET /readyz without the file = %d %s", res.StatusCode, body)
 			}
 
-			// A backup in its place does not become the database of the process that runs.
+			// A backup at its path does not become the database of the running process.
 			if err := os.Mkdir(filepath.Dir(db), 0o700); err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +106,7 @@ func TestDatabaseFileRemoved(t *testing.T) {
 	}
 }
 
-// Nobody asks, and it is noticed all the same.
+// The removal is detected without requests.
 func TestDatabaseFileRemovedUnnoticed(t *testing.T) {
 	dir := t.TempDir()
 	db, ops := filepath.Join(dir, "x.db"), filepath.Join(dir, "ops.sock")
@@ -147,7 +147,7 @@ func TestUpWithoutItsFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = res.Body.Close() // the status says it
+		_ = res.Body.Close() // the status is enough
 		if res.StatusCode != http.StatusServiceUnavailable {
 			t.Errorf("POST %s = %d", url, res.StatusCode)
 		}

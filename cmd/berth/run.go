@@ -13,12 +13,12 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// The exit codes of berth. They are part of its interface: scripts and service
-// managers tell from them whether to try again.
+// The exit codes of berth. They are part of its interface: scripts and service managers decide by
+// them whether to retry.
 const (
 	exitOK       = 0
-	exitFailure  = 1 // something went wrong that has no code of its own
-	exitUsage    = 2 // wrong arguments or settings
+	exitFailure  = 1 // failures without a code of their own
+	exitUsage    = 2 // invalid arguments or settings
 	exitDatabase = 3 // the database cannot be used
 	exitInUse    = 4 // another process has the database
 	exitListen   = 5 // the address to listen on cannot be had
@@ -33,14 +33,13 @@ const exitHelp = `Exit codes:
   4  the database is in use by another process
   5  the address to listen on cannot be had`
 
-// An environment is what a command gets from the outside, so that tests can
-// stand in for it.
+// An environment is a command's access to the outside, which tests replace.
 type environment struct {
 	stdout, stderr io.Writer
 	getenv         func(string) string
 }
 
-// A failure is an error with the exit code it asks for.
+// A failure is an error with an exit code.
 type failure struct {
 	code int
 	err  error
@@ -49,7 +48,7 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// fail gives err an exit code; nil stays nil.
+// fail sets the exit code of err; nil stays nil.
 func fail(code int, err error) error {
 	if err == nil {
 		return nil
@@ -57,8 +56,7 @@ func fail(code int, err error) error {
 	return &failure{code, err}
 }
 
-// run executes one command line until it is done or ctx ends, and returns the
-// exit code.
+// run executes one command line until it is done or ctx ends, and returns the exit code.
 func run(ctx context.Context, args []string, env environment) int {
 	root := newRoot(env)
 	root.SetArgs(args)
@@ -74,8 +72,9 @@ func run(ctx context.Context, args []string, env environment) int {
 	return exitUsage // cobra's own: unknown commands and flags
 }
 
-// complain writes an error, every line under the program's name, so that it can be told from what
-// the log wrote before. A line that several parts say, of a file that each of them reads, comes once.
+// complain writes an error, every line with the program's name, which distinguishes it from earlier
+// lines of the log. A line that several parts have in common, about a file that each of them reads,
+// is written once.
 func complain(w io.Writer, err error) {
 	said := map[string]bool{"": true}
 	for line := range strings.SplitSeq(err.Error(), "\n") {
@@ -129,8 +128,8 @@ berth network        the network service: the part of OpenStack Networking that
 	return root
 }
 
-// noArguments refuses arguments of a command that takes flags only. They are not repeated: a URL
-// with a password is easily given without its flag.
+// noArguments refuses arguments of a command that takes flags only. The error does not contain
+// them: a URL with a password may have been given without its flag.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -165,8 +164,8 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), didYouMean("", osloconfig.Closest(args[0], names)))
 }
 
-// suggestFlag adds to the error about an unknown flag the one that was probably meant, and says
-// what a value must be instead of how it was parsed.
+// suggestFlag adds the most similar flag to the error about an unknown one, and describes the valid
+// values instead of the parser's error.
 func suggestFlag(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
@@ -191,7 +190,7 @@ func suggestFlag(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w%s", err, didYouMean("--", osloconfig.Closest(unknown.GetSpecifiedName(), names)))
 }
 
-// didYouMean is the end of an error that suggests a name; nothing without one.
+// didYouMean is the end of an error that suggests a name; "" without one.
 func didYouMean(prefix, name string) string {
 	if name == "" {
 		return ""

@@ -21,13 +21,13 @@ import (
 	"github.com/berthcloud/berth/systemd"
 )
 
-// A serving is the service's side towards its clients and the service manager:
-// listeners that answer from the first moment on, with 503 until the service is
-// there, the signals, and what systemd is told.
+// A serving is the service's side towards its clients and the service manager: listeners that
+// answer from the start on, with 503 until the service is ready, the signals, and the notifications
+// of systemd.
 type serving struct {
 	log    *slog.Logger
 	notify *systemd.Notifier
-	reload chan os.Signal // SIGHUP; one is kept until run takes it
+	reload chan os.Signal // SIGHUP; one is buffered until run receives it
 
 	api    *httpapi.Switch
 	format httpapi.Format // of the API's errors
@@ -36,25 +36,22 @@ type serving struct {
 	limit  *httpapi.ConnLimit
 	certs  *httpapi.Certificates // nil without TLS
 
-	leave       func() // called when it begins to stop, by which requests that wait end; nil for nothing
+	leave       func() // called when the service begins to stop, to end waiting requests; nil for none
 	stopTimeout time.Duration
 	apiServers  servers
 	opsServers  servers
 	stopping    sync.Once
 
-	// waiting says what the service does instead of answering requests; nil when
-	// it answers them.
+	// waiting is the reason why requests are not answered; nil when they are.
 	waiting atomic.Pointer[string]
 }
 
-// startPatience is how long one step of the start may take before systemd gives
-// up on it.
+// startPatience is the time-out that systemd applies to one step of the start.
 const startPatience = 5 * time.Minute
 
-// newServing opens the listeners of the settings, or takes over those of
-// systemd, and answers at them that the service is starting, in the format of
-// its API's errors. An error carries
-// its exit code, and leaves nothing open.
+// newServing opens the listeners of the settings, or takes over those of systemd, and answers there
+// that the service is starting, in the format of its API's errors. An error has its exit code, and
+// everything opened before is closed.
 func newServing(ctx context.Context, cfg *config.Service, g *guard, log *slog.Logger, reg *prometheus.Registry, m *httpapi.Metrics, as httpapi.Format) (v *serving, err error) {
 	v = &serving{
 		log: log, format: as, notify: systemd.NewNotifier(), reload: make(chan os.Signal, 1),
@@ -98,8 +95,8 @@ func (v *serving) serve(open listeners, opts httpapi.ServeOptions, m *httpapi.Me
 	}
 }
 
-// progress says how far the start has come: to /readyz, to clients, and to
-// systemd, which in turn gives it more time.
+// progress reports the progress of the start: to /readyz, to clients, and to systemd, which extends
+// its time-out.
 func (v *serving) progress(text string) {
 	text = "starting: " + text
 	v.waiting.Store(&text)
@@ -114,8 +111,7 @@ func (v *serving) state() string {
 	return ""
 }
 
-// ready returns what /readyz asks: next, while the service neither starts nor
-// stops.
+// ready returns the check of /readyz: next, while the service neither starts nor stops.
 func (v *serving) ready(next func() (bool, string)) func() (bool, string) {
 	return func() (bool, string) {
 		if text := v.state(); text != "" {
@@ -125,16 +121,16 @@ func (v *serving) ready(next func() (bool, string)) func() (bool, string) {
 	}
 }
 
-// open lets the handlers answer from now on.
+// open lets the handlers answer from then on.
 func (v *serving) open(api, ops http.Handler) {
 	v.waiting.Store(nil)
 	v.ops.Set(ops)
 	v.api.Set(api)
 }
 
-// run serves until ctx ends or a listener fails. It calls reload for every
-// SIGHUP, which without one ends the service; and alive for as long as systemd watches over the service; status is
-// what people see there. The listeners are closed when it returns.
+// run serves until ctx ends or a listener fails. It calls reload for every SIGHUP, and ends the
+// service on SIGHUP without one; it calls alive for systemd's watchdog; status is the status text
+// there. The listeners are closed when it returns.
 func (v *serving) run(ctx context.Context, status func() string, reload func(), alive func(context.Context) error) error {
 	watch := v.watch(alive)
 	defer watch()
@@ -157,8 +153,7 @@ func (v *serving) run(ctx context.Context, status func() string, reload func(), 
 	}
 }
 
-// watch feeds systemd's watchdog, if there is one, until the returned function
-// is called.
+// watch resets systemd's watchdog, if there is one, until the returned function is called.
 func (v *serving) watch(alive func(context.Context) error) (stop func()) {
 	interval, err := systemd.WatchdogInterval()
 	v.tell(err)
@@ -179,16 +174,15 @@ func (v *serving) watch(alive func(context.Context) error) (stop func()) {
 	}
 }
 
-// tell notes that systemd could not be told something.
+// tell logs a failed notification of systemd.
 func (v *serving) tell(err error) {
 	if err != nil {
 		v.log.Warn("systemd is not informed", "error", err)
 	}
 }
 
-// stop ends the API's listeners and then the operators', who so can follow the
-// end. Requests under way are finished within the bound of the settings. Later
-// calls do nothing.
+// stop ends the API's listeners and then the operators', who can thus observe the end. Requests
+// under way are finished within the bound of the settings. Later calls do nothing.
 func (v *serving) stop() (err error) {
 	v.stopping.Do(func() {
 		text := "stopping"
@@ -198,12 +192,12 @@ func (v *serving) stop() (err error) {
 		}
 		v.tell(v.notify.Stopping("finishing the requests under way", v.stopTimeout+startPatience))
 		err = errors.Join(v.apiServers.stop(), v.opsServers.stop())
-		signal.Stop(v.reload) // from here on SIGHUP ends the process
+		signal.Stop(v.reload) // SIGHUP ends the process from here on
 	})
 	return err
 }
 
-// status says for people what is served where.
+// status describes for operators what is served where.
 func (v *serving) status(what string) string {
 	return fmt.Sprintf("serving %s at %s", what, v.apiServers.addresses())
 }

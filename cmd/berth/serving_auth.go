@@ -16,8 +16,7 @@ import (
 	"github.com/berthcloud/berth/tracing"
 )
 
-// newAuthenticator returns who finds out who calls by a strategy, and what ends
-// that.
+// newAuthenticator returns the authenticator of a strategy, and a function that closes it.
 func newAuthenticator(cfg *config.Service, strategy string, log *slog.Logger, m *keystoneMetrics, tracer *tracing.Tracer) (auth httpapi.Authenticator, end func(), err error) {
 	if strategy != config.StrategyKeystone {
 		log.Warn("auth_strategy is " + strategy + ": tokens are believed, whoever sends them")
@@ -36,7 +35,7 @@ func newAuthenticator(cfg *config.Service, strategy string, log *slog.Logger, m 
 	return askKeystone(v, &cfg.Keystone), v.Close, nil
 }
 
-// askKeystone returns an Authenticator that asks Keystone who sent a request.
+// askKeystone returns an Authenticator that validates tokens with Keystone.
 func askKeystone(v *keystone.Validator, k *config.Keystone) httpapi.Authenticator {
 	uri := k.WWWAuthenticateURI
 	if uri == "" {
@@ -65,7 +64,7 @@ func userToken(h http.Header) string {
 	return joined(h, "X-Storage-Token")
 }
 
-// joined returns a header as WSGI servers hand it on.
+// joined returns a header's values joined as in WSGI servers.
 func joined(h http.Header, name string) string { return strings.Join(h[name], ",") }
 
 // credentialsGroup is the group of the settings that the credentials are in.
@@ -76,7 +75,7 @@ func credentialsGroup(k *config.Keystone) string {
 	return "keystone_authtoken"
 }
 
-// keystoneOptions turns the settings into what the package needs.
+// keystoneOptions converts the settings for the package.
 func keystoneOptions(k *config.Keystone) keystone.Options {
 	seconds := orInt(k.HTTPConnectTimeout, orInt(k.Timeout, 0))
 	return keystone.Options{

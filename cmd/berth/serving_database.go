@@ -16,8 +16,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore"
 )
 
-// A databaseKind is what the databases of a kind of service are known by: the group
-// of the settings, and the file in the user's data directory.
+// A databaseKind names the database of a kind of service: the group of the settings, and the file
+// in the user's data directory.
 type databaseKind struct{ group, file string }
 
 var (
@@ -26,9 +26,8 @@ var (
 	computeDatabase   = databaseKind{"database", "compute.db"}
 )
 
-// options says which database the settings name and how to use it. The directory of
-// the one in the user's data directory is made. The name is for people: it has no
-// password.
+// options returns the options of the database in the settings. It creates the directory of one in
+// the user's data directory. The name is for messages: it has no password.
 func (k databaseKind) options(env environment, db *config.Database) (opts sqlstore.Options, name string, err error) {
 	opts = sqlstore.Options{Sync: db.SyncOnStartup}
 	text := db.Connection.Reveal()
@@ -60,8 +59,8 @@ func (k databaseKind) options(env environment, db *config.Database) (opts sqlsto
 	return opts, c.String(), nil
 }
 
-// warnRelative warns of a file that is another one when the process starts in another directory:
-// three slashes in a URL look like those of a whole path.
+// warnRelative warns about a relative path, which depends on the working directory: three slashes
+// in a URL look like an absolute path.
 func warnRelative(path string, log *slog.Logger) {
 	if path == sqlstore.Memory || filepath.IsAbs(path) || path == "" {
 		return
@@ -72,7 +71,7 @@ func warnRelative(path string, log *slog.Logger) {
 	}
 }
 
-// embedded returns the file that holds the database when no settings name one.
+// embedded returns the file of the database when the settings have none.
 func (k databaseKind) embedded(env environment) (string, error) {
 	dir, err := dataDir(env)
 	if errors.Is(err, errNoHome) {
@@ -81,7 +80,7 @@ func (k databaseKind) embedded(env environment) (string, error) {
 	return filepath.Join(dir, k.file), err
 }
 
-// errNoHome says that there is no place for files of Berth's own.
+// errNoHome means that there is no directory for Berth's own files.
 var errNoHome = errors.New("there is no $HOME for the database")
 
 // dataDir returns the directory of Berth's own files, which it makes.
@@ -98,7 +97,7 @@ func dataDir(env environment) (string, error) {
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// databaseFailure gives the error of a database that was not opened its exit code.
+// databaseFailure sets the exit code of an error on opening a database.
 func databaseFailure(err error) error {
 	if errors.Is(err, sqlstore.ErrInUse) {
 		return fail(exitInUse, err)
@@ -137,8 +136,7 @@ func databaseServer(c config.Connection, db *config.Database) (*sqlstore.Server,
 	}, nil
 }
 
-// hostPort writes a host as the store wants it; without a port it is the
-// dialect's own.
+// hostPort formats a host for the store; without a port it is the dialect's default.
 func hostPort(h config.Host) string {
 	if h.Port == 0 {
 		return h.Name

@@ -18,8 +18,7 @@ type serveFlags struct {
 	remote      bool
 }
 
-// add declares the flags, given what the files are called and where the service
-// listens without any.
+// add declares the flags, given the names of the files and the default addresses.
 func (f *serveFlags) add(cmd *cobra.Command, file, address string) {
 	addConfigFlags(cmd, file, &f.files, &f.dirs)
 	cmd.Flags().StringVar(&f.listen, "listen", "", "listen on `HOST:PORT` instead of what the settings say (default "+address+")")
@@ -27,8 +26,8 @@ func (f *serveFlags) add(cmd *cobra.Command, file, address string) {
 	cmd.Flags().BoolVar(&f.remote, "allow-remote-noauth", false, "start although auth_strategy believes all tokens and other machines can reach the address: whoever does can do everything")
 }
 
-// addConfigFlags declares the flags for settings files, given what they are called. OpenStack's
-// name for the first, --config-file, is understood everywhere: see newRoot.
+// addConfigFlags declares the flags for settings files, given the names of the files. OpenStack's
+// name for the first, --config-file, is accepted everywhere: see newRoot.
 func addConfigFlags(cmd *cobra.Command, file string, files, dirs *[]string) {
 	cmd.Flags().StringArrayVar(files, "config", nil, "read this "+file+"; may be given several times, later ones win; --config-file is the same")
 	cmd.Flags().StringArrayVar(dirs, "config-dir", nil, "read all *.conf files of this directory, after the files")
@@ -59,7 +58,7 @@ func checkListen(flag, address string) error {
 // none reports whether no files are named.
 func (f *serveFlags) none() bool { return len(f.files) == 0 && len(f.dirs) == 0 }
 
-// apply puts what the flags say in place of what the settings do.
+// apply overrides the settings with the flags.
 func (f *serveFlags) apply(cfg *config.Service) {
 	if f.listen != "" {
 		cfg.Berth.Listen = f.listen
@@ -69,8 +68,8 @@ func (f *serveFlags) apply(cfg *config.Service) {
 	}
 }
 
-// openServiceLog opens the log of a service that is about to start and tells it what
-// was noticed about the settings. An error carries its exit code.
+// openServiceLog opens the log of a service that is about to start and logs the warnings about the
+// settings. An error has its exit code.
 func openServiceLog(env environment, cfg *config.Service, name string, warnings []string) (*slog.Logger, *logging.Output, error) {
 	log, output, err := openLog(env, cfg, name)
 	if err != nil {

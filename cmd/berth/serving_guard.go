@@ -9,14 +9,14 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 )
 
-// A guard keeps strangers away from a service that trusts whoever reaches it, because it
-// believes all tokens or is a trial. Nil guards nothing.
+// A guard protects a service that trusts every client that can reach it, because it has noauth2 or
+// is a trial. A nil guard allows everything.
 type guard struct {
-	remote bool   // other machines may reach it: the operator has said so
-	advice string // to an operator who has not, behind the reason
+	remote bool   // other machines may reach it: the operator has allowed it
+	advice string // for an operator who has not, after the reason
 }
 
-// noAuthGuard guards a service that believes all tokens.
+// noAuthGuard returns the guard of a service with noauth2.
 func noAuthGuard(cfg *config.Service, strategy string) *guard {
 	if strategy == config.StrategyKeystone {
 		return nil
@@ -41,8 +41,8 @@ func (g *guard) check(all []net.Listener) error {
 	return nil
 }
 
-// hosts returns the names that requests may give to the service: those in the settings, and
-// those of its addresses there.
+// hosts returns the names in requests' Host headers that the service accepts: those in the
+// settings, and those of its addresses there.
 func (g *guard) hosts(cfg *config.Service) *httpapi.Hosts {
 	if g == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// One client that holds connections does not keep out the others, with the settings as they come.
+// One client that keeps connections open does not lock out the others, with the default settings.
 func TestOneClientDoesNotTakeAllConnections(t *testing.T) {
 	conf := settings(t, database("sqlite://"), "[berth]\nlisten = 127.0.0.1:0\ntrusted_proxies =")
 	r := launch(t, nil, nil, "placement", "serve", "--config", conf)
@@ -48,7 +48,7 @@ func TestOneClientDoesNotTakeAllConnections(t *testing.T) {
 	}
 }
 
-// The limit of open files is held against the settings at the start.
+// The limit of open files is compared with the settings at the start.
 func TestLowLimitOfFilesIsAWarning(t *testing.T) {
 	for connections, want := range map[int]int{1 << 50: 1, 1: 0, 0: 0} {
 		var text strings.Builder

@@ -16,13 +16,12 @@ import (
 // listeners are those of the API and those of the operators, which may be none.
 type listeners struct{ api, ops []net.Listener }
 
-// metricsSocket is the name by which a socket unit says that its socket is for
-// operators (FileDescriptorName=metrics). All others are for the API.
+// metricsSocket is the name of a socket for operators in a socket unit
+// (FileDescriptorName=metrics). All others are for the API.
 const metricsSocket = "metrics"
 
-// openListeners takes over the sockets of systemd and opens, for the API and the
-// operators each, those of the settings when there are none. An error leaves
-// nothing open.
+// openListeners takes over the sockets of systemd and opens, for the API and the operators each,
+// those of the settings when there are none. On an error all are closed.
 func openListeners(ctx context.Context, b *config.Berth) (l listeners, err error) {
 	defer func() {
 		if err != nil {
@@ -72,8 +71,8 @@ func listenOn(ctx context.Context, a config.Address, b *config.Berth) (net.Liste
 	return listenTCP(ctx, a.TCP)
 }
 
-// listenTCP opens a TCP address. The error of one that is in use names the process that has it, as far as
-// this process may know it.
+// listenTCP opens a TCP address. The error of one in use names the process that has it, if this
+// process may read that.
 func listenTCP(ctx context.Context, address string) (net.Listener, error) {
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", address)
@@ -101,7 +100,7 @@ func (l listeners) close() {
 // database, its neighbours and files.
 const spareDescriptors = 256
 
-// warnDescriptors warns when the process may not have as many files open as there may be connections.
+// warnDescriptors warns when the limit of open files is below the bound of connections.
 func warnDescriptors(connections int, log *slog.Logger) {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || connections == 0 {

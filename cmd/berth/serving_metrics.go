@@ -32,8 +32,7 @@ func newServiceMetrics() *serviceMetrics {
 	}
 }
 
-// watchReady registers whether requests can be answered, as ready says when it is
-// asked.
+// watchReady registers a gauge of readiness, which calls ready at each scrape.
 func (m *serviceMetrics) watchReady(ready func() (bool, string)) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "berth_ready", Help: "1 while requests can be answered truthfully, 0 while the database cannot be read.",
@@ -45,8 +44,8 @@ func (m *serviceMetrics) watchReady(ready func() (bool, string)) {
 	}))
 }
 
-// watchUnfinished registers how many changes in placement the network service has not
-// made yet, as count says when it is asked.
+// watchUnfinished registers a gauge of the network service's pending changes in placement, which
+// calls count at each scrape.
 func (m *serviceMetrics) watchUnfinished(count func() (int, error)) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "berth_network_unfinished_changes",
@@ -60,7 +59,8 @@ func (m *serviceMetrics) watchUnfinished(count func() (int, error)) {
 	}))
 }
 
-// watchUnknown registers how many servers compute hosts have unasked, as count says.
+// watchUnknown registers a gauge of the servers on compute hosts that the service has not
+// requested, from count.
 func (m *serviceMetrics) watchUnknown(count func() int) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "berth_compute_unknown_servers",
@@ -127,7 +127,7 @@ func (m *databaseMetrics) settled(committed bool) {
 	m.unanswered.WithLabelValues(outcome).Inc()
 }
 
-// reloadMetrics count the reloads that SIGHUP asks for.
+// reloadMetrics count the reloads on SIGHUP.
 type reloadMetrics struct{ reloads *prometheus.CounterVec }
 
 // newReloadMetrics registers them with reg.

@@ -46,7 +46,7 @@ func openLog(env environment, cfg *config.Service, name string) (*slog.Logger, *
 	return log, output, err
 }
 
-// logFileAdvice says what to do about a log file that cannot be opened. Often the settings are
+// logFileAdvice is advice about a log file that cannot be opened. Often the settings are
 // upstream's, whose directory belongs to upstream's user and is not in the unit of systemd.
 func logFileAdvice(env environment) string {
 	directory := "a directory that the service may write to"
@@ -57,14 +57,13 @@ func logFileAdvice(env environment) string {
 		"; any other directory has to belong to the service's user, and to be in ReadWritePaths= of its unit (systemctl edit)"
 }
 
-// policyOf is what the policy of an API begins with.
+// policyOf has the defaults of an API's policy.
 type policyOf struct {
 	defaults   []policy.Rule
-	networking bool // Neutron's checks of fields are known
+	networking bool // Neutron's checks of fields are supported
 }
 
-// read reads the policy files. A relative one is looked for beside the settings
-// files.
+// read reads the policy files. A relative path is relative to the settings files.
 func (of policyOf) read(cfg *config.Service, log *slog.Logger) (*policy.Enforcer, error) {
 	p := cfg.Policy
 	e, err := policy.New(policy.Options{
@@ -123,8 +122,7 @@ func mapStrings(list []string, f func(string) string) []string {
 	return out
 }
 
-// corsOf turns the settings into what the API needs, nil when no origin is
-// allowed.
+// corsOf converts the settings for the API, nil when no origin is allowed.
 func corsOf(c config.CORS) *httpapi.CORS {
 	if len(c.AllowedOrigin) == 0 {
 		return nil
@@ -139,8 +137,8 @@ func corsOf(c config.CORS) *httpapi.CORS {
 	}
 }
 
-// serveOptions turns the settings into what the listeners need. In the settings
-// 0 is no bound; there it would be a default.
+// serveOptions converts the settings for the listeners. 0 means no bound in the settings, and a
+// default in the options.
 func serveOptions(b config.Berth, log *slog.Logger) httpapi.ServeOptions {
 	bound := func(d, unbounded time.Duration) time.Duration {
 		if d == 0 {

@@ -19,12 +19,12 @@ func newLivePolicy(rules *policy.Enforcer) *livePolicy {
 	return p
 }
 
-// Allow asks the present rules.
+// Allow applies the current rules.
 func (p *livePolicy) Allow(caller identity.Caller, rule string, target map[string]string) error {
 	return p.current.Load().Allow(caller, rule, target)
 }
 
-// AllowAbout asks the present rules.
+// AllowAbout applies the current rules.
 func (p *livePolicy) AllowAbout(caller identity.Caller, rule string, target func(name string) (string, bool)) error {
 	return p.current.Load().AllowAbout(caller, rule, target)
 }

@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// portOwner returns the id and the name of a process whose socket keeps others from listening on a TCP
-// address, as the directory proc shows it: "" without such a process, or when it belongs to another user.
+// portOwner returns the id and the name of a process whose socket occupies a TCP address, according
+// to the directory proc: "" without such a process, or when it belongs to another user.
 func portOwner(proc string, taken netip.AddrPort) (pid, name string) {
 	sockets := slices.Concat(listening(filepath.Join(proc, "net/tcp"), taken), listening(filepath.Join(proc, "net/tcp6"), taken))
 	if len(sockets) == 0 {
 		return "", ""
 	}
-	descriptors, _ := filepath.Glob(filepath.Join(proc, "[0-9]*/fd/*")) // the pattern is right
+	descriptors, _ := filepath.Glob(filepath.Join(proc, "[0-9]*/fd/*")) // the pattern is valid
 	for _, d := range descriptors {
 		if link, err := os.Readlink(d); err != nil || !slices.Contains(sockets, link) {
 			continue
@@ -57,8 +57,8 @@ func listening(table string, taken netip.AddrPort) (sockets []string) {
 	return sockets
 }
 
-// kernelAddress reads an address as the kernel's tables have it: words of four bytes, each as a machine with the least
-// byte first keeps it, and the port.
+// kernelAddress parses an address in the format of the kernel's tables: words of four bytes, each
+// in little-endian order, and the port.
 func kernelAddress(text string) (netip.AddrPort, bool) {
 	host, port, _ := strings.Cut(text, ":")
 	b, err := hex.DecodeString(host)

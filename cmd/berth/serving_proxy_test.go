@@ -31,8 +31,8 @@ func example(t *testing.T, name string) string {
 	return block
 }
 
-// replaced puts the test's addresses into an example; a text that is not there
-// fails the test, so that the example and the test stay together.
+// replaced replaces texts of an example by the test's addresses; a missing text fails the test, so
+// that the example and the test agree.
 func replaced(t *testing.T, text string, pairs ...string) string {
 	t.Helper()
 	for i := 0; i < len(pairs); i += 2 {
@@ -44,8 +44,8 @@ func replaced(t *testing.T, text string, pairs ...string) string {
 	return text
 }
 
-// proxy starts a proxy until the test ends, and waits until it takes
-// connections. Without the program the test is skipped.
+// proxy starts a proxy until the test ends, and waits until it accepts connections. Without the
+// program the test is skipped.
 func proxy(t *testing.T, addr, program string, args ...string) {
 	t.Helper()
 	path := filepath.Join("/usr/sbin", program)
@@ -73,8 +73,7 @@ func proxy(t *testing.T, addr, program string, args ...string) {
 	})
 }
 
-// address returns one that is free now and outside the range that the kernel
-// gives to outgoing connections.
+// address returns a free one outside the kernel's ephemeral ports.
 func address(t *testing.T) string {
 	t.Helper()
 	for port := 20000 + os.Getpid()%10000; port < 32000; port++ {
@@ -88,8 +87,8 @@ func address(t *testing.T) string {
 	return ""
 }
 
-// behindProxy starts a service whose proxies end TLS, and returns its directory,
-// which has the proxy's certificate in cloud.pem.
+// behindProxy starts a service whose proxies terminate TLS, and returns its directory, which has
+// the proxy's certificate in cloud.pem.
 func behindProxy(t *testing.T) (dir, api string, roots *x509.CertPool) {
 	t.Helper()
 	dir = t.TempDir()
@@ -149,7 +148,7 @@ func TestBehindNginx(t *testing.T) {
 		"/run/berth/placement.sock", dir+"/placement.sock")
 	paths, user := "", ""
 	if os.Getuid() == 0 {
-		user = "user root root;" // the test's directory is for nobody else
+		user = "user root root;" // other users cannot read the test's directory
 	}
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		paths += fmt.Sprintf("%s_temp_path %s/%[1]s;\n", kind, dir)

@@ -7,22 +7,21 @@ import (
 	"github.com/berthcloud/berth/logging"
 )
 
-// A source is where settings came from, for reading them again.
+// A source is the source of settings, for reading them again.
 type source struct {
 	reread func() (serviceSettings, []string, error) // nil: nothing is reloaded
 	output *logging.Output
 }
 
-// A reloadStep takes over a part of the settings while the service runs. On an
-// error the part stays as it was.
+// A reloadStep applies a part of the settings while the service runs. On an error the part is
+// unchanged.
 type reloadStep struct {
 	part     string
 	settings []string // those it takes over; all others need a restart
 	apply    func(*server, *config.Service) error
 }
 
-// reloadSteps are done in this order. The log comes first, since the others
-// write to it.
+// reloadSteps are executed in this order. The log comes first, since the others write to it.
 func reloadSteps() []reloadStep {
 	return []reloadStep{
 		{"log file", nil, (*server).reloadLogFile},
@@ -42,9 +41,8 @@ func reloadSteps() []reloadStep {
 	}
 }
 
-// reload reads the settings again and takes over what can change while the
-// service runs. Wrong settings change nothing; certificates, policy files and
-// the log file are looked at all the same.
+// reload reads the settings again and applies those that can change while the service runs. Invalid
+// settings change nothing; certificates, policy files and the log file are reloaded in any case.
 func (s *server) reload() {
 	s.log.Info("reloading")
 	cfg, ok := s.reread()
@@ -62,8 +60,7 @@ func (s *server) reload() {
 	s.log.Info("reloaded", "complete", ok)
 }
 
-// reread returns the settings as they are now, or when they are wrong the ones
-// that were read last.
+// reread returns the current settings, or the last valid ones when they are invalid.
 func (s *server) reread() (cfg serviceSettings, ok bool) {
 	cfg, warnings, err := s.source.reread()
 	if err != nil {

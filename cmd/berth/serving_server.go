@@ -33,7 +33,7 @@ type server struct {
 	rules   *livePolicy
 	reloads *reloadMetrics
 
-	authenticate httpapi.Authenticator // nil until it is known whom the settings trust
+	authenticate httpapi.Authenticator // nil until the settings of authentication are known
 	guard        *guard                // nil when callers are checked
 	tracer       *tracing.Tracer       // nil when tracing is off
 
@@ -45,35 +45,35 @@ type server struct {
 	ends []func() // of what was begun, the first to be called is the last
 }
 
-// given is what a service has from the process that it is a part of, and not from its
-// settings. What is nil is as the settings say.
+// given has what the process passes to a service beside its settings. Nil values are as in the
+// settings.
 type given struct {
 	authenticate httpapi.Authenticator
 	guard        *guard
-	placement    network.Placement        // that the network service asks
+	placement    network.Placement        // the network service's client
 	access       map[string]client.Access // to neighbours, by their type in the catalogue
 	agentID      func(kind, host string) network.ID
 	empty        bool // it begins with an empty database
-	alone        bool // its neighbours end with it, and nobody else has its database
+	alone        bool // its neighbours end with it, and no other process has its database
 }
 
 func newServer(cfg serviceSettings, of policyOf, log *slog.Logger, g given) server {
 	return server{log: log, running: cfg, loaded: cfg, policy: of, authenticate: g.authenticate, guard: g.guard}
 }
 
-// A beginning is what the start of a service has to know of it.
+// A beginning has the parameters of a service's start.
 type beginning struct {
 	service  string // as in "berth placement serve"
-	trial    string // what there is when no settings are given
-	strategy string // who checks callers
+	trial    string // the description of a start without settings
+	strategy string // the strategy of authentication
 	kind     databaseKind
 	database *config.Database
 	format   httpapi.Format // of its errors; nil is Placement's
 }
 
-// begin begins to listen, once it is clear which database there is, who checks callers
-// and what policy says. From then on requests are answered that the service is
-// starting. It returns how to open the database; an error carries its exit code.
+// begin begins to listen, after the database, authentication and policy have been determined from
+// the settings. From then on requests are answered that the service is starting. It returns the
+// options for opening the database; an error has its exit code.
 func (s *server) begin(ctx context.Context, env environment, b beginning, m *serviceMetrics) (sqlstore.Options, error) {
 	opts, name, err := b.kind.options(env, b.database)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *server) begin(ctx context.Context, env environment, b beginning, m *ser
 	s.rules, s.reloads = newLivePolicy(rules), m.reloads
 	s.announce(b, name)
 	warnRelative(opts.Path, s.log)
-	// The address comes before the database: it is cheaper to find taken.
+	// The address precedes the database, since it is cheaper to find that it is in use.
 	if err := s.listen(ctx, env, b, m); err != nil {
 		return opts, err
 	}
@@ -94,8 +94,7 @@ func (s *server) begin(ctx context.Context, env environment, b beginning, m *ser
 	return opts, nil
 }
 
-// announce says with which settings the service starts, above all where they are
-// those of a trial.
+// announce logs the settings of the start, above all those of a trial.
 func (s *server) announce(b beginning, database string) {
 	cfg := s.running.Common()
 	s.log.Info("Berth's "+b.service+" service starts", "version", currentVersion().Version, "database", database, "listen", cfg.Berth.Listen)
@@ -124,7 +123,7 @@ func (s *server) listen(ctx context.Context, env environment, b beginning, m *se
 	return nil
 }
 
-// keep has a database closed at the end.
+// keep registers a database for closing at the end.
 func (s *server) keep(db io.Closer) {
 	s.ends = append(s.ends, func() {
 		if err := db.Close(); err != nil {
@@ -133,13 +132,13 @@ func (s *server) keep(db io.Closer) {
 	})
 }
 
-// open answers requests from now on: those for the API as c says, with what is the
-// same for all services filled in, and those of operators.
+// open answers requests from then on: those for the API with configuration c, completed by the
+// values that all services share, and those of operators.
 func (s *server) open(c httpapi.Config, m *serviceMetrics, ready func() (bool, string)) {
 	s.openBehind(func(next http.Handler) http.Handler { return next }, c, m, ready)
 }
 
-// openBehind is open with something in front of the API.
+// openBehind is open with a handler in front of the API.
 func (s *server) openBehind(front func(http.Handler) http.Handler, c httpapi.Config, m *serviceMetrics, ready func() (bool, string)) {
 	cfg := s.running.Common()
 	c.Authenticate, c.Log, c.Metrics = s.authenticate, s.log, m.http
@@ -149,12 +148,12 @@ func (s *server) openBehind(front func(http.Handler) http.Handler, c httpapi.Con
 	s.serving.open(s.api, s.ops)
 }
 
-// run serves until ctx ends or a listener fails. What it serves is said to systemd by
-// status, and that it lives by alive.
+// run serves until ctx ends or a listener fails. Status is the text for systemd, and alive the
+// check for its watchdog.
 func (s *server) run(ctx context.Context, status func() string, alive func(context.Context) error) error {
 	s.log.Info("ready", "address", addressText(s.ln.Addr()), "all", s.serving.apiServers.addresses(), "tls", s.serving.certs != nil)
 	reload := s.reload
-	if s.source.reread == nil { // nothing to read again: a terminal that closes ends it
+	if s.source.reread == nil { // without a source SIGHUP ends it, as when a terminal closes
 		reload = nil
 	}
 	err := s.serving.run(ctx, func() string { return s.serving.status(status()) }, reload, alive)
@@ -162,7 +161,7 @@ func (s *server) run(ctx context.Context, status func() string, alive func(conte
 	return fail(exitFailure, err)
 }
 
-// close ends what was begun: the listeners first, then the rest, the last first. It
+// close closes everything that was opened: the listeners first, then the rest in reverse order. It
 // may be called more than once.
 func (s *server) close() {
 	if s.serving != nil {

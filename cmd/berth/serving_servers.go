@@ -11,8 +11,8 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 )
 
-// servers are the HTTP servers of several listeners, which end together. The
-// zero value is none; its methods are for one goroutine, except failed.
+// servers are the HTTP servers of several listeners, which end together. The zero value has none;
+// its methods are for one goroutine, except failed.
 type servers struct {
 	listeners []net.Listener
 	cancels   []context.CancelFunc
@@ -47,7 +47,7 @@ func (s *servers) failed() chan struct{} {
 	return s.ended
 }
 
-// stop ends all of them, waits for that, and returns what went wrong in any.
+// stop ends all of them, waits for that, and returns their joined errors.
 func (s *servers) stop() error {
 	for _, cancel := range s.cancels {
 		cancel()

@@ -9,8 +9,8 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 )
 
-// frontSettings turns the settings into what stands before the API, whose errors are of
-// a format.
+// frontSettings converts the settings for the handlers in front of the API, whose errors have the
+// given format.
 func frontSettings(cfg *config.Service, g *guard, as httpapi.Format) httpapi.FrontSettings {
 	return httpapi.FrontSettings{
 		MaxRequests:     cfg.Berth.MaxRequests,
@@ -36,7 +36,7 @@ func proxies(cfg *config.Service) httpapi.Proxies {
 	return httpapi.Proxies{Networks: networks, Unix: unix}
 }
 
-// tlsFiles returns what the settings say of TLS, and whether they ask for it.
+// tlsFiles returns the settings of TLS, and whether TLS is enabled.
 func tlsFiles(cfg *config.Service) (files httpapi.TLSFiles, on bool, err error) {
 	b := &cfg.Berth
 	if (b.TLSCertFile == "") != (b.TLSKeyFile == "") {
@@ -57,8 +57,7 @@ func tlsFiles(cfg *config.Service) (files httpapi.TLSFiles, on bool, err error) 
 	return files, b.TLSCertFile != "", nil
 }
 
-// loadCertificates returns what TLS needs, nil when the settings do not ask for
-// it.
+// loadCertificates returns the certificates for TLS, nil when it is disabled.
 func loadCertificates(cfg *config.Service, log *slog.Logger, m *httpapi.Metrics) (*httpapi.Certificates, error) {
 	files, on, err := tlsFiles(cfg)
 	if err != nil || !on {

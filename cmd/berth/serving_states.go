@@ -12,11 +12,11 @@ import (
 )
 
 // A countedGauge is a gauge whose value is read from the database at each scrape. State is its only
-// label, and "" for none.
+// label, "" for none.
 type countedGauge struct{ name, help, state string }
 
-// A countCollector reports gauges that one read of the database gives. They are NaN while it cannot be
-// read.
+// A countCollector reports gauges whose values are one read of the database. They are NaN while it
+// is unavailable.
 type countCollector struct {
 	descs []*prometheus.Desc
 	read  func(context.Context) ([]float64, error) // in the order of the gauges
@@ -56,7 +56,7 @@ func (c *countCollector) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// watchAgents registers how many agents the network service knows, as agents returns them.
+// watchAgents registers gauges of the network service's agents, from agents.
 func (m *serviceMetrics) watchAgents(agents func(context.Context) ([]network.Agent, error)) {
 	const name, help = "berth_network_agents", "Agents by state: alive, unsynced (alive, and placement does not have its devices), dead (no heartbeat within agent_down_time)."
 	m.watchCounts([]countedGauge{{name, help, "alive"}, {name, help, "unsynced"}, {name, help, "dead"}}, func(ctx context.Context) ([]float64, error) {
@@ -76,7 +76,7 @@ func (m *serviceMetrics) watchAgents(agents func(context.Context) ([]network.Age
 	})
 }
 
-// watchHosts registers how many compute hosts there are, as services returns them.
+// watchHosts registers gauges of the compute hosts, from services.
 func (m *serviceMetrics) watchHosts(services func(context.Context) ([]compute.HostService, error)) {
 	const name, help = "berth_compute_hosts", "Compute hosts by state: up, down (no report within service_down_time, or forced down), disabled (whether up or down)."
 	m.watchCounts([]countedGauge{{name, help, "up"}, {name, help, "down"}, {name, help, "disabled"}}, func(ctx context.Context) ([]float64, error) {

@@ -15,8 +15,8 @@ import (
 	"github.com/berthcloud/berth/network"
 )
 
-// An operator sees in the metrics of each service what there is: units of each resource class in
-// placement, agents in the network service, hosts in compute, and that they no longer report.
+// The metrics of each service have its contents: units of each resource class in placement, agents
+// in the network service, hosts in compute, and those that no longer report.
 func TestMetricsOfWhatThereIs(t *testing.T) {
 	dir := t.TempDir()
 	ops := func(service string) string { return filepath.Join(dir, service) }

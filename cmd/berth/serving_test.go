@@ -36,14 +36,14 @@ func launch(t *testing.T, env []string, files []*os.File, args ...string) *runni
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), hangTime)
-	// A shell in between knows the process id that LISTEN_PID has to be.
+	// A shell in between has the process id that LISTEN_PID must be.
 	cmd := exec.CommandContext(ctx, "/bin/sh", append([]string{"-c", `LISTEN_PID=$$ exec "$0" "$@"`, os.Args[0]}, args...)...)
 	cmd.Env = append(os.Environ(), asBerth+"=1", "HOME="+t.TempDir(), "XDG_DATA_HOME=")
 	cmd.Env = append(cmd.Env, env...)
 	cmd.ExtraFiles, cmd.Stdout, cmd.Stderr = files, output, output
 	r := &running{t: t, cmd: cmd, log: bufio.NewReader(drain(log)), token: "admin"}
 	t.Cleanup(func() {
-		cancel() // ends a process that a failed test left
+		cancel() // ends a process that a failed test left behind
 		log.Close()
 	})
 	if err := cmd.Start(); err != nil {
@@ -53,7 +53,7 @@ func launch(t *testing.T, env []string, files []*os.File, args ...string) *runni
 	return r
 }
 
-// A file that is named by a relative path is warned about once, with what it comes to.
+// A relative path of a file is warned about once, with its absolute path.
 func TestRelativeDatabaseIsWarnedAbout(t *testing.T) {
 	for _, args := range [][]string{
 		{"placement", "[api]\nauth_strategy = noauth2\n[placement_database]\n"},
@@ -94,7 +94,7 @@ func TestRelativeDatabaseIsWarnedAbout(t *testing.T) {
 	}
 }
 
-// A log file that cannot be opened is an error that says what to do.
+// The error of a log file that cannot be opened says what to do.
 func TestLogFileAdvice(t *testing.T) {
 	conf := settings(t, "[DEFAULT]\nlog_file = /nowhere/placement/placement-api.log")
 	commandLine{
@@ -115,8 +115,8 @@ func (r *running) signal(sig os.Signal) {
 	}
 }
 
-// certificate writes a certificate of its own authority for 127.0.0.1 and its
-// key into a directory, and returns it for clients to trust.
+// certificate writes a certificate of its own authority for 127.0.0.1 and its key into a directory,
+// and returns it for clients to trust.
 func certificate(t *testing.T, dir string, serial int64) *x509.CertPool {
 	t.Helper()
 	a := certtest.NewAuthority(t, x509.Certificate{SerialNumber: big.NewInt(serial), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
@@ -132,8 +132,7 @@ func rewrite(t *testing.T, path, text string) {
 	}
 }
 
-// call sends one request on a connection of its own, and returns the answer with
-// its body read.
+// call sends one request on a new connection, and returns the answer with its body read.
 func call(t *testing.T, tr *http.Transport, method, url, body string, headers ...string) (*http.Response, string) {
 	t.Helper()
 	tr.DisableKeepAlives = true
@@ -286,8 +285,8 @@ func TestListenersAnswerWhileStarting(t *testing.T) {
 	}
 }
 
-// The operators see the end of the service: their listener is there until the
-// last request is answered.
+// Operators can observe the end of the service: their listener remains until the last request is
+// answered.
 func TestReadyzWhileStopping(t *testing.T) {
 	cfg := config.DefaultPlacement()
 	cfg.Berth.Listen, cfg.Berth.MetricsListen = "127.0.0.1:0", "127.0.0.1:0"
@@ -328,8 +327,8 @@ func TestReadyzWhileStopping(t *testing.T) {
 	}
 }
 
-// hangTime is after how long a test gives up on what ought to happen at once: a machine under load takes
-// many seconds for it.
+// hangTime is the time-out for operations that should take no time: under load they take many
+// seconds.
 const hangTime = 5 * time.Minute
 
 // wait waits for what happens by itself, within a bound.
@@ -342,7 +341,7 @@ func wait(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// A serviceManager stands in for systemd.
+// A serviceManager is systemd's end of the notify socket.
 type serviceManager struct {
 	t    *testing.T
 	conn *net.UnixConn
@@ -360,7 +359,7 @@ func newServiceManager(t *testing.T) *serviceManager {
 	return &serviceManager{t, conn, path}
 }
 
-// next returns the next message that is no sign of life.
+// next returns the next message other than those of the watchdog.
 func (m *serviceManager) next() string {
 	m.t.Helper()
 	for {
@@ -449,8 +448,8 @@ type live struct {
 	ops                    string
 }
 
-// lines returns settings in which a reload finds something for each of its
-// steps; further ones are of the group [berth].
+// lines returns settings with something for each step of a reload; further ones are of the group
+// [berth].
 func (l *live) lines(debug bool, more string) string {
 	return fmt.Sprintf("[DEFAULT]\ndebug = %v\nlog_file = %s\n[api]\nauth_strategy = noauth2\n[oslo_policy]\npolicy_file = %s\n%s\n"+
 		"[berth]\nlisten = 127.0.0.1:0\nmetrics_listen = %s\ntls_cert_file = %[6]s/cert.pem\ntls_key_file = %[6]s/key.pem\n%[7]s\n",
@@ -543,7 +542,7 @@ func TestReload(t *testing.T) {
 		s := l.text()
 		return strings.Contains(s, "DEBUG") && strings.Contains(s, `settings="[[berth] max_body_size]"`)
 	})
-	// Wrong settings and rules change nothing, and the log says so.
+	// Invalid settings and rules change nothing, and are logged.
 	rewrite(t, l.policy, `"placement:traits:list": "role:`)
 	rewrite(t, l.conf, l.lines(false, "path_prefix = pony"))
 	l.reload("failed")
@@ -551,7 +550,7 @@ func TestReload(t *testing.T) {
 		t.Error("wrong settings or rules are in force")
 	}
 	contains(t, "the log", l.text(), []string{"the settings are wrong and stay as they were", "pony", "part=policy"})
-	// What is mended counts again.
+	// Corrected ones take effect.
 	rewrite(t, l.policy, "{}")
 	rewrite(t, l.conf, l.lines(false, "max_connections_per_client = 1\ntrusted_proxies ="))
 	l.reload("ok")
@@ -585,7 +584,7 @@ func TestEarlyReload(t *testing.T) {
 	r.stop()
 }
 
-// Nobody is left behind when the terminal of "berth up" is closed.
+// No process is left behind when the terminal of "berth up" is closed.
 func TestHangupEndsUp(t *testing.T) {
 	r := launch(t, nil, nil, upArgs(t.TempDir())...)
 	r.logged(`^(Berth is up):`)
@@ -610,7 +609,7 @@ func TestNeedRestart(t *testing.T) {
 	}
 }
 
-// Every setting that a reload takes over is one that there is.
+// Every setting in the reload steps exists.
 func TestReloadedSettingsExist(t *testing.T) {
 	known := map[string]bool{}
 	for _, s := range append(config.DefaultPlacement().Settings(), config.DefaultNetwork().Settings()...) {

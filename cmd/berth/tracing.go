@@ -13,9 +13,9 @@ import (
 	"github.com/berthcloud/berth/tracing"
 )
 
-// startTracing turns tracing of a service on when OpenTelemetry's variables ask for it, and
-// registers its metrics with reg then. Variables that make no sense leave it
-// off: they may be meant for another program, and the service matters more.
+// startTracing enables tracing of a service when OpenTelemetry's variables request it, and
+// registers its metrics with reg then. Invalid variables leave it off: they may be meant for
+// another program, and must not prevent the service's start.
 func startTracing(ctx context.Context, env environment, service string, reg prometheus.Registerer, log *slog.Logger) *tracing.Tracer {
 	spans := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "berth_trace_spans_total", Help: "Spans of traces, by what became of them: exported, dropped, failed.",

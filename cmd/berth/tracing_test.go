@@ -21,8 +21,8 @@ import (
 	"github.com/berthcloud/berth/httpapi/placementapi"
 )
 
-// collect starts a collector for spans. It returns its URL, and what returns the
-// spans that came so far, by name.
+// collect starts a collector for spans. It returns its URL, and a function that returns the
+// received spans, by name.
 func collect(t *testing.T) (url string, spans func() map[string]*tracepb.Span) {
 	t.Helper()
 	var mu sync.Mutex // guards all
@@ -146,7 +146,7 @@ func TestRouteNames(t *testing.T) {
 
 const tracingRow = "| `berth_trace_spans_total` | counter | `outcome` |"
 
-// TestTracingMetricIsDocumented keeps its row in the document.
+// TestTracingMetricIsDocumented compares its row in the document.
 func TestTracingMetricIsDocumented(t *testing.T) {
 	if !strings.Contains(documentation(t), tracingRow) {
 		t.Errorf("no document has the row %s", tracingRow)

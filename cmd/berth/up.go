@@ -41,18 +41,18 @@ type upOptions struct {
 	data  string
 	reset bool
 
-	verbose  bool // what the services log goes to the terminal, and not to a file
+	verbose  bool // the services log to the terminal, and not to a file
 	runGuide bool
 }
 
-// An upAddress is where a service listens, and the flag that says so.
+// An upAddress is the address of a service, and its flag.
 type upAddress struct {
 	service, flag string
 	listen        *string
 	usual         string // the default
 }
 
-// addresses are those of all services, in the order in which they are shown.
+// addresses are those of all services, in the order of the output.
 func (o *upOptions) addresses() []upAddress {
 	return []upAddress{
 		{"placement", "listen", &o.listen, "127.0.0.1:8778"},
@@ -63,8 +63,8 @@ func (o *upOptions) addresses() []upAddress {
 	}
 }
 
-// apart makes the options those of a cloud of its own, in a directory and at ports that
-// nobody else has.
+// apart sets the options of a separate cloud, in a directory and at ports that no other process
+// has.
 func (o *upOptions) apart(dir string) {
 	o.data = dir
 	for _, a := range o.addresses() {
@@ -141,7 +141,7 @@ type cloud struct {
 	env  environment
 	opts upOptions
 	dir  string
-	log  *slog.Logger // of what no service says
+	log  *slog.Logger // of messages that belong to no service
 
 	output    *upOutput // that all services share
 	directory *local.Directory
@@ -155,17 +155,17 @@ type cloud struct {
 	// computeURL is the address of the compute service, nil before it has one.
 	computeURL atomic.Value
 
-	// lab is what the guide's host is made of, and servers its driver: nil unless servers
-	// are network namespaces.
+	// lab is the network of the guide's host, and servers its driver: nil unless servers are
+	// network namespaces.
 	lab     *netns.Lab
-	labLock net.Listener // held while there is the lab
+	labLock net.Listener // open while there is the lab
 	servers *netns.Driver
 
 	mu   sync.Mutex
 	ends []func() // of the hosts and agents
 }
 
-// runGuide plays the guide in a cloud of its own.
+// runGuide plays the guide in a separate cloud.
 func runGuide(ctx context.Context, env environment, opts upOptions) error {
 	dir, err := os.MkdirTemp("", "berth-guide-")
 	if err != nil {
@@ -175,7 +175,7 @@ func runGuide(ctx context.Context, env environment, opts upOptions) error {
 	opts.apart(dir)
 	quiet := env
 	if !opts.verbose {
-		quiet.stderr = io.Discard // what the services warn of: the guide says itself what went wrong
+		quiet.stderr = io.Discard // the services' warnings: the guide itself prints its errors
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -189,7 +189,7 @@ func runGuide(ctx context.Context, env environment, opts upOptions) error {
 	return errors.Join(err, played)
 }
 
-// up serves until ctx ends. Once everything is there, then is called.
+// up serves until ctx ends. It calls then once everything is ready.
 func up(ctx context.Context, env environment, opts upOptions, then func(*cloud, context.Context)) error {
 	if opts.driver != upFake && opts.driver != upNetns {
 		return fail(exitUsage, fmt.Errorf("--driver %s: want %s or %s", opts.driver, upFake, upNetns))
@@ -224,7 +224,7 @@ func up(ctx context.Context, env environment, opts upOptions, then func(*cloud, 
 		stop()
 		return errors.Join(fail(exitFailure, fmt.Errorf("loading the example: %w", err)), <-served)
 	}
-	_ = output.Flush() // what follows comes below what was logged
+	_ = output.Flush() // the following output comes after the log's
 	then(c, ctx)
 	return <-served
 }
@@ -293,12 +293,12 @@ func atFlag(err error, service, flag string) error {
 	return fail(exitListen, fmt.Errorf("the %s service cannot have its address, which --%s changes: %w", service, flag, err))
 }
 
-// listening has a service listen at an address, and answer to the names that this machine was given.
+// listening sets the address of a service, and the accepted names of this machine.
 func (c *cloud) listening(address string) func(*config.Berth) {
 	return func(b *config.Berth) { b.Listen, b.AllowedHosts = address, c.opts.allowedHosts }
 }
 
-// startCompute starts the compute service, which asks the others.
+// startCompute starts the compute service with clients of the others.
 func (c *cloud) startCompute(ctx context.Context, g given) error {
 	computes := config.DefaultCompute()
 	c.listening(c.opts.computeListen)(&computes.Berth)
@@ -321,8 +321,8 @@ func (c *cloud) database(name string) osloconfig.Secret {
 	return osloconfig.Secret("sqlite:///" + filepath.Join(c.dir, name)) // which is absolute: four slashes
 }
 
-// serve serves until ctx ends or one of the services does, and ends the others: those
-// that ask before those that are asked.
+// serve serves until ctx ends or one of the services does, and ends the others: clients before the
+// services that they use.
 func (c *cloud) serve(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -354,7 +354,7 @@ func (c *cloud) serve(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// runHosts has hosts and agents run until ctx ends.
+// runHosts runs hosts and agents until ctx ends.
 func (c *cloud) runHosts(ctx context.Context) error {
 	<-ctx.Done()
 	c.endHosts()
@@ -371,15 +371,15 @@ func (c *cloud) endHosts() {
 	}
 }
 
-// keep has something ended with the hosts.
+// keep registers a function to be called when the hosts end.
 func (c *cloud) keep(end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ends = append(c.ends, end)
 }
 
-// load brings the example into the services: the compute host, and its agents, whose
-// devices are waited for.
+// load loads the example into the services: the compute host, and its agents, and waits for their
+// devices.
 func (c *cloud) load(ctx context.Context) error {
 	if err := c.loadFlavor(ctx); err != nil {
 		return err
@@ -412,7 +412,7 @@ func (c *cloud) load(ctx context.Context) error {
 		return err
 	}
 	c.keep(end)
-	return c.writeFiles() // whoever waits for them finds everything else
+	return c.writeFiles() // last, since other processes wait for these files
 }
 
 // url is the address of a service on this machine.
@@ -437,11 +437,11 @@ func reached(ln net.Listener, name string) string {
 	return ln.Addr().String()
 }
 
-// close ends what was started, the last first. It may be called more than once.
+// close ends everything that was started, in reverse order. It may be called more than once.
 func (c *cloud) close() {
 	c.endHosts()
 	c.endLab()
-	_ = c.operators.stop() // whoever looks at metrics has nothing to finish
+	_ = c.operators.stop() // scrapes need not be completed
 	if c.compute != nil {
 		c.compute.close()
 	}

@@ -23,7 +23,7 @@ const guideHost = "devstack0"
 // guideAgent is the id of its Open vSwitch agent, as the guide prints it.
 const guideAgent network.ID = "5e57b85f-b017-419a-8745-9c406e149f9e"
 
-// upAgentID gives the guide's agent the id that it has there, and others none of their own.
+// upAgentID returns the guide's id for its agent, and none for others.
 func upAgentID(kind, host string) network.ID {
 	if kind == guarantee.OpenVSwitch.AgentType && host == guideHost {
 		return guideAgent
@@ -46,7 +46,7 @@ physical_device_mappings = physnet0:ens5
 resource_provider_bandwidths = ens5:40000000:40000000
 `
 
-// commonAgents is what the agents of all hosts report. Networks about which nothing is said are
+// commonAgents is the configuration of the agents of all hosts. Networks of the default type are
 // tunnels, which reach every host.
 const commonAgents = `# What the Open vSwitch agents of all hosts report, as in openvswitch_agent.ini of Neutron; for
 # devstack0, devstack0.ini goes before it. Changes are noticed within seconds.
@@ -61,9 +61,9 @@ local_ip = 127.0.0.1
 // guide's list of providers.
 var agentKinds = []agentsettings.Kind{agentsettings.SRIOV, agentsettings.OVS}
 
-// startAgents has the agents of the guide's host report, one after the other, so that placement
-// has their devices in the same order each time. They hold ports when there is such a
-// host: see holdPorts. End ends them.
+// startAgents starts the agents of the guide's host, one after the other, so that their devices in
+// placement have the same order each time. They enforce rates when there is such a host: see
+// holdPorts. End ends them.
 func (c *cloud) startAgents(ctx context.Context) (end func(), err error) {
 	text := guideAgents
 	if c.lab != nil {
@@ -102,8 +102,8 @@ func (c *cloud) startAgents(ctx context.Context) (end func(), err error) {
 	return end, nil
 }
 
-// startOtherAgents has an Open vSwitch agent report on each host but the guide's: it has tunnels and
-// no devices. With network namespaces those hosts have no switch, and no agent. End ends them.
+// startOtherAgents starts an Open vSwitch agent on each host but the guide's: it has tunnels and no
+// devices. With network namespaces those hosts have no switch, and no agent. End ends them.
 func (c *cloud) startOtherAgents(ctx context.Context) (end func(), err error) {
 	if c.lab != nil {
 		return func() {}, nil
@@ -132,7 +132,7 @@ func (c *cloud) startOtherAgents(ctx context.Context) (end func(), err error) {
 // commonFile is the name of the file with commonAgents.
 const commonFile = "agents.ini"
 
-// agentsFile returns the path of a file of agents, which it writes unless it is there.
+// agentsFile returns the path of a file of agents, and creates the file when it is missing.
 func (c *cloud) agentsFile(name, text string) (path string, err error) {
 	path = filepath.Join(c.dir, name)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || c.opts.reset {
@@ -166,7 +166,7 @@ func (c *cloud) reporter(host string, kind agentsettings.Kind, sources osloconfi
 	}, err
 }
 
-// syncTime is how long the devices of the agents may take to come into placement.
+// syncTime bounds the sync of the agents' devices to placement.
 const syncTime = 5 * time.Second
 
 // awaitAgents waits until so many agents have reported, and placement has the devices of those that

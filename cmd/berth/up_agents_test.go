@@ -36,8 +36,7 @@ func (u *upRun) built(id string) builtServer {
 	return answer.Server
 }
 
-// A network about which nothing is said besides its name is one that servers on all hosts can be
-// in.
+// A network that is created with its name only is available to servers on all hosts.
 func TestUpBootsOnEveryHost(t *testing.T) {
 	u := startUp(t, t.TempDir())
 	net := u.made(u.network+"/networks", "network", object{"name": "n"})
@@ -51,8 +50,8 @@ func TestUpBootsOnEveryHost(t *testing.T) {
 	u.stop()
 }
 
-// A server whose port cannot be bound says to administrators what the host lacks, and so does the
-// log.
+// The fault of a server whose port cannot be bound tells administrators what the host lacks, and so
+// does the log.
 func TestUpSaysWhyAPortIsNotBound(t *testing.T) {
 	u := startUp(t, t.TempDir())
 	net := u.made(u.network+"/networks", "network", object{"name": "n", "provider:network_type": "vlan", "provider:physical_network": "physnet0"})

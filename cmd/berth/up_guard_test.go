@@ -25,7 +25,7 @@ func upToken(t *testing.T, dir string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// status asks for a page with a token and a Host header, "" for that of the URL.
+// status requests a page with a token and a Host header, "" for that of the URL.
 func status(t *testing.T, url, token, host string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -79,7 +79,7 @@ func TestUpToken(t *testing.T) {
 	}
 }
 
-// A web page whose name its owner has resolve to this machine reaches no service.
+// A web page whose host name resolves to this machine (DNS rebinding) cannot use the services.
 func TestUpAnswersForItsOwnNamesOnly(t *testing.T) {
 	dir := t.TempDir()
 	r := launch(t, nil, nil, append(upArgs(dir), "--allowed-host", "cloud.example.org")...)
@@ -102,7 +102,7 @@ func TestUpAnswersForItsOwnNamesOnly(t *testing.T) {
 	r.stop()
 }
 
-// Who believes its callers is not reached from elsewhere unless the operator says so.
+// A service with noauth2 cannot be reached from other machines unless the operator allows it.
 func TestOtherMachinesAreRefused(t *testing.T) {
 	noauth := func(lines ...string) string {
 		path := filepath.Join(t.TempDir(), "any.conf")
@@ -151,8 +151,8 @@ func TestRemoteCallersAreAllowedWhenSaidTwice(t *testing.T) {
 	}
 }
 
-// A service that is stopped before it had its database was not stopped as asked: whoever
-// started it is told that it never served.
+// A service that is stopped before its database was open exits with an error, since it never
+// served.
 func TestStoppedBeforeTheDatabaseIsThere(t *testing.T) {
 	url := "mysql+pymysql://u:s3cret@127.0.0.1:1/placement"
 	for name, tc := range map[string]struct{ command, lines string }{

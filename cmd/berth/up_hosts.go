@@ -49,8 +49,8 @@ const (
 // guidePhysicalNetwork is the one that the NIC of the guide's host leads to.
 const guidePhysicalNetwork = "physnet0"
 
-// newLocalHost returns the compute service as a host sees it that is in the same process. The NIC of
-// the guide's host takes ports of the type direct, as many as there are.
+// newLocalHost returns the compute service from the view of a host in the same process. The NIC of
+// the guide's host takes ports of the type direct, as many as it has functions.
 func newLocalHost(has *inventory.Host, s *compute.Service) (host.Service, error) {
 	node := compute.NodeRow{
 		ID: compute.ID(has.ID.String()), Name: has.Name, Type: "fake", Version: 1, Address: "127.0.0.1",
@@ -66,8 +66,8 @@ func newLocalHost(has *inventory.Host, s *compute.Service) (host.Service, error)
 	return inprocess.NewHost(s, compute.Report{Host: has.Name, Version: serviceVersion, Node: node}, has), nil
 }
 
-// tell says to the network service that ports of a host are plugged in, as a network agent
-// of the host would.
+// tell reports to the network service that ports of a host are plugged in, as a network agent of
+// the host would.
 func (c *cloud) tell(host string) func(context.Context, []string) error {
 	return func(ctx context.Context, ports []string) error {
 		ids := make([]network.ID, len(ports))
@@ -78,8 +78,7 @@ func (c *cloud) tell(host string) func(context.Context, []string) error {
 	}
 }
 
-// startHost has a host report and work, once the compute service and placement know it.
-// End ends it.
+// startHost starts a host, and returns when the compute service and placement have it. End ends it.
 func (c *cloud) startHost(ctx context.Context, n int) (end func(), err error) {
 	has, err := upHost(n)
 	if err != nil {
@@ -102,7 +101,7 @@ func (c *cloud) startHost(ctx context.Context, n int) (end func(), err error) {
 	return func() { stop(); endDriver() }, nil
 }
 
-// openDriver returns what runs a host's servers, and what ends that.
+// openDriver returns the driver of a host's servers, and a function that closes it.
 func (c *cloud) openDriver(name string, log *slog.Logger) (driver.Driver, func(), error) {
 	if c.lab == nil {
 		return &driver.Telling{Driver: &driver.Fake{}, Tell: c.tell(name)}, func() {}, nil
@@ -123,7 +122,7 @@ func (c *cloud) openDriver(name string, log *slog.Logger) (driver.Driver, func()
 // upFlavor is the flavor that the guide boots its server with.
 var upFlavor = compute.FlavorRow{ID: "c1", Name: "cirros256", VCPUs: 1, MemoryMB: 256, RootGB: 1, RxTx: 1, Public: true}
 
-// loadFlavor makes the flavor, if there is no flavor yet.
+// loadFlavor creates the flavor, if there is no flavor yet.
 func (c *cloud) loadFlavor(ctx context.Context) error {
 	all, err := c.compute.service.Flavors(ctx, compute.Viewer{Admin: true}, compute.FlavorFilter{})
 	if err != nil || len(all) > 0 {

@@ -15,8 +15,8 @@ import (
 	"github.com/berthcloud/berth/identity/local"
 )
 
-// upProject is what the users of "berth up" work in. The ids are the same each time, so
-// that what they own stays theirs.
+// upProject is the project of the users of "berth up". The ids are constant, so that their objects
+// remain theirs after a restart.
 var upProject = local.Project{ID: "d3e0000000000000000000000000d3e0", Name: "demo"}
 
 const (
@@ -30,8 +30,8 @@ const (
 // passwords are those of the users.
 type passwords map[string]string
 
-// loadPasswords returns the passwords that the directory has, made when it has none or all
-// is to begin anew.
+// loadPasswords returns the passwords in the directory, and creates them when there are none or
+// anew is set.
 func loadPasswords(dir string, anew bool) (passwords, error) {
 	path := filepath.Join(dir, "passwords.json")
 	text, err := os.ReadFile(path)
@@ -62,8 +62,8 @@ func loadPasswords(dir string, anew bool) (passwords, error) {
 // tokenFile has the administrator's token, in the directory of the cloud.
 const tokenFile = "token"
 
-// loadToken returns the administrator's token that the directory has, made when it has none or
-// all is to begin anew.
+// loadToken returns the administrator's token in the directory, and creates it when there is none
+// or anew is set.
 func loadToken(dir string, anew bool) (string, error) {
 	path := filepath.Join(dir, tokenFile)
 	text, err := os.ReadFile(path)
@@ -93,8 +93,8 @@ func writeSecret(path string, text []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// newDirectory returns the users of "berth up". The token is the administrator's, for those
-// who have no client.
+// newDirectory returns the users of "berth up". The token is the administrator's, for requests
+// without a Keystone client.
 func newDirectory(p passwords, token string) *local.Directory {
 	d := local.New(
 		upProject,

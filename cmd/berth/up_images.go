@@ -27,8 +27,8 @@ const upImages = `{"images": [
 ]}
 `
 
-// loadImages returns the images that the directory's file has, which it gets when it has
-// none, or when it begins anew.
+// loadImages returns the images in the directory's file, and creates the file when it is missing or
+// everything begins anew.
 func (c *cloud) loadImages() (*images.Catalog, error) {
 	path := filepath.Join(c.dir, "images.json")
 	text, err := os.ReadFile(path)

@@ -14,7 +14,7 @@ import (
 // upLogFile has what the services of "berth up" log, in the directory of the cloud.
 const upLogFile = "berth.log"
 
-// maxUpLog is the size in bytes from which on the next start begins a new log file.
+// maxUpLog is the size in bytes of a log file from which on the next start begins a new one.
 const maxUpLog = 16 << 20
 
 // An upOutput is where the services of "berth up" log to.
@@ -23,8 +23,8 @@ type upOutput struct {
 	warnings io.Writer // gets warnings and errors too; nil when the output is the terminal
 }
 
-// openLog opens a log file, beside which the terminal gets warnings and errors; with --verbose the terminal
-// gets everything, and there is no file.
+// openLog opens a log file; warnings and errors are printed on the terminal as well. With --verbose
+// the terminal gets everything, and there is no file.
 func (o *upOptions) openLog(env environment, dir string) (*upOutput, error) {
 	cfg := &config.DefaultPlacement().Service
 	if o.verbose {
@@ -52,7 +52,7 @@ func (o *upOutput) Logger(name string) *slog.Logger {
 	return slog.New(slog.NewMultiHandler(log.Handler(), warnings{terminal}))
 }
 
-// warnings is a handler of warnings and errors, and of nothing below.
+// warnings is a handler of warnings and errors only.
 type warnings struct{ slog.Handler }
 
 // Enabled implements slog.Handler.

@@ -20,7 +20,7 @@ type login struct {
 	token string // "" before the first login
 }
 
-// login returns the access of a user to a service, which need not be there yet.
+// login returns the access of a user to a service, which may start later.
 func (c *cloud) login(user string, at func() string) client.Access {
 	return &login{cloud: c, user: user, at: at}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 )
 
-// listenForOperators serves what each service shows its operators, below the name of the
-// service: /compute/metrics, /network/readyz. Without an address it does nothing. Strangers are
-// refused as at the other addresses.
+// listenForOperators serves the operators' pages of each service, below the name of the service:
+// /compute/metrics, /network/readyz. Without an address it does nothing. The guard applies as at
+// the other addresses.
 func (c *cloud) listenForOperators(ctx context.Context, g *guard) error {
 	if c.opts.metricsListen == "" {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/berthcloud/berth/agent/tc"
 )
 
-// tidyTime bounds the removal of what was made of the kernel.
+// tidyTime bounds the removal of the kernel's objects.
 const tidyTime = 20 * time.Second
 
 // The drivers of "berth up".
@@ -53,7 +53,7 @@ const (
 	guideBridge = "br-physnet0"
 	bridgeNIC   = "ens4"
 	guideNIC    = "ens5"
-	wireRate    = 625_000 // kbit/s; more than the agents report: what comes in must not wait before them
+	wireRate    = 625_000 // kbit/s; above the agents' rates, so that incoming traffic does not queue before them
 )
 
 // newLab is the machine that the guide's host is when servers are network namespaces.
@@ -64,13 +64,14 @@ func newLab() *netns.Lab {
 	}}
 }
 
-// startLab makes the guide's host, if servers are to be network namespaces. It goes with the cloud.
+// startLab creates the guide's host, if servers are to be network namespaces. It is removed with
+// the cloud.
 func (c *cloud) startLab(ctx context.Context) error {
 	if c.opts.driver != upNetns {
 		return nil
 	}
-	// The names are the same in each cloud. The kernel gives this one back however the
-	// process ends.
+	// The names are the same in each cloud. The kernel releases this socket however the process
+	// ends.
 	lock, err := net.Listen("unix", "@"+hostSpace)
 	if err != nil {
 		return fail(exitFailure, fmt.Errorf("--driver netns: does another berth up have %s on this machine? %w", hostSpace, err))
@@ -96,8 +97,8 @@ func (c *cloud) endLab() {
 	c.lab = nil
 }
 
-// newNetns returns the driver of a host whose servers are network namespaces, of which only the
-// guide's has bridges and NICs.
+// newNetns returns the driver of a host whose servers are network namespaces; only the guide's host
+// has bridges and NICs.
 func (c *cloud) newNetns(name string, log *slog.Logger) (*netns.Driver, error) {
 	config := netns.Config{Dir: filepath.Join(c.dir, "netns", name), Prefix: "berth-" + name + "-", Log: log}
 	if name == guideHost {
@@ -108,7 +109,7 @@ func (c *cloud) newNetns(name string, log *slog.Logger) (*netns.Driver, error) {
 	return netns.New(config)
 }
 
-// destroyAll removes the servers of a host that goes: it makes them anew when it comes back.
+// destroyAll removes the servers of a host that ends: it creates them again when it is restarted.
 func destroyAll(d driver.Driver, log *slog.Logger) {
 	ctx, stop := context.WithTimeout(context.Background(), tidyTime)
 	defer stop()
@@ -121,8 +122,8 @@ func destroyAll(d driver.Driver, log *slog.Logger) {
 	}
 }
 
-// holdPorts returns what holds the ports of an agent of the guide's host to their rates, beside
-// its heartbeats; nil when there is nothing to hold.
+// holdPorts returns a function that enforces the rates of an agent's ports on the guide's host,
+// beside its heartbeats; nil when there is nothing to enforce.
 func (c *cloud) holdPorts(findings *agent.Findings, log *slog.Logger) func(context.Context, *agentsettings.Settings, []agent.Service) {
 	if c.lab == nil {
 		return nil
@@ -151,7 +152,8 @@ func (c *cloud) holdPorts(findings *agent.Findings, log *slog.Logger) func(conte
 	}
 }
 
-// compete says how to see what a guarantee is worth, when servers have interfaces.
+// compete describes an experiment that shows the effect of a guarantee, when servers have
+// interfaces.
 func (c *cloud) compete() string {
 	if c.lab == nil {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"text/template"
 )
 
-// showPage says where the services are, how to log in, and what to try.
+// showPage prints the addresses of the services, how to log in, and what to try.
 func (c *cloud) showPage(context.Context) { fmt.Fprint(c.env.stdout, c.page()) }
 
 // guideURL is OpenStack's guide to guaranteed minimum bandwidth.
@@ -25,7 +25,7 @@ func (c *cloud) page() string {
 		"Token": shellWord(filepath.Join(c.dir, tokenFile)),
 	})
 	if err != nil {
-		panic(err) // the template is a constant, and has all that it asks for
+		panic(err) // the template is a constant, and its fields exist
 	}
 	return text.String()
 }
@@ -98,7 +98,7 @@ func (c *cloud) services() string {
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./,:@%+=-]+$`)
 
-// shellWord is a text as one word of a shell.
+// shellWord quotes a text as one word of a shell.
 func shellWord(text string) string {
 	if plainWord.MatchString(text) {
 		return text

@@ -15,7 +15,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore"
 )
 
-// Warnings and errors of the services reach the terminal, and nothing else of what they log.
+// Warnings and errors of the services are printed on the terminal, and nothing else from their
+// logs.
 func TestUpShowsWarnings(t *testing.T) {
 	dir := t.TempDir()
 	u := launch(t, nil, nil, upQuietArgs(dir)...)
@@ -86,7 +87,7 @@ func TestUpLogBeginsAnew(t *testing.T) {
 	}
 }
 
-// A port that is in use is said to be whose, and which flag changes it.
+// The error of a port in use names its process, and the flag that changes it.
 func TestUpPortInUse(t *testing.T) {
 	var lc net.ListenConfig
 	ln, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")

@@ -24,16 +24,17 @@ type scenario struct {
 	admin, user person
 }
 
-// A person is who asks the services.
+// A person has the clients of one user.
 type person struct{ network, compute, placement *gophercloud.ServiceClient }
 
 // An object is one of JSON.
 type object = map[string]any
 
-// scenarioTime bounds how long a server may take to come or go.
+// scenarioTime bounds the creation or removal of a server.
 const scenarioTime = 30 * time.Second
 
-// playGuide plays the guide and says step by step what came of it. It leaves nothing behind.
+// playGuide plays the guide and prints the result of each step. It removes everything that it has
+// created.
 func (c *cloud) playGuide(ctx context.Context, out io.Writer) error {
 	s := &scenario{out: out}
 	var err error
@@ -69,7 +70,7 @@ func (c *cloud) person(ctx context.Context, name string) (p person, err error) {
 // say prints a line.
 func (s *scenario) say(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
 
-// made makes an object of a kind and returns its id.
+// made creates an object of a kind and returns its id.
 func made(ctx context.Context, at *gophercloud.ServiceClient, kind string, o object, path ...string) (string, error) {
 	var answer map[string]struct{ ID string }
 	_, err := at.Post(ctx, at.ServiceURL(path...), object{kind: o}, &answer, &gophercloud.RequestOpts{OkCodes: []int{http.StatusCreated, http.StatusAccepted}})
@@ -124,7 +125,7 @@ func (s *scenario) prepare(ctx context.Context) (net, policy string, err error) 
 	return net, policy, nil
 }
 
-// A portView is what the administrator sees of a port.
+// A portView is a port as the administrator gets it.
 type portView struct {
 	Status  string
 	Host    string `json:"binding:host_id"`
@@ -147,7 +148,7 @@ func (s *scenario) port(ctx context.Context, id string) (portView, error) {
 	return answer.Port, err
 }
 
-// showRequest tells what a port asks placement for.
+// showRequest prints the resource request of a port.
 func (s *scenario) showRequest(ctx context.Context, port string) error {
 	p, err := s.port(ctx, port)
 	if err != nil {
@@ -169,14 +170,14 @@ func amounts(of map[string]int) string {
 	return strings.Join(words, ", ")
 }
 
-// A serverView is what the administrator sees of a server.
+// A serverView is a server as the administrator gets it.
 type serverView struct {
 	Status string
 	Host   string `json:"OS-EXT-SRV-ATTR:host"`
 	Fault  struct{ Message, Details string }
 }
 
-// boot has a server booted with a port, and waits for its end.
+// boot boots a server with a port, and waits for the outcome.
 func (s *scenario) boot(ctx context.Context, port string) (string, error) {
 	s.say("demo boots server server0 of flavor %s with that port", upFlavor.Name)
 	id, err := made(ctx, s.user.compute, "server", object{
@@ -192,7 +193,7 @@ func (s *scenario) boot(ctx context.Context, port string) (string, error) {
 	return id, err
 }
 
-// await waits until a server is as it should be. One that is gone has no status.
+// await waits until a server is in the expected state. A removed one has no status.
 func (s *scenario) await(ctx context.Context, id string, is func(serverView) bool) (serverView, error) {
 	ctx, cancel := context.WithTimeout(ctx, scenarioTime)
 	defer cancel()
@@ -209,7 +210,7 @@ func (s *scenario) await(ctx context.Context, id string, is func(serverView) boo
 	}
 }
 
-// showServer tells where a server is, and what it holds.
+// showServer prints the host of a server, and its allocations.
 func (s *scenario) showServer(ctx context.Context, server, port string) error {
 	v, err := s.await(ctx, server, func(serverView) bool { return true })
 	if err != nil {
@@ -231,7 +232,7 @@ func (s *scenario) showServer(ctx context.Context, server, port string) error {
 	return s.showHeld(ctx, server)
 }
 
-// showHeld tells what placement holds for a server.
+// showHeld prints the allocations of a server.
 func (s *scenario) showHeld(ctx context.Context, server string) error {
 	var answer struct {
 		Allocations map[string]struct{ Resources map[string]int }

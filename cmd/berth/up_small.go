@@ -14,8 +14,7 @@ type smallServer struct {
 	name string // of the API
 }
 
-// startSmall begins to serve an API, of which the callers are checked as given. An error
-// carries its exit code.
+// startSmall begins to serve an API with the given authentication. An error has its exit code.
 func startSmall(ctx context.Context, env environment, listen func(*config.Berth), name string, api httpapi.Config, log *slog.Logger, g given) (*smallServer, error) {
 	cfg := config.DefaultPlacement() // of which only what all services have counts
 	listen(&cfg.Berth)

@@ -29,7 +29,7 @@ func startUp(t *testing.T, dir string) *upRun {
 	return &upRun{r, r.served("network-listen") + "/v2.0", r.served("compute-listen")}
 }
 
-// ask sends a request as the administrator. The answer has to be a success.
+// ask sends a request as the administrator. The answer must be a success.
 func (u *upRun) ask(method, url string, body, answer any) {
 	u.t.Helper()
 	var text []byte
@@ -67,7 +67,7 @@ func (u *upRun) ask(method, url string, body, answer any) {
 	}
 }
 
-// made makes an object of a kind and returns its id.
+// made creates an object of a kind and returns its id.
 func (u *upRun) made(url, kind string, o object) string {
 	u.t.Helper()
 	var answer map[string]struct{ ID string }
@@ -95,7 +95,7 @@ func (u *upRun) servers() (statuses, hosts map[string]int) {
 	return statuses, hosts
 }
 
-// await waits until there are servers of these statuses and no others.
+// await waits until the numbers of servers by status are exactly want.
 func (u *upRun) await(want map[string]int) {
 	u.t.Helper()
 	var statuses map[string]int
@@ -115,8 +115,8 @@ func (u *upRun) used() int {
 	return answer.Usages["NET_BW_EGR_KILOBIT_PER_SEC"]
 }
 
-// Servers with guaranteed ports go where the bandwidth is, until there is none; the rest is
-// refused. They are there again after a new start, and leave nothing behind.
+// Servers with guaranteed ports are placed where the bandwidth is free, until there is none;
+// further ones are refused. They exist after a restart, and leave nothing behind.
 func TestUpBootsServers(t *testing.T) {
 	dir := t.TempDir()
 	u := startUp(t, dir)
@@ -166,7 +166,7 @@ func TestUpBootsServers(t *testing.T) {
 	u.stop()
 }
 
-// What was under way when it was killed goes on as soon as it is there again.
+// Operations that were under way when the process was killed continue at once after a restart.
 func TestUpGoesOnAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	u := startUp(t, dir)
@@ -192,7 +192,7 @@ func TestUpGoesOnAtOnce(t *testing.T) {
 	u.stop()
 }
 
-// The README shows what "make demo" prints.
+// The README contains the output of "make demo".
 func TestDemo(t *testing.T) {
 	code, out, stderr := berth(t, "up", "--run-guide")
 	if code != exitOK {
