@@ -23,7 +23,7 @@ var (
 	diffReplay = flag.String("differential.replay", "testdata/sequences/*.txt", "files of sequences to compare first")
 )
 
-// crossOrigin is the share of the time that goes to services with CORS.
+// crossOrigin is the share of the time for services with CORS.
 const crossOrigin = 0.1
 
 // TestDifferential sends the same requests to upstream's Placement and to
@@ -55,8 +55,7 @@ func upstreamAndBerth(t *testing.T, config map[string]map[string]string) *differ
 	return p
 }
 
-// upstreamOptions gives the machine's release the access rules of the current
-// one.
+// upstreamOptions configures the machine's release with the access rules of the current one.
 func upstreamOptions(root string, config map[string]map[string]string) server.Options {
 	opts := server.Options{Root: root, Config: map[string]map[string]string{}}
 	for section, o := range config {
@@ -69,8 +68,8 @@ func upstreamOptions(root string, config map[string]map[string]string) server.Op
 	return opts
 }
 
-// TestUpstreamAgainstItself shows that the comparison finds nothing where
-// there is nothing to find: two runs of one service that hash differently.
+// TestUpstreamAgainstItself checks that the comparison has no false positives: it compares two runs
+// of one service with different hash seeds.
 func TestUpstreamAgainstItself(t *testing.T) {
 	p := differential.NewPair("upstream", "upstream too", func() (string, string) {
 		opts := upstreamOptions(server.UpstreamRoot(), nil)
@@ -83,8 +82,8 @@ func TestUpstreamAgainstItself(t *testing.T) {
 	campaign(t, p, *diffTime/20, false)
 }
 
-// TestReleases compares the machine's release with another one, which has to
-// differ in the listed ages only. It is for developers who have both.
+// TestReleases compares the machine's release with another one, which must differ in the listed
+// ages only. It is for developers who have both.
 func TestReleases(t *testing.T) {
 	root := server.UpstreamRoot()
 	if root == "" {

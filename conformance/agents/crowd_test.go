@@ -70,8 +70,7 @@ func (c *crowd) each(fn func(host int)) {
 	workers.Wait()
 }
 
-// ask sends a request as an administrator and returns the answer, which has to be one
-// of success.
+// ask sends a request as an administrator and returns the answer, which must be a success.
 func (c *crowd) ask(url, method, path, body string) string {
 	c.Helper()
 	text, err := c.try(url, method, path, body)
@@ -81,7 +80,7 @@ func (c *crowd) ask(url, method, path, body string) string {
 	return text
 }
 
-// try is ask, without a claim to success.
+// try is ask that accepts any status.
 func (c *crowd) try(url, method, path, body string) (string, error) {
 	r, err := http.NewRequest(method, url+path, strings.NewReader(body))
 	if err != nil {
@@ -102,8 +101,8 @@ func (c *crowd) try(url, method, path, body string) (string, error) {
 	return string(text), err
 }
 
-// heartbeat is what the agent of a host reports: a bridge on each of two physical
-// networks, or other ones in their place.
+// heartbeat is the heartbeat of a host's agent: a bridge on each of two physical networks, or other
+// ones in their place.
 func heartbeat(i int, start bool, bridges ...string) string {
 	if len(bridges) == 0 {
 		bridges = []string{"br-a", "br-b"}
@@ -130,13 +129,13 @@ func (c *crowd) report(start bool, bridges ...string) {
 	})
 }
 
-// synced returns how many agents are said to be in placement.
+// synced returns the number of agents that are reported to be in placement.
 func (c *crowd) synced() int {
 	text, _ := c.try(c.networks.URL(), http.MethodGet, "/v2.0/agents?fields=resources_synced", "")
 	return strings.Count(text, `"resources_synced": true`)
 }
 
-// awaits waits until all agents are said to be in placement.
+// awaits waits until all agents are reported to be in placement.
 func (c *crowd) awaits(limit time.Duration) {
 	c.Helper()
 	for end := time.Now().Add(limit); c.synced() < c.hosts; time.Sleep(50 * time.Millisecond) {
@@ -146,9 +145,8 @@ func (c *crowd) awaits(limit time.Duration) {
 	}
 }
 
-// complete checks that placement has the tree of each host, and nothing else: an agent's
-// provider that was never written to, and devices that were written to as often as
-// they had to.
+// complete checks that placement has exactly the tree of each host: an agent's provider without
+// writes after its creation, and devices with the expected number of writes.
 func (c *crowd) complete(deviceGeneration string, bridges ...string) {
 	c.Helper()
 	var all struct {
@@ -204,8 +202,8 @@ func firstDifferent(list, from []string) string {
 	return list[i]
 }
 
-// promising returns how many providers could serve a port on a physical network: those
-// that have its trait, a VNIC type and room.
+// promising returns the number of providers that could serve a port on a physical network: those
+// that have its trait, a VNIC type and free capacity.
 func (c *crowd) promising(network string) int {
 	c.Helper()
 	text := c.ask(c.places.URL(), http.MethodGet, "/resource_providers?required=CUSTOM_VNIC_TYPE_NORMAL,CUSTOM_PHYSNET_"+network+
@@ -220,7 +218,7 @@ func (a tally) less(b tally) tally { return tally{a.all - b.all, a.writes - b.wr
 
 var answered = regexp.MustCompile(`(?m)^berth_http_requests_total\{method="(\w+)".*\} (\S+)$`)
 
-// asked returns what placement has been asked so far.
+// asked returns the requests to placement so far.
 func (c *crowd) asked() (n tally) {
 	c.Helper()
 	for _, m := range answered.FindAllStringSubmatch(c.metrics(c.placesAt), -1) {

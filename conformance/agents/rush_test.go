@@ -11,10 +11,9 @@ import (
 	"github.com/berthcloud/berth/conformance/server"
 )
 
-// TestRush has a thousand agents start at once, fewer where a commit takes longer, or as
-// many as the environment variable BERTH_TEST_AGENTS says. Each costs placement a bounded
-// number of requests, once: not when the network service starts again, and no writes
-// when the agents do.
+// TestRush starts a thousand agents at once, fewer where a commit takes longer, or the number in
+// the environment variable BERTH_TEST_AGENTS. Each costs placement a bounded number of requests,
+// once: none when the network service restarts, and no writes when the agents do.
 func TestRush(t *testing.T) {
 	for kind, agents := range map[server.DatabaseKind]int{server.SQLite: 1000, server.MariaDB: 200} {
 		if n := os.Getenv("BERTH_TEST_AGENTS"); n != "" {
@@ -30,7 +29,7 @@ func TestRush(t *testing.T) {
 func testRush(t *testing.T, c *crowd) {
 	const (
 		first  = 18 // requests for a host with an agent and two devices that are new
-		again  = 8  // for one that is there
+		again  = 8  // for one that exists
 		shared = 20 // for all together: versions of the API; four traits, by each of four that are the first
 	)
 	idle, before := c.memory(c.networkA), c.asked()
@@ -69,12 +68,12 @@ func testRush(t *testing.T, c *crowd) {
 		c.report(true)
 		c.awaits(2 * time.Minute)
 	})
-	c.places.Restart() // its count begins anew
+	c.places.Restart() // its counters restart
 	costs("a new start of placement", tally{}, func() { c.report(false) })
 	c.complete("2", "br-a", "br-b")
 }
 
-// TestRushWithUpstream has the distribution's Placement in the place of ours.
+// TestRushWithUpstream has the distribution's Placement in place of ours.
 func TestRushWithUpstream(t *testing.T) {
 	c := &crowd{TB: t, hosts: 20, places: server.StartUpstream(t, server.Options{})}
 	c.networks = server.StartNetwork(t, c.places.URL(), server.Options{})
@@ -99,8 +98,8 @@ func (c *crowd) beats(bridges ...string) {
 	}
 }
 
-// TestKilledServices ends placement, and then the network service, in the middle of a
-// rush. What they were at is done with the heartbeats that follow, whatever was lost.
+// TestKilledServices ends placement, and then the network service, in the middle of a rush. The
+// next heartbeats complete the interrupted syncs, whatever was lost.
 func TestKilledServices(t *testing.T) {
 	c := newCrowd(t, 60, server.SQLite)
 	for i, kill := range []*server.Server{c.places, c.networks, c.places, c.networks} {

@@ -11,7 +11,7 @@ import (
 	"github.com/berthcloud/berth/conformance/clients/rest"
 )
 
-// oldest is the first microversion at which the client lets each command run.
+// oldest is the first microversion at which the client allows each command.
 var oldest = map[string]string{
 	"allocation candidate list":             "1.10",
 	"resource class create":                 "1.2",
@@ -46,9 +46,8 @@ var oldest = map[string]string{
 	"trait show":                            "1.6",
 }
 
-// TestEveryCommandHasScripts compares the scripts with the commands that the
-// installed plug-in registers: each has to be there at its oldest and at the
-// newest microversion.
+// TestEveryCommandHasScripts compares the scripts with the commands that the installed plug-in
+// registers: each must have a script at its oldest and at the newest microversion.
 func TestEveryCommandHasScripts(t *testing.T) {
 	requireOpenStack(t)
 	used := commandsInScripts(t)

@@ -51,7 +51,7 @@ func (g *gopher) ok(what string, err error) {
 	}
 }
 
-// refused complains unless a call failed with the status want.
+// refused reports an error unless a call failed with the status want.
 func (g *gopher) refused(what string, err error, want int) {
 	g.t.Helper()
 	if !gophercloud.ResponseCodeIs(err, want) {
@@ -67,9 +67,8 @@ func (g *gopher) same(what string, want, got any) {
 	}
 }
 
-// TestGophercloud makes every call of gophercloud's placement packages at
-// several microversions. Creating a provider needs a body in the answer, so
-// before 1.20 the cloud is there already.
+// TestGophercloud makes every call of gophercloud's placement packages at several microversions.
+// Creating a provider needs a body in the answer, so before 1.20 the cloud exists already.
 func TestGophercloud(t *testing.T) {
 	rest.Each(t, func(t *testing.T, url string) {
 		c := rest.New(url, rest.Newest)
@@ -307,8 +306,8 @@ func (g *gopher) consumers(c *rest.Client) {
 	}
 }
 
-// manage gives and takes a second consumer's allocations in one request with
-// the first one's, which stay what they are.
+// manage allocates to and removes from a second consumer in one request with the first one, whose
+// allocations are unchanged.
 func (g *gopher) manage(opts allocations.UpdateOpts) {
 	first, err := allocations.Get(g.ctx, g.c, gFirst).Extract()
 	g.ok("get allocations", err)
@@ -375,7 +374,7 @@ func (g *gopher) candidates() {
 	}, gHost)
 }
 
-// offers complains unless the candidates are the given providers, one each.
+// offers reports an error unless the candidates are the given providers, one each.
 func (g *gopher) offers(what string, opts allocationcandidates.ListOpts, want ...string) {
 	g.t.Helper()
 	page, err := allocationcandidates.List(g.c, opts).AllPages(g.ctx)
@@ -402,7 +401,7 @@ func (g *gopher) offers(what string, opts allocationcandidates.ListOpts, want ..
 	g.same("candidates "+what, want, got)
 }
 
-// remove takes away what the calls before have made.
+// remove removes the objects of the calls before.
 func (g *gopher) remove() {
 	err := resourceproviders.Delete(g.ctx, g.c, gHost).ExtractErr()
 	g.refused("delete a provider in use", err, 409)

@@ -41,13 +41,13 @@ import (
 // upTime bounds how long "berth up" may take for anything.
 const upTime = time.Minute
 
-// A user is somebody who uses what "berth up" runs, through gophercloud.
+// A user is a user of "berth up" with gophercloud's clients.
 type user struct {
 	*gopher                   // of the compute service
 	network, placement, image *gophercloud.ServiceClient
 }
 
-// login reads how to log in from clouds.yaml, once that is there.
+// login reads the credentials from clouds.yaml, after waiting for the file.
 func login(t *testing.T, dir, cloud string) gophercloud.AuthOptions {
 	t.Helper()
 	var text []byte
@@ -82,7 +82,7 @@ func login(t *testing.T, dir, cloud string) gophercloud.AuthOptions {
 	}
 }
 
-// newUser logs in as somebody.
+// newUser logs in to a cloud of clouds.yaml.
 func newUser(t *testing.T, dir, cloud string) *user {
 	t.Helper()
 	p, err := catalogue.AuthenticatedClient(t.Context(), login(t, dir, cloud))
@@ -109,8 +109,8 @@ func (u *user) at(version string) *user {
 	return &other
 }
 
-// TestGophercloudBoots has what "berth up" runs used through gophercloud by its administrator
-// and its plain user.
+// TestGophercloudBoots uses the services of "berth up" through gophercloud as the administrator and
+// as the plain user.
 func TestGophercloudBoots(t *testing.T) {
 	_, dir := server.StartBerthUp(t)
 	admin, demo := newUser(t, dir, "berth-admin"), newUser(t, dir, "berth-demo")
@@ -166,7 +166,7 @@ func (u *user) flavors() string {
 	return made.ID
 }
 
-// cloud looks at hosts, and puts one into an aggregate of its own, and takes it out.
+// cloud reads the hosts, adds one to an aggregate of its own, and removes it.
 func (u *user) cloud() {
 	u.t.Helper()
 	page, err := hypervisors.List(u.c, nil).AllPages(u.ctx)
@@ -291,7 +291,7 @@ func (u *user) makePort(network, policy string) string {
 	return p.ID
 }
 
-// wish is a server with ports.
+// wish is the request for a server with ports.
 func wish(flavor, image string, all []string) servers.CreateOpts {
 	nets := make([]servers.Network, len(all))
 	for i, p := range all {
@@ -317,7 +317,7 @@ func (u *user) anImage() string {
 	return all[0].ID
 }
 
-// tooOld boots a server with a version that does not know of ports that ask for something.
+// tooOld boots a server at a version that does not support ports with resource requests.
 func (u *user) tooOld(flavor string, all []string) {
 	u.t.Helper()
 	old := u.at("2.71")
@@ -348,7 +348,7 @@ func (u *user) boot(flavor, group string, all []string) string {
 	return made.ID
 }
 
-// becomes waits until a server has a state and nothing is under way with it.
+// becomes waits until a server has a state and no task.
 func (u *user) becomes(id, want string) {
 	u.t.Helper()
 	for end := time.Now().Add(upTime); ; time.Sleep(20 * time.Millisecond) {
@@ -363,7 +363,8 @@ func (u *user) becomes(id, want string) {
 	}
 }
 
-// bound complains unless a port is a server's, or nobody's, with what serves it.
+// bound reports an error unless a port is bound to a server, or to none, with the provider that
+// serves it.
 func (u *user) bound(admin *user, server, port string, is bool) {
 	u.t.Helper()
 	var got struct {
@@ -396,7 +397,7 @@ func (u *user) used(class string) (n int) {
 	return n
 }
 
-// serves looks at a server, and changes what it is called and told.
+// serves reads a server, and changes its name and metadata.
 func (u *user) serves(id string) {
 	u.t.Helper()
 	all := u.servers()
@@ -436,7 +437,7 @@ func (u *user) powers(id string) {
 	u.ok("unlock", servers.Unlock(u.ctx, u.c, id).ExtractErr())
 }
 
-// attaches gives a server a port and takes it again.
+// attaches attaches a port to a server and detaches it.
 func (u *user) attaches(admin *user, id, port string) {
 	u.t.Helper()
 	got, err := attachinterfaces.Create(u.ctx, u.c, id, attachinterfaces.CreateOpts{PortID: port}).Extract()
@@ -461,8 +462,7 @@ func (u *user) attaches(admin *user, id, port string) {
 	u.same("the use of bandwidth", 2000, admin.used("NET_BW_EGR_KILOBIT_PER_SEC"))
 }
 
-// bootsNoMore boots what there is no room for: in a group that has to be apart, and of
-// bandwidth.
+// bootsNoMore boots servers without free capacity: in a group with anti-affinity, and of bandwidth.
 func (u *user) bootsNoMore(admin *user, flavor, network string) {
 	u.t.Helper()
 	policy := admin.makePolicy(20_000_000)
@@ -484,7 +484,7 @@ func (u *user) bootsNoMore(admin *user, flavor, network string) {
 	u.ok("delete the policy", policies.Delete(admin.ctx, admin.network, policy).ExtractErr())
 }
 
-// goes waits until there is no such server any more.
+// goes waits until a server has been removed.
 func (u *user) goes(id string) {
 	u.t.Helper()
 	for end := time.Now().Add(upTime); ; time.Sleep(20 * time.Millisecond) {
@@ -499,7 +499,7 @@ func (u *user) goes(id string) {
 	}
 }
 
-// actions looks at what was done to a server.
+// actions reads the actions on a server.
 func (u *user) actions(id string) {
 	u.t.Helper()
 	page, err := instanceactions.List(u.c, id, nil).AllPages(u.ctx)
@@ -520,7 +520,7 @@ func (u *user) actions(id string) {
 	}, done)
 }
 
-// deletes deletes a server, and looks that nothing is left.
+// deletes deletes a server, and checks that nothing is left.
 func (u *user) deletes(admin *user, id, group string, all []string) {
 	u.t.Helper()
 	held, err := allocations.Get(admin.ctx, admin.placement, id).Extract()
@@ -541,7 +541,7 @@ func (u *user) deletes(admin *user, id, group string, all []string) {
 	}
 }
 
-// clears removes what the administrator has made.
+// clears removes the objects that the administrator has created.
 func (u *user) clears(flavor, network, policy string, all []string) {
 	u.t.Helper()
 	for _, p := range all {

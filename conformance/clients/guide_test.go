@@ -23,7 +23,7 @@ func TestGuide(t *testing.T) {
 	defer c.Close()
 	waitForGuide(t, c)
 	play(t, url, token, "testdata/guide.txt")
-	// The guide picks its custom traits out of the list with awk.
+	// The guide selects its custom traits from the list with awk.
 	var list struct{ Traits []string }
 	c.Read(t, "/traits?name=startswith:CUSTOM_", &list)
 	want := []string{

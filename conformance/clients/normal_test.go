@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// normalize makes what a command printed comparable: UUIDs that no command
-// named become crosses, blank lines go, and a JSON list becomes one row a
-// line, in an order of its own.
+// normalize makes the output of a command comparable: UUIDs that no command named become crosses,
+// blank lines are dropped, and a JSON list becomes one row a line, sorted.
 func (s *script) normalize(out string) string {
 	out = requestID.ReplaceAllString(out, "req-x")
 	out = schemaText.ReplaceAllString(out, "$1 …  On instance")
@@ -65,9 +64,8 @@ func jsonRows(out string) ([]string, bool) {
 	return sortedRows(list), true
 }
 
-// candidates renders the rows of allocation candidates: those of one
-// candidate stay together, and the numbers, which say the order of the answer,
-// are dropped.
+// candidates renders the rows of allocation candidates: those of one candidate stay together, and
+// the numbers, which depend on the order of the answer, are dropped.
 func candidates(list []map[string]any) []string {
 	byNumber := map[string][]map[string]any{}
 	for _, row := range list {

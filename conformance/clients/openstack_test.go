@@ -130,8 +130,8 @@ func play(t *testing.T, url, token, path string) {
 // one process for each command takes.
 const mark = "=== end of a command ==="
 
-// runSection gives a section to one client and returns what each of its
-// commands printed, errors included.
+// runSection runs a section with one client and returns the output of each command, errors
+// included.
 func runSection(t *testing.T, url, token string, sec *section) []string {
 	t.Helper()
 	var in strings.Builder
@@ -141,7 +141,7 @@ func runSection(t *testing.T, url, token string, sec *section) []string {
 	var out bytes.Buffer
 	cmd := openstack(t, url, token, sec.version)
 	cmd.Stdin = strings.NewReader(in.String())
-	cmd.Stdout, cmd.Stderr = &out, &out // one pipe, so that the order is kept
+	cmd.Stdout, cmd.Stderr = &out, &out // one pipe, which preserves the order
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("openstack at %s: %v\n%s", sec.version, err, out.String())
 	}
@@ -152,9 +152,8 @@ func runSection(t *testing.T, url, token string, sec *section) []string {
 	return parts[:len(sec.steps)]
 }
 
-// openstack prepares the client with nothing of the caller's environment: a
-// python of the user's own must not come before the distribution's. It talks
-// to url with a token, without a Keystone.
+// openstack prepares the client without the caller's environment: a python of the user's own must
+// not precede the distribution's. It uses url with a token, without a Keystone.
 func openstack(t *testing.T, url, token, version string, args ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), openstackTimeout)

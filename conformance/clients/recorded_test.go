@@ -16,12 +16,12 @@ type row struct {
 	client   string
 	method   string
 	shape    string // path and query keys
-	version  string // empty when no version was asked for
+	version  string // empty for a request without a version
 	statuses []int
 }
 
-// TestRecordedRequests sends what OpenStack's services were seen to send, each
-// in a situation that leads to each of the statuses they were seen to get.
+// TestRecordedRequests sends requests recorded from OpenStack's services, each in situations that
+// lead to each of the recorded statuses.
 func TestRecordedRequests(t *testing.T) {
 	rows := readRows(t)
 	rest.Each(t, func(t *testing.T, url string) {
@@ -93,8 +93,8 @@ func replay(t *testing.T, p *place, want int) {
 	}
 }
 
-// A place is a host of its own for one request: with an interface below it,
-// an aggregate, a trait and a class.
+// A place is a separate host for one request: with an interface below it, an aggregate, a trait and
+// a class.
 type place struct {
 	t   *testing.T
 	c   *rest.Client // at the newest microversion
@@ -105,7 +105,7 @@ type place struct {
 	host, nic, consumer, aggr, missing string
 	trait, class                       string
 
-	uuid, name, resource string // what the placeholders of the path stand for
+	uuid, name, resource string // values of the placeholders of the path
 	body                 any
 }
 
@@ -138,7 +138,7 @@ func (p *place) traits(generation int) rest.Object {
 	return rest.Object{"resource_provider_generation": generation, "traits": []string{p.trait}}
 }
 
-// claim lets the place's consumer hold some of the host.
+// claim allocates some of the host to the place's consumer.
 func (p *place) claim() {
 	p.t.Helper()
 	p.c.Must(p.t, 204, "PUT", "/allocations/"+p.consumer, rest.Claim(nil, p.some(1)))
@@ -151,7 +151,7 @@ func (p *place) some(cpus int) map[string]rest.Resources {
 	}
 }
 
-// prepareRead arranges for something to be read, or for nothing.
+// prepareRead prepares an existing object, or a missing one.
 func (p *place) prepareRead(want int) {
 	p.t.Helper()
 	switch {
@@ -164,7 +164,7 @@ func (p *place) prepareRead(want int) {
 	}
 }
 
-// since reports whether the request asks for a microversion from 1.minor on.
+// since reports whether the request's microversion is 1.minor or newer.
 func (p *place) since(n int) bool { return p.row.version != "" && minor(p.t, p.row.version) >= n }
 
 // allocations returns a body for the row's microversion.
@@ -213,7 +213,7 @@ func (p *place) value(key string) string {
 	return strings.NewReplacer("HOST", p.host, "AGGR", p.aggr, "SUFFIX", p.suffix()).Replace(queryValues[i][1])
 }
 
-// queryValues gives a plausible value for each key; the first prefix counts.
+// queryValues is a plausible value for each key; the first matching prefix counts.
 var queryValues = [][2]string{
 	{"resources", "VCPU:1,MEMORY_MB:64"},
 	{"required", "HW_CPU_X86_AVX"},

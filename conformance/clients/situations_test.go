@@ -4,8 +4,7 @@ import (
 	"github.com/berthcloud/berth/conformance/clients/rest"
 )
 
-// situations prepare a place so that a write gets the status it is listed
-// under.
+// situations prepare a place so that a write gets the status of the list.
 var situations = map[string]func(*place){
 	"DELETE /allocations/{uuid} 204": (*place).claim,
 	"DELETE /allocations/{uuid} 404": nothing,
@@ -87,7 +86,7 @@ func (p *place) aggregates() {
 	}
 }
 
-// move gives what a server holds to its migration, as Nova does.
+// move moves a server's allocations to its migration, as Nova does.
 func (p *place) move() {
 	p.claim()
 	gone := p.allocations(1, 1)
@@ -95,7 +94,7 @@ func (p *place) move() {
 	p.body = rest.Object{p.consumer: gone, p.missing: p.allocations(nil, 1)}
 }
 
-// reshape moves the host's processors, and what is held of them, to a child.
+// reshape moves the host's processors, and their allocations, to a child.
 func (p *place) reshape() {
 	p.claim()
 	inventories := rest.Object{

@@ -82,8 +82,8 @@ func Ages() []Excuse {
 	}
 }
 
-// sameAfter tells whether the explanations are the only difference, and equal
-// once both are rewritten.
+// sameAfter reports whether the explanations are the only difference, and equal once both are
+// rewritten.
 func sameAfter(x *Exchange, rewrite func(string) string) bool {
 	return x.only("detail", "text") && rewrite(x.A.detail()) == rewrite(x.B.detail())
 }
@@ -123,8 +123,8 @@ func fewerTraits(x *Exchange) bool {
 	return len(older) == 0
 }
 
-// overCapacity tells that A stops at a capacity at which B goes on, to success
-// or, in a reshape, to what is wrong besides.
+// overCapacity reports whether A stops at a capacity at which B continues, to success or, in a
+// reshape, to another error.
 func overCapacity(x *Exchange) bool {
 	p := x.Request.path()
 	if x.A.Status != http.StatusConflict || short(x.A) == "" {
@@ -143,7 +143,7 @@ var inUse = regexp.MustCompile(`update conflict: Inventory for '.*' on resource 
 
 var shortOn = regexp.MustCompile(`on resource provider '([^']*)'\. The requested amount would exceed the capacity\.`)
 
-// short returns the provider that an answer says is over capacity.
+// short returns the provider that an answer names as over capacity.
 func short(a Answer) string {
 	if m := shortOn.FindStringSubmatch(a.detail()); m != nil {
 		return m[1]
@@ -153,7 +153,7 @@ func short(a Answer) string {
 
 var tooMuch = regexp.MustCompile(`for '([^']*)' on resource provider '([^']*)'\. The requested amount would (?:exceed the capacity|violate inventory constraints)\.`)
 
-// refusedLater tells that the amount that B refuses stands behind the one that A refuses.
+// refusedLater reports whether the amount that B refuses is behind the one that A refuses.
 func refusedLater(x *Exchange) bool {
 	a, b := tooMuch.FindStringSubmatch(x.A.detail()), tooMuch.FindStringSubmatch(x.B.detail())
 	if a == nil || b == nil {
@@ -185,7 +185,7 @@ func laterPlace(x *Exchange) bool {
 	}
 	stepsA, stepsB := strings.Split(a[2], "["), strings.Split(b[2], "[")
 	if cause.MatchString(x.B.detail()) {
-		return true // why none of several schemas fits: it says nothing of the place
+		return true // why none of several schemas matches, which does not name the place
 	}
 	return len(stepsA) == len(stepsB) && comparePlaces(stepsA, stepsB) < 0
 }

@@ -30,7 +30,7 @@ var heldHeaders = []string{
 	"access-control-allow-headers", "access-control-expose-headers", "access-control-max-age",
 }
 
-// listHeaders hold names whose order and case mean nothing.
+// listHeaders contain names whose order and case do not matter.
 var listHeaders = []string{"vary", "allow"}
 
 // seenHeaders are compared by presence and form.
@@ -41,9 +41,9 @@ var seenHeaders = map[string]*regexp.Regexp{
 
 var requestID = regexp.MustCompile(`req-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
-// NewAnswer normalises the response to a request; the names of services and of
-// what they chose have to be canonical already. Lists in the answer to a PUT
-// keep their order where a service echoes the request.
+// NewAnswer normalises the response to a request; the names of services and the ids that they chose
+// must be canonical already. Lists in the answer to a PUT keep their order where a service echoes
+// the request.
 func NewAnswer(r Request, res Response) Answer {
 	a := Answer{Status: res.Status, Head: head(res.Header), location: res.Header.Get("Location")}
 	text := requestID.ReplaceAllString(res.Body, "req-")
@@ -89,8 +89,8 @@ var unordered = []string{
 	"resource_providers", "resource_classes", "traits", "aggregates", "allocation_requests", "allocations",
 }
 
-// settle sorts lists without order and writes numbers one way. Whole numbers
-// and fractions stay apart, as they are in Python.
+// settle sorts lists without order and writes numbers one way. Integers and fractions remain
+// distinct, as they are in Python.
 func settle(v any, key string, sorting bool) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -118,8 +118,8 @@ func sortValues(vs []any) {
 	slices.SortFunc(vs, func(x, y any) int { return strings.Compare(identity(x), identity(y)) })
 }
 
-// identity puts items that have a uuid or a name in its order, so that an item
-// is compared with its like, and all others in the order of their text.
+// identity orders items that have a uuid or a name by these, so that matching items are compared,
+// and all others by their text.
 func identity(v any) string {
 	return asString(at(v, "uuid")) + " " + asString(at(v, "name")) + " " + render(v)
 }

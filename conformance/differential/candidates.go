@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// What it takes to tell upstream's wrong candidates from Berth's.
+// The conditions that distinguish upstream's wrong candidates from Berth's.
 
-// piledUp tells that B answers what A would if it had not mixed up the
-// amounts: A's candidates without a policy, less those that are not isolated.
+// piledUp reports whether B has the answer that A would have without confusing the amounts: A's
+// candidates without a policy, less those that are not isolated.
 func piledUp(x *Exchange) bool {
 	values, err := url.ParseQuery(x.Request.query())
 	if err != nil || x.Request.path() != "/allocation_candidates" || values.Get("group_policy") == "none" || !sharedClass(values) {
@@ -30,11 +30,10 @@ func piledUp(x *Exchange) bool {
 	return minor < mappingsSince || len(candidates(strict)) == len(isolated(loose, values.Get("group_policy")))
 }
 
-// mappingsSince is the microversion from which candidates tell which provider
-// serves which group.
+// mappingsSince is the microversion from which candidates have the providers of each group.
 const mappingsSince = 34
 
-// sharedClass tells whether a class is asked for in more than one group.
+// sharedClass reports whether more than one group requests a class.
 func sharedClass(values url.Values) bool {
 	seen := map[string]string{}
 	for key, vs := range values {
@@ -77,7 +76,7 @@ func isolated(a Answer, policy string) []any {
 	return out
 }
 
-// apart tells whether no two groups with a suffix use the same provider.
+// apart reports whether no two groups with a suffix use the same provider.
 func apart(mappings map[string]any) bool {
 	used := map[string]bool{}
 	for suffix, providers := range mappings {
@@ -111,8 +110,8 @@ func groups(r Request) map[string]bool {
 	return suffixes
 }
 
-// lostTrees tells that B has all that A has, and beyond it only candidates that
-// take from a sharing provider.
+// lostTrees reports whether B has all that A has, and otherwise only candidates that use a sharing
+// provider.
 func (x *Exchange) lostTrees(a, b Answer) bool {
 	if a.Status != http.StatusOK || b.Status != http.StatusOK {
 		return false
@@ -146,7 +145,7 @@ func (p *Pair) sharing() map[string]bool {
 	return out
 }
 
-// shares tells whether a candidate takes from a sharing provider.
+// shares reports whether a candidate uses a sharing provider.
 func shares(candidate any, sharing map[string]bool) bool {
 	for rp := range heldIn(candidate) {
 		if sharing[rp] {

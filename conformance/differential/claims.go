@@ -151,8 +151,8 @@ func (g *Generator) deleteAllocations(int) draft {
 	return draft{method: http.MethodDelete, path: "/allocations/" + g.consumer(0.8)}
 }
 
-// reshape moves inventories, and what is held of them, from one provider to
-// another, or does something less sensible.
+// reshape moves inventories, and their allocations, from one provider to another, or is an
+// unreasonable variant of that.
 func (g *Generator) reshape(minor int) draft {
 	invs := object{}
 	for _, uuid := range some(g, g.t.order, 2) {

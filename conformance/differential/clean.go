@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// clean empties the service through its API. It says what it could not remove;
-// the caller then needs a fresh service.
+// clean empties the service through its API. The error names what it could not remove; the caller
+// then needs a fresh service.
 func (s *Side) clean() error {
 	s.forget()
 	if s.host == "" {
 		return fmt.Errorf("%s: not started", s.name)
 	}
-	for range 20 { // children go before their parents
+	for range 20 { // children before their parents
 		providers, err := s.list("/resource_providers", "resource_providers", "uuid")
 		if err != nil {
 			return err

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// The names that sequences are made of. Few of them, so that requests meet.
+// The names in sequences. They are few, so that requests interact.
 var (
 	standardClasses = []string{"VCPU", "MEMORY_MB", "DISK_GB", "SRIOV_NET_VF", "NET_BW_EGR_KILOBIT_PER_SEC"}
 	customClasses   = []string{"CUSTOM_BW", "CUSTOM_GOLD", "CUSTOM_A1_"}

@@ -17,8 +17,8 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s:\n    %s\n    %s", d.Field, d.A, d.B)
 }
 
-// Compare lists the differences of two answers to the same request, the most
-// telling first. It is empty if a client could not tell the answers apart.
+// Compare lists the differences of two answers to the same request, the most significant first. It
+// is empty if a client could not distinguish the answers.
 func Compare(a, b Answer) []Difference {
 	var out []Difference
 	if a.Status != b.Status {
@@ -97,7 +97,7 @@ func compareProblems(a, b map[string]any) []Difference {
 	return append(out, compareValues("error ", rest(a), rest(b))...)
 }
 
-// compareValues walks two settled values and names each place where they part.
+// compareValues walks two settled values and reports each path at which they differ.
 func compareValues(path string, a, b any) []Difference {
 	ma, okA := a.(map[string]any)
 	mb, okB := b.(map[string]any)

@@ -9,8 +9,8 @@ import (
 	"github.com/berthcloud/berth/conformance/differential"
 )
 
-// answer builds what a service said from a status, a JSON body and headers as
-// name, value, name, value.
+// answer builds a service's answer from a status, a JSON body and headers as name, value, name,
+// value.
 func answer(r differential.Request, status int, body string, header ...string) differential.Answer {
 	h := http.Header{}
 	if body != "" {

@@ -11,10 +11,10 @@ type Exchange struct {
 	A, B        Answer
 	Differences []Difference
 
-	pair *Pair // for excuses that have to ask further
+	pair *Pair // for excuses that have to send further requests
 }
 
-// only tells whether the answers differ in these fields and no others.
+// only reports whether the answers differ in exactly these fields.
 func (x *Exchange) only(fields ...string) bool {
 	for _, d := range x.Differences {
 		if !slices.Contains(fields, d.Field) {
@@ -24,16 +24,16 @@ func (x *Exchange) only(fields ...string) bool {
 	return true
 }
 
-// An Excuse is a known difference that is not the fault of side B.
+// An Excuse is a known difference that is not an error of side B.
 type Excuse struct {
 	Name   string
 	Reason string
 
-	// Diverges says that the services hold different data afterwards, so that
-	// the rest of a sequence proves nothing.
+	// Diverges means that the services have different data afterwards, so that the rest of a
+	// sequence proves nothing.
 	Diverges bool
 
-	// Match tells whether the excuse explains all differences of an exchange.
+	// Match reports whether the excuse explains all differences of an exchange.
 	Match func(x *Exchange) bool
 }
 

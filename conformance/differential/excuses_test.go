@@ -17,8 +17,7 @@ func problem(status int, detail string) string {
 	return fmt.Sprintf(`{"errors": [{"status": %d, "detail": %s}]}`, status, d)
 }
 
-// TestExcusesAreNarrow asks of each excuse that it covers what it was written
-// for, and nothing that lies beside it.
+// TestExcusesAreNarrow checks that each excuse covers its case, and no similar one.
 func TestExcusesAreNarrow(t *testing.T) {
 	const (
 		sorted   = "JSON does not validate: 1 is not of type 'string'  Failed validating 'type' in schema:     {'maxLength': 9, 'type': 'string'}  On instance:     1  "

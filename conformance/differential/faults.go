@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Faults lists where upstream is wrong in all its releases, each with what is
-// wrong. Berth is not asked to repeat these.
+// Faults lists errors of upstream in all its releases. Berth does not have to repeat them.
 func Faults() []Excuse {
 	return []Excuse{
 		{
@@ -122,7 +121,7 @@ func broken(name, reason, text string) Excuse {
 
 var unknownTrait = regexp.MustCompile(`No such trait\(s\): ([^,.]+)\.`)
 
-// A consumer's generation starts at 1 for all that a client can see.
+// A consumer's generation starts at 1 as far as clients can see.
 var (
 	orphanConflict = regexp.MustCompile(`consumer generation conflict - expected 0 but got `)
 	orphanUse      = regexp.MustCompile(`consumer generation conflict - expected null but got 0`)

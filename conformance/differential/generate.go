@@ -6,21 +6,20 @@ import (
 	"strings"
 )
 
-// A Generator makes up requests, one after the other. Most of them make sense
-// given what its tracker knows; some are spoiled on purpose. The same seed and
-// the same answers give the same requests.
+// A Generator generates requests, one after the other. Most of them are valid given its tracker's
+// data; some are spoiled on purpose. The same seed and the same answers yield the same requests.
 type Generator struct {
 	rng     *rand.Rand
 	t       *Tracker
 	id      int
 	flavour uint64
 
-	setup      []maker // builds a small cloud before anything goes
+	setup      []maker // builds a small cloud first
 	aggregates []string
 	unborn     []string // consumers and providers that do not exist yet
 	odds       float64  // how much is spoiled
 	origins    bool     // browsers call too
-	generous   bool     // providers have much of everything, requests ask for little
+	generous   bool     // providers have large inventories, requests small amounts
 }
 
 // A maker drafts one request for a microversion.
@@ -37,7 +36,7 @@ type draft struct {
 	pinned bool    // minor was chosen by the maker
 }
 
-// Flavours of sequence; Generators of neighbouring seeds take turns.
+// Flavours of sequence; Generators of consecutive seeds alternate between them.
 const (
 	flavourMixed = iota
 	flavourCandidates
@@ -145,8 +144,7 @@ func (g *Generator) queryString(params []Field) string {
 	return "?" + strings.Join(parts, "&")
 }
 
-// escape percent-encodes what a query cannot hold, or everything but letters
-// and digits.
+// escape percent-encodes what a query cannot contain, or everything but letters and digits.
 func escape(s string, all bool) string {
 	const safe = "-_.~:,!*()/@$'"
 	var b strings.Builder

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Group names the kind of failure: the route, the first respect in which the
-// answers differ, and the gist of both answers there.
+// Group names the kind of failure: the route, the first difference of the answers, and a summary of
+// both answers there.
 func (f *Failure) Group() string {
 	d := f.Step.Differences[0]
 	where := f.Step.Request.Method + " " + route(f.Step.Request.path())

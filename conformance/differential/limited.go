@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// Without randomizing, which candidates fit under a limit is a matter of the
-// order in which a service happens to find them. So each limited answer is
-// held against the same service's unlimited one, and those are compared.
+// Without randomizing, the candidates under a limit depend on the order in which a service finds
+// them. So each limited answer is compared with the same service's unlimited one, and those are
+// compared with each other.
 
-// limited tells whether the exchange is a candidates query with a limit that
-// both services answered.
+// limited reports whether the exchange is a candidates query with a limit that both services
+// answered.
 func limited(x Exchange) bool {
 	return x.A.Status == http.StatusOK && x.B.Status == http.StatusOK &&
 		x.Request.path() == "/allocation_candidates" && unlimited(x.Request).Target != x.Request.Target
 }
 
-// unlimited takes every limit out of a query.
+// unlimited removes every limit from a query.
 func unlimited(r Request) Request {
 	path, query, _ := strings.Cut(r.Target, "?")
 	var kept []string
@@ -33,7 +33,7 @@ func unlimited(r Request) Request {
 func (p *Pair) compareLimited(x Exchange) []Difference {
 	allA, allB := p.ask(unlimited(x.Request))
 	if ds := Compare(allA, allB); len(ds) > 0 {
-		return ds // an excuse for these has to excuse the whole exchange
+		return ds // an excuse for these must excuse the whole exchange
 	}
 	if ds := compareHeads(x.A.Head, x.B.Head); len(ds) > 0 {
 		return ds
@@ -55,7 +55,7 @@ func candidates(a Answer) []any {
 	return reqs
 }
 
-// roots asks for the root of every provider: answers before 1.29 do not tell.
+// roots returns the root of every provider, which answers before 1.29 do not contain.
 func (p *Pair) roots() map[string]string {
 	a := p.A.admin(http.MethodGet, "/resource_providers")
 	roots := map[string]string{}
@@ -66,9 +66,9 @@ func (p *Pair) roots() map[string]string {
 	return roots
 }
 
-// described tells for every provider with which others an answer without a limit describes
-// it: those that have the same value. Since 1.29 that is its tree; before, where there are
-// trees, every provider is by itself.
+// described returns for every provider a value that those providers share with which an answer
+// without a limit describes it. Since 1.29 that is its tree; before, where there are trees, every
+// provider is by itself.
 func (x *Exchange) described() map[string]string {
 	with := x.pair.roots()
 	if minor, _ := x.Request.version(); minor >= treesSince {
@@ -89,9 +89,9 @@ func (x *Exchange) described() map[string]string {
 // tree.
 const treesSince = 29
 
-// part says how a limited answer fails to be a part of the whole: each
-// candidate must be one of all, and the summaries must be those of what is described
-// with the providers that the candidates use. It returns "" if all is well.
+// part returns why a limited answer is not a part of the whole: each candidate must be one of all,
+// and the summaries must be those described with the providers that the candidates use. It returns
+// "" if it is one.
 func part(some, all Answer, described map[string]string) string {
 	known := map[string]int{}
 	for _, c := range candidates(all) {

@@ -1,7 +1,7 @@
 package differential
 
-// An operation is a kind of request, how often it is made in each flavour of
-// sequence, and the first microversion that has it.
+// An operation is a kind of request, its frequency in each flavour of sequence, and the first
+// microversion that has it.
 type operation struct {
 	make   maker
 	since  int

@@ -28,16 +28,16 @@ func NewPair(a, b string, renew func() (a, b string)) *Pair {
 	return &Pair{A: newSide(a), B: newSide(b), Hits: Hits{}, Renew: renew}
 }
 
-// A Step is what came of one request of a sequence.
+// A Step is the result of one request of a sequence.
 type Step struct {
 	Exchange
 	Excuse *Excuse // explains the differences, if there are any and one does
 }
 
-// Failed tells whether the answers differ without an excuse.
+// Failed reports whether the answers differ without an excuse.
 func (s Step) Failed() bool { return len(s.Differences) > 0 && s.Excuse == nil }
 
-// Diverged tells whether the two services may hold different data now.
+// Diverged reports whether the two services may have different data afterwards.
 func (s Step) Diverged() bool {
 	if len(s.Differences) == 0 {
 		return false
@@ -48,7 +48,7 @@ func (s Step) Diverged() bool {
 	return s.Request.Method != "GET" && (s.A.Status < 400 || s.B.Status < 400)
 }
 
-// changed tells whether side A was asked to change something and did.
+// changed reports whether the request was a write and side A accepted it.
 func (s Step) changed() bool { return s.Request.Method != "GET" && s.A.Status < 400 }
 
 // Reset empties both services.
@@ -115,15 +115,15 @@ func (p *Pair) judge(x Exchange) Step {
 	return s
 }
 
-// Play resets the services and sends a sequence up to its first failure. The
-// failure is nil if all answers were alike. The uuids on the wire are fresh
-// ones: a service may remember what its API cannot remove.
+// Play resets the services and sends a sequence up to its first failure. The failure is nil if all
+// answers were alike. The uuids on the wire are fresh ones, since a service may retain records that
+// its API cannot remove.
 func (p *Pair) Play(reqs []Request) (*Failure, error) {
 	return p.play(reqs, "")
 }
 
-// play is Play, but passes over failures of other groups than the given one as
-// long as the services still hold the same.
+// play is Play, but skips failures of other groups than the given one as long as the services still
+// have the same data.
 func (p *Pair) play(reqs []Request, group string) (*Failure, error) {
 	if err := p.Reset(); err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ type Failure struct {
 	Sequence []Request
 	Step     Step
 
-	changed []bool // for each request, whether A was asked to change something and did
+	changed []bool // for each request, whether it was a write that A accepted
 }
 
 // String renders the failure for a report; the sequence can be replayed from

@@ -94,8 +94,7 @@ func (g *Generator) resources(most int) string {
 	return strings.Join(parts, ",")
 }
 
-// memberOf writes one condition on aggregates, of a form that the microversion
-// knows most of the time.
+// memberOf writes one condition on aggregates, mostly in a form that the microversion has.
 func (g *Generator) memberOf(minor int) string {
 	prefix := ""
 	if minor >= 32 && g.chance(0.3) || g.chance(0.03) {
@@ -131,7 +130,7 @@ func (g *Generator) required(minor int) string {
 	return strings.Join(names, ",")
 }
 
-// candidates asks for allocation candidates with all that a microversion has.
+// candidates requests allocation candidates with all parameters of a microversion.
 func (g *Generator) candidates(minor int) draft {
 	minor = max(minor, 10)
 	d := draft{method: http.MethodGet, path: "/allocation_candidates"}

@@ -20,16 +20,16 @@ const sendTimeout = 60 * time.Second
 // A Field is one header line of a request.
 type Field struct{ Name, Value string }
 
-// A Request is what goes on the wire, as it goes: nothing is escaped, added or
-// corrected except Host, Connection and, when there is a body, the length.
+// A Request is sent exactly as it is: nothing is escaped, added or corrected except Host,
+// Connection and, when there is a body, the length.
 type Request struct {
 	Method string
 	Target string // path and query
 	Header []Field
 	Body   string
 
-	// ID tells the requests of a sequence apart; it survives the removal of
-	// others, so that identifiers which services choose can be named.
+	// ID distinguishes the requests of a sequence; it survives the removal of others, so that
+	// identifiers which services choose can be named.
 	ID int
 }
 
@@ -43,7 +43,7 @@ func (r Request) value(name string) string {
 	return ""
 }
 
-// has tells whether a header is present, empty or not.
+// has reports whether a header is present, empty or not.
 func (r Request) has(name string) bool {
 	for _, f := range r.Header {
 		if strings.EqualFold(f.Name, name) {
@@ -68,8 +68,8 @@ func (r Request) query() string {
 	return q
 }
 
-// version returns the minor microversion that the request asks for, the
-// lowest for none, and ok false for a header that no service understands.
+// version returns the minor microversion of the request, the lowest for none, and ok false for a
+// header that no service accepts.
 func (r Request) version() (minor int, ok bool) {
 	text, found := strings.CutPrefix(r.value("OpenStack-API-Version"), "placement ")
 	if !found {
@@ -90,8 +90,8 @@ const maxMinor = 39
 
 var madeUp = regexp.MustCompile(`(?i)\b[0-9a-f]{8}(-?)[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}\b`)
 
-// renamed returns the request with other uuids in place of those that a
-// generator made up: the same ones for the same n.
+// renamed returns the request with other uuids in place of those that a generator has chosen: the
+// same ones for the same n.
 func (r Request) renamed(n int) Request {
 	change := func(s string) string {
 		return madeUp.ReplaceAllStringFunc(s, func(uuid string) string {
@@ -124,7 +124,7 @@ func (r Request) wire(host string) []byte {
 	return b.Bytes()
 }
 
-// A Response is an answer as it came.
+// A Response is an unmodified answer.
 type Response struct {
 	Status int
 	Header http.Header

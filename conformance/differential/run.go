@@ -7,18 +7,18 @@ type Campaign struct {
 	Pair      *Pair
 	Length    int           // requests in a sequence
 	KeepGoing bool          // collect failures instead of stopping at the first
-	Shrink    time.Duration // how long to look for a shorter form of a failure
+	Shrink    time.Duration // bound of the time for shortening a failure
 	Origins   bool          // browsers call too
 
 	Coverage  Coverage
 	Sequences int            // played so far
-	Failures  []*Failure     // one of each group, in the order they came
+	Failures  []*Failure     // one of each group, in the order of detection
 	Count     map[string]int // how often each group failed
-	Log       func(s string) // told about each new failure; may be nil
+	Log       func(s string) // called for each new failure; may be nil
 }
 
-// Run plays sequences with consecutive seeds until the time is over or, unless
-// KeepGoing, one failed. The error is about the services, not their answers.
+// Run plays sequences with consecutive seeds until the given time or, unless KeepGoing, the first
+// failure. The error is about the services, not their answers.
 func (c *Campaign) Run(seed uint64, until time.Time) error {
 	if c.Count == nil {
 		c.Count, c.Coverage = map[string]int{}, Coverage{}
@@ -68,9 +68,8 @@ func (c *Campaign) sequence(seed uint64, until time.Time) error {
 	return nil
 }
 
-// note keeps a failure if it is the first of its group, in its shortest form.
-// It tells whether the sequence may go on: after shrinking, the services hold
-// something else.
+// note records a failure if it is the first of its group, in its shortest form. It reports whether
+// the sequence may continue: after shrinking, the services have other data.
 func (c *Campaign) note(f *Failure) (bool, error) {
 	group := f.Group()
 	c.Count[group]++

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Shrink looks for a shorter sequence that fails in the same way and returns
-// the shortest it found within the budget, the failure itself at worst.
-// Generations need no care: the tracker fills them in anew.
+// Shrink searches for a shorter sequence that fails in the same way and returns the shortest one
+// within the budget, at worst the failure itself. Generations need no care: the tracker sets them
+// again.
 func (p *Pair) Shrink(f *Failure, budget time.Duration) (*Failure, error) {
 	end := time.Now().Add(budget)
 	f, err := p.essence(f)
@@ -28,8 +28,8 @@ func (p *Pair) Shrink(f *Failure, budget time.Duration) (*Failure, error) {
 	}
 }
 
-// essence leaves out at once all requests that changed nothing on side A, if
-// the failure does not need them.
+// essence removes at once all requests that changed nothing on side A, if the failure does not need
+// them.
 func (p *Pair) essence(f *Failure) (*Failure, error) {
 	var kept []Request
 	for i, r := range f.Sequence {
@@ -44,8 +44,7 @@ func (p *Pair) essence(f *Failure) (*Failure, error) {
 	return shorter, nil
 }
 
-// pass tries to do without each run of size requests before the last one, from
-// the end to the start.
+// pass tries to remove each run of size requests before the last one, from the end to the start.
 func (p *Pair) pass(f *Failure, size int, end time.Time) (*Failure, error) {
 	group := f.Group()
 	for to := len(f.Sequence) - 1; to > 0 && time.Now().Before(end); {

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// A Side is one of the two services, and the names by which it knows what the
-// other one calls differently.
+// A Side is one of the two services, and its own identifiers of objects that the other one names
+// differently.
 type Side struct {
 	name string
 	host string
 
-	// Providers may be created without a uuid; each service then chooses one.
-	// Both are known to the sequence by a canonical uuid.
+	// Providers may be created without a uuid; each service then chooses one. In the sequence both
+	// have the same canonical uuid.
 	canonical map[string]string // by the service's own uuid
 	own       map[string]string // by the canonical uuid
 }
@@ -46,8 +46,8 @@ func translate(text string, names map[string]string) string {
 
 func undashed(uuid string) string { return strings.ReplaceAll(uuid, "-", "") }
 
-// exchange sends one request, written in canonical names, and returns what
-// came back in them. A broken exchange is an answer with status 0.
+// exchange sends one request, written with canonical names, and returns the answer with those. A
+// broken exchange is an answer with status 0.
 func (s *Side) exchange(r Request) Answer {
 	r.Target = translate(r.Target, s.own)
 	r.Body = translate(r.Body, s.own)

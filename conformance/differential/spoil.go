@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// spoil makes one thing about a draft wrong, or at least unusual.
+// spoil makes one thing about a draft invalid, or at least unusual.
 func (g *Generator) spoil(d *draft) {
 	ways := []func(*draft){g.spoilVersion, g.spoilPath, g.spoilToken, g.spoilMethod, g.spoilAccept}
 	if d.body != nil {
@@ -126,7 +126,7 @@ func (g *Generator) oddString() string {
 	})
 }
 
-// oddValue is a JSON value that is rarely right.
+// oddValue is a JSON value that is rarely valid.
 func (g *Generator) oddValue() any {
 	if g.chance(0.35) {
 		return g.oddString()

@@ -22,7 +22,7 @@ func (g *Generator) spoilBody(d *draft) {
 	}
 }
 
-// count returns how many values there are in v, itself included.
+// count returns the number of values in v, including itself.
 func count(v any) int {
 	n := 1
 	switch v := v.(type) {
@@ -69,8 +69,8 @@ func (g *Generator) spoilValue(v any, n int) any {
 	return v
 }
 
-// spoiled returns something else in place of v, of the same kind if v has
-// members that can be missed or added.
+// spoiled returns a replacement of v, of the same kind if v has members that can be removed or
+// added.
 func (g *Generator) spoiled(v any) any {
 	if o, ok := v.(object); ok && g.chance(0.75) {
 		return g.spoiledObject(o)

@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// The text form of a sequence is made for people and for testdata: requests
-// are separated by a line of four or more dashes, each has a request line, its
-// headers, an empty line and the body. Lines starting with # are comments,
-// except in a body. Bytes that a line of text cannot hold are written in a Go
-// string literal.
+// The text form of a sequence is for reading and for testdata: requests are separated by a line of
+// four or more dashes, each has a request line, its headers, an empty line and the body. Lines
+// starting with # are comments, except in a body. Bytes that a line of text cannot contain are
+// written in a Go string literal.
 
 const separator = "----"
 
@@ -36,7 +35,7 @@ func formatOne(b *strings.Builder, r Request) {
 	}
 }
 
-// plain quotes what would not survive as part of a line.
+// plain quotes text that would not survive as part of a line.
 func plain(s string) string {
 	for _, c := range s {
 		if c < ' ' || c == 0x7f || c == '\uFFFD' {

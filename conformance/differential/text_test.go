@@ -9,7 +9,7 @@ import (
 )
 
 func TestTextRoundTrip(t *testing.T) {
-	// What spoiled sequences of several seeds look like is in the text form.
+	// Spoiled sequences of several seeds survive the text form.
 	for seed := range uint64(40) {
 		var reqs []differential.Request
 		g := differential.NewGenerator(seed, differential.NewTracker())

@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// A Tracker knows what exists on a service, as far as its answers told. It is
-// not a model of the rules: where a write changes what its answer does not
-// show, the tracker makes a guess that the next read corrects.
+// A Tracker records which objects exist on a service, according to its answers. It is not a model
+// of the rules: where an answer does not show the effect of a write, the tracker makes a guess that
+// the next read corrects.
 type Tracker struct {
 	providers map[string]*provider
 	consumers map[string]*consumer
 	traits    []string // custom ones that exist
 	classes   []string // custom ones that exist
 	offers    []offer  // the last candidates
-	order     []string // providers in the order they came
+	order     []string // providers in order of their creation
 
-	// Upstream may have kept these consumers although they hold nothing.
+	// Upstream may have retained these consumers although they have no allocations.
 	orphans map[string]bool
 }
 
@@ -52,11 +52,11 @@ func NewTracker() *Tracker {
 	return &Tracker{providers: map[string]*provider{}, consumers: map[string]*consumer{}, orphans: map[string]bool{}}
 }
 
-// Bodies name generations by their owner, so that a sequence still makes sense
-// after requests were taken out of it: "@gen:<provider>", "@cgen:<consumer>".
+// Bodies refer to generations by their owner, so that a sequence remains valid after requests are
+// removed from it: "@gen:<provider>", "@cgen:<consumer>".
 var generationToken = regexp.MustCompile(`"@(c?gen):([^"]+)"`)
 
-// Resolve puts the generations that are known now in place of their names.
+// Resolve replaces references by the current generations.
 func (t *Tracker) Resolve(body string) string {
 	return generationToken.ReplaceAllStringFunc(body, func(m string) string {
 		parts := generationToken.FindStringSubmatch(m)
@@ -73,7 +73,7 @@ func (t *Tracker) Resolve(body string) string {
 	})
 }
 
-// Observe takes in one exchange; the answers to refused requests say little.
+// Observe records one exchange; answers to refused requests contain little.
 func (t *Tracker) Observe(r Request, a Answer) {
 	seg := strings.Split(strings.Trim(r.path(), "/"), "/")
 	if a.Status >= 200 && a.Status <= 299 {
@@ -84,8 +84,8 @@ func (t *Tracker) Observe(r Request, a Answer) {
 	}
 }
 
-// observeOrphans notes the consumers that a request named and that hold
-// nothing now.
+// observeOrphans records the consumers that a request named and that have no allocations
+// afterwards.
 func (t *Tracker) observeOrphans(r Request, seg []string) {
 	body, _ := decode(r.Body)
 	var named []string
@@ -179,7 +179,7 @@ func (t *Tracker) providerSeen(doc any) {
 	}
 }
 
-// observePart takes in what belongs to one provider.
+// observePart records the parts of one provider.
 func (t *Tracker) observePart(r Request, uuid string, rest []string, a Answer) {
 	p := t.providers[uuid]
 	if p == nil {
@@ -258,7 +258,7 @@ func (t *Tracker) consumerSeen(uuid string, doc any) {
 	}
 }
 
-// claimed notes that a consumer now holds what a request body says.
+// claimed records that a consumer has the allocations of a request body.
 func (t *Tracker) claimed(uuid string, doc any, bump bool) {
 	held := heldIn(doc)
 	if len(held) == 0 {
@@ -303,7 +303,7 @@ func heldIn(doc any) map[string]map[string]int {
 	return held
 }
 
-// observeBatch takes in what a request changed for several consumers at once.
+// observeBatch records the changes of a request to several consumers at once.
 func (t *Tracker) observeBatch(r Request, what string) {
 	body, _ := decode(r.Body)
 	claims := asMap(body)

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Request bodies are values whose objects keep their order, because a service
-// may look at members in the order they came. A value is nil, bool, int,
-// string, list, object, or raw text that is put in as it is.
+// Request bodies are values whose objects preserve their order, because a service may process
+// members in that order. A value is nil, bool, int, string, list, object, or raw text that is
+// inserted unchanged.
 
 type (
 	member struct {
@@ -104,8 +104,7 @@ func decode(text string) (v any, ok bool) {
 	return v, true
 }
 
-// at walks down objects by their keys and returns what is there, nil if the
-// way ends early.
+// at walks down objects by their keys and returns the value there, nil for a missing one.
 func at(v any, keys ...string) any {
 	for _, k := range keys {
 		m, ok := v.(map[string]any)

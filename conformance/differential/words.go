@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// sameWords tells whether two explanations say the same: equal after the
-// orders that Python's sets leave open are settled, and what a database driver
-// says in its own words is cut.
+// sameWords reports whether two explanations are equivalent: equal after the orders that Python's
+// sets leave open are normalised, and database drivers' own messages are removed.
 func sameWords(a, b string) bool {
 	return a == b || settleWords(a) == settleWords(b)
 }

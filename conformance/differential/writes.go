@@ -15,7 +15,7 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// generation names a provider's generation, or is wrong now and then.
+// generation is a reference to a provider's generation, or sometimes an invalid one.
 func (g *Generator) generation(uuid string) any {
 	if g.chance(0.06) {
 		return g.rng.IntN(9) - 1

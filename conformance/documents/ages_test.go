@@ -18,7 +18,7 @@ import (
 	"github.com/berthcloud/berth/internal/servertest"
 )
 
-// An aged is "berth up", whose databases are put back one by one.
+// An aged is a "berth up" whose databases are restored one by one.
 type aged struct {
 	*testing.T
 	up   *server.Server
@@ -58,7 +58,7 @@ func (a *aged) until(what string, is func() bool) {
 	}
 }
 
-// ask sends a request and returns the answer, "" for one that is not there.
+// ask sends a request and returns the answer, "" for a 404.
 func (a *aged) ask(service, method, path, body string) string {
 	a.Helper()
 	req, err := http.NewRequest(method, a.urls[service]+path, strings.NewReader(body))
@@ -108,8 +108,8 @@ func (a *aged) boot(name, network, policy, image string) vm {
 	return vm{id, port}
 }
 
-// state says what each service knows of a server: compute whether it is listed, network whether its
-// port is bound, placement whether it holds bandwidth.
+// state is a server's state in each service: in compute whether it is listed, in network whether
+// its port is bound, in placement whether it has an allocation of bandwidth.
 func (a *aged) state(v vm) string {
 	a.Helper()
 	var said []string
@@ -127,7 +127,7 @@ func (a *aged) state(v vm) string {
 	return strings.Join(said, " ")
 }
 
-// copies puts copies of database files into a directory.
+// copies copies database files into a directory.
 func (a *aged) copies(to, from string, services ...string) {
 	a.Helper()
 	for _, service := range services {
@@ -141,8 +141,8 @@ func (a *aged) copies(to, from string, services ...string) {
 	}
 }
 
-// TestDatabasesOfDifferentAge does what the table in backup.md is about: server A is deleted and B made
-// after the backup, and some of the databases are restored.
+// TestDatabasesOfDifferentAge does the experiment of the table in backup.md: server A is deleted
+// and B created after the backup, and some of the databases are restored.
 func TestDatabasesOfDifferentAge(t *testing.T) {
 	a := newAged(t)
 	all, older, newer := []string{"placement", "network", "compute"}, t.TempDir(), t.TempDir()

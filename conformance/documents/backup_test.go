@@ -41,7 +41,7 @@ func (c *trio) end() {
 	}
 }
 
-// request sends a request to a service, and wants one of the statuses.
+// request sends a request to a service, and expects one of the statuses.
 func (c *trio) request(service, method, path, body string, want ...int) int {
 	c.t.Helper()
 	req, err := http.NewRequest(method, c.urls[service]+path, strings.NewReader(body))
@@ -65,7 +65,7 @@ func (c *trio) request(service, method, path, body string, want ...int) int {
 	return 0
 }
 
-// things are an object in each service: where it is made, what of, and where it is.
+// things are an object in each service: the path for its creation, its body, and its own path.
 func things(n int) map[string][3]string {
 	id := rest.UUID("ba", n)
 	project := fmt.Sprintf("p%d", n)
@@ -85,7 +85,7 @@ func (c *trio) make(n int) {
 	}
 }
 
-// has says which services have the object of a number.
+// has returns the services that have the object of a number.
 func (c *trio) has(n int) (all []string) {
 	c.t.Helper()
 	for _, service := range []string{"placement", "network", "compute"} {
@@ -109,12 +109,13 @@ func (c *trio) quota(path string) bool {
 	return answer.Quota.Port == 7
 }
 
-// TestBackups types the commands of backup.md that back up all databases and restore them, on each
-// kind of database: what is made after the backup is absent afterwards, and what was there is back.
+// TestBackups runs the commands of backup.md that back up all databases and restore them, on each
+// kind of database: objects created after the backup are absent afterwards, and those from before
+// exist.
 func TestBackups(t *testing.T) {
 	for name, tc := range map[string]struct {
 		prepare         func(*testing.T, *trio, *shell)
-		backup, restore []string // how the lines begin
+		backup, restore []string // beginnings of the lines
 	}{
 		"SQLite": {
 			prepareSQLite,
@@ -172,8 +173,8 @@ func prepareSQLite(_ *testing.T, c *trio, s *shell) {
 	}
 }
 
-// prepareMariaDB makes an account for backups, and types what the documents say about databases and
-// accounts on the server.
+// prepareMariaDB creates an account for backups, and runs the documents' commands about databases
+// and accounts on the server.
 func prepareMariaDB(t *testing.T, c *trio, s *shell) {
 	db := dbtest.MariaDB(t)
 	host, port, _ := strings.Cut(db.Address(), ":")

@@ -14,7 +14,7 @@ const root = "../.."
 // A block is lines that a document sets as code, of one kind.
 type block struct {
 	page string // below the root of the repository
-	kind string // "" when nothing says what it is
+	kind string // "" when it is unknown
 	text string
 }
 
@@ -30,7 +30,7 @@ const (
 	jsonKind     = "json"
 )
 
-// shown are blocks that nothing can run or parse, by how they begin, and why.
+// shown are blocks that can be neither run nor parsed, by their beginning, and why.
 var shown = []struct{ page, first, why string }{
 	{"README.md", "openstack client, gophercloud", "a picture"},
 	{"README.md", "admin makes network net0", "what make demo prints, which conformance/guide holds to"},
@@ -118,7 +118,7 @@ func kinds(page string, lines []string) (all []block) {
 	return all
 }
 
-// The beginnings by which kinds are known, of lines that are no comments.
+// The beginnings of lines, other than comments, that identify kinds.
 var beginnings = []struct {
 	kind  string
 	first *regexp.Regexp
@@ -150,15 +150,15 @@ func kindOf(text string) string {
 	return ""
 }
 
-// isShown reports whether a block is among those that nothing can run.
+// isShown reports whether a block is listed in shown.
 func (b block) isShown() bool {
 	return slices.ContainsFunc(shown, func(s struct{ page, first, why string }) bool {
 		return s.page == b.page && strings.HasPrefix(b.text, s.first)
 	})
 }
 
-// TestEveryBlockIsTested wants each block of the documents to be of a kind that is run or parsed,
-// or to be listed with a reason why it cannot be.
+// TestEveryBlockIsTested requires that each block of the documents is run or parsed according to
+// its kind, or listed with a reason why it cannot be.
 func TestEveryBlockIsTested(t *testing.T) {
 	all := blocks(t)
 	for _, b := range all {

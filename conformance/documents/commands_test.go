@@ -16,7 +16,7 @@ import (
 	"github.com/berthcloud/berth/internal/upstreamtest"
 )
 
-// ran are the commands of blocks which a test runs, or holds to the program that they call.
+// ran are the commands of blocks which a test runs, or checks against the program that they call.
 var ran = map[string]string{
 	"berth":        "TestCommands asks it for the command and its options; TestMigrationPage and TestBackups run some",
 	"bin/berth":    "as berth",
@@ -74,7 +74,7 @@ func (b block) lines() (all []string) {
 	return all
 }
 
-// shellLines returns those lines of all documents that begin with a command.
+// shellLines returns the lines of all documents that begin with a command.
 func shellLines(t *testing.T, command string) (all []string) {
 	t.Helper()
 	for _, b := range blocks(t) {
@@ -93,8 +93,8 @@ func shellLines(t *testing.T, command string) (all []string) {
 	return all
 }
 
-// TestShellBlocks has bash read each block of commands, and wants every command to be one that a
-// test runs or that is listed with a reason why it is not.
+// TestShellBlocks parses each block of commands with bash, and requires that a test runs every
+// command or that it is listed with a reason why none does.
 func TestShellBlocks(t *testing.T) {
 	for _, b := range blocks(t) {
 		if b.kind != shellKind || b.isShown() {
@@ -125,7 +125,7 @@ func execute(t *testing.T, dir, line string) {
 	}
 }
 
-// TestCurl runs what the documents ask services with curl.
+// TestCurl runs the documents' requests with curl.
 func TestCurl(t *testing.T) {
 	ops := filepath.Join(t.TempDir(), "ops.sock")
 	s := server.StartBerth(t, server.Options{Config: map[string]map[string]string{"berth": {"metrics_listen": "unix:" + ops}}})
@@ -155,15 +155,15 @@ func TestPromtool(t *testing.T) {
 	}
 }
 
-// TestTargets asks make whether it has the targets.
+// TestTargets checks that make has the targets.
 func TestTargets(t *testing.T) {
 	for _, line := range shellLines(t, "make") {
 		execute(t, root, strings.Replace(line, "make ", "make -n ", 1))
 	}
 }
 
-// parse has the openstack client's own parsers read command lines, and prints what they say
-// against them. It looks up commands and options, and calls nobody.
+// parse parses command lines with the openstack client's own parsers, and prints their errors. It
+// looks up commands and options, and sends no requests.
 const parse = `
 import contextlib, io, json, shlex, sys
 from cliff import commandmanager
@@ -237,7 +237,7 @@ func TestOpenStackCommands(t *testing.T) {
 	}
 }
 
-// TestSnippets gives the snippets of settings, units, and files of other programs to the program
+// TestSnippets parses the snippets of settings, units, and files of other programs with the program
 // that reads them.
 func TestSnippets(t *testing.T) {
 	bin := server.Berth(t)
@@ -275,8 +275,8 @@ func put(t *testing.T, dir, name, text string) string {
 	return path
 }
 
-// readSettings has the service that a page is about read settings. Wrong ones are exit code 2,
-// which comes before that of a database in a directory that there is not.
+// readSettings has the service of a page read settings. Invalid ones have exit code 2, which
+// precedes that of a database in a missing directory.
 func readSettings(t *testing.T, bin string, b block) {
 	dir := t.TempDir()
 	file := put(t, dir, "snippet.conf", b.text)
@@ -301,7 +301,7 @@ func readSettings(t *testing.T, bin string, b block) {
 	}
 }
 
-// readUnit has systemd read a unit, or what is to be put beside the package's.
+// readUnit has systemd parse a unit, or a drop-in of the package's.
 func readUnit(t *testing.T, bin string, b block) {
 	dir := t.TempDir()
 	text := strings.NewReplacer("/usr/bin/berth", bin, "Type=notify-reload", "Type=notify").Replace(b.text) // the former needs systemd 253
@@ -372,7 +372,7 @@ func readYAML(t *testing.T, bin string, b block) {
 	}
 }
 
-// readJSON parses JSON in which … stands for what is left out.
+// readJSON parses JSON in which … marks omissions.
 func readJSON(t *testing.T, b block) {
 	text := regexp.MustCompile(`([:,\[]\s*)…`).ReplaceAllString(b.text, "${1}null")
 	if !json.Valid([]byte(text)) {

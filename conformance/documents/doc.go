@@ -1,6 +1,5 @@
-// Package documents holds the documents to the program: what the operators' pages in
-// docs/operations name exists, what can be typed from them works, and each example in
-// README.md and docs is run or parsed, or listed with a reason why it cannot be. It knows
-// the documents and the program from the outside. It has tests only, is imported by
-// nobody, and says nothing about what the documents leave out.
+// Package documents checks the documents against the program: names in the operators' pages in
+// docs/operations exist, commands in them work, and each example in README.md and docs is run or
+// parsed, or listed with a reason why it cannot be. It is a black-box test of both. It has tests
+// only, no package imports it, and it does not check whether the documents are complete.
 package documents

@@ -11,10 +11,9 @@ import (
 
 func TestMain(m *testing.M) { server.Main(m) }
 
-// TestMigrationPage types what migration.md says about the database, with
-// MariaDB: what upstream's service wrote is looked at and rehearsed on a copy,
-// Berth's tables come and go beside the running service, and a database on SQLite
-// is moved to the server.
+// TestMigrationPage runs the commands of migration.md about the database, with MariaDB: upstream's
+// data is checked and the migration rehearsed on a copy, Berth's tables are added and removed
+// beside the running service, and a database on SQLite is moved to the server.
 func TestMigrationPage(t *testing.T) {
 	live := server.NewDatabase(t, server.MariaDB)
 	upstream := server.StartUpstream(t, server.Options{Database: live.Upstream})
@@ -28,7 +27,7 @@ func TestMigrationPage(t *testing.T) {
 	rehearse(t, s, upstream.URL(), provider)
 
 	s.types("berth db sync --connection")
-	s.types("berth db uninstall --config", "--yes") // nobody can be asked
+	s.types("berth db uninstall --config", "--yes") // without a terminal there is no prompt
 
 	s.types("berth db copy --from", "--dry-run")
 	s.types("berth db copy --from")

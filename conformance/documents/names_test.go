@@ -35,8 +35,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestMetrics looks up every metric that the pages name. metrics.md is held to
-// the program by a test of its own.
+// TestMetrics looks up every metric in the pages. Another test compares metrics.md with the
+// program.
 func TestMetrics(t *testing.T) {
 	known := make(map[string]bool)
 	described := regexp.MustCompile("(?m)^\\| `(berth_\\w+)`")
@@ -62,7 +62,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestAlerts looks up every alert that the pages name.
+// TestAlerts looks up every alert in the pages.
 func TestAlerts(t *testing.T) {
 	rules := read(t, filepath.Join(operations, "alerts/berth.rules.yaml"))
 	alert := regexp.MustCompile(`^Berth[A-Z][A-Za-z]+$`)
@@ -83,8 +83,8 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// settingsPages list all settings. They are held to the program by a test of its own,
-// and name those that Berth passes over too.
+// settingsPages list all settings. Another test compares them with the program, and they include
+// ignored ones.
 var settingsPages = []string{"settings.md", "settings-network.md", "settings-compute.md", "compute-host.md"}
 
 // settings returns the names of all settings by group.
@@ -108,8 +108,7 @@ func settings(t *testing.T) map[string][]string {
 	return all
 }
 
-// TestSettings looks up the settings that the pages name with their group, in
-// text as in files.
+// TestSettings looks up the settings that the pages name with their group, in text and in files.
 func TestSettings(t *testing.T) {
 	known := settings(t)
 	if len(known) == 0 {
@@ -160,8 +159,7 @@ func (p page) files() []setting {
 	return all
 }
 
-// TestCommands asks the program for every command that the pages name, and
-// whether it has the options that stand behind it.
+// TestCommands checks that every command in the pages exists, and has the options there.
 func TestCommands(t *testing.T) {
 	m := manual{t, server.Berth(t), make(map[string]string)}
 	for _, p := range pages(t) {
@@ -176,11 +174,11 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// A manual knows the help of commands.
+// A manual caches the help of commands.
 type manual struct {
 	t     *testing.T
 	bin   string
-	helps map[string]string // by command; "" when there is none
+	helps map[string]string // by command; "" for a missing one
 }
 
 // check reports what of a line on a page the program does not have.
@@ -199,8 +197,8 @@ func (m manual) check(page, line string) {
 	}
 }
 
-// help returns the help of a command. For words that it does not know, the
-// program prints the help of the command above.
+// help returns the help of a command. For unknown words, the program prints the help of the command
+// above.
 func (m manual) help(command string) string {
 	m.t.Helper()
 	help, ok := m.helps[command]
@@ -240,8 +238,8 @@ func split(line string) (command string, options []string) {
 	return strings.Join(words, " "), options
 }
 
-// TestLogLines looks up in the program the lines of its log that the pages of the network service,
-// the compute service and the agent list. Some of those in README.md are put together from parts.
+// TestLogLines finds in the program the log lines that the pages of the network service, the
+// compute service and the agent list. Some of those in README.md are composed of parts.
 func TestLogLines(t *testing.T) {
 	program := read(t, server.Berth(t))
 	row := regexp.MustCompile("(?m)^\\| `([^`]* [^`]*)`[^|]*\\|")

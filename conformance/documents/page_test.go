@@ -77,8 +77,8 @@ func (p page) prose() string {
 	return strings.Join(lines, "\n")
 }
 
-// block returns the lines of the indented block of a page in which a line begins
-// with first, or ends the test.
+// block returns the lines of the indented block of a page in which a line begins with first, or
+// ends the test.
 func (p page) block(t *testing.T, first string) []string {
 	t.Helper()
 	lines := strings.Split(p.text, "\n")

@@ -15,19 +15,17 @@ import (
 	"github.com/berthcloud/berth/conformance/server"
 )
 
-// A shell types lines of a page, with paths and addresses of the test in the
-// place of those that the page has.
+// A shell runs lines of a page, with paths and addresses of the test in place of the page's.
 type shell struct {
 	t     *testing.T
 	page  page
-	dir   string // stands for /root
+	dir   string // replaces /root
 	bin   string
 	paths *strings.Replacer
 }
 
-// newShell returns a shell whose settings name a database. /root/mariadb-url has
-// the URL of an empty one, and the database of the rehearsal is also the one that
-// is moved.
+// newShell returns a shell whose settings name a database. /root/mariadb-url has the URL of an
+// empty one, and the database of the rehearsal is also the one that is moved.
 func newShell(t *testing.T, name, database string) *shell {
 	t.Helper()
 	for _, tool := range []string{"bash", "curl", "jq"} {
@@ -63,8 +61,8 @@ func (s *shell) write(name, text string, mode os.FileMode) {
 	}
 }
 
-// types runs the first line of the page that begins with the given words, and
-// with more words at its end if it does not have them.
+// types runs the first line of the page that begins with the given words, with more words appended
+// if it does not have them.
 func (s *shell) types(first string, more ...string) {
 	s.t.Helper()
 	code := s.page.code()
@@ -94,8 +92,8 @@ func (s *shell) run(line string) string {
 	return string(out)
 }
 
-// compare runs the script of the page that asks two services the same, and
-// returns its verdicts by path.
+// compare runs the script of the page that sends the same requests to two services, and returns its
+// verdicts by path.
 func (s *shell) compare(old, rehearsal string) map[string]string {
 	s.t.Helper()
 	script, _, ok := strings.Cut(strings.Join(s.page.block(s.t, "cat > compare.sh")[1:], "\n"), "\nEOF\n")

@@ -15,9 +15,8 @@ import (
 	"github.com/berthcloud/berth/internal/servertest"
 )
 
-// TestTerminateFinishesRequests ends the service while it has read the
-// beginning of some requests: each gets its answer, and what was acknowledged
-// is there after the next start.
+// TestTerminateFinishesRequests ends the service when it has read the beginning of some requests:
+// each gets its answer, and acknowledged changes exist after the next start.
 func TestTerminateFinishesRequests(t *testing.T) {
 	const requests = 16
 	conf, addr := configure(t, t.TempDir()+"/placement.db"), servertest.FreeAddress(t)
@@ -48,7 +47,7 @@ func TestTerminateFinishesRequests(t *testing.T) {
 	}
 }
 
-// refuseNew waits until nobody listens any more.
+// refuseNew waits until the address has no listener.
 func refuseNew(t *testing.T, addr string) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
@@ -56,7 +55,7 @@ func refuseNew(t *testing.T, addr string) {
 		if err != nil {
 			return
 		}
-		_ = conn.Close() // it was only tried
+		_ = conn.Close() // it was only a probe
 	}
 	t.Error("the service still listens 5 s after SIGTERM")
 }
@@ -69,8 +68,8 @@ type flight struct {
 	body []byte
 }
 
-// board sends the head of a claim and waits until the service asks for the
-// body, so that there is no doubt that it is at work on it.
+// board sends the head of a claim and waits until the service requests the body, which proves that
+// it is handling the claim.
 func board(t *testing.T, addr, consumer string) *flight {
 	t.Helper()
 	body, err := json.Marshal(rest.Allocations(nil, map[string]rest.Resources{provider(0): {"VCPU": 1}}))

@@ -13,8 +13,7 @@ import (
 // startTime bounds how long a start after a kill may take.
 const startTime = 5 * time.Second
 
-// TestKill kills the service under load, again and again, and starts it on
-// the same database.
+// TestKill repeatedly kills the service under load, and restarts it on the same database.
 func TestKill(t *testing.T) {
 	const rounds = 8
 	s := server.StartBerth(t, server.Options{})
@@ -49,8 +48,8 @@ func TestKill(t *testing.T) {
 	t.Log(l)
 }
 
-// TestTerminateUnderLoad ends the service as an operator does. Who has an
-// answer can rely on it, and the process says that it ended well.
+// TestTerminateUnderLoad ends the service as an operator does. Acknowledged changes exist
+// afterwards, and the exit status is success.
 func TestTerminateUnderLoad(t *testing.T) {
 	conf := server.ConfigFile(t, server.NewDatabase(t, server.ChosenDatabase(t)).Berth, nil)
 	addr := servertest.FreeAddress(t)

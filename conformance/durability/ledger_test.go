@@ -25,18 +25,18 @@ const (
 
 func provider(n int) string { return rest.UUID("e0", n) }
 
-// holdings is what a consumer holds: provider to amount, empty for nothing.
+// holdings is a consumer's allocations: provider to amount, empty for none.
 type holdings map[string]int
 
-// A client's books of one consumer. Only its clerk writes them, one request
-// after the other, so at most one answer is ever missing.
+// An account is a client's record of one consumer. Only its clerk writes to it, one request after
+// the other, so at most one answer is missing at any time.
 type account struct {
 	consumer string
 	now      holdings // what was acknowledged last
-	maybe    holdings // what was asked for without an answer; nil when there is none
+	maybe    holdings // requested without an answer; nil when there is none
 }
 
-// A ledger is the books of all clerks over the whole life of a database.
+// A ledger is the records of all clerks over the whole life of a database.
 type ledger struct {
 	t        *testing.T
 	c        *rest.Client
@@ -46,7 +46,7 @@ type ledger struct {
 	open     atomic.Int64 // requests that got no answer
 }
 
-// newLedger creates the providers and empty books.
+// newLedger creates the providers and empty accounts.
 func newLedger(t *testing.T, url string) *ledger {
 	t.Helper()
 	l := &ledger{t: t, c: rest.New(url, version)}
@@ -62,8 +62,7 @@ func newLedger(t *testing.T, url string) *ledger {
 	return l
 }
 
-// work lets the clerks write until stop is closed; it returns when all of
-// them have ended.
+// work lets the clerks write until stop is closed; it returns when all of them have ended.
 func (l *ledger) work(stop <-chan struct{}, seed uint64) {
 	var wg sync.WaitGroup
 	for w := range clerks {
@@ -84,8 +83,8 @@ func (l *ledger) work(stop <-chan struct{}, seed uint64) {
 	wg.Wait()
 }
 
-// write makes one change and enters the answer. It reports false when none
-// came: the clerk does not go on without knowing.
+// write makes one change and records the answer. It returns false without one: the clerk stops,
+// since the state is unknown.
 func (l *ledger) write(w int, r *rand.Rand) bool {
 	a := l.accounts[w][r.IntN(accounts)]
 	switch r.IntN(8) {
@@ -131,7 +130,7 @@ func (l *ledger) both(r *rand.Rand, a, b *account) bool {
 	return l.send("POST", "/allocations", body, next)
 }
 
-// refused asks for too much on one provider and for a little on another.
+// refused requests too much of one provider and a little of another.
 func (l *ledger) refused(a *account) bool {
 	body, ok := l.body(a, holdings{provider(0): 1, provider(1): 1 << 20})
 	if !ok {
@@ -160,8 +159,7 @@ func (l *ledger) body(a *account, h holdings) (rest.Object, bool) {
 	return rest.Allocations(held.Generation, per), true
 }
 
-// send makes a request that changes books as given by next, nil for one that
-// has to be refused.
+// send sends a request that changes accounts as given by next, nil for one that has to be refused.
 func (l *ledger) send(method, path string, body any, next map[*account]holdings) bool {
 	ans, err := l.c.Do(method, path, body)
 	switch {
@@ -186,8 +184,8 @@ func (l *ledger) send(method, path string, body any, next map[*account]holdings)
 	return true
 }
 
-// audit compares the books with the service, closes those that were open and
-// returns what is wrong.
+// audit compares the accounts with the service, resolves those with a missing answer and returns
+// the errors.
 func (l *ledger) audit() []string {
 	l.t.Helper()
 	wrong := l.pairs()
@@ -253,7 +251,7 @@ func (l *ledger) pairs() []string {
 	return wrong
 }
 
-// String tells how much was written.
+// String describes the amount of writes.
 func (l *ledger) String() string {
 	return fmt.Sprintf("%d acknowledged, %d refused, %d without an answer", l.acks.Load(), l.refusals.Load(), l.open.Load())
 }
@@ -268,8 +266,8 @@ func TestBooksAgree(t *testing.T) {
 	})
 }
 
-// TestLedgerCanFail loses, halves and revives what consumers hold, behind the
-// back of the ledger, and expects the audit to see it.
+// TestLedgerCanFail loses, halves and restores consumers' allocations without the ledger, and
+// expects the audit to detect it.
 func TestLedgerCanFail(t *testing.T) {
 	rest.Each(t, func(t *testing.T, url string) {
 		l := newLedger(t, url)

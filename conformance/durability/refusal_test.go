@@ -18,8 +18,8 @@ import (
 	"github.com/berthcloud/berth/internal/servertest"
 )
 
-// TestBrokenDatabase starts the service on files that are no database of
-// Placement: it says so, ends, and leaves them as they are.
+// TestBrokenDatabase starts the service on files that are no database of Placement: it reports
+// that, ends, and leaves them unchanged.
 func TestBrokenDatabase(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -62,7 +62,7 @@ func TestBrokenDatabase(t *testing.T) {
 // TestNoPlaceForDatabase starts the service where it cannot create its file.
 func TestNoPlaceForDatabase(t *testing.T) {
 	for name, dir := range map[string]string{
-		"ReadOnly": "/proc", // nobody may create a file there, root included
+		"ReadOnly": "/proc", // no user may create a file there, root included
 		"Missing":  filepath.Join(t.TempDir(), "missing"),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestDatabaseInUse(t *testing.T) {
 		t.Errorf("the second start ends with exit code %d, want %d", code, exitInUse)
 	}
 	says(t, out, path, "in use")
-	c.AddProvider(t, provider(2), "", rest.Resources{"VCPU": 1}) // the first goes on
+	c.AddProvider(t, provider(2), "", rest.Resources{"VCPU": 1}) // the first one continues
 
 	first.Signal(syscall.SIGKILL)
 	first.exit()
@@ -111,7 +111,7 @@ func TestAddressInUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = l.Close() }() // nothing was sent
+	defer func() { _ = l.Close() }() // no request was sent
 	code, out := serve(t, configure(t, filepath.Join(t.TempDir(), "placement.db")), addr).exit()
 	if code != exitAddress {
 		t.Errorf("exit code %d, want %d", code, exitAddress)
@@ -119,7 +119,7 @@ func TestAddressInUse(t *testing.T) {
 	says(t, out, addr, "in use")
 }
 
-// TestWrongUse gives the program arguments and settings that it cannot use.
+// TestWrongUse runs the program with invalid arguments and settings.
 func TestWrongUse(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "bad.conf")
 	write(t, bad, []byte("[api]\nauth_strategy = pony\n[placement]\nallocation_conflict_retry_count = many\n"))
@@ -145,7 +145,7 @@ func TestWrongUse(t *testing.T) {
 	}
 }
 
-// TestHelpListsExitCodes keeps the codes of these tests documented.
+// TestHelpListsExitCodes checks that the help documents the exit codes of these tests.
 func TestHelpListsExitCodes(t *testing.T) {
 	code, out := start(t, "placement", "serve", "--help").exit()
 	if code != 0 {
@@ -162,8 +162,8 @@ func TestHelpListsExitCodes(t *testing.T) {
 	}
 }
 
-// says complains unless a message names what it is about and says what is
-// wrong, without the traces of a crash.
+// says reports an error unless a message names its subject and the reason, without the traces of a
+// crash.
 func says(t *testing.T, out, about, what string) {
 	t.Helper()
 	for _, s := range []string{about, what} {

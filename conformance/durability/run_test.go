@@ -23,7 +23,7 @@ const (
 // endTime bounds how long a process may take to refuse or to end.
 const endTime = 20 * time.Second
 
-// A run is one run of Berth whose exit code matters.
+// A run is one run of Berth whose exit code is checked.
 type run struct {
 	*process.Process
 	t   *testing.T
@@ -50,7 +50,7 @@ func start(t *testing.T, args ...string) *run {
 	return r
 }
 
-// exit waits for the end and returns the exit code and what was printed.
+// exit waits for the end and returns the exit code and the output.
 func (r *run) exit() (int, string) {
 	r.t.Helper()
 	select {

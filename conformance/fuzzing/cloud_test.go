@@ -23,7 +23,7 @@ import (
 	"github.com/berthcloud/berth/internal/servertest"
 )
 
-// apis are all that "berth up" serves, by the flags that say where.
+// apis are all APIs of "berth up", by the flags for their addresses.
 var apis = map[string]string{
 	"placement": "listen", "network": "network-listen", "compute": "compute-listen", "identity": "identity-listen", "image": "image-listen",
 }
@@ -38,7 +38,7 @@ type cloud struct {
 	accounts  []account
 }
 
-// An account is who logs in, and for what.
+// An account is a user and its scope.
 type account struct {
 	name, password, scope string
 	at                    string // the address of the identity service
@@ -48,7 +48,7 @@ type account struct {
 // token returns the token of an account.
 func (a account) token() string { return *a.current.Load() }
 
-// start starts "berth up" with databases of its own.
+// start starts a "berth up" with separate databases.
 func start(t testing.TB) *cloud {
 	t.Helper()
 	dir := servertest.Dir(t)
@@ -84,7 +84,7 @@ func start(t testing.TB) *cloud {
 	return c
 }
 
-// await waits for a file, which says that everything is there.
+// await waits for a file, which is written when everything is ready.
 func (c *cloud) await(path string) {
 	c.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -123,7 +123,7 @@ func (c *cloud) login(a account) {
 	c.log.keepSecret(token, a.password)
 }
 
-// ask asks the operators' side of a service.
+// ask sends a request to the operators' side of a service.
 func (c *cloud) ask(path string) (status int, text string) {
 	c.t.Helper()
 	res, err := http.Get("http://" + c.operators + path)
@@ -171,8 +171,8 @@ func (c *cloud) end() {
 	}
 }
 
-// A watchedLog looks at each line that a program logs, and keeps the last ones and those
-// that are wrong: errors, what is no line of a log, such as a panic, and secrets.
+// A watchedLog checks each line of a program's log, and stores the last ones and the faulty ones:
+// errors, lines in another format, such as a panic, and secrets.
 type watchedLog struct {
 	mu      sync.Mutex // guards the rest
 	rest    []byte     // of a line without its end
@@ -190,8 +190,8 @@ func (l *watchedLog) keepSecret(secrets ...string) {
 
 var logLine = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:.]+ [0-9]+ (DEBUG|INFO|WARNING|ERROR|CRITICAL) `)
 
-// expected are the errors that clients bring about: those of documented answers, and what
-// comes of agents and hosts that report nonsense, or of their providers being changed.
+// expected are the errors that clients cause: those of documented answers, and those after agents
+// and hosts report invalid values, or after their providers are changed.
 var expected = regexp.MustCompile(`a request failed error="(Unable to create the network\. No tenant network|Binding for port |Failed to attach network adapter device )|` +
 	`the agent's devices are not synced to placement |the tree of a host could not be synced to placement `)
 

@@ -22,14 +22,14 @@ var (
 	only     = flag.String("fuzzing.only", "", "only routes that this regular expression matches, as in \"network POST\"")
 )
 
-// The bounds of the one process that serves all five APIs, when it is left alone again.
+// The bounds of the one process that serves all five APIs, when it is idle again.
 const (
 	mostMemory     = 2 << 30 // resident, at any time
 	mostHeap       = 512 << 20
 	mostGoroutines = 1000
 )
 
-// TestRoutes holds the table against the routes that the program has.
+// TestRoutes compares the table with the routes of the program.
 func TestRoutes(t *testing.T) {
 	table, err := readTable(apiText)
 	if err != nil {
@@ -101,7 +101,7 @@ type fuzzer struct {
 	t      *testing.T
 	cloud  *cloud
 	table  []*route
-	makers []*route // those of the table that make something
+	makers []*route // those of the table that create something
 	pool   *pool
 	left   atomic.Int64
 	sent   atomic.Int64
@@ -115,10 +115,10 @@ type fuzzer struct {
 	}
 }
 
-// mostFailures is after how many a run ends.
+// mostFailures is the number of failures that ends a run.
 const mostFailures = 20
 
-// survey learns what there is at first.
+// survey records the initial objects.
 func (f *fuzzer) survey() {
 	l := newLine()
 	defer l.close()
@@ -149,14 +149,14 @@ func (f *fuzzer) client(n int) {
 	}
 }
 
-// choose chooses a route. Of kinds of which there are many already, it removes more often
-// than it makes: lists are not to grow for as long as the run takes.
+// choose chooses a route. For kinds with many objects, it removes more often than it creates, so
+// that lists do not grow throughout the run.
 func (f *fuzzer) choose(m *maker) *route {
 	rt := f.table[m.IntN(len(f.table))]
-	if (rt.api == "identity" || rt.api == "image") && m.chance(2) { // there is little behind them
+	if (rt.api == "identity" || rt.api == "image") && m.chance(2) { // they have few functions
 		rt = f.table[m.IntN(len(f.table))]
 	}
-	if len(f.makers) > 0 && m.chance(3) { // else there would be little to ask about
+	if len(f.makers) > 0 && m.chance(3) { // otherwise there would be few objects for requests
 		rt = f.makers[m.IntN(len(f.makers))]
 	}
 	if rt.method == "DELETE" && !m.chance(3) {
@@ -182,7 +182,7 @@ func kindOf(path string) string {
 	return last
 }
 
-// look judges what came of a request, and learns from it.
+// look judges the result of a request, and records its objects.
 func (f *fuzzer) look(m *maker, q *request, a *answer, err error) {
 	if err != nil {
 		if !q.crude || timedOut(err) {
@@ -231,7 +231,7 @@ func (f *fuzzer) note(q *request, a *answer) {
 	}
 }
 
-// fail says what is wrong, and how to see it again.
+// fail reports an error, and how to reproduce it.
 func (f *fuzzer) fail(q *request, why string) {
 	f.t.Errorf("%v: %s\n%s", q.route, why, q.repeat())
 	f.mu.Lock()
@@ -272,8 +272,8 @@ var never = regexp.MustCompile(`^(image (POST|PUT|PATCH|DELETE) |identity (POST|
 	`network DELETE /v2\.0/(extensions/|ports/\{port_id\}/bindings$|qos/policies/\{policy_id\}/[a-z_]+$)|network PUT /v2\.0/(ports/\{port_id\}/bindings$|network-ip-|security-group-rules/|qos/policies/\{policy_id\}/[a-z_]+$)|` +
 	`compute GET /v2\.1/os-hypervisors/\{id\}/uptime)`)
 
-// coverage wants a long run to have reached nearly all that there is: some routes need a
-// state that chance seldom brings about.
+// coverage requires a long run to have reached nearly all routes: some need a state that random
+// requests seldom create.
 func (f *fuzzer) coverage() {
 	const long, share = 200_000, 50
 	missed := 0
@@ -294,11 +294,11 @@ func (f *fuzzer) coverage() {
 	}
 }
 
-// aftermath wants the services to be as ready as before.
+// aftermath requires the services to be as ready as before.
 func (f *fuzzer) aftermath() {
 	c := f.cloud
 	if !c.process.Alive() {
-		return // which the end of the cloud says
+		return // reported by the end of the cloud
 	}
 	for api := range apis {
 		if status, text := c.ask("/" + api + "/readyz"); status != 200 {

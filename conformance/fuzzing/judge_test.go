@@ -10,11 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// documented are the answers of 500 and more that are no failures of the service: what
-// the status, the method and the path of the route begin with, and a part of the body.
-// All are upstream's, to requests that cannot be done.
+// documented are the answers of 500 and more that are no failures of the service: the beginning of
+// the status, the method and the path of the route, and a part of the body. All are upstream's, to
+// requests that cannot be done.
 var documented = []struct{ answer, has string }{
-	{"501 GET /v2.1/os-hypervisors/{id}/uptime", "notImplemented"}, // as with a driver that does not know
+	{"501 GET /v2.1/os-hypervisors/{id}/uptime", "notImplemented"}, // as with a driver without uptime
 	{"501 PUT /v2.0/qos/", "backed by resources tracked in Placement"},
 	{"501 POST /v2.0/qos/", "backed by resources tracked in Placement"},
 	{"501 DELETE /v2.0/qos/", "backed by resources tracked in Placement"},
@@ -36,7 +36,7 @@ func isDocumented(q *request, a *answer) bool {
 	return false
 }
 
-// judge says what is wrong with an answer, "" when nothing is.
+// judge returns what is wrong with an answer, "" for nothing.
 func judge(q *request, a *answer) string {
 	switch {
 	case a.status >= 500 && !isDocumented(q, a) && !(q.crude && beneath(a)):
@@ -50,7 +50,7 @@ func judge(q *request, a *answer) string {
 	if err != nil && len(a.body) > 0 {
 		return "the body has no type: " + err.Error()
 	}
-	if media == "application/json" && len(a.body) > 0 { // Nova names the type of nothing, too
+	if media == "application/json" && len(a.body) > 0 { // Nova sets the type of an empty body, too
 		if why := wellFormed(a.body); why != "" {
 			return why
 		}
@@ -61,8 +61,8 @@ func judge(q *request, a *answer) string {
 	return enveloped(q.route.api, media, a)
 }
 
-// beneath reports whether an answer is of what reads HTTP, and not of the API: of those of
-// 500 and more, that a Transfer-Encoding or a version of HTTP is not known.
+// beneath reports whether an answer is from the HTTP layer, and not from the API: of those of 500
+// and more, those about an unknown Transfer-Encoding or version of HTTP.
 func beneath(a *answer) bool {
 	switch a.status {
 	case http.StatusBadRequest, http.StatusRequestHeaderFieldsTooLarge:
@@ -81,7 +81,7 @@ func wellFormed(body []byte) string {
 	return ""
 }
 
-// enveloped says what is wrong with the body of an error, whose form is the API's.
+// enveloped returns what is wrong with the body of an error, whose form is the API's.
 func enveloped(api, media string, a *answer) string {
 	if media == "text/html" && (bytes.HasPrefix(a.body, []byte("<html>")) || len(a.body) == 0) {
 		return ""

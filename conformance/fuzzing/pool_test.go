@@ -7,8 +7,7 @@ import (
 	"sync"
 )
 
-// A pool keeps what answers said that there is, for later requests to be about. Its
-// methods may be called from many goroutines.
+// A pool stores ids from answers, for later requests. Its methods may be called concurrently.
 type pool struct {
 	mu          sync.Mutex // guards the rest
 	ids         map[string][]string
@@ -17,14 +16,14 @@ type pool struct {
 	parents     map[string]string // what the path named that an id was learnt from
 }
 
-// most bounds how many of a kind are kept.
+// most bounds the stored ids of a kind.
 const most = 300
 
 func newPool() *pool {
 	return &pool{ids: map[string][]string{}, generations: map[string]int{}, parents: map[string]string{}}
 }
 
-// add keeps an id, in the place of another when there are many.
+// add stores an id, in place of another when there are many.
 func (p *pool) add(kind, id string) {
 	if id == "" || len(id) > 300 || slices.Contains(p.ids[kind], id) {
 		return
@@ -36,7 +35,7 @@ func (p *pool) add(kind, id string) {
 	p.ids[kind] = append(p.ids[kind], id)
 }
 
-// forget drops an id that is known not to be there.
+// forget drops the id of a removed object.
 func (p *pool) forget(kind, id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -44,14 +43,14 @@ func (p *pool) forget(kind, id string) {
 	delete(p.parents, id)
 }
 
-// count returns how many of a kind are known.
+// count returns the number of stored ids of a kind.
 func (p *pool) count(kind string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.ids[kind])
 }
 
-// pick returns an id of a kind, "" when none is known.
+// pick returns an id of a kind, "" for none.
 func (p *pool) pick(r *rand.Rand, kind string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,7 +60,7 @@ func (p *pool) pick(r *rand.Rand, kind string) string {
 	return p.ids[kind][r.IntN(len(p.ids[kind]))]
 }
 
-// claim returns the allocations of a candidate, nil when none is known.
+// claim returns the allocations of a candidate, nil for none.
 func (p *pool) claim(r *rand.Rand) *node {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,14 +76,14 @@ func (p *pool) generation(provider string) int {
 	return p.generations[provider]
 }
 
-// parent returns what a path named that an id was learnt from, "" for nothing.
+// parent returns the id in the path of the request from which an id was learnt, "" for none.
 func (p *pool) parent(id string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.parents[id]
 }
 
-// learn keeps what an answer to a request, whose path names parent, says that there is.
+// learn stores the ids in an answer to a request whose path names parent.
 func (p *pool) learn(answer any, parent string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,7 +143,7 @@ func (p *pool) object(o map[string]any, kind, parent string) {
 	}
 }
 
-// claimsOf keeps some of the candidates.
+// claimsOf stores some of the candidates.
 func (p *pool) claimsOf(v any) {
 	all, _ := v.([]any)
 	for _, one := range all[:min(len(all), 3)] {

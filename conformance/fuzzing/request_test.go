@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A request is one as it goes over the wire.
+// A request is one in the form of the wire.
 type request struct {
 	route  *route
 	host   string // the service's address
@@ -21,21 +21,21 @@ type request struct {
 	named   []named // what the path names, one below the other
 	subject string  // the token that it is about
 
-	// crude says that the request breaks HTTP itself, so that it may be answered by what
-	// is below the API, in text, or by the end of the connection.
+	// crude means that the request violates HTTP itself, so that it may be answered by the layer
+	// below the API, in text, or by closing the connection.
 	crude bool
 }
 
-// A framing is how the length of a body is said.
+// A framing is the way the length of a body is sent.
 type framing int
 
 const (
 	exact   framing = iota
 	chunked         // in chunks
-	silent          // nothing is said, and no body sent
+	silent          // no length, and no body
 	both            // Content-Length and Transfer-Encoding
-	longer          // more is promised than comes
-	shorter         // less is promised than comes
+	longer          // the length is greater than the body
+	shorter         // the length is less than the body
 	wrong           // the length is no number
 	broken          // a chunk whose length is no number
 )
@@ -119,15 +119,15 @@ func (m *maker) request(rt *route, c *cloud) *request {
 	return q
 }
 
-// kindOf is which kind of things a path names behind each of its segments, where that is
-// not what the segment says.
+// kindsOf is the kind of objects that a path names behind each of its segments, where that differs
+// from the segment.
 var kindsOf = map[string]string{
 	"os-aggregates": "aggregates", "os-server-groups": "server_groups", "os-services": "services", "os-hypervisors": "hypervisors",
 	"os-instance-actions": "requests", "os-interface": "ports", "network-ip-availabilities": "networks", "security-groups": "security_groups",
 	"security-group-rules": "security_group_rules",
 }
 
-// wordsOf are the words for what is not known by an id.
+// wordsOf are the words for objects without an id.
 var wordsOf = map[string]string{
 	"bindings": "$host", "hosts": "$host", "tags": "$tag", "traits": "$trait", "resource_classes": "$class", "inventories": "$class",
 	"allocations": "$consumer", "os-extra_specs": "$spec", "metadata": "$metakey", "os-quota-sets": "$project", "os-quota-class-sets": "$one:default|other",
@@ -136,7 +136,7 @@ var wordsOf = map[string]string{
 	"members": "$project",
 }
 
-// A named is what a part of a path names. It has no kind when it is not known by an id.
+// A named is the object of a part of a path. It has no kind when it has no id.
 type named struct{ kind, id string }
 
 // names makes what a path names.
@@ -293,7 +293,7 @@ func (m *maker) headers(rt *route, c *cloud, body bodyTemplate) (lines []string)
 	return lines
 }
 
-// tokenHeaders adds who asks, and for identity whose token it is about, which it returns.
+// tokenHeaders adds the caller's token, and for identity the subject's, which it returns.
 func (m *maker) tokenHeaders(q *request, c *cloud) (subject string) {
 	token := m.users[[]int{0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 3, 4, 5}[m.IntN(14)]].token()
 	if m.chance(40) {

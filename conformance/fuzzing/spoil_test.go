@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// odd are values that are seldom right, as JSON or nearly.
+// odd are values that are seldom valid, as JSON or nearly.
 func (m *maker) odd() string {
 	switch m.IntN(40) {
 	case 0:
@@ -53,13 +53,13 @@ func (m *maker) spoil(body *node) {
 			n.shrink(m)
 		case 2: // what another part has
 			*n = *copied(all[m.IntN(len(all))], 20000)
-		case 3: // in a list, or out of one
+		case 3: // into a list, or out of one
 			if n.kind == '[' && len(n.items) > 0 {
 				*n = *n.items[0]
 			} else {
 				*n = node{kind: '[', items: []*node{copied(n, 20000)}}
 			}
-		case 4: // as text, or as what the text says
+		case 4: // as text, or as the content of the text
 			if n.kind == 0 && strings.HasPrefix(n.raw, `"`) {
 				n.raw = strings.Trim(n.raw, `"`)
 			} else if n.kind == 0 {
@@ -73,7 +73,7 @@ func (m *maker) spoil(body *node) {
 	}
 }
 
-// grow adds a member or an item, one that there is already, or many.
+// grow adds a member or an item, a duplicate, or many.
 func (n *node) grow(m *maker) {
 	if n.kind == '[' && len(n.items) > 0 {
 		one := n.items[m.IntN(len(n.items))]
@@ -101,7 +101,7 @@ func (n *node) grow(m *maker) {
 	}
 }
 
-// shrink takes away a member or an item.
+// shrink removes a member or an item.
 func (n *node) shrink(m *maker) {
 	if len(n.items) > 0 {
 		i := m.IntN(len(n.items))
@@ -113,7 +113,7 @@ func (n *node) shrink(m *maker) {
 	}
 }
 
-// copied is a node apart from the other. One whose text is longer than most bytes is null.
+// copied is a copy of a node. One whose text is longer than most bytes is null.
 func copied(n *node, most int) *node {
 	if len(n.text()) > most {
 		return &node{raw: "null"}

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A route is a method of a path of an API, and what requests to it are made of.
+// A route is a method of a path of an API, and the templates of its requests.
 type route struct {
 	api, method, path string
 
@@ -19,15 +19,14 @@ type route struct {
 
 func (r *route) String() string { return r.api + " " + r.method + " " + r.path }
 
-// A bodyTemplate is what a body is made of, at some minor versions. One without a tree is
-// no body.
+// A bodyTemplate is the template of a body, at some minor versions. One without a tree is no body.
 type bodyTemplate struct {
 	since, until int // until 0 is any
 	tree         *node
 }
 
-// A param is a name of a query and what its value is made of. One that begins with "$" is
-// several, which a word stands for.
+// A param is a name of a query and the template of its value. One that begins with "$" is a word
+// for several.
 type param struct{ name, value string }
 
 //go:embed testdata/api.txt
@@ -55,7 +54,7 @@ func readTable(text string) (all []*route, err error) {
 
 var versionsBefore = regexp.MustCompile(`^@([0-9]+)-([0-9]+) *`)
 
-// addLine adds what a line says of methods of a path.
+// addLine adds the methods of a path in a line.
 func addLine(all []*route, api, path, line string) ([]*route, error) {
 	end := strings.IndexAny(line, "?@{[")
 	if end < 0 {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A node is a part of a JSON text that keeps the order of members, and may have several of
-// one name. Exactly one of its fields counts.
+// A node is a part of a JSON text that preserves the order of members, and may have several of one
+// name. Exactly one of its fields is set.
 type node struct {
 	raw     string // what is neither of the others, as it is written
 	members []member

@@ -17,7 +17,7 @@ import (
 // patience is how long an answer may take: longer is a hang, on any machine.
 const patience = time.Minute
 
-// An answer is what came of a request.
+// An answer is the response to a request.
 type answer struct {
 	status int
 	header http.Header
@@ -42,12 +42,12 @@ func (l *line) close() {
 
 func (l *line) drop(host string) {
 	if c := l.conns[host]; c != nil {
-		_ = c.Close() // whatever the other end thinks of it
+		_ = c.Close() // the peer's error does not matter
 	}
 	delete(l.conns, host)
 }
 
-// send sends a request and returns the answer. An error is that none came.
+// send sends a request and returns the answer. An error means that there was none.
 func (l *line) send(q *request) (*answer, error) {
 	if l.conns[q.host] == nil {
 		c, err := net.DialTimeout("tcp", q.host, patience)
@@ -65,7 +65,7 @@ func (l *line) send(q *request) (*answer, error) {
 	written := make(chan error, 1)
 	go func() {
 		_, err := io.WriteString(c, q.bytes())
-		if err == nil && q.how == longer { // let it not wait for the rest
+		if err == nil && q.how == longer { // so that it does not wait for the rest
 			err = c.(*net.TCPConn).CloseWrite()
 		}
 		written <- err
@@ -115,7 +115,7 @@ func timedOut(err error) bool {
 	return errors.As(err, &late) && late.Timeout()
 }
 
-// repeat says how to send a request again: with curl where that can, else with nc.
+// repeat returns a command that sends a request again: with curl where possible, else with nc.
 func (q *request) repeat() string {
 	printable := strings.IndexFunc(q.target+strings.Join(q.header, "")+q.method, func(r rune) bool { return r > unicode.MaxASCII || r < ' ' || r == '\'' }) < 0
 	if printable && !q.crude && q.how <= silent && len(q.body)+len(q.target)+len(strings.Join(q.header, "")) < 3000 && !strings.ContainsAny(q.body, "'\x00") {

@@ -14,7 +14,7 @@ type maker struct {
 	*rand.Rand
 	pool     *pool
 	users    []account
-	provider string // what the path of the request names first, "" for nothing
+	provider string // the first object in the path of the request, "" for none
 }
 
 // chance reports true once in n times.
@@ -22,10 +22,10 @@ func (m *maker) chance(n int) bool { return m.IntN(n) == 0 }
 
 func (m *maker) one(all ...string) string { return all[m.IntN(len(all))] }
 
-// words make the values that the table names.
+// words generate the values of the table.
 var words map[string]func(*maker, []string) *node
 
-func init() { // words need words
+func init() { // words refer to words
 	words = map[string]func(*maker, []string) *node{
 		"id": func(m *maker, args []string) *node { return text(m.id(args[0])) },
 		"one": func(m *maker, args []string) *node {
@@ -48,7 +48,7 @@ func init() { // words need words
 	}
 }
 
-// texts are the words that stand for a text and take no arguments.
+// texts are the words for a text without arguments.
 var texts = map[string]func(*maker) string{
 	"name": func(m *maker) string {
 		return m.one("a", "b", "web", "db-1", "Ünïcode", "x y", "net0", "policy0") + strconv.Itoa(m.IntN(60))
@@ -114,7 +114,7 @@ var texts = map[string]func(*maker) string{
 	"image_sort":  func(m *maker) string { return m.one("name:asc", "created_at:desc,id:asc", "size", "name,id") },
 	"base64":      func(m *maker) string { return base64.StdEncoding.EncodeToString(make([]byte, m.IntN(100))) },
 	"ssh_key":     func(m *maker) string { return sshKey },
-	// Hosts may wait for a minute for news; that would be all that the test does.
+	// Hosts may wait for a change for a minute; the test would do nothing else.
 	"wait": func(m *maker) string { return m.one("0", "0", "0", "1", "-1", "x", "", "1.5", "1e0") },
 }
 
@@ -143,8 +143,8 @@ func (m *maker) uuid() string {
 
 func (m *maker) account() account { return m.users[m.IntN(len(m.users))] }
 
-// id is mostly one of the kind that there is or was, else one of another kind, or one that
-// never was.
+// id is mostly an existing or removed one of the kind, else one of another kind, or one that never
+// existed.
 func (m *maker) id(kind string) string {
 	if m.chance(25) {
 		kind = m.one("networks", "ports", "servers", "resource_providers", "images", "policies", "users", "flavors", "agents")
@@ -172,7 +172,7 @@ func (m *maker) trait() string {
 	return m.one("HW_CPU_X86_AVX2", "CUSTOM_PHYSNET_PHYSNET0", "CUSTOM_VNIC_TYPE_NORMAL", "MISC_SHARES_VIA_AGGREGATE", "COMPUTE_NODE", "CUSTOM_FUZZ"+strconv.Itoa(m.IntN(12)))
 }
 
-// resources is what a query for candidates asks for.
+// resources is the value of resources in a query for candidates.
 func (m *maker) resources() string {
 	all := []string{m.class() + ":" + strconv.Itoa(1+m.IntN(8))}
 	for m.chance(2) && len(all) < 4 {
@@ -198,7 +198,7 @@ func (m *maker) amounts() *node {
 	return n
 }
 
-// claim is what allocations are made of, since 1.12: mostly those of a candidate.
+// claim is the allocations in a request, since 1.12: mostly those of a candidate.
 func (m *maker) claim(_ []string) *node {
 	if known := m.pool.claim(m.Rand); known != nil && !m.chance(4) {
 		return copied(known, 20000)
@@ -232,7 +232,7 @@ func (m *maker) scope(_ []string) *node {
 	return tree
 }
 
-// word makes the value of "$name:argument:argument". What begins with "$?" may be null.
+// word generates the value of "$name:argument:argument". What begins with "$?" may be null.
 func (m *maker) word(text string) *node {
 	name, args, _ := strings.Cut(text[1:], ":")
 	name, maybe := strings.CutPrefix(name, "?")
@@ -246,7 +246,7 @@ func (m *maker) word(text string) *node {
 	return f(m, strings.Split(args, ":"))
 }
 
-// plain makes a value as it stands in a path or query.
+// plain generates a value in the form for a path or query.
 func (m *maker) plain(template string) string {
 	if !strings.HasPrefix(template, "$") {
 		return template

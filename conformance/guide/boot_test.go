@@ -13,8 +13,8 @@ import (
 	"github.com/berthcloud/berth/internal/upstreamtest"
 )
 
-// TestBoot plays the guide to its end with what "berth up" runs, of which compute is a
-// part: it has the server booted. Then it goes on where the guide does not.
+// TestBoot plays the guide to its end with "berth up", including compute, which boots the server.
+// Then it continues beyond the guide.
 func TestBoot(t *testing.T) {
 	upstreamtest.Need(t, packages, program, plugin)
 	for _, s := range play(t, newUp(t), []string{"boot.txt", "more.txt", "up.txt"}, judgeBoot) {
@@ -36,8 +36,8 @@ func judgeBoot(t *testing.T, s *script, st *step, got string) {
 	}
 }
 
-// newUp starts "berth up". Its agents have reported as soon as the files are there that
-// say how to log in, and a moment later.
+// newUp starts "berth up". Its agents have reported shortly after the files with the credentials
+// exist.
 func newUp(t *testing.T) *cloud {
 	t.Helper()
 	_, dir := server.StartBerthUp(t)
@@ -69,7 +69,7 @@ resource_provider_bandwidths = br-physnet0:10000000:10000000,br-physnet1:1000000
 resource_provider_packet_processing_without_direction = :1000
 `
 
-// openrc reads the variables of a file that is to be sourced, once it is there.
+// openrc reads the variables of a shell script, after waiting for the file.
 func openrc(t *testing.T, path string) (env []string) {
 	t.Helper()
 	var text []byte

@@ -20,17 +20,17 @@ const (
 	program  = "/usr/bin/openstack"
 	packages = "python3-openstackclient python3-osc-placement"
 
-	// plugin is the part of the client that knows placement.
+	// plugin is the client's plug-in for placement.
 	plugin = "/usr/lib/python3/dist-packages/osc_placement/plugin.py"
 
 	// commandTime bounds each command.
 	commandTime = time.Minute
 )
 
-// personas are who types, both in one project: what one makes, the other may use.
+// personas are the users of the scripts, both in one project: each may use the other's objects.
 var personas = map[string]string{"admin": "project-admin", "member": "project-member"}
 
-// environment is all that the client of a person knows besides how to log in.
+// environment is the environment of a person's client besides the credentials.
 func environment(home string, login []string) []string {
 	return append([]string{
 		"PATH=/usr/bin:/bin", "HOME=" + home, "LANG=C.UTF-8", "PYTHONUNBUFFERED=1",
@@ -94,7 +94,7 @@ func (m *terminal) shell(line, input string) string {
 	cmd := exec.CommandContext(m.t.Context(), "/bin/sh", "-c", line)
 	cmd.Env, cmd.Stdin = m.env, strings.NewReader(input)
 	out, err := cmd.CombinedOutput()
-	if err != nil && cmd.ProcessState == nil { // what ends in an error says so
+	if err != nil && cmd.ProcessState == nil { // a command that fails prints its error
 		m.t.Fatal(err)
 	}
 	return string(out)
@@ -129,7 +129,7 @@ func newSession(t *testing.T, env []string) *session {
 	}
 	defer w.Close()
 	cmd := exec.Command(program)
-	cmd.Env, cmd.Stdout, cmd.Stderr = env, w, w // one pipe, so that the order is kept
+	cmd.Env, cmd.Stdout, cmd.Stderr = env, w, w // one pipe, which preserves the order
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func newSession(t *testing.T, env []string) *session {
 	return &session{t, in, r, bufio.NewReader(r)}
 }
 
-// mark ends what a command prints.
+// mark ends the output of a command.
 const mark = "=== end of a command ==="
 
 func (s *session) run(command string) string {

@@ -27,15 +27,15 @@ type cloud struct {
 	// reported since and what follows from it is done.
 	start, report func()
 
-	// plug has the network service hear that all ports of the host are plugged in, where
-	// nobody else says so.
+	// plug reports to the network service that all ports of the host are plugged in, where no agent
+	// does.
 	plug func()
 
-	// more gives the guide's host another bridge.
+	// more adds another bridge to the guide's host.
 	more func()
 }
 
-// bootTime bounds how long a server may take to come or go.
+// bootTime bounds the creation and the removal of a server.
 const bootTime = time.Minute
 
 // await waits until a command prints what it is to.
@@ -50,7 +50,7 @@ func await(t *testing.T, at *terminal, command string, enough func(printed strin
 	t.Fatalf("%s still prints %s", command, printed)
 }
 
-// happen has something happen that a script names.
+// happen triggers an event that a script names.
 func (c *cloud) happen(t *testing.T, event string, terminals map[string]*terminal) {
 	t.Helper()
 	if name, ok := strings.CutSuffix(event, " is built"); ok {
@@ -172,8 +172,7 @@ report_interval = 1
 `, "HOST", host)
 }
 
-// A berth is how Berth's agents report, and how the network service is asked what it
-// knows of them.
+// A berth is how Berth's agents report, and how their state is read from the network service.
 type berth struct {
 	t   *testing.T
 	k   *keystonetest.Keystone
@@ -236,7 +235,7 @@ func (b berth) synced(token string) []string {
 	return all
 }
 
-// newUpstream starts Debian's services, whose agents say what Berth's say.
+// newUpstream starts Debian's services, whose agents report the same as Berth's.
 func newUpstream(t *testing.T) *cloud {
 	r := neutron.StartReference(t, neutron.Options{Catalogue: true})
 	say := func(start bool) {

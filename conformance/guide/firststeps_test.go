@@ -20,13 +20,13 @@ import (
 
 const firstSteps = "../../docs/first-steps.md"
 
-// left stands on the page for lines that it leaves out.
+// left marks lines that the page omits.
 const left = "…"
 
-// A typed is a command of a page, after its prompt, and what the page says that it prints.
+// A typed is a command of a page, after its prompt, and its output according to the page.
 type typed struct {
 	line, want string
-	end        int // where the output ends, in lines of the page
+	end        int // the end of the output, in lines of the page
 }
 
 // commandsOf returns the commands in the blocks of a page.
@@ -51,12 +51,12 @@ func commandsOf(page []string) (all []*typed) {
 	return all
 }
 
-// A newcomer types commands in a shell of their own, at a "berth up" whose addresses and home directory are
-// others than on the page.
+// A newcomer runs commands in a separate shell, with a "berth up" whose addresses and home
+// directory differ from the page's.
 type newcomer struct {
 	t       *testing.T
 	flags   []string
-	here    *strings.Replacer // what the page has to what there is here
+	here    *strings.Replacer // the page's values to the actual ones
 	page    *strings.Replacer // and back
 	dir     string
 	home    string
@@ -115,7 +115,8 @@ func (n *newcomer) types(line string) string {
 	return n.page.Replace(out.String())
 }
 
-// makesUp does what "make up" does after the build, and returns what it prints up to the end of its page.
+// makesUp does what "make up" does after the build, and returns its output up to the end of its
+// page.
 func (n *newcomer) makesUp() string {
 	n.t.Helper()
 	makes := exec.CommandContext(n.t.Context(), "make", "--no-print-directory", "-n", "up")

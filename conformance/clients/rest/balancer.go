@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// balancer spreads requests over the targets in turn, each on its own, and
-// returns its URL.
+// balancer distributes requests over the targets round-robin, one by one, and returns its URL.
 func balancer(t testing.TB, targets []string) string {
 	t.Helper()
 	var parsed []*url.URL

@@ -10,7 +10,7 @@ import (
 // An Object is a JSON object.
 type Object = map[string]any
 
-// A Resources says how much of each resource class.
+// Resources are amounts by resource class.
 type Resources = map[string]int
 
 // AddProvider creates a provider, below parent unless that is empty, with the
@@ -37,16 +37,16 @@ func Inventories(generation int, totals Resources) Object {
 	return Object{"resource_provider_generation": generation, "inventories": inv}
 }
 
-// Claim returns the body of PUT /allocations/{consumer} from 1.38. A nil
-// generation says that the consumer is new; an int is its generation.
+// Claim returns the body of PUT /allocations/{consumer} from 1.38. A nil generation is for a new
+// consumer; an int is its generation.
 func Claim(generation any, per map[string]Resources) Object {
 	body := Allocations(generation, per)
 	body["consumer_type"] = "INSTANCE"
 	return body
 }
 
-// Allocations returns the body of PUT /allocations/{consumer} from 1.28 to
-// 1.37. A nil generation says that the consumer is new.
+// Allocations returns the body of PUT /allocations/{consumer} from 1.28 to 1.37. A nil generation
+// is for a new consumer.
 func Allocations(generation any, per map[string]Resources) Object {
 	as := Object{}
 	for provider, res := range per {
@@ -82,8 +82,8 @@ func UUID(kind string, n int) string {
 	return fmt.Sprintf("%08s-0000-4000-8000-%012x", kind, n)
 }
 
-// Clear removes every provider with what it holds, and every custom trait and
-// class, so that the next test finds the service as a fresh one.
+// Clear removes every provider with its allocations, and every custom trait and class, so that the
+// next test has a service like a fresh one.
 func (c *Client) Clear(t testing.TB) {
 	t.Helper()
 	c = c.At(Newest)
@@ -106,7 +106,7 @@ func (c *Client) Clear(t testing.TB) {
 	c.clearNames(t)
 }
 
-// clearProvider returns 1 if the provider is gone; one with children stays.
+// clearProvider returns 1 if the provider was removed; one with children remains.
 func (c *Client) clearProvider(t testing.TB, uuid string) int {
 	t.Helper()
 	var held struct{ Allocations map[string]any }

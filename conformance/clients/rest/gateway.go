@@ -11,11 +11,10 @@ import (
 	"testing"
 )
 
-// gateway serves target on another port until the test ends. Upstream's
-// application server closes the connection after an answer without saying so,
-// which a client that keeps connections takes for a failure; in production a
-// web server stands before it, here the gateway. Requests pass one by one: on
-// SQLite upstream's threads lock each other out, and answer 500.
+// gateway serves target on another port until the test ends. Upstream's application server closes
+// the connection after an answer without announcing it, which a client with persistent connections
+// reports as a failure; in production a web server is in front of it, here the gateway. Requests
+// are serialized: on SQLite upstream's threads lock each other out, and answer 500.
 func gateway(t testing.TB, target string) string {
 	t.Helper()
 	to, err := url.Parse(target)
@@ -26,11 +25,11 @@ func gateway(t testing.TB, target string) string {
 		Transport: &http.Transport{DisableKeepAlives: true},
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(to)
-			r.Out.Host = r.In.Host // absolute links lead back here
+			r.Out.Host = r.In.Host // so that absolute links lead to the gateway
 		},
 	}
 	l := listen(t)
-	var turn sync.Mutex // held while target works
+	var turn sync.Mutex // locked while target handles a request
 	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		turn.Lock()
 		defer turn.Unlock()
@@ -50,8 +49,7 @@ func gateway(t testing.TB, target string) string {
 	return "http://" + l.Addr().String()
 }
 
-// listen opens a loopback port outside the range that the kernel gives to
-// outgoing connections.
+// listen opens a loopback port outside the kernel's ephemeral ports.
 func listen(t testing.TB) net.Listener {
 	t.Helper()
 	for range 100 {

@@ -1,6 +1,6 @@
-// Package rest speaks Placement's HTTP API, and those of its neighbours, for the
-// black-box tests: one method, one path, one answer. It knows nothing of what the
-// answers mean and is not a client library; the real clients have tests of their own.
+// Package rest is an HTTP client of Placement's API, and those of its neighbours, for the black-box
+// tests: one method, one path, one answer. It does not interpret answers and is not a client
+// library; the real clients have tests of their own.
 package rest
 
 import (
@@ -28,39 +28,37 @@ const (
 // requestTimeout bounds one request; a service that needs longer hangs.
 const requestTimeout = 60 * time.Second
 
-// A Client sends requests as an administrator who is also a service. It may
-// be used from several goroutines.
+// A Client sends requests as an administrator who is also a service. It may be used concurrently.
 type Client struct {
 	base    string
 	version string
-	token   string // "" for who may do everything, where tokens are believed
+	token   string // "" for the administrator's with noauth2
 	http    *http.Client
 }
 
-// New returns a client of the service at base, a URL without a trailing
-// slash, that asks for the microversion version: of placement, unless it names
-// another service, as "compute 2.72" does. An empty version sends no version header.
+// New returns a client of the service at base, a URL without a trailing slash, with the
+// microversion version: of placement, unless it names another service, as "compute 2.72" does. An
+// empty version sends no version header.
 func New(base, version string) *Client {
 	t := &http.Transport{MaxIdleConnsPerHost: 128}
 	return &Client{base: base, version: version, http: &http.Client{Transport: t, Timeout: requestTimeout}}
 }
 
-// NewOneShot does what New does, but its client makes a connection for each
-// request and asks for no compression. Upstream's application server closes a
-// connection after an answer without saying so.
+// NewOneShot does what New does, but its client opens a connection for each request and accepts no
+// compression. Upstream's application server closes a connection after an answer without announcing
+// it.
 func NewOneShot(base, version string) *Client {
 	t := &http.Transport{DisableKeepAlives: true, DisableCompression: true}
 	return &Client{base: base, version: version, http: &http.Client{Transport: t, Timeout: requestTimeout}}
 }
 
-// At returns a client that shares the connections of c and asks for another
-// microversion.
+// At returns a client that shares the connections of c and has another microversion.
 func (c *Client) At(version string) *Client {
 	return &Client{base: c.base, version: version, token: c.token, http: c.http}
 }
 
-// As returns a client that shares the connections of c and has a token of its own, for
-// services that do not believe in any; "" is that of c.
+// As returns a client that shares the connections of c and has its own token, for services that
+// check tokens; "" is that of c.
 func (c *Client) As(token string) *Client {
 	other := *c
 	if token != "" {
@@ -72,16 +70,15 @@ func (c *Client) As(token string) *Client {
 // Close drops the connections that are idle.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// An Answer is what the service said.
+// An Answer is a service's answer.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// Do sends a request whose body, unless nil, is written as JSON. An error
-// means that no complete answer came: whether the service did what was asked
-// is then unknown.
+// Do sends a request whose body, unless nil, is written as JSON. An error means that there was no
+// complete answer: whether the service executed the request is then unknown.
 func (c *Client) Do(method, path string, body any) (Answer, error) {
 	req, err := c.request(method, path, body)
 	if err != nil {
@@ -126,9 +123,8 @@ func (c *Client) request(method, path string, body any) (*http.Request, error) {
 	return req, nil
 }
 
-// Must sends a request and ends the test unless the status is in the hundred
-// of want: Must(t, 204, …) accepts 200 and 201 too. It is for preparing what a
-// test is about.
+// Must sends a request and ends the test unless the status is in the hundred of want: Must(t, 204,
+// …) accepts 200 and 201 too. It is for the preparation of a test.
 func (c *Client) Must(t testing.TB, want int, method, path string, body any) Answer {
 	t.Helper()
 	a, err := c.Do(method, path, body)
@@ -150,9 +146,8 @@ func (c *Client) Read(t testing.TB, path string, v any) {
 	}
 }
 
-// Each runs fn against upstream's Placement and against Berth, each a subtest
-// of its own with the URL of a fresh service. What passes on the first is a
-// fact about Placement and not about this test.
+// Each runs fn against upstream's Placement and against Berth, each in a subtest with the URL of a
+// fresh service. A claim that is true of the first is a fact about Placement.
 func Each(t *testing.T, fn func(t *testing.T, url string)) {
 	t.Helper()
 	t.Run("Upstream", func(t *testing.T) {
@@ -163,9 +158,8 @@ func Each(t *testing.T, fn func(t *testing.T, url string)) {
 	})
 }
 
-// several starts Berth, or as many instances of it on one database as the
-// environment variable BERTH_TEST_INSTANCES says, behind a load balancer that pins
-// nothing, and returns the URL of that.
+// several starts Berth, or the number of instances in the environment variable BERTH_TEST_INSTANCES
+// on one database, behind a load balancer without affinity, and returns its URL.
 func several(t *testing.T) string {
 	t.Helper()
 	n, err := strconv.Atoi(os.Getenv("BERTH_TEST_INSTANCES"))
