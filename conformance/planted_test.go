@@ -15,8 +15,8 @@ import (
 	"github.com/berthcloud/berth/internal/servertest"
 )
 
-// TestPlantedDifferences shows that the comparison can fail: a proxy before
-// upstream's Placement spoils one thing, and that has to be noticed.
+// TestPlantedDifferences shows that the comparison can fail: a proxy in front of upstream's
+// Placement changes one thing, which must be detected.
 func TestPlantedDifferences(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts two services")
@@ -50,10 +50,10 @@ func expectDifference(t *testing.T, a, b, kind string) {
 	t.Logf("noticed after %d requests, shrunk to %d: %s", pair.Requests, len(f.Sequence), f.Group())
 }
 
-// A plant is one thing that a proxy does wrong.
+// A plant is one error that a proxy injects.
 type plant struct {
 	name  string
-	found string                      // is part of what the comparison says; may be empty
+	found string                      // a part of the comparison's report; may be empty
 	lose  func(request []byte) string // an answer instead of the service's
 	spoil func(answer []byte) []byte  // what becomes of the service's answer
 }
@@ -78,7 +78,7 @@ func plants() []plant {
 	}
 }
 
-// loseClaims says that allocations were set, and sets none.
+// loseClaims answers that allocations were set, and sets none.
 func loseClaims(request []byte) string {
 	if bytes.HasPrefix(request, []byte("PUT /allocations/")) && bytes.Contains(request, []byte(`"resources": {`)) &&
 		bytes.Contains(request, []byte("placement 1.39")) {
@@ -120,9 +120,9 @@ func startProxy(t *testing.T, to string, p plant) string {
 	return "http://" + l.Addr().String()
 }
 
-// pass serves one connection. A broken one shows as a missing answer.
+// pass serves one connection. A broken one appears as a missing answer.
 func pass(conn net.Conn, to string, p plant) {
-	defer conn.Close() // nothing is left to lose
+	defer conn.Close() // its error does not matter
 	request := make([]byte, 64<<10)
 	n, err := conn.Read(request)
 	if err != nil {
@@ -153,7 +153,7 @@ func forward(request []byte, rest io.Reader, to string) []byte {
 	if _, err := service.Write(request); err != nil {
 		return nil
 	}
-	go io.Copy(service, rest) // ends when the client hangs up
+	go io.Copy(service, rest) // ends when the client disconnects
 	answer, err := io.ReadAll(service)
 	if err != nil {
 		return nil

@@ -151,15 +151,15 @@ var (
 	spaces      = regexp.MustCompile(`  +`) // as many as an address leaves
 )
 
-// stable is what stays the same of an output from run to run.
+// stable is the part of an output that does not differ between runs.
 func stable(out, known string) string {
 	n := newNames()
 	n.known = known
 	return spaces.ReplaceAllString(processForm.ReplaceAllString(n.shown(out), "process <pid> "), "  ")
 }
 
-// TestFirstSteps types the commands of the page for newcomers, and wants them to print what it says. With -record it
-// writes what they print.
+// TestFirstSteps runs the commands of the page for newcomers, and compares their output with the
+// page. With -record it writes the output.
 func TestFirstSteps(t *testing.T) {
 	upstreamtest.Need(t, packages, program, plugin)
 	data, err := os.ReadFile(firstSteps)
@@ -213,7 +213,7 @@ func TestFirstSteps(t *testing.T) {
 	}
 }
 
-// kept is what a page keeps of an output, of which it leaves lines out where it says so.
+// kept is the part of an output that a page contains, which marks its omissions.
 func kept(want, printed string) string {
 	var b strings.Builder
 	rest := strings.Split(printed, "\n")
@@ -236,7 +236,8 @@ func kept(want, printed string) string {
 
 var installed = regexp.MustCompile(`(?m)^    apt-get install -y (.+)$`)
 
-// checkPrerequisites wants what the page has installed to be there, and the Go that the module needs.
+// checkPrerequisites requires that the programs of the page are installed, and the version of Go in
+// go.mod.
 func checkPrerequisites(t *testing.T, page string) {
 	t.Helper()
 	m := installed.FindStringSubmatch(page)

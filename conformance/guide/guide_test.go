@@ -32,8 +32,8 @@ func TestGuide(t *testing.T) {
 	})
 }
 
-// TestUpstream plays the scripts with Debian's services: they print what they should, or
-// what the script says that they print instead.
+// TestUpstream plays the scripts with Debian's services: they print the expected output, or the
+// other one that the script has for them.
 func TestUpstream(t *testing.T) {
 	if !*alsoUpstream {
 		t.Skip("NOT COMPARED with Debian's Neutron: -upstream does")
@@ -64,7 +64,7 @@ func judgeUpstream(t *testing.T, s *script, st *step, got string) {
 	}
 }
 
-// play runs the scripts, has each output judged, and returns the scripts.
+// play runs the scripts, judges each output, and returns the scripts.
 func play(t *testing.T, c *cloud, scripts []string, judge func(t *testing.T, s *script, st *step, got string)) []*script {
 	t.Helper()
 	terminals := make(map[string]*terminal)

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// names are what stands in a script for what differs from run to run.
+// names replace in a script the values that differ between runs.
 type names struct {
-	known  string            // the scripts: what is in them stays
+	known  string            // the scripts: UUIDs in them are unchanged
 	values map[string]string // by name
 	byText map[string]string // names by value
 	counts map[string]int
@@ -23,7 +23,7 @@ func (n *names) bind(name, value string) { n.values[name], n.byText[value] = val
 
 var nameForm = regexp.MustCompile(`<[a-z][a-z0-9-]*>`)
 
-// resolve puts values in place of names.
+// resolve replaces names by values.
 func (n *names) resolve(command string) string {
 	return nameForm.ReplaceAllStringFunc(command, func(name string) string {
 		if value, ok := n.values[name]; ok {
@@ -42,7 +42,7 @@ var (
 	// Of what follows, the first part is the kind of the name.
 	chosen = regexp.MustCompile(`(?P<request>\breq-` + uuid + `)|(?P<id>` + uuid + `|\b[0-9a-f]{32}\b)|(?P<host>\b[0-9a-f]{56}\b)|(?P<mac>(?:[0-9a-f]{2}:){5}[0-9a-f]{2})` +
 		`|(?P<number>\b7\d{4}\b)|(?P<url>http://127\.0\.0\.1:\d+)`)
-	// Neutron gives addresses of a subnet at random.
+	// Neutron allocates addresses of a subnet at random.
 	addressForm = regexp.MustCompile(`ip_address='[^']+'`)
 	timeForm    = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\dZ?(\.\d+)?`)
 )
@@ -60,8 +60,8 @@ func (n *names) named(name, out string) error {
 	return nil
 }
 
-// shown is an output with names in place of values, and without what only the width
-// of tables differs in.
+// shown is an output with names in place of values, and without differences in the width of tables
+// only.
 func (n *names) shown(out string) string {
 	out = timeForm.ReplaceAllString(out, "<time>")
 	out = addressForm.ReplaceAllString(out, "ip_address='<ip>'")
@@ -86,8 +86,8 @@ func (n *names) shown(out string) string {
 	return tidy(out)
 }
 
-// tidy makes tables as narrow as what they show now, without lines between the rows,
-// which are in no order but for those of one object, and leaves out empty lines.
+// tidy narrows tables to their content, removes the lines between the rows, sorts rows except those
+// of one object, and removes empty lines.
 func tidy(out string) string {
 	var lines []string
 	for line := range strings.Lines(out) {

@@ -19,14 +19,14 @@ import (
 	"github.com/berthcloud/berth/internal/upstreamtest"
 )
 
-// TestBootWithNova plays the guide to its end with Debian's Nova and Keystone, beside
-// Berth's placement and network services and with Debian's in the place of either.
+// TestBootWithNova plays the guide to its end with Debian's Nova and Keystone, beside Berth's
+// placement and network services and with Debian's in place of either.
 func TestBootWithNova(t *testing.T) {
 	upstreamtest.Need(t, packages, program, plugin)
 	for name, mix := range map[string]struct {
 		start   func(*testing.T) *cloud
 		scripts []string
-		same    func(printed string) string // without what the neighbours' makers see differently
+		same    func(printed string) string // removes differences between the implementations
 	}{
 		"AndBerth": {
 			func(t *testing.T) *cloud { return besideNetwork(t, berthAt) },
@@ -66,15 +66,15 @@ var (
 	newTypes   = regexp.MustCompile(`(?m)^CUSTOM_VNIC_TYPE_(ACCELERATOR_DIRECT|SMART_NIC|VDPA)\n`)
 )
 
-// unlikeNeutron leaves out that Neutron gives addresses at random, writes the providers of
-// agents once more, and knows types of VNICs that the guide does not.
+// unlikeNeutron removes differences in Neutron: addresses at random, providers of agents written
+// again, and types of VNICs that the guide does not have.
 func unlikeNeutron(printed string) string {
 	printed = address.ReplaceAllString(printed, "<address>")
 	printed = generation.ReplaceAllString(printed, "$1<generation>")
 	return newTypes.ReplaceAllString(printed, "")
 }
 
-// berthAt starts Berth's placement, which asks a Keystone who calls.
+// berthAt starts Berth's placement, which checks tokens with a Keystone.
 func berthAt(t *testing.T, k *keystonetest.Keystone) string {
 	t.Helper()
 	return server.StartBerth(t, server.Options{Config: neutron.PlacementAt(k).Config}).URL()
@@ -152,13 +152,13 @@ func startNova(t *testing.T, k *keystonetest.Keystone, placement, network string
 		map[string]string{"devstack0": "3b36d91e-bf60-460f-b1f8-3322dee5cdfd"})
 }
 
-// loginForNova is how a person logs in who is to boot servers.
+// loginForNova returns the credentials of a person who boots servers.
 func loginForNova(k *keystonetest.Keystone) func(string) []string {
 	return func(who string) []string { return append(atKeystone(k, who), "OS_COMPUTE_API_VERSION=2.72") }
 }
 
-// plug says of the ports of the guide's host that they are plugged in, as its agent does
-// where there is an Open vSwitch.
+// plug reports that the ports of the guide's host are plugged in, as its agent does where there is
+// an Open vSwitch.
 func (b berth) plug() {
 	b.t.Helper()
 	said := object{}

@@ -17,8 +17,8 @@ var providers = strings.NewReplacer("f9c9ce07-679d-5d72-ac5f-31720811629a", "4a6
 // Beside Keystone, an agent has another id each time.
 var anyAgent = strings.NewReplacer("5e57b85f-b017-419a-8745-9c406e149f9e", "<ovs-agent>")
 
-// TestPrinted holds the script to all that the guide prints. TestGuide holds Berth to
-// the script.
+// TestPrinted compares the script with all output in the guide. TestGuide compares Berth with the
+// script.
 func TestPrinted(t *testing.T) {
 	steps := readScript(t, "testdata/guide.txt").steps
 	for command, printed := range guidePrints(t) {
@@ -37,7 +37,8 @@ func TestPrinted(t *testing.T) {
 	}
 }
 
-// TestUpPrints wants "berth up" to print what the guide prints, the ids of the host and the agent included.
+// TestUpPrints requires "berth up" to print the guide's output, including the ids of the host and
+// the agent.
 func TestUpPrints(t *testing.T) {
 	upstreamtest.Need(t, packages, program, plugin)
 	admin := newTerminal(t, newUp(t).login("admin"))
@@ -65,7 +66,7 @@ func guidePrints(t *testing.T) map[string]string {
 	return all
 }
 
-// comparePrinted wants a command to print what the guide prints.
+// comparePrinted compares the output of a command with the guide's.
 func comparePrinted(t *testing.T, command, printed, got string) {
 	t.Helper()
 	if !strings.HasPrefix(printed, "{") {
@@ -81,7 +82,7 @@ func comparePrinted(t *testing.T, command, printed, got string) {
 	}
 }
 
-// dictionary reads a dictionary as Python shows it.
+// dictionary parses a dictionary in Python's form.
 func dictionary(t *testing.T, text string) (all map[string]any) {
 	t.Helper()
 	text = strings.NewReplacer("'", `"`, "True", "true", "False", "false", "None", "null").Replace(text)

@@ -6,15 +6,15 @@ import (
 	"testing"
 )
 
-// A step is a command, or something that happens.
+// A step is a command, or an event.
 type step struct {
-	head    []string // comments and blank lines above, and who types
+	head    []string // comments and blank lines above, and the user
 	who     string
 	event   string // what happens, if it is no command
 	command string // as in the file, with its continued lines
 	name    string // of the id that is printed
 	want    string
-	reason  string // why upstream prints something else
+	reason  string // why upstream's output differs
 	theirs  string
 }
 

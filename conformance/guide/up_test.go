@@ -18,12 +18,13 @@ import (
 	"github.com/berthcloud/berth/internal/servertest"
 )
 
-// TestUpInvites wants "berth up" to say how to log in and what to try, to write what happens to its
-// log, and to stop when it is told to, with nothing but its page on the terminal. How soon it says so is for BenchmarkUp.
+// TestUpInvites requires "berth up" to print how to log in and what to try, to log its events to
+// its log, and to stop on a signal, with nothing but its page on the terminal. BenchmarkUp measures
+// the time of its start.
 func TestUpInvites(t *testing.T) { invited(t) }
 
-// BenchmarkUp is "berth up" until it has said what to try, on databases that are not there
-// yet: under two seconds.
+// BenchmarkUp is the start of "berth up" until its page is printed, on new databases: under two
+// seconds.
 func BenchmarkUp(b *testing.B) {
 	var took time.Duration
 	for range b.N {
@@ -32,7 +33,7 @@ func BenchmarkUp(b *testing.B) {
 	b.ReportMetric(took.Seconds()/float64(b.N), "s/invitation")
 }
 
-// invited runs "berth up" until it has said what to try, and returns how long that took.
+// invited runs "berth up" until its page is printed, and returns the duration.
 func invited(t testing.TB) time.Duration {
 	t.Helper()
 	dir := servertest.Dir(t)
@@ -96,7 +97,7 @@ func invited(t testing.TB) time.Duration {
 	return took
 }
 
-// hypervisors are the names of the hosts of a compute service that an invitation speaks of.
+// hypervisors are the names of the hosts of a compute service according to an invitation.
 func hypervisors(t testing.TB, invitation, token string) (names []string) {
 	t.Helper()
 	at := regexp.MustCompile(`(?m)^  compute +(\S+/v2\.1) +--compute-listen$`).FindStringSubmatch(invitation)

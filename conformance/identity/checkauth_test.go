@@ -92,7 +92,7 @@ func testCheckAuth(t *testing.T, k *keystonetest.Keystone) {
 	})
 }
 
-// testCheckedRules wants the command to know what the service would allow.
+// testCheckedRules requires the command to predict the service's decisions.
 func testCheckedRules(t *testing.T, conf, reader string) {
 	out, _, _ := checkAuth(t, conf, reader, "-f", "json")
 	var got report

@@ -1,5 +1,4 @@
-// Package identity runs Berth with a real Keystone, as its users do, and puts the
-// distribution's Placement beside it: everybody tries everything, and both have
-// to say the same. It has tests only. It is not for what the operations do, which
-// the packages beside it test.
+// Package identity runs Berth with a real Keystone, as in production, and the distribution's
+// Placement beside it: every persona tries every operation, and both services must return the same.
+// It has tests only. The effects of the operations are tested in the packages beside it.
 package identity

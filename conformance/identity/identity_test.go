@@ -22,9 +22,9 @@ func TestKeystone(t *testing.T) {
 	t.Run("KeystoneStopsAndComesBack", func(t *testing.T) { testOutage(t, k, p) })
 }
 
-// mayDo says who may do what: administrators and services everything but to
-// reshape, which only services may, and readers may see the usages of their own
-// project. A token of the system or a domain is good for nothing.
+// mayDo returns the permissions: administrators and services may do everything but reshape, which
+// only services may, and readers may read the usages of their own project. A token of the system or
+// a domain allows nothing.
 func mayDo(who keystonetest.Persona, rule string) bool {
 	switch {
 	case who.Scope != "project":

@@ -1,8 +1,7 @@
 package identity_test
 
-// An operation is a request that one rule of policy guards. None of them needs
-// anything to be there, and those that are allowed change nothing that another
-// one reads.
+// An operation is a request that one rule of policy protects. None of them needs existing objects,
+// and the allowed ones change nothing that another one reads.
 type operation struct {
 	rule string // below "placement:"
 	request

@@ -53,8 +53,8 @@ func projectsOnly(t *testing.T) string {
 	return strings.ReplaceAll(policy, noSystem, noSystem+noDomain)
 }
 
-// aboutTheCaller are the answers whose bodies are compared: what operations
-// answer is not tested here.
+// aboutTheCaller are the statuses whose bodies are compared: other answers of operations are not
+// tested here.
 var aboutTheCaller = map[int]bool{http.StatusUnauthorized: true, http.StatusForbidden: true, http.StatusServiceUnavailable: true}
 
 // A request is sent to both.
@@ -62,12 +62,12 @@ type request struct {
 	method, path, body string
 	header             http.Header
 
-	// anyReason lets the texts of 403 differ: later releases than the
-	// distribution's refuse a scope before they look at the rule.
+	// anyReason ignores the texts of 403: later releases than the distribution's check the scope
+	// before the rule.
 	anyReason bool
 }
 
-// An answer is what came back, without what has to differ.
+// An answer is a response without the expected differences.
 type answer struct {
 	Status int
 	Header http.Header
@@ -79,8 +79,8 @@ var requestID = regexp.MustCompile(`req-[0-9a-f-]{36}`)
 // compared are the headers that clients read. Retry-After is Berth's own.
 var compared = []string{"Content-Type", "WWW-Authenticate", "Openstack-Api-Version", "Vary", "Allow"}
 
-// client makes a connection for each request: upstream's server closes them
-// without saying so. It asks for no compression, which upstream does not have.
+// client opens a connection for each request, since upstream's server closes them without
+// announcing it. It accepts no compression, which upstream does not have.
 var client = http.Client{
 	Timeout:   60 * time.Second,
 	Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true},
@@ -119,7 +119,7 @@ func send(t *testing.T, s *server.Server, q request) answer {
 	return a
 }
 
-// compare sends a request to both, wants the same, and returns it.
+// compare sends a request to both, expects equal answers, and returns one.
 func (p pair) compare(t *testing.T, what string, q request) answer {
 	t.Helper()
 	upstream, berth := send(t, p.upstream, q), send(t, p.berth, q)

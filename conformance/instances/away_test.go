@@ -10,12 +10,12 @@ import (
 	"github.com/berthcloud/berth/internal/dbtest"
 )
 
-// TestFollowerThatWasAway halts an instance while others write, and lets the log
-// of what they wrote lose its beginning. The first answer afterwards has it all.
+// TestFollowerThatWasAway suspends an instance while others write, and removes the beginning of the
+// change log. The first answer afterwards has all changes.
 func TestFollowerThatWasAway(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		lose string // what of the log goes meanwhile
+		lose string // the part of the log that is removed meanwhile
 	}{
 		{"WholeLog", ""},
 		{"LogWithoutItsBeginning", `DELETE FROM berth_changes WHERE seq <= 200`},

@@ -21,8 +21,7 @@ const (
 	looks
 )
 
-// A result is what a client learns of a deed; used and generation are what a look
-// shows.
+// A result is a client's result of an operation; used and generation are those of a read.
 type result struct {
 	outcome    outcome
 	used       int
@@ -33,19 +32,18 @@ type outcome int
 
 const (
 	done    outcome = iota
-	refused         // there is not enough room
-	nothing         // not done, for a reason that tells nothing of this provider
+	refused         // there is not enough capacity
+	nothing         // not done, for a reason that is unrelated to this provider
 )
 
-// A balance is a provider as one instance that does one thing after the other
-// would have it.
+// A balance is a provider's state in a sequential model.
 type balance struct{ used, generation int }
 
-// books is the meaning of deeds: a claim that fits is granted and moves the
-// generation once for whatever it takes, one that does not fit changes nothing, a
-// release gives back and leaves the generation alone, a look sees both.
+// books is the sequential model of operations: a claim that fits is granted and increments the
+// generation once for any amount, one that does not fit changes nothing, a release frees the amount
+// and leaves the generation unchanged, a read returns both.
 func books() porcupine.Model {
-	start := balance{used: 0, generation: 1} // it was given its inventory
+	start := balance{used: 0, generation: 1} // after its inventory was set
 	return porcupine.Model{
 		Partition: byProvider,
 		Init:      func() any { return start },
@@ -82,8 +80,7 @@ func byProvider(ops []porcupine.Operation) (parts [][]porcupine.Operation) {
 	return parts
 }
 
-// TestBooksCanFail plants one error of each kind into a history that is right
-// without it.
+// TestBooksCanFail plants one error of each kind into a history that is valid without it.
 func TestBooksCanFail(t *testing.T) {
 	type entry struct {
 		d deed

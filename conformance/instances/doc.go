@@ -1,10 +1,9 @@
-// Package instances proves what several instances of Berth on one database
-// promise: that each answers with what any of them acknowledged, that their claims
-// are as if one had made them, and that all of this survives bad days of the
-// database, the network and the instances. It knows HTTP and the servers below,
-// and nothing of how Berth does it; what a single instance promises has tests
+// Package instances tests the guarantees of several instances of Berth on one database: that each
+// returns what any of them has acknowledged, that their claims are linearizable, and that both
+// survive failures of the database, the network and the instances. It uses HTTP and the servers
+// below, independent of the implementation; the guarantees of a single instance are tested
 // elsewhere.
 //
-// BERTH_INSTANCES_TIME stretches the parts that are a matter of time: 10 makes a
-// run ten times as long, and finds what is rare.
+// BERTH_INSTANCES_TIME multiplies the durations: 10 makes a run ten times as long, and finds rare
+// errors.
 package instances

@@ -16,13 +16,13 @@ import (
 // size is how many instances a fleet has.
 const size = 3
 
-// An instance is one running service and the ways to ask it.
+// An instance is one running service and its clients.
 type instance struct {
 	*server.Server
 	name  string
 	ops   string       // URL of the operators' listener
-	c     *rest.Client // asks for the newest version
-	plain *rest.Client // asks for a version with generations and without consumer types
+	c     *rest.Client // at the newest version
+	plain *rest.Client // at a version with generations and without consumer types
 }
 
 // A fleet is the instances on one database.
@@ -51,7 +51,7 @@ func newInstance(t *testing.T, name, url string) *instance {
 	return i
 }
 
-// rotated returns the lists that begin with each of the addresses in turn.
+// rotated returns the rotations of the list, one for each address.
 func rotated(addresses []string) [][]string {
 	var all [][]string
 	for n := range size {
@@ -67,8 +67,7 @@ func same(url string) []string { return slices.Repeat([]string{url}, size) }
 // opsClient bounds what an operator waits for.
 var opsClient = http.Client{Timeout: 5 * time.Second}
 
-// ready asks an instance whether it answers, and what it says about it. The status
-// is 0 when there is nobody to ask.
+// ready returns the status and text of an instance's /readyz. The status is 0 without an answer.
 func ready(ops string) (status int, text string) {
 	res, err := opsClient.Get(ops + "/readyz")
 	if err != nil {
@@ -82,8 +81,8 @@ func ready(ops string) (status int, text string) {
 	return res.StatusCode, string(body)
 }
 
-// until asks again and again and says after how long the answer was yes; it ends
-// the test when that takes more than limit.
+// until polls until the answer is yes and returns the duration; it ends the test when that takes
+// more than limit.
 func until(t *testing.T, limit time.Duration, what string, yes func() bool) time.Duration {
 	t.Helper()
 	begin := time.Now()

@@ -18,8 +18,8 @@ import (
 const (
 	walkers = 6
 
-	// enough is how many pairs of a write and a read they make on each database,
-	// whatever time that takes; walkTime is when something must be wrong.
+	// enough is the number of pairs of a write and a read on each database, however long they take;
+	// walkTime is the time-out for all of them.
 	enough   = 1200
 	walkTime = 3 * time.Minute
 )
@@ -41,8 +41,8 @@ func TestReadsAreFresh(t *testing.T) {
 	})
 }
 
-// walkAll lets the walkers go about, and readers who want everything always:
-// questions that began before a write and are answered after it.
+// walkAll runs the walkers, beside readers of large lists: requests that begin before a write and
+// are answered after it.
 func walkAll(t *testing.T, f fleet) {
 	t.Helper()
 	var pairs, reads atomic.Int64
@@ -74,8 +74,7 @@ func walkAll(t *testing.T, f fleet) {
 	}
 }
 
-// A walker changes things of its own, so that it knows what each read has to
-// show.
+// A walker changes objects of its own, so that the expected result of each read is known.
 type walker struct {
 	t     *testing.T
 	f     fleet
@@ -84,16 +83,15 @@ type walker struct {
 	pairs *atomic.Int64
 }
 
-// A sight is what a read has to show.
+// A sight is the expected result of a read.
 type sight struct {
 	path   string
 	status int
 	has    string // in the body without its blanks; "" for anything
-	lacks  string // "" for nothing
+	lacks  string // "" for none
 }
 
-// do writes through one instance and looks through others, and says whether to go
-// on.
+// do writes through one instance and reads through others, and returns whether to continue.
 func (w *walker) do(method, path string, body any, sights ...sight) bool {
 	at := w.r.IntN(size)
 	a, err := w.f[at].c.Do(method, path, body)
@@ -121,7 +119,7 @@ func (s sight) check(c *rest.Client) string {
 	var text bytes.Buffer
 	if json.Compact(&text, a.Body) != nil {
 		text.Reset()
-		text.Write(a.Body) // nothing, or no JSON
+		text.Write(a.Body) // an empty body, or no JSON
 	}
 	switch body := text.String(); {
 	case a.Status != s.status:
@@ -134,7 +132,7 @@ func (s sight) check(c *rest.Client) string {
 	return ""
 }
 
-// A scene is the things of one round.
+// A scene has the objects of one round.
 type scene struct {
 	p, child, agg, consumer string
 	class, trait, project   string
@@ -151,7 +149,7 @@ func (w *walker) scene(round int) scene {
 	return s
 }
 
-// round takes a provider from its creation to its end.
+// round takes a provider from its creation to its removal.
 func (w *walker) round(n int) {
 	s := w.scene(n)
 	for _, part := range []func(scene) bool{w.create, w.describe, w.stock, w.claim, w.release, w.undo, w.grow, w.remove} {
@@ -213,7 +211,7 @@ func (w *walker) release(s scene) bool {
 		sight{"/allocation_candidates?resources=" + s.class + ":5", 200, s.p, ""})
 }
 
-// undo takes away again what the provider was given.
+// undo removes again what was added to the provider.
 func (w *walker) undo(s scene) bool {
 	return w.do("DELETE", s.url+"/inventories", nil,
 		sight{s.url + "/inventories", 200, "", s.class},
@@ -226,7 +224,7 @@ func (w *walker) undo(s scene) bool {
 			sight{"/traits/" + s.trait, 404, "", ""}, sight{"/traits", 200, "", s.trait})
 }
 
-// grow gives the provider a child and makes that a tree of its own.
+// grow adds a child to the provider and turns that into a separate tree.
 func (w *walker) grow(s scene) bool {
 	name := "child " + s.child
 	child := "/resource_providers/" + s.child

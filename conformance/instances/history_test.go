@@ -31,9 +31,8 @@ const (
 
 func account(n int) string { return rest.UUID("c0", n) }
 
-// TestHistoriesAcrossInstances lets clients of all instances claim the last units
-// of a few providers, and looks for an order in which one instance could have done
-// all of it.
+// TestHistoriesAcrossInstances has clients of all instances claim the last units of a few
+// providers, and searches for a sequential order of the operations.
 func TestHistoriesAcrossInstances(t *testing.T) {
 	t.Run("MariaDB", func(t *testing.T) {
 		s := dbtest.MariaDB(t)
@@ -77,28 +76,28 @@ func fight(t *testing.T, urls []string, d dbtest.Database, address string) {
 	s.settle(sums(t, openRows(t, d, address)))
 }
 
-// A struggle is the fight and its books.
+// A struggle is the contention for the last units and its records.
 type struggle struct {
 	t *testing.T
 	f fleet
 	h history
 
 	mu    sync.Mutex                // guards holds
-	holds map[string]map[string]int // consumer to what it was granted; nil is nothing
+	holds map[string]map[string]int // consumer to its granted allocations; nil for none
 	full  atomic.Int64
 }
 
-// A rival is one client. It holds one claim at most.
+// A rival is one client. It has one claim at most.
 type rival struct {
 	*struggle
 	n        int
 	r        *rand.Rand
-	consumer string         // who holds the claim
-	held     map[string]int // nil: there is none
+	consumer string         // of the claim
+	held     map[string]int // nil for none
 }
 
-// turn gives back what the last one got, claims for a new consumer on one or two
-// providers and looks; each through whichever instance comes.
+// turn releases the last claim, claims for a new consumer on one or two providers and reads; each
+// through any instance.
 func (c *rival) turn(turn int) {
 	if c.held != nil {
 		c.release(c.n, c.any(), c.consumer, c.held)
@@ -200,8 +199,7 @@ func usage(c *rest.Client, p string) (used, generation int, err error) {
 	return u.Usages["VCPU"], u.Generation, nil
 }
 
-// settle compares what the clients were told with what each instance says and with
-// the rows.
+// settle compares the clients' results with the records of each instance and with the rows.
 func (s *struggle) settle(rows map[string]int) {
 	s.t.Helper()
 	granted := map[string]int{}
@@ -229,7 +227,7 @@ func (s *struggle) settle(rows map[string]int) {
 	}
 }
 
-// checkConsumers looks at some of the consumers, each on another instance.
+// checkConsumers checks some of the consumers, each on another instance.
 func (s *struggle) checkConsumers() {
 	s.t.Helper()
 	seen := 0
@@ -244,11 +242,11 @@ func (s *struggle) checkConsumers() {
 	}
 }
 
-// whole makes nothing of one kind out of two.
+// whole formats a map; a nil one like an empty one.
 func whole(m map[string]int) string { return fmt.Sprint(m) }
 
-// holding returns what a consumer holds of each provider and its generation, which is
-// nil when that is nothing.
+// holding returns a consumer's allocations by provider and its generation, which is nil without
+// allocations.
 func holding(c *rest.Client, consumer string) (per map[string]int, generation any, err error) {
 	a, err := c.Do("GET", "/allocations/"+consumer, nil)
 	if err != nil {
@@ -286,7 +284,7 @@ func (h *history) add(client int, call int64, d deed, r result) {
 	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: d, Output: r, Call: call, Return: ret})
 }
 
-// check ends the test unless there is an order.
+// check ends the test unless there is a sequential order.
 func (h *history) check(t *testing.T) {
 	t.Helper()
 	if got := porcupine.CheckOperationsTimeout(books(), h.ops, think); got != porcupine.Ok {

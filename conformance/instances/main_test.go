@@ -11,13 +11,13 @@ import (
 
 func TestMain(m *testing.M) { server.Main(m) }
 
-// lasting returns d, stretched as the environment asks.
+// lasting returns d, multiplied by the environment's factor.
 func lasting(t testing.TB, d time.Duration) time.Duration {
 	t.Helper()
 	return time.Duration(stretch(t) * float64(d))
 }
 
-// stretch is how much longer than usual the environment wants tests to go on.
+// stretch is the environment's factor of the tests' durations.
 func stretch(t testing.TB) float64 {
 	t.Helper()
 	text := os.Getenv("BERTH_INSTANCES_TIME")

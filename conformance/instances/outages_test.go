@@ -32,19 +32,19 @@ const (
 	unknown                 // a request about it got 503 or no answer
 )
 
-// A load is clients that claim, give back and look through all instances, and the
-// books of what they were told.
+// A load is clients that claim, release and read through all instances, and the records of their
+// answers.
 type load struct {
 	t *testing.T
 	f fleet
 
 	mu    sync.Mutex
 	fates map[string]fate
-	told  map[string]int // how often each kind of answer came
+	told  map[string]int // number of answers by kind
 }
 
-// under keeps the load on while the fault happens, and then compares the books
-// with what every instance says.
+// under applies the load while the fault happens, and then compares the records with those of every
+// instance.
 func under(t *testing.T, f fleet, fault func()) {
 	t.Helper()
 	l := &load{t: t, f: f, fates: map[string]fate{}, told: map[string]int{}}
@@ -87,8 +87,8 @@ func (l *load) work(n int, stop <-chan struct{}) {
 	}
 }
 
-// ask sends one request and says what is known afterwards; done is what a 2xx
-// means, and 0 that nothing happened.
+// ask sends one request and returns the claim's fate afterwards; done is the fate after a 2xx, and
+// 0 means no effect.
 func (l *load) ask(i *instance, done fate, method, path string, body any) fate {
 	a, err := i.plain.Do(method, path, body)
 	kind := fmt.Sprintf("%s %d", method, a.Status)
@@ -118,8 +118,7 @@ func (l *load) ask(i *instance, done fate, method, path string, body any) fate {
 	return unknown
 }
 
-// recovered waits until every instance is ready and takes a write, and says how
-// long that was.
+// recovered waits until every instance is ready and accepts a write, and returns the duration.
 func (l *load) recovered() time.Duration {
 	return until(l.t, patience, "recovery", func() bool {
 		for n, i := range l.f {
@@ -135,7 +134,7 @@ func (l *load) recovered() time.Duration {
 	})
 }
 
-// compare holds what each instance says against the books.
+// compare compares the answers of each instance with the records.
 func (l *load) compare() {
 	l.t.Helper()
 	for _, i := range l.f {

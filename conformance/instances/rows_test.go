@@ -12,8 +12,7 @@ import (
 	"github.com/berthcloud/berth/internal/dbtest"
 )
 
-// openRows opens a database at a server's address, for a look at the rows behind
-// the backs of the instances.
+// openRows opens a database at a server's address, to read the rows directly.
 func openRows(t *testing.T, d dbtest.Database, address string) *sql.DB {
 	t.Helper()
 	driver, dsn := "pgx", (&url.URL{
@@ -37,7 +36,7 @@ func openRows(t *testing.T, d dbtest.Database, address string) *sql.DB {
 	return db
 }
 
-// sums returns what the rows say is in use of each provider.
+// sums returns the used amounts of each provider according to the rows.
 func sums(t *testing.T, db *sql.DB) map[string]int {
 	t.Helper()
 	rows, err := db.Query(`
@@ -48,7 +47,7 @@ GROUP BY p.uuid`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = rows.Close() }() // Err says what went wrong
+	defer func() { _ = rows.Close() }() // Err has the error
 	all := map[string]int{}
 	for rows.Next() {
 		var uuid string

@@ -21,8 +21,8 @@ const (
 	memoryLimit = 2 << 30
 )
 
-// TestStartWithManyProviders starts an instance on a large cloud. Until it has
-// read it, it says how far it has come, and sends whoever asks away.
+// TestStartWithManyProviders starts an instance on a large cloud. Until it has read it, it reports
+// its progress, and refuses requests.
 func TestStartWithManyProviders(t *testing.T) {
 	many := 100_000
 	if testing.Short() {
@@ -80,7 +80,7 @@ FROM `, class, total)+numbers)
 	t.Logf("filled in %v", time.Since(begin).Round(time.Millisecond))
 }
 
-// watch collects what /readyz says while it says 503.
+// watch collects the texts of /readyz while it returns 503.
 func watch(ops string, stop <-chan struct{}, seen chan<- []string) {
 	var all []string
 	for {
@@ -96,7 +96,7 @@ func watch(ops string, stop <-chan struct{}, seen chan<- []string) {
 	}
 }
 
-// checkProgress wants counts that rise.
+// checkProgress expects increasing counts.
 func checkProgress(t *testing.T, seen []string, many int) {
 	t.Helper()
 	last, counts := 0, 0

@@ -27,8 +27,7 @@ const (
 func sharedHost(n int) string { return rest.UUID("e0", n) }
 func ownHost(n int) string    { return rest.UUID("e1", n) }
 
-// sweepInterval is what the instances are told, and sweepSlack what a busy
-// machine may add to it.
+// sweepInterval is the setting of the instances, and sweepSlack the allowance for a busy machine.
 const (
 	sweepInterval = time.Second
 	sweepSlack    = 4 * time.Second
@@ -41,14 +40,14 @@ type party struct {
 	berth bool
 }
 
-// A claim is what a consumer holds and who granted it.
+// A claim is a consumer's allocations and the service that granted them.
 type claim struct {
 	per map[string]rest.Resources
 	by  string
 }
 
-// A gathering is upstream's service and two instances of Berth side by side, and
-// the books of those who use them.
+// A gathering is upstream's service and two instances of Berth side by side, and the records of
+// their clients.
 type gathering struct {
 	t       *testing.T
 	parties []party
@@ -57,7 +56,7 @@ type gathering struct {
 	mu     sync.Mutex // guards the rest
 	holds  map[string]claim
 	counts map[string]int // answers by party, request and status
-	words  map[string]int // what upstream said of its failures
+	words  map[string]int // texts of upstream's failures
 	late   time.Duration  // the longest until a service showed what another wrote
 }
 
@@ -72,8 +71,7 @@ func TestSideBySide(t *testing.T) {
 	})
 }
 
-// TestBerthsSideBySide is the same without upstream's service, where nobody
-// grants too much.
+// TestBerthsSideBySide is the same without upstream's service, so that there is no overcommitment.
 func TestBerthsSideBySide(t *testing.T) {
 	onEach(t, func(t *testing.T, db *database) {
 		g := gather(db.berthParty(1), db.berthParty(2), db.berthParty(3))
@@ -97,7 +95,7 @@ func gather(parties ...party) *gathering {
 	return &gathering{parties: parties, holds: map[string]claim{}, counts: map[string]int{}, words: map[string]int{}}
 }
 
-// fight lets workers use the services for a while and compares the books.
+// fight has workers use the services for a while and compares the records.
 func (g *gathering) fight() {
 	g.t.Helper()
 	g.fill()
@@ -117,12 +115,12 @@ func (g *gathering) fill() {
 	for _, trait := range heralds {
 		g.any(0).c.Must(g.t, 200, "PUT", "/traits/"+trait, nil)
 	}
-	g.agree() // Berth may not know yet what upstream made
+	g.agree() // Berth may not have read upstream's writes yet
 }
 
 func (g *gathering) any(n int) party { return g.parties[n%len(g.parties)] }
 
-// work lets the workers and the herald go on until the time is over.
+// work runs the workers and the herald until the time is over.
 func (g *gathering) work(end time.Time) {
 	var wg sync.WaitGroup
 	for n := range workers {
@@ -141,8 +139,7 @@ func (g *gathering) work(end time.Time) {
 	wg.Wait()
 }
 
-// do sends a request and notes how it ended. Berth has to have an answer other
-// than a failure of its own.
+// do sends a request and records the result. Berth must answer, and without a failure of its own.
 func (g *gathering) do(p party, method, path string, body any) rest.Answer {
 	a, err := p.c.Do(method, path, body)
 	if err != nil {
@@ -161,7 +158,7 @@ func (g *gathering) do(p party, method, path string, body any) rest.Answer {
 	return a
 }
 
-// failure returns the words of an error without what is different each time.
+// failure returns the text of an error without the parts that differ each time.
 func failure(a rest.Answer) string {
 	var body struct{ Errors []struct{ Detail string } }
 	if err := json.Unmarshal(a.Body, &body); err != nil || len(body.Errors) == 0 {
@@ -175,8 +172,8 @@ func failure(a rest.Answer) string {
 	return text[:min(len(text), 160)]
 }
 
-// settle compares the books of the services with each other and with those of
-// the workers, once nobody writes any more.
+// settle compares the records of the services with each other and with those of the workers, after
+// all writes.
 func (g *gathering) settle() {
 	g.t.Helper()
 	g.agree()
@@ -202,7 +199,7 @@ func (g *gathering) settle() {
 	}
 }
 
-// agree wants all to show the same, generations included, within a sweep.
+// agree requires all services to return the same, generations included, within a sweep.
 func (g *gathering) agree() {
 	g.t.Helper()
 	for end := time.Now().Add(sweepInterval + sweepSlack); ; time.Sleep(100 * time.Millisecond) {

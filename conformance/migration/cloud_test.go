@@ -18,13 +18,13 @@ func instance(n int) string { return rest.UUID("c0", n) }
 
 var (
 	disk  = rest.UUID("b3", 0) // shared by the hosts
-	spare = rest.UUID("b3", 1) // nothing depends on it
+	spare = rest.UUID("b3", 1) // nothing refers to it
 	rack  = rest.UUID("d0", 0) // the aggregate of the hosts and the disk
 	row   = rest.UUID("d0", 1)
 )
 
-// A cloud fills a service through its API, with what its operators and Nova
-// write in the course of years: by old and new microversions.
+// A cloud fills a service through its API with the writes of operators and Nova over years: by old
+// and new microversions.
 type cloud struct {
 	t *testing.T
 	c *rest.Client
@@ -134,8 +134,8 @@ func (w cloud) share(provider string, vcpu int) rest.Object {
 	}
 }
 
-// change writes to the cloud that another service filled: one of each write, on
-// things that are there and new ones.
+// change writes to the cloud that another service filled: one of each write, on existing objects
+// and new ones.
 func (w cloud) change() {
 	w.t.Helper()
 	w.changeProviders()
@@ -183,8 +183,7 @@ func (w cloud) changeNames() {
 	w.delete("1.39", "/resource_classes/CUSTOM_BAREMETAL_GOLD")
 }
 
-// reshape moves the memory of a NUMA node with what a server holds of it to
-// another one.
+// reshape moves the memory of a NUMA node with a server's allocation to another one.
 func (w cloud) reshape() {
 	w.t.Helper()
 	held := rest.Claim(w.consumer(instance(0)), map[string]rest.Resources{
@@ -201,7 +200,7 @@ func (w cloud) reshape() {
 	})
 }
 
-// consumer returns the generation of a consumer that holds something.
+// consumer returns the generation of a consumer with allocations.
 func (w cloud) consumer(uuid string) int {
 	w.t.Helper()
 	var held struct {

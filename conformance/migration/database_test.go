@@ -15,15 +15,15 @@ import (
 	"github.com/berthcloud/berth/internal/dbtest"
 )
 
-// An engine is a server that clouds keep placement's database on.
+// An engine is a server for placement's database.
 type engine struct {
 	name   string
 	server func(testing.TB) *dbtest.Server
 	driver string
 	dsn    func(address string, d dbtest.Database) string
 
-	// schema is a query for the columns, keys and indexes of the tables, a line
-	// each, that all begin with the name of the table.
+	// schema is a query for the columns, keys and indexes of the tables, a line each, that all
+	// begin with the name of the table.
 	schema string
 }
 
@@ -68,8 +68,8 @@ ORDER BY 1`,
 	},
 }
 
-// A database is one that services of a test work on. The test looks into it
-// itself only at what the services' APIs do not show.
+// A database is one that services of a test use. The test reads only what the services' APIs do not
+// return.
 type database struct {
 	t      *testing.T
 	engine engine
@@ -133,7 +133,7 @@ func (db *database) lines(query string) []string {
 	return all
 }
 
-// soon returns a context in which a statement has to end.
+// soon returns a context with the time-out of a statement.
 func (db *database) soon() context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	db.t.Cleanup(cancel)

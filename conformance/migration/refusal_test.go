@@ -51,7 +51,7 @@ var refusals = []refusal{
 		d.Name = "nowhere"
 		return d.URL(db.server.Address())
 	}, exitDatabase, map[string][]string{
-		"MariaDB":    {"nowhere", "grant the user all privileges"}, // the server does not tell who may not know
+		"MariaDB":    {"nowhere", "grant the user all privileges"}, // the server does not reveal that it exists
 		"PostgreSQL": {"nowhere", "create the database first"},
 	}},
 	{
@@ -81,8 +81,8 @@ var refusals = []refusal{
 	}, exitDatabase, map[string][]string{"": {"/nowhere/ca.pem"}}},
 }
 
-// TestRefusals starts Berth on databases that it cannot use. It ends with one
-// line that says what to do, without having written anything.
+// TestRefusals starts Berth on databases that it cannot use. It ends with one line that says what
+// to do, without writing anything.
 func TestRefusals(t *testing.T) {
 	for _, r := range refusals {
 		t.Run(r.name, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestReadOnlyServers starts Berth where nothing can be written: on a replica.
+// TestReadOnlyServers starts Berth where writes are impossible: on a replica.
 func TestReadOnlyServers(t *testing.T) {
 	says := []string{"read-only", "name the primary in [placement_database] connection"}
 	t.Run("MariaDB", func(t *testing.T) {
@@ -118,8 +118,8 @@ func (db *database) filled() {
 	db.berth(nil).Stop()
 }
 
-// poor makes a database as upstream's and returns the URL of an account that may
-// change rows and nothing else.
+// poor creates a database like upstream's and returns the URL of an account that may only change
+// rows.
 func (db *database) poor() string {
 	db.t.Helper()
 	db.filled()
@@ -145,8 +145,8 @@ func refuse(t *testing.T, db *database, url string, code int, says []string) {
 	refuseWith(t, db, url, retries("0", "0"), code, says)
 }
 
-// refuseWith starts Berth, which has to end with a code and one line that says
-// all of says, and to leave the database alone.
+// refuseWith starts Berth, which must end with a code and one line that contains all of says, and
+// leave the database unchanged.
 func refuseWith(t *testing.T, db *database, url string, config map[string]map[string]string, code int, says []string) {
 	t.Helper()
 	schema, rows := db.everything(), db.contents()
@@ -205,8 +205,8 @@ func messages(out string) []string {
 	return lines
 }
 
-// TestServerIsDown starts Berth before its database server: it waits as long as
-// it is told to, says so, and goes on when the server is there.
+// TestServerIsDown starts Berth before its database server: it waits as long as it is configured
+// to, logs that, and continues when the server answers.
 func TestServerIsDown(t *testing.T) {
 	onEach(t, func(t *testing.T, db *database) {
 		proxy := dbtest.NewProxy(t, db.server.Address())

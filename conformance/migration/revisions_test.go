@@ -49,7 +49,7 @@ VALUES (1, 0, 8, 0, 1, 8, 1, 1.5)`,
 VALUES (1, '000000c0-0000-4000-8000-000000000000', 0, 5)`,
 }
 
-// oldCloud wants the old rows to be served, and writes to them.
+// oldCloud requires the old rows to be served, and writes to them.
 func oldCloud(t *testing.T, c *rest.Client) {
 	t.Helper()
 	if got := c.Generation(t, host(0)); got != 7 {
@@ -62,8 +62,8 @@ func oldCloud(t *testing.T, c *rest.Client) {
 	c.Must(t, 204, "PUT", "/allocations/"+instance(1), rest.Claim(nil, map[string]rest.Resources{host(0): {"VCPU": 6}}))
 }
 
-// TestBlockedUpgrades starts Berth on databases whose rows upstream's tool has
-// to mend before it would upgrade them.
+// TestBlockedUpgrades starts Berth on databases whose rows upstream's tool must repair before it
+// would upgrade them.
 func TestBlockedUpgrades(t *testing.T) {
 	for _, c := range []struct{ name, row, says string }{
 		{"ProviderWithoutRoot", `INSERT INTO resource_providers (id, uuid, name) VALUES (2, 'b', 'b')`, "1 resource providers without a root provider"},

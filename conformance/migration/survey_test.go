@@ -31,8 +31,8 @@ const newest = 39
 
 var thorough = flag.Bool("migration.thorough", false, "ask each question at every microversion")
 
-// versions are the microversions at which the nth path is asked for: the first,
-// the last and every sixth between them, others for each path, or all.
+// versions are the microversions of requests for the nth path: the first, the last and every sixth
+// between them, others for each path, or all.
 func versions(n int) []string {
 	var some []string
 	for minor := range newest + 1 {
@@ -43,8 +43,8 @@ func versions(n int) []string {
 	return some
 }
 
-// paths are all that can be asked about the cloud, before and after the change.
-// A question about what is not there is one too.
+// paths are all requests about the cloud, before and after the change, including those for missing
+// objects.
 func paths() []string {
 	all := []string{
 		"/", "/resource_classes", "/resource_classes/VCPU", "/resource_classes/CUSTOM_LICENSE", "/resource_classes/CUSTOM_BAREMETAL_GOLD",
@@ -94,7 +94,7 @@ func candidates() []string {
 	return all
 }
 
-// observe asks a service all questions.
+// observe sends all questions to a service.
 func observe(t *testing.T, base string) survey {
 	t.Helper()
 	c := rest.NewOneShot(base, "")
@@ -154,8 +154,8 @@ func observed(path string, a rest.Answer) observation {
 	return o
 }
 
-// dated tells whether what a path shows has a time of its own; the time of the
-// rest is that of the answer.
+// dated reports whether the object of a path has a time of its own; the time of the others is that
+// of the answer.
 func dated(path string) bool {
 	return slices.Contains([]string{
 		"/resource_providers/" + host(0), "/resource_providers/" + numa(0, 0) + "/inventories",
@@ -180,8 +180,8 @@ func (s survey) compare(t *testing.T, what string, other survey) {
 	t.Logf("%s: %d answers compared", what, len(s))
 }
 
-// difference says how two observations differ, "" when they do not or an age or
-// a fault of upstream explains it.
+// difference returns how two observations differ, "" when they do not or an age or a fault of
+// upstream explains it.
 func difference(q question, a, b observation) string {
 	x := &differential.Exchange{
 		Request: differential.Request{Method: http.MethodGet, Target: q.path, Header: []differential.Field{
@@ -202,9 +202,8 @@ func difference(q question, a, b observation) string {
 	return strings.Join(text, "\n")
 }
 
-// excused tells whether the difference is one that the differential suite knows.
-// Faults of the search, which it tells by asking more, are not met by the
-// questions here.
+// excused reports whether the differential suite excuses the difference. The questions here do not
+// trigger faults of the search, which that suite detects by further requests.
 func excused(x *differential.Exchange) bool {
 	known := differential.Ages()
 	if x.A.Status == http.StatusInternalServerError && strings.HasPrefix(x.Request.Target, "/usages") {

@@ -21,8 +21,8 @@ func sameLines(t *testing.T, what string, want, got []string) {
 	}
 }
 
-// TestThereAndBack takes over the database of a cloud from upstream's service,
-// works on it and gives it back.
+// TestThereAndBack takes over the database of a cloud from upstream's service, uses it and returns
+// to upstream's.
 func TestThereAndBack(t *testing.T) {
 	onEach(t, func(t *testing.T, db *database) {
 		upstream := db.upstream()
@@ -48,8 +48,8 @@ func TestThereAndBack(t *testing.T) {
 	})
 }
 
-// uninstall drops Berth's own tables. It is forced: to the command, an instance
-// that was stopped a moment ago looks as if it ran.
+// uninstall drops Berth's own tables. It is forced: the command cannot distinguish a recently
+// stopped instance from a running one.
 func (db *database) uninstall() {
 	db.t.Helper()
 	if len(db.schema(true)) == 0 {
@@ -61,7 +61,7 @@ func (db *database) uninstall() {
 	}
 }
 
-// changeBack writes to what Berth wrote and removes what it made.
+// changeBack writes to the objects that Berth wrote and removes those that it created.
 func (w cloud) changeBack() {
 	w.t.Helper()
 	w.put("1.38", "/allocations/"+instance(8), rest.Claim(w.consumer(instance(8)), map[string]rest.Resources{rest.UUID("b4", 1): {"VCPU": 1}}))
@@ -71,8 +71,8 @@ func (w cloud) changeBack() {
 	w.delete("1.39", "/resource_classes/CUSTOM_NEW_CLASS")
 }
 
-// TestBackAndThere begins with a database that Berth made: upstream's tools find
-// nothing to do, its service works on it, and Berth goes on with what it wrote.
+// TestBackAndThere begins with a database that Berth created: upstream's tools find nothing to do,
+// its service uses it, and Berth continues with its data.
 func TestBackAndThere(t *testing.T) {
 	onEach(t, func(t *testing.T, db *database) {
 		berth := db.berth(nil)

@@ -34,7 +34,7 @@ func (db *database) manage(args ...string) string {
 
 func (db *database) config() string { return server.ConfigFile(db.t, db.url, nil) }
 
-// content wants upstream's tools to be content with the database.
+// content requires upstream's tools to find no problem in the database.
 func (db *database) content() {
 	db.t.Helper()
 	if got := strings.TrimSpace(db.manage("db", "version")); got != target {

@@ -14,14 +14,14 @@ import (
 
 var names = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d+`)
 
-// A worker asks one service, then another. It fights for the shared hosts and
-// has a host of its own, whose generation it always knows.
+// A worker alternates between the services. It competes for the shared hosts and has a host of its
+// own, whose generation it always knows.
 type worker struct {
 	g          *gathering
 	n, turns   int
 	r          *rand.Rand
 	generation int
-	mine       []string // consumers that hold something
+	mine       []string // consumers with allocations
 }
 
 func (w *worker) turn() {
@@ -41,8 +41,8 @@ func (w *worker) turn() {
 	}
 }
 
-// claim asks for some of two shared hosts for a new consumer. Whether a claim
-// that failed took place is asked at once: the answer is final.
+// claim requests some of two shared hosts for a new consumer. After a failed request the
+// allocations are read at once: that answer is final.
 func (w *worker) claim(p party) {
 	consumer := rest.UUID(fmt.Sprintf("f%d", w.n), w.turns)
 	per := map[string]rest.Resources{sharedHost(w.r.IntN(shared)): {"VCPU": 1 + w.r.IntN(3)}}
@@ -77,8 +77,8 @@ func (w *worker) release(p party) {
 	}
 }
 
-// held returns what a consumer holds, which every service reads from the
-// database: Berth knows a claim through upstream at once.
+// held returns a consumer's allocations, which every service reads from the database: Berth returns
+// a claim through upstream at once.
 func (g *gathering) held(consumer string) map[string]rest.Resources {
 	var body struct {
 		Allocations map[string]struct{ Resources rest.Resources }
@@ -94,7 +94,7 @@ func (g *gathering) held(consumer string) map[string]rest.Resources {
 	return per
 }
 
-// book notes what a consumer holds, if anything.
+// book records a consumer's allocations, if any.
 func (g *gathering) book(consumer string, c claim) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -128,7 +128,7 @@ func (w *worker) set(p party, part string, body rest.Object) {
 	}
 }
 
-// read wants no host to be in use beyond its capacity, whatever is on its way.
+// read requires that no host is in use beyond its capacity, at any time.
 func (w *worker) read(p party) {
 	var body struct{ Usages rest.Resources }
 	a := w.g.do(p, "GET", "/resource_providers/"+sharedHost(w.r.IntN(shared))+"/usages", nil)
@@ -142,8 +142,8 @@ func (w *worker) read(p party) {
 
 var heralds = []string{"CUSTOM_FIRST", "CUSTOM_SECOND", "CUSTOM_THIRD"}
 
-// herald writes through each service in turn and looks how soon the others show
-// it: Berth's writes at once, upstream's within a sweep.
+// herald writes through each service in turn and measures when the others return it: Berth's writes
+// at once, upstream's within a sweep.
 func (g *gathering) herald(n int) {
 	writer, path := g.any(n), "/resource_providers/"+ownHost(workers)+"/traits"
 	trait := heralds[n%len(heralds)] // another one each time
@@ -163,8 +163,8 @@ func (g *gathering) herald(n int) {
 	}
 }
 
-// expect waits for a service to show a trait: not at all when the writer was one
-// of Berth's instances, or the service is upstream's.
+// expect waits for a service to return a trait: without any wait when the writer was one of Berth's
+// instances, or the service is upstream's.
 func (g *gathering) expect(p party, path, trait string, atOnce bool, begin time.Time) {
 	for {
 		a := g.do(p, "GET", path, nil)

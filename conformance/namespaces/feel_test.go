@@ -38,7 +38,7 @@ func (p person) openstack(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// make makes something and returns its id.
+// make creates an object and returns its id.
 func (p person) make(args ...string) string {
 	p.t.Helper()
 	return p.openstack(append(args, "-f", "value", "-c", "id")...)
@@ -73,7 +73,8 @@ func spaces(t *testing.T) (servers, all []string) {
 	return servers, all
 }
 
-// secondIsRefused starts another cloud, which would have the same host. The first one's stays.
+// secondIsRefused starts another cloud, which would have the same host. The first one's is
+// unaffected.
 func secondIsRefused(t *testing.T) {
 	t.Helper()
 	_, before := spaces(t)

@@ -17,11 +17,11 @@ import (
 	"github.com/berthcloud/berth/internal/traffictest"
 )
 
-// received is what iperf3 says that arrived of one connection, in Mbit/s.
+// received is iperf3's received rate of one connection, in Mbit/s.
 var received = regexp.MustCompile(`(?m)^\[ +\d+\] .* ([0-9.]+) Mbits/sec +receiver$`)
 
-// The commands that "berth up --driver netns" prints can be pasted into a shell as they are, and show that a server
-// with a guarantee gets it beside another one, and much less without it.
+// The commands that "berth up --driver netns" prints can be pasted into a shell unchanged, and show
+// that a server with a guarantee gets it beside another one, and much less without it.
 func TestPageIsTyped(t *testing.T) {
 	traffictest.Need(t, "tc", "iperf3")
 	for try := 1; ; try++ {

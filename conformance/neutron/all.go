@@ -7,10 +7,9 @@ import (
 	"testing"
 )
 
-// PlayAll plays all dialogues that a pattern names, a subtest each, and holds the number of
-// answers that differ to those that are known, by the name of the file. Answers that a side
-// gives otherwise on purpose are in the directory known, under the name of the dialogue; with
-// update they are written anew.
+// PlayAll plays all dialogues that a pattern names, a subtest each, and compares the number of
+// different answers with the known one, by the name of the file. Answers that differ on purpose are
+// in the directory known, under the name of the dialogue; update writes them.
 func PlayAll(t *testing.T, s Side, pattern, known string, update bool, differing map[string]int) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -41,7 +40,7 @@ func PlayAll(t *testing.T, s Side, pattern, known string, update bool, differing
 	}
 }
 
-// A counter is a test that counts what Play finds.
+// A counter is a test that counts the differences that Play finds.
 type counter struct {
 	testing.TB
 	differences int

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// An answer is what a service said to one request.
+// An answer is a service's answer to one request.
 type answer struct {
 	status  int
 	header  http.Header
@@ -20,7 +20,7 @@ type answer struct {
 	only    []string // the attributes to show, nil for all
 }
 
-// text returns the answer as it stands in a dialogue, with names for what differs.
+// text returns the answer in the form of a dialogue, with names in place of variable values.
 func (a answer) text(n *names) string {
 	lines := []string{fmt.Sprint(a.status)}
 	lines = append(lines, a.unusual(n)...)
@@ -39,8 +39,8 @@ func (a answer) text(n *names) string {
 	return strings.Join(append(lines, layOut(v)), "\n")
 }
 
-// unusual returns the headers that are not as those of most answers. Allow and
-// Retry-After are not among them: Neutron leaves them out where HTTP wants them.
+// unusual returns the headers that differ from those of most answers. Allow and Retry-After are not
+// among them: Neutron omits them where HTTP requires them.
 func (a answer) unusual(n *names) []string {
 	var lines []string
 	usual := ""
@@ -59,7 +59,7 @@ func (a answer) unusual(n *names) []string {
 	return lines
 }
 
-// decode reads JSON and keeps numbers as they are written.
+// decode reads JSON and preserves the spelling of numbers.
 func decode(body []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
@@ -94,8 +94,8 @@ func asError(v any) (refusal, bool) {
 	return refusal{}, false
 }
 
-// lines returns the error, with its outer key when that is not the usual one, and
-// its detail when there is any.
+// lines returns the error, with its outer key when that is not the usual one, and its detail when
+// there is any.
 func (e refusal) lines(n *names) []string {
 	word := "error"
 	if e.outer != "NeutronError" {
@@ -110,8 +110,8 @@ func (e refusal) lines(n *names) []string {
 
 func oneLine(text string) string { return strings.ReplaceAll(text, "\n", `\n`) }
 
-// pick leaves only some attributes of the thing that an answer shows, or of each of
-// the things. An answer of several members is the thing itself.
+// pick returns only some attributes of the object in an answer, or of each of the objects. An
+// answer of several members is the object itself.
 func pick(v any, only []string) any {
 	object, ok := v.(map[string]any)
 	if !ok || only == nil {
@@ -136,10 +136,10 @@ func pick(v any, only []string) any {
 // inOrder are the attributes whose lists have an order.
 var inOrder = []string{"dns_nameservers", "segments", "request_groups", "same_subtree"}
 
-// opaque are the attributes that are shown as they were given.
+// opaque are the attributes that are returned as they were given.
 var opaque = []string{"binding:profile", "profile", "configurations"}
 
-// arrange sorts the lists in an answer whose order has no meaning.
+// arrange sorts the lists in an answer whose order does not matter.
 func arrange(v any, ordered bool, n *names) any {
 	object, ok := v.(map[string]any)
 	if !ok {
@@ -181,8 +181,8 @@ func sortLists(v any, n *names, attribute string) any {
 	return v
 }
 
-// blankText is what an element is sorted by: its text with one word for all that
-// has no name yet.
+// blankText is the sort key of an element: its text with one word for all values without a name
+// yet.
 func blankText(v any, n *names, attribute string) string {
 	text, err := json.Marshal(n.blank().value(attribute, v))
 	if err != nil {

@@ -10,13 +10,12 @@ import (
 	"testing"
 )
 
-// PlayBut is Play for a side that answers some requests otherwise on purpose. The
-// file known has these requests, in their order, with the answers of the side. All of
-// them must come, each time with the very answer, and no others.
+// PlayBut is Play for a side that answers some requests differently on purpose. The file known has
+// these requests, in their order, with the answers of the side. Exactly these must differ, each
+// with exactly that answer.
 //
-// When the side chose more or less in such an answer than the dialogue has, that is
-// called <own-id1>, <own-mac1> and so on, so that the names in the dialogue after it stay
-// those that it has.
+// When the side chose more or fewer values in such an answer than the dialogue has, these are named
+// <own-id1>, <own-mac1> and so on, so that the names later in the dialogue are unaffected.
 func PlayBut(t testing.TB, s Side, path, known string) {
 	t.Helper()
 	blocks := asked(mustRead(t, known))
@@ -30,7 +29,7 @@ func PlayBut(t testing.TB, s Side, path, known string) {
 	}
 }
 
-// RecordBut writes what the side answers to the requests in the file known into it.
+// RecordBut writes the side's answers to the requests in the file known into it.
 func RecordBut(t testing.TB, s Side, path, known string) {
 	t.Helper()
 	d := mustRead(t, known)
@@ -43,9 +42,8 @@ func RecordBut(t testing.TB, s Side, path, known string) {
 	d.write(t, known)
 }
 
-// playBut plays a dialogue and returns the answers to the requests in known that it
-// comes upon, in their order, with an answer that is not the dialogue's. Of other answers
-// it calls told.
+// playBut plays a dialogue and returns the answers to the requests in known, in their order, where
+// they differ from the dialogue's. It calls told for other differences.
 func (p *player) playBut(d *dialogue, known []block, told func(block, string)) []string {
 	p.t.Helper()
 	var answers []string
@@ -62,17 +60,17 @@ func (p *player) playBut(d *dialogue, known []block, told func(block, string)) [
 	return answers
 }
 
-// asked leaves out blocks that are comments only.
+// asked removes blocks with comments only.
 func asked(d *dialogue) []block {
 	return slices.DeleteFunc(slices.Clone(d.blocks), func(b block) bool { return b.line == "" })
 }
 
 var givenForm = regexp.MustCompile(`<([a-z]+)(\d+)>`)
 
-// disown settles the names of an answer that the file has another one for, of those
-// given since a mark. When both answers gave the same, they stand for the same. When not,
-// what the service chose gets names of its own, and the names count on as in the file. It
-// returns the answer with the names that it has then.
+// disown settles the names that were assigned in an answer since a mark, for which the file has
+// another answer. Values in both answers share their names. Otherwise the values that the service
+// chose get names of their own, and the names count on as in the file. It returns the answer with
+// the settled names.
 func (n *names) disown(mark map[string]int, answer, file string) string {
 	want := maps.Clone(mark)
 	for _, m := range givenForm.FindAllStringSubmatch(file, -1) {

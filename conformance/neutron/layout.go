@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// width is how long a line of an answer may be, if what stands in it can be
-// divided.
+// width is the greatest length of a line of an answer, if its content can be divided.
 const width = 116
 
-// layOut writes JSON as people like to read it: short things in one line, the
-// members of longer ones filled into lines, keys in order.
+// layOut formats JSON for reading: short values in one line, the members of longer ones filled into
+// lines, keys in order.
 func layOut(v any) string { return layOutAt(v, "") }
 
 func layOutAt(v any, indent string) string {
@@ -35,7 +34,7 @@ func layOutAt(v any, indent string) string {
 	return flat
 }
 
-// fill writes members into lines. One that has several lines begins on its own.
+// fill writes members into lines. One that has several lines begins a new one.
 func fill(open, end string, members []string, indent string) string {
 	if len(members) == 1 {
 		return open + strings.ReplaceAll(members[0], "\n  ", "\n") + end
@@ -66,7 +65,7 @@ func flatten(v any) string {
 	return spaced(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// spaced puts a space behind the commas and colons that are not in a string.
+// spaced adds a space after the commas and colons that are not in a string.
 func spaced(text string) string {
 	var b strings.Builder
 	inString, escaped := false, false

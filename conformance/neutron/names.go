@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// names are what the words of a dialogue stand for. The zero value is not ready:
-// see newNames.
+// names map the names in a dialogue to values. The zero value is not ready: see newNames.
 type names struct {
 	values map[string]string // by name: "@net", "<id1>"
 	byText map[string]string // the name of a value
@@ -35,7 +34,7 @@ func (n *names) bind(name, value string) {
 
 var nameForm = regexp.MustCompile(`@[a-z][a-z0-9_]*`)
 
-// resolve puts values in place of names. A word that is no name stays.
+// resolve replaces names by values. Unknown words are unchanged.
 func (n *names) resolve(text string) string {
 	n.said.WriteString(text + "\n")
 	return nameForm.ReplaceAllStringFunc(text, func(name string) string {
@@ -50,7 +49,7 @@ const (
 	uuidPattern = `[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`
 	macPattern  = `(?:[0-9a-f]{2}:){5}[0-9a-f]{2}`
 
-	// A trunk has a bridge of its own, called after its id.
+	// A trunk has a bridge of its own, named after its id.
 	bridgePattern = `tbr-[0-9a-f]{8}-[0-9a-f]`
 	// A port of DPDK's has a socket, called after its id.
 	socketPattern = `vhu[0-9a-f]{8}-[0-9a-f]{2}`
@@ -63,8 +62,8 @@ var (
 	numbers    = []string{"provider:segmentation_id", "segmentation_id", "vlan"}
 )
 
-// text puts names in place of the values in a text, and gives names to ids and
-// MAC addresses that have none.
+// text replaces the values in a text by names, and assigns names to ids and MAC addresses that have
+// none.
 func (n *names) text(s string) string {
 	for name, value := range n.values {
 		if telling(value) && !chosenForm.MatchString(value) {
@@ -88,12 +87,11 @@ func kindOf(chosen string) string {
 	return "id"
 }
 
-// telling reports whether a value is too special to be found in a text by chance:
-// small numbers are not.
+// telling reports whether a value is unlikely to occur in a text by chance, as small numbers are
+// not.
 func telling(value string) bool { return len(value) > 4 }
 
-// name returns the name of a value, the value itself if a request spoke of it by
-// that.
+// name returns the name of a value, or the value itself if a request contained it.
 func (n *names) name(kind, value string) string {
 	if n.wasSaid(kind, value) {
 		return value
@@ -107,8 +105,7 @@ func (n *names) name(kind, value string) string {
 	return name
 }
 
-// wasSaid reports whether a request spoke of a value; of a number, as one of a
-// segment.
+// wasSaid reports whether a request contained a value; a number, as that of a segment.
 func (n *names) wasSaid(kind, value string) bool {
 	if kind != "number" {
 		return containsWord(n.said.String(), value)
@@ -116,8 +113,8 @@ func (n *names) wasSaid(kind, value string) bool {
 	return regexp.MustCompile(`segmentation_id"?[:=]\s*"?` + value + `\b`).MatchString(n.said.String())
 }
 
-// leaked is a number of Neutron's database that some of its answers show by
-// mistake; no API has it.
+// leaked is a number of Neutron's database that some of its answers contain by mistake; no API has
+// it.
 const leaked = "standard_attr_id"
 
 // value puts names into a piece of JSON, which belongs to an attribute.
@@ -167,8 +164,8 @@ func (n *names) number(v json.Number) any {
 	return v
 }
 
-// blank returns a copy with one word for everything that has no name yet, so that
-// things can be sorted before they get one.
+// blank returns a copy with one word for every value without a name, so that objects can be sorted
+// before they get names.
 func (n *names) blank() *names {
 	b := newNames(nil)
 	for name, value := range n.values {

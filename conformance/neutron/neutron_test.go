@@ -15,19 +15,17 @@ var (
 	all    = flag.Bool("all", false, "play all dialogues, not the core only; make neutron does")
 )
 
-// core are the dialogues that are held to Neutron each time. They are about what others
-// have not written down: requests, allocations and the sync. The others only change
-// with the distribution.
+// core are the dialogues that are compared with Neutron in each run: those about behaviour that is
+// not documented elsewhere, requests, allocations and the sync. The others only change with the
+// distribution.
 var core = []string{"agents_synced", "allocations", "guide", "resource_request"}
 
 func TestMain(m *testing.M) { server.Main(m) }
 
-// servers is how many Neutrons share the dialogues: one takes longer than one likes
-// to wait.
+// servers is the number of Neutrons that share the dialogues, since one would take too long.
 const servers = 2
 
-// TestReference holds the dialogues to the distribution's Neutron: it still
-// answers what they say, or with -update they say what it answers.
+// TestReference compares the dialogues with the distribution's Neutron; -update writes its answers.
 func TestReference(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT TESTED with the real Neutron: -short leaves it out")
@@ -61,7 +59,7 @@ func hold(t *testing.T, side neutron.Side, path string) {
 	neutron.Play(t, side, path)
 }
 
-// dialogues returns the paths of the dialogues to play, for several to take from.
+// dialogues returns the paths of the dialogues to play, for several readers.
 func dialogues(t testing.TB) <-chan string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.txt")

@@ -13,17 +13,17 @@ import (
 	"github.com/berthcloud/berth/internal/servertest"
 )
 
-// PlacementAt are the options of a Placement that asks a Keystone who calls, with
-// upstream's current policy, by which services need not be administrators.
+// PlacementAt are the options of a Placement that checks tokens with a Keystone, with upstream's
+// current policy, by which services need not be administrators.
 func PlacementAt(k *keystonetest.Keystone) server.Options {
 	return server.Options{Policy: server.MasterPolicy(), Config: map[string]map[string]string{
 		"api": {"auth_strategy": "keystone"}, "keystone_authtoken": server.Login(k),
 	}}
 }
 
-// StartPlacement starts the distribution's Placement and returns its address.
-// There is a proxy before it, because its server closes connections without
-// saying so, which its clients take for a failure.
+// StartPlacement starts the distribution's Placement and returns its address. There is a proxy
+// before it, because its server closes connections without announcing it, which its clients report
+// as a failure.
 func StartPlacement(t testing.TB, opts server.Options) string {
 	t.Helper()
 	service, err := url.Parse(server.StartUpstream(t, opts).URL())
@@ -83,7 +83,7 @@ func askPlacement(t testing.TB, s Side, method, path string, into any) (status i
 	}
 	r.Header.Set("X-Auth-Token", s.PlacementToken())
 	r.Header.Set("OpenStack-API-Version", "placement 1.37")
-	r.Close = true // upstream's server closes connections without saying so
+	r.Close = true // upstream's server closes connections without announcing it
 	res, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)

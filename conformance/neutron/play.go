@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Play plays a dialogue against a side, from its start, and compares what the side
-// answers with what the file says.
+// Play plays a dialogue against a side, from its start, and compares the side's answers with the
+// file.
 func Play(t testing.TB, s Side, path string) {
 	t.Helper()
 	p := newPlayer(t, s)
@@ -33,8 +33,7 @@ func compare(t testing.TB, path string, b block, got string) {
 	}
 }
 
-// Record plays a dialogue against a side and writes what the side answers into the
-// file.
+// Record plays a dialogue against a side and writes the side's answers into the file.
 func Record(t testing.TB, s Side, path string) {
 	t.Helper()
 	d, p := mustRead(t, path), newPlayer(t, s)
@@ -74,7 +73,7 @@ func newPlayer(t testing.TB, s Side) *player {
 	return &player{t: t, side: s, names: newNames(s.Projects()), http: http.Client{Timeout: time.Minute}}
 }
 
-// do carries a block out and returns the answer, "" where nothing is asked.
+// do executes a block and returns the answer, "" for one without a request.
 func (p *player) do(b block) string {
 	p.t.Helper()
 	if b.line == "" {
@@ -121,7 +120,7 @@ func (p *player) act(r request, b block) string {
 	return "done"
 }
 
-// ask sends a request and returns its answer as it is shown.
+// ask sends a request and returns its answer in the form of a dialogue.
 func (p *player) ask(r request, b block, url, token string) string {
 	p.t.Helper()
 	req, err := http.NewRequest(r.method, url+p.names.resolve(r.path), strings.NewReader(p.names.resolve(b.body)))
@@ -162,7 +161,7 @@ func setHeaders(req *http.Request, r request, token string, hasBody bool) {
 	}
 }
 
-// bind gives names to what an answer shows.
+// bind names values of an answer.
 func (p *player) bind(r request, b block, body []byte) {
 	p.t.Helper()
 	for _, bind := range r.binds {
@@ -178,8 +177,8 @@ func (p *player) bind(r request, b block, body []byte) {
 	}
 }
 
-// find returns what is on a way in an answer, in whose only member the way begins
-// if there is only one.
+// find returns the value at a path in an answer; the path begins inside its only member if there is
+// only one.
 func find(v any, way string) (any, error) {
 	if object, ok := v.(map[string]any); ok && len(object) == 1 {
 		for _, inner := range object {

@@ -15,12 +15,12 @@ import (
 	"github.com/berthcloud/berth/conformance/neutron"
 )
 
-// A toy is a service with one list of things, whose ids are others each time.
+// A toy is a service with one list of objects, whose ids differ each time.
 type toy struct {
 	*httptest.Server
 	starts int
 	things []map[string]any
-	spoil  func(thing map[string]any) // done to each thing that is shown
+	spoil  func(thing map[string]any) // applied to each object in an answer
 	heard  []string
 }
 
@@ -51,7 +51,7 @@ func (s *toy) create(w http.ResponseWriter, r *http.Request) {
 
 func (s *toy) list(w http.ResponseWriter, _ *http.Request) {
 	list := append([]map[string]any{}, s.things...)
-	if s.starts%2 == 0 { // the order means nothing
+	if s.starts%2 == 0 { // the order does not matter
 		for i, j := 0, len(list)-1; i < j; i, j = i+1, j-1 {
 			list[i], list[j] = list[j], list[i]
 		}
@@ -79,7 +79,7 @@ func (s *toy) answer(w http.ResponseWriter, status int, v map[string]any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the player says when an answer is missing
+	_ = json.NewEncoder(w).Encode(v) // the player reports a missing answer
 }
 
 func (s *toy) URL() string                           { return s.Server.URL }
@@ -171,8 +171,8 @@ silence sriov h
 done
 `
 
-// TestRecord writes a dialogue and plays it against the same service with other
-// ids, times and orders.
+// TestRecord writes a dialogue and plays it against the same service with other ids, times and
+// orders.
 func TestRecord(t *testing.T) {
 	s, path := newToy(t), writeDialogue(t, requests)
 	neutron.Record(t, s, path)
@@ -193,8 +193,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// TestPlayFindsDifferences plants faults in the service, each of which has to be
-// seen.
+// TestPlayFindsDifferences plants faults in the service, each of which must be detected.
 func TestPlayFindsDifferences(t *testing.T) {
 	for name, spoil := range map[string]func(map[string]any){
 		"another name":    func(thing map[string]any) { thing["name"] = "x" },
@@ -217,8 +216,8 @@ func TestPlayFindsDifferences(t *testing.T) {
 	}
 }
 
-// TestPlayBut holds a side to the differences that it has on purpose: these very ones,
-// all of them, in their order, and what comes after them is as it would be without.
+// TestPlayBut compares a side with its known differences: exactly these, all of them, in their
+// order, and the dialogue after them is unaffected.
 func TestPlayBut(t *testing.T) {
 	s := newToy(t)
 	s.spoil = func(thing map[string]any) {
@@ -263,7 +262,7 @@ member GET /things
 	}
 }
 
-// TestUnknownLines refuses what nobody understands.
+// TestUnknownLines refuses malformed lines.
 func TestUnknownLines(t *testing.T) {
 	for _, text := range []string{"admin GET", "admin GET /things nonsense", "admin GET /things @A", "admin"} {
 		if _, err := neutron.Rewrite(text); err == nil {

@@ -22,7 +22,7 @@ import (
 // no message bus is needed.
 const packages = "python3-neutron neutron-common"
 
-// What the distribution's packages put where.
+// Paths in the distribution's packages.
 const (
 	pipeline = "/usr/share/neutron-common/api-paste.ini"
 	module   = "/usr/lib/python3/dist-packages/neutron/server/__init__.py"
@@ -40,25 +40,24 @@ type Reference struct {
 	http      http.Client
 }
 
-// Options say how a Reference is configured. The zero value is what dialogues need.
+// Options configure a Reference. The zero value is for dialogues.
 type Options struct {
-	// Catalogue has Placement ask Keystone who calls, Neutron find it in Keystone's
-	// catalogue and log in there, and Neutron in the catalogue too: all is as
-	// in a cloud, and slower. PlacementToken is of no use then.
+	// Catalogue has Placement check tokens with Keystone, Neutron find Placement in Keystone's
+	// catalogue and log in there, and adds Neutron to the catalogue: all is as in a cloud, and
+	// slower. PlacementToken cannot be used then.
 	Catalogue bool
-	// Placement, with Catalogue, starts another placement than the distribution's and
-	// returns its URL. It asks the Keystone who calls.
+	// Placement, with Catalogue, starts another placement than the distribution's and returns its
+	// URL. It checks tokens with the Keystone.
 	Placement func(k *keystonetest.Keystone) string
 	// Rules is a policy file of an operator's own, "" for none.
 	Rules string
-	// Compute, with Catalogue, has Neutron tell the compute service that will be in the
-	// catalogue what becomes of ports, and leave direct ports to cards.
+	// Compute, with Catalogue, has Neutron notify the compute service that will be in the catalogue
+	// about ports, and bind direct ports to SR-IOV cards only.
 	Compute bool
 }
 
-// StartReference starts Neutron on loopback with a throw-away database. It ends with
-// the test, which fails when it is not installed, or is skipped when
-// BERTH_TEST_NO_UPSTREAM=1 says so.
+// StartReference starts Neutron on loopback with a temporary database. It is stopped at the end of
+// the test, which fails when Neutron is not installed, or is skipped with BERTH_TEST_NO_UPSTREAM=1.
 func StartReference(t testing.TB, opts Options) *Reference {
 	t.Helper()
 	upstreamtest.Need(t, packages, upstreamtest.Python, pipeline, module)
@@ -73,7 +72,7 @@ func StartReference(t testing.TB, opts Options) *Reference {
 		r.placement = StartPlacement(t, server.Options{})
 	}
 	dir := r.configure(t, opts)
-	// Some messages show sets of Python, whose order follows the seed of the hash.
+	// Some messages print sets of Python, whose order depends on the hash seed.
 	r.Server = servertest.Start(t, "Neutron", "/", func(addr string) *exec.Cmd {
 		cmd := exec.Command(upstreamtest.Python, filepath.Join(dir, "reference.py"), filepath.Join(dir, "neutron.conf"), addr)
 		cmd.Env = append(os.Environ(), "HOME="+dir, "PYTHONDONTWRITEBYTECODE=1", "PYTHONHASHSEED=0")
@@ -164,7 +163,7 @@ tunnel_id_ranges = 80001:89999
 // PlacementURL returns the address of Placement.
 func (r *Reference) PlacementURL() string { return r.placement }
 
-// Keystone returns the Keystone that the services ask.
+// Keystone returns the Keystone of the services.
 func (r *Reference) Keystone() *keystonetest.Keystone { return r.keystone }
 
 // PlacementToken returns the token of Placement's administrator.
@@ -175,7 +174,7 @@ func (r *Reference) Projects() map[string]string {
 	return map[string]string{"demo": r.keystone.ProjectID(keystonetest.Demo), "other": r.keystone.ProjectID(keystonetest.Other)}
 }
 
-// personas are who plays the People.
+// personas are the personas of the People.
 var personas = map[string]string{
 	"admin": "project-admin", "member": "project-member", "reader": "project-reader", "other": "other-member", "service": "nova",
 }
@@ -218,13 +217,13 @@ func (r *Reference) Silence(t testing.TB, kind Kind, host string) {
 	r.control(t, "silence", map[string]any{"agent_type": kind.Type(), "host": host})
 }
 
-// Wired has Neutron hear that a port was plugged in.
+// Wired reports to Neutron that a port was plugged in.
 func (r *Reference) Wired(t testing.TB, port, host string) {
 	t.Helper()
 	r.control(t, "wired", map[string]any{"port": port, "host": host})
 }
 
-// control asks what reference.py adds to Neutron.
+// control calls a function that reference.py adds to Neutron.
 func (r *Reference) control(t testing.TB, what string, arguments map[string]any) {
 	t.Helper()
 	body, err := json.Marshal(arguments)

@@ -2,26 +2,24 @@ package neutron
 
 import "testing"
 
-// A Side is a network service with its neighbours, ready to be asked. A Side is
-// used by one goroutine at a time. Methods that cannot do what they are asked end
-// the test.
+// A Side is a running network service with its neighbours. A Side is used by one goroutine at a
+// time. Methods end the test on an error.
 type Side interface {
-	// URL returns the address of the service without a slash at its end, and
-	// PlacementURL that of the placement service it reports to, which takes
-	// the token PlacementToken.
+	// URL returns the address of the service without a trailing slash, and PlacementURL that of the
+	// placement service it reports to, which accepts the token PlacementToken.
 	URL() string
 	PlacementURL() string
 	PlacementToken() string
 
-	// Token returns a token of one of the People, "" for nobody.
+	// Token returns a token of one of the People, "" for "nobody".
 	Token(t testing.TB, who string) string
 
 	// Projects returns the ids of the projects: "demo", which admin, member
 	// and reader are in, and "other".
 	Projects() map[string]string
 
-	// Reset brings the service and its placement to the state they had at the
-	// start: nothing made by a user, no agents, no providers.
+	// Reset brings the service and its placement to the initial state: no objects of users, no
+	// agents, no providers.
 	Reset(t testing.TB)
 
 	// Heartbeat delivers an agent's report. When it returns, what follows from
@@ -31,15 +29,15 @@ type Side interface {
 	// Silence makes the last heartbeat of an agent a day old.
 	Silence(t testing.TB, kind Kind, host string)
 
-	// Wired says that the agent on a host has plugged a port in.
+	// Wired reports that the agent on a host has plugged a port in.
 	Wired(t testing.TB, port, host string)
 }
 
-// People are those who ask: an administrator, a member and a reader of one
-// project, a member of another, a service, and nobody, who has no token.
+// People are the users of requests: an administrator, a member and a reader of one project, a
+// member of another, a service, and "nobody", who has no token.
 var People = []string{"admin", "member", "reader", "other", "service", "nobody"}
 
-// An Agent is what an agent says in a heartbeat.
+// An Agent is the content of an agent's heartbeat.
 type Agent struct {
 	Kind           Kind
 	Host           string
@@ -59,12 +57,12 @@ const (
 	L3    Kind = "l3"
 )
 
-// Type returns the agent_type of the API, "" for a kind that there is not.
+// Type returns the agent_type of the API, "" for an unknown kind.
 func (k Kind) Type() string {
 	return map[Kind]string{OVS: "Open vSwitch agent", SRIOV: "NIC Switch agent", DHCP: "DHCP agent", L3: "L3 agent"}[k]
 }
 
-// Binary returns the binary of the API, "" for a kind that there is not.
+// Binary returns the binary of the API, "" for an unknown kind.
 func (k Kind) Binary() string {
 	return map[Kind]string{
 		OVS: "neutron-openvswitch-agent", SRIOV: "neutron-sriov-nic-agent", DHCP: "neutron-dhcp-agent", L3: "neutron-l3-agent",

@@ -14,8 +14,7 @@ var update = flag.Bool("update", false, "rewrite the dialogues with what the dis
 
 func TestMain(m *testing.M) { server.Main(m) }
 
-// TestReference holds the dialogues to the distribution's Nova: it still answers what
-// they say, or with -update they say what it answers.
+// TestReference compares the dialogues with the distribution's Nova; -update writes its answers.
 func TestReference(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT TESTED with the real Nova: -short leaves it out")

@@ -33,9 +33,8 @@ type Reference struct {
 
 var _ neutron.Side = (*Reference)(nil)
 
-// StartReference starts Nova on loopback with a throw-away database. It ends with the
-// test, which fails when it is not installed, or is skipped when
-// BERTH_TEST_NO_UPSTREAM=1 says so.
+// StartReference starts Nova on loopback with a temporary database. It is stopped at the end of the
+// test, which fails when Nova is not installed, or is skipped with BERTH_TEST_NO_UPSTREAM=1.
 func StartReference(t testing.TB) *Reference {
 	t.Helper()
 	upstreamtest.Need(t, packages, upstreamtest.Python, module)
@@ -44,7 +43,7 @@ func StartReference(t testing.TB) *Reference {
 	if err := os.WriteFile(path, program, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// Some messages show sets of Python, whose order follows the seed of the hash.
+	// Some messages print sets of Python, whose order depends on the hash seed.
 	s := servertest.Start(t, "Nova", "/", func(addr string) *exec.Cmd {
 		cmd := exec.Command(upstreamtest.Python, path, dir, addr)
 		cmd.Env = append(os.Environ(), "HOME="+dir, "PYTHONDONTWRITEBYTECODE=1", "PYTHONHASHSEED=0")
@@ -54,10 +53,10 @@ func StartReference(t testing.TB) *Reference {
 	return &Reference{Server: s, http: http.Client{Timeout: time.Minute}}
 }
 
-// PlacementURL returns nothing: Nova's API asks no placement service here.
+// PlacementURL returns "": Nova's API uses no placement service here.
 func (r *Reference) PlacementURL() string { return "" }
 
-// PlacementToken returns nothing, as PlacementURL.
+// PlacementToken returns "", as PlacementURL.
 func (r *Reference) PlacementToken() string { return "" }
 
 // Server is the kind of a heartbeat that makes a server.
@@ -66,7 +65,7 @@ const Server neutron.Kind = "server"
 // Token returns the token of a person, which is its name.
 func (r *Reference) Token(_ testing.TB, who string) string { return Token(who) }
 
-// Token returns the token of a person in dialogues, "" for nobody.
+// Token returns the token of a person in dialogues, "" for "nobody".
 func Token(who string) string {
 	if who == "nobody" {
 		return ""
@@ -104,10 +103,10 @@ func (r *Reference) Silence(t testing.TB, _ neutron.Kind, host string) {
 	r.control(t, "silence", map[string]any{"host": host})
 }
 
-// Wired is nothing that Nova hears of here.
+// Wired is not supported: Nova here has no notifications of ports.
 func (r *Reference) Wired(t testing.TB, _, _ string) { t.Fatal("compute hears of no wires") }
 
-// control asks what reference.py adds to Nova.
+// control calls a function that reference.py adds to Nova.
 func (r *Reference) control(t testing.TB, what string, arguments map[string]any) {
 	t.Helper()
 	var body []byte

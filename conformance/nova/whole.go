@@ -24,12 +24,11 @@ type Neighbours struct {
 	Placement, Network, Image string
 }
 
-// StartWhole starts the distribution's Nova with all its services on loopback, on
-// throw-away databases of a MariaDB server. The hosts, whose providers get the UUIDs, have ten
-// processors, 8 GiB, and a card ens5 to physnet0 with four virtual functions; servers on them
-// are remembered and nothing else. It puts itself into Keystone's catalogue, and ends
-// with the test, which fails when Nova is not installed, or is skipped when
-// BERTH_TEST_NO_UPSTREAM=1 says so.
+// StartWhole starts the distribution's Nova with all its services on loopback, on temporary
+// databases of a MariaDB server. The hosts, whose providers get the UUIDs, have ten processors, 8
+// GiB, and a card ens5 to physnet0 with four virtual functions; servers on them exist in memory
+// only. It adds itself to Keystone's catalogue, and is stopped at the end of the test, which fails
+// when Nova is not installed, or is skipped with BERTH_TEST_NO_UPSTREAM=1.
 func StartWhole(t testing.TB, n Neighbours, hosts map[string]string) *servertest.Server {
 	t.Helper()
 	upstreamtest.Need(t, packages+" python3-fixtures", upstreamtest.Python, module, "/usr/lib/python3/dist-packages/fixtures/__init__.py")
@@ -68,7 +67,7 @@ func wholeConf(dir, main, api string, n Neighbours) string {
 		"database": {"connection": escaped(main)}, "api_database": {"connection": escaped(api)},
 		"keystone_authtoken": server.Login(n.Keystone),
 		"placement":          at(n.Placement, keystonetest.Placement),
-		"neutron":            at(n.Network, "project-admin"), // as Neutron wants it
+		"neutron":            at(n.Network, "project-admin"), // in Neutron's form
 		"glance":             {"endpoint_override": n.Image},
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestLintian holds the package to Debian's policy; what is overridden is in
+// TestLintian checks the package against Debian's policy; overrides are in
 // packaging/debian/lintian-overrides, with reasons.
 func TestLintian(t *testing.T) {
 	need(t, "lintian", "lintian")
@@ -28,7 +28,7 @@ func TestLintian(t *testing.T) {
 	}
 }
 
-// TestFields looks at what apt and dpkg are told.
+// TestFields checks the control fields for apt and dpkg.
 func TestFields(t *testing.T) {
 	deb, unpacked := pkg(t)
 	for field, want := range map[string]string{
@@ -48,8 +48,8 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestModesAndOwners wants everything to be root's and nobody else's to write;
-// only the settings are not for everybody to read.
+// TestModesAndOwners requires that root owns everything and is the only one that may write; only
+// the settings are not world-readable.
 func TestModesAndOwners(t *testing.T) {
 	deb, _ := pkg(t)
 	listed := 0
@@ -73,7 +73,7 @@ func TestModesAndOwners(t *testing.T) {
 	}
 }
 
-// TestProgramIsStatic wants the program to need nothing of the machine.
+// TestProgramIsStatic requires that the program needs no shared libraries.
 func TestProgramIsStatic(t *testing.T) {
 	need(t, "ldd", "libc-bin")
 	_, unpacked := pkg(t)
@@ -83,7 +83,7 @@ func TestProgramIsStatic(t *testing.T) {
 	}
 }
 
-// TestNotices wants the licence of each linked module in the package.
+// TestNotices requires the licence of each linked module in the package.
 func TestNotices(t *testing.T) {
 	need(t, "gzip", "gzip")
 	_, unpacked := pkg(t)
@@ -107,9 +107,9 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// TestBuildIsReproducible builds from a copy of the tree somewhere else, without
-// the repository and in another environment: the bytes are the same. Without a repository there is a version
-// too.
+// TestBuildIsReproducible builds from a copy of the tree in another directory, without the
+// repository and in another environment: the bytes are the same. Without a repository there is a
+// version too.
 func TestBuildIsReproducible(t *testing.T) {
 	first, _ := pkg(t)
 	dir := filepath.Join(t.TempDir(), "another place")
@@ -127,7 +127,7 @@ func TestBuildIsReproducible(t *testing.T) {
 	}
 }
 
-// TestVersionOfTheTree wants dpkg to accept the version that this tree gets.
+// TestVersionOfTheTree requires that dpkg accepts the version of this tree.
 func TestVersionOfTheTree(t *testing.T) {
 	need(t, "dpkg", "dpkg")
 	run(t, "dpkg", "--validate-version", strings.TrimSpace(run(t, filepath.Join(tree, "scripts", "version")))+"-1")

@@ -18,8 +18,8 @@ const (
 	wantedBy     = "etc/systemd/system/multi-user.target.wants/berth-placement.service"
 )
 
-// TestInstallation takes the package through its life on a system of its own:
-// installed, enabled by hand, upgraded, removed, purged.
+// TestInstallation takes the package through its lifecycle on a separate root: installed, enabled
+// by hand, upgraded, removed, purged.
 func TestInstallation(t *testing.T) {
 	needRoot(t, "installing, upgrading and removing the package with dpkg")
 	deb, _ := pkg(t)
@@ -42,7 +42,7 @@ func TestInstallation(t *testing.T) {
 	r.write(t, logPath+"/placement.log", "log")
 	r.enable(t)
 
-	// What an administrator decided stays, also when the file is replaced.
+	// An administrator's changes are preserved, also when the file is replaced.
 	if err := os.Chmod(r.path(settingsPath), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -70,8 +70,8 @@ func TestInstallation(t *testing.T) {
 	}
 }
 
-// TestPurgeOfAnEmptyState wants nothing but the user to stay when there is no
-// data, and a second installation to be like the first.
+// TestPurgeOfAnEmptyState requires that only the user remains when there is no data, and that a
+// second installation is like the first.
 func TestPurgeOfAnEmptyState(t *testing.T) {
 	needRoot(t, "removing the package with dpkg")
 	deb, _ := pkg(t)
@@ -84,7 +84,7 @@ func TestPurgeOfAnEmptyState(t *testing.T) {
 	r.check(t, settingsPath, 0o640, 0, group)
 }
 
-// TestOverriddenModeIsKept wants what dpkg-statoverride says to win.
+// TestOverriddenModeIsKept requires that dpkg-statoverride takes precedence.
 func TestOverriddenModeIsKept(t *testing.T) {
 	needRoot(t, "modes that an administrator chose")
 	deb, _ := pkg(t)
@@ -144,7 +144,7 @@ func (r root) account(t *testing.T) (user, group int) {
 	return user, group
 }
 
-// check looks at mode and owner of a file.
+// check checks mode and owner of a file.
 func (r root) check(t *testing.T, name string, mode os.FileMode, user, group int) {
 	t.Helper()
 	info, err := os.Stat(r.path(name))

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestManualPages renders every page; troff has nothing to complain about.
+// TestManualPages renders every page without warnings of troff.
 func TestManualPages(t *testing.T) {
 	need(t, "groff", "groff-base")
 	_, unpacked := pkg(t)

@@ -27,7 +27,7 @@ var tree = func() string {
 	return dir
 }()
 
-// shared is a directory for what all tests use; it goes away with the process.
+// shared is a directory for what all tests use; it is removed at the end of the process.
 var shared string
 
 func TestMain(m *testing.M) {
@@ -98,9 +98,8 @@ func run(t *testing.T, name string, args ...string) string {
 	return out
 }
 
-// need ends the test when a program is missing: it fails, so that nobody takes
-// a test that was not run for one that passed, unless the developer asked to go
-// without what Debian has.
+// need ends the test when a program is missing: it fails, so that a missing program is not mistaken
+// for success, unless the developer has chosen to skip what needs Debian's packages.
 func need(t *testing.T, program, debian string) {
 	t.Helper()
 	if _, err := exec.LookPath(program); err == nil {
@@ -112,7 +111,7 @@ func need(t *testing.T, program, debian string) {
 	t.Fatalf("there is no %s here: install Debian's %s, or set BERTH_TEST_NO_UPSTREAM=1 to go without", program, debian)
 }
 
-// needRoot skips the test, saying what is not tested then, for anybody but root.
+// needRoot skips the test for users other than root, and reports what is not tested then.
 func needRoot(t *testing.T, what string) {
 	t.Helper()
 	if os.Getuid() != 0 {

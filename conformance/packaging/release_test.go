@@ -18,8 +18,8 @@ func releaseTool(t *testing.T) string {
 	return tool
 }
 
-// TestImage makes the container image of the packaged program twice: the bytes are the same,
-// skopeo understands it, and the program in it runs where there is nothing else.
+// TestImage builds the container image of the packaged program twice: the bytes are the same,
+// skopeo can read it, and the program in it runs without other files.
 func TestImage(t *testing.T) {
 	need(t, "skopeo", "skopeo")
 	needRoot(t, "running the image's program in its own root directory")
@@ -79,7 +79,7 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// TestBillOfMaterials holds the bill of materials to what the program itself says.
+// TestBillOfMaterials compares the bill of materials with the program's own build information.
 func TestBillOfMaterials(t *testing.T) {
 	_, unpacked := pkg(t)
 	program, out := filepath.Join(unpacked, programPath), filepath.Join(t.TempDir(), "sbom.json")

@@ -52,7 +52,7 @@ func newRoot(t *testing.T) root {
 	for _, unit := range units {
 		r.copyRegular(t, unit)
 	}
-	r.write(t, "dev/null", "") // a file does: nobody reads it
+	r.write(t, "dev/null", "") // a file is enough: it is not read
 	r.write(t, "etc/passwd", "root:x:0:0:root:/root:/bin/sh\n")
 	r.write(t, "etc/group", "root:x:0:\n")
 	r.write(t, "var/lib/dpkg/status", stubs("procps", "systemd"))
@@ -87,11 +87,11 @@ func (r root) copyProgram(t *testing.T, path string) {
 	}
 }
 
-// copyRegular copies a file to the same place; links become what they lead to.
+// copyRegular copies a file to the same path; links are followed.
 func (r root) copyRegular(t *testing.T, path string) {
 	t.Helper()
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return // directories come with their files
+		return // directories are created with their files
 	}
 	if err := copyFile(path, r.path(path)); err != nil {
 		t.Fatal(err)
@@ -105,8 +105,8 @@ func (r root) write(t *testing.T, name, text string) {
 	}
 }
 
-// dpkg runs dpkg on the root, with the maintainer scripts inside of it, and
-// returns what was printed. It does not look at the machine's settings of dpkg.
+// dpkg runs dpkg on the root, with the maintainer scripts inside of it, and returns the output. It
+// ignores the machine's settings of dpkg.
 func (r root) dpkg(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("dpkg", append([]string{"--root=" + string(r), "--log=" + r.path("var/log/dpkg.log")}, args...)...)

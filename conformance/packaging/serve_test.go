@@ -22,7 +22,7 @@ import (
 // patience bounds every wait of these tests.
 const patience = 30 * time.Second
 
-// A service is a program that was started the way its unit file says.
+// A service is a program that was started as in its unit file.
 type service struct {
 	*process.Process
 	t   *testing.T
@@ -31,8 +31,8 @@ type service struct {
 	log process.Log
 }
 
-// start runs a command on a free port with noauth2: the environment wins over
-// the settings file, which stays as it was installed.
+// start runs a command on a free port with noauth2: the environment overrides the settings file,
+// which is as installed.
 func start(t *testing.T, cmd *exec.Cmd, env ...string) *service {
 	t.Helper()
 	address := servertest.FreeAddress(t)
@@ -47,7 +47,7 @@ func start(t *testing.T, cmd *exec.Cmd, env ...string) *service {
 	return s
 }
 
-// stop ends the service as systemd does and wants it to end well.
+// stop ends the service as systemd does and expects a successful exit.
 func (s *service) stop() {
 	s.t.Helper()
 	s.Signal(syscall.SIGTERM)
@@ -116,8 +116,8 @@ func command(t *testing.T, unpacked string) []string {
 	return strings.Fields(unit(t, unpacked).only(t, "ExecStart"))
 }
 
-// serves starts what the unit file says inside of the root, as the user and in
-// the directory that it says.
+// serves starts the command of the unit file inside of the root, as the user and in the directory
+// of the unit file.
 func (r root) serves(t *testing.T, user, group int) {
 	t.Helper()
 	args := command(t, string(r))
@@ -133,8 +133,8 @@ func (r root) serves(t *testing.T, user, group int) {
 	s.stop()
 }
 
-// unpackedService starts the program that was unpacked with the settings that
-// were, but for the place of the database. It works for everybody.
+// unpackedService starts the unpacked program with the unpacked settings, except for the path of
+// the database. It works for all users.
 func unpackedService(t *testing.T, env ...string) *service {
 	t.Helper()
 	_, unpacked := pkg(t)
@@ -157,8 +157,8 @@ func TestUnpackedProgramServes(t *testing.T) {
 	}
 }
 
-// TestUntouchedSettingsDoNotServe wants a service that nobody configured to say
-// so and to end with the code after which systemd does not try again.
+// TestUntouchedSettingsDoNotServe requires an unconfigured service to report that and to end with
+// the code after which systemd does not restart it.
 func TestUntouchedSettingsDoNotServe(t *testing.T) {
 	s := unpackedService(t, "OS_API__AUTH_STRATEGY=keystone")
 	if code := s.exit(); code != 2 {
@@ -180,8 +180,8 @@ func TestUntouchedSettingsDoNotServe(t *testing.T) {
 	}
 }
 
-// A placement.conf of upstream's, copied as it is, may name a log file where the packaged service
-// cannot write: it ends, and says what to do, with the directory where it can.
+// A placement.conf of upstream's, copied unchanged, may name a log file where the packaged service
+// cannot write: it ends, and says what to do, with a directory where it can.
 func (r root) refusesLogFile(t *testing.T, user, group int) {
 	t.Helper()
 	u := unit(t, string(r))
@@ -214,9 +214,9 @@ func (r root) refusesLogFile(t *testing.T, user, group int) {
 	}
 }
 
-// TestServiceKeepsItsUnitsPromises stands in for systemd: the unit file says
-// Type=notify and WatchdogSec, and reloads with a signal. A service that sent no
-// READY=1 would be killed, one without WATCHDOG=1 again and again.
+// TestServiceKeepsItsUnitsPromises replaces systemd: the unit file has Type=notify and WatchdogSec,
+// and reloads with a signal. Without READY=1 a service would be killed, without WATCHDOG=1
+// repeatedly.
 func TestServiceKeepsItsUnitsPromises(t *testing.T) {
 	_, unpacked := pkg(t)
 	u := unit(t, unpacked)
@@ -258,8 +258,8 @@ func (s *service) hear(socket *net.UnixConn, want string) {
 	}
 }
 
-// TestSocketUnitIsServed has a socket opened the way systemd does for the socket
-// unit: the service answers on it, whatever the settings say.
+// TestSocketUnitIsServed opens a socket as systemd does for the socket unit: the service answers on
+// it, whatever its settings.
 func TestSocketUnitIsServed(t *testing.T) {
 	need(t, "systemd-socket-activate", "systemd")
 	_, unpacked := pkg(t)
@@ -285,7 +285,7 @@ func TestSocketUnitIsServed(t *testing.T) {
 	s.stop()
 }
 
-// checkClosed wants nobody to listen where the settings say.
+// checkClosed expects that the address in the settings has no listener.
 func checkClosed(url string) error {
 	conn, err := net.DialTimeout("tcp", strings.TrimPrefix(url, "http://"), time.Second)
 	if err != nil {

@@ -14,9 +14,8 @@ var (
 	tableGroup  = regexp.MustCompile(`^## \[(\w+)\]$`)
 )
 
-// TestSettingsFile holds the settings that are installed to the documentation: each name is
-// there and has an effect or is to have one, and a value behind # is the default where there
-// is one.
+// TestSettingsFile compares the installed settings with the documentation: each name exists and is
+// used or kept, and a value behind # is the default where there is one.
 func TestSettingsFile(t *testing.T) {
 	for name, document := range map[string]string{"placement": "settings", "network": "settings-network", "compute": "settings-compute"} {
 		t.Run(name, func(t *testing.T) { checkSettings(t, name+".conf", documentedSettings(t, document+".md")) })

@@ -11,14 +11,13 @@ import (
 	"time"
 )
 
-// nobody is who the traced service runs as when the test is root: root's SQLite
-// makes calls that the service's does not.
+// nobody is the user of the traced service when the test is root: root's SQLite makes calls that
+// the service's does not.
 const nobody = 65534
 
-// TestServiceStaysWithinItsConfinement traces the program while it serves and
-// holds what it asks of the kernel to what the unit file lets it have: system
-// calls, families of sockets, memory that is never both writable and executable,
-// and files that it writes to.
+// TestServiceStaysWithinItsConfinement traces the program while it serves and compares its use of
+// the kernel with the restrictions of the unit file: system calls, families of sockets, memory that
+// is never both writable and executable, and files that it writes to.
 func TestServiceStaysWithinItsConfinement(t *testing.T) {
 	need(t, "strace", "strace")
 	need(t, "systemd-analyze", "systemd")
@@ -47,7 +46,7 @@ func TestServiceStaysWithinItsConfinement(t *testing.T) {
 	}
 }
 
-// openDir makes a directory that everybody may look into, unlike the test's own.
+// openDir creates a directory that all users may read, unlike the test's own.
 func openDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "berth-traced-")
@@ -65,7 +64,7 @@ func openDir(t *testing.T) string {
 	return dir
 }
 
-// checkCall looks at the arguments of one call.
+// checkCall checks the arguments of one call.
 func checkCall(t *testing.T, name, args, dir string, families []string) {
 	t.Helper()
 	switch name {
@@ -97,7 +96,7 @@ func traced(t *testing.T, unpacked, dir string) string {
 	if err := os.WriteFile(settings, []byte(read(t, filepath.Join(unpacked, settingsPath))), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(dir, "berth") // nobody may not look into root's directories
+	program := filepath.Join(dir, "berth") // the user nobody cannot read root's directories
 	if err := copyFile(filepath.Join(unpacked, programPath), program); err != nil {
 		t.Fatal(err)
 	}
@@ -144,8 +143,8 @@ func (s *service) wholeTrace(file string) string {
 	return ""
 }
 
-// allowedCalls returns what the lines of a filter allow: the first lists what is
-// allowed, those that begin with ~ take away.
+// allowedCalls returns the calls that the lines of a filter allow: the first lists allowed ones,
+// lines that begin with ~ remove some.
 func allowedCalls(t *testing.T, lines []string) map[string]bool {
 	t.Helper()
 	groups := callGroups(t)
@@ -173,7 +172,7 @@ func allowedCalls(t *testing.T, lines []string) map[string]bool {
 	return allowed
 }
 
-// callGroups asks systemd for its groups of system calls.
+// callGroups reads systemd's groups of system calls.
 func callGroups(t *testing.T) map[string][]string {
 	t.Helper()
 	groups := map[string][]string{}

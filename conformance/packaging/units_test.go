@@ -8,9 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// exposure is the most that systemd's own estimate of what a break-in could reach
-// may be, in tenths: 0 is nothing, 100 everything. What is left are the network,
-// Unix sockets and the host's /proc.
+// exposure is the bound of systemd's own estimate of the exposure, in tenths: 0 is the best, 100
+// the worst. The remainder are the network, Unix sockets and the host's /proc.
 const exposure = "15"
 
 // A unitFile is the settings of a unit file, without their sections: name and
@@ -39,7 +38,7 @@ func unitOf(t *testing.T, below, service string) unitFile {
 	return u
 }
 
-// only returns the value of a setting that is given once.
+// only returns the value of a setting that occurs once.
 func (u unitFile) only(t *testing.T, name string) string {
 	t.Helper()
 	if len(u[name]) != 1 {
@@ -73,8 +72,8 @@ func TestUnitsAreUnderstood(t *testing.T) {
 	}
 }
 
-// TestServiceIsConfined holds the placement service to systemd's estimate of its exposure, and
-// the network and compute services to the same confinement.
+// TestServiceIsConfined compares systemd's estimate of the placement service's exposure with the
+// bound, and requires the same confinement of the network and compute services.
 func TestServiceIsConfined(t *testing.T) {
 	need(t, "systemd-analyze", "systemd")
 	_, unpacked := pkg(t)

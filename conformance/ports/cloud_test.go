@@ -17,19 +17,18 @@ import (
 	"github.com/berthcloud/berth/internal/servertest"
 )
 
-// soon is how long a service may take to put in order what was left half done, once it
-// runs again.
+// soon bounds the time in which a restarted service repairs unfinished operations.
 const soon = 10 * time.Second
 
-// A cloud is a placement and instances of the network service on one database, hosts whose
-// agents have reported two bridges, and a network on one of them.
+// A cloud is a placement and instances of the network service on one database, hosts whose agents
+// have reported two bridges, and a network on one of them.
 type cloud struct {
 	*testing.T
 	places  *rest.Client // past the way
 	way     *way
 	asks    []*instance
 	network string
-	reports map[string][]string // the bridges of each host whose agent beats
+	reports map[string][]string // the bridges of each host with a live agent
 	hosts   []host
 	claims  []claim
 	rules   map[int]string // the policies that promise so much in each direction
@@ -38,7 +37,7 @@ type cloud struct {
 // A host is a name and the providers of the host and of the bridge that the network is on.
 type host struct{ name, root, bridge string }
 
-// An instance is one running network service and who asks it.
+// An instance is one running network service and its client.
 type instance struct {
 	*server.Server
 	*rest.Client
@@ -125,7 +124,7 @@ func heartbeat(host, hypervisor string, bridges ...string) request {
 	}}}
 }
 
-// beat reports an agent. Any answer will do: a heartbeat may be lost.
+// beat sends a heartbeat of an agent. Any answer is accepted: a heartbeat may be lost.
 func (i *instance) beat(host string, bridges []string) {
 	_, _ = heartbeat(host, host, bridges...).send(i)
 }
@@ -173,8 +172,8 @@ func (c *cloud) policy(kbps int) string {
 	return id
 }
 
-// settles waits until all agents are said to be in placement and the first instance has
-// nothing left to do there. The agents beat meanwhile.
+// settles waits until all agents are reported to be in placement and the first instance has no
+// pending changes there. The agents send heartbeats meanwhile.
 func (c *cloud) settles() {
 	c.Helper()
 	for end := time.Now().Add(soon); ; time.Sleep(10 * time.Millisecond) {
@@ -192,7 +191,7 @@ func (c *cloud) settles() {
 	}
 }
 
-// synced reports whether all agents are said to be in placement.
+// synced reports whether all agents are reported to be in placement.
 func (i *instance) synced() (bool, error) {
 	var all struct {
 		Agents []struct {
@@ -227,7 +226,7 @@ func (c *cloud) tree(host string) (names []string) {
 
 var unfinished = regexp.MustCompile(`(?m)^berth_network_unfinished_changes (\S+)$`)
 
-// unfinished is how many changes in placement the first instance has not made yet.
+// unfinished is the number of the first instance's pending changes in placement.
 func (c *cloud) unfinished() string {
 	res, err := http.Get(c.asks[0].metrics)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/berthcloud/berth/conformance/server"
 )
 
-// theServer is whose ports are changed.
+// theServer is the server whose ports are changed.
 const theServer = "5e57b85f-b017-419a-8745-9c406e149f9e"
 
 // A request is what makes a change.
@@ -28,8 +28,7 @@ func (c *cloud) must(r request) {
 	c.asks[0].Must(c, 200, r.method, r.path, r.body)
 }
 
-// changes are of what a server holds: each makes what it is about anew, and returns the
-// request.
+// changes are changes of a server's allocations: each creates its objects, and returns the request.
 var changes = map[string]func(c *cloud) request{
 	"PortUp":      func(c *cloud) request { return c.portChange(1000, 2000) },
 	"PortDown":    func(c *cloud) request { return c.portChange(2000, 1000) },
@@ -62,9 +61,9 @@ func (c *cloud) networkChange(from, to int) request {
 	return change(to)
 }
 
-// TestKilledChanges kills the service at each of its requests to placement, before that
-// gets there and before the answer is back, for each kind of change. When it runs again
-// it puts all in order, and the change can be made.
+// TestKilledChanges kills the service at each of its requests to placement, before the request
+// arrives and before the answer returns, for each kind of change. After a restart it repairs the
+// state, and the change can be made.
 func TestKilledChanges(t *testing.T) {
 	onEach(t, func(t *testing.T, kind server.DatabaseKind) {
 		all := newCloud(t, kind, 1, nil)
@@ -81,8 +80,8 @@ func TestKilledChanges(t *testing.T) {
 	})
 }
 
-// survives makes a change during which the service is killed at one of its requests to
-// placement. It reports whether there was such a request.
+// survives makes a change during which the service is killed at one of its requests to placement.
+// It reports whether there was such a request.
 func (c *cloud) survives(prepare func(*cloud) request, number int, after bool) (killed bool) {
 	c.Helper()
 	c.clear()
@@ -109,8 +108,8 @@ func (c *cloud) survives(prepare func(*cloud) request, number int, after bool) (
 	return killed
 }
 
-// kills has something done that the first instance is killed and started again during, at
-// one of its requests to placement. It reports whether there was such a request.
+// kills calls do, during which the first instance is killed and restarted, at one of its requests
+// to placement. It reports whether there was such a request.
 func (c *cloud) kills(number int, after bool, do func()) (killed bool) {
 	c.Helper()
 	c.way.haltAt(number, after)
@@ -162,7 +161,7 @@ func TestKilledSyncs(t *testing.T) {
 	})
 }
 
-// syncs reports an agent and waits until it is in placement, or the service is gone.
+// syncs reports an agent and waits until it is in placement, or the service has ended.
 func (i *instance) syncs(host string, bridges ...string) {
 	i.beat(host, bridges)
 	for end := time.Now().Add(soon); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {

@@ -7,10 +7,10 @@ import (
 	"github.com/berthcloud/berth/internal/books"
 )
 
-// A port is what the API says of one.
+// A port is a port in the API.
 type port struct{ books.Port }
 
-// asks is a part of what a port asks for.
+// asks is a part of the resources that a port requests.
 func (p *port) asks(percent int) rest.Resources {
 	sum := rest.Resources{}
 	for _, g := range p.Request.Groups {
@@ -39,7 +39,7 @@ func (c *cloud) ports() []port {
 	return all.Ports
 }
 
-// newPort makes a port with a policy, "" for none of its own.
+// newPort creates a port with a policy, "" for none of its own.
 func (c *cloud) newPort(policy string) port {
 	c.Helper()
 	spec := rest.Object{"network_id": c.network}
@@ -49,14 +49,14 @@ func (c *cloud) newPort(policy string) port {
 	return c.port(c.make("port", spec))
 }
 
-// A claim is what a server was given on a host for a port.
+// A claim is a server's allocation on a host for a port.
 type claim struct {
 	server, port string
 	host         host
 	given        rest.Resources
 }
 
-// claim gives a server a part of what a port asks for, as compute does.
+// claim allocates a part of a port's request to a server, as compute does.
 func (c *cloud) claim(server string, p port, on host, percent int) {
 	c.Helper()
 	c.claims = append(c.claims, claim{server, p.ID, on, p.asks(percent)})
@@ -70,7 +70,7 @@ func (c *cloud) claim(server string, p port, on host, percent int) {
 	c.places.Must(c, 204, "PUT", "/allocations/"+server, rest.Allocations(body.Generation, held))
 }
 
-// binding is what compute says of a port that a server gets.
+// binding is compute's request to bind a port to a server.
 func (p *port) binding(server string, on host) request {
 	allocation := rest.Object{}
 	for _, g := range p.Request.Groups {
@@ -97,9 +97,9 @@ func (c *cloud) held(server string) books.Holdings {
 	return held.Holdings()
 }
 
-// agrees waits until nothing is left to do, and then looks whether each server holds what
-// its ports promise, or what it was given for one that it has not got; and whether that is
-// all that is in use.
+// agrees waits until no change is pending, and then checks that each server's allocations are the
+// guarantees of its ports, and the claims for ports that it has not got; and that nothing else is
+// in use.
 func (c *cloud) agrees() {
 	c.Helper()
 	c.settles()
@@ -121,7 +121,7 @@ func (c *cloud) agrees() {
 	}
 }
 
-// promised is what servers have to hold.
+// promised are the expected allocations of servers.
 func (c *cloud) promised() map[string]books.Holdings {
 	c.Helper()
 	ports := map[string]port{}
@@ -148,7 +148,7 @@ func (c *cloud) promised() map[string]books.Holdings {
 	return want
 }
 
-// isBound looks whether a port is bound on a host, by what was claimed there.
+// isBound checks that a port is bound on a host, according to the claim there.
 func (c *cloud) isBound(p port, on host) {
 	c.Helper()
 	for _, g := range p.Request.Groups {
@@ -158,7 +158,7 @@ func (c *cloud) isBound(p port, on host) {
 	}
 }
 
-// clear removes all ports and what servers hold, and has the network without a policy.
+// clear removes all ports and servers' allocations, and the network's policy.
 func (c *cloud) clear() {
 	c.Helper()
 	for _, p := range c.ports() {

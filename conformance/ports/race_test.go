@@ -19,7 +19,7 @@ import (
 // rounds is how often requests meet.
 const rounds = 6
 
-// onFleets runs a test with two instances on one database, one where there can be no more.
+// onFleets runs a test with two instances on one database, one where the database allows no more.
 func onFleets(t *testing.T, config map[string]map[string]string, test func(*cloud)) {
 	t.Helper()
 	onEach(t, func(t *testing.T, kind server.DatabaseKind) {
@@ -54,7 +54,7 @@ func (c *cloud) race(round int, all ...request) []int {
 	return statuses
 }
 
-// counts is how many of each status there are.
+// counts is the number of each status.
 func counts(statuses []int) map[int]int {
 	n := map[int]int{}
 	for _, s := range statuses {
@@ -71,8 +71,8 @@ func creations(n int, kind string, object rest.Object) (all []request) {
 	return all
 }
 
-// TestAddressRaces has more ports made at once than a subnet has addresses: each address
-// is given once, and all are.
+// TestAddressRaces creates more ports at once than a subnet has addresses: each address is
+// allocated once, and all are.
 func TestAddressRaces(t *testing.T) {
 	onFleets(t, nil, func(c *cloud) {
 		for round, cidr := range []string{"192.0.2.0/28", "2001:db8::/124"} {
@@ -104,7 +104,7 @@ func TestAddressRaces(t *testing.T) {
 	})
 }
 
-// TestQuotaRaces has more made at once than a project may have: it gets what it may have.
+// TestQuotaRaces creates more objects at once than a project's quota: exactly the quota is granted.
 func TestQuotaRaces(t *testing.T) {
 	const quota, more = 7, 9
 	config := map[string]map[string]string{"quotas": {
@@ -118,7 +118,7 @@ func TestQuotaRaces(t *testing.T) {
 		}{
 			{"port", rest.Object{"network_id": c.network}, 0},
 			{"network", nil, 0},
-			{"security-group", nil, 1}, // the default one, made with the first port
+			{"security-group", nil, 1}, // the default one, created with the first port
 		} {
 			object := rest.Object{"name": "one", "project_id": "crowd"}
 			maps.Copy(object, of.more)
@@ -130,8 +130,8 @@ func TestQuotaRaces(t *testing.T) {
 	})
 }
 
-// TestChangeRaces has two requests about what a port promises meet, in each of several
-// ways. Whoever is first, what servers hold is what their ports promise.
+// TestChangeRaces sends two concurrent requests about a port's guarantee, in each of several
+// combinations. In either order, the servers' allocations equal the guarantees of their ports.
 func TestChangeRaces(t *testing.T) {
 	const other = "0f4e1a52-4b0c-4a3c-8f0e-9d0f5a3a7c11" // a second server
 	onFleets(t, nil, func(all *cloud) {
@@ -150,7 +150,7 @@ func TestChangeRaces(t *testing.T) {
 				return []request{waiting(c, theServer, p, c.hosts[0], 100), waiting(c, other, p, second, 100)}
 			},
 			"BindsOfOneServer": func(c *cloud, _ int) (all []request) {
-				for range 3 { // each was given half
+				for range 3 { // half was allocated to each
 					all = append(all, waiting(c, theServer, c.newPort(c.policy(1000)), c.hosts[0], 50))
 				}
 				return all
@@ -213,9 +213,9 @@ func (c *cloud) ruleOf(policy string, kbps int) string {
 	return path
 }
 
-// TestDeviceRaces has agents of two hosts that share a hypervisor report the same device at
-// once, and then one of them another one, through any instance. What an agent has stays,
-// and nothing else.
+// TestDeviceRaces has agents of two hosts that share a hypervisor report the same device at once,
+// and then one of them another one, through any instance. An agent's own devices remain, and
+// nothing else.
 func TestDeviceRaces(t *testing.T) {
 	onFleets(t, nil, func(c *cloud) {
 		name, agent := "shared", "shared:Open vSwitch agent"

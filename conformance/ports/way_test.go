@@ -13,16 +13,16 @@ import (
 	"github.com/berthcloud/berth/internal/servertest"
 )
 
-// A way is what lies between the network service and placement. It can be told to halt at
-// one request, before placement gets it or when its answer is there, for somebody to kill
-// who has sent it. That request is never answered.
+// A way is a proxy between the network service and placement. It can be set to halt at one request,
+// before placement gets it or when its answer has arrived, so that a test can kill the sender. That
+// request is never answered.
 type way struct {
 	url   string
-	halts chan struct{} // gets a value when the request has come
+	halts chan struct{} // gets a value when the request has arrived
 	goOn  chan struct{} // ends the halt
 
 	mu     sync.Mutex // guards what follows
-	number int        // of requests since it was told to halt
+	number int        // of requests since the halt was set
 	at     int        // the request; 0 for none
 	after  bool
 }
@@ -58,10 +58,10 @@ func (w *way) pass(proxy http.Handler, rw http.ResponseWriter, r *http.Request) 
 	}
 	maps.Copy(rw.Header(), answer.Header())
 	rw.WriteHeader(answer.Code)
-	_, _ = io.Copy(rw, answer.Body) // who has gone does not want it
+	_, _ = io.Copy(rw, answer.Body) // the client may have disconnected
 }
 
-// halt waits for the end of who has sent a request, which so gets no answer.
+// halt waits for the end of the request's sender, which thus gets no answer.
 func (w *way) halt() {
 	w.halts <- struct{}{}
 	<-w.goOn
@@ -75,7 +75,7 @@ func (w *way) count() (here, after bool) {
 	return w.number == w.at, w.after
 }
 
-// haltAt says at which request from here on the way halts, 0 for none.
+// haltAt sets the request, counted from here, at which the way halts, 0 for none.
 func (w *way) haltAt(number int, after bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

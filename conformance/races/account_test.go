@@ -27,19 +27,17 @@ const (
 	look
 )
 
-// An effect is what the client learned of an entry; used and generation are
-// those that a look found.
+// An effect is the client's result of an entry; used and generation are those of a read.
 type effect struct {
 	verdict    verdict
 	used       int
 	generation int
 }
 
-// accounts is the sequential meaning of claims on providers of the given
-// capacity: a claim that fits is accepted and moves the generation, one that
-// does not is refused and changes nothing, a release gives back and leaves the
-// generation alone, a look sees both. The two halves of a claim over two
-// providers are entries of two accounts.
+// accounts is the sequential model of claims on providers of the given capacity: a claim that fits
+// is accepted and increments the generation, one that does not is refused and changes nothing, a
+// release frees the amount and leaves the generation unchanged, a read returns both. The two halves
+// of a claim over two providers are entries of two accounts.
 func accounts(capacity int, start account) porcupine.Model {
 	return porcupine.Model{
 		Partition: byProvider,
@@ -78,7 +76,7 @@ func byProvider(ops []porcupine.Operation) [][]porcupine.Operation {
 	return parts
 }
 
-// A register is a value that is replaced by whoever knows its generation.
+// A register is a value that a client replaces with its current generation.
 type register struct {
 	generation int
 	value      int
@@ -174,8 +172,8 @@ func TestAccountsCanFail(t *testing.T) {
 	}
 }
 
-// TestRegistersCanFail shows that two winners of one generation, a refusal
-// without a reason and a read of the past are noticed.
+// TestRegistersCanFail shows that two winners of one generation, a refusal without a reason and a
+// stale read are detected.
 func TestRegistersCanFail(t *testing.T) {
 	won, lost := changed{verdict: accepted}, changed{verdict: stale}
 	type done struct {

@@ -15,14 +15,14 @@ import (
 const (
 	providers = 10
 	capacity  = 8
-	taken     = 5 // before the fight begins
+	taken     = 5 // before the contention begins
 	turns     = 40
 )
 
 func provider(n int) string { return rest.UUID("a0", n) }
 
-// TestLastUnits lets the writers fight for the last units of ten providers,
-// with claims on one and on two of them at once.
+// TestLastUnits has the writers compete for the last units of ten providers, with claims on one and
+// on two of them at once.
 func TestLastUnits(t *testing.T) {
 	rest.Each(t, func(t *testing.T, url string) {
 		f := newFight(t, url)
@@ -32,7 +32,7 @@ func TestLastUnits(t *testing.T) {
 	})
 }
 
-// A struggle is the fight for the last units and its books.
+// A struggle is the contention for the last units and its records.
 type struggle struct {
 	t *testing.T
 	c *rest.Client
@@ -59,8 +59,7 @@ func newFight(t *testing.T, url string) *struggle {
 	return f
 }
 
-// turn claims for a new consumer, and if that is granted gives it back more
-// often than not; between, it looks.
+// turn claims for a new consumer, and if that is granted mostly releases it; in between, it reads.
 func (f *struggle) turn(w, turn int, r *rand.Rand) {
 	consumer := rest.UUID("a2", w*1000+turn)
 	per := map[string]rest.Resources{provider(r.IntN(providers)): {"VCPU": 1 + r.IntN(2)}}
@@ -130,7 +129,7 @@ func (f *struggle) look(w int, p string) {
 	f.h.add(w, call, entry{provider: p, kind: look}, effect{used: u.Usages["VCPU"], generation: u.Generation})
 }
 
-// settle compares the service's books with those of the writers.
+// settle compares the service's records with those of the writers.
 func (f *struggle) settle() {
 	f.t.Helper()
 	sum := map[string]int{}
@@ -157,7 +156,7 @@ func (f *struggle) settle() {
 	f.t.Logf("%d consumers hold something, %d hold nothing", len(f.holds), len(f.refused))
 }
 
-// same complains unless a consumer holds exactly what it was granted.
+// same reports an error unless a consumer's allocations are exactly the granted ones.
 func (f *struggle) same(consumer string, want map[string]rest.Resources) {
 	f.t.Helper()
 	if d := cmp.Diff(want, held(f.t, f.c, consumer)); d != "" {
@@ -165,7 +164,7 @@ func (f *struggle) same(consumer string, want map[string]rest.Resources) {
 	}
 }
 
-// held returns what a consumer holds, nil if that is nothing.
+// held returns a consumer's allocations, nil for none.
 func held(t *testing.T, c *rest.Client, consumer string) map[string]rest.Resources {
 	t.Helper()
 	var body struct {

@@ -18,17 +18,15 @@ import (
 const (
 	writers = 64
 
-	// fight bounds how long a crowd goes on; it stops earlier when every
-	// writer has had its turns.
+	// fight bounds the duration of a crowd; it stops earlier when every writer has had its turns.
 	fight = 2 * time.Second
 
 	// think bounds the search for a linearization of one history.
 	think = 20 * time.Second
 )
 
-// crowd runs act for every writer, again and again, until all of them have
-// had their turns or the time is over. Writers choose with a random source of
-// their own.
+// crowd calls act for every writer repeatedly, until all of them have had their turns or the time
+// is over. Each writer has a random source of its own.
 func crowd(n, turns int, act func(writer, turn int, r *rand.Rand)) {
 	end := time.Now().Add(fight)
 	var wg sync.WaitGroup
@@ -79,11 +77,11 @@ const (
 	accepted verdict = "accepted"
 	full     verdict = "full"     // it would exceed a capacity
 	stale    verdict = "stale"    // the generation sent is not the present one
-	crossed  verdict = "crossed"  // another write came between; nothing is known
-	vanished verdict = "vanished" // what it was about is not there
+	crossed  verdict = "crossed"  // another write came between; the outcome is unknown
+	vanished verdict = "vanished" // its object does not exist
 )
 
-// A ruling is a verdict and the service's words for it.
+// A ruling is a verdict and the service's text for it.
 type ruling struct {
 	verdict verdict
 	code    string

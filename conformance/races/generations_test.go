@@ -11,8 +11,8 @@ import (
 	"github.com/berthcloud/berth/conformance/clients/rest"
 )
 
-// TestConsumerGenerations lets the writers replace what a few consumers hold,
-// each with the generation it has just read.
+// TestConsumerGenerations has the writers replace the allocations of a few consumers, each with the
+// generation it has just read.
 func TestConsumerGenerations(t *testing.T) {
 	const consumers = 8
 	rest.Each(t, func(t *testing.T, url string) {
@@ -81,8 +81,8 @@ func read(t *testing.T, c *rest.Client, path string, v any) bool {
 	return err == nil
 }
 
-// TestOneCreator lets all writers claim for the same new consumer at the same
-// moment: one creates it, the others are told that it is not new any more.
+// TestOneCreator has all writers claim for the same new consumer at the same moment: one creates
+// it, the others get a generation conflict.
 func TestOneCreator(t *testing.T) {
 	const rounds = 4
 	rest.Each(t, func(t *testing.T, url string) {
@@ -122,8 +122,8 @@ func together(n int, act func(writer int)) {
 	wg.Wait()
 }
 
-// TestInventoryGenerations lets the writers replace the inventories of a few
-// providers, each with the generation it has just read.
+// TestInventoryGenerations has the writers replace the inventories of a few providers, each with
+// the generation it has just read.
 func TestInventoryGenerations(t *testing.T) {
 	const providers = 10
 	rest.Each(t, func(t *testing.T, url string) {
@@ -174,7 +174,7 @@ func readInventory(t *testing.T, c *rest.Client, h *history, w int, path string)
 	return s, true
 }
 
-// TestTraitsHaveOneCreator lets all writers create the same traits.
+// TestTraitsHaveOneCreator has all writers create the same traits.
 func TestTraitsHaveOneCreator(t *testing.T) {
 	const rounds = 4
 	rest.Each(t, func(t *testing.T, url string) {

@@ -8,8 +8,8 @@ import (
 	"github.com/berthcloud/berth/conformance/clients/rest"
 )
 
-// TestMovedClaimIsFreedAtOnce moves what a consumer holds from one provider to
-// another, by each request that can: the very next read sees both sides.
+// TestMovedClaimIsFreedAtOnce moves a consumer's allocations from one provider to another, by each
+// request that can: the next read returns both changes.
 func TestMovedClaimIsFreedAtOnce(t *testing.T) {
 	from, to := provider(0), provider(1)
 	consumer := rest.UUID("c0", 1)

@@ -9,9 +9,9 @@ import (
 	"github.com/berthcloud/berth/conformance/clients/rest"
 )
 
-// TestReshapeAmongClaims moves the processors of a host to a child and back,
-// with all that is held of them, while the writers claim and release. Nothing
-// may be lost, held twice or come back.
+// TestReshapeAmongClaims moves the processors of a host to a child and back, with all their
+// allocations, while the writers claim and release. No allocation may be lost, duplicated or
+// restored.
 func TestReshapeAmongClaims(t *testing.T) {
 	rest.Each(t, func(t *testing.T, url string) {
 		m := newMove(t, url)
@@ -31,7 +31,7 @@ func TestReshapeAmongClaims(t *testing.T) {
 
 const hostCapacity = 100
 
-// A move is a host whose processors change places, and the writers' books.
+// A move is a host whose processors move between providers, and the writers' records.
 type move struct {
 	t     *testing.T
 	c     *rest.Client
@@ -41,7 +41,7 @@ type move struct {
 	done, refused int
 
 	mu    sync.Mutex     // guards holds
-	holds map[string]int // consumer to amount, 0 when it was given back
+	holds map[string]int // consumer to amount, 0 after its release
 }
 
 func newMove(t *testing.T, url string) *move {
@@ -54,7 +54,7 @@ func newMove(t *testing.T, url string) *move {
 	return m
 }
 
-// run reshapes until it is told to stop, leaving the writers room between.
+// run reshapes until stop is closed, with pauses for the writers.
 func (m *move) run(stop <-chan struct{}) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -68,8 +68,7 @@ func (m *move) run(stop <-chan struct{}) {
 	}
 }
 
-// reshape moves everything to the other side, or is refused because somebody
-// came between.
+// reshape moves everything to the other side, or is refused because of a concurrent write.
 func (m *move) reshape() ruling {
 	from, to := m.sides[m.at], m.sides[1-m.at]
 	moved, ok := m.everything(from, to)
@@ -120,8 +119,7 @@ func (m *move) everything(from, to string) (rest.Object, bool) {
 	return moved, true
 }
 
-// turn claims on whichever side has the processors and gives back half of
-// the time.
+// turn claims on the side that has the processors and releases half of the time.
 func (m *move) turn(w, turn int, r *rand.Rand) {
 	consumer := rest.UUID("d0", w*1000+turn)
 	amount := 1 + r.IntN(3)

@@ -36,9 +36,9 @@ func StartBerth(t testing.TB, opts Options) *Server {
 	})
 }
 
-// StartBerthUp starts "berth up" with databases of its own, and the guide's
-// host alone, and returns the directory where it says how to log in. It loads its example
-// after it begins to answer. More are further flags.
+// StartBerthUp starts "berth up" with separate databases, and the guide's host alone, and returns
+// the directory with the credentials. It loads its example after it begins to answer. More are
+// further flags.
 func StartBerthUp(t testing.TB, more ...string) (s *Server, dir string) {
 	t.Helper()
 	bin := Berth(t)
@@ -63,8 +63,8 @@ func UpToken(t testing.TB, dir string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// baseConfig is what every service of a test starts from. A dollar sign would
-// stand for another option.
+// baseConfig has the settings that all services of tests share. A dollar sign would refer to
+// another option.
 func baseConfig(database string) map[string]map[string]string {
 	return map[string]map[string]string{
 		"api":                {"auth_strategy": "noauth2"},
@@ -94,9 +94,9 @@ func Berth(t testing.TB) string {
 
 const buildPrefix = "berth-conformance-build-"
 
-// build compiles the program into a directory that carries this process's id:
-// it cannot go away with the first test that asked, so a later build removes
-// what processes that are gone have left.
+// build compiles the program into a directory whose name has this process's id. It cannot be
+// removed with the first test that needs it, so a later build removes those of processes that have
+// ended.
 func build() (string, error) {
 	mod, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
@@ -119,7 +119,7 @@ func build() (string, error) {
 func sweepBuilds() {
 	dirs, err := filepath.Glob(filepath.Join(os.TempDir(), buildPrefix+"*"))
 	if err != nil {
-		return // the pattern is constant; nothing to sweep
+		return // the pattern is constant
 	}
 	for _, dir := range dirs {
 		pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(dir), buildPrefix))

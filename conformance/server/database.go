@@ -9,7 +9,7 @@ import (
 	"github.com/berthcloud/berth/internal/servertest"
 )
 
-// A DatabaseKind is what a service keeps its rows in.
+// A DatabaseKind is a kind of database.
 type DatabaseKind string
 
 // The kinds.
@@ -20,10 +20,9 @@ const (
 	PostgreSQL DatabaseKind = "postgresql" // with a standby
 )
 
-// ChosenDatabase returns the kind that the environment variable
-// BERTH_TEST_DATABASE names, SQLite when there is none, and ends the test when
-// there is no such kind. It is what services start on unless their options say
-// otherwise.
+// ChosenDatabase returns the kind in the environment variable BERTH_TEST_DATABASE, by default
+// SQLite, and ends the test for an unknown kind. Services use it unless their options have a
+// database.
 func ChosenDatabase(t testing.TB) DatabaseKind {
 	t.Helper()
 	switch k := DatabaseKind(os.Getenv("BERTH_TEST_DATABASE")); k {
@@ -40,11 +39,11 @@ func ChosenDatabase(t testing.TB) DatabaseKind {
 // A Database is the SQLAlchemy URL of one database as each service takes it.
 type Database struct {
 	Berth    string // every server of it
-	Upstream string // one server: upstream's drivers do not look for another
+	Upstream string // one server: upstream's drivers do not try another
 }
 
-// NewDatabase makes an empty database that goes away with the test, on a server
-// that the tests of the process share.
+// NewDatabase creates an empty database that is removed at the end of the test, on a server that
+// the tests of the process share.
 func NewDatabase(t testing.TB, kind DatabaseKind) Database {
 	t.Helper()
 	switch kind {

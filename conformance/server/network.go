@@ -11,10 +11,10 @@ import (
 	"github.com/berthcloud/berth/internal/servertest"
 )
 
-// StartNetwork starts Berth's network service without Keystone, with the drivers for
-// Open vSwitch and SR-IOV, and with a placement at an address that it keeps the devices
-// of agents in. The database is as for StartBerth; Config overrides options of
-// neutron.conf. Policy is not for it.
+// StartNetwork starts Berth's network service without Keystone, with the drivers for Open vSwitch
+// and SR-IOV, and with the address of a placement to which it syncs the devices of agents. The
+// database is as for StartBerth; Config overrides options of neutron.conf. Policy does not apply to
+// it.
 func StartNetwork(t testing.TB, placement string, opts Options) *Server {
 	t.Helper()
 	dir := servertest.Dir(t)
@@ -47,9 +47,9 @@ func StartCompute(t testing.TB, placement, network, images string, opts Options)
 	})
 }
 
-// StartNetworkByFiles starts Berth's network service with the texts of its configuration
-// files, such as neutron.conf and ml2_conf.ini, of which later ones win. Its database is
-// a file that goes away with the test, unless they name another.
+// StartNetworkByFiles starts Berth's network service with the texts of its configuration files,
+// such as neutron.conf and ml2_conf.ini, of which later ones override earlier ones. Its database is
+// a file that is removed at the end of the test, unless they name another.
 func StartNetworkByFiles(t testing.TB, files ...string) *Server {
 	t.Helper()
 	dir := servertest.Dir(t)
@@ -68,9 +68,9 @@ func startNetwork(t testing.TB, dir string, env []string, files ...string) *Serv
 	})
 }
 
-// StartAgent starts Berth's agent with the texts of its configuration files, and returns
-// where these are. It ends with the test, and its log is shown if that failed. Its Open
-// vSwitch would be in a directory that has none.
+// StartAgent starts Berth's agent with the texts of its configuration files, and returns their
+// paths. It is stopped at the end of the test, and its log is printed if that failed. Its directory
+// of Open vSwitch is empty.
 func StartAgent(t testing.TB, files ...string) (paths []string) {
 	t.Helper()
 	dir := servertest.Dir(t)

@@ -10,10 +10,9 @@ import (
 	"github.com/berthcloud/berth/internal/process"
 )
 
-// Run runs a program to its end and returns its exit code and all that it
-// printed. One that does not end within limit is killed and fails the test.
-// The program sees a home directory of its own, and HOME aside the environment
-// of the test.
+// Run runs a program to its end and returns its exit code and all its output. One that does not end
+// within limit is killed and fails the test. The program has a separate home directory, and except
+// for HOME the environment of the test.
 func Run(t testing.TB, limit time.Duration, program string, args ...string) (code int, out string) {
 	t.Helper()
 	var text bytes.Buffer

@@ -1,7 +1,6 @@
-// Package server starts the services that black-box tests talk to: Berth's own
-// program, and the distribution's Placement to compare it with. It is not for
-// production: every service listens on loopback with a throw-away database and
-// ends with the test that started it.
+// Package server starts the services of black-box tests: Berth's own program, and the
+// distribution's Placement to compare it with. It is not for production: every service listens on
+// loopback with a temporary database and is stopped at the end of the test that started it.
 package server
 
 import (
@@ -16,8 +15,7 @@ import (
 	"github.com/berthcloud/berth/internal/servertest"
 )
 
-// Options say how a service is configured. The zero value is a service with
-// noauth2 and its defaults.
+// Options configure a service. The zero value is a service with noauth2 and its defaults.
 type Options struct {
 	// Config overrides options of placement.conf: section, option, value.
 	Config map[string]map[string]string
@@ -35,7 +33,7 @@ type Options struct {
 	// from. Empty means what UpstreamRoot returns, "/" the machine itself.
 	Root string
 
-	// Env holds further environment variables, each as KEY=value.
+	// Env has further environment variables, each as KEY=value.
 	Env []string
 }
 
@@ -77,7 +75,7 @@ func Render(layers ...map[string]map[string]string) string {
 	return b.String()
 }
 
-// Login is how a service logs in at a Keystone, to check tokens and to ask others: the
+// Login is a service's credentials at a Keystone, to check tokens and for requests to others: the
 // options of the groups keystone_authtoken, placement and the like.
 func Login(k *keystonetest.Keystone) map[string]string { return LoginAs(k, keystonetest.Placement) }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/berthcloud/berth/internal/dbtest"
 )
 
-// Main runs the tests of a package and ends the database servers that they
-// shared. It is all that a TestMain has to call.
+// Main runs the tests of a package and stops the database servers that they shared. A TestMain need
+// not call anything else.
 func Main(m *testing.M) {
 	code := m.Run()
 	if shared.owner != nil {
@@ -44,21 +44,21 @@ func replicated(t testing.TB) *dbtest.Replicated {
 	return shared.servers
 }
 
-// An owner owns what one test starts and later ones use. It ends with Main and
-// says what goes wrong then on standard error, when no test is left to say it to.
+// An owner owns what one test starts and later ones use. It ends with Main and reports errors on
+// standard error, since no test runs then.
 type owner struct {
 	testing.TB // the first test
 	cleanups   []func()
 	over       bool
 }
 
-// Cleanup keeps f for the end of the process.
+// Cleanup registers f for the end of the process.
 func (p *owner) Cleanup(f func()) { p.cleanups = append(p.cleanups, f) }
 
 // Failed returns whether the first test did; it need not have ended.
 func (p *owner) Failed() bool { return !p.over && p.TB.Failed() }
 
-// Error reports what went wrong.
+// Error reports an error.
 func (p *owner) Error(args ...any) {
 	if !p.over {
 		p.TB.Error(args...)

@@ -23,10 +23,9 @@ const Packages = "placement-api uwsgi-core uwsgi-plugin-python3 python3-pymysql 
 // the machine itself. Developers use it to compare with another release.
 func UpstreamRoot() string { return os.Getenv("BERTH_TEST_UPSTREAM_ROOT") }
 
-// StartUpstream starts the distribution's Placement, unless the options name a
-// database on a fresh one of the kind that ChosenDatabase returns. Without the
-// packages the test fails and names them, unless BERTH_TEST_NO_UPSTREAM=1 asks to
-// skip.
+// StartUpstream starts the distribution's Placement, unless the options name a database on a fresh
+// one of the kind that ChosenDatabase returns. Without the packages the test fails and names them,
+// unless BERTH_TEST_NO_UPSTREAM=1 is set to skip it.
 func StartUpstream(t testing.TB, opts Options) *Server {
 	t.Helper()
 	root := strings.TrimSuffix(opts.Root, "/")
@@ -35,7 +34,7 @@ func StartUpstream(t testing.TB, opts Options) *Server {
 	}
 	app := findUpstream(t, root)
 	dir := servertest.Dir(t, upstreamParents(root)...)
-	inside := strings.TrimPrefix(dir, root) // the path as the service sees it
+	inside := strings.TrimPrefix(dir, root) // the path inside the chroot
 
 	base := baseConfig(connection(t, opts, inside).Upstream)
 	base["placement_database"]["sync_on_startup"] = "True"
@@ -58,7 +57,7 @@ func StartUpstream(t testing.TB, opts Options) *Server {
 	})
 }
 
-// processes returns arguments for so many processes, which end with the first.
+// processes returns arguments for n processes, which end with the first.
 func processes(n int) []string {
 	if n <= 1 {
 		return []string{"--processes", "1"}
@@ -66,8 +65,8 @@ func processes(n int) []string {
 	return []string{"--master", "--no-orphans", "--processes", strconv.Itoa(n)}
 }
 
-// upstreamParents lists the places for upstream's database, best first, or none
-// for the usual ones. A chroot sees only what is below it.
+// upstreamParents lists the places for upstream's database, best first, or none for the usual ones.
+// In a chroot only paths below it exist.
 func upstreamParents(root string) []string {
 	if root == "" {
 		return nil
@@ -82,8 +81,7 @@ type upstream struct {
 	args  []string
 }
 
-// findUpstream looks for the service in root. Releases before 12 come as a
-// script, later ones as a module.
+// findUpstream finds the service in root. Releases before 12 have a script, later ones a module.
 func findUpstream(t testing.TB, root string) upstream {
 	t.Helper()
 	args := []string{
@@ -113,10 +111,9 @@ func firstFile(root string, paths ...string) string {
 	return ""
 }
 
-// MasterPolicy is upstream's current policy written for releases that still
-// had system scope, so that who may do what can be compared with them. Current
-// releases refuse a token of system scope before they look at its roles; here
-// a token has to have none, or an empty one.
+// MasterPolicy is upstream's current policy for releases that still had system scope, so that
+// permissions can be compared with them. Current releases refuse a token of system scope before
+// they check its roles; here a token must have no system scope, or an empty one.
 func MasterPolicy() string {
 	rules := map[string]string{
 		"reshaper:reshape": "role:service",

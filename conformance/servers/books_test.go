@@ -12,7 +12,7 @@ import (
 	"github.com/berthcloud/berth/internal/fakehosts"
 )
 
-// What the services say of servers and ports.
+// The services' records of servers and ports.
 type (
 	vm       = books.Server
 	port     = books.Port
@@ -55,8 +55,8 @@ func (c *cloud) held(server string) holdings {
 	return held.Holdings()
 }
 
-// agrees waits until the three services and the hosts agree, and says what is wrong if they
-// do not.
+// agrees waits until the three services and the hosts agree, and reports the differences if they do
+// not.
 func (c *cloud) agrees() {
 	c.Helper()
 	for end, pause := time.Now().Add(soon), 5*time.Millisecond; ; time.Sleep(pause) {
@@ -72,7 +72,7 @@ func (c *cloud) agrees() {
 	}
 }
 
-// A look is one at everything.
+// A look is one reading of all records.
 type look struct {
 	hosts map[string]string // names by root provider
 	roots map[string]string // root providers by provider
@@ -85,9 +85,9 @@ func (l *look) complain(format string, args ...any) {
 	l.wrong = append(l.wrong, fmt.Sprintf(format, args...))
 }
 
-// wrong returns what is not as it should be: each server is at rest, holds what its flavor
-// and its bound ports ask for, nobody else holds anything, each port is free or bound where
-// its server is, of providers there, and hosts have their servers and no others.
+// wrong returns the inconsistencies: each server has no task, its allocations are those of its
+// flavor and its bound ports, no other consumer has allocations, each port is unbound or bound on
+// its server's host, to providers there, and hosts have exactly their servers.
 func (c *cloud) wrong() []string {
 	c.Helper()
 	if left := c.underWay(); left != "" {
@@ -128,7 +128,7 @@ func (c *cloud) wrong() []string {
 	return l.wrong
 }
 
-// server looks at a server, and notes what its flavor asks for.
+// server checks a server, and adds its flavor's resources to the expected allocations.
 func (l *look) server(v vm) {
 	l.vms[v.ID] = v
 	l.want[v.ID] = holdings{}
@@ -145,7 +145,7 @@ func (l *look) server(v vm) {
 	}
 }
 
-// port looks at a port, and notes what it asks for.
+// port checks a port, and adds its request to the expected allocations.
 func (l *look) port(p port, given bool) {
 	if p.Device == "" {
 		if !given {
@@ -176,7 +176,7 @@ func (l *look) port(p port, given bool) {
 	}
 }
 
-// host looks whether a host has its servers with their ports, and nothing else.
+// host checks that a host has exactly its servers with their ports.
 func (l *look) host(c *cloud, h *fakehosts.Host, ports []port) {
 	c.Helper()
 	want, got := map[string][]string{}, map[string][]string{}
@@ -208,7 +208,7 @@ func (l *look) host(c *cloud, h *fakehosts.Host, ports []port) {
 	}
 }
 
-// clear removes all servers and ports, and looks that nothing is left.
+// clear removes all servers and ports, and checks that nothing is left.
 func (c *cloud) clear() {
 	c.Helper()
 	for _, v := range c.vms() {

@@ -23,15 +23,15 @@ import (
 	"github.com/berthcloud/berth/internal/servertest"
 )
 
-// soon is how long the services may take to put in order what was left half done, once they
-// run and may go on with it.
+// soon bounds the time in which the services repair unfinished operations, once they run and may
+// continue them.
 const soon = 30 * time.Second
 
 // A cloud is the three services and hosts, and a network on a bridge of each.
 type cloud struct {
 	*testing.T
 	places, nets, ask *rest.Client // past the ways
-	report            *rest.Client // what hosts say to the compute service
+	report            *rest.Client // for hosts' requests to the compute service
 	ways              *ways
 	toPlaces, toNets  *way
 	compute           *server.Server
@@ -40,7 +40,7 @@ type cloud struct {
 	hosts             []*fakehosts.Host
 	network           string
 	running           map[string]running // hosts
-	given             map[string]bool    // ports that were made for no server
+	given             map[string]bool    // ports that were created without a server
 	rules             map[int]string     // the policies that promise so much in each direction
 
 	fails atomic.Pointer[func(host, verb, server string) error] // what of the work of hosts fails
@@ -49,17 +49,17 @@ type cloud struct {
 // The flavor of all servers.
 var flavor = rest.Resources{"VCPU": 1, "MEMORY_MB": 64, "DISK_GB": 1}
 
-// room is what a bridge has, in kbit/s in each direction.
+// room is the capacity of a bridge, in kbit/s in each direction.
 const room = 7000
 
 // Neighbours are where placement and the network service are.
 type neighbours struct {
 	placement, network string
-	// networkToken is a token for the network service, "" if it believes everything.
+	// networkToken is a token for the network service, "" with noauth.
 	networkToken string
 	// beat has the network agent of a host report, nil if hosts do so themselves.
 	beat func(h *fakehosts.Host)
-	// compute is told where the compute service is, unless it is nil.
+	// compute is called with the address of the compute service, unless it is nil.
 	compute func(url string)
 	// patience is how many seconds the compute service waits for an answer, 0 for long
 	// enough.
@@ -112,7 +112,7 @@ func newCloudBeside(t *testing.T, hosts int, n neighbours) *cloud {
 	return c
 }
 
-// serve serves until the end of the test, and returns where.
+// serve serves until the end of the test, and returns the address.
 func serve(t testing.TB, h http.Handler) string {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)
@@ -191,7 +191,7 @@ func (c *cloud) addHosts(count int, n neighbours) {
 	c.Cleanup(transport.CloseIdleConnections)
 }
 
-// run has a host report and work until the end of the test, or until it is stopped.
+// run runs a host until the end of the test, or until it is stopped.
 func (c *cloud) run(h *fakehosts.Host) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -203,7 +203,8 @@ func (c *cloud) run(h *fakehosts.Host) {
 	c.Cleanup(func() { cancel(); <-done })
 }
 
-// running is a host that runs: what ends it, and what is closed when it has ended.
+// running is a host that runs: the function that stops it, and the channel that is closed when it
+// has ended.
 type running struct {
 	end   func()
 	ended chan struct{}
@@ -273,7 +274,7 @@ func (c *cloud) boot(servers int, ports ...string) string {
 	return made.Server.ID
 }
 
-// rests waits until nothing is under way with servers.
+// rests waits until no operation on servers is under way.
 func (c *cloud) rests() {
 	c.Helper()
 	for end := time.Now().Add(soon); ; time.Sleep(5 * time.Millisecond) {
@@ -288,7 +289,7 @@ func (c *cloud) rests() {
 	}
 }
 
-// underWay says which operations there are, "" for none.
+// underWay lists the operations, "" for none.
 func (c *cloud) underWay() string {
 	rows, err := c.rows.QueryContext(context.Background(), "SELECT kind || '/' || step || ' of ' || server FROM operations")
 	if err != nil {
@@ -309,9 +310,8 @@ func (c *cloud) underWay() string {
 	return strings.Join(all, ", ")
 }
 
-// lapse has the time be over for which operations are somebody's, or are put off: nobody has
-// to wait for the minute, or for the seconds, that this takes otherwise. See
-// TestKilledServiceTakesOver.
+// lapse ends the leases and pauses of operations, so that tests need not wait for the minute, or
+// for the seconds, that this takes otherwise. See TestKilledServiceTakesOver.
 func (c *cloud) lapse() {
 	c.Helper()
 	if _, err := c.rows.ExecContext(context.Background(), "UPDATE operations SET lease = NULL"); err != nil {
@@ -319,7 +319,7 @@ func (c *cloud) lapse() {
 	}
 }
 
-// wake has the service look what there is to do, which it does when a host says something.
+// wake makes the service check for work, which it does on requests of hosts.
 func (c *cloud) wake() {
 	c.Helper()
 	nobodys := rest.UUID("dead", 1)

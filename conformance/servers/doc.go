@@ -1,6 +1,6 @@
-// Package servers has the compute service killed, and its neighbours fail, at each step of what
-// is done with servers. Afterwards what servers hold has to be what their flavors and ports ask
-// for, and none may be stuck. It also has the distribution's Placement and Neutron in the places
-// of Berth's. Services are processes of their own; hosts are those of package fakehosts, and
+// Package servers kills the compute service, and makes its neighbours fail, at each step of
+// operations on servers. Afterwards the servers' allocations must be those of their flavors and
+// ports, and no server may be stuck. It also runs with the distribution's Placement and Neutron in
+// place of Berth's. Services are separate processes; hosts are those of package fakehosts, and
 // report over HTTP.
 package servers

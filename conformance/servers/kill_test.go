@@ -45,9 +45,9 @@ func atOnce(t *testing.T, names []string, test func(t *testing.T, name string)) 
 }
 
 // TestKilledService kills the service at each of its requests to placement and to the network
-// service, before that gets there and before the answer is back, in each scenario, of which the
-// long ones repeat what others do. When it runs again it puts all in order as soon as it may go on with what it
-// was at.
+// service, before the request arrives and before the answer returns, in each scenario; the long
+// ones repeat parts of others. After a restart it repairs the state as soon as it may continue its
+// operations.
 func TestKilledService(t *testing.T) {
 	t.Parallel()
 	atOnce(t, slices.Sorted(maps.Keys(scenarios)), func(t *testing.T, name string) {
@@ -63,8 +63,8 @@ func TestKilledService(t *testing.T) {
 	})
 }
 
-// survives does what a scenario does, during which the service is killed at one of its
-// requests. It reports whether there was such a request.
+// survives runs a scenario, during which the service is killed at one of its requests. It reports
+// whether there was such a request.
 func (c *cloud) survives(s scenario, number int, after bool) (killed bool) {
 	c.Helper()
 	c.failing(nil)
@@ -84,8 +84,8 @@ func (c *cloud) survives(s scenario, number int, after bool) (killed bool) {
 	return killed
 }
 
-// kills has something done that the service is killed and started again during, at one of its
-// requests. It reports whether there was such a request. It returns when nothing is under way.
+// kills calls do, during which the service is killed and restarted, at one of its requests. It
+// reports whether there was such a request. It returns when no operation is under way.
 func (c *cloud) kills(number int, after bool, do func()) (killed bool) {
 	c.Helper()
 	return c.halts(number, after, do, func(h *halt) {
@@ -96,9 +96,9 @@ func (c *cloud) kills(number int, after bool, do func()) (killed bool) {
 	})
 }
 
-// halts has something done, and something else when that is at one of the service's requests,
-// which the latter has go on. It reports whether there was such a request, and returns when
-// nothing is under way.
+// halts calls do, and another function when that is at one of the service's requests, which then
+// continues. It reports whether there was such a request, and returns when no operation is under
+// way.
 func (c *cloud) halts(number int, after bool, do func(), meanwhile func(*halt)) (met bool) {
 	c.Helper()
 	h := c.ways.haltAt(number, after)
@@ -119,9 +119,9 @@ func (c *cloud) halts(number int, after bool, do func(), meanwhile func(*halt)) 
 	return true
 }
 
-// TestKilledServiceTakesOver kills the service amid boots, and starts it again on the same database: it
-// goes on with them, and does not wait until the leases of the run that was killed are over. Those have a minute,
-// and are renewed each quarter of it, so that they have more left than what is waited here.
+// TestKilledServiceTakesOver kills the service amid boots, and restarts it on the same database: it
+// continues them without waiting for the leases of the killed run. Those last a minute, and are
+// renewed every quarter of it, so that more of them is left than the test's time-out.
 func TestKilledServiceTakesOver(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t, 2)

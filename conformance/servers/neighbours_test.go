@@ -18,8 +18,8 @@ func TestUpstreamPlacement(t *testing.T) {
 	lives(newCloudBeside(t, 2, berthNetwork(t, inTurn(t, server.StartUpstream(t, server.Options{}).URL()))))
 }
 
-// inTurn passes requests on one after the other: on SQLite, the distribution's Placement
-// refuses what is written at the same time. Its server closes connections without saying so.
+// inTurn serializes requests: on SQLite, the distribution's Placement refuses concurrent writes.
+// Its server closes connections without announcing it.
 func inTurn(t *testing.T, to string) string {
 	t.Helper()
 	front := proxy(t, to)
@@ -51,8 +51,7 @@ func TestUpstreamNeutron(t *testing.T) {
 	}))
 }
 
-// lives takes a server from its boot to its deletion, with the books compared after each
-// step.
+// lives takes a server from its boot to its deletion, with the records compared after each step.
 func lives(c *cloud) {
 	c.Helper()
 	id := c.booted("", c.newPort(rate))

@@ -8,13 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// boots is how many servers want bandwidth at the same time, of which there is enough for
-// as many as the bridges of both hosts have room for.
+// boots is the number of servers that request bandwidth at the same time, more than the bridges of
+// both hosts have capacity for.
 const boots = 20
 
-// TestLastKilobit has more servers booted at once than there is bandwidth for: as many are up
-// as there is room for, and the others are told that there is none. What is free again after
-// deletions others get.
+// TestLastKilobit boots more servers at once than there is bandwidth for: as many are active as
+// there is capacity for, and the others fail for lack of it. Later servers get the bandwidth that
+// deletions free.
 func TestLastKilobit(t *testing.T) {
 	t.Parallel()
 	for hosts, kbps := range map[int]int{1: rate, 2: 2 * rate} { // seven on one host, three on each of two

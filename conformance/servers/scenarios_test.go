@@ -7,14 +7,14 @@ import (
 	"github.com/berthcloud/berth/conformance/clients/rest"
 )
 
-// A scenario is something that is done with servers. Begin makes what it needs, and returns
-// what does it, and what looks whether it was done.
+// A scenario is an operation on servers. It creates the objects that it needs, and returns a
+// function that executes the operation, and one that checks its result.
 type scenario func(c *cloud) (do, look func())
 
 // rate is what the ports of scenarios promise, in kbit/s.
 const rate = 1000
 
-// scenarios are what is done while something breaks.
+// scenarios are the operations during which something fails.
 var scenarios = map[string]scenario{
 	"Boot": func(c *cloud) (do, look func()) {
 		p := c.newPort(rate)
@@ -87,7 +87,7 @@ func (c *cloud) attach(server string, what rest.Object) rest.Answer {
 	return c.send("POST", "/servers/"+server+"/os-interface", rest.Object{"interfaceAttachment": what})
 }
 
-// failFirst has the first host that builds something fail, and no other.
+// failFirst makes the first host that builds a server fail, and no other.
 func (c *cloud) failFirst() {
 	var mu sync.Mutex
 	first := ""
@@ -107,7 +107,7 @@ func (c *cloud) failFirst() {
 	})
 }
 
-// failing says what of the work of hosts fails, nil for nothing.
+// failing sets a function that returns the error of hosts' work, nil for none.
 func (c *cloud) failing(how func(host, verb, server string) error) {
 	if how == nil {
 		c.fails.Store(nil)

@@ -11,9 +11,9 @@ import (
 	"github.com/berthcloud/berth/conformance/clients/rest"
 )
 
-// TestFailingNeighbours has a neighbour fail from each of the service's requests to it on, in
-// each of some ways, until the service does not know what to do. As soon as the neighbour is
-// back all is put in order.
+// TestFailingNeighbours makes a neighbour fail from each of the service's requests to it on, in
+// each of some ways, until the service has no further retries. After the neighbour's recovery the
+// state is repaired.
 func TestFailingNeighbours(t *testing.T) {
 	t.Parallel()
 	var names []string
@@ -49,8 +49,8 @@ func kindOf(name string) string {
 	return unavailable
 }
 
-// bears does what a scenario does while a neighbour fails from some request on. It reports
-// whether there was such a request.
+// bears runs a scenario while a neighbour fails from some request on. It reports whether there was
+// such a request.
 func (c *cloud) bears(s scenario, number int, t trouble) (met bool) {
 	c.Helper()
 	c.clear()
@@ -74,7 +74,7 @@ func (c *cloud) bears(s scenario, number int, t trouble) (met bool) {
 	return met
 }
 
-// halted waits until nothing is under way, or all of it has been put off.
+// halted waits until no operation is under way, or all of them are paused.
 func (c *cloud) halted() {
 	c.Helper()
 	for end := time.Now().Add(soon); ; time.Sleep(5 * time.Millisecond) {
@@ -98,7 +98,7 @@ var meanwhile = map[string]func(c *cloud, port string){
 	"Deleted":      func(c *cloud, port string) { c.nets.Must(c, 204, "DELETE", "/v2.0/ports/"+port, nil) },
 }
 
-// change gives a port another policy, as soon as nobody else changes it.
+// change sets another policy of a port, as soon as there is no concurrent change.
 func (c *cloud) change(port string, policy any) {
 	c.Helper()
 	for end := time.Now().Add(soon); ; time.Sleep(20 * time.Millisecond) {
@@ -113,8 +113,8 @@ func (c *cloud) change(port string, policy any) {
 	}
 }
 
-// TestPortsChangeMeanwhile changes a port, or deletes it, at each request that is made to boot
-// a server with it.
+// TestPortsChangeMeanwhile changes a port, or deletes it, at each request for booting a server with
+// it.
 func TestPortsChangeMeanwhile(t *testing.T) {
 	t.Parallel()
 	names := []string{"MorePromised", "LessPromised", "NoPolicy", "Deleted"}
@@ -135,8 +135,8 @@ func TestPortsChangeMeanwhile(t *testing.T) {
 	})
 }
 
-// TestDyingHosts has hosts die while they build a server: it goes to another one, and is in
-// error when there is none. When they are back they remove what they had begun.
+// TestDyingHosts has hosts end while they build a server: it is rebuilt on another one, and is in
+// error when there is none. When they are restarted they remove what they had begun.
 func TestDyingHosts(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t, 2)
@@ -166,7 +166,7 @@ func TestDyingHosts(t *testing.T) {
 	c.clear()
 }
 
-// dies has a host die, which never says how what it is at ends.
+// dies ends a host, which never reports the result of its work.
 func (c *cloud) dies(host string, dead chan struct{}) {
 	c.running[host].end()
 	dead <- struct{}{}

@@ -15,23 +15,22 @@ import (
 	"github.com/berthcloud/berth/internal/servertest"
 )
 
-// Ways are what lies between the compute service and its neighbours, whose requests are
-// counted together. At one of them they can be told to halt, before the neighbour gets it or
-// when its answer is there, for somebody to kill who has sent it; or to be in trouble from
-// there on.
+// Ways are the proxies between the compute service and its neighbours, whose requests are counted
+// together. They can be set to halt at one of them, before the neighbour gets it or when its answer
+// has arrived, so that a test can kill the sender; or to fail from there on.
 type ways struct {
 	mu      sync.Mutex // guards what follows
-	number  int        // of requests since it was told something
+	number  int        // of requests since the last setting
 	at      int        // the request; 0 for none
 	after   bool
 	halt    *halt
 	trouble *trouble // nil: halt
-	met     bool     // the request has come
+	met     bool     // the request has arrived
 }
 
 // A halt is that of one request.
 type halt struct {
-	came chan struct{} // gets a value when the request has come
+	came chan struct{} // gets a value when the request has arrived
 	goOn chan bool     // ends the halt; false: the request gets no answer
 	off  chan struct{} // closed: there is no halt any more
 }
@@ -42,8 +41,8 @@ type trouble struct {
 	kind string // of troubles
 }
 
-// The kinds of troubles. A neighbour that is late does what it is asked for, and its answer
-// comes when nobody waits for it any more.
+// The kinds of troubles. A late neighbour executes the request, and its answer arrives after the
+// client's time-out.
 const (
 	unavailable = "Unavailable"
 	refused     = "Refused"
@@ -93,7 +92,7 @@ func (w *way) open(l net.Listener) {
 	go func(s *http.Server) { _ = s.Serve(l) }(w.server)
 }
 
-// shut has connections refused, and cuts those that there are.
+// shut refuses connections, and closes existing ones.
 func (w *way) shut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -103,7 +102,7 @@ func (w *way) shut() {
 	}
 }
 
-// reopen ends that connections are refused.
+// reopen accepts connections again.
 func (w *way) reopen(t testing.TB) {
 	t.Helper()
 	w.mu.Lock()
@@ -119,7 +118,7 @@ func (w *way) reopen(t testing.TB) {
 	w.open(l)
 }
 
-// pass has the neighbour answer, unless there is something else to be done.
+// pass forwards the request to the neighbour, unless there is a halt or trouble.
 func (w *way) pass(rw http.ResponseWriter, r *http.Request) {
 	here, after, trouble, halt := w.count(w.to)
 	switch {
@@ -143,10 +142,10 @@ func (w *way) pass(rw http.ResponseWriter, r *http.Request) {
 	}
 	maps.Copy(rw.Header(), answer.Header())
 	rw.WriteHeader(answer.Code)
-	_, _ = io.Copy(rw, answer.Body) // who has gone does not want it
+	_, _ = io.Copy(rw, answer.Body) // the client may have disconnected
 }
 
-// wait waits for whatever somebody does, such as to kill who has sent the request.
+// wait waits for the test's action, such as killing the request's sender.
 func (h *halt) wait() {
 	select {
 	case h.came <- struct{}{}:
@@ -158,7 +157,7 @@ func (h *halt) wait() {
 	}
 }
 
-// count counts a request to a neighbour. Here says that something is to be done.
+// count counts a request to a neighbour. Here reports whether there is a halt or trouble at it.
 func (all *ways) count(to string) (here, after bool, kind string, h *halt) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -175,8 +174,7 @@ func (all *ways) count(to string) (here, after bool, kind string, h *halt) {
 	return all.number == all.at, all.after, "", all.halt
 }
 
-// haltAt has a way halt at a request, counted from here, at the next that there is of
-// that number only.
+// haltAt makes a way halt at a request, counted from here, at the next one with that number only.
 func (all *ways) haltAt(number int, after bool) *halt {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -185,7 +183,7 @@ func (all *ways) haltAt(number int, after bool) *halt {
 	return all.halt
 }
 
-// haltNever ends that a way is to halt.
+// haltNever cancels a halt.
 func (all *ways) haltNever() {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -193,7 +191,7 @@ func (all *ways) haltNever() {
 	close(all.halt.off)
 }
 
-// failFrom says from which request from here on the way to a neighbour is in trouble.
+// failFrom sets the request, counted from here, from which the way to a neighbour is in trouble.
 func (all *ways) failFrom(number int, t trouble) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
