@@ -6,11 +6,11 @@ import (
 	"github.com/berthcloud/berth/bench/worlds"
 )
 
-// agentReads measures what a compute agent reads again and again of its tree,
-// against the canned server and upstream's.
+// agentReads measures a compute agent's periodic reads of its tree, against the canned server and
+// upstream's.
 type agentReads struct{ world spec }
 
-// agentHosts is how many hosts are read in turn.
+// agentHosts is the number of hosts that are read in turn.
 const agentHosts = 40
 
 func (a agentReads) measure(l *lab) (f figures, err error) {

@@ -9,14 +9,13 @@ import (
 	"github.com/berthcloud/berth/bench/servers"
 )
 
-// beside measures the time of candidates without writes and with writes beside
-// them. Both come at a pace, so that the two times differ in nothing but the
-// writes.
+// beside measures the time of candidates without and with concurrent writes. Both are sent at a
+// fixed rate, so that the two times differ in the writes only.
 type beside struct {
 	world  spec
 	ask    question
 	reads  float64 // a second
-	writes float64 // a second, of allocations and their removal in turn
+	writes float64 // a second, alternately of allocations and their removal
 }
 
 // How many clients read and write.
@@ -42,7 +41,7 @@ func (b beside) measure(l *lab) (f figures, err error) {
 	})
 }
 
-// rounds measures both in turn, after a round that does not count.
+// rounds measures both alternately, after a warm-up round.
 func (b beside) rounds(l *lab, f *figures, berth *servers.Server) error {
 	var quiet, busy, quotient, written []float64
 	for i := range l.rounds + 1 {

@@ -8,11 +8,10 @@ import (
 	"github.com/berthcloud/berth/bench/servers"
 )
 
-// books are the answers of a placement service to questions about every host, by
-// path.
+// books are a placement service's answers to requests about every host, by path.
 type books map[string]string
 
-// books asks the running Berth.
+// books reads them from the running Berth.
 func (s *soaking) books() (books, error) {
 	c, err := load.Dial(s.berth.Addr, servers.Headers...)
 	if err != nil {
@@ -44,8 +43,8 @@ func (b books) differences(other books) int {
 	return n
 }
 
-// settled returns the books without the generations of providers, which a claim
-// and its release raise.
+// settled returns the books without the generations of providers, which a claim and its release
+// increment.
 func (b books) settled() (books, error) {
 	s := books{}
 	for path, body := range b {

@@ -101,7 +101,7 @@ func (b boot) measure(l *lab) (f figures, err error) {
 	return f, nil
 }
 
-// startTrio starts the services on databases of their own.
+// startTrio starts the services on separate databases.
 func (l *lab) startTrio(t *trio, images string) error {
 	var dirs []string
 	for _, name := range []string{"placement", "network", "compute"} {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestGranted reads claims out of a log: the first that was taken of each server.
+// TestGranted reads claims from a log: the first accepted one of each server.
 func TestGranted(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "berth.log")
 	const text = `2026-11-22 10:31:07.250 1 INFO berth.placement [req-1 admin admin] request method=GET path=/allocations/a route=/x status=200 bytes=2

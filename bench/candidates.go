@@ -9,7 +9,7 @@ import (
 	"github.com/berthcloud/berth/bench/worlds"
 )
 
-// A question asks a world for candidates; variants differ in amounts.
+// A question is a query for candidates in a world; variants differ in amounts.
 type question func(w *worlds.World, variant int) string
 
 // limited adds a limit to a question.
@@ -31,8 +31,8 @@ var (
 	together question = func(_ *worlds.World, v int) string { return worlds.Groups(wideChildren, v, "none") }
 )
 
-// variants returns the paths of a question that are asked in turn, so that
-// nothing gains from remembering an answer.
+// variants returns the paths of a question that are sent in turn, so that caching answers has no
+// effect.
 func (q question) variants(w *worlds.World) []string {
 	paths := make([]string, worlds.Variants)
 	for i := range paths {
@@ -41,8 +41,8 @@ func (q question) variants(w *worlds.World) []string {
 	return paths
 }
 
-// candidates measures GET /allocation_candidates against the canned server, and
-// what the world costs in memory and at the start.
+// candidates measures GET /allocation_candidates against the canned server, and the memory and
+// start-up time that the world costs.
 type candidates struct {
 	world    spec
 	ask      question
@@ -91,8 +91,8 @@ func (c candidates) alone(l *lab, f *figures) error {
 	return l.profileReads(berth, paths)
 }
 
-// countCandidates adds how many there are in an answer: what is measured is of
-// worth only when the answer is the one that was meant.
+// countCandidates adds the number of candidates in an answer: a measurement is only valid if the
+// answer is the intended one.
 func (l *lab) countCandidates(f *figures, berth *servers.Server, path string) error {
 	pages, err := l.record(berth, []string{path})
 	if err != nil {
@@ -106,8 +106,8 @@ func (l *lab) countCandidates(f *figures, berth *servers.Server, path string) er
 	return err
 }
 
-// weigh adds what Berth has in memory with a world, and the part of each provider
-// when there are so many that the program itself does not count.
+// weigh adds the memory of Berth with a world, and the share of each provider when there are so
+// many that the program itself is negligible.
 func weigh(f *figures, berth *servers.Server, w *worlds.World) error {
 	memory, err := berth.Memory()
 	if err != nil {

@@ -6,8 +6,7 @@ import (
 	"github.com/berthcloud/berth/bench/servers"
 )
 
-// rateConns is how many connections a rate is measured with: enough to keep two
-// cores busy.
+// rateConns is the number of connections for measuring a rate: enough to keep two cores busy.
 const rateConns = 4
 
 // A sample is what one round measured of one server.
@@ -45,7 +44,7 @@ func (l *lab) cpuOf(s *servers.Server, paths []string) (float64, error) {
 	return inMilliseconds(after-before) / float64(r.Requests), err
 }
 
-// plan asks for the paths in turn.
+// plan requests the paths in turn.
 func (l *lab) plan(addr string, conns int, paths []string) load.Plan {
 	return load.Plan{
 		Addr: addr, Headers: servers.Headers, Conns: conns, Time: l.span, Want: 200,
@@ -55,12 +54,11 @@ func (l *lab) plan(addr string, conns int, paths []string) load.Plan {
 	}
 }
 
-// compare measures Berth and a canned server with Berth's own answers, in turn,
-// and notes the medians over the rounds: "cpu" and "rate", those of the canned
-// server, and "cpu / canned" and "rate / canned", which are medians of the ratios
-// of each round. Answers to all paths have to have about the
-// same size; the canned server knows those to the paths in record, the first of
-// which it sends for the rest.
+// compare measures Berth and a canned server with Berth's own answers, alternately, and adds the
+// medians over the rounds: "cpu" and "rate", those of the canned server, and "cpu / canned" and
+// "rate / canned", which are medians of the ratios of each round. Answers to all paths must have
+// about the same size; the canned server has those to the paths in record, the first of which it
+// sends for the rest.
 func (l *lab) compare(f *figures, berth *servers.Server, paths, record []string) error {
 	pages, err := l.record(berth, record)
 	if err != nil {
@@ -84,7 +82,7 @@ func (l *lab) compare(f *figures, berth *servers.Server, paths, record []string)
 	return nil
 }
 
-// inTurn measures two servers in turn, after a round that does not count.
+// inTurn measures two servers alternately, after a warm-up round.
 func (l *lab) inTurn(a, b *servers.Server, paths []string) (as, bs []sample, err error) {
 	for i := range l.rounds + 1 {
 		sb, err := l.sampleOf(b, paths)
@@ -102,7 +100,7 @@ func (l *lab) inTurn(a, b *servers.Server, paths []string) (as, bs []sample, err
 	return as, bs, nil
 }
 
-// note adds what the rounds of Berth and of the canned server come to.
+// note adds the medians over the rounds of Berth and of the canned server.
 func note(f *figures, ours, canned []sample) {
 	cpu := func(s sample) float64 { return s.cpu }
 	rate := func(s sample) float64 { return s.rate }

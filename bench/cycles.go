@@ -8,13 +8,12 @@ import (
 	"github.com/berthcloud/berth/bench/servers"
 )
 
-// held is how many claims a client holds before it releases the oldest for each
-// new one.
+// held is the number of a client's claims above which it releases the oldest for each new one.
 const held = 8
 
-// cycles measures claim cycles (candidates, a claim, later its release) against
-// the minimal transaction in the same kind of database. Clients ask for a random
-// sample, as most clouds do, so that they seldom want the same host.
+// cycles measures claim cycles (candidates, a claim, later its release) against the minimal
+// transaction in the same kind of database. Clients request a random sample, as most clouds do, so
+// that they seldom compete for a host.
 type cycles struct {
 	world   spec
 	mariaDB bool // else SQLite
@@ -49,7 +48,7 @@ func (c cycles) measure(l *lab) (f figures, err error) {
 	return f, err
 }
 
-// rounds measures both in turn, after a round that does not count.
+// rounds measures both alternately, after a warm-up round.
 func (c cycles) rounds(l *lab, f *figures, s stage) error {
 	var shares, rates, writes, least, took []float64
 	span := 4 * l.span

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// A figure is one thing that was measured. Its name and unit are the same in
-// every run.
+// A figure is one measured value. Its name and unit are the same in every run.
 type figure struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`

@@ -20,8 +20,8 @@ type foreign struct {
 	api   *servers.Server
 }
 
-// startForeign starts upstream's service on a database that Berth's store made:
-// both have the same tables.
+// startForeign starts upstream's service on a database that Berth's store created: both have the
+// same tables.
 func (l *lab) startForeign(s spec) (*foreign, error) {
 	dir, err := l.dir("upstream")
 	if err != nil {
@@ -68,7 +68,7 @@ func (l *lab) saveTo(s spec, db *servers.MariaDB, database string) error {
 	return l.make(s).SaveTo(l.ctx, db.URL(database))
 }
 
-// missing turns what is not installed into a reason for a row not to be run.
+// missing turns an error for a missing installation into a reason for not running a row.
 func missing(err error) error {
 	if errors.Is(err, servers.ErrMissing) {
 		return notRunError(err.Error())
@@ -76,9 +76,9 @@ func missing(err error) error {
 	return err
 }
 
-// upstream measures upstream's service with the paths and adds "upstream rate",
-// "upstream cpu" and "rate / upstream". What it found is kept for the row that asks
-// the same. It adds nothing where the service is not installed.
+// upstream measures upstream's service with the paths and adds "upstream rate", "upstream cpu" and
+// "rate / upstream". The result is cached for other rows with the same question. It adds nothing
+// where the service is not installed.
 func (l *lab) upstream(f *figures, s spec, paths []string) error {
 	key := paths[0]
 	theirs, ok := l.theirs[key]

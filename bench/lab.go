@@ -14,8 +14,8 @@ import (
 	"github.com/berthcloud/berth/bench/worlds"
 )
 
-// A lab is where rows are measured: a directory, a program of Berth, the worlds
-// that were made, and how long things are measured. It is for one goroutine.
+// A lab is the environment of measurements: a directory, a program of Berth, the cached worlds, and
+// the durations. It is for one goroutine.
 type lab struct {
 	options
 	ctx     context.Context
@@ -25,14 +25,14 @@ type lab struct {
 
 	row   string   // that is measured
 	dirs  []string // of its servers
-	last  spec     // of the world that is kept
+	last  spec     // of the cached world
 	world *worlds.World
 
 	theirs map[string]sample // of upstream, by the first path
 }
 
-// A spec says which world: its kind, how many hosts it has, and of a wide one how
-// many children each has, eight when it is 0.
+// A spec describes a world: its kind, the number of its hosts, and of a wide one the number of
+// children of each, eight when it is 0.
 type spec struct {
 	kind     string
 	hosts    int
@@ -46,7 +46,7 @@ func (s spec) String() string {
 	return fmt.Sprintf("%s-%d", s.kind, s.hosts)
 }
 
-// seed makes the worlds the same in every run.
+// seed is constant, so that the worlds are the same in every run.
 const seed = 4
 
 // world makes the world.
@@ -63,10 +63,10 @@ func (s spec) world() *worlds.World {
 	}
 }
 
-// wideChildren is how many children a host of a wide world has in the table.
+// wideChildren is the number of children of a host of a wide world in the table.
 const wideChildren = 8
 
-// make returns a world. Only one is kept: they are big.
+// make returns a world. Only the last one is cached, since they are big.
 func (l *lab) make(s spec) *worlds.World {
 	if l.last != s {
 		l.world = nil
@@ -90,15 +90,15 @@ func (l *lab) file(s spec) (string, error) {
 	return filepath.Join(dir, "placement.db"), copyFile(filepath.Join(dir, "placement.db"), kept)
 }
 
-// kept returns where the database of a world is kept for other rows and, with
-// -worlds, other runs. A world that is made differently now has another name.
+// kept returns the path at which the database of a world is cached for other rows and, with
+// -worlds, other runs. The name changes when worlds of the spec do.
 func (l *lab) kept(s spec) string {
 	w := l.make(s)
 	mark := crc32.ChecksumIEEE(fmt.Append(nil, w.Query(0), w.Providers(), w.Roots()[0]))
 	return filepath.Join(cmp.Or(l.worlds, l.root), fmt.Sprintf("%s-%08x.db", s, mark))
 }
 
-// save writes a world into a file that is there as a whole or not at all.
+// save writes a world into a file, which is renamed when it is complete.
 func (l *lab) save(s spec, file string) error {
 	l.say("saving the world %s", s)
 	begun := file + ".begun"
@@ -111,8 +111,8 @@ func (l *lab) save(s spec, file string) error {
 	return os.Rename(begun, file)
 }
 
-// dir makes a directory for one server, into which other users may look: a
-// database server runs as one.
+// dir creates a directory for one server, which other users may read: a database server runs as
+// one.
 func (l *lab) dir(name string) (string, error) {
 	dir, err := os.MkdirTemp(l.root, name+"-")
 	if err != nil {
@@ -149,7 +149,7 @@ func copyFile(to, from string) error {
 	return out.Close()
 }
 
-// berth starts Berth on a database of its own with a world in it.
+// berth starts Berth on a new database with a world in it.
 func (l *lab) berth(s spec, more servers.Settings) (*servers.Server, time.Duration, error) {
 	file, err := l.file(s)
 	if err != nil {
@@ -166,8 +166,8 @@ func (l *lab) berth(s spec, more servers.Settings) (*servers.Server, time.Durati
 	return berth, ready, nil
 }
 
-// Once it is ready, Berth prepares what later answers need, for about as
-// long again. That is not what requests cost.
+// Once it is ready, Berth prepares for later answers, for about as long again. That is not part of
+// the cost of requests.
 const (
 	settleTime = time.Minute            // to wait for it, at most
 	idleSpan   = 200 * time.Millisecond // in which it does next to nothing then

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A machine says where figures come from.
+// A machine describes the machine of the measurements.
 type machine struct {
 	CPU      string `json:"cpu"`
 	Cores    int    `json:"cores"`
@@ -47,7 +47,7 @@ func memoryGB(size string) int {
 	return (kilobytes + 1<<19) >> 20
 }
 
-// loadAverage returns that of the last minute, 0 when it is not known.
+// loadAverage returns that of the last minute, 0 when it is unknown.
 func loadAverage() float64 {
 	first, _, _ := strings.Cut(text("/proc/loadavg"), " ")
 	load, _ := strconv.ParseFloat(first, 64)
@@ -62,7 +62,7 @@ func text(file string) string {
 	return string(t)
 }
 
-// revision asks git, which need not be there.
+// revision returns git's revision, "" without git.
 func revision() string {
 	rev, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
 	if err != nil {

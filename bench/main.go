@@ -1,7 +1,7 @@
-// Command bench measures Berth: it starts the real program, a canned server and,
-// where they are installed, Debian's Placement and MariaDB, and holds what it
-// measures against the table of what Berth has to reach. It is for developers on
-// their own machines; what it starts is private and gone at its end.
+// Command bench measures Berth: it starts the real program, a canned server and, where they are
+// installed, Debian's Placement and MariaDB, and compares the measurements with the table of limits
+// for Berth. It is for developers on their own machines; the servers are private and stopped at its
+// end.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once, and with it what it started
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once, and with it all servers
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
@@ -32,7 +32,7 @@ const (
 	exitUsage   = 2
 )
 
-// run is the program, with what it needs of the world around it.
+// run is the program, with its access to the outside.
 func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
 	if len(args) == 1 && args[0] == servers.CannedCommand {
 		fmt.Fprintln(errs, canned.Main(in, out))

@@ -21,11 +21,10 @@ const (
 	fewSearches  = "p99 / p50 of a search, 4 clients"
 )
 
-// mixed measures cycles of one search (limit=1000), one claim of what it found, and its
-// release: what a cloud asks of placement for each server. The world changes between any two
-// answers. Beside it, the limits: the canned server's answer to the search, and two minimal
-// transactions in the same kind of database. CPU is that of all servers, the database's
-// included.
+// mixed measures cycles of one search (limit=1000), one claim of a candidate, and its release: a
+// cloud's requests to placement for each server. The world changes between any two answers. Beside
+// it, the limits: the canned server's answer to the search, and two minimal transactions in the
+// same kind of database. CPU is that of all servers, the database's included.
 type mixed struct {
 	world    spec
 	mariaDB  bool // else SQLite
@@ -33,7 +32,7 @@ type mixed struct {
 	small    spec // compare with a smaller world, unless it is zero
 }
 
-// limitWorld is where the minimal transactions are made.
+// limitWorld is the world of the minimal transactions.
 var limitWorld = spec{kind: "flat", hosts: 1000}
 
 // A mixedStage is what one row measures.
@@ -136,7 +135,7 @@ func (s *mixedStage) plan(to *servers.Server, clients int, span time.Duration, s
 	}
 }
 
-// rounds measures Berth and the limits in turn, after a round that does not count.
+// rounds measures Berth and the limits alternately, after a warm-up round.
 func (m mixed) rounds(l *lab, f *figures, s *mixedStage) error {
 	var rates, cpus, databases, limits, over, spreads []float64
 	var parts claims.Parts
@@ -261,7 +260,7 @@ func ownCPU() time.Duration {
 // upstreamSpan is enough for upstream's service to make some cycles.
 const upstreamSpan = 20 * time.Second
 
-// besideUpstream lets upstream's service make cycles in the same database.
+// besideUpstream measures cycles with upstream's service on the same database.
 func (m mixed) besideUpstream(l *lab, f *figures, s *mixedStage) error {
 	s.berth.Kill()
 	dir, err := l.dir("upstream")

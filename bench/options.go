@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// options are what the command line says.
+// options are the options of the command line.
 type options struct {
 	short   bool
 	alone   bool // without upstream's service
@@ -64,7 +64,7 @@ and system time of the server process for one request.
 
 `
 
-// parse reads the command line. An error was told to errs.
+// parse reads the command line. An error is printed to errs.
 func parse(args []string, errs io.Writer) (*options, error) {
 	o := &options{span: 400 * time.Millisecond}
 	o.rows.Regexp = regexp.MustCompile("")

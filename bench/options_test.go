@@ -32,8 +32,8 @@ func TestWrongArgumentsAreRefused(t *testing.T) {
 	}
 }
 
-// TestRun measures a few rows of the short form with the real program, the
-// canned server in this program's place.
+// TestRun measures a few rows of the short form with the real program; this program acts as the
+// canned server.
 func TestRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and measures the whole program")

@@ -16,8 +16,8 @@ import (
 // profileTime is how long Berth's CPU is profiled.
 const profileTime = 5 * time.Second
 
-// profileReads profiles Berth while it answers the paths over one connection. It
-// is a round of its own, since a profile costs CPU time.
+// profileReads profiles Berth while it answers the paths over one connection. It is a separate
+// round, since a profile costs CPU time.
 func (l *lab) profileReads(berth *servers.Server, paths []string) error {
 	return l.profileWhile(berth, func(span time.Duration) error {
 		p := l.plan(berth.Addr, 1, paths)

@@ -18,7 +18,7 @@ type report struct {
 	Rows    []line    `json:"rows"`
 }
 
-// A line is what came of one row.
+// A line is the result of one row.
 type line struct {
 	Name    string   `json:"name"`
 	Title   string   `json:"title"`
@@ -35,7 +35,7 @@ func newReport(l *lab) *report {
 	}
 }
 
-// where says for people where the figures come from.
+// where describes the machine of the measurements for readers.
 func (r *report) where() string {
 	m := r.Machine
 	text := fmt.Sprintf("%s, %d cores, %d GB, Linux %s, %s, revision %s, %s, %d rounds, load %.1f before",

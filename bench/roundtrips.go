@@ -42,8 +42,8 @@ func (t roundTrips) measure(l *lab) (f figures, err error) {
 	return t.count(l, c, relay)
 }
 
-// count makes claims and releases them, and notes the median of the round trips
-// that each needed: now and then Berth does something of its own meanwhile.
+// count makes claims and releases them, and adds the median of their round trips, since background
+// work of Berth may add some.
 func (t roundTrips) count(l *lab, c *load.Conn, relay *trips.Relay) (f figures, err error) {
 	roots := l.make(t.world).Roots()
 	var puts, deletes []float64

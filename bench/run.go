@@ -22,7 +22,7 @@ const (
 	shortTries   = 3
 )
 
-// do carries out what the options say and reports whether every bar holds.
+// do executes the options and reports whether every bar is reached.
 func (o *options) do(ctx context.Context, out, tell io.Writer) (ok bool, err error) {
 	l, err := o.open(ctx, tell)
 	if err != nil {
@@ -56,7 +56,7 @@ func (o *options) open(ctx context.Context, tell io.Writer) (*lab, error) {
 	return l, err
 }
 
-// directories makes those that are named and not there.
+// directories creates the missing ones of the options.
 func (l *lab) directories() error {
 	for _, dir := range []string{l.profile, l.worlds} {
 		if dir != "" {
@@ -77,7 +77,7 @@ func (l *lab) build() error {
 	return servers.Build(filepath.Dir(strings.TrimSpace(string(mod))), l.program)
 }
 
-// close ends what still runs and removes all files.
+// close stops what still runs and removes all files.
 func (l *lab) close() {
 	if err := os.RemoveAll(l.root); err != nil {
 		fmt.Fprintln(l.tell, "bench:", err)
@@ -106,8 +106,8 @@ func (l *lab) table(out io.Writer) (ok bool, err error) {
 	return ok, r.write(l.json)
 }
 
-// chosen returns the rows to measure: in the short form smaller, and those only
-// that have bars which hold anywhere.
+// chosen returns the rows to measure: in the short form smaller, and only those with bars that
+// apply anywhere.
 func (l *lab) chosen() []row {
 	if !l.short {
 		return chosen(table(1), l.rows.Regexp)
@@ -121,7 +121,7 @@ func (l *lab) chosen() []row {
 	return rows
 }
 
-// try measures one row, in the short form again when it falls short.
+// try measures one row, and retries in the short form when a bar is not reached.
 func (l *lab) try(r row) line {
 	result := l.measure(r)
 	for n := 1; l.short && n < shortTries && result.Verdict == short && l.ctx.Err() == nil; n++ {

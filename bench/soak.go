@@ -12,9 +12,9 @@ import (
 	"github.com/berthcloud/berth/bench/servers"
 )
 
-// What a soak wants of the machine.
+// A soak's use of the machine.
 const (
-	soakClaims  = 1000 // a second, if there can be so many
+	soakClaims  = 1000 // a second, if the machine can do as many
 	soakClients = 16
 )
 
@@ -39,8 +39,8 @@ type soaking struct {
 	claims     int
 }
 
-// soakFor claims and releases for as long as the options say, prints how it goes
-// and what came of it, and reports whether it is well.
+// soakFor claims and releases for as long as the options say, prints the progress and the result,
+// and reports whether it passes.
 func (l *lab) soakFor(out io.Writer) (ok bool, err error) {
 	s := &soaking{lab: l, world: spec{kind: "flat", hosts: 1000}}
 	if s.file, err = l.file(s.world); err != nil {
@@ -73,7 +73,7 @@ func (s *soaking) start() (err error) {
 	return err
 }
 
-// run claims in slices of time and looks at the process after each.
+// run claims in slices of time and measures the process after each.
 func (s *soaking) run(out io.Writer) error {
 	slice := min(max(s.soak/60, 2*time.Second), 30*time.Second)
 	begin := time.Now()
@@ -98,7 +98,7 @@ func (s *soaking) run(out io.Writer) error {
 	return nil
 }
 
-// note looks at what the process has in memory, and how many goroutines.
+// note records the process's memory and its number of goroutines.
 func (s *soaking) note() error {
 	memory, err := s.berth.Memory()
 	if err != nil {
@@ -126,9 +126,8 @@ func quarters(values []float64) (second, last float64) {
 	return median(values[n/4 : max(n/2, n/4+1)]), median(values[min(n-n/4, n-1):])
 }
 
-// look holds the books against those from before, since everything was released,
-// and against those of a Berth that reads the database anew. In between the
-// database is checked.
+// look compares the books with those from before, since everything was released, and with those of
+// a Berth that reads the database anew. In between the database is checked.
 func (s *soaking) look(f *figures, before books) error {
 	after, err := s.books()
 	if err != nil {

@@ -16,8 +16,8 @@ type row struct {
 
 // A work is what is done for a row.
 type work interface {
-	// measure returns what it found, also when an error ends it: a notRunError
-	// when something is not installed here.
+	// measure returns its figures, also with an error: a notRunError when something is not
+	// installed.
 	measure(l *lab) (figures, error)
 }
 
@@ -37,8 +37,7 @@ func table(smaller int) []row {
 	)
 }
 
-// hosts returns a world that is smaller by a factor, but not too small to mean
-// anything.
+// hosts returns a world that is smaller by a factor, but large enough to be significant.
 func hosts(kind string, n, smaller int) spec { return spec{kind: kind, hosts: max(100, n/smaller)} }
 
 // mixedCycles are what decides: searches, claims and releases as clouds make them.
@@ -68,7 +67,7 @@ func mixedCycles(smaller int) []row {
 	return rows
 }
 
-// someCandidates are the worlds that clouds look like.
+// someCandidates are worlds like those of real clouds.
 func someCandidates(smaller int) []row {
 	return []row{
 		{
@@ -104,7 +103,7 @@ func someCandidates(smaller int) []row {
 	}
 }
 
-// manyCombinations are the worlds in which every group can be anywhere.
+// manyCombinations are the worlds in which every group fits everywhere.
 func manyCombinations() []row {
 	wide := spec{kind: "wide", hosts: 1}
 	return []row{
@@ -124,7 +123,7 @@ func manyCombinations() []row {
 // network is the rate of a fast network, 10 Gbit/s, in megabytes a second.
 const network = 1250
 
-// allCombinations is the answer that is as long as the network lets it be.
+// allCombinations is the longest answer that the network accepts.
 func allCombinations() row {
 	return row{
 		"wide-all", "eight groups over eight children, isolate, all 40,320 answers",
@@ -133,7 +132,7 @@ func allCombinations() row {
 	}
 }
 
-// noCandidates are questions to which there is no answer.
+// noCandidates are questions without candidates.
 func noCandidates(smaller int) []row {
 	world := hosts("flat", 10_000, smaller)
 	return []row{
@@ -167,7 +166,7 @@ func hugeWorlds(smaller int) []row {
 	}}
 }
 
-// claimCycles hold claims against the least that a claim has to do.
+// claimCycles compare claims with the minimal transactions.
 func claimCycles(smaller int) []row {
 	world := hosts("flat", 1000, smaller)
 	bars := []bar{atLeast("writes / minimal", 0.6)}

@@ -61,7 +61,7 @@ func TestChosen(t *testing.T) {
 	}
 }
 
-// TestQuestionsRotate: a server that remembered its answers would gain nothing.
+// TestQuestionsRotate checks that a server would not gain from caching its answers.
 func TestQuestionsRotate(t *testing.T) {
 	w := worlds.Flat(10, seed)
 	for name, q := range map[string]question{

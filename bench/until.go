@@ -15,8 +15,8 @@ import (
 	"github.com/berthcloud/berth/bench/servers"
 )
 
-// untilFull measures many clients that claim on the same few hosts until those
-// are full, and holds the books against what was claimed.
+// untilFull measures many clients that claim on the same few hosts until those are full, and
+// compares the records with the claims.
 type untilFull struct {
 	mariaDB bool
 	clients int
@@ -92,7 +92,7 @@ func (u untilFull) make(c *load.Conn) ([]string, error) {
 	return hosts, nil
 }
 
-// send sends a body, nil for none, and wants a status.
+// send sends a body, nil for none, and expects a status.
 func send(c *load.Conn, method, path string, body []byte, want int) error {
 	status, answer, err := c.Fetch(load.Request{Method: method, Path: path, Body: body})
 	if err == nil && status != want {
@@ -101,8 +101,8 @@ func send(c *load.Conn, method, path string, body []byte, want int) error {
 	return err
 }
 
-// books compares what the service says is in use with what was claimed and with
-// what there was, and adds the figures.
+// books compares the service's usages with the claims and with the capacities, and adds the
+// figures.
 func (u untilFull) books(c *load.Conn, berth *servers.Server, hosts []string, r claims.Result) (f figures, err error) {
 	used := 0
 	for _, host := range hosts {

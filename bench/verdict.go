@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A bar is what a figure has to reach: at most or at least a limit, of which the
-// one that is not wanted is 0. Zero itself is a limit when exact is set.
+// A bar is a limit for a figure: at most or at least, the unused one of which is 0. Zero itself is
+// a limit when exact is set.
 type bar struct {
 	figure string
 	most   float64
@@ -30,9 +30,9 @@ func (b bar) loosen(margin float64) bar {
 	return b
 }
 
-// anywhere reports whether the bar holds on any machine and for worlds of any
-// size: nothing may be there, or it is about a ratio of what is measured for long.
-// What a single request takes depends on what else the machine does.
+// anywhere reports whether the bar applies on any machine and for worlds of any size: it is zero,
+// or a ratio of long measurements. The time of a single request depends on the machine's other
+// load.
 func (b bar) anywhere() bool {
 	if b.exact {
 		return b.most == 0
@@ -74,14 +74,14 @@ func (b bar) text(unit string) string {
 	}
 }
 
-// A verdict says what came of a row.
+// A verdict is the outcome of a row.
 type verdict string
 
 const (
 	reached verdict = "ok"
 	short   verdict = "short"   // slower or bigger than it has to be
-	notRun  verdict = "not run" // something is not installed here
-	broken  verdict = "failed"  // an error, or an answer that is wrong
+	notRun  verdict = "not run" // something is not installed
+	broken  verdict = "failed"  // an error, or a wrong answer
 )
 
 // A notRunError is why a row, or a part of it, could not be measured here.
@@ -89,9 +89,9 @@ type notRunError string
 
 func (e notRunError) Error() string { return string(e) }
 
-// judge holds the figures of a row against its bars and returns a reason for each
-// that is not reached. A bar whose figure was not measured, such as a comparison
-// with what is not installed here, is a reason as well, but no fault.
+// judge compares the figures of a row with its bars and returns a reason for each that is not
+// reached. A bar whose figure was not measured, such as a comparison with something that is not
+// installed, is a reason as well, but no failure.
 func judge(bars []bar, f figures, err error) (v verdict, reasons []string) {
 	var missing notRunError
 	switch {

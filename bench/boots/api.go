@@ -12,7 +12,7 @@ import (
 
 type object = map[string]any
 
-// An api asks services.
+// An api sends requests to services.
 type api struct{ client *http.Client }
 
 // make makes an object of a kind and notes its id, unless that is nil.
@@ -36,7 +36,7 @@ func (a *api) call(ctx context.Context, method, url string, body, out any) error
 	return fakehosts.Ask(ctx, a.client, version, method, url, body, out)
 }
 
-// Signals are given once each, by name, and may be waited for.
+// Signals are sent once each, by name, and may be awaited.
 type signals struct {
 	mu sync.Mutex // guards what follows
 	m  map[string]*signal
@@ -45,7 +45,7 @@ type signals struct {
 type signal struct {
 	given chan struct{}
 	once  sync.Once
-	at    time.Time // set before it is given
+	at    time.Time // set before it is sent
 }
 
 func (s *signals) of(name string) *signal {

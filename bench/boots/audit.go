@@ -9,7 +9,7 @@ import (
 	"github.com/berthcloud/berth/internal/books"
 )
 
-// An auditing holds the books of the three services and the hosts against each other.
+// An auditing compares the records of the three services and the hosts.
 type auditing struct {
 	*cloud
 	roots   map[string]string // root providers by provider
@@ -26,8 +26,9 @@ func (a *auditing) complain(format string, args ...any) {
 	a.wrong = append(a.wrong, fmt.Sprintf(format, args...))
 }
 
-// audit looks whether each server is up on a host that has it, and holds what its flavor and
-// its ports ask for, of providers of that host; and whether nobody else holds anything.
+// audit checks that each server is active on a host that has it, that its allocations are those of
+// its flavor and its ports, from providers of that host, and that no other consumer has
+// allocations.
 func (c *cloud) audit(ctx context.Context, r *Result) error {
 	a := &auditing{cloud: c, roots: map[string]string{}, servers: map[string]books.Server{}, want: map[string]books.Holdings{}}
 	if err := a.read(ctx); err != nil {
@@ -44,7 +45,7 @@ func (c *cloud) audit(ctx context.Context, r *Result) error {
 		a.complain("there are %d servers, not %d", len(ids), c.Boots)
 	}
 	for len(ids) < c.Boots {
-		ids = append(ids, "") // each asks for as many as there are boots
+		ids = append(ids, "") // each requests as many as there are boots
 	}
 	total := books.Holdings{}
 	for _, want := range a.want {
@@ -123,7 +124,7 @@ func (a *auditing) readServers(ctx context.Context) error {
 	}
 }
 
-// port looks at a port, and notes what it asks for.
+// port checks a port, and adds its request to the expected allocations.
 func (a *auditing) port(p books.Port) {
 	s, there := a.servers[p.Device]
 	if !there || s.Host == nil || p.Host != *s.Host || p.VIF != "ovs" || len(p.Request.Groups) == 0 {
@@ -140,7 +141,7 @@ func (a *auditing) port(p books.Port) {
 	}
 }
 
-// compare looks whether a server holds what it should.
+// compare compares a server's allocations with the expected ones.
 func (a *auditing) compare(ctx context.Context, id string) error {
 	if id == "" {
 		return nil
@@ -155,7 +156,7 @@ func (a *auditing) compare(ctx context.Context, id string) error {
 	return nil
 }
 
-// compareUse looks whether of each provider as much is in use as servers hold of it.
+// compareUse checks that the use of each provider equals the sum of the servers' allocations.
 func (a *auditing) compareUse(ctx context.Context, total books.Holdings) error {
 	for provider := range a.roots {
 		var got struct{ Usages books.Amounts }

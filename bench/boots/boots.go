@@ -1,6 +1,6 @@
-// Package boots boots servers with guaranteed ports at Berth's three services, on hosts that
-// are nothing but a program, takes the times, and then holds the books of the services
-// against each other. It is not for starting the services.
+// Package boots boots servers with guaranteed ports with Berth's three services, on simulated
+// hosts, measures the times, and then compares the records of the services. It does not start the
+// services.
 package boots
 
 import (
@@ -16,17 +16,17 @@ import (
 	"github.com/berthcloud/berth/internal/fakehosts"
 )
 
-// A Plan says what is to be done, at services that have nothing yet.
+// A Plan is a run on services without any objects.
 type Plan struct {
-	Placement, Network, Compute string // addresses without a slash at the end
-	// Hosts is how many hosts there are, Boots how many servers are booted, Clients
-	// how many at a time.
+	Placement, Network, Compute string // addresses without a trailing slash
+	// Hosts is the number of hosts, Boots the number of servers, Clients the number of concurrent
+	// boots.
 	Hosts, Boots, Clients int
-	// Say is told how it goes.
+	// Say is called with progress messages.
 	Say func(format string, args ...any)
 	// Booting is called with what boots the servers, which is measured.
 	Booting func(boot func() error) error
-	// Granted says afterwards when placement granted each server what it asked for.
+	// Granted returns afterwards when placement accepted the claim of each server.
 	Granted func() (map[string]time.Time, error)
 }
 
@@ -43,7 +43,7 @@ const (
 // The flavor of the servers.
 var flavor = books.Amounts{"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 
-// A Result is what came of a plan.
+// A Result is the result of a plan.
 type Result struct {
 	Took time.Duration // from the first request to the last server that was up
 	// Accepted is until the request for a server was answered, Scheduled until placement
@@ -51,7 +51,7 @@ type Result struct {
 	// all from the request on.
 	Accepted, Scheduled, Building, Up load.Times
 	NotUp                             int      // servers
-	Wrong                             []string // what is wrong with the books
+	Wrong                             []string // inconsistencies of the records
 }
 
 // A cloud is services with hosts, networks, and ports for servers.
@@ -88,7 +88,7 @@ func Run(ctx context.Context, p Plan) (*Result, error) {
 	return c.run(ctx)
 }
 
-// makeHosts makes hosts that say when they build.
+// makeHosts creates hosts that signal when they build.
 func (c *cloud) makeHosts() {
 	for i := range c.Hosts {
 		h := &fakehosts.Host{
@@ -156,8 +156,7 @@ func (c *cloud) prepare(ctx context.Context) error {
 
 const flavorID = "bench"
 
-// each does something for each server, as many at a time as there are clients, until something
-// fails.
+// each calls do for each server, as many at a time as there are clients, until an error.
 func (c *cloud) each(do func(i int) error) error {
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -184,7 +183,7 @@ func (c *cloud) each(do func(i int) error) error {
 	return first
 }
 
-// run boots all servers and looks at the books.
+// run boots all servers and audits the records.
 func (c *cloud) run(ctx context.Context) (*Result, error) {
 	all := make([]booted, c.Boots)
 	r := &Result{}
@@ -240,7 +239,7 @@ func (c *cloud) boot(ctx context.Context, i int, b *booted) error {
 	}
 	b.accepted = time.Since(b.begin)
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		c.built.await(ctx, b.id, time.Second) // nobody asks before that, but now and then
+		c.built.await(ctx, b.id, time.Second) // until the host's signal, polls are rare
 		var got struct{ Server struct{ Status string } }
 		if err := c.call(ctx, "GET", c.Compute+"/v2.1/servers/"+b.id, nil, &got); err != nil {
 			return err

@@ -1,7 +1,6 @@
-// Package canned is the server that Berth is compared with: net/http sending
-// bytes from memory, the least that a Go program can do for an answer. It is not
-// for production, and decides nothing: it knows a body for each path it was
-// given, and sends the first of them for any other path.
+// Package canned is the server that Berth is compared with: net/http sending bytes from memory, the
+// least that a Go program can do for an answer. It is not for production: it has a body for each
+// given path, and sends the first of them for any other path.
 package canned
 
 import (
@@ -34,7 +33,7 @@ func Handler(p Pages) http.Handler {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-		w.Write(body) // the client may be gone; there is nobody to tell
+		w.Write(body) // the client may have disconnected; there is no receiver for the error
 	})
 }
 

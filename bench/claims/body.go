@@ -2,9 +2,8 @@ package claims
 
 import "bytes"
 
-// requests returns the elements of the list "allocation_requests" of an answer,
-// as they are there. Decoding the answer would cost more than the server spends
-// on it, and a claim only repeats what it was offered.
+// requests returns the elements of the list "allocation_requests" of an answer, unparsed. Decoding
+// the answer would cost more than the server spends on it, and a claim only repeats one of them.
 func requests(answer []byte) [][]byte {
 	_, list, ok := bytes.Cut(answer, []byte(`"allocation_requests"`))
 	if !ok {
@@ -33,7 +32,7 @@ func requests(answer []byte) [][]byte {
 	return nil
 }
 
-// owner is what a new consumer's claim says besides what it claims.
+// owner is the rest of a new consumer's claim.
 const owner = `,"consumer_generation":null,"project_id":"bench","user_id":"bench","consumer_type":"INSTANCE"}`
 
 // claim appends the body of a claim for an element of requests.

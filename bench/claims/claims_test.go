@@ -56,7 +56,7 @@ func TestBodyIsAClaim(t *testing.T) {
 	}
 }
 
-// A cloud is a service with some units of room. Every third claim is refused.
+// A cloud is a service with some units of free capacity. Every third claim is refused.
 type cloud struct {
 	mu             sync.Mutex
 	room, refusals int

@@ -8,14 +8,13 @@ import (
 	"github.com/berthcloud/berth/bench/load"
 )
 
-// A Client is one scheduler with a connection of its own. It is for one
-// goroutine.
+// A Client is one scheduler with its own connection. It is for one goroutine.
 type Client struct {
 	conn   *load.Conn
 	random *rand.Rand
 	body   []byte
 
-	held  []string // consumers that hold a claim, the oldest first
+	held  []string // consumers with claims, the oldest first
 	parts Parts    // in the order of the requests
 }
 
@@ -29,10 +28,10 @@ func Dial(addr string, headers []string, seed uint64) (*Client, error) {
 	return &Client{conn: conn, random: rand.New(rand.NewPCG(seed, seed))}, nil
 }
 
-// Close closes the connection. Claims stay.
+// Close closes the connection. Claims remain.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// Held returns how many claims the client holds.
+// Held returns the number of the client's claims.
 func (c *Client) Held() int { return len(c.held) }
 
 // An Outcome is what became of a claim.
@@ -41,11 +40,11 @@ type Outcome int
 // The outcomes.
 const (
 	Claimed  Outcome = iota
-	Refused          // the candidate was somebody else's meanwhile: ask again
+	Refused          // the candidate's capacity was claimed meanwhile: retry
 	NoneLeft         // there are no candidates
 )
 
-// Claim asks for candidates and claims any one of them for a new consumer.
+// Claim requests candidates and claims a random one of them for a new consumer.
 func (c *Client) Claim(query string) (Outcome, error) {
 	begin := time.Now()
 	status, answer, err := c.conn.Fetch(load.Request{Method: "GET", Path: query})
@@ -74,7 +73,7 @@ func (c *Client) Claim(query string) (Outcome, error) {
 	}
 }
 
-// Release gives the oldest claim back.
+// Release releases the oldest claim.
 func (c *Client) Release() error {
 	path := "/allocations/" + c.held[0]
 	begin := time.Now()

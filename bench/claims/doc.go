@@ -1,4 +1,4 @@
-// Package claims is a client that does what a scheduler does: ask for candidates,
-// claim one of them, later release it. It is for measuring, with as little work of
-// its own as that takes, and no general client of placement.
+// Package claims is a client that behaves as a scheduler: it requests candidates, claims one of
+// them, and later releases it. It is for measurements, with as little work of its own as possible,
+// and no general client of placement.
 package claims

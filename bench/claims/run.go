@@ -9,20 +9,20 @@ import (
 	"github.com/berthcloud/berth/bench/load"
 )
 
-// A Plan says how claims are made and released.
+// A Plan describes claims and their releases.
 type Plan struct {
 	Addr    string
 	Headers []string
 	Clients int
 	Time    time.Duration      // no cycle begins later
-	Pace    float64            // cycles a second of all clients together; 0 for as many as there can be
-	Keep    int                // how many claims a client keeps, the oldest beyond them are released; negative: all
+	Pace    float64            // cycles a second of all clients together; 0 for the maximum
+	Keep    int                // bound of a client's claims, the oldest beyond it are released; negative: none
 	Query   func(n int) string // the n-th question of a client
 	Seed    uint64             // of the first client; the others have the next ones
-	Drain   bool               // at the end, clients release what they hold
+	Drain   bool               // at the end, clients release their claims
 }
 
-// A Result is what came of a plan.
+// A Result is the result of a plan.
 type Result struct {
 	Claims   int // that were accepted
 	Refused  int // that were not
@@ -49,8 +49,7 @@ func (r Result) Rate() float64 { return float64(r.Claims) / r.Elapsed.Seconds() 
 // Writes returns the rate of requests that have written something.
 func (r Result) Writes() float64 { return float64(r.Claims+r.Releases) / r.Elapsed.Seconds() }
 
-// Run carries a plan out. A client ends when its time is over or when there is
-// no candidate left.
+// Run executes a plan. A client ends when its time is over or when there is no candidate left.
 func Run(p Plan) (Result, error) {
 	parts, errs := make([]Result, p.Clients), make([]error, p.Clients)
 	begin := time.Now()
@@ -102,7 +101,7 @@ func (p Plan) drain(c *Client, r *Result) error {
 	return nil
 }
 
-// wait waits for the turn of a client's n-th cycle when there is a pace.
+// wait waits for the scheduled time of a client's n-th cycle when there is a pace.
 func (p Plan) wait(begin time.Time, i, n int) {
 	if p.Pace > 0 {
 		turn := float64(n*p.Clients+i) / p.Pace

@@ -1,5 +1,4 @@
-// Package curves keeps what was measured against a size and draws it as a picture.
-// It knows nothing of how things are measured.
+// Package curves stores measurements by size and draws them as a chart. It does not measure.
 package curves
 
 // A Set is what one run measured.

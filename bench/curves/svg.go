@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// The picture's measures, in pixels.
+// The chart's dimensions, in pixels.
 const (
 	panelWidth, panelHeight = 400, 240
 	left, right             = 62, 22 // margins within a panel
@@ -18,9 +18,8 @@ const (
 	footer                  = 30
 )
 
-// SVG returns a picture with a panel for each curve. Both axes are logarithmic
-// where the values span more than a factor of ten; colours suit light and dark
-// pages.
+// SVG returns a chart with a panel for each curve. Both axes are logarithmic where the values span
+// more than a factor of ten; colours suit light and dark pages.
 func (s Set) SVG() []byte {
 	rows := (len(s.Curves) + perRow - 1) / perRow
 	width, height := perRow*panelWidth, rows*panelHeight+footer

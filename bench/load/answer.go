@@ -8,10 +8,10 @@ import (
 	"strconv"
 )
 
-// A head is what the client needs to know of an answer before its body.
+// A head is what the client needs of an answer's head.
 type head struct {
 	status  int
-	length  int64 // of the body; -1 when nothing says it
+	length  int64 // of the body; -1 when it is unknown
 	chunked bool
 }
 
@@ -42,7 +42,7 @@ func statusOf(line []byte) (int, error) {
 	return 0, fmt.Errorf("no answer of HTTP/1.1 begins with %.40q", line)
 }
 
-// note takes from a header what says how long the body is.
+// note reads the length of the body from a header.
 func (h *head) note(line []byte) (err error) {
 	name, value, ok := bytes.Cut(line, []byte(":"))
 	if !ok {
@@ -60,7 +60,7 @@ func (h *head) note(line []byte) (err error) {
 	return err
 }
 
-// readBody hands the pieces of the body to take, which reads n bytes from r.
+// readBody passes the pieces of the body to take, which reads n bytes from r.
 func (h head) readBody(r *bufio.Reader, take func(n int64) error) (size int64, err error) {
 	switch {
 	case h.chunked:

@@ -18,17 +18,17 @@ type Conn struct {
 	conn net.Conn
 	r    *bufio.Reader
 	head []byte // what every request has after its first line
-	out  []byte // the request, used again
+	out  []byte // the request, reused
 }
 
-// A Request is what is asked. Its body, if any, is JSON.
+// A Request is a request. Its body, if any, is JSON.
 type Request struct {
 	Method, Path string
 	Body         []byte
 }
 
-// Dial connects to a server's address, host:port. The lines of headers, such as
-// "X-Auth-Token: admin", go with every request.
+// Dial connects to a server's address, host:port. The lines of headers, such as "X-Auth-Token:
+// admin", are sent with every request.
 func Dial(addr string, headers ...string) (*Conn, error) {
 	conn, err := net.DialTimeout("tcp", addr, 5*time.Second)
 	if err != nil {
@@ -44,8 +44,8 @@ func Dial(addr string, headers ...string) (*Conn, error) {
 // Close closes the connection.
 func (c *Conn) Close() error { return c.conn.Close() }
 
-// Drop sends a request and throws the body of the answer away. It returns the
-// status and the length of the body.
+// Drop sends a request and discards the body of the answer. It returns the status and the length of
+// the body.
 func (c *Conn) Drop(q Request) (status int, size int64, err error) {
 	return c.exchange(q, c.drop)
 }

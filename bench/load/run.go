@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// A Plan says what is asked, and for how long.
+// A Plan describes the requests, and their duration.
 type Plan struct {
 	Addr    string        // of the server, host:port
 	Headers []string      // of every request
 	Conns   int           // connections at a time, 1 when it is 0
-	Time    time.Duration // no request begins later, but for the first of each connection
+	Time    time.Duration // no request begins later, except the first of each connection
 	Want    int           // the status of every answer; another is an error
 
-	// Pace is how many requests a second all connections together send, 0 for as
-	// many as there can be. The time of a request then counts from when it was
-	// due, so that one slow answer does not hide that others waited for it.
+	// Pace is the number of requests a second of all connections together, 0 for the maximum. The
+	// time of a request then counts from its scheduled time, so that one slow answer does not hide
+	// the waits of later ones.
 	Pace float64
 
 	// Next returns the i-th request of a connection, counted from 0. It is
@@ -26,7 +26,7 @@ type Plan struct {
 	Next func(conn, i int) Request
 }
 
-// A Result is what came of a plan.
+// A Result is the result of a plan.
 type Result struct {
 	Requests int
 	Bytes    int64 // of the bodies
@@ -37,8 +37,7 @@ type Result struct {
 // Rate returns requests per second.
 func (r Result) Rate() float64 { return float64(r.Requests) / r.Elapsed.Seconds() }
 
-// Run carries a plan out. An error of one connection ends it, once the others
-// are through.
+// Run executes a plan. An error of one connection ends it, after the others have finished.
 func Run(p Plan) (Result, error) {
 	conns := max(1, p.Conns)
 	parts, errs := make([]Result, conns), make([]error, conns)
@@ -58,9 +57,9 @@ func Run(p Plan) (Result, error) {
 	return sum, errors.Join(errs...)
 }
 
-// due waits for the turn of a request when there is a pace, and returns from when
-// on its time counts: from now, or from its turn when that was while the
-// connection was busy. That the timer wakes it late is not the server's fault.
+// due waits for the scheduled time of a request when there is a pace, and returns the begin of its
+// measured time: the present, or the scheduled time when the connection was busy then. A late
+// wake-up by the timer is not counted against the server.
 func (p Plan) due(start time.Time, conn, i int) time.Time {
 	if p.Pace == 0 {
 		return time.Now()

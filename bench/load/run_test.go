@@ -13,8 +13,7 @@ import (
 	"github.com/berthcloud/berth/bench/load"
 )
 
-// serve starts a server that answers as a function of the path and notes what it
-// was asked.
+// serve starts a server that answers as a function of the path and records its requests.
 func serve(t *testing.T, h http.HandlerFunc) (addr string, asked func() []string) {
 	var mu sync.Mutex
 	var all []string
@@ -39,7 +38,7 @@ func TestConnSendsRequestsAndReadsAnswers(t *testing.T) {
 	long := strings.Repeat("0123456789", 100_000)
 	addr, asked := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
-		case "/long": // more than net/http keeps back: in chunks
+		case "/long": // more than net/http buffers: in chunks
 			io.WriteString(w, long)
 		case "/gone":
 			w.WriteHeader(http.StatusNoContent)

@@ -9,9 +9,9 @@ import (
 	_ "github.com/go-sql-driver/mysql" // registers "mysql"
 )
 
-// MariaDB returns transactions per second of so many clients, each with a
-// connection and providers of its own, so that none waits for another's lock. Claims
-// and releases follow each other; each is four round trips: there is no BEGIN.
+// MariaDB returns transactions per second of n clients, each with its own connection and providers,
+// so that none waits for another's lock. Claims and releases alternate; each is four round trips:
+// there is no BEGIN.
 func MariaDB(ctx context.Context, dsn string, n int, span time.Duration) (rate float64, err error) {
 	db, err := sql.Open("mysql", dsn)
 	if err != nil {

@@ -1,9 +1,8 @@
-// Package minimal runs the least that a claim and its release have to do in a
-// database, in the tables of a real placement service. A claim is one UPDATE that
-// compares and swaps the generation of a provider, the rows of a consumer and of
-// three allocations, and a commit; a release is the same UPDATE, two DELETEs and a
-// commit. Their rate is what the rate of claims is compared with. Nothing checks
-// capacities: this is no way to write claims.
+// Package minimal runs the minimal transactions of a claim and its release in a database, in the
+// tables of a real placement service. A claim is one UPDATE that compares and swaps the generation
+// of a provider, the rows of a consumer and of three allocations, and a commit; a release is the
+// same UPDATE, two DELETEs and a commit. The rate of claims is compared with theirs. They do not
+// check capacities, so they are unsuitable for real claims.
 package minimal
 
 import (
@@ -28,7 +27,7 @@ VALUES (?, ?, ?, 0, 1), (?, ?, ?, 1, 1024), (?, ?, ?, 2, 10)`
 	forget = `DELETE FROM consumers WHERE uuid = ?`
 )
 
-// A books is what is known of a database in advance.
+// A books is what is read from a database beforehand.
 type books struct {
 	project, user int64
 	providers     []provider
@@ -82,8 +81,7 @@ func prepare(ctx context.Context, db *sql.DB) (s session, err error) {
 	return s, nil
 }
 
-// write does the work of one claim on p, or of the release of the one that is there, but for
-// the commit.
+// write executes one claim on p, or the release of the existing one, without the commit.
 func (s session) write(ctx context.Context, b *books, p *provider) error {
 	now := time.Now().UTC().Truncate(time.Second)
 	result, err := s.swap.ExecContext(ctx, p.generation+1, now, p.id, p.generation)

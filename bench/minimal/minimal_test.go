@@ -18,8 +18,7 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// books counts what transactions leave behind: generations, consumers,
-// allocations.
+// books counts the results of transactions: generations, consumers, allocations.
 func books(t *testing.T, driver, dsn string) (n [3]int) {
 	t.Helper()
 	db, err := sql.Open(driver, dsn)
@@ -37,8 +36,8 @@ func books(t *testing.T, driver, dsn string) (n [3]int) {
 	return n
 }
 
-// check holds the books against each other: each transaction is a generation, and each claim
-// that is not released yet a consumer and three allocations.
+// check compares the counts: each transaction is a generation, and each unreleased claim a consumer
+// and three allocations.
 func check(t *testing.T, before, after [3]int, rate float64, err error) {
 	t.Helper()
 	done, left := after[0]-before[0], after[1]-before[1]

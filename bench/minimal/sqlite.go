@@ -14,9 +14,9 @@ import (
 // group is how many transactions share a commit at most.
 const group = 64
 
-// SQLite returns transactions per second of so many clients on the database in a
-// file, written by one goroutine, which commits for all that wait at the time. A
-// commit is on the disk before anybody is told.
+// SQLite returns transactions per second of n clients on the database in a file, written by one
+// goroutine, which commits for all that wait at the time. A commit is on the disk before it is
+// acknowledged.
 func SQLite(ctx context.Context, file string, n int, span time.Duration) (rate float64, err error) {
 	db, err := open(file)
 	if err != nil {
@@ -46,14 +46,14 @@ func SQLite(ctx context.Context, file string, n int, span time.Duration) (rate f
 	return rate, errors.Join(err, s.conn.Close())
 }
 
-// open opens a file as a store does that loses nothing it has committed.
+// open opens a file as a durable store does.
 func open(file string) (*sql.DB, error) {
 	query := url.Values{"mode": {"rw"}, "_pragma": {"journal_mode(WAL)", "synchronous(FULL)", "temp_store(MEMORY)"}}
 	uri := url.URL{Scheme: "file", OmitHost: true, Path: file, RawQuery: query.Encode()}
 	return sql.Open("sqlite", uri.String())
 }
 
-// serve writes for those who wait in the queue until it is closed.
+// serve writes for the clients in the queue until it is closed.
 func (s session) serve(ctx context.Context, b *books, queue <-chan chan error) {
 	for first := range queue {
 		members := []chan error{first}

@@ -2,7 +2,7 @@
 //
 //	go run ./bench/picture curves.json > docs/scaling.svg
 //
-// It measures nothing.
+// It does not measure.
 package main
 
 import (

@@ -12,8 +12,7 @@ import (
 	"github.com/berthcloud/berth/bench/proc"
 )
 
-// used returns what the kernel has on account for this process, in its other
-// books.
+// used returns the kernel's accounting of this process from another source.
 func used(t *testing.T) time.Duration {
 	t.Helper()
 	var r syscall.Rusage

@@ -19,8 +19,8 @@ type Process struct {
 	log string
 }
 
-// Start starts a program in a process group of its own. What it prints is
-// appended to the file log, unless cmd says where else it goes.
+// Start starts a program in a process group of its own. Its output is appended to the file log,
+// unless cmd redirects it.
 func Start(cmd *exec.Cmd, log string) (*Process, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -38,8 +38,8 @@ func Start(cmd *exec.Cmd, log string) (*Process, error) {
 	return &Process{p, log}, nil
 }
 
-// Stop asks the program to end and waits until it has. What is left of it and
-// its children after 40 s is killed, which is an error.
+// Stop signals the program to end and waits until it has. What is left of it and its children after
+// 40 s is killed, which is an error.
 func (p *Process) Stop() error { return p.End(syscall.SIGTERM, endTime) }
 
 // LastWords returns the end of the program's log.

@@ -28,8 +28,8 @@ func (p *Process) CPU() (time.Duration, error) {
 	return total, nil
 }
 
-// clock reads the CPU clock of a process: its number is made of the process id
-// as clock_getcpuclockid(3) does.
+// clock reads the CPU clock of a process: the clock's number is derived from the process id as in
+// clock_getcpuclockid(3).
 func clock(pid int) (time.Duration, error) {
 	const sched = 2 // nanoseconds of the scheduler, for all threads
 	var ts unix.Timespec
@@ -54,14 +54,13 @@ func below(pid int) []int {
 	return all
 }
 
-// parentOf returns the parent's id that a stat file tells, 0 when the process is
-// gone.
+// parentOf returns the parent's id in a stat file, 0 when the process has ended.
 func parentOf(path string) int {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return 0
 	}
-	// The name, in parentheses, may hold anything; state and parent follow it.
+	// The name, in parentheses, may contain any characters; state and parent follow it.
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 	if len(fields) < 2 {
 		return 0
@@ -70,7 +69,7 @@ func parentOf(path string) int {
 	return ppid
 }
 
-// A Memory is what the kernel says of a process's memory, in bytes.
+// A Memory is the kernel's accounting of a process's memory, in bytes.
 type Memory struct {
 	Resident int64 // now
 	Peak     int64 // the most since the start or the last ResetPeak
@@ -89,7 +88,7 @@ func (p *Process) Memory() (Memory, error) {
 	return m, nil
 }
 
-// ResetPeak lets the peak begin anew at what is resident now.
+// ResetPeak resets the peak to the resident memory.
 func (p *Process) ResetPeak() error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.Pid()), []byte("5"), 0)
 }

@@ -16,7 +16,7 @@ import (
 // calls canned.Main.
 const CannedCommand = "canned-server"
 
-// Canned starts this very program as a canned server in a process of its own.
+// Canned starts this program as a canned server in a separate process.
 func Canned(dir string, pages canned.Pages) (*Server, error) {
 	self, err := os.Executable()
 	if err != nil {

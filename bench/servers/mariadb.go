@@ -45,7 +45,7 @@ func (m *MariaDB) Through(addr, database string) string {
 	return fmt.Sprintf("mysql+pymysql://%s:%s@%s/%s?charset=utf8mb4", mariaUser, m.Password, addr, database)
 }
 
-// DSN returns what Go's driver calls a database.
+// DSN returns the data source name of a database for Go's driver.
 func (m *MariaDB) DSN(database string) string {
 	return fmt.Sprintf("%s:%s@tcp(%s)/%s", mariaUser, m.Password, m.Addr, database)
 }
@@ -81,7 +81,7 @@ func StartMariaDB(dir string) (*MariaDB, error) {
 }
 
 func (m *MariaDB) arguments(data string) []string {
-	_, port, _ := net.SplitHostPort(m.Addr) // FreeAddress made it
+	_, port, _ := net.SplitHostPort(m.Addr) // FreeAddress has formatted it
 	return []string{
 		"--no-defaults", "--datadir=" + data, "--tmpdir=" + data,
 		"--socket=socket", "--pid-file=pid", // in the data directory
@@ -133,8 +133,7 @@ func (m *MariaDB) await() error {
 	return errors.New("MariaDB does not answer: " + m.LastWords())
 }
 
-// account returns as whom root runs a server that refuses to be root, nil for
-// anybody else.
+// account returns the user as whom root runs a server that refuses to be root, nil for other users.
 func account(name string) (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil

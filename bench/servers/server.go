@@ -11,8 +11,8 @@ import (
 	"github.com/berthcloud/berth/bench/proc"
 )
 
-// Headers go with every request to a placement service: it believes the token,
-// and answers in the newest microversion that both services know.
+// Headers are sent with every request to a placement service: the token for noauth2, and the newest
+// microversion that both services have.
 var Headers = []string{"X-Auth-Token: admin", "OpenStack-API-Version: placement 1.39"}
 
 // A Server is a running HTTP server.
@@ -59,7 +59,7 @@ func (s Settings) write(dir string) (path string, err error) {
 	var lines []string
 	for section, options := range s {
 		for name, value := range options {
-			// A dollar sign would stand for another option.
+			// A dollar sign would refer to another option.
 			lines = append(lines, "["+section+"]\n"+name+" = "+strings.ReplaceAll(value, "$", "$$"))
 		}
 	}

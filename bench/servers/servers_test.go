@@ -16,7 +16,7 @@ import (
 	"github.com/berthcloud/berth/bench/servers"
 )
 
-// TestMain lets the test program be the canned server.
+// TestMain lets the test program act as the canned server.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == servers.CannedCommand {
 		_ = canned.Main(os.Stdin, os.Stdout)

@@ -28,8 +28,7 @@ func Upstream(dir, database string, more Settings) (*Server, error) {
 	if _, err := basic(database).With(quiet).With(more).write(dir); err != nil {
 		return nil, err
 	}
-	// A keep-alive connection is held by uwsgi's router for HTTP, which is the
-	// fastest way that it has to offer.
+	// uwsgi's HTTP router maintains keep-alive connections, which is its fastest mode.
 	args := append([]string{
 		"--plugins-dir", "/usr/lib/uwsgi/plugins", "--plugin", "http", "--plugin", "python3",
 		"--http", s.Addr, "--http-keepalive", "--http-timeout", "600", "--socket", filepath.Join(dir, "uwsgi.sock"),
@@ -45,8 +44,7 @@ func Upstream(dir, database string, more Settings) (*Server, error) {
 	return s, err
 }
 
-// application finds the service: releases before 12 come as a script, later ones
-// as a module.
+// application finds the service: releases before 12 have a script, later ones a module.
 func application() (args []string, err error) {
 	const (
 		uwsgi  = "/usr/bin/uwsgi"

@@ -19,7 +19,7 @@ type Relay struct {
 	conns []net.Conn
 }
 
-// Start begins to pass on what connects to ln.
+// Start begins to forward connections to ln.
 func Start(ln net.Listener, to string) *Relay {
 	r := &Relay{ln: ln, to: to}
 	go r.accept()
@@ -29,9 +29,8 @@ func Start(ln net.Listener, to string) *Relay {
 // Addr returns where the relay listens.
 func (r *Relay) Addr() string { return r.ln.Addr().String() }
 
-// Trips returns how many round trips there were on all connections: how often a
-// client has sent something after the server had answered, or had never been
-// asked.
+// Trips returns the number of round trips on all connections: how often a client has sent something
+// after the server had answered, or at first.
 func (r *Relay) Trips() int64 { return r.trips.Load() }
 
 // Close ends the relay and its connections.
@@ -69,8 +68,7 @@ func (r *Relay) accept() {
 	}
 }
 
-// pass copies what comes from one side to the other and tells note of each piece
-// before it goes on.
+// pass copies data from one side to the other and calls note for each piece before forwarding it.
 func pass(to, from net.Conn, note func()) {
 	defer to.Close()
 	defer from.Close()
@@ -84,7 +82,7 @@ func pass(to, from net.Conn, note func()) {
 			}
 		}
 		if err != nil {
-			return // io.EOF or the other side's end
+			return // io.EOF or the end of the other side
 		}
 	}
 }

@@ -38,7 +38,7 @@ func columns(table migrations.Table) []string {
 	return all
 }
 
-// A dump writes the lines of one. Errors stay with its writer until the end.
+// A dump writes the lines of one. Its writer stores errors until the end.
 type dump struct {
 	out    *bufio.Writer
 	sum    hash.Hash // of the lines written

@@ -1,4 +1,4 @@
 package worlds
 
-// Options says where the database of a URL is.
+// Options returns the store's options of a URL.
 var Options = options

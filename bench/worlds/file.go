@@ -12,9 +12,9 @@ import (
 	"github.com/berthcloud/berth/sqlstore/migrations"
 )
 
-// Save puts the world into a new SQLite database in the file, for berth to open.
-// It fails when the file is there. It takes much less time than restoring a dump,
-// and leaves a broken file when the machine stops meanwhile.
+// Save writes the world into a new SQLite database in the file, for berth to open. It fails when
+// the file exists. It takes much less time than restoring a dump, and leaves a corrupt file when
+// the machine stops meanwhile.
 func (w *World) Save(ctx context.Context, file string) error {
 	if _, err := os.Stat(file); err == nil {
 		return fmt.Errorf("saving a world: %w: %s", os.ErrExist, file)
@@ -27,7 +27,7 @@ func (w *World) Save(ctx context.Context, file string) error {
 	return nil
 }
 
-// hasty are the settings of a connection that makes a file nobody else uses.
+// hasty are the settings of a connection that creates a file without other users.
 var hasty = []string{
 	"PRAGMA journal_mode = OFF",
 	"PRAGMA synchronous = OFF",
@@ -61,9 +61,8 @@ func (w *World) fillFile(ctx context.Context, file string) (err error) {
 	return run(ctx, conn, append(indexes, "COMMIT")...)
 }
 
-// schema returns the statements that make the tables and mark them as those of
-// their revision, and those that make the indexes: it is quicker to do that when
-// all rows are there.
+// schema returns the statements that create the tables and mark them as those of their revision,
+// and those that create the indexes, which is faster after all rows are inserted.
 func schema() (tables, indexes []string, err error) {
 	text, err := migrations.Schema("sqlite")
 	for statement := range strings.SplitSeq(text, ";\n") {
@@ -122,7 +121,7 @@ func insert(table migrations.Table, rows int) string {
 		strings.Repeat(one+",", rows-1) + one
 }
 
-// stamped turns a time into what a store writes.
+// stamped converts a time to the store's format.
 func stamped(v any) any {
 	if t, ok := v.(time.Time); ok {
 		return t.Format("2006-01-02 15:04:05.000000")

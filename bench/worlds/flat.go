@@ -25,7 +25,7 @@ func Flat(hosts int, seed uint64) *World {
 	return m.World
 }
 
-// compute gives the nth host its inventory, traits and aggregates.
+// compute adds the nth host's inventory, traits and aggregates.
 func (m *maker) compute(n int, id int64) {
 	m.stocks(id,
 		stock{"VCPU", 64, 0, 4},
@@ -42,8 +42,8 @@ func (m *maker) compute(n int, id int64) {
 	m.place(n, id)
 }
 
-// flavorAmounts are the resources of the nth flavor. More memory than is free is
-// asked for within the reserved part.
+// flavorAmounts are the resources of the nth flavor. With more, the memory exceeds the unreserved
+// part.
 func flavorAmounts(n, more int) string {
 	cpus, memory, disk := amounts(n)
 	if more > 0 {

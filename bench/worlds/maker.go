@@ -10,13 +10,13 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// epoch is when the first row of every world was written.
+// epoch is the creation time of the first row of every world.
 var epoch = time.Date(2026, time.January, 5, 8, 0, 0, 0, time.UTC)
 
 // span is the time in which the others were.
 const span = 90 * 24 * time.Hour
 
-// A maker makes a world row by row.
+// A maker builds a world row by row.
 type maker struct {
 	*World
 	random  *rand.Rand
@@ -24,8 +24,8 @@ type maker struct {
 	classID map[string]placement.ClassID
 }
 
-// newMaker returns a maker of a world that has the standard names and the zones.
-// The kind keeps two worlds of one seed apart.
+// newMaker returns a maker of a world that has the standard names and the zones. The kind
+// distinguishes two worlds of one seed.
 func newMaker(kind, seed uint64, query func(n, more int) string) *maker {
 	m := &maker{
 		World:   &World{query: query},
@@ -92,7 +92,7 @@ type stock struct {
 	ratio           float64
 }
 
-// stocks gives a provider all its inventory.
+// stocks adds all inventories of a provider.
 func (m *maker) stocks(id int64, all ...stock) {
 	for _, s := range all {
 		m.picture.Inventories = append(m.picture.Inventories, placement.InventoryRow{
@@ -107,7 +107,7 @@ func (m *maker) stocks(id int64, all ...stock) {
 	m.changed(id)
 }
 
-// has gives a provider all its traits.
+// has adds all traits of a provider.
 func (m *maker) has(id int64, names ...string) {
 	first := len(m.picture.Traits)
 	for _, name := range names {
@@ -121,7 +121,7 @@ func (m *maker) has(id int64, names ...string) {
 // a routed network's segment do.
 const rackSize = 48
 
-// place puts the nth host into a zone and a rack.
+// place adds the nth host to a zone and a rack.
 func (m *maker) place(n int, id int64) {
 	rack := zones + n/rackSize
 	if rack == len(m.aggregates) {
@@ -135,8 +135,8 @@ func (m *maker) place(n int, id int64) {
 	m.changed(id)
 }
 
-// consume adds a consumer that holds something. The rows of its inventories are
-// among the last that were made.
+// consume adds a consumer with allocations. The rows of their inventories are among the last that
+// were added.
 func (m *maker) consume(held ...holding) {
 	m.consumers = append(m.consumers, consumer{m.uuid(), held})
 	touched := make(map[int64]bool)
@@ -149,7 +149,7 @@ func (m *maker) consume(held ...holding) {
 	}
 }
 
-// stock finds the inventory that a holding is of.
+// stock finds the inventory of a holding.
 func (m *maker) stock(h holding) *placement.InventoryRow {
 	for i := len(m.picture.Inventories) - 1; i >= 0; i-- {
 		if r := &m.picture.Inventories[i]; r.Provider == h.provider && r.Class == h.class {
@@ -162,7 +162,7 @@ func (m *maker) stock(h holding) *placement.InventoryRow {
 // host names the nth host as a deployment would.
 func host(n int) string { return fmt.Sprintf("compute-%06d.example.org", n) }
 
-// A flavor is what a server of it holds of its host.
+// A flavor is a server's resources on its host.
 type flavor struct{ cpus, memory, disk int64 }
 
 var flavors = []flavor{{1, 2048, 20}, {2, 4096, 40}, {4, 8192, 40}, {4, 16384, 80}, {8, 16384, 160}}
@@ -175,6 +175,5 @@ func (m *maker) of(provider int64, class string, amount int64) holding {
 	return holding{provider, m.classID[class], amount}
 }
 
-// amounts are what the nth variant of a query wants of a host: numbers of the
-// same length, whichever.
+// amounts are the nth variant's amounts in a query: numbers of the same length for all variants.
 func amounts(n int) (cpus, memory, disk int) { return 1 + n%4, 1024 + 256*(n/4), 10 + n }

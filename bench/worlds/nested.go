@@ -4,10 +4,10 @@ import "fmt"
 
 const numaMemory = 131072
 
-// Nested returns hosts that are trees of seven, much like those of upstream's
-// performance job: the host with its disk, two NUMA nodes with processors and
-// memory, and accelerators below each. Servers take no FPGA, so that none is
-// missing. The query wants processors and an FPGA below the same NUMA node.
+// Nested returns hosts that are trees of seven, much like those of upstream's performance job: the
+// host with its disk, two NUMA nodes with processors and memory, and accelerators below each.
+// Servers take no FPGA, so that none is missing. The query requests processors and an FPGA below
+// the same NUMA node.
 func Nested(hosts int, seed uint64) *World {
 	m := newMaker(2, seed, func(n, more int) string {
 		cpus, memory, disk := amounts(n)

@@ -16,10 +16,9 @@ import (
 // posters is how many requests Post has under way at a time.
 const posters = 8
 
-// Post makes the world in an empty placement service, by its API at the base URL
-// and with the token of an administrator, "admin". It stops at the first answer
-// that is not as it should be. The service numbers things and dates them as it
-// likes; all else is as in the other forms of the world.
+// Post creates the world in an empty placement service, by its API at the base URL and with the
+// token of an administrator, "admin". It stops at the first unexpected answer. The service chooses
+// ids and times; all else is as in the other forms of the world.
 func (w *World) Post(ctx context.Context, baseURL string) error {
 	p := &poster{World: w, base: baseURL, client: http.Client{
 		Transport: &http.Transport{MaxIdleConnsPerHost: posters},
@@ -65,7 +64,7 @@ func each[T any](ctx context.Context, items []T, fn func(context.Context, T) err
 	return context.Cause(ctx)
 }
 
-// A poster knows where a world is to be made.
+// A poster creates a world in a service.
 type poster struct {
 	*World
 	base   string
@@ -80,8 +79,8 @@ type part struct {
 	aggregates  []placement.UUID
 }
 
-// parts puts together what belongs to each provider, tree by tree: those of a
-// tree follow each other, parents first.
+// parts groups the parts of each provider, tree by tree: those of a tree follow each other, parents
+// first.
 func (p *poster) parts() [][]*part {
 	var trees [][]*part
 	all := make([]*part, len(p.picture.Providers))
@@ -129,8 +128,7 @@ func (p *poster) tree(ctx context.Context, parts []*part) error {
 	return nil
 }
 
-// provider makes a provider and gives it what it has, in so many steps as its
-// generation counts.
+// provider creates a provider and its parts, in as many steps as its generation counts.
 func (p *poster) provider(ctx context.Context, one *part) error {
 	body := map[string]any{"uuid": one.UUID, "name": one.Name}
 	if one.Parent > 0 {

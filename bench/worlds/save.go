@@ -13,8 +13,7 @@ import (
 	"github.com/berthcloud/berth/sqlstore"
 )
 
-// SaveTo puts the world into an empty database, which a SQLAlchemy URL names as
-// in placement.conf.
+// SaveTo writes the world into an empty database, given by a SQLAlchemy URL as in placement.conf.
 func (w *World) SaveTo(ctx context.Context, databaseURL string) error {
 	to, err := options(databaseURL)
 	if err == nil {
@@ -26,7 +25,7 @@ func (w *World) SaveTo(ctx context.Context, databaseURL string) error {
 	return nil
 }
 
-// options says where the database of a URL is.
+// options returns the store's options of a URL.
 func options(databaseURL string) (sqlstore.Options, error) {
 	c, err := config.ParseConnection(databaseURL)
 	if err != nil || c.Dialect == config.SQLite {
@@ -48,7 +47,7 @@ func options(databaseURL string) (sqlstore.Options, error) {
 	return sqlstore.Options{Server: server}, nil
 }
 
-// restore writes a dump into a file that is gone when it was read.
+// restore writes a dump into a temporary file and restores that.
 func (w *World) restore(ctx context.Context, to sqlstore.Options) (err error) {
 	f, err := os.CreateTemp("", "berth-world-*")
 	if err != nil {

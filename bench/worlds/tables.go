@@ -9,16 +9,16 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// Who owns all consumers.
+// The owner of all consumers.
 const (
 	project      = "4c1c0d5e8f5f4d2c9f0f3c2b1a0d9e8f"
 	user         = "9d2f7a6b5c4e4f3d8e2a1b0c7f6e5d4c"
 	consumerType = "INSTANCE"
 )
 
-// rows yields the rows of one of upstream's tables, each with all columns in their
-// order: nil, int64, float64, string or time.Time. They come in the order of their
-// keys, and a row is good until the next.
+// rows yields the rows of one of upstream's tables, each with all columns in their order: nil,
+// int64, float64, string or time.Time. They are in the order of their keys, and a row is valid
+// until the next.
 func (w *World) rows(table string) iter.Seq[[]any] {
 	return func(yield func([]any) bool) {
 		t := &tableRows{yield: yield}
@@ -51,14 +51,14 @@ func (w *World) rows(table string) iter.Seq[[]any] {
 	}
 }
 
-// tableRows hands rows on until nobody wants more.
+// tableRows yields rows until the consumer stops.
 type tableRows struct {
 	yield func([]any) bool
 	over  bool
 	buf   []any
 }
 
-// row hands on the values behind the times of creation and change.
+// row yields the values followed by the times of creation and change.
 func (t *tableRows) row(created time.Time, changed bool, values ...any) {
 	if t.over {
 		return
@@ -93,7 +93,7 @@ func (t *tableRows) providers(all []placement.ProviderRow) {
 	}
 }
 
-// traits come in the order of their key, which begins with the trait.
+// traits are in the order of their key, which begins with the trait.
 func (t *tableRows) traits(all []placement.ProviderTraitRow) {
 	all = slices.Clone(all)
 	slices.SortFunc(all, func(a, b placement.ProviderTraitRow) int {

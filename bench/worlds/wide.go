@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Wide returns hosts with so many children of one unit each, of which none is in
-// use. The query wants the units of eight of them, or of all when there are
-// fewer, from one each.
+// Wide returns hosts with the given number of children of one unit each, none of which is in use.
+// The query requests the units of eight of them, or of all when there are fewer, from one each.
 func Wide(hosts, children int, seed uint64) *World {
 	m := newMaker(4, seed, func(n, more int) string {
 		return groups(min(children, 8), n, 1+more) + "&group_policy=isolate"
@@ -24,9 +23,8 @@ func Wide(hosts, children int, seed uint64) *World {
 	return m.World
 }
 
-// Groups returns the path and query of a question for so many single units of a
-// Wide world, with a group policy: isolate or none. Variants differ in the names
-// of the groups.
+// Groups returns the path and query of a question for count single units of a Wide world, with a
+// group policy: isolate or none. Variants differ in the names of the groups.
 func Groups(count, variant int, policy string) string {
 	return "/allocation_candidates?" + groups(count, variant%Variants, 1) + "&group_policy=" + policy
 }

@@ -1,24 +1,22 @@
-// Package worlds makes big placement worlds for measuring: providers with
-// inventories, traits and aggregates, and consumers that hold a part of it. The
-// same kind, size and seed give the same world, wherever it is put: into a
-// picture in memory, a new database, or any placement service by its API. It
-// measures nothing, and is no place for rules.
+// Package worlds generates big placement worlds for measurements: providers with inventories,
+// traits and aggregates, and consumers with allocations. The same kind, size and seed yield the
+// same world in each form: a snapshot in memory, a new database, or any placement service by its
+// API. It does not measure.
 package worlds
 
 import "github.com/berthcloud/berth/placement"
 
-// Names that every world knows, of what no provider has: to ask for what is not
-// there.
+// Names that exist in every world and no provider has, for queries without candidates.
 const (
 	NobodysClass = "PCI_DEVICE"
 	NobodysTrait = "HW_CPU_X86_AMD_SVM"
 )
 
-// Variants is how many different amounts the queries of a world rotate over.
+// Variants is the number of different amounts in the queries of a world.
 const Variants = 48
 
-// A World is the content of a store, and the questions to ask of it. It does not
-// change and is safe for concurrent use.
+// A World is the content of a store, and queries on it. It is immutable and safe for concurrent
+// use.
 type World struct {
 	classes []placement.Named
 	traits  []placement.Named
@@ -27,36 +25,36 @@ type World struct {
 	aggregates []placement.UUID // by id - 1
 	consumers  []consumer
 
-	// query asks for the nth variant of what the world is made for, more for
-	// the amounts that nobody has.
+	// query returns the nth variant of the world's query, with more for amounts that no provider
+	// has.
 	query func(n, more int) string
 }
 
-// A consumer holds something.
+// A consumer has allocations.
 type consumer struct {
 	uuid placement.UUID
 	held []holding
 }
 
-// A holding is what a consumer has of one class on one provider.
+// A holding is a consumer's allocation of one class on one provider.
 type holding struct {
 	provider int64
 	class    placement.ClassID
 	amount   int64
 }
 
-// Rows returns what placement.NewWorld makes a picture of, with the providers
-// numbered from 1. It must not be changed.
+// Rows returns the arguments of placement.NewWorld, with the providers numbered from 1. They must
+// not be changed.
 func (w *World) Rows() (classes, traits []placement.Named, pic placement.Picture) {
 	return w.classes, w.traits, w.picture
 }
 
-// Picture returns a new picture of the world in memory.
+// Picture returns a new snapshot of the world in memory.
 func (w *World) Picture() *placement.World {
 	return placement.NewWorld(w.classes, w.traits, w.picture, epoch)
 }
 
-// Providers returns how many providers there are.
+// Providers returns the number of providers.
 func (w *World) Providers() int { return len(w.picture.Providers) }
 
 // Roots lists the UUIDs of the roots of all trees.
@@ -70,15 +68,15 @@ func (w *World) Roots() []placement.UUID {
 	return all
 }
 
-// Query returns the path and query of a question that every host of the world
-// answers, without a limit. Variants differ in amounts only, and the answers to
-// them have the same size but for what is in use.
+// Query returns the path and query of a question for which every host of the world is a candidate,
+// without a limit. Variants differ in amounts only, and their answers have the same size except for
+// the amounts in use.
 func (w *World) Query(variant int) string {
 	return "/allocation_candidates?" + w.query(variant%Variants, 0)
 }
 
-// Full is Query for amounts that no host has free. But in Wide worlds they are
-// within the units of all.
+// Full is Query for amounts that no host has free. In Wide worlds they are within the total of all
+// units.
 func (w *World) Full(variant int) string {
 	return "/allocation_candidates?" + w.query(variant%Variants, 1)
 }
@@ -96,8 +94,8 @@ func (w *World) Anywhere(variant int) string {
 	return w.Query(variant) + members + "&required=COMPUTE_NODE"
 }
 
-// Zoned is Query for the hosts of one zone that have ZonedTrait: one host of
-// eight, more or less. Wide worlds have no such question.
+// Zoned is Query for the hosts of one zone that have ZonedTrait: about one host of eight. Wide
+// worlds have no such question.
 func (w *World) Zoned(variant int) string {
 	return w.Query(variant) + "&member_of=" + string(w.Zone(variant)) + "&required=" + ZonedTrait
 }
@@ -105,7 +103,7 @@ func (w *World) Zoned(variant int) string {
 // ZonedTrait is what half of the hosts have.
 const ZonedTrait = "HW_CPU_X86_AVX2"
 
-// zones is how many aggregates there are that divide the hosts among them.
+// zones is the number of aggregates that divide the hosts among them.
 const zones = 4
 
 // Zone returns the UUID of an aggregate in which one host of four is.

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// kinds are all worlds, with how many providers a host is.
+// kinds are all worlds, with the number of providers per host.
 var kinds = []struct {
 	name string
 	make func(hosts int, seed uint64) *worlds.World
@@ -43,7 +43,7 @@ var kinds = []struct {
 	{"Wide", func(hosts int, seed uint64) *worlds.World { return worlds.Wide(hosts, 3, seed) }, 4},
 }
 
-// TestSeeds makes each world twice, and another one with another seed.
+// TestSeeds generates each world twice, and another one with another seed.
 func TestSeeds(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
@@ -61,8 +61,8 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// TestSaved compares the rows that a store reads back with those that a picture
-// is made of, and the tables with those that a dump restores.
+// TestSaved compares the rows that a store reads back with those of the snapshot, and the tables
+// with those that a dump restores.
 func TestSaved(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestSaveKeepsWhatIsThere(t *testing.T) {
 	}
 }
 
-// TestSaveTo restores a world, and compares with what was dumped.
+// TestSaveTo restores a world, and compares it with the dump.
 func TestSaveTo(t *testing.T) {
 	for _, database := range []struct {
 		name string
@@ -119,8 +119,8 @@ func TestSaveTo(t *testing.T) {
 	}
 }
 
-// TestPosted asks a service that was filled by its API and one on a saved file
-// the same questions.
+// TestPosted sends the same queries to a service that was filled by its API and to one on a saved
+// file.
 func TestPosted(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
@@ -146,8 +146,8 @@ func TestPosted(t *testing.T) {
 	}
 }
 
-// TestQueries counts the answers to each world's question, and looks at their
-// sizes: benchmarks are about answers of a known size.
+// TestQueries checks the number of candidates for each world's query, and the sizes of answers,
+// which benchmarks rely on.
 func TestQueries(t *testing.T) {
 	const hosts = 200
 	for _, c := range []struct {
@@ -181,7 +181,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// TestAnywhere wants all hosts.
+// TestAnywhere expects all hosts.
 func TestAnywhere(t *testing.T) {
 	for _, k := range kinds[:3] {
 		w := k.make(20, 1)
@@ -192,7 +192,7 @@ func TestAnywhere(t *testing.T) {
 	}
 }
 
-// TestZoned wants about one host of eight.
+// TestZoned expects about one host of eight.
 func TestZoned(t *testing.T) {
 	w := worlds.Flat(1000, 1)
 	base := serve(t, open(t, sqlstore.Options{Path: save(t, w)}))
@@ -203,7 +203,7 @@ func TestZoned(t *testing.T) {
 	}
 }
 
-// TestNobody asks for what no provider has.
+// TestNobody requests resources that no provider has.
 func TestNobody(t *testing.T) {
 	for _, k := range kinds[:3] {
 		w := k.make(20, 1)
@@ -262,7 +262,7 @@ func dumped(t *testing.T, opts sqlstore.Options) []byte {
 	return text.Bytes()
 }
 
-// content is what a picture is made of, in the order of a store.
+// content is the rows of a snapshot, in the order of a store.
 type content struct {
 	Classes, Traits []placement.Named
 	Picture         placement.Picture
@@ -303,7 +303,7 @@ func serve(t *testing.T, store placement.Store) string {
 	return server.URL
 }
 
-// ask makes a request that has to succeed.
+// ask sends a request that must succeed.
 func ask(t *testing.T, base, path string) []byte {
 	t.Helper()
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, base+path, nil)
@@ -324,7 +324,7 @@ func ask(t *testing.T, base, path string) []byte {
 	return body
 }
 
-// count returns how many candidates there are in an answer.
+// count returns the number of candidates in an answer.
 func count(t *testing.T, body []byte) int {
 	t.Helper()
 	var answer struct {
