@@ -43,24 +43,22 @@ func hosts(kind string, n, smaller int) spec { return spec{kind: kind, hosts: ma
 // mixedCycles are what decides: searches, claims and releases as clouds make them.
 func mixedCycles(smaller int) []row {
 	var rows []row
-	for _, world := range []spec{
-		hosts("flat", 1000, smaller), hosts("nested", 1000, smaller), hosts("bandwidth", 1000, smaller), hosts("bandwidth", 100_000, smaller),
-	} {
+	for _, size := range []spec{{kind: "flat", hosts: 1000}, {kind: "nested", hosts: 1000}, {kind: "bandwidth", hosts: 1000}, {kind: "bandwidth", hosts: 100_000}} {
 		for _, mariaDB := range []bool{false, true} {
-			m := mixed{world: world, mariaDB: mariaDB, upstream: true}
+			m := mixed{world: hosts(size.kind, size.hosts, smaller), mariaDB: mariaDB, upstream: true}
 			bars := []bar{atMost("cpu / limits", 3), atMost(fewSearches, 5)}
-			if world.hosts > 1000 {
-				m.upstream, m.small = false, spec{kind: world.kind, hosts: 1000}
+			if size.hosts > 1000 {
+				m.upstream, m.small = false, hosts(size.kind, 1000, smaller)
 				bars = append(bars, atMost("cpu / small world", 2))
-			} else if mariaDB && world.kind == "flat" {
+			} else if mariaDB && size.kind == "flat" {
 				bars = append(bars, atLeast("cycles / upstream", 100))
-			} else if mariaDB && world.kind == "bandwidth" {
+			} else if mariaDB && size.kind == "bandwidth" {
 				bars = append(bars, atLeast("cycles / upstream", 500))
 			}
 			name := map[bool]string{false: "sqlite", true: "mariadb"}[mariaDB]
 			rows = append(rows, row{
-				fmt.Sprintf("mixed-%s-%s", world, name),
-				fmt.Sprintf("search, claim, release in turn, %d hosts, 16 clients, %s", world.hosts, name), m, bars,
+				fmt.Sprintf("mixed-%s-%s", size, name),
+				fmt.Sprintf("search, claim, release in turn, %d hosts, 16 clients, %s", size.hosts, name), m, bars,
 			})
 		}
 	}
