@@ -22,7 +22,7 @@ type Compute struct {
 	Boots Boots
 }
 
-// Nova is what the compute service has in the groups [DEFAULT], [api] and [wsgi].
+// Nova has the compute service's settings in the groups [DEFAULT], [api] and [wsgi].
 type Nova struct {
 	MyIP            string // has no effect; checked for other values
 	Listen          string
@@ -105,7 +105,8 @@ type Weights struct {
 	SoftAntiAffinity float64
 }
 
-// Boots is what the compute service has in the group [berth]: how servers find a host.
+// Boots are the compute service's settings in the group [berth] about the choice of hosts for
+// servers.
 type Boots struct {
 	NetworksMayAsk    bool // of networks that guarantee bandwidth
 	OwnedHosts        bool // only hosts that are marked as compute's

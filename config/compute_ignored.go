@@ -2,8 +2,8 @@ package config
 
 import "github.com/berthcloud/berth/osloconfig"
 
-// computeServer describes what is in [DEFAULT] of Nova about processes, requests and
-// parts of the API that Berth has otherwise, or not at all.
+// computeServer describes the options in Nova's [DEFAULT] about processes, requests and parts of
+// the API for which Berth has other settings, or none.
 func computeServer() []Setting {
 	const g = groupDefault
 	return []Setting{
@@ -26,8 +26,8 @@ func computeServer() []Setting {
 	}
 }
 
-// computeHosts describes what is in [DEFAULT] of Nova about hosts and their drivers.
-// agent/node reads what of it Berth's hosts act on.
+// computeHosts describes the options in Nova's [DEFAULT] about hosts and their drivers. agent/node
+// reads those that Berth's hosts use.
 func computeHosts() []Setting {
 	const g = groupDefault
 	return []Setting{
@@ -77,8 +77,8 @@ func computeHosts() []Setting {
 	}
 }
 
-// computeTimers describes what is in [DEFAULT] of Nova about work that its hosts and
-// services do over and over, and how much of it at a time.
+// computeTimers describes the options in Nova's [DEFAULT] about periodic work of its hosts and
+// services, and its batch sizes.
 func computeTimers() []Setting {
 	const g = groupDefault
 	return []Setting{

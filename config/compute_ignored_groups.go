@@ -2,8 +2,7 @@ package config
 
 import "github.com/berthcloud/berth/osloconfig"
 
-// apiRest describes what is in [api] of Nova about metadata of servers, cells and
-// links.
+// apiRest describes the options in Nova's [api] about metadata of servers, cells and links.
 func apiRest() []Setting {
 	const g = groupAPI
 	return []Setting{
@@ -32,7 +31,7 @@ func apiRest() []Setting {
 	}
 }
 
-// wsgiRest describes what is in [wsgi] of Nova about its server of requests.
+// wsgiRest describes the options in Nova's [wsgi] about its HTTP server.
 func wsgiRest() []Setting {
 	const g = groupWSGI
 	return []Setting{
@@ -48,8 +47,8 @@ func wsgiRest() []Setting {
 	}
 }
 
-// filteringRest describes what is in [filter_scheduler] of Nova about filters and
-// weights that Berth does not have.
+// filteringRest describes the options in Nova's [filter_scheduler] about filters and weights that
+// Berth does not have.
 func filteringRest() []Setting {
 	const g = groupFilters
 	return []Setting{
@@ -69,7 +68,7 @@ func filteringRest() []Setting {
 	}
 }
 
-// workaroundsRest describes what is in [workarounds] of Nova about its hosts.
+// workaroundsRest describes the options in Nova's [workarounds] about its hosts.
 func workaroundsRest() []Setting {
 	const g = groupWorkarounds
 	return []Setting{

@@ -40,7 +40,7 @@ func (c *Compute) Settings() []Setting {
 	)
 }
 
-// settings describes what is in [DEFAULT] about the service itself.
+// settings describes the options in [DEFAULT] about the service itself.
 func (n *Nova) settings() []Setting {
 	const g = groupDefault
 	return []Setting{
@@ -71,7 +71,7 @@ func checkListen(text string) error {
 }
 
 var (
-	// conversions are what a template of names has of a server.
+	// conversions are the references to a server in a template of names.
 	conversions = regexp.MustCompile(`%(?:\((\w+)\))?([-0 +]*\d*)([a-zA-Z%])`)
 	nameFields  = []string{"uuid", "hostname", "display_name", "project_id", "user_id"} // besides numbers
 )
@@ -196,8 +196,8 @@ func (s *Scheduler) filtering() []Setting {
 	}, filteringRest()...)
 }
 
-// checkWeight accepts finite numbers from least on. What is no number is left to the
-// value.
+// checkWeight accepts finite numbers from least on. Values that are not numbers are refused by the
+// option's type.
 func checkWeight(least float64) func(string) error {
 	return func(text string) error {
 		f, err := strconv.ParseFloat(strings.ReplaceAll(strings.TrimSpace(text), "_", ""), 64)

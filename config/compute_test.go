@@ -22,7 +22,7 @@ func TestNoComputeFilesAreDefault(t *testing.T) {
 	}
 }
 
-// novaFile is what a controller with Debian's packages has.
+// novaFile is the nova.conf of a controller with Debian's packages.
 const novaFile = `[DEFAULT]
 my_ip = 10.0.0.1
 pybasedir = /opt/nova

@@ -10,8 +10,7 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// Service is what the settings of all services have in common. The groups are
-// named as in the files.
+// Service has the settings that all services share. The groups are named as in the files.
 type Service struct {
 	Files []string // the files that were read, in order
 	Dirs  []string // the directories that were given
@@ -41,7 +40,7 @@ type Placement struct {
 	Placement Behaviour
 }
 
-// Default is what all services have in the group [DEFAULT].
+// Default has the settings of all services in the group [DEFAULT].
 type Default struct {
 	Debug    bool
 	LogFile  string // empty: standard error

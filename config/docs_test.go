@@ -40,8 +40,7 @@ func settingsTables(settings []config.Setting) string {
 	return b.String()
 }
 
-// ordered brings together what belongs to one group, in the order in which the
-// groups appear.
+// ordered sorts settings by group, in the order in which the groups appear.
 func ordered(settings []config.Setting) []config.Setting {
 	var groups []string
 	byGroup := map[string][]config.Setting{}

@@ -23,7 +23,7 @@ func hidden() osloconfig.Value              { return osloconfig.Hidden(new(osloc
 func list(words ...string) osloconfig.Value { return osloconfig.List(&words) }
 func decimal(f float64) osloconfig.Value    { return osloconfig.Float(&f) }
 
-// logging describes what oslo.log reads from [DEFAULT] and Berth does without.
+// logging describes the options of oslo.log in [DEFAULT] that Berth ignores.
 func logging() []Setting {
 	const g = groupDefault
 	return []Setting{
@@ -61,8 +61,8 @@ func logging() []Setting {
 	}
 }
 
-// tokenCache describes what upstream's token check needs for Memcached and for
-// plugins that Berth does not have.
+// tokenCache describes the options of upstream's token check about Memcached and plugins that Berth
+// does not have.
 func tokenCache() []Setting {
 	const g = groupKeystone
 	return []Setting{
@@ -90,7 +90,7 @@ func tokenCache() []Setting {
 	}
 }
 
-// processes describes what oslo.service reads from [DEFAULT].
+// processes describes the options of oslo.service in [DEFAULT].
 func processes() []Setting {
 	const g = groupDefault
 	return []Setting{

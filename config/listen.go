@@ -128,7 +128,7 @@ func (a Address) check() error {
 	return nil
 }
 
-// maxSocketPath is what the kernel takes, less the final zero.
+// maxSocketPath is the kernel's bound, less the final zero.
 const maxSocketPath = 107
 
 func checkOptionalAddresses(text string) error {

@@ -29,9 +29,9 @@ func read(files, dirs []string) (*osloconfig.Set, error) {
 	return osloconfig.Read(osloconfig.Sources{Files: files, Dirs: dirs, LookupEnv: os.LookupEnv})
 }
 
-// loadPlacement fills a Placement from a set, twice: the first time to learn what
-// other settings depend on. The group of the credentials follows from
-// auth_section, the default of state_path from pybasedir.
+// loadPlacement fills a Placement from a set, twice: the first time for the settings on which
+// others depend. The group of the credentials follows from auth_section, the default of state_path
+// from pybasedir.
 func loadPlacement(set *osloconfig.Set) (*Placement, []string, error) {
 	first, p := DefaultPlacement(), DefaultPlacement()
 	_, _ = set.Load(table(first.Settings(), placementForeign)) // reported the second time

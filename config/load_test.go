@@ -32,7 +32,7 @@ func TestNothingGivenIsDefault(t *testing.T) {
 	}
 }
 
-// realFile has what a file from a Debian package with Keystone and MariaDB has.
+// realFile is the file of a Debian package with Keystone and MariaDB.
 const realFile = `[DEFAULT]
 debug = True
 log_file = /var/log/placement/placement-api.log

@@ -24,7 +24,7 @@ type Network struct {
 	Promises Promises
 }
 
-// Neutron is what the network service has in the group [DEFAULT].
+// Neutron has the network service's settings in the group [DEFAULT].
 type Neutron struct {
 	StatePath           string
 	BindHost            string

@@ -4,8 +4,8 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// serverOptions describes what is in [DEFAULT] of Neutron about processes,
-// requests and timers that Berth has otherwise, or not at all.
+// serverOptions describes the options in Neutron's [DEFAULT] about processes, requests and timers
+// for which Berth has other settings, or none.
 func serverOptions() []Setting {
 	const g = groupDefault
 	return []Setting{
@@ -37,8 +37,8 @@ func serverOptions() []Setting {
 	}
 }
 
-// otherParts describes what is in [DEFAULT] about parts of Neutron that Berth does
-// not have: routers, DHCP, address management, and their agents.
+// otherParts describes the options in [DEFAULT] about parts of Neutron that Berth does not have:
+// routers, DHCP, address management, and their agents.
 func otherParts() []Setting {
 	const g = groupDefault
 	return []Setting{

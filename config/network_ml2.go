@@ -9,7 +9,7 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// ML2 is what the plugin ML2 has in its own groups.
+// ML2 has the settings of the plugin ML2 in its own groups.
 type ML2 struct {
 	TypeDrivers        []string
 	TenantNetworkTypes []string // in order of preference
@@ -27,7 +27,7 @@ type ML2 struct {
 	GeneveRanges    []string
 	GeneveMaxHeader int // bytes
 
-	// What the mechanism drivers must not bind.
+	// The VNIC types that the mechanism drivers must not bind.
 	OpenVSwitchProhibits []string
 	SRIOVProhibits       []string
 }
@@ -75,7 +75,7 @@ const (
 	ExtensionDeviceProfile = "port_device_profile"
 )
 
-// Extends reports whether networks and ports have what an extension driver brings.
+// Extends reports whether networks and ports have the attributes of an extension driver.
 func (m *ML2) Extends(driver string) bool { return slices.Contains(m.ExtensionDrivers, driver) }
 
 // Enables reports whether networks may be of a type.

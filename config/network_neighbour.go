@@ -55,8 +55,8 @@ func (n *Neighbour) settings(g string) []Setting {
 	}, n.session(g))
 }
 
-// session describes what groups of neighbours have in common. The credentials are read
-// from the group that auth_section names.
+// session describes the options that groups of neighbours share. The credentials are read from the
+// group in auth_section.
 func (n *Neighbour) session(g string) []Setting {
 	return slices.Concat([]Setting{
 		used(g, "region_name", osloconfig.String(&n.RegionName), "Region whose endpoint of the service to use; the first one listed when empty."),

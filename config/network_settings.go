@@ -25,7 +25,7 @@ func (n *Network) Settings() []Setting {
 	)
 }
 
-// serving describes what is in [DEFAULT] about the service itself.
+// serving describes the options in [DEFAULT] about the service itself.
 func (n *Network) serving() []Setting {
 	d := &n.Neutron
 	const g = groupDefault
@@ -41,7 +41,7 @@ func (n *Network) serving() []Setting {
 	}
 }
 
-// plugin describes what is in [DEFAULT] about networks and their extensions.
+// plugin describes the options in [DEFAULT] about networks and their extensions.
 func (n *Network) plugin() []Setting {
 	d := &n.Neutron
 	const g = groupDefault

@@ -39,7 +39,7 @@ func TestNoNetworkFilesAreDefault(t *testing.T) {
 	}
 }
 
-// What a controller with Debian's packages, Open vSwitch and SR-IOV has.
+// The files of a controller with Debian's packages, Open vSwitch and SR-IOV.
 const (
 	neutronFile = `[DEFAULT]
 bind_host = ::

@@ -48,8 +48,8 @@ type Caller struct {
 	Hosts []string
 }
 
-// Scope returns what the caller's token was issued for. System wins over
-// domain, and domain over project.
+// Scope returns the scope of the caller's token. System takes precedence over domain, and domain
+// over project.
 func (c Caller) Scope() Scope {
 	switch {
 	case c.SystemScope != "":

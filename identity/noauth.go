@@ -61,8 +61,8 @@ func (h Header) project(token, system string) string {
 	return h.value("X-Tenant")
 }
 
-// roles returns what X-Roles lists, or what the user's name implies when that
-// header was not sent. An empty header means no roles, for "admin" too.
+// roles returns the roles in X-Roles, or those that the user's name implies when that header was
+// not sent. An empty header means no roles, for "admin" too.
 func (h Header) roles(user string) []string {
 	if v, sent := h("X-Roles"); sent {
 		return split(v)

@@ -18,7 +18,7 @@ type Option struct {
 	Older                []string // names, each with its group
 }
 
-// Key is what Table calls the option's setting.
+// Key is the option's key in the result of Table.
 func (o Option) Key() string { return o.Group + "." + o.Name }
 
 // options is the first part of the scripts, each of which imports a program.

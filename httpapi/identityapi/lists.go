@@ -13,7 +13,7 @@ import (
 // Region is the only region.
 const Region = "RegionOne"
 
-// derived is an id that follows from what it is of.
+// derived returns a constant id, derived from a text.
 func derived(of string) string {
 	sum := sha256.Sum256([]byte(of))
 	return hex.EncodeToString(sum[:16])
@@ -125,7 +125,8 @@ func links(r *http.Request) object {
 	return object{"self": httpapi.AbsoluteURL(r, r.URL.Path), "next": nil, "previous": nil}
 }
 
-// routes are those of one list. What would change it is answered with the reason.
+// routes are those of one list. Requests for changes are answered with the reason for their
+// refusal.
 func (l list) routes(a *API) []httpapi.Route {
 	path := "/v3/" + l.many
 	routes := []httpapi.Route{

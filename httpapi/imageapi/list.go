@@ -134,7 +134,7 @@ func sortOf(values url.Values) (by []images.Sort, err error) {
 // several are the filters that take one of several values, as in:a,b.
 var several = []string{"id", "name", "status", "container_format", "disk_format"}
 
-// filterOf reads a filter. What is no parameter is a property.
+// filterOf reads a filter. Unknown parameters are properties.
 func filterOf(values url.Values) (f images.Filter, err error) {
 	f.Fields = map[string][]string{}
 	for name := range values {

@@ -47,8 +47,7 @@ func (c *Credentials) user() object {
 	return within(object{"name": c.Username}, c.userDomain())
 }
 
-// scope returns what the token is for, nil for what the credentials carry
-// themselves.
+// scope returns the scope of the token, nil for credentials that imply one.
 func (c *Credentials) scope() object {
 	switch {
 	case c.Type == ApplicationCredential:

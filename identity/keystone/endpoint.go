@@ -28,7 +28,7 @@ type endpoint struct {
 // A target selects an endpoint in the catalogue.
 type target struct {
 	kind       string // type of the service
-	name       string // of the service, for people
+	name       string // of the service, for messages
 	interfaces []string
 	region     string // empty: any
 }

@@ -152,7 +152,7 @@ func sendOnce(ctx context.Context, client *http.Client, c call) (*answer, error)
 	return &answer{status: res.StatusCode, header: res.Header, body: body, tls: res.TLS, at: time.Now()}, nil
 }
 
-// unexpected describes an answer for the log, without what it carries.
+// unexpected describes an answer for the log, without its content.
 func (a *answer) unexpected(c call) error {
 	return fmt.Errorf("%s %s: Keystone answered %d %s", c.method, c.url, a.status, http.StatusText(a.status))
 }

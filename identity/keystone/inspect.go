@@ -11,8 +11,8 @@ import (
 	"github.com/berthcloud/berth/identity"
 )
 
-// A Self is what the service finds out about its own access to Keystone. What
-// was not reached is empty.
+// A Self describes the service's own access to Keystone. Fields of steps that were not reached are
+// empty.
 type Self struct {
 	LoginURL string // version 3 of the API, which issues the service's token
 	Version  string // in Keystone's form; empty when the kind of credentials needs no discovery

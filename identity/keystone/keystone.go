@@ -27,7 +27,7 @@ import (
 	"github.com/berthcloud/berth/identity"
 )
 
-// A Request is what the decision about a call depends on.
+// A Request has the inputs of the decision about a call.
 type Request struct {
 	Token        string // of the caller: X-Auth-Token
 	ServiceToken string // of a service that passes the call on, or empty: X-Service-Token
@@ -42,8 +42,8 @@ type Validator struct {
 	login   *login
 	circuit *circuit
 	flights *flights[*token]
-	good    *cache[*token] // what Keystone vouched for
-	bad     *cache[error]  // what it refused
+	good    *cache[*token] // tokens that Keystone has accepted
+	bad     *cache[error]  // refusals by Keystone
 
 	warnServiceRole sync.Once
 }
@@ -144,7 +144,7 @@ func (v *Validator) service(ctx context.Context, raw string) (service *token, tr
 	return nil, false, err
 }
 
-// withService notes the service that passes a call on.
+// withService adds the service that forwards a call to its caller.
 func withService(c identity.Caller, service *token) identity.Caller {
 	if service == nil {
 		return c

@@ -6,7 +6,7 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// An Outcome is what became of a check.
+// An Outcome is the result of a check.
 type Outcome string
 
 // The outcomes.

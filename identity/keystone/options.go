@@ -58,7 +58,7 @@ func (s Secret) String() string {
 	return "***"
 }
 
-// GoString returns what String does.
+// GoString returns the same as String.
 func (s Secret) GoString() string { return s.String() }
 
 // LogValue keeps the secret out of logs.
@@ -99,7 +99,7 @@ type Credentials struct {
 // patience is how long a Validator waits for one answer.
 func (o *Options) patience() time.Duration { return o.Timeout * time.Duration(1+o.Retries) }
 
-// complete fills in what has a default and checks the rest.
+// complete sets defaults and checks the rest.
 func (o *Options) complete() error {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -131,7 +131,7 @@ func wrongInterface(option, value string) error {
 	return fmt.Errorf("%s = %q: want internal, public or admin", option, value)
 }
 
-// check finds what Keystone would refuse in any case.
+// check returns the errors that Keystone would return in any case.
 func (c *Credentials) check() []error {
 	var errs []error
 	want := func(ok bool, format string, args ...any) {

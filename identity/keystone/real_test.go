@@ -60,7 +60,7 @@ func TestReal(t *testing.T) {
 	t.Run("ItStopsAndComesBack", func(t *testing.T) { testRealOutage(t, k) })
 }
 
-// impliedRoles are what a role of Keystone's brings along.
+// impliedRoles are the roles that a role of Keystone's implies.
 var impliedRoles = map[string][]string{
 	"admin": {"admin", "member", "reader"}, "member": {"member", "reader"},
 	"reader": {"reader"}, "service": {"service"}, "observer": {"observer"},

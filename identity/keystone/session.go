@@ -95,7 +95,7 @@ func (s *Session) current(ctx context.Context) (*session, error) {
 	return got, err
 }
 
-// complete fills in what has a default and checks the rest.
+// complete sets defaults and checks the rest.
 func (t *Target) complete() error {
 	if t.Type == "" {
 		return errors.New("service_type is not set")

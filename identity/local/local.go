@@ -28,7 +28,7 @@ type User struct {
 	Roles              []string // in the project, implied ones included
 }
 
-// A Project is what users work in.
+// A Project is the project of users.
 type Project struct{ ID, Name string }
 
 // A Service is an entry of the catalog.
@@ -37,7 +37,7 @@ type Service struct {
 	URL        string // of its endpoint, for every interface
 }
 
-// A Scope is what a token is for. The zero value is an unscoped one.
+// A Scope is the scope of a token. The zero value is an unscoped one.
 type Scope struct {
 	Project bool // the one project
 	System  bool // system scope, for administrators

@@ -38,7 +38,7 @@ func names(path string) []string {
 
 func keyword(name string) bool { return slices.Contains(keywords, name) }
 
-// literalValue returns what Python would print for a literal.
+// literalValue returns Python's printed form of a literal.
 func literalValue(s string) (string, bool) {
 	switch {
 	case s == "True" || s == "False" || s == None:
@@ -64,7 +64,7 @@ func unquote(s string) (joined string, ok bool) {
 	return joined, true
 }
 
-// number drops what printing an integer drops: a plus, and the sign of zero.
+// number drops a plus, and the sign of zero, as printing an integer does.
 func number(s string) string {
 	s = strings.TrimPrefix(s, "+")
 	if s == "-0" {

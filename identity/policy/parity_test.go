@@ -16,7 +16,7 @@ import (
 	"github.com/berthcloud/berth/internal/upstreamtest"
 )
 
-// paritySeed makes the cases the same in each run. Any other does as well.
+// paritySeed makes the cases the same in each run. Its value does not matter.
 const paritySeed = 20
 
 // A parityCase is one question to both engines, in the form of the script.
@@ -80,7 +80,7 @@ func noise(r *rand.Rand) string {
 	return b.String()
 }
 
-// value makes a rule as a file may have it: text, or a list of lists.
+// value generates a rule in a form of files: text, or a list of lists.
 func value(r *rand.Rand) any {
 	switch r.IntN(10) {
 	case 0:

@@ -31,8 +31,8 @@ type Rule struct {
 	Check       string // in the policy language
 	Description string
 	Operations  []Operation      // none for a rule that only others use
-	Scopes      []identity.Scope // what tokens may be scoped to; none means any
-	Deprecated  *Deprecated      // what the rule was before, if that still counts
+	Scopes      []identity.Scope // the scopes that tokens may have; none means any
+	Deprecated  *Deprecated      // the earlier form of the rule, if that still applies
 }
 
 // An Operation is one request that a rule guards.
@@ -88,7 +88,7 @@ type Enforcer struct {
 	nextLook atomic.Int64 // in Unix nanoseconds
 
 	looking sync.Mutex
-	seen    []source // guarded by looking; what was found last, readable or not
+	seen    []source // guarded by looking; the sources found last, readable or not
 	lookErr string   // guarded by looking; the error of the last check, "" for none
 }
 

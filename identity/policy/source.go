@@ -16,9 +16,9 @@ type source struct {
 	info fs.FileInfo
 }
 
-// find lists the policy files in the order in which they override each other:
-// the main file, then each directory's files by name. What does not exist is
-// left out, and so are hidden files and directories within directories.
+// find lists the policy files in the order in which they override each other: the main file, then
+// each directory's files by name. Missing files are omitted, and so are hidden files and
+// directories within directories.
 func find(file string, dirs []string) ([]source, error) {
 	var found []source
 	if file != "" {
