@@ -169,7 +169,7 @@ func (r *quickReader) want(c byte) {
 	}
 }
 
-// list reads what is between two characters, with commas.
+// list reads the items between two characters, separated by commas.
 func (r *quickReader) list(begin, end byte, item func()) {
 	r.want(begin)
 	if r.odd || r.take(end) {
@@ -189,7 +189,7 @@ func (r *quickReader) list(begin, end byte, item func()) {
 
 func (r *quickReader) array(item func()) { r.list('[', ']', item) }
 
-// members reads an object with any members, each with what is called for its name.
+// members reads an object with any members; member is called for each name.
 func (r *quickReader) members(member func(name string)) {
 	r.list('{', '}', func() {
 		name := r.word()

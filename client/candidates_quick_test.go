@@ -22,7 +22,8 @@ func candidates(requests, summaries string) string {
 	return `{"allocation_requests": [` + requests + `], "provider_summaries": {` + summaries + `}}`
 }
 
-// What placement writes is read quickly, and as encoding/json reads it; everything else is not.
+// JSON in placement's form is read by the quick reader, with the result of encoding/json;
+// everything else is not.
 func TestQuickCandidates(t *testing.T) {
 	plain := candidates(oneRequest+", "+oneRequest, `"u1": `+oneSummary+`, "u2": `+oneSummary)
 	for name, tc := range map[string]struct {
@@ -121,7 +122,7 @@ func BenchmarkCandidates(b *testing.B) {
 	}
 }
 
-// What a placement service really writes is read quickly.
+// The answers of a real placement service are read by the quick reader.
 func testReadQuickly(t *testing.T, p *proxy, _ *client.ComputePlacement) {
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/allocation_candidates?resources="+guarantee.EgressBandwidth+":1", nil)
 	must(t, "NewRequest", err)

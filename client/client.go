@@ -125,7 +125,7 @@ func (f fixed) Access(context.Context) (endpoint, token string, err error) {
 
 func (fixed) Forget(string) {}
 
-// complete fills in what has a default.
+// complete sets the defaults.
 func (o *Options) complete() {
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
@@ -154,7 +154,7 @@ type Trust struct {
 	CertFile, KeyFile string // the client's own certificate; "" for none
 }
 
-// NewHTTP returns what Options.HTTP may be.
+// NewHTTP returns a client for Options.HTTP.
 func NewHTTP(connections int, t Trust) (*http.Client, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if t.CAFile != "" {

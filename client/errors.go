@@ -112,7 +112,7 @@ func (r *Refusal) read(doc map[string]json.RawMessage) {
 	}
 }
 
-// code returns a code, "" for what cannot be one.
+// code returns a code, "" for an invalid one.
 func code(text string) fault.Code {
 	odd := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
@@ -123,7 +123,7 @@ func code(text string) fault.Code {
 	return fault.Code(text)
 }
 
-// maxDetail bounds what is repeated of an answer, in bytes.
+// maxDetail bounds the part of an answer in errors, in bytes.
 const maxDetail = 400
 
 // oneLine returns a detail without the text of its status: placement's begins with that, and has

@@ -23,8 +23,7 @@ type Host struct {
 // HostSays is the content of a host's report and the receiver of its answer.
 type HostSays struct {
 	Name string // of the host
-	// Report returns what the host is and has. Its Node has the name and the id of
-	// the Inventory.
+	// Report returns the host and its inventory. Its Node has the name and the id of the Inventory.
 	Report func() (compute.Report, inventory.Host, error)
 	// Heard is called with the answer. Nil: it is ignored.
 	Heard func(HostReported)

@@ -114,7 +114,7 @@ func TestSyncOfAHost(t *testing.T) {
 	tree(strings.Replace(root, " VCPU=8-0*4", "", 1), nic)
 }
 
-// vgpus is a host with a card of 3 virtual GPUs, and what searches and claims them past a proxy.
+// vgpus is a host with a card of 3 virtual GPUs, and the placement service that it is in.
 type vgpus struct {
 	*testing.T
 	p       *proxy

@@ -49,7 +49,7 @@ func newProxy(t testing.TB, h http.Handler) *proxy {
 }
 
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body) // what was cut off is empty
+	body, _ := io.ReadAll(r.Body) // a truncated body is empty
 	r.Body = io.NopCloser(strings.NewReader(string(body)))
 	p.mu.Lock()
 	p.seen = append(p.seen, seen{

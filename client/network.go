@@ -84,8 +84,7 @@ type HostPort struct {
 	Rules           []HostRule `json:"rules"`
 }
 
-// A HostRule is a rule of the QoS policy in effect for a port. Only what its type has is
-// set.
+// A HostRule is a rule of the QoS policy in effect for a port. Only the fields of its type are set.
 type HostRule struct {
 	Type         string `json:"type"`
 	Direction    string `json:"direction"`

@@ -34,8 +34,7 @@ func (p *Placement) Close() { p.service.opts.HTTP.CloseIdleConnections() }
 // codeConcurrent is placement's code for an outdated generation.
 const codeConcurrent fault.Code = "placement.concurrent_update"
 
-// call makes a request at version 1.minor, or the newest one before it that the
-// service has.
+// call sends a request at version 1.minor, or the newest one before it that the service has.
 func (p *Placement) call(ctx context.Context, minor int, q request, out checker) error {
 	for again := true; ; again = false {
 		newest, err := p.newest(ctx)

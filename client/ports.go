@@ -54,7 +54,7 @@ type wireNeeds struct {
 	Required  []json.RawMessage `json:"required"`
 }
 
-// group returns what the needs are for a group.
+// group returns the needs of a group.
 func (n wireNeeds) group(id string) computerequest.Group {
 	g := computerequest.Group{ID: id, Resources: n.Resources}
 	for _, raw := range n.Required {
@@ -243,7 +243,7 @@ var profileKeys = []string{
 	"allocation", "pci_vendor_info", "pci_slot", "physical_network", "card_serial_number", "pf_mac_address", "vf_num", "device_mac_address", "arq_uuid",
 }
 
-// profile returns the profile of a port without what is compute's.
+// profile returns the profile of a port without compute's keys.
 func (w *wirePort) profile() (map[string]any, error) {
 	others := map[string]any{}
 	if len(w.Profile) > 0 {

@@ -97,8 +97,8 @@ func TestPortRequests(t *testing.T) {
 	}
 }
 
-// Binding a port replaces what is compute's of its profile, unbinding takes it, and either
-// leaves what is others'.
+// Binding a port replaces compute's keys of its profile, unbinding removes them, and both leave
+// other keys unchanged.
 func TestPortsAreBound(t *testing.T) {
 	p, n := neutron(t, "null")
 	provider, err := guarantee.ParseUUID(deviceID)

@@ -15,7 +15,7 @@ type request struct {
 	path    string // below the service's address, with its query
 	version string // value of the header OpenStack-API-Version, "" for none
 	body    any    // that becomes JSON; nil for none
-	once    bool   // what it does twice is not what it does once
+	once    bool   // not idempotent
 	// revision is the expected one of the object (If-Match), 0 for any. A request with one is sent
 	// once: after a retry it would be unknown which of the two was refused.
 	revision int64

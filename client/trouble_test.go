@@ -322,7 +322,7 @@ func TestNoMoreRequestsAtATime(t *testing.T) {
 	}
 }
 
-// TestDetailsAreShort is about what is repeated of a service's answer.
+// TestDetailsAreShort checks the part of a service's answer in errors.
 func TestDetailsAreShort(t *testing.T) {
 	service := newProxy(t, berth(t))
 	p := newPlacement(t, service.url)

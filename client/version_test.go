@@ -103,7 +103,7 @@ func TestMovingNeedsANewerPlacement(t *testing.T) {
 	must(t, "EnsureProvider as it is", old.EnsureProvider(t.Context(), moved))
 }
 
-// TestHeaders are what each request carries.
+// TestHeaders checks the headers of each request.
 func TestHeaders(t *testing.T) {
 	type key struct{}
 	service := newProxy(t, berth(t))

@@ -47,7 +47,7 @@ func (p *Placement) SetAllocations(ctx context.Context, consumer string, a netwo
 	return told(p.service.SetAllocations(ctx, claim), network.ErrCapacity)
 }
 
-// consumerType is what the type of a consumer may be, with none.
+// consumerType matches the type of a consumer, or an empty one.
 var consumerType = regexp.MustCompile(`^[A-Z0-9_]{0,255}$`)
 
 // maxOwner bounds the names of a consumer's project and user, in characters.

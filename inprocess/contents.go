@@ -12,7 +12,7 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// customTrait is what a client may make.
+// customTrait matches the traits that clients may create.
 var customTrait = regexp.MustCompile(`^CUSTOM_[A-Z0-9_]{1,248}$`)
 
 // EnsureTrait is network.Placement's.
@@ -94,7 +94,7 @@ func or[T any](v *T, otherwise T) T {
 // maxRatio is the greatest ratio that every database can store.
 const maxRatio = 3.40282e+38
 
-// check refuses what an inventory cannot be, whatever the provider.
+// check refuses inventories that are invalid for any provider.
 func check(class string, i placement.Inventory) error {
 	for _, f := range []struct {
 		name  string

@@ -51,7 +51,7 @@ func With(ctx context.Context, o *Origin) context.Context {
 	return context.WithValue(ctx, Key{}, o)
 }
 
-// origin returns what ctx has under Key, or nil.
+// origin returns the origin in ctx under Key, or nil.
 func origin(ctx context.Context) *Origin {
 	o, _ := ctx.Value(Key{}).(*Origin)
 	return o

@@ -21,11 +21,11 @@ const (
 	holdTime = 50 * time.Millisecond
 )
 
-// An Output is where an open logger writes, and what can be changed about that
-// while it does. Its methods may be called from many goroutines.
+// An Output is the destination of an open logger, and its settings that can change meanwhile. Its
+// methods may be called concurrently.
 //
-// A record is written 50 ms after it was logged at the latest; a warning or an
-// error is written at once, with all before it.
+// A record is written 50 ms after it was logged at the latest; a warning or an error is written at
+// once, with all before it.
 type Output struct {
 	path  string // "" for a writer that was given to Open
 	watch bool
@@ -68,7 +68,7 @@ func (o *Output) open() error {
 	return nil
 }
 
-// Write appends a record to what is on its way.
+// Write appends a record to the buffer.
 func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

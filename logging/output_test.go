@@ -89,7 +89,7 @@ func TestWithoutWatchTheFileStays(t *testing.T) {
 	holds(t, path+".1", "old")
 }
 
-// Information is written in a while, by itself or with what cannot wait.
+// Information is written after a delay, or together with a record that is written at once.
 func TestInformationIsHeld(t *testing.T) {
 	path, log, out := open(t, logging.Options{})
 	log.Info("first")

@@ -73,7 +73,7 @@ func (l *loader) load(o *Option) {
 	l.states[o] = loaded
 }
 
-// assign expands and converts what was found.
+// assign expands and converts the values found.
 func (l *loader) assign(o *Option, a answer) error {
 	raws := make([]string, len(a.raws))
 	for i, raw := range a.raws {

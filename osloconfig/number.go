@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// What Python's int() and float() take: underscores between digits, a sign, no
-// other base than ten.
+// The syntax of Python's int() and float(): underscores between digits, a sign, no other base than
+// ten.
 var (
 	integerSyntax = regexp.MustCompile(`^[+-]?[0-9]+(_[0-9]+)*$`)
 	floatSyntax   = regexp.MustCompile(`(?i)^[+-]?(inf|infinity|nan|` +

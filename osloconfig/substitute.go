@@ -11,8 +11,8 @@ import (
 // is literal.
 var reference = regexp.MustCompile(`(?i)\$(?:\$|([_a-z][._a-z0-9]*)|\{([_a-z][._a-z0-9]*)\})`)
 
-// longest bounds what references may expand to, so that options that double
-// each other do not eat the machine.
+// longest bounds the expansion of references, so that options that double each other do not exhaust
+// memory.
 const longest = 1 << 20
 
 // errElsewhere means that an option refers to one that is invalid, which has been reported already.

@@ -25,9 +25,8 @@ type Store interface {
 	// the time of the change; times in rows are written as they are.
 	Update(ctx context.Context, now time.Time, fn func(Writer) error) error
 
-	// Others returns a number that has risen when other instances on the same
-	// database have changed rows, and does not rise by what is changed through
-	// this Store. It may be less than it should be while an Update is committed.
+	// Others returns a number that increases when other instances on the same database change rows,
+	// and not with changes through this Store. It may be too low while an Update is committed.
 	Others(ctx context.Context) (int64, error)
 }
 

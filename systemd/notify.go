@@ -57,7 +57,7 @@ func (n *Notifier) Stopping(status string, patience time.Duration) error {
 // alive resets the watchdog.
 func (n *Notifier) alive() error { return n.send(daemon.SdNotifyWatchdog) }
 
-// statusLine makes one line of a text.
+// statusLine joins the lines of a text.
 func statusLine(text string) string {
 	return "STATUS=" + strings.Join(strings.Fields(text), " ")
 }

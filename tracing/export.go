@@ -72,7 +72,7 @@ func (e *exporter) stop() {
 	<-e.done
 }
 
-// drop notes a span that found the queue full.
+// drop counts a span that was dropped because the queue was full.
 func (e *exporter) drop() {
 	e.lost.Add(1)
 	tell(e.metrics.Dropped, 1)

@@ -142,7 +142,7 @@ func (e *environment) endpoint() *url.URL {
 	return u
 }
 
-// headers returns what is sent along with every batch.
+// headers returns the headers of every batch.
 func (e *environment) headers() map[string]string {
 	name := e.otlp("HEADERS")
 	return e.pairs(name, e.get(name))

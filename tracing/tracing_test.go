@@ -288,7 +288,7 @@ func TestWrongVariables(t *testing.T) {
 	}
 }
 
-// TestOffCostsNothing compares a handler with what an absent Tracer makes of it.
+// TestOffCostsNothing compares a handler with the result of an absent Tracer.
 func TestOffCostsNothing(t *testing.T) {
 	var off *tracing.Tracer
 	plain := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))

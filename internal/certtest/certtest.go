@@ -1,4 +1,4 @@
-// Package certtest makes certificates for tests.
+// Package certtest creates certificates for tests.
 package certtest
 
 import (
@@ -30,7 +30,7 @@ func NewAuthority(t testing.TB, tmpl x509.Certificate) *Authority {
 	if tmpl.Subject.CommonName == "" {
 		tmpl.Subject = pkix.Name{CommonName: "authority"}
 	}
-	a.cert = &tmpl // by which make has it sign itself
+	a.cert = &tmpl // which makes it self-signed
 	a.cert = a.make(&tmpl, a.key)
 	return a
 }
@@ -49,7 +49,7 @@ func (a *Authority) PEM() []byte { return certPEM(a.cert) }
 // KeyPEM returns the authority's key, for a server that uses its certificate.
 func (a *Authority) KeyPEM() []byte { return keyPEM(a.t, a.key) }
 
-// Roots returns what a client has that trusts the authority.
+// Roots returns a pool with the authority, for its clients.
 func (a *Authority) Roots() *x509.CertPool {
 	roots := x509.NewCertPool()
 	roots.AddCert(a.cert)

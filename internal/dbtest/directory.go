@@ -37,7 +37,7 @@ type scratch struct {
 
 var running scratch
 
-// new makes a directory for one server.
+// new creates a directory for one server.
 func (s *scratch) new() (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,11 +20,10 @@ type engine interface {
 	// program returns the path of the server.
 	program() (string, error)
 
-	// initialise makes an empty data directory, with an administrator.
+	// initialise creates an empty data directory, with an administrator.
 	initialise(data, password string) error
 
-	// arguments are what the server is started with, and slack what spares it
-	// waiting for the disk.
+	// arguments are the server's arguments, and slack those that disable its waits for the disk.
 	arguments(data string, port int) []string
 	setting(name, value string) []string
 	slack() []string

@@ -20,7 +20,7 @@ func (d Database) Exec(address, statement string) error {
 	return c.exec(ctx, statement)
 }
 
-// Text returns what a query finds first, with the account of a database.
+// Text returns the first value of a query's result, with the account of a database.
 func (d Database) Text(ctx context.Context, address, query string) (string, error) {
 	c, err := d.engine.open(ctx, address, d)
 	if err != nil {

@@ -96,7 +96,7 @@ func sacrifice(t *testing.T, how, tmp string) []string {
 	return addresses
 }
 
-// directory makes a directory that other users may pass through.
+// directory creates a directory that other users may pass through.
 func directory(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "berth-dbtest-test-")

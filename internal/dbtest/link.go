@@ -51,8 +51,8 @@ func (p *Proxy) connect(from net.Listener, client net.Conn) {
 	pumps.Wait()
 }
 
-// enter notes a link, unless it was accepted just before a cut. It returns where
-// to connect it, and whether to.
+// enter records a link, unless it was accepted just before a cut. It returns its target, and
+// whether to connect it.
 func (p *Proxy) enter(from net.Listener, l *link) (target string, dial, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -27,8 +27,8 @@ func (mariaDB) dropSignal() syscall.Signal { return syscall.SIGKILL }
 
 func (mariaDB) program() (string, error) { return newest("mariadbd", "/usr/sbin", "/usr/libexec") }
 
-// redoLog is smaller than the default, which would be most of what is copied for
-// each server.
+// redoLog is smaller than the default, which would be most of the data that is copied for each
+// server.
 const redoLog = "--innodb-log-file-size=16M"
 
 func (m mariaDB) initialise(data, password string) error {

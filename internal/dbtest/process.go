@@ -21,7 +21,7 @@ func (p tree) kill() error {
 	if !p.Alive() {
 		return nil
 	}
-	all, _ := p.freeze() // so that none has children any more; what does not halt is killed as well
+	all, _ := p.freeze() // so that no further children appear; processes that do not halt are killed as well
 	signal(all, syscall.SIGKILL)
 	<-p.Ended()
 	return await(endTime, 5*time.Millisecond, func() error { return gone(all) })

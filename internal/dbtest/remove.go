@@ -20,7 +20,7 @@ func remove(dir string) {
 		}
 		return nil
 	})
-	_ = os.RemoveAll(dir) // what cannot be removed now is swept up later
+	_ = os.RemoveAll(dir) // sweep removes the rest later
 }
 
 // evict kills processes whose working directory is dir. They exist when their parent was killed

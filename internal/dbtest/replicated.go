@@ -93,8 +93,7 @@ func (r *Replicated) synchronise() error {
 	return r.awaitText("SELECT coalesce(string_agg(sync_state, ','), '') FROM pg_stat_replication", "sync")
 }
 
-// Await waits until the standby receives what the primary writes, as after a
-// restart of either.
+// Await waits until the standby receives the primary's writes, as after a restart of either.
 func (r *Replicated) Await() {
 	r.t.Helper()
 	if err := r.await(); err != nil {

@@ -45,9 +45,8 @@ type options struct {
 // in a crash of the machine, though not of the server.
 func Fast() Option { return func(o *options) { o.fast = true } }
 
-// Setting sets a variable of the server's configuration, such as
-// innodb_snapshot_isolation or max_connections. It counts more than what the
-// package sets.
+// Setting sets a variable of the server's configuration, such as innodb_snapshot_isolation or
+// max_connections. It overrides the package's own value.
 func Setting(name, value string) Option {
 	return func(o *options) { o.settings = append(o.settings, [2]string{name, value}) }
 }
@@ -222,8 +221,7 @@ func (s *Server) NewDatabase(t testing.TB) string {
 	return s.CreateDatabase(t).URL(s.Address())
 }
 
-// CreateDatabase does what NewDatabase does, for a test that composes the URL
-// itself.
+// CreateDatabase is NewDatabase for a test that composes the URL itself.
 func (s *Server) CreateDatabase(t testing.TB) Database {
 	t.Helper()
 	d := newDatabase(s.engine)

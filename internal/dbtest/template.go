@@ -77,8 +77,7 @@ func makeTemplate(e engine, dir string) error {
 	return os.Rename(making, dir)
 }
 
-// makeOwned makes a directory that others may pass through, and in it one for
-// the server alone.
+// makeOwned creates a directory that others may pass through, and in it one for the server alone.
 func makeOwned(e engine, outer, inner string) error {
 	if err := os.Mkdir(outer, 0o711); err != nil {
 		return err

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Bounds of what is waited for, generous because machines that run tests are
-// busy.
+// Time-outs, generous because machines that run tests are busy.
 const (
 	startTime  = 90 * time.Second  // a server answers
 	endTime    = 30 * time.Second  // a server has ended

@@ -36,7 +36,7 @@ type Services struct {
 // A Host is one host. Its fields are set before it is used.
 type Host struct {
 	Name, ID string // the ID is that of its provider and of its hypervisor
-	// VCPUs, MemoryMB and DiskGB are what it has for servers.
+	// VCPUs, MemoryMB and DiskGB are its resources for servers.
 	VCPUs, MemoryMB, DiskGB int
 	// Bridges are the rates of its bridges in each direction, in kbit/s, by physical
 	// network.

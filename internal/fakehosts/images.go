@@ -9,7 +9,7 @@ import (
 // Image is the image that an image service of Images has.
 const Image = "c1440051-0000-4000-8000-000000000051"
 
-// ImageName is what it is called.
+// ImageName is the name of the image.
 const ImageName = "cirros-0.5.1-x86_64-disk"
 
 // Images is the part of an image service that compute services and the openstack client use to boot
@@ -32,7 +32,7 @@ func Images() http.Handler {
 	})
 	answer("/v2/images", `{"images": [`+image+`]}`)
 	answer("/v2/images/"+Image, image)
-	// Clients of OpenStack's own take from an image what its schema names.
+	// OpenStack's own clients read from an image the fields in its schema.
 	answer("/v2/schemas/image", `{"name": "image", "additionalProperties": {"type": "string"}, "properties": {
 		"id": {}, "name": {}, "status": {}, "visibility": {}, "owner": {}, "protected": {}, "tags": {}, "disk_format": {}, "container_format": {},
 		"min_disk": {}, "min_ram": {}, "size": {}, "checksum": {}, "created_at": {}, "updated_at": {}}}`)

@@ -64,7 +64,7 @@ func (k *Keystone) CredentialToken(id, secret string) string {
 	return k.issue(object{"methods": []string{"application_credential"}, "application_credential": object{"id": id, "secret": secret}}, nil)
 }
 
-// Revoke makes a token invalid.
+// Revoke revokes a token.
 func (k *Keystone) Revoke(token string) {
 	k.t.Helper()
 	k.send(k.admin(), "DELETE", "/v3/auth/tokens", nil, nil, http.Header{"X-Subject-Token": {token}})
@@ -85,7 +85,7 @@ func (k *Keystone) issue(identity, scope object) string {
 	return k.send("", "POST", "/v3/auth/tokens", object{"auth": auth}, nil, nil).Get("X-Subject-Token")
 }
 
-// create makes one of a kind and returns its id.
+// create creates an object of a kind and returns its id.
 func (k *Keystone) create(kind string, spec object) string {
 	k.t.Helper()
 	made := make(map[string]struct{ ID string })

@@ -12,7 +12,7 @@ import (
 	"github.com/berthcloud/berth/internal/upstreamtest"
 )
 
-// packages are what Start needs.
+// packages are the packages that Start needs.
 const packages = "keystone uwsgi-core uwsgi-plugin-python3"
 
 // setUpTime bounds each program that prepares the data, generously because

@@ -54,7 +54,7 @@ func Find(name string) Persona {
 	panic("keystonetest: there is no persona " + name)
 }
 
-// populate makes the catalogue, the projects, the roles and the personas.
+// populate creates the catalogue, the projects, the roles and the personas.
 func (k *Keystone) populate() {
 	k.t.Helper()
 	k.ids["service/identity"] = k.create("service", object{"type": "identity", "name": "keystone"})
@@ -75,8 +75,8 @@ func (k *Keystone) populate() {
 	}
 }
 
-// findRoles notes the roles that Keystone has from the start: admin, member and
-// reader, each of which includes the next.
+// findRoles reads the roles that Keystone has initially: admin, member and reader, each of which
+// includes the next.
 func (k *Keystone) findRoles() {
 	k.t.Helper()
 	var list struct{ Roles []struct{ ID, Name string } }
@@ -86,7 +86,7 @@ func (k *Keystone) findRoles() {
 	}
 }
 
-// add makes a user with a role.
+// add creates a user with a role.
 func (k *Keystone) add(p Persona) {
 	k.t.Helper()
 	id := k.create("user", object{"name": p.Name, "domain_id": "default", "password": p.Password})

@@ -170,7 +170,7 @@ func (k *Keystone) run(args ...string) {
 	}
 }
 
-// writeKey makes a key for Fernet.
+// writeKey generates a key for Fernet.
 func writeKey(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

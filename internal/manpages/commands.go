@@ -86,7 +86,7 @@ func (w *writer) options(c *cobra.Command) {
 	}
 }
 
-// each collects what visit calls its argument with.
+// each collects the arguments with which visit calls its function.
 func each[F any](visit func(func(F))) []F {
 	var all []F
 	visit(func(f F) { all = append(all, f) })
@@ -110,8 +110,8 @@ func valueName(kind, usage string) (name, text string) {
 	return strings.ToUpper(kind), usage
 }
 
-// sentence makes a sentence of an option's usage and adds the default, unless
-// that is the zero of its type or the usage names one already.
+// sentence turns an option's usage into a sentence and adds the default, unless that is the zero of
+// its type or the usage names one already.
 func sentence(usage, byDefault string) string {
 	usage = strings.ToUpper(usage[:1]) + usage[1:]
 	if zero(byDefault) || strings.Contains(usage, "(default ") {

@@ -91,7 +91,7 @@ func breakable(roff string) string {
 func bold(text string) string   { return `\fB` + escape(text) + `\fR` }
 func italic(text string) string { return `\fI` + escape(text) + `\fR` }
 
-// quote makes one argument of a macro.
+// quote formats one argument of a macro.
 func quote(text string) string {
 	return `"` + strings.ReplaceAll(escape(text), `"`, `\(dq`) + `"`
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/berthcloud/berth/config"
 )
 
-// A Configuration is what a service reads its settings from.
+// A Configuration describes the settings of a service and their sources.
 type Configuration struct {
 	Page     string // the name of its page
 	Service  string // as in "berth placement serve"
@@ -19,7 +19,7 @@ type Configuration struct {
 	Settings []config.Setting
 }
 
-// A Path is a file and what it is.
+// A Path is a file and its meaning.
 type Path struct{ Name, Meaning string }
 
 // intro is the beginning of the page. Help of single settings is in the table.
@@ -58,8 +58,7 @@ func Settings(c Configuration, s Stamp) Page {
 	return Page{c.Page, 5, w.String()}
 }
 
-// grouped brings together what belongs to one group, in the order in which the
-// groups appear.
+// grouped groups settings, in the order in which the groups appear.
 func grouped(settings []config.Setting) (groups []string, members map[string][]config.Setting) {
 	members = make(map[string][]config.Setting)
 	for _, s := range settings {

@@ -52,8 +52,7 @@ func NeedRoot(t testing.TB, packages string, files ...string) {
 	}
 }
 
-// directory makes one with a short name: the path of a socket has 107 bytes at
-// most.
+// directory creates one with a short name: the path of a socket has 107 bytes at most.
 func directory(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "ovs")

@@ -20,8 +20,7 @@ type Namespace struct {
 	pid int // of the process that keeps it open
 }
 
-// NewNamespace makes a network namespace in which "lo" is up. It needs root's
-// rights.
+// NewNamespace creates a network namespace in which "lo" is up. It needs root privileges.
 func NewNamespace(t testing.TB) *Namespace {
 	t.Helper()
 	NeedRoot(t, "iproute2 util-linux", "ip", "nsenter")

@@ -1,6 +1,5 @@
-// Package storetest checks what every store of rows promises of its transactions,
-// whatever the rows are. It is for the suites of the slices, which add what their
-// rows promise.
+// Package storetest tests the guarantees of every store of rows about its transactions, for any
+// rows. It is for the suites of the slices, which add the guarantees about their rows.
 package storetest
 
 import (
@@ -14,7 +13,7 @@ import (
 	"time"
 )
 
-// ErrRefused is what functions in a transaction refuse with.
+// ErrRefused is the error with which functions abort a transaction.
 var ErrRefused = errors.New("refused")
 
 // A Store runs functions in transactions, with the contract of the slices' Stores.

@@ -28,7 +28,7 @@ func Serve(tb testing.TB, namespace string, port int) {
 	})
 }
 
-// A Flow is what one namespace sends for a while.
+// A Flow is the traffic from one namespace.
 type Flow struct {
 	Namespace   string
 	Server      string // the address of iperf3's server
@@ -67,7 +67,7 @@ func Measure(tb testing.TB, seconds int, flows ...Flow) []int64 {
 	return rates
 }
 
-// Of a full frame, as HTB counts it, iperf3 counts only what it sent itself.
+// Of a full frame, as HTB counts it, iperf3 counts its own payload only.
 const (
 	frame   = 1514
 	payload = 1448
