@@ -150,7 +150,7 @@ func granted(log string) (map[string]time.Time, error) {
 	return all, nil
 }
 
-// cpu returns what the services have used.
+// cpu returns the services' CPU times.
 func (t *trio) cpu() (all []time.Duration, err error) {
 	for _, s := range t.services {
 		used, errUsed := s.CPU()

@@ -145,7 +145,7 @@ func sampling(random bool) servers.Settings {
 	return servers.Settings{"placement": {"randomize_allocation_candidates": "true"}}
 }
 
-// get asks for one body.
+// get requests one body.
 func get(c *load.Conn, path string) ([]byte, error) {
 	status, body, err := c.Fetch(load.Request{Method: "GET", Path: path})
 	if err == nil && status != 200 {

@@ -9,7 +9,7 @@ import (
 // rateConns is the number of connections for measuring a rate: enough to keep two cores busy.
 const rateConns = 4
 
-// A sample is what one round measured of one server.
+// A sample is the measurement of one server in one round.
 type sample struct {
 	cpu  float64 // milliseconds a request, one connection
 	rate float64 // requests a second, several connections

@@ -26,7 +26,7 @@ const (
 	count        = ""
 )
 
-// figures are what one row measured, in the order of interest.
+// figures are the measurements of one row, in the order of interest.
 type figures []figure
 
 func (f *figures) add(name string, value float64, unit string) {
@@ -47,7 +47,7 @@ func (f figures) find(name string) (figure, bool) {
 	return f[i], true
 }
 
-// String returns a figure as people read it: three digits that matter.
+// String formats a figure with three significant digits.
 func (f figure) String() string { return strings.TrimSpace(f.Name + " " + amount(f.Value, f.Unit)) }
 
 func amount(v float64, unit string) string {

@@ -49,7 +49,7 @@ func (s spec) String() string {
 // seed is constant, so that the worlds are the same in every run.
 const seed = 4
 
-// world makes the world.
+// world generates the world.
 func (s spec) world() *worlds.World {
 	switch s.kind {
 	case "nested":

@@ -18,8 +18,7 @@ type machine struct {
 	Revision string `json:"revision"` // of the checkout, with + when files differ
 }
 
-// thisMachine describes the machine and the checkout. What cannot be found out
-// is "unknown".
+// thisMachine describes the machine and the checkout. Unavailable values are "unknown".
 func thisMachine() machine {
 	return machine{
 		CPU:      field("/proc/cpuinfo", "model name"),

@@ -13,8 +13,8 @@ import (
 	"github.com/berthcloud/berth/bench/servers"
 )
 
-// mixedClients is how many clients make cycles at the same time, and fewClients how many the
-// times of searches are compared with each other for.
+// mixedClients is the number of concurrent clients, and fewClients the number for the comparison of
+// the times of searches.
 const (
 	mixedClients = 16
 	fewClients   = 4
@@ -35,7 +35,7 @@ type mixed struct {
 // limitWorld is the world of the minimal transactions.
 var limitWorld = spec{kind: "flat", hosts: 1000}
 
-// A mixedStage is what one row measures.
+// A mixedStage has the servers of one row.
 type mixedStage struct {
 	berth   *servers.Server
 	db      *servers.MariaDB // nil: SQLite
@@ -178,8 +178,8 @@ func (m mixed) rounds(l *lab, f *figures, s *mixedStage) error {
 	return nil
 }
 
-// cycles makes cycles for a while and returns the milliseconds of CPU for each, of Berth and
-// its database together and of the database alone.
+// cycles runs cycles for a while and returns the milliseconds of CPU for each, of Berth and its
+// database together and of the database alone.
 func (s *mixedStage) cycles(l *lab, clients int, span time.Duration, seed uint64) (r claims.Result, cpu, database float64, err error) {
 	if err := l.ctx.Err(); err != nil {
 		return r, 0, 0, err
@@ -208,8 +208,8 @@ func (s *mixedStage) cycles(l *lab, clients int, span time.Duration, seed uint64
 	return r, inMilliseconds(oursAfter-ours)/float64(r.Claims) + database, database, nil
 }
 
-// limit returns the milliseconds of CPU of a canned answer and of two minimal transactions,
-// with as many clients as make cycles.
+// limit returns the milliseconds of CPU of a canned answer and of two minimal transactions, with
+// the same number of clients as the cycles.
 func (s *mixedStage) limit(l *lab) (float64, error) {
 	before, err := s.canned.CPU()
 	if err != nil {
@@ -248,7 +248,7 @@ func (s *mixedStage) limit(l *lab) (float64, error) {
 	return answer + 2*transaction, nil
 }
 
-// ownCPU is the CPU time of this process, which makes the minimal transactions.
+// ownCPU is the CPU time of this process, which executes the minimal transactions.
 func ownCPU() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -257,7 +257,7 @@ func ownCPU() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// upstreamSpan is enough for upstream's service to make some cycles.
+// upstreamSpan is enough for some cycles of upstream's service.
 const upstreamSpan = 20 * time.Second
 
 // besideUpstream measures cycles with upstream's service on the same database.

@@ -13,7 +13,7 @@ type report struct {
 	Date    time.Time `json:"date"`
 	Short   bool      `json:"short"`
 	Rounds  int       `json:"rounds"`
-	Load    float64   `json:"load"` // average of the minute before: what others did on the machine
+	Load    float64   `json:"load"` // average of the minute before: other load on the machine
 	Machine machine   `json:"machine"`
 	Rows    []line    `json:"rows"`
 }
@@ -46,8 +46,8 @@ func (r *report) where() string {
 	return text
 }
 
-// String returns a line of the table for people: the verdict, the figures that
-// were measured, and what they fall short of.
+// String returns a line of the table: the verdict, the measurements, and the bars that they do not
+// reach.
 func (l line) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-8s %-24s %s\n", l.Verdict, l.Name, l.Title)

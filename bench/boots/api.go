@@ -15,7 +15,7 @@ type object = map[string]any
 // An api sends requests to services.
 type api struct{ client *http.Client }
 
-// make makes an object of a kind and notes its id, unless that is nil.
+// make creates an object of a kind and stores its id, unless that is nil.
 func (a *api) make(ctx context.Context, url, kind string, what object, id *string) error {
 	var made map[string]struct{ ID string }
 	if err := a.call(ctx, "POST", url, object{kind: what}, &made); err != nil {

@@ -90,7 +90,7 @@ func (a *auditing) read(ctx context.Context) error {
 	return nil
 }
 
-// readServers reads all servers, page by page, and what hosts have.
+// readServers reads all servers, page by page, and the servers of hosts.
 func (a *auditing) readServers(ctx context.Context) error {
 	roots := map[string]string{}
 	for _, h := range a.hosts {

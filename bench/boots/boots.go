@@ -24,7 +24,7 @@ type Plan struct {
 	Hosts, Boots, Clients int
 	// Say is called with progress messages.
 	Say func(format string, args ...any)
-	// Booting is called with what boots the servers, which is measured.
+	// Booting is called with the function that boots the servers, which is measured.
 	Booting func(boot func() error) error
 	// Granted returns afterwards when placement accepted the claim of each server.
 	Granted func() (map[string]time.Time, error)
@@ -108,7 +108,7 @@ func (c *cloud) makeHosts() {
 	}
 }
 
-// prepare makes what servers are booted with.
+// prepare creates the objects that the boots need.
 func (c *cloud) prepare(ctx context.Context) error {
 	var policy, flavor string
 	err := c.make(ctx, c.Network+"/v2.0/qos/policies", "policy", object{"name": "guaranteed"}, &policy)

@@ -14,7 +14,7 @@ import (
 	"github.com/berthcloud/berth/internal/process"
 )
 
-// Pages are what the server sends.
+// Pages are the server's answers.
 type Pages struct {
 	Paths  []string // with their query
 	Bodies [][]byte // as many
@@ -37,9 +37,8 @@ func Handler(p Pages) http.Handler {
 	})
 }
 
-// Main serves, at a free port of 127.0.0.1, pages that it reads from in, and
-// writes its address as a line to out. It is what the program of the server does,
-// and returns with an error only.
+// Main serves, at a free port of 127.0.0.1, pages that it reads from in, and writes its address as
+// a line to out. It is the whole program of the server, and returns with an error only.
 func Main(in io.Reader, out io.Writer) error {
 	var p Pages
 	if err := gob.NewDecoder(in).Decode(&p); err != nil {

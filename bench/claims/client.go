@@ -34,7 +34,7 @@ func (c *Client) Close() error { return c.conn.Close() }
 // Held returns the number of the client's claims.
 func (c *Client) Held() int { return len(c.held) }
 
-// An Outcome is what became of a claim.
+// An Outcome is the result of a claim.
 type Outcome int
 
 // The outcomes.

@@ -1,6 +1,6 @@
 package claims
 
-// Requests and Body are what a client makes of an answer.
+// Requests and Body are a client's conversions of an answer.
 var (
 	Requests = requests
 	Body     = claim

@@ -109,8 +109,7 @@ func (p Plan) wait(begin time.Time, i, n int) {
 	}
 }
 
-// cycle makes a claim and releases one, and reports whether there was anything
-// left to claim.
+// cycle makes a claim and releases one, and reports whether there was a candidate left to claim.
 func (p Plan) cycle(c *Client, r *Result, n int) (more bool, err error) {
 	begin := time.Now()
 	outcome := Refused

@@ -1,16 +1,16 @@
 // Package curves stores measurements by size and draws them as a chart. It does not measure.
 package curves
 
-// A Set is what one run measured.
+// A Set has the measurements of one run.
 type Set struct {
-	Where  string  `json:"where"` // machine, versions, date: a line for people
+	Where  string  `json:"where"` // machine, versions, date: a line of text
 	Curves []Curve `json:"curves"`
 }
 
 // A Curve is one figure against one size.
 type Curve struct {
 	Title  string  `json:"title"`
-	X      string  `json:"x"` // what the size counts
+	X      string  `json:"x"` // the unit of the size
 	Y      string  `json:"y"` // the unit of the figure
 	Points []Point `json:"points"`
 }

@@ -17,7 +17,7 @@ const patience = 2 * time.Minute
 type Conn struct {
 	conn net.Conn
 	r    *bufio.Reader
-	head []byte // what every request has after its first line
+	head []byte // of every request, after its first line
 	out  []byte // the request, reused
 }
 

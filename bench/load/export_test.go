@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ReadAnswer reads an answer as a Conn does and returns what is left behind it.
+// ReadAnswer reads an answer as a Conn does and returns the text behind it.
 func ReadAnswer(text string) (status int, body, rest string, err error) {
 	r := bufio.NewReader(strings.NewReader(text))
 	h, err := readHead(r)

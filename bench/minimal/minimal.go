@@ -113,8 +113,7 @@ func uuid() string {
 	return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", hi>>32, hi>>16&0xffff, hi&0xfff, lo>>48&0xfff, lo&0xffffffffffff)
 }
 
-// clients runs work in a loop in so many goroutines for a time and returns how
-// often it was done per second.
+// clients runs work in a loop in n goroutines for a time and returns the calls per second.
 func clients(n int, span time.Duration, work func(client int) error) (rate float64, err error) {
 	var done atomic.Int64
 	errs := make([]error, n)

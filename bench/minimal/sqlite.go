@@ -67,7 +67,7 @@ func (s session) serve(ctx context.Context, b *books, queue <-chan chan error) {
 	}
 }
 
-// commit makes n transactions in one commit.
+// commit executes n transactions in one commit.
 func (s session) commit(ctx context.Context, b *books, n int) error {
 	if _, err := s.conn.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
 		return err

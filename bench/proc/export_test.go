@@ -1,6 +1,6 @@
 package proc
 
-// Clock and Status are what CPU and Memory read.
+// Clock and Status are the sources of CPU and Memory.
 var (
 	Clock  = clock
 	Status = status

@@ -9,7 +9,7 @@ import (
 	"github.com/berthcloud/berth/internal/process"
 )
 
-// endTime is how long a process may take to end when it is asked to.
+// endTime bounds the end of a process after its signal.
 const endTime = 40 * time.Second
 
 // A Process is a running program with its children. Its methods may be called

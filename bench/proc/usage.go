@@ -75,7 +75,7 @@ type Memory struct {
 	Peak     int64 // the most since the start or the last ResetPeak
 }
 
-// Memory returns what the program itself, without children, has in memory.
+// Memory returns the memory of the program itself, without children.
 func (p *Process) Memory() (Memory, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Pid()))
 	if err != nil {

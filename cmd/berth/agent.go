@@ -88,7 +88,7 @@ Exit codes:
 	return cmd
 }
 
-// nameTime bounds the question what the host is called.
+// nameTime bounds the look-up of the host's name.
 const nameTime = 5 * time.Second
 
 // agentSource is the source of the settings of a host's agents.
@@ -98,7 +98,7 @@ type agentSource struct {
 	kinds []agentsettings.Kind // the kinds in the arguments; none: those with devices
 
 	compute               osloconfig.Sources // of the compute host
-	forNetwork, isCompute bool               // what the agent is
+	forNetwork, isCompute bool               // the parts of the agent
 }
 
 func (f *agentFlags) source(ctx context.Context, env environment) (src agentSource, err error) {
@@ -155,7 +155,7 @@ func (src agentSource) load() (all []*agentsettings.Settings, warnings []string,
 	return all, warnings, nil
 }
 
-// checkAgent prints what Check finds.
+// checkAgent prints the findings of Check.
 func checkAgent(ctx context.Context, env environment, flags *agentFlags, asJSON bool) error {
 	src, err := flags.source(ctx, env)
 	if err != nil {

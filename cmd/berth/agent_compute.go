@@ -173,7 +173,7 @@ func (h *computeHost) awaitChange(ctx context.Context, reload <-chan struct{}) {
 
 // reread takes the settings over as they are now, and reports whether they differ.
 func (h *computeHost) reread() bool {
-	fingerprint := agentsettings.FingerprintOf(h.src) // before reading: a later change makes another one
+	fingerprint := agentsettings.FingerprintOf(h.src) // before reading, so that a later change yields another one
 	is, warnings, err := node.Load(h.src, h.names)
 	for _, w := range warnings {
 		h.log.Warn(w)

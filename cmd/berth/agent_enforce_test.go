@@ -52,7 +52,7 @@ func (h *guaranteedHost) agent() *running {
 	return launch(h.t, []string{"OVS_RUNDIR=" + h.RunDir(), "PATH=" + tc + ":" + os.Getenv("PATH")}, nil, "agent", "--config", h.file)
 }
 
-// port makes a port that is bound to the host, with a policy, and plugs it in.
+// port creates a port that is bound to the host, with a policy, and plugs it in.
 func (h *guaranteedHost) port(tap, policy string) string {
 	h.t.Helper()
 	id := h.id("POST", "/v2.0/ports", `{"port": {"network_id": "`+h.id("POST", "/v2.0/networks",

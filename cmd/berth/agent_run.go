@@ -85,7 +85,7 @@ func (src agentSource) loadAll() (all []*agentsettings.Settings, set *node.Setti
 	return all, set, warnings, errors.Join(errs[:]...)
 }
 
-// hostOf is what the host is called.
+// hostOf is the name of the host.
 func hostOf(all []*agentsettings.Settings, set *node.Settings) string {
 	if len(all) > 0 {
 		return all[0].Default.Host

@@ -94,7 +94,7 @@ func (h *reportedHost) synced(want string) func() bool {
 	return func() bool { return strings.Count(h.records(), `"resources_synced": `+want) == 2 }
 }
 
-// makeRoot makes the provider of a host, as compute does.
+// makeRoot creates the provider of a host, as compute does.
 func (h *reportedHost) makeRoot(name string) {
 	h.t.Helper()
 	ask(h.t, h.places, "POST", "/resource_providers", `{"name": "`+name+`"}`)

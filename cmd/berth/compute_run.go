@@ -19,9 +19,9 @@ func thisRun() string {
 	return run
 }
 
-// runOf names what runs as a process of this machine: the boot of its kernel, the namespace that its
-// number is of, the number, and when it was started. No other process ever has the same name, whatever
-// the machine is called.
+// runOf identifies a process of this machine: by the boot of its kernel, the namespace of its
+// number, the number, and its start time. No other process ever has the same name, whatever the
+// name of the machine.
 func runOf(pid int) (string, error) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -86,7 +86,7 @@ func connectionURL(text string) (osloconfig.Secret, error) {
 // An openedDB is the database that a command works on.
 type openedDB struct {
 	*sqlstore.Tables
-	name string // for people
+	name string // for messages
 	cfg  *config.Placement
 	log  io.Closer
 }

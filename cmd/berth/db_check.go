@@ -146,8 +146,7 @@ func findingsTable(w io.Writer, findings []sqlstore.Finding) error {
 	return err
 }
 
-// wrap breaks text into lines of at most so many letters, all but the first
-// indented.
+// wrap breaks text into lines of at most width letters, all but the first indented.
 func wrap(text string, width int) string {
 	var lines []string
 	line := ""

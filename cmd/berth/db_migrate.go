@@ -20,7 +20,7 @@ const (
 	exitCount = 127
 )
 
-// A migrated is what became of one kind of rows.
+// A migrated is the result for one kind of rows.
 type migrated struct {
 	Name  string `json:"migration"`
 	Found int    `json:"found"`

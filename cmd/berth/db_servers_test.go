@@ -143,8 +143,8 @@ func sortedConsumers(lines []string) []string {
 	return lines
 }
 
-// What Berth makes and leaves, and what it fills, is upstream's to its tools; and
-// what they make is what Berth takes it for.
+// Upstream's tools treat databases that Berth created, left or filled as their own; and Berth
+// recognises theirs.
 func TestUpstreamsToolsAndBerthsWorkTogether(t *testing.T) {
 	onDatabases(t, func(t *testing.T, url func(*testing.T) string) {
 		theirs, made := url(t), url(t)

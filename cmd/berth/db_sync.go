@@ -71,7 +71,7 @@ func printUpgrade(w io.Writer, u sqlstore.Upgrade, dry bool) {
 	}
 }
 
-// upgradeJSON prints what "berth db sync -f json" does.
+// upgradeJSON prints the result of "berth db sync -f json".
 func upgradeJSON(w io.Writer, database string, u sqlstore.Upgrade, dry bool) error {
 	type step struct {
 		Revision string `json:"revision"`

@@ -53,7 +53,7 @@ func brokenRows() map[string][]string {
 	return rows
 }
 
-// restored makes a database from rows and returns its URL.
+// restored creates a database from rows and returns its URL.
 func restored(t *testing.T, url string, rows map[string][]string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "dump")

@@ -9,7 +9,7 @@ import (
 	"github.com/berthcloud/berth/sqlstore/migrations"
 )
 
-// dbVersion is what "berth db version -f json" prints.
+// dbVersion is the output of "berth db version -f json".
 type dbVersion struct {
 	Database    string `json:"database"`
 	Server      string `json:"server"`

@@ -1,6 +1,5 @@
-// Command berth is OpenStack's placement system in one program. This package
-// is the command line and the wiring of the parts; what the parts do is in
-// their own packages.
+// Command berth is OpenStack's placement system in one program. This package is the command line
+// and the wiring of the parts, which are in their own packages.
 package main
 
 import (

@@ -318,7 +318,7 @@ func upArgs(dir string) []string {
 	return append(upQuietArgs(dir), "--verbose")
 }
 
-// upQuietArgs are upArgs without what the services log.
+// upQuietArgs are upArgs without the services' log.
 func upQuietArgs(dir string) []string {
 	return []string{"up", "--listen", "127.0.0.1:0", "--network-listen", "127.0.0.1:0", "--identity-listen", "127.0.0.1:0", "--image-listen", "127.0.0.1:0", "--compute-listen", "127.0.0.1:0", "--data", dir}
 }

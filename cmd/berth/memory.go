@@ -10,16 +10,15 @@ import (
 // The snapshot of a big cloud is live memory, and Go's collector by default lets a heap double
 // before a collection. Requests need much less.
 const (
-	spareHeap     = 128 << 20 // what is left for requests between two collections
-	leastGCGrowth = 40        // but not less than so many percent of a big heap
+	spareHeap     = 128 << 20 // for requests between two collections
+	leastGCGrowth = 40        // but at least this percentage of a big heap
 	usualGCGrowth = 100       // and at most Go's own
 	// In a small cloud Go would run a collection every few hundred requests; this is the least
 	// garbage per collection.
 	smallHeap = 32 << 20
 )
 
-// gcGrowth returns by how many percent a heap may grow of which so many bytes are
-// in use.
+// gcGrowth returns the percentage by which a heap with live bytes in use may grow.
 func gcGrowth(live uint64) int {
 	switch {
 	case live < smallHeap:

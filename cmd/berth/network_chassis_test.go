@@ -60,7 +60,7 @@ func (r *registry) age() {
 	}
 }
 
-// What is reported, when, and what is not.
+// The reports, and the cases without one.
 func TestChassisReports(t *testing.T) {
 	kept := &registry{rows: make(map[string]network.Agent)}
 	syncs := 0

@@ -63,8 +63,8 @@ func networkQuotas(q *config.Quotas) network.Quotas {
 	return all
 }
 
-// networkDrivers are the mechanism drivers, in the order of the settings, without what
-// they must not bind.
+// networkDrivers are the mechanism drivers, in the order of the settings, without the VNIC types
+// that they must not bind.
 func networkDrivers(m *config.ML2) ([]guarantee.Driver, error) {
 	known := map[string]struct {
 		guarantee.Driver

@@ -35,10 +35,10 @@ type chassisReporter struct {
 	chassis map[string]*chassisAgent // by name
 	hosts   map[string][]string      // names of its chassis by host, sorted
 	pending map[string]bool          // hosts that are to be reported, and whether they have started
-	trouble string                   // what was last logged of reports that failed
+	trouble string                   // the last logged failure of reports
 }
 
-// A chassisAgent is a chassis with what it has its host report.
+// A chassisAgent is a chassis with its host's heartbeat.
 type chassisAgent struct {
 	ovn.Chassis
 	report network.Heartbeat

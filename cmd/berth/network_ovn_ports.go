@@ -21,7 +21,7 @@ type portReporter struct {
 	hosts   map[network.ID]string // where each port is that is plugged in
 	pending map[network.ID]bool   // the ports to report
 
-	trouble string // what was last logged of reports that failed
+	trouble string // the last logged failure of reports
 }
 
 func newPortReporter(plugged func(context.Context, string, map[network.ID]string) error, log *slog.Logger) *portReporter {
@@ -45,7 +45,7 @@ func (r *portReporter) take(all []ovn.Port) {
 	r.wake()
 }
 
-// written notes ports that the service has changed.
+// written adds ports that the service has changed.
 func (r *portReporter) written(ids []network.ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -90,7 +90,7 @@ func (r *portReporter) tell(ctx context.Context) {
 	}
 }
 
-// group takes some of what is pending, with where it is.
+// group takes some of the pending ports, with their hosts, "" for unplugged ones.
 func (r *portReporter) group() map[network.ID]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

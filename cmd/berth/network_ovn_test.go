@@ -269,8 +269,8 @@ func TestSouthboundOverTLS(t *testing.T) {
 	wait(t, "the chassis is an agent", func() bool { return c.agent("devstack0").Alive })
 }
 
-// secured listens at an address for TLS, with the certificate of a directory and for
-// clients that have one of the authorities, and passes on to a socket.
+// secured listens at an address with TLS, with the certificate of a directory and for clients with
+// a certificate of one of the authorities, and forwards connections to a socket.
 func secured(t *testing.T, dir string, roots *x509.CertPool, socket string) (address string) {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(dir+"/cert.pem", dir+"/key.pem")

@@ -88,7 +88,7 @@ func (s *networkServer) work(service *network.Service, n network.Neighbours, alo
 	}
 }
 
-// watchChassis makes agents of the chassis in OVN's southbound database.
+// watchChassis reports the chassis in OVN's southbound database as agents.
 func (s *networkServer) watchChassis(db *ovsdb.Client, down time.Duration) {
 	reported := s.reported
 	if s.tracker == nil {

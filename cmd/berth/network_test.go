@@ -86,7 +86,8 @@ func TestNetworkServeStopsAndStartsAgain(t *testing.T) {
 	}
 }
 
-// A service with settings: readiness, what a reload takes over, and what it does not.
+// A service with settings: readiness, the settings that a reload applies, and those that it does
+// not.
 func TestNetworkServeByFiles(t *testing.T) {
 	dir := t.TempDir()
 	ops, rules, log := dir+"/ops.sock", dir+"/policy.yaml", dir+"/berth.log"

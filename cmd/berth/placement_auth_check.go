@@ -113,8 +113,7 @@ func (r *authReport) settings(cfg *config.Placement, opts keystone.Options, warn
 // time.
 const clockTolerance = 5 * time.Second
 
-// access checks what the service needs itself, and reports whether tokens can be
-// checked with it.
+// access checks the service's own access, and reports whether tokens can be checked with it.
 func (r *authReport) access(ctx context.Context, v *keystone.Validator, opts keystone.Options) bool {
 	self, err := v.Inspect(ctx)
 	switch {

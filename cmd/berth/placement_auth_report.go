@@ -20,8 +20,8 @@ const (
 	stepFailed  = "failed"
 )
 
-// An authReport is what "berth placement check-auth" prints. Programs read its
-// JSON: fields are added and never change their meaning.
+// An authReport is the output of "berth placement check-auth". Programs read its JSON: fields are
+// added and never change their meaning.
 type authReport struct {
 	OK    bool       `json:"ok"`
 	Steps []authStep `json:"steps"`

@@ -38,7 +38,7 @@ func newSharingMetrics(reg prometheus.Registerer) *sharingMetrics {
 	return m
 }
 
-// followed counts what the change log names.
+// followed counts the trees in the change log.
 func (m *sharingMetrics) followed(c placement.Changes) { m.others.Add(float64(len(c.Roots))) }
 
 // sweepEvery compares the snapshot with the database until ctx ends: this detects writes of

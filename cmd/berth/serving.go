@@ -103,7 +103,7 @@ func (v *serving) progress(text string) {
 	v.tell(v.notify.Starting(text, startPatience))
 }
 
-// state returns what the service does instead of answering, "" when it answers.
+// state returns the reason why the service does not answer, "" when it does.
 func (v *serving) state() string {
 	if text := v.waiting.Load(); text != nil {
 		return *text

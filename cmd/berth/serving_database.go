@@ -113,7 +113,7 @@ func databaseServer(c config.Connection, db *config.Database) (*sqlstore.Server,
 	}
 	more, err := url.ParseQuery(strings.TrimPrefix(db.ConnectionParameters, "?"))
 	if err != nil {
-		return nil, errors.New("want parameters such as ssl_ca=/etc/ca.pem&charset=utf8mb4, with %XX for what needs escaping") // err repeats pieces
+		return nil, errors.New("want parameters such as ssl_ca=/etc/ca.pem&charset=utf8mb4, with %XX for what needs escaping") // err contains parts of the URL
 	}
 	for name, values := range more {
 		c.Query[name] = values

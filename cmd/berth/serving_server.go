@@ -21,12 +21,12 @@ type serviceSettings interface {
 	Settings() []config.Setting
 }
 
-// A server is what the servers of all services have: callers that are checked,
-// policy, listeners, the settings that a reload compares.
+// A server is the common part of all services: authentication, policy, listeners, the settings that
+// a reload compares.
 type server struct {
 	log     *slog.Logger
 	running serviceSettings // those it was started with
-	loaded  serviceSettings // what was read last
+	loaded  serviceSettings // the settings that were read last
 	source  source          // where a reload finds them
 
 	policy  policyOf
@@ -42,7 +42,7 @@ type server struct {
 	ln      net.Listener // the first one of the API
 	serving *serving     // nil before it listens
 
-	ends []func() // of what was begun, the first to be called is the last
+	ends []func() // called at the end, in reverse order
 }
 
 // given has what the process passes to a service beside its settings. Nil values are as in the

@@ -331,7 +331,7 @@ func TestReadyzWhileStopping(t *testing.T) {
 // seconds.
 const hangTime = 5 * time.Minute
 
-// wait waits for what happens by itself, within a bound.
+// wait waits for a condition, within a bound.
 func wait(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(hangTime); !ok(); time.Sleep(10 * time.Millisecond) {

@@ -6,8 +6,8 @@ import (
 	"github.com/berthcloud/berth/config"
 )
 
-// Upstream applies the bound after it has added a candidate: 0 is 1, and only
-// what is below is none.
+// Upstream applies the bound after it has added a candidate: 0 is 1, and only negative values are
+// no bound.
 func TestCandidateBound(t *testing.T) {
 	for set, want := range map[int]int{-5: 0, -1: 0, 0: 1, 1: 1, 100: 100} {
 		cfg := config.DefaultPlacement()

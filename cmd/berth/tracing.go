@@ -53,7 +53,7 @@ func stopTracing(t *tracing.Tracer, log *slog.Logger) {
 	}
 }
 
-// tracedSystem is what OpenTelemetry calls the database.
+// tracedSystem is OpenTelemetry's name of the database.
 func tracedSystem(opts sqlstore.Options) string {
 	if opts.Server == nil {
 		return "sqlite"
@@ -61,9 +61,8 @@ func tracedSystem(opts sqlstore.Options) string {
 	return opts.Server.Dialect
 }
 
-// routeNames returns what finds the route of a request, so that a span has the
-// name of one even when the request is refused before it is routed. For a path
-// without a route it is "".
+// routeNames returns a function that finds the route of a request, so that a span has its name even
+// when the request is refused before it is routed. For a path without a route it is "".
 func routeNames(routes []httpapi.Route) func(*http.Request) string {
 	mux := http.NewServeMux()
 	names := make(map[string]string)

@@ -51,8 +51,8 @@ func collect(t *testing.T) (url string, spans func() map[string]*tracepb.Span) {
 	}
 }
 
-// TestRequestsAreTraced runs the service with a collector: a write makes a span
-// with the name of its route, and below it one for each statement.
+// TestRequestsAreTraced runs the service with a collector: a write creates a span with the name of
+// its route, and below it one for each statement.
 func TestRequestsAreTraced(t *testing.T) {
 	url, spans := collect(t)
 	env := environment{stdout: io.Discard, stderr: io.Discard, getenv: func(name string) string {
@@ -75,7 +75,7 @@ func TestRequestsAreTraced(t *testing.T) {
 	if w.Code != http.StatusOK {
 		t.Fatalf("POST /resource_providers is answered with %d %s", w.Code, w.Body)
 	}
-	s.close() // sends what waits
+	s.close() // sends the queued spans
 	got := spans()
 	request, insert := got["POST /resource_providers"], got["INSERT resource_providers"]
 	if request == nil || insert == nil {

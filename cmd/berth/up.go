@@ -136,7 +136,7 @@ What is changed is kept for the next start, which begins anew with --reset.
 // maxHosts bounds the hosts of one process.
 const maxHosts = 1000
 
-// A cloud is what "berth up" runs: all services, and the agents of its hosts.
+// A cloud is a running "berth up": all services, and the agents of its hosts.
 type cloud struct {
 	env  environment
 	opts upOptions

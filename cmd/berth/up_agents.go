@@ -141,7 +141,7 @@ func (c *cloud) agentsFile(name, text string) (path string, err error) {
 	return path, nil
 }
 
-// agentServices are what agents report to.
+// agentServices are the services that agents report to.
 func (c *cloud) agentServices() []agent.Service {
 	access := c.login(upAgent, func() string { return c.url(&c.network.server) })
 	return []agent.Service{agentService{client.NewNetwork(client.Options{Access: access, Log: c.output.Logger(agentLog)})}}
@@ -169,8 +169,8 @@ func (c *cloud) reporter(host string, kind agentsettings.Kind, sources osloconfi
 // syncTime bounds the sync of the agents' devices to placement.
 const syncTime = 5 * time.Second
 
-// awaitAgents waits until so many agents have reported, and placement has the devices of those that
-// have any. That this takes too long is no error.
+// awaitAgents waits until want agents have reported, and placement has the devices of those that
+// have any. A time-out is no error.
 func (c *cloud) awaitAgents(ctx context.Context, want int) error {
 	for {
 		all, err := c.network.service.Agents(ctx)

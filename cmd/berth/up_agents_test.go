@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// boot makes a server in a network on a host.
+// boot boots a server in a network on a host.
 func (u *upRun) boot(net, host string) string {
 	u.t.Helper()
 	return u.made(u.compute+"/servers", "server", object{

@@ -19,7 +19,7 @@ import (
 // guideUUID is that of the guide's host, as the guide prints it.
 const guideUUID = "3b36d91e-bf60-460f-b1f8-3322dee5cdfd"
 
-// hostName is what a host of "berth up" is called.
+// hostName is the name of a host of "berth up".
 func hostName(n int) string { return fmt.Sprintf("devstack%d", n) }
 
 // upHost is a host of "berth up". The first is the guide's.

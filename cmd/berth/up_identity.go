@@ -22,8 +22,8 @@ var upProject = local.Project{ID: "d3e0000000000000000000000000d3e0", Name: "dem
 const (
 	upAdmin = "admin"
 	upDemo  = "demo"
-	upAgent = "berth" // what the agents log in as
-	// upCompute is what the compute service logs in as.
+	upAgent = "berth" // the agents' user
+	// upCompute is the compute service's user.
 	upCompute = "nova"
 )
 

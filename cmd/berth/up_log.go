@@ -11,7 +11,7 @@ import (
 	"github.com/berthcloud/berth/logging"
 )
 
-// upLogFile has what the services of "berth up" log, in the directory of the cloud.
+// upLogFile is the log of the services of "berth up", in the directory of the cloud.
 const upLogFile = "berth.log"
 
 // maxUpLog is the size in bytes of a log file from which on the next start begins a new one.

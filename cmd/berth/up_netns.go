@@ -26,7 +26,7 @@ const (
 	upNetns = "netns"
 )
 
-// namespaceAgents are the guide's agents with rates that a laptop can carry.
+// namespaceAgents are the guide's agents with rates that a laptop can forward.
 const namespaceAgents = `# What the agents of the host devstack0 report, and hold servers to: as in openvswitch_agent.ini
 # and sriov_agent.ini of Neutron. Changes are noticed within seconds; the wires stay as they are.
 [DEFAULT]
@@ -41,7 +41,7 @@ physical_device_mappings = physnet0:ens5
 resource_provider_bandwidths = ens5:500000:500000
 `
 
-// The namespaces of the guide's host and of what its wires lead to.
+// The namespaces of the guide's host and of the other ends of its wires.
 const (
 	hostSpace   = "berth-" + guideHost
 	bridgeSpace = "berth-outside-bridge"

@@ -15,7 +15,7 @@ func (c *cloud) showPage(context.Context) { fmt.Fprint(c.env.stdout, c.page()) }
 // guideURL is OpenStack's guide to guaranteed minimum bandwidth.
 const guideURL = "https://docs.openstack.org/neutron/latest/admin/config-qos-min-bw.html"
 
-// page is what showPage prints. The commands are the guide's, in its order.
+// page is the text of showPage. The commands are the guide's, in its order.
 func (c *cloud) page() string {
 	var text strings.Builder
 	err := upPage.Execute(&text, map[string]any{

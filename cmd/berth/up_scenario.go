@@ -17,8 +17,8 @@ import (
 	"github.com/berthcloud/berth/httpapi/identityapi"
 )
 
-// A scenario is the guide to guaranteed minimum bandwidth, played over HTTP: an
-// administrator makes a network and a policy, and a user a port and a server.
+// A scenario is the guide to guaranteed minimum bandwidth, played over HTTP: an administrator
+// creates a network and a policy, and a user a port and a server.
 type scenario struct {
 	out         io.Writer
 	admin, user person
@@ -99,7 +99,7 @@ func (s *scenario) play(ctx context.Context) error {
 	return s.remove(ctx, server, port, policy, net)
 }
 
-// prepare makes the network and the policy, as the administrator.
+// prepare creates the network and the policy, as the administrator.
 func (s *scenario) prepare(ctx context.Context) (net, policy string, err error) {
 	at := s.admin.network
 	if net, err = made(ctx, at, "network", object{

@@ -16,7 +16,7 @@ type smallServer struct {
 
 // startSmall begins to serve an API with the given authentication. An error has its exit code.
 func startSmall(ctx context.Context, env environment, listen func(*config.Berth), name string, api httpapi.Config, log *slog.Logger, g given) (*smallServer, error) {
-	cfg := config.DefaultPlacement() // of which only what all services have counts
+	cfg := config.DefaultPlacement() // of which only the settings that all services share apply
 	listen(&cfg.Berth)
 	s := &smallServer{newServer(cfg, policyOf{}, log, g), name}
 	metrics := newServiceMetrics()

@@ -19,7 +19,7 @@ var (
 	revision = ""
 )
 
-// versionInfo is what "berth version -f json" prints.
+// versionInfo is the output of "berth version -f json".
 type versionInfo struct {
 	Version   string `json:"version"`
 	Revision  string `json:"revision"`
@@ -47,7 +47,7 @@ func newVersion(env environment) *cobra.Command {
 	return cmd
 }
 
-// versionText is what "berth version" and "berth --version" print.
+// versionText is the output of "berth version" and "berth --version".
 func versionText() string {
 	info := currentVersion()
 	return fmt.Sprintf("berth %s, revision %s (%s, %s)\nplacement API %s, %s\n",
