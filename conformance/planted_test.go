@@ -55,7 +55,7 @@ type plant struct {
 	name  string
 	found string                      // a part of the comparison's report; may be empty
 	lose  func(request []byte) string // an answer instead of the service's
-	spoil func(answer []byte) []byte  // what becomes of the service's answer
+	spoil func(answer []byte) []byte  // the change of the service's answer
 }
 
 func plants() []plant {

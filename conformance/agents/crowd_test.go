@@ -42,7 +42,7 @@ func newCrowd(t testing.TB, hosts int, kind server.DatabaseKind) *crowd {
 	return c
 }
 
-// connect makes the client of the crowd, and the providers of the hosts.
+// connect creates the client of the crowd, and the providers of the hosts.
 func (c *crowd) connect() {
 	c.Helper()
 	c.client = http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: atOnce}}

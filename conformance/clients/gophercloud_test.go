@@ -59,7 +59,7 @@ func (g *gopher) refused(what string, err error, want int) {
 	}
 }
 
-// same complains unless got is what was expected.
+// same reports an error unless got equals want.
 func (g *gopher) same(what string, want, got any) {
 	g.t.Helper()
 	if d := cmp.Diff(want, got); d != "" {

@@ -140,7 +140,7 @@ func TestGophercloudBoots(t *testing.T) {
 	admin.clears(flavor, network, policy, all)
 }
 
-// flavors makes a flavor with extra specs.
+// flavors creates a flavor with extra specs.
 func (u *user) flavors() string {
 	u.t.Helper()
 	disk := 1
@@ -236,7 +236,7 @@ func (u *user) groups() string {
 	return g.ID
 }
 
-// quotas has the administrator change what the user may have.
+// quotas has the administrator change the user's quotas.
 func (u *user) quotas(admin *user) {
 	u.t.Helper()
 	page, err := servergroups.List(u.c, nil).AllPages(u.ctx)

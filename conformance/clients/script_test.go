@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A script is a file of commands and what they print.
+// A script is a file of commands and their output.
 type script struct {
 	path     string
 	sections []*section

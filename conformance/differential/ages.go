@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// Ages lists what Debian's 8.0.0 answers differently from the current
-// release, each with the reason.
+// Ages lists the different answers of Debian's 8.0.0 and the current release, each with the reason.
 func Ages() []Excuse {
 	return []Excuse{
 		{

@@ -11,9 +11,8 @@ import (
 	"strings"
 )
 
-// An Answer is a response with everything taken out in which two services may
-// rightly differ: addresses, request ids, times, the uuids that a service
-// chooses, and the order of what has none.
+// An Answer is a response without the parts in which two services may differ: addresses, request
+// ids, times, the uuids that a service chooses, and the order of unordered lists.
 type Answer struct {
 	Status int
 	Head   map[string]string // the headers that matter, by lower-case name

@@ -134,7 +134,7 @@ func (x *Exchange) lostTrees(a, b Answer) bool {
 	return part(a, b, x.described()) == ""
 }
 
-// sharing returns the providers that share what they have.
+// sharing returns the sharing providers.
 func (p *Pair) sharing() map[string]bool {
 	out := map[string]bool{}
 	a := p.A.admin(http.MethodGet, "/resource_providers?required="+sharingTrait)

@@ -9,7 +9,7 @@ func (g *Generator) amount() int {
 	return pick(g, []int{1, 1, 1, 2, 2, 3, 4, 8, 17})
 }
 
-// amounts returns what to take from a provider: mostly little.
+// amounts returns the amounts of a claim on a provider: mostly small.
 func (g *Generator) amounts(uuid string) object {
 	out := object{}
 	seen := map[string]bool{}

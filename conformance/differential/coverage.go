@@ -40,7 +40,7 @@ func (c Coverage) note(s Step) {
 	}
 }
 
-// some counts what is not a route.
+// some counts events other than routes.
 func (c Coverage) some(what string) {
 	if c[what] == nil {
 		c[what] = map[int]int{}

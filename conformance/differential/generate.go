@@ -162,7 +162,7 @@ func escape(s string, all bool) string {
 
 func (g *Generator) chance(p float64) bool { return g.rng.Float64() < p }
 
-// uuid makes up a version 4 uuid.
+// uuid generates a version 4 uuid.
 func (g *Generator) uuid() string {
 	hi, lo := g.rng.Uint64(), g.rng.Uint64()
 	return fmt.Sprintf("%08x-%04x-4%03x-%x%03x-%012x", hi>>32, hi>>16&0xffff, hi&0xfff,

@@ -31,7 +31,7 @@ func blurField(s string) string {
 	return s
 }
 
-// route replaces the variable parts of a path by what they are.
+// route replaces the variable parts of a path by their kinds.
 func route(path string) string {
 	seg := strings.Split(path, "/")
 	names := map[string]string{
@@ -46,7 +46,7 @@ func route(path string) string {
 	return strings.Join(seg, "/")
 }
 
-// What varies from one failure to the next of the same kind.
+// The parts that vary between failures of the same kind.
 var varying = []struct {
 	re *regexp.Regexp
 	to string
@@ -58,7 +58,7 @@ var varying = []struct {
 
 const blurred = 160
 
-// blur returns the gist of what one side answered.
+// blur summarises one side's answer.
 func blur(s string) string {
 	if _, own, found := strings.Cut(s, "\n\n"); found {
 		s = strings.TrimSpace(own) // what precedes is the same for all errors of a status

@@ -35,8 +35,7 @@ func (c *Campaign) Run(seed uint64, until time.Time) error {
 	return nil
 }
 
-// sequence makes up requests one by one, since each depends on what the
-// earlier ones were answered.
+// sequence generates requests one by one, since each depends on the answers to earlier ones.
 func (c *Campaign) sequence(seed uint64, until time.Time) error {
 	if err := c.Pair.Reset(); err != nil {
 		return err

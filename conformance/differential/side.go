@@ -76,7 +76,7 @@ const chosenPrefix = "c0ffee00"
 
 var locatedProvider = regexp.MustCompile(`/resource_providers/([0-9a-f]{8}-[0-9a-f-]{27})$`)
 
-// learn notes the uuid that the service chose for a new provider.
+// learn records the uuid that the service chose for a new provider.
 func (s *Side) learn(r Request, res *Response) {
 	if r.Method != http.MethodPost || r.path() != "/resource_providers" {
 		return

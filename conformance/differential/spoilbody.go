@@ -166,7 +166,7 @@ func (g *Generator) oddParam() string {
 	})
 }
 
-// spoilText changes what is left when a draft has become text.
+// spoilText changes the text of a draft.
 func (g *Generator) spoilText(r *Request) {
 	switch {
 	case g.chance(0.06) && strings.Contains(r.Target, "?"):
@@ -186,7 +186,7 @@ func (g *Generator) spoilText(r *Request) {
 	}
 }
 
-// browse adds what a browser sends across origins.
+// browse adds a browser's headers across origins.
 func (g *Generator) browse(d *draft) {
 	d.header = append(d.header, Field{"Origin", pick(g, []string{"http://valid.example.com", "http://evil.example.com", "null", ""})})
 	if g.chance(0.4) {

@@ -63,7 +63,7 @@ func unplain(s string) string {
 	return s
 }
 
-// Parse reads what Format wrote. Requests get their position as ID.
+// Parse reads the output of Format. Requests get their position as ID.
 func Parse(text string) ([]Request, error) {
 	var reqs []Request
 	var block []string

@@ -62,7 +62,7 @@ func (g *Generator) deleteProvider(int) draft {
 	return draft{method: http.MethodDelete, path: "/resource_providers/" + g.provider()}
 }
 
-// inventory makes up one record.
+// inventory generates one record.
 func (g *Generator) inventory() object {
 	if g.generous && g.chance(0.8) {
 		return object{{"total", pick(g, []int{8, 16, 64})}}

@@ -98,7 +98,7 @@ func (a *aged) id(kind, answer string) string {
 // A vm is a server with its port.
 type vm struct{ server, port string }
 
-// boot makes a server with a port that guarantees bandwidth.
+// boot boots a server with a port that guarantees bandwidth.
 func (a *aged) boot(name, network, policy, image string) vm {
 	a.Helper()
 	port := a.id("port", a.ask("network", "POST", "/v2.0/ports", fmt.Sprintf(`{"port": {"network_id": %q, "qos_policy_id": %q}}`, network, policy)))

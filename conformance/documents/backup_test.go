@@ -76,7 +76,7 @@ func things(n int) map[string][3]string {
 	}
 }
 
-// make makes an object in each service.
+// make creates an object in each service.
 func (c *trio) make(n int) {
 	c.t.Helper()
 	for service, thing := range things(n) {
@@ -199,7 +199,7 @@ func prepareMariaDB(t *testing.T, c *trio, s *shell) {
 	}
 }
 
-// preparePostgreSQL makes the databases, and an account for backups.
+// preparePostgreSQL creates the databases, and an account for backups.
 func preparePostgreSQL(t *testing.T, c *trio, s *shell) {
 	db := dbtest.PostgreSQL(t)
 	for service, name := range serviceDatabases {

@@ -115,7 +115,7 @@ func TestShellBlocks(t *testing.T) {
 	}
 }
 
-// execute runs a line with bash in a directory and returns what it printed.
+// execute runs a line with bash in a directory and returns its output.
 func execute(t *testing.T, dir, line string) {
 	t.Helper()
 	cmd := exec.Command("timeout", "60", "bash", "-o", "pipefail", "-c", line)

@@ -34,7 +34,7 @@ func TestMigrationPage(t *testing.T) {
 	s.types("berth db check --connection")
 }
 
-// fill makes a provider and returns its UUID.
+// fill creates a provider and returns its UUID.
 func fill(t *testing.T, url string) string {
 	t.Helper()
 	c := rest.NewOneShot(url, rest.Newest)

@@ -181,7 +181,7 @@ type manual struct {
 	helps map[string]string // by command; "" for a missing one
 }
 
-// check reports what of a line on a page the program does not have.
+// check reports names in a line of a page that the program does not have.
 func (m manual) check(page, line string) {
 	m.t.Helper()
 	command, options := split(line)

@@ -32,7 +32,7 @@ type holdings map[string]int
 // the other, so at most one answer is missing at any time.
 type account struct {
 	consumer string
-	now      holdings // what was acknowledged last
+	now      holdings // acknowledged last
 	maybe    holdings // requested without an answer; nil when there is none
 }
 
@@ -211,7 +211,7 @@ func (l *ledger) audit() []string {
 	return wrong
 }
 
-// check fails the test with what an audit finds.
+// check fails the test with the findings of an audit.
 func (l *ledger) check() {
 	l.t.Helper()
 	for _, w := range l.audit() {

@@ -173,7 +173,7 @@ func (f *fuzzer) choose(m *maker) *route {
 	return rt
 }
 
-// kindOf is what a list has.
+// kindOf is the kind of a list's items.
 func kindOf(path string) string {
 	last := path[strings.LastIndex(path, "/")+1:]
 	if kind, is := kindsOf[last]; is {

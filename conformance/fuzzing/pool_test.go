@@ -13,7 +13,7 @@ type pool struct {
 	ids         map[string][]string
 	claims      []*node           // allocations of candidates
 	generations map[string]int    // of providers
-	parents     map[string]string // what the path named that an id was learnt from
+	parents     map[string]string // the id in the path of the request from which an id was learnt
 }
 
 // most bounds the stored ids of a kind.

@@ -85,7 +85,7 @@ func inChunks(body string) string {
 	return out + "0\r\n\r\n"
 }
 
-// request makes the next request to a route.
+// request generates the next request to a route.
 func (m *maker) request(rt *route, c *cloud) *request {
 	q := &request{route: rt, method: rt.method, host: c.address(rt.api)}
 	path := m.path(rt, q)
@@ -139,7 +139,7 @@ var wordsOf = map[string]string{
 // A named is the object of a part of a path. It has no kind when it has no id.
 type named struct{ kind, id string }
 
-// names makes what a path names.
+// names generates the objects of a path.
 func (m *maker) names(segments []string) (all []named) {
 	for i, s := range segments {
 		if !strings.HasPrefix(s, "{") {
@@ -165,7 +165,7 @@ func (m *maker) names(segments []string) (all []named) {
 	return all
 }
 
-// path makes the path of a route.
+// path generates the path of a route.
 func (m *maker) path(rt *route, q *request) string {
 	segments := strings.Split(rt.path, "/")
 	q.named = m.names(segments)
@@ -201,7 +201,7 @@ var (
 	serverPages = []param{{"limit", "$int:0:20"}, {"marker", "$id:servers"}, {"sort_key", "$one:uuid|display_name|created_at|vm_state|key_name|vm_mode"}, {"sort_dir", "$one:asc|desc"}}
 )
 
-// query makes the query of a route.
+// query generates the query of a route.
 func (m *maker) query(rt *route) string {
 	var params []param
 	if len(rt.queries) > 0 {
@@ -245,7 +245,7 @@ func (m *maker) query(rt *route) string {
 // versions are the highest minor versions of the APIs that have any.
 var versions = map[string]int{"placement": 39, "compute": 72}
 
-// headers makes the header of a request but for its tokens.
+// headers generates the headers of a request except its tokens.
 func (m *maker) headers(rt *route, c *cloud, body bodyTemplate) (lines []string) {
 	lines = append(lines, "Host: "+c.address(rt.api))
 	if m.chance(100) {

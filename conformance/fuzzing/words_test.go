@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A maker makes up values. It is of one client.
+// A maker generates values. It belongs to one client.
 type maker struct {
 	*rand.Rand
 	pool     *pool
@@ -259,7 +259,7 @@ func (m *maker) plain(template string) string {
 	return n.raw
 }
 
-// body makes a body of a template.
+// body generates a body of a template.
 func (m *maker) body(t *node) *node {
 	switch t.kind {
 	case '{':

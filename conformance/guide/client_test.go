@@ -73,7 +73,7 @@ func (m *terminal) prepare(line string) {
 	}
 }
 
-// run runs a command line and returns what it prints, errors included.
+// run runs a command line and returns its output, errors included.
 func (m *terminal) run(line string) string {
 	m.t.Helper()
 	command, filter, piped := strings.Cut(line, " | ")

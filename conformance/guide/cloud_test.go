@@ -38,7 +38,7 @@ type cloud struct {
 // bootTime bounds the creation and the removal of a server.
 const bootTime = time.Minute
 
-// await waits until a command prints what it is to.
+// await waits until a command prints the expected output.
 func await(t *testing.T, at *terminal, command string, enough func(printed string) bool) {
 	t.Helper()
 	printed := ""
@@ -106,7 +106,7 @@ func (c *cloud) happen(t *testing.T, event string, terminals map[string]*termina
 	}
 }
 
-// What the guide writes into files.
+// The guide's configuration files.
 var (
 	//go:embed testdata/neutron.conf
 	neutronConf string

@@ -88,7 +88,7 @@ func newNewcomer(t *testing.T) *newcomer {
 	return n
 }
 
-// types runs a command and returns what it prints.
+// types runs a command and returns its output.
 func (n *newcomer) types(line string) string {
 	n.t.Helper()
 	if strings.HasPrefix(line, "export ") {

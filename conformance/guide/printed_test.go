@@ -47,7 +47,7 @@ func TestUpPrints(t *testing.T) {
 	}
 }
 
-// guidePrints is what the guide prints, by command.
+// guidePrints is the guide's output, by command.
 func guidePrints(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/printed.txt")

@@ -92,7 +92,7 @@ func (st *step) line() string {
 	return strings.TrimSuffix(strings.ReplaceAll(strings.TrimPrefix(st.command, "$ "), "\\\n", " "), "\n")
 }
 
-// write is the script with what was found.
+// write is the script with the actual output.
 func (s *script) write() string {
 	var b strings.Builder
 	for _, st := range s.steps {

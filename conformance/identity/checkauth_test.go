@@ -13,7 +13,7 @@ import (
 	"github.com/berthcloud/berth/internal/keystonetest"
 )
 
-// A report is what the command prints for programs.
+// A report is the command's output for programs.
 type report struct {
 	OK    bool
 	Steps []struct{ Step, Result, Detail string }

@@ -50,8 +50,7 @@ func TestFollowerThatWasAway(t *testing.T) {
 	}
 }
 
-// changeMuch makes 100 providers and renames each twice, and returns the name of
-// the last.
+// changeMuch creates 100 providers and renames each twice, and returns the name of the last.
 func changeMuch(t *testing.T, f fleet) string {
 	t.Helper()
 	name := ""

@@ -6,7 +6,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// A deed is what a client does to one provider; a claim of two is two deeds.
+// A deed is a client's operation on one provider; a claim on two is two deeds.
 type deed struct {
 	provider string
 	kind     kind

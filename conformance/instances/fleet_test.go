@@ -64,7 +64,7 @@ func rotated(addresses []string) [][]string {
 // same returns a URL for each instance.
 func same(url string) []string { return slices.Repeat([]string{url}, size) }
 
-// opsClient bounds what an operator waits for.
+// opsClient has the time-out of operators' requests.
 var opsClient = http.Client{Timeout: 5 * time.Second}
 
 // ready returns the status and text of an instance's /readyz. The status is 0 without an answer.

@@ -183,7 +183,7 @@ func (s *struggle) look(n int, c *rest.Client, p string) {
 	s.h.add(n, call, deed{provider: p, kind: looks}, result{done, used, generation})
 }
 
-// usage returns what is in use of a provider and its generation.
+// usage returns a provider's used amount and its generation.
 func usage(c *rest.Client, p string) (used, generation int, err error) {
 	a, err := c.Do("GET", "/resource_providers/"+p+"/usages", nil)
 	if err != nil {
@@ -266,7 +266,7 @@ func holding(c *rest.Client, consumer string) (per map[string]int, generation an
 	return per, body.Generation, nil
 }
 
-// A history is what clients did and when.
+// A history records clients' operations and their times.
 type history struct {
 	clock atomic.Int64 // steps, so that no two moments are the same
 
@@ -276,7 +276,7 @@ type history struct {
 
 func (h *history) now() int64 { return h.clock.Add(1) }
 
-// add notes what a client did and learned since the moment call.
+// add records a client's operation since the moment call, and its result.
 func (h *history) add(client int, call int64, d deed, r result) {
 	ret := h.now()
 	h.mu.Lock()

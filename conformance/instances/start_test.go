@@ -62,7 +62,7 @@ func TestStartWithManyProviders(t *testing.T) {
 	askOne(t, i.URL(), many)
 }
 
-// fill makes so many providers with an inventory of three classes each.
+// fill creates providers with an inventory of three classes each.
 func fill(t *testing.T, s *dbtest.Server, d dbtest.Database, many int) {
 	t.Helper()
 	begin := time.Now()

@@ -112,7 +112,7 @@ func TestReadOnlyServers(t *testing.T) {
 	})
 }
 
-// filled has Berth make its tables.
+// filled has Berth create its tables.
 func (db *database) filled() {
 	db.t.Helper()
 	db.berth(nil).Stop()

@@ -23,7 +23,7 @@ type observation struct {
 	modified string
 }
 
-// A survey is what a service answers to all questions.
+// A survey is a service's answers to all questions.
 type survey map[question]observation
 
 // newest is the minor number of the newest microversion.

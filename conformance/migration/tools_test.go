@@ -9,13 +9,13 @@ import (
 	"github.com/berthcloud/berth/internal/upstreamtest"
 )
 
-// target is the revision that Berth makes and upgrades to.
+// target is the revision that Berth creates and upgrades to.
 const target = "422ece571366"
 
 // toolTime bounds a run of an operator's tool.
 const toolTime = 2 * time.Minute
 
-// tool runs a program that has to succeed and returns what it printed.
+// tool runs a program that must succeed and returns its output.
 func tool(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	upstreamtest.Need(t, server.Packages, program)

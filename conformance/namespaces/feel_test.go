@@ -22,7 +22,7 @@ type person struct {
 
 const commandTime = time.Minute
 
-// openstack runs a command and returns what it prints.
+// openstack runs a command and returns its output.
 func (p person) openstack(args ...string) string {
 	p.t.Helper()
 	ctx, stop := context.WithTimeout(p.t.Context(), commandTime)

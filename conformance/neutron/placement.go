@@ -38,8 +38,7 @@ func StartPlacement(t testing.TB, opts server.Options) string {
 	return front.URL
 }
 
-// emptyPlacement removes all providers of a side's placement service and what is
-// allocated on them.
+// emptyPlacement removes all providers of a side's placement service and their allocations.
 func emptyPlacement(t testing.TB, s Side) {
 	t.Helper()
 	for {

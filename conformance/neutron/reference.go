@@ -18,7 +18,7 @@ import (
 	"github.com/berthcloud/berth/internal/upstreamtest"
 )
 
-// packages are what StartReference needs besides Keystone and Placement. No agent and
+// packages are the packages that StartReference needs besides Keystone and Placement. No agent and
 // no message bus is needed.
 const packages = "python3-neutron neutron-common"
 

@@ -17,7 +17,7 @@ import (
 	"github.com/berthcloud/berth/internal/upstreamtest"
 )
 
-// packages are what StartReference needs.
+// packages are the packages that StartReference needs.
 const packages = "python3-nova"
 
 const module = "/usr/lib/python3/dist-packages/nova/__init__.py"
@@ -59,7 +59,7 @@ func (r *Reference) PlacementURL() string { return "" }
 // PlacementToken returns "", as PlacementURL.
 func (r *Reference) PlacementToken() string { return "" }
 
-// Server is the kind of a heartbeat that makes a server.
+// Server is the kind of a heartbeat that creates a server.
 const Server neutron.Kind = "server"
 
 // Token returns the token of a person, which is its name.
@@ -85,7 +85,7 @@ func Projects() map[string]string {
 // Reset restores Nova's rows.
 func (r *Reference) Reset(t testing.TB) { r.control(t, "reset", nil) }
 
-// Heartbeat makes a host with its service and its hypervisor, or a server.
+// Heartbeat creates a host with its service and its hypervisor, or a server.
 func (r *Reference) Heartbeat(t testing.TB, a neutron.Agent) {
 	t.Helper()
 	if a.Kind == Server {

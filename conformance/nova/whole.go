@@ -55,7 +55,7 @@ func StartWhole(t testing.TB, n Neighbours, hosts map[string]string) *servertest
 	return s
 }
 
-// wholeConf is what most deployments with guaranteed bandwidth have.
+// wholeConf is the configuration of most deployments with guaranteed bandwidth.
 func wholeConf(dir, main, api string, n Neighbours) string {
 	at := func(url, persona string) map[string]string {
 		options := server.LoginAs(n.Keystone, persona)

@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// What the package under test is built with: fixed, so that two builds can be
-// compared.
+// The parameters of the package under test: fixed, so that two builds can be compared.
 const (
 	version  = "1.2.3"
 	revision = "0123456789ab"
@@ -78,8 +77,7 @@ func build(tree, dist, setup string) (string, error) {
 	return strings.TrimSpace(out), err
 }
 
-// output runs a command and returns what it wrote to both streams; the error has
-// it too.
+// output runs a command and returns its output on both streams; the error contains it too.
 func output(cmd *exec.Cmd) (string, error) {
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 // dependencies count as installed, and the units of systemd itself.
 type root string
 
-// scriptPrograms are what the maintainer scripts and the unit files call, each
-// with Debian's package of it.
+// scriptPrograms are the programs that the maintainer scripts and the unit files call, each with
+// its Debian package.
 var scriptPrograms = []struct{ path, debian string }{
 	{"/usr/bin/sh", "dash"},
 	{"/usr/bin/install", "coreutils"},
@@ -31,7 +31,7 @@ var scriptPrograms = []struct{ path, debian string }{
 	{"/usr/bin/systemd-sysusers", "systemd"},
 }
 
-// newRoot makes one in a directory of the test.
+// newRoot creates one in a directory of the test.
 func newRoot(t *testing.T) root {
 	t.Helper()
 	for _, p := range scriptPrograms {

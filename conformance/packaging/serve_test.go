@@ -87,7 +87,7 @@ func (s *service) await() {
 	}
 }
 
-// call makes one request about providers as the administrator.
+// call sends one request about providers as the administrator.
 func (s *service) call(method, body string) (int, string) {
 	s.t.Helper()
 	req, err := http.NewRequest(method, s.url+"/resource_providers", strings.NewReader(body))
@@ -110,7 +110,7 @@ func (s *service) call(method, body string) (int, string) {
 	return res.StatusCode, text.String()
 }
 
-// command is what the unit file starts, as an array.
+// command is the command of the unit file, as an array.
 func command(t *testing.T, unpacked string) []string {
 	t.Helper()
 	return strings.Fields(unit(t, unpacked).only(t, "ExecStart"))

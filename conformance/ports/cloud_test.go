@@ -31,7 +31,7 @@ type cloud struct {
 	reports map[string][]string // the bridges of each host with a live agent
 	hosts   []host
 	claims  []claim
-	rules   map[int]string // the policies that promise so much in each direction
+	rules   map[int]string // the policies by their guarantee in each direction
 }
 
 // A host is a name and the providers of the host and of the bridge that the network is on.
@@ -44,7 +44,7 @@ type instance struct {
 	metrics string
 }
 
-// total is what a bridge has, in kbit/s in each direction.
+// total is the capacity of a bridge, in kbit/s in each direction.
 const total = 100_000
 
 // onEach runs a test for each kind of database.
@@ -55,7 +55,7 @@ func onEach(t *testing.T, test func(*testing.T, server.DatabaseKind)) {
 	}
 }
 
-// newCloud starts so many instances on a database of a kind.
+// newCloud starts instances on a database of a kind.
 func newCloud(t *testing.T, kind server.DatabaseKind, instances int, config map[string]map[string]string) *cloud {
 	t.Helper()
 	places := server.StartBerth(t, server.Options{Database: server.NewDatabase(t, server.SQLite).Berth})
@@ -108,8 +108,8 @@ func (c *cloud) start(database string, config map[string]map[string]string) *ins
 	return i
 }
 
-// heartbeat is what the agent of a host reports: devices of a hypervisor, with a physical
-// network on each bridge.
+// heartbeat is the report of a host's agent: devices of a hypervisor, with a physical network on
+// each bridge.
 func heartbeat(host, hypervisor string, bridges ...string) request {
 	mappings, rates, hypervisors := rest.Object{}, rest.Object{}, rest.Object{}
 	for n, name := range bridges {
@@ -142,7 +142,7 @@ func (c *cloud) provider(name string) string {
 	return all.Providers[0].UUID
 }
 
-// make makes an object and returns its id.
+// make creates an object and returns its id.
 func (c *cloud) make(kind string, object rest.Object) string {
 	c.Helper()
 	return c.makeAt("/v2.0/"+kind+"s", kind, object)
@@ -158,7 +158,7 @@ func (c *cloud) makeAt(path, kind string, object rest.Object) string {
 	return made[kind].ID
 }
 
-// policy is one that promises so much in each direction.
+// policy is one that guarantees kbps in each direction.
 func (c *cloud) policy(kbps int) string {
 	c.Helper()
 	if id := c.rules[kbps]; id != "" {

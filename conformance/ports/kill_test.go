@@ -131,8 +131,8 @@ func (c *cloud) kills(number int, after bool, do func()) (killed bool) {
 	return true
 }
 
-// TestKilledSyncs kills the service at each of its requests for bringing what agents have
-// reported into placement: a new host, and then other devices of it.
+// TestKilledSyncs kills the service at each of its requests that sync agents' devices to placement:
+// of a new host, and then of other devices there.
 func TestKilledSyncs(t *testing.T) {
 	onEach(t, func(t *testing.T, kind server.DatabaseKind) {
 		c := newCloud(t, kind, 1, nil)

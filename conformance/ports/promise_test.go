@@ -81,7 +81,7 @@ func (p *port) binding(server string, on host) request {
 	}}}
 }
 
-// bound makes a port that a server has.
+// bound creates a port that is bound to a server.
 func (c *cloud) bound(server, policy string) port {
 	c.Helper()
 	p := c.newPort(policy)

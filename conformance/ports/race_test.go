@@ -63,7 +63,7 @@ func counts(statuses []int) map[int]int {
 	return n
 }
 
-// creations are requests for so many new objects, alike.
+// creations are n requests for equal new objects.
 func creations(n int, kind string, object rest.Object) (all []request) {
 	for range n {
 		all = append(all, request{"POST", "/v2.0/" + kind + "s", rest.Object{strings.ReplaceAll(kind, "-", "_"): object}})
@@ -197,7 +197,7 @@ func TestChangeRaces(t *testing.T) {
 	})
 }
 
-// ruleOf is the path of a policy's rule for egress, which promises so much from here on.
+// ruleOf is the path of a policy's rule for egress, which guarantees kbps from here on.
 func (c *cloud) ruleOf(policy string, kbps int) string {
 	c.Helper()
 	path := "/v2.0/qos/policies/" + policy + "/minimum_bandwidth_rules"

@@ -27,7 +27,7 @@ type way struct {
 	after  bool
 }
 
-// newWay makes a way to a placement that lasts as long as the test.
+// newWay creates a way to a placement that lasts as long as the test.
 func newWay(t testing.TB, placement string) *way {
 	t.Helper()
 	to, err := url.Parse(placement)

@@ -39,7 +39,7 @@ type struggle struct {
 	h history
 
 	mu      sync.Mutex                           // guards the maps
-	holds   map[string]map[string]rest.Resources // consumer to what it was granted
+	holds   map[string]map[string]rest.Resources // consumer to its granted allocations
 	refused map[string]bool
 }
 

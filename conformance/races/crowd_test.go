@@ -41,7 +41,7 @@ func crowd(n, turns int, act func(writer, turn int, r *rand.Rand)) {
 	wg.Wait()
 }
 
-// A history collects what writers did and when.
+// A history records writers' operations and their times.
 type history struct {
 	clock atomic.Int64 // steps, so that no two moments are the same
 

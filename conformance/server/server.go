@@ -29,8 +29,8 @@ type Options struct {
 	// Policy is the text of a policy file, in YAML. Empty means no file.
 	Policy string
 
-	// Root is the directory of the system that StartUpstream takes the service
-	// from. Empty means what UpstreamRoot returns, "/" the machine itself.
+	// Root is the directory of the system that StartUpstream takes the service from. Empty means
+	// the result of UpstreamRoot, "/" the machine itself.
 	Root string
 
 	// Env has further environment variables, each as KEY=value.

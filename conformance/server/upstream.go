@@ -15,7 +15,7 @@ import (
 	"github.com/berthcloud/berth/internal/upstreamtest"
 )
 
-// Packages are what has to be installed for StartUpstream.
+// Packages are the packages that StartUpstream needs.
 const Packages = "placement-api uwsgi-core uwsgi-plugin-python3 python3-pymysql python3-psycopg2"
 
 // UpstreamRoot returns the directory of the system that upstream's Placement

@@ -41,9 +41,9 @@ type cloud struct {
 	network           string
 	running           map[string]running // hosts
 	given             map[string]bool    // ports that were created without a server
-	rules             map[int]string     // the policies that promise so much in each direction
+	rules             map[int]string     // the policies by their guarantee in each direction
 
-	fails atomic.Pointer[func(host, verb, server string) error] // what of the work of hosts fails
+	fails atomic.Pointer[func(host, verb, server string) error] // returns the error of hosts' work
 }
 
 // The flavor of all servers.
@@ -66,7 +66,7 @@ type neighbours struct {
 	patience int
 }
 
-// newCloud starts one with so many hosts, all of it Berth's.
+// newCloud starts one with the given number of hosts, all of it Berth's.
 func newCloud(t *testing.T, hosts int) *cloud {
 	t.Helper()
 	return newCloudBeside(t, hosts, berths(t))
@@ -91,7 +91,7 @@ func berthNetwork(t *testing.T, placement string) neighbours {
 	return neighbours{placement: placement, network: s.URL(), compute: func(url string) { relay.Store(proxy(t, url)) }}
 }
 
-// newCloudBeside starts the compute service beside neighbours, with so many hosts.
+// newCloudBeside starts the compute service beside neighbours, with the given number of hosts.
 func newCloudBeside(t *testing.T, hosts int, n neighbours) *cloud {
 	t.Helper()
 	c := &cloud{
@@ -210,7 +210,7 @@ type running struct {
 	ended chan struct{}
 }
 
-// makeAt makes an object of a service and returns its id.
+// makeAt creates an object of a service and returns its id.
 func (c *cloud) makeAt(at *rest.Client, path, kind string, object rest.Object) string {
 	c.Helper()
 	var made map[string]struct{ ID string }
@@ -221,7 +221,7 @@ func (c *cloud) makeAt(at *rest.Client, path, kind string, object rest.Object) s
 	return made[kind].ID
 }
 
-// policy is one that promises so much in each direction.
+// policy is one that guarantees kbps in each direction.
 func (c *cloud) policy(kbps int) string {
 	c.Helper()
 	if c.rules[kbps] == "" {
@@ -235,7 +235,7 @@ func (c *cloud) policy(kbps int) string {
 	return c.rules[kbps]
 }
 
-// newPort makes a port of no server that promises so much.
+// newPort creates a port without a server that guarantees kbps.
 func (c *cloud) newPort(kbps int) string {
 	c.Helper()
 	id := c.makeAt(c.nets, "/v2.0/ports", "port", rest.Object{"network_id": c.network, "qos_policy_id": c.policy(kbps)})
@@ -263,7 +263,7 @@ func (c *cloud) send(method, path string, body any) rest.Answer {
 	return a
 }
 
-// boot makes servers, which have to be accepted, and returns the first.
+// boot boots servers, which must be accepted, and returns the first.
 func (c *cloud) boot(servers int, ports ...string) string {
 	c.Helper()
 	var made struct{ Server struct{ ID string } }

@@ -11,7 +11,7 @@ import (
 // function that executes the operation, and one that checks its result.
 type scenario func(c *cloud) (do, look func())
 
-// rate is what the ports of scenarios promise, in kbit/s.
+// rate is the guarantee of the scenarios' ports, in kbit/s.
 const rate = 1000
 
 // scenarios are the operations during which something fails.
@@ -66,8 +66,8 @@ var scenarios = map[string]scenario{
 	},
 }
 
-// booted makes a server that is up, and the only one. A service that is impatient may need
-// more than one attempt.
+// booted boots a server until it is active, and the only one. With a short time-out the service may
+// need more than one attempt.
 func (c *cloud) booted(ports ...string) string {
 	c.Helper()
 	for range 3 {
@@ -125,7 +125,7 @@ func (c *cloud) listed() (all []vm) {
 	return decoded[struct{ Servers []vm }](c, a).Servers
 }
 
-// are complains unless the servers have these states.
+// are reports an error unless the servers have these states.
 func (c *cloud) are(want ...string) {
 	c.Helper()
 	var got []string
@@ -138,7 +138,7 @@ func (c *cloud) are(want ...string) {
 	same(c, "the states of servers", want, got)
 }
 
-// has complains unless a server has so many ports.
+// has reports an error unless a server has want ports.
 func (c *cloud) has(server string, want int) {
 	c.Helper()
 	n := 0

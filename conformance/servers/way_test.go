@@ -60,7 +60,7 @@ type way struct {
 	server *http.Server // nil while connections are refused
 }
 
-// way makes a way to a neighbour that lasts as long as the test.
+// way creates a way to a neighbour that lasts as long as the test.
 func (all *ways) way(t testing.TB, to, at string) *way {
 	t.Helper()
 	w := &way{ways: all, to: to, proxy: proxy(t, at)}
