@@ -50,10 +50,8 @@ type batches struct {
 	serving bool // somebody is
 
 	// The rest belongs to whoever serves: what its own commits made of trees, one after
-	// the other, as long as the picture may show the earlier ones, and what those
-	// commits left consumers with.
+	// the other, as long as the picture may show the earlier ones.
 	ahead map[*Tree]*Tree
-	left  claimantMemory
 }
 
 // ordinary reports whether a claim looks as if a batch could write it: as far as
@@ -214,9 +212,6 @@ func (s *Service) serve(b *batch) {
 		}
 	}
 	for i, r := range b.members {
-		if err != nil || !done.written[i] {
-			s.batches.left.forget(r.Consumer)
-		}
 		switch kind, _ := fault.Of(err); {
 		case err == nil && done.written[i]:
 			r.done <- nil
@@ -245,7 +240,6 @@ type writtenBatch struct {
 	world   *World // that it was checked against
 	ask     bool   // for all consumers, also those that need not be read at the first try
 	written []bool // by member
-	rows    []ClaimRows
 	steps   []Step
 }
 
@@ -263,9 +257,6 @@ func (s *Service) tryBatch(b *batch, try int) (done *writtenBatch, err error) {
 		return s.writeBatch(w, b, done)
 	})
 	if err == nil {
-		for i := range done.rows {
-			s.batches.left.learn(&done.rows[i])
-		}
 		s.show(ctx, done)
 	}
 	return done, err
@@ -295,7 +286,7 @@ func (s *Service) writeBatch(w Writer, b *batch, done *writtenBatch) error {
 		if !late && s.batches.more(b) {
 			continue
 		}
-		if err := plan.write(w, done); err != nil {
+		if err := plan.write(w); err != nil {
 			return err
 		}
 		if late || s.store.Shared() || !s.batches.more(b) {
@@ -322,9 +313,8 @@ func (s *Service) planMembers(w Writer, plan *batchPlan, members []*batchRequest
 	return nil
 }
 
-// claimants reads the consumers of requests, but unless all are asked for neither
-// those that a client says do not exist nor those that are remembered: that it is
-// otherwise is found when they are written.
+// claimants reads the consumers of requests, but unless all are asked for not those that a
+// client says do not exist: that it is otherwise is found when they are written.
 func (s *Service) claimants(w Writer, members []*batchRequest, all bool) ([]Claimant, error) {
 	found := make([]Claimant, len(members))
 	var asked []ConsumerRow
@@ -334,13 +324,8 @@ func (s *Service) claimants(w Writer, members []*batchRequest, all bool) ([]Clai
 		if !all && r.Seen != nil && !r.Seen.Exists {
 			continue
 		}
-		known, ok := s.batches.left.of(r.Consumer)
-		if ok && !all {
-			found[i] = known
-		} else {
-			asked = append(asked, ConsumerRow{UUID: r.Consumer, Project: r.Project, User: r.User, Type: r.Type})
-			at = append(at, i)
-		}
+		asked = append(asked, ConsumerRow{UUID: r.Consumer, Project: r.Project, User: r.User, Type: r.Type})
+		at = append(at, i)
 	}
 	if len(asked) == 0 {
 		return found, nil

@@ -240,13 +240,12 @@ func (p *batchPlan) raise(provider *Provider, root int64) {
 }
 
 // write writes what was added since the last time.
-func (p *batchPlan) write(w Writer, done *writtenBatch) error {
+func (p *batchPlan) write(w Writer) error {
 	rows := p.rows
 	if len(rows.Made)+len(rows.Kept)+len(rows.Gone) == 0 {
 		return nil
 	}
 	p.rows, p.risen = ClaimRows{}, make(map[int64]int)
-	done.rows = append(done.rows, rows)
 	if err := w.WriteClaims(rows); err != nil {
 		return fmt.Errorf("writing claims together: %w", err)
 	}

@@ -17,9 +17,6 @@ type ClaimWriter interface {
 	// the Update. Some of c may be written when it fails, so that the function of the
 	// Update must fail as well. It locks all their providers, those freed included, in
 	// the order of ids.
-	//
-	// When the Update is done, c.Made are in another order and have their ids, if the
-	// store got to know them with what it wrote and never gives them again; else none.
 	WriteClaims(c ClaimRows) error
 	// Stamp is the time of the rows that this Update writes, as it will be
 	// read back.

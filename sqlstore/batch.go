@@ -45,8 +45,6 @@ type job struct {
 	outcome error        // what Update will return if the commit succeeds
 	changed placement.Changes
 	wants   wants // that it turned out to need
-	held    bool  // its changes were held back until the commit
-	plain   bool  // they are not to be
 }
 
 // The states of a job: it waits until either the store or its caller decides.
@@ -176,7 +174,7 @@ func (s *engine) batch(first *job) {
 	if err == nil {
 		return
 	}
-	if len(members) == 1 && !s.again(err) && !members[0].held {
+	if len(members) == 1 && !s.again(err) {
 		members[0].result <- s.d.translate("committing", err)
 		return
 	}
@@ -230,7 +228,6 @@ func (s *engine) alone(j *job) {
 			break
 		}
 		one := j
-		j.plain = true // so that an error is that of its statement
 		_, err = s.transact(func() *job {
 			next := one
 			one = nil
@@ -342,10 +339,6 @@ func (s *engine) transact(next func() *job) ([]*job, error) {
 			s.raised.Add(-1)
 			r.members[0].noteWait(s, err, start)
 		}
-		if errors.Is(err, placement.ErrStale) {
-			// Only who is alone has changes held back.
-			r.members[0].outcome, err = placement.ErrStale, ses.do("ROLLBACK")
-		}
 	case err == nil && r.open:
 		err = ses.do("ROLLBACK")
 	}
@@ -403,7 +396,6 @@ func (s *engine) runAll(ses *session, first []*job, next func() *job) (r round, 
 	}
 	for j := next(); j != nil; j = next() {
 		r.members = append(r.members, j)
-		j.held = len(first) == 1 && !j.plain && !r.open && ses.takesBlock() && s.log.present
 		r.open, err = s.member(ses, j, r.open)
 		if err != nil && s.blocked(err) {
 			r.members, r.missed, r.cause = r.members[:len(r.members)-1], append(r.missed, j), err
@@ -495,7 +487,7 @@ func (s *engine) member(ses *session, j *job, open bool) (bool, error) {
 	if err := s.beginMember(ses, open); err != nil {
 		return open, err
 	}
-	w := &writer{reader: reader{ses: ses, ctx: j.ctx, trace: s.opts.Trace}, stamp: stamp(j.now.Truncate(s.d.keeps)), holding: open, last: j.held}
+	w := &writer{reader: reader{ses: ses, ctx: j.ctx, trace: s.opts.Trace}, stamp: stamp(j.now.Truncate(s.d.keeps)), holding: open}
 	began := time.Now()
 	j.turn <- w
 	j.outcome = <-j.back
@@ -539,9 +531,6 @@ func (s *engine) beginMember(ses *session, open bool) error {
 
 // endMember keeps or takes back what a member wrote.
 func (s *engine) endMember(ses *session, open, keep bool) error {
-	if !keep {
-		ses.dropHeld(errTakenBack)
-	}
 	switch {
 	case !open && keep:
 		return nil

@@ -67,7 +67,7 @@ func (l *changeLog) commit(ses *session, stamp string, c placement.Changes) (ent
 		l.renew()
 	}
 	e := entry{l.id, l.seq + 1}
-	if ses.untouched() && ses.held == nil {
+	if ses.untouched() {
 		// A packet with a commit in it is not sent again.
 		if err := ses.flush(); err != nil {
 			return e, notCommitted{err}
@@ -91,16 +91,8 @@ VALUES (?, ?, `+ses.d.now+`)`, e.writer, stamp); err != nil {
 	return e, err
 }
 
-// commitWith runs a last statement, behind what the session holds back, and commits.
+// commitWith runs a last statement and commits.
 func commitWith(ses *session, last statement) error {
-	if ses.held != nil {
-		if sent, err := ses.commitHeld(last); sent {
-			return err
-		}
-		if err := ses.sendHeld(); err != nil {
-			return notCommitted{err}
-		}
-	}
 	if ses.packets() != nil {
 		return ses.doAll(last.query+`;
 COMMIT`, last.args...)

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"cmp"
-	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -42,14 +41,7 @@ func (w *writer) ask(questions []question) error {
 		return err
 	}
 	end := w.tracing(len(questions), func(i int) string { return questions[i].query })
-	var err error
-	if w.last && w.ses.untouched() { // no statement of this Update was sent
-		for _, q := range questions {
-			err = cmp.Or(err, w.ses.askFirst(q))
-		}
-	} else {
-		err = w.ses.ask(questions)
-	}
+	err := w.ses.ask(questions)
 	end(err)
 	return w.fail(err)
 }
@@ -140,9 +132,6 @@ func (c *claimants) add(one *row) {
 type mustChange struct {
 	statement
 	rows int64
-	// ids, unless nil, is told the ids of the rows that the statement added, in their
-	// order, where that costs nothing: first, first + step and so on.
-	ids func(first, step int64)
 }
 
 // anyRows are those of a statement that only reads.
@@ -158,27 +147,24 @@ func (w *writer) WriteClaims(c placement.ClaimRows) error {
 	}
 	swaps := w.providerSwaps(c)
 	all := slices.Concat(w.holdStatements(swaps), w.swapProviders(swaps), w.claimStatements(c))
-	// Another connection may not have blocks, and in one all locks are waited for.
-	last := w.last && w.ses.blocks && !w.holding
 	w.holding = true
-	traced := w.tracing(len(all), func(i int) string { return all[i].query })
-	w.ses.hold(all, func(err error) {
-		traced(err)
-		if err != nil {
-			w.memory.forget()
-		}
-	})
-	if last {
+	texts := make([]statement, len(all))
+	for i := range all {
+		texts[i] = all[i].statement
+	}
+	end := w.tracing(len(all), func(i int) string { return all[i].query })
+	counts, err := w.ses.change(texts)
+	end(err)
+	switch {
+	case err == nil && asExpected(counts, all):
 		return nil
+	case err == nil || w.ses.d.duplicate(err): // a consumer that was made meanwhile
+		err = placement.ErrStale
+	default:
+		err = w.fail(err)
 	}
-	err := w.ses.sendHeld()
-	if err != nil && w.ses.d.duplicate(err) { // a consumer that was made meanwhile
-		return placement.ErrStale
-	}
-	if errors.Is(err, placement.ErrStale) {
-		return err
-	}
-	return w.fail(err)
+	w.memory.forget()
+	return err
 }
 
 // findOwners finds the ids of all owners of consumers, and makes those that do
@@ -211,7 +197,7 @@ func asExpected(counts []int64, all []mustChange) bool {
 func (w *writer) claimStatements(c placement.ClaimRows) []mustChange {
 	all := append(w.swapStatements(c), freeStatements(c)...)
 	all = append(all, w.allocationStatements(c.Allocations)...)
-	return append(all, w.madeStatements(c.Made)...) // at the end for their ids
+	return append(all, w.madeStatements(c.Made)...)
 }
 
 // A providerSwap is what claims do to a provider: raise its generation, or rely on it to
@@ -357,23 +343,14 @@ WHERE consumer_id IN (` + marks + `)`, args}, rows: freed})
 	return all
 }
 
-// madeStatements add consumers, in the order of their UUIDs, which made has then.
+// madeStatements add consumers, in the order of their UUIDs.
 func (w *writer) madeStatements(made []placement.ConsumerRow) []mustChange {
-	slices.SortFunc(made, func(a, b placement.ConsumerRow) int { return cmp.Compare(a.UUID, b.UUID) })
-	all := insertStatements(made, 7, `
+	made = slices.SortedFunc(slices.Values(made), func(a, b placement.ConsumerRow) int { return cmp.Compare(a.UUID, b.UUID) })
+	return insertStatements(made, 7, `
 INSERT INTO consumers (created_at, updated_at, uuid, project_id, user_id, generation, consumer_type_id)
 VALUES `, w.ses.d.onConflict, func(c placement.ConsumerRow) []any {
 		return []any{w.stamp, w.stamp, c.UUID, w.named.projects[c.Project], w.named.users[c.User], 1, orNull(w.named.kinds[c.Type])}
 	})
-	if n := len(all); n > 0 {
-		last := made[(n-1)*insertChunk:]
-		all[n-1].ids = func(first, step int64) {
-			for i := range last {
-				last[i].ID = first + int64(i)*step
-			}
-		}
-	}
-	return all
 }
 
 func (w *writer) allocationStatements(as []placement.AllocationRow) []mustChange {

@@ -93,9 +93,8 @@ func forward(from, to net.Conn, heard func([]byte)) {
 }
 
 // TestClaimsTakeFewRoundTrips counts what claims and releases ask a server: to read
-// the consumer, to write, to commit; the latter two are one where a transaction goes
-// as a block, and then a consumer that this service made is not read. On Galera each
-// statement is one.
+// the consumer unless the client says that there is none, to write, to commit. On Galera
+// each statement is one.
 func TestClaimsTakeFewRoundTrips(t *testing.T) {
 	needServers(t)
 	for _, c := range []struct {
@@ -103,8 +102,7 @@ func TestClaimsTakeFewRoundTrips(t *testing.T) {
 		where       func(*testing.T) *sqlstore.Server
 		made, known int64 // round trips of a claim that makes a consumer, and of what comes after
 	}{
-		{"MariaDB", func(t *testing.T) *sqlstore.Server { return server(t, kinds[0].url(t)) }, 1, 1},
-		{"MariaDBWithoutBlocks", func(t *testing.T) *sqlstore.Server { return server(t, kinds[0].url(t)).WithoutBlocks() }, 2, 3},
+		{"MariaDB", func(t *testing.T) *sqlstore.Server { return server(t, kinds[0].url(t)) }, 2, 3},
 		{"MariaDBThatPreparesNothing", func(t *testing.T) *sqlstore.Server {
 			one := dbtest.NewMariaDB(t, dbtest.Fast(), dbtest.Setting("max_prepared_stmt_count", "1"))
 			where := server(t, one.NewDatabase(t))
@@ -163,57 +161,10 @@ func countRoundTrips(t *testing.T, where *sqlstore.Server, made, known int64) {
 	}
 }
 
-// TestBlocksOutlastUpdatesThatHaveNone writes claims twice in an Update, of which the
-// second must not wait for locks, and no block can say so. Claims after it are blocks
-// again.
-func TestBlocksOutlastUpdatesThatHaveNone(t *testing.T) {
-	needServers(t)
-	where := server(t, kinds[0].url(t))
-	count := newCounter(t, where.Hosts[0])
-	where.Hosts = []string{count.listener.Addr().String()}
-	store := open(t, sqlstore.Options{Server: where})
-	s := service(t, store)
-	host(t)(s, 1)
-	for n := range 6 {
-		if n == 5 {
-			if err := store.Update(context.Background(), time.Now(), writeTwice); err != nil {
-				t.Fatal(err)
-			}
-		}
-		states(t, s)
-		before := count.requests.Load() // at first owners are made, and statements prepared
-		err := s.SetAllocations(context.Background(), placement.Claim{
-			Consumer: id(n, "vm"), Project: "p", User: "u", Seen: &placement.ConsumerSeen{},
-			Allocations: []placement.ProviderAllocation{{Provider: "h1", Resources: []placement.ClassAmount{{Class: "VCPU", Amount: 1}}}},
-		})
-		if asked := count.requests.Load() - before; err != nil || n > 3 && asked != 1 {
-			t.Errorf("claim %d: %d round trips, %v, want 1 and no error", n, asked, err)
-		}
-	}
-}
-
-// writeTwice adds two consumers that hold something of a provider, one after the other.
-func writeTwice(w placement.Writer) error {
-	p, err := w.Provider("h1")
-	w.Changed(placement.Changes{All: true})
-	for n := range 2 {
-		if err != nil {
-			return err
-		}
-		vm := id(n, "twice")
-		err = w.WriteClaims(placement.ClaimRows{
-			Providers:   []placement.ProviderRise{{ID: p.ID, Root: p.Root, From: p.Generation + placement.Generation(n), By: 1}},
-			Made:        []placement.ConsumerRow{{UUID: vm, Project: "p", User: "u"}},
-			Allocations: []placement.AllocationRow{{Provider: p.ID, Consumer: vm, Used: 1}},
-		})
-	}
-	return err
-}
-
-// TestWhatIsRememberedMayBeOld has one service make consumers, another change them, and
+// TestConsumersThatOthersChange has one service make consumers, another change them, and
 // the first go on with them: whatever the other did, what they hold in the end is what
 // the last one said, and the pictures have it.
-func TestWhatIsRememberedMayBeOld(t *testing.T) {
+func TestConsumersThatOthersChange(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {
 		one, two := service(t, open(t, sqlstore.Options{Server: server(t, url)})), service(t, open(t, sqlstore.Options{Server: server(t, url)}))
 		door := open(t, sqlstore.Options{Server: server(t, url)})
@@ -387,18 +338,14 @@ func states(t *testing.T, s *placement.Service) map[placement.UUID]state {
 }
 
 // TestPicturesOfSeveralServicesAreTheStore lets three services claim, release and
-// change the same few hosts at once, one of them without blocks. Whenever they pause,
+// change the same few hosts at once. Whenever they pause,
 // each has in its picture what a start reads, and nothing is overcommitted.
 func TestPicturesOfSeveralServicesAreTheStore(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {
 		const hosts = 4
 		var all []*placement.Service
-		for n := range 3 {
-			where := server(t, url)
-			if n == 0 {
-				where = where.WithoutBlocks()
-			}
-			all = append(all, service(t, open(t, sqlstore.Options{Server: where})))
+		for range 3 {
+			all = append(all, service(t, open(t, sqlstore.Options{Server: server(t, url)})))
 		}
 		for n := range hosts {
 			host(t)(all[0], n)

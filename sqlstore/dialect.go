@@ -81,8 +81,6 @@ type dialect struct {
 	// locked recognises, among what is retryable, that somebody else holds a
 	// lock for long.
 	locked func(error) bool
-	// signalled recognises that a block ended itself, nil where there are none.
-	signalled func(error) bool
 	// demoted is an expression that is 1 on a server that takes no writes.
 	demoted string
 	// advice says what to do about an error at the start that will not go

@@ -14,10 +14,6 @@ func (s *Store) OnWriter(fn func(*sql.Conn) error) error {
 	return fn(ses.conn)
 }
 
-// WithoutBlocks has a MariaDB treated as a server that does not take a transaction as
-// one statement.
-func (s *Server) WithoutBlocks() *Server { s.noBlocks = true; return s }
-
 // Waiting returns how many Updates are in the queue.
 func (s *Store) Waiting() int { return len(s.queue) }
 

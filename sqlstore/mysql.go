@@ -64,7 +64,6 @@ WHERE table_schema = DATABASE() AND table_name NOT LIKE 'berth\_%'
 ORDER BY table_name`,
 	duplicate: func(err error) bool { return mysqlCode(err) == 1062 },
 	locked:    func(err error) bool { return mysqlCode(err) == 1205 },
-	signalled: func(err error) bool { return mysqlCode(err) == 1644 },
 	// A number, or in newer servers a word.
 	demoted: "CASE WHEN CAST(@@GLOBAL.read_only AS CHAR) IN ('0', 'OFF') THEN 0 ELSE 1 END",
 	orphan: func(err error) bool {
@@ -318,7 +317,6 @@ func (d *mysqlDialer) setUp(ctx context.Context, conn *sql.Conn, r role) (at pla
 	if _, ok := has["idle_transaction_timeout"]; ok {
 		settings = append(settings, fmt.Sprintf("SET SESSION idle_transaction_timeout = %d", int(idleTransaction.Seconds())))
 		at.nowait = true // MariaDB got both with 10.3
-		at.blocks = r == writing && !at.node
 	} else if r == writing {
 		// The connection ends with it, and is made again when it is needed.
 		settings = append(settings, fmt.Sprintf("SET SESSION wait_timeout = %d", int(3*idleTransaction.Seconds())))

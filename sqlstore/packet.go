@@ -53,11 +53,8 @@ func (s *session) beginLater(query string) {
 // know yet.
 func (s *session) untouched() bool { return s.opening }
 
-// forget drops what was put off and held back.
-func (s *session) forget() {
-	s.put, s.opening = nil, false
-	s.dropHeld(errTakenBack)
-}
+// forget drops what was put off.
+func (s *session) forget() { s.put, s.opening = nil, false }
 
 // flush sends what was put off.
 func (s *session) flush() error {
@@ -100,9 +97,6 @@ func (s *session) doAll(text string, args ...any) error {
 func (s *session) attempt(send func(*watch) (answered bool, err error)) error {
 	if s.conn == nil {
 		return sql.ErrConnDone
-	}
-	if err := s.sendHeld(); err != nil {
-		return err
 	}
 	var start time.Time
 	if s.opening {

@@ -44,8 +44,6 @@ type Server struct {
 	// quiet is how long the server may be silent on one statement; patience
 	// when 0.
 	quiet time.Duration
-	// noBlocks has MariaDB treated as a server without blocks (block.go).
-	noBlocks bool
 }
 
 const (
@@ -84,8 +82,6 @@ type place struct {
 	node bool
 	// nowait says that it knows NOWAIT.
 	nowait bool
-	// blocks says that it takes a whole transaction as one statement.
-	blocks bool
 }
 
 // errConnecting marks that a connection could not be made.
@@ -114,7 +110,7 @@ func (s *engine) newSession(r role) *session {
 		if err != nil {
 			return nil, connectError{err}
 		}
-		ses.single, ses.nowait, ses.blocks = at.node, at.nowait, at.blocks && !s.opts.Server.noBlocks
+		ses.single, ses.nowait = at.node, at.nowait
 		if old := s.host.Swap(at.host); old != nil && old != at.host {
 			// Others may still talk to a host that was taken out of
 			// service and does not say so.

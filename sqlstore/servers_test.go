@@ -78,12 +78,6 @@ func TestStoreOnServers(t *testing.T) {
 			testStore(t, k.url)
 		})
 	}
-	t.Run("MariaDBWithoutBlocks", func(t *testing.T) {
-		t.Parallel()
-		placementtest.TestStore(t, func(t *testing.T) placement.Store {
-			return open(t, sqlstore.Options{Server: server(t, kinds[0].url(t)).WithoutBlocks()})
-		})
-	})
 	t.Run("PostgreSQLWithStandby", func(t *testing.T) {
 		t.Parallel()
 		pair := dbtest.NewReplicated(t, dbtest.Synchronous(), dbtest.Fast())

@@ -35,14 +35,11 @@ type session struct {
 	// single says that each statement goes in a packet of its own (packet.go).
 	single bool
 	put    []string // statements that go with the next one
+	// opening says that the first of them begins a transaction.
+	opening bool
 	// often says that the statements come again and again, and are worth preparing
 	// where others are not.
 	often bool
-	// blocks says that a transaction can go as one statement (block.go), and held
-	// is what waits for it.
-	blocks  bool
-	held    *heldBack
-	opening bool // the first of them begins a transaction
 }
 
 // connect makes the connection unless there is a good one.
@@ -92,8 +89,7 @@ func (s *session) unprepare() {
 }
 
 // prepare returns the prepared form of a statement written with ? for values.
-// The number of texts is bounded: lists in them have few lengths; but those of blocks
-// have many.
+// The number of texts is bounded: lists in them have few lengths.
 func (s *session) prepare(query string) (*sql.Stmt, error) {
 	if st := s.ready[query]; st != nil {
 		return st, nil

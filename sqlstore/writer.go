@@ -18,9 +18,6 @@ type writer struct {
 	// others may be waiting for its transaction (holds.go).
 	wants   wants
 	holding bool
-	// last says that the commit follows this Update, so that its claims may go with
-	// it (block.go).
-	last bool
 }
 
 var _ placement.Writer = (*writer)(nil)
