@@ -47,8 +47,6 @@ type conn struct {
 	head    []byte // read in small pieces before last: net/http looks whether it is HTTP/2, or waits
 	inHead  bool   // last is older than head
 
-	answer joiner // that is being written
-
 	begin []byte // what the client sent first, as far as it matters
 	http2 bool   // the client speaks HTTP/2: nothing is text, and reads and writes overlap
 }
@@ -114,26 +112,13 @@ func (c *conn) Write(p []byte) (int, error) {
 	}
 	status, reason, ok := rejection(p)
 	if !ok {
-		return c.writeJoined(p)
+		return c.Conn.Write(p)
 	}
 	answer := c.reconsidered(status)
 	if answer == nil {
 		answer = rejected(c.format, status, reason)
 	}
 	if _, err := c.Conn.Write(answer); err != nil {
-		return 0, err
-	}
-	return len(p), nil
-}
-
-// writeJoined writes p, or keeps it until the rest of its answer follows.
-func (c *conn) writeJoined(p []byte) (int, error) {
-	now := c.answer.join(p)
-	if now == nil {
-		return len(p), nil
-	}
-	defer c.answer.done()
-	if _, err := c.Conn.Write(now); err != nil {
 		return 0, err
 	}
 	return len(p), nil
