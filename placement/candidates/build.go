@@ -6,14 +6,13 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// A builder makes candidates of combinations and holds the memory of the one
+// A builder makes candidates of assignments and holds the memory of the one
 // that is being yielded.
 type builder struct {
-	uses   []Use
-	locals []int32 // the number of each use's provider
-	// owner tells for each provider which use is its own, noUse between
-	// candidates.
-	owner []int32
+	uses    []Use
+	numbers []int32 // of each use's provider
+	// useOf tells for each number which use is that provider's, noUse between candidates.
+	useOf []int32
 
 	mapped   []*placement.Provider   // by part
 	mappings [][]*placement.Provider // by group
@@ -43,40 +42,51 @@ func (b *builder) forget() {
 	clear(b.mapped[:cap(b.mapped)])
 }
 
-// candidate makes a candidate of the combination in picks.
-func (c *combiner) candidate() Candidate {
-	b := &c.builder
-	c.collect(c.picks)
-	c.mapSpread()
-	return Candidate{Anchor: c.tree, Uses: b.uses, Mappings: b.mappings}
-}
-
-// collect lists what is taken from each provider.
-func (c *combiner) collect(picks []int32) {
-	b := &c.builder
-	for len(b.owner) < c.locals() {
-		b.owner = append(b.owner, noUse)
+// candidate makes the candidate of a complete assignment.
+func (b *builder) candidate(a *assignment) Candidate {
+	for len(b.useOf) < a.count() {
+		b.useOf = append(b.useOf, noUse)
 	}
-	b.uses, b.locals = b.uses[:0], b.locals[:0]
-	for k, local := range picks {
-		p, tree := c.provider(local)
+	// 1. What is taken from each provider.
+	b.uses, b.numbers = b.uses[:0], b.numbers[:0]
+	for k, number := range a.assigned {
+		p, tree := a.provider(number)
 		b.mapped[k] = p
-		if len(c.parts[k].needs) == 0 {
+		t := &a.parts[k]
+		if len(t.needs) == 0 {
 			continue
 		}
-		if b.owner[local] == noUse {
-			b.owner[local] = int32(len(b.uses))
-			b.locals = append(b.locals, local)
-			b.addUse(Use{Provider: p, Tree: tree, Index: c.index(local)})
+		if b.useOf[number] == noUse {
+			b.useOf[number] = int32(len(b.uses))
+			b.numbers = append(b.numbers, number)
+			b.addUse(Use{Provider: p, Tree: tree, Index: p.Index})
 		}
-		u := &b.uses[b.owner[local]]
-		for i := range c.parts[k].needs {
-			u.Amounts = c.parts[k].needs[i].addTo(u.Amounts)
+		u := &b.uses[b.useOf[number]]
+		for i := range t.needs {
+			u.Amounts = t.needs[i].addTo(u.Amounts)
 		}
 	}
-	for _, local := range b.locals {
-		b.owner[local] = noUse
+	for _, number := range b.numbers {
+		b.useOf[number] = noUse
 	}
+	// 2. Each provider of the unsuffixed group once. A suffixed group is one part and has one.
+	for k := 0; k < len(a.parts); {
+		group, from := a.parts[k].group, k
+		for k < len(a.parts) && a.parts[k].group == group {
+			k++
+		}
+		if k-from < 2 {
+			continue
+		}
+		once := b.mapped[from : from+1]
+		for _, p := range b.mapped[from+1 : k] {
+			if !slices.Contains(once, p) {
+				once = append(once, p)
+			}
+		}
+		b.mappings[group] = once[: len(once) : k-from]
+	}
+	return Candidate{Anchor: a.tree, Uses: b.uses, Mappings: b.mappings}
 }
 
 // addUse adds a use, whose amounts take the memory of those of an earlier candidate.
@@ -97,27 +107,4 @@ func (n *need) addTo(amounts []Amount) []Amount {
 		}
 	}
 	return append(amounts, Amount{n.class, n.amount})
-}
-
-// mapSpread lists each provider of the unsuffixed group once. (A suffixed group
-// is one part and has one provider.)
-func (c *combiner) mapSpread() {
-	b := &c.builder
-	for k := 0; k < len(c.parts); {
-		group := c.parts[k].group
-		from := k
-		for k < len(c.parts) && c.parts[k].group == group {
-			k++
-		}
-		if k-from < 2 {
-			continue
-		}
-		once := b.mapped[from : from+1]
-		for _, p := range b.mapped[from+1 : k] {
-			if !slices.Contains(once, p) {
-				once = append(once, p)
-			}
-		}
-		b.mappings[group] = once[: len(once) : k-from]
-	}
 }

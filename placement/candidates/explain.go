@@ -244,24 +244,25 @@ func (f *funnel) drops() ([]Drop, int) {
 func (p *plan) explainTrees(ctx context.Context, e *Explanation) {
 	rootless := *p // so that trees count which have what is asked for, but for their roots
 	rootless.rootRequired, rootless.rootForbidden = nil, nil
-	c := newCombiner(&rootless)
-	defer c.release()
+	s := newSolver(&rootless)
+	defer s.free()
 	for t := range p.w.Trees() {
 		switch {
 		case ctx.Err() != nil:
 			e.Partial = true
 			return
-		case !c.gather(t.Slot()):
+		case !s.open(t.Slot()):
 			continue
 		case !p.suits(t.Root()):
 			e.Unrooted++
 			continue
-		case !c.prepare():
-			e.Untraited++
-		case c.next():
-			e.Together++
 		}
 		e.Alone++
+		if !s.prepare() {
+			e.Untraited++
+		} else if s.start(); s.next() {
+			e.Together++
+		}
 	}
 }
 

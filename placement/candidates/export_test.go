@@ -1,11 +1,11 @@
 package candidates
 
-// SetPatience makes the search ask after so many dead ends whether the rest can
+// SetDeadEnds makes the search ask after so many dead ends whether the rest can
 // be matched, until restore is called.
-func SetPatience(n int) (restore func()) {
-	old := patience
-	patience = n
-	return func() { patience = old }
+func SetDeadEnds(n int) (restore func()) {
+	old := deadEnds
+	deadEnds = n
+	return func() { deadEnds = old }
 }
 
 // Unaided returns the result as it is found without any index, by looking into

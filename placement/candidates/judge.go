@@ -79,11 +79,10 @@ func (t *part) admits(p *placement.Provider, spanned bool) bool {
 	return (spanned || memberOfAll(p, t.memberOf)) && !memberOfAny(p, t.notMemberOf)
 }
 
-// affordable reports whether a provider has room for what a part needs; at says
-// where its stocks of that are.
-func (t *part) affordable(p *placement.Provider, at []int32) bool {
+// affordable reports whether a provider has room for what a part needs.
+func (t *part) affordable(p *placement.Provider) bool {
 	for i := range t.needs {
-		if !p.Inventories[at[i]].Room(t.needs[i].amount) {
+		if !p.Stock(t.needs[i].class).Room(t.needs[i].amount) {
 			return false
 		}
 	}

@@ -18,8 +18,8 @@ type plan struct {
 	// contested is how many classes are wanted by more than one part: only
 	// for those must a search keep what is left.
 	contested int
-	// subtrees are the same_subtree sets, as sets of parts.
-	subtrees []bitset
+	// sameSubtrees are the sets of same_subtree, as sets of parts.
+	sameSubtrees []bitset
 	// required are the traits the providers of the unsuffixed group must
 	// have between them.
 	required      [][]placement.TraitID
@@ -284,7 +284,7 @@ func (p *plan) findSubtrees() {
 			}
 		}
 		if set.count() > 1 {
-			p.subtrees = append(p.subtrees, set)
+			p.sameSubtrees = append(p.sameSubtrees, set)
 		}
 	}
 }

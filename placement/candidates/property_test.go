@@ -51,7 +51,7 @@ func TestSearchEqualsSlowSearch(t *testing.T) {
 
 // The search that looks ahead at every step must not see dangers that are none.
 func TestCautiousSearchEqualsSlowSearch(t *testing.T) {
-	defer candidates.SetPatience(0)()
+	defer candidates.SetDeadEnds(0)()
 	compareWithSlow(t)
 }
 

@@ -2,6 +2,7 @@ package candidates
 
 import (
 	"iter"
+	"sync"
 
 	"github.com/berthcloud/berth/placement"
 )
@@ -79,30 +80,49 @@ func (r *Result) All() iter.Seq[Candidate] {
 		if r.plan.impossible {
 			return
 		}
-		c := newCombiner(r.plan)
-		defer c.release()
-		visit := func(c *combiner) bool { return yield(c.candidate()) }
+		s := newSolver(r.plan)
+		defer s.free()
 		if r.plan.query.Sample != nil {
-			c.sample(visit)
+			s.sample(yield)
 		} else {
-			c.all(visit)
+			s.inOrder(yield)
 		}
 	}
 }
 
-// A visitor looks at the combination that a combiner is at, and says whether it
-// wants another.
-type visitor func(*combiner) bool
+// A solver finds assignments and makes candidates of them. It is used by one goroutine at a time,
+// and its memory is used again for the next query.
+type solver struct {
+	assignment
+	builder
+}
 
-// all visits the combinations in the order of the walk.
-func (c *combiner) all(visit visitor) {
-	left := c.query.Limit
-	w := newWalk(c)
-	for w.next() {
-		if c.tangled(c.picks) {
+var solvers = sync.Pool{New: func() any { return new(solver) }}
+
+// newSolver takes a solver from the pool; it must be freed.
+func newSolver(p *plan) *solver {
+	s := solvers.Get().(*solver)
+	s.plan = p
+	s.assigned = resize(s.assigned, len(p.parts))
+	s.reserve(p)
+	return s
+}
+
+// free gives the solver's memory back, without what it refers to.
+func (s *solver) free() {
+	s.plan, s.tree = nil, nil
+	s.forget()
+	solvers.Put(s)
+}
+
+// inOrder yields the candidates in the order of the walk.
+func (s *solver) inOrder(yield func(Candidate) bool) {
+	left := s.query.Limit
+	for w := newWalk(&s.assignment); w.next(); {
+		if s.hidden() {
 			continue
 		}
-		if !visit(c) {
+		if !yield(s.candidate(&s.assignment)) {
 			return
 		}
 		if left--; left == 0 {
@@ -111,24 +131,23 @@ func (c *combiner) all(visit visitor) {
 	}
 }
 
-// tangled reports whether a combination must be kept from clients that do not
-// know of trees: when two different providers of one tree give resources.
-// Upstream leaves them out after it has cut the list to Max, so that there can
-// be fewer than Max even though there are more.
-func (c *combiner) tangled(picks []int32) bool {
-	if !c.query.Flat {
+// hidden reports whether an assignment must be kept from clients that do not know of trees: when
+// two different providers of one tree give resources. Upstream leaves them out after it has cut the
+// list to Max, so that there can be fewer than Max even though there are more.
+func (a *assignment) hidden() bool {
+	if !a.query.Flat {
 		return false
 	}
-	for i, local := range picks {
-		if len(c.parts[i].needs) == 0 {
+	for i, number := range a.assigned {
+		if len(a.parts[i].needs) == 0 {
 			continue
 		}
-		_, tree := c.provider(local)
-		for j, other := range picks[:i] {
-			if other == local || len(c.parts[j].needs) == 0 {
+		_, tree := a.provider(number)
+		for j, other := range a.assigned[:i] {
+			if other == number || len(a.parts[j].needs) == 0 {
 				continue
 			}
-			if _, its := c.provider(other); its == tree {
+			if _, its := a.provider(other); its == tree {
 				return true
 			}
 		}

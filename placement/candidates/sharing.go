@@ -51,40 +51,40 @@ func (p *plan) addSharer(sp *placement.Provider, t *placement.Tree) {
 	p.sharers = append(p.sharers, s)
 }
 
-// sharerOf finds the entry of a provider that was picked, nil when it could serve
-// no part away from home.
-func (c *combiner) sharerOf(local int32) *sharer {
-	if s := c.sharer(local); s != nil {
+// sharerOf finds the entry of an assigned provider, nil when it could serve
+// no part of another tree.
+func (a *assignment) sharerOf(number int32) *sharer {
+	if s := a.sharer(number); s != nil {
 		return s
 	}
-	for i := range c.sharers {
-		if c.sharers[i].provider == c.tree.Providers[local] {
-			return &c.sharers[i]
+	for i := range a.sharers {
+		if a.sharers[i].provider == a.tree.Providers[number] {
+			return &a.sharers[i]
 		}
 	}
 	return nil
 }
 
-// repeated reports whether the combination that is complete now also comes up
+// repeated reports whether the complete assignment also comes up
 // at an anchor in an earlier slot. Only providers that share can serve at two
-// anchors, so only a combination of such providers alone can come twice; which
+// anchors, so only an assignment of such providers alone can come twice; which
 // anchor it is then reported at makes no difference to the answer.
-func (c *combiner) repeated() bool {
-	if len(c.sharers) == 0 {
+func (a *assignment) repeated() bool {
+	if len(a.sharers) == 0 {
 		return false
 	}
-	for _, local := range c.picks {
-		if p, _ := c.provider(local); !p.Shares {
+	for _, number := range a.assigned {
+		if p, _ := a.provider(number); !p.Shares {
 			return false
 		}
 	}
-	for at := 0; at <= c.slot>>6; at++ {
-		for word := c.commonAnchors(at); word != 0; word &= word - 1 {
+	for at := 0; at <= a.slot>>6; at++ {
+		for word := a.commonAnchors(at); word != 0; word &= word - 1 {
 			slot := at<<6 + bits.TrailingZeros64(word)
-			if slot >= c.slot {
+			if slot >= a.slot {
 				return false
 			}
-			if c.anchoredAt(slot) {
+			if a.anchoredAt(slot) {
 				return true
 			}
 		}
@@ -92,16 +92,16 @@ func (c *combiner) repeated() bool {
 	return false
 }
 
-// commonAnchors returns one word of the set of live trees that all picks are in
+// commonAnchors returns one word of the set of live trees that all assigned providers are in
 // or share with.
-func (c *combiner) commonAnchors(at int) uint64 {
-	word := c.live[at]
-	for _, local := range c.picks {
+func (a *assignment) commonAnchors(at int) uint64 {
+	word := a.live[at]
+	for _, number := range a.assigned {
 		var anchors uint64
-		if s := c.sharerOf(local); s != nil {
+		if s := a.sharerOf(number); s != nil {
 			anchors = s.anchors[at]
 		}
-		_, tree := c.provider(local)
+		_, tree := a.provider(number)
 		if own := tree.Slot(); own>>6 == at {
 			anchors |= 1 << (own & 63)
 		}
@@ -110,23 +110,23 @@ func (c *combiner) commonAnchors(at int) uint64 {
 	return word
 }
 
-// anchoredAt reports whether the picks, which are all in the tree in that slot
+// anchoredAt reports whether the assigned providers, which are all in the tree in that slot
 // or share with it, would do there.
-func (c *combiner) anchoredAt(slot int) bool {
-	root := c.w.Tree(slot).Root()
-	if !c.suits(root) {
+func (a *assignment) anchoredAt(slot int) bool {
+	root := a.w.Tree(slot).Root()
+	if !a.suits(root) {
 		return false
 	}
-	for k, local := range c.picks {
-		t := &c.parts[k]
+	for k, number := range a.assigned {
+		t := &a.parts[k]
 		if t.repels(root) {
 			return false
 		}
-		if p, tree := c.provider(local); tree.Slot() == slot {
+		if p, tree := a.provider(number); tree.Slot() == slot {
 			if v, _ := t.judge(p, t.spans(root)); v != fits || !t.within(slot) {
 				return false
 			}
-		} else if s := c.sharerOf(local); s == nil || !s.serves[k] {
+		} else if s := a.sharerOf(number); s == nil || !s.serves[k] {
 			return false
 		}
 	}

@@ -1,100 +1,86 @@
 package candidates
 
-// A subtreeCheck holds what is needed to say whether same_subtree sets can still
-// hold. Sets of providers have a bit for each number of the combiner.
-type subtreeCheck struct {
+// A subtreeState tells whether the sets of same_subtree can still hold: the providers of the
+// groups of a set must all be below one of them, or be it. Sets of providers have a bit for each
+// number of treeOptions.
+type subtreeState struct {
 	words int
-	// pending are, for each same_subtree set and depth, the providers that
-	// the domains of the set from the depth on could have.
+	// pending are, for each set of same_subtree and depth, the providers that the domains of
+	// the set from the depth on could have.
 	pending []uint64
-	// shared are the lineages of the sharers near the tree.
+	// shared are the lineages of the sharing providers.
 	shared []uint64
 }
 
-// prepareSubtrees notes which providers could be the common ancestor that each
-// same_subtree set needs, and until which depth.
-func (c *combiner) prepareSubtrees() {
-	if len(c.subtrees) == 0 {
-		return
-	}
-	s := &c.subtree
-	s.words = (c.locals() + 63) >> 6
-	s.pending = resize(s.pending, len(c.subtrees)*(len(c.domains)+1)*s.words)
-	for set := range c.subtrees {
-		clear(c.pending(set, len(c.domains)))
-		for d := len(c.domains) - 1; d >= 0; d-- {
-			now := bitset(c.pending(set, d))
-			copy(now, c.pending(set, d+1))
-			if c.subtrees[set].has(c.domains[d].part) {
-				for _, local := range c.options[c.domains[d].from:c.domains[d].to] {
-					now.add(int(local))
+// prepare begins with the options of a tree.
+func (s *subtreeState) prepare(o *treeOptions) {
+	s.words = (o.count() + 63) >> 6
+	s.pending = resize(s.pending, len(o.sameSubtrees)*(len(o.domains)+1)*s.words)
+	for set, parts := range o.sameSubtrees {
+		clear(s.pendingOf(o, set, len(o.domains)))
+		for depth := len(o.domains) - 1; depth >= 0; depth-- {
+			now, d := s.pendingOf(o, set, depth), o.domains[depth]
+			copy(now, s.pendingOf(o, set, depth+1))
+			if parts.has(d.part) {
+				for _, number := range o.providers[d.from:d.to] {
+					now.add(int(number))
 				}
 			}
 		}
 	}
-	if len(c.near) > 0 {
-		c.prepareShared()
-	}
-}
-
-// pending returns the providers that the domains of a set from a depth on could
-// have.
-func (c *combiner) pending(set, depth int) bitset {
-	words := c.subtree.words
-	at := (set*(len(c.domains)+1) + depth) * words
-	return c.subtree.pending[at : at+words]
-}
-
-// prepareShared works out the lineages of the sharers near the tree. Only those
-// above them that are sharers near the tree themselves are of interest.
-func (c *combiner) prepareShared() {
-	s := &c.subtree
-	s.shared = resize(s.shared, len(c.near)*s.words)
+	// Of those above a sharing provider only the ones are of interest that share with the tree too.
+	s.shared = resize(s.shared, len(o.sharing)*s.words)
 	clear(s.shared)
-	for i, at := range c.near {
-		for j, other := range c.near {
-			a, b := &c.sharers[at], &c.sharers[other]
+	for i, at := range o.sharing {
+		for j, other := range o.sharing {
+			a, b := &o.sharers[at], &o.sharers[other]
 			if a.tree == b.tree && bitset(a.tree.Lineage(a.provider.Index)).has(b.provider.Index) {
-				c.lineage(len(c.tree.Providers) + i).add(len(c.tree.Providers) + j)
+				s.lineage(o, len(o.tree.Providers)+i).add(len(o.tree.Providers) + j)
 			}
 		}
 	}
 }
 
-// lineage returns a provider and those above it.
-func (c *combiner) lineage(local int) bitset {
-	if local < len(c.tree.Providers) {
-		return c.tree.Lineage(local)
-	}
-	at := (local - len(c.tree.Providers)) * c.subtree.words
-	return c.subtree.shared[at : at+c.subtree.words]
+// pendingOf returns the providers that the domains of a set from a depth on could have.
+func (s *subtreeState) pendingOf(o *treeOptions, set, depth int) bitset {
+	at := (set*(len(o.domains)+1) + depth) * s.words
+	return s.pending[at : at+s.words]
 }
 
-// rooted reports whether the same_subtree sets that a part is in can still hold
-// with the option that is in its picks: the providers of the groups of a set
-// must all be below one of them, or be it. The domains from open on are those
-// that may still bring that one.
-func (c *combiner) rooted(part, open int) bool {
-	for i, set := range c.subtrees {
-		if set.has(part) && !c.holds(i, part, open) {
+// lineage returns a provider and those above it.
+func (s *subtreeState) lineage(o *treeOptions, number int) bitset {
+	if number < len(o.tree.Providers) {
+		return o.tree.Lineage(number)
+	}
+	at := (number - len(o.tree.Providers)) * s.words
+	return s.shared[at : at+s.words]
+}
+
+// hold reports whether the sets that a part is in can still hold when it gets a provider.
+// assigned has what the domains above depth have; those from open on may still bring the
+// provider that all others of a set are below.
+func (s *subtreeState) hold(o *treeOptions, assigned []int32, depth, open, part int, number int32) bool {
+	for set, parts := range o.sameSubtrees {
+		if parts.has(part) && !s.holdsSet(o, set, assigned, depth, open, number) {
 			return false
 		}
 	}
 	return true
 }
 
-// holds is rooted for one set.
-func (c *combiner) holds(i, part, open int) bool {
-	pending, top := c.pending(i, open), int(c.picks[part])
+func (s *subtreeState) holdsSet(o *treeOptions, set int, assigned []int32, depth, open int, number int32) bool {
+	pending := s.pendingOf(o, set, open)
 	for at := range pending {
-		// of are the providers that belong to the set or may come to, above
-		// those that all that belong to it are below.
-		of, above := pending[at]|wordWith(top, at), c.lineage(top).word(at)
-		for d := 0; d < c.depth && above != 0; d++ {
-			if k := c.domains[d].part; c.subtrees[i].has(k) {
-				local := int(c.picks[k])
-				of |= wordWith(local, at)
-				above &= c.lineage(local).word(at)
+		// of are the providers that belong to the set or may come to, above those that
+		// all that belong to it are below.
+		of, above := pending[at]|wordWith(number, at), s.lineage(o, int(number)).word(at)
+		for _, d := range o.domains[:depth] {
+			if above == 0 {
+				break
+			}
+			if o.sameSubtrees[set].has(d.part) {
+				of |= wordWith(assigned[d.part], at)
+				above &= s.lineage(o, int(assigned[d.part])).word(at)
 			}
 		}
 		if above&of != 0 {
@@ -105,9 +91,9 @@ func (c *combiner) holds(i, part, open int) bool {
 }
 
 // wordWith returns word at of the set of one provider.
-func wordWith(local, at int) uint64 {
-	if local>>6 != at {
+func wordWith(number int32, at int) uint64 {
+	if int(number)>>6 != at {
 		return 0
 	}
-	return 1 << (local & 63)
+	return 1 << (number & 63)
 }

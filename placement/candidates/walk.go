@@ -1,106 +1,99 @@
 package candidates
 
-// A walk goes over the distinct combinations of all trees, in the order of the
-// query's strategy and no more than its Max.
+// A walk goes over the distinct assignments of all trees, in the order of the query's strategy and
+// no more than its Max.
 type walk struct {
-	c       *combiner
+	a       *assignment
 	trees   scan
-	opened  bool
+	begun   bool // a tree is open
 	count   int
 	breadth bool
-	rounds  bool // the first round is over
-	turns   []turn
-	at      int // the turn that comes next
-	kept    int // turns of this round that go on to the next
+
+	// Breadth first, the first round takes one assignment of each tree; the further rounds take
+	// another one of each tree that may have more, which are queued.
+	rounds bool // the first one is over
+	queue  []queued
+	at     int // the one that comes next
+	kept   int // those of this round that go on to the next
 }
 
-// A turn is a tree that may have more combinations, with the one it was left
-// at.
-type turn struct {
+// A queued tree may have more assignments than the one it was left at.
+type queued struct {
 	slot  int
 	taken []int32
 }
 
-// newWalk starts a walk. Which tree comes first matters only when not all
-// combinations are taken, so that otherwise the cheaper order serves.
-func newWalk(c *combiner) *walk {
-	q := &c.query
+// newWalk starts a walk. Which tree comes first matters only when not all assignments are taken, so
+// that otherwise the cheaper order serves.
+func newWalk(a *assignment) *walk {
+	q := &a.query
 	cut := q.Max > 0 || q.Limit > 0 && q.Sample == nil
-	return &walk{c: c, trees: scan{plan: c.plan}, breadth: q.BreadthFirst && cut}
+	return &walk{a: a, trees: scan{plan: a.plan}, breadth: q.BreadthFirst && cut}
 }
 
-// next moves to the next combination and reports whether there is one.
+// next moves to the next assignment and reports whether there is one.
 func (w *walk) next() bool {
-	if w.c.query.Max > 0 && w.count == w.c.query.Max {
-		return false
-	}
-	if !w.move() {
+	if most := w.a.query.Max; most > 0 && w.count == most {
 		return false
 	}
 	w.count++
-	return true
-}
-
-func (w *walk) move() bool {
-	switch {
-	case !w.breadth:
-		return w.deep()
-	case !w.rounds:
-		return w.firstRound() || w.round()
+	if !w.breadth {
+		return w.depthFirst()
 	}
-	return w.round()
+	return w.firstRound() || w.furtherRound()
 }
 
-// deep takes all combinations of a tree before the next tree.
-func (w *walk) deep() bool {
-	for !w.opened || !w.step() {
+// depthFirst takes all assignments of a tree before the next tree.
+func (w *walk) depthFirst() bool {
+	for !w.begun || !w.step() {
 		slot := w.trees.next()
 		if slot < 0 {
 			return false
 		}
-		w.opened = w.c.open(slot)
+		w.begun = w.a.begin(slot)
 	}
 	return true
 }
 
-// step moves on within the tree that is open, past combinations that another
-// anchor has too.
+// step moves on within the tree that is open, past assignments that another anchor has too.
 func (w *walk) step() bool {
-	for w.c.next() {
-		if !w.c.repeated() {
+	for w.a.next() {
+		if !w.a.repeated() {
 			return true
 		}
 	}
 	return false
 }
 
-// firstRound takes the first combination of the next tree that has one.
+// firstRound takes the first assignment of the next tree that has one.
 func (w *walk) firstRound() bool {
-	for slot := w.trees.next(); slot >= 0; slot = w.trees.next() {
-		if w.c.open(slot) && w.step() {
-			w.turns = append(w.turns, turn{slot, w.c.save(nil)})
+	for !w.rounds {
+		slot := w.trees.next()
+		if slot < 0 {
+			w.rounds = true
+		} else if w.a.begin(slot) && w.step() {
+			w.queue = append(w.queue, queued{slot, w.a.save(nil)})
 			return true
 		}
 	}
-	w.rounds = true
 	return false
 }
 
-// round takes the next combination of the tree whose turn it is.
-func (w *walk) round() bool {
-	for len(w.turns) > 0 {
-		if w.at == len(w.turns) {
-			w.turns = w.turns[:w.kept]
+// furtherRound takes the next assignment of the next tree in the queue.
+func (w *walk) furtherRound() bool {
+	for len(w.queue) > 0 {
+		if w.at == len(w.queue) {
+			w.queue = w.queue[:w.kept]
 			w.at, w.kept = 0, 0
 			continue
 		}
-		t := w.turns[w.at]
+		t := w.queue[w.at]
 		w.at++
-		w.c.open(t.slot)
-		w.c.restore(t.taken)
+		w.a.begin(t.slot)
+		w.a.restore(t.taken)
 		if w.step() {
-			t.taken = w.c.save(t.taken)
-			w.turns[w.kept] = t
+			t.taken = w.a.save(t.taken)
+			w.queue[w.kept] = t
 			w.kept++
 			return true
 		}

@@ -1,0 +1,169 @@
+package candidates
+
+// constraints are what the parts of a query demand of a tree between them: that there is enough
+// for all on one provider, that isolated groups have different providers, that the providers of
+// the unsuffixed group have the required traits between them, and that the sets of same_subtree
+// are in one subtree each.
+type constraints struct {
+	treeOptions
+
+	// left is what remains of each contested class on each provider, and taken marks the
+	// providers that serve a suffixed group already.
+	left  []int64
+	taken []bool
+
+	// words is how many words a set of plan.required takes. has are those that each option
+	// satisfies; missing those that are not satisfied yet at each depth, and reach those that
+	// the domains from a depth on could satisfy.
+	words               int
+	has, missing, reach []uint64
+
+	subtrees subtreeState
+}
+
+// prepare begins with the options that were listed, and reports false when the required traits
+// are out of reach.
+func (c *constraints) prepare() bool {
+	if c.contested > 0 {
+		c.left = resize(c.left, c.count()*c.contested)
+		for _, d := range c.domains {
+			c.prepareLeft(d)
+		}
+	}
+	if c.query.Isolate {
+		c.taken = resize(c.taken, c.count())
+		clear(c.taken)
+	}
+	if c.words = (len(c.required) + 63) >> 6; c.words > 0 && !c.prepareTraits() {
+		return false
+	}
+	if len(c.sameSubtrees) > 0 {
+		c.subtrees.prepare(&c.treeOptions)
+	}
+	return true
+}
+
+// prepareLeft notes what the options of a domain have of contested classes: the most that one
+// candidate may take, among however many groups it is divided.
+func (c *constraints) prepareLeft(d domain) {
+	for _, n := range c.parts[d.part].needs {
+		if n.contest < 0 {
+			continue
+		}
+		for _, number := range c.providers[d.from:d.to] {
+			p, _ := c.provider(number)
+			s := p.Stock(n.class)
+			c.left[int(number)*c.contested+n.contest] = min(s.Capacity()-s.Used, s.MaxUnit)
+		}
+	}
+}
+
+// prepareTraits works out which required sets each option satisfies, and each depth still can.
+// Traits on the providers of suffixed groups do not count.
+func (c *constraints) prepareTraits() bool {
+	n, words := len(c.domains), c.words
+	c.has = resize(c.has, len(c.providers)*words)
+	clear(c.has)
+	for _, d := range c.domains {
+		if c.parts[d.part].granular {
+			continue
+		}
+		for at := d.from; at < d.to; at++ {
+			p, _ := c.provider(c.providers[at])
+			for i, anyOf := range c.required {
+				if hasAny(p, anyOf) {
+					bitset(c.has[at*words:]).add(i)
+				}
+			}
+		}
+	}
+	c.missing = resize(c.missing, (n+1)*words)
+	c.reach = resize(c.reach, (n+1)*words)
+	bitset(c.missing[:words]).fill(len(c.required))
+	clear(c.reach[n*words:])
+	for depth := n - 1; depth >= 0; depth-- {
+		reach := c.reach[depth*words : (depth+1)*words]
+		copy(reach, c.reach[(depth+1)*words:])
+		d := c.domains[depth]
+		if c.parts[d.part].granular {
+			continue
+		}
+		for at := d.from; at < d.to; at++ {
+			bitset(reach).or(c.has[at*words : (at+1)*words])
+		}
+	}
+	return c.coverable(0)
+}
+
+// coverable reports whether the domains from depth on could satisfy what is missing there.
+func (c *constraints) coverable(depth int) bool {
+	for i := range c.words {
+		if c.missing[depth*c.words+i]&^c.reach[depth*c.words+i] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// cover works out which traits would still be missing with the option at a place, and reports
+// whether the deeper domains could have them.
+func (c *constraints) cover(depth, at int, t *part) bool {
+	now, then := depth*c.words, (depth+1)*c.words
+	for i := range c.words {
+		c.missing[then+i] = c.missing[now+i]
+		if !t.granular {
+			c.missing[then+i] &^= c.has[at*c.words+i]
+		}
+	}
+	return c.coverable(depth + 1)
+}
+
+// free reports whether a provider may still be given to a part.
+func (c *constraints) free(t *part, number int32) bool {
+	return !(t.granular && c.query.Isolate && c.taken[number]) && c.affords(t, number)
+}
+
+// affords reports whether what is left on a provider is enough for a part.
+func (c *constraints) affords(t *part, number int32) bool {
+	for i := range t.needs {
+		n := &t.needs[i]
+		if n.contest >= 0 && c.left[int(number)*c.contested+n.contest] < n.amount {
+			return false
+		}
+	}
+	return true
+}
+
+// take gives a provider to a part, and release takes it back.
+func (c *constraints) take(t *part, number int32) {
+	c.mark(t, number, true)
+	for i := range t.needs {
+		if n := &t.needs[i]; n.contest >= 0 {
+			c.left[int(number)*c.contested+n.contest] -= n.amount
+		}
+	}
+}
+
+func (c *constraints) release(t *part, number int32) {
+	c.mark(t, number, false)
+	for i := range t.needs {
+		if n := &t.needs[i]; n.contest >= 0 {
+			c.left[int(number)*c.contested+n.contest] += n.amount
+		}
+	}
+}
+
+func (c *constraints) mark(t *part, number int32, taken bool) {
+	if t.granular && c.query.Isolate {
+		c.taken[number] = taken
+	}
+}
+
+// resize returns a slice of length n, s itself when it has the capacity; its content is whatever
+// was there.
+func resize[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n, 2*n)
+	}
+	return s[:n]
+}

@@ -1,0 +1,110 @@
+package candidates
+
+import (
+	"math/bits"
+
+	"github.com/berthcloud/berth/placement"
+)
+
+// treeOptions are the providers that can serve each part of a query in one tree, the anchor,
+// each looked at by itself. Its memory is used again for the next tree.
+//
+// Providers are numbered: those of the tree by their index, and after them the sharing
+// providers that share with the tree.
+type treeOptions struct {
+	*plan
+	tree    *placement.Tree // the anchor
+	slot    int             // of it
+	sharing []int32         // the places in plan.sharers of those that share with the anchor
+
+	providers []int32  // the numbers of those that can serve, one part after the other
+	domains   []domain // a piece of providers for each part; those with the fewest options first
+}
+
+// A domain is the options of one part: a piece of treeOptions.providers.
+type domain struct{ part, from, to int }
+
+// open lists the options in a tree and reports whether every part has any. Parts with as many
+// options keep the order of the query.
+func (o *treeOptions) open(slot int) bool {
+	o.enter(slot)
+	root := o.tree.Root()
+	if !o.suits(root) {
+		return false
+	}
+	o.providers, o.domains = o.providers[:0], o.domains[:0]
+	for k := range o.parts {
+		if !o.list(k, root) {
+			return false
+		}
+	}
+	ds := o.domains
+	for i := 1; i < len(ds); i++ { // by insertion: there are few
+		for j := i; j > 0 && ds[j-1].to-ds[j-1].from > ds[j].to-ds[j].from; j-- {
+			ds[j-1], ds[j] = ds[j], ds[j-1]
+		}
+	}
+	return true
+}
+
+// enter makes a tree the anchor.
+func (o *treeOptions) enter(slot int) {
+	o.slot, o.tree = slot, o.w.Tree(slot)
+	o.sharing = o.sharing[:0]
+	for i := range o.sharers {
+		if s := &o.sharers[i]; s.anchors.has(slot) && s.tree != o.tree {
+			o.sharing = append(o.sharing, int32(i))
+		}
+	}
+}
+
+// list finds the options of part k and reports whether there are any.
+func (o *treeOptions) list(k int, root *placement.Provider) bool {
+	t := &o.parts[k]
+	if t.like >= 0 {
+		d := o.domains[t.like]
+		o.domains = append(o.domains, domain{k, d.from, d.to})
+		return true
+	}
+	if t.repels(root) {
+		return false
+	}
+	from := len(o.providers)
+	if t.within(o.slot) {
+		spanned := t.spans(root)
+		for at := 0; at<<6 < len(o.tree.Providers); at++ {
+			for set := t.among(o.tree, at); set != 0; set &= set - 1 {
+				number := at<<6 + bits.TrailingZeros64(set)
+				if p := o.tree.Providers[number]; t.affordable(p) && t.admits(p, spanned) {
+					o.providers = append(o.providers, int32(number))
+				}
+			}
+		}
+	}
+	for i, at := range o.sharing {
+		if o.sharers[at].serves[k] {
+			o.providers = append(o.providers, int32(len(o.tree.Providers)+i))
+		}
+	}
+	o.domains = append(o.domains, domain{k, from, len(o.providers)})
+	return len(o.providers) > from
+}
+
+// count is how many providers have a number.
+func (o *treeOptions) count() int { return len(o.tree.Providers) + len(o.sharing) }
+
+// sharer returns the sharing provider of that number, nil when it is one of the tree.
+func (o *treeOptions) sharer(number int32) *sharer {
+	if at := int(number) - len(o.tree.Providers); at >= 0 {
+		return &o.sharers[o.sharing[at]]
+	}
+	return nil
+}
+
+// provider returns the provider of that number and its tree.
+func (o *treeOptions) provider(number int32) (*placement.Provider, *placement.Tree) {
+	if s := o.sharer(number); s != nil {
+		return s.provider, s.tree
+	}
+	return o.tree.Providers[number], o.tree
+}
