@@ -13,24 +13,23 @@
 // satisfied by a provider of the anchor or by one that shares with it.
 //
 //  1. Names are resolved; when one is unknown, the groups are gone through as
-//     upstream does, to find which fault the caller must see, if any (plan.go,
+//     upstream does, to find which fault the caller must see, if any (compile.go,
 //     search.go).
 //  2. The trees are narrowed by intersecting the world's bit sets of classes,
 //     traits and aggregates, widened by the anchors of the sharing providers
-//     that could serve (narrow.go, sharing.go).
+//     that could serve (trees.go, sharing.go).
 //  3. A scan goes through the trees that are left, 64 at a time, and drops those
-//     in which no provider has room for what some part needs (room.go).
+//     in which no provider has room for what some part needs (trees.go).
 //  4. In each tree the providers that fit each part are listed, and the parts with
-//     the fewest choices are put first (combine.go). What depends on the tree's shape only, which provider has
-//     what, is worked out once for each shape (sketch.go).
-//  5. A depth-first search picks a provider for one part after the other. It
-//     keeps what is left of each class that several parts want, and gives up a
-//     branch as soon as capacity, isolation, a subtree or the required traits
-//     cannot be satisfied any more (place.go, subtree.go). When it has met a
-//     number of dead ends in a row it also asks, before each step, whether the
-//     remaining parts can be matched to providers at all (bound.go).
+//     the fewest choices are put first (options.go, fit.go).
+//  5. A depth-first search gives one part after the other a provider
+//     (assignment.go). It gives up a branch as soon as capacity, isolation, the
+//     required traits or a subtree cannot be satisfied any more (constraints.go,
+//     subtree.go). When it has met a number of dead ends in a row it also asks,
+//     before each step, whether the remaining parts can be matched to providers at
+//     all (matching.go).
 //  6. What was found is cut to Max, freed of candidates that clients without
-//     trees must not see, and limited (walk.go, result.go, build.go).
+//     trees must not see, and limited (walk.go, result.go, candidate.go).
 //
 // For a sample all candidates are generated, and a reservoir keeps as many as are
 // wanted (sample.go).
@@ -40,8 +39,8 @@
 // With T trees in the world, t of them left after step 2, P providers in those
 // that have room, G parts, A the number of choices and C the candidates that are
 // taken: step 2 costs T/64 operations for each name in the query, step 3 about one
-// for each of the t trees and class, step 4 G and one for each of the P that the
-// shape leaves, step 5 about G for each candidate, plus at most a bounded number
+// for each of the t trees and class, step 4 G·P/64 and one for each
+// of the P that has the classes and traits, step 5 about G for each candidate, plus at most a bounded number
 // of dead ends between two candidates when what stands in the way is isolation or
 // capacity of one class, each of them G·A. Nothing from step 3 on is done before it
 // is asked for, so a limit bounds the work, but for a sample, which costs all of it.

@@ -137,7 +137,7 @@ func Explain(ctx context.Context, w *placement.World, q placement.Query) (Explan
 	}
 	p, e := r.plan, Explanation{Providers: w.Len(), Trees: w.TreeCount()}
 	for t := range w.Trees() {
-		if !p.suits(t.Root()) {
+		if !p.rootQualifies(t.Root()) {
 			e.BadRoots++
 		}
 	}
@@ -186,7 +186,7 @@ func (p *plan) explainPart(ctx context.Context, k int) (PartExplanation, bool) {
 		if ctx.Err() != nil {
 			return e, false
 		}
-		spanned, repelled := t.spans(tree.Root()), t.repels(tree.Root())
+		spanned, repelled := t.rootCountsForAll(tree.Root()), t.excludesTree(tree.Root())
 		for _, provider := range tree.Providers {
 			v, need := t.judge(provider, spanned)
 			if v == fits && repelled {
@@ -253,7 +253,7 @@ func (p *plan) explainTrees(ctx context.Context, e *Explanation) {
 			return
 		case !s.open(t.Slot()):
 			continue
-		case !p.suits(t.Root()):
+		case !p.rootQualifies(t.Root()):
 			e.Unrooted++
 			continue
 		}

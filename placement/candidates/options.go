@@ -29,7 +29,7 @@ type domain struct{ part, from, to int }
 func (o *treeOptions) open(slot int) bool {
 	o.enter(slot)
 	root := o.tree.Root()
-	if !o.suits(root) {
+	if !o.rootQualifies(root) {
 		return false
 	}
 	o.providers, o.domains = o.providers[:0], o.domains[:0]
@@ -61,21 +61,21 @@ func (o *treeOptions) enter(slot int) {
 // list finds the options of part k and reports whether there are any.
 func (o *treeOptions) list(k int, root *placement.Provider) bool {
 	t := &o.parts[k]
-	if t.like >= 0 {
-		d := o.domains[t.like]
+	if t.sameAs >= 0 {
+		d := o.domains[t.sameAs]
 		o.domains = append(o.domains, domain{k, d.from, d.to})
 		return true
 	}
-	if t.repels(root) {
+	if t.excludesTree(root) {
 		return false
 	}
 	from := len(o.providers)
 	if t.within(o.slot) {
-		spanned := t.spans(root)
+		spanned := t.rootCountsForAll(root)
 		for at := 0; at<<6 < len(o.tree.Providers); at++ {
 			for set := t.among(o.tree, at); set != 0; set &= set - 1 {
 				number := at<<6 + bits.TrailingZeros64(set)
-				if p := o.tree.Providers[number]; t.affordable(p) && t.admits(p, spanned) {
+				if p := o.tree.Providers[number]; t.hasCapacity(p) && t.aggregatesMatch(p, spanned) {
 					o.providers = append(o.providers, int32(number))
 				}
 			}

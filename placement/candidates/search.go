@@ -94,7 +94,7 @@ func (p *plan) unknownTraits(lists ...[]string) error {
 // anyRoot reports whether root_required leaves any tree.
 func (p *plan) anyRoot() bool {
 	for t := range p.w.Trees() {
-		if p.suits(t.Root()) {
+		if p.rootQualifies(t.Root()) {
 			return true
 		}
 	}

@@ -38,7 +38,7 @@ func (p *plan) addSharer(sp *placement.Provider, t *placement.Tree) {
 	for i := range p.parts {
 		part := &p.parts[i]
 		v, _ := part.judge(sp, false)
-		serves[i] = v == fits && part.borrows(t.Slot())
+		serves[i] = v == fits && part.mayUseSharing(t.Slot())
 		useful = useful || serves[i]
 	}
 	if !useful {
@@ -114,16 +114,16 @@ func (a *assignment) commonAnchors(at int) uint64 {
 // or share with it, would do there.
 func (a *assignment) anchoredAt(slot int) bool {
 	root := a.w.Tree(slot).Root()
-	if !a.suits(root) {
+	if !a.rootQualifies(root) {
 		return false
 	}
 	for k, number := range a.assigned {
 		t := &a.parts[k]
-		if t.repels(root) {
+		if t.excludesTree(root) {
 			return false
 		}
 		if p, tree := a.provider(number); tree.Slot() == slot {
-			if v, _ := t.judge(p, t.spans(root)); v != fits || !t.within(slot) {
+			if v, _ := t.judge(p, t.rootCountsForAll(root)); v != fits || !t.within(slot) {
 				return false
 			}
 		} else if s := a.sharerOf(number); s == nil || !s.serves[k] {

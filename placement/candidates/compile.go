@@ -46,8 +46,8 @@ type part struct {
 	group    int
 	granular bool
 	needs    []need
-	// like is an earlier part that asks for the same, -1 when there is none.
-	like int
+	// sameAs is an earlier part that asks for the same, -1 when there is none.
+	sameAs int
 	// required are any-of sets that the provider itself must satisfy; the
 	// unsuffixed group's are in plan.required instead.
 	required    [][]placement.TraitID
@@ -86,7 +86,7 @@ func compile(w *placement.World, q placement.Query) *plan {
 		return p
 	}
 	p.contest()
-	p.findLikes()
+	p.findSame()
 	p.findSubtrees()
 	p.findSharers()
 	p.narrow()
@@ -238,24 +238,24 @@ func (p *plan) contest() {
 	}
 }
 
-// findLikes finds the suffixed groups that ask for the same. Each is compared with the first
+// findSame finds the suffixed groups that ask for the same. Each is compared with the first
 // few only: the work stays linear in the number of groups, and groups that ask for the same
 // without being found are only slower.
-func (p *plan) findLikes() {
+func (p *plan) findSame() {
 	const compared = 32
 	for k := range p.parts {
 		t := &p.parts[k]
-		t.like = -1
-		for j := 0; j < min(k, compared) && t.like < 0; j++ {
-			if t.alike(&p.parts[j]) {
-				t.like = j
+		t.sameAs = -1
+		for j := 0; j < min(k, compared) && t.sameAs < 0; j++ {
+			if t.asksTheSame(&p.parts[j]) {
+				t.sameAs = j
 			}
 		}
 	}
 }
 
-// alike reports whether two suffixed groups ask for the same.
-func (t *part) alike(o *part) bool {
+// asksTheSame reports whether two suffixed groups ask for the same.
+func (t *part) asksTheSame(o *part) bool {
 	return t.granular && o.granular && t.inTree == o.inTree &&
 		slices.Equal(t.needs, o.needs) &&
 		slices.EqualFunc(t.required, o.required, slices.Equal) &&

@@ -71,16 +71,16 @@ func withAny(tree *placement.Tree, ids []placement.TraitID, at int) (set uint64)
 	return set
 }
 
-// admits reports whether a provider's aggregates are those that a part wants.
-func (t *part) admits(p *placement.Provider, spanned bool) bool {
+// aggregatesMatch reports whether a provider's aggregates are those that a part wants.
+func (t *part) aggregatesMatch(p *placement.Provider, spanned bool) bool {
 	if len(t.memberOf)+len(t.notMemberOf) == 0 {
 		return true
 	}
 	return (spanned || memberOfAll(p, t.memberOf)) && !memberOfAny(p, t.notMemberOf)
 }
 
-// affordable reports whether a provider has room for what a part needs.
-func (t *part) affordable(p *placement.Provider) bool {
+// hasCapacity reports whether a provider has room for what a part needs.
+func (t *part) hasCapacity(p *placement.Provider) bool {
 	for i := range t.needs {
 		if !p.Stock(t.needs[i].class).Room(t.needs[i].amount) {
 			return false
@@ -89,34 +89,34 @@ func (t *part) affordable(p *placement.Provider) bool {
 	return true
 }
 
-// spans reports whether the root's aggregates make the whole tree a member of
+// rootCountsForAll reports whether the root's aggregates make the whole tree a member of
 // what the part wants. That holds for the unsuffixed group only.
-func (t *part) spans(root *placement.Provider) bool {
+func (t *part) rootCountsForAll(root *placement.Provider) bool {
 	return !t.granular && memberOfAll(root, t.memberOf)
 }
 
-// repels reports whether a tree with this root can anchor nothing for the part:
+// excludesTree reports whether a tree with this root can anchor nothing for the part:
 // the unsuffixed group may not be in a tree whose root is in an aggregate that
 // it must avoid, not even on providers that share with the tree.
-func (t *part) repels(root *placement.Provider) bool {
+func (t *part) excludesTree(root *placement.Provider) bool {
 	return !t.granular && memberOfAny(root, t.notMemberOf)
 }
 
 // within reports whether providers of the tree in that slot may serve.
 func (t *part) within(slot int) bool { return t.inTree < 0 || t.inTree == slot }
 
-// borrows reports whether providers from outside the anchor's tree may serve
+// mayUseSharing reports whether providers from outside the anchor's tree may serve
 // when they share. For a suffixed group in_tree is about the provider's own
 // tree, for the unsuffixed one it rules out all others.
-func (t *part) borrows(slot int) bool {
+func (t *part) mayUseSharing(slot int) bool {
 	if t.granular {
 		return t.within(slot)
 	}
 	return t.inTree < 0
 }
 
-// suits reports whether the tree's root has what root_required wants.
-func (p *plan) suits(root *placement.Provider) bool {
+// rootQualifies reports whether the tree's root has what root_required wants.
+func (p *plan) rootQualifies(root *placement.Provider) bool {
 	for _, id := range p.rootRequired {
 		if !root.HasTrait(id) {
 			return false
