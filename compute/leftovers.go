@@ -52,6 +52,10 @@ func (c *change) destroyDeleted(host string, unknown []ID) (others []unlistedSer
 	if err != nil {
 		return nil, err
 	}
+	known, err := Rows[LeftoverRow](c, Where(ByHost, host), Where(ByServer, unknown...))
+	if err != nil {
+		return nil, err
+	}
 	at := make(map[ID]string, len(servers))
 	for _, s := range servers {
 		at[s.ID] = s.Host
@@ -59,7 +63,10 @@ func (c *change) destroyDeleted(host string, unknown []ID) (others []unlistedSer
 	isDeleted := make(map[ID]bool, len(deleted))
 	for _, g := range deleted {
 		isDeleted[g.ID] = true
-		if err := c.leaveAt(host, g.ID); err != nil {
+		if slices.ContainsFunc(known, func(l LeftoverRow) bool { return l.Server == g.ID }) {
+			continue
+		}
+		if err := c.Insert(&LeftoverRow{ID: newID(), Server: g.ID, Host: host, CreatedAt: c.at}); err != nil {
 			return nil, err
 		}
 	}

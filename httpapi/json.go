@@ -48,9 +48,6 @@ func JSONText(render func(*JSON)) []byte {
 	return append(make([]byte, 0, len(j.buf)), j.buf...)
 }
 
-// Len returns how many bytes have been written and not sent: in a JSONText, all.
-func (j *JSON) Len() int { return len(j.buf) }
-
 // Close writes the rest and returns the first error of writing. The JSON must not be used
 // afterwards.
 func (j *JSON) Close() error {
@@ -178,14 +175,6 @@ func (j *JSON) Raw(b []byte) {
 		return
 	}
 	j.buf = append(j.buf, b...)
-}
-
-// RawKey writes a key that is JSON already, quotes included.
-func (j *JSON) RawKey(b []byte) {
-	j.sep()
-	j.buf = append(j.buf, b...)
-	j.buf = append(j.buf, ": "...)
-	j.comma = false
 }
 
 // Append writes an element that is JSON already and is put together by fn, which

@@ -82,7 +82,7 @@ func TestJSONSeparators(t *testing.T) {
 	j.Array()
 	j.EndArray()
 	j.EndArray()
-	j.RawKey([]byte(`"b"`))
+	j.Key("b")
 	j.Object()
 	j.EndObject()
 	j.Key("c")

@@ -24,15 +24,8 @@ const wordsPerPage = pageSize / 64
 // roomEnd is the biggest entry. It stands for itself and all above.
 const roomEnd = math.MaxInt32
 
-// Has reports whether a provider of the tree in a slot may have room for an
-// amount. Only what it denies is certain.
-func (r Room) Has(slot int, amount int64) bool {
-	at := slot >> pageBits
-	return amount <= 0 || at < len(r.pages) && int64(r.pages[at][slot&(pageSize-1)]) >= min(amount, roomEnd)
-}
-
-// Word is Has for the 64 slots of one word of a bit set: it returns those of
-// among that may have room.
+// Word returns, for the 64 slots of one word of a bit set, those of among whose trees may have a
+// provider with free capacity for an amount. Only what it leaves out is certain.
 func (r Room) Word(word int, among uint64, amount int64) uint64 {
 	at := word / wordsPerPage
 	switch {

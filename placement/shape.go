@@ -6,8 +6,7 @@ import (
 
 // A Shape is what trees of hosts alike have in common: which of a tree's
 // providers are below which, which offer which class and which have which trait.
-// It is immutable, and the trees of a world share it where they can: what was
-// worked out for one tree from those holds for all with the same pointer.
+// It is immutable, and the trees of a world share it where they can.
 type Shape struct {
 	hash    uint64
 	parents []int32   // by provider, -1 for the root
@@ -141,9 +140,6 @@ func (e *edit) shapeOf(old, t *Tree) *Shape {
 	}
 	return s
 }
-
-// Shape returns the tree's shape.
-func (t *Tree) Shape() *Shape { return t.shape }
 
 // WithClass returns the indexes of the providers that have inventory of the
 // class, as a bit set that must not be changed; nil when there are none.

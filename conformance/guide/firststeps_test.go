@@ -99,13 +99,7 @@ func (n *newcomer) types(line string) string {
 		line += " " + strings.Join(n.flags, " ")
 	}
 	cmd := exec.CommandContext(n.t.Context(), "/bin/bash", "-c", n.exports+n.here.Replace(line))
-	cmd.Dir, cmd.Env = n.dir, environment(n.home, nil)
-	var out process.Log
-	cmd.Stdout, cmd.Stderr = &out, &out
-	p, err := process.Start(cmd)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	p, out := n.start(cmd)
 	select {
 	case <-p.Ended():
 	case <-time.After(commandTime):
@@ -113,6 +107,19 @@ func (n *newcomer) types(line string) string {
 		n.t.Fatalf("%s has not ended after %v\n%s", line, commandTime, out.Tail())
 	}
 	return n.page.Replace(out.String())
+}
+
+// start starts a command at the newcomer's place.
+func (n *newcomer) start(cmd *exec.Cmd) (*process.Process, *process.Log) {
+	n.t.Helper()
+	cmd.Dir, cmd.Env = n.dir, environment(n.home, nil)
+	out := new(process.Log)
+	cmd.Stdout, cmd.Stderr = out, out
+	p, err := process.Start(cmd)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return p, out
 }
 
 // makesUp does what "make up" does after the build, and returns its output up to the end of its
@@ -126,13 +133,7 @@ func (n *newcomer) makesUp() string {
 		n.t.Fatalf("make up does not end in bin/berth up: %v\n%s", err, out)
 	}
 	cmd := exec.Command("bin/berth", append([]string{"up"}, n.flags...)...)
-	cmd.Dir, cmd.Env = n.dir, environment(n.home, nil)
-	var out process.Log
-	cmd.Stdout, cmd.Stderr = &out, &out
-	p, err := process.Start(cmd)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	p, out := n.start(cmd)
 	n.t.Cleanup(func() {
 		if err := p.End(syscall.SIGINT, bootTime); err != nil || cmd.ProcessState.ExitCode() != 0 {
 			n.t.Errorf("Ctrl-C ends it with %v, %v\n%s", cmd.ProcessState, err, out.Tail())

@@ -1,9 +1,7 @@
 package guide
 
 import (
-	"bufio"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,7 +12,6 @@ import (
 
 	"github.com/berthcloud/berth/conformance/clients/rest"
 	"github.com/berthcloud/berth/conformance/server"
-	"github.com/berthcloud/berth/internal/process"
 	"github.com/berthcloud/berth/internal/servertest"
 )
 
@@ -37,30 +34,11 @@ func BenchmarkUp(b *testing.B) {
 func invited(t testing.TB) time.Duration {
 	t.Helper()
 	dir := servertest.Dir(t)
-	args := []string{"up", "--data", dir, "--listen", "127.0.0.1:0"}
-	for _, other := range []string{"network", "identity", "image", "compute"} {
-		args = append(args, "--"+other+"-listen", "127.0.0.1:0")
-	}
-	cmd := exec.Command(server.Berth(t), args...)
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	var log process.Log
-	cmd.Stdout, cmd.Stderr = w, &log
+	server.Berth(t) // builds it
 	begin := time.Now()
-	p, err := process.Start(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.Kill)
-	_ = w.Close()
-	if err := r.SetReadDeadline(begin.Add(bootTime)); err != nil {
-		t.Fatal(err)
-	}
+	p := server.StartPage(t, bootTime, server.UpArgs("127.0.0.1:0", dir)...)
 	var text strings.Builder
-	lines := bufio.NewScanner(r)
+	lines, log := p.Lines, &p.Log
 	for !strings.Contains(text.String(), "begins anew") && lines.Scan() {
 		text.WriteString(lines.Text() + "\n")
 	}
@@ -81,8 +59,8 @@ func invited(t testing.TB) time.Duration {
 	if got := hypervisors(t, text.String(), server.UpToken(t, dir)); !slices.Equal(got, []string{"devstack0"}) {
 		t.Errorf("the hosts are %v", got)
 	}
-	if err := p.End(syscall.SIGTERM, bootTime); err != nil || cmd.ProcessState.ExitCode() != 0 {
-		t.Errorf("it ends with %v, %v\n%s", cmd.ProcessState, err, log.Tail())
+	if err := p.End(syscall.SIGTERM, bootTime); err != nil || p.Cmd.ProcessState.ExitCode() != 0 {
+		t.Errorf("it ends with %v, %v\n%s", p.Cmd.ProcessState, err, log.Tail())
 	}
 	for lines.Scan() {
 		t.Errorf("it says after its page %q", lines.Text())

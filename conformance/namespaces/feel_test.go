@@ -78,10 +78,7 @@ func spaces(t *testing.T) (servers, all []string) {
 func secondIsRefused(t *testing.T) {
 	t.Helper()
 	_, before := spaces(t)
-	args := []string{"up", "--driver", "netns", "--data", t.TempDir(), "--listen", "127.0.0.1:0"}
-	for _, other := range []string{"network", "identity", "image", "compute"} {
-		args = append(args, "--"+other+"-listen", "127.0.0.1:0")
-	}
+	args := append(server.UpArgs("127.0.0.1:0", t.TempDir()), "--driver", "netns")
 	ctx, stop := context.WithTimeout(t.Context(), commandTime)
 	defer stop()
 	out, err := exec.CommandContext(ctx, server.Berth(t), args...).CombinedOutput()

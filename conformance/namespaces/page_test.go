@@ -1,19 +1,15 @@
 package namespaces
 
 import (
-	"bufio"
 	"context"
-	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/berthcloud/berth/conformance/server"
-	"github.com/berthcloud/berth/internal/process"
 	"github.com/berthcloud/berth/internal/traffictest"
 )
 
@@ -39,34 +35,15 @@ func TestPageIsTyped(t *testing.T) {
 // typePage starts a cloud, has a shell run all that it prints to be typed, and returns what iperf3 measured.
 func typePage(t *testing.T) (with, without float64) {
 	t.Helper()
-	args := []string{"up", "--driver", "netns", "--data", t.TempDir(), "--listen", "127.0.0.1:0"}
-	for _, other := range []string{"network", "identity", "image", "compute"} {
-		args = append(args, "--"+other+"-listen", "127.0.0.1:0")
-	}
-	cmd := exec.Command(server.Berth(t), args...)
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	var log process.Log
-	cmd.Stdout, cmd.Stderr = w, &log
-	p, err := process.Start(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := server.StartPage(t, commandTime, append(server.UpArgs("127.0.0.1:0", t.TempDir()), "--driver", "netns")...)
 	defer func() {
 		if err := p.End(syscall.SIGINT, commandTime); err != nil {
 			t.Error(err)
 		}
 	}()
-	_ = w.Close()
-	if err := r.SetReadDeadline(time.Now().Add(commandTime)); err != nil {
-		t.Fatal(err)
-	}
 	var typed strings.Builder
-	for lines := bufio.NewScanner(r); lines.Scan() && !strings.Contains(lines.Text(), "begins anew"); {
-		if line, ok := strings.CutPrefix(lines.Text(), "  "); ok && !strings.Contains(line, "listen") { // not the table of services
+	for p.Lines.Scan() && !strings.Contains(p.Lines.Text(), "begins anew") {
+		if line, ok := strings.CutPrefix(p.Lines.Text(), "  "); ok && !strings.Contains(line, "listen") { // not the table of services
 			typed.WriteString(line + "\n")
 		}
 	}
@@ -77,7 +54,7 @@ func typePage(t *testing.T) (with, without float64) {
 	out, err := shell.CombinedOutput()
 	rates := received.FindAllStringSubmatch(string(out), -1)
 	if err != nil || len(rates) != 2 {
-		t.Fatalf("typing\n%s\nends with %v and %d measurements:\n%s\n%s", typed.String(), err, len(rates), out, log.Tail())
+		t.Fatalf("typing\n%s\nends with %v and %d measurements:\n%s\n%s", typed.String(), err, len(rates), out, p.Log.Tail())
 	}
 	with, err = strconv.ParseFloat(rates[0][1], 64)
 	if err != nil {

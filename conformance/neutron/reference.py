@@ -27,6 +27,7 @@ from neutron_lib.db import api as db_api
 from neutron_lib.plugins import directory
 from oslo_config import cfg
 from oslo_utils import timeutils
+from sqlalchemy import engine
 
 from neutron.common import config
 from neutron.db import agents_db
@@ -53,7 +54,7 @@ class Control:
 
     def __init__(self, app):
         self.app = app
-        self.path = cfg.CONF.database.connection.removeprefix('sqlite:///')
+        self.path = engine.make_url(cfg.CONF.database.connection).database
         self.start = sqlite3.connect(':memory:')
         with sqlite3.connect(self.path) as db:
             db.backup(self.start)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bufio"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,7 +11,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/berthcloud/berth/internal/process"
 	"github.com/berthcloud/berth/internal/servertest"
 )
 
@@ -44,13 +47,50 @@ func StartBerthUp(t testing.TB, more ...string) (s *Server, dir string) {
 	bin := Berth(t)
 	dir = servertest.Dir(t)
 	s = servertest.Start(t, "berth up", "/", func(addr string) *exec.Cmd {
-		args := []string{"up", "--verbose", "--listen", addr, "--data", dir}
-		for _, other := range []string{"network", "identity", "image", "compute"} {
-			args = append(args, "--"+other+"-listen", "127.0.0.1:0")
-		}
-		return exec.Command(bin, append(args, more...)...)
+		args := UpArgs(addr, dir)
+		return exec.Command(bin, append(append(args, "--verbose"), more...)...)
 	})
 	return s, dir
+}
+
+// UpArgs are the arguments of a "berth up" whose placement service has an address, whose other services
+// have free ports, and whose files are in a directory.
+func UpArgs(addr, dir string) []string {
+	args := []string{"up", "--listen", addr, "--data", dir}
+	for _, other := range []string{"network", "identity", "image", "compute"} {
+		args = append(args, "--"+other+"-listen", "127.0.0.1:0")
+	}
+	return args
+}
+
+// A Page is a "berth up" that is printing its page.
+type Page struct {
+	*process.Process
+	Lines *bufio.Scanner // of standard output; they end after a time limit
+	Log   process.Log    // standard error
+	Cmd   *exec.Cmd
+}
+
+// StartPage starts "berth up" with arguments. It is killed at the end of the test at the latest.
+func StartPage(t testing.TB, limit time.Duration, args ...string) *Page {
+	t.Helper()
+	p := &Page{Cmd: exec.Command(Berth(t), args...)}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	p.Cmd.Stdout, p.Cmd.Stderr = w, &p.Log
+	if p.Process, err = process.Start(p.Cmd); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Kill)
+	_ = w.Close()
+	if err := r.SetReadDeadline(time.Now().Add(limit)); err != nil {
+		t.Fatal(err)
+	}
+	p.Lines = bufio.NewScanner(r)
+	return p
 }
 
 // UpToken returns the administrator's token of "berth up" that serves from a directory.
