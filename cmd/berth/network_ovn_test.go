@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -306,40 +305,6 @@ func passBetween(from net.Conn, socket string) {
 		to.Close()
 	}()
 	_, _ = io.Copy(from, to)
-}
-
-// Mistakes in the options are reported before the start.
-func TestSouthboundOptions(t *testing.T) {
-	dir := t.TempDir()
-	certificate(t, dir, 1)
-	ca := "\novn_sb_ca_cert = " + dir + "/cert.pem"
-	for name, tc := range map[string]struct {
-		drivers, text string
-		watches       bool
-		wrong         string
-	}{
-		"Default":     {"openvswitch,ovn", "", true, ""},
-		"OtherDriver": {"openvswitch", "ovn_sb_connection = pony", false, ""},
-		"Nowhere":     {"ovn", "ovn_sb_connection =", false, ""},
-		"NoRemote":    {"ovn", "ovn_sb_connection = unix:/a,pony", false, `[ovn] ovn_sb_connection: the remote "pony"`},
-		"NoAuthority": {"ovn", "ovn_sb_connection = tcp:h:1,ssl:h:2", false, "[ovn] ovn_sb_ca_cert: set it"},
-		"NoSuchFile":  {"ovn", "ovn_sb_connection = ssl:h:2\novn_sb_ca_cert = /nonexistent", false, "[ovn] ovn_sb_ca_cert: open /nonexistent"},
-		"NoPEM":       {"ovn", "ovn_sb_connection = ssl:h:2\novn_sb_ca_cert = /dev/null", false, "no certificate in PEM"},
-		"NoKey":       {"ovn", "ovn_sb_connection = ssl:h:2\novn_sb_certificate = " + dir + "/cert.pem" + ca, false, "[ovn] ovn_sb_certificate, ovn_sb_private_key"},
-		"Good":        {"ovn", "ovn_sb_connection = ssl:h:2" + ca, true, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			db, err := southbound(readNetwork(t, "[ml2]\nmechanism_drivers = "+tc.drivers+"\n[ovn]\n"+tc.text+"\n"), slog.New(slog.DiscardHandler))
-			if (err == nil) != (tc.wrong == "") || err != nil && !strings.Contains(err.Error(), tc.wrong) || (db != nil) != tc.watches {
-				t.Errorf("watches: %t, error: %v; want %t, %q", db != nil, err, tc.watches, tc.wrong)
-			}
-		})
-	}
-	for set, want := range map[int]time.Duration{0: unprobed, 1: time.Second, 60000: time.Minute} {
-		if got := probeInterval(set); got != want {
-			t.Errorf("ovsdb_probe_interval = %d is %s, want %s", set, got, want)
-		}
-	}
 }
 
 // The state of ports in OVN's chassis determines their status, and compute is notified: of a port

@@ -12,6 +12,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/networkapi"
 	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/ovnagents"
 	"github.com/berthcloud/berth/network/tracking"
 	"github.com/berthcloud/berth/sqlstore"
 )
@@ -39,7 +40,7 @@ func startNetwork(ctx context.Context, env environment, cfg *config.Network, log
 		}
 	}()
 	set, err := networkSettings(cfg)
-	chassis, errOVN := southbound(cfg, log)
+	chassis, errOVN := ovnagents.Southbound(cfg, log)
 	if err := errors.Join(err, errOVN); err != nil {
 		return s, fail(exitUsage, err)
 	}
@@ -94,9 +95,9 @@ func (s *networkServer) watchChassis(db *ovsdb.Client, down time.Duration) {
 	if s.tracker == nil {
 		reported = nil
 	}
-	r := newChassisReporter(s.service, reported, down, s.log)
-	s.service.OnPorts(r.ports.written)
-	s.ends = append(s.ends, background(func(ctx context.Context) { r.run(ctx, db) }))
+	r := ovnagents.New(s.service, reported, down, s.log)
+	s.service.OnPorts(r.PortsWritten)
+	s.ends = append(s.ends, background(func(ctx context.Context) { r.Run(ctx, db) }))
 }
 
 // instance identifies the service by its machine and the addresses where it listens: no other

@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/config/configtest"
 	"github.com/berthcloud/berth/logging"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/guarantee"
@@ -133,20 +133,9 @@ func TestNetworkServeByFiles(t *testing.T) {
 	}
 }
 
-func readNetwork(t *testing.T, text string) *config.Network {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "neutron.conf")
-	rewrite(t, path, text)
-	cfg, _, err := config.LoadNetwork([]string{path}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cfg
-}
-
 // TestNetworkSettings follows the settings to where they have an effect.
 func TestNetworkSettings(t *testing.T) {
-	got, err := networkSettings(readNetwork(t, `[DEFAULT]
+	got, err := networkSettings(configtest.ReadNetwork(t, `[DEFAULT]
 global_physnet_mtu = 9000
 max_dns_nameservers = 2
 max_subnet_host_routes = 3
@@ -234,7 +223,7 @@ func TestNetworkNeighbours(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			token, id = "", ""
-			n, end, err := networkNeighbours(readNetwork(t, tc.text), slog.New(slog.DiscardHandler), nil, given{})
+			n, end, err := networkNeighbours(configtest.ReadNetwork(t, tc.text), slog.New(slog.DiscardHandler), nil, given{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,33 +2,18 @@ package main
 
 import (
 	"net/http"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/config/configtest"
 	"github.com/berthcloud/berth/identity/keystone"
 )
 
-func readSettings(t *testing.T, text string) *config.Placement {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "placement.conf")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cfg, _, err := config.LoadPlacement([]string{path}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cfg
-}
-
 // TestKeystoneOptions follows the settings to where they have an effect.
 func TestKeystoneOptions(t *testing.T) {
-	cfg := readSettings(t, `[keystone_authtoken]
+	cfg := configtest.ReadPlacement(t, `[keystone_authtoken]
 auth_section = other
 interface = public
 region_name = one

@@ -1,5 +1,5 @@
 // Package configtest compares tables of settings with the options of OpenStack's own programs, as
-// Debian installs them. It is for tests.
+// Debian installs them, and reads settings from text. It is for tests.
 package configtest
 
 import (

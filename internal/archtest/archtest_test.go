@@ -42,6 +42,7 @@ var rules = []struct{ pkg, may string }{
 	{"network/guarantee", ""},
 	{"network/networktest", "fault internal/storetest network network/guarantee"},
 	{"network/tracking", "network network/guarantee"},
+	{"network/ovnagents", "agent/ovn agent/ovsdb agent/settings config network network/guarantee"},
 	{"compute", "compute/extraspecs compute/inventory compute/request compute/selection fault network/guarantee placement rows watch"},
 	{"compute/computetest", "compute"},
 	{"compute/extraspecs", "fault placement"},

@@ -1,4 +1,7 @@
-package main
+// Package ovnagents reports the chassis of OVN's southbound database to the network service as
+// agents, and which ports they have plugged in. What the database's rows say is agent/ovn's, the
+// rules about agents are network's.
+package ovnagents
 
 import (
 	"context"
@@ -18,13 +21,13 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// A chassisReporter reports OVN's chassis as agents: it derives from the southbound database the
+// A Reporter reports OVN's chassis as agents: it derives from the southbound database the
 // heartbeats that ovn-controller does not send. Its fields above the blank line are set before run
 // is called.
 //
 // Any number of services may do so on one database. Each reports changes, and the first one
 // refreshes an agent's heartbeat for all.
-type chassisReporter struct {
+type Reporter struct {
 	beat     func(context.Context, network.Heartbeat) (network.Agent, bool, error)
 	agents   func(context.Context, ...network.Match) ([]network.Agent, error)
 	reported func(network.Agent, bool) // syncs devices to placement; nil when no process does
@@ -44,19 +47,19 @@ type chassisAgent struct {
 	report network.Heartbeat
 }
 
-// newChassisReporter returns a reporter of chassis to a service, whose agents count as dead after
+// New returns a reporter of chassis to a service, whose agents count as dead after
 // downTime without a heartbeat.
-func newChassisReporter(service *network.Service, reported func(network.Agent, bool), down time.Duration, log *slog.Logger) *chassisReporter {
-	return &chassisReporter{
+func New(service *network.Service, reported func(network.Agent, bool), down time.Duration, log *slog.Logger) *Reporter {
+	return &Reporter{
 		beat: service.Beat, agents: service.Agents, reported: reported, every: down / 6, log: log,
 		ports:   newPortReporter(service.Plugged, log),
 		chassis: make(map[string]*chassisAgent), hosts: make(map[string][]string), pending: make(map[string]bool),
 	}
 }
 
-// run reports the chassis of a database until ctx ends. While the database is unavailable they are
+// Run reports the chassis of a database until ctx ends. While the database is unavailable they are
 // unchanged.
-func (r *chassisReporter) run(ctx context.Context, db *ovsdb.Client) {
+func (r *Reporter) Run(ctx context.Context, db *ovsdb.Client) {
 	events := make(chan ovn.Event)
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -90,12 +93,16 @@ func (r *chassisReporter) run(ctx context.Context, db *ovsdb.Client) {
 	}
 }
 
+// PortsWritten takes up ports that the service has changed: they are reported again if OVN has plugged
+// them in. It may be called from any goroutine.
+func (r *Reporter) PortsWritten(ids []network.ID) { r.ports.written(ids) }
+
 // pause is the time until the next check for due heartbeats; it is random, so that services check
 // at different times.
-func (r *chassisReporter) pause() time.Duration { return r.every/2 + rand.N(r.every/2+1) }
+func (r *Reporter) pause() time.Duration { return r.every/2 + rand.N(r.every/2+1) }
 
 // take takes up an event and returns the hosts that are to be reported now.
-func (r *chassisReporter) take(e ovn.Event) (hosts []string) {
+func (r *Reporter) take(e ovn.Event) (hosts []string) {
 	name := e.Chassis.Name
 	was := r.chassis[name]
 	switch e.Kind {
@@ -141,7 +148,7 @@ func sameChassis(a, b ovn.Chassis) bool {
 	return a == b
 }
 
-func (r *chassisReporter) forget(a *chassisAgent) {
+func (r *Reporter) forget(a *chassisAgent) {
 	delete(r.chassis, a.Name)
 	left := slices.DeleteFunc(r.hosts[a.Hostname], func(name string) bool { return name == a.Name })
 	if r.hosts[a.Hostname] = left; len(left) == 0 {
@@ -150,7 +157,7 @@ func (r *chassisReporter) forget(a *chassisAgent) {
 }
 
 // learn records a chassis, and logs mistakes in it when they are new.
-func (r *chassisReporter) learn(c ovn.Chassis, was *chassisAgent) {
+func (r *Reporter) learn(c ovn.Chassis, was *chassisAgent) {
 	a := &chassisAgent{Chassis: c}
 	r.chassis[c.Name] = a
 	names := append(r.hosts[c.Hostname], c.Name)
@@ -169,7 +176,7 @@ func (r *chassisReporter) learn(c ovn.Chassis, was *chassisAgent) {
 
 // speaker returns the effective chassis of those on a host: the first live one, by name. Nil: there
 // is none.
-func (r *chassisReporter) speaker(host string) (first *chassisAgent) {
+func (r *Reporter) speaker(host string) (first *chassisAgent) {
 	for _, name := range r.hosts[host] {
 		if a := r.chassis[name]; first == nil || a.Alive && !first.Alive {
 			first = a
@@ -179,7 +186,7 @@ func (r *chassisReporter) speaker(host string) (first *chassisAgent) {
 }
 
 // tell reports a pending host. It remains pending until a service has accepted the report.
-func (r *chassisReporter) tell(ctx context.Context, host string) {
+func (r *Reporter) tell(ctx context.Context, host string) {
 	h := r.speaker(host).report
 	h.Start = r.pending[host]
 	if r.send(ctx, h) {
@@ -189,7 +196,7 @@ func (r *chassisReporter) tell(ctx context.Context, host string) {
 
 // refresh reports the pending hosts, and sends heartbeats of the live ones, unless another service
 // has just done so.
-func (r *chassisReporter) refresh(ctx context.Context) {
+func (r *Reporter) refresh(ctx context.Context) {
 	known, err := r.agents(ctx, network.Where(network.ByAgentType, guarantee.OVN.AgentType))
 	if err != nil {
 		r.failed(ctx, err)
@@ -219,7 +226,7 @@ func (r *chassisReporter) refresh(ctx context.Context) {
 }
 
 // send reports one agent, and whether that could be noted.
-func (r *chassisReporter) send(ctx context.Context, h network.Heartbeat) bool {
+func (r *Reporter) send(ctx context.Context, h network.Heartbeat) bool {
 	agent, sync, err := r.beat(ctx, h)
 	if err != nil {
 		r.failed(ctx, err)
@@ -233,7 +240,7 @@ func (r *chassisReporter) send(ctx context.Context, h network.Heartbeat) bool {
 }
 
 // failed logs why chassis cannot be reported, once until that works again.
-func (r *chassisReporter) failed(ctx context.Context, err error) {
+func (r *Reporter) failed(ctx context.Context, err error) {
 	if ctx.Err() == nil && err.Error() != r.trouble {
 		r.trouble = err.Error()
 		r.log.Error("chassis of OVN cannot be reported and are tried again", "error", err)

@@ -1,4 +1,4 @@
-package main
+package ovnagents
 
 import (
 	"context"
@@ -64,7 +64,7 @@ func (r *registry) age() {
 func TestChassisReports(t *testing.T) {
 	kept := &registry{rows: make(map[string]network.Agent)}
 	syncs := 0
-	r := newChassisReporter(nil, func(network.Agent, bool) { syncs++ }, 6*time.Minute, slog.New(slog.DiscardHandler))
+	r := New(nil, func(network.Agent, bool) { syncs++ }, 6*time.Minute, slog.New(slog.DiscardHandler))
 	r.beat, r.agents = kept.beat, kept.agents
 	event := func(kind ovn.Kind, c ovn.Chassis) {
 		for _, host := range r.take(ovn.Event{Kind: kind, Chassis: c}) {
@@ -136,7 +136,7 @@ func TestChassisReports(t *testing.T) {
 
 // A live agent's heartbeat is in every third of the time-out after which it counts as dead.
 func TestChassisPause(t *testing.T) {
-	r := newChassisReporter(nil, nil, 75*time.Second, nil)
+	r := New(nil, nil, 75*time.Second, nil)
 	for range 1000 {
 		if p := r.pause(); p+r.every > 25*time.Second || p < 5*time.Second {
 			t.Fatalf("a pause of %s", p)

@@ -1,4 +1,4 @@
-package main
+package ovnagents
 
 import (
 	"crypto/tls"
@@ -13,9 +13,9 @@ import (
 	"github.com/berthcloud/berth/config"
 )
 
-// southbound returns a client of OVN's southbound database, not connected yet: nil when the
+// Southbound returns a client of OVN's southbound database, not connected yet: nil when the
 // settings have none. The error names the mistakes in the options.
-func southbound(cfg *config.Network, log *slog.Logger) (*ovsdb.Client, error) {
+func Southbound(cfg *config.Network, log *slog.Logger) (*ovsdb.Client, error) {
 	o := &cfg.OVN
 	if !slices.Contains(cfg.ML2.MechanismDrivers, config.DriverOVN) || o.Connection == "" {
 		return nil, nil
