@@ -101,7 +101,8 @@ func Faults() []Excuse {
 			"The handler for usages reads the query before it is checked.",
 			`codec can't decode byte`),
 		broken("a child beside a sharing provider",
-			"Before 1.29, the search looks up summaries of trees that it did not load.",
+			"The search looks up summaries of trees that it did not load: before 1.29 those of children beside a sharing provider, and in "+
+				"all versions that of a sharing provider which is itself a child, for the unsuffixed group.",
 			`\n\n \d+  $`),
 	}
 }

@@ -46,7 +46,9 @@ import (
 //
 // A candidate is a line, with the suffixes of the groups that a provider
 // satisfies after what it gives. Candidates are sorted. Each question is asked
-// in more ways than one: see askOtherwise.
+// in more ways than one: see askOtherwise. Lines of an answer that begin with
+// "upstream" are about where upstream's service differs; conformance/scenarios,
+// which asks it the same questions, compares them.
 func RunScenarios(t *testing.T, pattern string) {
 	t.Helper()
 	for _, file := range golden.Files(t, pattern) {
@@ -90,9 +92,12 @@ func (s *scenario) line() {
 	case "trait":
 		s.b.Trait(words[1])
 	case "candidates":
-		s.skipAnswer()
+		upstream := s.skipAnswer()
 		fmt.Fprintln(&s.out, "----")
 		s.ask(line, words[1:])
+		for _, line := range upstream {
+			fmt.Fprintln(&s.out, line)
+		}
 		fmt.Fprintln(&s.out)
 	default:
 		s.fatal("unknown word %q", words[0])
@@ -100,16 +105,20 @@ func (s *scenario) line() {
 }
 
 // skipAnswer goes past the answer that is in the file, if there is one, and the
-// empty lines after it.
-func (s *scenario) skipAnswer() {
+// empty lines after it. It returns the lines about upstream's answer.
+func (s *scenario) skipAnswer() (upstream []string) {
 	if s.at < len(s.lines) && s.lines[s.at] == "----" {
 		for s.at < len(s.lines) && s.lines[s.at] != "" {
+			if strings.HasPrefix(s.lines[s.at], "upstream ") {
+				upstream = append(upstream, s.lines[s.at])
+			}
 			s.at++
 		}
 	}
 	for s.at < len(s.lines) && s.lines[s.at] == "" {
 		s.at++
 	}
+	return upstream
 }
 
 func (s *scenario) fatal(format string, args ...any) {
