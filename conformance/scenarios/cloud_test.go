@@ -3,10 +3,8 @@ package scenarios
 import (
 	"crypto/sha256"
 	"fmt"
-	"maps"
 	"net/http"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -206,5 +204,3 @@ func (cl *cloud) inOrder(names map[string]bool) []string {
 	}
 	return list
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

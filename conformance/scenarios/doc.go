@@ -14,5 +14,5 @@
 // above says which.
 //
 // With -update, the answers of new questions are written into the files as upstream gives them; at
-// other questions only the lines that begin with "upstream".
+// other questions only the lines that begin with "upstream". -scenarios member_of plays one file.
 package scenarios

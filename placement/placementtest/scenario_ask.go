@@ -93,7 +93,7 @@ func (s *scenario) show(name string, w *placement.World, q placement.Query) {
 	for _, p := range sum.Providers() {
 		names = append(names, p.Name)
 	}
-	fmt.Fprintf(&s.out, "summary %s\n", strings.Join(names, " "))
+	fmt.Fprintln(&s.out, strings.Join(append([]string{"summary"}, names...), " "))
 }
 
 // askOtherwise asks the same question in ways whose answers follow from the
