@@ -18,12 +18,12 @@ func readAggregate(r *row) placement.AggregateRow {
 	return placement.AggregateRow{
 		Provider: r.int(0),
 		ID:       placement.AggregateID(r.int(1)),
-		UUID:     r.uuid(2),
+		UUID:     uuid(r, 2),
 	}
 }
 
 func (r *reader) ProviderAggregates(provider int64) ([]placement.AggregateRow, error) {
-	return list(r, readAggregate, aggregateColumns+`
+	return list(r.tx, readAggregate, aggregateColumns+`
 WHERE l.resource_provider_id = ?
 ORDER BY l.aggregate_id`, provider)
 }
@@ -35,7 +35,7 @@ func (w *writer) AddProviderAggregates(provider int64, aggregates ...placement.U
 	}
 	var missing []int64
 	err := inList(aggregates, func(marks string, args []any) error {
-		ids, err := list(&w.reader, integer, `
+		ids, err := list(w.tx, integer, `
 SELECT g.id
 FROM placement_aggregates g
 LEFT JOIN resource_provider_aggregates l ON l.aggregate_id = g.id AND l.resource_provider_id = ?
@@ -71,7 +71,7 @@ VALUES `+tuples(len(part), 3), args...); err != nil {
 // are named.
 func (w *writer) ensureAggregates(aggregates []placement.UUID) error {
 	known := make(map[placement.UUID]bool)
-	have, err := listIn(&w.reader, func(one *row) placement.UUID { return one.uuid(0) }, `
+	have, err := listIn(w.tx, func(one *row) placement.UUID { return uuid(one, 0) }, `
 SELECT uuid
 FROM placement_aggregates
 WHERE uuid IN (`, aggregates, `)`)
@@ -97,7 +97,7 @@ VALUES (?, ?)`, w.stamp, uuid); err != nil {
 }
 
 func (w *writer) RemoveProviderAggregates(provider int64, aggregates ...placement.AggregateID) error {
-	_, err := execIn(w, `
+	_, err := execIn(w.tx, `
 DELETE FROM resource_provider_aggregates
 WHERE resource_provider_id = ?
 AND aggregate_id IN (`, aggregates, `)`, provider)

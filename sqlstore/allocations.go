@@ -28,10 +28,10 @@ LEFT JOIN consumers c ON c.uuid = a.consumer_id`
 func readAllocation(r *row) placement.AllocationRow {
 	return placement.AllocationRow{
 		Provider:           r.int(0),
-		ProviderUUID:       r.uuid(1),
-		ProviderGeneration: r.generation(2),
-		Consumer:           r.uuid(3),
-		ConsumerGeneration: r.generation(4),
+		ProviderUUID:       uuid(r, 1),
+		ProviderGeneration: generation(r, 2),
+		Consumer:           uuid(r, 3),
+		ConsumerGeneration: generation(r, 4),
 		Class:              placement.ClassID(r.int(5)),
 		Used:               r.int(6),
 		Modified:           r.time(7),
@@ -39,13 +39,13 @@ func readAllocation(r *row) placement.AllocationRow {
 }
 
 func (r *reader) AllocationsOf(consumer placement.UUID) ([]placement.AllocationRow, error) {
-	return list(r, readAllocation, allocationColumns+`
+	return list(r.tx, readAllocation, allocationColumns+`
 WHERE a.consumer_id = ?
 ORDER BY a.id`, consumer)
 }
 
 func (r *reader) AllocationsOn(provider int64) ([]placement.AllocationRow, error) {
-	return list(r, readAllocation, allocationColumns+`
+	return list(r.tx, readAllocation, allocationColumns+`
 WHERE a.resource_provider_id = ?
 ORDER BY a.id`, provider)
 }
@@ -55,8 +55,8 @@ func (r *reader) Holding(consumer placement.UUID) (placement.Holding, error) {
 	err := r.each(func(one *row) {
 		h.Consumer = placement.ConsumerRow{
 			ID:         one.int(8),
-			UUID:       one.uuid(3),
-			Generation: one.generation(4),
+			UUID:       uuid(one, 3),
+			Generation: generation(one, 4),
 			Project:    one.text(9),
 			User:       one.text(10),
 			Type:       one.text(11),
@@ -79,7 +79,7 @@ ORDER BY a.id`, consumer)
 }
 
 func (r *reader) HeldOn(provider placement.UUID) ([]placement.AllocationRow, placement.Generation, error) {
-	all, err := list(r, readAllocation, allocationFields+`
+	all, err := list(r.tx, readAllocation, allocationFields+`
 FROM resource_providers p
 LEFT JOIN allocations a ON a.resource_provider_id = p.id
 LEFT JOIN consumers c ON c.uuid = a.consumer_id
@@ -97,7 +97,7 @@ ORDER BY a.id`, provider)
 }
 
 func (r *reader) AllocatedClasses(provider int64) ([]placement.ClassID, error) {
-	return list(r, func(one *row) placement.ClassID { return placement.ClassID(one.int(0)) }, `
+	return list(r.tx, func(one *row) placement.ClassID { return placement.ClassID(one.int(0)) }, `
 SELECT DISTINCT resource_class_id
 FROM allocations
 WHERE resource_provider_id = ?

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/fault"
-	"github.com/berthcloud/berth/placement"
 )
 
 // attempts is how often a transaction that collided with another program's is
@@ -28,7 +27,7 @@ var errExited = errors.New("sqlstore: update left without returning")
 type job struct {
 	ctx context.Context
 	now time.Time
-	fn  func(*writer) error
+	fn  func(*tx) error
 	// committed is called, unless nil, when what fn wrote is durable, before
 	// anybody is told.
 	committed func()
@@ -39,12 +38,12 @@ type job struct {
 	waited int
 
 	state   atomic.Int32
-	turn    chan *writer // the transaction is the job's
-	back    chan error   // it is the store's again; what fn returned
-	result  chan error   // what Update returns
-	outcome error        // what Update will return if the commit succeeds
-	changed placement.Changes
-	wants   wants // that it turned out to need
+	turn    chan *tx   // the transaction is the job's
+	back    chan error // it is the store's again; what fn returned
+	result  chan error // what Update returns
+	outcome error      // what Update will return if the commit succeeds
+	entry   any        // what the change log is to say of it
+	wants   []any      // that it turned out to need, in all runs
 }
 
 // The states of a job: it waits until either the store or its caller decides.
@@ -59,13 +58,13 @@ const (
 // ctx ends while the job waits, it leaves without having run; once it runs, its
 // outcome is waited for. On a server it also leaves when its turn does not come
 // within Options.RetryTime.
-func (s *engine) update(ctx context.Context, now time.Time, fn func(*writer) error, committed func()) error {
+func (s *engine) update(ctx context.Context, now time.Time, fn func(*tx) error, committed func()) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	j := &job{
 		ctx: ctx, now: now, fn: fn, committed: committed, until: time.Now().Add(s.opts.RetryTime),
-		turn: make(chan *writer, 1), back: make(chan error, 1), result: make(chan error, 1),
+		turn: make(chan *tx, 1), back: make(chan error, 1), result: make(chan error, 1),
 	}
 	if err := s.enqueue(j); err != nil {
 		return err
@@ -103,8 +102,8 @@ func (s *engine) follow(j *job) error {
 	}
 	for {
 		select {
-		case w := <-j.turn:
-			j.run(w)
+		case t := <-j.turn:
+			j.run(t)
 		case err := <-j.result:
 			return err
 		case <-gone:
@@ -122,7 +121,7 @@ func (s *engine) follow(j *job) error {
 }
 
 // run calls the function and gives the transaction back, come what may.
-func (j *job) run(w *writer) {
+func (j *job) run(t *tx) {
 	err := errExited
 	defer func() {
 		if p := recover(); p != nil {
@@ -130,7 +129,7 @@ func (j *job) run(w *writer) {
 		}
 		j.back <- err
 	}()
-	err = j.fn(w)
+	err = j.fn(t)
 }
 
 // write serves the queue until it is closed and empty. Meanwhile it keeps the change log
@@ -389,10 +388,8 @@ func (r *round) keeps() bool {
 // runAll runs what next yields in one transaction, which begins with the locks
 // that the first ones are known to need.
 func (s *engine) runAll(ses *session, first []*job, next func() *job) (r round, err error) {
-	if s.first != nil {
-		if r.open, err = s.first(ses, first); err != nil {
-			return r, err
-		}
+	if r.open, err = s.beginWanted(ses, first); err != nil {
+		return r, err
 	}
 	for j := next(); j != nil; j = next() {
 		r.members = append(r.members, j)
@@ -406,6 +403,35 @@ func (s *engine) runAll(ses *session, first []*job, next func() *job) (r round, 
 		}
 	}
 	return r, nil
+}
+
+// beginWanted begins a transaction with what jobs are known to want, and reports whether there
+// was anything.
+func (s *engine) beginWanted(ses *session, jobs []*job) (bool, error) {
+	var all []any
+	for _, j := range jobs {
+		all = append(all, j.wants...)
+	}
+	if s.first == nil || len(all) == 0 {
+		return false, nil
+	}
+	if err := s.beginMember(ses, false); err != nil {
+		return false, err
+	}
+	t := &tx{ses: ses, ctx: context.Background(), trace: s.opts.Trace}
+	began := time.Now()
+	s.first(t, all)
+	for _, j := range jobs {
+		j.noteWait(s, t.cause, began)
+	}
+	return true, t.cause
+}
+
+// noteWait counts that a lock which did not become free held up all others.
+func (j *job) noteWait(s *engine, cause error, began time.Time) {
+	if cause != nil && s.blocked(cause) && time.Since(began) >= lockWait/2 {
+		j.waited++
+	}
 }
 
 // blocked reports whether a lock of somebody else's is in the way of one job, and
@@ -445,13 +471,14 @@ func (s *engine) commit(ses *session, members []*job) error {
 		}
 		return nil
 	}
-	var done placement.Changes
+	var noted []any
 	for _, m := range members {
-		if m.outcome == nil {
-			done.Add(m.changed)
+		if m.outcome == nil && m.entry != nil {
+			noted = append(noted, m.entry)
 		}
 	}
-	entry, err := s.log.commit(ses, stamp(members[0].now.Truncate(s.d.keeps)), done)
+	body, kept := s.encode(noted)
+	entry, err := s.log.commit(ses, stamp(members[0].now.Truncate(s.d.keeps)), body, kept)
 	if err == nil || s.log.rolledBack(ses.d, err) {
 		return err
 	}
@@ -487,26 +514,28 @@ func (s *engine) member(ses *session, j *job, open bool) (bool, error) {
 	if err := s.beginMember(ses, open); err != nil {
 		return open, err
 	}
-	w := &writer{reader: reader{ses: ses, ctx: j.ctx, trace: s.opts.Trace}, stamp: stamp(j.now.Truncate(s.d.keeps)), holding: open}
+	t := &tx{ses: ses, ctx: j.ctx, trace: s.opts.Trace, stamp: stamp(j.now.Truncate(s.d.keeps)), holding: open}
 	began := time.Now()
-	j.turn <- w
+	j.turn <- t
 	j.outcome = <-j.back
-	w.over = true
-	j.wants.add(w.wants)
-	if w.cause != nil && s.again(w.cause) {
-		j.noteWait(s, w.cause, began)
-		return open, w.cause
+	t.over = true
+	if t.wants != nil {
+		j.wants = append(j.wants, t.wants)
 	}
-	j.changed = w.changed
+	if t.cause != nil && s.again(t.cause) {
+		j.noteWait(s, t.cause, began)
+		return open, t.cause
+	}
+	j.entry = t.entry
 	if j.outcome == nil {
 		// The function overlooked an error after which the transaction
 		// is not what it believes.
-		j.outcome = w.broken
+		j.outcome = t.broken
 	}
 	if err := s.endMember(ses, open, j.outcome == nil); err != nil {
 		// What went wrong ended the whole transaction, with its
 		// savepoints: a full disk does.
-		return open, cmp.Or(w.cause, err)
+		return open, cmp.Or(t.cause, err)
 	}
 	return open || j.outcome == nil, nil
 }

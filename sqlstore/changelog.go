@@ -4,12 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
-
-	"github.com/berthcloud/berth/placement"
 )
 
 // The change log tells the stores on one server of each other's commits. Each
@@ -37,16 +32,11 @@ const (
 	// forgetAfter is when a position is too old to go on from: writers that do
 	// not show up for an hour are removed, with what they wrote.
 	forgetAfter = 30 * time.Minute
-	// maxRoots is how many trees an entry names; one that touched more says
-	// that everything changed.
-	maxRoots = 2000
 )
 
-// The bodies that are not lists.
-const (
-	bodyAll  = "*"
-	bodyVoid = "-" // written by settle
-)
+// bodyVoid is the body of an entry that takes a transaction's place (settle.go). No other body
+// is the same.
+const bodyVoid = "-"
 
 // A changeLog is the writing end. It belongs to the writing goroutine.
 type changeLog struct {
@@ -61,8 +51,9 @@ type changeLog struct {
 type entry struct{ writer, seq int64 }
 
 // commit writes the entry of the transaction that the session is in and commits
-// it, in one packet. The entry is told also when that fails.
-func (l *changeLog) commit(ses *session, stamp string, c placement.Changes) (entry, error) {
+// it, in one packet: body for the others, and kept for this store. The entry is told also when
+// that fails.
+func (l *changeLog) commit(ses *session, stamp, body string, kept any) (entry, error) {
 	if l.id == 0 {
 		l.renew()
 	}
@@ -81,8 +72,8 @@ VALUES (?, ?, `+ses.d.now+`)`, e.writer, stamp); err != nil {
 		}
 	}
 	// Before the commit: whoever reads the entry finds this.
-	l.recent.keep(e, c)
-	err := commitWith(ses, statement{insertEntry, []any{e.writer, e.seq, stamp, encode(c)}})
+	l.recent.keep(e, kept)
+	err := commitWith(ses, statement{insertEntry, []any{e.writer, e.seq, stamp, body}})
 	if err == nil {
 		l.seq, l.present = e.seq, true
 		return e, nil
@@ -190,47 +181,4 @@ func (s *engine) leaveLog() {
 UPDATE berth_writers
 SET beat_at = `+s.d.now+` - INTERVAL '10' MINUTE
 WHERE id = ?`, s.log.id)
-}
-
-// encode writes changes as the body of an entry: root ids, and a c for the
-// catalogs.
-func encode(c placement.Changes) string {
-	c = c.Plain()
-	if c.All || len(c.Roots) > maxRoots {
-		return bodyAll
-	}
-	ids := make([]int64, 0, len(c.Roots))
-	for id := range c.Roots {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	var b strings.Builder
-	if c.Catalogs {
-		b.WriteString("c ")
-	}
-	for _, id := range ids {
-		b.WriteString(strconv.FormatInt(id, 10))
-		b.WriteByte(' ')
-	}
-	return strings.TrimSuffix(b.String(), " ")
-}
-
-// decode adds what a body says. False means that it was written by something
-// that knows more than this program.
-func decode(body string, c *placement.Changes) bool {
-	if body == bodyVoid {
-		return true
-	}
-	for word := range strings.FieldsSeq(body) {
-		if word == "c" {
-			c.Catalogs = true
-			continue
-		}
-		id, err := strconv.ParseInt(word, 10, 64)
-		if err != nil {
-			return false
-		}
-		c.Tree(id)
-	}
-	return true
 }

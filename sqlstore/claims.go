@@ -110,17 +110,17 @@ func (c *claimants) of(uuid placement.UUID) *placement.Claimant {
 // add takes in a row: a consumer, and one of its allocations unless it has none, or
 // one of a provider that is not there.
 func (c *claimants) add(one *row) {
-	who := c.of(one.uuid(1))
+	who := c.of(uuid(one, 1))
 	if who == nil {
 		return
 	}
-	who.ID, who.Generation = one.int(0), one.generation(2)
+	who.ID, who.Generation = one.int(0), generation(one, 2)
 	if one.null(4) {
 		return
 	}
 	who.Holds = append(who.Holds, placement.Hold{
 		Provider:     one.int(3),
-		ProviderUUID: one.uuid(4),
+		ProviderUUID: uuid(one, 4),
 		Root:         one.int(5),
 		Class:        placement.ClassID(one.int(6)),
 		Used:         one.int(7),

@@ -3,7 +3,7 @@ package sqlstore
 import "github.com/berthcloud/berth/placement"
 
 func (r *reader) Classes() ([]placement.Named, error) {
-	return list(r, readNamed, `
+	return list(r.tx, readNamed, `
 SELECT
     id,
     name,
@@ -31,7 +31,7 @@ VALUES (?, ?, ?)`, w.stamp, id, name)
 
 func (w *writer) HoldClasses(ids ...placement.ClassID) error {
 	return inList(ids, func(marks string, args []any) error {
-		there, err := list(&w.reader, integer, `
+		there, err := list(w.tx, integer, `
 SELECT id
 FROM resource_classes
 WHERE id IN (`+marks+`)`+w.ses.d.shareRow, args...)

@@ -5,8 +5,8 @@ import "github.com/berthcloud/berth/placement"
 func readConsumer(r *row) placement.ConsumerRow {
 	return placement.ConsumerRow{
 		ID:         r.int(0),
-		UUID:       r.uuid(1),
-		Generation: r.generation(2),
+		UUID:       uuid(r, 1),
+		Generation: generation(r, 2),
 		Project:    r.text(3),
 		User:       r.text(4),
 		Type:       r.text(5),
@@ -43,13 +43,14 @@ var (
 
 // ensure makes the row of that name and returns its id, or that of the row that
 // another program made in between.
-func (o owner) ensure(w *writer, name string) (int64, error) {
-	id, clash, err := w.insert(`INSERT INTO `+o.table+` (created_at, `+o.column+`) VALUES (?, ?)`, w.stamp, name)
+func (o owner) ensure(t *tx, name string) (int64, error) {
+	id, clash, err := t.insert(`INSERT INTO `+o.table+` (created_at, `+o.column+`) VALUES (?, ?)`, t.stamp, name)
 	if err != nil || !clash {
 		return id, err
 	}
-	return first(&w.reader, func(one *row) int64 { return one.int(0) },
+	id, err = firstRow(t, integer,
 		`SELECT id FROM `+o.table+` WHERE `+o.column+` = ?`, name)
+	return id, noRow(err)
 }
 
 // owners are the ids of what a consumer points at; kind is 0 without a type.
@@ -63,13 +64,13 @@ SELECT
     (SELECT id FROM users WHERE external_id = ?),
     (SELECT id FROM consumer_types WHERE name = ?)`, c.Project, c.User, c.Type)
 	if err == nil && o.project == 0 {
-		o.project, err = projects.ensure(w, c.Project)
+		o.project, err = projects.ensure(w.tx, c.Project)
 	}
 	if err == nil && o.user == 0 {
-		o.user, err = users.ensure(w, c.User)
+		o.user, err = users.ensure(w.tx, c.User)
 	}
 	if err == nil && o.kind == 0 && c.Type != "" {
-		o.kind, err = consumerTypes.ensure(w, c.Type)
+		o.kind, err = consumerTypes.ensure(w.tx, c.Type)
 	}
 	if c.Type == "" {
 		o.kind = 0

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/fault"
-	"github.com/berthcloud/berth/placement"
 )
 
 // A dialect is everything that the databases do not agree on. Statements are
@@ -109,7 +108,7 @@ func (d *dialect) translate(doing string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, errOver), errors.Is(err, placement.ErrStale), errors.Is(err, errFileUnavailable):
+	case errors.Is(err, errOver), errors.Is(err, errFileUnavailable):
 		return err
 	case d.away(err), d.retryable(err), d.lost(err):
 		return fmt.Errorf("%s: %v: %w", doing, err,

@@ -109,7 +109,7 @@ FROM resource_provider_aggregates
 GROUP BY ` + bucket("resource_provider_id")
 
 func (r *reader) RootsBetween(from, to int64) ([]int64, error) {
-	return list(r, integer, `
+	return list(r.tx, integer, `
 SELECT DISTINCT COALESCE(root_provider_id, id) AS root
 FROM resource_providers
 WHERE id >= ? AND id < ?

@@ -3,56 +3,66 @@ package sqlstore
 import (
 	"context"
 	"time"
-
-	"github.com/berthcloud/berth/placement"
 )
 
-// Shared reports whether other programs may write this database.
-func (s *Store) Shared() bool { return s.d.server }
+// A logPosition is a place in the change log. The zero value is before everything.
+type logPosition struct {
+	Seen map[int64]int64 // the newest entry that is known, by writer
+	At   time.Time       // when that was
+}
 
-// Changed returns what this store and others committed since a position. It sees every
-// Update of any store that returned before it was called.
-func (s *Store) Changed(ctx context.Context, since placement.Position) (placement.Changes, placement.Position, error) {
+// news is what was appended to the change log since a position.
+type news struct {
+	// all says that not everything is known that was appended: anything may have changed.
+	all bool
+	// entries are, of this store's own, what was kept of them, and of others their bodies, as
+	// strings.
+	entries []any
+}
+
+// newsSince returns what this store and others committed since a position, nothing where there
+// is no change log. It sees every Update of any store that returned before it was called.
+func (s *engine) newsSince(ctx context.Context, since logPosition) (news, logPosition, error) {
 	if !s.d.server {
-		return placement.Changes{}, since, nil
+		return news{}, since, nil
 	}
 	until := time.Now().Add(s.opts.RetryTime)
 	for n := 1; ; n++ {
-		c, at, again, err := s.changedOnce(ctx, since)
+		found, at, again, err := s.followOnce(ctx, since)
 		if !again || time.Now().After(until) || sleep(ctx, backoff(n)) != nil {
-			return c, at, err
+			return found, at, err
 		}
 	}
 }
 
-func (s *Store) changedOnce(ctx context.Context, since placement.Position) (c placement.Changes, at placement.Position, again bool, err error) {
+func (s *engine) followOnce(ctx context.Context, since logPosition) (found news, at logPosition, again bool, err error) {
 	ses, err := s.readers.borrow(ctx)
 	if err != nil {
-		return c, since, false, err
+		return found, since, false, err
 	}
 	ses.often = true
 	defer func() { ses.often = false; s.readers.giveBack(ses) }()
 	for start := time.Now(); ; {
 		if err = ses.connect(ctx); err != nil {
-			return c, since, s.again(err), s.d.translate("connecting", err)
+			return found, since, s.again(err), s.d.translate("connecting", err)
 		}
-		r := &reader{ses: ses, ctx: ctx, trace: s.opts.Trace}
-		c, at, err = s.follows(r, since)
+		t := &tx{ses: ses, ctx: ctx, trace: s.opts.Trace}
+		found, at, err = s.readLog(t, since)
 		if err == nil || !ses.dead {
-			return c, at, err != nil && r.cause != nil && s.again(r.cause), err
+			return found, at, err != nil && t.cause != nil && s.again(t.cause), err
 		}
 		if ses.fresh(start) {
-			return c, since, true, err
+			return found, since, true, err
 		}
 	}
 }
 
-// follows reads the log from a position. It needs no transaction: whatever is
+// readLog reads the log from a position. It needs no transaction: whatever is
 // appended meanwhile is read now or the next time.
-func (s *Store) follows(r *reader, since placement.Position) (c placement.Changes, at placement.Position, err error) {
-	at = placement.Position{Seen: make(map[int64]int64), At: time.Now()}
+func (s *engine) readLog(t *tx, since logPosition) (found news, at logPosition, err error) {
+	at = logPosition{Seen: make(map[int64]int64), At: time.Now()}
 	demoted := false
-	heads, err := list(r, func(one *row) entry {
+	heads, err := list(t, func(one *row) entry {
 		demoted = demoted || one.int(2) != 0
 		return entry{one.int(0), one.int(1)}
 	}, `
@@ -73,43 +83,47 @@ FROM berth_writers w`)
 	if err == nil && demoted {
 		// It answers, and with what was true when it was the primary.
 		s.epoch.Add(1)
-		err = r.fail(errDemoted)
+		err = t.fail(errDemoted)
 	}
 	if err != nil {
-		return c, since, err
+		return found, since, err
 	}
 	// A wall clock: one that stops while the machine sleeps would not do.
 	away := at.At.Round(0).Sub(since.At.Round(0))
-	c.All = since.Seen == nil || away > forgetAfter || away < -forgetAfter
+	found.all = since.Seen == nil || away > forgetAfter || away < -forgetAfter
 	for _, h := range heads {
 		known := since.Seen[h.writer]
 		at.Seen[h.writer] = h.seq
 		s.log.recent.followed(entry{h.writer, known})
-		switch {
-		case c.All || h.seq == known:
-		case h.seq < known:
-			c.All = true // the database is an older one
-		case s.log.recent.between(entry{h.writer, known}, h, &c):
-		default:
-			if at.Seen[h.writer], err = readEntries(r, entry{h.writer, known}, &c); err != nil {
-				return c, since, err
-			}
+		if found.all || h.seq == known {
+			continue
+		}
+		if h.seq < known {
+			found.all = true // the database is an older one
+			continue
+		}
+		if own, ok := s.log.recent.between(entry{h.writer, known}, h); ok {
+			found.entries = append(found.entries, own...)
+			continue
+		}
+		if at.Seen[h.writer], err = readEntries(t, entry{h.writer, known}, &found); err != nil {
+			return found, since, err
 		}
 	}
-	return c, at, nil
+	return found, at, nil
 }
 
 // readEntries adds what a writer's entries after a known one say and returns
 // the number of the last.
-func readEntries(r *reader, after entry, c *placement.Changes) (int64, error) {
+func readEntries(t *tx, after entry, found *news) (int64, error) {
 	last := after.seq
-	err := r.each(func(one *row) {
+	err := t.each(func(one *row) {
 		if one.int(0) != last+1 {
-			c.All = true // what came between is gone
+			found.all = true // what came between is gone
 		}
 		last = one.int(0)
-		if !decode(one.text(1), c) {
-			c.All = true
+		if body := one.text(1); body != bodyVoid {
+			found.entries = append(found.entries, body)
 		}
 	}, `
 SELECT

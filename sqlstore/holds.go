@@ -1,11 +1,6 @@
 package sqlstore
 
-import (
-	"context"
-	"time"
-
-	"github.com/berthcloud/berth/placement"
-)
+import "github.com/berthcloud/berth/placement"
 
 // Transactions of several stores must not wait for each other in a circle, which
 // PostgreSQL takes a second to notice. Nearly all rows that they contend for hang
@@ -23,6 +18,8 @@ type wants struct {
 	ids   []int64
 	uuids []placement.UUID // of those that were not free
 }
+
+func (a wants) empty() bool { return len(a.ids)+len(a.uuids) == 0 }
 
 func (a *wants) add(more wants) {
 	a.ids, a.uuids = append(a.ids, more.ids...), append(a.uuids, more.uuids...)
@@ -64,32 +61,19 @@ func (w *writer) hold(ids ...int64) error {
 	return w.lock(func(*row) {}, lockColumns+marks(len(args))+lockOrder, args...)
 }
 
-// holdFirst begins a transaction with the locks that jobs are known to need, and
-// says whether there were any.
-func (s *Store) holdFirst(ses *session, jobs []*job) (bool, error) {
+// holdFirst locks what Updates are known to need.
+func holdFirst(t *tx, noted []any) {
 	var all wants
-	for _, j := range jobs {
-		all.add(j.wants)
+	for _, n := range noted {
+		all.add(n.(wants))
 	}
-	if len(all.ids)+len(all.uuids) == 0 {
-		return false, nil
-	}
-	if err := s.beginMember(ses, false); err != nil {
-		return false, err
-	}
-	w := &writer{reader: reader{ses: ses, ctx: context.Background(), trace: s.opts.Trace}}
-	began := time.Now()
-	_ = w.holdAll(all)
-	for _, j := range jobs {
-		j.noteWait(s.engine, w.cause, began)
-	}
-	return true, w.cause
+	_ = (&writer{reader: reader{tx: t}}).holdAll(all)
 }
 
 // holdAll locks providers. It asks for the ids of some first: locks that are found
 // by UUID are not taken in the order of the ids.
 func (w *writer) holdAll(all wants) error {
-	ids, err := listIn(&w.reader, integer, `
+	ids, err := listIn(w.tx, integer, `
 SELECT id
 FROM resource_providers
 WHERE uuid IN (`, all.uuids, `)`)
@@ -97,13 +81,6 @@ WHERE uuid IN (`, all.uuids, `)`)
 		return err
 	}
 	return w.hold(append(ids, all.ids...)...)
-}
-
-// noteWait counts that a lock which did not become free held up all others.
-func (j *job) noteWait(s *engine, cause error, began time.Time) {
-	if cause != nil && s.blocked(cause) && time.Since(began) >= lockWait/2 {
-		j.waited++
-	}
 }
 
 // holdStatements lock the providers of claims, given in the order of their ids, where the

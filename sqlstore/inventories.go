@@ -52,7 +52,7 @@ func readInventory(r *row) placement.InventoryRow {
 }
 
 func (r *reader) Inventories(providers ...int64) ([]placement.InventoryRow, error) {
-	return listIn(r, readInventory, inventoryColumns+`
+	return listIn(r.tx, readInventory, inventoryColumns+`
 WHERE i.resource_provider_id IN (`, providers, `)`+inventoryOrder)
 }
 
@@ -104,7 +104,7 @@ WHERE resource_provider_id = ? AND resource_class_id = ?`,
 }
 
 func (w *writer) DeleteInventories(provider int64, classes ...placement.ClassID) (int, error) {
-	return execIn(w, `
+	return execIn(w.tx, `
 DELETE FROM inventories
 WHERE resource_provider_id = ?
 AND resource_class_id IN (`, classes, `)`, provider)

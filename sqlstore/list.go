@@ -65,20 +65,20 @@ func distinct(args []any) int {
 
 // listIn collects the rows of a question about many keys: head, the marks and
 // tail make the statement.
-func listIn[T any, K cmp.Ordered](r *reader, read func(*row) T, head string, keys []K, tail string) ([]T, error) {
+func listIn[T any, K cmp.Ordered](t *tx, read func(*row) T, head string, keys []K, tail string) ([]T, error) {
 	var all []T
 	err := inList(keys, func(marks string, args []any) error {
-		return r.each(func(one *row) { all = append(all, read(one)) }, head+marks+tail, args...)
+		return t.each(func(one *row) { all = append(all, read(one)) }, head+marks+tail, args...)
 	})
 	return all, err
 }
 
 // execIn runs a statement for many keys and returns how many rows it changed;
 // lead are the values before the keys.
-func execIn[K cmp.Ordered](w *writer, head string, keys []K, tail string, lead ...any) (int, error) {
+func execIn[K cmp.Ordered](t *tx, head string, keys []K, tail string, lead ...any) (int, error) {
 	total := 0
 	err := inList(keys, func(marks string, args []any) error {
-		n, err := w.exec(head+marks+tail, append(slices.Clone(lead), args...)...)
+		n, err := t.exec(head+marks+tail, append(slices.Clone(lead), args...)...)
 		total += n
 		return err
 	})

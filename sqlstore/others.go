@@ -16,6 +16,6 @@ func (s *Store) Others(ctx context.Context) (mark int64, ok bool, err error) {
 	if err := ses.connect(ctx); err != nil {
 		return 0, false, s.d.translate("connecting", err)
 	}
-	mark, err = first(&reader{ses: ses, ctx: ctx}, integer, "PRAGMA data_version")
+	mark, err = firstRow(&tx{ses: ses, ctx: ctx}, integer, "PRAGMA data_version")
 	return mark, err == nil, err
 }

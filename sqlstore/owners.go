@@ -45,7 +45,7 @@ func (o ownerIDs) ensure(w *writer, c placement.ConsumerRow) error {
 		if part.ids[part.name] != 0 || part.name == "" && part.owner == consumerTypes {
 			continue
 		}
-		id, err := part.owner.ensure(w, part.name)
+		id, err := part.owner.ensure(w.tx, part.name)
 		if err != nil {
 			return err
 		}

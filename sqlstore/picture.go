@@ -55,19 +55,19 @@ func (r *reader) everything(pic *placement.Picture) error {
 	if err != nil {
 		return err
 	}
-	run := inTurn
+	run := r.inTurn
 	if counts.total() >= manyRows {
-		run = (*reader).beside
+		run = r.beside
 	}
 	return r.halves(pic, counts, run)
 }
 
 // halves reads the inventories, which are half of the work, and the rest.
-func (r *reader) halves(pic *placement.Picture, counts rowCounts, run func(r *reader, one, other func(*reader) error) error) error {
+func (r *reader) halves(pic *placement.Picture, counts rowCounts, run func(one, other func(*tx) error) error) error {
 	heard := r.progressOf(counts)
-	return run(r,
-		func(r *reader) error { return r.allProviders(pic, counts, heard) },
-		func(r *reader) error { return r.allInventories(pic, counts, heard) })
+	return run(
+		func(t *tx) error { return (&reader{tx: t}).allProviders(pic, counts, heard) },
+		func(t *tx) error { return (&reader{tx: t}).allInventories(pic, counts, heard) })
 }
 
 // manyRows are so many that it is worth keeping others from writing meanwhile.
@@ -172,7 +172,7 @@ func part[T any](r *reader, read func(*row) T, roots []int64, head, alias, order
 		head += `
 JOIN resource_providers p ON p.id = ` + alias + `.resource_provider_id`
 	}
-	return listIn(r, read, head+`
+	return listIn(r.tx, read, head+`
 WHERE p.root_provider_id IN (`, roots, `)`+order)
 }
 

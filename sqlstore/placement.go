@@ -18,15 +18,15 @@ var _ placement.Store = (*Store)(nil)
 
 func newStore(opts Options) *Store {
 	s := &Store{engine: newEngine(opts)}
-	s.schema = schema{look: s.look, prepare: s.prepareAll, known: naming{"placement_database", "placement"}}
-	s.first = s.holdFirst
+	s.schema = newUpstreamSchema(opts).hooks()
+	s.first, s.encode = holdFirst, encodeChanges
 	return s
 }
 
 // View runs fn against one consistent picture of the store. A panic in fn goes
 // through to the caller.
 func (s *Store) View(ctx context.Context, fn func(placement.Reader) error) error {
-	return s.view(ctx, func(r *reader) error { return fn(r) })
+	return s.view(ctx, func(t *tx) error { return fn(&reader{tx: t, progress: s.opts.Progress}) })
 }
 
 // Update runs fn in one serializable transaction, possibly more than once. A
@@ -35,10 +35,13 @@ func (s *Store) View(ctx context.Context, fn func(placement.Reader) error) error
 // leaves when its turn does not come within Options.RetryTime.
 func (s *Store) Update(ctx context.Context, now time.Time, fn func(placement.Writer) error) error {
 	var named ownerIDs
-	return s.update(ctx, now, func(w *writer) error {
-		w.memory = &s.owners
+	return s.update(ctx, now, func(t *tx) error {
+		w := &writer{reader: reader{tx: t}, memory: &s.owners}
 		err := fn(w)
-		named = w.named
+		named, t.entry = w.named, w.changed
+		if !w.wants.empty() {
+			t.wants = w.wants
+		}
 		return err
 	}, func() { s.owners.learn(named) })
 }

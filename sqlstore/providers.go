@@ -23,9 +23,9 @@ FROM resource_providers p`
 func readProvider(r *row) placement.ProviderRow {
 	return placement.ProviderRow{
 		ID:         r.int(0),
-		UUID:       r.uuid(1),
+		UUID:       uuid(r, 1),
 		Name:       r.text(2),
-		Generation: r.generation(3),
+		Generation: generation(r, 3),
 		Parent:     r.int(4),
 		Root:       r.int(5),
 		Modified:   r.time(6),
@@ -70,7 +70,7 @@ func (w *writer) Hold(provider int64) error {
 const holdSlots = 1024
 
 func (r *reader) ProvidersIn(root int64) ([]placement.ProviderRow, error) {
-	return list(r, readProvider, providerColumns+`
+	return list(r.tx, readProvider, providerColumns+`
 WHERE p.root_provider_id = ?
 ORDER BY p.id`, root)
 }
@@ -139,7 +139,7 @@ func (w *writer) SetRoot(root int64, providers ...int64) error {
 	if err := w.hold(providers...); err != nil {
 		return err
 	}
-	_, err := execIn(w, `
+	_, err := execIn(w.tx, `
 UPDATE resource_providers
 SET root_provider_id = ?, updated_at = ?
 WHERE id IN (`, providers, `)`, root, w.stamp)

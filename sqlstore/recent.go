@@ -1,32 +1,28 @@
 package sqlstore
 
-import (
-	"sync"
-
-	"github.com/berthcloud/berth/placement"
-)
+import "sync"
 
 // keepRecent is how many entries of its own a store remembers.
 const keepRecent = 256
 
-// recentEntries are what this store wrote into the change log, as it was meant:
-// with the steps that no entry can hold. They are kept from before the commit
+// recentEntries are what this store wrote into the change log, as it was meant, which may be
+// more than an entry can hold. They are kept from before the commit
 // until they were followed, so that nobody who follows misses them. It is safe
 // for concurrent use.
 type recentEntries struct {
 	mu     sync.Mutex
 	writer int64
-	by     map[int64]placement.Changes // by number
+	by     map[int64]any // by number
 }
 
 // keep remembers what an entry says. Entries of an earlier writer are forgotten.
-func (r *recentEntries) keep(e entry, c placement.Changes) {
+func (r *recentEntries) keep(e entry, kept any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.writer != e.writer || r.by == nil {
-		r.writer, r.by = e.writer, make(map[int64]placement.Changes)
+		r.writer, r.by = e.writer, make(map[int64]any)
 	}
-	r.by[e.seq] = c
+	r.by[e.seq] = kept
 	delete(r.by, e.seq-keepRecent)
 }
 
@@ -39,26 +35,25 @@ func (r *recentEntries) drop(e entry) {
 	}
 }
 
-// between adds what the entries of a writer behind a known one, up to a last one,
-// say. It reports false, and adds nothing, unless it has all of them.
-func (r *recentEntries) between(after, upTo entry, c *placement.Changes) bool {
+// between returns what the entries of a writer behind a known one, up to a last one,
+// say, and false unless it has all of them.
+func (r *recentEntries) between(after, upTo entry) (all []any, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.writer != upTo.writer || upTo.seq-after.seq > keepRecent {
-		return false
+		return nil, false
 	}
 	for seq := after.seq + 1; seq <= upTo.seq; seq++ {
-		if _, ok := r.by[seq]; !ok {
-			return false
+		kept, ok := r.by[seq]
+		if !ok {
+			return nil, false
 		}
+		all = append(all, kept)
 	}
-	for seq := after.seq + 1; seq <= upTo.seq; seq++ {
-		c.Add(r.by[seq])
-	}
-	return true
+	return all, true
 }
 
-// followed forgets the entries up to one that is in the picture.
+// followed forgets the entries up to one that was read.
 func (r *recentEntries) followed(upTo entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"time"
-
-	"github.com/berthcloud/berth/placement"
 )
 
 // A row is one row of an answer. NULL reads as the zero value, since upstream's
@@ -48,10 +46,6 @@ func (r *row) text(i int) string {
 	r.bad(i, "text")
 	return ""
 }
-
-func (r *row) uuid(i int) placement.UUID { return placement.UUID(r.text(i)) }
-
-func (r *row) generation(i int) placement.Generation { return placement.Generation(r.int(i)) }
 
 func (r *row) time(i int) time.Time {
 	if v, ok := r.values[i].(time.Time); ok {

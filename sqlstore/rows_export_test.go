@@ -44,7 +44,7 @@ func (t *table[T]) searchable() (all []string) {
 
 // Empty removes all rows.
 func (s *rowStore) Empty(ctx context.Context) error {
-	return s.update(ctx, time.Now(), func(w *writer) error {
+	return s.update(ctx, time.Now(), func(w *tx) error {
 		for _, t := range slices.Backward(s.tables) {
 			name, _ := t.(interface{ described() (string, []string) }).described()
 			if _, err := w.exec("DELETE FROM " + name); err != nil {

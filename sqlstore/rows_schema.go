@@ -10,14 +10,14 @@ import (
 
 // look refuses a database that this package cannot or may not work on.
 func (s *rowStore) look(ctx context.Context, ses *session) error {
-	_, err := s.stands(&reader{ses: ses, ctx: ctx})
+	_, err := s.stands(&tx{ses: ses, ctx: ctx})
 	return err
 }
 
 // stands returns the version of the service's tables, 0 when they are to be made,
 // and refuses those that this package cannot or may not work on. It only reads.
-func (s *rowStore) stands(r *reader) (int, error) {
-	at, err := s.found(r)
+func (s *rowStore) stands(t *tx) (int, error) {
+	at, err := s.found(t)
 	switch {
 	case err != nil:
 		return 0, err
@@ -25,7 +25,7 @@ func (s *rowStore) stands(r *reader) (int, error) {
 		return 0, fmt.Errorf("its %s tables are of version %d, newer than the %d of this program: upgrade all instances",
 			s.service, at, s.version)
 	case at == s.version:
-		return at, s.check(r)
+		return at, s.check(t)
 	case at > 0 && !s.opts.Sync:
 		return 0, fmt.Errorf("its %s tables are of version %d, older than %d: allow the upgrade, while no older program runs",
 			s.service, at, s.version)
@@ -35,15 +35,15 @@ func (s *rowStore) stands(r *reader) (int, error) {
 
 // found returns the version of the service's tables, 0 when they are to be made.
 // A database of something else is refused.
-func (s *rowStore) found(r *reader) (int, error) {
-	there, err := r.exists(s.d.hasTable, s.versions())
+func (s *rowStore) found(t *tx) (int, error) {
+	there, err := t.hasTable(s.versions())
 	if err != nil {
 		return 0, err
 	}
 	if !there {
-		return 0, s.refuseForeign(r)
+		return 0, s.refuseForeign(t)
 	}
-	versions, err := list(r, integer, "SELECT version FROM "+s.versions())
+	versions, err := list(t, integer, "SELECT version FROM "+s.versions())
 	switch {
 	case err != nil || len(versions) == 0: // an interrupted beginning
 		return 0, err
@@ -54,8 +54,8 @@ func (s *rowStore) found(r *reader) (int, error) {
 }
 
 // refuseForeign refuses a database that has tables.
-func (s *rowStore) refuseForeign(r *reader) error {
-	names, err := list(r, func(one *row) string { return one.text(0) }, s.d.tables)
+func (s *rowStore) refuseForeign(t *tx) error {
+	names, err := list(t, func(one *row) string { return one.text(0) }, s.d.tables)
 	if err == nil && len(names) > 0 {
 		return fmt.Errorf("it is not a database of Berth's %s service: it has a table %s but no %s; name an empty database", s.service, names[0], s.versions())
 	}
@@ -63,13 +63,13 @@ func (s *rowStore) refuseForeign(r *reader) error {
 }
 
 // check refuses a database that lacks what its version promises.
-func (s *rowStore) check(r *reader) error {
-	for _, t := range s.tables {
-		if err := t.check(r); err != nil {
+func (s *rowStore) check(t *tx) error {
+	for _, table := range s.tables {
+		if err := table.check(t); err != nil {
 			return err
 		}
 	}
-	turn, err := r.exists(`SELECT turn FROM berth_turn`)
+	turn, err := t.exists(`SELECT turn FROM berth_turn`)
 	if err == nil && !turn {
 		err = errors.New("its table berth_turn has no row, so that instances would not wait for each other: INSERT INTO berth_turn (id, turn) VALUES (1, 0)")
 	}
@@ -88,10 +88,10 @@ func (s *rowStore) prepare(ctx context.Context, ses *session) error {
 	if err := ses.do(s.d.begin); err != nil {
 		return s.d.translate("preparing the schema", err)
 	}
-	r := &reader{ses: ses, ctx: ctx}
-	at, err := s.stands(r)
+	t := &tx{ses: ses, ctx: ctx}
+	at, err := s.stands(t)
 	if err == nil && at < s.version {
-		err = s.upgrade(r, at)
+		err = s.upgrade(t, at)
 	}
 	if err == nil {
 		err = s.d.translate("preparing the schema", ses.do("COMMIT"))
@@ -105,13 +105,13 @@ func (s *rowStore) prepare(ctx context.Context, ses *session) error {
 // upgrade runs the scripts that lead from a version to this package's, and then notes
 // that. Where statements commit by themselves, tables of version 0 are such until all
 // is there: of instances that make them together one notes the version.
-func (s *rowStore) upgrade(r *reader, from int) error {
-	collation, err := s.collation(r)
+func (s *rowStore) upgrade(t *tx, from int) error {
+	collation, err := s.collation(t)
 	if err != nil {
 		return err
 	}
 	for version := from + 1; version <= s.version; version++ {
-		if err := s.advance(r.ses, version, collation); err != nil {
+		if err := s.advance(t.ses, version, collation); err != nil {
 			return fmt.Errorf("%w: version %d: %w", errCreating, version, s.d.translate("creating", err))
 		}
 	}
@@ -119,7 +119,7 @@ func (s *rowStore) upgrade(r *reader, from int) error {
 	if from == 0 {
 		note = "INSERT INTO " + s.versions() + " (version) VALUES (?)"
 	}
-	if _, err := r.ses.exec(note, s.version); err != nil {
+	if _, err := t.ses.exec(note, s.version); err != nil {
 		return fmt.Errorf("%w: %w", errCreating, s.d.translate("creating", err))
 	}
 	s.opts.Logger.Info(s.service+" tables are ready", "from", from, "to", s.version)
@@ -142,9 +142,9 @@ func (s *rowStore) advance(ses *session, version int, collation string) error {
 
 // collation returns the one of MySQL's tables: of those that compare bytes one that
 // does not take "a" and "a " for the same, if there is any.
-func (s *rowStore) collation(r *reader) (string, error) {
+func (s *rowStore) collation(t *tx) (string, error) {
 	if s.d.collations == "" {
 		return "", nil
 	}
-	return first(r, func(one *row) string { return one.text(0) }, s.d.collations)
+	return firstRow(t, func(one *row) string { return one.text(0) }, s.d.collations)
 }

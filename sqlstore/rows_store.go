@@ -60,24 +60,24 @@ func (s *Server) named(program string) *Server {
 // View runs fn against one consistent state of the rows. A panic in fn goes through
 // to the caller.
 func (s *rowStore) View(ctx context.Context, fn func(rows.Reader) error) error {
-	return s.view(ctx, func(r *reader) error {
-		if err := s.refuseDemoted(r); err != nil {
+	return s.view(ctx, func(t *tx) error {
+		if err := s.refuseDemoted(t); err != nil {
 			return err
 		}
-		return fn(rowReader{s.tables, r})
+		return fn(rowReader{s.tables, t})
 	})
 }
 
 // refuseDemoted keeps a View from a server that answers with what was true when it
 // was the primary. Connections are made again, to another one, before the next try.
-func (s *rowStore) refuseDemoted(r *reader) error {
+func (s *rowStore) refuseDemoted(t *tx) error {
 	if s.d.demoted == "" {
 		return nil
 	}
-	demoted, err := first(r, integer, "SELECT "+s.d.demoted)
+	demoted, err := firstRow(t, integer, "SELECT "+s.d.demoted)
 	if err == nil && demoted != 0 {
 		s.epoch.Add(1)
-		err = r.fail(errDemoted)
+		err = t.fail(errDemoted)
 	}
 	return err
 }
@@ -87,7 +87,7 @@ func (s *rowStore) refuseDemoted(r *reader) error {
 // leaves without having run; once it runs, its outcome is waited for. On a server it
 // also leaves when its turn does not come within Options.RetryTime.
 func (s *rowStore) Update(ctx context.Context, now time.Time, fn func(rows.Writer) error) error {
-	return s.update(ctx, now, func(w *writer) error { return fn(rowWriter{rowReader{s.tables, &w.reader}, w}) }, nil)
+	return s.update(ctx, now, func(t *tx) error { return fn(rowWriter{rowReader{s.tables, t}}) }, nil)
 }
 
 // Others counts the transactions of other instances on the same server: those that
@@ -96,8 +96,8 @@ func (s *rowStore) Others(ctx context.Context) (n int64, err error) {
 	if s.turn == "" {
 		return 0, nil
 	}
-	err = s.view(ctx, func(r *reader) error {
-		n, err = first(r, integer, "SELECT turn FROM berth_turn")
+	err = s.view(ctx, func(t *tx) error {
+		n, err = firstRow(t, integer, "SELECT turn FROM berth_turn")
 		return err
 	})
 	return n - s.raised.Load(), err

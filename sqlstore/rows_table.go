@@ -16,12 +16,12 @@ type rowTable interface {
 	hasRow(v any) bool
 	hasRows(v any) bool
 
-	read(r *reader, into any, where []rows.Match) error
-	insert(w *writer, row any) error
-	replace(w *writer, row any) error
-	remove(w *writer, where []rows.Match) (int, error)
+	read(r *tx, into any, where []rows.Match) error
+	insert(w *tx, row any) error
+	replace(w *tx, row any) error
+	remove(w *tx, where []rows.Match) (int, error)
 	// check refuses a database whose table has not all columns.
-	check(r *reader) error
+	check(r *tx) error
 }
 
 // A table says how rows of type T are kept, and has the statements for it. Columns
@@ -65,14 +65,14 @@ func (t *table[T]) hasRow(v any) bool { _, ok := v.(*T); return ok }
 
 func (t *table[T]) hasRows(v any) bool { _, ok := v.(*[]T); return ok }
 
-func (t *table[T]) check(r *reader) error {
+func (t *table[T]) check(r *tx) error {
 	if _, err := r.exists(t.selecting + "\nWHERE 1 = 0"); err != nil {
 		return fmt.Errorf("its table %s is not as the version says: %w", t.name, err)
 	}
 	return nil
 }
 
-func (t *table[T]) read(r *reader, into any, where []rows.Match) error {
+func (t *table[T]) read(r *tx, into any, where []rows.Match) error {
 	list := into.(*[]T)
 	conditions, err := t.conditions(where)
 	if err != nil {
@@ -111,20 +111,20 @@ func (t *table[T]) compare(a, b T) int {
 	return 0
 }
 
-func (t *table[T]) insert(w *writer, row any) error {
+func (t *table[T]) insert(w *tx, row any) error {
 	v := row.(*T)
 	args := make([]any, len(t.columns))
 	for i, c := range t.columns {
 		args[i] = c.get(v)
 	}
-	n, err := w.try(false, t.inserting+w.ses.d.onConflict, args)
+	n, err := try(w, false, t.inserting+w.ses.d.onConflict, args)
 	if err == nil && n == 0 {
 		return rows.ErrTaken
 	}
 	return err
 }
 
-func (t *table[T]) replace(w *writer, row any) error {
+func (t *table[T]) replace(w *tx, row any) error {
 	v := row.(*T)
 	args := make([]any, 0, len(t.columns))
 	for _, c := range t.columns {
@@ -137,14 +137,14 @@ func (t *table[T]) replace(w *writer, row any) error {
 	}
 	// Where an INSERT must not meet a unique value, an UPDATE must not either.
 	guard := w.ses.d.onConflict != ""
-	n, err := w.try(guard, t.updating, args)
+	n, err := try(w, guard, t.updating, args)
 	if err == nil && n == 0 {
 		return rows.ErrNoRow
 	}
 	return err
 }
 
-func (t *table[T]) remove(w *writer, where []rows.Match) (int, error) {
+func (t *table[T]) remove(w *tx, where []rows.Match) (int, error) {
 	if len(where) == 0 {
 		return 0, fmt.Errorf("sqlstore: %s are removed by a condition at least", t.name)
 	}
@@ -154,7 +154,7 @@ func (t *table[T]) remove(w *writer, where []rows.Match) (int, error) {
 	}
 	total := 0
 	err = whereEach(conditions, func(where string, args []any) error {
-		n, err := w.try(false, "\nDELETE FROM "+t.name+where, args)
+		n, err := try(w, false, "\nDELETE FROM "+t.name+where, args)
 		total += n
 		return err
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -26,38 +27,52 @@ var tableShapes = []struct{ table, columns string }{
 	{"resource_provider_aggregates", "created_at, resource_provider_id, aggregate_id"},
 }
 
-// refusePart refuses a database that `berth db copy` is not done with.
-func (s *Store) refusePart(ctx context.Context, ses *session) error {
-	begun, err := has(&reader{ses: ses, ctx: ctx}, "berth_copy")
-	if begun {
-		return errPart
-	}
-	return err
+// An upstreamSchema is how a database gets upstream's tables.
+type upstreamSchema struct {
+	sync bool // older ones may be upgraded
+	log  *slog.Logger
 }
 
-// prepareAll refuses a database that is half of one, and makes the tables.
-func (s *Store) prepareAll(ctx context.Context, ses *session) error {
-	if err := s.refusePart(ctx, ses); err != nil {
-		return err
-	}
-	return s.prepareSchema(ctx, ses)
+func newUpstreamSchema(opts Options) upstreamSchema {
+	return upstreamSchema{opts.Sync, opts.withDefaults().Logger}
+}
+
+// hooks are what the engine opens a database with.
+func (s upstreamSchema) hooks() schema {
+	return schema{look: s.look, prepare: s.prepareWhole, known: naming{"placement_database", "placement"}}
 }
 
 // look refuses a database that this package cannot or may not work on.
-func (s *Store) look(ctx context.Context, ses *session) error {
-	_, err := s.stepsFor(ctx, ses)
+func (s upstreamSchema) look(ctx context.Context, ses *session) error {
+	_, err := s.stepsFor(&tx{ses: ses, ctx: ctx})
 	return err
 }
 
-// prepareSchema brings the database to a revision that this package works on.
-// All steps are one transaction.
-func (s *Store) prepareSchema(ctx context.Context, ses *session) error {
-	if err := ses.do(s.d.begin); err != nil {
-		return s.d.translate("preparing the schema", err)
+// prepareWhole refuses a database that is half of one, and makes the tables.
+func (s upstreamSchema) prepareWhole(ctx context.Context, ses *session) error {
+	begun, err := (&tx{ses: ses, ctx: ctx}).hasTable("berth_copy")
+	if begun {
+		return errPart
 	}
-	err := s.upgrade(ctx, ses)
+	if err != nil {
+		return err
+	}
+	return s.prepare(ctx, ses)
+}
+
+// errPart says that a database is not whole.
+var errPart = errors.New("a copy into it was interrupted: go on with `berth db copy --resume`, or drop the database and make it again")
+
+// prepare brings the database to a revision that this package works on.
+// All steps are one transaction.
+func (s upstreamSchema) prepare(ctx context.Context, ses *session) error {
+	d := ses.d
+	if err := ses.do(d.begin); err != nil {
+		return d.translate("preparing the schema", err)
+	}
+	err := s.upgrade(&tx{ses: ses, ctx: ctx})
 	if err == nil {
-		err = s.d.translate("preparing the schema", ses.do("COMMIT"))
+		err = d.translate("preparing the schema", ses.do("COMMIT"))
 	}
 	if err != nil {
 		_ = ses.do("ROLLBACK")
@@ -65,62 +80,61 @@ func (s *Store) prepareSchema(ctx context.Context, ses *session) error {
 	return err
 }
 
-func (s *Store) upgrade(ctx context.Context, ses *session) error {
-	steps, err := s.stepsFor(ctx, ses)
+func (s upstreamSchema) upgrade(t *tx) error {
+	steps, err := s.stepsFor(t)
 	if err != nil || len(steps) == 0 {
 		return err
 	}
-	w := &writer{reader: reader{ses: ses, ctx: ctx}}
-	from, err := s.revision(&w.reader)
+	from, err := s.revision(t)
 	if err != nil {
 		return err
 	}
 	for _, step := range steps {
-		if err := s.step(w, step); err != nil {
+		if err := s.step(t, step); err != nil {
 			return err
 		}
 	}
-	if err := noteRevision(w, from); err != nil {
+	if err := noteRevision(t, from); err != nil {
 		return fmt.Errorf("%w: noting the revision: %w", errCreating, err)
 	}
-	s.opts.Logger.Info("database schema is ready", "from", from, "to", migrations.Target)
+	s.log.Info("database schema is ready", "from", from, "to", migrations.Target)
 	return nil
 }
 
 // noteRevision tells upstream's tool where the database is now.
-func noteRevision(w *writer, from string) error {
+func noteRevision(t *tx, from string) error {
 	if from != "" {
-		return w.change(`UPDATE alembic_version SET version_num = ? WHERE version_num = ?`, migrations.Target, from)
+		return t.change(`UPDATE alembic_version SET version_num = ? WHERE version_num = ?`, migrations.Target, from)
 	}
-	if _, err := w.exec(migrations.VersionTable); err != nil {
+	if _, err := t.exec(migrations.VersionTable); err != nil {
 		return err
 	}
-	_, err := w.exec(`INSERT INTO alembic_version (version_num) VALUES (?)`, migrations.Target)
+	_, err := t.exec(`INSERT INTO alembic_version (version_num) VALUES (?)`, migrations.Target)
 	return err
 }
 
 // step applies one revision, unless rows forbid it.
-func (s *Store) step(w *writer, step migrations.Revision) error {
-	if err := s.blocked(&w.reader, step); err != nil {
+func (s upstreamSchema) step(t *tx, step migrations.Revision) error {
+	if err := s.blocked(t, step); err != nil {
 		return err
 	}
-	script, err := migrations.Script(s.d.name, step.ID)
+	script, err := migrations.Script(t.ses.d.name, step.ID)
 	if err != nil {
 		return err
 	}
 	for _, statement := range script {
-		if _, err := w.exec(statement); err != nil {
+		if _, err := t.exec(statement); err != nil {
 			return fmt.Errorf("%w: upgrading to revision %s: %w", errCreating, step.ID, err)
 		}
 	}
 	return nil
 }
 
-func (s *Store) blocked(r *reader, step migrations.Revision) error {
+func (s upstreamSchema) blocked(t *tx, step migrations.Revision) error {
 	if step.Blockers == "" {
 		return nil
 	}
-	n, err := first(r, func(one *row) int64 { return one.int(0) }, step.Blockers)
+	n, err := firstRow(t, func(one *row) int64 { return one.int(0) }, step.Blockers)
 	if err == nil && n > 0 {
 		return fmt.Errorf("it cannot be upgraded to revision %s: it has %d %s", step.ID, n, step.Remedy)
 	}
@@ -129,20 +143,19 @@ func (s *Store) blocked(r *reader, step migrations.Revision) error {
 
 // stepsFor returns the steps that a database needs, and refuses those that this
 // package cannot or may not work on. It only reads.
-func (s *Store) stepsFor(ctx context.Context, ses *session) ([]migrations.Revision, error) {
-	r := &reader{ses: ses, ctx: ctx}
-	at, err := s.revision(r)
+func (s upstreamSchema) stepsFor(t *tx) ([]migrations.Revision, error) {
+	at, err := s.revision(t)
 	if err != nil {
 		return nil, err
 	}
 	steps := migrations.After(at)
 	if len(steps) == 0 {
-		return nil, s.checkTables(r)
+		return nil, s.checkTables(t)
 	}
 	if at == "" {
 		return steps, nil
 	}
-	if !s.opts.Sync {
+	if !s.sync {
 		return nil, fmt.Errorf("its schema is at revision %s, older than %s; allow the upgrade (sync_on_startup), or run `berth db sync` (or upstream's `placement-manage db sync`)",
 			at, migrations.Target)
 	}
@@ -150,7 +163,7 @@ func (s *Store) stepsFor(ctx context.Context, ses *session) ([]migrations.Revisi
 	// is all there is, since the steps that check come before those that
 	// change.
 	for _, step := range steps {
-		if err := s.blocked(r, step); err != nil {
+		if err := s.blocked(t, step); err != nil {
 			return nil, err
 		}
 	}
@@ -159,19 +172,19 @@ func (s *Store) stepsFor(ctx context.Context, ses *session) ([]migrations.Revisi
 
 // revision returns where upstream's tool says the database is, empty when the
 // database is.
-func (s *Store) revision(r *reader) (string, error) {
-	versioned, err := r.exists(s.d.hasTable, "alembic_version")
+func (s upstreamSchema) revision(t *tx) (string, error) {
+	versioned, err := t.hasTable("alembic_version")
 	if err != nil {
 		return "", err
 	}
 	if !versioned {
-		return s.unversioned(r)
+		return s.unversioned(t)
 	}
-	ids, err := list(r, func(one *row) string { return one.text(0) }, `SELECT version_num FROM alembic_version`)
+	ids, err := list(t, func(one *row) string { return one.text(0) }, `SELECT version_num FROM alembic_version`)
 	if err != nil {
 		return "", err
 	}
-	if len(ids) == 0 && s.d.rerun {
+	if len(ids) == 0 && t.ses.d.rerun {
 		return "", nil // an interrupted beginning
 	}
 	if len(ids) == 0 {
@@ -184,41 +197,37 @@ func (s *Store) revision(r *reader) (string, error) {
 	return ids[0], nil
 }
 
-// errForeign says that a database has tables of something else, or such that
-// are being made right now.
-var errForeign = errors.New("it is not a Placement database")
-
 // unversioned returns the revision of a database without alembic_version: none
 // when it is empty, or its tables are and an interrupted beginning can be gone
 // on with; and the one this package works on when it has the tables for it.
 // Upstream's service runs on such a database too: it looks at the revision only
 // when it is to upgrade. One that belongs to something else is refused.
-func (s *Store) unversioned(r *reader) (string, error) {
-	names, err := list(r, func(one *row) string { return one.text(0) }, s.d.tables)
+func (s upstreamSchema) unversioned(t *tx) (string, error) {
+	names, err := list(t, func(one *row) string { return one.text(0) }, t.ses.d.tables)
 	if err != nil || len(names) == 0 {
 		return "", err
 	}
-	if s.d.rerun {
-		begun, err := s.begun(r, names)
+	if t.ses.d.rerun {
+		begun, err := s.begun(t, names)
 		if begun || err != nil {
 			return "", err
 		}
 	}
-	if s.checkTables(r) == nil {
+	if s.checkTables(t) == nil {
 		return migrations.Target, nil
 	}
-	return "", fmt.Errorf("%w: it has a table %s but no alembic_version", errForeign, names[0])
+	return "", foreign("it is not a Placement database: it has a table " + names[0] + " but no alembic_version")
 }
 
 // begun reports whether a database has nothing but some of upstream's tables,
 // and those empty.
-func (s *Store) begun(r *reader, names []string) (bool, error) {
+func (s upstreamSchema) begun(t *tx, names []string) (bool, error) {
 	for _, name := range names {
 		if !slices.ContainsFunc(migrations.Tables, func(t migrations.Table) bool { return t.Name == name }) {
 			return false, nil
 		}
 		// The name is one of ours.
-		if filled, err := r.exists(`SELECT 1 FROM ` + name + ` LIMIT 1`); filled || err != nil {
+		if filled, err := t.exists(`SELECT 1 FROM ` + name + ` LIMIT 1`); filled || err != nil {
 			return false, err
 		}
 	}
@@ -226,9 +235,9 @@ func (s *Store) begun(r *reader, names []string) (bool, error) {
 }
 
 // checkTables refuses a database that lacks what its revision promises.
-func (s *Store) checkTables(r *reader) error {
+func (s upstreamSchema) checkTables(t *tx) error {
 	for _, shape := range tableShapes {
-		if _, err := r.exists(`SELECT ` + shape.columns + ` FROM ` + shape.table + ` WHERE 1 = 0`); err != nil {
+		if _, err := t.exists(`SELECT ` + shape.columns + ` FROM ` + shape.table + ` WHERE 1 = 0`); err != nil {
 			return fmt.Errorf("its table %s is not as the revision says: %w", shape.table, err)
 		}
 	}

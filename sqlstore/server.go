@@ -98,6 +98,25 @@ func (e connectError) Unwrap() error { return e.error }
 
 func (e connectError) Is(target error) bool { return target == errConnecting }
 
+// newDialer returns what connects to a server.
+func newDialer(server Server) (*dialect, dialer, error) {
+	switch server.Dialect {
+	case MySQL:
+		dial, err := newMySQLDialer(server)
+		if err != nil {
+			return mysqlDialect, nil, err
+		}
+		return mysqlDialect, dial, nil
+	case PostgreSQL:
+		dial, err := newPostgresDialer(server)
+		if err != nil {
+			return postgresDialect, nil, err
+		}
+		return postgresDialect, dial, nil
+	}
+	return sqliteDialect, nil, fmt.Errorf("there is no dialect %q", server.Dialect)
+}
+
 // newSession returns a session that connects when it is first used.
 func (s *engine) newSession(r role) *session {
 	silence := patience
@@ -193,7 +212,7 @@ func (s *engine) prepareServer(ctx context.Context, ses *session) error {
 		// What comes after the first may be anything: tables appear
 		// meanwhile.
 		kind, _ := fault.Of(err)
-		rival := errors.Is(first, errCreating) || errors.Is(first, errForeign) || kind == fault.Unavailable
+		rival := errors.Is(first, errCreating) || errors.As(first, new(foreign)) || kind == fault.Unavailable
 		if last = err; !rival || n == schemaTries-1 {
 			break
 		}
@@ -208,10 +227,16 @@ func (s *engine) prepareServer(ctx context.Context, ses *session) error {
 // another instance was faster.
 var errCreating = errors.New("the tables could not be made")
 
+// A foreign error says why a database is not one of the store's kind, unless its tables are
+// being made right now.
+type foreign string
+
+func (f foreign) Error() string { return string(f) }
+
 // prepareOwn makes Berth's own tables, or the rest of those that another instance has
 // begun: their version is what is written last.
 func (s *engine) prepareOwn(ctx context.Context, ses *session) error {
-	version, err := ownVersion(&reader{ses: ses, ctx: ctx})
+	version, err := ownVersion(&tx{ses: ses, ctx: ctx})
 	switch {
 	case err != nil || version == migrations.OwnVersion:
 		return err
@@ -240,4 +265,12 @@ func (s *engine) createOwn(ses *session) error {
 	}
 	_, err = ses.exec(`INSERT INTO berth_version (version) VALUES (?)`, migrations.OwnVersion)
 	return err
+}
+
+func ownVersion(r *tx) (int64, error) {
+	there, err := r.hasTable("berth_version")
+	if err != nil || !there {
+		return 0, err
+	}
+	return firstRow(r, integer, `SELECT COALESCE(MAX(version), 0) FROM berth_version`)
 }

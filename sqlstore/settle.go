@@ -65,16 +65,16 @@ func (s *engine) proven(ses *session, e entry) (bool, error) {
 
 // takePlace writes an empty entry, or returns the body of the one that is there.
 func (s *engine) takePlace(ses *session, e entry) (body string, found bool, err error) {
-	w := &writer{reader: reader{ses: ses, ctx: context.Background()}, stamp: stamp(time.Now())}
+	t, now := &tx{ses: ses, ctx: context.Background()}, stamp(time.Now())
 	// The writer's row may have been part of the transaction.
 	if _, err := ses.exec(`
 INSERT INTO berth_writers (id, created_at, beat_at)
-VALUES (?, ?, `+s.d.now+`)`+s.d.onConflict, e.writer, w.stamp); err != nil && !s.d.duplicate(err) {
+VALUES (?, ?, `+s.d.now+`)`+s.d.onConflict, e.writer, now); err != nil && !s.d.duplicate(err) {
 		return "", false, err
 	}
 	result, err := ses.exec(`
 INSERT INTO berth_changes (writer, seq, created_at, body)
-VALUES (?, ?, ?, ?)`+s.d.onConflict, e.writer, e.seq, w.stamp, bodyVoid)
+VALUES (?, ?, ?, ?)`+s.d.onConflict, e.writer, e.seq, now, bodyVoid)
 	if err != nil && !s.d.duplicate(err) {
 		return "", false, err
 	}
@@ -84,7 +84,7 @@ VALUES (?, ?, ?, ?)`+s.d.onConflict, e.writer, e.seq, w.stamp, bodyVoid)
 			return "", false, err
 		}
 	}
-	body, err = first(&w.reader, func(one *row) string { return one.text(0) }, `
+	body, err = firstRow(t, func(one *row) string { return one.text(0) }, `
 SELECT body
 FROM berth_changes
 WHERE writer = ? AND seq = ?`, e.writer, e.seq)

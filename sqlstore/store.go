@@ -195,9 +195,12 @@ type engine struct {
 	turn string
 	// raised counts those transactions, the one that is being committed included.
 	raised atomic.Int64
-	// first begins a transaction with what jobs are known to need, and says
-	// whether there was anything. Nil for nothing.
-	first func(*session, []*job) (bool, error)
+	// first begins a transaction with what its Updates, in an earlier run, noted that they
+	// want. Nil for nothing.
+	first func(*tx, []any)
+	// encode makes an entry of the change log of what the Updates of a transaction noted for
+	// it: what it says to others, and what this store keeps of it.
+	encode func(noted []any) (body string, kept any)
 
 	mu      sync.RWMutex // guards closed, and queue against being closed
 	closed  bool
@@ -221,7 +224,10 @@ type schema struct {
 type naming struct{ section, database string }
 
 func newEngine(opts Options) *engine {
-	return &engine{opts: opts.withDefaults(), d: sqliteDialect, release: func() {}}
+	return &engine{
+		opts: opts.withDefaults(), d: sqliteDialect, release: func() {},
+		encode: func([]any) (string, any) { return "", nil },
+	}
 }
 
 // start begins to serve on the given sessions. Without readers, Views share the
@@ -242,7 +248,7 @@ func (s *engine) start(writer *session, readers []*session) {
 
 // view runs fn against one consistent picture of the store. A panic in fn goes
 // through to the caller.
-func (s *engine) view(ctx context.Context, fn func(*reader) error) error {
+func (s *engine) view(ctx context.Context, fn func(*tx) error) error {
 	until := time.Now().Add(s.opts.RetryTime)
 	for n := 1; ; n++ {
 		again, err := s.viewOnce(ctx, fn)
@@ -254,7 +260,7 @@ func (s *engine) view(ctx context.Context, fn func(*reader) error) error {
 
 // viewOnce runs fn once and says whether it should run again, after an error that
 // another try may not meet.
-func (s *engine) viewOnce(ctx context.Context, fn func(*reader) error) (again bool, err error) {
+func (s *engine) viewOnce(ctx context.Context, fn func(*tx) error) (again bool, err error) {
 	if err := s.files.check(); err != nil {
 		return false, err
 	}
@@ -266,15 +272,15 @@ func (s *engine) viewOnce(ctx context.Context, fn func(*reader) error) (again bo
 	if err := s.begin(ctx, ses, s.d.beginRead); err != nil {
 		return s.again(err), s.d.translate("beginning to read", err)
 	}
-	r := &reader{ses: ses, store: s, ctx: ctx, trace: s.opts.Trace, progress: s.opts.Progress}
+	t := &tx{ses: ses, ctx: ctx, trace: s.opts.Trace, second: s.twin}
 	defer func() {
-		r.over = true
+		t.over = true
 		if end := ses.do("ROLLBACK"); end != nil && err == nil {
 			again, err = s.again(end), s.d.translate("ending to read", end)
 		}
 	}()
-	err = fn(r)
-	return err != nil && r.cause != nil && s.again(r.cause), err
+	err = fn(t)
+	return err != nil && t.cause != nil && s.again(t.cause), err
 }
 
 // begin starts a transaction. A connection that has been idle may have been

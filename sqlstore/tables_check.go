@@ -55,7 +55,7 @@ var checks = []check{
 
 // An inspection is a look at one consistent picture of a database.
 type inspection struct {
-	*reader
+	*tx
 	revision string
 }
 
@@ -64,7 +64,7 @@ type inspection struct {
 // are in the order of upstream's checks, followed by Berth's own. Of an empty
 // database, or one of an unknown revision, only that is told.
 func (t *Tables) Check(ctx context.Context) (all []Finding, err error) {
-	err = t.read(ctx, func(r *reader) error {
+	err = t.read(ctx, func(r *tx) error {
 		revision, standing, err := t.standing(r)
 		if err != nil {
 			return err
@@ -109,7 +109,7 @@ func checkRevision(in *inspection) (Verdict, string, error) {
 
 // number asks a question with one number as its answer.
 func (in *inspection) number(query string, args ...any) (int64, error) {
-	return first(in.reader, integer, query, args...)
+	return firstRow(in.tx, integer, query, args...)
 }
 
 // found is the verdict about so many bad rows; details has a place for their
@@ -149,7 +149,7 @@ WHERE a.id IS NULL`)
 }
 
 func checkLog(in *inspection) (Verdict, string, error) {
-	there, err := has(in.reader, "berth_changes")
+	there, err := in.tx.hasTable("berth_changes")
 	if err != nil || !there {
 		return Success, "", err
 	}
@@ -166,7 +166,7 @@ func checkLog(in *inspection) (Verdict, string, error) {
 }
 
 func checkCopy(in *inspection) (Verdict, string, error) {
-	there, err := has(in.reader, "berth_copy")
+	there, err := in.tx.hasTable("berth_copy")
 	if err != nil || !there {
 		return Success, "", err
 	}
@@ -175,7 +175,7 @@ func checkCopy(in *inspection) (Verdict, string, error) {
 }
 
 func checkCharset(in *inspection) (Verdict, string, error) {
-	sets, err := list(in.reader, func(one *row) string { return one.text(0) }, charsetQuery[in.ses.d.name])
+	sets, err := list(in.tx, func(one *row) string { return one.text(0) }, charsetQuery[in.ses.d.name])
 	if err != nil {
 		return Success, "", err
 	}

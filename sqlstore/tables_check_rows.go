@@ -131,7 +131,7 @@ type forest struct {
 }
 
 func checkTrees(in *inspection) (Verdict, string, error) {
-	all, err := list(in.reader, readKin, `
+	all, err := list(in.tx, readKin, `
 SELECT
     id,
     COALESCE(parent_provider_id, 0),

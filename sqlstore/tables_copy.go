@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/sqlstore/migrations"
 )
 
@@ -41,7 +40,7 @@ var ErrMoved = errors.New("the copy is not the same as its source: it changed wh
 // holds rows is ErrFilled.
 func Copy(ctx context.Context, from, to *Tables, opts CopyOptions) (CopyPlan, error) {
 	var plan CopyPlan
-	err := from.read(ctx, func(r *reader) (err error) {
+	err := from.read(ctx, func(r *tx) (err error) {
 		if err = from.complete(r); err != nil {
 			return fmt.Errorf("the source: %w", err)
 		}
@@ -66,13 +65,13 @@ func Copy(ctx context.Context, from, to *Tables, opts CopyOptions) (CopyPlan, er
 // sourceName names a source in berth_copy, where it has its bounds; a file by its
 // whole path.
 func sourceName(t *Tables) string {
-	name := []rune(cmp.Or(t.path, t.Where()))
+	name := []rune(cmp.Or(t.file(), t.Where()))
 	return string(name[:min(len(name), 255)])
 }
 
 // A copier brings rows from a transaction into a database.
 type copier struct {
-	from    *reader
+	from    *tx
 	to      *Tables
 	source  string
 	copying meter
@@ -91,18 +90,18 @@ type copyPlace struct {
 // begun finds out whether there is a copy to go on with, and refuses to when the
 // target is neither that nor empty.
 func (c *copier) begun(ctx context.Context, resume bool) error {
-	if !resume || c.to.ses == nil {
+	if !resume || !c.to.exists() {
 		return c.to.Vacant(ctx)
 	}
-	return c.to.read(ctx, func(r *reader) error {
-		there, err := has(r, "berth_copy")
+	return c.to.read(ctx, func(r *tx) error {
+		there, err := r.hasTable("berth_copy")
 		if err != nil {
 			return err
 		}
 		if there {
 			c.at, err = readPlace(r)
 		}
-		if err != nil && !errors.Is(err, placement.ErrNoRow) {
+		if err != nil && !errors.Is(err, errNoRow) {
 			return err
 		}
 		if c.at.table == "" {
@@ -117,7 +116,7 @@ func (c *copier) begun(ctx context.Context, resume bool) error {
 }
 
 func (c *copier) run(ctx context.Context, checking meter) error {
-	if err := c.to.prepare(ctx); err != nil {
+	if err := c.to.makeTables(ctx); err != nil {
 		return err
 	}
 	if err := c.start(ctx); err != nil {
@@ -156,8 +155,8 @@ const copyTable = `CREATE TABLE berth_copy (
     PRIMARY KEY (id)
 )`
 
-func readPlace(r *reader) (copyPlace, error) {
-	return first(r, func(one *row) copyPlace {
+func readPlace(r *tx) (copyPlace, error) {
+	return firstRow(r, func(one *row) copyPlace {
 		p := copyPlace{source: one.text(0), table: one.text(1), rows: one.int(4)}
 		for _, i := range []int{2, 3} {
 			if one.values[i] != nil {
@@ -181,8 +180,8 @@ func (c *copier) start(ctx context.Context) error {
 		return nil
 	}
 	c.at = copyPlace{source: c.source, table: migrations.Tables[0].Name}
-	return c.to.write(ctx, func(w *writer) error {
-		there, err := has(&w.reader, "berth_copy")
+	return c.to.write(ctx, func(w *tx) error {
+		there, err := w.hasTable("berth_copy")
 		if err == nil && !there {
 			_, err = w.exec(copyTable)
 		}
@@ -201,11 +200,11 @@ func (c *copier) table(ctx context.Context, table migrations.Table) error {
 	}
 	return pages(c.from, table, after, func(rows []tuple) error {
 		next := copyPlace{c.source, table.Name, keyOf(table, rows[len(rows)-1]), c.at.rows + int64(len(rows))}
-		err := c.to.attempt(ctx, func(w *writer) error {
-			if err := w.load(table, rows); err != nil {
+		err := c.to.attempt(ctx, func(w *tx) error {
+			if err := load(w, table, rows); err != nil {
 				return err
 			}
-			return w.moveTo(next)
+			return moveTo(w, next)
 		})
 		if err == nil {
 			c.at = next
@@ -216,7 +215,7 @@ func (c *copier) table(ctx context.Context, table migrations.Table) error {
 }
 
 // moveTo notes how far the copy is.
-func (w *writer) moveTo(p copyPlace) error {
+func moveTo(w *tx, p copyPlace) error {
 	key := []any{p.key[0], nil}
 	if len(p.key) > 1 {
 		key[1] = p.key[1]
@@ -244,18 +243,18 @@ func (c *copier) references(ctx context.Context) error {
 			if len(some) == 0 {
 				return nil
 			}
-			return c.to.attempt(ctx, func(w *writer) error { return w.mend(table, some) })
+			return c.to.attempt(ctx, func(w *tx) error { return mend(w, table, some) })
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return c.to.write(ctx, (*writer).sequences)
+	return c.to.write(ctx, sequences)
 }
 
 // compare sums up both databases in the form that does not depend on them.
 func (c *copier) compare(ctx context.Context, m meter) error {
-	return c.to.read(ctx, func(r *reader) error {
+	return c.to.read(ctx, func(r *tx) error {
 		for _, table := range migrations.Tables {
 			want, err := sumUp(c.from, table, &m)
 			if err != nil {
@@ -273,7 +272,7 @@ func (c *copier) compare(ctx context.Context, m meter) error {
 	})
 }
 
-func sumUp(r *reader, table migrations.Table, m *meter) (*digest, error) {
+func sumUp(r *tx, table migrations.Table, m *meter) (*digest, error) {
 	d := newDigest()
 	err := pages(r, table, nil, func(rows []tuple) error {
 		for _, row := range rows {
@@ -289,7 +288,7 @@ func sumUp(r *reader, table migrations.Table, m *meter) (*digest, error) {
 
 // finish removes what only a copy under way needs.
 func (c *copier) finish(ctx context.Context) error {
-	return c.to.write(ctx, func(w *writer) error {
+	return c.to.write(ctx, func(w *tx) error {
 		_, err := w.exec(`DROP TABLE berth_copy`)
 		return err
 	})

@@ -56,7 +56,7 @@ type dumpTail struct {
 // rows they have. What it wrote before an error is no whole dump, and Restore
 // refuses it.
 func (t *Tables) Dump(ctx context.Context, w io.Writer, p Progress) (counts []TableCount, err error) {
-	err = t.read(ctx, func(r *reader) error {
+	err = t.read(ctx, func(r *tx) error {
 		if err := t.complete(r); err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ type dumper struct {
 	meter  meter
 }
 
-func (d *dumper) all(r *reader) error {
+func (d *dumper) all(r *tx) error {
 	if err := d.value(dumpHead{dumpFormat, dumpVersion, migrations.Target}); err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (d *dumper) all(r *reader) error {
 	return d.out.Flush()
 }
 
-func (d *dumper) table(r *reader, table migrations.Table) error {
+func (d *dumper) table(r *tx, table migrations.Table) error {
 	if err := d.value(dumpTable{table.Name, names(table)}); err != nil {
 		return err
 	}

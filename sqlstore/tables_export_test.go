@@ -14,7 +14,7 @@ func SmallPages(tb testing.TB) {
 
 // Exec runs statements in one transaction, each with its values.
 func (t *Tables) Exec(ctx context.Context, statements ...[]any) error {
-	return t.write(ctx, func(w *writer) error {
+	return t.write(ctx, func(w *tx) error {
 		for _, s := range statements {
 			if _, err := w.exec(s[0].(string), s[1:]...); err != nil {
 				return err
@@ -26,7 +26,7 @@ func (t *Tables) Exec(ctx context.Context, statements ...[]any) error {
 
 // Numbers returns the first column of an answer.
 func (t *Tables) Numbers(ctx context.Context, query string) (all []int64, err error) {
-	err = t.read(ctx, func(r *reader) error {
+	err = t.read(ctx, func(r *tx) error {
 		all, err = list(r, integer, query)
 		return err
 	})

@@ -14,7 +14,7 @@ const loadRows = 500
 
 // load inserts rows of a table as they are, but for references to rows of the
 // same table that come later: those stay NULL until mend.
-func (w *writer) load(table migrations.Table, rows []tuple) error {
+func load(w *tx, table migrations.Table, rows []tuple) error {
 	head := `
 INSERT INTO ` + table.Name + ` (` + strings.Join(names(table), ", ") + `)
 VALUES `
@@ -55,7 +55,7 @@ func early(table migrations.Table, row tuple) bool {
 }
 
 // mend gives rows that were loaded too early their references.
-func (w *writer) mend(table migrations.Table, rows []tuple) error {
+func mend(w *tx, table migrations.Table, rows []tuple) error {
 	for _, row := range rows {
 		var args []any
 		for _, column := range table.Self {
@@ -89,7 +89,7 @@ func bound(d *dialect, row tuple) []any {
 
 // sequences make ids go on behind the highest one loaded, which PostgreSQL has to
 // be told.
-func (w *writer) sequences() error {
+func sequences(w *tx) error {
 	if w.ses.d != postgresDialect {
 		return nil
 	}

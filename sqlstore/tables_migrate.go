@@ -3,15 +3,13 @@ package sqlstore
 import (
 	"context"
 	"errors"
-
-	"github.com/berthcloud/berth/placement"
 )
 
 // Ready refuses a database without upstream's tables at a revision that is known:
 // there is nothing to migrate. The first revision is good enough.
 func (t *Tables) Ready(ctx context.Context) error {
-	return t.read(ctx, func(r *reader) error {
-		at, err := t.s.revision(r)
+	return t.read(ctx, func(r *tx) error {
+		at, err := t.schema.revision(r)
 		if err == nil && at == "" {
 			err = errNothing
 		}
@@ -24,9 +22,9 @@ func (t *Tables) Ready(ctx context.Context) error {
 // run. Upstream makes such a provider its own root, also below a parent; here it
 // gets the root of its parent then.
 func (t *Tables) SetRoots(ctx context.Context, most int) (done int, err error) {
-	err = t.attempt(ctx, func(w *writer) error {
+	err = t.attempt(ctx, func(w *tx) error {
 		done = 0
-		rootless, err := list(&w.reader, readKin, `
+		rootless, err := list(w, readKin, `
 SELECT
     id,
     COALESCE(parent_provider_id, 0),
@@ -39,7 +37,7 @@ LIMIT ?`, most)
 			return err
 		}
 		for _, k := range rootless {
-			n, err := w.setRoot(k)
+			n, err := setRoot(w, k)
 			if err != nil {
 				return err
 			}
@@ -60,17 +58,17 @@ func readKin(one *row) kin { return kin{one.int(0), one.int(1), one.int(2)} }
 const deepest = 1000
 
 // setRoot looks upwards until there is no parent, or one that has a root.
-func (w *writer) setRoot(k kin) (int, error) {
+func setRoot(w *tx, k kin) (int, error) {
 	root, parent := k.id, k.parent
 	for n := 0; parent != 0 && n < deepest; n++ {
-		up, err := first(&w.reader, readKin, `
+		up, err := firstRow(w, readKin, `
 SELECT
     id,
     COALESCE(parent_provider_id, 0),
     COALESCE(root_provider_id, 0)
 FROM resource_providers
 WHERE id = ?`, parent)
-		if errors.Is(err, placement.ErrNoRow) {
+		if errors.Is(err, errNoRow) {
 			break
 		}
 		if err != nil {
@@ -94,9 +92,9 @@ WHERE id = ? AND root_provider_id IS NULL`, root, k.id)
 // and that are not there, as the project's and user's with the given ids, and
 // returns how many it made. It works at every revision and while services run.
 func (t *Tables) CreateConsumers(ctx context.Context, most int, project, user string) (done int, err error) {
-	err = t.attempt(ctx, func(w *writer) error {
+	err = t.attempt(ctx, func(w *tx) error {
 		done = 0
-		missing, err := list(&w.reader, func(one *row) string { return one.text(0) }, `
+		missing, err := list(w, func(one *row) string { return one.text(0) }, `
 SELECT a.consumer_id
 FROM allocations a
 LEFT JOIN consumers c ON c.uuid = a.consumer_id
@@ -107,14 +105,14 @@ LIMIT ?`, most)
 		if err != nil || len(missing) == 0 {
 			return err
 		}
-		done, err = w.incomplete(missing, project, user)
+		done, err = incomplete(w, missing, project, user)
 		return err
 	})
 	return done, err
 }
 
 // incomplete makes consumers of which nothing is known.
-func (w *writer) incomplete(uuids []string, project, user string) (done int, err error) {
+func incomplete(w *tx, uuids []string, project, user string) (done int, err error) {
 	p, err := projects.find(w, project)
 	if err != nil {
 		return 0, err
@@ -138,9 +136,9 @@ VALUES (?, ?, ?, ?, 0)`, w.stamp, uuid, p, u)
 }
 
 // find returns the id of the row of that name, which it makes when there is none.
-func (o owner) find(w *writer, name string) (int64, error) {
-	id, err := first(&w.reader, integer, `SELECT id FROM `+o.table+` WHERE `+o.column+` = ?`, name)
-	if errors.Is(err, placement.ErrNoRow) {
+func (o owner) find(w *tx, name string) (int64, error) {
+	id, err := firstRow(w, integer, `SELECT id FROM `+o.table+` WHERE `+o.column+` = ?`, name)
+	if errors.Is(err, errNoRow) {
 		return o.ensure(w, name)
 	}
 	return id, err

@@ -3,277 +3,41 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"strings"
-	"time"
 
 	"github.com/berthcloud/berth/sqlstore/migrations"
 )
 
-// An Access says what is going to be done with Tables. It matters for SQLite,
-// whose file has one berth at a time; a server has many clients at any time.
-type Access int
-
-const (
-	// Look reads. A berth may serve the file meanwhile.
-	Look Access = iota
-	// Hold reads, and keeps every berth from the file meanwhile.
-	Hold
-	// Change reads and writes, and keeps every berth from the file meanwhile.
-	Change
-	// Make is Change for a file that may not be there yet. It is made by what
-	// writes first.
-	Make
-)
-
-// Tables are a database as rows and columns: what operators' tools work on,
+// Tables are placement's database as rows and columns: what operators' tools work on,
 // beside the services or while none runs. Opening them changes nothing, and any
 // revision is good enough to look at. They are for one goroutine; Close them.
 type Tables struct {
-	s      *Store // the settings and connections of one, without its goroutine
-	ses    *session
-	access Access
-	path   string // of the file, empty on a server
+	*tool
+	schema upstreamSchema
 }
-
-// toolPatience is how long a database may be silent while a tool works: a step
-// of an upgrade, or a big commit, takes its time.
-const toolPatience = 15 * time.Minute
-
-// strictMode makes MySQL refuse what does not fit instead of changing it.
-const strictMode = "TRADITIONAL"
 
 // OpenTables opens a database for tools. Of the options those count that say
 // where it is, and Logger. A file that another berth has is ErrInUse, unless the
 // access is Look; one that is not there is fs.ErrNotExist, unless it is Make.
 func OpenTables(ctx context.Context, opts Options, access Access) (*Tables, error) {
 	opts.Sync, opts.Empty = true, false
-	t := &Tables{s: newStore(opts), access: access}
-	err := t.open(ctx)
+	kind := newUpstreamSchema(opts)
+	t, err := openTool(ctx, opts, access, kind.hooks())
 	if err != nil {
-		_ = t.Close()
-		return nil, fmt.Errorf("opening the database %s: %w", t.Where(), err)
+		return nil, err
 	}
-	return t, nil
+	return &Tables{t, kind}, nil
 }
 
-func (t *Tables) open(ctx context.Context) error {
-	switch {
-	case t.s.opts.Server != nil:
-		return t.openServer(ctx)
-	case t.s.opts.Path == Memory:
-		return errors.New("it is in memory and ends with its process: name a file or a server")
-	}
-	return t.openFile(ctx)
-}
-
-// Where names the database for people, without a password.
-func (t *Tables) Where() string {
-	if server := t.s.opts.Server; server != nil {
-		return server.Database + " on " + cmp.Or(strings.Join(server.Hosts, ", "), "this machine")
-	}
-	return t.s.opts.Path
-}
-
-// openServer connects with the settings of a tool, which may be silent itself in
-// the middle of a transaction.
-func (t *Tables) openServer(ctx context.Context) (err error) {
-	server := *t.s.opts.Server
-	server.quiet, server.Recycle, server.SQLMode = toolPatience, 0, strictMode
-	t.s.opts.Server = &server
-	if t.s.d, t.s.dialer, err = newDialer(server); err != nil {
-		return err
-	}
-	as := reading
-	if t.access >= Change {
-		as = writing
-	}
-	t.ses = &session{d: t.s.d, patience: toolPatience, open: func(ctx context.Context) (*sql.Conn, error) {
-		conn, _, err := t.s.dialer.dial(ctx, as)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errConnecting, err)
-		}
-		return conn, idleForLong(ctx, t.s.d, conn)
-	}}
-	t.s.sessions = append(t.s.sessions, t.ses)
-	return t.s.reach(ctx, t.ses)
-}
-
-// newDialer returns what connects to a server.
-func newDialer(server Server) (*dialect, dialer, error) {
-	switch server.Dialect {
-	case MySQL:
-		dial, err := newMySQLDialer(server)
-		if err != nil {
-			return mysqlDialect, nil, err
-		}
-		return mysqlDialect, dial, nil
-	case PostgreSQL:
-		dial, err := newPostgresDialer(server)
-		if err != nil {
-			return postgresDialect, nil, err
-		}
-		return postgresDialect, dial, nil
-	}
-	return sqliteDialect, nil, fmt.Errorf("there is no dialect %q", server.Dialect)
-}
-
-// idleForLong takes back what makes a server end transactions that are quiet.
-func idleForLong(ctx context.Context, d *dialect, conn *sql.Conn) error {
-	if d == postgresDialect {
-		_, err := conn.ExecContext(ctx, "SET idle_in_transaction_session_timeout = 0")
-		return err
-	}
-	_, err := conn.ExecContext(ctx, "SET SESSION idle_transaction_timeout = 0")
-	if mysqlCode(err) == 1193 {
-		return nil // only MariaDB has it
-	}
-	return err
-}
-
-// openFile looks at the file before it does anything to it.
-func (t *Tables) openFile(ctx context.Context) (err error) {
-	if t.path, err = realPath(t.s.opts.Path); err != nil {
-		return err
-	}
-	if t.access == Look {
-		return t.lookAtFile(ctx)
-	}
-	if err := t.there(); err != nil && t.access != Make {
-		return err
-	}
-	if err := checkPlace(t.path); err != nil {
-		return err
-	}
-	release, err := lockFile(t.path)
-	if err != nil {
-		return err
-	}
-	t.s.release = release
-	empty, err := checkFile(t.path)
-	switch {
-	case err != nil:
-		return err
-	case empty && t.access == Make:
-		return nil // connectFile comes when there is something to write
-	case empty:
-		return t.lookAtFile(ctx) // there is nothing to change
-	}
-	return t.connectFile(ctx)
-}
-
-// there says what to do about a file that is not.
-func (t *Tables) there() error {
-	_, err := os.Stat(t.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: name the right one, or make it with `berth db sync`", fs.ErrNotExist)
-	}
-	return err
-}
-
-// lookAtFile connects beside whoever uses the file.
-func (t *Tables) lookAtFile(ctx context.Context) error {
-	info, err := os.Stat(t.path)
-	if err != nil {
-		return t.there()
-	}
-	source := sqliteURI(t.path, "rw", busyPragma(t.s.opts.BusyTimeout), "query_only(1)")
-	if info.Mode().Perm()&0o222 == 0 {
-		source = readOnlyURI(t.path)
-	}
-	return t.use(ctx, source)
-}
-
-// connectFile connects to a file that is this process's own, making it when it
-// is to be written.
-func (t *Tables) connectFile(ctx context.Context) error {
-	pragmas := []string{busyPragma(t.s.opts.BusyTimeout), "query_only(1)"}
-	if t.access >= Change {
-		if err := createFile(t.path); err != nil {
-			return err
-		}
-		pragmas = writerPragmas(t.s.opts.BusyTimeout)
-	}
-	return t.use(ctx, sqliteURI(t.path, "rw", pragmas...))
-}
-
-func (t *Tables) use(ctx context.Context, source string) error {
-	all, err := t.s.connect(ctx, source, 1)
-	if err == nil {
-		t.ses = all[0]
-	}
-	return err
-}
-
-// Close ends the connection and gives the file free.
-func (t *Tables) Close() error {
-	err := t.s.disconnect()
-	t.s.release()
-	t.ses, t.s.release = nil, func() {}
-	return err
-}
-
-// reader answers from whatever transaction is under way.
-func (t *Tables) reader(ctx context.Context) *reader { return &reader{ses: t.ses, ctx: ctx} }
-
-// read runs fn on one consistent picture.
-func (t *Tables) read(ctx context.Context, fn func(*reader) error) error {
-	if t.ses == nil {
-		return errNothing
-	}
-	if err := t.s.begin(ctx, t.ses, t.s.d.beginRead); err != nil {
-		return t.s.d.translate("beginning to read", err)
-	}
-	err := fn(t.reader(ctx))
-	if end := t.ses.do("ROLLBACK"); err == nil {
-		err = t.s.d.translate("ending to read", end)
-	}
-	return err
-}
-
-// write runs fn in one transaction. It is not tried again.
-func (t *Tables) write(ctx context.Context, fn func(*writer) error) error {
-	if err := t.s.begin(ctx, t.ses, t.s.d.begin); err != nil {
-		return t.s.d.translate("beginning to write", err)
-	}
-	err := fn(&writer{reader: *t.reader(ctx), stamp: stamp(time.Now())})
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err == nil {
-		return t.s.d.translate("committing", t.ses.do("COMMIT"))
-	}
-	_ = t.ses.do("ROLLBACK")
-	return err
-}
-
-// attempt is write for what may run again from its start.
-func (t *Tables) attempt(ctx context.Context, fn func(*writer) error) error {
-	until := time.Now().Add(t.s.opts.RetryTime)
-	for n := 1; ; n++ {
-		var cause error
-		err := t.write(ctx, func(w *writer) error {
-			err := fn(w)
-			cause = w.cause
-			return err
-		})
-		if err == nil || cause == nil || !t.s.d.retryable(cause) || time.Now().After(until) || sleep(ctx, backoff(n)) != nil {
-			return err
-		}
-	}
-}
-
-// has reports whether there is a table of that name.
-func has(r *reader, table string) (bool, error) { return r.exists(r.ses.d.hasTable, table) }
+// makeTables makes upstream's tables, and the file that they are in. A part of a copy is
+// good enough.
+func (t *Tables) makeTables(ctx context.Context) error { return t.use(ctx, t.schema.prepare) }
 
 // complete refuses a database whose tables are not those of the newest revisions,
 // which alone can be read whole, and one that is a part of a copy.
-func (t *Tables) complete(r *reader) error {
-	at, err := t.s.revision(r)
+func (t *Tables) complete(r *tx) error {
+	at, err := t.schema.revision(r)
 	if err != nil {
 		return err
 	}
@@ -283,23 +47,20 @@ func (t *Tables) complete(r *reader) error {
 	if steps := migrations.After(at); len(steps) > 0 {
 		return fmt.Errorf("its schema is at revision %s: bring it to %s with `berth db sync` first", at, migrations.Target)
 	}
-	if begun, err := has(r, "berth_copy"); err != nil || begun {
+	if begun, err := r.hasTable("berth_copy"); err != nil || begun {
 		return cmp.Or(err, errPart)
 	}
-	return t.s.checkTables(r)
+	return t.schema.checkTables(r)
 }
 
-// errNothing says that a database has no tables, or is a file to be made.
+// errNothing says that a database has no tables.
 var errNothing = errors.New("it is empty: make the tables with `berth db sync`")
-
-// errPart says that a database is not whole.
-var errPart = errors.New("a copy into it was interrupted: go on with `berth db copy --resume`, or drop the database and make it again")
 
 // filled returns the first of upstream's tables that has rows, empty when none
 // has. The tables need not be there.
-func (t *Tables) filled(r *reader) (string, error) {
+func (t *Tables) filled(r *tx) (string, error) {
 	for _, table := range migrations.Tables {
-		there, err := has(r, table.Name)
+		there, err := r.hasTable(table.Name)
 		if err == nil && there {
 			there, err = r.exists(`SELECT 1 FROM ` + table.Name + ` LIMIT 1`)
 		}

@@ -23,21 +23,21 @@ func CheckDump(ctx context.Context, in io.Reader) ([]TableCount, error) {
 // it has none of upstream's tables, or nothing in them. The standard names that a
 // service adds count as something.
 func (t *Tables) Vacant(ctx context.Context) error {
-	if t.ses == nil {
+	if !t.exists() {
 		return nil
 	}
-	return t.read(ctx, func(r *reader) error {
-		if _, err := t.s.revision(r); err != nil {
+	return t.read(ctx, func(r *tx) error {
+		if _, err := t.schema.revision(r); err != nil {
 			return err
 		}
-		if begun, err := has(r, "berth_copy"); err != nil || begun {
+		if begun, err := r.hasTable("berth_copy"); err != nil || begun {
 			return cmp.Or(err, fmt.Errorf("%w: %w", ErrFilled, errPart))
 		}
 		return t.nothing(r)
 	})
 }
 
-func (t *Tables) nothing(r *reader) error {
+func (t *Tables) nothing(r *tx) error {
 	table, err := t.filled(r)
 	if err == nil && table != "" {
 		err = fmt.Errorf("%w: its table %s has rows; name an empty database", ErrFilled, table)
@@ -59,29 +59,19 @@ func (t *Tables) Restore(ctx context.Context, in io.ReadSeeker, p Progress) ([]T
 	if _, err := in.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("reading the dump again: %w", err)
 	}
-	if err := t.prepare(ctx); err != nil {
+	if err := t.makeTables(ctx); err != nil {
 		return nil, err
 	}
 	m := meter{tell: p}
 	for _, c := range counts {
 		m.of += c.Rows
 	}
-	return counts, t.write(ctx, func(w *writer) error { return t.restore(w, in, m) })
-}
-
-// prepare makes upstream's tables, and the file that they are in.
-func (t *Tables) prepare(ctx context.Context) error {
-	if t.ses == nil {
-		if err := t.connectFile(ctx); err != nil {
-			return err
-		}
-	}
-	return t.s.prepareSchema(ctx, t.ses)
+	return counts, t.write(ctx, func(w *tx) error { return t.restore(w, in, m) })
 }
 
 // restore fills tables that it has seen to be empty.
-func (t *Tables) restore(w *writer, in io.Reader, m meter) error {
-	if err := t.nothing(&w.reader); err != nil {
+func (t *Tables) restore(w *tx, in io.Reader, m meter) error {
+	if err := t.nothing(w); err != nil {
 		return err
 	}
 	later := make(map[string][]tuple)
@@ -92,15 +82,15 @@ func (t *Tables) restore(w *writer, in io.Reader, m meter) error {
 			}
 		}
 		m.add(table.Name, len(rows))
-		return named(table, w.load(table, rows))
+		return named(table, load(w, table, rows))
 	})
 	for _, table := range migrations.Tables {
 		if err == nil {
-			err = named(table, w.mend(table, later[table.Name]))
+			err = named(table, mend(w, table, later[table.Name]))
 		}
 	}
 	if err == nil {
-		err = w.sequences()
+		err = sequences(w)
 	}
 	return err
 }

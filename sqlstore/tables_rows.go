@@ -54,7 +54,7 @@ func keyOf(table migrations.Table, row tuple) []int64 {
 // pages calls fn with the rows of a table behind a key, in the order of their
 // keys, some at a time; nil is before the first. Reading goes on when fn returns,
 // so that a slow reader of the rows keeps no statement waiting.
-func pages(r *reader, table migrations.Table, after []int64, fn func([]tuple) error) error {
+func pages(r *tx, table migrations.Table, after []int64, fn func([]tuple) error) error {
 	for {
 		rows, err := page(r, table, after)
 		if err != nil || len(rows) == 0 {
@@ -70,7 +70,7 @@ func pages(r *reader, table migrations.Table, after []int64, fn func([]tuple) er
 	}
 }
 
-func page(r *reader, table migrations.Table, after []int64) (rows []tuple, err error) {
+func page(r *tx, table migrations.Table, after []int64) (rows []tuple, err error) {
 	where, args := behind(table.Key, after)
 	var bad error
 	err = r.each(func(one *row) {
@@ -295,9 +295,9 @@ type TableCount struct {
 }
 
 // count counts the rows of all tables, in their order.
-func count(r *reader) (all []TableCount, total int64, err error) {
+func count(r *tx) (all []TableCount, total int64, err error) {
 	for _, table := range migrations.Tables {
-		n, err := first(r, integer, `SELECT COUNT(*) FROM `+table.Name)
+		n, err := firstRow(r, integer, `SELECT COUNT(*) FROM `+table.Name)
 		if err != nil {
 			return nil, 0, err
 		}

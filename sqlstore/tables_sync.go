@@ -16,19 +16,19 @@ type Upgrade struct {
 // Plan says what Sync would do. It refuses what Sync refuses: a revision that is
 // not known, tables of something else, rows that forbid a step.
 func (t *Tables) Plan(ctx context.Context) (u Upgrade, err error) {
-	if t.ses == nil {
+	if !t.exists() {
 		return Upgrade{Steps: revisions(migrations.After(""))}, nil
 	}
-	err = t.read(ctx, func(r *reader) error {
-		steps, err := t.s.stepsFor(ctx, t.ses)
+	err = t.read(ctx, func(r *tx) error {
+		steps, err := t.schema.stepsFor(r)
 		if err != nil {
 			return err
 		}
 		u.Steps = revisions(steps)
-		if u.From, err = t.s.revision(r); err != nil || !t.s.d.server {
+		if u.From, err = t.schema.revision(r); err != nil || !r.ses.d.server {
 			return err
 		}
-		own, err := has(r, "berth_version")
+		own, err := r.hasTable("berth_version")
 		u.Own = !own
 		return err
 	})
@@ -50,8 +50,8 @@ func (t *Tables) Sync(ctx context.Context) (Upgrade, error) {
 	if err != nil {
 		return u, err
 	}
-	if !t.s.d.server {
-		return u, t.prepare(ctx)
+	if !t.server() {
+		return u, t.makeTables(ctx)
 	}
-	return u, t.s.prepareServer(ctx, t.ses)
+	return u, t.prepareServer(ctx)
 }

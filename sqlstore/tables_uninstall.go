@@ -19,23 +19,23 @@ var ErrAlive = errors.New("another instance of Berth works on it")
 
 // Own returns Berth's own tables in the database with the numbers of their rows.
 func (t *Tables) Own(ctx context.Context) (own []TableCount, err error) {
-	err = t.read(ctx, func(r *reader) error {
+	err = t.read(ctx, func(r *tx) error {
 		own, err = ownTables(r)
 		return err
 	})
 	return own, err
 }
 
-func ownTables(r *reader) (own []TableCount, err error) {
+func ownTables(r *tx) (own []TableCount, err error) {
 	for _, name := range append(slices.Clone(migrations.Own), "berth_copy") {
-		there, err := has(r, name)
+		there, err := r.hasTable(name)
 		if err != nil {
 			return nil, err
 		}
 		if !there {
 			continue
 		}
-		rows, err := first(r, integer, `SELECT COUNT(*) FROM `+name)
+		rows, err := firstRow(r, integer, `SELECT COUNT(*) FROM `+name)
 		if err != nil {
 			return nil, err
 		}
@@ -48,10 +48,10 @@ func ownTables(r *reader) (own []TableCount, err error) {
 // tools make. While an instance shows that it runs, it is ErrAlive, unless forced.
 // An instance that has not written yet shows nothing.
 func (t *Tables) Uninstall(ctx context.Context, force bool) error {
-	return t.write(ctx, func(w *writer) error {
-		own, err := ownTables(&w.reader)
+	return t.write(ctx, func(w *tx) error {
+		own, err := ownTables(w)
 		if err == nil && !force {
-			err = w.unused(own)
+			err = unused(w, own)
 		}
 		if err != nil {
 			return err
@@ -66,11 +66,11 @@ func (t *Tables) Uninstall(ctx context.Context, force bool) error {
 }
 
 // unused returns ErrAlive when a writer of the change log has shown up lately.
-func (w *writer) unused(own []TableCount) error {
+func unused(w *tx, own []TableCount) error {
 	if !slices.ContainsFunc(own, func(c TableCount) bool { return c.Table == "berth_writers" }) {
 		return nil
 	}
-	n, err := first(&w.reader, integer, `
+	n, err := firstRow(w, integer, `
 SELECT COUNT(*)
 FROM berth_writers
 WHERE beat_at > ?`, stamp(time.Now().Add(-aliveWithin)))

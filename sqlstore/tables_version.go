@@ -43,7 +43,7 @@ func Release(revision string) string { return releases[revision] }
 
 // Version looks at the database. One that belongs to something else is an error.
 func (t *Tables) Version(ctx context.Context) (v Version, err error) {
-	err = t.read(ctx, func(r *reader) (err error) {
+	err = t.read(ctx, func(r *tx) (err error) {
 		if v.Server, err = serverVersion(r); err != nil {
 			return err
 		}
@@ -58,31 +58,31 @@ func (t *Tables) Version(ctx context.Context) (v Version, err error) {
 }
 
 // serverVersion names the program that keeps the database.
-func serverVersion(r *reader) (string, error) {
+func serverVersion(r *tx) (string, error) {
 	text := func(one *row) string { return one.text(0) }
 	switch r.ses.d {
 	case mysqlDialect:
-		version, err := first(r, text, `SELECT VERSION()`)
+		version, err := firstRow(r, text, `SELECT VERSION()`)
 		if strings.Contains(version, "MariaDB") {
 			return "MariaDB " + version, err
 		}
 		return "MySQL " + version, err
 	case postgresDialect:
-		version, err := first(r, text, `SHOW server_version`)
+		version, err := firstRow(r, text, `SHOW server_version`)
 		return "PostgreSQL " + version, err
 	}
-	version, err := first(r, text, `SELECT sqlite_version()`)
+	version, err := firstRow(r, text, `SELECT sqlite_version()`)
 	return "SQLite " + version, err
 }
 
 // standing is revision without the refusal of those that are not known.
-func (t *Tables) standing(r *reader) (revision string, s Standing, err error) {
-	versioned, err := has(r, "alembic_version")
+func (t *Tables) standing(r *tx) (revision string, s Standing, err error) {
+	versioned, err := r.hasTable("alembic_version")
 	if err != nil {
 		return "", "", err
 	}
 	if !versioned {
-		at, err := t.s.unversioned(r)
+		at, err := t.schema.unversioned(r)
 		if err != nil || at == "" {
 			return "", StandsEmpty, err
 		}
@@ -103,12 +103,4 @@ ORDER BY version_num`)
 		return revision, StandsNewer, err
 	}
 	return revision, StandsCurrent, err
-}
-
-func ownVersion(r *reader) (int64, error) {
-	there, err := has(r, "berth_version")
-	if err != nil || !there {
-		return 0, err
-	}
-	return first(r, integer, `SELECT COALESCE(MAX(version), 0) FROM berth_version`)
 }

@@ -11,7 +11,7 @@ func readProviderTrait(r *row) placement.ProviderTraitRow {
 }
 
 func (r *reader) Traits() ([]placement.Named, error) {
-	return list(r, readNamed, `
+	return list(r.tx, readNamed, `
 SELECT
     id,
     name,
@@ -21,7 +21,7 @@ ORDER BY id`)
 }
 
 func (r *reader) ProviderTraits(provider int64) ([]placement.TraitID, error) {
-	return list(r, func(one *row) placement.TraitID { return placement.TraitID(one.int(0)) }, `
+	return list(r.tx, func(one *row) placement.TraitID { return placement.TraitID(one.int(0)) }, `
 SELECT trait_id
 FROM resource_provider_traits
 WHERE resource_provider_id = ?
@@ -67,7 +67,7 @@ WHERE t.id IN (`+marks+`)`, append([]any{provider}, args...)...)
 }
 
 func (w *writer) RemoveProviderTraits(provider int64, traits ...placement.TraitID) error {
-	_, err := execIn(w, `
+	_, err := execIn(w.tx, `
 DELETE FROM resource_provider_traits
 WHERE resource_provider_id = ?
 AND trait_id IN (`, traits, `)`, provider)

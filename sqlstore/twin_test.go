@@ -29,9 +29,9 @@ func addProvider(s *Store, name string) error {
 	})
 }
 
-func providers(t *testing.T, r *reader) int64 {
+func providers(t *testing.T, r *tx) int64 {
 	t.Helper()
-	n, err := first(r, integer, `SELECT COUNT(*) FROM resource_providers`)
+	n, err := firstRow(r, integer, `SELECT COUNT(*) FROM resource_providers`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestTwinsSeeTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := s.View(t.Context(), func(rows placement.Reader) error {
-		r := rows.(*reader)
+		r := rows.(*reader).tx
 		before := providers(t, r)
 		twin, end, ok := r.twin()
 		if !ok {
@@ -74,7 +74,7 @@ func TestTwinsSeeTheSame(t *testing.T) {
 func TestNoTwinOfThePast(t *testing.T) {
 	s := openFileStore(t, 2)
 	err := s.View(t.Context(), func(rows placement.Reader) error {
-		r := rows.(*reader)
+		r := rows.(*reader).tx
 		before := providers(t, r)
 		if err := addProvider(s, "one"); err != nil {
 			t.Fatal(err)
@@ -96,7 +96,7 @@ func TestNoTwinOfThePast(t *testing.T) {
 func TestTwinsDoNotWait(t *testing.T) {
 	s := openFileStore(t, 1)
 	err := s.View(t.Context(), func(rows placement.Reader) error {
-		if _, _, ok := rows.(*reader).twin(); ok {
+		if _, _, ok := rows.(*reader).tx.twin(); ok {
 			t.Error("there is a twin without a connection")
 		}
 		return nil
@@ -108,13 +108,13 @@ func TestTwinsDoNotWait(t *testing.T) {
 
 // TestBesideTellsOfFailures runs functions that fail, on either reader.
 func TestBesideTellsOfFailures(t *testing.T) {
-	good := func(r *reader) error { return nil }
-	bad := func(r *reader) error { return r.each(func(*row) {}, `SELECT nothing`) }
-	for name, do := range map[string][2]func(*reader) error{"one": {bad, good}, "other": {good, bad}} {
+	good := func(r *tx) error { return nil }
+	bad := func(r *tx) error { return r.each(func(*row) {}, `SELECT nothing`) }
+	for name, do := range map[string][2]func(*tx) error{"one": {bad, good}, "other": {good, bad}} {
 		t.Run(name, func(t *testing.T) {
 			s := openFileStore(t, 2)
 			err := s.View(t.Context(), func(rows placement.Reader) error {
-				r := rows.(*reader)
+				r := rows.(*reader).tx
 				if r.beside(do[0], do[1]) == nil {
 					t.Error("the error is lost")
 				}

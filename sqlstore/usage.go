@@ -28,7 +28,7 @@ func (r *reader) ProjectUsage(project, user string) (placement.ProjectUsage, err
 	if user != "" {
 		from, args = usageJoins+usageUserJoin+usageWhere+usageUserWhere, []any{project, user}
 	}
-	rows, err := list(r, readUsage, `
+	rows, err := list(r.tx, readUsage, `
 SELECT
     a.resource_class_id,
     t.name,
