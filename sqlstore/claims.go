@@ -35,33 +35,6 @@ func (w *writer) Claimants(asked []placement.ConsumerRow) ([]placement.Claimant,
 	return found.list, nil
 }
 
-// ask asks several questions at once.
-func (w *writer) ask(questions []question) error {
-	if err := w.usable(); err != nil {
-		return err
-	}
-	end := w.tracing(len(questions), func(i int) string { return questions[i].query })
-	err := w.ses.ask(questions)
-	end(err)
-	return w.fail(err)
-}
-
-// tracing begins to trace so many statements that run together.
-func (w *writer) tracing(n int, query func(int) string) (end func(error)) {
-	if w.trace == nil {
-		return func(error) {}
-	}
-	ends := make([]func(error), n)
-	for i := range ends {
-		ends[i] = w.trace(w.ctx, query(i))
-	}
-	return func(err error) {
-		for _, end := range slices.Backward(ends) {
-			end(err)
-		}
-	}
-}
-
 // claimantColumns is the beginning of what claimants.add reads. Allocations of no
 // consumer are not looked for: they are found when the consumer is made.
 const claimantColumns = `

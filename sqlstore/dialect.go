@@ -87,6 +87,9 @@ type dialect struct {
 	advice func(error, naming) string
 }
 
+// A naming is how operators know the database of a kind of store.
+type naming struct{ section, database string }
+
 // errSilent is what a statement ends with that the database did not answer in
 // time. Its connection is closed.
 var errSilent = errors.New("the database did not answer in time")
@@ -100,6 +103,19 @@ func gone(err error) bool {
 	return errors.Is(err, errSilent) || errors.Is(err, errDemoted) || errors.Is(err, errConnecting) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
 		errors.As(err, &network)
+}
+
+// The codes of the faults that a store raises itself, all Unavailable.
+const (
+	// CodeBusy says that too many Updates wait already.
+	CodeBusy fault.Code = "berth.store_busy"
+	// CodeAway says that the database cannot be used now.
+	CodeAway fault.Code = "berth.store_away"
+)
+
+// errClosed is what a closed store answers.
+func errClosed() error {
+	return fault.New(fault.Unavailable, CodeAway, "The database is shut down.")
 }
 
 // translate turns a driver's error into one that may leave the package: the

@@ -112,11 +112,6 @@ func (f *openFiles) known() error {
 	return nil
 }
 
-// Usable returns an Unavailable fault with ErrFileLost in its chain when the store is known to
-// have lost its file, else nil. It touches neither the database nor the file, which is looked
-// for every second and with each Update.
-func (s *engine) Usable() error { return s.files.known() }
-
 func (f *openFiles) lose(how, name string) error {
 	const advice = "stop the service, put the file or a backup of it there, without -wal and -shm of another, and start the service"
 	lost := &lostFile{fmt.Sprintf("the database file was %s while it was in use: %s; %s", how, name, advice)}

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -163,4 +164,38 @@ func realPath(path string) (string, error) {
 		return "", fmt.Errorf("the directory %s cannot be used: %w", filepath.Dir(abs), err)
 	}
 	return filepath.Join(dir, filepath.Base(abs)), nil
+}
+
+// connect opens n sessions on one data source and keeps them for shut.
+func (s *engine) connect(ctx context.Context, source string, n int) ([]*session, error) {
+	db, err := sql.Open("sqlite", source)
+	if err != nil {
+		return nil, s.d.translate("connecting", err)
+	}
+	s.dbs = append(s.dbs, db)
+	db.SetMaxOpenConns(n)
+	db.SetMaxIdleConns(n)
+	first := len(s.sessions)
+	for range n {
+		ses := &session{d: s.d, open: db.Conn}
+		if err := ses.connect(ctx); err != nil {
+			return nil, s.d.translate("connecting", err)
+		}
+		s.sessions = append(s.sessions, ses)
+	}
+	return s.sessions[first:], nil
+}
+
+// dataVersion asks the connection that writes: SQLite tells each connection whether
+// another one has committed, and the others of this store only read.
+func (s *engine) dataVersion(ctx context.Context) (int64, error) {
+	ses, err := s.writer.borrow(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer s.writer.giveBack(ses)
+	if err := ses.connect(ctx); err != nil {
+		return 0, s.d.translate("connecting", err)
+	}
+	return firstRow(&tx{ses: ses, ctx: ctx}, integer, "PRAGMA data_version")
 }

@@ -19,6 +19,7 @@ var _ placement.Store = (*Store)(nil)
 func newStore(opts Options) *Store {
 	s := &Store{engine: newEngine(opts)}
 	s.schema = newUpstreamSchema(opts).hooks()
+	s.still = "UPDATE alembic_version SET version_num = version_num WHERE 0"
 	s.first, s.encode = holdFirst, encodeChanges
 	return s
 }

@@ -2,8 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"maps"
-	"net/url"
 	"time"
 
 	"github.com/berthcloud/berth/rows"
@@ -41,20 +39,6 @@ func newRowStore(kind rowKind, opts Options) *rowStore {
 		s.turn = raiseTurn
 	}
 	return s
-}
-
-// named is the server with the name that it shows its administrators for who is
-// connected, unless the URL has one.
-func (s *Server) named(program string) *Server {
-	renamed := *s
-	renamed.Params = maps.Clone(s.Params)
-	if renamed.Params == nil {
-		renamed.Params = url.Values{}
-	}
-	if s.Dialect == PostgreSQL && !renamed.Params.Has("application_name") {
-		renamed.Params.Set("application_name", program)
-	}
-	return &renamed
 }
 
 // View runs fn against one consistent state of the rows. A panic in fn goes through

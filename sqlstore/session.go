@@ -216,3 +216,17 @@ func (s *session) ended(w *watch, err error) error {
 	}
 	return err
 }
+
+// keepStill takes the right to write for the reading transaction under way on a file, with a
+// statement that changes nothing. It returns false when there is something newer
+// than what was read, or somebody else writes.
+func (s *session) keepStill(statement string) bool {
+	if s.do("PRAGMA query_only(0)") != nil {
+		return false
+	}
+	err := s.do(statement)
+	if s.do("PRAGMA query_only(1)") != nil {
+		s.dead = true
+	}
+	return err == nil
+}

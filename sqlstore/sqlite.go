@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -74,26 +73,6 @@ func sqliteURI(path, mode string, pragmas ...string) string {
 	values := url.Values{"mode": {mode}, "_pragma": pragmas}
 	uri := url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: values.Encode()}
 	return uri.String()
-}
-
-// connect opens n sessions on one data source and keeps them for shut.
-func (s *engine) connect(ctx context.Context, source string, n int) ([]*session, error) {
-	db, err := sql.Open("sqlite", source)
-	if err != nil {
-		return nil, s.d.translate("connecting", err)
-	}
-	s.dbs = append(s.dbs, db)
-	db.SetMaxOpenConns(n)
-	db.SetMaxIdleConns(n)
-	first := len(s.sessions)
-	for range n {
-		ses := &session{d: s.d, open: db.Conn}
-		if err := ses.connect(ctx); err != nil {
-			return nil, s.d.translate("connecting", err)
-		}
-		s.sessions = append(s.sessions, ses)
-	}
-	return s.sessions[first:], nil
 }
 
 // writerPragmas are those of the connection that writes. FULL makes every commit

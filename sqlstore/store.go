@@ -50,8 +50,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/berthcloud/berth/fault"
 )
 
 // Memory is the Path of a database that is in memory and ends with its Store.
@@ -161,14 +159,6 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// The codes of the faults that a Store raises itself, all Unavailable.
-const (
-	// CodeBusy says that too many Updates wait already.
-	CodeBusy fault.Code = "berth.store_busy"
-	// CodeAway says that the database cannot be used now.
-	CodeAway fault.Code = "berth.store_away"
-)
-
 // An engine runs the Views and Updates of a store on its database. It knows
 // transactions and nothing of what is in the tables.
 type engine struct {
@@ -195,6 +185,9 @@ type engine struct {
 	turn string
 	// raised counts those transactions, the one that is being committed included.
 	raised atomic.Int64
+	// still is a statement that changes nothing and takes the right to write to a file. Empty
+	// where no View has a twin.
+	still string
 	// first begins a transaction with what its Updates, in an earlier run, noted that they
 	// want. Nil for nothing.
 	first func(*tx, []any)
@@ -219,9 +212,6 @@ type schema struct {
 	prepare func(context.Context, *session) error
 	known   naming
 }
-
-// A naming is how operators know the database of a kind of store.
-type naming struct{ section, database string }
 
 func newEngine(opts Options) *engine {
 	return &engine{
@@ -316,10 +306,10 @@ func (s *engine) isClosing() bool {
 	}
 }
 
-// errClosed is what a closed store answers.
-func errClosed() error {
-	return fault.New(fault.Unavailable, CodeAway, "The database is shut down.")
-}
+// Usable returns an Unavailable fault with ErrFileLost in its chain when the store is known to
+// have lost its file, else nil. It touches neither the database nor the file, which is looked
+// for every second and with each Update.
+func (s *engine) Usable() error { return s.files.known() }
 
 // Close waits for queued Updates and running Views, and releases the file. What
 // comes later is refused as Unavailable. Further calls wait for the first.

@@ -100,19 +100,6 @@ func (t *tool) openServer(ctx context.Context) (err error) {
 	return t.s.reach(ctx, t.ses)
 }
 
-// idleForLong takes back what makes a server end transactions that are quiet.
-func idleForLong(ctx context.Context, d *dialect, conn *sql.Conn) error {
-	if d == postgresDialect {
-		_, err := conn.ExecContext(ctx, "SET idle_in_transaction_session_timeout = 0")
-		return err
-	}
-	_, err := conn.ExecContext(ctx, "SET SESSION idle_transaction_timeout = 0")
-	if mysqlCode(err) == 1193 {
-		return nil // only MariaDB has it
-	}
-	return err
-}
-
 // openFile looks at the file before it does anything to it.
 func (t *tool) openFile(ctx context.Context) (err error) {
 	if t.path, err = realPath(t.s.opts.Path); err != nil {

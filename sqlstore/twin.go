@@ -12,14 +12,14 @@ package sqlstore
 // twin returns a twin of a View's transaction, to be ended before that is, or false:
 // then one connection has to do.
 func (s *engine) twin(t *tx) (other *tx, end func(), ok bool) {
-	if s.d.server || s.readers == s.writer {
+	if s.still == "" || s.d.server || s.readers == s.writer {
 		return nil, nil, false
 	}
 	ses, ok := s.readers.borrowIdle()
 	if !ok {
 		return nil, nil, false
 	}
-	if !t.ses.keepStill() || s.begin(t.ctx, ses, s.d.beginRead) != nil {
+	if !t.ses.keepStill(s.still) || s.begin(t.ctx, ses, s.d.beginRead) != nil {
 		s.readers.giveBack(ses)
 		return nil, nil, false
 	}
@@ -31,18 +31,4 @@ func (s *engine) twin(t *tx) (other *tx, end func(), ok bool) {
 		}
 		s.readers.giveBack(ses)
 	}, true
-}
-
-// keepStill takes the right to write for the transaction under way, with a
-// statement that writes nothing. It returns false when there is something newer
-// than what was read, or somebody else writes.
-func (s *session) keepStill() bool {
-	if s.do("PRAGMA query_only(0)") != nil {
-		return false
-	}
-	err := s.do("UPDATE alembic_version SET version_num = version_num WHERE 0")
-	if s.do("PRAGMA query_only(1)") != nil {
-		s.dead = true
-	}
-	return err == nil
 }

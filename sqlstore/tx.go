@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // errOver is what a transaction answers after its function returned.
@@ -107,6 +108,33 @@ func (t *tx) walk(rows *sql.Rows, w *watch, fn func(*row)) (left, err error) {
 func (t *tx) tell(rows int) {
 	if t.heard != nil {
 		t.heard(rows)
+	}
+}
+
+// ask asks several questions at once.
+func (t *tx) ask(questions []question) error {
+	if err := t.usable(); err != nil {
+		return err
+	}
+	end := t.tracing(len(questions), func(i int) string { return questions[i].query })
+	err := t.ses.ask(questions)
+	end(err)
+	return t.fail(err)
+}
+
+// tracing begins to trace so many statements that run together.
+func (t *tx) tracing(n int, query func(int) string) (end func(error)) {
+	if t.trace == nil {
+		return func(error) {}
+	}
+	ends := make([]func(error), n)
+	for i := range ends {
+		ends[i] = t.trace(t.ctx, query(i))
+	}
+	return func(err error) {
+		for _, end := range slices.Backward(ends) {
+			end(err)
+		}
 	}
 }
 

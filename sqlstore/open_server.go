@@ -1,0 +1,169 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/sqlstore/migrations"
+)
+
+// newSession returns a session that connects when it is first used.
+func (s *engine) newSession(r role) *session {
+	silence := patience
+	if s.d.bounded {
+		silence = 0
+	}
+	ses := &session{d: s.d, patience: silence, lifetime: s.opts.Server.Recycle, epoch: &s.epoch}
+	ses.open = func(ctx context.Context) (*sql.Conn, error) {
+		conn, at, err := s.dialer.dial(ctx, r)
+		if err != nil {
+			return nil, connectError{err}
+		}
+		ses.single, ses.nowait = at.node, at.nowait
+		if old := s.host.Swap(at.host); old != nil && old != at.host {
+			// Others may still talk to a host that was taken out of
+			// service and does not say so.
+			s.epoch.Add(1)
+		}
+		if s.opts.Metrics.Reconnected != nil {
+			s.opts.Metrics.Reconnected()
+		}
+		return conn, nil
+	}
+	return ses
+}
+
+// openServer connects, looks at the database before it changes anything in it,
+// and begins to serve.
+func (s *engine) openServer(ctx context.Context) (err error) {
+	s.d, s.dialer, err = newDialer(*s.opts.Server)
+	if err != nil {
+		return err
+	}
+	writer := s.newSession(writing)
+	s.sessions = append(s.sessions, writer)
+	if err := s.reach(ctx, writer); err != nil {
+		return err
+	}
+	if err := s.prepareServer(ctx, writer); err != nil {
+		return err
+	}
+	readers := make([]*session, s.opts.Readers)
+	for i := range readers {
+		readers[i] = s.newSession(reading)
+	}
+	s.sessions = append(s.sessions, readers...)
+	s.start(writer, readers)
+	return nil
+}
+
+// reach makes the first connection, again and again while nobody answers. What
+// will not change by itself is an error at once.
+func (s *engine) reach(ctx context.Context, ses *session) error {
+	server := s.opts.Server
+	for n := 0; ; n++ {
+		err := ses.connect(ctx)
+		if err == nil {
+			return nil
+		}
+		if advice := s.d.advice(err, s.schema.known); advice != "" {
+			return fmt.Errorf("%w: %s", err, advice)
+		}
+		if ctx.Err() != nil || server.Retries >= 0 && n >= server.Retries {
+			return err
+		}
+		s.opts.Logger.Warn("the database cannot be reached yet", "error", err.Error(), "again in", server.RetryInterval.String())
+		if err := sleep(ctx, server.RetryInterval); err != nil {
+			return err
+		}
+	}
+}
+
+// schemaTries is how often to look whether another instance, started at the same
+// moment, has made the tables.
+const schemaTries = 8
+
+// prepareServer brings the tables of the store and Berth's own into order. Instances
+// that start together may get into each other's way, so that a failure is looked
+// at again before it counts.
+func (s *engine) prepareServer(ctx context.Context, ses *session) error {
+	var first, last error
+	for n := range schemaTries {
+		err := s.schema.prepare(ctx, ses)
+		if err == nil {
+			err = s.prepareOwn(ctx, ses)
+		}
+		if err == nil {
+			return nil
+		}
+		if first == nil {
+			first = err
+		}
+		// What comes after the first may be anything: tables appear
+		// meanwhile.
+		kind, _ := fault.Of(err)
+		rival := errors.Is(first, errCreating) || errors.As(first, new(foreign)) || kind == fault.Unavailable
+		if last = err; !rival || n == schemaTries-1 {
+			break
+		}
+		if err := sleep(ctx, backoff(n+1)); err != nil {
+			return err
+		}
+	}
+	return last
+}
+
+// errCreating says that a statement that makes tables failed, maybe because
+// another instance was faster.
+var errCreating = errors.New("the tables could not be made")
+
+// A foreign error says why a database is not one of the store's kind, unless its tables are
+// being made right now.
+type foreign string
+
+func (f foreign) Error() string { return string(f) }
+
+// prepareOwn makes Berth's own tables, or the rest of those that another instance has
+// begun: their version is what is written last.
+func (s *engine) prepareOwn(ctx context.Context, ses *session) error {
+	version, err := ownVersion(&tx{ses: ses, ctx: ctx})
+	switch {
+	case err != nil || version == migrations.OwnVersion:
+		return err
+	case version > 0:
+		return fmt.Errorf("its berth_ tables are of version %d, this program knows %d: upgrade all instances, or run `berth db uninstall` while none runs",
+			version, migrations.OwnVersion)
+	}
+	if err := s.createOwn(ses); err != nil {
+		if advice := s.d.advice(err, s.schema.known); advice != "" {
+			return fmt.Errorf("the tables of Berth's own cannot be made: %w: %s", s.d.translate("creating", err), advice)
+		}
+		return fmt.Errorf("%w: Berth's own tables: %w", errCreating, s.d.translate("creating", err))
+	}
+	return nil
+}
+
+func (s *engine) createOwn(ses *session) error {
+	statements, err := migrations.OwnTables(s.d.name)
+	if err != nil {
+		return err
+	}
+	for _, statement := range statements {
+		if err := ses.do(statement); err != nil {
+			return err
+		}
+	}
+	_, err = ses.exec(`INSERT INTO berth_version (version) VALUES (?)`, migrations.OwnVersion)
+	return err
+}
+
+func ownVersion(r *tx) (int64, error) {
+	there, err := r.hasTable("berth_version")
+	if err != nil || !there {
+		return 0, err
+	}
+	return firstRow(r, integer, `SELECT COALESCE(MAX(version), 0) FROM berth_version`)
+}
