@@ -78,7 +78,7 @@ func (s *engine) enqueue(j *job) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
-		return errClosed()
+		return closedError()
 	}
 	select {
 	case s.queue <- j:
@@ -547,7 +547,7 @@ func (s *engine) beginMember(ses *session, open bool) error {
 	if err := ses.connect(context.Background()); err != nil {
 		return err
 	}
-	if ses.packets() != nil {
+	if ses.pipelined() {
 		ses.beginLater(s.d.begin)
 	} else if err := s.begin(context.Background(), ses, s.d.begin); err != nil {
 		return err

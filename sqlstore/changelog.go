@@ -84,7 +84,7 @@ VALUES (?, ?, `+ses.d.now+`)`, e.writer, stamp); err != nil {
 
 // commitWith runs a last statement and commits.
 func commitWith(ses *session, last statement) error {
-	if ses.packets() != nil {
+	if ses.pipelined() {
 		return ses.doAll(last.query+`;
 COMMIT`, last.args...)
 	}

@@ -113,8 +113,8 @@ const (
 	CodeAway fault.Code = "berth.store_away"
 )
 
-// errClosed is what a closed store answers.
-func errClosed() error {
+// closedError is what a closed store answers.
+func closedError() error {
 	return fault.New(fault.Unavailable, CodeAway, "The database is shut down.")
 }
 

@@ -35,7 +35,7 @@ type question struct {
 // later puts off a statement without values or rows until the next is sent. What
 // comes of it is told then.
 func (s *session) later(query string) error {
-	if s.packets() == nil {
+	if !s.pipelined() {
 		return s.do(query)
 	}
 	s.put = append(s.put, query)
@@ -84,6 +84,9 @@ func (s *session) packets() packets {
 	return s.d.packets
 }
 
+// pipelined reports whether several statements go in one packet.
+func (s *session) pipelined() bool { return s.packets() != nil }
+
 // doAll runs several statements, which are one text, in one packet.
 func (s *session) doAll(text string, args ...any) error {
 	return s.attempt(func(w *watch) (bool, error) {
@@ -106,7 +109,7 @@ func (s *session) attempt(send func(*watch) (answered bool, err error)) error {
 	answered, err := send(w)
 	err = s.ended(w, err)
 	if err != nil && s.opening && !answered && s.dead && !s.fresh(start) {
-		if lost := s.connect(context.Background()); lost != nil || s.packets() == nil {
+		if lost := s.connect(context.Background()); lost != nil || !s.pipelined() {
 			s.forget()
 			return cmp.Or(lost, err)
 		}
@@ -120,7 +123,7 @@ func (s *session) attempt(send func(*watch) (answered bool, err error)) error {
 
 // ask asks several questions at once.
 func (s *session) ask(questions []question) error {
-	if s.packets() == nil {
+	if !s.pipelined() {
 		for _, q := range questions {
 			if err := s.query(func(rows *sql.Rows, _ *watch) error { return walk(rows, q.each) }, q.query, q.args...); err != nil {
 				return err
@@ -153,7 +156,7 @@ func walk(rows *sql.Rows, fn func(*row)) error {
 // On a server all are made when one changes less than it should, and none after
 // one that fails.
 func (s *session) change(changes []statement) (counts []int64, err error) {
-	if s.packets() != nil {
+	if s.pipelined() {
 		err = s.attempt(func(w *watch) (answered bool, err error) {
 			counts, err = s.packets().change(w.ctx, s, changes)
 			return counts != nil, err

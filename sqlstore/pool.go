@@ -37,7 +37,7 @@ func (p *pool) borrow(ctx context.Context) (*session, error) {
 	}
 	select {
 	case <-p.closing:
-		return nil, errClosed()
+		return nil, closedError()
 	default:
 	}
 	select {
@@ -53,7 +53,7 @@ func (p *pool) borrow(ctx context.Context) (*session, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-p.closing:
-		return nil, errClosed()
+		return nil, closedError()
 	case <-late:
 		return nil, fault.New(fault.Unavailable, CodeBusy, "All connections to the database are in use. Please try again.")
 	}

@@ -67,7 +67,7 @@ func numberOr[T any](none int, name string, at func(*T) *int) column[T] {
 		},
 		set: func(r *T, one *row, i int) {
 			*at(r) = none
-			if one.values[i] != nil {
+			if !one.null(i) {
 				*at(r) = int(one.int(i))
 			}
 		},

@@ -102,7 +102,7 @@ func checkUsage(in *inspection) (Verdict, string, error) {
 	over, named := 0, []string(nil)
 	err := in.each(func(one *row) {
 		used, inv := one.int(2), placement.Inventory{Total: one.int(3), Reserved: one.int(4), AllocationRatio: one.float(5)}
-		if one.values[3] != nil && inv.Fits(used, 0) {
+		if !one.null(3) && inv.Fits(used, 0) {
 			return
 		}
 		if over++; over <= examples {

@@ -159,7 +159,7 @@ func readPlace(r *tx) (copyPlace, error) {
 	return firstRow(r, func(one *row) copyPlace {
 		p := copyPlace{source: one.text(0), table: one.text(1), rows: one.int(4)}
 		for _, i := range []int{2, 3} {
-			if one.values[i] != nil {
+			if !one.null(i) {
 				p.key = append(p.key, one.int(i))
 			}
 		}

@@ -120,7 +120,7 @@ WHERE ` + key[0] + ` >= ? AND (` + key[0] + ` > ? OR ` + key[1] + ` > ?)`, []any
 func toTuple(d *dialect, table migrations.Table, one *row) (tuple, error) {
 	t := make(tuple, len(table.Columns))
 	for i, c := range table.Columns {
-		if one.values[i] == nil {
+		if one.null(i) {
 			continue
 		}
 		switch c.Kind {
