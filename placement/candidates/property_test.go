@@ -56,10 +56,12 @@ func TestCautiousSearchEqualsSlowSearch(t *testing.T) {
 }
 
 func compareWithSlow(t *testing.T) {
+	var cases tally
 	rapid.Check(t, func(rt *rapid.T) {
 		b := placementtest.Forest(rt)
 		w, q := b.World(), placementtest.Question(rt, b)
 		want, wantFault := searchSlow(w, q)
+		cases.add(len(want) > 0)
 		got, fault := keys(t, w, q)
 		if diff := cmp.Diff(wantFault, fault); diff != "" {
 			rt.Fatalf("fault (-slow +search):\n%s", diff)
@@ -68,17 +70,20 @@ func compareWithSlow(t *testing.T) {
 			rt.Fatalf("%+v (-slow +search):\n%s", q, diff)
 		}
 	})
+	cases.enough(t, mostHave)
 }
 
 func TestCutsAreSubsets(t *testing.T) {
+	var cases tally
 	rapid.Check(t, func(rt *rapid.T) {
 		b := placementtest.Forest(rt)
 		w, q := b.World(), placementtest.Question(rt, b)
-		if _, err := candidates.Search(w, q); err != nil {
+		q.Flat = false // it comes after Max, so that nothing can be said of its number
+		all, fault := keys(t, w, q)
+		cases.add(len(all) > 0)
+		if fault != "" {
 			return
 		}
-		q.Flat = false // it comes after Max, so that nothing can be said of its number
-		all, _ := keys(t, w, q)
 		cut := q
 		cut.Limit = rapid.IntRange(1, 5).Draw(rt, "limit")
 		if rapid.Bool().Draw(rt, "sampled") {
@@ -103,15 +108,18 @@ func TestCutsAreSubsets(t *testing.T) {
 			}
 		}
 	})
+	cases.enough(t, mostHave)
 }
 
 func TestCapacityNeverRemovesCandidates(t *testing.T) {
+	var cases tally
 	rapid.Check(t, func(rt *rapid.T) {
 		b := placementtest.Forest(rt)
 		q := placementtest.Question(rt, b)
 		w := b.World()
-		before, fault := keys(t, w, q)
-		if fault != "" {
+		before, _ := keys(t, w, q)
+		cases.add(len(before) > 0)
+		if len(before) == 0 {
 			return
 		}
 		for tree := range w.Trees() {
@@ -130,18 +138,21 @@ func TestCapacityNeverRemovesCandidates(t *testing.T) {
 			}
 		}
 	})
+	cases.enough(t, mostHave)
 }
 
 func TestCandidatesCanBeClaimed(t *testing.T) {
+	var cases tally
 	rapid.Check(t, func(rt *rapid.T) {
 		b := placementtest.Forest(rt)
 		q := placementtest.Question(rt, b)
 		w := b.World()
-		r, err := candidates.Search(w, q)
-		if err != nil {
+		before, _ := keys(t, w, q)
+		cases.add(len(before) > 0)
+		if len(before) == 0 {
 			return
 		}
-		before, _ := keys(t, w, q)
+		r := search(t, w, q)
 		for c := range r.All() {
 			claimed := b.Clone()
 			for _, u := range c.Uses {
@@ -158,4 +169,5 @@ func TestCandidatesCanBeClaimed(t *testing.T) {
 			break
 		}
 	})
+	cases.enough(t, mostHave)
 }

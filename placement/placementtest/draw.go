@@ -50,7 +50,7 @@ func Forest(t *rapid.T) *Builder {
 // fill gives a provider what it has. With sharing, some share.
 func fill(t *rapid.T, p *ProviderBuilder, sharing bool) {
 	for _, class := range ClassNames {
-		if !OneIn(t, 2, class) {
+		if !OneIn(t, 3, class) {
 			p.Stock(class, rapid.Int64Range(2, 8).Draw(t, "total"), func(r *placement.InventoryRow) { bend(t, r) })
 		}
 	}
@@ -122,7 +122,7 @@ func Question(t *rapid.T, b *Builder) placement.Query {
 
 func drawGroup(t *rapid.T, g *placement.RequestGroup, providers []string) {
 	if !OneIn(t, 3, "resourceless") {
-		for _, class := range rapid.SliceOfNDistinct(rapid.SampledFrom(ClassNames), 1, 2, rapid.ID).Draw(t, "classes") {
+		for _, class := range rapid.SliceOfNDistinct(rapid.SampledFrom(ClassNames), 1, rapid.SampledFrom([]int{1, 1, 2}).Draw(t, "most"), rapid.ID).Draw(t, "classes") {
 			g.Resources = append(g.Resources, placement.ClassAmount{Class: class, Amount: rapid.Int64Range(1, 2).Draw(t, "amount")})
 		}
 	}
@@ -137,7 +137,7 @@ func drawGroup(t *rapid.T, g *placement.RequestGroup, providers []string) {
 	if OneIn(t, 3, "forbids") {
 		g.Forbidden = drawTraits(t, 1)
 	}
-	for OneIn(t, 2, "member") {
+	for OneIn(t, 3, "member") {
 		g.MemberOf = append(g.MemberOf, drawAggregates(t))
 	}
 	if OneIn(t, 4, "stranger") {
