@@ -12,29 +12,13 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// computeForeign are groups of libraries, drivers, hosts and services that Nova's files may contain
-// and Berth ignores. Of [api_database] only the connection is read.
-var computeForeign = []string{
-	"profiler", "healthcheck", "oslo_reports", "oslo_concurrency", "oslo_limit", "oslo_versionedobjects",
-	"oslo_messaging_amqp", "oslo_messaging_kafka", "oslo_messaging_metrics", "oslo_messaging_notifications", "oslo_messaging_rabbit",
-	"audit_middleware_notifications", "cache", "privsep", "privsep_osbrick", "vif_plug_linux_bridge_privileged", "vif_plug_ovs_privileged",
-	"nova_sys_admin", "os_brick", "os_vif_linux_bridge", "os_vif_noop", "os_vif_ovs", "os_win", "key_manager", "barbican",
-	"barbican_service_user", "vault", groupAPIDatabase, "cells", "compute", "conductor", "console", "consoleauth", "cinder", "cyborg",
-	"devices", "ephemeral_storage_encryption", "guestfs", "hyperv", "image_cache", "ironic", "keystone", "libvirt", "metrics", "mks",
-	"notifications", "pci", "powervm", "rdp", "remote_debug", "serial_console", "service_user", "spice", "upgrade_levels",
-	"vendordata_dynamic_auth", "vmware", "vnc", "xenserver", "zvm",
-}
-
-// ComputeForeign lists the groups of Nova's files that Berth's compute service ignores.
-func ComputeForeign() []string { return slices.Clone(computeForeign) }
-
 // Settings returns the table of all options in the order of the documentation, bound to the fields
 // of c: Display returns the values in c.
 func (c *Compute) Settings() []Setting {
 	return slices.Concat(
-		c.base(), c.Nova.settings(), c.Paths.settings(), logging(), computeServer(), computeHosts(), computeTimers(), processes(), messaging("nova"),
-		c.Nova.api(), c.Nova.wsgi(), c.Database.oslo(groupOsloDB), apiDatabase(),
-		c.keystone(), c.credentials(), tokenCache(), c.Placement.adapter(groupPlacement, "placement"), c.neutron(), c.glance(),
+		c.base(), c.Nova.settings(), c.Paths.settings(),
+		c.Nova.api(), c.Nova.wsgi(), c.Database.oslo(groupOsloDB),
+		c.keystone(), c.credentials(), c.Placement.adapter(groupPlacement), c.Neutron.adapter(groupNeutron), c.glance(),
 		c.policy(), c.cors(), c.middleware(), c.Quota.settings(), c.Scheduler.settings(), c.Scheduler.filtering(), c.Scheduler.workarounds(),
 		c.berth(), c.Boots.settings(),
 	)
@@ -48,7 +32,7 @@ func (n *Nova) settings() []Setting {
 		used(g, "osapi_compute_listen_port", osloconfig.IntBetween(&n.ListenPort, 0, 65535), "Port of the API, unless [berth] listen names one."),
 		used(g, "enabled_ssl_apis", osloconfig.List(&n.SSLAPIs),
 			"With osapi_compute among them, the API is served with TLS by the files of [wsgi], unless [berth] tls_cert_file names one."),
-		kept(g, "my_ip", osloconfig.String(&n.MyIP), "Address of this host. Only good for $my_ip in other values."),
+		used(g, "my_ip", osloconfig.String(&n.MyIP), "Address of this host. Only good for $my_ip in other values."),
 		used(g, "service_down_time", osloconfig.IntBetween(&n.ServiceDownTime, 1, math.MaxInt32), "Seconds after its last report that a host counts as down."),
 		used(g, "rpc_response_timeout", osloconfig.IntBetween(&n.ResponseTimeout, 1, math.MaxInt32), "Seconds that a caller waits for a host that is to do something at once."),
 		used(g, "instance_build_timeout", osloconfig.IntBetween(&n.BuildTimeout, 0, math.MaxInt32),
@@ -107,28 +91,20 @@ func checkNameTemplate(text string) error {
 // api describes [api].
 func (n *Nova) api() []Setting {
 	const g = groupAPI
-	return append([]Setting{
+	return []Setting{
 		used(g, "auth_strategy", osloconfig.Choice(&n.AuthStrategy, StrategyKeystone, StrategyNoAuth2),
 			"Who checks callers: Keystone, or nobody, for tests: with noauth2 the token is the user's name, and admin is the administrator.").formerlyDefault(),
 		used(g, "max_limit", osloconfig.IntBetween(&n.MaxLimit, 1, math.MaxInt), "Most objects in one answer.").formerlyIn(groupDefault, "osapi_max_limit"),
-	}, apiRest()...)
+	}
 }
 
 // wsgi describes [wsgi].
 func (n *Nova) wsgi() []Setting {
 	const g = groupWSGI
-	return append([]Setting{
+	return []Setting{
 		used(g, "ssl_cert_file", osloconfig.String(&n.CertFile), "PEM file with the certificate of the API, when enabled_ssl_apis has it.").formerlyDefault(),
 		used(g, "ssl_key_file", osloconfig.String(&n.KeyFile), "PEM file with the private key of that certificate.").formerlyDefault(),
 		used(g, "ssl_ca_file", osloconfig.String(&n.CAFile), "PEM file with the authorities of clients' certificates; clients then need one.").formerlyDefault(),
-	}, wsgiRest()...)
-}
-
-// apiDatabase describes the connection in [api_database], which is read for a warning that it is
-// ignored.
-func apiDatabase() []Setting {
-	return []Setting{
-		ignored(groupAPIDatabase, "connection", hidden(), "Nova's second database. Berth has all in that of [database]; the rest of this group is skipped."),
 	}
 }
 
@@ -148,10 +124,6 @@ func (q *Quota) settings() []Setting {
 		most("key_pairs", &q.KeyPairs, "Key pairs of a user."),
 		most("server_groups", &q.ServerGroups, "Server groups of a project."),
 		most("server_group_members", &q.ServerGroupMembers, "Servers of a server group."),
-		ignored(g, "driver", osloconfig.Choice(new("nova.quota.DbQuotaDriver"),
-			"nova.quota.DbQuotaDriver", "nova.quota.NoopQuotaDriver", "nova.quota.UnifiedLimitsDriver"), "Nova: what limits and counts. Berth is as the first one."),
-		ignored(g, "recheck_quota", on(), "Nova: count again after the change. Berth counts with it."),
-		ignored(g, "count_usage_from_placement", off(), "Nova: count what placement has. Berth counts its own servers."),
 	}
 }
 
@@ -168,8 +140,6 @@ func (s *Scheduler) settings() []Setting {
 		on("query_placement_for_image_type_support", &s.ImageTypes, "Ask for hosts that know the image's disk format."),
 		on("enable_isolated_aggregate_filtering", &s.IsolateAggregates, "Keep aggregates whose metadata require traits for servers that require them too."),
 		on("image_metadata_prefilter", &s.ImageMetadata, "Ask for hosts that have the devices that the image's properties name."),
-		ignored(g, "discover_hosts_in_cells_interval", number(-1), "Nova: seconds between searches for new hosts. Berth takes them when they report."),
-		ignored(g, "workers", maybeNumber(), "Processes that choose hosts."),
 	}
 }
 
@@ -181,7 +151,7 @@ func (s *Scheduler) filtering() []Setting {
 		return used(g, name, osloconfig.Float(v).Check(checkWeight(least)), help)
 	}
 	anyLeast := math.Inf(-1)
-	return append([]Setting{
+	return []Setting{
 		used(g, "host_subset_size", osloconfig.IntBetween(&s.SubsetSize, 1, math.MaxInt), "Among how many of the best hosts one is drawn."),
 		used(g, "shuffle_best_same_weighed_hosts", osloconfig.Bool(&s.ShuffleBest), "Draw among hosts that are equally good."),
 		used(g, "enabled_filters", osloconfig.List(&s.EnabledFilters),
@@ -193,7 +163,7 @@ func (s *Scheduler) filtering() []Setting {
 		weight("build_failure_weight_multiplier", &w.BuildFailure, anyLeast, "How much it counts against a host that servers could not be built there."),
 		weight("soft_affinity_weight_multiplier", &w.SoftAffinity, 0, "How much it counts that others of a group with soft affinity are on the host."),
 		weight("soft_anti_affinity_weight_multiplier", &w.SoftAntiAffinity, 0, "How much it counts that they are not, with soft anti-affinity."),
-	}, filteringRest()...)
+	}
 }
 
 // checkWeight accepts finite numbers from least on. Values that are not numbers are refused by the
@@ -212,10 +182,10 @@ func checkWeight(least float64) func(string) error {
 }
 
 func (s *Scheduler) workarounds() []Setting {
-	return append([]Setting{
+	return []Setting{
 		used(groupWorkarounds, "disable_fallback_pcpu_query", osloconfig.Bool(&s.DisableFallbackPCPU),
 			"Do not ask again for ordinary CPUs when no host has dedicated ones."),
-	}, workaroundsRest()...)
+	}
 }
 
 // requestFilters are the filters of requests for which Nova has no switch.

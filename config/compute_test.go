@@ -163,10 +163,10 @@ func novaSettings(paths []string) *config.Compute {
 	want.Boots = config.Boots{NetworksMayAsk: true, OwnedHosts: true, CandidatesPerHost: 3, TakeoverTime: 65, FiltersOff: []string{"accelerators", "virtio_sound"}}
 	want.Placement.Timeout = new(70)
 	want.Ignored = []string{
-		"[DEFAULT] enabled_apis", "[DEFAULT] default_schedule_zone", "[DEFAULT] initial_ram_allocation_ratio",
+		"[DEFAULT] default_schedule_zone", "[DEFAULT] enabled_apis", "[DEFAULT] initial_ram_allocation_ratio",
 		"[DEFAULT] resume_guests_state_on_host_boot", "[DEFAULT] transport_url", "[api] vendordata_jsonfile_path",
-		"[api_database] connection", "[neutron] service_metadata_proxy", "[neutron] metadata_proxy_shared_secret",
-		"[glance] verify_glance_signatures", "[scheduler] discover_hosts_in_cells_interval", "[filter_scheduler] available_filters",
+		"[neutron] metadata_proxy_shared_secret", "[neutron] service_metadata_proxy",
+		"[glance] verify_glance_signatures", "[scheduler] discover_hosts_in_cells_interval", "[filter_scheduler] available_filters", "[api_database] connection",
 	}
 	return want
 }
@@ -230,7 +230,6 @@ soft_anti_affinity_weight_multiplier = -1
 disk_weight_multiplier = much
 [quota]
 cores = -2
-driver = mine
 [scheduler]
 max_attempts = 0
 [berth]
@@ -254,9 +253,8 @@ auth_typ = password
 		`:13: [filter_scheduler] soft_anti_affinity_weight_multiplier = "-1": want a number from 0 on`,
 		`:14: [filter_scheduler] disk_weight_multiplier = "much": want a number`,
 		`:16: [quota] cores = "-2": want an integer of at least -1`,
-		`:17: [quota] driver = "mine": want one of nova.quota.DbQuotaDriver, nova.quota.NoopQuotaDriver, nova.quota.UnifiedLimitsDriver`,
-		`:19: [scheduler] max_attempts = "0": want an integer of at least 1`,
-		`:21: [berth] request_filters_off = "accelerators, all": want disabled_computes, accelerators, packed_virtqueue, ` +
+		`:18: [scheduler] max_attempts = "0": want an integer of at least 1`,
+		`:20: [berth] request_filters_off = "accelerators, all": want disabled_computes, accelerators, packed_virtqueue, ` +
 			`remote_managed_ports, ephemeral_encryption, virtio_sound, tpm_secret_security, not "all"`,
 		`[DEFAULT] enabled_ssl_apis has osapi_compute: set [wsgi] ssl_cert_file and ssl_key_file too`,
 	} {
@@ -271,7 +269,7 @@ auth_typ = password
 	}
 	wantWarnings := []string{
 		paths[0] + ":6: there is no option [DEFAULT] maximum_instance_delete_attempt; did you mean maximum_instance_delete_attempts?",
-		paths[0] + ":23: there is no option [placement] auth_typ; did you mean auth_type?",
+		paths[0] + ":22: there is no option [placement] auth_typ; did you mean auth_type?",
 	}
 	if diff := cmp.Diff(wantWarnings, warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)

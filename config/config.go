@@ -29,8 +29,8 @@ type Service struct {
 // Common returns the part of a service's settings that all services have.
 func (s *Service) Common() *Service { return s }
 
-// Placement has every option of placement.conf that Berth reads. Options that Berth accepts only
-// for compatibility with existing files have no field; they are in the table that Settings returns.
+// Placement has every option of placement.conf that Berth reads. Settings binds them to their names,
+// Ignores lists the names that Berth accepts only for compatibility with existing files.
 type Placement struct {
 	Service
 
@@ -51,7 +51,6 @@ type Default struct {
 
 // Paths are the directories in [DEFAULT] of placement.conf.
 type Paths struct {
-	TempDir   string
 	PyBaseDir string
 	StatePath string
 }
@@ -73,9 +72,7 @@ const (
 type Database struct {
 	Connection            osloconfig.Secret
 	ConnectionParameters  string
-	SlaveConnection       osloconfig.Secret
 	SyncOnStartup         bool
-	SQLiteSynchronous     bool
 	MySQLSQLMode          string
 	ConnectionRecycleTime int // seconds
 	MaxPoolSize           *int
@@ -207,7 +204,6 @@ const debianModules = "/usr/lib/python3/dist-packages"
 
 func defaultDatabase() Database {
 	return Database{
-		SQLiteSynchronous:     true,
 		MySQLSQLMode:          "TRADITIONAL",
 		ConnectionRecycleTime: 3600,
 		MaxRetries:            10,

@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/berthcloud/berth/osloconfig"
 )
@@ -10,7 +9,6 @@ import (
 // Keystone is the group [keystone_authtoken]: how tokens are checked.
 type Keystone struct {
 	WWWAuthenticateURI        string
-	AuthVersion               string
 	Interface                 string
 	DelayAuthDecision         bool
 	HTTPConnectTimeout        *int // seconds
@@ -21,7 +19,6 @@ type Keystone struct {
 	CAFile                    string
 	Insecure                  bool
 	RegionName                string
-	MemcachedServers          []string
 	TokenCacheTime            int // seconds; -1: no cache
 	ServiceTokenRoles         []string
 	ServiceTokenRolesRequired bool
@@ -76,7 +73,6 @@ func (s *Service) keystone() []Setting {
 	return []Setting{
 		used(g, "www_authenticate_uri", osloconfig.String(&k.WWWAuthenticateURI),
 			"Address of Keystone that a client without a token is sent to, in the header WWW-Authenticate; auth_url when empty.").formerly("auth_uri"),
-		ignored(g, "auth_version", osloconfig.String(&k.AuthVersion), "Version of Keystone's API. Berth speaks version 3."),
 		used(g, "interface", osloconfig.String(&k.Interface), "Endpoint of Keystone to use, of those in its catalogue: internal, public or admin."),
 		used(g, "delay_auth_decision", osloconfig.Bool(&k.DelayAuthDecision),
 			"Answer requests without a valid token in the API's own format, and with 401 instead of 503 while Keystone is unavailable."),
@@ -88,7 +84,6 @@ func (s *Service) keystone() []Setting {
 		used(g, "cafile", osloconfig.String(&k.CAFile), "Certificates of authorities that may sign Keystone's certificate; the system's when empty."),
 		used(g, "insecure", osloconfig.Bool(&k.Insecure), "Do not check Keystone's certificate."),
 		used(g, "region_name", osloconfig.String(&k.RegionName), "Region whose Keystone endpoint to use; the first one listed when empty."),
-		ignored(g, "memcached_servers", osloconfig.List(&k.MemcachedServers), "Memcached servers that upstream keeps checked tokens in. Berth keeps them in memory.").formerly("memcache_servers"),
 		used(g, "token_cache_time", osloconfig.Int(&k.TokenCacheTime), "Seconds for which the check of a token is remembered at most; 0 and -1 turn that off."),
 		used(g, "service_token_roles", osloconfig.List(&k.ServiceTokenRoles), "Roles of services that may pass on requests of users whose token has expired meanwhile."),
 		used(g, "service_token_roles_required", osloconfig.Bool(&k.ServiceTokenRolesRequired), "Refuse service tokens without such a role."),
@@ -104,10 +99,7 @@ func (s *Service) credentials() []Setting {
 	group := cmp.Or(k.AuthSection, groupKeystone)
 	kind := used(group, "auth_type", osloconfig.String(&k.AuthType), "Kind of the service's own credentials: password, v3password or v3applicationcredential.").
 		formerly("auth_plugin")
-	return slices.Concat([]Setting{kind}, k.Auth.settings(group), []Setting{
-		ignored(group, "token", osloconfig.Hidden(&k.Auth.Token), "A token, instead of a user. Berth does not take one: it would expire."),
-		ignored(group, "endpoint", osloconfig.String(&k.Auth.Endpoint), "Address to use with a fixed token.").formerly("url"),
-	})
+	return append([]Setting{kind}, k.Auth.settings(group)...)
 }
 
 // settings describes the options of the authentication plugins in a group.

@@ -85,7 +85,6 @@ func TestRealFile(t *testing.T) {
 	want.Paths.StatePath = "/opt/placement"
 	want.CORS.AllowedOrigin = []string{"https://a.example", "https://b.example"}
 	want.Keystone.WWWAuthenticateURI = "http://controller:5000"
-	want.Keystone.MemcachedServers = []string{"controller:11211"}
 	want.Keystone.AuthType = "password"
 	want.Keystone.Auth = config.Auth{
 		AuthURL: "http://controller:5000/v3", Username: "placement", Password: `pa$s "x"`,

@@ -33,7 +33,6 @@ type Neutron struct {
 	CorePlugin          string // without effect: there is one plugin
 	ServicePlugins      []string
 	BaseMAC             string
-	DNSDomain           string
 	MaxDNSNameservers   int
 	MaxSubnetHostRoutes int
 	MaxAddressPairs     int // of a port
@@ -45,7 +44,6 @@ type Neutron struct {
 	NotifyNovaOfStatus  bool
 	NotifyNovaOfData    bool
 	UseSSL              bool
-	AvailabilityZones   []string
 }
 
 // StrategyNoAuth is the value of Neutron.AuthStrategy besides StrategyKeystone.
@@ -99,7 +97,7 @@ func DefaultNetwork() *Network {
 		Service: service,
 		Neutron: Neutron{
 			StatePath: "/var/lib/neutron", BindHost: "127.0.0.1", BindPort: 9696, AuthStrategy: StrategyKeystone,
-			BaseMAC: "fa:16:3e:00:00:00", DNSDomain: "openstacklocal",
+			BaseMAC:           "fa:16:3e:00:00:00",
 			MaxDNSNameservers: 5, MaxSubnetHostRoutes: 20, MaxAddressPairs: 10, PaginationMaxLimit: "-1",
 			GlobalPhysnetMTU: 1500, AgentDownTime: 75, NotifyNovaOfStatus: true, NotifyNovaOfData: true, NewAgents: true,
 		},

@@ -121,7 +121,6 @@ func (m *ML2) types() []Setting {
 		})), "Physical networks that may have VLANs, with those for networks that ask for none in particular, as network:first:last or network alone for all VLANs."),
 		numbers("ml2_type_gre", "tunnel_id_ranges", &m.GRERanges, maxGREKey),
 		numbers("ml2_type_vxlan", "vni_ranges", &m.VXLANRanges, maxVNI),
-		ignored("ml2_type_vxlan", "vxlan_group", osloconfig.String(new("")), "Multicast group of VXLANs, for agents that Berth does not have."),
 		numbers("ml2_type_geneve", "vni_ranges", &m.GeneveRanges, maxVNI),
 		used("ml2_type_geneve", "max_header_size", osloconfig.Int(&m.GeneveMaxHeader), "Bytes of a Geneve header, without that of IP."),
 	}
@@ -132,12 +131,7 @@ func (m *ML2) drivers() []Setting {
 		return used(group, "vnic_type_prohibit_list", osloconfig.List(v),
 			"Types of VNICs that the driver is not to bind, of those it can.").formerly("vnic_type_blacklist")
 	}
-	const g = "securitygroup"
 	return []Setting{
-		ignored(g, "firewall_driver", osloconfig.String(new("")), "For agents."),
-		ignored(g, "enable_security_group", osloconfig.Bool(new(true)), "Neutron: have security groups. Berth keeps them, and enforces none."),
-		ignored(g, "enable_ipset", osloconfig.Bool(new(true)), "For agents."),
-		ignored(g, "permitted_ethertypes", osloconfig.List(new([]string)), "For agents."),
 		prohibited("ovs_driver", &m.OpenVSwitchProhibits),
 		prohibited("sriov_driver", &m.SRIOVProhibits),
 	}

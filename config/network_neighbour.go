@@ -65,8 +65,6 @@ func (n *Neighbour) session(g string) []Setting {
 		used(g, "keyfile", osloconfig.String(&n.KeyFile), "Private key of the client certificate."),
 		used(g, "insecure", osloconfig.Bool(&n.Insecure), "Do not check certificates."),
 		used(g, "timeout", osloconfig.OptionalInt(&n.Timeout), "Seconds that a request may take; 10 when empty."),
-		ignored(g, "collect_timing", off(), "Measure requests."),
-		ignored(g, "split_loggers", off(), "Log requests to several loggers."),
 		used(g, "auth_section", osloconfig.String(&n.AuthSection), "Group to read the credentials from, instead of this one."),
 	}, n.credentials(cmp.Or(n.AuthSection, g)))
 }

@@ -22,7 +22,7 @@ func defaultOVN() OVN {
 
 func (o *OVN) settings() []Setting {
 	const g = groupOVN
-	return append([]Setting{
+	return []Setting{
 		used(g, "ovn_sb_connection", osloconfig.String(&o.Connection),
 			"OVN's southbound database, which has the chassis: tcp:address:port, ssl:address:port or unix:path, several with commas. Read with the mechanism driver ovn; empty: not at all."),
 		used(g, "ovn_sb_private_key", osloconfig.String(&o.KeyFile), "PEM file with the private key for ssl: connections."),
@@ -32,33 +32,5 @@ func (o *OVN) settings() []Setting {
 		used(g, "ovsdb_probe_interval", osloconfig.IntBetween(&o.ProbeInterval, 0, 1<<31-1),
 			"Milliseconds of silence after which the database is asked for a sign of life, 1000 at least; lost after twice that. 0: never."),
 		used(g, "vhost_sock_dir", osloconfig.String(&o.SocketDir), "Directory, on the hosts, of the sockets of servers on chassis with DPDK."),
-	}, ovnElsewhere()...)
-}
-
-// ovnElsewhere describes the options of OVN's northbound database, to which Berth does not write.
-func ovnElsewhere() []Setting {
-	const g = groupOVN
-	off := func() osloconfig.Value { return osloconfig.Bool(new(bool)) }
-	text := func(s string) osloconfig.Value { return osloconfig.String(&s) }
-	number := func(n int) osloconfig.Value { return osloconfig.Int(&n) }
-	return []Setting{
-		ignored(g, "ovn_nb_connection", text("tcp:127.0.0.1:6641"), "OVN's northbound database. Berth writes nothing to OVN."),
-		ignored(g, "ovn_nb_private_key", text(""), "Key for its connections."),
-		ignored(g, "ovn_nb_certificate", text(""), "Certificate of that key."),
-		ignored(g, "ovn_nb_ca_cert", text(""), "Authorities of its certificate."),
-		ignored(g, "ovsdb_retry_max_interval", number(180), "Seconds between attempts to connect. Berth waits for 8 at most."),
-		ignored(g, "neutron_sync_mode", text("log"), "How the northbound database is compared with Neutron's."),
-		ignored(g, "ovn_l3_mode", osloconfig.Bool(new(true)), "OVN's routers."),
-		ignored(g, "ovn_l3_scheduler", text("leastloaded"), "What picks chassis of gateways."),
-		ignored(g, "enable_distributed_floating_ip", off(), "Floating addresses on the hosts of their servers."),
-		ignored(g, "vif_type", text("ovs"), "Type of VIFs, of which Neutron too has stopped taking notice."),
-		ignored(g, "dhcp_default_lease_time", number(43200), "Seconds of a lease of OVN's DHCP."),
-		ignored(g, "ovsdb_log_level", text("INFO"), "Level of the OVSDB library."),
-		ignored(g, "ovn_metadata_enabled", off(), "Agents for metadata."),
-		ignored(g, "dns_servers", osloconfig.List(new([]string)), "Name servers of subnets that have none."),
-		ignored(g, "ovn_dhcp4_global_options", text(""), "Options of OVN's DHCP for IPv4."),
-		ignored(g, "ovn_dhcp6_global_options", text(""), "The same for IPv6."),
-		ignored(g, "ovn_emit_need_to_frag", off(), "Answer packets that are too large for gateways."),
-		ignored(g, "disable_ovn_dhcp_for_baremetal_ports", off(), "Leave machines without hypervisor to another DHCP server."),
 	}
 }

@@ -6,21 +6,12 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// networkForeign are groups of libraries, drivers and services that Neutron's
-// files may have and Berth does without.
-var networkForeign = []string{
-	"profiler", "healthcheck", "oslo_reports", "oslo_concurrency", "oslo_limit", "oslo_versionedobjects",
-	"oslo_messaging_amqp", "oslo_messaging_kafka", "oslo_messaging_metrics", "oslo_messaging_notifications", "oslo_messaging_rabbit",
-	"audit_middleware_notifications", "cache", "privsep", "ironic", "designate", "experimental", "service_providers", "network_log",
-	"agent", "ovs", "ovn_nb_global", "linux_bridge", "vxlan", "macvtap", "sriov_nic", "dhcp", "l2pop", "metering", "baremetal",
-}
-
 // Settings returns the table of all options in the order of the documentation, bound to the fields
 // of n: Display returns the values in n.
 func (n *Network) Settings() []Setting {
 	return slices.Concat(
-		n.base(), n.serving(), n.plugin(), n.limiting(), logging(), serverOptions(), otherParts(), processes(), messaging("neutron"),
-		n.database(), n.keystone(), n.credentials(), tokenCache(), n.Placement.settings(groupPlacement), n.nova(),
+		n.base(), n.serving(), n.plugin(), n.limiting(),
+		n.Database.oslo(groupOsloDB), n.keystone(), n.credentials(), n.Placement.settings(groupPlacement), n.nova(),
 		n.policy(), n.cors(), n.middleware(), n.ssl(), n.ML2.settings(), n.OVN.settings(), n.quotas(), n.berth(), n.promises(),
 	)
 }
@@ -30,7 +21,7 @@ func (n *Network) serving() []Setting {
 	d := &n.Neutron
 	const g = groupDefault
 	return []Setting{
-		kept(g, "state_path", osloconfig.String(&d.StatePath), "Neutron's directory for state. Only good for $state_path in other values."),
+		used(g, "state_path", osloconfig.String(&d.StatePath), "Neutron's directory for state. Only good for $state_path in other values."),
 		used(g, "bind_host", osloconfig.String(&d.BindHost), "Address of the API, unless [berth] listen names one. Neutron's default is 0.0.0.0: all addresses."),
 		used(g, "bind_port", osloconfig.IntBetween(&d.BindPort, 0, 65535), "Port of the API, unless [berth] listen names one."),
 		used(g, "use_ssl", osloconfig.Bool(&d.UseSSL), "Serve with TLS by the files of [ssl], unless [berth] tls_cert_file names one."),
@@ -59,8 +50,6 @@ func (n *Network) plugin() []Setting {
 			"Have new agents bind ports with guarantees, rather than once an administrator has turned them on."),
 		used(g, "network_link_prefix", osloconfig.String(&d.LinkPrefix).Check(checkLinkPrefix),
 			"URL that links in answers begin with, instead of what the request and [berth] trusted_proxies say."),
-		kept(g, "dns_domain", osloconfig.String(&d.DNSDomain), "Domain of servers' names."),
-		kept(g, "default_availability_zones", osloconfig.List(&d.AvailabilityZones), "Availability zones of networks whose creator names none."),
 	}
 }
 
@@ -79,36 +68,20 @@ func (n *Network) limiting() []Setting {
 
 // databaseOlder are the older names of oslo.db's options.
 var databaseOlder = map[string][]osloconfig.Name{
-	"connection":         {{Group: groupDefault, Option: "sql_connection"}, {Group: "DATABASE", Option: "sql_connection"}, {Group: "sql", Option: "connection"}},
-	"sqlite_synchronous": {{Group: groupDefault, Option: "sqlite_synchronous"}},
-	"max_retries":        {{Group: groupDefault, Option: "sql_max_retries"}, {Group: "DATABASE", Option: "sql_max_retries"}},
-	"retry_interval":     {{Group: groupDefault, Option: "sql_retry_interval"}, {Group: "DATABASE", Option: "reconnect_interval"}},
-	"max_overflow":       {{Group: groupDefault, Option: "sql_max_overflow"}, {Group: "DATABASE", Option: "sqlalchemy_max_overflow"}},
-	"pool_timeout":       {{Group: "DATABASE", Option: "sqlalchemy_pool_timeout"}},
-	"connection_debug":   {{Group: groupDefault, Option: "sql_connection_debug"}},
-	"connection_trace":   {{Group: groupDefault, Option: "sql_connection_trace"}},
+	"connection":     {{Group: groupDefault, Option: "sql_connection"}, {Group: "DATABASE", Option: "sql_connection"}, {Group: "sql", Option: "connection"}},
+	"max_retries":    {{Group: groupDefault, Option: "sql_max_retries"}, {Group: "DATABASE", Option: "sql_max_retries"}},
+	"retry_interval": {{Group: groupDefault, Option: "sql_retry_interval"}, {Group: "DATABASE", Option: "reconnect_interval"}},
+	"max_overflow":   {{Group: groupDefault, Option: "sql_max_overflow"}, {Group: "DATABASE", Option: "sqlalchemy_max_overflow"}},
+	"pool_timeout":   {{Group: "DATABASE", Option: "sqlalchemy_pool_timeout"}},
 }
 
-func (n *Network) database() []Setting {
-	return append(n.Database.oslo(groupOsloDB),
-		ignored(groupOsloDB, "engine", text(""), "Neutron: engine of MySQL's tables."))
-}
-
-// oslo describes a group that oslo.db registers, with all that it has.
+// oslo describes a group that oslo.db registers.
 func (d *Database) oslo(g string) []Setting {
 	all := d.settings(g)
 	for i := range all {
 		all[i].Older = append(all[i].Older, databaseOlder[all[i].Name.Option]...)
 	}
-	return append(all,
-		ignored(g, "backend", text("sqlalchemy"), "Upstream: library for databases.").formerlyIn(groupDefault, "db_backend"),
-		ignored(g, "use_db_reconnect", off(), "Upstream: run again what a lost connection ended. Berth always does."),
-		ignored(g, "db_retry_interval", number(1), "Upstream: seconds before that."),
-		ignored(g, "db_inc_retry_interval", on(), "Upstream: wait longer each time."),
-		ignored(g, "db_max_retry_interval", number(10), "Upstream: longest such wait."),
-		ignored(g, "db_max_retries", number(20), "Upstream: how often."),
-		ignored(g, "use_tpool", off(), "Upstream: threads for databases.").formerlyIn(groupDefault, "dbapi_use_tpool"),
-	)
+	return all
 }
 
 func (n *Network) ssl() []Setting {
@@ -117,8 +90,6 @@ func (n *Network) ssl() []Setting {
 		used(g, "cert_file", osloconfig.String(&n.SSL.CertFile), "PEM file with the certificate of the API, when use_ssl is set.").formerlyIn(groupDefault, "ssl_cert_file"),
 		used(g, "key_file", osloconfig.String(&n.SSL.KeyFile), "PEM file with the private key of that certificate.").formerlyIn(groupDefault, "ssl_key_file"),
 		used(g, "ca_file", osloconfig.String(&n.SSL.CAFile), "PEM file with the authorities of clients' certificates; clients then need one.").formerlyIn(groupDefault, "ssl_ca_file"),
-		ignored(g, "version", osloconfig.String(new("")), "Upstream: version of SSL. See [berth] tls_min_version."),
-		ignored(g, "ciphers", osloconfig.String(new("")), "Upstream: ciphers of TLS 1.2. Berth has Go's list."),
 	}
 }
 
@@ -134,10 +105,6 @@ func (n *Network) quotas() []Setting {
 		most("quota_security_group", &q.SecurityGroup, "Security groups."),
 		most("quota_security_group_rule", &q.SecurityGroupRule, "Rules of security groups."),
 		most("quota_rbac_policy", &q.RBACPolicy, "Policies that share objects with other projects.").formerly("quota_rbac_entry"),
-		ignored(g, "quota_router", osloconfig.Int(new(10)), "Routers, which Berth does not have."),
-		ignored(g, "quota_floatingip", osloconfig.Int(new(50)), "Floating addresses, which Berth does not have."),
-		ignored(g, "quota_driver", osloconfig.String(new("neutron.db.quota.driver_nolock.DbQuotaNoLockDriver")), "Neutron: what counts."),
-		ignored(g, "track_quota_usage", osloconfig.Bool(new(true)), "Neutron: keep counts. Berth counts anew."),
 	}
 }
 

@@ -6,33 +6,9 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// A Use is the effect of a setting in Berth.
-type Use int
-
-// Used settings have an effect. Kept ones are read, checked and stored for a part of Berth that
-// does not use them yet. Ignored ones are read and checked, so that a file for upstream is accepted
-// unchanged.
-const (
-	Used Use = iota
-	Kept
-	Ignored
-)
-
-// String returns the word for documents: "yes", "kept" or "ignored".
-func (u Use) String() string {
-	switch u {
-	case Kept:
-		return "kept"
-	case Ignored:
-		return "ignored"
-	}
-	return "yes"
-}
-
 // A Setting is one option of a settings file, bound to its field.
 type Setting struct {
 	osloconfig.Option
-	Use Use
 }
 
 const (
@@ -62,33 +38,17 @@ const (
 	groupWSGI        = "wsgi"
 )
 
-// placementForeign are groups of libraries that upstream's placement loads and
-// Berth does without.
-var placementForeign = []string{"profiler", "healthcheck", "oslo_reports", "oslo_concurrency", "oslo_limit", "oslo_versionedobjects"}
-
 // Settings returns the table of all options in the order of the documentation, bound to the fields
 // of p: Display returns the values in p.
 func (p *Placement) Settings() []Setting {
 	return slices.Concat(
-		p.base(), p.Paths.settings(), logging(), p.api(), p.Database.settings(groupDatabase), p.placement(), workarounds(),
-		p.cors(), p.policy(), p.keystone(), p.credentials(), tokenCache(), p.middleware(), p.berth(), p.world(),
+		p.base(), p.Paths.settings(), p.api(), p.Database.settings(groupDatabase), p.placement(),
+		p.cors(), p.policy(), p.keystone(), p.credentials(), p.middleware(), p.berth(), p.world(),
 	)
 }
 
-func setting(use Use, group, name string, v osloconfig.Value, help string) Setting {
-	return Setting{osloconfig.Option{Name: osloconfig.Name{Group: group, Option: name}, Value: v, Help: help}, use}
-}
-
 func used(group, name string, v osloconfig.Value, help string) Setting {
-	return setting(Used, group, name, v, help)
-}
-
-func kept(group, name string, v osloconfig.Value, help string) Setting {
-	return setting(Kept, group, name, v, help)
-}
-
-func ignored(group, name string, v osloconfig.Value, help string) Setting {
-	return setting(Ignored, group, name, v, help)
+	return Setting{osloconfig.Option{Name: osloconfig.Name{Group: group, Option: name}, Value: v, Help: help}}
 }
 
 // formerly adds older names in the same group.
@@ -120,9 +80,8 @@ func (s *Service) base() []Setting {
 func (d *Paths) settings() []Setting {
 	const g = groupDefault
 	return []Setting{
-		kept(g, "tempdir", osloconfig.String(&d.TempDir), "Directory for temporary files; the system's when empty."),
-		kept(g, "pybasedir", osloconfig.String(&d.PyBaseDir), "Where upstream's Python modules are. Only good for $pybasedir in other values."),
-		kept(g, "state_path", osloconfig.String(&d.StatePath),
+		used(g, "pybasedir", osloconfig.String(&d.PyBaseDir), "Where upstream's Python modules are. Only good for $pybasedir in other values."),
+		used(g, "state_path", osloconfig.String(&d.StatePath),
 			"Upstream's directory for state, by default the same as pybasedir. Only good for $state_path in other values."),
 	}
 }
@@ -140,9 +99,7 @@ func (d *Database) settings(g string) []Setting {
 		used(g, "connection", osloconfig.Hidden(&d.Connection).Check(checkConnection),
 			"Database, as a SQLAlchemy URL: `sqlite:////absolute/path`, `mysql+pymysql://…`, `postgresql+psycopg2://…`. Empty: an embedded database in the user's data directory. A dollar sign is written `$$`."),
 		used(g, "sync_on_startup", osloconfig.Bool(&d.SyncOnStartup), "Bring an older schema up to date at the start."),
-		kept(g, "slave_connection", osloconfig.Hidden(&d.SlaveConnection), "Second database. Neither upstream's service nor Berth reads from it: an answer must not be older than the last write."),
 		used(g, "connection_parameters", osloconfig.String(&d.ConnectionParameters), "More parameters for the connection to a server, as `name=value&name=value`."),
-		kept(g, "sqlite_synchronous", osloconfig.Bool(&d.SQLiteSynchronous), "Upstream: whether SQLite waits for the disk. Berth always does."),
 		used(g, "mysql_sql_mode", osloconfig.String(&d.MySQLSQLMode), "SQL mode of MariaDB and MySQL sessions; empty for the server's own. Berth adds NO_AUTO_VALUE_ON_ZERO."),
 		used(g, "connection_recycle_time", osloconfig.Int(&d.ConnectionRecycleTime), "Seconds after which a connection to a server is replaced; 0 or below: never."),
 		used(g, "max_pool_size", osloconfig.OptionalInt(&d.MaxPoolSize), "Connections to a server, besides the one that writes, that stay open while unused; 5 when not set."),
@@ -150,9 +107,6 @@ func (d *Database) settings(g string) []Setting {
 		used(g, "pool_timeout", osloconfig.OptionalInt(&d.PoolTimeout), "Seconds to wait for a free connection before a request is answered 503; 30 when not set."),
 		used(g, "max_retries", osloconfig.Int(&d.MaxRetries), "How often to try again to reach a server at the start; -1 for no end."),
 		used(g, "retry_interval", osloconfig.Int(&d.RetryInterval), "Seconds between these attempts."),
-		ignored(g, "connection_debug", osloconfig.Int(new(int)), "Upstream: verbosity of SQL logging."),
-		ignored(g, "connection_trace", osloconfig.Bool(new(bool)), "Upstream: add the Python stack to SQL as a comment."),
-		ignored(g, "mysql_enable_ndb", osloconfig.Bool(new(bool)), "Older upstream: support for MySQL Cluster."),
 	}
 }
 
@@ -185,13 +139,6 @@ func (p *Placement) placement() []Setting {
 	}
 }
 
-func workarounds() []Setting {
-	return []Setting{
-		ignored(groupWorkarounds, "optimize_for_wide_provider_trees", osloconfig.Bool(new(bool)),
-			"Upstream: a faster search in trees with many like children. Berth's search always is."),
-	}
-}
-
 func (s *Service) cors() []Setting {
 	c := &s.CORS
 	const g = groupCORS
@@ -214,13 +161,6 @@ func (s *Service) policy() []Setting {
 		used(g, "policy_default_rule", osloconfig.String(&o.DefaultRule), "Rule for operations that have none.").formerlyDefault(),
 		used(g, "enforce_scope", osloconfig.Bool(&o.EnforceScope), "Refuse tokens of the wrong scope, instead of only noting them."),
 		used(g, "enforce_new_defaults", osloconfig.Bool(&o.EnforceNewDefaults), "Do not let a rule's deprecated default pass a request that its new one refuses."),
-		ignored(g, "remote_content_type", osloconfig.Choice(new("application/x-www-form-urlencoded"),
-			"application/x-www-form-urlencoded", "application/json"), "Upstream: body format of checks by HTTP."),
-		ignored(g, "remote_ssl_verify_server_crt", osloconfig.Bool(new(bool)), "Upstream: check the certificate of such a server."),
-		ignored(g, "remote_ssl_ca_crt_file", osloconfig.String(new("")), "Upstream: authorities for that certificate."),
-		ignored(g, "remote_ssl_client_crt_file", osloconfig.String(new("")), "Upstream: client certificate for such a server."),
-		ignored(g, "remote_ssl_client_key_file", osloconfig.String(new("")), "Upstream: key of that certificate."),
-		ignored(g, "remote_timeout", osloconfig.Float(new(60.0)), "Upstream: seconds to wait for such a server."),
 	}
 }
 
@@ -229,11 +169,6 @@ func (s *Service) middleware() []Setting {
 	return []Setting{
 		used(g, "enable_proxy_headers_parsing", osloconfig.Bool(&s.Proxy.EnableProxyHeadersParsing),
 			"Believe the headers Forwarded and X-Forwarded-Proto, -Host, -For and -Prefix, from [berth] trusted_proxies only."),
-		ignored(g, "max_request_body_size", osloconfig.Int(new(114688)),
-			"Other services: largest body. Upstream's placement does not look at it; see [berth] max_body_size.").
-			formerlyDefault().formerlyIn(groupDefault, "osapi_max_request_body_size"),
-		ignored(g, "secure_proxy_ssl_header", osloconfig.String(new("X-Forwarded-Proto")), "Other services: header with the original scheme."),
-		ignored(g, "http_basic_auth_user_file", osloconfig.String(new("/etc/htpasswd")), "Other services: users for basic authentication."),
 	}
 }
 

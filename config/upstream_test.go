@@ -6,6 +6,7 @@ import (
 
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/config/configtest"
+	"github.com/berthcloud/berth/osloconfig"
 )
 
 // placementApart lists the options that differ from Debian's upstream, with the
@@ -63,32 +64,36 @@ var novaApart = map[string]string{
 // TestUpstreamOptions compares the table with the installed placement service: each
 // of its options is known, with its default and its older names.
 func TestUpstreamOptions(t *testing.T) {
-	compareOptions(t, config.DefaultPlacement().Settings(), configtest.Placement(t), placementApart)
+	s := config.DefaultPlacement()
+	compareOptions(t, s.Settings(), s.Ignores(), configtest.Placement(t), placementApart)
 }
 
-// TestNeutronOptions does the same with the installed Neutron server. Groups that Berth ignores are
-// excluded.
+// TestNeutronOptions does the same with the installed Neutron server.
 func TestNeutronOptions(t *testing.T) {
-	theirs := slices.DeleteFunc(configtest.Neutron(t), func(o configtest.Option) bool {
-		return slices.Contains(config.NetworkForeign, o.Group)
-	})
-	compareOptions(t, config.DefaultNetwork().Settings(), theirs, neutronApart)
+	s := config.DefaultNetwork()
+	compareOptions(t, s.Settings(), s.Ignores(), configtest.Neutron(t), neutronApart)
 }
 
 // TestNovaOptions does the same with the installed Nova.
 func TestNovaOptions(t *testing.T) {
-	theirs := slices.DeleteFunc(configtest.Nova(t), func(o configtest.Option) bool {
-		return slices.Contains(config.ComputeForeign(), o.Group)
-	})
-	compareOptions(t, config.DefaultCompute().Settings(), theirs, novaApart)
+	s := config.DefaultCompute()
+	compareOptions(t, s.Settings(), s.Ignores(), configtest.Nova(t), novaApart)
 }
 
-func compareOptions(t *testing.T, settings []config.Setting, theirs []configtest.Option, apart map[string]string) {
+func compareOptions(t *testing.T, settings []config.Setting, ignored osloconfig.Names, theirs []configtest.Option, apart map[string]string) {
 	t.Helper()
-	ours := configtest.Table(t, settings)
+	ours, names := configtest.Table(t, settings), configtest.Ignored(ignored)
 	for _, u := range theirs {
 		name := u.Key()
 		if apart[name] != "" {
+			continue
+		}
+		if names(name) {
+			for _, older := range u.Older {
+				if !slices.Contains(ignored.Groups, u.Group) && !names(older) {
+					t.Errorf("upstream reads %s by the name %s, which is unknown here", name, older)
+				}
+			}
 			continue
 		}
 		s, ok := ours[name]

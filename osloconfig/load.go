@@ -52,6 +52,11 @@ func newLoader(s *Set, t Table) *loader {
 			}
 		}
 	}
+	for _, name := range t.Ignored.Options {
+		if l.named(name) == nil {
+			l.current[name] = &Option{Name: name, Value: Hidden(new(Secret))} // loaded when another option refers to it
+		}
+	}
 	return l
 }
 

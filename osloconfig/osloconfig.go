@@ -81,8 +81,9 @@ func (o Option) names() []Name {
 // A Table has all options of a program's files.
 type Table struct {
 	Options []Option
-	// Foreign lists groups of other programs. They are ignored without warnings.
-	Foreign []string
+	// Ignored are known and not read: there is no warning about them, and their values are not
+	// checked. Options refer to their values all the same. Names among Options are ignored here.
+	Ignored Names
 }
 
 // A Location is the place of a value.

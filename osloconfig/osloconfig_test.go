@@ -132,7 +132,7 @@ anything = goes
 			option("db.max_size", osloconfig.Int(&size), osloconfig.Name{Option: "old_size"}),
 			option("db.connection", osloconfig.Hidden(&url)),
 		},
-		Foreign: []string{"theirs"},
+		Ignored: osloconfig.Names{Groups: []string{"theirs"}},
 	})
 	if err != nil {
 		t.Error(err)
@@ -365,4 +365,31 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("values of %s are at %q, want %q", c.name, got, c.want)
 		}
 	}
+}
+
+// Ignored options are known by their names: others refer to them, and their own values are not looked at.
+func TestIgnored(t *testing.T) {
+	set := read(t, `[DEFAULT]
+host = $nowhere
+my_ip = ::1
+workers = many
+old_listen = $my_ip
+worker = 1
+[theirs]
+x = y
+`)
+	listen := ""
+	table := osloconfig.Table{
+		Options: []osloconfig.Option{option("listen", osloconfig.String(&listen), osloconfig.Name{Option: "old_listen"})},
+		Ignored: osloconfig.ParseNames("# a comment\n[DEFAULT]\nhost my_ip\nworkers old_listen absent\n[*]\ntheirs other\n"),
+	}
+	warnings, err := set.Load(table)
+	if err != nil || listen != "::1" {
+		t.Errorf("Load = %v, and listen is %q", err, listen)
+	}
+	checkLines(t, "warnings", warnings,
+		"test.conf:5: [DEFAULT] old_listen is an older name of [DEFAULT] listen",
+		"test.conf:6: there is no option [DEFAULT] worker; did you mean workers?",
+	)
+	checkLines(t, "ignored options", set.Ignored(table), "[DEFAULT] host", "[DEFAULT] my_ip", "[DEFAULT] workers")
 }

@@ -11,13 +11,13 @@ func unknown(s *Set, t Table) []string {
 	var warnings []string
 	for _, f := range s.files {
 		for _, sec := range f.sections {
-			if !d.groups[sameGroup(sec.name)] && !has(t.Foreign, sameGroup(sec.name)) {
+			if !d.groups[sameGroup(sec.name)] && !has(t.Ignored.Groups, sameGroup(sec.name)) {
 				warnings = append(warnings, fmt.Sprintf("%s:%d: there is no group [%s]%s",
 					f.path, sec.line, printable(sec.name), d.groupLike(sec.name)))
 			}
 		}
 		for _, st := range f.settings {
-			if d.groups[st.name.Group] && !d.options[st.name] && !has(t.Foreign, st.name.Group) {
+			if d.groups[st.name.Group] && !d.options[st.name] && !has(t.Ignored.Groups, st.name.Group) {
 				warnings = append(warnings, fmt.Sprintf("%s:%d: there is no option %s%s",
 					f.path, st.line, Name{st.name.Group, printable(st.name.Option)}, d.optionLike(st.name)))
 			}
@@ -40,26 +40,32 @@ func printable(name string) string {
 
 // A dictionary contains all names of a table: groups folded, older names included.
 type dictionary struct {
-	table   Table
+	current []Name
 	groups  map[string]bool
 	options map[Name]bool
 }
 
 func newDictionary(t Table) dictionary {
-	d := dictionary{t, map[string]bool{DefaultGroup: true}, map[Name]bool{}}
-	for i := range t.Options {
-		for _, n := range t.Options[i].names() {
+	d := dictionary{groups: map[string]bool{DefaultGroup: true}, options: map[Name]bool{}}
+	add := func(names []Name) {
+		for _, n := range names {
 			d.groups[sameGroup(n.Group)] = true
 			d.options[n.key()] = true
 		}
 	}
+	for i := range t.Options {
+		d.current = append(d.current, t.Options[i].Name)
+		add(t.Options[i].names())
+	}
+	d.current = append(d.current, t.Ignored.Options...)
+	add(t.Ignored.Options)
 	return d
 }
 
 // groupLike suggests a group: one that is spelled alike.
 func (d dictionary) groupLike(name string) string {
 	best, least := "", tolerance(name)
-	for _, o := range d.table.Options {
+	for _, o := range d.current {
 		if n := distance(strings.ToLower(strings.TrimFunc(name, isSpace)), strings.ToLower(o.Group)); n < least {
 			best, least = o.Group, n
 		}
@@ -75,13 +81,13 @@ func (d dictionary) groupLike(name string) string {
 func (d dictionary) optionLike(name Name) string {
 	var best Name
 	least := tolerance(name.Option)
-	for _, o := range d.table.Options {
+	for _, o := range d.current {
 		n := distance(name.Option, o.Option)
 		switch {
 		case sameGroup(o.Group) == name.Group && n < least:
-			best, least = o.Name, n
+			best, least = o, n
 		case n == 0 && best == Name{}:
-			best = o.Name
+			best = o
 		}
 	}
 	switch {

@@ -71,7 +71,7 @@ func Hidden(p *Secret) Value {
 		kind:   "string",
 		secret: true,
 		set:    last(func(raw string) error { *p = Secret(raw); return nil }),
-		text:   p.Reveal,
+		text:   func() string { return p.Reveal() },
 	}
 }
 

@@ -27,13 +27,17 @@ func TestSettingsDocument(t *testing.T) {
 	for _, s := range node.Documented() {
 		if rows[s.Group] == "" {
 			groups = append(groups, s.Group)
-			rows[s.Group] = fmt.Sprintf("\n## [%s]\n\n| name | type | default | used | what it does |\n|---|---|---|---|---|\n", s.Group)
+			rows[s.Group] = fmt.Sprintf("\n## [%s]\n\n| name | type | default | what it does |\n|---|---|---|---|\n", s.Group)
 		}
 		rows[s.Group] += row(s)
 	}
 	text := prose + docMarker
 	for _, g := range groups {
 		text += rows[g]
+	}
+	text += "\n## Ignored\n\nThese options about hosts are accepted, and have no effect.\n\n"
+	for group, options := range node.IgnoredHere().ByGroup() {
+		text += fmt.Sprintf("* `[%s]`: %s\n", group, strings.Join(options, ", "))
 	}
 	golden.Compare(t, docPage, text)
 }
@@ -53,7 +57,7 @@ func row(s config.Setting) string {
 		}
 		help += fmt.Sprintf(" Also read as `%s`.", n)
 	}
-	return fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", s.Name.Option, kind, shown, s.Use, help)
+	return fmt.Sprintf("| `%s` | %s | %s | %s |\n", s.Name.Option, kind, shown, help)
 }
 
 // The document says in words what the tables say.

@@ -1,6 +1,7 @@
 package node
 
 import (
+	_ "embed"
 	"slices"
 
 	"github.com/berthcloud/berth/agent/settings"
@@ -8,50 +9,30 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// others are the other programs that read nova.conf: Nova's services, and Berth's on a machine that
-// runs everything.
-type others struct {
-	service *config.Compute
-	foreign []string // groups of which a host reads nothing
-}
+//go:embed ignored.txt
+var ignoredList string
 
-func newOthers() *others {
-	foreign := slices.DeleteFunc(config.ComputeForeign(), func(group string) bool {
+// ignored are the options of nova.conf without effect on a host: hosts' own that Berth does without, and
+// those of the other programs that read the file: Nova's services, as a compute service reads them,
+// and Berth's on a machine that runs everything.
+func ignored(service *config.Compute) osloconfig.Names {
+	names, others := osloconfig.ParseNames(ignoredList), service.Ignores()
+	names.Options = append(names.Options, others.Options...)
+	names.Groups = slices.DeleteFunc(others.Groups, func(group string) bool {
 		return slices.Contains([]string{groupCompute, groupDevices, groupPCI, groupOVS}, group)
 	})
-	return &others{config.DefaultCompute(), foreign}
-}
-
-// follow returns the others with credentials in the groups that the files name.
-func (o *others) follow() *others {
-	next := newOthers()
-	was, is := o.service, next.service
-	is.Keystone.AuthSection, is.Placement.AuthSection = was.Keystone.AuthSection, was.Placement.AuthSection
-	is.Neutron.AuthSection, is.Glance.AuthSection = was.Neutron.AuthSection, was.Glance.AuthSection
-	return next
-}
-
-// settings are the others' options, but for mine. What they act on is accepted whatever it
-// says, and never shown: some are passwords.
-func (o *others) settings(mine []config.Setting) []config.Setting {
-	seen := map[osloconfig.Name]bool{}
-	for _, s := range mine {
-		seen[s.Name] = true
-	}
 	agent, _, _ := settings.Load(settings.OVS, osloconfig.Sources{}, settings.Names{Host: "host"})
 	shared := slices.DeleteFunc(slices.Concat(config.DefaultPlacement().Settings(), agent.Table()), func(s config.Setting) bool {
 		return s.Group != groupBerth
 	})
-	var all []config.Setting
-	for _, s := range append(o.service.Settings(), shared...) {
-		if seen[s.Name] {
-			continue
+	for _, s := range append(service.Settings(), shared...) {
+		names.Options = append(names.Options, s.Name)
+		for _, older := range s.Older {
+			if older.Group == "" {
+				older.Group = s.Group
+			}
+			names.Options = append(names.Options, older)
 		}
-		seen[s.Name] = true
-		if s.Use != config.Ignored {
-			s.Use, s.Value = config.Ignored, osloconfig.Hidden(new(osloconfig.Secret))
-		}
-		all = append(all, s)
 	}
-	return all
+	return names
 }

@@ -6,17 +6,21 @@ import (
 	"github.com/berthcloud/berth/agent/settings"
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/osloconfig"
 )
 
-// Foreign are the groups of nova.conf of which a host reads nothing.
-func Foreign() []string { return newOthers().foreign }
+// Ignored are the options and groups of nova.conf of which a host reads nothing.
+func Ignored() osloconfig.Names { return ignored(config.DefaultCompute()) }
+
+// IgnoredHere are those of them that are about compute hosts.
+func IgnoredHere() osloconfig.Names { return osloconfig.ParseNames(ignoredList) }
 
 // Documented are the options that are about compute hosts, as an empty file has them, with
 // one type of mediated devices.
 func Documented() []config.Setting {
 	s := newSettings(settings.Names{Host: "the machine's name", Canonical: "the machine's name"})
 	s.addMdevType("TYPE")
-	return s.own()
+	return s.Table()
 }
 
 // CPUTraits are cpuTraits, for tests.

@@ -25,9 +25,9 @@ import (
 func Load(src osloconfig.Sources, names settings.Names) (s *Settings, warnings []string, err error) {
 	fingerprint := settings.FingerprintOf(src) // before reading: a later change makes another one
 	set, readErr := osloconfig.Read(src)
-	s, known := prepare(set, names)
-	table := s.table(known)
-	options := osloTable(table, known)
+	s, ignored := prepare(set, names)
+	table := s.Table()
+	options := osloTable(table, ignored)
 	warnings, valueErr := set.Load(options)
 	s.written.specPlaces = places(set, table, osloconfig.Name{Group: groupPCI, Option: "device_spec"})
 	mistakes, more := s.understand()
@@ -39,27 +39,30 @@ func Load(src osloconfig.Sources, names settings.Names) (s *Settings, warnings [
 	}
 	s.Fingerprint = fingerprint
 	s.Files = settings.Stat(set.Paths())
-	s.Ignored = settings.IgnoredIn(set, table)
+	s.Ignored = set.Ignored(options)
 	return s, warnings, nil
 }
 
-// prepare returns settings whose defaults follow from other options, and the options of the
-// others that read the same files.
-func prepare(set *osloconfig.Set, names settings.Names) (*Settings, *others) {
+// prepare returns settings whose defaults follow from other options, and the options without effect:
+// a compute service's credentials are in the groups that the files name.
+func prepare(set *osloconfig.Set, names settings.Names) (*Settings, osloconfig.Names) {
 	first, s := newSettings(names), newSettings(names)
-	known := newOthers()
-	for _, all := range [][]config.Setting{first.table(known), known.service.Settings()} {
+	service, found := config.DefaultCompute(), config.DefaultCompute()
+	known := ignored(service)
+	for _, all := range [][]config.Setting{first.Table(), found.Settings()} {
 		_, _ = set.Load(osloTable(all, known)) // reported the second time
 	}
+	service.Keystone.AuthSection, service.Placement.AuthSection = found.Keystone.AuthSection, found.Placement.AuthSection
+	service.Neutron.AuthSection, service.Glance.AuthSection = found.Neutron.AuthSection, found.Glance.AuthSection
 	for _, name := range first.written.mdevTypes {
 		s.addMdevType(name)
 	}
 	s.InstancesPath = filepath.Join(first.Default.StatePath, "instances")
-	return s, known.follow()
+	return s, ignored(service)
 }
 
-func osloTable(all []config.Setting, known *others) osloconfig.Table {
-	t := osloconfig.Table{Foreign: known.foreign}
+func osloTable(all []config.Setting, ignored osloconfig.Names) osloconfig.Table {
+	t := osloconfig.Table{Ignored: ignored}
 	for _, s := range all {
 		t.Options = append(t.Options, s.Option)
 	}

@@ -26,19 +26,9 @@ const (
 	groupOVS     = "os_vif_ovs"
 )
 
-// Table returns all options that the files of a compute host may set, in the order of
-// documentation, bound to s: Display shows the values of s. It has every option of Nova's, so that
-// a file for nova-compute gives no warning. It does not show the options of other programs that
-// read the same files.
-func (s *Settings) Table() []config.Setting { return s.table(newOthers()) }
-
-func (s *Settings) table(known *others) []config.Setting {
-	mine := s.own()
-	return append(mine, known.settings(mine)...)
-}
-
-// own are the options that are about compute hosts.
-func (s *Settings) own() []config.Setting {
+// Table returns the options that are about compute hosts, in the order of documentation, bound to s:
+// Display shows the values of s.
+func (s *Settings) Table() []config.Setting {
 	return slices.Concat(s.base(), s.timers(), s.amounts(), s.compute(), s.pci(), s.mediated(), s.ovs(), s.berth())
 }
 
@@ -46,26 +36,15 @@ func (s *Settings) own() []config.Setting {
 // the options that Berth acts on and of what provider files add. Of secrets it says only that they
 // have changed.
 func Changes(was, is *Settings) []string {
-	lines := settings.TableChanges(was.own(), is.own())
+	lines := settings.TableChanges(was.Table(), is.Table())
 	if !reflect.DeepEqual(was.Additional, is.Additional) {
 		lines = append(lines, "what the files in "+is.providers+" add")
 	}
 	return lines
 }
 
-func setting(use config.Use, group, name string, v osloconfig.Value, help string) config.Setting {
-	return config.Setting{
-		Option: osloconfig.Option{Name: osloconfig.Name{Group: group, Option: name}, Value: v, Help: help},
-		Use:    use,
-	}
-}
-
 func used(group, name string, v osloconfig.Value, help string) config.Setting {
-	return setting(config.Used, group, name, v, help)
-}
-
-func ignored(group, name string, v osloconfig.Value, help string) config.Setting {
-	return setting(config.Ignored, group, name, v, help)
+	return config.Setting{Option: osloconfig.Option{Name: osloconfig.Name{Group: group, Option: name}, Value: v, Help: help}}
 }
 
 // formerly adds an older name; an empty group is the option's own.
@@ -87,7 +66,7 @@ func (s *Settings) base() []config.Setting {
 		formerly(used(g, "log_dir", osloconfig.String(&d.LogDir), "Directory of log_file, when that is a relative path."), "", "logdir"),
 		used(g, "watch_log_file", osloconfig.Bool(&d.WatchLog), "Reopen the log file when it was renamed, instead of only on SIGHUP."),
 		used(g, "use_json", osloconfig.Bool(&d.UseJSON), "Log in JSON, a line for each message."),
-		setting(config.Kept, g, "compute_driver", osloconfig.String(&s.written.novaDriver), "Nova: what runs servers. See [berth] compute_driver; Berth warns of a driver of Nova's that runs some."),
+		used(g, "compute_driver", osloconfig.String(&s.written.novaDriver), "Nova: what runs servers. See [berth] compute_driver; Berth warns of a driver of Nova's that runs some."),
 	}
 }
 
@@ -131,15 +110,6 @@ func (s *Settings) compute() []config.Setting {
 		used(g, "cpu_dedicated_set", osloconfig.String(&r.dedicated), "CPUs that are PCPU, of which each server gets some of its own, written alike. None may be in both sets."),
 		used(g, "provider_config_location", osloconfig.String(&s.providers), "Directory of files *.yaml that add inventories and traits to providers. They are read at the start and on SIGHUP."),
 		used(g, "image_type_exclude_list", osloconfig.List(&s.imageTypesOut), "Disk formats of images, such as qcow2, that the host does not report to support."),
-		ignored(g, "consecutive_build_service_disable_threshold", osloconfig.Int(new(10)), "Failed builds in a row after which the host is disabled. Berth counts them against it when it chooses hosts."),
-		ignored(g, "shutdown_retry_interval", osloconfig.IntBetween(new(10), 1, math.MaxInt), "Seconds between attempts at shutting a server down."),
-		ignored(g, "resource_provider_association_refresh", osloconfig.IntBetween(new(300), 0, math.MaxInt), "Seconds for which placement's answers are cached."),
-		ignored(g, "live_migration_wait_for_vif_plug", osloconfig.Bool(new(true)), "Wait for ports at a live migration."),
-		ignored(g, "max_concurrent_disk_ops", osloconfig.IntBetween(new(0), 0, math.MaxInt), "Work on disks at a time."),
-		ignored(g, "max_disk_devices_to_attach", osloconfig.IntBetween(new(-1), -1, math.MaxInt), "Disks of a server."),
-		ignored(g, "vmdk_allowed_types", osloconfig.List(&[]string{"streamOptimized", "monolithicSparse"}), "Kinds of VMDK images that are accepted."),
-		ignored(g, "packing_host_numa_cells_allocation_strategy", osloconfig.Bool(new(bool)), "Fill one NUMA cell before the next."),
-		ignored(g, "sharing_providers_max_uuids_per_request", osloconfig.IntBetween(new(200), 1, math.MaxInt), "Providers in one request to placement."),
 	}
 }
 
@@ -150,7 +120,6 @@ func (s *Settings) pci() []config.Setting {
 	return []config.Setting{
 		formerly(formerly(spec, "", "passthrough_whitelist"), groupDefault, "pci_passthrough_whitelist"),
 		used(g, "report_in_placement", osloconfig.Bool(&s.pciInPlacement), "Make providers of the devices whose entry has no physical_network."),
-		formerly(ignored(g, "alias", osloconfig.Multi(new([]string)), "Names of devices for extra specs of flavors, which Berth does not have: flavors ask for resource classes."), groupDefault, "pci_alias"),
 	}
 }
 
@@ -173,11 +142,6 @@ func (s *Settings) ovs() []config.Setting {
 		used(groupNeutron, "ovs_bridge", osloconfig.String(&n.IntegrationBridge).Check(checkName), "Bridge that servers are plugged into. See [berth] netns_ovs and netns_bridges."),
 		used(g, "ovsdb_connection", osloconfig.String(&n.Connection).Check(settings.CheckOVSDB), "Where Open vSwitch's database is: tcp:address:port, ssl:address:port or unix:path."),
 		formerly(used(g, "ovs_vsctl_timeout", osloconfig.Seconds(&n.Timeout), "Seconds to wait for an answer of the database. 0: for ever."), groupDefault, "ovs_vsctl_timeout"),
-		formerly(ignored(g, "network_device_mtu", osloconfig.Int(new(1500)), "Largest packet of interfaces. Berth's take that of the network."), groupDefault, "network_device_mtu"),
-		ignored(g, "ovsdb_interface", osloconfig.Choice(new("native"), "vsctl", "native"), "Protocol of the database's client. Berth has its own."),
-		ignored(g, "isolate_vif", osloconfig.Bool(new(bool)), "Keep interfaces apart until Neutron's agent has them."),
-		ignored(g, "per_port_bridge", osloconfig.Bool(new(bool)), "A bridge for each port."),
-		ignored(g, "default_qos_type", osloconfig.String(new("linux-noop")), "Kind of queue that interfaces begin with."),
 	}
 }
 

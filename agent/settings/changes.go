@@ -73,9 +73,7 @@ func (s *Settings) facts() map[string]fact {
 func factsOf(table []config.Setting) map[string]fact {
 	all := map[string]fact{}
 	for _, o := range table {
-		if o.Use != config.Ignored {
-			all[o.Name.String()] = fact{o.Value.String(), o.Secret()}
-		}
+		all[o.Name.String()] = fact{o.Value.String(), o.Secret()}
 	}
 	return all
 }

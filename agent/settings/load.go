@@ -25,8 +25,7 @@ func Load(kind Kind, src osloconfig.Sources, names Names) (s *Settings, warnings
 	fingerprint := FingerprintOf(src) // before reading: a later change makes another one
 	set, readErr := osloconfig.Read(src)
 	s = newSettings(kind, names)
-	table := s.Table()
-	options := osloTable(kind, table)
+	options := osloTable(kind, s.Table())
 	warnings, valueErr := set.Load(options)
 	mistakes, more := s.understand(names, otherDevices(kind, set, names))
 	warnings = append(warnings, more...)
@@ -36,7 +35,7 @@ func Load(kind Kind, src osloconfig.Sources, names Names) (s *Settings, warnings
 	}
 	s.Fingerprint = fingerprint
 	s.Files = Stat(set.Paths())
-	s.Ignored = IgnoredIn(set, table)
+	s.Ignored = set.Ignored(options)
 	return s, warnings, nil
 }
 
@@ -108,22 +107,11 @@ func (s *Settings) exclude(p *parser, mappings option) {
 }
 
 func osloTable(kind Kind, settings []config.Setting) osloconfig.Table {
-	t := osloconfig.Table{Foreign: foreign(kind)}
+	t := osloconfig.Table{Ignored: ignored(kind)}
 	for _, s := range settings {
 		t.Options = append(t.Options, s.Option)
 	}
 	return t
-}
-
-// IgnoredIn lists the settings that are given and not acted on.
-func IgnoredIn(set *osloconfig.Set, settings []config.Setting) []string {
-	var names []string
-	for _, s := range settings {
-		if s.Use == config.Ignored && set.Given(s.Option) {
-			names = append(names, fmt.Sprint(s.Name))
-		}
-	}
-	return names
 }
 
 // Stat returns when files were changed. One that was deleted has no time.

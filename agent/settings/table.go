@@ -11,52 +11,31 @@ import (
 )
 
 const (
-	groupDefault  = osloconfig.DefaultGroup
-	groupAgent    = "agent"
-	groupOVS      = "ovs"
-	groupSRIOV    = "sriov_nic"
-	groupML2      = "ml2"
-	groupSecurity = "securitygroup"
-	groupLog      = "network_log"
-	groupDHCP     = "dhcp"
-	groupBerth    = "berth"
+	groupDefault = osloconfig.DefaultGroup
+	groupAgent   = "agent"
+	groupOVS     = "ovs"
+	groupSRIOV   = "sriov_nic"
+	groupML2     = "ml2"
+	groupBerth   = "berth"
 )
 
-// Table returns all options that the files of this kind of agent may set, in the order of
-// documentation, bound to s: Display shows the values of s. It has every option of upstream's
-// agents, so that a file for them gives no warning, and the names of those that other programs read
-// from the same neutron.conf.
+// Table returns the options that this kind of agent reads, in the order of documentation, bound to s:
+// Display shows the values of s.
 func (s *Settings) Table() []config.Setting {
 	parts := [][]config.Setting{s.base(), s.agent()}
 	switch s.Kind {
 	case OVS:
-		parts = append(parts, s.bridges(), s.bandwidths(groupOVS, "bridge"), s.packets(), s.ovsdb(), ignoredOVS(), s.ml2())
+		parts = append(parts, s.bridges(), s.bandwidths(groupOVS, "bridge"), s.packets(), s.ovsdb(), s.ml2())
 	case SRIOV:
 		parts = append(parts, s.functions(), s.bandwidths(groupSRIOV, "device"))
 	case OVN:
 		parts = append(parts, s.ml2())
 	}
-	parts = append(parts, s.network(), ignoredDefault(), ignoredAgent(), ignoredGroups(), elsewhere())
-	var all []config.Setting
-	for _, part := range parts {
-		all = append(all, part...)
-	}
-	return all
-}
-
-func setting(use config.Use, group, name string, v osloconfig.Value, help string) config.Setting {
-	return config.Setting{
-		Option: osloconfig.Option{Name: osloconfig.Name{Group: group, Option: name}, Value: v, Help: help},
-		Use:    use,
-	}
+	return slices.Concat(append(parts, s.network())...)
 }
 
 func used(group, name string, v osloconfig.Value, help string) config.Setting {
-	return setting(config.Used, group, name, v, help)
-}
-
-func kept(group, name string, v osloconfig.Value, help string) config.Setting {
-	return setting(config.Kept, group, name, v, help)
+	return config.Setting{Option: osloconfig.Option{Name: osloconfig.Name{Group: group, Option: name}, Value: v, Help: help}}
 }
 
 // formerly adds older names in the same group.
@@ -77,7 +56,7 @@ func (s *Settings) base() []config.Setting {
 		formerly(used(g, "log_dir", osloconfig.String(&d.LogDir), "Directory of log_file, when that is a relative path."), "logdir"),
 		used(g, "watch_log_file", osloconfig.Bool(&d.WatchLog), "Reopen the log file when it was renamed, instead of only on SIGHUP."),
 		used(g, "use_json", osloconfig.Bool(&d.UseJSON), "Log in JSON, a line for each message."),
-		kept(g, "state_path", osloconfig.String(&d.StatePath), "Directory for state. Also good for $state_path in other values."),
+		used(g, "state_path", osloconfig.String(&d.StatePath), "Directory for state. Also good for $state_path in other values."),
 	}
 }
 
@@ -90,7 +69,7 @@ func (s *Settings) agent() []config.Setting {
 		used(g, "polling_interval", osloconfig.Seconds(&a.PollingInterval), "Seconds between looks at the devices of this host."),
 		used(g, "availability_zone", osloconfig.String(&a.AvailabilityZone).Check(checkZone), "Availability zone that the agent reports. Not set: none, which is what upstream's agents of these kinds report whatever it says."),
 		used(g, "log_agent_heartbeats", osloconfig.Bool(&a.LogHeartbeats), "Log each heartbeat."),
-		kept(g, "tunnel_types", osloconfig.List(&a.TunnelTypes).Check(checkTunnels), "Kinds of tunnels between the hosts, as heartbeats name them: gre, vxlan, geneve. Berth's agent builds none itself."),
+		used(g, "tunnel_types", osloconfig.List(&a.TunnelTypes).Check(checkTunnels), "Kinds of tunnels between the hosts, as heartbeats name them: gre, vxlan, geneve. Berth's agent builds none itself."),
 	}
 }
 
@@ -101,8 +80,8 @@ func (s *Settings) bridges() []config.Setting {
 		used(g, "bridge_mappings", osloconfig.List(&s.written.mappings),
 			"physnet:bridge pairs, separated by commas: the Open vSwitch bridge of each physical network. Each network and each bridge appears once."),
 		formerly(used(g, "integration_bridge", osloconfig.String(&o.IntegrationBridge), "Open vSwitch bridge that the servers are plugged into."), "ovs_integration_bridge"),
-		kept(g, "tunnel_bridge", osloconfig.String(&o.TunnelBridge), "Open vSwitch bridge with the tunnels."),
-		kept(g, "local_ip", osloconfig.String(&o.LocalIP).Check(checkOptionalIP), "Address of this end of the tunnels, as heartbeats name it."),
+		used(g, "tunnel_bridge", osloconfig.String(&o.TunnelBridge), "Open vSwitch bridge with the tunnels."),
+		used(g, "local_ip", osloconfig.String(&o.LocalIP).Check(checkOptionalIP), "Address of this end of the tunnels, as heartbeats name it."),
 		used(g, "datapath_type", osloconfig.Choice(&o.DatapathType, datapathSystem, datapathNetdev), "Datapath of the bridges: the kernel's, or DPDK's in user space."),
 		used(g, "vhostuser_socket_dir", osloconfig.String(&o.VhostuserSocketDir), "Directory of the sockets of vhost-user ports. Heartbeats carry it to Nova."),
 	}
@@ -159,10 +138,10 @@ func (s *Settings) ovsdb() []config.Setting {
 }
 
 func (s *Settings) ml2() []config.Setting {
-	return append([]config.Setting{
+	return []config.Setting{
 		used(groupML2, "tunnelled_network_rp_name", osloconfig.String(&s.tunnelled),
 			"Name of all tunnelled networks together in resource_provider_bandwidths. The network service must have the same."),
-	}, ignoredML2()...)
+	}
 }
 
 func (s *Settings) network() []config.Setting {
@@ -173,7 +152,7 @@ func (s *Settings) network() []config.Setting {
 		used(g, "watch_interval", osloconfig.Seconds(&b.WatchInterval), "Seconds between looks at the agent's files; when they have changed they are read again, as on SIGHUP. 0: on SIGHUP only."),
 		used(g, optionTraits, osloconfig.List(&s.written.traits),
 			"device:TRAIT pairs, separated by commas: traits that the provider of a device has besides those of its physical network and of the agent, such as ens5:CUSTOM_BEST_EFFORT."),
-	}, services())
+	})
 }
 
 // Service is the agent's connection to the network service.

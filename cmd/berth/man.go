@@ -75,7 +75,7 @@ func placementManual() manpages.Configuration {
 		Files:    "the file that OpenStack Placement reads",
 		Variable: "OS_PLACEMENT_DATABASE__CONNECTION", Option: "`connection` in `[placement_database]`",
 		Paths:    []manpages.Path{{Name: "/etc/berth/placement.conf", Meaning: "What the packaged service reads."}},
-		Settings: config.DefaultPlacement().Settings(),
+		Settings: config.DefaultPlacement().Settings(), Ignored: config.DefaultPlacement().Ignores(),
 	}
 }
 
@@ -88,7 +88,7 @@ func networkManual() manpages.Configuration {
 			{Name: "/etc/neutron/neutron.conf", Meaning: "Neutron's. Its database is not Berth's: name another one."},
 			{Name: "/etc/neutron/plugins/ml2/ml2_conf.ini", Meaning: "What Neutron's ML2 reads: networks and the drivers that bind ports."},
 		},
-		Settings: config.DefaultNetwork().Settings(),
+		Settings: config.DefaultNetwork().Settings(), Ignored: config.DefaultNetwork().Ignores(),
 	}
 }
 
@@ -98,6 +98,6 @@ func computeManual() manpages.Configuration {
 		Files:    "the file that Nova's services read, nova.conf, or several",
 		Variable: "OS_DATABASE__CONNECTION", Option: "`connection` in `[database]`",
 		Paths:    []manpages.Path{{Name: "/etc/nova/nova.conf", Meaning: "Nova's. Its database is not Berth's: name another one."}},
-		Settings: config.DefaultCompute().Settings(),
+		Settings: config.DefaultCompute().Settings(), Ignored: config.DefaultCompute().Ignores(),
 	}
 }

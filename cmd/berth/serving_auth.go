@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +29,7 @@ func newAuthenticator(cfg *config.Service, strategy string, log *slog.Logger, m 
 	if err != nil {
 		return nil, nil, fmt.Errorf("[%s]: %w", credentialsGroup(&cfg.Keystone), err)
 	}
-	if len(cfg.Keystone.MemcachedServers) > 0 {
+	if slices.Contains(cfg.Ignored, "[keystone_authtoken] memcached_servers") || slices.Contains(cfg.Ignored, "[keystone_authtoken] memcache_servers") {
 		log.Info("memcached_servers has no effect: checked tokens are remembered in this process")
 	}
 	log.Info("tokens are checked by Keystone", "auth_url", opts.Credentials.AuthURL, "auth_type", opts.Credentials.Type)

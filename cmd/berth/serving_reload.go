@@ -123,7 +123,7 @@ func needRestart(running, read serviceSettings) []string {
 	}
 	for _, o := range read.Settings() {
 		name := o.Name.String()
-		if o.Use != config.Ignored && was[name] != o.Value.String() && !slices.Contains(live, name) {
+		if was[name] != o.Value.String() && !slices.Contains(live, name) {
 			names = append(names, name)
 		}
 	}

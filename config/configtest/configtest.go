@@ -10,6 +10,7 @@ import (
 
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/internal/upstreamtest"
+	"github.com/berthcloud/berth/osloconfig"
 )
 
 // An Option is one of upstream's.
@@ -66,6 +67,18 @@ func Table(t testing.TB, all []config.Setting) map[string]config.Setting {
 		table[name] = s
 	}
 	return table
+}
+
+// Ignored returns whether an option with a group and a name, as Option.Key joins them, is ignored.
+func Ignored(names osloconfig.Names) func(key string) bool {
+	ignored := map[string]bool{}
+	for _, n := range names.Options {
+		ignored[n.Group+"."+n.Option] = true
+	}
+	return func(key string) bool {
+		group, _, _ := strings.Cut(key, ".")
+		return ignored[key] || slices.Contains(names.Groups, group)
+	}
 }
 
 // Older reports an error for each name by which upstream reads an option and Berth does not. The

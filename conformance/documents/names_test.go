@@ -92,6 +92,8 @@ func settings(t *testing.T) map[string][]string {
 	t.Helper()
 	all := make(map[string][]string)
 	row := regexp.MustCompile("^\\| `(\\w+)` \\|")
+	quoted := regexp.MustCompile("`(\\w+)`")
+	ignored := regexp.MustCompile(`^\* .\[(\w+)\].: (.*)`)
 	for _, name := range append(slices.Clone(settingsPages), "agent.md") {
 		group := ""
 		if name == "agent.md" {
@@ -102,6 +104,12 @@ func settings(t *testing.T) map[string][]string {
 				group = strings.TrimSuffix(title, "]")
 			} else if m := row.FindStringSubmatch(line); m != nil {
 				all[group] = append(all[group], m[1])
+			} else if strings.HasPrefix(line, "As in ") {
+				for _, m := range quoted.FindAllStringSubmatch(line, -1) {
+					all[group] = append(all[group], m[1])
+				}
+			} else if m := ignored.FindStringSubmatch(line); m != nil {
+				all[m[1]] = append(all[m[1]], strings.Split(m[2], ", ")...)
 			}
 		}
 	}

@@ -119,16 +119,16 @@ Put it there.
 
 func TestSettings(t *testing.T) {
 	secret, text := osloconfig.Secret("swordfish"), `a\b–c,d`
-	row := func(group, name string, v osloconfig.Value, use config.Use, help string) config.Setting {
-		return config.Setting{Option: osloconfig.Option{Name: osloconfig.Name{Group: group, Option: name}, Value: v, Help: help}, Use: use}
+	row := func(group, name string, v osloconfig.Value, help string) config.Setting {
+		return config.Setting{Option: osloconfig.Option{Name: osloconfig.Name{Group: group, Option: name}, Value: v, Help: help}}
 	}
-	old := row("hold", "text", osloconfig.String(&text), config.Kept, "See `$$`.")
+	old := row("hold", "text", osloconfig.String(&text), "See `$$`.")
 	old.Older = []osloconfig.Name{{Option: "words"}}
 	p := manpages.Settings(manpages.Configuration{Page: "ship.conf", Service: "ship", Paths: []manpages.Path{{"/etc/ship", "Orders."}}, Settings: []config.Setting{
-		row("hold", "password", osloconfig.Hidden(&secret), config.Used, "For the hold."),
-		row("deck", "area", osloconfig.Int(new(7)), config.Ignored, "Size."),
+		row("hold", "password", osloconfig.Hidden(&secret), "For the hold."),
+		row("deck", "area", osloconfig.Int(new(7)), "Size."),
 		old,
-	}}, stamp)
+	}, Ignored: osloconfig.ParseNames("[deck]\nplank rope_end\n[*]\ngalley")}, stamp)
 	_, got, _ := strings.Cut(p.Text, "have no effect.\n")
 	want := `.SH "[hold]"
 .TP
@@ -136,11 +136,20 @@ func TestSettings(t *testing.T) {
 For the hold. Default: \fB***\fR.
 .TP
 \fBtext\fR (string)
-See \fB$$\fR. Default: \fBa\(rsb\[u2013]c,\:d\fR. Also read as \fB[hold] words\fR. Read and checked, without effect in this version.
+See \fB$$\fR. Default: \fBa\(rsb\[u2013]c,\:d\fR. Also read as \fB[hold] words\fR.
 .SH "[deck]"
 .TP
 \fBarea\fR (integer)
-Size. Default: \fB7\fR. Accepted for the sake of existing files, without effect.
+Size. Default: \fB7\fR.
+.SH "IGNORED"
+.PP
+Accepted for the sake of existing files, without effect:
+.TP
+[deck]
+plank, rope_end
+.TP
+whole groups
+galley
 .SH "FILES"
 .TP
 \fI/etc/ship\fR

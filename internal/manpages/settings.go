@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/osloconfig"
 )
 
 // A Configuration describes the settings of a service and their sources.
@@ -17,6 +18,7 @@ type Configuration struct {
 	Option   string // which that is, as "`name` in `[group]`"
 	Paths    []Path
 	Settings []config.Setting
+	Ignored  osloconfig.Names
 }
 
 // A Path is a file and its meaning.
@@ -30,12 +32,6 @@ func (c *Configuration) intro() string {
 		"A wrong value stops the start, and all wrong values are named at once. Unknown names are warned about and have no effect."
 }
 
-// notes explain uses other than Used.
-var notes = map[config.Use]string{
-	config.Kept:    " Read and checked, without effect in this version.",
-	config.Ignored: " Accepted for the sake of existing files, without effect.",
-}
-
 // Settings returns the page of the settings of a service, in section 5: every setting with its
 // type, its default and its help. Secrets are replaced by asterisks.
 func Settings(c Configuration, s Stamp) Page {
@@ -46,8 +42,16 @@ func Settings(c Configuration, s Stamp) Page {
 	for _, group := range groups {
 		w.section("[" + group + "]")
 		for _, set := range members[group] {
-			w.item(term(set), set.Help+standard(set)+older(set)+notes[set.Use])
+			w.item(term(set), set.Help+standard(set)+older(set))
 		}
+	}
+	w.section("IGNORED")
+	w.prose("Accepted for the sake of existing files, without effect:")
+	for group, names := range c.Ignored.ByGroup() {
+		w.item("["+group+"]", strings.Join(names, ", "))
+	}
+	if len(c.Ignored.Groups) > 0 {
+		w.item("whole groups", strings.Join(c.Ignored.Groups, ", "))
 	}
 	w.section("FILES")
 	for _, p := range c.Paths {
