@@ -4,15 +4,19 @@ package archtest
 
 import (
 	"go/ast"
+	"go/doc"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/berthcloud/berth/internal/golden"
 )
 
 const module = "github.com/berthcloud/berth/"
@@ -81,7 +85,7 @@ var rules = []struct{ pkg, may string }{
 	{"internal/ovstest", "internal/process"},
 
 	{"cmd/berth", "*"},
-	{"config/configtest", "config internal/upstreamtest"},
+	{"config/configtest", "config internal/upstreamtest osloconfig"},
 	{"internal/archtest", ""},
 	{"internal/books", ""},
 	{"internal/certtest", ""},
@@ -90,7 +94,7 @@ var rules = []struct{ pkg, may string }{
 	{"internal/fakehosts", "agent/driver agent/host"},
 	{"internal/golden", ""},
 	{"internal/growthtest", "internal/racetest"},
-	{"internal/manpages", "config"},
+	{"internal/manpages", "config osloconfig"},
 	{"internal/novatest", "internal/upstreamtest"},
 	{"internal/process", ""},
 	{"internal/racetest", ""},
@@ -140,50 +144,56 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestPackagesAreListed requires each package in ARCHITECTURE.md's table of packages, and no other
-// in it.
+// TestPackagesAreListed compares the lists of packages in ARCHITECTURE.md, which has all of them, and
+// in README.md, which has those at the top, with the comments of the packages. -update writes them.
 func TestPackagesAreListed(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "ARCHITECTURE.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, table, _ := strings.Cut(string(text), "\n## The packages\n")
-	table, _, _ = strings.Cut(table, "\n## ")
-	listed := map[string]bool{}
-	for line := range strings.Lines(table) {
-		if !strings.HasPrefix(line, "| `") {
-			continue
-		}
-		names, _, _ := strings.Cut(line[2:], " |")
-		for _, name := range strings.Split(names, ", ") {
-			listed[strings.Trim(name, "`")] = true
+	all := packages(t)
+	full, short := "| path | what is there |\n|---|---|\n", "| path | what is there |\n|---|---|\n"
+	for _, pkg := range slices.Sorted(maps.Keys(all)) {
+		what := summary(pkg, all[pkg])
+		full += "| `" + pkg + "` | " + what + " |\n"
+		if !strings.Contains(pkg, "/") || pkg == "cmd/berth" {
+			what, _, _ = strings.Cut(what, ": ")
+			short += "| `" + pkg + "` | " + what + " |\n"
 		}
 	}
-	there := packages(t)
-	for pkg := range there {
-		if !listed[pkg] {
-			t.Errorf("package %s is not in ARCHITECTURE.md's table of packages", pkg)
+	for path, table := range map[string]string{"../../ARCHITECTURE.md": full, "../../README.md": short} {
+		const begin, end = "-run TestPackagesAreListed -update -->\n\n", "\n<!-- end of packages -->\n"
+		before, rest, found := strings.Cut(golden.Read(t, path), begin)
+		_, after, ended := strings.Cut(rest, end)
+		if !found || !ended {
+			t.Fatalf("%s has lost the lines around the list of packages", path)
+		}
+		golden.Compare(t, path, before+begin+table+end+after)
+	}
+}
+
+// summary is the first sentence of a package's comment, without its subject.
+func summary(pkg string, files []file) string {
+	text := new(doc.Package).Synopsis(comment(files))
+	for _, word := range []string{"Package ", "Command ", pkg[strings.LastIndex(pkg, "/")+1:] + " ", "is ", "are "} {
+		text = strings.TrimPrefix(text, word)
+	}
+	return strings.ReplaceAll(strings.TrimRight(text, ".:"), "|", "\\|")
+}
+
+// comment is that of a package.
+func comment(files []file) (text string) {
+	for _, f := range files {
+		if text == "" || !f.test {
+			text = max(text, f.comment)
 		}
 	}
-	for name := range listed {
-		if info, err := os.Stat(filepath.Join("..", "..", name)); err != nil || !info.IsDir() {
-			t.Errorf("ARCHITECTURE.md's table of packages has %s, which is not there", name)
-		}
-	}
+	return text
 }
 
 // TestPackageComments requires a package comment that begins with the package's name.
 func TestPackageComments(t *testing.T) {
 	for pkg, files := range packages(t) {
 		name := pkg[strings.LastIndex(pkg, "/")+1:]
-		comment := ""
-		for _, f := range files {
-			if comment == "" || !f.test {
-				comment = max(comment, f.comment)
-			}
-		}
-		if !strings.HasPrefix(comment, "Package "+name+" ") && !strings.HasPrefix(comment, "Command "+name+" ") {
-			t.Errorf("package %s does not begin its comment with what it is: %.60q", pkg, comment)
+		text := comment(files)
+		if !strings.HasPrefix(text, "Package "+name+" ") && !strings.HasPrefix(text, "Command "+name+" ") {
+			t.Errorf("package %s does not begin its comment with what it is: %.60q", pkg, text)
 		}
 	}
 }
