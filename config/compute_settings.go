@@ -36,10 +36,10 @@ func (n *Nova) settings() []Setting {
 		used(g, "service_down_time", osloconfig.IntBetween(&n.ServiceDownTime, 1, math.MaxInt32), "Seconds after its last report that a host counts as down."),
 		used(g, "rpc_response_timeout", osloconfig.IntBetween(&n.ResponseTimeout, 1, math.MaxInt32), "Seconds that a caller waits for a host that is to do something at once."),
 		used(g, "instance_build_timeout", osloconfig.IntBetween(&n.BuildTimeout, 0, math.MaxInt32),
-			"Seconds after its creation that a server is given up which its host has not built; 0: never while the host reports."),
+			"Seconds after its creation at which a server that its host has not built goes to ERROR; 0: never while the host reports."),
 		used(g, "default_availability_zone", osloconfig.String(&n.DefaultZone), "Availability zone of hosts that are in no aggregate with one."),
 		used(g, "instance_name_template", osloconfig.String(&n.NameTemplate).Check(checkNameTemplate),
-			"What servers are called at their hosts: of a number, as by default, or of id, uuid, hostname, display_name, project_id and user_id, as in %(uuid)s."),
+			"Template of the names of servers on their hosts: with a number, as by default, or with id, uuid, hostname, display_name, project_id and user_id, as in %(uuid)s."),
 		used(g, "osapi_compute_unique_server_name_scope", osloconfig.String(&n.UniqueNames).Check(optional(oneOf(UniqueInProject, UniqueEverywhere))),
 			"Where a new server's hostname must be the only one of its kind: project, global, or nowhere when empty."),
 	}
@@ -93,7 +93,7 @@ func (n *Nova) api() []Setting {
 	const g = groupAPI
 	return []Setting{
 		used(g, "auth_strategy", osloconfig.Choice(&n.AuthStrategy, StrategyKeystone, StrategyNoAuth2),
-			"Who checks callers: Keystone, or nobody, for tests: with noauth2 the token is the user's name, and admin is the administrator.").formerlyDefault(),
+			"Authentication of callers: keystone, or noauth2, which checks nothing and is for tests: the token is the user's name, and admin is the administrator.").formerlyDefault(),
 		used(g, "max_limit", osloconfig.IntBetween(&n.MaxLimit, 1, math.MaxInt), "Most objects in one answer.").formerlyIn(groupDefault, "osapi_max_limit"),
 	}
 }
@@ -132,12 +132,12 @@ func (s *Scheduler) settings() []Setting {
 	on := func(name string, v *bool, help string) Setting { return used(g, name, osloconfig.Bool(v), help) }
 	return []Setting{
 		used(g, "max_attempts", osloconfig.IntBetween(&s.MaxAttempts, 1, math.MaxInt), "Hosts that are tried to build a server on."),
-		used(g, "max_placement_results", osloconfig.IntBetween(&s.MaxPlacementResults, 1, math.MaxInt), "Candidates that placement is asked for."),
+		used(g, "max_placement_results", osloconfig.IntBetween(&s.MaxPlacementResults, 1, math.MaxInt), "Limit of the candidates requested from placement."),
 		on("query_placement_for_routed_network_aggregates", &s.RoutedNetworks, "Ask for hosts that the segments of the server's ports reach."),
 		on("limit_tenants_to_placement_aggregate", &s.LimitTenants, "Ask for hosts of the aggregates whose metadata name the project in filter_tenant_id, if there are some."),
 		on("placement_aggregate_required_for_tenants", &s.TenantsNeedAggregate, "With the setting above, refuse projects that no aggregate names."),
 		on("query_placement_for_availability_zone", &s.Zones, "Ask for hosts of the server's availability zone."),
-		on("query_placement_for_image_type_support", &s.ImageTypes, "Ask for hosts that know the image's disk format."),
+		on("query_placement_for_image_type_support", &s.ImageTypes, "Ask for hosts that support the image's disk format."),
 		on("enable_isolated_aggregate_filtering", &s.IsolateAggregates, "Keep aggregates whose metadata require traits for servers that require them too."),
 		on("image_metadata_prefilter", &s.ImageMetadata, "Ask for hosts that have the devices that the image's properties name."),
 	}
@@ -155,7 +155,7 @@ func (s *Scheduler) filtering() []Setting {
 		used(g, "host_subset_size", osloconfig.IntBetween(&s.SubsetSize, 1, math.MaxInt), "Among how many of the best hosts one is drawn."),
 		used(g, "shuffle_best_same_weighed_hosts", osloconfig.Bool(&s.ShuffleBest), "Draw among hosts that are equally good."),
 		used(g, "enabled_filters", osloconfig.List(&s.EnabledFilters),
-			"Nova: filters of hosts. What those that Berth has are for is always looked at; others are warned about."),
+			"Nova: filters of hosts. Those that Berth has are always applied; others cause a warning."),
 		weight("ram_weight_multiplier", &w.RAM, anyLeast, "How much free memory counts; below 0, the fuller host is the better one, here and below."),
 		weight("cpu_weight_multiplier", &w.CPU, anyLeast, "How much free virtual CPUs count."),
 		weight("disk_weight_multiplier", &w.Disk, anyLeast, "How much free disk space counts."),
@@ -205,7 +205,7 @@ func (b *Boots) settings() []Setting {
 		used(g, "request_filters_off", osloconfig.List(&b.FiltersOff).Check(each(oneOf(requestFilters...))),
 			"What placement is not asked for, of what Nova always asks it for: "+strings.Join(requestFilters, ", ")+"."),
 		used(g, "takeover_time", osloconfig.IntBetween(&b.TakeoverTime, 1, math.MaxInt32),
-			"Seconds after which another instance goes on with what one was at that has died. Longer than the timeout of any neighbour. One that is started again on the same database file, or on the same machine since that was started, goes on after 5."),
+			"Seconds after which another instance takes over the unfinished operations of an instance that has died. Must exceed the timeout of every other service. An instance that restarts on the same database file, or on the same machine without a reboot, takes them over after 5."),
 		used(g, "candidates_per_host", osloconfig.IntBetween(&b.CandidatesPerHost, 1, math.MaxInt), "Candidates of one host that are tried before the next one."),
 	}
 }

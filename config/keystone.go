@@ -84,7 +84,7 @@ func (s *Service) keystone() []Setting {
 		used(g, "cafile", osloconfig.String(&k.CAFile), "Certificates of authorities that may sign Keystone's certificate; the system's when empty."),
 		used(g, "insecure", osloconfig.Bool(&k.Insecure), "Do not check Keystone's certificate."),
 		used(g, "region_name", osloconfig.String(&k.RegionName), "Region whose Keystone endpoint to use; the first one listed when empty."),
-		used(g, "token_cache_time", osloconfig.Int(&k.TokenCacheTime), "Seconds for which the check of a token is remembered at most; 0 and -1 turn that off."),
+		used(g, "token_cache_time", osloconfig.Int(&k.TokenCacheTime), "Seconds for which the check of a token is cached at most; 0 and -1 turn the cache off."),
 		used(g, "service_token_roles", osloconfig.List(&k.ServiceTokenRoles), "Roles of services that may pass on requests of users whose token has expired meanwhile."),
 		used(g, "service_token_roles_required", osloconfig.Bool(&k.ServiceTokenRolesRequired), "Refuse service tokens without such a role."),
 		used(g, "service_type", osloconfig.String(&k.ServiceType), "Name of this service in the access rules of application credentials. Without it, tokens with such rules are refused."),

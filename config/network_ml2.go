@@ -90,7 +90,7 @@ func (m *ML2) base() []Setting {
 	return []Setting{
 		used(g, "type_drivers", osloconfig.List(&m.TypeDrivers).Check(each(oneOf(networkTypes...))), "Types that networks may have."),
 		used(g, "tenant_network_types", osloconfig.List(&m.TenantNetworkTypes).Check(each(oneOf(networkTypes...))),
-			"Types of networks whose creator does not say, the first one of which there is a free number."),
+			"Types of networks that are created without one; the first with a free segment is used."),
 		used(g, "mechanism_drivers", osloconfig.List(&m.MechanismDrivers).Check(each(checkMechanism)),
 			"Drivers that bind ports, the first that can: openvswitch, sriovnicswitch, ovn. Without any no port is bound."),
 		used(g, "extension_drivers", osloconfig.List(&m.ExtensionDrivers),
@@ -98,7 +98,7 @@ func (m *ML2) base() []Setting {
 		used(g, "path_mtu", osloconfig.IntBetween(&m.PathMTU, 0, maxMTU), "Largest packet between hosts, for tunnels, when that is less than global_physnet_mtu; 0: it is not."),
 		used(g, "physical_network_mtus", osloconfig.List(&m.PhysicalMTUs).Check(checkMTUs), "Largest packets on single physical networks that carry less than global_physnet_mtu, as network:bytes."),
 		used(g, "external_network_type", osloconfig.String(&m.ExternalType).Check(optional(oneOf(networkTypes...))),
-			"Type of external networks whose creator does not say; like others when empty."),
+			"Type of external networks that are created without one; that of other networks when empty."),
 		used(g, "overlay_ip_version", osloconfig.Choice(&m.OverlayIPVersion, "4", "6"), "Version of IP that tunnels are carried by."),
 	}
 }

@@ -30,7 +30,7 @@ func (o *OVN) settings() []Setting {
 		used(g, "ovn_sb_ca_cert", osloconfig.String(&o.CAFile), "PEM file with the authorities of the database's certificate."),
 		used(g, "ovsdb_connection_timeout", osloconfig.IntBetween(&o.Timeout, 1, 1<<31-1), "Seconds for which an answer of the database is waited for."),
 		used(g, "ovsdb_probe_interval", osloconfig.IntBetween(&o.ProbeInterval, 0, 1<<31-1),
-			"Milliseconds of silence after which the database is asked for a sign of life, 1000 at least; lost after twice that. 0: never."),
+			"Milliseconds without traffic after which an echo request is sent to the database, at least 1000; after twice that the connection counts as lost. 0: never."),
 		used(g, "vhost_sock_dir", osloconfig.String(&o.SocketDir), "Directory, on the hosts, of the sockets of servers on chassis with DPDK."),
 	}
 }

@@ -26,9 +26,9 @@ func (n *Network) serving() []Setting {
 		used(g, "bind_port", osloconfig.IntBetween(&d.BindPort, 0, 65535), "Port of the API, unless [berth] listen names one."),
 		used(g, "use_ssl", osloconfig.Bool(&d.UseSSL), "Serve with TLS by the files of [ssl], unless [berth] tls_cert_file names one."),
 		used(g, "auth_strategy", osloconfig.Choice(&d.AuthStrategy, StrategyKeystone, StrategyNoAuth),
-			"Who checks callers: Keystone, or nobody, for tests: with noauth the token is the user's name, and admin is the administrator."),
-		used(g, "notify_nova_on_port_status_changes", osloconfig.Bool(&d.NotifyNovaOfStatus), "Tell Nova when a server's port is plugged or unplugged."),
-		used(g, "notify_nova_on_port_data_changes", osloconfig.Bool(&d.NotifyNovaOfData), "Tell Nova when a server's port is changed or removed."),
+			"Authentication of callers: keystone, or noauth, which checks nothing and is for tests: the token is the user's name, and admin is the administrator."),
+		used(g, "notify_nova_on_port_status_changes", osloconfig.Bool(&d.NotifyNovaOfStatus), "Notify Nova when a server's port is plugged or unplugged."),
+		used(g, "notify_nova_on_port_data_changes", osloconfig.Bool(&d.NotifyNovaOfData), "Notify Nova when a server's port is changed or removed."),
 	}
 }
 
@@ -45,11 +45,11 @@ func (n *Network) plugin() []Setting {
 		used(g, "global_physnet_mtu", osloconfig.IntBetween(&d.GlobalPhysnetMTU, 0, maxMTU), "Largest packet on physical networks, in bytes; tunnels carry less.").
 			formerlyIn(groupML2, "segment_mtu"),
 		used(g, "agent_down_time", osloconfig.IntBetween(&d.AgentDownTime, 1, 1<<31-1),
-			"Seconds after its last heartbeat that an agent counts as dead."),
+			"Seconds after its last heartbeat at which an agent counts as down."),
 		used(g, "enable_new_agents", osloconfig.Bool(&d.NewAgents),
 			"Have new agents bind ports with guarantees, rather than once an administrator has turned them on."),
 		used(g, "network_link_prefix", osloconfig.String(&d.LinkPrefix).Check(checkLinkPrefix),
-			"URL that links in answers begin with, instead of what the request and [berth] trusted_proxies say."),
+			"URL prefix of links in answers, instead of that of the request and of [berth] trusted_proxies."),
 	}
 }
 
@@ -59,7 +59,7 @@ func (n *Network) limiting() []Setting {
 	const g = groupDefault
 	return []Setting{
 		used(g, "max_dns_nameservers", osloconfig.Int(&d.MaxDNSNameservers), "Name servers that a subnet may have."),
-		used(g, "max_subnet_host_routes", osloconfig.Int(&d.MaxSubnetHostRoutes), "Routes that a subnet may tell its hosts."),
+		used(g, "max_subnet_host_routes", osloconfig.Int(&d.MaxSubnetHostRoutes), "Host routes of a subnet."),
 		used(g, "max_allowed_address_pair", osloconfig.Int(&d.MaxAddressPairs), "Allowed address pairs that a port may have."),
 		used(g, "pagination_max_limit", osloconfig.String(&d.PaginationMaxLimit).Check(checkPageLimit),
 			"Most objects in one answer, which is then a page; infinite, 0 or a number below it, for no bound."),
@@ -117,9 +117,9 @@ func (n *Network) promises() []Setting {
 		used(g, "tunnel_guarantees", osloconfig.Bool(&p.Tunnels),
 			"Let bandwidth be guaranteed on networks of tunnels. Agents must offer it: tunnelled_network_rp_name of theirs."),
 		used(g, "any_physical_network", osloconfig.Bool(&p.Alternatives),
-			"Let a guaranteed port of a network with several physical networks go to any of them, not only to the first. Needs placement's microversion 1.39 and a compute service that knows of it."),
+			"Let a guaranteed port of a network with several physical networks go to any of them, not only to the first. Needs placement's microversion 1.39 and a compute service that supports it."),
 		used(g, "keep_deleted_promises", osloconfig.Bool(&p.KeepDeleted),
-			"Leave with a server what a port held that is removed while it is bound, as Neutron does, instead of giving it back."),
+			"Keep the allocation of a port that is deleted while it is bound, as Neutron does, instead of releasing it."),
 		used(g, "tls_agent_ca_file", osloconfig.String(&n.Berth.TLSAgentCAFile),
 			"PEM file with the authorities that sign agents' certificates: an agent that shows one with the name of its host needs no token. Empty: all need one."),
 	}

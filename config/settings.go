@@ -89,7 +89,7 @@ func (d *Paths) settings() []Setting {
 func (p *Placement) api() []Setting {
 	return []Setting{
 		used(groupAPI, "auth_strategy", osloconfig.Choice(&p.API.AuthStrategy, StrategyKeystone, StrategyNoAuth2),
-			"Who checks callers: Keystone, or nobody, for tests: with noauth2 the token is the user's name, and admin is the administrator.").formerlyDefault(),
+			"Authentication of callers: keystone, or noauth2, which checks nothing and is for tests: the token is the user's name, and admin is the administrator.").formerlyDefault(),
 	}
 }
 
@@ -102,7 +102,7 @@ func (d *Database) settings(g string) []Setting {
 		used(g, "connection_parameters", osloconfig.String(&d.ConnectionParameters), "More parameters for the connection to a server, as `name=value&name=value`."),
 		used(g, "mysql_sql_mode", osloconfig.String(&d.MySQLSQLMode), "SQL mode of MariaDB and MySQL sessions; empty for the server's own. Berth adds NO_AUTO_VALUE_ON_ZERO."),
 		used(g, "connection_recycle_time", osloconfig.Int(&d.ConnectionRecycleTime), "Seconds after which a connection to a server is replaced; 0 or below: never."),
-		used(g, "max_pool_size", osloconfig.OptionalInt(&d.MaxPoolSize), "Connections to a server, besides the one that writes, that stay open while unused; 5 when not set."),
+		used(g, "max_pool_size", osloconfig.OptionalInt(&d.MaxPoolSize), "Idle connections to a server that are kept open, besides the one that writes; 5 when not set."),
 		used(g, "max_overflow", osloconfig.OptionalInt(&d.MaxOverflow), "Connections beyond max_pool_size under load; 10 when not set, below 0: 100."),
 		used(g, "pool_timeout", osloconfig.OptionalInt(&d.PoolTimeout), "Seconds to wait for a free connection before a request is answered 503; 30 when not set."),
 		used(g, "max_retries", osloconfig.Int(&d.MaxRetries), "How often to try again to reach a server at the start; -1 for no end."),
@@ -146,7 +146,7 @@ func (s *Service) cors() []Setting {
 		used(g, "allowed_origin", osloconfig.List(&c.AllowedOrigin), "Web origins whose pages may call the API, as `scheme://host[:port]`, or `*`. Empty: no CORS headers."),
 		used(g, "allow_credentials", osloconfig.Bool(&c.AllowCredentials), "Whether such a page may send credentials."),
 		used(g, "expose_headers", osloconfig.List(&c.ExposeHeaders), "Headers of an answer that such a page may read."),
-		used(g, "max_age", osloconfig.Int(&c.MaxAge), "Seconds for which a browser may remember these rules."),
+		used(g, "max_age", osloconfig.Int(&c.MaxAge), "Seconds for which a browser may cache these rules."),
 		used(g, "allow_methods", osloconfig.List(&c.AllowMethods), "Methods such a page may use."),
 		used(g, "allow_headers", osloconfig.List(&c.AllowHeaders), "Headers such a page may send."),
 	}
@@ -195,11 +195,11 @@ func (s *Service) listening() []Setting {
 		used(g, "path_prefix", osloconfig.String(&b.PathPrefix).Check(checkPrefix),
 			"Path, such as /placement, below which the API answers too. Links and Location headers then begin with it."),
 		used(g, "trusted_proxies", osloconfig.List(&b.TrustedProxies).Check(checkProxies),
-			"Networks or addresses of proxies whose forwarding headers are believed, and unix for whoever comes over a Unix socket."),
+			"Networks or addresses of proxies whose forwarding headers are trusted, and unix for peers on a Unix socket."),
 		used(g, "allowed_hosts", osloconfig.List(&b.AllowedHosts).Check(checkHosts),
-			"Names or addresses, without ports, that requests may have in their Host header beside those of loopback, of the socket and in listen. Others are answered with 403 while auth_strategy believes all tokens: a web page could have a browser send them."),
+			"Names or addresses, without ports, that requests may have in their Host header beside those of loopback, of the socket and in listen. Others are answered with 403 while auth_strategy accepts any token, since a web page could make a browser send them."),
 		used(g, "allow_remote_noauth", osloconfig.Bool(&b.AllowRemoteNoAuth),
-			"Start although auth_strategy believes all tokens and other machines can reach the API: whoever reaches it can do everything."),
+			"Start although auth_strategy accepts any token and other machines can reach the API: every client that reaches it has full access."),
 		used(g, "compress_min_size", osloconfig.Int(&b.CompressMinSize),
 			"Size in bytes from which answers are compressed for clients that accept gzip. 0 or -1: never."),
 	}
@@ -243,7 +243,7 @@ func (p *Placement) world() []Setting {
 	b := &p.Berth
 	const g = groupBerth
 	return []Setting{
-		used(g, "sweep_interval", osloconfig.Seconds(&b.SweepInterval), "Time between comparisons of what is in memory with the database. So late Berth notices what upstream's service or a person writes into the same database; other instances of Berth it notices at once. On a database so big that comparing takes more than a tenth of the time, they are rarer, up to a minute apart; on SQLite nothing is compared while nobody else writes. 0: never."),
-		used(g, "huge_pages", osloconfig.Bool(&b.HugePages), "What is in memory is put on pages of 2 MiB, where the kernel does so on request (Linux 6.1 and later, unless transparent huge pages are set to never): searches wait less for memory."),
+		used(g, "sweep_interval", osloconfig.Seconds(&b.SweepInterval), "Time between comparisons of the snapshot in memory with the database. Writes of upstream's service or of other programs are seen after this time; those of other instances of Berth are seen at once. When a comparison takes more than a tenth of this time, the interval grows, up to a minute; a SQLite file is compared only after another program has written. 0: never."),
+		used(g, "huge_pages", osloconfig.Bool(&b.HugePages), "Use huge pages of 2 MiB for memory, where the kernel does so on request (Linux 6.1 and later, unless transparent huge pages are set to never): searches wait less for memory."),
 	}
 }

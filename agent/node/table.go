@@ -57,7 +57,7 @@ func (s *Settings) base() []config.Setting {
 	d := &s.Default
 	const g = groupDefault
 	return []config.Setting{
-		used(g, "host", osloconfig.String(&d.Host).Check(settings.CheckHost), "Name by which the compute service knows this host; the machine's own when not set. Neutron's [DEFAULT] host must be the same. Its hypervisor is called as the machine is."),
+		used(g, "host", osloconfig.String(&d.Host).Check(settings.CheckHost), "Name of this host at the compute service; the machine's own when not set. Neutron's [DEFAULT] host must be the same. The hypervisor has the name of the machine."),
 		used(g, "my_ip", osloconfig.String(&d.MyIP).Check(checkIP), "Address of this host. Not set: that of the interface with the default route."),
 		used(g, "state_path", osloconfig.String(&d.StatePath).Check(checkPath), "Directory for state. The file compute_id there has the host's UUID; it is written once."),
 		used(g, "instances_path", osloconfig.String(&s.InstancesPath).Check(checkPath), "Directory of servers, on the disk that they use: instances in state_path when not set."),
@@ -66,7 +66,7 @@ func (s *Settings) base() []config.Setting {
 		formerly(used(g, "log_dir", osloconfig.String(&d.LogDir), "Directory of log_file, when that is a relative path."), "", "logdir"),
 		used(g, "watch_log_file", osloconfig.Bool(&d.WatchLog), "Reopen the log file when it was renamed, instead of only on SIGHUP."),
 		used(g, "use_json", osloconfig.Bool(&d.UseJSON), "Log in JSON, a line for each message."),
-		used(g, "compute_driver", osloconfig.String(&s.written.novaDriver), "Nova: what runs servers. See [berth] compute_driver; Berth warns of a driver of Nova's that runs some."),
+		used(g, "compute_driver", osloconfig.String(&s.written.novaDriver), "Nova: driver that runs servers. See [berth] compute_driver; one of Nova's real drivers causes a warning."),
 	}
 }
 
@@ -75,7 +75,7 @@ func (s *Settings) timers() []config.Setting {
 	return []config.Setting{
 		used(g, "report_interval", osloconfig.Seconds(&s.ReportInterval).Check(checkPositive), "Seconds between reports. Should be at most half of the compute service's service_down_time, which is 60."),
 		used(g, "update_resources_interval", osloconfig.IntBetween(&s.written.resourceInterval, math.MinInt32, math.MaxInt32),
-			"Seconds between looks at what the machine has. 0: 60. Less than 0: at the start only."),
+			"Seconds between inspections of the machine. 0: 60. Less than 0: at the start only."),
 		used(g, "max_concurrent_builds", osloconfig.IntBetween(&s.Concurrency, 0, math.MaxInt32), "Servers that are built at a time; further ones wait. 0: any number."),
 	}
 }
@@ -85,8 +85,8 @@ func (s *Settings) amounts() []config.Setting {
 	const g = groupDefault
 	ratios := func(name, what string, v *ratio) []config.Setting {
 		return []config.Setting{
-			used(g, name+"_allocation_ratio", osloconfig.Float(&v.set).Check(checkRatio), what+" Placement gets it again and again, whatever a person has set there. 0 or not set: what placement has stays."),
-			used(g, "initial_"+name+"_allocation_ratio", osloconfig.Float(&v.initial).Check(checkRatio), "The first such value, for a host that placement does not know."),
+			used(g, name+"_allocation_ratio", osloconfig.Float(&v.set).Check(checkRatio), what+" It is written to placement with each report, and replaces what was set there by hand. 0 or not set: the ratio in placement is unchanged."),
+			used(g, "initial_"+name+"_allocation_ratio", osloconfig.Float(&v.initial).Check(checkRatio), "The initial ratio, for a host that is not in placement yet."),
 		}
 	}
 	return slices.Concat([]config.Setting{
@@ -94,9 +94,9 @@ func (s *Settings) amounts() []config.Setting {
 		used(g, "reserved_host_memory_mb", osloconfig.IntBetween(&r.reservedMemoryMB, 0, math.MaxInt32), "Memory that is not for servers, in MB."),
 		used(g, "reserved_host_disk_mb", osloconfig.IntBetween(&r.reservedDiskMB, 0, math.MaxInt32), "Disk space that is not for servers, in MB. Placement gets GB, rounded up."),
 	},
-		ratios("cpu", "How many virtual CPUs one CPU is.", &r.cpuRatio),
-		ratios("ram", "How often memory is given.", &r.ramRatio),
-		ratios("disk", "How often disk space is given.", &r.diskRatio),
+		ratios("cpu", "Allocation ratio of virtual CPUs.", &r.cpuRatio),
+		ratios("ram", "Allocation ratio of memory.", &r.ramRatio),
+		ratios("disk", "Allocation ratio of disk space.", &r.diskRatio),
 		[]config.Setting{
 			used(g, "vcpu_pin_set", osloconfig.String(&r.pinned), "Outdated: CPUs for servers, as in [compute] cpu_shared_set, which it overrules. Excludes cpu_dedicated_set."),
 		})
@@ -116,7 +116,7 @@ func (s *Settings) compute() []config.Setting {
 func (s *Settings) pci() []config.Setting {
 	const g = groupPCI
 	spec := used(g, "device_spec", osloconfig.Multi(&s.written.specs),
-		"PCI devices for servers: an object in JSON, or a list of them, and the option may be given several times. The first entry that means a device says what it is for.")
+		"PCI devices for servers: an object in JSON, or a list of them, and the option may be given several times. The first entry that matches a device applies to it.")
 	return []config.Setting{
 		formerly(formerly(spec, "", "passthrough_whitelist"), groupDefault, "pci_passthrough_whitelist"),
 		used(g, "report_in_placement", osloconfig.Bool(&s.pciInPlacement), "Make providers of the devices whose entry has no physical_network."),
@@ -149,15 +149,15 @@ func (s *Settings) berth() []config.Setting {
 	f, n := &s.Fake, &s.Netns
 	const g = groupBerth
 	return slices.Concat([]config.Setting{
-		used(g, "compute_driver", osloconfig.Choice(&s.Driver, Fake, Netns), "What runs servers: fake has them in memory, netns makes each a network namespace with the interfaces of its ports."),
+		used(g, "compute_driver", osloconfig.Choice(&s.Driver, Fake, Netns), "Driver of servers: fake has them in memory, netns makes each a network namespace with the interfaces of its ports."),
 	}, s.Service().Settings(), []config.Setting{
-		used(g, "watch_interval", osloconfig.Seconds(&s.Berth.WatchInterval), "Seconds between looks at the files; when they have changed they are read again, as on SIGHUP. 0: on SIGHUP only."),
-		used(g, "fake_vcpus", osloconfig.IntBetween(&f.VCPUs, 0, maxCPU+1), "With the driver fake: CPUs that the host claims to have. 0: what the machine has, here and below."),
-		used(g, "fake_memory_mb", osloconfig.IntBetween(&f.MemoryMB, 0, math.MaxInt32), "With the driver fake: memory that the host claims to have, in MB."),
-		used(g, "fake_disk_gb", osloconfig.IntBetween(&f.DiskGB, 0, math.MaxInt32), "With the driver fake: disk space that the host claims to have, in GB."),
+		used(g, "watch_interval", osloconfig.Seconds(&s.Berth.WatchInterval), "Seconds between checks of the files; changed files are reloaded, as on SIGHUP. 0: on SIGHUP only."),
+		used(g, "fake_vcpus", osloconfig.IntBetween(&f.VCPUs, 0, maxCPU+1), "With the driver fake: CPUs that the host reports. 0: those of the machine, here and below."),
+		used(g, "fake_memory_mb", osloconfig.IntBetween(&f.MemoryMB, 0, math.MaxInt32), "With the driver fake: memory that the host reports, in MB."),
+		used(g, "fake_disk_gb", osloconfig.IntBetween(&f.DiskGB, 0, math.MaxInt32), "With the driver fake: disk space that the host reports, in GB."),
 		used(g, "fake_build_time", osloconfig.Seconds(&f.BuildTime), "With the driver fake: seconds that a build takes."),
 		used(g, "fake_failure", osloconfig.Float(&f.Failure).Check(checkShare), "With the driver fake: share of the builds that fail, from 0 to 1."),
-		used(g, "netns_prefix", osloconfig.String(&n.Prefix).Check(checkPrefix), "With the driver netns: what the names of servers' namespaces begin with. Several hosts on one machine need different ones."),
+		used(g, "netns_prefix", osloconfig.String(&n.Prefix).Check(checkPrefix), "With the driver netns: prefix of the names of servers' namespaces. Several hosts on one machine need different ones."),
 		used(g, "netns_namespace", osloconfig.String(&n.Namespace).Check(checkNamespace), "With the driver netns: name or path of the network namespace that has the host's bridges and NICs. Empty: that of the agent."),
 		used(g, "netns_ovs", osloconfig.Bool(&n.OVS), "With the driver netns: bridges are Open vSwitch's. false: they are the kernel's, which do not separate VLANs."),
 		used(g, "netns_bridges", osloconfig.List(&s.written.bridges), "With the driver netns: physnet:bridge pairs, separated by commas: bridges of physical networks, each in one pair. All other ports are plugged into [neutron] ovs_bridge, which is where Neutron's agent wants all of them."),

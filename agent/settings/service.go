@@ -31,7 +31,7 @@ func (s Service) Settings() []config.Setting {
 		used(g, s.Name+"_urls", osloconfig.List(s.URLs), "Addresses of the "+s.Name+" service, separated by commas. The first one that answers is used."),
 		used(g, s.Name+"_token", osloconfig.Hidden(s.Token), "Token that requests carry. Better in a file of its own: "+s.Name+"_token_file."),
 		used(g, s.Name+"_token_file", osloconfig.String(s.TokenFile), "File with that token. It is read for each request."),
-		used(g, s.Name+"_cert_file", osloconfig.String(s.CertFile), "PEM file with the certificate by which the "+s.Name+" service knows this agent."),
+		used(g, s.Name+"_cert_file", osloconfig.String(s.CertFile), "PEM file with the certificate that identifies this agent to the "+s.Name+" service."),
 		used(g, s.Name+"_key_file", osloconfig.String(s.KeyFile), "PEM file with the private key of that certificate."),
 		used(g, s.Name+"_ca_file", osloconfig.String(s.CAFile), "PEM file with the authorities of the "+s.Name+" service's certificate; the system's when empty."),
 		used(g, s.Name+"_timeout", osloconfig.Seconds(s.Timeout).Check(checkPositive), "Seconds to wait for an answer of the "+s.Name+" service."),

@@ -50,7 +50,7 @@ func (s *Settings) base() []config.Setting {
 	d := &s.Default
 	const g = groupDefault
 	return []config.Setting{
-		used(g, "host", osloconfig.String(&d.Host).Check(CheckHost), "Name by which the network service knows this host; the machine's own when not set. Nova's [DEFAULT] host must be the same."),
+		used(g, "host", osloconfig.String(&d.Host).Check(CheckHost), "Name of this host at the network service; the machine's own when not set. Nova's [DEFAULT] host must be the same."),
 		used(g, "debug", osloconfig.Bool(&d.Debug), "Log debug messages too."),
 		formerly(used(g, "log_file", osloconfig.String(&d.LogFile), "File to log to; standard error when empty."), "logfile"),
 		formerly(used(g, "log_dir", osloconfig.String(&d.LogDir), "Directory of log_file, when that is a relative path."), "logdir"),
@@ -66,8 +66,8 @@ func (s *Settings) agent() []config.Setting {
 	return []config.Setting{
 		used(g, "report_interval", osloconfig.Seconds(&a.ReportInterval),
 			"Seconds between heartbeats. Should be at most half of the network service's agent_down_time, which is 75. 0: no heartbeats."),
-		used(g, "polling_interval", osloconfig.Seconds(&a.PollingInterval), "Seconds between looks at the devices of this host."),
-		used(g, "availability_zone", osloconfig.String(&a.AvailabilityZone).Check(checkZone), "Availability zone that the agent reports. Not set: none, which is what upstream's agents of these kinds report whatever it says."),
+		used(g, "polling_interval", osloconfig.Seconds(&a.PollingInterval), "Seconds between inspections of the devices of this host."),
+		used(g, "availability_zone", osloconfig.String(&a.AvailabilityZone).Check(checkZone), "Availability zone that the agent reports. Not set: none, as upstream's agents of these kinds always report."),
 		used(g, "log_agent_heartbeats", osloconfig.Bool(&a.LogHeartbeats), "Log each heartbeat."),
 		used(g, "tunnel_types", osloconfig.List(&a.TunnelTypes).Check(checkTunnels), "Kinds of tunnels between the hosts, as heartbeats name them: gre, vxlan, geneve. Berth's agent builds none itself."),
 	}
@@ -149,7 +149,7 @@ func (s *Settings) network() []config.Setting {
 	const g = groupBerth
 	return slices.Concat(b.Service().Settings(), []config.Setting{
 		used(g, "enforce", osloconfig.Bool(&b.Enforce), "Enforce the rates of ports. Without it, guarantees are in placement only, and ports are not reported as plugged in."),
-		used(g, "watch_interval", osloconfig.Seconds(&b.WatchInterval), "Seconds between looks at the agent's files; when they have changed they are read again, as on SIGHUP. 0: on SIGHUP only."),
+		used(g, "watch_interval", osloconfig.Seconds(&b.WatchInterval), "Seconds between checks of the agent's files; changed files are reloaded, as on SIGHUP. 0: on SIGHUP only."),
 		used(g, optionTraits, osloconfig.List(&s.written.traits),
 			"device:TRAIT pairs, separated by commas: traits that the provider of a device has besides those of its physical network and of the agent, such as ens5:CUSTOM_BEST_EFFORT."),
 	})

@@ -23,35 +23,38 @@ type agentFlags struct {
 
 func (f *agentFlags) add(cmd *cobra.Command) {
 	addConfigFlags(cmd, "neutron.conf, openvswitch_agent.ini or sriov_agent.ini", &f.files, &f.dirs)
-	cmd.Flags().StringArrayVar(&f.computeFiles, "compute-config", nil, "be a compute host too, and read this nova.conf for that; may be given several times, later ones win")
+	cmd.Flags().StringArrayVar(&f.computeFiles, "compute-config", nil, "run a compute host too, with the settings of this nova.conf; may be given several times, later ones win")
 	cmd.Flags().StringArrayVar(&f.computeDirs, "compute-config-dir", nil, "read all *.conf files of this directory, after the files of --compute-config")
-	cmd.Flags().StringSliceVar(&f.kinds, "kind", nil, "be these `AGENTS`: ovs, sriov (default those that the files name devices for)")
+	cmd.Flags().StringSliceVar(&f.kinds, "kind", nil, "run these `AGENTS`: ovs, sriov (default those that the files name devices for)")
 }
 
 func newAgent(env environment) *cobra.Command {
 	var flags agentFlags
 	cmd := &cobra.Command{
 		Use:   "agent [--config FILE]...",
-		Short: "Be the agent of a host: of its network devices, and of its servers",
-		Long: `Agent runs on a host that servers run on. It reads the files that Neutron's Open
-vSwitch and SR-IOV agents read and tells the network service which devices carry which
-physical network, and how much bandwidth each can promise; the network service keeps
-that in placement. It is both agents in one, as far as the files name devices.
+		Short: "Run the agents of a host: of its network devices and its servers",
+		Long: `Agent runs on a host that servers run on. It reads the files of Neutron's Open
+vSwitch and SR-IOV agents and reports to the network service which devices are
+connected to which physical network, and the bandwidth that each can guarantee;
+the network service keeps this in placement. One process is both agents, as far
+as the files name devices.
 
-[berth] network_urls says where the network service is, and network_token_file what to
-show it; docs/operations/agent.md lists the options. Changed files are noticed, and
-SIGHUP has them read at once; what cannot be read changes nothing.
+[berth] network_urls has the addresses of the network service, and
+network_token_file the token for it; docs/operations/agent.md lists the options.
+Changed files are read again, and SIGHUP reads them at once; files with errors
+change nothing.
 
-The agent holds the ports of the host to the rates of their QoS policies, on Open
-vSwitch, on virtual functions and on NICs that ports share, and says which ports are
-plugged in. What it cannot hold is logged, and shown by "openstack network agent show".
-[berth] enforce = false turns that off.
+The agent enforces the rates of the QoS policies of the host's ports, on Open
+vSwitch, on virtual functions and on NICs that ports share, and reports which
+ports are plugged in. Rates that it cannot enforce are logged, and shown by
+"openstack network agent show". [berth] enforce = false turns enforcement off.
 
-With --compute-config it is the compute host as well: it tells the compute service what the
-machine has, as nova.conf and provider.yaml files say, and runs the servers that it is
-to have. [berth] compute_driver says how: "fake" remembers them, for trials, and "netns" makes each
-a network namespace with interfaces on the host's bridges. With that flag alone it is nothing else.
-docs/operations/compute-host.md lists the options.`,
+With --compute-config it is a compute host as well: it reports the resources of
+the machine to the compute service, as nova.conf and provider.yaml files define
+them, and runs the servers that are scheduled to it. [berth] compute_driver
+selects how: "fake" only records them, for trials, and "netns" makes each a
+network namespace with interfaces on the host's bridges. With that flag alone it
+runs no network agents. docs/operations/compute-host.md lists the options.`,
 		Example: `  berth agent --config /etc/neutron/neutron.conf --config /etc/neutron/plugins/ml2/openvswitch_agent.ini
   berth agent --config /etc/neutron/plugins/ml2/openvswitch_agent.ini --compute-config /etc/nova/nova.conf
   berth agent check --config /etc/neutron/plugins/ml2/openvswitch_agent.ini`,
@@ -68,15 +71,15 @@ func newAgentCheck(env environment) *cobra.Command {
 	var format *choice
 	cmd := &cobra.Command{
 		Use:   "check [--config FILE]... [-f FORMAT]",
-		Short: "Hold the settings of a host's agents against the machine",
-		Long: `Check reads the settings as berth agent does, and looks whether the machine is like
-that: are the devices there, are they what they are said to be, can they be that fast.
-With --compute-config it says what servers can have on this host, as the compute service
-would be told. It starts nothing and changes nothing.
+		Short: "Compare the settings of a host's agents with the machine",
+		Long: `Check reads the settings as berth agent does, and compares them with the
+machine: whether the devices exist, are of the configured kind and have the
+configured speed. With --compute-config it prints the resources that would be
+reported to the compute service. It starts nothing and changes nothing.
 
 Exit codes:
-  0  nothing is wrong; there may be warnings
-  1  the host is not as the settings say
+  0  no errors; there may be warnings
+  1  the host differs from the settings
   2  wrong arguments or settings`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -150,7 +153,7 @@ func (src agentSource) load() (all []*agentsettings.Settings, warnings []string,
 		return nil, warnings, fmt.Errorf("reading the settings:\n%w", err)
 	}
 	if len(all) == 0 {
-		return nil, warnings, errors.New("the settings name no device: set [ovs] bridge_mappings or [sriov_nic] physical_device_mappings, or say --kind")
+		return nil, warnings, errors.New("the settings name no device: set [ovs] bridge_mappings or [sriov_nic] physical_device_mappings, or give --kind")
 	}
 	return all, warnings, nil
 }

@@ -52,7 +52,7 @@ func (src agentSource) loadHost() (*node.Settings, []string, error) {
 func (src agentSource) newComputeHost(set *node.Settings, tell func(context.Context, []string) error, log *slog.Logger) (*computeHost, error) {
 	has, err := set.Report(node.Machine{})
 	if err != nil {
-		return nil, fmt.Errorf("looking at what this host has:\n%w", err)
+		return nil, fmt.Errorf("reading the resources of this host:\n%w", err)
 	}
 	d, end, err := openDriver(set, has.Host.Name, tell, log)
 	if err != nil {
@@ -69,7 +69,7 @@ func openDriver(set *node.Settings, hypervisor string, tell func(context.Context
 	}
 	fake := &driver.Fake{BuildDelay: set.Fake.BuildTime, Fail: func(verb, _ string) error {
 		if verb == "build" && rand.Float64() < set.Fake.Failure {
-			return errors.New("[berth] fake_failure has this build fail")
+			return errors.New("[berth] fake_failure makes this build fail")
 		}
 		return nil
 	}}
@@ -182,7 +182,7 @@ func (h *computeHost) reread() bool {
 		_, err = is.Report(node.Machine{})
 	}
 	if err != nil {
-		h.log.Error("the compute host's settings cannot be taken over and stay as they were", "error", err)
+		h.log.Error("the compute host's settings cannot be reloaded; the old ones remain in force", "error", err)
 		kept := *h.set // so that the warnings about these files are not repeated
 		kept.Fingerprint = fingerprint
 		h.set = &kept

@@ -100,7 +100,7 @@ func TestAgentIsAComputeHost(t *testing.T) {
 	})
 
 	rewrite(t, h.file, h.hostText(dir, "[DEFAULT]", "cpu_allocation_ratio = pony"))
-	h.logged(`stay as they were.*pony`)
+	h.logged(`old ones remain in force.*pony`)
 	rewrite(t, h.file, h.hostText(dir, "[DEFAULT]", "cpu_allocation_ratio = 3.5", "debug = true", "[berth]", "fake_build_time = 0.5", "fake_vcpus = 6"))
 	h.logged(`take effect at the next start.*settings="?\[\[DEFAULT\] debug \[berth\] fake_build_time\]`)
 	wait(t, "a changed ratio is in placement", h.has(id, `"allocation_ratio": 3.5`))
@@ -114,7 +114,7 @@ func TestAgentIsAComputeHost(t *testing.T) {
 	wait(t, "what a provider file adds is in placement", h.has(id, `"CUSTOM_LLC": {`))
 	rewrite(t, extra, `{meta: {schema_version: "2.0"}, providers: []}`)
 	h.signal(syscall.SIGHUP)
-	h.logged(`stay as they were.*a\.yaml`)
+	h.logged(`old ones remain in force.*a\.yaml`)
 	wait(t, "it is there still", h.has(id, `"CUSTOM_LLC": {`))
 	if err := os.Remove(extra); err != nil {
 		t.Fatal(err)

@@ -13,10 +13,11 @@ func newCompute(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compute",
 		Short: "The part of OpenStack Compute that scheduling needs",
-		Long: `Compute keeps flavors, hosts and servers, and speaks the Compute API 2.1 to 2.72, as Nova
-does, to the openstack client and to Neutron. It asks placement where a server can go with all
-that its flavor, its image and its ports want, claims that, and has a host build the
-server. What fails is given back, and the next host is tried.
+		Long: `Compute keeps flavors, hosts and servers, and serves the Compute API 2.1 to
+2.72, as Nova does, for the openstack client and for Neutron. It asks placement
+which hosts have the resources that a server's flavor, image and ports need,
+claims them, and has a host build the server. When that fails, the resources are
+released and the next host is tried.
 
 It has no volumes, no consoles and no images of its own.`,
 		Args: knownCommand,
@@ -31,15 +32,18 @@ func newComputeServe(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve --config FILE... [--listen HOST:PORT]",
 		Short: "Serve the Compute API",
-		Long: `Serve answers the Compute API until it gets SIGTERM or SIGINT; requests in flight are
-finished. What is under way with servers then goes on when it is started again.
+		Long: `Serve serves the Compute API until it receives SIGTERM or SIGINT; requests in
+progress are finished. Unfinished operations on servers continue at the next
+start.
 
-It reads nova.conf. The database that [database] names must be one of Berth's own, not Nova's.
-[placement], [neutron] and [glance] say how the neighbours are asked.
+It reads nova.conf. The database in [database] must be one of Berth's own, not
+Nova's. [placement], [neutron] and [glance] have the addresses and credentials
+of the other services.
 
-Settings that Berth does not know are named in a warning. Wrong ones are all named at once, and
-nothing is started. docs/operations/settings-compute.md lists what can be set. SIGHUP reads the
-settings, certificates and policy files again.
+Unknown settings are logged as warnings. If settings are wrong, all of them are
+reported together, and the service does not start.
+docs/operations/settings-compute.md lists all settings. SIGHUP reloads settings,
+certificates and policy files.
 
 ` + exitHelp,
 		Example: `  berth compute serve --config /etc/nova/nova.conf`,

@@ -20,7 +20,7 @@ func TestBootWithoutNeighbours(t *testing.T) {
 	rewrite(t, conf, "[api]\nauth_strategy = noauth2\n[database]\nconnection = sqlite://\n[placement]\nauth_type = none\nendpoint_override = http://127.0.0.1:1\n"+
 		"[glance]\nauth_type = none\nendpoint_override = "+images.URL+"\n")
 	compute := launch(t, []string{"HOME=" + t.TempDir()}, nil, "compute", "serve", "--listen", "127.0.0.1:0", "--config", conf)
-	compute.logged(`a neighbour is not configured.*service=network`)
+	compute.logged(`a service is not configured.*service=network`)
 	compute.url = "http://" + compute.logged(`\bready .*\baddress=(\S+)`)
 	ask(t, compute, "POST", "/v2.1/flavors", `{"flavor": {"id": "c1", "name": "c1", "vcpus": 1, "ram": 64, "disk": 1}}`)
 	res, text := call(t, &http.Transport{}, "POST", compute.url+"/v2.1/servers",

@@ -40,7 +40,7 @@ func computeNeighbours(cfg *config.Compute, log *slog.Logger, tracer *tracing.Tr
 		absent bool
 	}{{"placement", o.Placement == nil}, {"network", o.Network == nil}, {"image", o.Images == nil}} {
 		if neighbour.absent {
-			log.Warn("a neighbour is not configured: requests that need it are refused", "service", neighbour.name)
+			log.Warn("a service is not configured; requests that need it are refused", "service", neighbour.name)
 		}
 	}
 	return o, asked.end, nil

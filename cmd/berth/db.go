@@ -28,12 +28,12 @@ const dbExitHelp = `Exit codes:
 func newDB(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "db",
-		Short: "Look after the database: make, check, dump, restore and copy it",
+		Short: "Create, check, upgrade, dump, restore and copy the database",
 		Long: `These commands work on the database of a placement service, Berth's or
-OpenStack's: SQLite, MariaDB or MySQL, PostgreSQL. They find it as berth placement
-serve does, in the settings, or are told with --connection.
+OpenStack's: SQLite, MariaDB or MySQL, PostgreSQL. They take it from the same
+settings as berth placement serve, or from --connection.
 
-What operators of OpenStack know:
+The commands of OpenStack and those that correspond to them:
 
   placement-manage db sync                     berth db sync
   placement-manage db version                  berth db version

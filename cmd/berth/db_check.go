@@ -22,16 +22,16 @@ func newDBCheck(env environment) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "check [--config FILE | --connection URL] [-f FORMAT]",
-		Short: "Check the database for what is wrong with it",
+		Short: "Check the database for errors",
 		Long: `Check makes the checks of placement-status upgrade check and prints them in the
-same form, and then its own: rows that refer to nothing, more in use than there is,
-trees of providers that are none, and more. What it finds comes with what to do
-about it. It reads only and may run beside services.
+same format, followed by its own: references to rows that do not exist, usage
+above capacity, inconsistent trees of providers, and more. Each finding says
+what to do about it. It only reads, and may run while services do.
 
 Exit codes:
-  0    all is well
-  1    something should be looked at (a warning)
-  2    something must be mended (a failure), or wrong arguments or settings
+  0    no findings
+  1    warnings
+  2    errors that must be corrected, or wrong arguments or settings
   3    the database cannot be used`,
 		Example: `  berth db check --config /etc/placement/placement.conf
   berth db check --connection @/etc/placement/database-url -f json | jq '.checks[] | select(.result > 0)'`,

@@ -17,19 +17,20 @@ func newDBCopy(env environment) *cobra.Command {
 	var form *choice
 	cmd := &cobra.Command{
 		Use:   "copy --from URL --to URL [--resume] [--dry-run] [-f FORMAT]",
-		Short: "Copy all rows into an empty database of any kind",
-		Long: `Copy brings OpenStack's tables from one database into another, SQLite, MariaDB,
-MySQL or PostgreSQL in any direction, ids included. It reads one consistent picture,
-and at the end compares both databases row by row.
+		Short: "Copy all rows to an empty database of any kind",
+		Long: `Copy copies OpenStack's tables, ids included, from one database to another:
+SQLite, MariaDB, MySQL or PostgreSQL in any direction. It reads one consistent
+snapshot, and finally compares both databases row by row.
 
-Stop the services first: what they write after the copy began is not copied. A file
-that a berth serves is refused. The target must be empty; its tables are made.
+Stop the services first: what they write after the start of the copy is not
+copied. A SQLite file that a running berth serves is refused. The target must be
+empty; its tables are created.
 
-Interrupted in any way, the same command goes on with --resume. Until it has ended
-the target has a table berth_copy, and nobody should use it.
+An interrupted copy continues with the same command and --resume. Until it is
+complete the target has a table berth_copy, and must not be used.
 
-A URL is written as in [placement_database] connection, with + for the driver or
-without, or @FILE names a file with it: command lines can be seen by others.
+A URL has the form of [placement_database] connection, with or without +driver.
+@FILE names a file with the URL, since other users can see command lines.
 
 ` + dbExitHelp,
 		Example: `  berth db copy --from sqlite:////var/lib/placement/placement.db --to @/root/mariadb-url --dry-run
@@ -38,15 +39,15 @@ without, or @FILE names a file with it: command lines can be seen by others.
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if from == "" || to == "" {
-				return fail(exitUsage, errors.New("say which databases: --from URL --to URL"))
+				return fail(exitUsage, errors.New("both databases must be named: --from URL --to URL"))
 			}
 			return copyDB(cmd.Context(), dbSource{connection: from}, dbSource{connection: to}, &dbCopy{env: env, resume: resume, dry: dry, json: form.json()})
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "", "the database to read, a `URL` or @FILE")
 	cmd.Flags().StringVar(&to, "to", "", "the database to fill, a `URL` or @FILE")
-	cmd.Flags().BoolVar(&resume, "resume", false, "go on with a copy that was interrupted")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "look at both databases, and write nothing")
+	cmd.Flags().BoolVar(&resume, "resume", false, "resume a copy that was interrupted")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "check both databases, and write nothing")
 	form = addFormat(cmd, "text")
 	return cmd
 }
@@ -85,7 +86,7 @@ func (c *dbCopy) run(ctx context.Context) error {
 	case errors.Is(err, errDry):
 		return c.print(plan, 0, time.Since(start))
 	case errors.Is(err, context.Canceled):
-		return fail(exitFailure, errors.New("interrupted: the same command goes on with --resume"))
+		return fail(exitFailure, errors.New("interrupted: run the same command with --resume to continue"))
 	case err != nil:
 		return fmt.Errorf("copying %s to %s: %w", c.source.name, c.target.name, err)
 	}

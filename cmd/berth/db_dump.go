@@ -18,17 +18,18 @@ func newDBDump(env environment) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "dump [--config FILE | --connection URL] [--output FILE]",
-		Short: "Write all rows in a form that needs no database",
-		Long: `Dump writes one consistent picture of OpenStack's tables as lines of JSON, and may
-run beside services. The dumps of two databases are byte for byte the same when
-their rows are, whichever kinds of databases they are: so they can be compared.
-berth db restore reads them. Berth's own tables are not part of it; they are made
-again.
+		Short: "Write all rows as text, for any kind of database",
+		Long: `Dump writes one consistent snapshot of OpenStack's tables as lines of JSON, and
+may run while services do. Databases with the same rows give the same dump, byte
+for byte, whatever kind of database they are, so that dumps can be compared.
+berth db restore reads them. Berth's own tables are not included; they are
+created again.
 
-Times are written to the second and allocation ratios to single precision, which is
-what every database keeps. A dump has no secrets, but ids of projects and users.
+Times are written to the second and allocation ratios in single precision, as
+every database stores them. A dump has no secrets, but has ids of projects and
+users.
 
-A file is replaced when all of the dump is on the disk, and not before.
+A file is replaced only when the dump is complete and on disk.
 
 ` + dbExitHelp,
 		Example: `  berth db dump --config /etc/placement/placement.conf --output placement.dump

@@ -52,17 +52,17 @@ func newDBMigrate(env environment) *cobra.Command {
 		Use:     "online-data-migrations [--config FILE | --connection URL] [--max-count N] [-f FORMAT]",
 		Aliases: []string{"online_data_migrations"},
 		Short:   "Complete rows that old releases left incomplete",
-		Long: `Online-data-migrations does what placement-manage db online_data_migrations does:
-it gives providers without a root one, and makes the consumers that allocations name
-and that have no record, as those of [placement] incomplete_consumer_project_id and
-incomplete_consumer_user_id. Upgrades (berth db sync) need it.
+		Long: `Online-data-migrations does what placement-manage db online_data_migrations
+does: it sets the root of providers without one, and creates missing records of
+consumers that have allocations, with [placement] incomplete_consumer_project_id
+and incomplete_consumer_user_id. Upgrades (berth db sync) need it.
 
-It goes on in batches, each a transaction of its own, and may run while services
-work on the database, again at any time, and several times at once. An SQLite file
-has one berth at a time: stop the service there.
+It works in batches, each in a transaction of its own. It may be repeated, run
+while services use the database, and run several times at once. A SQLite file
+can be used by one berth at a time: stop the service first.
 
 Exit codes:
-  0    nothing is left to do
+  0    complete
   1    --max-count rows were changed, and there may be more: run it again
   2    rows could not be changed, or wrong arguments or settings
   3    the database cannot be used

@@ -21,12 +21,12 @@ func newDBRestore(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore [--config FILE | --connection URL] [--input FILE] [--dry-run] [-f FORMAT]",
 		Short: "Fill an empty database from a dump",
-		Long: `Restore makes the tables and fills them with the rows of a dump, ids included. The
-database must be empty, or have empty tables; everything else is refused. Start no
-service on it before: it would add the standard traits.
+		Long: `Restore creates the tables and fills them with the rows of a dump, ids included.
+The database must be empty, or have empty tables; any other is refused. Do not
+start a service on it before: it would add the standard traits.
 
-The dump is read twice. Nothing is written when it is cut off or changed; and then
-all rows come in one transaction, so that the end is all or nothing.
+The dump is read twice: nothing is written if it is truncated or altered. All
+rows are then written in one transaction.
 
 ` + dbExitHelp,
 		Example: `  berth db restore --connection sqlite:////var/lib/placement/new.db --input placement.dump
@@ -46,7 +46,7 @@ all rows come in one transaction, so that the end is all or nothing.
 	}
 	source.flags(cmd)
 	cmd.Flags().StringVarP(&input, "input", "i", "", "read `FILE` instead of standard input")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "look at the dump and the database, and write nothing")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "check the dump and the database, and write nothing")
 	form = addFormat(cmd, "text")
 	return cmd
 }

@@ -16,15 +16,17 @@ func newDBSync(env environment) *cobra.Command {
 	var form *choice
 	cmd := &cobra.Command{
 		Use:   "sync [--config FILE | --connection URL] [--dry-run] [-f FORMAT]",
-		Short: "Make the tables, or upgrade them to Berth's revision",
-		Long: `Sync does what placement-manage db sync does, up to revision ` + migrations.Target + `, which
-every release of OpenStack Placement since Xena works on. On a server it also makes
-Berth's own four tables (berth_…), so that the service needs no right to do so.
+		Short: "Create the tables, or upgrade them to Berth's revision",
+		Long: `Sync does what placement-manage db sync does, up to revision ` + migrations.Target + `,
+which every release of OpenStack Placement since Xena uses. On a server it also
+creates Berth's own four tables (berth_…), so that the service needs no right to
+create tables.
 
-Rows that forbid a step are told before anything is changed; mostly
-berth db online-data-migrations is what they need. A database that is there already
-is left as it is. An upgrade changes tables that services use: stop them, and keep
-a copy (berth db dump reads tables from ` + migrations.Target + ` on, your server's own tools any).
+Rows that prevent a step are reported before anything is changed; usually
+berth db online-data-migrations corrects them. Tables that are up to date are
+unchanged. An upgrade changes tables that services use: stop the services, and
+make a backup first (berth db dump reads tables from ` + migrations.Target + ` on, the
+server's own tools any).
 
 ` + dbExitHelp,
 		Example: `  berth db sync --config /etc/placement/placement.conf --dry-run

@@ -20,15 +20,15 @@ func newDBUninstall(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uninstall [--config FILE | --connection URL] [--yes] [-f FORMAT]",
 		Short: "Drop Berth's own tables to go back to Placement",
-		Long: `Uninstall drops the four tables that Berth keeps for itself on a server
-(berth_version, berth_writers, berth_changes, berth_holds), and berth_copy, which a
-copy leaves that was interrupted. What is left is just what placement-manage db sync
-makes, with all providers and allocations in it. Berth makes its tables again when it
-is started.
+		Long: `Uninstall drops the four tables that Berth adds to a database on a server
+(berth_version, berth_writers, berth_changes, berth_holds), and berth_copy,
+which an interrupted copy leaves. The tables that placement-manage db sync
+creates remain, with all providers and allocations. Berth creates its tables
+again when it is started.
 
-Stop every instance of Berth first. While one has shown within the last two minutes
-that it runs, the command refuses, unless --force; one that has written nothing yet
-shows nothing.
+Stop every instance of Berth first. While the database has signs of an instance
+that ran within the last two minutes, the command refuses, unless --force is
+given. An instance that has written nothing yet leaves no sign.
 
 ` + dbExitHelp,
 		Example: `  systemctl stop berth-placement
@@ -54,8 +54,8 @@ shows nothing.
 		},
 	}
 	source.flags(cmd)
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	cmd.Flags().BoolVar(&force, "force", false, "also while an instance of Berth seems to run")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
+	cmd.Flags().BoolVar(&force, "force", false, "drop them even if an instance of Berth seems to run")
 	form = addFormat(cmd, "text")
 	return cmd
 }

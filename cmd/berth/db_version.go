@@ -26,9 +26,9 @@ func newDBVersion(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version [--config FILE | --connection URL] [-f FORMAT]",
 		Short: "Print the revision of the database's tables",
-		Long: `Version prints which revision of OpenStack's tables the database has, which
-release of OpenStack Placement brought it, and whether it is the one that Berth
-makes. Nothing is changed; it may run at any time.
+		Long: `Version prints the revision of OpenStack's tables in the database, the release of
+OpenStack Placement that introduced it, and whether it is the revision that
+Berth uses. It changes nothing and may run at any time.
 
 ` + dbExitHelp,
 		Example: `  berth db version --config /etc/placement/placement.conf

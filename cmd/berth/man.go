@@ -20,8 +20,8 @@ func newMan(environment) *cobra.Command {
 		Use:   "man [--date YYYY-MM-DD] DIR",
 		Short: "Write the manual pages into a directory",
 		Long: `Man writes a page for each command (section 1) and one for the settings
-of each service (section 5) into DIR, which it makes. The same program and date give the same
-files.`,
+of each service (section 5) into DIR, which it creates. The same program and
+date give the same files.`,
 		Hidden:            true,
 		ValidArgsFunction: directories,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -13,10 +13,11 @@ func newNetwork(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "network",
 		Short: "The part of OpenStack Networking that guaranteed bandwidth needs",
-		Long: `Network keeps networks, subnets, ports and QoS policies, and speaks the Networking
-API 2.0, as Neutron does, to the openstack client and to Nova. It turns guarantees of
-bandwidth and of packet rates into what a port asks of placement, keeps the network
-agents' devices in placement, and binds ports to the device that was chosen.
+		Long: `Network keeps networks, subnets, ports and QoS policies, and serves the
+Networking API 2.0, as Neutron does, for the openstack client and for Nova. It
+turns guarantees of bandwidth and of packet rates into the resource requests of
+ports, keeps the network agents' devices in placement, and binds ports to the
+devices that were selected.
 
 It has no routers, no DHCP and no floating addresses.`,
 		Args: knownCommand,
@@ -34,19 +35,19 @@ func newNetworkServe(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve [--config FILE]... [--listen HOST:PORT]",
 		Short: "Serve the Networking API",
-		Long: `Serve answers the Networking API until it gets SIGTERM or SIGINT; requests in flight
-are finished.
+		Long: `Serve serves the Networking API until it receives SIGTERM or SIGINT; requests in
+progress are finished.
 
-It reads the files that a Neutron server reads: neutron.conf, and ml2_conf.ini after
-it. The database that they name must be one of Berth's own, not Neutron's. Without
-any files it keeps its database in the user's data directory
-($XDG_DATA_HOME/berth/network.db), listens on 127.0.0.1:9696, believes what tokens say
-of themselves (noauth), and knows one physical network, physnet0: that is for trying
-it, not for a cloud.
+It reads the files of a Neutron server: neutron.conf, and ml2_conf.ini after it.
+The database in them must be one of Berth's own, not Neutron's. Without any
+files it uses a database in the user's data directory
+($XDG_DATA_HOME/berth/network.db), listens on 127.0.0.1:9696, accepts any token
+(noauth), and has one physical network, physnet0: for trials, not for a cloud.
 
-Settings that Berth does not know are named in a warning. Wrong ones are all named at
-once, and nothing is started. docs/operations/settings-network.md lists what can be
-set. SIGHUP reads the settings, certificates and policy files again.
+Unknown settings are logged as warnings. If settings are wrong, all of them are
+reported together, and the service does not start.
+docs/operations/settings-network.md lists all settings. SIGHUP reloads settings,
+certificates and policy files.
 
 ` + exitHelp,
 		Example: `  berth network serve

@@ -83,7 +83,7 @@ func (a *asking) options(n *config.Neighbour, group, kind string) (o client.Opti
 	if err != nil {
 		return o, fmt.Errorf("[%s] %w", named, err)
 	}
-	a.log.Info("requests go to another service", "service", kind, "auth_type", n.AuthType, "endpoint", fixedEndpoint(n))
+	a.log.Info("another service is used", "service", kind, "auth_type", n.AuthType, "endpoint", fixedEndpoint(n))
 	return o, nil
 }
 

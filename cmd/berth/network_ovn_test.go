@@ -182,7 +182,7 @@ func TestChassisAreAgents(t *testing.T) {
 		a := c.agent("devstack0")
 		return a.Synced != nil && !*a.Synced && strings.Contains(a.Failure, "resource_provider_bandwidths") && strings.Contains(a.Failure, "pony")
 	})
-	if line := c.networks.logged(`(?m)^(.*cannot be understood.*)$`); !strings.Contains(line, "hv0") || !strings.Contains(line, "resource_provider_bandwidths") {
+	if line := c.networks.logged(`(?m)^(.*cannot be parsed.*)$`); !strings.Contains(line, "hv0") || !strings.Contains(line, "resource_provider_bandwidths") {
 		t.Errorf("the log names neither chassis nor option: %s", line)
 	}
 	if !c.offers("1500")() {

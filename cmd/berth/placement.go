@@ -25,17 +25,18 @@ func newPlacementServe(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve [--config FILE] [--listen HOST:PORT]",
 		Short: "Serve the Placement API",
-		Long: `Serve answers the Placement API, microversions 1.0 to 1.39, as OpenStack
-Placement does, until it gets SIGTERM or SIGINT; requests in flight are finished.
+		Long: `Serve serves the Placement API, microversions 1.0 to 1.39, as OpenStack
+Placement does, until it receives SIGTERM or SIGINT; requests in progress are
+finished.
 
-It reads the placement.conf that OpenStack Placement reads. Without one it keeps
-its database in the user's data directory ($XDG_DATA_HOME/berth/placement.db),
-listens on 127.0.0.1:8778, and believes what tokens say of themselves (noauth2):
-that is for trying it, not for a cloud.
+It reads the placement.conf of OpenStack Placement. Without one it uses a
+database in the user's data directory ($XDG_DATA_HOME/berth/placement.db),
+listens on 127.0.0.1:8778, and accepts any token (noauth2): for trials, not for
+a cloud.
 
-Settings that Berth does not know are named in a warning. Wrong ones are all
-named at once, and nothing is started. docs/operations/settings.md lists what
-can be set.
+Unknown settings are logged as warnings. If settings are wrong, all of them are
+reported together, and the service does not start. docs/operations/settings.md
+lists all settings. SIGHUP reloads settings, certificates and policy files.
 
 ` + exitHelp,
 		Example: `  berth placement serve

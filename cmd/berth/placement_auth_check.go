@@ -23,19 +23,20 @@ func newPlacementCheckAuth(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check-auth [--config FILE] [--token TOKEN] [-f FORMAT]",
 		Short: "Check the access to Keystone, step by step",
-		Long: `Check-auth does what the service does before it can check its callers' tokens, and
-tells what works: the settings, finding Keystone, logging in, the endpoint of the
-catalogue, the role that lets it check tokens, the clocks and TLS.
+		Long: `Check-auth makes the steps that the service makes before it can check its
+callers' tokens, and prints the result of each: the settings, finding Keystone,
+logging in, the endpoint in the catalogue, the role for checking tokens, the
+clocks and TLS.
 
-With a token, of --token or else of the environment variable OS_TOKEN, it has
-Keystone check that as well, and tells who it is and which of the Placement API's
-policy rules it passes. Other users of this machine can see --token while the
-command runs; they cannot see the variable.
+With a token, from --token or else from the environment variable OS_TOKEN, it
+has Keystone check that as well, and prints whose it is and which of the
+Placement API's policy rules it passes. Other users of this machine can see
+--token while the command runs; they cannot see the variable.
 
 No passwords and no tokens are printed.
 
 Exit codes:
-  0  everything works
+  0  all steps succeeded
   1  a step failed; the service would answer requests with 401 or 503
   2  wrong arguments or settings`,
 		Example: `  berth placement check-auth --config /etc/placement/placement.conf
@@ -68,7 +69,7 @@ Exit codes:
 // checkAuth performs the steps. The error is about settings with which nothing can be checked.
 func checkAuth(ctx context.Context, cfg *config.Placement, warnings []string, token string) (*authReport, error) {
 	if cfg.API.AuthStrategy == config.StrategyNoAuth2 {
-		return nil, errors.New("[api] auth_strategy is noauth2: callers are believed, and there is nothing to check; set it to keystone")
+		return nil, errors.New("[api] auth_strategy is noauth2: callers are not checked, so there is nothing to test; set it to keystone")
 	}
 	opts := keystoneOptions(&cfg.Keystone)
 	v, err := keystone.New(opts)

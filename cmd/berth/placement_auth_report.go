@@ -81,7 +81,7 @@ func (r *authReport) fail(step string, err error) { r.add(step, stepFailed, "%v"
 func (r *authReport) failure() error {
 	for _, s := range r.Steps {
 		if s.Result == stepFailed {
-			return errors.New("callers' tokens cannot be checked, or the one given is no good: see the step " + s.Step)
+			return errors.New("callers' tokens cannot be checked, or the given token is invalid: see the step " + s.Step)
 		}
 	}
 	return nil

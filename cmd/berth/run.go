@@ -26,12 +26,12 @@ const (
 
 // exitHelp documents the codes in the help texts of commands that serve.
 const exitHelp = `Exit codes:
-  0  stopped as asked
-  1  failed for a reason without a code of its own
+  0  stopped by a signal
+  1  any other error
   2  wrong arguments or settings
-  3  the database cannot be used; the file was left as it was
+  3  the database cannot be used; it is unchanged
   4  the database is in use by another process
-  5  the address to listen on cannot be had`
+  5  the address to listen on cannot be used`
 
 // An environment is a command's access to the outside, which tests replace.
 type environment struct {
@@ -89,14 +89,17 @@ func newRoot(env environment) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "berth",
 		Short: "OpenStack's placement system in one program",
-		Long: `Berth tracks the resources of a cloud (who offers which, who uses which)
-and finds where the next server can go.
+		Long: `Berth tracks the resources of a cloud (which providers have them, which
+consumers use them) and finds the hosts where the next server can run.
 
-berth up             everything on this machine, with an example loaded, to try
+berth up             all services on this machine, with an example, for trials
 berth placement      the placement service, a drop-in for OpenStack Placement
-berth db             its database: make, check, dump, restore and copy it
+berth db             its database: create, check, upgrade, dump, restore, copy
 berth network        the network service: the part of OpenStack Networking that
-                     guaranteed bandwidth needs`,
+                     guaranteed bandwidth needs
+berth compute        the compute service: the part of OpenStack Compute that
+                     scheduling needs
+berth agent          the agents of a host`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       versionText(),

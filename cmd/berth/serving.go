@@ -165,7 +165,7 @@ func (v *serving) watch(alive func(context.Context) error) (stop func()) {
 	go func() {
 		defer close(ended)
 		v.notify.Watch(ctx, interval, alive, func(err error) {
-			v.log.Error("the watchdog of systemd is not notified, since the service does not respond", "error", err)
+			v.log.Error("the watchdog of systemd is not notified: the service does not respond", "error", err)
 		})
 	}()
 	return func() {
@@ -177,7 +177,7 @@ func (v *serving) watch(alive func(context.Context) error) (stop func()) {
 // tell logs a failed notification of systemd.
 func (v *serving) tell(err error) {
 	if err != nil {
-		v.log.Warn("systemd is not informed", "error", err)
+		v.log.Warn("systemd cannot be notified", "error", err)
 	}
 }
 

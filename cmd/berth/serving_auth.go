@@ -20,7 +20,7 @@ import (
 // newAuthenticator returns the authenticator of a strategy, and a function that closes it.
 func newAuthenticator(cfg *config.Service, strategy string, log *slog.Logger, m *keystoneMetrics, tracer *tracing.Tracer) (auth httpapi.Authenticator, end func(), err error) {
 	if strategy != config.StrategyKeystone {
-		log.Warn("auth_strategy is " + strategy + ": tokens are believed, whoever sends them")
+		log.Warn("auth_strategy is " + strategy + ": any token is accepted without a check")
 		return httpapi.NoAuth, func() {}, nil
 	}
 	opts := keystoneOptions(&cfg.Keystone)
@@ -30,7 +30,7 @@ func newAuthenticator(cfg *config.Service, strategy string, log *slog.Logger, m 
 		return nil, nil, fmt.Errorf("[%s]: %w", credentialsGroup(&cfg.Keystone), err)
 	}
 	if slices.Contains(cfg.Ignored, "[keystone_authtoken] memcached_servers") || slices.Contains(cfg.Ignored, "[keystone_authtoken] memcache_servers") {
-		log.Info("memcached_servers has no effect: checked tokens are remembered in this process")
+		log.Info("memcached_servers has no effect: checked tokens are cached in this process")
 	}
 	log.Info("tokens are checked by Keystone", "auth_url", opts.Credentials.AuthURL, "auth_type", opts.Credentials.Type)
 	return askKeystone(v, &cfg.Keystone), v.Close, nil

@@ -23,7 +23,7 @@ func (f *serveFlags) add(cmd *cobra.Command, file, address string) {
 	addConfigFlags(cmd, file, &f.files, &f.dirs)
 	cmd.Flags().StringVar(&f.listen, "listen", "", "listen on `HOST:PORT` instead of what the settings say (default "+address+")")
 	cmd.PreRunE = func(*cobra.Command, []string) error { return checkListen("listen", f.listen) }
-	cmd.Flags().BoolVar(&f.remote, "allow-remote-noauth", false, "start although auth_strategy believes all tokens and other machines can reach the address: whoever does can do everything")
+	cmd.Flags().BoolVar(&f.remote, "allow-remote-noauth", false, "start although auth_strategy accepts any token and other machines can reach the address: every client that reaches it has full access")
 }
 
 // addConfigFlags declares the flags for settings files, given the names of the files. OpenStack's
@@ -79,7 +79,7 @@ func openServiceLog(env environment, cfg *config.Service, name string, warnings 
 		log.Warn(w)
 	}
 	if len(cfg.Ignored) > 0 {
-		log.Debug("settings that are known and without effect", "options", cfg.Ignored)
+		log.Debug("settings without effect", "options", cfg.Ignored)
 	}
 	return log, output, nil
 }

@@ -76,7 +76,7 @@ func (of policyOf) read(cfg *config.Service, log *slog.Logger) (*policy.Enforcer
 		Networking:         of.networking,
 		OnReload: func(err error) {
 			if err != nil {
-				log.Error("the policy files changed and cannot be used: the rules stay as they were", "error", err)
+				log.Error("the policy files changed and cannot be used; the old rules remain in force", "error", err)
 				return
 			}
 			log.Info("the policy files changed and are in force")

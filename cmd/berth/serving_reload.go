@@ -49,7 +49,7 @@ func (s *server) reload() {
 	for _, step := range reloadSteps() {
 		if err := step.apply(s, cfg.Common()); err != nil {
 			ok = false
-			s.log.Error("a part was not reloaded and stays as it was", "part", step.part, "error", err)
+			s.log.Error("a part cannot be reloaded; its old settings remain in force", "part", step.part, "error", err)
 		}
 	}
 	if names := needRestart(s.running, cfg); len(names) > 0 {
@@ -64,7 +64,7 @@ func (s *server) reload() {
 func (s *server) reread() (cfg serviceSettings, ok bool) {
 	cfg, warnings, err := s.source.reread()
 	if err != nil {
-		s.log.Error("the settings are wrong and stay as they were", "error", err)
+		s.log.Error("the settings are wrong; the old ones remain in force", "error", err)
 		return s.loaded, false
 	}
 	for _, w := range warnings {

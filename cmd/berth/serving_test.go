@@ -549,7 +549,7 @@ func TestReload(t *testing.T) {
 	if get(roots, "/placement/traits") != 403 || get(roots, "/placement/resource_classes") != 200 {
 		t.Error("wrong settings or rules are in force")
 	}
-	contains(t, "the log", l.text(), []string{"the settings are wrong and stay as they were", "pony", "part=policy"})
+	contains(t, "the log", l.text(), []string{"the settings are wrong; the old ones remain in force", "pony", "part=policy"})
 	// Corrected ones take effect.
 	rewrite(t, l.policy, "{}")
 	rewrite(t, l.conf, l.lines(false, "max_connections_per_client = 1\ntrusted_proxies ="))

@@ -80,31 +80,31 @@ func newUp(env environment) *cobra.Command {
 		Long: `Up serves the Placement, Networking and Compute APIs on this machine only, with
 the host devstack0 of OpenStack's guide to guaranteed minimum bandwidth: a
 compute host, its Open vSwitch agent with the bridge br-physnet0 and its NIC
-Switch agent with the network card ens5. The agents report what the file
-devstack0.ini says, which may be changed. Servers are only recorded: nothing
-runs on the host.
+Switch agent with the network card ens5. The agents report the devices in the
+file devstack0.ini, which may be edited. Servers are only recorded: nothing runs
+on the host.
 
-With --driver netns, as root on Linux, servers are network namespaces: devstack0
-is one itself, with a bridge and a network card whose wires carry 500 Mbit/s to
-the namespaces berth-outside-bridge and berth-outside-nic, and its agents hold
-ports to their policies. Guarantees can be measured with iperf3.
+With --driver netns, as root on Linux, servers are network namespaces, and so is
+devstack0, with a bridge and a network card whose links carry 500 Mbit/s to the
+namespaces berth-outside-bridge and berth-outside-nic. Its agents enforce the
+policies of ports, and guarantees can be measured with iperf3.
 
 The users admin and demo of the project demo log in at an identity service, a
-small part of Keystone, as clouds.yaml, admin-openrc and demo-openrc beside the
-databases say. An image service, a small part of Glance, shows the images that
-the file images.json there lists; they have no bytes.
+small part of Keystone, with clouds.yaml, admin-openrc and demo-openrc in the
+directory of the databases. An image service, a small part of Glance, lists the
+images of the file images.json there; they have no data.
 
-Up prints where the services are, how to log in and what to try. Requests are
-logged in the file berth.log beside the databases, or shown with --verbose;
-warnings and errors are shown in any case.
+Up prints the addresses of the services, how to log in and what to try. Requests
+are logged in the file berth.log in the same directory, or shown with --verbose;
+warnings and errors are always shown.
 
-Passwords, and a token for curl in the file token, are made at the first start
-and readable for their owner alone; --reset makes new ones. They go over the
-network without TLS: addresses that other machines can reach are refused without
---allow-remote-without-tls, and so are requests whose Host header names another
-host than loopback, the address or --allowed-host.
+Passwords, and a token for curl in the file token, are generated at the first
+start and readable by their owner only; --reset generates new ones. They are
+sent without TLS: addresses that other machines can reach are refused without
+--allow-remote-without-tls, and so are requests whose Host header names a host
+other than loopback, the address or --allowed-host.
 
-What is changed is kept for the next start, which begins anew with --reset.
+Changes are kept for the next start; --reset deletes them.
 
 ` + exitHelp,
 		Example: `  berth up
@@ -121,15 +121,15 @@ What is changed is kept for the next start, which begins anew with --reset.
 	for _, a := range opts.addresses() {
 		cmd.Flags().StringVar(a.listen, a.flag, a.usual, "serve the "+a.service+" API at `HOST:PORT`")
 	}
-	cmd.Flags().BoolVar(&opts.remote, "allow-remote-without-tls", false, "listen on addresses that other machines can reach too; passwords and tokens can be read on the way")
+	cmd.Flags().BoolVar(&opts.remote, "allow-remote-without-tls", false, "listen on addresses that other machines can reach; passwords and tokens are sent unencrypted")
 	cmd.Flags().StringSliceVar(&opts.allowedHosts, "allowed-host", nil, "answer requests for the host `NAME` too; the first is in the catalogue when listening on all addresses")
 	cmd.Flags().StringVar(&opts.metricsListen, "metrics-listen", "", "serve metrics and readiness of all services at `HOST:PORT`, as /placement/metrics and /placement/readyz")
 	cmd.Flags().IntVar(&opts.hosts, "hosts", 1, "run `N` hosts: devstack0 with the guide's devices, devstack1 and so on without any")
 	cmd.Flags().StringVar(&opts.driver, "driver", upFake, "run servers with `DRIVER`: fake only records them, netns makes them network namespaces with interfaces")
 	cmd.Flags().StringVar(&opts.data, "data", "", "keep databases and files in `DIR` (default $XDG_DATA_HOME/berth/up)")
-	cmd.Flags().BoolVar(&opts.runGuide, "run-guide", false, "play the guide in a cloud that ends with it, and print what happens")
-	cmd.Flags().BoolVarP(&opts.verbose, "verbose", "v", false, "show what the services log, requests too, and do not write DIR/"+upLogFile)
-	cmd.Flags().BoolVar(&opts.reset, "reset", false, "begin anew: empty databases, new passwords, the agents and images of the example")
+	cmd.Flags().BoolVar(&opts.runGuide, "run-guide", false, "run the steps of the guide in a temporary cloud, and print what happens")
+	cmd.Flags().BoolVarP(&opts.verbose, "verbose", "v", false, "show the services' log, requests included, and do not write DIR/"+upLogFile)
+	cmd.Flags().BoolVar(&opts.reset, "reset", false, "delete the databases and start with the example, and with new passwords")
 	return cmd
 }
 

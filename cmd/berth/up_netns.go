@@ -74,7 +74,7 @@ func (c *cloud) startLab(ctx context.Context) error {
 	// ends.
 	lock, err := net.Listen("unix", "@"+hostSpace)
 	if err != nil {
-		return fail(exitFailure, fmt.Errorf("--driver netns: does another berth up have %s on this machine? %w", hostSpace, err))
+		return fail(exitFailure, fmt.Errorf("--driver netns: is %s used by another berth up on this machine? %w", hostSpace, err))
 	}
 	c.lab, c.labLock = newLab(), lock
 	if err := c.lab.Make(ctx); err != nil {
@@ -91,7 +91,7 @@ func (c *cloud) endLab() {
 	ctx, stop := context.WithTimeout(context.Background(), tidyTime)
 	defer stop()
 	if err := c.lab.Remove(ctx); err != nil {
-		c.log.Error("what the guide's host was made of stays", "error", err)
+		c.log.Error("the namespaces and devices of the guide's host cannot be removed", "error", err)
 	}
 	_ = c.labLock.Close()
 	c.lab = nil
@@ -118,7 +118,7 @@ func destroyAll(d driver.Driver, log *slog.Logger) {
 		err = errors.Join(err, d.Destroy(ctx, s.ID))
 	}
 	if err != nil {
-		log.Error("namespaces of servers stay", "error", err)
+		log.Error("namespaces of servers cannot be removed", "error", err)
 	}
 }
 
@@ -159,8 +159,8 @@ func (c *cloud) compete() string {
 		return ""
 	}
 	return `
-Servers are network namespaces here. A second one without a guarantee, and both
-send over the same wire:
+Servers are network namespaces here. To measure the guarantee, make a second
+server without one, and let both send over the same link:
 
   openstack port create port-normal --network net0
   openstack server create server1 --flavor cirros256 \

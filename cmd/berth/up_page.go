@@ -34,7 +34,7 @@ var upPage = template.Must(template.New("page").Option("missingkey=error").Parse
 Berth is up:
 
 {{.Services}}
-{{if .Verbose}}What they log is shown here.{{else}}Requests are logged in {{.Log}};
+{{if .Verbose}}Their log is shown here.{{else}}Requests are logged in {{.Log}};
 --verbose shows them here. Warnings and errors are shown here too.{{end}}
 
 In another terminal, with the openstack client (Debian: python3-openstackclient
@@ -44,7 +44,7 @@ and python3-osc-placement), as the administrator:
 
 For tools without clouds.yaml: source {{.Openrc}}
 
-OpenStack's guide to guaranteed minimum bandwidth types, and so can you:
+The commands of OpenStack's guide to guaranteed minimum bandwidth:
 
   openstack network agent list --agent-type open-vswitch --host devstack0
   openstack --os-placement-api-version 1.17 resource provider list
@@ -74,9 +74,9 @@ Without the client:
   curl -H "X-Auth-Token: $(cat {{.Token}})" \
     {{.Placement}}/resource_providers
 
-The agents report what {{.Dir}}/devstack0.ini says:
-change it, and placement follows. Ctrl-C stops everything. What was changed is
-kept for the next start; "berth up --reset" begins anew.
+The agents report the devices in {{.Dir}}/devstack0.ini:
+edit it, and placement is updated. Ctrl-C stops all services. Changes are kept
+for the next start; "berth up --reset" deletes them.
 `))
 
 // services is a line for each service: its name, its address, and the flag that changes that.

@@ -21,7 +21,7 @@ func TestUpShowsWarnings(t *testing.T) {
 	dir := t.TempDir()
 	u := launch(t, nil, nil, upQuietArgs(dir)...)
 	u.url, u.token = u.served("listen"), upToken(t, dir)
-	u.logged(`(begins anew)`)
+	u.logged(`(deletes them)`)
 	u.get("/resource_providers")
 	rewrite(t, filepath.Join(dir, guideHost+".ini"), strings.ReplaceAll(guideAgents, ":10000000", ":many"))
 	if line := u.logged(`^(.+)\n`); !strings.Contains(line, " WARNING ") && !strings.Contains(line, " ERROR ") {
@@ -46,7 +46,7 @@ func TestUpIsReadyAtOnce(t *testing.T) {
 	if line := u.logged(`^(.+)\n`); line != "Berth is up:" {
 		t.Errorf("it begins with %q", line)
 	}
-	u.logged(`(begins anew)`)
+	u.logged(`(deletes them)`)
 	u.signal(os.Interrupt)
 	if err := u.cmd.Wait(); err != nil {
 		t.Error(err)

@@ -246,11 +246,11 @@ func (s *scenario) showHeld(ctx context.Context, server string) error {
 		if err != nil {
 			return err
 		}
-		lines = append(lines, fmt.Sprintf("  placement holds for it %s of %s", amounts(held.Resources), name))
+		lines = append(lines, fmt.Sprintf("  placement has for it %s of %s", amounts(held.Resources), name))
 	}
 	slices.Sort(lines)
 	if lines == nil {
-		lines = []string{"  placement holds nothing for it"}
+		lines = []string{"  placement has nothing for it"}
 	}
 	for _, line := range lines {
 		s.say("%s", line)

@@ -33,7 +33,7 @@ func newVersion(env environment) *cobra.Command {
 	var format *choice
 	cmd := &cobra.Command{
 		Use:   "version [-f FORMAT]",
-		Short: "Print the version and what it speaks",
+		Short: "Print the version of the program and of the APIs",
 		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if format.json() {

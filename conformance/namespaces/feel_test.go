@@ -82,7 +82,7 @@ func secondIsRefused(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), commandTime)
 	defer stop()
 	out, err := exec.CommandContext(ctx, server.Berth(t), args...).CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "does another berth up have berth-devstack0 on this machine?") {
+	if err == nil || !strings.Contains(string(out), "is berth-devstack0 used by another berth up on this machine?") {
 		t.Errorf("a second cloud ends with %v and says %s", err, out)
 	}
 	if _, after := spaces(t); len(before) != 3 || !slices.Equal(before, after) {

@@ -170,7 +170,7 @@ func (r *Reporter) learn(c ovn.Chassis, was *chassisAgent) {
 	log := r.log.With("chassis", c.Name, "host", c.Hostname)
 	a.report = chassisHeartbeat(c, log)
 	if len(names) > 1 {
-		log.Warn("several chassis of OVN are on one host, and one counts: remove those that do not exist any more", "all", names, "counts", r.speaker(c.Hostname).Name)
+		log.Warn("several chassis of OVN have the same host, and one of them is used: remove those that no longer exist", "all", names, "used", r.speaker(c.Hostname).Name)
 	}
 }
 
@@ -243,7 +243,7 @@ func (r *Reporter) send(ctx context.Context, h network.Heartbeat) bool {
 func (r *Reporter) failed(ctx context.Context, err error) {
 	if ctx.Err() == nil && err.Error() != r.trouble {
 		r.trouble = err.Error()
-		r.log.Error("chassis of OVN cannot be reported and are tried again", "error", err)
+		r.log.Error("chassis of OVN cannot be reported; it is tried again", "error", err)
 	}
 }
 
@@ -257,7 +257,7 @@ func chassisHeartbeat(c ovn.Chassis, log *slog.Logger) network.Heartbeat {
 	resources, warnings, err := parseChassis(c.CMSOptions, c.BridgeMappings)
 	if err != nil {
 		h.Problem = oneLine(err)
-		log.Warn("the options of a chassis of OVN cannot be understood, and placement keeps what it has of it", "error", h.Problem)
+		log.Warn("the options of a chassis of OVN cannot be parsed; its providers in placement are unchanged", "error", h.Problem)
 		resources, _, _ = parseChassis("", c.BridgeMappings)
 	}
 	for _, w := range warnings {

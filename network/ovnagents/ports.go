@@ -83,7 +83,7 @@ func (r *portReporter) tell(ctx context.Context) {
 			r.mu.Unlock()
 			if ctx.Err() == nil && err.Error() != r.trouble {
 				r.trouble = err.Error()
-				r.log.Error("ports that OVN has plugged in cannot be noted and are tried again", "error", err)
+				r.log.Error("ports that OVN has plugged in cannot be recorded; it is tried again", "error", err)
 			}
 			return
 		}
