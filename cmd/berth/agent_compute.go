@@ -20,6 +20,7 @@ import (
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/daemon"
 	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/osloconfig"
 )
@@ -114,7 +115,7 @@ func (h *computeHost) run(ctx context.Context, reload <-chan struct{}) {
 		}
 		stop := func() {}
 		if one != nil {
-			stop = background(one.Run)
+			stop = daemon.Background(one.Run)
 		}
 		h.awaitChange(ctx, reload)
 		stop()

@@ -15,6 +15,7 @@ import (
 	agentsettings "github.com/berthcloud/berth/agent/settings"
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/daemon"
 	"github.com/berthcloud/berth/logging"
 	"github.com/berthcloud/berth/network"
 )
@@ -106,7 +107,7 @@ func openAgentLog(env environment, all []*agentsettings.Settings, set *node.Sett
 		s.Default = config.Default{Debug: d.Debug, LogFile: d.LogFile, LogDir: d.LogDir, WatchLog: d.WatchLog, UseJSON: d.UseJSON}
 		s.Ignored = append(s.Ignored, all[0].Ignored...)
 	}
-	return openServiceLog(env, &s, agentLog, warnings)
+	return daemon.OpenServiceLog(env.process(), &s, daemon.AgentLog, warnings)
 }
 
 // passOn forwards SIGHUP to each agent.

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/daemon"
 )
 
 func newCompute(env environment) *cobra.Command {
@@ -48,7 +48,9 @@ certificates and policy files.
 ` + exitHelp,
 		Example: `  berth compute serve --config /etc/nova/nova.conf`,
 		Args:    noArguments,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return serveCompute(cmd.Context(), env, flags.compute) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return daemon.ServeCompute(cmd.Context(), env.process(), flags.compute)
+		},
 	}
 	flags.add(cmd, "nova.conf", "127.0.0.1:8774")
 	return cmd
@@ -62,24 +64,4 @@ func (f *serveFlags) compute() (*config.Compute, []string, error) {
 	}
 	f.apply(&cfg.Service)
 	return cfg, warnings, nil
-}
-
-// serveCompute runs the service until ctx ends, with the settings that read returns. A reload calls
-// read again.
-func serveCompute(ctx context.Context, env environment, read func() (*config.Compute, []string, error)) error {
-	cfg, warnings, err := read()
-	if err != nil {
-		return fail(exitUsage, err)
-	}
-	log, output, err := openServiceLog(env, &cfg.Service, computeLog, warnings)
-	if err != nil {
-		return err
-	}
-	defer output.Close()
-	s, err := startCompute(ctx, env, cfg, log, given{})
-	if err != nil {
-		return err
-	}
-	s.source = source{func() (serviceSettings, []string, error) { return read() }, output}
-	return s.run(ctx)
 }

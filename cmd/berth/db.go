@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/daemon"
 	"github.com/berthcloud/berth/logging"
 	"github.com/berthcloud/berth/osloconfig"
 	"github.com/berthcloud/berth/sqlstore"
@@ -102,7 +103,7 @@ func (s *dbSource) open(ctx context.Context, env environment, access sqlstore.Ac
 	if err != nil {
 		return nil, fail(exitUsage, err)
 	}
-	opts, name, err := placementDatabase.options(env, &cfg.Database)
+	opts, name, err := daemon.PlacementDatabase.Options(env.getenv, &cfg.Database)
 	if err != nil {
 		return nil, fail(exitUsage, err)
 	}
@@ -111,7 +112,7 @@ func (s *dbSource) open(ctx context.Context, env environment, access sqlstore.Ac
 		return nil, fail(exitFailure, err)
 	}
 	if s.connection == "" { // on a command line a relative path is meant
-		warnRelative(opts.Path, log)
+		daemon.WarnRelative(opts.Path, log)
 	}
 	opts.Logger = log
 	t, err := sqlstore.OpenTables(ctx, opts, access)
@@ -124,7 +125,7 @@ func (s *dbSource) open(ctx context.Context, env environment, access sqlstore.Ac
 
 // toolLog gets lines about slow operations.
 func toolLog(env environment) (*slog.Logger, io.Closer, error) {
-	return logging.Open(logging.Options{Text: true, Name: databaseLog}, env.stderr)
+	return logging.Open(logging.Options{Text: true, Name: daemon.DatabaseLog}, env.stderr)
 }
 
 // work opens the database, has fn work on it and closes it.
@@ -142,10 +143,10 @@ func (s *dbSource) work(ctx context.Context, env environment, access sqlstore.Ac
 
 // dbFail sets the exit code of a database command's error, unless it has one.
 func dbFail(err error) error {
-	var coded *failure
-	switch {
-	case err == nil || errors.As(err, &coded):
+	if _, coded := codeOf(err); err == nil || coded {
 		return err
+	}
+	switch {
 	case errors.Is(err, sqlstore.ErrInUse):
 		return fail(exitInUse, err)
 	case errors.Is(err, context.Canceled):

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/daemon"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
@@ -70,7 +71,7 @@ func checkDB(ctx context.Context, env environment, db *openedDB, asJSON bool) er
 // checkPolicyFile warns about policies in JSON, which newer releases of upstream no longer read.
 func checkPolicyFile(cfg *config.Placement) sqlstore.Finding {
 	f := sqlstore.Finding{Check: "Policy File JSON to YAML Migration"}
-	path := besideSettings(&cfg.Service, cfg.Policy.File)
+	path := daemon.BesideSettings(&cfg.Service, cfg.Policy.File)
 	if path == "" {
 		return f
 	}

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/daemon"
 )
 
 func newNetwork(env environment) *cobra.Command {
@@ -26,9 +26,6 @@ It has no routers, no DHCP and no floating addresses.`,
 	cmd.AddCommand(newNetworkServe(env))
 	return cmd
 }
-
-// trialNetworkAddress is where the service listens without any settings.
-const trialNetworkAddress = "127.0.0.1:9696"
 
 func newNetworkServe(env environment) *cobra.Command {
 	var flags serveFlags
@@ -64,10 +61,10 @@ certificates and policy files.
   openstack port create port0 --network net0 --qos-policy policy0`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return serveNetwork(cmd.Context(), env, flags.network)
+			return daemon.ServeNetwork(cmd.Context(), env.process(), flags.network)
 		},
 	}
-	flags.add(cmd, "neutron.conf or ml2_conf.ini", trialNetworkAddress)
+	flags.add(cmd, "neutron.conf or ml2_conf.ini", daemon.TrialNetworkAddress)
 	return cmd
 }
 
@@ -79,39 +76,8 @@ func (f *serveFlags) network() (*config.Network, []string, error) {
 		return nil, nil, fmt.Errorf("reading the settings:\n%w", err)
 	}
 	if f.none() {
-		trial(cfg)
+		daemon.TrialNetwork(cfg)
 	}
 	f.apply(&cfg.Service)
 	return cfg, warnings, nil
-}
-
-// trial sets the settings of a trial.
-func trial(cfg *config.Network) {
-	cfg.Berth.Listen = trialNetworkAddress
-	cfg.Neutron.AuthStrategy = config.StrategyNoAuth
-	cfg.Neutron.ServicePlugins = []string{config.PluginQoS, config.PluginTrunk, config.PluginSegments}
-	cfg.ML2.MechanismDrivers = []string{config.DriverOpenVSwitch, config.DriverSRIOV}
-	cfg.ML2.ExtensionDrivers = []string{config.ExtensionQoS, config.ExtensionPortSecurity}
-	cfg.ML2.TenantNetworkTypes = []string{"vxlan"}
-	cfg.ML2.VLANRanges, cfg.ML2.VXLANRanges = []string{"physnet0"}, []string{"1:1000"}
-}
-
-// serveNetwork runs the service until ctx ends, with the settings that read returns. A reload calls
-// read again.
-func serveNetwork(ctx context.Context, env environment, read func() (*config.Network, []string, error)) error {
-	cfg, warnings, err := read()
-	if err != nil {
-		return fail(exitUsage, err)
-	}
-	log, output, err := openServiceLog(env, &cfg.Service, networkLog, warnings)
-	if err != nil {
-		return err
-	}
-	defer output.Close()
-	s, err := startNetwork(ctx, env, cfg, log, given{})
-	if err != nil {
-		return err
-	}
-	s.source = source{func() (serviceSettings, []string, error) { return read() }, output}
-	return s.run(ctx)
 }

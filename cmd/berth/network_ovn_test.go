@@ -19,6 +19,7 @@ import (
 
 	"github.com/berthcloud/berth/agent/ovn"
 	"github.com/berthcloud/berth/agent/ovsdb"
+	"github.com/berthcloud/berth/daemon"
 	"github.com/berthcloud/berth/internal/dbtest"
 	"github.com/berthcloud/berth/internal/ovstest"
 )
@@ -40,7 +41,7 @@ func newSouthboundCloud(t *testing.T, s *ovstest.Server) *southboundCloud {
 		t.Fatal(err)
 	}
 	c := &southboundCloud{t: t, db: ovsdb.New(ovsdb.Config{Remotes: remotes, Database: ovn.Database})}
-	t.Cleanup(background(func(ctx context.Context) { _ = c.db.Run(ctx) }))
+	t.Cleanup(daemon.Background(func(ctx context.Context) { _ = c.db.Run(ctx) }))
 	c.places = start(t, t.TempDir(), "placement", "serve", "--listen", "127.0.0.1:0")
 	ask(t, c.places, "POST", "/resource_providers", `{"name": "devstack0"}`)
 	return c

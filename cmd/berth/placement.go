@@ -1,12 +1,12 @@
 package main
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/daemon"
 )
 
 func newPlacement(env environment) *cobra.Command {
@@ -46,7 +46,7 @@ lists all settings. SIGHUP reloads settings, certificates and policy files.
   curl -H 'X-Auth-Token: admin' http://127.0.0.1:8778/resource_providers`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return servePlacement(cmd.Context(), env, func() (*config.Placement, []string, error) {
+			return daemon.ServePlacement(cmd.Context(), env.process(), func() (*config.Placement, []string, error) {
 				cfg, warnings, err := loadConfig(flags.files, flags.dirs)
 				if err == nil {
 					flags.apply(&cfg.Service)
@@ -70,24 +70,4 @@ func loadConfig(files, dirs []string) (*config.Placement, []string, error) {
 		cfg.API.AuthStrategy = config.StrategyNoAuth2
 	}
 	return cfg, warnings, nil
-}
-
-// servePlacement runs the service until ctx ends, with the settings that read returns. A reload
-// calls read again.
-func servePlacement(ctx context.Context, env environment, read func() (*config.Placement, []string, error)) error {
-	cfg, warnings, err := read()
-	if err != nil {
-		return fail(exitUsage, err)
-	}
-	log, output, err := openServiceLog(env, &cfg.Service, placementLog, warnings)
-	if err != nil {
-		return err
-	}
-	defer output.Close()
-	s, err := startPlacement(ctx, env, cfg, log, given{})
-	if err != nil {
-		return err
-	}
-	s.source = source{func() (serviceSettings, []string, error) { return read() }, output}
-	return s.run(ctx)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/daemon"
 	"github.com/berthcloud/berth/httpapi/placementapi"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/identity/keystone"
@@ -71,13 +72,13 @@ func checkAuth(ctx context.Context, cfg *config.Placement, warnings []string, to
 	if cfg.API.AuthStrategy == config.StrategyNoAuth2 {
 		return nil, errors.New("[api] auth_strategy is noauth2: callers are not checked, so there is nothing to test; set it to keystone")
 	}
-	opts := keystoneOptions(&cfg.Keystone)
+	opts := daemon.KeystoneOptions(&cfg.Keystone)
 	v, err := keystone.New(opts)
 	if err != nil {
-		return nil, fmt.Errorf("[%s]: %w", credentialsGroup(&cfg.Keystone), err)
+		return nil, fmt.Errorf("[%s]: %w", daemon.CredentialsGroup(&cfg.Keystone), err)
 	}
 	defer v.Close()
-	rules, err := placementPolicy().read(&cfg.Service, slog.New(slog.DiscardHandler))
+	rules, err := daemon.ReadPlacementPolicy(&cfg.Service, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/berthcloud/berth/daemon"
 	"github.com/berthcloud/berth/osloconfig"
 )
 
@@ -39,6 +40,16 @@ type environment struct {
 	getenv         func(string) string
 }
 
+// process is the environment as services have it.
+func (e environment) process() daemon.Process {
+	return daemon.Process{Stderr: e.stderr, Getenv: e.getenv, Version: currentVersion().Version}
+}
+
+// exitCodes are the exit codes of services' failures.
+var exitCodes = map[daemon.Cause]int{
+	daemon.Failed: exitFailure, daemon.WrongSettings: exitUsage, daemon.DatabaseUnusable: exitDatabase, daemon.DatabaseInUse: exitInUse, daemon.AddressUnusable: exitListen,
+}
+
 // A failure is an error with an exit code.
 type failure struct {
 	code int
@@ -65,11 +76,23 @@ func run(ctx context.Context, args []string, env environment) int {
 		return exitOK
 	}
 	complain(env.stderr, err)
-	var f *failure
-	if errors.As(err, &f) {
-		return f.code
+	if code, ok := codeOf(err); ok {
+		return code
 	}
 	return exitUsage // cobra's own: unknown commands and flags
+}
+
+// codeOf returns the exit code that an error has, by itself or by its cause.
+func codeOf(err error) (int, bool) {
+	var f *failure
+	if errors.As(err, &f) {
+		return f.code, true
+	}
+	var s *daemon.Failure
+	if errors.As(err, &s) {
+		return exitCodes[s.Cause], true
+	}
+	return 0, false
 }
 
 // complain writes an error, every line with the program's name, which distinguishes it from earlier

@@ -2,13 +2,11 @@ package main
 
 import (
 	"fmt"
-	"log/slog"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/berthcloud/berth/config"
-	"github.com/berthcloud/berth/logging"
 )
 
 // serveFlags are the flags of the commands that serve by settings files.
@@ -66,20 +64,4 @@ func (f *serveFlags) apply(cfg *config.Service) {
 	if f.remote {
 		cfg.Berth.AllowRemoteNoAuth = true
 	}
-}
-
-// openServiceLog opens the log of a service that is about to start and logs the warnings about the
-// settings. An error has its exit code.
-func openServiceLog(env environment, cfg *config.Service, name string, warnings []string) (*slog.Logger, *logging.Output, error) {
-	log, output, err := openLog(env, cfg, name)
-	if err != nil {
-		return nil, nil, fail(exitUsage, err)
-	}
-	for _, w := range warnings {
-		log.Warn(w)
-	}
-	if len(cfg.Ignored) > 0 {
-		log.Debug("settings without effect", "options", cfg.Ignored)
-	}
-	return log, output, nil
 }

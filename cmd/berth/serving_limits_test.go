@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -45,16 +44,5 @@ func TestOneClientDoesNotTakeAllConnections(t *testing.T) {
 	}
 	if got := answer(held); !strings.HasPrefix(got, "HTTP/1.1 200 ") {
 		t.Errorf("connection %d of the first is answered with %.100q", bound, got)
-	}
-}
-
-// The limit of open files is compared with the settings at the start.
-func TestLowLimitOfFilesIsAWarning(t *testing.T) {
-	for connections, want := range map[int]int{1 << 50: 1, 1: 0, 0: 0} {
-		var text strings.Builder
-		warnDescriptors(connections, slog.New(slog.NewTextHandler(&text, nil)))
-		if got := strings.Count(text.String(), "the limit of open files is below"); got != want {
-			t.Errorf("%d connections bring %d warnings, want %d: %s", connections, got, want, &text)
-		}
 	}
 }

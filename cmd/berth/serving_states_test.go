@@ -1,18 +1,10 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/berthcloud/berth/compute"
-	"github.com/berthcloud/berth/network"
 )
 
 // The metrics of each service have its contents: units of each resource class in placement, agents
@@ -65,62 +57,4 @@ func TestMetricsOfWhatThereIs(t *testing.T) {
 	}
 	wait(t, "the host is down", shows("compute", `berth_compute_hosts{state="up"} 0`, `berth_compute_hosts{state="down"} 1`))
 	wait(t, "the agents are dead", shows("network", `berth_network_agents{state="alive"} 0`, `berth_network_agents{state="dead"} 2`))
-}
-
-// Each agent and host counts in one state; none counts while the database cannot be read.
-func TestStates(t *testing.T) {
-	m := newServiceMetrics()
-	failure := error(nil)
-	m.watchAgents(func(context.Context) ([]network.Agent, error) {
-		of := func(alive bool, synced network.SyncState) network.Agent {
-			return network.Agent{Alive: alive, AgentRow: network.AgentRow{Synced: synced}}
-		}
-		return []network.Agent{
-			of(true, network.SyncDone), of(true, network.SyncNever), of(true, network.SyncDue), of(true, network.SyncFailed), of(false, network.SyncFailed),
-		}, failure
-	})
-	m.watchHosts(func(context.Context) ([]compute.HostService, error) {
-		of := func(up, disabled bool) compute.HostService {
-			return compute.HostService{Up: up, ServiceRow: compute.ServiceRow{Disabled: disabled}}
-		}
-		return []compute.HostService{of(true, false), of(false, false), of(false, false), of(true, true), of(false, true), of(false, true)}, failure
-	})
-	m.watchOperations(func(context.Context) (int, time.Duration, error) { return 7, time.Minute, failure })
-	want := map[string]float64{
-		"berth_network_agents alive": 2, "berth_network_agents unsynced": 2, "berth_network_agents dead": 1,
-		"berth_compute_hosts up": 1, "berth_compute_hosts down": 2, "berth_compute_hosts disabled": 3,
-		"berth_compute_operations": 7, "berth_compute_oldest_operation_seconds": 60,
-	}
-	if diff := cmp.Diff(want, counted(t, m)); diff != "" {
-		t.Errorf("metrics (-want +got):\n%s", diff)
-	}
-	failure = errors.New("the database cannot be read")
-	for name, value := range counted(t, m) {
-		if value == value {
-			t.Errorf("%s is %v while the database cannot be read, want NaN", name, value)
-		}
-	}
-}
-
-// counted returns the gauges that are read from the database, with their state.
-func counted(t *testing.T, m *serviceMetrics) map[string]float64 {
-	t.Helper()
-	families, err := m.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	values := make(map[string]float64)
-	for _, f := range families {
-		if !strings.HasPrefix(f.GetName(), "berth_network_") && !strings.HasPrefix(f.GetName(), "berth_compute_") {
-			continue
-		}
-		for _, s := range f.GetMetric() {
-			name := f.GetName()
-			for _, label := range s.GetLabel() {
-				name += " " + label.GetValue()
-			}
-			values[name] = s.GetGauge().GetValue()
-		}
-	}
-	return values
 }

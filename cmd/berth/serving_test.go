@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -20,12 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/berthcloud/berth/config"
-	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/internal/certtest"
-	"github.com/berthcloud/berth/logging"
 )
 
 // launch starts a process with further variables and descriptors.
@@ -102,10 +96,6 @@ func TestLogFileAdvice(t *testing.T) {
 		exitUsage, nil,
 		[]string{"/nowhere/placement/placement-api.log: no such file", "berth: [DEFAULT] log_file and log_dir name that file: remove them", "ReadWritePaths="},
 	}.try(t)
-	env := environment{stderr: io.Discard, getenv: func(name string) string { return map[string]string{"LOGS_DIRECTORY": "/var/log/berth:/x"}[name] }}
-	if got := logFileAdvice(env); !strings.Contains(got, "name a file in /var/log/berth, which") {
-		t.Errorf("the advice is %q", got)
-	}
 }
 
 func (r *running) signal(sig os.Signal) {
@@ -241,89 +231,6 @@ func TestServingRefusesWrongSettings(t *testing.T) {
 				t.Errorf("exit code %d, want %d with %q:\n%s", code, tc.code, tc.want, stderr)
 			}
 		})
-	}
-}
-
-// While the database is opened, both listeners answer.
-func TestListenersAnswerWhileStarting(t *testing.T) {
-	cfg := config.DefaultPlacement()
-	cfg.Berth.Listen, cfg.Berth.MetricsListen = "127.0.0.1:0", "127.0.0.1:0"
-	log, _, err := logging.Open(logging.Options{}, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reg := prometheus.NewRegistry()
-	v, err := newServing(t.Context(), &cfg.Service, nil, log, reg, httpapi.NewMetrics(reg), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer v.stop()
-	api := "http://" + v.apiServers.addresses()
-	ops := "http://" + v.opsServers.addresses()
-	v.progress("reading: 40000 providers")
-	res, body := call(t, &http.Transport{}, "GET", api+"/resource_providers", "")
-	if res.StatusCode != 503 || res.Header.Get("Retry-After") != "1" || !strings.Contains(body, "starting: reading: 40000 providers") ||
-		!strings.HasPrefix(body, `{"errors": [{"status": 503, "title": "Service Unavailable"`) {
-		t.Errorf("the API answers %d %v %s", res.StatusCode, res.Header, body)
-	}
-	if res, body := call(t, &http.Transport{}, "GET", ops+"/readyz", ""); res.StatusCode != 503 || body != "starting: reading: 40000 providers\n" {
-		t.Errorf("/readyz answers %d %q", res.StatusCode, body)
-	}
-	if res, _ := call(t, &http.Transport{}, "GET", ops+"/healthz", ""); res.StatusCode != 200 {
-		t.Errorf("/healthz answers %d", res.StatusCode)
-	}
-	if _, body := call(t, &http.Transport{}, "GET", ops+"/metrics", ""); !strings.Contains(body, "berth_http_connections") {
-		t.Errorf("/metrics answers %s", body)
-	}
-	isReady := v.ready(func() (bool, string) { return true, "there" })
-	v.open(http.NotFoundHandler(), httpapi.NewOps(httpapi.OpsConfig{Ready: isReady}))
-	if res, body := call(t, &http.Transport{}, "GET", ops+"/readyz", ""); res.StatusCode != 200 || body != "there\n" {
-		t.Errorf("afterwards /readyz answers %d %q", res.StatusCode, body)
-	}
-	if res, _ := call(t, &http.Transport{}, "GET", api+"/resource_providers", ""); res.StatusCode != 404 {
-		t.Errorf("afterwards the API answers %d", res.StatusCode)
-	}
-}
-
-// Operators can observe the end of the service: their listener remains until the last request is
-// answered.
-func TestReadyzWhileStopping(t *testing.T) {
-	cfg := config.DefaultPlacement()
-	cfg.Berth.Listen, cfg.Berth.MetricsListen = "127.0.0.1:0", "127.0.0.1:0"
-	log, _, err := logging.Open(logging.Options{}, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reg := prometheus.NewRegistry()
-	v, err := newServing(t.Context(), &cfg.Service, nil, log, reg, httpapi.NewMetrics(reg), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	entered, leave := make(chan struct{}), make(chan struct{})
-	slow := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(entered); <-leave })
-	v.open(slow, httpapi.NewOps(httpapi.OpsConfig{Ready: v.ready(func() (bool, string) { return true, "" })}))
-	answered := make(chan int)
-	go func() {
-		res, _ := call(t, &http.Transport{}, "GET", "http://"+v.apiServers.addresses()+"/", "")
-		answered <- res.StatusCode
-	}()
-	<-entered
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() {
-		ended <- v.run(ctx, func() string { return "" }, func() {}, func(context.Context) error { return nil })
-	}()
-	cancel()
-	wait(t, "/readyz says that the service stops", func() bool {
-		res, body := call(t, &http.Transport{}, "GET", "http://"+v.opsServers.addresses()+"/readyz", "")
-		return res.StatusCode == 503 && body == "stopping\n"
-	})
-	close(leave)
-	if code := <-answered; code != 200 {
-		t.Errorf("the request under way is answered with %d", code)
-	}
-	if err := <-ended; err != nil {
-		t.Error(err)
 	}
 }
 
@@ -592,52 +499,5 @@ func TestHangupEndsUp(t *testing.T) {
 	r.logged(`\b(stopped)`)
 	if err := r.cmd.Wait(); err != nil {
 		t.Errorf("after SIGHUP: %v", err)
-	}
-}
-
-func TestNeedRestart(t *testing.T) {
-	was, is := config.DefaultPlacement(), config.DefaultPlacement()
-	if names := needRestart(was, is); len(names) > 0 {
-		t.Errorf("equal settings need a restart for %v", names)
-	}
-	is.Database.Connection = "mysql://u:s3cret@db/p"
-	is.Berth.Listen = "127.0.0.1:1"
-	is.Berth.MaxRequests, is.Default.Debug, is.Policy.File = 5, true, "other.yaml"
-	got := fmt.Sprint(needRestart(was, is))
-	if got != "[[placement_database] connection [berth] listen]" {
-		t.Errorf("needRestart = %s", got)
-	}
-}
-
-// Every setting in the reload steps exists.
-func TestReloadedSettingsExist(t *testing.T) {
-	known := map[string]bool{}
-	for _, s := range append(config.DefaultPlacement().Settings(), config.DefaultNetwork().Settings()...) {
-		known[s.Name.String()] = true
-	}
-	for _, step := range reloadSteps() {
-		for _, name := range step.settings {
-			if !known[name] {
-				t.Errorf("%s: there is no %s", step.part, name)
-			}
-		}
-	}
-}
-
-func TestServersReportTheFirstFailure(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var s servers
-	s.start(ln, http.NotFoundHandler(), httpapi.ServeOptions{})
-	ln.Close()
-	select {
-	case <-s.failed():
-	case <-time.After(hangTime):
-		t.Fatal("the failure is not reported")
-	}
-	if err := s.stop(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("stop = %v", err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/berthcloud/berth/agent/driver/netns"
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/daemon"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/identityapi"
 	"github.com/berthcloud/berth/httpapi/imageapi"
@@ -56,7 +57,7 @@ type upAddress struct {
 func (o *upOptions) addresses() []upAddress {
 	return []upAddress{
 		{"placement", "listen", &o.listen, "127.0.0.1:8778"},
-		{"network", "network-listen", &o.networkListen, trialNetworkAddress},
+		{"network", "network-listen", &o.networkListen, daemon.TrialNetworkAddress},
 		{"compute", "compute-listen", &o.computeListen, "127.0.0.1:8774"},
 		{"identity", "identity-listen", &o.identityListen, "127.0.0.1:5000"},
 		{"image", "image-listen", &o.imageListen, "127.0.0.1:9292"},
@@ -113,9 +114,9 @@ Changes are kept for the next start; --reset deletes them.
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if opts.runGuide {
-				return runGuide(cmd.Context(), env, opts)
+				return runGuide(cmd.Context(), env.process(), env.stdout, opts)
 			}
-			return up(cmd.Context(), env, opts, (*cloud).showPage)
+			return up(cmd.Context(), env.process(), opts, func(c *cloud, _ context.Context) { fmt.Fprint(env.stdout, c.page()) })
 		},
 	}
 	for _, a := range opts.addresses() {
@@ -138,20 +139,20 @@ const maxHosts = 1000
 
 // A cloud is a running "berth up": all services, and the agents of its hosts.
 type cloud struct {
-	env  environment
-	opts upOptions
-	dir  string
-	log  *slog.Logger // of messages that belong to no service
+	process daemon.Process
+	opts    upOptions
+	dir     string
+	log     *slog.Logger // of messages that belong to no service
 
 	output    *upOutput // that all services share
 	directory *local.Directory
 	passwords passwords
-	identity  *smallServer
-	images    *smallServer
-	placement *placementServer
-	network   *networkServer
-	compute   *computeServer
-	operators servers
+	identity  *daemon.SmallServer
+	images    *daemon.SmallServer
+	placement *daemon.PlacementServer
+	network   *daemon.NetworkServer
+	compute   *daemon.ComputeServer
+	operators *daemon.Operators // nil without an address for them
 	// computeURL is the address of the compute service, nil before it has one.
 	computeURL atomic.Value
 
@@ -166,22 +167,21 @@ type cloud struct {
 }
 
 // runGuide plays the guide in a separate cloud.
-func runGuide(ctx context.Context, env environment, opts upOptions) error {
+func runGuide(ctx context.Context, p daemon.Process, out io.Writer, opts upOptions) error {
 	dir, err := os.MkdirTemp("", "berth-guide-")
 	if err != nil {
 		return fail(exitFailure, err)
 	}
 	defer os.RemoveAll(dir)
 	opts.apart(dir)
-	quiet := env
 	if !opts.verbose {
-		quiet.stderr = io.Discard // the services' warnings: the guide itself prints its errors
+		p.Stderr = io.Discard // the services' warnings: the guide itself prints its errors
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var played error
-	err = up(ctx, quiet, opts, func(c *cloud, ctx context.Context) {
-		if played = c.playGuide(ctx, env.stdout); played != nil {
+	err = up(ctx, p, opts, func(c *cloud, ctx context.Context) {
+		if played = c.playGuide(ctx, out); played != nil {
 			played = fail(exitFailure, fmt.Errorf("playing the guide: %w", played))
 		}
 		stop()
@@ -190,7 +190,7 @@ func runGuide(ctx context.Context, env environment, opts upOptions) error {
 }
 
 // up serves until ctx ends. It calls then once everything is ready.
-func up(ctx context.Context, env environment, opts upOptions, then func(*cloud, context.Context)) error {
+func up(ctx context.Context, p daemon.Process, opts upOptions, then func(*cloud, context.Context)) error {
 	if opts.driver != upFake && opts.driver != upNetns {
 		return fail(exitUsage, fmt.Errorf("--driver %s: want %s or %s", opts.driver, upFake, upNetns))
 	}
@@ -202,16 +202,16 @@ func up(ctx context.Context, env environment, opts upOptions, then func(*cloud, 
 	if opts.hosts < 1 || opts.hosts > maxHosts {
 		return fail(exitUsage, fmt.Errorf("--hosts %d: want 1 to %d", opts.hosts, maxHosts))
 	}
-	dir, err := upDir(env, opts)
+	dir, err := upDir(p, opts)
 	if err != nil {
 		return fail(exitUsage, err)
 	}
-	output, err := opts.openLog(env, dir)
+	output, err := opts.openLog(p, dir)
 	if err != nil {
 		return fail(exitFailure, err)
 	}
 	defer output.Close()
-	c := &cloud{env: env, opts: opts, dir: dir, log: output.Logger(upLog), output: output}
+	c := &cloud{process: p, opts: opts, dir: dir, log: output.Logger(daemon.UpLog), output: output}
 	defer c.close()
 	if err := c.start(ctx); err != nil {
 		return err
@@ -242,55 +242,55 @@ func (c *cloud) start(ctx context.Context) (err error) {
 		return err
 	}
 	c.directory = newDirectory(c.passwords, token)
-	trust := given{
-		authenticate: identityapi.Authenticate(c.directory), empty: c.opts.reset,
-		guard: &guard{remote: c.opts.remote, advice: "passwords and tokens go over the network without TLS; accept the danger with --allow-remote-without-tls"},
+	trust := daemon.Dependencies{
+		Authenticate: identityapi.Authenticate(c.directory), Empty: c.opts.reset,
+		Guard: &daemon.Guard{Remote: c.opts.remote, Advice: "passwords and tokens go over the network without TLS; accept the danger with --allow-remote-without-tls"},
 	}
-	if c.identity, err = startSmall(ctx, c.env, c.listening(c.opts.identityListen), "Identity", httpapi.Config{
+	if c.identity, err = daemon.StartSmall(ctx, c.process, c.listening(c.opts.identityListen), "Identity", httpapi.Config{
 		Service: "identity", Routes: (&identityapi.API{Directory: c.directory}).Routes(), Public: identityapi.Public, Problem: identityapi.Problem,
-	}, c.output.Logger(identityLog), trust); err != nil {
+	}, c.output.Logger(daemon.IdentityLog), trust); err != nil {
 		return atFlag(err, "identity", "identity-listen")
 	}
 	catalog, err := c.loadImages()
 	if err != nil {
 		return fail(exitUsage, err)
 	}
-	if c.images, err = startSmall(ctx, c.env, c.listening(c.opts.imageListen), "Image", httpapi.Config{
+	if c.images, err = daemon.StartSmall(ctx, c.process, c.listening(c.opts.imageListen), "Image", httpapi.Config{
 		Service: "image", Routes: (&imageapi.API{Catalog: catalog}).Routes(), Public: imageapi.Public, Problem: imageapi.Problem,
-	}, c.output.Logger(imageLog), trust); err != nil {
+	}, c.output.Logger(daemon.ImageLog), trust); err != nil {
 		return atFlag(err, "image", "image-listen")
 	}
 	places := config.DefaultPlacement()
 	c.listening(c.opts.listen)(&places.Berth)
 	places.Database.Connection = c.database("placement.db")
-	if c.placement, err = startPlacement(ctx, c.env, places, c.output.Logger(placementLog), trust); err != nil {
+	if c.placement, err = daemon.StartPlacement(ctx, c.process, places, c.output.Logger(daemon.PlacementLog), trust); err != nil {
 		return atFlag(err, "placement", "listen")
 	}
 	networks := config.DefaultNetwork()
-	trial(networks)
+	daemon.TrialNetwork(networks)
 	c.listening(c.opts.networkListen)(&networks.Berth)
 	networks.Neutron.ServicePlugins = append(networks.Neutron.ServicePlugins, config.PluginPlacement)
 	networks.Database.Connection = c.database("network.db")
-	trust.agentID = upAgentID
-	trust.placement = inprocess.NewPlacement(c.placement.service)
-	trust.access = map[string]client.Access{"compute": c.login(upCompute, func() string { at, _ := c.computeURL.Load().(string); return at })}
-	if c.network, err = startNetwork(ctx, c.env, networks, c.output.Logger(networkLog), trust); err != nil {
+	trust.AgentID = upAgentID
+	trust.Placement = inprocess.NewPlacement(c.placement.Placement())
+	trust.Access = map[string]client.Access{"compute": c.login(upCompute, func() string { at, _ := c.computeURL.Load().(string); return at })}
+	if c.network, err = daemon.StartNetwork(ctx, c.process, networks, c.output.Logger(daemon.NetworkLog), trust); err != nil {
 		return atFlag(err, "network", "network-listen")
 	}
 	if err := c.startCompute(ctx, trust); err != nil {
 		return err
 	}
-	return atFlag(c.listenForOperators(ctx, trust.guard), "metrics", "metrics-listen")
+	return atFlag(c.listenForOperators(ctx, trust.Guard), "metrics", "metrics-listen")
 }
 
 // atFlag adds to the error of a service that cannot listen which one it is, and which flag has it
 // listen elsewhere. Other errors are returned as they are.
 func atFlag(err error, service, flag string) error {
-	var f *failure
-	if !errors.As(err, &f) || f.code != exitListen {
+	var f *daemon.Failure
+	if !errors.As(err, &f) || f.Cause != daemon.AddressUnusable {
 		return err
 	}
-	return fail(exitListen, fmt.Errorf("the %s service cannot have its address, which --%s changes: %w", service, flag, err))
+	return daemon.Fail(daemon.AddressUnusable, fmt.Errorf("the %s service cannot have its address, which --%s changes: %w", service, flag, err))
 }
 
 // listening sets the address of a service, and the accepted names of this machine.
@@ -298,21 +298,21 @@ func (c *cloud) listening(address string) func(*config.Berth) {
 	return func(b *config.Berth) { b.Listen, b.AllowedHosts = address, c.opts.allowedHosts }
 }
 
-// startCompute starts the compute service with clients of the others.
-func (c *cloud) startCompute(ctx context.Context, g given) error {
+// daemon.StartCompute starts the compute service with clients of the others.
+func (c *cloud) startCompute(ctx context.Context, g daemon.Dependencies) error {
 	computes := config.DefaultCompute()
 	c.listening(c.opts.computeListen)(&computes.Berth)
 	computes.Database.Connection = c.database("compute.db")
-	g.access, g.alone = map[string]client.Access{}, true
-	for kind, s := range map[string]*server{"placement": &c.placement.server, "network": &c.network.server, "image": &c.images.server} {
-		g.access[kind] = c.login(upCompute, func() string { return c.url(s) })
+	g.Access, g.Alone = map[string]client.Access{}, true
+	for kind, s := range map[string]*daemon.Server{"placement": &c.placement.Server, "network": &c.network.Server, "image": &c.images.Server} {
+		g.Access[kind] = c.login(upCompute, func() string { return c.url(s) })
 	}
-	s, err := startCompute(ctx, c.env, computes, c.output.Logger(computeLog), g)
+	s, err := daemon.StartCompute(ctx, c.process, computes, c.output.Logger(daemon.ComputeLog), g)
 	if err != nil {
 		return atFlag(err, "compute", "compute-listen")
 	}
 	c.compute = s
-	c.computeURL.Store(c.url(&s.server) + "/v2.1")
+	c.computeURL.Store(c.url(&s.Server) + "/v2.1")
 	return nil
 }
 
@@ -344,9 +344,9 @@ func (c *cloud) serve(ctx context.Context) error {
 		ending = append(ending, func() { end(); all.Wait() })
 	}
 	stage(c.runHosts)
-	stage(c.compute.run)
-	stage(c.network.run)
-	stage(c.placement.run, c.identity.run, c.images.run)
+	stage(c.compute.Run)
+	stage(c.network.Run)
+	stage(c.placement.Run, c.identity.Run, c.images.Run)
 	<-ctx.Done()
 	for _, end := range ending {
 		end()
@@ -385,11 +385,11 @@ func (c *cloud) load(ctx context.Context) error {
 		return err
 	}
 	for _, s := range []local.Service{
-		{Type: "identity", Name: "keystone", URL: c.offered(&c.identity.server) + "/v3"},
-		{Type: "placement", Name: "placement", URL: c.offered(&c.placement.server)},
-		{Type: "network", Name: "neutron", URL: c.offered(&c.network.server)},
-		{Type: "image", Name: "glance", URL: c.offered(&c.images.server)},
-		{Type: "compute", Name: "nova", URL: c.offered(&c.compute.server) + "/v2.1"},
+		{Type: "identity", Name: "keystone", URL: c.offered(&c.identity.Server) + "/v3"},
+		{Type: "placement", Name: "placement", URL: c.offered(&c.placement.Server)},
+		{Type: "network", Name: "neutron", URL: c.offered(&c.network.Server)},
+		{Type: "image", Name: "glance", URL: c.offered(&c.images.Server)},
+		{Type: "compute", Name: "nova", URL: c.offered(&c.compute.Server) + "/v2.1"},
 	} {
 		c.directory.Offer(s)
 	}
@@ -416,10 +416,12 @@ func (c *cloud) load(ctx context.Context) error {
 }
 
 // url is the address of a service on this machine.
-func (c *cloud) url(s *server) string { return "http://" + reached(s.ln, "localhost") }
+func (c *cloud) url(s *daemon.Server) string { return "http://" + reached(s.Addr(), "localhost") }
 
 // offered is the address of a service for its users.
-func (c *cloud) offered(s *server) string { return "http://" + reached(s.ln, c.publicName()) }
+func (c *cloud) offered(s *daemon.Server) string {
+	return "http://" + reached(s.Addr(), c.publicName())
+}
 
 // publicName is the name of this machine for users of services that listen on all addresses.
 func (c *cloud) publicName() string {
@@ -429,41 +431,43 @@ func (c *cloud) publicName() string {
 	return c.opts.allowedHosts[0]
 }
 
-// reached is where a listener is reached, at a name when it listens on all addresses.
-func reached(ln net.Listener, name string) string {
-	if at, ok := ln.Addr().(*net.TCPAddr); ok && at.IP.IsUnspecified() {
+// reached is where an address is reached, at a name when it listens on all addresses.
+func reached(addr net.Addr, name string) string {
+	if at, ok := addr.(*net.TCPAddr); ok && at.IP.IsUnspecified() {
 		return net.JoinHostPort(name, strconv.Itoa(at.Port))
 	}
-	return ln.Addr().String()
+	return addr.String()
 }
 
 // close ends everything that was started, in reverse order. It may be called more than once.
 func (c *cloud) close() {
 	c.endHosts()
 	c.endLab()
-	_ = c.operators.stop() // scrapes need not be completed
+	if c.operators != nil {
+		_ = c.operators.Close() // scrapes need not be completed
+	}
 	if c.compute != nil {
-		c.compute.close()
+		c.compute.Close()
 	}
 	if c.network != nil {
-		c.network.close()
+		c.network.Close()
 	}
 	if c.placement != nil {
-		c.placement.close()
+		c.placement.Close()
 	}
 	if c.images != nil {
-		c.images.close()
+		c.images.Close()
 	}
 	if c.identity != nil {
-		c.identity.close()
+		c.identity.Close()
 	}
 }
 
 // upDir returns the directory of the databases, which it makes.
-func upDir(env environment, opts upOptions) (string, error) {
+func upDir(p daemon.Process, opts upOptions) (string, error) {
 	dir := opts.data
 	if dir == "" {
-		base, err := dataDir(env)
+		base, err := daemon.DataDir(p.Getenv)
 		if err != nil {
 			return "", err
 		}

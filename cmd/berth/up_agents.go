@@ -12,6 +12,7 @@ import (
 	"github.com/berthcloud/berth/agent"
 	agentsettings "github.com/berthcloud/berth/agent/settings"
 	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/daemon"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/osloconfig"
@@ -143,13 +144,13 @@ func (c *cloud) agentsFile(name, text string) (path string, err error) {
 
 // agentServices are the services that agents report to.
 func (c *cloud) agentServices() []agent.Service {
-	access := c.login(upAgent, func() string { return c.url(&c.network.server) })
-	return []agent.Service{agentService{client.NewNetwork(client.Options{Access: access, Log: c.output.Logger(agentLog)})}}
+	access := c.login(upAgent, func() string { return c.url(&c.network.Server) })
+	return []agent.Service{agentService{client.NewNetwork(client.Options{Access: access, Log: c.output.Logger(daemon.AgentLog)})}}
 }
 
 // reporter returns an agent of a host.
 func (c *cloud) reporter(host string, kind agentsettings.Kind, sources osloconfig.Sources, to []agent.Service) (*agent.Reporter, error) {
-	log := c.output.Logger(agentLog).With("agent", string(kind), "host", host)
+	log := c.output.Logger(daemon.AgentLog).With("agent", string(kind), "host", host)
 	read := func() (*agentsettings.Settings, []agent.Service, error) {
 		set, warnings, err := agentsettings.Load(kind, sources, agentsettings.Names{Host: host, Canonical: host})
 		for _, w := range warnings {
@@ -173,13 +174,13 @@ const syncTime = 5 * time.Second
 // have any. A time-out is no error.
 func (c *cloud) awaitAgents(ctx context.Context, want int) error {
 	for {
-		all, err := c.network.service.Agents(ctx)
+		all, err := c.network.Network().Agents(ctx)
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
 		ready := 0
 		for _, a := range all {
-			state, err := c.network.service.State(a.AgentRow)
+			state, err := c.network.Network().State(a.AgentRow)
 			if a.Synced == network.SyncDone || err == nil && len(state.Providers) == 0 {
 				ready++
 			}

@@ -129,28 +129,6 @@ func TestOtherMachinesAreRefused(t *testing.T) {
 	}
 }
 
-// anywhere is a listener at all addresses.
-type anywhere struct{ net.Listener }
-
-func (anywhere) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4zero, Port: 5000} }
-
-func TestRemoteCallersAreAllowedWhenSaidTwice(t *testing.T) {
-	for _, g := range []*guard{nil, {remote: true}} {
-		if err := g.check([]net.Listener{anywhere{}}); err != nil {
-			t.Errorf("%+v refuses: %v", g, err)
-		}
-	}
-	c := &cloud{}
-	s := &server{ln: anywhere{}}
-	if got := c.offered(s); got != "http://localhost:5000" {
-		t.Errorf("the catalogue has %s", got)
-	}
-	c.opts.allowedHosts = []string{"cloud.example.org"}
-	if got := c.offered(s) + " " + c.url(s); got != "http://cloud.example.org:5000 http://localhost:5000" {
-		t.Errorf("the catalogue and this machine have %s", got)
-	}
-}
-
 // A service that is stopped before its database was open exits with an error, since it never
 // served.
 func TestStoppedBeforeTheDatabaseIsThere(t *testing.T) {
@@ -174,5 +152,17 @@ func TestStoppedBeforeTheDatabaseIsThere(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// The catalogue has the name of this machine that the operator has allowed.
+func TestAddressesOfServices(t *testing.T) {
+	anywhere := &net.TCPAddr{IP: net.IPv4zero, Port: 5000}
+	if got := reached(anywhere, "localhost"); got != "localhost:5000" {
+		t.Errorf("a service at all addresses is reached at %s", got)
+	}
+	c := &cloud{opts: upOptions{allowedHosts: []string{"cloud.example.org"}}}
+	if got := reached(anywhere, (&cloud{}).publicName()) + " " + reached(anywhere, c.publicName()); got != "localhost:5000 cloud.example.org:5000" {
+		t.Errorf("users reach the services at %s", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/berthcloud/berth/agent/host"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/inventory"
+	"github.com/berthcloud/berth/daemon"
 	"github.com/berthcloud/berth/inprocess"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/guarantee"
@@ -74,7 +75,7 @@ func (c *cloud) tell(host string) func(context.Context, []string) error {
 		for i, id := range ports {
 			ids[i] = network.ID(id)
 		}
-		return c.network.service.Wired(ctx, host, ids, true)
+		return c.network.Network().Wired(ctx, host, ids, true)
 	}
 }
 
@@ -84,20 +85,20 @@ func (c *cloud) startHost(ctx context.Context, n int) (end func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	local, err := newLocalHost(&has, c.compute.service)
+	local, err := newLocalHost(&has, c.compute.Compute())
 	if err != nil {
 		return nil, err
 	}
 	if err := local.Report(ctx, nil); err != nil {
 		return nil, fmt.Errorf("host %s: %w", has.Name, err)
 	}
-	log := c.output.Logger(agentLog).With("host", has.Name)
+	log := c.output.Logger(daemon.AgentLog).With("host", has.Name)
 	d, endDriver, err := c.openDriver(has.Name, log)
 	if err != nil {
 		return nil, fmt.Errorf("host %s: %w", has.Name, err)
 	}
 	h := &host.Host{Service: local, Driver: d, Log: log, ReportInterval: reportInterval, Concurrency: buildsAtOnce}
-	stop := background(h.Run)
+	stop := daemon.Background(h.Run)
 	return func() { stop(); endDriver() }, nil
 }
 
@@ -124,10 +125,10 @@ var upFlavor = compute.FlavorRow{ID: "c1", Name: "cirros256", VCPUs: 1, MemoryMB
 
 // loadFlavor creates the flavor, if there is no flavor yet.
 func (c *cloud) loadFlavor(ctx context.Context) error {
-	all, err := c.compute.service.Flavors(ctx, compute.Viewer{Admin: true}, compute.FlavorFilter{})
+	all, err := c.compute.Compute().Flavors(ctx, compute.Viewer{Admin: true}, compute.FlavorFilter{})
 	if err != nil || len(all) > 0 {
 		return err
 	}
-	_, err = c.compute.service.CreateFlavor(ctx, upFlavor)
+	_, err = c.compute.Compute().CreateFlavor(ctx, upFlavor)
 	return err
 }

@@ -145,7 +145,7 @@ func (c *cloud) writeFiles() error {
 		URL, Project, Region, User string
 		Users                      []string
 		Passwords                  passwords
-	}{URL: c.offered(&c.identity.server), Project: upProject.Name, Region: identityapi.Region, Users: []string{upAdmin, upDemo}, Passwords: c.passwords}
+	}{URL: c.offered(&c.identity.Server), Project: upProject.Name, Region: identityapi.Region, Users: []string{upAdmin, upDemo}, Passwords: c.passwords}
 	errs := []error{c.writeFile("clouds.yaml", cloudsYAML, with)}
 	for _, with.User = range with.Users {
 		errs = append(errs, c.writeFile(with.User+"-openrc", openrc, with))

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/daemon"
 	"github.com/berthcloud/berth/logging"
 )
 
@@ -23,12 +24,12 @@ type upOutput struct {
 	warnings io.Writer // gets warnings and errors too; nil when the output is the terminal
 }
 
-// openLog opens a log file; warnings and errors are printed on the terminal as well. With --verbose
+// daemon.OpenLog opens a log file; warnings and errors are printed on the terminal as well. With --verbose
 // the terminal gets everything, and there is no file.
-func (o *upOptions) openLog(env environment, dir string) (*upOutput, error) {
+func (o *upOptions) openLog(p daemon.Process, dir string) (*upOutput, error) {
 	cfg := &config.DefaultPlacement().Service
 	if o.verbose {
-		_, output, err := openLog(env, cfg, upLog)
+		_, output, err := daemon.OpenLog(p, cfg, daemon.UpLog)
 		return &upOutput{output, nil}, err
 	}
 	path := filepath.Join(dir, upLogFile)
@@ -38,8 +39,8 @@ func (o *upOptions) openLog(env environment, dir string) (*upOutput, error) {
 		}
 	}
 	cfg.Default.LogFile = path
-	_, output, err := openLog(env, cfg, upLog)
-	return &upOutput{output, env.stderr}, err
+	_, output, err := daemon.OpenLog(p, cfg, daemon.UpLog)
+	return &upOutput{output, p.Stderr}, err
 }
 
 // Logger returns a logger for a part of the program.

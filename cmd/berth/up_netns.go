@@ -15,6 +15,7 @@ import (
 	"github.com/berthcloud/berth/agent/enforce"
 	agentsettings "github.com/berthcloud/berth/agent/settings"
 	"github.com/berthcloud/berth/agent/tc"
+	"github.com/berthcloud/berth/daemon"
 )
 
 // tidyTime bounds the removal of the kernel's objects.
@@ -145,7 +146,7 @@ func (c *cloud) holdPorts(findings *agent.Findings, log *slog.Logger) func(conte
 			tc.VFs
 		}{tc.Within(kernel, nic), kernel}, agentsettings.Sysfs(""))
 		h.Uplinks, h.Elsewhere = map[string]string{guideBridge: bridgeNIC}, c.servers.Addresses
-		stop := background(h.Run)
+		stop := daemon.Background(h.Run)
 		defer stop()
 		k := agent.Keeper{Services: services, Settings: set, Holder: h, Findings: findings, Log: log}
 		k.Run(ctx)

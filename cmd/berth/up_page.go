@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -9,18 +8,15 @@ import (
 	"text/template"
 )
 
-// showPage prints the addresses of the services, how to log in, and what to try.
-func (c *cloud) showPage(context.Context) { fmt.Fprint(c.env.stdout, c.page()) }
-
 // guideURL is OpenStack's guide to guaranteed minimum bandwidth.
 const guideURL = "https://docs.openstack.org/neutron/latest/admin/config-qos-min-bw.html"
 
-// page is the text of showPage. The commands are the guide's, in its order.
+// page has the addresses of the services, how to log in, and what to try. The commands are the guide's, in its order.
 func (c *cloud) page() string {
 	var text strings.Builder
 	err := upPage.Execute(&text, map[string]any{
 		"Services": c.services(), "Verbose": c.opts.verbose, "Guide": guideURL, "Kbps": c.guaranteed(), "Compete": c.compete(),
-		"Placement": c.offered(&c.placement.server), "Dir": c.dir, "Log": filepath.Join(c.dir, upLogFile),
+		"Placement": c.offered(&c.placement.Server), "Dir": c.dir, "Log": filepath.Join(c.dir, upLogFile),
 		"Clouds": shellWord(filepath.Join(c.dir, "clouds.yaml")), "Openrc": shellWord(filepath.Join(c.dir, upAdmin+"-openrc")),
 		"Token": shellWord(filepath.Join(c.dir, tokenFile)),
 	})
@@ -82,16 +78,16 @@ for the next start; "berth up --reset" deletes them.
 // services is a line for each service: its name, its address, and the flag that changes that.
 func (c *cloud) services() string {
 	at := map[string]string{
-		"placement": c.offered(&c.placement.server), "network": c.offered(&c.network.server), "compute": c.offered(&c.compute.server) + "/v2.1",
-		"identity": c.offered(&c.identity.server) + "/v3", "image": c.offered(&c.images.server),
+		"placement": c.offered(&c.placement.Server), "network": c.offered(&c.network.Server), "compute": c.offered(&c.compute.Server) + "/v2.1",
+		"identity": c.offered(&c.identity.Server) + "/v3", "image": c.offered(&c.images.Server),
 	}
 	var b strings.Builder
 	line := func(name, url, flag string) { fmt.Fprintf(&b, "  %-9s  %-28s  --%s\n", name, url, flag) }
 	for _, a := range c.opts.addresses() {
 		line(a.service, at[a.service], a.flag)
 	}
-	if len(c.operators.listeners) > 0 {
-		line("metrics", "http://"+reached(c.operators.listeners[0], c.publicName())+"/placement/metrics", "metrics-listen")
+	if c.operators != nil {
+		line("metrics", "http://"+reached(c.operators.Addr, c.publicName())+"/placement/metrics", "metrics-listen")
 	}
 	return b.String()
 }

@@ -50,7 +50,7 @@ func (c *cloud) playGuide(ctx context.Context, out io.Writer) error {
 // person logs a user in.
 func (c *cloud) person(ctx context.Context, name string) (p person, err error) {
 	provider, err := openstack.AuthenticatedClient(ctx, gophercloud.AuthOptions{
-		IdentityEndpoint: c.url(&c.identity.server) + "/v3", Username: name, Password: c.passwords[name], TenantName: upProject.Name, DomainName: "Default",
+		IdentityEndpoint: c.url(&c.identity.Server) + "/v3", Username: name, Password: c.passwords[name], TenantName: upProject.Name, DomainName: "Default",
 	})
 	if err != nil {
 		return p, err

@@ -28,12 +28,12 @@ func ReadNetwork(t testing.TB, text string) *config.Network {
 	return cfg
 }
 
-// ReadCompute returns the settings of a nova.conf with this text.
+// ReadCompute returns the settings of a nova.conf with this text, which may not lead to warnings.
 func ReadCompute(t testing.TB, text string) *config.Compute {
 	t.Helper()
-	cfg, _, err := config.LoadCompute([]string{write(t, "nova.conf", text)}, nil)
-	if err != nil {
-		t.Fatal(err)
+	cfg, warnings, err := config.LoadCompute([]string{write(t, "nova.conf", text)}, nil)
+	if err != nil || len(warnings) > 0 {
+		t.Fatalf("the settings are read with %v, warnings %q", err, warnings)
 	}
 	return cfg
 }

@@ -1,0 +1,168 @@
+package daemon
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/identity"
+	"github.com/berthcloud/berth/identity/keystone"
+	"github.com/berthcloud/berth/tracing"
+)
+
+// newAuthenticator returns the authenticator of a strategy, and a function that closes it.
+func newAuthenticator(cfg *config.Service, strategy string, log *slog.Logger, m *keystoneMetrics, tracer *tracing.Tracer) (auth httpapi.Authenticator, end func(), err error) {
+	if strategy != config.StrategyKeystone {
+		log.Warn("auth_strategy is " + strategy + ": any token is accepted without a check")
+		return httpapi.NoAuth, func() {}, nil
+	}
+	opts := KeystoneOptions(&cfg.Keystone)
+	opts.Log, opts.Metrics, opts.Wrap = log, m.hooks(), tracer.Transport
+	v, err := keystone.New(opts)
+	if err != nil {
+		return nil, nil, fmt.Errorf("[%s]: %w", CredentialsGroup(&cfg.Keystone), err)
+	}
+	if slices.Contains(cfg.Ignored, "[keystone_authtoken] memcached_servers") || slices.Contains(cfg.Ignored, "[keystone_authtoken] memcache_servers") {
+		log.Info("memcached_servers has no effect: checked tokens are cached in this process")
+	}
+	log.Info("tokens are checked by Keystone", "auth_url", opts.Credentials.AuthURL, "auth_type", opts.Credentials.Type)
+	return askKeystone(v, &cfg.Keystone), v.Close, nil
+}
+
+// askKeystone returns an Authenticator that validates tokens with Keystone.
+func askKeystone(v *keystone.Validator, k *config.Keystone) httpapi.Authenticator {
+	uri := k.WWWAuthenticateURI
+	if uri == "" {
+		uri = k.Auth.AuthURL
+	}
+	return func(r *http.Request) (identity.Caller, error) {
+		c, err := v.Caller(r.Context(), keystone.Request{
+			Token:        userToken(r.Header),
+			ServiceToken: joined(r.Header, "X-Service-Token"),
+			Method:       r.Method,
+			Path:         r.URL.EscapedPath(),
+		})
+		if err != nil {
+			return c, &httpapi.Challenge{Err: err, Keystone: uri, Delayed: k.DelayAuthDecision}
+		}
+		return c, nil
+	}
+}
+
+// userToken returns the caller's token. The second header is an older name that
+// upstream still reads.
+func userToken(h http.Header) string {
+	if _, sent := h["X-Auth-Token"]; sent {
+		return joined(h, "X-Auth-Token")
+	}
+	return joined(h, "X-Storage-Token")
+}
+
+// joined returns a header's values joined as in WSGI servers.
+func joined(h http.Header, name string) string { return strings.Join(h[name], ",") }
+
+// CredentialsGroup is the group of the settings that the credentials are in.
+func CredentialsGroup(k *config.Keystone) string {
+	if k.AuthSection != "" {
+		return k.AuthSection
+	}
+	return "keystone_authtoken"
+}
+
+// KeystoneOptions converts the settings for the package.
+func KeystoneOptions(k *config.Keystone) keystone.Options {
+	seconds := orInt(k.HTTPConnectTimeout, orInt(k.Timeout, 0))
+	return keystone.Options{
+		Credentials:          keystoneCredentials(k.AuthType, &k.Auth),
+		Interface:            k.Interface,
+		Region:               k.RegionName,
+		CAFile:               k.CAFile,
+		CertFile:             k.CertFile,
+		KeyFile:              k.KeyFile,
+		Insecure:             k.Insecure,
+		Timeout:              time.Duration(max(0, seconds)) * time.Second,
+		Retries:              k.HTTPRequestMaxRetries,
+		CacheTime:            time.Duration(max(0, k.TokenCacheTime)) * time.Second,
+		ServiceRoles:         k.ServiceTokenRoles,
+		ServiceRolesRequired: k.ServiceTokenRolesRequired,
+		ServiceType:          k.ServiceType,
+		DelayDecision:        k.DelayAuthDecision,
+	}
+}
+
+func keystoneCredentials(kind string, a *config.Auth) keystone.Credentials {
+	return keystone.Credentials{
+		Type:              kind,
+		AuthURL:           a.AuthURL,
+		Username:          a.Username,
+		UserID:            a.UserID,
+		UserDomainID:      a.UserDomainID,
+		UserDomainName:    a.UserDomainName,
+		Password:          keystone.Secret(a.Password.Reveal()),
+		CredentialID:      a.ApplicationCredentialID,
+		CredentialName:    a.ApplicationCredentialName,
+		CredentialSecret:  keystone.Secret(a.ApplicationCredentialSecret.Reveal()),
+		ProjectID:         a.ProjectID,
+		ProjectName:       a.ProjectName,
+		ProjectDomainID:   a.ProjectDomainID,
+		ProjectDomainName: a.ProjectDomainName,
+		DomainID:          a.DomainID,
+		DomainName:        a.DomainName,
+		SystemScope:       a.SystemScope,
+		TrustID:           a.TrustID,
+		DefaultDomainID:   a.DefaultDomainID,
+		DefaultDomain:     a.DefaultDomainName,
+	}
+}
+
+// keystoneMetrics are the numbers of the checks of tokens.
+type keystoneMetrics struct {
+	validations *prometheus.CounterVec
+	hits        prometheus.Counter
+	asked       *prometheus.HistogramVec
+	up          prometheus.Gauge
+}
+
+func newKeystoneMetrics(reg prometheus.Registerer) *keystoneMetrics {
+	m := &keystoneMetrics{
+		validations: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "berth_keystone_validations_total", Help: "Requests whose caller was checked, by what came of it: accepted, refused, unavailable.",
+		}, []string{"outcome"}),
+		hits: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "berth_keystone_cache_hits_total", Help: "Tokens that were known from an earlier check.",
+		}),
+		asked: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "berth_keystone_ask_seconds", Help: "Time of asking Keystone about a token, by what came of it.",
+			Buckets: prometheus.ExponentialBuckets(0.002, 2.5, 11),
+		}, []string{"outcome"}),
+		up: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "berth_keystone_up", Help: "1, or 0 while Keystone is unavailable.",
+		}),
+	}
+	m.up.Set(1)
+	reg.MustRegister(m.validations, m.hits, m.asked, m.up)
+	return m
+}
+
+func (m *keystoneMetrics) hooks() keystone.Metrics {
+	return keystone.Metrics{
+		Validated: func(o keystone.Outcome) { m.validations.WithLabelValues(string(o)).Inc() },
+		Cached:    m.hits.Inc,
+		Asked: func(took time.Duration, o keystone.Outcome) {
+			m.asked.WithLabelValues(string(o)).Observe(took.Seconds())
+		},
+		Away: func(is bool) {
+			m.up.Set(1)
+			if is {
+				m.up.Set(0)
+			}
+		},
+	}
+}

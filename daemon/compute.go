@@ -1,0 +1,154 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/computeapi"
+	"github.com/berthcloud/berth/microversion"
+	"github.com/berthcloud/berth/sqlstore"
+)
+
+// A ComputeServer is a running compute service: its database is open and its
+// listeners take connections.
+type ComputeServer struct {
+	Server
+	cfg     *config.Compute
+	service *compute.Service
+}
+
+func computePolicy() policyOf { return policyOf{defaults: computeapi.PolicyDefaults()} }
+
+// StartCompute opens the database and the listeners. The error is a [Failure], and everything
+// opened before is closed.
+func StartCompute(ctx context.Context, p Process, cfg *config.Compute, log *slog.Logger, d Dependencies) (s *ComputeServer, err error) {
+	s = &ComputeServer{Server: newServer(cfg, computePolicy(), log, d), cfg: cfg}
+	defer func() {
+		if err != nil {
+			s.Close()
+		}
+	}()
+	metrics := newServiceMetrics()
+	opts, err := s.begin(ctx, p, beginning{
+		service: "compute", trial: "the database is the embedded one",
+		strategy: cfg.Nova.AuthStrategy, kind: computeDatabase, database: &cfg.Database, format: computeapi.Problem,
+	}, metrics)
+	if err != nil {
+		return s, err
+	}
+	neighbours, end, err := computeNeighbours(cfg, log, s.tracer, d)
+	if err != nil {
+		return s, Fail(WrongSettings, err)
+	}
+	s.ends = append(s.ends, end)
+	neighbours.Run = thisRun()
+	opts.Empty = d.Empty
+	store, err := sqlstore.OpenCompute(ctx, opts)
+	if err != nil {
+		return s, databaseFailure(err)
+	}
+	s.keep(store)
+	s.service = compute.NewService(store, computeSettings(cfg), neighbours)
+	s.serving.leave = s.service.EndWatches
+	ended, rest := runEnded, requestRest
+	if opts.Path != "" { // the file is locked: its previous process has ended
+		ended = func(string) bool { return true }
+	}
+	if d.Alone {
+		rest = 0
+	}
+	if err := s.service.TakeOver(ctx, ended, rest); err != nil {
+		return s, databaseFailure(err)
+	}
+	s.ends = append(s.ends, Background(s.service.RunOperations), Background(s.service.RunWatches), Background(s.mirror))
+	metrics.watchUnknown(s.service.UnknownServers)
+	metrics.watchHosts(s.service.Services)
+	metrics.watchOperations(s.service.Operations)
+	s.wire(metrics)
+	return s, nil
+}
+
+// requestRest is the pause before operations of an ended earlier run continue, since requests that
+// it sent may still arrive. A worker without an answer pauses as long.
+const requestRest = 5 * time.Second
+
+// mirrorEvery is the interval of checks for host aggregates that are not in placement yet.
+const mirrorEvery = 5 * time.Second
+
+// mirror writes host aggregates to placement until ctx ends.
+func (s *ComputeServer) mirror(ctx context.Context) {
+	next := time.NewTicker(mirrorEvery)
+	defer next.Stop()
+	for {
+		if _, err := s.service.Mirror(ctx); err != nil && ctx.Err() == nil {
+			s.log.Error("host aggregates cannot be mirrored", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-next.C:
+		}
+	}
+}
+
+// wire assembles the handlers and opens the API.
+func (s *ComputeServer) wire(m *serviceMetrics) {
+	api := &computeapi.API{Compute: s.service, Policy: s.rules, MaxLimit: s.cfg.Nova.MaxLimit, MaxWaits: s.cfg.Berth.MaxRequests / 2}
+	m.watchReady(s.ready)
+	s.openBehind(computeapi.Handler, httpapi.Config{
+		Service: "compute", History: microversion.Compute, Compute: true,
+		Routes: api.Routes(), Public: computeapi.Public, Problem: computeapi.Problem,
+	}, m, s.ready)
+}
+
+// Compute is the service, for use in the same process.
+func (s *ComputeServer) Compute() *compute.Service { return s.service }
+
+// ready reports whether the database answers.
+func (s *ComputeServer) ready() (bool, string) {
+	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
+	defer cancel()
+	if err := s.alive(ctx); err != nil {
+		return false, unreadable(err)
+	}
+	return true, "ok"
+}
+
+// alive reads from the database. It blocks while the database hangs, which the watchdog detects.
+func (s *ComputeServer) alive(ctx context.Context) error {
+	_, err := s.service.Services(ctx)
+	return err
+}
+
+// Run serves until ctx ends or a listener fails, and closes everything.
+func (s *ComputeServer) Run(ctx context.Context) error {
+	defer s.Close()
+	return s.Server.run(ctx, func() string { return "the Compute API" }, func(ctx context.Context) error {
+		_ = s.alive(ctx) // an unavailable database does not end the service
+		return nil
+	})
+}
+
+// ServeCompute runs the service until ctx ends, with the settings that read returns. A reload calls
+// read again.
+func ServeCompute(ctx context.Context, p Process, read func() (*config.Compute, []string, error)) error {
+	cfg, warnings, err := read()
+	if err != nil {
+		return Fail(WrongSettings, err)
+	}
+	log, output, err := OpenServiceLog(p, &cfg.Service, ComputeLog, warnings)
+	if err != nil {
+		return err
+	}
+	defer output.Close()
+	s, err := StartCompute(ctx, p, cfg, log, Dependencies{})
+	if err != nil {
+		return err
+	}
+	s.source = source{func() (serviceSettings, []string, error) { return read() }, output}
+	return s.Run(ctx)
+}

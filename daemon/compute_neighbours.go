@@ -1,0 +1,47 @@
+package daemon
+
+import (
+	"errors"
+	"log/slog"
+
+	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/tracing"
+)
+
+// computeNeighbours returns clients of the services in the settings, and a function that closes
+// them. It sends no requests yet, so that neighbours may start in any order.
+func computeNeighbours(cfg *config.Compute, log *slog.Logger, tracer *tracing.Tracer, d Dependencies) (o compute.Options, end func(), err error) {
+	o.Log = log
+	asked := asking{log: log, tracer: tracer, given: d.Access}
+	places, errPlacement := asked.options(&cfg.Placement, "placement", "placement")
+	networks, errNetwork := asked.options(&cfg.Neutron, "neutron", "network")
+	glance := cfg.ImageService()
+	images, errImages := asked.options(&glance, "glance", "image")
+	if err := errors.Join(errPlacement, errNetwork, errImages); err != nil {
+		asked.end()
+		return o, nil, err
+	}
+	if places.Access != nil {
+		p := client.NewComputePlacement(places)
+		o.Placement, o.Trees, asked.ends = p, p, append(asked.ends, p.Close)
+	}
+	if networks.Access != nil {
+		n := client.NewComputeNetwork(networks)
+		o.Network, asked.ends = n, append(asked.ends, n.Close)
+	}
+	if images.Access != nil {
+		i := client.NewImages(images)
+		o.Images, asked.ends = i, append(asked.ends, i.Close)
+	}
+	for _, neighbour := range []struct {
+		name   string
+		absent bool
+	}{{"placement", o.Placement == nil}, {"network", o.Network == nil}, {"image", o.Images == nil}} {
+		if neighbour.absent {
+			log.Warn("a service is not configured; requests that need it are refused", "service", neighbour.name)
+		}
+	}
+	return o, asked.end, nil
+}

@@ -1,0 +1,61 @@
+package daemon
+
+import (
+	"time"
+
+	"github.com/berthcloud/berth/compute"
+	"github.com/berthcloud/berth/compute/request"
+	"github.com/berthcloud/berth/compute/selection"
+	"github.com/berthcloud/berth/config"
+)
+
+// computeSettings converts the settings for the service.
+func computeSettings(cfg *config.Compute) compute.Settings {
+	set := compute.DefaultSettings()
+	set.Quotas = computeQuotas(&cfg.Quota)
+	set.ServiceDownTime = time.Duration(cfg.Nova.ServiceDownTime) * time.Second
+	set.HostTime = time.Duration(cfg.Nova.ResponseTimeout) * time.Second
+	set.LeaseTime = time.Duration(cfg.Boots.TakeoverTime) * time.Second
+	set.BuildTime = time.Duration(cfg.Nova.BuildTimeout) * time.Second
+	set.DefaultZone = cfg.Nova.DefaultZone
+	set.NameTemplate, set.UniqueNames = cfg.Nova.NameTemplate, cfg.Nova.UniqueNames
+	set.Requests = computeRequests(cfg)
+	set.Selection = computeSelection(cfg)
+	set.NetworksMayAsk, set.AttachMayAsk = cfg.Boots.NetworksMayAsk, cfg.Boots.AttachMayAsk
+	return set
+}
+
+// computeQuotas are the limits of projects.
+func computeQuotas(q *config.Quota) compute.Quotas {
+	all := compute.DefaultQuotas()
+	for resource, most := range map[string]int{
+		compute.Instances: q.Instances, compute.Cores: q.Cores, compute.RAM: q.RAM, compute.MetadataItems: q.MetadataItems,
+		compute.InjectedFiles: q.InjectedFiles, compute.InjectedBytes: q.InjectedFileBytes, compute.InjectedPath: q.InjectedPathLength,
+		compute.KeyPairs: q.KeyPairs, compute.ServerGroups: q.ServerGroups, compute.ServerGroupMembers: q.ServerGroupMembers,
+	} {
+		all[resource] = int64(most)
+	}
+	return all
+}
+
+// computeRequests are the settings of requests to placement.
+func computeRequests(cfg *config.Compute) request.Settings {
+	s, set := &cfg.Scheduler, request.DefaultSettings()
+	set.MaxResults = s.MaxPlacementResults
+	set.LimitTenants, set.TenantsNeedAggregate = s.LimitTenants, s.TenantsNeedAggregate
+	set.Zones, set.ImageTypes, set.ImageMetadata = s.Zones, s.ImageTypes, s.ImageMetadata
+	set.IsolateAggregates, set.RoutedNetworks = s.IsolateAggregates, s.RoutedNetworks
+	set.DisableFallbackPCPU = s.DisableFallbackPCPU
+	set.Owner, set.Off = cfg.Boots.OwnedHosts, cfg.Boots.FiltersOff
+	return set
+}
+
+// computeSelection are the settings of the selection among placement's candidates.
+func computeSelection(cfg *config.Compute) selection.Settings {
+	s, w, set := &cfg.Scheduler, &cfg.Scheduler.Weights, selection.DefaultSettings()
+	set.Attempts, set.Subset, set.Shuffle = s.MaxAttempts, s.SubsetSize, s.ShuffleBest
+	set.Candidates = cfg.Boots.CandidatesPerHost
+	set.RAM, set.CPU, set.Disk, set.IOOps = w.RAM, w.CPU, w.Disk, w.IOOps
+	set.BuildFailure, set.SoftAffinity, set.SoftAntiAffinity = w.BuildFailure, w.SoftAffinity, w.SoftAntiAffinity
+	return set
+}

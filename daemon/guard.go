@@ -1,0 +1,57 @@
+package daemon
+
+import (
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/httpapi"
+)
+
+// A Guard protects a service that trusts every client that can reach it, because it has noauth2 or
+// is a trial. A nil guard allows everything.
+type Guard struct {
+	Remote bool   // other machines may reach it: the operator has allowed it
+	Advice string // for an operator who has not, after the reason
+}
+
+// noAuthGuard returns the guard of a service with noauth2.
+func noAuthGuard(cfg *config.Service, strategy string) *Guard {
+	if strategy == config.StrategyKeystone {
+		return nil
+	}
+	return &Guard{
+		Remote: cfg.Berth.AllowRemoteNoAuth,
+		Advice: "auth_strategy " + strategy + " makes everybody the administrator who reaches it; listen on 127.0.0.1, set auth_strategy = keystone, " +
+			"or accept the danger with [berth] allow_remote_noauth = true or --allow-remote-noauth",
+	}
+}
+
+// check refuses listeners that other machines can reach.
+func (g *Guard) check(all []net.Listener) error {
+	if g == nil || g.Remote {
+		return nil
+	}
+	for _, ln := range all {
+		if tcp, ok := ln.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
+			return Fail(WrongSettings, fmt.Errorf("listening on %s, which other machines can reach: %s", tcp, g.Advice))
+		}
+	}
+	return nil
+}
+
+// hosts returns the names in requests' Host headers that the service accepts: those in the
+// settings, and those of its addresses there.
+func (g *Guard) hosts(cfg *config.Service) *httpapi.Hosts {
+	if g == nil {
+		return nil
+	}
+	names := cfg.Berth.AllowedHosts
+	for _, a := range config.Addresses(cfg.Berth.Listen) {
+		if name, _, err := net.SplitHostPort(a.TCP); err == nil && strings.Trim(name, "0:.") != "" { // not any address
+			names = append(names[:len(names):len(names)], name)
+		}
+	}
+	return httpapi.NewHosts(names...)
+}

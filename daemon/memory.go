@@ -1,0 +1,76 @@
+package daemon
+
+import (
+	"context"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+)
+
+// The snapshot of a big cloud is live memory, and Go's collector by default lets a heap double
+// before a collection. Requests need much less.
+const (
+	spareHeap     = 128 << 20 // for requests between two collections
+	leastGCGrowth = 40        // but at least this percentage of a big heap
+	usualGCGrowth = 100       // and at most Go's own
+	// In a small cloud Go would run a collection every few hundred requests; this is the least
+	// garbage per collection.
+	smallHeap = 32 << 20
+)
+
+// gcGrowth returns the percentage by which a heap with live bytes in use may grow.
+func gcGrowth(live uint64) int {
+	switch {
+	case live < smallHeap:
+		return int(usualGCGrowth * smallHeap / max(live, 1<<20))
+	case live <= spareHeap:
+		return usualGCGrowth
+	}
+	return max(leastGCGrowth, int(usualGCGrowth*spareHeap/live))
+}
+
+// keepHeapSmall returns free memory to the system, and from then on sets after each collection how
+// much the heap may grow until the next. It ends when stop is called. With GOGC or GOMEMLIMIT set
+// it does nothing.
+func keepHeapSmall(getenv func(string) string) (stop func()) {
+	if getenv("GOGC") != "" || getenv("GOMEMLIMIT") != "" {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		debug.FreeOSMemory()
+		growth := debug.SetGCPercent(gcGrowth(liveHeap()))
+		defer debug.SetGCPercent(growth)
+		for afterGC(ctx) {
+			debug.SetGCPercent(gcGrowth(liveHeap()))
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// liveHeap returns how much the last collection found in use.
+func liveHeap() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+// afterGC waits for the next collection, and returns false when ctx ends before.
+func afterGC(ctx context.Context) bool {
+	collected := make(chan struct{})
+	// An unreachable object is collected by the next collection. It contains a pointer, since
+	// objects without pointers may share an allocation.
+	sentinel := &struct{ self *byte }{new(byte)}
+	runtime.AddCleanup(sentinel, func(c chan struct{}) { close(c) }, collected)
+	select {
+	case <-collected:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

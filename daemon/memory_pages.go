@@ -1,0 +1,36 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/berthcloud/berth/hugepages"
+)
+
+// pagesInterval is the interval between two passes over new parts of the heap: each modified tree
+// is a new allocation, which may be anywhere.
+const pagesInterval = 10 * time.Minute
+
+// keepOnHugePages moves the heap to huge pages, at once and every ten minutes until ctx ends or the
+// system turns out not to support it.
+func keepOnHugePages(ctx context.Context, log *slog.Logger) {
+	again := time.NewTicker(pagesInterval)
+	defer again.Stop()
+	for {
+		begin := time.Now()
+		bytes, err := hugepages.Collapse(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		log.Debug("memory was put on huge pages", "bytes", bytes, "seconds", time.Since(begin).Seconds(), "error", err)
+		if err != nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-again.C:
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package daemon
+
+import (
+	"math"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/sqlstore"
+)
+
+// serviceMetrics are the numbers that all services have.
+type serviceMetrics struct {
+	registry *prometheus.Registry
+	http     *httpapi.Metrics
+	reloads  *reloadMetrics
+	keystone *keystoneMetrics
+	database *databaseMetrics
+}
+
+func newServiceMetrics() *serviceMetrics {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return &serviceMetrics{
+		registry: reg,
+		http:     httpapi.NewMetrics(reg),
+		reloads:  newReloadMetrics(reg),
+		keystone: newKeystoneMetrics(reg),
+		database: newDatabaseMetrics(reg),
+	}
+}
+
+// watchReady registers a gauge of readiness, which calls ready at each scrape.
+func (m *serviceMetrics) watchReady(ready func() (bool, string)) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "berth_ready", Help: "1 while requests can be answered truthfully, 0 while the database cannot be read.",
+	}, func() float64 {
+		if ok, _ := ready(); ok {
+			return 1
+		}
+		return 0
+	}))
+}
+
+// watchUnfinished registers a gauge of the network service's pending changes in placement, which
+// calls count at each scrape.
+func (m *serviceMetrics) watchUnfinished(count func() (int, error)) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "berth_network_unfinished_changes",
+		Help: "Changes in placement that the network service has written down and not made yet; not a number while the database cannot be read.",
+	}, func() float64 {
+		n, err := count()
+		if err != nil {
+			return math.NaN()
+		}
+		return float64(n)
+	}))
+}
+
+// watchUnknown registers a gauge of the servers on compute hosts that the service has not
+// requested, from count.
+func (m *serviceMetrics) watchUnknown(count func() int) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "berth_compute_unknown_servers",
+		Help: "Servers that compute hosts have without being asked to, as they reported to this process last. They are left alone.",
+	}, func() float64 { return float64(count()) }))
+}
+
+// databaseMetrics are the numbers of a store.
+type databaseMetrics struct {
+	commit      prometheus.Histogram
+	batch       prometheus.Histogram
+	failed      prometheus.Counter
+	queueFull   prometheus.Counter
+	connections prometheus.Counter
+	unanswered  *prometheus.CounterVec
+}
+
+func newDatabaseMetrics(reg prometheus.Registerer) *databaseMetrics {
+	m := &databaseMetrics{
+		commit: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "berth_commit_seconds", Help: "Time of a commit, from the start of its transaction.",
+			Buckets: prometheus.ExponentialBuckets(0.0002, 2.5, 12),
+		}),
+		batch: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "berth_commit_batch_size", Help: "Writes that shared a commit.",
+			Buckets: prometheus.ExponentialBuckets(1, 2, 8),
+		}),
+		failed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "berth_commit_failures_total", Help: "Transactions that were lost and run again.",
+		}),
+		queueFull: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "berth_write_queue_full_total", Help: "Writes that were refused because too many were waiting.",
+		}),
+		connections: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "berth_database_connections_total", Help: "Connections made to the database server.",
+		}),
+		unanswered: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "berth_commit_unanswered_total", Help: "Commits that the database did not answer, by what was found out: committed, not_committed, unknown.",
+		}, []string{"outcome"}),
+	}
+	reg.MustRegister(m.commit, m.batch, m.failed, m.queueFull, m.connections, m.unanswered)
+	return m
+}
+
+func (m *databaseMetrics) hooks() sqlstore.Metrics {
+	return sqlstore.Metrics{
+		Committed: func(updates int, took time.Duration) {
+			m.commit.Observe(took.Seconds())
+			m.batch.Observe(float64(updates))
+		},
+		CommitFailed: func(int) { m.failed.Inc() },
+		QueueFull:    m.queueFull.Inc,
+		Reconnected:  m.connections.Inc,
+		Settled:      m.settled,
+		Unsettled:    func() { m.unanswered.WithLabelValues("unknown").Inc() },
+	}
+}
+
+func (m *databaseMetrics) settled(committed bool) {
+	outcome := "not_committed"
+	if committed {
+		outcome = "committed"
+	}
+	m.unanswered.WithLabelValues(outcome).Inc()
+}
+
+// reloadMetrics count the reloads on SIGHUP.
+type reloadMetrics struct{ reloads *prometheus.CounterVec }
+
+// newReloadMetrics registers them with reg.
+func newReloadMetrics(reg prometheus.Registerer) *reloadMetrics {
+	m := &reloadMetrics{prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "berth_reloads_total", Help: "Reloads by SIGHUP, by outcome: ok, or failed when a part stays as it was.",
+	}, []string{"outcome"})}
+	for _, outcome := range []string{"ok", "failed"} {
+		m.reloads.WithLabelValues(outcome)
+	}
+	reg.MustRegister(m.reloads)
+	return m
+}
+
+func (m *reloadMetrics) count(ok bool) {
+	outcome := "ok"
+	if !ok {
+		outcome = "failed"
+	}
+	m.reloads.WithLabelValues(outcome).Inc()
+}

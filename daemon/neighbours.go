@@ -1,0 +1,113 @@
+package daemon
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/identity/keystone"
+	"github.com/berthcloud/berth/logging"
+	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/tracing"
+)
+
+// networkNeighbours returns clients of the services in the settings, and a function that closes
+// them. It sends no requests yet, so that neighbours may start in any order.
+func networkNeighbours(cfg *config.Network, log *slog.Logger, tracer *tracing.Tracer, d Dependencies) (n network.Neighbours, end func(), err error) {
+	n.Log, n.Placement = log, d.Placement
+	asked := asking{log: log, tracer: tracer, given: d.Access}
+	placement, errPlacement := asked.options(&cfg.Placement, "placement", "placement")
+	compute, errCompute := asked.options(&cfg.Nova, "nova", "compute")
+	if cfg.Neutron.Has(config.PluginPlacement) && cfg.Placement.AuthType == "" && d.Placement == nil {
+		errPlacement = errors.New("[placement] auth_type: set it, and the credentials with it, for the service plugin placement")
+	}
+	if err := errors.Join(errPlacement, errCompute); err != nil {
+		asked.end()
+		return n, nil, err
+	}
+	if placement.Access != nil {
+		p := client.NewPlacement(placement)
+		n.Placement, asked.ends = p, append(asked.ends, p.Close)
+	}
+	if compute.Access != nil && (cfg.Neutron.NotifyNovaOfStatus || cfg.Neutron.NotifyNovaOfData) {
+		c := client.NewCompute(compute)
+		n.Compute, asked.ends = c, append(asked.ends, c.Close)
+	}
+	return n, asked.end, nil
+}
+
+// asking is the common part of the clients of several neighbours, and closes them.
+type asking struct {
+	log    *slog.Logger
+	tracer *tracing.Tracer
+	given  map[string]client.Access // by type, instead of those in the settings
+	ends   []func()
+}
+
+func (a *asking) end() {
+	for _, end := range a.ends {
+		end()
+	}
+}
+
+// askRetries is the number of retries of a request to a neighbour, where that is safe, and of one
+// to Keystone.
+const askRetries = 3
+
+// options returns the client options for the neighbour of a group of the settings, which has a type
+// in Keystone's catalogue. Without an Access there are no requests.
+func (a *asking) options(n *config.Neighbour, group, kind string) (o client.Options, err error) {
+	o = client.Options{
+		Retries: askRetries, Log: a.log, Timeout: time.Duration(max(0, orInt(n.Timeout, 0))) * time.Second,
+		RequestID: logging.GlobalID,
+	}
+	if o.Access = a.given[kind]; o.Access != nil {
+		return o, nil
+	}
+	named := cmp.Or(n.AuthSection, group) // where the mistakes are
+	switch n.AuthType {
+	case "":
+		return o, nil
+	case config.AuthNone, config.AuthNoAuth:
+		named = group
+		o.Access, err = client.Fixed(fixedEndpoint(n), client.NoAuth)
+	case config.AuthAdminToken:
+		o.Access, err = client.Fixed(fixedEndpoint(n), n.Auth.Token.Reveal())
+	default:
+		err = a.login(&o, n, group, kind)
+	}
+	if err != nil {
+		return o, fmt.Errorf("[%s] %w", named, err)
+	}
+	a.log.Info("another service is used", "service", kind, "auth_type", n.AuthType, "endpoint", fixedEndpoint(n))
+	return o, nil
+}
+
+func fixedEndpoint(n *config.Neighbour) string { return cmp.Or(n.EndpointOverride, n.Auth.Endpoint) }
+
+// login sets up requests to a neighbour with a token from Keystone.
+func (a *asking) login(o *client.Options, n *config.Neighbour, group, kind string) error {
+	session, err := keystone.NewSession(keystone.Options{
+		Credentials: keystoneCredentials(n.AuthType, &n.Auth),
+		Section:     cmp.Or(n.AuthSection, group),
+		Region:      n.RegionName,
+		CAFile:      n.CAFile,
+		CertFile:    n.CertFile,
+		KeyFile:     n.KeyFile,
+		Insecure:    n.Insecure,
+		Timeout:     o.Timeout,
+		Retries:     askRetries,
+		Log:         a.log,
+		Wrap:        a.tracer.Transport,
+	}, keystone.Target{Type: kind, Interfaces: n.Interfaces(), Region: n.RegionName, Endpoint: n.EndpointOverride})
+	if err != nil {
+		return err
+	}
+	a.ends = append(a.ends, session.Close)
+	o.Access, o.HTTP = session, session.HTTP()
+	return nil
+}

@@ -1,0 +1,239 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/berthcloud/berth/agent/ovsdb"
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/networkapi"
+	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/network/ovnagents"
+	"github.com/berthcloud/berth/network/tracking"
+	"github.com/berthcloud/berth/sqlstore"
+)
+
+// A NetworkServer is a running network service: its database is open and its
+// listeners take connections.
+type NetworkServer struct {
+	Server
+	cfg     *config.Network
+	service *network.Service
+	tracker *tracking.Tracker // nil without the plugin placement
+}
+
+func networkPolicy() policyOf {
+	return policyOf{defaults: networkapi.PolicyDefaults(), networking: true}
+}
+
+// StartNetwork opens the database and the listeners. The error is a [Failure], and everything
+// opened before is closed.
+func StartNetwork(ctx context.Context, p Process, cfg *config.Network, log *slog.Logger, d Dependencies) (s *NetworkServer, err error) {
+	s = &NetworkServer{Server: newServer(cfg, networkPolicy(), log, d), cfg: cfg}
+	defer func() {
+		if err != nil {
+			s.Close()
+		}
+	}()
+	set, err := networkSettings(cfg)
+	chassis, errOVN := ovnagents.Southbound(cfg, log)
+	if err := errors.Join(err, errOVN); err != nil {
+		return s, Fail(WrongSettings, err)
+	}
+	metrics := newServiceMetrics()
+	opts, err := s.begin(ctx, p, beginning{
+		service: "network", trial: "the database is the embedded one, and there is one physical network, physnet0",
+		strategy: cfg.Neutron.AuthStrategy, kind: networkDatabase, database: &cfg.Database, format: networkapi.Problem,
+	}, metrics)
+	if err != nil {
+		return s, err
+	}
+	if len(cfg.ML2.MechanismDrivers) == 0 {
+		log.Warn("[ml2] mechanism_drivers is empty: no port can be bound")
+	}
+	neighbours, end, err := networkNeighbours(cfg, log, s.tracer, d)
+	if err != nil {
+		return s, Fail(WrongSettings, err)
+	}
+	s.ends = append(s.ends, end)
+	opts.Empty = d.Empty
+	store, err := sqlstore.OpenNetwork(ctx, opts)
+	if err != nil {
+		return s, databaseFailure(err)
+	}
+	s.keep(store)
+	set.Instance, set.AgentID = s.instance(), d.AgentID
+	s.work(network.NewService(store, set, neighbours), neighbours, opts.Server == nil)
+	if chassis != nil {
+		s.watchChassis(chassis, set.AgentDownTime)
+	}
+	s.wire(metrics)
+	return s, nil
+}
+
+// work starts the service's background tasks. Alone means that no other process has the database.
+func (s *NetworkServer) work(service *network.Service, n network.Neighbours, alone bool) {
+	s.service = service
+	s.serving.leave = s.service.EndWatches
+	s.ends = append(s.ends, Background(s.service.RunEvents), Background(s.service.RunWatches))
+	if n.Placement != nil && s.cfg.Neutron.Has(config.PluginPlacement) {
+		s.tracker = s.newTracker(n.Placement)
+		s.ends = append(s.ends, Background(s.tracker.Run))
+	}
+	if n.Placement != nil {
+		s.ends = append(s.ends, Background(func(ctx context.Context) { s.recover(ctx, alone) }))
+	}
+}
+
+// watchChassis reports the chassis in OVN's southbound database as agents.
+func (s *NetworkServer) watchChassis(db *ovsdb.Client, down time.Duration) {
+	reported := s.reported
+	if s.tracker == nil {
+		reported = nil
+	}
+	r := ovnagents.New(s.service, reported, down, s.log)
+	s.service.OnPorts(r.PortsWritten)
+	s.ends = append(s.ends, Background(func(ctx context.Context) { r.Run(ctx, db) }))
+}
+
+// instance identifies the service by its machine and the addresses where it listens: no other
+// process can listen there, and a restarted one does again. "" when the machine has no name.
+func (s *NetworkServer) instance() string {
+	machine, err := os.Hostname()
+	if err != nil {
+		return ""
+	}
+	return machine + " " + s.serving.apiServers.addresses()
+}
+
+const (
+	// recoverEvery is the interval of checks for unfinished operations of other processes, and
+	// abandonedAfter their age at which they count as abandoned: requests to neighbours with all
+	// retries have mostly ended before. A process that still works on one is refused.
+	recoverEvery   = time.Minute
+	abandonedAfter = 3 * time.Minute
+)
+
+// recover completes or rolls back operations that earlier processes have left unfinished, until ctx
+// ends. A process that is alone does so at once at the start.
+func (s *NetworkServer) recover(ctx context.Context, alone bool) {
+	age := abandonedAfter
+	if alone {
+		age = 0
+	}
+	next := time.NewTicker(recoverEvery)
+	defer next.Stop()
+	for {
+		if _, err := s.service.Recover(ctx, age); err != nil && ctx.Err() == nil {
+			s.log.Error("unfinished changes cannot be read", "error", err)
+		}
+		age = abandonedAfter
+		select {
+		case <-ctx.Done():
+			return
+		case <-next.C:
+		}
+	}
+}
+
+// wire assembles the handlers and opens the API.
+func (s *NetworkServer) wire(m *serviceMetrics) {
+	api := &networkapi.API{
+		Network: s.service, Policy: s.rules, OldRequests: s.cfg.Promises.OldRequests,
+		MaxWaits: s.cfg.Berth.MaxRequests / 2, MaxLimit: s.cfg.Neutron.PageLimit(), LinkPrefix: s.cfg.Neutron.LinkPrefix,
+	}
+	for _, plugin := range networkapi.ServicePlugins {
+		if !s.cfg.Neutron.Has(plugin) {
+			api.Without = append(api.Without, plugin)
+		}
+	}
+	for _, driver := range networkapi.ExtensionDrivers {
+		if !s.cfg.ML2.Extends(driver) {
+			api.Without = append(api.Without, driver)
+		}
+	}
+	if s.tracker != nil {
+		api.Reported, api.Removed = s.reported, s.removed
+	}
+	s.authenticate = knowAgents(s.serving.certs, s.authenticate)
+	m.watchReady(s.ready)
+	m.watchUnfinished(s.unfinished)
+	m.watchAgents(func(ctx context.Context) ([]network.Agent, error) { return s.service.Agents(ctx) })
+	s.openBehind(networkapi.Handler, httpapi.Config{
+		Service: "network",
+		Routes:  api.Routes(),
+		Public:  networkapi.Public,
+		Problem: networkapi.Problem,
+	}, m, s.ready)
+}
+
+// readyTime bounds the question whether the database answers.
+const readyTime = 5 * time.Second
+
+// Network is the service, for use in the same process.
+func (s *NetworkServer) Network() *network.Service { return s.service }
+
+// ready reports whether the database answers.
+func (s *NetworkServer) ready() (bool, string) {
+	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
+	defer cancel()
+	if err := s.alive(ctx); err != nil {
+		return false, unreadable(err)
+	}
+	return true, "ok"
+}
+
+// unreadable is the text in /readyz about a database that does not answer. For a file, the error
+// has the reason; for a server, the log has it.
+func unreadable(err error) string {
+	if errors.Is(err, sqlstore.ErrFileLost) {
+		return err.Error()
+	}
+	return "the database cannot be read"
+}
+
+// unfinished counts the pending changes in placement.
+func (s *NetworkServer) unfinished() (int, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
+	defer cancel()
+	return s.service.Unfinished(ctx)
+}
+
+// alive reads from the database. It blocks while the database hangs, which the watchdog detects.
+func (s *NetworkServer) alive(ctx context.Context) error {
+	_, err := s.service.Agents(ctx, network.Where(network.ByID, network.ID("")))
+	return err
+}
+
+// Run serves until ctx ends or a listener fails, and closes everything.
+func (s *NetworkServer) Run(ctx context.Context) error {
+	defer s.Close()
+	return s.Server.run(ctx, func() string { return "the Networking API" }, func(ctx context.Context) error {
+		_ = s.alive(ctx) // an unavailable database does not end the service
+		return nil
+	})
+}
+
+// ServeNetwork runs the service until ctx ends, with the settings that read returns. A reload calls
+// read again.
+func ServeNetwork(ctx context.Context, p Process, read func() (*config.Network, []string, error)) error {
+	cfg, warnings, err := read()
+	if err != nil {
+		return Fail(WrongSettings, err)
+	}
+	log, output, err := OpenServiceLog(p, &cfg.Service, NetworkLog, warnings)
+	if err != nil {
+		return err
+	}
+	defer output.Close()
+	s, err := StartNetwork(ctx, p, cfg, log, Dependencies{})
+	if err != nil {
+		return err
+	}
+	s.source = source{func() (serviceSettings, []string, error) { return read() }, output}
+	return s.Run(ctx)
+}

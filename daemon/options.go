@@ -1,0 +1,175 @@
+package daemon
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/identity/policy"
+	"github.com/berthcloud/berth/logging"
+)
+
+// The names of the parts of the program in the log. Under "berth up" they share one.
+const (
+	PlacementLog = "berth.placement"
+	NetworkLog   = "berth.network"
+	ComputeLog   = "berth.compute"
+	IdentityLog  = "berth.identity"
+	ImageLog     = "berth.image"
+	AgentLog     = "berth.agent"
+	DatabaseLog  = "berth.db"
+	UpLog        = "berth.up"
+)
+
+// OpenLog opens the log that the settings name. Its lines have the name of the
+// program that writes them.
+func OpenLog(p Process, cfg *config.Service, name string) (*slog.Logger, *logging.Output, error) {
+	file := cfg.Default.LogFile
+	if file != "" && cfg.Default.LogDir != "" && !filepath.IsAbs(file) {
+		file = filepath.Join(cfg.Default.LogDir, file)
+	}
+	log, output, err := logging.Open(logging.Options{
+		File:  file,
+		Watch: cfg.Default.WatchLog,
+		Text:  !cfg.Default.UseJSON,
+		Debug: cfg.Default.Debug,
+		Name:  name,
+	}, p.Stderr)
+	if err != nil {
+		err = fmt.Errorf("%w\n%s", err, logFileAdvice(p.Getenv))
+	}
+	return log, output, err
+}
+
+// logFileAdvice is advice about a log file that cannot be opened. Often the settings are
+// upstream's, whose directory belongs to upstream's user and is not in the unit of systemd.
+func logFileAdvice(getenv func(string) string) string {
+	directory := "a directory that the service may write to"
+	if own, _, _ := strings.Cut(getenv("LOGS_DIRECTORY"), ":"); own != "" { // from LogsDirectory= of the unit
+		directory = own + ", which the service may write to"
+	}
+	return "[DEFAULT] log_file and log_dir name that file: remove them to log to standard error, which systemd keeps in its journal, or name a file in " + directory +
+		"; any other directory has to belong to the service's user, and to be in ReadWritePaths= of its unit (systemctl edit)"
+}
+
+// policyOf has the defaults of an API's policy.
+type policyOf struct {
+	defaults   []policy.Rule
+	networking bool // Neutron's checks of fields are supported
+}
+
+// read reads the policy files. A relative path is relative to the settings files.
+func (of policyOf) read(cfg *config.Service, log *slog.Logger) (*policy.Enforcer, error) {
+	set := cfg.Policy
+	e, err := policy.New(policy.Options{
+		File:               BesideSettings(cfg, set.File),
+		Dirs:               mapStrings(set.Dirs, func(dir string) string { return BesideSettings(cfg, dir) }),
+		DefaultRule:        set.DefaultRule,
+		EnforceScope:       set.EnforceScope,
+		EnforceNewDefaults: set.EnforceNewDefaults,
+		Defaults:           of.defaults,
+		Networking:         of.networking,
+		OnReload: func(err error) {
+			if err != nil {
+				log.Error("the policy files changed and cannot be used; the old rules remain in force", "error", err)
+				return
+			}
+			log.Info("the policy files changed and are in force")
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("[oslo_policy]: %w", err)
+	}
+	for _, w := range e.Warnings() {
+		log.Warn("policy: " + w)
+	}
+	return e, nil
+}
+
+// BesideSettings finds a relative path in the directories of the settings
+// files, and leaves it out when it is in none: such files are optional.
+func BesideSettings(cfg *config.Service, path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	dirs := append(mapStrings(cfg.Files, filepath.Dir), cfg.Dirs...)
+	for _, dir := range dirs {
+		if full := filepath.Join(dir, path); exists(full) {
+			return full
+		}
+	}
+	if len(dirs) > 0 {
+		return filepath.Join(dirs[0], path)
+	}
+	return ""
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func mapStrings(list []string, f func(string) string) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = f(s)
+	}
+	return out
+}
+
+// corsOf converts the settings for the API, nil when no origin is allowed.
+func corsOf(c config.CORS) *httpapi.CORS {
+	if len(c.AllowedOrigin) == 0 {
+		return nil
+	}
+	return &httpapi.CORS{
+		AllowedOrigins:   c.AllowedOrigin,
+		AllowCredentials: c.AllowCredentials,
+		ExposeHeaders:    c.ExposeHeaders,
+		MaxAge:           c.MaxAge,
+		AllowMethods:     c.AllowMethods,
+		AllowHeaders:     c.AllowHeaders,
+	}
+}
+
+// serveOptions converts the settings for the listeners. 0 means no bound in the settings, and a
+// default in the options.
+func serveOptions(b config.Berth, log *slog.Logger) httpapi.ServeOptions {
+	bound := func(d, unbounded time.Duration) time.Duration {
+		if d == 0 {
+			return unbounded
+		}
+		return d
+	}
+	return httpapi.ServeOptions{
+		ReadHeaderTimeout: bound(b.ReadHeaderTimeout, -1),
+		ReadTimeout:       bound(b.ReadTimeout, -1),
+		WriteTimeout:      bound(b.WriteTimeout, -1),
+		IdleTimeout:       bound(b.IdleTimeout, -1),
+		StopTimeout:       bound(b.ShutdownTimeout, 365*24*time.Hour),
+		Log:               log,
+		HTTP2:             b.HTTP2,
+		MaxStreams:        b.HTTP2MaxStreams,
+	}
+}
+
+// OpenServiceLog opens the log of a service that is about to start and logs the warnings about the
+// settings. The error is a [Failure].
+func OpenServiceLog(p Process, cfg *config.Service, name string, warnings []string) (*slog.Logger, *logging.Output, error) {
+	log, output, err := OpenLog(p, cfg, name)
+	if err != nil {
+		return nil, nil, Fail(WrongSettings, err)
+	}
+	for _, w := range warnings {
+		log.Warn(w)
+	}
+	if len(cfg.Ignored) > 0 {
+		log.Debug("settings without effect", "options", cfg.Ignored)
+	}
+	return log, output, nil
+}

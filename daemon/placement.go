@@ -1,0 +1,189 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/placementapi"
+	"github.com/berthcloud/berth/identity/policy"
+	"github.com/berthcloud/berth/microversion"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore"
+)
+
+// A PlacementServer is a running placement service: its database is open and
+// its listeners take connections.
+type PlacementServer struct {
+	Server
+	cfg     *config.Placement
+	service *placement.Service
+}
+
+func placementPolicy() policyOf { return policyOf{defaults: placementapi.PolicyDefaults()} }
+
+// ReadPlacementPolicy reads the policy files of the placement service that the settings name.
+func ReadPlacementPolicy(cfg *config.Service, log *slog.Logger) (*policy.Enforcer, error) {
+	return placementPolicy().read(cfg, log)
+}
+
+// StartPlacement opens the database and the listeners. The error is a [Failure], and everything
+// opened before is closed.
+func StartPlacement(ctx context.Context, p Process, cfg *config.Placement, log *slog.Logger, d Dependencies) (s *PlacementServer, err error) {
+	s = &PlacementServer{Server: newServer(cfg, placementPolicy(), log, d), cfg: cfg}
+	defer func() {
+		if err != nil {
+			s.Close()
+		}
+	}()
+	metrics := newPlacementMetrics()
+	opts, err := s.begin(ctx, p, beginning{
+		service: "placement", trial: "the database is the embedded one",
+		strategy: cfg.API.AuthStrategy, kind: PlacementDatabase, database: &cfg.Database,
+	}, metrics.serviceMetrics)
+	if err != nil {
+		return s, err
+	}
+	opts.Empty = d.Empty
+	if err := s.read(ctx, opts, metrics); err != nil {
+		return s, err
+	}
+	s.ends = append(s.ends, keepHeapSmall(p.Getenv))
+	s.wire(metrics)
+	return s, nil
+}
+
+// read opens the database and reads the snapshot.
+func (s *PlacementServer) read(ctx context.Context, opts sqlstore.Options, m *placementMetrics) error {
+	begin := time.Now()
+	opts.Progress = s.reading()
+	store, err := sqlstore.Open(ctx, opts)
+	if err != nil {
+		return databaseFailure(err)
+	}
+	s.keep(store)
+	s.service, err = placement.NewService(ctx, store, s.settings(m))
+	if err != nil {
+		return Fail(DatabaseUnusable, err)
+	}
+	s.sweep(m)
+	w, _ := s.service.Ready()
+	s.log.Info("the database is read into memory", "providers", w.Len(), "trees", w.TreeCount(), "seconds", time.Since(begin).Seconds())
+	return nil
+}
+
+// sweep starts the comparisons with the database.
+func (s *PlacementServer) sweep(m *placementMetrics) {
+	s.ends = append(s.ends, Background(func(ctx context.Context) {
+		sweepEvery(ctx, s.service, s.cfg.Berth.SweepInterval, m.sharing, s.log)
+	}))
+}
+
+func (s *PlacementServer) settings(m *placementMetrics) placement.Settings {
+	set := placement.DefaultSettings()
+	set.IncompleteProject = s.cfg.Placement.IncompleteConsumerProjectID
+	set.IncompleteUser = s.cfg.Placement.IncompleteConsumerUserID
+	set.ConflictRetries = s.cfg.Placement.AllocationConflictRetryCount
+	set.Observe = m.claim
+	set.ObserveOthers = m.sharing.followed
+	return set
+}
+
+// wire assembles the handlers and opens the API.
+func (s *PlacementServer) wire(m *placementMetrics) {
+	api := &placementapi.API{
+		Placement:  s.service,
+		Policy:     s.rules,
+		Now:        time.Now,
+		Candidates: candidateSettings(s.cfg),
+		Searched:   m.searched,
+		Explainer:  placementapi.NewExplainer(s.log, m.foundNone),
+	}
+	m.watch(s.service)
+	s.ends = append(s.ends, Background(api.Explainer.Run), Background(func(ctx context.Context) {
+		api.Prepare(ctx)
+		if s.cfg.Berth.HugePages {
+			keepOnHugePages(ctx, s.log)
+		}
+	}))
+	s.open(httpapi.Config{
+		Service:       "placement",
+		History:       microversion.Placement,
+		Routes:        api.Routes(),
+		CodeSince:     23,
+		UndefinedCode: placement.CodeUndefined,
+	}, m.serviceMetrics, s.ready)
+}
+
+// Placement is the service, for use in the same process.
+func (s *PlacementServer) Placement() *placement.Service { return s.service }
+
+// ready reports whether requests can be answered correctly.
+func (s *PlacementServer) ready() (bool, string) {
+	w, err := s.service.Ready()
+	if err != nil {
+		return false, err.Error()
+	}
+	return true, fmt.Sprintf("ok, %d providers", w.Len())
+}
+
+// candidateSettings converts the settings for the API. Upstream compares the number of candidates
+// with its bound after it has added one, so that 0 means 1; below is no bound.
+func candidateSettings(cfg *config.Placement) placementapi.CandidateSettings {
+	bound := max(1, cfg.Placement.MaxAllocationCandidates)
+	if cfg.Placement.MaxAllocationCandidates < 0 {
+		bound = 0
+	}
+	c := placementapi.CandidateSettings{
+		Max:          bound,
+		BreadthFirst: cfg.Placement.AllocationCandidatesGenerationStrategy == config.BreadthFirst,
+	}
+	if cfg.Placement.RandomizeAllocationCandidates {
+		c.Seed = rand.Uint64
+	}
+	return c
+}
+
+// Run serves until ctx ends or a listener fails, and closes everything.
+func (s *PlacementServer) Run(ctx context.Context) error {
+	defer s.Close()
+	return s.Server.run(ctx, s.status, s.alive)
+}
+
+// status describes for systemd what the service serves.
+func (s *PlacementServer) status() string {
+	w, _ := s.service.Ready()
+	return fmt.Sprintf("%d providers", w.Len())
+}
+
+// alive returns when a read has acquired everything that it may have to wait for, with or without
+// success. It blocks while the service hangs, which the watchdog detects, and returns when the
+// database is unavailable.
+func (s *PlacementServer) alive(ctx context.Context) error {
+	_, _ = s.service.World(ctx)
+	return nil
+}
+
+// ServePlacement runs the service until ctx ends, with the settings that read returns. A reload
+// calls read again.
+func ServePlacement(ctx context.Context, p Process, read func() (*config.Placement, []string, error)) error {
+	cfg, warnings, err := read()
+	if err != nil {
+		return Fail(WrongSettings, err)
+	}
+	log, output, err := OpenServiceLog(p, &cfg.Service, PlacementLog, warnings)
+	if err != nil {
+		return err
+	}
+	defer output.Close()
+	s, err := StartPlacement(ctx, p, cfg, log, Dependencies{})
+	if err != nil {
+		return err
+	}
+	s.source = source{func() (serviceSettings, []string, error) { return read() }, output}
+	return s.Run(ctx)
+}

@@ -1,0 +1,124 @@
+package daemon
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/candidates"
+)
+
+// placementMetrics are the numbers of the placement service.
+type placementMetrics struct {
+	*serviceMetrics
+	search     prometheus.Histogram
+	candidates prometheus.Histogram
+	empty      *prometheus.CounterVec
+	claims     *prometheus.CounterVec
+	sharing    *sharingMetrics
+}
+
+func newPlacementMetrics() *placementMetrics {
+	m := &placementMetrics{
+		serviceMetrics: newServiceMetrics(),
+		search: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "berth_search_seconds", Help: "Time of a search for allocation candidates, writing the answer included.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 2.5, 14),
+		}),
+		candidates: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "berth_search_candidates", Help: "Allocation candidates in an answer.",
+			Buckets: prometheus.ExponentialBuckets(1, 4, 9),
+		}),
+		empty: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "berth_candidates_empty_total", Help: "Answers without allocation candidates, by the constraint that left none.",
+		}, []string{"constraint"}),
+		claims: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "berth_claims_total", Help: "Writes of allocations, by what became of them: accepted, refused, conflict, retried, failed.",
+		}, []string{"outcome"}),
+	}
+	m.registry.MustRegister(m.search, m.candidates, m.empty, m.claims)
+	m.sharing = newSharingMetrics(m.registry)
+	return m
+}
+
+func (m *placementMetrics) claim(e placement.ClaimEvent) { m.claims.WithLabelValues(string(e)).Inc() }
+
+func (m *placementMetrics) searched(took time.Duration, found int) {
+	m.search.Observe(took.Seconds())
+	m.candidates.Observe(float64(found))
+}
+
+func (m *placementMetrics) foundNone(c candidates.Constraint) {
+	m.empty.WithLabelValues(string(c)).Inc()
+}
+
+// maxCapacityClasses bounds the resource classes with series of their own, since clients create
+// classes. Those with the lowest ids come first, so that the standard ones are always included.
+const maxCapacityClasses = 500
+
+// A capacityCollector reports, for each resource class, the sums over all providers. The sums are
+// stored with the snapshot, so that the cost of a scrape is independent of the number of providers.
+type capacityCollector struct {
+	world                                    func() *placement.World
+	total, reserved, usable, used, providers *prometheus.Desc
+}
+
+func newCapacityCollector(world func() *placement.World) *capacityCollector {
+	desc := func(name, help string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, []string{"resource_class"}, nil)
+	}
+	return &capacityCollector{
+		world:     world,
+		total:     desc("berth_capacity_total_units", "Units of a resource class that all inventories have together."),
+		reserved:  desc("berth_capacity_reserved_units", "Those that are reserved."),
+		usable:    desc("berth_capacity_usable_units", "Units that can be allocated in all: of each inventory what is not reserved times the allocation ratio."),
+		used:      desc("berth_capacity_used_units", "Units that are allocated."),
+		providers: desc("berth_capacity_providers", "Resource providers that have inventory of the class."),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *capacityCollector) Describe(descs chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{c.total, c.reserved, c.usable, c.used, c.providers} {
+		descs <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *capacityCollector) Collect(metrics chan<- prometheus.Metric) {
+	w := c.world()
+	totals := w.Totals()
+	for _, t := range totals[:min(len(totals), maxCapacityClasses)] {
+		class := w.ClassName(t.Class)
+		for desc, value := range map[*prometheus.Desc]int64{
+			c.total: t.Total, c.reserved: t.Reserved, c.usable: t.Capacity, c.used: t.Used, c.providers: t.Providers,
+		} {
+			metrics <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(value), class)
+		}
+	}
+}
+
+// watch adds the metrics of the snapshot.
+func (m *placementMetrics) watch(s *placement.Service) {
+	gauge := func(name, help string, value func(*placement.World) float64) {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
+			w, _ := s.Ready()
+			return value(w)
+		}))
+	}
+	m.watchReady(func() (bool, string) {
+		_, err := s.Ready()
+		return err == nil, ""
+	})
+	m.registry.MustRegister(newCapacityCollector(func() *placement.World {
+		w, _ := s.Ready()
+		return w
+	}))
+	gauge("berth_world_providers", "Resource providers in the snapshot that reads are answered from.",
+		func(w *placement.World) float64 { return float64(w.Len()) })
+	gauge("berth_world_trees", "Provider trees in that snapshot.",
+		func(w *placement.World) float64 { return float64(w.TreeCount()) })
+	gauge("berth_world_age_seconds", "Time since that snapshot was last changed.",
+		func(w *placement.World) float64 { return time.Since(w.Built()).Seconds() })
+}

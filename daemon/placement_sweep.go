@@ -1,0 +1,87 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/berthcloud/berth/placement"
+)
+
+// sharingMetrics are the numbers of a database that others use as well.
+type sharingMetrics struct {
+	others      prometheus.Counter
+	sweep       prometheus.Histogram
+	swept       prometheus.Counter
+	sweepFailed prometheus.Counter
+}
+
+func newSharingMetrics(reg prometheus.Registerer) *sharingMetrics {
+	m := &sharingMetrics{
+		others: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "berth_changes_followed_total", Help: "Provider trees read again because the change log names them, whichever instance changed them.",
+		}),
+		sweep: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "berth_sweep_seconds", Help: "Time of a comparison of the snapshot in memory with the database.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 12),
+		}),
+		swept: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "berth_sweep_trees_total", Help: "Provider trees that such a comparison read again because a program that keeps no change log changed some of them.",
+		}),
+		sweepFailed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "berth_sweep_failures_total", Help: "Comparisons that failed.",
+		}),
+	}
+	reg.MustRegister(m.others, m.sweep, m.swept, m.sweepFailed)
+	return m
+}
+
+// followed counts the trees in the change log.
+func (m *sharingMetrics) followed(c placement.Changes) { m.others.Add(float64(len(c.Roots))) }
+
+// sweepEvery compares the snapshot with the database until ctx ends: this detects writes of
+// upstream's service beside this one, and refreshes a stale snapshot without a request. The
+// interval grows with the size of the snapshot: sweeps take a tenth of the time at most.
+func sweepEvery(ctx context.Context, s *placement.Service, interval time.Duration, m *sharingMetrics, log *slog.Logger) {
+	if interval <= 0 {
+		return
+	}
+	next := time.NewTimer(interval)
+	defer next.Stop()
+	failing := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-next.C:
+		}
+		begin := time.Now()
+		trees, err := s.Sweep(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			m.sweepFailed.Inc()
+			if !failing {
+				log.Error("the database cannot be read: requests are answered 503 until it can", "error", err)
+			}
+		case failing:
+			log.Info("the database can be read again")
+		case trees > 0:
+			log.Info("another program changed the database", "trees", trees)
+		}
+		failing = err != nil
+		took := time.Since(begin)
+		m.sweep.Observe(took.Seconds())
+		m.swept.Add(float64(trees))
+		next.Reset(pause(interval, took))
+	}
+}
+
+// pause is the wait after a sweep. Sweeps that fail or wait for others take long too, and do not
+// extend the wait beyond a minute.
+func pause(interval, took time.Duration) time.Duration {
+	return max(interval-took, min(9*took, time.Minute))
+}

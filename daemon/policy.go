@@ -1,0 +1,33 @@
+package daemon
+
+import (
+	"sync/atomic"
+
+	"github.com/berthcloud/berth/identity"
+	"github.com/berthcloud/berth/identity/policy"
+)
+
+// A livePolicy decides by rules that can be exchanged while it does. It may be
+// used from many goroutines.
+type livePolicy struct {
+	current atomic.Pointer[policy.Enforcer]
+}
+
+func newLivePolicy(rules *policy.Enforcer) *livePolicy {
+	p := new(livePolicy)
+	p.current.Store(rules)
+	return p
+}
+
+// Allow applies the current rules.
+func (p *livePolicy) Allow(caller identity.Caller, rule string, target map[string]string) error {
+	return p.current.Load().Allow(caller, rule, target)
+}
+
+// AllowAbout applies the current rules.
+func (p *livePolicy) AllowAbout(caller identity.Caller, rule string, target func(name string) (string, bool)) error {
+	return p.current.Load().AllowAbout(caller, rule, target)
+}
+
+// Has reports whether there is such a rule.
+func (p *livePolicy) Has(rule string) bool { return p.current.Load().Has(rule) }

@@ -1,0 +1,203 @@
+// Package daemon builds the services from their settings and runs them: placement, network and
+// compute each with its database, neighbours and API, and what they have in common, which is
+// listeners and TLS, authentication, policy, reloading on SIGHUP, metrics, traces and the protocol of
+// the service manager. It has no flags and ends no process: errors say what kept a service from
+// running, see [Failure].
+package daemon
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+
+	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/tracing"
+)
+
+// serviceSettings are those of any service.
+type serviceSettings interface {
+	Common() *config.Service
+	Settings() []config.Setting
+}
+
+// A Server is the common part of all services: authentication, policy, listeners, the settings that
+// a reload compares.
+type Server struct {
+	log     *slog.Logger
+	running serviceSettings // those it was started with
+	loaded  serviceSettings // the settings that were read last
+	source  source          // where a reload finds them
+
+	policy  policyOf
+	rules   *livePolicy
+	reloads *reloadMetrics
+
+	authenticate httpapi.Authenticator // nil until the settings of authentication are known
+	guard        *Guard                // nil when callers are checked
+	tracer       *tracing.Tracer       // nil when tracing is off
+
+	api     http.Handler
+	ops     http.Handler
+	ln      net.Listener // the first one of the API
+	serving *serving     // nil before it listens
+
+	ends []func() // called at the end, in reverse order
+}
+
+// Dependencies has what the process passes to a service beside its settings. Nil values are as in the
+// settings.
+type Dependencies struct {
+	Authenticate httpapi.Authenticator
+	Guard        *Guard
+	Placement    network.Placement        // the network service's client
+	Access       map[string]client.Access // to neighbours, by their type in the catalogue
+	AgentID      func(kind, host string) network.ID
+	Empty        bool // it begins with an empty database
+	Alone        bool // its neighbours end with it, and no other process has its database
+}
+
+func newServer(cfg serviceSettings, of policyOf, log *slog.Logger, d Dependencies) Server {
+	return Server{log: log, running: cfg, loaded: cfg, policy: of, authenticate: d.Authenticate, guard: d.Guard}
+}
+
+// A beginning has the parameters of a service's start.
+type beginning struct {
+	service  string // as in "berth placement serve"
+	trial    string // the description of a start without settings
+	strategy string // the strategy of authentication
+	kind     DatabaseKind
+	database *config.Database
+	format   httpapi.Format // of its errors; nil is Placement's
+}
+
+// begin begins to listen, after the database, authentication and policy have been determined from
+// the settings. From then on requests are answered that the service is starting. It returns the
+// options for opening the database; an error is a [Failure].
+func (s *Server) begin(ctx context.Context, p Process, b beginning, m *serviceMetrics) (sqlstore.Options, error) {
+	opts, name, err := b.kind.Options(p.Getenv, b.database)
+	if err != nil {
+		return opts, Fail(WrongSettings, err)
+	}
+	rules, err := s.policy.read(s.running.Common(), s.log)
+	if err != nil {
+		return opts, Fail(WrongSettings, err)
+	}
+	s.rules, s.reloads = newLivePolicy(rules), m.reloads
+	s.announce(p, b, name)
+	WarnRelative(opts.Path, s.log)
+	// The address precedes the database, since it is cheaper to find that it is in use.
+	if err := s.listen(ctx, p, b, m); err != nil {
+		return opts, err
+	}
+	opts.Logger, opts.Metrics, opts.Trace = s.log, m.database.hooks(), s.tracer.SQL(tracedSystem(opts))
+	return opts, nil
+}
+
+// announce logs the settings of the start, above all those of a trial.
+func (s *Server) announce(p Process, b beginning, database string) {
+	cfg := s.running.Common()
+	s.log.Info("Berth's "+b.service+" service starts", "version", p.Version, "database", database, "listen", cfg.Berth.Listen)
+	if len(cfg.Files) == 0 {
+		s.log.Info("no settings were given: " + b.trial)
+	}
+}
+
+func (s *Server) listen(ctx context.Context, p Process, b beginning, m *serviceMetrics) error {
+	cfg := s.running.Common()
+	s.tracer = startTracing(ctx, p, "berth-"+b.service, m.registry, s.log)
+	s.ends = append(s.ends, func() { stopTracing(s.tracer, s.log) })
+	if s.authenticate == nil {
+		authenticate, end, err := newAuthenticator(cfg, b.strategy, s.log, m.keystone, s.tracer)
+		if err != nil {
+			return Fail(WrongSettings, err)
+		}
+		s.authenticate, s.ends = authenticate, append(s.ends, end)
+		s.guard = noAuthGuard(cfg, b.strategy)
+	}
+	var err error
+	if s.serving, err = newServing(ctx, cfg, s.guard, s.log, m.registry, m.http, b.format); err != nil {
+		return err
+	}
+	s.ln = s.serving.apiServers.listeners[0]
+	return nil
+}
+
+// Addr is the first address of the API.
+func (s *Server) Addr() net.Addr { return s.ln.Addr() }
+
+// Operators is the handler of the operators' pages: metrics, readiness, profiles.
+func (s *Server) Operators() http.Handler { return s.serving.ops }
+
+// keep registers a database for closing at the end.
+func (s *Server) keep(db io.Closer) {
+	s.ends = append(s.ends, func() {
+		if err := db.Close(); err != nil {
+			s.log.Error("closing the database", "error", err)
+		}
+	})
+}
+
+// open answers requests from then on: those for the API with configuration c, completed by the
+// values that all services share, and those of operators.
+func (s *Server) open(c httpapi.Config, m *serviceMetrics, ready func() (bool, string)) {
+	s.openBehind(func(next http.Handler) http.Handler { return next }, c, m, ready)
+}
+
+// openBehind is open with a handler in front of the API.
+func (s *Server) openBehind(front func(http.Handler) http.Handler, c httpapi.Config, m *serviceMetrics, ready func() (bool, string)) {
+	cfg := s.running.Common()
+	c.Authenticate, c.Log, c.Metrics = s.authenticate, s.log, m.http
+	c.MaxBody, c.CORS = int64(cfg.Berth.MaxBodySize), corsOf(cfg.CORS)
+	s.api = front(s.tracer.Handler(httpapi.New(c), routeNames(c.Routes)))
+	s.ops = httpapi.NewOps(httpapi.OpsConfig{Metrics: m.registry, Ready: s.serving.ready(ready), Profile: cfg.Berth.PProf})
+	s.serving.open(s.api, s.ops)
+}
+
+// run serves until ctx ends or a listener fails. Status is the text for systemd, and alive the
+// check for its watchdog.
+func (s *Server) run(ctx context.Context, status func() string, alive func(context.Context) error) error {
+	s.log.Info("ready", "address", addressText(s.ln.Addr()), "all", s.serving.apiServers.addresses(), "tls", s.serving.certs != nil)
+	reload := s.reload
+	if s.source.reread == nil { // without a source SIGHUP ends it, as when a terminal closes
+		reload = nil
+	}
+	err := s.serving.run(ctx, func() string { return s.serving.status(status()) }, reload, alive)
+	s.log.Info("stopped")
+	return Fail(Failed, err)
+}
+
+// Close closes everything that was opened: the listeners first, then the rest in reverse order. It
+// may be called more than once.
+func (s *Server) Close() {
+	if s.serving != nil {
+		if err := s.serving.stop(); err != nil {
+			s.log.Error("closing the listeners", "error", err)
+		}
+	}
+	for len(s.ends) > 0 {
+		last := len(s.ends) - 1
+		s.ends[last]()
+		s.ends = s.ends[:last]
+	}
+}
+
+// Background runs fn until the function it returns is called, which waits for fn
+// to return.
+func Background(fn func(context.Context)) (end func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		fn(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}

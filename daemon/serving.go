@@ -1,0 +1,211 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/systemd"
+)
+
+// A serving is the service's side towards its clients and the service manager: listeners that
+// answer from the start on, with 503 until the service is ready, the signals, and the notifications
+// of systemd.
+type serving struct {
+	log    *slog.Logger
+	notify *systemd.Notifier
+	reload chan os.Signal // SIGHUP; one is buffered until run receives it
+
+	api    *httpapi.Switch
+	format httpapi.Format // of the API's errors
+	ops    *httpapi.Switch
+	front  *httpapi.Front
+	limit  *httpapi.ConnLimit
+	certs  *httpapi.Certificates // nil without TLS
+
+	leave       func() // called when the service begins to stop, to end waiting requests; nil for none
+	stopTimeout time.Duration
+	apiServers  servers
+	opsServers  servers
+	stopping    sync.Once
+
+	// waiting is the reason why requests are not answered; nil when they are.
+	waiting atomic.Pointer[string]
+}
+
+// startPatience is the time-out that systemd applies to one step of the start.
+const startPatience = 5 * time.Minute
+
+// newServing opens the listeners of the settings, or takes over those of systemd, and answers there
+// that the service is starting, in the format of its API's errors. The error is a [Failure], and
+// everything opened before is closed.
+func newServing(ctx context.Context, cfg *config.Service, g *Guard, log *slog.Logger, reg *prometheus.Registry, m *httpapi.Metrics, as httpapi.Format) (v *serving, err error) {
+	v = &serving{
+		log: log, format: as, notify: systemd.NewNotifier(), reload: make(chan os.Signal, 1),
+		limit: httpapi.NewConnLimit(limitSettings(cfg), m), stopTimeout: cfg.Berth.ShutdownTimeout,
+	}
+	if v.certs, err = loadCertificates(cfg, log, m); err != nil {
+		return nil, Fail(WrongSettings, err)
+	}
+	open, err := openListeners(ctx, &cfg.Berth)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.check(open.api); err != nil {
+		open.close()
+		return nil, err
+	}
+	warnDescriptors(cfg.Berth.MaxConnections, log)
+	signal.Notify(v.reload, syscall.SIGHUP)
+	v.progress("opening the database")
+	v.api = httpapi.NewSwitch(httpapi.Unavailable(as, func() string { return "The service is " + v.state() + "." }))
+	v.ops = httpapi.NewSwitch(httpapi.NewOps(httpapi.OpsConfig{Metrics: reg, Ready: v.ready(nil)}))
+	v.front = httpapi.NewFront(v.api, frontSettings(cfg, g, as), m)
+	opts := serveOptions(cfg.Berth, log)
+	opts.Format = as
+	v.serve(open, opts, m)
+	return v, nil
+}
+
+// serve begins to serve at the listeners.
+func (v *serving) serve(open listeners, opts httpapi.ServeOptions, m *httpapi.Metrics) {
+	for _, ln := range open.ops {
+		v.opsServers.start(ln, v.ops, opts)
+	}
+	opts.Limit, opts.Metrics = v.limit, m
+	for _, ln := range open.api {
+		mine := opts
+		if ln.Addr().Network() == "tcp" {
+			mine.TLS = v.certs
+		}
+		v.apiServers.start(ln, v.front, mine)
+	}
+}
+
+// progress reports the progress of the start: to /readyz, to clients, and to systemd, which extends
+// its time-out.
+func (v *serving) progress(text string) {
+	text = "starting: " + text
+	v.waiting.Store(&text)
+	v.tell(v.notify.Starting(text, startPatience))
+}
+
+// state returns the reason why the service does not answer, "" when it does.
+func (v *serving) state() string {
+	if text := v.waiting.Load(); text != nil {
+		return *text
+	}
+	return ""
+}
+
+// ready returns the check of /readyz: next, while the service neither starts nor stops.
+func (v *serving) ready(next func() (bool, string)) func() (bool, string) {
+	return func() (bool, string) {
+		if text := v.state(); text != "" {
+			return false, text
+		}
+		return next()
+	}
+}
+
+// open lets the handlers answer from then on.
+func (v *serving) open(api, ops http.Handler) {
+	v.waiting.Store(nil)
+	v.ops.Set(ops)
+	v.api.Set(api)
+}
+
+// run serves until ctx ends or a listener fails. It calls reload for every SIGHUP, and ends the
+// service on SIGHUP without one; it calls alive for systemd's watchdog; status is the status text
+// there. The listeners are closed when it returns.
+func (v *serving) run(ctx context.Context, status func() string, reload func(), alive func(context.Context) error) error {
+	watch := v.watch(alive)
+	defer watch()
+	v.tell(v.notify.Ready(status()))
+	for {
+		select {
+		case <-v.reload:
+			if reload == nil {
+				return v.stop()
+			}
+			v.tell(v.notify.Reloading())
+			reload()
+			v.tell(v.notify.Ready(status()))
+			continue
+		case <-v.apiServers.failed():
+		case <-v.opsServers.failed():
+		case <-ctx.Done():
+		}
+		return v.stop()
+	}
+}
+
+// watch resets systemd's watchdog, if there is one, until the returned function is called.
+func (v *serving) watch(alive func(context.Context) error) (stop func()) {
+	interval, err := systemd.WatchdogInterval()
+	v.tell(err)
+	if interval == 0 {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		v.notify.Watch(ctx, interval, alive, func(err error) {
+			v.log.Error("the watchdog of systemd is not notified: the service does not respond", "error", err)
+		})
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+// tell logs a failed notification of systemd.
+func (v *serving) tell(err error) {
+	if err != nil {
+		v.log.Warn("systemd cannot be notified", "error", err)
+	}
+}
+
+// stop ends the API's listeners and then the operators', who can thus observe the end. Requests
+// under way are finished within the bound of the settings. Later calls do nothing.
+func (v *serving) stop() (err error) {
+	v.stopping.Do(func() {
+		text := "stopping"
+		v.waiting.Store(&text)
+		if v.leave != nil {
+			v.leave()
+		}
+		v.tell(v.notify.Stopping("finishing the requests under way", v.stopTimeout+startPatience))
+		err = errors.Join(v.apiServers.stop(), v.opsServers.stop())
+		signal.Stop(v.reload) // SIGHUP ends the process from here on
+	})
+	return err
+}
+
+// status describes for operators what is served where.
+func (v *serving) status(what string) string {
+	return fmt.Sprintf("serving %s at %s", what, v.apiServers.addresses())
+}
+
+// addressText returns an address as the settings have it.
+func addressText(a net.Addr) string {
+	if a.Network() == "unix" {
+		return config.Address{Unix: a.String()}.String()
+	}
+	return a.String()
+}

@@ -1,0 +1,185 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/logging"
+)
+
+// While the database is opened, both listeners answer.
+func TestListenersAnswerWhileStarting(t *testing.T) {
+	cfg := config.DefaultPlacement()
+	cfg.Berth.Listen, cfg.Berth.MetricsListen = "127.0.0.1:0", "127.0.0.1:0"
+	log, _, err := logging.Open(logging.Options{}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reg := prometheus.NewRegistry()
+	v, err := newServing(t.Context(), &cfg.Service, nil, log, reg, httpapi.NewMetrics(reg), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.stop()
+	api := "http://" + v.apiServers.addresses()
+	ops := "http://" + v.opsServers.addresses()
+	v.progress("reading: 40000 providers")
+	res, body := get(t, api+"/resource_providers")
+	if res.StatusCode != 503 || res.Header.Get("Retry-After") != "1" || !strings.Contains(body, "starting: reading: 40000 providers") ||
+		!strings.HasPrefix(body, `{"errors": [{"status": 503, "title": "Service Unavailable"`) {
+		t.Errorf("the API answers %d %v %s", res.StatusCode, res.Header, body)
+	}
+	if res, body := get(t, ops+"/readyz"); res.StatusCode != 503 || body != "starting: reading: 40000 providers\n" {
+		t.Errorf("/readyz answers %d %q", res.StatusCode, body)
+	}
+	if res, _ := get(t, ops+"/healthz"); res.StatusCode != 200 {
+		t.Errorf("/healthz answers %d", res.StatusCode)
+	}
+	if _, body := get(t, ops+"/metrics"); !strings.Contains(body, "berth_http_connections") {
+		t.Errorf("/metrics answers %s", body)
+	}
+	isReady := v.ready(func() (bool, string) { return true, "there" })
+	v.open(http.NotFoundHandler(), httpapi.NewOps(httpapi.OpsConfig{Ready: isReady}))
+	if res, body := get(t, ops+"/readyz"); res.StatusCode != 200 || body != "there\n" {
+		t.Errorf("afterwards /readyz answers %d %q", res.StatusCode, body)
+	}
+	if res, _ := get(t, api+"/resource_providers"); res.StatusCode != 404 {
+		t.Errorf("afterwards the API answers %d", res.StatusCode)
+	}
+}
+
+// testTime is the time-out for operations that should take no time: under load they take many
+// seconds.
+const testTime = 5 * time.Minute
+
+// get sends one request on a new connection, and returns the answer with its body read.
+func get(t *testing.T, url string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: testTime}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, string(b)
+}
+
+// Operators can observe the end of the service: their listener remains until the last request is
+// answered.
+func TestReadyzWhileStopping(t *testing.T) {
+	cfg := config.DefaultPlacement()
+	cfg.Berth.Listen, cfg.Berth.MetricsListen = "127.0.0.1:0", "127.0.0.1:0"
+	log, _, err := logging.Open(logging.Options{}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reg := prometheus.NewRegistry()
+	v, err := newServing(t.Context(), &cfg.Service, nil, log, reg, httpapi.NewMetrics(reg), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entered, leave := make(chan struct{}), make(chan struct{})
+	slow := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(entered); <-leave })
+	v.open(slow, httpapi.NewOps(httpapi.OpsConfig{Ready: v.ready(func() (bool, string) { return true, "" })}))
+	answered := make(chan int)
+	go func() {
+		res, _ := get(t, "http://"+v.apiServers.addresses()+"/")
+		answered <- res.StatusCode
+	}()
+	<-entered
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		ended <- v.run(ctx, func() string { return "" }, func() {}, func(context.Context) error { return nil })
+	}()
+	cancel()
+	for begin := time.Now(); ; {
+		res, body := get(t, "http://"+v.opsServers.addresses()+"/readyz")
+		if res.StatusCode == 503 && body == "stopping\n" {
+			break
+		}
+		if time.Since(begin) > testTime {
+			t.Fatalf("/readyz answers %d %q while the service stops", res.StatusCode, body)
+		}
+	}
+	close(leave)
+	if code := <-answered; code != 200 {
+		t.Errorf("the request under way is answered with %d", code)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNeedRestart(t *testing.T) {
+	was, is := config.DefaultPlacement(), config.DefaultPlacement()
+	if names := needRestart(was, is); len(names) > 0 {
+		t.Errorf("equal settings need a restart for %v", names)
+	}
+	is.Database.Connection = "mysql://u:s3cret@db/p"
+	is.Berth.Listen = "127.0.0.1:1"
+	is.Berth.MaxRequests, is.Default.Debug, is.Policy.File = 5, true, "other.yaml"
+	got := fmt.Sprint(needRestart(was, is))
+	if got != "[[placement_database] connection [berth] listen]" {
+		t.Errorf("needRestart = %s", got)
+	}
+}
+
+// Every setting in the reload steps exists.
+func TestReloadedSettingsExist(t *testing.T) {
+	known := map[string]bool{}
+	for _, s := range append(config.DefaultPlacement().Settings(), config.DefaultNetwork().Settings()...) {
+		known[s.Name.String()] = true
+	}
+	for _, step := range reloadSteps() {
+		for _, name := range step.settings {
+			if !known[name] {
+				t.Errorf("%s: there is no %s", step.part, name)
+			}
+		}
+	}
+}
+
+func TestServersReportTheFirstFailure(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s servers
+	s.start(ln, http.NotFoundHandler(), httpapi.ServeOptions{})
+	ln.Close()
+	select {
+	case <-s.failed():
+	case <-time.After(testTime):
+		t.Fatal("the failure is not reported")
+	}
+	if err := s.stop(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("stop = %v", err)
+	}
+}
+
+// The advice names the directory that the service manager gives the service for its logs.
+func TestLogDirectoryOfTheServiceManager(t *testing.T) {
+	getenv := func(name string) string { return map[string]string{"LOGS_DIRECTORY": "/var/log/berth:/x"}[name] }
+	if got := logFileAdvice(getenv); !strings.Contains(got, "name a file in /var/log/berth, which") {
+		t.Errorf("the advice is %q", got)
+	}
+}

@@ -1,0 +1,67 @@
+package daemon
+
+import (
+	"crypto/tls"
+	"errors"
+	"log/slog"
+
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/httpapi"
+)
+
+// frontSettings converts the settings for the handlers in front of the API, whose errors have the
+// given format.
+func frontSettings(cfg *config.Service, g *Guard, as httpapi.Format) httpapi.FrontSettings {
+	return httpapi.FrontSettings{
+		MaxRequests:     cfg.Berth.MaxRequests,
+		Prefix:          cfg.Berth.PathPrefix,
+		Hosts:           g.hosts(cfg),
+		Forwarded:       cfg.Proxy.EnableProxyHeadersParsing,
+		Proxies:         proxies(cfg),
+		Problem:         as,
+		CompressMinSize: cfg.Berth.CompressMinSize,
+	}
+}
+
+func limitSettings(cfg *config.Service) httpapi.LimitSettings {
+	return httpapi.LimitSettings{
+		Max:       cfg.Berth.MaxConnections,
+		PerClient: cfg.Berth.MaxConnectionsPerClient,
+		Exempt:    proxies(cfg),
+	}
+}
+
+func proxies(cfg *config.Service) httpapi.Proxies {
+	networks, unix := cfg.Berth.ProxyNetworks()
+	return httpapi.Proxies{Networks: networks, Unix: unix}
+}
+
+// tlsFiles returns the settings of TLS, and whether TLS is enabled.
+func tlsFiles(cfg *config.Service) (files httpapi.TLSFiles, on bool, err error) {
+	b := &cfg.Berth
+	if (b.TLSCertFile == "") != (b.TLSKeyFile == "") {
+		return files, false, errors.New("[berth] tls_cert_file and tls_key_file: set both or none")
+	}
+	if b.TLSCertFile == "" && b.TLSClientCAFile != "" {
+		return files, false, errors.New("[berth] tls_client_ca_file: clients can show certificates only when tls_cert_file and tls_key_file are set too")
+	}
+	if b.TLSCertFile == "" && b.TLSAgentCAFile != "" {
+		return files, false, errors.New("[berth] tls_agent_ca_file: agents can show certificates only when tls_cert_file and tls_key_file are set too")
+	}
+	files = httpapi.TLSFiles{
+		Cert: b.TLSCertFile, Key: b.TLSKeyFile, ClientCA: b.TLSClientCAFile, AgentCA: b.TLSAgentCAFile, MinVersion: tls.VersionTLS12,
+	}
+	if b.TLSMinVersion == config.TLS13 {
+		files.MinVersion = tls.VersionTLS13
+	}
+	return files, b.TLSCertFile != "", nil
+}
+
+// loadCertificates returns the certificates for TLS, nil when it is disabled.
+func loadCertificates(cfg *config.Service, log *slog.Logger, m *httpapi.Metrics) (*httpapi.Certificates, error) {
+	files, on, err := tlsFiles(cfg)
+	if err != nil || !on {
+		return nil, err
+	}
+	return httpapi.LoadCertificates(files, log, m)
+}

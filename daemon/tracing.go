@@ -1,0 +1,90 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/tracing"
+)
+
+// startTracing enables tracing of a service when OpenTelemetry's variables request it, and
+// registers its metrics with reg then. Invalid variables leave it off: they may be meant for
+// another program, and must not prevent the service's start.
+func startTracing(ctx context.Context, p Process, service string, reg prometheus.Registerer, log *slog.Logger) *tracing.Tracer {
+	spans := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "berth_trace_spans_total", Help: "Spans of traces, by what became of them: exported, dropped, failed.",
+	}, []string{"outcome"})
+	tracer, err := tracing.Start(ctx, tracing.Options{
+		Service: service,
+		Version: p.Version,
+		Getenv:  p.Getenv,
+		Log:     log,
+		Metrics: tracing.Metrics{
+			Exported: addTo(spans.WithLabelValues("exported")),
+			Dropped:  addTo(spans.WithLabelValues("dropped")),
+			Failed:   addTo(spans.WithLabelValues("failed")),
+		},
+	})
+	switch {
+	case err != nil:
+		log.Warn("traces stay off until OpenTelemetry's variables are corrected", "error", err)
+	case tracer != nil:
+		reg.MustRegister(spans)
+		log.Info("requests are traced", "collector", tracer.Endpoint())
+	}
+	return tracer
+}
+
+func addTo(c prometheus.Counter) func(int) { return func(n int) { c.Add(float64(n)) } }
+
+// stopTracing sends the last spans, for a few seconds at most. Further calls do
+// nothing.
+func stopTracing(t *tracing.Tracer, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := t.Shutdown(ctx); err != nil {
+		log.Warn("some traces were not sent", "error", err)
+	}
+}
+
+// tracedSystem is OpenTelemetry's name of the database.
+func tracedSystem(opts sqlstore.Options) string {
+	if opts.Server == nil {
+		return "sqlite"
+	}
+	return opts.Server.Dialect
+}
+
+// routeNames returns a function that finds the route of a request, so that a span has its name even
+// when the request is refused before it is routed. For a path without a route it is "".
+func routeNames(routes []httpapi.Route) func(*http.Request) string {
+	mux := http.NewServeMux()
+	names := make(map[string]string)
+	for _, r := range routes {
+		pattern := r.Pattern
+		if pattern == "" || pattern == "/" {
+			pattern = "/{$}" // "/" alone would be every path
+		}
+		if _, known := names[pattern]; !known {
+			mux.Handle(pattern, http.NotFoundHandler())
+		}
+		names[pattern] = routeName(r)
+	}
+	return func(r *http.Request) string {
+		_, pattern := mux.Handler(r)
+		return names[pattern]
+	}
+}
+
+func routeName(r httpapi.Route) string {
+	if r.Name != "" {
+		return r.Name
+	}
+	return r.Pattern
+}
