@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	agentsettings "github.com/berthcloud/berth/agent/settings"
+	"github.com/berthcloud/berth/daemon/hostagent"
 	"github.com/berthcloud/berth/osloconfig"
 )
 
@@ -59,7 +60,13 @@ runs no network agents. docs/operations/compute-host.md lists the options.`,
   berth agent --config /etc/neutron/plugins/ml2/openvswitch_agent.ini --compute-config /etc/nova/nova.conf
   berth agent check --config /etc/neutron/plugins/ml2/openvswitch_agent.ini`,
 		Args: knownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runAgent(cmd.Context(), env, &flags) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			src, err := flags.source(cmd.Context(), env)
+			if err != nil {
+				return fail(exitUsage, err)
+			}
+			return hostagent.Run(cmd.Context(), env.process(), src)
+		},
 	}
 	flags.add(cmd)
 	cmd.AddCommand(newAgentCheck(env))
@@ -83,7 +90,11 @@ Exit codes:
   2  wrong arguments or settings`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return checkAgent(cmd.Context(), env, &flags, format.json())
+			src, err := flags.source(cmd.Context(), env)
+			if err != nil {
+				return fail(exitUsage, err)
+			}
+			return checkAgent(env, src, format.json())
 		},
 	}
 	flags.add(cmd)
@@ -94,86 +105,36 @@ Exit codes:
 // nameTime bounds the look-up of the host's name.
 const nameTime = 5 * time.Second
 
-// agentSource is the source of the settings of a host's agents.
-type agentSource struct {
-	osloconfig.Sources
-	names agentsettings.Names
-	kinds []agentsettings.Kind // the kinds in the arguments; none: those with devices
-
-	compute               osloconfig.Sources // of the compute host
-	forNetwork, isCompute bool               // the parts of the agent
-}
-
-func (f *agentFlags) source(ctx context.Context, env environment) (src agentSource, err error) {
+func (f *agentFlags) source(ctx context.Context, env environment) (src hostagent.Source, err error) {
 	lookup := func(name string) (string, bool) {
 		value := env.getenv(name)
 		return value, value != ""
 	}
 	src.Sources = osloconfig.Sources{Files: f.files, Dirs: f.dirs, LookupEnv: lookup}
-	src.compute = osloconfig.Sources{Files: f.computeFiles, Dirs: f.computeDirs, LookupEnv: lookup}
-	src.isCompute = len(f.computeFiles)+len(f.computeDirs) > 0
-	src.forNetwork = !src.isCompute || len(f.files)+len(f.dirs)+len(f.kinds) > 0
+	src.Compute = osloconfig.Sources{Files: f.computeFiles, Dirs: f.computeDirs, LookupEnv: lookup}
+	src.IsCompute = len(f.computeFiles)+len(f.computeDirs) > 0
+	src.ForNetwork = !src.IsCompute || len(f.files)+len(f.dirs)+len(f.kinds) > 0
 	for _, name := range f.kinds {
 		kind := agentsettings.Kind(name)
 		if kind != agentsettings.OVS && kind != agentsettings.SRIOV {
 			return src, fmt.Errorf("--kind %s: there is no such agent; want ovs or sriov", name)
 		}
-		src.kinds = append(src.kinds, kind)
+		src.Kinds = append(src.Kinds, kind)
 	}
 	ctx, cancel := context.WithTimeout(ctx, nameTime)
 	defer cancel()
-	src.names, err = agentsettings.LocalNames(ctx)
+	src.Names, err = agentsettings.LocalNames(ctx)
 	return src, err
 }
 
-// load reads the settings of all agents of the host.
-func (src agentSource) load() (all []*agentsettings.Settings, warnings []string, err error) {
-	kinds, asked := src.kinds, true
-	if len(kinds) == 0 {
-		kinds, asked = []agentsettings.Kind{agentsettings.OVS, agentsettings.SRIOV}, false
-	}
-	var errs []error
-	said := map[string]bool{}
-	for _, kind := range kinds {
-		s, more, err := agentsettings.Load(kind, src.Sources, src.names)
-		for _, w := range more {
-			if !said[w] { // the files are the same for each kind
-				warnings = append(warnings, w)
-			}
-			said[w] = true
-		}
-		switch {
-		case err != nil:
-			errs = append(errs, err)
-		case asked || len(s.Resources.Devices()) > 0:
-			all = append(all, s)
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, warnings, fmt.Errorf("reading the settings:\n%w", err)
-	}
-	if len(all) == 0 {
-		return nil, warnings, errors.New("the settings name no device: set [ovs] bridge_mappings or [sriov_nic] physical_device_mappings, or give --kind")
-	}
-	return all, warnings, nil
-}
-
-// checkAgent prints the findings of Check.
-func checkAgent(ctx context.Context, env environment, flags *agentFlags, asJSON bool) error {
-	src, err := flags.source(ctx, env)
-	if err != nil {
-		return fail(exitUsage, err)
-	}
-	all, set, warnings, err := src.loadAll()
+// checkAgent prints the findings about the settings of a host.
+func checkAgent(env environment, src hostagent.Source, asJSON bool) error {
+	findings, warnings, err := src.Check()
 	for _, w := range warnings {
 		fmt.Fprintln(env.stderr, "warning:", w)
 	}
 	if err != nil {
 		return fail(exitUsage, err)
-	}
-	findings := agentsettings.Check(agentsettings.Sysfs(""), time.Time{}, all...)
-	if set != nil {
-		findings = append(findings, checkHost(set)...)
 	}
 	if err := writeFindings(env.stdout, asJSON, findings); err != nil {
 		return err

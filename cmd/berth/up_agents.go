@@ -13,6 +13,7 @@ import (
 	agentsettings "github.com/berthcloud/berth/agent/settings"
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/daemon"
+	"github.com/berthcloud/berth/daemon/hostagent"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/osloconfig"
@@ -145,7 +146,7 @@ func (c *cloud) agentsFile(name, text string) (path string, err error) {
 // agentServices are the services that agents report to.
 func (c *cloud) agentServices() []agent.Service {
 	access := c.login(upAgent, func() string { return c.url(&c.network.Server) })
-	return []agent.Service{agentService{client.NewNetwork(client.Options{Access: access, Log: c.output.Logger(daemon.AgentLog)})}}
+	return []agent.Service{hostagent.NetworkService(client.NewNetwork(client.Options{Access: access, Log: c.output.Logger(daemon.AgentLog)}))}
 }
 
 // reporter returns an agent of a host.

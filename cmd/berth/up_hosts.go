@@ -12,6 +12,7 @@ import (
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/daemon"
+	"github.com/berthcloud/berth/daemon/hostagent"
 	"github.com/berthcloud/berth/inprocess"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/guarantee"
@@ -64,7 +65,7 @@ func newLocalHost(has *inventory.Host, s *compute.Service) (host.Service, error)
 			return nil, err
 		}
 	}
-	return inprocess.NewHost(s, compute.Report{Host: has.Name, Version: serviceVersion, Node: node}, has), nil
+	return inprocess.NewHost(s, compute.Report{Host: has.Name, Version: hostagent.ServiceVersion, Node: node}, has), nil
 }
 
 // tell reports to the network service that ports of a host are plugged in, as a network agent of

@@ -85,6 +85,7 @@ var rules = []struct{ pkg, may string }{
 	{"internal/ovstest", "internal/process"},
 
 	{"daemon", "agent/ovsdb client compute compute/request compute/selection config httpapi httpapi/computeapi httpapi/networkapi httpapi/placementapi hugepages identity identity/keystone identity/policy logging microversion network network/guarantee network/ovnagents network/tracking placement placement/candidates sqlstore systemd tracing"},
+	{"daemon/hostagent", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/node agent/ovsdb agent/settings agent/tc client compute compute/inventory config daemon logging network network/guarantee osloconfig"},
 	{"cmd/berth", "*"},
 	{"config/configtest", "config internal/upstreamtest osloconfig"},
 	{"internal/archtest", ""},

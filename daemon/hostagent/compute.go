@@ -1,7 +1,6 @@
-package main
+package hostagent
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,12 +20,11 @@ import (
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/daemon"
-	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// serviceVersion is the version in hosts' reports, a number of Nova's 26.
-const serviceVersion = 64
+// ServiceVersion is the version in hosts' reports, a number of Nova's 26.
+const ServiceVersion = 64
 
 // A computeHost is the compute host that an agent runs beside the agents of the network.
 type computeHost struct {
@@ -39,18 +37,9 @@ type computeHost struct {
 	log    *slog.Logger
 }
 
-// loadHost reads the settings of the compute host.
-func (src agentSource) loadHost() (*node.Settings, []string, error) {
-	set, warnings, err := node.Load(src.compute, src.names)
-	if err != nil {
-		return nil, warnings, fmt.Errorf("reading the compute host's settings:\n%w", err)
-	}
-	return set, warnings, nil
-}
-
 // newComputeHost returns the compute host. It reads the host's inventory, so that errors in it are
 // reported before the start.
-func (src agentSource) newComputeHost(set *node.Settings, tell func(context.Context, []string) error, log *slog.Logger) (*computeHost, error) {
+func (src Source) newComputeHost(set *node.Settings, tell func(context.Context, []string) error, log *slog.Logger) (*computeHost, error) {
 	has, err := set.Report(node.Machine{})
 	if err != nil {
 		return nil, fmt.Errorf("reading the resources of this host:\n%w", err)
@@ -59,7 +48,7 @@ func (src agentSource) newComputeHost(set *node.Settings, tell func(context.Cont
 	if err != nil {
 		return nil, fmt.Errorf("[berth] compute_driver = %s: %w", set.Driver, err)
 	}
-	return &computeHost{src.compute, src.names, set, set, d, end, log}, nil
+	return &computeHost{src.Compute, src.Names, set, set, d, end, log}, nil
 }
 
 // openDriver returns the driver of servers, and a function that closes it. Unless it is nil, tell
@@ -244,7 +233,7 @@ func (r *hostReports) now() (compute.Report, inventory.Host, error) {
 	if len(has.Devices) == 0 {
 		devices = nil
 	}
-	return compute.Report{Host: r.set.Default.Host, Version: serviceVersion, Node: compute.NodeRow{
+	return compute.Report{Host: r.set.Default.Host, Version: ServiceVersion, Node: compute.NodeRow{
 		ID: compute.ID(has.Host.ID.String()), Name: has.Host.Name, Type: has.Type, Version: has.Version, Address: has.Address,
 		VCPUs: has.Host.VCPU.Total + has.Host.PCPU.Total, MemoryMB: has.Host.MemoryMB.Total, DiskGB: has.Host.DiskGB.Total, CPU: has.CPUInfo, Devices: devices,
 	}}, has.Host, nil
@@ -286,41 +275,4 @@ func (r *hostReports) heard(a client.HostReported) {
 		r.log.Info("the resources of the host are in placement")
 	}
 	r.trouble = a.SyncError
-}
-
-// checkHost returns the report of a compute host as findings, or the error that prevents it.
-func checkHost(set *node.Settings) (all []agentsettings.Finding) {
-	r, err := set.Look(node.Machine{})
-	about := "compute " + cmp.Or(r.Host.Name, set.Default.Host)
-	if err != nil {
-		return []agentsettings.Finding{{Level: agentsettings.Error, About: about, Text: err.Error()}}
-	}
-	for _, w := range r.Warnings {
-		all = append(all, agentsettings.Finding{Level: agentsettings.Warning, About: about, Text: w})
-	}
-	say := func(format string, args ...any) {
-		all = append(all, agentsettings.Finding{Level: agentsettings.OK, About: about, Text: fmt.Sprintf(format, args...)})
-	}
-	if id := r.Host.ID.String(); r.Host.ID == (guarantee.UUID{}) {
-		say("it gets a UUID when the agent starts")
-	} else {
-		say("its UUID is %s", id)
-	}
-	for _, one := range []struct {
-		class string
-		has   inventory.Amount
-	}{
-		{inventory.VCPU, r.Host.VCPU}, {inventory.PCPU, r.Host.PCPU}, {inventory.MemoryMB, r.Host.MemoryMB}, {inventory.DiskGB, r.Host.DiskGB},
-	} {
-		if one.has.Total > 0 {
-			say("%s %d, of which %d are reserved", one.class, one.has.Total, one.has.Reserved)
-		}
-	}
-	for _, d := range r.Host.Devices {
-		say("%s %d of %s", d.Class, d.Total, r.Host.DeviceName(d))
-	}
-	for _, d := range r.Devices {
-		say("ports of %s can be %s", d.PhysicalNetwork, d.Slot)
-	}
-	return all
 }

@@ -1,8 +1,7 @@
-package main
+package hostagent
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -20,26 +19,23 @@ import (
 	"github.com/berthcloud/berth/network"
 )
 
-// runAgent runs a host's agents until ctx ends.
-func runAgent(ctx context.Context, env environment, flags *agentFlags) error {
-	src, err := flags.source(ctx, env)
-	if err != nil {
-		return fail(exitUsage, err)
-	}
+// Run runs the agents that the settings name until ctx ends. SIGHUP has them read their settings again.
+// The error is a [daemon.Failure].
+func Run(ctx context.Context, p daemon.Process, src Source) error {
 	all, set, warnings, err := src.loadAll()
 	if err != nil {
-		return fail(exitUsage, err)
+		return daemon.Fail(daemon.WrongSettings, err)
 	}
-	log, output, err := openAgentLog(env, all, set, warnings)
+	log, output, err := openAgentLog(p, all, set, warnings)
 	if err != nil {
-		return fail(exitUsage, err)
+		return daemon.Fail(daemon.WrongSettings, err)
 	}
 	defer output.Close()
 	var services []agent.Service
 	var tell func(context.Context, []string) error
 	if len(all) > 0 {
 		if services, err = networkServices(&all[0].Berth, log); err != nil {
-			return fail(exitUsage, err)
+			return daemon.Fail(daemon.WrongSettings, err)
 		}
 		tell = teller(all[0], services)
 	}
@@ -54,7 +50,7 @@ func runAgent(ctx context.Context, env environment, flags *agentFlags) error {
 	if set != nil {
 		h, err := src.newComputeHost(set, tell, log.With("agent", "compute"))
 		if err != nil {
-			return fail(exitUsage, err)
+			return daemon.Fail(daemon.WrongSettings, err)
 		}
 		also(h.run)
 		b = h.besides()
@@ -63,27 +59,13 @@ func runAgent(ctx context.Context, env environment, flags *agentFlags) error {
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
 	for _, one := range all {
-		also(src.reporter(env, one, services, b, log).Run)
+		also(src.reporter(p.Getenv("OVS_RUNDIR"), one, services, b, log).Run)
 	}
 	running.Go(func() { passOn(ctx, hangup, reloads, output, log) })
-	log.Info("Berth's agent starts", "version", currentVersion().Version, "host", hostOf(all, set), "agents", len(reloads))
+	log.Info("Berth's agent starts", "version", p.Version, "host", hostOf(all, set), "agents", len(reloads))
 	running.Wait()
 	log.Info("Berth's agent has stopped")
 	return nil
-}
-
-// loadAll reads the settings of all that the agent is.
-func (src agentSource) loadAll() (all []*agentsettings.Settings, set *node.Settings, warnings []string, err error) {
-	var errs [2]error
-	if src.forNetwork {
-		all, warnings, errs[0] = src.load()
-	}
-	if src.isCompute {
-		var more []string
-		set, more, errs[1] = src.loadHost()
-		warnings = append(warnings, more...)
-	}
-	return all, set, warnings, errors.Join(errs[:]...)
 }
 
 // hostOf is the name of the host.
@@ -95,7 +77,7 @@ func hostOf(all []*agentsettings.Settings, set *node.Settings) string {
 }
 
 // openAgentLog opens the log in the settings: in those of the network, if there are some.
-func openAgentLog(env environment, all []*agentsettings.Settings, set *node.Settings, warnings []string) (*slog.Logger, *logging.Output, error) {
+func openAgentLog(p daemon.Process, all []*agentsettings.Settings, set *node.Settings, warnings []string) (*slog.Logger, *logging.Output, error) {
 	var s config.Service
 	if set != nil {
 		d := set.Default
@@ -107,7 +89,7 @@ func openAgentLog(env environment, all []*agentsettings.Settings, set *node.Sett
 		s.Default = config.Default{Debug: d.Debug, LogFile: d.LogFile, LogDir: d.LogDir, WatchLog: d.WatchLog, UseJSON: d.UseJSON}
 		s.Ignored = append(s.Ignored, all[0].Ignored...)
 	}
-	return daemon.OpenServiceLog(env.process(), &s, daemon.AgentLog, warnings)
+	return daemon.OpenServiceLog(p, &s, daemon.AgentLog, warnings)
 }
 
 // passOn forwards SIGHUP to each agent.
@@ -131,13 +113,13 @@ func passOn(ctx context.Context, hangup <-chan os.Signal, reloads []chan struct{
 }
 
 // reporter returns the reporter of one of the agents, which also enforces the rates of its ports.
-func (src agentSource) reporter(env environment, set *agentsettings.Settings, services []agent.Service, b besides, log *slog.Logger) *agent.Reporter {
+func (src Source) reporter(ovsDir string, set *agentsettings.Settings, services []agent.Service, b besides, log *slog.Logger) *agent.Reporter {
 	log = log.With("agent", string(set.Kind))
-	e := &enforcement{runDir: env.getenv("OVS_RUNDIR"), besides: b, log: log}
+	e := &enforcement{runDir: ovsDir, besides: b, log: log}
 	return &agent.Reporter{
 		Services: services, Settings: set, Log: log, Observed: e.seen, Beside: e.run,
 		Read: func() (*agentsettings.Settings, []agent.Service, error) {
-			s, warnings, err := agentsettings.Load(set.Kind, src.Sources, src.names)
+			s, warnings, err := agentsettings.Load(set.Kind, src.Sources, src.Names)
 			for _, w := range warnings {
 				log.Warn(w)
 			}
@@ -160,6 +142,9 @@ func networkServices(b *agentsettings.Berth, log *slog.Logger) ([]agent.Service,
 	}
 	return all, err
 }
+
+// NetworkService returns a network service as agents see it.
+func NetworkService(c *client.Network) agent.Service { return agentService{c} }
 
 // An agentService is a network service from an agent's view.
 type agentService struct{ client *client.Network }
