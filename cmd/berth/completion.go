@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	agentsettings "github.com/berthcloud/berth/agent/settings"
+	"github.com/berthcloud/berth/devcloud"
 )
 
 // flagValues are the shell completions of flags' values; a flag has the same meaning in every
@@ -25,7 +26,7 @@ var flagValues = map[string]cobra.CompletionFunc{
 	"connection":         databaseURLs,
 	"from":               databaseURLs,
 	"to":                 databaseURLs,
-	"driver":             oneOf(upFake, upNetns),
+	"driver":             oneOf(devcloud.Fake, devcloud.Netns),
 	"kind": oneOf(string(agentsettings.OVS), string(agentsettings.SRIOV),
 		string(agentsettings.OVS)+","+string(agentsettings.SRIOV)),
 }

@@ -11,8 +11,8 @@ import (
 // boot boots a server in a network on a host.
 func (u *upRun) boot(net, host string) string {
 	u.t.Helper()
-	return u.made(u.compute+"/servers", "server", object{
-		"name": "on-" + host, "flavorRef": "c1", "imageRef": upImageID, "availability_zone": "nova:" + host, "networks": []object{{"uuid": net}},
+	return u.made(u.compute+"/servers", "server", map[string]any{
+		"name": "on-" + host, "flavorRef": "c1", "imageRef": upImage, "availability_zone": "nova:" + host, "networks": []map[string]any{{"uuid": net}},
 	})
 }
 
@@ -39,8 +39,8 @@ func (u *upRun) built(id string) builtServer {
 // A network that is created with its name only is available to servers on all hosts.
 func TestUpBootsOnEveryHost(t *testing.T) {
 	u := startUp(t, t.TempDir())
-	net := u.made(u.network+"/networks", "network", object{"name": "n"})
-	u.made(u.network+"/subnets", "subnet", object{"network_id": net, "ip_version": 4, "cidr": "192.0.2.0/24"})
+	net := u.made(u.network+"/networks", "network", map[string]any{"name": "n"})
+	u.made(u.network+"/subnets", "subnet", map[string]any{"network_id": net, "ip_version": 4, "cidr": "192.0.2.0/24"})
 	for n := range 3 {
 		host := fmt.Sprintf("devstack%d", n)
 		if s := u.built(u.boot(net, host)); s.Status != "ACTIVE" || s.Host != host {
@@ -54,8 +54,8 @@ func TestUpBootsOnEveryHost(t *testing.T) {
 // does the log.
 func TestUpSaysWhyAPortIsNotBound(t *testing.T) {
 	u := startUp(t, t.TempDir())
-	net := u.made(u.network+"/networks", "network", object{"name": "n", "provider:network_type": "vlan", "provider:physical_network": "physnet0"})
-	u.made(u.network+"/subnets", "subnet", object{"network_id": net, "ip_version": 4, "cidr": "192.0.2.0/24"})
+	net := u.made(u.network+"/networks", "network", map[string]any{"name": "n", "provider:network_type": "vlan", "provider:physical_network": "physnet0"})
+	u.made(u.network+"/subnets", "subnet", map[string]any{"network_id": net, "ip_version": 4, "cidr": "192.0.2.0/24"})
 	f := u.built(u.boot(net, "devstack1")).Fault
 	for _, want := range []string{"devstack1", "Open vSwitch agent", "vlan", "physnet0"} {
 		if !strings.Contains(f.Details, want) {

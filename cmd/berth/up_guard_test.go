@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/berthcloud/berth/devcloud"
 )
 
 // upToken returns the administrator's token of a cloud in a directory, which only its owner
@@ -84,8 +86,8 @@ func TestUpAnswersForItsOwnNamesOnly(t *testing.T) {
 	dir := t.TempDir()
 	r := launch(t, nil, nil, append(upArgs(dir), "--allowed-host", "cloud.example.org")...)
 	var urls []string
-	for _, a := range new(upOptions).addresses() {
-		urls = append(urls, r.served(a.flag))
+	for _, a := range new(devcloud.Options).Addresses() {
+		urls = append(urls, r.served(a.Flag))
 	}
 	token := upToken(t, dir)
 	for _, url := range urls {
@@ -152,17 +154,5 @@ func TestStoppedBeforeTheDatabaseIsThere(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// The catalogue has the name of this machine that the operator has allowed.
-func TestAddressesOfServices(t *testing.T) {
-	anywhere := &net.TCPAddr{IP: net.IPv4zero, Port: 5000}
-	if got := reached(anywhere, "localhost"); got != "localhost:5000" {
-		t.Errorf("a service at all addresses is reached at %s", got)
-	}
-	c := &cloud{opts: upOptions{allowedHosts: []string{"cloud.example.org"}}}
-	if got := reached(anywhere, (&cloud{}).publicName()) + " " + reached(anywhere, c.publicName()); got != "localhost:5000 cloud.example.org:5000" {
-		t.Errorf("users reach the services at %s", got)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berthcloud/berth/daemon"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/sqlstore"
 )
@@ -23,7 +22,12 @@ func TestUpShowsWarnings(t *testing.T) {
 	u.url, u.token = u.served("listen"), upToken(t, dir)
 	u.logged(`(deletes them)`)
 	u.get("/resource_providers")
-	rewrite(t, filepath.Join(dir, guideHost+".ini"), strings.ReplaceAll(guideAgents, ":10000000", ":many"))
+	ini := filepath.Join(dir, upHostName+".ini")
+	settings, err := os.ReadFile(ini)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewrite(t, ini, strings.ReplaceAll(string(settings), ":10000000", ":many"))
 	if line := u.logged(`^(.+)\n`); !strings.Contains(line, " WARNING ") && !strings.Contains(line, " ERROR ") {
 		t.Errorf("after a request and a file that cannot be understood, the terminal shows %q", line)
 	}
@@ -31,9 +35,9 @@ func TestUpShowsWarnings(t *testing.T) {
 	if err := u.cmd.Wait(); err != nil {
 		t.Error(err)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, upLogFile))
-	contains(t, upLogFile, string(text), []string{"path=/resource_providers", "many", "stopped"})
-	if info, errStat := os.Stat(filepath.Join(dir, upLogFile)); errors.Join(err, errStat) != nil || info.Mode().Perm()&0o007 != 0 {
+	text, err := os.ReadFile(filepath.Join(dir, upLogName))
+	contains(t, upLogName, string(text), []string{"path=/resource_providers", "many", "stopped"})
+	if info, errStat := os.Stat(filepath.Join(dir, upLogName)); errors.Join(err, errStat) != nil || info.Mode().Perm()&0o007 != 0 {
 		t.Errorf("the log, %v, %v: others may read it", info, errors.Join(err, errStat))
 	}
 }
@@ -57,33 +61,14 @@ func TestUpIsReadyAtOnce(t *testing.T) {
 	}
 	defer store.Close()
 	err = store.View(t.Context(), func(r network.Reader) error {
-		a, err := network.One[network.AgentRow](r, network.Where(network.ByID, guideAgent))
-		if err == nil && (a.Host != guideHost || a.Type != "Open vSwitch agent") {
-			t.Errorf("the agent %s is the %s of %s", guideAgent, a.Type, a.Host)
+		a, err := network.One[network.AgentRow](r, network.Where(network.ByID, network.ID(upAgentName)))
+		if err == nil && (a.Host != upHostName || a.Type != "Open vSwitch agent") {
+			t.Errorf("the agent %s is the %s of %s", upAgentName, a.Type, a.Host)
 		}
 		return err
 	})
 	if err != nil {
 		t.Error(err)
-	}
-}
-
-// A log file does not grow for ever.
-func TestUpLogBeginsAnew(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, upLogFile)
-	for size, want := range map[int64]bool{maxUpLog: false, maxUpLog + 1: true} {
-		rewrite(t, path, "")
-		if err := os.Truncate(path, size); err != nil {
-			t.Fatal(err)
-		}
-		output, err := new(upOptions).openLog(daemon.Process{}, dir)
-		if err := errors.Join(err, output.Close()); err != nil {
-			t.Fatal(err)
-		}
-		if info, err := os.Stat(path); err != nil || (info.Size() == 0) != want {
-			t.Errorf("of a log of %d bytes %d stay, %v", size, info.Size(), err)
-		}
 	}
 }
 
@@ -114,12 +99,4 @@ func TestUpPortInUse(t *testing.T) {
 	t.Run("Serve", func(t *testing.T) {
 		commandLine{[]string{"placement", "serve", "--listen", ln.Addr().String()}, exitListen, nil, []string{owner}}.try(t)
 	})
-}
-
-func TestShellWord(t *testing.T) {
-	for text, want := range map[string]string{"/a/b-c.yaml": "/a/b-c.yaml", "/a b": "'/a b'", "/it's": `'/it'\''s'`, "": "''", "/$HOME": "'/$HOME'", "~": "'~'"} {
-		if got := shellWord(text); got != want {
-			t.Errorf("shellWord(%q) = %s, want %s", text, got, want)
-		}
-	}
 }

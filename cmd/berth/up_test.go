@@ -16,6 +16,15 @@ import (
 	"github.com/berthcloud/berth/sqlstore"
 )
 
+// What "berth up" documents about its cloud.
+const (
+	upHostName  = "devstack0"
+	upAgentName = "5e57b85f-b017-419a-8745-9c406e149f9e" // as the guide prints it
+	upImage     = "c1440051-0000-4000-8000-000000000051"
+	upProjectID = "d3e0000000000000000000000000d3e0"
+	upLogName   = "berth.log"
+)
+
 // An upRun is a running "berth up".
 type upRun struct {
 	*running
@@ -68,10 +77,10 @@ func (u *upRun) ask(method, url string, body, answer any) {
 }
 
 // made creates an object of a kind and returns its id.
-func (u *upRun) made(url, kind string, o object) string {
+func (u *upRun) made(url, kind string, o map[string]any) string {
 	u.t.Helper()
 	var answer map[string]struct{ ID string }
-	u.ask(http.MethodPost, url, object{kind: o}, &answer)
+	u.ask(http.MethodPost, url, map[string]any{kind: o}, &answer)
 	return answer[kind].ID
 }
 
@@ -127,24 +136,24 @@ func TestUpBootsServers(t *testing.T) {
 	if len(found.Requests) != 3 {
 		t.Errorf("%d hosts support the images' formats, want all 3", len(found.Requests))
 	}
-	net0 := u.made(u.network+"/networks", "network", object{
+	net0 := u.made(u.network+"/networks", "network", map[string]any{
 		"name": "net0", "provider:network_type": "vlan", "provider:physical_network": "physnet0", "provider:segmentation_id": 100,
 	})
-	u.made(u.network+"/subnets", "subnet", object{"network_id": net0, "ip_version": 4, "cidr": "10.0.4.0/24"})
-	gold := u.made(u.network+"/qos/policies", "policy", object{"name": "policy0"})
-	u.made(u.network+"/qos/policies/"+gold+"/minimum_bandwidth_rules", "minimum_bandwidth_rule", object{"min_kbps": 1_000_000, "direction": "egress"})
-	u.ask(http.MethodPut, u.compute+"/os-quota-sets/"+upProject.ID, object{"quota_set": object{"instances": -1}}, nil)
+	u.made(u.network+"/subnets", "subnet", map[string]any{"network_id": net0, "ip_version": 4, "cidr": "10.0.4.0/24"})
+	gold := u.made(u.network+"/qos/policies", "policy", map[string]any{"name": "policy0"})
+	u.made(u.network+"/qos/policies/"+gold+"/minimum_bandwidth_rules", "minimum_bandwidth_rule", map[string]any{"min_kbps": 1_000_000, "direction": "egress"})
+	u.ask(http.MethodPut, u.compute+"/os-quota-sets/"+upProjectID, map[string]any{"quota_set": map[string]any{"instances": -1}}, nil)
 	var servers, ports []string
 	for i := range 12 {
-		port := u.made(u.network+"/ports", "port", object{"network_id": net0, "qos_policy_id": gold})
+		port := u.made(u.network+"/ports", "port", map[string]any{"network_id": net0, "qos_policy_id": gold})
 		ports = append(ports, port)
-		servers = append(servers, u.made(u.compute+"/servers", "server", object{
-			"name": fmt.Sprint("server", i), "flavorRef": "c1", "imageRef": upImageID, "networks": []object{{"port": port}},
+		servers = append(servers, u.made(u.compute+"/servers", "server", map[string]any{
+			"name": fmt.Sprint("server", i), "flavorRef": "c1", "imageRef": upImage, "networks": []map[string]any{{"port": port}},
 		}))
 	}
 	u.await(map[string]int{"ACTIVE": 10, "ERROR": 2})
-	if _, hosts := u.servers(); hosts[guideHost] != 10 || len(hosts) != 1 {
-		t.Errorf("the servers are on %v, want 10 on %s", hosts, guideHost)
+	if _, hosts := u.servers(); hosts[upHostName] != 10 || len(hosts) != 1 {
+		t.Errorf("the servers are on %v, want 10 on %s", hosts, upHostName)
 	}
 	if n := u.used(); n != 10_000_000 {
 		t.Errorf("%d kbit/s are allocated, want all", n)
@@ -170,7 +179,7 @@ func TestUpBootsServers(t *testing.T) {
 func TestUpGoesOnAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	u := startUp(t, dir)
-	id := compute.ID(u.made(u.compute+"/servers", "server", object{"name": "vm", "flavorRef": "c1", "imageRef": upImageID, "networks": "none"}))
+	id := compute.ID(u.made(u.compute+"/servers", "server", map[string]any{"name": "vm", "flavorRef": "c1", "imageRef": upImage, "networks": "none"}))
 	u.await(map[string]int{"ACTIVE": 1})
 	u.stop()
 	store, err := sqlstore.OpenCompute(t.Context(), sqlstore.Options{Path: filepath.Join(dir, "compute.db")})
@@ -219,11 +228,11 @@ func TestDemo(t *testing.T) {
 // The guide's host has a NIC whose functions servers can have as ports, and no other host has.
 func TestUpTakesDirectPorts(t *testing.T) {
 	u := startUp(t, t.TempDir())
-	n := u.made(u.network+"/networks", "network", object{"name": "n", "provider:network_type": "vlan", "provider:physical_network": "physnet0"})
-	u.made(u.network+"/subnets", "subnet", object{"network_id": n, "ip_version": 4, "cidr": "192.0.2.0/24"})
+	n := u.made(u.network+"/networks", "network", map[string]any{"name": "n", "provider:network_type": "vlan", "provider:physical_network": "physnet0"})
+	u.made(u.network+"/subnets", "subnet", map[string]any{"network_id": n, "ip_version": 4, "cidr": "192.0.2.0/24"})
 	for range 2 {
-		port := u.made(u.network+"/ports", "port", object{"network_id": n, "binding:vnic_type": "direct"})
-		u.made(u.compute+"/servers", "server", object{"name": "vm", "flavorRef": "c1", "imageRef": upImageID, "networks": []object{{"port": port}}})
+		port := u.made(u.network+"/ports", "port", map[string]any{"network_id": n, "binding:vnic_type": "direct"})
+		u.made(u.compute+"/servers", "server", map[string]any{"name": "vm", "flavorRef": "c1", "imageRef": upImage, "networks": []map[string]any{{"port": port}}})
 	}
 	u.await(map[string]int{"ACTIVE": 2})
 	u.stop()

@@ -86,6 +86,7 @@ var rules = []struct{ pkg, may string }{
 
 	{"daemon", "agent/ovsdb client compute compute/request compute/selection config httpapi httpapi/computeapi httpapi/networkapi httpapi/placementapi hugepages identity identity/keystone identity/policy logging microversion network network/guarantee network/ovnagents network/tracking placement placement/candidates sqlstore systemd tracing"},
 	{"daemon/hostagent", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/node agent/ovsdb agent/settings agent/tc client compute compute/inventory config daemon logging network network/guarantee osloconfig"},
+	{"devcloud", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/settings agent/tc client compute compute/inventory config daemon daemon/hostagent fault httpapi httpapi/identityapi httpapi/imageapi identity/local images inprocess logging network network/guarantee osloconfig"},
 	{"cmd/berth", "*"},
 	{"config/configtest", "config internal/upstreamtest osloconfig"},
 	{"internal/archtest", ""},
@@ -218,7 +219,7 @@ func TestSQLStaysInTheStore(t *testing.T) {
 		pkgs []string
 	}{
 		{"database/sql", []string{"sqlstore", "internal/dbtest", "bench/minimal", "bench/worlds"}},
-		{"net/http", []string{"client", "httpapi", "httpapi/computeapi", "httpapi/identityapi", "httpapi/imageapi", "httpapi/networkapi", "httpapi/placementapi", "httpapi/placementapi/placementapitest", "identity/keystone", "tracing", "cmd/berth", "daemon", "internal/fakehosts", "internal/keystonetest", "internal/process", "conformance", "conformance/*", "bench", "bench/*"}},
+		{"net/http", []string{"client", "httpapi", "httpapi/computeapi", "httpapi/identityapi", "httpapi/imageapi", "httpapi/networkapi", "httpapi/placementapi", "httpapi/placementapi/placementapitest", "identity/keystone", "tracing", "cmd/berth", "daemon", "devcloud", "internal/fakehosts", "internal/keystonetest", "internal/process", "conformance", "conformance/*", "bench", "bench/*"}},
 	}
 	for pkg, files := range packages(t) {
 		for _, f := range files {

@@ -1,4 +1,4 @@
-package main
+package devcloud
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 // /compute/metrics, /network/readyz. Without an address it does nothing. The guard applies as at
 // the other addresses.
 func (c *cloud) listenForOperators(ctx context.Context, g *daemon.Guard) (err error) {
-	if c.opts.metricsListen == "" {
+	if c.opts.MetricsListen == "" {
 		return nil
 	}
 	mux := http.NewServeMux()
@@ -23,7 +23,7 @@ func (c *cloud) listenForOperators(ctx context.Context, g *daemon.Guard) (err er
 		mux.Handle("/"+name+"/", http.StripPrefix("/"+name, s.Operators()))
 	}
 	cfg := &config.DefaultPlacement().Service
-	c.listening(c.opts.metricsListen)(&cfg.Berth)
+	c.listening(c.opts.MetricsListen)(&cfg.Berth)
 	c.operators, err = daemon.StartOperators(ctx, cfg, g, mux, c.log)
 	return err
 }

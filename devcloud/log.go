@@ -1,4 +1,4 @@
-package main
+package devcloud
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"github.com/berthcloud/berth/logging"
 )
 
-// upLogFile is the log of the services of "berth up", in the directory of the cloud.
-const upLogFile = "berth.log"
+// LogFile is the log of the services of "berth up", in the directory of the cloud.
+const LogFile = "berth.log"
 
 // maxUpLog is the size in bytes of a log file from which on the next start begins a new one.
 const maxUpLog = 16 << 20
@@ -26,13 +26,13 @@ type upOutput struct {
 
 // daemon.OpenLog opens a log file; warnings and errors are printed on the terminal as well. With --verbose
 // the terminal gets everything, and there is no file.
-func (o *upOptions) openLog(p daemon.Process, dir string) (*upOutput, error) {
+func (o *Options) openLog(p daemon.Process, dir string) (*upOutput, error) {
 	cfg := &config.DefaultPlacement().Service
-	if o.verbose {
+	if o.Verbose {
 		_, output, err := daemon.OpenLog(p, cfg, daemon.UpLog)
 		return &upOutput{output, nil}, err
 	}
-	path := filepath.Join(dir, upLogFile)
+	path := filepath.Join(dir, LogFile)
 	if info, err := os.Stat(path); err == nil && info.Size() > maxUpLog {
 		if err := os.Rename(path, path+".1"); err != nil {
 			return nil, err

@@ -1,4 +1,4 @@
-package main
+package devcloud
 
 import (
 	"context"
@@ -23,8 +23,8 @@ const tidyTime = 20 * time.Second
 
 // The drivers of "berth up".
 const (
-	upFake  = "fake"
-	upNetns = "netns"
+	Fake  = "fake"
+	Netns = "netns"
 )
 
 // namespaceAgents are the guide's agents with rates that a laptop can forward.
@@ -68,18 +68,18 @@ func newLab() *netns.Lab {
 // startLab creates the guide's host, if servers are to be network namespaces. It is removed with
 // the cloud.
 func (c *cloud) startLab(ctx context.Context) error {
-	if c.opts.driver != upNetns {
+	if c.opts.Driver != Netns {
 		return nil
 	}
 	// The names are the same in each cloud. The kernel releases this socket however the process
 	// ends.
 	lock, err := net.Listen("unix", "@"+hostSpace)
 	if err != nil {
-		return fail(exitFailure, fmt.Errorf("--driver netns: is %s used by another berth up on this machine? %w", hostSpace, err))
+		return daemon.Fail(daemon.Failed, fmt.Errorf("--driver netns: is %s used by another berth up on this machine? %w", hostSpace, err))
 	}
 	c.lab, c.labLock = newLab(), lock
 	if err := c.lab.Make(ctx); err != nil {
-		return fail(exitFailure, fmt.Errorf("--driver netns: %w", err))
+		return daemon.Fail(daemon.Failed, fmt.Errorf("--driver netns: %w", err))
 	}
 	return nil
 }

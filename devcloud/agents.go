@@ -1,4 +1,4 @@
-package main
+package devcloud
 
 import (
 	"context"
@@ -114,7 +114,7 @@ func (c *cloud) startOtherAgents(ctx context.Context) (end func(), err error) {
 	var all sync.WaitGroup
 	end = func() { cancel(); all.Wait() }
 	to, sources := c.agentServices(), osloconfig.Sources{Files: []string{filepath.Join(c.dir, commonFile)}}
-	for n := 1; n < c.opts.hosts; n++ {
+	for n := 1; n < c.opts.Hosts; n++ {
 		r, err := c.reporter(hostName(n), agentsettings.OVS, sources, to)
 		if err != nil {
 			end()
@@ -124,7 +124,7 @@ func (c *cloud) startOtherAgents(ctx context.Context) (end func(), err error) {
 	}
 	ctx, stop := context.WithTimeout(ctx, syncTime)
 	defer stop()
-	if err := c.awaitAgents(ctx, len(agentKinds)+c.opts.hosts-1); err != nil {
+	if err := c.awaitAgents(ctx, len(agentKinds)+c.opts.Hosts-1); err != nil {
 		end()
 		return nil, err
 	}
@@ -137,7 +137,7 @@ const commonFile = "agents.ini"
 // agentsFile returns the path of a file of agents, and creates the file when it is missing.
 func (c *cloud) agentsFile(name, text string) (path string, err error) {
 	path = filepath.Join(c.dir, name)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || c.opts.reset {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || c.opts.Reset {
 		return path, os.WriteFile(path, []byte(text), 0o600)
 	}
 	return path, nil

@@ -1,4 +1,4 @@
-package main
+package devcloud
 
 import (
 	"context"
@@ -115,7 +115,7 @@ func (c *cloud) openDriver(name string, log *slog.Logger) (driver.Driver, func()
 	if name == guideHost {
 		c.servers = d
 	}
-	if c.opts.reset {
+	if c.opts.Reset {
 		destroyAll(d, log) // of a process that was killed: the new database does not list them
 	}
 	return d, func() { destroyAll(d, log) }, nil

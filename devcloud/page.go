@@ -1,4 +1,4 @@
-package main
+package devcloud
 
 import (
 	"fmt"
@@ -15,8 +15,8 @@ const guideURL = "https://docs.openstack.org/neutron/latest/admin/config-qos-min
 func (c *cloud) page() string {
 	var text strings.Builder
 	err := upPage.Execute(&text, map[string]any{
-		"Services": c.services(), "Verbose": c.opts.verbose, "Guide": guideURL, "Kbps": c.guaranteed(), "Compete": c.compete(),
-		"Placement": c.offered(&c.placement.Server), "Dir": c.dir, "Log": filepath.Join(c.dir, upLogFile),
+		"Services": c.services(), "Verbose": c.opts.Verbose, "Guide": guideURL, "Kbps": c.guaranteed(), "Compete": c.compete(),
+		"Placement": c.offered(&c.placement.Server), "Dir": c.dir, "Log": filepath.Join(c.dir, LogFile),
 		"Clouds": shellWord(filepath.Join(c.dir, "clouds.yaml")), "Openrc": shellWord(filepath.Join(c.dir, upAdmin+"-openrc")),
 		"Token": shellWord(filepath.Join(c.dir, tokenFile)),
 	})
@@ -83,8 +83,8 @@ func (c *cloud) services() string {
 	}
 	var b strings.Builder
 	line := func(name, url, flag string) { fmt.Fprintf(&b, "  %-9s  %-28s  --%s\n", name, url, flag) }
-	for _, a := range c.opts.addresses() {
-		line(a.service, at[a.service], a.flag)
+	for _, a := range c.opts.Addresses() {
+		line(a.Service, at[a.Service], a.Flag)
 	}
 	if c.operators != nil {
 		line("metrics", "http://"+reached(c.operators.Addr, c.publicName())+"/placement/metrics", "metrics-listen")

@@ -1,4 +1,4 @@
-package main
+package devcloud
 
 import (
 	"errors"
@@ -32,7 +32,7 @@ const upImages = `{"images": [
 func (c *cloud) loadImages() (*images.Catalog, error) {
 	path := filepath.Join(c.dir, "images.json")
 	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) || c.opts.reset {
+	if errors.Is(err, fs.ErrNotExist) || c.opts.Reset {
 		text = []byte(upImages)
 		err = os.WriteFile(path, text, 0o600)
 	}

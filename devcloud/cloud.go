@@ -1,0 +1,412 @@
+// Package devcloud runs a whole cloud in one process on one machine, for trying it: the services, small
+// identity and image services, and hosts with their agents, with the example of OpenStack's guide to
+// guaranteed minimum bandwidth loaded. It is "berth up" without the flags, and not for production:
+// passwords go over HTTP.
+package devcloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/berthcloud/berth/agent/driver/netns"
+	"github.com/berthcloud/berth/client"
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/daemon"
+	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/identityapi"
+	"github.com/berthcloud/berth/httpapi/imageapi"
+	"github.com/berthcloud/berth/identity/local"
+	"github.com/berthcloud/berth/inprocess"
+	"github.com/berthcloud/berth/osloconfig"
+)
+
+// Options are the options of a cloud, the flags of "berth up".
+type Options struct {
+	// The addresses of the services, HOST:PORT.
+	Listen, NetworkListen, IdentityListen, ImageListen, ComputeListen string
+
+	MetricsListen string // "" is nowhere
+
+	Hosts  int    // 1 to MaxHosts
+	Driver string // Fake or Netns
+
+	Remote       bool     // other machines may reach it
+	AllowedHosts []string // names of this machine that they may use
+
+	Data  string // the directory of databases and files, "" for one in the user's data directory
+	Reset bool   // begin anew: empty databases, new passwords, the agents and images of the example
+
+	Verbose bool // the services log to the terminal, and not to a file
+}
+
+// An Address is the address of a service, and its flag.
+type Address struct {
+	Service, Flag string
+	Listen        *string
+	Usual         string // the default
+}
+
+// Addresses are those of all services, in the order of the output.
+func (o *Options) Addresses() []Address {
+	return []Address{
+		{"placement", "listen", &o.Listen, "127.0.0.1:8778"},
+		{"network", "network-listen", &o.NetworkListen, daemon.TrialNetworkAddress},
+		{"compute", "compute-listen", &o.ComputeListen, "127.0.0.1:8774"},
+		{"identity", "identity-listen", &o.IdentityListen, "127.0.0.1:5000"},
+		{"image", "image-listen", &o.ImageListen, "127.0.0.1:9292"},
+	}
+}
+
+// MaxHosts bounds the hosts of one process.
+const MaxHosts = 1000
+
+// A cloud is a running "berth up": all services, and the agents of its hosts.
+type cloud struct {
+	process daemon.Process
+	opts    Options
+	dir     string
+	log     *slog.Logger // of messages that belong to no service
+
+	output    *upOutput // that all services share
+	directory *local.Directory
+	passwords passwords
+	identity  *daemon.SmallServer
+	images    *daemon.SmallServer
+	placement *daemon.PlacementServer
+	network   *daemon.NetworkServer
+	compute   *daemon.ComputeServer
+	operators *daemon.Operators // nil without an address for them
+	// computeURL is the address of the compute service, nil before it has one.
+	computeURL atomic.Value
+
+	// lab is the network of the guide's host, and servers its driver: nil unless servers are
+	// network namespaces.
+	lab     *netns.Lab
+	labLock net.Listener // open while there is the lab
+	servers *netns.Driver
+
+	mu   sync.Mutex
+	ends []func() // of the hosts and agents
+}
+
+// RunGuide plays the guide in a separate cloud, which ends with it, and prints to out what happens. The
+// error is a [daemon.Failure].
+func RunGuide(ctx context.Context, p daemon.Process, out io.Writer, opts Options) error {
+	dir, err := os.MkdirTemp("", "berth-guide-")
+	if err != nil {
+		return daemon.Fail(daemon.Failed, err)
+	}
+	defer os.RemoveAll(dir)
+	opts.Data = dir
+	for _, a := range opts.Addresses() { // ports that no other process has
+		*a.Listen = "127.0.0.1:0"
+	}
+	if !opts.Verbose {
+		p.Stderr = io.Discard // the services' warnings: the guide itself prints its errors
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var played error
+	err = serve(ctx, p, opts, func(c *cloud, ctx context.Context) {
+		if played = c.playGuide(ctx, out); played != nil {
+			played = daemon.Fail(daemon.Failed, fmt.Errorf("playing the guide: %w", played))
+		}
+		stop()
+	})
+	return errors.Join(err, played)
+}
+
+// Run runs a cloud until ctx ends. Once everything is ready it prints to out where the services
+// are, how to log in and what to try. The error is a [daemon.Failure].
+func Run(ctx context.Context, p daemon.Process, out io.Writer, opts Options) error {
+	return serve(ctx, p, opts, func(c *cloud, _ context.Context) { fmt.Fprint(out, c.page()) })
+}
+
+// serve serves until ctx ends. It calls then once everything is ready.
+func serve(ctx context.Context, p daemon.Process, opts Options, then func(*cloud, context.Context)) error {
+	dir, err := dataDir(p, opts)
+	if err != nil {
+		return daemon.Fail(daemon.WrongSettings, err)
+	}
+	output, err := opts.openLog(p, dir)
+	if err != nil {
+		return daemon.Fail(daemon.Failed, err)
+	}
+	defer output.Close()
+	c := &cloud{process: p, opts: opts, dir: dir, log: output.Logger(daemon.UpLog), output: output}
+	defer c.close()
+	if err := c.start(ctx); err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	served := make(chan error, 1)
+	go func() { served <- c.serve(ctx) }()
+	if err := c.load(ctx); err != nil {
+		stop()
+		return errors.Join(daemon.Fail(daemon.Failed, fmt.Errorf("loading the example: %w", err)), <-served)
+	}
+	_ = output.Flush() // the following output comes after the log's
+	then(c, ctx)
+	return <-served
+}
+
+// start starts the services. The error is a [daemon.Failure].
+func (c *cloud) start(ctx context.Context) (err error) {
+	if c.passwords, err = loadPasswords(c.dir, c.opts.Reset); err != nil {
+		return daemon.Fail(daemon.Failed, err)
+	}
+	token, err := loadToken(c.dir, c.opts.Reset)
+	if err != nil {
+		return daemon.Fail(daemon.Failed, err)
+	}
+	if err := c.startLab(ctx); err != nil {
+		return err
+	}
+	c.directory = newDirectory(c.passwords, token)
+	trust := daemon.Dependencies{
+		Authenticate: identityapi.Authenticate(c.directory), Empty: c.opts.Reset,
+		Guard: &daemon.Guard{Remote: c.opts.Remote, Advice: "passwords and tokens go over the network without TLS; accept the danger with --allow-remote-without-tls"},
+	}
+	if c.identity, err = daemon.StartSmall(ctx, c.process, c.listening(c.opts.IdentityListen), "Identity", httpapi.Config{
+		Service: "identity", Routes: (&identityapi.API{Directory: c.directory}).Routes(), Public: identityapi.Public, Problem: identityapi.Problem,
+	}, c.output.Logger(daemon.IdentityLog), trust); err != nil {
+		return atFlag(err, "identity", "identity-listen")
+	}
+	catalog, err := c.loadImages()
+	if err != nil {
+		return daemon.Fail(daemon.WrongSettings, err)
+	}
+	if c.images, err = daemon.StartSmall(ctx, c.process, c.listening(c.opts.ImageListen), "Image", httpapi.Config{
+		Service: "image", Routes: (&imageapi.API{Catalog: catalog}).Routes(), Public: imageapi.Public, Problem: imageapi.Problem,
+	}, c.output.Logger(daemon.ImageLog), trust); err != nil {
+		return atFlag(err, "image", "image-listen")
+	}
+	places := config.DefaultPlacement()
+	c.listening(c.opts.Listen)(&places.Berth)
+	places.Database.Connection = c.database("placement.db")
+	if c.placement, err = daemon.StartPlacement(ctx, c.process, places, c.output.Logger(daemon.PlacementLog), trust); err != nil {
+		return atFlag(err, "placement", "listen")
+	}
+	networks := config.DefaultNetwork()
+	daemon.TrialNetwork(networks)
+	c.listening(c.opts.NetworkListen)(&networks.Berth)
+	networks.Neutron.ServicePlugins = append(networks.Neutron.ServicePlugins, config.PluginPlacement)
+	networks.Database.Connection = c.database("network.db")
+	trust.AgentID = upAgentID
+	trust.Placement = inprocess.NewPlacement(c.placement.Placement())
+	trust.Access = map[string]client.Access{"compute": c.login(upCompute, func() string { at, _ := c.computeURL.Load().(string); return at })}
+	if c.network, err = daemon.StartNetwork(ctx, c.process, networks, c.output.Logger(daemon.NetworkLog), trust); err != nil {
+		return atFlag(err, "network", "network-listen")
+	}
+	if err := c.startCompute(ctx, trust); err != nil {
+		return err
+	}
+	return atFlag(c.listenForOperators(ctx, trust.Guard), "metrics", "metrics-listen")
+}
+
+// atFlag adds to the error of a service that cannot listen which one it is, and which flag has it
+// listen elsewhere. Other errors are returned as they are.
+func atFlag(err error, service, flag string) error {
+	var f *daemon.Failure
+	if !errors.As(err, &f) || f.Cause != daemon.AddressUnusable {
+		return err
+	}
+	return daemon.Fail(daemon.AddressUnusable, fmt.Errorf("the %s service cannot have its address, which --%s changes: %w", service, flag, err))
+}
+
+// listening sets the address of a service, and the accepted names of this machine.
+func (c *cloud) listening(address string) func(*config.Berth) {
+	return func(b *config.Berth) { b.Listen, b.AllowedHosts = address, c.opts.AllowedHosts }
+}
+
+// daemon.StartCompute starts the compute service with clients of the others.
+func (c *cloud) startCompute(ctx context.Context, g daemon.Dependencies) error {
+	computes := config.DefaultCompute()
+	c.listening(c.opts.ComputeListen)(&computes.Berth)
+	computes.Database.Connection = c.database("compute.db")
+	g.Access, g.Alone = map[string]client.Access{}, true
+	for kind, s := range map[string]*daemon.Server{"placement": &c.placement.Server, "network": &c.network.Server, "image": &c.images.Server} {
+		g.Access[kind] = c.login(upCompute, func() string { return c.url(s) })
+	}
+	s, err := daemon.StartCompute(ctx, c.process, computes, c.output.Logger(daemon.ComputeLog), g)
+	if err != nil {
+		return atFlag(err, "compute", "compute-listen")
+	}
+	c.compute = s
+	c.computeURL.Store(c.url(&s.Server) + "/v2.1")
+	return nil
+}
+
+// database is the address of a database file of the directory.
+func (c *cloud) database(name string) osloconfig.Secret {
+	return osloconfig.Secret("sqlite:///" + filepath.Join(c.dir, name)) // which is absolute: four slashes
+}
+
+// serve serves until ctx ends or one of the services does, and ends the others: clients before the
+// services that they use.
+func (c *cloud) serve(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var errs []error
+	var mu sync.Mutex
+	var ending []func() // one stage after the other
+	stage := func(runs ...func(context.Context) error) {
+		its, end := context.WithCancel(context.WithoutCancel(ctx))
+		var all sync.WaitGroup
+		for _, run := range runs {
+			all.Go(func() {
+				err := run(its)
+				stop()
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+			})
+		}
+		ending = append(ending, func() { end(); all.Wait() })
+	}
+	stage(c.runHosts)
+	stage(c.compute.Run)
+	stage(c.network.Run)
+	stage(c.placement.Run, c.identity.Run, c.images.Run)
+	<-ctx.Done()
+	for _, end := range ending {
+		end()
+	}
+	return errors.Join(errs...)
+}
+
+// runHosts runs hosts and agents until ctx ends.
+func (c *cloud) runHosts(ctx context.Context) error {
+	<-ctx.Done()
+	c.endHosts()
+	return nil
+}
+
+func (c *cloud) endHosts() {
+	c.mu.Lock()
+	ends := c.ends
+	c.ends = nil
+	c.mu.Unlock()
+	for _, end := range ends {
+		end()
+	}
+}
+
+// keep registers a function to be called when the hosts end.
+func (c *cloud) keep(end func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ends = append(c.ends, end)
+}
+
+// load loads the example into the services: the compute host, and its agents, and waits for their
+// devices.
+func (c *cloud) load(ctx context.Context) error {
+	if err := c.loadFlavor(ctx); err != nil {
+		return err
+	}
+	for _, s := range []local.Service{
+		{Type: "identity", Name: "keystone", URL: c.offered(&c.identity.Server) + "/v3"},
+		{Type: "placement", Name: "placement", URL: c.offered(&c.placement.Server)},
+		{Type: "network", Name: "neutron", URL: c.offered(&c.network.Server)},
+		{Type: "image", Name: "glance", URL: c.offered(&c.images.Server)},
+		{Type: "compute", Name: "nova", URL: c.offered(&c.compute.Server) + "/v2.1"},
+	} {
+		c.directory.Offer(s)
+	}
+	for n := range c.opts.Hosts {
+		end, err := c.startHost(ctx, n)
+		if err != nil {
+			return err
+		}
+		c.keep(end)
+		if n > 0 {
+			continue
+		}
+		if end, err = c.startAgents(ctx); err != nil { // below the first host, before there are others
+			return err
+		}
+		c.keep(end)
+	}
+	end, err := c.startOtherAgents(ctx)
+	if err != nil {
+		return err
+	}
+	c.keep(end)
+	return c.writeFiles() // last, since other processes wait for these files
+}
+
+// url is the address of a service on this machine.
+func (c *cloud) url(s *daemon.Server) string { return "http://" + reached(s.Addr(), "localhost") }
+
+// offered is the address of a service for its users.
+func (c *cloud) offered(s *daemon.Server) string {
+	return "http://" + reached(s.Addr(), c.publicName())
+}
+
+// publicName is the name of this machine for users of services that listen on all addresses.
+func (c *cloud) publicName() string {
+	if len(c.opts.AllowedHosts) == 0 {
+		return "localhost"
+	}
+	return c.opts.AllowedHosts[0]
+}
+
+// reached is where an address is reached, at a name when it listens on all addresses.
+func reached(addr net.Addr, name string) string {
+	if at, ok := addr.(*net.TCPAddr); ok && at.IP.IsUnspecified() {
+		return net.JoinHostPort(name, strconv.Itoa(at.Port))
+	}
+	return addr.String()
+}
+
+// close ends everything that was started, in reverse order. It may be called more than once.
+func (c *cloud) close() {
+	c.endHosts()
+	c.endLab()
+	if c.operators != nil {
+		_ = c.operators.Close() // scrapes need not be completed
+	}
+	if c.compute != nil {
+		c.compute.Close()
+	}
+	if c.network != nil {
+		c.network.Close()
+	}
+	if c.placement != nil {
+		c.placement.Close()
+	}
+	if c.images != nil {
+		c.images.Close()
+	}
+	if c.identity != nil {
+		c.identity.Close()
+	}
+}
+
+// dataDir returns the directory of the databases, which it makes.
+func dataDir(p daemon.Process, opts Options) (string, error) {
+	dir := opts.Data
+	if dir == "" {
+		base, err := daemon.DataDir(p.Getenv)
+		if err != nil {
+			return "", err
+		}
+		dir = filepath.Join(base, "up")
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	return dir, os.MkdirAll(dir, 0o700)
+}
