@@ -26,6 +26,9 @@ func (s *rowStore) stands(t *tx) (int, error) {
 			s.service, at, s.version)
 	case at == s.version:
 		return at, s.check(t)
+	case at > 0 && at < migrations.RowsFirst[s.service]:
+		return 0, fmt.Errorf("its %s tables are of version %d, which no release had and this program does not upgrade: name an empty database",
+			s.service, at)
 	case at > 0 && !s.opts.Sync:
 		return 0, fmt.Errorf("its %s tables are of version %d, older than %d: allow the upgrade, while no older program runs",
 			s.service, at, s.version)
@@ -110,7 +113,7 @@ func (s *rowStore) upgrade(t *tx, from int) error {
 	if err != nil {
 		return err
 	}
-	for version := from + 1; version <= s.version; version++ {
+	for version := max(from+1, migrations.RowsFirst[s.service]); version <= s.version; version++ {
 		if err := s.advance(t.ses, version, collation); err != nil {
 			return fmt.Errorf("%w: version %d: %w", errCreating, version, s.d.translate("creating", err))
 		}

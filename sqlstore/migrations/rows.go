@@ -16,6 +16,9 @@ const NetworkVersion = 2
 // ComputeVersion is the same of the compute service's tables, and berth_compute.
 const ComputeVersion = 5
 
+// RowsFirst are the first versions of services' tables. Earlier ones were never released.
+var RowsFirst = map[string]int{"network": 2, "compute": 5}
+
 // rowsWords are what the words in braces mean in each database. Texts are
 // compared by their bytes everywhere.
 var rowsWords = map[string][]string{
@@ -49,8 +52,8 @@ var rowsWords = map[string][]string{
 }
 
 // RowsScript returns the statements that bring the tables of a service that keeps
-// flat rows, "network" or "compute", from the version before to a version, 1 being the first, in
-// the named database. Collation is the one of MySQL's tables and counts nowhere
+// flat rows, "network" or "compute", from the version before to a version, RowsFirst being the first,
+// in the named database. Collation is the one of MySQL's tables and counts nowhere
 // else. They are to be run one by one, in their order and on one connection; on
 // MySQL, where each commits by itself, they may be run again when what they make is
 // there. The row with the version is left to the caller.
