@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -12,8 +13,11 @@ import (
 
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/placementapi"
 	"github.com/berthcloud/berth/identity"
+	"github.com/berthcloud/berth/identity/authcheck"
 	"github.com/berthcloud/berth/identity/keystone"
+	"github.com/berthcloud/berth/identity/policy"
 	"github.com/berthcloud/berth/tracing"
 )
 
@@ -23,11 +27,11 @@ func newAuthenticator(cfg *config.Service, strategy string, log *slog.Logger, m 
 		log.Warn("auth_strategy is " + strategy + ": any token is accepted without a check")
 		return httpapi.NoAuth, func() {}, nil
 	}
-	opts := KeystoneOptions(&cfg.Keystone)
+	opts := keystoneOptions(&cfg.Keystone)
 	opts.Log, opts.Metrics, opts.Wrap = log, m.hooks(), tracer.Transport
 	v, err := keystone.New(opts)
 	if err != nil {
-		return nil, nil, fmt.Errorf("[%s]: %w", CredentialsGroup(&cfg.Keystone), err)
+		return nil, nil, fmt.Errorf("[%s]: %w", credentialsGroup(&cfg.Keystone), err)
 	}
 	if slices.Contains(cfg.Ignored, "[keystone_authtoken] memcached_servers") || slices.Contains(cfg.Ignored, "[keystone_authtoken] memcache_servers") {
 		log.Info("memcached_servers has no effect: checked tokens are cached in this process")
@@ -68,16 +72,16 @@ func userToken(h http.Header) string {
 // joined returns a header's values joined as in WSGI servers.
 func joined(h http.Header, name string) string { return strings.Join(h[name], ",") }
 
-// CredentialsGroup is the group of the settings that the credentials are in.
-func CredentialsGroup(k *config.Keystone) string {
+// credentialsGroup is the group of the settings that the credentials are in.
+func credentialsGroup(k *config.Keystone) string {
 	if k.AuthSection != "" {
 		return k.AuthSection
 	}
 	return "keystone_authtoken"
 }
 
-// KeystoneOptions converts the settings for the package.
-func KeystoneOptions(k *config.Keystone) keystone.Options {
+// keystoneOptions converts the settings for the package.
+func keystoneOptions(k *config.Keystone) keystone.Options {
 	seconds := orInt(k.HTTPConnectTimeout, orInt(k.Timeout, 0))
 	return keystone.Options{
 		Credentials:          keystoneCredentials(k.AuthType, &k.Auth),
@@ -165,4 +169,17 @@ func (m *keystoneMetrics) hooks() keystone.Metrics {
 			}
 		},
 	}
+}
+
+// CheckAuth checks step by step what the placement service needs for checking the tokens of its
+// callers, and the token of a caller unless it is "". The error is about settings with which nothing
+// can be checked.
+func CheckAuth(ctx context.Context, cfg *config.Placement, warnings []string, token string) (*authcheck.Report, error) {
+	return authcheck.Check{
+		Settings: cfg, Warnings: warnings, Options: keystoneOptions(&cfg.Keystone), Group: credentialsGroup(&cfg.Keystone),
+		Rules: placementapi.PolicyDefaults(), Token: token,
+		Policy: func() (*policy.Enforcer, error) {
+			return placementPolicy().read(&cfg.Service, slog.New(slog.DiscardHandler))
+		},
+	}.Run(ctx)
 }

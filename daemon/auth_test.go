@@ -61,11 +61,11 @@ default_domain_name = ddn
 		Timeout: 7 * time.Second, Retries: 2, CacheTime: time.Minute,
 		ServiceRoles: []string{"service", "nova"}, ServiceRolesRequired: true, ServiceType: "placement", DelayDecision: true,
 	}
-	if diff := cmp.Diff(want, KeystoneOptions(&cfg.Keystone)); diff != "" {
+	if diff := cmp.Diff(want, keystoneOptions(&cfg.Keystone)); diff != "" {
 		t.Errorf("keystoneOptions (-want +got):\n%s", diff)
 	}
 	cfg.Keystone.HTTPConnectTimeout = new(3)
-	if got := KeystoneOptions(&cfg.Keystone).Timeout; got != 3*time.Second {
+	if got := keystoneOptions(&cfg.Keystone).Timeout; got != 3*time.Second {
 		t.Errorf("with http_connect_timeout the time-out is %v, want 3s", got)
 	}
 }

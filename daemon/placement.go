@@ -10,7 +10,6 @@ import (
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/placementapi"
-	"github.com/berthcloud/berth/identity/policy"
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/sqlstore"
@@ -25,11 +24,6 @@ type PlacementServer struct {
 }
 
 func placementPolicy() policyOf { return policyOf{defaults: placementapi.PolicyDefaults()} }
-
-// ReadPlacementPolicy reads the policy files of the placement service that the settings name.
-func ReadPlacementPolicy(cfg *config.Service, log *slog.Logger) (*policy.Enforcer, error) {
-	return placementPolicy().read(cfg, log)
-}
 
 // StartPlacement opens the database and the listeners. The error is a [Failure], and everything
 // opened before is closed.

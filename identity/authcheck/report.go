@@ -1,4 +1,4 @@
-package main
+package authcheck
 
 import (
 	"encoding/json"
@@ -20,23 +20,24 @@ const (
 	stepFailed  = "failed"
 )
 
-// An authReport is the output of "berth placement check-auth". Programs read its JSON: fields are
+// A Report is the output of "berth placement check-auth". Programs read its JSON: fields are
 // added and never change their meaning.
-type authReport struct {
-	OK    bool       `json:"ok"`
-	Steps []authStep `json:"steps"`
-	Token *authToken `json:"token,omitempty"`
-	Rules []authRule `json:"rules,omitempty"`
+type Report struct {
+	OK    bool   `json:"ok"`
+	Steps []Step `json:"steps"`
+	Token *Token `json:"token,omitempty"`
+	Rules []Rule `json:"rules,omitempty"`
 }
 
-type authStep struct {
+// A Step is one of the checks, with its result.
+type Step struct {
 	Step   string `json:"step"` // settings, keystone, login, clock, tls, endpoint, right or token
 	Result string `json:"result"`
 	Detail string `json:"detail"`
 }
 
-// An authToken is the owner of a token.
-type authToken struct {
+// A Token is the owner of a token.
+type Token struct {
 	UserID    string    `json:"user_id"`
 	User      string    `json:"user"`
 	Scope     string    `json:"scope"` // system, domain or project
@@ -49,36 +50,36 @@ type authToken struct {
 	caller identity.Caller
 }
 
-// An authRule is the policy's decision on an operation for the token.
-type authRule struct {
+// A Rule is the policy's decision on an operation for the token.
+type Rule struct {
 	Rule       string   `json:"rule"`
 	Allowed    bool     `json:"allowed"`
 	Operations []string `json:"operations"`
 }
 
-func newAuthToken(h keystone.Holder) *authToken {
+func newToken(h keystone.Holder) *Token {
 	c := h.Caller
-	return &authToken{
+	return &Token{
 		UserID: c.UserID, User: h.UserName, Scope: string(c.Scope()),
 		ProjectID: c.ProjectID, Project: h.ProjectName, DomainID: c.DomainID,
 		Roles: append([]string{}, c.Roles...), Expires: h.Expires.UTC(), caller: c,
 	}
 }
 
-func (r *authReport) add(step, result, format string, args ...any) {
-	r.Steps = append(r.Steps, authStep{step, result, fmt.Sprintf(format, args...)})
+func (r *Report) add(step, result, format string, args ...any) {
+	r.Steps = append(r.Steps, Step{step, result, fmt.Sprintf(format, args...)})
 }
 
-func (r *authReport) ok(step, format string, args ...any) { r.add(step, stepOK, format, args...) }
+func (r *Report) ok(step, format string, args ...any) { r.add(step, stepOK, format, args...) }
 
-func (r *authReport) warn(step, format string, args ...any) {
+func (r *Report) warn(step, format string, args ...any) {
 	r.add(step, stepWarning, format, args...)
 }
 
-func (r *authReport) fail(step string, err error) { r.add(step, stepFailed, "%v", err) }
+func (r *Report) fail(step string, err error) { r.add(step, stepFailed, "%v", err) }
 
-// failure returns the error with which the command fails, nil for none.
-func (r *authReport) failure() error {
+// Failure returns the error with which the command fails, nil for none.
+func (r *Report) Failure() error {
 	for _, s := range r.Steps {
 		if s.Result == stepFailed {
 			return errors.New("callers' tokens cannot be checked, or the given token is invalid: see the step " + s.Step)
@@ -87,8 +88,8 @@ func (r *authReport) failure() error {
 	return nil
 }
 
-// print writes the report for people, or as JSON for programs.
-func (r *authReport) print(w io.Writer, asJSON bool) error {
+// Write writes the report for people, or as JSON for programs.
+func (r *Report) Write(w io.Writer, asJSON bool) error {
 	if asJSON {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")

@@ -1,101 +1,61 @@
-package main
+// Package authcheck tries, step by step, what a service needs before it can check the tokens of its
+// callers with Keystone, and reports what works: its settings, finding Keystone, logging in, the
+// endpoint, its role, the clocks and TLS, and a caller's token with the rules that it passes. The report
+// has no passwords and no tokens.
+package authcheck
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/berthcloud/berth/config"
-	"github.com/berthcloud/berth/daemon"
-	"github.com/berthcloud/berth/httpapi/placementapi"
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/identity/keystone"
+	"github.com/berthcloud/berth/identity/policy"
 )
 
-func newPlacementCheckAuth(env environment) *cobra.Command {
-	var files, dirs []string
-	var token string
-	var format *choice
-	cmd := &cobra.Command{
-		Use:   "check-auth [--config FILE] [--token TOKEN] [-f FORMAT]",
-		Short: "Check the access to Keystone, step by step",
-		Long: `Check-auth makes the steps that the service makes before it can check its
-callers' tokens, and prints the result of each: the settings, finding Keystone,
-logging in, the endpoint in the catalogue, the role for checking tokens, the
-clocks and TLS.
-
-With a token, from --token or else from the environment variable OS_TOKEN, it
-has Keystone check that as well, and prints whose it is and which of the
-Placement API's policy rules it passes. Other users of this machine can see
---token while the command runs; they cannot see the variable.
-
-No passwords and no tokens are printed.
-
-Exit codes:
-  0  all steps succeeded
-  1  a step failed; the service would answer requests with 401 or 503
-  2  wrong arguments or settings`,
-		Example: `  berth placement check-auth --config /etc/placement/placement.conf
-  OS_TOKEN=$(openstack token issue -f value -c id) berth placement check-auth --config /etc/placement/placement.conf`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, warnings, err := config.LoadPlacement(files, dirs)
-			if err != nil {
-				return fail(exitUsage, fmt.Errorf("reading the settings:\n%w", err))
-			}
-			if token == "" {
-				token = env.getenv("OS_TOKEN")
-			}
-			report, err := checkAuth(cmd.Context(), cfg, warnings, token)
-			if err != nil {
-				return fail(exitUsage, err)
-			}
-			if err := report.print(env.stdout, format.json()); err != nil {
-				return fail(exitFailure, err)
-			}
-			return fail(exitFailure, report.failure())
-		},
-	}
-	addConfigFlags(cmd, "placement.conf", &files, &dirs)
-	cmd.Flags().StringVar(&token, "token", "", "check this `TOKEN` too (default $OS_TOKEN)")
-	format = addFormat(cmd, "text")
-	return cmd
+// A Check is what is checked: the settings of a placement service, and what follows from them.
+type Check struct {
+	Settings *config.Placement
+	Warnings []string                         // about the settings
+	Options  keystone.Options                 // of the settings
+	Group    string                           // of the settings, where the credentials are
+	Rules    []policy.Rule                    // the API's, with their operations
+	Policy   func() (*policy.Enforcer, error) // reads the policy files of the settings
+	Token    string                           // of a caller, to be checked too; "" for none
 }
 
-// checkAuth performs the steps. The error is about settings with which nothing can be checked.
-func checkAuth(ctx context.Context, cfg *config.Placement, warnings []string, token string) (*authReport, error) {
-	if cfg.API.AuthStrategy == config.StrategyNoAuth2 {
+// Run performs the steps. The error is about settings with which nothing can be checked.
+func (c Check) Run(ctx context.Context) (*Report, error) {
+	if c.Settings.API.AuthStrategy == config.StrategyNoAuth2 {
 		return nil, errors.New("[api] auth_strategy is noauth2: callers are not checked, so there is nothing to test; set it to keystone")
 	}
-	opts := daemon.KeystoneOptions(&cfg.Keystone)
-	v, err := keystone.New(opts)
+	v, err := keystone.New(c.Options)
 	if err != nil {
-		return nil, fmt.Errorf("[%s]: %w", daemon.CredentialsGroup(&cfg.Keystone), err)
+		return nil, fmt.Errorf("[%s]: %w", c.Group, err)
 	}
 	defer v.Close()
-	rules, err := daemon.ReadPlacementPolicy(&cfg.Service, slog.New(slog.DiscardHandler))
+	rules, err := c.Policy()
 	if err != nil {
 		return nil, err
 	}
-	r := &authReport{Steps: []authStep{}}
-	r.settings(cfg, opts, warnings)
-	if r.access(ctx, v, opts) && token != "" {
-		r.token(ctx, v, token)
+	r := &Report{Steps: []Step{}}
+	r.settings(c.Settings, c.Options, c.Warnings)
+	if r.access(ctx, v, c.Options) && c.Token != "" {
+		r.token(ctx, v, c.Token)
 	}
 	if r.Token != nil {
-		r.rules(rules, r.Token.caller)
+		r.rules(c.Rules, rules, r.Token.caller)
 	}
-	r.OK = r.failure() == nil
+	r.OK = r.Failure() == nil
 	return r, nil
 }
 
 // settings reports the effective settings.
-func (r *authReport) settings(cfg *config.Placement, opts keystone.Options, warnings []string) {
+func (r *Report) settings(cfg *config.Placement, opts keystone.Options, warnings []string) {
 	from := strings.Join(append(append([]string{}, cfg.Files...), cfg.Dirs...), ", ")
 	r.ok("settings", "%s; auth_type %s, auth_url %s", from, opts.Credentials.Type, opts.Credentials.AuthURL)
 	for _, w := range warnings {
@@ -116,7 +76,7 @@ func (r *authReport) settings(cfg *config.Placement, opts keystone.Options, warn
 const clockTolerance = 5 * time.Second
 
 // access checks the service's own access, and reports whether tokens can be checked with it.
-func (r *authReport) access(ctx context.Context, v *keystone.Validator, opts keystone.Options) bool {
+func (r *Report) access(ctx context.Context, v *keystone.Validator, opts keystone.Options) bool {
 	self, err := v.Inspect(ctx)
 	switch {
 	case self.LoginURL == "":
@@ -149,7 +109,7 @@ func (r *authReport) access(ctx context.Context, v *keystone.Validator, opts key
 
 // right reports whether the service may validate the tokens of others, according to its roles:
 // Keystone itself only shows that for such a token.
-func (r *authReport) right(own keystone.Holder) {
+func (r *Report) right(own keystone.Holder) {
 	for _, role := range own.Caller.Roles {
 		if role == "service" || role == "admin" || role == "reader" && own.Caller.SystemScope != "" {
 			r.ok("right", "the role %s lets %s check tokens, unless Keystone's policy was changed", role, own.UserName)
@@ -159,7 +119,7 @@ func (r *authReport) right(own keystone.Holder) {
 	r.warn("right", "%s has neither the role service nor admin, so that Keystone refuses to check tokens, unless its policy was changed; check with --token", own.UserName)
 }
 
-func (r *authReport) clock(ahead time.Duration) {
+func (r *Report) clock(ahead time.Duration) {
 	if ahead.Abs() > clockTolerance {
 		r.warn("clock", "Keystone's is ahead of this machine's by %s: tokens expire too early or too late; keep both in step with NTP", ahead.Round(time.Second))
 		return
@@ -167,7 +127,7 @@ func (r *authReport) clock(ahead time.Duration) {
 	r.ok("clock", "in step with Keystone's")
 }
 
-func (r *authReport) tls(self keystone.Self) {
+func (r *Report) tls(self keystone.Self) {
 	if self.TLS == "" {
 		r.warn("tls", "Keystone is reached without TLS: passwords and tokens can be read on the way")
 		return
@@ -176,24 +136,24 @@ func (r *authReport) tls(self keystone.Self) {
 }
 
 // token checks a caller's token.
-func (r *authReport) token(ctx context.Context, v *keystone.Validator, token string) {
+func (r *Report) token(ctx context.Context, v *keystone.Validator, token string) {
 	h, err := v.Describe(ctx, token)
 	if err != nil {
 		r.fail("token", err)
 		return
 	}
 	r.ok("token", "%s; until %s", describeHolder(h), h.Expires.UTC().Format(time.RFC3339))
-	r.Token = newAuthToken(h)
+	r.Token = newToken(h)
 }
 
 // rules evaluates the policy of all operations of the API, for the caller's own project.
-func (r *authReport) rules(policy placementapi.Policy, c identity.Caller) {
+func (r *Report) rules(all []policy.Rule, p *policy.Enforcer, c identity.Caller) {
 	target := map[string]string{"project_id": c.ProjectID, "user_id": c.UserID}
-	for _, rule := range placementapi.PolicyDefaults() {
+	for _, rule := range all {
 		if len(rule.Operations) == 0 {
 			continue
 		}
-		one := authRule{Rule: rule.Name, Allowed: policy.Allow(c, rule.Name, target) == nil}
+		one := Rule{Rule: rule.Name, Allowed: p.Allow(c, rule.Name, target) == nil}
 		for _, o := range rule.Operations {
 			one.Operations = append(one.Operations, o.Method+" "+o.Path)
 		}

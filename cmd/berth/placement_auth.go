@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/daemon"
+)
+
+func newPlacementCheckAuth(env environment) *cobra.Command {
+	var files, dirs []string
+	var token string
+	var format *choice
+	cmd := &cobra.Command{
+		Use:   "check-auth [--config FILE] [--token TOKEN] [-f FORMAT]",
+		Short: "Check the access to Keystone, step by step",
+		Long: `Check-auth makes the steps that the service makes before it can check its
+callers' tokens, and prints the result of each: the settings, finding Keystone,
+logging in, the endpoint in the catalogue, the role for checking tokens, the
+clocks and TLS.
+
+With a token, from --token or else from the environment variable OS_TOKEN, it
+has Keystone check that as well, and prints whose it is and which of the
+Placement API's policy rules it passes. Other users of this machine can see
+--token while the command runs; they cannot see the variable.
+
+No passwords and no tokens are printed.
+
+Exit codes:
+  0  all steps succeeded
+  1  a step failed; the service would answer requests with 401 or 503
+  2  wrong arguments or settings`,
+		Example: `  berth placement check-auth --config /etc/placement/placement.conf
+  OS_TOKEN=$(openstack token issue -f value -c id) berth placement check-auth --config /etc/placement/placement.conf`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, warnings, err := config.LoadPlacement(files, dirs)
+			if err != nil {
+				return fail(exitUsage, fmt.Errorf("reading the settings:\n%w", err))
+			}
+			if token == "" {
+				token = env.getenv("OS_TOKEN")
+			}
+			report, err := daemon.CheckAuth(cmd.Context(), cfg, warnings, token)
+			if err != nil {
+				return fail(exitUsage, err)
+			}
+			if err := report.Write(env.stdout, format.json()); err != nil {
+				return fail(exitFailure, err)
+			}
+			return fail(exitFailure, report.Failure())
+		},
+	}
+	addConfigFlags(cmd, "placement.conf", &files, &dirs)
+	cmd.Flags().StringVar(&token, "token", "", "check this `TOKEN` too (default $OS_TOKEN)")
+	format = addFormat(cmd, "text")
+	return cmd
+}
