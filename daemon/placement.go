@@ -10,6 +10,8 @@ import (
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/placementapi"
+	"github.com/berthcloud/berth/hugepages"
+	"github.com/berthcloud/berth/internal/gcpolicy"
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/sqlstore"
@@ -46,7 +48,7 @@ func StartPlacement(ctx context.Context, p Process, cfg *config.Placement, log *
 	if err := s.read(ctx, opts, metrics); err != nil {
 		return s, err
 	}
-	s.ends = append(s.ends, keepHeapSmall(p.Getenv))
+	s.ends = append(s.ends, gcpolicy.Start(p.Getenv))
 	s.wire(metrics)
 	return s, nil
 }
@@ -101,7 +103,7 @@ func (s *PlacementServer) wire(m *placementMetrics) {
 	s.ends = append(s.ends, Background(api.Explainer.Run), Background(func(ctx context.Context) {
 		api.Prepare(ctx)
 		if s.cfg.Berth.HugePages {
-			keepOnHugePages(ctx, s.log)
+			hugepages.Keep(ctx, s.log)
 		}
 	}))
 	s.open(httpapi.Config{

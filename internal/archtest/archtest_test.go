@@ -85,7 +85,7 @@ var rules = []struct{ pkg, may string }{
 	{"inprocess", "agent/driver agent/host compute compute/inventory fault network network/guarantee placement"},
 	{"internal/ovstest", "internal/process"},
 
-	{"daemon", "agent/ovsdb client compute compute/request compute/selection config httpapi httpapi/computeapi httpapi/networkapi httpapi/placementapi hugepages identity identity/authcheck identity/keystone identity/policy logging microversion network network/guarantee network/ovnagents network/tracking placement placement/candidates sqlstore systemd tracing"},
+	{"daemon", "agent/ovsdb client compute compute/request compute/selection config httpapi httpapi/computeapi httpapi/networkapi httpapi/placementapi hugepages identity identity/authcheck identity/keystone identity/policy internal/gcpolicy logging microversion network network/guarantee network/ovnagents network/tracking placement placement/candidates sqlstore systemd tracing"},
 	{"daemon/hostagent", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/node agent/ovsdb agent/settings agent/tc client compute compute/inventory config daemon logging network network/guarantee osloconfig"},
 	{"devcloud", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/settings agent/tc client compute compute/inventory config daemon daemon/hostagent fault httpapi httpapi/identityapi httpapi/imageapi identity/local images inprocess logging network network/guarantee osloconfig"},
 	{"cmd/berth", "*"},
@@ -96,6 +96,7 @@ var rules = []struct{ pkg, may string }{
 	{"internal/dbtest", "internal/process"},
 	{"internal/keystonetest", "internal/servertest internal/upstreamtest"},
 	{"internal/fakehosts", "agent/driver agent/host"},
+	{"internal/gcpolicy", ""},
 	{"internal/golden", ""},
 	{"internal/growthtest", "internal/racetest"},
 	{"internal/manpages", "config osloconfig"},

@@ -1,4 +1,6 @@
-package daemon
+// Package gcpolicy sets how much the heap of a service with a big snapshot in memory may grow between
+// two garbage collections, unless the operator has set GOGC or GOMEMLIMIT.
+package gcpolicy
 
 import (
 	"context"
@@ -29,10 +31,10 @@ func gcGrowth(live uint64) int {
 	return max(leastGCGrowth, int(usualGCGrowth*spareHeap/live))
 }
 
-// keepHeapSmall returns free memory to the system, and from then on sets after each collection how
+// Start gives free memory back to the system, and from then on sets after each collection how
 // much the heap may grow until the next. It ends when stop is called. With GOGC or GOMEMLIMIT set
 // it does nothing.
-func keepHeapSmall(getenv func(string) string) (stop func()) {
+func Start(getenv func(string) string) (stop func()) {
 	if getenv("GOGC") != "" || getenv("GOMEMLIMIT") != "" {
 		return func() {}
 	}

@@ -1,25 +1,23 @@
-package daemon
+package hugepages
 
 import (
 	"context"
 	"log/slog"
 	"time"
-
-	"github.com/berthcloud/berth/hugepages"
 )
 
 // pagesInterval is the interval between two passes over new parts of the heap: each modified tree
 // is a new allocation, which may be anywhere.
 const pagesInterval = 10 * time.Minute
 
-// keepOnHugePages moves the heap to huge pages, at once and every ten minutes until ctx ends or the
+// Keep moves the heap to huge pages, at once and every ten minutes until ctx ends or the
 // system turns out not to support it.
-func keepOnHugePages(ctx context.Context, log *slog.Logger) {
+func Keep(ctx context.Context, log *slog.Logger) {
 	again := time.NewTicker(pagesInterval)
 	defer again.Stop()
 	for {
 		begin := time.Now()
-		bytes, err := hugepages.Collapse(ctx)
+		bytes, err := Collapse(ctx)
 		if ctx.Err() != nil {
 			return
 		}

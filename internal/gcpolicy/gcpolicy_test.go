@@ -1,4 +1,4 @@
-package daemon
+package gcpolicy
 
 import (
 	"runtime"
@@ -30,7 +30,7 @@ func TestGCGrowth(t *testing.T) {
 func TestHeapIsKeptSmall(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(before)
-	stop := keepHeapSmall(func(string) string { return "" })
+	stop := Start(func(string) string { return "" })
 	live := make([]byte, 4*spareHeap)
 	awaitGrowth(t, leastGCGrowth, leastGCGrowth)
 	runtime.KeepAlive(live)
@@ -46,7 +46,7 @@ func TestHeapIsLeftToTheOperator(t *testing.T) {
 	before := debug.SetGCPercent(77)
 	defer debug.SetGCPercent(before)
 	for _, name := range []string{"GOGC", "GOMEMLIMIT"} {
-		stop := keepHeapSmall(func(asked string) string {
+		stop := Start(func(asked string) string {
 			if asked == name {
 				return "1GiB"
 			}
