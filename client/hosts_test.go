@@ -35,7 +35,7 @@ func computing(t *testing.T, trees inventory.Placement) (*compute.Service, http.
 	must(t, "policy", err)
 	api := &computeapi.API{Compute: s, Policy: rules}
 	return s, computeapi.Handler(httpapi.New(httpapi.Config{
-		Service: "compute", History: microversion.Compute, Compute: true, Routes: api.Routes(),
+		Service: "compute", History: microversion.Compute, PathFirst: computeapi.Steps, Routes: api.Routes(),
 		Authenticate: httpapi.NoAuth, Public: computeapi.Public, Problem: computeapi.Problem,
 	}))
 }

@@ -100,7 +100,7 @@ func (s *ComputeServer) wire(m *serviceMetrics) {
 	api := &computeapi.API{Compute: s.service, Policy: s.rules, MaxLimit: s.cfg.Nova.MaxLimit, MaxWaits: s.cfg.Berth.MaxRequests / 2}
 	m.watchReady(s.ready)
 	s.openBehind(computeapi.Handler, httpapi.Config{
-		Service: "compute", History: microversion.Compute, Compute: true,
+		Service: "compute", History: microversion.Compute, PathFirst: computeapi.Steps,
 		Routes: api.Routes(), Public: computeapi.Public, Problem: computeapi.Problem,
 	}, m, s.ready)
 }

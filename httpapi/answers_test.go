@@ -175,7 +175,7 @@ func ask(t *testing.T, h http.Handler, request string) *httptest.ResponseRecorde
 func TestAnswersAreUpstreams(t *testing.T) {
 	plain := httpapi.New(config())
 	c := config()
-	c.CORS = httpapi.PlacementCORS("http://valid.example.com")
+	c.CORS = placementCORS("http://valid.example.com")
 	shared := httpapi.New(c)
 	for _, a := range readAnswers(t) {
 		t.Run(a.name, func(t *testing.T) {

@@ -376,7 +376,7 @@ func TestAbsoluteURL(t *testing.T) {
 
 func TestAnyOrigin(t *testing.T) {
 	c := config()
-	c.CORS = httpapi.PlacementCORS("*")
+	c.CORS = placementCORS("*")
 	c.CORS.AllowCredentials = false
 	r := request("GET", "/", "")
 	r.Header.Set("Origin", "http://anybody")
@@ -394,5 +394,30 @@ func TestClientsThatLeaveAreNoErrors(t *testing.T) {
 	answerTo(a, r.WithContext(ctx))
 	if strings.Contains(log.String(), `"ERROR"`) {
 		t.Errorf("log is %s", log)
+	}
+}
+
+// placementCORS are upstream Placement's defaults for the origins.
+func placementCORS(origins ...string) *httpapi.CORS {
+	return &httpapi.CORS{
+		AllowedOrigins:   origins,
+		AllowCredentials: true,
+		ExposeHeaders: []string{
+			"X-Auth-Token", "X-Openstack-Request-Id", "X-Subject-Token", "X-Service-Token", "OpenStack-API-Version",
+		},
+		MaxAge:       3600,
+		AllowMethods: []string{"GET", "PUT", "POST", "DELETE", "PATCH"},
+		AllowHeaders: []string{
+			"X-Auth-Token", "X-Openstack-Request-Id", "X-Identity-Status", "X-Roles", "X-Service-Catalog",
+			"X-User-Id", "X-Tenant-Id", "OpenStack-API-Version",
+		},
+	}
+}
+
+// What is not done here is no failure that an operator has to look at.
+func TestWhatIsUnsupportedIsNoFailure(t *testing.T) {
+	a, log := serveOne(func(http.ResponseWriter, *http.Request) error { return fault.New(fault.Unsupported, "", "not here") })
+	if w := answerTo(a, request("GET", "/x/y", "")); w.Code != http.StatusNotImplemented || strings.Contains(log.String(), "ERROR") {
+		t.Errorf("answer is %d, the log says %s", w.Code, log)
 	}
 }

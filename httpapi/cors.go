@@ -18,23 +18,6 @@ type CORS struct {
 	AllowHeaders     []string
 }
 
-// PlacementCORS returns upstream Placement's defaults for the origins.
-func PlacementCORS(origins ...string) *CORS {
-	return &CORS{
-		AllowedOrigins:   origins,
-		AllowCredentials: true,
-		ExposeHeaders: []string{
-			"X-Auth-Token", "X-Openstack-Request-Id", "X-Subject-Token", "X-Service-Token", "OpenStack-API-Version",
-		},
-		MaxAge:       3600,
-		AllowMethods: []string{"GET", "PUT", "POST", "DELETE", "PATCH"},
-		AllowHeaders: []string{
-			"X-Auth-Token", "X-Openstack-Request-Id", "X-Identity-Status", "X-Roles", "X-Service-Catalog",
-			"X-User-Id", "X-Tenant-Id", "OpenStack-API-Version",
-		},
-	}
-}
-
 // simpleHeaders need no permission.
 var simpleHeaders = []string{
 	"Accept", "Accept-Language", "Content-Type", "Cache-Control", "Content-Language", "Expires",

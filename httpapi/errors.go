@@ -20,7 +20,7 @@ type Error struct {
 	Code   fault.Code
 	Detail string // for the caller; may be empty
 
-	unrouted bool   // compute has no such path, or no such method of it
+	unrouted bool   // no path, or no method of it, of an API that looks for it first
 	allow    string // of a 405
 	method   string // of a 405
 	content  string // the media type sent, of a 415
@@ -93,7 +93,7 @@ func (a *API) fail(x *exchange, r *http.Request, err error) {
 	if x.status != 0 {
 		panic(http.ErrAbortHandler)
 	}
-	x.trim(e, err, a.cfg.Compute)
+	x.trim(e, err, a.cfg.Problem != nil)
 	var c *Challenge
 	if errors.As(err, &c) {
 		c.answer(x)
@@ -140,8 +140,9 @@ func (a *API) render(x *exchange, r *http.Request, e *Error) (media string, body
 }
 
 // trim removes the headers that an error does not have: those of an unfinished handler, and Vary
-// where Placement's answer is made outside its version middleware.
-func (x *exchange) trim(e *Error, err error, compute bool) {
+// where Placement's answer is made outside its version middleware; an API with a format of its own has
+// no such answers.
+func (x *exchange) trim(e *Error, err error, own bool) {
 	h := x.Header()
 	for _, name := range []string{"Cache-Control", "Last-Modified", "Location", "Content-Type", "Content-Length"} {
 		h.Del(name)
@@ -149,7 +150,7 @@ func (x *exchange) trim(e *Error, err error, compute bool) {
 	var t *trapped
 	kind, _ := fault.Of(err)
 	switch {
-	case compute:
+	case own:
 	case e.Status == http.StatusInternalServerError:
 		h.Del(microversion.Header)
 		h.Del("Vary")

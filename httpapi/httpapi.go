@@ -11,7 +11,7 @@
 //	media types (415, 406) → handler
 //
 // The order, like the text of every error, is that of OpenStack's Placement,
-// whose clients match on both. Compute has another one:
+// whose clients match on both. An API may look for the path first:
 //
 //	request id → CORS → caller (401) → path and method (404) → version (400, 406) →
 //	media type (415) → content headers (400, 413) → version of the route (404) → handler
@@ -52,8 +52,8 @@ type Config struct {
 	// Problem writes the body of an error; nil means Placement's.
 	Problem Format
 
-	// Compute selects Nova's order of the steps before the handlers.
-	Compute bool
+	// PathFirst, when not nil, has the path and the method looked up before the version and the body.
+	PathFirst *PathFirst
 
 	CodeSince     int        // the minor version from which errors carry a code
 	UndefinedCode fault.Code // the code of errors that have none
@@ -117,8 +117,8 @@ func versionTexts(service string, history microversion.History) map[microversion
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := begin(w, r)
 	r = r.WithContext(&x.scope)
-	if a.cfg.Compute {
-		x.Header()[computeRequestID] = []string{x.origin.RequestID}
+	if p := a.cfg.PathFirst; p != nil {
+		x.Header()[p.RequestID] = []string{x.origin.RequestID}
 	}
 	a.metrics.begin()
 	defer a.end(x, r)
@@ -147,8 +147,8 @@ func (a *API) serve(x *exchange, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if a.cfg.Compute {
-		return a.serveCompute(x, r)
+	if a.cfg.PathFirst != nil {
+		return a.servePathFirst(x, r)
 	}
 	if err := a.negotiate(x, r); err != nil {
 		return err
@@ -208,7 +208,7 @@ func (a *API) checkContent(x *exchange, r *http.Request) error {
 	if _, odd := oddLength(r); odd {
 		return &Error{Status: http.StatusBadRequest, Detail: "content-length header must be an integer"}
 	}
-	if r.ContentLength > 0 && r.Header.Get("Content-Type") == "" && !a.cfg.Compute {
+	if r.ContentLength > 0 && r.Header.Get("Content-Type") == "" && a.cfg.PathFirst == nil {
 		return &Error{Status: http.StatusBadRequest, Detail: "content-type header required when content-length > 0"}
 	}
 	if r.ContentLength > a.cfg.MaxBody {

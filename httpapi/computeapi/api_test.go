@@ -40,7 +40,7 @@ func handlerWith(t testing.TB, service *compute.Service, who httpapi.Authenticat
 	}
 	api := &computeapi.API{Compute: service, Policy: rules}
 	return computeapi.Handler(httpapi.New(httpapi.Config{
-		Service: "compute", History: microversion.Compute, Compute: true, Routes: api.Routes(), Authenticate: who,
+		Service: "compute", History: microversion.Compute, PathFirst: computeapi.Steps, Routes: api.Routes(), Authenticate: who,
 		Public: computeapi.Public, Problem: computeapi.Problem,
 	}))
 }

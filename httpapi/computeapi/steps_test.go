@@ -1,8 +1,9 @@
-package httpapi_test
+package computeapi_test
 
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -10,19 +11,20 @@ import (
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi"
+	"github.com/berthcloud/berth/httpapi/computeapi"
 	"github.com/berthcloud/berth/microversion"
 )
 
-// computeAPI is an API that speaks as Nova does, whose errors are their status and
+// withSteps is an API that speaks as Nova does, whose errors are their status and
 // detail.
-func computeAPI() http.Handler {
+func withSteps() http.Handler {
 	ok := func(w http.ResponseWriter, _ *http.Request) error {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
 	refuse := func(http.ResponseWriter, *http.Request) error { return fault.New(fault.NotFound, "", "gone") }
 	return httpapi.New(httpapi.Config{
-		Service: "compute", History: microversion.Compute, Authenticate: httpapi.NoAuth, Compute: true,
+		Service: "compute", History: microversion.Compute, Authenticate: httpapi.NoAuth, PathFirst: computeapi.Steps,
 		Problem: func(p httpapi.Problem) (string, []byte) {
 			return "text/x", fmt.Appendf(nil, "%d %s", p.Status, p.Detail)
 		},
@@ -61,12 +63,13 @@ func TestComputeOrder(t *testing.T) {
 	} {
 		line, header, _ := strings.Cut(strings.TrimSuffix(c.request, "]"), " [")
 		method, path, _ := strings.Cut(line, " ")
-		r := request(method, path, "")
-		r.Header.Del("OpenStack-API-Version")
+		r := httptest.NewRequest(method, path, http.NoBody)
+		r.Header.Set("X-Auth-Token", "u:p")
 		if name, value, ok := strings.Cut(header, ": "); ok {
 			r.Header.Set(name, value)
 		}
-		w := answerTo(computeAPI(), r)
+		w := httptest.NewRecorder()
+		withSteps().ServeHTTP(w, r)
 		if d := cmp.Diff(c.body, w.Body.String()); d != "" || w.Code != c.status {
 			t.Errorf("%s: %d, want %d (-want +got):\n%s", c.request, w.Code, c.status, d)
 		}
@@ -88,18 +91,10 @@ func TestComputeOrder(t *testing.T) {
 
 // A body needs no content-type, as long as it is JSON.
 func TestComputeTakesBodiesWithoutType(t *testing.T) {
-	r := request("POST", "/a", "{}")
-	r.Header.Del("Content-Type")
-	r.Header.Set("OpenStack-API-Version", "compute 2.1")
-	if w := answerTo(computeAPI(), r); w.Code != http.StatusNoContent {
+	r, w := httptest.NewRequest("POST", "/a", strings.NewReader("{}")), httptest.NewRecorder()
+	r.Header.Set("X-Auth-Token", "u:p")
+	withSteps().ServeHTTP(w, r)
+	if w.Code != http.StatusNoContent {
 		t.Errorf("answer is %d %s", w.Code, w.Body)
-	}
-}
-
-// What is not done here is no failure that an operator has to look at.
-func TestWhatIsUnsupportedIsNoFailure(t *testing.T) {
-	a, log := serveOne(func(http.ResponseWriter, *http.Request) error { return fault.New(fault.Unsupported, "", "not here") })
-	if w := answerTo(a, request("GET", "/x/y", "")); w.Code != http.StatusNotImplemented || strings.Contains(log.String(), "ERROR") {
-		t.Errorf("answer is %d, the log says %s", w.Code, log)
 	}
 }
