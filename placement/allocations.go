@@ -3,6 +3,7 @@ package placement
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/berthcloud/berth/fault"
 )
@@ -45,24 +46,33 @@ type ProviderAllocation struct {
 // consumer generation and when a provider has no such inventory or not enough
 // of it. A failed claim changes nothing.
 func (s *Service) SetAllocations(ctx context.Context, c Claim) error {
-	var a alone
-	if c = s.owned(c); s.ordinary(c) {
-		if err := s.together(ctx, &batchRequest{Claim: c}); !errors.As(err, &a) {
-			s.observe(outcome(err))
-			return err
-		}
-	}
-	return s.claim(ctx, a.tries, func(t *tx) error {
-		return s.describe(t.setAllocations(s, c), "Unable to allocate inventory for consumer "+string(c.Consumer)+": ")
-	})
+	return s.claimTogether(ctx, "Unable to allocate inventory for consumer "+string(c.Consumer)+": ", c)
 }
 
 // SetManyAllocations is SetAllocations for several consumers at once: all of it
 // or nothing, and capacity counts the sum.
 func (s *Service) SetManyAllocations(ctx context.Context, cs []Claim) error {
-	return s.claim(ctx, 0, func(t *tx) error {
-		return s.describe(t.setAllocations(s, cs...), "Unable to allocate inventory ")
+	return s.claimTogether(ctx, "Unable to allocate inventory ", cs...)
+}
+
+// claimTogether writes claims as one request. Unknown classes are reported behind the prefix.
+func (s *Service) claimTogether(ctx context.Context, unknownPrefix string, claims ...Claim) error {
+	r := &claimRequest{claims: s.owned(claims)}
+	return s.claim(ctx, func(try int) error {
+		r.rows = try > 0
+		return s.describe(s.writeTogether(ctx, r), unknownPrefix)
 	})
+}
+
+// owned fills in the stand-ins of claims that do not say who owns them.
+func (s *Service) owned(claims []Claim) []Claim {
+	claims = slices.Clone(claims)
+	for i := range claims {
+		if claims[i].Project == "" {
+			claims[i].Project, claims[i].User = s.settings.IncompleteProject, s.settings.IncompleteUser
+		}
+	}
+	return claims
 }
 
 // describe turns the rules' findings into faults; unknown classes are told
@@ -79,11 +89,11 @@ func (s *Service) describe(err error, unknownPrefix string) error {
 	return err
 }
 
-// claim runs a transaction that allocates, again when a generation changed
-// under it, and tells the observer. It has been tried so often before.
-func (s *Service) claim(ctx context.Context, tries int, fn func(*tx) error) error {
-	for try := tries; ; try++ {
-		err := s.transact(ctx, fn)
+// claim calls attempt, which claims, again when a generation changed under it, and tells
+// the observer.
+func (s *Service) claim(ctx context.Context, attempt func(try int) error) error {
+	for try := 0; ; try++ {
+		err := attempt(try)
 		if !errors.Is(err, ErrStale) && !errors.Is(err, ErrNoRow) {
 			s.observe(outcome(err))
 			return err
@@ -118,29 +128,10 @@ func (s *Service) observe(e ClaimEvent) {
 // DeleteAllocations removes all that a consumer holds, and the consumer. No
 // provider's generation rises. It fails as NotFound when it holds nothing.
 func (s *Service) DeleteAllocations(ctx context.Context, consumer UUID) error {
-	err := s.together(ctx, &batchRequest{Claim: Claim{Consumer: consumer}, release: true})
-	if !errors.As(err, new(alone)) {
-		return err
-	}
-	return s.update(ctx, func(t *tx) error {
-		row, err := t.Consumer(consumer)
-		if err != nil && !errors.Is(err, ErrNoRow) {
-			return err
-		}
-		holds, err2 := t.AllocationsOf(consumer)
-		if err2 != nil {
-			return err2
-		}
-		if len(holds) == 0 || err != nil {
-			return fault.New(fault.NotFound, "", "No allocations for consumer '%s'", consumer)
-		}
-		if err := t.touch(holds); err != nil {
-			return err
-		}
-		if _, err := t.Writer.DeleteAllocations(consumer); err != nil {
-			return err
-		}
-		return t.DeleteConsumer(row.ID, row.Generation)
+	r := &claimRequest{claims: []Claim{{Consumer: consumer}}, release: true}
+	return s.retry(ctx, func(try int) error {
+		r.rows = try > 0
+		return s.writeTogether(ctx, r)
 	})
 }
 

@@ -19,17 +19,28 @@ import (
 	"github.com/berthcloud/berth/sqlstore"
 )
 
-// A gatedStore holds up the next Update until it is told to go on, and counts
-// what is asked of it.
+// A gatedStore holds up the next Update, or the next transaction of a Group, until it is
+// told to go on, and counts what is asked of it.
 type gatedStore struct {
 	placement.Store
-	gate           atomic.Pointer[gate]
+	gate           atomic.Pointer[gate] // within the transaction of a Group
+	before         atomic.Pointer[gate] // before it is asked for
 	updates, views atomic.Int64
-	swaps          atomic.Int64 // batches that were written
+	swaps          atomic.Int64 // transactions of a Group that wrote
 	rises          func(placement.ClaimRows) error
 }
 
 type gate struct{ entered, open chan struct{} }
+
+func newGate() *gate { return &gate{make(chan struct{}), make(chan struct{})} }
+
+// hold waits at a gate, once.
+func hold(at *atomic.Pointer[gate]) {
+	if g := at.Swap(nil); g != nil {
+		close(g.entered)
+		<-g.open
+	}
+}
 
 func (s *gatedStore) View(ctx context.Context, fn func(placement.Reader) error) error {
 	s.views.Add(1)
@@ -38,12 +49,23 @@ func (s *gatedStore) View(ctx context.Context, fn func(placement.Reader) error) 
 
 func (s *gatedStore) Update(ctx context.Context, now time.Time, fn func(placement.Writer) error) error {
 	s.updates.Add(1)
-	if g := s.gate.Swap(nil); g != nil {
-		close(g.entered)
-		<-g.open
-	}
 	return s.Store.Update(ctx, now, func(w placement.Writer) error { return fn(&gatedWriter{w, s}) })
 }
+
+func (s *gatedStore) Group(write func(placement.Writer, []any) []error) func(context.Context, time.Time, any) error {
+	group := s.Store.Group(func(w placement.Writer, requests []any) []error {
+		s.updates.Add(1)
+		hold(&s.gate)
+		return write(&gatedWriter{w, s}, requests)
+	})
+	return func(ctx context.Context, now time.Time, request any) error {
+		hold(&s.before)
+		return group(ctx, now, request)
+	}
+}
+
+// waiting is how many Updates wait.
+func (s *gatedStore) waiting() int { return s.Store.(interface{ Waiting() int }).Waiting() }
 
 type gatedWriter struct {
 	placement.Writer
@@ -86,7 +108,7 @@ func newBatchCloud(t *testing.T, store placement.Store) *batchCloud {
 // returns what each got.
 func (c *batchCloud) together(requests ...func() error) []error {
 	got := make([]error, len(requests))
-	g := &gate{make(chan struct{}), make(chan struct{})}
+	g := newGate()
 	c.gated.gate.Store(g)
 	var all sync.WaitGroup
 	var alone atomic.Int64 // those that did not wait
@@ -96,7 +118,7 @@ func (c *batchCloud) together(requests ...func() error) []error {
 			<-g.entered
 			continue
 		}
-		for end := time.Now().Add(30 * time.Second); c.WaitingClaims()+int(alone.Load()) < i; runtime.Gosched() {
+		for end := time.Now().Add(30 * time.Second); c.gated.waiting()+int(alone.Load()) < i; runtime.Gosched() {
 			if time.Now().After(end) {
 				c.Fatal("a claim neither waits nor ends")
 			}
@@ -110,7 +132,7 @@ func (c *batchCloud) together(requests ...func() error) []error {
 // awaitWaiting waits until so many claims wait for a batch.
 func (c *batchCloud) awaitWaiting(n int) {
 	c.Helper()
-	for end := time.Now().Add(30 * time.Second); c.WaitingClaims() < n; runtime.Gosched() {
+	for end := time.Now().Add(30 * time.Second); c.gated.waiting() < n; runtime.Gosched() {
 		if time.Now().After(end) {
 			c.Fatalf("no %d claims wait", n)
 		}
@@ -140,8 +162,8 @@ func TestClaimsShareATransactionAndNeedNoReading(t *testing.T) {
 	)
 	c.must(errors.Join(got...))
 	c.must(c.releasing("s2")())
-	if n := c.gated.updates.Load() - updates; n != 2 {
-		t.Errorf("three claims and a release took %d transactions, want 2", n)
+	if n := c.gated.updates.Load() - updates; n != 3 { // the first one, those that waited for it, the release
+		t.Errorf("three claims and a release took %d transactions, want 3", n)
 	}
 	if n := c.gated.views.Load() - views; n != 0 {
 		t.Errorf("the store was read %d times, want never", n)
@@ -221,8 +243,8 @@ func TestSwapsThatMissAreTriedAgain(t *testing.T) {
 	c := newBatchCloud(t, openStore(t))
 	c.provider("a", "")
 	c.offers("a", offer("VCPU", 8))
-	g := &gate{make(chan struct{}), make(chan struct{})}
-	c.gated.gate.Store(g)
+	g := newGate()
+	c.gated.before.Store(g)
 	done := make(chan error, 1)
 	go func() { done <- c.SetAllocations(ctx, claim("s", on("a", "VCPU", 4))) }()
 	<-g.entered
@@ -244,7 +266,7 @@ func TestWaitingClaimsMayLeave(t *testing.T) {
 	c := newBatchCloud(t, openStore(t))
 	c.provider("a", "")
 	c.offers("a", offer("VCPU", 8))
-	g := &gate{make(chan struct{}), make(chan struct{})}
+	g := newGate()
 	c.gated.gate.Store(g)
 	first, left, last := make(chan error, 1), make(chan error, 1), make(chan error, 1)
 	go func() { first <- c.claiming(claim("s1", on("a", "VCPU", 1)))() }()

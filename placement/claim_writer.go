@@ -10,9 +10,8 @@ type ClaimWriter interface {
 	// is asked for, UUID, Project, User and Type count. Allocations of a consumer that
 	// does not exist are not looked for: WriteClaims finds them.
 	Claimants(asked []ConsumerRow) ([]Claimant, error)
-	// WriteClaims writes all of c, with the owners that do not exist yet; that may
-	// wait for the commit of the Update. It, or else the Update, fails with
-	// ErrStale when anything is not as c says it is, a consumer to be made or
+	// WriteClaims writes all of c, with the owners that do not exist yet. It fails
+	// with ErrStale when anything is not as c says it is, a consumer to be made or
 	// its allocations being there included; in a Shared store c may be from before
 	// the Update. Some of c may be written when it fails, so that the function of the
 	// Update must fail as well. It locks all their providers, those freed included, in
@@ -35,7 +34,8 @@ type Claimant struct {
 }
 
 // A Hold is what a consumer holds of one class on one provider, with the root of
-// the provider's tree.
+// the provider's tree. Root is 0 where the tree needs no check, and ProviderUUID is empty
+// when there is no such provider any more.
 type Hold struct {
 	Provider     int64
 	ProviderUUID UUID
@@ -52,7 +52,8 @@ type ClaimRows struct {
 	Gone        []ConsumerRow   // of this generation: they are removed; owners do not count
 	Allocations []AllocationRow // to add
 
-	// Freed is all that Kept and Gone hold: it is removed.
+	// Freed is all that the consumers hold, those included that are to be made or have
+	// no row: it is removed.
 	Freed map[UUID][]Hold
 }
 

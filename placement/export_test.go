@@ -1,12 +1,5 @@
 package placement
 
-// WaitingClaims returns how many claims and releases wait for a batch.
-func (s *Service) WaitingClaims() int {
-	s.batches.mu.Lock()
-	defer s.batches.mu.Unlock()
-	return len(s.batches.waiting)
-}
-
 // Shape returns the tree's shape.
 func (t *Tree) Shape() *Shape { return t.shape }
 

@@ -30,8 +30,9 @@ type ProviderInventories struct {
 // ratios that cannot be stored, and as Conflict for other generations, for claims
 // that do not fit, and when inventory that stays in use would go.
 func (s *Service) Reshape(ctx context.Context, r Reshape) error {
-	return s.claim(ctx, 0, func(t *tx) error {
-		err := t.reshape(s, r)
+	r.Claims = s.owned(r.Claims)
+	return s.claim(ctx, func(int) error {
+		err := s.transact(ctx, func(t *tx) error { return t.reshape(s, r) })
 		var unknown unknownClass
 		var used usedInventory
 		switch {
@@ -50,7 +51,7 @@ func (t *tx) reshape(s *Service, r Reshape) error {
 			return err
 		}
 	}
-	claims, err := t.prepareClaims(s, r.Claims...)
+	consumers, lines, err := t.claimLines(s, r.Claims)
 	if err != nil {
 		return err
 	}
@@ -69,10 +70,7 @@ func (t *tx) reshape(s *Service, r Reshape) error {
 			return err
 		}
 	}
-	if err := claims.reread(); err != nil {
-		return err
-	}
-	if err := claims.write(); err != nil {
+	if err := t.writeClaims(s, r.Claims, consumers, lines); err != nil {
 		return err
 	}
 	for _, pi := range r.Inventories {
@@ -88,6 +86,38 @@ func (t *tx) reshape(s *Service, r Reshape) error {
 		}
 	}
 	return nil
+}
+
+// claimLines reads the consumers of claims and looks up what the claims ask for.
+func (t *tx) claimLines(s *Service, claims []Claim) ([]Claimant, []claimLine, error) {
+	consumers := make([]Claimant, len(claims))
+	for i, c := range claims {
+		consumers[i].UUID = c.Consumer
+		if err := readConsumer(t, &consumers[i]); err != nil {
+			return nil, nil, err
+		}
+	}
+	state, err := s.readState(t, claims, consumers)
+	if err != nil {
+		return nil, nil, err
+	}
+	lines, err := state.lines(claims, consumers)
+	return consumers, lines, err
+}
+
+// writeClaims decides claims on the inventories that the transaction wrote, and writes them.
+func (t *tx) writeClaims(s *Service, claims []Claim, consumers []Claimant, lines []claimLine) error {
+	state, err := s.readState(t, claims, consumers)
+	if err == nil {
+		err = state.claim(claims, consumers, lines)
+	}
+	if err != nil || state.empty() {
+		return err
+	}
+	for _, tree := range state.trees {
+		t.changes.Tree(tree.Root().ID)
+	}
+	return t.WriteClaims(state.rows)
 }
 
 // reshapable checks that a provider is there and of the generation that the

@@ -32,7 +32,9 @@ type Service struct {
 	outcome    error         // of the last one
 	position   Position      // up to which the world has what other stores wrote
 
-	batches batches // of claims
+	claims func(context.Context, time.Time, any) error // writes a *claimRequest
+	later  map[*Tree]*Tree                             // what its own commits made of trees that the snapshot may show; of the writing goroutine
+	outrun atomic.Bool                                 // later has grown too long: the snapshot is to be brought up to date
 
 	sweeping sync.Mutex // guards what follows
 	odd      oddities
@@ -53,6 +55,9 @@ type Settings struct {
 	Now func() time.Time
 	// Observe, when not nil, is told of what happens to claims.
 	Observe func(ClaimEvent)
+	// RefreshFailed, when not nil, is told why the snapshot could not be brought up to date
+	// after something was committed. Requests that are answered from it fail until it can.
+	RefreshFailed func(error)
 	// ObserveOthers, when not nil, is told of what other services on the same
 	// store changed, as it is taken over.
 	ObserveOthers func(Changes)
@@ -79,7 +84,8 @@ func DefaultSettings() Settings {
 // NewService reads the whole store and returns a service on it. The standard
 // resource classes and traits that the store lacks are added first.
 func NewService(ctx context.Context, store Store, settings Settings) (*Service, error) {
-	s := &Service{store: store, settings: settings, refreshing: make(chan struct{}, 1)}
+	s := &Service{store: store, settings: settings, refreshing: make(chan struct{}, 1), later: make(map[*Tree]*Tree)}
+	s.claims = store.Group(s.writeClaims)
 	if err := EnsureStandard(ctx, store, settings.Now()); err != nil {
 		return nil, fmt.Errorf("adding standard names: %w", err)
 	}
@@ -235,8 +241,14 @@ func (t *tx) provider(uuid UUID) (ProviderRow, error) {
 // update is transact, run again when a row went or changed between two of its
 // statements: what comes of that is known only to a new run.
 func (s *Service) update(ctx context.Context, fn func(*tx) error) error {
+	return s.retry(ctx, func(int) error { return s.transact(ctx, fn) })
+}
+
+// retry calls attempt again, with the number of tries before, while a row went or changed
+// between two of its statements.
+func (s *Service) retry(ctx context.Context, attempt func(try int) error) error {
 	for try := 0; ; try++ {
-		err := s.transact(ctx, fn)
+		err := attempt(try)
 		if !errors.Is(err, ErrStale) && !errors.Is(err, ErrNoRow) || ctx.Err() != nil {
 			return err
 		}
@@ -264,9 +276,16 @@ func (s *Service) transact(ctx context.Context, fn func(*tx) error) error {
 	if !done.Empty() && !s.store.Shared() {
 		// What is durable must be acknowledged even if it cannot be read
 		// back now: World then fails until it can.
-		_ = s.refreshHere(context.WithoutCancel(ctx), done)
+		s.refreshed(s.refreshHere(context.WithoutCancel(ctx), done))
 	}
 	return err
+}
+
+// refreshed reports the failure of a refresh whose caller is answered all the same.
+func (s *Service) refreshed(err error) {
+	if err != nil && !errors.Is(err, context.Canceled) && s.settings.RefreshFailed != nil {
+		s.settings.RefreshFailed(err)
+	}
 }
 
 // note adds changes that the next refresh is to bring in, and returns the ticket

@@ -113,6 +113,10 @@ func (s *staleStore) Update(ctx context.Context, now time.Time, fn func(placemen
 	return s.Store.Update(ctx, now, func(w placement.Writer) error { return fn(&staleWriter{w, s}) })
 }
 
+func (s *staleStore) Group(write func(placement.Writer, []any) []error) func(context.Context, time.Time, any) error {
+	return s.Store.Group(func(w placement.Writer, requests []any) []error { return write(&staleWriter{w, s}, requests) })
+}
+
 func (w *staleWriter) BumpProvider(provider int64, from placement.Generation) error {
 	if w.store.fails.Add(-1) >= 0 {
 		return placement.ErrStale

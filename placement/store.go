@@ -41,6 +41,13 @@ type Store interface {
 	// either and comes back as an error or goes through to the caller.
 	Update(ctx context.Context, now time.Time, fn func(Writer) error) error
 
+	// Group returns a function that is Update for requests of one kind. Those that wait
+	// at the same time are handed to write together, in one transaction, and no others of
+	// the kind until that is committed; write returns what becomes of each, as the function
+	// of an Update would. A request that it returns an error for must have written nothing,
+	// unless all get one. Write runs on one goroutine and must not wait for the store.
+	Group(write func(w Writer, requests []any) []error) func(ctx context.Context, now time.Time, request any) error
+
 	// Shared reports whether other programs may write the same database.
 	// Then what they committed must be asked for before anything is answered
 	// from memory.
@@ -139,6 +146,8 @@ type Writer interface {
 	// Parent and Root are ids; Root 0 makes it a root of its own. It fails
 	// with ErrUUIDTaken or ErrNameTaken (the UUID is looked at first).
 	InsertProvider(p ProviderRow) (int64, error)
+	// Providers lists the providers with those UUIDs and holds them as Provider does.
+	Providers(uuids ...UUID) ([]ProviderRow, error)
 	// UpdateProvider writes name, parent and root of the provider p.ID,
 	// not its generation. It fails with ErrNameTaken or ErrNoRow.
 	UpdateProvider(p ProviderRow) error
@@ -204,6 +213,9 @@ type Writer interface {
 	// Changed adds to what other stores are told of this Update when it is
 	// committed.
 	Changed(c Changes)
+	// OnCommit has fn called when what this Update wrote is durable, and before it
+	// returns. fn must be quick, and is called on the goroutine of Group's functions.
+	OnCommit(fn func())
 }
 
 // A Picture is the rows of whole trees.

@@ -80,6 +80,13 @@ func (w *World) WithTrees(roots []int64, pic Picture, built time.Time) *World {
 	return &next
 }
 
+// only returns a snapshot of the trees of pic alone, which have those roots, with the
+// catalogs of w.
+func (w *World) only(roots []int64, pic Picture) *World {
+	none := &World{classes: w.classes, traits: w.traits, names: w.names, sharing: w.sharing, fold: w.fold, like: w.like}
+	return none.WithTrees(roots, pic, w.built)
+}
+
 // treesOf returns the trees with those roots, as far as there are any.
 func (w *World) treesOf(roots []int64) []*Tree {
 	var trees []*Tree

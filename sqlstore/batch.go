@@ -21,29 +21,33 @@ const attempts = 3
 // errExited is the outcome of a function that ended its goroutine.
 var errExited = errors.New("sqlstore: update left without returning")
 
-// A job is an Update on its way. The function runs on the goroutine that called
-// Update, so that its panics and its runtime.Goexit are its own; the writing
-// goroutine hands it the transaction and takes it back.
+// A job is an Update on its way, a request of a group, or a group's requests together.
+// The function of an Update runs on the goroutine that called it, so that its panics and
+// its runtime.Goexit are its own; the writing goroutine hands it the transaction and takes
+// it back.
 type job struct {
 	ctx context.Context
 	now time.Time
-	fn  func(*tx) error
-	// committed is called, unless nil, when what fn wrote is durable, before
-	// anybody is told.
-	committed func()
+	fn  func(*tx) error // of an Update
+
+	group   *group
+	request any    // of the group
+	members []*job // requests that are written together; the rest of them is as of one job
 
 	// until is when the store gives up on a server that is away or collides,
 	// and waited how often the job met a lock that did not go away in time.
 	until  time.Time
 	waited int
 
-	state   atomic.Int32
-	turn    chan *tx   // the transaction is the job's
-	back    chan error // it is the store's again; what fn returned
-	result  chan error // what Update returns
-	outcome error      // what Update will return if the commit succeeds
-	entry   any        // what the change log is to say of it
-	wants   []any      // that it turned out to need, in all runs
+	state    atomic.Int32
+	turn     chan *tx   // the transaction is the job's
+	back     chan error // it is the store's again; what fn returned
+	result   chan error // what the caller gets
+	outcome  error      // what the caller will get if the commit succeeds
+	broken   error      // what all members get then, unless nil
+	onCommit []func()
+	entry    any   // what the change log is to say of it
+	wants    []any // that it turned out to need, in all runs
 }
 
 // The states of a job: it waits until either the store or its caller decides.
@@ -53,42 +57,38 @@ const (
 	left
 )
 
-// update runs fn in one serializable transaction, possibly more than once, and
-// committed as soon as that is durable. A panic in fn is returned as an error. When
-// ctx ends while the job waits, it leaves without having run; once it runs, its
-// outcome is waited for. On a server it also leaves when its turn does not come
-// within Options.RetryTime.
-func (s *engine) update(ctx context.Context, now time.Time, fn func(*tx) error, committed func()) error {
-	if err := ctx.Err(); err != nil {
+// update runs fn in one serializable transaction, possibly more than once. A panic in fn
+// is returned as an error. When ctx ends while the job waits, it leaves without having
+// run; once it runs, its outcome is waited for. On a server it also leaves when it does not
+// get the transaction within Options.RetryTime.
+func (s *engine) update(ctx context.Context, now time.Time, fn func(*tx) error) error {
+	j := s.newJob(ctx, now)
+	j.fn, j.turn, j.back = fn, make(chan *tx, 1), make(chan error, 1)
+	return s.await(j)
+}
+
+// updateGroup is update for a request of a group.
+func (s *engine) updateGroup(ctx context.Context, now time.Time, g *group, request any) error {
+	j := s.newJob(ctx, now)
+	j.group, j.request = g, request
+	return s.await(j)
+}
+
+// Waiting returns how many Updates wait to be written.
+func (s *engine) Waiting() int { return s.queue.len() }
+
+// await puts a job into the queue and follows it to its end.
+func (s *engine) await(j *job) error {
+	if err := j.ctx.Err(); err != nil {
 		return err
 	}
-	j := &job{
-		ctx: ctx, now: now, fn: fn, committed: committed, until: time.Now().Add(s.opts.RetryTime),
-		turn: make(chan *tx, 1), back: make(chan error, 1), result: make(chan error, 1),
-	}
-	if err := s.enqueue(j); err != nil {
+	if err := s.queue.put(j); err != nil {
+		if _, code := fault.Of(err); code == CodeBusy && s.opts.Metrics.QueueFull != nil {
+			s.opts.Metrics.QueueFull()
+		}
 		return err
 	}
 	return s.follow(j)
-}
-
-// enqueue refuses what does not fit at once: a caller that must wait longer
-// than the queue is better told to come back.
-func (s *engine) enqueue(j *job) error {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.closed {
-		return closedError()
-	}
-	select {
-	case s.queue <- j:
-		return nil
-	default:
-		if s.opts.Metrics.QueueFull != nil {
-			s.opts.Metrics.QueueFull()
-		}
-		return fault.New(fault.Unavailable, CodeBusy, "Too many changes are waiting to be written. Please try again.")
-	}
 }
 
 // follow runs the job whenever it has the transaction and returns its result.
@@ -120,16 +120,21 @@ func (s *engine) follow(j *job) error {
 	}
 }
 
-// run calls the function and gives the transaction back, come what may.
+// run calls the function and gives the transaction back, whatever the function does.
 func (j *job) run(t *tx) {
 	err := errExited
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("sqlstore: update panicked: %v\n%s", p, debug.Stack())
+			j.broken = err
 		}
 		j.back <- err
 	}()
-	err = j.fn(t)
+	if j.members != nil {
+		err = j.runGroup(t)
+	} else {
+		err = j.fn(t)
+	}
 }
 
 // write serves the queue until it is closed and empty. Meanwhile it keeps the change log
@@ -144,12 +149,13 @@ func (s *engine) write() {
 	defer tend.Stop()
 	for {
 		select {
-		case j, open := <-s.queue:
-			if !open {
+		case <-s.queue.filled:
+			for s.batch() {
+			}
+			if s.queue.ended() {
 				s.leaveLog()
 				return
 			}
-			s.batch(j)
 		case <-tend.C:
 			if s.d.server {
 				s.tendLog()
@@ -160,48 +166,51 @@ func (s *engine) write() {
 	}
 }
 
-// batch runs a job together with those that wait behind it, once more those whose
-// locks others held, and each alone when that does not work out.
-func (s *engine) batch(first *job) {
-	if !s.connected(first) {
-		return
+// batch runs the jobs that wait in one transaction, once more those whose locks others
+// held, and each alone when that does not work out. It reports false when none waited.
+func (s *engine) batch() bool {
+	if !s.connected() {
+		return false
 	}
-	members, err := s.transact(s.collect(first))
+	members, err := s.transact(s.collect())
 	if err != nil && len(members) > 1 && s.d.locked(err) {
 		members, err = s.transact(each(members))
 	}
-	if err == nil {
-		return
+	switch {
+	case err == nil:
+	case len(members) == 1 && !s.again(err):
+		members[0].end(s.d.translate("committing", err))
+	default:
+		for _, j := range members {
+			s.alone(j)
+		}
 	}
-	if len(members) == 1 && !s.again(err) {
-		members[0].result <- s.d.translate("committing", err)
-		return
-	}
-	for _, j := range members {
-		s.alone(j)
-	}
+	return true
 }
 
-// connected waits until there is a connection to write on, while first is still
-// free to leave, and gives up on it when its time is up.
-func (s *engine) connected(first *job) bool {
+// connected waits until there is a connection to write on, while the jobs that wait are
+// still free to leave, and gives up on those whose time is up. It reports false when none
+// waits.
+func (s *engine) connected() bool {
 	if !s.d.server {
-		return true
+		return s.queue.first() != nil
 	}
 	ses := s.writer.own()
 	defer s.writer.giveBack(ses)
 	for n := 1; ; n++ {
-		err := ses.connect(context.Background())
-		if err == nil || first.state.Load() == left {
-			return err == nil
-		}
-		if s.late(first) {
-			if first.state.CompareAndSwap(waiting, taken) {
-				first.result <- s.d.translate("connecting", err)
-			}
+		first := s.queue.first()
+		if first == nil {
 			return false
 		}
-		_ = sleep(first.ctx, backoff(n))
+		err := ses.connect(context.Background())
+		if err == nil {
+			return true
+		}
+		if !s.late(first) {
+			_ = sleep(first.ctx, backoff(n))
+		} else if first.state.CompareAndSwap(waiting, taken) {
+			first.result <- s.d.translate("connecting", err)
+		}
 	}
 }
 
@@ -220,7 +229,7 @@ func (s *engine) alone(j *job) {
 	err := errSilent
 	for n := range maxAttempts {
 		if cut := j.pause(n); cut != nil {
-			j.result <- cut
+			j.end(cut)
 			return
 		}
 		if s.d.server && s.late(j) {
@@ -242,7 +251,7 @@ func (s *engine) alone(j *job) {
 			break // it is not going to be another one's doing any more
 		}
 	}
-	j.result <- s.d.translate("committing", err)
+	j.end(s.d.translate("committing", err))
 }
 
 // maxAttempts bounds what until bounds already.
@@ -276,40 +285,18 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// collect returns a function that yields first and then, within the bounds of a
-// batch, the jobs that wait in the queue, without waiting for any.
-func (s *engine) collect(first *job) func() *job {
+// collect returns a function that yields the jobs that wait in the queue, within the
+// bounds of a batch, without waiting for any.
+func (s *engine) collect() func() *job {
 	until := time.Now().Add(s.opts.MaxBatchTime)
-	next, n := first, 0
+	done := make(map[*group]bool)
+	n := 0
 	return func() *job {
-		for {
-			j := next
-			if j == nil {
-				j = s.waiting(n, until)
-			}
-			next = nil
-			if j == nil {
-				return nil
-			}
-			if j.state.CompareAndSwap(waiting, taken) {
-				n++
-				return j
-			}
+		if n >= s.opts.MaxBatch || n > 0 && time.Now().After(until) {
+			return nil
 		}
-	}
-}
-
-// waiting takes a job from the queue, nil when there is none or the batch of n
-// is full.
-func (s *engine) waiting(n int, until time.Time) *job {
-	if n >= s.opts.MaxBatch || n > 0 && time.Now().After(until) {
-		return nil
-	}
-	select {
-	case j := <-s.queue: // nil when closed and empty
-		return j
-	default:
-		return nil
+		n++
+		return s.queue.take(done)
 	}
 }
 
@@ -343,7 +330,7 @@ func (s *engine) transact(next func() *job) ([]*job, error) {
 	}
 	if errors.Is(err, errUnsettled) {
 		for _, m := range r.members {
-			m.result <- errUnknown(err)
+			m.end(errUnknown(err))
 		}
 		return r.missed, r.cause
 	}
@@ -362,13 +349,22 @@ func (s *engine) transact(next func() *job) ([]*job, error) {
 // tell ends the jobs of a transaction that is durable.
 func (s *engine) tell(members []*job, took time.Duration) {
 	if len(members) > 0 && s.opts.Metrics.Committed != nil {
-		s.opts.Metrics.Committed(len(members), took)
+		s.opts.Metrics.Committed(sizeOf(members), took)
 	}
-	for _, m := range members {
-		if m.outcome == nil && m.committed != nil {
-			m.committed()
+	for _, j := range members {
+		if j.outcome == nil {
+			for _, fn := range j.onCommit {
+				fn()
+			}
 		}
-		m.result <- m.outcome
+	}
+	for _, j := range members {
+		if j.members == nil {
+			j.result <- j.outcome
+		}
+		for _, m := range j.members {
+			m.result <- cmp.Or(j.broken, m.outcome)
+		}
 	}
 }
 
@@ -500,9 +496,9 @@ func (s *engine) lost(ses *session, members []*job, cause error) {
 	// nothing to roll back and the error says just that.
 	ses.forget()
 	_ = ses.do("ROLLBACK")
-	s.opts.Logger.Warn("a transaction was lost", "updates", len(members), "error", cause.Error())
+	s.opts.Logger.Warn("a transaction was lost", "updates", sizeOf(members), "error", cause.Error())
 	if s.opts.Metrics.CommitFailed != nil {
-		s.opts.Metrics.CommitFailed(len(members))
+		s.opts.Metrics.CommitFailed(sizeOf(members))
 	}
 }
 
@@ -516,7 +512,12 @@ func (s *engine) member(ses *session, j *job, open bool) (bool, error) {
 	}
 	t := &tx{ses: ses, ctx: j.ctx, trace: s.opts.Trace, stamp: stamp(j.now.Truncate(s.d.keeps)), holding: open}
 	began := time.Now()
-	j.turn <- t
+	if j.members != nil {
+		j.broken = nil // by an earlier attempt
+		j.run(t)
+	} else {
+		j.turn <- t
+	}
 	j.outcome = <-j.back
 	t.over = true
 	if t.wants != nil {
@@ -526,11 +527,11 @@ func (s *engine) member(ses *session, j *job, open bool) (bool, error) {
 		j.noteWait(s, t.cause, began)
 		return open, t.cause
 	}
-	j.entry = t.entry
+	j.entry, j.onCommit = t.entry, t.onCommit
 	if j.outcome == nil {
 		// The function overlooked an error after which the transaction
 		// is not what it believes.
-		j.outcome = t.broken
+		j.outcome, j.broken = t.broken, t.broken
 	}
 	if err := s.endMember(ses, open, j.outcome == nil); err != nil {
 		// What went wrong ended the whole transaction, with its

@@ -80,15 +80,15 @@ func (c *claimants) of(uuid placement.UUID) *placement.Claimant {
 	return nil
 }
 
-// add takes in a row: a consumer, and one of its allocations unless it has none, or
-// one of a provider that is not there.
+// add takes in a row: a consumer, and one of its allocations unless it has none. That of
+// a provider that is not there has no UUID and no root.
 func (c *claimants) add(one *row) {
 	who := c.of(uuid(one, 1))
 	if who == nil {
 		return
 	}
 	who.ID, who.Generation = one.int(0), generation(one, 2)
-	if one.null(4) {
+	if one.null(3) {
 		return
 	}
 	who.Holds = append(who.Holds, placement.Hold{
@@ -189,7 +189,7 @@ func (w *writer) providerSwaps(c placement.ClaimRows) []providerSwap {
 	}
 	for _, holds := range c.Freed {
 		for _, h := range holds {
-			if w.ses.d.server {
+			if w.ses.d.server && h.Root != 0 {
 				all = append(all, providerSwap{id: h.Provider, root: h.Root})
 			}
 		}
@@ -303,8 +303,9 @@ func freeStatements(c placement.ClaimRows) []mustChange {
 		uuids = append(uuids, row.UUID)
 	}
 	var freed int64
-	for _, holds := range c.Freed {
+	for uuid, holds := range c.Freed {
 		freed += int64(len(holds))
+		uuids = append(uuids, uuid)
 	}
 	_ = inList(uuids, func(marks string, args []any) error {
 		all = append(all, mustChange{statement: statement{`

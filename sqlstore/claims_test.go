@@ -234,17 +234,17 @@ WHERE consumer_id NOT IN (SELECT uuid FROM consumers)`)
 	})
 }
 
-// A watchedStore calls a function within each Update, behind what that does.
+// A watchedStore calls a function within each transaction of a Group, behind what that does.
 type watchedStore struct {
 	*sqlstore.Store
 	within func()
 }
 
-func (s *watchedStore) Update(ctx context.Context, now time.Time, fn func(placement.Writer) error) error {
-	return s.Store.Update(ctx, now, func(w placement.Writer) error {
-		err := fn(w)
+func (s *watchedStore) Group(write func(placement.Writer, []any) []error) func(context.Context, time.Time, any) error {
+	return s.Store.Group(func(w placement.Writer, requests []any) []error {
+		errs := write(w, requests)
 		s.within()
-		return err
+		return errs
 	})
 }
 

@@ -14,9 +14,6 @@ func (s *Store) OnWriter(fn func(*sql.Conn) error) error {
 	return fn(ses.conn)
 }
 
-// Waiting returns how many Updates are in the queue.
-func (s *Store) Waiting() int { return len(s.queue) }
-
 // Count returns the number that a statement answers.
 func (s *Store) Count(ctx context.Context, statement string) (n int64, err error) {
 	err = s.View(ctx, func(r placement.Reader) (err error) {

@@ -35,14 +35,37 @@ func (s *Store) View(ctx context.Context, fn func(placement.Reader) error) error
 // without having run; once it runs, its outcome is waited for. On a server it also
 // leaves when its turn does not come within Options.RetryTime.
 func (s *Store) Update(ctx context.Context, now time.Time, fn func(placement.Writer) error) error {
-	var named ownerIDs
 	return s.update(ctx, now, func(t *tx) error {
-		w := &writer{reader: reader{tx: t}, memory: &s.owners}
-		err := fn(w)
-		named, t.entry = w.named, w.changed
-		if !w.wants.empty() {
-			t.wants = w.wants
-		}
-		return err
-	}, func() { s.owners.learn(named) })
+		w := s.newWriter(t)
+		defer w.end()
+		return fn(w)
+	})
+}
+
+// Group returns what is Update for requests that are written together by write.
+func (s *Store) Group(write func(placement.Writer, []any) []error) func(context.Context, time.Time, any) error {
+	g := &group{write: func(t *tx, requests []any) []error {
+		w := s.newWriter(t)
+		defer w.end()
+		return write(w, requests)
+	}}
+	return func(ctx context.Context, now time.Time, request any) error {
+		return s.updateGroup(ctx, now, g, request)
+	}
+}
+
+// newWriter returns the writer of a transaction, which uses the ids of owners that are
+// known, and adds to them when it is committed.
+func (s *Store) newWriter(t *tx) *writer {
+	w := &writer{reader: reader{tx: t}, memory: &s.owners}
+	w.OnCommit(func() { s.owners.learn(w.named) })
+	return w
+}
+
+// end tells the engine what the writer changed and asked for.
+func (w *writer) end() {
+	w.tx.entry = w.changed
+	if !w.wants.empty() {
+		w.tx.wants = w.wants
+	}
 }

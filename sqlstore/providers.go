@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/berthcloud/berth/placement"
 )
@@ -53,6 +54,26 @@ WHERE p.id = (SELECT id FROM resource_providers WHERE uuid = ?)`, uuid)
 		w.wants.ids = append(w.wants.ids, p.ID)
 	}
 	return p, err
+}
+
+// Providers holds several rows, in the order of their ids: two transactions that ask for
+// the same ones in another order do not wait for each other in a circle.
+func (w *writer) Providers(uuids ...placement.UUID) ([]placement.ProviderRow, error) {
+	ids, err := listIn(w.tx, integer, `
+SELECT id
+FROM resource_providers
+WHERE uuid IN (`, uuids, `)`)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	w.wants.ids = append(w.wants.ids, ids...)
+	var all []placement.ProviderRow
+	slices.Sort(ids)
+	err = inList(ids, func(marks string, args []any) error {
+		return w.lock(func(one *row) { all = append(all, readProvider(one)) }, providerColumns+`
+WHERE p.id IN (`+marks+`)`+providerOrder, args...)
+	})
+	return all, err
 }
 
 // Hold does nothing where there is one writer at a time. On MySQL it writes a row

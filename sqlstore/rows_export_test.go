@@ -52,7 +52,7 @@ func (s *rowStore) Empty(ctx context.Context) error {
 			}
 		}
 		return nil
-	}, nil)
+	})
 }
 
 // OnWriter lets a test use the connection that writes while no Update does.
@@ -61,6 +61,3 @@ func (s *rowStore) OnWriter(fn func(*sql.Conn) error) error {
 	defer s.writer.giveBack(ses)
 	return fn(ses.conn)
 }
-
-// Waiting returns how many Updates are in the queue.
-func (s *rowStore) Waiting() int { return len(s.queue) }

@@ -71,7 +71,7 @@ func (s *rowStore) refuseDemoted(t *tx) error {
 // leaves without having run; once it runs, its outcome is waited for. On a server it
 // also leaves when its turn does not come within Options.RetryTime.
 func (s *rowStore) Update(ctx context.Context, now time.Time, fn func(rows.Writer) error) error {
-	return s.update(ctx, now, func(t *tx) error { return fn(rowWriter{rowReader{s.tables, t}}) }, nil)
+	return s.update(ctx, now, func(t *tx) error { return fn(rowWriter{rowReader{s.tables, t}}) })
 }
 
 // Others counts the transactions of other instances on the same server: those that

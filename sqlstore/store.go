@@ -195,9 +195,9 @@ type engine struct {
 	// it: what it says to others, and what this store keeps of it.
 	encode func(noted []any) (body string, kept any)
 
-	mu      sync.RWMutex // guards closed, and queue against being closed
+	mu      sync.Mutex // guards closed
 	closed  bool
-	queue   chan *job
+	queue   *queue
 	closing chan struct{} // closed when Close begins
 	idle    chan struct{} // closed when the writing goroutine has ended
 	done    chan struct{} // closed when Close has ended
@@ -223,7 +223,7 @@ func newEngine(opts Options) *engine {
 // start begins to serve on the given sessions. Without readers, Views share the
 // writer.
 func (s *engine) start(writer *session, readers []*session) {
-	s.queue = make(chan *job, s.opts.MaxQueue)
+	s.queue = newQueue(s.opts.MaxQueue)
 	s.closing, s.idle, s.done = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	s.writer = newPool([]*session{writer}, 1, 0, s.closing)
 	s.readers = s.writer
@@ -319,7 +319,7 @@ func (s *engine) Close() error {
 	if first {
 		s.closed = true
 		close(s.closing)
-		close(s.queue)
+		s.queue.close()
 	}
 	s.mu.Unlock()
 	if first {

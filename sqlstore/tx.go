@@ -30,6 +30,8 @@ type tx struct {
 	// entry, when not nil, is what the change log is to say of the Update, and wants what
 	// it is to begin with should it run again. The engine knows neither.
 	entry, wants any
+	// onCommit is called when what the Update wrote is durable.
+	onCommit []func()
 	// heard, when not nil, is told of rows as they come.
 	heard func(rows int)
 	// second begins another transaction that sees what this one sees. Nil in an Update.

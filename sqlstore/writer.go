@@ -16,5 +16,8 @@ var _ placement.Writer = (*writer)(nil)
 // Changed notes what the change log is to say of this Update.
 func (w *writer) Changed(c placement.Changes) { w.changed.Add(c) }
 
+// OnCommit has fn called when what this Update wrote is durable.
+func (w *writer) OnCommit(fn func()) { w.tx.onCommit = append(w.tx.onCommit, fn) }
+
 // change is exec for a statement that must find its row.
 func (w *writer) change(query string, args ...any) error { return noRow(w.tx.change(query, args...)) }
