@@ -93,8 +93,12 @@ bench: ## measure Berth beside a canned server and upstream's; a quarter of an h
 	$(GO) run ./bench $(BENCHFLAGS)
 
 .PHONY: bench-short
-bench-short: ## what CI measures: ratios in small worlds
+bench-short: ## what CI measures: ratios in small worlds, against those of the last release
 	$(GO) run ./bench -short $(BENCHFLAGS)
+
+.PHONY: bench-record
+bench-record: ## record those ratios, on a machine that does nothing else; half an hour
+	$(GO) run ./bench -short -record $(BENCHFLAGS)
 
 .PHONY: bench-scaling
 bench-scaling: ## measure against size and draw docs/scaling.svg

@@ -94,7 +94,7 @@ func (c candidates) alone(l *lab, f *figures) error {
 // countCandidates adds the number of candidates in an answer: a measurement is only valid if the
 // answer is the intended one.
 func (l *lab) countCandidates(f *figures, berth *servers.Server, path string) error {
-	pages, err := l.record(berth, []string{path})
+	pages, err := l.pagesOf(berth, []string{path})
 	if err != nil {
 		return err
 	}

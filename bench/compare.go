@@ -60,7 +60,7 @@ func (l *lab) plan(addr string, conns int, paths []string) load.Plan {
 // about the same size; the canned server has those to the paths in record, the first of which it
 // sends for the rest.
 func (l *lab) compare(f *figures, berth *servers.Server, paths, record []string) error {
-	pages, err := l.record(berth, record)
+	pages, err := l.pagesOf(berth, record)
 	if err != nil {
 		return err
 	}
@@ -130,8 +130,8 @@ func quotients(a, b []sample, get func(sample) float64) []float64 {
 	return values
 }
 
-// record fetches the answers of a server.
-func (l *lab) record(s *servers.Server, paths []string) (canned.Pages, error) {
+// pagesOf fetches the answers of a server.
+func (l *lab) pagesOf(s *servers.Server, paths []string) (canned.Pages, error) {
 	c, err := load.Dial(s.Addr, servers.Headers...)
 	if err != nil {
 		return canned.Pages{}, err

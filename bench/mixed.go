@@ -104,7 +104,7 @@ func (m mixed) start(l *lab, s *mixedStage) (err error) {
 	if err != nil {
 		return err
 	}
-	pages, err := l.record(s.berth, s.paths[:1])
+	pages, err := l.pagesOf(s.berth, s.paths[:1])
 	if err != nil {
 		return err
 	}

@@ -10,18 +10,21 @@ import (
 
 // options are the options of the command line.
 type options struct {
-	short   bool
-	alone   bool // without upstream's service
-	rows    regexpFlag
-	rounds  int
-	span    time.Duration // of one measurement in a round
-	json    string
-	berth   string
-	profile string
-	worlds  string
-	scratch string
-	soak    time.Duration
-	scaling string
+	short    bool
+	alone    bool // without upstream's service
+	rows     regexpFlag
+	rounds   int
+	span     time.Duration // of one measurement in a round
+	json     string
+	berth    string
+	profile  string
+	worlds   string
+	scratch  string
+	soak     time.Duration
+	scaling  string
+	record   bool // write a baseline
+	programs programs
+	runs     int // of a new baseline, or of each program
 }
 
 // regexpFlag is a flag whose value is a regular expression.
@@ -51,13 +54,18 @@ that is missing say so and count as not run.
 
   go run ./bench                        the whole table; takes a quarter of an hour
   go run ./bench -rows '^flat'          some rows
-  go run ./bench -short                 the form for CI: small worlds, ratios only
+  go run ./bench -short                 the form for CI: small worlds, ratios against bench/baselines/short.json
+  go run ./bench -short -record         write that baseline, on a machine that does nothing else
+  go run ./bench -ablate with=/tmp/a,without=/tmp/b -rows '^mixed'
+                                        the CPU that two programs need, measured in turn
   go run ./bench -rows nested -profile /tmp/p    a CPU profile of Berth for each row
   go run ./bench -soak 30m              claims for half an hour, then the books
   go run ./bench -scaling out.json      curves: time and memory against size
 
 A row is "ok" when every bar of it holds, else "short", or "failed" when an answer was
-wrong, and then the program ends with 1. The short form tries a short row again.
+wrong, and then the program ends with 1. The short form fails a row when in three tries
+its ratio is beyond the worst value of the baseline by more than that one is beyond the
+median, at least by a tenth of the median.
 Figures are medians over the rounds; a ratio to the canned server is the median of the
 ratios of each round, in which both were measured one after the other. "cpu" is user
 and system time of the server process for one request.
@@ -70,7 +78,7 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	o.rows.Regexp = regexp.MustCompile("")
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(errs)
-	f.BoolVar(&o.short, "short", false, "small worlds, ratios only, generous margins, no upstream")
+	f.BoolVar(&o.short, "short", false, "small worlds, ratios compared with the baseline of the last release, no upstream")
 	f.Var(&o.rows, "rows", "only rows whose name matches this `regexp`")
 	f.IntVar(&o.rounds, "rounds", 5, "how often each thing is measured")
 	f.StringVar(&o.json, "json", "", "write the figures to this `file` as well, for programs")
@@ -81,6 +89,9 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	f.StringVar(&o.scratch, "dir", "", "where databases are while they are measured: a `directory` on a disk")
 	f.DurationVar(&o.soak, "soak", 0, "instead of the table: claim for so long and look at the books")
 	f.StringVar(&o.scaling, "scaling", "", "instead of the table: measure against size and write the curves to this `file`")
+	f.BoolVar(&o.record, "record", false, "measure the rows -runs times and write the baseline of -short, or of the table: bench/baselines")
+	f.Var(&o.programs, "ablate", "measure the rows -runs times with each of these `programs` in turn, name=path,name=path, and compare their CPU")
+	f.IntVar(&o.runs, "runs", 0, "how often -record (9) and -ablate (6) measure each row")
 	f.Usage = func() {
 		fmt.Fprint(errs, help)
 		f.PrintDefaults()
@@ -96,8 +107,8 @@ func parse(args []string, errs io.Writer) (*options, error) {
 }
 
 func (o *options) check(f *flag.FlagSet, errs io.Writer) error {
-	if f.NArg() > 0 || o.rounds < 1 {
-		err := fmt.Errorf("bench: want no arguments but flags, and a round at least: %q", f.Args())
+	if f.NArg() > 0 || o.rounds < 1 || o.runs < 0 {
+		err := fmt.Errorf("bench: want no arguments but flags, a round at least, and no negative number of runs: %q", f.Args())
 		fmt.Fprintln(errs, err)
 		return err
 	}

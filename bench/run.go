@@ -14,11 +14,10 @@ import (
 	"github.com/berthcloud/berth/bench/servers"
 )
 
-// How the short form differs from the table. It is run beside whatever else a
-// machine does: only what is slow by much, and each time, shall fail it.
+// How the short form differs from the table. It is run beside whatever else a machine does: a row
+// fails when none of its tries is within the limits of the baseline.
 const (
 	shortSmaller = 10
-	shortMargin  = 4.0
 	shortTries   = 3
 )
 
@@ -32,6 +31,10 @@ func (o *options) do(ctx context.Context, out, tell io.Writer) (ok bool, err err
 	switch {
 	case o.soak > 0:
 		return l.soakFor(out)
+	case o.record:
+		return l.recordRuns(out)
+	case len(o.programs) > 0:
+		return l.ablate(out)
 	case o.scaling != "":
 		return true, l.scale(out)
 	default:
@@ -47,7 +50,7 @@ func (o *options) open(ctx context.Context, tell io.Writer) (*lab, error) {
 	}
 	l := &lab{options: *o, ctx: ctx, root: root, program: o.berth, tell: tell, theirs: map[string]sample{}}
 	err = errors.Join(os.Chmod(root, 0o711), l.directories())
-	if err == nil && l.program == "" {
+	if err == nil && l.program == "" && len(l.programs) == 0 {
 		err = l.build()
 	}
 	if err != nil {
@@ -89,8 +92,12 @@ func (l *lab) close() {
 func (l *lab) table(out io.Writer) (ok bool, err error) {
 	r := newReport(l)
 	fmt.Fprintln(out, r.where()+"\n")
+	rows, err := l.chosen()
+	if err != nil {
+		return false, err
+	}
 	ok = true
-	for _, row := range l.chosen() {
+	for _, row := range rows {
 		if l.ctx.Err() != nil {
 			return false, l.ctx.Err()
 		}
@@ -106,19 +113,27 @@ func (l *lab) table(out io.Writer) (ok bool, err error) {
 	return ok, r.write(l.json)
 }
 
-// chosen returns the rows to measure: in the short form smaller, and only those with bars that
-// apply anywhere.
-func (l *lab) chosen() []row {
+// chosen returns the rows to measure: in the short form smaller, with the limits of the baseline,
+// and only those with any. Baselines are recorded, and programs compared, with the rows that have ratios.
+func (l *lab) chosen() ([]row, error) {
 	if !l.short {
-		return chosen(table(1), l.rows.Regexp)
+		return chosen(table(1), l.rows.Regexp), nil
+	}
+	last, err := lastRelease()
+	if err != nil {
+		return nil, err
 	}
 	var rows []row
 	for _, r := range chosen(table(shortSmaller), l.rows.Regexp) {
-		if r.bars = shortBars(r.bars); len(r.bars) > 0 {
+		if l.record || len(l.programs) > 0 {
+			if r.hasRatio() {
+				rows = append(rows, r)
+			}
+		} else if r.bars = last.gate(r); len(r.bars) > 0 {
 			rows = append(rows, r)
 		}
 	}
-	return rows
+	return rows, nil
 }
 
 // try measures one row, and retries in the short form when a bar is not reached.

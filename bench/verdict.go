@@ -21,15 +21,6 @@ func exactly(figure string, value float64) bar {
 	return bar{figure: figure, most: value, exact: true}
 }
 
-// loosen returns the bar with a margin, a factor above 1.
-func (b bar) loosen(margin float64) bar {
-	if !b.exact {
-		b.most *= margin
-		b.least /= margin
-	}
-	return b
-}
-
 // anywhere reports whether the bar applies on any machine and for worlds of any size: it is zero,
 // or a ratio of long measurements. The time of a single request depends on the machine's other
 // load.
@@ -38,17 +29,6 @@ func (b bar) anywhere() bool {
 		return b.most == 0
 	}
 	return strings.Contains(b.figure, " / ") && !strings.HasPrefix(b.figure, "p99")
-}
-
-// shortBars returns the bars for the short form, with a margin for noise.
-func shortBars(bars []bar) []bar {
-	var kept []bar
-	for _, b := range bars {
-		if b.anywhere() {
-			kept = append(kept, b.loosen(shortMargin))
-		}
-	}
-	return kept
 }
 
 // holds reports whether a value reaches the bar.

@@ -39,11 +39,3 @@ func TestJudge(t *testing.T) {
 		})
 	}
 }
-
-func TestShortBars(t *testing.T) {
-	got := shortBars([]bar{atMost("cpu / canned", 2), atLeast("writes / minimal", 0.75), atMost("cpu", 1), atMost("p99 / p50", 20), exactly("candidates", 1000), exactly("lost", 0)})
-	want := []bar{atMost("cpu / canned", 2*shortMargin), atLeast("writes / minimal", 0.75/shortMargin), exactly("lost", 0)}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(bar{})); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A baseline is what several runs of a release measured. The short form compares with that of
+// itself; a baseline of the whole table is for readers.
+type baseline struct {
+	Date    time.Time  `json:"date"`
+	Machine machine    `json:"machine"`
+	Load    float64    `json:"load"` // average of the minute before
+	Figures []recorded `json:"figures"`
+}
+
+// A recorded figure of a row has the least, the median and the greatest value of n runs.
+type recorded struct {
+	Row    string  `json:"row"`
+	Figure string  `json:"figure"`
+	Unit   string  `json:"unit"`
+	Min    float64 `json:"min"`
+	Median float64 `json:"median"`
+	Max    float64 `json:"max"`
+	N      int     `json:"n"`
+}
+
+// Where baselines are, below the root of the module.
+const (
+	shortBaseline = "bench/baselines/short.json"
+	tableBaseline = "bench/baselines/table.json"
+)
+
+//go:embed baselines/short.json
+var shortRecord []byte
+
+// lastRelease returns the baseline that the short form is compared with.
+func lastRelease() (*baseline, error) {
+	b := &baseline{}
+	if err := json.Unmarshal(shortRecord, b); err != nil {
+		return nil, fmt.Errorf("%s: %w", shortBaseline, err)
+	}
+	return b, nil
+}
+
+// leastMargin is the part of the median by which a value has to be worse than the worst recorded one
+// at least, however close those are to each other.
+const leastMargin = 0.1
+
+// bar returns the limit of the gate: a value fails that is beyond the worst recorded one by more than
+// that one is beyond the median, or by a tenth of the median if that is more. So the margin follows
+// from the spread of the runs: with values between 1.0 and 1.2 around 1.1 it is 0.11, and 1.31 is the
+// limit; with values between 0.9 and 1.5 around 1.1 it is 0.4, and 1.9 the limit. Where more is better,
+// half of the worst value is the limit at least.
+func (r recorded) bar() bar {
+	if r.moreIsBetter() {
+		return atLeast(r.Figure, max(r.Min-max(r.Median-r.Min, leastMargin*r.Median), r.Min/2))
+	}
+	return atMost(r.Figure, r.Max+max(r.Max-r.Median, leastMargin*r.Median))
+}
+
+func (r recorded) moreIsBetter() bool { return !strings.HasPrefix(r.Figure, "cpu ") }
+
+// sensitivity is the factor by which a median run has to get worse before the gate fails.
+func (r recorded) sensitivity() float64 {
+	if r.moreIsBetter() {
+		return r.Median / r.bar().least
+	}
+	return r.bar().most / r.Median
+}
+
+// gated reports whether a figure is compared with the baseline: it is a ratio to a limit that was
+// measured in the same round, so that it depends little on the machine. Times of single requests and
+// rates on a busy machine are not.
+func (f figure) gated() bool {
+	return f.Unit == ratio && (strings.HasPrefix(f.Name, "cpu / ") || f.Name == "writes / minimal")
+}
+
+// hasRatio reports whether a row measures a figure that is compared with the baseline.
+func (r row) hasRatio() bool {
+	_, still := r.work.(candidates) // it is compared with a canned server
+	return still || slices.ContainsFunc(r.bars, func(b bar) bool { return figure{Name: b.figure, Unit: ratio}.gated() })
+}
+
+// gate returns the bars of a row of the short form: those of the baseline; of the table, those that
+// have to be exactly zero, and ratios of figures that the baseline does not have.
+func (b *baseline) gate(r row) []bar {
+	var bars []bar
+	for _, rec := range b.Figures {
+		if rec.Row == r.name && (figure{Name: rec.Figure, Unit: rec.Unit}).gated() {
+			bars = append(bars, rec.bar())
+		}
+	}
+	for _, own := range r.bars {
+		has := slices.ContainsFunc(bars, func(b bar) bool { return b.figure == own.figure })
+		if own.anywhere() && !has {
+			bars = append(bars, own)
+		}
+	}
+	return bars
+}
+
+// put adds what runs of a row measured, in place of what the baseline has of the row.
+func (b *baseline) put(row string, runs []figures, all bool) {
+	b.Figures = slices.DeleteFunc(b.Figures, func(r recorded) bool { return r.Row == row })
+	for _, f := range runs[0] {
+		if !all && !f.gated() {
+			continue
+		}
+		var values []float64
+		for _, run := range runs {
+			if same, ok := run.find(f.Name); ok {
+				values = append(values, same.Value)
+			}
+		}
+		b.Figures = append(b.Figures, recorded{
+			Row: row, Figure: f.Name, Unit: f.Unit, N: len(values),
+			Min: slices.Min(values), Median: median(values), Max: slices.Max(values),
+		})
+	}
+}
+
+// write writes the baseline with a line for each figure, so that two of them can be compared.
+func (b *baseline) write(file string) error {
+	head, err := json.Marshal(baseline{Date: b.Date, Machine: b.Machine, Load: b.Load})
+	if err != nil {
+		return err
+	}
+	var lines []string
+	for _, r := range b.Figures {
+		line, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, "  "+string(line))
+	}
+	text := strings.TrimSuffix(string(head), "null}") + "[\n" + strings.Join(lines, ",\n") + "\n]}\n"
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(text), 0o644)
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// fixed is a work whose figures do not change.
+type fixed figures
+
+func (f fixed) measure(*lab) (figures, error) { return figures(f), nil }
+
+// TestGate holds doctored results against a record.
+func TestGate(t *testing.T) {
+	b := &baseline{}
+	b.put("mixed", []figures{{{"cpu / limits", 1.9, ratio}}, {{"cpu / limits", 2, ratio}}, {{"cpu / limits", 2.2, ratio}}}, false)
+	b.put("claims", []figures{{{"writes / minimal", 0.9, ratio}}, {{"writes / minimal", 1, ratio}}, {{"writes / minimal", 1.1, ratio}}}, false)
+	for _, c := range []struct {
+		name, row string
+		figure    figure
+		want      verdict
+	}{
+		{"WithinTheSpread", "mixed", figure{"cpu / limits", 2.1, ratio}, reached},
+		{"TheWorstOfTheRecord", "mixed", figure{"cpu / limits", 2.2, ratio}, reached},
+		{"WithinTheMargin", "mixed", figure{"cpu / limits", 2.39, ratio}, reached},
+		{"BeyondTheMargin", "mixed", figure{"cpu / limits", 2.41, ratio}, short},
+		{"SlowerBy1.6", "mixed", figure{"cpu / limits", 1.6 * 2, ratio}, short},
+		{"Faster", "mixed", figure{"cpu / limits", 0.5, ratio}, reached},
+		{"WritesWithinTheSpread", "claims", figure{"writes / minimal", 0.95, ratio}, reached},
+		{"WritesWithinTheMargin", "claims", figure{"writes / minimal", 0.81, ratio}, reached},
+		{"WritesSlowerBy1.6", "claims", figure{"writes / minimal", 1 / 1.6, ratio}, short},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := row{name: c.row, work: fixed{c.figure}, bars: []bar{atMost("cpu / limits", 3)}}
+			r.bars = b.gate(r)
+			l := &lab{options: options{short: true}, ctx: context.Background(), tell: io.Discard}
+			if got := l.try(r); got.Verdict != c.want {
+				t.Errorf("%s: %q", got.Verdict, got.Reasons)
+			}
+		})
+	}
+}
+
+// A margin is at least a tenth of the median, and else follows from the spread.
+func TestMargins(t *testing.T) {
+	for _, c := range []struct {
+		rec  recorded
+		want bar
+	}{
+		{recorded{Figure: "cpu / canned", Min: 2, Median: 2, Max: 2}, atMost("cpu / canned", 2.2)},
+		{recorded{Figure: "cpu / canned", Min: 1, Median: 2, Max: 3}, atMost("cpu / canned", 4)},
+		{recorded{Figure: "writes / minimal", Min: 1, Median: 1, Max: 2}, atLeast("writes / minimal", 0.9)},
+		{recorded{Figure: "writes / minimal", Min: 0.25, Median: 1, Max: 2}, atLeast("writes / minimal", 0.125)},
+		{recorded{Figure: "writes / minimal", Min: 0.75, Median: 1, Max: 2}, atLeast("writes / minimal", 0.5)},
+	} {
+		if diff := cmp.Diff(c.want, c.rec.bar(), cmp.AllowUnexported(bar{})); diff != "" {
+			t.Errorf("%+v (-want +got)\n%s", c.rec, diff)
+		}
+	}
+}
+
+// What the baseline does not have keeps the bars of the table that apply anywhere, as they are.
+func TestRowsThatAreNotRecorded(t *testing.T) {
+	bars := []bar{atMost("cpu / canned", 2), atLeast("writes / minimal", 0.75), atMost("cpu", 1), atMost("p99 / p50", 20), exactly("candidates", 1000), exactly("lost", 0)}
+	got := (&baseline{}).gate(row{name: "new", bars: bars})
+	if diff := cmp.Diff([]bar{bars[0], bars[1], bars[5]}, got, cmp.AllowUnexported(bar{})); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// TestBaselineFile writes a baseline and reads it again; rows that were not measured stay.
+func TestBaselineFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "baselines", "short.json")
+	b, err := readBaseline(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := []figures{
+		{{"cpu / canned", 1.5, ratio}, {"rate", 900, perSecond}},
+		{{"cpu / canned", 1.25, ratio}, {"rate", 1000, perSecond}},
+		{{"cpu / canned", 2, ratio}, {"rate", 950, perSecond}},
+	}
+	b.put("one", runs, false)
+	b.put("two", runs, true)
+	b.put("one", runs[:2], false)
+	if err := b.write(file); err != nil {
+		t.Fatal(err)
+	}
+	again, err := readBaseline(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []recorded{
+		{Row: "two", Figure: "cpu / canned", Unit: ratio, Min: 1.25, Median: 1.5, Max: 2, N: 3},
+		{Row: "two", Figure: "rate", Unit: perSecond, Min: 900, Median: 950, Max: 1000, N: 3},
+		{Row: "one", Figure: "cpu / canned", Unit: ratio, Min: 1.25, Median: 1.375, Max: 1.5, N: 2},
+	}
+	if diff := cmp.Diff(want, again.Figures); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil || strings.Count(string(text), "\n") != 5 {
+		t.Errorf("%v, no line for each figure:\n%s", err, text)
+	}
+}
+
+// TestLastRelease requires a record of every ratio that the short form measures, from several runs.
+func TestLastRelease(t *testing.T) {
+	last, err := lastRelease()
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := map[string]bool{}
+	for _, r := range last.Figures {
+		has[r.Row] = true
+		if r.N < 3 || r.Min <= 0 || r.Min > r.Median || r.Median > r.Max {
+			t.Errorf("%+v", r)
+		}
+	}
+	for _, r := range table(shortSmaller) {
+		if r.hasRatio() && !has[r.name] {
+			t.Errorf("%s has no record: go run ./bench -short -record -rows '^%s$'", r.name, r.name)
+		}
+	}
+	var whole map[string]any
+	if err := json.Unmarshal(shortRecord, &whole); err != nil || whole["machine"] == nil {
+		t.Errorf("the machine is not recorded: %v", err)
+	}
+}
