@@ -33,7 +33,7 @@ func StartCompute(ctx context.Context, p Process, cfg *config.Compute, log *slog
 		}
 	}()
 	metrics := newServiceMetrics()
-	opts, err := s.begin(ctx, p, beginning{
+	opts, err := s.begin(ctx, p, startOptions{
 		service: "compute", trial: "the database is the embedded one",
 		strategy: cfg.Nova.AuthStrategy, kind: computeDatabase, database: &cfg.Database, format: computeapi.Problem,
 	}, metrics)

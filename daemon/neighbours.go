@@ -19,7 +19,7 @@ import (
 // them. It sends no requests yet, so that neighbours may start in any order.
 func networkNeighbours(cfg *config.Network, log *slog.Logger, tracer *tracing.Tracer, d Dependencies) (n network.Neighbours, end func(), err error) {
 	n.Log, n.Placement = log, d.Placement
-	asked := asking{log: log, tracer: tracer, given: d.Access}
+	asked := neighbourClients{log: log, tracer: tracer, given: d.Access}
 	placement, errPlacement := asked.options(&cfg.Placement, "placement", "placement")
 	compute, errCompute := asked.options(&cfg.Nova, "nova", "compute")
 	if cfg.Neutron.Has(config.PluginPlacement) && cfg.Placement.AuthType == "" && d.Placement == nil {
@@ -40,15 +40,15 @@ func networkNeighbours(cfg *config.Network, log *slog.Logger, tracer *tracing.Tr
 	return n, asked.end, nil
 }
 
-// asking is the common part of the clients of several neighbours, and closes them.
-type asking struct {
+// neighbourClients is the common part of the clients of several neighbours, and closes them.
+type neighbourClients struct {
 	log    *slog.Logger
 	tracer *tracing.Tracer
 	given  map[string]client.Access // by type, instead of those in the settings
 	ends   []func()
 }
 
-func (a *asking) end() {
+func (a *neighbourClients) end() {
 	for _, end := range a.ends {
 		end()
 	}
@@ -60,7 +60,7 @@ const askRetries = 3
 
 // options returns the client options for the neighbour of a group of the settings, which has a type
 // in Keystone's catalogue. Without an Access there are no requests.
-func (a *asking) options(n *config.Neighbour, group, kind string) (o client.Options, err error) {
+func (a *neighbourClients) options(n *config.Neighbour, group, kind string) (o client.Options, err error) {
 	o = client.Options{
 		Retries: askRetries, Log: a.log, Timeout: time.Duration(max(0, orInt(n.Timeout, 0))) * time.Second,
 		RequestID: logging.GlobalID,
@@ -90,7 +90,7 @@ func (a *asking) options(n *config.Neighbour, group, kind string) (o client.Opti
 func fixedEndpoint(n *config.Neighbour) string { return cmp.Or(n.EndpointOverride, n.Auth.Endpoint) }
 
 // login sets up requests to a neighbour with a token from Keystone.
-func (a *asking) login(o *client.Options, n *config.Neighbour, group, kind string) error {
+func (a *neighbourClients) login(o *client.Options, n *config.Neighbour, group, kind string) error {
 	session, err := keystone.NewSession(keystone.Options{
 		Credentials: keystoneCredentials(n.AuthType, &n.Auth),
 		Section:     cmp.Or(n.AuthSection, group),

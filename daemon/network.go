@@ -45,7 +45,7 @@ func StartNetwork(ctx context.Context, p Process, cfg *config.Network, log *slog
 		return s, Fail(WrongSettings, err)
 	}
 	metrics := newServiceMetrics()
-	opts, err := s.begin(ctx, p, beginning{
+	opts, err := s.begin(ctx, p, startOptions{
 		service: "network", trial: "the database is the embedded one, and there is one physical network, physnet0",
 		strategy: cfg.Neutron.AuthStrategy, kind: networkDatabase, database: &cfg.Database, format: networkapi.Problem,
 	}, metrics)

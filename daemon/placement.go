@@ -37,7 +37,7 @@ func StartPlacement(ctx context.Context, p Process, cfg *config.Placement, log *
 		}
 	}()
 	metrics := newPlacementMetrics()
-	opts, err := s.begin(ctx, p, beginning{
+	opts, err := s.begin(ctx, p, startOptions{
 		service: "placement", trial: "the database is the embedded one",
 		strategy: cfg.API.AuthStrategy, kind: PlacementDatabase, database: &cfg.Database,
 	}, metrics.serviceMetrics)

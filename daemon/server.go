@@ -66,8 +66,8 @@ func newServer(cfg serviceSettings, of policyOf, log *slog.Logger, d Dependencie
 	return Server{log: log, running: cfg, loaded: cfg, policy: of, authenticate: d.Authenticate, guard: d.Guard}
 }
 
-// A beginning has the parameters of a service's start.
-type beginning struct {
+// startOptions are the parameters of a service's start.
+type startOptions struct {
 	service  string // as in "berth placement serve"
 	trial    string // the description of a start without settings
 	strategy string // the strategy of authentication
@@ -79,7 +79,7 @@ type beginning struct {
 // begin begins to listen, after the database, authentication and policy have been determined from
 // the settings. From then on requests are answered that the service is starting. It returns the
 // options for opening the database; an error is a [Failure].
-func (s *Server) begin(ctx context.Context, p Process, b beginning, m *serviceMetrics) (sqlstore.Options, error) {
+func (s *Server) begin(ctx context.Context, p Process, b startOptions, m *serviceMetrics) (sqlstore.Options, error) {
 	opts, name, err := b.kind.Options(p.Getenv, b.database)
 	if err != nil {
 		return opts, Fail(WrongSettings, err)
@@ -100,7 +100,7 @@ func (s *Server) begin(ctx context.Context, p Process, b beginning, m *serviceMe
 }
 
 // announce logs the settings of the start, above all those of a trial.
-func (s *Server) announce(p Process, b beginning, database string) {
+func (s *Server) announce(p Process, b startOptions, database string) {
 	cfg := s.running.Common()
 	s.log.Info("Berth's "+b.service+" service starts", "version", p.Version, "database", database, "listen", cfg.Berth.Listen)
 	if len(cfg.Files) == 0 {
@@ -108,7 +108,7 @@ func (s *Server) announce(p Process, b beginning, database string) {
 	}
 }
 
-func (s *Server) listen(ctx context.Context, p Process, b beginning, m *serviceMetrics) error {
+func (s *Server) listen(ctx context.Context, p Process, b startOptions, m *serviceMetrics) error {
 	cfg := s.running.Common()
 	s.tracer = startTracing(ctx, p, "berth-"+b.service, m.registry, s.log)
 	s.ends = append(s.ends, func() { stopTracing(s.tracer, s.log) })

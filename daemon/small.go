@@ -20,7 +20,7 @@ func StartSmall(ctx context.Context, p Process, listen func(*config.Berth), name
 	listen(&cfg.Berth)
 	s := &SmallServer{newServer(cfg, policyOf{}, log, d), name}
 	metrics := newServiceMetrics()
-	if err := s.listen(ctx, p, beginning{service: api.Service, format: api.Problem}, metrics); err != nil {
+	if err := s.listen(ctx, p, startOptions{service: api.Service, format: api.Problem}, metrics); err != nil {
 		return s, err
 	}
 	s.open(api, metrics, func() (bool, string) { return true, "ok" })

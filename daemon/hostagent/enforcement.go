@@ -17,7 +17,7 @@ import (
 // findings.
 type enforcement struct {
 	runDir   string // of Open vSwitch, "" for its own choice
-	besides  besides
+	host     hostFacts
 	log      *slog.Logger
 	findings agent.Findings
 
@@ -70,7 +70,7 @@ func (e *enforcement) see(fn func() agentsettings.Observed) {
 
 // open returns the holder for the ports of an agent of this kind.
 func (e *enforcement) open(set *agentsettings.Settings) (h holder, end func(), err error) {
-	if set.Kind == agentsettings.SRIOV || e.besides.bridges {
+	if set.Kind == agentsettings.SRIOV || e.host.bridges {
 		return e.openKernel(set)
 	}
 	o, err := enforce.NewOVS(set, e.runDir, e.log)
@@ -101,11 +101,11 @@ func (e *enforcement) openKernel(set *agentsettings.Settings) (h holder, end fun
 			return nil, nil, err
 		}
 		host.Kernel = tc.Within(kernel, slices.Collect(maps.Values(nics))...)
-	} else if e.besides.bridges {
+	} else if e.host.bridges {
 		host.Kernel = tc.Within(kernel, set.Resources.Devices()...)
 	}
 	e.see(func() agentsettings.Observed { return agentsettings.Observed{Findings: e.findings.List()} })
 	s := enforce.NewSRIOV(set, host, agentsettings.Sysfs(""))
-	s.Uplinks, s.Elsewhere = nics, e.besides.elsewhere
+	s.Uplinks, s.Elsewhere = nics, e.host.elsewhere
 	return s, kernel.Close, nil
 }

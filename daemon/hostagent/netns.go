@@ -52,8 +52,8 @@ func openNetns(set *node.Settings, hypervisor string, log *slog.Logger) (*netns.
 	return d, end, nil
 }
 
-// besides has the facts about a compute host in the same process that network agents need.
-type besides struct {
+// hostFacts are the facts about a compute host in the same process that network agents need.
+type hostFacts struct {
 	// elsewhere returns the addresses of interfaces that servers have moved out of the host's
 	// namespace, nil when there are none.
 	elsewhere func() ([]net.HardwareAddr, error)
@@ -61,8 +61,8 @@ type besides struct {
 	bridges bool
 }
 
-// besides returns the facts about the compute host for network agents.
-func (h *computeHost) besides() (b besides) {
+// facts returns the facts about the compute host for network agents.
+func (h *computeHost) facts() (b hostFacts) {
 	if d, ok := h.driver.(*netns.Driver); ok {
 		b.elsewhere, b.bridges = d.Addresses, !h.set.Netns.OVS
 	}

@@ -39,7 +39,7 @@ func Run(ctx context.Context, p daemon.Process, src Source) error {
 		}
 		tell = teller(all[0], services)
 	}
-	var b besides
+	var b hostFacts
 	var running sync.WaitGroup
 	var reloads []chan struct{}
 	also := func(run func(context.Context, <-chan struct{})) {
@@ -53,7 +53,7 @@ func Run(ctx context.Context, p daemon.Process, src Source) error {
 			return daemon.Fail(daemon.WrongSettings, err)
 		}
 		also(h.run)
-		b = h.besides()
+		b = h.facts()
 	}
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
@@ -113,9 +113,9 @@ func passOn(ctx context.Context, hangup <-chan os.Signal, reloads []chan struct{
 }
 
 // reporter returns the reporter of one of the agents, which also enforces the rates of its ports.
-func (src Source) reporter(ovsDir string, set *agentsettings.Settings, services []agent.Service, b besides, log *slog.Logger) *agent.Reporter {
+func (src Source) reporter(ovsDir string, set *agentsettings.Settings, services []agent.Service, b hostFacts, log *slog.Logger) *agent.Reporter {
 	log = log.With("agent", string(set.Kind))
-	e := &enforcement{runDir: ovsDir, besides: b, log: log}
+	e := &enforcement{runDir: ovsDir, host: b, log: log}
 	return &agent.Reporter{
 		Services: services, Settings: set, Log: log, Observed: e.seen, Beside: e.run,
 		Read: func() (*agentsettings.Settings, []agent.Service, error) {
