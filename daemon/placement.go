@@ -86,6 +86,10 @@ func (s *PlacementServer) settings(m *placementMetrics) placement.Settings {
 	set.ConflictRetries = s.cfg.Placement.AllocationConflictRetryCount
 	set.Observe = m.claim
 	set.ObserveOthers = m.sharing.followed
+	set.RefreshFailed = func(err error) {
+		m.refreshFailed.Inc()
+		s.log.Warn("the snapshot could not be brought up to date; requests that need it are answered with 503 until it can", "error", err.Error())
+	}
 	return set
 }
 

@@ -16,7 +16,9 @@ type placementMetrics struct {
 	candidates prometheus.Histogram
 	empty      *prometheus.CounterVec
 	claims     *prometheus.CounterVec
-	sharing    *sharingMetrics
+	// refreshFailed counts refreshes that failed after a commit.
+	refreshFailed prometheus.Counter
+	sharing       *sharingMetrics
 }
 
 func newPlacementMetrics() *placementMetrics {
@@ -36,8 +38,11 @@ func newPlacementMetrics() *placementMetrics {
 		claims: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "berth_claims_total", Help: "Writes of allocations, by what became of them: accepted, refused, conflict, retried, failed.",
 		}, []string{"outcome"}),
+		refreshFailed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "berth_refresh_failures_total", Help: "Commits after which the snapshot could not be brought up to date.",
+		}),
 	}
-	m.registry.MustRegister(m.search, m.candidates, m.empty, m.claims)
+	m.registry.MustRegister(m.search, m.candidates, m.empty, m.claims, m.refreshFailed)
 	m.sharing = newSharingMetrics(m.registry)
 	return m
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -37,13 +38,19 @@ func (s *faultyStore) View(ctx context.Context, fn func(placement.Reader) error)
 func TestWorldIsUnavailableUntilItIsFresh(t *testing.T) {
 	ctx := context.Background()
 	store := &faultyStore{Store: openStore(t)}
-	c := cloudOn(t, store, placement.DefaultSettings())
+	set := placement.DefaultSettings()
+	var failures []error
+	set.RefreshFailed = func(err error) { failures = append(failures, err) }
+	c := cloudOn(t, store, set)
 	c.provider("a", "")
 	store.broken.Store(true)
 	// The write is durable, so it is acknowledged; what cannot be answered
 	// truthfully is not answered.
 	if _, err := c.CreateProvider(ctx, placement.NewProvider{UUID: "b", Name: "b"}); err != nil {
 		t.Errorf("CreateProvider: %v, want it acknowledged", err)
+	}
+	if len(failures) != 1 || !strings.Contains(failures[0].Error(), errBroken.Error()) {
+		t.Errorf("the failed refresh was reported as %v, want once, with its cause", failures)
 	}
 	_, err := c.World(ctx)
 	if f, ok := fault.Find(err); !ok || f.Error() != "The database cannot be read at the moment. Please try again." {
