@@ -105,6 +105,71 @@ func TestUpdatesShareACommit(t *testing.T) {
 	}
 }
 
+// TestRequestsOfAGroupAreWrittenTogether has requests of a group wait behind an Update: the requests are handed over at once, and each gets its own outcome.
+func TestRequestsOfAGroupAreWrittenTogether(t *testing.T) {
+	s, c := openCounting(t, sqlstore.Options{})
+	refused := errors.New("refused")
+	var runs [][]any
+	committed := 0
+	group := s.Group(func(w placement.Writer, requests []any) []error {
+		runs = append(runs, requests)
+		w.OnCommit(func() { committed++ })
+		errs := make([]error, len(requests))
+		for i, r := range requests {
+			switch r {
+			case "refused":
+				errs[i] = refused
+			case "panic":
+				panic("a planted panic")
+			default:
+				errs[i] = inserting(r.(string))(w)
+			}
+		}
+		return errs
+	})
+	// together has requests wait until release, and returns what each got.
+	together := func(requests ...string) []error {
+		got := make([]error, len(requests))
+		entered, release := make(chan struct{}), make(chan struct{})
+		var all sync.WaitGroup
+		all.Go(func() {
+			_ = s.Update(context.Background(), now, func(placement.Writer) error { close(entered); <-release; return nil })
+		})
+		<-entered
+		for i, r := range requests {
+			all.Go(func() { got[i] = group(context.Background(), now, r) })
+			for s.Waiting() <= i {
+				runtime.Gosched()
+			}
+		}
+		close(release)
+		all.Wait()
+		return got
+	}
+	got := together("a", "refused", "b")
+	if got[0] != nil || !errors.Is(got[1], refused) || got[2] != nil {
+		t.Errorf("they got %v, want nil, %v and nil", got, refused)
+	}
+	for i, err := range together("c", "panic") {
+		if err == nil || !strings.Contains(err.Error(), "a planted panic") {
+			t.Errorf("request %d beside one that panics got %v, want its panic", i, err)
+		}
+	}
+	refuseCommits(t, s, 1)
+	if err := errors.Join(together("d", "e")...); err != nil {
+		t.Errorf("after a commit that failed they got %v, want nil, from another run", err)
+	}
+	if diff := cmp.Diff([][]any{{"a", "refused", "b"}, {"c", "panic"}, {"d", "e"}, {"d", "e"}}, runs); diff != "" {
+		t.Errorf("they were handed over as (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"a", "b", "d", "e"}, providerNames(t, s)); diff != "" || committed != 2 {
+		t.Errorf("%d commits, want 2, and providers (-want +got):\n%s", committed, diff)
+	}
+	if diff := cmp.Diff([]int{4, 3, 1, 2}, c.sizes); diff != "" {
+		t.Errorf("commits (-want +got):\n%s", diff)
+	}
+}
+
 func TestPanickingMemberHarmsNobody(t *testing.T) {
 	s, c := openCounting(t, sqlstore.Options{})
 	got := batch(s,
