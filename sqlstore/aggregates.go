@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 const aggregateColumns = `
@@ -14,16 +15,16 @@ SELECT
 FROM resource_provider_aggregates l
 JOIN placement_aggregates g ON g.id = l.aggregate_id`
 
-func readAggregate(r *row) placement.AggregateRow {
+func readAggregate(r *sqlconn.Row) placement.AggregateRow {
 	return placement.AggregateRow{
-		Provider: r.int(0),
-		ID:       placement.AggregateID(r.int(1)),
+		Provider: r.Int(0),
+		ID:       placement.AggregateID(r.Int(1)),
 		UUID:     uuid(r, 2),
 	}
 }
 
 func (r *reader) ProviderAggregates(provider int64) ([]placement.AggregateRow, error) {
-	return list(r.tx, readAggregate, aggregateColumns+`
+	return sqlconn.List(r.Tx, readAggregate, aggregateColumns+`
 WHERE l.resource_provider_id = ?
 ORDER BY l.aggregate_id`, provider)
 }
@@ -34,8 +35,8 @@ func (w *writer) AddProviderAggregates(provider int64, aggregates ...placement.U
 		return err
 	}
 	var missing []int64
-	err := inList(aggregates, func(marks string, args []any) error {
-		ids, err := list(w.tx, integer, `
+	err := sqlconn.InList(aggregates, func(marks string, args []any) error {
+		ids, err := sqlconn.List(w.Tx, sqlconn.Integer, `
 SELECT g.id
 FROM placement_aggregates g
 LEFT JOIN resource_provider_aggregates l ON l.aggregate_id = g.id AND l.resource_provider_id = ?
@@ -56,11 +57,11 @@ func (w *writer) link(into string, provider int64, ids []int64) error {
 	for part := range slices.Chunk(ids, insertChunk) {
 		args := make([]any, 0, 3*len(part))
 		for _, id := range part {
-			args = append(args, w.stamp, provider, id)
+			args = append(args, w.Written, provider, id)
 		}
-		if _, err := w.exec(`
+		if _, err := w.Exec(`
 INSERT INTO `+into+`
-VALUES `+tuples(len(part), 3), args...); err != nil {
+VALUES `+sqlconn.Tuples(len(part), 3), args...); err != nil {
 			return err
 		}
 	}
@@ -71,7 +72,7 @@ VALUES `+tuples(len(part), 3), args...); err != nil {
 // are named.
 func (w *writer) ensureAggregates(aggregates []placement.UUID) error {
 	known := make(map[placement.UUID]bool)
-	have, err := listIn(w.tx, func(one *row) placement.UUID { return uuid(one, 0) }, `
+	have, err := sqlconn.ListIn(w.Tx, func(one *sqlconn.Row) placement.UUID { return uuid(one, 0) }, `
 SELECT uuid
 FROM placement_aggregates
 WHERE uuid IN (`, aggregates, `)`)
@@ -87,9 +88,9 @@ WHERE uuid IN (`, aggregates, `)`)
 		}
 		known[uuid] = true
 		// A clash is another program's doing, and as good.
-		if _, _, err := w.insert(`
+		if _, _, err := w.Insert(`
 INSERT INTO placement_aggregates (created_at, uuid)
-VALUES (?, ?)`, w.stamp, uuid); err != nil {
+VALUES (?, ?)`, w.Written, uuid); err != nil {
 			return err
 		}
 	}
@@ -97,7 +98,7 @@ VALUES (?, ?)`, w.stamp, uuid); err != nil {
 }
 
 func (w *writer) RemoveProviderAggregates(provider int64, aggregates ...placement.AggregateID) error {
-	_, err := execIn(w.tx, `
+	_, err := sqlconn.ExecIn(w.Tx, `
 DELETE FROM resource_provider_aggregates
 WHERE resource_provider_id = ?
 AND aggregate_id IN (`, aggregates, `)`, provider)

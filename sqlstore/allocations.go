@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // allocationFields are what readAllocation reads.
@@ -25,41 +26,41 @@ FROM allocations a
 JOIN resource_providers p ON p.id = a.resource_provider_id
 LEFT JOIN consumers c ON c.uuid = a.consumer_id`
 
-func readAllocation(r *row) placement.AllocationRow {
+func readAllocation(r *sqlconn.Row) placement.AllocationRow {
 	return placement.AllocationRow{
-		Provider:           r.int(0),
+		Provider:           r.Int(0),
 		ProviderUUID:       uuid(r, 1),
 		ProviderGeneration: generation(r, 2),
 		Consumer:           uuid(r, 3),
 		ConsumerGeneration: generation(r, 4),
-		Class:              placement.ClassID(r.int(5)),
-		Used:               r.int(6),
-		Modified:           r.time(7),
+		Class:              placement.ClassID(r.Int(5)),
+		Used:               r.Int(6),
+		Modified:           r.Time(7),
 	}
 }
 
 func (r *reader) AllocationsOf(consumer placement.UUID) ([]placement.AllocationRow, error) {
-	return list(r.tx, readAllocation, allocationColumns+`
+	return sqlconn.List(r.Tx, readAllocation, allocationColumns+`
 WHERE a.consumer_id = ?
 ORDER BY a.id`, consumer)
 }
 
 func (r *reader) AllocationsOn(provider int64) ([]placement.AllocationRow, error) {
-	return list(r.tx, readAllocation, allocationColumns+`
+	return sqlconn.List(r.Tx, readAllocation, allocationColumns+`
 WHERE a.resource_provider_id = ?
 ORDER BY a.id`, provider)
 }
 
 func (r *reader) Holding(consumer placement.UUID) (placement.Holding, error) {
 	var h placement.Holding
-	err := r.each(func(one *row) {
+	err := r.Each(func(one *sqlconn.Row) {
 		h.Consumer = placement.ConsumerRow{
-			ID:         one.int(8),
+			ID:         one.Int(8),
 			UUID:       uuid(one, 3),
 			Generation: generation(one, 4),
-			Project:    one.text(9),
-			User:       one.text(10),
-			Type:       one.text(11),
+			Project:    one.Text(9),
+			User:       one.Text(10),
+			Type:       one.Text(11),
 		}
 		h.Allocations = append(h.Allocations, readAllocation(one))
 	}, allocationFields+`,
@@ -79,7 +80,7 @@ ORDER BY a.id`, consumer)
 }
 
 func (r *reader) HeldOn(provider placement.UUID) ([]placement.AllocationRow, placement.Generation, error) {
-	all, err := list(r.tx, readAllocation, allocationFields+`
+	all, err := sqlconn.List(r.Tx, readAllocation, allocationFields+`
 FROM resource_providers p
 LEFT JOIN allocations a ON a.resource_provider_id = p.id
 LEFT JOIN consumers c ON c.uuid = a.consumer_id
@@ -97,7 +98,7 @@ ORDER BY a.id`, provider)
 }
 
 func (r *reader) AllocatedClasses(provider int64) ([]placement.ClassID, error) {
-	return list(r.tx, func(one *row) placement.ClassID { return placement.ClassID(one.int(0)) }, `
+	return sqlconn.List(r.Tx, func(one *sqlconn.Row) placement.ClassID { return placement.ClassID(one.Int(0)) }, `
 SELECT DISTINCT resource_class_id
 FROM allocations
 WHERE resource_provider_id = ?
@@ -105,7 +106,7 @@ ORDER BY resource_class_id`, provider)
 }
 
 func (w *writer) DeleteAllocations(consumer placement.UUID) (int, error) {
-	return w.exec(`DELETE FROM allocations WHERE consumer_id = ?`, consumer)
+	return w.Exec(`DELETE FROM allocations WHERE consumer_id = ?`, consumer)
 }
 
 // insertChunk is how many rows go into one INSERT; a claim has fewer.
@@ -115,11 +116,11 @@ func (w *writer) InsertAllocations(as ...placement.AllocationRow) error {
 	for part := range slices.Chunk(as, insertChunk) {
 		args := make([]any, 0, 5*len(part))
 		for _, a := range part {
-			args = append(args, w.stamp, a.Provider, a.Consumer, a.Class, a.Used)
+			args = append(args, w.Written, a.Provider, a.Consumer, a.Class, a.Used)
 		}
-		if _, err := w.exec(`
+		if _, err := w.Exec(`
 INSERT INTO allocations (created_at, resource_provider_id, consumer_id, resource_class_id, used)
-VALUES `+tuples(len(part), 5), args...); err != nil {
+VALUES `+sqlconn.Tuples(len(part), 5), args...); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // attempts is how often a transaction that collided with another program's is
@@ -28,7 +29,7 @@ var errExited = errors.New("sqlstore: update left without returning")
 type job struct {
 	ctx context.Context
 	now time.Time
-	fn  func(*tx) error // of an Update
+	fn  func(*sqlconn.Tx) error // of an Update
 
 	group   *group
 	request any    // of the group
@@ -40,11 +41,11 @@ type job struct {
 	waited int
 
 	state    atomic.Int32
-	turn     chan *tx   // the transaction is the job's
-	back     chan error // it is the store's again; what fn returned
-	result   chan error // what the caller gets
-	outcome  error      // what the caller will get if the commit succeeds
-	broken   error      // what all members get then, unless nil
+	turn     chan *sqlconn.Tx // the transaction is the job's
+	back     chan error       // it is the store's again; what fn returned
+	result   chan error       // what the caller gets
+	outcome  error            // what the caller will get if the commit succeeds
+	broken   error            // what all members get then, unless nil
 	onCommit []func()
 	entry    any   // what the change log is to say of it
 	wants    []any // that it turned out to need, in all runs
@@ -61,9 +62,9 @@ const (
 // is returned as an error. When ctx ends while the job waits, it leaves without having
 // run; once it runs, its outcome is waited for. On a server it also leaves when it does not
 // get the transaction within Options.RetryTime.
-func (s *engine) update(ctx context.Context, now time.Time, fn func(*tx) error) error {
+func (s *engine) update(ctx context.Context, now time.Time, fn func(*sqlconn.Tx) error) error {
 	j := s.newJob(ctx, now)
-	j.fn, j.turn, j.back = fn, make(chan *tx, 1), make(chan error, 1)
+	j.fn, j.turn, j.back = fn, make(chan *sqlconn.Tx, 1), make(chan error, 1)
 	return s.await(j)
 }
 
@@ -83,7 +84,7 @@ func (s *engine) await(j *job) error {
 		return err
 	}
 	if err := s.queue.put(j); err != nil {
-		if _, code := fault.Of(err); code == CodeBusy && s.opts.Metrics.QueueFull != nil {
+		if _, code := fault.Of(err); code == sqlconn.CodeBusy && s.opts.Metrics.QueueFull != nil {
 			s.opts.Metrics.QueueFull()
 		}
 		return err
@@ -95,7 +96,7 @@ func (s *engine) await(j *job) error {
 func (s *engine) follow(j *job) error {
 	gone := j.ctx.Done()
 	var late <-chan time.Time
-	if s.d.server {
+	if s.d.Shared {
 		t := time.NewTimer(s.opts.RetryTime)
 		defer t.Stop()
 		late = t.C
@@ -113,7 +114,7 @@ func (s *engine) follow(j *job) error {
 			gone = nil
 		case <-late:
 			if j.state.CompareAndSwap(waiting, left) {
-				return s.d.translate("waiting to write", errSilent)
+				return s.d.Translate("waiting to write", sqlconn.ErrSilent)
 			}
 			late = nil
 		}
@@ -121,7 +122,7 @@ func (s *engine) follow(j *job) error {
 }
 
 // run calls the function and gives the transaction back, whatever the function does.
-func (j *job) run(t *tx) {
+func (j *job) run(t *sqlconn.Tx) {
 	err := errExited
 	defer func() {
 		if p := recover(); p != nil {
@@ -142,8 +143,8 @@ func (j *job) run(t *tx) {
 func (s *engine) write() {
 	defer close(s.idle)
 	every := tendEvery
-	if !s.d.server {
-		every = lookEvery
+	if !s.d.Shared {
+		every = sqlconn.LookEvery
 	}
 	tend := time.NewTicker(every)
 	defer tend.Stop()
@@ -157,10 +158,10 @@ func (s *engine) write() {
 				return
 			}
 		case <-tend.C:
-			if s.d.server {
+			if s.d.Shared {
 				s.tendLog()
 			} else {
-				_ = s.files.check() // it logs what it finds
+				_ = s.files.Check() // it logs what it finds
 			}
 		}
 	}
@@ -173,13 +174,13 @@ func (s *engine) batch() bool {
 		return false
 	}
 	members, err := s.transact(s.collect())
-	if err != nil && len(members) > 1 && s.d.locked(err) {
+	if err != nil && len(members) > 1 && s.d.Locked(err) {
 		members, err = s.transact(each(members))
 	}
 	switch {
 	case err == nil:
 	case len(members) == 1 && !s.again(err):
-		members[0].end(s.d.translate("committing", err))
+		members[0].end(s.d.Translate("committing", err))
 	default:
 		for _, j := range members {
 			s.alone(j)
@@ -192,24 +193,24 @@ func (s *engine) batch() bool {
 // still free to leave, and gives up on those whose time is up. It reports false when none
 // waits.
 func (s *engine) connected() bool {
-	if !s.d.server {
+	if !s.d.Shared {
 		return s.queue.first() != nil
 	}
-	ses := s.writer.own()
-	defer s.writer.giveBack(ses)
+	ses := s.writer.Own()
+	defer s.writer.GiveBack(ses)
 	for n := 1; ; n++ {
 		first := s.queue.first()
 		if first == nil {
 			return false
 		}
-		err := ses.connect(context.Background())
+		err := ses.Connect(context.Background())
 		if err == nil {
 			return true
 		}
 		if !s.late(first) {
 			_ = sleep(first.ctx, backoff(n))
 		} else if first.state.CompareAndSwap(waiting, taken) {
-			first.result <- s.d.translate("connecting", err)
+			first.result <- s.d.Translate("connecting", err)
 		}
 	}
 }
@@ -226,13 +227,13 @@ const maxLockWaits = 2
 // alone runs one job in a transaction of its own, again when it collides or the
 // server is away.
 func (s *engine) alone(j *job) {
-	err := errSilent
+	err := sqlconn.ErrSilent
 	for n := range maxAttempts {
 		if cut := j.pause(n); cut != nil {
 			j.end(cut)
 			return
 		}
-		if s.d.server && s.late(j) {
+		if s.d.Shared && s.late(j) {
 			break
 		}
 		one := j
@@ -247,11 +248,11 @@ func (s *engine) alone(j *job) {
 		if !s.again(err) {
 			break
 		}
-		if n+1 >= attempts && (!s.d.server || s.d.orphan(err) || s.d.duplicate(err)) {
+		if n+1 >= attempts && (!s.d.Shared || s.d.Orphan(err) || s.d.Duplicate(err)) {
 			break // it is not going to be another one's doing any more
 		}
 	}
-	j.end(s.d.translate("committing", err))
+	j.end(s.d.Translate("committing", err))
 }
 
 // maxAttempts bounds what until bounds already.
@@ -305,17 +306,17 @@ func (s *engine) collect() func() *job {
 // when it fails, else those whose locks others held.
 func (s *engine) transact(next func() *job) ([]*job, error) {
 	var first []*job
-	if s.d.server {
+	if s.d.Shared {
 		// Whoever joined later might be answered from before it asked: a
 		// node of a cluster waits for the others at the beginning only.
 		first = gathered(next)
 		next = each(first)
 	}
-	if err := s.files.check(); err != nil {
+	if err := s.files.Check(); err != nil {
 		return gathered(next), err
 	}
-	ses := s.writer.own()
-	defer s.writer.giveBack(ses)
+	ses := s.writer.Own()
+	defer s.writer.GiveBack(ses)
 	start := time.Now()
 	r, err := s.runAll(ses, first, next)
 	switch {
@@ -326,7 +327,7 @@ func (s *engine) transact(next func() *job) ([]*job, error) {
 			r.members[0].noteWait(s, err, start)
 		}
 	case err == nil && r.open:
-		err = ses.do("ROLLBACK")
+		err = ses.Do("ROLLBACK")
 	}
 	if errors.Is(err, errUnsettled) {
 		for _, m := range r.members {
@@ -336,7 +337,7 @@ func (s *engine) transact(next func() *job) ([]*job, error) {
 	}
 	if err != nil {
 		s.lost(ses, r.members, err)
-		if s.d.server {
+		if s.d.Shared {
 			// Those that were gathered and not reached wait too.
 			r.members = append(r.members, gathered(next)...)
 		}
@@ -383,7 +384,7 @@ func (r *round) keeps() bool {
 
 // runAll runs what next yields in one transaction, which begins with the locks
 // that the first ones are known to need.
-func (s *engine) runAll(ses *session, first []*job, next func() *job) (r round, err error) {
+func (s *engine) runAll(ses *sqlconn.Session, first []*job, next func() *job) (r round, err error) {
 	if r.open, err = s.beginWanted(ses, first); err != nil {
 		return r, err
 	}
@@ -403,7 +404,7 @@ func (s *engine) runAll(ses *session, first []*job, next func() *job) (r round, 
 
 // beginWanted begins a transaction with what jobs are known to want, and reports whether there
 // was anything.
-func (s *engine) beginWanted(ses *session, jobs []*job) (bool, error) {
+func (s *engine) beginWanted(ses *sqlconn.Session, jobs []*job) (bool, error) {
 	var all []any
 	for _, j := range jobs {
 		all = append(all, j.wants...)
@@ -414,25 +415,25 @@ func (s *engine) beginWanted(ses *session, jobs []*job) (bool, error) {
 	if err := s.beginMember(ses, false); err != nil {
 		return false, err
 	}
-	t := &tx{ses: ses, ctx: context.Background(), trace: s.opts.Trace}
+	t := &sqlconn.Tx{Session: ses, Context: context.Background(), Trace: s.opts.Trace}
 	began := time.Now()
 	s.first(t, all)
 	for _, j := range jobs {
-		j.noteWait(s, t.cause, began)
+		j.noteWait(s, t.Cause, began)
 	}
-	return true, t.cause
+	return true, t.Cause
 }
 
 // noteWait counts that a lock which did not become free held up all others.
 func (j *job) noteWait(s *engine, cause error, began time.Time) {
-	if cause != nil && s.blocked(cause) && time.Since(began) >= lockWait/2 {
+	if cause != nil && s.blocked(cause) && time.Since(began) >= sqlconn.LockWait/2 {
 		j.waited++
 	}
 }
 
 // blocked reports whether a lock of somebody else's is in the way of one job, and
 // maybe not of those behind it.
-func (s *engine) blocked(err error) bool { return s.turn == "" && s.d.locked(err) }
+func (s *engine) blocked(err error) bool { return s.turn == "" && s.d.Locked(err) }
 
 // gathered calls next until it has all.
 func gathered(next func() *job) []*job {
@@ -457,12 +458,12 @@ func each(all []*job) func() *job {
 
 // commit appends to the change log what succeeded and makes it durable. It
 // returns nil only when it is.
-func (s *engine) commit(ses *session, members []*job) error {
-	if !s.d.server {
-		if err := ses.do("COMMIT"); err != nil {
+func (s *engine) commit(ses *sqlconn.Session, members []*job) error {
+	if !s.d.Shared {
+		if err := ses.Do("COMMIT"); err != nil {
 			return err
 		}
-		if err := s.files.check(); errors.Is(err, ErrFileLost) {
+		if err := s.files.Check(); errors.Is(err, sqlconn.ErrFileLost) {
 			return err // what was committed may be in a file that nobody can open
 		}
 		return nil
@@ -474,12 +475,12 @@ func (s *engine) commit(ses *session, members []*job) error {
 		}
 	}
 	body, kept := s.encode(noted)
-	entry, err := s.log.commit(ses, stamp(members[0].now.Truncate(s.d.keeps)), body, kept)
-	if err == nil || s.log.rolledBack(ses.d, err) {
+	entry, err := s.log.commit(ses, sqlconn.Stamp(members[0].now.Truncate(s.d.Keeps)), body, kept)
+	if err == nil || s.log.rolledBack(ses.Dialect, err) {
 		return err
 	}
 	// What the old connection holds must not be in the way.
-	ses.close()
+	ses.Close()
 	committed, unsettled := s.settle(entry, members)
 	switch {
 	case unsettled != nil:
@@ -491,11 +492,11 @@ func (s *engine) commit(ses *session, members []*job) error {
 }
 
 // lost cleans up after a transaction that failed.
-func (s *engine) lost(ses *session, members []*job, cause error) {
+func (s *engine) lost(ses *sqlconn.Session, members []*job, cause error) {
 	// The failure may have ended the transaction already; then there is
 	// nothing to roll back and the error says just that.
-	ses.forget()
-	_ = ses.do("ROLLBACK")
+	ses.Forget()
+	_ = ses.Do("ROLLBACK")
 	s.opts.Logger.Warn("a transaction was lost", "updates", sizeOf(members), "error", cause.Error())
 	if s.opts.Metrics.CommitFailed != nil {
 		s.opts.Metrics.CommitFailed(sizeOf(members))
@@ -506,11 +507,11 @@ func (s *engine) lost(ses *session, members []*job, cause error) {
 // transaction has something to keep, else in one that begins with it. It returns
 // whether there is something to keep now. An error says that the whole
 // transaction is lost.
-func (s *engine) member(ses *session, j *job, open bool) (bool, error) {
+func (s *engine) member(ses *sqlconn.Session, j *job, open bool) (bool, error) {
 	if err := s.beginMember(ses, open); err != nil {
 		return open, err
 	}
-	t := &tx{ses: ses, ctx: j.ctx, trace: s.opts.Trace, stamp: stamp(j.now.Truncate(s.d.keeps)), holding: open}
+	t := &sqlconn.Tx{Session: ses, Context: j.ctx, Trace: s.opts.Trace, Written: sqlconn.Stamp(j.now.Truncate(s.d.Keeps)), HoldsLocks: open}
 	began := time.Now()
 	if j.members != nil {
 		j.broken = nil // by an earlier attempt
@@ -519,60 +520,60 @@ func (s *engine) member(ses *session, j *job, open bool) (bool, error) {
 		j.turn <- t
 	}
 	j.outcome = <-j.back
-	t.over = true
-	if t.wants != nil {
-		j.wants = append(j.wants, t.wants)
+	t.Over = true
+	if t.Wants != nil {
+		j.wants = append(j.wants, t.Wants)
 	}
-	if t.cause != nil && s.again(t.cause) {
-		j.noteWait(s, t.cause, began)
-		return open, t.cause
+	if t.Cause != nil && s.again(t.Cause) {
+		j.noteWait(s, t.Cause, began)
+		return open, t.Cause
 	}
-	j.entry, j.onCommit = t.entry, t.onCommit
+	j.entry, j.onCommit = t.Entry, t.OnCommit
 	if j.outcome == nil {
 		// The function overlooked an error after which the transaction
 		// is not what it believes.
-		j.outcome, j.broken = t.broken, t.broken
+		j.outcome, j.broken = t.Broken, t.Broken
 	}
 	if err := s.endMember(ses, open, j.outcome == nil); err != nil {
 		// What went wrong ended the whole transaction, with its
 		// savepoints: a full disk does.
-		return open, cmp.Or(t.cause, err)
+		return open, cmp.Or(t.Cause, err)
 	}
 	return open || j.outcome == nil, nil
 }
 
-func (s *engine) beginMember(ses *session, open bool) error {
+func (s *engine) beginMember(ses *sqlconn.Session, open bool) error {
 	if open {
-		return ses.later("SAVEPOINT member")
+		return ses.Later("SAVEPOINT member")
 	}
-	if err := ses.connect(context.Background()); err != nil {
+	if err := ses.Connect(context.Background()); err != nil {
 		return err
 	}
-	if ses.pipelined() {
-		ses.beginLater(s.d.begin)
-	} else if err := s.begin(context.Background(), ses, s.d.begin); err != nil {
+	if ses.Pipelined() {
+		ses.BeginLater(s.d.Begin)
+	} else if err := s.begin(context.Background(), ses, s.d.Begin); err != nil {
 		return err
 	}
 	if s.turn == "" {
 		return nil
 	}
-	return ses.later(s.turn)
+	return ses.Later(s.turn)
 }
 
 // endMember keeps or takes back what a member wrote.
-func (s *engine) endMember(ses *session, open, keep bool) error {
+func (s *engine) endMember(ses *sqlconn.Session, open, keep bool) error {
 	switch {
 	case !open && keep:
 		return nil
-	case !open && ses.untouched():
-		ses.forget()
+	case !open && ses.Untouched():
+		ses.Forget()
 		return nil
 	case !open:
-		return ses.do("ROLLBACK")
+		return ses.Do("ROLLBACK")
 	case !keep:
-		if err := ses.do("ROLLBACK TO SAVEPOINT member"); err != nil {
+		if err := ses.Do("ROLLBACK TO SAVEPOINT member"); err != nil {
 			return err
 		}
 	}
-	return ses.later("RELEASE SAVEPOINT member")
+	return ses.Later("RELEASE SAVEPOINT member")
 }

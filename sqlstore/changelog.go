@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"time"
+
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // The change log tells the stores on one server of each other's commits. Each
@@ -53,27 +55,27 @@ type entry struct{ writer, seq int64 }
 // commit writes the entry of the transaction that the session is in and commits
 // it, in one packet: body for the others, and kept for this store. The entry is told also when
 // that fails.
-func (l *changeLog) commit(ses *session, stamp, body string, kept any) (entry, error) {
+func (l *changeLog) commit(ses *sqlconn.Session, stamp, body string, kept any) (entry, error) {
 	if l.id == 0 {
 		l.renew()
 	}
 	e := entry{l.id, l.seq + 1}
-	if ses.untouched() {
+	if ses.Untouched() {
 		// A packet with a commit in it is not sent again.
-		if err := ses.flush(); err != nil {
+		if err := ses.Flush(); err != nil {
 			return e, notCommitted{err}
 		}
 	}
 	if !l.present {
-		if _, err := ses.exec(`
+		if _, err := ses.Exec(`
 INSERT INTO berth_writers (id, created_at, beat_at)
-VALUES (?, ?, `+ses.d.now+`)`, e.writer, stamp); err != nil {
+VALUES (?, ?, `+ses.Dialect.Now+`)`, e.writer, stamp); err != nil {
 			return e, notCommitted{err}
 		}
 	}
 	// Before the commit: whoever reads the entry finds this.
 	l.recent.keep(e, kept)
-	err := commitWith(ses, statement{insertEntry, []any{e.writer, e.seq, stamp, body}})
+	err := commitWith(ses, sqlconn.Statement{Query: insertEntry, Args: []any{e.writer, e.seq, stamp, body}})
 	if err == nil {
 		l.seq, l.present = e.seq, true
 		return e, nil
@@ -83,15 +85,15 @@ VALUES (?, ?, `+ses.d.now+`)`, e.writer, stamp); err != nil {
 }
 
 // commitWith runs a last statement and commits.
-func commitWith(ses *session, last statement) error {
-	if ses.pipelined() {
-		return ses.doAll(last.query+`;
-COMMIT`, last.args...)
+func commitWith(ses *sqlconn.Session, last sqlconn.Statement) error {
+	if ses.Pipelined() {
+		return ses.DoAll(last.Query+`;
+COMMIT`, last.Args...)
 	}
-	if _, err := ses.exec(last.query, last.args...); err != nil {
+	if _, err := ses.Exec(last.Query, last.Args...); err != nil {
 		return notCommitted{err}
 	}
-	return ses.do("COMMIT")
+	return ses.Do("COMMIT")
 }
 
 // insertEntry writes an entry: its writer, number, time and body.
@@ -106,12 +108,12 @@ func (n notCommitted) Unwrap() error { return n.error }
 
 // rolledBack reports whether an error of commit says for certain that the
 // transaction did not take place.
-func (l *changeLog) rolledBack(d *dialect, err error) bool {
-	if d.orphan(err) || d.duplicate(err) {
+func (l *changeLog) rolledBack(d *sqlconn.Dialect, err error) bool {
+	if d.Orphan(err) || d.Duplicate(err) {
 		l.renew() // another store believed this one dead, or the place is taken
 		return true
 	}
-	return errors.As(err, new(notCommitted)) || d.retryable(err)
+	return errors.As(err, new(notCommitted)) || d.Retryable(err)
 }
 
 // renew gives the writer another id. What was written under the old one is
@@ -131,7 +133,7 @@ func (s *engine) tendLog() {
 		}
 		// Stores that tend the log at the same time may meet in a deadlock. The next try
 		// succeeds, and the operator has nothing to do.
-		if n+1 == attempts || !s.d.retryable(err) {
+		if n+1 == attempts || !s.d.Retryable(err) {
 			s.opts.Logger.Warn("the change log could not be cleaned up", "error", err.Error())
 			return
 		}
@@ -140,27 +142,27 @@ func (s *engine) tendLog() {
 
 func (s *engine) tendLogOnce() error {
 	id := s.log.id
-	ses := s.writer.own()
-	defer s.writer.giveBack(ses)
-	err := s.begin(context.Background(), ses, s.d.begin)
+	ses := s.writer.Own()
+	defer s.writer.GiveBack(ses)
+	err := s.begin(context.Background(), ses, s.d.Begin)
 	for _, step := range []struct {
 		query string
 		args  []any
 	}{
-		{`UPDATE berth_writers SET beat_at = ` + s.d.now + ` WHERE id = ?`, []any{id}},
+		{`UPDATE berth_writers SET beat_at = ` + s.d.Now + ` WHERE id = ?`, []any{id}},
 		{`DELETE FROM berth_changes WHERE writer = ? AND seq <= ?`, []any{id, s.log.seq - keepEntries}},
 		// By the server's clock: those of other machines may be wrong.
-		{`DELETE FROM berth_writers WHERE beat_at < ` + s.d.hourAgo + ` AND id <> ?`, []any{id}},
+		{`DELETE FROM berth_writers WHERE beat_at < ` + s.d.HourAgo + ` AND id <> ?`, []any{id}},
 	} {
 		if err == nil {
-			_, err = ses.exec(step.query, step.args...)
+			_, err = ses.Exec(step.query, step.args...)
 		}
 	}
 	if err == nil {
-		err = ses.do("COMMIT")
+		err = ses.Do("COMMIT")
 	}
 	if err != nil {
-		_ = ses.do("ROLLBACK")
+		_ = ses.Do("ROLLBACK")
 	}
 	return err
 }
@@ -169,16 +171,16 @@ func (s *engine) tendLogOnce() error {
 // must not run beside it may, and its entries stay for the others to read. That
 // it fails is no matter.
 func (s *engine) leaveLog() {
-	if !s.d.server || !s.log.present {
+	if !s.d.Shared || !s.log.present {
 		return
 	}
-	ses := s.writer.own()
-	defer s.writer.giveBack(ses)
-	if !ses.usable() {
+	ses := s.writer.Own()
+	defer s.writer.GiveBack(ses)
+	if !ses.Usable() {
 		return
 	}
-	_, _ = ses.exec(`
+	_, _ = ses.Exec(`
 UPDATE berth_writers
-SET beat_at = `+s.d.now+` - INTERVAL '10' MINUTE
+SET beat_at = `+s.d.Now+` - INTERVAL '10' MINUTE
 WHERE id = ?`, s.log.id)
 }

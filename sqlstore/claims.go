@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // Stamp is the time of the rows that the writer writes.
-func (w *writer) Stamp() time.Time { t, _ := unstamp(w.stamp); return t }
+func (w *writer) Stamp() time.Time { t, _ := sqlconn.Unstamp(w.Written); return t }
 
 // Claimants reads consumers, what they hold, and their owners.
 func (w *writer) Claimants(asked []placement.ConsumerRow) ([]placement.Claimant, error) {
@@ -21,15 +22,15 @@ func (w *writer) Claimants(asked []placement.ConsumerRow) ([]placement.Claimant,
 	for i, a := range asked {
 		uuids[i] = a.UUID
 	}
-	var questions []question
+	var questions []sqlconn.Question
 	if q, ok := w.named.question(); ok {
 		questions = append(questions, q)
 	}
-	_ = inList(uuids, func(marks string, args []any) error {
-		questions = append(questions, question{statement{claimantColumns + marks + `)`, args}, found.add})
+	_ = sqlconn.InList(uuids, func(marks string, args []any) error {
+		questions = append(questions, sqlconn.Question{Statement: sqlconn.Statement{Query: claimantColumns + marks + `)`, Args: args}, Each: found.add})
 		return nil
 	})
-	if err := w.ask(questions); err != nil {
+	if err := w.Ask(questions); err != nil {
 		return nil, err
 	}
 	return found.list, nil
@@ -82,28 +83,28 @@ func (c *claimants) of(uuid placement.UUID) *placement.Claimant {
 
 // add takes in a row: a consumer, and one of its allocations unless it has none. That of
 // a provider that is not there has no UUID and no root.
-func (c *claimants) add(one *row) {
+func (c *claimants) add(one *sqlconn.Row) {
 	who := c.of(uuid(one, 1))
 	if who == nil {
 		return
 	}
-	who.ID, who.Generation = one.int(0), generation(one, 2)
-	if one.null(3) {
+	who.ID, who.Generation = one.Int(0), generation(one, 2)
+	if one.Null(3) {
 		return
 	}
 	who.Holds = append(who.Holds, placement.Hold{
-		Provider:     one.int(3),
+		Provider:     one.Int(3),
 		ProviderUUID: uuid(one, 4),
-		Root:         one.int(5),
-		Class:        placement.ClassID(one.int(6)),
-		Used:         one.int(7),
+		Root:         one.Int(5),
+		Class:        placement.ClassID(one.Int(6)),
+		Used:         one.Int(7),
 	})
 }
 
 // A mustChange is a statement that changes so many rows, unless something is not
 // as it is believed to be.
 type mustChange struct {
-	statement
+	sqlconn.Statement
 	rows int64
 }
 
@@ -112,7 +113,7 @@ const anyRows = -1
 
 // WriteClaims runs the statements of claims, the swaps first.
 func (w *writer) WriteClaims(c placement.ClaimRows) error {
-	if err := w.usable(); err != nil {
+	if err := w.Usable(); err != nil {
 		return err
 	}
 	if err := w.findOwners(slices.Concat(c.Made, c.Kept)); err != nil {
@@ -120,21 +121,21 @@ func (w *writer) WriteClaims(c placement.ClaimRows) error {
 	}
 	swaps := w.providerSwaps(c)
 	all := slices.Concat(w.holdStatements(swaps), w.swapProviders(swaps), w.claimStatements(c))
-	w.holding = true
-	texts := make([]statement, len(all))
+	w.HoldsLocks = true
+	texts := make([]sqlconn.Statement, len(all))
 	for i := range all {
-		texts[i] = all[i].statement
+		texts[i] = all[i].Statement
 	}
-	end := w.tracing(len(all), func(i int) string { return all[i].query })
-	counts, err := w.ses.change(texts)
+	end := w.Tracing(len(all), func(i int) string { return all[i].Query })
+	counts, err := w.Session.Change(texts)
 	end(err)
 	switch {
 	case err == nil && asExpected(counts, all):
 		return nil
-	case err == nil || w.ses.d.duplicate(err): // a consumer that was made meanwhile
+	case err == nil || w.Session.Dialect.Duplicate(err): // a consumer that was made meanwhile
 		err = placement.ErrStale
 	default:
-		err = w.fail(err)
+		err = w.Fail(err)
 	}
 	w.memory.forget()
 	return err
@@ -145,7 +146,7 @@ func (w *writer) WriteClaims(c placement.ClaimRows) error {
 func (w *writer) findOwners(consumers []placement.ConsumerRow) error {
 	w.named = w.named.with(consumers, w.memory.known(time.Now()))
 	if q, ok := w.named.question(); ok {
-		if err := w.ask([]question{q}); err != nil {
+		if err := w.Ask([]sqlconn.Question{q}); err != nil {
 			return err
 		}
 	}
@@ -189,7 +190,7 @@ func (w *writer) providerSwaps(c placement.ClaimRows) []providerSwap {
 	}
 	for _, holds := range c.Freed {
 		for _, h := range holds {
-			if w.ses.d.server && h.Root != 0 {
+			if w.Session.Dialect.Shared && h.Root != 0 {
 				all = append(all, providerSwap{id: h.Provider, root: h.Root})
 			}
 		}
@@ -226,20 +227,20 @@ func (w *writer) swapSome(swaps []providerSwap) mustChange {
 UPDATE resource_providers
 SET `, `(id = ? AND generation BETWEEN ? AND ? AND root_provider_id + 0 = ?)`
 	set, args := `generation = generation`, []any(nil)
-	if n := powerOfTwo(len(rises)); n > 0 {
+	if n := sqlconn.PowerOfTwo(len(rises)); n > 0 {
 		var ids []any
 		for i := range n {
 			rise := rises[min(i, len(rises)-1)]
 			args, ids = append(args, rise...), append(ids, rise[0])
 		}
 		set = `generation = generation + CASE id` + strings.Repeat(` WHEN ? THEN ?`, n) + ` ELSE 0 END,
-    updated_at = CASE WHEN id IN (` + marks(n) + `) THEN ? ELSE updated_at END`
-		args = append(append(args, ids...), w.stamp)
+    updated_at = CASE WHEN id IN (` + sqlconn.Marks(n) + `) THEN ? ELSE updated_at END`
+		args = append(append(args, ids...), w.Written)
 	}
 	one := matchStatements(head+set+`
 WHERE `, same, values, args...)[0]
 	if len(swaps) > 1 {
-		one.query += w.ses.d.inOrder
+		one.Query += w.Session.Dialect.InOrder
 	}
 	return one
 }
@@ -250,13 +251,13 @@ WHERE `, same, values, args...)[0]
 func matchStatements(head, condition string, values [][]any, lead ...any) []mustChange {
 	var all []mustChange
 	for part := range slices.Chunk(values, maxMatches) {
-		n := powerOfTwo(len(part))
+		n := sqlconn.PowerOfTwo(len(part))
 		args := slices.Clone(lead)
 		for i := range n {
 			args = append(args, part[min(i, len(part)-1)]...)
 		}
 		query := head + condition + strings.Repeat("\nOR "+condition, n-1)
-		all = append(all, mustChange{statement: statement{query, args}, rows: int64(len(part))})
+		all = append(all, mustChange{Statement: sqlconn.Statement{Query: query, Args: args}, rows: int64(len(part))})
 	}
 	return all
 }
@@ -287,10 +288,10 @@ func (w *writer) keptStatement(c placement.ConsumerRow) mustChange {
 	if c.Type != "" {
 		kind, args = ", consumer_type_id = ?", append(args, w.named.kinds[c.Type])
 	}
-	return mustChange{statement: statement{`
+	return mustChange{Statement: sqlconn.Statement{Query: `
 UPDATE consumers
 SET generation = ?, project_id = ?, user_id = ?` + kind + `, updated_at = ?
-WHERE id = ? AND uuid = ? AND generation = ?`, append(args, w.stamp, c.ID, c.UUID, c.Generation)}, rows: 1}
+WHERE id = ? AND uuid = ? AND generation = ?`, Args: append(args, w.Written, c.ID, c.UUID, c.Generation)}, rows: 1}
 }
 
 // freeStatements remove what consumers hold.
@@ -307,10 +308,10 @@ func freeStatements(c placement.ClaimRows) []mustChange {
 		freed += int64(len(holds))
 		uuids = append(uuids, uuid)
 	}
-	_ = inList(uuids, func(marks string, args []any) error {
-		all = append(all, mustChange{statement: statement{`
+	_ = sqlconn.InList(uuids, func(marks string, args []any) error {
+		all = append(all, mustChange{Statement: sqlconn.Statement{Query: `
 DELETE FROM allocations
-WHERE consumer_id IN (` + marks + `)`, args}, rows: freed})
+WHERE consumer_id IN (` + marks + `)`, Args: args}, rows: freed})
 		freed = 0
 		return nil
 	})
@@ -322,8 +323,8 @@ func (w *writer) madeStatements(made []placement.ConsumerRow) []mustChange {
 	made = slices.SortedFunc(slices.Values(made), func(a, b placement.ConsumerRow) int { return cmp.Compare(a.UUID, b.UUID) })
 	return insertStatements(made, 7, `
 INSERT INTO consumers (created_at, updated_at, uuid, project_id, user_id, generation, consumer_type_id)
-VALUES `, w.ses.d.onConflict, func(c placement.ConsumerRow) []any {
-		return []any{w.stamp, w.stamp, c.UUID, w.named.projects[c.Project], w.named.users[c.User], 1, orNull(w.named.kinds[c.Type])}
+VALUES `, w.Session.Dialect.OnConflict, func(c placement.ConsumerRow) []any {
+		return []any{w.Written, w.Written, c.UUID, w.named.projects[c.Project], w.named.users[c.User], 1, orNull(w.named.kinds[c.Type])}
 	})
 }
 
@@ -331,7 +332,7 @@ func (w *writer) allocationStatements(as []placement.AllocationRow) []mustChange
 	return insertStatements(as, 5, `
 INSERT INTO allocations (created_at, resource_provider_id, consumer_id, resource_class_id, used)
 VALUES `, "", func(a placement.AllocationRow) []any {
-		return []any{w.stamp, a.Provider, a.Consumer, a.Class, a.Used}
+		return []any{w.Written, a.Provider, a.Consumer, a.Class, a.Used}
 	})
 }
 
@@ -344,7 +345,7 @@ func insertStatements[T any](rows []T, width int, head, tail string, values func
 		for _, r := range rows[:n] {
 			args = append(args, values(r)...)
 		}
-		all = append(all, mustChange{statement: statement{head + tuples(n, width) + tail, args}, rows: int64(n)})
+		all = append(all, mustChange{Statement: sqlconn.Statement{Query: head + sqlconn.Tuples(n, width) + tail, Args: args}, rows: int64(n)})
 		rows = rows[n:]
 	}
 	return all

@@ -1,9 +1,12 @@
 package sqlstore
 
-import "github.com/berthcloud/berth/placement"
+import (
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
+)
 
 func (r *reader) Classes() ([]placement.Named, error) {
-	return list(r.tx, readNamed, `
+	return sqlconn.List(r.Tx, readNamed, `
 SELECT
     id,
     name,
@@ -13,9 +16,9 @@ ORDER BY id`)
 }
 
 func (w *writer) InsertClass(id placement.ClassID, name string) error {
-	_, clash, err := w.insert(`
+	_, clash, err := w.Insert(`
 INSERT INTO resource_classes (created_at, id, name)
-VALUES (?, ?, ?)`, w.stamp, id, name)
+VALUES (?, ?, ?)`, w.Written, id, name)
 	if err != nil || !clash {
 		return err
 	}
@@ -30,12 +33,12 @@ VALUES (?, ?, ?)`, w.stamp, id, name)
 }
 
 func (w *writer) HoldClasses(ids ...placement.ClassID) error {
-	return inList(ids, func(marks string, args []any) error {
-		there, err := list(w.tx, integer, `
+	return sqlconn.InList(ids, func(marks string, args []any) error {
+		there, err := sqlconn.List(w.Tx, sqlconn.Integer, `
 SELECT id
 FROM resource_classes
-WHERE id IN (`+marks+`)`+w.ses.d.shareRow, args...)
-		if err == nil && len(there) < distinct(args) {
+WHERE id IN (`+marks+`)`+w.Session.Dialect.ShareRow, args...)
+		if err == nil && len(there) < sqlconn.Distinct(args) {
 			err = placement.ErrNoRow
 		}
 		return err
@@ -43,14 +46,14 @@ WHERE id IN (`+marks+`)`+w.ses.d.shareRow, args...)
 }
 
 func (w *writer) classNamed(name string) (bool, error) {
-	return w.exists(`
+	return w.Exists(`
 SELECT 1
 FROM resource_classes
 WHERE name = ?`, name)
 }
 
 func (w *writer) RenameClass(id placement.ClassID, name string) error {
-	taken, err := w.exists(`
+	taken, err := w.Exists(`
 SELECT 1
 FROM resource_classes
 WHERE name = ? AND id <> ?`, name, id)
@@ -63,7 +66,7 @@ WHERE name = ? AND id <> ?`, name, id)
 	return w.change(`
 UPDATE resource_classes
 SET name = ?, updated_at = ?
-WHERE id = ?`, name, w.stamp, id)
+WHERE id = ?`, name, w.Written, id)
 }
 
 func (w *writer) DeleteClass(id placement.ClassID) error {

@@ -1,15 +1,18 @@
 package sqlstore
 
-import "github.com/berthcloud/berth/placement"
+import (
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
+)
 
-func readConsumer(r *row) placement.ConsumerRow {
+func readConsumer(r *sqlconn.Row) placement.ConsumerRow {
 	return placement.ConsumerRow{
-		ID:         r.int(0),
+		ID:         r.Int(0),
 		UUID:       uuid(r, 1),
 		Generation: generation(r, 2),
-		Project:    r.text(3),
-		User:       r.text(4),
-		Type:       r.text(5),
+		Project:    r.Text(3),
+		User:       r.Text(4),
+		Type:       r.Text(5),
 	}
 }
 
@@ -43,12 +46,12 @@ var (
 
 // ensure makes the row of that name and returns its id, or that of the row that
 // another program made in between.
-func (o owner) ensure(t *tx, name string) (int64, error) {
-	id, clash, err := t.insert(`INSERT INTO `+o.table+` (created_at, `+o.column+`) VALUES (?, ?)`, t.stamp, name)
+func (o owner) ensure(t *sqlconn.Tx, name string) (int64, error) {
+	id, clash, err := t.Insert(`INSERT INTO `+o.table+` (created_at, `+o.column+`) VALUES (?, ?)`, t.Written, name)
 	if err != nil || !clash {
 		return id, err
 	}
-	id, err = firstRow(t, integer,
+	id, err = sqlconn.First(t, sqlconn.Integer,
 		`SELECT id FROM `+o.table+` WHERE `+o.column+` = ?`, name)
 	return id, noRow(err)
 }
@@ -58,19 +61,19 @@ type owners struct{ project, user, kind int64 }
 
 // owners finds them in one question and makes those that are not there.
 func (w *writer) owners(c placement.ConsumerRow) (owners, error) {
-	o, err := first(&w.reader, func(one *row) owners { return owners{one.int(0), one.int(1), one.int(2)} }, `
+	o, err := first(&w.reader, func(one *sqlconn.Row) owners { return owners{one.Int(0), one.Int(1), one.Int(2)} }, `
 SELECT
     (SELECT id FROM projects WHERE external_id = ?),
     (SELECT id FROM users WHERE external_id = ?),
     (SELECT id FROM consumer_types WHERE name = ?)`, c.Project, c.User, c.Type)
 	if err == nil && o.project == 0 {
-		o.project, err = projects.ensure(w.tx, c.Project)
+		o.project, err = projects.ensure(w.Tx, c.Project)
 	}
 	if err == nil && o.user == 0 {
-		o.user, err = users.ensure(w.tx, c.User)
+		o.user, err = users.ensure(w.Tx, c.User)
 	}
 	if err == nil && o.kind == 0 && c.Type != "" {
-		o.kind, err = consumerTypes.ensure(w.tx, c.Type)
+		o.kind, err = consumerTypes.ensure(w.Tx, c.Type)
 	}
 	if c.Type == "" {
 		o.kind = 0
@@ -83,9 +86,9 @@ func (w *writer) InsertConsumer(c placement.ConsumerRow) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	id, clash, err := w.insert(`
+	id, clash, err := w.Insert(`
 INSERT INTO consumers (created_at, uuid, project_id, user_id, generation, consumer_type_id)
-VALUES (?, ?, ?, ?, 0, ?)`, w.stamp, c.UUID, o.project, o.user, orNull(o.kind))
+VALUES (?, ?, ?, ?, 0, ?)`, w.Written, c.UUID, o.project, o.user, orNull(o.kind))
 	if clash {
 		return 0, placement.ErrUUIDTaken
 	}
@@ -100,14 +103,14 @@ func (w *writer) UpdateConsumer(c placement.ConsumerRow) error {
 	return w.change(`
 UPDATE consumers
 SET project_id = ?, user_id = ?, consumer_type_id = ?, updated_at = ?
-WHERE id = ?`, o.project, o.user, orNull(o.kind), w.stamp, c.ID)
+WHERE id = ?`, o.project, o.user, orNull(o.kind), w.Written, c.ID)
 }
 
 func (w *writer) BumpConsumer(consumer int64, from placement.Generation) error {
 	return stale(w.change(`
 UPDATE consumers
 SET generation = ?, updated_at = ?
-WHERE id = ? AND generation = ?`, from+1, w.stamp, consumer, from))
+WHERE id = ? AND generation = ?`, from+1, w.Written, consumer, from))
 }
 
 func (w *writer) DeleteConsumer(consumer int64, from placement.Generation) error {

@@ -1,6 +1,9 @@
 package sqlstore
 
-import "github.com/berthcloud/berth/placement"
+import (
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
+)
 
 // bucket is the first id of the digest that an id belongs to.
 func bucket(id string) string { return id + ` - ` + id + ` % 128` }
@@ -9,8 +12,8 @@ func bucket(id string) string { return id + ` - ` + id + ` % 128` }
 // are sent.
 func (r *reader) Digests() ([]placement.Digest, error) {
 	all := make(map[int64]*placement.Digest)
-	of := func(one *row) *placement.Digest {
-		first := one.int(0)
+	of := func(one *sqlconn.Row) *placement.Digest {
+		first := one.Int(0)
 		if all[first] == nil {
 			all[first] = &placement.Digest{First: first}
 		}
@@ -18,15 +21,15 @@ func (r *reader) Digests() ([]placement.Digest, error) {
 	}
 	for _, part := range []struct {
 		query string
-		add   func(*placement.Digest, *row)
+		add   func(*placement.Digest, *sqlconn.Row)
 	}{
 		{providerDigest, addProviders},
 		{inventoryDigest, addInventories},
 		{usageDigest, addUsage},
-		{traitDigest, func(d *placement.Digest, one *row) { d.Traits, d.TraitIDs = one.int(1), one.int(2) }},
-		{aggregateDigest, func(d *placement.Digest, one *row) { d.Aggregates, d.AggregateIDs = one.int(1), one.int(2) }},
+		{traitDigest, func(d *placement.Digest, one *sqlconn.Row) { d.Traits, d.TraitIDs = one.Int(1), one.Int(2) }},
+		{aggregateDigest, func(d *placement.Digest, one *sqlconn.Row) { d.Aggregates, d.AggregateIDs = one.Int(1), one.Int(2) }},
 	} {
-		if err := r.each(func(one *row) { part.add(of(one), one) }, part.query); err != nil {
+		if err := r.Each(func(one *sqlconn.Row) { part.add(of(one), one) }, part.query); err != nil {
 			return nil, err
 		}
 	}
@@ -49,10 +52,10 @@ SELECT
 FROM resource_providers
 GROUP BY ` + bucket("id")
 
-func addProviders(d *placement.Digest, one *row) {
-	d.Providers, d.Generations = one.int(1), one.int(2)
-	d.Roots, d.Parents, d.NameLengths = one.int(3), one.int(4), one.int(5)
-	if t := one.time(6); !t.IsZero() {
+func addProviders(d *placement.Digest, one *sqlconn.Row) {
+	d.Providers, d.Generations = one.Int(1), one.Int(2)
+	d.Roots, d.Parents, d.NameLengths = one.Int(3), one.Int(4), one.Int(5)
+	if t := one.Time(6); !t.IsZero() {
 		d.Modified = t.Unix()
 	}
 }
@@ -71,11 +74,11 @@ SELECT
 FROM inventories
 GROUP BY ` + bucket("resource_provider_id")
 
-func addInventories(d *placement.Digest, one *row) {
-	d.Inventories, d.Classes = one.int(1), one.int(2)
-	d.Total, d.Reserved = one.int(3), one.int(4)
-	d.MinUnit, d.MaxUnit, d.StepSize = one.int(5), one.int(6), one.int(7)
-	d.Ratios = one.int(8)
+func addInventories(d *placement.Digest, one *sqlconn.Row) {
+	d.Inventories, d.Classes = one.Int(1), one.Int(2)
+	d.Total, d.Reserved = one.Int(3), one.Int(4)
+	d.MinUnit, d.MaxUnit, d.StepSize = one.Int(5), one.Int(6), one.Int(7)
+	d.Ratios = one.Int(8)
 }
 
 // usageDigest is answered from the index on provider, class and used.
@@ -87,9 +90,9 @@ SELECT
 FROM allocations
 GROUP BY ` + bucket("resource_provider_id") + `, resource_class_id`
 
-func addUsage(d *placement.Digest, one *row) {
-	d.Used += one.int(2)
-	d.UsedByClass += one.int(2) * placement.DigestClass(placement.ClassID(one.int(1)))
+func addUsage(d *placement.Digest, one *sqlconn.Row) {
+	d.Used += one.Int(2)
+	d.UsedByClass += one.Int(2) * placement.DigestClass(placement.ClassID(one.Int(1)))
 }
 
 var traitDigest = `
@@ -109,7 +112,7 @@ FROM resource_provider_aggregates
 GROUP BY ` + bucket("resource_provider_id")
 
 func (r *reader) RootsBetween(from, to int64) ([]int64, error) {
-	return list(r.tx, integer, `
+	return sqlconn.List(r.Tx, sqlconn.Integer, `
 SELECT DISTINCT COALESCE(root_provider_id, id) AS root
 FROM resource_providers
 WHERE id >= ? AND id < ?

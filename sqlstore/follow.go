@@ -3,6 +3,8 @@ package sqlstore
 import (
 	"context"
 	"time"
+
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // A logPosition is a place in the change log. The zero value is before everything.
@@ -23,7 +25,7 @@ type news struct {
 // newsSince returns what this store and others committed since a position, nothing where there
 // is no change log. It sees every Update of any store that returned before it was called.
 func (s *engine) newsSince(ctx context.Context, since logPosition) (news, logPosition, error) {
-	if !s.d.server {
+	if !s.d.Shared {
 		return news{}, since, nil
 	}
 	until := time.Now().Add(s.opts.RetryTime)
@@ -36,22 +38,22 @@ func (s *engine) newsSince(ctx context.Context, since logPosition) (news, logPos
 }
 
 func (s *engine) followOnce(ctx context.Context, since logPosition) (found news, at logPosition, again bool, err error) {
-	ses, err := s.readers.borrow(ctx)
+	ses, err := s.readers.Borrow(ctx)
 	if err != nil {
 		return found, since, false, err
 	}
-	ses.often = true
-	defer func() { ses.often = false; s.readers.giveBack(ses) }()
+	ses.Often = true
+	defer func() { ses.Often = false; s.readers.GiveBack(ses) }()
 	for start := time.Now(); ; {
-		if err = ses.connect(ctx); err != nil {
-			return found, since, s.again(err), s.d.translate("connecting", err)
+		if err = ses.Connect(ctx); err != nil {
+			return found, since, s.again(err), s.d.Translate("connecting", err)
 		}
-		t := &tx{ses: ses, ctx: ctx, trace: s.opts.Trace}
+		t := &sqlconn.Tx{Session: ses, Context: ctx, Trace: s.opts.Trace}
 		found, at, err = s.readLog(t, since)
-		if err == nil || !ses.dead {
-			return found, at, err != nil && t.cause != nil && s.again(t.cause), err
+		if err == nil || !ses.Dead {
+			return found, at, err != nil && t.Cause != nil && s.again(t.Cause), err
 		}
-		if ses.fresh(start) {
+		if ses.Fresh(start) {
 			return found, since, true, err
 		}
 	}
@@ -59,12 +61,12 @@ func (s *engine) followOnce(ctx context.Context, since logPosition) (found news,
 
 // readLog reads the log from a position. It needs no transaction: whatever is
 // appended meanwhile is read now or the next time.
-func (s *engine) readLog(t *tx, since logPosition) (found news, at logPosition, err error) {
+func (s *engine) readLog(t *sqlconn.Tx, since logPosition) (found news, at logPosition, err error) {
 	at = logPosition{Seen: make(map[int64]int64), At: time.Now()}
 	demoted := false
-	heads, err := list(t, func(one *row) entry {
-		demoted = demoted || one.int(2) != 0
-		return entry{one.int(0), one.int(1)}
+	heads, err := sqlconn.List(t, func(one *sqlconn.Row) entry {
+		demoted = demoted || one.Int(2) != 0
+		return entry{one.Int(0), one.Int(1)}
 	}, `
 SELECT
     w.id,
@@ -78,12 +80,12 @@ SELECT
         ),
         0
     ),
-    `+s.d.demoted+`
+    `+s.d.Demoted+`
 FROM berth_writers w`)
 	if err == nil && demoted {
 		// It answers, and with what was true when it was the primary.
 		s.epoch.Add(1)
-		err = t.fail(errDemoted)
+		err = t.Fail(sqlconn.ErrDemoted)
 	}
 	if err != nil {
 		return found, since, err
@@ -115,14 +117,14 @@ FROM berth_writers w`)
 
 // readEntries adds what a writer's entries after a known one say and returns
 // the number of the last.
-func readEntries(t *tx, after entry, found *news) (int64, error) {
+func readEntries(t *sqlconn.Tx, after entry, found *news) (int64, error) {
 	last := after.seq
-	err := t.each(func(one *row) {
-		if one.int(0) != last+1 {
+	err := t.Each(func(one *sqlconn.Row) {
+		if one.Int(0) != last+1 {
 			found.all = true // what came between is gone
 		}
-		last = one.int(0)
-		if body := one.text(1); body != bodyVoid {
+		last = one.Int(0)
+		if body := one.Text(1); body != bodyVoid {
 			found.entries = append(found.entries, body)
 		}
 	}, `

@@ -1,6 +1,9 @@
 package sqlstore
 
-import "github.com/berthcloud/berth/placement"
+import (
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
+)
 
 // Transactions of several stores must not wait for each other in a circle, which
 // PostgreSQL takes a second to notice. Nearly all rows that they contend for hang
@@ -27,17 +30,17 @@ func (a *wants) add(more wants) {
 
 // lockRow is put behind a SELECT of providers to lock them.
 func (w *writer) lockRow() string {
-	if w.holding && w.ses.nowait {
-		return w.ses.d.lockRow + " NOWAIT"
+	if w.HoldsLocks && w.Session.Nowait {
+		return w.Session.Dialect.LockRow + " NOWAIT"
 	}
-	return w.ses.d.lockRow
+	return w.Session.Dialect.LockRow
 }
 
 // lock is each for a SELECT of providers that are to be locked.
-func (w *writer) lock(fn func(*row), query string, args ...any) error {
+func (w *writer) lock(fn func(*sqlconn.Row), query string, args ...any) error {
 	found := false
-	err := w.each(func(one *row) { found = true; fn(one) }, query+w.lockRow(), args...)
-	w.holding = w.holding || found
+	err := w.Each(func(one *sqlconn.Row) { found = true; fn(one) }, query+w.lockRow(), args...)
+	w.HoldsLocks = w.HoldsLocks || found
 	return err
 }
 
@@ -53,27 +56,27 @@ ORDER BY id`
 
 // hold locks providers.
 func (w *writer) hold(ids ...int64) error {
-	if len(ids) == 0 || w.ses.d.lockRow == "" {
+	if len(ids) == 0 || w.Session.Dialect.LockRow == "" {
 		return nil
 	}
 	w.wants.ids = append(w.wants.ids, ids...)
-	args := padded(ids)
-	return w.lock(func(*row) {}, lockColumns+marks(len(args))+lockOrder, args...)
+	args := sqlconn.Padded(ids)
+	return w.lock(func(*sqlconn.Row) {}, lockColumns+sqlconn.Marks(len(args))+lockOrder, args...)
 }
 
 // holdFirst locks what Updates are known to need.
-func holdFirst(t *tx, noted []any) {
+func holdFirst(t *sqlconn.Tx, noted []any) {
 	var all wants
 	for _, n := range noted {
 		all.add(n.(wants))
 	}
-	_ = (&writer{reader: reader{tx: t}}).holdAll(all)
+	_ = (&writer{reader: reader{Tx: t}}).holdAll(all)
 }
 
 // holdAll locks providers. It asks for the ids of some first: locks that are found
 // by UUID are not taken in the order of the ids.
 func (w *writer) holdAll(all wants) error {
-	ids, err := listIn(w.tx, integer, `
+	ids, err := sqlconn.ListIn(w.Tx, sqlconn.Integer, `
 SELECT id
 FROM resource_providers
 WHERE uuid IN (`, all.uuids, `)`)
@@ -87,7 +90,7 @@ WHERE uuid IN (`, all.uuids, `)`)
 // statements that swap them do not: those must be in that order, and must not wait for
 // what may be waited for.
 func (w *writer) holdStatements(swaps []providerSwap) []mustChange {
-	if w.ses.d.lockRow == "" {
+	if w.Session.Dialect.LockRow == "" {
 		return nil
 	}
 	ids := make([]int64, len(swaps))
@@ -95,9 +98,9 @@ func (w *writer) holdStatements(swaps []providerSwap) []mustChange {
 		ids[i] = s.id
 	}
 	w.wants.ids = append(w.wants.ids, ids...)
-	if !w.holding && (len(ids) <= 1 || w.ses.d.inOrder != "") {
+	if !w.HoldsLocks && (len(ids) <= 1 || w.Session.Dialect.InOrder != "") {
 		return nil
 	}
-	args := padded(ids)
-	return []mustChange{{statement: statement{lockColumns + marks(len(args)) + lockOrder + w.lockRow(), args}, rows: anyRows}}
+	args := sqlconn.Padded(ids)
+	return []mustChange{{Statement: sqlconn.Statement{Query: lockColumns + sqlconn.Marks(len(args)) + lockOrder + w.lockRow(), Args: args}, rows: anyRows}}
 }

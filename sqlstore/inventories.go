@@ -1,6 +1,9 @@
 package sqlstore
 
-import "github.com/berthcloud/berth/placement"
+import (
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
+)
 
 // inventoryFields are those of an inventory itself.
 const inventoryFields = `
@@ -34,30 +37,30 @@ FROM inventories i`
 const inventoryOrder = `
 ORDER BY i.resource_provider_id, i.resource_class_id`
 
-func readInventory(r *row) placement.InventoryRow {
+func readInventory(r *sqlconn.Row) placement.InventoryRow {
 	return placement.InventoryRow{
-		Provider: r.int(0),
-		Class:    placement.ClassID(r.int(1)),
+		Provider: r.Int(0),
+		Class:    placement.ClassID(r.Int(1)),
 		Inventory: placement.Inventory{
-			Total:           r.int(2),
-			Reserved:        r.int(3),
-			MinUnit:         r.int(4),
-			MaxUnit:         r.int(5),
-			StepSize:        r.int(6),
-			AllocationRatio: r.float(7),
+			Total:           r.Int(2),
+			Reserved:        r.Int(3),
+			MinUnit:         r.Int(4),
+			MaxUnit:         r.Int(5),
+			StepSize:        r.Int(6),
+			AllocationRatio: r.Float(7),
 		},
-		Modified: r.time(8),
-		Used:     r.int(9),
+		Modified: r.Time(8),
+		Used:     r.Int(9),
 	}
 }
 
 func (r *reader) Inventories(providers ...int64) ([]placement.InventoryRow, error) {
-	return listIn(r.tx, readInventory, inventoryColumns+`
+	return sqlconn.ListIn(r.Tx, readInventory, inventoryColumns+`
 WHERE i.resource_provider_id IN (`, providers, `)`+inventoryOrder)
 }
 
 func (r *reader) ClassInUse(id placement.ClassID) (bool, error) {
-	return r.exists(`
+	return r.Exists(`
 SELECT 1
 FROM inventories
 WHERE resource_class_id = ?
@@ -65,7 +68,7 @@ LIMIT 1`, id)
 }
 
 func (w *writer) InsertInventory(provider int64, class placement.ClassID, inv placement.Inventory) error {
-	_, clash, err := w.insert(`
+	_, clash, err := w.Insert(`
 INSERT INTO inventories (
     created_at,
     resource_provider_id,
@@ -78,7 +81,7 @@ INSERT INTO inventories (
     allocation_ratio
 )
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		w.stamp, provider, class,
+		w.Written, provider, class,
 		inv.Total, inv.Reserved, inv.MinUnit, inv.MaxUnit, inv.StepSize, inv.AllocationRatio)
 	if clash {
 		return placement.ErrNameTaken
@@ -98,13 +101,13 @@ SET
     step_size = ?,
     allocation_ratio = ?
 WHERE resource_provider_id = ? AND resource_class_id = ?`,
-		w.stamp,
+		w.Written,
 		inv.Total, inv.Reserved, inv.MinUnit, inv.MaxUnit, inv.StepSize, inv.AllocationRatio,
 		provider, class)
 }
 
 func (w *writer) DeleteInventories(provider int64, classes ...placement.ClassID) (int, error) {
-	return execIn(w.tx, `
+	return sqlconn.ExecIn(w.Tx, `
 DELETE FROM inventories
 WHERE resource_provider_id = ?
 AND resource_class_id IN (`, classes, `)`, provider)

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // Open opens a database, making its tables when it is empty. A file that cannot
@@ -65,10 +67,10 @@ func (s *engine) openPath(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := checkPlace(path); err != nil {
+	if err := sqlconn.CheckPlace(path); err != nil {
 		return err
 	}
-	s.release, err = lockFile(path)
+	s.release, err = sqlconn.LockFile(path)
 	if err != nil {
 		return err
 	}
@@ -101,30 +103,30 @@ func (s *engine) openFile(ctx context.Context, path string) error {
 	if err := s.inspect(ctx, path); err != nil {
 		return err
 	}
-	if err := createFile(path); err != nil {
+	if err := sqlconn.CreateFile(path); err != nil {
 		return err
 	}
-	files, err := lookAt(s.opts.Path, path, s.opts.Logger)
+	files, err := sqlconn.WatchFiles(s.opts.Path, path, s.opts.Logger)
 	if err != nil {
 		return err
 	}
-	writers, err := s.connect(ctx, sqliteURI(path, "rw", writerPragmas(s.opts.BusyTimeout)...), 1)
+	writers, err := s.connect(ctx, sqlconn.SQLiteURI(path, "rw", sqlconn.WriterPragmas(s.opts.BusyTimeout)...), 1)
 	if err != nil {
 		return err
 	}
 	if err := s.schema.prepare(ctx, writers[0]); err != nil {
 		return err
 	}
-	readers, err := s.connect(ctx, sqliteURI(path, "rw", busyPragma(s.opts.BusyTimeout), "query_only(1)"), s.opts.Readers)
+	readers, err := s.connect(ctx, sqlconn.SQLiteURI(path, "rw", sqlconn.BusyPragma(s.opts.BusyTimeout), "query_only(1)"), s.opts.Readers)
 	if err != nil {
 		return err
 	}
 	for _, suffix := range []string{"-wal", "-shm"} {
-		if err := files.add(path + suffix); err != nil {
+		if err := files.Add(path + suffix); err != nil {
 			return err
 		}
 	}
-	if err := files.check(); err != nil {
+	if err := files.Check(); err != nil {
 		return err
 	}
 	s.files = files
@@ -134,11 +136,11 @@ func (s *engine) openFile(ctx context.Context, path string) error {
 
 // inspect refuses a file that cannot be used, reading it only.
 func (s *engine) inspect(ctx context.Context, path string) error {
-	empty, err := checkFile(path)
+	empty, err := sqlconn.CheckFile(path)
 	if empty || err != nil {
 		return err
 	}
-	all, err := s.connect(ctx, readOnlyURI(path, busyPragma(s.opts.BusyTimeout)), 1)
+	all, err := s.connect(ctx, sqlconn.ReadOnlyURI(path, sqlconn.BusyPragma(s.opts.BusyTimeout)), 1)
 	if err != nil {
 		return err
 	}
@@ -167,19 +169,19 @@ func realPath(path string) (string, error) {
 }
 
 // connect opens n sessions on one data source and keeps them for shut.
-func (s *engine) connect(ctx context.Context, source string, n int) ([]*session, error) {
+func (s *engine) connect(ctx context.Context, source string, n int) ([]*sqlconn.Session, error) {
 	db, err := sql.Open("sqlite", source)
 	if err != nil {
-		return nil, s.d.translate("connecting", err)
+		return nil, s.d.Translate("connecting", err)
 	}
 	s.dbs = append(s.dbs, db)
 	db.SetMaxOpenConns(n)
 	db.SetMaxIdleConns(n)
 	first := len(s.sessions)
 	for range n {
-		ses := &session{d: s.d, open: db.Conn}
-		if err := ses.connect(ctx); err != nil {
-			return nil, s.d.translate("connecting", err)
+		ses := &sqlconn.Session{Dialect: s.d, Open: db.Conn}
+		if err := ses.Connect(ctx); err != nil {
+			return nil, s.d.Translate("connecting", err)
 		}
 		s.sessions = append(s.sessions, ses)
 	}
@@ -189,13 +191,13 @@ func (s *engine) connect(ctx context.Context, source string, n int) ([]*session,
 // dataVersion asks the connection that writes: SQLite tells each connection whether
 // another one has committed, and the others of this store only read.
 func (s *engine) dataVersion(ctx context.Context) (int64, error) {
-	ses, err := s.writer.borrow(ctx)
+	ses, err := s.writer.Borrow(ctx)
 	if err != nil {
 		return 0, err
 	}
-	defer s.writer.giveBack(ses)
-	if err := ses.connect(ctx); err != nil {
-		return 0, s.d.translate("connecting", err)
+	defer s.writer.GiveBack(ses)
+	if err := ses.Connect(ctx); err != nil {
+		return 0, s.d.Translate("connecting", err)
 	}
-	return firstRow(&tx{ses: ses, ctx: ctx}, integer, "PRAGMA data_version")
+	return sqlconn.First(&sqlconn.Tx{Session: ses, Context: ctx}, sqlconn.Integer, "PRAGMA data_version")
 }

@@ -8,22 +8,23 @@ import (
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/sqlstore/migrations"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // newSession returns a session that connects when it is first used.
-func (s *engine) newSession(r role) *session {
-	silence := patience
-	if s.d.bounded {
+func (s *engine) newSession(r sqlconn.Role) *sqlconn.Session {
+	silence := sqlconn.Patience
+	if s.d.Bounded {
 		silence = 0
 	}
-	ses := &session{d: s.d, patience: silence, lifetime: s.opts.Server.Recycle, epoch: &s.epoch}
-	ses.open = func(ctx context.Context) (*sql.Conn, error) {
-		conn, at, err := s.dialer.dial(ctx, r)
+	ses := &sqlconn.Session{Dialect: s.d, Patience: silence, Lifetime: s.opts.Server.Recycle, Epoch: &s.epoch}
+	ses.Open = func(ctx context.Context) (*sql.Conn, error) {
+		conn, at, err := s.dialer.Dial(ctx, r)
 		if err != nil {
-			return nil, connectError{err}
+			return nil, sqlconn.ConnectFailure(err)
 		}
-		ses.single, ses.nowait = at.node, at.nowait
-		if old := s.host.Swap(at.host); old != nil && old != at.host {
+		ses.Single, ses.Nowait = at.Node, at.Nowait
+		if old := s.host.Swap(at.Host); old != nil && old != at.Host {
 			// Others may still talk to a host that was taken out of
 			// service and does not say so.
 			s.epoch.Add(1)
@@ -39,11 +40,11 @@ func (s *engine) newSession(r role) *session {
 // openServer connects, looks at the database before it changes anything in it,
 // and begins to serve.
 func (s *engine) openServer(ctx context.Context) (err error) {
-	s.d, s.dialer, err = newDialer(*s.opts.Server)
+	s.d, s.dialer, err = sqlconn.NewDialer(*s.opts.Server)
 	if err != nil {
 		return err
 	}
-	writer := s.newSession(writing)
+	writer := s.newSession(sqlconn.Writing)
 	s.sessions = append(s.sessions, writer)
 	if err := s.reach(ctx, writer); err != nil {
 		return err
@@ -51,9 +52,9 @@ func (s *engine) openServer(ctx context.Context) (err error) {
 	if err := s.prepareServer(ctx, writer); err != nil {
 		return err
 	}
-	readers := make([]*session, s.opts.Readers)
+	readers := make([]*sqlconn.Session, s.opts.Readers)
 	for i := range readers {
-		readers[i] = s.newSession(reading)
+		readers[i] = s.newSession(sqlconn.Reading)
 	}
 	s.sessions = append(s.sessions, readers...)
 	s.start(writer, readers)
@@ -62,14 +63,14 @@ func (s *engine) openServer(ctx context.Context) (err error) {
 
 // reach makes the first connection, again and again while nobody answers. What
 // will not change by itself is an error at once.
-func (s *engine) reach(ctx context.Context, ses *session) error {
+func (s *engine) reach(ctx context.Context, ses *sqlconn.Session) error {
 	server := s.opts.Server
 	for n := 0; ; n++ {
-		err := ses.connect(ctx)
+		err := ses.Connect(ctx)
 		if err == nil {
 			return nil
 		}
-		if advice := s.d.advice(err, s.schema.known); advice != "" {
+		if advice := s.d.Advice(err, s.schema.known); advice != "" {
 			return fmt.Errorf("%w: %s", err, advice)
 		}
 		if ctx.Err() != nil || server.Retries >= 0 && n >= server.Retries {
@@ -89,7 +90,7 @@ const schemaTries = 8
 // prepareServer brings the tables of the store and Berth's own into order. Instances
 // that start together may get into each other's way, so that a failure is looked
 // at again before it counts.
-func (s *engine) prepareServer(ctx context.Context, ses *session) error {
+func (s *engine) prepareServer(ctx context.Context, ses *sqlconn.Session) error {
 	var first, last error
 	for n := range schemaTries {
 		err := s.schema.prepare(ctx, ses)
@@ -128,8 +129,8 @@ func (f foreign) Error() string { return string(f) }
 
 // prepareOwn makes Berth's own tables, or the rest of those that another instance has
 // begun: their version is what is written last.
-func (s *engine) prepareOwn(ctx context.Context, ses *session) error {
-	version, err := ownVersion(&tx{ses: ses, ctx: ctx})
+func (s *engine) prepareOwn(ctx context.Context, ses *sqlconn.Session) error {
+	version, err := ownVersion(&sqlconn.Tx{Session: ses, Context: ctx})
 	switch {
 	case err != nil || version == migrations.OwnVersion:
 		return err
@@ -138,32 +139,32 @@ func (s *engine) prepareOwn(ctx context.Context, ses *session) error {
 			version, migrations.OwnVersion)
 	}
 	if err := s.createOwn(ses); err != nil {
-		if advice := s.d.advice(err, s.schema.known); advice != "" {
-			return fmt.Errorf("the tables of Berth's own cannot be made: %w: %s", s.d.translate("creating", err), advice)
+		if advice := s.d.Advice(err, s.schema.known); advice != "" {
+			return fmt.Errorf("the tables of Berth's own cannot be made: %w: %s", s.d.Translate("creating", err), advice)
 		}
-		return fmt.Errorf("%w: Berth's own tables: %w", errCreating, s.d.translate("creating", err))
+		return fmt.Errorf("%w: Berth's own tables: %w", errCreating, s.d.Translate("creating", err))
 	}
 	return nil
 }
 
-func (s *engine) createOwn(ses *session) error {
-	statements, err := migrations.OwnTables(s.d.name)
+func (s *engine) createOwn(ses *sqlconn.Session) error {
+	statements, err := migrations.OwnTables(s.d.Name)
 	if err != nil {
 		return err
 	}
 	for _, statement := range statements {
-		if err := ses.do(statement); err != nil {
+		if err := ses.Do(statement); err != nil {
 			return err
 		}
 	}
-	_, err = ses.exec(`INSERT INTO berth_version (version) VALUES (?)`, migrations.OwnVersion)
+	_, err = ses.Exec(`INSERT INTO berth_version (version) VALUES (?)`, migrations.OwnVersion)
 	return err
 }
 
-func ownVersion(r *tx) (int64, error) {
-	there, err := r.hasTable("berth_version")
+func ownVersion(r *sqlconn.Tx) (int64, error) {
+	there, err := r.HasTable("berth_version")
 	if err != nil || !there {
 		return 0, err
 	}
-	return firstRow(r, integer, `SELECT COALESCE(MAX(version), 0) FROM berth_version`)
+	return sqlconn.First(r, sqlconn.Integer, `SELECT COALESCE(MAX(version), 0) FROM berth_version`)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // ownerIDs are the ids of the projects, users and types that consumers name; 0
@@ -45,7 +46,7 @@ func (o ownerIDs) ensure(w *writer, c placement.ConsumerRow) error {
 		if part.ids[part.name] != 0 || part.name == "" && part.owner == consumerTypes {
 			continue
 		}
-		id, err := part.owner.ensure(w.tx, part.name)
+		id, err := part.owner.ensure(w.Tx, part.name)
 		if err != nil {
 			return err
 		}
@@ -56,7 +57,7 @@ func (o ownerIDs) ensure(w *writer, c placement.ConsumerRow) error {
 
 // question asks for the ids that are not known; it reports false when there are
 // none.
-func (o ownerIDs) question() (question, bool) {
+func (o ownerIDs) question() (sqlconn.Question, bool) {
 	parts := []struct {
 		owner
 		ids map[string]int64
@@ -64,7 +65,7 @@ func (o ownerIDs) question() (question, bool) {
 	var texts []string
 	var values []any
 	for i, part := range parts {
-		_ = inList(unknown(part.ids), func(marks string, args []any) error {
+		_ = sqlconn.InList(unknown(part.ids), func(marks string, args []any) error {
 			texts = append(texts, fmt.Sprintf(`
 SELECT %d, id, %s
 FROM %s
@@ -73,8 +74,8 @@ WHERE %s IN (%s)`, i, part.column, part.table, part.column, marks))
 			return nil
 		})
 	}
-	return question{statement{strings.Join(texts, `
-UNION ALL`), values}, func(one *row) { parts[one.int(0)].ids[one.text(2)] = one.int(1) }}, len(texts) > 0
+	return sqlconn.Question{Statement: sqlconn.Statement{Query: strings.Join(texts, `
+UNION ALL`), Args: values}, Each: func(one *sqlconn.Row) { parts[one.Int(0)].ids[one.Text(2)] = one.Int(1) }}, len(texts) > 0
 }
 
 func unknown(ids map[string]int64) []string {

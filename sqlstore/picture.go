@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // providerTraitColumns are what readProviderTrait reads.
@@ -26,7 +27,7 @@ ORDER BY l.resource_provider_id, l.aggregate_id`
 )
 
 func (r *reader) Picture(roots []int64) (placement.Picture, error) {
-	pic := placement.Picture{FoldCase: r.ses.d.foldCase, FoldLike: r.ses.d.foldLike}
+	pic := placement.Picture{FoldCase: r.Session.Dialect.FoldCase, FoldLike: r.Session.Dialect.FoldLike}
 	if roots == nil {
 		return pic, r.everything(&pic)
 	}
@@ -43,7 +44,7 @@ func (r *reader) Picture(roots []int64) (placement.Picture, error) {
 	if pic.Aggregates, err = part(r, readAggregate, roots, aggregateColumns, "l", aggregateOrder); err != nil {
 		return pic, err
 	}
-	if len(roots) > chunk {
+	if len(roots) > sqlconn.Chunk {
 		sortPicture(&pic)
 	}
 	return pic, nil
@@ -55,19 +56,19 @@ func (r *reader) everything(pic *placement.Picture) error {
 	if err != nil {
 		return err
 	}
-	run := r.inTurn
+	run := r.InTurn
 	if counts.total() >= manyRows {
-		run = r.beside
+		run = r.Beside
 	}
 	return r.halves(pic, counts, run)
 }
 
 // halves reads the inventories, which are half of the work, and the rest.
-func (r *reader) halves(pic *placement.Picture, counts rowCounts, run func(one, other func(*tx) error) error) error {
+func (r *reader) halves(pic *placement.Picture, counts rowCounts, run func(one, other func(*sqlconn.Tx) error) error) error {
 	heard := r.progressOf(counts)
 	return run(
-		func(t *tx) error { return (&reader{tx: t}).allProviders(pic, counts, heard) },
-		func(t *tx) error { return (&reader{tx: t}).allInventories(pic, counts, heard) })
+		func(t *sqlconn.Tx) error { return (&reader{Tx: t}).allProviders(pic, counts, heard) },
+		func(t *sqlconn.Tx) error { return (&reader{Tx: t}).allInventories(pic, counts, heard) })
 }
 
 // manyRows are so many that it is worth keeping others from writing meanwhile.
@@ -75,8 +76,8 @@ const manyRows = 100_000
 
 // allProviders reads all providers with their traits and aggregates.
 func (r *reader) allProviders(pic *placement.Picture, counts rowCounts, heard func(rows int)) (err error) {
-	r.heard = heard
-	defer func() { r.heard = nil }()
+	r.Heard = heard
+	defer func() { r.Heard = nil }()
 	if pic.Providers, err = whole(r, readProvider, counts.providers, providerColumns+providerOrder); err != nil {
 		return err
 	}
@@ -89,9 +90,9 @@ func (r *reader) allProviders(pic *placement.Picture, counts rowCounts, heard fu
 
 // allInventories reads all inventories with what is allocated of them.
 func (r *reader) allInventories(pic *placement.Picture, counts rowCounts, heard func(rows int)) (err error) {
-	r.heard = heard
+	r.Heard = heard
 	pic.Inventories, err = whole(r, readInventory, counts.inventories, unusedColumns+inventoryOrder)
-	r.heard = nil // what follows was not counted
+	r.Heard = nil // what follows was not counted
 	if err != nil {
 		return err
 	}
@@ -105,8 +106,8 @@ func (c rowCounts) total() int64 { return c.providers + c.inventories + c.traits
 
 // countRows counts the rows of all trees.
 func (r *reader) countRows() (rowCounts, error) {
-	return first(r, func(one *row) rowCounts {
-		return rowCounts{one.int(0), one.int(1), one.int(2), one.int(3)}
+	return first(r, func(one *sqlconn.Row) rowCounts {
+		return rowCounts{one.Int(0), one.Int(1), one.Int(2), one.Int(3)}
 	}, `
 SELECT
     (SELECT COUNT(*) FROM resource_providers),
@@ -132,9 +133,9 @@ func (r *reader) progressOf(counts rowCounts) func(rows int) {
 }
 
 // whole reads all rows of a kind, of which there should be so many.
-func whole[T any](r *reader, read func(*row) T, count int64, query string) ([]T, error) {
+func whole[T any](r *reader, read func(*sqlconn.Row) T, count int64, query string) ([]T, error) {
 	all := make([]T, 0, count)
-	err := r.each(func(one *row) { all = append(all, read(one)) }, query)
+	err := r.Each(func(one *sqlconn.Row) { all = append(all, read(one)) }, query)
 	return all, err
 }
 
@@ -143,13 +144,13 @@ func whole[T any](r *reader, read func(*row) T, count int64, query string) ([]T,
 // once for each inventory.
 func (r *reader) addUsage(rows []placement.InventoryRow) error {
 	left := rows
-	return r.each(func(one *row) {
-		key := placement.InventoryRow{Provider: one.int(0), Class: placement.ClassID(one.int(1))}
+	return r.Each(func(one *sqlconn.Row) {
+		key := placement.InventoryRow{Provider: one.Int(0), Class: placement.ClassID(one.Int(1))}
 		for len(left) > 0 && compareInventories(&left[0], &key) < 0 {
 			left = left[1:]
 		}
 		if len(left) > 0 && compareInventories(&left[0], &key) == 0 {
-			left[0].Used = one.int(2)
+			left[0].Used = one.Int(2)
 		}
 	}, `
 SELECT
@@ -167,12 +168,12 @@ func compareInventories(a, b *placement.InventoryRow) int {
 
 // part reads one kind of row, of the providers under the roots. Alias names the
 // table to join the providers to, none when they are the rows.
-func part[T any](r *reader, read func(*row) T, roots []int64, head, alias, order string) ([]T, error) {
+func part[T any](r *reader, read func(*sqlconn.Row) T, roots []int64, head, alias, order string) ([]T, error) {
 	if alias != "" {
 		head += `
 JOIN resource_providers p ON p.id = ` + alias + `.resource_provider_id`
 	}
-	return listIn(r.tx, read, head+`
+	return sqlconn.ListIn(r.Tx, read, head+`
 WHERE p.root_provider_id IN (`, roots, `)`+order)
 }
 

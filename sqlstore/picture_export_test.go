@@ -7,7 +7,7 @@ func PictureBeside(rows placement.Reader) (pic placement.Picture, err error) {
 	r := rows.(*reader)
 	counts, err := r.countRows()
 	if err == nil {
-		err = r.halves(&pic, counts, r.beside)
+		err = r.halves(&pic, counts, r.Beside)
 	}
 	return pic, err
 }

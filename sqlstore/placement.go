@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // A Store keeps placement's world in a database. It implements
@@ -27,7 +28,7 @@ func newStore(opts Options) *Store {
 // View runs fn against one consistent picture of the store. A panic in fn goes
 // through to the caller.
 func (s *Store) View(ctx context.Context, fn func(placement.Reader) error) error {
-	return s.view(ctx, func(t *tx) error { return fn(&reader{tx: t, progress: s.opts.Progress}) })
+	return s.view(ctx, func(t *sqlconn.Tx) error { return fn(&reader{Tx: t, progress: s.opts.Progress}) })
 }
 
 // Update runs fn in one serializable transaction, possibly more than once. A
@@ -35,7 +36,7 @@ func (s *Store) View(ctx context.Context, fn func(placement.Reader) error) error
 // without having run; once it runs, its outcome is waited for. On a server it also
 // leaves when its turn does not come within Options.RetryTime.
 func (s *Store) Update(ctx context.Context, now time.Time, fn func(placement.Writer) error) error {
-	return s.update(ctx, now, func(t *tx) error {
+	return s.update(ctx, now, func(t *sqlconn.Tx) error {
 		w := s.newWriter(t)
 		defer w.end()
 		return fn(w)
@@ -44,7 +45,7 @@ func (s *Store) Update(ctx context.Context, now time.Time, fn func(placement.Wri
 
 // Group returns what is Update for requests that are written together by write.
 func (s *Store) Group(write func(placement.Writer, []any) []error) func(context.Context, time.Time, any) error {
-	g := &group{write: func(t *tx, requests []any) []error {
+	g := &group{write: func(t *sqlconn.Tx, requests []any) []error {
 		w := s.newWriter(t)
 		defer w.end()
 		return write(w, requests)
@@ -56,16 +57,16 @@ func (s *Store) Group(write func(placement.Writer, []any) []error) func(context.
 
 // newWriter returns the writer of a transaction, which uses the ids of owners that are
 // known, and adds to them when it is committed.
-func (s *Store) newWriter(t *tx) *writer {
-	w := &writer{reader: reader{tx: t}, memory: &s.owners}
+func (s *Store) newWriter(t *sqlconn.Tx) *writer {
+	w := &writer{reader: reader{Tx: t}, memory: &s.owners}
 	w.OnCommit(func() { s.owners.learn(w.named) })
 	return w
 }
 
 // end tells the engine what the writer changed and asked for.
 func (w *writer) end() {
-	w.tx.entry = w.changed
+	w.Tx.Entry = w.changed
 	if !w.wants.empty() {
-		w.tx.wants = w.wants
+		w.Tx.Wants = w.wants
 	}
 }

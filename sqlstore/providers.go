@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // providerColumns are what readProvider reads. The root is NULL only in
@@ -21,16 +22,16 @@ SELECT
     CASE WHEN p.updated_at IS NULL THEN 0 ELSE 1 END
 FROM resource_providers p`
 
-func readProvider(r *row) placement.ProviderRow {
+func readProvider(r *sqlconn.Row) placement.ProviderRow {
 	return placement.ProviderRow{
-		ID:         r.int(0),
+		ID:         r.Int(0),
 		UUID:       uuid(r, 1),
-		Name:       r.text(2),
+		Name:       r.Text(2),
 		Generation: generation(r, 3),
-		Parent:     r.int(4),
-		Root:       r.int(5),
-		Modified:   r.time(6),
-		Updated:    r.int(7) == 1,
+		Parent:     r.Int(4),
+		Root:       r.Int(5),
+		Modified:   r.Time(6),
+		Updated:    r.Int(7) == 1,
 	}
 }
 
@@ -44,7 +45,7 @@ WHERE p.uuid = ?`, uuid)
 // indexes as well as rows, and one that is found by UUID is locked there first.
 func (w *writer) Provider(uuid placement.UUID) (placement.ProviderRow, error) {
 	p, err := placement.ProviderRow{}, placement.ErrNoRow
-	lost := w.lock(func(one *row) { p, err = readProvider(one), nil }, providerColumns+`
+	lost := w.lock(func(one *sqlconn.Row) { p, err = readProvider(one), nil }, providerColumns+`
 WHERE p.id = (SELECT id FROM resource_providers WHERE uuid = ?)`, uuid)
 	if lost != nil {
 		w.wants.uuids = append(w.wants.uuids, uuid)
@@ -59,7 +60,7 @@ WHERE p.id = (SELECT id FROM resource_providers WHERE uuid = ?)`, uuid)
 // Providers holds several rows, in the order of their ids: two transactions that ask for
 // the same ones in another order do not wait for each other in a circle.
 func (w *writer) Providers(uuids ...placement.UUID) ([]placement.ProviderRow, error) {
-	ids, err := listIn(w.tx, integer, `
+	ids, err := sqlconn.ListIn(w.Tx, sqlconn.Integer, `
 SELECT id
 FROM resource_providers
 WHERE uuid IN (`, uuids, `)`)
@@ -69,8 +70,8 @@ WHERE uuid IN (`, uuids, `)`)
 	w.wants.ids = append(w.wants.ids, ids...)
 	var all []placement.ProviderRow
 	slices.Sort(ids)
-	err = inList(ids, func(marks string, args []any) error {
-		return w.lock(func(one *row) { all = append(all, readProvider(one)) }, providerColumns+`
+	err = sqlconn.InList(ids, func(marks string, args []any) error {
+		return w.lock(func(one *sqlconn.Row) { all = append(all, readProvider(one)) }, providerColumns+`
 WHERE p.id IN (`+marks+`)`+providerOrder, args...)
 	})
 	return all, err
@@ -80,10 +81,10 @@ WHERE p.id IN (`+marks+`)`+providerOrder, args...)
 // of Berth's own besides: nodes of a cluster know nothing of each other's locks,
 // and refuse one of two transactions only when both wrote the same row.
 func (w *writer) Hold(provider int64) error {
-	if err := w.hold(provider); err != nil || w.ses.d.holdSlot == "" {
+	if err := w.hold(provider); err != nil || w.Session.Dialect.HoldSlot == "" {
 		return err
 	}
-	_, err := w.exec(w.ses.d.holdSlot, provider%holdSlots)
+	_, err := w.Exec(w.Session.Dialect.HoldSlot, provider%holdSlots)
 	return err
 }
 
@@ -91,13 +92,13 @@ func (w *writer) Hold(provider int64) error {
 const holdSlots = 1024
 
 func (r *reader) ProvidersIn(root int64) ([]placement.ProviderRow, error) {
-	return list(r.tx, readProvider, providerColumns+`
+	return sqlconn.List(r.Tx, readProvider, providerColumns+`
 WHERE p.root_provider_id = ?
 ORDER BY p.id`, root)
 }
 
 func (r *reader) HasChildren(provider int64) (bool, error) {
-	return r.exists(`
+	return r.Exists(`
 SELECT 1
 FROM resource_providers
 WHERE parent_provider_id = ?
@@ -105,9 +106,9 @@ LIMIT 1`, provider)
 }
 
 func (w *writer) InsertProvider(p placement.ProviderRow) (int64, error) {
-	id, clash, err := w.insert(`
+	id, clash, err := w.Insert(`
 INSERT INTO resource_providers (created_at, uuid, name, generation, root_provider_id, parent_provider_id)
-VALUES (?, ?, ?, 0, ?, ?)`, w.stamp, p.UUID, p.Name, orNull(p.Root), orNull(p.Parent))
+VALUES (?, ?, ?, 0, ?, ?)`, w.Written, p.UUID, p.Name, orNull(p.Root), orNull(p.Parent))
 	if err != nil {
 		return 0, err
 	}
@@ -118,7 +119,7 @@ VALUES (?, ?, ?, 0, ?, ?)`, w.stamp, p.UUID, p.Name, orNull(p.Root), orNull(p.Pa
 		err = w.change(`
 UPDATE resource_providers
 SET root_provider_id = id, updated_at = ?
-WHERE id = ?`, w.stamp, id)
+WHERE id = ?`, w.Written, id)
 	}
 	return id, err
 }
@@ -136,7 +137,7 @@ func (w *writer) providerClash(p placement.ProviderRow) error {
 }
 
 func (w *writer) UpdateProvider(p placement.ProviderRow) error {
-	taken, err := w.exists(`
+	taken, err := w.Exists(`
 SELECT 1
 FROM resource_providers
 WHERE name = ? AND id <> ?`, p.Name, p.ID)
@@ -153,17 +154,17 @@ WHERE name = ? AND id <> ?`, p.Name, p.ID)
 	return w.change(`
 UPDATE resource_providers
 SET name = ?, root_provider_id = ?, parent_provider_id = ?, updated_at = ?
-WHERE id = ?`, p.Name, root, orNull(p.Parent), w.stamp, p.ID)
+WHERE id = ?`, p.Name, root, orNull(p.Parent), w.Written, p.ID)
 }
 
 func (w *writer) SetRoot(root int64, providers ...int64) error {
 	if err := w.hold(providers...); err != nil {
 		return err
 	}
-	_, err := execIn(w.tx, `
+	_, err := sqlconn.ExecIn(w.Tx, `
 UPDATE resource_providers
 SET root_provider_id = ?, updated_at = ?
-WHERE id IN (`, providers, `)`, root, w.stamp)
+WHERE id IN (`, providers, `)`, root, w.Written)
 	return err
 }
 
@@ -175,7 +176,7 @@ func (w *writer) DeleteProvider(provider int64) error {
 		// MySQL does not let go of a row that points at itself.
 		`UPDATE resource_providers SET root_provider_id = NULL WHERE id = ?`,
 	} {
-		if _, err := w.exec(statement, provider); err != nil {
+		if _, err := w.Exec(statement, provider); err != nil {
 			return err
 		}
 	}
@@ -186,7 +187,7 @@ func (w *writer) BumpProvider(provider int64, from placement.Generation) error {
 	return stale(w.change(`
 UPDATE resource_providers
 SET generation = ?, updated_at = ?
-WHERE id = ? AND COALESCE(generation, 0) = ?`, from+1, w.stamp, provider, from))
+WHERE id = ? AND COALESCE(generation, 0) = ?`, from+1, w.Written, provider, from))
 }
 
 // stale says of a compare-and-swap that found no row what that means.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // A queue has the jobs that wait for the writing goroutine, in the order they came. It
@@ -29,9 +30,9 @@ func (q *queue) put(j *job) error {
 	defer q.mu.Unlock()
 	switch {
 	case q.closed:
-		return closedError()
+		return sqlconn.ClosedError()
 	case len(q.jobs) >= q.most:
-		return fault.New(fault.Unavailable, CodeBusy, "Too many changes are waiting to be written. Please try again.")
+		return fault.New(fault.Unavailable, sqlconn.CodeBusy, "Too many changes are waiting to be written. Please try again.")
 	}
 	q.jobs = append(q.jobs, j)
 	q.signal()
@@ -82,7 +83,7 @@ func (q *queue) first() *job {
 // A group is a kind of requests that are written together. Write returns what becomes
 // of each; it runs on the writing goroutine.
 type group struct {
-	write func(t *tx, requests []any) []error
+	write func(t *sqlconn.Tx, requests []any) []error
 }
 
 // maxGroup is how many requests of a group are written together.
@@ -139,7 +140,7 @@ func (q *queue) takeGroup(g *group) *job {
 }
 
 // runGroup writes the requests of a group. It keeps what became of each.
-func (j *job) runGroup(t *tx) error {
+func (j *job) runGroup(t *sqlconn.Tx) error {
 	requests := make([]any, len(j.members))
 	for i, m := range j.members {
 		requests[i] = m.request

@@ -4,12 +4,13 @@ import (
 	"errors"
 
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // A reader reads placement's rows in a transaction. After an error that placement.Writer
 // does not declare it refuses everything.
 type reader struct {
-	*tx
+	*sqlconn.Tx
 	// progress, when not nil, is told how far a picture of everything is.
 	progress func(rows, of int64)
 }
@@ -17,21 +18,23 @@ type reader struct {
 var _ placement.Reader = (*reader)(nil)
 
 // first returns the first row of an answer, ErrNoRow when there is none.
-func first[T any](r *reader, read func(*row) T, query string, args ...any) (T, error) {
-	v, err := firstRow(r.tx, read, query, args...)
+func first[T any](r *reader, read func(*sqlconn.Row) T, query string, args ...any) (T, error) {
+	v, err := sqlconn.First(r.Tx, read, query, args...)
 	return v, noRow(err)
 }
 
 // noRow turns the engine's error for a missing row into placement's.
 func noRow(err error) error {
-	if errors.Is(err, errNoRow) {
+	if errors.Is(err, sqlconn.ErrNoRow) {
 		return placement.ErrNoRow
 	}
 	return err
 }
 
 // uuid reads a UUID.
-func uuid(one *row, i int) placement.UUID { return placement.UUID(one.text(i)) }
+func uuid(one *sqlconn.Row, i int) placement.UUID { return placement.UUID(one.Text(i)) }
 
 // generation reads a generation.
-func generation(one *row, i int) placement.Generation { return placement.Generation(one.int(i)) }
+func generation(one *sqlconn.Row, i int) placement.Generation {
+	return placement.Generation(one.Int(i))
+}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/rows"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // A column is one field of the rows of type T in the database.
@@ -16,7 +17,7 @@ type column[T any] struct {
 	null bool
 	// get returns what is written, set reads it back from the i-th value.
 	get func(*T) any
-	set func(r *T, one *row, i int)
+	set func(r *T, one *sqlconn.Row, i int)
 }
 
 // text is a column of names, ids and the like. By says which field
@@ -25,7 +26,7 @@ func text[T any, S ~string](name string, at func(*T) *S, by ...rows.Field) colum
 	c := column[T]{
 		name: name,
 		get:  func(r *T) any { return string(*at(r)) },
-		set:  func(r *T, one *row, i int) { *at(r) = S(one.text(i)) },
+		set:  func(r *T, one *sqlconn.Row, i int) { *at(r) = S(one.Text(i)) },
 	}
 	if len(by) > 0 {
 		c.by = by[0]
@@ -51,7 +52,7 @@ func number[T any, N ~int | ~int64](name string, at func(*T) *N) column[T] {
 	return column[T]{
 		name: name,
 		get:  func(r *T) any { return int64(*at(r)) },
-		set:  func(r *T, one *row, i int) { *at(r) = N(one.int(i)) },
+		set:  func(r *T, one *sqlconn.Row, i int) { *at(r) = N(one.Int(i)) },
 	}
 }
 
@@ -65,10 +66,10 @@ func numberOr[T any](none int, name string, at func(*T) *int) column[T] {
 			}
 			return int64(*at(r))
 		},
-		set: func(r *T, one *row, i int) {
+		set: func(r *T, one *sqlconn.Row, i int) {
 			*at(r) = none
-			if !one.null(i) {
-				*at(r) = int(one.int(i))
+			if !one.Null(i) {
+				*at(r) = int(one.Int(i))
 			}
 		},
 	}
@@ -84,7 +85,7 @@ func flag[T any](name string, at func(*T) *bool) column[T] {
 			}
 			return int64(0)
 		},
-		set: func(r *T, one *row, i int) { *at(r) = one.int(i) != 0 },
+		set: func(r *T, one *sqlconn.Row, i int) { *at(r) = one.Int(i) != 0 },
 	}
 }
 
@@ -93,7 +94,7 @@ func real[T any](name string, at func(*T) *float64) column[T] {
 	return column[T]{
 		name: name,
 		get:  func(r *T) any { return *at(r) },
-		set:  func(r *T, one *row, i int) { *at(r) = one.float(i) },
+		set:  func(r *T, one *sqlconn.Row, i int) { *at(r) = one.Float(i) },
 	}
 }
 
@@ -111,14 +112,14 @@ func pairs[T any](name string, at func(*T) *map[string]string) column[T] {
 			}
 			return string(text)
 		},
-		set: func(r *T, one *row, i int) {
+		set: func(r *T, one *sqlconn.Row, i int) {
 			*at(r) = nil
-			text := one.text(i)
+			text := one.Text(i)
 			if text == "{}" || text == "" {
 				return
 			}
 			if json.Unmarshal([]byte(text), at(r)) != nil {
-				one.bad(i, "an object of texts")
+				one.Bad(i, "an object of texts")
 			}
 		},
 	}
@@ -132,9 +133,9 @@ func moment[T any](name string, at func(*T) *time.Time) column[T] {
 			if at(r).IsZero() {
 				return nil
 			}
-			return stamp(*at(r))
+			return sqlconn.Stamp(*at(r))
 		},
-		set: func(r *T, one *row, i int) { *at(r) = one.time(i) },
+		set: func(r *T, one *sqlconn.Row, i int) { *at(r) = one.Time(i) },
 	}
 }
 
@@ -143,9 +144,9 @@ func document[T any](name string, at func(*T) *[]byte) column[T] {
 	return column[T]{
 		name: name,
 		get:  func(r *T) any { return string(*at(r)) },
-		set: func(r *T, one *row, i int) {
+		set: func(r *T, one *sqlconn.Row, i int) {
 			*at(r) = nil
-			if text := one.text(i); text != "" {
+			if text := one.Text(i); text != "" {
 				*at(r) = []byte(text)
 			}
 		},
@@ -177,15 +178,15 @@ func listAs[T, E, S any](name string, at func(*T) *[]E, to func(E) S, from func(
 			}
 			return string(text)
 		},
-		set: func(r *T, one *row, i int) {
+		set: func(r *T, one *sqlconn.Row, i int) {
 			*at(r) = nil
-			text := one.text(i)
+			text := one.Text(i)
 			if text == emptyList || text == "" {
 				return
 			}
 			var kept []S
 			if json.Unmarshal([]byte(text), &kept) != nil {
-				one.bad(i, "a list")
+				one.Bad(i, "a list")
 			}
 			for _, s := range kept {
 				*at(r) = append(*at(r), from(s))

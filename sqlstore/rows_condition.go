@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/rows"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // A condition is that a column has one of some values. All columns that rows are
@@ -40,7 +41,7 @@ func whereRest(rest []condition, where string, args []any, fn func(string, []any
 		word = " AND "
 	}
 	c := rest[0]
-	return inList(c.values, func(marks string, some []any) error {
+	return sqlconn.InList(c.values, func(marks string, some []any) error {
 		return whereRest(rest[1:], where+word+c.in(marks, some), slices.Concat(args, some), fn)
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // Tables are the names of the tables with their columns.
@@ -44,10 +46,10 @@ func (t *table[T]) searchable() (all []string) {
 
 // Empty removes all rows.
 func (s *rowStore) Empty(ctx context.Context) error {
-	return s.update(ctx, time.Now(), func(w *tx) error {
+	return s.update(ctx, time.Now(), func(w *sqlconn.Tx) error {
 		for _, t := range slices.Backward(s.tables) {
 			name, _ := t.(interface{ described() (string, []string) }).described()
-			if _, err := w.exec("DELETE FROM " + name); err != nil {
+			if _, err := w.Exec("DELETE FROM " + name); err != nil {
 				return fmt.Errorf("emptying %s: %w", name, err)
 			}
 		}
@@ -57,7 +59,7 @@ func (s *rowStore) Empty(ctx context.Context) error {
 
 // OnWriter lets a test use the connection that writes while no Update does.
 func (s *rowStore) OnWriter(fn func(*sql.Conn) error) error {
-	ses := s.writer.own()
-	defer s.writer.giveBack(ses)
-	return fn(ses.conn)
+	ses := s.writer.Own()
+	defer s.writer.GiveBack(ses)
+	return fn(ses.Conn)
 }

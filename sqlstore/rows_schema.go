@@ -6,17 +6,18 @@ import (
 	"fmt"
 
 	"github.com/berthcloud/berth/sqlstore/migrations"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // look refuses a database that this package cannot or may not work on.
-func (s *rowStore) look(ctx context.Context, ses *session) error {
-	_, err := s.stands(&tx{ses: ses, ctx: ctx})
+func (s *rowStore) look(ctx context.Context, ses *sqlconn.Session) error {
+	_, err := s.stands(&sqlconn.Tx{Session: ses, Context: ctx})
 	return err
 }
 
 // stands returns the version of the service's tables, 0 when they are to be made,
 // and refuses those that this package cannot or may not work on. It only reads.
-func (s *rowStore) stands(t *tx) (int, error) {
+func (s *rowStore) stands(t *sqlconn.Tx) (int, error) {
 	at, err := s.found(t)
 	switch {
 	case err != nil:
@@ -38,15 +39,15 @@ func (s *rowStore) stands(t *tx) (int, error) {
 
 // found returns the version of the service's tables, 0 when they are to be made.
 // A database of something else is refused.
-func (s *rowStore) found(t *tx) (int, error) {
-	there, err := t.hasTable(s.versions())
+func (s *rowStore) found(t *sqlconn.Tx) (int, error) {
+	there, err := t.HasTable(s.versions())
 	if err != nil {
 		return 0, err
 	}
 	if !there {
 		return 0, s.refuseForeign(t)
 	}
-	versions, err := list(t, integer, "SELECT version FROM "+s.versions())
+	versions, err := sqlconn.List(t, sqlconn.Integer, "SELECT version FROM "+s.versions())
 	switch {
 	case err != nil || len(versions) == 0: // an interrupted beginning
 		return 0, err
@@ -57,8 +58,8 @@ func (s *rowStore) found(t *tx) (int, error) {
 }
 
 // refuseForeign refuses a database that has tables.
-func (s *rowStore) refuseForeign(t *tx) error {
-	names, err := list(t, func(one *row) string { return one.text(0) }, s.d.tables)
+func (s *rowStore) refuseForeign(t *sqlconn.Tx) error {
+	names, err := sqlconn.List(t, func(one *sqlconn.Row) string { return one.Text(0) }, s.d.Tables)
 	if err == nil && len(names) > 0 {
 		return fmt.Errorf("it is not a database of Berth's %s service: it has a table %s but no %s; name an empty database", s.service, names[0], s.versions())
 	}
@@ -66,13 +67,13 @@ func (s *rowStore) refuseForeign(t *tx) error {
 }
 
 // check refuses a database that lacks what its version promises.
-func (s *rowStore) check(t *tx) error {
+func (s *rowStore) check(t *sqlconn.Tx) error {
 	for _, table := range s.tables {
 		if err := table.check(t); err != nil {
 			return err
 		}
 	}
-	turn, err := t.exists(`SELECT turn FROM berth_turn`)
+	turn, err := t.Exists(`SELECT turn FROM berth_turn`)
 	if err == nil && !turn {
 		err = errors.New("its table berth_turn has no row, so that instances would not wait for each other: INSERT INTO berth_turn (id, turn) VALUES (1, 0)")
 	}
@@ -82,25 +83,25 @@ func (s *rowStore) check(t *tx) error {
 // prepare makes the service's tables, or brings them to the version that this
 // package works on, in one transaction where the database can. What it refuses is
 // left alone.
-func (s *rowStore) prepare(ctx context.Context, ses *session) error {
-	if s.d.enforce != "" {
-		if err := ses.do(s.d.enforce); err != nil {
-			return s.d.translate("preparing the schema", err)
+func (s *rowStore) prepare(ctx context.Context, ses *sqlconn.Session) error {
+	if s.d.Enforce != "" {
+		if err := ses.Do(s.d.Enforce); err != nil {
+			return s.d.Translate("preparing the schema", err)
 		}
 	}
-	if err := ses.do(s.d.begin); err != nil {
-		return s.d.translate("preparing the schema", err)
+	if err := ses.Do(s.d.Begin); err != nil {
+		return s.d.Translate("preparing the schema", err)
 	}
-	t := &tx{ses: ses, ctx: ctx}
+	t := &sqlconn.Tx{Session: ses, Context: ctx}
 	at, err := s.stands(t)
 	if err == nil && at < s.version {
 		err = s.upgrade(t, at)
 	}
 	if err == nil {
-		err = s.d.translate("preparing the schema", ses.do("COMMIT"))
+		err = s.d.Translate("preparing the schema", ses.Do("COMMIT"))
 	}
 	if err != nil {
-		_ = ses.do("ROLLBACK")
+		_ = ses.Do("ROLLBACK")
 	}
 	return err
 }
@@ -108,35 +109,35 @@ func (s *rowStore) prepare(ctx context.Context, ses *session) error {
 // upgrade runs the scripts that lead from a version to this package's, and then notes
 // that. Where statements commit by themselves, tables of version 0 are such until all
 // is there: of instances that make them together one notes the version.
-func (s *rowStore) upgrade(t *tx, from int) error {
+func (s *rowStore) upgrade(t *sqlconn.Tx, from int) error {
 	collation, err := s.collation(t)
 	if err != nil {
 		return err
 	}
 	for version := max(from+1, migrations.RowsFirst[s.service]); version <= s.version; version++ {
-		if err := s.advance(t.ses, version, collation); err != nil {
-			return fmt.Errorf("%w: version %d: %w", errCreating, version, s.d.translate("creating", err))
+		if err := s.advance(t.Session, version, collation); err != nil {
+			return fmt.Errorf("%w: version %d: %w", errCreating, version, s.d.Translate("creating", err))
 		}
 	}
 	note := "UPDATE " + s.versions() + " SET version = ?"
 	if from == 0 {
 		note = "INSERT INTO " + s.versions() + " (version) VALUES (?)"
 	}
-	if _, err := t.ses.exec(note, s.version); err != nil {
-		return fmt.Errorf("%w: %w", errCreating, s.d.translate("creating", err))
+	if _, err := t.Session.Exec(note, s.version); err != nil {
+		return fmt.Errorf("%w: %w", errCreating, s.d.Translate("creating", err))
 	}
 	s.opts.Logger.Info(s.service+" tables are ready", "from", from, "to", s.version)
 	return nil
 }
 
 // advance brings the tables from the version before to this one.
-func (s *rowStore) advance(ses *session, version int, collation string) error {
-	script, err := migrations.RowsScript(s.service, s.d.name, version, collation)
+func (s *rowStore) advance(ses *sqlconn.Session, version int, collation string) error {
+	script, err := migrations.RowsScript(s.service, s.d.Name, version, collation)
 	if err != nil {
 		return err
 	}
 	for _, statement := range script {
-		if err := ses.do(statement); err != nil && !s.d.made(err) {
+		if err := ses.Do(statement); err != nil && !s.d.Made(err) {
 			return err
 		}
 	}
@@ -145,9 +146,9 @@ func (s *rowStore) advance(ses *session, version int, collation string) error {
 
 // collation returns the one of MySQL's tables: of those that compare bytes one that
 // does not take "a" and "a " for the same, if there is any.
-func (s *rowStore) collation(t *tx) (string, error) {
-	if s.d.collations == "" {
+func (s *rowStore) collation(t *sqlconn.Tx) (string, error) {
+	if s.d.Collations == "" {
 		return "", nil
 	}
-	return firstRow(t, func(one *row) string { return one.text(0) }, s.d.collations)
+	return sqlconn.First(t, func(one *sqlconn.Row) string { return one.Text(0) }, s.d.Collations)
 }

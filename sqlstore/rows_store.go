@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/rows"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // A rowStore keeps the rows of a service in a database of their own. It implements
@@ -31,10 +32,10 @@ const raiseTurn = "UPDATE berth_turn SET turn = turn + 1"
 
 func newRowStore(kind rowKind, opts Options) *rowStore {
 	if opts.Server != nil {
-		opts.Server = opts.Server.named("berth-" + kind.service)
+		opts.Server = opts.Server.Named("berth-" + kind.service)
 	}
 	s := &rowStore{newEngine(opts), kind}
-	s.schema = schema{look: s.look, prepare: s.prepare, known: naming{"database", kind.versions()}}
+	s.schema = schema{look: s.look, prepare: s.prepare, known: sqlconn.Naming{Section: "database", Database: kind.versions()}}
 	if opts.Server != nil {
 		s.turn = raiseTurn
 	}
@@ -44,7 +45,7 @@ func newRowStore(kind rowKind, opts Options) *rowStore {
 // View runs fn against one consistent state of the rows. A panic in fn goes through
 // to the caller.
 func (s *rowStore) View(ctx context.Context, fn func(rows.Reader) error) error {
-	return s.view(ctx, func(t *tx) error {
+	return s.view(ctx, func(t *sqlconn.Tx) error {
 		if err := s.refuseDemoted(t); err != nil {
 			return err
 		}
@@ -54,14 +55,14 @@ func (s *rowStore) View(ctx context.Context, fn func(rows.Reader) error) error {
 
 // refuseDemoted keeps a View from a server that answers with what was true when it
 // was the primary. Connections are made again, to another one, before the next try.
-func (s *rowStore) refuseDemoted(t *tx) error {
-	if s.d.demoted == "" {
+func (s *rowStore) refuseDemoted(t *sqlconn.Tx) error {
+	if s.d.Demoted == "" {
 		return nil
 	}
-	demoted, err := firstRow(t, integer, "SELECT "+s.d.demoted)
+	demoted, err := sqlconn.First(t, sqlconn.Integer, "SELECT "+s.d.Demoted)
 	if err == nil && demoted != 0 {
 		s.epoch.Add(1)
-		err = t.fail(errDemoted)
+		err = t.Fail(sqlconn.ErrDemoted)
 	}
 	return err
 }
@@ -71,7 +72,7 @@ func (s *rowStore) refuseDemoted(t *tx) error {
 // leaves without having run; once it runs, its outcome is waited for. On a server it
 // also leaves when its turn does not come within Options.RetryTime.
 func (s *rowStore) Update(ctx context.Context, now time.Time, fn func(rows.Writer) error) error {
-	return s.update(ctx, now, func(t *tx) error { return fn(rowWriter{rowReader{s.tables, t}}) })
+	return s.update(ctx, now, func(t *sqlconn.Tx) error { return fn(rowWriter{rowReader{s.tables, t}}) })
 }
 
 // Others counts the transactions of other instances on the same server: those that
@@ -80,8 +81,8 @@ func (s *rowStore) Others(ctx context.Context) (n int64, err error) {
 	if s.turn == "" {
 		return 0, nil
 	}
-	err = s.view(ctx, func(t *tx) error {
-		n, err = firstRow(t, integer, "SELECT turn FROM berth_turn")
+	err = s.view(ctx, func(t *sqlconn.Tx) error {
+		n, err = sqlconn.First(t, sqlconn.Integer, "SELECT turn FROM berth_turn")
 		return err
 	})
 	return n - s.raised.Load(), err

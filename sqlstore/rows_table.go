@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/rows"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // A rowTable is a table of rows of some type.
@@ -16,12 +17,12 @@ type rowTable interface {
 	hasRow(v any) bool
 	hasRows(v any) bool
 
-	read(r *tx, into any, where []rows.Match) error
-	insert(w *tx, row any) error
-	replace(w *tx, row any) error
-	remove(w *tx, where []rows.Match) (int, error)
+	read(r *sqlconn.Tx, into any, where []rows.Match) error
+	insert(w *sqlconn.Tx, row any) error
+	replace(w *sqlconn.Tx, row any) error
+	remove(w *sqlconn.Tx, where []rows.Match) (int, error)
 	// check refuses a database whose table has not all columns.
-	check(r *tx) error
+	check(r *sqlconn.Tx) error
 }
 
 // A table says how rows of type T are kept, and has the statements for it. Columns
@@ -56,7 +57,7 @@ func newTable[T any](name string, key []string, lead []column[T], more ...column
 	}
 	t.selecting = "\nSELECT\n    " + strings.Join(names, ",\n    ") + "\nFROM " + name
 	t.ordering = "\nORDER BY " + strings.Join(key, ", ")
-	t.inserting = "\nINSERT INTO " + name + " (" + strings.Join(names, ", ") + ")\nVALUES (" + marks(len(names)) + ")"
+	t.inserting = "\nINSERT INTO " + name + " (" + strings.Join(names, ", ") + ")\nVALUES (" + sqlconn.Marks(len(names)) + ")"
 	t.updating = "\nUPDATE " + name + "\nSET " + strings.Join(sets, ", ") + "\nWHERE " + strings.Join(keys, " AND ")
 	return t
 }
@@ -65,14 +66,14 @@ func (t *table[T]) hasRow(v any) bool { _, ok := v.(*T); return ok }
 
 func (t *table[T]) hasRows(v any) bool { _, ok := v.(*[]T); return ok }
 
-func (t *table[T]) check(r *tx) error {
-	if _, err := r.exists(t.selecting + "\nWHERE 1 = 0"); err != nil {
+func (t *table[T]) check(r *sqlconn.Tx) error {
+	if _, err := r.Exists(t.selecting + "\nWHERE 1 = 0"); err != nil {
 		return fmt.Errorf("its table %s is not as the version says: %w", t.name, err)
 	}
 	return nil
 }
 
-func (t *table[T]) read(r *tx, into any, where []rows.Match) error {
+func (t *table[T]) read(r *sqlconn.Tx, into any, where []rows.Match) error {
 	list := into.(*[]T)
 	conditions, err := t.conditions(where)
 	if err != nil {
@@ -81,7 +82,7 @@ func (t *table[T]) read(r *tx, into any, where []rows.Match) error {
 	found, parts := *list, 0
 	err = whereEach(conditions, func(where string, args []any) error {
 		parts++
-		return r.each(func(one *row) { found = append(found, t.scan(one)) }, t.selecting+where+t.ordering, args...)
+		return r.Each(func(one *sqlconn.Row) { found = append(found, t.scan(one)) }, t.selecting+where+t.ordering, args...)
 	})
 	if err != nil {
 		return err
@@ -94,7 +95,7 @@ func (t *table[T]) read(r *tx, into any, where []rows.Match) error {
 }
 
 // scan reads a row of an answer to selecting.
-func (t *table[T]) scan(one *row) (v T) {
+func (t *table[T]) scan(one *sqlconn.Row) (v T) {
 	for i := range t.columns {
 		t.columns[i].set(&v, one, i)
 	}
@@ -111,20 +112,20 @@ func (t *table[T]) compare(a, b T) int {
 	return 0
 }
 
-func (t *table[T]) insert(w *tx, row any) error {
+func (t *table[T]) insert(w *sqlconn.Tx, row any) error {
 	v := row.(*T)
 	args := make([]any, len(t.columns))
 	for i, c := range t.columns {
 		args[i] = c.get(v)
 	}
-	n, err := try(w, false, t.inserting+w.ses.d.onConflict, args)
+	n, err := try(w, false, t.inserting+w.Session.Dialect.OnConflict, args)
 	if err == nil && n == 0 {
 		return rows.ErrTaken
 	}
 	return err
 }
 
-func (t *table[T]) replace(w *tx, row any) error {
+func (t *table[T]) replace(w *sqlconn.Tx, row any) error {
 	v := row.(*T)
 	args := make([]any, 0, len(t.columns))
 	for _, c := range t.columns {
@@ -136,7 +137,7 @@ func (t *table[T]) replace(w *tx, row any) error {
 		args = append(args, k.get(v))
 	}
 	// Where an INSERT must not meet a unique value, an UPDATE must not either.
-	guard := w.ses.d.onConflict != ""
+	guard := w.Session.Dialect.OnConflict != ""
 	n, err := try(w, guard, t.updating, args)
 	if err == nil && n == 0 {
 		return rows.ErrNoRow
@@ -144,7 +145,7 @@ func (t *table[T]) replace(w *tx, row any) error {
 	return err
 }
 
-func (t *table[T]) remove(w *tx, where []rows.Match) (int, error) {
+func (t *table[T]) remove(w *sqlconn.Tx, where []rows.Match) (int, error) {
 	if len(where) == 0 {
 		return 0, fmt.Errorf("sqlstore: %s are removed by a condition at least", t.name)
 	}

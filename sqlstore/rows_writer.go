@@ -4,12 +4,13 @@ import (
 	"fmt"
 
 	"github.com/berthcloud/berth/rows"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // A rowReader is a reader of a service's rows.
 type rowReader struct {
 	tables []rowTable
-	tx     *tx
+	tx     *sqlconn.Tx
 }
 
 func (n rowReader) Read(into any, where ...rows.Match) error {
@@ -61,8 +62,8 @@ func (n rowReader) table(v any, has func(rowTable, any) bool) (rowTable, error) 
 
 // try runs a statement and returns how many rows it changed. When it meets a unique value that
 // is ErrTaken, and the transaction goes on.
-func try(t *tx, guard bool, query string, args []any) (int, error) {
-	n, clash, err := t.try(guard, query, args)
+func try(t *sqlconn.Tx, guard bool, query string, args []any) (int, error) {
+	n, clash, err := t.Try(guard, query, args)
 	if clash {
 		return 0, rows.ErrTaken
 	}

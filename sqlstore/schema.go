@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/sqlstore/migrations"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // tableShapes are the columns that the statements of this package use.
@@ -39,18 +40,18 @@ func newUpstreamSchema(opts Options) upstreamSchema {
 
 // hooks are what the engine opens a database with.
 func (s upstreamSchema) hooks() schema {
-	return schema{look: s.look, prepare: s.prepareWhole, known: naming{"placement_database", "placement"}}
+	return schema{look: s.look, prepare: s.prepareWhole, known: sqlconn.Naming{Section: "placement_database", Database: "placement"}}
 }
 
 // look refuses a database that this package cannot or may not work on.
-func (s upstreamSchema) look(ctx context.Context, ses *session) error {
-	_, err := s.stepsFor(&tx{ses: ses, ctx: ctx})
+func (s upstreamSchema) look(ctx context.Context, ses *sqlconn.Session) error {
+	_, err := s.stepsFor(&sqlconn.Tx{Session: ses, Context: ctx})
 	return err
 }
 
 // prepareWhole refuses a database that is half of one, and makes the tables.
-func (s upstreamSchema) prepareWhole(ctx context.Context, ses *session) error {
-	begun, err := (&tx{ses: ses, ctx: ctx}).hasTable("berth_copy")
+func (s upstreamSchema) prepareWhole(ctx context.Context, ses *sqlconn.Session) error {
+	begun, err := (&sqlconn.Tx{Session: ses, Context: ctx}).HasTable("berth_copy")
 	if begun {
 		return errPart
 	}
@@ -65,22 +66,22 @@ var errPart = errors.New("a copy into it was interrupted: go on with `berth db c
 
 // prepare brings the database to a revision that this package works on.
 // All steps are one transaction.
-func (s upstreamSchema) prepare(ctx context.Context, ses *session) error {
-	d := ses.d
-	if err := ses.do(d.begin); err != nil {
-		return d.translate("preparing the schema", err)
+func (s upstreamSchema) prepare(ctx context.Context, ses *sqlconn.Session) error {
+	d := ses.Dialect
+	if err := ses.Do(d.Begin); err != nil {
+		return d.Translate("preparing the schema", err)
 	}
-	err := s.upgrade(&tx{ses: ses, ctx: ctx})
+	err := s.upgrade(&sqlconn.Tx{Session: ses, Context: ctx})
 	if err == nil {
-		err = d.translate("preparing the schema", ses.do("COMMIT"))
+		err = d.Translate("preparing the schema", ses.Do("COMMIT"))
 	}
 	if err != nil {
-		_ = ses.do("ROLLBACK")
+		_ = ses.Do("ROLLBACK")
 	}
 	return err
 }
 
-func (s upstreamSchema) upgrade(t *tx) error {
+func (s upstreamSchema) upgrade(t *sqlconn.Tx) error {
 	steps, err := s.stepsFor(t)
 	if err != nil || len(steps) == 0 {
 		return err
@@ -102,39 +103,39 @@ func (s upstreamSchema) upgrade(t *tx) error {
 }
 
 // noteRevision tells upstream's tool where the database is now.
-func noteRevision(t *tx, from string) error {
+func noteRevision(t *sqlconn.Tx, from string) error {
 	if from != "" {
-		return t.change(`UPDATE alembic_version SET version_num = ? WHERE version_num = ?`, migrations.Target, from)
+		return t.Change(`UPDATE alembic_version SET version_num = ? WHERE version_num = ?`, migrations.Target, from)
 	}
-	if _, err := t.exec(migrations.VersionTable); err != nil {
+	if _, err := t.Exec(migrations.VersionTable); err != nil {
 		return err
 	}
-	_, err := t.exec(`INSERT INTO alembic_version (version_num) VALUES (?)`, migrations.Target)
+	_, err := t.Exec(`INSERT INTO alembic_version (version_num) VALUES (?)`, migrations.Target)
 	return err
 }
 
 // step applies one revision, unless rows forbid it.
-func (s upstreamSchema) step(t *tx, step migrations.Revision) error {
+func (s upstreamSchema) step(t *sqlconn.Tx, step migrations.Revision) error {
 	if err := s.blocked(t, step); err != nil {
 		return err
 	}
-	script, err := migrations.Script(t.ses.d.name, step.ID)
+	script, err := migrations.Script(t.Session.Dialect.Name, step.ID)
 	if err != nil {
 		return err
 	}
 	for _, statement := range script {
-		if _, err := t.exec(statement); err != nil {
+		if _, err := t.Exec(statement); err != nil {
 			return fmt.Errorf("%w: upgrading to revision %s: %w", errCreating, step.ID, err)
 		}
 	}
 	return nil
 }
 
-func (s upstreamSchema) blocked(t *tx, step migrations.Revision) error {
+func (s upstreamSchema) blocked(t *sqlconn.Tx, step migrations.Revision) error {
 	if step.Blockers == "" {
 		return nil
 	}
-	n, err := firstRow(t, func(one *row) int64 { return one.int(0) }, step.Blockers)
+	n, err := sqlconn.First(t, func(one *sqlconn.Row) int64 { return one.Int(0) }, step.Blockers)
 	if err == nil && n > 0 {
 		return fmt.Errorf("it cannot be upgraded to revision %s: it has %d %s", step.ID, n, step.Remedy)
 	}
@@ -143,7 +144,7 @@ func (s upstreamSchema) blocked(t *tx, step migrations.Revision) error {
 
 // stepsFor returns the steps that a database needs, and refuses those that this
 // package cannot or may not work on. It only reads.
-func (s upstreamSchema) stepsFor(t *tx) ([]migrations.Revision, error) {
+func (s upstreamSchema) stepsFor(t *sqlconn.Tx) ([]migrations.Revision, error) {
 	at, err := s.revision(t)
 	if err != nil {
 		return nil, err
@@ -172,19 +173,19 @@ func (s upstreamSchema) stepsFor(t *tx) ([]migrations.Revision, error) {
 
 // revision returns where upstream's tool says the database is, empty when the
 // database is.
-func (s upstreamSchema) revision(t *tx) (string, error) {
-	versioned, err := t.hasTable("alembic_version")
+func (s upstreamSchema) revision(t *sqlconn.Tx) (string, error) {
+	versioned, err := t.HasTable("alembic_version")
 	if err != nil {
 		return "", err
 	}
 	if !versioned {
 		return s.unversioned(t)
 	}
-	ids, err := list(t, func(one *row) string { return one.text(0) }, `SELECT version_num FROM alembic_version`)
+	ids, err := sqlconn.List(t, func(one *sqlconn.Row) string { return one.Text(0) }, `SELECT version_num FROM alembic_version`)
 	if err != nil {
 		return "", err
 	}
-	if len(ids) == 0 && t.ses.d.rerun {
+	if len(ids) == 0 && t.Session.Dialect.Rerun {
 		return "", nil // an interrupted beginning
 	}
 	if len(ids) == 0 {
@@ -202,12 +203,12 @@ func (s upstreamSchema) revision(t *tx) (string, error) {
 // on with; and the one this package works on when it has the tables for it.
 // Upstream's service runs on such a database too: it looks at the revision only
 // when it is to upgrade. One that belongs to something else is refused.
-func (s upstreamSchema) unversioned(t *tx) (string, error) {
-	names, err := list(t, func(one *row) string { return one.text(0) }, t.ses.d.tables)
+func (s upstreamSchema) unversioned(t *sqlconn.Tx) (string, error) {
+	names, err := sqlconn.List(t, func(one *sqlconn.Row) string { return one.Text(0) }, t.Session.Dialect.Tables)
 	if err != nil || len(names) == 0 {
 		return "", err
 	}
-	if t.ses.d.rerun {
+	if t.Session.Dialect.Rerun {
 		begun, err := s.begun(t, names)
 		if begun || err != nil {
 			return "", err
@@ -221,13 +222,13 @@ func (s upstreamSchema) unversioned(t *tx) (string, error) {
 
 // begun reports whether a database has nothing but some of upstream's tables,
 // and those empty.
-func (s upstreamSchema) begun(t *tx, names []string) (bool, error) {
+func (s upstreamSchema) begun(t *sqlconn.Tx, names []string) (bool, error) {
 	for _, name := range names {
 		if !slices.ContainsFunc(migrations.Tables, func(t migrations.Table) bool { return t.Name == name }) {
 			return false, nil
 		}
 		// The name is one of ours.
-		if filled, err := t.exists(`SELECT 1 FROM ` + name + ` LIMIT 1`); filled || err != nil {
+		if filled, err := t.Exists(`SELECT 1 FROM ` + name + ` LIMIT 1`); filled || err != nil {
 			return false, err
 		}
 	}
@@ -235,9 +236,9 @@ func (s upstreamSchema) begun(t *tx, names []string) (bool, error) {
 }
 
 // checkTables refuses a database that lacks what its revision promises.
-func (s upstreamSchema) checkTables(t *tx) error {
+func (s upstreamSchema) checkTables(t *sqlconn.Tx) error {
 	for _, shape := range tableShapes {
-		if _, err := t.exists(`SELECT ` + shape.columns + ` FROM ` + shape.table + ` WHERE 1 = 0`); err != nil {
+		if _, err := t.Exists(`SELECT ` + shape.columns + ` FROM ` + shape.table + ` WHERE 1 = 0`); err != nil {
 			return fmt.Errorf("its table %s is not as the revision says: %w", shape.table, err)
 		}
 	}

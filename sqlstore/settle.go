@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // errUnsettled says that it could not be found out whether a transaction was
@@ -15,7 +16,7 @@ var errUnsettled = errors.New("the outcome of a commit is not known")
 
 // errUnknown is what the members of such a transaction are told.
 func errUnknown(err error) error {
-	return fmt.Errorf("committing: %v: %w", err, fault.New(fault.Unavailable, CodeAway,
+	return fmt.Errorf("committing: %v: %w", err, fault.New(fault.Unavailable, sqlconn.CodeAway,
 		"The connection to the database was lost while the change was made. Please check whether it was made, and try again."))
 }
 
@@ -25,8 +26,8 @@ func (s *engine) settle(e entry, members []*job) (committed bool, err error) {
 	s.opts.Logger.Warn("a commit was not answered: looking it up", "updates", len(members))
 	until := time.Now().Add(s.opts.RetryTime)
 	// The old connection may be stuck, and what it holds with it.
-	ses := s.newSession(writing)
-	defer ses.close()
+	ses := s.newSession(sqlconn.Writing)
+	defer ses.Close()
 	// Whatever comes out, the number is taken.
 	defer s.log.renew()
 	for n := 1; ; n++ {
@@ -51,31 +52,31 @@ func (s *engine) settle(e entry, members []*job) (committed bool, err error) {
 }
 
 // proven looks for an entry and takes its place when it is not there.
-func (s *engine) proven(ses *session, e entry) (bool, error) {
-	if err := s.begin(context.Background(), ses, s.d.begin); err != nil {
+func (s *engine) proven(ses *sqlconn.Session, e entry) (bool, error) {
+	if err := s.begin(context.Background(), ses, s.d.Begin); err != nil {
 		return false, err
 	}
 	body, found, err := s.takePlace(ses, e)
 	if err != nil || found {
-		_ = ses.do("ROLLBACK")
+		_ = ses.Do("ROLLBACK")
 		return found && body != bodyVoid, err
 	}
-	return false, ses.do("COMMIT")
+	return false, ses.Do("COMMIT")
 }
 
 // takePlace writes an empty entry, or returns the body of the one that is there.
-func (s *engine) takePlace(ses *session, e entry) (body string, found bool, err error) {
-	t, now := &tx{ses: ses, ctx: context.Background()}, stamp(time.Now())
+func (s *engine) takePlace(ses *sqlconn.Session, e entry) (body string, found bool, err error) {
+	t, now := &sqlconn.Tx{Session: ses, Context: context.Background()}, sqlconn.Stamp(time.Now())
 	// The writer's row may have been part of the transaction.
-	if _, err := ses.exec(`
+	if _, err := ses.Exec(`
 INSERT INTO berth_writers (id, created_at, beat_at)
-VALUES (?, ?, `+s.d.now+`)`+s.d.onConflict, e.writer, now); err != nil && !s.d.duplicate(err) {
+VALUES (?, ?, `+s.d.Now+`)`+s.d.OnConflict, e.writer, now); err != nil && !s.d.Duplicate(err) {
 		return "", false, err
 	}
-	result, err := ses.exec(`
+	result, err := ses.Exec(`
 INSERT INTO berth_changes (writer, seq, created_at, body)
-VALUES (?, ?, ?, ?)`+s.d.onConflict, e.writer, e.seq, now, bodyVoid)
-	if err != nil && !s.d.duplicate(err) {
+VALUES (?, ?, ?, ?)`+s.d.OnConflict, e.writer, e.seq, now, bodyVoid)
+	if err != nil && !s.d.Duplicate(err) {
 		return "", false, err
 	}
 	if err == nil {
@@ -84,7 +85,7 @@ VALUES (?, ?, ?, ?)`+s.d.onConflict, e.writer, e.seq, now, bodyVoid)
 			return "", false, err
 		}
 	}
-	body, err = firstRow(t, func(one *row) string { return one.text(0) }, `
+	body, err = sqlconn.First(t, func(one *sqlconn.Row) string { return one.Text(0) }, `
 SELECT body
 FROM berth_changes
 WHERE writer = ? AND seq = ?`, e.writer, e.seq)

@@ -50,6 +50,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // Memory is the Path of a database that is in memory and ends with its Store.
@@ -63,7 +65,7 @@ type Options struct {
 	// Memory.
 	Path string
 	// Server is the database on a server. It goes before Path.
-	Server *Server
+	Server *sqlconn.Server
 	// Sync allows older schemas to be upgraded; without it they are refused.
 	Sync bool
 	// Empty begins with an empty database: what the file holds is removed
@@ -96,7 +98,7 @@ type Options struct {
 	// is away or its transactions collide; 20 s when 0.
 	RetryTime time.Duration
 	// Trace, when not nil, is told of every statement of Views and Updates.
-	Trace Trace
+	Trace sqlconn.Trace
 	// Progress, when not nil, is told how many rows of how many were read
 	// while the picture of everything is, now and then.
 	Progress func(rows, of int64)
@@ -163,20 +165,20 @@ func (o Options) withDefaults() Options {
 // transactions and nothing of what is in the tables.
 type engine struct {
 	opts   Options
-	d      *dialect
-	dbs    []*sql.DB // of files
-	dialer dialer    // of servers
+	d      *sqlconn.Dialect
+	dbs    []*sql.DB      // of files
+	dialer sqlconn.Dialer // of servers
 
 	host     atomic.Value // string: where the newest connection leads
 	epoch    atomic.Int64 // rises when that changes
-	sessions []*session
-	release  func()     // gives up the lock on the file
-	files    *openFiles // nil of servers and in memory
+	sessions []*sqlconn.Session
+	release  func()             // gives up the lock on the file
+	files    *sqlconn.OpenFiles // nil of servers and in memory
 
 	// writer holds the session for Updates, readers those for Views. In
 	// memory they are one pool of one session.
-	writer  *pool
-	readers *pool
+	writer  *sqlconn.Pool
+	readers *sqlconn.Pool
 	log     changeLog // of what Updates touched, on a server
 
 	schema schema
@@ -190,7 +192,7 @@ type engine struct {
 	still string
 	// first begins a transaction with what its Updates, in an earlier run, noted that they
 	// want. Nil for nothing.
-	first func(*tx, []any)
+	first func(*sqlconn.Tx, []any)
 	// encode makes an entry of the change log of what the Updates of a transaction noted for
 	// it: what it says to others, and what this store keeps of it.
 	encode func(noted []any) (body string, kept any)
@@ -207,38 +209,38 @@ type engine struct {
 // A schema is how a database gets the tables of a kind of store.
 type schema struct {
 	// look refuses a database that cannot be used. It only reads.
-	look func(context.Context, *session) error
+	look func(context.Context, *sqlconn.Session) error
 	// prepare makes the tables, or brings them to what the program knows.
-	prepare func(context.Context, *session) error
-	known   naming
+	prepare func(context.Context, *sqlconn.Session) error
+	known   sqlconn.Naming
 }
 
 func newEngine(opts Options) *engine {
 	return &engine{
-		opts: opts.withDefaults(), d: sqliteDialect, release: func() {},
+		opts: opts.withDefaults(), d: sqlconn.SQLiteDialect, release: func() {},
 		encode: func([]any) (string, any) { return "", nil },
 	}
 }
 
 // start begins to serve on the given sessions. Without readers, Views share the
 // writer.
-func (s *engine) start(writer *session, readers []*session) {
+func (s *engine) start(writer *sqlconn.Session, readers []*sqlconn.Session) {
 	s.queue = newQueue(s.opts.MaxQueue)
 	s.closing, s.idle, s.done = make(chan struct{}), make(chan struct{}), make(chan struct{})
-	s.writer = newPool([]*session{writer}, 1, 0, s.closing)
+	s.writer = sqlconn.NewPool([]*sqlconn.Session{writer}, 1, 0, s.closing)
 	s.readers = s.writer
 	switch {
-	case s.d.server:
-		s.readers = newPool(readers, s.opts.IdleReaders, s.opts.ReaderWait, s.closing)
+	case s.d.Shared:
+		s.readers = sqlconn.NewPool(readers, s.opts.IdleReaders, s.opts.ReaderWait, s.closing)
 	case len(readers) > 0:
-		s.readers = newPool(readers, len(readers), 0, s.closing)
+		s.readers = sqlconn.NewPool(readers, len(readers), 0, s.closing)
 	}
 	go s.write()
 }
 
 // view runs fn against one consistent picture of the store. A panic in fn goes
 // through to the caller.
-func (s *engine) view(ctx context.Context, fn func(*tx) error) error {
+func (s *engine) view(ctx context.Context, fn func(*sqlconn.Tx) error) error {
 	until := time.Now().Add(s.opts.RetryTime)
 	for n := 1; ; n++ {
 		again, err := s.viewOnce(ctx, fn)
@@ -250,39 +252,39 @@ func (s *engine) view(ctx context.Context, fn func(*tx) error) error {
 
 // viewOnce runs fn once and says whether it should run again, after an error that
 // another try may not meet.
-func (s *engine) viewOnce(ctx context.Context, fn func(*tx) error) (again bool, err error) {
-	if err := s.files.check(); err != nil {
+func (s *engine) viewOnce(ctx context.Context, fn func(*sqlconn.Tx) error) (again bool, err error) {
+	if err := s.files.Check(); err != nil {
 		return false, err
 	}
-	ses, err := s.readers.borrow(ctx)
+	ses, err := s.readers.Borrow(ctx)
 	if err != nil {
 		return false, err
 	}
-	defer s.readers.giveBack(ses)
-	if err := s.begin(ctx, ses, s.d.beginRead); err != nil {
-		return s.again(err), s.d.translate("beginning to read", err)
+	defer s.readers.GiveBack(ses)
+	if err := s.begin(ctx, ses, s.d.BeginRead); err != nil {
+		return s.again(err), s.d.Translate("beginning to read", err)
 	}
-	t := &tx{ses: ses, ctx: ctx, trace: s.opts.Trace, second: s.twin}
+	t := &sqlconn.Tx{Session: ses, Context: ctx, Trace: s.opts.Trace, Second: s.twin}
 	defer func() {
-		t.over = true
-		if end := ses.do("ROLLBACK"); end != nil && err == nil {
-			again, err = s.again(end), s.d.translate("ending to read", end)
+		t.Over = true
+		if end := ses.Do("ROLLBACK"); end != nil && err == nil {
+			again, err = s.again(end), s.d.Translate("ending to read", end)
 		}
 	}()
 	err = fn(t)
-	return err != nil && t.cause != nil && s.again(t.cause), err
+	return err != nil && t.Cause != nil && s.again(t.Cause), err
 }
 
 // begin starts a transaction. A connection that has been idle may have been
 // closed by the server meanwhile; then it is made again.
-func (s *engine) begin(ctx context.Context, ses *session, statement string) error {
+func (s *engine) begin(ctx context.Context, ses *sqlconn.Session, statement string) error {
 	start := time.Now()
 	for {
-		if err := ses.connect(ctx); err != nil {
+		if err := ses.Connect(ctx); err != nil {
 			return err
 		}
-		err := ses.do(statement)
-		if err == nil || !ses.dead || ses.fresh(start) {
+		err := ses.Do(statement)
+		if err == nil || !ses.Dead || ses.Fresh(start) {
 			return err
 		}
 	}
@@ -291,10 +293,10 @@ func (s *engine) begin(ctx context.Context, ses *session, statement string) erro
 // again reports whether what failed with a driver's error may succeed when it is
 // tried again.
 func (s *engine) again(err error) bool {
-	if s.d.retryable(err) {
+	if s.d.Retryable(err) {
 		return true
 	}
-	return s.d.server && !s.isClosing() && (s.d.lost(err) || s.d.away(err) || s.d.duplicate(err))
+	return s.d.Shared && !s.isClosing() && (s.d.Lost(err) || s.d.Away(err) || s.d.Duplicate(err))
 }
 
 func (s *engine) isClosing() bool {
@@ -309,7 +311,7 @@ func (s *engine) isClosing() bool {
 // Usable returns an Unavailable fault with ErrFileLost in its chain when the store is known to
 // have lost its file, else nil. It touches neither the database nor the file, which is looked
 // for every second and with each Update.
-func (s *engine) Usable() error { return s.files.known() }
+func (s *engine) Usable() error { return s.files.Known() }
 
 // Close waits for queued Updates and running Views, and releases the file. What
 // comes later is refused as Unavailable. Further calls wait for the first.
@@ -333,9 +335,9 @@ func (s *engine) Close() error {
 
 // shut takes all sessions back and closes them.
 func (s *engine) shut() error {
-	s.readers.drain()
+	s.readers.Drain()
 	if s.writer != s.readers {
-		s.writer.drain()
+		s.writer.Drain()
 	}
 	err := s.disconnect()
 	s.release()
@@ -346,17 +348,17 @@ func (s *engine) shut() error {
 // the readers and, being the last on the file, folds the log into it.
 func (s *engine) disconnect() error {
 	for _, ses := range s.sessions {
-		ses.close()
+		ses.Close()
 	}
 	var first error
 	for _, db := range slices.Backward(s.dbs) {
 		if err := db.Close(); err != nil && first == nil {
-			first = s.d.translate("closing the database", err)
+			first = s.d.Translate("closing the database", err)
 		}
 	}
 	if s.dialer != nil {
-		if err := s.dialer.close(); err != nil && first == nil {
-			first = s.d.translate("closing the database", err)
+		if err := s.dialer.Close(); err != nil && first == nil {
+			first = s.d.Translate("closing the database", err)
 		}
 	}
 	s.sessions, s.dbs = nil, nil

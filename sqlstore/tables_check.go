@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/sqlstore/migrations"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // A Verdict is how a check of a database ended. Their numbers are those of
@@ -55,7 +56,7 @@ var checks = []check{
 
 // An inspection is a look at one consistent picture of a database.
 type inspection struct {
-	*tx
+	*sqlconn.Tx
 	revision string
 }
 
@@ -64,7 +65,7 @@ type inspection struct {
 // are in the order of upstream's checks, followed by Berth's own. Of an empty
 // database, or one of an unknown revision, only that is told.
 func (t *Tables) Check(ctx context.Context) (all []Finding, err error) {
-	err = t.read(ctx, func(r *tx) error {
+	err = t.read(ctx, func(r *sqlconn.Tx) error {
 		revision, standing, err := t.standing(r)
 		if err != nil {
 			return err
@@ -109,7 +110,7 @@ func checkRevision(in *inspection) (Verdict, string, error) {
 
 // number asks a question with one number as its answer.
 func (in *inspection) number(query string, args ...any) (int64, error) {
-	return firstRow(in.tx, integer, query, args...)
+	return sqlconn.First(in.Tx, sqlconn.Integer, query, args...)
 }
 
 // found is the verdict about so many bad rows; details has a place for their
@@ -149,7 +150,7 @@ WHERE a.id IS NULL`)
 }
 
 func checkLog(in *inspection) (Verdict, string, error) {
-	there, err := in.tx.hasTable("berth_changes")
+	there, err := in.Tx.HasTable("berth_changes")
 	if err != nil || !there {
 		return Success, "", err
 	}
@@ -166,7 +167,7 @@ func checkLog(in *inspection) (Verdict, string, error) {
 }
 
 func checkCopy(in *inspection) (Verdict, string, error) {
-	there, err := in.tx.hasTable("berth_copy")
+	there, err := in.Tx.HasTable("berth_copy")
 	if err != nil || !there {
 		return Success, "", err
 	}
@@ -175,7 +176,7 @@ func checkCopy(in *inspection) (Verdict, string, error) {
 }
 
 func checkCharset(in *inspection) (Verdict, string, error) {
-	sets, err := list(in.tx, func(one *row) string { return one.text(0) }, charsetQuery[in.ses.d.name])
+	sets, err := sqlconn.List(in.Tx, func(one *sqlconn.Row) string { return one.Text(0) }, charsetQuery[in.Session.Dialect.Name])
 	if err != nil {
 		return Success, "", err
 	}

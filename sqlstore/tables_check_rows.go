@@ -6,6 +6,7 @@ import (
 
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/sqlstore/migrations"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // examples is how many bad rows are named.
@@ -100,13 +101,13 @@ ORDER BY p.id, c.id`
 
 func checkUsage(in *inspection) (Verdict, string, error) {
 	over, named := 0, []string(nil)
-	err := in.each(func(one *row) {
-		used, inv := one.int(2), placement.Inventory{Total: one.int(3), Reserved: one.int(4), AllocationRatio: one.float(5)}
-		if !one.null(3) && inv.Fits(used, 0) {
+	err := in.Each(func(one *sqlconn.Row) {
+		used, inv := one.Int(2), placement.Inventory{Total: one.Int(3), Reserved: one.Int(4), AllocationRatio: one.Float(5)}
+		if !one.Null(3) && inv.Fits(used, 0) {
 			return
 		}
 		if over++; over <= examples {
-			named = append(named, fmt.Sprintf("%s has %d %s in use of %d", one.text(0), used, one.text(1), inv.Capacity()))
+			named = append(named, fmt.Sprintf("%s has %d %s in use of %d", one.Text(0), used, one.Text(1), inv.Capacity()))
 		}
 	}, usageQuery)
 	if err != nil || over == 0 {
@@ -131,7 +132,7 @@ type forest struct {
 }
 
 func checkTrees(in *inspection) (Verdict, string, error) {
-	all, err := list(in.tx, readKin, `
+	all, err := sqlconn.List(in.Tx, readKin, `
 SELECT
     id,
     COALESCE(parent_provider_id, 0),

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/sqlstore/migrations"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // A CopyPlan is what Copy found before it began.
@@ -40,7 +41,7 @@ var ErrMoved = errors.New("the copy is not the same as its source: it changed wh
 // holds rows is ErrFilled.
 func Copy(ctx context.Context, from, to *Tables, opts CopyOptions) (CopyPlan, error) {
 	var plan CopyPlan
-	err := from.read(ctx, func(r *tx) (err error) {
+	err := from.read(ctx, func(r *sqlconn.Tx) (err error) {
 		if err = from.complete(r); err != nil {
 			return fmt.Errorf("the source: %w", err)
 		}
@@ -71,7 +72,7 @@ func sourceName(t *Tables) string {
 
 // A copier brings rows from a transaction into a database.
 type copier struct {
-	from    *tx
+	from    *sqlconn.Tx
 	to      *Tables
 	source  string
 	copying meter
@@ -93,15 +94,15 @@ func (c *copier) begun(ctx context.Context, resume bool) error {
 	if !resume || !c.to.exists() {
 		return c.to.Vacant(ctx)
 	}
-	return c.to.read(ctx, func(r *tx) error {
-		there, err := r.hasTable("berth_copy")
+	return c.to.read(ctx, func(r *sqlconn.Tx) error {
+		there, err := r.HasTable("berth_copy")
 		if err != nil {
 			return err
 		}
 		if there {
 			c.at, err = readPlace(r)
 		}
-		if err != nil && !errors.Is(err, errNoRow) {
+		if err != nil && !errors.Is(err, sqlconn.ErrNoRow) {
 			return err
 		}
 		if c.at.table == "" {
@@ -155,12 +156,12 @@ const copyTable = `CREATE TABLE berth_copy (
     PRIMARY KEY (id)
 )`
 
-func readPlace(r *tx) (copyPlace, error) {
-	return firstRow(r, func(one *row) copyPlace {
-		p := copyPlace{source: one.text(0), table: one.text(1), rows: one.int(4)}
+func readPlace(r *sqlconn.Tx) (copyPlace, error) {
+	return sqlconn.First(r, func(one *sqlconn.Row) copyPlace {
+		p := copyPlace{source: one.Text(0), table: one.Text(1), rows: one.Int(4)}
 		for _, i := range []int{2, 3} {
-			if !one.null(i) {
-				p.key = append(p.key, one.int(i))
+			if !one.Null(i) {
+				p.key = append(p.key, one.Int(i))
 			}
 		}
 		return p
@@ -180,13 +181,13 @@ func (c *copier) start(ctx context.Context) error {
 		return nil
 	}
 	c.at = copyPlace{source: c.source, table: migrations.Tables[0].Name}
-	return c.to.write(ctx, func(w *tx) error {
-		there, err := w.hasTable("berth_copy")
+	return c.to.write(ctx, func(w *sqlconn.Tx) error {
+		there, err := w.HasTable("berth_copy")
 		if err == nil && !there {
-			_, err = w.exec(copyTable)
+			_, err = w.Exec(copyTable)
 		}
 		if err == nil {
-			_, err = w.exec(`INSERT INTO berth_copy (id, source, place, copied) VALUES (1, ?, ?, 0)`, c.source, c.at.table)
+			_, err = w.Exec(`INSERT INTO berth_copy (id, source, place, copied) VALUES (1, ?, ?, 0)`, c.source, c.at.table)
 		}
 		return err
 	})
@@ -200,7 +201,7 @@ func (c *copier) table(ctx context.Context, table migrations.Table) error {
 	}
 	return pages(c.from, table, after, func(rows []tuple) error {
 		next := copyPlace{c.source, table.Name, keyOf(table, rows[len(rows)-1]), c.at.rows + int64(len(rows))}
-		err := c.to.attempt(ctx, func(w *tx) error {
+		err := c.to.attempt(ctx, func(w *sqlconn.Tx) error {
 			if err := load(w, table, rows); err != nil {
 				return err
 			}
@@ -215,12 +216,12 @@ func (c *copier) table(ctx context.Context, table migrations.Table) error {
 }
 
 // moveTo notes how far the copy is.
-func moveTo(w *tx, p copyPlace) error {
+func moveTo(w *sqlconn.Tx, p copyPlace) error {
 	key := []any{p.key[0], nil}
 	if len(p.key) > 1 {
 		key[1] = p.key[1]
 	}
-	return w.change(`
+	return w.Change(`
 UPDATE berth_copy
 SET place = ?, key_one = ?, key_two = ?, copied = ?
 WHERE id = 1`, p.table, key[0], key[1], p.rows)
@@ -243,7 +244,7 @@ func (c *copier) references(ctx context.Context) error {
 			if len(some) == 0 {
 				return nil
 			}
-			return c.to.attempt(ctx, func(w *tx) error { return mend(w, table, some) })
+			return c.to.attempt(ctx, func(w *sqlconn.Tx) error { return mend(w, table, some) })
 		})
 		if err != nil {
 			return err
@@ -254,7 +255,7 @@ func (c *copier) references(ctx context.Context) error {
 
 // compare sums up both databases in the form that does not depend on them.
 func (c *copier) compare(ctx context.Context, m meter) error {
-	return c.to.read(ctx, func(r *tx) error {
+	return c.to.read(ctx, func(r *sqlconn.Tx) error {
 		for _, table := range migrations.Tables {
 			want, err := sumUp(c.from, table, &m)
 			if err != nil {
@@ -272,7 +273,7 @@ func (c *copier) compare(ctx context.Context, m meter) error {
 	})
 }
 
-func sumUp(r *tx, table migrations.Table, m *meter) (*digest, error) {
+func sumUp(r *sqlconn.Tx, table migrations.Table, m *meter) (*digest, error) {
 	d := newDigest()
 	err := pages(r, table, nil, func(rows []tuple) error {
 		for _, row := range rows {
@@ -288,8 +289,8 @@ func sumUp(r *tx, table migrations.Table, m *meter) (*digest, error) {
 
 // finish removes what only a copy under way needs.
 func (c *copier) finish(ctx context.Context) error {
-	return c.to.write(ctx, func(w *tx) error {
-		_, err := w.exec(`DROP TABLE berth_copy`)
+	return c.to.write(ctx, func(w *sqlconn.Tx) error {
+		_, err := w.Exec(`DROP TABLE berth_copy`)
 		return err
 	})
 }

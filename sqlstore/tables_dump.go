@@ -11,6 +11,7 @@ import (
 	"io"
 
 	"github.com/berthcloud/berth/sqlstore/migrations"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // A dump is lines of JSON: what it is; for each of upstream's tables its name and
@@ -56,7 +57,7 @@ type dumpTail struct {
 // rows they have. What it wrote before an error is no whole dump, and Restore
 // refuses it.
 func (t *Tables) Dump(ctx context.Context, w io.Writer, p Progress) (counts []TableCount, err error) {
-	err = t.read(ctx, func(r *tx) error {
+	err = t.read(ctx, func(r *sqlconn.Tx) error {
 		if err := t.complete(r); err != nil {
 			return err
 		}
@@ -82,7 +83,7 @@ type dumper struct {
 	meter  meter
 }
 
-func (d *dumper) all(r *tx) error {
+func (d *dumper) all(r *sqlconn.Tx) error {
 	if err := d.value(dumpHead{dumpFormat, dumpVersion, migrations.Target}); err != nil {
 		return err
 	}
@@ -101,7 +102,7 @@ func (d *dumper) all(r *tx) error {
 	return d.out.Flush()
 }
 
-func (d *dumper) table(r *tx, table migrations.Table) error {
+func (d *dumper) table(r *sqlconn.Tx, table migrations.Table) error {
 	if err := d.value(dumpTable{table.Name, names(table)}); err != nil {
 		return err
 	}

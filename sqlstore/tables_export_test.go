@@ -3,6 +3,8 @@ package sqlstore
 import (
 	"context"
 	"testing"
+
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // SmallPages makes pages of 200 rows for a test, so that a small world has several.
@@ -14,9 +16,9 @@ func SmallPages(tb testing.TB) {
 
 // Exec runs statements in one transaction, each with its values.
 func (t *Tables) Exec(ctx context.Context, statements ...[]any) error {
-	return t.write(ctx, func(w *tx) error {
+	return t.write(ctx, func(w *sqlconn.Tx) error {
 		for _, s := range statements {
-			if _, err := w.exec(s[0].(string), s[1:]...); err != nil {
+			if _, err := w.Exec(s[0].(string), s[1:]...); err != nil {
 				return err
 			}
 		}
@@ -26,8 +28,8 @@ func (t *Tables) Exec(ctx context.Context, statements ...[]any) error {
 
 // Numbers returns the first column of an answer.
 func (t *Tables) Numbers(ctx context.Context, query string) (all []int64, err error) {
-	err = t.read(ctx, func(r *tx) error {
-		all, err = list(r, integer, query)
+	err = t.read(ctx, func(r *sqlconn.Tx) error {
+		all, err = sqlconn.List(r, sqlconn.Integer, query)
 		return err
 	})
 	return all, err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/sqlstore/migrations"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // loadRows is how many rows one INSERT has: few enough for SQLite's number of
@@ -14,16 +15,16 @@ const loadRows = 500
 
 // load inserts rows of a table as they are, but for references to rows of the
 // same table that come later: those stay NULL until mend.
-func load(w *tx, table migrations.Table, rows []tuple) error {
+func load(w *sqlconn.Tx, table migrations.Table, rows []tuple) error {
 	head := `
 INSERT INTO ` + table.Name + ` (` + strings.Join(names(table), ", ") + `)
 VALUES `
 	for part := range slices.Chunk(rows, loadRows) {
 		args := make([]any, 0, len(part)*len(table.Columns))
 		for _, row := range part {
-			args = append(args, bound(w.ses.d, held(table, row))...)
+			args = append(args, bound(w.Session.Dialect, held(table, row))...)
 		}
-		if _, err := w.exec(head+tuples(len(part), len(table.Columns)), args...); err != nil {
+		if _, err := w.Exec(head+sqlconn.Tuples(len(part), len(table.Columns)), args...); err != nil {
 			return err
 		}
 	}
@@ -55,13 +56,13 @@ func early(table migrations.Table, row tuple) bool {
 }
 
 // mend gives rows that were loaded too early their references.
-func mend(w *tx, table migrations.Table, rows []tuple) error {
+func mend(w *sqlconn.Tx, table migrations.Table, rows []tuple) error {
 	for _, row := range rows {
 		var args []any
 		for _, column := range table.Self {
 			args = append(args, row[position(table, column)])
 		}
-		if err := w.change(`
+		if err := w.Change(`
 UPDATE `+table.Name+`
 SET `+strings.Join(table.Self, " = ?, ")+` = ?
 WHERE `+table.Key[0]+` = ?`, append(args, keyOf(table, row)[0])...); err != nil {
@@ -73,13 +74,13 @@ WHERE `+table.Key[0]+` = ?`, append(args, keyOf(table, row)[0])...); err != nil 
 
 // bound returns the values of a row as they are sent. What MySQL does not keep of
 // a time is cut off: MySQL would round it, and MariaDB not.
-func bound(d *dialect, row tuple) []any {
+func bound(d *sqlconn.Dialect, row tuple) []any {
 	args := make([]any, len(row))
 	for i, v := range row {
 		args[i] = v
 		if t, ok := v.(time.Time); ok {
-			args[i] = stamp(t)
-			if d == mysqlDialect {
+			args[i] = sqlconn.Stamp(t)
+			if d == sqlconn.MySQLDialect {
 				args[i] = t.UTC().Format(secondLayout)
 			}
 		}
@@ -89,15 +90,15 @@ func bound(d *dialect, row tuple) []any {
 
 // sequences make ids go on behind the highest one loaded, which PostgreSQL has to
 // be told.
-func sequences(w *tx) error {
-	if w.ses.d != postgresDialect {
+func sequences(w *sqlconn.Tx) error {
+	if w.Session.Dialect != sqlconn.PostgreSQLDialect {
 		return nil
 	}
 	for _, table := range migrations.Tables {
 		if !table.Serial {
 			continue
 		}
-		_, err := w.exists(`
+		_, err := w.Exists(`
 SELECT SETVAL(PG_GET_SERIAL_SEQUENCE('` + table.Name + `', 'id'), GREATEST(MAX(id), 1), MAX(id) IS NOT NULL)
 FROM ` + table.Name)
 		if err != nil {

@@ -3,12 +3,14 @@ package sqlstore
 import (
 	"context"
 	"errors"
+
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // Ready refuses a database without upstream's tables at a revision that is known:
 // there is nothing to migrate. The first revision is good enough.
 func (t *Tables) Ready(ctx context.Context) error {
-	return t.read(ctx, func(r *tx) error {
+	return t.read(ctx, func(r *sqlconn.Tx) error {
 		at, err := t.schema.revision(r)
 		if err == nil && at == "" {
 			err = errNothing
@@ -22,9 +24,9 @@ func (t *Tables) Ready(ctx context.Context) error {
 // run. Upstream makes such a provider its own root, also below a parent; here it
 // gets the root of its parent then.
 func (t *Tables) SetRoots(ctx context.Context, most int) (done int, err error) {
-	err = t.attempt(ctx, func(w *tx) error {
+	err = t.attempt(ctx, func(w *sqlconn.Tx) error {
 		done = 0
-		rootless, err := list(w, readKin, `
+		rootless, err := sqlconn.List(w, readKin, `
 SELECT
     id,
     COALESCE(parent_provider_id, 0),
@@ -51,24 +53,24 @@ LIMIT ?`, most)
 // kin is how a provider is related.
 type kin struct{ id, parent, root int64 }
 
-func readKin(one *row) kin { return kin{one.int(0), one.int(1), one.int(2)} }
+func readKin(one *sqlconn.Row) kin { return kin{one.Int(0), one.Int(1), one.Int(2)} }
 
 // deepest bounds the way from a provider to its root, which may go round in
 // circles.
 const deepest = 1000
 
 // setRoot looks upwards until there is no parent, or one that has a root.
-func setRoot(w *tx, k kin) (int, error) {
+func setRoot(w *sqlconn.Tx, k kin) (int, error) {
 	root, parent := k.id, k.parent
 	for n := 0; parent != 0 && n < deepest; n++ {
-		up, err := firstRow(w, readKin, `
+		up, err := sqlconn.First(w, readKin, `
 SELECT
     id,
     COALESCE(parent_provider_id, 0),
     COALESCE(root_provider_id, 0)
 FROM resource_providers
 WHERE id = ?`, parent)
-		if errors.Is(err, errNoRow) {
+		if errors.Is(err, sqlconn.ErrNoRow) {
 			break
 		}
 		if err != nil {
@@ -82,7 +84,7 @@ WHERE id = ?`, parent)
 	if parent != 0 {
 		root = k.id // a circle: Check tells of it
 	}
-	return w.exec(`
+	return w.Exec(`
 UPDATE resource_providers
 SET root_provider_id = ?
 WHERE id = ? AND root_provider_id IS NULL`, root, k.id)
@@ -92,9 +94,9 @@ WHERE id = ? AND root_provider_id IS NULL`, root, k.id)
 // and that are not there, as the project's and user's with the given ids, and
 // returns how many it made. It works at every revision and while services run.
 func (t *Tables) CreateConsumers(ctx context.Context, most int, project, user string) (done int, err error) {
-	err = t.attempt(ctx, func(w *tx) error {
+	err = t.attempt(ctx, func(w *sqlconn.Tx) error {
 		done = 0
-		missing, err := list(w, func(one *row) string { return one.text(0) }, `
+		missing, err := sqlconn.List(w, func(one *sqlconn.Row) string { return one.Text(0) }, `
 SELECT a.consumer_id
 FROM allocations a
 LEFT JOIN consumers c ON c.uuid = a.consumer_id
@@ -112,7 +114,7 @@ LIMIT ?`, most)
 }
 
 // incomplete makes consumers of which nothing is known.
-func incomplete(w *tx, uuids []string, project, user string) (done int, err error) {
+func incomplete(w *sqlconn.Tx, uuids []string, project, user string) (done int, err error) {
 	p, err := projects.find(w, project)
 	if err != nil {
 		return 0, err
@@ -122,9 +124,9 @@ func incomplete(w *tx, uuids []string, project, user string) (done int, err erro
 		return 0, err
 	}
 	for _, uuid := range uuids {
-		_, clash, err := w.insert(`
+		_, clash, err := w.Insert(`
 INSERT INTO consumers (created_at, uuid, project_id, user_id, generation)
-VALUES (?, ?, ?, ?, 0)`, w.stamp, uuid, p, u)
+VALUES (?, ?, ?, ?, 0)`, w.Written, uuid, p, u)
 		if err != nil {
 			return 0, err
 		}
@@ -136,9 +138,9 @@ VALUES (?, ?, ?, ?, 0)`, w.stamp, uuid, p, u)
 }
 
 // find returns the id of the row of that name, which it makes when there is none.
-func (o owner) find(w *tx, name string) (int64, error) {
-	id, err := firstRow(w, integer, `SELECT id FROM `+o.table+` WHERE `+o.column+` = ?`, name)
-	if errors.Is(err, errNoRow) {
+func (o owner) find(w *sqlconn.Tx, name string) (int64, error) {
+	id, err := sqlconn.First(w, sqlconn.Integer, `SELECT id FROM `+o.table+` WHERE `+o.column+` = ?`, name)
+	if errors.Is(err, sqlconn.ErrNoRow) {
 		return o.ensure(w, name)
 	}
 	return id, err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/berthcloud/berth/sqlstore/migrations"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // Tables are placement's database as rows and columns: what operators' tools work on,
@@ -36,7 +37,7 @@ func (t *Tables) makeTables(ctx context.Context) error { return t.use(ctx, t.sch
 
 // complete refuses a database whose tables are not those of the newest revisions,
 // which alone can be read whole, and one that is a part of a copy.
-func (t *Tables) complete(r *tx) error {
+func (t *Tables) complete(r *sqlconn.Tx) error {
 	at, err := t.schema.revision(r)
 	if err != nil {
 		return err
@@ -47,7 +48,7 @@ func (t *Tables) complete(r *tx) error {
 	if steps := migrations.After(at); len(steps) > 0 {
 		return fmt.Errorf("its schema is at revision %s: bring it to %s with `berth db sync` first", at, migrations.Target)
 	}
-	if begun, err := r.hasTable("berth_copy"); err != nil || begun {
+	if begun, err := r.HasTable("berth_copy"); err != nil || begun {
 		return cmp.Or(err, errPart)
 	}
 	return t.schema.checkTables(r)
@@ -58,11 +59,11 @@ var errNothing = errors.New("it is empty: make the tables with `berth db sync`")
 
 // filled returns the first of upstream's tables that has rows, empty when none
 // has. The tables need not be there.
-func (t *Tables) filled(r *tx) (string, error) {
+func (t *Tables) filled(r *sqlconn.Tx) (string, error) {
 	for _, table := range migrations.Tables {
-		there, err := r.hasTable(table.Name)
+		there, err := r.HasTable(table.Name)
 		if err == nil && there {
-			there, err = r.exists(`SELECT 1 FROM ` + table.Name + ` LIMIT 1`)
+			there, err = r.Exists(`SELECT 1 FROM ` + table.Name + ` LIMIT 1`)
 		}
 		if err != nil || there {
 			return table.Name, err

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/berthcloud/berth/sqlstore/migrations"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // ErrFilled says that a database holds rows already, or has begun to.
@@ -26,18 +27,18 @@ func (t *Tables) Vacant(ctx context.Context) error {
 	if !t.exists() {
 		return nil
 	}
-	return t.read(ctx, func(r *tx) error {
+	return t.read(ctx, func(r *sqlconn.Tx) error {
 		if _, err := t.schema.revision(r); err != nil {
 			return err
 		}
-		if begun, err := r.hasTable("berth_copy"); err != nil || begun {
+		if begun, err := r.HasTable("berth_copy"); err != nil || begun {
 			return cmp.Or(err, fmt.Errorf("%w: %w", ErrFilled, errPart))
 		}
 		return t.nothing(r)
 	})
 }
 
-func (t *Tables) nothing(r *tx) error {
+func (t *Tables) nothing(r *sqlconn.Tx) error {
 	table, err := t.filled(r)
 	if err == nil && table != "" {
 		err = fmt.Errorf("%w: its table %s has rows; name an empty database", ErrFilled, table)
@@ -66,16 +67,16 @@ func (t *Tables) Restore(ctx context.Context, in io.ReadSeeker, p Progress) ([]T
 	for _, c := range counts {
 		m.of += c.Rows
 	}
-	return counts, t.write(ctx, func(w *tx) error { return t.restore(w, in, m) })
+	return counts, t.write(ctx, func(w *sqlconn.Tx) error { return t.restore(w, in, m) })
 }
 
 // restore fills tables that it has seen to be empty.
-func (t *Tables) restore(w *tx, in io.Reader, m meter) error {
+func (t *Tables) restore(w *sqlconn.Tx, in io.Reader, m meter) error {
 	if err := t.nothing(w); err != nil {
 		return err
 	}
 	later := make(map[string][]tuple)
-	_, err := readDump(w.ctx, in, func(table migrations.Table, rows []tuple) error {
+	_, err := readDump(w.Context, in, func(table migrations.Table, rows []tuple) error {
 		for _, row := range rows {
 			if early(table, row) {
 				later[table.Name] = append(later[table.Name], row)

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/berthcloud/berth/sqlstore/migrations"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // A tuple is a row of one of upstream's tables with all its columns: nil, an
@@ -54,7 +55,7 @@ func keyOf(table migrations.Table, row tuple) []int64 {
 // pages calls fn with the rows of a table behind a key, in the order of their
 // keys, some at a time; nil is before the first. Reading goes on when fn returns,
 // so that a slow reader of the rows keeps no statement waiting.
-func pages(r *tx, table migrations.Table, after []int64, fn func([]tuple) error) error {
+func pages(r *sqlconn.Tx, table migrations.Table, after []int64, fn func([]tuple) error) error {
 	for {
 		rows, err := page(r, table, after)
 		if err != nil || len(rows) == 0 {
@@ -70,17 +71,17 @@ func pages(r *tx, table migrations.Table, after []int64, fn func([]tuple) error)
 	}
 }
 
-func page(r *tx, table migrations.Table, after []int64) (rows []tuple, err error) {
+func page(r *sqlconn.Tx, table migrations.Table, after []int64) (rows []tuple, err error) {
 	where, args := behind(table.Key, after)
 	var bad error
-	err = r.each(func(one *row) {
-		t, err := toTuple(r.ses.d, table, one)
+	err = r.Each(func(one *sqlconn.Row) {
+		t, err := toTuple(r.Session.Dialect, table, one)
 		if err != nil && bad == nil {
 			bad = fmt.Errorf("%s, the row behind %v: %w", table.Name, after, err)
 		}
 		rows, after = append(rows, t), keyOf(table, t)
 	}, `
-SELECT `+selected(r.ses.d, table)+`
+SELECT `+selected(r.Session.Dialect, table)+`
 FROM `+table.Name+where+`
 ORDER BY `+strings.Join(table.Key, ", ")+`
 LIMIT `+strconv.Itoa(pageRows), args...)
@@ -92,10 +93,10 @@ LIMIT `+strconv.Itoa(pageRows), args...)
 
 // selected lists the columns as they are read. MySQL prints six digits of a
 // FLOAT, and all that it has of a DOUBLE.
-func selected(d *dialect, table migrations.Table) string {
+func selected(d *sqlconn.Dialect, table migrations.Table) string {
 	all := names(table)
 	for i, c := range table.Columns {
-		if c.Kind == migrations.Float && d == mysqlDialect {
+		if c.Kind == migrations.Float && d == sqlconn.MySQLDialect {
 			all[i] += " + 0.0E0"
 		}
 	}
@@ -117,24 +118,24 @@ WHERE ` + key[0] + ` >= ? AND (` + key[0] + ` > ? OR ` + key[1] + ` > ?)`, []any
 }
 
 // toTuple reads a row, each value by the kind of its column.
-func toTuple(d *dialect, table migrations.Table, one *row) (tuple, error) {
+func toTuple(d *sqlconn.Dialect, table migrations.Table, one *sqlconn.Row) (tuple, error) {
 	t := make(tuple, len(table.Columns))
 	for i, c := range table.Columns {
-		if one.null(i) {
+		if one.Null(i) {
 			continue
 		}
 		switch c.Kind {
 		case migrations.Int:
-			t[i] = one.int(i)
+			t[i] = one.Int(i)
 		case migrations.Float:
-			t[i] = toFloat(d, one.float(i))
+			t[i] = toFloat(d, one.Float(i))
 		case migrations.Text:
-			t[i] = one.text(i)
+			t[i] = one.Text(i)
 		case migrations.Time:
-			t[i] = one.time(i)
+			t[i] = one.Time(i)
 		}
-		if err := one.err; err != nil {
-			one.err = nil
+		if err := one.Err; err != nil {
+			one.Err = nil
 			return t, fmt.Errorf("column %s: %w", c.Name, err)
 		}
 	}
@@ -143,8 +144,8 @@ func toTuple(d *dialect, table migrations.Table, one *row) (tuple, error) {
 
 // toFloat gives a number that MySQL keeps in single precision the value of the
 // decimal that it was written as.
-func toFloat(d *dialect, f float64) float64 {
-	if d == mysqlDialect {
+func toFloat(d *sqlconn.Dialect, f float64) float64 {
+	if d == sqlconn.MySQLDialect {
 		f, _ = strconv.ParseFloat(single(f), 64)
 	}
 	return f
@@ -295,9 +296,9 @@ type TableCount struct {
 }
 
 // count counts the rows of all tables, in their order.
-func count(r *tx) (all []TableCount, total int64, err error) {
+func count(r *sqlconn.Tx) (all []TableCount, total int64, err error) {
 	for _, table := range migrations.Tables {
-		n, err := firstRow(r, integer, `SELECT COUNT(*) FROM `+table.Name)
+		n, err := sqlconn.First(r, sqlconn.Integer, `SELECT COUNT(*) FROM `+table.Name)
 		if err != nil {
 			return nil, 0, err
 		}

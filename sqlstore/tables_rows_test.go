@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berthcloud/berth/sqlstore/migrations"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // anyRow draws a row of a table.
@@ -52,7 +53,7 @@ func TestRowsSurviveTheirForm(t *testing.T) {
 			case time.Time:
 				row[i] = v.UTC().Truncate(time.Second)
 			case float64:
-				row[i] = toFloat(mysqlDialect, v)
+				row[i] = toFloat(sqlconn.MySQLDialect, v)
 			}
 		}
 		if diff := cmp.Diff(row, read); diff != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/berthcloud/berth/sqlstore/migrations"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // An Upgrade is what brings a database to the revision that Berth makes.
@@ -19,16 +20,16 @@ func (t *Tables) Plan(ctx context.Context) (u Upgrade, err error) {
 	if !t.exists() {
 		return Upgrade{Steps: revisions(migrations.After(""))}, nil
 	}
-	err = t.read(ctx, func(r *tx) error {
+	err = t.read(ctx, func(r *sqlconn.Tx) error {
 		steps, err := t.schema.stepsFor(r)
 		if err != nil {
 			return err
 		}
 		u.Steps = revisions(steps)
-		if u.From, err = t.schema.revision(r); err != nil || !r.ses.d.server {
+		if u.From, err = t.schema.revision(r); err != nil || !r.Session.Dialect.Shared {
 			return err
 		}
-		own, err := r.hasTable("berth_version")
+		own, err := r.HasTable("berth_version")
 		u.Own = !own
 		return err
 	})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/sqlstore/migrations"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // aliveWithin is how long ago a store must have shown that it is there: twice as
@@ -19,23 +20,23 @@ var ErrAlive = errors.New("another instance of Berth works on it")
 
 // Own returns Berth's own tables in the database with the numbers of their rows.
 func (t *Tables) Own(ctx context.Context) (own []TableCount, err error) {
-	err = t.read(ctx, func(r *tx) error {
+	err = t.read(ctx, func(r *sqlconn.Tx) error {
 		own, err = ownTables(r)
 		return err
 	})
 	return own, err
 }
 
-func ownTables(r *tx) (own []TableCount, err error) {
+func ownTables(r *sqlconn.Tx) (own []TableCount, err error) {
 	for _, name := range append(slices.Clone(migrations.Own), "berth_copy") {
-		there, err := r.hasTable(name)
+		there, err := r.HasTable(name)
 		if err != nil {
 			return nil, err
 		}
 		if !there {
 			continue
 		}
-		rows, err := firstRow(r, integer, `SELECT COUNT(*) FROM `+name)
+		rows, err := sqlconn.First(r, sqlconn.Integer, `SELECT COUNT(*) FROM `+name)
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +49,7 @@ func ownTables(r *tx) (own []TableCount, err error) {
 // tools make. While an instance shows that it runs, it is ErrAlive, unless forced.
 // An instance that has not written yet shows nothing.
 func (t *Tables) Uninstall(ctx context.Context, force bool) error {
-	return t.write(ctx, func(w *tx) error {
+	return t.write(ctx, func(w *sqlconn.Tx) error {
 		own, err := ownTables(w)
 		if err == nil && !force {
 			err = unused(w, own)
@@ -57,7 +58,7 @@ func (t *Tables) Uninstall(ctx context.Context, force bool) error {
 			return err
 		}
 		for _, table := range slices.Backward(own) {
-			if _, err := w.exec(`DROP TABLE ` + table.Table); err != nil {
+			if _, err := w.Exec(`DROP TABLE ` + table.Table); err != nil {
 				return err
 			}
 		}
@@ -66,14 +67,14 @@ func (t *Tables) Uninstall(ctx context.Context, force bool) error {
 }
 
 // unused returns ErrAlive when a writer of the change log has shown up lately.
-func unused(w *tx, own []TableCount) error {
+func unused(w *sqlconn.Tx, own []TableCount) error {
 	if !slices.ContainsFunc(own, func(c TableCount) bool { return c.Table == "berth_writers" }) {
 		return nil
 	}
-	n, err := firstRow(w, integer, `
+	n, err := sqlconn.First(w, sqlconn.Integer, `
 SELECT COUNT(*)
 FROM berth_writers
-WHERE beat_at > ?`, stamp(time.Now().Add(-aliveWithin)))
+WHERE beat_at > ?`, sqlconn.Stamp(time.Now().Add(-aliveWithin)))
 	if err == nil && n > 0 {
 		err = fmt.Errorf("%w: %d showed up within the last %s; stop all of them first", ErrAlive, n, aliveWithin)
 	}

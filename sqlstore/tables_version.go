@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/sqlstore/migrations"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // A Standing is where a database is in upstream's chain of revisions.
@@ -43,7 +44,7 @@ func Release(revision string) string { return releases[revision] }
 
 // Version looks at the database. One that belongs to something else is an error.
 func (t *Tables) Version(ctx context.Context) (v Version, err error) {
-	err = t.read(ctx, func(r *tx) (err error) {
+	err = t.read(ctx, func(r *sqlconn.Tx) (err error) {
 		if v.Server, err = serverVersion(r); err != nil {
 			return err
 		}
@@ -58,26 +59,26 @@ func (t *Tables) Version(ctx context.Context) (v Version, err error) {
 }
 
 // serverVersion names the program that keeps the database.
-func serverVersion(r *tx) (string, error) {
-	text := func(one *row) string { return one.text(0) }
-	switch r.ses.d {
-	case mysqlDialect:
-		version, err := firstRow(r, text, `SELECT VERSION()`)
+func serverVersion(r *sqlconn.Tx) (string, error) {
+	text := func(one *sqlconn.Row) string { return one.Text(0) }
+	switch r.Session.Dialect {
+	case sqlconn.MySQLDialect:
+		version, err := sqlconn.First(r, text, `SELECT VERSION()`)
 		if strings.Contains(version, "MariaDB") {
 			return "MariaDB " + version, err
 		}
 		return "MySQL " + version, err
-	case postgresDialect:
-		version, err := firstRow(r, text, `SHOW server_version`)
+	case sqlconn.PostgreSQLDialect:
+		version, err := sqlconn.First(r, text, `SHOW server_version`)
 		return "PostgreSQL " + version, err
 	}
-	version, err := firstRow(r, text, `SELECT sqlite_version()`)
+	version, err := sqlconn.First(r, text, `SELECT sqlite_version()`)
 	return "SQLite " + version, err
 }
 
 // standing is revision without the refusal of those that are not known.
-func (t *Tables) standing(r *tx) (revision string, s Standing, err error) {
-	versioned, err := r.hasTable("alembic_version")
+func (t *Tables) standing(r *sqlconn.Tx) (revision string, s Standing, err error) {
+	versioned, err := r.HasTable("alembic_version")
 	if err != nil {
 		return "", "", err
 	}
@@ -88,7 +89,7 @@ func (t *Tables) standing(r *tx) (revision string, s Standing, err error) {
 		}
 		return "", StandsCurrent, nil
 	}
-	ids, err := list(r, func(one *row) string { return one.text(0) }, `
+	ids, err := sqlconn.List(r, func(one *sqlconn.Row) string { return one.Text(0) }, `
 SELECT version_num
 FROM alembic_version
 ORDER BY version_num`)

@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // An Access says what is going to be done with Tables. It matters for SQLite,
@@ -32,7 +34,7 @@ const (
 // none runs. Opening it changes nothing. It is for one goroutine; Close it.
 type tool struct {
 	s      *engine // the settings and connections of one, without its goroutine
-	ses    *session
+	ses    *sqlconn.Session
 	access Access
 	path   string // of the file, empty on a server
 }
@@ -80,21 +82,21 @@ func (t *tool) Where() string {
 // the middle of a transaction.
 func (t *tool) openServer(ctx context.Context) (err error) {
 	server := *t.s.opts.Server
-	server.quiet, server.Recycle, server.SQLMode = toolPatience, 0, strictMode
+	server.Quiet, server.Recycle, server.SQLMode = toolPatience, 0, strictMode
 	t.s.opts.Server = &server
-	if t.s.d, t.s.dialer, err = newDialer(server); err != nil {
+	if t.s.d, t.s.dialer, err = sqlconn.NewDialer(server); err != nil {
 		return err
 	}
-	as := reading
+	as := sqlconn.Reading
 	if t.access >= Change {
-		as = writing
+		as = sqlconn.Writing
 	}
-	t.ses = &session{d: t.s.d, patience: toolPatience, open: func(ctx context.Context) (*sql.Conn, error) {
-		conn, _, err := t.s.dialer.dial(ctx, as)
+	t.ses = &sqlconn.Session{Dialect: t.s.d, Patience: toolPatience, Open: func(ctx context.Context) (*sql.Conn, error) {
+		conn, _, err := t.s.dialer.Dial(ctx, as)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errConnecting, err)
+			return nil, fmt.Errorf("%w: %w", sqlconn.ErrConnecting, err)
 		}
-		return conn, idleForLong(ctx, t.s.d, conn)
+		return conn, sqlconn.IdleForLong(ctx, t.s.d, conn)
 	}}
 	t.s.sessions = append(t.s.sessions, t.ses)
 	return t.s.reach(ctx, t.ses)
@@ -111,15 +113,15 @@ func (t *tool) openFile(ctx context.Context) (err error) {
 	if err := t.there(); err != nil && t.access != Make {
 		return err
 	}
-	if err := checkPlace(t.path); err != nil {
+	if err := sqlconn.CheckPlace(t.path); err != nil {
 		return err
 	}
-	release, err := lockFile(t.path)
+	release, err := sqlconn.LockFile(t.path)
 	if err != nil {
 		return err
 	}
 	t.s.release = release
-	empty, err := checkFile(t.path)
+	empty, err := sqlconn.CheckFile(t.path)
 	switch {
 	case err != nil:
 		return err
@@ -146,9 +148,9 @@ func (t *tool) lookAtFile(ctx context.Context) error {
 	if err != nil {
 		return t.there()
 	}
-	source := sqliteURI(t.path, "rw", busyPragma(t.s.opts.BusyTimeout), "query_only(1)")
+	source := sqlconn.SQLiteURI(t.path, "rw", sqlconn.BusyPragma(t.s.opts.BusyTimeout), "query_only(1)")
 	if info.Mode().Perm()&0o222 == 0 {
-		source = readOnlyURI(t.path)
+		source = sqlconn.ReadOnlyURI(t.path)
 	}
 	return t.connect(ctx, source)
 }
@@ -156,14 +158,14 @@ func (t *tool) lookAtFile(ctx context.Context) error {
 // connectFile connects to a file that is this process's own, making it when it
 // is to be written.
 func (t *tool) connectFile(ctx context.Context) error {
-	pragmas := []string{busyPragma(t.s.opts.BusyTimeout), "query_only(1)"}
+	pragmas := []string{sqlconn.BusyPragma(t.s.opts.BusyTimeout), "query_only(1)"}
 	if t.access >= Change {
-		if err := createFile(t.path); err != nil {
+		if err := sqlconn.CreateFile(t.path); err != nil {
 			return err
 		}
-		pragmas = writerPragmas(t.s.opts.BusyTimeout)
+		pragmas = sqlconn.WriterPragmas(t.s.opts.BusyTimeout)
 	}
-	return t.connect(ctx, sqliteURI(t.path, "rw", pragmas...))
+	return t.connect(ctx, sqlconn.SQLiteURI(t.path, "rw", pragmas...))
 }
 
 func (t *tool) connect(ctx context.Context, source string) error {
@@ -190,7 +192,7 @@ func (t *tool) file() string { return t.path }
 
 // use runs fn on the connection, outside of a transaction. A file that is to be made is made
 // before.
-func (t *tool) use(ctx context.Context, fn func(context.Context, *session) error) error {
+func (t *tool) use(ctx context.Context, fn func(context.Context, *sqlconn.Session) error) error {
 	if t.ses == nil {
 		if err := t.connectFile(ctx); err != nil {
 			return err
@@ -200,53 +202,53 @@ func (t *tool) use(ctx context.Context, fn func(context.Context, *session) error
 }
 
 // server reports whether the database is on a server.
-func (t *tool) server() bool { return t.s.d.server }
+func (t *tool) server() bool { return t.s.d.Shared }
 
 // prepareServer makes the tables of the kind of store, and the engine's own.
 func (t *tool) prepareServer(ctx context.Context) error { return t.s.prepareServer(ctx, t.ses) }
 
 // read runs fn on one consistent picture.
-func (t *tool) read(ctx context.Context, fn func(*tx) error) error {
+func (t *tool) read(ctx context.Context, fn func(*sqlconn.Tx) error) error {
 	if t.ses == nil {
 		return errNoDatabase
 	}
-	if err := t.s.begin(ctx, t.ses, t.s.d.beginRead); err != nil {
-		return t.s.d.translate("beginning to read", err)
+	if err := t.s.begin(ctx, t.ses, t.s.d.BeginRead); err != nil {
+		return t.s.d.Translate("beginning to read", err)
 	}
-	err := fn(&tx{ses: t.ses, ctx: ctx})
-	if end := t.ses.do("ROLLBACK"); err == nil {
-		err = t.s.d.translate("ending to read", end)
+	err := fn(&sqlconn.Tx{Session: t.ses, Context: ctx})
+	if end := t.ses.Do("ROLLBACK"); err == nil {
+		err = t.s.d.Translate("ending to read", end)
 	}
 	return err
 }
 
 // write runs fn in one transaction. It is not tried again.
-func (t *tool) write(ctx context.Context, fn func(*tx) error) error {
-	if err := t.s.begin(ctx, t.ses, t.s.d.begin); err != nil {
-		return t.s.d.translate("beginning to write", err)
+func (t *tool) write(ctx context.Context, fn func(*sqlconn.Tx) error) error {
+	if err := t.s.begin(ctx, t.ses, t.s.d.Begin); err != nil {
+		return t.s.d.Translate("beginning to write", err)
 	}
-	err := fn(&tx{ses: t.ses, ctx: ctx, stamp: stamp(time.Now())})
+	err := fn(&sqlconn.Tx{Session: t.ses, Context: ctx, Written: sqlconn.Stamp(time.Now())})
 	if err == nil {
 		err = ctx.Err()
 	}
 	if err == nil {
-		return t.s.d.translate("committing", t.ses.do("COMMIT"))
+		return t.s.d.Translate("committing", t.ses.Do("COMMIT"))
 	}
-	_ = t.ses.do("ROLLBACK")
+	_ = t.ses.Do("ROLLBACK")
 	return err
 }
 
 // attempt is write for what may run again from its start.
-func (t *tool) attempt(ctx context.Context, fn func(*tx) error) error {
+func (t *tool) attempt(ctx context.Context, fn func(*sqlconn.Tx) error) error {
 	until := time.Now().Add(t.s.opts.RetryTime)
 	for n := 1; ; n++ {
 		var cause error
-		err := t.write(ctx, func(w *tx) error {
+		err := t.write(ctx, func(w *sqlconn.Tx) error {
 			err := fn(w)
-			cause = w.cause
+			cause = w.Cause
 			return err
 		})
-		if err == nil || cause == nil || !t.s.d.retryable(cause) || time.Now().After(until) || sleep(ctx, backoff(n)) != nil {
+		if err == nil || cause == nil || !t.s.d.Retryable(cause) || time.Now().After(until) || sleep(ctx, backoff(n)) != nil {
 			return err
 		}
 	}

@@ -1,17 +1,20 @@
 package sqlstore
 
-import "github.com/berthcloud/berth/placement"
+import (
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
+)
 
-func readNamed(r *row) placement.Named {
-	return placement.Named{ID: int32(r.int(0)), Name: r.text(1), Modified: r.time(2)}
+func readNamed(r *sqlconn.Row) placement.Named {
+	return placement.Named{ID: int32(r.Int(0)), Name: r.Text(1), Modified: r.Time(2)}
 }
 
-func readProviderTrait(r *row) placement.ProviderTraitRow {
-	return placement.ProviderTraitRow{Provider: r.int(0), Trait: placement.TraitID(r.int(1))}
+func readProviderTrait(r *sqlconn.Row) placement.ProviderTraitRow {
+	return placement.ProviderTraitRow{Provider: r.Int(0), Trait: placement.TraitID(r.Int(1))}
 }
 
 func (r *reader) Traits() ([]placement.Named, error) {
-	return list(r.tx, readNamed, `
+	return sqlconn.List(r.Tx, readNamed, `
 SELECT
     id,
     name,
@@ -21,7 +24,7 @@ ORDER BY id`)
 }
 
 func (r *reader) ProviderTraits(provider int64) ([]placement.TraitID, error) {
-	return list(r.tx, func(one *row) placement.TraitID { return placement.TraitID(one.int(0)) }, `
+	return sqlconn.List(r.Tx, func(one *sqlconn.Row) placement.TraitID { return placement.TraitID(one.Int(0)) }, `
 SELECT trait_id
 FROM resource_provider_traits
 WHERE resource_provider_id = ?
@@ -29,7 +32,7 @@ ORDER BY trait_id`, provider)
 }
 
 func (r *reader) TraitInUse(id placement.TraitID) (bool, error) {
-	return r.exists(`
+	return r.Exists(`
 SELECT 1
 FROM resource_provider_traits
 WHERE trait_id = ?
@@ -40,8 +43,8 @@ LIMIT 1`, id)
 // a trait does not exist: whoever resolved its name did so too long ago.
 func (w *writer) AddProviderTraits(provider int64, traits ...placement.TraitID) error {
 	known := make(map[placement.TraitID]bool) // and whether it is linked
-	err := inList(traits, func(marks string, args []any) error {
-		return w.each(func(one *row) { known[placement.TraitID(one.int(0))] = one.int(1) != 0 }, `
+	err := sqlconn.InList(traits, func(marks string, args []any) error {
+		return w.Each(func(one *sqlconn.Row) { known[placement.TraitID(one.Int(0))] = one.Int(1) != 0 }, `
 SELECT
     t.id,
     COALESCE(l.trait_id, 0)
@@ -67,7 +70,7 @@ WHERE t.id IN (`+marks+`)`, append([]any{provider}, args...)...)
 }
 
 func (w *writer) RemoveProviderTraits(provider int64, traits ...placement.TraitID) error {
-	_, err := execIn(w.tx, `
+	_, err := sqlconn.ExecIn(w.Tx, `
 DELETE FROM resource_provider_traits
 WHERE resource_provider_id = ?
 AND trait_id IN (`, traits, `)`, provider)
@@ -75,9 +78,9 @@ AND trait_id IN (`, traits, `)`, provider)
 }
 
 func (w *writer) InsertTrait(name string) (placement.TraitID, error) {
-	id, clash, err := w.insert(`
+	id, clash, err := w.Insert(`
 INSERT INTO traits (created_at, name)
-VALUES (?, ?)`, w.stamp, name)
+VALUES (?, ?)`, w.Written, name)
 	if clash {
 		return 0, placement.ErrNameTaken
 	}

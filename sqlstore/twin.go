@@ -1,5 +1,7 @@
 package sqlstore
 
+import "github.com/berthcloud/berth/sqlstore/sqlconn"
+
 // A twin is a second transaction that sees exactly what the first one sees, on a
 // connection of its own, so that much can be read at twice the speed. Only files
 // have twins.
@@ -11,24 +13,24 @@ package sqlstore
 
 // twin returns a twin of a View's transaction, to be ended before that is, or false:
 // then one connection has to do.
-func (s *engine) twin(t *tx) (other *tx, end func(), ok bool) {
-	if s.still == "" || s.d.server || s.readers == s.writer {
+func (s *engine) twin(t *sqlconn.Tx) (other *sqlconn.Tx, end func(), ok bool) {
+	if s.still == "" || s.d.Shared || s.readers == s.writer {
 		return nil, nil, false
 	}
-	ses, ok := s.readers.borrowIdle()
+	ses, ok := s.readers.BorrowIdle()
 	if !ok {
 		return nil, nil, false
 	}
-	if !t.ses.keepStill(s.still) || s.begin(t.ctx, ses, s.d.beginRead) != nil {
-		s.readers.giveBack(ses)
+	if !t.Session.KeepStill(s.still) || s.begin(t.Context, ses, s.d.BeginRead) != nil {
+		s.readers.GiveBack(ses)
 		return nil, nil, false
 	}
-	other = &tx{ses: ses, ctx: t.ctx, trace: t.trace}
+	other = &sqlconn.Tx{Session: ses, Context: t.Context, Trace: t.Trace}
 	return other, func() {
-		other.over = true
-		if ses.do("ROLLBACK") != nil {
-			ses.dead = true
+		other.Over = true
+		if ses.Do("ROLLBACK") != nil {
+			ses.Dead = true
 		}
-		s.readers.giveBack(ses)
+		s.readers.GiveBack(ses)
 	}, true
 }

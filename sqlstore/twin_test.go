@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 func openFileStore(t *testing.T, readers int) *Store {
@@ -29,9 +30,9 @@ func addProvider(s *Store, name string) error {
 	})
 }
 
-func providers(t *testing.T, r *tx) int64 {
+func providers(t *testing.T, r *sqlconn.Tx) int64 {
 	t.Helper()
-	n, err := firstRow(r, integer, `SELECT COUNT(*) FROM resource_providers`)
+	n, err := sqlconn.First(r, sqlconn.Integer, `SELECT COUNT(*) FROM resource_providers`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,9 +47,9 @@ func TestTwinsSeeTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := s.View(t.Context(), func(rows placement.Reader) error {
-		r := rows.(*reader).tx
+		r := rows.(*reader).Tx
 		before := providers(t, r)
-		twin, end, ok := r.twin()
+		twin, end, ok := r.Twin()
 		if !ok {
 			t.Fatal("there is no twin")
 		}
@@ -74,12 +75,12 @@ func TestTwinsSeeTheSame(t *testing.T) {
 func TestNoTwinOfThePast(t *testing.T) {
 	s := openFileStore(t, 2)
 	err := s.View(t.Context(), func(rows placement.Reader) error {
-		r := rows.(*reader).tx
+		r := rows.(*reader).Tx
 		before := providers(t, r)
 		if err := addProvider(s, "one"); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, ok := r.twin(); ok {
+		if _, _, ok := r.Twin(); ok {
 			t.Error("the twin would see what the reader does not")
 		}
 		if n := providers(t, r); n != before {
@@ -96,7 +97,7 @@ func TestNoTwinOfThePast(t *testing.T) {
 func TestTwinsDoNotWait(t *testing.T) {
 	s := openFileStore(t, 1)
 	err := s.View(t.Context(), func(rows placement.Reader) error {
-		if _, _, ok := rows.(*reader).tx.twin(); ok {
+		if _, _, ok := rows.(*reader).Tx.Twin(); ok {
 			t.Error("there is a twin without a connection")
 		}
 		return nil
@@ -108,17 +109,17 @@ func TestTwinsDoNotWait(t *testing.T) {
 
 // TestBesideTellsOfFailures runs functions that fail, on either reader.
 func TestBesideTellsOfFailures(t *testing.T) {
-	good := func(r *tx) error { return nil }
-	bad := func(r *tx) error { return r.each(func(*row) {}, `SELECT nothing`) }
-	for name, do := range map[string][2]func(*tx) error{"one": {bad, good}, "other": {good, bad}} {
+	good := func(r *sqlconn.Tx) error { return nil }
+	bad := func(r *sqlconn.Tx) error { return r.Each(func(*sqlconn.Row) {}, `SELECT nothing`) }
+	for name, do := range map[string][2]func(*sqlconn.Tx) error{"one": {bad, good}, "other": {good, bad}} {
 		t.Run(name, func(t *testing.T) {
 			s := openFileStore(t, 2)
 			err := s.View(t.Context(), func(rows placement.Reader) error {
-				r := rows.(*reader).tx
-				if r.beside(do[0], do[1]) == nil {
+				r := rows.(*reader).Tx
+				if r.Beside(do[0], do[1]) == nil {
 					t.Error("the error is lost")
 				}
-				if r.usable() == nil {
+				if r.Usable() == nil {
 					t.Error("the reader goes on")
 				}
 				return nil

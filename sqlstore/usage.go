@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // usageJoins leads from the allocations to the project, and to the user where
@@ -28,7 +29,7 @@ func (r *reader) ProjectUsage(project, user string) (placement.ProjectUsage, err
 	if user != "" {
 		from, args = usageJoins+usageUserJoin+usageWhere+usageUserWhere, []any{project, user}
 	}
-	rows, err := list(r.tx, readUsage, `
+	rows, err := sqlconn.List(r.Tx, readUsage, `
 SELECT
     a.resource_class_id,
     t.name,
@@ -41,7 +42,7 @@ GROUP BY a.resource_class_id, t.name`, args...)
 		return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(a.Type, b.Type))
 	})
 	usage := placement.ProjectUsage{Rows: rows, Consumers: map[string]int64{}}
-	err = r.each(func(one *row) { usage.Consumers[one.text(0)] = one.int(1) }, `
+	err = r.Each(func(one *sqlconn.Row) { usage.Consumers[one.Text(0)] = one.Int(1) }, `
 SELECT
     t.name,
     COUNT(DISTINCT a.consumer_id)`+from+`
@@ -49,10 +50,10 @@ GROUP BY t.name`, args...)
 	return usage, err
 }
 
-func readUsage(r *row) placement.UsageRow {
+func readUsage(r *sqlconn.Row) placement.UsageRow {
 	return placement.UsageRow{
-		Class: placement.ClassID(r.int(0)),
-		Type:  r.text(1),
-		Used:  r.int(2),
+		Class: placement.ClassID(r.Int(0)),
+		Type:  r.Text(1),
+		Used:  r.Int(2),
 	}
 }

@@ -17,7 +17,7 @@ var _ placement.Writer = (*writer)(nil)
 func (w *writer) Changed(c placement.Changes) { w.changed.Add(c) }
 
 // OnCommit has fn called when what this Update wrote is durable.
-func (w *writer) OnCommit(fn func()) { w.tx.onCommit = append(w.tx.onCommit, fn) }
+func (w *writer) OnCommit(fn func()) { w.Tx.OnCommit = append(w.Tx.OnCommit, fn) }
 
 // change is exec for a statement that must find its row.
-func (w *writer) change(query string, args ...any) error { return noRow(w.tx.change(query, args...)) }
+func (w *writer) change(query string, args ...any) error { return noRow(w.Tx.Change(query, args...)) }

@@ -1,4 +1,4 @@
-package sqlstore
+package sqlconn
 
 import (
 	"fmt"
@@ -6,33 +6,33 @@ import (
 	"time"
 )
 
-// A row is one row of an answer. NULL reads as the zero value, since upstream's
+// A Row is one row of an answer. NULL reads as the zero value, since upstream's
 // columns allow it where its code never writes it.
-type row struct {
+type Row struct {
 	values []any
 	places []any // pointers to values
-	err    error // the first value that was not what it should be
+	Err    error // the first value that was not what it should be
 }
 
-func newRow(columns int) *row {
-	r := &row{values: make([]any, columns), places: make([]any, columns)}
+func newRow(columns int) *Row {
+	r := &Row{values: make([]any, columns), places: make([]any, columns)}
 	for i := range r.values {
 		r.places[i] = &r.values[i]
 	}
 	return r
 }
 
-// null reports whether a value is missing.
-func (r *row) null(i int) bool { return r.values[i] == nil }
+// Null reports whether a value is missing.
+func (r *Row) Null(i int) bool { return r.values[i] == nil }
 
-// bad notes a value of the wrong type.
-func (r *row) bad(i int, want string) {
-	if r.err == nil {
-		r.err = fmt.Errorf("column %d holds %T where %s belongs", i+1, r.values[i], want)
+// Bad notes a value of the wrong type.
+func (r *Row) Bad(i int, want string) {
+	if r.Err == nil {
+		r.Err = fmt.Errorf("column %d holds %T where %s belongs", i+1, r.values[i], want)
 	}
 }
 
-func (r *row) text(i int) string {
+func (r *Row) Text(i int) string {
 	switch v := r.values[i].(type) {
 	case nil:
 		return ""
@@ -43,28 +43,28 @@ func (r *row) text(i int) string {
 	case int64: // SQLite keeps what it was given, whatever the column says
 		return fmt.Sprint(v)
 	}
-	r.bad(i, "text")
+	r.Bad(i, "text")
 	return ""
 }
 
-func (r *row) time(i int) time.Time {
+func (r *Row) Time(i int) time.Time {
 	if v, ok := r.values[i].(time.Time); ok {
 		return v.UTC()
 	}
-	text := r.text(i)
+	text := r.Text(i)
 	if text == "" {
 		return time.Time{}
 	}
-	t, ok := unstamp(text)
+	t, ok := Unstamp(text)
 	if !ok {
-		r.bad(i, "a time")
+		r.Bad(i, "a time")
 	}
 	return t
 }
 
-// int reads a whole number. Sums come as text from databases that add up in
+// Int reads a whole number. Sums come as text from databases that add up in
 // decimals.
-func (r *row) int(i int) int64 {
+func (r *Row) Int(i int) int64 {
 	switch v := r.values[i].(type) {
 	case nil:
 		return 0
@@ -75,14 +75,14 @@ func (r *row) int(i int) int64 {
 	case float64:
 		return int64(v)
 	}
-	n, err := strconv.ParseInt(r.text(i), 10, 64)
+	n, err := strconv.ParseInt(r.Text(i), 10, 64)
 	if err != nil {
-		r.bad(i, "a whole number")
+		r.Bad(i, "a whole number")
 	}
 	return n
 }
 
-func (r *row) float(i int) float64 {
+func (r *Row) Float(i int) float64 {
 	switch v := r.values[i].(type) {
 	case nil:
 		return 0
@@ -94,9 +94,9 @@ func (r *row) float(i int) float64 {
 	case float64:
 		return v
 	}
-	f, err := strconv.ParseFloat(r.text(i), 64)
+	f, err := strconv.ParseFloat(r.Text(i), 64)
 	if err != nil {
-		r.bad(i, "a number")
+		r.Bad(i, "a number")
 	}
 	return f
 }

@@ -1,4 +1,4 @@
-package sqlstore
+package sqlconn
 
 import (
 	"errors"
@@ -13,13 +13,13 @@ import (
 // of Open's error.
 var ErrInUse = errors.New("it is in use")
 
-// lockFile makes this process the only berth on a database, until release is
+// LockFile makes this process the only berth on a database, until release is
 // called or the process ends in any way.
 //
 // The lock is on a file beside the database, because SQLite keeps its own locks
 // on the database file: they belong to the process, and closing any other
 // descriptor of that file would silently drop them.
-func lockFile(path string) (release func(), err error) {
+func LockFile(path string) (release func(), err error) {
 	name := path + ".lock"
 	for {
 		f, err := takeLock(name)

@@ -1,4 +1,4 @@
-package sqlstore
+package sqlconn
 
 import (
 	"context"
@@ -39,54 +39,57 @@ type Server struct {
 	// Recycle is how long a connection is used; 0 for ever.
 	Recycle time.Duration
 
-	// quiet is how long the server may be silent on one statement; patience
+	// Quiet is how long the server may be silent on one statement; patience
 	// when 0.
-	quiet time.Duration
+	Quiet time.Duration
 }
 
 const (
 	// connectTimeout bounds the making of a connection to one host.
 	connectTimeout = 5 * time.Second
-	// patience is how long a server may be silent on one statement. It is
+	// Patience is how long a server may be silent on one statement. It is
 	// more than the time that servers are told to wait for locks.
-	patience = 20 * time.Second
-	// lockWait is how long a server waits for a lock that others hold: longer
+	Patience = 20 * time.Second
+	// LockWait is how long a server waits for a lock that others hold: longer
 	// than PostgreSQL takes to find a deadlock.
-	lockWait = 2 * time.Second
+	LockWait = 2 * time.Second
 	// idleTransaction is when a server ends a transaction that it hears
 	// nothing of, so that a connection that is cut off holds no locks.
 	idleTransaction = 10 * time.Second
 )
 
-// A role is what a session is for.
-type role int
+// A Role is what a session is for.
+type Role int
 
 const (
-	reading role = iota
-	writing
+	Reading Role = iota
+	Writing
 )
 
-// A dialer makes connections to a server, set up for their role, and says where
+// A Dialer makes connections to a server, set up for their role, and says where
 // they lead.
-type dialer interface {
-	dial(ctx context.Context, r role) (*sql.Conn, place, error)
-	close() error
+type Dialer interface {
+	Dial(ctx context.Context, r Role) (*sql.Conn, place, error)
+	Close() error
 }
 
 // A place is where a connection leads.
 type place struct {
-	host string // which of several
-	// node says that it is a node of a Galera cluster.
-	node bool
-	// nowait says that it knows NOWAIT.
-	nowait bool
+	Host string // which of several
+	// Node says that it is a node of a Galera cluster.
+	Node bool
+	// Nowait says that it knows NOWAIT.
+	Nowait bool
 }
 
-// errConnecting marks that a connection could not be made.
-var errConnecting = errors.New("connecting")
+// ErrConnecting marks that a connection could not be made.
+var ErrConnecting = errors.New("connecting")
 
 // A connectError is why a connection could not be made, in one line.
 type connectError struct{ error }
+
+// ConnectFailure is a driver's error for a connection that could not be made.
+func ConnectFailure(err error) error { return connectError{err} }
 
 func (e connectError) Error() string {
 	return "connecting: " + strings.Join(strings.FieldsFunc(e.error.Error(), func(c rune) bool { return c == '\n' || c == '\t' }), " ")
@@ -94,30 +97,30 @@ func (e connectError) Error() string {
 
 func (e connectError) Unwrap() error { return e.error }
 
-func (e connectError) Is(target error) bool { return target == errConnecting }
+func (e connectError) Is(target error) bool { return target == ErrConnecting }
 
-// newDialer returns what connects to a server.
-func newDialer(server Server) (*dialect, dialer, error) {
+// NewDialer returns what connects to a server.
+func NewDialer(server Server) (*Dialect, Dialer, error) {
 	switch server.Dialect {
 	case MySQL:
 		dial, err := newMySQLDialer(server)
 		if err != nil {
-			return mysqlDialect, nil, err
+			return MySQLDialect, nil, err
 		}
-		return mysqlDialect, dial, nil
+		return MySQLDialect, dial, nil
 	case PostgreSQL:
 		dial, err := newPostgresDialer(server)
 		if err != nil {
-			return postgresDialect, nil, err
+			return PostgreSQLDialect, nil, err
 		}
-		return postgresDialect, dial, nil
+		return PostgreSQLDialect, dial, nil
 	}
-	return sqliteDialect, nil, fmt.Errorf("there is no dialect %q", server.Dialect)
+	return SQLiteDialect, nil, fmt.Errorf("there is no dialect %q", server.Dialect)
 }
 
-// idleForLong takes back what makes a server end transactions that are quiet.
-func idleForLong(ctx context.Context, d *dialect, conn *sql.Conn) error {
-	if d == postgresDialect {
+// IdleForLong takes back what makes a server end transactions that are quiet.
+func IdleForLong(ctx context.Context, d *Dialect, conn *sql.Conn) error {
+	if d == PostgreSQLDialect {
 		_, err := conn.ExecContext(ctx, "SET idle_in_transaction_session_timeout = 0")
 		return err
 	}
@@ -128,9 +131,9 @@ func idleForLong(ctx context.Context, d *dialect, conn *sql.Conn) error {
 	return err
 }
 
-// named is the server with the name that it shows its administrators for who is
+// Named is the server with the name that it shows its administrators for who is
 // connected, unless the URL has one.
-func (s *Server) named(program string) *Server {
+func (s *Server) Named(program string) *Server {
 	renamed := *s
 	renamed.Params = maps.Clone(s.Params)
 	if renamed.Params == nil {

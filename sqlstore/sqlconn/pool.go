@@ -1,4 +1,4 @@
-package sqlstore
+package sqlconn
 
 import (
 	"context"
@@ -8,36 +8,36 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// A pool owns the sessions that nobody uses. The one given back last is handed
+// A Pool owns the sessions that nobody uses. The one given back last is handed
 // out first, so that no more connections are made than are needed at a time.
-type pool struct {
+type Pool struct {
 	permits chan struct{} // one for each session that may be out
 	wait    time.Duration // how long to wait for one, 0 for ever
 	keep    int           // how many idle connections stay open
 	closing <-chan struct{}
 
 	mu   sync.Mutex
-	idle []*session
+	idle []*Session
 }
 
-// newPool returns a pool of the given sessions.
-func newPool(sessions []*session, keep int, wait time.Duration, closing <-chan struct{}) *pool {
-	return &pool{
+// NewPool returns a pool of the given sessions.
+func NewPool(sessions []*Session, keep int, wait time.Duration, closing <-chan struct{}) *Pool {
+	return &Pool{
 		permits: make(chan struct{}, len(sessions)),
 		wait:    wait, keep: keep, closing: closing,
 		idle: sessions,
 	}
 }
 
-// borrow waits for a session; it fails when ctx or the store end, and when the
+// Borrow waits for a session; it fails when ctx or the store end, and when the
 // wait is too long.
-func (p *pool) borrow(ctx context.Context) (*session, error) {
+func (p *Pool) Borrow(ctx context.Context) (*Session, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	select {
 	case <-p.closing:
-		return nil, closedError()
+		return nil, ClosedError()
 	default:
 	}
 	select {
@@ -53,14 +53,14 @@ func (p *pool) borrow(ctx context.Context) (*session, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-p.closing:
-		return nil, closedError()
+		return nil, ClosedError()
 	case <-late:
 		return nil, fault.New(fault.Unavailable, CodeBusy, "All connections to the database are in use. Please try again.")
 	}
 }
 
-// borrowIdle is borrow for who does not wait.
-func (p *pool) borrowIdle() (*session, bool) {
+// BorrowIdle is borrow for who does not wait.
+func (p *Pool) BorrowIdle() (*Session, bool) {
 	select {
 	case p.permits <- struct{}{}:
 		return p.take(), true
@@ -70,7 +70,7 @@ func (p *pool) borrowIdle() (*session, bool) {
 }
 
 // late returns a channel that says when the wait has been too long.
-func (p *pool) late() (<-chan time.Time, func() bool) {
+func (p *Pool) late() (<-chan time.Time, func() bool) {
 	if p.wait <= 0 {
 		return nil, func() bool { return true }
 	}
@@ -78,13 +78,13 @@ func (p *pool) late() (<-chan time.Time, func() bool) {
 	return t.C, t.Stop
 }
 
-// own waits for a session, come what may.
-func (p *pool) own() *session {
+// Own waits for a session, come what may.
+func (p *Pool) Own() *Session {
 	p.permits <- struct{}{}
 	return p.take()
 }
 
-func (p *pool) take() *session {
+func (p *Pool) take() *Session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	last := len(p.idle) - 1
@@ -93,21 +93,21 @@ func (p *pool) take() *session {
 	return s
 }
 
-// giveBack takes a session back and closes a connection when enough are idle.
-func (p *pool) giveBack(s *session) {
+// GiveBack takes a session back and closes a connection when enough are idle.
+func (p *Pool) GiveBack(s *Session) {
 	p.mu.Lock()
 	open := 0
 	for _, other := range p.idle {
-		if other.conn != nil {
+		if other.Conn != nil {
 			open++
 		}
 	}
-	if s.conn != nil && open >= p.keep {
-		s.close()
+	if s.Conn != nil && open >= p.keep {
+		s.Close()
 	}
-	if s.conn == nil {
+	if s.Conn == nil {
 		// What is not connected goes to the bottom.
-		p.idle = append([]*session{s}, p.idle...)
+		p.idle = append([]*Session{s}, p.idle...)
 	} else {
 		p.idle = append(p.idle, s)
 	}
@@ -115,9 +115,9 @@ func (p *pool) giveBack(s *session) {
 	<-p.permits
 }
 
-// drain waits for all sessions.
-func (p *pool) drain() {
+// Drain waits for all sessions.
+func (p *Pool) Drain() {
 	for range cap(p.permits) {
-		p.own()
+		p.Own()
 	}
 }

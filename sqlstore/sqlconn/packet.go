@@ -1,4 +1,4 @@
-package sqlstore
+package sqlconn
 
 import (
 	"cmp"
@@ -20,55 +20,55 @@ import (
 // another node's, between two statements of a packet, and run the rest of them
 // outside of any. There each statement goes alone, and has that error itself.
 
-// A statement is one with its values.
-type statement struct {
-	query string
-	args  []any
+// A Statement is one with its values.
+type Statement struct {
+	Query string
+	Args  []any
 }
 
-// A question is a statement whose rows are read.
-type question struct {
-	statement
-	each func(*row)
+// A Question is a statement whose rows are read.
+type Question struct {
+	Statement
+	Each func(*Row)
 }
 
-// later puts off a statement without values or rows until the next is sent. What
+// Later puts off a statement without values or rows until the next is sent. What
 // comes of it is told then.
-func (s *session) later(query string) error {
-	if !s.pipelined() {
-		return s.do(query)
+func (s *Session) Later(query string) error {
+	if !s.Pipelined() {
+		return s.Do(query)
 	}
 	s.put = append(s.put, query)
 	return nil
 }
 
-// beginLater is later for the statement that begins a transaction. When the next
+// BeginLater is later for the statement that begins a transaction. When the next
 // packet finds that the connection was lost while it was idle, it is sent again
 // on a new one. It is for sessions that have packets.
-func (s *session) beginLater(query string) {
+func (s *Session) BeginLater(query string) {
 	s.put, s.opening = append(s.put[:0], query), true
 }
 
-// untouched reports whether a transaction was begun of which the server does not
+// Untouched reports whether a transaction was begun of which the server does not
 // know yet.
-func (s *session) untouched() bool { return s.opening }
+func (s *Session) Untouched() bool { return s.opening }
 
-// forget drops what was put off.
-func (s *session) forget() { s.put, s.opening = nil, false }
+// Forget drops what was put off.
+func (s *Session) Forget() { s.put, s.opening = nil, false }
 
-// flush sends what was put off.
-func (s *session) flush() error {
+// Flush sends what was put off.
+func (s *Session) Flush() error {
 	if len(s.put) == 0 {
 		return nil
 	}
 	last := len(s.put) - 1
 	query := s.put[last]
 	s.put = s.put[:last]
-	return s.do(query)
+	return s.Do(query)
 }
 
 // joined is a statement behind those that were put off.
-func (s *session) joined(query string) string {
+func (s *Session) joined(query string) string {
 	if len(s.put) == 0 {
 		return query
 	}
@@ -77,18 +77,18 @@ func (s *session) joined(query string) string {
 
 // packets is how the session sends several statements at once, nil when it does
 // not.
-func (s *session) packets() packets {
-	if s.single {
+func (s *Session) packets() packets {
+	if s.Single {
 		return nil
 	}
-	return s.d.packets
+	return s.Dialect.packets
 }
 
-// pipelined reports whether several statements go in one packet.
-func (s *session) pipelined() bool { return s.packets() != nil }
+// Pipelined reports whether several statements go in one packet.
+func (s *Session) Pipelined() bool { return s.packets() != nil }
 
-// doAll runs several statements, which are one text, in one packet.
-func (s *session) doAll(text string, args ...any) error {
+// DoAll runs several statements, which are one text, in one packet.
+func (s *Session) DoAll(text string, args ...any) error {
 	return s.attempt(func(w *watch) (bool, error) {
 		_, err := s.packets().exec(w.ctx, s, text, args)
 		return err == nil, err
@@ -97,8 +97,8 @@ func (s *session) doAll(text string, args ...any) error {
 
 // attempt sends a packet, with what was put off, and watches over it. Send says
 // whether there was any answer.
-func (s *session) attempt(send func(*watch) (answered bool, err error)) error {
-	if s.conn == nil {
+func (s *Session) attempt(send func(*watch) (answered bool, err error)) error {
+	if s.Conn == nil {
 		return sql.ErrConnDone
 	}
 	var start time.Time
@@ -108,24 +108,24 @@ func (s *session) attempt(send func(*watch) (answered bool, err error)) error {
 	w := s.watch()
 	answered, err := send(w)
 	err = s.ended(w, err)
-	if err != nil && s.opening && !answered && s.dead && !s.fresh(start) {
-		if lost := s.connect(context.Background()); lost != nil || !s.pipelined() {
-			s.forget()
+	if err != nil && s.opening && !answered && s.Dead && !s.Fresh(start) {
+		if lost := s.Connect(context.Background()); lost != nil || !s.Pipelined() {
+			s.Forget()
 			return cmp.Or(lost, err)
 		}
 		w := s.watch()
 		_, err = send(w)
 		err = s.ended(w, err)
 	}
-	s.forget()
+	s.Forget()
 	return err
 }
 
 // ask asks several questions at once.
-func (s *session) ask(questions []question) error {
-	if !s.pipelined() {
+func (s *Session) ask(questions []Question) error {
+	if !s.Pipelined() {
 		for _, q := range questions {
-			if err := s.query(func(rows *sql.Rows, _ *watch) error { return walk(rows, q.each) }, q.query, q.args...); err != nil {
+			if err := s.query(func(rows *sql.Rows, _ *watch) error { return walk(rows, q.Each) }, q.Query, q.Args...); err != nil {
 				return err
 			}
 		}
@@ -135,7 +135,7 @@ func (s *session) ask(questions []question) error {
 }
 
 // walk calls fn with all rows of an answer.
-func walk(rows *sql.Rows, fn func(*row)) error {
+func walk(rows *sql.Rows, fn func(*Row)) error {
 	columns, err := rows.Columns()
 	if err != nil {
 		return err
@@ -145,18 +145,18 @@ func walk(rows *sql.Rows, fn func(*row)) error {
 		if err := rows.Scan(one.places...); err != nil {
 			return err
 		}
-		if fn(one); one.err != nil {
-			return one.err
+		if fn(one); one.Err != nil {
+			return one.Err
 		}
 	}
 	return rows.Err()
 }
 
-// change makes several changes at once and returns how many rows each changed.
+// Change makes several changes at once and returns how many rows each changed.
 // On a server all are made when one changes less than it should, and none after
 // one that fails.
-func (s *session) change(changes []statement) (counts []int64, err error) {
-	if s.pipelined() {
+func (s *Session) Change(changes []Statement) (counts []int64, err error) {
+	if s.Pipelined() {
 		err = s.attempt(func(w *watch) (answered bool, err error) {
 			counts, err = s.packets().change(w.ctx, s, changes)
 			return counts != nil, err
@@ -164,7 +164,7 @@ func (s *session) change(changes []statement) (counts []int64, err error) {
 		return counts, err
 	}
 	for _, c := range changes {
-		result, err := s.exec(c.query, c.args...)
+		result, err := s.Exec(c.Query, c.Args...)
 		if err != nil {
 			return counts, err
 		}
@@ -182,10 +182,10 @@ func (s *session) change(changes []statement) (counts []int64, err error) {
 type packets interface {
 	// exec runs a statement, or several that are one text; the result is the
 	// last one's.
-	exec(ctx context.Context, s *session, query string, args []any) (sql.Result, error)
-	rows(ctx context.Context, s *session, query string, args []any) (*sql.Rows, error)
-	ask(ctx context.Context, s *session, questions []question) (answered bool, err error)
-	change(ctx context.Context, s *session, changes []statement) ([]int64, error)
+	exec(ctx context.Context, s *Session, query string, args []any) (sql.Result, error)
+	rows(ctx context.Context, s *Session, query string, args []any) (*sql.Rows, error)
+	ask(ctx context.Context, s *Session, questions []Question) (answered bool, err error)
+	change(ctx context.Context, s *Session, changes []Statement) ([]int64, error)
 }
 
 // values turns arguments into what drivers take, as database/sql does.

@@ -1,4 +1,4 @@
-package sqlstore
+package sqlconn
 
 import (
 	"strings"
@@ -10,11 +10,11 @@ import (
 // upstream can read back.
 const stampLayout = "2006-01-02 15:04:05.000000"
 
-func stamp(t time.Time) string { return t.UTC().Format(stampLayout) }
+func Stamp(t time.Time) string { return t.UTC().Format(stampLayout) }
 
-// unstamp reads a time with or without a fraction, as upstream and people write
+// Unstamp reads a time with or without a fraction, as upstream and people write
 // it.
-func unstamp(text string) (time.Time, bool) {
+func Unstamp(text string) (time.Time, bool) {
 	if t, ok := unstampPlain(text); ok {
 		return t, true
 	}

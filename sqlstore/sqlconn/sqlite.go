@@ -1,4 +1,4 @@
-package sqlstore
+package sqlconn
 
 import (
 	"database/sql"
@@ -11,41 +11,41 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// sqliteDialect is SQLite as modernc.org/sqlite speaks it.
-var sqliteDialect = &dialect{
-	name:     "sqlite",
+// SQLiteDialect is SQLite as modernc.org/sqlite speaks it.
+var SQLiteDialect = &Dialect{
+	Name:     "sqlite",
 	prepared: true,
-	keeps:    time.Microsecond,
-	foldLike: true,
-	made:     func(error) bool { return false },
-	enforce:  "PRAGMA foreign_keys = ON",
+	Keeps:    time.Microsecond,
+	FoldLike: true,
+	Made:     func(error) bool { return false },
+	Enforce:  "PRAGMA foreign_keys = ON",
 	rebind:   func(query string) string { return query },
 	// IMMEDIATE takes the write lock at once: a transaction that reads first
 	// and writes later would find, too late, that another one came between.
-	begin:     "BEGIN IMMEDIATE",
-	beginRead: "BEGIN DEFERRED",
+	Begin:     "BEGIN IMMEDIATE",
+	BeginRead: "BEGIN DEFERRED",
 	hasTable: `
 SELECT 1
 FROM sqlite_master
 WHERE type = 'table' AND name = ?`,
-	tables: `
+	Tables: `
 SELECT name
 FROM sqlite_master
 WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
 ORDER BY name`,
-	duplicate: func(err error) bool {
+	Duplicate: func(err error) bool {
 		code := sqliteCode(err)
 		return code == sqlite3.SQLITE_CONSTRAINT_UNIQUE || code == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
 	},
-	orphan: func(err error) bool { return sqliteCode(err) == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY },
-	retryable: func(err error) bool {
+	Orphan: func(err error) bool { return sqliteCode(err) == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY },
+	Retryable: func(err error) bool {
 		code := sqliteCode(err)
 		return code == sqlite3.SQLITE_BUSY_SNAPSHOT || code == sqlite3.SQLITE_BUSY_RECOVERY
 	},
-	locked: func(error) bool { return false },
+	Locked: func(error) bool { return false },
 	// The file is not a connection that could be made again.
-	lost: func(error) bool { return false },
-	away: func(err error) bool {
+	Lost: func(error) bool { return false },
+	Away: func(err error) bool {
 		if errors.Is(err, sql.ErrConnDone) {
 			return true
 		}
@@ -67,20 +67,20 @@ func sqliteCode(err error) int {
 	return 0
 }
 
-// sqliteURI names a file for the driver with the given mode (ro, rw) and
+// SQLiteURI names a file for the driver with the given mode (ro, rw) and
 // pragmas.
-func sqliteURI(path, mode string, pragmas ...string) string {
+func SQLiteURI(path, mode string, pragmas ...string) string {
 	values := url.Values{"mode": {mode}, "_pragma": pragmas}
 	uri := url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: values.Encode()}
 	return uri.String()
 }
 
-// writerPragmas are those of the connection that writes. FULL makes every commit
+// WriterPragmas are those of the connection that writes. FULL makes every commit
 // durable; the log is cut back so that one big transaction does not keep its
 // size for ever; what savepoints need to go back stays in memory.
-func writerPragmas(busy time.Duration) []string {
+func WriterPragmas(busy time.Duration) []string {
 	return []string{
-		busyPragma(busy),
+		BusyPragma(busy),
 		"journal_mode(WAL)",
 		"synchronous(FULL)",
 		"wal_autocheckpoint(4000)",
@@ -89,6 +89,6 @@ func writerPragmas(busy time.Duration) []string {
 	}
 }
 
-func busyPragma(busy time.Duration) string {
+func BusyPragma(busy time.Duration) string {
 	return fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds())
 }

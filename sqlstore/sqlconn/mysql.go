@@ -1,4 +1,4 @@
-package sqlstore
+package sqlconn
 
 import (
 	"cmp"
@@ -19,36 +19,36 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// mysqlDialect is MariaDB, Galera and MySQL as go-sql-driver/mysql speaks them.
-var mysqlDialect = &dialect{
-	name:      "mysql",
-	server:    true,
+// MySQLDialect is MariaDB, Galera and MySQL as go-sql-driver/mysql speaks them.
+var MySQLDialect = &Dialect{
+	Name:      "mysql",
+	Shared:    true,
 	packets:   mysqlPackets{},
-	bounded:   true,
-	keeps:     time.Second,
+	Bounded:   true,
+	Keeps:     time.Second,
 	rebind:    func(query string) string { return query },
-	begin:     "START TRANSACTION",
-	beginRead: "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
-	lockRow: `
+	Begin:     "START TRANSACTION",
+	BeginRead: "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
+	LockRow: `
 FOR UPDATE`,
-	inOrder: `
+	InOrder: `
 ORDER BY id`,
-	holdSlot: `
+	HoldSlot: `
 INSERT INTO berth_holds (slot, held)
 VALUES (?, 1)
 ON DUPLICATE KEY UPDATE held = held + 1`,
-	shareRow: `
+	ShareRow: `
 LOCK IN SHARE MODE`, // MariaDB has no FOR SHARE
-	now:      "UTC_TIMESTAMP()",
-	hourAgo:  "UTC_TIMESTAMP() - INTERVAL 1 HOUR",
-	foldCase: true,
-	foldLike: true,
-	rerun:    true,
+	Now:      "UTC_TIMESTAMP()",
+	HourAgo:  "UTC_TIMESTAMP() - INTERVAL 1 HOUR",
+	FoldCase: true,
+	FoldLike: true,
+	Rerun:    true,
 	// A table is made unless it exists; a column, an index and a row are not.
-	made: func(err error) bool {
+	Made: func(err error) bool {
 		return mysqlCode(err) == 1060 || mysqlCode(err) == 1061 || mysqlCode(err) == 1062
 	},
-	collations: `
+	Collations: `
 SELECT collation_name
 FROM information_schema.collations
 WHERE collation_name IN ('utf8mb4_nopad_bin', 'utf8mb4_0900_bin', 'utf8mb4_bin')
@@ -57,20 +57,20 @@ ORDER BY collation_name = 'utf8mb4_bin', collation_name`,
 SELECT 1
 FROM information_schema.tables
 WHERE table_schema = DATABASE() AND table_name = ?`,
-	tables: `
+	Tables: `
 SELECT table_name
 FROM information_schema.tables
 WHERE table_schema = DATABASE() AND table_name NOT LIKE 'berth\_%'
 ORDER BY table_name`,
-	duplicate: func(err error) bool { return mysqlCode(err) == 1062 },
-	locked:    func(err error) bool { return mysqlCode(err) == 1205 },
+	Duplicate: func(err error) bool { return mysqlCode(err) == 1062 },
+	Locked:    func(err error) bool { return mysqlCode(err) == 1205 },
 	// A number, or in newer servers a word.
-	demoted: "CASE WHEN CAST(@@GLOBAL.read_only AS CHAR) IN ('0', 'OFF') THEN 0 ELSE 1 END",
-	orphan: func(err error) bool {
+	Demoted: "CASE WHEN CAST(@@GLOBAL.read_only AS CHAR) IN ('0', 'OFF') THEN 0 ELSE 1 END",
+	Orphan: func(err error) bool {
 		code := mysqlCode(err)
 		return code == 1451 || code == 1452
 	},
-	retryable: func(err error) bool {
+	Retryable: func(err error) bool {
 		switch mysqlCode(err) {
 		case 1213, // deadlock, or refused by the other nodes
 			1205,       // lock wait timeout
@@ -80,7 +80,7 @@ ORDER BY table_name`,
 		}
 		return false
 	},
-	lost: func(err error) bool {
+	Lost: func(err error) bool {
 		switch mysqlCode(err) {
 		case 1047, // the node is not part of the cluster's majority
 			1180,       // error during commit: the node was cut off
@@ -92,7 +92,7 @@ ORDER BY table_name`,
 		}
 		return errors.Is(err, mysql.ErrInvalidConn) || gone(err)
 	},
-	away: func(err error) bool {
+	Away: func(err error) bool {
 		switch mysqlCode(err) {
 		case 1040, 1203, 1226, 1129, // too many connections, or too many that failed
 			1037, 1041, 1135, // out of memory or threads
@@ -102,18 +102,18 @@ ORDER BY table_name`,
 		}
 		return false
 	},
-	advice: func(err error, known naming) string {
+	Advice: func(err error, known Naming) string {
 		switch mysqlCode(err) {
 		case 1045, 1698:
-			return "check user and password in [" + known.section + "] connection"
+			return "check user and password in [" + known.Section + "] connection"
 		case 1044:
 			return "grant the user all privileges on the database"
 		case 1142:
-			return "grant the user the right to create tables, once, for Berth's own: GRANT CREATE, REFERENCES ON " + known.database + ".* TO …"
+			return "grant the user the right to create tables, once, for Berth's own: GRANT CREATE, REFERENCES ON " + known.Database + ".* TO …"
 		case 1049:
-			return "create the database first: CREATE DATABASE " + known.database
+			return "create the database first: CREATE DATABASE " + known.Database
 		case 1290, 1792, 1836:
-			return "this server is read-only: name the primary in [" + known.section + "] connection"
+			return "this server is read-only: name the primary in [" + known.Section + "] connection"
 		}
 		return ""
 	},
@@ -150,7 +150,7 @@ func newMySQLDialer(server Server) (*mysqlDialer, error) {
 			return nil, err
 		}
 		for r := range d.hosts {
-			cfg.MultiStatements = role(r) == writing
+			cfg.MultiStatements = Role(r) == Writing
 			connector, err := mysql.NewConnector(cfg)
 			if err != nil {
 				return nil, fmt.Errorf("connection settings: %w", err)
@@ -184,7 +184,7 @@ func mysqlConfig(server Server, host string) (*mysql.Config, error) {
 	// This ends statements that are not answered, which is cheaper than a
 	// context that could be cancelled with each. The sessions of tools watch
 	// over theirs themselves.
-	quiet := cmp.Or(2*server.quiet, patience)
+	quiet := cmp.Or(2*server.Quiet, Patience)
 	cfg.ReadTimeout, cfg.WriteTimeout = quiet, quiet
 	cfg.Logger = &mysql.NopLogger{}
 	var err error
@@ -254,8 +254,8 @@ func truth(text string) bool {
 	return false
 }
 
-// dial tries the host that worked the last time first.
-func (d *mysqlDialer) dial(ctx context.Context, r role) (*sql.Conn, place, error) {
+// Dial tries the host that worked the last time first.
+func (d *mysqlDialer) Dial(ctx context.Context, r Role) (*sql.Conn, place, error) {
 	var problems error
 	start := int(d.last.Load())
 	hosts := d.hosts[r]
@@ -264,7 +264,7 @@ func (d *mysqlDialer) dial(ctx context.Context, r role) (*sql.Conn, place, error
 		conn, at, err := d.dialHost(ctx, hosts[n], r)
 		if err == nil {
 			d.last.Store(int32(n))
-			at.host = strconv.Itoa(n)
+			at.Host = strconv.Itoa(n)
 			return conn, at, nil
 		}
 		problems = errors.Join(problems, err)
@@ -275,7 +275,7 @@ func (d *mysqlDialer) dial(ctx context.Context, r role) (*sql.Conn, place, error
 	return nil, place{}, problems
 }
 
-func (d *mysqlDialer) dialHost(ctx context.Context, db *sql.DB, r role) (conn *sql.Conn, at place, err error) {
+func (d *mysqlDialer) dialHost(ctx context.Context, db *sql.DB, r Role) (conn *sql.Conn, at place, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*connectTimeout)
 	defer cancel()
 	conn, err = db.Conn(ctx)
@@ -292,7 +292,7 @@ func (d *mysqlDialer) dialHost(ctx context.Context, db *sql.DB, r role) (conn *s
 
 // setUp gives a connection the settings of its role. A node that is cut off from
 // its cluster, and a replica, are refused here. It says what kind of server it is.
-func (d *mysqlDialer) setUp(ctx context.Context, conn *sql.Conn, r role) (at place, err error) {
+func (d *mysqlDialer) setUp(ctx context.Context, conn *sql.Conn, r Role) (at place, err error) {
 	has, err := mysqlVariables(ctx, conn)
 	if err != nil {
 		return at, err
@@ -301,23 +301,23 @@ func (d *mysqlDialer) setUp(ctx context.Context, conn *sql.Conn, r role) (at pla
 		return at, &mysql.MySQLError{Number: 1290, Message: "the server is read-only"}
 	}
 	level := "REPEATABLE READ" // with it, a snapshot lasts
-	if r == writing {
+	if r == Writing {
 		level = "READ COMMITTED"
 	}
 	settings := []string{
 		"SET SESSION TRANSACTION ISOLATION LEVEL " + level,
 		// Class VCPU has the id 0.
 		"SET SESSION sql_mode = CONCAT(" + d.mode + ", ',NO_AUTO_VALUE_ON_ZERO')",
-		fmt.Sprintf("SET SESSION innodb_lock_wait_timeout = %d", int(lockWait.Seconds())),
+		fmt.Sprintf("SET SESSION innodb_lock_wait_timeout = %d", int(LockWait.Seconds())),
 	}
-	if at.node = strings.EqualFold(has["wsrep_on"], "ON"); at.node {
+	if at.Node = strings.EqualFold(has["wsrep_on"], "ON"); at.Node {
 		// Wait for what other nodes committed before reading.
 		settings = append(settings, "SET SESSION wsrep_sync_wait = 1")
 	}
 	if _, ok := has["idle_transaction_timeout"]; ok {
 		settings = append(settings, fmt.Sprintf("SET SESSION idle_transaction_timeout = %d", int(idleTransaction.Seconds())))
-		at.nowait = true // MariaDB got both with 10.3
-	} else if r == writing {
+		at.Nowait = true // MariaDB got both with 10.3
+	} else if r == Writing {
 		// The connection ends with it, and is made again when it is needed.
 		settings = append(settings, fmt.Sprintf("SET SESSION wait_timeout = %d", int(3*idleTransaction.Seconds())))
 	}
@@ -349,7 +349,7 @@ WHERE variable_name IN ('wsrep_on', 'idle_transaction_timeout', 'read_only')`)
 	return has, rows.Err()
 }
 
-func (d *mysqlDialer) close() error {
+func (d *mysqlDialer) Close() error {
 	var problems error
 	for _, db := range slices.Concat(d.hosts[:]...) {
 		problems = errors.Join(problems, db.Close())

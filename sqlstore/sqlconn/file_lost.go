@@ -1,4 +1,4 @@
-package sqlstore
+package sqlconn
 
 import (
 	"errors"
@@ -27,11 +27,11 @@ import (
 // beside an Unavailable fault. Only opening the database again ends it.
 var ErrFileLost = errors.New("the store has lost its file")
 
-// lookEvery is how often a store that nobody uses looks whether its files are there.
-const lookEvery = time.Second
+// LookEvery is how often a store that nobody uses looks whether its files are there.
+const LookEvery = time.Second
 
-// openFiles are the files of a database that is open.
-type openFiles struct {
+// OpenFiles are the files of a database that is open.
+type OpenFiles struct {
 	files []openFile
 	log   *slog.Logger
 	lost  atomic.Pointer[lostFile] // the first that was lost
@@ -51,28 +51,28 @@ func (l *lostFile) Unwrap() []error { return []error{ErrFileLost, errFileUnavail
 
 var errFileUnavailable = fault.New(fault.Unavailable, CodeAway, "The database is not available now. Please try again.")
 
-// lookAt returns the files of a database by their names now: as the settings have it, and
+// WatchFiles returns the files of a database by their names now: as the settings have it, and
 // with symbolic links followed.
-func lookAt(setting, path string, log *slog.Logger) (*openFiles, error) {
+func WatchFiles(setting, path string, log *slog.Logger) (*OpenFiles, error) {
 	abs, err := filepath.Abs(setting)
 	if err != nil {
 		return nil, err
 	}
-	f := &openFiles{log: log}
+	f := &OpenFiles{log: log}
 	names := []string{path}
 	if abs != path {
 		names = append(names, abs) // a link may be made to lead elsewhere
 	}
 	for _, name := range names {
-		if err := f.add(name); err != nil {
+		if err := f.Add(name); err != nil {
 			return nil, err
 		}
 	}
 	return f, nil
 }
 
-// add adds a file that is to stay as it is.
-func (f *openFiles) add(name string) error {
+// Add adds a file that is to stay as it is.
+func (f *OpenFiles) Add(name string) error {
 	info, err := os.Stat(name)
 	if err == nil {
 		f.files = append(f.files, openFile{name, info})
@@ -80,11 +80,11 @@ func (f *openFiles) add(name string) error {
 	return err
 }
 
-// check returns an Unavailable fault when a file is not the one that was opened, which is
+// Check returns an Unavailable fault when a file is not the one that was opened, which is
 // logged once, or when that cannot be found out. On nil, of databases without files, it
 // returns nil.
-func (f *openFiles) check() error {
-	if err := f.known(); err != nil || f == nil {
+func (f *OpenFiles) Check() error {
+	if err := f.Known(); err != nil || f == nil {
 		return err
 	}
 	for _, file := range f.files {
@@ -101,8 +101,8 @@ func (f *openFiles) check() error {
 	return nil
 }
 
-// known is check without looking: it returns what was found before.
-func (f *openFiles) known() error {
+// Known is check without looking: it returns what was found before.
+func (f *OpenFiles) Known() error {
 	if f == nil {
 		return nil
 	}
@@ -112,7 +112,7 @@ func (f *openFiles) known() error {
 	return nil
 }
 
-func (f *openFiles) lose(how, name string) error {
+func (f *OpenFiles) lose(how, name string) error {
 	const advice = "stop the service, put the file or a backup of it there, without -wal and -shm of another, and start the service"
 	lost := &lostFile{fmt.Sprintf("the database file was %s while it was in use: %s; %s", how, name, advice)}
 	if f.lost.CompareAndSwap(nil, lost) {

@@ -1,4 +1,4 @@
-package sqlstore
+package sqlconn
 
 import (
 	"context"
@@ -15,29 +15,29 @@ import (
 type postgresPackets struct{}
 
 // Several statements in one text go by the simple protocol.
-func (postgresPackets) exec(ctx context.Context, s *session, query string, args []any) (sql.Result, error) {
-	return s.conn.ExecContext(ctx, s.d.rebind(s.joined(query)), append([]any{pgx.QueryExecModeSimpleProtocol}, args...)...)
+func (postgresPackets) exec(ctx context.Context, s *Session, query string, args []any) (sql.Result, error) {
+	return s.Conn.ExecContext(ctx, s.Dialect.rebind(s.joined(query)), append([]any{pgx.QueryExecModeSimpleProtocol}, args...)...)
 }
 
 // Rows need a packet of their own.
-func (postgresPackets) rows(ctx context.Context, s *session, query string, args []any) (*sql.Rows, error) {
-	if _, err := s.conn.ExecContext(ctx, strings.Join(s.put, ";\n")); err != nil {
+func (postgresPackets) rows(ctx context.Context, s *Session, query string, args []any) (*sql.Rows, error) {
+	if _, err := s.Conn.ExecContext(ctx, strings.Join(s.put, ";\n")); err != nil {
 		return nil, err
 	}
-	return s.conn.QueryContext(ctx, s.d.rebind(query), args...)
+	return s.Conn.QueryContext(ctx, s.Dialect.rebind(query), args...)
 }
 
-func (p postgresPackets) ask(ctx context.Context, s *session, questions []question) (answered bool, err error) {
+func (p postgresPackets) ask(ctx context.Context, s *Session, questions []Question) (answered bool, err error) {
 	batch := p.batch(s)
 	for _, q := range questions {
-		if err := p.queue(batch, s, q.statement); err != nil {
+		if err := p.queue(batch, s, q.Statement); err != nil {
 			return false, err
 		}
 	}
 	err = p.send(ctx, s, batch, func(results pgx.BatchResults) error {
 		answered = true
 		for _, q := range questions {
-			if err := readAll(results, q.each); err != nil {
+			if err := readAll(results, q.Each); err != nil {
 				return err
 			}
 		}
@@ -47,25 +47,25 @@ func (p postgresPackets) ask(ctx context.Context, s *session, questions []questi
 }
 
 // readAll reads the rows of one answer.
-func readAll(results pgx.BatchResults, each func(*row)) error {
+func readAll(results pgx.BatchResults, each func(*Row)) error {
 	rows, err := results.Query()
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	one := &row{}
+	one := &Row{}
 	for rows.Next() {
 		if one.values, err = rows.Values(); err != nil {
 			return err
 		}
-		if each(one); one.err != nil {
-			return one.err
+		if each(one); one.Err != nil {
+			return one.Err
 		}
 	}
 	return rows.Err()
 }
 
-func (p postgresPackets) change(ctx context.Context, s *session, changes []statement) (counts []int64, err error) {
+func (p postgresPackets) change(ctx context.Context, s *Session, changes []Statement) (counts []int64, err error) {
 	batch := p.batch(s)
 	for _, c := range changes {
 		if err := p.queue(batch, s, c); err != nil {
@@ -86,7 +86,7 @@ func (p postgresPackets) change(ctx context.Context, s *session, changes []state
 }
 
 // batch begins a packet with what the session has put off.
-func (postgresPackets) batch(s *session) *pgx.Batch {
+func (postgresPackets) batch(s *Session) *pgx.Batch {
 	b := &pgx.Batch{}
 	for _, query := range s.put {
 		b.Queue(query)
@@ -95,8 +95,8 @@ func (postgresPackets) batch(s *session) *pgx.Batch {
 }
 
 // queue adds a statement.
-func (postgresPackets) queue(b *pgx.Batch, s *session, st statement) error {
-	named, err := values(st.args)
+func (postgresPackets) queue(b *pgx.Batch, s *Session, st Statement) error {
+	named, err := values(st.Args)
 	if err != nil {
 		return err
 	}
@@ -104,13 +104,13 @@ func (postgresPackets) queue(b *pgx.Batch, s *session, st statement) error {
 	for i := range named {
 		args[i] = named[i].Value
 	}
-	b.Queue(s.d.rebind(st.query), args...)
+	b.Queue(s.Dialect.rebind(st.Query), args...)
 	return nil
 }
 
 // send sends a packet and reads the answers behind those of what was put off.
-func (postgresPackets) send(ctx context.Context, s *session, b *pgx.Batch, read func(pgx.BatchResults) error) error {
-	return s.conn.Raw(func(c any) error {
+func (postgresPackets) send(ctx context.Context, s *Session, b *pgx.Batch, read func(pgx.BatchResults) error) error {
+	return s.Conn.Raw(func(c any) error {
 		conn, ok := c.(*stdlib.Conn)
 		if !ok {
 			return errPacket

@@ -1,4 +1,4 @@
-package sqlstore
+package sqlconn
 
 import (
 	"encoding/binary"
@@ -12,10 +12,10 @@ import (
 // sqliteMagic begins every SQLite file that is not empty.
 const sqliteMagic = "SQLite format 3\x00"
 
-// checkPlace refuses what can be told from the directory entry: what is there
+// CheckPlace refuses what can be told from the directory entry: what is there
 // must be a plain file that may be read and written, also by root, whom the
 // system would not stop.
-func checkPlace(path string) error {
+func CheckPlace(path string) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -36,11 +36,11 @@ func checkPlace(path string) error {
 	return nil
 }
 
-// checkFile refuses a file that is not a whole SQLite database and reports
+// CheckFile refuses a file that is not a whole SQLite database and reports
 // whether there is nothing in it yet. It must not be called while this process
 // has the database open: closing any descriptor of a file drops the locks that
 // SQLite holds on it.
-func checkFile(path string) (empty bool, err error) {
+func CheckFile(path string) (empty bool, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
@@ -78,11 +78,11 @@ func checkLength(path string, head []byte, size int64) error {
 	return nil
 }
 
-// readOnlyURI names a file for reading without leaving anything beside it. Where
+// ReadOnlyURI names a file for reading without leaving anything beside it. Where
 // the log is not there nobody has the file open for it, and SQLite need not
 // make one to find that out.
-func readOnlyURI(path string, pragmas ...string) string {
-	uri := sqliteURI(path, "ro", pragmas...)
+func ReadOnlyURI(path string, pragmas ...string) string {
+	uri := SQLiteURI(path, "ro", pragmas...)
 	if _, err := os.Stat(path + "-wal"); errors.Is(err, fs.ErrNotExist) && logged(path) {
 		uri += "&immutable=1"
 	}
@@ -101,8 +101,8 @@ func logged(path string) bool {
 	return err == nil && version[0] == 2
 }
 
-// createFile makes an empty file that others cannot read, unless there is one.
-func createFile(path string) error {
+// CreateFile makes an empty file that others cannot read, unless there is one.
+func CreateFile(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o640)
 	if errors.Is(err, fs.ErrExist) {
 		return nil

@@ -1,4 +1,4 @@
-package sqlstore
+package sqlconn
 
 import (
 	"context"
@@ -16,41 +16,41 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// postgresDialect is PostgreSQL as pgx speaks it.
-var postgresDialect = &dialect{
-	name:      "postgresql",
-	server:    true,
+// PostgreSQLDialect is PostgreSQL as pgx speaks it.
+var PostgreSQLDialect = &Dialect{
+	Name:      "postgresql",
+	Shared:    true,
 	packets:   postgresPackets{},
-	keeps:     time.Microsecond,
+	Keeps:     time.Microsecond,
 	rebind:    numbered(),
-	begin:     "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
-	beginRead: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+	Begin:     "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+	BeginRead: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
 	// It need not keep others from pointing at the row: a foreign key that is
 	// checked once more, as it is when a row changes twice, must not wait.
-	lockRow: `
+	LockRow: `
 FOR NO KEY UPDATE`,
-	shareRow: `
+	ShareRow: `
 FOR SHARE`,
-	now:     "TIMEZONE('UTC', NOW())",
-	hourAgo: "TIMEZONE('UTC', NOW()) - INTERVAL '1 hour'",
-	onConflict: `
+	Now:     "TIMEZONE('UTC', NOW())",
+	HourAgo: "TIMEZONE('UTC', NOW()) - INTERVAL '1 hour'",
+	OnConflict: `
 ON CONFLICT DO NOTHING`,
 	returning: true,
-	made:      func(error) bool { return false },
+	Made:      func(error) bool { return false },
 	hasTable: `
 SELECT 1
 FROM information_schema.tables
 WHERE table_schema = CURRENT_SCHEMA() AND table_name = ?`,
-	tables: `
+	Tables: `
 SELECT table_name
 FROM information_schema.tables
 WHERE table_schema = CURRENT_SCHEMA() AND table_name NOT LIKE 'berth\_%'
 ORDER BY table_name`,
-	duplicate: func(err error) bool { return postgresCode(err) == "23505" },
-	locked:    func(err error) bool { return postgresCode(err) == "55P03" },
-	demoted:   "CASE WHEN pg_is_in_recovery() THEN 1 ELSE 0 END",
-	orphan:    func(err error) bool { return postgresCode(err) == "23503" },
-	retryable: func(err error) bool {
+	Duplicate: func(err error) bool { return postgresCode(err) == "23505" },
+	Locked:    func(err error) bool { return postgresCode(err) == "55P03" },
+	Demoted:   "CASE WHEN pg_is_in_recovery() THEN 1 ELSE 0 END",
+	Orphan:    func(err error) bool { return postgresCode(err) == "23503" },
+	Retryable: func(err error) bool {
 		switch postgresCode(err) {
 		case "40001", "40P01", // serialization, deadlock
 			"55P03", // lock timeout
@@ -59,7 +59,7 @@ ORDER BY table_name`,
 		}
 		return false
 	},
-	lost: func(err error) bool {
+	Lost: func(err error) bool {
 		code := postgresCode(err)
 		switch code {
 		case "57P01", "57P02", "57P03", "57P05", // shutdown, crash, starting up, idle for too long
@@ -67,26 +67,26 @@ ORDER BY table_name`,
 			"25006": // read-only: no longer the primary
 			return true
 		}
-		if strings.HasPrefix(code, "08") || errors.Is(err, errConnecting) {
+		if strings.HasPrefix(code, "08") || errors.Is(err, ErrConnecting) {
 			return true
 		}
 		return code == "" && (gone(err) || pgconn.SafeToRetry(err) || strings.Contains(err.Error(), "conn closed"))
 	},
-	away: func(err error) bool {
+	Away: func(err error) bool {
 		code := postgresCode(err)
 		return strings.HasPrefix(code, "53") || strings.HasPrefix(code, "58") || code == "57014"
 	},
-	advice: func(err error, known naming) string {
+	Advice: func(err error, known Naming) string {
 		switch postgresCode(err) {
 		case "28P01", "28000":
-			return "check user and password in [" + known.section + "] connection, and the server's pg_hba.conf"
+			return "check user and password in [" + known.Section + "] connection, and the server's pg_hba.conf"
 		case "42501":
 			return "grant the user the right to create tables, once, for Berth's own: GRANT CREATE ON SCHEMA public TO …"
 		case "3D000":
-			return "create the database first: CREATE DATABASE " + known.database
+			return "create the database first: CREATE DATABASE " + known.Database
 		}
 		if strings.Contains(err.Error(), "read only connection") {
-			return "this server is read-only: name the primary in [" + known.section + "] connection"
+			return "this server is read-only: name the primary in [" + known.Section + "] connection"
 		}
 		return ""
 	},
@@ -179,7 +179,7 @@ func postgresSettings(server Server) string {
 	return b.String()
 }
 
-func (d *postgresDialer) dial(ctx context.Context, _ role) (*sql.Conn, place, error) {
+func (d *postgresDialer) Dial(ctx context.Context, _ Role) (*sql.Conn, place, error) {
 	ctx, cancel := context.WithTimeout(ctx, 4*connectTimeout)
 	defer cancel()
 	conn, err := d.db.Conn(ctx)
@@ -189,16 +189,16 @@ func (d *postgresDialer) dial(ctx context.Context, _ role) (*sql.Conn, place, er
 	// Several statements in one text need strings of the standard kind.
 	if _, err := conn.ExecContext(ctx, fmt.Sprintf(
 		"SET standard_conforming_strings = on; SET lock_timeout = %d; SET idle_in_transaction_session_timeout = %d",
-		lockWait.Milliseconds(), idleTransaction.Milliseconds())); err != nil {
+		LockWait.Milliseconds(), idleTransaction.Milliseconds())); err != nil {
 		_ = conn.Close()
 		return nil, place{}, err
 	}
-	at := place{nowait: true}
+	at := place{Nowait: true}
 	err = conn.Raw(func(c any) error {
-		at.host = c.(*stdlib.Conn).Conn().PgConn().Conn().RemoteAddr().String()
+		at.Host = c.(*stdlib.Conn).Conn().PgConn().Conn().RemoteAddr().String()
 		return nil
 	})
 	return conn, at, err
 }
 
-func (d *postgresDialer) close() error { return d.db.Close() }
+func (d *postgresDialer) Close() error { return d.db.Close() }

@@ -1,4 +1,4 @@
-package sqlstore
+package sqlconn
 
 import (
 	"context"
@@ -13,20 +13,20 @@ import (
 // that write are set up for.
 type mysqlPackets struct{}
 
-func (mysqlPackets) exec(ctx context.Context, s *session, query string, args []any) (sql.Result, error) {
-	return s.conn.ExecContext(ctx, s.joined(query), args...)
+func (mysqlPackets) exec(ctx context.Context, s *Session, query string, args []any) (sql.Result, error) {
+	return s.Conn.ExecContext(ctx, s.joined(query), args...)
 }
 
-func (mysqlPackets) rows(ctx context.Context, s *session, query string, args []any) (*sql.Rows, error) {
-	return s.conn.QueryContext(ctx, s.joined(query), args...)
+func (mysqlPackets) rows(ctx context.Context, s *Session, query string, args []any) (*sql.Rows, error) {
+	return s.Conn.QueryContext(ctx, s.joined(query), args...)
 }
 
-func (mysqlPackets) ask(ctx context.Context, s *session, questions []question) (answered bool, err error) {
+func (mysqlPackets) ask(ctx context.Context, s *Session, questions []Question) (answered bool, err error) {
 	texts, args := make([]string, len(questions)), []any(nil)
 	for i, q := range questions {
-		texts[i], args = q.query, append(args, q.args...)
+		texts[i], args = q.Query, append(args, q.Args...)
 	}
-	rows, err := s.conn.QueryContext(ctx, s.joined(strings.Join(texts, ";\n")), args...)
+	rows, err := s.Conn.QueryContext(ctx, s.joined(strings.Join(texts, ";\n")), args...)
 	if err != nil {
 		return false, err
 	}
@@ -35,17 +35,17 @@ func (mysqlPackets) ask(ctx context.Context, s *session, questions []question) (
 		if i > 0 && !rows.NextResultSet() {
 			break
 		}
-		if err := walk(rows, q.each); err != nil {
+		if err := walk(rows, q.Each); err != nil {
 			return true, err
 		}
 	}
 	return true, rows.Err()
 }
 
-func (mysqlPackets) change(ctx context.Context, s *session, changes []statement) (counts []int64, err error) {
+func (mysqlPackets) change(ctx context.Context, s *Session, changes []Statement) (counts []int64, err error) {
 	texts, args := make([]string, len(changes)), []any(nil)
 	for i, c := range changes {
-		texts[i], args = c.query, append(args, c.args...)
+		texts[i], args = c.Query, append(args, c.Args...)
 	}
 	named, err := values(args)
 	if err != nil {
@@ -53,7 +53,7 @@ func (mysqlPackets) change(ctx context.Context, s *session, changes []statement)
 	}
 	before := len(s.put)
 	text := s.joined(strings.Join(texts, ";\n"))
-	err = s.conn.Raw(func(c any) error {
+	err = s.Conn.Raw(func(c any) error {
 		conn, ok := c.(driver.ExecerContext)
 		if !ok {
 			return errPacket

@@ -1,0 +1,242 @@
+// Package sqlconn has connections to SQL databases, and the transactions on them.
+//
+// There is one set of statements for all databases. What they disagree on is a [Dialect]:
+// SQLite in a file, MariaDB or MySQL, and PostgreSQL as servers. A [Session] is one connection,
+// made again when it was lost, on which several statements go in one round trip where the
+// database takes them; a [Pool] has those that nobody uses. A [Tx] is the transaction that a
+// session is in, and [Row] what it answers. No error of a driver leaves the package's callers
+// but as text: Dialect.Translate says what it means.
+//
+// The package knows no service and none of its tables.
+package sqlconn
+
+import (
+	"context"
+	"database/sql"
+	"sync/atomic"
+	"time"
+)
+
+// A Session is one connection, made again when it was lost, with the statements
+// prepared on it. It is used by one goroutine at a time. Statements run to
+// their end or until the database has been silent for too long: one cancelled by
+// its caller would take the transaction of others with it, so the contexts of
+// callers are looked at in between.
+type Session struct {
+	Dialect *Dialect
+	Open    func(context.Context) (*sql.Conn, error)
+	// Patience is how long the database may be silent, 0 for as long as the
+	// driver lets it; Lifetime how long a connection is used, 0 for ever.
+	Patience, Lifetime time.Duration
+
+	// Epoch, of a server, rises when connections that were made before are to
+	// be made again.
+	Epoch *atomic.Int64
+
+	Conn  *sql.Conn // nil when there is none
+	at    int64     // the epoch of the connection
+	born  time.Time
+	Dead  bool      // an error said that the connection is of no more use
+	heard time.Time // when the database answered the last time
+	ready map[string]*sql.Stmt
+
+	// Nowait says that the server tells at once that a row is locked.
+	Nowait bool
+	// Single says that each statement goes in a packet of its own (packet.go).
+	Single bool
+	put    []string // statements that go with the next one
+	// opening says that the first of them begins a transaction.
+	opening bool
+	// Often says that the statements come again and again, and are worth preparing
+	// where others are not.
+	Often bool
+}
+
+// Connect makes the connection unless there is a good one.
+func (s *Session) Connect(ctx context.Context) error {
+	if s.Usable() {
+		return nil
+	}
+	s.Close()
+	if s.Epoch != nil {
+		s.at = s.Epoch.Load() // before: what rises it meanwhile counts
+	}
+	conn, err := s.Open(ctx)
+	if err != nil {
+		return err
+	}
+	s.Conn, s.born, s.Dead, s.ready = conn, time.Now(), false, map[string]*sql.Stmt{}
+	return nil
+}
+
+// Usable reports whether there is a connection to go on with.
+func (s *Session) Usable() bool {
+	return s.Conn != nil && !s.Dead &&
+		(s.Lifetime <= 0 || time.Since(s.born) < s.Lifetime) &&
+		(s.Epoch == nil || s.at == s.Epoch.Load())
+}
+
+// Fresh reports whether the connection was made for this transaction: then its
+// failing is news, and not the end of one that had been idle.
+func (s *Session) Fresh(since time.Time) bool { return !s.born.Before(since) }
+
+// Close gives the connection up; there is nobody left to hear of an error.
+func (s *Session) Close() {
+	if s.Conn == nil {
+		return
+	}
+	s.unprepare()
+	_ = s.Conn.Close()
+	s.Conn = nil
+}
+
+// unprepare forgets all prepared statements.
+func (s *Session) unprepare() {
+	for _, st := range s.ready {
+		_ = st.Close()
+	}
+	s.ready = map[string]*sql.Stmt{}
+}
+
+// prepare returns the prepared form of a statement written with ? for values.
+// The number of texts is bounded: lists in them have few lengths.
+func (s *Session) prepare(query string) (*sql.Stmt, error) {
+	if st := s.ready[query]; st != nil {
+		return st, nil
+	}
+	if len(s.ready) >= maxReady {
+		s.unprepare()
+	}
+	st, err := s.Conn.PrepareContext(context.Background(), s.Dialect.rebind(query))
+	if err != nil {
+		return nil, err
+	}
+	s.ready[query] = st
+	return st, nil
+}
+
+// maxReady is how many prepared statements a connection has. All go when there are
+// more, which is seldom.
+const maxReady = 400
+
+// Do runs a statement without values or rows.
+func (s *Session) Do(query string) error {
+	_, err := s.Exec(query)
+	return err
+}
+
+// Exec runs a statement that has no rows.
+func (s *Session) Exec(query string, args ...any) (result sql.Result, err error) {
+	err = s.attempt(func(w *watch) (bool, error) {
+		var err error
+		result, err = s.run(w.ctx, query, args)
+		return err == nil, err
+	})
+	return result, err
+}
+
+func (s *Session) run(ctx context.Context, query string, args []any) (sql.Result, error) {
+	switch {
+	case len(s.put) > 0:
+		return s.packets().exec(ctx, s, query, args)
+	case !s.Dialect.prepared:
+		return s.Conn.ExecContext(ctx, s.Dialect.rebind(query), args...)
+	}
+	st, err := s.prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	return st.ExecContext(ctx, args...)
+}
+
+// query runs a statement and calls fn with its rows. What fn returns is
+// returned.
+func (s *Session) query(fn func(*sql.Rows, *watch) error, query string, args ...any) error {
+	return s.attempt(func(w *watch) (bool, error) {
+		rows, err := s.rows(w.ctx, query, args)
+		if err != nil {
+			return false, err
+		}
+		defer rows.Close()
+		return true, fn(rows, w)
+	})
+}
+
+func (s *Session) rows(ctx context.Context, query string, args []any) (*sql.Rows, error) {
+	switch {
+	case len(s.put) > 0:
+		return s.packets().rows(ctx, s, query, args)
+	case !s.Dialect.prepared && !s.Often:
+		return s.Conn.QueryContext(ctx, s.Dialect.rebind(query), args...)
+	}
+	st, err := s.prepare(query)
+	switch {
+	case err == nil:
+		return st.QueryContext(ctx, args...)
+	case s.Dialect.prepared || s.Dialect.Lost(err):
+		return nil, err
+	}
+	// The server has as many prepared statements as it may have.
+	return s.Conn.QueryContext(ctx, s.Dialect.rebind(query), args...)
+}
+
+// A watch ends a statement that the database does not answer.
+type watch struct {
+	ctx      context.Context // of the statement alone
+	patience time.Duration
+	timer    *time.Timer
+	fired    atomic.Bool
+	cancel   context.CancelFunc
+}
+
+func (s *Session) watch() *watch {
+	w := &watch{ctx: context.Background(), patience: s.Patience}
+	if w.patience <= 0 {
+		return w
+	}
+	w.ctx, w.cancel = context.WithCancel(w.ctx)
+	w.timer = time.AfterFunc(w.patience, func() {
+		w.fired.Store(true)
+		w.cancel()
+	})
+	return w
+}
+
+// heard says that the database is not silent.
+func (w *watch) heard() {
+	if w.timer != nil {
+		w.timer.Reset(w.patience)
+	}
+}
+
+// ended stops the watch over a statement and looks at how it ended.
+func (s *Session) ended(w *watch, err error) error {
+	if w.timer != nil {
+		w.timer.Stop()
+		w.cancel()
+		if err != nil && w.fired.Load() {
+			err = ErrSilent
+		}
+	}
+	switch {
+	case err == nil:
+		s.heard = time.Now()
+	case s.Dialect.Lost(err):
+		s.Dead = true
+	}
+	return err
+}
+
+// KeepStill takes the right to write for the reading transaction under way on a file, with a
+// statement that changes nothing. It returns false when there is something newer
+// than what was read, or somebody else writes.
+func (s *Session) KeepStill(statement string) bool {
+	if s.Do("PRAGMA query_only(0)") != nil {
+		return false
+	}
+	err := s.Do(statement)
+	if s.Do("PRAGMA query_only(1)") != nil {
+		s.Dead = true
+	}
+	return err == nil
+}

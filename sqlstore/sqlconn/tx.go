@@ -1,0 +1,350 @@
+package sqlconn
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// errOver is what a transaction answers after its function returned.
+var errOver = errors.New("sqlstore: used after its transaction")
+
+// ErrNoRow says that a statement did not find the row that it is about.
+var ErrNoRow = errors.New("sqlstore: no such row")
+
+// A Tx is the transaction that its session is in, for the function of a View or an Update.
+// After an error of the database it refuses everything. It is for one goroutine.
+type Tx struct {
+	Session *Session
+	Context context.Context // of the View or Update; fits in no parameter list
+	Trace   Trace
+	Over    bool  // its function returned
+	Broken  error // what is answered from now on
+	Cause   error // the driver's error behind it
+
+	Written string // the time of every row written, as text
+	// HoldsLocks says that others may be waiting for the transaction.
+	HoldsLocks bool
+	// Entry, when not nil, is what the change log is to say of the Update, and Wants what
+	// it is to begin with should it run again. Only who sets them knows what they are.
+	Entry, Wants any
+	// OnCommit is called when what the Update wrote is durable.
+	OnCommit []func()
+	// Heard, when not nil, is told of rows as they come.
+	Heard func(rows int)
+	// Second begins another transaction that sees what this one sees. Nil in an Update.
+	Second func(*Tx) (other *Tx, end func(), ok bool)
+}
+
+// Usable returns why nothing can be asked any more, or nil.
+func (t *Tx) Usable() error {
+	if t.Over {
+		return errOver
+	}
+	if t.Broken == nil && t.Context.Err() != nil {
+		t.Broken = t.Context.Err()
+	}
+	return t.Broken
+}
+
+// Fail notes a driver's error and returns what may leave the package.
+func (t *Tx) Fail(err error) error {
+	if err == nil {
+		return nil
+	}
+	t.Cause, t.Broken = err, t.Session.Dialect.Translate("asking the database", err)
+	return t.Broken
+}
+
+// Each calls fn with each row of the answer.
+func (t *Tx) Each(fn func(*Row), query string, args ...any) error {
+	if err := t.Usable(); err != nil {
+		return err
+	}
+	var left error // the caller's context ended
+	end := t.Trace.begin(t.Context, query)
+	err := t.Session.query(func(rows *sql.Rows, w *watch) (err error) {
+		left, err = t.walk(rows, w, fn)
+		return err
+	}, query, args...)
+	end(err)
+	if err == nil && left != nil {
+		return left
+	}
+	return t.Fail(err)
+}
+
+// rowsBetween is how many rows are read between two looks at the clock.
+const rowsBetween = 1024
+
+// walk reads rows to their end. It looks at the context now and then, since an
+// answer may be large, and returns apart from the driver's errors that it ended.
+func (t *Tx) walk(rows *sql.Rows, w *watch, fn func(*Row)) (left, err error) {
+	columns, err := rows.Columns()
+	if err != nil {
+		return nil, err
+	}
+	one := newRow(len(columns))
+	n := 0
+	for ; rows.Next(); n++ {
+		if err := rows.Scan(one.places...); err != nil {
+			return nil, err
+		}
+		if fn(one); one.Err != nil {
+			return nil, one.Err
+		}
+		if n%rowsBetween == rowsBetween-1 {
+			w.heard()
+			t.tell(rowsBetween)
+			if left := t.Usable(); left != nil {
+				return left, nil
+			}
+		}
+	}
+	t.tell(n % rowsBetween)
+	return nil, rows.Err()
+}
+
+func (t *Tx) tell(rows int) {
+	if t.Heard != nil {
+		t.Heard(rows)
+	}
+}
+
+// Ask asks several questions at once.
+func (t *Tx) Ask(questions []Question) error {
+	if err := t.Usable(); err != nil {
+		return err
+	}
+	end := t.Tracing(len(questions), func(i int) string { return questions[i].Query })
+	err := t.Session.ask(questions)
+	end(err)
+	return t.Fail(err)
+}
+
+// Tracing begins to trace so many statements that run together.
+func (t *Tx) Tracing(n int, query func(int) string) (end func(error)) {
+	if t.Trace == nil {
+		return func(error) {}
+	}
+	ends := make([]func(error), n)
+	for i := range ends {
+		ends[i] = t.Trace(t.Context, query(i))
+	}
+	return func(err error) {
+		for _, end := range slices.Backward(ends) {
+			end(err)
+		}
+	}
+}
+
+// List collects the rows of an answer.
+func List[T any](t *Tx, read func(*Row) T, query string, args ...any) ([]T, error) {
+	var all []T
+	err := t.Each(func(one *Row) { all = append(all, read(one)) }, query, args...)
+	return all, err
+}
+
+// First returns the first row of an answer, errNoRow when there is none.
+func First[T any](t *Tx, read func(*Row) T, query string, args ...any) (T, error) {
+	all, err := List(t, read, query, args...)
+	if err == nil && len(all) == 0 {
+		err = ErrNoRow
+	}
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return all[0], nil
+}
+
+// Exists reports whether an answer has a row.
+func (t *Tx) Exists(query string, args ...any) (bool, error) {
+	found := false
+	err := t.Each(func(*Row) { found = true }, query, args...)
+	return found, err
+}
+
+// HasTable reports whether there is a table of that name.
+func (t *Tx) HasTable(name string) (bool, error) { return t.Exists(t.Session.Dialect.hasTable, name) }
+
+// Integer reads the first column of a row.
+func Integer(one *Row) int64 { return one.Int(0) }
+
+// Exec runs a statement and returns how many rows it changed.
+func (t *Tx) Exec(query string, args ...any) (int, error) {
+	if err := t.Usable(); err != nil {
+		return 0, err
+	}
+	t.HoldsLocks = true
+	end := t.Trace.begin(t.Context, query)
+	result, err := t.Session.Exec(query, args...)
+	end(err)
+	if err != nil {
+		return 0, t.Fail(err)
+	}
+	n, err := result.RowsAffected()
+	return int(n), t.Fail(err)
+}
+
+// Change is exec for a statement that must find its row.
+func (t *Tx) Change(query string, args ...any) error {
+	n, err := t.Exec(query, args...)
+	if err == nil && n == 0 {
+		return ErrNoRow
+	}
+	return err
+}
+
+// Insert adds a row to a table with an id and returns it, or that a unique
+// value in it is taken, which leaves the transaction usable on every database.
+func (t *Tx) Insert(query string, args ...any) (id int64, clash bool, err error) {
+	if err := t.Usable(); err != nil {
+		return 0, false, err
+	}
+	t.HoldsLocks = true
+	query += t.Session.Dialect.OnConflict
+	end := t.Trace.begin(t.Context, query)
+	if t.Session.Dialect.returning {
+		id, clash, err = t.insertReturning(query, args...)
+	} else {
+		id, err = t.insertCounting(query, args...)
+	}
+	end(err)
+	if err != nil && t.Session.Dialect.Duplicate(err) {
+		return 0, true, nil
+	}
+	return id, clash, t.Fail(err)
+}
+
+// insertReturning gets the id as a row, which a clash does not have.
+func (t *Tx) insertReturning(query string, args ...any) (id int64, clash bool, err error) {
+	clash = true
+	err = t.Session.query(func(rows *sql.Rows, _ *watch) error {
+		for rows.Next() {
+			clash = false
+			if err := rows.Scan(&id); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	}, query+`
+RETURNING id`, args...)
+	return id, clash, err
+}
+
+// insertCounting gets the id from the driver.
+func (t *Tx) insertCounting(query string, args ...any) (int64, error) {
+	result, err := t.Session.Exec(query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.LastInsertId()
+}
+
+// Try runs a statement and returns how many rows it changed. When it meets a unique
+// value that is ErrTaken, and the transaction goes on; guard says that this takes a
+// savepoint. A reference without its row is a mistake of the caller's, which ends the
+// transaction.
+func (t *Tx) Try(guard bool, query string, args []any) (n int, clash bool, err error) {
+	if err := t.Usable(); err != nil {
+		return 0, false, err
+	}
+	end := t.Trace.begin(t.Context, query)
+	n, err = t.guarded(guard, query, args)
+	end(err)
+	switch d := t.Session.Dialect; {
+	case err == nil:
+		return n, false, nil
+	case d.Duplicate(err):
+		err = t.taken(guard)
+		return 0, err == nil, err
+	case d.Orphan(err):
+		t.Broken = fmt.Errorf("sqlstore: a row refers to one that is not there, or is referred to: %v", err)
+		return 0, false, t.Broken
+	}
+	return 0, false, t.Fail(err)
+}
+
+func (t *Tx) guarded(guard bool, query string, args []any) (int, error) {
+	if guard {
+		if err := t.Session.Later("SAVEPOINT one"); err != nil {
+			return 0, err
+		}
+	}
+	result, err := t.Session.Exec(query, args...)
+	if err != nil {
+		return 0, err
+	}
+	if guard {
+		if err := t.Session.Later("RELEASE SAVEPOINT one"); err != nil {
+			return 0, err
+		}
+	}
+	n, err := result.RowsAffected()
+	return int(n), err
+}
+
+// taken goes on behind a statement that met a unique value.
+func (t *Tx) taken(guard bool) error {
+	if guard {
+		if err := t.Session.Do("ROLLBACK TO SAVEPOINT one"); err != nil {
+			return t.Fail(err)
+		}
+		if err := t.Session.Later("RELEASE SAVEPOINT one"); err != nil {
+			return t.Fail(err)
+		}
+	}
+	return nil
+}
+
+// Twin begins another transaction that sees what this one sees, to be ended before this one
+// is. It returns false when there cannot be one now: then one connection has to do.
+func (t *Tx) Twin() (other *Tx, end func(), ok bool) {
+	if t.Second == nil {
+		return nil, nil, false
+	}
+	return t.Second(t)
+}
+
+// InTurn runs two functions one after the other.
+func (t *Tx) InTurn(one, other func(*Tx) error) error {
+	if err := one(t); err != nil {
+		return err
+	}
+	return other(t)
+}
+
+// Beside runs one function on the transaction and the other on a twin at the same time,
+// or both in turn when there is none. Each must keep to the transaction it is given.
+func (t *Tx) Beside(one, other func(*Tx) error) error {
+	twin, end, ok := t.Twin()
+	if !ok {
+		return t.InTurn(one, other)
+	}
+	defer end()
+	type outcome struct {
+		err      error
+		panicked any
+	}
+	ended := make(chan outcome, 1)
+	go func() {
+		var o outcome
+		defer func() {
+			o.panicked = recover()
+			ended <- o
+		}()
+		o.err = other(twin)
+	}()
+	err := one(t)
+	o := <-ended
+	if o.panicked != nil {
+		panic(o.panicked)
+	}
+	if err == nil && o.err != nil {
+		t.Cause, t.Broken, err = twin.Cause, twin.Broken, o.err
+	}
+	return err
+}
