@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/berthcloud/berth/osloconfig"
 )
 
 // DefaultTimeout bounds one request to Keystone when Options do not.
@@ -48,24 +50,7 @@ type Options struct {
 }
 
 // A Secret is a text that prints as asterisks.
-type Secret string
-
-// String returns asterisks, and an empty text for an empty secret.
-func (s Secret) String() string {
-	if s == "" {
-		return ""
-	}
-	return "***"
-}
-
-// GoString returns the same as String.
-func (s Secret) GoString() string { return s.String() }
-
-// LogValue keeps the secret out of logs.
-func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
-
-// MarshalText keeps the secret out of documents.
-func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+type Secret = osloconfig.Secret
 
 // The kinds of credentials, by the names of keystoneauth's plugins.
 const (

@@ -31,7 +31,7 @@ var rules = []struct{ pkg, may string }{
 	{"config", "osloconfig"},
 	{"identity", "fault"},
 	{"identity/policy", "fault identity"},
-	{"identity/keystone", "fault identity"},
+	{"identity/keystone", "fault identity osloconfig"},
 	{"identity/authcheck", "config identity identity/keystone identity/policy"},
 	{"identity/local", "fault identity"},
 	{"systemd", ""},
