@@ -9,16 +9,16 @@ import (
 	"github.com/berthcloud/berth/agent/settings"
 )
 
-// A Keeper has a Holder enforce the rules of the host's ports, and reports to the network service
+// A Keeper has an Enforcer enforce the rules of the host's ports, and reports to the network service
 // which are plugged in. Its fields are set before Run is called.
 type Keeper struct {
 	Services []Service
 	Settings *settings.Settings
-	Holder   Holder
+	Enforcer Enforcer
 	Findings *Findings
 	Log      *slog.Logger
 
-	failure string // the last one of the Holder that was logged
+	failure string // the last one of the Enforcer that was logged
 }
 
 const (
@@ -98,7 +98,7 @@ func (k *Keeper) keep(ctx context.Context, news <-chan []Port) {
 			return
 		case ports = <-news:
 			known = true
-		case <-k.Holder.Changed():
+		case <-k.Enforcer.Changed():
 		case <-due.C:
 		}
 		if !known {
@@ -116,7 +116,7 @@ func (k *Keeper) keep(ctx context.Context, news <-chan []Port) {
 
 // enforce is one round, and reports whether all of it succeeded.
 func (k *Keeper) enforce(ctx context.Context, to *services, ports []Port) bool {
-	held, err := k.Holder.Hold(ctx, ports)
+	held, err := k.Enforcer.Enforce(ctx, ports)
 	if ctx.Err() != nil {
 		return false
 	}

@@ -76,7 +76,7 @@ func (b *books) Wire(_ context.Context, _ string, plugged map[string]bool) error
 	return b.err
 }
 
-// A device is a Holder with a memory.
+// A device is an Enforcer with a memory.
 type device struct {
 	mu       sync.Mutex
 	begin    time.Time
@@ -92,7 +92,7 @@ func newDevice() *device {
 	return &device{begin: time.Now(), changed: make(chan struct{}, 1), plugged: map[string]bool{}}
 }
 
-func (d *device) Hold(_ context.Context, ports []agent.Port) (agent.Held, error) {
+func (d *device) Enforce(_ context.Context, ports []agent.Port) (agent.Enforced, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.at, d.held = append(d.at, time.Since(d.begin)), append(d.held, slices.Clone(ports))
@@ -100,7 +100,7 @@ func (d *device) Hold(_ context.Context, ports []agent.Port) (agent.Held, error)
 	for _, p := range ports {
 		plugged[p.ID] = d.plugged[p.ID]
 	}
-	return agent.Held{Plugged: plugged, Findings: d.findings}, d.err
+	return agent.Enforced{Plugged: plugged, Findings: d.findings}, d.err
 }
 
 // now changes what there is.
@@ -120,7 +120,7 @@ func keeping(t *testing.T, d *device, during func(), to ...agent.Service) (*agen
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	k := &agent.Keeper{Services: to, Settings: set, Holder: d, Findings: &agent.Findings{}, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	k := &agent.Keeper{Services: to, Settings: set, Enforcer: d, Findings: &agent.Findings{}, Log: slog.New(slog.NewTextHandler(&log, nil))}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { k.Run(ctx) })

@@ -32,10 +32,10 @@ type Ports struct {
 	Ports    []Port
 }
 
-// A Held is the result of a Holder's round.
-type Held struct {
-	// Plugged says of ports whether they are plugged in. Those that the holder has
-	// no hand in are not there.
+// An Enforced is the result of an Enforcer's round.
+type Enforced struct {
+	// Plugged says of ports whether they are plugged in. Ports that the
+	// Enforcer does not handle are absent.
 	Plugged map[string]bool
 	// Did has what was changed, a line each.
 	Did []string
@@ -43,11 +43,11 @@ type Held struct {
 	Findings []string
 }
 
-// A Holder enforces the rules of ports. Its methods are called by one goroutine.
-type Holder interface {
-	// Hold makes the host's state follow the rules of ports, which are all of the host's. It fails
+// An Enforcer enforces the rules of ports. Its methods are called by one goroutine.
+type Enforcer interface {
+	// Enforce makes the host's state follow the rules of ports, which are all of the host's. It fails
 	// when it cannot read the state; what it cannot change is a finding.
-	Hold(ctx context.Context, ports []Port) (Held, error)
+	Enforce(ctx context.Context, ports []Port) (Enforced, error)
 	// Changed has a value when something was plugged in or out, maybe.
 	Changed() <-chan struct{}
 }

@@ -148,7 +148,7 @@ func (c *cloud) holdPorts(findings *agent.Findings, log *slog.Logger) func(conte
 		h.Uplinks, h.Elsewhere = map[string]string{guideBridge: bridgeNIC}, c.servers.Addresses
 		stop := daemon.Background(h.Run)
 		defer stop()
-		k := agent.Keeper{Services: services, Settings: set, Holder: h, Findings: findings, Log: log}
+		k := agent.Keeper{Services: services, Settings: set, Enforcer: h, Findings: findings, Log: log}
 		k.Run(ctx)
 	}
 }

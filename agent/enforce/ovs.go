@@ -16,7 +16,7 @@ import (
 	"github.com/berthcloud/berth/agent/settings"
 )
 
-// An OVS enforces the rules of ports on the bridges of Open vSwitch. It implements agent.Holder
+// An OVS enforces the rules of ports on the bridges of Open vSwitch. It implements agent.Enforcer
 // while its Run does.
 type OVS struct {
 	// Switch is what it works with; a program of it may be replaced before Run.
@@ -27,7 +27,7 @@ type OVS struct {
 	changed  chan struct{}
 }
 
-var _ agent.Holder = (*OVS)(nil)
+var _ agent.Enforcer = (*OVS)(nil)
 
 // ovsTables are the watched columns: where interfaces are plugged in, and the switch's
 // capabilities.
@@ -106,7 +106,7 @@ func (o *OVS) Run(ctx context.Context) {
 	<-done
 }
 
-// Changed implements agent.Holder.
+// Changed implements agent.Enforcer.
 func (o *OVS) Changed() <-chan struct{} { return o.changed }
 
 // Capabilities returns what the switch says it can do, nothing before it is reached.
@@ -120,8 +120,8 @@ func (o *OVS) Capabilities() (c settings.Capabilities) {
 	return c
 }
 
-// Hold implements agent.Holder.
-func (o *OVS) Hold(ctx context.Context, ports []agent.Port) (held agent.Held, err error) {
+// Enforce implements agent.Enforcer.
+func (o *OVS) Enforce(ctx context.Context, ports []agent.Port) (held agent.Enforced, err error) {
 	desired := o.desired(ports)
 	actual, err := o.Switch.Observe(ctx)
 	if err != nil {

@@ -22,10 +22,10 @@ type Host interface {
 }
 
 // An SRIOV enforces the rules of ports on NICs: of those that have a virtual function by its rates,
-// of others, such as macvtaps, by classes of the NIC's own queue. It implements agent.Holder.
+// of others, such as macvtaps, by classes of the NIC's own queue. It implements agent.Enforcer.
 type SRIOV struct {
 	// Elsewhere, if not nil, returns the addresses of interfaces that servers have moved out of the
-	// host. It is set before Hold is called.
+	// host. It is set before Enforce is called.
 	Elsewhere func() ([]net.HardwareAddr, error)
 
 	// Uplinks, if not nil, are the NICs whose queues enforce the rules of ports on bridges. It is
@@ -38,7 +38,7 @@ type SRIOV struct {
 	changed  chan struct{}
 }
 
-var _ agent.Holder = (*SRIOV)(nil)
+var _ agent.Enforcer = (*SRIOV)(nil)
 
 // NewSRIOV returns an SRIOV for the NICs that the settings of an SR-IOV agent name, which
 // Machine knows.
@@ -68,11 +68,11 @@ func (s *SRIOV) Run(ctx context.Context) {
 	}
 }
 
-// Changed implements agent.Holder.
+// Changed implements agent.Enforcer.
 func (s *SRIOV) Changed() <-chan struct{} { return s.changed }
 
-// Hold implements agent.Holder.
-func (s *SRIOV) Hold(_ context.Context, ports []agent.Port) (held agent.Held, err error) {
+// Enforce implements agent.Enforcer.
+func (s *SRIOV) Enforce(_ context.Context, ports []agent.Port) (held agent.Enforced, err error) {
 	place, err := s.place(ports)
 	if err != nil {
 		return held, err

@@ -72,9 +72,9 @@ func newRack(t *testing.T) *rack {
 	return r
 }
 
-func (r *rack) hold(ports ...agent.Port) agent.Held {
+func (r *rack) hold(ports ...agent.Port) agent.Enforced {
 	r.t.Helper()
-	held, err := r.sriov.Hold(context.Background(), ports)
+	held, err := r.sriov.Enforce(context.Background(), ports)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestInterfacesElsewhereAreSeen(t *testing.T) {
 	}
 	gone := errors.New("nobody knows")
 	r.sriov.Elsewhere = func() ([]net.HardwareAddr, error) { return nil, gone }
-	if _, err := r.sriov.Hold(t.Context(), []agent.Port{port}); !errors.Is(err, gone) {
+	if _, err := r.sriov.Enforce(t.Context(), []agent.Port{port}); !errors.Is(err, gone) {
 		t.Errorf("the error is %v, want %v: it is not known what is plugged in", err, gone)
 	}
 }

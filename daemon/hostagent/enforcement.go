@@ -27,7 +27,7 @@ type enforcement struct {
 
 // A holder enforces the rates of ports while its Run runs.
 type holder interface {
-	agent.Holder
+	agent.Enforcer
 	Run(ctx context.Context)
 }
 
@@ -58,7 +58,7 @@ func (e *enforcement) run(ctx context.Context, set *agentsettings.Settings, serv
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() { h.Run(ctx) })
-	k := agent.Keeper{Services: services, Settings: set, Holder: h, Findings: &e.findings, Log: e.log}
+	k := agent.Keeper{Services: services, Settings: set, Enforcer: h, Findings: &e.findings, Log: e.log}
 	k.Run(ctx)
 }
 

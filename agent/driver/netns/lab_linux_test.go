@@ -256,7 +256,7 @@ func (w *world) hold(rules ...agent.Rule) {
 		{ID: port(1).ID, MAC: port(1).MAC, VNIC: "macvtap", PhysicalNetwork: w.physical, Rules: rules},
 		{ID: port(2).ID, MAC: port(2).MAC, VNIC: "macvtap", PhysicalNetwork: w.physical},
 	}
-	held, err := w.holder.Hold(w.t.Context(), ports)
+	held, err := w.holder.Enforce(w.t.Context(), ports)
 	w.must(err)
 	for _, finding := range held.Findings {
 		if !strings.Contains(finding, "fq_codel") {

@@ -109,7 +109,7 @@ func TestSwitch(t *testing.T) {
 	background(t, holder.Run)
 	sees := func(want map[string]bool) {
 		t.Helper()
-		held, err := holder.Hold(t.Context(), []agent.Port{{ID: first.ID, MAC: first.MAC, PhysicalNetwork: "physnet0"}, {ID: second.ID, MAC: second.MAC}})
+		held, err := holder.Enforce(t.Context(), []agent.Port{{ID: first.ID, MAC: first.MAC, PhysicalNetwork: "physnet0"}, {ID: second.ID, MAC: second.MAC}})
 		m.must(err)
 		if diff := cmp.Diff(want, held.Plugged); diff != "" {
 			t.Errorf("the holder sees (-want +got):\n%s", diff)
