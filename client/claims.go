@@ -32,14 +32,14 @@ func (c *ComputePlacement) Close() { c.placement.Close() }
 // instance is the type of the consumers that servers are.
 const instance = "INSTANCE"
 
-// Held implements compute.Placement.
-func (c *ComputePlacement) Held(ctx context.Context, consumer compute.ID) (compute.Holding, error) {
+// Allocation implements compute.Placement.
+func (c *ComputePlacement) Allocation(ctx context.Context, consumer compute.ID) (compute.Allocation, error) {
 	a, err := c.placement.Allocations(ctx, string(consumer))
-	return compute.Holding{Amounts: guarantee.Amounts(a.Providers), Project: a.Project, User: a.User, Generation: a.Generation}, err
+	return compute.Allocation{Amounts: guarantee.Amounts(a.Providers), Project: a.Project, User: a.User, Generation: a.Generation}, err
 }
 
-// Hold implements compute.Placement.
-func (c *ComputePlacement) Hold(ctx context.Context, consumer compute.ID, h compute.Holding) error {
+// SetAllocation implements compute.Placement.
+func (c *ComputePlacement) SetAllocation(ctx context.Context, consumer compute.ID, h compute.Allocation) error {
 	a := network.Allocations{Providers: h.Amounts, Project: h.Project, User: h.User, Type: instance, Generation: h.Generation}
 	err := network.Swap(ctx, func() error {
 		err := c.placement.SetAllocations(ctx, string(consumer), a)

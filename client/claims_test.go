@@ -93,33 +93,33 @@ func testCandidates(t *testing.T, service *proxy, c *client.ComputePlacement) {
 }
 
 // claimed is a server's allocation on the device.
-func claimed(kbps int64, generation *int64) compute.Holding {
-	return compute.Holding{Amounts: guarantee.Amounts{deviceID: {guarantee.EgressBandwidth: kbps}}, Project: "project", User: "user", Generation: generation}
+func claimed(kbps int64, generation *int64) compute.Allocation {
+	return compute.Allocation{Amounts: guarantee.Amounts{deviceID: {guarantee.EgressBandwidth: kbps}}, Project: "project", User: "user", Generation: generation}
 }
 
 func testClaims(t *testing.T, _ *proxy, c *client.ComputePlacement) {
 	ctx := t.Context()
-	h, err := c.Held(ctx, serverID)
+	h, err := c.Allocation(ctx, serverID)
 	if err != nil || h.Amounts != nil || h.Generation != nil {
-		t.Fatalf("Held before = %+v, %v", h, err)
+		t.Fatalf("Allocation before = %+v, %v", h, err)
 	}
-	wantIs(t, "Hold of too much", c.Hold(ctx, serverID, claimed(1001, nil)), compute.ErrCapacity)
-	must(t, "Hold", c.Hold(ctx, serverID, claimed(600, nil)))
-	wantIs(t, "Hold of a new consumer again", c.Hold(ctx, serverID, claimed(600, nil)), compute.ErrGeneration)
-	h, err = c.Held(ctx, serverID)
-	must(t, "Held", err)
+	wantIs(t, "SetAllocation of too much", c.SetAllocation(ctx, serverID, claimed(1001, nil)), compute.ErrCapacity)
+	must(t, "SetAllocation", c.SetAllocation(ctx, serverID, claimed(600, nil)))
+	wantIs(t, "SetAllocation of a new consumer again", c.SetAllocation(ctx, serverID, claimed(600, nil)), compute.ErrGeneration)
+	h, err = c.Allocation(ctx, serverID)
+	must(t, "Allocation", err)
 	if diff := cmp.Diff(claimed(600, h.Generation), h); diff != "" || h.Generation == nil {
-		t.Errorf("Held (-want +got):\n%s", diff)
+		t.Errorf("Allocation (-want +got):\n%s", diff)
 	}
 	old := *h.Generation
-	must(t, "Hold of more", c.Hold(ctx, serverID, claimed(1000, h.Generation)))
-	wantIs(t, "Hold with an old generation", c.Hold(ctx, serverID, claimed(1, &old)), compute.ErrGeneration)
-	h, err = c.Held(ctx, serverID)
-	must(t, "Held", err)
+	must(t, "SetAllocation of more", c.SetAllocation(ctx, serverID, claimed(1000, h.Generation)))
+	wantIs(t, "SetAllocation with an old generation", c.SetAllocation(ctx, serverID, claimed(1, &old)), compute.ErrGeneration)
+	h, err = c.Allocation(ctx, serverID)
+	must(t, "Allocation", err)
 	h.Amounts = nil
-	must(t, "Hold of nothing", c.Hold(ctx, serverID, h))
-	if h, err = c.Held(ctx, serverID); err != nil || h.Amounts != nil {
-		t.Errorf("Held after = %+v, %v", h, err)
+	must(t, "SetAllocation of nothing", c.SetAllocation(ctx, serverID, h))
+	if h, err = c.Allocation(ctx, serverID); err != nil || h.Amounts != nil {
+		t.Errorf("Allocation after = %+v, %v", h, err)
 	}
 }
 
@@ -140,16 +140,16 @@ func testBusyProviders(t *testing.T, service *proxy, c *client.ComputePlacement)
 	}
 	defer service.intercept(nil)
 	refuse(3, "Another thread concurrently updated the data. Please retry your update")
-	must(t, "Hold while providers change", c.Hold(t.Context(), serverID, claimed(600, nil)))
+	must(t, "SetAllocation while providers change", c.SetAllocation(t.Context(), serverID, claimed(600, nil)))
 	service.calls()
 	refuse(1, "consumer generation conflict - expected 1 but got None")
-	wantIs(t, "Hold while the consumer changes", c.Hold(t.Context(), serverID, claimed(600, nil)), compute.ErrGeneration)
+	wantIs(t, "SetAllocation while the consumer changes", c.SetAllocation(t.Context(), serverID, claimed(600, nil)), compute.ErrGeneration)
 	if n := count(service.calls(), "PUT /allocations"); n != 1 {
 		t.Errorf("it was asked %d times, want once", n)
 	}
 	refuse(-1, "Another thread concurrently updated the data. Please retry your update")
-	err := c.Hold(t.Context(), serverID, claimed(600, nil))
-	wantKind(t, "Hold while providers change all the time", err, fault.Conflict)
+	err := c.SetAllocation(t.Context(), serverID, claimed(600, nil))
+	wantKind(t, "SetAllocation while providers change all the time", err, fault.Conflict)
 	if n := count(service.calls(), "PUT /allocations"); n < 4 || n > 20 {
 		t.Errorf("it was asked %d times", n)
 	}

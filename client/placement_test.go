@@ -28,7 +28,7 @@ func TestPlacementOfUpstream(t *testing.T) {
 		p := newPlacement(t, url, func(o *client.Options) { o.Retries = 0 })
 		for range 5 {
 			networktest.MakeTree(t, p)
-			must(t, "SetAllocations", p.SetAllocations(t.Context(), serverID, networktest.Held(1)))
+			must(t, "SetAllocations", p.SetAllocations(t.Context(), serverID, networktest.Allocation(1)))
 			networktest.Tidy(t, p)
 		}
 	})

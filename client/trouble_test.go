@@ -230,7 +230,7 @@ func TestOthersDoNotWrite(t *testing.T) {
 	p := newPlacement(t, service.url, func(o *client.Options) { o.Retries = 0 })
 	networktest.MakeTree(t, p)
 	answer(service, http.MethodPut, -1, http.StatusOK, "<html>welcome</html>")
-	wantKind(t, "SetAllocations", p.SetAllocations(t.Context(), serverID, networktest.Held(1)), fault.Unavailable)
+	wantKind(t, "SetAllocations", p.SetAllocations(t.Context(), serverID, networktest.Allocation(1)), fault.Unavailable)
 	wantKind(t, "EnsureTrait", p.EnsureTrait(t.Context(), "CUSTOM_A"), fault.Unavailable)
 	answer(service, http.MethodDelete, -1, http.StatusNotFound, "not here")
 	if err := p.RemoveProvider(t.Context(), deviceID); err == nil {
@@ -327,13 +327,13 @@ func TestDetailsAreShort(t *testing.T) {
 	service := newProxy(t, berth(t))
 	p := newPlacement(t, service.url)
 	answer(service, "PUT", -1, http.StatusConflict, concurrent)
-	err := p.SetAllocations(t.Context(), serverID, networktest.Held(1))
+	err := p.SetAllocations(t.Context(), serverID, networktest.Allocation(1))
 	want := "placement answered 409 placement.concurrent_update to PUT /allocations/" + serverID + ": generation is <stale> now"
 	if err == nil || err.Error() != want {
 		t.Errorf("error = %q, want %q", err, want)
 	}
 	answer(service, "PUT", -1, http.StatusConflict, `{"errors": [{"detail": "`+strings.Repeat("é", 1000)+`"}]}`)
-	err = p.SetAllocations(t.Context(), serverID, networktest.Held(1))
+	err = p.SetAllocations(t.Context(), serverID, networktest.Allocation(1))
 	if text := err.Error(); len(text) > 600 || !strings.HasSuffix(text, "é…") {
 		t.Errorf("error = %q", text)
 	}

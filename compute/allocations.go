@@ -12,18 +12,18 @@ import (
 const tries = 10
 
 // setAllocation replaces the allocation of a server, whatever it is now. Only steps that are retried or
-// final call it. Errors are those of Placement.Hold.
+// final call it. Errors are those of Placement.SetAllocation.
 func (s *Service) setAllocation(ctx context.Context, server ServerRow, amounts guarantee.Amounts) (err error) {
 	for range tries {
-		var now Holding
-		if now, err = s.placement.Held(ctx, server.ID); err != nil {
+		var now Allocation
+		if now, err = s.placement.Allocation(ctx, server.ID); err != nil {
 			return err
 		}
 		if equal(now.Amounts, amounts) {
 			return nil
 		}
 		now.Amounts, now.Project, now.User = amounts, server.Project, server.User
-		if err = s.placement.Hold(ctx, server.ID, now); !errors.Is(err, ErrGeneration) {
+		if err = s.placement.SetAllocation(ctx, server.ID, now); !errors.Is(err, ErrGeneration) {
 			return err
 		}
 	}
@@ -53,8 +53,8 @@ func (j *job) adjust(ctx context.Context, sign int64) error {
 	}
 	var err error
 	for range tries {
-		var now Holding
-		if now, err = j.s.placement.Held(ctx, j.op.Server); err != nil {
+		var now Allocation
+		if now, err = j.s.placement.Allocation(ctx, j.op.Server); err != nil {
 			return err
 		}
 		if now.Generation == nil && sign > 0 {
@@ -69,7 +69,7 @@ func (j *job) adjust(ctx context.Context, sign int64) error {
 			return err
 		}
 		now.Amounts = next
-		err = j.s.placement.Hold(ctx, j.op.Server, now)
+		err = j.s.placement.SetAllocation(ctx, j.op.Server, now)
 		if err != nil && !errors.Is(err, ErrGeneration) && !errors.Is(err, ErrCapacity) {
 			return err // it may have taken place
 		}
@@ -104,7 +104,7 @@ func (j *job) settle(ctx context.Context, sign int64) error {
 	if j.b.Attempt == nil {
 		return nil
 	}
-	now, err := j.s.placement.Held(ctx, j.op.Server)
+	now, err := j.s.placement.Allocation(ctx, j.op.Server)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (j *job) settle(ctx context.Context, sign int64) error {
 	unchanged := equal(is, j.b.Attempt.Before)
 	switch {
 	case unchanged && now.Generation != nil && *now.Generation == j.b.Attempt.Generation:
-		if err := j.s.placement.Hold(ctx, j.op.Server, now); err != nil { // which raises the generation
+		if err := j.s.placement.SetAllocation(ctx, j.op.Server, now); err != nil { // which raises the generation
 			return err
 		}
 	case equal(is, wanted):

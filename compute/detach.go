@@ -115,7 +115,7 @@ func (j *job) noteUnbinding(ctx context.Context, p Port) (again bool, err error)
 
 // noteUnsure stores that a request for the port is about to be sent; the caller commits it.
 func (j *job) noteUnsure(ctx context.Context, revision int64) error {
-	now, err := j.s.placement.Held(ctx, j.op.Server)
+	now, err := j.s.placement.Allocation(ctx, j.op.Server)
 	j.b.Unsure = &unsure{At: j.s.now(), Revision: revision, Held: concerned(now.Amounts, j.b.Amounts)}
 	return err
 }
@@ -157,7 +157,7 @@ const releaseTime = 5 * time.Minute
 // its binding was unknown. Then this operation releases it, once the network service would have
 // done so. What cannot be determined stays allocated until the server is deleted.
 func (j *job) stillAllocated(ctx context.Context) (bool, error) {
-	now, err := j.s.placement.Held(ctx, j.op.Server)
+	now, err := j.s.placement.Allocation(ctx, j.op.Server)
 	if err != nil {
 		return false, err
 	}

@@ -18,13 +18,13 @@ type Placement interface {
 	// that names what placement does not know is a fault of kind Invalid.
 	Candidates(ctx context.Context, q placement.Query) (selection.Answer, error)
 
-	// Held returns the allocation of a consumer. A consumer without one has no Amounts and no
+	// Allocation returns the allocation of a consumer. A consumer without one has no Amounts and no
 	// Generation.
-	Held(ctx context.Context, consumer ID) (Holding, error)
-	// Hold replaces the allocation of a consumer, or deletes it when there are no amounts. It
+	Allocation(ctx context.Context, consumer ID) (Allocation, error)
+	// SetAllocation replaces the allocation of a consumer, or deletes it when there are no amounts. It
 	// returns ErrGeneration when the consumer was changed since it was read, ErrCapacity when there
 	// is not enough capacity. It retries when only providers were changed concurrently.
-	Hold(ctx context.Context, consumer ID, h Holding) error
+	SetAllocation(ctx context.Context, consumer ID, h Allocation) error
 
 	// Aggregates returns those that a provider is in. ErrNoProvider says that there is
 	// no such provider.
@@ -34,8 +34,8 @@ type Placement interface {
 	Group(ctx context.Context, provider, aggregate ID, member bool) error
 }
 
-// A Holding is the allocation of a consumer.
-type Holding struct {
+// An Allocation is that of a consumer.
+type Allocation struct {
 	Amounts    guarantee.Amounts // by provider and class
 	Project    string
 	User       string

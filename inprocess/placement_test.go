@@ -49,7 +49,7 @@ func TestPlacementThatIsAway(t *testing.T) {
 		"RemoveProvider": p.RemoveProvider(ctx, networktest.DeviceProvider),
 		"SetTraits":      p.SetTraits(ctx, networktest.DeviceProvider, []string{"CUSTOM_A"}),
 		"SetInventories": p.SetInventories(ctx, networktest.DeviceProvider, networktest.Offering(7)),
-		"SetAllocations": p.SetAllocations(ctx, networktest.Consumer, networktest.Held(1)),
+		"SetAllocations": p.SetAllocations(ctx, networktest.Consumer, networktest.Allocation(1)),
 		"Allocations":    func() error { _, err := p.Allocations(ctx, networktest.Consumer); return err }(),
 	} {
 		if kind, _ := fault.Of(err); err == nil || kind != fault.Unavailable {

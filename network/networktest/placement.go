@@ -151,7 +151,7 @@ func providersAreRemoved(c *placeCase) {
 	c.must("RemoveProvider of none", c.RemoveProvider(ctx, Nobody))
 	c.must("RemoveProvider of a path", c.RemoveProvider(ctx, "../traits/CUSTOM_A"))
 	c.is("RemoveProvider of a parent", c.RemoveProvider(ctx, AgentProvider), network.ErrInUse)
-	c.must("SetAllocations", c.SetAllocations(ctx, Consumer, Held(10)))
+	c.must("SetAllocations", c.SetAllocations(ctx, Consumer, Allocation(10)))
 	err := c.RemoveProvider(ctx, DeviceProvider)
 	c.is("RemoveProvider of what is allocated", err, network.ErrInUse)
 	c.kind("RemoveProvider of what is allocated", err, fault.Conflict)
@@ -212,7 +212,7 @@ func inventoriesAreReplaced(c *placeCase) {
 	} {
 		c.raised(fmt.Sprintf("SetInventories(%v)", tc.inventories), tc.raise, func() error { return c.SetInventories(ctx, DeviceProvider, tc.inventories) })
 	}
-	c.must("SetAllocations", c.SetAllocations(ctx, Consumer, Held(10)))
+	c.must("SetAllocations", c.SetAllocations(ctx, Consumer, Allocation(10)))
 	c.must("SetInventories below what is allocated", c.SetInventories(ctx, DeviceProvider, Offering(5)))
 	err := c.SetInventories(ctx, DeviceProvider, nil)
 	c.is("SetInventories without what is allocated", err, network.ErrInUse)
@@ -270,21 +270,21 @@ func allocationsAreReplaced(c *placeCase) {
 	got, err = c.Allocations(ctx, "no UUID")
 	c.must("Allocations of a name", err)
 	c.same("Allocations of a name", network.Allocations{}, got)
-	c.must("SetAllocations", c.SetAllocations(ctx, Consumer, Held(400)))
+	c.must("SetAllocations", c.SetAllocations(ctx, Consumer, Allocation(400)))
 	got, err = c.Allocations(ctx, Consumer)
 	c.must("Allocations", err)
-	c.same("Allocations", Held(400), got)
+	c.same("Allocations", Allocation(400), got)
 	if got.Generation == nil {
 		c.Fatal("Allocations has no generation")
 	}
 
-	c.is("SetAllocations as of a new consumer", c.SetAllocations(ctx, Consumer, Held(500)), network.ErrGeneration)
-	more := Held(1001)
+	c.is("SetAllocations as of a new consumer", c.SetAllocations(ctx, Consumer, Allocation(500)), network.ErrGeneration)
+	more := Allocation(1001)
 	more.Generation = got.Generation
 	err = c.SetAllocations(ctx, Consumer, more)
 	c.is("SetAllocations of too much", err, network.ErrCapacity)
 	c.kind("SetAllocations of too much", err, fault.Conflict)
-	more = Held(1000)
+	more = Allocation(1000)
 	more.Generation = got.Generation
 	c.must("SetAllocations of all", c.SetAllocations(ctx, Consumer, more))
 	err = c.SetAllocations(ctx, Consumer, more)
@@ -307,11 +307,11 @@ func allocationsAreChecked(c *placeCase) {
 	ctx := c.Context()
 	MakeTree(c, c)
 	on := func(provider, class string, amount int64) network.Allocations {
-		a := Held(1)
+		a := Allocation(1)
 		a.Providers = map[string]map[string]int64{provider: {class: amount}}
 		return a
 	}
-	noProject, noUser, longProject, badType, empty := Held(1), Held(1), Held(1), Held(1), Held(1)
+	noProject, noUser, longProject, badType, empty := Allocation(1), Allocation(1), Allocation(1), Allocation(1), Allocation(1)
 	noProject.Project, noUser.User, longProject.Project, badType.Type = "", "", strings.Repeat("p", 256), "a server"
 	empty.Providers[DeviceProvider] = nil
 	for i, tc := range []struct {
@@ -322,8 +322,8 @@ func allocationsAreChecked(c *placeCase) {
 		{"no user", noUser},
 		{"a long project", longProject},
 		{"a bad type", badType},
-		{"zero", Held(0)},
-		{"less than nothing", Held(-1)},
+		{"zero", Allocation(0)},
+		{"less than nothing", Allocation(-1)},
 		{"nothing on a provider", empty},
 		{"no such provider", on(Nobody, guarantee.EgressBandwidth, 1)},
 		{"no such class", on(DeviceProvider, "CUSTOM_NONE", 1)},
@@ -335,7 +335,7 @@ func allocationsAreChecked(c *placeCase) {
 		c.must("Allocations", err)
 		c.same("Allocations: "+tc.what, network.Allocations{}, got)
 	}
-	c.kind("SetAllocations of a name", c.SetAllocations(ctx, "pony", Held(1)), fault.Invalid)
+	c.kind("SetAllocations of a name", c.SetAllocations(ctx, "pony", Allocation(1)), fault.Invalid)
 	err := c.SetAllocations(ctx, "00000000-0000-4000-8000-000000000300", on(DeviceProvider, guarantee.IngressBandwidth, 1))
 	c.is("SetAllocations of what is not offered", err, network.ErrCapacity)
 }
@@ -343,7 +343,7 @@ func allocationsAreChecked(c *placeCase) {
 func consumersKeepTheirType(c *placeCase) {
 	ctx := c.Context()
 	MakeTree(c, c)
-	first := Held(1)
+	first := Allocation(1)
 	first.Type = "INSTANCE"
 	c.must("SetAllocations", c.SetAllocations(ctx, Consumer, first))
 	for amount, kind := range map[int64]string{2: "INSTANCE", 3: ""} {

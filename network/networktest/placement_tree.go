@@ -37,8 +37,8 @@ func Offering(total int64) map[string]guarantee.Inventory {
 	return map[string]guarantee.Inventory{guarantee.EgressBandwidth: {Total: total}}
 }
 
-// Held is a new consumer's allocation of the device's egress.
-func Held(amount int64) network.Allocations {
+// Allocation is a new consumer's allocation of the device's egress.
+func Allocation(amount int64) network.Allocations {
 	return network.Allocations{
 		Providers: map[string]map[string]int64{DeviceProvider: {guarantee.EgressBandwidth: amount}},
 		Project:   "project", User: "user",
