@@ -106,7 +106,7 @@ func (c *cloud) startHost(ctx context.Context, n int) (end func(), err error) {
 // openDriver returns the driver of a host's servers, and a function that closes it.
 func (c *cloud) openDriver(name string, log *slog.Logger) (driver.Driver, func(), error) {
 	if c.lab == nil {
-		return &driver.Telling{Driver: &driver.Fake{}, Tell: c.tell(name)}, func() {}, nil
+		return &driver.Reporting{Driver: &driver.Fake{}, Report: c.tell(name)}, func() {}, nil
 	}
 	d, err := c.newNetns(name, log)
 	if err != nil {

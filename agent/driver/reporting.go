@@ -2,16 +2,16 @@ package driver
 
 import "context"
 
-// A Telling is a Driver that reports the ports that it has plugged in: for drivers whose ports no
+// A Reporting is a Driver that reports the ports that it has plugged in: for drivers whose ports no
 // network agent can see. A failed report fails the operation.
-type Telling struct {
+type Reporting struct {
 	Driver
-	// Tell reports that ports are plugged in. It is called concurrently.
-	Tell func(ctx context.Context, ports []string) error
+	// Report reports that ports are plugged in. It is called concurrently.
+	Report func(ctx context.Context, ports []string) error
 }
 
 // Build implements Driver.
-func (t *Telling) Build(ctx context.Context, s Server) error {
+func (t *Reporting) Build(ctx context.Context, s Server) error {
 	if err := t.Driver.Build(ctx, s); err != nil || len(s.Ports) == 0 {
 		return err
 	}
@@ -19,13 +19,13 @@ func (t *Telling) Build(ctx context.Context, s Server) error {
 	for i, p := range s.Ports {
 		ids[i] = p.ID
 	}
-	return t.Tell(ctx, ids)
+	return t.Report(ctx, ids)
 }
 
 // Plug implements Driver.
-func (t *Telling) Plug(ctx context.Context, id string, p Port) error {
+func (t *Reporting) Plug(ctx context.Context, id string, p Port) error {
 	if err := t.Driver.Plug(ctx, id, p); err != nil {
 		return err
 	}
-	return t.Tell(ctx, []string{p.ID})
+	return t.Report(ctx, []string{p.ID})
 }

@@ -66,7 +66,7 @@ func openDriver(set *node.Settings, hypervisor string, tell func(context.Context
 	if tell == nil {
 		return fake, func() {}, nil
 	}
-	return &driver.Telling{Driver: fake, Tell: tell}, func() {}, nil
+	return &driver.Reporting{Driver: fake, Report: tell}, func() {}, nil
 }
 
 // teller returns a function that reports ports of the fake driver's servers to the network service,
