@@ -12,22 +12,22 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// Away says that a service is unavailable. It is a fault of kind Unavailable.
-type Away struct {
+// Unavailable says that a service is unavailable. It is a fault of kind Unavailable.
+type Unavailable struct {
 	Service string // "placement"
 	Err     error
 }
 
 // Error names the service and the reason.
-func (a *Away) Error() string { return fmt.Sprintf("%s is unavailable: %v", a.Service, a.Err) }
+func (a *Unavailable) Error() string { return fmt.Sprintf("%s is unavailable: %v", a.Service, a.Err) }
 
 // Unwrap returns why.
-func (a *Away) Unwrap() error { return a.Err }
+func (a *Unavailable) Unwrap() error { return a.Err }
 
 // Fault returns that a neighbour is unavailable.
-func (a *Away) Fault() (fault.Kind, fault.Code) { return fault.Unavailable, "" }
+func (a *Unavailable) Fault() (fault.Kind, fault.Code) { return fault.Unavailable, "" }
 
-func (s *service) away(err error) error { return &Away{Service: s.name, Err: err} }
+func (s *service) unavailable(err error) error { return &Unavailable{Service: s.name, Err: err} }
 
 // A Refusal is the answer of a service that refused a request.
 type Refusal struct {

@@ -153,7 +153,7 @@ func isNoPort(err error) bool { return errors.Is(err, compute.ErrNoPort) }
 // object does not exist.
 func elsewhere(err error) error {
 	if r := refused(err, http.StatusNotFound); r != nil {
-		return &Away{Service: r.Service, Err: err}
+		return &Unavailable{Service: r.Service, Err: err}
 	}
 	return err
 }

@@ -27,7 +27,7 @@ func newService(name string, opts Options) *service {
 const firstPause = 100 * time.Millisecond
 
 // call sends a request and reads the answer into out, which may be nil. The error is a *Refusal for
-// an answer without success, and Away for one of another program.
+// an answer without success, and Unavailable for one of another program.
 func (s *service) call(ctx context.Context, q request, out checker) error {
 	a, err := s.send(ctx, q)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *service) read(q request, a *answer, out checker) error {
 		return s.refusal(q, a)
 	}
 	if err := a.decode(out); err != nil {
-		return s.away(fmt.Errorf("the answer to %s %s is not that of %s: %w", q.method, q.path, s.name, err))
+		return s.unavailable(fmt.Errorf("the answer to %s %s is not that of %s: %w", q.method, q.path, s.name, err))
 	}
 	return nil
 }
@@ -89,13 +89,13 @@ func (s *service) inTurn(ctx context.Context, q request, endpoint, token string,
 	case s.turns <- struct{}{}:
 		defer func() { <-s.turns }()
 	case <-waited.C:
-		return nil, s.away(fmt.Errorf("%d requests are under way already", cap(s.turns)))
+		return nil, s.unavailable(fmt.Errorf("%d requests are under way already", cap(s.turns)))
 	case <-ctx.Done():
-		return nil, s.away(context.Cause(ctx))
+		return nil, s.unavailable(context.Cause(ctx))
 	}
 	r, err := q.build(endpoint, token, s.opts.RequestID(ctx), body)
 	if err != nil {
-		return nil, s.away(err)
+		return nil, s.unavailable(err)
 	}
 	if q.onlyOnce() {
 		// On a new connection: if an old one were closed meanwhile, it would be unknown whether the
@@ -106,7 +106,7 @@ func (s *service) inTurn(ctx context.Context, q request, endpoint, token string,
 	a, err := s.exchange(ctx, r, s.opts.Timeout+q.held)
 	if err != nil {
 		s.opts.Asked(q.method, 0, time.Since(begin))
-		return nil, s.away(err)
+		return nil, s.unavailable(err)
 	}
 	s.opts.Asked(q.method, a.status, time.Since(begin))
 	return a, nil
@@ -137,7 +137,7 @@ func (s *service) exchange(ctx context.Context, r *http.Request, within time.Dur
 // again reports whether a retry is safe, and may succeed. A time-out is not retried: the caller has
 // waited long enough.
 func (q *request) again(a *answer, err error) bool {
-	var away *Away
+	var away *Unavailable
 	switch {
 	case err == nil:
 		return a.status == http.StatusServiceUnavailable && q.method != http.MethodPost && q.revision == 0

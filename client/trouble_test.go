@@ -178,9 +178,9 @@ func TestAServiceThatIsAway(t *testing.T) {
 	})
 	err := p.EnsureTrait(t.Context(), "CUSTOM_A")
 	wantKind(t, "EnsureTrait", err, fault.Unavailable)
-	var away *client.Away
+	var away *client.Unavailable
 	if !errors.As(err, &away) || away.Service != "placement" || attempts != 3 {
-		t.Errorf("EnsureTrait = %v after %d attempts, want an Away after 3", err, attempts)
+		t.Errorf("EnsureTrait = %v after %d attempts, want an Unavailable after 3", err, attempts)
 	}
 	must(t, "EnsureTrait of one that is there", newPlacement(t, service.url).EnsureTrait(t.Context(), "CUSTOM_A"))
 }

@@ -40,7 +40,7 @@ func (p *Placement) newest(ctx context.Context) (int, error) {
 	}
 	low, high, err := doc.span()
 	if err != nil {
-		return 0, p.service.away(err)
+		return 0, p.service.unavailable(err)
 	}
 	if high.Compare(microversion.Version{Major: 1, Minor: oldest}) < 0 || low.Compare(microversion.Version{Major: 1, Minor: reparent}) > 0 {
 		return 0, fault.New(fault.Unavailable, "", "placement has the versions %s to %s of its API: the network service needs one from 1.%d to 1.%d", low, high, oldest, reparent)

@@ -162,7 +162,7 @@ func (m *keystoneMetrics) hooks() keystone.Metrics {
 		Asked: func(took time.Duration, o keystone.Outcome) {
 			m.asked.WithLabelValues(string(o)).Observe(took.Seconds())
 		},
-		Away: func(is bool) {
+		Unavailable: func(is bool) {
 			m.up.Set(1)
 			if is {
 				m.up.Set(0)

@@ -31,9 +31,9 @@ const lateLimit = 3
 //	                     ▲                          │
 //	                     └────────failure───────────┘
 type circuit struct {
-	log    *slog.Logger
-	away   func(bool)
-	effect string // of an open circuit, for the log
+	log         *slog.Logger
+	unavailable func(bool)
+	effect      string // of an open circuit, for the log
 
 	mu       sync.Mutex   // guards what follows
 	failures int          // in a row
@@ -98,7 +98,7 @@ func (c *circuit) close() {
 	defer c.mu.Unlock()
 	if c.failures > 0 {
 		c.log.Info("Keystone answers again")
-		c.away(false)
+		c.unavailable(false)
 	}
 	c.failures, c.reason, c.until, c.late = 0, nil, time.Time{}, nil
 }
@@ -114,7 +114,7 @@ func (c *circuit) open(f *failure) {
 	}
 	if c.failures == 0 {
 		c.log.Error("Keystone is unavailable: "+c.effect, "error", f)
-		c.away(true)
+		c.unavailable(true)
 	}
 	c.failures++
 	pause := firstPause << min(c.failures-1, 10)

@@ -27,7 +27,7 @@ func (l *lateAnswer) Unwrap() error { return l.err }
 func unanswered(err error) error {
 	var timed interface{ Timeout() bool }
 	if errors.As(err, &timed) && timed.Timeout() && !dialing(err) {
-		return away(&lateAnswer{err})
+		return asUnavailable(&lateAnswer{err})
 	}
 	return failed(err)
 }
@@ -43,7 +43,7 @@ func failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	return away(&failure{err: err})
+	return asUnavailable(&failure{err: err})
 }
 
 // unavailable is the error that callers get; its cause is for the log.
@@ -55,8 +55,8 @@ func (u *unavailable) Unwrap() error { return u.cause }
 // Fault classifies the error as unavailable.
 func (u *unavailable) Fault() (fault.Kind, fault.Code) { return fault.Unavailable, "" }
 
-// away returns a fault of kind Unavailable.
-func away(cause error) error { return &unavailable{cause} }
+// asUnavailable returns a fault of kind Unavailable.
+func asUnavailable(cause error) error { return &unavailable{cause} }
 
 // refuse returns a fault of kind Unauthentic. It must not quote the token.
 func refuse(format string, args ...any) error {

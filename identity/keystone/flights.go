@@ -37,7 +37,7 @@ func (f *flights[V]) do(ctx context.Context, k key, ask func(context.Context) (V
 	case <-one.done:
 		return one.answer, one.err
 	case <-ctx.Done():
-		return v, away(context.Cause(ctx))
+		return v, asUnavailable(context.Cause(ctx))
 	}
 }
 
@@ -49,7 +49,7 @@ func (f *flights[V]) join(ctx context.Context, k key, ask func(context.Context) 
 		return one, nil
 	}
 	if len(f.pending) >= maxFlights {
-		return nil, away(errors.New("too many tokens are being checked"))
+		return nil, asUnavailable(errors.New("too many tokens are being checked"))
 	}
 	one := &flight[V]{done: make(chan struct{})}
 	f.pending[k] = one

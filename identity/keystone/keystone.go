@@ -74,7 +74,7 @@ func New(opts Options) (*Validator, error) {
 		http:  client,
 		login: newLogin(opts, client, locateKeystone),
 		circuit: &circuit{
-			log: opts.Log, away: opts.Metrics.away,
+			log: opts.Log, unavailable: opts.Metrics.unavailable,
 			effect: "requests with tokens that were not checked lately are answered with 503",
 		},
 		flights: newFlights[*token](),
@@ -191,7 +191,7 @@ func (v *Validator) ask(ctx context.Context, raw string, key key) (*token, error
 	}
 	done, probe, err := v.circuit.enter(key)
 	if err != nil {
-		return nil, away(err)
+		return nil, asUnavailable(err)
 	}
 	patience := v.opts.patience()
 	if probe {

@@ -347,10 +347,10 @@ func TestMetrics(t *testing.T) {
 	got := make(map[string]int)
 	v := newValidator(t, f, func(o *keystone.Options) {
 		o.Metrics = keystone.Metrics{
-			Validated: func(o keystone.Outcome) { got["validated "+string(o)]++ },
-			Cached:    func() { got["cached"]++ },
-			Asked:     func(_ time.Duration, o keystone.Outcome) { got["asked "+string(o)]++ },
-			Away:      func(is bool) { got[fmt.Sprint("away ", is)]++ },
+			Validated:   func(o keystone.Outcome) { got["validated "+string(o)]++ },
+			Cached:      func() { got["cached"]++ },
+			Asked:       func(_ time.Duration, o keystone.Outcome) { got["asked "+string(o)]++ },
+			Unavailable: func(is bool) { got[fmt.Sprint("unavailable ", is)]++ },
 		}
 	})
 	for _, token := range []string{"good", "good", "bad", ""} {

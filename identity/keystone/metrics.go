@@ -18,10 +18,10 @@ const (
 
 // Metrics are called on events. Nil functions are skipped; the others may be called concurrently.
 type Metrics struct {
-	Validated func(Outcome)                       // a request was checked
-	Cached    func()                              // a token was found in the cache
-	Asked     func(took time.Duration, o Outcome) // Keystone has answered, or not, about a token
-	Away      func(bool)                          // Keystone became unavailable, or recovered
+	Validated   func(Outcome)                       // a request was checked
+	Cached      func()                              // a token was found in the cache
+	Asked       func(took time.Duration, o Outcome) // Keystone has answered, or not, about a token
+	Unavailable func(bool)                          // Keystone became unavailable, or recovered
 }
 
 func (m *Metrics) validated(o Outcome) {
@@ -42,9 +42,9 @@ func (m *Metrics) asked(took time.Duration, o Outcome) {
 	}
 }
 
-func (m *Metrics) away(is bool) {
-	if m.Away != nil {
-		m.Away(is)
+func (m *Metrics) unavailable(is bool) {
+	if m.Unavailable != nil {
+		m.Unavailable(is)
 	}
 }
 

@@ -44,7 +44,7 @@ func NewSession(opts Options, to Target) (*Session, error) {
 		http:  client,
 		login: newLogin(opts, client, to.locate),
 		circuit: &circuit{
-			log: opts.Log, away: opts.Metrics.away,
+			log: opts.Log, unavailable: opts.Metrics.unavailable,
 			effect: "requests to the " + to.Type + " service fail",
 		},
 		flights: newFlights[*session](),
@@ -79,7 +79,7 @@ func (s *Session) Forget(token string) { s.login.forget(token) }
 func (s *Session) current(ctx context.Context) (*session, error) {
 	done, probe, err := s.circuit.enter(key{})
 	if err != nil {
-		return nil, away(err)
+		return nil, asUnavailable(err)
 	}
 	retries := s.opts.Retries
 	if probe {

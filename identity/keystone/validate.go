@@ -43,7 +43,7 @@ func (v *Validator) validate(ctx context.Context, raw string, allowExpired, prob
 func loginFailed(err error) error {
 	var f *failure
 	if errors.As(err, &f) {
-		return away(&failure{err: err, refused: f.refused})
+		return asUnavailable(&failure{err: err, refused: f.refused})
 	}
 	return failed(err)
 }
@@ -68,7 +68,7 @@ func (v *Validator) judge(s *session, c call, a *answer) (*token, error) {
 	case http.StatusOK:
 		t, err := parseToken(a.body)
 		if kind, _ := fault.Of(err); err != nil && kind != fault.Unauthentic {
-			return nil, away(fmt.Errorf("%s: %w", c.url, err))
+			return nil, asUnavailable(fmt.Errorf("%s: %w", c.url, err))
 		}
 		return t, err
 	case http.StatusNotFound:
@@ -76,12 +76,12 @@ func (v *Validator) judge(s *session, c call, a *answer) (*token, error) {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge:
 		return nil, refuse("Keystone could not read the token: it answered %d", a.status)
 	case http.StatusForbidden:
-		return nil, away(&failure{refused: true, err: fmt.Errorf("%w: user %s may not check tokens; give it the role service or admin", a.unexpected(c), s.token.userName)})
+		return nil, asUnavailable(&failure{refused: true, err: fmt.Errorf("%w: user %s may not check tokens; give it the role service or admin", a.unexpected(c), s.token.userName)})
 	case http.StatusUnauthorized:
 		v.login.drop(s)
-		return nil, away(&failure{refused: true, err: fmt.Errorf("%w: it refused a token of the service that it had just issued", a.unexpected(c))})
+		return nil, asUnavailable(&failure{refused: true, err: fmt.Errorf("%w: it refused a token of the service that it had just issued", a.unexpected(c))})
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return nil, failed(a.unexpected(c))
 	}
-	return nil, away(a.unexpected(c))
+	return nil, asUnavailable(a.unexpected(c))
 }
