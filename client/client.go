@@ -62,8 +62,8 @@ type Access interface {
 	// Access returns the address of the service, without a trailing slash, and a token. The error
 	// is a fault.
 	Access(ctx context.Context) (endpoint, token string, err error)
-	// Forget reports that the service has refused a token.
-	Forget(token string)
+	// Discard reports that the service has refused a token.
+	Discard(token string)
 }
 
 // NoAuth is the administrator's token of services with auth_strategy = noauth2.
@@ -115,7 +115,7 @@ func (f fromFile) Access(context.Context) (endpoint, token string, err error) {
 	return f.endpoint, token, nil
 }
 
-func (fromFile) Forget(string) {}
+func (fromFile) Discard(string) {}
 
 type fixed struct{ endpoint, token string }
 
@@ -123,7 +123,7 @@ func (f fixed) Access(context.Context) (endpoint, token string, err error) {
 	return f.endpoint, f.token, nil
 }
 
-func (fixed) Forget(string) {}
+func (fixed) Discard(string) {}
 
 // complete sets the defaults.
 func (o *Options) complete() {

@@ -77,7 +77,7 @@ func (s *service) authorized(ctx context.Context, q request, body []byte) (*answ
 		if err != nil || a.status != http.StatusUnauthorized || !again {
 			return a, err
 		}
-		s.opts.Access.Forget(token)
+		s.opts.Access.Discard(token)
 	}
 }
 

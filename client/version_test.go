@@ -140,7 +140,7 @@ func (a *account) Access(context.Context) (endpoint, token string, err error) {
 	return a.endpoint, a.tokens[0], a.err
 }
 
-func (a *account) Forget(token string) {
+func (a *account) Discard(token string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.tokens = slices.DeleteFunc(a.tokens, func(t string) bool { return t == token })

@@ -43,7 +43,7 @@ func (l *login) Access(context.Context) (endpoint, token string, err error) {
 }
 
 // Forget implements client.Access.
-func (l *login) Forget(token string) {
+func (l *login) Discard(token string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.token == token {

@@ -203,13 +203,13 @@ func (v *Validator) ask(ctx context.Context, raw string, key key) (*token, error
 	t, err := v.validate(ctx, raw, key.allowExpired, probe)
 	done(err)
 	v.opts.Metrics.asked(time.Since(begin), outcomeOf(err))
-	v.remember(key, t, err)
+	v.cacheAnswer(key, t, err)
 	return t, err
 }
 
-// remember caches an answer, no longer than the token is valid. An expired token is cached only
+// cacheAnswer caches an answer, no longer than the token is valid. An expired token is cached only
 // under the key of callers that may use it.
-func (v *Validator) remember(key key, t *token, err error) {
+func (v *Validator) cacheAnswer(key key, t *token, err error) {
 	now := time.Now()
 	until := now.Add(v.opts.CacheTime)
 	kind, _ := fault.Of(err)

@@ -79,8 +79,8 @@ func (l *login) drop(s *session) {
 	}
 }
 
-// forget discards the session with a token.
-func (l *login) forget(token string) {
+// discard discards the session with a token.
+func (l *login) discard(token string) {
 	<-l.turn
 	defer func() { l.turn <- struct{}{} }()
 	if l.current != nil && l.current.id == token {

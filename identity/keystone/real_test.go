@@ -305,7 +305,7 @@ func testSession(t *testing.T, k *keystonetest.Keystone) {
 				return // the token it was issued from is revoked with it
 			}
 			k.Revoke(token)
-			s.Forget(token)
+			s.Discard(token)
 			_, again, err := s.Access(t.Context())
 			wantOK(t, "Access after the token was revoked", err)
 			_, err = ask(realValidator(t, k), again)

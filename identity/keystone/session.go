@@ -72,8 +72,8 @@ func (s *Session) Access(ctx context.Context) (endpoint, token string, err error
 	return got.ask, got.id, nil
 }
 
-// Forget discards a token that the service has refused. The next Access fetches another one.
-func (s *Session) Forget(token string) { s.login.forget(token) }
+// Discard discards a token that the service has refused. The next Access fetches another one.
+func (s *Session) Discard(token string) { s.login.discard(token) }
 
 // current returns the valid session, and fetches one when there is none.
 func (s *Session) current(ctx context.Context) (*session, error) {

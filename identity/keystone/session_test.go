@@ -103,10 +103,10 @@ func TestSessionKeepsItsToken(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		second := token()
 		wantCount(t, f, logIn, 2)
-		s.Forget(first) // from an earlier request
+		s.Discard(first) // from an earlier request
 		token()
 		wantCount(t, f, logIn, 2)
-		s.Forget(second)
+		s.Discard(second)
 		token()
 		wantCount(t, f, logIn, 3)
 	})
