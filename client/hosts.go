@@ -105,7 +105,7 @@ func (w *wireWants) check() bool { return w.Revision != "" && w.Servers != nil }
 type wireWanted struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`
-	Gone    bool   `json:"gone"`
+	Deleted bool   `json:"deleted"`
 	Running bool   `json:"running"`
 	Boot    string `json:"boot"`
 	Event   string `json:"event"`
@@ -139,7 +139,7 @@ type wireWantedPort struct {
 }
 
 func (w *wireWanted) wanted() host.Wanted {
-	s := host.Wanted{Gone: w.Gone, Event: w.Event, Server: driver.Server{
+	s := host.Wanted{Deleted: w.Deleted, Event: w.Event, Server: driver.Server{
 		ID: w.ID, Name: w.Name, VCPUs: w.Flavor.VCPUs, MemoryMB: w.Flavor.MemoryMB, DiskGB: w.Flavor.RootGB + w.Flavor.EphemeralGB,
 		Image: w.Image, Running: w.Running, Boot: w.Boot, Hostname: w.Hostname, Metadata: w.Metadata, KeyData: w.KeyData,
 		UserData: w.UserData, ConfigDrive: w.ConfigDrive,

@@ -87,7 +87,7 @@ func TestHostReports(t *testing.T) {
 
 // TestHostWorks: a host reads the desired state, and reports the outcome.
 func TestHostWorks(t *testing.T) {
-	const wants = `{"revision": "r1", "servers": [{"id": "a", "name": "instance-00000001", "gone": false, "running": true, "boot": null, "event": "e",
+	const wants = `{"revision": "r1", "servers": [{"id": "a", "name": "instance-00000001", "deleted": false, "running": true, "boot": null, "event": "e",
 		"image": "i", "flavor": {"name": "m1", "vcpus": 1, "memory_mb": 128, "root_gb": 1, "ephemeral_gb": 2, "swap_mb": 0, "extra_specs": {}},
 		"ports": [{"id": "p", "tag": null, "network_id": "n", "mac_address": "fa:16:3e:00:00:01", "vnic_type": "direct", "vif_type": "hw_veb",
 			"pci_slot": "0000:05:10.1", "physical_network": "physnet0", "providers": ["rp"], "fixed_ips": [{"subnet_id": "s", "ip_address": "10.0.4.2", "prefix_length": 24}]}],

@@ -134,7 +134,7 @@ func TestReschedule(t *testing.T) {
 	w := newWorld(t, 2500, "cn1", "cn2", "cn3", "cn4")
 	var tried []string
 	broken := func(host string, want compute.Wanted) *compute.Result {
-		if want.Gone {
+		if want.Deleted {
 			return nil
 		}
 		tried = append(tried, host)
@@ -156,7 +156,7 @@ func TestReschedule(t *testing.T) {
 		}
 	}
 	all := func(_ string, want compute.Wanted) *compute.Result {
-		if want.Gone {
+		if want.Deleted {
 			return nil
 		}
 		return &compute.Result{Trouble: "it cannot"}
@@ -171,7 +171,7 @@ func TestReschedule(t *testing.T) {
 	}
 	vm = w.boot("vm3", w.port(1000))
 	w.work(w.Service, func(_ string, want compute.Wanted) *compute.Result {
-		if want.Gone {
+		if want.Deleted {
 			return nil
 		}
 		return &compute.Result{Trouble: "bad image", Everywhere: true}
@@ -235,7 +235,7 @@ func TestHostThatDoesNotBuild(t *testing.T) {
 	}
 	for _, host := range []string{"cn1", "cn2"} {
 		for _, wanted := range must(w.Wanted(ctx, host)) {
-			if !wanted.Gone || wanted.Server != vm {
+			if !wanted.Deleted || wanted.Server != vm {
 				t.Errorf("%s is to do %+v", host, wanted)
 			}
 		}

@@ -44,7 +44,7 @@ func (c *change) destroyDeleted(host string, unknown []ID) (others []unlistedSer
 	if len(unknown) == 0 {
 		return nil, nil
 	}
-	deleted, err := Rows[GoneRow](c, Where(ByID, unknown...))
+	deleted, err := Rows[DeletedRow](c, Where(ByID, unknown...))
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ import (
 func (w *world) destroys(host string) (ids []compute.ID) {
 	w.Helper()
 	for _, one := range must(w.Wanted(ctx, host)) {
-		if one.Gone {
+		if one.Deleted {
 			ids = append(ids, one.Server)
 		}
 	}
@@ -42,7 +42,7 @@ func TestDeletedWhileItsHostIsDown(t *testing.T) {
 	w.report()
 	for _, r := range []compute.Result{{Trouble: "it is in use"}, {Event: computetest.ID("other")}, {}} {
 		wanted := must(w.Wanted(ctx, "cn1"))
-		if len(wanted) != 1 || !wanted[0].Gone || wanted[0].Server != vm || wanted[0].Event == "" {
+		if len(wanted) != 1 || !wanted[0].Deleted || wanted[0].Server != vm || wanted[0].Event == "" {
 			t.Fatalf("before %+v, the host is to do %+v", r, wanted)
 		}
 		if r.Server = vm; r.Event == "" {
@@ -63,7 +63,7 @@ func TestLeftByBuilds(t *testing.T) {
 		if first == "" {
 			first = host
 		}
-		if host == first && !want.Gone {
+		if host == first && !want.Deleted {
 			return &compute.Result{Trouble: "it cannot"}
 		}
 		return nil
@@ -82,7 +82,7 @@ func TestLeftByBuilds(t *testing.T) {
 	}
 	vm = w.boot("vm2", w.port(1000))
 	all := func(_ string, want compute.Wanted) *compute.Result {
-		if want.Gone {
+		if want.Deleted {
 			return nil
 		}
 		return &compute.Result{Trouble: "it cannot"}

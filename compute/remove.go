@@ -75,7 +75,7 @@ func (j *job) release(ctx context.Context) error {
 		if _, err = c.Remove(&ServerRow{}, Where(ByID, row.ID)); err != nil || row.LaunchedAt.IsZero() {
 			return err
 		}
-		return c.Insert(&GoneRow{row.ID, row.Project, row.Name, row.Flavor, row.LaunchedAt, c.at})
+		return c.Insert(&DeletedRow{row.ID, row.Project, row.Name, row.Flavor, row.LaunchedAt, c.at})
 	})
 	j.s.hosts.notify(server.Host)
 	return cmp.Or(err, errOver)

@@ -146,9 +146,9 @@ type MigrationRow struct {
 	UpdatedAt  time.Time
 }
 
-// A GoneRow is what is kept of a server that is no more and that was launched once, for what
-// its project used.
-type GoneRow struct {
+// A DeletedRow is the record of a deleted server that had been launched, for the usage of its
+// project.
+type DeletedRow struct {
 	ID           ID
 	Project      string
 	Name         string

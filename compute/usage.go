@@ -68,11 +68,11 @@ func usages(r Reader, f UsageFilter, now time.Time) (all []ServerUsage, err erro
 		return nil, err
 	}
 	for _, row := range servers {
-		if all, err = f.add(all, GoneRow{row.ID, row.Project, row.Name, row.Flavor, row.LaunchedAt, row.TerminatedAt}, row.State, now); err != nil {
+		if all, err = f.add(all, DeletedRow{row.ID, row.Project, row.Name, row.Flavor, row.LaunchedAt, row.TerminatedAt}, row.State, now); err != nil {
 			return nil, err
 		}
 	}
-	deleted, err := Rows[GoneRow](r, where...)
+	deleted, err := Rows[DeletedRow](r, where...)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func usages(r Reader, f UsageFilter, now time.Time) (all []ServerUsage, err erro
 }
 
 // add adds what a server used, if it was there in the period.
-func (f UsageFilter) add(all []ServerUsage, row GoneRow, state string, now time.Time) ([]ServerUsage, error) {
+func (f UsageFilter) add(all []ServerUsage, row DeletedRow, state string, now time.Time) ([]ServerUsage, error) {
 	over := !row.TerminatedAt.IsZero()
 	if row.LaunchedAt.IsZero() || !row.LaunchedAt.Before(f.End) || over && !row.TerminatedAt.After(f.Start) {
 		return all, nil

@@ -10,12 +10,12 @@ import (
 	"github.com/berthcloud/berth/watch"
 )
 
-// A Wanted is the desired state of a server on a host: it must be as this says or, if Gone, be
+// A Wanted is the desired state of a server on a host: it must be as this says or, if Deleted, be
 // destroyed. A host must not touch a server that is not in its list.
 type Wanted struct {
-	Server ID
-	Name   string // what hypervisors call it
-	Gone   bool
+	Server  ID
+	Name    string // what hypervisors call it
+	Deleted bool
 	// Running says whether it must run. Boot, unless empty, is a start that it must have had: with
 	// a new one it is restarted.
 	Running bool
@@ -115,7 +115,7 @@ func withLeftovers(r Reader, host string, all []Wanted) ([]Wanted, error) {
 	slices.SortFunc(rows, func(a, b LeftoverRow) int { return cmp.Compare(a.ID, b.ID) })
 	for _, row := range rows {
 		if !own[row.Server] {
-			all = append(all, Wanted{Server: row.Server, Gone: true, Event: row.ID})
+			all = append(all, Wanted{Server: row.Server, Deleted: true, Event: row.ID})
 		}
 	}
 	return all, nil
@@ -149,7 +149,7 @@ func (s ServerRow) wanted(op OperationRow, ports []ServerPort) (Wanted, bool, er
 			return w, false, nil
 		}
 	case remove:
-		w.Gone = true
+		w.Deleted = true
 		if !atHost {
 			return w, false, nil
 		}

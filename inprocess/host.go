@@ -70,7 +70,7 @@ func wantsOf(all []compute.Wanted) host.Wants {
 }
 
 func wantedOf(w compute.Wanted) host.Wanted {
-	s := host.Wanted{Gone: w.Gone, Event: string(w.Event), Server: driver.Server{
+	s := host.Wanted{Deleted: w.Deleted, Event: string(w.Event), Server: driver.Server{
 		ID: string(w.Server), Name: w.Name, VCPUs: w.Flavor.VCPUs, MemoryMB: w.Flavor.MemoryMB, DiskGB: w.Flavor.RootGB + w.Flavor.EphemeralGB,
 		Image: string(w.Image), Running: w.Running, Boot: string(w.Boot), Hostname: w.Hostname, Metadata: w.Metadata, KeyData: w.KeyData,
 		UserData: w.UserData, ConfigDrive: w.ConfigDrive,

@@ -131,8 +131,8 @@ func operationTable() *table[compute.OperationRow] {
 	)
 }
 
-func goneTable() *table[compute.GoneRow] {
-	type T = compute.GoneRow
+func goneTable() *table[compute.DeletedRow] {
+	type T = compute.DeletedRow
 	return newTable("gone_servers", byID, nil,
 		text("id", func(r *T) *compute.ID { return &r.ID }, compute.ByID),
 		text("project", func(r *T) *string { return &r.Project }, compute.ByProject),

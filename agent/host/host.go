@@ -38,13 +38,13 @@ type Wants struct {
 	Servers  []Wanted
 }
 
-// A Wanted is the desired state of a server; the server is destroyed only if it is Gone. A server
+// A Wanted is the desired state of a server; the server is destroyed only if it is Deleted. A server
 // that the host has and that is not in the list is reported and not touched: the host may have had
 // another name before, or the service may have another database, or an older state of it.
 type Wanted struct {
 	driver.Server
-	Gone  bool
-	Event string // whose result must be reported, "" for none
+	Deleted bool
+	Event   string // whose result must be reported, "" for none
 }
 
 // A Result is the result of an event.
@@ -285,7 +285,7 @@ func (h *Host) attend(ctx context.Context, id string) {
 	if want != nil && want.Event != "" {
 		h.reportResult(ctx, id, want, err)
 	}
-	if err != nil && (want == nil || want.Event == "" || want.Gone) {
+	if err != nil && (want == nil || want.Event == "" || want.Deleted) {
 		rest(ctx, retryPause)
 	}
 }
@@ -349,7 +349,7 @@ func (h *Host) carryOut(ctx context.Context, id string, want *Wanted, s step) er
 // reportResult reports the result of an event, until the report succeeds or the entry changes. The
 // destruction of a server is retried while the list has it.
 func (h *Host) reportResult(ctx context.Context, id string, want *Wanted, err error) {
-	event, again := want.Event, err != nil && want.Gone
+	event, again := want.Event, err != nil && want.Deleted
 	r := Result{Server: id, Event: event, Everywhere: errors.Is(err, driver.ErrEverywhere)}
 	if err != nil {
 		r.Trouble = err.Error()

@@ -148,7 +148,7 @@ func there(t *testing.T, d driver.Driver) (all []string) {
 
 // gone is what is wanted of a server that is to be destroyed.
 func gone(id, event string) host.Wanted {
-	return host.Wanted{Server: driver.Server{ID: id}, Gone: true, Event: event}
+	return host.Wanted{Server: driver.Server{ID: id}, Deleted: true, Event: event}
 }
 
 // Servers that are not listed are left alone, logged once and reported, until they are listed, or said to be gone.

@@ -18,7 +18,7 @@ func plan(want *Wanted, is *driver.State) (steps []step) {
 	if want == nil {
 		return nil
 	}
-	if want.Gone {
+	if want.Deleted {
 		if is != nil {
 			steps = append(steps, step{verb: "destroy"})
 		}

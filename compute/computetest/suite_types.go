@@ -81,7 +81,7 @@ var rowTypes = []rowType{
 	typeOf[compute.OperationRow](func(w *world) fields {
 		return fields{compute.ByID: w.operation.ID, compute.ByServer: w.operation.Server}
 	}),
-	typeOf[compute.GoneRow](func(w *world) fields {
+	typeOf[compute.DeletedRow](func(w *world) fields {
 		return fields{compute.ByID: w.gone.ID, compute.ByProject: w.gone.Project}
 	}),
 	typeOf[compute.LeftoverRow](func(w *world) fields {

@@ -25,7 +25,7 @@ type world struct {
 	event     compute.EventRow
 	migration compute.MigrationRow
 	operation compute.OperationRow
-	gone      compute.GoneRow
+	gone      compute.DeletedRow
 	leftover  compute.LeftoverRow
 }
 
@@ -81,7 +81,7 @@ func fullWorld() *world {
 			ID: ID("migration"), Number: 2, Server: ID("server"), Project: "red", User: "bob", Type: "resize", Status: "finished", Source: "cn1", SourceNode: "cn1.example.org",
 			Dest: "cn2", DestNode: "cn2.example.org", OldFlavor: "1", NewFlavor: "2", CreatedAt: Now, UpdatedAt: later,
 		},
-		gone:      compute.GoneRow{ID: ID("gone"), Project: "red", Name: "old", Flavor: []byte(`{"VCPUs": 1}`), LaunchedAt: Now, TerminatedAt: later},
+		gone:      compute.DeletedRow{ID: ID("gone"), Project: "red", Name: "old", Flavor: []byte(`{"VCPUs": 1}`), LaunchedAt: Now, TerminatedAt: later},
 		leftover:  compute.LeftoverRow{ID: ID("leftover"), Server: ID("server"), Host: "cn1", CreatedAt: Now},
 		operation: compute.OperationRow{ID: ID("operation"), Server: ID("server"), Kind: "boot", Step: "claimed", Body: []byte(`{"x":1}`), Worker: "w1", Lease: later, CreatedAt: Now},
 	}
@@ -110,7 +110,7 @@ func bareWorld(prefix string) *world {
 		event:     compute.EventRow{ID: id("event"), Action: id("action")},
 		migration: compute.MigrationRow{ID: id("migration")},
 		operation: compute.OperationRow{ID: id("operation"), Server: id("server")},
-		gone:      compute.GoneRow{ID: id("gone")},
+		gone:      compute.DeletedRow{ID: id("gone")},
 		leftover:  compute.LeftoverRow{ID: id("leftover")},
 	}
 }

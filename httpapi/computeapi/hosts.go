@@ -78,7 +78,7 @@ func (q *request) wait() (time.Duration, error) {
 // putWanted writes an entry of the list.
 func putWanted(j *httpapi.JSON, w compute.Wanted) {
 	f := w.Flavor
-	object(j, "id", w.Server, "name", w.Name, "gone", w.Gone, "running", w.Running, "boot", orNull(string(w.Boot)),
+	object(j, "id", w.Server, "name", w.Name, "deleted", w.Deleted, "running", w.Running, "boot", orNull(string(w.Boot)),
 		"event", orNull(string(w.Event)), "image", orNull(string(w.Image)),
 		"flavor", members("name", f.Name, "vcpus", f.VCPUs, "memory_mb", f.MemoryMB, "root_gb", f.RootGB, "ephemeral_gb", f.EphemeralGB,
 			"swap_mb", f.SwapMB, "extra_specs", f.Specs),

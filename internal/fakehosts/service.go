@@ -91,7 +91,7 @@ func (s *seen) servers() string {
 // wanted is the desired state of a server, in the format of the API.
 type wanted struct {
 	ID, Name, Image, Event, Boot string
-	Gone, Running                bool
+	Deleted, Running             bool
 	Flavor                       struct {
 		VCPUs    int64
 		MemoryMB int64 `json:"memory_mb"`
@@ -114,7 +114,7 @@ func (s *seen) Wanted(ctx context.Context, known string, wait time.Duration) (ho
 	err := s.services.call(ctx, "GET", s.servers()+"?"+query.Encode(), nil, &got)
 	wants := host.Wants{Revision: got.Revision}
 	for _, w := range got.Servers {
-		one := host.Wanted{Gone: w.Gone, Event: w.Event, Server: driver.Server{
+		one := host.Wanted{Deleted: w.Deleted, Event: w.Event, Server: driver.Server{
 			ID: w.ID, Name: w.Name, VCPUs: w.Flavor.VCPUs, MemoryMB: w.Flavor.MemoryMB, DiskGB: w.Flavor.RootGB + w.Flavor.MoreGB,
 			Image: w.Image, Running: w.Running, Boot: w.Boot,
 		}}
