@@ -177,7 +177,7 @@ func (h *Host) Wanted(ctx context.Context, known string, wait time.Duration) (ho
 type wireResult struct {
 	Server     string `json:"server"`
 	Event      string `json:"event"`
-	Trouble    string `json:"trouble,omitempty"`
+	Error      string `json:"error,omitempty"`
 	Everywhere bool   `json:"everywhere"`
 }
 

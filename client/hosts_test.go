@@ -126,8 +126,8 @@ func TestHostWorks(t *testing.T) {
 	}
 	p.calls()
 	answer, status = "", http.StatusNoContent
-	must(t, "Done", h.Done(t.Context(), []host.Result{{Server: "a", Event: "e", Trouble: "no room", Everywhere: true}}))
-	const said = `{"results":[{"server":"a","event":"e","trouble":"no room","everywhere":true}]}`
+	must(t, "Done", h.Done(t.Context(), []host.Result{{Server: "a", Event: "e", Error: "no room", Everywhere: true}}))
+	const said = `{"results":[{"server":"a","event":"e","error":"no room","everywhere":true}]}`
 	if all := p.calls(); len(all) != 1 || all[0].call != "POST /berth/v1/hosts/cn%201/servers" || all[0].body != said {
 		t.Errorf("it was told %+v", all)
 	}

@@ -96,7 +96,7 @@ func TestAttachIsRefused(t *testing.T) {
 	other := w.boot("other", w.port(1000))
 	w.work(w.Service, nil)
 	taken := must(w.Server(ctx, other)).Ports[0].Port
-	broken := func(string, compute.Wanted) *compute.Result { return &compute.Result{Trouble: "no slot"} }
+	broken := func(string, compute.Wanted) *compute.Result { return &compute.Result{Error: "no slot"} }
 	asking := func() {
 		id := w.policy(500)
 		_, err := w.network.UpdateNetwork(ctx, w.net, func(n *network.NetworkSpec) error {
@@ -360,7 +360,7 @@ func TestPower(t *testing.T) {
 		}
 	}
 	w.must(w.StopServer(ctx, ann, vm))
-	w.work(w.Service, func(string, compute.Wanted) *compute.Result { return &compute.Result{Trouble: "it hangs"} })
+	w.work(w.Service, func(string, compute.Wanted) *compute.Result { return &compute.Result{Error: "it hangs"} })
 	if one := must(w.Server(ctx, vm)); one.State != compute.Active || one.Task != "" || !strings.Contains(w.why(vm), "it hangs") {
 		t.Errorf("the server is %+v", one.ServerRow)
 	}

@@ -139,7 +139,7 @@ func TestReschedule(t *testing.T) {
 		}
 		tried = append(tried, host)
 		if len(tried) < 3 {
-			return &compute.Result{Trouble: "it cannot"}
+			return &compute.Result{Error: "it cannot"}
 		}
 		return nil
 	}
@@ -159,7 +159,7 @@ func TestReschedule(t *testing.T) {
 		if want.Deleted {
 			return nil
 		}
-		return &compute.Result{Trouble: "it cannot"}
+		return &compute.Result{Error: "it cannot"}
 	}
 	vm = w.boot("vm2", w.port(1000))
 	w.work(w.Service, all)
@@ -174,7 +174,7 @@ func TestReschedule(t *testing.T) {
 		if want.Deleted {
 			return nil
 		}
-		return &compute.Result{Trouble: "bad image", Everywhere: true}
+		return &compute.Result{Error: "bad image", Everywhere: true}
 	})
 	w.agrees("nobody can")
 	if f, _ := must(w.Server(ctx, vm)).Failure(); f.Message != fmt.Sprintf("Build of instance %s aborted: bad image", vm) {

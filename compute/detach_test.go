@@ -34,7 +34,7 @@ var besides = map[string]scenario{
 	"AttachFails": {
 		begin: func(w *world) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
 		do: func(w *world, s *compute.Service) error {
-			fails := func(string, compute.Wanted) *compute.Result { return &compute.Result{Trouble: "no slot"} }
+			fails := func(string, compute.Wanted) *compute.Result { return &compute.Result{Error: "no slot"} }
 			_, err := w.attach(s, w.only(), compute.NetworkSpec{Port: w.port(1000)}, fails)
 			return err
 		},

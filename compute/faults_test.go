@@ -52,7 +52,7 @@ var scenarios = map[string]scenario{
 					first = host
 				}
 				if host == first {
-					return &compute.Result{Trouble: "it cannot"}
+					return &compute.Result{Error: "it cannot"}
 				}
 				return nil
 			}

@@ -24,7 +24,7 @@ func (c *change) leaveAt(host string, server ID) error {
 // retries a failure by itself.
 func (c *change) destroyed(host string, r Result) (bool, error) {
 	rows, err := Rows[LeftoverRow](c, Where(ByID, r.Event), Where(ByHost, host), Where(ByServer, r.Server))
-	if err != nil || len(rows) == 0 || r.Trouble != "" {
+	if err != nil || len(rows) == 0 || r.Error != "" {
 		return len(rows) > 0, err
 	}
 	_, err = c.Remove(&LeftoverRow{}, Where(ByID, r.Event))

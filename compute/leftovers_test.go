@@ -40,7 +40,7 @@ func TestDeletedWhileItsHostIsDown(t *testing.T) {
 		t.Fatalf("the server is %s", got)
 	}
 	w.report()
-	for _, r := range []compute.Result{{Trouble: "it is in use"}, {Event: computetest.ID("other")}, {}} {
+	for _, r := range []compute.Result{{Error: "it is in use"}, {Event: computetest.ID("other")}, {}} {
 		wanted := must(w.Wanted(ctx, "cn1"))
 		if len(wanted) != 1 || !wanted[0].Deleted || wanted[0].Server != vm || wanted[0].Event == "" {
 			t.Fatalf("before %+v, the host is to do %+v", r, wanted)
@@ -64,7 +64,7 @@ func TestLeftByBuilds(t *testing.T) {
 			first = host
 		}
 		if host == first && !want.Deleted {
-			return &compute.Result{Trouble: "it cannot"}
+			return &compute.Result{Error: "it cannot"}
 		}
 		return nil
 	}
@@ -85,7 +85,7 @@ func TestLeftByBuilds(t *testing.T) {
 		if want.Deleted {
 			return nil
 		}
-		return &compute.Result{Trouble: "it cannot"}
+		return &compute.Result{Error: "it cannot"}
 	}
 	for range 4 {
 		must(w.Recover(ctx))

@@ -45,8 +45,8 @@ type WantedPort struct {
 type Result struct {
 	Server ID
 	Event  ID
-	// Trouble is the error, "" for success. Everywhere says that it would fail on any host.
-	Trouble    string
+	// Error is the error message, "" for success. Everywhere says that it would fail on any host.
+	Error      string
 	Everywhere bool
 }
 
@@ -228,10 +228,10 @@ func (c *change) hostDid(host string, r Result) error {
 	if err != nil || b.Event != r.Event {
 		return err
 	}
-	if r.Trouble == "" {
+	if r.Error == "" {
 		return c.answered(r.Event)
 	}
-	t := stepError{text: r.Trouble, details: r.Trouble}
+	t := stepError{text: r.Error, details: r.Error}
 	if r.Everywhere {
 		t.details = abortPrefix + t.details
 	}

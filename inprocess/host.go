@@ -92,7 +92,7 @@ func wantedOf(w compute.Wanted) host.Wanted {
 func (h *Host) Done(ctx context.Context, results []host.Result) error {
 	all := make([]compute.Result, len(results))
 	for i, r := range results {
-		all[i] = compute.Result{Server: compute.ID(r.Server), Event: compute.ID(r.Event), Trouble: r.Trouble, Everywhere: r.Everywhere}
+		all[i] = compute.Result{Server: compute.ID(r.Server), Event: compute.ID(r.Event), Error: r.Error, Everywhere: r.Everywhere}
 	}
 	return told(h.service.Done(ctx, h.report.Host, all), nil)
 }

@@ -50,8 +50,8 @@ type Wanted struct {
 // A Result is the result of an event.
 type Result struct {
 	Server, Event string
-	// Trouble is the error, "" for success. Everywhere says that it would fail on any host.
-	Trouble    string
+	// Error is the error message, "" for success. Everywhere says that it would fail on any host.
+	Error      string
 	Everywhere bool
 }
 
@@ -352,7 +352,7 @@ func (h *Host) reportResult(ctx context.Context, id string, want *Wanted, err er
 	event, again := want.Event, err != nil && want.Deleted
 	r := Result{Server: id, Event: event, Everywhere: errors.Is(err, driver.ErrEverywhere)}
 	if err != nil {
-		r.Trouble = err.Error()
+		r.Error = err.Error()
 	}
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, maxPause) {
 		err := h.Service.Done(ctx, []Result{r})

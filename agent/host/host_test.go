@@ -237,7 +237,7 @@ func TestDestroyFails(t *testing.T) {
 		s.want(gone("a", "e1"))
 		time.Sleep(time.Minute)
 		heard := s.heard()
-		if len(heard) < 5 || len(heard) > 20 || heard[0].Trouble != "it is in use" {
+		if len(heard) < 5 || len(heard) > 20 || heard[0].Error != "it is in use" {
 			t.Errorf("of a server that cannot be destroyed it was said in a minute %+v", heard)
 		}
 		busy.Store(false)
@@ -296,7 +296,7 @@ func TestFailures(t *testing.T) {
 	inBubble(t, fake, func(t *testing.T, s *service) {
 		s.want(server("a", "e1"), server("b", "e2"), server("c", ""))
 		time.Sleep(5 * time.Minute)
-		want := []host.Result{{Server: "a", Event: "e1", Trouble: "no such image"}, {Server: "b", Event: "e2", Trouble: bad["build b"].Error(), Everywhere: true}}
+		want := []host.Result{{Server: "a", Event: "e1", Error: "no such image"}, {Server: "b", Event: "e2", Error: bad["build b"].Error(), Everywhere: true}}
 		if d := cmp.Diff(want, s.heard()); d != "" {
 			t.Errorf("it was said (-want +got)\n%s", d)
 		}

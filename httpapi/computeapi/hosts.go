@@ -26,7 +26,7 @@ func (a *API) hostRoutes() []httpapi.Route {
 }
 
 var resultsSchema = bodySchema("results", `{"type": "array", "maxItems": 4096, "items": `+objectPart(`"server": `+uuidPart+`, "event": `+uuidPart+`,
-		"trouble": `+stringPart+`, "everywhere": {"type": "boolean"}`, `"server", "event"`)+`}`)
+		"error": `+stringPart+`, "everywhere": {"type": "boolean"}`, `"server", "event"`)+`}`)
 
 // mayReport is the rule of hosts.
 func (q *request) mayReport() error { return q.can("berth-hosts:report", nobodys) }
@@ -110,8 +110,8 @@ func (q *request) takeResults() error {
 		results[i] = compute.Result{
 			Server: compute.ID(*textOf(item, "server")), Event: compute.ID(*textOf(item, "event")), Everywhere: everywhere.Bool(),
 		}
-		if trouble := textOf(item, "trouble"); trouble != nil {
-			results[i].Trouble = *trouble
+		if message := textOf(item, "error"); message != nil {
+			results[i].Error = *message
 		}
 	}
 	if err := q.api.Compute.Done(q.Context(), q.param("host"), results); err != nil {

@@ -131,8 +131,8 @@ func (s *seen) Done(ctx context.Context, results []host.Result) error {
 	said := make([]object, len(results))
 	for i, r := range results {
 		said[i] = object{"server": r.Server, "event": r.Event, "everywhere": r.Everywhere}
-		if r.Trouble != "" {
-			said[i]["trouble"] = r.Trouble
+		if r.Error != "" {
+			said[i]["error"] = r.Error
 		}
 	}
 	return s.services.call(ctx, "POST", s.servers(), object{"results": said}, nil)
