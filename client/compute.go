@@ -30,9 +30,9 @@ type wireEvent struct {
 // codeNoServer distinguishes compute's 404 from that of a web server at a wrong address.
 const codeNoServer fault.Code = "itemNotFound"
 
-// Tell implements network.Compute. Compute answers 207 when some of the servers do not exist, and
+// SendEvents implements network.Compute. Compute answers 207 when some of the servers do not exist, and
 // 404 when none does.
-func (c *Compute) Tell(ctx context.Context, events []network.ServerEvent) error {
+func (c *Compute) SendEvents(ctx context.Context, events []network.ServerEvent) error {
 	if len(events) == 0 {
 		return nil
 	}

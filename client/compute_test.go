@@ -39,14 +39,14 @@ func TestTell(t *testing.T) {
 			}))
 			c := client.NewCompute(at(t, service.url+"/v2.1"))
 			defer c.Close()
-			err := c.Tell(t.Context(), []network.ServerEvent{
+			err := c.SendEvents(t.Context(), []network.ServerEvent{
 				{Name: "network-vif-plugged", Server: serverID, Tag: otherID, Status: "completed"},
 				{Name: "network-changed", Server: serverID},
 			})
 			if tc.want == "" {
-				must(t, "Tell", err)
-			} else if wantKind(t, "Tell", err, tc.kind); !strings.Contains(fmt.Sprint(err), tc.want) {
-				t.Errorf("Tell = %v, want %q", err, tc.want)
+				must(t, "SendEvents", err)
+			} else if wantKind(t, "SendEvents", err, tc.kind); !strings.Contains(fmt.Sprint(err), tc.want) {
+				t.Errorf("SendEvents = %v, want %q", err, tc.want)
 			}
 			want := []seen{{"POST /v2.1/os-server-external-events", "", "admin", "", `{"events":[` +
 				`{"name":"network-vif-plugged","server_uuid":"` + serverID + `","tag":"` + otherID + `","status":"completed"},` +
@@ -60,5 +60,5 @@ func TestTell(t *testing.T) {
 
 func TestTellNothing(t *testing.T) {
 	c := client.NewCompute(at(t, "http://127.0.0.1:1"))
-	must(t, "Tell of nothing", c.Tell(t.Context(), nil))
+	must(t, "SendEvents of nothing", c.SendEvents(t.Context(), nil))
 }

@@ -36,7 +36,7 @@ func FuzzAnswers(f *testing.F) {
 		_, named := p.ProviderNamed(ctx, "n")
 		_, below := p.ProvidersBelow(ctx, rootID)
 		_, held := p.Allocations(ctx, serverID)
-		told := c.Tell(ctx, []network.ServerEvent{{Name: "network-changed", Server: serverID}})
+		told := c.SendEvents(ctx, []network.ServerEvent{{Name: "network-changed", Server: serverID}})
 		cancel() // so that retries do not pause
 		for _, err := range []error{
 			named, below, held, told,

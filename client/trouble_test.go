@@ -150,7 +150,7 @@ func claim(ctx context.Context, p *client.Placement, _ *client.Compute) error {
 }
 
 func tell(ctx context.Context, _ *client.Placement, c *client.Compute) error {
-	return c.Tell(ctx, []network.ServerEvent{{Name: "network-changed", Server: serverID}})
+	return c.SendEvents(ctx, []network.ServerEvent{{Name: "network-changed", Server: serverID}})
 }
 
 // placementAndCompute is Berth's placement with a compute service below /v2.1.

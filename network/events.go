@@ -105,7 +105,7 @@ func (e *events) more(first ServerEvent) []ServerEvent {
 func (e *events) send(ctx context.Context, group []ServerEvent) {
 	ctx, cancel := context.WithTimeout(ctx, eventTime)
 	defer cancel()
-	if err := e.compute.Tell(ctx, group); err != nil {
+	if err := e.compute.SendEvents(ctx, group); err != nil {
 		e.log.WarnContext(ctx, "port events could not be delivered to compute", "events", len(group), "error", err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // An ear is a compute service that keeps what it is told.
 type ear struct{ heard []network.ServerEvent }
 
-func (e *ear) Tell(_ context.Context, events []network.ServerEvent) error {
+func (e *ear) SendEvents(_ context.Context, events []network.ServerEvent) error {
 	e.heard = append(e.heard, events...)
 	return nil
 }

@@ -70,9 +70,9 @@ var (
 
 // Compute is the part of the compute service that gets events.
 type Compute interface {
-	// Tell delivers events about servers. Those about servers that compute does not know are
+	// SendEvents delivers events about servers. Those about servers that compute does not know are
 	// dropped without an error.
-	Tell(ctx context.Context, events []ServerEvent) error
+	SendEvents(ctx context.Context, events []ServerEvent) error
 }
 
 // A ServerEvent is one of compute's external events.
