@@ -36,15 +36,15 @@ const (
 // Run keeps ports until ctx ends. Until the network service has said which there are,
 // everything stays as it is. What is set stays when it ends.
 func (k *Keeper) Run(ctx context.Context) {
-	news := make(chan []Port)
+	updates := make(chan []Port)
 	var following sync.WaitGroup
-	following.Go(func() { k.follow(ctx, news) })
+	following.Go(func() { k.follow(ctx, updates) })
 	defer following.Wait()
-	k.keep(ctx, news)
+	k.keep(ctx, updates)
 }
 
 // follow passes on the ports of the host whenever they are others.
-func (k *Keeper) follow(ctx context.Context, news chan<- []Port) {
+func (k *Keeper) follow(ctx context.Context, updates chan<- []Port) {
 	from := services{all: k.Services, log: k.Log}
 	host, driver := k.Settings.Default.Host, k.Settings.Kind.Driver().Name
 	known, pause := "", firstPause
@@ -64,7 +64,7 @@ func (k *Keeper) follow(ctx context.Context, news chan<- []Port) {
 		default:
 			known, pause = got.Revision, firstPause
 			select {
-			case news <- got.Ports:
+			case updates <- got.Ports:
 			case <-ctx.Done():
 			}
 		}
@@ -86,7 +86,7 @@ func rest(ctx context.Context, d time.Duration) {
 }
 
 // keep enforces the rules whenever the ports change, something was plugged in, or a check is due.
-func (k *Keeper) keep(ctx context.Context, news <-chan []Port) {
+func (k *Keeper) keep(ctx context.Context, updates <-chan []Port) {
 	to := services{all: k.Services, log: k.Log}
 	var ports []Port
 	known, pause := false, firstPause
@@ -96,7 +96,7 @@ func (k *Keeper) keep(ctx context.Context, news <-chan []Port) {
 		select {
 		case <-ctx.Done():
 			return
-		case ports = <-news:
+		case ports = <-updates:
 			known = true
 		case <-k.Enforcer.Changed():
 		case <-due.C:

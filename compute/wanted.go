@@ -169,12 +169,12 @@ func (s ServerRow) wanted(op OperationRow, ports []ServerPort) (Wanted, bool, er
 // AwaitWanted returns what Wanted does as soon as that differs from what the caller has, and in any
 // case after wait or when the service stops. Changes by other instances are seen within
 // watch.Interval.
-func (s *Service) AwaitWanted(ctx context.Context, host string, wait time.Duration, news func([]Wanted) bool) ([]Wanted, error) {
+func (s *Service) AwaitWanted(ctx context.Context, host string, wait time.Duration, changed func([]Wanted) bool) ([]Wanted, error) {
 	one := s.hosts.add(host)
 	defer s.hosts.remove(one)
 	return watch.Await(ctx, wait, one.changed, s.hosts.ended, func() ([]Wanted, bool, error) {
 		all, err := s.Wanted(ctx, host)
-		return all, err == nil && news(all), err
+		return all, err == nil && changed(all), err
 	})
 }
 

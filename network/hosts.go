@@ -43,13 +43,13 @@ func (b *BindingRow) bound() bool { return b.VIF != VIFUnbound && b.VIF != VIFFa
 // AwaitHostPorts returns what HostPorts does as soon as that differs from what the caller has, and
 // in any case after wait, when the service stops, or when changes cannot be watched. Changes by
 // other instances are seen within watch.Interval.
-func (s *Service) AwaitHostPorts(ctx context.Context, host string, wait time.Duration, news func([]Port) bool) ([]Port, error) {
+func (s *Service) AwaitHostPorts(ctx context.Context, host string, wait time.Duration, changed func([]Port) bool) ([]Port, error) {
 	one := s.watches.add(host)
 	defer s.watches.remove(one)
 	return watch.Await(ctx, wait, one.changed, s.watches.ended, func() ([]Port, bool, error) {
 		s.watches.setPorts(one, nil)
 		all, err := s.HostPorts(ctx, host)
-		if err != nil || news(all) {
+		if err != nil || changed(all) {
 			return all, true, err
 		}
 		s.watches.setPorts(one, idSet(all))

@@ -16,7 +16,7 @@ func (s *Service) Wired(ctx context.Context, host string, ids []ID, up bool) err
 // when it is plugged in nowhere; other ports, and those on another host than they are bound to, are
 // unchanged: they are moving. Compute gets events of those whose status changes.
 func (s *Service) Plugged(ctx context.Context, driver string, hosts map[ID]string) error {
-	told := func(p *Port) (up, says bool) {
+	reported := func(p *Port) (up, says bool) {
 		host := hosts[p.ID]
 		return host != "", p.Binding.Driver == driver && (host == "" || host == p.Binding.Host)
 	}
@@ -25,29 +25,29 @@ func (s *Service) Plugged(ctx context.Context, driver string, hosts map[ID]strin
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
-	var news []ID // mostly there is none, and no caller should wait for the writer then
+	var changed []ID // mostly there is none, and no caller should wait for the writer then
 	err := s.store.View(ctx, func(r Reader) error {
 		all, err := ports(r, Where(ByID, ids...))
-		news = nil
+		changed = nil
 		for i := range all {
-			if up, says := told(&all[i]); says && all[i].wired() != up {
-				news = append(news, all[i].ID)
+			if up, says := reported(&all[i]); says && all[i].wired() != up {
+				changed = append(changed, all[i].ID)
 			}
 		}
 		return err
 	})
-	if err != nil || len(news) == 0 {
+	if err != nil || len(changed) == 0 {
 		return err
 	}
-	return s.wire(ctx, news, told)
+	return s.wire(ctx, changed, reported)
 }
 
 // wired reports whether the port is plugged in.
 func (p *Port) wired() bool { return p.Status == PortActive }
 
-// wire sets the status of ports of which told knows whether they are up, and sends compute events
+// wire sets the status of ports of which reported knows whether they are up, and sends compute events
 // of those that change.
-func (s *Service) wire(ctx context.Context, ids []ID, told func(*Port) (up, says bool)) error {
+func (s *Service) wire(ctx context.Context, ids []ID, reported func(*Port) (up, says bool)) error {
 	var changed []Port
 	err := s.update(ctx, func(c *change) error {
 		changed = nil
@@ -56,7 +56,7 @@ func (s *Service) wire(ctx context.Context, ids []ID, told func(*Port) (up, says
 			return err
 		}
 		for _, p := range all {
-			up, says := told(&p)
+			up, says := reported(&p)
 			if !says || p.wired() == up {
 				continue
 			}

@@ -14,12 +14,12 @@ const Interval = 2 * time.Second
 // Await returns the result of look as soon as it is a change, and after wait, or when ended is
 // closed, in any case. It calls look at once and after each value on changed. When ctx ends first
 // it returns the reason.
-func Await[T any](ctx context.Context, wait time.Duration, changed, ended <-chan struct{}, look func() (now T, news bool, err error)) (T, error) {
+func Await[T any](ctx context.Context, wait time.Duration, changed, ended <-chan struct{}, look func() (now T, isNew bool, err error)) (T, error) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for {
-		now, news, err := look()
-		if err != nil || news {
+		now, isNew, err := look()
+		if err != nil || isNew {
 			return now, err
 		}
 		select {
@@ -35,9 +35,9 @@ func Await[T any](ctx context.Context, wait time.Duration, changed, ended <-chan
 	}
 }
 
-// Follow calls tell when other instances have changed something, until ctx ends. Count is the
+// Follow calls notify when other instances have changed something, until ctx ends. Count is the
 // number of their changes.
-func Follow(ctx context.Context, count func(context.Context) (int64, error), tell func(), log *slog.Logger) {
+func Follow(ctx context.Context, count func(context.Context) (int64, error), notify func(), log *slog.Logger) {
 	tick := time.NewTicker(Interval)
 	defer tick.Stop()
 	var seen int64
@@ -48,7 +48,7 @@ func Follow(ctx context.Context, count func(context.Context) (int64, error), tel
 			log.WarnContext(ctx, "it cannot be seen what other instances change", "error", err)
 		case err == nil && n > seen:
 			seen = n
-			tell()
+			notify()
 		}
 		select {
 		case <-ctx.Done():

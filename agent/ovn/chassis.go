@@ -48,7 +48,7 @@ type view struct {
 	private  map[ovsdb.UUID]ovsdb.Row // rows of Chassis_Private
 	global   ovsdb.Row                // of SB_Global, nil when there is none
 	heard    map[string]sign          // by name of chassis
-	told     map[string]Chassis       // by name, as events said
+	reported map[string]Chassis       // by name, as events said
 	ports    ports
 }
 
@@ -61,7 +61,7 @@ type sign struct {
 func newView(patience time.Duration) *view {
 	return &view{
 		patience: patience, chassis: make(map[ovsdb.UUID]ovsdb.Row), private: make(map[ovsdb.UUID]ovsdb.Row),
-		heard: make(map[string]sign), told: make(map[string]Chassis), ports: newPorts(),
+		heard: make(map[string]sign), reported: make(map[string]Chassis), ports: newPorts(),
 	}
 }
 
@@ -96,21 +96,21 @@ func put(rows map[ovsdb.UUID]ovsdb.Row, c ovsdb.Change) {
 // alive without a sign of life: the zero time for none.
 func (v *view) events(now time.Time) (events []Event, next time.Time) {
 	is, next := v.current(now)
-	for _, name := range slices.Sorted(maps.Keys(v.told)) {
+	for _, name := range slices.Sorted(maps.Keys(v.reported)) {
 		if _, still := is[name]; !still {
-			events = append(events, Event{Kind: Removed, Chassis: v.told[name]})
+			events = append(events, Event{Kind: Removed, Chassis: v.reported[name]})
 			delete(v.heard, name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(is)) {
-		switch was, known := v.told[name]; {
+		switch was, known := v.reported[name]; {
 		case !known:
 			events = append(events, Event{Kind: Added, Chassis: is[name]})
 		case was != is[name]:
 			events = append(events, Event{Kind: Changed, Chassis: is[name]})
 		}
 	}
-	v.told = is
+	v.reported = is
 	if changed := v.ports.changes(v.chassis); len(changed) > 0 {
 		events = append(events, Event{Kind: Plugged, Ports: changed})
 	}
@@ -120,8 +120,8 @@ func (v *view) events(now time.Time) (events []Event, next time.Time) {
 // list returns all chassis of the events so far.
 func (v *view) list() Event {
 	e := Event{Kind: Listed}
-	for _, name := range slices.Sorted(maps.Keys(v.told)) {
-		e.All = append(e.All, v.told[name])
+	for _, name := range slices.Sorted(maps.Keys(v.reported)) {
+		e.All = append(e.All, v.reported[name])
 	}
 	return e
 }

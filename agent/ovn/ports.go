@@ -15,10 +15,10 @@ type Port struct {
 
 // ports are what is known of the table Port_Binding.
 type ports struct {
-	rows map[string]binding // by name
-	told map[string]string  // hostname by name, as events said
-	news map[string]bool    // names of rows that changed since the last call
-	all  bool               // all rows are due
+	rows     map[string]binding // by name
+	reported map[string]string  // hostname by name, as events said
+	changed  map[string]bool    // names of rows that changed since the last call
+	all      bool               // all rows are due
 }
 
 // A binding is a row of Port_Binding.
@@ -28,7 +28,7 @@ type binding struct {
 }
 
 func newPorts() ports {
-	return ports{rows: make(map[string]binding), told: make(map[string]string), news: make(map[string]bool)}
+	return ports{rows: make(map[string]binding), reported: make(map[string]string), changed: make(map[string]bool)}
 }
 
 // take takes up a change of a row. A name may go from one row to another in a
@@ -36,13 +36,13 @@ func newPorts() ports {
 func (p *ports) take(c ovsdb.Change) {
 	name := ovsdb.Value[string](c.New, "logical_port")
 	if old := ovsdb.Value[string](c.Old, "logical_port"); c.Old != nil && (c.New == nil || old != name) {
-		p.news[old] = true
+		p.changed[old] = true
 		if p.rows[old].id == c.UUID {
 			delete(p.rows, old)
 		}
 	}
 	if c.New != nil {
-		p.news[name] = true
+		p.changed[name] = true
 		p.rows[name] = binding{c.UUID, c.New}
 	}
 }
@@ -52,29 +52,29 @@ func (p *ports) take(c ovsdb.Change) {
 func (p *ports) changes(chassis map[ovsdb.UUID]ovsdb.Row) (changed []Port) {
 	if p.all {
 		for name := range p.rows {
-			p.news[name] = true
+			p.changed[name] = true
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(p.news)) {
+	for _, name := range slices.Sorted(maps.Keys(p.changed)) {
 		b, there := p.rows[name]
 		host := ""
 		if there {
 			host = pluggedAt(b.row, chassis)
 		}
-		if was, known := p.told[name]; known && was == host || !known && !there {
+		if was, known := p.reported[name]; known && was == host || !known && !there {
 			if !there {
-				delete(p.told, name)
+				delete(p.reported, name)
 			}
 			continue
 		}
-		p.told[name] = host
+		p.reported[name] = host
 		if !there {
-			delete(p.told, name)
+			delete(p.reported, name)
 		}
 		changed = append(changed, Port{name, host})
 	}
 	p.all = false
-	clear(p.news)
+	clear(p.changed)
 	return changed
 }
 

@@ -47,8 +47,8 @@ func TestAlive(t *testing.T) {
 	at := func(after time.Duration, wantAlive bool, wantEvents int, wantNext time.Duration) {
 		t.Helper()
 		events, next := v.Events(begin.Add(after))
-		if v.Told("hv1").Alive != wantAlive || len(events) != wantEvents {
-			t.Errorf("after %s: alive = %t, events = %v; want %t, %d", after, v.Told("hv1").Alive, events, wantAlive, wantEvents)
+		if v.Reported("hv1").Alive != wantAlive || len(events) != wantEvents {
+			t.Errorf("after %s: alive = %t, events = %v; want %t, %d", after, v.Reported("hv1").Alive, events, wantAlive, wantEvents)
 		}
 		if wantNext == 0 && !next.IsZero() || wantNext != 0 && next != begin.Add(wantNext) {
 			t.Errorf("after %s: the next look is at %s, want %s", after, next, wantNext)

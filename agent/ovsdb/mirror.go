@@ -35,17 +35,17 @@ type ref struct {
 type mirror struct {
 	order sync.Mutex // locked before mu, from the request for the rows until they are applied, so that no change overtakes them
 
-	mu     sync.Mutex
-	schema map[string]map[string]bool // by table and column: whether it may have several values
-	rows   map[ref]Row
-	before map[ref]Row // of rows that changed since the last call: their former values
-	synced bool        // since
-	last   string      // transaction of the rows; "" when unknown
-	news   chan struct{}
+	mu      sync.Mutex
+	schema  map[string]map[string]bool // by table and column: whether it may have several values
+	rows    map[ref]Row
+	before  map[ref]Row // of rows that changed since the last call: their former values
+	synced  bool        // since
+	last    string      // transaction of the rows; "" when unknown
+	changed chan struct{}
 }
 
 func newMirror() *mirror {
-	return &mirror{rows: make(map[ref]Row), before: make(map[ref]Row), news: make(chan struct{}, 1)}
+	return &mirror{rows: make(map[ref]Row), before: make(map[ref]Row), changed: make(chan struct{}, 1)}
 }
 
 // The wire's form of changes: RFC 7047 has others, these are of ovsdb-server(7).
@@ -183,7 +183,7 @@ func (m *mirror) apply(last string, updates tableUpdates) error {
 	}
 	m.last = last
 	select {
-	case m.news <- struct{}{}:
+	case m.changed <- struct{}{}:
 	default:
 	}
 	return nil
@@ -285,7 +285,7 @@ func elements(v any) Set {
 func (c *Client) Next(ctx context.Context) (Delta, error) {
 	for {
 		select {
-		case <-c.mirror.news:
+		case <-c.mirror.changed:
 		case <-ctx.Done():
 			return Delta{}, ctx.Err()
 		}

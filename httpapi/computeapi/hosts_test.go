@@ -11,7 +11,7 @@ import (
 	"github.com/berthcloud/berth/conformance/nova"
 )
 
-// A host that knows the revision is answered when there is news, and not before.
+// A host that knows the revision is answered when the list changes, and not before.
 func TestHostsWaitForNews(t *testing.T) {
 	s := newSide(t)
 	s.options.Network = somePorts()
@@ -30,18 +30,18 @@ func TestHostsWaitForNews(t *testing.T) {
 	if _, same := s.say(t, said{"service", "GET", ask, "", ""}); same != first {
 		t.Errorf("without a change the host is to do %s, then %s", first, same)
 	}
-	news := make(chan string)
+	answers := make(chan string)
 	go func() {
 		_, answer := s.say(t, said{"service", "GET", ask + "&wait=60", "", ""})
-		news <- answer
+		answers <- answer
 	}()
 	if status, answer := s.say(t, said{"member", "POST", "/v2.1/servers/" + vm + "/action", "", `{"os-stop": null}`}); status != http.StatusAccepted {
 		t.Fatalf("os-stop is answered %d %s", status, answer)
 	}
 	select {
-	case answer := <-news:
+	case answer := <-answers:
 		if strings.Contains(answer, known.Revision) || !strings.Contains(answer, `"running": false`) {
-			t.Errorf("the news are %s", answer)
+			t.Errorf("the answer is %s", answer)
 		}
 	case <-time.After(30 * time.Second):
 		t.Error("the host waits still")

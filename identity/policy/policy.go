@@ -190,9 +190,9 @@ func (e *Enforcer) refresh() {
 func (e *Enforcer) look() (changed bool, err error) {
 	found, err := find(e.opts.File, e.opts.Dirs)
 	if err != nil {
-		news := e.lookErr != err.Error()
+		isNew := e.lookErr != err.Error()
 		e.lookErr = err.Error()
-		return news, fmt.Errorf("looking for policy files: %w", err)
+		return isNew, fmt.Errorf("looking for policy files: %w", err)
 	}
 	if e.lookErr == "" && same(e.seen, found) {
 		return false, nil

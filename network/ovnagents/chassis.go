@@ -83,7 +83,7 @@ func (r *Reporter) Run(ctx context.Context, db *ovsdb.Client) {
 			for _, host := range r.take(e) {
 				r.tell(ctx, host)
 			}
-		case <-r.ports.news:
+		case <-r.ports.due:
 			r.ports.tell(ctx)
 		case <-next.C:
 			r.refresh(ctx)

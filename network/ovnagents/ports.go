@@ -15,7 +15,7 @@ import (
 type portReporter struct {
 	plugged func(ctx context.Context, driver string, hosts map[network.ID]string) error
 	log     *slog.Logger
-	news    chan struct{} // has a value when something is pending
+	due     chan struct{} // has a value when something is pending
 
 	mu      sync.Mutex            // guards what follows
 	hosts   map[network.ID]string // where each port is that is plugged in
@@ -26,7 +26,7 @@ type portReporter struct {
 
 func newPortReporter(plugged func(context.Context, string, map[network.ID]string) error, log *slog.Logger) *portReporter {
 	return &portReporter{
-		plugged: plugged, log: log, news: make(chan struct{}, 1),
+		plugged: plugged, log: log, due: make(chan struct{}, 1),
 		hosts: make(map[network.ID]string), pending: make(map[network.ID]bool),
 	}
 }
@@ -59,7 +59,7 @@ func (r *portReporter) written(ids []network.ID) {
 
 func (r *portReporter) wake() {
 	select {
-	case r.news <- struct{}{}:
+	case r.due <- struct{}{}:
 	default: // a value is pending already
 	}
 }
