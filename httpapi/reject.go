@@ -16,7 +16,8 @@ import (
 
 // net/http answers a request it cannot parse by itself, in plain text, before
 // any handler runs. The types here sit under it and put an error in the API's
-// format in place of that text. A request that only has a content-length which
+// format in place of that text, and they give an answer without a body back its
+// content-length. A request that only has a content-length which
 // is no number is given to the handler after all: who sent it, which version and
 // which path come before it in the order of checks.
 
@@ -106,6 +107,9 @@ func (c *conn) Write(p []byte) (int, error) {
 	if c.http2 {
 		return c.Conn.Write(p)
 	}
+	if bytes.HasPrefix(p, noContent) {
+		return c.writeEmpty(p)
+	}
 	status, reason, ok := rejection(p)
 	if !ok {
 		return c.Conn.Write(p)
@@ -119,6 +123,23 @@ func (c *conn) Write(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
+
+// noContent begins an answer without a body.
+var noContent = []byte("HTTP/1.1 204 No Content\r\n")
+
+// writeEmpty writes an answer of status 204 with the content-length that upstream sends and
+// net/http removes.
+func (c *conn) writeEmpty(p []byte) (int, error) {
+	whole := append(make([]byte, 0, len(p)+len(noLength)), noContent...)
+	whole = append(whole, noLength...)
+	whole = append(whole, p[len(noContent):]...)
+	if _, err := c.Conn.Write(whole); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+const noLength = "Content-Length: 0\r\n"
 
 // reconsidered returns the handler's answer to a request whose only fault is its
 // content-length, nil for any other.

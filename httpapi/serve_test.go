@@ -138,6 +138,18 @@ func oddLengths(t *testing.T, http2 bool) {
 	}
 }
 
+// Upstream sends a length with 204 too, and clients compare headers.
+func TestEmptyAnswersHaveALength(t *testing.T) {
+	addr, _, _ := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Kept", "yes")
+		w.WriteHeader(http.StatusNoContent)
+	}), httpapi.ServeOptions{})
+	got := send(t, addr, "GET / HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+	if n := strings.Count(got, "HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n"); n != 2 || strings.Count(got, "X-Kept: yes\r\n") != 2 {
+		t.Errorf("answers are %q, want two with a length of 0", got)
+	}
+}
+
 func TestHandlersAnswersPassUntouched(t *testing.T) {
 	const text = "400 Bad Request"
 	addr, _, _ := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
