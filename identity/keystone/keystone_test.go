@@ -360,7 +360,7 @@ func TestMetrics(t *testing.T) {
 	_, _ = ask(v, "third")
 	want := map[string]int{
 		"validated accepted": 2, "validated refused": 2, "validated unavailable": 1,
-		"cached": 1, "asked accepted": 1, "asked refused": 1, "asked unavailable": 1, "away true": 1,
+		"cached": 1, "asked accepted": 1, "asked refused": 1, "asked unavailable": 1, "unavailable true": 1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
