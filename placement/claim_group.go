@@ -16,11 +16,20 @@ import (
 // for their sake.
 const maxLater = 128
 
+// errBesideOthers says that a request is refused for what others of its transaction take, and
+// not without them. On a shared store another service may free as much before these are
+// committed, and then there is no moment at which the refusal is true: the request is
+// decided in the next transaction.
+var errBesideOthers = errors.New("placement: refused for what is not committed")
+
 // writeTogether has a request written with those that wait when it does. When it returns,
 // the snapshot has what became of it, or is sure to have it before it is answered from:
 // also a refusal waits, since it may rest on a write that the snapshot does not show.
 func (s *Service) writeTogether(ctx context.Context, r *claimRequest) error {
 	err := s.claims(ctx, s.settings.Now(), r)
+	for errors.Is(err, errBesideOthers) && ctx.Err() == nil {
+		err = s.claims(ctx, s.settings.Now(), r)
+	}
 	switch {
 	case !s.store.Shared():
 		s.refreshed(s.refreshHere(context.WithoutCancel(ctx), Changes{}))
@@ -74,7 +83,11 @@ func (s *Service) writeGroup(w Writer, g *claimGroup, later map[*Tree]*Tree) ([]
 			return nil, err
 		}
 		for i, r := range g.all {
-			*g.outcome[i] = state.decide(r, g.consumers[i])
+			err := state.decide(r, g.consumers[i])
+			if err != nil && s.store.Shared() && !g.refusedAlone(i, state) {
+				err = errBesideOthers
+			}
+			*g.outcome[i] = err
 		}
 	}
 	if state.empty() {
@@ -124,6 +137,7 @@ type claimGroup struct {
 	all       []*claimRequest
 	outcome   []*error     // by request
 	consumers [][]Claimant // by request and claim
+	follows   bool         // others of the transaction were written before
 }
 
 func newClaimGroup(requests []any, outcome []error) *claimGroup {
@@ -141,13 +155,13 @@ func (g *claimGroup) add(r *claimRequest, outcome *error) {
 // distinct splits off the requests about consumers of earlier requests; others is nil when
 // there are none.
 func (g *claimGroup) distinct() (first, others *claimGroup) {
-	first = new(claimGroup)
+	first = &claimGroup{follows: g.follows}
 	about := make(map[UUID]bool)
 	for i, r := range g.all {
 		to := first
 		if slices.ContainsFunc(r.claims, func(c Claim) bool { return about[c.Consumer] }) {
 			if others == nil {
-				others = new(claimGroup)
+				others = &claimGroup{follows: true}
 			}
 			to = others
 		}
@@ -157,6 +171,14 @@ func (g *claimGroup) distinct() (first, others *claimGroup) {
 		}
 	}
 	return first, others
+}
+
+// refusedAlone reports whether a request that a state of rows refuses is refused whatever
+// the requests before it take: for its consumer, or by what was read before they were decided.
+func (g *claimGroup) refusedAlone(at int, state *claimState) bool {
+	committed := newClaimState(state.world)
+	committed.classes = state.classes
+	return !g.follows && committed.decide(g.all[at], g.consumers[at]) != nil
 }
 
 // needRows reports whether the snapshot cannot be asked: an earlier attempt was stale, or

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -106,6 +107,55 @@ SELECT COUNT(*)
 FROM resource_provider_aggregates l
 LEFT JOIN resource_providers p ON p.id = l.resource_provider_id
 WHERE p.id IS NULL`)
+}
+
+// TestRefusalsRestOnWhatIsCommitted has one claim take what is left and the next one be
+// refused for it, while another node frees as much: the second claim fits before and after.
+func TestRefusalsRestOnWhatIsCommitted(t *testing.T) {
+	needServers(t)
+	ctx := context.Background()
+	cluster := dbtest.Galera(t)
+	db := cluster.CreateDatabase(t)
+	real := open(t, sqlstore.Options{Server: server(t, db.URL(cluster.Addresses()[0]))})
+	store := &watchedStore{real, func() {}}
+	one := service(t, store)
+	two := service(t, open(t, sqlstore.Options{Server: server(t, db.URL(cluster.Addresses()[1]))}))
+	host(t)(one, 1)
+	if err := claimVCPU(two, "early", "h1", 6); err != nil {
+		t.Fatal(err)
+	}
+	states(t, one)
+	entered, release := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		_ = real.Update(ctx, now, func(placement.Writer) error { close(entered); <-release; return nil })
+	})
+	<-entered
+	var first, second error
+	all.Go(func() { first = claimVCPU(one, "first", "h1", 1) })
+	for real.Waiting() < 1 {
+		runtime.Gosched()
+	}
+	all.Go(func() { second = claimVCPU(one, "second", "h1", 2) })
+	for real.Waiting() < 2 {
+		runtime.Gosched()
+	}
+	var once sync.Once
+	store.within = func() {
+		once.Do(func() {
+			if err := two.DeleteAllocations(ctx, "early"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	close(release)
+	all.Wait()
+	if first != nil || second != nil {
+		t.Errorf("the claims got %v and %v, want both to be accepted: there was always room for the second", first, second)
+	}
+	if got := states(t, one)["h1"].Used[0]; got != 3 {
+		t.Errorf("%d are used, want 3", got)
+	}
 }
 
 // TestNodesGetStatementsOneByOne looks at what claims, and a change of each other

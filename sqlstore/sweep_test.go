@@ -23,7 +23,7 @@ func onAll(t *testing.T, test func(t *testing.T, opts sqlstore.Options)) {
 	onServers(t, func(t *testing.T, url string) { test(t, sqlstore.Options{Server: server(t, url)}) })
 }
 
-func service(t *testing.T, s *sqlstore.Store) *placement.Service {
+func service(t *testing.T, s placement.Store) *placement.Service {
 	t.Helper()
 	service, err := placement.NewService(context.Background(), s, placement.DefaultSettings())
 	if err != nil {
