@@ -409,7 +409,7 @@ func (s *engine) beginWanted(ses *sqlconn.Session, jobs []*job) (bool, error) {
 	for _, j := range jobs {
 		all = append(all, j.wants...)
 	}
-	if s.first == nil || len(all) == 0 {
+	if s.kept.first == nil || len(all) == 0 {
 		return false, nil
 	}
 	if err := s.beginMember(ses, false); err != nil {
@@ -417,7 +417,7 @@ func (s *engine) beginWanted(ses *sqlconn.Session, jobs []*job) (bool, error) {
 	}
 	t := &sqlconn.Tx{Session: ses, Context: context.Background(), Trace: s.opts.Trace}
 	began := time.Now()
-	s.first(t, all)
+	s.kept.first(t, all)
 	for _, j := range jobs {
 		j.noteWait(s, t.Cause, began)
 	}
@@ -433,7 +433,7 @@ func (j *job) noteWait(s *engine, cause error, began time.Time) {
 
 // blocked reports whether a lock of somebody else's is in the way of one job, and
 // maybe not of those behind it.
-func (s *engine) blocked(err error) bool { return s.turn == "" && s.d.Locked(err) }
+func (s *engine) blocked(err error) bool { return s.kept.turn == "" && s.d.Locked(err) }
 
 // gathered calls next until it has all.
 func gathered(next func() *job) []*job {
@@ -474,7 +474,7 @@ func (s *engine) commit(ses *sqlconn.Session, members []*job) error {
 			noted = append(noted, m.entry)
 		}
 	}
-	body, kept := s.encode(noted)
+	body, kept := s.kept.encode(noted)
 	entry, err := s.log.commit(ses, sqlconn.Stamp(members[0].now.Truncate(s.d.Keeps)), body, kept)
 	if err == nil || s.log.rolledBack(ses.Dialect, err) {
 		return err
@@ -554,10 +554,10 @@ func (s *engine) beginMember(ses *sqlconn.Session, open bool) error {
 	} else if err := s.begin(context.Background(), ses, s.d.Begin); err != nil {
 		return err
 	}
-	if s.turn == "" {
+	if s.kept.turn == "" {
 		return nil
 	}
-	return ses.Later(s.turn)
+	return ses.Later(s.kept.turn)
 }
 
 // endMember keeps or takes back what a member wrote.

@@ -67,7 +67,7 @@ func decode(body string, c *placement.Changes) bool {
 }
 
 // Shared reports whether other programs may write this database.
-func (s *Store) Shared() bool { return s.d.Shared }
+func (s *Store) Shared() bool { return s.dialect().Shared }
 
 // Changed returns what this store and others committed since a position. It sees every
 // Update of any store that returned before it was called.

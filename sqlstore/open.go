@@ -13,17 +13,6 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// Open opens a database, making its tables when it is empty. A file that cannot
-// be used - not SQLite, broken, of an unknown revision, read-only, in use by
-// another berth - is an error that says so, and the file is left as it is.
-func Open(ctx context.Context, opts Options) (*Store, error) {
-	s := newStore(opts)
-	if err := s.open(ctx); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
 // open opens the database that the options name and begins to serve.
 func (s *engine) open(ctx context.Context) error {
 	if s.opts.Server != nil {
@@ -50,7 +39,7 @@ func (s *engine) open(ctx context.Context) error {
 func (s *engine) openMemory(ctx context.Context) error {
 	all, err := s.connect(ctx, Memory, 1)
 	if err == nil {
-		err = s.schema.prepare(ctx, all[0])
+		err = s.kept.schema.prepare(ctx, all[0])
 	}
 	if err != nil {
 		_ = s.disconnect()
@@ -114,7 +103,7 @@ func (s *engine) openFile(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.schema.prepare(ctx, writers[0]); err != nil {
+	if err := s.kept.schema.prepare(ctx, writers[0]); err != nil {
 		return err
 	}
 	readers, err := s.connect(ctx, sqlconn.SQLiteURI(path, "rw", sqlconn.BusyPragma(s.opts.BusyTimeout), "query_only(1)"), s.opts.Readers)
@@ -144,7 +133,7 @@ func (s *engine) inspect(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	err = s.schema.look(ctx, all[0])
+	err = s.kept.schema.look(ctx, all[0])
 	if end := s.disconnect(); err == nil {
 		err = end
 	}

@@ -70,7 +70,7 @@ func (s *engine) reach(ctx context.Context, ses *sqlconn.Session) error {
 		if err == nil {
 			return nil
 		}
-		if advice := s.d.Advice(err, s.schema.known); advice != "" {
+		if advice := s.d.Advice(err, s.kept.schema.known); advice != "" {
 			return fmt.Errorf("%w: %s", err, advice)
 		}
 		if ctx.Err() != nil || server.Retries >= 0 && n >= server.Retries {
@@ -93,7 +93,7 @@ const schemaTries = 8
 func (s *engine) prepareServer(ctx context.Context, ses *sqlconn.Session) error {
 	var first, last error
 	for n := range schemaTries {
-		err := s.schema.prepare(ctx, ses)
+		err := s.kept.schema.prepare(ctx, ses)
 		if err == nil {
 			err = s.prepareOwn(ctx, ses)
 		}
@@ -139,7 +139,7 @@ func (s *engine) prepareOwn(ctx context.Context, ses *sqlconn.Session) error {
 			version, migrations.OwnVersion)
 	}
 	if err := s.createOwn(ses); err != nil {
-		if advice := s.d.Advice(err, s.schema.known); advice != "" {
+		if advice := s.d.Advice(err, s.kept.schema.known); advice != "" {
 			return fmt.Errorf("the tables of Berth's own cannot be made: %w: %s", s.d.Translate("creating", err), advice)
 		}
 		return fmt.Errorf("%w: Berth's own tables: %w", errCreating, s.d.Translate("creating", err))

@@ -17,18 +17,26 @@ type Store struct {
 
 var _ placement.Store = (*Store)(nil)
 
-func newStore(opts Options) *Store {
-	s := &Store{engine: newEngine(opts)}
-	s.schema = newUpstreamSchema(opts).hooks()
-	s.still = "UPDATE alembic_version SET version_num = version_num WHERE 0"
-	s.first, s.encode = holdFirst, encodeChanges
-	return s
+// Open opens a database, making its tables when it is empty. A file that cannot
+// be used - not SQLite, broken, of an unknown revision, read-only, in use by
+// another berth - is an error that says so, and the file is left as it is.
+func Open(ctx context.Context, opts Options) (*Store, error) {
+	s := &Store{engine: newEngine(opts, service{
+		schema: newUpstreamSchema(opts).hooks(),
+		still:  "UPDATE alembic_version SET version_num = version_num WHERE 0",
+		first:  holdFirst,
+		encode: encodeChanges,
+	})}
+	if err := s.open(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // View runs fn against one consistent picture of the store. A panic in fn goes
 // through to the caller.
 func (s *Store) View(ctx context.Context, fn func(placement.Reader) error) error {
-	return s.view(ctx, func(t *sqlconn.Tx) error { return fn(&reader{Tx: t, progress: s.opts.Progress}) })
+	return s.view(ctx, func(t *sqlconn.Tx) error { return fn(&reader{Tx: t, progress: s.options().Progress}) })
 }
 
 // Update runs fn in one serializable transaction, possibly more than once. A

@@ -30,7 +30,7 @@ func (s *rowStore) stands(t *sqlconn.Tx) (int, error) {
 	case at > 0 && at < migrations.RowsFirst[s.service]:
 		return 0, fmt.Errorf("its %s tables are of version %d, which no release had and this program does not upgrade: name an empty database",
 			s.service, at)
-	case at > 0 && !s.opts.Sync:
+	case at > 0 && !s.options().Sync:
 		return 0, fmt.Errorf("its %s tables are of version %d, older than %d: allow the upgrade, while no older program runs",
 			s.service, at, s.version)
 	}
@@ -59,7 +59,7 @@ func (s *rowStore) found(t *sqlconn.Tx) (int, error) {
 
 // refuseForeign refuses a database that has tables.
 func (s *rowStore) refuseForeign(t *sqlconn.Tx) error {
-	names, err := sqlconn.List(t, func(one *sqlconn.Row) string { return one.Text(0) }, s.d.Tables)
+	names, err := sqlconn.List(t, func(one *sqlconn.Row) string { return one.Text(0) }, s.dialect().Tables)
 	if err == nil && len(names) > 0 {
 		return fmt.Errorf("it is not a database of Berth's %s service: it has a table %s but no %s; name an empty database", s.service, names[0], s.versions())
 	}
@@ -84,13 +84,13 @@ func (s *rowStore) check(t *sqlconn.Tx) error {
 // package works on, in one transaction where the database can. What it refuses is
 // left alone.
 func (s *rowStore) prepare(ctx context.Context, ses *sqlconn.Session) error {
-	if s.d.Enforce != "" {
-		if err := ses.Do(s.d.Enforce); err != nil {
-			return s.d.Translate("preparing the schema", err)
+	if s.dialect().Enforce != "" {
+		if err := ses.Do(s.dialect().Enforce); err != nil {
+			return s.dialect().Translate("preparing the schema", err)
 		}
 	}
-	if err := ses.Do(s.d.Begin); err != nil {
-		return s.d.Translate("preparing the schema", err)
+	if err := ses.Do(s.dialect().Begin); err != nil {
+		return s.dialect().Translate("preparing the schema", err)
 	}
 	t := &sqlconn.Tx{Session: ses, Context: ctx}
 	at, err := s.stands(t)
@@ -98,7 +98,7 @@ func (s *rowStore) prepare(ctx context.Context, ses *sqlconn.Session) error {
 		err = s.upgrade(t, at)
 	}
 	if err == nil {
-		err = s.d.Translate("preparing the schema", ses.Do("COMMIT"))
+		err = s.dialect().Translate("preparing the schema", ses.Do("COMMIT"))
 	}
 	if err != nil {
 		_ = ses.Do("ROLLBACK")
@@ -116,7 +116,7 @@ func (s *rowStore) upgrade(t *sqlconn.Tx, from int) error {
 	}
 	for version := max(from+1, migrations.RowsFirst[s.service]); version <= s.version; version++ {
 		if err := s.advance(t.Session, version, collation); err != nil {
-			return fmt.Errorf("%w: version %d: %w", errCreating, version, s.d.Translate("creating", err))
+			return fmt.Errorf("%w: version %d: %w", errCreating, version, s.dialect().Translate("creating", err))
 		}
 	}
 	note := "UPDATE " + s.versions() + " SET version = ?"
@@ -124,20 +124,20 @@ func (s *rowStore) upgrade(t *sqlconn.Tx, from int) error {
 		note = "INSERT INTO " + s.versions() + " (version) VALUES (?)"
 	}
 	if _, err := t.Session.Exec(note, s.version); err != nil {
-		return fmt.Errorf("%w: %w", errCreating, s.d.Translate("creating", err))
+		return fmt.Errorf("%w: %w", errCreating, s.dialect().Translate("creating", err))
 	}
-	s.opts.Logger.Info(s.service+" tables are ready", "from", from, "to", s.version)
+	s.options().Logger.Info(s.service+" tables are ready", "from", from, "to", s.version)
 	return nil
 }
 
 // advance brings the tables from the version before to this one.
 func (s *rowStore) advance(ses *sqlconn.Session, version int, collation string) error {
-	script, err := migrations.RowsScript(s.service, s.d.Name, version, collation)
+	script, err := migrations.RowsScript(s.service, s.dialect().Name, version, collation)
 	if err != nil {
 		return err
 	}
 	for _, statement := range script {
-		if err := ses.Do(statement); err != nil && !s.d.Made(err) {
+		if err := ses.Do(statement); err != nil && !s.dialect().Made(err) {
 			return err
 		}
 	}
@@ -147,8 +147,8 @@ func (s *rowStore) advance(ses *sqlconn.Session, version int, collation string) 
 // collation returns the one of MySQL's tables: of those that compare bytes one that
 // does not take "a" and "a " for the same, if there is any.
 func (s *rowStore) collation(t *sqlconn.Tx) (string, error) {
-	if s.d.Collations == "" {
+	if s.dialect().Collations == "" {
 		return "", nil
 	}
-	return sqlconn.First(t, func(one *sqlconn.Row) string { return one.Text(0) }, s.d.Collations)
+	return sqlconn.First(t, func(one *sqlconn.Row) string { return one.Text(0) }, s.dialect().Collations)
 }

@@ -34,11 +34,12 @@ func newRowStore(kind rowKind, opts Options) *rowStore {
 	if opts.Server != nil {
 		opts.Server = opts.Server.Named("berth-" + kind.service)
 	}
-	s := &rowStore{newEngine(opts), kind}
-	s.schema = schema{look: s.look, prepare: s.prepare, known: sqlconn.Naming{Section: "database", Database: kind.versions()}}
+	s := &rowStore{rowKind: kind}
+	is := service{schema: schema{look: s.look, prepare: s.prepare, known: sqlconn.Naming{Section: "database", Database: kind.versions()}}}
 	if opts.Server != nil {
-		s.turn = raiseTurn
+		is.turn = raiseTurn
 	}
+	s.engine = newEngine(opts, is)
 	return s
 }
 
@@ -56,12 +57,13 @@ func (s *rowStore) View(ctx context.Context, fn func(rows.Reader) error) error {
 // refuseDemoted keeps a View from a server that answers with what was true when it
 // was the primary. Connections are made again, to another one, before the next try.
 func (s *rowStore) refuseDemoted(t *sqlconn.Tx) error {
-	if s.d.Demoted == "" {
+	demotedIs := s.dialect().Demoted
+	if demotedIs == "" {
 		return nil
 	}
-	demoted, err := sqlconn.First(t, sqlconn.Integer, "SELECT "+s.d.Demoted)
+	demoted, err := sqlconn.First(t, sqlconn.Integer, "SELECT "+demotedIs)
 	if err == nil && demoted != 0 {
-		s.epoch.Add(1)
+		s.redial()
 		err = t.Fail(sqlconn.ErrDemoted)
 	}
 	return err
@@ -78,12 +80,12 @@ func (s *rowStore) Update(ctx context.Context, now time.Time, fn func(rows.Write
 // Others counts the transactions of other instances on the same server: those that
 // its turn tells of, without the store's own. Nobody else writes to a file.
 func (s *rowStore) Others(ctx context.Context) (n int64, err error) {
-	if s.turn == "" {
+	if !s.dialect().Shared {
 		return 0, nil
 	}
 	err = s.view(ctx, func(t *sqlconn.Tx) error {
 		n, err = sqlconn.First(t, sqlconn.Integer, "SELECT turn FROM berth_turn")
 		return err
 	})
-	return n - s.raised.Load(), err
+	return n - s.written(), err
 }

@@ -181,21 +181,9 @@ type engine struct {
 	readers *sqlconn.Pool
 	log     changeLog // of what Updates touched, on a server
 
-	schema schema
-	// turn is a statement at the beginning of every transaction that writes,
-	// which waits for those of others; empty for none.
-	turn string
-	// raised counts those transactions, the one that is being committed included.
+	kept service
+	// raised counts the transactions that wrote, the one that is being committed included.
 	raised atomic.Int64
-	// still is a statement that changes nothing and takes the right to write to a file. Empty
-	// where no View has a twin.
-	still string
-	// first begins a transaction with what its Updates, in an earlier run, noted that they
-	// want. Nil for nothing.
-	first func(*sqlconn.Tx, []any)
-	// encode makes an entry of the change log of what the Updates of a transaction noted for
-	// it: what it says to others, and what this store keeps of it.
-	encode func(noted []any) (body string, kept any)
 
 	mu      sync.Mutex // guards closed
 	closed  bool
@@ -204,6 +192,23 @@ type engine struct {
 	idle    chan struct{} // closed when the writing goroutine has ended
 	done    chan struct{} // closed when Close has ended
 	err     error         // of Close; read after done
+}
+
+// A service is what an engine has to know of the service whose rows it keeps.
+type service struct {
+	schema schema
+	// turn is a statement at the beginning of every transaction that writes,
+	// which waits for those of others; empty for none.
+	turn string
+	// still is a statement that changes nothing and takes the right to write to a file. Empty
+	// where no View has a twin.
+	still string
+	// first begins a transaction with what its Updates, in an earlier run, noted that they
+	// want. Nil for nothing.
+	first func(*sqlconn.Tx, []any)
+	// encode makes an entry of the change log of what the Updates of a transaction noted for
+	// it: what it says to others, and what this store keeps of it. Nil for empty ones.
+	encode func(noted []any) (body string, kept any)
 }
 
 // A schema is how a database gets the tables of a kind of store.
@@ -215,12 +220,25 @@ type schema struct {
 	known   sqlconn.Naming
 }
 
-func newEngine(opts Options) *engine {
-	return &engine{
-		opts: opts.withDefaults(), d: sqlconn.SQLiteDialect, release: func() {},
-		encode: func([]any) (string, any) { return "", nil },
+// newEngine returns an engine that is not open.
+func newEngine(opts Options, kind service) *engine {
+	if kind.encode == nil {
+		kind.encode = func([]any) (string, any) { return "", nil }
 	}
+	return &engine{opts: opts.withDefaults(), d: sqlconn.SQLiteDialect, release: func() {}, kept: kind}
 }
+
+// options are those of the engine, with the defaults for what was left zero.
+func (s *engine) options() Options { return s.opts }
+
+// dialect is what the database disagrees on with others. It is known when the engine is open.
+func (s *engine) dialect() *sqlconn.Dialect { return s.d }
+
+// redial has all connections made again, to the primary if there is another one by now.
+func (s *engine) redial() { s.epoch.Add(1) }
+
+// written counts the transactions that wrote, the one that is being committed included.
+func (s *engine) written() int64 { return s.raised.Load() }
 
 // start begins to serve on the given sessions. Without readers, Views share the
 // writer.

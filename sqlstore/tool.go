@@ -50,8 +50,7 @@ const strictMode = "TRADITIONAL"
 // where it is, and Logger. A file that another berth has is ErrInUse, unless the
 // access is Look; one that is not there is fs.ErrNotExist, unless it is Make.
 func openTool(ctx context.Context, opts Options, access Access, kind schema) (*tool, error) {
-	t := &tool{s: newEngine(opts), access: access}
-	t.s.schema = kind
+	t := &tool{s: newEngine(opts, service{schema: kind}), access: access}
 	err := t.open(ctx)
 	if err != nil {
 		_ = t.Close()
