@@ -22,12 +22,13 @@ import (
 	"github.com/berthcloud/berth/identity/policy"
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
 // computing returns a compute service and its API, in memory.
 func computing(t *testing.T, trees inventory.Placement) (*compute.Service, http.Handler) {
 	t.Helper()
-	store, err := sqlstore.OpenCompute(t.Context(), sqlstore.Options{Path: sqlstore.Memory})
+	store, err := rowtable.OpenCompute(t.Context(), sqlstore.Options{Path: sqlstore.Memory})
 	must(t, "OpenCompute", err)
 	t.Cleanup(func() { _ = store.Close() })
 	s := compute.NewService(store, compute.DefaultSettings(), compute.Options{Trees: trees})

@@ -10,6 +10,7 @@ import (
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
 // nowhere is where no neighbour is.
@@ -25,7 +26,7 @@ type cloud struct {
 
 func newCloud(t *testing.T, settings ...func(*compute.Settings)) *cloud {
 	t.Helper()
-	store, err := sqlstore.OpenCompute(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
+	store, err := rowtable.OpenCompute(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
 // Books are a placement service that knows aggregates alone.
@@ -39,7 +40,7 @@ func (b *books) Group(_ context.Context, provider, aggregate compute.ID, member 
 // mirrored returns a cloud with placement beside it.
 func mirrored(t *testing.T) (*cloud, *books) {
 	t.Helper()
-	store, err := sqlstore.OpenCompute(ctx, sqlstore.Options{Path: sqlstore.Memory})
+	store, err := rowtable.OpenCompute(ctx, sqlstore.Options{Path: sqlstore.Memory})
 	if err != nil {
 		t.Fatal(err)
 	}

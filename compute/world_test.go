@@ -21,6 +21,7 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
 // A world is a compute service with a real placement and a real network service, each
@@ -57,7 +58,7 @@ func newWorld(t *testing.T, room int64, hosts ...string) *world {
 	w.paths.placement = newBreakable(t, placementapitest.New(t, placement.DefaultSettings()))
 	w.places = client.NewPlacement(options(t, w.paths.placement.inner))
 	w.newNetwork()
-	store, err := sqlstore.OpenCompute(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
+	store, err := rowtable.OpenCompute(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +118,7 @@ func options(t testing.TB, url string) client.Options {
 
 func (w *world) newNetwork() {
 	w.Helper()
-	store, err := sqlstore.OpenNetwork(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
+	store, err := rowtable.OpenNetwork(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
 	w.must(err)
 	w.Cleanup(func() { _ = store.Close() })
 	settings := network.DefaultSettings()

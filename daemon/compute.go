@@ -10,7 +10,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/computeapi"
 	"github.com/berthcloud/berth/microversion"
-	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
 // A ComputeServer is a running compute service: its database is open and its
@@ -47,7 +47,7 @@ func StartCompute(ctx context.Context, p Process, cfg *config.Compute, log *slog
 	s.ends = append(s.ends, end)
 	neighbours.Run = thisRun()
 	opts.Empty = d.Empty
-	store, err := sqlstore.OpenCompute(ctx, opts)
+	store, err := rowtable.OpenCompute(ctx, opts)
 	if err != nil {
 		return s, databaseFailure(err)
 	}

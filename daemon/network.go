@@ -15,6 +15,7 @@ import (
 	"github.com/berthcloud/berth/network/ovnagents"
 	"github.com/berthcloud/berth/network/tracking"
 	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
 // A NetworkServer is a running network service: its database is open and its
@@ -61,7 +62,7 @@ func StartNetwork(ctx context.Context, p Process, cfg *config.Network, log *slog
 	}
 	s.ends = append(s.ends, end)
 	opts.Empty = d.Empty
-	store, err := sqlstore.OpenNetwork(ctx, opts)
+	store, err := rowtable.OpenNetwork(ctx, opts)
 	if err != nil {
 		return s, databaseFailure(err)
 	}

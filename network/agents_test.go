@@ -9,6 +9,7 @@ import (
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
 const (
@@ -63,7 +64,7 @@ func TestHeartbeatsAskForSyncs(t *testing.T) {
 // newStore returns a new store in memory.
 func newStore(t *testing.T) network.Store {
 	t.Helper()
-	store, err := sqlstore.OpenNetwork(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
+	store, err := rowtable.OpenNetwork(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
 	if err != nil {
 		t.Fatal(err)
 	}

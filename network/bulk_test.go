@@ -11,6 +11,7 @@ import (
 	"github.com/berthcloud/berth/internal/growthtest"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
 // A counting store counts what its transactions read.
@@ -51,7 +52,7 @@ func (w countingWriter) Read(rows any, where ...network.Match) error {
 // newBulk returns a service without quotas, and a network with a subnet.
 func newBulk(t *testing.T) (*network.Service, *counting, network.SubnetRow) {
 	t.Helper()
-	db, err := sqlstore.OpenNetwork(t.Context(), sqlstore.Options{Path: sqlstore.Memory})
+	db, err := rowtable.OpenNetwork(t.Context(), sqlstore.Options{Path: sqlstore.Memory})
 	if err != nil {
 		t.Fatal(err)
 	}

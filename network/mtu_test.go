@@ -7,12 +7,13 @@ import (
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
 // newService returns a service on an empty database with some settings.
 func newService(t *testing.T, set network.Settings) *network.Service {
 	t.Helper()
-	store, err := sqlstore.OpenNetwork(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
+	store, err := rowtable.OpenNetwork(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/network/networktest"
 	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
 // A world is the network service and the placement service of a scenario.
@@ -36,7 +37,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	store, err := sqlstore.OpenNetwork(t.Context(), sqlstore.Options{Path: sqlstore.Memory})
+	store, err := rowtable.OpenNetwork(t.Context(), sqlstore.Options{Path: sqlstore.Memory})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -140,9 +140,9 @@ func TestWriterThatWasBelievedDeadGoesOn(t *testing.T) {
 // transaction, in both directions: it must take place exactly once.
 func TestCutConnectionsLoseNothing(t *testing.T) {
 	for _, k := range kinds[:2] {
-		t.Run(k.name, func(t *testing.T) {
+		t.Run(k.Name, func(t *testing.T) {
 			needServers(t)
-			where := server(t, k.url(t))
+			where := server(t, k.URL(t))
 			proxy := dbtest.NewProxy(t, where.Hosts[0])
 			where.Hosts = []string{proxy.Address()}
 			var settled atomic.Int64
@@ -223,8 +223,8 @@ func readProvider(t *testing.T, s *sqlstore.Store, uuid placement.UUID) (row pla
 func TestServerThatGoesAwayAndComesBack(t *testing.T) {
 	needServers(t)
 	for _, k := range kinds[:2] {
-		t.Run(k.name, func(t *testing.T) {
-			where := server(t, k.url(t))
+		t.Run(k.Name, func(t *testing.T) {
+			where := server(t, k.URL(t))
 			proxy := dbtest.NewProxy(t, where.Hosts[0])
 			where.Hosts = []string{proxy.Address()}
 			s := open(t, sqlstore.Options{Server: where, RetryTime: time.Second})
@@ -285,11 +285,11 @@ func TestLogIsTendedAfterDeadlocks(t *testing.T) {
 		{"NoEnd", 1000, 2, 1},
 	} {
 		for _, k := range kinds[:2] { // users of the Galera cluster may not make triggers
-			t.Run(c.name+"/"+k.name, func(t *testing.T) {
+			t.Run(c.name+"/"+k.Name, func(t *testing.T) {
 				needServers(t)
 				t.Parallel()
 				var log bytes.Buffer
-				where := server(t, k.url(t))
+				where := server(t, k.URL(t))
 				s := open(t, sqlstore.Options{Server: where, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 				touch(t, s, 1)
 				do(t, s, `INSERT INTO berth_writers (id, created_at, beat_at) VALUES (7, '2026-01-02 03:04:05', '2026-01-02 03:04:05')`)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore/engine"
 )
 
 // maxRoots is how many trees an entry of the change log names; one that touched more says
@@ -67,17 +68,17 @@ func decode(body string, c *placement.Changes) bool {
 }
 
 // Shared reports whether other programs may write this database.
-func (s *Store) Shared() bool { return s.dialect().Shared }
+func (s *Store) Shared() bool { return s.Dialect().Shared }
 
 // Changed returns what this store and others committed since a position. It sees every
 // Update of any store that returned before it was called.
 func (s *Store) Changed(ctx context.Context, since placement.Position) (c placement.Changes, at placement.Position, err error) {
-	news, now, err := s.newsSince(ctx, logPosition(since))
+	news, now, err := s.NewsSince(ctx, engine.LogPosition(since))
 	if err != nil {
 		return c, since, err
 	}
-	c.All = news.all
-	for _, e := range news.entries {
+	c.All = news.All
+	for _, e := range news.Entries {
 		switch e := e.(type) {
 		case placement.Changes:
 			c.Add(e)

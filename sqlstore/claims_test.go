@@ -102,14 +102,14 @@ func TestClaimsTakeFewRoundTrips(t *testing.T) {
 		where       func(*testing.T) *sqlstore.Server
 		made, known int64 // round trips of a claim that makes a consumer, and of what comes after
 	}{
-		{"MariaDB", func(t *testing.T) *sqlstore.Server { return server(t, kinds[0].url(t)) }, 2, 3},
+		{"MariaDB", func(t *testing.T) *sqlstore.Server { return server(t, kinds[0].URL(t)) }, 2, 3},
 		{"MariaDBThatPreparesNothing", func(t *testing.T) *sqlstore.Server {
 			one := dbtest.NewMariaDB(t, dbtest.Fast(), dbtest.Setting("max_prepared_stmt_count", "1"))
 			where := server(t, one.NewDatabase(t))
 			do(t, open(t, sqlstore.Options{Server: where}), `PREPARE another FROM 'SELECT 1'`)
 			return where
 		}, 2, 3},
-		{"PostgreSQL", func(t *testing.T) *sqlstore.Server { return server(t, kinds[1].url(t)) }, 2, 3},
+		{"PostgreSQL", func(t *testing.T) *sqlstore.Server { return server(t, kinds[1].URL(t)) }, 2, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) { countRoundTrips(t, c.where(t), c.made, c.known) })
 	}
@@ -404,9 +404,9 @@ func busy(t *testing.T, s *placement.Service, random *rand.Rand, hosts int) {
 func TestIdleConnectionsAreMadeAgain(t *testing.T) {
 	needServers(t)
 	for n, k := range kinds {
-		t.Run(k.name, func(t *testing.T) {
+		t.Run(k.Name, func(t *testing.T) {
 			var failed, made atomic.Int64
-			where := server(t, k.url(t))
+			where := server(t, k.URL(t))
 			store := open(t, sqlstore.Options{Server: where, Metrics: sqlstore.Metrics{
 				CommitFailed: func(int) { failed.Add(1) },
 				Reconnected:  func() { made.Add(1) },
@@ -442,8 +442,8 @@ func TestIdleConnectionsAreMadeAgain(t *testing.T) {
 func TestCutConnectionsLoseNoClaim(t *testing.T) {
 	needServers(t)
 	for _, k := range kinds[:2] {
-		t.Run(k.name, func(t *testing.T) {
-			where := server(t, k.url(t))
+		t.Run(k.Name, func(t *testing.T) {
+			where := server(t, k.URL(t))
 			direct := *where
 			proxy := dbtest.NewProxy(t, where.Hosts[0])
 			where.Hosts = []string{proxy.Address()}

@@ -35,24 +35,24 @@ func (r *reader) Consumer(uuid placement.UUID) (placement.ConsumerRow, error) {
 WHERE c.uuid = ?`, uuid)
 }
 
-// An owner is a row that a consumer points at by the name it has outside.
-type owner struct{ table, column string }
+// An Owner is a row that a consumer points at by the name it has outside.
+type Owner struct{ Table, Column string }
 
 var (
-	projects      = owner{"projects", "external_id"}
-	users         = owner{"users", "external_id"}
-	consumerTypes = owner{"consumer_types", "name"}
+	Projects      = Owner{"projects", "external_id"}
+	Users         = Owner{"users", "external_id"}
+	consumerTypes = Owner{"consumer_types", "name"}
 )
 
-// ensure makes the row of that name and returns its id, or that of the row that
+// Ensure makes the row of that name and returns its id, or that of the row that
 // another program made in between.
-func (o owner) ensure(t *sqlconn.Tx, name string) (int64, error) {
-	id, clash, err := t.Insert(`INSERT INTO `+o.table+` (created_at, `+o.column+`) VALUES (?, ?)`, t.Written, name)
+func (o Owner) Ensure(t *sqlconn.Tx, name string) (int64, error) {
+	id, clash, err := t.Insert(`INSERT INTO `+o.Table+` (created_at, `+o.Column+`) VALUES (?, ?)`, t.Written, name)
 	if err != nil || !clash {
 		return id, err
 	}
 	id, err = sqlconn.First(t, sqlconn.Integer,
-		`SELECT id FROM `+o.table+` WHERE `+o.column+` = ?`, name)
+		`SELECT id FROM `+o.Table+` WHERE `+o.Column+` = ?`, name)
 	return id, noRow(err)
 }
 
@@ -67,13 +67,13 @@ SELECT
     (SELECT id FROM users WHERE external_id = ?),
     (SELECT id FROM consumer_types WHERE name = ?)`, c.Project, c.User, c.Type)
 	if err == nil && o.project == 0 {
-		o.project, err = projects.ensure(w.Tx, c.Project)
+		o.project, err = Projects.Ensure(w.Tx, c.Project)
 	}
 	if err == nil && o.user == 0 {
-		o.user, err = users.ensure(w.Tx, c.User)
+		o.user, err = Users.Ensure(w.Tx, c.User)
 	}
 	if err == nil && o.kind == 0 && c.Type != "" {
-		o.kind, err = consumerTypes.ensure(w.Tx, c.Type)
+		o.kind, err = consumerTypes.Ensure(w.Tx, c.Type)
 	}
 	if c.Type == "" {
 		o.kind = 0

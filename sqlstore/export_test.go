@@ -10,8 +10,8 @@ import (
 
 // OnWriter lets a test use the connection that writes while no Update does.
 func (s *Store) OnWriter(fn func(*sql.Conn) error) error {
-	ses := s.writer.Own()
-	defer s.writer.GiveBack(ses)
+	ses := s.Writer.Own()
+	defer s.Writer.GiveBack(ses)
 	return fn(ses.Conn)
 }
 
@@ -23,6 +23,3 @@ func (s *Store) Count(ctx context.Context, statement string) (n int64, err error
 	})
 	return n, err
 }
-
-// TendLog does what the writing goroutine does every minute, while no Update runs.
-func (s *Store) TendLog() { s.tendLog() }

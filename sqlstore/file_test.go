@@ -2,7 +2,6 @@ package sqlstore_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -15,21 +14,6 @@ import (
 
 	"github.com/berthcloud/berth/sqlstore"
 )
-
-// makeFile writes a database with the given statements.
-func makeFile(tb testing.TB, path string, statements ...string) {
-	tb.Helper()
-	db, err := sql.Open("sqlite", "file:"+path)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer db.Close()
-	for _, s := range statements {
-		if _, err := db.Exec(s); err != nil {
-			tb.Fatalf("%s: %v", s, err)
-		}
-	}
-}
 
 func mustWrite(tb testing.TB, path, text string, mode os.FileMode) {
 	tb.Helper()
@@ -127,15 +111,6 @@ func refused(t *testing.T, path, want string) {
 	if left, _ := filepath.Glob(path + "*"); len(left) != 1 {
 		t.Errorf("files left: %v, want only the database", left)
 	}
-}
-
-func contents(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }
 
 func TestUnusablePlacesAreRefused(t *testing.T) {

@@ -135,7 +135,7 @@ func (c crowd) act() (what string, err error) {
 func TestStoresDoNotDeadlock(t *testing.T) {
 	needServers(t)
 	for _, k := range kinds[:2] {
-		t.Run(k.name, func(t *testing.T) { countDeadlocks(t, k.url(t)) })
+		t.Run(k.Name, func(t *testing.T) { countDeadlocks(t, k.URL(t)) })
 	}
 }
 

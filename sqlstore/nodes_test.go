@@ -11,6 +11,7 @@ import (
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/internal/dbtest"
+	"github.com/berthcloud/berth/internal/sqltest"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/sqlstore"
 )
@@ -163,10 +164,10 @@ func TestRefusalsRestOnWhatIsCommitted(t *testing.T) {
 // keep the second when another node wins. A server of its own gets several.
 func TestNodesGetStatementsOneByOne(t *testing.T) {
 	needServers(t)
-	for _, k := range []kind{kinds[0], kinds[2]} {
-		t.Run(k.name, func(t *testing.T) {
+	for _, k := range []sqltest.Kind{kinds[0], kinds[2]} {
+		t.Run(k.Name, func(t *testing.T) {
 			ctx := context.Background()
-			where := server(t, k.url(t))
+			where := server(t, k.URL(t))
 			count := newCounter(t, where.Hosts[0])
 			where.Hosts = []string{count.listener.Addr().String()}
 			s := service(t, open(t, sqlstore.Options{Server: where}))
@@ -182,7 +183,7 @@ func TestNodesGetStatementsOneByOne(t *testing.T) {
 			if err := errors.Join(errs[:]...); err != nil {
 				t.Fatal(err)
 			}
-			node := k.name == "Galera"
+			node := k.Name == "Galera"
 			if n := count.several.Load(); node && n > 0 || !node && n == 0 {
 				t.Errorf("%d of %d requests have several statements", n, count.requests.Load())
 			}

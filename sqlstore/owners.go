@@ -39,14 +39,14 @@ func (o ownerIDs) with(asked []placement.ConsumerRow, known ownerIDs) ownerIDs {
 // ensure makes the owners of a consumer that do not exist.
 func (o ownerIDs) ensure(w *writer, c placement.ConsumerRow) error {
 	for _, part := range []struct {
-		owner
+		Owner
 		ids  map[string]int64
 		name string
-	}{{projects, o.projects, c.Project}, {users, o.users, c.User}, {consumerTypes, o.kinds, c.Type}} {
-		if part.ids[part.name] != 0 || part.name == "" && part.owner == consumerTypes {
+	}{{Projects, o.projects, c.Project}, {Users, o.users, c.User}, {consumerTypes, o.kinds, c.Type}} {
+		if part.ids[part.name] != 0 || part.name == "" && part.Owner == consumerTypes {
 			continue
 		}
-		id, err := part.owner.ensure(w.Tx, part.name)
+		id, err := part.Owner.Ensure(w.Tx, part.name)
 		if err != nil {
 			return err
 		}
@@ -59,9 +59,9 @@ func (o ownerIDs) ensure(w *writer, c placement.ConsumerRow) error {
 // none.
 func (o ownerIDs) question() (sqlconn.Question, bool) {
 	parts := []struct {
-		owner
+		Owner
 		ids map[string]int64
-	}{{projects, o.projects}, {users, o.users}, {consumerTypes, o.kinds}}
+	}{{Projects, o.projects}, {Users, o.users}, {consumerTypes, o.kinds}}
 	var texts []string
 	var values []any
 	for i, part := range parts {
@@ -69,7 +69,7 @@ func (o ownerIDs) question() (sqlconn.Question, bool) {
 			texts = append(texts, fmt.Sprintf(`
 SELECT %d, id, %s
 FROM %s
-WHERE %s IN (%s)`, i, part.column, part.table, part.column, marks))
+WHERE %s IN (%s)`, i, part.Column, part.Table, part.Column, marks))
 			values = append(values, args...)
 			return nil
 		})

@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore/engine"
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // A Store keeps placement's world in a database. It implements
 // placement.Store and is made by Open.
 type Store struct {
-	*engine
+	*engine.Engine
 	owners ownerMemory
 }
 
@@ -20,14 +21,14 @@ var _ placement.Store = (*Store)(nil)
 // Open opens a database, making its tables when it is empty. A file that cannot
 // be used - not SQLite, broken, of an unknown revision, read-only, in use by
 // another berth - is an error that says so, and the file is left as it is.
-func Open(ctx context.Context, opts Options) (*Store, error) {
-	s := &Store{engine: newEngine(opts, service{
-		schema: newUpstreamSchema(opts).hooks(),
-		still:  "UPDATE alembic_version SET version_num = version_num WHERE 0",
-		first:  holdFirst,
-		encode: encodeChanges,
+func Open(ctx context.Context, opts engine.Options) (*Store, error) {
+	s := &Store{Engine: engine.New(opts, engine.Service{
+		Schema: NewSchema(opts).Hooks(),
+		Still:  "UPDATE alembic_version SET version_num = version_num WHERE 0",
+		First:  holdFirst,
+		Encode: encodeChanges,
 	})}
-	if err := s.open(ctx); err != nil {
+	if err := s.Open(ctx); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -36,7 +37,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 // View runs fn against one consistent picture of the store. A panic in fn goes
 // through to the caller.
 func (s *Store) View(ctx context.Context, fn func(placement.Reader) error) error {
-	return s.view(ctx, func(t *sqlconn.Tx) error { return fn(&reader{Tx: t, progress: s.options().Progress}) })
+	return s.Engine.View(ctx, func(t *sqlconn.Tx) error { return fn(&reader{Tx: t, progress: s.Options().Progress}) })
 }
 
 // Update runs fn in one serializable transaction, possibly more than once. A
@@ -44,7 +45,7 @@ func (s *Store) View(ctx context.Context, fn func(placement.Reader) error) error
 // without having run; once it runs, its outcome is waited for. On a server it also
 // leaves when its turn does not come within Options.RetryTime.
 func (s *Store) Update(ctx context.Context, now time.Time, fn func(placement.Writer) error) error {
-	return s.update(ctx, now, func(t *sqlconn.Tx) error {
+	return s.Engine.Update(ctx, now, func(t *sqlconn.Tx) error {
 		w := s.newWriter(t)
 		defer w.end()
 		return fn(w)
@@ -53,13 +54,13 @@ func (s *Store) Update(ctx context.Context, now time.Time, fn func(placement.Wri
 
 // Group returns what is Update for requests that are written together by write.
 func (s *Store) Group(write func(placement.Writer, []any) []error) func(context.Context, time.Time, any) error {
-	g := &group{write: func(t *sqlconn.Tx, requests []any) []error {
+	g := &engine.Group{Write: func(t *sqlconn.Tx, requests []any) []error {
 		w := s.newWriter(t)
 		defer w.end()
 		return write(w, requests)
 	}}
 	return func(ctx context.Context, now time.Time, request any) error {
-		return s.updateGroup(ctx, now, g, request)
+		return s.UpdateGroup(ctx, now, g, request)
 	}
 }
 

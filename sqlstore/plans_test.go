@@ -16,6 +16,7 @@ import (
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/placementtest"
 	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
 // A statementList notes what a store asks for.
@@ -37,6 +38,17 @@ func (l *statementList) trace(_ context.Context, statement string) func(error) {
 // badPlan is what SQLite says of a statement for which it goes through a table that
 // is not what is asked about, to make an index that it throws away.
 var badPlan = regexp.MustCompile(`AUTOMATIC|MATERIALIZE`)
+
+// opened opens a store for a test.
+func opened[S interface{ Close() error }](t *testing.T, o sqlstore.Options, open func(context.Context, sqlstore.Options) (S, error)) S {
+	t.Helper()
+	s, err := open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
 
 // No statement has SQLite build what it needs out of a whole table every time: an
 // answer would take as long as the cloud is big.
@@ -61,20 +73,20 @@ func TestPlans(t *testing.T) {
 		{
 			"network",
 			func(t *testing.T, o sqlstore.Options) {
-				networktest.TestStore(t, func(t *testing.T) []network.Store { return []network.Store{openNetwork(t, o)} })
+				networktest.TestStore(t, func(t *testing.T) []network.Store { return []network.Store{opened(t, o, rowtable.OpenNetwork)} })
 			},
 			func(o sqlstore.Options) (interface{ Close() error }, error) {
-				return sqlstore.OpenNetwork(context.Background(), o)
+				return rowtable.OpenNetwork(context.Background(), o)
 			},
 			50,
 		},
 		{
 			"compute",
 			func(t *testing.T, o sqlstore.Options) {
-				computetest.TestStore(t, func(t *testing.T) []compute.Store { return []compute.Store{openCompute(t, o)} })
+				computetest.TestStore(t, func(t *testing.T) []compute.Store { return []compute.Store{opened(t, o, rowtable.OpenCompute)} })
 			},
 			func(o sqlstore.Options) (interface{ Close() error }, error) {
-				return sqlstore.OpenCompute(context.Background(), o)
+				return rowtable.OpenCompute(context.Background(), o)
 			},
 			50,
 		},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berthcloud/berth/sqlstore/engine"
 	"github.com/berthcloud/berth/sqlstore/migrations"
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
@@ -28,45 +29,45 @@ var tableShapes = []struct{ table, columns string }{
 	{"resource_provider_aggregates", "created_at, resource_provider_id, aggregate_id"},
 }
 
-// An upstreamSchema is how a database gets upstream's tables.
-type upstreamSchema struct {
+// An Schema is how a database gets upstream's tables.
+type Schema struct {
 	sync bool // older ones may be upgraded
 	log  *slog.Logger
 }
 
-func newUpstreamSchema(opts Options) upstreamSchema {
-	return upstreamSchema{opts.Sync, opts.withDefaults().Logger}
+func NewSchema(opts engine.Options) Schema {
+	return Schema{opts.Sync, opts.WithDefaults().Logger}
 }
 
-// hooks are what the engine opens a database with.
-func (s upstreamSchema) hooks() schema {
-	return schema{look: s.look, prepare: s.prepareWhole, known: sqlconn.Naming{Section: "placement_database", Database: "placement"}}
+// Hooks are what the engine opens a database with.
+func (s Schema) Hooks() engine.Schema {
+	return engine.Schema{Look: s.look, Prepare: s.prepareWhole, Known: sqlconn.Naming{Section: "placement_database", Database: "placement"}}
 }
 
 // look refuses a database that this package cannot or may not work on.
-func (s upstreamSchema) look(ctx context.Context, ses *sqlconn.Session) error {
-	_, err := s.stepsFor(&sqlconn.Tx{Session: ses, Context: ctx})
+func (s Schema) look(ctx context.Context, ses *sqlconn.Session) error {
+	_, err := s.StepsFor(&sqlconn.Tx{Session: ses, Context: ctx})
 	return err
 }
 
 // prepareWhole refuses a database that is half of one, and makes the tables.
-func (s upstreamSchema) prepareWhole(ctx context.Context, ses *sqlconn.Session) error {
+func (s Schema) prepareWhole(ctx context.Context, ses *sqlconn.Session) error {
 	begun, err := (&sqlconn.Tx{Session: ses, Context: ctx}).HasTable("berth_copy")
 	if begun {
-		return errPart
+		return ErrPart
 	}
 	if err != nil {
 		return err
 	}
-	return s.prepare(ctx, ses)
+	return s.Prepare(ctx, ses)
 }
 
-// errPart says that a database is not whole.
-var errPart = errors.New("a copy into it was interrupted: go on with `berth db copy --resume`, or drop the database and make it again")
+// ErrPart says that a database is not whole.
+var ErrPart = errors.New("a copy into it was interrupted: go on with `berth db copy --resume`, or drop the database and make it again")
 
-// prepare brings the database to a revision that this package works on.
+// Prepare brings the database to a revision that this package works on.
 // All steps are one transaction.
-func (s upstreamSchema) prepare(ctx context.Context, ses *sqlconn.Session) error {
+func (s Schema) Prepare(ctx context.Context, ses *sqlconn.Session) error {
 	d := ses.Dialect
 	if err := ses.Do(d.Begin); err != nil {
 		return d.Translate("preparing the schema", err)
@@ -81,12 +82,12 @@ func (s upstreamSchema) prepare(ctx context.Context, ses *sqlconn.Session) error
 	return err
 }
 
-func (s upstreamSchema) upgrade(t *sqlconn.Tx) error {
-	steps, err := s.stepsFor(t)
+func (s Schema) upgrade(t *sqlconn.Tx) error {
+	steps, err := s.StepsFor(t)
 	if err != nil || len(steps) == 0 {
 		return err
 	}
-	from, err := s.revision(t)
+	from, err := s.Revision(t)
 	if err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func (s upstreamSchema) upgrade(t *sqlconn.Tx) error {
 		}
 	}
 	if err := noteRevision(t, from); err != nil {
-		return fmt.Errorf("%w: noting the revision: %w", errCreating, err)
+		return fmt.Errorf("%w: noting the revision: %w", engine.ErrCreating, err)
 	}
 	s.log.Info("database schema is ready", "from", from, "to", migrations.Target)
 	return nil
@@ -115,7 +116,7 @@ func noteRevision(t *sqlconn.Tx, from string) error {
 }
 
 // step applies one revision, unless rows forbid it.
-func (s upstreamSchema) step(t *sqlconn.Tx, step migrations.Revision) error {
+func (s Schema) step(t *sqlconn.Tx, step migrations.Revision) error {
 	if err := s.blocked(t, step); err != nil {
 		return err
 	}
@@ -125,13 +126,13 @@ func (s upstreamSchema) step(t *sqlconn.Tx, step migrations.Revision) error {
 	}
 	for _, statement := range script {
 		if _, err := t.Exec(statement); err != nil {
-			return fmt.Errorf("%w: upgrading to revision %s: %w", errCreating, step.ID, err)
+			return fmt.Errorf("%w: upgrading to revision %s: %w", engine.ErrCreating, step.ID, err)
 		}
 	}
 	return nil
 }
 
-func (s upstreamSchema) blocked(t *sqlconn.Tx, step migrations.Revision) error {
+func (s Schema) blocked(t *sqlconn.Tx, step migrations.Revision) error {
 	if step.Blockers == "" {
 		return nil
 	}
@@ -142,16 +143,16 @@ func (s upstreamSchema) blocked(t *sqlconn.Tx, step migrations.Revision) error {
 	return err
 }
 
-// stepsFor returns the steps that a database needs, and refuses those that this
+// StepsFor returns the steps that a database needs, and refuses those that this
 // package cannot or may not work on. It only reads.
-func (s upstreamSchema) stepsFor(t *sqlconn.Tx) ([]migrations.Revision, error) {
-	at, err := s.revision(t)
+func (s Schema) StepsFor(t *sqlconn.Tx) ([]migrations.Revision, error) {
+	at, err := s.Revision(t)
 	if err != nil {
 		return nil, err
 	}
 	steps := migrations.After(at)
 	if len(steps) == 0 {
-		return nil, s.checkTables(t)
+		return nil, s.CheckTables(t)
 	}
 	if at == "" {
 		return steps, nil
@@ -171,15 +172,15 @@ func (s upstreamSchema) stepsFor(t *sqlconn.Tx) ([]migrations.Revision, error) {
 	return steps, nil
 }
 
-// revision returns where upstream's tool says the database is, empty when the
+// Revision returns where upstream's tool says the database is, empty when the
 // database is.
-func (s upstreamSchema) revision(t *sqlconn.Tx) (string, error) {
+func (s Schema) Revision(t *sqlconn.Tx) (string, error) {
 	versioned, err := t.HasTable("alembic_version")
 	if err != nil {
 		return "", err
 	}
 	if !versioned {
-		return s.unversioned(t)
+		return s.Unversioned(t)
 	}
 	ids, err := sqlconn.List(t, func(one *sqlconn.Row) string { return one.Text(0) }, `SELECT version_num FROM alembic_version`)
 	if err != nil {
@@ -198,12 +199,12 @@ func (s upstreamSchema) revision(t *sqlconn.Tx) (string, error) {
 	return ids[0], nil
 }
 
-// unversioned returns the revision of a database without alembic_version: none
+// Unversioned returns the revision of a database without alembic_version: none
 // when it is empty, or its tables are and an interrupted beginning can be gone
 // on with; and the one this package works on when it has the tables for it.
 // Upstream's service runs on such a database too: it looks at the revision only
 // when it is to upgrade. One that belongs to something else is refused.
-func (s upstreamSchema) unversioned(t *sqlconn.Tx) (string, error) {
+func (s Schema) Unversioned(t *sqlconn.Tx) (string, error) {
 	names, err := sqlconn.List(t, func(one *sqlconn.Row) string { return one.Text(0) }, t.Session.Dialect.Tables)
 	if err != nil || len(names) == 0 {
 		return "", err
@@ -214,15 +215,15 @@ func (s upstreamSchema) unversioned(t *sqlconn.Tx) (string, error) {
 			return "", err
 		}
 	}
-	if s.checkTables(t) == nil {
+	if s.CheckTables(t) == nil {
 		return migrations.Target, nil
 	}
-	return "", foreign("it is not a Placement database: it has a table " + names[0] + " but no alembic_version")
+	return "", engine.Foreign("it is not a Placement database: it has a table " + names[0] + " but no alembic_version")
 }
 
 // begun reports whether a database has nothing but some of upstream's tables,
 // and those empty.
-func (s upstreamSchema) begun(t *sqlconn.Tx, names []string) (bool, error) {
+func (s Schema) begun(t *sqlconn.Tx, names []string) (bool, error) {
 	for _, name := range names {
 		if !slices.ContainsFunc(migrations.Tables, func(t migrations.Table) bool { return t.Name == name }) {
 			return false, nil
@@ -235,8 +236,8 @@ func (s upstreamSchema) begun(t *sqlconn.Tx, names []string) (bool, error) {
 	return true, nil
 }
 
-// checkTables refuses a database that lacks what its revision promises.
-func (s upstreamSchema) checkTables(t *sqlconn.Tx) error {
+// CheckTables refuses a database that lacks what its revision promises.
+func (s Schema) CheckTables(t *sqlconn.Tx) error {
 	for _, shape := range tableShapes {
 		if _, err := t.Exists(`SELECT ` + shape.columns + ` FROM ` + shape.table + ` WHERE 1 = 0`); err != nil {
 			return fmt.Errorf("its table %s is not as the revision says: %w", shape.table, err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -106,19 +105,6 @@ func TestSchemaIsUpstreams(t *testing.T) {
 			t.Errorf("upstream says of %s: %s", path, got)
 		}
 	}
-}
-
-// old makes a database at an older revision by the first steps of the chain.
-func old(t *testing.T, revision string, more ...string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "old.db")
-	script, err := migrations.Script("sqlite", "b4ed3a175331")
-	if err != nil {
-		t.Fatal(err)
-	}
-	makeFile(t, path, append(append(script, migrations.VersionTable,
-		fmt.Sprintf(`INSERT INTO alembic_version VALUES ('%s')`, revision)), more...)...)
-	return path
 }
 
 const (

@@ -33,16 +33,6 @@ func (m stopping) Run() int {
 
 var now = time.Date(2026, 11, 20, 12, 0, 0, 123456000, time.UTC)
 
-func open(tb testing.TB, opts sqlstore.Options) *sqlstore.Store {
-	tb.Helper()
-	s, err := sqlstore.Open(context.Background(), opts)
-	if err != nil {
-		tb.Fatalf("Open(%q) = %v", opts.Path, err)
-	}
-	tb.Cleanup(func() { _ = s.Close() })
-	return s
-}
-
 func openTemp(tb testing.TB) *sqlstore.Store {
 	return open(tb, sqlstore.Options{Path: filepath.Join(tb.TempDir(), "placement.db")})
 }

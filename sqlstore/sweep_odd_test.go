@@ -64,7 +64,7 @@ VALUES (98, 1)`},
 // TestSweepsSettleInLatin1 has names in a character set with other lengths.
 func TestSweepsSettleInLatin1(t *testing.T) {
 	needServers(t)
-	opts := sqlstore.Options{Server: server(t, kinds[0].url(t))}
+	opts := sqlstore.Options{Server: server(t, kinds[0].URL(t))}
 	store := open(t, opts)
 	touch(t, store, 1)
 	do(t, store, "SET foreign_key_checks = 0", "ALTER TABLE resource_providers CONVERT TO CHARACTER SET latin1", "SET foreign_key_checks = 1")

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore/engine"
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 func openFileStore(t *testing.T, readers int) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), Options{
+	s, err := Open(t.Context(), engine.Options{
 		Path: filepath.Join(t.TempDir(), "placement.db"), Readers: readers, BusyTimeout: 20 * time.Millisecond,
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/berthcloud/berth/config"
+	"github.com/berthcloud/berth/dbtool"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
@@ -61,7 +62,7 @@ func (w *World) restore(ctx context.Context, to sqlstore.Options) (err error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	db, err := sqlstore.OpenTables(ctx, to, sqlstore.Make)
+	db, err := dbtool.OpenTables(ctx, to, dbtool.Make)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/berthcloud/berth/bench/worlds"
+	"github.com/berthcloud/berth/dbtool"
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/internal/dbtest"
 	"github.com/berthcloud/berth/placement"
@@ -250,7 +251,7 @@ func dump(t *testing.T, w *worlds.World) []byte {
 // dumped is what `berth db dump` prints of a database.
 func dumped(t *testing.T, opts sqlstore.Options) []byte {
 	t.Helper()
-	db, err := sqlstore.OpenTables(t.Context(), opts, sqlstore.Look)
+	db, err := dbtool.OpenTables(t.Context(), opts, dbtool.Look)
 	if err != nil {
 		t.Fatal(err)
 	}

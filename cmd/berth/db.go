@@ -13,6 +13,7 @@ import (
 
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/daemon"
+	"github.com/berthcloud/berth/dbtool"
 	"github.com/berthcloud/berth/logging"
 	"github.com/berthcloud/berth/osloconfig"
 	"github.com/berthcloud/berth/sqlstore"
@@ -86,7 +87,7 @@ func connectionURL(text string) (osloconfig.Secret, error) {
 
 // An openedDB is the database that a command works on.
 type openedDB struct {
-	*sqlstore.Tables
+	*dbtool.Tables
 	name string // for messages
 	cfg  *config.Placement
 	log  io.Closer
@@ -98,7 +99,7 @@ func (db *openedDB) Close() error {
 }
 
 // open opens the database. An error carries its exit code.
-func (s *dbSource) open(ctx context.Context, env environment, access sqlstore.Access) (*openedDB, error) {
+func (s *dbSource) open(ctx context.Context, env environment, access dbtool.Access) (*openedDB, error) {
 	cfg, err := s.settings()
 	if err != nil {
 		return nil, fail(exitUsage, err)
@@ -115,7 +116,7 @@ func (s *dbSource) open(ctx context.Context, env environment, access sqlstore.Ac
 		daemon.WarnRelative(opts.Path, log)
 	}
 	opts.Logger = log
-	t, err := sqlstore.OpenTables(ctx, opts, access)
+	t, err := dbtool.OpenTables(ctx, opts, access)
 	if err != nil {
 		_ = output.Close()
 		return nil, dbFail(err)
@@ -129,7 +130,7 @@ func toolLog(env environment) (*slog.Logger, io.Closer, error) {
 }
 
 // work opens the database, has fn work on it and closes it.
-func (s *dbSource) work(ctx context.Context, env environment, access sqlstore.Access, fn func(*openedDB) error) error {
+func (s *dbSource) work(ctx context.Context, env environment, access dbtool.Access, fn func(*openedDB) error) error {
 	db, err := s.open(ctx, env, access)
 	if err != nil {
 		return err
@@ -152,7 +153,7 @@ func dbFail(err error) error {
 	case errors.Is(err, context.Canceled):
 		return fail(exitFailure, errors.New("interrupted"))
 	}
-	for _, refusal := range []error{sqlstore.ErrFilled, sqlstore.ErrDamaged, sqlstore.ErrAlive, sqlstore.ErrMoved} {
+	for _, refusal := range []error{dbtool.ErrFilled, dbtool.ErrDamaged, dbtool.ErrAlive, dbtool.ErrMoved} {
 		if errors.Is(err, refusal) {
 			return fail(exitFailure, err)
 		}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/daemon"
-	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/dbtool"
 )
 
 func newDBCheck(env environment) *cobra.Command {
@@ -38,7 +38,7 @@ Exit codes:
   berth db check --connection @/etc/placement/database-url -f json | jq '.checks[] | select(.result > 0)'`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return source.work(cmd.Context(), env, sqlstore.Look, func(db *openedDB) error {
+			return source.work(cmd.Context(), env, dbtool.Look, func(db *openedDB) error {
 				return checkDB(cmd.Context(), env, db, asJSON || form.json())
 			})
 		},
@@ -69,42 +69,42 @@ func checkDB(ctx context.Context, env environment, db *openedDB, asJSON bool) er
 }
 
 // checkPolicyFile warns about policies in JSON, which newer releases of upstream no longer read.
-func checkPolicyFile(cfg *config.Placement) sqlstore.Finding {
-	f := sqlstore.Finding{Check: "Policy File JSON to YAML Migration"}
+func checkPolicyFile(cfg *config.Placement) dbtool.Finding {
+	f := dbtool.Finding{Check: "Policy File JSON to YAML Migration"}
 	path := daemon.BesideSettings(&cfg.Service, cfg.Policy.File)
 	if path == "" {
 		return f
 	}
 	text, err := os.ReadFile(path)
 	if err == nil && json.Valid(text) {
-		f.Verdict = sqlstore.Failure
+		f.Verdict = dbtool.Failure
 		f.Details = "The policy file " + path + " is JSON. Convert it with oslopolicy-convert-json-to-yaml and name the new file in [oslo_policy] policy_file."
 	}
 	return f
 }
 
 // verdict is the worst of the findings, as an error with its exit code.
-func verdict(findings []sqlstore.Finding) error {
-	n := map[sqlstore.Verdict]int{}
-	worst := sqlstore.Success
+func verdict(findings []dbtool.Finding) error {
+	n := map[dbtool.Verdict]int{}
+	worst := dbtool.Success
 	for _, f := range findings {
 		n[f.Verdict]++
 		worst = max(worst, f.Verdict)
 	}
-	if worst == sqlstore.Success {
+	if worst == dbtool.Success {
 		return nil
 	}
-	return fail(int(worst), fmt.Errorf("of %d checks %d failed and %d warn", len(findings), n[sqlstore.Failure], n[sqlstore.Warning]))
+	return fail(int(worst), fmt.Errorf("of %d checks %d failed and %d warn", len(findings), n[dbtool.Failure], n[dbtool.Warning]))
 }
 
 const findingsTitle = "Upgrade Check Results"
 
 // findingsJSON prints findings as upstream's tool does.
-func findingsJSON(w io.Writer, findings []sqlstore.Finding) error {
+func findingsJSON(w io.Writer, findings []dbtool.Finding) error {
 	type one struct {
-		Check   string           `json:"check"`
-		Result  sqlstore.Verdict `json:"result"`
-		Details *string          `json:"details"`
+		Check   string         `json:"check"`
+		Result  dbtool.Verdict `json:"result"`
+		Details *string        `json:"details"`
 	}
 	var all struct {
 		Name   string `json:"name"`
@@ -122,7 +122,7 @@ func findingsJSON(w io.Writer, findings []sqlstore.Finding) error {
 }
 
 // findingsTable prints findings as upstream's tool does: one column, a cell each.
-func findingsTable(w io.Writer, findings []sqlstore.Finding) error {
+func findingsTable(w io.Writer, findings []dbtool.Finding) error {
 	cells := [][]string{{findingsTitle}}
 	for _, f := range findings {
 		details := "None"

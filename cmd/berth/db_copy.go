@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/dbtool"
 )
 
 func newDBCopy(env environment) *cobra.Command {
@@ -56,8 +56,8 @@ func copyDB(ctx context.Context, from, to dbSource, c *dbCopy) error {
 	if from.connection == to.connection {
 		return fail(exitUsage, errors.New("--from and --to are the same database"))
 	}
-	return from.work(ctx, c.env, sqlstore.Hold, func(source *openedDB) error {
-		return to.work(ctx, c.env, sqlstore.Make, func(target *openedDB) error {
+	return from.work(ctx, c.env, dbtool.Hold, func(source *openedDB) error {
+		return to.work(ctx, c.env, dbtool.Make, func(target *openedDB) error {
 			c.source, c.target = source, target
 			return c.run(ctx)
 		})
@@ -78,7 +78,7 @@ type dbCopy struct {
 func (c *dbCopy) run(ctx context.Context) error {
 	start := time.Now()
 	p := newProgress(c.env)
-	plan, err := sqlstore.Copy(ctx, c.source.Tables, c.target.Tables, sqlstore.CopyOptions{
+	plan, err := dbtool.Copy(ctx, c.source.Tables, c.target.Tables, dbtool.CopyOptions{
 		Resume: c.resume, Planned: c.planned, Copying: p.of("copying"), Checking: p.of("checking"),
 	})
 	p.end()
@@ -94,7 +94,7 @@ func (c *dbCopy) run(ctx context.Context) error {
 }
 
 // print prints the result.
-func (c *dbCopy) print(plan sqlstore.CopyPlan, copied int64, took time.Duration) error {
+func (c *dbCopy) print(plan dbtool.CopyPlan, copied int64, took time.Duration) error {
 	switch {
 	case c.json:
 		return fail(exitFailure, writeJSON(c.env.stdout, struct {
@@ -114,7 +114,7 @@ func (c *dbCopy) print(plan sqlstore.CopyPlan, copied int64, took time.Duration)
 }
 
 // planned prints the plan of the copy.
-func (c *dbCopy) planned(plan sqlstore.CopyPlan) error {
+func (c *dbCopy) planned(plan dbtool.CopyPlan) error {
 	if w := c.env.stdout; !c.json {
 		printCounts(w, plan.Tables)
 		does := "copying"

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/dbtool"
 )
 
 func newDBDump(env environment) *cobra.Command {
@@ -36,7 +36,7 @@ A file is replaced only when the dump is complete and on disk.
   berth db dump --connection @/etc/placement/database-url | zstd > placement.dump.zst`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return source.work(cmd.Context(), env, sqlstore.Look, func(db *openedDB) error {
+			return source.work(cmd.Context(), env, dbtool.Look, func(db *openedDB) error {
 				return dumpDB(cmd.Context(), env, db, output)
 			})
 		},
@@ -49,7 +49,7 @@ A file is replaced only when the dump is complete and on disk.
 func dumpDB(ctx context.Context, env environment, db *openedDB, output string) error {
 	start := time.Now()
 	p := newProgress(env)
-	var counts []sqlstore.TableCount
+	var counts []dbtool.TableCount
 	err := written(env, output, func(w io.Writer) (err error) {
 		counts, err = db.Dump(ctx, w, p.of("dumping"))
 		return err

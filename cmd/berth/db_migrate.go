@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/dbtool"
 )
 
 const (
@@ -76,7 +76,7 @@ Exit codes:
 			if err != nil {
 				return err
 			}
-			return source.work(cmd.Context(), env, sqlstore.Change, func(db *openedDB) error {
+			return source.work(cmd.Context(), env, dbtool.Change, func(db *openedDB) error {
 				if err := db.Ready(cmd.Context()); err != nil {
 					return fmt.Errorf("the database %s: %w", db.name, err)
 				}

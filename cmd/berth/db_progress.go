@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/dbtool"
 )
 
 // A progress prints how much of a task is done: on a terminal in one line that changes, elsewhere
@@ -28,7 +28,7 @@ func newProgress(env environment) *progress {
 }
 
 // of returns a function that prints the progress of one kind of work.
-func (p *progress) of(doing string) sqlstore.Progress {
+func (p *progress) of(doing string) dbtool.Progress {
 	return func(table string, rows, of int64) {
 		if time.Since(p.last) < p.every {
 			return
@@ -73,13 +73,13 @@ func rate(rows int64, took time.Duration) string {
 }
 
 // printCounts lists tables with their rows.
-func printCounts(w io.Writer, counts []sqlstore.TableCount) {
+func printCounts(w io.Writer, counts []dbtool.TableCount) {
 	for _, c := range counts {
 		fmt.Fprintf(w, "%-30s %9d\n", c.Table, c.Rows)
 	}
 }
 
-func sumRows(counts []sqlstore.TableCount) (n int64) {
+func sumRows(counts []dbtool.TableCount) (n int64) {
 	for _, c := range counts {
 		n += c.Rows
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/dbtool"
 )
 
 func newDBRestore(env environment) *cobra.Command {
@@ -39,7 +39,7 @@ rows are then written in one transaction.
 				return err
 			}
 			defer in.Close()
-			return source.work(cmd.Context(), env, sqlstore.Make, func(db *openedDB) error {
+			return source.work(cmd.Context(), env, dbtool.Make, func(db *openedDB) error {
 				return restoreDB(cmd.Context(), env, db, in, dry, form.json())
 			})
 		},
@@ -79,13 +79,13 @@ func dumpInput(path string, stdin io.Reader) (*os.File, error) {
 func restoreDB(ctx context.Context, env environment, db *openedDB, in io.ReadSeeker, dry, asJSON bool) error {
 	start := time.Now()
 	p := newProgress(env)
-	restore := func() ([]sqlstore.TableCount, error) { return db.Restore(ctx, in, p.of("restoring")) }
+	restore := func() ([]dbtool.TableCount, error) { return db.Restore(ctx, in, p.of("restoring")) }
 	if dry {
-		restore = func() ([]sqlstore.TableCount, error) {
+		restore = func() ([]dbtool.TableCount, error) {
 			if err := db.Vacant(ctx); err != nil {
 				return nil, err
 			}
-			return sqlstore.CheckDump(ctx, in)
+			return dbtool.CheckDump(ctx, in)
 		}
 	}
 	counts, err := restore()

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/dbtool"
 	"github.com/berthcloud/berth/sqlstore/migrations"
 )
 
@@ -33,7 +33,7 @@ server's own tools any).
   berth db sync --config /etc/placement/placement.conf`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			access := sqlstore.Make
+			access := dbtool.Make
 			return source.work(cmd.Context(), env, access, func(db *openedDB) error {
 				do := db.Sync
 				if dry {
@@ -57,7 +57,7 @@ server's own tools any).
 	return cmd
 }
 
-func printUpgrade(w io.Writer, u sqlstore.Upgrade, dry bool) {
+func printUpgrade(w io.Writer, u dbtool.Upgrade, dry bool) {
 	did := "done: "
 	if dry {
 		did = "would do: "
@@ -74,14 +74,14 @@ func printUpgrade(w io.Writer, u sqlstore.Upgrade, dry bool) {
 }
 
 // upgradeJSON prints the result of "berth db sync -f json".
-func upgradeJSON(w io.Writer, database string, u sqlstore.Upgrade, dry bool) error {
+func upgradeJSON(w io.Writer, database string, u dbtool.Upgrade, dry bool) error {
 	type step struct {
 		Revision string `json:"revision"`
 		Release  string `json:"release"`
 	}
 	steps := make([]step, len(u.Steps))
 	for i, id := range u.Steps {
-		steps[i] = step{id, sqlstore.Release(id)}
+		steps[i] = step{id, dbtool.Release(id)}
 	}
 	return writeJSON(w, struct {
 		Database string `json:"database"`
@@ -94,5 +94,5 @@ func upgradeJSON(w io.Writer, database string, u sqlstore.Upgrade, dry bool) err
 
 // stepText names a step of upstream's chain.
 func stepText(id string) string {
-	return "revision " + id + ", " + sqlstore.Release(id)
+	return "revision " + id + ", " + dbtool.Release(id)
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/dbtool"
 )
 
 func newDBUninstall(env environment) *cobra.Command {
@@ -35,7 +35,7 @@ given. An instance that has written nothing yet leaves no sign.
   berth db uninstall --config /etc/placement/placement.conf`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return source.work(cmd.Context(), env, sqlstore.Change, func(db *openedDB) error {
+			return source.work(cmd.Context(), env, dbtool.Change, func(db *openedDB) error {
 				say := env.stdout
 				if form.json() { // standard output is for the result alone
 					say = env.stderr
@@ -62,7 +62,7 @@ given. An instance that has written nothing yet leaves no sign.
 
 // uninstallDB returns the tables that it dropped, with their numbers of rows, and prints messages
 // to say.
-func uninstallDB(ctx context.Context, say io.Writer, db *openedDB, force bool, ask func() error) ([]sqlstore.TableCount, error) {
+func uninstallDB(ctx context.Context, say io.Writer, db *openedDB, force bool, ask func() error) ([]dbtool.TableCount, error) {
 	own, err := db.Own(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("the database %s: %w", db.name, err)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/dbtool"
 	"github.com/berthcloud/berth/sqlstore/migrations"
 )
 
@@ -35,7 +35,7 @@ Berth uses. It changes nothing and may run at any time.
   berth db version --connection sqlite:////var/lib/placement/placement.db -f json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return source.work(cmd.Context(), env, sqlstore.Look, func(db *openedDB) error {
+			return source.work(cmd.Context(), env, dbtool.Look, func(db *openedDB) error {
 				v, err := db.Version(cmd.Context())
 				if err != nil {
 					return fmt.Errorf("the database %s: %w", db.name, err)
@@ -49,7 +49,7 @@ Berth uses. It changes nothing and may run at any time.
 	return cmd
 }
 
-func printDBVersion(env environment, name string, v sqlstore.Version, asJSON bool) error {
+func printDBVersion(env environment, name string, v dbtool.Version, asJSON bool) error {
 	if asJSON {
 		return writeJSON(env.stdout, dbVersion{
 			Database: name, Server: v.Server, Revision: v.Revision, Standing: string(v.Standing),
@@ -66,19 +66,19 @@ func printDBVersion(env environment, name string, v sqlstore.Version, asJSON boo
 }
 
 // revisionText explains the revision's meaning for this program.
-func revisionText(v sqlstore.Version) string {
+func revisionText(v dbtool.Version) string {
 	release := v.Revision
 	if v.Release != "" {
 		release += ", " + v.Release
 	}
 	switch v.Standing {
-	case sqlstore.StandsEmpty:
+	case dbtool.StandsEmpty:
 		return "none, the database is empty: `berth db sync` makes the tables"
-	case sqlstore.StandsOlder:
+	case dbtool.StandsOlder:
 		return fmt.Sprintf("%s: older than %s, which Berth needs; `berth db sync` upgrades it", release, migrations.Target)
-	case sqlstore.StandsNewer:
+	case dbtool.StandsNewer:
 		return fmt.Sprintf("%s: newer than %s, which Berth makes, and good to work on", release, migrations.Target)
-	case sqlstore.StandsUnknown:
+	case dbtool.StandsUnknown:
 		return release + ": not known to this version of Berth, which refuses to work on it"
 	}
 	if v.Revision == "" {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/dbtool"
 )
 
 // A choice is the value of a flag that takes one of a few words.
@@ -60,7 +60,7 @@ type tableRows struct {
 	Rows  int64  `json:"rows"`
 }
 
-func rowsOf(counts []sqlstore.TableCount) []tableRows {
+func rowsOf(counts []dbtool.TableCount) []tableRows {
 	all := make([]tableRows, len(counts))
 	for i, c := range counts {
 		all[i] = tableRows{c.Table, c.Rows}

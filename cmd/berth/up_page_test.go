@@ -12,6 +12,7 @@ import (
 
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
 // Warnings and errors of the services are printed on the terminal, and nothing else from their
@@ -55,7 +56,7 @@ func TestUpIsReadyAtOnce(t *testing.T) {
 	if err := u.cmd.Wait(); err != nil {
 		t.Error(err)
 	}
-	store, err := sqlstore.OpenNetwork(t.Context(), sqlstore.Options{Path: filepath.Join(dir, "network.db")})
+	store, err := rowtable.OpenNetwork(t.Context(), sqlstore.Options{Path: filepath.Join(dir, "network.db")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
 // What "berth up" documents about its cloud.
@@ -182,7 +183,7 @@ func TestUpGoesOnAtOnce(t *testing.T) {
 	id := compute.ID(u.made(u.compute+"/servers", "server", map[string]any{"name": "vm", "flavorRef": "c1", "imageRef": upImage, "networks": "none"}))
 	u.await(map[string]int{"ACTIVE": 1})
 	u.stop()
-	store, err := sqlstore.OpenCompute(t.Context(), sqlstore.Options{Path: filepath.Join(dir, "compute.db")})
+	store, err := rowtable.OpenCompute(t.Context(), sqlstore.Options{Path: filepath.Join(dir, "compute.db")})
 	if err != nil {
 		t.Fatal(err)
 	}

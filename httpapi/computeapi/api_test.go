@@ -11,12 +11,13 @@ import (
 	"github.com/berthcloud/berth/identity/policy"
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
 // newStore returns an empty database, which ends with the test.
 func newStore(t testing.TB) compute.Store {
 	t.Helper()
-	store, err := sqlstore.OpenCompute(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
+	store, err := rowtable.OpenCompute(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/berthcloud/berth/identity/policy"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
 // A cloud is the API on an empty database.
@@ -40,7 +41,7 @@ func newCloud(t *testing.T) *cloud {
 // newStore returns an empty database, which ends with the test.
 func newStore(t testing.TB) network.Store {
 	t.Helper()
-	store, err := sqlstore.OpenNetwork(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
+	store, err := rowtable.OpenNetwork(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
 	if err != nil {
 		t.Fatal(err)
 	}

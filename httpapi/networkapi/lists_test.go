@@ -17,6 +17,7 @@ import (
 	"github.com/berthcloud/berth/internal/growthtest"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
 // A walker is a kind of object whose lists can be walked: those that a body can carry, those
@@ -43,7 +44,7 @@ func (a *API) walkers() []walker {
 // newWalked returns an API on an empty database, without quotas.
 func newWalked(t *testing.T) *API {
 	t.Helper()
-	store, err := sqlstore.OpenNetwork(t.Context(), sqlstore.Options{Path: sqlstore.Memory})
+	store, err := rowtable.OpenNetwork(t.Context(), sqlstore.Options{Path: sqlstore.Memory})
 	if err != nil {
 		t.Fatal(err)
 	}

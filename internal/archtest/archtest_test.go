@@ -54,7 +54,10 @@ var rules = []struct{ pkg, may string }{
 	{"compute/inventory", "network/guarantee placement"},
 	{"compute/request", "compute/extraspecs fault network/guarantee placement"},
 	{"compute/selection", "compute/request network/guarantee placement"},
-	{"sqlstore", "compute fault network placement rows sqlstore/migrations sqlstore/sqlconn"},
+	{"sqlstore", "placement sqlstore/engine sqlstore/migrations sqlstore/sqlconn"},
+	{"sqlstore/engine", "fault sqlstore/migrations sqlstore/sqlconn"},
+	{"sqlstore/rowtable", "compute network rows sqlstore/engine sqlstore/migrations sqlstore/sqlconn"},
+	{"dbtool", "placement sqlstore sqlstore/engine sqlstore/migrations sqlstore/sqlconn"},
 	{"sqlstore/sqlconn", "fault"},
 	{"sqlstore/migrations", ""},
 
@@ -86,7 +89,7 @@ var rules = []struct{ pkg, may string }{
 	{"inprocess", "agent/driver agent/host compute compute/inventory fault network network/guarantee placement"},
 	{"internal/ovstest", "internal/process"},
 
-	{"daemon", "agent/ovsdb client compute compute/request compute/selection config httpapi httpapi/computeapi httpapi/networkapi httpapi/placementapi hugepages identity identity/authcheck identity/keystone identity/policy internal/gcpolicy logging microversion network network/guarantee network/ovnagents network/tracking placement placement/candidates sqlstore systemd tracing"},
+	{"daemon", "agent/ovsdb client compute compute/request compute/selection config httpapi httpapi/computeapi httpapi/networkapi httpapi/placementapi hugepages identity identity/authcheck identity/keystone identity/policy internal/gcpolicy logging microversion network network/guarantee network/ovnagents network/tracking placement placement/candidates sqlstore sqlstore/rowtable systemd tracing"},
 	{"daemon/hostagent", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/node agent/ovsdb agent/settings agent/tc client compute compute/inventory config daemon logging network network/guarantee osloconfig"},
 	{"devcloud", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/settings agent/tc client compute compute/inventory config daemon daemon/hostagent fault httpapi httpapi/identityapi httpapi/imageapi identity/local images inprocess logging network network/guarantee osloconfig"},
 	{"cmd/berth", "*"},
@@ -105,13 +108,14 @@ var rules = []struct{ pkg, may string }{
 	{"internal/process", ""},
 	{"internal/racetest", ""},
 	{"internal/servertest", "internal/process"},
+	{"internal/sqltest", "config fault internal/dbtest sqlstore sqlstore/migrations sqlstore/sqlconn"},
 	{"internal/storetest", ""},
 	{"internal/traffictest", "internal/ovstest internal/process"},
 	{"internal/upstreamtest", ""},
 
 	// The benchmarks use HTTP; only their worlds are written as rows.
 	{"bench", "bench/* internal/books internal/fakehosts internal/process"},
-	{"bench/worlds", "config placement sqlstore sqlstore/migrations"},
+	{"bench/worlds", "config dbtool placement sqlstore sqlstore/migrations"},
 	{"bench/minimal", "bench/* sqlstore/migrations"},
 	{"bench/*", "bench/* internal/books internal/fakehosts internal/process"},
 
@@ -121,7 +125,7 @@ var rules = []struct{ pkg, may string }{
 }
 
 // testOnly are packages that only tests may import.
-var testOnly = []string{"placement/placementtest", "network/networktest", "compute/computetest", "agent/tc/tctest", "config/configtest", "conformance/*", "internal/certtest", "internal/dbtest", "internal/keystonetest", "internal/novatest", "internal/ovstest", "internal/servertest", "httpapi/placementapi/placementapitest", "internal/storetest", "internal/golden", "internal/growthtest", "internal/racetest", "internal/traffictest", "internal/upstreamtest"}
+var testOnly = []string{"placement/placementtest", "network/networktest", "compute/computetest", "agent/tc/tctest", "config/configtest", "conformance/*", "internal/certtest", "internal/dbtest", "internal/keystonetest", "internal/novatest", "internal/ovstest", "internal/servertest", "internal/sqltest", "httpapi/placementapi/placementapitest", "internal/storetest", "internal/golden", "internal/growthtest", "internal/racetest", "internal/traffictest", "internal/upstreamtest"}
 
 // black are the packages that the black-box tests and their packages may import.
 const black = "conformance/* internal/books internal/dbtest internal/fakehosts internal/keystonetest internal/process internal/servertest internal/traffictest internal/upstreamtest"
@@ -221,7 +225,7 @@ func TestSQLStaysInTheStore(t *testing.T) {
 		imp  string
 		pkgs []string
 	}{
-		{"database/sql", []string{"sqlstore", "sqlstore/sqlconn", "internal/dbtest", "bench/minimal", "bench/worlds"}},
+		{"database/sql", []string{"sqlstore/engine", "sqlstore/sqlconn", "internal/sqltest", "internal/dbtest", "bench/minimal", "bench/worlds"}},
 		{"net/http", []string{"client", "httpapi", "httpapi/computeapi", "httpapi/identityapi", "httpapi/imageapi", "httpapi/networkapi", "httpapi/placementapi", "httpapi/placementapi/placementapitest", "identity/keystone", "tracing", "cmd/berth", "daemon", "devcloud", "internal/fakehosts", "internal/keystonetest", "internal/process", "conformance", "conformance/*", "bench", "bench/*"}},
 	}
 	for pkg, files := range packages(t) {

@@ -1,0 +1,215 @@
+package dbtool
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/sqlstore/engine"
+	"github.com/berthcloud/berth/sqlstore/migrations"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
+)
+
+// A Verdict is how a check of a database ended. Their numbers are those of
+// upstream's upgrade checks.
+type Verdict int
+
+// The verdicts, each worse than the one before.
+const (
+	Success Verdict = iota
+	Warning         // somebody should look at it
+	Failure         // it must be mended
+)
+
+// String returns the verdict as upstream's checks print it.
+func (v Verdict) String() string { return [...]string{"Success", "Warning", "Failure"}[v] }
+
+// A Finding is the outcome of one check.
+type Finding struct {
+	Check   string
+	Verdict Verdict
+	// Details say what was found and what to do about it, empty on success.
+	Details string
+}
+
+// A check looks at a database that is at a known revision.
+type check struct {
+	name string
+	run  func(*inspection) (Verdict, string, error)
+}
+
+// checks are all of them: those that upstream has, under its names, and Berth's
+// own.
+var checks = []check{
+	{"Missing Root Provider IDs", checkRoots},
+	{"Incomplete Consumers", checkConsumers},
+	{"Schema Revision", checkRevision},
+	{"Provider Trees", checkTrees},
+	{"Dangling Allocations", checkAllocations},
+	{"Dangling References", checkReferences},
+	{"Usage Over Capacity", checkUsage},
+	{"Idle Consumers", checkIdle},
+	{"Character Set", checkCharset},
+	{"Change Log", checkLog},
+	{"Unfinished Copy", checkCopy},
+}
+
+// An inspection is a look at one consistent picture of a database.
+type inspection struct {
+	*sqlconn.Tx
+	revision string
+}
+
+// Check looks for what is wrong with a database or will be with another release.
+// It reads only, and works beside services and at every revision. The findings
+// are in the order of upstream's checks, followed by Berth's own. Of an empty
+// database, or one of an unknown revision, only that is told.
+func (t *Tables) Check(ctx context.Context) (all []Finding, err error) {
+	err = t.Read(ctx, func(r *sqlconn.Tx) error {
+		revision, standing, err := t.standing(r)
+		if err != nil {
+			return err
+		}
+		if standing == StandsEmpty || standing == StandsUnknown {
+			all = []Finding{unfit(revision, standing)}
+			return nil
+		}
+		in := &inspection{r, revision}
+		for _, c := range checks {
+			verdict, details, err := c.run(in)
+			if err != nil {
+				return fmt.Errorf("checking %s: %w", strings.ToLower(c.name), err)
+			}
+			all = append(all, Finding{c.name, verdict, details})
+		}
+		return nil
+	})
+	return all, err
+}
+
+// unfit is the finding about a database that is not looked at any further.
+func unfit(revision string, s Standing) Finding {
+	f := Finding{Check: "Schema Revision", Verdict: Failure, Details: "The database is empty. Run `berth db sync`."}
+	if s == StandsUnknown {
+		f.Details = fmt.Sprintf("Revision %q is not known to this version of Berth, which knows %s. Upgrade Berth, or name the right database.",
+			revision, strings.Join(migrations.Known(), ", "))
+	}
+	return f
+}
+
+func checkRevision(in *inspection) (Verdict, string, error) {
+	switch {
+	case in.revision == "":
+		return Warning, fmt.Sprintf("There is no table alembic_version: tools cannot tell the revision. The tables are those of %s; "+
+			"`placement-manage db stamp %s` notes it.", migrations.Target, migrations.Target), nil
+	case len(migrations.After(in.revision)) > 0:
+		return Failure, fmt.Sprintf("The database is at revision %s, Berth needs %s. Run `berth db sync`.", in.revision, migrations.Target), nil
+	}
+	return Success, "", nil
+}
+
+// number asks a question with one number as its answer.
+func (in *inspection) number(query string, args ...any) (int64, error) {
+	return sqlconn.First(in.Tx, sqlconn.Integer, query, args...)
+}
+
+// found is the verdict about so many bad rows; details has a place for their
+// number.
+func found(n int64, err error, v Verdict, details string) (Verdict, string, error) {
+	if err != nil || n == 0 {
+		return Success, "", err
+	}
+	return v, fmt.Sprintf(details, n), nil
+}
+
+func checkRoots(in *inspection) (Verdict, string, error) {
+	n, err := in.number(`
+SELECT COUNT(*)
+FROM resource_providers
+WHERE root_provider_id IS NULL`)
+	return found(n, err, Failure, "%d resource providers have no root provider. Run `berth db online-data-migrations`.")
+}
+
+func checkConsumers(in *inspection) (Verdict, string, error) {
+	n, err := in.number(`
+SELECT COUNT(DISTINCT a.consumer_id)
+FROM allocations a
+LEFT JOIN consumers c ON c.uuid = a.consumer_id
+WHERE c.id IS NULL`)
+	return found(n, err, Warning, "%d consumers have allocations and no record of their own. Run `berth db online-data-migrations`.")
+}
+
+func checkIdle(in *inspection) (Verdict, string, error) {
+	n, err := in.number(`
+SELECT COUNT(*)
+FROM consumers c
+LEFT JOIN allocations a ON a.consumer_id = c.uuid
+WHERE a.id IS NULL`)
+	return found(n, err, Warning, "%d consumers have no allocations. They do no harm; DELETE FROM consumers "+
+		"WHERE uuid NOT IN (SELECT consumer_id FROM allocations) removes them while no service runs.")
+}
+
+func checkLog(in *inspection) (Verdict, string, error) {
+	there, err := in.Tx.HasTable("berth_changes")
+	if err != nil || !there {
+		return Success, "", err
+	}
+	entries, err := in.number(`SELECT COUNT(*) FROM berth_changes`)
+	if err != nil {
+		return Success, "", err
+	}
+	writers, err := in.number(`SELECT COUNT(*) FROM berth_writers`)
+	if err != nil || entries <= 2*engine.KeepEntries*max(1, writers) {
+		return Success, "", err
+	}
+	return Warning, fmt.Sprintf("The change log has %d entries of %d writers: they are not cleaned up. Services do while they run; "+
+		"where none is to run any more, run `berth db uninstall`.", entries, writers), nil
+}
+
+func checkCopy(in *inspection) (Verdict, string, error) {
+	there, err := in.Tx.HasTable("berth_copy")
+	if err != nil || !there {
+		return Success, "", err
+	}
+	return Failure, "A copy into this database was interrupted: it is not whole. Go on with `berth db copy --resume`, " +
+		"or drop the database and copy again.", nil
+}
+
+func checkCharset(in *inspection) (Verdict, string, error) {
+	sets, err := sqlconn.List(in.Tx, func(one *sqlconn.Row) string { return one.Text(0) }, charsetQuery[in.Session.Dialect.Name])
+	if err != nil {
+		return Success, "", err
+	}
+	if bad := slices.DeleteFunc(slices.Clone(sets), isUnicode); len(bad) > 0 {
+		return Warning, fmt.Sprintf("Text is kept as %s: names with other letters cannot be kept. Dump the database, "+
+			"make it again with UTF-8 (MariaDB: utf8mb4) and restore it.", strings.Join(bad, ", ")), nil
+	}
+	if len(sets) > 1 {
+		return Warning, fmt.Sprintf("Columns have different collations (%s): statements that compare them are slow or fail. "+
+			"Convert the tables to one with ALTER TABLE … CONVERT TO CHARACTER SET.", strings.Join(sets, ", ")), nil
+	}
+	return Success, "", nil
+}
+
+// isUnicode takes collations of MySQL and encodings.
+func isUnicode(name string) bool { return strings.HasPrefix(strings.ToLower(name), "utf") }
+
+// charsetQuery asks how text is kept, by dialect.
+var charsetQuery = map[string]string{
+	"sqlite":     `PRAGMA encoding`,
+	"postgresql": `SHOW server_encoding`,
+	"mysql": `
+SELECT DISTINCT collation_name
+FROM information_schema.columns
+WHERE table_schema = DATABASE() AND collation_name IS NOT NULL AND table_name IN ('` + strings.Join(tableNames(), "', '") + `')
+ORDER BY collation_name`,
+}
+
+func tableNames() []string {
+	var all []string
+	for _, table := range migrations.Tables {
+		all = append(all, table.Name)
+	}
+	return all
+}

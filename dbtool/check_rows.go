@@ -1,0 +1,201 @@
+package dbtool
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/sqlstore/migrations"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
+)
+
+// examples is how many bad rows are named.
+const examples = 3
+
+// A reference is a column that holds ids of another table, which no foreign key
+// looks after.
+type reference struct{ table, column, to string }
+
+// allocated are the references of allocations, and referred those of the other
+// tables.
+var (
+	allocated = []reference{
+		{"allocations", "resource_provider_id", "resource_providers"},
+		{"allocations", "resource_class_id", "resource_classes"},
+	}
+	referred = []reference{
+		{"inventories", "resource_provider_id", "resource_providers"},
+		{"inventories", "resource_class_id", "resource_classes"},
+		{"resource_provider_traits", "resource_provider_id", "resource_providers"},
+		{"resource_provider_traits", "trait_id", "traits"},
+		{"resource_provider_aggregates", "resource_provider_id", "resource_providers"},
+		{"resource_provider_aggregates", "aggregate_id", "placement_aggregates"},
+		{"consumers", "project_id", "projects"},
+		{"consumers", "user_id", "users"},
+	}
+	typed = reference{"consumers", "consumer_type_id", "consumer_types"}
+)
+
+// dangling counts the rows whose reference leads nowhere.
+func (in *inspection) dangling(ref reference) (int64, error) {
+	return in.number(`
+SELECT COUNT(*)
+FROM ` + ref.table + ` r
+LEFT JOIN ` + ref.to + ` t ON t.id = r.` + ref.column + `
+WHERE t.id IS NULL AND r.` + ref.column + ` IS NOT NULL`)
+}
+
+func (in *inspection) allDangling(refs []reference, advice string) (Verdict, string, error) {
+	var bad []string
+	for _, ref := range refs {
+		n, err := in.dangling(ref)
+		if err != nil {
+			return Success, "", err
+		}
+		if n > 0 {
+			bad = append(bad, fmt.Sprintf("%d rows of %s have a %s that is not in %s.", n, ref.table, ref.column, ref.to))
+		}
+	}
+	if bad == nil {
+		return Success, "", nil
+	}
+	return Failure, strings.Join(bad, " ") + " " + advice, nil
+}
+
+func checkAllocations(in *inspection) (Verdict, string, error) {
+	return in.allDangling(allocated, "Nobody can see or release them. Keep a dump, and with services stopped run for each "+
+		"DELETE FROM allocations WHERE column NOT IN (SELECT id FROM table).")
+}
+
+func checkReferences(in *inspection) (Verdict, string, error) {
+	refs := referred
+	if in.revision == "" || len(migrations.After(in.revision)) == 0 {
+		refs = append([]reference{typed}, refs...)
+	}
+	return in.allDangling(refs, "Requests about them fail or leave them out. Keep a dump, and with services stopped "+
+		"delete the rows, or put back what they refer to.")
+}
+
+// usageQuery asks for what is used of each inventory, and of those that are not
+// there.
+const usageQuery = `
+SELECT
+    p.uuid,
+    c.name,
+    u.used,
+    i.total,
+    i.reserved,
+    i.allocation_ratio
+FROM (
+    SELECT
+        resource_provider_id,
+        resource_class_id,
+        SUM(used) AS used
+    FROM allocations
+    GROUP BY resource_provider_id, resource_class_id
+) u
+JOIN resource_providers p ON p.id = u.resource_provider_id
+JOIN resource_classes c ON c.id = u.resource_class_id
+LEFT JOIN inventories i ON i.resource_provider_id = u.resource_provider_id AND i.resource_class_id = u.resource_class_id
+ORDER BY p.id, c.id`
+
+func checkUsage(in *inspection) (Verdict, string, error) {
+	over, named := 0, []string(nil)
+	err := in.Each(func(one *sqlconn.Row) {
+		used, inv := one.Int(2), placement.Inventory{Total: one.Int(3), Reserved: one.Int(4), AllocationRatio: one.Float(5)}
+		if !one.Null(3) && inv.Fits(used, 0) {
+			return
+		}
+		if over++; over <= examples {
+			named = append(named, fmt.Sprintf("%s has %d %s in use of %d", one.Text(0), used, one.Text(1), inv.Capacity()))
+		}
+	}, usageQuery)
+	if err != nil || over == 0 {
+		return Success, "", err
+	}
+	return Warning, fmt.Sprintf("%d inventories have more in use than their capacity%s: %s. Nothing more is placed there; "+
+		"move allocations to other providers, or raise total or allocation_ratio.", over, some(over), strings.Join(named, "; ")), nil
+}
+
+// some says that not all are named.
+func some(n int) string {
+	if n <= examples {
+		return ""
+	}
+	return fmt.Sprintf(", %d of them", examples)
+}
+
+// A forest knows how providers are related.
+type forest struct {
+	kin  map[int64]kin
+	tops map[int64]int64 // whose way upwards is known; 0 where it goes in a circle
+}
+
+func checkTrees(in *inspection) (Verdict, string, error) {
+	all, err := sqlconn.List(in.Tx, readKin, `
+SELECT
+    id,
+    COALESCE(parent_provider_id, 0),
+    COALESCE(root_provider_id, 0)
+FROM resource_providers
+ORDER BY id`)
+	if err != nil {
+		return Success, "", err
+	}
+	f := forest{make(map[int64]kin, len(all)), make(map[int64]int64, len(all))}
+	for _, k := range all {
+		f.kin[k.id] = k
+	}
+	bad, named := 0, []string(nil)
+	for _, k := range all {
+		if wrong := f.wrong(k); wrong != "" {
+			if bad++; bad <= examples {
+				named = append(named, fmt.Sprintf("id %d %s", k.id, wrong))
+			}
+		}
+	}
+	if bad == 0 {
+		return Success, "", nil
+	}
+	return Failure, fmt.Sprintf("%d resource providers are not in a proper tree%s: %s. Candidates leave them out or are wrong. Keep a dump, "+
+		"and with services stopped set their parent_provider_id and root_provider_id.", bad, some(bad), strings.Join(named, "; ")), nil
+}
+
+// wrong says what is the matter with a provider. One without a root is another
+// check's.
+func (f *forest) wrong(k kin) string {
+	top := f.top(k.id)
+	switch {
+	case k.parent != 0 && f.kin[k.parent].id == 0:
+		return fmt.Sprintf("has the parent %d, which is not there", k.parent)
+	case top == 0:
+		return "is its own ancestor, or below one that is"
+	case k.root != 0 && k.root != top:
+		return fmt.Sprintf("has the root %d, its tree has the root %d", k.root, top)
+	}
+	return ""
+}
+
+// top follows the parents of a provider upwards; 0 for a circle.
+func (f *forest) top(id int64) int64 {
+	var way []int64
+	top := int64(0)
+	for {
+		if known, ok := f.tops[id]; ok {
+			top = known
+			break
+		}
+		f.tops[id] = 0 // until the end is known: who comes by again goes in a circle
+		way = append(way, id)
+		parent := f.kin[id].parent
+		if f.kin[parent].id == 0 {
+			top = id
+			break
+		}
+		id = parent
+	}
+	for _, id := range way {
+		f.tops[id] = top
+	}
+	return top
+}

@@ -1,0 +1,106 @@
+package dbtool
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/sqlstore/migrations"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
+)
+
+// ErrFilled says that a database holds rows already, or has begun to.
+var ErrFilled = errors.New("it is not empty")
+
+// CheckDump reads a dump to its end and returns how many rows it has. One that is
+// not whole is ErrDamaged.
+func CheckDump(ctx context.Context, in io.Reader) ([]TableCount, error) {
+	return readDump(ctx, in, func(migrations.Table, []tuple) error { return nil })
+}
+
+// Vacant returns an error that is ErrFilled unless the database can be filled:
+// it has none of upstream's tables, or nothing in them. The standard names that a
+// service adds count as something.
+func (t *Tables) Vacant(ctx context.Context) error {
+	if !t.Exists() {
+		return nil
+	}
+	return t.Read(ctx, func(r *sqlconn.Tx) error {
+		if _, err := t.schema.Revision(r); err != nil {
+			return err
+		}
+		if begun, err := r.HasTable("berth_copy"); err != nil || begun {
+			return cmp.Or(err, fmt.Errorf("%w: %w", ErrFilled, sqlstore.ErrPart))
+		}
+		return t.nothing(r)
+	})
+}
+
+func (t *Tables) nothing(r *sqlconn.Tx) error {
+	table, err := t.filled(r)
+	if err == nil && table != "" {
+		err = fmt.Errorf("%w: its table %s has rows; name an empty database", ErrFilled, table)
+	}
+	return err
+}
+
+// Restore fills an empty database with the rows of a dump, which it reads twice:
+// nothing is written unless all of it is whole. The rows come in one transaction;
+// the tables are made before it when they are not there.
+func (t *Tables) Restore(ctx context.Context, in io.ReadSeeker, p Progress) ([]TableCount, error) {
+	if err := t.Vacant(ctx); err != nil {
+		return nil, err
+	}
+	counts, err := CheckDump(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := in.Seek(0, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("reading the dump again: %w", err)
+	}
+	if err := t.makeTables(ctx); err != nil {
+		return nil, err
+	}
+	m := meter{tell: p}
+	for _, c := range counts {
+		m.of += c.Rows
+	}
+	return counts, t.Write(ctx, func(w *sqlconn.Tx) error { return t.restore(w, in, m) })
+}
+
+// restore fills tables that it has seen to be empty.
+func (t *Tables) restore(w *sqlconn.Tx, in io.Reader, m meter) error {
+	if err := t.nothing(w); err != nil {
+		return err
+	}
+	later := make(map[string][]tuple)
+	_, err := readDump(w.Context, in, func(table migrations.Table, rows []tuple) error {
+		for _, row := range rows {
+			if early(table, row) {
+				later[table.Name] = append(later[table.Name], row)
+			}
+		}
+		m.add(table.Name, len(rows))
+		return named(table, load(w, table, rows))
+	})
+	for _, table := range migrations.Tables {
+		if err == nil {
+			err = named(table, mend(w, table, later[table.Name]))
+		}
+	}
+	if err == nil {
+		err = sequences(w)
+	}
+	return err
+}
+
+// named says which table an error is about.
+func named(table migrations.Table, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("filling %s: %w", table.Name, err)
+}

@@ -1,0 +1,186 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
+)
+
+// The change log tells the stores on one server of each other's commits. Each
+// store is a writer with an id of its own, and numbers its transactions; since
+// it has one at a time, its entries become visible in their order and without
+// gaps, whatever happens between the writers. A reader remembers one number per
+// writer and misses nothing. A store reads its own entries too: what others may
+// know already it must not learn later than they do.
+//
+//	berth_writers   id │ beat_at          who writes
+//	berth_changes   writer, seq │ body    what the transaction touched
+//
+// An entry is also the proof that its transaction took place: when a commit is
+// not answered, the store tries to write the entry itself. Either it is there, or
+// the transaction can never have its place any more (settle.go). follow.go is the
+// reading end.
+
+const (
+	// KeepEntries is how many entries a writer keeps. A store that has missed
+	// more of them reads everything again.
+	KeepEntries = 20_000
+	// TendEvery is how often a writer shows that it is alive and drops what
+	// is too old.
+	TendEvery = time.Minute
+	// forgetAfter is when a position is too old to go on from: writers that do
+	// not show up for an hour are removed, with what they wrote.
+	forgetAfter = 30 * time.Minute
+)
+
+// bodyVoid is the body of an entry that takes a transaction's place (settle.go). No other body
+// is the same.
+const bodyVoid = "-"
+
+// A changeLog is the writing end. It belongs to the writing goroutine.
+type changeLog struct {
+	id      int64 // of this writer; 0 before its first entry
+	seq     int64 // of its newest entry
+	present bool  // it is in berth_writers
+
+	recent recentEntries
+}
+
+// An entry is the place of a transaction in the log.
+type entry struct{ writer, seq int64 }
+
+// commit writes the entry of the transaction that the session is in and commits
+// it, in one packet: body for the others, and kept for this store. The entry is told also when
+// that fails.
+func (l *changeLog) commit(ses *sqlconn.Session, stamp, body string, kept any) (entry, error) {
+	if l.id == 0 {
+		l.renew()
+	}
+	e := entry{l.id, l.seq + 1}
+	if ses.Untouched() {
+		// A packet with a commit in it is not sent again.
+		if err := ses.Flush(); err != nil {
+			return e, notCommitted{err}
+		}
+	}
+	if !l.present {
+		if _, err := ses.Exec(`
+INSERT INTO berth_writers (id, created_at, beat_at)
+VALUES (?, ?, `+ses.Dialect.Now+`)`, e.writer, stamp); err != nil {
+			return e, notCommitted{err}
+		}
+	}
+	// Before the commit: whoever reads the entry finds this.
+	l.recent.keep(e, kept)
+	err := commitWith(ses, sqlconn.Statement{Query: insertEntry, Args: []any{e.writer, e.seq, stamp, body}})
+	if err == nil {
+		l.seq, l.present = e.seq, true
+		return e, nil
+	}
+	l.recent.drop(e)
+	return e, err
+}
+
+// commitWith runs a last statement and commits.
+func commitWith(ses *sqlconn.Session, last sqlconn.Statement) error {
+	if ses.Pipelined() {
+		return ses.DoAll(last.Query+`;
+COMMIT`, last.Args...)
+	}
+	if _, err := ses.Exec(last.Query, last.Args...); err != nil {
+		return notCommitted{err}
+	}
+	return ses.Do("COMMIT")
+}
+
+// insertEntry writes an entry: its writer, number, time and body.
+const insertEntry = `
+INSERT INTO berth_changes (writer, seq, created_at, body)
+VALUES (?, ?, ?, ?)`
+
+// A notCommitted is why a transaction came to its end before its commit was sent.
+type notCommitted struct{ error }
+
+func (n notCommitted) Unwrap() error { return n.error }
+
+// rolledBack reports whether an error of commit says for certain that the
+// transaction did not take place.
+func (l *changeLog) rolledBack(d *sqlconn.Dialect, err error) bool {
+	if d.Orphan(err) || d.Duplicate(err) {
+		l.renew() // another store believed this one dead, or the place is taken
+		return true
+	}
+	return errors.As(err, new(notCommitted)) || d.Retryable(err)
+}
+
+// renew gives the writer another id. What was written under the old one is
+// followed like anybody's.
+func (l *changeLog) renew() {
+	l.id = 1 + rand.Int64N(1<<53)
+	l.seq, l.present = 0, false
+}
+
+// TendLog shows that this writer is alive, and drops its old entries and the
+// writers that are not. That it fails is no matter: there is a next time.
+func (s *Engine) TendLog() {
+	for n := range attempts {
+		err := s.tendLogOnce()
+		if err == nil {
+			return
+		}
+		// Stores that tend the log at the same time may meet in a deadlock. The next try
+		// succeeds, and the operator has nothing to do.
+		if n+1 == attempts || !s.d.Retryable(err) {
+			s.opts.Logger.Warn("the change log could not be cleaned up", "error", err.Error())
+			return
+		}
+	}
+}
+
+func (s *Engine) tendLogOnce() error {
+	id := s.log.id
+	ses := s.Writer.Own()
+	defer s.Writer.GiveBack(ses)
+	err := s.begin(context.Background(), ses, s.d.Begin)
+	for _, step := range []struct {
+		query string
+		args  []any
+	}{
+		{`UPDATE berth_writers SET beat_at = ` + s.d.Now + ` WHERE id = ?`, []any{id}},
+		{`DELETE FROM berth_changes WHERE writer = ? AND seq <= ?`, []any{id, s.log.seq - KeepEntries}},
+		// By the server's clock: those of other machines may be wrong.
+		{`DELETE FROM berth_writers WHERE beat_at < ` + s.d.HourAgo + ` AND id <> ?`, []any{id}},
+	} {
+		if err == nil {
+			_, err = ses.Exec(step.query, step.args...)
+		}
+	}
+	if err == nil {
+		err = ses.Do("COMMIT")
+	}
+	if err != nil {
+		_ = ses.Do("ROLLBACK")
+	}
+	return err
+}
+
+// leaveLog makes the writer look as if it had not shown up for a while: tools that
+// must not run beside it may, and its entries stay for the others to read. That
+// it fails is no matter.
+func (s *Engine) leaveLog() {
+	if !s.d.Shared || !s.log.present {
+		return
+	}
+	ses := s.Writer.Own()
+	defer s.Writer.GiveBack(ses)
+	if !ses.Usable() {
+		return
+	}
+	_, _ = ses.Exec(`
+UPDATE berth_writers
+SET beat_at = `+s.d.Now+` - INTERVAL '10' MINUTE
+WHERE id = ?`, s.log.id)
+}

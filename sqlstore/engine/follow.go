@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
+)
+
+// A LogPosition is a place in the change log. The zero value is before everything.
+type LogPosition struct {
+	Seen map[int64]int64 // the newest entry that is known, by writer
+	At   time.Time       // when that was
+}
+
+// news is what was appended to the change log since a position.
+type news struct {
+	// All says that not everything is known that was appended: anything may have changed.
+	All bool
+	// Entries are, of this store's own, what was kept of them, and of others their bodies, as
+	// strings.
+	Entries []any
+}
+
+// NewsSince returns what this store and others committed since a position, nothing where there
+// is no change log. It sees every Update of any store that returned before it was called.
+func (s *Engine) NewsSince(ctx context.Context, since LogPosition) (news, LogPosition, error) {
+	if !s.d.Shared {
+		return news{}, since, nil
+	}
+	until := time.Now().Add(s.opts.RetryTime)
+	for n := 1; ; n++ {
+		found, at, again, err := s.followOnce(ctx, since)
+		if !again || time.Now().After(until) || sleep(ctx, backoff(n)) != nil {
+			return found, at, err
+		}
+	}
+}
+
+func (s *Engine) followOnce(ctx context.Context, since LogPosition) (found news, at LogPosition, again bool, err error) {
+	ses, err := s.readers.Borrow(ctx)
+	if err != nil {
+		return found, since, false, err
+	}
+	ses.Often = true
+	defer func() { ses.Often = false; s.readers.GiveBack(ses) }()
+	for start := time.Now(); ; {
+		if err = ses.Connect(ctx); err != nil {
+			return found, since, s.again(err), s.d.Translate("connecting", err)
+		}
+		t := &sqlconn.Tx{Session: ses, Context: ctx, Trace: s.opts.Trace}
+		found, at, err = s.readLog(t, since)
+		if err == nil || !ses.Dead {
+			return found, at, err != nil && t.Cause != nil && s.again(t.Cause), err
+		}
+		if ses.Fresh(start) {
+			return found, since, true, err
+		}
+	}
+}
+
+// readLog reads the log from a position. It needs no transaction: whatever is
+// appended meanwhile is read now or the next time.
+func (s *Engine) readLog(t *sqlconn.Tx, since LogPosition) (found news, at LogPosition, err error) {
+	at = LogPosition{Seen: make(map[int64]int64), At: time.Now()}
+	demoted := false
+	heads, err := sqlconn.List(t, func(one *sqlconn.Row) entry {
+		demoted = demoted || one.Int(2) != 0
+		return entry{one.Int(0), one.Int(1)}
+	}, `
+SELECT
+    w.id,
+    COALESCE(
+        (
+            SELECT c.seq
+            FROM berth_changes c
+            WHERE c.writer = w.id
+            ORDER BY c.seq DESC
+            LIMIT 1
+        ),
+        0
+    ),
+    `+s.d.Demoted+`
+FROM berth_writers w`)
+	if err == nil && demoted {
+		// It answers, and with what was true when it was the primary.
+		s.epoch.Add(1)
+		err = t.Fail(sqlconn.ErrDemoted)
+	}
+	if err != nil {
+		return found, since, err
+	}
+	// A wall clock: one that stops while the machine sleeps would not do.
+	away := at.At.Round(0).Sub(since.At.Round(0))
+	found.All = since.Seen == nil || away > forgetAfter || away < -forgetAfter
+	for _, h := range heads {
+		known := since.Seen[h.writer]
+		at.Seen[h.writer] = h.seq
+		s.log.recent.followed(entry{h.writer, known})
+		if found.All || h.seq == known {
+			continue
+		}
+		if h.seq < known {
+			found.All = true // the database is an older one
+			continue
+		}
+		if own, ok := s.log.recent.between(entry{h.writer, known}, h); ok {
+			found.Entries = append(found.Entries, own...)
+			continue
+		}
+		if at.Seen[h.writer], err = readEntries(t, entry{h.writer, known}, &found); err != nil {
+			return found, since, err
+		}
+	}
+	return found, at, nil
+}
+
+// readEntries adds what a writer's entries after a known one say and returns
+// the number of the last.
+func readEntries(t *sqlconn.Tx, after entry, found *news) (int64, error) {
+	last := after.seq
+	err := t.Each(func(one *sqlconn.Row) {
+		if one.Int(0) != last+1 {
+			found.All = true // what came between is gone
+		}
+		last = one.Int(0)
+		if body := one.Text(1); body != bodyVoid {
+			found.Entries = append(found.Entries, body)
+		}
+	}, `
+SELECT
+    seq,
+    body
+FROM berth_changes
+WHERE writer = ? AND seq > ?
+ORDER BY seq`, after.writer, after.seq)
+	return last, err
+}

@@ -1,0 +1,182 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
+)
+
+// A queue has the jobs that wait for the writing goroutine, in the order they came. It
+// is safe for concurrent use.
+type queue struct {
+	most   int           // more are refused
+	filled chan struct{} // has a token when jobs may be waiting or the queue was closed
+
+	mu     sync.Mutex
+	jobs   []*job
+	closed bool
+}
+
+func newQueue(most int) *queue { return &queue{most: most, filled: make(chan struct{}, 1)} }
+
+// put adds a job. It fails as unavailable when the queue is full or closed: a caller
+// that must wait longer than the queue is better told to come back.
+func (q *queue) put(j *job) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.closed:
+		return sqlconn.ClosedError()
+	case len(q.jobs) >= q.most:
+		return fault.New(fault.Unavailable, sqlconn.CodeBusy, "Too many changes are waiting to be written. Please try again.")
+	}
+	q.jobs = append(q.jobs, j)
+	q.signal()
+	return nil
+}
+
+// signal lets the writing goroutine look.
+func (q *queue) signal() {
+	select {
+	case q.filled <- struct{}{}:
+	default:
+	}
+}
+
+// close refuses what comes from now on.
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.signal()
+}
+
+// ended reports whether the queue is closed and empty.
+func (q *queue) ended() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.closed && len(q.jobs) == 0
+}
+
+// len is how many jobs wait.
+func (q *queue) len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.jobs)
+}
+
+// first returns the job that came first of those whose callers wait, nil when there is none.
+func (q *queue) first() *job {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.jobs = slices.DeleteFunc(q.jobs, func(j *job) bool { return j.state.Load() != waiting })
+	if len(q.jobs) == 0 {
+		return nil
+	}
+	return q.jobs[0]
+}
+
+// A Group is a kind of requests that are written together. Write returns what becomes
+// of each; it runs on the writing goroutine.
+type Group struct {
+	Write func(t *sqlconn.Tx, requests []any) []error
+}
+
+// maxGroup is how many requests of a group are written together.
+const maxGroup = 64
+
+// take removes the first job that waits, nil when there is none. A request of a group
+// comes with all others of its group that wait, as one job. Those of the groups in done,
+// to which that group is added, stay: they would have to see what the transaction of the
+// others has not committed.
+func (q *queue) take(done map[*Group]bool) *job {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i := 0; i < len(q.jobs); {
+		first := q.jobs[i]
+		if first.group != nil && done[first.group] {
+			i++
+			continue
+		}
+		if first.group != nil {
+			if together := q.takeGroup(first.group); together != nil {
+				done[first.group] = true
+				return together
+			}
+			continue
+		}
+		q.jobs = slices.Delete(q.jobs, i, i+1)
+		if first.state.CompareAndSwap(waiting, taken) {
+			return first
+		}
+	}
+	return nil
+}
+
+// takeGroup removes up to maxGroup requests of a group and returns the job that writes
+// them; nil when the callers of all of them have left.
+func (q *queue) takeGroup(g *Group) *job {
+	var members []*job
+	q.jobs = slices.DeleteFunc(q.jobs, func(j *job) bool {
+		if j.group != g || len(members) == maxGroup {
+			return false
+		}
+		if j.state.CompareAndSwap(waiting, taken) {
+			members = append(members, j)
+		}
+		return true
+	})
+	if len(members) == 0 {
+		return nil
+	}
+	first := members[0]
+	// It is not for one of them to end it.
+	ctx := context.WithoutCancel(first.ctx)
+	return &job{ctx: ctx, now: first.now, until: first.until, group: g, members: members, back: make(chan error, 1)}
+}
+
+// runGroup writes the requests of a group. It keeps what became of each.
+func (j *job) runGroup(t *sqlconn.Tx) error {
+	requests := make([]any, len(j.members))
+	for i, m := range j.members {
+		requests[i] = m.request
+	}
+	errs := j.group.Write(t, requests)
+	for i, m := range j.members {
+		m.outcome = errs[i]
+	}
+	if slices.Contains(errs, nil) {
+		return nil
+	}
+	return errs[0]
+}
+
+// end tells the callers of a job that err became of it.
+func (j *job) end(err error) {
+	if j.members == nil {
+		j.result <- err
+	}
+	for _, m := range j.members {
+		m.result <- err
+	}
+}
+
+// size is how many Updates a job is.
+func (j *job) size() int { return max(1, len(j.members)) }
+
+// sizeOf is how many Updates some jobs are.
+func sizeOf(jobs []*job) (n int) {
+	for _, j := range jobs {
+		n += j.size()
+	}
+	return n
+}
+
+// newJob is a job that has the given time to be written on a server.
+func (s *Engine) newJob(ctx context.Context, now time.Time) *job {
+	return &job{ctx: ctx, now: now, until: time.Now().Add(s.opts.RetryTime), result: make(chan error, 1)}
+}

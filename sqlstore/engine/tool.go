@@ -1,0 +1,257 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
+)
+
+// An Access says what is going to be done with Tables. It matters for SQLite,
+// whose file has one berth at a time; a server has many clients at any time.
+type Access int
+
+const (
+	// Look reads. A berth may serve the file meanwhile.
+	Look Access = iota
+	// Hold reads, and keeps every berth from the file meanwhile.
+	Hold
+	// Change reads and writes, and keeps every berth from the file meanwhile.
+	Change
+	// Make is Change for a file that may not be there yet. It is made by what
+	// writes first.
+	Make
+)
+
+// A Tool is a database that an operator's program works on, beside the services or while
+// none runs. Opening it changes nothing. It is for one goroutine; Close it.
+type Tool struct {
+	s      *Engine // the settings and connections of one, without its goroutine
+	ses    *sqlconn.Session
+	access Access
+	path   string // of the file, empty on a server
+}
+
+// toolPatience is how long a database may be silent while a tool works: a step
+// of an upgrade, or a big commit, takes its time.
+const toolPatience = 15 * time.Minute
+
+// strictMode makes MySQL refuse what does not fit instead of changing it.
+const strictMode = "TRADITIONAL"
+
+// OpenTool opens a database for an operator's program. Of the options those count that say
+// where it is, and Logger. A file that another berth has is ErrInUse, unless the
+// access is Look; one that is not there is fs.ErrNotExist, unless it is Make.
+func OpenTool(ctx context.Context, opts Options, access Access, kind Schema) (*Tool, error) {
+	t := &Tool{s: New(opts, Service{Schema: kind}), access: access}
+	err := t.open(ctx)
+	if err != nil {
+		_ = t.Close()
+		return nil, fmt.Errorf("opening the database %s: %w", t.Where(), err)
+	}
+	return t, nil
+}
+
+func (t *Tool) open(ctx context.Context) error {
+	switch {
+	case t.s.opts.Server != nil:
+		return t.openServer(ctx)
+	case t.s.opts.Path == Memory:
+		return errors.New("it is in memory and ends with its process: name a file or a server")
+	}
+	return t.openFile(ctx)
+}
+
+// Where names the database for people, without a password.
+func (t *Tool) Where() string {
+	if server := t.s.opts.Server; server != nil {
+		return server.Database + " on " + cmp.Or(strings.Join(server.Hosts, ", "), "this machine")
+	}
+	return t.s.opts.Path
+}
+
+// openServer connects with the settings of a tool, which may be silent itself in
+// the middle of a transaction.
+func (t *Tool) openServer(ctx context.Context) (err error) {
+	server := *t.s.opts.Server
+	server.Quiet, server.Recycle, server.SQLMode = toolPatience, 0, strictMode
+	t.s.opts.Server = &server
+	if t.s.d, t.s.dialer, err = sqlconn.NewDialer(server); err != nil {
+		return err
+	}
+	as := sqlconn.Reading
+	if t.access >= Change {
+		as = sqlconn.Writing
+	}
+	t.ses = &sqlconn.Session{Dialect: t.s.d, Patience: toolPatience, Open: func(ctx context.Context) (*sql.Conn, error) {
+		conn, _, err := t.s.dialer.Dial(ctx, as)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", sqlconn.ErrConnecting, err)
+		}
+		return conn, sqlconn.IdleForLong(ctx, t.s.d, conn)
+	}}
+	t.s.sessions = append(t.s.sessions, t.ses)
+	return t.s.reach(ctx, t.ses)
+}
+
+// openFile looks at the file before it does anything to it.
+func (t *Tool) openFile(ctx context.Context) (err error) {
+	if t.path, err = realPath(t.s.opts.Path); err != nil {
+		return err
+	}
+	if t.access == Look {
+		return t.lookAtFile(ctx)
+	}
+	if err := t.there(); err != nil && t.access != Make {
+		return err
+	}
+	if err := sqlconn.CheckPlace(t.path); err != nil {
+		return err
+	}
+	release, err := sqlconn.LockFile(t.path)
+	if err != nil {
+		return err
+	}
+	t.s.release = release
+	empty, err := sqlconn.CheckFile(t.path)
+	switch {
+	case err != nil:
+		return err
+	case empty && t.access == Make:
+		return nil // connectFile comes when there is something to write
+	case empty:
+		return t.lookAtFile(ctx) // there is nothing to change
+	}
+	return t.connectFile(ctx)
+}
+
+// there says what to do about a file that is not.
+func (t *Tool) there() error {
+	_, err := os.Stat(t.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: name the right one, or make it with `berth db sync`", fs.ErrNotExist)
+	}
+	return err
+}
+
+// lookAtFile connects beside whoever uses the file.
+func (t *Tool) lookAtFile(ctx context.Context) error {
+	info, err := os.Stat(t.path)
+	if err != nil {
+		return t.there()
+	}
+	source := sqlconn.SQLiteURI(t.path, "rw", sqlconn.BusyPragma(t.s.opts.BusyTimeout), "query_only(1)")
+	if info.Mode().Perm()&0o222 == 0 {
+		source = sqlconn.ReadOnlyURI(t.path)
+	}
+	return t.connect(ctx, source)
+}
+
+// connectFile connects to a file that is this process's own, making it when it
+// is to be written.
+func (t *Tool) connectFile(ctx context.Context) error {
+	pragmas := []string{sqlconn.BusyPragma(t.s.opts.BusyTimeout), "query_only(1)"}
+	if t.access >= Change {
+		if err := sqlconn.CreateFile(t.path); err != nil {
+			return err
+		}
+		pragmas = sqlconn.WriterPragmas(t.s.opts.BusyTimeout)
+	}
+	return t.connect(ctx, sqlconn.SQLiteURI(t.path, "rw", pragmas...))
+}
+
+func (t *Tool) connect(ctx context.Context, source string) error {
+	all, err := t.s.connect(ctx, source, 1)
+	if err == nil {
+		t.ses = all[0]
+	}
+	return err
+}
+
+// Close ends the connection and gives the file free.
+func (t *Tool) Close() error {
+	err := t.s.disconnect()
+	t.s.release()
+	t.ses, t.s.release = nil, func() {}
+	return err
+}
+
+// Exists reports whether there is a database already. A file that is to be made is not.
+func (t *Tool) Exists() bool { return t.ses != nil }
+
+// File returns the path of the file, empty on a server.
+func (t *Tool) File() string { return t.path }
+
+// Use runs fn on the connection, outside of a transaction. A file that is to be made is made
+// before.
+func (t *Tool) Use(ctx context.Context, fn func(context.Context, *sqlconn.Session) error) error {
+	if t.ses == nil {
+		if err := t.connectFile(ctx); err != nil {
+			return err
+		}
+	}
+	return fn(ctx, t.ses)
+}
+
+// Server reports whether the database is on a server.
+func (t *Tool) Server() bool { return t.s.d.Shared }
+
+// PrepareServer makes the tables of the kind of store, and the engine's own.
+func (t *Tool) PrepareServer(ctx context.Context) error { return t.s.prepareServer(ctx, t.ses) }
+
+// Read runs fn on one consistent picture.
+func (t *Tool) Read(ctx context.Context, fn func(*sqlconn.Tx) error) error {
+	if t.ses == nil {
+		return errNoDatabase
+	}
+	if err := t.s.begin(ctx, t.ses, t.s.d.BeginRead); err != nil {
+		return t.s.d.Translate("beginning to read", err)
+	}
+	err := fn(&sqlconn.Tx{Session: t.ses, Context: ctx})
+	if end := t.ses.Do("ROLLBACK"); err == nil {
+		err = t.s.d.Translate("ending to read", end)
+	}
+	return err
+}
+
+// Write runs fn in one transaction. It is not tried again.
+func (t *Tool) Write(ctx context.Context, fn func(*sqlconn.Tx) error) error {
+	if err := t.s.begin(ctx, t.ses, t.s.d.Begin); err != nil {
+		return t.s.d.Translate("beginning to write", err)
+	}
+	err := fn(&sqlconn.Tx{Session: t.ses, Context: ctx, Written: sqlconn.Stamp(time.Now())})
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err == nil {
+		return t.s.d.Translate("committing", t.ses.Do("COMMIT"))
+	}
+	_ = t.ses.Do("ROLLBACK")
+	return err
+}
+
+// Attempt is write for what may run again from its start.
+func (t *Tool) Attempt(ctx context.Context, fn func(*sqlconn.Tx) error) error {
+	until := time.Now().Add(t.s.opts.RetryTime)
+	for n := 1; ; n++ {
+		var cause error
+		err := t.Write(ctx, func(w *sqlconn.Tx) error {
+			err := fn(w)
+			cause = w.Cause
+			return err
+		})
+		if err == nil || cause == nil || !t.s.d.Retryable(cause) || time.Now().After(until) || sleep(ctx, backoff(n)) != nil {
+			return err
+		}
+	}
+}
+
+// errNoDatabase says that there is no file yet.
+var errNoDatabase = errors.New("it is empty: make the tables with `berth db sync`")

@@ -1,0 +1,196 @@
+package rowtable
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/berthcloud/berth/rows"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
+)
+
+// A column is one field of the rows of type T in the database.
+type column[T any] struct {
+	name string
+	// by is what rows are looked for by this column, empty for nothing.
+	by rows.Field
+	// null says that the empty text is NULL.
+	null bool
+	// get returns what is written, set reads it back from the i-th value.
+	get func(*T) any
+	set func(r *T, one *sqlconn.Row, i int)
+}
+
+// text is a column of names, ids and the like. By says which field
+// finds rows by it, if any does.
+func text[T any, S ~string](name string, at func(*T) *S, by ...rows.Field) column[T] {
+	c := column[T]{
+		name: name,
+		get:  func(r *T) any { return string(*at(r)) },
+		set:  func(r *T, one *sqlconn.Row, i int) { *at(r) = S(one.Text(i)) },
+	}
+	if len(by) > 0 {
+		c.by = by[0]
+	}
+	return c
+}
+
+// optional is a text that names another row, or nothing.
+func optional[T any, S ~string](name string, at func(*T) *S, by ...rows.Field) column[T] {
+	c := text(name, at, by...)
+	c.null = true
+	c.get = func(r *T) any {
+		if *at(r) == "" {
+			return nil
+		}
+		return string(*at(r))
+	}
+	return c
+}
+
+// number is a column of whole numbers.
+func number[T any, N ~int | ~int64](name string, at func(*T) *N) column[T] {
+	return column[T]{
+		name: name,
+		get:  func(r *T) any { return int64(*at(r)) },
+		set:  func(r *T, one *sqlconn.Row, i int) { *at(r) = N(one.Int(i)) },
+	}
+}
+
+// numberOr is a number that is NULL instead of one value.
+func numberOr[T any](none int, name string, at func(*T) *int) column[T] {
+	return column[T]{
+		name: name,
+		get: func(r *T) any {
+			if *at(r) == none {
+				return nil
+			}
+			return int64(*at(r))
+		},
+		set: func(r *T, one *sqlconn.Row, i int) {
+			*at(r) = none
+			if !one.Null(i) {
+				*at(r) = int(one.Int(i))
+			}
+		},
+	}
+}
+
+// flag is a column of 0 and 1.
+func flag[T any](name string, at func(*T) *bool) column[T] {
+	return column[T]{
+		name: name,
+		get: func(r *T) any {
+			if *at(r) {
+				return int64(1)
+			}
+			return int64(0)
+		},
+		set: func(r *T, one *sqlconn.Row, i int) { *at(r) = one.Int(i) != 0 },
+	}
+}
+
+// real is a column of numbers with a fraction.
+func real[T any](name string, at func(*T) *float64) column[T] {
+	return column[T]{
+		name: name,
+		get:  func(r *T) any { return *at(r) },
+		set:  func(r *T, one *sqlconn.Row, i int) { *at(r) = one.Float(i) },
+	}
+}
+
+// pairs is a column of texts by names, as a JSON object; an empty one is nil.
+func pairs[T any](name string, at func(*T) *map[string]string) column[T] {
+	return column[T]{
+		name: name,
+		get: func(r *T) any {
+			if len(*at(r)) == 0 {
+				return "{}"
+			}
+			text, err := json.Marshal(*at(r))
+			if err != nil {
+				panic("sqlstore: " + err.Error()) // texts only
+			}
+			return string(text)
+		},
+		set: func(r *T, one *sqlconn.Row, i int) {
+			*at(r) = nil
+			text := one.Text(i)
+			if text == "{}" || text == "" {
+				return
+			}
+			if json.Unmarshal([]byte(text), at(r)) != nil {
+				one.Bad(i, "an object of texts")
+			}
+		},
+	}
+}
+
+// moment is a column of times, to the microsecond; the zero time is NULL.
+func moment[T any](name string, at func(*T) *time.Time) column[T] {
+	return column[T]{
+		name: name,
+		get: func(r *T) any {
+			if at(r).IsZero() {
+				return nil
+			}
+			return sqlconn.Stamp(*at(r))
+		},
+		set: func(r *T, one *sqlconn.Row, i int) { *at(r) = one.Time(i) },
+	}
+}
+
+// document is a column of JSON that is kept as it is.
+func document[T any](name string, at func(*T) *[]byte) column[T] {
+	return column[T]{
+		name: name,
+		get:  func(r *T) any { return string(*at(r)) },
+		set: func(r *T, one *sqlconn.Row, i int) {
+			*at(r) = nil
+			if text := one.Text(i); text != "" {
+				*at(r) = []byte(text)
+			}
+		},
+	}
+}
+
+// texts is a column of texts in their order, as a JSON array.
+func texts[T any, S ~string](name string, at func(*T) *[]S) column[T] {
+	same := func(s S) S { return s }
+	return listAs(name, at, same, same)
+}
+
+// emptyList is how a list without elements is kept.
+const emptyList = "[]"
+
+// listAs is a list of something that is kept as another type: one with names for
+// JSON, which are not to change.
+func listAs[T, E, S any](name string, at func(*T) *[]E, to func(E) S, from func(S) E) column[T] {
+	return column[T]{
+		name: name,
+		get: func(r *T) any {
+			kept := make([]S, len(*at(r)))
+			for i, e := range *at(r) {
+				kept[i] = to(e)
+			}
+			text, err := json.Marshal(kept)
+			if err != nil {
+				panic("sqlstore: " + err.Error()) // texts and numbers only
+			}
+			return string(text)
+		},
+		set: func(r *T, one *sqlconn.Row, i int) {
+			*at(r) = nil
+			text := one.Text(i)
+			if text == emptyList || text == "" {
+				return
+			}
+			var kept []S
+			if json.Unmarshal([]byte(text), &kept) != nil {
+				one.Bad(i, "a list")
+			}
+			for _, s := range kept {
+				*at(r) = append(*at(r), from(s))
+			}
+		},
+	}
+}

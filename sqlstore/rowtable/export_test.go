@@ -1,0 +1,65 @@
+package rowtable
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
+)
+
+// Tables are the names of the tables with their columns.
+func (s *rowStore) Tables() map[string][]string {
+	all := make(map[string][]string)
+	for _, t := range s.tables {
+		name, columns := t.(interface{ described() (string, []string) }).described()
+		all[name] = columns
+	}
+	return all
+}
+
+func (t *table[T]) described() (name string, columns []string) {
+	for _, c := range t.columns {
+		columns = append(columns, c.name)
+	}
+	return t.name, columns
+}
+
+// Searchable are the columns that rows are looked for by, as table.column.
+func (s *rowStore) Searchable() (all []string) {
+	for _, t := range s.tables {
+		all = append(all, t.(interface{ searchable() []string }).searchable()...)
+	}
+	return all
+}
+
+func (t *table[T]) searchable() (all []string) {
+	for _, c := range t.columns {
+		if c.by != "" {
+			all = append(all, t.name+"."+c.name)
+		}
+	}
+	return all
+}
+
+// Empty removes all rows.
+func (s *rowStore) Empty(ctx context.Context) error {
+	return s.Engine.Update(ctx, time.Now(), func(w *sqlconn.Tx) error {
+		for _, t := range slices.Backward(s.tables) {
+			name, _ := t.(interface{ described() (string, []string) }).described()
+			if _, err := w.Exec("DELETE FROM " + name); err != nil {
+				return fmt.Errorf("emptying %s: %w", name, err)
+			}
+		}
+		return nil
+	})
+}
+
+// OnWriter lets a test use the connection that writes while no Update does.
+func (s *rowStore) OnWriter(fn func(*sql.Conn) error) error {
+	ses := s.Writer.Own()
+	defer s.Writer.GiveBack(ses)
+	return fn(ses.Conn)
+}

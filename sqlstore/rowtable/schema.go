@@ -1,0 +1,155 @@
+package rowtable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/berthcloud/berth/sqlstore/engine"
+	"github.com/berthcloud/berth/sqlstore/migrations"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
+)
+
+// look refuses a database that this package cannot or may not work on.
+func (s *rowStore) look(ctx context.Context, ses *sqlconn.Session) error {
+	_, err := s.stands(&sqlconn.Tx{Session: ses, Context: ctx})
+	return err
+}
+
+// stands returns the version of the service's tables, 0 when they are to be made,
+// and refuses those that this package cannot or may not work on. It only reads.
+func (s *rowStore) stands(t *sqlconn.Tx) (int, error) {
+	at, err := s.found(t)
+	switch {
+	case err != nil:
+		return 0, err
+	case at > s.version:
+		return 0, fmt.Errorf("its %s tables are of version %d, newer than the %d of this program: upgrade all instances",
+			s.service, at, s.version)
+	case at == s.version:
+		return at, s.check(t)
+	case at > 0 && at < migrations.RowsFirst[s.service]:
+		return 0, fmt.Errorf("its %s tables are of version %d, which no release had and this program does not upgrade: name an empty database",
+			s.service, at)
+	case at > 0 && !s.Options().Sync:
+		return 0, fmt.Errorf("its %s tables are of version %d, older than %d: allow the upgrade, while no older program runs",
+			s.service, at, s.version)
+	}
+	return at, nil
+}
+
+// found returns the version of the service's tables, 0 when they are to be made.
+// A database of something else is refused.
+func (s *rowStore) found(t *sqlconn.Tx) (int, error) {
+	there, err := t.HasTable(s.versions())
+	if err != nil {
+		return 0, err
+	}
+	if !there {
+		return 0, s.refuseForeign(t)
+	}
+	versions, err := sqlconn.List(t, sqlconn.Integer, "SELECT version FROM "+s.versions())
+	switch {
+	case err != nil || len(versions) == 0: // an interrupted beginning
+		return 0, err
+	case len(versions) > 1:
+		return 0, fmt.Errorf("its table %s has %d rows where one belongs", s.versions(), len(versions))
+	}
+	return int(versions[0]), nil
+}
+
+// refuseForeign refuses a database that has tables.
+func (s *rowStore) refuseForeign(t *sqlconn.Tx) error {
+	names, err := sqlconn.List(t, func(one *sqlconn.Row) string { return one.Text(0) }, s.Dialect().Tables)
+	if err == nil && len(names) > 0 {
+		return fmt.Errorf("it is not a database of Berth's %s service: it has a table %s but no %s; name an empty database", s.service, names[0], s.versions())
+	}
+	return err
+}
+
+// check refuses a database that lacks what its version promises.
+func (s *rowStore) check(t *sqlconn.Tx) error {
+	for _, table := range s.tables {
+		if err := table.check(t); err != nil {
+			return err
+		}
+	}
+	turn, err := t.Exists(`SELECT turn FROM berth_turn`)
+	if err == nil && !turn {
+		err = errors.New("its table berth_turn has no row, so that instances would not wait for each other: INSERT INTO berth_turn (id, turn) VALUES (1, 0)")
+	}
+	return err
+}
+
+// prepare makes the service's tables, or brings them to the version that this
+// package works on, in one transaction where the database can. What it refuses is
+// left alone.
+func (s *rowStore) prepare(ctx context.Context, ses *sqlconn.Session) error {
+	if s.Dialect().Enforce != "" {
+		if err := ses.Do(s.Dialect().Enforce); err != nil {
+			return s.Dialect().Translate("preparing the schema", err)
+		}
+	}
+	if err := ses.Do(s.Dialect().Begin); err != nil {
+		return s.Dialect().Translate("preparing the schema", err)
+	}
+	t := &sqlconn.Tx{Session: ses, Context: ctx}
+	at, err := s.stands(t)
+	if err == nil && at < s.version {
+		err = s.upgrade(t, at)
+	}
+	if err == nil {
+		err = s.Dialect().Translate("preparing the schema", ses.Do("COMMIT"))
+	}
+	if err != nil {
+		_ = ses.Do("ROLLBACK")
+	}
+	return err
+}
+
+// upgrade runs the scripts that lead from a version to this package's, and then notes
+// that. Where statements commit by themselves, tables of version 0 are such until all
+// is there: of instances that make them together one notes the version.
+func (s *rowStore) upgrade(t *sqlconn.Tx, from int) error {
+	collation, err := s.collation(t)
+	if err != nil {
+		return err
+	}
+	for version := max(from+1, migrations.RowsFirst[s.service]); version <= s.version; version++ {
+		if err := s.advance(t.Session, version, collation); err != nil {
+			return fmt.Errorf("%w: version %d: %w", engine.ErrCreating, version, s.Dialect().Translate("creating", err))
+		}
+	}
+	note := "UPDATE " + s.versions() + " SET version = ?"
+	if from == 0 {
+		note = "INSERT INTO " + s.versions() + " (version) VALUES (?)"
+	}
+	if _, err := t.Session.Exec(note, s.version); err != nil {
+		return fmt.Errorf("%w: %w", engine.ErrCreating, s.Dialect().Translate("creating", err))
+	}
+	s.Options().Logger.Info(s.service+" tables are ready", "from", from, "to", s.version)
+	return nil
+}
+
+// advance brings the tables from the version before to this one.
+func (s *rowStore) advance(ses *sqlconn.Session, version int, collation string) error {
+	script, err := migrations.RowsScript(s.service, s.Dialect().Name, version, collation)
+	if err != nil {
+		return err
+	}
+	for _, statement := range script {
+		if err := ses.Do(statement); err != nil && !s.Dialect().Made(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// collation returns the one of MySQL's tables: of those that compare bytes one that
+// does not take "a" and "a " for the same, if there is any.
+func (s *rowStore) collation(t *sqlconn.Tx) (string, error) {
+	if s.Dialect().Collations == "" {
+		return "", nil
+	}
+	return sqlconn.First(t, func(one *sqlconn.Row) string { return one.Text(0) }, s.Dialect().Collations)
+}

@@ -1,0 +1,92 @@
+package rowtable
+
+import (
+	"context"
+	"time"
+
+	"github.com/berthcloud/berth/rows"
+	"github.com/berthcloud/berth/sqlstore/engine"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
+)
+
+// A rowStore keeps the rows of a service in a database of their own. It implements
+// rows.Store.
+type rowStore struct {
+	*engine.Engine
+	rowKind
+}
+
+// A rowKind is what differs from service to service.
+type rowKind struct {
+	service string // "network"
+	tables  []rowTable
+	version int // of the tables, which is the one row of its table
+}
+
+// versions is the table that has the version. A database with it is the service's.
+func (k rowKind) versions() string { return "berth_" + k.service }
+
+// raiseTurn begins every transaction that writes to a server. Who has raised the
+// row is alone until it commits: on one server others wait for the row; of
+// transactions on two nodes of a cluster the one that comes second is rolled back.
+const raiseTurn = "UPDATE berth_turn SET turn = turn + 1"
+
+func newRowStore(kind rowKind, opts engine.Options) *rowStore {
+	if opts.Server != nil {
+		opts.Server = opts.Server.Named("berth-" + kind.service)
+	}
+	s := &rowStore{rowKind: kind}
+	is := engine.Service{Schema: engine.Schema{Look: s.look, Prepare: s.prepare, Known: sqlconn.Naming{Section: "database", Database: kind.versions()}}}
+	if opts.Server != nil {
+		is.Turn = raiseTurn
+	}
+	s.Engine = engine.New(opts, is)
+	return s
+}
+
+// View runs fn against one consistent state of the rows. A panic in fn goes through
+// to the caller.
+func (s *rowStore) View(ctx context.Context, fn func(rows.Reader) error) error {
+	return s.Engine.View(ctx, func(t *sqlconn.Tx) error {
+		if err := s.refuseDemoted(t); err != nil {
+			return err
+		}
+		return fn(rowReader{s.tables, t})
+	})
+}
+
+// refuseDemoted keeps a View from a server that answers with what was true when it
+// was the primary. Connections are made again, to another one, before the next try.
+func (s *rowStore) refuseDemoted(t *sqlconn.Tx) error {
+	demotedIs := s.Dialect().Demoted
+	if demotedIs == "" {
+		return nil
+	}
+	demoted, err := sqlconn.First(t, sqlconn.Integer, "SELECT "+demotedIs)
+	if err == nil && demoted != 0 {
+		s.Redial()
+		err = t.Fail(sqlconn.ErrDemoted)
+	}
+	return err
+}
+
+// Update runs fn in a transaction that no other one runs beside, possibly more than
+// once. A panic in fn is returned as an error. When ctx ends while it waits, it
+// leaves without having run; once it runs, its outcome is waited for. On a server it
+// also leaves when its turn does not come within Options.RetryTime.
+func (s *rowStore) Update(ctx context.Context, now time.Time, fn func(rows.Writer) error) error {
+	return s.Engine.Update(ctx, now, func(t *sqlconn.Tx) error { return fn(rowWriter{rowReader{s.tables, t}}) })
+}
+
+// Others counts the transactions of other instances on the same server: those that
+// its turn tells of, without the store's own. Nobody else writes to a file.
+func (s *rowStore) Others(ctx context.Context) (n int64, err error) {
+	if !s.Dialect().Shared {
+		return 0, nil
+	}
+	err = s.Engine.View(ctx, func(t *sqlconn.Tx) error {
+		n, err = sqlconn.First(t, sqlconn.Integer, "SELECT turn FROM berth_turn")
+		return err
+	})
+	return n - s.Written(), err
+}

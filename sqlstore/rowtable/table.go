@@ -1,0 +1,167 @@
+// Package rowtable keeps the rows of the network and the compute service in databases of their own, with
+// tables of Berth's. How the rows of a type are kept is a table of columns (network_rows.go,
+// compute_rows.go); the engine runs the transactions. A transaction that writes to a server waits for those
+// of other instances, and is alone.
+package rowtable
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/rows"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
+)
+
+// A rowTable is a table of rows of some type.
+type rowTable interface {
+	// hasRow reports whether v points to a row of the table, hasRows whether to a
+	// slice of them.
+	hasRow(v any) bool
+	hasRows(v any) bool
+
+	read(r *sqlconn.Tx, into any, where []rows.Match) error
+	insert(w *sqlconn.Tx, row any) error
+	replace(w *sqlconn.Tx, row any) error
+	remove(w *sqlconn.Tx, where []rows.Match) (int, error)
+	// check refuses a database whose table has not all columns.
+	check(r *sqlconn.Tx) error
+}
+
+// A table says how rows of type T are kept, and has the statements for it. Columns
+// of the key are texts.
+type table[T any] struct {
+	name    string
+	columns []column[T]
+	key     []column[T]
+
+	selecting, ordering string // SELECT … FROM, ORDER BY
+	inserting, updating string
+}
+
+// newTable returns the table of a name whose rows have the given key. Its columns
+// are the lead and more.
+func newTable[T any](name string, key []string, lead []column[T], more ...column[T]) *table[T] {
+	t := &table[T]{name: name, columns: slices.Concat(lead, more)}
+	names := make([]string, len(t.columns))
+	var sets, keys []string
+	for i, c := range t.columns {
+		names[i] = c.name
+		if !slices.Contains(key, c.name) {
+			sets = append(sets, c.name+" = ?")
+		}
+	}
+	for _, k := range key {
+		t.key = append(t.key, t.columns[slices.Index(names, k)])
+		keys = append(keys, k+" = ?")
+	}
+	if len(sets) == 0 { // a key is all there is: replacing it finds out whether it is there
+		sets = []string{key[0] + " = " + key[0]}
+	}
+	t.selecting = "\nSELECT\n    " + strings.Join(names, ",\n    ") + "\nFROM " + name
+	t.ordering = "\nORDER BY " + strings.Join(key, ", ")
+	t.inserting = "\nINSERT INTO " + name + " (" + strings.Join(names, ", ") + ")\nVALUES (" + sqlconn.Marks(len(names)) + ")"
+	t.updating = "\nUPDATE " + name + "\nSET " + strings.Join(sets, ", ") + "\nWHERE " + strings.Join(keys, " AND ")
+	return t
+}
+
+func (t *table[T]) hasRow(v any) bool { _, ok := v.(*T); return ok }
+
+func (t *table[T]) hasRows(v any) bool { _, ok := v.(*[]T); return ok }
+
+func (t *table[T]) check(r *sqlconn.Tx) error {
+	if _, err := r.Exists(t.selecting + "\nWHERE 1 = 0"); err != nil {
+		return fmt.Errorf("its table %s is not as the version says: %w", t.name, err)
+	}
+	return nil
+}
+
+func (t *table[T]) read(r *sqlconn.Tx, into any, where []rows.Match) error {
+	list := into.(*[]T)
+	conditions, err := t.conditions(where)
+	if err != nil {
+		return err
+	}
+	found, parts := *list, 0
+	err = whereEach(conditions, func(where string, args []any) error {
+		parts++
+		return r.Each(func(one *sqlconn.Row) { found = append(found, t.scan(one)) }, t.selecting+where+t.ordering, args...)
+	})
+	if err != nil {
+		return err
+	}
+	if parts > 1 {
+		slices.SortFunc(found[len(*list):], t.compare)
+	}
+	*list = found
+	return nil
+}
+
+// scan reads a row of an answer to selecting.
+func (t *table[T]) scan(one *sqlconn.Row) (v T) {
+	for i := range t.columns {
+		t.columns[i].set(&v, one, i)
+	}
+	return v
+}
+
+// compare orders rows by their keys.
+func (t *table[T]) compare(a, b T) int {
+	for _, k := range t.key {
+		if n := cmp.Compare(k.get(&a).(string), k.get(&b).(string)); n != 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+func (t *table[T]) insert(w *sqlconn.Tx, row any) error {
+	v := row.(*T)
+	args := make([]any, len(t.columns))
+	for i, c := range t.columns {
+		args[i] = c.get(v)
+	}
+	n, err := try(w, false, t.inserting+w.Session.Dialect.OnConflict, args)
+	if err == nil && n == 0 {
+		return rows.ErrTaken
+	}
+	return err
+}
+
+func (t *table[T]) replace(w *sqlconn.Tx, row any) error {
+	v := row.(*T)
+	args := make([]any, 0, len(t.columns))
+	for _, c := range t.columns {
+		if !slices.ContainsFunc(t.key, func(k column[T]) bool { return k.name == c.name }) {
+			args = append(args, c.get(v))
+		}
+	}
+	for _, k := range t.key {
+		args = append(args, k.get(v))
+	}
+	// Where an INSERT must not meet a unique value, an UPDATE must not either.
+	guard := w.Session.Dialect.OnConflict != ""
+	n, err := try(w, guard, t.updating, args)
+	if err == nil && n == 0 {
+		return rows.ErrNoRow
+	}
+	return err
+}
+
+func (t *table[T]) remove(w *sqlconn.Tx, where []rows.Match) (int, error) {
+	if len(where) == 0 {
+		return 0, fmt.Errorf("sqlstore: %s are removed by a condition at least", t.name)
+	}
+	conditions, err := t.conditions(where)
+	if err != nil {
+		return 0, err
+	}
+	total := 0
+	err = whereEach(conditions, func(where string, args []any) error {
+		n, err := try(w, false, "\nDELETE FROM "+t.name+where, args)
+		total += n
+		return err
+	})
+	return total, err
+}
