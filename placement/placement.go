@@ -1,12 +1,9 @@
-// Package placement keeps the books of a cloud's resources: providers and
-// their inventories, traits and aggregates, and the allocations that consumers
-// hold on them. It has the rules of the OpenStack Placement service and the
-// picture of the world that reads are answered from. It knows no HTTP, no SQL
-// and no API versions.
+// Package placement records a cloud's resources: providers, their inventories, traits and aggregates, and the
+// allocations of consumers. It has the rules of the OpenStack Placement service, and the snapshot that
+// reads are answered from. It knows no HTTP, no SQL and no API versions.
 //
-// The Store is the truth. The World is an immutable picture of the providers,
-// replaced after every commit; consumers are not in it and are read from the
-// Store.
+// The Store has the data. The World is an immutable snapshot of the providers, replaced after every commit;
+// consumers are not in it and are read from the Store.
 package placement
 
 import (
