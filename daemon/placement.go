@@ -164,7 +164,7 @@ func (s *PlacementServer) status() string {
 // success. It blocks while the service hangs, which the watchdog detects, and returns when the
 // database is unavailable.
 func (s *PlacementServer) alive(ctx context.Context) error {
-	_, _ = s.service.World(ctx)
+	_, _ = s.service.Snapshot(ctx)
 	return nil
 }
 

@@ -65,16 +65,16 @@ const maxCapacityClasses = 500
 // A capacityCollector reports, for each resource class, the sums over all providers. The sums are
 // stored with the snapshot, so that the cost of a scrape is independent of the number of providers.
 type capacityCollector struct {
-	world                                    func() *placement.World
+	snapshot                                 func() *placement.Snapshot
 	total, reserved, usable, used, providers *prometheus.Desc
 }
 
-func newCapacityCollector(world func() *placement.World) *capacityCollector {
+func newCapacityCollector(snapshot func() *placement.Snapshot) *capacityCollector {
 	desc := func(name, help string) *prometheus.Desc {
 		return prometheus.NewDesc(name, help, []string{"resource_class"}, nil)
 	}
 	return &capacityCollector{
-		world:     world,
+		snapshot:  snapshot,
 		total:     desc("berth_capacity_total_units", "Units of a resource class that all inventories have together."),
 		reserved:  desc("berth_capacity_reserved_units", "Those that are reserved."),
 		usable:    desc("berth_capacity_usable_units", "Units that can be allocated in all: of each inventory what is not reserved times the allocation ratio."),
@@ -92,7 +92,7 @@ func (c *capacityCollector) Describe(descs chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *capacityCollector) Collect(metrics chan<- prometheus.Metric) {
-	w := c.world()
+	w := c.snapshot()
 	totals := w.Totals()
 	for _, t := range totals[:min(len(totals), maxCapacityClasses)] {
 		class := w.ClassName(t.Class)
@@ -106,7 +106,7 @@ func (c *capacityCollector) Collect(metrics chan<- prometheus.Metric) {
 
 // watch adds the metrics of the snapshot.
 func (m *placementMetrics) watch(s *placement.Service) {
-	gauge := func(name, help string, value func(*placement.World) float64) {
+	gauge := func(name, help string, value func(*placement.Snapshot) float64) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
 			w, _ := s.Ready()
 			return value(w)
@@ -116,14 +116,14 @@ func (m *placementMetrics) watch(s *placement.Service) {
 		_, err := s.Ready()
 		return err == nil, ""
 	})
-	m.registry.MustRegister(newCapacityCollector(func() *placement.World {
+	m.registry.MustRegister(newCapacityCollector(func() *placement.Snapshot {
 		w, _ := s.Ready()
 		return w
 	}))
 	gauge("berth_world_providers", "Resource providers in the snapshot that reads are answered from.",
-		func(w *placement.World) float64 { return float64(w.Len()) })
+		func(w *placement.Snapshot) float64 { return float64(w.Len()) })
 	gauge("berth_world_trees", "Provider trees in that snapshot.",
-		func(w *placement.World) float64 { return float64(w.TreeCount()) })
+		func(w *placement.Snapshot) float64 { return float64(w.TreeCount()) })
 	gauge("berth_world_age_seconds", "Time since that snapshot was last changed.",
-		func(w *placement.World) float64 { return time.Since(w.Built()).Seconds() })
+		func(w *placement.Snapshot) float64 { return time.Since(w.Built()).Seconds() })
 }

@@ -55,7 +55,7 @@ var checks = []check{
 	{"Unfinished Copy", checkCopy},
 }
 
-// An inspection is a look at one consistent picture of a database.
+// An inspection is a look at one consistent state of a database.
 type inspection struct {
 	*sqlconn.Tx
 	revision string

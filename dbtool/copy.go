@@ -34,7 +34,7 @@ type CopyOptions struct {
 // brought over.
 var ErrMoved = errors.New("the copy is not the same as its source: it changed while it was copied or in between; stop what writes to it, drop the target and copy again")
 
-// Copy fills an empty database with one consistent picture of another, ids
+// Copy fills an empty database with one consistent state of another, ids
 // included, and compares both row by row when all is there. Rows come over in
 // transactions of some thousands; how far it is the target knows, in its table
 // berth_copy, so that Copy can resume after it ended in any way. A target that

@@ -13,7 +13,7 @@ import (
 	"github.com/berthcloud/berth/internal/racetest"
 )
 
-// Round the world and back, the dump is the same: ids, times, numbers, texts.
+// From one kind of database to the next and back, the dump is the same: ids, times, numbers, texts.
 func TestCopyRoundTheDatabases(t *testing.T) {
 	providers, allocations := 10_000, 100_000
 	stops := places
@@ -159,7 +159,7 @@ func TestCopyNoticesThatItsSourceChanged(t *testing.T) {
 
 // What is written to a server after a copy began is no part of it. Nobody else writes
 // to a file that is being copied.
-func TestCopyIsOnePicture(t *testing.T) {
+func TestCopyIsOneState(t *testing.T) {
 	onServers(t, func(t *testing.T, from string) {
 		inhabit(t, synced(t, from), 100, 100)
 		want, to := dump(t, from), newFile(t)

@@ -53,7 +53,7 @@ type dumpTail struct {
 	SHA256 string      `json:"sha256"`
 }
 
-// Dump writes one consistent picture of upstream's tables and returns how many
+// Dump writes one consistent state of upstream's tables and returns how many
 // rows they have. What it wrote before an error is no whole dump, and Restore
 // refuses it.
 func (t *Tables) Dump(ctx context.Context, w io.Writer, p Progress) (counts []TableCount, err error) {

@@ -262,7 +262,7 @@ func TestDumpRefusesWhatNoOtherDatabaseKeeps(t *testing.T) {
 	}
 }
 
-// A dump is one picture, also while a berth serves the file and writes.
+// A dump is one state, also while a berth serves the file and writes.
 func TestDumpBesideABerth(t *testing.T) {
 	url := synced(t, newFile(t))
 	execute(t, url, smallRows...)

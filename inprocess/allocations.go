@@ -18,7 +18,7 @@ func (p *Placement) Allocations(ctx context.Context, consumer string) (network.A
 	if err != nil || len(h.Allocations) == 0 {
 		return network.Allocations{}, told(err, nil)
 	}
-	world, err := p.service.World(ctx)
+	snapshot, err := p.service.Snapshot(ctx)
 	if err != nil {
 		return network.Allocations{}, told(err, nil)
 	}
@@ -32,7 +32,7 @@ func (p *Placement) Allocations(ctx context.Context, consumer string) (network.A
 		if held.Providers[on] == nil {
 			held.Providers[on] = make(map[string]int64)
 		}
-		held.Providers[on][world.ClassName(a.Class)] = a.Used
+		held.Providers[on][snapshot.ClassName(a.Class)] = a.Used
 	}
 	return held, nil
 }

@@ -28,13 +28,13 @@ func (p *Placement) EnsureTrait(ctx context.Context, name string) error {
 func (p *Placement) SetTraits(ctx context.Context, uuid string, traits []string) error {
 	want := slices.Compact(slices.Sorted(slices.Values(traits)))
 	return network.Swap(ctx, func() error {
-		world, is, _, err := p.find(ctx, uuid)
+		snapshot, is, _, err := p.find(ctx, uuid)
 		if err != nil {
 			return noProvider(told(err, nil))
 		}
 		var has []string
 		for _, id := range is.Traits {
-			has = append(has, world.TraitName(id))
+			has = append(has, snapshot.TraitName(id))
 		}
 		slices.Sort(has)
 		if slices.Equal(has, want) {
@@ -56,13 +56,13 @@ func (p *Placement) SetInventories(ctx context.Context, uuid string, inventories
 		}
 	}
 	return network.Swap(ctx, func() error {
-		world, is, _, err := p.find(ctx, uuid)
+		snapshot, is, _, err := p.find(ctx, uuid)
 		if err != nil {
 			return noProvider(told(err, nil))
 		}
 		has := make(map[string]placement.Inventory, len(is.Inventories))
 		for _, s := range is.Inventories {
-			has[world.ClassName(s.Class)] = *s.Inventory
+			has[snapshot.ClassName(s.Class)] = *s.Inventory
 		}
 		if maps.Equal(has, want) {
 			return nil

@@ -40,11 +40,11 @@ func (p *Placement) ProvidersBelow(ctx context.Context, root string) ([]network.
 
 // list returns the providers that a filter leaves.
 func (p *Placement) list(ctx context.Context, f placement.ProviderFilter) ([]network.Provider, error) {
-	world, err := p.service.World(ctx)
+	snapshot, err := p.service.Snapshot(ctx)
 	if err != nil {
 		return nil, told(err, nil)
 	}
-	found, err := world.Providers(f)
+	found, err := snapshot.Providers(f)
 	if err != nil {
 		return nil, told(err, nil)
 	}
@@ -110,16 +110,16 @@ func (p *Placement) update(ctx context.Context, want network.Provider) error {
 }
 
 // find returns a provider in a fresh snapshot.
-func (p *Placement) find(ctx context.Context, uuid string) (*placement.World, *placement.Provider, *placement.Tree, error) {
-	world, err := p.service.WorldWith(ctx, placement.UUID(uuid))
+func (p *Placement) find(ctx context.Context, uuid string) (*placement.Snapshot, *placement.Provider, *placement.Tree, error) {
+	snapshot, err := p.service.SnapshotWith(ctx, placement.UUID(uuid))
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	is, tree := world.Provider(placement.UUID(uuid))
+	is, tree := snapshot.Provider(placement.UUID(uuid))
 	if is == nil {
 		return nil, nil, nil, placement.ErrNoProvider(placement.UUID(uuid))
 	}
-	return world, is, tree, nil
+	return snapshot, is, tree, nil
 }
 
 // RemoveProvider is network.Placement's.

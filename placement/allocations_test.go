@@ -190,7 +190,7 @@ func TestHoldingsAreTold(t *testing.T) {
 	}
 }
 
-// What a consumer held before is freed in the picture too, though the new claim
+// What a consumer held before is freed in the snapshot too, though the new claim
 // does not name the provider.
 func TestMovedClaimFreesWhereItWas(t *testing.T) {
 	c := newCloud(t)

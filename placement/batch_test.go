@@ -248,7 +248,7 @@ func TestSwapsThatMissAreTriedAgain(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- c.SetAllocations(ctx, claim("s", on("a", "VCPU", 4))) }()
 	<-g.entered
-	// Another program of this store's: the picture does not learn of it.
+	// Another program of this store's: the snapshot does not learn of it.
 	c.must(c.gated.Store.Update(ctx, time.Unix(0, 0), func(w placement.Writer) error {
 		p, err := w.Provider("a")
 		if err != nil {
@@ -290,10 +290,10 @@ func TestWaitingClaimsMayLeave(t *testing.T) {
 	}
 }
 
-// TestSteppedPicturesAreReadPictures does random things in batches and between
-// them, and wants the picture to be after each, to the last digit of each time,
+// TestSteppedSnapshotsAreReadSnapshots does random things in batches and between
+// them, and wants the snapshot to be after each, to the last digit of each time,
 // what a start would read.
-func TestSteppedPicturesAreReadPictures(t *testing.T) {
+func TestSteppedSnapshotsAreReadSnapshots(t *testing.T) {
 	swaps, accepted := int64(0), 0
 	rapid.Check(t, func(rt *rapid.T) {
 		store, err := sqlstore.Open(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
@@ -397,13 +397,13 @@ func (h *batchHistory) claim(vm placement.UUID) placement.Claim {
 	return claim(vm, parts...)
 }
 
-// compare holds the picture to what a start would read.
+// compare holds the snapshot to what a start would read.
 func (h *batchHistory) compare() {
 	s, err := placement.NewService(context.Background(), h.gated.Store, placement.DefaultSettings())
 	h.must(err)
-	fresh, err := s.World(context.Background())
+	fresh, err := s.Snapshot(context.Background())
 	h.must(err)
-	if diff := cmp.Diff(observe(fresh), observe(h.world()), cmpopts.EquateEmpty()); diff != "" {
-		h.rapid.Fatalf("the picture differs from the store (-store +picture):\n%s", diff)
+	if diff := cmp.Diff(observe(fresh), observe(h.snapshot()), cmpopts.EquateEmpty()); diff != "" {
+		h.rapid.Fatalf("the snapshot differs from the store (-store +snapshot):\n%s", diff)
 	}
 }

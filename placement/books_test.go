@@ -9,8 +9,8 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// A book is a provider in the plainest form: the reference that pictures of
-// the world are held against.
+// A book is a provider in the plainest form: the reference that snapshots of
+// the snapshot are held against.
 type book struct {
 	id     int64
 	uuid   placement.UUID
@@ -73,10 +73,10 @@ func (b *books) hasChildren(id int64) bool {
 // ids lists the providers in order.
 func (b *books) ids() []int64 { return slices.Sorted(maps.Keys(b.all)) }
 
-// picture writes the rows of the trees with those roots, of all when roots is
+// rows returns the rows of the trees with those roots, of all when roots is
 // nil.
-func (b *books) picture(roots map[int64]bool) placement.Picture {
-	var pic placement.Picture
+func (b *books) rows(roots map[int64]bool) placement.TreeRows {
+	var pic placement.TreeRows
 	for _, id := range b.ids() {
 		p, root := b.all[id], b.root(id)
 		if roots != nil && !roots[root] {
@@ -102,7 +102,7 @@ func aggregateUUID(id placement.AggregateID) placement.UUID {
 	return placement.UUID(fmt.Sprintf("aggregate-%d", id))
 }
 
-// The names of the random worlds: few, so that they meet.
+// The names of the random snapshots: few, so that they meet.
 const (
 	bookClasses    = 4
 	bookTraits     = 4 // the first is SharesViaAggregate
@@ -120,7 +120,7 @@ func bookCatalogs() (classes, traits []placement.Named) {
 	return classes, traits
 }
 
-// An observation is all that can be seen of a world, but for the slots.
+// An observation is all that can be seen of a snapshot, but for the slots.
 type observation struct {
 	Len, TreeCount int
 	Nested         bool
@@ -147,8 +147,8 @@ type seen struct {
 	Shares     bool
 }
 
-// observe asks a world everything. What does not fit together panics.
-func observe(w *placement.World) observation {
+// observe asks a snapshot everything. What does not fit together panics.
+func observe(w *placement.Snapshot) observation {
 	o := observation{
 		Len: w.Len(), TreeCount: w.TreeCount(), Nested: w.Nested(),
 		Classes: w.Classes().List(), Traits: w.Traits().List(),
@@ -181,7 +181,7 @@ func observe(w *placement.World) observation {
 	return o
 }
 
-func (o *observation) provider(w *placement.World, t *placement.Tree, p *placement.Provider) {
+func (o *observation) provider(w *placement.Snapshot, t *placement.Tree, p *placement.Provider) {
 	byUUID, in := w.Provider(p.UUID)
 	mustBe(byUUID == p && in == t, "a provider is found by its UUID")
 	byName, _ := w.ProviderNamed(p.Name)
@@ -206,7 +206,7 @@ func mustBe(claim bool, text string) {
 }
 
 // rootsOf names the trees in a bit set, sorted.
-func rootsOf(w *placement.World, set []uint64) []placement.UUID {
+func rootsOf(w *placement.Snapshot, set []uint64) []placement.UUID {
 	var roots []placement.UUID
 	for i, word := range set {
 		for bit := range 64 {
@@ -219,8 +219,8 @@ func rootsOf(w *placement.World, set []uint64) []placement.UUID {
 	return roots
 }
 
-// expect says what must be seen of a world with these books, apart from what
-// only pictures know.
+// expect says what must be seen of a snapshot with these books, apart from what
+// only snapshots know.
 func (b *books) expect() (byName map[string]placement.UUID, roots int) {
 	byName = make(map[string]placement.UUID)
 	for _, p := range b.all {
@@ -232,7 +232,7 @@ func (b *books) expect() (byName map[string]placement.UUID, roots int) {
 	return byName, roots
 }
 
-func fresh(b *books) *placement.World {
+func fresh(b *books) *placement.Snapshot {
 	classes, traits := bookCatalogs()
-	return placement.NewWorld(classes, traits, b.picture(nil), time.Unix(0, 0))
+	return placement.NewSnapshot(classes, traits, b.rows(nil), time.Unix(0, 0))
 }

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Changes are parts of the world that transactions touched, or that a refusal
+// Changes are parts of the snapshot that transactions touched, or that a refusal
 // rests on. The zero value is none.
 type Changes struct {
 	Roots map[int64]bool // trees, by root id
-	// Steps are what became of trees, in their order: a picture that has the
+	// Steps are what became of trees, in their order: a snapshot that has the
 	// tree a step begins with need not read it. They say nothing to other
 	// processes but that the trees changed.
 	Steps    []Step

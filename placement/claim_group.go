@@ -68,10 +68,10 @@ func (s *Service) writeClaims(w Writer, requests []any) []error {
 // and when that refuses any of them, which it may for being old, all of them on rows. It
 // returns what becomes of the trees, or why nothing of the transaction can be kept.
 func (s *Service) writeGroup(w Writer, g *claimGroup, later map[*Tree]*Tree) ([]Step, error) {
-	state := newClaimState(s.world.Load())
+	state := newClaimState(s.snapshot.Load())
 	state.later = later
 	decided := false
-	if !g.needRows(state.world, s.store.Shared()) {
+	if !g.needRows(state.snapshot, s.store.Shared()) {
 		var err error
 		if decided, err = g.decide(w, state); err != nil {
 			return nil, err
@@ -112,7 +112,7 @@ func (s *Service) publish(w Writer, steps []Step) {
 			s.later[step.From] = step.To
 		}
 		if len(s.later) > maxLater {
-			s.dropLater(s.world.Load())
+			s.dropLater(s.snapshot.Load())
 			s.outrun.Store(len(s.later) > maxLater)
 		}
 	})
@@ -120,7 +120,7 @@ func (s *Service) publish(w Writer, steps []Step) {
 
 // dropLater drops the trees that the snapshot has left behind: it only goes on from one of
 // them to the next, or reads another.
-func (s *Service) dropLater(w *World) {
+func (s *Service) dropLater(w *Snapshot) {
 	kept := make(map[*Tree]*Tree)
 	for t := range s.later {
 		now := w.treeOf(t.Root().ID)
@@ -176,21 +176,21 @@ func (g *claimGroup) distinct() (first, others *claimGroup) {
 // refusedAlone reports whether a request that a state of rows refuses is refused whatever
 // the requests before it take: for its consumer, or by what was read before they were decided.
 func (g *claimGroup) refusedAlone(at int, state *claimState) bool {
-	committed := newClaimState(state.world)
+	committed := newClaimState(state.snapshot)
 	committed.classes = state.classes
 	return !g.follows && committed.decide(g.all[at], g.consumers[at]) != nil
 }
 
 // needRows reports whether the snapshot cannot be asked: an earlier attempt was stale, or
 // a class may have another id or none by now, which only a shared store's others change.
-func (g *claimGroup) needRows(w *World, shared bool) bool {
+func (g *claimGroup) needRows(w *Snapshot, shared bool) bool {
 	return slices.ContainsFunc(g.all, func(r *claimRequest) bool {
 		return r.rows || shared && unsureClasses(w, r.claims)
 	})
 }
 
 // unsureClasses reports whether claims name a class that is not one of the standard ones.
-func unsureClasses(w *World, claims []Claim) bool {
+func unsureClasses(w *Snapshot, claims []Claim) bool {
 	for _, c := range claims {
 		for _, a := range c.Allocations {
 			for _, r := range a.Resources {
@@ -319,11 +319,11 @@ func (s *Service) readState(w Writer, claims []Claim, consumers []Claimant) (*cl
 	}
 	slices.Sort(roots)
 	roots = slices.Compact(roots)
-	pic, err := w.Picture(roots)
+	pic, err := w.TreeRows(roots)
 	if err != nil {
 		return nil, err
 	}
-	now := s.world.Load()
+	now := s.snapshot.Load()
 	state := newClaimState(now.only(roots, pic))
 	if unsureClasses(now, claims) {
 		state.classes, err = (&tx{Writer: w}).classIDs()

@@ -30,11 +30,11 @@ type claimRequest struct {
 // A claimState is the state of providers that requests are decided on, one after the other,
 // and what those that were accepted change.
 type claimState struct {
-	world *World
-	// later leads from trees of the world to what this service's own commits made of
+	snapshot *Snapshot
+	// later leads from trees of the snapshot to what this service's own commits made of
 	// them since.
 	later map[*Tree]*Tree
-	// classes are the ids of resource classes by name, nil when the world knows them.
+	// classes are the ids of resource classes by name, nil when the snapshot knows them.
 	classes map[string]ClassID
 
 	ledger ledger
@@ -43,8 +43,8 @@ type claimState struct {
 	rows   ClaimRows
 }
 
-func newClaimState(w *World) *claimState {
-	return &claimState{world: w, ledger: newLedger(), raised: make(map[int64]int)}
+func newClaimState(w *Snapshot) *claimState {
+	return &claimState{snapshot: w, ledger: newLedger(), raised: make(map[int64]int)}
 }
 
 // A claimLine is one amount of one class on one provider for the consumer of a claim.
@@ -59,7 +59,7 @@ type claimLine struct {
 
 // provider finds a provider and its tree as they are by now, nil when there is none.
 func (s *claimState) provider(uuid UUID) (*Provider, *Tree) {
-	found, t := s.world.Provider(uuid)
+	found, t := s.snapshot.Provider(uuid)
 	if found == nil {
 		return nil, nil
 	}
@@ -71,7 +71,7 @@ func (s *claimState) provider(uuid UUID) (*Provider, *Tree) {
 
 // class returns the id of a class, -1 when there is none of that name.
 func (s *claimState) class(name string) ClassID {
-	id, ok := s.world.Class(name)
+	id, ok := s.snapshot.Class(name)
 	if s.classes != nil {
 		id, ok = s.classes[name]
 	}
@@ -132,7 +132,7 @@ func (s *claimState) lines(claims []Claim, consumers []Claimant) ([]claimLine, e
 		}
 		for _, h := range consumers[i].Holds {
 			if h.ProviderUUID != "" {
-				lines = append(lines, claimLine{i, h.ProviderUUID, h.Class, s.world.ClassName(h.Class), 0})
+				lines = append(lines, claimLine{i, h.ProviderUUID, h.Class, s.snapshot.ClassName(h.Class), 0})
 			}
 		}
 	}

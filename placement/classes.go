@@ -23,7 +23,7 @@ func (s *Service) CreateClass(ctx context.Context, name string) error {
 // EnsureClass creates a custom resource class unless it exists, and reports
 // whether it did.
 func (s *Service) EnsureClass(ctx context.Context, name string) (created bool, err error) {
-	w, err := s.World(ctx)
+	w, err := s.Snapshot(ctx)
 	if err != nil {
 		return false, err
 	}

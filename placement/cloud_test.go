@@ -99,17 +99,17 @@ func (c *cloud) claims(cl placement.Claim) {
 	c.must(c.SetAllocations(context.Background(), cl))
 }
 
-func (c *cloud) world() *placement.World {
+func (c *cloud) snapshot() *placement.Snapshot {
 	c.Helper()
-	w, err := c.World(context.Background())
+	w, err := c.Snapshot(context.Background())
 	c.must(err)
 	return w
 }
 
-// generation returns the generation of a provider in the newest picture.
+// generation returns the generation of a provider in the newest snapshot.
 func (c *cloud) generation(provider placement.UUID) placement.Generation {
 	c.Helper()
-	p, _ := c.world().Provider(provider)
+	p, _ := c.snapshot().Provider(provider)
 	if p == nil {
 		c.Fatalf("there is no provider %s", provider)
 	}
@@ -131,7 +131,7 @@ func (c *cloud) rises(provider placement.UUID, by placement.Generation, step str
 // used returns how much of a class is allocated on a provider.
 func (c *cloud) used(provider placement.UUID, class string) int64 {
 	c.Helper()
-	w := c.world()
+	w := c.snapshot()
 	p, _ := w.Provider(provider)
 	id, _ := w.Class(class)
 	if s := p.Stock(id); s != nil {

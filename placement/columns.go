@@ -154,4 +154,4 @@ func (t *Tree) room(id ClassID) (entry int32) {
 }
 
 // Room returns what single providers could give of a class.
-func (w *World) Room(id ClassID) Room { return w.rooms[id] }
+func (w *Snapshot) Room(id ClassID) Room { return w.rooms[id] }

@@ -16,7 +16,7 @@ const mostRoom = 20
 
 // observeRoom returns the biggest amount for which there may be room in each
 // tree, where there is any.
-func observeRoom(w *placement.World, class placement.ClassID) map[placement.UUID]int64 {
+func observeRoom(w *placement.Snapshot, class placement.ClassID) map[placement.UUID]int64 {
 	room := w.Room(class)
 	amounts := make(map[placement.UUID]int64)
 	for t := range w.Trees() {
@@ -46,7 +46,7 @@ func wordOf(r placement.Room, word int, among uint64, amount int64) (set uint64)
 }
 
 // mustBeIndexed checks what the indexes say of a tree against the tree.
-func mustBeIndexed(w *placement.World, t *placement.Tree) {
+func mustBeIndexed(w *placement.Snapshot, t *placement.Tree) {
 	for _, p := range t.Providers {
 		mustBeSet(t, t.Lineage(p.Index), func(q *placement.Provider) bool { return isAbove(t, q, p) })
 	}
@@ -80,7 +80,7 @@ func mustBeSet(t *placement.Tree, set []uint64, has func(*placement.Provider) bo
 	}
 }
 
-func mustHaveRoom(w *placement.World, t *placement.Tree, class placement.ClassID, amount int64) {
+func mustHaveRoom(w *placement.Snapshot, t *placement.Tree, class placement.ClassID, amount int64) {
 	room := false
 	for _, p := range t.Providers {
 		s := p.Stock(class)
@@ -109,7 +109,7 @@ func TestRoomIsRightAtTheEnds(t *testing.T) {
 		inv.StepSize = 1
 		for _, used := range []int64{0, 1, 4, 5, big - 1, big, 1 << 51, 1<<53 - 1, 1 << 53} {
 			t.Run(fmt.Sprintf("%v/%d", inv, used), func(t *testing.T) {
-				w := placement.NewWorld(nil, nil, placement.Picture{
+				w := placement.NewSnapshot(nil, nil, placement.TreeRows{
 					Providers:   []placement.ProviderRow{{ID: 1, UUID: "a", Name: "a", Root: 1}},
 					Inventories: []placement.InventoryRow{{Provider: 1, Class: 1, Used: used, Inventory: inv}},
 				}, time.Time{})
@@ -125,10 +125,10 @@ func TestRoomIsRightAtTheEnds(t *testing.T) {
 	}
 }
 
-// Worlds of several pages, of which an edit copies only some.
+// Snapshots of several pages, of which an edit copies only some.
 func TestRoomOverPages(t *testing.T) {
 	const hosts = 1000
-	var pic placement.Picture
+	var pic placement.TreeRows
 	for id := int64(1); id <= hosts; id++ {
 		name := fmt.Sprint(id)
 		pic.Providers = append(pic.Providers, placement.ProviderRow{ID: id, UUID: placement.UUID(name), Name: name, Root: id})
@@ -137,9 +137,9 @@ func TestRoomOverPages(t *testing.T) {
 		}})
 	}
 	classes := []placement.Named{{ID: 1, Name: "VCPU"}}
-	before := placement.NewWorld(classes, nil, pic, time.Time{})
+	before := placement.NewSnapshot(classes, nil, pic, time.Time{})
 	was := observe(before)
-	var part placement.Picture
+	var part placement.TreeRows
 	for _, id := range []int64{300, 301, 999} {
 		part.Providers = append(part.Providers, pic.Providers[id-1])
 		row := pic.Inventories[id-1]
@@ -148,10 +148,10 @@ func TestRoomOverPages(t *testing.T) {
 		pic.Inventories[id-1].Used = 1
 	}
 	after := before.WithTrees([]int64{300, 301, 999}, part, time.Time{})
-	if diff := cmp.Diff(observe(placement.NewWorld(classes, nil, pic, time.Time{})), observe(after)); diff != "" {
-		t.Errorf("the edited world (-new +edited):\n%s", diff)
+	if diff := cmp.Diff(observe(placement.NewSnapshot(classes, nil, pic, time.Time{})), observe(after)); diff != "" {
+		t.Errorf("the edited snapshot (-new +edited):\n%s", diff)
 	}
 	if diff := cmp.Diff(was, observe(before)); diff != "" {
-		t.Errorf("the older picture changed:\n%s", diff)
+		t.Errorf("the older snapshot changed:\n%s", diff)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// TestTreesOfBrokenRows builds worlds of rows that are no trees, as others may
+// TestTreesOfBrokenRows builds snapshots of rows that are no trees, as others may
 // leave behind: each provider must still lead to its root.
 func TestTreesOfBrokenRows(t *testing.T) {
 	for _, broken := range []struct {
@@ -36,7 +36,7 @@ func TestTreesOfBrokenRows(t *testing.T) {
 		}},
 	} {
 		t.Run(broken.name, func(t *testing.T) {
-			w := placement.NewWorld(nil, nil, placement.Picture{Providers: broken.rows}, time.Unix(0, 0))
+			w := placement.NewSnapshot(nil, nil, placement.TreeRows{Providers: broken.rows}, time.Unix(0, 0))
 			w.Digests()
 			for tree := range w.Trees() {
 				for _, p := range tree.Providers {

@@ -27,8 +27,8 @@ type Digest struct {
 // DigestClass weighs a class's usage, so that two classes do not cancel out.
 func DigestClass(id ClassID) int64 { return int64(id)%97 + 1 }
 
-// Digests sums up the world as Reader.Digests does a store.
-func (w *World) Digests() map[int64]Digest {
+// Digests sums up the snapshot as Reader.Digests does a store.
+func (w *Snapshot) Digests() map[int64]Digest {
 	all := make(map[int64]*Digest)
 	for t := range w.Trees() {
 		for _, p := range t.Providers {

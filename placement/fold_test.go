@@ -7,15 +7,15 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// TestWorldFoldsCaseAsItsStoreDoes looks things up in another spelling.
-func TestWorldFoldsCaseAsItsStoreDoes(t *testing.T) {
-	pic := placement.Picture{
+// TestSnapshotFoldsCaseAsItsStoreDoes looks things up in another spelling.
+func TestSnapshotFoldsCaseAsItsStoreDoes(t *testing.T) {
+	pic := placement.TreeRows{
 		Providers:  []placement.ProviderRow{{ID: 1, UUID: "Ab", Name: "Host", Root: 1}},
 		Aggregates: []placement.AggregateRow{{Provider: 1, ID: 7, UUID: "aGG"}},
 	}
 	for _, fold := range []bool{false, true} {
 		pic.FoldCase = fold
-		w := placement.NewWorld(nil, nil, pic, time.Time{})
+		w := placement.NewSnapshot(nil, nil, pic, time.Time{})
 		w = w.WithTrees([]int64{1}, pic, time.Time{})
 		p, _ := w.Provider("aB")
 		q, _ := w.ProviderNamed("hOST")
@@ -26,7 +26,7 @@ func TestWorldFoldsCaseAsItsStoreDoes(t *testing.T) {
 		if p, _ := w.Provider("Ab"); p == nil || p.UUID != "Ab" {
 			t.Errorf("FoldCase %v: in its own spelling: %v", fold, p)
 		}
-		if w = w.WithTrees([]int64{1}, placement.Picture{FoldCase: fold}, time.Time{}); w.Len() != 0 {
+		if w = w.WithTrees([]int64{1}, placement.TreeRows{FoldCase: fold}, time.Time{}); w.Len() != 0 {
 			t.Errorf("FoldCase %v: %d providers are left", fold, w.Len())
 		}
 		if p, _ := w.Provider("Ab"); p != nil {

@@ -56,12 +56,12 @@ func (w *wanderer) settle() {
 
 // offered is a class that the provider offers, or any when it offers none.
 func (w *wanderer) offered(uuid placement.UUID) string {
-	world := w.world()
-	p, _ := world.Provider(uuid)
+	snapshot := w.snapshot()
+	p, _ := snapshot.Provider(uuid)
 	if p == nil || len(p.Inventories) == 0 {
 		return w.class()
 	}
-	return world.ClassName(p.Inventories[w.pick(len(p.Inventories))].Class)
+	return snapshot.ClassName(p.Inventories[w.pick(len(p.Inventories))].Class)
 }
 
 // reparent is a move of a provider to anywhere, or to the top.
@@ -85,7 +85,7 @@ func (w *wanderer) reshape() placement.Reshape {
 
 // seen is the generation of a provider, right or not there.
 func (w *wanderer) seen(uuid placement.UUID) placement.Generation {
-	if p, _ := w.world().Provider(uuid); p != nil {
+	if p, _ := w.snapshot().Provider(uuid); p != nil {
 		return p.Generation
 	}
 	return 0
@@ -157,12 +157,12 @@ func (w *wanderer) catalog(ctx context.Context) (string, error) {
 }
 
 // load reads the store as a service that starts would.
-func (w *wanderer) load(ctx context.Context) *placement.World {
+func (w *wanderer) load(ctx context.Context) *placement.Snapshot {
 	s, err := placement.NewService(ctx, w.store, placement.DefaultSettings())
 	w.must(err)
-	world, err := s.World(ctx)
+	snapshot, err := s.Snapshot(ctx)
 	w.must(err)
-	return world
+	return snapshot
 }
 
 // A holding is what is held on a provider, which is of that generation.
@@ -174,7 +174,7 @@ type holding struct {
 // held asks the service what is held on each provider.
 func (w *wanderer) held(ctx context.Context) map[placement.UUID]holding {
 	all := make(map[placement.UUID]holding)
-	for tree := range w.world().Trees() {
+	for tree := range w.snapshot().Trees() {
 		for _, p := range tree.Providers {
 			rows, g, err := w.AllocationsOn(ctx, p.UUID)
 			w.must(err)
@@ -188,7 +188,7 @@ func (w *wanderer) held(ctx context.Context) map[placement.UUID]holding {
 func (w *wanderer) heldInStore(ctx context.Context) map[placement.UUID]holding {
 	all := make(map[placement.UUID]holding)
 	w.must(w.store.View(ctx, func(r placement.Reader) error {
-		for tree := range w.world().Trees() {
+		for tree := range w.snapshot().Trees() {
 			for _, p := range tree.Providers {
 				rows, g, err := r.HeldOn(p.UUID)
 				w.must(err)
@@ -200,9 +200,9 @@ func (w *wanderer) heldInStore(ctx context.Context) map[placement.UUID]holding {
 	return all
 }
 
-// TestWorldFollowsTheStore does random things, most of which touch each other,
-// and wants the picture to be after each what a start would read.
-func TestWorldFollowsTheStore(t *testing.T) {
+// TestSnapshotFollowsTheStore does random things, most of which touch each other,
+// and wants the snapshot to be after each what a start would read.
+func TestSnapshotFollowsTheStore(t *testing.T) {
 	ctx := context.Background()
 	done := 0
 	for seed := range uint64(3) {
@@ -213,9 +213,9 @@ func TestWorldFollowsTheStore(t *testing.T) {
 			if err == nil {
 				done++
 			}
-			diff := cmp.Diff(observe(w.load(ctx)), observe(w.world()), cmpopts.EquateEmpty(), cmpopts.IgnoreTypes(time.Time{}))
+			diff := cmp.Diff(observe(w.load(ctx)), observe(w.snapshot()), cmpopts.EquateEmpty(), cmpopts.IgnoreTypes(time.Time{}))
 			if diff != "" {
-				t.Fatalf("seed %d, step %d (%s: %v): (-store +world)\n%s", seed, n, step, err, diff)
+				t.Fatalf("seed %d, step %d (%s: %v): (-store +snapshot)\n%s", seed, n, step, err, diff)
 			}
 			if diff := cmp.Diff(w.heldInStore(ctx), w.held(ctx)); diff != "" {
 				t.Fatalf("seed %d, step %d (%s: %v): what is held (-store +service)\n%s", seed, n, step, err, diff)

@@ -236,7 +236,7 @@ type usedInventory string
 func (u usedInventory) Error() string { return string(u) }
 
 // classID returns the id of a class; the error of an unknown one is an
-// unknownClass. It asks the store, not the world: a class must not go between
+// unknownClass. It asks the store, not the snapshot: a class must not go between
 // the two.
 func (t *tx) classID(name string) (ClassID, error) {
 	ids, err := t.classIDs()

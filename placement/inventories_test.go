@@ -144,7 +144,7 @@ func TestInventoryInUseStays(t *testing.T) {
 	c.must(c.DeleteInventory(ctx, "host", "MEMORY_MB"))
 	c.must(c.DeleteAllocations(ctx, "server"))
 	c.must(c.DeleteInventories(ctx, "host"))
-	p, _ := c.world().Provider("host")
+	p, _ := c.snapshot().Provider("host")
 	if len(p.Inventories) != 0 {
 		t.Errorf("inventories are left: %+v", p.Inventories)
 	}

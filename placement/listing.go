@@ -37,8 +37,8 @@ type Listed struct {
 // Invalid for unknown classes and traits; as upstream, only when the filters
 // looked at before (tree, required traits, forbidden traits, aggregates,
 // resources) left something.
-func (w *World) Providers(f ProviderFilter) ([]Listed, error) {
-	l := listing{world: w, filter: f}
+func (w *Snapshot) Providers(f ProviderFilter) ([]Listed, error) {
+	l := listing{snapshot: w, filter: f}
 	if err := l.resolve(); err != nil || l.none {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (w *World) Providers(f ProviderFilter) ([]Listed, error) {
 
 // listing is a filter with its names resolved.
 type listing struct {
-	world     *World
+	snapshot  *Snapshot
 	filter    ProviderFilter
 	none      bool // nothing can pass
 	required  [][]TraitID
@@ -66,7 +66,7 @@ type stockWanted struct {
 // unnoticed when an earlier filter leaves nothing.
 func (l *listing) resolve() error {
 	if f := l.filter; f.InTree != "" {
-		if p, _ := l.world.Provider(f.InTree); p == nil {
+		if p, _ := l.snapshot.Provider(f.InTree); p == nil {
 			l.none = true
 			return nil
 		}
@@ -99,7 +99,7 @@ func (l *listing) resolveForbidden() (err error) {
 func (l *listing) traits(names []string) ([]TraitID, error) {
 	ids := make([]TraitID, 0, len(names))
 	for _, name := range names {
-		id, ok := l.world.Trait(name)
+		id, ok := l.snapshot.Trait(name)
 		if !ok {
 			return nil, fault.New(fault.Invalid, "", "Invalid trait(s) in \"required\" parameter: %s", traitUnknown(name))
 		}
@@ -120,7 +120,7 @@ func (l *listing) resolveAggregates() error {
 func (l *listing) aggregates(uuids []UUID) []AggregateID {
 	ids := make([]AggregateID, 0, len(uuids))
 	for _, uuid := range uuids {
-		if id, ok := l.world.Aggregate(uuid); ok {
+		if id, ok := l.snapshot.Aggregate(uuid); ok {
 			ids = append(ids, id)
 		}
 	}
@@ -129,7 +129,7 @@ func (l *listing) aggregates(uuids []UUID) []AggregateID {
 
 func (l *listing) resolveResources() error {
 	for _, r := range l.filter.Resources {
-		id, ok := l.world.Class(r.Class)
+		id, ok := l.snapshot.Class(r.Class)
 		if !ok {
 			return fault.New(fault.Invalid, "", "Invalid resource class in resources parameter: %s", classUnknown(r.Class))
 		}
@@ -138,9 +138,9 @@ func (l *listing) resolveResources() error {
 	return nil
 }
 
-// anyWith reports whether any provider of the world passes.
+// anyWith reports whether any provider of the snapshot passes.
 func (l *listing) anyWith(pass func(*Provider) bool) bool {
-	for t := range l.world.Trees() {
+	for t := range l.snapshot.Trees() {
 		if slices.ContainsFunc(t.Providers, pass) {
 			return true
 		}
@@ -177,24 +177,24 @@ func (l *listing) trees() []*Tree {
 	// The filter goes on with the spelling that the provider has.
 	f := &l.filter
 	if f.UUID != "" {
-		p, t := l.world.Provider(f.UUID)
+		p, t := l.snapshot.Provider(f.UUID)
 		if narrow(p, t); p != nil {
 			f.UUID = p.UUID
 		}
 	}
 	if f.Name != "" {
-		p, t := l.world.ProviderNamed(f.Name)
+		p, t := l.snapshot.ProviderNamed(f.Name)
 		if narrow(p, t); p != nil {
 			f.Name = p.Name
 		}
 	}
 	if f.InTree != "" {
-		narrow(l.world.Provider(f.InTree))
+		narrow(l.snapshot.Provider(f.InTree))
 	}
 	if only {
 		return named
 	}
-	return slices.Collect(l.world.Trees())
+	return slices.Collect(l.snapshot.Trees())
 }
 
 func (l *listing) passes(p *Provider) bool {

@@ -13,7 +13,7 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// drawBooks makes a random world of up to a dozen providers.
+// drawBooks makes a random snapshot of up to a dozen providers.
 func drawBooks(t *rapid.T) *books {
 	b := newBooks()
 	for i := range rapid.IntRange(0, 12).Draw(t, "providers") {

@@ -2,7 +2,7 @@
 // allocations of consumers. It has the rules of the OpenStack Placement service, and the snapshot that
 // reads are answered from. It knows no HTTP, no SQL and no API versions.
 //
-// The Store has the data. The World is an immutable snapshot of the providers, replaced after every commit;
+// The Store has the data. The Snapshot is an immutable view of the providers, replaced after every commit;
 // consumers are not in it and are read from the Store.
 package placement
 

@@ -19,7 +19,7 @@ func TestProvidersAreCreated(t *testing.T) {
 	c.provider("host", "")
 	c.provider("numa", "host")
 	c.provider("nic", "numa")
-	p, tree := c.world().Provider("nic")
+	p, tree := c.snapshot().Provider("nic")
 	if info := tree.Info(p); info.Root != "host" || info.Parent != "numa" || info.Generation != 0 {
 		t.Errorf("nic is %+v, want root host, parent numa, generation 0", info)
 	}
@@ -45,7 +45,7 @@ func (c *cloud) moves(uuid, parent placement.UUID, reparent bool) error {
 // shape lists root and parent of each provider.
 func (c *cloud) shape() map[placement.UUID]string {
 	shape := make(map[placement.UUID]string)
-	for tree := range c.world().Trees() {
+	for tree := range c.snapshot().Trees() {
 		for _, p := range tree.Providers {
 			info := tree.Info(p)
 			shape[p.UUID] = string(info.Root + " < " + info.Parent)
@@ -103,7 +103,7 @@ func TestProvidersAreRenamed(t *testing.T) {
 		"Conflicting resource provider z already exists.")
 	c.refuses("an unknown provider", rename("x", "x"), fault.NotFound, "", "No resource provider with uuid x found")
 	c.must(rename("b", "a"))
-	if p, _ := c.world().ProviderNamed("a"); p == nil || p.UUID != "b" {
+	if p, _ := c.snapshot().ProviderNamed("a"); p == nil || p.UUID != "b" {
 		t.Errorf("ProviderNamed(a) = %v, want b", p)
 	}
 }
@@ -122,7 +122,7 @@ func TestProvidersAreDeleted(t *testing.T) {
 	c.must(c.DeleteAllocations(ctx, "server"))
 	c.must(c.DeleteProvider(ctx, "nic"))
 	c.must(c.DeleteProvider(ctx, "host"))
-	if n := c.world().Len(); n != 0 {
+	if n := c.snapshot().Len(); n != 0 {
 		t.Errorf("%d providers are left", n)
 	}
 }
@@ -179,18 +179,18 @@ func TestTraitsComeAndGo(t *testing.T) {
 	c.refuses("no trait", c.DeleteTrait(ctx, "CUSTOM_X"), fault.NotFound, "", "No such trait(s): CUSTOM_X.")
 	c.must(c.DeleteTraits(ctx, "host"))
 	c.must(c.DeleteTrait(ctx, "CUSTOM_GOLD"))
-	if _, ok := c.world().Trait("CUSTOM_GOLD"); ok {
-		t.Error("the deleted trait is in the world")
+	if _, ok := c.snapshot().Trait("CUSTOM_GOLD"); ok {
+		t.Error("the deleted trait is in the snapshot")
 	}
 }
 
 func TestClassesComeAndGo(t *testing.T) {
 	c, ctx := newCloud(t), context.Background()
-	if n := len(c.world().Classes().List()); n != 21 {
+	if n := len(c.snapshot().Classes().List()); n != 21 {
 		t.Errorf("there are %d standard classes, want 21", n)
 	}
 	c.must(c.CreateClass(ctx, "CUSTOM_A"))
-	if id, _ := c.world().Class("CUSTOM_A"); id != placement.FirstCustomClass {
+	if id, _ := c.snapshot().Class("CUSTOM_A"); id != placement.FirstCustomClass {
 		t.Errorf("the first custom class has the id %d, want %d", id, placement.FirstCustomClass)
 	}
 	c.must(c.CreateClass(ctx, "CUSTOM_B"))

@@ -39,7 +39,7 @@ func (c *cloud) toCard(claims ...placement.Claim) placement.Reshape {
 
 func (c *cloud) generations() map[placement.UUID]placement.Generation {
 	gs := make(map[placement.UUID]placement.Generation)
-	for tree := range c.world().Trees() {
+	for tree := range c.snapshot().Trees() {
 		for _, p := range tree.Providers {
 			gs[p.UUID] = p.Generation
 		}
@@ -72,14 +72,14 @@ func TestReshapeWithoutClaimsRaisesByTwo(t *testing.T) {
 
 func TestRefusedReshapesChangeNothing(t *testing.T) {
 	c := hostWithCard(t)
-	before := observe(c.world())
+	before := observe(c.snapshot())
 	moved := claimSeen("s", 1, on("host", "VCPU", 2), on("card", "SRIOV_NET_VF", 1))
 	try := func(step string, change func(*placement.Reshape), kind fault.Kind, code fault.Code, want string) {
 		t.Helper()
 		r := c.toCard(moved)
 		change(&r)
 		c.refuses(step, c.Reshape(context.Background(), r), kind, code, want)
-		if diff := cmp.Diff(before, observe(c.world())); diff != "" {
+		if diff := cmp.Diff(before, observe(c.snapshot())); diff != "" {
 			t.Errorf("%s changed (-before +after):\n%s", step, diff)
 		}
 	}

@@ -12,14 +12,14 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// A Service answers for the placement world: it applies the rules to writes,
-// puts them into the store, and keeps the picture that reads are answered from.
+// A Service answers for the placement data: it applies the rules to writes,
+// puts them into the store, and keeps the snapshot that reads are answered from.
 // It is safe for concurrent use.
 type Service struct {
 	store    Store
 	settings Settings
-	world    atomic.Pointer[World]
-	stale    atomic.Bool // a refresh failed: the world lacks a commit
+	snapshot atomic.Pointer[Snapshot]
+	stale    atomic.Bool // a refresh failed: the snapshot lacks a commit
 
 	pending struct {
 		sync.Mutex
@@ -30,7 +30,7 @@ type Service struct {
 	refreshing chan struct{} // holds one token: whoever has it owns what follows
 	tried      uint64        // ticket up to which a refresh was tried
 	outcome    error         // of the last one
-	position   Position      // up to which the world has what other stores wrote
+	position   Position      // up to which the snapshot has what other stores wrote
 
 	claims func(context.Context, time.Time, any) error // writes a *claimRequest
 	later  map[*Tree]*Tree                             // what its own commits made of trees that the snapshot may show; of the writing goroutine
@@ -118,19 +118,19 @@ func (s *Service) load(ctx context.Context) error {
 func (s *Service) reload(ctx context.Context) error {
 	var (
 		classes, traits []Named
-		pic             Picture
+		pic             TreeRows
 	)
 	err := s.store.View(ctx, func(r Reader) (err error) {
 		if classes, traits, err = catalogs(r); err != nil {
 			return err
 		}
-		pic, err = r.Picture(nil)
+		pic, err = r.TreeRows(nil)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	s.world.Store(NewWorld(classes, traits, pic, s.settings.Now()))
+	s.snapshot.Store(NewSnapshot(classes, traits, pic, s.settings.Now()))
 	return nil
 }
 
@@ -142,11 +142,11 @@ func catalogs(r Reader) (classes, traits []Named, err error) {
 	return classes, traits, err
 }
 
-// WorldWith is World for somebody who looks for a provider. On a shared store a
-// program that keeps no change log may just have made it: one that the world
+// SnapshotWith is Snapshot for somebody who looks for a provider. On a shared store a
+// program that keeps no change log may just have made it: one that the snapshot
 // does not know is looked up in the store.
-func (s *Service) WorldWith(ctx context.Context, uuid UUID) (*World, error) {
-	w, err := s.World(ctx)
+func (s *Service) SnapshotWith(ctx context.Context, uuid UUID) (*Snapshot, error) {
+	w, err := s.Snapshot(ctx)
 	if err != nil || !s.store.Shared() {
 		return w, err
 	}
@@ -165,15 +165,15 @@ func (s *Service) WorldWith(ctx context.Context, uuid UUID) (*World, error) {
 		var found Changes
 		found.Tree(row.Root)
 		s.note(found)
-		w, err = s.World(ctx)
+		w, err = s.Snapshot(ctx)
 	}
 	return w, err
 }
 
-// World returns a picture that has every write acknowledged before the call, by
+// Snapshot returns a snapshot that has every write acknowledged before the call, by
 // this or, on a shared store, any other service. It fails as unavailable when
-// such a picture cannot be had.
-func (s *Service) World(ctx context.Context) (*World, error) {
+// such a snapshot cannot be had.
+func (s *Service) Snapshot(ctx context.Context) (*Snapshot, error) {
 	if err := s.store.Usable(); err != nil {
 		return nil, err
 	}
@@ -182,10 +182,10 @@ func (s *Service) World(ctx context.Context) (*World, error) {
 			return nil, err
 		}
 	}
-	return s.world.Load(), nil
+	return s.snapshot.Load(), nil
 }
 
-// patience is how long a request waits for a world that is fresh.
+// patience is how long a request waits for a snapshot that is fresh.
 const patience = 20 * time.Second
 
 // follow brings in what other services wrote, in bounded time.
@@ -199,16 +199,16 @@ func (s *Service) follow(ctx context.Context) error {
 	return err
 }
 
-// Ready returns the newest picture there is and why requests cannot be answered from it, nil
+// Ready returns the newest snapshot there is and why requests cannot be answered from it, nil
 // when they can. It does not touch the store.
-func (s *Service) Ready() (*World, error) {
+func (s *Service) Ready() (*Snapshot, error) {
 	if err := s.store.Usable(); err != nil {
-		return s.world.Load(), err
+		return s.snapshot.Load(), err
 	}
 	if s.stale.Load() {
-		return s.world.Load(), errStale
+		return s.snapshot.Load(), errStale
 	}
-	return s.world.Load(), nil
+	return s.snapshot.Load(), nil
 }
 
 var errStale = errors.New("the database cannot be read")
@@ -258,9 +258,9 @@ func (s *Service) retry(ctx context.Context, attempt func(try int) error) error 
 	}
 }
 
-// transact runs fn in a transaction and returns when the world has what it
+// transact runs fn in a transaction and returns when the snapshot has what it
 // wrote, or is known to lack it. A refusal waits as well: it may rest on a write
-// that is committed and not in the world yet, and whoever was refused must see
+// that is committed and not in the snapshot yet, and whoever was refused must see
 // why.
 func (s *Service) transact(ctx context.Context, fn func(*tx) error) error {
 	var done Changes
@@ -271,11 +271,11 @@ func (s *Service) transact(ctx context.Context, fn func(*tx) error) error {
 		w.Changed(done)
 		return err
 	})
-	// On a shared store World reads it in the change log before it answers,
+	// On a shared store Snapshot reads it in the change log before it answers,
 	// with what others wrote: they may have seen it before it is known here.
 	if !done.Empty() && !s.store.Shared() {
 		// What is durable must be acknowledged even if it cannot be read
-		// back now: World then fails until it can.
+		// back now: Snapshot then fails until it can.
 		s.refreshed(s.refreshHere(context.WithoutCancel(ctx), done))
 	}
 	return err
@@ -299,14 +299,14 @@ func (s *Service) note(done Changes) (ticket uint64) {
 	return s.pending.ticket
 }
 
-// errStoreAway is what callers see when the world cannot be brought up to date.
+// errStoreAway is what callers see when the snapshot cannot be brought up to date.
 var errStoreAway = fault.New(fault.Unavailable, "", "The database cannot be read at the moment. Please try again.")
 
 // refreshTimeout bounds how long a refresh may wait for the store. Reading
 // everything again takes as long as it takes: the store bounds its silence.
 const refreshTimeout = 30 * time.Second
 
-// refresh brings the changes into the world, and those of other services on a
+// refresh brings the changes into the snapshot, and those of other services on a
 // shared store. Callers that come while another refresh runs are served together
 // by the next one, and share its failure. It returns early when ctx ends; the
 // refresh goes on for the others.
@@ -361,7 +361,7 @@ func (s *Service) refreshAll(ctx context.Context) (err error) {
 		s.pending.changes.Add(batch)
 		s.pending.Unlock()
 		// The cause is for the log; the caller sees the fault alone.
-		err = fmt.Errorf("refreshing the world: %w (%v)", errStoreAway, err)
+		err = fmt.Errorf("refreshing the snapshot: %w (%v)", errStoreAway, err)
 	}
 	s.stale.Store(err != nil)
 	s.tried, s.outcome = upTo, err
@@ -369,10 +369,10 @@ func (s *Service) refreshAll(ctx context.Context) (err error) {
 }
 
 // recovered turns a panic over rows that nobody thought of into an error: the
-// world is stale then, and the program goes on.
+// snapshot is stale then, and the program goes on.
 func recovered(err *error) {
 	if p := recover(); p != nil {
-		*err = fmt.Errorf("panic while reading the world: %v\n%s", p, debug.Stack())
+		*err = fmt.Errorf("panic while reading the snapshot: %v\n%s", p, debug.Stack())
 	}
 }
 
@@ -407,18 +407,18 @@ func (s *Service) catchUp(ctx context.Context, c Changes) (err error) {
 	return nil
 }
 
-// apply publishes a new world: with the steps that fit, and what else changed
+// apply publishes a new snapshot: with the steps that fit, and what else changed
 // read from the store.
 func (s *Service) apply(ctx context.Context, c Changes) error {
 	if c.Empty() {
 		return nil
 	}
-	stepped, roots := s.world.Load().withSteps(c, s.settings.Now())
+	stepped, roots := s.snapshot.Load().withSteps(c, s.settings.Now())
 	if len(roots) == 0 && !c.Catalogs {
-		s.world.Store(stepped)
+		s.snapshot.Store(stepped)
 		return nil
 	}
-	var next *World
+	var next *Snapshot
 	err := s.store.View(ctx, func(r Reader) error {
 		next = stepped
 		if c.Catalogs {
@@ -431,19 +431,19 @@ func (s *Service) apply(ctx context.Context, c Changes) error {
 		if len(roots) == 0 {
 			return nil
 		}
-		pic, err := r.Picture(roots)
+		pic, err := r.TreeRows(roots)
 		if err == nil {
 			next = next.WithTrees(roots, pic, s.settings.Now())
 		}
 		return err
 	})
 	if err == nil {
-		s.world.Store(next)
+		s.snapshot.Store(next)
 	}
 	return err
 }
 
-// view runs fn on a consistent picture of the store, for what the world does
+// view runs fn on a consistent state of the store, for what the snapshot does
 // not hold: consumers and their allocations.
 //
 // On a shared store it follows first: that is when a server that is not the

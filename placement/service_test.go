@@ -35,7 +35,7 @@ func (s *faultyStore) View(ctx context.Context, fn func(placement.Reader) error)
 	return s.Store.View(ctx, fn)
 }
 
-func TestWorldIsUnavailableUntilItIsFresh(t *testing.T) {
+func TestSnapshotIsUnavailableUntilItIsFresh(t *testing.T) {
 	ctx := context.Background()
 	store := &faultyStore{Store: openStore(t)}
 	set := placement.DefaultSettings()
@@ -52,19 +52,19 @@ func TestWorldIsUnavailableUntilItIsFresh(t *testing.T) {
 	if len(failures) != 1 || !strings.Contains(failures[0].Error(), errBroken.Error()) {
 		t.Errorf("the failed refresh was reported as %v, want once, with its cause", failures)
 	}
-	_, err := c.World(ctx)
+	_, err := c.Snapshot(ctx)
 	if f, ok := fault.Find(err); !ok || f.Error() != "The database cannot be read at the moment. Please try again." {
-		t.Errorf("World: %v, want it unavailable", err)
+		t.Errorf("Snapshot: %v, want it unavailable", err)
 	}
 	if kind, _ := fault.Of(err); kind != fault.Unavailable {
-		t.Errorf("World: %v, want it unavailable", err)
+		t.Errorf("Snapshot: %v, want it unavailable", err)
 	}
 	if w, err := c.Ready(); err == nil || w == nil {
-		t.Errorf("Ready() = %v, %v, want the last picture and an error", w, err)
+		t.Errorf("Ready() = %v, %v, want the last snapshot and an error", w, err)
 	}
 	store.broken.Store(false)
-	if p, _ := c.world().Provider("b"); p == nil {
-		t.Error("the write that was committed is not in the world")
+	if p, _ := c.snapshot().Provider("b"); p == nil {
+		t.Error("the write that was committed is not in the snapshot")
 	}
 	if _, err := c.Ready(); err != nil {
 		t.Errorf("Ready() = %v after the store came back", err)
@@ -88,12 +88,12 @@ func TestLaterWriteBringsInWhatAFailedRefreshMissed(t *testing.T) {
 	}
 	store.broken.Store(false)
 	c.provider("b", "")
-	w := c.world()
+	w := c.snapshot()
 	a, _ := w.Provider("a")
 	_, trait := w.Trait("CUSTOM_A")
 	_, class := w.Class("CUSTOM_B")
 	if a == nil || !trait || !class {
-		t.Errorf("the world has a: %v, CUSTOM_A: %t, CUSTOM_B: %t", a, trait, class)
+		t.Errorf("the snapshot has a: %v, CUSTOM_A: %t, CUSTOM_B: %t", a, trait, class)
 	}
 }
 
@@ -210,7 +210,7 @@ func (c *crowd) move(ctx context.Context, rng *rand.Rand, own placement.UUID) {
 	if _, err := c.UpdateProvider(ctx, own, change); err != nil {
 		c.Error(err)
 	}
-	w, err := c.World(ctx)
+	w, err := c.Snapshot(ctx)
 	if err != nil {
 		c.Error(err)
 		return
@@ -228,9 +228,9 @@ func (c *crowd) fight(ctx context.Context, server placement.UUID) {
 	}
 }
 
-// sees checks that what was acknowledged is in the picture asked for after it.
+// sees checks that what was acknowledged is in the snapshot asked for after it.
 func (c *crowd) sees(uuid placement.UUID, is func(*placement.Provider) bool) {
-	w, err := c.World(context.Background())
+	w, err := c.Snapshot(context.Background())
 	if err != nil {
 		c.Error(err)
 		return
@@ -261,13 +261,13 @@ func TestConcurrentWritersSeeTheirWrites(t *testing.T) {
 		t.Errorf("%d of 7 VCPUs are used", used)
 	}
 	fresh := cloudOn(t, store, placement.DefaultSettings())
-	if diff := cmp.Diff(observe(fresh.world()), observe(c.world()), cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("the world differs from what is in the store (-store +world):\n%s", diff)
+	if diff := cmp.Diff(observe(fresh.snapshot()), observe(c.snapshot()), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("the snapshot differs from what is in the store (-store +snapshot):\n%s", diff)
 	}
 }
 
 // Whoever is refused must be able to see why: the refusal brings in the write it
-// rests on when that is committed and not in the world yet.
+// rests on when that is committed and not in the snapshot yet.
 func TestRefusalBringsInWhatItRestsOn(t *testing.T) {
 	ctx := context.Background()
 	for name, refused := range map[string]func(*cloud) error{
@@ -291,7 +291,7 @@ func TestRefusalBringsInWhatItRestsOn(t *testing.T) {
 			w, err := c.Ready()
 			p, _ := w.Provider("a")
 			if _, known := w.Class("CUSTOM_NEW"); err != nil || !known || p.Inventories[0].Used != 1 {
-				t.Errorf("after the refusal the world is not fresh for %v, knows the class: %t, used: %d", err, known, p.Inventories[0].Used)
+				t.Errorf("after the refusal the snapshot is not fresh for %v, knows the class: %t, used: %d", err, known, p.Inventories[0].Used)
 			}
 		})
 	}

@@ -6,7 +6,7 @@ import (
 
 // A Shape is what trees of hosts alike have in common: which of a tree's
 // providers are below which, which offer which class and which have which trait.
-// It is immutable, and the trees of a world share it where they can.
+// It is immutable, and the trees of a snapshot share it where they can.
 type Shape struct {
 	hash    uint64
 	parents []int32   // by provider, -1 for the root
@@ -118,7 +118,7 @@ func hashShape(providers []*Provider) uint64 {
 	return h
 }
 
-// maxShapes bounds the list of shapes that a world keeps.
+// maxShapes bounds the list of shapes that a snapshot keeps.
 const maxShapes = 1024
 
 // shapeOf finds the shape of a tree: that of the tree it replaces, which may be

@@ -8,10 +8,10 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// hostsWith is a picture of hosts with two devices each; has says which traits
+// hostsWith is a snapshot of hosts with two devices each; has says which traits
 // the providers have, the host being 0 and the devices 1 and 2.
-func hostsWith(hosts int, has func(host, provider int) []placement.TraitID) placement.Picture {
-	var pic placement.Picture
+func hostsWith(hosts int, has func(host, provider int) []placement.TraitID) placement.TreeRows {
+	var pic placement.TreeRows
 	for host := range hosts {
 		root := int64(3*host + 1)
 		for i := range 3 {
@@ -36,12 +36,12 @@ func TestTreesAlikeShareTheirShape(t *testing.T) {
 	pic := hostsWith(4, func(host, provider int) []placement.TraitID {
 		return []placement.TraitID{placement.TraitID(1 + host/3)}
 	})
-	w := placement.NewWorld(nil, nil, pic, time.Time{})
+	w := placement.NewSnapshot(nil, nil, pic, time.Time{})
 	if w.Tree(0).Shape() != w.Tree(1).Shape() || w.Tree(2).Shape() == w.Tree(3).Shape() {
 		t.Error("trees share a shape that are not alike, or do not that are")
 	}
 	pic.Inventories[0].Used = 1
-	next := w.WithTrees([]int64{1}, placement.Picture{Providers: pic.Providers[:3], Inventories: pic.Inventories[:3], Traits: pic.Traits[:3]}, time.Time{})
+	next := w.WithTrees([]int64{1}, placement.TreeRows{Providers: pic.Providers[:3], Inventories: pic.Inventories[:3], Traits: pic.Traits[:3]}, time.Time{})
 	if next.Tree(0) == w.Tree(0) || next.Tree(0).Shape() != w.Tree(0).Shape() {
 		t.Error("usage changed a tree's shape")
 	}

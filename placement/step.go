@@ -13,10 +13,10 @@ type Step struct{ From, To *Tree }
 // root is the id of the tree's root.
 func (s Step) root() int64 { return s.From.Root().ID }
 
-// withSteps returns the picture after those of the steps that lead on from the
+// withSteps returns the snapshot after those of the steps that lead on from the
 // very trees it has, and the roots of the trees that must be read instead: those
 // in c.Roots, whatever the steps say, and those that a step does not fit on.
-func (w *World) withSteps(c Changes, built time.Time) (next *World, read []int64) {
+func (w *Snapshot) withSteps(c Changes, built time.Time) (next *Snapshot, read []int64) {
 	stepped := make(map[int64]*Tree) // nil: to be read
 	for root := range c.Roots {
 		stepped[root] = nil
@@ -45,7 +45,7 @@ func (w *World) withSteps(c Changes, built time.Time) (next *World, read []int64
 }
 
 // withStepped replaces trees by others of the same providers.
-func (w *World) withStepped(trees []*Tree, built time.Time) *World {
+func (w *Snapshot) withStepped(trees []*Tree, built time.Time) *Snapshot {
 	if len(trees) == 0 {
 		return w
 	}
@@ -59,7 +59,7 @@ func (w *World) withStepped(trees []*Tree, built time.Time) *World {
 	return &next
 }
 
-// A ledger is what claims change on providers while it is not in the picture.
+// A ledger is what claims change on providers while it is not in the snapshot.
 type ledger struct {
 	used  map[stockKey]int64   // how much more is allocated
 	rises map[int64]Generation // by how much the generation rises, by provider

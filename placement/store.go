@@ -19,13 +19,13 @@ var (
 	ErrNoRow = errors.New("placement: no such row")
 )
 
-// A Store keeps the placement world. It is safe for concurrent use.
+// A Store keeps the placement data. It is safe for concurrent use.
 //
 // A store's own troubles (a lost connection, a broken file) come back as
 // faults of kind Unavailable or as internal errors; driver errors never leave
 // it.
 type Store interface {
-	// View runs fn against one consistent picture of the store: it sees
+	// View runs fn against one consistent state of the store: it sees
 	// every Update that returned before View was called, and none partly.
 	// The Reader is good until fn returns and for one goroutine. fn may run
 	// more than once: it must not keep anything from an earlier run.
@@ -82,11 +82,11 @@ type Reader interface {
 	Classes() ([]Named, error)
 	Traits() ([]Named, error)
 
-	// Picture reads whole trees: those with the given root ids, or every
+	// TreeRows reads whole trees: those with the given root ids, or every
 	// tree when roots is nil. Roots that do not exist are left out.
-	Picture(roots []int64) (Picture, error)
+	TreeRows(roots []int64) (TreeRows, error)
 
-	// Digests sums up the rows that a Picture has, for comparing them with
+	// Digests sums up the rows that a TreeRows has, for comparing them with
 	// it; in no order.
 	Digests() ([]Digest, error)
 	// RootsBetween lists the roots of the providers with ids from one up to,
@@ -218,8 +218,8 @@ type Writer interface {
 	OnCommit(fn func())
 }
 
-// A Picture is the rows of whole trees.
-type Picture struct {
+// A TreeRows is the rows of whole trees.
+type TreeRows struct {
 	Providers   []ProviderRow
 	Inventories []InventoryRow
 	Traits      []ProviderTraitRow

@@ -5,20 +5,20 @@ import (
 	"fmt"
 )
 
-// Sweep compares the world with the store and takes over what differs: what
+// Sweep compares the snapshot with the store and takes over what differs: what
 // programs wrote that do not keep the change log, such as upstream's service
 // beside this one, or a hand-typed UPDATE. It returns how many trees it read
 // again because of such, as far as it can tell: a digest covers many, and of
 // those that services wrote to meanwhile it says nothing. Where the database tells
 // that nobody else wrote since the last time, or since the start, nothing is
-// compared. It fails as World does.
+// compared. It fails as Snapshot does.
 func (s *Service) Sweep(ctx context.Context) (trees int, err error) {
 	s.sweeping.Lock()
 	defer s.sweeping.Unlock()
 	defer recovered(&err)
 	meanwhile := s.watch()
 	defer s.unwatch()
-	if _, err := s.World(ctx); err != nil {
+	if _, err := s.Snapshot(ctx); err != nil {
 		return 0, err
 	}
 	now, err := s.mark(ctx) // before: who writes meanwhile counts
@@ -31,7 +31,7 @@ func (s *Service) Sweep(ctx context.Context) (trees int, err error) {
 		return err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("comparing the world with the store: %w", err)
+		return 0, fmt.Errorf("comparing the snapshot with the store: %w", err)
 	}
 	// Before the refresh: it counts as a change itself.
 	trees = found.foreign(meanwhile())
@@ -85,7 +85,7 @@ func (s *Service) saw(c Changes) {
 	}
 }
 
-// differences are where the world is not as the store.
+// differences are where the snapshot is not as the store.
 type differences struct {
 	catalogs bool
 	roots    map[int64]*Changes // the trees behind each digest that differs
@@ -115,7 +115,7 @@ func (d differences) foreign(known Changes) (trees int) {
 	return trees
 }
 
-// compare says what of the world is not as in the store, but for what was not
+// compare says what of the snapshot is not as in the store, but for what was not
 // either when it was read the last time. What is written while it looks may be
 // among them, which does no harm.
 func (s *Service) compare(r Reader) (d differences, err error) {
@@ -127,7 +127,7 @@ func (s *Service) compare(r Reader) (d differences, err error) {
 	if err != nil {
 		return d, err
 	}
-	w := s.world.Load()
+	w := s.snapshot.Load()
 	d.catalogs = !w.classes.same(classes) || !w.traits.same(traits)
 	news, odd := s.odd.news(rows, w.Digests())
 	d.odd, d.roots = odd, make(map[int64]*Changes, len(news))
@@ -147,8 +147,8 @@ func (s *Service) compare(r Reader) (d differences, err error) {
 	return d, nil
 }
 
-// An oddity is a digest of the store and one of the world that differ.
-type oddity struct{ store, world Digest }
+// An oddity is a digest of the store and one of the snapshot that differ.
+type oddity struct{ store, snapshot Digest }
 
 // oddities are those that the last sweep found, by the first id. Some do not go
 // away by reading again: rows without a provider, which nothing shows, and what
@@ -157,7 +157,7 @@ type oddities map[int64]oddity
 
 // news returns the digests that differ and did not differ in just this way
 // before, and all that do.
-func (o oddities) news(store []Digest, world map[int64]Digest) (news map[int64]bool, found oddities) {
+func (o oddities) news(store []Digest, snapshot map[int64]Digest) (news map[int64]bool, found oddities) {
 	news, found = make(map[int64]bool), make(oddities)
 	note := func(now oddity, first int64) {
 		if found[first] = now; o[first] != now {
@@ -165,19 +165,19 @@ func (o oddities) news(store []Digest, world map[int64]Digest) (news map[int64]b
 		}
 	}
 	for _, d := range store {
-		if world[d.First] != d {
-			note(oddity{d, world[d.First]}, d.First)
+		if snapshot[d.First] != d {
+			note(oddity{d, snapshot[d.First]}, d.First)
 		}
-		delete(world, d.First)
+		delete(snapshot, d.First)
 	}
-	for first, d := range world { // all of their providers are gone
-		note(oddity{world: d}, first)
+	for first, d := range snapshot { // all of their providers are gone
+		note(oddity{snapshot: d}, first)
 	}
 	return news, found
 }
 
-// rootsIn adds the roots of the providers that the world has in some digests.
-func (w *World) rootsIn(digests map[int64]*Changes) {
+// rootsIn adds the roots of the providers that the snapshot has in some digests.
+func (w *Snapshot) rootsIn(digests map[int64]*Changes) {
 	for t := range w.Trees() {
 		for _, p := range t.Providers {
 			if c := digests[p.ID-p.ID%DigestSize]; c != nil {

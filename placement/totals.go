@@ -56,7 +56,7 @@ func (e *edit) sumOf(t, other *Tree, sign int64) {
 
 // Totals returns the sums of each class of which there is inventory, in the order of the
 // classes. They are kept up as providers change: asking costs as much as there are classes.
-func (w *World) Totals() []Totals {
+func (w *Snapshot) Totals() []Totals {
 	var all []Totals
 	for _, n := range w.classes.List() {
 		if t, ok := w.totals[ClassID(n.ID)]; ok {

@@ -10,7 +10,7 @@ import (
 )
 
 // totalsOf adds up the inventories of all trees.
-func totalsOf(w *placement.World) []placement.Totals {
+func totalsOf(w *placement.Snapshot) []placement.Totals {
 	sums := make(map[placement.ClassID]placement.Totals)
 	for t := range w.Trees() {
 		for _, p := range t.Providers {
@@ -43,7 +43,7 @@ func TestTotals(t *testing.T) {
 			Total: total, Reserved: reserved, MinUnit: 1, MaxUnit: 100, StepSize: 1, AllocationRatio: ratio,
 		}}
 	}
-	pic := placement.Picture{
+	pic := placement.TreeRows{
 		Providers: []placement.ProviderRow{{ID: 1, Root: 1, UUID: "u1", Name: "n1"}, {ID: 2, Root: 2, UUID: "u2", Name: "n2"}, {ID: 3, Root: 3, UUID: "u3", Name: "n3"}},
 		Inventories: []placement.InventoryRow{
 			row(1, 7, 0, 1.5, 3),  // 10.5
@@ -52,17 +52,17 @@ func TestTotals(t *testing.T) {
 		},
 	}
 	classes, traits := bookCatalogs()
-	w := placement.NewWorld(classes, traits, pic, time.Unix(0, 0))
+	w := placement.NewSnapshot(classes, traits, pic, time.Unix(0, 0))
 	want := []placement.Totals{{Class: 0, Providers: 3, Total: 19, Reserved: 6, Used: 8, Capacity: 10 + 0 + 1<<40}}
 	if diff := cmp.Diff(want, w.Totals()); diff != "" {
 		t.Errorf("Totals (-want +got):\n%s", diff)
 	}
-	w = w.WithTrees([]int64{1, 3}, placement.Picture{}, time.Unix(1, 0))
+	w = w.WithTrees([]int64{1, 3}, placement.TreeRows{}, time.Unix(1, 0))
 	want = []placement.Totals{{Class: 0, Providers: 1, Total: 4, Reserved: 6}}
 	if diff := cmp.Diff(want, w.Totals()); diff != "" {
 		t.Errorf("Totals when two providers are removed (-want +got):\n%s", diff)
 	}
-	if got := w.WithTrees([]int64{2}, placement.Picture{}, time.Unix(2, 0)).Totals(); len(got) > 0 {
+	if got := w.WithTrees([]int64{2}, placement.TreeRows{}, time.Unix(2, 0)).Totals(); len(got) > 0 {
 		t.Errorf("Totals without providers = %v, want none", got)
 	}
 }

@@ -13,7 +13,7 @@ const customPrefix = "CUSTOM_"
 
 // EnsureTrait creates a trait unless it exists, and reports whether it did.
 func (s *Service) EnsureTrait(ctx context.Context, name string) (created bool, err error) {
-	w, err := s.World(ctx)
+	w, err := s.Snapshot(ctx)
 	if err != nil {
 		return false, err
 	}

@@ -8,7 +8,7 @@ type Tree struct {
 	// Providers in the order of their ids, but for the root, which is first.
 	Providers []*Provider
 	// shape, aggregates (the sorted union over the providers) and sharing
-	// are what the indexes of the world know of the tree.
+	// are what the indexes of the snapshot know of the tree.
 	shape      *Shape
 	aggregates []AggregateID
 	sharing    bool // any provider has SharesViaAggregate
@@ -18,11 +18,11 @@ type Tree struct {
 // Root returns the root provider.
 func (t *Tree) Root() *Provider { return t.Providers[0] }
 
-// Slot is the place of the tree in the world's order: a small number that is
+// Slot is the place of the tree in the snapshot's order: a small number that is
 // stable while the tree exists and used again after it is gone.
 func (t *Tree) Slot() int { return int(t.slot) }
 
-// A Provider is a resource provider in a picture of the world. It is immutable
+// A Provider is a resource provider in a snapshot. It is immutable
 // and safe for concurrent use.
 type Provider struct {
 	ID         int64

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// buildTrees makes the trees of a picture, in the order of their roots' ids.
-// Rows of providers that are not in the picture are left out, as are providers
+// buildTrees makes the trees of a snapshot, in the order of their roots' ids.
+// Rows of providers that are not in the snapshot are left out, as are providers
 // whose root is missing. What is the same as in the old trees, which may be nil,
 // is shared with them.
-func buildTrees(pic Picture, sharing TraitID, old []*Tree) []*Tree {
+func buildTrees(pic TreeRows, sharing TraitID, old []*Tree) []*Tree {
 	b := newTreeBuilder(pic, sharing)
 	for _, t := range old {
 		b.learn(t)
@@ -48,7 +48,7 @@ type treeBuilder struct {
 	aggregateLists lists[AggregateID]
 }
 
-func newTreeBuilder(pic Picture, sharing TraitID) *treeBuilder {
+func newTreeBuilder(pic TreeRows, sharing TraitID) *treeBuilder {
 	b := &treeBuilder{
 		sharing:        sharing,
 		providers:      inOrder(pic.Providers, func(a, b ProviderRow) int { return cmp.Compare(a.ID, b.ID) }),

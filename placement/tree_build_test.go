@@ -14,7 +14,7 @@ import (
 )
 
 // allTrees returns the providers of all trees.
-func allTrees(w *placement.World) (all [][]*placement.Provider) {
+func allTrees(w *placement.Snapshot) (all [][]*placement.Provider) {
 	for t := range w.Trees() {
 		all = append(all, t.Providers)
 	}
@@ -25,12 +25,12 @@ func allTrees(w *placement.World) (all [][]*placement.Provider) {
 func TestTreesOfShuffledRows(t *testing.T) {
 	w := worlds.Bandwidth(30, 1)
 	classes, traits, pic := w.Rows()
-	shuffled := placement.Picture{
+	shuffled := placement.TreeRows{
 		Providers: shuffle(pic.Providers), Inventories: shuffle(pic.Inventories),
 		Traits: shuffle(pic.Traits), Aggregates: shuffle(pic.Aggregates),
 	}
-	got := allTrees(placement.NewWorld(classes, traits, shuffled, time.Time{}))
-	if diff := cmp.Diff(allTrees(w.Picture()), got, cmpopts.IgnoreUnexported(placement.Provider{})); diff != "" {
+	got := allTrees(placement.NewSnapshot(classes, traits, shuffled, time.Time{}))
+	if diff := cmp.Diff(allTrees(w.Snapshot()), got, cmpopts.IgnoreUnexported(placement.Provider{})); diff != "" {
 		t.Errorf("trees of rows in order and of shuffled ones (-want +got):\n%s", diff)
 	}
 }
@@ -47,17 +47,17 @@ func shuffle[T any](rows []T) []T {
 func TestTreesShareWhatIsAlike(t *testing.T) {
 	w := worlds.Bandwidth(30, 1)
 	_, _, pic := w.Rows()
-	world := w.Picture()
-	want := copies(world)
+	snapshot := w.Snapshot()
+	want := copies(snapshot)
 	if want.inventories != 4 || want.traits != 8 {
 		t.Fatalf("%+v, want 3 kinds of a host's inventories and one of its devices', 6 kinds of devices and 2 of hosts", want)
 	}
 	for _, p := range pic.Providers {
 		if p.Root == p.ID {
-			world = world.WithTrees([]int64{p.ID}, treeOf(pic, p.ID), time.Time{})
+			snapshot = snapshot.WithTrees([]int64{p.ID}, treeOf(pic, p.ID), time.Time{})
 		}
 	}
-	if got := copies(world); got != want {
+	if got := copies(snapshot); got != want {
 		t.Errorf("%+v when all trees were read again, want %+v", got, want)
 	}
 }
@@ -65,7 +65,7 @@ func TestTreesShareWhatIsAlike(t *testing.T) {
 // kept counts what is in memory once.
 type kept struct{ inventories, traits, aggregates int }
 
-func copies(w *placement.World) kept {
+func copies(w *placement.Snapshot) kept {
 	inventories := make(map[*placement.Inventory]bool)
 	traits, aggregates := make(map[*placement.TraitID]bool), make(map[*placement.AggregateID]bool)
 	for _, tree := range allTrees(w) {

@@ -59,14 +59,14 @@ func fillHost(w placement.Writer, i, held int) (placement.ProviderRow, error) {
 	return host, errors.Join(err, w.InsertAllocations(rows...))
 }
 
-func BenchmarkPicture(b *testing.B) {
+func BenchmarkTreeRows(b *testing.B) {
 	s := openTemp(b)
 	hosts := fill(b, s, 10000, 10)
 	for _, roots := range [][]int64{nil, {hosts[17].ID}} {
 		b.Run(fmt.Sprintf("roots=%d", len(roots)), func(b *testing.B) {
 			for b.Loop() {
 				err := s.View(context.Background(), func(r placement.Reader) error {
-					_, err := r.Picture(roots)
+					_, err := r.TreeRows(roots)
 					return err
 				})
 				if err != nil {

@@ -155,7 +155,7 @@ func countRoundTrips(t *testing.T, where *sqlstore.Server, made, known int64) {
 				t.Errorf("%s takes %d round trips, want %d at most", step.name, n, step.most)
 			}
 		}
-		if _, err := s.World(ctx); err != nil {
+		if _, err := s.Snapshot(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -163,7 +163,7 @@ func countRoundTrips(t *testing.T, where *sqlstore.Server, made, known int64) {
 
 // TestConsumersThatOthersChange has one service make consumers, another change them, and
 // the first go on with them: whatever the other did, what they hold in the end is what
-// the last one said, and the pictures have it.
+// the last one said, and the snapshots have it.
 func TestConsumersThatOthersChange(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {
 		one, two := service(t, open(t, sqlstore.Options{Server: server(t, url)})), service(t, open(t, sqlstore.Options{Server: server(t, url)}))
@@ -173,7 +173,7 @@ func TestConsumersThatOthersChange(t *testing.T) {
 		}
 		ctx := context.Background()
 		move := func(s *placement.Service, vm placement.UUID, to int) error { return claimVCPU(s, vm, id(to, "h"), 1) }
-		// Or the picture would have nothing that could be freed by mistake.
+		// Or the snapshot would have nothing that could be freed by mistake.
 		if err := move(two, "resident", 0); err != nil {
 			t.Fatal(err)
 		}
@@ -248,9 +248,9 @@ func (s *watchedStore) Group(write func(placement.Writer, []any) []error) func(c
 	})
 }
 
-// TestPicturesMayCatchUpAmongClaims brings the picture up to date while a claim is being
+// TestSnapshotsMayCatchUpAmongClaims brings the snapshot up to date while a claim is being
 // written, to the claim before it. The next claim rests on both. No claim is tried twice.
-func TestPicturesMayCatchUpAmongClaims(t *testing.T) {
+func TestSnapshotsMayCatchUpAmongClaims(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {
 		var retried atomic.Int64
 		set := placement.DefaultSettings()
@@ -303,7 +303,7 @@ func TestOwnStepsAreNotRead(t *testing.T) {
 				t.Fatalf("%d are used, want %d", got.Used[0], n+1)
 			}
 			if asked := asked.Load() - before; asked != 1 {
-				t.Errorf("after claim %d the picture took %d questions, want 1", n, asked)
+				t.Errorf("after claim %d the snapshot took %d questions, want 1", n, asked)
 			}
 		}
 	})
@@ -319,7 +319,7 @@ type state struct {
 
 func states(t *testing.T, s *placement.Service) map[placement.UUID]state {
 	t.Helper()
-	w, err := s.World(context.Background())
+	w, err := s.Snapshot(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,10 +337,10 @@ func states(t *testing.T, s *placement.Service) map[placement.UUID]state {
 	return all
 }
 
-// TestPicturesOfSeveralServicesAreTheStore lets three services claim, release and
+// TestSnapshotsOfSeveralServicesAreTheStore lets three services claim, release and
 // change the same few hosts at once. Whenever they pause,
-// each has in its picture what a start reads, and nothing is overcommitted.
-func TestPicturesOfSeveralServicesAreTheStore(t *testing.T) {
+// each has in its snapshot what a start reads, and nothing is overcommitted.
+func TestSnapshotsOfSeveralServicesAreTheStore(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {
 		const hosts = 4
 		var all []*placement.Service
@@ -437,7 +437,7 @@ func TestIdleConnectionsAreMadeAgain(t *testing.T) {
 }
 
 // TestCutConnectionsLoseNoClaim cuts the connection at many places of claims, and
-// loses the answers to commits: each claim takes place once, and the picture is
+// loses the answers to commits: each claim takes place once, and the snapshot is
 // the store's.
 func TestCutConnectionsLoseNoClaim(t *testing.T) {
 	needServers(t)
@@ -472,7 +472,7 @@ func TestCutConnectionsLoseNoClaim(t *testing.T) {
 			}
 			want := states(t, service(t, open(t, sqlstore.Options{Server: &direct})))
 			if diff := cmp.Diff(want, states(t, s)); diff != "" {
-				t.Errorf("the picture differs from the store (-store +picture):\n%s", diff)
+				t.Errorf("the snapshot differs from the store (-store +snapshot):\n%s", diff)
 			}
 			for uuid, st := range want {
 				if st.Used[0] != 1 {

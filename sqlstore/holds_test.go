@@ -82,7 +82,7 @@ func roomy(total int) []placement.InventoryOf {
 
 // inventories says what hosts are to offer, for the generations they have.
 func (c crowd) inventories(hosts int) (all []placement.ProviderInventories) {
-	w, err := c.World(context.Background())
+	w, err := c.Snapshot(context.Background())
 	if err != nil {
 		c.Error(err)
 		return nil

@@ -124,5 +124,5 @@ func TestSweepOfAFileReadsWhenOthersWrote(t *testing.T) {
 	if n := read(); n == 0 {
 		t.Error("a sweep does not look after another program wrote")
 	}
-	sameWorlds(t, "after another program wrote", s, store)
+	sameSnapshots(t, "after another program wrote", s, store)
 }

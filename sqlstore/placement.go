@@ -9,7 +9,7 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// A Store keeps placement's world in a database. It implements
+// A Store keeps placement's rows in a database. It implements
 // placement.Store and is made by Open.
 type Store struct {
 	*engine.Engine
@@ -34,7 +34,7 @@ func Open(ctx context.Context, opts engine.Options) (*Store, error) {
 	return s, nil
 }
 
-// View runs fn against one consistent picture of the store. A panic in fn goes
+// View runs fn against one consistent state of the store. A panic in fn goes
 // through to the caller.
 func (s *Store) View(ctx context.Context, fn func(placement.Reader) error) error {
 	return s.Engine.View(ctx, func(t *sqlconn.Tx) error { return fn(&reader{Tx: t, progress: s.Options().Progress}) })

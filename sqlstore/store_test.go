@@ -102,7 +102,7 @@ func providerNames(tb testing.TB, s *sqlstore.Store) []string {
 	tb.Helper()
 	var names []string
 	err := s.View(context.Background(), func(r placement.Reader) error {
-		pic, err := r.Picture(nil)
+		pic, err := r.TreeRows(nil)
 		for _, p := range pic.Providers {
 			names = append(names, p.Name)
 		}

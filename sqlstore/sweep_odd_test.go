@@ -21,7 +21,7 @@ func settles(t *testing.T, x *stranger, s *placement.Service) {
 	}
 }
 
-// TestSweepsSettle sweeps over rows that the sums of a database and of the world
+// TestSweepsSettle sweeps over rows that the sums of a database and of the snapshot
 // may see differently.
 func TestSweepsSettle(t *testing.T) {
 	odds := []struct {

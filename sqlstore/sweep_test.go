@@ -62,9 +62,9 @@ func claimOne(s *placement.Service, consumer, host placement.UUID) error {
 	})
 }
 
-// TestSweepFindsNothingInItsOwnWorld compares what is in memory with sums that
+// TestSweepFindsNothingInItsOwnSnapshot compares what is in memory with sums that
 // the databases make: any difference would cost reading trees again for ever.
-func TestSweepFindsNothingInItsOwnWorld(t *testing.T) {
+func TestSweepFindsNothingInItsOwnSnapshot(t *testing.T) {
 	onAll(t, func(t *testing.T, opts sqlstore.Options) {
 		store := open(t, opts)
 		s, x := service(t, store), newStranger(t, opts, store)
@@ -115,24 +115,24 @@ func TestSweepFindsWhatOthersWrote(t *testing.T) {
 			if _, err := s.Sweep(context.Background()); err != nil {
 				t.Fatalf("Sweep after %s: %v", statement, err)
 			}
-			sameWorlds(t, "after "+statement, s, store)
+			sameSnapshots(t, "after "+statement, s, store)
 		}
 	})
 }
 
-// sameWorlds compares a service's world with one that is read anew.
-func sameWorlds(t *testing.T, when string, s *placement.Service, store *sqlstore.Store) {
+// sameSnapshots compares a service's snapshot with one that is read anew.
+func sameSnapshots(t *testing.T, when string, s *placement.Service, store *sqlstore.Store) {
 	t.Helper()
 	got, _ := s.Ready()
 	fresh := service(t, store)
 	want, _ := fresh.Ready()
 	if diff := cmp.Diff(describe(want), describe(got)); diff != "" {
-		t.Errorf("%s the world is stale (-database +world):\n%s", when, diff)
+		t.Errorf("%s the snapshot is stale (-database +snapshot):\n%s", when, diff)
 	}
 }
 
-// describe lists all that a world says of its providers.
-func describe(w *placement.World) map[string]string {
+// describe lists all that a snapshot says of its providers.
+func describe(w *placement.Snapshot) map[string]string {
 	all := make(map[string]string)
 	for tree := range w.Trees() {
 		for _, p := range tree.Providers {
@@ -190,9 +190,9 @@ func TestServicesReadEachOthersWrites(t *testing.T) {
 // used is how much of a host's VCPU a service believes to be in use.
 func used(t *testing.T, s *placement.Service, host placement.UUID) int64 {
 	t.Helper()
-	w, err := s.World(context.Background())
+	w, err := s.Snapshot(context.Background())
 	if err != nil {
-		t.Fatalf("World: %v", err)
+		t.Fatalf("Snapshot: %v", err)
 	}
 	p, _ := w.Provider(host)
 	if p == nil {

@@ -22,7 +22,7 @@ func TestClaimsKnowClassesThatWereReplaced(t *testing.T) {
 		if err := a.CreateClass(ctx, "CUSTOM_OLD"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.World(ctx); err != nil {
+		if _, err := b.Snapshot(ctx); err != nil {
 			t.Fatal(err)
 		}
 		if err := a.DeleteClass(ctx, "CUSTOM_OLD"); err != nil {

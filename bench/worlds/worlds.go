@@ -20,7 +20,7 @@ const Variants = 48
 type World struct {
 	classes []placement.Named
 	traits  []placement.Named
-	picture placement.Picture
+	picture placement.TreeRows
 
 	aggregates []placement.UUID // by id - 1
 	consumers  []consumer
@@ -43,15 +43,15 @@ type holding struct {
 	amount   int64
 }
 
-// Rows returns the arguments of placement.NewWorld, with the providers numbered from 1. They must
+// Rows returns the arguments of placement.NewSnapshot, with the providers numbered from 1. They must
 // not be changed.
-func (w *World) Rows() (classes, traits []placement.Named, pic placement.Picture) {
+func (w *World) Rows() (classes, traits []placement.Named, pic placement.TreeRows) {
 	return w.classes, w.traits, w.picture
 }
 
-// Picture returns a new snapshot of the world in memory.
-func (w *World) Picture() *placement.World {
-	return placement.NewWorld(w.classes, w.traits, w.picture, epoch)
+// Snapshot returns a new snapshot of the world in memory.
+func (w *World) Snapshot() *placement.Snapshot {
+	return placement.NewSnapshot(w.classes, w.traits, w.picture, epoch)
 }
 
 // Providers returns the number of providers.

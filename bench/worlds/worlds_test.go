@@ -266,11 +266,11 @@ func dumped(t *testing.T, opts sqlstore.Options) []byte {
 // content is the rows of a snapshot, in the order of a store.
 type content struct {
 	Classes, Traits []placement.Named
-	Picture         placement.Picture
+	Picture         placement.TreeRows
 }
 
 // alike leaves out what depends on the store.
-var alike = cmpopts.IgnoreFields(placement.Picture{}, "FoldCase", "FoldLike")
+var alike = cmpopts.IgnoreFields(placement.TreeRows{}, "FoldCase", "FoldLike")
 
 func rows(t *testing.T, w *worlds.World) (c content) {
 	t.Helper()
@@ -287,7 +287,7 @@ func stored(t *testing.T, store *sqlstore.Store) (c content) {
 		if c.Traits, err = r.Traits(); err != nil {
 			return err
 		}
-		c.Picture, err = r.Picture(nil)
+		c.Picture, err = r.TreeRows(nil)
 		return err
 	})
 	if err != nil {

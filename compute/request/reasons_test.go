@@ -36,7 +36,7 @@ func TestReasonScenarios(t *testing.T) {
 		if err != nil {
 			return failure(err)
 		}
-		w, asked := b.World(), 0
+		w, asked := b.Snapshot(), 0
 		lines, err := r.Reasons(func(q placement.Query) (bool, error) {
 			asked++
 			return found(w, q)
@@ -64,7 +64,7 @@ func addProvider(b *placementtest.Builder, name string, words []string) {
 	}
 }
 
-func found(w *placement.World, q placement.Query) (bool, error) {
+func found(w *placement.Snapshot, q placement.Query) (bool, error) {
 	r, err := candidates.Search(w, q)
 	if err != nil {
 		return false, err

@@ -217,7 +217,7 @@ func (c *cloud) set(values map[string]string) {
 
 // answer is what placement answers in this world.
 func (c *cloud) answer() selection.Answer {
-	w := c.world.World()
+	w := c.world.Snapshot()
 	r, err := candidates.Search(w, c.query)
 	if err != nil {
 		c.t.Fatal(err)

@@ -22,13 +22,13 @@ func (a *API) getAggregates(w http.ResponseWriter, r *http.Request) error {
 	if err := a.allow(r.Context(), PolicyAggregatesList); err != nil {
 		return err
 	}
-	p, _, world, err := a.provider(r)
+	p, _, snapshot, err := a.provider(r)
 	if err != nil {
 		return err
 	}
 	uuids := make([]placement.UUID, len(p.Aggregates))
 	for i, id := range p.Aggregates {
-		uuids[i] = world.AggregateUUID(id)
+		uuids[i] = snapshot.AggregateUUID(id)
 	}
 	return a.respondAggregates(w, r, uuids, p.Generation)
 }

@@ -150,7 +150,7 @@ func (a *API) getAllocations(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	world, err := a.Placement.World(ctx)
+	snapshot, err := a.Placement.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (a *API) getAllocations(w http.ResponseWriter, r *http.Request) error {
 		for _, group := range groupBy(h.Allocations, func(a placement.AllocationRow) placement.UUID { return a.ProviderUUID }) {
 			j.Key(string(group[0].ProviderUUID))
 			j.Object()
-			writeHeld(j, world, group)
+			writeHeld(j, snapshot, group)
 			j.Key("generation")
 			j.Int(int64(group[0].ProviderGeneration))
 			j.EndObject()
@@ -213,7 +213,7 @@ func (a *API) getProviderAllocations(w http.ResponseWriter, r *http.Request) err
 	if err != nil {
 		return notFound(err, "Resource provider '"+uuid+"' not found: ")
 	}
-	world, err := a.Placement.World(ctx)
+	snapshot, err := a.Placement.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
@@ -225,7 +225,7 @@ func (a *API) getProviderAllocations(w http.ResponseWriter, r *http.Request) err
 		for _, group := range groupBy(rows, func(a placement.AllocationRow) placement.UUID { return a.Consumer }) {
 			j.Key(string(group[0].Consumer))
 			j.Object()
-			writeHeld(j, world, group)
+			writeHeld(j, snapshot, group)
 			if minor(r) >= 28 {
 				j.Key("consumer_generation")
 				j.Int(int64(group[0].ConsumerGeneration))
@@ -240,11 +240,11 @@ func (a *API) getProviderAllocations(w http.ResponseWriter, r *http.Request) err
 }
 
 // writeHeld writes the amounts of a group of allocations.
-func writeHeld(j *httpapi.JSON, world *placement.World, rows []placement.AllocationRow) {
+func writeHeld(j *httpapi.JSON, snapshot *placement.Snapshot, rows []placement.AllocationRow) {
 	j.Key("resources")
 	j.Object()
 	for _, row := range rows {
-		j.Key(world.ClassName(row.Class))
+		j.Key(snapshot.ClassName(row.Class))
 		j.Int(row.Used)
 	}
 	j.EndObject()

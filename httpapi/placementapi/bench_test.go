@@ -41,8 +41,8 @@ const (
 	benchServer = "22222222-2222-4222-8222-222222222222"
 )
 
-// benchWorld makes one host that has all there is, and a server on it.
-func benchWorld(b *testing.B, h http.Handler) {
+// benchSnapshot makes one host that has all there is, and a server on it.
+func benchSnapshot(b *testing.B, h http.Handler) {
 	b.Helper()
 	for _, step := range []struct{ method, path, body string }{
 		{"POST", "/resource_providers", `{"name": "cn1", "uuid": "` + benchHost + `"}`},
@@ -106,7 +106,7 @@ func benchAPI(b *testing.B) (http.Handler, *httpapi.Metrics) {
 	b.Cleanup(func() { out.Close() })
 	metrics := httpapi.NewMetrics(prometheus.NewRegistry())
 	api := newAPI(b, func(c *httpapi.Config) { c.Log, c.Metrics = log, metrics })
-	benchWorld(b, api)
+	benchSnapshot(b, api)
 	return httpapi.NewFront(api, httpapi.FrontSettings{MaxRequests: 2000, CompressMinSize: 1400}, metrics), metrics
 }
 

@@ -47,17 +47,17 @@ func (a *API) listCandidates(w http.ResponseWriter, r *http.Request) error {
 	if a.Candidates.Seed != nil {
 		q.Sample = &placement.Sample{Seed: a.Candidates.Seed()}
 	}
-	world, err := a.Placement.World(ctx)
+	snapshot, err := a.Placement.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
 	start := a.Now()
-	result, err := candidates.Search(world, q)
+	result, err := candidates.Search(snapshot, q)
 	if err != nil {
 		return err
 	}
 	a.modified(w, r, time.Time{})
-	answer := newCandidatesAnswer(world, result, &a.texts, minor(r), ctx.Done())
+	answer := newCandidatesAnswer(snapshot, result, &a.texts, minor(r), ctx.Done())
 	err = httpapi.Respond(w, http.StatusOK, answer.write)
 	if a.Searched != nil {
 		a.Searched(a.Now().Sub(start), answer.count)
@@ -68,7 +68,7 @@ func (a *API) listCandidates(w http.ResponseWriter, r *http.Request) error {
 	}
 	if answer.count == 0 {
 		noteQuery(r)
-		a.Explainer.add(ctx, world, q)
+		a.Explainer.add(ctx, snapshot, q)
 	}
 	return err
 }

@@ -11,13 +11,13 @@ import (
 // A candidatesAnswer writes the candidates as they come, and then the providers of the
 // trees that give resources.
 type candidatesAnswer struct {
-	world   *placement.World
-	result  *candidates.Result
-	summary *candidates.Summary
-	texts   *treeTexts
-	minor   int
-	count   int
-	done    <-chan struct{} // closed when nobody waits for the answer any more
+	snapshot *placement.Snapshot
+	result   *candidates.Result
+	summary  *candidates.Summary
+	texts    *treeTexts
+	minor    int
+	count    int
+	done     <-chan struct{} // closed when nobody waits for the answer any more
 
 	groups    [][]byte        // the beginnings of the lists of the result's groups
 	resources []resourcesText // by the number of the use
@@ -31,8 +31,8 @@ type resourcesText struct {
 	text    []byte
 }
 
-func newCandidatesAnswer(w *placement.World, r *candidates.Result, texts *treeTexts, minor int, done <-chan struct{}) *candidatesAnswer {
-	c := &candidatesAnswer{world: w, result: r, summary: r.Summary(), texts: texts, minor: minor, done: done}
+func newCandidatesAnswer(w *placement.Snapshot, r *candidates.Result, texts *treeTexts, minor int, done <-chan struct{}) *candidatesAnswer {
+	c := &candidatesAnswer{snapshot: w, result: r, summary: r.Summary(), texts: texts, minor: minor, done: done}
 	for i, suffix := range r.Groups() {
 		c.groups = append(c.groups, append(httpapi.AppendJSONString(separator(nil, i), suffix), ": ["...))
 	}
@@ -148,7 +148,7 @@ func (c *candidatesAnswer) writeResources(j *httpapi.JSON, u *candidates.Use) {
 	j.Key("resources")
 	j.Object()
 	for _, amount := range u.Amounts {
-		j.Key(c.world.ClassName(amount.Class))
+		j.Key(c.snapshot.ClassName(amount.Class))
 		j.Int(amount.Amount)
 	}
 	j.EndObject()

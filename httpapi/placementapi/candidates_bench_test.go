@@ -11,13 +11,13 @@ import (
 )
 
 // BenchmarkCandidates searches and writes answers with a thousand candidates and
-// more, in worlds of several sizes: what is said of a host has to be fetched from
+// more, in snapshots of several sizes: what is said of a host has to be fetched from
 // memory.
 func BenchmarkCandidates(b *testing.B) {
 	for _, c := range []struct {
-		name  string
-		world *worlds.World
-		q     func(*worlds.World) placement.Query
+		name     string
+		snapshot *worlds.World
+		q        func(*worlds.World) placement.Query
 	}{
 		{"Flat/1000", worlds.Flat(1000, 1), flavor},
 		{"Flat/10000", worlds.Flat(10_000, 1), some},
@@ -27,14 +27,14 @@ func BenchmarkCandidates(b *testing.B) {
 		{"Bandwidth/20000", worlds.Bandwidth(20_000, 1), server},
 		{"Wide/1", worlds.Wide(1, 8, 1), devices},
 	} {
-		w := c.world.Picture()
+		w := c.snapshot.Snapshot()
 		var texts placementapi.Texts
 		for t := range w.Trees() {
 			texts.Of(w, t)
 		}
 		for _, order := range []string{"InOrder", "Random"} {
 			b.Run(c.name+"/"+order, func(b *testing.B) {
-				q := c.q(c.world)
+				q := c.q(c.snapshot)
 				b.ReportAllocs()
 				begin := cpuTime(b)
 				n := 0

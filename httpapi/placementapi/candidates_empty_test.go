@@ -103,7 +103,7 @@ func TestExplanationsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := placementtest.NewBuilder()
 		b.Provider("a").Stock("VCPU", 4)
-		w := b.World()
+		w := b.Snapshot()
 		var log bytes.Buffer
 		observed := make(chan candidates.Constraint, 2000)
 		e := placementapi.NewExplainer(slog.New(logging.NewHandler(&log, logging.Options{})), func(c candidates.Constraint) { observed <- c })
@@ -170,7 +170,7 @@ func TestLongReasonsAreCut(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var run sync.WaitGroup
 	run.Go(func() { e.Run(ctx) })
-	e.Add(t.Context(), b.World(), q)
+	e.Add(t.Context(), b.Snapshot(), q)
 	if c := <-observed; c != candidates.OneTree {
 		t.Errorf("the constraint is %s", c)
 	}

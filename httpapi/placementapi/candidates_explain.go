@@ -22,11 +22,11 @@ type Explainer struct {
 	left    atomic.Int64 // answers without an explanation since the last line
 }
 
-// An emptyAnswer is one without candidates, with the picture that it was given from.
+// An emptyAnswer is one without candidates, with the snapshot that it was given from.
 type emptyAnswer struct {
-	ctx   context.Context // of the request, but without its end
-	world *placement.World
-	query placement.Query
+	ctx      context.Context // of the request, but without its end
+	snapshot *placement.Snapshot
+	query    placement.Query
 }
 
 const (
@@ -65,7 +65,7 @@ func (e *Explainer) Run(ctx context.Context) {
 
 // add has an answer explained, unless too many wait. It does not block, and a nil
 // Explainer does nothing.
-func (e *Explainer) add(ctx context.Context, w *placement.World, q placement.Query) {
+func (e *Explainer) add(ctx context.Context, w *placement.Snapshot, q placement.Query) {
 	if e == nil {
 		return
 	}
@@ -80,7 +80,7 @@ func (e *Explainer) add(ctx context.Context, w *placement.World, q placement.Que
 func (e *Explainer) explain(ctx context.Context, a emptyAnswer) {
 	ctx, cancel := context.WithTimeout(ctx, explainLimit)
 	defer cancel()
-	why, err := candidates.Explain(ctx, a.world, a.query)
+	why, err := candidates.Explain(ctx, a.snapshot, a.query)
 	if err != nil { // the search had none
 		e.log.ErrorContext(a.ctx, "an answer without candidates cannot be explained", "error", err)
 		e.observe(candidates.UnknownConstraint)

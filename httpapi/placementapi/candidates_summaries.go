@@ -14,12 +14,12 @@ func (c *candidatesAnswer) writeSummaries(j *httpapi.JSON) {
 	j.Object()
 	if c.minor >= 29 {
 		for t := range c.summary.Trees() {
-			j.Raw(c.texts.of(c.world, t))
+			j.Raw(c.texts.of(c.snapshot, t))
 		}
 	} else {
 		for t, p := range c.summary.Providers() {
 			j.Key(string(p.UUID))
-			summaryWriter{c.world, c.minor, c.result.Classes()}.write(j, t, p)
+			summaryWriter{c.snapshot, c.minor, c.result.Classes()}.write(j, t, p)
 		}
 	}
 	j.EndObject()
@@ -27,9 +27,9 @@ func (c *candidatesAnswer) writeSummaries(j *httpapi.JSON) {
 
 // A summaryWriter describes providers as a version has it.
 type summaryWriter struct {
-	world   *placement.World
-	minor   int
-	classes []placement.ClassID // those that are asked for; no others show before 1.27
+	snapshot *placement.Snapshot
+	minor    int
+	classes  []placement.ClassID // those that are asked for; no others show before 1.27
 }
 
 // write writes capacity and usage, traits, and the place in the tree.
@@ -40,7 +40,7 @@ func (s summaryWriter) write(j *httpapi.JSON, t *placement.Tree, p *placement.Pr
 		j.Key("traits")
 		j.Array()
 		for _, id := range p.Traits {
-			j.String(s.world.TraitName(id))
+			j.String(s.snapshot.TraitName(id))
 		}
 		j.EndArray()
 	}
@@ -62,7 +62,7 @@ func (s summaryWriter) writeStocks(j *httpapi.JSON, p *placement.Provider) {
 		if s.minor < 27 && !slices.Contains(s.classes, stock.Class) {
 			continue
 		}
-		j.Key(s.world.ClassName(stock.Class))
+		j.Key(s.snapshot.ClassName(stock.Class))
 		j.Object()
 		j.Key("capacity")
 		writeCapacity(j, *stock.Inventory)

@@ -44,16 +44,16 @@ func (c *changing) must(err error) {
 	}
 }
 
-// world returns the picture as it is now.
-func (c *changing) world() *placement.World {
-	w, err := c.service.World(c.Context())
+// snapshot returns the snapshot as it is now.
+func (c *changing) snapshot() *placement.Snapshot {
+	w, err := c.service.Snapshot(c.Context())
 	c.must(err)
 	return w
 }
 
 // any returns some host.
 func (c *changing) any() *placement.Provider {
-	w := c.world()
+	w := c.snapshot()
 	for {
 		if t := w.Tree(c.random.IntN(w.Slots())); t != nil {
 			return t.Root()
@@ -115,8 +115,8 @@ func (c *changing) change() {
 	}
 }
 
-// ask asks a world for candidates and returns what the answer says, sorted.
-func (c *changing) ask(w *placement.World, q placement.Query, texts *placementapi.Texts) (lines []string) {
+// ask asks a snapshot for candidates and returns what the answer says, sorted.
+func (c *changing) ask(w *placement.Snapshot, q placement.Query, texts *placementapi.Texts) (lines []string) {
 	var text bytes.Buffer
 	_, err := placementapi.WriteCandidates(&text, w, q, texts, 39)
 	c.must(err)
@@ -142,7 +142,7 @@ func TestAnswersAmongChanges(t *testing.T) {
 		for range c.random.IntN(4) {
 			c.change()
 		}
-		fresh, err := serving(t, c.store).World(t.Context())
+		fresh, err := serving(t, c.store).Snapshot(t.Context())
 		c.must(err)
 		for _, asked := range []struct {
 			name  string
@@ -160,7 +160,7 @@ func TestAnswersAmongChanges(t *testing.T) {
 			random.Sample = &placement.Sample{Seed: 3}
 			for time := range 3 {
 				for order, q := range map[string]placement.Query{"in order": asked.query, "random": random} {
-					if got := c.ask(c.world(), q, &c.texts); !slices.Equal(got, want) {
+					if got := c.ask(c.snapshot(), q, &c.texts); !slices.Equal(got, want) {
 						t.Fatalf("change %d, time %d, %s %s (-fresh +among changes)\n%s", i, time, asked.name, order, cmp.Diff(want, got))
 					}
 				}

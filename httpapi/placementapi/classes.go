@@ -25,11 +25,11 @@ func (a *API) listClasses(w http.ResponseWriter, r *http.Request) error {
 	if err := a.allow(ctx, PolicyClassesList); err != nil {
 		return err
 	}
-	world, err := a.Placement.World(ctx)
+	snapshot, err := a.Placement.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
-	list := world.Classes().List()
+	list := snapshot.Classes().List()
 	a.modified(w, r, newestOf(list))
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
 		j.Object()
@@ -81,12 +81,12 @@ func (a *API) getClass(w http.ResponseWriter, r *http.Request) error {
 	if err := a.allow(ctx, PolicyClassesShow); err != nil {
 		return err
 	}
-	world, err := a.Placement.World(ctx)
+	snapshot, err := a.Placement.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
 	name := httpapi.Param(r, "name")
-	c, ok := world.Classes().Named(name)
+	c, ok := snapshot.Classes().Named(name)
 	if !ok {
 		return placement.ErrNoClass(name)
 	}

@@ -11,7 +11,7 @@ import (
 
 // WriteCandidates writes the answer to a query as a version has it, and returns how many
 // candidates it has.
-func WriteCandidates(out io.Writer, w *placement.World, q placement.Query, texts *Texts, minor int) (int, error) {
+func WriteCandidates(out io.Writer, w *placement.Snapshot, q placement.Query, texts *Texts, minor int) (int, error) {
 	r, err := candidates.Search(w, q)
 	if err != nil {
 		return 0, err
@@ -23,13 +23,15 @@ func WriteCandidates(out io.Writer, w *placement.World, q placement.Query, texts
 }
 
 // Add has an empty answer explained.
-func (e *Explainer) Add(ctx context.Context, w *placement.World, q placement.Query) { e.add(ctx, w, q) }
+func (e *Explainer) Add(ctx context.Context, w *placement.Snapshot, q placement.Query) {
+	e.add(ctx, w, q)
+}
 
 // Texts are the texts of trees that an API keeps.
 type Texts = treeTexts
 
 // Of returns the text of a tree.
-func (x *Texts) Of(w *placement.World, t *placement.Tree) []byte { return x.of(w, t) }
+func (x *Texts) Of(w *placement.Snapshot, t *placement.Tree) []byte { return x.of(w, t) }
 
 // Kept returns how many trees have a text.
 func (a *API) Kept() (n int) {

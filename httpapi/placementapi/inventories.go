@@ -58,14 +58,14 @@ func (a *API) getInventories(w http.ResponseWriter, r *http.Request) error {
 	if err := a.allow(r.Context(), PolicyInventoriesList); err != nil {
 		return err
 	}
-	p, _, world, err := a.provider(r)
+	p, _, snapshot, err := a.provider(r)
 	if err != nil {
 		return notFound(err, "No resource provider with uuid "+httpapi.Param(r, "uuid")+" found : ")
 	}
 	var newest time.Time
 	invs := make([]placement.InventoryOf, len(p.Inventories))
 	for i, s := range p.Inventories {
-		invs[i] = placement.InventoryOf{Class: world.ClassName(s.Class), Inventory: *s.Inventory}
+		invs[i] = placement.InventoryOf{Class: snapshot.ClassName(s.Class), Inventory: *s.Inventory}
 		newest = later(newest, s.Modified.Time())
 	}
 	return a.respondInventories(w, r, invs, pyjson.Value{}, p.Generation, newest)
@@ -144,11 +144,11 @@ func (a *API) getInventory(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	uuid, class := httpapi.Param(r, "uuid"), httpapi.Param(r, "resource_class")
-	p, _, world, err := a.provider(r)
+	p, _, snapshot, err := a.provider(r)
 	if err != nil {
 		return notFound(err, "No resource provider with uuid "+uuid+" found : ")
 	}
-	id, ok := world.Class(class)
+	id, ok := snapshot.Class(class)
 	stock := p.Stock(id)
 	if !ok || stock == nil {
 		return httpapi.Trapped(fault.New(fault.NotFound, "", "No inventory of class %s for %s", class, uuid))

@@ -68,11 +68,11 @@ func (a *API) allowTarget(ctx context.Context, rule string, target map[string]st
 // minor returns the y of the request's microversion 1.y.
 func minor(r *http.Request) int { return microversion.From(r.Context()).Minor }
 
-// provider finds the provider that the path names, in a fresh picture. The
+// provider finds the provider that the path names, in a fresh snapshot. The
 // fault of one that does not exist is upstream's usual one.
-func (a *API) provider(r *http.Request) (*placement.Provider, *placement.Tree, *placement.World, error) {
+func (a *API) provider(r *http.Request) (*placement.Provider, *placement.Tree, *placement.Snapshot, error) {
 	uuid := placement.UUID(httpapi.Param(r, "uuid"))
-	w, err := a.Placement.WorldWith(r.Context(), uuid)
+	w, err := a.Placement.SnapshotWith(r.Context(), uuid)
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -10,11 +10,11 @@ import (
 	"github.com/berthcloud/berth/sqlstore"
 )
 
-// storeOf returns a store with a world in it.
-func storeOf(t testing.TB, world *worlds.World) *sqlstore.Store {
+// storeOf returns a store with a snapshot in it.
+func storeOf(t testing.TB, snapshot *worlds.World) *sqlstore.Store {
 	t.Helper()
 	file := t.TempDir() + "/placement.db"
-	if err := world.Save(t.Context(), file); err != nil {
+	if err := snapshot.Save(t.Context(), file); err != nil {
 		t.Fatal(err)
 	}
 	store, err := sqlstore.Open(t.Context(), sqlstore.Options{Path: file})

@@ -36,11 +36,11 @@ func (a *API) listProviders(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	world, err := a.Placement.World(ctx)
+	snapshot, err := a.Placement.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
-	list, err := world.Providers(f)
+	list, err := snapshot.Providers(f)
 	if err != nil {
 		return err
 	}

@@ -36,13 +36,13 @@ func (a *API) listTraits(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	world, err := a.Placement.World(ctx)
+	snapshot, err := a.Placement.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
 	var list []placement.Named
-	for _, t := range world.Traits().List() {
-		if filter.pass(world, t) {
+	for _, t := range snapshot.Traits().List() {
+		if filter.pass(snapshot, t) {
 			list = append(list, t)
 		}
 	}
@@ -63,7 +63,7 @@ func sortByName(list []placement.Named) {
 
 // A traitFilter picks traits for a listing.
 type traitFilter struct {
-	pass func(*placement.World, placement.Named) bool
+	pass func(*placement.Snapshot, placement.Named) bool
 	// listed says that the names were given one by one: then upstream finds
 	// them by an index on the name, and answers in its order.
 	listed bool
@@ -76,7 +76,7 @@ func readTraitFilter(r *http.Request) (traitFilter, error) {
 	if err != nil {
 		return f, err
 	}
-	byName := func(*placement.World, string) bool { return true }
+	byName := func(*placement.Snapshot, string) bool { return true }
 	if text, ok := q.last("name"); ok {
 		f.listed = strings.HasPrefix(text, "in:")
 		if byName, err = traitNameFilter(text); err != nil {
@@ -88,14 +88,14 @@ func readTraitFilter(r *http.Request) (traitFilter, error) {
 	if asked && associated != "true" && associated != "false" {
 		return f, fault.New(fault.Invalid, "", `The query parameter "associated" only accepts "true" or "false"`)
 	}
-	f.pass = func(w *placement.World, t placement.Named) bool {
+	f.pass = func(w *placement.Snapshot, t placement.Named) bool {
 		return byName(w, t.Name) && (!asked || w.TraitAssociated(placement.TraitID(t.ID)) == (associated == "true"))
 	}
 	return f, nil
 }
 
 // traitNameFilter reads "in:A,B" and "startswith:PREFIX".
-func traitNameFilter(text string) (func(*placement.World, string) bool, error) {
+func traitNameFilter(text string) (func(*placement.Snapshot, string) bool, error) {
 	op, value, ok := strings.Cut(text, ":")
 	if !ok {
 		return nil, fault.New(fault.Invalid, "", "Badly formatted name parameter. Expected name query string parameter in form: "+
@@ -107,11 +107,11 @@ func traitNameFilter(text string) (func(*placement.World, string) bool, error) {
 		for name := range strings.SplitSeq(value, ",") {
 			names[name] = true
 		}
-		return func(_ *placement.World, name string) bool { return names[name] }, nil
+		return func(_ *placement.Snapshot, name string) bool { return names[name] }, nil
 	case "startswith":
-		return func(w *placement.World, name string) bool { return like(name, value+"%", w.FoldsLike()) }, nil
+		return func(w *placement.Snapshot, name string) bool { return like(name, value+"%", w.FoldsLike()) }, nil
 	}
-	return func(*placement.World, string) bool { return true }, nil
+	return func(*placement.Snapshot, string) bool { return true }, nil
 }
 
 // like matches as SQL's LIKE does: % for any text, _ for any character, letters in
@@ -162,12 +162,12 @@ func (a *API) getTrait(w http.ResponseWriter, r *http.Request) error {
 	if err := a.allow(ctx, PolicyTraitsShow); err != nil {
 		return err
 	}
-	world, err := a.Placement.World(ctx)
+	snapshot, err := a.Placement.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
 	name := httpapi.Param(r, "name")
-	t, ok := world.Traits().Named(name)
+	t, ok := snapshot.Traits().Named(name)
 	if !ok {
 		return httpapi.Trapped(placement.ErrNoTrait(name))
 	}
@@ -191,11 +191,11 @@ func (a *API) putTrait(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	world, err := a.Placement.World(ctx)
+	snapshot, err := a.Placement.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
-	t, _ := world.Traits().Named(name)
+	t, _ := snapshot.Traits().Named(name)
 	a.modified(w, r, t.Modified)
 	w.Header().Set("Location", httpapi.AbsoluteURL(r, "/traits/"+name))
 	w.WriteHeader(createdOrNoContent(created))
@@ -227,13 +227,13 @@ func (a *API) getProviderTraits(w http.ResponseWriter, r *http.Request) error {
 	if err := a.allow(r.Context(), PolicyProviderTraitsList); err != nil {
 		return err
 	}
-	p, _, world, err := a.provider(r)
+	p, _, snapshot, err := a.provider(r)
 	if err != nil {
 		return notFound(err, "No resource provider with uuid "+httpapi.Param(r, "uuid")+" found: ")
 	}
 	list := make([]placement.Named, len(p.Traits))
 	for i, id := range p.Traits {
-		list[i], _ = world.Traits().Named(world.TraitName(id))
+		list[i], _ = snapshot.Traits().Named(snapshot.TraitName(id))
 	}
 	return a.respondProviderTraits(w, r, list, p.Generation)
 }
@@ -263,13 +263,13 @@ func (a *API) setProviderTraits(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	world, err := a.Placement.World(ctx)
+	snapshot, err := a.Placement.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
 	list := make([]placement.Named, len(names))
 	for i, name := range names {
-		list[i], _ = world.Traits().Named(name)
+		list[i], _ = snapshot.Traits().Named(name)
 	}
 	sortByName(list) // the order in which upstream finds them
 	return a.respondProviderTraits(w, r, list, g)

@@ -27,14 +27,14 @@ type treeTexts struct {
 	bySlot  atomic.Pointer[[]atomic.Pointer[treeText]]
 }
 
-// of returns the text of a tree of a world. Several answers may make it at the same time;
+// of returns the text of a tree of a snapshot. Several answers may make it at the same time;
 // all make the same.
-func (x *treeTexts) of(w *placement.World, t *placement.Tree) []byte {
+func (x *treeTexts) of(w *placement.Snapshot, t *placement.Tree) []byte {
 	kept := &x.slots(w.Slots())[t.Slot()]
 	if k := kept.Load(); k != nil && k.tree == t && k.names == w.Names() {
 		return k.text
 	}
-	s := summaryWriter{world: w, minor: 29}
+	s := summaryWriter{snapshot: w, minor: 29}
 	text := httpapi.JSONText(func(j *httpapi.JSON) {
 		for _, p := range t.Providers {
 			j.Key(string(p.UUID))
@@ -71,7 +71,7 @@ func (x *treeTexts) slots(n int) []atomic.Pointer[treeText] {
 // no more than later ones. It takes a few microseconds for each tree, may run
 // beside requests, and ends early when ctx does.
 func (a *API) Prepare(ctx context.Context) {
-	w, err := a.Placement.World(ctx)
+	w, err := a.Placement.Snapshot(ctx)
 	if err != nil {
 		return // requests will be told
 	}

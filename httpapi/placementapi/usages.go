@@ -24,7 +24,7 @@ func (a *API) getProviderUsages(w http.ResponseWriter, r *http.Request) error {
 	if err := a.allow(r.Context(), PolicyProviderUsages); err != nil {
 		return err
 	}
-	p, _, world, err := a.provider(r)
+	p, _, snapshot, err := a.provider(r)
 	if err != nil {
 		return notFound(err, "No resource provider with uuid "+httpapi.Param(r, "uuid")+" found: ")
 	}
@@ -36,7 +36,7 @@ func (a *API) getProviderUsages(w http.ResponseWriter, r *http.Request) error {
 		j.Key("usages")
 		j.Object()
 		for i := range p.Inventories {
-			j.Key(world.ClassName(p.Inventories[i].Class))
+			j.Key(snapshot.ClassName(p.Inventories[i].Class))
 			j.Int(p.Inventories[i].Used)
 		}
 		j.EndObject()
@@ -66,7 +66,7 @@ func (a *API) getUsages(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	world, err := a.Placement.World(ctx)
+	snapshot, err := a.Placement.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
@@ -76,9 +76,9 @@ func (a *API) getUsages(w http.ResponseWriter, r *http.Request) error {
 		j.Key("usages")
 		j.Object()
 		if minor(r) >= 38 {
-			writeUsagesByType(j, world, usage, q.lastOrEmpty("consumer_type"))
+			writeUsagesByType(j, snapshot, usage, q.lastOrEmpty("consumer_type"))
 		} else {
-			writeAmounts(j, world, sum(usage, func(string) bool { return true }))
+			writeAmounts(j, snapshot, sum(usage, func(string) bool { return true }))
 		}
 		j.EndObject()
 		j.EndObject()
@@ -88,30 +88,30 @@ func (a *API) getUsages(w http.ResponseWriter, r *http.Request) error {
 // writeUsagesByType writes an object per consumer type. The pseudo-types "all"
 // and "unknown", in lower case only, put together all consumers and those
 // without a type.
-func writeUsagesByType(j *httpapi.JSON, world *placement.World, u placement.ProjectUsage, filter string) {
+func writeUsagesByType(j *httpapi.JSON, snapshot *placement.Snapshot, u placement.ProjectUsage, filter string) {
 	if filter == "all" {
 		var consumers int64
 		for _, n := range u.Consumers {
 			consumers += n
 		}
-		writeTypeUsage(j, world, "all", sum(u, func(string) bool { return true }), consumers)
+		writeTypeUsage(j, snapshot, "all", sum(u, func(string) bool { return true }), consumers)
 		return
 	}
 	for _, t := range slices.Sorted(maps.Keys(u.Consumers)) {
 		if filter == "" || filter == typeName(t) {
-			writeTypeUsage(j, world, typeName(t), sum(u, func(of string) bool { return of == t }), u.Consumers[t])
+			writeTypeUsage(j, snapshot, typeName(t), sum(u, func(of string) bool { return of == t }), u.Consumers[t])
 		}
 	}
 }
 
 // writeTypeUsage writes the usage of one type, nothing when there is none.
-func writeTypeUsage(j *httpapi.JSON, world *placement.World, name string, amounts map[placement.ClassID]int64, consumers int64) {
+func writeTypeUsage(j *httpapi.JSON, snapshot *placement.Snapshot, name string, amounts map[placement.ClassID]int64, consumers int64) {
 	if len(amounts) == 0 {
 		return
 	}
 	j.Key(name)
 	j.Object()
-	writeAmounts(j, world, amounts)
+	writeAmounts(j, snapshot, amounts)
 	j.Key("consumer_count")
 	j.Int(consumers)
 	j.EndObject()
@@ -128,9 +128,9 @@ func sum(u placement.ProjectUsage, pass func(string) bool) map[placement.ClassID
 	return amounts
 }
 
-func writeAmounts(j *httpapi.JSON, world *placement.World, amounts map[placement.ClassID]int64) {
+func writeAmounts(j *httpapi.JSON, snapshot *placement.Snapshot, amounts map[placement.ClassID]int64) {
 	for _, class := range slices.Sorted(maps.Keys(amounts)) {
-		j.Key(world.ClassName(class))
+		j.Key(snapshot.ClassName(class))
 		j.Int(amounts[class])
 	}
 }

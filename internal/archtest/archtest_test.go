@@ -113,7 +113,7 @@ var rules = []struct{ pkg, may string }{
 	{"internal/traffictest", "internal/ovstest internal/process"},
 	{"internal/upstreamtest", ""},
 
-	// The benchmarks use HTTP; only their worlds are written as rows.
+	// The benchmarks use HTTP; only their data sets are written as rows.
 	{"bench", "bench/* internal/books internal/fakehosts internal/process"},
 	{"bench/worlds", "config dbtool placement sqlstore sqlstore/migrations"},
 	{"bench/minimal", "bench/* sqlstore/migrations"},

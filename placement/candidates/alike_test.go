@@ -17,7 +17,7 @@ func TestGroupsAlikeButForOneThing(t *testing.T) {
 		b.Provider(host+"/one").Stock("VCPU", 4).Traits("CUSTOM_A", "CUSTOM_B").Aggregates("x")
 		b.Provider(host+"/two").Stock("VCPU", 2).Stock("PGPU", 1).Traits("CUSTOM_B").Aggregates("x", "y")
 	}
-	w := b.World()
+	w := b.Snapshot()
 	for name, change := range map[string]func(*placement.RequestGroup){
 		"Nothing":     func(*placement.RequestGroup) {},
 		"Amount":      func(g *placement.RequestGroup) { g.Resources = resources(amount("VCPU", 3)) },
@@ -57,7 +57,7 @@ func TestSharersHaveSubtrees(t *testing.T) {
 		placement.RequestGroup{Suffix: "_2", Resources: resources(amount("CUSTOM_NET", 1))},
 	)
 	q.SameSubtrees = [][]string{{"_1", "_2"}}
-	w := b.World()
+	w := b.Snapshot()
 	want, _ := searchSlow(w, q)
 	got, _ := keys(t, w, q)
 	if diff := cmp.Diff(want, sorted(got)); diff != "" || len(want) != 1 {

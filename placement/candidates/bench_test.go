@@ -75,11 +75,11 @@ func BenchmarkSearch(b *testing.B) {
 	nobody := flavor(4096)
 	nobody.Required = [][]string{{worlds.NobodysTrait}}
 	for _, c := range []struct {
-		name  string
-		world func(hosts int, seed uint64) *worlds.World
-		hosts int
-		q     func(*worlds.World) placement.Query
-		least int
+		name     string
+		snapshot func(hosts int, seed uint64) *worlds.World
+		hosts    int
+		q        func(*worlds.World) placement.Query
+		least    int
 	}{
 		{"Flat/All", flat, 1000, func(*worlds.World) placement.Query { return asks(flavor(4096)) }, 1000},
 		{"Flat/All/Sampled", flat, 1000, func(*worlds.World) placement.Query { return sampled(asks(flavor(4096))) }, 1000},
@@ -103,8 +103,8 @@ func BenchmarkSearch(b *testing.B) {
 		{"Wide/Isolate/All", gpus, 1, func(*worlds.World) placement.Query { return isolated(pieces(8, "PGPU", 1)) }, 40320},
 	} {
 		b.Run(fmt.Sprintf("%s/%d", c.name, c.hosts), func(b *testing.B) {
-			made := c.world(c.hosts, 1)
-			w, q := made.Picture(), c.q(made)
+			made := c.snapshot(c.hosts, 1)
+			w, q := made.Snapshot(), c.q(made)
 			b.ReportAllocs()
 			defer reportCPU(b, cpuTime(b))
 			b.ResetTimer()
@@ -141,7 +141,7 @@ func BenchmarkFullDevices(b *testing.B) {
 			pic.Inventories[i].Used = row.Total
 		}
 	}
-	w := placement.NewWorld(classes, traits, pic, time.Time{})
+	w := placement.NewSnapshot(classes, traits, pic, time.Time{})
 	b.ReportAllocs()
 	defer reportCPU(b, cpuTime(b))
 	b.ResetTimer()

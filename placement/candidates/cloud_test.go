@@ -14,7 +14,7 @@ import (
 	"github.com/berthcloud/berth/placement/placementtest"
 )
 
-// cloud draws a world of up to a few hundred hosts, most of them single
+// cloud draws a snapshot of up to a few hundred hosts, most of them single
 // providers. What they have comes from a seed: so many drawn values would be too
 // slow.
 func cloud(t *rapid.T) *placementtest.Builder {
@@ -76,7 +76,7 @@ func bendBy(rng *rand.Rand, r *placement.InventoryRow) {
 }
 
 // orderedKeys are the keys of all candidates, in their order.
-func orderedKeys(w *placement.World, r *candidates.Result) []string {
+func orderedKeys(w *placement.Snapshot, r *candidates.Result) []string {
 	list := make([]string, 0)
 	for c := range r.All() {
 		list = append(list, key(w, r, c))
@@ -84,12 +84,12 @@ func orderedKeys(w *placement.World, r *candidates.Result) []string {
 	return list
 }
 
-// What the indexes of the world say must be what a look into every tree says.
+// What the indexes of the snapshot say must be what a look into every tree says.
 func TestIndexesChangeNothing(t *testing.T) {
 	var cases tally
 	rapid.Check(t, func(rt *rapid.T) {
 		b := cloud(rt)
-		w := b.World()
+		w := b.Snapshot()
 		for range 5 {
 			q := placementtest.Question(rt, b)
 			if rapid.Bool().Draw(rt, "cut") {
@@ -113,12 +113,12 @@ func TestIndexesChangeNothing(t *testing.T) {
 	cases.enough(t, mostHave)
 }
 
-// A sample in a bigger world is a part of the whole, and the same for the same seed.
+// A sample in a bigger snapshot is a part of the whole, and the same for the same seed.
 func TestSamplesOfCloudsAreSubsets(t *testing.T) {
 	var cases tally
 	rapid.Check(t, func(rt *rapid.T) {
 		b := cloud(rt)
-		w, q := b.World(), placementtest.Question(rt, b)
+		w, q := b.Snapshot(), placementtest.Question(rt, b)
 		q.Groups = q.Groups[:min(len(q.Groups), 2)]
 		r, err := candidates.Search(w, q)
 		if err != nil {

@@ -6,10 +6,10 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// A plan is a query with its names resolved in one picture of the world. It
+// A plan is a query with its names resolved in one snapshot. It
 // does not change once it is compiled.
 type plan struct {
-	w      *placement.World
+	w      *placement.Snapshot
 	query  placement.Query
 	groups []string // suffixes, in the order of the query
 	parts  []part
@@ -69,7 +69,7 @@ type need struct {
 }
 
 // compile resolves the names of a query and narrows the trees.
-func compile(w *placement.World, q placement.Query) *plan {
+func compile(w *placement.Snapshot, q placement.Query) *plan {
 	p := &plan{w: w, query: q}
 	p.rootRequired = p.traits(q.RootRequired)
 	p.rootForbidden = p.traits(q.RootForbidden)

@@ -1,7 +1,7 @@
 // Package candidates finds the ways in which a request for resources can be
 // satisfied: which provider could give what, for every group of the request at
-// once. It is the solver and nothing else: it takes a picture and a query, has
-// no clock, no log and no store, and the same picture and query give the same
+// once. It is the solver and nothing else: it takes a snapshot and a query, has
+// no clock, no log and no store, and the same snapshot and query give the same
 // candidates in the same order. It does not reserve anything; a candidate is
 // advice, and the claim checks again.
 //
@@ -15,7 +15,7 @@
 //  1. Names are resolved; when one is unknown, the groups are gone through as
 //     upstream does, to find which fault the caller must see, if any (compile.go,
 //     search.go).
-//  2. The trees are narrowed by intersecting the world's bit sets of classes,
+//  2. The trees are narrowed by intersecting the snapshot's bit sets of classes,
 //     traits and aggregates, widened by the anchors of the sharing providers
 //     that could serve (trees.go, sharing.go).
 //  3. A scan goes through the trees that are left, 64 at a time, and drops those
@@ -36,7 +36,7 @@
 //
 // # Cost
 //
-// With T trees in the world, t of them left after step 2, P providers in those
+// With T trees in the snapshot, t of them left after step 2, P providers in those
 // that have room, G parts, A the number of choices and C the candidates that are
 // taken: step 2 costs T/64 operations for each name in the query, step 3 about one
 // for each of the t trees and class, step 4 G·P/64 and one for each

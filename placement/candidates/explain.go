@@ -127,10 +127,10 @@ type Drop struct {
 }
 
 // Explain counts, for a query, what every constraint drops. It gives the faults
-// that Search gives. It looks at every provider of the world, whatever the
+// that Search gives. It looks at every provider of the snapshot, whatever the
 // query's limits, and is meant for people who wonder why. When ctx ends, it returns
 // what it has.
-func Explain(ctx context.Context, w *placement.World, q placement.Query) (Explanation, error) {
+func Explain(ctx context.Context, w *placement.Snapshot, q placement.Query) (Explanation, error) {
 	r, err := Search(w, q)
 	if err != nil {
 		return Explanation{}, err

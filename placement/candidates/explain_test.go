@@ -19,7 +19,7 @@ func TestEmptyAnswersAreExplained(t *testing.T) {
 	var cases tally
 	rapid.Check(t, func(rt *rapid.T) {
 		b := placementtest.Forest(rt)
-		w, q := b.World(), placementtest.Question(rt, b)
+		w, q := b.Snapshot(), placementtest.Question(rt, b)
 		found, fault := keys(t, w, q)
 		cases.add(fault == "" && len(found) == 0)
 		if fault != "" || len(found) > 0 {
@@ -54,7 +54,7 @@ func TestReasons(t *testing.T) {
 			Resources: resources(amount("VCPU", 1), amount("MEMORY_MB", 1)),
 		},
 	} {
-		e, err := candidates.Explain(t.Context(), b.World(), asks(g))
+		e, err := candidates.Explain(t.Context(), b.Snapshot(), asks(g))
 		if got := e.Reason(); got != want || err != nil {
 			t.Errorf("the reason is %q, %v; want %q", got, err, want)
 		}
@@ -66,7 +66,7 @@ func TestReasons(t *testing.T) {
 func TestExplainingUnknownNamesOfManyGroups(t *testing.T) {
 	b := placementtest.NewBuilder()
 	b.Provider("a").Stock("VCPU", 4)
-	w := b.World()
+	w := b.Snapshot()
 	growthtest.NearLinear(t, 1000, func(n int) {
 		q := asks(placement.RequestGroup{Suffix: "_0", Resources: resources(amount("VCPU", 5))})
 		for i := range n {

@@ -14,7 +14,7 @@ import (
 
 // keys returns the keys of the candidates in the order of the search, or the
 // text of the fault.
-func keys(t testing.TB, w *placement.World, q placement.Query) ([]string, string) {
+func keys(t testing.TB, w *placement.Snapshot, q placement.Query) ([]string, string) {
 	r, err := candidates.Search(w, q)
 	if err != nil {
 		return nil, err.Error()
@@ -59,7 +59,7 @@ func compareWithSlow(t *testing.T) {
 	var cases tally
 	rapid.Check(t, func(rt *rapid.T) {
 		b := placementtest.Forest(rt)
-		w, q := b.World(), placementtest.Question(rt, b)
+		w, q := b.Snapshot(), placementtest.Question(rt, b)
 		want, wantFault := searchSlow(w, q)
 		cases.add(len(want) > 0)
 		got, fault := keys(t, w, q)
@@ -77,7 +77,7 @@ func TestCutsAreSubsets(t *testing.T) {
 	var cases tally
 	rapid.Check(t, func(rt *rapid.T) {
 		b := placementtest.Forest(rt)
-		w, q := b.World(), placementtest.Question(rt, b)
+		w, q := b.Snapshot(), placementtest.Question(rt, b)
 		q.Flat = false // it comes after Max, so that nothing can be said of its number
 		all, fault := keys(t, w, q)
 		cases.add(len(all) > 0)
@@ -116,7 +116,7 @@ func TestCapacityNeverRemovesCandidates(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := placementtest.Forest(rt)
 		q := placementtest.Question(rt, b)
-		w := b.World()
+		w := b.Snapshot()
 		before, _ := keys(t, w, q)
 		cases.add(len(before) > 0)
 		if len(before) == 0 {
@@ -131,7 +131,7 @@ func TestCapacityNeverRemovesCandidates(t *testing.T) {
 				}
 			}
 		}
-		after, _ := keys(t, b.World(), q)
+		after, _ := keys(t, b.Snapshot(), q)
 		for _, c := range before {
 			if !slices.Contains(after, c) {
 				rt.Errorf("%s is gone although there is more", c)
@@ -146,7 +146,7 @@ func TestCandidatesCanBeClaimed(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := placementtest.Forest(rt)
 		q := placementtest.Question(rt, b)
-		w := b.World()
+		w := b.Snapshot()
 		before, _ := keys(t, w, q)
 		cases.add(len(before) > 0)
 		if len(before) == 0 {
@@ -160,7 +160,7 @@ func TestCandidatesCanBeClaimed(t *testing.T) {
 					claimed.Use(u.Provider.Name, a.Class, a.Amount)
 				}
 			}
-			after, _ := keys(t, claimed.World(), q)
+			after, _ := keys(t, claimed.Snapshot(), q)
 			for _, c := range after {
 				if !slices.Contains(before, c) {
 					rt.Errorf("%s came up after a claim", c)

@@ -15,7 +15,7 @@ type Result struct {
 
 // A Candidate is one way to satisfy a query. Its slices belong to the loop that
 // yields it and are good until the next candidate; what they point to belongs
-// to the world.
+// to the snapshot.
 type Candidate struct {
 	// Anchor is the tree that the candidate belongs to: its providers are in
 	// that tree or share with it. A candidate of sharing providers alone may

@@ -9,9 +9,9 @@ import (
 	"github.com/berthcloud/berth/placement/placementtest"
 )
 
-// units is a world of hosts with that many children of one unit of PGPU each, or,
+// units is a snapshot of hosts with that many children of one unit of PGPU each, or,
 // of a negative number, with units of their own.
-func units(counts ...int) *placement.World {
+func units(counts ...int) *placement.Snapshot {
 	b := placementtest.NewBuilder()
 	b.Trait("CUSTOM_FAST")
 	for i, n := range counts {
@@ -27,7 +27,7 @@ func units(counts ...int) *placement.World {
 			}
 		}
 	}
-	return b.World()
+	return b.Snapshot()
 }
 
 // times repeats counts.
@@ -47,7 +47,7 @@ func TestSamplesAreUniform(t *testing.T) {
 	flat.Flat = true
 	for _, c := range []struct {
 		name   string
-		w      *placement.World
+		w      *placement.Snapshot
 		q      placement.Query
 		limit  int
 		all    int

@@ -5,7 +5,7 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// Search resolves a query in a picture of the world and returns the candidates,
+// Search resolves a query in a snapshot and returns the candidates,
 // which are generated when they are ranged over. The same arguments give the
 // same candidates in the same order.
 //
@@ -13,7 +13,7 @@ import (
 // before it (or root_required) already rules out every candidate: then the
 // result is empty, as it is upstream. Unknown aggregates and an unknown in_tree
 // provider are no faults and leave the result empty.
-func Search(w *placement.World, q placement.Query) (*Result, error) {
+func Search(w *placement.Snapshot, q placement.Query) (*Result, error) {
 	p := compile(w, q)
 	if p.unknown {
 		if err := p.firstFault(); err != nil {

@@ -38,7 +38,7 @@ func pieces(groups int, class string, amount int64) placement.Query {
 	return q
 }
 
-func search(t testing.TB, w *placement.World, q placement.Query) *candidates.Result {
+func search(t testing.TB, w *placement.Snapshot, q placement.Query) *candidates.Result {
 	t.Helper()
 	r, err := candidates.Search(w, q)
 	if err != nil {
@@ -56,7 +56,7 @@ func count(r *candidates.Result) int {
 }
 
 func TestFaultsAreInvalid(t *testing.T) {
-	w := wide(1).World()
+	w := wide(1).Snapshot()
 	for _, q := range []placement.Query{
 		pieces(1, "BANANA", 1),
 		{RootRequired: []string{"CUSTOM_PONY"}},
@@ -73,7 +73,7 @@ func TestFaultsAreInvalid(t *testing.T) {
 
 func TestQueryWithoutGroupsHasNoCandidates(t *testing.T) {
 	for _, q := range []placement.Query{{}, {Groups: []placement.RequestGroup{{}}}} {
-		if n := count(search(t, wide(1).World(), q)); n != 0 {
+		if n := count(search(t, wide(1).Snapshot(), q)); n != 0 {
 			t.Errorf("Search(%+v) has %d candidates", q, n)
 		}
 	}
@@ -83,7 +83,7 @@ func TestEightOverEight(t *testing.T) {
 	for _, isolate := range []bool{false, true} {
 		q := pieces(8, "PGPU", 1)
 		q.Isolate = isolate
-		if n := count(search(t, wide(8).World(), q)); n != 40320 {
+		if n := count(search(t, wide(8).Snapshot(), q)); n != 40320 {
 			t.Errorf("isolate=%v: %d candidates, want 8!", isolate, n)
 		}
 	}
@@ -144,7 +144,7 @@ func TestHopelessSearchesEnd(t *testing.T) {
 		"ManyGroupsForOneProvider":    {rare, choosy},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if n := count(search(t, c.b.World(), c.q)); n != 0 {
+			if n := count(search(t, c.b.Snapshot(), c.q)); n != 0 {
 				t.Errorf("%d candidates, want none", n)
 			}
 		})
@@ -162,7 +162,7 @@ func TestBreadthFirstIsBalanced(t *testing.T) {
 			b.Provider(fmt.Sprintf("%s/gpu%d", cn, j)).Stock("PGPU", 1)
 		}
 	}
-	w, q := b.World(), pieces(1, "PGPU", 1)
+	w, q := b.Snapshot(), pieces(1, "PGPU", 1)
 	q.BreadthFirst = true
 	for n := 1; n <= 11; n++ {
 		q.Limit, q.Max = n, 0
@@ -184,20 +184,20 @@ func TestBreadthFirstIsBalanced(t *testing.T) {
 func TestStoppingEarlyIsCheap(t *testing.T) {
 	q := pieces(20, "PGPU", 1)
 	n := 0
-	for range search(t, wide(20).World(), q).All() {
+	for range search(t, wide(20).Snapshot(), q).All() {
 		if n++; n == 10 {
 			break
 		}
 	}
 	q.Limit = 10
-	if n := count(search(t, wide(20).World(), q)); n != 10 {
+	if n := count(search(t, wide(20).Snapshot(), q)); n != 10 {
 		t.Errorf("%d candidates with limit 10", n)
 	}
 }
 
 func TestResultCanBeRangedOverAgainAndAtOnce(t *testing.T) {
 	b := wide(4)
-	w := b.World()
+	w := b.Snapshot()
 	q := pieces(3, "PGPU", 1)
 	r := search(t, w, q)
 	want := allKeys(w, r)
@@ -212,7 +212,7 @@ func TestResultCanBeRangedOverAgainAndAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-func allKeys(w *placement.World, r *candidates.Result) (list []string) {
+func allKeys(w *placement.Snapshot, r *candidates.Result) (list []string) {
 	for c := range r.All() {
 		list = append(list, key(w, r, c))
 	}
@@ -225,7 +225,7 @@ func TestResultNamesGroupsAndClasses(t *testing.T) {
 		{Suffix: "_B", Resources: []placement.ClassAmount{{Class: "PGPU", Amount: 1}}},
 		{Resources: []placement.ClassAmount{{Class: "PGPU", Amount: 1}, {Class: "VCPU", Amount: 1}}},
 	}}
-	r := search(t, b.World(), q)
+	r := search(t, b.Snapshot(), q)
 	if diff := cmp.Diff([]string{"_B", ""}, r.Groups()); diff != "" {
 		t.Errorf("groups:\n%s", diff)
 	}
@@ -239,7 +239,7 @@ func TestExplainCounts(t *testing.T) {
 	b.Provider("other").Stock("VCPU", 1)
 	q := pieces(3, "PGPU", 1)
 	q.Isolate = true
-	got, err := candidates.Explain(t.Context(), b.World(), q)
+	got, err := candidates.Explain(t.Context(), b.Snapshot(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func TestExplainCounts(t *testing.T) {
 // fixed, so that the test does not fail by chance.
 func TestSampleIsUniform(t *testing.T) {
 	const n, k, rounds = 24, 5, 6000
-	w, q := wide(4).World(), pieces(4, "PGPU", 1)
+	w, q := wide(4).Snapshot(), pieces(4, "PGPU", 1)
 	q.Limit = k
 	seen, firsts := make(map[string]int), make(map[string]int)
 	for seed := range uint64(rounds) {
@@ -294,7 +294,7 @@ func TestSampleIsUniform(t *testing.T) {
 }
 
 func TestShuffleHoldsAllCandidates(t *testing.T) {
-	w, q := wide(5).World(), pieces(5, "PGPU", 1)
+	w, q := wide(5).Snapshot(), pieces(5, "PGPU", 1)
 	ordered := allKeys(w, search(t, w, q))
 	q.Sample = &placement.Sample{Seed: 3}
 	shuffled := allKeys(w, search(t, w, q))
@@ -310,7 +310,7 @@ func TestShuffleHoldsAllCandidates(t *testing.T) {
 // several stretches; none may be lost or come twice, and a limit beyond what can
 // be held still holds.
 func TestLongShuffleHoldsAllCandidates(t *testing.T) {
-	w, q := wide(9).World(), pieces(9, "PGPU", 1)
+	w, q := wide(9).Snapshot(), pieces(9, "PGPU", 1)
 	q.Sample = &placement.Sample{Seed: 3}
 	for limit, want := range map[int]int{0: 362880, 200_000: 200_000} {
 		q.Limit = limit
@@ -337,7 +337,7 @@ func TestFlatSummaryIsNotCutByTheLimit(t *testing.T) {
 	}
 	q := pieces(1, "VCPU", 1)
 	q.Flat, q.Limit = true, 1
-	r := search(t, b.World(), q)
+	r := search(t, b.Snapshot(), q)
 	s := r.Summary()
 	for c := range r.All() {
 		s.Add(c)

@@ -13,7 +13,7 @@ import (
 // searchSlow answers a query by the book: for each group all ways to satisfy
 // it, then all products, then a look at each. It returns the keys of the
 // distinct candidates, sorted, or the text of a fault.
-func searchSlow(w *placement.World, q placement.Query) ([]string, string) {
+func searchSlow(w *placement.Snapshot, q placement.Query) ([]string, string) {
 	s := slow{w: w, q: q}
 	for _, name := range slices.Concat(q.RootRequired, q.RootForbidden) {
 		if _, ok := w.Trait(name); !ok {
@@ -35,7 +35,7 @@ func searchSlow(w *placement.World, q placement.Query) ([]string, string) {
 }
 
 type slow struct {
-	w *placement.World
+	w *placement.Snapshot
 	q placement.Query
 }
 
@@ -342,7 +342,7 @@ func (s *slow) tangled(p []way) bool {
 	return false
 }
 
-func slowKey(w *placement.World, p []way) string {
+func slowKey(w *placement.Snapshot, p []way) string {
 	var lines []string
 	for at, amount := range sums(p) {
 		lines = append(lines, fmt.Sprintf("%s %s:%d", at.from.Name, w.ClassName(at.class), amount))
@@ -357,7 +357,7 @@ func slowKey(w *placement.World, p []way) string {
 }
 
 // key is slowKey of a candidate.
-func key(w *placement.World, r *candidates.Result, c candidates.Candidate) string {
+func key(w *placement.Snapshot, r *candidates.Result, c candidates.Candidate) string {
 	var lines []string
 	for _, u := range c.Uses {
 		for _, a := range u.Amounts {

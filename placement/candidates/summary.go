@@ -50,7 +50,7 @@ func (s *Summary) Add(c Candidate) {
 func (s *Summary) Trees() iter.Seq[*placement.Tree] {
 	return func(yield func(*placement.Tree) bool) {
 		for slot := s.trees.from(0); slot >= 0; slot = s.trees.from(slot + 1) {
-			if !yield(s.world().Tree(slot)) {
+			if !yield(s.snapshot().Tree(slot)) {
 				return
 			}
 		}
@@ -74,7 +74,7 @@ func (s *Summary) Providers() iter.Seq2[*placement.Tree, *placement.Provider] {
 	}
 }
 
-func (s *Summary) world() *placement.World { return s.result.plan.w }
+func (s *Summary) snapshot() *placement.Snapshot { return s.result.plan.w }
 
 func (s *Summary) flatProviders(yield func(*placement.Tree, *placement.Provider) bool) {
 	s.addCutOff()
@@ -82,7 +82,7 @@ func (s *Summary) flatProviders(yield func(*placement.Tree, *placement.Provider)
 		return cmp.Or(cmp.Compare(a.slot, b.slot), cmp.Compare(a.index, b.index))
 	})
 	for _, at := range places {
-		t := s.world().Tree(at.slot)
+		t := s.snapshot().Tree(at.slot)
 		if !yield(t, t.Providers[at.index]) {
 			return
 		}

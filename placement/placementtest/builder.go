@@ -12,7 +12,7 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// A Builder collects the rows of a world. Providers are named by their path from
+// A Builder collects the rows of a snapshot. Providers are named by their path from
 // the root ("cn1/numa0/nic"), which is also their UUID, and aggregates by any
 // name, so that what comes out of a test can be read. Classes and traits come
 // into being when they are first named, besides the standard classes and the
@@ -21,11 +21,11 @@ type Builder struct {
 	classes    []placement.Named
 	traits     []placement.Named
 	aggregates []placement.UUID
-	pic        placement.Picture
+	pic        placement.TreeRows
 	ids        map[string]int64
 }
 
-// NewBuilder returns a builder of an empty world.
+// NewBuilder returns a builder of an empty snapshot.
 func NewBuilder() *Builder {
 	b := &Builder{ids: make(map[string]int64)}
 	for i, name := range placement.StandardClasses {
@@ -35,15 +35,15 @@ func NewBuilder() *Builder {
 	return b
 }
 
-// World returns a picture of what was built so far. The builder can go on.
-func (b *Builder) World() *placement.World {
-	return b.WorldOf(func(name string) placement.UUID { return placement.UUID(name) })
+// Snapshot returns a snapshot of what was built so far. The builder can go on.
+func (b *Builder) Snapshot() *placement.Snapshot {
+	return b.SnapshotOf(func(name string) placement.UUID { return placement.UUID(name) })
 }
 
-// WorldOf is World with other UUIDs for the providers: what uuid makes of their
+// SnapshotOf is Snapshot with other UUIDs for the providers: what uuid makes of their
 // names.
-func (b *Builder) WorldOf(uuid func(name string) placement.UUID) *placement.World {
-	pic := placement.Picture{
+func (b *Builder) SnapshotOf(uuid func(name string) placement.UUID) *placement.Snapshot {
+	pic := placement.TreeRows{
 		Providers:   slices.Clone(b.pic.Providers),
 		Inventories: slices.Clone(b.pic.Inventories),
 		Traits:      slices.Clone(b.pic.Traits),
@@ -52,7 +52,7 @@ func (b *Builder) WorldOf(uuid func(name string) placement.UUID) *placement.Worl
 	for i := range pic.Providers {
 		pic.Providers[i].UUID = uuid(pic.Providers[i].Name)
 	}
-	return placement.NewWorld(b.classes, b.traits, pic, time.Unix(0, 0))
+	return placement.NewSnapshot(b.classes, b.traits, pic, time.Unix(0, 0))
 }
 
 // Provider adds a provider; the one above it in its path must be there.

@@ -27,7 +27,7 @@ func OneIn(t *rapid.T, n int, label string) bool {
 	return true
 }
 
-// Forest draws a small world: a few trees of a few providers, some that share.
+// Forest draws a small snapshot: a few trees of a few providers, some that share.
 func Forest(t *rapid.T) *Builder {
 	b := NewBuilder()
 	for _, name := range TraitNames {
@@ -93,7 +93,7 @@ func bend(t *rapid.T, r *placement.InventoryRow) {
 // that does not exist.
 func Question(t *rapid.T, b *Builder) placement.Query {
 	var q placement.Query
-	providers := slices.Collect(providerNames(b.World()))
+	providers := slices.Collect(providerNames(b.Snapshot()))
 	var suffixes []string
 	for i := range rapid.SampledFrom([]int{1, 2, 3, 4}).Draw(t, "groups") {
 		g := placement.RequestGroup{Suffix: fmt.Sprintf("_%d", i)}
@@ -163,7 +163,7 @@ func drawAggregates(t *rapid.T) (uuids []placement.UUID) {
 	return uuids
 }
 
-func providerNames(w *placement.World) func(func(string) bool) {
+func providerNames(w *placement.Snapshot) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for t := range w.Trees() {
 			for _, p := range t.Providers {

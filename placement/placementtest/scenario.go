@@ -14,10 +14,10 @@ import (
 // With the flag -update it writes the answers into the files instead of
 // comparing them.
 //
-// A file describes worlds and asks for candidates. Lines that start with # are
+// A file describes snapshots and asks for candidates. Lines that start with # are
 // comments, and these are the others:
 //
-//	world
+//	snapshot
 //
 // forgets all providers that were named so far.
 //
@@ -146,7 +146,7 @@ func (s *scenario) provider(words []string) {
 // ask answers a question and asks it in other ways.
 func (s *scenario) ask(line string, words []string) {
 	q, show := s.query(words)
-	w := s.b.World()
+	w := s.b.Snapshot()
 	got, err := List(w, q)
 	if err != nil {
 		fmt.Fprintf(&s.out, "fault: %v\n", err)

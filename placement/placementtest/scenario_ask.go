@@ -13,7 +13,7 @@ import (
 
 // List returns the candidates of a query as text, in the order of the search.
 // Two candidates with the same text are the same to a client.
-func List(w *placement.World, q placement.Query) ([]string, error) {
+func List(w *placement.Snapshot, q placement.Query) ([]string, error) {
 	r, err := candidates.Search(w, q)
 	if err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func List(w *placement.World, q placement.Query) ([]string, error) {
 
 // Text returns a candidate as a line: the providers in the order of their
 // names, each with what it gives and the suffixes of the groups it satisfies.
-func Text(w *placement.World, r *candidates.Result, c candidates.Candidate) string {
+func Text(w *placement.Snapshot, r *candidates.Result, c candidates.Candidate) string {
 	gives := make(map[string]string)
 	for _, u := range c.Uses {
 		var amounts []string
@@ -69,7 +69,7 @@ func piece(name, gives string, suffixes []string) string {
 }
 
 // show writes an answer besides the candidates.
-func (s *scenario) show(name string, w *placement.World, q placement.Query) {
+func (s *scenario) show(name string, w *placement.Snapshot, q placement.Query) {
 	if name == "explain" {
 		e, err := candidates.Explain(s.t.Context(), w, q)
 		if err != nil {
@@ -162,9 +162,9 @@ func (s *scenario) askWithout(line string, q placement.Query, want []string) {
 	}
 }
 
-// list returns the sorted candidates of a world.
+// list returns the sorted candidates of a snapshot.
 func (s *scenario) list(b *Builder, q placement.Query) []string {
-	list, err := List(b.World(), q)
+	list, err := List(b.Snapshot(), q)
 	if err != nil {
 		s.fatal("%v", err)
 	}
@@ -195,7 +195,7 @@ type takenUse struct {
 
 // first returns what the first candidate of a query takes.
 func (s *scenario) first(q placement.Query) taken {
-	r, err := candidates.Search(s.b.World(), q)
+	r, err := candidates.Search(s.b.Snapshot(), q)
 	if err != nil {
 		s.fatal("%v", err)
 	}

@@ -76,7 +76,7 @@ func (c *storeCase) sample() sample {
 			return p.Name == name, err
 		},
 		Count: func(r placement.Reader) (int, error) {
-			pic, err := r.Picture(nil)
+			pic, err := r.TreeRows(nil)
 			return len(pic.Providers), err
 		},
 	}

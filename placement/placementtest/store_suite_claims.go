@@ -134,7 +134,7 @@ func missClaims(c *storeCase) {
 	more[vm.UUID] = append(more[vm.UUID], more[vm.UUID][1])
 	fewer[vm.UUID] = fewer[vm.UUID][:1]
 	moved[vm.UUID][1].Root = two.ID
-	before := read(c, func(r placement.Reader) (placement.Picture, error) { return r.Picture(nil) })
+	before := read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(nil) })
 	cases := map[string]placement.ClaimRows{
 		"another generation":          {Providers: []placement.ProviderRise{{ID: one.ID, Root: one.ID, From: 4, By: 1}}},
 		"another tree":                {Providers: []placement.ProviderRise{{ID: two.ID, Root: two.ID, From: 0, By: 1}}},
@@ -157,8 +157,8 @@ func missClaims(c *storeCase) {
 			c.Errorf("%s: %v, want %v", what, err, placement.ErrStale)
 		}
 	}
-	after := read(c, func(r placement.Reader) (placement.Picture, error) { return r.Picture(nil) })
-	c.same("the picture", after, before)
+	after := read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(nil) })
+	c.same("the snapshot", after, before)
 	c.same("the consumer", read(c, func(r placement.Reader) (placement.ConsumerRow, error) { return r.Consumer(vm.UUID) }), vm)
 }
 

@@ -25,7 +25,7 @@ var ordinary = []storeTest{
 	{"AllocationsAreKept", keepAllocations},
 	{"AllocationsWithoutConsumerAreRead", readOrphans},
 	{"ProjectUsageIsSummedByClassAndType", sumProjects},
-	{"PicturesAreWholeTrees", takePictures},
+	{"TreeRowsAreWholeTrees", takeSnapshots},
 	{"LongListsWork", longLists},
 	{"TextIsKeptAsItIs", keepText},
 	{"WhatIsHeldIsThere", holdThings},
@@ -42,8 +42,8 @@ func wants(call string, got, want error) error {
 
 func emptyStore(c *storeCase) {
 	c.view(func(r placement.Reader) error {
-		pic, err := r.Picture(nil)
-		c.same("Picture(nil)", len(pic.Providers)+len(pic.Inventories)+len(pic.Traits)+len(pic.Aggregates), 0)
+		pic, err := r.TreeRows(nil)
+		c.same("TreeRows(nil)", len(pic.Providers)+len(pic.Inventories)+len(pic.Traits)+len(pic.Aggregates), 0)
 		if err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ func uniqueProviders(c *storeCase) {
 		)
 	})
 	two.Modified, two.Updated = later, true
-	pic := read(c, func(r placement.Reader) (placement.Picture, error) { return r.Picture(nil) })
+	pic := read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(nil) })
 	c.same("providers after refused changes", pic.Providers, []placement.ProviderRow{one, two})
 }
 
@@ -126,8 +126,8 @@ func deleteProviders(c *storeCase) {
 		return errors.Join(w.AddProviderTraits(p.ID, trait), w.AddProviderAggregates(p.ID, uuidOf("agg")))
 	})
 	c.update(later, func(w placement.Writer) error { return w.DeleteProvider(p.ID) })
-	pic := read(c, func(r placement.Reader) (placement.Picture, error) { return r.Picture(nil) })
-	c.same("what is left", pic, placement.Picture{FoldCase: pic.FoldCase, FoldLike: pic.FoldLike})
+	pic := read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(nil) })
+	c.same("what is left", pic, placement.TreeRows{FoldCase: pic.FoldCase, FoldLike: pic.FoldLike})
 	used := read(c, func(r placement.Reader) (bool, error) { return r.TraitInUse(trait) })
 	c.same("TraitInUse", used, false)
 }
@@ -391,7 +391,7 @@ func sumProjects(c *storeCase) {
 	c.same("rows of another project", len(ask("red", "").Rows), 0)
 }
 
-func takePictures(c *storeCase) {
+func takeSnapshots(c *storeCase) {
 	one := c.provider("cn1", nil)
 	two := c.provider("cn2", nil)
 	child := c.provider("nic", &one)
@@ -404,23 +404,23 @@ func takePictures(c *storeCase) {
 		return errors.Join(w.AddProviderTraits(child.ID, gold), w.AddProviderAggregates(two.ID, uuidOf("agg")))
 	})
 	links := read(c, func(r placement.Reader) ([]placement.AggregateRow, error) { return r.ProviderAggregates(two.ID) })
-	ask := func(roots ...int64) placement.Picture {
-		return read(c, func(r placement.Reader) (placement.Picture, error) { return r.Picture(roots) })
+	ask := func(roots ...int64) placement.TreeRows {
+		return read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(roots) })
 	}
-	tree := placement.Picture{
+	tree := placement.TreeRows{
 		Providers:   []placement.ProviderRow{one, child},
 		Inventories: []placement.InventoryRow{cpu, bandwidth},
 		Traits:      []placement.ProviderTraitRow{{Provider: child.ID, Trait: gold}},
 	}
 	whatever := ask()
 	tree.FoldCase, tree.FoldLike = whatever.FoldCase, whatever.FoldLike // the database's own business
-	c.same("Picture of one tree", ask(one.ID, 1<<30), tree)
-	c.same("Picture of nothing", ask([]int64{}...), read(c, func(r placement.Reader) (placement.Picture, error) { return r.Picture([]int64{1 << 30}) }))
+	c.same("TreeRows of one tree", ask(one.ID, 1<<30), tree)
+	c.same("TreeRows of nothing", ask([]int64{}...), read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows([]int64{1 << 30}) }))
 	tree.Providers = []placement.ProviderRow{one, two, child}
 	tree.Aggregates = links
-	whole := read(c, func(r placement.Reader) (placement.Picture, error) { return r.Picture(nil) })
-	c.same("Picture of all", whole, tree)
-	c.same("Picture of all by name", ask(two.ID, one.ID), tree)
+	whole := read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(nil) })
+	c.same("TreeRows of all", whole, tree)
+	c.same("TreeRows of all by name", ask(two.ID, one.ID), tree)
 }
 
 func longLists(c *storeCase) {
@@ -447,8 +447,8 @@ func longLists(c *storeCase) {
 	c.update(early, func(w placement.Writer) error { return w.InsertAllocations(rows...) })
 	held := read(c, func(r placement.Reader) ([]placement.AllocationRow, error) { return r.AllocationsOf(uuidOf("vm1")) })
 	c.same("allocations made at once", len(held), n)
-	pic := read(c, func(r placement.Reader) (placement.Picture, error) { return r.Picture(roots) })
-	c.same("providers in a picture of many roots", len(pic.Providers), n)
+	pic := read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(roots) })
+	c.same("providers in a snapshot of many roots", len(pic.Providers), n)
 }
 
 func keepText(c *storeCase) {
@@ -480,7 +480,7 @@ func holdThings(c *storeCase) {
 	})
 }
 
-// sumUp checks the digests of a small world by hand.
+// sumUp checks the digests of a small snapshot by hand.
 func sumUp(c *storeCase) {
 	one := c.provider("cn1", nil)
 	child := c.provider("nic", &one)

@@ -24,14 +24,14 @@ var errRefused = storetest.ErrRefused
 
 func providerCount(c *storeCase) int {
 	c.Helper()
-	pic := read(c, func(r placement.Reader) (placement.Picture, error) { return r.Picture(nil) })
+	pic := read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(nil) })
 	return len(pic.Providers)
 }
 
 func rollBack(c *storeCase) {
 	p := c.provider("cn1", nil)
 	c.stock(p.ID, 0, 8)
-	before := read(c, func(r placement.Reader) (placement.Picture, error) { return r.Picture(nil) })
+	before := read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(nil) })
 	err := c.store.Update(context.Background(), later, func(w placement.Writer) error {
 		_, err := w.InsertConsumer(placement.ConsumerRow{UUID: uuidOf("vm1"), Project: "blue", User: "ann", Type: "X"})
 		return errors.Join(err,
@@ -44,7 +44,7 @@ func rollBack(c *storeCase) {
 	if !errors.Is(err, errRefused) {
 		c.Fatalf("Update() = %v, want %v", err, errRefused)
 	}
-	after := read(c, func(r placement.Reader) (placement.Picture, error) { return r.Picture(nil) })
+	after := read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(nil) })
 	c.same("the store", after, before)
 	err = c.store.View(context.Background(), func(r placement.Reader) error {
 		_, err := r.Consumer(uuidOf("vm1"))

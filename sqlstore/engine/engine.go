@@ -88,7 +88,7 @@ type Options struct {
 	// Trace, when not nil, is told of every statement of Views and Updates.
 	Trace sqlconn.Trace
 	// Progress, when not nil, is told how many rows of how many were read
-	// while the picture of everything is, now and then.
+	// while the rows of everything is, now and then.
 	Progress func(rows, of int64)
 }
 
@@ -244,7 +244,7 @@ func (s *Engine) start(writer *sqlconn.Session, readers []*sqlconn.Session) {
 	go s.write()
 }
 
-// View runs fn against one consistent picture of the store. A panic in fn goes
+// View runs fn against one consistent state of the store. A panic in fn goes
 // through to the caller.
 func (s *Engine) View(ctx context.Context, fn func(*sqlconn.Tx) error) error {
 	until := time.Now().Add(s.opts.RetryTime)

@@ -206,7 +206,7 @@ func (t *Tool) Server() bool { return t.s.d.Shared }
 // PrepareServer makes the tables of the kind of store, and the engine's own.
 func (t *Tool) PrepareServer(ctx context.Context) error { return t.s.prepareServer(ctx, t.ses) }
 
-// Read runs fn on one consistent picture.
+// Read runs fn on one consistent state.
 func (t *Tool) Read(ctx context.Context, fn func(*sqlconn.Tx) error) error {
 	if t.ses == nil {
 		return errNoDatabase

@@ -35,10 +35,10 @@ type Dialect struct {
 	// rebind turns ? into the marks of the database.
 	rebind func(query string) string
 	// Begin starts a transaction that may write and sees what others commit
-	// meanwhile, BeginRead one that reads one consistent picture.
+	// meanwhile, BeginRead one that reads one consistent state.
 	Begin, BeginRead string
 	// LockRow is put behind a SELECT of a row that the transaction is going
-	// to change, or whose place in the world it relies on.
+	// to change, or whose place in the snapshot it relies on.
 	LockRow string
 	// InOrder is put behind an UPDATE of several providers to have them locked in the
 	// order of their ids, empty where that cannot be said.

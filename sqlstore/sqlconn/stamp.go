@@ -31,7 +31,7 @@ func Unstamp(text string) (time.Time, bool) {
 }
 
 // unstampPlain reads what stamp writes, with or without its fraction, for the
-// millions of rows of a picture. It leaves the ends of months to others.
+// millions of rows of a snapshot. It leaves the ends of months to others.
 func unstampPlain(text string) (time.Time, bool) {
 	if len(text) != 19 && len(text) != 26 || text[4] != '-' || text[7] != '-' || text[10] != ' ' || text[13] != ':' || text[16] != ':' {
 		return time.Time{}, false

@@ -16,7 +16,7 @@ SELECT
     l.trait_id
 FROM resource_provider_traits l`
 
-// The orders of the parts of a picture.
+// The orders of the parts of a snapshot.
 const (
 	providerOrder = `
 ORDER BY p.id`
@@ -26,8 +26,8 @@ ORDER BY l.resource_provider_id, l.trait_id`
 ORDER BY l.resource_provider_id, l.aggregate_id`
 )
 
-func (r *reader) Picture(roots []int64) (placement.Picture, error) {
-	pic := placement.Picture{FoldCase: r.Session.Dialect.FoldCase, FoldLike: r.Session.Dialect.FoldLike}
+func (r *reader) TreeRows(roots []int64) (placement.TreeRows, error) {
+	pic := placement.TreeRows{FoldCase: r.Session.Dialect.FoldCase, FoldLike: r.Session.Dialect.FoldLike}
 	if roots == nil {
 		return pic, r.everything(&pic)
 	}
@@ -45,13 +45,13 @@ func (r *reader) Picture(roots []int64) (placement.Picture, error) {
 		return pic, err
 	}
 	if len(roots) > sqlconn.Chunk {
-		sortPicture(&pic)
+		sortTreeRows(&pic)
 	}
 	return pic, nil
 }
 
-// everything reads the picture of all trees.
-func (r *reader) everything(pic *placement.Picture) error {
+// everything reads the snapshot of all trees.
+func (r *reader) everything(pic *placement.TreeRows) error {
 	counts, err := r.countRows()
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (r *reader) everything(pic *placement.Picture) error {
 }
 
 // halves reads the inventories, which are half of the work, and the rest.
-func (r *reader) halves(pic *placement.Picture, counts rowCounts, run func(one, other func(*sqlconn.Tx) error) error) error {
+func (r *reader) halves(pic *placement.TreeRows, counts rowCounts, run func(one, other func(*sqlconn.Tx) error) error) error {
 	heard := r.progressOf(counts)
 	return run(
 		func(t *sqlconn.Tx) error { return (&reader{Tx: t}).allProviders(pic, counts, heard) },
@@ -75,7 +75,7 @@ func (r *reader) halves(pic *placement.Picture, counts rowCounts, run func(one, 
 const manyRows = 100_000
 
 // allProviders reads all providers with their traits and aggregates.
-func (r *reader) allProviders(pic *placement.Picture, counts rowCounts, heard func(rows int)) (err error) {
+func (r *reader) allProviders(pic *placement.TreeRows, counts rowCounts, heard func(rows int)) (err error) {
 	r.Heard = heard
 	defer func() { r.Heard = nil }()
 	if pic.Providers, err = whole(r, readProvider, counts.providers, providerColumns+providerOrder); err != nil {
@@ -89,7 +89,7 @@ func (r *reader) allProviders(pic *placement.Picture, counts rowCounts, heard fu
 }
 
 // allInventories reads all inventories with what is allocated of them.
-func (r *reader) allInventories(pic *placement.Picture, counts rowCounts, heard func(rows int)) (err error) {
+func (r *reader) allInventories(pic *placement.TreeRows, counts rowCounts, heard func(rows int)) (err error) {
 	r.Heard = heard
 	pic.Inventories, err = whole(r, readInventory, counts.inventories, unusedColumns+inventoryOrder)
 	r.Heard = nil // what follows was not counted
@@ -140,7 +140,7 @@ func whole[T any](r *reader, read func(*sqlconn.Row) T, count int64, query strin
 }
 
 // addUsage adds what is allocated to inventories, which are all there are in the
-// order of a picture. Adding up what there is takes less time than looking for it
+// order of a snapshot. Adding up what there is takes less time than looking for it
 // once for each inventory.
 func (r *reader) addUsage(rows []placement.InventoryRow) error {
 	left := rows
@@ -177,8 +177,8 @@ JOIN resource_providers p ON p.id = ` + alias + `.resource_provider_id`
 WHERE p.root_provider_id IN (`, roots, `)`+order)
 }
 
-// sortPicture puts a picture that was read in chunks into one order.
-func sortPicture(pic *placement.Picture) {
+// sortTreeRows puts a snapshot that was read in chunks into one order.
+func sortTreeRows(pic *placement.TreeRows) {
 	slices.SortFunc(pic.Providers, func(a, b placement.ProviderRow) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(pic.Inventories, func(a, b placement.InventoryRow) int { return compareInventories(&a, &b) })
 	slices.SortFunc(pic.Traits, func(a, b placement.ProviderTraitRow) int {

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// NewWorld makes a World from the whole content of a store. Built is when it
+// NewSnapshot makes a Snapshot from the whole content of a store. Built is when it
 // was read.
-func NewWorld(classes, traits []Named, pic Picture, built time.Time) *World {
-	w := (&World{built: built, fold: pic.FoldCase, like: pic.FoldLike}).WithCatalogs(classes, traits)
+func NewSnapshot(classes, traits []Named, pic TreeRows, built time.Time) *Snapshot {
+	w := (&Snapshot{built: built, fold: pic.FoldCase, like: pic.FoldLike}).WithCatalogs(classes, traits)
 	w.learnAggregates(pic.Aggregates)
 	trees := buildTrees(pic, w.sharing, nil)
 	e := newEdit(w)
@@ -27,7 +27,7 @@ func NewWorld(classes, traits []Named, pic Picture, built time.Time) *World {
 }
 
 // list makes the indexes of all providers.
-func (w *World) list(trees []*Tree) {
+func (w *Snapshot) list(trees []*Tree) {
 	roots := make([]indexEntry, len(trees))
 	uuids, names := make([]indexEntry, 0, w.providers), make([]indexEntry, 0, w.providers)
 	for i, t := range trees {
@@ -41,11 +41,11 @@ func (w *World) list(trees []*Tree) {
 	w.byRoot, w.byUUID, w.byName = newIndex(roots), newIndex(uuids), newIndex(names)
 }
 
-func (w *World) uuidHash(p *Provider) uint32 { return hashText(string(w.uuidKey(p.UUID))) }
-func (w *World) nameHash(p *Provider) uint32 { return hashText(w.nameKey(p.Name)) }
+func (w *Snapshot) uuidHash(p *Provider) uint32 { return hashText(string(w.uuidKey(p.UUID))) }
+func (w *Snapshot) nameHash(p *Provider) uint32 { return hashText(w.nameKey(p.Name)) }
 
-// WithCatalogs returns the picture with other catalogs of classes and traits.
-func (w *World) WithCatalogs(classes, traits []Named) *World {
+// WithCatalogs returns the snapshot with other catalogs of classes and traits.
+func (w *Snapshot) WithCatalogs(classes, traits []Named) *Snapshot {
 	next := *w
 	next.classes, next.traits = newCatalog(classes), newCatalog(traits)
 	if w.names == nil || w.classes.renamed(next.classes) || w.traits.renamed(next.traits) {
@@ -55,9 +55,9 @@ func (w *World) WithCatalogs(classes, traits []Named) *World {
 	return &next
 }
 
-// WithTrees returns the picture in which the trees with the given root ids are
+// WithTrees returns the snapshot in which the trees with the given root ids are
 // as in pic: replaced, added, or gone when pic has no such root.
-func (w *World) WithTrees(roots []int64, pic Picture, built time.Time) *World {
+func (w *Snapshot) WithTrees(roots []int64, pic TreeRows, built time.Time) *Snapshot {
 	next := *w
 	next.built = built
 	next.learnAggregates(pic.Aggregates)
@@ -82,13 +82,13 @@ func (w *World) WithTrees(roots []int64, pic Picture, built time.Time) *World {
 
 // only returns a snapshot of the trees of pic alone, which have those roots, with the
 // catalogs of w.
-func (w *World) only(roots []int64, pic Picture) *World {
-	none := &World{classes: w.classes, traits: w.traits, names: w.names, sharing: w.sharing, fold: w.fold, like: w.like}
+func (w *Snapshot) only(roots []int64, pic TreeRows) *Snapshot {
+	none := &Snapshot{classes: w.classes, traits: w.traits, names: w.names, sharing: w.sharing, fold: w.fold, like: w.like}
 	return none.WithTrees(roots, pic, w.built)
 }
 
 // treesOf returns the trees with those roots, as far as there are any.
-func (w *World) treesOf(roots []int64) []*Tree {
+func (w *Snapshot) treesOf(roots []int64) []*Tree {
 	var trees []*Tree
 	for _, root := range roots {
 		if t := w.treeOf(root); t != nil {
@@ -98,7 +98,7 @@ func (w *World) treesOf(roots []int64) []*Tree {
 	return trees
 }
 
-func (w *World) learnAggregates(rows []AggregateRow) {
+func (w *Snapshot) learnAggregates(rows []AggregateRow) {
 	copied := false
 	for _, r := range rows {
 		key := w.uuidKey(r.UUID)
@@ -113,11 +113,11 @@ func (w *World) learnAggregates(rows []AggregateRow) {
 	}
 }
 
-// An edit makes one picture from another. Until finish nobody else may see the
-// world it works on. It copies each bit set at most once, however many trees
+// An edit makes one state from another. Until finish nobody else may see the
+// snapshot it works on. It copies each bit set at most once, however many trees
 // change.
 type edit struct {
-	w          *World
+	w          *Snapshot
 	classes    map[ClassID][]uint64
 	traits     map[TraitID][]uint64
 	aggregates map[AggregateID][]uint64
@@ -127,7 +127,7 @@ type edit struct {
 	free       []int32
 }
 
-func newEdit(w *World) *edit {
+func newEdit(w *Snapshot) *edit {
 	return &edit{
 		w:          w,
 		classes:    make(map[ClassID][]uint64),
@@ -139,7 +139,7 @@ func newEdit(w *World) *edit {
 	}
 }
 
-// finish puts the changed bit sets, rooms and totals into the world.
+// finish puts the changed bit sets, rooms and totals into the snapshot.
 func (e *edit) finish() {
 	e.w.withClass = replaceAll(e.w.withClass, e.classes)
 	e.w.withTrait = replaceAll(e.w.withTrait, e.traits)

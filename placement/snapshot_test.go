@@ -12,20 +12,20 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// A history edits books and brings batches of the edits into a world, as a
+// A history edits books and brings batches of the edits into a snapshot, as a
 // service does.
 type history struct {
 	*books
-	t       *rapid.T
-	world   *placement.World
-	touched map[int64]bool
-	older   []past
+	t        *rapid.T
+	snapshot *placement.Snapshot
+	touched  map[int64]bool
+	older    []past
 }
 
-// past is a picture with what was seen of it when it was new.
+// past is a snapshot with what was seen of it when it was new.
 type past struct {
-	world *placement.World
-	seen  observation
+	snapshot *placement.Snapshot
+	seen     observation
 }
 
 // touch notes that the tree of a provider changes.
@@ -152,31 +152,31 @@ func drawInventory(t *rapid.T, provider int64, class placement.ClassID) placemen
 	}
 }
 
-// refresh brings the edits since the last one into the world.
+// refresh brings the edits since the last one into the snapshot.
 func (h *history) refresh() {
-	h.older = append(h.older, past{h.world, observe(h.world)})
+	h.older = append(h.older, past{h.snapshot, observe(h.snapshot)})
 	var roots []int64
 	for root := range h.touched {
 		roots = append(roots, root)
 	}
-	h.world = h.world.WithTrees(roots, h.picture(h.touched), time.Unix(int64(len(h.older)), 0))
+	h.snapshot = h.snapshot.WithTrees(roots, h.rows(h.touched), time.Unix(int64(len(h.older)), 0))
 	h.touched = make(map[int64]bool)
 }
 
 func (h *history) compare() {
 	scratch := fresh(h.books)
-	got, want := observe(h.world), observe(scratch)
+	got, want := observe(h.snapshot), observe(scratch)
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		h.t.Fatalf("the edited world differs from a new one (-new +edited):\n%s", diff)
+		h.t.Fatalf("the edited snapshot differs from a new one (-new +edited):\n%s", diff)
 	}
 	byName, roots := h.expect()
 	for name, uuid := range byName {
-		if p, _ := h.world.ProviderNamed(name); p == nil || p.UUID != uuid {
+		if p, _ := h.snapshot.ProviderNamed(name); p == nil || p.UUID != uuid {
 			h.t.Fatalf("ProviderNamed(%s) = %v, want %s", name, p, uuid)
 		}
 	}
-	if h.world.Len() != len(h.all) || h.world.TreeCount() != roots {
-		h.t.Fatalf("%d providers in %d trees, want %d in %d", h.world.Len(), h.world.TreeCount(), len(h.all), roots)
+	if h.snapshot.Len() != len(h.all) || h.snapshot.TreeCount() != roots {
+		h.t.Fatalf("%d providers in %d trees, want %d in %d", h.snapshot.Len(), h.snapshot.TreeCount(), len(h.all), roots)
 	}
 	h.compareAbsent()
 }
@@ -190,10 +190,10 @@ func (h *history) compareAbsent() {
 		for _, p := range h.all {
 			known = known || p.uuid == uuid
 		}
-		if p, tree := h.world.Provider(uuid); (p != nil) != known || (tree != nil) != known {
+		if p, tree := h.snapshot.Provider(uuid); (p != nil) != known || (tree != nil) != known {
 			h.t.Fatalf("Provider(%s) = %v, want one: %t", uuid, p, known)
 		}
-		if p, _ := h.world.ProviderNamed(name); (p != nil) != (byName[name] != "") {
+		if p, _ := h.snapshot.ProviderNamed(name); (p != nil) != (byName[name] != "") {
 			h.t.Fatalf("ProviderNamed(%s) = %v, want %q", name, p, byName[name])
 		}
 	}
@@ -202,16 +202,16 @@ func (h *history) compareAbsent() {
 		for _, p := range h.all {
 			members = members || p.aggs[a]
 		}
-		if got := len(rootsOf(h.world, h.world.WithAggregate(a))) > 0; got != members {
+		if got := len(rootsOf(h.snapshot, h.snapshot.WithAggregate(a))) > 0; got != members {
 			h.t.Fatalf("WithAggregate(%d) has trees: %t, want %t", a, got, members)
 		}
 	}
 }
 
-func TestWorldEditedEqualsWorldBuilt(t *testing.T) {
+func TestSnapshotEditedEqualsSnapshotBuilt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := &history{books: newBooks(), t: t, touched: make(map[int64]bool)}
-		h.world = fresh(h.books)
+		h.snapshot = fresh(h.books)
 		t.Repeat(map[string]func(*rapid.T){
 			"add": h.add, "addMore": h.add, "remove": h.remove, "rename": h.rename, "swap": h.swap, "move": h.move, "moveMore": h.move,
 			"trait": h.trait, "aggregate": h.aggregate, "inventory": h.inventory,
@@ -223,14 +223,14 @@ func TestWorldEditedEqualsWorldBuilt(t *testing.T) {
 		h.refresh()
 		h.compare()
 		for i, p := range h.older {
-			if diff := cmp.Diff(p.seen, observe(p.world), cmpopts.EquateEmpty()); diff != "" {
-				t.Fatalf("picture %d of %d changed (-then +now):\n%s", i, len(h.older), diff)
+			if diff := cmp.Diff(p.seen, observe(p.snapshot), cmpopts.EquateEmpty()); diff != "" {
+				t.Fatalf("snapshot %d of %d changed (-then +now):\n%s", i, len(h.older), diff)
 			}
 		}
 	})
 }
 
-func TestWorldWithCatalogsKeepsTrees(t *testing.T) {
+func TestSnapshotWithCatalogsKeepsTrees(t *testing.T) {
 	b := newBooks()
 	p := b.add("uuid1", "name1", 0)
 	p.traits[2] = true
@@ -242,20 +242,20 @@ func TestWorldWithCatalogsKeepsTrees(t *testing.T) {
 		t.Errorf("Class(CUSTOM_GOLD) = %d, %t, want 10000", id, ok)
 	}
 	if _, ok := before.Class("CUSTOM_GOLD"); ok {
-		t.Error("the older picture has the new class")
+		t.Error("the older snapshot has the new class")
 	}
 	if _, ok := after.Trait("TRAIT_3"); ok || after.TraitName(3) != "" {
-		t.Error("the new picture still has TRAIT_3")
+		t.Error("the new snapshot still has TRAIT_3")
 	}
 	if q, _ := after.Provider("uuid1"); q == nil || !q.HasTrait(2) {
 		t.Errorf("Provider(uuid1) = %+v, want it with trait 2", q)
 	}
 }
 
-func TestWorldOfNothing(t *testing.T) {
-	w := placement.NewWorld(nil, nil, placement.Picture{}, time.Unix(5, 0))
+func TestSnapshotOfNothing(t *testing.T) {
+	w := placement.NewSnapshot(nil, nil, placement.TreeRows{}, time.Unix(5, 0))
 	if w.Len() != 0 || w.TreeCount() != 0 || w.Nested() || w.Slots() != 0 || !w.Built().Equal(time.Unix(5, 0)) {
-		t.Errorf("an empty world has %d providers, %d trees, %d slots, built %v", w.Len(), w.TreeCount(), w.Slots(), w.Built())
+		t.Errorf("an empty snapshot has %d providers, %d trees, %d slots, built %v", w.Len(), w.TreeCount(), w.Slots(), w.Built())
 	}
 	if p, tree := w.Provider("x"); p != nil || tree != nil {
 		t.Errorf("Provider(x) = %v, %v", p, tree)
@@ -264,17 +264,17 @@ func TestWorldOfNothing(t *testing.T) {
 		t.Errorf("ProviderNamed(x) = %v", p)
 	}
 	if w.Tree(0) != nil || w.Tree(-1) != nil || w.TraitAssociated(1) {
-		t.Error("an empty world has a tree or a trait")
+		t.Error("an empty snapshot has a tree or a trait")
 	}
 }
 
-func TestWorldLeavesOutTreesWithoutRoot(t *testing.T) {
-	pic := placement.Picture{
+func TestSnapshotLeavesOutTreesWithoutRoot(t *testing.T) {
+	pic := placement.TreeRows{
 		Providers:   []placement.ProviderRow{{ID: 1, UUID: "a", Name: "a", Root: 1}, {ID: 3, UUID: "c", Name: "c", Parent: 2, Root: 2}},
 		Inventories: []placement.InventoryRow{{Provider: 9, Class: 1}},
 	}
-	w := placement.NewWorld(nil, nil, pic, time.Time{})
+	w := placement.NewSnapshot(nil, nil, pic, time.Time{})
 	if p, _ := w.Provider("c"); p != nil || w.Len() != 1 {
-		t.Errorf("a world of %d providers has c: %v", w.Len(), p)
+		t.Errorf("a snapshot of %d providers has c: %v", w.Len(), p)
 	}
 }

@@ -2,8 +2,8 @@ package sqlstore
 
 import "github.com/berthcloud/berth/placement"
 
-// PictureBeside reads everything as if there were very much of it.
-func PictureBeside(rows placement.Reader) (pic placement.Picture, err error) {
+// TreeRowsBeside reads everything as if there were very much of it.
+func TreeRowsBeside(rows placement.Reader) (pic placement.TreeRows, err error) {
 	r := rows.(*reader)
 	counts, err := r.countRows()
 	if err == nil {

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// A World is an immutable picture of all providers, with the catalogs of
+// A Snapshot is an immutable view of all providers, with the catalogs of
 // classes, traits and aggregates and the indexes that lead from those to
-// trees. Successive pictures share all that did not change. A World is safe for
+// trees. Successive snapshots share all that did not change. A Snapshot is safe for
 // concurrent use and never changes; ask a Service for the current one.
-type World struct {
+type Snapshot struct {
 	classes Catalog
 	traits  Catalog
 	names   *Names
@@ -44,7 +44,7 @@ type World struct {
 }
 
 // uuidKey is a UUID as the maps have it.
-func (w *World) uuidKey(uuid UUID) UUID {
+func (w *Snapshot) uuidKey(uuid UUID) UUID {
 	if w.fold {
 		return UUID(strings.ToLower(string(uuid)))
 	}
@@ -52,7 +52,7 @@ func (w *World) uuidKey(uuid UUID) UUID {
 }
 
 // nameKey is a provider's name as the maps have it.
-func (w *World) nameKey(name string) string {
+func (w *Snapshot) nameKey(name string) string {
 	if w.fold {
 		return strings.ToLower(name)
 	}
@@ -65,68 +65,68 @@ type place struct {
 	index int32
 }
 
-// Built returns when the picture was read from the store.
-func (w *World) Built() time.Time { return w.built }
+// Built returns when the snapshot was read from the store.
+func (w *Snapshot) Built() time.Time { return w.built }
 
 // Len returns how many providers there are.
-func (w *World) Len() int { return w.providers }
+func (w *Snapshot) Len() int { return w.providers }
 
 // TreeCount returns how many trees there are.
-func (w *World) TreeCount() int { return w.size }
+func (w *Snapshot) TreeCount() int { return w.size }
 
 // Nested reports whether any provider has a parent.
-func (w *World) Nested() bool { return w.nested > 0 }
+func (w *Snapshot) Nested() bool { return w.nested > 0 }
 
 // Classes and Traits return the catalogs.
-func (w *World) Classes() Catalog { return w.classes }
+func (w *Snapshot) Classes() Catalog { return w.classes }
 
 // Traits returns the catalog of traits.
-func (w *World) Traits() Catalog { return w.traits }
+func (w *Snapshot) Traits() Catalog { return w.traits }
 
 // Names stands for the names that classes and traits have: the same pointer in
-// another picture says that what both know is called the same in both.
+// another snapshot says that what both know is called the same in both.
 type Names struct{ _ byte }
 
-// Names returns what stands for the names in this picture.
-func (w *World) Names() *Names { return w.names }
+// Names returns what stands for the names in this snapshot.
+func (w *Snapshot) Names() *Names { return w.names }
 
 // Class returns the id of a resource class, false when there is none of that
 // name.
-func (w *World) Class(name string) (ClassID, bool) {
+func (w *Snapshot) Class(name string) (ClassID, bool) {
 	n, ok := w.classes.Named(name)
 	return ClassID(n.ID), ok
 }
 
 // ClassName returns the name of a class, empty when there is none.
-func (w *World) ClassName(id ClassID) string { return w.classes.Name(int32(id)) }
+func (w *Snapshot) ClassName(id ClassID) string { return w.classes.Name(int32(id)) }
 
 // Trait returns the id of a trait, false when there is none of that name.
-func (w *World) Trait(name string) (TraitID, bool) {
+func (w *Snapshot) Trait(name string) (TraitID, bool) {
 	n, ok := w.traits.Named(name)
 	return TraitID(n.ID), ok
 }
 
 // TraitName returns the name of a trait, empty when there is none.
-func (w *World) TraitName(id TraitID) string { return w.traits.Name(int32(id)) }
+func (w *Snapshot) TraitName(id TraitID) string { return w.traits.Name(int32(id)) }
 
 // FoldsLike reports whether the store takes upper and lower case for the same
 // when it looks for names by a pattern.
-func (w *World) FoldsLike() bool { return w.like }
+func (w *Snapshot) FoldsLike() bool { return w.like }
 
 // Aggregate returns the id of an aggregate, false when no provider was ever a
 // member of it.
-func (w *World) Aggregate(uuid UUID) (AggregateID, bool) {
+func (w *Snapshot) Aggregate(uuid UUID) (AggregateID, bool) {
 	id, ok := w.aggregateIDs[w.uuidKey(uuid)]
 	return id, ok
 }
 
 // AggregateUUID returns the UUID of an aggregate.
-func (w *World) AggregateUUID(id AggregateID) UUID {
+func (w *Snapshot) AggregateUUID(id AggregateID) UUID {
 	return w.aggregateUUIDs[id]
 }
 
 // Provider finds a provider and its tree, nil when there is none.
-func (w *World) Provider(uuid UUID) (*Provider, *Tree) {
+func (w *Snapshot) Provider(uuid UUID) (*Provider, *Tree) {
 	key := w.uuidKey(uuid)
 	for at := range w.byUUID.at(hashText(string(key))) {
 		if t := w.trees.get(at.slot); w.uuidKey(t.Providers[at.index].UUID) == key {
@@ -137,7 +137,7 @@ func (w *World) Provider(uuid UUID) (*Provider, *Tree) {
 }
 
 // ProviderNamed finds a provider by its name, nil when there is none.
-func (w *World) ProviderNamed(name string) (*Provider, *Tree) {
+func (w *Snapshot) ProviderNamed(name string) (*Provider, *Tree) {
 	key := w.nameKey(name)
 	for at := range w.byName.at(hashText(key)) {
 		if t := w.trees.get(at.slot); w.nameKey(t.Providers[at.index].Name) == key {
@@ -148,7 +148,7 @@ func (w *World) ProviderNamed(name string) (*Provider, *Tree) {
 }
 
 // treeOf returns the tree with that root, nil when there is none.
-func (w *World) treeOf(root int64) *Tree {
+func (w *Snapshot) treeOf(root int64) *Tree {
 	for at := range w.byRoot.at(hashID(root)) {
 		if t := w.trees.get(at.slot); t.Root().ID == root {
 			return t
@@ -158,7 +158,7 @@ func (w *World) treeOf(root int64) *Tree {
 }
 
 // Trees yields all trees in the order of their slots.
-func (w *World) Trees() iter.Seq[*Tree] {
+func (w *Snapshot) Trees() iter.Seq[*Tree] {
 	return func(yield func(*Tree) bool) {
 		for slot := range w.trees.len {
 			if t := w.trees.get(slot); t != nil && !yield(t) {
@@ -169,7 +169,7 @@ func (w *World) Trees() iter.Seq[*Tree] {
 }
 
 // Tree returns the tree in a slot, nil when the slot is empty.
-func (w *World) Tree(slot int) *Tree {
+func (w *Snapshot) Tree(slot int) *Tree {
 	if slot < 0 || int32(slot) >= w.trees.len {
 		return nil
 	}
@@ -178,28 +178,28 @@ func (w *World) Tree(slot int) *Tree {
 
 // Slots returns how many slots there are, empty ones included: the length of a
 // bit set over trees.
-func (w *World) Slots() int { return int(w.trees.len) }
+func (w *Snapshot) Slots() int { return int(w.trees.len) }
 
 // WithClass returns the slots of the trees in which a provider has inventory of
 // the class, as a bit set that must not be changed; it may be shorter than
 // Slots.
-func (w *World) WithClass(id ClassID) []uint64 { return w.withClass[id] }
+func (w *Snapshot) WithClass(id ClassID) []uint64 { return w.withClass[id] }
 
 // WithTrait is WithClass for the trees in which a provider has the trait.
-func (w *World) WithTrait(id TraitID) []uint64 { return w.withTrait[id] }
+func (w *Snapshot) WithTrait(id TraitID) []uint64 { return w.withTrait[id] }
 
 // WithAggregate is WithClass for the trees in which a provider is a member of
 // the aggregate.
-func (w *World) WithAggregate(id AggregateID) []uint64 {
+func (w *Snapshot) WithAggregate(id AggregateID) []uint64 {
 	return w.withAggregate[id]
 }
 
 // WithSharing is WithClass for the trees in which a provider has the trait
 // SharesViaAggregate.
-func (w *World) WithSharing() []uint64 { return w.withSharing }
+func (w *Snapshot) WithSharing() []uint64 { return w.withSharing }
 
 // TraitAssociated reports whether any provider has the trait.
-func (w *World) TraitAssociated(id TraitID) bool {
+func (w *Snapshot) TraitAssociated(id TraitID) bool {
 	for _, word := range w.WithTrait(id) {
 		if word != 0 {
 			return true

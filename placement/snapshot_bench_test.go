@@ -9,8 +9,8 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// bigWorlds are what the benchmarks of pictures are about.
-var bigWorlds = []struct {
+// bigSnapshots are what the benchmarks of snapshots are about.
+var bigSnapshots = []struct {
 	name string
 	make func() *worlds.World
 }{
@@ -18,20 +18,20 @@ var bigWorlds = []struct {
 	{"Bandwidth", func() *worlds.World { return worlds.Bandwidth(10_000, 1) }},
 }
 
-// BenchmarkNewWorld makes a picture from rows, and reports how much memory stays
+// BenchmarkNewSnapshot makes a snapshot from rows, and reports how much memory stays
 // for each provider.
-func BenchmarkNewWorld(b *testing.B) {
-	for _, big := range bigWorlds {
+func BenchmarkNewSnapshot(b *testing.B) {
+	for _, big := range bigSnapshots {
 		b.Run(big.name, func(b *testing.B) {
 			w := big.make()
-			var world *placement.World
+			var snapshot *placement.Snapshot
 			before := liveBytes()
 			for b.Loop() {
-				world = w.Picture()
+				snapshot = w.Snapshot()
 			}
-			b.ReportMetric(float64(liveBytes()-before)/float64(world.Len()), "B/provider")
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*world.Len()), "ns/provider")
-			runtime.KeepAlive(world)
+			b.ReportMetric(float64(liveBytes()-before)/float64(snapshot.Len()), "B/provider")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*snapshot.Len()), "ns/provider")
+			runtime.KeepAlive(snapshot)
 			runtime.KeepAlive(w)
 		})
 	}
@@ -45,25 +45,25 @@ func liveBytes() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkWithTrees replaces one tree of a big world by one that was read again,
+// BenchmarkWithTrees replaces one tree of a big snapshot by one that was read again,
 // with another usage.
 func BenchmarkWithTrees(b *testing.B) {
-	for _, big := range bigWorlds {
+	for _, big := range bigSnapshots {
 		b.Run(big.name, func(b *testing.B) {
 			w := big.make()
 			_, _, rows := w.Rows()
-			world, pic := w.Picture(), treeOf(rows, rows.Providers[0].ID)
+			snapshot, pic := w.Snapshot(), treeOf(rows, rows.Providers[0].ID)
 			b.ReportAllocs()
 			for b.Loop() {
 				pic.Inventories[0].Used = 1 - pic.Inventories[0].Used
-				world = world.WithTrees([]int64{rows.Providers[0].ID}, pic, time.Time{})
+				snapshot = snapshot.WithTrees([]int64{rows.Providers[0].ID}, pic, time.Time{})
 			}
 		})
 	}
 }
 
 // treeOf returns the rows of one tree.
-func treeOf(all placement.Picture, root int64) (pic placement.Picture) {
+func treeOf(all placement.TreeRows, root int64) (pic placement.TreeRows) {
 	in := make(map[int64]bool)
 	for _, r := range all.Providers {
 		if r.Root == root {
