@@ -139,7 +139,7 @@ func (n *newcomer) makesUp() string {
 			n.t.Errorf("Ctrl-C ends it with %v, %v\n%s", cmd.ProcessState, err, out.Tail())
 		}
 	})
-	for end := time.Now().Add(bootTime); !strings.Contains(out.String(), "begins anew"); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(bootTime); !strings.Contains(out.String(), "deletes them"); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) || !p.Alive() {
 			n.t.Fatalf("berth up does not show its page:\n%s", out.Tail())
 		}

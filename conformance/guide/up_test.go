@@ -39,7 +39,7 @@ func invited(t testing.TB) time.Duration {
 	p := server.StartPage(t, bootTime, server.UpArgs("127.0.0.1:0", dir)...)
 	var text strings.Builder
 	lines, log := p.Lines, &p.Log
-	for !strings.Contains(text.String(), "begins anew") && lines.Scan() {
+	for !strings.Contains(text.String(), "deletes them") && lines.Scan() {
 		text.WriteString(lines.Text() + "\n")
 	}
 	took := time.Since(begin)

@@ -42,7 +42,7 @@ func typePage(t *testing.T) (with, without float64) {
 		}
 	}()
 	var typed strings.Builder
-	for p.Lines.Scan() && !strings.Contains(p.Lines.Text(), "begins anew") {
+	for p.Lines.Scan() && !strings.Contains(p.Lines.Text(), "deletes them") {
 		if line, ok := strings.CutPrefix(p.Lines.Text(), "  "); ok && !strings.Contains(line, "listen") { // not the table of services
 			typed.WriteString(line + "\n")
 		}

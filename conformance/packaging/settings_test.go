@@ -10,19 +10,22 @@ import (
 var (
 	groupLine   = regexp.MustCompile(`^\[(\w+)\]$`)
 	settingLine = regexp.MustCompile(`^(?:# )?([a-z_]+) = (.*)$`)
-	tableRow    = regexp.MustCompile("^\\| `(\\w+)` \\| [^|]+ \\| (?:`([^|]*)`|–) \\| (\\w+) \\|")
-	tableGroup  = regexp.MustCompile(`^## \[(\w+)\]$`)
+	tableRow    = regexp.MustCompile("^\\| `(\\w+)` \\| [^|]+ \\| (?:`([^|]*)`|–) \\|")
+	// sharedRow names settings that are described in another document.
+	sharedRow  = regexp.MustCompile("^As in \\[`\\[(\\w+)\\]`[^\\]]*\\]\\(([a-z-]+\\.md)#[^)]*\\): (.*)")
+	sharedName = regexp.MustCompile("`([^`]+)`")
+	tableGroup = regexp.MustCompile(`^## \[(\w+)\]$`)
 )
 
-// TestSettingsFile compares the installed settings with the documentation: each name exists and is
-// used or kept, and a value behind # is the default where there is one.
+// TestSettingsFile compares the installed settings with the documentation: each name exists and has an
+// effect, and a value behind # is the default where there is one.
 func TestSettingsFile(t *testing.T) {
 	for name, document := range map[string]string{"placement": "settings", "network": "settings-network", "compute": "settings-compute"} {
-		t.Run(name, func(t *testing.T) { checkSettings(t, name+".conf", documentedSettings(t, document+".md")) })
+		t.Run(name, func(t *testing.T) { checkSettings(t, name+".conf", documentedDefaults(t, document+".md")) })
 	}
 }
 
-func checkSettings(t *testing.T, file string, documented map[string]documentedSetting) {
+func checkSettings(t *testing.T, file string, defaults map[string]string) {
 	group, seen := "", 0
 	for line := range strings.Lines(read(t, filepath.Join(tree, "packaging", file))) {
 		line = strings.TrimSuffix(line, "\n")
@@ -35,14 +38,12 @@ func checkSettings(t *testing.T, file string, documented map[string]documentedSe
 			continue
 		}
 		seen++
-		d, ok := documented[group+"/"+m[1]]
+		standard, ok := defaults[group+"/"+m[1]]
 		switch {
 		case !ok:
-			t.Errorf("[%s] %s is not in the document of settings", group, m[1])
-		case d.use == "ignored":
-			t.Errorf("[%s] %s has no effect", group, m[1])
-		case strings.HasPrefix(line, "# ") && d.standard != "" && d.standard != m[2]:
-			t.Errorf("[%s] %s = %s is shown as the default, which is %s", group, m[1], m[2], d.standard)
+			t.Errorf("[%s] %s is not among the settings that have an effect", group, m[1])
+		case strings.HasPrefix(line, "# ") && standard != "" && standard != m[2]:
+			t.Errorf("[%s] %s = %s is shown as the default, which is %s", group, m[1], m[2], standard)
 		}
 	}
 	if seen < 15 {
@@ -50,19 +51,28 @@ func checkSettings(t *testing.T, file string, documented map[string]documentedSe
 	}
 }
 
-type documentedSetting struct{ standard, use string }
-
-func documentedSettings(t *testing.T, document string) map[string]documentedSetting {
+// documentedDefaults returns the defaults of the settings that have an effect, by group and name.
+func documentedDefaults(t *testing.T, document string) map[string]string {
 	t.Helper()
-	all := map[string]documentedSetting{}
+	all := map[string]string{}
 	group := ""
 	for line := range strings.Lines(read(t, filepath.Join(tree, "docs", "operations", document))) {
 		line = strings.TrimSuffix(line, "\n")
 		if m := tableGroup.FindStringSubmatch(line); m != nil {
 			group = m[1]
 		}
+		if m := sharedRow.FindStringSubmatch(line); m != nil {
+			there := documentedDefaults(t, m[2])
+			for _, name := range sharedName.FindAllStringSubmatch(m[3], -1) {
+				standard, ok := there[m[1]+"/"+name[1]]
+				if !ok {
+					t.Errorf("%s does not have [%s] %s, as %s says", m[2], m[1], name[1], document)
+				}
+				all[group+"/"+name[1]] = standard
+			}
+		}
 		if m := tableRow.FindStringSubmatch(line); m != nil {
-			all[group+"/"+m[1]] = documentedSetting{standard: m[2], use: m[3]}
+			all[group+"/"+m[1]] = m[2]
 		}
 	}
 	if len(all) < 50 {
