@@ -27,7 +27,7 @@ var errBesideOthers = errors.New("placement: refused for what is not committed")
 // also a refusal waits, since it may rest on a write that the snapshot does not show.
 func (s *Service) writeTogether(ctx context.Context, r *claimRequest) error {
 	err := s.claims(ctx, s.settings.Now(), r)
-	for errors.Is(err, errBesideOthers) && ctx.Err() == nil {
+	for errors.Is(err, errBesideOthers) { // until it is decided, or ctx ends
 		err = s.claims(ctx, s.settings.Now(), r)
 	}
 	switch {
