@@ -90,7 +90,7 @@ WHERE uuid IN (`, all.uuids, `)`)
 // statements that swap them do not: those must be in that order, and must not wait for
 // what may be waited for.
 func (w *writer) holdStatements(swaps []providerSwap) []mustChange {
-	if w.Session.Dialect.LockRow == "" {
+	if w.Session.Dialect.LockRow == "" || len(swaps) == 0 {
 		return nil
 	}
 	ids := make([]int64, len(swaps))

@@ -13,6 +13,7 @@ import (
 var claims = []storeTest{
 	{"ClaimantsAreRead", readClaimants},
 	{"ClaimsAreWrittenTogether", writeClaims},
+	{"ReleaseOfLockedTrees", releaseOfLocked},
 	{"ClaimsThatMissAreNotWritten", missClaims},
 	{"ClaimsOfAnUpdateAreOne", repeatClaims},
 	{"HoldingsAreReadAtOnce", readHoldings},
@@ -121,6 +122,28 @@ func writeClaims(c *storeCase) {
 		held, err6 := r.AllocationsOf(leaver.UUID)
 		c.same("what is left of the one that is gone", len(held), 0)
 		return errors.Join(err1, err2, err3, err4, err5, err6, wants("Consumer(gone)", gone, placement.ErrNoRow))
+	})
+}
+
+// releaseOfLocked releases a consumer whose trees the Update has locked before: none of its
+// allocations asks for a check of its tree, and no provider rises.
+func releaseOfLocked(c *storeCase) {
+	one, two, vm := twoHosts(c)
+	frees := freed(one, two, vm)
+	for i := range frees[vm.UUID] {
+		frees[vm.UUID][i].Root = 0
+	}
+	c.update(later, func(w placement.Writer) error {
+		if _, err := w.Providers(one.UUID, two.UUID); err != nil {
+			return err
+		}
+		return w.WriteClaims(placement.ClaimRows{Gone: []placement.ConsumerRow{vm}, Freed: frees})
+	})
+	c.view(func(r placement.Reader) error {
+		_, gone := r.Consumer(vm.UUID)
+		left, err := r.AllocationsOf(vm.UUID)
+		c.same("allocations that are left", len(left), 0)
+		return errors.Join(err, wants("Consumer(released)", gone, placement.ErrNoRow))
 	})
 }
 
