@@ -120,10 +120,10 @@ func (m *placementMetrics) watch(s *placement.Service) {
 		w, _ := s.Ready()
 		return w
 	}))
-	gauge("berth_world_providers", "Resource providers in the snapshot that reads are answered from.",
+	gauge("berth_snapshot_providers", "Resource providers in the snapshot that reads are answered from.",
 		func(w *placement.Snapshot) float64 { return float64(w.Len()) })
-	gauge("berth_world_trees", "Provider trees in that snapshot.",
+	gauge("berth_snapshot_trees", "Provider trees in that snapshot.",
 		func(w *placement.Snapshot) float64 { return float64(w.TreeCount()) })
-	gauge("berth_world_age_seconds", "Time since that snapshot was last changed.",
+	gauge("berth_snapshot_age_seconds", "Time since that snapshot was last changed.",
 		func(w *placement.Snapshot) float64 { return time.Since(w.Built()).Seconds() })
 }
