@@ -103,7 +103,7 @@ bench-record: ## record those ratios, on a machine that does nothing else; half 
 .PHONY: bench-scaling
 bench-scaling: ## measure against size and draw docs/scaling.svg
 	$(GO) run ./bench -scaling docs/scaling.json
-	$(GO) run ./bench/picture docs/scaling.json >docs/scaling.svg
+	$(GO) run ./bench/chart docs/scaling.json >docs/scaling.svg
 
 .PHONY: bench-boots
 bench-boots: ## boot 2,000 servers with guaranteed ports on 1,000 hosts

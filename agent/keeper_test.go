@@ -18,29 +18,29 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// A books is a network service that has the ports of a host. Answers are held back as
+// A portServer is a network service that has the ports of a host. Answers are delayed as
 // the real one does.
-type books struct {
+type portServer struct {
 	mu     sync.Mutex
 	ports  []agent.Port
 	rev    string
-	err    error // of whatever it is asked
-	busy   bool  // it lets nobody wait
+	err    error // of every request
+	busy   bool  // no request may wait
 	asked  int
 	wired  []map[string]bool
 	change chan struct{}
 }
 
-func newBooks(ports ...agent.Port) *books {
-	return &books{ports: ports, rev: "1", change: make(chan struct{})}
+func newPortServer(ports ...agent.Port) *portServer {
+	return &portServer{ports: ports, rev: "1", change: make(chan struct{})}
 }
 
-func (b *books) Beat(context.Context, agent.Heartbeat) (agent.Answer, error) {
+func (b *portServer) Beat(context.Context, agent.Heartbeat) (agent.Answer, error) {
 	panic("a Keeper sends no heartbeats")
 }
 
 // set replaces the ports.
-func (b *books) set(ports ...agent.Port) {
+func (b *portServer) set(ports ...agent.Port) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ports, b.rev = ports, b.rev+"+"
@@ -48,7 +48,7 @@ func (b *books) set(ports ...agent.Port) {
 	b.change = make(chan struct{})
 }
 
-func (b *books) Ports(ctx context.Context, host, driver, known string, wait time.Duration) (agent.Ports, error) {
+func (b *portServer) Ports(ctx context.Context, host, driver, known string, wait time.Duration) (agent.Ports, error) {
 	b.mu.Lock()
 	b.asked++
 	if host != "h" || driver != "openvswitch" {
@@ -67,7 +67,7 @@ func (b *books) Ports(ctx context.Context, host, driver, known string, wait time
 	return agent.Ports{Revision: b.rev, Ports: slices.Clone(b.ports)}, b.err
 }
 
-func (b *books) Wire(_ context.Context, _ string, plugged map[string]bool) error {
+func (b *portServer) Wire(_ context.Context, _ string, plugged map[string]bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.err == nil {
@@ -135,7 +135,7 @@ func after(d time.Duration) { time.Sleep(d); synctest.Wait() }
 
 func TestPortsAreHeldWhenTheyChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, d := newBooks(agent.Port{ID: "p1"}), newDevice()
+		b, d := newPortServer(agent.Port{ID: "p1"}), newDevice()
 		keeping(t, d, func() {
 			after(10 * time.Second)
 			b.set(agent.Port{ID: "p1"}, agent.Port{ID: "p2"})
@@ -149,7 +149,7 @@ func TestPortsAreHeldWhenTheyChange(t *testing.T) {
 
 func TestWhatWasSetIsLookedAtAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, d := newBooks(agent.Port{ID: "p1"}), newDevice()
+		b, d := newPortServer(agent.Port{ID: "p1"}), newDevice()
 		keeping(t, d, func() {
 			after(10 * time.Second)
 			d.changed <- struct{}{}
@@ -164,7 +164,7 @@ func TestWhatWasSetIsLookedAtAgain(t *testing.T) {
 // Before it is known which ports there are, nothing is changed: all of them may be.
 func TestNothingIsHeldBeforePortsAreKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, d := newBooks(), newDevice()
+		b, d := newPortServer(), newDevice()
 		b.err = errors.New("away")
 		keeping(t, d, func() {
 			d.changed <- struct{}{}
@@ -188,7 +188,7 @@ func TestNothingIsHeldBeforePortsAreKnown(t *testing.T) {
 
 func TestNextServiceIsAskedForPorts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		away, b, d := newBooks(), newBooks(agent.Port{ID: "p1"}), newDevice()
+		away, b, d := newPortServer(), newPortServer(agent.Port{ID: "p1"}), newDevice()
 		away.err = errors.New("away")
 		d.plugged["p1"] = true
 		keeping(t, d, func() { after(time.Minute) }, away, b)
@@ -201,7 +201,7 @@ func TestNextServiceIsAskedForPorts(t *testing.T) {
 // A service that lets nobody wait is not asked all the time.
 func TestBusyServiceIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, d := newBooks(), newDevice()
+		b, d := newPortServer(), newDevice()
 		b.busy = true
 		keeping(t, d, func() { after(time.Minute) }, b)
 		if b.asked < 6 || b.asked > 14 {
@@ -212,7 +212,7 @@ func TestBusyServiceIsLeftAlone(t *testing.T) {
 
 func TestPlugsAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, d := newBooks(agent.Port{ID: "p1"}, agent.Port{ID: "p2", Active: true}, agent.Port{ID: "p3", Active: true}), newDevice()
+		b, d := newPortServer(agent.Port{ID: "p1"}, agent.Port{ID: "p2", Active: true}, agent.Port{ID: "p3", Active: true}), newDevice()
 		d.plugged["p1"], d.plugged["p3"] = true, true
 		keeping(t, d, func() {
 			after(time.Second)
@@ -233,7 +233,7 @@ func TestPlugsAreTold(t *testing.T) {
 // What could not be told is told later.
 func TestPlugsAreToldUntilItIsHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, d := newBooks(agent.Port{ID: "p1"}), newDevice()
+		b, d := newPortServer(agent.Port{ID: "p1"}), newDevice()
 		keeping(t, d, func() {
 			after(time.Second)
 			b.mu.Lock()
@@ -255,7 +255,7 @@ func TestPlugsAreToldUntilItIsHeard(t *testing.T) {
 
 func TestFindingsAreLoggedOnceAndKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, d := newBooks(agent.Port{ID: "p1"}), newDevice()
+		b, d := newPortServer(agent.Port{ID: "p1"}), newDevice()
 		d.findings = []string{"port p1: no rate"}
 		found, log := keeping(t, d, func() { after(5 * time.Minute) }, b)
 		if got := found.List(); !slices.Equal(got, d.findings) {
@@ -269,7 +269,7 @@ func TestFindingsAreLoggedOnceAndKept(t *testing.T) {
 
 func TestBlindHoldersAreTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, d := newBooks(agent.Port{ID: "p1"}), newDevice()
+		b, d := newPortServer(agent.Port{ID: "p1"}), newDevice()
 		d.err = errors.New("the switch is away")
 		found, log := keeping(t, d, func() {
 			after(5 * time.Minute)

@@ -23,7 +23,7 @@ func bootServers(smaller int) row {
 	return row{
 		"boots", "2,000 boots with two guaranteed ports each on 1,000 hosts, 32 clients, SQLite",
 		boot{hosts: 1000 / smaller, boots: 2000 / smaller, clients: 32},
-		[]bar{exactly("servers that are not up", 0), exactly("servers without a claim in the log", 0), exactly("mistakes in the books", 0)},
+		[]bar{exactly("servers that are not up", 0), exactly("servers without a claim in the log", 0), exactly("inconsistent records", 0)},
 	}
 }
 
@@ -92,7 +92,7 @@ func (b boot) measure(l *lab) (f figures, err error) {
 		f.add(name+" cpu a boot", inMilliseconds(after[i]-before[i])/float64(b.boots), milliseconds)
 	}
 	f.add("servers that are not up", float64(result.NotUp), count)
-	f.add("mistakes in the books", float64(len(result.Wrong)), count)
+	f.add("inconsistent records", float64(len(result.Wrong)), count)
 	for i, text := range result.Wrong {
 		if i < 20 {
 			l.say("%s", text)

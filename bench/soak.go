@@ -50,7 +50,7 @@ func (l *lab) soakFor(out io.Writer) (ok bool, err error) {
 		return false, err
 	}
 	defer func() { s.berth.Kill() }()
-	before, err := s.books()
+	before, err := s.answers()
 	if err != nil {
 		return false, err
 	}
@@ -126,10 +126,10 @@ func quarters(values []float64) (second, last float64) {
 	return median(values[n/4 : max(n/2, n/4+1)]), median(values[min(n-n/4, n-1):])
 }
 
-// look compares the books with those from before, since everything was released, and with those of
+// look compares the answers with those from before, since everything was released, and with those of
 // a Berth that reads the database anew. In between the database is checked.
-func (s *soaking) look(f *figures, before books) error {
-	after, err := s.books()
+func (s *soaking) look(f *figures, before answers) error {
+	after, err := s.answers()
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (s *soaking) look(f *figures, before books) error {
 	if err := s.start(); err != nil {
 		return err
 	}
-	anew, err := s.books()
+	anew, err := s.answers()
 	f.add("answers that changed", float64(changed), count)
 	f.add("answers that differ after a restart", float64(after.differences(anew)), count)
 	f.add("faults of the database", faults, count)

@@ -19,19 +19,19 @@ func TestQuarters(t *testing.T) {
 	}
 }
 
-func TestBooks(t *testing.T) {
-	before := books{"/a": `{"resource_provider_generation": 1, "usages": {"VCPU": 1}}`, "/b": `{"traits": []}`}
-	claimed := books{"/a": `{"resource_provider_generation": 2, "usages": {"VCPU": 2}}`, "/b": `{"traits": []}`}
-	released := books{"/a": `{"resource_provider_generation": 3, "usages": {"VCPU": 1}}`, "/b": `{"traits": []}`}
+func TestAnswers(t *testing.T) {
+	before := answers{"/a": `{"resource_provider_generation": 1, "usages": {"VCPU": 1}}`, "/b": `{"traits": []}`}
+	claimed := answers{"/a": `{"resource_provider_generation": 2, "usages": {"VCPU": 2}}`, "/b": `{"traits": []}`}
+	released := answers{"/a": `{"resource_provider_generation": 3, "usages": {"VCPU": 1}}`, "/b": `{"traits": []}`}
 	for _, c := range []struct {
 		name                 string
-		after                books
+		after                answers
 		changed, differences int
 	}{
 		{"Same", before, 0, 0},
 		{"Claimed", claimed, 1, 1},
 		{"Released", released, 0, 1},
-		{"Lost", books{"/a": before["/a"]}, 1, 1},
+		{"Lost", answers{"/a": before["/a"]}, 1, 1},
 	} {
 		changed, err := before.changed(c.after)
 		if err != nil || changed != c.changed {

@@ -46,7 +46,7 @@ func (u untilFull) measure(l *lab) (f figures, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return u.books(c, berth, hosts, r)
+	return u.compareUsages(c, berth, hosts, r)
 }
 
 // start starts Berth on an empty database.
@@ -101,9 +101,9 @@ func send(c *load.Conn, method, path string, body []byte, want int) error {
 	return err
 }
 
-// books compares the service's usages with the claims and with the capacities, and adds the
+// compareUsages compares the service's usages with the claims and with the capacities, and adds the
 // figures.
-func (u untilFull) books(c *load.Conn, berth *servers.Server, hosts []string, r claims.Result) (f figures, err error) {
+func (u untilFull) compareUsages(c *load.Conn, berth *servers.Server, hosts []string, r claims.Result) (f figures, err error) {
 	used := 0
 	for _, host := range hosts {
 		n, err := usage(c, host)

@@ -13,8 +13,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
-// Books are a placement service that knows aggregates alone.
-type books struct {
+// An aggregateRecorder is a placement service that knows aggregates only.
+type aggregateRecorder struct {
 	compute.Placement // nil: what is not below is not asked for
 
 	in      map[[2]compute.ID]bool
@@ -23,7 +23,7 @@ type books struct {
 	during  func() // while it is asked
 }
 
-func (b *books) Group(_ context.Context, provider, aggregate compute.ID, member bool) error {
+func (b *aggregateRecorder) Group(_ context.Context, provider, aggregate compute.ID, member bool) error {
 	if b.during != nil {
 		b.during()
 	}
@@ -38,14 +38,14 @@ func (b *books) Group(_ context.Context, provider, aggregate compute.ID, member 
 }
 
 // mirrored returns a cloud with placement beside it.
-func mirrored(t *testing.T) (*cloud, *books) {
+func mirrored(t *testing.T) (*cloud, *aggregateRecorder) {
 	t.Helper()
 	store, err := rowtable.OpenCompute(ctx, sqlstore.Options{Path: sqlstore.Memory})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	b := &books{in: map[[2]compute.ID]bool{}, unknown: map[compute.ID]bool{}}
+	b := &aggregateRecorder{in: map[[2]compute.ID]bool{}, unknown: map[compute.ID]bool{}}
 	c := &cloud{T: t, store: store, now: computetest.Now}
 	c.Service = compute.NewService(store, compute.DefaultSettings(), compute.Options{Placement: b})
 	c.hosts("cn1", "cn2")

@@ -351,13 +351,13 @@ func (w *world) agrees(after string) {
 		}
 		want[id]["VCPU"], want[id]["MEMORY_MB"], want[id]["DISK_GB"] = 1, 128, 1
 	}
-	w.books(after, want)
+	w.compareAllocations(after, want)
 	if w.Failed() {
 		w.Errorf("that was %s", after)
 	}
 }
 
-// fits looks at one port, and adds what it asks for to what its server is to hold.
+// fits looks at one port, and adds what it asks for to the expected allocations of its server.
 func (w *world) fits(after string, p *network.Port, there map[string]compute.ServerRow, want map[string]map[string]int64) {
 	w.Helper()
 	rows := computetest.Read[compute.PortRow](w, w.store, compute.Where(compute.ByPort, compute.ID(p.ID)))
@@ -365,14 +365,14 @@ func (w *world) fits(after string, p *network.Port, there map[string]compute.Ser
 	switch {
 	case p.DeviceID == "":
 		if !w.given[p.ID] {
-			w.Errorf("%s: port %s was made for a server and is left", after, p.ID)
+			w.Errorf("%s: port %s was created for a server and remains", after, p.ID)
 		}
 		if p.Binding.Host != "" || len(p.Binding.Profile) > 2 || p.DeviceOwner != "" || len(rows) > 0 {
-			w.Errorf("%s: port %s is nobody's and bound to %q with %s, %d rows", after, p.ID, p.Binding.Host, p.Binding.Profile, len(rows))
+			w.Errorf("%s: port %s has no device and is bound to %q with %s, %d rows", after, p.ID, p.Binding.Host, p.Binding.Profile, len(rows))
 		}
 		return
 	case !ok:
-		w.Errorf("%s: port %s is of a server that there is not", after, p.ID)
+		w.Errorf("%s: port %s is of a server that does not exist", after, p.ID)
 		return
 	case server.Host == "" || p.Binding.Host != server.Host || len(rows) != 1 || string(rows[0].Server) != p.DeviceID:
 		w.Errorf("%s: port %s is bound to %q, its server %s is on %q; %d rows", after, p.ID, p.Binding.Host, server.Name, server.Host, len(rows))
@@ -387,8 +387,8 @@ func (w *world) fits(after string, p *network.Port, there map[string]compute.Ser
 	}
 }
 
-// books compares what servers hold with what they are to hold, and with what is used.
-func (w *world) books(after string, want map[string]map[string]int64) {
+// compareAllocations compares the allocations of servers with the expected ones, and with the usages.
+func (w *world) compareAllocations(after string, want map[string]map[string]int64) {
 	w.Helper()
 	total := map[string]int64{}
 	for id, classes := range want {

@@ -6,15 +6,15 @@ import (
 	"maps"
 	"sync"
 
-	"github.com/berthcloud/berth/internal/books"
+	"github.com/berthcloud/berth/internal/records"
 )
 
 // An auditing compares the records of the three services and the hosts.
 type auditing struct {
 	*cloud
 	roots   map[string]string // root providers by provider
-	servers map[string]books.Server
-	want    map[string]books.Holdings // by server
+	servers map[string]records.Server
+	want    map[string]records.Allocations // by server
 
 	mu    sync.Mutex // guards what follows
 	wrong []string
@@ -30,7 +30,7 @@ func (a *auditing) complain(format string, args ...any) {
 // its flavor and its ports, from providers of that host, and that no other consumer has
 // allocations.
 func (c *cloud) audit(ctx context.Context, r *Result) error {
-	a := &auditing{cloud: c, roots: map[string]string{}, servers: map[string]books.Server{}, want: map[string]books.Holdings{}}
+	a := &auditing{cloud: c, roots: map[string]string{}, servers: map[string]records.Server{}, want: map[string]records.Allocations{}}
 	if err := a.read(ctx); err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (c *cloud) audit(ctx context.Context, r *Result) error {
 	for len(ids) < c.Boots {
 		ids = append(ids, "") // each requests as many as there are boots
 	}
-	total := books.Holdings{}
+	total := records.Allocations{}
 	for _, want := range a.want {
 		total.AddAll(want)
 	}
@@ -77,7 +77,7 @@ func (a *auditing) read(ctx context.Context) error {
 	if err := a.readServers(ctx); err != nil {
 		return err
 	}
-	var ports struct{ Ports []books.Port }
+	var ports struct{ Ports []records.Port }
 	if err := a.call(ctx, "GET", a.Network+"/v2.0/ports", nil, &ports); err != nil {
 		return err
 	}
@@ -100,14 +100,14 @@ func (a *auditing) readServers(ctx context.Context) error {
 			return err
 		}
 		for _, s := range all {
-			a.want[s.ID] = books.Holdings{h.ID: maps.Clone(flavor)}
+			a.want[s.ID] = records.Allocations{h.ID: maps.Clone(flavor)}
 			if len(s.Ports) != len(a.networks) || !s.Running {
 				a.complain("%s has server %s with %d ports, running: %t", h.Name, s.ID, len(s.Ports), s.Running)
 			}
 		}
 	}
 	for marker := ""; ; {
-		var page struct{ Servers []books.Server }
+		var page struct{ Servers []records.Server }
 		if err := a.call(ctx, "GET", a.Compute+"/v2.1/servers/detail?limit=500&marker="+marker, nil, &page); err != nil {
 			return err
 		}
@@ -125,7 +125,7 @@ func (a *auditing) readServers(ctx context.Context) error {
 }
 
 // port checks a port, and adds its request to the expected allocations.
-func (a *auditing) port(p books.Port) {
+func (a *auditing) port(p records.Port) {
 	s, there := a.servers[p.Device]
 	if !there || s.Host == nil || p.Host != *s.Host || p.VIF != "ovs" || len(p.Request.Groups) == 0 {
 		a.complain("port %s of %q is bound to %q as %q", p.ID, p.Device, p.Host, p.VIF)
@@ -133,7 +133,7 @@ func (a *auditing) port(p books.Port) {
 	}
 	for _, g := range p.Request.Groups {
 		at := p.Profile.Allocation[g.ID]
-		if held := a.want[p.Device]; held == nil || held[a.roots[at]] == nil {
+		if allocated := a.want[p.Device]; allocated == nil || allocated[a.roots[at]] == nil {
 			a.complain("port %s gets its group from provider %q, which is not of the host of its server", p.ID, at)
 			continue
 		}
@@ -146,20 +146,20 @@ func (a *auditing) compare(ctx context.Context, id string) error {
 	if id == "" {
 		return nil
 	}
-	var held books.Allocation
-	if err := a.call(ctx, "GET", a.Placement+"/allocations/"+id, nil, &held); err != nil {
+	var allocated records.Consumer
+	if err := a.call(ctx, "GET", a.Placement+"/allocations/"+id, nil, &allocated); err != nil {
 		return err
 	}
-	if got := held.Holdings(); !maps.EqualFunc(a.want[id], got, maps.Equal[books.Amounts, books.Amounts]) {
+	if got := allocated.ByProvider(); !maps.EqualFunc(a.want[id], got, maps.Equal[records.Amounts, records.Amounts]) {
 		a.complain("server %s holds %v, want %v", id, got, a.want[id])
 	}
 	return nil
 }
 
 // compareUse checks that the use of each provider equals the sum of the servers' allocations.
-func (a *auditing) compareUse(ctx context.Context, total books.Holdings) error {
+func (a *auditing) compareUse(ctx context.Context, total records.Allocations) error {
 	for provider := range a.roots {
-		var got struct{ Usages books.Amounts }
+		var got struct{ Usages records.Amounts }
 		if err := a.call(ctx, "GET", a.Placement+"/resource_providers/"+provider+"/usages", nil, &got); err != nil {
 			return err
 		}

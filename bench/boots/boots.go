@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/bench/load"
-	"github.com/berthcloud/berth/internal/books"
 	"github.com/berthcloud/berth/internal/fakehosts"
+	"github.com/berthcloud/berth/internal/records"
 )
 
 // A Plan is a run on services without any objects.
@@ -41,7 +41,7 @@ const (
 )
 
 // The flavor of the servers.
-var flavor = books.Amounts{"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
+var flavor = records.Amounts{"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 
 // A Result is the result of a plan.
 type Result struct {

@@ -44,7 +44,7 @@ func TestSVGIsWellFormed(t *testing.T) {
 	}
 	for _, want := range []string{"Time: hosts", "a machine with <2> cores & more", "100k", "hosts", "ms"} {
 		if !strings.Contains(words, want) {
-			t.Errorf("the picture does not say %q", want)
+			t.Errorf("the chart does not say %q", want)
 		}
 	}
 	if strings.Contains(string(set.SVG()), "NaN") {

@@ -27,8 +27,8 @@ VALUES (?, ?, ?, 0, 1), (?, ?, ?, 1, 1024), (?, ?, ?, 2, 10)`
 	forget = `DELETE FROM consumers WHERE uuid = ?`
 )
 
-// A books is what is read from a database beforehand.
-type books struct {
+// A fixture is what is read from a database beforehand.
+type fixture struct {
 	project, user int64
 	providers     []provider
 }
@@ -38,7 +38,7 @@ type provider struct {
 	consumer       string // whose claim on it is released next; empty when there is none
 }
 
-func read(ctx context.Context, db *sql.DB) (b books, err error) {
+func read(ctx context.Context, db *sql.DB) (b fixture, err error) {
 	if err := db.QueryRowContext(ctx, `SELECT MIN(id) FROM projects`).Scan(&b.project); err != nil {
 		return b, fmt.Errorf("looking for a project: %w", err)
 	}
@@ -82,7 +82,7 @@ func prepare(ctx context.Context, db *sql.DB) (s session, err error) {
 }
 
 // write executes one claim on p, or the release of the existing one, without the commit.
-func (s session) write(ctx context.Context, b *books, p *provider) error {
+func (s session) write(ctx context.Context, b *fixture, p *provider) error {
 	now := time.Now().UTC().Truncate(time.Second)
 	result, err := s.swap.ExecContext(ctx, p.generation+1, now, p.id, p.generation)
 	if err != nil {

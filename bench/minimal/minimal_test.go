@@ -18,8 +18,8 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// books counts the results of transactions: generations, consumers, allocations.
-func books(t *testing.T, driver, dsn string) (n [3]int) {
+// countRows counts the results of transactions: generations, consumers, allocations.
+func countRows(t *testing.T, driver, dsn string) (n [3]int) {
 	t.Helper()
 	db, err := sql.Open(driver, dsn)
 	if err != nil {
@@ -54,9 +54,9 @@ func TestSQLite(t *testing.T) {
 	if err := worlds.Flat(20, 1).Save(context.Background(), file); err != nil {
 		t.Fatal(err)
 	}
-	before := books(t, "sqlite", file)
+	before := countRows(t, "sqlite", file)
 	rate, err := minimal.SQLite(context.Background(), file, 4, 50*time.Millisecond)
-	check(t, before, books(t, "sqlite", file), rate, err)
+	check(t, before, countRows(t, "sqlite", file), rate, err)
 }
 
 func TestMariaDB(t *testing.T) {
@@ -69,9 +69,9 @@ func TestMariaDB(t *testing.T) {
 		t.Fatal(err)
 	}
 	dsn := u.User.String() + "@tcp(" + u.Host + ")" + u.Path
-	before := books(t, "mysql", dsn)
+	before := countRows(t, "mysql", dsn)
 	rate, err := minimal.MariaDB(context.Background(), dsn, 3, 50*time.Millisecond)
-	check(t, before, books(t, "mysql", dsn), rate, err)
+	check(t, before, countRows(t, "mysql", dsn), rate, err)
 }
 
 func TestEmptyDatabasesAreRefused(t *testing.T) {

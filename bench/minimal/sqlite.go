@@ -54,7 +54,7 @@ func open(file string) (*sql.DB, error) {
 }
 
 // serve writes for the clients in the queue until it is closed.
-func (s session) serve(ctx context.Context, b *books, queue <-chan chan error) {
+func (s session) serve(ctx context.Context, b *fixture, queue <-chan chan error) {
 	for first := range queue {
 		members := []chan error{first}
 		for len(members) < group && len(queue) > 0 {
@@ -68,7 +68,7 @@ func (s session) serve(ctx context.Context, b *books, queue <-chan chan error) {
 }
 
 // commit executes n transactions in one commit.
-func (s session) commit(ctx context.Context, b *books, n int) error {
+func (s session) commit(ctx context.Context, b *fixture, n int) error {
 	if _, err := s.conn.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
 		return err
 	}

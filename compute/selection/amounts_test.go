@@ -12,9 +12,9 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// A books is a question about amounts:
+// A calculation is a question about amounts:
 //
-//	held cn1 VCPU:1 MEMORY_MB:512      what a server holds
+//	held cn1 VCPU:1 MEMORY_MB:512      what is allocated to a server
 //	other cn2 VCPU:1                   and what comes or goes
 //	plus                               what is asked: plus, minus, doubled
 //
@@ -22,15 +22,15 @@ import (
 //
 //	group g1 NET:1000 CUSTOM_A         what a port asks for
 //	traits cn1/br0 CUSTOM_A CUSTOM_B   of a provider
-type books struct {
+type calculation struct {
 	held, other guarantee.Amounts
 	groups      []request.Group
 	traits      map[string][]string
 	verb        string
 }
 
-func newBooks(t *testing.T, question []string) *books {
-	b := &books{held: guarantee.Amounts{}, other: guarantee.Amounts{}, traits: map[string][]string{}, verb: "match"}
+func newCalculation(t *testing.T, question []string) *calculation {
+	b := &calculation{held: guarantee.Amounts{}, other: guarantee.Amounts{}, traits: map[string][]string{}, verb: "match"}
 	c := &cloud{t: t}
 	amounts := func(words []string) (m map[string]int64, rest []string) {
 		m = map[string]int64{}
@@ -67,12 +67,12 @@ func newBooks(t *testing.T, question []string) *books {
 	return b
 }
 
-// The answer is what the server holds then, or which provider serves which group.
+// The answer is what is allocated to the server then, or which provider serves which group.
 func TestAmountScenarios(t *testing.T) {
 	for _, file := range []string{"testdata/claims.txt", "testdata/mappings.txt"} {
 		runScenarios(t, file, func(t *testing.T, question []string) []string {
-			b := newBooks(t, question)
-			before := newBooks(t, question)
+			b := newCalculation(t, question)
+			before := newCalculation(t, question)
 			lines := b.ask()
 			if diff := cmp.Diff([]any{before.held, before.other}, []any{b.held, b.other}); diff != "" {
 				t.Errorf("%q changes what it was given:\n%s", question, diff)
@@ -82,7 +82,7 @@ func TestAmountScenarios(t *testing.T) {
 	}
 }
 
-func (b *books) ask() []string {
+func (b *calculation) ask() []string {
 	var sum guarantee.Amounts
 	var err error
 	switch b.verb {
@@ -104,7 +104,7 @@ func (b *books) ask() []string {
 	return strings.Split(selection.Candidate{Amounts: sum}.String(), " | ")
 }
 
-func (b *books) match() []string {
+func (b *calculation) match() []string {
 	mappings, ok := selection.Match(b.groups, b.held, b.traits)
 	if !ok {
 		return []string{"none"}

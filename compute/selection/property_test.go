@@ -61,7 +61,7 @@ func stocked(root, class string, n int64) selection.Provider {
 	return selection.Provider{Root: placement.UUID(root), Stocks: map[string]selection.Stock{class: {Capacity: n}}}
 }
 
-// run takes most claims and checks the books.
+// run takes most claims and checks the allocations.
 func run(t *testing.T, c *selection.Chooser, a selection.Answer, servers int, r *rand.Rand) (claims, alternates []selection.Claim) {
 	held := guarantee.Amounts{}
 	for tried := 0; !c.Done(); tried++ {

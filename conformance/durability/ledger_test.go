@@ -256,8 +256,8 @@ func (l *ledger) String() string {
 	return fmt.Sprintf("%d acknowledged, %d refused, %d without an answer", l.acks.Load(), l.refusals.Load(), l.open.Load())
 }
 
-// TestBooksAgree audits the service after a load and no accident.
-func TestBooksAgree(t *testing.T) {
+// TestRecordsAgree audits the service after a load and no accident.
+func TestRecordsAgree(t *testing.T) {
 	rest.Each(t, func(t *testing.T, url string) {
 		l := newLedger(t, url)
 		l.work(after(2*time.Second), rand.Uint64())

@@ -287,7 +287,7 @@ func (h *history) add(client int, call int64, d deed, r result) {
 // check ends the test unless there is a sequential order.
 func (h *history) check(t *testing.T) {
 	t.Helper()
-	if got := porcupine.CheckOperationsTimeout(books(), h.ops, think); got != porcupine.Ok {
+	if got := porcupine.CheckOperationsTimeout(model(), h.ops, think); got != porcupine.Ok {
 		t.Fatalf("linearizable: %s, of %d operations", got, len(h.ops))
 	}
 	t.Logf("%d operations are linearizable", len(h.ops))

@@ -4,11 +4,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/conformance/clients/rest"
-	"github.com/berthcloud/berth/internal/books"
+	"github.com/berthcloud/berth/internal/records"
 )
 
 // A port is a port in the API.
-type port struct{ books.Port }
+type port struct{ records.Port }
 
 // asks is a part of the resources that a port requests.
 func (p *port) asks(percent int) rest.Resources {
@@ -64,10 +64,10 @@ func (c *cloud) claim(server string, p port, on host, percent int) {
 		Generation any `json:"consumer_generation"`
 	}
 	c.places.Read(c, "/allocations/"+server, &body)
-	held := c.held(server)
-	addTo(held.On(on.bridge), p.asks(percent), 100)
-	held.On(on.root)["VCPU"] = 1
-	c.places.Must(c, 204, "PUT", "/allocations/"+server, rest.Allocations(body.Generation, held))
+	allocated := c.allocated(server)
+	addTo(allocated.On(on.bridge), p.asks(percent), 100)
+	allocated.On(on.root)["VCPU"] = 1
+	c.places.Must(c, 204, "PUT", "/allocations/"+server, rest.Allocations(body.Generation, allocated))
 }
 
 // binding is compute's request to bind a port to a server.
@@ -90,11 +90,11 @@ func (c *cloud) bound(server, policy string) port {
 	return c.port(p.ID)
 }
 
-func (c *cloud) held(server string) books.Holdings {
+func (c *cloud) allocated(server string) records.Allocations {
 	c.Helper()
-	var held books.Allocation
-	c.places.Read(c, "/allocations/"+server, &held)
-	return held.Holdings()
+	var allocated records.Consumer
+	c.places.Read(c, "/allocations/"+server, &allocated)
+	return allocated.ByProvider()
 }
 
 // agrees waits until no change is pending, and then checks that each server's allocations are the
@@ -103,9 +103,9 @@ func (c *cloud) held(server string) books.Holdings {
 func (c *cloud) agrees() {
 	c.Helper()
 	c.settles()
-	want, inUse := c.promised(), books.Holdings{}
+	want, inUse := c.promised(), records.Allocations{}
 	for server, of := range want {
-		if diff := cmp.Diff(of, c.held(server)); diff != "" {
+		if diff := cmp.Diff(of, c.allocated(server)); diff != "" {
 			c.Errorf("what server %s holds (-want +got):\n%s", server, diff)
 		}
 		for provider, amounts := range of {
@@ -122,16 +122,16 @@ func (c *cloud) agrees() {
 }
 
 // promised are the expected allocations of servers.
-func (c *cloud) promised() map[string]books.Holdings {
+func (c *cloud) promised() map[string]records.Allocations {
 	c.Helper()
 	ports := map[string]port{}
 	for _, p := range c.ports() {
 		ports[p.ID] = p
 	}
-	want := map[string]books.Holdings{}
+	want := map[string]records.Allocations{}
 	for _, claim := range c.claims {
 		if want[claim.server] == nil {
-			want[claim.server] = books.Holdings{}
+			want[claim.server] = records.Allocations{}
 		}
 		of := want[claim.server]
 		of.On(claim.host.root)["VCPU"] = 1

@@ -95,7 +95,7 @@ var rules = []struct{ pkg, may string }{
 	{"cmd/berth", "*"},
 	{"config/configtest", "config internal/upstreamtest osloconfig"},
 	{"internal/archtest", ""},
-	{"internal/books", ""},
+	{"internal/records", ""},
 	{"internal/certtest", ""},
 	{"internal/dbtest", "internal/process"},
 	{"internal/keystonetest", "internal/servertest internal/upstreamtest"},
@@ -114,10 +114,10 @@ var rules = []struct{ pkg, may string }{
 	{"internal/upstreamtest", ""},
 
 	// The benchmarks use HTTP; only their data sets are written as rows.
-	{"bench", "bench/* internal/books internal/fakehosts internal/process"},
+	{"bench", "bench/* internal/records internal/fakehosts internal/process"},
 	{"bench/worlds", "config dbtool placement sqlstore sqlstore/migrations"},
 	{"bench/minimal", "bench/* sqlstore/migrations"},
-	{"bench/*", "bench/* internal/books internal/fakehosts internal/process"},
+	{"bench/*", "bench/* internal/records internal/fakehosts internal/process"},
 
 	// The black-box tests use HTTP and import only their own packages of Berth.
 	{"conformance", black},
@@ -128,7 +128,7 @@ var rules = []struct{ pkg, may string }{
 var testOnly = []string{"placement/placementtest", "network/networktest", "compute/computetest", "agent/tc/tctest", "config/configtest", "conformance/*", "internal/certtest", "internal/dbtest", "internal/keystonetest", "internal/novatest", "internal/ovstest", "internal/servertest", "internal/sqltest", "httpapi/placementapi/placementapitest", "internal/storetest", "internal/golden", "internal/growthtest", "internal/racetest", "internal/traffictest", "internal/upstreamtest"}
 
 // black are the packages that the black-box tests and their packages may import.
-const black = "conformance/* internal/books internal/dbtest internal/fakehosts internal/keystonetest internal/process internal/servertest internal/traffictest internal/upstreamtest"
+const black = "conformance/* internal/records internal/dbtest internal/fakehosts internal/keystonetest internal/process internal/servertest internal/traffictest internal/upstreamtest"
 
 // TestImports checks every file of the tree against the rules.
 func TestImports(t *testing.T) {

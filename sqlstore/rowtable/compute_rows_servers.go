@@ -131,7 +131,7 @@ func operationTable() *table[compute.OperationRow] {
 	)
 }
 
-func goneTable() *table[compute.DeletedRow] {
+func deletedTable() *table[compute.DeletedRow] {
 	type T = compute.DeletedRow
 	return newTable("gone_servers", byID, nil,
 		text("id", func(r *T) *compute.ID { return &r.ID }, compute.ByID),

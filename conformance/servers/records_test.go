@@ -8,15 +8,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berthcloud/berth/internal/books"
 	"github.com/berthcloud/berth/internal/fakehosts"
+	"github.com/berthcloud/berth/internal/records"
 )
 
 // The services' records of servers and ports.
 type (
-	vm       = books.Server
-	port     = books.Port
-	holdings = books.Holdings
+	vm          = records.Server
+	port        = records.Port
+	allocations = records.Allocations
 )
 
 func (c *cloud) vms() []vm {
@@ -48,11 +48,11 @@ func (c *cloud) providers() []provider {
 	return all.Providers
 }
 
-func (c *cloud) held(server string) holdings {
+func (c *cloud) allocated(server string) allocations {
 	c.Helper()
-	var held books.Allocation
-	c.places.Read(c, "/allocations/"+server, &held)
-	return held.Holdings()
+	var allocated records.Consumer
+	c.places.Read(c, "/allocations/"+server, &allocated)
+	return allocated.ByProvider()
 }
 
 // agrees waits until the three services and the hosts agree, and reports the differences if they do
@@ -77,7 +77,7 @@ type look struct {
 	hosts map[string]string // names by root provider
 	roots map[string]string // root providers by provider
 	vms   map[string]vm
-	want  map[string]holdings // by server
+	want  map[string]allocations // by server
 	wrong []string
 }
 
@@ -93,7 +93,7 @@ func (c *cloud) wrong() []string {
 	if left := c.underWay(); left != "" {
 		return []string{"under way: " + left}
 	}
-	l := &look{hosts: map[string]string{}, roots: map[string]string{}, vms: map[string]vm{}, want: map[string]holdings{}}
+	l := &look{hosts: map[string]string{}, roots: map[string]string{}, vms: map[string]vm{}, want: map[string]allocations{}}
 	for _, h := range c.hosts {
 		l.hosts[h.ID] = h.Name
 	}
@@ -108,10 +108,10 @@ func (c *cloud) wrong() []string {
 	for _, p := range ports {
 		l.port(p, c.given[p.ID])
 	}
-	total := holdings{}
+	total := allocations{}
 	for id, want := range l.want {
-		if diff := cmp.Diff(want, c.held(id)); diff != "" {
-			l.complain("what server %s holds (-want +got):\n%s", id, diff)
+		if diff := cmp.Diff(want, c.allocated(id)); diff != "" {
+			l.complain("the allocations of server %s (-want +got):\n%s", id, diff)
 		}
 		total.AddAll(want)
 	}
@@ -131,7 +131,7 @@ func (c *cloud) wrong() []string {
 // server checks a server, and adds its flavor's resources to the expected allocations.
 func (l *look) server(v vm) {
 	l.vms[v.ID] = v
-	l.want[v.ID] = holdings{}
+	l.want[v.ID] = allocations{}
 	if v.Task != nil || !slices.Contains([]string{"ACTIVE", "ERROR", "SHUTOFF"}, v.Status) {
 		l.complain("server %s is stuck: %s, %v", v.ID, v.Status, v.Task)
 	}
@@ -149,16 +149,16 @@ func (l *look) server(v vm) {
 func (l *look) port(p port, given bool) {
 	if p.Device == "" {
 		if !given {
-			l.complain("port %s was made for a server and is left", p.ID)
+			l.complain("port %s was created for a server and remains", p.ID)
 		}
 		if p.Host != "" || len(p.Profile.Allocation) > 0 {
-			l.complain("port %s is nobody's and bound to %q by %v", p.ID, p.Host, p.Profile.Allocation)
+			l.complain("port %s has no device and is bound to %q by %v", p.ID, p.Host, p.Profile.Allocation)
 		}
 		return
 	}
 	server, there := l.vms[p.Device]
 	if !there {
-		l.complain("port %s is of server %s, which is not there", p.ID, p.Device)
+		l.complain("port %s is of server %s, which does not exist", p.ID, p.Device)
 		return
 	}
 	if p.Host != server.At() || p.Host == "" || p.VIF != "ovs" {
@@ -200,7 +200,7 @@ func (l *look) host(c *cloud, h *fakehosts.Host, ports []port) {
 	for _, s := range all {
 		got[s.ID] = append([]string{}, s.Ports...)
 		if !s.Built {
-			l.complain("%s has half of server %s", h.Name, s.ID)
+			l.complain("%s has an incomplete server %s", h.Name, s.ID)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -1,6 +1,6 @@
-// Command picture draws the curves that "bench -scaling" has written, as SVG:
+// Command chart draws the curves that "bench -scaling" has written, as SVG:
 //
-//	go run ./bench/picture curves.json > docs/scaling.svg
+//	go run ./bench/chart curves.json > docs/scaling.svg
 //
 // It does not measure.
 package main
@@ -16,7 +16,7 @@ import (
 
 func main() {
 	if err := run(os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "picture:", err)
+		fmt.Fprintln(os.Stderr, "chart:", err)
 		os.Exit(1)
 	}
 }

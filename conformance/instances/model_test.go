@@ -39,10 +39,10 @@ const (
 // A balance is a provider's state in a sequential model.
 type balance struct{ used, generation int }
 
-// books is the sequential model of operations: a claim that fits is granted and increments the
+// model is the sequential model of operations: a claim that fits is granted and increments the
 // generation once for any amount, one that does not fit changes nothing, a release frees the amount
 // and leaves the generation unchanged, a read returns both.
-func books() porcupine.Model {
+func model() porcupine.Model {
 	start := balance{used: 0, generation: 1} // after its inventory was set
 	return porcupine.Model{
 		Partition: byProvider,
@@ -80,8 +80,8 @@ func byProvider(ops []porcupine.Operation) (parts [][]porcupine.Operation) {
 	return parts
 }
 
-// TestBooksCanFail plants one error of each kind into a history that is valid without it.
-func TestBooksCanFail(t *testing.T) {
+// TestModelCanFail plants one error of each kind into a history that is valid without it.
+func TestModelCanFail(t *testing.T) {
 	type entry struct {
 		d deed
 		r result
@@ -112,7 +112,7 @@ func TestBooksCanFail(t *testing.T) {
 			for _, e := range c.ops {
 				h.add(0, h.now(), e.d, e.r)
 			}
-			if got := porcupine.CheckOperations(books(), h.ops); got != c.want {
+			if got := porcupine.CheckOperations(model(), h.ops); got != c.want {
 				t.Errorf("linearizable = %v, want %v", got, c.want)
 			}
 		})

@@ -1,48 +1,48 @@
-// Package books has the records of the services about servers, ports and allocations, for tests and
-// measurements that compare them. It sends no requests; the expected values are up to its users.
-package books
+// Package records decodes what the services record about servers, ports and allocations, for tests
+// and measurements that compare these records. It sends no requests; the expected values are up to its users.
+package records
 
 // Amounts are how much of each resource class.
 type Amounts = map[string]int
 
-// Holdings are the resources allocated to a server, by provider.
-type Holdings map[string]Amounts
+// Allocations are the resources allocated to a server, by provider.
+type Allocations map[string]Amounts
 
 // On returns the amounts of a provider, which the caller may modify.
-func (h Holdings) On(provider string) Amounts {
-	if h[provider] == nil {
-		h[provider] = Amounts{}
+func (a Allocations) On(provider string) Amounts {
+	if a[provider] == nil {
+		a[provider] = Amounts{}
 	}
-	return h[provider]
+	return a[provider]
 }
 
 // Add adds amounts to those of a provider.
-func (h Holdings) Add(provider string, more Amounts) {
-	on := h.On(provider)
+func (a Allocations) Add(provider string, more Amounts) {
+	on := a.On(provider)
 	for class, n := range more {
 		on[class] += n
 	}
 }
 
-// AddAll adds other holdings.
-func (h Holdings) AddAll(others Holdings) {
+// AddAll adds those of others.
+func (a Allocations) AddAll(others Allocations) {
 	for provider, amounts := range others {
-		h.Add(provider, amounts)
+		a.Add(provider, amounts)
 	}
 }
 
-// An Allocation is placement's record of a consumer.
-type Allocation struct {
+// A Consumer is placement's record of a consumer.
+type Consumer struct {
 	Allocations map[string]struct{ Resources Amounts }
 }
 
-// Holdings are those of the consumer.
-func (a Allocation) Holdings() Holdings {
-	h := Holdings{}
-	for provider, of := range a.Allocations {
-		h[provider] = of.Resources
+// ByProvider returns the consumer's allocations.
+func (c Consumer) ByProvider() Allocations {
+	all := Allocations{}
+	for provider, of := range c.Allocations {
+		all[provider] = of.Resources
 	}
-	return h
+	return all
 }
 
 // A Server is the compute API's record of a server.

@@ -8,17 +8,17 @@ import (
 	"github.com/berthcloud/berth/bench/servers"
 )
 
-// books are a placement service's answers to requests about every host, by path.
-type books map[string]string
+// answers are a placement service's answers to requests about every host, by path.
+type answers map[string]string
 
-// books reads them from the running Berth.
-func (s *soaking) books() (books, error) {
+// answers reads them from the running Berth.
+func (s *soaking) answers() (answers, error) {
 	c, err := load.Dial(s.berth.Addr, servers.Headers...)
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
-	b := books{}
+	all := answers{}
 	for _, root := range s.make(s.world).Roots() {
 		for _, part := range []string{"inventories", "usages", "allocations", "traits", "aggregates"} {
 			path := fmt.Sprintf("/resource_providers/%s/%s", root, part)
@@ -26,16 +26,16 @@ func (s *soaking) books() (books, error) {
 			if err != nil {
 				return nil, err
 			}
-			b[path] = string(body)
+			all[path] = string(body)
 		}
 	}
-	return b, nil
+	return all, nil
 }
 
 // differences counts the answers that are not the same to the last byte.
-func (b books) differences(other books) int {
+func (a answers) differences(other answers) int {
 	n := 0
-	for path, body := range b {
+	for path, body := range a {
 		if other[path] != body {
 			n++
 		}
@@ -43,11 +43,11 @@ func (b books) differences(other books) int {
 	return n
 }
 
-// settled returns the books without the generations of providers, which a claim and its release
+// settled returns the answers without the generations of providers, which a claim and its release
 // increment.
-func (b books) settled() (books, error) {
-	s := books{}
-	for path, body := range b {
+func (a answers) settled() (answers, error) {
+	settled := answers{}
+	for path, body := range a {
 		var answer map[string]any
 		if err := json.Unmarshal([]byte(body), &answer); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
@@ -57,14 +57,14 @@ func (b books) settled() (books, error) {
 		if err != nil {
 			return nil, err
 		}
-		s[path] = string(text)
+		settled[path] = string(text)
 	}
-	return s, nil
+	return settled, nil
 }
 
 // changed counts the answers that are not the same but for generations.
-func (b books) changed(other books) (int, error) {
-	mine, err := b.settled()
+func (a answers) changed(other answers) (int, error) {
+	mine, err := a.settled()
 	if err != nil {
 		return 0, err
 	}
