@@ -19,7 +19,7 @@ func (s *Service) SetAggregates(ctx context.Context, uuid UUID, seen *Generation
 		}
 		if seen == nil {
 			// No generation is compared: somebody may be deleting it.
-			if err := t.Hold(p.ID); err != nil {
+			if err := t.LockProvider(p.ID); err != nil {
 				return err
 			}
 		}

@@ -135,20 +135,17 @@ func (s *Service) DeleteAllocations(ctx context.Context, consumer UUID) error {
 	})
 }
 
-// A Holding is what one consumer holds, with the consumer itself. A consumer
-// that does not exist holds nothing and is the zero ConsumerRow.
-type Holding struct {
-	Consumer    ConsumerRow
-	Allocations []AllocationRow
-}
-
-// AllocationsOf returns what a consumer holds.
-func (s *Service) AllocationsOf(ctx context.Context, consumer UUID) (Holding, error) {
-	var h Holding
+// AllocationsOf returns the allocations of a consumer, with the consumer. Without allocations,
+// and when the consumer is not kept, it returns the zero value.
+func (s *Service) AllocationsOf(ctx context.Context, consumer UUID) (ConsumerAllocations, error) {
+	var h ConsumerAllocations
 	err := s.view(ctx, func(r Reader) (err error) {
-		h, err = r.Holding(consumer)
+		h, err = r.AllocationsOf(consumer)
 		return err
 	})
+	if h.Consumer.ID == 0 {
+		return ConsumerAllocations{}, err
+	}
 	return h, err
 }
 
@@ -158,7 +155,7 @@ func (s *Service) AllocationsOn(ctx context.Context, uuid UUID) ([]AllocationRow
 	var rows []AllocationRow
 	var g Generation
 	err := s.view(ctx, func(r Reader) (err error) {
-		rows, g, err = r.HeldOn(uuid)
+		rows, g, err = r.AllocationsOn(uuid)
 		return orNoProvider(err, uuid)
 	})
 	return rows, g, err

@@ -287,8 +287,8 @@ func readConsumer(w Writer, who *Claimant) error {
 		return err
 	}
 	*who = Claimant{ID: row.ID, UUID: who.UUID, Generation: row.Generation}
-	all, err := w.AllocationsOf(who.UUID)
-	for _, a := range all {
+	held, err := w.AllocationsOf(who.UUID)
+	for _, a := range held.Allocations {
 		who.Holds = append(who.Holds, Hold{Provider: a.Provider, ProviderUUID: a.ProviderUUID, Class: a.Class, Used: a.Used})
 	}
 	return err
@@ -309,7 +309,7 @@ func (s *Service) readState(w Writer, claims []Claim, consumers []Claimant) (*cl
 			uuids = append(uuids, a.Provider)
 		}
 	}
-	rows, err := w.Providers(uuids...)
+	rows, err := w.LockProviders(uuids...)
 	if err != nil {
 		return nil, err
 	}

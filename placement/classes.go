@@ -133,13 +133,13 @@ func (t *tx) restoreClass(id ClassID, name string) (restored bool, err error) {
 	return err == nil, err
 }
 
-// holdCustom keeps the custom classes among some from being deleted.
-func (t *tx) holdCustom(ids ...ClassID) error {
+// lockCustom keeps the custom classes among some from being deleted.
+func (t *tx) lockCustom(ids ...ClassID) error {
 	custom := slices.DeleteFunc(slices.Clone(ids), func(id ClassID) bool { return id < FirstCustomClass })
 	if len(custom) == 0 {
 		return nil
 	}
-	return t.HoldClasses(custom...)
+	return t.LockClasses(custom...)
 }
 
 // knownClass is classID with the fault of an operation on the class itself.

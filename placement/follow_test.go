@@ -190,7 +190,7 @@ func (w *wanderer) heldInStore(ctx context.Context) map[placement.UUID]holding {
 	w.must(w.store.View(ctx, func(r placement.Reader) error {
 		for tree := range w.snapshot().Trees() {
 			for _, p := range tree.Providers {
-				rows, g, err := r.HeldOn(p.UUID)
+				rows, g, err := r.AllocationsOn(p.UUID)
 				w.must(err)
 				all[p.UUID] = holding{rows, g}
 			}

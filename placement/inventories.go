@@ -121,7 +121,7 @@ func (s *Service) AddInventory(ctx context.Context, uuid UUID, inv InventoryOf, 
 		if err != nil {
 			return invalidIfUnknown(err, attempt, uuid)
 		}
-		if err := t.holdCustom(class); err != nil {
+		if err := t.lockCustom(class); err != nil {
 			return err
 		}
 		err = t.InsertInventory(p.ID, class, inv.Inventory)
@@ -294,7 +294,7 @@ func (t *tx) setInventories(p ProviderRow, invs []InventoryOf, ids map[string]Cl
 // writeInventories inserts the wanted inventories that are not known and
 // updates the others.
 func (t *tx) writeInventories(p ProviderRow, order []ClassID, want map[ClassID]Inventory, known map[ClassID]bool) error {
-	if err := t.holdCustom(order...); err != nil {
+	if err := t.lockCustom(order...); err != nil {
 		return err
 	}
 	for _, id := range order {

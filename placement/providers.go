@@ -261,7 +261,7 @@ func (s *Service) DeleteProvider(ctx context.Context, uuid UUID) error {
 		if err != nil {
 			return err
 		}
-		if err := t.Hold(row.ID); err != nil {
+		if err := t.LockProvider(row.ID); err != nil {
 			return err
 		}
 		if parent, err := t.HasChildren(row.ID); err != nil {

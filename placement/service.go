@@ -224,7 +224,7 @@ type tx struct {
 func (t *tx) tree(uuid UUID) (ProviderRow, error) {
 	p, err := t.provider(uuid)
 	if err == nil {
-		err = t.Hold(p.Root)
+		err = t.LockProvider(p.Root)
 	}
 	return p, err
 }

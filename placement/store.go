@@ -74,31 +74,50 @@ type Store interface {
 	Close() error
 }
 
-// A Reader reads rows. Lists come in the order of their ids unless a method
-// says otherwise. Unknown ids and names give ErrNoRow from methods that return
+// A Reader reads the rows of one state of the store. Lists come in the order of their ids unless
+// a method says otherwise. Unknown ids and names give ErrNoRow from methods that return
 // one row, and an empty list from the others.
 type Reader interface {
+	CatalogReader
+	TreeReader
+	ProviderReader
+	AllocationReader
+}
+
+// A CatalogReader reads resource classes and traits.
+type CatalogReader interface {
 	// Classes and Traits list the whole catalogs.
 	Classes() ([]Named, error)
 	Traits() ([]Named, error)
+	// ClassInUse reports whether any inventory is of the class.
+	ClassInUse(id ClassID) (bool, error)
+	// TraitInUse reports whether any provider has the trait.
+	TraitInUse(id TraitID) (bool, error)
+}
 
+// A TreeReader reads what a Snapshot has: many trees at once.
+type TreeReader interface {
 	// TreeRows reads whole trees: those with the given root ids, or every
 	// tree when roots is nil. Roots that do not exist are left out.
 	TreeRows(roots []int64) (TreeRows, error)
-
 	// Digests sums up the rows that a TreeRows has, for comparing them with
 	// it; in no order.
 	Digests() ([]Digest, error)
 	// RootsBetween lists the roots of the providers with ids from one up to,
 	// not including, another.
 	RootsBetween(from, to int64) ([]int64, error)
+}
 
-	// Provider finds a provider by its UUID. A Writer holds it for its
-	// transaction: other stores wait with theirs.
+// A ProviderReader reads single providers and what belongs to them.
+type ProviderReader interface {
+	// Provider finds a provider by its UUID. A Writer locks it as
+	// LockProvider does.
 	Provider(uuid UUID) (ProviderRow, error)
 	// ProvidersIn lists the providers of the tree with that root.
 	ProvidersIn(root int64) ([]ProviderRow, error)
-	// Inventories lists what the given providers offer, by provider and
+	// HasChildren reports whether a provider is the parent of another.
+	HasChildren(provider int64) (bool, error)
+	// Inventories lists the inventories of the given providers, by provider and
 	// class id, each with the sum of its allocations.
 	Inventories(providers ...int64) ([]InventoryRow, error)
 	// ProviderTraits lists the traits of one provider.
@@ -108,61 +127,82 @@ type Reader interface {
 	// AllocatedClasses lists the classes of which one provider has
 	// allocations, whether or not it has inventory of them.
 	AllocatedClasses(provider int64) ([]ClassID, error)
-	// HasChildren reports whether a provider is the parent of another.
-	HasChildren(provider int64) (bool, error)
+}
 
-	// Consumer finds a consumer by its UUID.
+// An AllocationReader reads consumers and allocations.
+type AllocationReader interface {
+	// Consumer finds a consumer by its UUID, whether or not it has allocations.
 	Consumer(uuid UUID) (ConsumerRow, error)
-	// AllocationsOf lists what one consumer holds.
-	AllocationsOf(consumer UUID) ([]AllocationRow, error)
-	// AllocationsOn lists what is held on one provider.
-	AllocationsOn(provider int64) ([]AllocationRow, error)
-	// Holding reads what one consumer holds and the consumer, in one statement.
-	// It is empty when the consumer holds nothing or is not kept.
-	Holding(consumer UUID) (Holding, error)
-	// HeldOn lists what is held on the provider with that UUID, and says which
-	// generation the provider is of, in one statement.
-	HeldOn(provider UUID) ([]AllocationRow, Generation, error)
+	// AllocationsOf lists the allocations of one consumer, with the consumer as far as it is
+	// kept: the first releases of upstream's service wrote allocations without a row for their
+	// consumer, which then has its UUID only. Without allocations it returns the zero value.
+	AllocationsOf(consumer UUID) (ConsumerAllocations, error)
+	// AllocationsOn lists the allocations on the provider with that UUID, and returns the
+	// generation that the provider has in the same state.
+	AllocationsOn(provider UUID) ([]AllocationRow, Generation, error)
 	// ProjectUsage sums the allocations of a project's consumers, of one
 	// of its users when user is not empty.
 	ProjectUsage(project, user string) (ProjectUsage, error)
-
-	// ClassInUse reports whether any inventory is of the class.
-	ClassInUse(id ClassID) (bool, error)
-	// TraitInUse reports whether any provider has the trait.
-	TraitInUse(id TraitID) (bool, error)
 }
 
-// A Writer changes rows; what it changed is seen by its own Reader methods.
+// A Writer changes rows; its own Reader methods return what it changed.
 // Every error leaves the transaction unusable except the ones declared here
 // (ErrStale, ErrNameTaken, ErrUUIDTaken, ErrNoRow), after which fn may go on.
 // What changes or deletes one row by its id fails with ErrNoRow when it is not
 // there.
 type Writer interface {
 	Reader
+	CatalogWriter
+	ProviderWriter
+	InventoryWriter
+	ProviderTraitWriter
+	AggregateWriter
 	ClaimWriter
+	ChangeLogWriter
+}
 
+// A CatalogWriter changes resource classes and traits.
+type CatalogWriter interface {
+	// InsertTrait and InsertClass fail with ErrNameTaken. A class gets the
+	// given id; when another class has it InsertClass fails with ErrStale.
+	InsertTrait(name string) (TraitID, error)
+	InsertClass(id ClassID, name string) error
+	// RenameClass fails with ErrNameTaken.
+	RenameClass(id ClassID, name string) error
+	DeleteTrait(id TraitID) error
+	DeleteClass(id ClassID) error
+	// LockClasses keeps other stores' transactions from deleting the classes
+	// until this one ends. It fails with ErrNoRow when one does not exist.
+	LockClasses(ids ...ClassID) error
+}
+
+// A ProviderWriter changes providers and the trees that they are in.
+type ProviderWriter interface {
+	// LockProvider keeps other stores' transactions from changing the provider, or
+	// deleting it, until this one ends; one that does not exist is no error.
+	LockProvider(provider int64) error
+	// LockProviders finds the providers with those UUIDs and locks them, in the order of
+	// their ids; those that do not exist are left out.
+	LockProviders(uuids ...UUID) ([]ProviderRow, error)
 	// InsertProvider adds a provider of generation 0 and returns its id.
 	// Parent and Root are ids; Root 0 makes it a root of its own. It fails
-	// with ErrUUIDTaken or ErrNameTaken (the UUID is looked at first).
+	// with ErrUUIDTaken or ErrNameTaken (the UUID is checked first).
 	InsertProvider(p ProviderRow) (int64, error)
-	// Providers lists the providers with those UUIDs and holds them as Provider does.
-	Providers(uuids ...UUID) ([]ProviderRow, error)
 	// UpdateProvider writes name, parent and root of the provider p.ID,
 	// not its generation. It fails with ErrNameTaken or ErrNoRow.
 	UpdateProvider(p ProviderRow) error
-	// Hold keeps other stores' transactions from changing the provider, or
-	// deleting it, until this one ends; one that does not exist is no error.
-	Hold(provider int64) error
+	// BumpProvider raises a provider's generation by one if it is from, and
+	// fails with ErrStale if it is not.
+	BumpProvider(provider int64, from Generation) error
 	// SetRoot moves the given providers under another root.
 	SetRoot(root int64, providers ...int64) error
 	// DeleteProvider removes a provider and its inventories, traits and
 	// aggregate links.
 	DeleteProvider(provider int64) error
-	// BumpProvider raises a provider's generation by one if it is from, and
-	// fails with ErrStale if it is not.
-	BumpProvider(provider int64, from Generation) error
+}
 
+// An InventoryWriter changes the inventories of providers.
+type InventoryWriter interface {
 	// InsertInventory fails with ErrNameTaken when the provider has
 	// inventory of the class; UpdateInventory with ErrNoRow when not.
 	InsertInventory(provider int64, class ClassID, inv Inventory) error
@@ -170,146 +210,50 @@ type Writer interface {
 	// DeleteInventories removes the provider's inventory of the classes and
 	// returns how many there were.
 	DeleteInventories(provider int64, classes ...ClassID) (int, error)
+}
 
+// A ProviderTraitWriter changes which traits providers have.
+type ProviderTraitWriter interface {
 	// AddProviderTraits leaves traits that the provider has alone, and fails
 	// with ErrNoRow when a trait does not exist.
 	AddProviderTraits(provider int64, traits ...TraitID) error
 	RemoveProviderTraits(provider int64, traits ...TraitID) error
+}
+
+// An AggregateWriter changes which aggregates providers are members of.
+type AggregateWriter interface {
 	// AddProviderAggregates links a provider to aggregates, making those
 	// that do not exist and leaving links that are there alone.
 	AddProviderAggregates(provider int64, aggregates ...UUID) error
 	RemoveProviderAggregates(provider int64, aggregates ...AggregateID) error
+}
 
-	// HoldClasses keeps other stores' transactions from deleting the classes
-	// until this one ends. It fails with ErrNoRow when one does not exist.
-	HoldClasses(ids ...ClassID) error
+// A ClaimWriter reads and writes what many claims
+// need at once, in as few round trips as the database allows.
+type ClaimWriter interface {
+	// Claimants reads consumers with what they hold, in the order asked for. It
+	// locks nothing: WriteClaims fails when they are not like that any more. Of what
+	// is asked for, UUID, Project, User and Type count. Allocations of a consumer that
+	// does not exist are not looked for: WriteClaims finds them.
+	Claimants(asked []ConsumerRow) ([]Claimant, error)
+	// WriteClaims writes all of c, with the owners that do not exist yet. It fails
+	// with ErrStale when anything is not as c says it is, a consumer to be made or
+	// its allocations being there included; in a Shared store c may be from before
+	// the Update. Some of c may be written when it fails, so that the function of the
+	// Update must fail as well. It locks all their providers, those freed included, in
+	// the order of ids.
+	WriteClaims(c ClaimRows) error
+	// Stamp is the time of the rows that this Update writes, as it will be
+	// read back.
+	Stamp() time.Time
+}
 
-	// InsertTrait and InsertClass fail with ErrNameTaken. A class gets the
-	// given id; when another class has it InsertClass fails with ErrStale.
-	InsertTrait(name string) (TraitID, error)
-	DeleteTrait(id TraitID) error
-	InsertClass(id ClassID, name string) error
-	RenameClass(id ClassID, name string) error
-	DeleteClass(id ClassID) error
-
-	// InsertConsumer adds a consumer of generation 0 together with its
-	// project, user and type where they do not exist yet. It fails with
-	// ErrUUIDTaken.
-	InsertConsumer(c ConsumerRow) (int64, error)
-	// UpdateConsumer writes project, user and type of the consumer c.ID.
-	UpdateConsumer(c ConsumerRow) error
-	// BumpConsumer raises a consumer's generation by one if it is from, and
-	// fails with ErrStale if it is not.
-	BumpConsumer(consumer int64, from Generation) error
-	// DeleteConsumer removes a consumer if its generation is from, and fails
-	// with ErrStale if it is not.
-	DeleteConsumer(consumer int64, from Generation) error
-
-	// DeleteAllocations removes all that a consumer holds and returns how
-	// many rows there were.
-	DeleteAllocations(consumer UUID) (int, error)
-	InsertAllocations(as ...AllocationRow) error
-
-	// Changed adds to what other stores are told of this Update when it is
+// A ChangeLogWriter notes what an Update changes.
+type ChangeLogWriter interface {
+	// Changed adds to what other stores read in the change log once this Update is
 	// committed.
 	Changed(c Changes)
 	// OnCommit has fn called when what this Update wrote is durable, and before it
 	// returns. fn must be quick, and is called on the goroutine of Group's functions.
 	OnCommit(fn func())
-}
-
-// A TreeRows is the rows of whole trees.
-type TreeRows struct {
-	Providers   []ProviderRow
-	Inventories []InventoryRow
-	Traits      []ProviderTraitRow
-	Aggregates  []AggregateRow
-	// FoldCase says that the store takes upper and lower case for the same
-	// when it compares names and UUIDs: MySQL does, unless it is told not to.
-	FoldCase bool
-	// FoldLike says that it does so when it looks for names by a pattern:
-	// PostgreSQL does not.
-	FoldLike bool
-}
-
-// A ProviderRow is a resource provider as the store keeps it.
-type ProviderRow struct {
-	ID         int64
-	UUID       UUID
-	Name       string
-	Generation Generation
-	// Parent and Root are provider ids. Parent is 0 for a root, whose Root
-	// is its own id.
-	Parent, Root int64
-	Modified     time.Time
-	// Updated says that Modified is the time of a change and not of the
-	// creation. A root counts as changed at once: upstream writes its root
-	// in a second step. It is ignored when written.
-	Updated bool
-}
-
-// An InventoryRow is what one provider offers of one class and how much of it
-// is allocated.
-type InventoryRow struct {
-	Provider int64
-	Class    ClassID
-	Inventory
-	Used     int64
-	Modified time.Time
-}
-
-// A ProviderTraitRow says that a provider has a trait.
-type ProviderTraitRow struct {
-	Provider int64
-	Trait    TraitID
-}
-
-// An AggregateRow says that a provider is a member of an aggregate.
-type AggregateRow struct {
-	Provider int64
-	ID       AggregateID
-	UUID     UUID
-}
-
-// A ConsumerRow is a consumer as the store keeps it. Project and User are the
-// identity service's ids; Type is the name of its consumer type, empty when it
-// has none (consumers from before microversion 1.38).
-type ConsumerRow struct {
-	ID         int64
-	UUID       UUID
-	Project    string
-	User       string
-	Type       string
-	Generation Generation
-}
-
-// An AllocationRow is what a consumer holds of one class on one provider.
-// ProviderUUID, ProviderGeneration, ConsumerGeneration and Modified are filled
-// in when read and ignored when written.
-type AllocationRow struct {
-	Provider           int64
-	ProviderUUID       UUID
-	ProviderGeneration Generation
-	Consumer           UUID
-	ConsumerGeneration Generation
-	Class              ClassID
-	Used               int64
-	Modified           time.Time
-}
-
-// A ProjectUsage is what the consumers of a project, or of one of its users,
-// hold.
-type ProjectUsage struct {
-	Rows []UsageRow
-	// Consumers counts the consumers that hold something by their type;
-	// the key is empty for those without one.
-	Consumers map[string]int64
-}
-
-// A UsageRow is the sum of one class over the consumers of one type (empty
-// for consumers without one).
-type UsageRow struct {
-	Class ClassID
-	Type  string
-	Used  int64
 }

@@ -1,8 +1,6 @@
 package sqlstore
 
 import (
-	"slices"
-
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
@@ -19,13 +17,6 @@ SELECT
     a.used,
     COALESCE(a.updated_at, a.created_at)`
 
-// allocationColumns are those of allocations. The consumer may be missing: the
-// first releases did not keep consumers.
-const allocationColumns = allocationFields + `
-FROM allocations a
-JOIN resource_providers p ON p.id = a.resource_provider_id
-LEFT JOIN consumers c ON c.uuid = a.consumer_id`
-
 func readAllocation(r *sqlconn.Row) placement.AllocationRow {
 	return placement.AllocationRow{
 		Provider:           r.Int(0),
@@ -39,20 +30,9 @@ func readAllocation(r *sqlconn.Row) placement.AllocationRow {
 	}
 }
 
-func (r *reader) AllocationsOf(consumer placement.UUID) ([]placement.AllocationRow, error) {
-	return sqlconn.List(r.Tx, readAllocation, allocationColumns+`
-WHERE a.consumer_id = ?
-ORDER BY a.id`, consumer)
-}
-
-func (r *reader) AllocationsOn(provider int64) ([]placement.AllocationRow, error) {
-	return sqlconn.List(r.Tx, readAllocation, allocationColumns+`
-WHERE a.resource_provider_id = ?
-ORDER BY a.id`, provider)
-}
-
-func (r *reader) Holding(consumer placement.UUID) (placement.Holding, error) {
-	var h placement.Holding
+// The consumer may be missing: the first releases of upstream's service did not keep consumers.
+func (r *reader) AllocationsOf(consumer placement.UUID) (placement.ConsumerAllocations, error) {
+	var h placement.ConsumerAllocations
 	err := r.Each(func(one *sqlconn.Row) {
 		h.Consumer = placement.ConsumerRow{
 			ID:         one.Int(8),
@@ -70,7 +50,7 @@ func (r *reader) Holding(consumer placement.UUID) (placement.Holding, error) {
     t.name
 FROM allocations a
 JOIN resource_providers p ON p.id = a.resource_provider_id
-JOIN consumers c ON c.uuid = a.consumer_id
+LEFT JOIN consumers c ON c.uuid = a.consumer_id
 LEFT JOIN projects o ON o.id = c.project_id
 LEFT JOIN users u ON u.id = c.user_id
 LEFT JOIN consumer_types t ON t.id = c.consumer_type_id
@@ -79,7 +59,7 @@ ORDER BY a.id`, consumer)
 	return h, err
 }
 
-func (r *reader) HeldOn(provider placement.UUID) ([]placement.AllocationRow, placement.Generation, error) {
+func (r *reader) AllocationsOn(provider placement.UUID) ([]placement.AllocationRow, placement.Generation, error) {
 	all, err := sqlconn.List(r.Tx, readAllocation, allocationFields+`
 FROM resource_providers p
 LEFT JOIN allocations a ON a.resource_provider_id = p.id
@@ -103,26 +83,4 @@ SELECT DISTINCT resource_class_id
 FROM allocations
 WHERE resource_provider_id = ?
 ORDER BY resource_class_id`, provider)
-}
-
-func (w *writer) DeleteAllocations(consumer placement.UUID) (int, error) {
-	return w.Exec(`DELETE FROM allocations WHERE consumer_id = ?`, consumer)
-}
-
-// insertChunk is how many rows go into one INSERT; a claim has fewer.
-const insertChunk = 32
-
-func (w *writer) InsertAllocations(as ...placement.AllocationRow) error {
-	for part := range slices.Chunk(as, insertChunk) {
-		args := make([]any, 0, 5*len(part))
-		for _, a := range part {
-			args = append(args, w.Written, a.Provider, a.Consumer, a.Class, a.Used)
-		}
-		if _, err := w.Exec(`
-INSERT INTO allocations (created_at, resource_provider_id, consumer_id, resource_class_id, used)
-VALUES `+sqlconn.Tuples(len(part), 5), args...); err != nil {
-			return err
-		}
-	}
-	return nil
 }

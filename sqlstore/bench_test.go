@@ -56,7 +56,7 @@ func fillHost(w placement.Writer, i, held int) (placement.ProviderRow, error) {
 			rows = append(rows, placement.AllocationRow{Provider: host.ID, Consumer: vm, Class: class, Used: 1})
 		}
 	}
-	return host, errors.Join(err, w.InsertAllocations(rows...))
+	return host, errors.Join(err, w.WriteClaims(placement.ClaimRows{Allocations: rows}))
 }
 
 func BenchmarkTreeRows(b *testing.B) {

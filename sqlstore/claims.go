@@ -336,6 +336,9 @@ VALUES `, "", func(a placement.AllocationRow) []any {
 	})
 }
 
+// insertChunk is how many rows go into one INSERT; a claim has fewer.
+const insertChunk = 32
+
 // insertStatements add rows of so many values, a number of them with each.
 func insertStatements[T any](rows []T, width int, head, tail string, values func(T) []any) []mustChange {
 	var all []mustChange

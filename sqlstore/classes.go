@@ -32,7 +32,7 @@ VALUES (?, ?, ?)`, w.Written, id, name)
 	return err
 }
 
-func (w *writer) HoldClasses(ids ...placement.ClassID) error {
+func (w *writer) LockClasses(ids ...placement.ClassID) error {
 	return sqlconn.InList(ids, func(marks string, args []any) error {
 		there, err := sqlconn.List(w.Tx, sqlconn.Integer, `
 SELECT id

@@ -57,9 +57,9 @@ WHERE p.id = (SELECT id FROM resource_providers WHERE uuid = ?)`, uuid)
 	return p, err
 }
 
-// Providers holds several rows, in the order of their ids: two transactions that ask for
+// LockProviders locks several rows, in the order of their ids: two transactions that ask for
 // the same ones in another order do not wait for each other in a circle.
-func (w *writer) Providers(uuids ...placement.UUID) ([]placement.ProviderRow, error) {
+func (w *writer) LockProviders(uuids ...placement.UUID) ([]placement.ProviderRow, error) {
 	ids, err := sqlconn.ListIn(w.Tx, sqlconn.Integer, `
 SELECT id
 FROM resource_providers
@@ -77,10 +77,10 @@ WHERE p.id IN (`+marks+`)`+providerOrder, args...)
 	return all, err
 }
 
-// Hold does nothing where there is one writer at a time. On MySQL it writes a row
+// LockProvider does nothing where there is one writer at a time. On MySQL it writes a row
 // of Berth's own besides: nodes of a cluster know nothing of each other's locks,
 // and refuse one of two transactions only when both wrote the same row.
-func (w *writer) Hold(provider int64) error {
+func (w *writer) LockProvider(provider int64) error {
 	if err := w.hold(provider); err != nil || w.Session.Dialect.HoldSlot == "" {
 		return err
 	}

@@ -154,16 +154,29 @@ func (c *storeCase) stock(provider int64, class placement.ClassID, total int64) 
 // consumer adds a consumer of the project "blue" and the user "ann".
 func (c *storeCase) consumer(name, kind string) placement.ConsumerRow {
 	c.Helper()
-	row := placement.ConsumerRow{UUID: uuidOf(name), Project: "blue", User: "ann", Type: kind}
-	row.ID = add(c, func(w placement.Writer) (int64, error) { return w.InsertConsumer(row) })
+	return c.add(placement.ConsumerRow{UUID: uuidOf(name), Project: "blue", User: "ann", Type: kind})
+}
+
+// add adds a consumer, and returns it with its id and generation.
+func (c *storeCase) add(row placement.ConsumerRow) placement.ConsumerRow {
+	c.Helper()
+	c.claim(early, placement.ClaimRows{Made: []placement.ConsumerRow{row}})
+	row.ID = read(c, func(r placement.Reader) (placement.ConsumerRow, error) { return r.Consumer(row.UUID) }).ID
+	row.Generation = 1
 	return row
 }
 
-// hold lets a consumer hold an amount of a class.
-func (c *storeCase) hold(consumer placement.UUID, p placement.ProviderRow, class placement.ClassID, used int64) placement.AllocationRow {
+// claim writes claims in an Update of their own.
+func (c *storeCase) claim(now time.Time, rows placement.ClaimRows) {
+	c.Helper()
+	c.update(now, func(w placement.Writer) error { return w.WriteClaims(rows) })
+}
+
+// allocate gives an amount of a class to a consumer, which need not exist.
+func (c *storeCase) allocate(consumer placement.UUID, p placement.ProviderRow, class placement.ClassID, used int64) placement.AllocationRow {
 	c.Helper()
 	row := placement.AllocationRow{Provider: p.ID, Consumer: consumer, Class: class, Used: used}
-	c.update(early, func(w placement.Writer) error { return w.InsertAllocations(row) })
+	c.claim(early, placement.ClaimRows{Allocations: []placement.AllocationRow{row}})
 	row.ProviderUUID, row.Modified = p.UUID, early
 	return row
 }

@@ -16,7 +16,7 @@ var claims = []storeTest{
 	{"ReleaseOfLockedTrees", releaseOfLocked},
 	{"ClaimsThatMissAreNotWritten", missClaims},
 	{"ClaimsOfAnUpdateAreOne", repeatClaims},
-	{"HoldingsAreReadAtOnce", readHoldings},
+	{"AllocationsAreReadWithTheirConsumerAndProvider", readAllocations},
 }
 
 // twoHosts makes two providers, the second below the first, with inventory, a
@@ -27,9 +27,9 @@ func twoHosts(c *storeCase) (one, two placement.ProviderRow, vm placement.Consum
 	two = c.provider("cn2", &one)
 	c.stock(one.ID, 0, 8)
 	vm = c.consumer("vm1", "INSTANCE")
-	c.hold(vm.UUID, one, 0, 2)
-	c.hold(vm.UUID, two, 1, 3)
-	c.hold(uuidOf("ghost"), one, 0, 1)
+	c.allocate(vm.UUID, one, 0, 2)
+	c.allocate(vm.UUID, two, 1, 3)
+	c.allocate(uuidOf("ghost"), one, 0, 1)
 	return one, two, vm
 }
 
@@ -43,7 +43,7 @@ func readClaimants(c *storeCase) {
 		})
 		want := []placement.Claimant{
 			{UUID: uuidOf("new")},
-			{ID: vm.ID, UUID: vm.UUID, Holds: []placement.Hold{
+			{ID: vm.ID, UUID: vm.UUID, Generation: 1, Holds: []placement.Hold{
 				{Provider: one.ID, ProviderUUID: one.UUID, Root: one.ID, Class: 0, Used: 2},
 				{Provider: two.ID, ProviderUUID: two.UUID, Root: one.ID, Class: 1, Used: 3},
 			}},
@@ -79,9 +79,9 @@ func claimed(c *storeCase, rows placement.ClaimRows) error {
 func writeClaims(c *storeCase) {
 	one, two, vm := twoHosts(c)
 	leaver := c.consumer("vm2", "")
-	c.hold(leaver.UUID, two, 1, 4)
-	made := placement.ConsumerRow{UUID: uuidOf("new"), Project: "red", User: "bob", Type: "NEW"} // owners that are not there
-	kept := placement.ConsumerRow{ID: vm.ID, UUID: vm.UUID, Project: "blue", User: "ann"}        // of the type it has
+	c.allocate(leaver.UUID, two, 1, 4)
+	made := placement.ConsumerRow{UUID: uuidOf("new"), Project: "red", User: "bob", Type: "NEW"}         // owners that are not there
+	kept := placement.ConsumerRow{ID: vm.ID, UUID: vm.UUID, Project: "blue", User: "ann", Generation: 1} // of the type it has
 	frees := freed(one, two, vm)
 	frees[leaver.UUID] = []placement.Hold{{Provider: two.ID, ProviderUUID: two.UUID, Root: one.ID, Class: 1, Used: 4}}
 	rows := placement.ClaimRows{
@@ -107,20 +107,17 @@ func writeClaims(c *storeCase) {
 		})
 		got, err3 := r.Consumer(made.UUID)
 		made.ID, made.Generation = got.ID, 1
-		if told := rows.Made[0].ID; told != 0 && told != got.ID {
-			c.Errorf("the consumer that was made is %d, not %d", got.ID, told)
-		}
 		c.same("the consumer that was made", got, made)
 		got, err4 := r.Consumer(vm.UUID)
-		vm.Generation = 1
+		vm.Generation = 2
 		c.same("the consumer that was kept", got, vm)
 		_, gone := r.Consumer(leaver.UUID)
 		held, err5 := r.AllocationsOf(vm.UUID)
-		c.same("what it holds", held, []placement.AllocationRow{{
-			Provider: two.ID, ProviderUUID: two.UUID, ProviderGeneration: 1, Consumer: vm.UUID, ConsumerGeneration: 1, Used: 6, Modified: later,
+		c.same("what it holds", held.Allocations, []placement.AllocationRow{{
+			Provider: two.ID, ProviderUUID: two.UUID, ProviderGeneration: 1, Consumer: vm.UUID, ConsumerGeneration: 2, Used: 6, Modified: later,
 		}})
 		held, err6 := r.AllocationsOf(leaver.UUID)
-		c.same("what is left of the one that is gone", len(held), 0)
+		c.same("what is left of the one that is gone", len(held.Allocations), 0)
 		return errors.Join(err1, err2, err3, err4, err5, err6, wants("Consumer(gone)", gone, placement.ErrNoRow))
 	})
 }
@@ -134,7 +131,7 @@ func releaseOfLocked(c *storeCase) {
 		frees[vm.UUID][i].Root = 0
 	}
 	c.update(later, func(w placement.Writer) error {
-		if _, err := w.Providers(one.UUID, two.UUID); err != nil {
+		if _, err := w.LockProviders(one.UUID, two.UUID); err != nil {
 			return err
 		}
 		return w.WriteClaims(placement.ClaimRows{Gone: []placement.ConsumerRow{vm}, Freed: frees})
@@ -142,14 +139,14 @@ func releaseOfLocked(c *storeCase) {
 	c.view(func(r placement.Reader) error {
 		_, gone := r.Consumer(vm.UUID)
 		left, err := r.AllocationsOf(vm.UUID)
-		c.same("allocations that are left", len(left), 0)
+		c.same("allocations that are left", len(left.Allocations), 0)
 		return errors.Join(err, wants("Consumer(released)", gone, placement.ErrNoRow))
 	})
 }
 
 func missClaims(c *storeCase) {
 	one, two, vm := twoHosts(c)
-	kept := placement.ConsumerRow{ID: vm.ID, UUID: vm.UUID, Project: "blue", User: "ann"}
+	kept := placement.ConsumerRow{ID: vm.ID, UUID: vm.UUID, Project: "blue", User: "ann", Generation: 1}
 	stale, gone, other := kept, kept, kept
 	stale.Generation, gone.ID, other.UUID = 7, 1<<30, uuidOf("other")
 	all := freed(one, two, vm)
@@ -220,8 +217,8 @@ func repeatClaims(c *storeCase) {
 		c.view(func(r placement.Reader) error {
 			n := 0
 			for _, uuid := range of {
-				rows, err := r.AllocationsOf(uuid)
-				if n += len(rows); err != nil {
+				held, err := r.AllocationsOf(uuid)
+				if n += len(held.Allocations); err != nil {
 					return err
 				}
 			}
@@ -262,25 +259,26 @@ func repeatClaims(c *storeCase) {
 	left("after a big one", 601, all...)
 }
 
-func readHoldings(c *storeCase) {
-	one, _, vm := twoHosts(c)
+func readAllocations(c *storeCase) {
+	one, two, vm := twoHosts(c)
 	c.consumer("idle", "")
 	empty := c.provider("cn3", nil)
 	c.view(func(r placement.Reader) error {
-		h, err1 := r.Holding(vm.UUID)
-		of, err2 := r.AllocationsOf(vm.UUID)
-		c.same("Holding(vm1)", h, placement.Holding{Consumer: vm, Allocations: of})
-		none, err3 := r.Holding(uuidOf("idle"))
-		c.same("Holding(idle)", none, placement.Holding{})
-		ghost, err4 := r.Holding(uuidOf("ghost"))
-		c.same("Holding(ghost)", ghost, placement.Holding{})
-		on, g, err5 := r.HeldOn(one.UUID)
-		want, err6 := r.AllocationsOn(one.ID)
-		c.same("HeldOn(cn1)", on, want)
+		of, err1 := r.AllocationsOf(vm.UUID)
+		first := placement.AllocationRow{Provider: one.ID, ProviderUUID: one.UUID, Consumer: vm.UUID, ConsumerGeneration: 1, Class: 0, Used: 2, Modified: early}
+		second := placement.AllocationRow{Provider: two.ID, ProviderUUID: two.UUID, Consumer: vm.UUID, ConsumerGeneration: 1, Class: 1, Used: 3, Modified: early}
+		c.same("AllocationsOf(vm1)", of, placement.ConsumerAllocations{Consumer: vm, Allocations: []placement.AllocationRow{first, second}})
+		none, err2 := r.AllocationsOf(uuidOf("idle"))
+		c.same("AllocationsOf(idle)", none, placement.ConsumerAllocations{})
+		ghost, err3 := r.AllocationsOf(uuidOf("ghost"))
+		orphan := placement.AllocationRow{Provider: one.ID, ProviderUUID: one.UUID, Consumer: uuidOf("ghost"), Class: 0, Used: 1, Modified: early}
+		c.same("AllocationsOf(ghost)", ghost, placement.ConsumerAllocations{Consumer: placement.ConsumerRow{UUID: uuidOf("ghost")}, Allocations: []placement.AllocationRow{orphan}})
+		on, g, err4 := r.AllocationsOn(one.UUID)
+		c.same("AllocationsOn(cn1)", on, []placement.AllocationRow{first, orphan})
 		c.same("the generation of cn1", g, placement.Generation(0))
-		on, _, err7 := r.HeldOn(empty.UUID)
-		c.same("HeldOn(cn3)", len(on), 0)
-		_, _, unknown := r.HeldOn(uuidOf("cn9"))
-		return errors.Join(err1, err2, err3, err4, err5, err6, err7, wants("HeldOn(unknown)", unknown, placement.ErrNoRow))
+		on, _, err5 := r.AllocationsOn(empty.UUID)
+		c.same("AllocationsOn(cn3)", len(on), 0)
+		_, _, unknown := r.AllocationsOn(uuidOf("cn9"))
+		return errors.Join(err1, err2, err3, err4, err5, wants("AllocationsOn(unknown)", unknown, placement.ErrNoRow))
 	})
 }

@@ -59,7 +59,7 @@ func bumpTogether(c *storeCase) {
 func viewWhileWriting(c *storeCase) {
 	p := c.provider("cn1", nil)
 	c.stock(p.ID, 0, 10)
-	c.hold(uuidOf("a"), p, 0, 1)
+	c.allocate(uuidOf("a"), p, 0, 1)
 	var done atomic.Bool
 	look := func(r placement.Reader) error {
 		for range 2 {
@@ -69,8 +69,8 @@ func viewWhileWriting(c *storeCase) {
 			if err := errors.Join(err1, err2, err3); err != nil {
 				return err
 			}
-			if len(a)+len(b) != 1 || invs[0].Used != 1 {
-				return fmt.Errorf("a holds %d, b holds %d, %d in use", len(a), len(b), invs[0].Used)
+			if len(a.Allocations)+len(b.Allocations) != 1 || invs[0].Used != 1 {
+				return fmt.Errorf("a holds %d, b holds %d, %d in use", len(a.Allocations), len(b.Allocations), invs[0].Used)
 			}
 		}
 		return nil
@@ -95,10 +95,10 @@ func shuttle(c *storeCase, p placement.ProviderRow, n int) {
 	from, to := uuidOf("a"), uuidOf("b")
 	for range n {
 		err := c.store.Update(context.Background(), later, func(w placement.Writer) error {
-			if _, err := w.DeleteAllocations(from); err != nil {
-				return err
-			}
-			return w.InsertAllocations(placement.AllocationRow{Provider: p.ID, Consumer: to, Used: 1})
+			return w.WriteClaims(placement.ClaimRows{
+				Freed:       map[placement.UUID][]placement.Hold{from: {{Provider: p.ID, ProviderUUID: p.UUID, Root: p.ID, Used: 1}}},
+				Allocations: []placement.AllocationRow{{Provider: p.ID, Consumer: to, Used: 1}},
+			})
 		})
 		if err != nil {
 			c.Errorf("moving: %v", err)
@@ -124,7 +124,7 @@ func claimTheLast(c *storeCase) {
 				return errRefused
 			}
 			vm := uuidOf(fmt.Sprintf("vm%d", i))
-			return w.InsertAllocations(placement.AllocationRow{Provider: p.ID, Consumer: vm, Used: 1})
+			return w.WriteClaims(placement.ClaimRows{Allocations: []placement.AllocationRow{{Provider: p.ID, Consumer: vm, Used: 1}}})
 		})
 		switch {
 		case err == nil:

@@ -23,12 +23,11 @@ var ordinary = []storeTest{
 	{"ClassesAreKept", keepClasses},
 	{"ConsumersAreKept", keepConsumers},
 	{"AllocationsAreKept", keepAllocations},
-	{"AllocationsWithoutConsumerAreRead", readOrphans},
 	{"ProjectUsageIsSummedByClassAndType", sumProjects},
 	{"TreeRowsAreWholeTrees", takeSnapshots},
 	{"LongListsWork", longLists},
 	{"TextIsKeptAsItIs", keepText},
-	{"WhatIsHeldIsThere", holdThings},
+	{"RowsAreLocked", takeLocks},
 	{"DigestsSumUp", sumUp},
 }
 
@@ -134,7 +133,6 @@ func deleteProviders(c *storeCase) {
 
 func bumpGenerations(c *storeCase) {
 	p := c.provider("cn1", nil)
-	vm := c.consumer("vm1", "INSTANCE")
 	c.update(later, func(w placement.Writer) error {
 		return errors.Join(
 			w.BumpProvider(p.ID, 0),
@@ -142,16 +140,11 @@ func bumpGenerations(c *storeCase) {
 			wants("BumpProvider(old)", w.BumpProvider(p.ID, 1), placement.ErrStale),
 			wants("BumpProvider(future)", w.BumpProvider(p.ID, 3), placement.ErrStale),
 			wants("BumpProvider(unknown)", w.BumpProvider(1<<30, 0), placement.ErrStale),
-			w.BumpConsumer(vm.ID, 0),
-			wants("BumpConsumer(old)", w.BumpConsumer(vm.ID, 0), placement.ErrStale),
 		)
 	})
 	got := read(c, func(r placement.Reader) (placement.ProviderRow, error) { return r.Provider(p.UUID) })
 	p.Generation, p.Modified, p.Updated = 2, later, true
 	c.same("the provider", got, p)
-	consumer := read(c, func(r placement.Reader) (placement.ConsumerRow, error) { return r.Consumer(vm.UUID) })
-	vm.Generation = 1
-	c.same("the consumer", consumer, vm)
 }
 
 func keepInventories(c *storeCase) {
@@ -190,10 +183,10 @@ func sumUsage(c *storeCase) {
 	one, two := c.provider("cn1", nil), c.provider("cn2", nil)
 	first, second, third := c.stock(one.ID, 0, 8), c.stock(one.ID, 1, 8), c.stock(two.ID, 0, 8)
 	a, b := c.consumer("vm1", ""), c.consumer("vm2", "")
-	c.hold(a.UUID, one, 0, 2)
-	c.hold(b.UUID, one, 0, 3)
-	c.hold(b.UUID, two, 0, 1)
-	c.hold(b.UUID, one, 7, 1) // no inventory of that class
+	c.allocate(a.UUID, one, 0, 2)
+	c.allocate(b.UUID, one, 0, 3)
+	c.allocate(b.UUID, two, 0, 1)
+	c.allocate(b.UUID, one, 7, 1) // no inventory of that class
 	first.Used, third.Used = 5, 1
 	got := read(c, func(r placement.Reader) ([]placement.InventoryRow, error) { return r.Inventories(two.ID, one.ID) })
 	c.same("Inventories", got, []placement.InventoryRow{first, second, third})
@@ -291,77 +284,53 @@ func keepClasses(c *storeCase) {
 
 func keepConsumers(c *storeCase) {
 	plain, typed := c.consumer("vm1", ""), c.consumer("vm2", "INSTANCE")
-	c.update(later, func(w placement.Writer) error {
-		_, taken := w.InsertConsumer(plain)
-		return wants("InsertConsumer(there)", taken, placement.ErrUUIDTaken)
-	})
 	ask := func(uuid placement.UUID) placement.ConsumerRow {
 		return read(c, func(r placement.Reader) (placement.ConsumerRow, error) { return r.Consumer(uuid) })
 	}
 	c.same("the one without a type", ask(plain.UUID), plain)
 	c.same("the one with a type", ask(typed.UUID), typed)
 	plain.Project, plain.User, plain.Type = "red", "bob", "MIGRATION"
-	typed.Type = ""
-	c.update(later, func(w placement.Writer) error {
-		gone := placement.ConsumerRow{ID: 1 << 30, Project: "blue", User: "ann"}
-		return errors.Join(
-			w.UpdateConsumer(plain),
-			w.UpdateConsumer(typed),
-			wants("UpdateConsumer(unknown)", w.UpdateConsumer(gone), placement.ErrNoRow),
-		)
-	})
+	c.claim(later, placement.ClaimRows{Kept: []placement.ConsumerRow{plain}})
+	plain.Generation = 2
 	c.same("the one that was given away", ask(plain.UUID), plain)
-	c.same("the one that lost its type", ask(typed.UUID), typed)
 	c.update(later, func(w placement.Writer) error {
-		if err := errors.Join(
-			wants("DeleteConsumer(old)", w.DeleteConsumer(plain.ID, 5), placement.ErrStale),
-			w.DeleteConsumer(plain.ID, 0),
-		); err != nil {
+		if err := w.WriteClaims(placement.ClaimRows{Gone: []placement.ConsumerRow{plain}}); err != nil {
 			return err
 		}
 		_, gone := w.Consumer(plain.UUID)
-		return errors.Join(
-			wants("Consumer(gone)", gone, placement.ErrNoRow),
-			wants("DeleteConsumer(gone)", w.DeleteConsumer(plain.ID, 0), placement.ErrStale),
-		)
+		return wants("Consumer(gone)", gone, placement.ErrNoRow)
 	})
+	c.same("the other", ask(typed.UUID), typed)
 }
 
 func keepAllocations(c *storeCase) {
 	one, two := c.provider("cn1", nil), c.provider("cn2", nil)
 	a, b := c.consumer("vm1", ""), c.consumer("vm2", "")
-	rows := []placement.AllocationRow{c.hold(a.UUID, one, 0, 2), c.hold(a.UUID, two, 1, 5), c.hold(b.UUID, one, 0, 1)}
+	rows := []placement.AllocationRow{c.allocate(a.UUID, one, 0, 2), c.allocate(a.UUID, two, 1, 5), c.allocate(b.UUID, one, 0, 1)}
 	c.update(early, func(w placement.Writer) error {
-		return errors.Join(w.BumpProvider(one.ID, 0), w.BumpConsumer(a.ID, 0), w.InsertAllocations())
+		return errors.Join(w.BumpProvider(one.ID, 0), w.BumpProvider(one.ID, 1))
 	})
-	rows[0].ProviderGeneration, rows[2].ProviderGeneration = 1, 1
-	rows[0].ConsumerGeneration, rows[1].ConsumerGeneration = 1, 1
+	rows[0].ProviderGeneration, rows[2].ProviderGeneration = 2, 2
+	for i := range rows {
+		rows[i].ConsumerGeneration = 1
+	}
 	c.view(func(r placement.Reader) error {
 		of, err := r.AllocationsOf(a.UUID)
-		c.same("AllocationsOf(vm1)", of, rows[:2])
-		on, err2 := r.AllocationsOn(one.ID)
+		c.same("AllocationsOf(vm1)", of.Allocations, rows[:2])
+		on, g, err2 := r.AllocationsOn(one.UUID)
 		c.same("AllocationsOn(cn1)", on, []placement.AllocationRow{rows[0], rows[2]})
+		c.same("the generation of cn1", g, placement.Generation(2))
 		return errors.Join(err, err2)
 	})
-	c.update(later, func(w placement.Writer) error {
-		n, err := w.DeleteAllocations(a.UUID)
-		c.same("DeleteAllocations(vm1)", n, 2)
-		again, err2 := w.DeleteAllocations(a.UUID)
-		c.same("DeleteAllocations(vm1) again", again, 0)
-		return errors.Join(err, err2)
-	})
-	left := read(c, func(r placement.Reader) ([]placement.AllocationRow, error) { return r.AllocationsOn(one.ID) })
-	c.same("AllocationsOn(cn1) after deletion", left, rows[2:])
-}
-
-func readOrphans(c *storeCase) {
-	p := c.provider("cn1", nil)
-	want := []placement.AllocationRow{c.hold(uuidOf("ghost"), p, 0, 2)}
+	c.claim(later, placement.ClaimRows{Freed: map[placement.UUID][]placement.Hold{a.UUID: {
+		{Provider: one.ID, ProviderUUID: one.UUID, Root: one.ID, Class: 0, Used: 2},
+		{Provider: two.ID, ProviderUUID: two.UUID, Root: two.ID, Class: 1, Used: 5},
+	}}})
 	c.view(func(r placement.Reader) error {
-		of, err := r.AllocationsOf(uuidOf("ghost"))
-		c.same("AllocationsOf(ghost)", of, want)
-		on, err2 := r.AllocationsOn(p.ID)
-		c.same("AllocationsOn(cn1)", on, want)
+		of, err := r.AllocationsOf(a.UUID)
+		c.same("AllocationsOf(vm1) after their deletion", of, placement.ConsumerAllocations{})
+		on, _, err2 := r.AllocationsOn(one.UUID)
+		c.same("AllocationsOn(cn1) after their deletion", on, rows[2:])
 		return errors.Join(err, err2)
 	})
 }
@@ -371,12 +340,12 @@ func sumProjects(c *storeCase) {
 	a, b, plain := c.consumer("vm1", "INSTANCE"), c.consumer("vm2", "INSTANCE"), c.consumer("vm3", "")
 	idle, other := c.consumer("vm4", "MIGRATION"), c.consumer("vm5", "INSTANCE")
 	other.User = "bob"
-	c.update(early, func(w placement.Writer) error { return w.UpdateConsumer(other) })
-	c.hold(a.UUID, p, 0, 2)
-	c.hold(a.UUID, p, 1, 10)
-	c.hold(b.UUID, p, 0, 3)
-	c.hold(plain.UUID, p, 0, 7)
-	c.hold(other.UUID, p, 0, 100)
+	c.claim(early, placement.ClaimRows{Kept: []placement.ConsumerRow{other}})
+	c.allocate(a.UUID, p, 0, 2)
+	c.allocate(a.UUID, p, 1, 10)
+	c.allocate(b.UUID, p, 0, 3)
+	c.allocate(plain.UUID, p, 0, 7)
+	c.allocate(other.UUID, p, 0, 100)
 	ask := func(project, user string) placement.ProjectUsage {
 		return read(c, func(r placement.Reader) (placement.ProjectUsage, error) { return r.ProjectUsage(project, user) })
 	}
@@ -397,7 +366,7 @@ func takeSnapshots(c *storeCase) {
 	child := c.provider("nic", &one)
 	cpu, bandwidth := c.stock(one.ID, 0, 8), c.stock(child.ID, 12, 1000)
 	vm := c.consumer("vm1", "")
-	c.hold(vm.UUID, child, 12, 300)
+	c.allocate(vm.UUID, child, 12, 300)
 	bandwidth.Used = 300
 	gold := add(c, func(w placement.Writer) (placement.TraitID, error) { return w.InsertTrait("CUSTOM_GOLD") })
 	c.update(early, func(w placement.Writer) error {
@@ -444,9 +413,9 @@ func longLists(c *storeCase) {
 	for _, p := range roots {
 		rows = append(rows, placement.AllocationRow{Provider: p, Consumer: uuidOf("vm1"), Used: 1})
 	}
-	c.update(early, func(w placement.Writer) error { return w.InsertAllocations(rows...) })
-	held := read(c, func(r placement.Reader) ([]placement.AllocationRow, error) { return r.AllocationsOf(uuidOf("vm1")) })
-	c.same("allocations made at once", len(held), n)
+	c.claim(early, placement.ClaimRows{Allocations: rows})
+	held := read(c, func(r placement.Reader) (placement.ConsumerAllocations, error) { return r.AllocationsOf(uuidOf("vm1")) })
+	c.same("allocations made at once", len(held.Allocations), n)
 	pic := read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(roots) })
 	c.same("providers in a snapshot of many roots", len(pic.Providers), n)
 }
@@ -458,24 +427,23 @@ func keepText(c *storeCase) {
 	c.update(later, func(w placement.Writer) error { return w.UpdateProvider(p) })
 	got := read(c, func(r placement.Reader) (placement.ProviderRow, error) { return r.Provider(p.UUID) })
 	c.same("the provider", got, p)
-	vm := placement.ConsumerRow{UUID: "NOT-a-uuid", Project: strings.Repeat("p", 255), User: name, Type: "A"}
-	vm.ID = add(c, func(w placement.Writer) (int64, error) { return w.InsertConsumer(vm) })
+	vm := c.add(placement.ConsumerRow{UUID: "NOT-a-uuid", Project: strings.Repeat("p", 255), User: name, Type: "A"})
 	consumer := read(c, func(r placement.Reader) (placement.ConsumerRow, error) { return r.Consumer(vm.UUID) })
 	c.same("the consumer", consumer, vm)
 }
 
-// holdThings takes the locks of a Writer: on stores with one writer at a time
+// takeLocks takes the locks of a Writer: on stores with one writer at a time
 // they are nothing, and still tell what is not there.
-func holdThings(c *storeCase) {
+func takeLocks(c *storeCase) {
 	p := c.provider("cn1", nil)
 	c.update(early, func(w placement.Writer) error {
 		return errors.Join(
 			w.InsertClass(placement.FirstCustomClass, "CUSTOM_A"),
-			w.HoldClasses(),
-			w.HoldClasses(placement.FirstCustomClass),
-			wants("HoldClasses(one of two)", w.HoldClasses(placement.FirstCustomClass, placement.FirstCustomClass+1), placement.ErrNoRow),
-			w.Hold(p.ID),
-			w.Hold(1<<30),
+			w.LockClasses(),
+			w.LockClasses(placement.FirstCustomClass),
+			wants("LockClasses(one of two)", w.LockClasses(placement.FirstCustomClass, placement.FirstCustomClass+1), placement.ErrNoRow),
+			w.LockProvider(p.ID),
+			w.LockProvider(1<<30),
 		)
 	})
 }
@@ -486,7 +454,7 @@ func sumUp(c *storeCase) {
 	child := c.provider("nic", &one)
 	inv := c.stock(one.ID, 0, 8)
 	c.stock(child.ID, 1, 4)
-	c.hold(uuidOf("vm1"), one, 0, 3)
+	c.allocate(uuidOf("vm1"), one, 0, 3)
 	trait := add(c, func(w placement.Writer) (placement.TraitID, error) { return w.InsertTrait("CUSTOM_A") })
 	c.update(later, func(w placement.Writer) error {
 		return errors.Join(w.AddProviderTraits(one.ID, trait), w.AddProviderAggregates(child.ID, uuidOf("a")), w.BumpProvider(child.ID, 0))

@@ -33,10 +33,12 @@ func rollBack(c *storeCase) {
 	c.stock(p.ID, 0, 8)
 	before := read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(nil) })
 	err := c.store.Update(context.Background(), later, func(w placement.Writer) error {
-		_, err := w.InsertConsumer(placement.ConsumerRow{UUID: uuidOf("vm1"), Project: "blue", User: "ann", Type: "X"})
-		return errors.Join(err,
+		return errors.Join(
 			w.BumpProvider(p.ID, 0),
-			w.InsertAllocations(placement.AllocationRow{Provider: p.ID, Consumer: uuidOf("vm1"), Used: 1}),
+			w.WriteClaims(placement.ClaimRows{
+				Made:        []placement.ConsumerRow{{UUID: uuidOf("vm1"), Project: "blue", User: "ann", Type: "X"}},
+				Allocations: []placement.AllocationRow{{Provider: p.ID, Consumer: uuidOf("vm1"), Used: 1}},
+			}),
 			w.AddProviderAggregates(p.ID, uuidOf("agg")),
 			w.InsertInventory(p.ID, 1, placement.Inventory{Total: 1, AllocationRatio: 1}),
 			errRefused)
