@@ -12,24 +12,25 @@ import (
 	"github.com/berthcloud/berth/conformance/server"
 )
 
-// TestLinks follows the links of the pages to other files and to headings.
+// TestLinks follows the links of all documents to other files and to headings.
 func TestLinks(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]*))?\)`)
-	for _, p := range pages(t) {
-		for _, m := range link.FindAllStringSubmatch(p.prose(), -1) {
+	for _, name := range documents(t) {
+		text := read(t, filepath.Join(root, name))
+		for _, m := range link.FindAllStringSubmatch(page{text: text}.prose(), -1) {
 			if strings.Contains(m[1], "://") {
 				continue
 			}
-			target := filepath.Join(operations, m[1])
+			target := filepath.Join(root, filepath.Dir(name), m[1])
 			if m[1] == "" {
-				target = filepath.Join(operations, p.name)
+				target = filepath.Join(root, name)
 			}
 			if _, err := os.Stat(target); err != nil {
-				t.Errorf("%s links to %s, which is not there", p.name, m[1])
+				t.Errorf("%s links to %s, which does not exist", name, m[1])
 				continue
 			}
 			if m[2] != "" && !(page{text: read(t, target)}).anchors()[m[2]] {
-				t.Errorf("%s links to %s#%s: there is no such heading", p.name, m[1], m[2])
+				t.Errorf("%s links to %s#%s: there is no such heading", name, m[1], m[2])
 			}
 		}
 	}

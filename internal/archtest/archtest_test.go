@@ -154,28 +154,21 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestPackagesAreListed compares the lists of packages in ARCHITECTURE.md, which has all of them, and
-// in README.md, which has those at the top, with the comments of the packages. -update writes them.
+// TestPackagesAreListed compares the list of packages in ARCHITECTURE.md with the comments of the
+// packages. -update writes it.
 func TestPackagesAreListed(t *testing.T) {
 	all := packages(t)
-	full, short := "| path | what is there |\n|---|---|\n", "| path | what is there |\n|---|---|\n"
+	table := "| path | what is there |\n|---|---|\n"
 	for _, pkg := range slices.Sorted(maps.Keys(all)) {
-		what := summary(pkg, all[pkg])
-		full += "| `" + pkg + "` | " + what + " |\n"
-		if !strings.Contains(pkg, "/") || pkg == "cmd/berth" {
-			what, _, _ = strings.Cut(what, ": ")
-			short += "| `" + pkg + "` | " + what + " |\n"
-		}
+		table += "| `" + pkg + "` | " + summary(pkg, all[pkg]) + " |\n"
 	}
-	for path, table := range map[string]string{"../../ARCHITECTURE.md": full, "../../README.md": short} {
-		const begin, end = "-run TestPackagesAreListed -update -->\n\n", "\n<!-- end of packages -->\n"
-		before, rest, found := strings.Cut(golden.Read(t, path), begin)
-		_, after, ended := strings.Cut(rest, end)
-		if !found || !ended {
-			t.Fatalf("%s has lost the lines around the list of packages", path)
-		}
-		golden.Compare(t, path, before+begin+table+end+after)
+	const path, begin, end = "../../ARCHITECTURE.md", "-run TestPackagesAreListed -update -->\n\n", "\n<!-- end of packages -->\n"
+	before, rest, found := strings.Cut(golden.Read(t, path), begin)
+	_, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("%s has lost the lines around the list of packages", path)
 	}
+	golden.Compare(t, path, before+begin+table+end+after)
 }
 
 // summary is the first sentence of a package's comment, without its subject.

@@ -50,6 +50,27 @@ func TestFilesOfArchitecture(t *testing.T) {
 	}
 }
 
+// TestSequencesOfArchitecture requires that the sections about a read, a write and a boot name each Go
+// file by its path from the root, and at most as many as somebody reads on the way.
+func TestSequencesOfArchitecture(t *testing.T) {
+	const most = 30
+	for _, title := range []string{"A read: GET /allocation_candidates", "A write: PUT /allocations/{consumer}", "A boot: POST /servers"} {
+		named := make(map[string]bool)
+		for _, m := range code.FindAllStringSubmatch(section(architecture(t), title), -1) {
+			if !goFile.MatchString(m[1]) {
+				continue
+			}
+			named[m[1]] = true
+			if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
+				t.Errorf("%q names %s, which does not exist", title, m[1])
+			}
+		}
+		if len(named) == 0 || len(named) > most {
+			t.Errorf("%q names %d files, want 1 to %d", title, len(named), most)
+		}
+	}
+}
+
 // TestTestsOfArchitecture requires the existence of each test that the tables of ARCHITECTURE.md
 // name, in the package named before it. Parts of a suite are methods or the names of subtests.
 func TestTestsOfArchitecture(t *testing.T) {
