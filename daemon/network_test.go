@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -114,7 +115,7 @@ func TestNetworkNeighbours(t *testing.T) {
 				t.Fatalf("placement is there: %t, compute: %t", has, n.Compute != nil)
 			}
 			if n.Placement != nil {
-				_ = n.Placement.EnsureTrait(logging.With(t.Context(), &logging.Origin{RequestID: "req-own", GlobalID: "req-client"}), "CUSTOM_X")
+				_ = n.Placement.EnsureTrait(context.WithValue(t.Context(), logging.Key{}, &logging.Origin{RequestID: "req-own", GlobalID: "req-client"}), "CUSTOM_X")
 			}
 			if want := map[bool]string{true: "req-client"}[tc.placement]; id != want {
 				t.Errorf("placement was told of the request %q, want %q", id, want)

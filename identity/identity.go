@@ -63,11 +63,6 @@ func (c Caller) Scope() Scope {
 // Key is the key under which a context has the *Caller.
 type Key struct{}
 
-// With returns a context that carries the caller.
-func With(ctx context.Context, c Caller) context.Context {
-	return context.WithValue(ctx, Key{}, &c)
-}
-
 // From returns the caller that ctx has under Key, and whether there is one.
 func From(ctx context.Context) (Caller, bool) {
 	c, ok := ctx.Value(Key{}).(*Caller)

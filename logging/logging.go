@@ -45,12 +45,6 @@ func (o *Origin) attrs() []slog.Attr {
 // logged with it.
 type Key struct{}
 
-// With returns a context whose records carry o. Fields of o may be set later, by the goroutine that
-// logs.
-func With(ctx context.Context, o *Origin) context.Context {
-	return context.WithValue(ctx, Key{}, o)
-}
-
 // origin returns the origin in ctx under Key, or nil.
 func origin(ctx context.Context) *Origin {
 	o, _ := ctx.Value(Key{}).(*Origin)

@@ -26,7 +26,7 @@ func TestGlobalID(t *testing.T) {
 		"req-1": {RequestID: "req-1"},
 		"req-0": {RequestID: "req-1", GlobalID: "req-0"},
 	} {
-		if got := logging.GlobalID(logging.With(context.Background(), o)); got != want {
+		if got := logging.GlobalID(context.WithValue(context.Background(), logging.Key{}, o)); got != want {
 			t.Errorf("GlobalID of %+v = %q, want %q", o, got, want)
 		}
 	}
@@ -44,13 +44,15 @@ func TestTextLine(t *testing.T) {
 		{"WithoutOrigin", func(l *slog.Logger) { l.Info("hello", "n", 1) }, "INFO berth [-] hello n=1"},
 		{
 			"WithOrigin",
-			func(l *slog.Logger) { l.WarnContext(logging.With(context.Background(), origin), "hello") },
+			func(l *slog.Logger) {
+				l.WarnContext(context.WithValue(context.Background(), logging.Key{}, origin), "hello")
+			},
 			`WARNING berth [req-1 u "a project"] hello`,
 		},
 		{
 			"GlobalIDFirst",
 			func(l *slog.Logger) {
-				ctx := logging.With(context.Background(), &logging.Origin{RequestID: "req-1", GlobalID: "req-0"})
+				ctx := context.WithValue(context.Background(), logging.Key{}, &logging.Origin{RequestID: "req-1", GlobalID: "req-0"})
 				l.ErrorContext(ctx, "hello")
 			},
 			"ERROR berth [req-0 req-1 - -] hello",
@@ -93,7 +95,7 @@ func TestLevels(t *testing.T) {
 func TestJSONCarriesTheOrigin(t *testing.T) {
 	var b bytes.Buffer
 	log := slog.New(logging.NewHandler(&b, logging.Options{}))
-	log.InfoContext(logging.With(context.Background(), origin), "hello")
+	log.InfoContext(context.WithValue(context.Background(), logging.Key{}, origin), "hello")
 	var got map[string]any
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 		t.Fatal(err)

@@ -147,11 +147,6 @@ func quoteRune(b *strings.Builder, c, q rune) {
 // Key is the key under which a context has the *Version of the request.
 type Key struct{}
 
-// With returns a context that carries v as the version of the request.
-func With(ctx context.Context, v Version) context.Context {
-	return context.WithValue(ctx, Key{}, &v)
-}
-
 // From returns the version that ctx has under Key, the zero Version when none
 // was negotiated.
 func From(ctx context.Context) Version {

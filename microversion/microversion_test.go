@@ -106,8 +106,8 @@ func TestPlacementHistoryHasNoGaps(t *testing.T) {
 
 func TestContext(t *testing.T) {
 	v := microversion.Version{Major: 1, Minor: 3}
-	if got := microversion.From(microversion.With(context.Background(), v)); got != v {
-		t.Errorf("From(With(%v)) = %v", v, got)
+	if got := microversion.From(context.WithValue(context.Background(), microversion.Key{}, &v)); got != v {
+		t.Errorf("From(a context of %v) = %v", v, got)
 	}
 	if got := microversion.From(context.Background()); got != (microversion.Version{}) {
 		t.Errorf("From(empty) = %v, want the zero version", got)

@@ -65,7 +65,6 @@ wait = -1
 good = 7
 connection = mysql://u:hunter2@h/d
 count = 99999999999999999999
-pairs = a
 `)
 	var (
 		flag     bool
@@ -75,7 +74,6 @@ pairs = a
 		wait     = time.Second
 		good     int
 		url      osloconfig.Secret
-		pairs    map[string]string
 	)
 	warnings, err := set.Load(osloconfig.Table{Options: []osloconfig.Option{
 		option("debug", osloconfig.Bool(&flag)),
@@ -85,7 +83,6 @@ pairs = a
 		option("db.good", osloconfig.Int(&good)),
 		option("db.connection", osloconfig.Hidden(&url).Check(func(string) error { return errors.New("want a SQLite URL") })),
 		option("db.count", osloconfig.Int(&count)),
-		option("db.pairs", osloconfig.Dict(&pairs)),
 	}})
 	checkLines(t, "warnings", warnings)
 	checkLines(t, "errors", errorLines(err),
@@ -95,7 +92,6 @@ pairs = a
 		`test.conf:7: [db] wait = "-1": want a number of seconds, 0 or more`,
 		`test.conf:9: [db] connection = ***: want a SQLite URL`,
 		`test.conf:10: [db] count = "99999999999999999999": want an integer`,
-		`test.conf:11: [db] pairs = "a": want name:value pairs separated by commas`,
 	)
 	if strategy != "keystone" || size != 5 || good != 7 || wait != time.Second || url != "" {
 		t.Errorf("wrong values must leave defaults alone and right ones be stored: %q %d %d %v %q", strategy, size, good, wait, url)
@@ -287,7 +283,7 @@ func TestDisplay(t *testing.T) {
 	n := 3
 	p := &n
 	span, ratio := 1500*time.Millisecond, 0.5
-	list, pairs := []string{"a", "b"}, map[string]string{"b": "2", "a": "1"}
+	list := []string{"a", "b"}
 	for _, c := range []struct {
 		value osloconfig.Value
 		kind  string
@@ -301,7 +297,6 @@ func TestDisplay(t *testing.T) {
 		{osloconfig.Float(&ratio), "number", "0.5"},
 		{osloconfig.List(&list), "list", "a,b"},
 		{osloconfig.Multi(&list), "multi-valued", "a, b"},
-		{osloconfig.Dict(&pairs), "dictionary", "a:1,b:2"},
 		{osloconfig.Bool(new(bool)), "boolean", "false"},
 		{osloconfig.Choice(new(string), "x", "y"), "one of x, y", ""},
 	} {

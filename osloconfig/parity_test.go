@@ -70,10 +70,6 @@ var torture = []string{
 	"[DEFAULT]\nwords = a,,b,\n[g]\nwords = , , \n",
 	"[DEFAULT]\nwords = a,\n  b,\n  c\n[g]\nwords = \" a , \"\n",
 	"[DEFAULT]\nwords = 'a','b'\n[g]\nwords = a b;c\n",
-	"[DEFAULT]\npairs = a:1, b : 2\n[g]\npairs =\n",
-	"[DEFAULT]\npairs = a:1,b\n[g]\npairs = b,a:1\n",
-	"[DEFAULT]\npairs = a:1,a:2\n[g]\npairs = a:1:2,:3\n",
-	"[DEFAULT]\npairs = a:,b:\n[g]\npairs = a:1,\n",
 	"[DEFAULT]\npick = red\nfold = gREEN\n[g]\npick = Red\nfold = blue\n",
 	"[DEFAULT]\npick =\nfold =\n[g]\npick = \"green\"\nfold = 'RED'\n",
 	"[DEFAULT]\nstale = old\n[g]\nstale = old\nfresh = new\n",
@@ -85,7 +81,7 @@ var torture = []string{
 	"[DEFAULT]\ntext = $nothing\n[g]\ntext = $other.x\n",
 	"[DEFAULT]\ntext = $G.text\nother = ${DEFAULT.text}\n[g]\ntext = x\n",
 	"[DEFAULT]\ntext = $text\n[g]\ntext = $other\nother = $text\n",
-	"[DEFAULT]\ntext = $flag $count $ratio\nother = $words $pairs\nflag = no\ncount = 007\nratio = 2\nwords = a,it's,\"q\"\npairs = a:1,b:\\n\n",
+	"[DEFAULT]\ntext = $flag $count $ratio\nother = $words\nflag = no\ncount = 007\nratio = 2\nwords = a,it's,\"q\"\n",
 	"[DEFAULT]\ntext = $many\nmany = $other\nmany = 1\nother = o\nratio = 1e16\n[g]\ntext = $ratio\n",
 	"[DEFAULT]\ntext = $words\nwords = a\\b,tab\there,\u00fc,\u200b,'\"\n",
 	"[DEFAULT]\ncount = $other\nother = 4\nwords = $other,$count\nflag = $g.flag\n[g]\nflag = on\ncount = $flag\n",
@@ -152,13 +148,13 @@ func floatText(s string) string {
 
 // held is the Go side of the options in testdata/oslo.py.
 type held struct {
-	Text, Other, Pick, Fold, Fresh string
-	Flag                           bool
-	Count                          *int
-	Size                           int
-	Ratio                          float64
-	Words, Many                    []string
-	Pairs                          map[string]string
+	Text, Other, Pick, Fresh string
+	Flag                     bool
+	Count                    *int
+	Size                     int
+	Ratio                    float64
+	Words, Many              []string
+	Pairs                    map[string]string
 }
 
 func (h *held) options(group string) []osloconfig.Option {
@@ -175,9 +171,7 @@ func (h *held) options(group string) []osloconfig.Option {
 		{"ratio", osloconfig.Float(&h.Ratio), nil},
 		{"words", osloconfig.List(&h.Words), nil},
 		{"many", osloconfig.Multi(&h.Many), []osloconfig.Name{{Option: "lots"}}},
-		{"pairs", osloconfig.Dict(&h.Pairs), nil},
 		{"pick", osloconfig.Choice(&h.Pick, "red", "green"), nil},
-		{"fold", osloconfig.FoldChoice(&h.Fold, "Red", "Green"), nil},
 		{"fresh", osloconfig.String(&h.Fresh), []osloconfig.Name{{Option: "stale"}, {Group: "elder", Option: "ancient"}}},
 	}
 	var opts []osloconfig.Option
@@ -192,8 +186,8 @@ func (h *held) options(group string) []osloconfig.Option {
 func (h *held) values() map[string]any {
 	m := map[string]any{
 		"text": h.Text, "other": h.Other, "flag": h.Flag, "count": h.Count, "size": h.Size,
-		"ratio": fmt.Sprint(h.Ratio), "words": h.Words, "many": h.Many, "pairs": h.Pairs,
-		"pick": h.Pick, "fold": h.Fold, "fresh": h.Fresh,
+		"ratio": fmt.Sprint(h.Ratio), "words": h.Words, "many": h.Many,
+		"pick": h.Pick, "fresh": h.Fresh,
 	}
 	text, _ := json.Marshal(m)
 	var plain map[string]any
@@ -315,8 +309,8 @@ func randomFile(r *rand.Rand) string {
 		case 2:
 			b.WriteString(pick("", "", "  more\n", "\t, x\n"))
 		default:
-			b.WriteString(pick("text", "other", "flag", "count", "size", "ratio", "words", "many", "pairs", "pick",
-				"fold", "fresh", "stale", "ancient", "lots") + pick("=", " = ", ":", " : "))
+			b.WriteString(pick("text", "other", "flag", "count", "size", "ratio", "words", "many", "pick",
+				"fresh", "stale", "ancient", "lots") + pick("=", " = ", ":", " : "))
 			for range r.IntN(4) {
 				b.WriteString(pick("1", "a", " ", ",", ":", "=", "\"", "'", "$text", "${g.text}", "$count", "$words", "$$",
 					"\\$", "$", "$flag", "true", "-2", "red", "a:1", "#", "é"))

@@ -77,19 +77,10 @@ func Hidden(p *Secret) Value {
 
 // Choice is one of the given words, compared with case.
 func Choice(p *string, words ...string) Value {
-	return choice(p, words, func(a, b string) bool { return a == b })
-}
-
-// FoldChoice is one of the given words in any case. The variable receives the spelling of the file.
-func FoldChoice(p *string, words ...string) Value {
-	return choice(p, words, strings.EqualFold)
-}
-
-func choice(p *string, words []string, equal func(a, b string) bool) Value {
 	v := String(p)
 	v.kind = "one of " + strings.Join(words, ", ")
 	return v.Check(func(text string) error {
-		if slices.ContainsFunc(words, func(w string) bool { return equal(w, text) }) {
+		if slices.Contains(words, text) {
 			return nil
 		}
 		return errors.New("want " + v.kind)
@@ -162,71 +153,6 @@ func Multi(p *[]string) Value {
 	}
 }
 
-// Dict is name:value pairs separated by commas. Text between two commas that
-// has no colon becomes the head of the next name, as in oslo.
-func Dict(p *map[string]string) Value {
-	return Value{
-		kind: "dictionary",
-		set: last(func(raw string) error {
-			d, err := parseDict(raw)
-			if err == nil {
-				*p = d
-			}
-			return err
-		}),
-		text:   func() string { return dictText(*p) },
-		python: func() string { return pythonDict(*p) },
-	}
-}
-
-func parseDict(raw string) (map[string]string, error) {
-	dict := map[string]string{}
-	raw = strings.TrimFunc(raw, isSpace)
-	if raw == "" {
-		return dict, nil
-	}
-	pair, open := "", false
-	for part := range strings.SplitSeq(raw, ",") {
-		if open {
-			part = pair + "," + part
-		}
-		pair = part
-		// Text without a colon is the head of the next pair, comma and all.
-		name, value, ok := strings.Cut(pair, ":")
-		if open = !ok; open {
-			continue
-		}
-		if err := addPair(dict, name, value); err != nil {
-			return nil, err
-		}
-	}
-	if open {
-		return nil, errors.New("want name:value pairs separated by commas")
-	}
-	return dict, nil
-}
-
-func addPair(dict map[string]string, name, value string) error {
-	name = strings.TrimFunc(name, isSpace)
-	if name == "" {
-		return errors.New("a pair has no name before its colon")
-	}
-	if _, ok := dict[name]; ok {
-		return errors.New("a name is given twice")
-	}
-	dict[name] = strings.TrimFunc(value, isSpace)
-	return nil
-}
-
-func dictText(dict map[string]string) string {
-	var pairs []string
-	for name, value := range dict {
-		pairs = append(pairs, name+":"+value)
-	}
-	slices.Sort(pairs)
-	return strings.Join(pairs, ",")
-}
-
 // pythonList writes a list as Python does, and an unset one as a reference to
 // an unset option reads.
 func pythonList(words []string) string {
@@ -238,19 +164,6 @@ func pythonList(words []string) string {
 		quoted = append(quoted, pythonQuote(w))
 	}
 	return "[" + strings.Join(quoted, ", ") + "]"
-}
-
-// pythonDict orders by name; oslo preserves the order of the file, which a Go map does not.
-func pythonDict(dict map[string]string) string {
-	if dict == nil {
-		return ""
-	}
-	var pairs []string
-	for name, value := range dict {
-		pairs = append(pairs, pythonQuote(name)+": "+pythonQuote(value))
-	}
-	slices.Sort(pairs)
-	return "{" + strings.Join(pairs, ", ") + "}"
 }
 
 // pythonQuote writes a string as Python's repr does: in single quotes, unless

@@ -14,3 +14,6 @@ func NewMirror(schema string) (Mirror, error) {
 func (m Mirror) Sync(text []byte) error   { return m.m.sync(text) }
 func (m Mirror) Update(text []byte) error { return m.m.update(text) }
 func (m Mirror) Take() Delta              { return m.m.take() }
+
+// Comment is an operation that changes nothing.
+func Comment(text string) Operation { return Operation{"comment", map[string]any{"comment": text}} }

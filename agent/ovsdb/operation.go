@@ -99,12 +99,6 @@ func Wait(table string, timeout time.Duration, columns []string, rows []Row, con
 	}}
 }
 
-// Commit makes the transaction answer only when it is on the disk, if durable.
-func Commit(durable bool) Operation { return Operation{"commit", map[string]any{"durable": durable}} }
-
-// Comment writes a note to the server's log of transactions.
-func Comment(text string) Operation { return Operation{"comment", map[string]any{"comment": text}} }
-
 // A Result is what became of one operation.
 type Result struct {
 	Count int   // of rows: update, mutate, delete

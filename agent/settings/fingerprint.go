@@ -26,10 +26,4 @@ func FingerprintOf(src osloconfig.Sources) Fingerprint {
 	return sum(hash.Sum(nil))
 }
 
-// FingerprintOfOVN returns the fingerprint of the keys of a chassis that ParseOVN reads.
-func FingerprintOfOVN(ids map[string]string) Fingerprint {
-	hash := sha256.Sum256([]byte(fmt.Sprintf("%q %q", ids[ovnOptions], ids[ovnMappings])))
-	return sum(hash[:])
-}
-
 func sum(hash []byte) Fingerprint { return Fingerprint(hex.EncodeToString(hash)) }

@@ -160,19 +160,6 @@ func TestFingerprintFollowsContent(t *testing.T) {
 	step("a file less")
 }
 
-func TestFingerprintOfOVN(t *testing.T) {
-	ids := map[string]string{"ovn-cms-options": "a", "ovn-bridge-mappings": "b", "hostname": "c"}
-	first := settings.FingerprintOfOVN(ids)
-	ids["hostname"] = "d"
-	if got := settings.FingerprintOfOVN(ids); got != first {
-		t.Error("the fingerprint follows a key that is not read")
-	}
-	ids["ovn-cms-options"], ids["ovn-bridge-mappings"] = "b", "a"
-	if got := settings.FingerprintOfOVN(ids); got == first {
-		t.Error("the fingerprint does not follow the options")
-	}
-}
-
 func TestCanonicalNameIsLibvirts(t *testing.T) {
 	answers := func(name string, err error) func(string) (string, error) {
 		return func(string) (string, error) { return name, err }

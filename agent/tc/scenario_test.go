@@ -185,7 +185,7 @@ func (s *scenario) enforce() {
 		fmt.Fprintln(&s.out, step)
 	}
 	for _, f := range r.Failed {
-		fmt.Fprintln(&s.out, "failed", f)
+		fmt.Fprintf(&s.out, "failed %v: %v\n", f.Step, f.Err)
 	}
 	for _, f := range r.Findings {
 		fmt.Fprintln(&s.out, "finding", f)

@@ -78,9 +78,6 @@ type Failure struct {
 	Err  error
 }
 
-// String gives the failure in one line.
-func (f Failure) String() string { return fmt.Sprintf("%v: %v", f.Step, f.Err) }
-
 // Apply carries out all the steps in their order, whatever becomes of each, and
 // gives those that failed.
 func Apply(k Kernel, steps []Step) []Failure {

@@ -1,13 +1,11 @@
 package selection_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/selection"
 	"github.com/berthcloud/berth/network/guarantee"
 )
@@ -16,50 +14,30 @@ import (
 //
 //	held cn1 VCPU:1 MEMORY_MB:512      what is allocated to a server
 //	other cn2 VCPU:1                   and what comes or goes
-//	plus                               what is asked: plus, minus, doubled
-//
-// or about mappings:
-//
-//	group g1 NET:1000 CUSTOM_A         what a port asks for
-//	traits cn1/br0 CUSTOM_A CUSTOM_B   of a provider
+//	plus                               what is asked: plus, minus
 type calculation struct {
 	held, other guarantee.Amounts
-	groups      []request.Group
-	traits      map[string][]string
 	verb        string
 }
 
 func newCalculation(t *testing.T, question []string) *calculation {
-	b := &calculation{held: guarantee.Amounts{}, other: guarantee.Amounts{}, traits: map[string][]string{}, verb: "match"}
+	b := &calculation{held: guarantee.Amounts{}, other: guarantee.Amounts{}}
 	c := &cloud{t: t}
-	amounts := func(words []string) (m map[string]int64, rest []string) {
-		m = map[string]int64{}
+	amounts := func(words []string) map[string]int64 {
+		m := map[string]int64{}
 		for _, w := range words {
-			if class, n, ok := strings.Cut(w, ":"); ok {
-				m[class] = c.number(n)
-			} else {
-				rest = append(rest, w)
-			}
+			class, n, _ := strings.Cut(w, ":")
+			m[class] = c.number(n)
 		}
-		return m, rest
+		return m
 	}
 	for _, line := range question {
 		words := strings.Fields(line)
 		switch words[0] {
 		case "held":
-			b.held[words[1]], _ = amounts(words[2:])
+			b.held[words[1]] = amounts(words[2:])
 		case "other":
-			b.other[words[1]], _ = amounts(words[2:])
-		case "group":
-			g := request.Group{ID: words[1]}
-			g.Resources, g.Required = amounts(words[2:])
-			if i := slices.IndexFunc(g.Required, func(t string) bool { return strings.Contains(t, "|") }); i >= 0 {
-				g.AnyOf = strings.Split(g.Required[i], "|")
-				g.Required = slices.Delete(g.Required, i, i+1)
-			}
-			b.groups = append(b.groups, g)
-		case "traits":
-			b.traits[words[1]] = words[2:]
+			b.other[words[1]] = amounts(words[2:])
 		default:
 			b.verb = words[0]
 		}
@@ -67,22 +45,20 @@ func newCalculation(t *testing.T, question []string) *calculation {
 	return b
 }
 
-// The answer is what is allocated to the server then, or which provider serves which group.
+// The answer is what is allocated to the server then.
 func TestAmountScenarios(t *testing.T) {
-	for _, file := range []string{"testdata/claims.txt", "testdata/mappings.txt"} {
-		runScenarios(t, file, func(t *testing.T, question []string) []string {
-			b := newCalculation(t, question)
-			before := newCalculation(t, question)
-			lines := b.ask()
-			if diff := cmp.Diff([]any{before.held, before.other}, []any{b.held, b.other}); diff != "" {
-				t.Errorf("%q changes what it was given:\n%s", question, diff)
-			}
-			return lines
-		})
-	}
+	runScenarios(t, "testdata/claims.txt", func(t *testing.T, question []string) []string {
+		b := newCalculation(t, question)
+		before := newCalculation(t, question)
+		lines := b.ask(t)
+		if diff := cmp.Diff([]any{before.held, before.other}, []any{b.held, b.other}); diff != "" {
+			t.Errorf("%q changes what it was given:\n%s", question, diff)
+		}
+		return lines
+	})
 }
 
-func (b *calculation) ask() []string {
+func (b *calculation) ask(t *testing.T) []string {
 	var sum guarantee.Amounts
 	var err error
 	switch b.verb {
@@ -90,10 +66,8 @@ func (b *calculation) ask() []string {
 		sum = selection.Plus(b.held, b.other)
 	case "minus":
 		sum, err = selection.Minus(b.held, b.other)
-	case "doubled":
-		sum = selection.Doubled(b.held, selection.Candidate{Amounts: b.other})
 	default:
-		return b.match()
+		t.Fatalf("unknown question %q", b.verb)
 	}
 	switch {
 	case err != nil:
@@ -102,20 +76,4 @@ func (b *calculation) ask() []string {
 		return []string{"nothing"}
 	}
 	return strings.Split(selection.Candidate{Amounts: sum}.String(), " | ")
-}
-
-func (b *calculation) match() []string {
-	mappings, ok := selection.Match(b.groups, b.held, b.traits)
-	if !ok {
-		return []string{"none"}
-	}
-	var lines []string
-	for _, g := range b.groups {
-		line := g.ID
-		for _, p := range mappings[g.ID] {
-			line += " " + string(p)
-		}
-		lines = append(lines, line)
-	}
-	return lines
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/selection"
 	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/placement"
@@ -89,38 +88,4 @@ func run(t *testing.T, c *selection.Chooser, a selection.Answer, servers int, r 
 		}
 	}
 	return c.Claims(), c.Alternates()
-}
-
-// Whatever was assigned is found again, or another assignment that explains what is
-// held as well.
-func TestMatchFindsWhatWasAssigned(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 36))
-	for range 2000 {
-		var groups []request.Group
-		held, traits := guarantee.Amounts{}, map[string][]string{}
-		for p := range 1 + r.IntN(4) {
-			traits[fmt.Sprint("p", p)] = []string{fmt.Sprint("CUSTOM_", r.IntN(2))}
-		}
-		for g := range r.IntN(6) {
-			provider := fmt.Sprint("p", r.IntN(len(traits)))
-			one := request.Group{ID: fmt.Sprint("g", g), Resources: map[string]int64{"NET": 1 + r.Int64N(3)}, Required: traits[provider]}
-			groups = append(groups, one)
-			held = selection.Plus(held, guarantee.Amounts{provider: one.Resources})
-		}
-		mappings, ok := selection.Match(groups, held, traits)
-		if !ok {
-			t.Fatalf("Match(%+v, %v, %v) finds nothing", groups, held, traits)
-		}
-		sum := guarantee.Amounts{}
-		for _, g := range groups {
-			provider := string(mappings[g.ID][0])
-			if diff := cmp.Diff(g.Required, traits[provider]); diff != "" {
-				t.Errorf("group %s is with %s, which lacks traits", g.ID, provider)
-			}
-			sum = selection.Plus(sum, guarantee.Amounts{provider: g.Resources})
-		}
-		if diff := cmp.Diff(held, sum); diff != "" {
-			t.Errorf("Match(%+v, %v, %v) does not explain what is held (-held +explained):\n%s", groups, held, traits, diff)
-		}
-	}
 }

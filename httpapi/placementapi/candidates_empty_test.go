@@ -113,7 +113,7 @@ func TestExplanationsAreBounded(t *testing.T) {
 		q := placement.Query{Groups: []placement.RequestGroup{{Resources: []placement.ClassAmount{{Class: "VCPU", Amount: 5}}}}}
 		const polls = 1000
 		for i := range polls {
-			request, end := context.WithCancel(logging.With(t.Context(), &logging.Origin{RequestID: fmt.Sprint(i)}))
+			request, end := context.WithCancel(context.WithValue(t.Context(), logging.Key{}, &logging.Origin{RequestID: fmt.Sprint(i)}))
 			e.Add(request, w, q)
 			end() // the answer is written
 			time.Sleep(10 * time.Millisecond)

@@ -92,17 +92,6 @@ var (
 // Drivers returns all drivers, in the order in which they are tried.
 func Drivers() []Driver { return []Driver{OpenVSwitch, SRIOV, OVN} }
 
-// DriverOf returns the driver of a type of agents, and whether there is one. The
-// agents of others report nothing to placement.
-func DriverOf(agentType string) (Driver, bool) {
-	all := Drivers()
-	i := slices.IndexFunc(all, func(d Driver) bool { return d.AgentType == agentType })
-	if i < 0 {
-		return Driver{}, false
-	}
-	return all[i], true
-}
-
 // Without returns the driver without some VNIC types: vnic_type_prohibit_list. It is an error to
 // name a type that the driver does not have, and to leave none; the service must not start then.
 func (d Driver) Without(prohibited []string) (Driver, error) {

@@ -9,17 +9,6 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-func TestDriverOf(t *testing.T) {
-	for _, d := range guarantee.Drivers() {
-		if got, ok := guarantee.DriverOf(d.AgentType); !ok || got.Name != d.Name {
-			t.Errorf("DriverOf(%q) = %q, %v", d.AgentType, got.Name, ok)
-		}
-	}
-	if d, ok := guarantee.DriverOf("DHCP agent"); ok {
-		t.Errorf("DHCP agents have the driver %q", d.Name)
-	}
-}
-
 func TestNamespaces(t *testing.T) {
 	for _, tc := range []struct {
 		d    guarantee.Driver

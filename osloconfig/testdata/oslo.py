@@ -22,9 +22,7 @@ def options():
         cfg.FloatOpt('ratio', default=0.0),
         cfg.ListOpt('words'),
         cfg.MultiStrOpt('many', deprecated_name='lots'),
-        cfg.DictOpt('pairs'),
         cfg.StrOpt('pick', choices=('red', 'green')),
-        cfg.StrOpt('fold', choices=('Red', 'Green'), ignore_case=True),
         cfg.StrOpt('fresh', deprecated_opts=[
             cfg.DeprecatedOpt('stale'),
             cfg.DeprecatedOpt('ancient', group='elder')]),
