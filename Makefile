@@ -76,9 +76,9 @@ man: ## write the manual pages to dist/man
 	./scripts/man
 
 .PHONY: neutron
-neutron: ## hold all dialogues and scripts of the network service to Debian's Neutron; some minutes
-	$(GO) test ./conformance/neutron -run TestReference -count 1 -args -all
-	$(GO) test ./conformance/guide -run TestUpstream -count 1 -args -upstream
+neutron: ## compare all dialogues and scripts of the network service with Debian's Neutron
+	$(GO) test ./conformance/neutron -run TestReference -count 1 -timeout 2h -args -all
+	$(GO) test ./conformance/guide -run TestUpstream -count 1 -timeout 1h -args -upstream
 
 .PHONY: differential
 differential: ## compare with Debian's Placement for TIME (TIME=1h)
