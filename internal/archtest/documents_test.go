@@ -16,9 +16,9 @@ var (
 	testName = regexp.MustCompile(`^[A-Z][A-Za-z]+(/|$)`)
 )
 
-// TestFilesOfArchitecture requires the existence of each Go file that ARCHITECTURE.md names, and in
-// "Where to change what", where names are paths from the root, of each file and directory.
-func TestFilesOfArchitecture(t *testing.T) {
+// TestFilesOfDocuments requires the existence of each Go file that ARCHITECTURE.md and the decisions
+// name, and in "Where to change what", where names are paths from the root, of each file and directory.
+func TestFilesOfDocuments(t *testing.T) {
 	text := architecture(t)
 	var files []string
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -30,9 +30,19 @@ func TestFilesOfArchitecture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range code.FindAllStringSubmatch(text, -1) {
-		if goFile.MatchString(m[1]) && !slices.ContainsFunc(files, func(f string) bool { return strings.HasSuffix(f, "/"+m[1]) }) {
-			t.Errorf("ARCHITECTURE.md names %s, which does not exist", m[1])
+	pages, err := filepath.Glob(filepath.Join(root, "docs/decisions/*.md"))
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("there are no decisions: %v", err)
+	}
+	for _, page := range append(pages, filepath.Join(root, "ARCHITECTURE.md")) {
+		content, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range code.FindAllStringSubmatch(string(content), -1) {
+			if goFile.MatchString(m[1]) && !slices.ContainsFunc(files, func(f string) bool { return strings.HasSuffix(f, "/"+m[1]) }) {
+				t.Errorf("%s names %s, which does not exist", filepath.Base(page), m[1])
+			}
 		}
 	}
 	where, found := 0, section(text, "Where to change what")
