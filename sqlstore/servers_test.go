@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/internal/dbtest"
+	"github.com/berthcloud/berth/internal/rotation"
 	"github.com/berthcloud/berth/internal/sqltest"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/placementtest"
@@ -25,19 +26,28 @@ var (
 	open        = sqltest.Open
 )
 
+// TestStoreOnServers runs the suite of stores on each kind of server, and in each rotation on one of
+// those that have several nodes.
 func TestStoreOnServers(t *testing.T) {
 	needServers(t)
-	for _, k := range kinds {
+	for _, k := range kinds[:2] {
 		t.Run(k.Name, func(t *testing.T) {
 			t.Parallel()
 			testStore(t, k.URL)
 		})
 	}
-	t.Run("PostgreSQLWithStandby", func(t *testing.T) {
-		t.Parallel()
-		pair := dbtest.NewReplicated(t, dbtest.Synchronous(), dbtest.Fast())
-		testStore(t, func(tb testing.TB) string { return pair.NewDatabase(tb) })
-	})
+	nodes := []string{"Galera", "PostgreSQLWithStandby"}
+	for _, name := range rotation.Part(nodes, len(nodes)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := kinds[2].URL
+			if name != kinds[2].Name {
+				pair := dbtest.NewReplicated(t, dbtest.Synchronous(), dbtest.Fast())
+				url = func(tb testing.TB) string { return pair.NewDatabase(tb) }
+			}
+			testStore(t, url)
+		})
+	}
 }
 
 // testStore runs the suite with a database for each test.

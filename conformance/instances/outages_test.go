@@ -11,6 +11,7 @@ import (
 
 	"github.com/berthcloud/berth/conformance/clients/rest"
 	"github.com/berthcloud/berth/internal/dbtest"
+	"github.com/berthcloud/berth/internal/rotation"
 )
 
 const (
@@ -170,19 +171,23 @@ func (l *load) compare() {
 	}
 }
 
+// TestGaleraNodesFail harms one node of three, in one of two ways in each rotation.
 func TestGaleraNodesFail(t *testing.T) {
-	for name, fault := range map[string]func(*dbtest.Server){
-		"Killed": func(s *dbtest.Server) { s.Kill(); time.Sleep(3 * time.Second); s.Start() },
-		"Frozen": func(s *dbtest.Server) { s.Freeze(); time.Sleep(8 * time.Second); s.Thaw() },
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, fault := range rotation.Part([]struct {
+		name string
+		harm func(*dbtest.Server)
+	}{
+		{"Killed", func(s *dbtest.Server) { s.Kill(); time.Sleep(3 * time.Second); s.Start() }},
+		{"Frozen", func(s *dbtest.Server) { s.Freeze(); time.Sleep(8 * time.Second); s.Thaw() }},
+	}, 2) {
+		t.Run(fault.name, func(t *testing.T) {
 			c := dbtest.NewGalera(t, size, dbtest.Fast())
 			d := c.CreateDatabase(t)
 			var urls []string
 			for _, addresses := range rotated(c.Addresses()) {
 				urls = append(urls, d.URL(addresses...))
 			}
-			under(t, newFleet(t, urls), func() { fault(c.Nodes[1]) })
+			under(t, newFleet(t, urls), func() { fault.harm(c.Nodes[1]) })
 		})
 	}
 }
@@ -206,9 +211,10 @@ func TestInstanceIsKilled(t *testing.T) {
 	under(t, f, func() { f[1].Kill(); time.Sleep(time.Second); f[1].Restart() })
 }
 
-// TestNetworkToTheDatabaseFails harms the connections of one instance of three.
+// TestNetworkToTheDatabaseFails harms the connections of one instance of three, in two of four ways
+// in each rotation.
 func TestNetworkToTheDatabaseFails(t *testing.T) {
-	for _, fault := range []struct {
+	for _, fault := range rotation.Part([]struct {
 		name string
 		harm func(*dbtest.Proxy)
 	}{
@@ -221,7 +227,7 @@ func TestNetworkToTheDatabaseFails(t *testing.T) {
 				time.Sleep(300 * time.Millisecond)
 			}
 		}},
-	} {
+	}, 2) {
 		t.Run(fault.name, func(t *testing.T) {
 			s := dbtest.MariaDB(t)
 			d := s.CreateDatabase(t)

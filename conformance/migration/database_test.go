@@ -13,6 +13,7 @@ import (
 
 	"github.com/berthcloud/berth/conformance/server"
 	"github.com/berthcloud/berth/internal/dbtest"
+	"github.com/berthcloud/berth/internal/rotation"
 )
 
 // An engine is a server for placement's database.
@@ -82,6 +83,16 @@ type database struct {
 // onEach runs fn with an empty database of each engine.
 func onEach(t *testing.T, fn func(t *testing.T, db *database)) {
 	for _, e := range engines {
+		t.Run(e.name, func(t *testing.T) { fn(t, newDatabase(t, e, e.server(t))) })
+	}
+}
+
+// onPart is onEach in which a rotation has one of the engines: tests with successive numbers have
+// different ones.
+func onPart(t *testing.T, n int, fn func(t *testing.T, db *database)) {
+	first, step := rotation.Every(len(engines))
+	for at := (first + n) % step; at < len(engines); at += step {
+		e := engines[at]
 		t.Run(e.name, func(t *testing.T) { fn(t, newDatabase(t, e, e.server(t))) })
 	}
 }

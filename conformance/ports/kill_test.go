@@ -1,7 +1,9 @@
 package ports
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 
 	"github.com/berthcloud/berth/conformance/clients/rest"
 	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/rotation"
 )
 
 // theServer is the server whose ports are changed.
@@ -63,11 +66,16 @@ func (c *cloud) networkChange(from, to int) request {
 
 // TestKilledChanges kills the service at each of its requests to placement, before the request
 // arrives and before the answer returns, for each kind of change. After a restart it repairs the
-// state, and the change can be made.
+// state, and the change can be made. A rotation has a third of the kinds on database servers.
 func TestKilledChanges(t *testing.T) {
 	onEach(t, func(t *testing.T, kind server.DatabaseKind) {
 		all := newCloud(t, kind, 1, nil)
-		for name, prepare := range changes {
+		names := slices.Sorted(maps.Keys(changes))
+		if kind != server.SQLite {
+			names = rotation.Part(names, 3)
+		}
+		for _, name := range names {
+			prepare := changes[name]
 			t.Run(name, func(t *testing.T) {
 				c := all.in(t)
 				for number := 1; c.survives(prepare, number, false); number++ {
@@ -132,15 +140,15 @@ func (c *cloud) kills(number int, after bool, do func()) (killed bool) {
 }
 
 // TestKilledSyncs kills the service at each of its requests that sync agents' devices to placement:
-// of a new host, and then of other devices there.
+// of a new host, and then of other devices there. A rotation has every second request.
 func TestKilledSyncs(t *testing.T) {
 	onEach(t, func(t *testing.T, kind server.DatabaseKind) {
 		c := newCloud(t, kind, 1, nil)
-		step := 1
+		first, step := rotation.Every(2)
 		if kind != server.SQLite {
-			step = 7
+			first, step = 0, 7
 		}
-		for number, killed := 1, true; killed; number += step {
+		for number, killed := 1+first, true; killed; number += step {
 			name := rest.UUID("ff", number)
 			c.places.Must(t, 200, "POST", "/resource_providers", rest.Object{"name": name})
 			killed = c.kills(number, true, func() {

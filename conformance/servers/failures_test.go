@@ -9,19 +9,22 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/conformance/clients/rest"
+	"github.com/berthcloud/berth/internal/rotation"
 )
 
 // TestFailingNeighbours makes a neighbour fail from each of the service's requests to it on, in
 // each of some ways, until the service has no further retries. After the neighbour's recovery the
-// state is repaired.
+// state is repaired. A rotation has one of the ways for each scenario.
 func TestFailingNeighbours(t *testing.T) {
 	t.Parallel()
 	var names []string
-	for _, s := range []string{"Boot", "Attach", "Delete", "Detach"} {
-		for _, kind := range []string{late, refused, unavailable} {
-			names = append(names, s+kind)
+	kinds := []string{late, refused, unavailable}
+	for i, s := range []string{"Boot", "Attach", "Delete", "Detach"} {
+		for k := range kinds {
+			names = append(names, s+kinds[(i+k)%len(kinds)])
 		}
 	}
+	names = rotation.Part(names, len(kinds))
 	slices.SortStableFunc(names, func(a, b string) int { return strings.Compare(kindOf(a), kindOf(b)) })
 	atOnce(t, names, func(t *testing.T, name string) {
 		kind, n := kindOf(name), berths(t)

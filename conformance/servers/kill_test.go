@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/conformance/clients/rest"
+	"github.com/berthcloud/berth/internal/rotation"
 )
 
 func decoded[T any](c *cloud, a rest.Answer) (v T) {
@@ -46,20 +47,21 @@ func atOnce(t *testing.T, names []string, test func(t *testing.T, name string)) 
 
 // TestKilledService kills the service at each of its requests to placement and to the network
 // service, before the request arrives and before the answer returns, in each scenario; the long
-// ones repeat parts of others. After a restart it repairs the state as soon as it may continue its
+// ones repeat parts of others. A rotation has every second request. After a restart it repairs the state as soon as it may continue its
 // operations.
 func TestKilledService(t *testing.T) {
 	t.Parallel()
 	atOnce(t, slices.Sorted(maps.Keys(scenarios)), func(t *testing.T, name string) {
 		c := newCloud(t, 2)
-		number, long := 1, name == "Several" || name == "Reschedule"
-		for c.survives(scenarios[name], number, long && number%2 == 0) {
+		first, step := rotation.Every(2)
+		number, long := 1+first, name == "Several" || name == "Reschedule"
+		for c.survives(scenarios[name], number, long && number/step%2 == 0) {
 			if !long {
 				c.survives(scenarios[name], number, true)
 			}
-			number++
+			number += step
 		}
-		t.Logf("killed at each of %d requests", number-1)
+		t.Logf("killed at every %d. request before the %d.", step, number)
 	})
 }
 

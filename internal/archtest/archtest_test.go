@@ -107,6 +107,7 @@ var rules = []struct{ pkg, may string }{
 	{"internal/novatest", "internal/upstreamtest"},
 	{"internal/process", ""},
 	{"internal/racetest", ""},
+	{"internal/rotation", ""},
 	{"internal/servertest", "internal/process"},
 	{"internal/sqltest", "config fault internal/dbtest sqlstore sqlstore/migrations sqlstore/sqlconn"},
 	{"internal/storetest", ""},
@@ -125,10 +126,10 @@ var rules = []struct{ pkg, may string }{
 }
 
 // testOnly are packages that only tests may import.
-var testOnly = []string{"placement/placementtest", "network/networktest", "compute/computetest", "agent/tc/tctest", "config/configtest", "conformance/*", "internal/certtest", "internal/dbtest", "internal/keystonetest", "internal/novatest", "internal/ovstest", "internal/servertest", "internal/sqltest", "httpapi/placementapi/placementapitest", "internal/storetest", "internal/golden", "internal/growthtest", "internal/racetest", "internal/traffictest", "internal/upstreamtest"}
+var testOnly = []string{"placement/placementtest", "network/networktest", "compute/computetest", "agent/tc/tctest", "config/configtest", "conformance/*", "internal/certtest", "internal/dbtest", "internal/keystonetest", "internal/novatest", "internal/ovstest", "internal/servertest", "internal/sqltest", "httpapi/placementapi/placementapitest", "internal/storetest", "internal/golden", "internal/growthtest", "internal/racetest", "internal/rotation", "internal/traffictest", "internal/upstreamtest"}
 
 // black are the packages that the black-box tests and their packages may import.
-const black = "conformance/* internal/records internal/dbtest internal/fakehosts internal/keystonetest internal/process internal/servertest internal/traffictest internal/upstreamtest"
+const black = "conformance/* internal/records internal/dbtest internal/fakehosts internal/keystonetest internal/process internal/rotation internal/servertest internal/traffictest internal/upstreamtest"
 
 // TestImports checks every file of the tree against the rules.
 func TestImports(t *testing.T) {
