@@ -60,7 +60,7 @@ test: ## everything CI runs: installs Debian packages, race detector, real servi
 	./scripts/test
 
 .PHONY: nightly
-nightly: ## what takes too long for that: 500,000 fuzzed requests, longer comparisons; two hours
+nightly: ## what takes too long for that: 500,000 fuzzed requests, all sweeps, longer comparisons; three hours
 	./scripts/nightly
 
 .PHONY: deb
