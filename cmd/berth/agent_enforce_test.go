@@ -87,7 +87,7 @@ func (h *guaranteedHost) shows(path, want string) func() bool {
 // Policies take effect on the wire: the agent reads the ports that are bound to its host, plugs and
 // rules, reports which are plugged in, and which rates cannot be enforced; and it removes rates
 // that are no longer guaranteed, even after it was killed meanwhile.
-func TestAgentHoldsPorts(t *testing.T) {
+func TestAgentEnforcesPorts(t *testing.T) {
 	h := newGuaranteedHost(t)
 	agent := h.agent()
 	wait(t, "the agent is known, with what its switch can do", h.shows("/v2.0/agents", `"netdev"`))

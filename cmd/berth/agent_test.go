@@ -149,7 +149,7 @@ func TestAgentReports(t *testing.T) {
 
 // The devices that a host has lost are removed from placement once they have no allocations; so are
 // all devices when the host gets another name.
-func TestAgentsDevicesThatAreGone(t *testing.T) {
+func TestRemovedDevicesOfAgents(t *testing.T) {
 	h := newReportedHost(t)
 	h.makeRoot("devstack0")
 	wait(t, "the devices are in placement", h.synced("true"))
@@ -181,7 +181,7 @@ func TestAgentsDevicesThatAreGone(t *testing.T) {
 
 // When the record of a dead agent is deleted, its devices are removed from placement, except those
 // with allocations; with a live agent none is, and the agent is synced again.
-func TestAgentsThatAreGone(t *testing.T) {
+func TestRemovedAgents(t *testing.T) {
 	h := newReportedHost(t, "agent_down_time = 2")
 	h.makeRoot("devstack0")
 	wait(t, "the devices are in placement", h.synced("true"))

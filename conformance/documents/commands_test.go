@@ -162,6 +162,31 @@ func TestTargets(t *testing.T) {
 	}
 }
 
+// TestFormatNeedsGit runs "make format" where there is no git, which lists the files: it fails and says
+// so, instead of accepting no files as well formatted.
+func TestFormatNeedsGit(t *testing.T) {
+	bin := t.TempDir()
+	for _, name := range []string{"make", "sh"} {
+		program, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(program, filepath.Join(bin, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tree, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "make"), "-s", "-o", filepath.Join(tree, ".cache/tools/gofumpt"), "format")
+	cmd.Dir, cmd.Env = tree, []string{"PATH=" + bin}
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "make format needs git") {
+		t.Errorf("it ends with %v and says\n%s", err, out)
+	}
+}
+
 // parse parses command lines with the openstack client's own parsers, and prints their errors. It
 // looks up commands and options, and sends no requests.
 const parse = `
