@@ -2,12 +2,9 @@ package rowtable_test
 
 import (
 	"context"
-	"database/sql"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
@@ -66,21 +63,7 @@ func TestComputeStoreOnServers(t *testing.T) {
 func TestComputeTablesAreAlike(t *testing.T) {
 	onAllForNetwork(t, func(t *testing.T, opts sqlstore.Options) {
 		s := openCompute(t, opts)
-		err := s.OnWriter(func(conn *sql.Conn) error {
-			for name, want := range s.Tables() {
-				got, err := columnsOf(conn, name)
-				if err != nil {
-					return err
-				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("columns of %s (-Go +database):\n%s", name, diff)
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		columnsAre(t, s.OnWriter, s.Tables())
 	})
 }
 
@@ -88,26 +71,7 @@ func TestComputeTablesAreAlike(t *testing.T) {
 // are looked for by.
 func TestComputeFieldsHaveIndexes(t *testing.T) {
 	s := openCompute(t, sqlstore.Options{Path: filepath.Join(t.TempDir(), "compute.db")})
-	indexed, err := indexedColumns(s.OnWriter)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, column := range s.Searchable() {
-		if !strings.Contains(indexed, " "+column+" ") {
-			t.Errorf("no index begins with %s", column)
-		}
-	}
-}
-
-// indexedColumns are the first columns of all indexes, with a space around each.
-func indexedColumns(onWriter func(func(*sql.Conn) error) error) (indexed string, err error) {
-	err = onWriter(func(conn *sql.Conn) error {
-		return conn.QueryRowContext(context.Background(), `
-SELECT ' ' || group_concat(m.name || '.' || c.name, ' ') || ' '
-FROM sqlite_master m, pragma_index_list(m.name) i, pragma_index_info(i.name) c
-WHERE m.type = 'table' AND c.seqno = 0`).Scan(&indexed)
-	})
-	return indexed, err
+	indexesBegin(t, s.OnWriter, s.Searchable())
 }
 
 // TestComputeRefusesOtherDatabases opens what belongs to something else.

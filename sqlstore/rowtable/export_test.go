@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berthcloud/berth/sqlstore/engine"
+	"github.com/berthcloud/berth/sqlstore/migrations"
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
@@ -62,4 +64,17 @@ func (s *rowStore) OnWriter(fn func(*sql.Conn) error) error {
 	ses := s.Writer.Own()
 	defer s.Writer.GiveBack(ses)
 	return fn(ses.Conn)
+}
+
+// OpenLaterNetwork opens a database of the network service as a later program does, which has these
+// scripts for the versions after migrations.NetworkVersion.
+func OpenLaterNetwork(ctx context.Context, opts engine.Options, later ...[]string) (*NetworkStore, error) {
+	script := func(service, database string, version int, collation string) ([]string, error) {
+		if n := version - migrations.NetworkVersion; n > 0 {
+			return later[n-1], nil
+		}
+		return migrations.RowsScript(service, database, version, collation)
+	}
+	s := &NetworkStore{newRowStore(rowKind{"network", networkTables, migrations.NetworkVersion + len(later), script}, opts)}
+	return s, s.Open(ctx)
 }

@@ -3,9 +3,9 @@ package rowtable_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,14 +26,26 @@ func onAllForNetwork(t *testing.T, test func(t *testing.T, opts sqlstore.Options
 	})
 }
 
-// columnsOf returns the columns of a table.
-func columnsOf(conn *sql.Conn, table string) ([]string, error) {
-	rows, err := conn.QueryContext(context.Background(), `SELECT * FROM `+table+` WHERE 1 = 0`)
-	if err != nil {
-		return nil, err
+// columnsAre checks that a database has these columns in its tables.
+func columnsAre(t *testing.T, onWriter func(func(*sql.Conn) error) error, tables map[string][]string) {
+	t.Helper()
+	got := map[string][]string{}
+	err := onWriter(func(conn *sql.Conn) error {
+		for name := range tables {
+			rows, err := conn.QueryContext(context.Background(), `SELECT * FROM `+name+` WHERE 1 = 0`)
+			if err != nil {
+				return err
+			}
+			got[name], err = rows.Columns()
+			if err := errors.Join(err, rows.Close()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if diff := cmp.Diff(tables, got); err != nil || diff != "" {
+		t.Errorf("columns of the tables (-Go +database), %v:\n%s", err, diff)
 	}
-	defer rows.Close()
-	return rows.Columns()
 }
 
 // TestNetworkTablesAreAlike holds the tables of every database to those that the
@@ -43,55 +55,35 @@ func TestNetworkTablesAreAlike(t *testing.T) {
 		s := openNetwork(t, opts)
 		tables := s.Tables()
 		tables["security_groups"] = append(tables["security_groups"], "default_of")
-		err := s.OnWriter(func(conn *sql.Conn) error {
-			for name, want := range tables {
-				got, err := columnsOf(conn, name)
-				if err != nil {
-					return err
-				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("columns of %s (-Go +database):\n%s", name, diff)
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		columnsAre(t, s.OnWriter, tables)
 	})
+}
+
+// indexesBegin checks that an index of a file begins with each of the columns.
+func indexesBegin(t *testing.T, onWriter func(func(*sql.Conn) error) error, columns []string) {
+	t.Helper()
+	var indexed string
+	err := onWriter(func(conn *sql.Conn) error {
+		return conn.QueryRowContext(context.Background(), `
+SELECT ' ' || group_concat(m.name || '.' || c.name, ' ') || ' '
+FROM sqlite_master m, pragma_index_list(m.name) i, pragma_index_info(i.name) c
+WHERE m.type = 'table' AND c.seqno = 0`).Scan(&indexed)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, column := range columns {
+		if !strings.Contains(indexed, " "+column+" ") {
+			t.Errorf("no index begins with %s", column)
+		}
+	}
 }
 
 // TestNetworkFieldsHaveIndexes wants an index that begins with each column that rows
 // are looked for by.
 func TestNetworkFieldsHaveIndexes(t *testing.T) {
 	s := openNetwork(t, sqlstore.Options{Path: filepath.Join(t.TempDir(), "network.db")})
-	var indexed []string
-	err := s.OnWriter(func(conn *sql.Conn) error {
-		rows, err := conn.QueryContext(context.Background(), `
-SELECT m.name || '.' || c.name
-FROM sqlite_master m, pragma_index_list(m.name) i, pragma_index_info(i.name) c
-WHERE m.type = 'table' AND c.seqno = 0`)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var column string
-			if err := rows.Scan(&column); err != nil {
-				return err
-			}
-			indexed = append(indexed, column)
-		}
-		return rows.Err()
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, column := range s.Searchable() {
-		if !slices.Contains(indexed, column) {
-			t.Errorf("no index begins with %s", column)
-		}
-	}
+	indexesBegin(t, s.OnWriter, s.Searchable())
 }
 
 // refusedByNetwork checks that a database is refused, and why.

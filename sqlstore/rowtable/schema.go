@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/berthcloud/berth/sqlstore/engine"
 	"github.com/berthcloud/berth/sqlstore/migrations"
@@ -107,38 +108,45 @@ func (s *rowStore) prepare(ctx context.Context, ses *sqlconn.Session) error {
 	return err
 }
 
-// upgrade runs the scripts that lead from a version to this package's, and then notes
-// that. Where statements commit by themselves, tables of version 0 are such until all
-// is there: of instances that make them together one notes the version.
+// upgrade runs the scripts that lead from a version to this package's. Where statements
+// commit by themselves, an upgrade that was interrupted goes on with the version that was
+// not completed, and tables of version 0 are such until all is there: of instances that
+// make them together one notes the version.
 func (s *rowStore) upgrade(t *sqlconn.Tx, from int) error {
 	collation, err := s.collation(t)
 	if err != nil {
 		return err
 	}
 	for version := max(from+1, migrations.RowsFirst[s.service]); version <= s.version; version++ {
-		if err := s.advance(t.Session, version, collation); err != nil {
+		err := s.advance(t.Session, version, collation)
+		if err == nil && from > 0 {
+			_, err = t.Session.Exec("UPDATE "+s.versions()+" SET version = ? WHERE version = ?", version, version-1)
+		}
+		if err != nil {
 			return fmt.Errorf("%w: version %d: %w", engine.ErrCreating, version, s.Dialect().Translate("creating", err))
 		}
 	}
-	note := "UPDATE " + s.versions() + " SET version = ?"
 	if from == 0 {
-		note = "INSERT INTO " + s.versions() + " (version) VALUES (?)"
-	}
-	if _, err := t.Session.Exec(note, s.version); err != nil {
-		return fmt.Errorf("%w: %w", engine.ErrCreating, s.Dialect().Translate("creating", err))
+		if _, err := t.Session.Exec("INSERT INTO "+s.versions()+" (version) VALUES (?)", s.version); err != nil {
+			return fmt.Errorf("%w: %w", engine.ErrCreating, s.Dialect().Translate("creating", err))
+		}
 	}
 	s.Options().Logger.Info(s.service+" tables are ready", "from", from, "to", s.version)
 	return nil
 }
 
-// advance brings the tables from the version before to this one.
+// advance brings the tables from the version before to this one. What an interrupted run
+// has made is left as it is: a table, a column, an index, a row. Rows that a new unique
+// index forbids are an error like that of a row that is there, and nothing was made.
 func (s *rowStore) advance(ses *sqlconn.Session, version int, collation string) error {
-	script, err := migrations.RowsScript(s.service, s.Dialect().Name, version, collation)
+	script, err := s.script(s.service, s.Dialect().Name, version, collation)
 	if err != nil {
 		return err
 	}
 	for _, statement := range script {
-		if err := ses.Do(statement); err != nil && !s.Dialect().Made(err) {
+		err := ses.Do(statement)
+		forbidden := s.Dialect().Duplicate(err) && !strings.HasPrefix(statement, "INSERT")
+		if err != nil && (forbidden || !s.Dialect().Made(err)) {
 			return err
 		}
 	}

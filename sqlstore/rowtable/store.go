@@ -21,6 +21,8 @@ type rowKind struct {
 	service string // "network"
 	tables  []rowTable
 	version int // of the tables, which is the one row of its table
+	// script returns the statements that lead to a version, as migrations.RowsScript.
+	script func(service, database string, version int, collation string) ([]string, error)
 }
 
 // versions is the table that has the version. A database with it is the service's.
