@@ -92,7 +92,7 @@ func listenTCP(ctx context.Context, address string) (net.Listener, error) {
 
 func (l listeners) close() {
 	for _, ln := range append(l.api, l.ops...) {
-		ln.Close()
+		ln.Close() // the service has ended, or reports why it does not begin
 	}
 }
 

@@ -37,6 +37,7 @@ func (s *NetworkServer) reported(agent network.Agent, started bool) {
 // with allocations. Those of a live agent remain: its next heartbeat restores them, so that
 // deleting the record requests a sync.
 func (s *NetworkServer) removed(agent network.Agent) {
+	// The providers of a report that is wrong are unknown, and remain.
 	if state, _ := s.service.State(agent.AgentRow); !agent.Alive && state.Driver != "" && len(agent.Hypervisors) > 0 {
 		s.tracker.Report(tracking.Report{Agent: agent.ID, State: guarantee.State{Driver: state.Driver}, Hypervisors: agent.Hypervisors})
 	}

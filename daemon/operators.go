@@ -25,7 +25,7 @@ func StartOperators(ctx context.Context, cfg *config.Service, g *Guard, h http.H
 		return nil, Fail(AddressUnusable, fmt.Errorf("listening on %s: %w", cfg.Berth.Listen, err))
 	}
 	if err := g.check([]net.Listener{ln}); err != nil {
-		ln.Close()
+		ln.Close() // err is the one to report
 		return nil, err
 	}
 	o := &Operators{Addr: ln.Addr()}

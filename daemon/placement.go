@@ -67,7 +67,7 @@ func (s *PlacementServer) read(ctx context.Context, opts sqlstore.Options, m *pl
 		return Fail(DatabaseUnusable, err)
 	}
 	s.sweep(m)
-	w, _ := s.service.Ready()
+	w, _ := s.service.Ready() // whether it is current is for requests to find out
 	s.log.Info("the database is read into memory", "providers", w.Len(), "trees", w.TreeCount(), "seconds", time.Since(begin).Seconds())
 	return nil
 }
@@ -156,7 +156,7 @@ func (s *PlacementServer) Run(ctx context.Context) error {
 
 // status describes for systemd what the service serves.
 func (s *PlacementServer) status() string {
-	w, _ := s.service.Ready()
+	w, _ := s.service.Ready() // an old snapshot counts too
 	return fmt.Sprintf("%d providers", w.Len())
 }
 

@@ -108,7 +108,7 @@ func (c *capacityCollector) Collect(metrics chan<- prometheus.Metric) {
 func (m *placementMetrics) watch(s *placement.Service) {
 	gauge := func(name, help string, value func(*placement.Snapshot) float64) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
-			w, _ := s.Ready()
+			w, _ := s.Ready() // an old snapshot counts too
 			return value(w)
 		}))
 	}
@@ -117,7 +117,7 @@ func (m *placementMetrics) watch(s *placement.Service) {
 		return err == nil, ""
 	})
 	m.registry.MustRegister(newCapacityCollector(func() *placement.Snapshot {
-		w, _ := s.Ready()
+		w, _ := s.Ready() // an old snapshot counts too
 		return w
 	}))
 	gauge("berth_snapshot_providers", "Resource providers in the snapshot that reads are answered from.",

@@ -146,7 +146,7 @@ func toTuple(d *sqlconn.Dialect, table migrations.Table, one *sqlconn.Row) (tupl
 // decimal that it was written as.
 func toFloat(d *sqlconn.Dialect, f float64) float64 {
 	if d == sqlconn.MySQLDialect {
-		f, _ = strconv.ParseFloat(single(f), 64)
+		f, _ = strconv.ParseFloat(single(f), 64) // the text is of a number
 	}
 	return f
 }

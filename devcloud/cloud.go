@@ -128,7 +128,9 @@ func RunGuide(ctx context.Context, p daemon.Process, out io.Writer, opts Options
 // Run runs a cloud until ctx ends. Once everything is ready it prints to out where the services
 // are, how to log in and what to try. The error is a [daemon.Failure].
 func Run(ctx context.Context, p daemon.Process, out io.Writer, opts Options) error {
-	return serve(ctx, p, opts, func(c *cloud, _ context.Context) { fmt.Fprint(out, c.page()) })
+	return serve(ctx, p, opts, func(c *cloud, _ context.Context) {
+		fmt.Fprint(out, c.page()) // the cloud serves whether or not the page can be printed
+	})
 }
 
 // serve serves until ctx ends. It calls then once everything is ready.

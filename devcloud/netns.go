@@ -94,7 +94,7 @@ func (c *cloud) endLab() {
 	if err := c.lab.Remove(ctx); err != nil {
 		c.log.Error("the namespaces and devices of the guide's host cannot be removed", "error", err)
 	}
-	_ = c.labLock.Close()
+	_ = c.labLock.Close() // the lock ends with the descriptor, whatever Close returns
 	c.lab = nil
 }
 

@@ -127,7 +127,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		case refused:
 			l.refuse(c)
 		default:
-			c.Close()
+			c.Close() // nothing was sent
 			return nil, net.ErrClosed
 		}
 	}

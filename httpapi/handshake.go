@@ -105,7 +105,7 @@ func (l *tlsListener) handshake(c net.Conn) {
 	select {
 	case l.ready <- done:
 	case <-l.ctx.Done():
-		t.Close()
+		t.Close() // the listener is closed: no caller is left
 	}
 }
 

@@ -46,7 +46,7 @@ func removeStale(ctx context.Context, path string) error {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", path)
 	if err == nil {
-		c.Close()
+		c.Close() // it was only to see whether a program listens
 	}
 	if !errors.Is(err, syscall.ECONNREFUSED) {
 		return fmt.Errorf("the socket %s is in use, or not this user's: %w", path, errors.Join(syscall.EADDRINUSE, err))

@@ -62,7 +62,7 @@ func (o *Output) open() error {
 		return fmt.Errorf("opening the log file: %w", err)
 	}
 	if o.file != nil {
-		o.file.Close()
+		o.file.Close() // Write has passed on everything
 	}
 	o.file, o.to = f, f
 	return nil
@@ -90,7 +90,7 @@ func (o *Output) Write(p []byte) (int, error) {
 // wake schedules a flush; the caller has locked mu.
 func (o *Output) wake() {
 	if o.timer == nil {
-		o.timer = time.AfterFunc(holdTime, func() { _ = o.Flush() })
+		o.timer = time.AfterFunc(holdTime, func() { _ = o.Flush() }) // lines that cannot be written are dropped, see flush
 		return
 	}
 	o.timer.Reset(holdTime)

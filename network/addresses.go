@@ -116,7 +116,7 @@ func (c *change) giveAddress(p PortRow, subnets []SubnetRow, want FixedIP) error
 // subnetFor finds the subnet of a requested address.
 func (c *change) subnetFor(p PortRow, subnets []SubnetRow, want FixedIP) (SubnetRow, error) {
 	var none SubnetRow
-	addr, _ := netip.ParseAddr(want.IP)
+	addr, _ := netip.ParseAddr(want.IP) // invalid where none is requested
 	switch {
 	case len(subnets) == 0:
 		return none, invalidInput("IP allocation requires subnets for network")

@@ -69,7 +69,7 @@ func (s *Service) Shared(ctx context.Context, agent ID, provider string) (shared
 }
 
 func (s *Service) has(a AgentRow, provider string) bool {
-	state, _ := s.State(a)
+	state, _ := s.State(a) // a report that is wrong has no providers
 	return slices.ContainsFunc(state.Providers, func(p guarantee.Provider) bool { return p.UUID.String() == provider })
 }
 
@@ -105,7 +105,7 @@ func (s *Service) Beat(ctx context.Context, h Heartbeat) (a Agent, sync bool, er
 		if known {
 			row = rows[0]
 		}
-		before, _ := s.State(row)
+		before, _ := s.State(row) // one that is wrong had no providers
 		h.fill(&row, c.at, known && (h.Unchanged || h.Problem != ""))
 		now, err := s.State(row)
 		if h.Problem != "" {

@@ -36,7 +36,7 @@ type place struct{ hypervisor, device string }
 func (s *Service) claims(all []AgentRow) map[place][]AgentRow {
 	by := make(map[place][]AgentRow)
 	for _, a := range all {
-		state, _ := s.State(a)
+		state, _ := s.State(a) // a report that is wrong has no providers
 		for _, p := range state.Providers {
 			if at := (place{p.Hypervisor, p.Device}); p.Device != "" {
 				by[at] = append(by[at], a)

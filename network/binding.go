@@ -294,8 +294,8 @@ func newReach(a AgentRow) reach {
 			Interfaces []string `json:"iface_types"`
 		} `json:"ovs_capabilities"`
 	}
-	_ = json.Unmarshal(a.Configurations, &more) // what it does not say it does not have
-	report, _ := guarantee.ParseReport(a.Configurations)
+	_ = json.Unmarshal(a.Configurations, &more)          // what it does not say it does not have
+	report, _ := guarantee.ParseReport(a.Configurations) // one that is wrong reaches nothing
 	return reach{
 		Report: report, ovn: a.Type == guarantee.OVN.AgentType, tunnels: more.TunnelTypes, bridge: more.Bridge,
 		hybridPlug: more.HybridPlug, datapath: datapath{more.Datapath, more.Capabilities.Interfaces, more.Sockets},

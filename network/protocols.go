@@ -80,7 +80,7 @@ func protocolNumber(protocol string) int {
 			return p.number
 		}
 	}
-	n, _ := strconv.Atoi(protocol)
+	n, _ := strconv.Atoi(protocol) // a name that is in no table is 0
 	return n
 }
 

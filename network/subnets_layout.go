@@ -12,7 +12,7 @@ func layOut(row *SubnetRow, block netip.Prefix, noGateway bool) error {
 	if row.Gateway == "" && !noGateway {
 		row.Gateway = usualGateway(block).String()
 	}
-	gateway, _ := netip.ParseAddr(row.Gateway)
+	gateway, _ := netip.ParseAddr(row.Gateway) // invalid where there is none
 	if len(row.Pools) == 0 {
 		row.Pools = pools(around(block, gateway))
 	} else if err := checkPools(*row, block); err != nil {
@@ -57,7 +57,7 @@ func checkPools(row SubnetRow, block netip.Prefix) error {
 			return conflict("OverlappingAllocationPools", "Found overlapping allocation pools: %s %s for subnet %s.", all[j], s, block)
 		}
 	}
-	gateway, _ := netip.ParseAddr(row.Gateway)
+	gateway, _ := netip.ParseAddr(row.Gateway) // invalid where there is none
 	if i := slices.IndexFunc(all, func(s span) bool { return gateway.IsValid() && s.has(gateway) }); i >= 0 {
 		return conflict("GatewayConflictWithAllocationPools", "Gateway ip %s conflicts with allocation pool %s.", gateway, all[i])
 	}

@@ -92,7 +92,7 @@ func (o *OVS) Run(ctx context.Context) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = o.db.Run(ctx)
+		_ = o.db.Run(ctx) // it only returns the error of ctx
 	}()
 	for {
 		if _, err := o.db.Next(ctx); err != nil {

@@ -21,7 +21,7 @@ func ignored(service *config.Compute) osloconfig.Names {
 	names.Groups = slices.DeleteFunc(others.Groups, func(group string) bool {
 		return slices.Contains([]string{groupCompute, groupDevices, groupPCI, groupOVS}, group)
 	})
-	agent, _, _ := settings.Load(settings.OVS, osloconfig.Sources{}, settings.Names{Host: "host"})
+	agent, _, _ := settings.Load(settings.OVS, osloconfig.Sources{}, settings.Names{Host: "host"}) // without sources there is nothing wrong
 	shared := slices.DeleteFunc(slices.Concat(config.DefaultPlacement().Settings(), agent.Table()), func(s config.Setting) bool {
 		return s.Group != groupBerth
 	})

@@ -95,7 +95,7 @@ func (p *pciMachine) matches(spec *deviceSpec, d pciDevice) bool {
 	}
 	only := spec.address.one()
 	if spec.device != "" {
-		only, _ = p.machine.target("/sys/class/net", spec.device, "device")
+		only, _ = p.machine.target("/sys/class/net", spec.device, "device") // a device that is absent has no address
 		if only == "" {
 			return false
 		}

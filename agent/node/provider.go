@@ -239,7 +239,7 @@ func (p *providerReader) identification(at string, v any, a *inventory.Additiona
 	case uuid == string(inventory.ComputeNode):
 		a.ID = inventory.ComputeNode
 	case providerUUID.MatchString(uuid):
-		id, _ := guarantee.ParseUUID(uuid)
+		id, _ := guarantee.ParseUUID(uuid) // the pattern is stricter
 		a.ID = placement.UUID(id.String())
 	default:
 		p.wrong(at+".uuid", "want a UUID or %s, not %s", inventory.ComputeNode, shown(uuid))

@@ -59,7 +59,7 @@ func (c *conn) end(err error) {
 	defer c.mu.Unlock()
 	if c.err == nil {
 		c.err = err
-		_ = c.net.Close()
+		_ = c.net.Close() // err is the cause that counts
 		close(c.ended)
 	}
 }
@@ -117,7 +117,8 @@ func (c *conn) probe(every time.Duration, heard, stop <-chan struct{}) {
 			return
 		case <-heard:
 		case <-silence.C:
-			// The answer counts as any other message; no caller waits for it.
+			// The answer counts as any other message; no caller waits for it. A write that does not
+			// work is followed by silence, which ends the connection.
 			_ = c.write([]byte(`{"id":"echo","method":"echo","params":[]}`))
 		}
 		silence.Reset(every)

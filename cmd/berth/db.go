@@ -118,7 +118,7 @@ func (s *dbSource) open(ctx context.Context, env environment, access dbtool.Acce
 	opts.Logger = log
 	t, err := dbtool.OpenTables(ctx, opts, access)
 	if err != nil {
-		_ = output.Close()
+		_ = output.Close() // err is the one to report
 		return nil, dbFail(err)
 	}
 	return &openedDB{t, name, cfg, output}, nil

@@ -70,7 +70,7 @@ func dumpInput(path string, stdin io.Reader) (*os.File, error) {
 		_, err = f.Seek(0, io.SeekStart)
 	}
 	if err != nil {
-		_ = f.Close()
+		_ = f.Close() // err is the one to report
 		return nil, fail(exitFailure, fmt.Errorf("reading the dump: %w", err))
 	}
 	return f, nil

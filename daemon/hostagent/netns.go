@@ -38,7 +38,7 @@ func openNetns(set *node.Settings, hypervisor string, log *slog.Logger) (*netns.
 			return nil, nil, fmt.Errorf("[os_vif_ovs] ovsdb_connection: %w", err)
 		}
 		db := ovsdb.New(ovsdb.Config{Remotes: remotes, Database: "Open_vSwitch", Timeout: n.Timeout, Log: log})
-		end = daemon.Background(func(ctx context.Context) { _ = db.Run(ctx) })
+		end = daemon.Background(func(ctx context.Context) { _ = db.Run(ctx) }) // it only returns the error of ctx
 		c.Switch = &netns.Switch{DB: db, Bridges: n.Bridges, Integration: n.IntegrationBridge}
 	} else {
 		c.Bridges = maps.Clone(n.Bridges)

@@ -158,7 +158,7 @@ func (q *request) putHypervisorDetail(j *httpapi.JSON, h compute.Hypervisor) {
 	putCapacity(j, h)
 	var cpu any = string(h.CPU)
 	if q.minor >= 28 {
-		v, _ := pyjson.Parse(h.CPU)
+		v, _ := pyjson.Parse(h.CPU) // of another form: an empty object
 		if v.Kind() != pyjson.Object {
 			v = pyjson.NewObject()
 		}

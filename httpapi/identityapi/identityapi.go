@@ -90,7 +90,7 @@ func Problem(p httpapi.Problem) (media string, body []byte) {
 	if p.Status == http.StatusUnauthorized {
 		detail = "The request you have made requires authentication."
 	}
-	body, _ = json.Marshal(object{"error": object{"code": p.Status, "message": detail, "title": http.StatusText(p.Status)}})
+	body, _ = json.Marshal(object{"error": object{"code": p.Status, "message": detail, "title": http.StatusText(p.Status)}}) // texts and numbers have a form
 	return "application/json", body
 }
 

@@ -63,9 +63,10 @@ func (r *Reporter) Run(ctx context.Context, db *ovsdb.Client) {
 	events := make(chan ovn.Event)
 	var running sync.WaitGroup
 	defer running.Wait()
-	running.Go(func() { _ = db.Run(ctx) })
+	running.Go(func() { _ = db.Run(ctx) }) // it only returns the error of ctx
 	running.Go(func() {
-		// One that falls behind has the rest of its time from its last heartbeat on.
+		// One that falls behind has the rest of its time from its last heartbeat on. Watch only returns
+		// the error of ctx.
 		_ = ovn.Watch(ctx, db, 2*r.every, func(e ovn.Event) {
 			select {
 			case events <- e:
@@ -258,7 +259,7 @@ func chassisHeartbeat(c ovn.Chassis, log *slog.Logger) network.Heartbeat {
 	if err != nil {
 		h.Problem = oneLine(err)
 		log.Warn("the options of a chassis of OVN cannot be parsed; its providers in placement are unchanged", "error", h.Problem)
-		resources, _, _ = parseChassis("", c.BridgeMappings)
+		resources, _, _ = parseChassis("", c.BridgeMappings) // mappings that are wrong too leave nothing
 	}
 	for _, w := range warnings {
 		log.Warn(w)

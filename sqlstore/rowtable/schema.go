@@ -103,7 +103,7 @@ func (s *rowStore) prepare(ctx context.Context, ses *sqlconn.Session) error {
 		err = s.Dialect().Translate("preparing the schema", ses.Do("COMMIT"))
 	}
 	if err != nil {
-		_ = ses.Do("ROLLBACK")
+		_ = ses.Do("ROLLBACK") // err is the one to report
 	}
 	return err
 }

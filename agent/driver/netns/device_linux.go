@@ -168,7 +168,8 @@ func (s *space) tellPF(pci string, p plug) error {
 
 // pfOf returns the name of a VF's physical function and its number there.
 func pfOf(dir string) (name string, number int, ok bool) {
-	names, _ := filepath.Glob(filepath.Join(dir, "physfn", "net", "*")) // the pattern is none that is bad
+	// Both patterns are valid, which is all that an error could be about.
+	names, _ := filepath.Glob(filepath.Join(dir, "physfn", "net", "*"))
 	links, _ := filepath.Glob(filepath.Join(dir, "physfn", "virtfn*"))
 	if len(names) != 1 {
 		return "", 0, false
