@@ -11,17 +11,14 @@ import (
 func (a *API) aggregateRoutes() []httpapi.Route {
 	const path = "/resource_providers/{uuid}/aggregates"
 	return []httpapi.Route{
-		{Method: http.MethodGet, Pattern: path, Since: 1, Produces: true, MediaFirst: true, Handle: a.getAggregates},
-		{Method: http.MethodPut, Pattern: path, Since: 1, NeedsJSON: true, MediaFirst: true, Handle: a.setAggregates},
+		{Method: http.MethodGet, Pattern: path, Since: 1, Produces: true, MediaFirst: true, Handle: a.guarded(policyAggregatesList, a.getAggregates)},
+		{Method: http.MethodPut, Pattern: path, Since: 1, NeedsJSON: true, MediaFirst: true, Handle: a.guarded(policyAggregatesUpdate, a.setAggregates)},
 	}
 }
 
 // getAggregates shows the aggregates that a provider is in. Exists since 1.1;
 // 1.19 adds the provider's generation.
 func (a *API) getAggregates(w http.ResponseWriter, r *http.Request) error {
-	if err := a.allow(r.Context(), PolicyAggregatesList); err != nil {
-		return err
-	}
 	p, _, snapshot, err := a.provider(r)
 	if err != nil {
 		return err
@@ -37,9 +34,6 @@ func (a *API) getAggregates(w http.ResponseWriter, r *http.Request) error {
 // body is a bare list, and the generation neither asked for nor raised.
 func (a *API) setAggregates(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyAggregatesUpdate); err != nil {
-		return err
-	}
 	p, _, _, err := a.provider(r)
 	if err != nil {
 		return err

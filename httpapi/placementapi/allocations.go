@@ -13,11 +13,11 @@ import (
 func (a *API) allocationRoutes() []httpapi.Route {
 	const all, one, on = "/allocations", "/allocations/{consumer_uuid}", "/resource_providers/{uuid}/allocations"
 	return []httpapi.Route{
-		{Method: http.MethodGet, Pattern: on, Produces: true, Handle: a.getProviderAllocations},
-		{Method: http.MethodPost, Pattern: all, Since: 13, NeedsJSON: true, Handle: a.postAllocations},
-		{Method: http.MethodGet, Pattern: one, Produces: true, Handle: a.getAllocations},
-		{Method: http.MethodPut, Pattern: one, NeedsJSON: true, Handle: a.putAllocations},
-		{Method: http.MethodDelete, Pattern: one, Handle: a.deleteAllocations},
+		{Method: http.MethodGet, Pattern: on, Produces: true, Handle: a.guarded(policyProviderAllocationsList, a.getProviderAllocations)},
+		{Method: http.MethodPost, Pattern: all, Since: 13, NeedsJSON: true, Handle: a.guarded(policyAllocationsManage, a.postAllocations)},
+		{Method: http.MethodGet, Pattern: one, Produces: true, Handle: a.guarded(policyAllocationsList, a.getAllocations)},
+		{Method: http.MethodPut, Pattern: one, NeedsJSON: true, Handle: a.guarded(policyAllocationsUpdate, a.putAllocations)},
+		{Method: http.MethodDelete, Pattern: one, Handle: a.guarded(policyAllocationsDelete, a.deleteAllocations)},
 	}
 }
 
@@ -29,9 +29,6 @@ func (a *API) allocationRoutes() []httpapi.Route {
 // type.
 func (a *API) putAllocations(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyAllocationsUpdate); err != nil {
-		return err
-	}
 	consumer := httpapi.Param(r, "consumer_uuid")
 	if !isUUIDLike(consumer) {
 		return fault.New(fault.Invalid, "", "Malformed consumer_uuid: %s", consumer)
@@ -52,9 +49,6 @@ func (a *API) putAllocations(w http.ResponseWriter, r *http.Request) error {
 // since 1.13; the versions of PUT apply.
 func (a *API) postAllocations(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyAllocationsManage); err != nil {
-		return err
-	}
 	v, err := readJSON(r, allocationsPostSchema(minor(r)))
 	if err != nil {
 		return err
@@ -127,9 +121,6 @@ func readAllocations(v pyjson.Value) []placement.ProviderAllocation {
 // deleteAllocations removes all that a consumer holds.
 func (a *API) deleteAllocations(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyAllocationsDelete); err != nil {
-		return err
-	}
 	if err := a.Placement.DeleteAllocations(ctx, placement.UUID(httpapi.Param(r, "consumer_uuid"))); err != nil {
 		return httpapi.Trapped(err)
 	}
@@ -143,9 +134,6 @@ func (a *API) deleteAllocations(w http.ResponseWriter, r *http.Request) error {
 // 1.12 adds project and user, 1.28 the consumer generation, 1.38 the type.
 func (a *API) getAllocations(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyAllocationsList); err != nil {
-		return err
-	}
 	h, err := a.Placement.AllocationsOf(ctx, placement.UUID(httpapi.Param(r, "consumer_uuid")))
 	if err != nil {
 		return err
@@ -205,9 +193,6 @@ func typeName(name string) string {
 // generations of the consumers.
 func (a *API) getProviderAllocations(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyProviderAllocationsList); err != nil {
-		return err
-	}
 	uuid := httpapi.Param(r, "uuid")
 	rows, g, err := a.Placement.AllocationsOn(ctx, placement.UUID(uuid))
 	if err != nil {

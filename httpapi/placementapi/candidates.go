@@ -23,7 +23,7 @@ type CandidateSettings struct {
 
 func (a *API) candidateRoutes() []httpapi.Route {
 	return []httpapi.Route{
-		{Method: http.MethodGet, Pattern: "/allocation_candidates", Since: 10, Produces: true, Handle: a.listCandidates},
+		{Method: http.MethodGet, Pattern: "/allocation_candidates", Since: 10, Produces: true, Handle: a.guarded(policyCandidatesList, a.listCandidates)},
 	}
 }
 
@@ -36,9 +36,6 @@ func (a *API) candidateRoutes() []httpapi.Route {
 // memory holds.
 func (a *API) listCandidates(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyCandidatesList); err != nil {
-		return err
-	}
 	q, err := parseCandidatesQuery(r)
 	if err != nil {
 		return err

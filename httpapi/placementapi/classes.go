@@ -10,21 +10,18 @@ import (
 func (a *API) classRoutes() []httpapi.Route {
 	const list, one = "/resource_classes", "/resource_classes/{name}"
 	return []httpapi.Route{
-		{Method: http.MethodGet, Pattern: list, Since: 2, Produces: true, Handle: a.listClasses},
-		{Method: http.MethodPost, Pattern: list, Since: 2, NeedsJSON: true, Handle: a.createClass},
-		{Method: http.MethodGet, Pattern: one, Since: 2, Produces: true, Handle: a.getClass},
-		{Method: http.MethodPut, Pattern: one, Since: 2, Until: 6, NeedsJSON: true, Handle: a.renameClass},
-		{Method: http.MethodPut, Pattern: one, Since: 7, Handle: a.putClass},
-		{Method: http.MethodDelete, Pattern: one, Since: 2, Handle: a.deleteClass},
+		{Method: http.MethodGet, Pattern: list, Since: 2, Produces: true, Handle: a.guarded(policyClassesList, a.listClasses)},
+		{Method: http.MethodPost, Pattern: list, Since: 2, NeedsJSON: true, Handle: a.guarded(policyClassesCreate, a.createClass)},
+		{Method: http.MethodGet, Pattern: one, Since: 2, Produces: true, Handle: a.guarded(policyClassesShow, a.getClass)},
+		{Method: http.MethodPut, Pattern: one, Since: 2, Until: 6, NeedsJSON: true, Handle: a.guarded(policyClassesUpdate, a.renameClass)},
+		{Method: http.MethodPut, Pattern: one, Since: 7, Handle: a.guarded(policyClassesUpdate, a.putClass)},
+		{Method: http.MethodDelete, Pattern: one, Since: 2, Handle: a.guarded(policyClassesDelete, a.deleteClass)},
 	}
 }
 
 // listClasses lists the resource classes.
 func (a *API) listClasses(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyClassesList); err != nil {
-		return err
-	}
 	snapshot, err := a.Placement.Snapshot(ctx)
 	if err != nil {
 		return err
@@ -59,9 +56,6 @@ func classPath(name string) string { return "/resource_classes/" + name }
 // createClass adds a custom resource class.
 func (a *API) createClass(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyClassesCreate); err != nil {
-		return err
-	}
 	v, err := readJSON(r, classesPostSchema(minor(r)))
 	if err != nil {
 		return err
@@ -78,9 +72,6 @@ func (a *API) createClass(w http.ResponseWriter, r *http.Request) error {
 // getClass shows one resource class.
 func (a *API) getClass(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyClassesShow); err != nil {
-		return err
-	}
 	snapshot, err := a.Placement.Snapshot(ctx)
 	if err != nil {
 		return err
@@ -97,9 +88,6 @@ func (a *API) getClass(w http.ResponseWriter, r *http.Request) error {
 // renameClass gives a class another name: what PUT means from 1.2 to 1.6.
 func (a *API) renameClass(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyClassesUpdate); err != nil {
-		return err
-	}
 	v, err := readJSON(r, classesPutSchema(minor(r)))
 	if err != nil {
 		return err
@@ -115,9 +103,6 @@ func (a *API) renameClass(w http.ResponseWriter, r *http.Request) error {
 // name is judged as if it had come in a body, quotes and all, as upstream does.
 func (a *API) putClass(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyClassesUpdate); err != nil {
-		return err
-	}
 	name := httpapi.Param(r, "name")
 	if _, err := parseJSON([]byte(`{"name": "`+name+`"}`), classesPutSchema(minor(r))); err != nil {
 		return err
@@ -134,9 +119,6 @@ func (a *API) putClass(w http.ResponseWriter, r *http.Request) error {
 // deleteClass removes a custom resource class.
 func (a *API) deleteClass(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyClassesDelete); err != nil {
-		return err
-	}
 	if err := a.Placement.DeleteClass(ctx, httpapi.Param(r, "name")); err != nil {
 		return err
 	}

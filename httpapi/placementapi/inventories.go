@@ -13,13 +13,13 @@ import (
 func (a *API) inventoryRoutes() []httpapi.Route {
 	const all, one = "/resource_providers/{uuid}/inventories", "/resource_providers/{uuid}/inventories/{resource_class}"
 	return []httpapi.Route{
-		{Method: http.MethodGet, Pattern: all, Produces: true, Handle: a.getInventories},
-		{Method: http.MethodPost, Pattern: all, NeedsJSON: true, Handle: a.addInventory},
-		{Method: http.MethodPut, Pattern: all, NeedsJSON: true, Handle: a.setInventories},
-		{Method: http.MethodDelete, Pattern: all, Since: 5, Hidden: http.StatusMethodNotAllowed, Handle: a.deleteInventories},
-		{Method: http.MethodGet, Pattern: one, Produces: true, Handle: a.getInventory},
-		{Method: http.MethodPut, Pattern: one, NeedsJSON: true, Handle: a.updateInventory},
-		{Method: http.MethodDelete, Pattern: one, Handle: a.deleteInventory},
+		{Method: http.MethodGet, Pattern: all, Produces: true, Handle: a.guarded(policyInventoriesList, a.getInventories)},
+		{Method: http.MethodPost, Pattern: all, NeedsJSON: true, Handle: a.guarded(policyInventoriesCreate, a.addInventory)},
+		{Method: http.MethodPut, Pattern: all, NeedsJSON: true, Handle: a.guarded(policyInventoriesUpdate, a.setInventories)},
+		{Method: http.MethodDelete, Pattern: all, Since: 5, Hidden: http.StatusMethodNotAllowed, Handle: a.guarded(policyInventoriesDelete, a.deleteInventories)},
+		{Method: http.MethodGet, Pattern: one, Produces: true, Handle: a.guarded(policyInventoriesShow, a.getInventory)},
+		{Method: http.MethodPut, Pattern: one, NeedsJSON: true, Handle: a.guarded(policyInventoriesUpdate, a.updateInventory)},
+		{Method: http.MethodDelete, Pattern: one, Handle: a.guarded(policyInventoriesDelete, a.deleteInventory)},
 	}
 }
 
@@ -55,9 +55,6 @@ func readInventories(v pyjson.Value) []placement.InventoryOf {
 
 // getInventories shows all that a provider offers.
 func (a *API) getInventories(w http.ResponseWriter, r *http.Request) error {
-	if err := a.allow(r.Context(), PolicyInventoriesList); err != nil {
-		return err
-	}
 	p, _, snapshot, err := a.provider(r)
 	if err != nil {
 		return notFound(err, "No resource provider with uuid "+httpapi.Param(r, "uuid")+" found : ")
@@ -74,9 +71,6 @@ func (a *API) getInventories(w http.ResponseWriter, r *http.Request) error {
 // addInventory adds inventory of one class.
 func (a *API) addInventory(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyInventoriesCreate); err != nil {
-		return err
-	}
 	p, _, _, err := a.provider(r)
 	if err != nil {
 		return err
@@ -98,9 +92,6 @@ func (a *API) addInventory(w http.ResponseWriter, r *http.Request) error {
 // inventory may be reserved.
 func (a *API) setInventories(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyInventoriesUpdate); err != nil {
-		return err
-	}
 	p, _, _, err := a.provider(r)
 	if err != nil {
 		return err
@@ -128,9 +119,6 @@ func (a *API) setInventories(w http.ResponseWriter, r *http.Request) error {
 // deleteInventories removes all that a provider offers. Exists since 1.5.
 func (a *API) deleteInventories(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyInventoriesDelete); err != nil {
-		return err
-	}
 	if err := a.Placement.DeleteInventories(ctx, placement.UUID(httpapi.Param(r, "uuid"))); err != nil {
 		return err
 	}
@@ -140,9 +128,6 @@ func (a *API) deleteInventories(w http.ResponseWriter, r *http.Request) error {
 
 // getInventory shows what a provider offers of one class.
 func (a *API) getInventory(w http.ResponseWriter, r *http.Request) error {
-	if err := a.allow(r.Context(), PolicyInventoriesShow); err != nil {
-		return err
-	}
 	uuid, class := httpapi.Param(r, "uuid"), httpapi.Param(r, "resource_class")
 	p, _, snapshot, err := a.provider(r)
 	if err != nil {
@@ -159,9 +144,6 @@ func (a *API) getInventory(w http.ResponseWriter, r *http.Request) error {
 // updateInventory changes the inventory of one class.
 func (a *API) updateInventory(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyInventoriesUpdate); err != nil {
-		return err
-	}
 	p, _, _, err := a.provider(r)
 	if err != nil {
 		return err
@@ -184,9 +166,6 @@ func (a *API) updateInventory(w http.ResponseWriter, r *http.Request) error {
 // deleteInventory removes the inventory of one class.
 func (a *API) deleteInventory(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyInventoriesDelete); err != nil {
-		return err
-	}
 	p, _, _, err := a.provider(r)
 	if err != nil {
 		return err

@@ -55,12 +55,19 @@ func (a *API) Routes() []httpapi.Route {
 	return routes
 }
 
-// allow asks policy about the caller's own project.
-func (a *API) allow(ctx context.Context, rule string) error {
-	return a.allowTarget(ctx, rule, nil)
+// guarded is the handler of an operation for callers whom its rule allows in their own project. The
+// rule is asked before path, query and body are looked at, as upstream does.
+func (a *API) guarded(rule string, handle httpapi.Handler) httpapi.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if err := a.allow(r.Context(), rule, nil); err != nil {
+			return err
+		}
+		return handle(w, r)
+	}
 }
 
-func (a *API) allowTarget(ctx context.Context, rule string, target map[string]string) error {
+// allow asks a rule about a target, nil for the caller's own project.
+func (a *API) allow(ctx context.Context, rule string, target map[string]string) error {
 	caller, _ := identity.From(ctx)
 	return a.Policy.Allow(caller, rule, target)
 }

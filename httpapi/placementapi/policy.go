@@ -8,48 +8,48 @@ import (
 // The policies of the Placement API, by the names that operators' policy files
 // use. Each guards the operations that PolicyDefaults lists for it.
 const (
-	PolicyProvidersList   = "placement:resource_providers:list"
-	PolicyProvidersCreate = "placement:resource_providers:create"
-	PolicyProvidersShow   = "placement:resource_providers:show"
-	PolicyProvidersUpdate = "placement:resource_providers:update"
-	PolicyProvidersDelete = "placement:resource_providers:delete"
+	policyProvidersList   = "placement:resource_providers:list"
+	policyProvidersCreate = "placement:resource_providers:create"
+	policyProvidersShow   = "placement:resource_providers:show"
+	policyProvidersUpdate = "placement:resource_providers:update"
+	policyProvidersDelete = "placement:resource_providers:delete"
 
-	PolicyClassesList   = "placement:resource_classes:list"
-	PolicyClassesCreate = "placement:resource_classes:create"
-	PolicyClassesShow   = "placement:resource_classes:show"
-	PolicyClassesUpdate = "placement:resource_classes:update"
-	PolicyClassesDelete = "placement:resource_classes:delete"
+	policyClassesList   = "placement:resource_classes:list"
+	policyClassesCreate = "placement:resource_classes:create"
+	policyClassesShow   = "placement:resource_classes:show"
+	policyClassesUpdate = "placement:resource_classes:update"
+	policyClassesDelete = "placement:resource_classes:delete"
 
-	PolicyInventoriesList   = "placement:resource_providers:inventories:list"
-	PolicyInventoriesCreate = "placement:resource_providers:inventories:create"
-	PolicyInventoriesShow   = "placement:resource_providers:inventories:show"
-	PolicyInventoriesUpdate = "placement:resource_providers:inventories:update"
-	PolicyInventoriesDelete = "placement:resource_providers:inventories:delete"
+	policyInventoriesList   = "placement:resource_providers:inventories:list"
+	policyInventoriesCreate = "placement:resource_providers:inventories:create"
+	policyInventoriesShow   = "placement:resource_providers:inventories:show"
+	policyInventoriesUpdate = "placement:resource_providers:inventories:update"
+	policyInventoriesDelete = "placement:resource_providers:inventories:delete"
 
-	PolicyAggregatesList   = "placement:resource_providers:aggregates:list"
-	PolicyAggregatesUpdate = "placement:resource_providers:aggregates:update"
+	policyAggregatesList   = "placement:resource_providers:aggregates:list"
+	policyAggregatesUpdate = "placement:resource_providers:aggregates:update"
 
-	PolicyProviderUsages = "placement:resource_providers:usages"
-	PolicyTotalUsages    = "placement:usages"
+	policyProviderUsages = "placement:resource_providers:usages"
+	policyTotalUsages    = "placement:usages"
 
-	PolicyTraitsList   = "placement:traits:list"
-	PolicyTraitsShow   = "placement:traits:show"
-	PolicyTraitsUpdate = "placement:traits:update"
-	PolicyTraitsDelete = "placement:traits:delete"
+	policyTraitsList   = "placement:traits:list"
+	policyTraitsShow   = "placement:traits:show"
+	policyTraitsUpdate = "placement:traits:update"
+	policyTraitsDelete = "placement:traits:delete"
 
-	PolicyProviderTraitsList   = "placement:resource_providers:traits:list"
-	PolicyProviderTraitsUpdate = "placement:resource_providers:traits:update"
-	PolicyProviderTraitsDelete = "placement:resource_providers:traits:delete"
+	policyProviderTraitsList   = "placement:resource_providers:traits:list"
+	policyProviderTraitsUpdate = "placement:resource_providers:traits:update"
+	policyProviderTraitsDelete = "placement:resource_providers:traits:delete"
 
-	PolicyAllocationsManage       = "placement:allocations:manage"
-	PolicyAllocationsList         = "placement:allocations:list"
-	PolicyAllocationsUpdate       = "placement:allocations:update"
-	PolicyAllocationsDelete       = "placement:allocations:delete"
-	PolicyProviderAllocationsList = "placement:resource_providers:allocations:list"
+	policyAllocationsManage       = "placement:allocations:manage"
+	policyAllocationsList         = "placement:allocations:list"
+	policyAllocationsUpdate       = "placement:allocations:update"
+	policyAllocationsDelete       = "placement:allocations:delete"
+	policyProviderAllocationsList = "placement:resource_providers:allocations:list"
 
-	PolicyCandidatesList = "placement:allocation_candidates:list"
+	policyCandidatesList = "placement:allocation_candidates:list"
 
-	PolicyReshape = "placement:reshaper:reshape"
+	policyReshape = "placement:reshaper:reshape"
 )
 
 // What the operations' rules refer to.
@@ -70,9 +70,9 @@ func PolicyDefaults() []policy.Rule {
 		rules = append(rules, group...)
 	}
 	return append(rules,
-		operation(PolicyCandidatesList, adminOrService, "Ask which providers could serve a request.",
+		operation(policyCandidatesList, adminOrService, "Ask which providers could serve a request.",
 			on("GET", "/allocation_candidates")),
-		operation(PolicyReshape, serviceOnly, "Move inventories and allocations between providers in one step.",
+		operation(policyReshape, serviceOnly, "Move inventories and allocations between providers in one step.",
 			on("POST", "/reshaper")),
 	)
 }
@@ -122,23 +122,23 @@ func baseRules() []policy.Rule {
 func providerRules() []policy.Rule {
 	const all, one = "/resource_providers", "/resource_providers/{uuid}"
 	return []policy.Rule{
-		operation(PolicyProvidersList, adminOrService, "List and filter providers.", on("GET", all)),
-		operation(PolicyProvidersCreate, adminOrService, "Create a provider.", on("POST", all)),
-		operation(PolicyProvidersShow, adminOrService, "Read a provider.", on("GET", one)),
-		operation(PolicyProvidersUpdate, adminOrService, "Rename a provider or give it another parent.", on("PUT", one)),
-		operation(PolicyProvidersDelete, adminOrService, "Delete a provider.", on("DELETE", one)),
+		operation(policyProvidersList, adminOrService, "List and filter providers.", on("GET", all)),
+		operation(policyProvidersCreate, adminOrService, "Create a provider.", on("POST", all)),
+		operation(policyProvidersShow, adminOrService, "Read a provider.", on("GET", one)),
+		operation(policyProvidersUpdate, adminOrService, "Rename a provider or give it another parent.", on("PUT", one)),
+		operation(policyProvidersDelete, adminOrService, "Delete a provider.", on("DELETE", one)),
 	}
 }
 
 func classRules() []policy.Rule {
 	const all, one = "/resource_classes", "/resource_classes/{name}"
 	return []policy.Rule{
-		operation(PolicyClassesList, adminOrService, "List the resource classes.", on("GET", all)),
-		operation(PolicyClassesCreate, adminOrService, "Create a custom resource class.", on("POST", all)),
-		operation(PolicyClassesShow, adminOrService, "Read a resource class.", on("GET", one)),
-		operation(PolicyClassesUpdate, adminOrService, "Rename a custom resource class, or see to it that there is one.",
+		operation(policyClassesList, adminOrService, "List the resource classes.", on("GET", all)),
+		operation(policyClassesCreate, adminOrService, "Create a custom resource class.", on("POST", all)),
+		operation(policyClassesShow, adminOrService, "Read a resource class.", on("GET", one)),
+		operation(policyClassesUpdate, adminOrService, "Rename a custom resource class, or see to it that there is one.",
 			on("PUT", one)),
-		operation(PolicyClassesDelete, adminOrService, "Delete a custom resource class.", on("DELETE", one)),
+		operation(policyClassesDelete, adminOrService, "Delete a custom resource class.", on("DELETE", one)),
 	}
 }
 
@@ -146,12 +146,12 @@ func inventoryRules() []policy.Rule {
 	const all = "/resource_providers/{uuid}/inventories"
 	const one = all + "/{resource_class}"
 	return []policy.Rule{
-		operation(PolicyInventoriesList, adminOrService, "List what a provider has.", on("GET", all)),
-		operation(PolicyInventoriesCreate, adminOrService, "Add the inventory of one class to a provider.", on("POST", all)),
-		operation(PolicyInventoriesShow, adminOrService, "Read a provider's inventory of one class.", on("GET", one)),
-		operation(PolicyInventoriesUpdate, adminOrService, "Replace a provider's inventories, or that of one class.",
+		operation(policyInventoriesList, adminOrService, "List what a provider has.", on("GET", all)),
+		operation(policyInventoriesCreate, adminOrService, "Add the inventory of one class to a provider.", on("POST", all)),
+		operation(policyInventoriesShow, adminOrService, "Read a provider's inventory of one class.", on("GET", one)),
+		operation(policyInventoriesUpdate, adminOrService, "Replace a provider's inventories, or that of one class.",
 			on("PUT", all), on("PUT", one)),
-		operation(PolicyInventoriesDelete, adminOrService, "Delete a provider's inventories, or that of one class.",
+		operation(policyInventoriesDelete, adminOrService, "Delete a provider's inventories, or that of one class.",
 			on("DELETE", all), on("DELETE", one)),
 	}
 }
@@ -159,47 +159,47 @@ func inventoryRules() []policy.Rule {
 func aggregateRules() []policy.Rule {
 	const path = "/resource_providers/{uuid}/aggregates"
 	return []policy.Rule{
-		operation(PolicyAggregatesList, adminOrService, "List the aggregates a provider is in.", on("GET", path)),
-		operation(PolicyAggregatesUpdate, adminOrService, "Replace the aggregates a provider is in.", on("PUT", path)),
+		operation(policyAggregatesList, adminOrService, "List the aggregates a provider is in.", on("GET", path)),
+		operation(policyAggregatesUpdate, adminOrService, "Replace the aggregates a provider is in.", on("PUT", path)),
 	}
 }
 
 func usageRules() []policy.Rule {
 	return []policy.Rule{
-		operation(PolicyProviderUsages, adminOrService, "Read how much of a provider is in use.",
+		operation(policyProviderUsages, adminOrService, "Read how much of a provider is in use.",
 			on("GET", "/resource_providers/{uuid}/usages")),
-		operation(PolicyTotalUsages, adminOrReaderOrService, "Read how much a project uses.", on("GET", "/usages")),
+		operation(policyTotalUsages, adminOrReaderOrService, "Read how much a project uses.", on("GET", "/usages")),
 	}
 }
 
 func traitRules() []policy.Rule {
 	const all, one = "/traits", "/traits/{name}"
 	return []policy.Rule{
-		operation(PolicyTraitsList, adminOrService, "List and filter traits.", on("GET", all)),
-		operation(PolicyTraitsShow, adminOrService, "Ask whether there is such a trait.", on("GET", one)),
-		operation(PolicyTraitsUpdate, adminOrService, "Create a custom trait.", on("PUT", one)),
-		operation(PolicyTraitsDelete, adminOrService, "Delete a custom trait.", on("DELETE", one)),
+		operation(policyTraitsList, adminOrService, "List and filter traits.", on("GET", all)),
+		operation(policyTraitsShow, adminOrService, "Ask whether there is such a trait.", on("GET", one)),
+		operation(policyTraitsUpdate, adminOrService, "Create a custom trait.", on("PUT", one)),
+		operation(policyTraitsDelete, adminOrService, "Delete a custom trait.", on("DELETE", one)),
 	}
 }
 
 func providerTraitRules() []policy.Rule {
 	const path = "/resource_providers/{uuid}/traits"
 	return []policy.Rule{
-		operation(PolicyProviderTraitsList, adminOrService, "List a provider's traits.", on("GET", path)),
-		operation(PolicyProviderTraitsUpdate, adminOrService, "Replace a provider's traits.", on("PUT", path)),
-		operation(PolicyProviderTraitsDelete, adminOrService, "Take all traits off a provider.", on("DELETE", path)),
+		operation(policyProviderTraitsList, adminOrService, "List a provider's traits.", on("GET", path)),
+		operation(policyProviderTraitsUpdate, adminOrService, "Replace a provider's traits.", on("PUT", path)),
+		operation(policyProviderTraitsDelete, adminOrService, "Take all traits off a provider.", on("DELETE", path)),
 	}
 }
 
 func allocationRules() []policy.Rule {
 	const one = "/allocations/{consumer_uuid}"
 	return []policy.Rule{
-		operation(PolicyAllocationsManage, adminOrService, "Replace the allocations of several consumers at once.",
+		operation(policyAllocationsManage, adminOrService, "Replace the allocations of several consumers at once.",
 			on("POST", "/allocations")),
-		operation(PolicyAllocationsList, adminOrService, "List the allocations of a consumer.", on("GET", one)),
-		operation(PolicyAllocationsUpdate, adminOrService, "Replace the allocations of a consumer.", on("PUT", one)),
-		operation(PolicyAllocationsDelete, adminOrService, "Delete the allocations of a consumer.", on("DELETE", one)),
-		operation(PolicyProviderAllocationsList, adminOrService, "List the allocations of a provider.",
+		operation(policyAllocationsList, adminOrService, "List the allocations of a consumer.", on("GET", one)),
+		operation(policyAllocationsUpdate, adminOrService, "Replace the allocations of a consumer.", on("PUT", one)),
+		operation(policyAllocationsDelete, adminOrService, "Delete the allocations of a consumer.", on("DELETE", one)),
+		operation(policyProviderAllocationsList, adminOrService, "List the allocations of a provider.",
 			on("GET", "/resource_providers/{uuid}/allocations")),
 	}
 }

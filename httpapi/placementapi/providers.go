@@ -14,11 +14,11 @@ import (
 func (a *API) providerRoutes() []httpapi.Route {
 	const list, one = "/resource_providers", "/resource_providers/{uuid}"
 	return []httpapi.Route{
-		{Method: http.MethodGet, Pattern: list, Produces: true, Handle: a.listProviders},
-		{Method: http.MethodPost, Pattern: list, NeedsJSON: true, Handle: a.createProvider},
-		{Method: http.MethodGet, Pattern: one, Produces: true, Handle: a.getProvider},
-		{Method: http.MethodDelete, Pattern: one, Handle: a.deleteProvider},
-		{Method: http.MethodPut, Pattern: one, NeedsJSON: true, Handle: a.updateProvider},
+		{Method: http.MethodGet, Pattern: list, Produces: true, Handle: a.guarded(policyProvidersList, a.listProviders)},
+		{Method: http.MethodPost, Pattern: list, NeedsJSON: true, Handle: a.guarded(policyProvidersCreate, a.createProvider)},
+		{Method: http.MethodGet, Pattern: one, Produces: true, Handle: a.guarded(policyProvidersShow, a.getProvider)},
+		{Method: http.MethodDelete, Pattern: one, Handle: a.guarded(policyProvidersDelete, a.deleteProvider)},
+		{Method: http.MethodPut, Pattern: one, NeedsJSON: true, Handle: a.guarded(policyProvidersUpdate, a.updateProvider)},
 	}
 }
 
@@ -29,9 +29,6 @@ func (a *API) providerRoutes() []httpapi.Route {
 // aggregates, 1.39 takes any of several traits and repeats required.
 func (a *API) listProviders(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyProvidersList); err != nil {
-		return err
-	}
 	f, err := providerFilter(r)
 	if err != nil {
 		return err
@@ -90,9 +87,6 @@ func providerFilter(r *http.Request) (placement.ProviderFilter, error) {
 // 1.14 takes a parent, 1.20 answers with the provider.
 func (a *API) createProvider(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyProvidersCreate); err != nil {
-		return err
-	}
 	v, err := readJSON(r, providersPostSchema(minor(r)))
 	if err != nil {
 		return err
@@ -138,9 +132,6 @@ func newUUID() placement.UUID {
 
 // getProvider shows one provider.
 func (a *API) getProvider(w http.ResponseWriter, r *http.Request) error {
-	if err := a.allow(r.Context(), PolicyProvidersShow); err != nil {
-		return err
-	}
 	p, t, _, err := a.provider(r)
 	if err != nil {
 		return err
@@ -153,9 +144,6 @@ func (a *API) getProvider(w http.ResponseWriter, r *http.Request) error {
 // 1.37 it may change or lose the parent it has.
 func (a *API) updateProvider(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyProvidersUpdate); err != nil {
-		return err
-	}
 	p, _, _, err := a.provider(r)
 	if err != nil {
 		return err
@@ -179,9 +167,6 @@ func (a *API) updateProvider(w http.ResponseWriter, r *http.Request) error {
 // deleteProvider removes a provider.
 func (a *API) deleteProvider(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyProvidersDelete); err != nil {
-		return err
-	}
 	if err := a.Placement.DeleteProvider(ctx, placement.UUID(httpapi.Param(r, "uuid"))); err != nil {
 		return httpapi.Trapped(err)
 	}

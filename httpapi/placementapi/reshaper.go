@@ -10,7 +10,7 @@ import (
 
 func (a *API) reshaperRoutes() []httpapi.Route {
 	return []httpapi.Route{
-		{Method: http.MethodPost, Pattern: "/reshaper", Since: 30, NeedsJSON: true, Handle: a.reshape},
+		{Method: http.MethodPost, Pattern: "/reshaper", Since: 30, NeedsJSON: true, Handle: a.guarded(policyReshape, a.reshape)},
 	}
 }
 
@@ -18,9 +18,6 @@ func (a *API) reshaperRoutes() []httpapi.Route {
 // allocations are those of POST /allocations at the same version.
 func (a *API) reshape(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyReshape); err != nil {
-		return err
-	}
 	v, err := readJSON(r, reshaperPostSchema(minor(r)))
 	if err != nil {
 		return err

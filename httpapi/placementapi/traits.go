@@ -16,22 +16,19 @@ import (
 func (a *API) traitRoutes() []httpapi.Route {
 	const list, one, of = "/traits", "/traits/{name}", "/resource_providers/{uuid}/traits"
 	return []httpapi.Route{
-		{Method: http.MethodGet, Pattern: list, Since: 6, Produces: true, Handle: a.listTraits},
-		{Method: http.MethodGet, Pattern: one, Since: 6, Handle: a.getTrait},
-		{Method: http.MethodPut, Pattern: one, Since: 6, Handle: a.putTrait},
-		{Method: http.MethodDelete, Pattern: one, Since: 6, Handle: a.deleteTrait},
-		{Method: http.MethodGet, Pattern: of, Since: 6, Produces: true, Handle: a.getProviderTraits},
-		{Method: http.MethodPut, Pattern: of, Since: 6, NeedsJSON: true, Handle: a.setProviderTraits},
-		{Method: http.MethodDelete, Pattern: of, Since: 6, Handle: a.deleteProviderTraits},
+		{Method: http.MethodGet, Pattern: list, Since: 6, Produces: true, Handle: a.guarded(policyTraitsList, a.listTraits)},
+		{Method: http.MethodGet, Pattern: one, Since: 6, Handle: a.guarded(policyTraitsShow, a.getTrait)},
+		{Method: http.MethodPut, Pattern: one, Since: 6, Handle: a.guarded(policyTraitsUpdate, a.putTrait)},
+		{Method: http.MethodDelete, Pattern: one, Since: 6, Handle: a.guarded(policyTraitsDelete, a.deleteTrait)},
+		{Method: http.MethodGet, Pattern: of, Since: 6, Produces: true, Handle: a.guarded(policyProviderTraitsList, a.getProviderTraits)},
+		{Method: http.MethodPut, Pattern: of, Since: 6, NeedsJSON: true, Handle: a.guarded(policyProviderTraitsUpdate, a.setProviderTraits)},
+		{Method: http.MethodDelete, Pattern: of, Since: 6, Handle: a.guarded(policyProviderTraitsDelete, a.deleteProviderTraits)},
 	}
 }
 
 // listTraits lists traits, all or by name and by whether a provider has them.
 func (a *API) listTraits(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyTraitsList); err != nil {
-		return err
-	}
 	filter, err := readTraitFilter(r)
 	if err != nil {
 		return err
@@ -159,9 +156,6 @@ func writeTraits(j *httpapi.JSON, list []placement.Named) {
 // getTrait tells whether there is a trait of that name.
 func (a *API) getTrait(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyTraitsShow); err != nil {
-		return err
-	}
 	snapshot, err := a.Placement.Snapshot(ctx)
 	if err != nil {
 		return err
@@ -179,9 +173,6 @@ func (a *API) getTrait(w http.ResponseWriter, r *http.Request) error {
 // putTrait creates a trait unless it is there.
 func (a *API) putTrait(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyTraitsUpdate); err != nil {
-		return err
-	}
 	name := httpapi.Param(r, "name")
 	if err := traitNameSchema().Validate(pyjson.NewString(name)); err != nil {
 		return fault.New(fault.Invalid, "", "The trait is invalid. A valid trait must be no longer than 255 characters, "+
@@ -212,9 +203,6 @@ func createdOrNoContent(created bool) int {
 // deleteTrait removes a trait.
 func (a *API) deleteTrait(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyTraitsDelete); err != nil {
-		return err
-	}
 	if err := a.Placement.DeleteTrait(ctx, httpapi.Param(r, "name")); err != nil {
 		return httpapi.Trapped(err)
 	}
@@ -224,9 +212,6 @@ func (a *API) deleteTrait(w http.ResponseWriter, r *http.Request) error {
 
 // getProviderTraits shows the traits of a provider.
 func (a *API) getProviderTraits(w http.ResponseWriter, r *http.Request) error {
-	if err := a.allow(r.Context(), PolicyProviderTraitsList); err != nil {
-		return err
-	}
 	p, _, snapshot, err := a.provider(r)
 	if err != nil {
 		return notFound(err, "No resource provider with uuid "+httpapi.Param(r, "uuid")+" found: ")
@@ -241,9 +226,6 @@ func (a *API) getProviderTraits(w http.ResponseWriter, r *http.Request) error {
 // setProviderTraits replaces the traits of a provider.
 func (a *API) setProviderTraits(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyProviderTraitsUpdate); err != nil {
-		return err
-	}
 	v, err := readJSON(r, providerTraitsPutSchema(minor(r)))
 	if err != nil {
 		return err
@@ -278,9 +260,6 @@ func (a *API) setProviderTraits(w http.ResponseWriter, r *http.Request) error {
 // deleteProviderTraits takes all traits from a provider.
 func (a *API) deleteProviderTraits(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	if err := a.allow(ctx, PolicyProviderTraitsDelete); err != nil {
-		return err
-	}
 	if err := a.Placement.DeleteTraits(ctx, placement.UUID(httpapi.Param(r, "uuid"))); err != nil {
 		return err
 	}

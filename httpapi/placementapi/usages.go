@@ -13,7 +13,7 @@ import (
 
 func (a *API) usageRoutes() []httpapi.Route {
 	return []httpapi.Route{
-		{Method: http.MethodGet, Pattern: "/resource_providers/{uuid}/usages", Produces: true, Handle: a.getProviderUsages},
+		{Method: http.MethodGet, Pattern: "/resource_providers/{uuid}/usages", Produces: true, Handle: a.guarded(policyProviderUsages, a.getProviderUsages)},
 		{Method: http.MethodGet, Pattern: "/usages", Since: 9, Produces: true, Handle: a.getUsages},
 	}
 }
@@ -21,9 +21,6 @@ func (a *API) usageRoutes() []httpapi.Route {
 // getProviderUsages shows how much of each of a provider's inventories is
 // allocated.
 func (a *API) getProviderUsages(w http.ResponseWriter, r *http.Request) error {
-	if err := a.allow(r.Context(), PolicyProviderUsages); err != nil {
-		return err
-	}
 	p, _, snapshot, err := a.provider(r)
 	if err != nil {
 		return notFound(err, "No resource provider with uuid "+httpapi.Param(r, "uuid")+" found: ")
@@ -53,7 +50,7 @@ func (a *API) getUsages(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		project = policy.None
 	}
-	if err := a.allowTarget(ctx, PolicyTotalUsages, map[string]string{"project_id": project}); err != nil {
+	if err := a.allow(ctx, policyTotalUsages, map[string]string{"project_id": project}); err != nil {
 		return err
 	}
 	if parseErr != nil {
