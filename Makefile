@@ -93,7 +93,7 @@ bench: ## measure Berth beside a canned server and upstream's; a quarter of an h
 	$(GO) run ./bench $(BENCHFLAGS)
 
 .PHONY: bench-short
-bench-short: ## what CI measures: ratios in small worlds, against those of the last release
+bench-short: ## what CI measures: ratios in small clouds, against those of the last release
 	$(GO) run ./bench -short $(BENCHFLAGS)
 
 .PHONY: bench-record

@@ -37,7 +37,7 @@ func TestAblationTable(t *testing.T) {
 // TestAblate compares programs that cannot be started: each row says so, and the whole fails.
 func TestAblate(t *testing.T) {
 	if testing.Short() {
-		t.Skip("makes a world")
+		t.Skip("makes a cloud")
 	}
 	o := options{short: true, runs: 1, programs: programs{{"one", "/nowhere/one"}, {"two", "/nowhere/two"}}}
 	o.rows.Regexp = regexp.MustCompile("^none-trait$")

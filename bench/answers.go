@@ -19,7 +19,7 @@ func (s *soaking) answers() (answers, error) {
 	}
 	defer c.Close()
 	all := answers{}
-	for _, root := range s.make(s.world).Roots() {
+	for _, root := range s.make(s.cloud).Roots() {
 		for _, part := range []string{"inventories", "usages", "allocations", "traits", "aggregates"} {
 			path := fmt.Sprintf("/resource_providers/%s/%s", root, part)
 			body, err := get(c, path)

@@ -12,7 +12,7 @@ import (
 // beside measures the time of candidates without and with concurrent writes. Both are sent at a
 // fixed rate, so that the two times differ in the writes only.
 type beside struct {
-	world  spec
+	cloud  spec
 	ask    question
 	reads  float64 // a second
 	writes float64 // a second, alternately of allocations and their removal
@@ -25,7 +25,7 @@ const (
 )
 
 func (b beside) measure(l *lab) (f figures, err error) {
-	berth, _, err := l.berth(b.world, sampling(true))
+	berth, _, err := l.berth(b.cloud, sampling(true))
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (b beside) span(l *lab) time.Duration { return 6 * l.span }
 // read returns the 99th percentile of the time from when a read was due to its
 // answer.
 func (b beside) read(l *lab, berth *servers.Server) (time.Duration, error) {
-	p := l.plan(berth.Addr, besideReaders, b.ask.variants(l.make(b.world)))
+	p := l.plan(berth.Addr, besideReaders, b.ask.variants(l.make(b.cloud)))
 	p.Time, p.Pace = b.span(l), b.reads
 	r, err := load.Run(p)
 	return r.Took.At(0.99), err
@@ -94,7 +94,7 @@ func (b beside) readAmongWrites(l *lab, berth *servers.Server, round int) (p99 t
 // writing claims on one host after the other and releases at once. No two writers
 // are on the same host, and consumers of two rounds have different names.
 func (b beside) writing(l *lab, berth *servers.Server, round int) load.Plan {
-	roots := l.make(b.world).Roots()
+	roots := l.make(b.cloud).Roots()
 	return load.Plan{
 		Addr: berth.Addr, Headers: servers.Headers, Conns: besideWriters, Time: b.span(l), Pace: b.writes, Want: 204,
 		Next: func(conn, i int) load.Request {

@@ -4,37 +4,37 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/berthcloud/berth/bench/clouds"
 	"github.com/berthcloud/berth/bench/load"
 	"github.com/berthcloud/berth/bench/servers"
-	"github.com/berthcloud/berth/bench/worlds"
 )
 
-// A question is a query for candidates in a world; variants differ in amounts.
-type question func(w *worlds.World, variant int) string
+// A question is a query for candidates in a cloud; variants differ in amounts.
+type question func(w *clouds.Cloud, variant int) string
 
 // limited adds a limit to a question.
 func limited(q question, limit string) question {
-	return func(w *worlds.World, variant int) string { return q(w, variant) + "&limit=" + limit }
+	return func(w *clouds.Cloud, variant int) string { return q(w, variant) + "&limit=" + limit }
 }
 
 // The questions of the table.
 var (
-	everyHost question = (*worlds.World).Query
-	anyZone   question = (*worlds.World).Anywhere
-	oneZone   question = (*worlds.World).Zoned
-	fullCloud question = (*worlds.World).Full
-	noTrait   question = func(w *worlds.World, v int) string { return w.Query(v) + "&required=" + worlds.NobodysTrait }
-	noClass   question = func(_ *worlds.World, v int) string {
-		return fmt.Sprintf("/allocation_candidates?resources=%s:%d", worlds.NobodysClass, 1+v)
+	everyHost question = (*clouds.Cloud).Query
+	anyZone   question = (*clouds.Cloud).Anywhere
+	oneZone   question = (*clouds.Cloud).Zoned
+	fullCloud question = (*clouds.Cloud).Full
+	noTrait   question = func(w *clouds.Cloud, v int) string { return w.Query(v) + "&required=" + clouds.NobodysTrait }
+	noClass   question = func(_ *clouds.Cloud, v int) string {
+		return fmt.Sprintf("/allocation_candidates?resources=%s:%d", clouds.NobodysClass, 1+v)
 	}
-	isolated question = func(_ *worlds.World, v int) string { return worlds.Groups(wideChildren, v, "isolate") }
-	together question = func(_ *worlds.World, v int) string { return worlds.Groups(wideChildren, v, "none") }
+	isolated question = func(_ *clouds.Cloud, v int) string { return clouds.Groups(wideChildren, v, "isolate") }
+	together question = func(_ *clouds.Cloud, v int) string { return clouds.Groups(wideChildren, v, "none") }
 )
 
 // variants returns the paths of a question that are sent in turn, so that caching answers has no
 // effect.
-func (q question) variants(w *worlds.World) []string {
-	paths := make([]string, worlds.Variants)
+func (q question) variants(w *clouds.Cloud) []string {
+	paths := make([]string, clouds.Variants)
 	for i := range paths {
 		paths[i] = q(w, i)
 	}
@@ -42,13 +42,13 @@ func (q question) variants(w *worlds.World) []string {
 }
 
 // candidates measures GET /allocation_candidates against the canned server, and the memory and
-// start-up time that the world costs.
+// start-up time that the cloud costs.
 type candidates struct {
-	world    spec
+	cloud    spec
 	ask      question
 	random   bool // with randomize_allocation_candidates
 	upstream bool // compare with upstream's service, where it is installed
-	small    spec // compare with a smaller world, unless it is zero
+	small    spec // compare with a smaller cloud, unless it is zero
 }
 
 func (c candidates) measure(l *lab) (f figures, err error) {
@@ -59,14 +59,14 @@ func (c candidates) measure(l *lab) (f figures, err error) {
 		return f, c.besideSmall(l, &f)
 	}
 	if c.upstream && !l.alone {
-		return f, l.upstream(&f, c.world, c.ask.variants(l.make(c.world)))
+		return f, l.upstream(&f, c.cloud, c.ask.variants(l.make(c.cloud)))
 	}
 	return f, nil
 }
 
-// alone measures Berth with one world.
+// alone measures Berth with one cloud.
 func (c candidates) alone(l *lab, f *figures) error {
-	berth, ready, err := l.berth(c.world, sampling(c.random))
+	berth, ready, err := l.berth(c.cloud, sampling(c.random))
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (c candidates) alone(l *lab, f *figures) error {
 	if err != nil {
 		return err
 	}
-	w := l.make(c.world)
+	w := l.make(c.cloud)
 	paths := c.ask.variants(w)
 	if err := l.compare(f, berth, paths, paths[:1]); err != nil {
 		return err
@@ -106,9 +106,9 @@ func (l *lab) countCandidates(f *figures, berth *servers.Server, path string) er
 	return err
 }
 
-// weigh adds the memory of Berth with a world, and the share of each provider when there are so
+// weigh adds the memory of Berth with a cloud, and the share of each provider when there are so
 // many that the program itself is negligible.
-func weigh(f *figures, berth *servers.Server, w *worlds.World) error {
+func weigh(f *figures, berth *servers.Server, w *clouds.Cloud) error {
 	memory, err := berth.Memory()
 	if err != nil {
 		return err
@@ -121,18 +121,18 @@ func weigh(f *figures, berth *servers.Server, w *worlds.World) error {
 	return nil
 }
 
-// besideSmall measures the same question in the small world and adds the ratio.
+// besideSmall measures the same question in the small cloud and adds the ratio.
 func (c candidates) besideSmall(l *lab, f *figures) error {
 	l.row += "-small" // its profile is another one
 	var small figures
-	if err := (candidates{world: c.small, ask: c.ask, random: c.random}).alone(l, &small); err != nil {
+	if err := (candidates{cloud: c.small, ask: c.ask, random: c.random}).alone(l, &small); err != nil {
 		return err
 	}
 	here, _ := f.find("cpu")
 	there, ok := small.find("cpu")
 	if ok {
-		f.add("cpu / small world", here.Value/there.Value, ratio)
-		f.add("small world cpu", there.Value, milliseconds)
+		f.add("cpu / small cloud", here.Value/there.Value, ratio)
+		f.add("small cloud cpu", there.Value, milliseconds)
 	}
 	return nil
 }

@@ -15,12 +15,12 @@ const held = 8
 // transaction in the same kind of database. Clients request a random sample, as most clouds do, so
 // that they seldom compete for a host.
 type cycles struct {
-	world   spec
+	cloud   spec
 	mariaDB bool // else SQLite
 	clients int
 }
 
-// A stage is Berth, and another database of the same kind with the same world for
+// A stage is Berth, and another database of the same kind with the same cloud for
 // minimal transactions.
 type stage struct {
 	berth   *servers.Server
@@ -80,7 +80,7 @@ func (c cycles) rounds(l *lab, f *figures, s stage) error {
 }
 
 func (c cycles) plan(l *lab, berth *servers.Server, span time.Duration, seed uint64) claims.Plan {
-	ask, w := limited(everyHost, "10"), l.make(c.world)
+	ask, w := limited(everyHost, "10"), l.make(c.cloud)
 	return claims.Plan{
 		Addr: berth.Addr, Headers: servers.Headers, Clients: c.clients, Time: span, Keep: held, Seed: seed,
 		Query: func(n int) string { return ask(w, n) },
@@ -88,23 +88,23 @@ func (c cycles) plan(l *lab, berth *servers.Server, span time.Duration, seed uin
 }
 
 func (c cycles) onSQLite(l *lab) (s stage, err error) {
-	file, err := l.file(c.world)
+	file, err := l.file(c.cloud)
 	if err != nil {
 		return s, err
 	}
 	s.minimal = func(span time.Duration) (float64, error) { return minimal.SQLite(l.ctx, file, c.clients, span) }
-	if s.berth, _, err = l.berth(c.world, sampling(true)); err == nil {
+	if s.berth, _, err = l.berth(c.cloud, sampling(true)); err == nil {
 		s.stop = s.berth.Kill
 	}
 	return s, err
 }
 
 func (c cycles) onMariaDB(l *lab) (s stage, err error) {
-	db, err := l.mariaDB(c.world)
+	db, err := l.mariaDB(c.cloud)
 	if err != nil {
 		return s, err
 	}
-	if err = l.saveTo(c.world, db, servers.Minimal); err == nil {
+	if err = l.saveTo(c.cloud, db, servers.Minimal); err == nil {
 		s.berth, err = l.berthOn(db.URL(servers.Placement), sampling(true))
 	}
 	if err != nil {

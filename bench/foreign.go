@@ -13,9 +13,9 @@ import (
 // second or more for some requests.
 const foreignTime = 3 * time.Second
 
-// A foreign is upstream's service on a MariaDB with a world.
+// A foreign is upstream's service on a MariaDB with a cloud.
 type foreign struct {
-	world spec
+	cloud spec
 	db    *servers.MariaDB
 	api   *servers.Server
 }
@@ -27,7 +27,7 @@ func (l *lab) startForeign(s spec) (*foreign, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &foreign{world: s}
+	f := &foreign{cloud: s}
 	if f.db, err = l.mariaDB(s); err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (f *foreign) stop() {
 	f.db.Kill()
 }
 
-// mariaDB starts a MariaDB with a world in it.
+// mariaDB starts a MariaDB with a cloud in it.
 func (l *lab) mariaDB(s spec) (*servers.MariaDB, error) {
 	dir, err := l.dir("mariadb")
 	if err != nil {
@@ -64,7 +64,7 @@ func (l *lab) mariaDB(s spec) (*servers.MariaDB, error) {
 }
 
 func (l *lab) saveTo(s spec, db *servers.MariaDB, database string) error {
-	l.say("saving the world %s to MariaDB", s)
+	l.say("saving the cloud %s to MariaDB", s)
 	return l.make(s).SaveTo(l.ctx, db.URL(database))
 }
 

@@ -10,11 +10,11 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/berthcloud/berth/bench/clouds"
 	"github.com/berthcloud/berth/bench/servers"
-	"github.com/berthcloud/berth/bench/worlds"
 )
 
-// A lab is the environment of measurements: a directory, a program of Berth, the cached worlds, and
+// A lab is the environment of measurements: a directory, a program of Berth, the cached clouds, and
 // the durations. It is for one goroutine.
 type lab struct {
 	options
@@ -25,13 +25,13 @@ type lab struct {
 
 	row   string   // that is measured
 	dirs  []string // of its servers
-	last  spec     // of the cached world
-	world *worlds.World
+	last  spec     // of the cached cloud
+	cloud *clouds.Cloud
 
 	theirs map[string]sample // of upstream, by the first path
 }
 
-// A spec describes a world: its kind, the number of its hosts, and of a wide one the number of
+// A spec describes a cloud: its kind, the number of its hosts, and of a wide one the number of
 // children of each, eight when it is 0.
 type spec struct {
 	kind     string
@@ -46,41 +46,41 @@ func (s spec) String() string {
 	return fmt.Sprintf("%s-%d", s.kind, s.hosts)
 }
 
-// seed is constant, so that the worlds are the same in every run.
+// seed is constant, so that the clouds are the same in every run.
 const seed = 4
 
-// world generates the world.
-func (s spec) world() *worlds.World {
+// cloud generates the cloud.
+func (s spec) cloud() *clouds.Cloud {
 	switch s.kind {
 	case "nested":
-		return worlds.Nested(s.hosts, seed)
+		return clouds.Nested(s.hosts, seed)
 	case "bandwidth":
-		return worlds.Bandwidth(s.hosts, seed)
+		return clouds.Bandwidth(s.hosts, seed)
 	case "wide":
-		return worlds.Wide(s.hosts, cmp.Or(s.children, wideChildren), seed)
+		return clouds.Wide(s.hosts, cmp.Or(s.children, wideChildren), seed)
 	default:
-		return worlds.Flat(s.hosts, seed)
+		return clouds.Flat(s.hosts, seed)
 	}
 }
 
-// wideChildren is the number of children of a host of a wide world in the table.
+// wideChildren is the number of children of a host of a wide cloud in the table.
 const wideChildren = 8
 
-// make returns a world. Only the last one is cached, since they are big.
-func (l *lab) make(s spec) *worlds.World {
+// make returns a cloud. Only the last one is cached, since they are big.
+func (l *lab) make(s spec) *clouds.Cloud {
 	if l.last != s {
-		l.world = nil
-		l.world, l.last = s.world(), s
+		l.cloud = nil
+		l.cloud, l.last = s.cloud(), s
 	}
-	return l.world
+	return l.cloud
 }
 
-// file returns an SQLite database with a world, which the row may change.
+// file returns an SQLite database with a cloud, which the row may change.
 func (l *lab) file(s spec) (string, error) {
 	kept := l.kept(s)
 	if _, err := os.Stat(kept); err != nil {
 		if err := l.save(s, kept); err != nil {
-			return "", fmt.Errorf("saving the world %s: %w", s, err)
+			return "", fmt.Errorf("saving the cloud %s: %w", s, err)
 		}
 	}
 	dir, err := l.dir(s.String())
@@ -90,17 +90,17 @@ func (l *lab) file(s spec) (string, error) {
 	return filepath.Join(dir, "placement.db"), copyFile(filepath.Join(dir, "placement.db"), kept)
 }
 
-// kept returns the path at which the database of a world is cached for other rows and, with
-// -worlds, other runs. The name changes when worlds of the spec do.
+// kept returns the path at which the database of a cloud is cached for other rows and, with
+// -clouds, other runs. The name changes when clouds of the spec do.
 func (l *lab) kept(s spec) string {
 	w := l.make(s)
 	mark := crc32.ChecksumIEEE(fmt.Append(nil, w.Query(0), w.Providers(), w.Roots()[0]))
-	return filepath.Join(cmp.Or(l.worlds, l.root), fmt.Sprintf("%s-%08x.db", s, mark))
+	return filepath.Join(cmp.Or(l.clouds, l.root), fmt.Sprintf("%s-%08x.db", s, mark))
 }
 
-// save writes a world into a file, which is renamed when it is complete.
+// save writes a cloud into a file, which is renamed when it is complete.
 func (l *lab) save(s spec, file string) error {
-	l.say("saving the world %s", s)
+	l.say("saving the cloud %s", s)
 	begun := file + ".begun"
 	if err := os.RemoveAll(begun); err != nil {
 		return err
@@ -149,7 +149,7 @@ func copyFile(to, from string) error {
 	return out.Close()
 }
 
-// berth starts Berth on a new database with a world in it.
+// berth starts Berth on a new database with a cloud in it.
 func (l *lab) berth(s spec, more servers.Settings) (*servers.Server, time.Duration, error) {
 	file, err := l.file(s)
 	if err != nil {

@@ -22,18 +22,18 @@ const (
 )
 
 // mixed measures cycles of one search (limit=1000), one claim of a candidate, and its release: a
-// cloud's requests to placement for each server. The world changes between any two answers. Beside
+// cloud's requests to placement for each server. The cloud changes between any two answers. Beside
 // it, the limits: the canned server's answer to the search, and two minimal transactions in the
 // same kind of database. CPU is that of all servers, the database's included.
 type mixed struct {
-	world    spec
+	cloud    spec
 	mariaDB  bool // else SQLite
 	upstream bool // compare with upstream's service on the same MariaDB
-	small    spec // compare with a smaller world, unless it is zero
+	small    spec // compare with a smaller cloud, unless it is zero
 }
 
-// limitWorld is the world of the minimal transactions.
-var limitWorld = spec{kind: "flat", hosts: 1000}
+// limitCloud is the cloud of the minimal transactions.
+var limitCloud = spec{kind: "flat", hosts: 1000}
 
 // A mixedStage has the servers of one row.
 type mixedStage struct {
@@ -45,7 +45,7 @@ type mixedStage struct {
 }
 
 func (m mixed) measure(l *lab) (f figures, err error) {
-	s := mixedStage{paths: limited(everyHost, "1000").variants(l.make(m.world))}
+	s := mixedStage{paths: limited(everyHost, "1000").variants(l.make(m.cloud))}
 	defer s.kill()
 	if err := m.start(l, &s); err != nil {
 		return nil, err
@@ -67,24 +67,24 @@ func (m mixed) measure(l *lab) (f figures, err error) {
 	}
 	s.kill()
 	l.row += "-small" // its profile is another one
-	small, err := mixed{world: m.small, mariaDB: m.mariaDB}.measure(l)
+	small, err := mixed{cloud: m.small, mariaDB: m.mariaDB}.measure(l)
 	if err != nil {
 		return f, err
 	}
 	here, _ := f.find("cpu a cycle")
 	there, _ := small.find("cpu a cycle")
-	f.add("cpu / small world", here.Value/there.Value, ratio)
-	f.add("small world cpu a cycle", there.Value, milliseconds)
+	f.add("cpu / small cloud", here.Value/there.Value, ratio)
+	f.add("small cloud cpu a cycle", there.Value, milliseconds)
 	return f, nil
 }
 
 // start starts Berth, its database, and the canned server.
 func (m mixed) start(l *lab, s *mixedStage) (err error) {
 	if m.mariaDB {
-		if s.db, err = l.mariaDB(m.world); err != nil {
+		if s.db, err = l.mariaDB(m.cloud); err != nil {
 			return err
 		}
-		if err := l.saveTo(limitWorld, s.db, servers.Minimal); err != nil {
+		if err := l.saveTo(limitCloud, s.db, servers.Minimal); err != nil {
 			return err
 		}
 		s.minimal = func(span time.Duration) (float64, error) {
@@ -92,14 +92,14 @@ func (m mixed) start(l *lab, s *mixedStage) (err error) {
 		}
 		s.berth, err = l.berthOn(s.db.URL(servers.Placement), nil)
 	} else {
-		file, failed := l.file(limitWorld)
+		file, failed := l.file(limitCloud)
 		if failed != nil {
 			return failed
 		}
 		s.minimal = func(span time.Duration) (float64, error) {
 			return minimal.SQLite(l.ctx, file, mixedClients, span)
 		}
-		s.berth, _, err = l.berth(m.world, nil)
+		s.berth, _, err = l.berth(m.cloud, nil)
 	}
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ type options struct {
 	json     string
 	berth    string
 	profile  string
-	worlds   string
+	clouds   string
 	scratch  string
 	soak     time.Duration
 	scaling  string
@@ -46,7 +46,7 @@ func (r *regexpFlag) String() string {
 
 const help = `bench measures Berth on this machine and holds it against what it has to reach.
 
-It builds the real program, starts it on databases with worlds of 1,000 to 100,000
+It builds the real program, starts it on databases with clouds of 1,000 to 100,000
 hosts, and asks it over HTTP. Beside it runs a canned server, which sends the same
 bytes from memory: the limit for anything that speaks HTTP. Where they are installed,
 Debian's Placement (under uwsgi) and MariaDB are started as well; rows that need one
@@ -54,7 +54,7 @@ that is missing say so and count as not run.
 
   go run ./bench                        the whole table; takes a quarter of an hour
   go run ./bench -rows '^flat'          some rows
-  go run ./bench -short                 the form for CI: small worlds, ratios against bench/baselines/short.json
+  go run ./bench -short                 the form for CI: small clouds, ratios against bench/baselines/short.json
   go run ./bench -short -record         write that baseline, on a machine that does nothing else
   go run ./bench -ablate with=/tmp/a,without=/tmp/b -rows '^mixed'
                                         the CPU that two programs need, measured in turn
@@ -78,13 +78,13 @@ func parse(args []string, errs io.Writer) (*options, error) {
 	o.rows.Regexp = regexp.MustCompile("")
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(errs)
-	f.BoolVar(&o.short, "short", false, "small worlds, ratios compared with the baseline of the last release, no upstream")
+	f.BoolVar(&o.short, "short", false, "small clouds, ratios compared with the baseline of the last release, no upstream")
 	f.Var(&o.rows, "rows", "only rows whose name matches this `regexp`")
 	f.IntVar(&o.rounds, "rounds", 5, "how often each thing is measured")
 	f.StringVar(&o.json, "json", "", "write the figures to this `file` as well, for programs")
 	f.StringVar(&o.berth, "berth", "", "the `program` to measure, instead of building one")
 	f.StringVar(&o.profile, "profile", "", "write a CPU profile of Berth for each row into this `directory`")
-	f.StringVar(&o.worlds, "worlds", "", "keep the worlds' databases in this `directory`, and use those that are there")
+	f.StringVar(&o.clouds, "clouds", "", "keep the clouds' databases in this `directory`, and use those that are there")
 	f.BoolVar(&o.alone, "noupstream", false, "do not start Debian's Placement, which takes most of the time")
 	f.StringVar(&o.scratch, "dir", "", "where databases are while they are measured: a `directory` on a disk")
 	f.DurationVar(&o.soak, "soak", 0, "instead of the table: claim for so long and compare all records")

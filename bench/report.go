@@ -41,7 +41,7 @@ func (r *report) where() string {
 	text := fmt.Sprintf("%s, %d cores, %d GB, Linux %s, %s, revision %s, %s, %d rounds, load %.1f before",
 		m.CPU, m.Cores, m.MemoryGB, m.Kernel, m.Go, m.Revision, r.Date.Format("2006-01-02 15:04 MST"), r.Rounds, r.Load)
 	if r.Short {
-		text += fmt.Sprintf("; short form: worlds are %d times smaller than the titles say", shortSmaller)
+		text += fmt.Sprintf("; short form: clouds are %d times smaller than the titles say", shortSmaller)
 	}
 	return text
 }

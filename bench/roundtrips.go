@@ -11,13 +11,13 @@ import (
 
 // roundTrips counts how often Berth waits for a MariaDB while it answers one
 // write of one client.
-type roundTrips struct{ world spec }
+type roundTrips struct{ cloud spec }
 
 // roundTripWrites is how many writes of each kind are counted.
 const roundTripWrites = 50
 
 func (t roundTrips) measure(l *lab) (f figures, err error) {
-	db, err := l.mariaDB(t.world)
+	db, err := l.mariaDB(t.cloud)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (t roundTrips) measure(l *lab) (f figures, err error) {
 // count makes claims and releases them, and adds the median of their round trips, since background
 // work of Berth may add some.
 func (t roundTrips) count(l *lab, c *load.Conn, relay *trips.Relay) (f figures, err error) {
-	roots := l.make(t.world).Roots()
+	roots := l.make(t.cloud).Roots()
 	var puts, deletes []float64
 	for i := range roundTripWrites {
 		path := fmt.Sprintf("/allocations/00000000-0000-4000-9000-%012d", i)

@@ -61,7 +61,7 @@ func (o *options) open(ctx context.Context, tell io.Writer) (*lab, error) {
 
 // directories creates the missing ones of the options.
 func (l *lab) directories() error {
-	for _, dir := range []string{l.profile, l.worlds} {
+	for _, dir := range []string{l.profile, l.clouds} {
 		if dir != "" {
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				return err

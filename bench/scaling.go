@@ -7,8 +7,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/berthcloud/berth/bench/clouds"
 	"github.com/berthcloud/berth/bench/curves"
-	"github.com/berthcloud/berth/bench/worlds"
 )
 
 // A sweep is measured against one size.
@@ -18,10 +18,10 @@ type sweep struct {
 	memory   bool // curves of memory and of the start as well
 }
 
-// A step is a size, and a world and a question of that size.
+// A step is a size, and a cloud and a question of that size.
 type step struct {
 	size  int
-	world spec
+	cloud spec
 	ask   question
 }
 
@@ -63,7 +63,7 @@ func byTraits() sweep {
 }
 
 func groups(n int) question {
-	return func(_ *worlds.World, v int) string { return worlds.Groups(n, v, "isolate") }
+	return func(_ *clouds.Cloud, v int) string { return clouds.Groups(n, v, "isolate") }
 }
 
 // hostTraits are some that every flat host has.
@@ -75,7 +75,7 @@ func requiring(traits []string) question {
 	if len(traits) == 0 {
 		return everyHost
 	}
-	return func(w *worlds.World, v int) string { return w.Query(v) + "&required=" + strings.Join(traits, ",") }
+	return func(w *clouds.Cloud, v int) string { return w.Query(v) + "&required=" + strings.Join(traits, ",") }
 }
 
 // scale measures all sweeps and writes the curves.
@@ -120,12 +120,12 @@ func (l *lab) sweep(s sweep, out io.Writer) ([]curves.Curve, error) {
 // step measures CPU time, memory and start at one size.
 func (l *lab) step(s step) (figures, error) {
 	defer l.tidy()
-	berth, ready, err := l.berth(s.world, nil)
+	berth, ready, err := l.berth(s.cloud, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer berth.Kill()
-	paths := s.ask.variants(l.make(s.world))
+	paths := s.ask.variants(l.make(s.cloud))
 	var cpu []float64
 	for i := range l.rounds + 1 {
 		one, err := l.cpuOf(berth, paths)

@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/berthcloud/berth/bench/worlds"
+	"github.com/berthcloud/berth/bench/clouds"
 	"github.com/berthcloud/berth/placement"
 )
 
@@ -11,7 +11,7 @@ import (
 // answers.
 func TestEveryHostHasTheTraits(t *testing.T) {
 	const hosts = 20
-	_, traits, rows := worlds.Flat(hosts, seed).Rows()
+	_, traits, rows := clouds.Flat(hosts, seed).Rows()
 	names, have := map[placement.TraitID]string{}, map[string]int{}
 	for _, trait := range traits {
 		names[placement.TraitID(trait.ID)] = trait.Name

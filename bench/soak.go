@@ -30,7 +30,7 @@ var soakBars = []bar{
 // A soaking is a soak under way.
 type soaking struct {
 	*lab
-	world spec
+	cloud spec
 	file  string
 	berth *servers.Server
 
@@ -42,8 +42,8 @@ type soaking struct {
 // soakFor claims and releases for as long as the options say, prints the progress and the result,
 // and reports whether it passes.
 func (l *lab) soakFor(out io.Writer) (ok bool, err error) {
-	s := &soaking{lab: l, world: spec{kind: "flat", hosts: 1000}}
-	if s.file, err = l.file(s.world); err != nil {
+	s := &soaking{lab: l, cloud: spec{kind: "flat", hosts: 1000}}
+	if s.file, err = l.file(s.cloud); err != nil {
 		return false, err
 	}
 	if err := s.start(); err != nil {
@@ -81,7 +81,7 @@ func (s *soaking) run(out io.Writer) error {
 		if err := s.ctx.Err(); err != nil {
 			return err
 		}
-		plan := cycles{world: s.world, clients: soakClients}.plan(s.lab, s.berth, slice, rand.Uint64())
+		plan := cycles{cloud: s.cloud, clients: soakClients}.plan(s.lab, s.berth, slice, rand.Uint64())
 		plan.Pace, plan.Drain = soakClaims, true
 		r, err := claims.Run(plan)
 		if err != nil {

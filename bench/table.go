@@ -21,7 +21,7 @@ type work interface {
 	measure(l *lab) (figures, error)
 }
 
-// table returns the rows. Worlds are smaller by a factor.
+// table returns the rows. Clouds are smaller by a factor.
 func table(smaller int) []row {
 	return slices.Concat(
 		mixedCycles(smaller),
@@ -29,7 +29,7 @@ func table(smaller int) []row {
 		bothOrders(manyCombinations()),
 		[]row{allCombinations()},
 		bothOrders(noCandidates(smaller)),
-		hugeWorlds(smaller),
+		hugeClouds(smaller),
 		claimCycles(smaller),
 		fullHosts(),
 		otherReads(smaller),
@@ -37,7 +37,7 @@ func table(smaller int) []row {
 	)
 }
 
-// hosts returns a world that is smaller by a factor, but large enough to be significant.
+// hosts returns a cloud that is smaller by a factor, but large enough to be significant.
 func hosts(kind string, n, smaller int) spec { return spec{kind: kind, hosts: max(100, n/smaller)} }
 
 // mixedCycles are what decides: searches, claims and releases as clouds make them.
@@ -45,11 +45,11 @@ func mixedCycles(smaller int) []row {
 	var rows []row
 	for _, size := range []spec{{kind: "flat", hosts: 1000}, {kind: "nested", hosts: 1000}, {kind: "bandwidth", hosts: 1000}, {kind: "bandwidth", hosts: 100_000}} {
 		for _, mariaDB := range []bool{false, true} {
-			m := mixed{world: hosts(size.kind, size.hosts, smaller), mariaDB: mariaDB, upstream: true}
+			m := mixed{cloud: hosts(size.kind, size.hosts, smaller), mariaDB: mariaDB, upstream: true}
 			bars := []bar{atMost("cpu / limits", 3), atMost(fewSearches, 5)}
 			if size.hosts > 1000 {
 				m.upstream, m.small = false, hosts(size.kind, 1000, smaller)
-				bars = append(bars, atMost("cpu / small world", 2))
+				bars = append(bars, atMost("cpu / small cloud", 2))
 			} else if mariaDB && size.kind == "flat" {
 				bars = append(bars, atLeast("cycles / upstream", 100))
 			} else if mariaDB && size.kind == "bandwidth" {
@@ -65,54 +65,54 @@ func mixedCycles(smaller int) []row {
 	return rows
 }
 
-// someCandidates are worlds like those of real clouds.
+// someCandidates are clouds like those of real clouds.
 func someCandidates(smaller int) []row {
 	return []row{
 		{
 			"flat-1000", "flat, 1,000 hosts, all in the answer",
-			candidates{world: hosts("flat", 1000, smaller), ask: everyHost, upstream: true},
+			candidates{cloud: hosts("flat", 1000, smaller), ask: everyHost, upstream: true},
 			[]bar{atMost("cpu / canned", 3), atLeast("rate / upstream", 500), exactly("candidates", 1000)},
 		},
 		{
 			"flat-10000-member", "flat, 10,000 hosts, limit=1000, member_of and required, which all meet",
-			candidates{world: hosts("flat", 10_000, smaller), ask: limited(anyZone, "1000"), upstream: true},
+			candidates{cloud: hosts("flat", 10_000, smaller), ask: limited(anyZone, "1000"), upstream: true},
 			[]bar{atMost("cpu / canned", 3), atLeast("rate / upstream", 3000), exactly("candidates", 1000)},
 		},
 		{
 			"flat-10000-zone", "flat, 10,000 hosts, limit=1000, member_of and required, which one of eight meets",
-			candidates{world: hosts("flat", 10_000, smaller), ask: limited(oneZone, "1000"), upstream: true},
+			candidates{cloud: hosts("flat", 10_000, smaller), ask: limited(oneZone, "1000"), upstream: true},
 			[]bar{atMost("cpu / canned", 3), exactly("candidates", 1000)}, // upstream is faster the fewer meet it
 		},
 		{
 			"flat-10000-ten", "flat, 10,000 hosts, limit=10",
-			candidates{world: hosts("flat", 10_000, smaller), ask: limited(everyHost, "10"), upstream: true},
+			candidates{cloud: hosts("flat", 10_000, smaller), ask: limited(everyHost, "10"), upstream: true},
 			[]bar{atMost("cpu / canned", 3), exactly("candidates", 10)},
 		},
 		{
 			"nested-1000", "1,000 trees of 7, same_subtree, no limit",
-			candidates{world: hosts("nested", 1000, smaller), ask: everyHost, upstream: true},
+			candidates{cloud: hosts("nested", 1000, smaller), ask: everyHost, upstream: true},
 			[]bar{atMost("cpu / canned", 5), exactly("candidates", 3000)},
 		},
 		{
 			"bandwidth-1000", "1,000 trees of 9, compute resources and two ports, limit=1000",
-			candidates{world: hosts("bandwidth", 1000, smaller), ask: limited(everyHost, "1000"), upstream: true},
+			candidates{cloud: hosts("bandwidth", 1000, smaller), ask: limited(everyHost, "1000"), upstream: true},
 			[]bar{atMost("cpu / canned", 5), exactly("candidates", 1000)},
 		},
 	}
 }
 
-// manyCombinations are the worlds in which every group fits everywhere.
+// manyCombinations are the clouds in which every group fits everywhere.
 func manyCombinations() []row {
 	wide := spec{kind: "wide", hosts: 1}
 	return []row{
 		{
 			"wide-isolate", "eight groups over eight children, isolate, limit=1000",
-			candidates{world: wide, ask: limited(isolated, "1000")},
+			candidates{cloud: wide, ask: limited(isolated, "1000")},
 			[]bar{atMost("cpu", 2), exactly("candidates", 1000)},
 		},
 		{
 			"wide-none", "eight groups over eight children, none, limit=1000",
-			candidates{world: wide, ask: limited(together, "1000")},
+			candidates{cloud: wide, ask: limited(together, "1000")},
 			[]bar{atMost("cpu", 2), exactly("candidates", 1000)},
 		},
 	}
@@ -125,54 +125,54 @@ const network = 1250
 func allCombinations() row {
 	return row{
 		"wide-all", "eight groups over eight children, isolate, all 40,320 answers",
-		allAnswers{world: spec{kind: "wide", hosts: 1}, ask: isolated},
+		allAnswers{cloud: spec{kind: "wide", hosts: 1}, ask: isolated},
 		[]bar{atLeast("throughput", network), atMost("memory for 4 streams", 32)},
 	}
 }
 
 // noCandidates are questions without candidates.
 func noCandidates(smaller int) []row {
-	world := hosts("flat", 10_000, smaller)
+	cloud := hosts("flat", 10_000, smaller)
 	return []row{
 		{
 			"none-trait", "10,000 hosts, a trait that nobody has",
-			candidates{world: world, ask: noTrait, upstream: true},
+			candidates{cloud: cloud, ask: noTrait, upstream: true},
 			[]bar{atMost("cpu / canned", 3), exactly("candidates", 0)},
 		},
 		{
 			"none-class", "10,000 hosts, a class that nobody has",
-			candidates{world: world, ask: noClass},
+			candidates{cloud: cloud, ask: noClass},
 			[]bar{atMost("cpu / canned", 3), exactly("candidates", 0)},
 		},
 		{
 			"none-room", "10,000 hosts, none with enough room",
-			candidates{world: world, ask: fullCloud, upstream: true},
+			candidates{cloud: cloud, ask: fullCloud, upstream: true},
 			[]bar{atMost("cpu", 1), exactly("candidates", 0)},
 		},
 	}
 }
 
-// hugeWorlds are as big as Berth has to be able to.
-func hugeWorlds(smaller int) []row {
+// hugeClouds are as big as Berth has to be able to.
+func hugeClouds(smaller int) []row {
 	return []row{{
 		"bandwidth-100000", "100,000 trees of 9, compute resources and two ports, limit=1000",
 		candidates{
-			world: hosts("bandwidth", 100_000, smaller), ask: limited(everyHost, "1000"),
+			cloud: hosts("bandwidth", 100_000, smaller), ask: limited(everyHost, "1000"),
 			small: spec{kind: "bandwidth", hosts: 1000}, // as many as there are answers
 		},
-		[]bar{atMost("cpu / small world", 2), atMost("peak a provider", 1200), atMost("ready after", 5), exactly("candidates", 1000)},
+		[]bar{atMost("cpu / small cloud", 2), atMost("peak a provider", 1200), atMost("ready after", 5), exactly("candidates", 1000)},
 	}}
 }
 
 // claimCycles compare claims with the minimal transactions.
 func claimCycles(smaller int) []row {
-	world := hosts("flat", 1000, smaller)
+	cloud := hosts("flat", 1000, smaller)
 	bars := []bar{atLeast("writes / minimal", 0.6)}
 	return []row{
-		{"claims-sqlite", "claim cycles, SQLite, 16 clients", cycles{world: world, clients: 16}, bars},
-		{"claims-mariadb-1", "claim cycles, MariaDB, 1 client", cycles{world: world, mariaDB: true, clients: 1}, bars},
-		{"claims-mariadb-16", "claim cycles, MariaDB, 16 clients", cycles{world: world, mariaDB: true, clients: 16}, bars},
-		{"round-trips", "writes of allocations, MariaDB", roundTrips{world}, []bar{atMost("round trips of a PUT", 3)}},
+		{"claims-sqlite", "claim cycles, SQLite, 16 clients", cycles{cloud: cloud, clients: 16}, bars},
+		{"claims-mariadb-1", "claim cycles, MariaDB, 1 client", cycles{cloud: cloud, mariaDB: true, clients: 1}, bars},
+		{"claims-mariadb-16", "claim cycles, MariaDB, 16 clients", cycles{cloud: cloud, mariaDB: true, clients: 16}, bars},
+		{"round-trips", "writes of allocations, MariaDB", roundTrips{cloud}, []bar{atMost("round trips of a PUT", 3)}},
 	}
 }
 
@@ -201,7 +201,7 @@ func otherReads(smaller int) []row {
 		},
 		{
 			"beside-writes", "candidates with 1,000 writes/s beside them",
-			beside{world: hosts("flat", 10_000, smaller), ask: limited(oneZone, "1000"), reads: 200, writes: 1000},
+			beside{cloud: hosts("flat", 10_000, smaller), ask: limited(oneZone, "1000"), reads: 200, writes: 1000},
 			[]bar{atMost("p99 with / without writes", 2)},
 		},
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berthcloud/berth/bench/worlds"
+	"github.com/berthcloud/berth/bench/clouds"
 )
 
 // TestTableIsComplete names every piece of work that Berth promises to be fast at.
@@ -20,8 +20,8 @@ func TestTableIsComplete(t *testing.T) {
 		"wide-all", "bandwidth-100000", "claims-sqlite", "claims-mariadb-1", "claims-mariadb-16", "round-trips",
 		"until-full-sqlite", "until-full-mariadb", "agent-reads", "beside-writes", "boots",
 	}
-	for _, world := range []string{"flat-1000", "nested-1000", "bandwidth-1000", "bandwidth-100000"} {
-		want = append(want, "mixed-"+world+"-sqlite", "mixed-"+world+"-mariadb")
+	for _, cloud := range []string{"flat-1000", "nested-1000", "bandwidth-1000", "bandwidth-100000"} {
+		want = append(want, "mixed-"+cloud+"-sqlite", "mixed-"+cloud+"-mariadb")
 	}
 	for _, name := range both {
 		want = append(want, name, name+"-random")
@@ -63,7 +63,7 @@ func TestChosen(t *testing.T) {
 
 // TestQuestionsRotate checks that a server would not gain from caching its answers.
 func TestQuestionsRotate(t *testing.T) {
-	w := worlds.Flat(10, seed)
+	w := clouds.Flat(10, seed)
 	for name, q := range map[string]question{
 		"everyHost": everyHost, "anyZone": anyZone, "oneZone": oneZone, "fullCloud": fullCloud, "noTrait": noTrait, "noClass": noClass,
 		"isolated": isolated, "together": together, "limited": limited(everyHost, "10"),

@@ -21,7 +21,7 @@ func exactly(figure string, value float64) bar {
 	return bar{figure: figure, most: value, exact: true}
 }
 
-// anywhere reports whether the bar applies on any machine and for worlds of any size: it is zero,
+// anywhere reports whether the bar applies on any machine and for clouds of any size: it is zero,
 // or a ratio of long measurements. The time of a single request depends on the machine's other
 // load.
 func (b bar) anywhere() bool {

@@ -8,17 +8,17 @@ import (
 // allAnswers measures an answer so long that it has to be streamed: its rate
 // against the canned server, and what it takes of the server's memory.
 type allAnswers struct {
-	world spec
+	cloud spec
 	ask   question
 }
 
 func (a allAnswers) measure(l *lab) (f figures, err error) {
-	berth, _, err := l.berth(a.world, nil)
+	berth, _, err := l.berth(a.cloud, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer berth.Kill()
-	paths := a.ask.variants(l.make(a.world))
+	paths := a.ask.variants(l.make(a.cloud))
 	if err := a.stream(l, &f, berth, paths); err != nil {
 		return f, err
 	}

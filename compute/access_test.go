@@ -24,7 +24,7 @@ var accepted outcome
 // What a new server, or an interface, may name is what its user could see, as with Nova: for each
 // kind what becomes of the owner's request, of another project's, and of an administrator's.
 func TestWhatServersName(t *testing.T) {
-	w := newWorld(t, 2500, "cn1")
+	w := newFixture(t, 2500, "cn1")
 	shared, free := w.networkOf(network.NetworkRow{Common: network.Common{Project: "yellow"}, Shared: true}), w.port(0)
 	taken, err := w.network.CreatePorts(ctx, []network.PortSpec{{
 		PortRow:  network.PortRow{Common: network.Common{Project: computetest.Project}, Network: shared, AdminStateUp: true},
@@ -107,7 +107,7 @@ func TestWhatServersName(t *testing.T) {
 }
 
 // networkOf makes a network with a subnet.
-func (w *world) networkOf(row network.NetworkRow) network.ID {
+func (w *fixture) networkOf(row network.NetworkRow) network.ID {
 	w.Helper()
 	row.AdminStateUp, row.PortSecurity = true, true
 	made, err := w.network.CreateNetworks(ctx, []network.NetworkSpec{{

@@ -16,7 +16,7 @@ import (
 )
 
 // attach gives a server a port, with its host at work.
-func (w *world) attach(s *compute.Service, server compute.ID, n compute.NetworkSpec, fails func(string, compute.Wanted) *compute.Result) (compute.ServerPort, error) {
+func (w *fixture) attach(s *compute.Service, server compute.ID, n compute.NetworkSpec, fails func(string, compute.Wanted) *compute.Result) (compute.ServerPort, error) {
 	w.Helper()
 	over := make(chan struct{})
 	var host sync.WaitGroup
@@ -38,7 +38,7 @@ func (w *world) attach(s *compute.Service, server compute.ID, n compute.NetworkS
 }
 
 // running returns a server that is active and has no ports.
-func (w *world) running() compute.ID {
+func (w *fixture) running() compute.ID {
 	w.Helper()
 	vm := w.boot("vm")
 	w.work(w.Service, nil)
@@ -49,7 +49,7 @@ func (w *world) running() compute.ID {
 }
 
 func TestAttachAndDetach(t *testing.T) {
-	w := newWorld(t, 2500, "cn1")
+	w := newFixture(t, 2500, "cn1")
 	vm := w.running()
 	port := w.port(1000)
 	p := must(w.attach(w.Service, vm, compute.NetworkSpec{Port: port, Tag: "t"}, nil))
@@ -83,7 +83,7 @@ func TestAttachAndDetach(t *testing.T) {
 }
 
 // refusedWith checks the fault of an error.
-func (w *world) refusedWith(err error, kind fault.Kind, code fault.Code) {
+func (w *fixture) refusedWith(err error, kind fault.Kind, code fault.Code) {
 	w.Helper()
 	if k, c := fault.Of(err); err == nil || k != kind || c != code {
 		w.Errorf("the error is %v (%v %s), want %v %s", err, k, c, kind, code)
@@ -91,7 +91,7 @@ func (w *world) refusedWith(err error, kind fault.Kind, code fault.Code) {
 }
 
 func TestAttachIsRefused(t *testing.T) {
-	w := newWorld(t, 2500, "cn1")
+	w := newFixture(t, 2500, "cn1")
 	vm := w.running()
 	other := w.boot("other", w.port(1000))
 	w.work(w.Service, nil)
@@ -184,7 +184,7 @@ func TestAttachIsRefused(t *testing.T) {
 // Ports that ask for resources are refused where the operator wants that, or where the host is
 // too old for them; others are not, and nothing changes.
 func TestAttachOfPortsThatAskIsRefused(t *testing.T) {
-	w := newWorld(t, 2500, "cn1")
+	w := newFixture(t, 2500, "cn1")
 	vm := w.running()
 	refuses := w.serve(w.store, func(s *compute.Settings) { s.AttachMayAsk = false })
 	old := func() {
@@ -225,7 +225,7 @@ func TestAttachOfPortsThatAskIsRefused(t *testing.T) {
 
 // What is wrong with the server is said before what is wrong with the port.
 func TestAttachLooksAtTheServerFirst(t *testing.T) {
-	w := newWorld(t, 2500, "cn1")
+	w := newFixture(t, 2500, "cn1")
 	vm := w.running()
 	attach := func(by compute.Caller) error {
 		_, err := w.Attach(ctx, by, vm, compute.NetworkSpec{Port: "none"})
@@ -247,7 +247,7 @@ func TestAttachLooksAtTheServerFirst(t *testing.T) {
 }
 
 // calm looks whether nothing is under way.
-func (w *world) calm(after string) {
+func (w *fixture) calm(after string) {
 	w.Helper()
 	if left := computetest.Read[compute.OperationRow](w, w.store); len(left) > 0 {
 		w.Errorf("%s: %d operations are left", after, len(left))
@@ -256,7 +256,7 @@ func (w *world) calm(after string) {
 
 // A port that is removed while a server has it is unplugged, and what it held is given back.
 func TestPortThatIsRemoved(t *testing.T) {
-	w := newWorld(t, 2500, "cn1")
+	w := newFixture(t, 2500, "cn1")
 	port := w.port(1000)
 	vm := w.boot("vm", port)
 	w.work(w.Service, nil)
@@ -272,7 +272,7 @@ func TestPortThatIsRemoved(t *testing.T) {
 // A port that promises something only since it is bound has nothing in placement: it takes nothing
 // from its server when it goes, and what another port has stays.
 func TestDetachOfPortWithoutAllocation(t *testing.T) {
-	w := newWorld(t, 2500, "cn1")
+	w := newFixture(t, 2500, "cn1")
 	plain, guaranteed := w.port(0), w.port(1000)
 	vm := w.boot("vm", plain, guaranteed)
 	w.work(w.Service, nil)
@@ -306,7 +306,7 @@ func TestPortThatChanges(t *testing.T) {
 			}
 			t.Run(fmt.Sprint(name, rate), func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t, 10000, "cn1", "cn2")
+				w := newFixture(t, 10000, "cn1", "cn2")
 				policy := w.policy(rate)
 				for at, met := 1, true; met && !t.Failed(); at++ {
 					w.prepare(s)
@@ -321,7 +321,7 @@ func TestPortThatChanges(t *testing.T) {
 }
 
 // changePolicies gives all ports with a policy another one.
-func (w *world) changePolicies(policy network.ID) {
+func (w *fixture) changePolicies(policy network.ID) {
 	w.Helper()
 	all, err := w.network.Ports(ctx)
 	w.must(err)
@@ -338,7 +338,7 @@ func (w *world) changePolicies(policy network.ID) {
 }
 
 func TestPower(t *testing.T) {
-	w := newWorld(t, 2500, "cn1")
+	w := newFixture(t, 2500, "cn1")
 	vm := w.running()
 	for _, step := range []struct {
 		do    func() error
@@ -368,7 +368,7 @@ func TestPower(t *testing.T) {
 
 // A port that somebody else has taken meanwhile is left to them.
 func TestPortOfAnother(t *testing.T) {
-	w := newWorld(t, 2500, "cn1")
+	w := newFixture(t, 2500, "cn1")
 	port := w.port(0)
 	vm := w.boot("vm", port)
 	_, err := w.network.UpdatePort(ctx, network.ID(port), func(s *network.PortSpec) error {

@@ -13,7 +13,7 @@ import (
 
 // A server with guaranteed ports is built where the bandwidth is, and gives it back.
 func TestBoot(t *testing.T) {
-	w := newWorld(t, 2500, "cn1")
+	w := newFixture(t, 2500, "cn1")
 	port, plain := w.port(1000), w.port(0)
 	vm := w.boot("vm", port, plain)
 	w.work(w.Service, nil)
@@ -49,7 +49,7 @@ func TestBoot(t *testing.T) {
 
 // Ports that are made for a server go with it.
 func TestBootInNetwork(t *testing.T) {
-	w := newWorld(t, 2500, "cn1")
+	w := newFixture(t, 2500, "cn1")
 	made := must(w.CreateServers(ctx, ann, compute.ServerSpec{Name: "vm", Flavor: "m1", Image: cirros, AnyNetwork: true, Max: 2}))
 	w.work(w.Service, nil)
 	w.agrees("boot")
@@ -67,7 +67,7 @@ func TestBootInNetwork(t *testing.T) {
 }
 
 // why returns what was told of steps that failed with a server.
-func (w *world) why(id compute.ID) string {
+func (w *fixture) why(id compute.ID) string {
 	w.Helper()
 	var all []string
 	for _, a := range must(w.Actions(ctx, id)) {
@@ -81,7 +81,7 @@ func (w *world) why(id compute.ID) string {
 }
 
 func TestNobodyHasRoom(t *testing.T) {
-	w := newWorld(t, 2500, "cn1")
+	w := newFixture(t, 2500, "cn1")
 	port := w.port(3000)
 	vm := w.boot("vm", port)
 	w.work(w.Service, nil)
@@ -105,7 +105,7 @@ func TestNobodyHasRoom(t *testing.T) {
 // in it.
 func TestNetworkThatAsks(t *testing.T) {
 	for _, may := range []bool{false, true} {
-		w := newWorld(t, 2500, "cn1")
+		w := newFixture(t, 2500, "cn1")
 		id := w.policy(1000)
 		_, err := w.network.UpdateNetwork(ctx, w.net, func(n *network.NetworkSpec) error {
 			n.Policy = id
@@ -131,7 +131,7 @@ func TestNetworkThatAsks(t *testing.T) {
 }
 
 func TestReschedule(t *testing.T) {
-	w := newWorld(t, 2500, "cn1", "cn2", "cn3", "cn4")
+	w := newFixture(t, 2500, "cn1", "cn2", "cn3", "cn4")
 	var tried []string
 	broken := func(host string, want compute.Wanted) *compute.Result {
 		if want.Deleted {
@@ -184,7 +184,7 @@ func TestReschedule(t *testing.T) {
 
 // A host that stops reporting is given up, and a server is deleted without it.
 func TestHostThatIsDown(t *testing.T) {
-	w := newWorld(t, 2500, "cn1", "cn2")
+	w := newFixture(t, 2500, "cn1", "cn2")
 	vm := w.boot("vm", w.port(1000))
 	_, err := w.Recover(ctx)
 	w.must(err)
@@ -211,7 +211,7 @@ func TestHostThatIsDown(t *testing.T) {
 
 // A host that reports, and does not build, is given up with the server that it is to build.
 func TestHostThatDoesNotBuild(t *testing.T) {
-	w := newWorld(t, 2500, "cn1", "cn2")
+	w := newFixture(t, 2500, "cn1", "cn2")
 	s := w.serve(w.store, func(s *compute.Settings) { s.BuildTime = 10 * time.Minute })
 	vm := w.boot("vm", w.port(1000))
 	for _, step := range []struct {
@@ -252,7 +252,7 @@ func TestHostThatDoesNotBuild(t *testing.T) {
 
 // Twenty servers want bandwidth at once that is there for seven.
 func TestRaceForTheLastKilobit(t *testing.T) {
-	w := newWorld(t, 7000, "cn1")
+	w := newFixture(t, 7000, "cn1")
 	var ids []compute.ID
 	for i := range 20 {
 		ids = append(ids, w.boot(fmt.Sprint("vm", i), w.port(1000)))
@@ -270,7 +270,7 @@ func TestRaceForTheLastKilobit(t *testing.T) {
 
 // A server group keeps its servers apart however many are created at once.
 func TestAntiAffinity(t *testing.T) {
-	w := newWorld(t, 2500, "cn1", "cn2", "cn3")
+	w := newFixture(t, 2500, "cn1", "cn2", "cn3")
 	g := must(w.CreateGroup(ctx, compute.GroupRow{Project: computetest.Project, User: computetest.User, Policy: "anti-affinity"}))
 	var ids []compute.ID
 	for i := range 4 {
@@ -304,7 +304,7 @@ func TestAntiAffinity(t *testing.T) {
 
 // Of servers that are created together all are built or none.
 func TestAllOrNothing(t *testing.T) {
-	w := newWorld(t, 2500, "cn1")
+	w := newFixture(t, 2500, "cn1")
 	w.add(computetest.Flavor("big", 40, 128, 1))
 	spec := compute.ServerSpec{Name: "vm", Flavor: "big", Image: cirros, Min: 3}
 	made := must(w.CreateServers(ctx, ann, spec))
@@ -322,7 +322,7 @@ func TestAllOrNothing(t *testing.T) {
 
 // A forced host is asked for nothing but room.
 func TestForcedHost(t *testing.T) {
-	w := newWorld(t, 2500, "cn1", "cn2")
+	w := newFixture(t, 2500, "cn1", "cn2")
 	w.paths.placement.breaks(1, true, false) // placement, which would leave it out, is not told
 	for _, h := range must(w.Services(ctx)) {
 		must(w.ChangeService(ctx, h.ID, compute.ServiceChange{Disabled: ptr(h.Host == "cn2")}))

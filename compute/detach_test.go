@@ -19,34 +19,34 @@ import (
 // provider: what is given back twice is taken from that one.
 var besides = map[string]scenario{
 	"Detach": {
-		begin: func(w *world) { w.must(w.bootOn(w.Service, 1, w.port(1000), w.port(1000))) },
-		do: func(w *world, s *compute.Service) error {
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000), w.port(1000))) },
+		do: func(w *fixture, s *compute.Service) error {
 			return s.Detach(ctx, ann, w.only(), w.boundWith(1000)[0])
 		},
 	},
 	"Attach": {
-		begin: func(w *world) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
-		do: func(w *world, s *compute.Service) error {
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do: func(w *fixture, s *compute.Service) error {
 			_, err := w.attach(s, w.only(), compute.NetworkSpec{Port: w.port(1000)}, nil)
 			return err
 		},
 	},
 	"AttachFails": {
-		begin: func(w *world) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
-		do: func(w *world, s *compute.Service) error {
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do: func(w *fixture, s *compute.Service) error {
 			fails := func(string, compute.Wanted) *compute.Result { return &compute.Result{Error: "no slot"} }
 			_, err := w.attach(s, w.only(), compute.NetworkSpec{Port: w.port(1000)}, fails)
 			return err
 		},
 	},
 	"Delete": {
-		begin: func(w *world) { w.must(w.bootOn(w.Service, 1, w.port(1000), w.port(1000))) },
-		do:    func(w *world, s *compute.Service) error { return s.DeleteServer(ctx, ann, w.only()) },
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000), w.port(1000))) },
+		do:    func(w *fixture, s *compute.Service) error { return s.DeleteServer(ctx, ann, w.only()) },
 	},
 }
 
 // boundWith are the server's ports that promise so much, in the order of their making.
-func (w *world) boundWith(rate int64) (all []compute.ID) {
+func (w *fixture) boundWith(rate int64) (all []compute.ID) {
 	w.Helper()
 	policies := map[network.ID]network.ID{}
 	for _, p := range must(w.network.Ports(ctx)) {
@@ -61,7 +61,7 @@ func (w *world) boundWith(rate int64) (all []compute.ID) {
 }
 
 // removePort removes a port, if it is there.
-func (w *world) removePort(id network.ID) {
+func (w *fixture) removePort(id network.ID) {
 	w.Helper()
 	if err := w.network.DeletePort(ctx, id); err != nil {
 		if kind, _ := fault.Of(err); kind != fault.NotFound {
@@ -72,7 +72,7 @@ func (w *world) removePort(id network.ID) {
 
 // theOne returns the port that a scenario of besides is about: the one that it detaches, or the last
 // that was made.
-func (w *world) theOne(name string) network.ID {
+func (w *fixture) theOne(name string) network.ID {
 	w.Helper()
 	if name != "Attach" && name != "AttachFails" {
 		bound := w.boundWith(1000)
@@ -94,7 +94,7 @@ func TestPortThatIsRemovedMeanwhile(t *testing.T) {
 			}
 			t.Run(name+"/"+to, func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t, 10000, "cn1", "cn2")
+				w := newFixture(t, 10000, "cn1", "cn2")
 				path := map[string]*breakable{"placement": w.paths.placement, "network": w.paths.network}[to]
 				for at, met := 1, true; met && !t.Failed(); at++ {
 					w.prepare(s)
@@ -127,7 +127,7 @@ func TestPortThatIsRemovedAfterwards(t *testing.T) {
 			}
 			t.Run(name+"/"+how, func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t, 10000, "cn1", "cn2")
+				w := newFixture(t, 10000, "cn1", "cn2")
 				to, when, _ := strings.Cut(how, " ")
 				path := map[string]*breakable{"placement": w.paths.placement, "network": w.paths.network, "process": {}}[to]
 				for at, met := 1, true; met && !t.Failed(); at++ {
@@ -160,7 +160,7 @@ func TestPortThatIsRemovedAfterwards(t *testing.T) {
 
 // A detachment, and a deletion, have ended when the ports are unbound and placement knows.
 func TestEventsEndLast(t *testing.T) {
-	w := newWorld(t, 2500, "cn1")
+	w := newFixture(t, 2500, "cn1")
 	port := w.port(1000)
 	vm := w.boot("vm", port)
 	w.work(w.Service, nil)
@@ -208,7 +208,7 @@ func TestEventsEndLast(t *testing.T) {
 // Ports that users have given the name of a server are theirs: an attachment that is taken back
 // removes what it made.
 func TestAttachLeavesOthersPorts(t *testing.T) {
-	w := newWorld(t, 2500, "cn1")
+	w := newFixture(t, 2500, "cn1")
 	s := scenarios["AttachNetwork"]
 	for at, met := 1, true; met && !t.Failed(); at++ {
 		w.prepare(s)
@@ -233,7 +233,7 @@ func TestAttachLeavesOthersPorts(t *testing.T) {
 
 // Leases are renewed while operations go on.
 func TestLeasesAreRenewed(t *testing.T) {
-	w := newWorld(t, 2500, "cn1")
+	w := newFixture(t, 2500, "cn1")
 	w.Service = w.serve(w.store, func(s *compute.Settings) { s.LeaseTime = 4 * time.Microsecond })
 	vm := w.boot("vm", w.port(1000))
 	w.workAtOnce()
@@ -246,7 +246,7 @@ func TestLeasesAreRenewed(t *testing.T) {
 // What is asked of a server while a port is taken from it waits, and is done, in its order: a
 // detachment sets no task_state.
 func TestWhatComesDuringADetachmentWaits(t *testing.T) {
-	w := newWorld(t, 5000, "cn1")
+	w := newFixture(t, 5000, "cn1")
 	a, b, c := w.port(1000), w.port(1000), w.port(1000)
 	vm := w.boot("vm", a, b)
 	w.work(w.Service, nil)
@@ -283,7 +283,7 @@ func TestWhatComesDuringADetachmentWaits(t *testing.T) {
 
 // What waits is bounded, and goes with the server.
 func TestWaitingOperationsAreBounded(t *testing.T) {
-	w := newWorld(t, 5000, "cn1")
+	w := newFixture(t, 5000, "cn1")
 	port := w.port(1000)
 	vm := w.boot("vm", port)
 	w.work(w.Service, nil)
@@ -298,7 +298,7 @@ func TestWaitingOperationsAreBounded(t *testing.T) {
 
 // A server whose host died while it was to be stopped can be used again when its state is reset.
 func TestResetStateOnADeadHost(t *testing.T) {
-	w := newWorld(t, 5000, "cn1")
+	w := newFixture(t, 5000, "cn1")
 	vm := w.running()
 	w.must(w.StopServer(ctx, ann, vm))
 	w.must(w.ResetState(ctx, root, vm, compute.Active))

@@ -14,7 +14,7 @@ import (
 
 // nics gives a host two NICs on physnet0, with a virtual function or two each and so many
 // kbit/s.
-func (w *world) nics(name string, room string, more ...compute.Device) {
+func (w *fixture) nics(name string, room string, more ...compute.Device) {
 	w.Helper()
 	_, node := computetest.Host(name, 0)
 	var err error
@@ -39,7 +39,7 @@ func (w *world) nics(name string, room string, more ...compute.Device) {
 // A port that is a device is one of the interface whose bandwidth it has, and of nobody
 // else.
 func TestDevices(t *testing.T) {
-	w := newWorld(t, 2500, "cn1")
+	w := newFixture(t, 2500, "cn1")
 	w.nics("cn1", "2000")
 	parents := map[string]string{"0000:01:00.1": "ens1", "0000:02:00.1": "ens2", "0000:02:00.2": "ens2"}
 	taken := map[string]bool{}
@@ -92,7 +92,7 @@ func TestDevices(t *testing.T) {
 
 // A card whose functions servers have is nobody's as a whole, and the other way round.
 func TestWholeDevices(t *testing.T) {
-	w := newWorld(t, 0, "cn1")
+	w := newFixture(t, 0, "cn1")
 	w.nics("cn1", "2000", compute.Device{Slot: "0000:01:00.0", Vendor: "8086:1528", PhysicalNetwork: "physnet0", Parent: "ens1", Whole: true})
 	try := func(vnic, want string) compute.ID {
 		t.Helper()
@@ -120,7 +120,7 @@ func TestWholeDevices(t *testing.T) {
 
 // A host that lists no devices has no servers with ports that are one: the next host is tried.
 func TestHostsWithoutDevices(t *testing.T) {
-	w := newWorld(t, 0, "cn1")
+	w := newFixture(t, 0, "cn1")
 	failed := w.boot("vm", w.port(0, "direct"))
 	w.work(w.Service, nil)
 	if got, why := w.state(failed), w.why(failed); got != compute.Error || !strings.Contains(why, "no device is free for port") {

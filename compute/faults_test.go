@@ -32,20 +32,20 @@ func (d *dying) Update(ctx context.Context, now time.Time, fn func(compute.Write
 // A scenario is something that is done with servers.
 type scenario struct {
 	// begin makes what there has to be before.
-	begin func(w *world)
+	begin func(w *fixture)
 	// do does it; what it returns was told to the user.
-	do func(w *world, s *compute.Service) error
+	do func(w *fixture, s *compute.Service) error
 	// fails says which of the host's work does.
-	fails func(w *world) func(string, compute.Wanted) *compute.Result
+	fails func(w *fixture) func(string, compute.Wanted) *compute.Result
 }
 
 // scenarios are what is done while something breaks.
 var scenarios = map[string]scenario{
-	"Boot": {do: func(w *world, s *compute.Service) error { return w.bootOn(s, 1, w.port(1000)) }},
-	"Two":  {do: func(w *world, s *compute.Service) error { return w.bootOn(s, 2) }},
+	"Boot": {do: func(w *fixture, s *compute.Service) error { return w.bootOn(s, 1, w.port(1000)) }},
+	"Two":  {do: func(w *fixture, s *compute.Service) error { return w.bootOn(s, 2) }},
 	"Reschedule": {
-		do: func(w *world, s *compute.Service) error { return w.bootOn(s, 1, w.port(1000)) },
-		fails: func(*world) func(string, compute.Wanted) *compute.Result {
+		do: func(w *fixture, s *compute.Service) error { return w.bootOn(s, 1, w.port(1000)) },
+		fails: func(*fixture) func(string, compute.Wanted) *compute.Result {
 			first := ""
 			return func(host string, _ compute.Wanted) *compute.Result {
 				if first == "" {
@@ -59,41 +59,41 @@ var scenarios = map[string]scenario{
 		},
 	},
 	"Delete": {
-		begin: func(w *world) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
-		do: func(w *world, s *compute.Service) error {
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do: func(w *fixture, s *compute.Service) error {
 			return s.DeleteServer(ctx, ann, w.only())
 		},
 	},
 	"Attach": {
-		begin: func(w *world) { w.must(w.bootOn(w.Service, 1)) },
-		do: func(w *world, s *compute.Service) error {
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1)) },
+		do: func(w *fixture, s *compute.Service) error {
 			_, err := w.attach(s, w.only(), compute.NetworkSpec{Port: w.port(1000)}, nil)
 			return err
 		},
 	},
 	"AttachNetwork": {
-		begin: func(w *world) { w.must(w.bootOn(w.Service, 1)) },
-		do: func(w *world, s *compute.Service) error {
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1)) },
+		do: func(w *fixture, s *compute.Service) error {
 			_, err := w.attach(s, w.only(), compute.NetworkSpec{Network: compute.ID(w.net)}, nil)
 			return err
 		},
 	},
 	"Detach": {
-		begin: func(w *world) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
-		do: func(w *world, s *compute.Service) error {
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do: func(w *fixture, s *compute.Service) error {
 			ports := must(w.Server(ctx, w.only())).Ports
 			return s.Detach(ctx, ann, w.only(), ports[1].Port)
 		},
 	},
 	"DetachOwn": {
-		begin: func(w *world) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
-		do: func(w *world, s *compute.Service) error {
+		begin: func(w *fixture) { w.must(w.bootOn(w.Service, 1, w.port(1000))) },
+		do: func(w *fixture, s *compute.Service) error {
 			ports := must(w.Server(ctx, w.only())).Ports
 			return s.Detach(ctx, ann, w.only(), ports[0].Port)
 		},
 	},
 	"DeleteWhileItIsBuilt": {
-		do: func(w *world, s *compute.Service) error {
+		do: func(w *fixture, s *compute.Service) error {
 			if err := w.bootOn(s, 1, w.port(1000)); err != nil {
 				return err
 			}
@@ -106,13 +106,13 @@ var scenarios = map[string]scenario{
 }
 
 // only returns the only server.
-func (w *world) only() compute.ID {
+func (w *fixture) only() compute.ID {
 	w.Helper()
 	return computetest.Read[compute.ServerRow](w, w.store)[0].ID
 }
 
 // bootOn begins to create servers with a port in the network, and others.
-func (w *world) bootOn(s *compute.Service, n int, ports ...compute.ID) error {
+func (w *fixture) bootOn(s *compute.Service, n int, ports ...compute.ID) error {
 	spec := compute.ServerSpec{
 		Name: "vm", Flavor: "m1", Image: cirros, Min: n, PortsMayAsk: true, Networks: []compute.NetworkSpec{{Network: compute.ID(w.net)}},
 	}
@@ -123,8 +123,8 @@ func (w *world) bootOn(s *compute.Service, n int, ports ...compute.ID) error {
 	return err
 }
 
-// prepare empties the world, and makes it ready for a scenario.
-func (w *world) prepare(s scenario) {
+// prepare empties the fixture, and makes it ready for a scenario.
+func (w *fixture) prepare(s scenario) {
 	w.Helper()
 	for _, row := range computetest.Read[compute.ServerRow](w, w.store) {
 		w.must(w.DeleteServer(ctx, root, row.ID))
@@ -143,7 +143,7 @@ func (w *world) prepare(s scenario) {
 
 // during does what a scenario does, and lets services and hosts work meanwhile as far as
 // they can.
-func (w *world) during(s scenario, service *compute.Service) {
+func (w *fixture) during(s scenario, service *compute.Service) {
 	w.Helper()
 	if s.do(w, service) != nil {
 		return
@@ -163,7 +163,7 @@ func (w *world) during(s scenario, service *compute.Service) {
 }
 
 // afterwards lets time pass until nothing is under way.
-func (w *world) afterwards(after string) {
+func (w *fixture) afterwards(after string) {
 	w.Helper()
 	w.later(5 * time.Minute)
 	w.report()
@@ -182,7 +182,7 @@ func TestServersSurviveTheirNeighbours(t *testing.T) {
 				}
 				t.Run(name+"/"+to+"/"+how, func(t *testing.T) {
 					t.Parallel()
-					w := newWorld(t, 10000, "cn1", "cn2")
+					w := newFixture(t, 10000, "cn1", "cn2")
 					path := map[string]*breakable{"placement": w.paths.placement, "network": w.paths.network}[to]
 					for at, met := 1, true; met && !t.Failed(); at++ {
 						w.prepare(s)
@@ -201,7 +201,7 @@ func TestServersSurviveTheirNeighbours(t *testing.T) {
 // over: it may when nothing of the former is on its way.
 func TestTakeOver(t *testing.T) {
 	for _, name := range []string{"Boot", "Attach", "Detach"} {
-		w := newWorld(t, 10000, "cn1")
+		w := newFixture(t, 10000, "cn1")
 		w.prepare(scenarios[name])
 		w.during(scenarios[name], w.serve(&dying{Store: w.store, endAt: 4}))
 		if left := must(w.Recover(ctx)); left != 1 {
@@ -226,7 +226,7 @@ func TestTakeOver(t *testing.T) {
 func TestTakeOverOfEndedRuns(t *testing.T) {
 	for _, name := range []string{"Boot", "Attach", "Detach"} {
 		for _, run := range []string{"one", "another"} {
-			w := newWorld(t, 10000, "cn1")
+			w := newFixture(t, 10000, "cn1")
 			w.prepare(scenarios[name])
 			w.during(scenarios[name], w.serveAs(run, &dying{Store: w.store, endAt: 4}))
 			next := w.serveAs("two", w.store)
@@ -256,7 +256,7 @@ func TestServersSurviveTheProcess(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, 10000, "cn1", "cn2")
+			w := newFixture(t, 10000, "cn1", "cn2")
 			for at, met := 1, true; met && !t.Failed(); at++ {
 				w.prepare(s)
 				store := &dying{Store: w.store, endAt: at}

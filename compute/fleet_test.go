@@ -16,9 +16,9 @@ import (
 	"github.com/berthcloud/berth/inprocess"
 )
 
-// fleet runs the world's service and a host of the fake driver for each name, as in
+// fleet runs the fixture's service and a host of the fake driver for each name, as in
 // production, until the test ends.
-func (w *world) fleet(fail func(host, verb, server string) error, hosts ...string) map[string]*driver.Fake {
+func (w *fixture) fleet(fail func(host, verb, server string) error, hosts ...string) map[string]*driver.Fake {
 	w.Helper()
 	running, stop := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -43,7 +43,7 @@ func (w *world) fleet(fail func(host, verb, server string) error, hosts ...strin
 }
 
 // becomes waits until a server is as it should be.
-func (w *world) becomes(what string, is func() bool) {
+func (w *fixture) becomes(what string, is func() bool) {
 	w.Helper()
 	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
@@ -64,7 +64,7 @@ func runs(f *driver.Fake) string {
 
 // Services, hosts and the ways between them work together without being pushed.
 func TestFleet(t *testing.T) {
-	w := newWorld(t, 2500, "cn1", "cn2")
+	w := newFixture(t, 2500, "cn1", "cn2")
 	var broken sync.Map // hosts that build nothing
 	hosts := w.fleet(func(host, verb, _ string) error {
 		if _, yes := broken.Load(host); yes && verb == "build" {
@@ -94,14 +94,14 @@ func TestFleet(t *testing.T) {
 }
 
 // idle reports whether nothing is under way.
-func (w *world) idle() bool {
+func (w *fixture) idle() bool {
 	return len(computetest.Read[compute.OperationRow](w, w.store)) == 0
 }
 
 // A server that is on no host is gone when its deletion is answered: clients take one that
 // is still in error for one that cannot be deleted.
 func TestDeletionWithoutHostIsAwaited(t *testing.T) {
-	w := newWorld(t, 2500, "cn1")
+	w := newFixture(t, 2500, "cn1")
 	w.fleet(func(string, string, string) error { return nil }, "cn1")
 	vm := w.boot("vm", w.port(5000))
 	w.becomes("error", func() bool { return w.state(vm) == compute.Error })

@@ -17,7 +17,7 @@ import (
 )
 
 // destroys are the servers that a host is to destroy.
-func (w *world) destroys(host string) (ids []compute.ID) {
+func (w *fixture) destroys(host string) (ids []compute.ID) {
 	w.Helper()
 	for _, one := range must(w.Wanted(ctx, host)) {
 		if one.Deleted {
@@ -29,7 +29,7 @@ func (w *world) destroys(host string) (ids []compute.ID) {
 
 // A host that was down while its server was deleted is asked to destroy it until it says that it has.
 func TestDeletedWhileItsHostIsDown(t *testing.T) {
-	w := newWorld(t, 2500, "cn1")
+	w := newFixture(t, 2500, "cn1")
 	vm := w.boot("vm", w.port(1000))
 	w.work(w.Service, nil)
 	w.later(5 * time.Minute)
@@ -57,7 +57,7 @@ func TestDeletedWhileItsHostIsDown(t *testing.T) {
 
 // A host on which a build failed is asked to destroy what is left of it, unless it is to build it after all.
 func TestLeftByBuilds(t *testing.T) {
-	w := newWorld(t, 2500, "cn1", "cn2")
+	w := newFixture(t, 2500, "cn1", "cn2")
 	first := ""
 	fails := func(host string, want compute.Wanted) *compute.Result {
 		if first == "" {
@@ -100,7 +100,7 @@ func TestLeftByBuilds(t *testing.T) {
 // Of servers that a host has without being asked to, it is to destroy those that were deleted. The
 // others are logged once: they may belong to another database, or to a later state of this one.
 func TestUnknownServers(t *testing.T) {
-	w := newWorld(t, 2500, "cn1", "cn2")
+	w := newFixture(t, 2500, "cn1", "cn2")
 	var logged bytes.Buffer
 	places, nets := client.NewComputePlacement(options(t, w.paths.placement.url)), client.NewComputeNetwork(options(t, w.paths.network.url))
 	t.Cleanup(places.Close)
@@ -151,7 +151,7 @@ func TestUnknownServers(t *testing.T) {
 
 // A host that never reported is asked for nothing, which is not the same as to have no servers.
 func TestUnknownHost(t *testing.T) {
-	w := newWorld(t, 0, "cn1")
+	w := newFixture(t, 0, "cn1")
 	_, err := w.Wanted(ctx, "cn2")
 	w.refusedWith(err, fault.NotFound, "ComputeHostNotFound")
 	w.refusedWith(w.Done(ctx, "cn2", []compute.Result{{Server: computetest.ID("vm"), Event: computetest.ID("event")}}), fault.NotFound, "ComputeHostNotFound")

@@ -18,7 +18,7 @@ import (
 )
 
 // tree is what placement has of a host, a line for each provider.
-func (w *world) tree(id compute.ID) (lines []string) {
+func (w *fixture) tree(id compute.ID) (lines []string) {
 	w.Helper()
 	places := client.NewComputePlacement(options(w, w.paths.placement.inner))
 	defer places.Close()
@@ -38,7 +38,7 @@ func (w *world) tree(id compute.ID) (lines []string) {
 
 // Placement has what a host has, also when it was away meanwhile, and has nothing of a host that is no more.
 func TestKeepTree(t *testing.T) {
-	w := newWorld(t, 0)
+	w := newFixture(t, 0)
 	_, node := computetest.Host("cn1", 0)
 	w.must(w.Report(ctx, compute.Report{Host: "cn1", Version: 66, Node: *node}))
 	id, err := guarantee.ParseUUID(string(node.ID))
@@ -123,7 +123,7 @@ func TestKeepTree(t *testing.T) {
 }
 
 // services are the ids of all compute services, by host.
-func services(w *world) map[string]compute.ID {
+func services(w *fixture) map[string]compute.ID {
 	w.Helper()
 	all, err := w.Services(ctx)
 	w.must(err)

@@ -13,7 +13,7 @@ import (
 
 // A server with a port in a network of segments goes where its segment is, if that is asked for.
 func TestRoutedNetworks(t *testing.T) {
-	w := newWorld(t, 0, "cn1", "cn2")
+	w := newFixture(t, 0, "cn1", "cn2")
 	places := client.NewComputePlacement(options(w, w.paths.placement.inner))
 	defer places.Close()
 	nets, err := w.network.CreateNetworks(ctx, []network.NetworkSpec{{

@@ -14,7 +14,7 @@ import (
 )
 
 // equip has a host report what it has, by which placement knows it.
-func (w *world) equip(name string, has inventory.Host) {
+func (w *fixture) equip(name string, has inventory.Host) {
 	w.Helper()
 	_, node := computetest.Host(name, 0)
 	id, err := guarantee.ParseUUID(string(node.ID))
@@ -27,7 +27,7 @@ func (w *world) equip(name string, has inventory.Host) {
 }
 
 // holds are the amounts that a server holds, by the names of the providers and classes.
-func (w *world) holds(id compute.ID, hosts ...string) map[string]int64 {
+func (w *fixture) holds(id compute.ID, hosts ...string) map[string]int64 {
 	w.Helper()
 	names := map[string]string{}
 	for _, h := range hosts {
@@ -52,7 +52,7 @@ func (w *world) holds(id compute.ID, hosts ...string) map[string]int64 {
 
 // What flavors and images ask for besides numbers is where servers go, and what they hold.
 func TestWhatFlavorsAskFor(t *testing.T) {
-	w := newWorld(t, 0)
+	w := newFixture(t, 0)
 	w.equip("plain", inventory.Host{Traits: []string{"HW_CPU_X86_VMX"}, KnowsCPU: true})
 	w.equip("rich", inventory.Host{
 		Traits: []string{"HW_CPU_X86_VMX", "HW_CPU_X86_AVX2"}, KnowsCPU: true, PCPU: inventory.Amount{Total: 4, Initial: 1},
@@ -126,7 +126,7 @@ func TestWhatFlavorsAskFor(t *testing.T) {
 // Host aggregates keep servers without guarantees from hosts that are for those with, as soon as
 // placement knows of them.
 func TestAggregatesKeepServersApart(t *testing.T) {
-	w := newWorld(t, 2500, "cn1", "cn2")
+	w := newFixture(t, 2500, "cn1", "cn2")
 	s := w.serve(w.store, func(s *compute.Settings) { s.Requests.IsolateAggregates = true })
 	a := must(w.CreateAggregate(ctx, "guaranteed", ""))
 	must(w.AddHost(ctx, a.Number, "cn1"))
@@ -157,7 +157,7 @@ func TestAggregatesKeepServersApart(t *testing.T) {
 // Of a trunk's ports only the parent is the server's to hold something for, whatever the others
 // promise.
 func TestTrunkParents(t *testing.T) {
-	w := newWorld(t, 2500, "cn1")
+	w := newFixture(t, 2500, "cn1")
 	parent, sub := w.port(1000), w.port(500)
 	_, err := w.network.CreateTrunks(ctx, []network.TrunkSpec{{
 		TrunkRow: network.TrunkRow{Common: network.Common{Project: computetest.Project}, Port: network.ID(parent), AdminStateUp: true},
@@ -182,7 +182,7 @@ func TestTrunkParents(t *testing.T) {
 // A port in a network of two physical networks goes where either of them has room, and is bound to
 // the segment that is there.
 func TestEitherPhysicalNetwork(t *testing.T) {
-	w := newWorld(t, 1000, "cn1")
+	w := newFixture(t, 1000, "cn1")
 	w.hostAt("cn2", "physnet1", 1000)
 	nets, err := w.network.CreateNetworks(ctx, []network.NetworkSpec{{
 		NetworkRow: network.NetworkRow{Common: network.Common{Project: computetest.Project, Name: "both"}, AdminStateUp: true, PortSecurity: true},
@@ -229,7 +229,7 @@ func TestEitherPhysicalNetwork(t *testing.T) {
 
 // A port that its host's agent cannot bind is bound on another host.
 func TestPortThatCannotBeBound(t *testing.T) {
-	w := newWorld(t, 0, "cn1", "cn2")
+	w := newFixture(t, 0, "cn1", "cn2")
 	_, _, err := w.network.Beat(ctx, network.Heartbeat{ // which has no bridge on the network any more
 		Type: guarantee.OpenVSwitch.AgentType, Binary: guarantee.OpenVSwitch.Binary, Host: "cn1",
 		Configurations: []byte(`{"bridge_mappings": {"physnet9": "br9"}, "integration_bridge": "br-int"}`),

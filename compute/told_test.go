@@ -16,7 +16,7 @@ import (
 )
 
 // traits are those that placement has of a host.
-func (w *world) traits(host string) []string {
+func (w *fixture) traits(host string) []string {
 	w.Helper()
 	_, node := computetest.Host(host, 0)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.paths.placement.inner+"/resource_providers/"+string(node.ID)+"/traits", nil)
@@ -32,7 +32,7 @@ func (w *world) traits(host string) []string {
 }
 
 // disable disables the service of a host, or enables it.
-func (w *world) disable(host string, disabled bool) {
+func (w *fixture) disable(host string, disabled bool) {
 	w.Helper()
 	for _, h := range must(w.Services(ctx)) {
 		if h.Host == host {
@@ -42,7 +42,7 @@ func (w *world) disable(host string, disabled bool) {
 }
 
 // bootIn creates a server in a zone and returns its state.
-func (w *world) bootIn(zone string) string {
+func (w *fixture) bootIn(zone string) string {
 	w.Helper()
 	made := must(w.CreateServers(ctx, ann, compute.ServerSpec{Name: "vm", Flavor: "m1", Image: cirros, Zone: zone}))
 	w.work(w.Service, nil)
@@ -51,7 +51,7 @@ func (w *world) bootIn(zone string) string {
 
 // A host that comes into a zone has servers of that zone at once, and none once it has left it.
 func TestAggregatesCountAtOnce(t *testing.T) {
-	w := newWorld(t, 0, "cn1", "cn2")
+	w := newFixture(t, 0, "cn1", "cn2")
 	must(w.CreateAggregate(ctx, "rack1", "az1"))
 	must(w.AddHost(ctx, 1, "cn1"))
 	if got := w.bootIn("az1"); got != compute.Active {
@@ -77,7 +77,7 @@ func TestAggregatesCountAtOnce(t *testing.T) {
 
 // A service that is disabled has no servers any more at once, and one that is enabled has them.
 func TestServicesAreDisabledAtOnce(t *testing.T) {
-	w := newWorld(t, 0, "cn1")
+	w := newFixture(t, 0, "cn1")
 	before := w.traits("cn1")
 	w.disable("cn1", true)
 	if !slices.Contains(w.traits("cn1"), inventory.TraitDisabled) {
@@ -105,7 +105,7 @@ func TestServicesAreDisabledAtOnce(t *testing.T) {
 // Whenever a service is disabled while its host's report is brought into placement, placement knows
 // in the end.
 func TestDisabledDuringAReport(t *testing.T) {
-	w := newWorld(t, 0, "cn1")
+	w := newFixture(t, 0, "cn1")
 	_, node := computetest.Host("cn1", 0)
 	has := inventory.Host{Name: "cn1", VCPU: inventory.Amount{Total: 8, Initial: 1}}
 	w.must(json.Unmarshal([]byte(`"`+string(node.ID)+`"`), &has.ID))

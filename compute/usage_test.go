@@ -13,7 +13,7 @@ import (
 
 // What servers used is theirs of the period, also when they are gone.
 func TestUsages(t *testing.T) {
-	w := newWorld(t, 0, "cn1")
+	w := newFixture(t, 0, "cn1")
 	begin := w.now.Truncate(time.Second) // as rows have it
 	w.later(begin.Sub(w.now))
 	ask := func(what string, f compute.UsageFilter, want ...string) {

@@ -43,7 +43,7 @@ const (
 func (p *Placement) Settings() []Setting {
 	return slices.Concat(
 		p.base(), p.Paths.settings(), p.api(), p.Database.settings(groupDatabase), p.placement(),
-		p.cors(), p.policy(), p.keystone(), p.credentials(), p.middleware(), p.berth(), p.world(),
+		p.cors(), p.policy(), p.keystone(), p.credentials(), p.middleware(), p.berth(), p.snapshot(),
 	)
 }
 
@@ -238,8 +238,8 @@ func (s *Service) limits() []Setting {
 	}
 }
 
-// world describes the options of placement's snapshot in memory.
-func (p *Placement) world() []Setting {
+// snapshot describes the options of placement's snapshot in memory.
+func (p *Placement) snapshot() []Setting {
 	b := &p.Berth
 	const g = groupBerth
 	return []Setting{

@@ -7,7 +7,7 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// SmallPages makes pages of 200 rows for a test, so that a small world has several.
+// SmallPages makes pages of 200 rows for a test, so that a small cloud has several.
 func SmallPages(tb testing.TB) {
 	before := pageRows
 	pageRows = 200

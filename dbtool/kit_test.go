@@ -142,7 +142,7 @@ func copied(tb testing.TB, from, to string, opts dbtool.CopyOptions) (dbtool.Cop
 	})
 }
 
-// A filler makes rows of a world.
+// A filler makes rows of a cloud.
 type filler struct {
 	statements [][]any
 }
@@ -175,7 +175,7 @@ var oddNames = []string{
 // oddRatios are numbers that single precision has and six digits have not.
 var oddRatios = []float64{1, 16, 1.5, 0.1, 1.1, 0.333333343, 1234567.5, 9.9e-7, 3.4e20}
 
-// inhabit puts a world of so many providers and allocations into a database with
+// inhabit puts a cloud of so many providers and allocations into a database with
 // empty tables. The last provider is the parent of the first one.
 func inhabit(tb testing.TB, url string, providers, allocations int) {
 	tb.Helper()

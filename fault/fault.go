@@ -23,7 +23,7 @@ const (
 	Unauthentic             // 401: we do not know who calls
 	Denied                  // 403: we know, and policy says no
 	NotFound                // 404: what is named does not exist
-	Conflict                // 409: the state of the world refuses it
+	Conflict                // 409: the state of what it is about refuses it
 	Outdated                // 412: the caller knows an older state than there is
 	Unavailable             // 503: a part we need is away; try again
 	Unsupported             // 501: it makes sense, and is not done here

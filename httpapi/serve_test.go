@@ -297,8 +297,8 @@ func TestOps(t *testing.T) {
 	check(h, "/debug/pprof/cmdline", 200, "")
 	isReady = false
 	check(h, "/readyz", 503, "not ready")
-	detail = "loading the world"
-	check(h, "/readyz", 503, "loading the world")
+	detail = "loading the snapshot"
+	check(h, "/readyz", 503, "loading the snapshot")
 	check(h, "/healthz", 200, "ok")
 	check(bare, "/readyz", 200, "ok")
 	check(bare, "/metrics", 404, "")

@@ -17,7 +17,7 @@ import (
 
 // play carries out the lines of a question and returns the answer to those that do
 // something.
-func (w *world) play(lines []string) (answers []string) {
+func (w *fixture) play(lines []string) (answers []string) {
 	w.t.Helper()
 	for _, line := range lines {
 		words := strings.Fields(line)
@@ -46,7 +46,7 @@ func (w *world) play(lines []string) (answers []string) {
 }
 
 // changes returns what is otherwise than it was shown last.
-func (w *world) changes() []string {
+func (w *fixture) changes() []string {
 	w.t.Helper()
 	var lines []string
 	now := w.look()
@@ -66,14 +66,17 @@ func (w *world) changes() []string {
 
 // makers make the cloud, acts do something in it.
 var (
-	makers = map[string]func(*world, []string) error{
-		"host": (*world).makeHost, "net": (*world).makeNet, "policy": (*world).makePolicy, "port": (*world).makePort, "trunk": (*world).makeTrunk,
+	makers = map[string]func(*fixture, []string) error{
+		"host": (*fixture).makeHost, "net": (*fixture).makeNet, "policy": (*fixture).makePolicy, "port": (*fixture).makePort, "trunk": (*fixture).makeTrunk,
 	}
-	acts = map[string]func(*world, []string) error{
-		"boot": (*world).boot, "bind": (*world).bind, "set": (*world).set, "rule": (*world).changeRule, "delete": (*world).remove, "holds": (*world).hold,
-		"rivals": func(w *world, args []string) (err error) { w.placement.rivals, err = strconv.Atoi(args[0]); return err },
-		"silent": func(w *world, args []string) error { return w.silence(args[0]) },
-		"beat":   (*world).beat, "synced": (*world).synced, "forget": (*world).forget,
+	acts = map[string]func(*fixture, []string) error{
+		"boot": (*fixture).boot, "bind": (*fixture).bind, "set": (*fixture).set, "rule": (*fixture).changeRule, "delete": (*fixture).remove, "holds": (*fixture).hold,
+		"rivals": func(w *fixture, args []string) (err error) {
+			w.placement.rivals, err = strconv.Atoi(args[0])
+			return err
+		},
+		"silent": func(w *fixture, args []string) error { return w.silence(args[0]) },
+		"beat":   (*fixture).beat, "synced": (*fixture).synced, "forget": (*fixture).forget,
 	}
 )
 
@@ -91,7 +94,7 @@ func options(words []string) map[string]string {
 var driverNamed = map[string]guarantee.Driver{"ovs": guarantee.OpenVSwitch, "sriov": guarantee.SRIOV}
 
 // makeHost reports an agent, and brings its devices into placement.
-func (w *world) makeHost(args []string) error {
+func (w *fixture) makeHost(args []string) error {
 	a, _, err := w.service.Beat(context.Background(), w.heartbeat(args[0], args[1], args[2:], true))
 	w.must(err)
 	state, err := w.service.State(a.AgentRow)
@@ -101,7 +104,7 @@ func (w *world) makeHost(args []string) error {
 }
 
 // heartbeat is what an agent with some devices says.
-func (w *world) heartbeat(host, driver string, words []string, start bool) network.Heartbeat {
+func (w *fixture) heartbeat(host, driver string, words []string, start bool) network.Heartbeat {
 	d, more := driverNamed[driver], options(words)
 	hypervisor := host
 	if h, ok := more["hypervisor"]; ok {
@@ -165,7 +168,7 @@ func number(t *testing.T, text string) int {
 }
 
 // track makes placement what a state says it should be.
-func (w *world) track(state guarantee.State, host, driver string) error {
+func (w *fixture) track(state guarantee.State, host, driver string) error {
 	ctx := context.Background()
 	for _, trait := range state.Traits {
 		w.must(w.placement.EnsureTrait(ctx, trait))
@@ -188,7 +191,7 @@ func (w *world) track(state guarantee.State, host, driver string) error {
 	return nil
 }
 
-func (w *world) makeNet(args []string) error {
+func (w *fixture) makeNet(args []string) error {
 	spec := network.NetworkSpec{NetworkRow: network.NetworkRow{Common: network.Common{Project: "p", Name: args[0]}, AdminStateUp: true, PortSecurity: true}}
 	for _, word := range args[1:] {
 		kind, physical, _ := strings.Cut(word, ":")
@@ -209,7 +212,7 @@ var ruleTypes = map[string]network.RuleType{
 }
 
 // ruleOf reads "bw:egress=1000".
-func (w *world) ruleOf(policy, word string) network.RuleRow {
+func (w *fixture) ruleOf(policy, word string) network.RuleRow {
 	kind, rest, _ := strings.Cut(word, ":")
 	direction, amount, _ := strings.Cut(rest, "=")
 	row := network.RuleRow{Policy: w.id(policy), Type: ruleTypes[kind], Direction: direction}
@@ -219,7 +222,7 @@ func (w *world) ruleOf(policy, word string) network.RuleRow {
 	return row
 }
 
-func (w *world) makePolicy(args []string) error {
+func (w *fixture) makePolicy(args []string) error {
 	made, err := w.service.CreatePolicies(context.Background(), []network.PolicyRow{{Common: network.Common{Project: "p", Name: args[0]}}})
 	w.must(err)
 	w.ids[args[0]] = made[0].ID
@@ -232,7 +235,7 @@ func (w *world) makePolicy(args []string) error {
 	return nil
 }
 
-func (w *world) addRule(policy, word string) error {
+func (w *fixture) addRule(policy, word string) error {
 	row, err := w.service.CreateRule(context.Background(), w.ruleOf(policy, word))
 	if err == nil {
 		w.name(string(row.ID), policy+"'s "+strings.Split(word, "=")[0])
@@ -240,7 +243,7 @@ func (w *world) addRule(policy, word string) error {
 	return err
 }
 
-func (w *world) makePort(args []string) error {
+func (w *fixture) makePort(args []string) error {
 	name, more := args[0], options(args[2:])
 	spec := network.PortSpec{
 		PortRow: network.PortRow{Common: network.Common{Project: "p", Name: name}, Network: w.id(args[1]), DeviceOwner: more["owner"]},
@@ -265,7 +268,7 @@ func (w *world) makePort(args []string) error {
 	return err
 }
 
-func (w *world) makeTrunk(args []string) error {
+func (w *fixture) makeTrunk(args []string) error {
 	_, err := w.service.CreateTrunks(context.Background(), []network.TrunkSpec{{
 		TrunkRow: network.TrunkRow{Common: network.Common{Project: "p"}, Port: w.id(args[0]), AdminStateUp: true},
 		Subports: []network.SubportSpec{{Port: w.id(args[1]), SegmentationType: "vlan", SegmentationID: 7}},
@@ -277,7 +280,7 @@ func (w *world) makeTrunk(args []string) error {
 	return err
 }
 
-func (w *world) port(name string) *network.Port {
+func (w *fixture) port(name string) *network.Port {
 	w.t.Helper()
 	all, err := w.service.Ports(context.Background(), network.Where(network.ByID, w.id(name)))
 	w.must(err)
@@ -288,7 +291,7 @@ func (w *world) port(name string) *network.Port {
 }
 
 // provider is the UUID of a provider of a host, or of another's "host/device".
-func (w *world) provider(host, name string) string {
+func (w *fixture) provider(host, name string) string {
 	if !strings.Contains(name, "/") {
 		name = host + "/" + name
 	}
@@ -301,7 +304,7 @@ func (w *world) provider(host, name string) string {
 }
 
 // boot claims what a port asks for, as compute does, and binds it.
-func (w *world) boot(args []string) error {
+func (w *fixture) boot(args []string) error {
 	name, host, more := args[0], args[1], options(args[2:])
 	ctx, server := context.Background(), w.serverID(w.server[name])
 	held, err := w.placement.Placement.Allocations(ctx, server)
@@ -332,7 +335,7 @@ func short(t guarantee.RuleType) string {
 }
 
 // bind binds a port with an allocation.
-func (w *world) bind(args []string) error {
+func (w *fixture) bind(args []string) error {
 	name, host, more := args[0], args[1], options(args[2:])
 	profile := map[string]any{}
 	if a := w.allocationFor(name, host, more); a != nil {
@@ -352,7 +355,7 @@ func (w *world) bind(args []string) error {
 
 // allocationFor is the allocation that a binding says: by the groups that the port asks
 // for, or of another form.
-func (w *world) allocationFor(name, host string, more map[string]string) any {
+func (w *fixture) allocationFor(name, host string, more map[string]string) any {
 	if p, ok := more["old"]; ok {
 		return w.provider(host, p)
 	}
@@ -376,7 +379,7 @@ func (w *world) allocationFor(name, host string, more map[string]string) any {
 }
 
 // set changes a port or a network.
-func (w *world) set(args []string) error {
+func (w *fixture) set(args []string) error {
 	ctx, id, more := context.Background(), w.id(args[0]), options(args[1:])
 	if !slices.Contains(w.ports, args[0]) {
 		_, err := w.service.UpdateNetwork(ctx, id, func(s *network.NetworkSpec) error { s.Policy = w.id(more["policy"]); return nil })
@@ -414,7 +417,7 @@ func (w *world) set(args []string) error {
 }
 
 // changeRule adds a rule to a policy, changes or removes one.
-func (w *world) changeRule(args []string) error {
+func (w *fixture) changeRule(args []string) error {
 	ctx, want := context.Background(), w.ruleOf(args[0], args[2])
 	if args[1] == "add" {
 		return w.addRule(args[0], args[2])
@@ -433,7 +436,7 @@ func (w *world) changeRule(args []string) error {
 }
 
 // remove deletes a port or a policy.
-func (w *world) remove(args []string) error {
+func (w *fixture) remove(args []string) error {
 	if slices.Contains(w.ports, args[0]) {
 		return w.service.DeletePort(context.Background(), w.id(args[0]))
 	}
@@ -441,7 +444,7 @@ func (w *world) remove(args []string) error {
 }
 
 // hold has somebody change what a server holds.
-func (w *world) hold(args []string) error {
+func (w *fixture) hold(args []string) error {
 	ctx, server := context.Background(), w.serverID(args[0])
 	a, err := w.placement.Placement.Allocations(ctx, server)
 	w.must(err)
@@ -460,7 +463,7 @@ func (w *world) hold(args []string) error {
 }
 
 // beat has an agent report, and says whether it is brought into placement now.
-func (w *world) beat(args []string) error {
+func (w *fixture) beat(args []string) error {
 	h := w.heartbeat(args[0], args[1], args[2:], slices.Contains(args, "start"))
 	a, sync, err := w.service.Beat(context.Background(), h)
 	if err != nil {
@@ -475,7 +478,7 @@ func (w *world) beat(args []string) error {
 	return nil
 }
 
-func (w *world) agent(host, driver string) network.ID {
+func (w *fixture) agent(host, driver string) network.ID {
 	w.t.Helper()
 	all, err := w.service.Agents(context.Background(), network.Where(network.ByHost, host), network.Where(network.ByAgentType, driverNamed[driver].AgentType))
 	w.must(err)
@@ -486,7 +489,7 @@ func (w *world) agent(host, driver string) network.ID {
 }
 
 // synced says how the sync of an agent ended.
-func (w *world) synced(args []string) error {
+func (w *fixture) synced(args []string) error {
 	all, err := w.service.Agents(context.Background(), network.Where(network.ByID, w.agent(args[0], args[1])))
 	if err != nil || len(all) == 0 {
 		return err
@@ -501,7 +504,7 @@ func (w *world) synced(args []string) error {
 }
 
 // forget deletes the record of an agent.
-func (w *world) forget(args []string) error {
+func (w *fixture) forget(args []string) error {
 	_, err := w.service.DeleteAgent(context.Background(), w.agent(args[0], args[1]))
 	return err
 }

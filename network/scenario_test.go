@@ -45,7 +45,7 @@ func TestScenarios(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			golden.Answer(t, file, func(t *testing.T, question []string) []string {
 				t.Helper()
-				return newWorld(t).play(question)
+				return newFixture(t).play(question)
 			})
 		})
 	}
@@ -66,7 +66,7 @@ func TestScenariosSurviveTheEnd(t *testing.T) {
 				if n++; !racetest.Enabled || n%10 == 1 {
 					endEverywhere(t, question)
 				}
-				return newWorld(t).play(question)
+				return newFixture(t).play(question)
 			})
 		})
 	}
@@ -76,7 +76,7 @@ func TestScenariosSurviveTheEnd(t *testing.T) {
 func endEverywhere(t *testing.T, question []string) {
 	t.Helper()
 	first, last := question[:len(question)-1], question[len(question)-1]
-	w := newWorld(t)
+	w := newFixture(t)
 	w.play(first)
 	before, rivals := w.state(), w.placement.rivals
 	w.play([]string{last})
@@ -85,9 +85,9 @@ func endEverywhere(t *testing.T, question []string) {
 		return // it is one transaction
 	}
 	after := w.recovered(last)
-	again := func(what string, end func(*world)) {
+	again := func(what string, end func(*fixture)) {
 		if !slices.Equal(w.state(), before) {
-			w = newWorld(t)
+			w = newFixture(t)
 			w.play(first)
 		}
 		w.placement.rivals = rivals
@@ -98,21 +98,21 @@ func endEverywhere(t *testing.T, question []string) {
 		}
 	}
 	for at := 1; at <= updates; at++ {
-		again(fmt.Sprintf("the process ends with its transaction %d", at), func(w *world) { w.store.endAt = at })
+		again(fmt.Sprintf("the process ends with its transaction %d", at), func(w *fixture) { w.store.endAt = at })
 		for _, then := range []int{2, 3} { // after what Recover notes, and after what it writes
-			again(fmt.Sprintf("the process ends with its transaction %d, and the next with its %d", at, then), func(w *world) { w.store.endAt, w.store.nextAt = at, then })
+			again(fmt.Sprintf("the process ends with its transaction %d, and the next with its %d", at, then), func(w *fixture) { w.store.endAt, w.store.nextAt = at, then })
 		}
 	}
 	for at := 1; at <= calls; at++ {
-		again(fmt.Sprintf("placement ends before call %d", at), func(w *world) { w.placement.failAt = at })
+		again(fmt.Sprintf("placement ends before call %d", at), func(w *fixture) { w.placement.failAt = at })
 	}
 	for _, at := range writes {
-		again(fmt.Sprintf("placement ends after call %d", at), func(w *world) { w.placement.failAt, w.placement.afterwards = at, true })
+		again(fmt.Sprintf("placement ends after call %d", at), func(w *fixture) { w.placement.failAt, w.placement.afterwards = at, true })
 	}
 }
 
 // recovered is the state after another process has finished what was left half done.
-func (w *world) recovered(what string) []string {
+func (w *fixture) recovered(what string) []string {
 	w.t.Helper()
 	if w.store.nextAt > 0 {
 		w.store.updates, w.store.endAt, w.store.nextAt = 0, w.store.nextAt, 0

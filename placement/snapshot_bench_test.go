@@ -5,17 +5,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/bench/worlds"
+	"github.com/berthcloud/berth/bench/clouds"
 	"github.com/berthcloud/berth/placement"
 )
 
 // bigSnapshots are what the benchmarks of snapshots are about.
 var bigSnapshots = []struct {
 	name string
-	make func() *worlds.World
+	make func() *clouds.Cloud
 }{
-	{"Flat", func() *worlds.World { return worlds.Flat(50_000, 1) }},
-	{"Bandwidth", func() *worlds.World { return worlds.Bandwidth(10_000, 1) }},
+	{"Flat", func() *clouds.Cloud { return clouds.Flat(50_000, 1) }},
+	{"Bandwidth", func() *clouds.Cloud { return clouds.Bandwidth(10_000, 1) }},
 }
 
 // BenchmarkNewSnapshot makes a snapshot from rows, and reports how much memory stays

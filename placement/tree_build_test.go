@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/berthcloud/berth/bench/worlds"
+	"github.com/berthcloud/berth/bench/clouds"
 	"github.com/berthcloud/berth/placement"
 )
 
@@ -23,7 +23,7 @@ func allTrees(w *placement.Snapshot) (all [][]*placement.Provider) {
 
 // TestTreesOfShuffledRows makes the same trees of the same rows in any order.
 func TestTreesOfShuffledRows(t *testing.T) {
-	w := worlds.Bandwidth(30, 1)
+	w := clouds.Bandwidth(30, 1)
 	classes, traits, pic := w.Rows()
 	shuffled := placement.TreeRows{
 		Providers: shuffle(pic.Providers), Inventories: shuffle(pic.Inventories),
@@ -45,7 +45,7 @@ func shuffle[T any](rows []T) []T {
 // TestTreesShareWhatIsAlike counts the inventories and lists of traits of hosts
 // alike, also when each tree was read again.
 func TestTreesShareWhatIsAlike(t *testing.T) {
-	w := worlds.Bandwidth(30, 1)
+	w := clouds.Bandwidth(30, 1)
 	_, _, pic := w.Rows()
 	snapshot := w.Snapshot()
 	want := copies(snapshot)

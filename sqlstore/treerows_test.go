@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berthcloud/berth/bench/worlds"
+	"github.com/berthcloud/berth/bench/clouds"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/sqlstore"
 )
@@ -14,7 +14,7 @@ import (
 // TestRowsOfEverythingAreThoseOfAllRoots reads a snapshot as a whole, on one connection
 // and on two, and tree by tree, which are different statements.
 func TestRowsOfEverythingAreThoseOfAllRoots(t *testing.T) {
-	store := open(t, sqlstore.Options{Path: savedSnapshot(t, worlds.Flat(510, 1))}) // more than a statement asks for
+	store := open(t, sqlstore.Options{Path: savedSnapshot(t, clouds.Flat(510, 1))}) // more than a statement asks for
 	var whole, beside, parts placement.TreeRows
 	err := store.View(t.Context(), func(r placement.Reader) (err error) {
 		if whole, err = r.TreeRows(nil); err != nil {
@@ -50,7 +50,7 @@ func rootsOf(pic placement.TreeRows) (roots []int64) {
 	return roots
 }
 
-func savedSnapshot(tb testing.TB, w *worlds.World) (file string) {
+func savedSnapshot(tb testing.TB, w *clouds.Cloud) (file string) {
 	tb.Helper()
 	file = filepath.Join(tb.TempDir(), "snapshot.db")
 	if err := w.Save(tb.Context(), file); err != nil {
@@ -61,7 +61,7 @@ func savedSnapshot(tb testing.TB, w *worlds.World) (file string) {
 
 // BenchmarkRowsOfEverything reads all rows of 10,000 hosts with bandwidth.
 func BenchmarkRowsOfEverything(b *testing.B) {
-	w := worlds.Bandwidth(10_000, 1)
+	w := clouds.Bandwidth(10_000, 1)
 	store := open(b, sqlstore.Options{Path: savedSnapshot(b, w)})
 	b.ReportAllocs()
 	for b.Loop() {

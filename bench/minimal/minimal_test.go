@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthcloud/berth/bench/clouds"
 	"github.com/berthcloud/berth/bench/minimal"
-	"github.com/berthcloud/berth/bench/worlds"
 	"github.com/berthcloud/berth/internal/dbtest"
 )
 
@@ -51,7 +51,7 @@ func check(t *testing.T, before, after [3]int, rate float64, err error) {
 
 func TestSQLite(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "placement.db")
-	if err := worlds.Flat(20, 1).Save(context.Background(), file); err != nil {
+	if err := clouds.Flat(20, 1).Save(context.Background(), file); err != nil {
 		t.Fatal(err)
 	}
 	before := countRows(t, "sqlite", file)
@@ -65,7 +65,7 @@ func TestMariaDB(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := worlds.Flat(20, 1).SaveTo(context.Background(), database); err != nil {
+	if err := clouds.Flat(20, 1).SaveTo(context.Background(), database); err != nil {
 		t.Fatal(err)
 	}
 	dsn := u.User.String() + "@tcp(" + u.Host + ")" + u.Path

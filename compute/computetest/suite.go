@@ -73,7 +73,7 @@ func (c *storeCase) same(what string, got, want any) {
 }
 
 func comeBack(c *storeCase) {
-	full, bare := fullWorld(), bareWorld("bare ")
+	full, bare := fullFixture(), bareFixture("bare ")
 	Add(c, c.store, full.Rows()...)
 	Add(c, c.store, bare.Rows()...)
 	for i, t := range rowTypes {
@@ -109,11 +109,11 @@ func emptyLists(c *storeCase) {
 }
 
 func findByFields(c *storeCase) {
-	full, bare := fullWorld(), bareWorld("bare ")
+	full, bare := fullFixture(), bareFixture("bare ")
 	Add(c, c.store, full.Rows()...)
 	Add(c, c.store, bare.Rows()...)
 	for i, t := range rowTypes {
-		for _, w := range []*world{full, bare} {
+		for _, w := range []*fixture{full, bare} {
 			for _, f := range allFields {
 				value, ok := t.by(w)[f]
 				got, err := c.rows(t, compute.Where[any](f, "nobody", value, value))
@@ -145,7 +145,7 @@ func compareTexts(c *storeCase) {
 }
 
 func replaceAll(c *storeCase) {
-	full, bare := fullWorld(), bareWorld("")
+	full, bare := fullFixture(), bareFixture("")
 	Add(c, c.store, full.Rows()...)
 	for _, rows := range [][]any{bare.Rows(), full.Rows()} {
 		c.update(func(w compute.Writer) error {
@@ -175,7 +175,7 @@ func replaceAll(c *storeCase) {
 }
 
 func unique(c *storeCase) {
-	full := fullWorld()
+	full := fullFixture()
 	Add(c, c.store, full.Rows()...)
 	Add(c, c.store, Server("vm2", ""))
 	for i, test := range []struct {
@@ -218,7 +218,7 @@ func unique(c *storeCase) {
 
 // references tries to leave rows that refer to one that is not there.
 func references(c *storeCase) {
-	Add(c, c.store, fullWorld().Rows()...)
+	Add(c, c.store, fullFixture().Rows()...)
 	refused := func(what string, fn func(w compute.Writer) error) {
 		c.Helper()
 		err := c.store.Update(context.Background(), Now, func(w compute.Writer) error {
@@ -264,7 +264,7 @@ var errRefused = errors.New("refused by the test")
 
 func rollBack(c *storeCase) {
 	err := c.store.Update(context.Background(), Now, func(w compute.Writer) error {
-		return errors.Join(Insert(w, fullWorld().Rows()...), errRefused)
+		return errors.Join(Insert(w, fullFixture().Rows()...), errRefused)
 	})
 	if !errors.Is(err, errRefused) {
 		c.Errorf("Update() = %v, want %v", err, errRefused)

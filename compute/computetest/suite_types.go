@@ -12,12 +12,12 @@ type rowType struct {
 	// read returns pointers to the rows that match.
 	read func(r compute.Reader, where ...compute.Match) ([]any, error)
 	// by are the fields that select rows of the type, with their values in a sample.
-	by func(w *world) fields
+	by func(w *fixture) fields
 }
 
 type fields = map[compute.Field]any
 
-func typeOf[T compute.Row](by func(w *world) fields) rowType {
+func typeOf[T compute.Row](by func(w *fixture) fields) rowType {
 	return rowType{name: reflect.TypeFor[T]().Name(), by: by, read: func(r compute.Reader, where ...compute.Match) (all []any, err error) {
 		rows, err := compute.Rows[T](r, where...)
 		for i := range rows {
@@ -27,64 +27,64 @@ func typeOf[T compute.Row](by func(w *world) fields) rowType {
 	}}
 }
 
-// rowTypes are all types, in the order of world.Rows.
+// rowTypes are all types, in the order of fixture.Rows.
 var rowTypes = []rowType{
-	typeOf[compute.FlavorRow](func(w *world) fields {
+	typeOf[compute.FlavorRow](func(w *fixture) fields {
 		return fields{compute.ByID: w.flavor.ID, compute.ByName: w.flavor.Name}
 	}),
-	typeOf[compute.FlavorAccessRow](func(w *world) fields {
+	typeOf[compute.FlavorAccessRow](func(w *fixture) fields {
 		return fields{compute.ByFlavor: w.access.Flavor, compute.ByProject: w.access.Project}
 	}),
-	typeOf[compute.KeypairRow](func(w *world) fields {
+	typeOf[compute.KeypairRow](func(w *fixture) fields {
 		return fields{compute.ByUser: w.keypair.User, compute.ByName: w.keypair.Name}
 	}),
-	typeOf[compute.GroupRow](func(w *world) fields {
+	typeOf[compute.GroupRow](func(w *fixture) fields {
 		return fields{compute.ByID: w.group.ID, compute.ByProject: w.group.Project}
 	}),
-	typeOf[compute.AggregateRow](func(w *world) fields {
+	typeOf[compute.AggregateRow](func(w *fixture) fields {
 		return fields{compute.ByID: w.aggregate.ID, compute.ByName: w.aggregate.Name}
 	}),
-	typeOf[compute.MemberRow](func(w *world) fields {
+	typeOf[compute.MemberRow](func(w *fixture) fields {
 		return fields{compute.ByAggregate: w.member.Aggregate, compute.ByHost: w.member.Host}
 	}),
-	typeOf[compute.MirrorRow](func(w *world) fields {
+	typeOf[compute.MirrorRow](func(w *fixture) fields {
 		return fields{compute.ByAggregate: w.mirror.Aggregate, compute.ByHost: w.mirror.Host}
 	}),
-	typeOf[compute.ServiceRow](func(w *world) fields {
+	typeOf[compute.ServiceRow](func(w *fixture) fields {
 		return fields{compute.ByID: w.service.ID, compute.ByHost: w.service.Host}
 	}),
-	typeOf[compute.NodeRow](func(w *world) fields {
+	typeOf[compute.NodeRow](func(w *fixture) fields {
 		return fields{compute.ByID: w.node.ID, compute.ByHost: w.node.Host, compute.ByName: w.node.Name}
 	}),
-	typeOf[compute.QuotaRow](func(w *world) fields {
+	typeOf[compute.QuotaRow](func(w *fixture) fields {
 		return fields{compute.ByProject: w.quota.Project, compute.ByUser: w.quota.User, compute.ByResource: w.quota.Resource}
 	}),
-	typeOf[compute.CounterRow](func(w *world) fields { return fields{compute.ByName: w.counter.Name} }),
-	typeOf[compute.ServerRow](func(w *world) fields {
+	typeOf[compute.CounterRow](func(w *fixture) fields { return fields{compute.ByName: w.counter.Name} }),
+	typeOf[compute.ServerRow](func(w *fixture) fields {
 		return fields{
 			compute.ByID: w.server.ID, compute.ByProject: w.server.Project, compute.ByHost: w.server.Host,
 			compute.ByFlavor: w.server.FlavorID, compute.ByGroup: w.server.Group,
 		}
 	}),
-	typeOf[compute.PortRow](func(w *world) fields {
+	typeOf[compute.PortRow](func(w *fixture) fields {
 		return fields{compute.ByPort: w.port.Port, compute.ByServer: w.port.Server}
 	}),
-	typeOf[compute.ActionRow](func(w *world) fields {
+	typeOf[compute.ActionRow](func(w *fixture) fields {
 		return fields{compute.ByID: w.action.ID, compute.ByServer: w.action.Server, compute.ByRequest: w.action.Request}
 	}),
-	typeOf[compute.EventRow](func(w *world) fields {
+	typeOf[compute.EventRow](func(w *fixture) fields {
 		return fields{compute.ByID: w.event.ID, compute.ByAction: w.event.Action}
 	}),
-	typeOf[compute.MigrationRow](func(w *world) fields {
+	typeOf[compute.MigrationRow](func(w *fixture) fields {
 		return fields{compute.ByID: w.migration.ID, compute.ByServer: w.migration.Server}
 	}),
-	typeOf[compute.OperationRow](func(w *world) fields {
+	typeOf[compute.OperationRow](func(w *fixture) fields {
 		return fields{compute.ByID: w.operation.ID, compute.ByServer: w.operation.Server}
 	}),
-	typeOf[compute.DeletedRow](func(w *world) fields {
+	typeOf[compute.DeletedRow](func(w *fixture) fields {
 		return fields{compute.ByID: w.gone.ID, compute.ByProject: w.gone.Project}
 	}),
-	typeOf[compute.LeftoverRow](func(w *world) fields {
+	typeOf[compute.LeftoverRow](func(w *fixture) fields {
 		return fields{compute.ByID: w.leftover.ID, compute.ByServer: w.leftover.Server, compute.ByHost: w.leftover.Host}
 	}),
 }

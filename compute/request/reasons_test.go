@@ -14,7 +14,7 @@ import (
 	"github.com/berthcloud/berth/placement/placementtest"
 )
 
-// A question has a world as well:
+// A question has a fixture as well:
 //
 //	provider cn1/br0 NET=1000 +CUSTOM_PHYSNET_0 @a1
 //

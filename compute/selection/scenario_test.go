@@ -72,7 +72,7 @@ func runScenarios(t *testing.T, file string, ask func(t *testing.T, question []s
 //	refuses cn1/br0                                  placement takes no claim of it
 type cloud struct {
 	t        *testing.T
-	world    *placementtest.Builder
+	fixture  *placementtest.Builder
 	hosts    []selection.Host
 	query    placement.Query
 	wanted   selection.Wanted
@@ -81,7 +81,7 @@ type cloud struct {
 }
 
 func newCloud(t *testing.T, question []string) *cloud {
-	c := &cloud{t: t, world: placementtest.NewBuilder(), settings: selection.DefaultSettings()}
+	c := &cloud{t: t, fixture: placementtest.NewBuilder(), settings: selection.DefaultSettings()}
 	for _, line := range question {
 		c.line(strings.Fields(line))
 	}
@@ -92,7 +92,7 @@ func (c *cloud) line(words []string) {
 	rest := words[1:]
 	switch words[0] {
 	case "provider":
-		p := c.world.Provider(rest[0])
+		p := c.fixture.Provider(rest[0])
 		for _, w := range rest[1:] {
 			class, n, stock := strings.Cut(w, "=")
 			if stock {
@@ -215,9 +215,9 @@ func (c *cloud) set(values map[string]string) {
 	}
 }
 
-// answer is what placement answers in this world.
+// answer is what placement answers in this fixture.
 func (c *cloud) answer() selection.Answer {
-	w := c.world.Snapshot()
+	w := c.fixture.Snapshot()
 	r, err := candidates.Search(w, c.query)
 	if err != nil {
 		c.t.Fatal(err)

@@ -67,7 +67,7 @@ func (cl *cloud) do(t *testing.T, it *item, upstream bool) int {
 	words := strings.Fields(it.line)
 	switch {
 	case len(words) == 0 || words[0][0] == '#':
-	case words[0] == "world":
+	case words[0] == "cloud":
 		cl.empty(t)
 	case words[0] == "provider":
 		cl.provider(t, words[1:])

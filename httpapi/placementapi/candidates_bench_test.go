@@ -5,7 +5,7 @@ import (
 	"io"
 	"testing"
 
-	"github.com/berthcloud/berth/bench/worlds"
+	"github.com/berthcloud/berth/bench/clouds"
 	"github.com/berthcloud/berth/httpapi/placementapi"
 	"github.com/berthcloud/berth/placement"
 )
@@ -16,16 +16,16 @@ import (
 func BenchmarkCandidates(b *testing.B) {
 	for _, c := range []struct {
 		name     string
-		snapshot *worlds.World
-		q        func(*worlds.World) placement.Query
+		snapshot *clouds.Cloud
+		q        func(*clouds.Cloud) placement.Query
 	}{
-		{"Flat/1000", worlds.Flat(1000, 1), flavor},
-		{"Flat/10000", worlds.Flat(10_000, 1), some},
-		{"Zone/10000", worlds.Flat(10_000, 1), zoned},
-		{"Nested/1000", worlds.Nested(1000, 1), numa},
-		{"Bandwidth/1000", worlds.Bandwidth(1000, 1), server},
-		{"Bandwidth/20000", worlds.Bandwidth(20_000, 1), server},
-		{"Wide/1", worlds.Wide(1, 8, 1), devices},
+		{"Flat/1000", clouds.Flat(1000, 1), flavor},
+		{"Flat/10000", clouds.Flat(10_000, 1), some},
+		{"Zone/10000", clouds.Flat(10_000, 1), zoned},
+		{"Nested/1000", clouds.Nested(1000, 1), numa},
+		{"Bandwidth/1000", clouds.Bandwidth(1000, 1), server},
+		{"Bandwidth/20000", clouds.Bandwidth(20_000, 1), server},
+		{"Wide/1", clouds.Wide(1, 8, 1), devices},
 	} {
 		w := c.snapshot.Snapshot()
 		var texts placementapi.Texts
@@ -55,27 +55,27 @@ func BenchmarkCandidates(b *testing.B) {
 	}
 }
 
-func flavor(*worlds.World) placement.Query {
+func flavor(*clouds.Cloud) placement.Query {
 	return placement.Query{Groups: []placement.RequestGroup{compute()}}
 }
 
 // some is a flavor for a thousand hosts.
-func some(w *worlds.World) placement.Query {
+func some(w *clouds.Cloud) placement.Query {
 	q := flavor(w)
 	q.Limit = 1000
 	return q
 }
 
 // zoned is a flavor for one host of eight, more or less.
-func zoned(w *worlds.World) placement.Query {
+func zoned(w *clouds.Cloud) placement.Query {
 	g := compute()
-	g.Required = [][]string{{worlds.ZonedTrait}}
+	g.Required = [][]string{{clouds.ZonedTrait}}
 	g.MemberOf = [][]placement.UUID{{w.Zone(0)}}
 	return placement.Query{Groups: []placement.RequestGroup{g}, Limit: 1000}
 }
 
 // numa wants a processor with an FPGA nearby.
-func numa(*worlds.World) placement.Query {
+func numa(*clouds.Cloud) placement.Query {
 	near := group("_C", "VCPU", 1, "MEMORY_MB", 256)
 	near.Required = [][]string{{"CUSTOM_FOO"}}
 	return placement.Query{
@@ -85,7 +85,7 @@ func numa(*worlds.World) placement.Query {
 }
 
 // server is a flavor with two ports.
-func server(*worlds.World) placement.Query {
+func server(*clouds.Cloud) placement.Query {
 	q := placement.Query{Groups: []placement.RequestGroup{compute()}, Limit: 1000}
 	for _, port := range [][3]string{{"_A", "DC0", "NORMAL"}, {"_B", "DC1", "DIRECT"}} {
 		g := group(port[0], "NET_BW_EGR_KILOBIT_PER_SEC", 1000, "NET_BW_IGR_KILOBIT_PER_SEC", 1000)
@@ -96,7 +96,7 @@ func server(*worlds.World) placement.Query {
 }
 
 // devices are eight of eight, in any order.
-func devices(*worlds.World) placement.Query {
+func devices(*clouds.Cloud) placement.Query {
 	q := placement.Query{Limit: 1000, Isolate: true}
 	for i := range 8 {
 		q.Groups = append(q.Groups, group(fmt.Sprintf("_%d", i), "PGPU", 1))

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berthcloud/berth/bench/worlds"
+	"github.com/berthcloud/berth/bench/clouds"
 	"github.com/berthcloud/berth/httpapi/placementapi"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/sqlstore"
@@ -20,7 +20,7 @@ import (
 // A changing is a cloud of a few blocks in which hosts come, go and change.
 type changing struct {
 	*testing.T
-	flat    *worlds.World // at the beginning
+	flat    *clouds.Cloud // at the beginning
 	store   *sqlstore.Store
 	service *placement.Service
 	random  *rand.Rand
@@ -30,7 +30,7 @@ type changing struct {
 }
 
 func newChanging(t *testing.T) *changing {
-	flat := worlds.Flat(521, 1)
+	flat := clouds.Flat(521, 1)
 	store := storeOf(t, flat)
 	c := &changing{T: t, flat: flat, store: store, service: serving(t, store), random: rand.New(rand.NewPCG(1, 2)), class: "CUSTOM_0"}
 	c.must(c.service.CreateClass(t.Context(), c.class))

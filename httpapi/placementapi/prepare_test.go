@@ -4,14 +4,14 @@ import (
 	"context"
 	"testing"
 
-	"github.com/berthcloud/berth/bench/worlds"
+	"github.com/berthcloud/berth/bench/clouds"
 	"github.com/berthcloud/berth/httpapi/placementapi"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
 // storeOf returns a store with a snapshot in it.
-func storeOf(t testing.TB, snapshot *worlds.World) *sqlstore.Store {
+func storeOf(t testing.TB, snapshot *clouds.Cloud) *sqlstore.Store {
 	t.Helper()
 	file := t.TempDir() + "/placement.db"
 	if err := snapshot.Save(t.Context(), file); err != nil {
@@ -40,7 +40,7 @@ func serving(t testing.TB, store *sqlstore.Store) *placement.Service {
 }
 
 func TestPrepare(t *testing.T) {
-	service := serving(t, storeOf(t, worlds.Bandwidth(3, 1)))
+	service := serving(t, storeOf(t, clouds.Bandwidth(3, 1)))
 	api := placementapi.API{Placement: service}
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -61,7 +61,7 @@ func TestPrepare(t *testing.T) {
 
 // BenchmarkPrepare makes the texts of 1,000 bandwidth hosts.
 func BenchmarkPrepare(b *testing.B) {
-	service := serving(b, storeOf(b, worlds.Bandwidth(1000, 1)))
+	service := serving(b, storeOf(b, clouds.Bandwidth(1000, 1)))
 	b.ReportAllocs()
 	for b.Loop() {
 		api := placementapi.API{Placement: service}

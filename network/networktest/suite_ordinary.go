@@ -27,7 +27,7 @@ var ordinary = []storeTest{
 }
 
 func comeBack(c *storeCase) {
-	full, bare := fullWorld(), bareWorld("bare ")
+	full, bare := fullFixture(), bareFixture("bare ")
 	for _, row := range full.Rows() {
 		noZero(c, reflect.ValueOf(row).Elem())
 	}
@@ -72,11 +72,11 @@ func emptyLists(c *storeCase) {
 }
 
 func findByFields(c *storeCase) {
-	full, bare := fullWorld(), bareWorld("bare ")
+	full, bare := fullFixture(), bareFixture("bare ")
 	c.add(full.Rows()...)
 	c.add(bare.Rows()...)
 	eachType(c, func(c *storeCase, t rowType, rows []any) {
-		for n, w := range []*world{full, bare} {
+		for n, w := range []*fixture{full, bare} {
 			for _, f := range allFields {
 				value, ok := t.by(w)[f]
 				if !ok {
@@ -190,10 +190,10 @@ func compareTexts(c *storeCase) {
 }
 
 func replaceAll(c *storeCase) {
-	full, bare := fullWorld(), bareWorld("")
+	full, bare := fullFixture(), bareFixture("")
 	bare.address, bare.binding.Host, bare.quota = full.address, full.binding.Host, full.quota
 	bare.quota.Limit = 0
-	for _, to := range []*world{full, bare, full} {
+	for _, to := range []*fixture{full, bare, full} {
 		c.update(func(w network.Writer) error {
 			for _, row := range to.Rows() {
 				err := w.Replace(row)
@@ -218,7 +218,7 @@ func replaceAll(c *storeCase) {
 
 func replaceNothing(c *storeCase) {
 	c.update(func(w network.Writer) error {
-		for _, row := range fullWorld().Rows() {
+		for _, row := range fullFixture().Rows() {
 			if err := w.Replace(row); !errors.Is(err, network.ErrNoRow) {
 				c.Errorf("Replace(%T) = %v, want %v", row, err, network.ErrNoRow)
 			}

@@ -8,10 +8,10 @@ import (
 )
 
 // eachType calls a function for each type of rows with the rows of some samples.
-func eachType(c *storeCase, check func(c *storeCase, t rowType, rows []any), worlds ...*world) {
+func eachType(c *storeCase, check func(c *storeCase, t rowType, rows []any), fixtures ...*fixture) {
 	for i, t := range rowTypes {
 		var rows []any
-		for _, w := range worlds {
+		for _, w := range fixtures {
 			rows = append(rows, w.Rows()[i])
 		}
 		check(c, t, rows)
@@ -24,10 +24,10 @@ type rowType struct {
 	// read returns pointers to the rows that match.
 	read func(r network.Reader, where ...network.Match) ([]any, error)
 	// by are the fields that select rows of the type, with their values in a sample.
-	by func(w *world) map[network.Field]any
+	by func(w *fixture) map[network.Field]any
 }
 
-func typeOf[T network.Row](by func(w *world) map[network.Field]any) rowType {
+func typeOf[T network.Row](by func(w *fixture) map[network.Field]any) rowType {
 	return rowType{name: reflect.TypeFor[T]().Name(), by: by, read: func(r network.Reader, where ...network.Match) (all []any, err error) {
 		rows, err := network.Rows[T](r, where...)
 		for i := range rows {
@@ -45,50 +45,50 @@ func commonBy(row network.Common, more map[network.Field]any) map[network.Field]
 
 type fields = map[network.Field]any
 
-// rowTypes are all types, in the order of world.Rows.
+// rowTypes are all types, in the order of fixture.Rows.
 var rowTypes = []rowType{
-	typeOf[network.PolicyRow](func(w *world) fields { return commonBy(w.policy.Common, fields{}) }),
-	typeOf[network.RuleRow](func(w *world) fields {
+	typeOf[network.PolicyRow](func(w *fixture) fields { return commonBy(w.policy.Common, fields{}) }),
+	typeOf[network.RuleRow](func(w *fixture) fields {
 		return fields{network.ByID: w.rule.ID, network.ByPolicy: w.rule.Policy}
 	}),
-	typeOf[network.NetworkRow](func(w *world) fields {
+	typeOf[network.NetworkRow](func(w *fixture) fields {
 		return commonBy(w.network.Common, fields{network.ByPolicy: w.network.Policy})
 	}),
-	typeOf[network.SegmentRow](func(w *world) fields {
+	typeOf[network.SegmentRow](func(w *fixture) fields {
 		return commonBy(w.segment.Common, fields{network.ByNetwork: w.segment.Network, network.ByPhysical: w.segment.PhysicalNetwork})
 	}),
-	typeOf[network.SubnetRow](func(w *world) fields {
+	typeOf[network.SubnetRow](func(w *fixture) fields {
 		return commonBy(w.subnet.Common, fields{network.ByNetwork: w.subnet.Network, network.BySegment: w.subnet.Segment})
 	}),
-	typeOf[network.PortRow](func(w *world) fields {
+	typeOf[network.PortRow](func(w *fixture) fields {
 		return commonBy(w.port.Common, fields{
 			network.ByNetwork: w.port.Network, network.ByMAC: w.port.MAC, network.ByDevice: w.port.DeviceID, network.ByPolicy: w.port.Policy,
 		})
 	}),
-	typeOf[network.AddressRow](func(w *world) fields {
+	typeOf[network.AddressRow](func(w *fixture) fields {
 		return fields{network.ByPort: w.address.Port, network.BySubnet: w.address.Subnet, network.ByIP: w.address.IP}
 	}),
-	typeOf[network.BindingRow](func(w *world) fields {
+	typeOf[network.BindingRow](func(w *fixture) fields {
 		return fields{network.ByPort: w.binding.Port, network.ByHost: w.binding.Host, network.BySegment: w.binding.Segment}
 	}),
-	typeOf[network.TrunkRow](func(w *world) fields { return commonBy(w.trunk.Common, fields{network.ByPort: w.trunk.Port}) }),
-	typeOf[network.SubportRow](func(w *world) fields {
+	typeOf[network.TrunkRow](func(w *fixture) fields { return commonBy(w.trunk.Common, fields{network.ByPort: w.trunk.Port}) }),
+	typeOf[network.SubportRow](func(w *fixture) fields {
 		return fields{network.ByPort: w.subport.Port, network.ByTrunk: w.subport.Trunk}
 	}),
-	typeOf[network.SecurityGroupRow](func(w *world) fields { return commonBy(w.group.Common, fields{}) }),
-	typeOf[network.PortGroupRow](func(w *world) fields {
+	typeOf[network.SecurityGroupRow](func(w *fixture) fields { return commonBy(w.group.Common, fields{}) }),
+	typeOf[network.PortGroupRow](func(w *fixture) fields {
 		return fields{network.ByPort: w.member.Port, network.ByGroup: w.member.Group}
 	}),
-	typeOf[network.SecurityRuleRow](func(w *world) fields {
+	typeOf[network.SecurityRuleRow](func(w *fixture) fields {
 		return commonBy(w.allow.Common, fields{network.ByGroup: w.allow.Group, network.ByRemoteGroup: w.allow.RemoteGroup})
 	}),
-	typeOf[network.AgentRow](func(w *world) fields {
+	typeOf[network.AgentRow](func(w *fixture) fields {
 		return fields{network.ByID: w.agent.ID, network.ByHost: w.agent.Host, network.ByAgentType: w.agent.Type}
 	}),
-	typeOf[network.QuotaRow](func(w *world) fields {
+	typeOf[network.QuotaRow](func(w *fixture) fields {
 		return fields{network.ByProject: w.quota.Project, network.ByResource: w.quota.Resource}
 	}),
-	typeOf[network.IntentRow](func(w *world) fields {
+	typeOf[network.IntentRow](func(w *fixture) fields {
 		return fields{network.ByID: w.intent.ID, network.ByIntentsAbout: w.intent.About}
 	}),
 }

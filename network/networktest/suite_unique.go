@@ -8,10 +8,10 @@ import (
 	"github.com/berthcloud/berth/network"
 )
 
-// unique tries to add rows beside fullWorld's, and to turn another row into each.
+// unique tries to add rows beside fullFixture's, and to turn another row into each.
 func unique(c *storeCase) {
-	c.add(fullWorld().Rows()...)
-	c.add(bareWorld("bare ").Rows()...)
+	c.add(fullFixture().Rows()...)
+	c.add(bareFixture("bare ").Rows()...)
 	port := network.PortRow{Common: Common("another port"), Network: ID("network"), MAC: "fa:16:3e:00:00:02"}
 	fixed := network.SegmentRow{Common: Common("vxlan"), Network: ID("network"), Type: network.VXLAN, SegmentationID: 7}
 	group := network.SecurityGroupRow{Common: network.Common{ID: ID("default"), Project: "red", Name: "default"}}
@@ -92,7 +92,7 @@ func unique(c *storeCase) {
 
 // references tries to leave rows that refer to one that is not there.
 func references(c *storeCase) {
-	c.add(fullWorld().Rows()...)
+	c.add(fullFixture().Rows()...)
 	refused := func(what string, fn func(w network.Writer) error) {
 		c.Helper()
 		err := c.store.Update(context.Background(), Now, func(w network.Writer) error {
@@ -143,12 +143,12 @@ func references(c *storeCase) {
 			c.Error(err)
 		}
 		c.same(t.name, got, rows)
-	}, fullWorld())
+	}, fullFixture())
 	c.update(func(w network.Writer) error {
 		for i := len(rowTypes) - 1; i >= 0; i-- {
-			by := rowTypes[i].by(fullWorld())
+			by := rowTypes[i].by(fullFixture())
 			for f, v := range by {
-				if _, err := w.Remove(fullWorld().Rows()[i], network.Where(f, v)); err != nil {
+				if _, err := w.Remove(fullFixture().Rows()[i], network.Where(f, v)); err != nil {
 					return fmt.Errorf("removing %s: %w", rowTypes[i].name, err)
 				}
 				break

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berthcloud/berth/bench/worlds"
+	"github.com/berthcloud/berth/bench/clouds"
 	"github.com/berthcloud/berth/placement"
 )
 
@@ -22,9 +22,9 @@ func flavor(memory int64) placement.RequestGroup {
 }
 
 // zoned is a flavor for one host of eight, more or less.
-func zoned(w *worlds.World) placement.RequestGroup {
+func zoned(w *clouds.Cloud) placement.RequestGroup {
 	g := flavor(4096)
-	g.Required = [][]string{{worlds.ZonedTrait}}
+	g.Required = [][]string{{clouds.ZonedTrait}}
 	g.MemberOf = [][]placement.UUID{{w.Zone(0)}}
 	return g
 }
@@ -71,36 +71,36 @@ func numa() placement.Query {
 
 func BenchmarkSearch(b *testing.B) {
 	const taken = 262144 - 2048 + 1 // more memory than any host has to give
-	flat, nested, ports, gpus := worlds.Flat, worlds.Nested, worlds.Bandwidth, func(n int, seed uint64) *worlds.World { return worlds.Wide(n, 8, seed) }
+	flat, nested, ports, gpus := clouds.Flat, clouds.Nested, clouds.Bandwidth, func(n int, seed uint64) *clouds.Cloud { return clouds.Wide(n, 8, seed) }
 	nobody := flavor(4096)
-	nobody.Required = [][]string{{worlds.NobodysTrait}}
+	nobody.Required = [][]string{{clouds.NobodysTrait}}
 	for _, c := range []struct {
 		name     string
-		snapshot func(hosts int, seed uint64) *worlds.World
+		snapshot func(hosts int, seed uint64) *clouds.Cloud
 		hosts    int
-		q        func(*worlds.World) placement.Query
+		q        func(*clouds.Cloud) placement.Query
 		least    int
 	}{
-		{"Flat/All", flat, 1000, func(*worlds.World) placement.Query { return asks(flavor(4096)) }, 1000},
-		{"Flat/All/Sampled", flat, 1000, func(*worlds.World) placement.Query { return sampled(asks(flavor(4096))) }, 1000},
-		{"Flat/Zoned", flat, 10_000, func(w *worlds.World) placement.Query { return limited(asks(zoned(w)), 1000) }, 1000},
-		{"Flat/Zoned/Sampled", flat, 10_000, func(w *worlds.World) placement.Query { return limited(sampled(asks(zoned(w))), 1000) }, 1000},
-		{"Flat/Limit10", flat, 10_000, func(*worlds.World) placement.Query { return limited(asks(flavor(4096)), 10) }, 10},
-		{"Flat/Limit10/Sampled", flat, 10_000, func(*worlds.World) placement.Query { return limited(sampled(asks(flavor(4096))), 10) }, 10},
-		{"Flat/Full", flat, 10_000, func(*worlds.World) placement.Query { return asks(flavor(taken)) }, 0},
-		{"Flat/Nobody", flat, 10_000, func(*worlds.World) placement.Query { return asks(nobody) }, 0},
-		{"Nested/All", nested, 1000, func(*worlds.World) placement.Query { return numa() }, 3000},
-		{"Nested/Limit1000/Sampled", nested, 1000, func(*worlds.World) placement.Query { return limited(sampled(numa()), 1000) }, 1000},
-		{"Ports/Limit1000", ports, 1000, func(*worlds.World) placement.Query { return limited(server(4096, 1000), 1000) }, 1000},
-		{"Ports/Limit1000/Sampled", ports, 1000, func(*worlds.World) placement.Query { return limited(sampled(server(4096, 1000)), 1000) }, 1000},
-		{"Ports/Limit1000", ports, 20_000, func(*worlds.World) placement.Query { return limited(server(4096, 1000), 1000) }, 1000},
-		{"Ports/Limit1000/Sampled", ports, 20_000, func(*worlds.World) placement.Query { return limited(sampled(server(4096, 1000)), 1000) }, 1000},
-		{"Ports/Full", ports, 20_000, func(*worlds.World) placement.Query { return server(taken, 1000) }, 0},
-		{"Wide/Isolate/Limit1000", gpus, 1, func(*worlds.World) placement.Query { return limited(isolated(pieces(8, "PGPU", 1)), 1000) }, 1000},
-		{"Wide/None/Limit1000", gpus, 1, func(*worlds.World) placement.Query { return limited(pieces(8, "PGPU", 1), 1000) }, 1000},
-		{"Wide/Isolate/Limit1000/Sampled", gpus, 1, func(*worlds.World) placement.Query { return limited(sampled(isolated(pieces(8, "PGPU", 1))), 1000) }, 1000},
-		{"Wide/None/Limit1000/Sampled", gpus, 100, func(*worlds.World) placement.Query { return limited(sampled(pieces(8, "PGPU", 1)), 1000) }, 1000},
-		{"Wide/Isolate/All", gpus, 1, func(*worlds.World) placement.Query { return isolated(pieces(8, "PGPU", 1)) }, 40320},
+		{"Flat/All", flat, 1000, func(*clouds.Cloud) placement.Query { return asks(flavor(4096)) }, 1000},
+		{"Flat/All/Sampled", flat, 1000, func(*clouds.Cloud) placement.Query { return sampled(asks(flavor(4096))) }, 1000},
+		{"Flat/Zoned", flat, 10_000, func(w *clouds.Cloud) placement.Query { return limited(asks(zoned(w)), 1000) }, 1000},
+		{"Flat/Zoned/Sampled", flat, 10_000, func(w *clouds.Cloud) placement.Query { return limited(sampled(asks(zoned(w))), 1000) }, 1000},
+		{"Flat/Limit10", flat, 10_000, func(*clouds.Cloud) placement.Query { return limited(asks(flavor(4096)), 10) }, 10},
+		{"Flat/Limit10/Sampled", flat, 10_000, func(*clouds.Cloud) placement.Query { return limited(sampled(asks(flavor(4096))), 10) }, 10},
+		{"Flat/Full", flat, 10_000, func(*clouds.Cloud) placement.Query { return asks(flavor(taken)) }, 0},
+		{"Flat/Nobody", flat, 10_000, func(*clouds.Cloud) placement.Query { return asks(nobody) }, 0},
+		{"Nested/All", nested, 1000, func(*clouds.Cloud) placement.Query { return numa() }, 3000},
+		{"Nested/Limit1000/Sampled", nested, 1000, func(*clouds.Cloud) placement.Query { return limited(sampled(numa()), 1000) }, 1000},
+		{"Ports/Limit1000", ports, 1000, func(*clouds.Cloud) placement.Query { return limited(server(4096, 1000), 1000) }, 1000},
+		{"Ports/Limit1000/Sampled", ports, 1000, func(*clouds.Cloud) placement.Query { return limited(sampled(server(4096, 1000)), 1000) }, 1000},
+		{"Ports/Limit1000", ports, 20_000, func(*clouds.Cloud) placement.Query { return limited(server(4096, 1000), 1000) }, 1000},
+		{"Ports/Limit1000/Sampled", ports, 20_000, func(*clouds.Cloud) placement.Query { return limited(sampled(server(4096, 1000)), 1000) }, 1000},
+		{"Ports/Full", ports, 20_000, func(*clouds.Cloud) placement.Query { return server(taken, 1000) }, 0},
+		{"Wide/Isolate/Limit1000", gpus, 1, func(*clouds.Cloud) placement.Query { return limited(isolated(pieces(8, "PGPU", 1)), 1000) }, 1000},
+		{"Wide/None/Limit1000", gpus, 1, func(*clouds.Cloud) placement.Query { return limited(pieces(8, "PGPU", 1), 1000) }, 1000},
+		{"Wide/Isolate/Limit1000/Sampled", gpus, 1, func(*clouds.Cloud) placement.Query { return limited(sampled(isolated(pieces(8, "PGPU", 1))), 1000) }, 1000},
+		{"Wide/None/Limit1000/Sampled", gpus, 100, func(*clouds.Cloud) placement.Query { return limited(sampled(pieces(8, "PGPU", 1)), 1000) }, 1000},
+		{"Wide/Isolate/All", gpus, 1, func(*clouds.Cloud) placement.Query { return isolated(pieces(8, "PGPU", 1)) }, 40320},
 	} {
 		b.Run(fmt.Sprintf("%s/%d", c.name, c.hosts), func(b *testing.B) {
 			made := c.snapshot(c.hosts, 1)
@@ -127,7 +127,7 @@ func BenchmarkSearch(b *testing.B) {
 // Trees that have all classes and traits, and room on all but the devices that
 // count: no index tells.
 func BenchmarkFullDevices(b *testing.B) {
-	classes, traits, pic := worlds.Bandwidth(10_000, 1).Rows()
+	classes, traits, pic := clouds.Bandwidth(10_000, 1).Rows()
 	network := slices.IndexFunc(traits, func(n placement.Named) bool { return n.Name == "CUSTOM_PHYSNET_DC0" })
 	full := make(map[int64]bool)
 	for _, row := range pic.Traits {

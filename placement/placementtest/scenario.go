@@ -85,7 +85,7 @@ func (s *scenario) line() {
 		return
 	}
 	switch words[0] {
-	case "world":
+	case "cloud":
 		s.b = NewBuilder()
 	case "provider":
 		s.provider(words[1:])

@@ -172,7 +172,7 @@ func TestGuaranteeIsFelt(t *testing.T) {
 		{"BridgeEgress", "ens6", false, "egress"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, c.nic, c.shared, c.direction)
+			w := newFixture(t, c.nic, c.shared, c.direction)
 			w.hold() // nothing
 			without := traffictest.Measure(t, 2, w.quiet, w.loud)
 			w.hold(agent.Rule{Type: "minimum_bandwidth", Direction: c.direction, Min: promised})
@@ -199,8 +199,8 @@ const (
 	tries    = 3
 )
 
-// A world is a host with two servers that share a NIC, and what is at the end of its wire.
-type world struct {
+// A fixture is a host with two servers that share a NIC, and what is at the end of its wire.
+type fixture struct {
 	*machine
 	physical    string // network
 	direction   string
@@ -210,16 +210,16 @@ type world struct {
 
 // rate is what the NIC is said to have. What comes in must be slowed down here, before
 // it waits at the other end of the wire, or is lost there when all begin.
-func (w *world) rate() int64 {
+func (w *fixture) rate() int64 {
 	if w.direction == "ingress" {
 		return wireRate * 4 / 5
 	}
 	return wireRate
 }
 
-func newWorld(t *testing.T, nic string, share bool, direction string) *world {
+func newFixture(t *testing.T, nic string, share bool, direction string) *fixture {
 	t.Helper()
-	w := &world{machine: newMachine(t), direction: direction}
+	w := &fixture{machine: newMachine(t), direction: direction}
 	lab := newLab(t, w.machine)
 	w.config.NICs["physnet1"], w.config.Bridges["physnet0"] = []netns.NIC{{Name: "ens5"}}, "br-ens6"
 	w.restart()
@@ -250,7 +250,7 @@ func newWorld(t *testing.T, nic string, share bool, direction string) *world {
 
 // hold has the holder hold the first port to rules, and the other to none. Both are
 // plugged in.
-func (w *world) hold(rules ...agent.Rule) {
+func (w *fixture) hold(rules ...agent.Rule) {
 	w.t.Helper()
 	ports := []agent.Port{
 		{ID: port(1).ID, MAC: port(1).MAC, VNIC: "macvtap", PhysicalNetwork: w.physical, Rules: rules},

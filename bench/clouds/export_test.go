@@ -1,4 +1,4 @@
-package worlds
+package clouds
 
 // Options returns the store's options of a URL.
 var Options = options

@@ -1,4 +1,4 @@
-package worlds
+package clouds
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ const (
 // rows yields the rows of one of upstream's tables, each with all columns in their order: nil,
 // int64, float64, string or time.Time. They are in the order of their keys, and a row is valid
 // until the next.
-func (w *World) rows(table string) iter.Seq[[]any] {
+func (w *Cloud) rows(table string) iter.Seq[[]any] {
 	return func(yield func([]any) bool) {
 		t := &tableRows{yield: yield}
 		switch table {

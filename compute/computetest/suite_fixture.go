@@ -6,8 +6,8 @@ import (
 	"github.com/berthcloud/berth/compute"
 )
 
-// A world is one row of each type.
-type world struct {
+// A fixture is one row of each type.
+type fixture struct {
 	flavor    compute.FlavorRow
 	access    compute.FlavorAccessRow
 	keypair   compute.KeypairRow
@@ -30,17 +30,17 @@ type world struct {
 }
 
 // Rows returns pointers to all of them, those that others refer to first.
-func (w *world) Rows() []any {
+func (w *fixture) Rows() []any {
 	return []any{
 		&w.flavor, &w.access, &w.keypair, &w.group, &w.aggregate, &w.member, &w.mirror, &w.service, &w.node, &w.quota, &w.counter,
 		&w.server, &w.port, &w.action, &w.event, &w.migration, &w.operation, &w.gone, &w.leftover,
 	}
 }
 
-// fullWorld has a value in every field, none of which bareWorld has.
-func fullWorld() *world {
+// fullFixture has a value in every field, none of which bareFixture has.
+func fullFixture() *fixture {
 	later := Now.Add(time.Microsecond)
-	return &world{
+	return &fixture{
 		flavor: compute.FlavorRow{
 			ID: "1", Name: "m1 \u00fc", VCPUs: 4, MemoryMB: 1 << 40, RootGB: 1, EphemeralGB: 2, SwapMB: 3, RxTx: 0.3, Public: true, Disabled: true,
 			Description: "large", Specs: map[string]string{"resources:VGPU": "1", `"q"`: "<&>"}, CreatedAt: Now, UpdatedAt: later,
@@ -87,12 +87,12 @@ func fullWorld() *world {
 	}
 }
 
-// bareWorld has values only where one is required. Its names begin with a prefix; without one the
-// rows have the keys of fullWorld's.
-func bareWorld(prefix string) *world {
+// bareFixture has values only where one is required. Its names begin with a prefix; without one the
+// rows have the keys of fullFixture's.
+func bareFixture(prefix string) *fixture {
 	id := func(name string) compute.ID { return ID(prefix + name) }
-	full := fullWorld()
-	return &world{
+	full := fullFixture()
+	return &fixture{
 		flavor:    compute.FlavorRow{ID: compute.ID(prefix) + full.flavor.ID},
 		access:    compute.FlavorAccessRow{Flavor: compute.ID(prefix) + full.flavor.ID, Project: prefix + full.access.Project},
 		keypair:   compute.KeypairRow{User: prefix + full.keypair.User, Name: full.keypair.Name + prefix},

@@ -1,4 +1,4 @@
-package worlds
+package clouds
 
 import (
 	"context"
@@ -12,17 +12,17 @@ import (
 	"github.com/berthcloud/berth/sqlstore/migrations"
 )
 
-// Save writes the world into a new SQLite database in the file, for berth to open. It fails when
+// Save writes the cloud into a new SQLite database in the file, for berth to open. It fails when
 // the file exists. It takes much less time than restoring a dump, and leaves a corrupt file when
 // the machine stops meanwhile.
-func (w *World) Save(ctx context.Context, file string) error {
+func (w *Cloud) Save(ctx context.Context, file string) error {
 	if _, err := os.Stat(file); err == nil {
-		return fmt.Errorf("saving a world: %w: %s", os.ErrExist, file)
+		return fmt.Errorf("saving a cloud: %w: %s", os.ErrExist, file)
 	}
 	err := w.fillFile(ctx, file)
 	if err != nil {
 		_ = os.Remove(file)
-		return fmt.Errorf("saving a world in %s: %w", file, err)
+		return fmt.Errorf("saving a cloud in %s: %w", file, err)
 	}
 	return nil
 }
@@ -35,7 +35,7 @@ var hasty = []string{
 	"PRAGMA cache_size = -1000000", // kilobytes
 }
 
-func (w *World) fillFile(ctx context.Context, file string) (err error) {
+func (w *Cloud) fillFile(ctx context.Context, file string) (err error) {
 	db, err := sql.Open("sqlite", file)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func run(ctx context.Context, conn *sql.Conn, statements ...string) error {
 const insertRows = 100
 
 // fill inserts the rows of a table.
-func (w *World) fill(ctx context.Context, conn *sql.Conn, table migrations.Table) error {
+func (w *Cloud) fill(ctx context.Context, conn *sql.Conn, table migrations.Table) error {
 	many, err := conn.PrepareContext(ctx, insert(table, insertRows))
 	if err != nil {
 		return err

@@ -6,8 +6,8 @@ import (
 	"github.com/berthcloud/berth/network"
 )
 
-// A world is one row of each type.
-type world struct {
+// A fixture is one row of each type.
+type fixture struct {
 	policy  network.PolicyRow
 	rule    network.RuleRow
 	network network.NetworkRow
@@ -27,7 +27,7 @@ type world struct {
 }
 
 // Rows returns pointers to all of them.
-func (w *world) Rows() []any {
+func (w *fixture) Rows() []any {
 	return []any{
 		&w.policy, &w.rule, &w.network, &w.segment, &w.subnet, &w.port, &w.address, &w.binding,
 		&w.trunk, &w.subport, &w.group, &w.member, &w.allow, &w.agent, &w.quota, &w.intent,
@@ -42,9 +42,9 @@ func fullCommon(name string) network.Common {
 	}
 }
 
-// fullWorld has a value in every field, none of which bareWorld has.
-func fullWorld() *world {
-	w := &world{
+// fullFixture has a value in every field, none of which bareFixture has.
+func fullFixture() *fixture {
+	w := &fixture{
 		policy:  network.PolicyRow{Common: fullCommon("policy"), Shared: true, Default: true},
 		network: network.NetworkRow{Common: fullCommon("network"), AdminStateUp: true, Shared: true, External: true, PortSecurity: true, MTU: 9000, Policy: ID("policy"), DNSDomain: "example.org.", ZoneHints: []string{"z1"}},
 		segment: network.SegmentRow{Common: fullCommon("segment"), Network: ID("network"), Type: network.VLAN, PhysicalNetwork: "physnet0", SegmentationID: 4094, Place: 3},
@@ -78,12 +78,12 @@ func fullWorld() *world {
 	return w
 }
 
-// bareWorld has values only where one is required. Its names begin with a prefix; without one the
-// rows have the ids of fullWorld's.
-func bareWorld(prefix string) *world {
+// bareFixture has values only where one is required. Its names begin with a prefix; without one the
+// rows have the ids of fullFixture's.
+func bareFixture(prefix string) *fixture {
 	id := func(name string) network.ID { return ID(prefix + name) }
 	bare := func(name string) network.Common { return network.Common{ID: id(name)} }
-	return &world{
+	return &fixture{
 		policy:  network.PolicyRow{Common: bare("policy")},
 		rule:    network.RuleRow{ID: id("rule"), Policy: id("policy")},
 		network: network.NetworkRow{Common: bare("network")},

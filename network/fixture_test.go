@@ -19,8 +19,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
-// A world is the network service and the placement service of a scenario.
-type world struct {
+// A fixture is the network service and the placement service of a scenario.
+type fixture struct {
 	t         *testing.T
 	store     *dying
 	placement *failing
@@ -35,14 +35,14 @@ type world struct {
 	said   []string          // by what is being done
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	store, err := rowtable.OpenNetwork(t.Context(), sqlstore.Options{Path: sqlstore.Memory})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	w := &world{
+	w := &fixture{
 		t: t, store: &dying{Store: store}, placement: &failing{Placement: newPlacement(t)}, warnings: &warnings{},
 		ids: map[string]network.ID{}, names: map[string]string{}, server: map[string]string{}, shown: map[string]string{},
 	}
@@ -53,7 +53,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) must(err error) {
+func (w *fixture) must(err error) {
 	w.t.Helper()
 	if err != nil {
 		w.t.Fatal(err)
@@ -61,10 +61,10 @@ func (w *world) must(err error) {
 }
 
 // name gives a UUID a name for the answers.
-func (w *world) name(id, name string) { w.names[id] = name }
+func (w *fixture) name(id, name string) { w.names[id] = name }
 
 // id is the id of what has a name in the scenario.
-func (w *world) id(name string) network.ID {
+func (w *fixture) id(name string) network.ID {
 	w.t.Helper()
 	id, ok := w.ids[name]
 	if !ok && name != "none" {
@@ -74,14 +74,14 @@ func (w *world) id(name string) network.ID {
 }
 
 // serverID is the UUID of a server.
-func (w *world) serverID(name string) string {
+func (w *fixture) serverID(name string) string {
 	id := string(networktest.ID(name))
 	w.name(id, name)
 	return id
 }
 
 // named replaces the UUIDs in a text by their names.
-func (w *world) named(text string) string {
+func (w *fixture) named(text string) string {
 	for id, name := range w.names {
 		text = strings.ReplaceAll(text, id, name)
 	}
@@ -89,7 +89,7 @@ func (w *world) named(text string) string {
 }
 
 // state is all ports, and what their servers hold, a line each.
-func (w *world) state() []string {
+func (w *fixture) state() []string {
 	w.t.Helper()
 	now := w.look()
 	lines := make([]string, 0, len(now))
@@ -100,7 +100,7 @@ func (w *world) state() []string {
 }
 
 // look returns what there is to say of each port and server.
-func (w *world) look() map[string]string {
+func (w *fixture) look() map[string]string {
 	w.t.Helper()
 	now := map[string]string{}
 	for _, name := range w.ports {
@@ -119,7 +119,7 @@ func (w *world) look() map[string]string {
 }
 
 // portText says how a port is bound, and who serves what it asks for.
-func (w *world) portText(p *network.Port) string {
+func (w *fixture) portText(p *network.Port) string {
 	words := []string{p.Binding.VIF}
 	if p.Binding.Driver != "" {
 		words = append(words, "by "+p.Binding.Driver)
@@ -134,7 +134,7 @@ func (w *world) portText(p *network.Port) string {
 }
 
 // profileText is a profile with names for the groups and the providers.
-func (w *world) profileText(p *network.Port) string {
+func (w *fixture) profileText(p *network.Port) string {
 	var profile map[string]any
 	w.must(json.Unmarshal(p.Binding.Profile, &profile))
 	if groups, ok := profile["allocation"].(map[string]any); ok {
@@ -149,7 +149,7 @@ func (w *world) profileText(p *network.Port) string {
 	return w.named(string(text))
 }
 
-func (w *world) groupName(p *network.Port, id string) string {
+func (w *fixture) groupName(p *network.Port, id string) string {
 	for _, t := range []guarantee.RuleType{guarantee.MinimumBandwidth, guarantee.MinimumPacketRate} {
 		if slices.ContainsFunc(w.groups(p, t), func(g guarantee.UUID) bool { return g.String() == id }) {
 			return string(t)
@@ -158,7 +158,7 @@ func (w *world) groupName(p *network.Port, id string) string {
 	return "another group"
 }
 
-func (w *world) groups(p *network.Port, t guarantee.RuleType) []guarantee.UUID {
+func (w *fixture) groups(p *network.Port, t guarantee.RuleType) []guarantee.UUID {
 	id, err := guarantee.ParseUUID(string(p.ID))
 	w.must(err)
 	var rules []guarantee.Rule
@@ -174,7 +174,7 @@ var classes = map[string]string{
 	guarantee.EgressPacketRate: "PKT-EGR", guarantee.IngressPacketRate: "PKT-IGR", guarantee.PacketRate: "PKT",
 }
 
-func (w *world) heldText(held map[string]map[string]int64) string {
+func (w *fixture) heldText(held map[string]map[string]int64) string {
 	var words []string
 	for provider, amounts := range held {
 		part := w.named(provider)
@@ -191,7 +191,7 @@ func (w *world) heldText(held map[string]map[string]int64) string {
 }
 
 // answer is how a call ended.
-func (w *world) answer(err error) string {
+func (w *fixture) answer(err error) string {
 	if err == nil {
 		return ""
 	}
@@ -202,7 +202,7 @@ func (w *world) answer(err error) string {
 	return fmt.Sprintf("%s: %s", code, w.named(err.Error()))
 }
 
-func (w *world) intents() (n int) {
+func (w *fixture) intents() (n int) {
 	w.t.Helper()
 	w.must(w.store.View(context.Background(), func(r network.Reader) error {
 		rows, err := network.Rows[network.IntentRow](r)
@@ -265,7 +265,7 @@ func (l *warnings) WithAttrs([]slog.Attr) slog.Handler { return l }
 func (l *warnings) WithGroup(string) slog.Handler      { return l }
 
 // silence makes the last heartbeats of a host's agents an hour old.
-func (w *world) silence(host string) error {
+func (w *fixture) silence(host string) error {
 	now := time.Now().UTC()
 	return w.store.Update(context.Background(), now, func(wr network.Writer) error {
 		rows, err := network.Rows[network.AgentRow](wr, network.Where(network.ByHost, host))

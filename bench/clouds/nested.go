@@ -1,4 +1,4 @@
-package worlds
+package clouds
 
 import "fmt"
 
@@ -8,7 +8,7 @@ const numaMemory = 131072
 // host with its disk, two NUMA nodes with processors and memory, and accelerators below each.
 // Servers take no FPGA, so that none is missing. The query requests processors and an FPGA below
 // the same NUMA node.
-func Nested(hosts int, seed uint64) *World {
+func Nested(hosts int, seed uint64) *Cloud {
 	m := newMaker(2, seed, func(n, more int) string {
 		cpus, memory, disk := amounts(n)
 		if more > 0 {
@@ -20,7 +20,7 @@ func Nested(hosts int, seed uint64) *World {
 	for n := range hosts {
 		m.numaHost(n)
 	}
-	return m.World
+	return m.Cloud
 }
 
 func (m *maker) numaHost(n int) {

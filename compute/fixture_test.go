@@ -24,9 +24,9 @@ import (
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
-// A world is a compute service with a real placement and a real network service, each
+// A fixture is a compute service with a real placement and a real network service, each
 // behind its API.
-type world struct {
+type fixture struct {
 	*testing.T
 	*compute.Service
 	store    compute.Store
@@ -50,11 +50,11 @@ const (
 	ingress = "NET_BW_IGR_KILOBIT_PER_SEC"
 )
 
-// newWorld makes a world with hosts that have a bridge with room for so many kbit/s in
+// newFixture makes a fixture with hosts that have a bridge with room for so many kbit/s in
 // each direction.
-func newWorld(t *testing.T, room int64, hosts ...string) *world {
+func newFixture(t *testing.T, room int64, hosts ...string) *fixture {
 	t.Helper()
-	w := &world{T: t, policies: map[int64]network.ID{}, given: map[network.ID]bool{}, now: computetest.Now, paths: &paths{}}
+	w := &fixture{T: t, policies: map[int64]network.ID{}, given: map[network.ID]bool{}, now: computetest.Now, paths: &paths{}}
 	w.paths.placement = newBreakable(t, placementapitest.New(t, placement.DefaultSettings()))
 	w.places = client.NewPlacement(options(t, w.paths.placement.inner))
 	w.newNetwork()
@@ -72,13 +72,13 @@ func newWorld(t *testing.T, room int64, hosts ...string) *world {
 	return w
 }
 
-// serve returns a compute service of the world on a store.
-func (w *world) serve(store compute.Store, settings ...func(*compute.Settings)) *compute.Service {
+// serve returns a compute service of the fixture on a store.
+func (w *fixture) serve(store compute.Store, settings ...func(*compute.Settings)) *compute.Service {
 	return w.serveAs("", store, settings...)
 }
 
 // serveAs is serve for a run of the program.
-func (w *world) serveAs(run string, store compute.Store, settings ...func(*compute.Settings)) *compute.Service {
+func (w *fixture) serveAs(run string, store compute.Store, settings ...func(*compute.Settings)) *compute.Service {
 	places, nets := client.NewComputePlacement(options(w, w.paths.placement.url)), client.NewComputeNetwork(options(w, w.paths.network.url))
 	w.Cleanup(func() {
 		places.Close()
@@ -94,14 +94,14 @@ func (w *world) serveAs(run string, store compute.Store, settings ...func(*compu
 	return compute.NewService(store, s, compute.Options{Placement: places, Trees: places, Network: nets, Images: allImages, Now: w.clock, Run: run})
 }
 
-func (w *world) clock() time.Time {
+func (w *fixture) clock() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.now
 }
 
 // later lets time pass.
-func (w *world) later(d time.Duration) {
+func (w *fixture) later(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.now = w.now.Add(d)
@@ -116,7 +116,7 @@ func options(t testing.TB, url string) client.Options {
 	return client.Options{Access: access, Timeout: 10 * time.Second}
 }
 
-func (w *world) newNetwork() {
+func (w *fixture) newNetwork() {
 	w.Helper()
 	store, err := rowtable.OpenNetwork(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
 	w.must(err)
@@ -146,26 +146,26 @@ func (w *world) newNetwork() {
 	w.must(err)
 }
 
-func (w *world) must(err error) {
+func (w *fixture) must(err error) {
 	w.Helper()
 	if err != nil {
 		w.Fatal(err)
 	}
 }
 
-func (w *world) add(rows ...any) {
+func (w *fixture) add(rows ...any) {
 	w.Helper()
 	computetest.Add(w, w.store, rows...)
 }
 
 // host lets a host and its network agent report, and brings both into placement.
-func (w *world) host(name string, room int64) {
+func (w *fixture) host(name string, room int64) {
 	w.Helper()
 	w.hostAt(name, "physnet0", room)
 }
 
 // hostAt is host with a bridge on another physical network.
-func (w *world) hostAt(name, physical string, room int64) {
+func (w *fixture) hostAt(name, physical string, room int64) {
 	w.Helper()
 	_, node := computetest.Host(name, 0)
 	w.must(w.Report(ctx, compute.Report{Host: name, Version: 66, Node: *node}))
@@ -185,7 +185,7 @@ func (w *world) hostAt(name, physical string, room int64) {
 }
 
 // track brings what an agent has reported into placement, below a root.
-func (w *world) track(a network.Agent, id string) {
+func (w *fixture) track(a network.Agent, id string) {
 	w.Helper()
 	state, err := w.network.State(a.AgentRow)
 	w.must(err)
@@ -204,7 +204,7 @@ func (w *world) track(a network.Agent, id string) {
 }
 
 // port makes a port that promises so much in each direction, nothing when it is 0.
-func (w *world) port(rate int64, vnic ...string) compute.ID {
+func (w *fixture) port(rate int64, vnic ...string) compute.ID {
 	w.Helper()
 	vnic = append(vnic, "normal")
 	made, err := w.network.CreatePorts(ctx, []network.PortSpec{{
@@ -216,7 +216,7 @@ func (w *world) port(rate int64, vnic ...string) compute.ID {
 	return compute.ID(made[0].ID)
 }
 
-func (w *world) policy(rate int64) network.ID {
+func (w *fixture) policy(rate int64) network.ID {
 	w.Helper()
 	if rate == 0 || w.policies[rate] != "" {
 		return w.policies[rate]
@@ -232,7 +232,7 @@ func (w *world) policy(rate int64) network.ID {
 }
 
 // boot begins to create a server with ports.
-func (w *world) boot(name string, ports ...compute.ID) compute.ID {
+func (w *fixture) boot(name string, ports ...compute.ID) compute.ID {
 	w.Helper()
 	spec := compute.ServerSpec{Name: name, Flavor: "m1", Image: cirros, PortsMayAsk: true}
 	for _, p := range ports {
@@ -245,7 +245,7 @@ func (w *world) boot(name string, ports ...compute.ID) compute.ID {
 
 // work lets a service and its hosts do what can be done. Fails says what of a host's work
 // fails, and may be nil.
-func (w *world) work(s *compute.Service, fails func(host string, want compute.Wanted) *compute.Result) {
+func (w *fixture) work(s *compute.Service, fails func(host string, want compute.Wanted) *compute.Result) {
 	w.Helper()
 	for range 20 {
 		_, err := s.Recover(ctx)
@@ -259,7 +259,7 @@ func (w *world) work(s *compute.Service, fails func(host string, want compute.Wa
 
 // hostsWork has each host do what is wanted of it, and reports whether there was
 // something.
-func (w *world) hostsWork(s *compute.Service, fails func(string, compute.Wanted) *compute.Result) bool {
+func (w *fixture) hostsWork(s *compute.Service, fails func(string, compute.Wanted) *compute.Result) bool {
 	w.Helper()
 	did := false
 	services, err := s.Services(ctx)
@@ -289,7 +289,7 @@ func (w *world) hostsWork(s *compute.Service, fails func(string, compute.Wanted)
 
 // workAtOnce lets the service and its hosts work as in production, until nothing is under
 // way.
-func (w *world) workAtOnce() {
+func (w *fixture) workAtOnce() {
 	w.Helper()
 	running, stop := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -307,7 +307,7 @@ func (w *world) workAtOnce() {
 }
 
 // report has all hosts say that they are alive.
-func (w *world) report() {
+func (w *fixture) report() {
 	w.Helper()
 	services, err := w.Services(ctx)
 	w.must(err)
@@ -320,7 +320,7 @@ func (w *world) report() {
 // agrees holds the three services against each other: each server holds what its flavor
 // and its bound ports ask for, nobody else holds anything, no port is stuck, and nothing
 // is under way.
-func (w *world) agrees(after string) {
+func (w *fixture) agrees(after string) {
 	w.Helper()
 	if left := computetest.Read[compute.OperationRow](w, w.store); len(left) > 0 {
 		w.Errorf("%s: %d operations are left: %s/%s %s", after, len(left), left[0].Kind, left[0].Step, left[0].Body)
@@ -358,7 +358,7 @@ func (w *world) agrees(after string) {
 }
 
 // fits looks at one port, and adds what it asks for to the expected allocations of its server.
-func (w *world) fits(after string, p *network.Port, there map[string]compute.ServerRow, want map[string]map[string]int64) {
+func (w *fixture) fits(after string, p *network.Port, there map[string]compute.ServerRow, want map[string]map[string]int64) {
 	w.Helper()
 	rows := computetest.Read[compute.PortRow](w, w.store, compute.Where(compute.ByPort, compute.ID(p.ID)))
 	server, ok := there[p.DeviceID]
@@ -388,7 +388,7 @@ func (w *world) fits(after string, p *network.Port, there map[string]compute.Ser
 }
 
 // compareAllocations compares the allocations of servers with the expected ones, and with the usages.
-func (w *world) compareAllocations(after string, want map[string]map[string]int64) {
+func (w *fixture) compareAllocations(after string, want map[string]map[string]int64) {
 	w.Helper()
 	total := map[string]int64{}
 	for id, classes := range want {
@@ -416,7 +416,7 @@ func (w *world) compareAllocations(after string, want map[string]map[string]int6
 }
 
 // used is how much is used of each class, of all providers.
-func (w *world) used() map[string]int64 {
+func (w *fixture) used() map[string]int64 {
 	w.Helper()
 	all, err := w.usages()
 	w.must(err)
@@ -424,7 +424,7 @@ func (w *world) used() map[string]int64 {
 }
 
 // state returns the state of a server, "gone" when there is none.
-func (w *world) state(id compute.ID) string {
+func (w *fixture) state(id compute.ID) string {
 	w.Helper()
 	rows := computetest.Read[compute.ServerRow](w, w.store, compute.Where(compute.ByID, id))
 	if len(rows) == 0 {
@@ -503,7 +503,7 @@ func (b *breakable) heals() bool {
 }
 
 // usages returns what all servers of the project use, by class.
-func (w *world) usages() (map[string]int64, error) {
+func (w *fixture) usages() (map[string]int64, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.paths.placement.inner+"/usages?project_id="+computetest.Project, nil)
 	if err != nil {
 		return nil, err

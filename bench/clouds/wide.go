@@ -1,4 +1,4 @@
-package worlds
+package clouds
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 
 // Wide returns hosts with the given number of children of one unit each, none of which is in use.
 // The query requests the units of eight of them, or of all when there are fewer, from one each.
-func Wide(hosts, children int, seed uint64) *World {
+func Wide(hosts, children int, seed uint64) *Cloud {
 	m := newMaker(4, seed, func(n, more int) string {
 		return groups(min(children, 8), n, 1+more) + "&group_policy=isolate"
 	})
@@ -20,10 +20,10 @@ func Wide(hosts, children int, seed uint64) *World {
 			m.stocks(id, stock{"PGPU", 1, 0, 1})
 		}
 	}
-	return m.World
+	return m.Cloud
 }
 
-// Groups returns the path and query of a question for count single units of a Wide world, with a
+// Groups returns the path and query of a question for count single units of a Wide cloud, with a
 // group policy: isolate or none. Variants differ in the names of the groups.
 func Groups(count, variant int, policy string) string {
 	return "/allocation_candidates?" + groups(count, variant%Variants, 1) + "&group_policy=" + policy

@@ -1,4 +1,4 @@
-package worlds
+package clouds
 
 import (
 	"bytes"
@@ -16,24 +16,24 @@ import (
 // posters is how many requests Post has under way at a time.
 const posters = 8
 
-// Post creates the world in an empty placement service, by its API at the base URL and with the
+// Post creates the cloud in an empty placement service, by its API at the base URL and with the
 // token of an administrator, "admin". It stops at the first unexpected answer. The service chooses
-// ids and times; all else is as in the other forms of the world.
-func (w *World) Post(ctx context.Context, baseURL string) error {
-	p := &poster{World: w, base: baseURL, client: http.Client{
+// ids and times; all else is as in the other forms of the cloud.
+func (w *Cloud) Post(ctx context.Context, baseURL string) error {
+	p := &poster{Cloud: w, base: baseURL, client: http.Client{
 		Transport: &http.Transport{MaxIdleConnsPerHost: posters},
 		Timeout:   time.Minute,
 	}}
 	defer p.client.CloseIdleConnections()
 	if err := p.customTraits(ctx); err != nil {
-		return fmt.Errorf("posting a world: %w", err)
+		return fmt.Errorf("posting a cloud: %w", err)
 	}
 	parts := p.parts()
 	if err := each(ctx, parts, p.tree); err != nil {
-		return fmt.Errorf("posting a world: %w", err)
+		return fmt.Errorf("posting a cloud: %w", err)
 	}
 	if err := each(ctx, w.consumers, p.claim); err != nil {
-		return fmt.Errorf("posting a world: %w", err)
+		return fmt.Errorf("posting a cloud: %w", err)
 	}
 	return nil
 }
@@ -64,9 +64,9 @@ func each[T any](ctx context.Context, items []T, fn func(context.Context, T) err
 	return context.Cause(ctx)
 }
 
-// A poster creates a world in a service.
+// A poster creates a cloud in a service.
 type poster struct {
-	*World
+	*Cloud
 	base   string
 	client http.Client
 }

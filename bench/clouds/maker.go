@@ -1,4 +1,4 @@
-package worlds
+package clouds
 
 import (
 	"cmp"
@@ -10,25 +10,25 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// epoch is the creation time of the first row of every world.
+// epoch is the creation time of the first row of every cloud.
 var epoch = time.Date(2026, time.January, 5, 8, 0, 0, 0, time.UTC)
 
 // span is the time in which the others were.
 const span = 90 * 24 * time.Hour
 
-// A maker builds a world row by row.
+// A maker builds a cloud row by row.
 type maker struct {
-	*World
+	*Cloud
 	random  *rand.Rand
 	traitID map[string]placement.TraitID
 	classID map[string]placement.ClassID
 }
 
-// newMaker returns a maker of a world that has the standard names and the zones. The kind
-// distinguishes two worlds of one seed.
+// newMaker returns a maker of a cloud that has the standard names and the zones. The kind
+// distinguishes two clouds of one seed.
 func newMaker(kind, seed uint64, query func(n, more int) string) *maker {
 	m := &maker{
-		World:   &World{query: query},
+		Cloud:   &Cloud{query: query},
 		random:  rand.New(rand.NewPCG(seed, kind)),
 		traitID: make(map[string]placement.TraitID),
 		classID: make(map[string]placement.ClassID),
@@ -156,7 +156,7 @@ func (m *maker) stock(h holding) *placement.InventoryRow {
 			return r
 		}
 	}
-	panic(fmt.Sprintf("worlds: provider %d has no inventory of class %d", h.provider, h.class))
+	panic(fmt.Sprintf("clouds: provider %d has no inventory of class %d", h.provider, h.class))
 }
 
 // host names the nth host as a deployment would.

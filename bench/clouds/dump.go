@@ -1,4 +1,4 @@
-package worlds
+package clouds
 
 import (
 	"bufio"
@@ -12,8 +12,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore/migrations"
 )
 
-// Dump writes the world as `berth db dump` would, for `berth db restore`.
-func (w *World) Dump(to io.Writer) error {
+// Dump writes the cloud as `berth db dump` would, for `berth db restore`.
+func (w *Cloud) Dump(to io.Writer) error {
 	d := &dump{out: bufio.NewWriterSize(to, 1<<20), sum: sha256.New()}
 	d.value(dumpHead{"berth placement dump", 1, migrations.Target})
 	for _, table := range migrations.Tables {

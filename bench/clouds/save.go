@@ -1,4 +1,4 @@
-package worlds
+package clouds
 
 import (
 	"context"
@@ -14,14 +14,14 @@ import (
 	"github.com/berthcloud/berth/sqlstore"
 )
 
-// SaveTo writes the world into an empty database, given by a SQLAlchemy URL as in placement.conf.
-func (w *World) SaveTo(ctx context.Context, databaseURL string) error {
+// SaveTo writes the cloud into an empty database, given by a SQLAlchemy URL as in placement.conf.
+func (w *Cloud) SaveTo(ctx context.Context, databaseURL string) error {
 	to, err := options(databaseURL)
 	if err == nil {
 		err = w.restore(ctx, to)
 	}
 	if err != nil {
-		return fmt.Errorf("saving a world: %w", err)
+		return fmt.Errorf("saving a cloud: %w", err)
 	}
 	return nil
 }
@@ -49,8 +49,8 @@ func options(databaseURL string) (sqlstore.Options, error) {
 }
 
 // restore writes a dump into a temporary file and restores that.
-func (w *World) restore(ctx context.Context, to sqlstore.Options) (err error) {
-	f, err := os.CreateTemp("", "berth-world-*")
+func (w *Cloud) restore(ctx context.Context, to sqlstore.Options) (err error) {
+	f, err := os.CreateTemp("", "berth-cloud-*")
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package worlds
+package clouds
 
 import "fmt"
 
@@ -27,7 +27,7 @@ var agents = []agent{
 // devices of each, on three physical networks. Up to two servers with a port are
 // on each. The query is a server's with a port of either kind, on networks of
 // their own.
-func Bandwidth(hosts int, seed uint64) *World {
+func Bandwidth(hosts int, seed uint64) *Cloud {
 	m := newMaker(3, seed, func(n, more int) string {
 		return "resources=" + flavorAmounts(n, more) +
 			port("_PORT1", n, "DC0", "NORMAL") +
@@ -36,7 +36,7 @@ func Bandwidth(hosts int, seed uint64) *World {
 	for n := range hosts {
 		m.switchHost(n)
 	}
-	return m.World
+	return m.Cloud
 }
 
 // port is the group of a port with guaranteed bandwidth.

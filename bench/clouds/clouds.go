@@ -1,23 +1,23 @@
-// Package worlds generates big placement worlds for measurements: providers with inventories,
+// Package clouds generates big clouds for measurements: providers with inventories,
 // traits and aggregates, and consumers with allocations. The same kind, size and seed yield the
-// same world in each form: a snapshot in memory, a new database, or any placement service by its
+// same cloud in each form: a snapshot in memory, a new database, or any placement service by its
 // API. It does not measure.
-package worlds
+package clouds
 
 import "github.com/berthcloud/berth/placement"
 
-// Names that exist in every world and no provider has, for queries without candidates.
+// Names that exist in every cloud and no provider has, for queries without candidates.
 const (
 	NobodysClass = "PCI_DEVICE"
 	NobodysTrait = "HW_CPU_X86_AMD_SVM"
 )
 
-// Variants is the number of different amounts in the queries of a world.
+// Variants is the number of different amounts in the queries of a cloud.
 const Variants = 48
 
-// A World is the content of a store, and queries on it. It is immutable and safe for concurrent
+// A Cloud is the content of a store, and queries on it. It is immutable and safe for concurrent
 // use.
-type World struct {
+type Cloud struct {
 	classes []placement.Named
 	traits  []placement.Named
 	picture placement.TreeRows
@@ -25,7 +25,7 @@ type World struct {
 	aggregates []placement.UUID // by id - 1
 	consumers  []consumer
 
-	// query returns the nth variant of the world's query, with more for amounts that no provider
+	// query returns the nth variant of the cloud's query, with more for amounts that no provider
 	// has.
 	query func(n, more int) string
 }
@@ -45,20 +45,20 @@ type holding struct {
 
 // Rows returns the arguments of placement.NewSnapshot, with the providers numbered from 1. They must
 // not be changed.
-func (w *World) Rows() (classes, traits []placement.Named, pic placement.TreeRows) {
+func (w *Cloud) Rows() (classes, traits []placement.Named, pic placement.TreeRows) {
 	return w.classes, w.traits, w.picture
 }
 
-// Snapshot returns a new snapshot of the world in memory.
-func (w *World) Snapshot() *placement.Snapshot {
+// Snapshot returns a new snapshot of the cloud in memory.
+func (w *Cloud) Snapshot() *placement.Snapshot {
 	return placement.NewSnapshot(w.classes, w.traits, w.picture, epoch)
 }
 
 // Providers returns the number of providers.
-func (w *World) Providers() int { return len(w.picture.Providers) }
+func (w *Cloud) Providers() int { return len(w.picture.Providers) }
 
 // Roots lists the UUIDs of the roots of all trees.
-func (w *World) Roots() []placement.UUID {
+func (w *Cloud) Roots() []placement.UUID {
 	var all []placement.UUID
 	for _, p := range w.picture.Providers {
 		if p.Parent == 0 {
@@ -68,22 +68,22 @@ func (w *World) Roots() []placement.UUID {
 	return all
 }
 
-// Query returns the path and query of a question for which every host of the world is a candidate,
+// Query returns the path and query of a question for which every host of the cloud is a candidate,
 // without a limit. Variants differ in amounts only, and their answers have the same size except for
 // the amounts in use.
-func (w *World) Query(variant int) string {
+func (w *Cloud) Query(variant int) string {
 	return "/allocation_candidates?" + w.query(variant%Variants, 0)
 }
 
-// Full is Query for amounts that no host has free. In Wide worlds they are within the total of all
+// Full is Query for amounts that no host has free. In Wide clouds they are within the total of all
 // units.
-func (w *World) Full(variant int) string {
+func (w *Cloud) Full(variant int) string {
 	return "/allocation_candidates?" + w.query(variant%Variants, 1)
 }
 
 // Anywhere is Query for hosts that are in any of the zones and compute nodes, which
-// all hosts are. Wide worlds have no such question.
-func (w *World) Anywhere(variant int) string {
+// all hosts are. Wide clouds have no such question.
+func (w *Cloud) Anywhere(variant int) string {
 	members := "&member_of=in:"
 	for n := range zones {
 		if n > 0 {
@@ -95,8 +95,8 @@ func (w *World) Anywhere(variant int) string {
 }
 
 // Zoned is Query for the hosts of one zone that have ZonedTrait: about one host of eight. Wide
-// worlds have no such question.
-func (w *World) Zoned(variant int) string {
+// clouds have no such question.
+func (w *Cloud) Zoned(variant int) string {
 	return w.Query(variant) + "&member_of=" + string(w.Zone(variant)) + "&required=" + ZonedTrait
 }
 
@@ -107,4 +107,4 @@ const ZonedTrait = "HW_CPU_X86_AVX2"
 const zones = 4
 
 // Zone returns the UUID of an aggregate in which one host of four is.
-func (w *World) Zone(n int) placement.UUID { return w.aggregates[n%zones] }
+func (w *Cloud) Zone(n int) placement.UUID { return w.aggregates[n%zones] }

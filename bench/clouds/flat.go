@@ -1,4 +1,4 @@
-package worlds
+package clouds
 
 import "fmt"
 
@@ -10,7 +10,7 @@ const (
 
 // Flat returns hosts without anything below them, as nova-compute makes them. Up
 // to three servers are on each. The query is a flavor's.
-func Flat(hosts int, seed uint64) *World {
+func Flat(hosts int, seed uint64) *Cloud {
 	m := newMaker(1, seed, func(n, more int) string {
 		return "resources=" + flavorAmounts(n, more)
 	})
@@ -22,7 +22,7 @@ func Flat(hosts int, seed uint64) *World {
 			m.consume(m.of(id, "VCPU", f.cpus), m.of(id, "MEMORY_MB", f.memory), m.of(id, "DISK_GB", f.disk))
 		}
 	}
-	return m.World
+	return m.Cloud
 }
 
 // compute adds the nth host's inventory, traits and aggregates.

@@ -1,4 +1,4 @@
-package worlds_test
+package clouds_test
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/berthcloud/berth/bench/worlds"
+	"github.com/berthcloud/berth/bench/clouds"
 	"github.com/berthcloud/berth/dbtool"
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/internal/dbtest"
@@ -32,28 +32,28 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// kinds are all worlds, with the number of providers per host.
+// kinds are all clouds, with the number of providers per host.
 var kinds = []struct {
 	name string
-	make func(hosts int, seed uint64) *worlds.World
+	make func(hosts int, seed uint64) *clouds.Cloud
 	host int
 }{
-	{"Flat", worlds.Flat, 1},
-	{"Nested", worlds.Nested, 7},
-	{"Bandwidth", worlds.Bandwidth, 9},
-	{"Wide", func(hosts int, seed uint64) *worlds.World { return worlds.Wide(hosts, 3, seed) }, 4},
+	{"Flat", clouds.Flat, 1},
+	{"Nested", clouds.Nested, 7},
+	{"Bandwidth", clouds.Bandwidth, 9},
+	{"Wide", func(hosts int, seed uint64) *clouds.Cloud { return clouds.Wide(hosts, 3, seed) }, 4},
 }
 
-// TestSeeds generates each world twice, and another one with another seed.
+// TestSeeds generates each cloud twice, and another one with another seed.
 func TestSeeds(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			one, same, other := dump(t, k.make(60, 1)), dump(t, k.make(60, 1)), dump(t, k.make(60, 2))
 			if !bytes.Equal(one, same) {
-				t.Error("two worlds of one seed differ")
+				t.Error("two clouds of one seed differ")
 			}
 			if bytes.Equal(one, other) {
-				t.Error("two worlds of two seeds are the same")
+				t.Error("two clouds of two seeds are the same")
 			}
 			if n := k.make(60, 1).Providers(); n != 60*k.host {
 				t.Errorf("%d providers, want %d", n, 60*k.host)
@@ -71,13 +71,13 @@ func TestSaved(t *testing.T) {
 			file := save(t, w)
 			store := open(t, sqlstore.Options{Path: file})
 			if diff := cmp.Diff(rows(t, w), stored(t, store), alike); diff != "" {
-				t.Errorf("the rows of the world and those of the store (-want +got):\n%s", diff)
+				t.Errorf("the rows of the cloud and those of the store (-want +got):\n%s", diff)
 			}
 			if err := store.Close(); err != nil {
 				t.Fatal(err)
 			}
 			if got := dumped(t, sqlstore.Options{Path: file}); !bytes.Equal(got, dump(t, w)) {
-				t.Error("the dump of the database is not the world's")
+				t.Error("the dump of the database is not the cloud's")
 			}
 		})
 	}
@@ -85,13 +85,13 @@ func TestSaved(t *testing.T) {
 
 // TestSaveKeepsWhatIsThere refuses to write over a file.
 func TestSaveKeepsWhatIsThere(t *testing.T) {
-	w := worlds.Flat(2, 1)
+	w := clouds.Flat(2, 1)
 	if err := w.Save(t.Context(), save(t, w)); err == nil {
-		t.Error("a world was saved over another")
+		t.Error("a cloud was saved over another")
 	}
 }
 
-// TestSaveTo restores a world, and compares it with the dump.
+// TestSaveTo restores a cloud, and compares it with the dump.
 func TestSaveTo(t *testing.T) {
 	for _, database := range []struct {
 		name string
@@ -102,19 +102,19 @@ func TestSaveTo(t *testing.T) {
 		{"PostgreSQL", func(t *testing.T) string { return dbtest.PostgreSQL(t).NewDatabase(t) }},
 	} {
 		t.Run(database.name, func(t *testing.T) {
-			w, url := worlds.Bandwidth(20, 1), database.url(t)
+			w, url := clouds.Bandwidth(20, 1), database.url(t)
 			if err := w.SaveTo(t.Context(), url); err != nil {
 				t.Fatal(err)
 			}
-			opts, err := worlds.Options(url)
+			opts, err := clouds.Options(url)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got := dumped(t, opts); !bytes.Equal(got, dump(t, w)) {
-				t.Error("the dump of the database is not the world's")
+				t.Error("the dump of the database is not the cloud's")
 			}
 			if err := w.SaveTo(t.Context(), url); err == nil {
-				t.Error("a world was saved over another")
+				t.Error("a cloud was saved over another")
 			}
 		})
 	}
@@ -147,25 +147,25 @@ func TestPosted(t *testing.T) {
 	}
 }
 
-// TestQueries checks the number of candidates for each world's query, and the sizes of answers,
+// TestQueries checks the number of candidates for each cloud's query, and the sizes of answers,
 // which benchmarks rely on.
 func TestQueries(t *testing.T) {
 	const hosts = 200
 	for _, c := range []struct {
 		name       string
-		w          *worlds.World
+		w          *clouds.Cloud
 		candidates int // of a host
 		bytes      int // of a host
 	}{
-		{"Flat", worlds.Flat(hosts, 1), 1, 579},
-		{"Nested", worlds.Nested(hosts, 1), 3, 3128},
-		{"Bandwidth", worlds.Bandwidth(hosts, 1), 1, 3588},
-		{"Wide", worlds.Wide(1, 4, 1), 24, 0},
+		{"Flat", clouds.Flat(hosts, 1), 1, 579},
+		{"Nested", clouds.Nested(hosts, 1), 3, 3128},
+		{"Bandwidth", clouds.Bandwidth(hosts, 1), 1, 3588},
+		{"Wide", clouds.Wide(1, 4, 1), 24, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			base := serve(t, open(t, sqlstore.Options{Path: save(t, c.w)}))
 			trees := len(c.w.Roots())
-			for variant := range worlds.Variants {
+			for variant := range clouds.Variants {
 				body := ask(t, base, c.w.Query(variant))
 				if n := count(t, body); n != c.candidates*trees {
 					t.Fatalf("%d candidates for variant %d, want %d", n, variant, c.candidates*trees)
@@ -195,7 +195,7 @@ func TestAnywhere(t *testing.T) {
 
 // TestZoned expects about one host of eight.
 func TestZoned(t *testing.T) {
-	w := worlds.Flat(1000, 1)
+	w := clouds.Flat(1000, 1)
 	base := serve(t, open(t, sqlstore.Options{Path: save(t, w)}))
 	for variant := range 4 {
 		if n := count(t, ask(t, base, w.Zoned(variant))); n < 100 || n > 150 {
@@ -210,8 +210,8 @@ func TestNobody(t *testing.T) {
 		w := k.make(20, 1)
 		base := serve(t, open(t, sqlstore.Options{Path: save(t, w)}))
 		for _, path := range []string{
-			w.Query(0) + "&required=" + worlds.NobodysTrait,
-			"/allocation_candidates?resources=" + worlds.NobodysClass + ":1",
+			w.Query(0) + "&required=" + clouds.NobodysTrait,
+			"/allocation_candidates?resources=" + clouds.NobodysClass + ":1",
 		} {
 			if n := count(t, ask(t, base, path)); n != 0 {
 				t.Errorf("%s: %d candidates for %s", k.name, n, path)
@@ -220,9 +220,9 @@ func TestNobody(t *testing.T) {
 	}
 }
 
-func save(t *testing.T, w *worlds.World) string {
+func save(t *testing.T, w *clouds.Cloud) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "world.db")
+	file := filepath.Join(t.TempDir(), "cloud.db")
 	if err := w.Save(t.Context(), file); err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func open(t *testing.T, opts sqlstore.Options) *sqlstore.Store {
 	return store
 }
 
-func dump(t *testing.T, w *worlds.World) []byte {
+func dump(t *testing.T, w *clouds.Cloud) []byte {
 	t.Helper()
 	var text bytes.Buffer
 	if err := w.Dump(&text); err != nil {
@@ -272,7 +272,7 @@ type content struct {
 // alike leaves out what depends on the store.
 var alike = cmpopts.IgnoreFields(placement.TreeRows{}, "FoldCase", "FoldLike")
 
-func rows(t *testing.T, w *worlds.World) (c content) {
+func rows(t *testing.T, w *clouds.Cloud) (c content) {
 	t.Helper()
 	c.Classes, c.Traits, c.Picture = w.Rows()
 	return c
