@@ -5,12 +5,12 @@ package candidates
 // changes it.
 var deadEnds = 16
 
-// An assignment gives each part of a query a provider of one tree, depth first: the domains of
+// An assignment gives each request of a query a provider of one tree, depth first: the domains of
 // the tree's options in their order, each with its options in theirs. It comes to all complete
 // assignments, one after the other.
 type assignment struct {
 	constraints
-	// assigned are the numbers of the providers that the parts have; complete is said of all
+	// assigned are the numbers of the providers that the requests have; complete is said of all
 	// of them when depth is the number of domains.
 	assigned []int32
 	depth    int   // how many domains have a provider
@@ -77,19 +77,19 @@ func (a *assignment) advance() bool {
 }
 
 // place gives the domain at the current depth an option and goes one deeper, unless that would
-// break a constraint or leave another part without hope.
+// break a constraint or leave another request without hope.
 func (a *assignment) place(at int) bool {
-	k, number := a.domains[a.depth].part, a.providers[at]
-	t := &a.parts[k]
-	if !a.free(t, number) || a.words > 0 && !a.cover(a.depth, at, t) {
+	k, number := a.domains[a.depth].request, a.providers[at]
+	r := &a.requests[k]
+	if !a.free(r, number) || a.words > 0 && !a.cover(a.depth, at, r) {
 		return false
 	}
-	if t.granular && len(a.sameSubtrees) > 0 &&
+	if r.granular && len(a.sameSubtrees) > 0 &&
 		!a.subtrees.hold(&a.treeOptions, a.assigned, a.depth, a.depth+1, k, number) {
 		return false
 	}
 	a.assigned[k], a.at[a.depth] = number, at
-	a.take(t, number)
+	a.take(r, number)
 	a.depth++
 	return true
 }
@@ -97,8 +97,8 @@ func (a *assignment) place(at int) bool {
 // withdraw takes back the last option that was placed.
 func (a *assignment) withdraw() {
 	a.depth--
-	k := a.domains[a.depth].part
-	a.release(&a.parts[k], a.assigned[k])
+	k := a.domains[a.depth].request
+	a.release(&a.requests[k], a.assigned[k])
 }
 
 // save writes down which options are taken, so that restore can come back to them after other

@@ -14,7 +14,7 @@ type builder struct {
 	// useOf tells for each number which use is that provider's, noUse between candidates.
 	useOf []int32
 
-	mapped   []*placement.Provider   // by part
+	mapped   []*placement.Provider   // by request
 	mappings [][]*placement.Provider // by group
 }
 
@@ -22,11 +22,11 @@ const noUse = -1
 
 // reserve makes room for the candidates of a plan.
 func (b *builder) reserve(p *plan) {
-	b.mapped = resize(b.mapped, len(p.parts))
+	b.mapped = resize(b.mapped, len(p.requests))
 	b.mappings = b.mappings[:0]
-	for k := 0; k < len(p.parts); {
+	for k := 0; k < len(p.requests); {
 		from := k
-		for k < len(p.parts) && p.parts[k].group == p.parts[from].group {
+		for k < len(p.requests) && p.requests[k].group == p.requests[from].group {
 			k++
 		}
 		b.mappings = append(b.mappings, b.mapped[from:k:k])
@@ -52,8 +52,8 @@ func (b *builder) candidate(a *assignment) Candidate {
 	for k, number := range a.assigned {
 		p, tree := a.provider(number)
 		b.mapped[k] = p
-		t := &a.parts[k]
-		if len(t.needs) == 0 {
+		r := &a.requests[k]
+		if len(r.needs) == 0 {
 			continue
 		}
 		if b.useOf[number] == noUse {
@@ -62,17 +62,17 @@ func (b *builder) candidate(a *assignment) Candidate {
 			b.addUse(Use{Provider: p, Tree: tree, Index: p.Index})
 		}
 		u := &b.uses[b.useOf[number]]
-		for i := range t.needs {
-			u.Amounts = t.needs[i].addTo(u.Amounts)
+		for i := range r.needs {
+			u.Amounts = r.needs[i].addTo(u.Amounts)
 		}
 	}
 	for _, number := range b.numbers {
 		b.useOf[number] = noUse
 	}
-	// 2. Each provider of the unsuffixed group once. A suffixed group is one part and has one.
-	for k := 0; k < len(a.parts); {
-		group, from := a.parts[k].group, k
-		for k < len(a.parts) && a.parts[k].group == group {
+	// 2. Each provider of the unsuffixed group once. A suffixed group is one request and has one.
+	for k := 0; k < len(a.requests); {
+		group, from := a.requests[k].group, k
+		for k < len(a.requests) && a.requests[k].group == group {
 			k++
 		}
 		if k-from < 2 {

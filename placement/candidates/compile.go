@@ -9,16 +9,16 @@ import (
 // A plan is a query with its names resolved in one snapshot. It
 // does not change once it is compiled.
 type plan struct {
-	w      *placement.Snapshot
-	query  placement.Query
-	groups []string // suffixes, in the order of the query
-	parts  []part
+	w        *placement.Snapshot
+	query    placement.Query
+	groups   []string // suffixes, in the order of the query
+	requests []request
 	// classes are the requested ones, sorted.
 	classes []placement.ClassID
-	// contested is how many classes are wanted by more than one part: only
+	// contested is how many classes are wanted by more than one request: only
 	// for those must a search keep what is left.
 	contested int
-	// sameSubtrees are the sets of same_subtree, as sets of parts.
+	// sameSubtrees are the sets of same_subtree, as sets of requests.
 	sameSubtrees []bitset
 	// required are the traits the providers of the unsuffixed group must
 	// have between them.
@@ -40,13 +40,13 @@ type plan struct {
 	resolved int
 }
 
-// A part is what one provider must satisfy: a suffixed group, or one class of
+// A request is what one provider must satisfy: a suffixed group, or one class of
 // the unsuffixed group.
-type part struct {
+type request struct {
 	group    int
 	granular bool
 	needs    []need
-	// sameAs is an earlier part that asks for the same, -1 when there is none.
+	// sameAs is an earlier request that asks for the same, -1 when there is none.
 	sameAs int
 	// required are any-of sets that the provider itself must satisfy; the
 	// unsuffixed group's are in plan.required instead.
@@ -63,8 +63,8 @@ type part struct {
 type need struct {
 	class  placement.ClassID
 	amount int64
-	// contest numbers the classes that several parts want, -1 for a class
-	// that only this part wants.
+	// contest numbers the classes that several requests want, -1 for a class
+	// that only this request wants.
 	contest int
 }
 
@@ -74,7 +74,7 @@ func compile(w *placement.Snapshot, q placement.Query) *plan {
 	p.rootRequired = p.traits(q.RootRequired)
 	p.rootForbidden = p.traits(q.RootForbidden)
 	p.impossible = len(q.Groups) == 0
-	p.groups, p.parts = make([]string, 0, len(q.Groups)), make([]part, 0, mostParts(q))
+	p.groups, p.requests = make([]string, 0, len(q.Groups)), make([]request, 0, mostRequests(q))
 	for i := range q.Groups {
 		p.groups = append(p.groups, q.Groups[i].Suffix)
 		p.addGroup(i, &q.Groups[i])
@@ -93,18 +93,18 @@ func compile(w *placement.Snapshot, q placement.Query) *plan {
 	return p
 }
 
-// mostParts returns how many parts a query can have: a suffixed group is one, the
+// mostRequests returns how many requests a query can have: a suffixed group is one, the
 // unsuffixed group has one for each class.
-func mostParts(q placement.Query) (n int) {
+func mostRequests(q placement.Query) (n int) {
 	for i := range q.Groups {
 		n += max(1, len(q.Groups[i].Resources))
 	}
 	return n
 }
 
-// addGroup resolves one group into its parts.
+// addGroup resolves one group into its requests.
 func (p *plan) addGroup(i int, g *placement.RequestGroup) {
-	base := part{
+	base := request{
 		group:       i,
 		granular:    g.Suffix != "",
 		forbidden:   p.traits(g.Forbidden),
@@ -120,7 +120,7 @@ func (p *plan) addGroup(i int, g *placement.RequestGroup) {
 	if base.granular {
 		base.required, base.needs = required, needs
 		p.impossible = p.impossible || base.vacuous()
-		p.parts = append(p.parts, base)
+		p.requests = append(p.requests, base)
 		return
 	}
 	p.required = required
@@ -129,15 +129,15 @@ func (p *plan) addGroup(i int, g *placement.RequestGroup) {
 	p.impossible = p.impossible || len(needs) == 0
 	for j := range needs {
 		base.needs = needs[j : j+1]
-		p.parts = append(p.parts, base)
+		p.requests = append(p.requests, base)
 	}
 }
 
-// vacuous reports whether a part asks for nothing in particular. Upstream finds
+// vacuous reports whether a request asks for nothing in particular. Upstream finds
 // no provider for a group without resources unless traits or aggregates are
 // required of it: forbidding some is not enough.
-func (t *part) vacuous() bool {
-	return len(t.needs) == 0 && len(t.required) == 0 && len(t.memberOf) == 0
+func (r *request) vacuous() bool {
+	return len(r.needs) == 0 && len(r.required) == 0 && len(r.memberOf) == 0
 }
 
 func (p *plan) needs(resources []placement.ClassAmount) []need {
@@ -204,11 +204,11 @@ func (p *plan) inTree(g *placement.RequestGroup) int {
 	return t.Slot()
 }
 
-// contest lists the classes and numbers those that more than one part wants.
+// contest lists the classes and numbers those that more than one request wants.
 func (p *plan) contest() {
-	p.classes = make([]placement.ClassID, 0, len(p.parts))
-	for i := range p.parts {
-		for _, n := range p.parts[i].needs {
+	p.classes = make([]placement.ClassID, 0, len(p.requests))
+	for i := range p.requests {
+		for _, n := range p.requests[i].needs {
 			p.classes = append(p.classes, n.class)
 		}
 	}
@@ -228,9 +228,9 @@ func (p *plan) contest() {
 	if contests == nil {
 		return
 	}
-	for i := range p.parts {
-		for j := range p.parts[i].needs {
-			n := &p.parts[i].needs[j]
+	for i := range p.requests {
+		for j := range p.requests[i].needs {
+			n := &p.requests[i].needs[j]
 			if contest, ok := contests[n.class]; ok {
 				n.contest = contest
 			}
@@ -243,41 +243,41 @@ func (p *plan) contest() {
 // without being found are only slower.
 func (p *plan) findSame() {
 	const compared = 32
-	for k := range p.parts {
-		t := &p.parts[k]
-		t.sameAs = -1
-		for j := 0; j < min(k, compared) && t.sameAs < 0; j++ {
-			if t.asksTheSame(&p.parts[j]) {
-				t.sameAs = j
+	for k := range p.requests {
+		r := &p.requests[k]
+		r.sameAs = -1
+		for j := 0; j < min(k, compared) && r.sameAs < 0; j++ {
+			if r.asksTheSame(&p.requests[j]) {
+				r.sameAs = j
 			}
 		}
 	}
 }
 
 // asksTheSame reports whether two suffixed groups ask for the same.
-func (t *part) asksTheSame(o *part) bool {
-	return t.granular && o.granular && t.inTree == o.inTree &&
-		slices.Equal(t.needs, o.needs) &&
-		slices.EqualFunc(t.required, o.required, slices.Equal) &&
-		slices.Equal(t.forbidden, o.forbidden) &&
-		slices.EqualFunc(t.memberOf, o.memberOf, slices.Equal) &&
-		slices.Equal(t.notMemberOf, o.notMemberOf)
+func (r *request) asksTheSame(o *request) bool {
+	return r.granular && o.granular && r.inTree == o.inTree &&
+		slices.Equal(r.needs, o.needs) &&
+		slices.EqualFunc(r.required, o.required, slices.Equal) &&
+		slices.Equal(r.forbidden, o.forbidden) &&
+		slices.EqualFunc(r.memberOf, o.memberOf, slices.Equal) &&
+		slices.Equal(r.notMemberOf, o.notMemberOf)
 }
 
-// findSubtrees turns the same_subtree sets into sets of parts. A set of one
+// findSubtrees turns the same_subtree sets into sets of requests. A set of one
 // holds always and is left out.
 func (p *plan) findSubtrees() {
 	if len(p.query.SameSubtrees) == 0 {
 		return
 	}
-	bySuffix := make(map[string]int, len(p.parts)) // a suffixed group is one part
-	for i := range p.parts {
-		if t := &p.parts[i]; t.granular {
-			bySuffix[p.groups[t.group]] = i
+	bySuffix := make(map[string]int, len(p.requests)) // a suffixed group is one request
+	for i := range p.requests {
+		if r := &p.requests[i]; r.granular {
+			bySuffix[p.groups[r.group]] = i
 		}
 	}
 	for _, suffixes := range p.query.SameSubtrees {
-		set := newBitset(len(p.parts))
+		set := newBitset(len(p.requests))
 		for _, suffix := range suffixes {
 			if i, ok := bySuffix[suffix]; ok {
 				set.add(i)

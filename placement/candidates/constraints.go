@@ -1,6 +1,6 @@
 package candidates
 
-// constraints are what the parts of a query demand of a tree between them: that there is enough
+// constraints are what the requests of a query demand of a tree between them: that there is enough
 // for all on one provider, that isolated groups have different providers, that the providers of
 // the unsuffixed group have the required traits between them, and that the sets of same_subtree
 // are in one subtree each.
@@ -46,7 +46,7 @@ func (c *constraints) prepare() bool {
 // prepareLeft notes what the options of a domain have of contested classes: the most that one
 // candidate may take, among however many groups it is divided.
 func (c *constraints) prepareLeft(d domain) {
-	for _, n := range c.parts[d.part].needs {
+	for _, n := range c.requests[d.request].needs {
 		if n.contest < 0 {
 			continue
 		}
@@ -65,7 +65,7 @@ func (c *constraints) prepareTraits() bool {
 	c.has = resize(c.has, len(c.providers)*words)
 	clear(c.has)
 	for _, d := range c.domains {
-		if c.parts[d.part].granular {
+		if c.requests[d.request].granular {
 			continue
 		}
 		for at := d.from; at < d.to; at++ {
@@ -85,7 +85,7 @@ func (c *constraints) prepareTraits() bool {
 		reach := c.reach[depth*words : (depth+1)*words]
 		copy(reach, c.reach[(depth+1)*words:])
 		d := c.domains[depth]
-		if c.parts[d.part].granular {
+		if c.requests[d.request].granular {
 			continue
 		}
 		for at := d.from; at < d.to; at++ {
@@ -107,26 +107,26 @@ func (c *constraints) coverable(depth int) bool {
 
 // cover works out which traits would still be missing with the option at a place, and reports
 // whether the deeper domains could have them.
-func (c *constraints) cover(depth, at int, t *part) bool {
+func (c *constraints) cover(depth, at int, r *request) bool {
 	now, then := depth*c.words, (depth+1)*c.words
 	for i := range c.words {
 		c.missing[then+i] = c.missing[now+i]
-		if !t.granular {
+		if !r.granular {
 			c.missing[then+i] &^= c.has[at*c.words+i]
 		}
 	}
 	return c.coverable(depth + 1)
 }
 
-// free reports whether a provider may still be given to a part.
-func (c *constraints) free(t *part, number int32) bool {
-	return !(t.granular && c.query.Isolate && c.taken[number]) && c.affords(t, number)
+// free reports whether a provider may still be given to a request.
+func (c *constraints) free(r *request, number int32) bool {
+	return !(r.granular && c.query.Isolate && c.taken[number]) && c.affords(r, number)
 }
 
-// affords reports whether what is left on a provider is enough for a part.
-func (c *constraints) affords(t *part, number int32) bool {
-	for i := range t.needs {
-		n := &t.needs[i]
+// affords reports whether what is left on a provider is enough for a request.
+func (c *constraints) affords(r *request, number int32) bool {
+	for i := range r.needs {
+		n := &r.needs[i]
 		if n.contest >= 0 && c.left[int(number)*c.contested+n.contest] < n.amount {
 			return false
 		}
@@ -134,27 +134,27 @@ func (c *constraints) affords(t *part, number int32) bool {
 	return true
 }
 
-// take gives a provider to a part, and release takes it back.
-func (c *constraints) take(t *part, number int32) {
-	c.mark(t, number, true)
-	for i := range t.needs {
-		if n := &t.needs[i]; n.contest >= 0 {
+// take gives a provider to a request, and release takes it back.
+func (c *constraints) take(r *request, number int32) {
+	c.mark(r, number, true)
+	for i := range r.needs {
+		if n := &r.needs[i]; n.contest >= 0 {
 			c.left[int(number)*c.contested+n.contest] -= n.amount
 		}
 	}
 }
 
-func (c *constraints) release(t *part, number int32) {
-	c.mark(t, number, false)
-	for i := range t.needs {
-		if n := &t.needs[i]; n.contest >= 0 {
+func (c *constraints) release(r *request, number int32) {
+	c.mark(r, number, false)
+	for i := range r.needs {
+		if n := &r.needs[i]; n.contest >= 0 {
 			c.left[int(number)*c.contested+n.contest] += n.amount
 		}
 	}
 }
 
-func (c *constraints) mark(t *part, number int32, taken bool) {
-	if t.granular && c.query.Isolate {
+func (c *constraints) mark(r *request, number int32, taken bool) {
+	if r.granular && c.query.Isolate {
 		c.taken[number] = taken
 	}
 }

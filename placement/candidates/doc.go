@@ -1,5 +1,5 @@
 // Package candidates finds the ways in which a request for resources can be
-// satisfied: which provider could give what, for every group of the request at
+// satisfied: which provider could give what, for every group of the query at
 // once. It is the solver and nothing else: it takes a snapshot and a query, has
 // no clock, no log and no store, and the same snapshot and query give the same
 // candidates in the same order. It does not reserve anything; a candidate is
@@ -7,9 +7,9 @@
 //
 // # Algorithm
 //
-// A request is cut into parts, each of which one provider must satisfy: a
-// suffixed group is one part, the unsuffixed group is one part for each of its
-// resource classes. A candidate belongs to an anchor, a tree: each part is
+// A query is cut into requests, each of which one provider must satisfy: a
+// suffixed group is one request, the unsuffixed group is one request for each of its
+// resource classes. A candidate belongs to an anchor, a tree: each request is
 // satisfied by a provider of the anchor or by one that shares with it.
 //
 //  1. Names are resolved; when one is unknown, the groups are gone through as
@@ -19,14 +19,14 @@
 //     traits and aggregates, widened by the anchors of the sharing providers
 //     that could serve (trees.go, sharing.go).
 //  3. A scan goes through the trees that are left, 64 at a time, and drops those
-//     in which no provider has room for what some part needs (trees.go).
-//  4. In each tree the providers that fit each part are listed, and the parts with
+//     in which no provider has room for what some request needs (trees.go).
+//  4. In each tree the providers that fit each request are listed, and the requests with
 //     the fewest choices are put first (options.go, fit.go).
-//  5. A depth-first search gives one part after the other a provider
+//  5. A depth-first search gives one request after the other a provider
 //     (assignment.go). It gives up a branch as soon as capacity, isolation, the
 //     required traits or a subtree cannot be satisfied any more (constraints.go,
 //     subtree.go). When it has met a number of dead ends in a row it also asks,
-//     before each step, whether the remaining parts can be matched to providers at
+//     before each step, whether the remaining requests can be matched to providers at
 //     all (matching.go).
 //  6. What was found is cut to Max, freed of candidates that clients without
 //     trees must not see, and limited (walk.go, result.go, candidate.go).
@@ -37,7 +37,7 @@
 // # Cost
 //
 // With T trees in the snapshot, t of them left after step 2, P providers in those
-// that have room, G parts, A the number of choices and C the candidates that are
+// that have room, G requests, A the number of choices and C the candidates that are
 // taken: step 2 costs T/64 operations for each name in the query, step 3 about one
 // for each of the t trees and class, step 4 G·P/64 and one for each
 // of the P that has the classes and traits, step 5 about G for each candidate, plus at most a bounded number

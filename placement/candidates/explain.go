@@ -14,26 +14,26 @@ type Explanation struct {
 	Providers, Trees int
 	// BadRoots is how many trees root_required drops.
 	BadRoots int
-	// Parts are what single providers must serve: each suffixed group, and
+	// Requests are what single providers must serve: each suffixed group, and
 	// each class of the unsuffixed one.
-	Parts []PartExplanation
-	// Alone is how many trees are left in which every part can be served,
+	Requests []RequestExplanation
+	// Alone is how many trees are left in which every request can be served,
 	// each by itself, root_required included.
 	Alone int
 	// Untraited is how many of those lack a trait that the unsuffixed group
 	// requires of its providers between them.
 	Untraited int
-	// Together is how many of the others are left once the parts are
+	// Together is how many of the others are left once the requests are
 	// combined: within capacity and max_unit, with traits, isolation and
 	// subtrees.
 	Together int
 	// Unrooted is how many of the trees that root_required drops could
-	// otherwise serve every part.
+	// otherwise serve every request.
 	Unrooted int
 	// Vacuous says that a suffixed group asks for nothing in particular.
 	Vacuous bool
 	// Partial says that the context ended before everything was counted: the
-	// parts are those that were counted, and of the trees there are some or none.
+	// requests are those that were counted, and of the trees there are some or none.
 	Partial bool
 }
 
@@ -41,7 +41,7 @@ type Explanation struct {
 type Constraint string
 
 // These are all constraints. Those from NoInventory to InTree leave no provider for
-// one part of the request, each by itself; the ones after them no tree.
+// one request of the query, each by itself; the ones after them no tree.
 const (
 	NoProviders       Constraint = "no_providers"
 	RootRequired      Constraint = "root_required"
@@ -53,8 +53,8 @@ const (
 	ForbiddenMemberOf Constraint = "forbidden_member_of"
 	InTree            Constraint = "in_tree"
 	EmptyGroup        Constraint = "empty_group"  // a group asks for nothing in particular
-	OneTree           Constraint = "one_tree"     // each part can be served, but not all in one tree
-	Combination       Constraint = "combination"  // group_policy, same_subtree, or capacity that parts share
+	OneTree           Constraint = "one_tree"     // each request can be served, but not all in one tree
+	Combination       Constraint = "combination"  // group_policy, same_subtree, or capacity that requests share
 	BeforeTrees       Constraint = "microversion" // there are some, but none that Query.Flat shows
 	UnknownConstraint Constraint = "unexplained"  // the explanation is partial
 )
@@ -87,7 +87,7 @@ func (e *Explanation) Constraint() Constraint {
 }
 
 // Reason tells, in one line, what Constraint goes by: where no provider is left for a
-// part, that part, else everything.
+// request, that request, else everything.
 func (e *Explanation) Reason() string {
 	if p := e.emptied(); p != nil && e.BadRoots < e.Trees {
 		return strings.TrimSpace(p.String())
@@ -95,19 +95,19 @@ func (e *Explanation) Reason() string {
 	return strings.ReplaceAll(strings.TrimSpace(e.String()), "\n", "; ")
 }
 
-// emptied returns the first part that no provider is left for, nil when there is none.
-func (e *Explanation) emptied() *PartExplanation {
-	for i := range e.Parts {
-		if p := &e.Parts[i]; p.Left == 0 && len(p.Drops) > 0 {
+// emptied returns the first request that no provider is left for, nil when there is none.
+func (e *Explanation) emptied() *RequestExplanation {
+	for i := range e.Requests {
+		if p := &e.Requests[i]; p.Left == 0 && len(p.Drops) > 0 {
 			return p
 		}
 	}
 	return nil
 }
 
-// A PartExplanation says how many providers could serve a part, and what keeps
+// A RequestExplanation says how many providers could serve a request, and what keeps
 // the others.
-type PartExplanation struct {
+type RequestExplanation struct {
 	Suffix string
 	// Class is the one of the unsuffixed group that this is about, empty for
 	// a suffixed group.
@@ -115,7 +115,7 @@ type PartExplanation struct {
 	// Drops are the providers that each constraint drops of those that the
 	// ones before it leave. Constraints that drop nobody are left out.
 	Drops []Drop
-	// Left is how many providers could serve the part, each at home.
+	// Left is how many providers could serve the request, each at home.
 	Left int
 }
 
@@ -144,14 +144,14 @@ func Explain(ctx context.Context, w *placement.Snapshot, q placement.Query) (Exp
 	if p.unknown {
 		p = p.explainUnknown(&e)
 	}
-	for k := range p.parts {
-		e.Vacuous = e.Vacuous || p.parts[k].granular && p.parts[k].vacuous()
-		part, ok := p.explainPart(ctx, k)
+	for k := range p.requests {
+		e.Vacuous = e.Vacuous || p.requests[k].granular && p.requests[k].vacuous()
+		request, ok := p.explainRequest(ctx, k)
 		if !ok {
 			e.Partial = true
 			return e, nil
 		}
-		e.Parts = append(e.Parts, part)
+		e.Requests = append(e.Requests, request)
 	}
 	if !p.impossible {
 		p.explainTrees(ctx, &e)
@@ -165,7 +165,7 @@ func Explain(ctx context.Context, w *placement.Snapshot, q placement.Query) (Exp
 func (p *plan) explainUnknown(e *Explanation) *plan {
 	q := p.query
 	if at := p.resolved; at < len(q.Groups) && !p.anyMember(&q.Groups[at]) {
-		e.Parts = append(e.Parts, PartExplanation{
+		e.Requests = append(e.Requests, RequestExplanation{
 			Suffix: q.Groups[at].Suffix, Drops: []Drop{{MemberOf, "member_of", e.Providers}},
 		})
 	}
@@ -173,26 +173,26 @@ func (p *plan) explainUnknown(e *Explanation) *plan {
 	return compile(p.w, q)
 }
 
-// explainPart sends all providers through the constraints of one part. It returns
+// explainRequest sends all providers through the constraints of one request. It returns
 // false when ctx ends before that.
-func (p *plan) explainPart(ctx context.Context, k int) (PartExplanation, bool) {
-	t := &p.parts[k]
-	e := PartExplanation{Suffix: p.groups[t.group]}
-	if !t.granular {
-		e.Class = p.w.ClassName(t.needs[0].class)
+func (p *plan) explainRequest(ctx context.Context, k int) (RequestExplanation, bool) {
+	r := &p.requests[k]
+	e := RequestExplanation{Suffix: p.groups[r.group]}
+	if !r.granular {
+		e.Class = p.w.ClassName(r.needs[0].class)
 	}
-	f := newFunnel(p, t)
+	f := newFunnel(p, r)
 	for tree := range p.w.Trees() {
 		if ctx.Err() != nil {
 			return e, false
 		}
-		spanned, repelled := t.rootCountsForAll(tree.Root()), t.excludesTree(tree.Root())
+		spanned, repelled := r.rootCountsForAll(tree.Root()), r.excludesTree(tree.Root())
 		for _, provider := range tree.Providers {
-			v, need := t.judge(provider, spanned)
+			v, need := r.judge(provider, spanned)
 			if v == fits && repelled {
 				v = isMember
 			}
-			f.count(v, need, t.within(tree.Slot()))
+			f.count(v, need, r.within(tree.Slot()))
 		}
 	}
 	e.Drops, e.Left = f.drops()
@@ -205,9 +205,9 @@ type funnel struct {
 	needs int
 }
 
-func newFunnel(p *plan, t *part) *funnel {
-	f := &funnel{needs: len(t.needs)}
-	for _, n := range t.needs {
+func newFunnel(p *plan, r *request) *funnel {
+	f := &funnel{needs: len(r.needs)}
+	for _, n := range r.needs {
 		class := p.w.ClassName(n.class)
 		f.steps = append(f.steps, Drop{Kind: NoInventory, Constraint: "no inventory of " + class},
 			Drop{Kind: NoRoom, Constraint: fmt.Sprintf("no room for %s:%d", class, n.amount)})
@@ -240,7 +240,7 @@ func (f *funnel) drops() ([]Drop, int) {
 	return slices.DeleteFunc(f.steps[:last], func(d Drop) bool { return d.Providers == 0 }), left
 }
 
-// explainTrees counts the trees that can serve all parts.
+// explainTrees counts the trees that can serve all requests.
 func (p *plan) explainTrees(ctx context.Context, e *Explanation) {
 	rootless := *p // so that trees count which have what is asked for, but for their roots
 	rootless.rootRequired, rootless.rootForbidden = nil, nil
@@ -273,8 +273,8 @@ func (e Explanation) String() string {
 	if e.BadRoots > 0 {
 		fmt.Fprintf(&b, "root_required drops %d trees\n", e.BadRoots)
 	}
-	for _, part := range e.Parts {
-		b.WriteString(part.String())
+	for _, request := range e.Requests {
+		b.WriteString(request.String())
 	}
 	fmt.Fprintf(&b, "%d trees have a provider for every group\n", e.Alone)
 	if e.Untraited > 0 {
@@ -284,8 +284,8 @@ func (e Explanation) String() string {
 	return b.String()
 }
 
-// String tells the explanation of a part in one line.
-func (e PartExplanation) String() string {
+// String tells the explanation of a request in one line.
+func (e RequestExplanation) String() string {
 	var b strings.Builder
 	switch {
 	case e.Class != "":

@@ -35,8 +35,8 @@ func TestEmptyAnswersAreExplained(t *testing.T) {
 		}
 		cancelled, cancel := context.WithCancel(t.Context())
 		cancel()
-		if e, err = candidates.Explain(cancelled, w, q); err != nil || !e.Partial && w.Len() > 0 && len(e.Parts) > 1 {
-			rt.Errorf("a cancelled explanation has %d parts: %v", len(e.Parts), err)
+		if e, err = candidates.Explain(cancelled, w, q); err != nil || !e.Partial && w.Len() > 0 && len(e.Requests) > 1 {
+			rt.Errorf("a cancelled explanation has %d requests: %v", len(e.Requests), err)
 		}
 	})
 	cases.enough(t, 0.15) // most questions have candidates

@@ -6,7 +6,7 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// A verdict says which constraint keeps a provider from serving a part. They
+// A verdict says which constraint keeps a provider from serving a request. They
 // are in the order in which they are looked at.
 type verdict uint8
 
@@ -20,47 +20,47 @@ const (
 	isMember             // of an aggregate it must not be in
 )
 
-// judge says whether a provider can serve a part, and if a class is what it
-// fails by, which of the part's needs. spanned says that the root of the anchor
-// is in the aggregates that the part wants, which then hold for its whole tree.
+// judge says whether a provider can serve a request, and if a class is what it
+// fails by, which of the request's needs. spanned says that the root of the anchor
+// is in the aggregates that the request wants, which then hold for its whole tree.
 // The tree the provider is in is not looked at.
-func (t *part) judge(p *placement.Provider, spanned bool) (verdict, int) {
-	for i := range t.needs {
-		s := p.Stock(t.needs[i].class)
+func (r *request) judge(p *placement.Provider, spanned bool) (verdict, int) {
+	for i := range r.needs {
+		s := p.Stock(r.needs[i].class)
 		if s == nil {
 			return noInventory, i
 		}
-		if !s.Room(t.needs[i].amount) {
+		if !s.Room(r.needs[i].amount) {
 			return noRoom, i
 		}
 	}
 	switch {
-	case !satisfies(p, t.required):
+	case !satisfies(p, r.required):
 		return lacksTrait, -1
-	case hasAny(p, t.forbidden):
+	case hasAny(p, r.forbidden):
 		return hasForbidden, -1
-	case !spanned && !memberOfAll(p, t.memberOf):
+	case !spanned && !memberOfAll(p, r.memberOf):
 		return notMember, -1
-	case memberOfAny(p, t.notMemberOf):
+	case memberOfAny(p, r.notMemberOf):
 		return isMember, -1
 	}
 	return fits, -1
 }
 
-// among returns, for 64 of a tree's providers, which of them offer what a part
+// among returns, for 64 of a tree's providers, which of them offer what a request
 // needs and have the traits that it wants: what the tree's own sets say.
-func (t *part) among(tree *placement.Tree, at int) uint64 {
+func (r *request) among(tree *placement.Tree, at int) uint64 {
 	set := ^uint64(0)
 	if rest := len(tree.Providers) - at<<6; rest < 64 {
 		set = 1<<rest - 1
 	}
-	for i := range t.needs {
-		set &= bitset(tree.WithClass(t.needs[i].class)).word(at)
+	for i := range r.needs {
+		set &= bitset(tree.WithClass(r.needs[i].class)).word(at)
 	}
-	for _, anyOf := range t.required {
+	for _, anyOf := range r.required {
 		set &= withAny(tree, anyOf, at)
 	}
-	return set &^ withAny(tree, t.forbidden, at)
+	return set &^ withAny(tree, r.forbidden, at)
 }
 
 // withAny is among for providers that have any of the traits.
@@ -71,18 +71,18 @@ func withAny(tree *placement.Tree, ids []placement.TraitID, at int) (set uint64)
 	return set
 }
 
-// aggregatesMatch reports whether a provider's aggregates are those that a part wants.
-func (t *part) aggregatesMatch(p *placement.Provider, spanned bool) bool {
-	if len(t.memberOf)+len(t.notMemberOf) == 0 {
+// aggregatesMatch reports whether a provider's aggregates are those that a request wants.
+func (r *request) aggregatesMatch(p *placement.Provider, spanned bool) bool {
+	if len(r.memberOf)+len(r.notMemberOf) == 0 {
 		return true
 	}
-	return (spanned || memberOfAll(p, t.memberOf)) && !memberOfAny(p, t.notMemberOf)
+	return (spanned || memberOfAll(p, r.memberOf)) && !memberOfAny(p, r.notMemberOf)
 }
 
-// hasCapacity reports whether a provider has room for what a part needs.
-func (t *part) hasCapacity(p *placement.Provider) bool {
-	for i := range t.needs {
-		if !p.Stock(t.needs[i].class).Room(t.needs[i].amount) {
+// hasCapacity reports whether a provider has room for what a request needs.
+func (r *request) hasCapacity(p *placement.Provider) bool {
+	for i := range r.needs {
+		if !p.Stock(r.needs[i].class).Room(r.needs[i].amount) {
 			return false
 		}
 	}
@@ -90,29 +90,29 @@ func (t *part) hasCapacity(p *placement.Provider) bool {
 }
 
 // rootCountsForAll reports whether the root's aggregates make the whole tree a member of
-// what the part wants. That holds for the unsuffixed group only.
-func (t *part) rootCountsForAll(root *placement.Provider) bool {
-	return !t.granular && memberOfAll(root, t.memberOf)
+// what the request wants. That holds for the unsuffixed group only.
+func (r *request) rootCountsForAll(root *placement.Provider) bool {
+	return !r.granular && memberOfAll(root, r.memberOf)
 }
 
-// excludesTree reports whether a tree with this root can anchor nothing for the part:
+// excludesTree reports whether a tree with this root can anchor nothing for the request:
 // the unsuffixed group may not be in a tree whose root is in an aggregate that
 // it must avoid, not even on providers that share with the tree.
-func (t *part) excludesTree(root *placement.Provider) bool {
-	return !t.granular && memberOfAny(root, t.notMemberOf)
+func (r *request) excludesTree(root *placement.Provider) bool {
+	return !r.granular && memberOfAny(root, r.notMemberOf)
 }
 
 // within reports whether providers of the tree in that slot may serve.
-func (t *part) within(slot int) bool { return t.inTree < 0 || t.inTree == slot }
+func (r *request) within(slot int) bool { return r.inTree < 0 || r.inTree == slot }
 
 // mayUseSharing reports whether providers from outside the anchor's tree may serve
 // when they share. For a suffixed group in_tree is about the provider's own
 // tree, for the unsuffixed one it rules out all others.
-func (t *part) mayUseSharing(slot int) bool {
-	if t.granular {
-		return t.within(slot)
+func (r *request) mayUseSharing(slot int) bool {
+	if r.granular {
+		return r.within(slot)
 	}
-	return t.inTree < 0
+	return r.inTree < 0
 }
 
 // rootQualifies reports whether the tree's root has what root_required wants.

@@ -1,14 +1,14 @@
 package candidates
 
-// A matching holds the memory of the attempts to give the rest of the parts a provider each.
+// A matching holds the memory of the attempts to give the rest of the requests a provider each.
 type matching struct {
-	spare   []int32 // how many more parts each provider can take
+	spare   []int32 // how many more requests each provider can take
 	visited []bool
 	depths  []int   // of the domains to match
 	mate    []int32 // the provider of each
 }
 
-// matchable reports whether the parts that have no provider yet could have one each, as far as it
+// matchable reports whether the requests that have no provider yet could have one each, as far as it
 // can be told without trying: with isolation, whether the suffixed ones can have different
 // providers; and for each contested class, whether enough is left for as many pieces and in sum;
 // in both cases within the subtrees of what is assigned. It never says no when there is a way.
@@ -32,7 +32,7 @@ func (a *assignment) matchIsolated() bool {
 	m := &a.match
 	m.start(a.count())
 	for depth := a.depth; depth < len(a.domains); depth++ {
-		if a.parts[a.domains[depth].part].granular {
+		if a.requests[a.domains[depth].request].granular {
 			m.depths = append(m.depths, depth)
 		}
 	}
@@ -44,7 +44,7 @@ func (a *assignment) matchIsolated() bool {
 	return a.matchAll()
 }
 
-// matchClass looks for providers for the parts that want a class.
+// matchClass looks for providers for the requests that want a class.
 func (a *assignment) matchClass(class int) bool {
 	m := &a.match
 	m.start(a.count())
@@ -64,7 +64,7 @@ func (a *assignment) matchClass(class int) bool {
 	return sum <= 0 && a.matchAll()
 }
 
-// countSpare works out how many of the parts to match each provider could take at most: of every
+// countSpare works out how many of the requests to match each provider could take at most: of every
 // class that they all want, what is left divided by the least that one of them wants.
 func (a *assignment) countSpare() {
 	m := &a.match
@@ -92,9 +92,9 @@ func (a *assignment) countSpare() {
 	}
 }
 
-// wants returns how much of a contested class the part of a domain needs.
+// wants returns how much of a contested class the request of a domain needs.
 func (a *assignment) wants(depth, class int) int64 {
-	for _, n := range a.parts[a.domains[depth].part].needs {
+	for _, n := range a.requests[a.domains[depth].request].needs {
 		if n.contest == class {
 			return n.amount
 		}
@@ -109,7 +109,7 @@ func (m *matching) start(providers int) {
 	m.depths = m.depths[:0]
 }
 
-// matchAll matches each domain with one of its options that may be given to its part, no provider
+// matchAll matches each domain with one of its options that may be given to its request, no provider
 // with more than it can take. The matching grows by augmenting paths (Kuhn's algorithm), where what
 // a provider can take stands for as many copies of it.
 func (a *assignment) matchAll() bool {
@@ -132,13 +132,13 @@ func (a *assignment) matchAll() bool {
 func (a *assignment) augment(i int) bool {
 	m := &a.match
 	d := a.domains[m.depths[i]]
-	t := &a.parts[d.part]
+	r := &a.requests[d.request]
 	for _, number := range a.providers[d.from:d.to] {
-		if m.visited[number] || !a.affords(t, number) {
+		if m.visited[number] || !a.affords(r, number) {
 			continue
 		}
-		if t.granular && len(a.sameSubtrees) > 0 &&
-			!a.subtrees.hold(&a.treeOptions, a.assigned, a.depth, a.depth, d.part, number) {
+		if r.granular && len(a.sameSubtrees) > 0 &&
+			!a.subtrees.hold(&a.treeOptions, a.assigned, a.depth, a.depth, d.request, number) {
 			continue
 		}
 		m.visited[number] = true

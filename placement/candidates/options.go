@@ -6,7 +6,7 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// treeOptions are the providers that can serve each part of a query in one tree, the anchor,
+// treeOptions are the providers that can serve each request of a query in one tree, the anchor,
 // each looked at by itself. Its memory is used again for the next tree.
 //
 // Providers are numbered: those of the tree by their index, and after them the sharing
@@ -17,14 +17,14 @@ type treeOptions struct {
 	slot    int             // of it
 	sharing []int32         // the places in plan.sharers of those that share with the anchor
 
-	providers []int32  // the numbers of those that can serve, one part after the other
-	domains   []domain // a piece of providers for each part; those with the fewest options first
+	providers []int32  // the numbers of those that can serve, one request after the other
+	domains   []domain // a piece of providers for each request; those with the fewest options first
 }
 
-// A domain is the options of one part: a piece of treeOptions.providers.
-type domain struct{ part, from, to int }
+// A domain is the options of one request: a piece of treeOptions.providers.
+type domain struct{ request, from, to int }
 
-// open lists the options in a tree and reports whether every part has any. Parts with as many
+// open lists the options in a tree and reports whether every request has any. Requests with as many
 // options keep the order of the query.
 func (o *treeOptions) open(slot int) bool {
 	o.enter(slot)
@@ -33,7 +33,7 @@ func (o *treeOptions) open(slot int) bool {
 		return false
 	}
 	o.providers, o.domains = o.providers[:0], o.domains[:0]
-	for k := range o.parts {
+	for k := range o.requests {
 		if !o.list(k, root) {
 			return false
 		}
@@ -58,24 +58,24 @@ func (o *treeOptions) enter(slot int) {
 	}
 }
 
-// list finds the options of part k and reports whether there are any.
+// list finds the options of request k and reports whether there are any.
 func (o *treeOptions) list(k int, root *placement.Provider) bool {
-	t := &o.parts[k]
-	if t.sameAs >= 0 {
-		d := o.domains[t.sameAs]
+	r := &o.requests[k]
+	if r.sameAs >= 0 {
+		d := o.domains[r.sameAs]
 		o.domains = append(o.domains, domain{k, d.from, d.to})
 		return true
 	}
-	if t.excludesTree(root) {
+	if r.excludesTree(root) {
 		return false
 	}
 	from := len(o.providers)
-	if t.within(o.slot) {
-		spanned := t.rootCountsForAll(root)
+	if r.within(o.slot) {
+		spanned := r.rootCountsForAll(root)
 		for at := 0; at<<6 < len(o.tree.Providers); at++ {
-			for set := t.among(o.tree, at); set != 0; set &= set - 1 {
+			for set := r.among(o.tree, at); set != 0; set &= set - 1 {
 				number := at<<6 + bits.TrailingZeros64(set)
-				if p := o.tree.Providers[number]; t.hasCapacity(p) && t.aggregatesMatch(p, spanned) {
+				if p := o.tree.Providers[number]; r.hasCapacity(p) && r.aggregatesMatch(p, spanned) {
 					o.providers = append(o.providers, int32(number))
 				}
 			}

@@ -103,7 +103,7 @@ var solvers = sync.Pool{New: func() any { return new(solver) }}
 func newSolver(p *plan) *solver {
 	s := solvers.Get().(*solver)
 	s.plan = p
-	s.assigned = resize(s.assigned, len(p.parts))
+	s.assigned = resize(s.assigned, len(p.requests))
 	s.reserve(p)
 	return s
 }
@@ -139,12 +139,12 @@ func (a *assignment) hidden() bool {
 		return false
 	}
 	for i, number := range a.assigned {
-		if len(a.parts[i].needs) == 0 {
+		if len(a.requests[i].needs) == 0 {
 			continue
 		}
 		_, tree := a.provider(number)
 		for j, other := range a.assigned[:i] {
-			if other == number || len(a.parts[j].needs) == 0 {
+			if other == number || len(a.requests[j].needs) == 0 {
 				continue
 			}
 			if _, its := a.provider(other); its == tree {

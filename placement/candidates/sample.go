@@ -73,7 +73,7 @@ func (s *solver) sample(yield func(Candidate) bool) {
 func (r *reservoir) drain(p *plan, yield func(Candidate) bool) bool {
 	s := newSolver(p)
 	defer s.free()
-	n := len(p.parts)
+	n := len(p.requests)
 	for _, i := range r.rng.Perm(len(r.slots)) {
 		s.enter(int(r.slots[i]))
 		copy(s.assigned, r.assigned[i*n:(i+1)*n])

@@ -90,7 +90,7 @@ func TestEightOverEight(t *testing.T) {
 }
 
 // The searches below have no answer and a space that could never be gone
-// through; they end because the search sees that the parts cannot be matched.
+// through; they end because the search sees that the requests cannot be matched.
 func TestHopelessSearchesEnd(t *testing.T) {
 	plenty := placementtest.NewBuilder()
 	plenty.Provider("cn")
@@ -243,11 +243,11 @@ func TestExplainCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	part := candidates.PartExplanation{Drops: []candidates.Drop{{Kind: candidates.NoInventory, Constraint: "no inventory of PGPU", Providers: 2}}, Left: 2}
+	request := candidates.RequestExplanation{Drops: []candidates.Drop{{Kind: candidates.NoInventory, Constraint: "no inventory of PGPU", Providers: 2}}, Left: 2}
 	want := candidates.Explanation{Providers: 4, Trees: 2, Alone: 1}
 	for _, g := range q.Groups {
-		part.Suffix = g.Suffix
-		want.Parts = append(want.Parts, part)
+		request.Suffix = g.Suffix
+		want.Requests = append(want.Requests, request)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Explain (-want +got):\n%s", diff)

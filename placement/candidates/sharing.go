@@ -7,14 +7,14 @@ import (
 )
 
 // A sharer is a provider with the trait SharesViaAggregate that could serve
-// some part.
+// some request.
 type sharer struct {
 	provider *placement.Provider
 	tree     *placement.Tree
 	// anchors are the trees it shares with: those with a member in one of
 	// its aggregates. Its own tree is there when it is in any aggregate.
 	anchors bitset
-	// serves tells for each part whether the provider can serve it at an
+	// serves tells for each request whether the provider can serve it at an
 	// anchor that is not its own tree.
 	serves []bool
 }
@@ -33,12 +33,12 @@ func (p *plan) findSharers() {
 }
 
 func (p *plan) addSharer(sp *placement.Provider, t *placement.Tree) {
-	serves := make([]bool, len(p.parts))
+	serves := make([]bool, len(p.requests))
 	useful := false
-	for i := range p.parts {
-		part := &p.parts[i]
-		v, _ := part.judge(sp, false)
-		serves[i] = v == fits && part.mayUseSharing(t.Slot())
+	for i := range p.requests {
+		r := &p.requests[i]
+		v, _ := r.judge(sp, false)
+		serves[i] = v == fits && r.mayUseSharing(t.Slot())
 		useful = useful || serves[i]
 	}
 	if !useful {
@@ -52,7 +52,7 @@ func (p *plan) addSharer(sp *placement.Provider, t *placement.Tree) {
 }
 
 // sharerOf finds the entry of an assigned provider, nil when it could serve
-// no part of another tree.
+// no request of another tree.
 func (a *assignment) sharerOf(number int32) *sharer {
 	if s := a.sharer(number); s != nil {
 		return s
@@ -118,12 +118,12 @@ func (a *assignment) anchoredAt(slot int) bool {
 		return false
 	}
 	for k, number := range a.assigned {
-		t := &a.parts[k]
-		if t.excludesTree(root) {
+		r := &a.requests[k]
+		if r.excludesTree(root) {
 			return false
 		}
 		if p, tree := a.provider(number); tree.Slot() == slot {
-			if v, _ := t.judge(p, t.rootCountsForAll(root)); v != fits || !t.within(slot) {
+			if v, _ := r.judge(p, r.rootCountsForAll(root)); v != fits || !r.within(slot) {
 				return false
 			}
 		} else if s := a.sharerOf(number); s == nil || !s.serves[k] {

@@ -16,12 +16,12 @@ type subtreeState struct {
 func (s *subtreeState) prepare(o *treeOptions) {
 	s.words = (o.count() + 63) >> 6
 	s.pending = resize(s.pending, len(o.sameSubtrees)*(len(o.domains)+1)*s.words)
-	for set, parts := range o.sameSubtrees {
+	for set, requests := range o.sameSubtrees {
 		clear(s.pendingOf(o, set, len(o.domains)))
 		for depth := len(o.domains) - 1; depth >= 0; depth-- {
 			now, d := s.pendingOf(o, set, depth), o.domains[depth]
 			copy(now, s.pendingOf(o, set, depth+1))
-			if parts.has(d.part) {
+			if requests.has(d.request) {
 				for _, number := range o.providers[d.from:d.to] {
 					now.add(int(number))
 				}
@@ -56,12 +56,12 @@ func (s *subtreeState) lineage(o *treeOptions, number int) bitset {
 	return s.shared[at : at+s.words]
 }
 
-// hold reports whether the sets that a part is in can still hold when it gets a provider.
+// hold reports whether the sets that a request is in can still hold when it gets a provider.
 // assigned has what the domains above depth have; those from open on may still bring the
 // provider that all others of a set are below.
-func (s *subtreeState) hold(o *treeOptions, assigned []int32, depth, open, part int, number int32) bool {
-	for set, parts := range o.sameSubtrees {
-		if parts.has(part) && !s.holdsSet(o, set, assigned, depth, open, number) {
+func (s *subtreeState) hold(o *treeOptions, assigned []int32, depth, open, request int, number int32) bool {
+	for set, requests := range o.sameSubtrees {
+		if requests.has(request) && !s.holdsSet(o, set, assigned, depth, open, number) {
 			return false
 		}
 	}
@@ -78,9 +78,9 @@ func (s *subtreeState) holdsSet(o *treeOptions, set int, assigned []int32, depth
 			if above == 0 {
 				break
 			}
-			if o.sameSubtrees[set].has(d.part) {
-				of |= wordWith(assigned[d.part], at)
-				above &= s.lineage(o, int(assigned[d.part])).word(at)
+			if o.sameSubtrees[set].has(d.request) {
+				of |= wordWith(assigned[d.request], at)
+				above &= s.lineage(o, int(assigned[d.request])).word(at)
 			}
 		}
 		if above&of != 0 {

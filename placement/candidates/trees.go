@@ -26,7 +26,7 @@ func (p *plan) narrow() {
 
 // narrowAlone is for queries that no sharing provider could serve.
 func (p *plan) narrowAlone() {
-	for i := range p.parts {
+	for i := range p.requests {
 		p.keepOwn(i, p.live)
 	}
 	for _, ids := range p.required {
@@ -35,12 +35,12 @@ func (p *plan) narrowAlone() {
 	p.demand()
 }
 
-// narrowShared adds, for each part, the anchors of the sharers that could serve
+// narrowShared adds, for each request, the anchors of the sharers that could serve
 // it to the trees that could serve it themselves.
 func (p *plan) narrowShared() {
 	slots := p.w.Slots()
 	set := newBitset(slots)
-	for i := range p.parts {
+	for i := range p.requests {
 		set.fill(slots)
 		p.keepOwn(i, set)
 		p.keepWithCapacity(i, set)
@@ -55,23 +55,23 @@ func (p *plan) narrowShared() {
 	}
 }
 
-// keepOwn keeps those trees in set whose own providers may serve a part.
+// keepOwn keeps those trees in set whose own providers may serve a request.
 func (p *plan) keepOwn(i int, set bitset) {
-	t := &p.parts[i]
-	if t.inTree >= 0 {
-		had := set.has(t.inTree)
+	r := &p.requests[i]
+	if r.inTree >= 0 {
+		had := set.has(r.inTree)
 		clear(set)
 		if had {
-			set.add(t.inTree)
+			set.add(r.inTree)
 		}
 	}
-	for _, n := range t.needs {
+	for _, n := range r.needs {
 		set.and(p.w.WithClass(n.class))
 	}
-	for _, ids := range t.required {
+	for _, ids := range r.required {
 		keepAny(set, ids, p.w.WithTrait)
 	}
-	for _, ids := range t.memberOf {
+	for _, ids := range r.memberOf {
 		keepAny(set, ids, p.w.WithAggregate)
 	}
 }
@@ -101,17 +101,17 @@ func (p *plan) addAnchors(set bitset, ok func(*sharer) bool) {
 // A demand is what a query wants of one class.
 type demand struct {
 	room placement.Room
-	most int64 // the most that one part wants
+	most int64 // the most that one request wants
 }
 
-// demand finds the most that a part wants of each class.
+// demand finds the most that a request wants of each class.
 func (p *plan) demand() {
 	p.demands = make([]demand, len(p.classes))
 	for i, class := range p.classes {
 		p.demands[i].room = p.w.Room(class)
 	}
-	for i := range p.parts {
-		for _, n := range p.parts[i].needs {
+	for i := range p.requests {
+		for _, n := range p.requests[i].needs {
 			at, _ := slices.BinarySearch(p.classes, n.class)
 			p.demands[at].most = max(p.demands[at].most, n.amount)
 		}
@@ -119,9 +119,9 @@ func (p *plan) demand() {
 }
 
 // keepWithCapacity keeps those trees in set where single providers have room for a
-// part.
+// request.
 func (p *plan) keepWithCapacity(i int, set bitset) {
-	for _, n := range p.parts[i].needs {
+	for _, n := range p.requests[i].needs {
 		room := p.w.Room(n.class)
 		for at := range set {
 			set[at] = room.Word(at, set[at], n.amount)
@@ -130,7 +130,7 @@ func (p *plan) keepWithCapacity(i int, set bitset) {
 }
 
 // withCapacity returns one word of the live trees without those that cannot have room
-// for a part.
+// for a request.
 func (p *plan) withCapacity(at int) uint64 {
 	word := p.live[at]
 	for i := range p.demands {
