@@ -20,13 +20,13 @@ type builder struct {
 
 const noUse = -1
 
-// reserve makes room for the candidates of a plan.
-func (b *builder) reserve(p *plan) {
-	b.mapped = resize(b.mapped, len(p.requests))
+// reserve makes room for the candidates of a query.
+func (b *builder) reserve(q *compiledQuery) {
+	b.mapped = resize(b.mapped, len(q.requests))
 	b.mappings = b.mappings[:0]
-	for k := 0; k < len(p.requests); {
+	for k := 0; k < len(q.requests); {
 		from := k
-		for k < len(p.requests) && p.requests[k].group == p.requests[from].group {
+		for k < len(q.requests) && q.requests[k].group == q.requests[from].group {
 			k++
 		}
 		b.mappings = append(b.mappings, b.mapped[from:k:k])

@@ -6,11 +6,11 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// A plan is a query with its names resolved in one snapshot. It
+// A compiledQuery is a query with its names resolved in one snapshot. It
 // does not change once it is compiled.
-type plan struct {
+type compiledQuery struct {
 	w        *placement.Snapshot
-	query    placement.Query
+	asked    placement.Query
 	groups   []string // suffixes, in the order of the query
 	requests []request
 	// classes are the requested ones, sorted.
@@ -49,7 +49,7 @@ type request struct {
 	// sameAs is an earlier request that asks for the same, -1 when there is none.
 	sameAs int
 	// required are any-of sets that the provider itself must satisfy; the
-	// unsuffixed group's are in plan.required instead.
+	// unsuffixed group's are in compiledQuery.required instead.
 	required    [][]placement.TraitID
 	forbidden   []placement.TraitID
 	memberOf    [][]placement.AggregateID
@@ -69,28 +69,28 @@ type need struct {
 }
 
 // compile resolves the names of a query and narrows the trees.
-func compile(w *placement.Snapshot, q placement.Query) *plan {
-	p := &plan{w: w, query: q}
-	p.rootRequired = p.traits(q.RootRequired)
-	p.rootForbidden = p.traits(q.RootForbidden)
-	p.impossible = len(q.Groups) == 0
-	p.groups, p.requests = make([]string, 0, len(q.Groups)), make([]request, 0, mostRequests(q))
-	for i := range q.Groups {
-		p.groups = append(p.groups, q.Groups[i].Suffix)
-		p.addGroup(i, &q.Groups[i])
-		if !p.unknown {
-			p.resolved = i + 1
+func compile(w *placement.Snapshot, asked placement.Query) *compiledQuery {
+	q := &compiledQuery{w: w, asked: asked}
+	q.rootRequired = q.traits(asked.RootRequired)
+	q.rootForbidden = q.traits(asked.RootForbidden)
+	q.impossible = len(asked.Groups) == 0
+	q.groups, q.requests = make([]string, 0, len(asked.Groups)), make([]request, 0, mostRequests(asked))
+	for i := range asked.Groups {
+		q.groups = append(q.groups, asked.Groups[i].Suffix)
+		q.addGroup(i, &asked.Groups[i])
+		if !q.unknown {
+			q.resolved = i + 1
 		}
 	}
-	if p.unknown || p.impossible {
-		return p
+	if q.unknown || q.impossible {
+		return q
 	}
-	p.contest()
-	p.findSame()
-	p.findSubtrees()
-	p.findSharers()
-	p.narrow()
-	return p
+	q.contest()
+	q.findSame()
+	q.findSubtrees()
+	q.findSharers()
+	q.narrow()
+	return q
 }
 
 // mostRequests returns how many requests a query can have: a suffixed group is one, the
@@ -103,33 +103,33 @@ func mostRequests(q placement.Query) (n int) {
 }
 
 // addGroup resolves one group into its requests.
-func (p *plan) addGroup(i int, g *placement.RequestGroup) {
+func (q *compiledQuery) addGroup(i int, g *placement.RequestGroup) {
 	base := request{
 		group:       i,
 		granular:    g.Suffix != "",
-		forbidden:   p.traits(g.Forbidden),
-		memberOf:    p.memberships(g.MemberOf),
-		notMemberOf: p.aggregates(g.NotMemberOf),
-		inTree:      p.inTree(g),
+		forbidden:   q.traits(g.Forbidden),
+		memberOf:    q.memberships(g.MemberOf),
+		notMemberOf: q.aggregates(g.NotMemberOf),
+		inTree:      q.inTree(g),
 	}
 	required := make([][]placement.TraitID, 0, len(g.Required))
 	for _, anyOf := range g.Required {
-		required = append(required, p.traits(anyOf))
+		required = append(required, q.traits(anyOf))
 	}
-	needs := p.needs(g.Resources)
+	needs := q.needs(g.Resources)
 	if base.granular {
 		base.required, base.needs = required, needs
-		p.impossible = p.impossible || base.vacuous()
-		p.requests = append(p.requests, base)
+		q.impossible = q.impossible || base.vacuous()
+		q.requests = append(q.requests, base)
 		return
 	}
-	p.required = required
+	q.required = required
 	// A request always has resources in its unsuffixed group, when it has
 	// one; the API refuses others.
-	p.impossible = p.impossible || len(needs) == 0
+	q.impossible = q.impossible || len(needs) == 0
 	for j := range needs {
 		base.needs = needs[j : j+1]
-		p.requests = append(p.requests, base)
+		q.requests = append(q.requests, base)
 	}
 }
 
@@ -140,21 +140,21 @@ func (r *request) vacuous() bool {
 	return len(r.needs) == 0 && len(r.required) == 0 && len(r.memberOf) == 0
 }
 
-func (p *plan) needs(resources []placement.ClassAmount) []need {
+func (q *compiledQuery) needs(resources []placement.ClassAmount) []need {
 	needs := make([]need, 0, len(resources))
 	for _, r := range resources {
-		class, ok := p.w.Class(r.Class)
-		p.unknown = p.unknown || !ok
+		class, ok := q.w.Class(r.Class)
+		q.unknown = q.unknown || !ok
 		needs = append(needs, need{class: class, amount: r.Amount, contest: -1})
 	}
 	return needs
 }
 
-func (p *plan) traits(names []string) []placement.TraitID {
+func (q *compiledQuery) traits(names []string) []placement.TraitID {
 	ids := make([]placement.TraitID, 0, len(names))
 	for _, name := range names {
-		id, ok := p.w.Trait(name)
-		p.unknown = p.unknown || !ok
+		id, ok := q.w.Trait(name)
+		q.unknown = q.unknown || !ok
 		ids = append(ids, id)
 	}
 	return ids
@@ -162,23 +162,23 @@ func (p *plan) traits(names []string) []placement.TraitID {
 
 // memberships resolves the aggregates of which a provider must be a member.
 // Those that nobody was ever a member of are no fault, but cannot help either.
-func (p *plan) memberships(memberOf [][]placement.UUID) [][]placement.AggregateID {
+func (q *compiledQuery) memberships(memberOf [][]placement.UUID) [][]placement.AggregateID {
 	if len(memberOf) == 0 {
 		return nil
 	}
 	sets := make([][]placement.AggregateID, 0, len(memberOf))
 	for _, anyOf := range memberOf {
-		ids := p.aggregates(anyOf)
-		p.impossible = p.impossible || len(ids) == 0
+		ids := q.aggregates(anyOf)
+		q.impossible = q.impossible || len(ids) == 0
 		sets = append(sets, ids)
 	}
 	return sets
 }
 
-func (p *plan) aggregates(uuids []placement.UUID) []placement.AggregateID {
+func (q *compiledQuery) aggregates(uuids []placement.UUID) []placement.AggregateID {
 	ids := make([]placement.AggregateID, 0, len(uuids))
 	for _, uuid := range uuids {
-		if id, ok := p.w.Aggregate(uuid); ok {
+		if id, ok := q.w.Aggregate(uuid); ok {
 			ids = append(ids, id)
 		}
 	}
@@ -189,14 +189,14 @@ func (p *plan) aggregates(uuids []placement.UUID) []placement.AggregateID {
 // provider that does not exist it is a slot that no tree has.
 // Upstream applies the restriction while it looks for resources, so that it
 // does not hold for a group without any; the provider must exist all the same.
-func (p *plan) inTree(g *placement.RequestGroup) int {
+func (q *compiledQuery) inTree(g *placement.RequestGroup) int {
 	if g.InTree == "" {
 		return -1
 	}
-	_, t := p.w.Provider(g.InTree)
+	_, t := q.w.Provider(g.InTree)
 	if t == nil {
-		p.impossible = true
-		return p.w.Slots()
+		q.impossible = true
+		return q.w.Slots()
 	}
 	if len(g.Resources) == 0 {
 		return -1
@@ -205,32 +205,32 @@ func (p *plan) inTree(g *placement.RequestGroup) int {
 }
 
 // contest lists the classes and numbers those that more than one request wants.
-func (p *plan) contest() {
-	p.classes = make([]placement.ClassID, 0, len(p.requests))
-	for i := range p.requests {
-		for _, n := range p.requests[i].needs {
-			p.classes = append(p.classes, n.class)
+func (q *compiledQuery) contest() {
+	q.classes = make([]placement.ClassID, 0, len(q.requests))
+	for i := range q.requests {
+		for _, n := range q.requests[i].needs {
+			q.classes = append(q.classes, n.class)
 		}
 	}
-	slices.Sort(p.classes)
+	slices.Sort(q.classes)
 	var contests map[placement.ClassID]int
-	for i := 1; i < len(p.classes); i++ {
-		class := p.classes[i]
-		if class == p.classes[i-1] && (i == 1 || class != p.classes[i-2]) {
+	for i := 1; i < len(q.classes); i++ {
+		class := q.classes[i]
+		if class == q.classes[i-1] && (i == 1 || class != q.classes[i-2]) {
 			if contests == nil {
 				contests = make(map[placement.ClassID]int)
 			}
-			contests[class] = p.contested
-			p.contested++
+			contests[class] = q.contested
+			q.contested++
 		}
 	}
-	p.classes = slices.Compact(p.classes)
+	q.classes = slices.Compact(q.classes)
 	if contests == nil {
 		return
 	}
-	for i := range p.requests {
-		for j := range p.requests[i].needs {
-			n := &p.requests[i].needs[j]
+	for i := range q.requests {
+		for j := range q.requests[i].needs {
+			n := &q.requests[i].needs[j]
 			if contest, ok := contests[n.class]; ok {
 				n.contest = contest
 			}
@@ -241,13 +241,13 @@ func (p *plan) contest() {
 // findSame finds the suffixed groups that ask for the same. Each is compared with the first
 // few only: the work stays linear in the number of groups, and groups that ask for the same
 // without being found are only slower.
-func (p *plan) findSame() {
+func (q *compiledQuery) findSame() {
 	const compared = 32
-	for k := range p.requests {
-		r := &p.requests[k]
+	for k := range q.requests {
+		r := &q.requests[k]
 		r.sameAs = -1
 		for j := 0; j < min(k, compared) && r.sameAs < 0; j++ {
-			if r.asksTheSame(&p.requests[j]) {
+			if r.asksTheSame(&q.requests[j]) {
 				r.sameAs = j
 			}
 		}
@@ -266,25 +266,25 @@ func (r *request) asksTheSame(o *request) bool {
 
 // findSubtrees turns the same_subtree sets into sets of requests. A set of one
 // holds always and is left out.
-func (p *plan) findSubtrees() {
-	if len(p.query.SameSubtrees) == 0 {
+func (q *compiledQuery) findSubtrees() {
+	if len(q.asked.SameSubtrees) == 0 {
 		return
 	}
-	bySuffix := make(map[string]int, len(p.requests)) // a suffixed group is one request
-	for i := range p.requests {
-		if r := &p.requests[i]; r.granular {
-			bySuffix[p.groups[r.group]] = i
+	bySuffix := make(map[string]int, len(q.requests)) // a suffixed group is one request
+	for i := range q.requests {
+		if r := &q.requests[i]; r.granular {
+			bySuffix[q.groups[r.group]] = i
 		}
 	}
-	for _, suffixes := range p.query.SameSubtrees {
-		set := newBitset(len(p.requests))
+	for _, suffixes := range q.asked.SameSubtrees {
+		set := newBitset(len(q.requests))
 		for _, suffix := range suffixes {
 			if i, ok := bySuffix[suffix]; ok {
 				set.add(i)
 			}
 		}
 		if set.count() > 1 {
-			p.sameSubtrees = append(p.sameSubtrees, set)
+			q.sameSubtrees = append(q.sameSubtrees, set)
 		}
 	}
 }

@@ -12,7 +12,7 @@ type constraints struct {
 	left  []int64
 	taken []bool
 
-	// words is how many words a set of plan.required takes. has are those that each option
+	// words is how many words a set of compiledQuery.required takes. has are those that each option
 	// satisfies; missing those that are not satisfied yet at each depth, and reach those that
 	// the domains from a depth on could satisfy.
 	words               int
@@ -30,7 +30,7 @@ func (c *constraints) prepare() bool {
 			c.prepareLeft(d)
 		}
 	}
-	if c.query.Isolate {
+	if c.asked.Isolate {
 		c.taken = resize(c.taken, c.count())
 		clear(c.taken)
 	}
@@ -120,7 +120,7 @@ func (c *constraints) cover(depth, at int, r *request) bool {
 
 // free reports whether a provider may still be given to a request.
 func (c *constraints) free(r *request, number int32) bool {
-	return !(r.granular && c.query.Isolate && c.taken[number]) && c.affords(r, number)
+	return !(r.granular && c.asked.Isolate && c.taken[number]) && c.affords(r, number)
 }
 
 // affords reports whether what is left on a provider is enough for a request.
@@ -154,7 +154,7 @@ func (c *constraints) release(r *request, number int32) {
 }
 
 func (c *constraints) mark(r *request, number int32, taken bool) {
-	if r.granular && c.query.Isolate {
+	if r.granular && c.asked.Isolate {
 		c.taken[number] = taken
 	}
 }

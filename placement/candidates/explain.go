@@ -130,59 +130,59 @@ type Drop struct {
 // that Search gives. It looks at every provider of the snapshot, whatever the
 // query's limits, and is meant for people who wonder why. When ctx ends, it returns
 // what it has.
-func Explain(ctx context.Context, w *placement.Snapshot, q placement.Query) (Explanation, error) {
-	r, err := Search(w, q)
+func Explain(ctx context.Context, w *placement.Snapshot, asked placement.Query) (Explanation, error) {
+	r, err := Search(w, asked)
 	if err != nil {
 		return Explanation{}, err
 	}
-	p, e := r.plan, Explanation{Providers: w.Len(), Trees: w.TreeCount()}
+	q, e := r.query, Explanation{Providers: w.Len(), Trees: w.TreeCount()}
 	for t := range w.Trees() {
-		if !p.rootQualifies(t.Root()) {
+		if !q.rootQualifies(t.Root()) {
 			e.BadRoots++
 		}
 	}
-	if p.unknown {
-		p = p.explainUnknown(&e)
+	if q.unknown {
+		q = q.explainUnknown(&e)
 	}
-	for k := range p.requests {
-		e.Vacuous = e.Vacuous || p.requests[k].granular && p.requests[k].vacuous()
-		request, ok := p.explainRequest(ctx, k)
+	for k := range q.requests {
+		e.Vacuous = e.Vacuous || q.requests[k].granular && q.requests[k].vacuous()
+		request, ok := q.explainRequest(ctx, k)
 		if !ok {
 			e.Partial = true
 			return e, nil
 		}
 		e.Requests = append(e.Requests, request)
 	}
-	if !p.impossible {
-		p.explainTrees(ctx, &e)
+	if !q.impossible {
+		q.explainTrees(ctx, &e)
 	}
 	return e, nil
 }
 
-// explainUnknown returns the plan for the groups before the first that names what does
+// explainUnknown returns the query of the groups before the first that names what does
 // not exist: the search was over there at the latest. If it was over at that group, it
 // was for aggregates without members.
-func (p *plan) explainUnknown(e *Explanation) *plan {
-	q := p.query
-	if at := p.resolved; at < len(q.Groups) && !p.anyMember(&q.Groups[at]) {
+func (q *compiledQuery) explainUnknown(e *Explanation) *compiledQuery {
+	known := q.asked
+	if at := q.resolved; at < len(known.Groups) && !q.anyMember(&known.Groups[at]) {
 		e.Requests = append(e.Requests, RequestExplanation{
-			Suffix: q.Groups[at].Suffix, Drops: []Drop{{MemberOf, "member_of", e.Providers}},
+			Suffix: known.Groups[at].Suffix, Drops: []Drop{{MemberOf, "member_of", e.Providers}},
 		})
 	}
-	q.Groups = q.Groups[:p.resolved]
-	return compile(p.w, q)
+	known.Groups = known.Groups[:q.resolved]
+	return compile(q.w, known)
 }
 
 // explainRequest sends all providers through the constraints of one request. It returns
 // false when ctx ends before that.
-func (p *plan) explainRequest(ctx context.Context, k int) (RequestExplanation, bool) {
-	r := &p.requests[k]
-	e := RequestExplanation{Suffix: p.groups[r.group]}
+func (q *compiledQuery) explainRequest(ctx context.Context, k int) (RequestExplanation, bool) {
+	r := &q.requests[k]
+	e := RequestExplanation{Suffix: q.groups[r.group]}
 	if !r.granular {
-		e.Class = p.w.ClassName(r.needs[0].class)
+		e.Class = q.w.ClassName(r.needs[0].class)
 	}
-	f := newFunnel(p, r)
-	for tree := range p.w.Trees() {
+	f := newFunnel(q, r)
+	for tree := range q.w.Trees() {
 		if ctx.Err() != nil {
 			return e, false
 		}
@@ -205,10 +205,10 @@ type funnel struct {
 	needs int
 }
 
-func newFunnel(p *plan, r *request) *funnel {
+func newFunnel(q *compiledQuery, r *request) *funnel {
 	f := &funnel{needs: len(r.needs)}
 	for _, n := range r.needs {
-		class := p.w.ClassName(n.class)
+		class := q.w.ClassName(n.class)
 		f.steps = append(f.steps, Drop{Kind: NoInventory, Constraint: "no inventory of " + class},
 			Drop{Kind: NoRoom, Constraint: fmt.Sprintf("no room for %s:%d", class, n.amount)})
 	}
@@ -241,19 +241,19 @@ func (f *funnel) drops() ([]Drop, int) {
 }
 
 // explainTrees counts the trees that can serve all requests.
-func (p *plan) explainTrees(ctx context.Context, e *Explanation) {
-	rootless := *p // so that trees count which have what is asked for, but for their roots
+func (q *compiledQuery) explainTrees(ctx context.Context, e *Explanation) {
+	rootless := *q // so that trees count which have what is asked for, but for their roots
 	rootless.rootRequired, rootless.rootForbidden = nil, nil
 	s := newSolver(&rootless)
 	defer s.free()
-	for t := range p.w.Trees() {
+	for t := range q.w.Trees() {
 		switch {
 		case ctx.Err() != nil:
 			e.Partial = true
 			return
 		case !s.open(t.Slot()):
 			continue
-		case !p.rootQualifies(t.Root()):
+		case !q.rootQualifies(t.Root()):
 			e.Unrooted++
 			continue
 		}

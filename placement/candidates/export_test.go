@@ -11,11 +11,11 @@ func SetDeadEnds(n int) (restore func()) {
 // Unaided returns the result as it is found without any index, by looking into
 // every tree.
 func Unaided(r *Result) *Result {
-	p := *r.plan
-	p.demands = nil
-	p.live = newBitset(p.w.Slots())
-	for t := range p.w.Trees() {
-		p.live.add(t.Slot())
+	q := *r.query
+	q.demands = nil
+	q.live = newBitset(q.w.Slots())
+	for t := range q.w.Trees() {
+		q.live.add(t.Slot())
 	}
-	return &Result{&p}
+	return &Result{&q}
 }

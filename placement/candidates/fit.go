@@ -116,13 +116,13 @@ func (r *request) mayUseSharing(slot int) bool {
 }
 
 // rootQualifies reports whether the tree's root has what root_required wants.
-func (p *plan) rootQualifies(root *placement.Provider) bool {
-	for _, id := range p.rootRequired {
+func (q *compiledQuery) rootQualifies(root *placement.Provider) bool {
+	for _, id := range q.rootRequired {
 		if !root.HasTrait(id) {
 			return false
 		}
 	}
-	return !hasAny(root, p.rootForbidden)
+	return !hasAny(root, q.rootForbidden)
 }
 
 // satisfies reports whether p has a trait of each set.

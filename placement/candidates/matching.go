@@ -16,7 +16,7 @@ func (a *assignment) matchable() bool {
 	if a.depth == len(a.domains) {
 		return true
 	}
-	if a.query.Isolate && !a.matchIsolated() {
+	if a.asked.Isolate && !a.matchIsolated() {
 		return false
 	}
 	for class := range a.contested {

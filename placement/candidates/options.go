@@ -12,10 +12,10 @@ import (
 // Providers are numbered: those of the tree by their index, and after them the sharing
 // providers that share with the tree.
 type treeOptions struct {
-	*plan
+	*compiledQuery
 	tree    *placement.Tree // the anchor
 	slot    int             // of it
-	sharing []int32         // the places in plan.sharers of those that share with the anchor
+	sharing []int32         // the places in compiledQuery.sharers of those that share with the anchor
 
 	providers []int32  // the numbers of those that can serve, one request after the other
 	domains   []domain // a piece of providers for each request; those with the fewest options first

@@ -10,7 +10,7 @@ import (
 // A Result is the answer to a query. It is safe for concurrent use, and may be
 // ranged over more than once.
 type Result struct {
-	plan *plan
+	query *compiledQuery
 }
 
 // A Candidate is one way to satisfy a query. Its slices belong to the loop that
@@ -45,44 +45,44 @@ type Amount struct {
 	Amount int64
 }
 
-func newResult(p *plan) *Result { return &Result{p} }
+func newResult(q *compiledQuery) *Result { return &Result{q} }
 
 // first returns the result cut to one candidate, whatever the query says.
 func (r *Result) first() *Result {
-	p := *r.plan
-	p.query.Limit, p.query.Max = 1, 0
-	p.query.Sample, p.query.BreadthFirst, p.query.Flat = nil, false, false
-	return &Result{&p}
+	q := *r.query
+	q.asked.Limit, q.asked.Max = 1, 0
+	q.asked.Sample, q.asked.BreadthFirst, q.asked.Flat = nil, false, false
+	return &Result{&q}
 }
 
 // unlimited returns the result with all its candidates, in the order of the
 // walk.
 func (r *Result) unlimited() *Result {
-	p := *r.plan
-	p.query.Limit, p.query.Sample = 0, nil
-	return &Result{&p}
+	q := *r.query
+	q.asked.Limit, q.asked.Sample = 0, nil
+	return &Result{&q}
 }
 
 // Groups returns the suffixes of the groups in the order of Mappings. It must
 // not be changed.
-func (r *Result) Groups() []string { return r.plan.groups }
+func (r *Result) Groups() []string { return r.query.groups }
 
 // Classes returns the resource classes that the query asks for, sorted. It must
 // not be changed, and is empty when the query names something that does not
 // exist.
-func (r *Result) Classes() []placement.ClassID { return r.plan.classes }
+func (r *Result) Classes() []placement.ClassID { return r.query.classes }
 
 // All yields the candidates. They are generated one by one, so that breaking
 // off early saves the work for the rest; only a query with a Sample chooses all
 // that it yields before it yields the first, and holds as many as Limit allows.
 func (r *Result) All() iter.Seq[Candidate] {
 	return func(yield func(Candidate) bool) {
-		if r.plan.impossible {
+		if r.query.impossible {
 			return
 		}
-		s := newSolver(r.plan)
+		s := newSolver(r.query)
 		defer s.free()
-		if r.plan.query.Sample != nil {
+		if r.query.asked.Sample != nil {
 			s.sample(yield)
 		} else {
 			s.inOrder(yield)
@@ -100,24 +100,24 @@ type solver struct {
 var solvers = sync.Pool{New: func() any { return new(solver) }}
 
 // newSolver takes a solver from the pool; it must be freed.
-func newSolver(p *plan) *solver {
+func newSolver(q *compiledQuery) *solver {
 	s := solvers.Get().(*solver)
-	s.plan = p
-	s.assigned = resize(s.assigned, len(p.requests))
-	s.reserve(p)
+	s.compiledQuery = q
+	s.assigned = resize(s.assigned, len(q.requests))
+	s.reserve(q)
 	return s
 }
 
 // free gives the solver's memory back, without what it refers to.
 func (s *solver) free() {
-	s.plan, s.tree = nil, nil
+	s.compiledQuery, s.tree = nil, nil
 	s.forget()
 	solvers.Put(s)
 }
 
 // inOrder yields the candidates in the order of the walk.
 func (s *solver) inOrder(yield func(Candidate) bool) {
-	left := s.query.Limit
+	left := s.asked.Limit
 	for w := newWalk(&s.assignment); w.next(); {
 		if s.hidden() {
 			continue
@@ -135,7 +135,7 @@ func (s *solver) inOrder(yield func(Candidate) bool) {
 // two different providers of one tree give resources. Upstream leaves them out after it has cut the
 // list to Max, so that there can be fewer than Max even though there are more.
 func (a *assignment) hidden() bool {
-	if !a.query.Flat {
+	if !a.asked.Flat {
 		return false
 	}
 	for i, number := range a.assigned {

@@ -44,12 +44,12 @@ func (r *reservoir) empty() {
 // than it yields. Without a limit that can be held, all are yielded and what is shuffled is one
 // stretch of maxHeld after the other.
 func (s *solver) sample(yield func(Candidate) bool) {
-	limit := s.query.Limit
+	limit := s.asked.Limit
 	size := limit
 	if limit <= 0 || limit > maxHeld {
 		size = maxHeld
 	}
-	r := newReservoir(rand.New(rand.NewPCG(s.query.Sample.Seed, 0)), size)
+	r := newReservoir(rand.New(rand.NewPCG(s.asked.Sample.Seed, 0)), size)
 	defer r.release()
 	left := limit
 	counted := func(c Candidate) bool {
@@ -61,19 +61,19 @@ func (s *solver) sample(yield func(Candidate) bool) {
 			continue
 		}
 		r.show(s.slot, s.assigned)
-		if size != limit && len(r.slots) == size && !r.drain(s.plan, counted) {
+		if size != limit && len(r.slots) == size && !r.drain(s.compiledQuery, counted) {
 			return
 		}
 	}
-	r.drain(s.plan, counted)
+	r.drain(s.compiledQuery, counted)
 }
 
 // drain yields what the reservoir holds in random order, with a solver of its own, and empties it.
 // It returns false when no more is wanted.
-func (r *reservoir) drain(p *plan, yield func(Candidate) bool) bool {
-	s := newSolver(p)
+func (r *reservoir) drain(q *compiledQuery, yield func(Candidate) bool) bool {
+	s := newSolver(q)
 	defer s.free()
-	n := len(p.requests)
+	n := len(q.requests)
 	for _, i := range r.rng.Perm(len(r.slots)) {
 		s.enter(int(r.slots[i]))
 		copy(s.assigned, r.assigned[i*n:(i+1)*n])

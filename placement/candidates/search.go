@@ -13,15 +13,15 @@ import (
 // before it (or root_required) already rules out every candidate: then the
 // result is empty, as it is upstream. Unknown aggregates and an unknown in_tree
 // provider are no faults and leave the result empty.
-func Search(w *placement.Snapshot, q placement.Query) (*Result, error) {
-	p := compile(w, q)
-	if p.unknown {
-		if err := p.firstFault(); err != nil {
+func Search(w *placement.Snapshot, asked placement.Query) (*Result, error) {
+	q := compile(w, asked)
+	if q.unknown {
+		if err := q.firstFault(); err != nil {
 			return nil, err
 		}
-		p.impossible = true
+		q.impossible = true
 	}
-	return newResult(p), nil
+	return newResult(q), nil
 }
 
 // unknownClass is the fault of a query that names a resource class that does
@@ -39,15 +39,15 @@ func unknownTrait(name string) error {
 // returns the fault that comes first, or nil when the search has ended without
 // candidates before it: when root_required is met by no root, when a group's
 // aggregates have no member, or when a group by itself cannot be satisfied.
-func (p *plan) firstFault() error {
-	if err := p.unknownTraits(p.query.RootRequired, p.query.RootForbidden); err != nil {
+func (q *compiledQuery) firstFault() error {
+	if err := q.unknownTraits(q.asked.RootRequired, q.asked.RootForbidden); err != nil {
 		return err
 	}
-	if !p.anyRoot() {
+	if !q.anyRoot() {
 		return nil
 	}
-	for i := range p.query.Groups {
-		over, err := p.firstFaultIn(i)
+	for i := range q.asked.Groups {
+		over, err := q.firstFaultIn(i)
 		if over || err != nil {
 			return err
 		}
@@ -57,33 +57,33 @@ func (p *plan) firstFault() error {
 
 // firstFaultIn looks at one group. It returns true when the search ends with
 // it.
-func (p *plan) firstFaultIn(i int) (over bool, err error) {
-	g := &p.query.Groups[i]
+func (q *compiledQuery) firstFaultIn(i int) (over bool, err error) {
+	g := &q.asked.Groups[i]
 	for _, r := range g.Resources {
-		if _, ok := p.w.Class(r.Class); !ok {
+		if _, ok := q.w.Class(r.Class); !ok {
 			return true, unknownClass(r.Class)
 		}
 	}
-	if !p.anyMember(g) {
+	if !q.anyMember(g) {
 		return true, nil
 	}
-	if err := p.unknownTraits(append(g.Required[:len(g.Required):len(g.Required)], g.Forbidden)...); err != nil {
+	if err := q.unknownTraits(append(g.Required[:len(g.Required):len(g.Required)], g.Forbidden)...); err != nil {
 		return true, err
 	}
-	alone := p.query
-	alone.Groups = p.query.Groups[i : i+1]
+	alone := q.asked
+	alone.Groups = q.asked.Groups[i : i+1]
 	alone.Isolate, alone.SameSubtrees = false, nil
-	for range newResult(compile(p.w, alone)).first().All() {
+	for range newResult(compile(q.w, alone)).first().All() {
 		return false, nil
 	}
 	return true, nil
 }
 
 // unknownTraits returns the fault of the first name that is no trait.
-func (p *plan) unknownTraits(lists ...[]string) error {
+func (q *compiledQuery) unknownTraits(lists ...[]string) error {
 	for _, names := range lists {
 		for _, name := range names {
-			if _, ok := p.w.Trait(name); !ok {
+			if _, ok := q.w.Trait(name); !ok {
 				return unknownTrait(name)
 			}
 		}
@@ -92,23 +92,23 @@ func (p *plan) unknownTraits(lists ...[]string) error {
 }
 
 // anyRoot reports whether root_required leaves any tree.
-func (p *plan) anyRoot() bool {
-	for t := range p.w.Trees() {
-		if p.rootQualifies(t.Root()) {
+func (q *compiledQuery) anyRoot() bool {
+	for t := range q.w.Trees() {
+		if q.rootQualifies(t.Root()) {
 			return true
 		}
 	}
-	return len(p.rootRequired)+len(p.rootForbidden) == 0
+	return len(q.rootRequired)+len(q.rootForbidden) == 0
 }
 
 // anyMember reports whether any provider is itself in the aggregates of a
 // group.
-func (p *plan) anyMember(g *placement.RequestGroup) bool {
+func (q *compiledQuery) anyMember(g *placement.RequestGroup) bool {
 	if len(g.MemberOf) == 0 {
 		return true
 	}
-	sets := p.memberships(g.MemberOf)
-	for t := range p.w.Trees() {
+	sets := q.memberships(g.MemberOf)
+	for t := range q.w.Trees() {
 		for _, provider := range t.Providers {
 			if memberOfAll(provider, sets) {
 				return true

@@ -20,23 +20,23 @@ type sharer struct {
 }
 
 // findSharers lists the sharing providers that could serve.
-func (p *plan) findSharers() {
-	sharing := bitset(p.w.WithSharing())
+func (q *compiledQuery) findSharers() {
+	sharing := bitset(q.w.WithSharing())
 	for slot := sharing.from(0); slot >= 0; slot = sharing.from(slot + 1) {
-		t := p.w.Tree(slot)
+		t := q.w.Tree(slot)
 		for _, sp := range t.Providers {
 			if sp.Shares {
-				p.addSharer(sp, t)
+				q.addSharer(sp, t)
 			}
 		}
 	}
 }
 
-func (p *plan) addSharer(sp *placement.Provider, t *placement.Tree) {
-	serves := make([]bool, len(p.requests))
+func (q *compiledQuery) addSharer(sp *placement.Provider, t *placement.Tree) {
+	serves := make([]bool, len(q.requests))
 	useful := false
-	for i := range p.requests {
-		r := &p.requests[i]
+	for i := range q.requests {
+		r := &q.requests[i]
 		v, _ := r.judge(sp, false)
 		serves[i] = v == fits && r.mayUseSharing(t.Slot())
 		useful = useful || serves[i]
@@ -44,11 +44,11 @@ func (p *plan) addSharer(sp *placement.Provider, t *placement.Tree) {
 	if !useful {
 		return
 	}
-	s := sharer{provider: sp, tree: t, serves: serves, anchors: newBitset(p.w.Slots())}
+	s := sharer{provider: sp, tree: t, serves: serves, anchors: newBitset(q.w.Slots())}
 	for _, id := range sp.Aggregates {
-		s.anchors.or(p.w.WithAggregate(id))
+		s.anchors.or(q.w.WithAggregate(id))
 	}
-	p.sharers = append(p.sharers, s)
+	q.sharers = append(q.sharers, s)
 }
 
 // sharerOf finds the entry of an assigned provider, nil when it could serve

@@ -24,10 +24,10 @@ type place struct{ slot, index int }
 
 // Summary returns an empty summary for the result's candidates.
 func (r *Result) Summary() *Summary {
-	p := r.plan
-	s := &Summary{result: r, trees: newBitset(p.w.Slots())}
+	q := r.query
+	s := &Summary{result: r, trees: newBitset(q.w.Slots())}
 	// Upstream leaves providers out only when it knows of any nesting.
-	if s.flat = p.query.Flat && p.w.Nested(); s.flat {
+	if s.flat = q.asked.Flat && q.w.Nested(); s.flat {
 		s.used = make(map[place]bool)
 	}
 	return s
@@ -74,7 +74,7 @@ func (s *Summary) Providers() iter.Seq2[*placement.Tree, *placement.Provider] {
 	}
 }
 
-func (s *Summary) snapshot() *placement.Snapshot { return s.result.plan.w }
+func (s *Summary) snapshot() *placement.Snapshot { return s.result.query.w }
 
 func (s *Summary) flatProviders(yield func(*placement.Tree, *placement.Provider) bool) {
 	s.addCutOff()
@@ -94,7 +94,7 @@ func (s *Summary) flatProviders(yield func(*placement.Tree, *placement.Provider)
 // clients of the versions before trees see such providers described. It looks at
 // a bounded number of candidates: there can be very many of them.
 func (s *Summary) addCutOff() {
-	if s.result.plan.query.Limit == 0 {
+	if s.result.query.asked.Limit == 0 {
 		return
 	}
 	looked := 0

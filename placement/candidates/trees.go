@@ -11,53 +11,53 @@ import (
 // shared, every class, trait and aggregate that is wanted somewhere. What they
 // have room for is left to the scan of the trees, but for queries that sharing
 // providers could serve.
-func (p *plan) narrow() {
-	p.live = newBitset(p.w.Slots())
-	p.live.fill(p.w.Slots())
-	for _, id := range p.rootRequired {
-		p.live.and(p.w.WithTrait(id))
+func (q *compiledQuery) narrow() {
+	q.live = newBitset(q.w.Slots())
+	q.live.fill(q.w.Slots())
+	for _, id := range q.rootRequired {
+		q.live.and(q.w.WithTrait(id))
 	}
-	if len(p.sharers) == 0 {
-		p.narrowAlone()
+	if len(q.sharers) == 0 {
+		q.narrowAlone()
 	} else {
-		p.narrowShared()
+		q.narrowShared()
 	}
 }
 
 // narrowAlone is for queries that no sharing provider could serve.
-func (p *plan) narrowAlone() {
-	for i := range p.requests {
-		p.keepOwn(i, p.live)
+func (q *compiledQuery) narrowAlone() {
+	for i := range q.requests {
+		q.keepOwn(i, q.live)
 	}
-	for _, ids := range p.required {
-		keepAny(p.live, ids, p.w.WithTrait)
+	for _, ids := range q.required {
+		keepAny(q.live, ids, q.w.WithTrait)
 	}
-	p.demand()
+	q.demand()
 }
 
 // narrowShared adds, for each request, the anchors of the sharers that could serve
 // it to the trees that could serve it themselves.
-func (p *plan) narrowShared() {
-	slots := p.w.Slots()
+func (q *compiledQuery) narrowShared() {
+	slots := q.w.Slots()
 	set := newBitset(slots)
-	for i := range p.requests {
+	for i := range q.requests {
 		set.fill(slots)
-		p.keepOwn(i, set)
-		p.keepWithCapacity(i, set)
-		p.addAnchors(set, func(s *sharer) bool { return s.serves[i] })
-		p.live.and(set)
+		q.keepOwn(i, set)
+		q.keepWithCapacity(i, set)
+		q.addAnchors(set, func(s *sharer) bool { return s.serves[i] })
+		q.live.and(set)
 	}
-	for _, ids := range p.required {
+	for _, ids := range q.required {
 		set.fill(slots)
-		keepAny(set, ids, p.w.WithTrait)
-		p.addAnchors(set, func(s *sharer) bool { return hasAny(s.provider, ids) })
-		p.live.and(set)
+		keepAny(set, ids, q.w.WithTrait)
+		q.addAnchors(set, func(s *sharer) bool { return hasAny(s.provider, ids) })
+		q.live.and(set)
 	}
 }
 
 // keepOwn keeps those trees in set whose own providers may serve a request.
-func (p *plan) keepOwn(i int, set bitset) {
-	r := &p.requests[i]
+func (q *compiledQuery) keepOwn(i int, set bitset) {
+	r := &q.requests[i]
 	if r.inTree >= 0 {
 		had := set.has(r.inTree)
 		clear(set)
@@ -66,13 +66,13 @@ func (p *plan) keepOwn(i int, set bitset) {
 		}
 	}
 	for _, n := range r.needs {
-		set.and(p.w.WithClass(n.class))
+		set.and(q.w.WithClass(n.class))
 	}
 	for _, ids := range r.required {
-		keepAny(set, ids, p.w.WithTrait)
+		keepAny(set, ids, q.w.WithTrait)
 	}
 	for _, ids := range r.memberOf {
-		keepAny(set, ids, p.w.WithAggregate)
+		keepAny(set, ids, q.w.WithAggregate)
 	}
 }
 
@@ -90,9 +90,9 @@ func keepAny[K any](set bitset, ids []K, with func(K) []uint64) {
 }
 
 // addAnchors adds the anchors of the sharing providers for which ok holds.
-func (p *plan) addAnchors(set bitset, ok func(*sharer) bool) {
-	for i := range p.sharers {
-		if s := &p.sharers[i]; ok(s) {
+func (q *compiledQuery) addAnchors(set bitset, ok func(*sharer) bool) {
+	for i := range q.sharers {
+		if s := &q.sharers[i]; ok(s) {
 			set.or(s.anchors)
 		}
 	}
@@ -105,24 +105,24 @@ type demand struct {
 }
 
 // demand finds the most that a request wants of each class.
-func (p *plan) demand() {
-	p.demands = make([]demand, len(p.classes))
-	for i, class := range p.classes {
-		p.demands[i].room = p.w.Room(class)
+func (q *compiledQuery) demand() {
+	q.demands = make([]demand, len(q.classes))
+	for i, class := range q.classes {
+		q.demands[i].room = q.w.Room(class)
 	}
-	for i := range p.requests {
-		for _, n := range p.requests[i].needs {
-			at, _ := slices.BinarySearch(p.classes, n.class)
-			p.demands[at].most = max(p.demands[at].most, n.amount)
+	for i := range q.requests {
+		for _, n := range q.requests[i].needs {
+			at, _ := slices.BinarySearch(q.classes, n.class)
+			q.demands[at].most = max(q.demands[at].most, n.amount)
 		}
 	}
 }
 
 // keepWithCapacity keeps those trees in set where single providers have room for a
 // request.
-func (p *plan) keepWithCapacity(i int, set bitset) {
-	for _, n := range p.requests[i].needs {
-		room := p.w.Room(n.class)
+func (q *compiledQuery) keepWithCapacity(i int, set bitset) {
+	for _, n := range q.requests[i].needs {
+		room := q.w.Room(n.class)
 		for at := range set {
 			set[at] = room.Word(at, set[at], n.amount)
 		}
@@ -131,10 +131,10 @@ func (p *plan) keepWithCapacity(i int, set bitset) {
 
 // withCapacity returns one word of the live trees without those that cannot have room
 // for a request.
-func (p *plan) withCapacity(at int) uint64 {
-	word := p.live[at]
-	for i := range p.demands {
-		d := &p.demands[i]
+func (q *compiledQuery) withCapacity(at int) uint64 {
+	word := q.live[at]
+	for i := range q.demands {
+		d := &q.demands[i]
 		word = d.room.Word(at, word, d.most)
 	}
 	return word
@@ -143,7 +143,7 @@ func (p *plan) withCapacity(at int) uint64 {
 // A scan goes through the trees that may anchor a candidate. It looks at their
 // room a word at a time, so that a search that ends early has not looked at all.
 type scan struct {
-	*plan
+	*compiledQuery
 	at   int    // the word that comes next
 	word uint64 // what is left of the one before
 }
