@@ -26,7 +26,7 @@ type compiledQuery struct {
 	rootRequired  []placement.TraitID
 	rootForbidden []placement.TraitID
 
-	sharers []sharer
+	sharingProviders []sharingProvider
 	// live is the set of trees that may anchor a candidate, as far as the
 	// indexes can tell, but for demands: what each class must have room for.
 	live    bitset
@@ -88,7 +88,7 @@ func compile(w *placement.Snapshot, asked placement.Query) *compiledQuery {
 	q.contest()
 	q.findSame()
 	q.findSubtrees()
-	q.findSharers()
+	q.findSharingProviders()
 	q.narrow()
 	return q
 }

@@ -15,7 +15,7 @@ type treeOptions struct {
 	*compiledQuery
 	tree    *placement.Tree // the anchor
 	slot    int             // of it
-	sharing []int32         // the places in compiledQuery.sharers of those that share with the anchor
+	sharing []int32         // the places in compiledQuery.sharing providers of those that share with the anchor
 
 	providers []int32  // the numbers of those that can serve, one request after the other
 	domains   []domain // a piece of providers for each request; those with the fewest options first
@@ -51,8 +51,8 @@ func (o *treeOptions) open(slot int) bool {
 func (o *treeOptions) enter(slot int) {
 	o.slot, o.tree = slot, o.w.Tree(slot)
 	o.sharing = o.sharing[:0]
-	for i := range o.sharers {
-		if s := &o.sharers[i]; s.anchors.has(slot) && s.tree != o.tree {
+	for i := range o.sharingProviders {
+		if s := &o.sharingProviders[i]; s.anchors.has(slot) && s.tree != o.tree {
 			o.sharing = append(o.sharing, int32(i))
 		}
 	}
@@ -82,7 +82,7 @@ func (o *treeOptions) list(k int, root *placement.Provider) bool {
 		}
 	}
 	for i, at := range o.sharing {
-		if o.sharers[at].serves[k] {
+		if o.sharingProviders[at].serves[k] {
 			o.providers = append(o.providers, int32(len(o.tree.Providers)+i))
 		}
 	}
@@ -93,17 +93,17 @@ func (o *treeOptions) list(k int, root *placement.Provider) bool {
 // count is how many providers have a number.
 func (o *treeOptions) count() int { return len(o.tree.Providers) + len(o.sharing) }
 
-// sharer returns the sharing provider of that number, nil when it is one of the tree.
-func (o *treeOptions) sharer(number int32) *sharer {
+// sharing provider returns the sharing provider of that number, nil when it is one of the tree.
+func (o *treeOptions) sharingProvider(number int32) *sharingProvider {
 	if at := int(number) - len(o.tree.Providers); at >= 0 {
-		return &o.sharers[o.sharing[at]]
+		return &o.sharingProviders[o.sharing[at]]
 	}
 	return nil
 }
 
 // provider returns the provider of that number and its tree.
 func (o *treeOptions) provider(number int32) (*placement.Provider, *placement.Tree) {
-	if s := o.sharer(number); s != nil {
+	if s := o.sharingProvider(number); s != nil {
 		return s.provider, s.tree
 	}
 	return o.tree.Providers[number], o.tree

@@ -6,9 +6,9 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// A sharer is a provider with the trait SharesViaAggregate that could serve
+// A sharingProvider is a provider with the trait SharesViaAggregate that could serve
 // some request.
-type sharer struct {
+type sharingProvider struct {
 	provider *placement.Provider
 	tree     *placement.Tree
 	// anchors are the trees it shares with: those with a member in one of
@@ -20,19 +20,19 @@ type sharer struct {
 }
 
 // findSharers lists the sharing providers that could serve.
-func (q *compiledQuery) findSharers() {
+func (q *compiledQuery) findSharingProviders() {
 	sharing := bitset(q.w.WithSharing())
 	for slot := sharing.from(0); slot >= 0; slot = sharing.from(slot + 1) {
 		t := q.w.Tree(slot)
 		for _, sp := range t.Providers {
 			if sp.Shares {
-				q.addSharer(sp, t)
+				q.addSharingProvider(sp, t)
 			}
 		}
 	}
 }
 
-func (q *compiledQuery) addSharer(sp *placement.Provider, t *placement.Tree) {
+func (q *compiledQuery) addSharingProvider(sp *placement.Provider, t *placement.Tree) {
 	serves := make([]bool, len(q.requests))
 	useful := false
 	for i := range q.requests {
@@ -44,22 +44,22 @@ func (q *compiledQuery) addSharer(sp *placement.Provider, t *placement.Tree) {
 	if !useful {
 		return
 	}
-	s := sharer{provider: sp, tree: t, serves: serves, anchors: newBitset(q.w.Slots())}
+	s := sharingProvider{provider: sp, tree: t, serves: serves, anchors: newBitset(q.w.Slots())}
 	for _, id := range sp.Aggregates {
 		s.anchors.or(q.w.WithAggregate(id))
 	}
-	q.sharers = append(q.sharers, s)
+	q.sharingProviders = append(q.sharingProviders, s)
 }
 
 // sharerOf finds the entry of an assigned provider, nil when it could serve
 // no request of another tree.
-func (a *assignment) sharerOf(number int32) *sharer {
-	if s := a.sharer(number); s != nil {
+func (a *assignment) sharingProviderOf(number int32) *sharingProvider {
+	if s := a.sharingProvider(number); s != nil {
 		return s
 	}
-	for i := range a.sharers {
-		if a.sharers[i].provider == a.tree.Providers[number] {
-			return &a.sharers[i]
+	for i := range a.sharingProviders {
+		if a.sharingProviders[i].provider == a.tree.Providers[number] {
+			return &a.sharingProviders[i]
 		}
 	}
 	return nil
@@ -70,7 +70,7 @@ func (a *assignment) sharerOf(number int32) *sharer {
 // anchors, so only an assignment of such providers alone can come twice; which
 // anchor it is then reported at makes no difference to the answer.
 func (a *assignment) repeated() bool {
-	if len(a.sharers) == 0 {
+	if len(a.sharingProviders) == 0 {
 		return false
 	}
 	for _, number := range a.assigned {
@@ -98,7 +98,7 @@ func (a *assignment) commonAnchors(at int) uint64 {
 	word := a.live[at]
 	for _, number := range a.assigned {
 		var anchors uint64
-		if s := a.sharerOf(number); s != nil {
+		if s := a.sharingProviderOf(number); s != nil {
 			anchors = s.anchors[at]
 		}
 		_, tree := a.provider(number)
@@ -126,7 +126,7 @@ func (a *assignment) anchoredAt(slot int) bool {
 			if v, _ := r.judge(p, r.rootCountsForAll(root)); v != fits || !r.within(slot) {
 				return false
 			}
-		} else if s := a.sharerOf(number); s == nil || !s.serves[k] {
+		} else if s := a.sharingProviderOf(number); s == nil || !s.serves[k] {
 			return false
 		}
 	}

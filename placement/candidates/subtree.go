@@ -33,7 +33,7 @@ func (s *subtreeState) prepare(o *treeOptions) {
 	clear(s.shared)
 	for i, at := range o.sharing {
 		for j, other := range o.sharing {
-			a, b := &o.sharers[at], &o.sharers[other]
+			a, b := &o.sharingProviders[at], &o.sharingProviders[other]
 			if a.tree == b.tree && bitset(a.tree.Lineage(a.provider.Index)).has(b.provider.Index) {
 				s.lineage(o, len(o.tree.Providers)+i).add(len(o.tree.Providers) + j)
 			}

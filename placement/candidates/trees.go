@@ -17,7 +17,7 @@ func (q *compiledQuery) narrow() {
 	for _, id := range q.rootRequired {
 		q.live.and(q.w.WithTrait(id))
 	}
-	if len(q.sharers) == 0 {
+	if len(q.sharingProviders) == 0 {
 		q.narrowAlone()
 	} else {
 		q.narrowShared()
@@ -35,7 +35,7 @@ func (q *compiledQuery) narrowAlone() {
 	q.demand()
 }
 
-// narrowShared adds, for each request, the anchors of the sharers that could serve
+// narrowShared adds, for each request, the anchors of the sharing providers that could serve
 // it to the trees that could serve it themselves.
 func (q *compiledQuery) narrowShared() {
 	slots := q.w.Slots()
@@ -44,13 +44,13 @@ func (q *compiledQuery) narrowShared() {
 		set.fill(slots)
 		q.keepOwn(i, set)
 		q.keepWithCapacity(i, set)
-		q.addAnchors(set, func(s *sharer) bool { return s.serves[i] })
+		q.addAnchors(set, func(s *sharingProvider) bool { return s.serves[i] })
 		q.live.and(set)
 	}
 	for _, ids := range q.required {
 		set.fill(slots)
 		keepAny(set, ids, q.w.WithTrait)
-		q.addAnchors(set, func(s *sharer) bool { return hasAny(s.provider, ids) })
+		q.addAnchors(set, func(s *sharingProvider) bool { return hasAny(s.provider, ids) })
 		q.live.and(set)
 	}
 }
@@ -90,9 +90,9 @@ func keepAny[K any](set bitset, ids []K, with func(K) []uint64) {
 }
 
 // addAnchors adds the anchors of the sharing providers for which ok holds.
-func (q *compiledQuery) addAnchors(set bitset, ok func(*sharer) bool) {
-	for i := range q.sharers {
-		if s := &q.sharers[i]; ok(s) {
+func (q *compiledQuery) addAnchors(set bitset, ok func(*sharingProvider) bool) {
+	for i := range q.sharingProviders {
+		if s := &q.sharingProviders[i]; ok(s) {
 			set.or(s.anchors)
 		}
 	}
