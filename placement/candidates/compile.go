@@ -15,9 +15,9 @@ type compiledQuery struct {
 	requests []request
 	// classes are the requested ones, sorted.
 	classes []placement.ClassID
-	// contested is how many classes are wanted by more than one request: only
+	// commonClasses is how many classes are wanted by more than one request: only
 	// for those must a search keep what is left.
-	contested int
+	commonClasses int
 	// sameSubtrees are the sets of same_subtree, as sets of requests.
 	sameSubtrees []bitset
 	// required are the traits the providers of the unsuffixed group must
@@ -63,9 +63,9 @@ type request struct {
 type need struct {
 	class  placement.ClassID
 	amount int64
-	// contest numbers the classes that several requests want, -1 for a class
+	// common numbers the classes that several requests want, -1 for a class
 	// that only this request wants.
-	contest int
+	common int
 }
 
 // compile resolves the names of a query and narrows the trees.
@@ -85,7 +85,7 @@ func compile(w *placement.Snapshot, asked placement.Query) *compiledQuery {
 	if q.unknown || q.impossible {
 		return q
 	}
-	q.contest()
+	q.listClasses()
 	q.findSame()
 	q.findSubtrees()
 	q.findSharingProviders()
@@ -145,7 +145,7 @@ func (q *compiledQuery) needs(resources []placement.ClassAmount) []need {
 	for _, r := range resources {
 		class, ok := q.w.Class(r.Class)
 		q.unknown = q.unknown || !ok
-		needs = append(needs, need{class: class, amount: r.Amount, contest: -1})
+		needs = append(needs, need{class: class, amount: r.Amount, common: -1})
 	}
 	return needs
 }
@@ -204,8 +204,8 @@ func (q *compiledQuery) inTree(g *placement.RequestGroup) int {
 	return t.Slot()
 }
 
-// contest lists the classes and numbers those that more than one request wants.
-func (q *compiledQuery) contest() {
+// listClasses lists the classes and numbers those that more than one request wants.
+func (q *compiledQuery) listClasses() {
 	q.classes = make([]placement.ClassID, 0, len(q.requests))
 	for i := range q.requests {
 		for _, n := range q.requests[i].needs {
@@ -213,26 +213,26 @@ func (q *compiledQuery) contest() {
 		}
 	}
 	slices.Sort(q.classes)
-	var contests map[placement.ClassID]int
+	var common map[placement.ClassID]int
 	for i := 1; i < len(q.classes); i++ {
 		class := q.classes[i]
 		if class == q.classes[i-1] && (i == 1 || class != q.classes[i-2]) {
-			if contests == nil {
-				contests = make(map[placement.ClassID]int)
+			if common == nil {
+				common = make(map[placement.ClassID]int)
 			}
-			contests[class] = q.contested
-			q.contested++
+			common[class] = q.commonClasses
+			q.commonClasses++
 		}
 	}
 	q.classes = slices.Compact(q.classes)
-	if contests == nil {
+	if common == nil {
 		return
 	}
 	for i := range q.requests {
 		for j := range q.requests[i].needs {
 			n := &q.requests[i].needs[j]
-			if contest, ok := contests[n.class]; ok {
-				n.contest = contest
+			if index, ok := common[n.class]; ok {
+				n.common = index
 			}
 		}
 	}

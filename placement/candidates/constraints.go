@@ -7,7 +7,7 @@ package candidates
 type constraints struct {
 	treeOptions
 
-	// left is what remains of each contested class on each provider, and taken marks the
+	// left is what remains of each common class on each provider, and taken marks the
 	// providers that serve a suffixed group already.
 	left  []int64
 	taken []bool
@@ -24,8 +24,8 @@ type constraints struct {
 // prepare begins with the options that were listed, and reports false when the required traits
 // are out of reach.
 func (c *constraints) prepare() bool {
-	if c.contested > 0 {
-		c.left = resize(c.left, c.count()*c.contested)
+	if c.commonClasses > 0 {
+		c.left = resize(c.left, c.count()*c.commonClasses)
 		for _, d := range c.domains {
 			c.prepareLeft(d)
 		}
@@ -43,17 +43,17 @@ func (c *constraints) prepare() bool {
 	return true
 }
 
-// prepareLeft notes what the options of a domain have of contested classes: the most that one
+// prepareLeft notes what the options of a domain have of common classes: the most that one
 // candidate may take, among however many groups it is divided.
 func (c *constraints) prepareLeft(d domain) {
 	for _, n := range c.requests[d.request].needs {
-		if n.contest < 0 {
+		if n.common < 0 {
 			continue
 		}
 		for _, number := range c.providers[d.from:d.to] {
 			p, _ := c.provider(number)
 			s := p.Stock(n.class)
-			c.left[int(number)*c.contested+n.contest] = min(s.Capacity()-s.Used, s.MaxUnit)
+			c.left[int(number)*c.commonClasses+n.common] = min(s.Capacity()-s.Used, s.MaxUnit)
 		}
 	}
 }
@@ -127,7 +127,7 @@ func (c *constraints) free(r *request, number int32) bool {
 func (c *constraints) affords(r *request, number int32) bool {
 	for i := range r.needs {
 		n := &r.needs[i]
-		if n.contest >= 0 && c.left[int(number)*c.contested+n.contest] < n.amount {
+		if n.common >= 0 && c.left[int(number)*c.commonClasses+n.common] < n.amount {
 			return false
 		}
 	}
@@ -138,8 +138,8 @@ func (c *constraints) affords(r *request, number int32) bool {
 func (c *constraints) take(r *request, number int32) {
 	c.mark(r, number, true)
 	for i := range r.needs {
-		if n := &r.needs[i]; n.contest >= 0 {
-			c.left[int(number)*c.contested+n.contest] -= n.amount
+		if n := &r.needs[i]; n.common >= 0 {
+			c.left[int(number)*c.commonClasses+n.common] -= n.amount
 		}
 	}
 }
@@ -147,8 +147,8 @@ func (c *constraints) take(r *request, number int32) {
 func (c *constraints) release(r *request, number int32) {
 	c.mark(r, number, false)
 	for i := range r.needs {
-		if n := &r.needs[i]; n.contest >= 0 {
-			c.left[int(number)*c.contested+n.contest] += n.amount
+		if n := &r.needs[i]; n.common >= 0 {
+			c.left[int(number)*c.commonClasses+n.common] += n.amount
 		}
 	}
 }

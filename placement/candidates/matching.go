@@ -10,7 +10,7 @@ type matching struct {
 
 // matchable reports whether the requests that have no provider yet could have one each, as far as it
 // can be told without trying: with isolation, whether the suffixed ones can have different
-// providers; and for each contested class, whether enough is left for as many pieces and in sum;
+// providers; and for each common class, whether enough is left for as many pieces and in sum;
 // in both cases within the subtrees of what is assigned. It never says no when there is a way.
 func (a *assignment) matchable() bool {
 	if a.depth == len(a.domains) {
@@ -19,7 +19,7 @@ func (a *assignment) matchable() bool {
 	if a.asked.Isolate && !a.matchIsolated() {
 		return false
 	}
-	for class := range a.contested {
+	for class := range a.commonClasses {
 		if !a.matchClass(class) {
 			return false
 		}
@@ -58,7 +58,7 @@ func (a *assignment) matchClass(class int) bool {
 	a.countSpare()
 	for number, spare := range m.spare {
 		if spare > 0 {
-			sum -= a.left[number*a.contested+class]
+			sum -= a.left[number*a.commonClasses+class]
 		}
 	}
 	return sum <= 0 && a.matchAll()
@@ -74,7 +74,7 @@ func (a *assignment) countSpare() {
 			m.spare[number] = int32(len(m.depths))
 		}
 	}
-	for class := range a.contested {
+	for class := range a.commonClasses {
 		var least int64
 		for i, depth := range m.depths {
 			if amount := a.wants(depth, class); i == 0 || amount < least {
@@ -86,16 +86,16 @@ func (a *assignment) countSpare() {
 		}
 		for number, spare := range m.spare {
 			if spare > 0 {
-				m.spare[number] = int32(min(int64(spare), a.left[number*a.contested+class]/least))
+				m.spare[number] = int32(min(int64(spare), a.left[number*a.commonClasses+class]/least))
 			}
 		}
 	}
 }
 
-// wants returns how much of a contested class the request of a domain needs.
+// wants returns how much of a common class the request of a domain needs.
 func (a *assignment) wants(depth, class int) int64 {
 	for _, n := range a.requests[a.domains[depth].request].needs {
-		if n.contest == class {
+		if n.common == class {
 			return n.amount
 		}
 	}

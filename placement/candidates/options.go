@@ -15,7 +15,7 @@ type treeOptions struct {
 	*compiledQuery
 	tree    *placement.Tree // the anchor
 	slot    int             // of it
-	sharing []int32         // the places in compiledQuery.sharing providers of those that share with the anchor
+	sharing []int32         // the indexes in sharingProviders of those that share with the anchor
 
 	providers []int32  // the numbers of those that can serve, one request after the other
 	domains   []domain // a piece of providers for each request; those with the fewest options first
@@ -93,7 +93,7 @@ func (o *treeOptions) list(k int, root *placement.Provider) bool {
 // count is how many providers have a number.
 func (o *treeOptions) count() int { return len(o.tree.Providers) + len(o.sharing) }
 
-// sharing provider returns the sharing provider of that number, nil when it is one of the tree.
+// sharingProvider returns the sharing provider of that number, nil when it is one of the tree.
 func (o *treeOptions) sharingProvider(number int32) *sharingProvider {
 	if at := int(number) - len(o.tree.Providers); at >= 0 {
 		return &o.sharingProviders[o.sharing[at]]
