@@ -140,13 +140,13 @@ func TestExplanationsAreBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 			if line.Msg != "no allocation candidates" || line.Constraint != "capacity" || line.Reason != "VCPU: no room for VCPU:5 drops 1, 0 left" ||
-				line.RequestID == "" && lines < counts[candidates.NoRoom]-1 {
+				line.RequestID == "" && lines < counts[candidates.NoCapacity]-1 {
 				t.Errorf("line %d is %+v", lines, line)
 			}
 			unexplained += line.Unexplained
 		}
 		if lines < 40 || lines > 60 || lines+unexplained != polls+1 ||
-			counts[candidates.NoRoom] != lines || counts[candidates.UnknownConstraint] != unexplained {
+			counts[candidates.NoCapacity] != lines || counts[candidates.UnknownConstraint] != unexplained {
 			t.Errorf("of %d answers within 10 s, %d have a line, and %d are counted in lines; observed: %v", polls, lines, unexplained, counts)
 		}
 	})

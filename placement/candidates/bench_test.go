@@ -124,7 +124,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// Trees that have all classes and traits, and room on all but the devices that
+// Trees that have all classes and traits, and free capacity on all but the devices that
 // count: no index tells.
 func BenchmarkFullDevices(b *testing.B) {
 	classes, traits, pic := clouds.Bandwidth(10_000, 1).Rows()

@@ -20,7 +20,7 @@ type builder struct {
 
 const noUse = -1
 
-// reserve makes room for the candidates of a query.
+// reserve makes space for the candidates of a query.
 func (b *builder) reserve(q *compiledQuery) {
 	b.mapped = resize(b.mapped, len(q.requests))
 	b.mappings = b.mappings[:0]

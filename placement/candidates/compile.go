@@ -27,10 +27,10 @@ type compiledQuery struct {
 	rootForbidden []placement.TraitID
 
 	sharingProviders []sharingProvider
-	// live is the set of trees that may anchor a candidate, as far as the
-	// indexes can tell, but for demands: what each class must have room for.
-	live    bitset
-	demands []demand
+	// candidateTrees are those that may anchor a candidate, as far as the indexes can
+	// tell, but for the free capacity that the largest amount of each class needs.
+	candidateTrees bitset
+	largest        []largestAmount
 
 	// unknown says that a class or a trait does not exist; impossible that
 	// nothing can satisfy a group, whatever the providers have left.

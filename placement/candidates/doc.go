@@ -19,7 +19,7 @@
 //     traits and aggregates, widened by the anchors of the sharing providers
 //     that could serve (trees.go, sharing.go).
 //  3. A scan goes through the trees that are left, 64 at a time, and drops those
-//     in which no provider has room for what some request needs (trees.go).
+//     in which no provider has the free capacity for what some request needs (trees.go).
 //  4. In each tree the providers that fit each request are listed, and the requests with
 //     the fewest choices are put first (options.go, fit.go).
 //  5. A depth-first search gives one request after the other a provider
@@ -37,7 +37,7 @@
 // # Cost
 //
 // With T trees in the snapshot, t of them left after step 2, P providers in those
-// that have room, G requests, A the number of choices and C the candidates that are
+// that have free capacity, G requests, A the number of choices and C the candidates that are
 // taken: step 2 costs T/64 operations for each name in the query, step 3 about one
 // for each of the t trees and class, step 4 G·P/64 and one for each
 // of the P that has the classes and traits, step 5 about G for each candidate, plus at most a bounded number

@@ -46,7 +46,7 @@ const (
 	NoProviders       Constraint = "no_providers"
 	RootRequired      Constraint = "root_required"
 	NoInventory       Constraint = "inventory"
-	NoRoom            Constraint = "capacity"
+	NoCapacity        Constraint = "capacity"
 	RequiredTraits    Constraint = "required" // of one provider, or of a tree's between them
 	ForbiddenTraits   Constraint = "forbidden"
 	MemberOf          Constraint = "member_of"
@@ -210,7 +210,7 @@ func newFunnel(q *compiledQuery, r *request) *funnel {
 	for _, n := range r.needs {
 		class := q.w.ClassName(n.class)
 		f.steps = append(f.steps, Drop{Kind: NoInventory, Constraint: "no inventory of " + class},
-			Drop{Kind: NoRoom, Constraint: fmt.Sprintf("no room for %s:%d", class, n.amount)})
+			Drop{Kind: NoCapacity, Constraint: fmt.Sprintf("no room for %s:%d", class, n.amount)})
 	}
 	f.steps = append(f.steps,
 		Drop{Kind: RequiredTraits, Constraint: "required traits"}, Drop{Kind: ForbiddenTraits, Constraint: "forbidden traits"},
@@ -226,7 +226,7 @@ func (f *funnel) count(v verdict, need int, within bool) {
 	case v == fits && within:
 	case v == fits:
 		at--
-	case v <= noRoom:
+	case v <= noCapacity:
 		at = 2*need + int(v-noInventory)
 	default:
 		at = 2*f.needs + int(v-lacksTrait)

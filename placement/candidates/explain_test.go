@@ -75,7 +75,7 @@ func TestExplainingUnknownNamesOfManyGroups(t *testing.T) {
 			})
 		}
 		e, err := candidates.Explain(context.Background(), w, q)
-		if err != nil || e.Constraint() != candidates.NoRoom {
+		if err != nil || e.Constraint() != candidates.NoCapacity {
 			panic(fmt.Sprint(e, err))
 		}
 	})

@@ -12,10 +12,10 @@ func SetDeadEnds(n int) (restore func()) {
 // every tree.
 func Unaided(r *Result) *Result {
 	q := *r.query
-	q.demands = nil
-	q.live = newBitset(q.w.Slots())
+	q.largest = nil
+	q.candidateTrees = newBitset(q.w.Slots())
 	for t := range q.w.Trees() {
-		q.live.add(t.Slot())
+		q.candidateTrees.add(t.Slot())
 	}
 	return &Result{&q}
 }

@@ -13,7 +13,7 @@ type verdict uint8
 const (
 	fits         verdict = iota
 	noInventory          // it offers none of a class
-	noRoom               // it offers the class, but not this amount
+	noCapacity           // it offers the class, but not this amount
 	lacksTrait           // a required trait
 	hasForbidden         // a forbidden trait
 	notMember            // of the aggregates it must be in
@@ -31,7 +31,7 @@ func (r *request) judge(p *placement.Provider, spanned bool) (verdict, int) {
 			return noInventory, i
 		}
 		if !s.Room(r.needs[i].amount) {
-			return noRoom, i
+			return noCapacity, i
 		}
 	}
 	switch {
@@ -79,7 +79,7 @@ func (r *request) aggregatesMatch(p *placement.Provider, spanned bool) bool {
 	return (spanned || memberOfAll(p, r.memberOf)) && !memberOfAny(p, r.notMemberOf)
 }
 
-// hasCapacity reports whether a provider has room for what a request needs.
+// hasCapacity reports whether a provider has the free capacity for what a request needs.
 func (r *request) hasCapacity(p *placement.Provider) bool {
 	for i := range r.needs {
 		if !p.Stock(r.needs[i].class).Room(r.needs[i].amount) {

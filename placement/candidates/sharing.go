@@ -92,10 +92,10 @@ func (a *assignment) repeated() bool {
 	return false
 }
 
-// commonAnchors returns one word of the set of live trees that all assigned providers are in
+// commonAnchors returns one word of the set of candidate trees that all assigned providers are in
 // or share with.
 func (a *assignment) commonAnchors(at int) uint64 {
-	word := a.live[at]
+	word := a.candidateTrees[at]
 	for _, number := range a.assigned {
 		var anchors uint64
 		if s := a.sharingProviderOf(number); s != nil {

@@ -9,13 +9,13 @@ import (
 
 // narrow finds the trees that may anchor a candidate: those that have, or are
 // shared, every class, trait and aggregate that is wanted somewhere. What they
-// have room for is left to the scan of the trees, but for queries that sharing
+// have free capacity for is left to the scan of the trees, but for queries that sharing
 // providers could serve.
 func (q *compiledQuery) narrow() {
-	q.live = newBitset(q.w.Slots())
-	q.live.fill(q.w.Slots())
+	q.candidateTrees = newBitset(q.w.Slots())
+	q.candidateTrees.fill(q.w.Slots())
 	for _, id := range q.rootRequired {
-		q.live.and(q.w.WithTrait(id))
+		q.candidateTrees.and(q.w.WithTrait(id))
 	}
 	if len(q.sharingProviders) == 0 {
 		q.narrowAlone()
@@ -27,12 +27,12 @@ func (q *compiledQuery) narrow() {
 // narrowAlone is for queries that no sharing provider could serve.
 func (q *compiledQuery) narrowAlone() {
 	for i := range q.requests {
-		q.keepOwn(i, q.live)
+		q.keepOwn(i, q.candidateTrees)
 	}
 	for _, ids := range q.required {
-		keepAny(q.live, ids, q.w.WithTrait)
+		keepAny(q.candidateTrees, ids, q.w.WithTrait)
 	}
-	q.demand()
+	q.findLargest()
 }
 
 // narrowShared adds, for each request, the anchors of the sharing providers that could serve
@@ -45,13 +45,13 @@ func (q *compiledQuery) narrowShared() {
 		q.keepOwn(i, set)
 		q.keepWithCapacity(i, set)
 		q.addAnchors(set, func(s *sharingProvider) bool { return s.serves[i] })
-		q.live.and(set)
+		q.candidateTrees.and(set)
 	}
 	for _, ids := range q.required {
 		set.fill(slots)
 		keepAny(set, ids, q.w.WithTrait)
 		q.addAnchors(set, func(s *sharingProvider) bool { return hasAny(s.provider, ids) })
-		q.live.and(set)
+		q.candidateTrees.and(set)
 	}
 }
 
@@ -98,50 +98,50 @@ func (q *compiledQuery) addAnchors(set bitset, ok func(*sharingProvider) bool) {
 	}
 }
 
-// A demand is what a query wants of one class.
-type demand struct {
-	room placement.Room
-	most int64 // the most that one request wants
+// A largestAmount is the most that one request wants of a class.
+type largestAmount struct {
+	free   placement.Room
+	amount int64
 }
 
-// demand finds the most that a request wants of each class.
-func (q *compiledQuery) demand() {
-	q.demands = make([]demand, len(q.classes))
+// findLargest finds the most that a request wants of each class.
+func (q *compiledQuery) findLargest() {
+	q.largest = make([]largestAmount, len(q.classes))
 	for i, class := range q.classes {
-		q.demands[i].room = q.w.Room(class)
+		q.largest[i].free = q.w.Room(class)
 	}
 	for i := range q.requests {
 		for _, n := range q.requests[i].needs {
 			at, _ := slices.BinarySearch(q.classes, n.class)
-			q.demands[at].most = max(q.demands[at].most, n.amount)
+			q.largest[at].amount = max(q.largest[at].amount, n.amount)
 		}
 	}
 }
 
-// keepWithCapacity keeps those trees in set where single providers have room for a
+// keepWithCapacity keeps those trees in set where single providers have the free capacity for a
 // request.
 func (q *compiledQuery) keepWithCapacity(i int, set bitset) {
 	for _, n := range q.requests[i].needs {
-		room := q.w.Room(n.class)
+		free := q.w.Room(n.class)
 		for at := range set {
-			set[at] = room.Word(at, set[at], n.amount)
+			set[at] = free.Word(at, set[at], n.amount)
 		}
 	}
 }
 
-// withCapacity returns one word of the live trees without those that cannot have room
+// withCapacity returns one word of the candidate trees without those that cannot have the free capacity
 // for a request.
 func (q *compiledQuery) withCapacity(at int) uint64 {
-	word := q.live[at]
-	for i := range q.demands {
-		d := &q.demands[i]
-		word = d.room.Word(at, word, d.most)
+	word := q.candidateTrees[at]
+	for i := range q.largest {
+		d := &q.largest[i]
+		word = d.free.Word(at, word, d.amount)
 	}
 	return word
 }
 
 // A scan goes through the trees that may anchor a candidate. It looks at their
-// room a word at a time, so that a search that ends early has not looked at all.
+// free capacity a word at a time, so that a search that ends early has not looked at all.
 type scan struct {
 	*compiledQuery
 	at   int    // the word that comes next
@@ -151,10 +151,10 @@ type scan struct {
 // next returns the slot of the next tree, -1 when there is none.
 func (s *scan) next() int {
 	for s.word == 0 {
-		if s.at == len(s.live) {
+		if s.at == len(s.candidateTrees) {
 			return -1
 		}
-		if s.live[s.at] != 0 {
+		if s.candidateTrees[s.at] != 0 {
 			s.word = s.withCapacity(s.at)
 		}
 		s.at++
