@@ -20,8 +20,8 @@ type assignment struct {
 }
 
 // begin starts with another tree, and reports false when it can see that there is no assignment.
-func (a *assignment) begin(slot int) bool {
-	if !a.open(slot) || !a.prepare() {
+func (a *assignment) begin(index int) bool {
+	if !a.open(index) || !a.prepare() {
 		return false
 	}
 	a.start()

@@ -2,7 +2,7 @@ package candidates
 
 import "math/bits"
 
-// A bitset is a set of small numbers, here of tree slots. One that is shorter
+// A bitset is a set of small numbers, here of tree indexes. One that is shorter
 // than another has zeros at its end.
 type bitset []uint64
 

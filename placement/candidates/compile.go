@@ -54,7 +54,7 @@ type request struct {
 	forbidden   []placement.TraitID
 	memberOf    [][]placement.AggregateID
 	notMemberOf []placement.AggregateID
-	// inTree is the slot of the only tree whose providers may serve, -1 for
+	// inTree is the index of the only tree whose providers may serve, -1 for
 	// any.
 	inTree int
 }
@@ -185,8 +185,8 @@ func (q *compiledQuery) aggregates(uuids []placement.UUID) []placement.Aggregate
 	return ids
 }
 
-// inTree finds the slot of the tree a group is restricted to, -1 for none. For a
-// provider that does not exist it is a slot that no tree has.
+// inTree finds the index of the tree a group is restricted to, -1 for none. For a
+// provider that does not exist it is an index that no tree has.
 // Upstream applies the restriction while it looks for resources, so that it
 // does not hold for a group without any; the provider must exist all the same.
 func (q *compiledQuery) inTree(g *placement.RequestGroup) int {

@@ -102,15 +102,15 @@ func (r *request) excludesTree(root *placement.Provider) bool {
 	return !r.granular && memberOfAny(root, r.notMemberOf)
 }
 
-// within reports whether providers of the tree in that slot may serve.
-func (r *request) within(slot int) bool { return r.inTree < 0 || r.inTree == slot }
+// within reports whether providers of the tree at that index may serve.
+func (r *request) within(index int) bool { return r.inTree < 0 || r.inTree == index }
 
 // mayUseSharing reports whether providers from outside the anchor's tree may serve
 // when they share. For a suffixed group in_tree is about the provider's own
 // tree, for the unsuffixed one it rules out all others.
-func (r *request) mayUseSharing(slot int) bool {
+func (r *request) mayUseSharing(index int) bool {
 	if r.granular {
-		return r.within(slot)
+		return r.within(index)
 	}
 	return r.inTree < 0
 }

@@ -13,9 +13,9 @@ import (
 // providers that share with the tree.
 type treeOptions struct {
 	*compiledQuery
-	tree    *placement.Tree // the anchor
-	slot    int             // of it
-	sharing []int32         // the indexes in sharingProviders of those that share with the anchor
+	tree      *placement.Tree // the anchor
+	treeIndex int             // of it
+	sharing   []int32         // the indexes in sharingProviders of those that share with the anchor
 
 	providers []int32  // the numbers of those that can serve, one request after the other
 	domains   []domain // a piece of providers for each request; those with the fewest options first
@@ -26,8 +26,8 @@ type domain struct{ request, from, to int }
 
 // open lists the options in a tree and reports whether every request has any. Requests with as many
 // options keep the order of the query.
-func (o *treeOptions) open(slot int) bool {
-	o.enter(slot)
+func (o *treeOptions) open(index int) bool {
+	o.enter(index)
 	root := o.tree.Root()
 	if !o.rootQualifies(root) {
 		return false
@@ -48,11 +48,11 @@ func (o *treeOptions) open(slot int) bool {
 }
 
 // enter makes a tree the anchor.
-func (o *treeOptions) enter(slot int) {
-	o.slot, o.tree = slot, o.w.Tree(slot)
+func (o *treeOptions) enter(index int) {
+	o.treeIndex, o.tree = index, o.w.Tree(index)
 	o.sharing = o.sharing[:0]
 	for i := range o.sharingProviders {
-		if s := &o.sharingProviders[i]; s.anchors.has(slot) && s.tree != o.tree {
+		if s := &o.sharingProviders[i]; s.anchors.has(index) && s.tree != o.tree {
 			o.sharing = append(o.sharing, int32(i))
 		}
 	}
@@ -70,7 +70,7 @@ func (o *treeOptions) list(k int, root *placement.Provider) bool {
 		return false
 	}
 	from := len(o.providers)
-	if r.within(o.slot) {
+	if r.within(o.treeIndex) {
 		spanned := r.rootCountsForAll(root)
 		for at := 0; at<<6 < len(o.tree.Providers); at++ {
 			for set := r.among(o.tree, at); set != 0; set &= set - 1 {

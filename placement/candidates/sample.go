@@ -10,7 +10,7 @@ type reservoir struct {
 	rng      *rand.Rand
 	size     int // how many to hold
 	seen     int
-	slots    []int32 // the anchors of those that are held
+	anchors  []int32 // the anchors of those that are held
 	assigned []int32 // what is assigned in them, one after the other
 }
 
@@ -31,13 +31,13 @@ func newReservoir(rng *rand.Rand, size int) *reservoir {
 // release gives the reservoir's memory back, but for more than most need.
 func (r *reservoir) release() {
 	const most = 1 << 18
-	if cap(r.slots) <= most && cap(r.assigned) <= most {
+	if cap(r.anchors) <= most && cap(r.assigned) <= most {
 		reservoirs.Put(r)
 	}
 }
 
 func (r *reservoir) empty() {
-	r.slots, r.assigned, r.seen = r.slots[:0], r.assigned[:0], 0
+	r.anchors, r.assigned, r.seen = r.anchors[:0], r.assigned[:0], 0
 }
 
 // sample yields a uniform random choice of Limit candidates in random order, and holds no more
@@ -60,8 +60,8 @@ func (s *solver) sample(yield func(Candidate) bool) {
 		if s.hidden() {
 			continue
 		}
-		r.show(s.slot, s.assigned)
-		if size != limit && len(r.slots) == size && !r.drain(s.compiledQuery, counted) {
+		r.show(s.treeIndex, s.assigned)
+		if size != limit && len(r.anchors) == size && !r.drain(s.compiledQuery, counted) {
 			return
 		}
 	}
@@ -74,8 +74,8 @@ func (r *reservoir) drain(q *compiledQuery, yield func(Candidate) bool) bool {
 	s := newSolver(q)
 	defer s.free()
 	n := len(q.requests)
-	for _, i := range r.rng.Perm(len(r.slots)) {
-		s.enter(int(r.slots[i]))
+	for _, i := range r.rng.Perm(len(r.anchors)) {
+		s.enter(int(r.anchors[i]))
 		copy(s.assigned, r.assigned[i*n:(i+1)*n])
 		if !yield(s.candidate(&s.assignment)) {
 			return false
@@ -87,20 +87,20 @@ func (r *reservoir) drain(q *compiledQuery, yield func(Candidate) bool) bool {
 
 // show offers a assignment to the reservoir. After n of them each is held with
 // probability size/n (Waterman's algorithm R).
-func (r *reservoir) show(slot int, assigned []int32) {
+func (r *reservoir) show(index int, assigned []int32) {
 	r.seen++
-	if len(r.slots) < r.size {
-		r.hold(slot, assigned)
+	if len(r.anchors) < r.size {
+		r.hold(index, assigned)
 		return
 	}
 	if at := r.rng.IntN(r.seen); at < r.size {
-		r.slots[at] = int32(slot)
+		r.anchors[at] = int32(index)
 		copy(r.assigned[at*len(assigned):], assigned)
 	}
 }
 
 // hold adds a assignment.
-func (r *reservoir) hold(slot int, assigned []int32) {
-	r.slots = append(r.slots, int32(slot))
+func (r *reservoir) hold(index int, assigned []int32) {
+	r.anchors = append(r.anchors, int32(index))
 	r.assigned = append(r.assigned, assigned...)
 }

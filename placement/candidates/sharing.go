@@ -22,8 +22,8 @@ type sharingProvider struct {
 // findSharers lists the sharing providers that could serve.
 func (q *compiledQuery) findSharingProviders() {
 	sharing := bitset(q.w.WithSharing())
-	for slot := sharing.from(0); slot >= 0; slot = sharing.from(slot + 1) {
-		t := q.w.Tree(slot)
+	for index := sharing.from(0); index >= 0; index = sharing.from(index + 1) {
+		t := q.w.Tree(index)
 		for _, sp := range t.Providers {
 			if sp.Shares {
 				q.addSharingProvider(sp, t)
@@ -66,7 +66,7 @@ func (a *assignment) sharingProviderOf(number int32) *sharingProvider {
 }
 
 // repeated reports whether the complete assignment also comes up
-// at an anchor in an earlier slot. Only providers that share can serve at two
+// at an anchor of a lower index. Only providers that share can serve at two
 // anchors, so only an assignment of such providers alone can come twice; which
 // anchor it is then reported at makes no difference to the answer.
 func (a *assignment) repeated() bool {
@@ -78,13 +78,13 @@ func (a *assignment) repeated() bool {
 			return false
 		}
 	}
-	for at := 0; at <= a.slot>>6; at++ {
+	for at := 0; at <= a.treeIndex>>6; at++ {
 		for word := a.commonAnchors(at); word != 0; word &= word - 1 {
-			slot := at<<6 + bits.TrailingZeros64(word)
-			if slot >= a.slot {
+			index := at<<6 + bits.TrailingZeros64(word)
+			if index >= a.treeIndex {
 				return false
 			}
-			if a.anchoredAt(slot) {
+			if a.anchoredAt(index) {
 				return true
 			}
 		}
@@ -110,10 +110,10 @@ func (a *assignment) commonAnchors(at int) uint64 {
 	return word
 }
 
-// anchoredAt reports whether the assigned providers, which are all in the tree in that slot
+// anchoredAt reports whether the assigned providers, which are all in the tree at that index
 // or share with it, would do there.
-func (a *assignment) anchoredAt(slot int) bool {
-	root := a.w.Tree(slot).Root()
+func (a *assignment) anchoredAt(index int) bool {
+	root := a.w.Tree(index).Root()
 	if !a.rootQualifies(root) {
 		return false
 	}
@@ -122,8 +122,8 @@ func (a *assignment) anchoredAt(slot int) bool {
 		if r.excludesTree(root) {
 			return false
 		}
-		if p, tree := a.provider(number); tree.Slot() == slot {
-			if v, _ := r.judge(p, r.rootCountsForAll(root)); v != fits || !r.within(slot) {
+		if p, tree := a.provider(number); tree.Slot() == index {
+			if v, _ := r.judge(p, r.rootCountsForAll(root)); v != fits || !r.within(index) {
 				return false
 			}
 		} else if s := a.sharingProviderOf(number); s == nil || !s.serves[k] {

@@ -17,10 +17,10 @@ type Summary struct {
 	result *Result
 	trees  bitset
 	flat   bool
-	used   map[place]bool // the providers that give resources, when flat
+	used   map[position]bool // the providers that give resources, when flat
 }
 
-type place struct{ slot, index int }
+type position struct{ tree, provider int }
 
 // Summary returns an empty summary for the result's candidates.
 func (r *Result) Summary() *Summary {
@@ -28,7 +28,7 @@ func (r *Result) Summary() *Summary {
 	s := &Summary{result: r, trees: newBitset(q.w.Slots())}
 	// Upstream leaves providers out only when it knows of any nesting.
 	if s.flat = q.asked.Flat && q.w.Nested(); s.flat {
-		s.used = make(map[place]bool)
+		s.used = make(map[position]bool)
 	}
 	return s
 }
@@ -38,19 +38,19 @@ func (r *Result) Summary() *Summary {
 func (s *Summary) Add(c Candidate) {
 	for i := range c.Uses {
 		u := &c.Uses[i]
-		slot := u.Tree.Slot()
-		s.trees.add(slot)
+		index := u.Tree.Slot()
+		s.trees.add(index)
 		if s.flat {
-			s.used[place{slot, u.Index}] = true
+			s.used[position{index, u.Index}] = true
 		}
 	}
 }
 
-// Trees yields the trees that give resources, in the order of their slots.
+// Trees yields the trees that give resources, in the order of their indexes.
 func (s *Summary) Trees() iter.Seq[*placement.Tree] {
 	return func(yield func(*placement.Tree) bool) {
-		for slot := s.trees.from(0); slot >= 0; slot = s.trees.from(slot + 1) {
-			if !yield(s.snapshot().Tree(slot)) {
+		for index := s.trees.from(0); index >= 0; index = s.trees.from(index + 1) {
+			if !yield(s.snapshot().Tree(index)) {
 				return
 			}
 		}
@@ -58,7 +58,7 @@ func (s *Summary) Trees() iter.Seq[*placement.Tree] {
 }
 
 // Providers yields the providers to describe, each with its tree, in the order
-// of the slots and within a tree in that of its Providers.
+// of the indexes and within a tree in that of its Providers.
 func (s *Summary) Providers() iter.Seq2[*placement.Tree, *placement.Provider] {
 	if s.flat {
 		return s.flatProviders
@@ -78,12 +78,12 @@ func (s *Summary) snapshot() *placement.Snapshot { return s.result.query.w }
 
 func (s *Summary) flatProviders(yield func(*placement.Tree, *placement.Provider) bool) {
 	s.addCutOff()
-	places := slices.SortedFunc(maps.Keys(s.used), func(a, b place) int {
-		return cmp.Or(cmp.Compare(a.slot, b.slot), cmp.Compare(a.index, b.index))
+	positions := slices.SortedFunc(maps.Keys(s.used), func(a, b position) int {
+		return cmp.Or(cmp.Compare(a.tree, b.tree), cmp.Compare(a.provider, b.provider))
 	})
-	for _, at := range places {
-		t := s.snapshot().Tree(at.slot)
-		if !yield(t, t.Providers[at.index]) {
+	for _, at := range positions {
+		t := s.snapshot().Tree(at.tree)
+		if !yield(t, t.Providers[at.provider]) {
 			return
 		}
 	}
@@ -100,8 +100,8 @@ func (s *Summary) addCutOff() {
 	looked := 0
 	for c := range s.result.unlimited().All() {
 		for i := range c.Uses {
-			if slot := c.Uses[i].Tree.Slot(); s.trees.has(slot) {
-				s.used[place{slot, c.Uses[i].Index}] = true
+			if index := c.Uses[i].Tree.Slot(); s.trees.has(index) {
+				s.used[position{index, c.Uses[i].Index}] = true
 			}
 		}
 		if looked++; looked == maxHeld {

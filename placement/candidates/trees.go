@@ -38,17 +38,17 @@ func (q *compiledQuery) narrowAlone() {
 // narrowShared adds, for each request, the anchors of the sharing providers that could serve
 // it to the trees that could serve it themselves.
 func (q *compiledQuery) narrowShared() {
-	slots := q.w.Slots()
-	set := newBitset(slots)
+	trees := q.w.Slots()
+	set := newBitset(trees)
 	for i := range q.requests {
-		set.fill(slots)
+		set.fill(trees)
 		q.keepOwn(i, set)
 		q.keepWithCapacity(i, set)
 		q.addAnchors(set, func(s *sharingProvider) bool { return s.serves[i] })
 		q.candidateTrees.and(set)
 	}
 	for _, ids := range q.required {
-		set.fill(slots)
+		set.fill(trees)
 		keepAny(set, ids, q.w.WithTrait)
 		q.addAnchors(set, func(s *sharingProvider) bool { return hasAny(s.provider, ids) })
 		q.candidateTrees.and(set)
@@ -148,7 +148,7 @@ type scan struct {
 	word uint64 // what is left of the one before
 }
 
-// next returns the slot of the next tree, -1 when there is none.
+// next returns the index of the next tree, -1 when there is none.
 func (s *scan) next() int {
 	for s.word == 0 {
 		if s.at == len(s.candidateTrees) {
@@ -159,7 +159,7 @@ func (s *scan) next() int {
 		}
 		s.at++
 	}
-	slot := (s.at-1)<<6 + bits.TrailingZeros64(s.word)
+	index := (s.at-1)<<6 + bits.TrailingZeros64(s.word)
 	s.word &= s.word - 1
-	return slot
+	return index
 }

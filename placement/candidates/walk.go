@@ -19,8 +19,8 @@ type walk struct {
 
 // A queued tree may have more assignments than the one it was left at.
 type queued struct {
-	slot  int
-	taken []int32
+	treeIndex int
+	taken     []int32
 }
 
 // newWalk starts a walk. Which tree comes first matters only when not all assignments are taken, so
@@ -46,11 +46,11 @@ func (w *walk) next() bool {
 // depthFirst takes all assignments of a tree before the next tree.
 func (w *walk) depthFirst() bool {
 	for !w.begun || !w.step() {
-		slot := w.trees.next()
-		if slot < 0 {
+		index := w.trees.next()
+		if index < 0 {
 			return false
 		}
-		w.begun = w.a.begin(slot)
+		w.begun = w.a.begin(index)
 	}
 	return true
 }
@@ -68,11 +68,11 @@ func (w *walk) step() bool {
 // firstRound takes the first assignment of the next tree that has one.
 func (w *walk) firstRound() bool {
 	for !w.rounds {
-		slot := w.trees.next()
-		if slot < 0 {
+		index := w.trees.next()
+		if index < 0 {
 			w.rounds = true
-		} else if w.a.begin(slot) && w.step() {
-			w.queue = append(w.queue, queued{slot, w.a.save(nil)})
+		} else if w.a.begin(index) && w.step() {
+			w.queue = append(w.queue, queued{index, w.a.save(nil)})
 			return true
 		}
 	}
@@ -89,7 +89,7 @@ func (w *walk) furtherRound() bool {
 		}
 		t := w.queue[w.at]
 		w.at++
-		w.a.begin(t.slot)
+		w.a.begin(t.treeIndex)
 		w.a.restore(t.taken)
 		if w.step() {
 			t.taken = w.a.save(t.taken)
