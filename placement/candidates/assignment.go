@@ -39,7 +39,7 @@ func (a *assignment) start() {
 func (a *assignment) next() bool {
 	// 1. From a complete assignment the search goes on at its last domain.
 	if a.depth == len(a.domains) {
-		a.withdraw()
+		a.unassign()
 	}
 	for {
 		// 2. The domain gets its next option, and the one below begins with its first.
@@ -56,7 +56,7 @@ func (a *assignment) next() bool {
 		if a.depth == 0 {
 			return false
 		}
-		a.withdraw()
+		a.unassign()
 	}
 }
 
@@ -65,27 +65,27 @@ func (a *assignment) next() bool {
 func (a *assignment) advance() bool {
 	d := a.domains[a.depth]
 	for at := a.at[a.depth] + 1; at < d.to; at++ {
-		if !a.place(at) {
+		if !a.assign(at) {
 			continue
 		}
 		if a.failed < deadEnds || a.matchable() {
 			return true
 		}
-		a.withdraw()
+		a.unassign()
 	}
 	return false
 }
 
-// place gives the domain at the current depth an option and goes one deeper, unless that would
+// assign gives the domain at the current depth an option and goes one deeper, unless that would
 // break a constraint or leave another request without hope.
-func (a *assignment) place(at int) bool {
+func (a *assignment) assign(at int) bool {
 	k, number := a.domains[a.depth].request, a.providers[at]
 	r := &a.requests[k]
 	if !a.free(r, number) || a.words > 0 && !a.cover(a.depth, at, r) {
 		return false
 	}
 	if r.granular && len(a.sameSubtrees) > 0 &&
-		!a.subtrees.hold(&a.treeOptions, a.assigned, a.depth, a.depth+1, k, number) {
+		!a.subtrees.possible(&a.treeOptions, a.assigned, a.depth, a.depth+1, k, number) {
 		return false
 	}
 	a.assigned[k], a.at[a.depth] = number, at
@@ -94,8 +94,8 @@ func (a *assignment) place(at int) bool {
 	return true
 }
 
-// withdraw takes back the last option that was placed.
-func (a *assignment) withdraw() {
+// unassign takes the last option back.
+func (a *assignment) unassign() {
 	a.depth--
 	k := a.domains[a.depth].request
 	a.release(&a.requests[k], a.assigned[k])
@@ -114,6 +114,6 @@ func (a *assignment) save(to []int32) []int32 {
 // restore takes the options that were saved, in a tree that was begun again.
 func (a *assignment) restore(from []int32) {
 	for _, at := range from {
-		a.place(int(at))
+		a.assign(int(at))
 	}
 }

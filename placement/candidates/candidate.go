@@ -6,7 +6,7 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// A builder makes candidates of assignments and holds the memory of the one
+// A builder makes candidates of assignments and has the memory of the one
 // that is being yielded.
 type builder struct {
 	uses    []Use
@@ -33,8 +33,8 @@ func (b *builder) reserve(q *compiledQuery) {
 	}
 }
 
-// forget drops what the builder refers to.
-func (b *builder) forget() {
+// reset drops what the builder refers to.
+func (b *builder) reset() {
 	for i := range b.uses[:cap(b.uses)] {
 		u := &b.uses[:cap(b.uses)][i]
 		u.Provider, u.Tree = nil, nil

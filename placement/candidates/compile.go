@@ -265,7 +265,7 @@ func (r *request) asksTheSame(o *request) bool {
 }
 
 // findSubtrees turns the same_subtree sets into sets of requests. A set of one
-// holds always and is left out.
+// is always satisfied and is left out.
 func (q *compiledQuery) findSubtrees() {
 	if len(q.asked.SameSubtrees) == 0 {
 		return

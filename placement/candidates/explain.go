@@ -186,10 +186,10 @@ func (q *compiledQuery) explainRequest(ctx context.Context, k int) (RequestExpla
 		if ctx.Err() != nil {
 			return e, false
 		}
-		spanned, repelled := r.rootCountsForAll(tree.Root()), r.excludesTree(tree.Root())
+		rootMember, excluded := r.rootCountsForAll(tree.Root()), r.excludesTree(tree.Root())
 		for _, provider := range tree.Providers {
-			v, need := r.judge(provider, spanned)
-			if v == fits && repelled {
+			v, need := r.judge(provider, rootMember)
+			if v == fits && excluded {
 				v = isMember
 			}
 			f.count(v, need, r.within(tree.Slot()))

@@ -21,10 +21,10 @@ const (
 )
 
 // judge says whether a provider can serve a request, and if a class is what it
-// fails by, which of the request's needs. spanned says that the root of the anchor
+// fails by, which of the request's needs. rootMember says that the root of the anchor
 // is in the aggregates that the request wants, which then hold for its whole tree.
 // The tree the provider is in is not looked at.
-func (r *request) judge(p *placement.Provider, spanned bool) (verdict, int) {
+func (r *request) judge(p *placement.Provider, rootMember bool) (verdict, int) {
 	for i := range r.needs {
 		s := p.Stock(r.needs[i].class)
 		if s == nil {
@@ -39,7 +39,7 @@ func (r *request) judge(p *placement.Provider, spanned bool) (verdict, int) {
 		return lacksTrait, -1
 	case hasAny(p, r.forbidden):
 		return hasForbidden, -1
-	case !spanned && !memberOfAll(p, r.memberOf):
+	case !rootMember && !memberOfAll(p, r.memberOf):
 		return notMember, -1
 	case memberOfAny(p, r.notMemberOf):
 		return isMember, -1
@@ -72,11 +72,11 @@ func withAny(tree *placement.Tree, ids []placement.TraitID, at int) (set uint64)
 }
 
 // aggregatesMatch reports whether a provider's aggregates are those that a request wants.
-func (r *request) aggregatesMatch(p *placement.Provider, spanned bool) bool {
+func (r *request) aggregatesMatch(p *placement.Provider, rootMember bool) bool {
 	if len(r.memberOf)+len(r.notMemberOf) == 0 {
 		return true
 	}
-	return (spanned || memberOfAll(p, r.memberOf)) && !memberOfAny(p, r.notMemberOf)
+	return (rootMember || memberOfAll(p, r.memberOf)) && !memberOfAny(p, r.notMemberOf)
 }
 
 // hasCapacity reports whether a provider has the free capacity for what a request needs.

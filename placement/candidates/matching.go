@@ -1,6 +1,6 @@
 package candidates
 
-// A matching holds the memory of the attempts to give the rest of the requests a provider each.
+// A matching has the memory of the attempts to give the rest of the requests a provider each.
 type matching struct {
 	spare   []int32 // how many more requests each provider can take
 	visited []bool
@@ -138,7 +138,7 @@ func (a *assignment) augment(i int) bool {
 			continue
 		}
 		if r.granular && len(a.sameSubtrees) > 0 &&
-			!a.subtrees.hold(&a.treeOptions, a.assigned, a.depth, a.depth, d.request, number) {
+			!a.subtrees.possible(&a.treeOptions, a.assigned, a.depth, a.depth, d.request, number) {
 			continue
 		}
 		m.visited[number] = true

@@ -71,11 +71,11 @@ func (o *treeOptions) list(k int, root *placement.Provider) bool {
 	}
 	from := len(o.providers)
 	if r.within(o.treeIndex) {
-		spanned := r.rootCountsForAll(root)
+		rootMember := r.rootCountsForAll(root)
 		for at := 0; at<<6 < len(o.tree.Providers); at++ {
 			for set := r.among(o.tree, at); set != 0; set &= set - 1 {
 				number := at<<6 + bits.TrailingZeros64(set)
-				if p := o.tree.Providers[number]; r.hasCapacity(p) && r.aggregatesMatch(p, spanned) {
+				if p := o.tree.Providers[number]; r.hasCapacity(p) && r.aggregatesMatch(p, rootMember) {
 					o.providers = append(o.providers, int32(number))
 				}
 			}

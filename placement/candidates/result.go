@@ -74,7 +74,7 @@ func (r *Result) Classes() []placement.ClassID { return r.query.classes }
 
 // All yields the candidates. They are generated one by one, so that breaking
 // off early saves the work for the rest; only a query with a Sample chooses all
-// that it yields before it yields the first, and holds as many as Limit allows.
+// that it yields before it yields the first, and keeps as many as Limit allows.
 func (r *Result) All() iter.Seq[Candidate] {
 	return func(yield func(Candidate) bool) {
 		if r.query.impossible {
@@ -111,7 +111,7 @@ func newSolver(q *compiledQuery) *solver {
 // free gives the solver's memory back, without what it refers to.
 func (s *solver) free() {
 	s.compiledQuery, s.tree = nil, nil
-	s.forget()
+	s.reset()
 	solvers.Put(s)
 }
 

@@ -5,18 +5,18 @@ import (
 	"sync"
 )
 
-// A reservoir holds a choice of assignments.
+// A reservoir keeps a choice of assignments.
 type reservoir struct {
 	rng      *rand.Rand
-	size     int // how many to hold
+	size     int // how many to keep
 	seen     int
-	anchors  []int32 // the anchors of those that are held
+	anchors  []int32 // the anchors of those that are kept
 	assigned []int32 // what is assigned in them, one after the other
 }
 
-// maxHeld bounds how many assignments are held for the sake of their order: a
+// maxKept bounds how many assignments are kept for the sake of their order: a
 // request can have more of them than there is memory.
-const maxHeld = 1 << 17
+const maxKept = 1 << 17
 
 var reservoirs = sync.Pool{New: func() any { return new(reservoir) }}
 
@@ -40,14 +40,14 @@ func (r *reservoir) empty() {
 	r.anchors, r.assigned, r.seen = r.anchors[:0], r.assigned[:0], 0
 }
 
-// sample yields a uniform random choice of Limit candidates in random order, and holds no more
-// than it yields. Without a limit that can be held, all are yielded and what is shuffled is one
-// stretch of maxHeld after the other.
+// sample yields a uniform random choice of Limit candidates in random order, and keeps no more
+// than it yields. Without a limit that can be kept, all are yielded and what is shuffled is one
+// stretch of maxKept after the other.
 func (s *solver) sample(yield func(Candidate) bool) {
 	limit := s.asked.Limit
 	size := limit
-	if limit <= 0 || limit > maxHeld {
-		size = maxHeld
+	if limit <= 0 || limit > maxKept {
+		size = maxKept
 	}
 	r := newReservoir(rand.New(rand.NewPCG(s.asked.Sample.Seed, 0)), size)
 	defer r.release()
@@ -60,7 +60,7 @@ func (s *solver) sample(yield func(Candidate) bool) {
 		if s.hidden() {
 			continue
 		}
-		r.show(s.treeIndex, s.assigned)
+		r.offer(s.treeIndex, s.assigned)
 		if size != limit && len(r.anchors) == size && !r.drain(s.compiledQuery, counted) {
 			return
 		}
@@ -68,7 +68,7 @@ func (s *solver) sample(yield func(Candidate) bool) {
 	r.drain(s.compiledQuery, counted)
 }
 
-// drain yields what the reservoir holds in random order, with a solver of its own, and empties it.
+// drain yields what the reservoir keeps in random order, with a solver of its own, and empties it.
 // It returns false when no more is wanted.
 func (r *reservoir) drain(q *compiledQuery, yield func(Candidate) bool) bool {
 	s := newSolver(q)
@@ -85,12 +85,12 @@ func (r *reservoir) drain(q *compiledQuery, yield func(Candidate) bool) bool {
 	return true
 }
 
-// show offers a assignment to the reservoir. After n of them each is held with
+// offer offers an assignment to the reservoir. After n of them each is kept with
 // probability size/n (Waterman's algorithm R).
-func (r *reservoir) show(index int, assigned []int32) {
+func (r *reservoir) offer(index int, assigned []int32) {
 	r.seen++
 	if len(r.anchors) < r.size {
-		r.hold(index, assigned)
+		r.keep(index, assigned)
 		return
 	}
 	if at := r.rng.IntN(r.seen); at < r.size {
@@ -99,8 +99,8 @@ func (r *reservoir) show(index int, assigned []int32) {
 	}
 }
 
-// hold adds a assignment.
-func (r *reservoir) hold(index int, assigned []int32) {
+// keep adds an assignment.
+func (r *reservoir) keep(index int, assigned []int32) {
 	r.anchors = append(r.anchors, int32(index))
 	r.assigned = append(r.assigned, assigned...)
 }

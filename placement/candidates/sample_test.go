@@ -89,8 +89,8 @@ func TestSamplesAreUniform(t *testing.T) {
 	}
 }
 
-// mustBeUniform holds counts of n things, of which size were drawn in each round,
-// against the bound of chi-square at 0.999.
+// mustBeUniform compares counts of n things, of which size were drawn in each round,
+// with the bound of chi-square at 0.999.
 func mustBeUniform(t *testing.T, what string, counts map[string]int, n, size, rounds int) {
 	t.Helper()
 	expected := float64(rounds*size) / float64(n)

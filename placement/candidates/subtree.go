@@ -1,6 +1,6 @@
 package candidates
 
-// A subtreeState tells whether the sets of same_subtree can still hold: the providers of the
+// A subtreeState tells whether the sets of same_subtree can still be satisfied: the providers of the
 // groups of a set must all be below one of them, or be it. Sets of providers have a bit for each
 // number of treeOptions.
 type subtreeState struct {
@@ -56,19 +56,19 @@ func (s *subtreeState) lineage(o *treeOptions, number int) bitset {
 	return s.shared[at : at+s.words]
 }
 
-// hold reports whether the sets that a request is in can still hold when it gets a provider.
+// possible reports whether the sets that a request is in can still be satisfied when it gets a provider.
 // assigned has what the domains above depth have; those from open on may still bring the
 // provider that all others of a set are below.
-func (s *subtreeState) hold(o *treeOptions, assigned []int32, depth, open, request int, number int32) bool {
+func (s *subtreeState) possible(o *treeOptions, assigned []int32, depth, open, request int, number int32) bool {
 	for set, requests := range o.sameSubtrees {
-		if requests.has(request) && !s.holdsSet(o, set, assigned, depth, open, number) {
+		if requests.has(request) && !s.setPossible(o, set, assigned, depth, open, number) {
 			return false
 		}
 	}
 	return true
 }
 
-func (s *subtreeState) holdsSet(o *treeOptions, set int, assigned []int32, depth, open int, number int32) bool {
+func (s *subtreeState) setPossible(o *treeOptions, set int, assigned []int32, depth, open int, number int32) bool {
 	pending := s.pendingOf(o, set, open)
 	for at := range pending {
 		// of are the providers that belong to the set or may come to, above those that

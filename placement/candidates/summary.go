@@ -104,7 +104,7 @@ func (s *Summary) addCutOff() {
 				s.used[position{index, c.Uses[i].Index}] = true
 			}
 		}
-		if looked++; looked == maxHeld {
+		if looked++; looked == maxKept {
 			return
 		}
 	}
