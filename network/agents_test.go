@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthcloud/berth/internal/storetest"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/sqlstore"
@@ -69,7 +70,7 @@ func newStore(t *testing.T) network.Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	return store
+	return storetest.Rerun(store)
 }
 
 // beat reports configurations of an Open vSwitch agent on the host "host".

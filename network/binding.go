@@ -46,7 +46,7 @@ func (c *change) bind(p *Port) (tried bool, err error) {
 	}
 	found, err := c.plugIn(p, agents)
 	if err != nil {
-		c.log.Warn("a port cannot be bound", "port", p.ID, "host", row.Host, "network", p.Network.ID, "vnic_type", row.VNIC, "reason", err)
+		c.warn("a port cannot be bound", "port", p.ID, "host", row.Host, "network", p.Network.ID, "vnic_type", row.VNIC, "reason", err)
 		found = plug{vif: VIFFailed, details: map[string]any{}}
 	}
 	row.VIF, row.Driver, row.Segment = found.vif, found.driver, found.segment

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/internal/storetest"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/network/networktest"
@@ -43,7 +44,7 @@ func newFixture(t *testing.T) *fixture {
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	w := &fixture{
-		t: t, store: &dying{Store: store}, placement: &failing{Placement: newPlacement(t)}, warnings: &warnings{},
+		t: t, store: &dying{Store: storetest.Rerun(store)}, placement: &failing{Placement: newPlacement(t)}, warnings: &warnings{},
 		ids: map[string]network.ID{}, names: map[string]string{}, server: map[string]string{}, shown: map[string]string{},
 	}
 	settings := network.DefaultSettings()

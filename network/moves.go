@@ -241,7 +241,7 @@ func (c *change) moveOf(p Port, rules []RuleRow) (move, error) {
 		return m, conflict("UnknownRequestGroup", "%s", unknown)
 	}
 	for _, w := range plan.Warnings {
-		c.log.Warn(w, "port", p.ID)
+		c.warn(w, "port", p.ID)
 	}
 	return planned(p, plan), err
 }

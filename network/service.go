@@ -126,24 +126,42 @@ func NewService(store Store, settings Settings, n Neighbours) *Service {
 // its changes.
 func (s *Service) update(ctx context.Context, fn func(*change) error) error {
 	now := s.now().UTC().Truncate(time.Second)
-	var did touched
+	var last *change
 	err := s.store.Update(ctx, now, func(w Writer) error {
-		c := &change{Writer: w, Service: s, at: now}
-		err := fn(c)
-		did = c.touched
-		return err
+		last = &change{Writer: w, Service: s, at: now}
+		return fn(last)
 	})
-	s.watches.notify(did) // with an error too: it may not be known what became of it
+	if last == nil { // there was no transaction
+		return err
+	}
+	s.watches.notify(last.touched) // with an error too: it may not be known what became of it
+	if err == nil {
+		for _, w := range last.warnings {
+			s.log.WarnContext(ctx, w.text, w.args...)
+		}
+	}
 	return err
+}
+
+// A warning is for the log.
+type warning struct {
+	text string
+	args []any
 }
 
 // A change is a transaction under way.
 type change struct {
 	Writer
 	*Service
-	at      time.Time
-	touched touched
-	cache   readCache
+	at       time.Time
+	touched  touched
+	warnings []warning // to log once the transaction is committed
+	cache    readCache
+}
+
+// warn logs a warning when the transaction is committed.
+func (c *change) warn(text string, args ...any) {
+	c.warnings = append(c.warnings, warning{text, args})
 }
 
 // Insert is that of a Writer.
