@@ -243,6 +243,42 @@ func TestLeasesAreRenewed(t *testing.T) {
 	w.agrees("boot with a lease that is renewed all the time")
 }
 
+// TestLeasesBeginWithTheWork boots more servers than a service works on at once, while placement
+// does not answer: those that wait have no lease, which would expire while they do.
+func TestLeasesBeginWithTheWork(t *testing.T) {
+	const atOnce = 32
+	w := newFixture(t, 2500, "cn1")
+	for i := range atOnce + 8 {
+		w.boot(fmt.Sprintf("vm%d", i))
+	}
+	answer := make(chan struct{})
+	w.paths.placement.happens(1, func() { <-answer })
+	w.paths.placement.goesOn()
+	running, stop := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	all.Go(func() { w.RunOperations(running) })
+	leased := func() (n int) {
+		for _, row := range computetest.Read[compute.OperationRow](w, w.store) {
+			if row.Worker != "" {
+				n++
+			}
+		}
+		return n
+	}
+	w.becomes("busy", func() bool { return leased() >= atOnce })
+	for range 20 {
+		if n := leased(); n > atOnce {
+			t.Errorf("%d operations have a lease, %d are worked on", n, atOnce)
+			break
+		}
+	}
+	close(answer)
+	w.paths.placement.heals()
+	w.becomes("idle", func() bool { w.hostsWork(w.Service, nil); return w.idle() })
+	stop()
+	all.Wait()
+}
+
 // What is asked of a server while a port is taken from it waits, and is done, in its order: a
 // detachment sets no task_state.
 func TestWhatComesDuringADetachmentWaits(t *testing.T) {

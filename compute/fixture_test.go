@@ -17,6 +17,7 @@ import (
 	"github.com/berthcloud/berth/httpapi/networkapi"
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/identity/policy"
+	"github.com/berthcloud/berth/internal/storetest"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/placement"
@@ -63,8 +64,8 @@ func newFixture(t *testing.T, room int64, hosts ...string) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	w.store = store
-	w.Service = w.serve(store)
+	w.store = storetest.Rerun(store)
+	w.Service = w.serve(w.store)
 	for _, h := range hosts {
 		w.host(h, room)
 	}
@@ -127,7 +128,7 @@ func (w *fixture) newNetwork() {
 	for resource := range settings.Quotas {
 		settings.Quotas[resource] = -1
 	}
-	w.network = network.NewService(store, settings, network.Neighbours{Placement: w.places})
+	w.network = network.NewService(storetest.Rerun(store), settings, network.Neighbours{Placement: w.places})
 	rules, err := policy.New(policy.Options{Defaults: networkapi.PolicyDefaults(), Networking: true})
 	w.must(err)
 	api := &networkapi.API{Network: w.network, Policy: rules}
@@ -492,6 +493,13 @@ func (b *breakable) happens(at int, does func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.does = does
+}
+
+// goesOn has what happens before a request happen before all that follow it.
+func (b *breakable) goesOn() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.on = true
 }
 
 // heals ends that, and reports whether one broke.

@@ -60,15 +60,16 @@ func (s *Service) RunOperations(ctx context.Context) {
 	tick := time.NewTicker(lookInterval)
 	defer tick.Stop()
 	for {
-		for ctx.Err() == nil {
+		for more := true; more && ctx.Err() == nil; {
+			places <- struct{}{} // before the lease begins, which would otherwise expire while it waits
 			jobs, err := s.take(ctx)
 			if err != nil && ctx.Err() == nil {
 				s.log.ErrorContext(ctx, "operations cannot be read", "error", err)
 			}
-			if err != nil || len(jobs) == 0 {
-				break
+			if more = err == nil && len(jobs) > 0; !more {
+				<-places
+				continue
 			}
-			places <- struct{}{}
 			running.Go(func() {
 				s.carryOut(ctx, jobs)
 				<-places
@@ -273,20 +274,46 @@ func (j *job) releaseLease(ctx context.Context, cause error) {
 	}
 }
 
+// update runs fn in a transaction. Each of its runs begins with the body that the job has now, which
+// it also has when the transaction fails.
+func (j *job) update(ctx context.Context, fn func(*change) error) error {
+	before, err := json.Marshal(j.b)
+	if err != nil {
+		return err
+	}
+	restore := func() (err error) {
+		j.b, err = OperationRow{ID: j.op.ID, Body: before}.body()
+		return err
+	}
+	runs := 0
+	err = j.s.update(ctx, func(c *change) error {
+		if runs++; runs > 1 {
+			if err := restore(); err != nil {
+				return err
+			}
+		}
+		return fn(c)
+	})
+	if err != nil {
+		return cmp.Or(restore(), err)
+	}
+	return nil
+}
+
 // commit writes the next step of the operation, the changes that fn makes to its server and to
 // other rows, and the job's body. It fails with errLost when another worker has the operation, and
 // with errDeleted when the deletion of the server was requested: the operation has become that
 // deletion then.
 func (j *job) commit(ctx context.Context, next string, fn func(*change, *ServerRow) error) error {
-	row := j.op
-	turned := false
+	var row OperationRow
+	var turned bool
 	var touched []string
-	err := j.s.update(ctx, func(c *change) error {
+	err := j.update(ctx, func(c *change) error {
 		server, err := c.mine(j)
 		if err != nil {
 			return err
 		}
-		touched = []string{server.Host}
+		row, touched = j.op, []string{server.Host}
 		row.Lease = c.at.Add(j.s.settings.LeaseTime)
 		if turned = server.Task == Deleting && row.Kind != remove; turned {
 			return c.becomeDelete(&row, server)
@@ -361,7 +388,7 @@ func (c *change) becomeDelete(row *OperationRow, server ServerRow) error {
 // finish ends the operation with the change that fn makes, and returns errOver.
 func (j *job) finish(ctx context.Context, fn func(*change, *ServerRow) error) error {
 	var touched []string
-	err := j.s.update(ctx, func(c *change) error {
+	err := j.update(ctx, func(c *change) error {
 		server, err := c.mine(j)
 		if err != nil {
 			return err
@@ -392,7 +419,7 @@ func (j *job) finish(ctx context.Context, fn func(*change, *ServerRow) error) er
 
 // awaited returns the event that the host must end; errWait while it has not and may still.
 func (j *job) awaited(ctx context.Context) (event EventRow, err error) {
-	err = j.s.update(ctx, func(c *change) error {
+	err = j.update(ctx, func(c *change) error {
 		server, err := c.mine(j)
 		if err != nil {
 			return err

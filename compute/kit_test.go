@@ -9,6 +9,7 @@ import (
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/internal/storetest"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
@@ -31,13 +32,13 @@ func newCloud(t *testing.T, settings ...func(*compute.Settings)) *cloud {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	c := &cloud{T: t, store: store, now: computetest.Now}
+	c := &cloud{T: t, store: storetest.Rerun(store), now: computetest.Now}
 	s := compute.DefaultSettings()
 	for _, set := range settings {
 		set(&s)
 	}
 	places, nets := client.NewComputePlacement(options(t, nowhere)), client.NewComputeNetwork(options(t, nowhere))
-	c.Service = compute.NewService(store, s, compute.Options{Placement: places, Network: nets, Images: allImages, Now: func() time.Time { return c.now }})
+	c.Service = compute.NewService(c.store, s, compute.Options{Placement: places, Network: nets, Images: allImages, Now: func() time.Time { return c.now }})
 	return c
 }
 

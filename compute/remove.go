@@ -56,7 +56,7 @@ func (j *job) release(ctx context.Context) error {
 	if err := j.s.setAllocation(ctx, server, nil); err != nil {
 		return err
 	}
-	err = j.s.update(ctx, func(c *change) error {
+	err = j.update(ctx, func(c *change) error {
 		row, err := c.mine(j)
 		if err != nil {
 			return err
