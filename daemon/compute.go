@@ -98,25 +98,16 @@ func (s *ComputeServer) mirror(ctx context.Context) {
 // wire assembles the handlers and opens the API.
 func (s *ComputeServer) wire(m *serviceMetrics) {
 	api := &computeapi.API{Compute: s.service, Policy: s.rules, MaxLimit: s.cfg.Nova.MaxLimit, MaxWaits: s.cfg.Berth.MaxRequests / 2}
-	m.watchReady(s.ready)
+	ready := readable(s.alive)
+	m.watchReady(ready)
 	s.openBehind(computeapi.Handler, httpapi.Config{
 		Service: "compute", History: microversion.Compute, PathFirst: computeapi.Steps,
 		Routes: api.Routes(), Public: computeapi.Public, Problem: computeapi.Problem,
-	}, m, s.ready)
+	}, m, ready)
 }
 
 // Compute is the service, for use in the same process.
 func (s *ComputeServer) Compute() *compute.Service { return s.service }
-
-// ready reports whether the database answers.
-func (s *ComputeServer) ready() (bool, string) {
-	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
-	defer cancel()
-	if err := s.alive(ctx); err != nil {
-		return false, unreadable(err)
-	}
-	return true, "ok"
-}
 
 // alive reads from the database. It blocks while the database hangs, which the watchdog detects.
 func (s *ComputeServer) alive(ctx context.Context) error {
@@ -127,28 +118,13 @@ func (s *ComputeServer) alive(ctx context.Context) error {
 // Run serves until ctx ends or a listener fails, and closes everything.
 func (s *ComputeServer) Run(ctx context.Context) error {
 	defer s.Close()
-	return s.Server.run(ctx, func() string { return "the Compute API" }, func(ctx context.Context) error {
-		_ = s.alive(ctx) // an unavailable database does not end the service
-		return nil
-	})
+	return s.Server.run(ctx, func() string { return "the Compute API" }, s.alive)
 }
 
 // ServeCompute runs the service until ctx ends, with the settings that read returns. A reload calls
 // read again.
 func ServeCompute(ctx context.Context, p Process, read func() (*config.Compute, []string, error)) error {
-	cfg, warnings, err := read()
-	if err != nil {
-		return Fail(WrongSettings, err)
-	}
-	log, output, err := OpenServiceLog(p, &cfg.Service, ComputeLog, warnings)
-	if err != nil {
-		return err
-	}
-	defer output.Close()
-	s, err := StartCompute(ctx, p, cfg, log, Dependencies{})
-	if err != nil {
-		return err
-	}
-	s.source = source{func() (serviceSettings, []string, error) { return read() }, output}
-	return s.Run(ctx)
+	return serve(ctx, p, ComputeLog, read, func(cfg *config.Compute, log *slog.Logger) (service, error) {
+		return StartCompute(ctx, p, cfg, log, Dependencies{})
+	})
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/ovnagents"
 	"github.com/berthcloud/berth/network/tracking"
-	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
@@ -161,7 +160,8 @@ func (s *NetworkServer) wire(m *serviceMetrics) {
 		api.Reported, api.Removed = s.reported, s.removed
 	}
 	s.authenticate = knowAgents(s.serving.certs, s.authenticate)
-	m.watchReady(s.ready)
+	ready := readable(s.alive)
+	m.watchReady(ready)
 	m.watchUnfinished(s.unfinished)
 	m.watchAgents(func(ctx context.Context) ([]network.Agent, error) { return s.service.Agents(ctx) })
 	s.openBehind(networkapi.Handler, httpapi.Config{
@@ -169,33 +169,11 @@ func (s *NetworkServer) wire(m *serviceMetrics) {
 		Routes:  api.Routes(),
 		Public:  networkapi.Public,
 		Problem: networkapi.Problem,
-	}, m, s.ready)
+	}, m, ready)
 }
-
-// readyTime bounds the question whether the database answers.
-const readyTime = 5 * time.Second
 
 // Network is the service, for use in the same process.
 func (s *NetworkServer) Network() *network.Service { return s.service }
-
-// ready reports whether the database answers.
-func (s *NetworkServer) ready() (bool, string) {
-	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
-	defer cancel()
-	if err := s.alive(ctx); err != nil {
-		return false, unreadable(err)
-	}
-	return true, "ok"
-}
-
-// unreadable is the text in /readyz about a database that does not answer. For a file, the error
-// has the reason; for a server, the log has it.
-func unreadable(err error) string {
-	if errors.Is(err, sqlstore.ErrFileLost) {
-		return err.Error()
-	}
-	return "the database cannot be read"
-}
 
 // unfinished counts the pending changes in placement.
 func (s *NetworkServer) unfinished() (int, error) {
@@ -213,28 +191,13 @@ func (s *NetworkServer) alive(ctx context.Context) error {
 // Run serves until ctx ends or a listener fails, and closes everything.
 func (s *NetworkServer) Run(ctx context.Context) error {
 	defer s.Close()
-	return s.Server.run(ctx, func() string { return "the Networking API" }, func(ctx context.Context) error {
-		_ = s.alive(ctx) // an unavailable database does not end the service
-		return nil
-	})
+	return s.Server.run(ctx, func() string { return "the Networking API" }, s.alive)
 }
 
 // ServeNetwork runs the service until ctx ends, with the settings that read returns. A reload calls
 // read again.
 func ServeNetwork(ctx context.Context, p Process, read func() (*config.Network, []string, error)) error {
-	cfg, warnings, err := read()
-	if err != nil {
-		return Fail(WrongSettings, err)
-	}
-	log, output, err := OpenServiceLog(p, &cfg.Service, NetworkLog, warnings)
-	if err != nil {
-		return err
-	}
-	defer output.Close()
-	s, err := StartNetwork(ctx, p, cfg, log, Dependencies{})
-	if err != nil {
-		return err
-	}
-	s.source = source{func() (serviceSettings, []string, error) { return read() }, output}
-	return s.Run(ctx)
+	return serve(ctx, p, NetworkLog, read, func(cfg *config.Network, log *slog.Logger) (service, error) {
+		return StartNetwork(ctx, p, cfg, log, Dependencies{})
+	})
 }

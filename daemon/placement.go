@@ -160,30 +160,17 @@ func (s *PlacementServer) status() string {
 	return fmt.Sprintf("%d providers", w.Len())
 }
 
-// alive returns when a read has acquired everything that it may have to wait for, with or without
-// success. It blocks while the service hangs, which the watchdog detects, and returns when the
-// database is unavailable.
+// alive returns when a read has acquired everything that it may have to wait for, or the database is
+// unavailable. It blocks while the service hangs, which the watchdog detects.
 func (s *PlacementServer) alive(ctx context.Context) error {
-	_, _ = s.service.Snapshot(ctx)
-	return nil
+	_, err := s.service.Snapshot(ctx)
+	return err
 }
 
 // ServePlacement runs the service until ctx ends, with the settings that read returns. A reload
 // calls read again.
 func ServePlacement(ctx context.Context, p Process, read func() (*config.Placement, []string, error)) error {
-	cfg, warnings, err := read()
-	if err != nil {
-		return Fail(WrongSettings, err)
-	}
-	log, output, err := OpenServiceLog(p, &cfg.Service, PlacementLog, warnings)
-	if err != nil {
-		return err
-	}
-	defer output.Close()
-	s, err := StartPlacement(ctx, p, cfg, log, Dependencies{})
-	if err != nil {
-		return err
-	}
-	s.source = source{func() (serviceSettings, []string, error) { return read() }, output}
-	return s.Run(ctx)
+	return serve(ctx, p, PlacementLog, read, func(cfg *config.Placement, log *slog.Logger) (service, error) {
+		return StartPlacement(ctx, p, cfg, log, Dependencies{})
+	})
 }

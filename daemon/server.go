@@ -7,10 +7,12 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/config"
@@ -160,16 +162,75 @@ func (s *Server) openBehind(front func(http.Handler) http.Handler, c httpapi.Con
 }
 
 // run serves until ctx ends or a listener fails. Status is the text for systemd, and alive the
-// check for its watchdog.
+// check for its watchdog, which fails when it does not return.
 func (s *Server) run(ctx context.Context, status func() string, alive func(context.Context) error) error {
 	s.log.Info("ready", "address", addressText(s.ln.Addr()), "all", s.serving.apiServers.addresses(), "tls", s.serving.certs != nil)
 	reload := s.reload
 	if s.source.reread == nil { // without a source SIGHUP ends it, as when a terminal closes
 		reload = nil
 	}
-	err := s.serving.run(ctx, func() string { return s.serving.status(status()) }, reload, alive)
+	hangs := func(ctx context.Context) error {
+		_ = alive(ctx) // an unavailable database does not end the service
+		return nil
+	}
+	err := s.serving.run(ctx, func() string { return s.serving.status(status()) }, reload, hangs)
 	s.log.Info("stopped")
 	return Fail(Failed, err)
+}
+
+// readyTime bounds the question whether the database answers.
+const readyTime = 5 * time.Second
+
+// readable returns what /readyz says of a service that is ready when its database answers.
+func readable(alive func(context.Context) error) func() (bool, string) {
+	return func() (bool, string) {
+		ctx, cancel := context.WithTimeout(context.Background(), readyTime)
+		defer cancel()
+		if err := alive(ctx); err != nil {
+			return false, unreadable(err)
+		}
+		return true, "ok"
+	}
+}
+
+// unreadable is the text in /readyz about a database that does not answer. For a file, the error
+// has the reason; for a server, the log has it.
+func unreadable(err error) string {
+	if errors.Is(err, sqlstore.ErrFileLost) {
+		return err.Error()
+	}
+	return "the database cannot be read"
+}
+
+// A service is a server with its own part of Run.
+type service interface {
+	Run(context.Context) error
+	rereads(source)
+}
+
+// rereads has SIGHUP read the settings again.
+func (s *Server) rereads(from source) { s.source = from }
+
+// serve starts a service with the settings that read returns and runs it until ctx ends. A reload
+// calls read again.
+func serve[C serviceSettings](
+	ctx context.Context, p Process, log string, read func() (C, []string, error), start func(C, *slog.Logger) (service, error),
+) error {
+	cfg, warnings, err := read()
+	if err != nil {
+		return Fail(WrongSettings, err)
+	}
+	logger, output, err := OpenServiceLog(p, cfg.Common(), log, warnings)
+	if err != nil {
+		return err
+	}
+	defer output.Close()
+	s, err := start(cfg, logger)
+	if err != nil {
+		return err
+	}
+	s.rereads(source{func() (serviceSettings, []string, error) { return read() }, output})
+	return s.Run(ctx)
 }
 
 // Close closes everything that was opened: the listeners first, then the rest in reverse order. It

@@ -18,8 +18,9 @@ import (
 	"github.com/berthcloud/berth/logging"
 )
 
-// While the database is opened, both listeners answer.
-func TestListenersAnswerWhileStarting(t *testing.T) {
+// startServing begins to serve with the settings of an empty file, on addresses of its own for the API and for operators.
+func startServing(t *testing.T) *serving {
+	t.Helper()
 	cfg := config.DefaultPlacement()
 	cfg.Berth.Listen, cfg.Berth.MetricsListen = "127.0.0.1:0", "127.0.0.1:0"
 	log, _, err := logging.Open(logging.Options{}, io.Discard)
@@ -31,6 +32,12 @@ func TestListenersAnswerWhileStarting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return v
+}
+
+// While the database is opened, both listeners answer.
+func TestListenersAnswerWhileStarting(t *testing.T) {
+	v := startServing(t)
 	defer v.stop()
 	api := "http://" + v.apiServers.addresses()
 	ops := "http://" + v.opsServers.addresses()
@@ -85,17 +92,7 @@ func get(t *testing.T, url string) (*http.Response, string) {
 // Operators can observe the end of the service: their listener remains until the last request is
 // answered.
 func TestReadyzWhileStopping(t *testing.T) {
-	cfg := config.DefaultPlacement()
-	cfg.Berth.Listen, cfg.Berth.MetricsListen = "127.0.0.1:0", "127.0.0.1:0"
-	log, _, err := logging.Open(logging.Options{}, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reg := prometheus.NewRegistry()
-	v, err := newServing(t.Context(), &cfg.Service, nil, log, reg, httpapi.NewMetrics(reg), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := startServing(t)
 	entered, leave := make(chan struct{}), make(chan struct{})
 	slow := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(entered); <-leave })
 	v.open(slow, httpapi.NewOps(httpapi.OpsConfig{Ready: v.ready(func() (bool, string) { return true, "" })}))
