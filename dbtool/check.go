@@ -110,8 +110,8 @@ func checkRevision(in *inspection) (Verdict, string, error) {
 }
 
 // number asks a question with one number as its answer.
-func (in *inspection) number(query string, args ...any) (int64, error) {
-	return sqlconn.First(in.Tx, sqlconn.Integer, query, args...)
+func (in *inspection) number(query string) (int64, error) {
+	return sqlconn.First(in.Tx, sqlconn.Integer, query)
 }
 
 // found is the verdict about so many bad rows; details has a place for their

@@ -180,7 +180,7 @@ var oddRatios = []float64{1, 16, 1.5, 0.1, 1.1, 0.333333343, 1234567.5, 9.9e-7, 
 func inhabit(tb testing.TB, url string, providers, allocations int) {
 	tb.Helper()
 	f := &filler{}
-	f.names(providers)
+	f.names()
 	f.providers(providers)
 	f.consumers(providers, allocations)
 	if _, err := with(tb, url, dbtool.Change, func(t *dbtool.Tables) (any, error) {
@@ -190,7 +190,7 @@ func inhabit(tb testing.TB, url string, providers, allocations int) {
 	}
 }
 
-func (f *filler) names(providers int) {
+func (f *filler) names() {
 	f.rows("resource_classes", "created_at, updated_at, id, name", 3, func(i int) []any {
 		return []any{written(i), nil, i - 1, []string{"VCPU", "MEMORY_MB", "DISK_GB"}[i-1]}
 	})

@@ -44,7 +44,7 @@ func (a *API) setAggregates(w http.ResponseWriter, r *http.Request) error {
 	}
 	var seen *placement.Generation
 	if minor(r) >= 19 {
-		g := generation(v, "resource_provider_generation")
+		g := generation(v)
 		seen, v = &g, member(v, "aggregates")
 	}
 	uuids := make([]placement.UUID, 0, v.Len())

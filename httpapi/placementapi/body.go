@@ -61,9 +61,9 @@ func integer(v pyjson.Value) int64 {
 	return n
 }
 
-// generation returns a member that is a generation.
-func generation(v pyjson.Value, key string) placement.Generation {
-	return placement.Generation(number(v, key, -1))
+// generation returns the provider's generation that a body names, -1 when it names none.
+func generation(v pyjson.Value) placement.Generation {
+	return placement.Generation(number(v, "resource_provider_generation", -1))
 }
 
 // amounts reads an object of resource classes and amounts.

@@ -103,7 +103,7 @@ func (a *API) setInventories(w http.ResponseWriter, r *http.Request) error {
 	sent := member(v, "inventories")
 	invs := readInventories(sent)
 	rule := inventoryRule(r)
-	seen := generation(v, "resource_provider_generation")
+	seen := generation(v)
 	rule.Generation = &seen
 	g, err := a.Placement.SetInventories(ctx, p.UUID, invs, rule)
 	if err != nil {
@@ -154,7 +154,7 @@ func (a *API) updateInventory(w http.ResponseWriter, r *http.Request) error {
 	}
 	inv := placement.InventoryOf{Class: httpapi.Param(r, "resource_class"), Inventory: readInventory(v)}
 	rule := inventoryRule(r)
-	seen := generation(v, "resource_provider_generation")
+	seen := generation(v)
 	rule.Generation = &seen
 	g, err := a.Placement.UpdateInventory(ctx, p.UUID, inv, rule)
 	if err != nil {

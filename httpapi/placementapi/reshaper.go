@@ -38,7 +38,7 @@ func readProviderInventories(v pyjson.Value) []placement.ProviderInventories {
 	for _, m := range v.Members() {
 		list = append(list, placement.ProviderInventories{
 			Provider:    placement.UUID(m.Key),
-			Generation:  generation(m.Value, "resource_provider_generation"),
+			Generation:  generation(m.Value),
 			Spelled:     pyjson.Repr(member(m.Value, "resource_provider_generation")),
 			Inventories: readInventories(member(m.Value, "inventories")),
 		})

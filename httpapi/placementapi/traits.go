@@ -241,7 +241,7 @@ func (a *API) setProviderTraits(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	g, err := a.Placement.SetTraits(ctx, p.UUID, generation(v, "resource_provider_generation"), names)
+	g, err := a.Placement.SetTraits(ctx, p.UUID, generation(v), names)
 	if err != nil {
 		return err
 	}

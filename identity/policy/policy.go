@@ -14,16 +14,11 @@ import (
 	"github.com/berthcloud/berth/identity"
 )
 
-// The defaults of the settings in the current oslo.policy. Its newest release always enforces the
-// scope.
-const (
-	DefaultEnforceScope       = true
-	DefaultEnforceNewDefaults = true
-	DefaultRule               = "default"
-)
+// DefaultRule is oslo.policy's name of the rule that replaces undefined ones, if it exists.
+const DefaultRule = "default"
 
-// DefaultInterval is the interval of checks for changed files unless Options sets one.
-const DefaultInterval = time.Second
+// defaultInterval is the interval of checks for changed files unless Options sets one.
+const defaultInterval = time.Second
 
 // A Rule is the default for one operation, or for a name that other rules use.
 type Rule struct {
@@ -74,7 +69,7 @@ type Options struct {
 	// the rules are unchanged. It is called from within Allow, never concurrently. It may be nil.
 	OnReload func(error)
 
-	// Interval is the least time between two checks for changed files; zero means DefaultInterval.
+	// Interval is the least time between two checks for changed files; zero means defaultInterval.
 	Interval time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -106,7 +101,7 @@ func New(opts Options) (*Enforcer, error) {
 		opts.DefaultRule = DefaultRule
 	}
 	if opts.Interval == 0 {
-		opts.Interval = DefaultInterval
+		opts.Interval = defaultInterval
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now

@@ -129,21 +129,6 @@ func (p *Policy) Rows() []any {
 	return rows
 }
 
-// An Agent is what an agent said of itself.
-type Agent struct{ Agent network.AgentRow }
-
-// OVSAgent returns an Open vSwitch agent that is alive and says a JSON object about
-// its host.
-func OVSAgent(host, configurations string) *Agent {
-	return &Agent{network.AgentRow{
-		ID: ID(host + "/agent"), Type: "Open vSwitch agent", Binary: "neutron-openvswitch-agent", Host: host, Topic: "N/A",
-		AdminStateUp: true, CreatedAt: Now, StartedAt: Now, HeartbeatAt: Now, Configurations: []byte(configurations),
-	}}
-}
-
-// Rows returns the agent.
-func (a *Agent) Rows() []any { return []any{&a.Agent} }
-
 // Add inserts rows into a store, in their order and in one Update.
 func Add(tb testing.TB, s network.Store, sets ...Rows) {
 	tb.Helper()
