@@ -135,7 +135,7 @@ func (s *Service) checkImage(ctx context.Context, d *draft) (err error) {
 	if err != nil && !errors.As(err, new(*request.NoValidHost)) { // the failure is reported where it can name the reason
 		return err
 	}
-	return extraspecs.Honoured(d.flavor.extra(), d.image.Image)
+	return extraspecs.Supported(d.flavor.extra(), d.image.Image)
 }
 
 // checkPorts looks at the ports that exist already.

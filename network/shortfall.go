@@ -63,7 +63,7 @@ func (s *Service) wanted(r Reader, id ID, fn func(*PortSpec) error) (f shortfall
 		return f, err
 	}
 	f.server = spec.DeviceID
-	f.want, err = s.promisedTo(r, f.server, p)
+	f.want, err = s.guaranteedTo(r, f.server, p)
 	return f, err
 }
 

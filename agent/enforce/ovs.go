@@ -169,7 +169,7 @@ func (o *OVS) desired(ports []agent.Port) (d ovs.Desired) {
 	return d
 }
 
-func ovsRate(p promise) ovs.Rate {
+func ovsRate(p bandwidth) ovs.Rate {
 	return ovs.Rate{Min: ovs.Kbps(p.min), Max: ovs.Kbps(p.max), Burst: ovs.Kbps(p.burst)}
 }
 

@@ -27,7 +27,7 @@ func Load(kind Kind, src osloconfig.Sources, names Names) (s *Settings, warnings
 	s = newSettings(kind, names)
 	options := osloTable(kind, s.Table())
 	warnings, valueErr := set.Load(options)
-	mistakes, more := s.understand(names, otherDevices(kind, set, names))
+	mistakes, more := s.convert(names, otherDevices(kind, set, names))
 	warnings = append(warnings, more...)
 	Locate(set, options.Options, mistakes)
 	if err := errors.Join(readErr, valueErr, Join(mistakes)); err != nil {
@@ -49,16 +49,16 @@ func otherDevices(kind Kind, set *osloconfig.Set, names Names) []string {
 	s := newSettings(other, names)
 	_, _ = set.Load(osloTable(other, s.Table())) // what is wrong is the other one's to say
 	var p parser
-	r := p.understand(s.resourceOptions())
+	r := p.convert(s.resourceOptions())
 	return r.Devices()
 }
 
-// understand fills what follows from several options. Others are the devices of the other
+// convert fills what follows from several options. Others are the devices of the other
 // agent.
-func (s *Settings) understand(names Names, others []string) (mistakes []*Mistake, warnings []string) {
+func (s *Settings) convert(names Names, others []string) (mistakes []*Mistake, warnings []string) {
 	var p parser
 	o := s.resourceOptions()
-	s.Resources = p.understand(o)
+	s.Resources = p.convert(o)
 	r := &s.Resources
 	if s.Kind == OVS {
 		p.packetRates(o, r, s.Default.Host)

@@ -46,7 +46,7 @@ func ParseOVN(ids map[string]string, tunnelled string) (r Resources, warnings []
 		tunnelled:   tunnelled,
 	}
 	var p parser
-	r = p.understand(o)
+	r = p.convert(o)
 	if err := Join(p.mistakes); err != nil {
 		return Resources{}, warnings, err
 	}

@@ -16,11 +16,11 @@ const (
 	ingress = "ingress"
 )
 
-// A promise is the rules of a port in one direction, in kbit/s; 0 is none.
-type promise struct{ min, max, burst int64 }
+// A bandwidth is the rules of a port in one direction, in kbit/s; 0 is none.
+type bandwidth struct{ min, max, burst int64 }
 
 // rulesOf returns the rules of a port in a direction.
-func rulesOf(p agent.Port, direction string) (all promise) {
+func rulesOf(p agent.Port, direction string) (all bandwidth) {
 	for _, r := range p.Rules {
 		switch {
 		case r.Direction != direction:

@@ -18,8 +18,8 @@ type options struct {
 	tunnelled string // empty where there is no such thing
 }
 
-// understand converts options to resources. Parts with mistakes are missing from the result.
-func (p *parser) understand(o options) Resources {
+// convert converts options to resources. Parts with mistakes are missing from the result.
+func (p *parser) convert(o options) Resources {
 	mappings := p.mappings(o.mappings, o.mapping)
 	r := Resources{Tunnelled: o.tunnelled}
 	r.Report = guarantee.Report{

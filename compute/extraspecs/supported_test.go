@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Each extra spec of Nova's is either honoured or refused: an example of each, and what it is refused for.
-func TestHonoured(t *testing.T) {
+// Each extra spec of Nova's is either supported or refused: an example of each, and what it is refused for.
+func TestSupported(t *testing.T) {
 	examples := map[string]string{ // of those whose values have a form
 		"accel:device_profile": "dp", "pci_passthrough:alias": "gpu:1", "hw:cpu_dedicated_mask": "0", "hw:cpu_realtime_mask": "^0",
 		"hw:mem_page_size": "large", "hw:pmem": "6GB", "vmware:hw_version": "v", "vmware:storage_policy": "p",
@@ -18,7 +18,7 @@ func TestHonoured(t *testing.T) {
 		case ok:
 		case v.kind == boolean:
 			value = "true"
-			if why := unhonoured(name, "false"); why != "" {
+			if why := unsupported(name, "false"); why != "" {
 				t.Errorf("%s=false asks for nothing, but is refused: %s", name, why)
 			}
 		case len(v.enum) > 0:
@@ -29,9 +29,9 @@ func TestHonoured(t *testing.T) {
 		if err := Validate(name, value); err != nil && v.kind != 0 {
 			t.Fatalf("the example of %s: %v", name, err)
 		}
-		_, is := honoured[name]
-		if why := unhonoured(name, value); (why == "") != is && len(honoured[name]) == 0 && len(nothing[name]) == 0 {
-			t.Errorf("%s=%s is honoured: %v, but refused: %q", name, value, is, why)
+		_, is := supported[name]
+		if why := unsupported(name, value); (why == "") != is && len(supported[name]) == 0 && len(nothing[name]) == 0 {
+			t.Errorf("%s=%s is supported: %v, but refused: %q", name, value, is, why)
 		} else if why != "" {
 			refused++
 		}
@@ -39,14 +39,14 @@ func TestHonoured(t *testing.T) {
 	if refused < 80 {
 		t.Errorf("only %d extra specs are refused", refused)
 	}
-	for name := range honoured {
+	for name := range supported {
 		if _, known := find(name); !known {
-			t.Errorf("%s is honoured, but no extra spec", name)
+			t.Errorf("%s is supported, but no extra spec", name)
 		}
 	}
 }
 
-func TestHonouredTexts(t *testing.T) {
+func TestSupportedTexts(t *testing.T) {
 	for _, c := range []struct {
 		specs, properties map[string]string
 		want              string // "" for nothing
@@ -68,7 +68,7 @@ func TestHonouredTexts(t *testing.T) {
 		{properties: map[string]string{"hw_mem_page_size": "large"}, want: "huge pages"},
 		{properties: map[string]string{"img_hide_hypervisor_id": "true"}, want: "img_hide_hypervisor_id=true"},
 	} {
-		err := Honoured(Flavor{Name: "f", Specs: c.specs}, Image{Name: "i", Properties: c.properties})
+		err := Supported(Flavor{Name: "f", Specs: c.specs}, Image{Name: "i", Properties: c.properties})
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v %v: %v, want %q", c.specs, c.properties, err, c.want)
 		}

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// Honoured returns a fault (Invalid) that names a requirement of a flavor or an image that no query
+// Supported returns a fault (Invalid) that names a requirement of a flavor or an image that no query
 // to placement and no host here can meet. Extra specs outside Nova's namespaces are the operator's
 // own and require nothing. Of an image's properties only those with the meaning of an extra spec
 // are checked; others describe devices that a guest of the image can use.
 //
 // Nova's scheduler answers most of these with "no valid host" where no host can meet them, but only
 // after the server was accepted, and ignores those that a driver does not know.
-func Honoured(f Flavor, i Image) error {
+func Supported(f Flavor, i Image) error {
 	for _, name := range sortedNames(f.Specs) {
-		if why := unhonoured(name, f.Specs[name]); why != "" {
+		if why := unsupported(name, f.Specs[name]); why != "" {
 			return conflict("Flavor %s has the extra spec %s=%s, which nothing here honours: %s.", f.Name, name, f.Specs[name], why)
 		}
 	}
@@ -26,7 +26,7 @@ func Honoured(f Flavor, i Image) error {
 		if namespace != "hw" && namespace != "os" {
 			continue
 		}
-		if why := unhonoured(namespace+":"+name, i.Properties[property]); why != "" {
+		if why := unsupported(namespace+":"+name, i.Properties[property]); why != "" {
 			return conflict("Image %s has the property %s=%s, which nothing here honours: %s.", i.Name, property, i.Properties[property], why)
 		}
 	}
@@ -42,9 +42,9 @@ func sortedNames(m map[string]string) []string {
 	return names
 }
 
-// honoured are the extra specs, besides those of groups, that package request turns into resources
+// supported are the extra specs, besides those of groups, that package request turns into resources
 // or traits. Where it does so for some values only, they are listed; none means all.
-var honoured = map[string][]string{
+var supported = map[string][]string{
 	"group_policy": nil,
 
 	"hw:cpu_dedicated_mask": nil, "hw:cpu_policy": nil, "hw:cpu_thread_policy": nil, "hw:emulator_threads_policy": {"isolate"},
@@ -55,18 +55,18 @@ var honoured = map[string][]string{
 	"hw:virtio_packed_ring": nil, "os:secure_boot": nil,
 }
 
-// nothing are values that ask for nothing, by extra spec; those of truth values are in unhonoured.
+// nothing are values that ask for nothing, by extra spec; those of truth values are in unsupported.
 var nothing = map[string][]string{
 	"hw:watchdog_action": {"none", "disabled"}, "hw:serial_port_count": {"0"},
 }
 
-// unhonoured says why an extra spec is not honoured, "" when it is or requires nothing.
-func unhonoured(name, value string) string {
+// unsupported says why an extra spec is not supported, "" when it is or requires nothing.
+func unsupported(name, value string) string {
 	v, known := find(name)
 	if _, _, _, group := Split(name); !known || group {
 		return ""
 	}
-	if words, is := honoured[name]; is && (words == nil || slices.Contains(words, value)) {
+	if words, is := supported[name]; is && (words == nil || slices.Contains(words, value)) {
 		return ""
 	}
 	if on, _ := Bool(value); v.kind == boolean && !on || slices.Contains(nothing[name], value) {

@@ -6,9 +6,9 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// promisedTo returns the guarantees of the bound ports of a server, with one of them in its new
+// guaranteedTo returns the guarantees of the bound ports of a server, with one of them in its new
 // state.
-func (s *Service) promisedTo(r Reader, server string, p Port) (guarantee.Amounts, error) {
+func (s *Service) guaranteedTo(r Reader, server string, p Port) (guarantee.Amounts, error) {
 	others, err := ports(r, Where(ByDevice, server))
 	if err != nil {
 		return nil, err
