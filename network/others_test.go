@@ -230,7 +230,7 @@ func TestRefusedChangesAreTakenBackAtOnce(t *testing.T) {
 	c.holds(2000)
 }
 
-// What the ports of a server promise may change after it was looked whether the server has
+// The guarantees of the ports of a server may change after it was looked whether the server has
 // enough for one that is being bound.
 func TestBindAmongOtherChanges(t *testing.T) {
 	ctx := context.Background()
