@@ -110,7 +110,7 @@ var rules = []struct{ pkg, may string }{
 	{"internal/rotation", ""},
 	{"internal/servertest", "internal/process"},
 	{"internal/sqltest", "config fault internal/dbtest sqlstore sqlstore/migrations sqlstore/sqlconn"},
-	{"internal/storetest", ""},
+	{"internal/storetest", "rows"},
 	{"internal/traffictest", "internal/ovstest internal/process"},
 	{"internal/upstreamtest", ""},
 
