@@ -8,38 +8,6 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// A Claim is all that one consumer is to hold from now on; without allocations
-// the consumer is to go.
-type Claim struct {
-	Consumer UUID
-	// Project and User own the consumer. When Project is empty the
-	// configured stand-ins do (clients before microversion 1.8).
-	Project, User string
-	// Type is the consumer type, empty to leave it as it is (clients before
-	// microversion 1.38).
-	Type string
-	// Seen is what the client knows of the consumer, nil when it need not
-	// say (before microversion 1.28).
-	Seen        *ConsumerSeen
-	Allocations []ProviderAllocation
-}
-
-// ConsumerSeen is what a client knows of a consumer: that it does not exist,
-// or its generation.
-type ConsumerSeen struct {
-	Exists     bool
-	Generation Generation
-	// Spelled is how the client wrote the generation where that differs from
-	// its digits; conflicts repeat it.
-	Spelled string
-}
-
-// A ProviderAllocation is what a consumer holds on one provider.
-type ProviderAllocation struct {
-	Provider  UUID
-	Resources []ClassAmount
-}
-
 // SetAllocations makes a consumer hold exactly what the claim says. Providers
 // named in the claim rise by one generation, and so does the consumer. It fails
 // as Invalid for unknown providers and classes, and as Conflict for another

@@ -16,6 +16,7 @@ import (
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/placementtest"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
@@ -403,7 +404,7 @@ func (h *batchHistory) compare() {
 	h.must(err)
 	fresh, err := s.Snapshot(context.Background())
 	h.must(err)
-	if diff := cmp.Diff(observe(fresh), observe(h.snapshot()), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(placementtest.Observe(fresh), placementtest.Observe(h.snapshot()), cmpopts.EquateEmpty()); diff != "" {
 		h.rapid.Fatalf("the snapshot differs from the store (-store +snapshot):\n%s", diff)
 	}
 }

@@ -9,12 +9,12 @@ import (
 // rests on. The zero value is none.
 type Changes struct {
 	Roots map[int64]bool // trees, by root id
-	// Steps are what became of trees, in their order: a snapshot that has the
-	// tree a step begins with need not read it. They say nothing to other
+	// TreeChanges are what became of trees, in their order: a snapshot that has the
+	// tree a change begins with need not read it. They say nothing to other
 	// processes but that the trees changed.
-	Steps    []Step
-	Catalogs bool // the names of classes or traits
-	All      bool // anything, the catalogs included
+	TreeChanges []TreeChange
+	Catalogs    bool // the names of classes or traits
+	All         bool // anything, the catalogs included
 }
 
 // Tree adds the tree with that root.
@@ -30,26 +30,33 @@ func (c *Changes) Add(more Changes) {
 	for root := range more.Roots {
 		c.Tree(root)
 	}
-	c.Steps = slices.Concat(c.Steps, more.Steps)
+	c.TreeChanges = slices.Concat(c.TreeChanges, more.TreeChanges)
 	c.Catalogs = c.Catalogs || more.Catalogs
 	c.All = c.All || more.All
 }
 
 // Empty reports whether nothing changed.
 func (c Changes) Empty() bool {
-	return len(c.Roots) == 0 && len(c.Steps) == 0 && !c.Catalogs && !c.All
+	return len(c.Roots) == 0 && len(c.TreeChanges) == 0 && !c.Catalogs && !c.All
 }
 
-// Plain is c with the roots of its steps in the place of the steps.
+// Plain is c with the roots of the changed trees in the place of TreeChanges.
 func (c Changes) Plain() Changes {
 	plain := Changes{Catalogs: c.Catalogs, All: c.All}
 	for root := range c.Roots {
 		plain.Tree(root)
 	}
-	for _, s := range c.Steps {
-		plain.Tree(s.root())
+	for _, s := range c.TreeChanges {
+		plain.Tree(s.RootID())
 	}
 	return plain
+}
+
+// A TreeChange is what a transaction made of one tree, in the form of the snapshot that made it.
+// Stores keep it as it is.
+type TreeChange interface {
+	// RootID is the id of the tree's root.
+	RootID() int64
 }
 
 // A Position is a place in the change log of a shared store. The zero value is

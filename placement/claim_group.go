@@ -103,10 +103,14 @@ func (s *Service) writeGroup(w Writer, g *claimGroup, later map[*Tree]*Tree) ([]
 
 // publish has the snapshot follow what a transaction makes of trees, once that is durable.
 func (s *Service) publish(w Writer, steps []Step) {
-	w.Changed(Changes{Steps: steps})
+	var changes Changes
+	for _, step := range steps {
+		changes.TreeChanges = append(changes.TreeChanges, step)
+	}
+	w.Changed(changes)
 	w.OnCommit(func() {
 		if !s.store.Shared() {
-			s.note(Changes{Steps: steps})
+			s.note(changes)
 		}
 		for _, step := range steps {
 			s.later[step.From] = step.To

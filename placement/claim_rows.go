@@ -11,6 +11,11 @@ type Claimant struct {
 	Spelled bool
 }
 
+// Row is the consumer without its owners.
+func (c Claimant) Row() ConsumerRow {
+	return ConsumerRow{ID: c.ID, UUID: c.UUID, Generation: c.Generation}
+}
+
 // A Hold is what a consumer holds of one class on one provider, with the root of
 // the provider's tree. Root is 0 where the tree needs no check, and ProviderUUID is empty
 // when there is no such provider any more.

@@ -105,7 +105,7 @@ func (s *claimState) release(who Claimant) error {
 		return err
 	}
 	s.free(who)
-	s.rows.Gone = append(s.rows.Gone, who.row())
+	s.rows.Gone = append(s.rows.Gone, who.Row())
 	return nil
 }
 
@@ -113,7 +113,7 @@ func (s *claimState) release(who Claimant) error {
 // generation of the consumer, or on providers that do not exist.
 func (s *claimState) lines(claims []Claim, consumers []Claimant) ([]claimLine, error) {
 	for i, c := range claims {
-		if err := c.expects(consumers[i].row()); err != nil {
+		if err := expects(c.Seen, consumers[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -140,18 +140,18 @@ func (s *claimState) lines(claims []Claim, consumers []Claimant) ([]claimLine, e
 }
 
 // expects compares what the client knows of the consumer with what is.
-func (c Claim) expects(row ConsumerRow) error {
-	if c.Seen == nil {
+func expects(seen *ConsumerSeen, who Claimant) error {
+	if seen == nil {
 		return nil
 	}
-	got := spelled(c.Seen.Generation, c.Seen.Spelled)
+	got := spelled(seen.Generation, seen.Spelled)
 	switch {
-	case row.ID == 0 && c.Seen.Exists:
+	case who.ID == 0 && seen.Exists:
 		return consumerConflict("null", got)
-	case row.ID != 0 && !c.Seen.Exists:
-		return consumerConflict(row.Generation, "None")
-	case row.ID != 0 && row.Generation != c.Seen.Generation:
-		return consumerConflict(row.Generation, got)
+	case who.ID != 0 && !seen.Exists:
+		return consumerConflict(who.Generation, "None")
+	case who.ID != 0 && who.Generation != seen.Generation:
+		return consumerConflict(who.Generation, got)
 	}
 	return nil
 }
@@ -180,7 +180,7 @@ type claimedProvider struct {
 func (s *claimState) claim(claims []Claim, consumers []Claimant, lines []claimLine) error {
 	for _, l := range lines {
 		if l.class < 0 {
-			return unknownClass(classUnknown(l.name))
+			return unknownClass(ClassUnknown(l.name))
 		}
 	}
 	own := make(map[stockKey]int64)
@@ -320,7 +320,7 @@ func (s *claimState) accept(claims []Claim, consumers []Claimant, lines []claimL
 		row := ConsumerRow{ID: who.ID, UUID: c.Consumer, Project: c.Project, User: c.User, Type: c.Type, Generation: who.Generation}
 		switch {
 		case !has[i] && who.ID != 0:
-			s.rows.Gone = append(s.rows.Gone, who.row())
+			s.rows.Gone = append(s.rows.Gone, who.Row())
 		case !has[i]:
 		case who.ID == 0:
 			s.rows.Made = append(s.rows.Made, row)
@@ -349,11 +349,6 @@ func (s *claimState) free(who Claimant) {
 		s.rows.Freed = make(map[UUID][]Hold)
 	}
 	s.rows.Freed[who.UUID] = who.Holds
-}
-
-// row is the consumer without its owners.
-func (c Claimant) row() ConsumerRow {
-	return ConsumerRow{ID: c.ID, UUID: c.UUID, Generation: c.Generation}
 }
 
 // touch notes that the ledger is about a tree.

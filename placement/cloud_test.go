@@ -148,3 +148,11 @@ func (c *cloud) refuses(step string, err error, kind fault.Kind, code fault.Code
 		c.Errorf("%s is refused with %v %q:\n  %q\nwant %v %q:\n  %q", step, gotKind, gotCode, text(err), kind, code, want)
 	}
 }
+
+// text returns what an error says, "" for none.
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/placementtest"
 )
 
 // A wanderer does one random thing after the other to a cloud; many are refused.
@@ -213,7 +214,7 @@ func TestSnapshotFollowsTheStore(t *testing.T) {
 			if err == nil {
 				done++
 			}
-			diff := cmp.Diff(observe(w.load(ctx)), observe(w.snapshot()), cmpopts.EquateEmpty(), cmpopts.IgnoreTypes(time.Time{}))
+			diff := cmp.Diff(placementtest.Observe(w.load(ctx)), placementtest.Observe(w.snapshot()), cmpopts.EquateEmpty(), cmpopts.IgnoreTypes(time.Time{}))
 			if diff != "" {
 				t.Fatalf("seed %d, step %d (%s: %v): (-store +snapshot)\n%s", seed, n, step, err, diff)
 			}

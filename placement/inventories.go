@@ -3,69 +3,11 @@ package placement
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/berthcloud/berth/fault"
 )
-
-// An InventoryOf is an inventory with the name of its class.
-type InventoryOf struct {
-	Class string
-	Inventory
-}
-
-// An InventoryRule says what a request asks of the inventories it writes.
-type InventoryRule struct {
-	// Generation is the generation of the provider that the client saw, nil
-	// when it need not say.
-	Generation *Generation
-	// MayBeFull allows inventories in which all is reserved (microversion
-	// 1.26).
-	MayBeFull bool
-}
-
-// check refuses inventories that leave no capacity or cannot be stored, in words that
-// begin with what was attempted.
-func (r InventoryRule) check(provider UUID, attempt string, invs ...InventoryOf) error {
-	for _, inv := range invs {
-		c := inv.Capacity()
-		if c > 0 || c == 0 && r.MayBeFull {
-			if why := inv.unstorable(provider); why != "" {
-				return fault.New(fault.Invalid, "", "%s for resource provider %s: %s", attempt, provider, why)
-			}
-			continue
-		}
-		limit := "greater than or equal to total"
-		if r.MayBeFull {
-			limit = "greater than total"
-		}
-		return fault.New(fault.Invalid, "",
-			"%s for resource provider %s: Invalid inventory for '%s' on resource provider '%s'. The reserved value is %s.",
-			attempt, provider, inv.Class, provider, limit)
-	}
-	return nil
-}
-
-// unstorable is why an inventory cannot be stored, "" if it can. The schema of requests has a
-// bound for big ratios only, and Python's JSON has numbers that are none.
-func (i InventoryOf) unstorable(provider UUID) string {
-	if math.Abs(i.AllocationRatio) <= math.MaxFloat32 {
-		return ""
-	}
-	return fmt.Sprintf("Invalid inventory for '%s' on resource provider '%s'. The allocation ratio %v cannot be stored.",
-		i.Class, provider, i.AllocationRatio)
-}
-
-// current refuses a provider whose generation is not the one the client saw.
-func (r InventoryRule) current(p ProviderRow) error {
-	if r.Generation != nil && *r.Generation != p.Generation {
-		return fault.New(fault.Conflict, CodeConcurrentUpdate, "resource provider generation conflict")
-	}
-	return nil
-}
 
 // SetInventories replaces all that a provider offers and returns its new
 // generation. It fails as NotFound for the provider, as Invalid for an unknown
@@ -74,7 +16,7 @@ func (r InventoryRule) current(p ProviderRow) error {
 // used is allowed.
 func (s *Service) SetInventories(ctx context.Context, uuid UUID, invs []InventoryOf, rule InventoryRule) (Generation, error) {
 	return s.changeInventories(ctx, uuid, rule, func(t *tx, p ProviderRow) error {
-		if err := rule.check(uuid, "Unable to update inventory", invs...); err != nil {
+		if err := rule.Check(uuid, "Unable to update inventory", invs...); err != nil {
 			return err
 		}
 		ids, err := t.classIDs()
@@ -114,7 +56,7 @@ func (s *Service) DeleteInventories(ctx context.Context, uuid UUID) error {
 func (s *Service) AddInventory(ctx context.Context, uuid UUID, inv InventoryOf, rule InventoryRule) (Generation, error) {
 	const attempt = "Unable to create inventory"
 	return s.changeInventories(ctx, uuid, rule, func(t *tx, p ProviderRow) error {
-		if err := rule.check(uuid, attempt, inv); err != nil {
+		if err := rule.Check(uuid, attempt, inv); err != nil {
 			return err
 		}
 		class, err := t.classID(inv.Class)
@@ -147,7 +89,7 @@ func invalidIfUnknown(err error, attempt string, provider UUID) error {
 // another generation.
 func (s *Service) UpdateInventory(ctx context.Context, uuid UUID, inv InventoryOf, rule InventoryRule) (Generation, error) {
 	return s.changeInventories(ctx, uuid, rule, func(t *tx, p ProviderRow) error {
-		if err := rule.check(uuid, "Unable to update inventory", inv); err != nil {
+		if err := rule.Check(uuid, "Unable to update inventory", inv); err != nil {
 			return err
 		}
 		class, err := t.classID(inv.Class)
@@ -204,7 +146,7 @@ func (s *Service) changeInventories(ctx context.Context, uuid UUID, rule Invento
 		if err != nil {
 			return orNoProvider(err, uuid)
 		}
-		if err := rule.current(p); err != nil {
+		if err := rule.Current(p); err != nil {
 			return err
 		}
 		if err := fn(t, p); err != nil {
@@ -246,7 +188,7 @@ func (t *tx) classID(name string) (ClassID, error) {
 	id, ok := ids[name]
 	if !ok {
 		t.changes.Catalogs = true
-		return 0, unknownClass(classUnknown(name))
+		return 0, unknownClass(ClassUnknown(name))
 	}
 	return id, nil
 }
@@ -268,7 +210,7 @@ func (t *tx) setInventories(p ProviderRow, invs []InventoryOf, ids map[string]Cl
 	for _, inv := range invs {
 		id, ok := ids[inv.Class]
 		if !ok {
-			return unknownClass(classUnknown(inv.Class))
+			return unknownClass(ClassUnknown(inv.Class))
 		}
 		want[id] = inv.Inventory
 		order = append(order, id)

@@ -101,7 +101,7 @@ func (l *listing) traits(names []string) ([]TraitID, error) {
 	for _, name := range names {
 		id, ok := l.snapshot.Trait(name)
 		if !ok {
-			return nil, fault.New(fault.Invalid, "", "Invalid trait(s) in \"required\" parameter: %s", traitUnknown(name))
+			return nil, fault.New(fault.Invalid, "", "Invalid trait(s) in \"required\" parameter: %s", TraitUnknown(name))
 		}
 		ids = append(ids, id)
 	}
@@ -131,7 +131,7 @@ func (l *listing) resolveResources() error {
 	for _, r := range l.filter.Resources {
 		id, ok := l.snapshot.Class(r.Class)
 		if !ok {
-			return fault.New(fault.Invalid, "", "Invalid resource class in resources parameter: %s", classUnknown(r.Class))
+			return fault.New(fault.Invalid, "", "Invalid resource class in resources parameter: %s", ClassUnknown(r.Class))
 		}
 		l.resources = append(l.resources, stockWanted{id, r.Amount})
 	}

@@ -7,7 +7,6 @@
 package placement
 
 import (
-	"math"
 	"time"
 )
 
@@ -40,51 +39,6 @@ const SharesViaAggregate = "MISC_SHARES_VIA_AGGREGATE"
 
 // MaxInt is the largest amount the database and the API can hold.
 const MaxInt = 0x7FFFFFFF
-
-// An Inventory is what a provider offers of one resource class.
-type Inventory struct {
-	Total    int64
-	Reserved int64
-	MinUnit  int64
-	MaxUnit  int64
-	StepSize int64
-	// AllocationRatio multiplies what is not reserved; 1.0 means no
-	// overcommitment.
-	AllocationRatio float64
-}
-
-// Usable returns the part that is not reserved times the ratio, before it is
-// rounded.
-func (i Inventory) Usable() float64 {
-	return float64(i.Total-i.Reserved) * i.AllocationRatio
-}
-
-// Capacity returns how much of the class can be allocated in all: what is
-// usable, rounded towards zero as upstream does. Beyond the range of an int64 it
-// is the end of the range; a ratio that is no number leaves nothing.
-func (i Inventory) Capacity() int64 {
-	c := i.Usable()
-	switch {
-	case c >= math.MaxInt64:
-		return math.MaxInt64
-	case c > math.MinInt64:
-		return int64(c)
-	}
-	return math.MinInt64
-}
-
-// Admits reports whether one allocation of amount respects the unit and step
-// rules, regardless of what is free.
-func (i Inventory) Admits(amount int64) bool {
-	// A division takes as long as all the rest, and most steps are 1.
-	return amount >= i.MinUnit && amount <= i.MaxUnit && (i.StepSize == 1 || amount%i.StepSize == 0)
-}
-
-// Fits reports whether amount fits on top of used within the capacity. The
-// comparison is made before rounding, as in upstream's claim.
-func (i Inventory) Fits(used, amount int64) bool {
-	return float64(used+amount) <= i.Usable()
-}
 
 // A Named is a resource class or a trait as the store keeps it.
 type Named struct {

@@ -8,42 +8,13 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// A ProviderInfo is what is told about a provider itself.
-type ProviderInfo struct {
-	UUID       UUID
-	Name       string
-	Generation Generation
-	Parent     UUID // empty for a root
-	Root       UUID
-	Modified   time.Time
-}
-
-// Info describes a provider of the tree.
-func (t *Tree) Info(p *Provider) ProviderInfo {
-	info := ProviderInfo{
-		UUID: p.UUID, Name: p.Name, Generation: p.Generation,
-		Root: t.Root().UUID, Modified: p.Modified.Time(),
-	}
-	if p.Parent >= 0 {
-		info.Parent = t.Providers[p.Parent].UUID
-	}
-	return info
-}
-
-// A NewProvider is a provider to be created. Parent is empty for a root.
-type NewProvider struct {
-	UUID   UUID
-	Name   string
-	Parent UUID
-}
-
 // CreateProvider adds a provider of generation 0. It fails as Invalid when it
 // has no name or when the parent is itself or does not exist, and as Conflict
 // when name or UUID are taken.
 func (s *Service) CreateProvider(ctx context.Context, n NewProvider) (ProviderInfo, error) {
 	info := ProviderInfo{UUID: n.UUID, Name: n.Name, Parent: n.Parent, Root: n.UUID, Modified: s.settings.Now()}
 	if n.Name == "" {
-		return info, n.refuse("name is required")
+		return info, invalidProvider(n, "name is required")
 	}
 	err := s.update(ctx, func(t *tx) error {
 		row := ProviderRow{UUID: n.UUID, Name: n.Name}
@@ -68,7 +39,8 @@ func (s *Service) CreateProvider(ctx context.Context, n NewProvider) (ProviderIn
 	return info, err
 }
 
-func (n NewProvider) refuse(reason string) error {
+// invalidProvider refuses to create a provider.
+func invalidProvider(n NewProvider, reason string) error {
 	return fault.New(fault.Invalid, "",
 		"Unable to create resource provider \"%s\", %s: Object action create failed because: %s", n.Name, n.UUID, reason)
 }
@@ -76,12 +48,12 @@ func (n NewProvider) refuse(reason string) error {
 // parentFor finds the parent of a provider to be created.
 func (t *tx) parentFor(n NewProvider) (ProviderRow, error) {
 	if n.Parent == n.UUID {
-		return ProviderRow{}, n.refuse("parent provider UUID cannot be same as UUID. " +
+		return ProviderRow{}, invalidProvider(n, "parent provider UUID cannot be same as UUID. "+
 			"Please set parent provider UUID to None if there is no parent.")
 	}
 	parent, err := t.tree(n.Parent)
 	if errors.Is(err, ErrNoRow) {
-		return ProviderRow{}, n.refuse("parent provider UUID does not exist.")
+		return ProviderRow{}, invalidProvider(n, "parent provider UUID does not exist.")
 	}
 	return parent, err
 }
@@ -105,18 +77,6 @@ func duplicateProvider(err error, n NewProvider) error {
 		return fault.New(fault.Conflict, CodeDuplicateName, "Conflicting resource provider name: %s already exists.", n.Name)
 	}
 	return err
-}
-
-// A ProviderChange is what to change of a provider.
-type ProviderChange struct {
-	Name string
-	// SetParent says that Parent counts; an empty Parent then makes the
-	// provider a root.
-	SetParent bool
-	Parent    UUID
-	// Reparent allows a provider that has a parent to get another one or
-	// none (microversion 1.37).
-	Reparent bool
 }
 
 // UpdateProvider renames and moves a provider; its generation stays. Modified of

@@ -7,23 +7,6 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// A Reshape replaces the inventories of providers and the allocations of
-// consumers in one step, so that inventory in use can move from one provider to
-// another (POST /reshaper).
-type Reshape struct {
-	Inventories []ProviderInventories
-	Claims      []Claim
-}
-
-// ProviderInventories is all that a provider is to offer. Generation is the one
-// that the client saw.
-type ProviderInventories struct {
-	Provider    UUID
-	Generation  Generation
-	Spelled     string // the generation as the client wrote it, if not as its digits
-	Inventories []InventoryOf
-}
-
 // Reshape applies r: all of it or nothing. Every listed provider rises by two
 // generations (by one when it is to offer nothing), and by one more when the
 // claims name it. It fails as Invalid for unknown providers and classes and for
@@ -126,7 +109,7 @@ func (t *tx) reshapable(pi ProviderInventories) error {
 	p, err := t.provider(pi.Provider)
 	if errors.Is(err, ErrNoRow) {
 		return fault.New(fault.Invalid, CodeProviderNotFound,
-			"Resource provider %s in inventories not found: %s", pi.Provider, providerUnknown(pi.Provider))
+			"Resource provider %s in inventories not found: %s", pi.Provider, ProviderUnknown(pi.Provider))
 	}
 	if err != nil {
 		return err
@@ -137,7 +120,7 @@ func (t *tx) reshapable(pi ProviderInventories) error {
 			pi.Provider, p.Generation, spelled(pi.Generation, pi.Spelled))
 	}
 	for _, inv := range pi.Inventories {
-		if why := inv.unstorable(pi.Provider); why != "" {
+		if why := inv.Unstorable(pi.Provider); why != "" {
 			return fault.New(fault.Invalid, "", "malformed reshaper data: %s", why)
 		}
 	}
@@ -164,7 +147,7 @@ func (t *tx) offerAlso(pi ProviderInventories, ids map[string]ClassID) error {
 	for _, inv := range pi.Inventories {
 		id, ok := ids[inv.Class]
 		if !ok {
-			return unknownClass(classUnknown(inv.Class))
+			return unknownClass(ClassUnknown(inv.Class))
 		}
 		want[id] = inv.Inventory
 		order = append(order, id)

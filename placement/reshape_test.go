@@ -9,6 +9,7 @@ import (
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/placementtest"
 )
 
 // hostWithCard has a server on host, whose bandwidth is to move to the card.
@@ -72,14 +73,14 @@ func TestReshapeWithoutClaimsRaisesByTwo(t *testing.T) {
 
 func TestRefusedReshapesChangeNothing(t *testing.T) {
 	c := hostWithCard(t)
-	before := observe(c.snapshot())
+	before := placementtest.Observe(c.snapshot())
 	moved := claimSeen("s", 1, on("host", "VCPU", 2), on("card", "SRIOV_NET_VF", 1))
 	try := func(step string, change func(*placement.Reshape), kind fault.Kind, code fault.Code, want string) {
 		t.Helper()
 		r := c.toCard(moved)
 		change(&r)
 		c.refuses(step, c.Reshape(context.Background(), r), kind, code, want)
-		if diff := cmp.Diff(before, observe(c.snapshot())); diff != "" {
+		if diff := cmp.Diff(before, placementtest.Observe(c.snapshot())); diff != "" {
 			t.Errorf("%s changed (-before +after):\n%s", step, diff)
 		}
 	}

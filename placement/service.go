@@ -407,13 +407,13 @@ func (s *Service) catchUp(ctx context.Context, c Changes) (err error) {
 	return nil
 }
 
-// apply publishes a new snapshot: with the steps that fit, and what else changed
+// apply publishes a new snapshot: with the changed trees that fit, and what else changed
 // read from the store.
 func (s *Service) apply(ctx context.Context, c Changes) error {
 	if c.Empty() {
 		return nil
 	}
-	stepped, roots := s.snapshot.Load().withSteps(c, s.settings.Now())
+	stepped, roots := s.snapshot.Load().withChanges(c, s.settings.Now())
 	if len(roots) == 0 && !c.Catalogs {
 		s.snapshot.Store(stepped)
 		return nil

@@ -17,6 +17,7 @@ import (
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/placementtest"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
@@ -261,7 +262,7 @@ func TestConcurrentWritersSeeTheirWrites(t *testing.T) {
 		t.Errorf("%d of 7 VCPUs are used", used)
 	}
 	fresh := cloudOn(t, store, placement.DefaultSettings())
-	if diff := cmp.Diff(observe(fresh.snapshot()), observe(c.snapshot()), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(placementtest.Observe(fresh.snapshot()), placementtest.Observe(c.snapshot()), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the snapshot differs from what is in the store (-store +snapshot):\n%s", diff)
 	}
 }

@@ -5,29 +5,29 @@ import (
 	"time"
 )
 
-// A Step is what a transaction made of one tree: From as it was when the
+// A Step is the TreeChange of a transaction: From as it was when the
 // transaction was checked against it, To as it is after the commit. Both have the
 // same providers in the same places.
 type Step struct{ From, To *Tree }
 
-// root is the id of the tree's root.
-func (s Step) root() int64 { return s.From.Root().ID }
+// RootID is the id of the tree's root.
+func (s Step) RootID() int64 { return s.From.Root().ID }
 
-// withSteps returns the snapshot after those of the steps that lead on from the
+// withChanges returns the snapshot after those of the changed trees that lead on from the
 // very trees it has, and the roots of the trees that must be read instead: those
-// in c.Roots, whatever the steps say, and those that a step does not fit on.
-func (w *Snapshot) withSteps(c Changes, built time.Time) (next *Snapshot, read []int64) {
+// in c.Roots, whatever else is said of them, and those that a change does not fit on.
+func (w *Snapshot) withChanges(c Changes, built time.Time) (next *Snapshot, read []int64) {
 	stepped := make(map[int64]*Tree) // nil: to be read
 	for root := range c.Roots {
 		stepped[root] = nil
 	}
-	for _, s := range c.Steps {
-		root := s.root()
+	for _, change := range c.TreeChanges {
+		root := change.RootID()
 		now, met := stepped[root]
 		if !met {
 			now = w.treeOf(root)
 		}
-		if now == s.From {
+		if s, ok := change.(Step); ok && now == s.From {
 			stepped[root] = s.To
 		} else {
 			stepped[root] = nil

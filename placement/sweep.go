@@ -128,7 +128,7 @@ func (s *Service) compare(r Reader) (d differences, err error) {
 		return d, err
 	}
 	w := s.snapshot.Load()
-	d.catalogs = !w.classes.same(classes) || !w.traits.same(traits)
+	d.catalogs = !w.Classes().same(classes) || !w.Traits().same(traits)
 	news, odd := s.odd.news(rows, w.Digests())
 	d.odd, d.roots = odd, make(map[int64]*Changes, len(news))
 	for first := range news {
@@ -142,7 +142,7 @@ func (s *Service) compare(r Reader) (d differences, err error) {
 		}
 	}
 	if len(news) > 0 {
-		w.rootsIn(d.roots)
+		addRoots(d.roots, w)
 	}
 	return d, nil
 }
@@ -176,8 +176,8 @@ func (o oddities) news(store []Digest, snapshot map[int64]Digest) (news map[int6
 	return news, found
 }
 
-// rootsIn adds the roots of the providers that the snapshot has in some digests.
-func (w *Snapshot) rootsIn(digests map[int64]*Changes) {
+// addRoots adds the roots of the providers that a snapshot has in some digests.
+func addRoots(digests map[int64]*Changes, w *Snapshot) {
 	for t := range w.Trees() {
 		for _, p := range t.Providers {
 			if c := digests[p.ID-p.ID%DigestSize]; c != nil {

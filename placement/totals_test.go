@@ -9,32 +9,6 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// totalsOf adds up the inventories of all trees.
-func totalsOf(w *placement.Snapshot) []placement.Totals {
-	sums := make(map[placement.ClassID]placement.Totals)
-	for t := range w.Trees() {
-		for _, p := range t.Providers {
-			for _, s := range p.Inventories {
-				sum := sums[s.Class]
-				sum.Class = s.Class
-				sum.Providers++
-				sum.Total += s.Total
-				sum.Reserved += s.Reserved
-				sum.Used += s.Used
-				sum.Capacity += max(s.Capacity(), 0)
-				sums[s.Class] = sum
-			}
-		}
-	}
-	var all []placement.Totals
-	for _, n := range w.Classes().List() {
-		if sum, ok := sums[placement.ClassID(n.ID)]; ok {
-			all = append(all, sum)
-		}
-	}
-	return all
-}
-
 // TestTotals adds up inventories with ratios that leave fractions, less than nothing, and
 // more than can be added.
 func TestTotals(t *testing.T) {

@@ -96,3 +96,15 @@ func (t *Tree) Find(uuid UUID) *Provider {
 func (t *Tree) Has(p *Provider) bool {
 	return p.Index < len(t.Providers) && t.Providers[p.Index] == p
 }
+
+// Info describes a provider of the tree.
+func (t *Tree) Info(p *Provider) ProviderInfo {
+	info := ProviderInfo{
+		UUID: p.UUID, Name: p.Name, Generation: p.Generation,
+		Root: t.Root().UUID, Modified: p.Modified.Time(),
+	}
+	if p.Parent >= 0 {
+		info.Parent = t.Providers[p.Parent].UUID
+	}
+	return info
+}

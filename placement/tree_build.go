@@ -59,15 +59,15 @@ func newTreeBuilder(pic TreeRows, sharing TraitID) *treeBuilder {
 		traitLists:     newLists[TraitID](),
 		aggregateLists: newLists[AggregateID](),
 	}
-	b.inventoryAt = firsts(b.providers, b.inventories, (*InventoryRow).provider)
-	b.traitAt = firsts(b.providers, b.traits, (*ProviderTraitRow).provider)
-	b.aggregateAt = firsts(b.providers, b.aggregates, (*AggregateRow).provider)
+	b.inventoryAt = firsts(b.providers, b.inventories, providerOfInventory)
+	b.traitAt = firsts(b.providers, b.traits, providerOfProviderTrait)
+	b.aggregateAt = firsts(b.providers, b.aggregates, providerOfAggregate)
 	return b
 }
 
-func (r *InventoryRow) provider() int64     { return r.Provider }
-func (r *ProviderTraitRow) provider() int64 { return r.Provider }
-func (r *AggregateRow) provider() int64     { return r.Provider }
+func providerOfInventory(r *InventoryRow) int64         { return r.Provider }
+func providerOfProviderTrait(r *ProviderTraitRow) int64 { return r.Provider }
+func providerOfAggregate(r *AggregateRow) int64         { return r.Provider }
 
 // order compares by two numbers.
 func order[T cmp.Ordered](a, b int64, c, d T) int {
@@ -198,7 +198,7 @@ func (b *treeBuilder) stocksOf(rows []int32) []Stock {
 }
 
 func (b *treeBuilder) inventoriesOf(at int32) []InventoryRow {
-	return run(b.inventories, b.inventoryAt[at], b.providers[at].ID, (*InventoryRow).provider)
+	return run(b.inventories, b.inventoryAt[at], b.providers[at].ID, providerOfInventory)
 }
 
 // cutStocks takes the stocks of one provider from those that are left.
@@ -222,12 +222,12 @@ func (b *treeBuilder) shared(inv Inventory) *Inventory {
 
 // describe gives a provider its traits and aggregates.
 func (b *treeBuilder) describe(at int32, p *Provider) {
-	for _, r := range run(b.traits, b.traitAt[at], p.ID, (*ProviderTraitRow).provider) {
+	for _, r := range run(b.traits, b.traitAt[at], p.ID, providerOfProviderTrait) {
 		b.traitLists.add(r.Trait)
 		p.Shares = p.Shares || r.Trait == b.sharing
 	}
 	p.Traits = b.traitLists.take()
-	for _, r := range run(b.aggregates, b.aggregateAt[at], p.ID, (*AggregateRow).provider) {
+	for _, r := range run(b.aggregates, b.aggregateAt[at], p.ID, providerOfAggregate) {
 		b.aggregateLists.add(r.ID)
 	}
 	p.Aggregates = b.aggregateLists.take()

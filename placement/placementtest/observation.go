@@ -1,0 +1,219 @@
+package placementtest
+
+import (
+	"math"
+	"slices"
+
+	"github.com/berthcloud/berth/placement"
+)
+
+// An Observation is all that can be seen of a snapshot, but for the slots: snapshots of the same
+// rows have the same.
+type Observation struct {
+	Len, TreeCount int
+	Nested         bool
+	Classes        []placement.Named
+	Traits         []placement.Named
+	Providers      map[placement.UUID]seen
+	Trees          map[placement.UUID][]placement.UUID // by root
+	WithClass      map[string][]placement.UUID         // roots
+	WithTrait      map[string][]placement.UUID
+	WithAggregate  map[placement.UUID][]placement.UUID
+	WithSharing    []placement.UUID
+	Associated     []string
+	Room           map[string]map[placement.UUID]int64 // by class and root
+	Totals         []placement.Totals
+}
+
+// seen is a provider without its place.
+type seen struct {
+	placement.ProviderInfo
+	ID         int64
+	Stocks     []placement.Stock
+	Traits     []placement.TraitID
+	Aggregates []placement.UUID
+	Shares     bool
+}
+
+// Observe asks a snapshot everything. It panics when indexes and trees do not fit together.
+func Observe(w *placement.Snapshot) Observation {
+	o := Observation{
+		Len: w.Len(), TreeCount: w.TreeCount(), Nested: w.Nested(),
+		Classes: w.Classes().List(), Traits: w.Traits().List(),
+		Providers: make(map[placement.UUID]seen), Trees: make(map[placement.UUID][]placement.UUID),
+		WithClass: make(map[string][]placement.UUID), WithTrait: make(map[string][]placement.UUID),
+		WithAggregate: make(map[placement.UUID][]placement.UUID),
+		WithSharing:   rootsOf(w, w.WithSharing()),
+		Room:          make(map[string]map[placement.UUID]int64),
+		Totals:        w.Totals(),
+	}
+	for t := range w.Trees() {
+		mustBe(w.Tree(t.Slot()) == t && t.Slot() < w.Slots(), "a tree is in its slot")
+		for _, p := range t.Providers {
+			o.provider(w, t, p)
+		}
+		mustBeIndexed(w, t)
+	}
+	mustBe(slices.Equal(o.Totals, totalsOf(w)), "the totals are the sums of the inventories")
+	for _, n := range o.Classes {
+		o.WithClass[n.Name] = rootsOf(w, w.WithClass(placement.ClassID(n.ID)))
+		o.Room[n.Name] = observeRoom(w, placement.ClassID(n.ID))
+	}
+	for _, n := range o.Traits {
+		id, _ := w.Trait(n.Name)
+		o.WithTrait[n.Name] = rootsOf(w, w.WithTrait(id))
+		if w.TraitAssociated(id) {
+			o.Associated = append(o.Associated, n.Name)
+		}
+	}
+	return o
+}
+
+func (o *Observation) provider(w *placement.Snapshot, t *placement.Tree, p *placement.Provider) {
+	byUUID, in := w.Provider(p.UUID)
+	mustBe(byUUID == p && in == t, "a provider is found by its UUID")
+	byName, _ := w.ProviderNamed(p.Name)
+	mustBe(byName == p, "a provider is found by its name")
+	mustBe(t.Providers[p.Index] == p && t.Find(p.UUID) == p, "a provider is at its index")
+	s := seen{ProviderInfo: t.Info(p), ID: p.ID, Stocks: p.Inventories, Traits: p.Traits, Shares: p.Shares}
+	for _, id := range p.Aggregates {
+		uuid := w.AggregateUUID(id)
+		back, ok := w.Aggregate(uuid)
+		mustBe(ok && back == id && p.InAggregate(id), "an aggregate is found by its UUID")
+		s.Aggregates = append(s.Aggregates, uuid)
+		o.WithAggregate[uuid] = rootsOf(w, w.WithAggregate(id))
+	}
+	o.Providers[p.UUID] = s
+	o.Trees[t.Root().UUID] = append(o.Trees[t.Root().UUID], p.UUID)
+}
+
+func mustBe(claim bool, text string) {
+	if !claim {
+		panic("not so: " + text)
+	}
+}
+
+// rootsOf names the trees in a bit set, sorted.
+func rootsOf(w *placement.Snapshot, set []uint64) []placement.UUID {
+	var roots []placement.UUID
+	for i, word := range set {
+		for bit := range 64 {
+			if word&(1<<bit) != 0 {
+				roots = append(roots, w.Tree(i*64+bit).Root().UUID)
+			}
+		}
+	}
+	slices.Sort(roots)
+	return roots
+}
+
+// mostRoom is more than any stock of the books has.
+const mostRoom = 20
+
+// observeRoom returns the biggest amount for which there may be room in each
+// tree, where there is any.
+func observeRoom(w *placement.Snapshot, class placement.ClassID) map[placement.UUID]int64 {
+	room := w.Room(class)
+	amounts := make(map[placement.UUID]int64)
+	for t := range w.Trees() {
+		for amount := int64(1); hasRoom(room, t.Slot(), amount); amount++ {
+			amounts[t.Root().UUID] = amount
+		}
+	}
+	for _, amount := range []int64{-1, 0, 1, 4, 9, mostRoom} {
+		mustBe(!hasRoom(room, w.Slots()+1000, max(amount, 1)), "no slot, no room")
+		for word := range w.Slots()/64 + 2 {
+			for _, among := range []uint64{math.MaxUint64, 5} {
+				mustBe(room.Word(word, among, amount) == wordOf(room, word, among, amount), "a word is its slots")
+			}
+		}
+	}
+	return amounts
+}
+
+// hasRoom is Room.Word for one slot.
+func hasRoom(r placement.Room, slot int, amount int64) bool {
+	bit := uint64(1) << (slot & 63)
+	return r.Word(slot>>6, bit, amount) == bit
+}
+
+// wordOf is Room.Word one slot at a time.
+func wordOf(r placement.Room, word int, among uint64, amount int64) (set uint64) {
+	for bit := range 64 {
+		if among&(1<<bit) != 0 && hasRoom(r, word*64+bit, amount) {
+			set |= 1 << bit
+		}
+	}
+	return set
+}
+
+// mustBeIndexed checks what the indexes say of a tree against the tree.
+func mustBeIndexed(w *placement.Snapshot, t *placement.Tree) {
+	for _, p := range t.Providers {
+		mustBeSet(t, t.Lineage(p.Index), func(q *placement.Provider) bool { return isAbove(t, q, p) })
+	}
+	for _, n := range w.Classes().List() {
+		class := placement.ClassID(n.ID)
+		offers := func(p *placement.Provider) bool { return p.Stock(class) != nil }
+		mustBeSet(t, t.WithClass(class), offers)
+		for amount := int64(1); amount < mostRoom; amount++ {
+			mustHaveRoom(w, t, class, amount)
+		}
+	}
+	for _, n := range w.Traits().List() {
+		id := placement.TraitID(n.ID)
+		mustBeSet(t, t.WithTrait(id), func(p *placement.Provider) bool { return p.HasTrait(id) })
+	}
+}
+
+// isAbove reports whether a provider is another or above it.
+func isAbove(t *placement.Tree, p, other *placement.Provider) bool {
+	for p != other && other.Parent >= 0 {
+		other = t.Providers[other.Parent]
+	}
+	return p == other
+}
+
+// mustBeSet checks a set of the tree's providers.
+func mustBeSet(t *placement.Tree, set []uint64, has func(*placement.Provider) bool) {
+	for _, p := range t.Providers {
+		in := set != nil && set[p.Index>>6]&(1<<(p.Index&63)) != 0
+		mustBe(in == has(p), "a provider is in the sets of what it has")
+	}
+}
+
+func mustHaveRoom(w *placement.Snapshot, t *placement.Tree, class placement.ClassID, amount int64) {
+	room := false
+	for _, p := range t.Providers {
+		s := p.Stock(class)
+		room = room || s != nil && s.Room(amount)
+	}
+	says := hasRoom(w.Room(class), t.Slot(), amount)
+	mustBe(says || !room, "what has room is said to have room")
+}
+
+// totalsOf adds up the inventories of all trees.
+func totalsOf(w *placement.Snapshot) []placement.Totals {
+	sums := make(map[placement.ClassID]placement.Totals)
+	for t := range w.Trees() {
+		for _, p := range t.Providers {
+			for _, s := range p.Inventories {
+				sum := sums[s.Class]
+				sum.Class = s.Class
+				sum.Providers++
+				sum.Total += s.Total
+				sum.Reserved += s.Reserved
+				sum.Used += s.Used
+				sum.Capacity += max(s.Capacity(), 0)
+				sums[s.Class] = sum
+			}
+		}
+	}
+	var all []placement.Totals
+	for _, n := range w.Classes().List() {
+		if sum, ok := sums[placement.ClassID(n.ID)]; ok {
+			all = append(all, sum)
+		}
+	}
+	return all
+}
