@@ -16,13 +16,13 @@ import (
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/network/networktest"
-	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/service"
 )
 
 // berth returns Berth's placement API on a new store in memory.
 func berth(t testing.TB) http.Handler {
 	t.Helper()
-	return placementapitest.New(t, placement.DefaultSettings())
+	return placementapitest.New(t, service.DefaultSettings())
 }
 
 // A seen is a request that a proxy has received.

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthcloud/berth/placement/service"
+
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
@@ -20,7 +22,6 @@ import (
 	"github.com/berthcloud/berth/internal/storetest"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/guarantee"
-	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
@@ -56,7 +57,7 @@ const (
 func newFixture(t *testing.T, room int64, hosts ...string) *fixture {
 	t.Helper()
 	w := &fixture{T: t, policies: map[int64]network.ID{}, given: map[network.ID]bool{}, now: computetest.Now, paths: &paths{}}
-	w.paths.placement = newBreakable(t, placementapitest.New(t, placement.DefaultSettings()))
+	w.paths.placement = newBreakable(t, placementapitest.New(t, service.DefaultSettings()))
 	w.places = client.NewPlacement(options(t, w.paths.placement.inner))
 	w.newNetwork()
 	store, err := rowtable.OpenCompute(context.Background(), sqlstore.Options{Path: sqlstore.Memory})

@@ -21,6 +21,7 @@ import (
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/candidates"
+	"github.com/berthcloud/berth/placement/service"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
@@ -57,27 +58,27 @@ func watchedMetrics(t *testing.T) *placementMetrics {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	service, err := placement.NewService(context.Background(), store, placement.DefaultSettings())
+	s, err := service.New(context.Background(), store, service.DefaultSettings())
 	if err != nil {
 		t.Fatal(err)
 	}
 	host := placement.NewProvider{UUID: "6f1b1a5e-0000-4000-8000-000000000001", Name: "host"}
-	if _, err := service.CreateProvider(t.Context(), host); err != nil {
+	if _, err := s.CreateProvider(t.Context(), host); err != nil {
 		t.Fatal(err)
 	}
 	stock := placement.InventoryOf{Class: "VCPU", Inventory: placement.Inventory{Total: 4, MinUnit: 1, MaxUnit: 4, StepSize: 1, AllocationRatio: 1}}
-	if _, err := service.AddInventory(t.Context(), host.UUID, stock, placement.InventoryRule{}); err != nil {
+	if _, err := s.AddInventory(t.Context(), host.UUID, stock, placement.InventoryRule{}); err != nil {
 		t.Fatal(err)
 	}
 	m := newPlacementMetrics()
-	m.watch(service)
+	m.watch(s)
 	m.watchUnfinished(func() (int, error) { return 0, nil })
 	m.watchUnknown(func() int { return 0 })
 	m.watchAgents(func(context.Context) ([]network.Agent, error) { return nil, nil })
 	m.watchHosts(func(context.Context) ([]compute.HostService, error) { return nil, nil })
 	m.watchOperations(func(context.Context) (int, time.Duration, error) { return 0, 0, nil })
-	m.claim(placement.ClaimAccepted)
-	m.foundNone(candidates.NoRoom)
+	m.claim(service.ClaimAccepted)
+	m.foundNone(candidates.NoCapacity)
 	m.database.settled(true)
 	m.keystone.hooks().Validated(keystone.Accepted)
 	m.keystone.hooks().Asked(time.Second, keystone.Accepted)

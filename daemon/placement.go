@@ -14,6 +14,7 @@ import (
 	"github.com/berthcloud/berth/internal/gcpolicy"
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/service"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
@@ -22,7 +23,7 @@ import (
 type PlacementServer struct {
 	Server
 	cfg     *config.Placement
-	service *placement.Service
+	service *service.Service
 }
 
 func placementPolicy() policyOf { return policyOf{defaults: placementapi.PolicyDefaults()} }
@@ -62,7 +63,7 @@ func (s *PlacementServer) read(ctx context.Context, opts sqlstore.Options, m *pl
 		return databaseFailure(err)
 	}
 	s.keep(store)
-	s.service, err = placement.NewService(ctx, store, s.settings(m))
+	s.service, err = service.New(ctx, store, s.settings(m))
 	if err != nil {
 		return Fail(DatabaseUnusable, err)
 	}
@@ -79,8 +80,8 @@ func (s *PlacementServer) sweep(m *placementMetrics) {
 	}))
 }
 
-func (s *PlacementServer) settings(m *placementMetrics) placement.Settings {
-	set := placement.DefaultSettings()
+func (s *PlacementServer) settings(m *placementMetrics) service.Settings {
+	set := service.DefaultSettings()
 	set.IncompleteProject = s.cfg.Placement.IncompleteConsumerProjectID
 	set.IncompleteUser = s.cfg.Placement.IncompleteConsumerUserID
 	set.ConflictRetries = s.cfg.Placement.AllocationConflictRetryCount
@@ -120,7 +121,7 @@ func (s *PlacementServer) wire(m *placementMetrics) {
 }
 
 // Placement is the service, for use in the same process.
-func (s *PlacementServer) Placement() *placement.Service { return s.service }
+func (s *PlacementServer) Placement() *service.Service { return s.service }
 
 // ready reports whether requests can be answered correctly.
 func (s *PlacementServer) ready() (bool, string) {

@@ -3,9 +3,11 @@ package daemon
 import (
 	"time"
 
+	"github.com/berthcloud/berth/placement/service"
+	"github.com/berthcloud/berth/placement/snapshot"
+
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/candidates"
 )
 
@@ -47,7 +49,7 @@ func newPlacementMetrics() *placementMetrics {
 	return m
 }
 
-func (m *placementMetrics) claim(e placement.ClaimEvent) { m.claims.WithLabelValues(string(e)).Inc() }
+func (m *placementMetrics) claim(e service.ClaimEvent) { m.claims.WithLabelValues(string(e)).Inc() }
 
 func (m *placementMetrics) searched(took time.Duration, found int) {
 	m.search.Observe(took.Seconds())
@@ -65,11 +67,11 @@ const maxCapacityClasses = 500
 // A capacityCollector reports, for each resource class, the sums over all providers. The sums are
 // stored with the snapshot, so that the cost of a scrape is independent of the number of providers.
 type capacityCollector struct {
-	snapshot                                 func() *placement.Snapshot
+	snapshot                                 func() *snapshot.Snapshot
 	total, reserved, usable, used, providers *prometheus.Desc
 }
 
-func newCapacityCollector(snapshot func() *placement.Snapshot) *capacityCollector {
+func newCapacityCollector(snapshot func() *snapshot.Snapshot) *capacityCollector {
 	desc := func(name, help string) *prometheus.Desc {
 		return prometheus.NewDesc(name, help, []string{"resource_class"}, nil)
 	}
@@ -105,8 +107,8 @@ func (c *capacityCollector) Collect(metrics chan<- prometheus.Metric) {
 }
 
 // watch adds the metrics of the snapshot.
-func (m *placementMetrics) watch(s *placement.Service) {
-	gauge := func(name, help string, value func(*placement.Snapshot) float64) {
+func (m *placementMetrics) watch(s *service.Service) {
+	gauge := func(name, help string, value func(*snapshot.Snapshot) float64) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
 			w, _ := s.Ready() // an old snapshot counts too
 			return value(w)
@@ -116,14 +118,14 @@ func (m *placementMetrics) watch(s *placement.Service) {
 		_, err := s.Ready()
 		return err == nil, ""
 	})
-	m.registry.MustRegister(newCapacityCollector(func() *placement.Snapshot {
+	m.registry.MustRegister(newCapacityCollector(func() *snapshot.Snapshot {
 		w, _ := s.Ready() // an old snapshot counts too
 		return w
 	}))
 	gauge("berth_snapshot_providers", "Resource providers in the snapshot that reads are answered from.",
-		func(w *placement.Snapshot) float64 { return float64(w.Len()) })
+		func(w *snapshot.Snapshot) float64 { return float64(w.Len()) })
 	gauge("berth_snapshot_trees", "Provider trees in that snapshot.",
-		func(w *placement.Snapshot) float64 { return float64(w.TreeCount()) })
+		func(w *snapshot.Snapshot) float64 { return float64(w.TreeCount()) })
 	gauge("berth_snapshot_age_seconds", "Time since that snapshot was last changed.",
-		func(w *placement.Snapshot) float64 { return time.Since(w.Built()).Seconds() })
+		func(w *snapshot.Snapshot) float64 { return time.Since(w.Built()).Seconds() })
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/service"
 )
 
 // sharingMetrics are the numbers of a database that others use as well.
@@ -44,7 +45,7 @@ func (m *sharingMetrics) followed(c placement.Changes) { m.others.Add(float64(le
 // sweepEvery compares the snapshot with the database until ctx ends: this detects writes of
 // upstream's service beside this one, and refreshes a stale snapshot without a request. The
 // interval grows with the size of the snapshot: sweeps take a tenth of the time at most.
-func sweepEvery(ctx context.Context, s *placement.Service, interval time.Duration, m *sharingMetrics, log *slog.Logger) {
+func sweepEvery(ctx context.Context, s *service.Service, interval time.Duration, m *sharingMetrics, log *slog.Logger) {
 	if interval <= 0 {
 		return
 	}

@@ -9,16 +9,17 @@ import (
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/service"
 )
 
 // A Placement is a placement service from the view of the network service. It may be used
 // concurrently.
-type Placement struct{ service *placement.Service }
+type Placement struct{ service *service.Service }
 
 var _ network.Placement = (*Placement)(nil)
 
 // NewPlacement returns the Placement of a service.
-func NewPlacement(s *placement.Service) *Placement { return &Placement{s} }
+func NewPlacement(s *service.Service) *Placement { return &Placement{s} }
 
 // known is a fault of placement's that is one of package network's errors.
 type known struct{ cause, is error }

@@ -9,7 +9,7 @@ import (
 	"github.com/berthcloud/berth/inprocess"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/networktest"
-	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/service"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
@@ -21,11 +21,11 @@ func newPlacement(t *testing.T) (*inprocess.Placement, *sqlstore.Store) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	service, err := placement.NewService(context.Background(), store, placement.DefaultSettings())
+	s, err := service.New(context.Background(), store, service.DefaultSettings())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return inprocess.NewPlacement(service), store
+	return inprocess.NewPlacement(s), store
 }
 
 // TestPlacement is the suite that package client's Placement passes too.

@@ -9,6 +9,7 @@ import (
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 // ProviderNamed is network.Placement's.
@@ -16,7 +17,7 @@ func (p *Placement) ProviderNamed(ctx context.Context, name string) (network.Pro
 	if name == "" { // an empty name would not filter
 		return network.Provider{}, fmt.Errorf("%w: none is without a name", network.ErrNoProvider)
 	}
-	all, err := p.list(ctx, placement.ProviderFilter{Name: name})
+	all, err := p.list(ctx, snapshot.ProviderFilter{Name: name})
 	if err == nil && len(all) == 0 {
 		err = fmt.Errorf("%w: none is named %q", network.ErrNoProvider, name)
 	}
@@ -31,7 +32,7 @@ func (p *Placement) ProvidersBelow(ctx context.Context, root string) ([]network.
 	if err := checkUUID(root); err != nil {
 		return nil, err
 	}
-	all, err := p.list(ctx, placement.ProviderFilter{InTree: placement.UUID(root)})
+	all, err := p.list(ctx, snapshot.ProviderFilter{InTree: placement.UUID(root)})
 	if err == nil && len(all) == 0 {
 		err = fmt.Errorf("%w: none has the UUID %s", network.ErrNoProvider, root)
 	}
@@ -39,7 +40,7 @@ func (p *Placement) ProvidersBelow(ctx context.Context, root string) ([]network.
 }
 
 // list returns the providers that a filter leaves.
-func (p *Placement) list(ctx context.Context, f placement.ProviderFilter) ([]network.Provider, error) {
+func (p *Placement) list(ctx context.Context, f snapshot.ProviderFilter) ([]network.Provider, error) {
 	snapshot, err := p.service.Snapshot(ctx)
 	if err != nil {
 		return nil, told(err, nil)
@@ -110,7 +111,7 @@ func (p *Placement) update(ctx context.Context, want network.Provider) error {
 }
 
 // find returns a provider in a fresh snapshot.
-func (p *Placement) find(ctx context.Context, uuid string) (*placement.Snapshot, *placement.Provider, *placement.Tree, error) {
+func (p *Placement) find(ctx context.Context, uuid string) (*snapshot.Snapshot, *snapshot.Provider, *snapshot.Tree, error) {
 	snapshot, err := p.service.SnapshotWith(ctx, placement.UUID(uuid))
 	if err != nil {
 		return nil, nil, nil, err

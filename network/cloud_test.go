@@ -12,7 +12,7 @@ import (
 	"github.com/berthcloud/berth/inprocess"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/guarantee"
-	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/service"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
@@ -109,7 +109,7 @@ func newPlacement(t *testing.T) network.Placement {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	places, err := placement.NewService(context.Background(), store, placement.DefaultSettings())
+	places, err := service.New(context.Background(), store, service.DefaultSettings())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/berthcloud/berth/internal/racetest"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/tracking"
-	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/service"
 )
 
 // Whatever happens on the way to placement, at every request of a sync, or at some and
@@ -35,7 +35,7 @@ func TestSyncsSurviveTheWire(t *testing.T) {
 		for _, on := range onceAndOn(fault) {
 			t.Run(fmt.Sprintf("%s/%v", fault, on), func(t *testing.T) {
 				t.Parallel()
-				d := newDrill(t, placementapitest.New(t, placement.DefaultSettings()), fault)
+				d := newDrill(t, placementapitest.New(t, service.DefaultSettings()), fault)
 				step := 1
 				if on {
 					step = 4

@@ -10,7 +10,7 @@ import (
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/internal/racetest"
 	"github.com/berthcloud/berth/network"
-	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/service"
 )
 
 // A step is what changes what a server holds.
@@ -102,7 +102,7 @@ func TestMovesSurviveTheWire(t *testing.T) {
 			for _, on := range onceAndOn(fault) {
 				t.Run(fmt.Sprintf("%s/%s/%v", name, fault, on), func(t *testing.T) {
 					t.Parallel()
-					places := placementapitest.New(t, placement.DefaultSettings())
+					places := placementapitest.New(t, service.DefaultSettings())
 					newCloudOn(t, asking(t, places, time.Minute)).survives(s, places, fault, on)
 				})
 			}

@@ -1,9 +1,6 @@
-// Package placement records a cloud's resources: providers, their inventories, traits and aggregates, and the
-// allocations of consumers. It has the rules of the OpenStack Placement service, and the snapshot that
-// reads are answered from. It knows no HTTP, no SQL and no API versions.
-//
-// The Store has the data. The Snapshot is an immutable view of the providers, replaced after every commit;
-// consumers are not in it and are read from the Store.
+// Package placement has the types and rules of the OpenStack Placement service: providers, inventories, claims,
+// queries, faults, and the interface of the Store that has the data. It knows no HTTP, no SQL and no API versions.
+// The snapshot that reads are answered from is in package snapshot, the service itself in package service.
 package placement
 
 import (

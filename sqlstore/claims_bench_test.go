@@ -19,6 +19,7 @@ import (
 
 	"github.com/berthcloud/berth/internal/dbtest"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/service"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
@@ -139,9 +140,9 @@ func newVM(n, hosts int) placement.Claim {
 	}
 }
 
-func benchService(b *testing.B, s *sqlstore.Store) *placement.Service {
+func benchService(b *testing.B, s *sqlstore.Store) *service.Service {
 	b.Helper()
-	svc, err := placement.NewService(context.Background(), s, placement.DefaultSettings())
+	svc, err := service.New(context.Background(), s, service.DefaultSettings())
 	if err != nil {
 		b.Fatal(err)
 	}

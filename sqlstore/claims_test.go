@@ -18,6 +18,7 @@ import (
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/internal/dbtest"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/service"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
@@ -119,7 +120,7 @@ func countRoundTrips(t *testing.T, where *sqlstore.Server, made, known int64) {
 	t.Helper()
 	count := newCounter(t, where.Hosts[0])
 	where.Hosts = []string{count.listener.Addr().String()}
-	s := service(t, open(t, sqlstore.Options{Server: where}))
+	s := serve(t, open(t, sqlstore.Options{Server: where}))
 	ctx := context.Background()
 	prepare := host(t)
 	prepare(s, 1)
@@ -166,13 +167,13 @@ func countRoundTrips(t *testing.T, where *sqlstore.Server, made, known int64) {
 // the last one said, and the snapshots have it.
 func TestConsumersThatOthersChange(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {
-		one, two := service(t, open(t, sqlstore.Options{Server: server(t, url)})), service(t, open(t, sqlstore.Options{Server: server(t, url)}))
+		one, two := serve(t, open(t, sqlstore.Options{Server: server(t, url)})), serve(t, open(t, sqlstore.Options{Server: server(t, url)}))
 		door := open(t, sqlstore.Options{Server: server(t, url)})
 		for n := range 3 {
 			host(t)(one, n)
 		}
 		ctx := context.Background()
-		move := func(s *placement.Service, vm placement.UUID, to int) error { return claimVCPU(s, vm, id(to, "h"), 1) }
+		move := func(s *service.Service, vm placement.UUID, to int) error { return claimVCPU(s, vm, id(to, "h"), 1) }
 		// Or the snapshot would have nothing that could be freed by mistake.
 		if err := move(two, "resident", 0); err != nil {
 			t.Fatal(err)
@@ -217,8 +218,8 @@ WHERE consumer_id = '`+string(vm)+`'`)
 			if err := move(one, moved, 2); err != nil {
 				t.Errorf("after %s a claim got %v", other.name, err)
 			}
-			want := states(t, service(t, open(t, sqlstore.Options{Server: server(t, url)})))
-			for i, s := range []*placement.Service{one, two} {
+			want := states(t, serve(t, open(t, sqlstore.Options{Server: server(t, url)})))
+			for i, s := range []*service.Service{one, two} {
 				if diff := cmp.Diff(want, states(t, s)); diff != "" {
 					t.Errorf("after %s service %d differs from the store (-store +service):\n%s", other.name, i, diff)
 				}
@@ -253,14 +254,14 @@ func (s *watchedStore) Group(write func(placement.Writer, []any) []error) func(c
 func TestSnapshotsMayCatchUpAmongClaims(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {
 		var retried atomic.Int64
-		set := placement.DefaultSettings()
-		set.Observe = func(e placement.ClaimEvent) {
-			if e == placement.ClaimRetried {
+		set := service.DefaultSettings()
+		set.Observe = func(e service.ClaimEvent) {
+			if e == service.ClaimRetried {
 				retried.Add(1)
 			}
 		}
 		store := &watchedStore{open(t, sqlstore.Options{Server: server(t, url)}), func() {}}
-		s, err := placement.NewService(context.Background(), store, set)
+		s, err := service.New(context.Background(), store, set)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -291,7 +292,7 @@ func TestOwnStepsAreNotRead(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {
 		var asked atomic.Int64
 		trace := func(context.Context, string) func(error) { asked.Add(1); return func(error) {} }
-		s := service(t, open(t, sqlstore.Options{Server: server(t, url), Trace: trace}))
+		s := serve(t, open(t, sqlstore.Options{Server: server(t, url), Trace: trace}))
 		host(t)(s, 1)
 		states(t, s)
 		for n := range 5 {
@@ -317,7 +318,7 @@ type state struct {
 	Used       map[placement.ClassID]int64
 }
 
-func states(t *testing.T, s *placement.Service) map[placement.UUID]state {
+func states(t *testing.T, s *service.Service) map[placement.UUID]state {
 	t.Helper()
 	w, err := s.Snapshot(context.Background())
 	if err != nil {
@@ -343,9 +344,9 @@ func states(t *testing.T, s *placement.Service) map[placement.UUID]state {
 func TestSnapshotsOfSeveralServicesAreTheStore(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {
 		const hosts = 4
-		var all []*placement.Service
+		var all []*service.Service
 		for range 3 {
-			all = append(all, service(t, open(t, sqlstore.Options{Server: server(t, url)})))
+			all = append(all, serve(t, open(t, sqlstore.Options{Server: server(t, url)})))
 		}
 		for n := range hosts {
 			host(t)(all[0], n)
@@ -358,7 +359,7 @@ func TestSnapshotsOfSeveralServicesAreTheStore(t *testing.T) {
 				}
 			}
 			writers.Wait()
-			want := states(t, service(t, open(t, sqlstore.Options{Server: server(t, url)})))
+			want := states(t, serve(t, open(t, sqlstore.Options{Server: server(t, url)})))
 			for n, s := range all {
 				if diff := cmp.Diff(want, states(t, s)); diff != "" {
 					t.Fatalf("round %d: service %d differs from the store (-store +service):\n%s", round, n, diff)
@@ -374,7 +375,7 @@ func TestSnapshotsOfSeveralServicesAreTheStore(t *testing.T) {
 }
 
 // busy does a few random things.
-func busy(t *testing.T, s *placement.Service, random *rand.Rand, hosts int) {
+func busy(t *testing.T, s *service.Service, random *rand.Rand, hosts int) {
 	ctx := context.Background()
 	for range 12 {
 		vm, on := id(random.IntN(12), "vm"), id(random.IntN(hosts), "h")
@@ -411,7 +412,7 @@ func TestIdleConnectionsAreMadeAgain(t *testing.T) {
 				CommitFailed: func(int) { failed.Add(1) },
 				Reconnected:  func() { made.Add(1) },
 			}})
-			s := service(t, store)
+			s := serve(t, store)
 			host(t)(s, 1)
 			whoami, kill := `SELECT CONNECTION_ID()`, `KILL %d`
 			if n == 1 {
@@ -447,7 +448,7 @@ func TestCutConnectionsLoseNoClaim(t *testing.T) {
 			direct := *where
 			proxy := dbtest.NewProxy(t, where.Hosts[0])
 			where.Hosts = []string{proxy.Address()}
-			s := service(t, open(t, sqlstore.Options{Server: where}))
+			s := serve(t, open(t, sqlstore.Options{Server: where}))
 			cut := func(n int, how func()) {
 				t.Helper()
 				host(t)(s, n)
@@ -470,7 +471,7 @@ func TestCutConnectionsLoseNoClaim(t *testing.T) {
 				n++
 				cut(n, func() { proxy.LoseAnswer("COMMIT") })
 			}
-			want := states(t, service(t, open(t, sqlstore.Options{Server: &direct})))
+			want := states(t, serve(t, open(t, sqlstore.Options{Server: &direct})))
 			if diff := cmp.Diff(want, states(t, s)); diff != "" {
 				t.Errorf("the snapshot differs from the store (-store +snapshot):\n%s", diff)
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/service"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
@@ -54,7 +55,7 @@ WHERE datname = CURRENT_DATABASE() AND pid <> pg_backend_pid()`
 // consumers as those of another.
 type crowd struct {
 	*testing.T
-	*placement.Service
+	*service.Service
 	random *rand.Rand
 }
 
@@ -144,7 +145,7 @@ func countDeadlocks(t *testing.T, url string) {
 	before := deadlocks(t, url)
 	a, b := two(t, url)
 	fill(t, a, 100, 10)
-	services := []*placement.Service{service(t, a), service(t, b)}
+	services := []*service.Service{serve(t, a), serve(t, b)}
 	for n := range crowdHosts {
 		host(t)(services[0], n)
 		if _, err := services[0].SetInventories(context.Background(), id(n, "h"), roomy(100), placement.InventoryRule{}); err != nil {
@@ -166,7 +167,7 @@ func countDeadlocks(t *testing.T, url string) {
 }
 
 // throng lets six clients of each service act.
-func throng(t *testing.T, services []*placement.Service) {
+func throng(t *testing.T, services []*service.Service) {
 	t.Helper()
 	var mu sync.Mutex
 	outcomes := make(map[string]int)

@@ -10,6 +10,7 @@ import (
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/internal/dbtest"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/service"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
@@ -126,9 +127,9 @@ func TestRivalClaimsAreAllAnswered(t *testing.T) {
 		where := server(t, url)
 		proxy := dbtest.NewProxy(t, where.Hosts[0])
 		where.Hosts = []string{proxy.Address()}
-		var services [2]*placement.Service
+		var services [2]*service.Service
 		for i := range services {
-			services[i] = service(t, open(t, sqlstore.Options{Server: where}))
+			services[i] = serve(t, open(t, sqlstore.Options{Server: where}))
 		}
 		for n := range hosts {
 			host(t)(services[0], n)

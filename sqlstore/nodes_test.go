@@ -13,27 +13,28 @@ import (
 	"github.com/berthcloud/berth/internal/dbtest"
 	"github.com/berthcloud/berth/internal/sqltest"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/service"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
 // onNodes returns two services, each on a node of its own of one cluster: no
 // lock of one is known to the other. The store is the first one's.
-func onNodes(t *testing.T) (*sqlstore.Store, [2]*placement.Service) {
+func onNodes(t *testing.T) (*sqlstore.Store, [2]*service.Service) {
 	t.Helper()
 	needServers(t)
 	cluster := dbtest.Galera(t)
 	db := cluster.CreateDatabase(t)
-	var services [2]*placement.Service
+	var services [2]*service.Service
 	var stores [2]*sqlstore.Store
 	for i := range services {
 		stores[i] = open(t, sqlstore.Options{Server: server(t, db.URL(cluster.Addresses()[i]))})
-		services[i] = service(t, stores[i])
+		services[i] = serve(t, stores[i])
 	}
 	return stores[0], services
 }
 
 // atOnce runs one thing on each service; they may be refused.
-func atOnce(t *testing.T, services [2]*placement.Service, things ...func(*placement.Service) error) {
+func atOnce(t *testing.T, services [2]*service.Service, things ...func(*service.Service) error) {
 	t.Helper()
 	var both sync.WaitGroup
 	for i, thing := range things {
@@ -57,19 +58,19 @@ func TestNodesKeepTrees(t *testing.T) {
 		}
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	move := func(what, to int) func(*placement.Service) error {
+	move := func(what, to int) func(*service.Service) error {
 		c := placement.ProviderChange{Name: string(id(what, "p")), SetParent: true, Reparent: true}
 		if to < providers {
 			c.Parent = id(to, "p")
 		}
-		return func(s *placement.Service) error {
+		return func(s *service.Service) error {
 			_, err := s.UpdateProvider(ctx, id(what, "p"), c)
 			return err
 		}
 	}
-	create := func(n, below int) func(*placement.Service) error {
+	create := func(n, below int) func(*service.Service) error {
 		uuid := placement.UUID(fmt.Sprintf("c%d", n))
-		return func(s *placement.Service) error {
+		return func(s *service.Service) error {
 			_, err := s.CreateProvider(ctx, placement.NewProvider{UUID: uuid, Name: string(uuid), Parent: id(below, "p")})
 			return err
 		}
@@ -97,11 +98,11 @@ func TestNodesLeaveNoLinksOfProvidersThatAreGone(t *testing.T) {
 	for n := range 20 {
 		host(t)(services[0], n)
 		atOnce(t, services,
-			func(s *placement.Service) error {
+			func(s *service.Service) error {
 				_, err := s.SetAggregates(ctx, id(n, "h"), nil, []placement.UUID{"agg"})
 				return err
 			},
-			func(s *placement.Service) error { return s.DeleteProvider(ctx, id(n, "h")) })
+			func(s *service.Service) error { return s.DeleteProvider(ctx, id(n, "h")) })
 	}
 	orphans(t, store, "aggregate links of providers that are gone", `
 SELECT COUNT(*)
@@ -119,8 +120,8 @@ func TestRefusalsRestOnWhatIsCommitted(t *testing.T) {
 	db := cluster.CreateDatabase(t)
 	real := open(t, sqlstore.Options{Server: server(t, db.URL(cluster.Addresses()[0]))})
 	store := &watchedStore{real, func() {}}
-	one := service(t, store)
-	two := service(t, open(t, sqlstore.Options{Server: server(t, db.URL(cluster.Addresses()[1]))}))
+	one := serve(t, store)
+	two := serve(t, open(t, sqlstore.Options{Server: server(t, db.URL(cluster.Addresses()[1]))}))
 	host(t)(one, 1)
 	if err := claimVCPU(two, "early", "h1", 6); err != nil {
 		t.Fatal(err)
@@ -170,7 +171,7 @@ func TestNodesGetStatementsOneByOne(t *testing.T) {
 			where := server(t, k.URL(t))
 			count := newCounter(t, where.Hosts[0])
 			where.Hosts = []string{count.listener.Addr().String()}
-			s := service(t, open(t, sqlstore.Options{Server: where}))
+			s := serve(t, open(t, sqlstore.Options{Server: where}))
 			host(t)(s, 1)
 			host(t)(s, 2)
 			var errs [6]error

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/service"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
 // A stranger is another program on the database of a store, such as upstream's
-// service or a person with a client.
+// serve or a person with a client.
 type stranger struct {
 	t     *testing.T
 	store *sqlstore.Store
@@ -50,7 +50,7 @@ func (x *stranger) do(statements ...string) {
 
 // sweep has a service compare everything, which it does not on a file that nobody
 // else has written to.
-func (x *stranger) sweep(s *placement.Service) (trees int) {
+func (x *stranger) sweep(s *service.Service) (trees int) {
 	x.t.Helper()
 	if x.db != nil {
 		x.seen++
@@ -90,7 +90,7 @@ func TestOthers(t *testing.T) {
 
 // counted returns a store in a file that counts its statements, and a service with some
 // hosts and a stranger on it.
-func counted(t *testing.T) (store *sqlstore.Store, s *placement.Service, x *stranger, statements *int) {
+func counted(t *testing.T) (store *sqlstore.Store, s *service.Service, x *stranger, statements *int) {
 	t.Helper()
 	statements = new(int)
 	opts := sqlstore.Options{Path: t.TempDir() + "/placement.db"}
@@ -99,7 +99,7 @@ func counted(t *testing.T) (store *sqlstore.Store, s *placement.Service, x *stra
 		return func(error) {}
 	}
 	store = open(t, opts)
-	s, x = service(t, store), newStranger(t, opts, store)
+	s, x = serve(t, store), newStranger(t, opts, store)
 	if err := populate(s, 3); err != nil {
 		t.Fatal(err)
 	}

@@ -9,21 +9,22 @@ import (
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/service"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
 // rivals runs two things at once, many times, through two services on one
 // database. What they may answer is success or a refusal.
-func rivals(t *testing.T, url string, rounds int, prepare func(s *placement.Service, round int), left, right func(s *placement.Service, round int) error) *sqlstore.Store {
+func rivals(t *testing.T, url string, rounds int, prepare func(s *service.Service, round int), left, right func(s *service.Service, round int) error) *sqlstore.Store {
 	t.Helper()
 	storeA, storeB := two(t, url)
-	a, b := service(t, storeA), service(t, storeB)
+	a, b := serve(t, storeA), serve(t, storeB)
 	for round := range rounds {
 		prepare(a, round)
 		var both sync.WaitGroup
 		for _, side := range []struct {
-			s  *placement.Service
-			fn func(*placement.Service, int) error
+			s  *service.Service
+			fn func(*service.Service, int) error
 		}{{a, left}, {b, right}} {
 			both.Go(func() {
 				err := side.fn(side.s, round)
@@ -55,8 +56,8 @@ func id(round int, kind string) placement.UUID {
 }
 
 // host makes a provider with room for claims.
-func host(t *testing.T) func(s *placement.Service, round int) {
-	return func(s *placement.Service, round int) {
+func host(t *testing.T) func(s *service.Service, round int) {
+	return func(s *service.Service, round int) {
 		t.Helper()
 		ctx := context.Background()
 		uuid := id(round, "h")
@@ -70,7 +71,7 @@ func host(t *testing.T) func(s *placement.Service, round int) {
 	}
 }
 
-func claimVCPU(s *placement.Service, consumer, provider placement.UUID, amount int64) error {
+func claimVCPU(s *service.Service, consumer, provider placement.UUID, amount int64) error {
 	return s.SetAllocations(context.Background(), placement.Claim{
 		Consumer: consumer, Project: "p", User: "u",
 		Allocations: []placement.ProviderAllocation{{Provider: provider, Resources: []placement.ClassAmount{{Class: "VCPU", Amount: amount}}}},
@@ -80,8 +81,8 @@ func claimVCPU(s *placement.Service, consumer, provider placement.UUID, amount i
 func TestClaimsAndDeletionsOfProviders(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {
 		s := rivals(t, url, 40, host(t),
-			func(s *placement.Service, n int) error { return claimVCPU(s, id(n, "vm"), id(n, "h"), 1) },
-			func(s *placement.Service, n int) error { return s.DeleteProvider(context.Background(), id(n, "h")) })
+			func(s *service.Service, n int) error { return claimVCPU(s, id(n, "vm"), id(n, "h"), 1) },
+			func(s *service.Service, n int) error { return s.DeleteProvider(context.Background(), id(n, "h")) })
 		orphans(t, s, "allocations on providers that are gone", `
 SELECT COUNT(*)
 FROM allocations a
@@ -92,14 +93,14 @@ WHERE p.id IS NULL`)
 
 func TestClaimsAndDeletionsOfOneConsumer(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {
-		s := rivals(t, url, 40, func(s *placement.Service, n int) {
+		s := rivals(t, url, 40, func(s *service.Service, n int) {
 			host(t)(s, n)
 			if err := claimVCPU(s, id(n, "vm"), id(n, "h"), 1); err != nil {
 				t.Fatal(err)
 			}
 		},
-			func(s *placement.Service, n int) error { return claimVCPU(s, id(n, "vm"), id(n, "h"), 2) },
-			func(s *placement.Service, n int) error {
+			func(s *service.Service, n int) error { return claimVCPU(s, id(n, "vm"), id(n, "h"), 2) },
+			func(s *service.Service, n int) error {
 				return s.DeleteAllocations(context.Background(), id(n, "vm"))
 			})
 		orphans(t, s, "allocations of consumers that are gone", `
@@ -118,18 +119,18 @@ WHERE a.id IS NULL`)
 func TestInventoriesAndDeletionsOfClasses(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {
 		class := func(n int) string { return fmt.Sprintf("CUSTOM_C%d", n) }
-		s := rivals(t, url, 40, func(s *placement.Service, n int) {
+		s := rivals(t, url, 40, func(s *service.Service, n int) {
 			host(t)(s, n)
 			if err := s.CreateClass(context.Background(), class(n)); err != nil {
 				t.Fatal(err)
 			}
 		},
-			func(s *placement.Service, n int) error {
+			func(s *service.Service, n int) error {
 				inv := placement.Inventory{Total: 8, MinUnit: 1, MaxUnit: 8, StepSize: 1, AllocationRatio: 1}
 				_, err := s.SetInventories(context.Background(), id(n, "h"), []placement.InventoryOf{{Class: class(n), Inventory: inv}}, placement.InventoryRule{})
 				return err
 			},
-			func(s *placement.Service, n int) error { return s.DeleteClass(context.Background(), class(n)) })
+			func(s *service.Service, n int) error { return s.DeleteClass(context.Background(), class(n)) })
 		orphans(t, s, "inventories of classes that are gone", `
 SELECT COUNT(*)
 FROM inventories i
@@ -141,17 +142,17 @@ WHERE c.id IS NULL`)
 func TestLinksAndDeletionsOfTraits(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {
 		trait := func(n int) string { return fmt.Sprintf("CUSTOM_T%d", n) }
-		s := rivals(t, url, 40, func(s *placement.Service, n int) {
+		s := rivals(t, url, 40, func(s *service.Service, n int) {
 			host(t)(s, n)
 			if _, err := s.EnsureTrait(context.Background(), trait(n)); err != nil {
 				t.Fatal(err)
 			}
 		},
-			func(s *placement.Service, n int) error {
+			func(s *service.Service, n int) error {
 				_, err := s.SetTraits(context.Background(), id(n, "h"), 1, []string{trait(n)})
 				return err
 			},
-			func(s *placement.Service, n int) error { return s.DeleteTrait(context.Background(), trait(n)) })
+			func(s *service.Service, n int) error { return s.DeleteTrait(context.Background(), trait(n)) })
 		orphans(t, s, "links to traits that are gone", `
 SELECT COUNT(*)
 FROM resource_provider_traits l
@@ -172,8 +173,8 @@ func TestMovesKeepTrees(t *testing.T) {
 				plan[side][n] = [2]int{random.IntN(providers), random.IntN(providers + 1)}
 			}
 		}
-		move := func(side int) func(*placement.Service, int) error {
-			return func(s *placement.Service, n int) error {
+		move := func(side int) func(*service.Service, int) error {
+			return func(s *service.Service, n int) error {
 				what, to := plan[side][n][0], plan[side][n][1]
 				c := placement.ProviderChange{Name: string(id(what, "p")), SetParent: true, Reparent: true}
 				if to < providers {
@@ -183,7 +184,7 @@ func TestMovesKeepTrees(t *testing.T) {
 				return err
 			}
 		}
-		s := rivals(t, url, 40, func(s *placement.Service, n int) {
+		s := rivals(t, url, 40, func(s *service.Service, n int) {
 			for i := 0; n == 0 && i < providers; i++ {
 				if _, err := s.CreateProvider(context.Background(), placement.NewProvider{UUID: id(i, "p"), Name: string(id(i, "p"))}); err != nil {
 					t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/service"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
@@ -17,34 +18,34 @@ func TestRacesForOneName(t *testing.T) {
 	ctx := context.Background()
 	for _, race := range []struct {
 		what string
-		make func(s *placement.Service, round, client int) error
+		make func(s *service.Service, round, client int) error
 		once bool // only one succeeds
 	}{
-		{"Class", func(s *placement.Service, n, _ int) error { return s.CreateClass(ctx, fmt.Sprintf("CUSTOM_C%d", n)) }, true},
-		{"EnsuredClass", func(s *placement.Service, n, _ int) error {
+		{"Class", func(s *service.Service, n, _ int) error { return s.CreateClass(ctx, fmt.Sprintf("CUSTOM_C%d", n)) }, true},
+		{"EnsuredClass", func(s *service.Service, n, _ int) error {
 			_, err := s.EnsureClass(ctx, fmt.Sprintf("CUSTOM_E%d", n))
 			return err
 		}, false},
-		{"Trait", func(s *placement.Service, n, _ int) error {
+		{"Trait", func(s *service.Service, n, _ int) error {
 			_, err := s.EnsureTrait(ctx, fmt.Sprintf("CUSTOM_T%d", n))
 			return err
 		}, false},
-		{"ProviderByName", func(s *placement.Service, n, client int) error {
+		{"ProviderByName", func(s *service.Service, n, client int) error {
 			_, err := s.CreateProvider(ctx, placement.NewProvider{UUID: id(1000*n+client, "u"), Name: fmt.Sprintf("name%d", n)})
 			return err
 		}, true},
-		{"ProviderByUUID", func(s *placement.Service, n, client int) error {
+		{"ProviderByUUID", func(s *service.Service, n, client int) error {
 			_, err := s.CreateProvider(ctx, placement.NewProvider{UUID: id(n, "same"), Name: fmt.Sprintf("other%d-%d", n, client)})
 			return err
 		}, true},
 		// New consumers on a host each, in a project, of a user and of a type that are new as well.
-		{"Owners", func(s *placement.Service, n, client int) error {
+		{"Owners", func(s *service.Service, n, client int) error {
 			return s.SetAllocations(ctx, claimOfNew(n, client, "vm"))
 		}, false},
-		{"OwnersOfMany", func(s *placement.Service, n, client int) error {
+		{"OwnersOfMany", func(s *service.Service, n, client int) error {
 			return s.SetManyAllocations(ctx, []placement.Claim{claimOfNew(n, client, "a"), claimOfNew(n, client, "b")})
 		}, false},
-		{"Aggregates", func(s *placement.Service, n, client int) error {
+		{"Aggregates", func(s *service.Service, n, client int) error {
 			uuid := id(1000*n+client, "p")
 			if _, err := s.CreateProvider(ctx, placement.NewProvider{UUID: uuid, Name: string(uuid)}); err != nil {
 				return err
@@ -55,9 +56,9 @@ func TestRacesForOneName(t *testing.T) {
 	} {
 		t.Run(race.what, func(t *testing.T) {
 			onServers(t, func(t *testing.T, url string) {
-				services := []*placement.Service{}
+				services := []*service.Service{}
 				for range 3 {
-					services = append(services, service(t, open(t, sqlstore.Options{Server: server(t, url)})))
+					services = append(services, serve(t, open(t, sqlstore.Options{Server: server(t, url)})))
 				}
 				for client := range 12 {
 					uuid := id(client, "h")

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/service"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
 // settles checks that sweeps find nothing any more when they have read once what
 // differs: reading it for ever would help nobody.
-func settles(t *testing.T, x *stranger, s *placement.Service) {
+func settles(t *testing.T, x *stranger, s *service.Service) {
 	t.Helper()
 	trees := 0
 	for range 3 {
@@ -44,7 +45,7 @@ VALUES (98, 1)`},
 	}
 	onAll(t, func(t *testing.T, opts sqlstore.Options) {
 		store := open(t, opts)
-		s, x := service(t, store), newStranger(t, opts, store)
+		s, x := serve(t, store), newStranger(t, opts, store)
 		for n, odd := range odds {
 			t.Run(odd.name, func(t *testing.T) {
 				host(t)(s, n)
@@ -68,7 +69,7 @@ func TestSweepsSettleInLatin1(t *testing.T) {
 	store := open(t, opts)
 	touch(t, store, 1)
 	do(t, store, "SET foreign_key_checks = 0", "ALTER TABLE resource_providers CONVERT TO CHARACTER SET latin1", "SET foreign_key_checks = 1")
-	s := service(t, store)
+	s := serve(t, store)
 	if _, err := s.CreateProvider(context.Background(), placement.NewProvider{UUID: "h", Name: "Köln"}); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/service"
+	"github.com/berthcloud/berth/placement/snapshot"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
@@ -23,18 +25,18 @@ func onAll(t *testing.T, test func(t *testing.T, opts sqlstore.Options)) {
 	onServers(t, func(t *testing.T, url string) { test(t, sqlstore.Options{Server: server(t, url)}) })
 }
 
-func service(t *testing.T, s placement.Store) *placement.Service {
+func serve(t *testing.T, store placement.Store) *service.Service {
 	t.Helper()
-	service, err := placement.NewService(context.Background(), s, placement.DefaultSettings())
+	s, err := service.New(context.Background(), store, service.DefaultSettings())
 	if err != nil {
-		t.Fatalf("NewService: %v", err)
+		t.Fatalf("New: %v", err)
 	}
-	return service
+	return s
 }
 
 // populate makes hosts with a child each, everything that rows can hold, and
 // claims on them.
-func populate(s *placement.Service, hosts int) error {
+func populate(s *service.Service, hosts int) error {
 	ctx := context.Background()
 	_, err := s.EnsureTrait(ctx, "CUSTOM_GOLD")
 	if err == nil {
@@ -55,7 +57,7 @@ func populate(s *placement.Service, hosts int) error {
 	return err
 }
 
-func claimOne(s *placement.Service, consumer, host placement.UUID) error {
+func claimOne(s *service.Service, consumer, host placement.UUID) error {
 	return s.SetAllocations(context.Background(), placement.Claim{
 		Consumer: consumer, Project: "p", User: "u",
 		Allocations: []placement.ProviderAllocation{{Provider: host, Resources: []placement.ClassAmount{{Class: "VCPU", Amount: 2}, {Class: "CUSTOM_THING", Amount: 1}}}},
@@ -67,7 +69,7 @@ func claimOne(s *placement.Service, consumer, host placement.UUID) error {
 func TestSweepFindsNothingInItsOwnSnapshot(t *testing.T) {
 	onAll(t, func(t *testing.T, opts sqlstore.Options) {
 		store := open(t, opts)
-		s, x := service(t, store), newStranger(t, opts, store)
+		s, x := serve(t, store), newStranger(t, opts, store)
 		if n := x.sweep(s); n != 0 {
 			t.Errorf("Sweep of nothing = %d trees", n)
 		}
@@ -91,7 +93,7 @@ func TestSweepFindsNothingInItsOwnSnapshot(t *testing.T) {
 func TestSweepFindsWhatOthersWrote(t *testing.T) {
 	onAll(t, func(t *testing.T, opts sqlstore.Options) {
 		store := open(t, opts)
-		s, x := service(t, store), newStranger(t, opts, store)
+		s, x := serve(t, store), newStranger(t, opts, store)
 		if err := populate(s, 5); err != nil {
 			t.Fatal(err)
 		}
@@ -121,10 +123,10 @@ func TestSweepFindsWhatOthersWrote(t *testing.T) {
 }
 
 // sameSnapshots compares a service's snapshot with one that is read anew.
-func sameSnapshots(t *testing.T, when string, s *placement.Service, store *sqlstore.Store) {
+func sameSnapshots(t *testing.T, when string, s *service.Service, store *sqlstore.Store) {
 	t.Helper()
 	got, _ := s.Ready()
-	fresh := service(t, store)
+	fresh := serve(t, store)
 	want, _ := fresh.Ready()
 	if diff := cmp.Diff(describe(want), describe(got)); diff != "" {
 		t.Errorf("%s the snapshot is stale (-database +snapshot):\n%s", when, diff)
@@ -132,7 +134,7 @@ func sameSnapshots(t *testing.T, when string, s *placement.Service, store *sqlst
 }
 
 // describe lists all that a snapshot says of its providers.
-func describe(w *placement.Snapshot) map[string]string {
+func describe(w *snapshot.Snapshot) map[string]string {
 	all := make(map[string]string)
 	for tree := range w.Trees() {
 		for _, p := range tree.Providers {
@@ -159,7 +161,7 @@ func describe(w *placement.Snapshot) map[string]string {
 func TestServicesReadEachOthersWrites(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {
 		storeA, storeB := two(t, url)
-		a, b := service(t, storeA), service(t, storeB)
+		a, b := serve(t, storeA), serve(t, storeB)
 		if err := populate(a, 3); err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +190,7 @@ func TestServicesReadEachOthersWrites(t *testing.T) {
 }
 
 // used is how much of a host's VCPU a service believes to be in use.
-func used(t *testing.T, s *placement.Service, host placement.UUID) int64 {
+func used(t *testing.T, s *service.Service, host placement.UUID) int64 {
 	t.Helper()
 	w, err := s.Snapshot(context.Background())
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/service"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
@@ -17,7 +18,7 @@ func TestClaimsKnowClassesThatWereReplaced(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {
 		ctx := context.Background()
 		storeA, storeB := two(t, url)
-		a, b := service(t, storeA), service(t, storeB)
+		a, b := serve(t, storeA), serve(t, storeB)
 		host(t)(a, 0)
 		if err := a.CreateClass(ctx, "CUSTOM_OLD"); err != nil {
 			t.Fatal(err)
@@ -49,8 +50,8 @@ func TestClaimsKnowClassesThatWereReplaced(t *testing.T) {
 // services at the same time.
 func TestClassesMadeAtOnceGetNumbersOfTheirOwn(t *testing.T) {
 	onServers(t, func(t *testing.T, url string) {
-		make := func(side string) func(*placement.Service, int) error {
-			return func(s *placement.Service, n int) error {
+		make := func(side string) func(*service.Service, int) error {
+			return func(s *service.Service, n int) error {
 				err := s.CreateClass(context.Background(), fmt.Sprintf("CUSTOM_%s%d", side, n))
 				if err != nil {
 					t.Errorf("CreateClass: %v", err)
@@ -58,7 +59,7 @@ func TestClassesMadeAtOnceGetNumbersOfTheirOwn(t *testing.T) {
 				return err
 			}
 		}
-		rivals(t, url, 20, func(*placement.Service, int) {}, make("L"), make("R"))
+		rivals(t, url, 20, func(*service.Service, int) {}, make("L"), make("R"))
 	})
 }
 
@@ -74,7 +75,7 @@ func TestInstancesStartTogether(t *testing.T) {
 					return
 				}
 				defer s.Close()
-				if _, err := placement.NewService(context.Background(), s, placement.DefaultSettings()); err != nil {
+				if _, err := service.New(context.Background(), s, service.DefaultSettings()); err != nil {
 					t.Errorf("NewService: %v", err)
 				}
 			})

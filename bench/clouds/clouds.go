@@ -4,7 +4,10 @@
 // API. It does not measure.
 package clouds
 
-import "github.com/berthcloud/berth/placement"
+import (
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
+)
 
 // Names that exist in every cloud and no provider has, for queries without candidates.
 const (
@@ -43,15 +46,15 @@ type holding struct {
 	amount   int64
 }
 
-// Rows returns the arguments of placement.NewSnapshot, with the providers numbered from 1. They must
+// Rows returns the arguments of snapshot.New, with the providers numbered from 1. They must
 // not be changed.
 func (w *Cloud) Rows() (classes, traits []placement.Named, pic placement.TreeRows) {
 	return w.classes, w.traits, w.picture
 }
 
 // Snapshot returns a new snapshot of the cloud in memory.
-func (w *Cloud) Snapshot() *placement.Snapshot {
-	return placement.NewSnapshot(w.classes, w.traits, w.picture, epoch)
+func (w *Cloud) Snapshot() *snapshot.Snapshot {
+	return snapshot.New(w.classes, w.traits, w.picture, epoch)
 }
 
 // Providers returns the number of providers.

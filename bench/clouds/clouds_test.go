@@ -22,6 +22,7 @@ import (
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/internal/dbtest"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/service"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
@@ -299,7 +300,7 @@ func stored(t *testing.T, store *sqlstore.Store) (c content) {
 // serve returns the address of a service on the store.
 func serve(t *testing.T, store placement.Store) string {
 	t.Helper()
-	server := httptest.NewServer(placementapitest.On(t, store, placement.DefaultSettings()))
+	server := httptest.NewServer(placementapitest.On(t, store, service.DefaultSettings()))
 	t.Cleanup(server.Close)
 	return server.URL
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/candidates"
 	"github.com/berthcloud/berth/placement/placementtest"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 // A question has a fixture as well:
@@ -64,7 +65,7 @@ func addProvider(b *placementtest.Builder, name string, words []string) {
 	}
 }
 
-func found(w *placement.Snapshot, q placement.Query) (bool, error) {
+func found(w *snapshot.Snapshot, q placement.Query) (bool, error) {
 	r, err := candidates.Search(w, q)
 	if err != nil {
 		return false, err

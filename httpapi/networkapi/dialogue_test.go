@@ -19,7 +19,7 @@ import (
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/tracking"
-	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/service"
 )
 
 // A side is the API on an empty database with a placement service beside it, for the
@@ -104,7 +104,7 @@ func (s *side) Reset(t testing.TB) {
 // resetPlacement starts an empty placement service and returns a client of it.
 func (s *side) resetPlacement(t testing.TB) network.Placement {
 	t.Helper()
-	h := placementapitest.New(t, placement.DefaultSettings())
+	h := placementapitest.New(t, service.DefaultSettings())
 	s.placement.handler.Store(&h)
 	access, err := client.Fixed(s.placement.URL, client.NoAuth)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 func (a *API) allocationRoutes() []httpapi.Route {
@@ -225,7 +226,7 @@ func (a *API) getProviderAllocations(w http.ResponseWriter, r *http.Request) err
 }
 
 // writeHeld writes the amounts of a group of allocations.
-func writeHeld(j *httpapi.JSON, snapshot *placement.Snapshot, rows []placement.AllocationRow) {
+func writeHeld(j *httpapi.JSON, snapshot *snapshot.Snapshot, rows []placement.AllocationRow) {
 	j.Key("resources")
 	j.Object()
 	for _, row := range rows {

@@ -4,14 +4,14 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/httpapi"
-	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/candidates"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 // A candidatesAnswer writes the candidates as they come, and then the providers of the
 // trees that give resources.
 type candidatesAnswer struct {
-	snapshot *placement.Snapshot
+	snapshot *snapshot.Snapshot
 	result   *candidates.Result
 	summary  *candidates.Summary
 	texts    *treeTexts
@@ -31,7 +31,7 @@ type resourcesText struct {
 	text    []byte
 }
 
-func newCandidatesAnswer(w *placement.Snapshot, r *candidates.Result, texts *treeTexts, minor int, done <-chan struct{}) *candidatesAnswer {
+func newCandidatesAnswer(w *snapshot.Snapshot, r *candidates.Result, texts *treeTexts, minor int, done <-chan struct{}) *candidatesAnswer {
 	c := &candidatesAnswer{snapshot: w, result: r, summary: r.Summary(), texts: texts, minor: minor, done: done}
 	for i, suffix := range r.Groups() {
 		c.groups = append(c.groups, append(httpapi.AppendJSONString(separator(nil, i), suffix), ": ["...))

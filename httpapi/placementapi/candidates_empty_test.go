@@ -23,11 +23,12 @@ import (
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/candidates"
 	"github.com/berthcloud/berth/placement/placementtest"
+	"github.com/berthcloud/berth/placement/service"
 )
 
 // asking returns a function that sends requests to an API which logs to a buffer.
 func asking(t *testing.T, log *bytes.Buffer, opts logging.Options) func(method, path, query, body string) int {
-	api := placementapitest.New(t, placement.DefaultSettings(), func(c *httpapi.Config) {
+	api := placementapitest.New(t, service.DefaultSettings(), func(c *httpapi.Config) {
 		c.Log = slog.New(logging.NewHandler(log, opts))
 	})
 	return func(method, path, query, body string) int {

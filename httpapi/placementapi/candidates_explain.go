@@ -8,6 +8,7 @@ import (
 
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/candidates"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 // An Explainer says in the log which constraint left an answer without candidates.
@@ -25,7 +26,7 @@ type Explainer struct {
 // An emptyAnswer is one without candidates, with the snapshot that it was given from.
 type emptyAnswer struct {
 	ctx      context.Context // of the request, but without its end
-	snapshot *placement.Snapshot
+	snapshot *snapshot.Snapshot
 	query    placement.Query
 }
 
@@ -65,7 +66,7 @@ func (e *Explainer) Run(ctx context.Context) {
 
 // add has an answer explained, unless too many wait. It does not block, and a nil
 // Explainer does nothing.
-func (e *Explainer) add(ctx context.Context, w *placement.Snapshot, q placement.Query) {
+func (e *Explainer) add(ctx context.Context, w *snapshot.Snapshot, q placement.Query) {
 	if e == nil {
 		return
 	}

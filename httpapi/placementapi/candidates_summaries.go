@@ -5,6 +5,7 @@ import (
 
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 // writeSummaries describes the providers of all trees that give resources: as
@@ -27,13 +28,13 @@ func (c *candidatesAnswer) writeSummaries(j *httpapi.JSON) {
 
 // A summaryWriter describes providers as a version has it.
 type summaryWriter struct {
-	snapshot *placement.Snapshot
+	snapshot *snapshot.Snapshot
 	minor    int
 	classes  []placement.ClassID // those that are asked for; no others show before 1.27
 }
 
 // write writes capacity and usage, traits, and the place in the tree.
-func (s summaryWriter) write(j *httpapi.JSON, t *placement.Tree, p *placement.Provider) {
+func (s summaryWriter) write(j *httpapi.JSON, t *snapshot.Tree, p *snapshot.Provider) {
 	j.Object()
 	s.writeStocks(j, p)
 	if s.minor >= 17 {
@@ -54,7 +55,7 @@ func (s summaryWriter) write(j *httpapi.JSON, t *placement.Tree, p *placement.Pr
 	j.EndObject()
 }
 
-func (s summaryWriter) writeStocks(j *httpapi.JSON, p *placement.Provider) {
+func (s summaryWriter) writeStocks(j *httpapi.JSON, p *snapshot.Provider) {
 	j.Key("resources")
 	j.Object()
 	for i := range p.Inventories {

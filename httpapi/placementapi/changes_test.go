@@ -14,6 +14,8 @@ import (
 	"github.com/berthcloud/berth/bench/clouds"
 	"github.com/berthcloud/berth/httpapi/placementapi"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/service"
+	"github.com/berthcloud/berth/placement/snapshot"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
@@ -22,7 +24,7 @@ type changing struct {
 	*testing.T
 	flat    *clouds.Cloud // at the beginning
 	store   *sqlstore.Store
-	service *placement.Service
+	service *service.Service
 	random  *rand.Rand
 	texts   placementapi.Texts
 	class   string // which some hosts offer, renamed now and then
@@ -45,14 +47,14 @@ func (c *changing) must(err error) {
 }
 
 // snapshot returns the snapshot as it is now.
-func (c *changing) snapshot() *placement.Snapshot {
+func (c *changing) snapshot() *snapshot.Snapshot {
 	w, err := c.service.Snapshot(c.Context())
 	c.must(err)
 	return w
 }
 
 // any returns some host.
-func (c *changing) any() *placement.Provider {
+func (c *changing) any() *snapshot.Provider {
 	w := c.snapshot()
 	for {
 		if t := w.Tree(c.random.IntN(w.Slots())); t != nil {
@@ -116,7 +118,7 @@ func (c *changing) change() {
 }
 
 // ask asks a snapshot for candidates and returns what the answer says, sorted.
-func (c *changing) ask(w *placement.Snapshot, q placement.Query, texts *placementapi.Texts) (lines []string) {
+func (c *changing) ask(w *snapshot.Snapshot, q placement.Query, texts *placementapi.Texts) (lines []string) {
 	var text bytes.Buffer
 	_, err := placementapi.WriteCandidates(&text, w, q, texts, 39)
 	c.must(err)

@@ -7,11 +7,12 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/candidates"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 // WriteCandidates writes the answer to a query as a version has it, and returns how many
 // candidates it has.
-func WriteCandidates(out io.Writer, w *placement.Snapshot, q placement.Query, texts *Texts, minor int) (int, error) {
+func WriteCandidates(out io.Writer, w *snapshot.Snapshot, q placement.Query, texts *Texts, minor int) (int, error) {
 	r, err := candidates.Search(w, q)
 	if err != nil {
 		return 0, err
@@ -23,7 +24,7 @@ func WriteCandidates(out io.Writer, w *placement.Snapshot, q placement.Query, te
 }
 
 // Add has an empty answer explained.
-func (e *Explainer) Add(ctx context.Context, w *placement.Snapshot, q placement.Query) {
+func (e *Explainer) Add(ctx context.Context, w *snapshot.Snapshot, q placement.Query) {
 	e.add(ctx, w, q)
 }
 
@@ -31,7 +32,7 @@ func (e *Explainer) Add(ctx context.Context, w *placement.Snapshot, q placement.
 type Texts = treeTexts
 
 // Of returns the text of a tree.
-func (x *Texts) Of(w *placement.Snapshot, t *placement.Tree) []byte { return x.of(w, t) }
+func (x *Texts) Of(w *snapshot.Snapshot, t *snapshot.Tree) []byte { return x.of(w, t) }
 
 // Kept returns how many trees have a text.
 func (a *API) Kept() (n int) {

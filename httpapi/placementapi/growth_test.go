@@ -19,6 +19,7 @@ import (
 	"github.com/berthcloud/berth/internal/growthtest"
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/service"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
@@ -460,5 +461,5 @@ func bigAPI(t *testing.T) http.Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return placementapitest.On(t, store, placement.DefaultSettings(), func(c *httpapi.Config) { c.MaxBody = httpapi.DefaultMaxBody })
+	return placementapitest.On(t, store, service.DefaultSettings(), func(c *httpapi.Config) { c.MaxBody = httpapi.DefaultMaxBody })
 }

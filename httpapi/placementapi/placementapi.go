@@ -14,6 +14,8 @@ import (
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/service"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 // A Policy decides whether a caller may do what a rule guards. A nil target
@@ -26,7 +28,7 @@ type Policy interface {
 // An API answers for one placement service. Its fields are set before Routes is
 // called and not changed after; Placement, Policy and Now are required.
 type API struct {
-	Placement *placement.Service
+	Placement *service.Service
 	Policy    Policy
 	Now       func() time.Time
 	// Candidates says how candidates are chosen.
@@ -77,7 +79,7 @@ func minor(r *http.Request) int { return microversion.From(r.Context()).Minor }
 
 // provider finds the provider that the path names, in a fresh snapshot. The
 // fault of one that does not exist is upstream's usual one.
-func (a *API) provider(r *http.Request) (*placement.Provider, *placement.Tree, *placement.Snapshot, error) {
+func (a *API) provider(r *http.Request) (*snapshot.Provider, *snapshot.Tree, *snapshot.Snapshot, error) {
 	uuid := placement.UUID(httpapi.Param(r, "uuid"))
 	w, err := a.Placement.SnapshotWith(r.Context(), uuid)
 	if err != nil {

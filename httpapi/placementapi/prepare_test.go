@@ -4,9 +4,10 @@ import (
 	"context"
 	"testing"
 
+	"github.com/berthcloud/berth/placement/service"
+
 	"github.com/berthcloud/berth/bench/clouds"
 	"github.com/berthcloud/berth/httpapi/placementapi"
-	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
@@ -30,9 +31,9 @@ func storeOf(t testing.TB, snapshot *clouds.Cloud) *sqlstore.Store {
 }
 
 // serving returns a service on a store.
-func serving(t testing.TB, store *sqlstore.Store) *placement.Service {
+func serving(t testing.TB, store *sqlstore.Store) *service.Service {
 	t.Helper()
-	service, err := placement.NewService(t.Context(), store, placement.DefaultSettings())
+	service, err := service.New(t.Context(), store, service.DefaultSettings())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 func (a *API) providerRoutes() []httpapi.Route {
@@ -59,8 +60,8 @@ func (a *API) listProviders(w http.ResponseWriter, r *http.Request) error {
 }
 
 // providerFilter reads the filters of a listing.
-func providerFilter(r *http.Request) (placement.ProviderFilter, error) {
-	var f placement.ProviderFilter
+func providerFilter(r *http.Request) (snapshot.ProviderFilter, error) {
+	var f snapshot.ProviderFilter
 	q, err := parseQuery(r, providersListSchema(minor(r)))
 	if err != nil {
 		return f, err

@@ -10,7 +10,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
 	"github.com/berthcloud/berth/internal/golden"
-	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/service"
 )
 
 // testTime is when everything in these tests happens.
@@ -20,7 +20,7 @@ var testTime = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 // and the error codes of the program, and with what the options add.
 func newAPI(t testing.TB, options ...func(*httpapi.Config)) http.Handler {
 	t.Helper()
-	settings := placement.DefaultSettings()
+	settings := service.DefaultSettings()
 	settings.Now = func() time.Time { return testTime }
 	return placementapitest.New(t, settings, options...)
 }

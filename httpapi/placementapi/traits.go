@@ -11,6 +11,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 func (a *API) traitRoutes() []httpapi.Route {
@@ -60,7 +61,7 @@ func sortByName(list []placement.Named) {
 
 // A traitFilter picks traits for a listing.
 type traitFilter struct {
-	pass func(*placement.Snapshot, placement.Named) bool
+	pass func(*snapshot.Snapshot, placement.Named) bool
 	// listed says that the names were given one by one: then upstream finds
 	// them by an index on the name, and answers in its order.
 	listed bool
@@ -73,7 +74,7 @@ func readTraitFilter(r *http.Request) (traitFilter, error) {
 	if err != nil {
 		return f, err
 	}
-	byName := func(*placement.Snapshot, string) bool { return true }
+	byName := func(*snapshot.Snapshot, string) bool { return true }
 	if text, ok := q.last("name"); ok {
 		f.listed = strings.HasPrefix(text, "in:")
 		if byName, err = traitNameFilter(text); err != nil {
@@ -85,14 +86,14 @@ func readTraitFilter(r *http.Request) (traitFilter, error) {
 	if asked && associated != "true" && associated != "false" {
 		return f, fault.New(fault.Invalid, "", `The query parameter "associated" only accepts "true" or "false"`)
 	}
-	f.pass = func(w *placement.Snapshot, t placement.Named) bool {
+	f.pass = func(w *snapshot.Snapshot, t placement.Named) bool {
 		return byName(w, t.Name) && (!asked || w.TraitAssociated(placement.TraitID(t.ID)) == (associated == "true"))
 	}
 	return f, nil
 }
 
 // traitNameFilter reads "in:A,B" and "startswith:PREFIX".
-func traitNameFilter(text string) (func(*placement.Snapshot, string) bool, error) {
+func traitNameFilter(text string) (func(*snapshot.Snapshot, string) bool, error) {
 	op, value, ok := strings.Cut(text, ":")
 	if !ok {
 		return nil, fault.New(fault.Invalid, "", "Badly formatted name parameter. Expected name query string parameter in form: "+
@@ -104,11 +105,11 @@ func traitNameFilter(text string) (func(*placement.Snapshot, string) bool, error
 		for name := range strings.SplitSeq(value, ",") {
 			names[name] = true
 		}
-		return func(_ *placement.Snapshot, name string) bool { return names[name] }, nil
+		return func(_ *snapshot.Snapshot, name string) bool { return names[name] }, nil
 	case "startswith":
-		return func(w *placement.Snapshot, name string) bool { return like(name, value+"%", w.FoldsLike()) }, nil
+		return func(w *snapshot.Snapshot, name string) bool { return like(name, value+"%", w.FoldsLike()) }, nil
 	}
-	return func(*placement.Snapshot, string) bool { return true }, nil
+	return func(*snapshot.Snapshot, string) bool { return true }, nil
 }
 
 // like matches as SQL's LIKE does: % for any text, _ for any character, letters in

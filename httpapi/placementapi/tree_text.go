@@ -9,13 +9,14 @@ import (
 
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 // A treeText is what candidates say of a tree, ready to be sent: the members of
 // provider_summaries for all its providers, as the versions since 1.29 have them.
 type treeText struct {
-	tree  *placement.Tree
-	names *placement.Names // that the text has
+	tree  *snapshot.Tree
+	names *snapshot.Names // that the text has
 	text  []byte
 }
 
@@ -29,7 +30,7 @@ type treeTexts struct {
 
 // of returns the text of a tree of a snapshot. Several answers may make it at the same time;
 // all make the same.
-func (x *treeTexts) of(w *placement.Snapshot, t *placement.Tree) []byte {
+func (x *treeTexts) of(w *snapshot.Snapshot, t *snapshot.Tree) []byte {
 	kept := &x.slots(w.Slots())[t.Slot()]
 	if k := kept.Load(); k != nil && k.tree == t && k.names == w.Names() {
 		return k.text

@@ -9,6 +9,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/identity/policy"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 func (a *API) usageRoutes() []httpapi.Route {
@@ -85,7 +86,7 @@ func (a *API) getUsages(w http.ResponseWriter, r *http.Request) error {
 // writeUsagesByType writes an object per consumer type. The pseudo-types "all"
 // and "unknown", in lower case only, put together all consumers and those
 // without a type.
-func writeUsagesByType(j *httpapi.JSON, snapshot *placement.Snapshot, u placement.ProjectUsage, filter string) {
+func writeUsagesByType(j *httpapi.JSON, snapshot *snapshot.Snapshot, u placement.ProjectUsage, filter string) {
 	if filter == "all" {
 		var consumers int64
 		for _, n := range u.Consumers {
@@ -102,7 +103,7 @@ func writeUsagesByType(j *httpapi.JSON, snapshot *placement.Snapshot, u placemen
 }
 
 // writeTypeUsage writes the usage of one type, nothing when there is none.
-func writeTypeUsage(j *httpapi.JSON, snapshot *placement.Snapshot, name string, amounts map[placement.ClassID]int64, consumers int64) {
+func writeTypeUsage(j *httpapi.JSON, snapshot *snapshot.Snapshot, name string, amounts map[placement.ClassID]int64, consumers int64) {
 	if len(amounts) == 0 {
 		return
 	}
@@ -125,7 +126,7 @@ func sum(u placement.ProjectUsage, pass func(string) bool) map[placement.ClassID
 	return amounts
 }
 
-func writeAmounts(j *httpapi.JSON, snapshot *placement.Snapshot, amounts map[placement.ClassID]int64) {
+func writeAmounts(j *httpapi.JSON, snapshot *snapshot.Snapshot, amounts map[placement.ClassID]int64) {
 	for _, class := range slices.Sorted(maps.Keys(amounts)) {
 		j.Key(snapshot.ClassName(class))
 		j.Int(amounts[class])

@@ -18,19 +18,19 @@ import (
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/network/tracking"
-	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/service"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
 // newService returns Berth's placement on a new store in memory.
-func newService(t *testing.T) *placement.Service {
+func newService(t *testing.T) *service.Service {
 	t.Helper()
 	store, err := sqlstore.Open(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
 	must(t, err)
 	t.Cleanup(func() { must(t, store.Close()) })
-	service, err := placement.NewService(context.Background(), store, placement.DefaultSettings())
+	s, err := service.New(context.Background(), store, service.DefaultSettings())
 	must(t, err)
-	return service
+	return s
 }
 
 // remote returns a client of the placement service at an address.
@@ -76,9 +76,9 @@ func reportOf(host string, bridges ...string) guarantee.State {
 func TestPlacementService(t *testing.T) {
 	t.Run("InProcess", func(t *testing.T) { testPlacementService(t, inprocess.NewPlacement(newService(t))) })
 	t.Run("REST", func(t *testing.T) {
-		service := httptest.NewServer(placementapitest.New(t, placement.DefaultSettings()))
-		defer service.Close()
-		testPlacementService(t, remote(t, service.URL))
+		server := httptest.NewServer(placementapitest.New(t, service.DefaultSettings()))
+		defer server.Close()
+		testPlacementService(t, remote(t, server.URL))
 	})
 	t.Run("Upstream", func(t *testing.T) {
 		if testing.Short() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berthcloud/berth/bench/clouds"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 func resources(amounts ...placement.ClassAmount) []placement.ClassAmount { return amounts }
@@ -141,7 +142,7 @@ func BenchmarkFullDevices(b *testing.B) {
 			pic.Inventories[i].Used = row.Total
 		}
 	}
-	w := placement.NewSnapshot(classes, traits, pic, time.Time{})
+	w := snapshot.New(classes, traits, pic, time.Time{})
 	b.ReportAllocs()
 	defer reportCPU(b, cpuTime(b))
 	b.ResetTimer()

@@ -3,7 +3,7 @@ package candidates
 import (
 	"slices"
 
-	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 // A builder makes candidates of assignments and has the memory of the one
@@ -14,8 +14,8 @@ type builder struct {
 	// useOf tells for each number which use is that provider's, noUse between candidates.
 	useOf []int32
 
-	mapped   []*placement.Provider   // by request
-	mappings [][]*placement.Provider // by group
+	mapped   []*snapshot.Provider   // by request
+	mappings [][]*snapshot.Provider // by group
 }
 
 const noUse = -1

@@ -12,6 +12,7 @@ import (
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/candidates"
 	"github.com/berthcloud/berth/placement/placementtest"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 // cloud draws a snapshot of up to a few hundred hosts, most of them single
@@ -76,7 +77,7 @@ func bendBy(rng *rand.Rand, r *placement.InventoryRow) {
 }
 
 // orderedKeys are the keys of all candidates, in their order.
-func orderedKeys(w *placement.Snapshot, r *candidates.Result) []string {
+func orderedKeys(w *snapshot.Snapshot, r *candidates.Result) []string {
 	list := make([]string, 0)
 	for c := range r.All() {
 		list = append(list, key(w, r, c))

@@ -3,13 +3,15 @@ package candidates
 import (
 	"slices"
 
+	"github.com/berthcloud/berth/placement/snapshot"
+
 	"github.com/berthcloud/berth/placement"
 )
 
 // A compiledQuery is a query with its names resolved in one snapshot. It
 // does not change once it is compiled.
 type compiledQuery struct {
-	w        *placement.Snapshot
+	w        *snapshot.Snapshot
 	asked    placement.Query
 	groups   []string // suffixes, in the order of the query
 	requests []request
@@ -69,7 +71,7 @@ type need struct {
 }
 
 // compile resolves the names of a query and narrows the trees.
-func compile(w *placement.Snapshot, asked placement.Query) *compiledQuery {
+func compile(w *snapshot.Snapshot, asked placement.Query) *compiledQuery {
 	q := &compiledQuery{w: w, asked: asked}
 	q.rootRequired = q.traits(asked.RootRequired)
 	q.rootForbidden = q.traits(asked.RootForbidden)

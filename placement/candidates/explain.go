@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berthcloud/berth/placement/snapshot"
+
 	"github.com/berthcloud/berth/placement"
 )
 
@@ -130,7 +132,7 @@ type Drop struct {
 // that Search gives. It looks at every provider of the snapshot, whatever the
 // query's limits, and is meant for people who wonder why. When ctx ends, it returns
 // what it has.
-func Explain(ctx context.Context, w *placement.Snapshot, asked placement.Query) (Explanation, error) {
+func Explain(ctx context.Context, w *snapshot.Snapshot, asked placement.Query) (Explanation, error) {
 	r, err := Search(w, asked)
 	if err != nil {
 		return Explanation{}, err

@@ -3,6 +3,8 @@ package candidates
 import (
 	"slices"
 
+	"github.com/berthcloud/berth/placement/snapshot"
+
 	"github.com/berthcloud/berth/placement"
 )
 
@@ -24,7 +26,7 @@ const (
 // fails by, which of the request's needs. rootMember says that the root of the anchor
 // is in the aggregates that the request wants, which then hold for its whole tree.
 // The tree the provider is in is not looked at.
-func (r *request) judge(p *placement.Provider, rootMember bool) (verdict, int) {
+func (r *request) judge(p *snapshot.Provider, rootMember bool) (verdict, int) {
 	for i := range r.needs {
 		s := p.Stock(r.needs[i].class)
 		if s == nil {
@@ -49,7 +51,7 @@ func (r *request) judge(p *placement.Provider, rootMember bool) (verdict, int) {
 
 // among returns, for 64 of a tree's providers, which of them offer what a request
 // needs and have the traits that it wants: what the tree's own sets say.
-func (r *request) among(tree *placement.Tree, at int) uint64 {
+func (r *request) among(tree *snapshot.Tree, at int) uint64 {
 	set := ^uint64(0)
 	if rest := len(tree.Providers) - at<<6; rest < 64 {
 		set = 1<<rest - 1
@@ -64,7 +66,7 @@ func (r *request) among(tree *placement.Tree, at int) uint64 {
 }
 
 // withAny is among for providers that have any of the traits.
-func withAny(tree *placement.Tree, ids []placement.TraitID, at int) (set uint64) {
+func withAny(tree *snapshot.Tree, ids []placement.TraitID, at int) (set uint64) {
 	for _, id := range ids {
 		set |= bitset(tree.WithTrait(id)).word(at)
 	}
@@ -72,7 +74,7 @@ func withAny(tree *placement.Tree, ids []placement.TraitID, at int) (set uint64)
 }
 
 // aggregatesMatch reports whether a provider's aggregates are those that a request wants.
-func (r *request) aggregatesMatch(p *placement.Provider, rootMember bool) bool {
+func (r *request) aggregatesMatch(p *snapshot.Provider, rootMember bool) bool {
 	if len(r.memberOf)+len(r.notMemberOf) == 0 {
 		return true
 	}
@@ -80,7 +82,7 @@ func (r *request) aggregatesMatch(p *placement.Provider, rootMember bool) bool {
 }
 
 // hasCapacity reports whether a provider has the free capacity for what a request needs.
-func (r *request) hasCapacity(p *placement.Provider) bool {
+func (r *request) hasCapacity(p *snapshot.Provider) bool {
 	for i := range r.needs {
 		if !p.Stock(r.needs[i].class).Room(r.needs[i].amount) {
 			return false
@@ -91,14 +93,14 @@ func (r *request) hasCapacity(p *placement.Provider) bool {
 
 // rootCountsForAll reports whether the root's aggregates make the whole tree a member of
 // what the request wants. That holds for the unsuffixed group only.
-func (r *request) rootCountsForAll(root *placement.Provider) bool {
+func (r *request) rootCountsForAll(root *snapshot.Provider) bool {
 	return !r.granular && memberOfAll(root, r.memberOf)
 }
 
 // excludesTree reports whether a tree with this root can anchor nothing for the request:
 // the unsuffixed group may not be in a tree whose root is in an aggregate that
 // it must avoid, not even on providers that share with the tree.
-func (r *request) excludesTree(root *placement.Provider) bool {
+func (r *request) excludesTree(root *snapshot.Provider) bool {
 	return !r.granular && memberOfAny(root, r.notMemberOf)
 }
 
@@ -116,7 +118,7 @@ func (r *request) mayUseSharing(index int) bool {
 }
 
 // rootQualifies reports whether the tree's root has what root_required wants.
-func (q *compiledQuery) rootQualifies(root *placement.Provider) bool {
+func (q *compiledQuery) rootQualifies(root *snapshot.Provider) bool {
 	for _, id := range q.rootRequired {
 		if !root.HasTrait(id) {
 			return false
@@ -126,7 +128,7 @@ func (q *compiledQuery) rootQualifies(root *placement.Provider) bool {
 }
 
 // satisfies reports whether p has a trait of each set.
-func satisfies(p *placement.Provider, sets [][]placement.TraitID) bool {
+func satisfies(p *snapshot.Provider, sets [][]placement.TraitID) bool {
 	for _, anyOf := range sets {
 		if !hasAny(p, anyOf) {
 			return false
@@ -135,12 +137,12 @@ func satisfies(p *placement.Provider, sets [][]placement.TraitID) bool {
 	return true
 }
 
-func hasAny(p *placement.Provider, ids []placement.TraitID) bool {
+func hasAny(p *snapshot.Provider, ids []placement.TraitID) bool {
 	return slices.ContainsFunc(ids, p.HasTrait)
 }
 
 // memberOfAll reports whether p is in an aggregate of each set.
-func memberOfAll(p *placement.Provider, sets [][]placement.AggregateID) bool {
+func memberOfAll(p *snapshot.Provider, sets [][]placement.AggregateID) bool {
 	for _, anyOf := range sets {
 		if !memberOfAny(p, anyOf) {
 			return false
@@ -149,6 +151,6 @@ func memberOfAll(p *placement.Provider, sets [][]placement.AggregateID) bool {
 	return true
 }
 
-func memberOfAny(p *placement.Provider, ids []placement.AggregateID) bool {
+func memberOfAny(p *snapshot.Provider, ids []placement.AggregateID) bool {
 	return slices.ContainsFunc(ids, p.InAggregate)
 }

@@ -3,7 +3,7 @@ package candidates
 import (
 	"math/bits"
 
-	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 // treeOptions are the providers that can serve each request of a query in one tree, the anchor,
@@ -13,9 +13,9 @@ import (
 // providers that share with the tree.
 type treeOptions struct {
 	*compiledQuery
-	tree      *placement.Tree // the anchor
-	treeIndex int             // of it
-	sharing   []int32         // the indexes in sharingProviders of those that share with the anchor
+	tree      *snapshot.Tree // the anchor
+	treeIndex int            // of it
+	sharing   []int32        // the indexes in sharingProviders of those that share with the anchor
 
 	providers []int32  // the numbers of those that can serve, one request after the other
 	domains   []domain // a piece of providers for each request; those with the fewest options first
@@ -59,7 +59,7 @@ func (o *treeOptions) enter(index int) {
 }
 
 // list finds the options of request k and reports whether there are any.
-func (o *treeOptions) list(k int, root *placement.Provider) bool {
+func (o *treeOptions) list(k int, root *snapshot.Provider) bool {
 	r := &o.requests[k]
 	if r.sameAs >= 0 {
 		d := o.domains[r.sameAs]
@@ -102,7 +102,7 @@ func (o *treeOptions) sharingProvider(number int32) *sharingProvider {
 }
 
 // provider returns the provider of that number and its tree.
-func (o *treeOptions) provider(number int32) (*placement.Provider, *placement.Tree) {
+func (o *treeOptions) provider(number int32) (*snapshot.Provider, *snapshot.Tree) {
 	if s := o.sharingProvider(number); s != nil {
 		return s.provider, s.tree
 	}

@@ -10,11 +10,12 @@ import (
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/candidates"
 	"github.com/berthcloud/berth/placement/placementtest"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 // keys returns the keys of the candidates in the order of the search, or the
 // text of the fault.
-func keys(t testing.TB, w *placement.Snapshot, q placement.Query) ([]string, string) {
+func keys(t testing.TB, w *snapshot.Snapshot, q placement.Query) ([]string, string) {
 	r, err := candidates.Search(w, q)
 	if err != nil {
 		return nil, err.Error()

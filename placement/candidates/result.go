@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 // A Result is the answer to a query. It is safe for concurrent use, and may be
@@ -20,7 +21,7 @@ type Candidate struct {
 	// Anchor is the tree that the candidate belongs to: its providers are in
 	// that tree or share with it. A candidate of sharing providers alone may
 	// have several anchors, of which this is one.
-	Anchor *placement.Tree
+	Anchor *snapshot.Tree
 	// Uses are what is taken from each provider, each provider once, in the
 	// order in which the groups come to them.
 	Uses []Use
@@ -28,15 +29,15 @@ type Candidate struct {
 	// Result.Groups: one for a suffixed group, which need not be in Uses
 	// when the group has no resources, and one or more for the unsuffixed
 	// one.
-	Mappings [][]*placement.Provider
+	Mappings [][]*snapshot.Provider
 }
 
 // A Use is what a candidate takes from one provider.
 type Use struct {
-	Provider *placement.Provider
-	Tree     *placement.Tree // the provider's own, which need not be the anchor
-	Index    int             // Provider.Index, for those who need not look at the provider
-	Amounts  []Amount        // each class once, summed over the groups
+	Provider *snapshot.Provider
+	Tree     *snapshot.Tree // the provider's own, which need not be the anchor
+	Index    int            // Provider.Index, for those who need not look at the provider
+	Amounts  []Amount       // each class once, summed over the groups
 }
 
 // An Amount is so much of a resource class.

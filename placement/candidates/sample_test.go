@@ -7,11 +7,12 @@ import (
 
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/placementtest"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 // units is a snapshot of hosts with that many children of one unit of PGPU each, or,
 // of a negative number, with units of their own.
-func units(counts ...int) *placement.Snapshot {
+func units(counts ...int) *snapshot.Snapshot {
 	b := placementtest.NewBuilder()
 	b.Trait("CUSTOM_FAST")
 	for i, n := range counts {
@@ -47,7 +48,7 @@ func TestSamplesAreUniform(t *testing.T) {
 	flat.Flat = true
 	for _, c := range []struct {
 		name   string
-		w      *placement.Snapshot
+		w      *snapshot.Snapshot
 		q      placement.Query
 		limit  int
 		all    int

@@ -3,6 +3,7 @@ package candidates
 import (
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 // Search resolves a query in a snapshot and returns the candidates,
@@ -13,7 +14,7 @@ import (
 // before it (or root_required) already rules out every candidate: then the
 // result is empty, as it is upstream. Unknown aggregates and an unknown in_tree
 // provider are no faults and leave the result empty.
-func Search(w *placement.Snapshot, asked placement.Query) (*Result, error) {
+func Search(w *snapshot.Snapshot, asked placement.Query) (*Result, error) {
 	q := compile(w, asked)
 	if q.unknown {
 		if err := q.firstFault(); err != nil {

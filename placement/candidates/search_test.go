@@ -14,6 +14,7 @@ import (
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/candidates"
 	"github.com/berthcloud/berth/placement/placementtest"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 // wide is one host with children that offer a unit of PGPU each.
@@ -38,7 +39,7 @@ func pieces(groups int, class string, amount int64) placement.Query {
 	return q
 }
 
-func search(t testing.TB, w *placement.Snapshot, q placement.Query) *candidates.Result {
+func search(t testing.TB, w *snapshot.Snapshot, q placement.Query) *candidates.Result {
 	t.Helper()
 	r, err := candidates.Search(w, q)
 	if err != nil {
@@ -212,7 +213,7 @@ func TestResultCanBeRangedOverAgainAndAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-func allKeys(w *placement.Snapshot, r *candidates.Result) (list []string) {
+func allKeys(w *snapshot.Snapshot, r *candidates.Result) (list []string) {
 	for c := range r.All() {
 		list = append(list, key(w, r, c))
 	}

@@ -3,14 +3,14 @@ package candidates
 import (
 	"math/bits"
 
-	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 // A sharingProvider is a provider with the trait SharesViaAggregate that could serve
 // some request.
 type sharingProvider struct {
-	provider *placement.Provider
-	tree     *placement.Tree
+	provider *snapshot.Provider
+	tree     *snapshot.Tree
 	// anchors are the trees it shares with: those with a member in one of
 	// its aggregates. Its own tree is there when it is in any aggregate.
 	anchors bitset
@@ -32,7 +32,7 @@ func (q *compiledQuery) findSharingProviders() {
 	}
 }
 
-func (q *compiledQuery) addSharingProvider(sp *placement.Provider, t *placement.Tree) {
+func (q *compiledQuery) addSharingProvider(sp *snapshot.Provider, t *snapshot.Tree) {
 	serves := make([]bool, len(q.requests))
 	useful := false
 	for i := range q.requests {

@@ -8,12 +8,13 @@ import (
 
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/candidates"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 // searchSlow answers a query by the book: for each group all ways to satisfy
 // it, then all products, then a look at each. It returns the keys of the
 // distinct candidates, sorted, or the text of a fault.
-func searchSlow(w *placement.Snapshot, q placement.Query) ([]string, string) {
+func searchSlow(w *snapshot.Snapshot, q placement.Query) ([]string, string) {
 	s := slow{w: w, q: q}
 	for _, name := range slices.Concat(q.RootRequired, q.RootForbidden) {
 		if _, ok := w.Trait(name); !ok {
@@ -35,14 +36,14 @@ func searchSlow(w *placement.Snapshot, q placement.Query) ([]string, string) {
 }
 
 type slow struct {
-	w *placement.Snapshot
+	w *snapshot.Snapshot
 	q placement.Query
 }
 
 // A node is a provider with its tree.
 type node struct {
-	*placement.Provider
-	tree *placement.Tree
+	*snapshot.Provider
+	tree *snapshot.Tree
 }
 
 // A grant is an amount that one provider gives.
@@ -54,13 +55,13 @@ type grant struct {
 
 // A way satisfies one group at one anchor.
 type way struct {
-	anchor *placement.Tree
+	anchor *snapshot.Tree
 	suffix string
 	grants []grant
 	nodes  []node // without repetitions, as mapped
 }
 
-func (s *slow) trees() []*placement.Tree { return slices.Collect(s.w.Trees()) }
+func (s *slow) trees() []*snapshot.Tree { return slices.Collect(s.w.Trees()) }
 
 func (s *slow) nodes() (all []node) {
 	for _, t := range s.trees() {
@@ -71,27 +72,27 @@ func (s *slow) nodes() (all []node) {
 	return all
 }
 
-func (s *slow) has(p *placement.Provider, trait string) bool {
+func (s *slow) has(p *snapshot.Provider, trait string) bool {
 	id, ok := s.w.Trait(trait)
 	return ok && p.HasTrait(id)
 }
 
-func (s *slow) hasOne(p *placement.Provider, traits []string) bool {
+func (s *slow) hasOne(p *snapshot.Provider, traits []string) bool {
 	return slices.ContainsFunc(traits, func(t string) bool { return s.has(p, t) })
 }
 
-func (s *slow) in(p *placement.Provider, aggs []placement.UUID) bool {
+func (s *slow) in(p *snapshot.Provider, aggs []placement.UUID) bool {
 	return slices.ContainsFunc(aggs, func(uuid placement.UUID) bool {
 		id, ok := s.w.Aggregate(uuid)
 		return ok && p.InAggregate(id)
 	})
 }
 
-func (s *slow) member(p *placement.Provider, g placement.RequestGroup) bool {
+func (s *slow) member(p *snapshot.Provider, g placement.RequestGroup) bool {
 	return !slices.ContainsFunc(g.MemberOf, func(anyOf []placement.UUID) bool { return !s.in(p, anyOf) })
 }
 
-func (s *slow) suits(t *placement.Tree) bool {
+func (s *slow) suits(t *snapshot.Tree) bool {
 	for _, trait := range s.q.RootRequired {
 		if !s.has(t.Root(), trait) {
 			return false
@@ -101,12 +102,12 @@ func (s *slow) suits(t *placement.Tree) bool {
 }
 
 // shared reports whether p shares with the tree.
-func shared(p node, t *placement.Tree) bool {
+func shared(p node, t *snapshot.Tree) bool {
 	if !p.Shares {
 		return false
 	}
 	for _, agg := range p.Aggregates {
-		if slices.ContainsFunc(t.Providers, func(m *placement.Provider) bool { return m.InAggregate(agg) }) {
+		if slices.ContainsFunc(t.Providers, func(m *snapshot.Provider) bool { return m.InAggregate(agg) }) {
 			return true
 		}
 	}
@@ -129,7 +130,7 @@ func (s *slow) group(g placement.RequestGroup) (ways []way, over bool, fault str
 			return nil, false, "No such trait(s): " + trait + "."
 		}
 	}
-	var only *placement.Tree
+	var only *snapshot.Tree
 	if g.InTree != "" {
 		if _, only = s.w.Provider(g.InTree); only == nil {
 			return nil, true, ""
@@ -149,7 +150,7 @@ func (s *slow) group(g placement.RequestGroup) (ways []way, over bool, fault str
 }
 
 // single returns the ways to satisfy a suffixed group at an anchor.
-func (s *slow) single(g placement.RequestGroup, anchor, only *placement.Tree) (ways []way) {
+func (s *slow) single(g placement.RequestGroup, anchor, only *snapshot.Tree) (ways []way) {
 	if len(g.Resources) == 0 && len(g.Required) == 0 && len(g.MemberOf) == 0 {
 		return nil
 	}
@@ -186,7 +187,7 @@ func (s *slow) grant(n node, r placement.ClassAmount) (grant, bool) {
 }
 
 // spread returns the ways to satisfy the unsuffixed group at an anchor.
-func (s *slow) spread(g placement.RequestGroup, anchor, only *placement.Tree) (ways []way) {
+func (s *slow) spread(g placement.RequestGroup, anchor, only *snapshot.Tree) (ways []way) {
 	if len(g.Resources) == 0 {
 		return nil
 	}
@@ -219,7 +220,7 @@ func (s *slow) spread(g placement.RequestGroup, anchor, only *placement.Tree) (w
 }
 
 // reaches reports whether a provider may serve the unsuffixed group there.
-func (s *slow) reaches(n node, g placement.RequestGroup, anchor, only *placement.Tree) bool {
+func (s *slow) reaches(n node, g placement.RequestGroup, anchor, only *snapshot.Tree) bool {
 	if s.in(n.Provider, g.NotMemberOf) || s.in(anchor.Root(), g.NotMemberOf) {
 		return false
 	}
@@ -332,7 +333,7 @@ func (s *slow) fitting(p []way) bool {
 }
 
 func (s *slow) tangled(p []way) bool {
-	used := make(map[*placement.Tree]node)
+	used := make(map[*snapshot.Tree]node)
 	for at := range sums(p) {
 		if other, ok := used[at.from.tree]; ok && other != at.from && s.q.Flat {
 			return true
@@ -342,7 +343,7 @@ func (s *slow) tangled(p []way) bool {
 	return false
 }
 
-func slowKey(w *placement.Snapshot, p []way) string {
+func slowKey(w *snapshot.Snapshot, p []way) string {
 	var lines []string
 	for at, amount := range sums(p) {
 		lines = append(lines, fmt.Sprintf("%s %s:%d", at.from.Name, w.ClassName(at.class), amount))
@@ -357,7 +358,7 @@ func slowKey(w *placement.Snapshot, p []way) string {
 }
 
 // key is slowKey of a candidate.
-func key(w *placement.Snapshot, r *candidates.Result, c candidates.Candidate) string {
+func key(w *snapshot.Snapshot, r *candidates.Result, c candidates.Candidate) string {
 	var lines []string
 	for _, u := range c.Uses {
 		for _, a := range u.Amounts {

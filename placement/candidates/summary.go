@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 // A Summary collects the providers that an answer must describe besides its
@@ -47,8 +47,8 @@ func (s *Summary) Add(c Candidate) {
 }
 
 // Trees yields the trees that give resources, in the order of their indexes.
-func (s *Summary) Trees() iter.Seq[*placement.Tree] {
-	return func(yield func(*placement.Tree) bool) {
+func (s *Summary) Trees() iter.Seq[*snapshot.Tree] {
+	return func(yield func(*snapshot.Tree) bool) {
 		for index := s.trees.from(0); index >= 0; index = s.trees.from(index + 1) {
 			if !yield(s.snapshot().Tree(index)) {
 				return
@@ -59,11 +59,11 @@ func (s *Summary) Trees() iter.Seq[*placement.Tree] {
 
 // Providers yields the providers to describe, each with its tree, in the order
 // of the indexes and within a tree in that of its Providers.
-func (s *Summary) Providers() iter.Seq2[*placement.Tree, *placement.Provider] {
+func (s *Summary) Providers() iter.Seq2[*snapshot.Tree, *snapshot.Provider] {
 	if s.flat {
 		return s.flatProviders
 	}
-	return func(yield func(*placement.Tree, *placement.Provider) bool) {
+	return func(yield func(*snapshot.Tree, *snapshot.Provider) bool) {
 		for t := range s.Trees() {
 			for _, p := range t.Providers {
 				if !yield(t, p) {
@@ -74,9 +74,9 @@ func (s *Summary) Providers() iter.Seq2[*placement.Tree, *placement.Provider] {
 	}
 }
 
-func (s *Summary) snapshot() *placement.Snapshot { return s.result.query.w }
+func (s *Summary) snapshot() *snapshot.Snapshot { return s.result.query.w }
 
-func (s *Summary) flatProviders(yield func(*placement.Tree, *placement.Provider) bool) {
+func (s *Summary) flatProviders(yield func(*snapshot.Tree, *snapshot.Provider) bool) {
 	s.addCutOff()
 	positions := slices.SortedFunc(maps.Keys(s.used), func(a, b position) int {
 		return cmp.Or(cmp.Compare(a.tree, b.tree), cmp.Compare(a.provider, b.provider))

@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 // narrow finds the trees that may anchor a candidate: those that have, or are
@@ -100,7 +100,7 @@ func (q *compiledQuery) addAnchors(set bitset, ok func(*sharingProvider) bool) {
 
 // A largestAmount is the most that one request wants of a class.
 type largestAmount struct {
-	free   placement.Room
+	free   snapshot.Room
 	amount int64
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 // A Builder collects the rows of a snapshot. Providers are named by their path from
@@ -36,13 +37,13 @@ func NewBuilder() *Builder {
 }
 
 // Snapshot returns a snapshot of what was built so far. The builder can go on.
-func (b *Builder) Snapshot() *placement.Snapshot {
+func (b *Builder) Snapshot() *snapshot.Snapshot {
 	return b.SnapshotOf(func(name string) placement.UUID { return placement.UUID(name) })
 }
 
 // SnapshotOf is Snapshot with other UUIDs for the providers: what uuid makes of their
 // names.
-func (b *Builder) SnapshotOf(uuid func(name string) placement.UUID) *placement.Snapshot {
+func (b *Builder) SnapshotOf(uuid func(name string) placement.UUID) *snapshot.Snapshot {
 	pic := placement.TreeRows{
 		Providers:   slices.Clone(b.pic.Providers),
 		Inventories: slices.Clone(b.pic.Inventories),
@@ -52,7 +53,7 @@ func (b *Builder) SnapshotOf(uuid func(name string) placement.UUID) *placement.S
 	for i := range pic.Providers {
 		pic.Providers[i].UUID = uuid(pic.Providers[i].Name)
 	}
-	return placement.NewSnapshot(b.classes, b.traits, pic, time.Unix(0, 0))
+	return snapshot.New(b.classes, b.traits, pic, time.Unix(0, 0))
 }
 
 // Provider adds a provider; the one above it in its path must be there.

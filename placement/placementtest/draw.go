@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 // What the providers of a Forest have and a Question asks for.
@@ -163,7 +164,7 @@ func drawAggregates(t *rapid.T) (uuids []placement.UUID) {
 	return uuids
 }
 
-func providerNames(w *placement.Snapshot) func(func(string) bool) {
+func providerNames(w *snapshot.Snapshot) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for t := range w.Trees() {
 			for _, p := range t.Providers {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 // An Observation is all that can be seen of a snapshot, but for the slots: snapshots of the same
@@ -22,21 +23,21 @@ type Observation struct {
 	WithSharing    []placement.UUID
 	Associated     []string
 	Room           map[string]map[placement.UUID]int64 // by class and root
-	Totals         []placement.Totals
+	Totals         []snapshot.Totals
 }
 
 // seen is a provider without its place.
 type seen struct {
 	placement.ProviderInfo
 	ID         int64
-	Stocks     []placement.Stock
+	Stocks     []snapshot.Stock
 	Traits     []placement.TraitID
 	Aggregates []placement.UUID
 	Shares     bool
 }
 
 // Observe asks a snapshot everything. It panics when indexes and trees do not fit together.
-func Observe(w *placement.Snapshot) Observation {
+func Observe(w *snapshot.Snapshot) Observation {
 	o := Observation{
 		Len: w.Len(), TreeCount: w.TreeCount(), Nested: w.Nested(),
 		Classes: w.Classes().List(), Traits: w.Traits().List(),
@@ -69,7 +70,7 @@ func Observe(w *placement.Snapshot) Observation {
 	return o
 }
 
-func (o *Observation) provider(w *placement.Snapshot, t *placement.Tree, p *placement.Provider) {
+func (o *Observation) provider(w *snapshot.Snapshot, t *snapshot.Tree, p *snapshot.Provider) {
 	byUUID, in := w.Provider(p.UUID)
 	mustBe(byUUID == p && in == t, "a provider is found by its UUID")
 	byName, _ := w.ProviderNamed(p.Name)
@@ -94,7 +95,7 @@ func mustBe(claim bool, text string) {
 }
 
 // rootsOf names the trees in a bit set, sorted.
-func rootsOf(w *placement.Snapshot, set []uint64) []placement.UUID {
+func rootsOf(w *snapshot.Snapshot, set []uint64) []placement.UUID {
 	var roots []placement.UUID
 	for i, word := range set {
 		for bit := range 64 {
@@ -112,7 +113,7 @@ const mostRoom = 20
 
 // observeRoom returns the biggest amount for which there may be room in each
 // tree, where there is any.
-func observeRoom(w *placement.Snapshot, class placement.ClassID) map[placement.UUID]int64 {
+func observeRoom(w *snapshot.Snapshot, class placement.ClassID) map[placement.UUID]int64 {
 	room := w.Room(class)
 	amounts := make(map[placement.UUID]int64)
 	for t := range w.Trees() {
@@ -132,13 +133,13 @@ func observeRoom(w *placement.Snapshot, class placement.ClassID) map[placement.U
 }
 
 // hasRoom is Room.Word for one slot.
-func hasRoom(r placement.Room, slot int, amount int64) bool {
+func hasRoom(r snapshot.Room, slot int, amount int64) bool {
 	bit := uint64(1) << (slot & 63)
 	return r.Word(slot>>6, bit, amount) == bit
 }
 
 // wordOf is Room.Word one slot at a time.
-func wordOf(r placement.Room, word int, among uint64, amount int64) (set uint64) {
+func wordOf(r snapshot.Room, word int, among uint64, amount int64) (set uint64) {
 	for bit := range 64 {
 		if among&(1<<bit) != 0 && hasRoom(r, word*64+bit, amount) {
 			set |= 1 << bit
@@ -148,13 +149,13 @@ func wordOf(r placement.Room, word int, among uint64, amount int64) (set uint64)
 }
 
 // mustBeIndexed checks what the indexes say of a tree against the tree.
-func mustBeIndexed(w *placement.Snapshot, t *placement.Tree) {
+func mustBeIndexed(w *snapshot.Snapshot, t *snapshot.Tree) {
 	for _, p := range t.Providers {
-		mustBeSet(t, t.Lineage(p.Index), func(q *placement.Provider) bool { return isAbove(t, q, p) })
+		mustBeSet(t, t.Lineage(p.Index), func(q *snapshot.Provider) bool { return isAbove(t, q, p) })
 	}
 	for _, n := range w.Classes().List() {
 		class := placement.ClassID(n.ID)
-		offers := func(p *placement.Provider) bool { return p.Stock(class) != nil }
+		offers := func(p *snapshot.Provider) bool { return p.Stock(class) != nil }
 		mustBeSet(t, t.WithClass(class), offers)
 		for amount := int64(1); amount < mostRoom; amount++ {
 			mustHaveRoom(w, t, class, amount)
@@ -162,12 +163,12 @@ func mustBeIndexed(w *placement.Snapshot, t *placement.Tree) {
 	}
 	for _, n := range w.Traits().List() {
 		id := placement.TraitID(n.ID)
-		mustBeSet(t, t.WithTrait(id), func(p *placement.Provider) bool { return p.HasTrait(id) })
+		mustBeSet(t, t.WithTrait(id), func(p *snapshot.Provider) bool { return p.HasTrait(id) })
 	}
 }
 
 // isAbove reports whether a provider is another or above it.
-func isAbove(t *placement.Tree, p, other *placement.Provider) bool {
+func isAbove(t *snapshot.Tree, p, other *snapshot.Provider) bool {
 	for p != other && other.Parent >= 0 {
 		other = t.Providers[other.Parent]
 	}
@@ -175,14 +176,14 @@ func isAbove(t *placement.Tree, p, other *placement.Provider) bool {
 }
 
 // mustBeSet checks a set of the tree's providers.
-func mustBeSet(t *placement.Tree, set []uint64, has func(*placement.Provider) bool) {
+func mustBeSet(t *snapshot.Tree, set []uint64, has func(*snapshot.Provider) bool) {
 	for _, p := range t.Providers {
 		in := set != nil && set[p.Index>>6]&(1<<(p.Index&63)) != 0
 		mustBe(in == has(p), "a provider is in the sets of what it has")
 	}
 }
 
-func mustHaveRoom(w *placement.Snapshot, t *placement.Tree, class placement.ClassID, amount int64) {
+func mustHaveRoom(w *snapshot.Snapshot, t *snapshot.Tree, class placement.ClassID, amount int64) {
 	room := false
 	for _, p := range t.Providers {
 		s := p.Stock(class)
@@ -193,8 +194,8 @@ func mustHaveRoom(w *placement.Snapshot, t *placement.Tree, class placement.Clas
 }
 
 // totalsOf adds up the inventories of all trees.
-func totalsOf(w *placement.Snapshot) []placement.Totals {
-	sums := make(map[placement.ClassID]placement.Totals)
+func totalsOf(w *snapshot.Snapshot) []snapshot.Totals {
+	sums := make(map[placement.ClassID]snapshot.Totals)
 	for t := range w.Trees() {
 		for _, p := range t.Providers {
 			for _, s := range p.Inventories {
@@ -209,7 +210,7 @@ func totalsOf(w *placement.Snapshot) []placement.Totals {
 			}
 		}
 	}
-	var all []placement.Totals
+	var all []snapshot.Totals
 	for _, n := range w.Classes().List() {
 		if sum, ok := sums[placement.ClassID(n.ID)]; ok {
 			all = append(all, sum)

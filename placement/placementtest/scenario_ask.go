@@ -9,11 +9,12 @@ import (
 
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/candidates"
+	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 // List returns the candidates of a query as text, in the order of the search.
 // Two candidates with the same text are the same to a client.
-func List(w *placement.Snapshot, q placement.Query) ([]string, error) {
+func List(w *snapshot.Snapshot, q placement.Query) ([]string, error) {
 	r, err := candidates.Search(w, q)
 	if err != nil {
 		return nil, err
@@ -27,7 +28,7 @@ func List(w *placement.Snapshot, q placement.Query) ([]string, error) {
 
 // Text returns a candidate as a line: the providers in the order of their
 // names, each with what it gives and the suffixes of the groups it satisfies.
-func Text(w *placement.Snapshot, r *candidates.Result, c candidates.Candidate) string {
+func Text(w *snapshot.Snapshot, r *candidates.Result, c candidates.Candidate) string {
 	gives := make(map[string]string)
 	for _, u := range c.Uses {
 		var amounts []string
@@ -69,7 +70,7 @@ func piece(name, gives string, suffixes []string) string {
 }
 
 // show writes an answer besides the candidates.
-func (s *scenario) show(name string, w *placement.Snapshot, q placement.Query) {
+func (s *scenario) show(name string, w *snapshot.Snapshot, q placement.Query) {
 	if name == "explain" {
 		e, err := candidates.Explain(s.t.Context(), w, q)
 		if err != nil {

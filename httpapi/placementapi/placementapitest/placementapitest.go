@@ -13,12 +13,13 @@ import (
 	"github.com/berthcloud/berth/identity/policy"
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/service"
 	"github.com/berthcloud/berth/sqlstore"
 )
 
 // New returns the API on a new store in memory, which ends with the test, with what
 // the options change.
-func New(t testing.TB, set placement.Settings, options ...func(*httpapi.Config)) http.Handler {
+func New(t testing.TB, set service.Settings, options ...func(*httpapi.Config)) http.Handler {
 	t.Helper()
 	store, err := sqlstore.Open(context.Background(), sqlstore.Options{Path: sqlstore.Memory})
 	if err != nil {
@@ -33,9 +34,9 @@ func New(t testing.TB, set placement.Settings, options ...func(*httpapi.Config))
 }
 
 // On returns the API on a store.
-func On(t testing.TB, store placement.Store, set placement.Settings, options ...func(*httpapi.Config)) http.Handler {
+func On(t testing.TB, store placement.Store, set service.Settings, options ...func(*httpapi.Config)) http.Handler {
 	t.Helper()
-	service, err := placement.NewService(context.Background(), store, set)
+	s, err := service.New(context.Background(), store, set)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func On(t testing.TB, store placement.Store, set placement.Settings, options ...
 	if err != nil {
 		t.Fatal(err)
 	}
-	api := &placementapi.API{Placement: service, Policy: rules, Now: set.Now}
+	api := &placementapi.API{Placement: s, Policy: rules, Now: set.Now}
 	c := httpapi.Config{
 		Service: "placement", History: microversion.Placement, Routes: api.Routes(), Authenticate: httpapi.NoAuth,
 		CodeSince: 23, UndefinedCode: placement.CodeUndefined, MaxBody: 1 << 20,

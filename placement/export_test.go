@@ -1,4 +1,0 @@
-package placement
-
-// Shape returns the tree's shape.
-func (t *Tree) Shape() *Shape { return t.shape }

@@ -1,0 +1,142 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/placement"
+)
+
+// SetAllocations makes a consumer hold exactly what the claim says. Providers
+// named in the claim rise by one generation, and so does the consumer. It fails
+// as Invalid for unknown providers and classes, and as Conflict for another
+// consumer generation and when a provider has no such inventory or not enough
+// of it. A failed claim changes nothing.
+func (s *Service) SetAllocations(ctx context.Context, c placement.Claim) error {
+	return s.claimTogether(ctx, "Unable to allocate inventory for consumer "+string(c.Consumer)+": ", c)
+}
+
+// SetManyAllocations is SetAllocations for several consumers at once: all of it
+// or nothing, and capacity counts the sum.
+func (s *Service) SetManyAllocations(ctx context.Context, cs []placement.Claim) error {
+	return s.claimTogether(ctx, "Unable to allocate inventory ", cs...)
+}
+
+// claimTogether writes claims as one request. Unknown classes are reported behind the prefix.
+func (s *Service) claimTogether(ctx context.Context, unknownPrefix string, claims ...placement.Claim) error {
+	r := &claimRequest{claims: s.owned(claims)}
+	return s.claim(ctx, func(try int) error {
+		r.rows = try > 0
+		return s.describe(s.writeTogether(ctx, r), unknownPrefix)
+	})
+}
+
+// owned fills in the stand-ins of claims that do not say who owns them.
+func (s *Service) owned(claims []placement.Claim) []placement.Claim {
+	claims = slices.Clone(claims)
+	for i := range claims {
+		if claims[i].Project == "" {
+			claims[i].Project, claims[i].User = s.settings.IncompleteProject, s.settings.IncompleteUser
+		}
+	}
+	return claims
+}
+
+// describe turns the rules' findings into faults; unknown classes are told
+// after the given words.
+func (s *Service) describe(err error, unknownPrefix string) error {
+	var unknown unknownClass
+	var refused refusedClaim
+	switch {
+	case errors.As(err, &unknown):
+		return fault.New(fault.Invalid, "", "%s%s", unknownPrefix, unknown)
+	case errors.As(err, &refused):
+		return fault.New(fault.Conflict, "", "Unable to allocate inventory: %s", refused)
+	}
+	return err
+}
+
+// claim calls attempt, which claims, again when a generation changed under it, and tells
+// the observer.
+func (s *Service) claim(ctx context.Context, attempt func(try int) error) error {
+	for try := 0; ; try++ {
+		err := attempt(try)
+		if !errors.Is(err, placement.ErrStale) && !errors.Is(err, placement.ErrNoRow) {
+			s.observe(outcome(err))
+			return err
+		}
+		if try+1 >= s.settings.ConflictRetries || ctx.Err() != nil {
+			s.observe(ClaimConflict)
+			return fault.New(fault.Conflict, placement.CodeConcurrentUpdate,
+				"Inventory and/or allocations changed while attempting to allocate: %s", textProviderConcurrent)
+		}
+		s.observe(ClaimRetried)
+	}
+}
+
+func outcome(err error) ClaimEvent {
+	switch kind, code := fault.Of(err); {
+	case err == nil:
+		return ClaimAccepted
+	case code == placement.CodeConcurrentUpdate:
+		return ClaimConflict
+	case kind == fault.Internal || kind == fault.Unavailable:
+		return ClaimFailed
+	}
+	return ClaimRefused
+}
+
+func (s *Service) observe(e ClaimEvent) {
+	if s.settings.Observe != nil {
+		s.settings.Observe(e)
+	}
+}
+
+// DeleteAllocations removes all that a consumer holds, and the consumer. No
+// provider's generation rises. It fails as NotFound when it holds nothing.
+func (s *Service) DeleteAllocations(ctx context.Context, consumer placement.UUID) error {
+	r := &claimRequest{claims: []placement.Claim{{Consumer: consumer}}, release: true}
+	return s.retry(ctx, func(try int) error {
+		r.rows = try > 0
+		return s.writeTogether(ctx, r)
+	})
+}
+
+// AllocationsOf returns the allocations of a consumer, with the consumer. Without allocations,
+// and when the consumer is not kept, it returns the zero value.
+func (s *Service) AllocationsOf(ctx context.Context, consumer placement.UUID) (placement.ConsumerAllocations, error) {
+	var h placement.ConsumerAllocations
+	err := s.view(ctx, func(r placement.Reader) (err error) {
+		h, err = r.AllocationsOf(consumer)
+		return err
+	})
+	if h.Consumer.ID == 0 {
+		return placement.ConsumerAllocations{}, err
+	}
+	return h, err
+}
+
+// AllocationsOn returns what is held on a provider and the provider's
+// generation at that moment. It fails as NotFound.
+func (s *Service) AllocationsOn(ctx context.Context, uuid placement.UUID) ([]placement.AllocationRow, placement.Generation, error) {
+	var rows []placement.AllocationRow
+	var g placement.Generation
+	err := s.view(ctx, func(r placement.Reader) (err error) {
+		rows, g, err = r.AllocationsOn(uuid)
+		return orNoProvider(err, uuid)
+	})
+	return rows, g, err
+}
+
+// ProjectUsage sums what the consumers of a project hold, of one of its users
+// when user is not empty.
+func (s *Service) ProjectUsage(ctx context.Context, project, user string) (placement.ProjectUsage, error) {
+	var u placement.ProjectUsage
+	err := s.view(ctx, func(r placement.Reader) (err error) {
+		u, err = r.ProjectUsage(project, user)
+		return err
+	})
+	return u, err
+}

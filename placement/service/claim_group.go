@@ -1,0 +1,338 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
+)
+
+// How claims are written: those that wait together in one transaction of the store, as
+// decision 27 describes.
+
+// maxLater is how many trees may be ahead of the snapshot before it is brought up to date
+// for their sake.
+const maxLater = 128
+
+// errBesideOthers says that a request is refused for what others of its transaction take, and
+// not without them. On a shared store another service may free as much before these are
+// committed, and then there is no moment at which the refusal is true: the request is
+// decided in the next transaction.
+var errBesideOthers = errors.New("placement: refused for what is not committed")
+
+// writeTogether has a request written with those that wait when it does. When it returns,
+// the snapshot has what became of it, or is sure to have it before it is answered from:
+// also a refusal waits, since it may rest on a write that the snapshot does not show.
+func (s *Service) writeTogether(ctx context.Context, r *claimRequest) error {
+	err := s.claims(ctx, s.settings.Now(), r)
+	for errors.Is(err, errBesideOthers) { // until it is decided, or ctx ends
+		err = s.claims(ctx, s.settings.Now(), r)
+	}
+	switch {
+	case !s.store.Shared():
+		s.refreshed(s.refreshHere(context.WithoutCancel(ctx), placement.Changes{}))
+	case errors.Is(err, placement.ErrStale), s.outrun.Swap(false):
+		s.refreshed(s.follow(ctx))
+	}
+	return err
+}
+
+// writeClaims decides and writes requests, each a *claimRequest, in one transaction. Those
+// about one consumer are written one after the other, in their order.
+func (s *Service) writeClaims(w placement.Writer, requests []any) []error {
+	outcome := make([]error, len(requests))
+	later := s.later
+	for rest := newClaimGroup(requests, outcome); rest != nil; {
+		g, others := rest.distinct()
+		steps, err := s.writeGroup(w, g, later)
+		if err != nil {
+			for i := range outcome {
+				outcome[i] = err
+			}
+			return outcome
+		}
+		if rest = others; rest == nil {
+			break
+		}
+		later = maps.Clone(later)
+		for _, step := range steps {
+			later[step.From] = step.To
+		}
+	}
+	return outcome
+}
+
+// writeGroup decides and writes requests about different consumers: first on the snapshot,
+// and when that refuses any of them, which it may for being old, all of them on rows. It
+// returns what becomes of the trees, or why nothing of the transaction can be kept.
+func (s *Service) writeGroup(w placement.Writer, g *claimGroup, later map[*snapshot.Tree]*snapshot.Tree) ([]snapshot.Step, error) {
+	state := newClaimState(s.snapshot.Load())
+	state.later = later
+	decided := false
+	if !g.needRows(state.snapshot, s.store.Shared()) {
+		var err error
+		if decided, err = g.decide(w, state); err != nil {
+			return nil, err
+		}
+	}
+	if !decided {
+		var err error
+		if state, err = s.stateOfRows(w, g); err != nil {
+			return nil, err
+		}
+		for i, r := range g.all {
+			err := state.decide(r, g.consumers[i])
+			if err != nil && s.store.Shared() && !g.refusedAlone(i, state) {
+				err = errBesideOthers
+			}
+			*g.outcome[i] = err
+		}
+	}
+	if state.empty() {
+		return nil, nil
+	}
+	if err := w.WriteClaims(state.rows); err != nil {
+		return nil, err
+	}
+	steps := state.steps(w.Stamp())
+	s.publish(w, steps)
+	return steps, nil
+}
+
+// publish has the snapshot follow what a transaction makes of trees, once that is durable.
+func (s *Service) publish(w placement.Writer, steps []snapshot.Step) {
+	var changes placement.Changes
+	for _, step := range steps {
+		changes.TreeChanges = append(changes.TreeChanges, step)
+	}
+	w.Changed(changes)
+	w.OnCommit(func() {
+		if !s.store.Shared() {
+			s.note(changes)
+		}
+		for _, step := range steps {
+			s.later[step.From] = step.To
+		}
+		if len(s.later) > maxLater {
+			s.dropLater(s.snapshot.Load())
+			s.outrun.Store(len(s.later) > maxLater)
+		}
+	})
+}
+
+// dropLater drops the trees that the snapshot has left behind: it only goes on from one of
+// them to the next, or reads another.
+func (s *Service) dropLater(w *snapshot.Snapshot) {
+	kept := make(map[*snapshot.Tree]*snapshot.Tree)
+	for t := range s.later {
+		now := w.TreeOf(t.Root().ID)
+		for next := s.later[now]; next != nil && kept[now] == nil; next = s.later[now] {
+			kept[now] = next
+			now = next
+		}
+	}
+	s.later = kept
+}
+
+// A claimGroup is requests of one transaction.
+type claimGroup struct {
+	all       []*claimRequest
+	outcome   []*error               // by request
+	consumers [][]placement.Claimant // by request and claim
+	follows   bool                   // others of the transaction were written before
+}
+
+func newClaimGroup(requests []any, outcome []error) *claimGroup {
+	g := new(claimGroup)
+	for i, r := range requests {
+		g.add(r.(*claimRequest), &outcome[i])
+	}
+	return g
+}
+
+func (g *claimGroup) add(r *claimRequest, outcome *error) {
+	g.all, g.outcome = append(g.all, r), append(g.outcome, outcome)
+}
+
+// distinct splits off the requests about consumers of earlier requests; others is nil when
+// there are none.
+func (g *claimGroup) distinct() (first, others *claimGroup) {
+	first = &claimGroup{follows: g.follows}
+	about := make(map[placement.UUID]bool)
+	for i, r := range g.all {
+		to := first
+		if slices.ContainsFunc(r.claims, func(c placement.Claim) bool { return about[c.Consumer] }) {
+			if others == nil {
+				others = &claimGroup{follows: true}
+			}
+			to = others
+		}
+		to.add(r, g.outcome[i])
+		for _, c := range r.claims {
+			about[c.Consumer] = true
+		}
+	}
+	return first, others
+}
+
+// refusedAlone reports whether a request that a state of rows refuses is refused whatever
+// the requests before it take: for its consumer, or by what was read before they were decided.
+func (g *claimGroup) refusedAlone(at int, state *claimState) bool {
+	committed := newClaimState(state.snapshot)
+	committed.classes = state.classes
+	return !g.follows && committed.decide(g.all[at], g.consumers[at]) != nil
+}
+
+// needRows reports whether the snapshot cannot be asked: an earlier attempt was stale, or
+// a class may have another id or none by now, which only a shared store's others change.
+func (g *claimGroup) needRows(w *snapshot.Snapshot, shared bool) bool {
+	return slices.ContainsFunc(g.all, func(r *claimRequest) bool {
+		return r.rows || shared && unsureClasses(w, r.claims)
+	})
+}
+
+// unsureClasses reports whether claims name a class that is not one of the standard ones.
+func unsureClasses(w *snapshot.Snapshot, claims []placement.Claim) bool {
+	for _, c := range claims {
+		for _, a := range c.Allocations {
+			for _, r := range a.Resources {
+				if id, ok := w.Class(r.Class); !ok || id >= placement.FirstCustomClass {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// decide decides all requests on the snapshot. It reports false when that refuses any, but
+// for what was read of its consumers: then nothing is decided.
+func (g *claimGroup) decide(w placement.Writer, state *claimState) (bool, error) {
+	if err := g.readConsumers(w, func(c placement.Claim) bool { return c.Seen == nil || c.Seen.Exists }); err != nil {
+		return false, err
+	}
+	for i, r := range g.all {
+		if slices.ContainsFunc(g.consumers[i], func(c placement.Claimant) bool { return c.Spelled }) {
+			return false, nil
+		}
+		err := state.decide(r, g.consumers[i])
+		if err != nil && !ofConsumer(err) {
+			return false, nil
+		}
+		*g.outcome[i] = err
+	}
+	return true, nil
+}
+
+// ofConsumer reports whether a request is refused for what its consumer is.
+func ofConsumer(err error) bool {
+	kind, code := fault.Of(err)
+	return kind == fault.NotFound || kind == fault.Conflict && code == placement.CodeConcurrentUpdate
+}
+
+// readConsumers reads the consumers of all claims that are asked about, in one round trip.
+// The others are taken not to exist: when that is wrong it is found as they are written.
+func (g *claimGroup) readConsumers(w placement.Writer, asks func(placement.Claim) bool) error {
+	var asked []placement.ConsumerRow
+	var found []*placement.Claimant
+	g.consumers = make([][]placement.Claimant, len(g.all))
+	for i, r := range g.all {
+		g.consumers[i] = make([]placement.Claimant, len(r.claims))
+		for j, c := range r.claims {
+			g.consumers[i][j].UUID = c.Consumer
+			if asks(c) {
+				asked = append(asked, placement.ConsumerRow{UUID: c.Consumer, Project: c.Project, User: c.User, Type: c.Type})
+				found = append(found, &g.consumers[i][j])
+			}
+		}
+	}
+	if len(asked) == 0 {
+		return nil
+	}
+	known, err := w.Claimants(asked)
+	for i, k := range known {
+		*found[i] = k
+	}
+	return err
+}
+
+// stateOfRows reads the consumers of all requests of a group, and the trees of their
+// providers, which it locks.
+func (s *Service) stateOfRows(w placement.Writer, g *claimGroup) (*claimState, error) {
+	if err := g.readConsumers(w, func(placement.Claim) bool { return true }); err != nil {
+		return nil, err
+	}
+	var claims []placement.Claim
+	var consumers []placement.Claimant
+	for i, r := range g.all {
+		for j := range r.claims {
+			who := &g.consumers[i][j]
+			// The allocations of a consumer that has no row are of a release before
+			// consumers were kept, and looked for when a claim failed.
+			if who.Spelled || who.ID == 0 && r.rows {
+				if err := readConsumer(w, who); err != nil {
+					return nil, err
+				}
+			}
+		}
+		consumers = append(consumers, g.consumers[i]...)
+		claims = append(claims, r.claims...)
+	}
+	return s.readState(w, claims, consumers)
+}
+
+// readConsumer reads a consumer alone: of any spelling that the store takes for the same,
+// and with allocations that it has without a row of its own.
+func readConsumer(w placement.Writer, who *placement.Claimant) error {
+	row, err := w.Consumer(who.UUID)
+	if err != nil && !errors.Is(err, placement.ErrNoRow) {
+		return err
+	}
+	*who = placement.Claimant{ID: row.ID, UUID: who.UUID, Generation: row.Generation}
+	held, err := w.AllocationsOf(who.UUID)
+	for _, a := range held.Allocations {
+		who.Holds = append(who.Holds, placement.Hold{Provider: a.Provider, ProviderUUID: a.ProviderUUID, Class: a.Class, Used: a.Used})
+	}
+	return err
+}
+
+// readState locks and reads the trees of the providers that claims name or free.
+func (s *Service) readState(w placement.Writer, claims []placement.Claim, consumers []placement.Claimant) (*claimState, error) {
+	var uuids []placement.UUID
+	for _, who := range consumers {
+		for _, h := range who.Holds {
+			if h.ProviderUUID != "" {
+				uuids = append(uuids, h.ProviderUUID)
+			}
+		}
+	}
+	for _, c := range claims {
+		for _, a := range c.Allocations {
+			uuids = append(uuids, a.Provider)
+		}
+	}
+	rows, err := w.LockProviders(uuids...)
+	if err != nil {
+		return nil, err
+	}
+	roots := make([]int64, 0, len(rows)) // nil would be all
+	for _, p := range rows {
+		roots = append(roots, p.Root)
+	}
+	slices.Sort(roots)
+	roots = slices.Compact(roots)
+	pic, err := w.TreeRows(roots)
+	if err != nil {
+		return nil, err
+	}
+	now := s.snapshot.Load()
+	state := newClaimState(now.Only(roots, pic))
+	if unsureClasses(now, claims) {
+		state.classes, err = (&tx{Writer: w}).classIDs()
+	}
+	return state, err
+}

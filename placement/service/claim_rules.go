@@ -1,0 +1,389 @@
+package service
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
+)
+
+// The rules of claims. They decide on a state of providers and consumers that is given to
+// them, and read nothing: the state comes from the snapshot or from rows (claim_group.go).
+// What they return is rows to write, each of which names what it must find.
+
+// refusedClaim is the text about a claim that the inventories do not allow.
+type refusedClaim string
+
+func (r refusedClaim) Error() string { return string(r) }
+
+// A claimRequest is claims that are accepted or refused as one, or the release of all that
+// a consumer has.
+type claimRequest struct {
+	claims  []placement.Claim // of a release one, which names the consumer
+	release bool
+	// rows has the request decided from rows at once.
+	rows bool
+}
+
+// A claimState is the state of providers that requests are decided on, one after the other,
+// and what those that were accepted change.
+type claimState struct {
+	snapshot *snapshot.Snapshot
+	// later leads from trees of the snapshot to what this service's own commits made of
+	// them since.
+	later map[*snapshot.Tree]*snapshot.Tree
+	// classes are the ids of resource classes by name, nil when the snapshot knows them.
+	classes map[string]placement.ClassID
+
+	ledger snapshot.Pending
+	trees  []*snapshot.Tree // that the ledger is about, as they were before
+	raised map[int64]int    // by provider: its place in rows.Providers
+	rows   placement.ClaimRows
+}
+
+func newClaimState(w *snapshot.Snapshot) *claimState {
+	return &claimState{snapshot: w, ledger: snapshot.NewPending(), raised: make(map[int64]int)}
+}
+
+// A claimLine is one amount of one class on one provider for the consumer of a claim.
+// Amount 0 stands for what is taken from a consumer that is to have nothing.
+type claimLine struct {
+	claim    int // its place in the request
+	provider placement.UUID
+	class    placement.ClassID // -1 when there is none of that name
+	name     string
+	amount   int64
+}
+
+// provider finds a provider and its tree as they are by now, nil when there is none.
+func (s *claimState) provider(uuid placement.UUID) (*snapshot.Provider, *snapshot.Tree) {
+	found, t := s.snapshot.Provider(uuid)
+	if found == nil {
+		return nil, nil
+	}
+	for next := s.later[t]; next != nil; next = s.later[t] {
+		t = next
+	}
+	return t.Providers[found.Index], t
+}
+
+// class returns the id of a class, -1 when there is none of that name.
+func (s *claimState) class(name string) placement.ClassID {
+	id, ok := s.snapshot.Class(name)
+	if s.classes != nil {
+		id, ok = s.classes[name]
+	}
+	if !ok {
+		return -1
+	}
+	return id
+}
+
+// decide accepts or refuses a request about consumers, in the order of its claims. It
+// returns ErrStale when the consumers have what the providers do not show, else why the
+// request is refused: a fault, an unknownClass or a refusedClaim.
+func (s *claimState) decide(r *claimRequest, consumers []placement.Claimant) error {
+	if r.release {
+		return s.release(consumers[0])
+	}
+	lines, err := s.lines(r.claims, consumers)
+	if err != nil {
+		return err
+	}
+	return s.claim(r.claims, consumers, lines)
+}
+
+// release accepts that a consumer gives back all that it has.
+func (s *claimState) release(who placement.Claimant) error {
+	visible := func(h placement.Hold) bool { return h.ProviderUUID != "" }
+	if who.ID == 0 || !slices.ContainsFunc(who.Holds, visible) {
+		return fault.New(fault.NotFound, "", "No allocations for consumer '%s'", who.UUID)
+	}
+	if err := s.owns(who, make(map[snapshot.InventoryKey]int64)); err != nil {
+		return err
+	}
+	s.free(who)
+	s.rows.Gone = append(s.rows.Gone, who.Row())
+	return nil
+}
+
+// lines looks up what claims ask for. It refuses those that cannot be meant: for another
+// generation of the consumer, or on providers that do not exist.
+func (s *claimState) lines(claims []placement.Claim, consumers []placement.Claimant) ([]claimLine, error) {
+	for i, c := range claims {
+		if err := expects(c.Seen, consumers[i]); err != nil {
+			return nil, err
+		}
+	}
+	var lines []claimLine
+	for i, c := range claims {
+		for _, a := range c.Allocations {
+			if p, _ := s.provider(a.Provider); p == nil {
+				return nil, fault.New(fault.Invalid, "", "Allocation for resource provider '%s' that does not exist.", a.Provider)
+			}
+			for _, r := range a.Resources {
+				lines = append(lines, claimLine{i, a.Provider, s.class(r.Class), r.Class, r.Amount})
+			}
+		}
+		if len(c.Allocations) > 0 {
+			continue
+		}
+		for _, h := range consumers[i].Holds {
+			if h.ProviderUUID != "" {
+				lines = append(lines, claimLine{i, h.ProviderUUID, h.Class, s.snapshot.ClassName(h.Class), 0})
+			}
+		}
+	}
+	return lines, nil
+}
+
+// expects compares what the client knows of the consumer with what is.
+func expects(seen *placement.ConsumerSeen, who placement.Claimant) error {
+	if seen == nil {
+		return nil
+	}
+	got := spelled(seen.Generation, seen.Spelled)
+	switch {
+	case who.ID == 0 && seen.Exists:
+		return consumerConflict("null", got)
+	case who.ID != 0 && !seen.Exists:
+		return consumerConflict(who.Generation, "None")
+	case who.ID != 0 && who.Generation != seen.Generation:
+		return consumerConflict(who.Generation, got)
+	}
+	return nil
+}
+
+// spelled is a generation as the client wrote it.
+func spelled(g placement.Generation, as string) string {
+	if as != "" {
+		return as
+	}
+	return strconv.FormatInt(int64(g), 10)
+}
+
+func consumerConflict(expected, got any) error {
+	return fault.New(fault.Conflict, placement.CodeConcurrentUpdate,
+		"consumer generation conflict - expected %v but got %v", expected, got)
+}
+
+// A claimedProvider is a provider that the lines of a request name.
+type claimedProvider struct {
+	*snapshot.Provider
+	tree *snapshot.Tree
+}
+
+// claim accepts claims whose lines were looked up, unless the inventories do not allow
+// them. What their consumers have counts as free, whichever of them has it.
+func (s *claimState) claim(claims []placement.Claim, consumers []placement.Claimant, lines []claimLine) error {
+	for _, l := range lines {
+		if l.class < 0 {
+			return unknownClass(placement.ClassUnknown(l.name))
+		}
+	}
+	own := make(map[snapshot.InventoryKey]int64)
+	for _, who := range consumers {
+		if err := s.owns(who, own); err != nil {
+			return err
+		}
+	}
+	order, byUUID := s.claimed(lines)
+	if err := checkOffered(order, lines); err != nil {
+		return err
+	}
+	asked := make(map[snapshot.InventoryKey]int64)
+	for _, l := range lines {
+		if l.amount == 0 {
+			continue
+		}
+		p := byUUID[l.provider]
+		stock := p.Stock(l.class)
+		if stock == nil {
+			return refusedClaim(inventoryInvalid(l.name, string(p.UUID)))
+		}
+		if !stock.Admits(l.amount) {
+			return l.refuse(p.UUID, "violate inventory constraints")
+		}
+		key := snapshot.InventoryKey{Provider: p.ID, Class: l.class}
+		asked[key] += l.amount
+		before := stock.Used + s.ledger.Used[key]
+		used := before - own[key]
+		// A provider that is over its capacity may get no worse (upstream since 2023.2).
+		relieved := before > 0 && used+asked[key] <= before
+		if !stock.Fits(used, asked[key]) && !relieved {
+			return l.refuse(p.UUID, "exceed the capacity")
+		}
+	}
+	s.accept(claims, consumers, lines, byUUID)
+	for _, p := range order {
+		s.raise(p.Provider, p.tree)
+	}
+	return nil
+}
+
+// owns adds up what a consumer has. It returns ErrStale when its providers do not show it.
+func (s *claimState) owns(who placement.Claimant, sum map[snapshot.InventoryKey]int64) error {
+	for _, h := range who.Holds {
+		if h.ProviderUUID == "" {
+			continue
+		}
+		p, tree := s.provider(h.ProviderUUID)
+		if p == nil || p.ID != h.Provider || h.Root != 0 && tree.Root().ID != h.Root {
+			return placement.ErrStale
+		}
+		key := snapshot.InventoryKey{Provider: h.Provider, Class: h.Class}
+		// Without inventory only the allocations are left.
+		if stock := p.Stock(h.Class); stock != nil && stock.Used+s.ledger.Used[key] < sum[key]+h.Used {
+			return placement.ErrStale
+		}
+		sum[key] += h.Used
+	}
+	return nil
+}
+
+// claimed returns the providers of lines, in the order in which they are named first, and
+// by the UUIDs that name them.
+func (s *claimState) claimed(lines []claimLine) (order []*claimedProvider, byUUID map[placement.UUID]*claimedProvider) {
+	byUUID = make(map[placement.UUID]*claimedProvider)
+	byID := make(map[int64]*claimedProvider)
+	for _, l := range lines {
+		if byUUID[l.provider] != nil {
+			continue
+		}
+		p, tree := s.provider(l.provider)
+		if byID[p.ID] == nil { // two spellings may name one
+			byID[p.ID] = &claimedProvider{p, tree}
+			order = append(order, byID[p.ID])
+		}
+		byUUID[l.provider] = byID[p.ID]
+	}
+	return order, byUUID
+}
+
+func (l claimLine) refuse(provider placement.UUID, why string) error {
+	return refusedClaim("Unable to create allocation for '" + l.name + "' on resource provider '" +
+		string(provider) + "'. The requested amount would " + why + ".")
+}
+
+// checkOffered refuses claims that name providers which offer none of all the classes
+// asked for. Upstream names them all in one message.
+func checkOffered(order []*claimedProvider, lines []claimLine) error {
+	asked := make(map[placement.ClassID]string)
+	for _, l := range lines {
+		asked[l.class] = l.name
+	}
+	var bare []string
+	for _, p := range order {
+		offers := func(s snapshot.Stock) bool { _, ok := asked[s.Class]; return ok }
+		if !slices.ContainsFunc(p.Inventories, offers) {
+			bare = append(bare, string(p.UUID))
+		}
+	}
+	if len(bare) == 0 {
+		return nil
+	}
+	ids := make([]placement.ClassID, 0, len(asked))
+	for id := range asked {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = asked[id]
+	}
+	return refusedClaim(inventoryInvalid(strings.Join(names, ", "), strings.Join(bare, ", ")))
+}
+
+// accept adds the rows of claims. A consumer that has nothing afterwards is removed, and
+// one that never was is not made.
+func (s *claimState) accept(claims []placement.Claim, consumers []placement.Claimant, lines []claimLine, byUUID map[placement.UUID]*claimedProvider) {
+	for _, who := range consumers {
+		s.free(who)
+	}
+	has := make([]bool, len(claims))
+	for _, l := range lines {
+		if l.amount == 0 {
+			continue
+		}
+		p := byUUID[l.provider]
+		has[l.claim] = true
+		s.touch(p.tree)
+		s.ledger.Used[snapshot.InventoryKey{Provider: p.ID, Class: l.class}] += l.amount
+		s.rows.Allocations = append(s.rows.Allocations, placement.AllocationRow{
+			Provider: p.ID, ProviderUUID: p.UUID, Consumer: claims[l.claim].Consumer, Class: l.class, Used: l.amount,
+		})
+	}
+	for i, c := range claims {
+		who := consumers[i]
+		row := placement.ConsumerRow{ID: who.ID, UUID: c.Consumer, Project: c.Project, User: c.User, Type: c.Type, Generation: who.Generation}
+		switch {
+		case !has[i] && who.ID != 0:
+			s.rows.Gone = append(s.rows.Gone, who.Row())
+		case !has[i]:
+		case who.ID == 0:
+			s.rows.Made = append(s.rows.Made, row)
+		default:
+			s.rows.Kept = append(s.rows.Kept, row)
+		}
+	}
+}
+
+// free takes off all that a consumer has, which owns found its providers to show.
+func (s *claimState) free(who placement.Claimant) {
+	if len(who.Holds) == 0 {
+		return
+	}
+	for _, h := range who.Holds {
+		if h.ProviderUUID == "" {
+			continue
+		}
+		p, tree := s.provider(h.ProviderUUID)
+		s.touch(tree)
+		if p.Stock(h.Class) != nil {
+			s.ledger.Used[snapshot.InventoryKey{Provider: h.Provider, Class: h.Class}] -= h.Used
+		}
+	}
+	if s.rows.Freed == nil {
+		s.rows.Freed = make(map[placement.UUID][]placement.Hold)
+	}
+	s.rows.Freed[who.UUID] = who.Holds
+}
+
+// touch notes that the ledger is about a tree.
+func (s *claimState) touch(t *snapshot.Tree) {
+	if !slices.Contains(s.trees, t) {
+		s.trees = append(s.trees, t)
+	}
+}
+
+// raise raises the generation of a provider by one.
+func (s *claimState) raise(p *snapshot.Provider, tree *snapshot.Tree) {
+	s.touch(tree)
+	from := p.Generation + placement.Generation(s.ledger.Bumps[p.ID])
+	s.ledger.Bumps[p.ID]++
+	at, ok := s.raised[p.ID]
+	if !ok {
+		at = len(s.rows.Providers)
+		s.raised[p.ID] = at
+		s.rows.Providers = append(s.rows.Providers, placement.ProviderRise{ID: p.ID, Root: tree.Root().ID, From: from})
+	}
+	s.rows.Providers[at].By++
+}
+
+// empty reports whether there is nothing to write.
+func (s *claimState) empty() bool {
+	return len(s.trees) == 0 && len(s.rows.Gone) == 0 && len(s.rows.Freed) == 0
+}
+
+// steps are what the trees become, with rows written at the given time.
+func (s *claimState) steps(written time.Time) []snapshot.Step {
+	steps := make([]snapshot.Step, len(s.trees))
+	for i, t := range s.trees {
+		steps[i] = snapshot.Step{From: t, To: t.After(s.ledger, written)}
+	}
+	return steps
+}

@@ -1,0 +1,295 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/placement"
+)
+
+// SetInventories replaces all that a provider offers and returns its new
+// generation. It fails as NotFound for the provider, as Invalid for an unknown
+// class or an inventory without capacity, and as Conflict for another
+// generation or when inventory that is in use would go. Capacity below what is
+// used is allowed.
+func (s *Service) SetInventories(ctx context.Context, uuid placement.UUID, invs []placement.InventoryOf, rule placement.InventoryRule) (placement.Generation, error) {
+	return s.changeInventories(ctx, uuid, rule, func(t *tx, p placement.ProviderRow) error {
+		if err := rule.Check(uuid, "Unable to update inventory", invs...); err != nil {
+			return err
+		}
+		ids, err := t.classIDs()
+		if err != nil {
+			return err
+		}
+		var unknown unknownClass
+		var used usedInventory
+		err = t.setInventories(p, invs, ids)
+		switch {
+		case errors.As(err, &unknown):
+			return fault.New(fault.Invalid, "", "Unknown resource class in inventory for resource provider %s: %s", uuid, unknown)
+		case errors.As(err, &used):
+			return fault.New(fault.Conflict, placement.CodeInventoryInUse, "update conflict: %s", used)
+		}
+		return err
+	})
+}
+
+// DeleteInventories removes all that a provider offers. It fails as NotFound,
+// and as Conflict when any of it is in use.
+func (s *Service) DeleteInventories(ctx context.Context, uuid placement.UUID) error {
+	_, err := s.changeInventories(ctx, uuid, placement.InventoryRule{}, func(t *tx, p placement.ProviderRow) error {
+		var used usedInventory
+		err := t.setInventories(p, nil, nil)
+		if errors.As(err, &used) {
+			return fault.New(fault.Conflict, placement.CodeInventoryInUse, "%s", used)
+		}
+		return err
+	})
+	return err
+}
+
+// AddInventory adds inventory of one class that the provider does not offer
+// yet. It fails as NotFound for the provider, as Invalid for an unknown class
+// or no capacity, and as Conflict when the class is there already.
+func (s *Service) AddInventory(ctx context.Context, uuid placement.UUID, inv placement.InventoryOf, rule placement.InventoryRule) (placement.Generation, error) {
+	const attempt = "Unable to create inventory"
+	return s.changeInventories(ctx, uuid, rule, func(t *tx, p placement.ProviderRow) error {
+		if err := rule.Check(uuid, attempt, inv); err != nil {
+			return err
+		}
+		class, err := t.classID(inv.Class)
+		if err != nil {
+			return invalidIfUnknown(err, attempt, uuid)
+		}
+		if err := t.lockCustom(class); err != nil {
+			return err
+		}
+		err = t.InsertInventory(p.ID, class, inv.Inventory)
+		if errors.Is(err, placement.ErrNameTaken) {
+			return fault.New(fault.Conflict, placement.CodeConcurrentUpdate,
+				"Update conflict: Inventory for '%s' on resource provider '%s' already exists.", inv.Class, uuid)
+		}
+		return err
+	})
+}
+
+func invalidIfUnknown(err error, attempt string, provider placement.UUID) error {
+	var unknown unknownClass
+	if errors.As(err, &unknown) {
+		return fault.New(fault.Invalid, "", "%s for resource provider %s: %s", attempt, provider, unknown)
+	}
+	return err
+}
+
+// UpdateInventory changes the inventory of one class that the provider offers.
+// It fails as NotFound for the provider or an unknown class, as Invalid for a
+// class the provider does not offer or no capacity, and as Conflict for
+// another generation.
+func (s *Service) UpdateInventory(ctx context.Context, uuid placement.UUID, inv placement.InventoryOf, rule placement.InventoryRule) (placement.Generation, error) {
+	return s.changeInventories(ctx, uuid, rule, func(t *tx, p placement.ProviderRow) error {
+		if err := rule.Check(uuid, "Unable to update inventory", inv); err != nil {
+			return err
+		}
+		class, err := t.classID(inv.Class)
+		var unknown unknownClass
+		if errors.As(err, &unknown) {
+			return fault.New(fault.NotFound, "", "%s", unknown)
+		}
+		if err != nil {
+			return err
+		}
+		err = t.UpdateInventory(p.ID, class, inv.Inventory)
+		if errors.Is(err, placement.ErrNoRow) {
+			return fault.New(fault.Invalid, "",
+				"No inventory record with resource class for resource provider %s: No inventory of class %s found.", uuid, inv.Class)
+		}
+		return err
+	})
+}
+
+// DeleteInventory removes the inventory of one class. It fails as NotFound for
+// the provider, the class or the inventory, and as Conflict when it is in use.
+func (s *Service) DeleteInventory(ctx context.Context, uuid placement.UUID, class string) error {
+	_, err := s.changeInventories(ctx, uuid, placement.InventoryRule{}, func(t *tx, p placement.ProviderRow) error {
+		absent := func(why string) error {
+			return fault.New(fault.NotFound, "", "No inventory of class %s found for delete: %s", class, why)
+		}
+		id, err := t.classID(class)
+		var unknown unknownClass
+		if errors.As(err, &unknown) {
+			return absent(string(unknown))
+		}
+		if err != nil {
+			return err
+		}
+		n, err := t.deleteInventories(p, id)
+		var used usedInventory
+		if errors.As(err, &used) {
+			return fault.New(fault.Conflict, placement.CodeConcurrentUpdate, "Unable to delete inventory of class %s: %s", class, used)
+		}
+		if err == nil && n == 0 {
+			return absent("No inventory of class " + class + " found for delete")
+		}
+		return err
+	})
+	return err
+}
+
+// changeInventories runs fn on a provider of the generation that the rule asks
+// for and raises the generation, which it returns.
+func (s *Service) changeInventories(ctx context.Context, uuid placement.UUID, rule placement.InventoryRule, fn func(*tx, placement.ProviderRow) error) (placement.Generation, error) {
+	var after placement.Generation
+	err := s.update(ctx, func(t *tx) error {
+		p, err := t.provider(uuid)
+		if err != nil {
+			return orNoProvider(err, uuid)
+		}
+		if err := rule.Current(p); err != nil {
+			return err
+		}
+		if err := fn(t, p); err != nil {
+			return err
+		}
+		after = p.Generation + 1
+		return t.bump(p)
+	})
+	return after, err
+}
+
+// bump raises a provider's generation from the one that was read.
+func (t *tx) bump(p placement.ProviderRow) error {
+	err := t.BumpProvider(p.ID, p.Generation)
+	if errors.Is(err, placement.ErrStale) {
+		return fault.New(fault.Conflict, placement.CodeConcurrentUpdate, "update conflict: %s", textProviderConcurrent)
+	}
+	return err
+}
+
+// unknownClass is the text about a class that does not exist.
+type unknownClass string
+
+func (u unknownClass) Error() string { return string(u) }
+
+// usedInventory is the text about inventory that is in use.
+type usedInventory string
+
+func (u usedInventory) Error() string { return string(u) }
+
+// classID returns the id of a class; the error of an unknown one is an
+// unknownClass. It asks the store, not the snapshot: a class must not go between
+// the two.
+func (t *tx) classID(name string) (placement.ClassID, error) {
+	ids, err := t.classIDs()
+	if err != nil {
+		return 0, err
+	}
+	id, ok := ids[name]
+	if !ok {
+		t.changes.Catalogs = true
+		return 0, unknownClass(placement.ClassUnknown(name))
+	}
+	return id, nil
+}
+
+func (t *tx) classIDs() (map[string]placement.ClassID, error) {
+	list, err := t.Classes()
+	ids := make(map[string]placement.ClassID, len(list))
+	for _, c := range list {
+		ids[c.Name] = placement.ClassID(c.ID)
+	}
+	return ids, err
+}
+
+// setInventories makes the provider offer exactly invs, whose classes have the given ids.
+// Its generation stays.
+func (t *tx) setInventories(p placement.ProviderRow, invs []placement.InventoryOf, ids map[string]placement.ClassID) error {
+	want := make(map[placement.ClassID]placement.Inventory, len(invs))
+	var order []placement.ClassID
+	for _, inv := range invs {
+		id, ok := ids[inv.Class]
+		if !ok {
+			return unknownClass(placement.ClassUnknown(inv.Class))
+		}
+		want[id] = inv.Inventory
+		order = append(order, id)
+	}
+	have, err := t.Inventories(p.ID)
+	if err != nil {
+		return err
+	}
+	var gone []placement.ClassID
+	known := make(map[placement.ClassID]bool, len(have))
+	for _, row := range have {
+		known[row.Class] = true
+		if _, keep := want[row.Class]; !keep {
+			gone = append(gone, row.Class)
+		}
+	}
+	if _, err := t.deleteInventories(p, gone...); err != nil {
+		return err
+	}
+	return t.writeInventories(p, order, want, known)
+}
+
+// writeInventories inserts the wanted inventories that are not known and
+// updates the others.
+func (t *tx) writeInventories(p placement.ProviderRow, order []placement.ClassID, want map[placement.ClassID]placement.Inventory, known map[placement.ClassID]bool) error {
+	if err := t.lockCustom(order...); err != nil {
+		return err
+	}
+	for _, id := range order {
+		write := t.InsertInventory
+		if known[id] {
+			write = t.UpdateInventory
+		}
+		if err := write(p.ID, id, want[id]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteInventories removes inventory of the classes and returns how many there
+// were. Those in use are refused with a usedInventory that lists them in the
+// order of their ids.
+func (t *tx) deleteInventories(p placement.ProviderRow, classes ...placement.ClassID) (int, error) {
+	if len(classes) == 0 {
+		return 0, nil
+	}
+	held, err := t.AllocatedClasses(p.ID)
+	if err != nil {
+		return 0, err
+	}
+	leaving := make(map[placement.ClassID]bool, len(classes))
+	for _, c := range classes {
+		leaving[c] = true
+	}
+	held = slices.DeleteFunc(held, func(c placement.ClassID) bool { return !leaving[c] })
+	if len(held) > 0 {
+		names, err := t.classNames(held)
+		if err != nil {
+			return 0, err
+		}
+		return 0, usedInventory(inventoryInUse(strings.Join(names, ", "), p.UUID))
+	}
+	return t.Writer.DeleteInventories(p.ID, classes...)
+}
+
+// classNames returns the names of classes, sorted by id.
+func (t *tx) classNames(ids []placement.ClassID) ([]string, error) {
+	list, err := t.Classes()
+	wanted := make(map[placement.ClassID]bool, len(ids))
+	for _, id := range ids {
+		wanted[id] = true
+	}
+	var names []string
+	for _, c := range list {
+		if wanted[placement.ClassID(c.ID)] {
+			names = append(names, c.Name)
+		}
+	}
+	return names, err
+}

@@ -1,0 +1,471 @@
+// Package service is the placement service: it decides on writes, puts them into the store and keeps the snapshot that
+// reads are answered from. It does not search for candidates.
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
+)
+
+// A Service answers for the placement data: it applies the rules to writes,
+// puts them into the store, and keeps the snapshot that reads are answered from.
+// It is safe for concurrent use.
+type Service struct {
+	store    placement.Store
+	settings Settings
+	snapshot atomic.Pointer[snapshot.Snapshot]
+	stale    atomic.Bool // a refresh failed: the snapshot lacks a commit
+
+	pending struct {
+		sync.Mutex
+		changes placement.Changes
+		ticket  uint64             // of the newest change
+		watched *placement.Changes // what came since a sweep began, nil without one
+	}
+	refreshing chan struct{}      // holds one token: whoever has it owns what follows
+	tried      uint64             // ticket up to which a refresh was tried
+	outcome    error              // of the last one
+	position   placement.Position // up to which the snapshot has what other stores wrote
+
+	claims func(context.Context, time.Time, any) error // writes a *claimRequest
+	later  map[*snapshot.Tree]*snapshot.Tree           // what its own commits made of trees that the snapshot may show; of the writing goroutine
+	outrun atomic.Bool                                 // later has grown too long: the snapshot is to be brought up to date
+
+	sweeping sync.Mutex // guards what follows
+	odd      oddities
+	swept    storeMark // of the store, when it was compared the last time
+}
+
+// Settings are the parts of placement.conf that are rules. The zero value is
+// not useful: see DefaultSettings.
+type Settings struct {
+	// IncompleteProject and IncompleteUser own the consumers of clients that
+	// do not say who owns them (microversions before 1.8).
+	IncompleteProject string
+	IncompleteUser    string
+	// ConflictRetries is how often a claim is tried again when a provider's
+	// generation changed under it.
+	ConflictRetries int
+	// Now is the clock.
+	Now func() time.Time
+	// Observe, when not nil, is told of what happens to claims.
+	Observe func(ClaimEvent)
+	// RefreshFailed, when not nil, is told why the snapshot could not be brought up to date
+	// after something was committed. Requests that are answered from it fail until it can.
+	RefreshFailed func(error)
+	// ObserveOthers, when not nil, is told of what other services on the same
+	// store changed, as it is taken over.
+	ObserveOthers func(placement.Changes)
+}
+
+// A ClaimEvent is something that happened to a claim.
+type ClaimEvent string
+
+// What can happen to a claim.
+const (
+	ClaimAccepted ClaimEvent = "accepted"
+	ClaimRefused  ClaimEvent = "refused" // the rules say no
+	ClaimConflict ClaimEvent = "conflict"
+	ClaimRetried  ClaimEvent = "retried"
+	ClaimFailed   ClaimEvent = "failed" // the store or Berth itself
+)
+
+// DefaultSettings returns upstream's defaults and the machine's clock.
+func DefaultSettings() Settings {
+	const nobody = "00000000-0000-0000-0000-000000000000"
+	return Settings{IncompleteProject: nobody, IncompleteUser: nobody, ConflictRetries: 10, Now: time.Now}
+}
+
+// New reads the whole store and returns a service on it. The standard
+// resource classes and traits that the store lacks are added first.
+func New(ctx context.Context, store placement.Store, settings Settings) (*Service, error) {
+	s := &Service{store: store, settings: settings, refreshing: make(chan struct{}, 1), later: make(map[*snapshot.Tree]*snapshot.Tree)}
+	s.claims = store.Group(s.writeClaims)
+	if err := placement.EnsureStandard(ctx, store, settings.Now()); err != nil {
+		return nil, fmt.Errorf("adding standard names: %w", err)
+	}
+	if err := s.load(ctx); err != nil {
+		return nil, fmt.Errorf("reading the store: %w", err)
+	}
+	return s, nil
+}
+
+// load reads what the store holds.
+func (s *Service) load(ctx context.Context) error {
+	// Where the log is, and who wrote, comes first: what is written meanwhile is
+	// read twice.
+	_, position, err := s.store.Changed(ctx, placement.Position{})
+	if err != nil {
+		return err
+	}
+	now, err := s.mark(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.reload(ctx); err != nil {
+		return err
+	}
+	s.position, s.swept = position, now
+	return nil
+}
+
+// reload reads everything and publishes it.
+func (s *Service) reload(ctx context.Context) error {
+	var (
+		classes, traits []placement.Named
+		pic             placement.TreeRows
+	)
+	err := s.store.View(ctx, func(r placement.Reader) (err error) {
+		if classes, traits, err = catalogs(r); err != nil {
+			return err
+		}
+		pic, err = r.TreeRows(nil)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.snapshot.Store(snapshot.New(classes, traits, pic, s.settings.Now()))
+	return nil
+}
+
+func catalogs(r placement.Reader) (classes, traits []placement.Named, err error) {
+	if classes, err = r.Classes(); err != nil {
+		return nil, nil, err
+	}
+	traits, err = r.Traits()
+	return classes, traits, err
+}
+
+// SnapshotWith is Snapshot for somebody who looks for a provider. On a shared store a
+// program that keeps no change log may just have made it: one that the snapshot
+// does not know is looked up in the store.
+func (s *Service) SnapshotWith(ctx context.Context, uuid placement.UUID) (*snapshot.Snapshot, error) {
+	w, err := s.Snapshot(ctx)
+	if err != nil || !s.store.Shared() {
+		return w, err
+	}
+	if p, _ := w.Provider(uuid); p != nil {
+		return w, nil
+	}
+	var row placement.ProviderRow
+	err = s.store.View(ctx, func(r placement.Reader) (err error) {
+		row, err = r.Provider(uuid)
+		return err
+	})
+	if errors.Is(err, placement.ErrNoRow) {
+		return w, nil
+	}
+	if err == nil {
+		var found placement.Changes
+		found.Tree(row.Root)
+		s.note(found)
+		w, err = s.Snapshot(ctx)
+	}
+	return w, err
+}
+
+// Snapshot returns a snapshot that has every write acknowledged before the call, by
+// this or, on a shared store, any other service. It fails as unavailable when
+// such a snapshot cannot be had.
+func (s *Service) Snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
+	if err := s.store.Usable(); err != nil {
+		return nil, err
+	}
+	if s.store.Shared() || s.stale.Load() {
+		if err := s.follow(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return s.snapshot.Load(), nil
+}
+
+// patience is how long a request waits for a snapshot that is fresh.
+const patience = 20 * time.Second
+
+// follow brings in what other services wrote, in bounded time.
+func (s *Service) follow(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := s.refresh(bounded, placement.Changes{})
+	if err != nil && ctx.Err() == nil && bounded.Err() != nil {
+		return errStoreAway
+	}
+	return err
+}
+
+// Ready returns the newest snapshot there is and why requests cannot be answered from it, nil
+// when they can. It does not touch the store.
+func (s *Service) Ready() (*snapshot.Snapshot, error) {
+	if err := s.store.Usable(); err != nil {
+		return s.snapshot.Load(), err
+	}
+	if s.stale.Load() {
+		return s.snapshot.Load(), errStale
+	}
+	return s.snapshot.Load(), nil
+}
+
+var errStale = errors.New("the database cannot be read")
+
+// A tx is a store's transaction that notes what it touches.
+type tx struct {
+	placement.Writer
+	changes placement.Changes
+}
+
+// tree is provider for a change of the tree itself: the root is held as well, so
+// that nobody else moves parts of the tree about.
+func (t *tx) tree(uuid placement.UUID) (placement.ProviderRow, error) {
+	p, err := t.provider(uuid)
+	if err == nil {
+		err = t.LockProvider(p.Root)
+	}
+	return p, err
+}
+
+// provider finds a provider and notes that its tree is about to change.
+func (t *tx) provider(uuid placement.UUID) (placement.ProviderRow, error) {
+	p, err := t.Writer.Provider(uuid)
+	if err == nil {
+		t.changes.Tree(p.Root)
+	}
+	return p, err
+}
+
+// update is transact, run again when a row went or changed between two of its
+// statements: what comes of that is known only to a new run.
+func (s *Service) update(ctx context.Context, fn func(*tx) error) error {
+	return s.retry(ctx, func(int) error { return s.transact(ctx, fn) })
+}
+
+// retry calls attempt again, with the number of tries before, while a row went or changed
+// between two of its statements.
+func (s *Service) retry(ctx context.Context, attempt func(try int) error) error {
+	for try := 0; ; try++ {
+		err := attempt(try)
+		if !errors.Is(err, placement.ErrStale) && !errors.Is(err, placement.ErrNoRow) || ctx.Err() != nil {
+			return err
+		}
+		if try+1 >= s.settings.ConflictRetries {
+			return fault.New(fault.Conflict, placement.CodeConcurrentUpdate, "update conflict: %s", textProviderConcurrent)
+		}
+	}
+}
+
+// transact runs fn in a transaction and returns when the snapshot has what it
+// wrote, or is known to lack it. A refusal waits as well: it may rest on a write
+// that is committed and not in the snapshot yet, and whoever was refused must see
+// why.
+func (s *Service) transact(ctx context.Context, fn func(*tx) error) error {
+	var done placement.Changes
+	err := s.store.Update(ctx, s.settings.Now(), func(w placement.Writer) error {
+		t := &tx{Writer: w}
+		err := fn(t)
+		done = t.changes
+		w.Changed(done)
+		return err
+	})
+	// On a shared store Snapshot reads it in the change log before it answers,
+	// with what others wrote: they may have seen it before it is known here.
+	if !done.Empty() && !s.store.Shared() {
+		// What is durable must be acknowledged even if it cannot be read
+		// back now: Snapshot then fails until it can.
+		s.refreshed(s.refreshHere(context.WithoutCancel(ctx), done))
+	}
+	return err
+}
+
+// refreshed reports the failure of a refresh whose caller is answered all the same.
+func (s *Service) refreshed(err error) {
+	if err != nil && !errors.Is(err, context.Canceled) && s.settings.RefreshFailed != nil {
+		s.settings.RefreshFailed(err)
+	}
+}
+
+// note adds changes that the next refresh is to bring in, and returns the ticket
+// of a refresh that has them.
+func (s *Service) note(done placement.Changes) (ticket uint64) {
+	s.pending.Lock()
+	defer s.pending.Unlock()
+	s.pending.changes.Add(done)
+	s.pending.ticket++
+	s.saw(done)
+	return s.pending.ticket
+}
+
+// errStoreAway is what callers see when the snapshot cannot be brought up to date.
+var errStoreAway = fault.New(fault.Unavailable, "", "The database cannot be read at the moment. Please try again.")
+
+// refreshTimeout bounds how long a refresh may wait for the store. Reading
+// everything again takes as long as it takes: the store bounds its silence.
+const refreshTimeout = 30 * time.Second
+
+// refresh brings the changes into the snapshot, and those of other services on a
+// shared store. Callers that come while another refresh runs are served together
+// by the next one, and share its failure. It returns early when ctx ends; the
+// refresh goes on for the others.
+func (s *Service) refresh(ctx context.Context, done placement.Changes) error {
+	mine := s.note(done)
+	select {
+	case s.refreshing <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if s.tried >= mine {
+		err := s.outcome
+		<-s.refreshing
+		return err
+	}
+	result := make(chan error, 1)
+	go func() {
+		err := s.refreshAll(context.WithoutCancel(ctx))
+		<-s.refreshing
+		result <- err
+	}()
+	select {
+	case err := <-result:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// refreshHere is refresh for a context that does not end.
+func (s *Service) refreshHere(ctx context.Context, done placement.Changes) error {
+	mine := s.note(done)
+	s.refreshing <- struct{}{}
+	defer func() { <-s.refreshing }()
+	if s.tried >= mine {
+		return s.outcome
+	}
+	return s.refreshAll(ctx)
+}
+
+// refreshAll serves all tickets that were taken before it. Its caller holds the
+// token.
+func (s *Service) refreshAll(ctx context.Context) (err error) {
+	s.pending.Lock()
+	batch, upTo := s.pending.changes, s.pending.ticket
+	s.pending.changes = placement.Changes{}
+	s.pending.Unlock()
+
+	err = s.catchUp(ctx, batch)
+	if err != nil {
+		s.pending.Lock()
+		s.pending.changes.Add(batch)
+		s.pending.Unlock()
+		// The cause is for the log; the caller sees the fault alone.
+		err = fmt.Errorf("refreshing the snapshot: %w (%v)", errStoreAway, err)
+	}
+	s.stale.Store(err != nil)
+	s.tried, s.outcome = upTo, err
+	return err
+}
+
+// recovered turns a panic over rows that nobody thought of into an error: the
+// snapshot is stale then, and the program goes on.
+func recovered(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("panic while reading the snapshot: %v\n%s", p, debug.Stack())
+	}
+}
+
+// catchUp applies changes together with what other stores wrote.
+func (s *Service) catchUp(ctx context.Context, c placement.Changes) (err error) {
+	defer recovered(&err)
+	bounded, cancel := context.WithTimeout(ctx, refreshTimeout)
+	defer cancel()
+	position := s.position
+	if s.store.Shared() {
+		others, now, err := s.store.Changed(bounded, position)
+		if err != nil {
+			return err
+		}
+		s.pending.Lock()
+		s.saw(others)
+		s.pending.Unlock()
+		if s.settings.ObserveOthers != nil && !others.Empty() {
+			s.settings.ObserveOthers(others)
+		}
+		others.Add(c)
+		c, position = others, now
+	}
+	apply := func() error { return s.apply(bounded, c) }
+	if c.All {
+		apply = func() error { return s.reload(ctx) }
+	}
+	if err := apply(); err != nil {
+		return err
+	}
+	s.position = position
+	return nil
+}
+
+// apply publishes a new snapshot: with the changed trees that fit, and what else changed
+// read from the store.
+func (s *Service) apply(ctx context.Context, c placement.Changes) error {
+	if c.Empty() {
+		return nil
+	}
+	stepped, roots := s.snapshot.Load().WithChanges(c, s.settings.Now())
+	if len(roots) == 0 && !c.Catalogs {
+		s.snapshot.Store(stepped)
+		return nil
+	}
+	var next *snapshot.Snapshot
+	err := s.store.View(ctx, func(r placement.Reader) error {
+		next = stepped
+		if c.Catalogs {
+			classes, traits, err := catalogs(r)
+			if err != nil {
+				return err
+			}
+			next = next.WithCatalogs(classes, traits)
+		}
+		if len(roots) == 0 {
+			return nil
+		}
+		pic, err := r.TreeRows(roots)
+		if err == nil {
+			next = next.WithTrees(roots, pic, s.settings.Now())
+		}
+		return err
+	})
+	if err == nil {
+		s.snapshot.Store(next)
+	}
+	return err
+}
+
+// view runs fn on a consistent state of the store, for what the snapshot does
+// not hold: consumers and their allocations.
+//
+// On a shared store it follows first: that is when a server that is not the
+// primary any more is noticed.
+func (s *Service) view(ctx context.Context, fn func(placement.Reader) error) error {
+	if s.store.Shared() {
+		if err := s.follow(ctx); err != nil {
+			return err
+		}
+	}
+	return s.store.View(ctx, fn)
+}
+
+// orNoProvider turns a missing row into the fault of a provider that does not
+// exist.
+func orNoProvider(err error, uuid placement.UUID) error {
+	if errors.Is(err, placement.ErrNoRow) {
+		return placement.ErrNoProvider(uuid)
+	}
+	return err
+}

@@ -1,0 +1,92 @@
+package snapshot_test
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/berthcloud/berth/bench/clouds"
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
+)
+
+// bigSnapshots are what the benchmarks of snapshots are about.
+var bigSnapshots = []struct {
+	name string
+	make func() *clouds.Cloud
+}{
+	{"Flat", func() *clouds.Cloud { return clouds.Flat(50_000, 1) }},
+	{"Bandwidth", func() *clouds.Cloud { return clouds.Bandwidth(10_000, 1) }},
+}
+
+// BenchmarkNewSnapshot makes a snapshot from rows, and reports how much memory stays
+// for each provider.
+func BenchmarkNewSnapshot(b *testing.B) {
+	for _, big := range bigSnapshots {
+		b.Run(big.name, func(b *testing.B) {
+			w := big.make()
+			var snapshot *snapshot.Snapshot
+			before := liveBytes()
+			for b.Loop() {
+				snapshot = w.Snapshot()
+			}
+			b.ReportMetric(float64(liveBytes()-before)/float64(snapshot.Len()), "B/provider")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*snapshot.Len()), "ns/provider")
+			runtime.KeepAlive(snapshot)
+			runtime.KeepAlive(w)
+		})
+	}
+}
+
+// liveBytes returns how much of the heap is in use.
+func liveBytes() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// BenchmarkWithTrees replaces one tree of a big snapshot by one that was read again,
+// with another usage.
+func BenchmarkWithTrees(b *testing.B) {
+	for _, big := range bigSnapshots {
+		b.Run(big.name, func(b *testing.B) {
+			w := big.make()
+			_, _, rows := w.Rows()
+			snapshot, pic := w.Snapshot(), treeOf(rows, rows.Providers[0].ID)
+			b.ReportAllocs()
+			for b.Loop() {
+				pic.Inventories[0].Used = 1 - pic.Inventories[0].Used
+				snapshot = snapshot.WithTrees([]int64{rows.Providers[0].ID}, pic, time.Time{})
+			}
+		})
+	}
+}
+
+// treeOf returns the rows of one tree.
+func treeOf(all placement.TreeRows, root int64) (pic placement.TreeRows) {
+	in := make(map[int64]bool)
+	for _, r := range all.Providers {
+		if r.Root == root {
+			in[r.ID] = true
+			pic.Providers = append(pic.Providers, r)
+		}
+	}
+	for _, r := range all.Inventories {
+		if in[r.Provider] {
+			r.Used = 0
+			pic.Inventories = append(pic.Inventories, r)
+		}
+	}
+	for _, r := range all.Traits {
+		if in[r.Provider] {
+			pic.Traits = append(pic.Traits, r)
+		}
+	}
+	for _, r := range all.Aggregates {
+		if in[r.Provider] {
+			pic.Aggregates = append(pic.Aggregates, r)
+		}
+	}
+	return pic
+}

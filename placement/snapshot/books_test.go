@@ -1,0 +1,140 @@
+package snapshot_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
+)
+
+// A book is a provider in the plainest form: the reference that snapshots of
+// the snapshot are held against.
+type book struct {
+	id     int64
+	uuid   placement.UUID
+	name   string
+	parent int64 // 0 for a root
+	gen    placement.Generation
+	invs   map[placement.ClassID]placement.InventoryRow
+	traits map[placement.TraitID]bool
+	aggs   map[placement.AggregateID]bool
+}
+
+// books are all providers by id, with what is needed to make new ones.
+type books struct {
+	all    map[int64]*book
+	lastID int64
+}
+
+func newBooks() *books { return &books{all: make(map[int64]*book)} }
+
+// add makes a provider; the numbers of its UUID and name may have been in use
+// before.
+func (b *books) add(uuid, name string, parent int64) *book {
+	b.lastID++
+	p := &book{
+		id: b.lastID, uuid: placement.UUID(uuid), name: name, parent: parent,
+		invs:   make(map[placement.ClassID]placement.InventoryRow),
+		traits: make(map[placement.TraitID]bool),
+		aggs:   make(map[placement.AggregateID]bool),
+	}
+	b.all[p.id] = p
+	return p
+}
+
+func (b *books) root(id int64) int64 {
+	for b.all[id].parent != 0 {
+		id = b.all[id].parent
+	}
+	return id
+}
+
+// below reports whether a provider is another one or under it.
+func (b *books) below(id, top int64) bool {
+	for ; id != 0; id = b.all[id].parent {
+		if id == top {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *books) hasChildren(id int64) bool {
+	for _, p := range b.all {
+		if p.parent == id {
+			return true
+		}
+	}
+	return false
+}
+
+// ids lists the providers in order.
+func (b *books) ids() []int64 { return slices.Sorted(maps.Keys(b.all)) }
+
+// rows returns the rows of the trees with those roots, of all when roots is
+// nil.
+func (b *books) rows(roots map[int64]bool) placement.TreeRows {
+	var pic placement.TreeRows
+	for _, id := range b.ids() {
+		p, root := b.all[id], b.root(id)
+		if roots != nil && !roots[root] {
+			continue
+		}
+		pic.Providers = append(pic.Providers, placement.ProviderRow{
+			ID: id, UUID: p.uuid, Name: p.name, Generation: p.gen, Parent: p.parent, Root: root,
+		})
+		for _, class := range slices.Sorted(maps.Keys(p.invs)) {
+			pic.Inventories = append(pic.Inventories, p.invs[class])
+		}
+		for _, t := range slices.Sorted(maps.Keys(p.traits)) {
+			pic.Traits = append(pic.Traits, placement.ProviderTraitRow{Provider: id, Trait: t})
+		}
+		for _, a := range slices.Sorted(maps.Keys(p.aggs)) {
+			pic.Aggregates = append(pic.Aggregates, placement.AggregateRow{Provider: id, ID: a, UUID: aggregateUUID(a)})
+		}
+	}
+	return pic
+}
+
+func aggregateUUID(id placement.AggregateID) placement.UUID {
+	return placement.UUID(fmt.Sprintf("aggregate-%d", id))
+}
+
+// The names of the random snapshots: few, so that they meet.
+const (
+	bookClasses    = 4
+	bookTraits     = 4 // the first is SharesViaAggregate
+	bookAggregates = 3
+)
+
+func bookCatalogs() (classes, traits []placement.Named) {
+	for i := range int32(bookClasses) {
+		classes = append(classes, placement.Named{ID: i, Name: fmt.Sprintf("CLASS_%d", i)})
+	}
+	traits = append(traits, placement.Named{ID: 1, Name: placement.SharesViaAggregate})
+	for i := int32(2); i <= bookTraits; i++ {
+		traits = append(traits, placement.Named{ID: i, Name: fmt.Sprintf("TRAIT_%d", i)})
+	}
+	return classes, traits
+}
+
+// expect says what must be seen of a snapshot with these books, apart from what
+// only snapshots know.
+func (b *books) expect() (byName map[string]placement.UUID, roots int) {
+	byName = make(map[string]placement.UUID)
+	for _, p := range b.all {
+		byName[p.name] = p.uuid
+		if p.parent == 0 {
+			roots++
+		}
+	}
+	return byName, roots
+}
+
+func fresh(b *books) *snapshot.Snapshot {
+	classes, traits := bookCatalogs()
+	return snapshot.New(classes, traits, b.rows(nil), time.Unix(0, 0))
+}

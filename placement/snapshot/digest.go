@@ -1,0 +1,70 @@
+package snapshot
+
+import (
+	"math"
+	"time"
+
+	"github.com/berthcloud/berth/placement"
+)
+
+// Digests sums up the snapshot as Reader.Digests does a store.
+func (w *Snapshot) Digests() map[int64]placement.Digest {
+	all := make(map[int64]*placement.Digest)
+	for t := range w.Trees() {
+		for _, p := range t.Providers {
+			first := p.ID - p.ID%placement.DigestSize
+			d := all[first]
+			if d == nil {
+				d = &placement.Digest{First: first}
+				all[first] = d
+			}
+			addProvider(d, t, p)
+		}
+	}
+	out := make(map[int64]placement.Digest, len(all))
+	for first, d := range all {
+		out[first] = *d
+	}
+	return out
+}
+
+func addProvider(d *placement.Digest, t *Tree, p *Provider) {
+	d.Providers++
+	d.Generations += int64(p.Generation)
+	d.Roots += t.Root().ID
+	d.Parents += p.parentID
+	d.NameLengths += int64(len(p.Name))
+	d.Modified = max(d.Modified, seconds(p.Modified.Time()))
+	for i := range p.Inventories {
+		addStock(d, &p.Inventories[i])
+	}
+	for _, id := range p.Traits {
+		d.Traits++
+		d.TraitIDs += int64(id)
+	}
+	for _, id := range p.Aggregates {
+		d.Aggregates++
+		d.AggregateIDs += int64(id)
+	}
+}
+
+func addStock(d *placement.Digest, s *Stock) {
+	d.Inventories++
+	d.Classes += int64(s.Class)
+	d.Total += s.Total
+	d.Reserved += s.Reserved
+	d.MinUnit += s.MinUnit
+	d.MaxUnit += s.MaxUnit
+	d.StepSize += s.StepSize
+	d.Ratios += int64(math.Round(s.AllocationRatio * 1000))
+	d.Used += s.Used
+	d.UsedByClass += s.Used * placement.DigestClass(s.Class)
+}
+
+// seconds counts from 1970, as far as every database keeps times.
+func seconds(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
+}

@@ -1,0 +1,37 @@
+package snapshot_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/berthcloud/berth/placement"
+	"github.com/berthcloud/berth/placement/snapshot"
+)
+
+// TestSnapshotFoldsCaseAsItsStoreDoes looks things up in another spelling.
+func TestSnapshotFoldsCaseAsItsStoreDoes(t *testing.T) {
+	pic := placement.TreeRows{
+		Providers:  []placement.ProviderRow{{ID: 1, UUID: "Ab", Name: "Host", Root: 1}},
+		Aggregates: []placement.AggregateRow{{Provider: 1, ID: 7, UUID: "aGG"}},
+	}
+	for _, fold := range []bool{false, true} {
+		pic.FoldCase = fold
+		w := snapshot.New(nil, nil, pic, time.Time{})
+		w = w.WithTrees([]int64{1}, pic, time.Time{})
+		p, _ := w.Provider("aB")
+		q, _ := w.ProviderNamed("hOST")
+		_, agg := w.Aggregate("AGG")
+		if p != nil != fold || q != nil != fold || agg != fold {
+			t.Errorf("FoldCase %v: by UUID %v, by name %v, aggregate %v", fold, p, q, agg)
+		}
+		if p, _ := w.Provider("Ab"); p == nil || p.UUID != "Ab" {
+			t.Errorf("FoldCase %v: in its own spelling: %v", fold, p)
+		}
+		if w = w.WithTrees([]int64{1}, placement.TreeRows{FoldCase: fold}, time.Time{}); w.Len() != 0 {
+			t.Errorf("FoldCase %v: %d providers are left", fold, w.Len())
+		}
+		if p, _ := w.Provider("Ab"); p != nil {
+			t.Errorf("FoldCase %v: it is found after it went: %v", fold, p)
+		}
+	}
+}

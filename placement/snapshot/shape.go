@@ -1,0 +1,159 @@
+package snapshot
+
+import (
+	"slices"
+
+	"github.com/berthcloud/berth/placement"
+)
+
+// A Shape is what trees of hosts alike have in common: which of a tree's
+// providers are below which, which offer which class and which have which trait.
+// It is immutable, and the trees of a snapshot share it where they can.
+type Shape struct {
+	hash    uint64
+	parents []int32             // by provider, -1 for the root
+	entries int                 // how many classes and traits the providers have in all
+	classes []placement.ClassID // sorted
+	traits  []placement.TraitID // sorted
+	// withClass and withTrait are sets of providers by their index, words to
+	// each class and trait.
+	words     int
+	withClass []uint64
+	withTrait []uint64
+	lineages  []uint64 // of each provider: itself and all above it
+}
+
+// noShape is the shape of no tree.
+var noShape Shape
+
+// newShape works out the shape of a tree of these providers.
+func newShape(providers []*Provider) *Shape {
+	s := &Shape{words: (len(providers) + 63) >> 6}
+	for _, p := range providers {
+		s.parents = append(s.parents, int32(p.Parent))
+		for i := range p.Inventories {
+			s.classes = append(s.classes, p.Inventories[i].Class)
+		}
+		s.traits = append(s.traits, p.Traits...)
+	}
+	s.entries = len(s.classes) + len(s.traits)
+	s.classes, s.traits = compactSorted(s.classes), compactSorted(s.traits)
+	s.withClass = make([]uint64, len(s.classes)*s.words)
+	s.withTrait = make([]uint64, len(s.traits)*s.words)
+	s.lineages = make([]uint64, len(providers)*s.words)
+	for i, p := range providers {
+		for j := range p.Inventories {
+			setBit(s.class(p.Inventories[j].Class), int32(i), true)
+		}
+		for _, id := range p.Traits {
+			setBit(s.trait(id), int32(i), true)
+		}
+		for at := int32(i); at >= 0; at = s.parents[at] {
+			setBit(s.lineage(i), at, true)
+		}
+	}
+	return s
+}
+
+// lineage returns the set of a provider and all above it.
+func (s *Shape) lineage(i int) []uint64 {
+	return s.lineages[i*s.words : (i+1)*s.words : (i+1)*s.words]
+}
+
+// class returns the set of the providers that offer a class, nil for none.
+func (s *Shape) class(id placement.ClassID) []uint64 {
+	return setOf(s.classes, s.withClass, s.words, id)
+}
+
+// trait returns the set of the providers that have a trait, nil for none.
+func (s *Shape) trait(id placement.TraitID) []uint64 {
+	return setOf(s.traits, s.withTrait, s.words, id)
+}
+
+func setOf[K ~int32](ids []K, sets []uint64, words int, id K) []uint64 {
+	i, ok := slices.BinarySearch(ids, id)
+	if !ok {
+		return nil
+	}
+	return sets[i*words : (i+1)*words : (i+1)*words]
+}
+
+// describes reports whether a tree of these providers has the shape.
+func (s *Shape) describes(providers []*Provider) bool {
+	if len(providers) != len(s.parents) {
+		return false
+	}
+	entries := 0
+	for i, p := range providers {
+		if int32(p.Parent) != s.parents[i] {
+			return false
+		}
+		entries += len(p.Inventories) + len(p.Traits)
+		for j := range p.Inventories {
+			if !member(s.class(p.Inventories[j].Class), i) {
+				return false
+			}
+		}
+		for _, id := range p.Traits {
+			if !member(s.trait(id), i) {
+				return false
+			}
+		}
+	}
+	return entries == s.entries
+}
+
+// member reports whether i is in a set, which may be nil.
+func member(set []uint64, i int) bool { return set != nil && set[i>>6]&(1<<(i&63)) != 0 }
+
+// hashShape hashes what a shape is made of (FNV-1a, a number at a time).
+func hashShape(providers []*Provider) uint64 {
+	const prime = 1099511628211
+	h := uint64(14695981039346656037)
+	for _, p := range providers {
+		h = (h ^ uint64(uint32(p.Parent))) * prime
+		for i := range p.Inventories {
+			h = (h ^ uint64(uint32(p.Inventories[i].Class))) * prime
+		}
+		h = (h ^ 1<<40) * prime
+		for _, id := range p.Traits {
+			h = (h ^ uint64(uint32(id))) * prime
+		}
+		h = (h ^ 1<<41) * prime
+	}
+	return h
+}
+
+// maxShapes bounds the list of shapes that a snapshot keeps.
+const maxShapes = 1024
+
+// shapeOf finds the shape of a tree: that of the tree it replaces, which may be
+// nil, or of another, or a new one.
+func (e *edit) shapeOf(old, t *Tree) *Shape {
+	if old != nil && old.shape.describes(t.Providers) {
+		return old.shape
+	}
+	h := hashShape(t.Providers)
+	for _, s := range e.w.shapes {
+		if s.hash == h && s.describes(t.Providers) {
+			return s
+		}
+	}
+	s := newShape(t.Providers)
+	s.hash = h
+	if len(e.w.shapes) < maxShapes {
+		e.w.shapes = append(slices.Clip(e.w.shapes), s)
+	}
+	return s
+}
+
+// WithClass returns the indexes of the providers that have inventory of the
+// class, as a bit set that must not be changed; nil when there are none.
+func (t *Tree) WithClass(id placement.ClassID) []uint64 { return t.shape.class(id) }
+
+// WithTrait is WithClass for the providers that have the trait.
+func (t *Tree) WithTrait(id placement.TraitID) []uint64 { return t.shape.trait(id) }
+
+// Lineage returns the indexes of a provider and of all above it, as a bit set that
+// must not be changed.
+func (t *Tree) Lineage(index int) []uint64 { return t.shape.lineage(index) }

@@ -1,0 +1,213 @@
+// Package snapshot is the immutable view of all providers that reads are answered from, with its indexes, and how one
+// snapshot is made from another. It reads no store: rows and changes are given to it.
+package snapshot
+
+import (
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/berthcloud/berth/placement"
+)
+
+// A Snapshot is an immutable view of all providers, with the catalogs of
+// classes, traits and aggregates and the indexes that lead from those to
+// trees. Successive snapshots share all that did not change. A Snapshot is safe for
+// concurrent use and never changes; ask a Service for the current one.
+type Snapshot struct {
+	classes Catalog
+	traits  Catalog
+	names   *Names
+	sharing placement.TraitID // of SharesViaAggregate, 0 when there is no such trait
+
+	aggregateIDs   map[placement.UUID]placement.AggregateID
+	aggregateUUIDs map[placement.AggregateID]placement.UUID
+
+	trees     pages[*Tree]
+	free      []int32 // slots that are empty, used again before new ones
+	size      int     // trees
+	providers int
+	nested    int   // providers that are not roots
+	byUUID    index // of the keys that uuidKey and nameKey make
+	byName    index
+	byRoot    index // of the ids of roots
+
+	withClass     map[placement.ClassID][]uint64
+	withTrait     map[placement.TraitID][]uint64
+	withAggregate map[placement.AggregateID][]uint64
+	withSharing   []uint64
+
+	totals map[placement.ClassID]Totals // without their Class; of classes with inventory
+	rooms  map[placement.ClassID]Room
+	// shapes are those that trees have or had, as far as there is room for them.
+	shapes []*Shape
+
+	fold  bool // names and UUIDs are the same in upper and lower case
+	like  bool // so they are in patterns
+	built time.Time
+}
+
+// uuidKey is a UUID as the maps have it.
+func (w *Snapshot) uuidKey(uuid placement.UUID) placement.UUID {
+	if w.fold {
+		return placement.UUID(strings.ToLower(string(uuid)))
+	}
+	return uuid
+}
+
+// nameKey is a provider's name as the maps have it.
+func (w *Snapshot) nameKey(name string) string {
+	if w.fold {
+		return strings.ToLower(name)
+	}
+	return name
+}
+
+// place is where a provider is: its tree's slot and its index in the tree.
+type place struct {
+	slot  int32
+	index int32
+}
+
+// Built returns when the snapshot was read from the store.
+func (w *Snapshot) Built() time.Time { return w.built }
+
+// Len returns how many providers there are.
+func (w *Snapshot) Len() int { return w.providers }
+
+// TreeCount returns how many trees there are.
+func (w *Snapshot) TreeCount() int { return w.size }
+
+// Nested reports whether any provider has a parent.
+func (w *Snapshot) Nested() bool { return w.nested > 0 }
+
+// Classes and Traits return the catalogs.
+func (w *Snapshot) Classes() Catalog { return w.classes }
+
+// Traits returns the catalog of traits.
+func (w *Snapshot) Traits() Catalog { return w.traits }
+
+// Names stands for the names that classes and traits have: the same pointer in
+// another snapshot says that what both know is called the same in both.
+type Names struct{ _ byte }
+
+// Names returns what stands for the names in this snapshot.
+func (w *Snapshot) Names() *Names { return w.names }
+
+// Class returns the id of a resource class, false when there is none of that
+// name.
+func (w *Snapshot) Class(name string) (placement.ClassID, bool) {
+	n, ok := w.classes.Named(name)
+	return placement.ClassID(n.ID), ok
+}
+
+// ClassName returns the name of a class, empty when there is none.
+func (w *Snapshot) ClassName(id placement.ClassID) string { return w.classes.Name(int32(id)) }
+
+// Trait returns the id of a trait, false when there is none of that name.
+func (w *Snapshot) Trait(name string) (placement.TraitID, bool) {
+	n, ok := w.traits.Named(name)
+	return placement.TraitID(n.ID), ok
+}
+
+// TraitName returns the name of a trait, empty when there is none.
+func (w *Snapshot) TraitName(id placement.TraitID) string { return w.traits.Name(int32(id)) }
+
+// FoldsLike reports whether the store takes upper and lower case for the same
+// when it looks for names by a pattern.
+func (w *Snapshot) FoldsLike() bool { return w.like }
+
+// Aggregate returns the id of an aggregate, false when no provider was ever a
+// member of it.
+func (w *Snapshot) Aggregate(uuid placement.UUID) (placement.AggregateID, bool) {
+	id, ok := w.aggregateIDs[w.uuidKey(uuid)]
+	return id, ok
+}
+
+// AggregateUUID returns the UUID of an aggregate.
+func (w *Snapshot) AggregateUUID(id placement.AggregateID) placement.UUID {
+	return w.aggregateUUIDs[id]
+}
+
+// Provider finds a provider and its tree, nil when there is none.
+func (w *Snapshot) Provider(uuid placement.UUID) (*Provider, *Tree) {
+	key := w.uuidKey(uuid)
+	for at := range w.byUUID.at(hashText(string(key))) {
+		if t := w.trees.get(at.slot); w.uuidKey(t.Providers[at.index].UUID) == key {
+			return t.Providers[at.index], t
+		}
+	}
+	return nil, nil
+}
+
+// ProviderNamed finds a provider by its name, nil when there is none.
+func (w *Snapshot) ProviderNamed(name string) (*Provider, *Tree) {
+	key := w.nameKey(name)
+	for at := range w.byName.at(hashText(key)) {
+		if t := w.trees.get(at.slot); w.nameKey(t.Providers[at.index].Name) == key {
+			return t.Providers[at.index], t
+		}
+	}
+	return nil, nil
+}
+
+// TreeOf returns the tree with that root, nil when there is none.
+func (w *Snapshot) TreeOf(root int64) *Tree {
+	for at := range w.byRoot.at(hashID(root)) {
+		if t := w.trees.get(at.slot); t.Root().ID == root {
+			return t
+		}
+	}
+	return nil
+}
+
+// Trees yields all trees in the order of their slots.
+func (w *Snapshot) Trees() iter.Seq[*Tree] {
+	return func(yield func(*Tree) bool) {
+		for slot := range w.trees.len {
+			if t := w.trees.get(slot); t != nil && !yield(t) {
+				return
+			}
+		}
+	}
+}
+
+// Tree returns the tree in a slot, nil when the slot is empty.
+func (w *Snapshot) Tree(slot int) *Tree {
+	if slot < 0 || int32(slot) >= w.trees.len {
+		return nil
+	}
+	return w.trees.get(int32(slot))
+}
+
+// Slots returns how many slots there are, empty ones included: the length of a
+// bit set over trees.
+func (w *Snapshot) Slots() int { return int(w.trees.len) }
+
+// WithClass returns the slots of the trees in which a provider has inventory of
+// the class, as a bit set that must not be changed; it may be shorter than
+// Slots.
+func (w *Snapshot) WithClass(id placement.ClassID) []uint64 { return w.withClass[id] }
+
+// WithTrait is WithClass for the trees in which a provider has the trait.
+func (w *Snapshot) WithTrait(id placement.TraitID) []uint64 { return w.withTrait[id] }
+
+// WithAggregate is WithClass for the trees in which a provider is a member of
+// the aggregate.
+func (w *Snapshot) WithAggregate(id placement.AggregateID) []uint64 {
+	return w.withAggregate[id]
+}
+
+// WithSharing is WithClass for the trees in which a provider has the trait
+// SharesViaAggregate.
+func (w *Snapshot) WithSharing() []uint64 { return w.withSharing }
+
+// TraitAssociated reports whether any provider has the trait.
+func (w *Snapshot) TraitAssociated(id placement.TraitID) bool {
+	for _, word := range w.WithTrait(id) {
+		if word != 0 {
+			return true
+		}
+	}
+	return false
+}

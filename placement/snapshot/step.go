@@ -1,0 +1,113 @@
+package snapshot
+
+import (
+	"slices"
+	"time"
+
+	"github.com/berthcloud/berth/placement"
+)
+
+// A Step is the TreeChange of a transaction: From as it was when the
+// transaction was checked against it, To as it is after the commit. Both have the
+// same providers in the same places.
+type Step struct{ From, To *Tree }
+
+// RootID is the id of the tree's root.
+func (s Step) RootID() int64 { return s.From.Root().ID }
+
+// WithChanges returns the snapshot after those of the changed trees that lead on from the
+// very trees it has, and the roots of the trees that must be read instead: those
+// in c.Roots, whatever else is said of them, and those that a change does not fit on.
+func (w *Snapshot) WithChanges(c placement.Changes, built time.Time) (next *Snapshot, read []int64) {
+	stepped := make(map[int64]*Tree) // nil: to be read
+	for root := range c.Roots {
+		stepped[root] = nil
+	}
+	for _, change := range c.TreeChanges {
+		root := change.RootID()
+		now, met := stepped[root]
+		if !met {
+			now = w.TreeOf(root)
+		}
+		if s, ok := change.(Step); ok && now == s.From {
+			stepped[root] = s.To
+		} else {
+			stepped[root] = nil
+		}
+	}
+	var trees []*Tree
+	for root, t := range stepped {
+		if t == nil {
+			read = append(read, root)
+		} else {
+			trees = append(trees, t)
+		}
+	}
+	return w.withStepped(trees, built), read
+}
+
+// withStepped replaces trees by others of the same providers.
+func (w *Snapshot) withStepped(trees []*Tree, built time.Time) *Snapshot {
+	if len(trees) == 0 {
+		return w
+	}
+	next := *w
+	next.built = built
+	e := newEdit(&next)
+	for _, t := range trees {
+		e.put(t)
+	}
+	e.finish()
+	return &next
+}
+
+// A Pending is what claims change on providers while it is not in the snapshot.
+type Pending struct {
+	Used  map[InventoryKey]int64         // how much more is allocated
+	Bumps map[int64]placement.Generation // by how much the generation rises, by provider
+}
+
+type InventoryKey struct {
+	Provider int64
+	Class    placement.ClassID
+}
+
+func NewPending() Pending {
+	return Pending{Used: make(map[InventoryKey]int64), Bumps: make(map[int64]placement.Generation)}
+}
+
+// After is the tree with what the ledger has of it, written at the given time.
+func (t *Tree) After(l Pending, written time.Time) *Tree {
+	next := &Tree{Providers: slices.Clone(t.Providers), aggregates: t.aggregates, sharing: t.sharing}
+	for i, p := range t.Providers {
+		if changed := p.after(l, written); changed != nil {
+			next.Providers[i] = changed
+		}
+	}
+	return next
+}
+
+// after is the provider with what the ledger has of it, nil when that is
+// nothing. Usage does not touch the row of an inventory, nor a release that of
+// its provider.
+func (p *Provider) after(l Pending, written time.Time) *Provider {
+	next, own := *p, false
+	for i := range p.Inventories {
+		more := l.Used[InventoryKey{p.ID, p.Inventories[i].Class}]
+		if more == 0 {
+			continue
+		}
+		if !own {
+			next.Inventories, own = slices.Clone(p.Inventories), true
+		}
+		next.Inventories[i].Used += more
+	}
+	if by := l.Bumps[p.ID]; by > 0 {
+		next.Generation += by
+		next.Modified, own = placement.StampOf(written), true
+	}
+	if !own {
+		return nil
+	}
+	return &next
+}

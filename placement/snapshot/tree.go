@@ -1,0 +1,114 @@
+package snapshot
+
+import (
+	"slices"
+
+	"github.com/berthcloud/berth/placement"
+)
+
+// A Tree is a root provider with all that are below it. It is immutable and
+// safe for concurrent use.
+type Tree struct {
+	// Providers in the order of their ids, but for the root, which is first.
+	Providers []*Provider
+	// shape, aggregates (the sorted union over the providers) and sharing
+	// are what the indexes of the snapshot know of the tree.
+	shape      *Shape
+	aggregates []placement.AggregateID
+	sharing    bool // any provider has SharesViaAggregate
+	slot       int32
+}
+
+// Root returns the root provider.
+func (t *Tree) Root() *Provider { return t.Providers[0] }
+
+// Slot is the place of the tree in the snapshot's order: a small number that is
+// stable while the tree exists and used again after it is gone.
+func (t *Tree) Slot() int { return int(t.slot) }
+
+// A Provider is a resource provider in a snapshot. It is immutable
+// and safe for concurrent use.
+type Provider struct {
+	ID         int64
+	UUID       placement.UUID
+	Name       string
+	Generation placement.Generation
+	Modified   placement.Stamp
+	// Parent is the index of the parent in the tree's Providers, -1 for the
+	// root.
+	Parent int
+	// Index is this provider's own index there.
+	Index int
+	// Inventories in the order of their classes.
+	Inventories []Stock
+	// Traits and Aggregates in the order of their ids.
+	Traits     []placement.TraitID
+	Aggregates []placement.AggregateID
+	parentID   int64 // as its row has it
+	// Shares says that the provider has the trait SharesViaAggregate.
+	Shares bool
+}
+
+// A Stock is an inventory with the amount of it that is allocated. Stocks that are
+// alike share the Inventory, which therefore must not be changed.
+type Stock struct {
+	Class placement.ClassID
+	*placement.Inventory
+	Used     int64
+	Modified placement.Stamp
+}
+
+// Stock returns what the provider offers of a class, or nil.
+func (p *Provider) Stock(class placement.ClassID) *Stock {
+	for i := range p.Inventories {
+		if p.Inventories[i].Class == class {
+			return &p.Inventories[i]
+		}
+	}
+	return nil
+}
+
+// HasTrait reports whether the provider has the trait.
+func (p *Provider) HasTrait(id placement.TraitID) bool {
+	_, ok := slices.BinarySearch(p.Traits, id)
+	return ok
+}
+
+// InAggregate reports whether the provider itself is a member of the aggregate.
+func (p *Provider) InAggregate(id placement.AggregateID) bool {
+	_, ok := slices.BinarySearch(p.Aggregates, id)
+	return ok
+}
+
+// Room reports whether amount of the stock can be allocated now: within the
+// units, the steps and what is free.
+func (s *Stock) Room(amount int64) bool {
+	return s.Admits(amount) && s.Fits(s.Used, amount)
+}
+
+// Find returns the provider with the UUID, or nil.
+func (t *Tree) Find(uuid placement.UUID) *Provider {
+	for _, p := range t.Providers {
+		if p.UUID == uuid {
+			return p
+		}
+	}
+	return nil
+}
+
+// Has reports whether a provider is one of the tree's.
+func (t *Tree) Has(p *Provider) bool {
+	return p.Index < len(t.Providers) && t.Providers[p.Index] == p
+}
+
+// Info describes a provider of the tree.
+func (t *Tree) Info(p *Provider) placement.ProviderInfo {
+	info := placement.ProviderInfo{
+		UUID: p.UUID, Name: p.Name, Generation: p.Generation,
+		Root: t.Root().UUID, Modified: p.Modified.Time(),
+	}
+	if p.Parent >= 0 {
+		info.Parent = t.Providers[p.Parent].UUID
+	}
+	return info
+}
