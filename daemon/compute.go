@@ -124,7 +124,7 @@ func (s *ComputeServer) Run(ctx context.Context) error {
 // ServeCompute runs the service until ctx ends, with the settings that read returns. A reload calls
 // read again.
 func ServeCompute(ctx context.Context, p Process, read func() (*config.Compute, []string, error)) error {
-	return serve(ctx, p, ComputeLog, read, func(cfg *config.Compute, log *slog.Logger) (service, error) {
+	return serve(ctx, p, ComputeLog, read, func(cfg *config.Compute, log *slog.Logger) (apiServer, error) {
 		return StartCompute(ctx, p, cfg, log, Dependencies{})
 	})
 }

@@ -197,7 +197,7 @@ func (s *NetworkServer) Run(ctx context.Context) error {
 // ServeNetwork runs the service until ctx ends, with the settings that read returns. A reload calls
 // read again.
 func ServeNetwork(ctx context.Context, p Process, read func() (*config.Network, []string, error)) error {
-	return serve(ctx, p, NetworkLog, read, func(cfg *config.Network, log *slog.Logger) (service, error) {
+	return serve(ctx, p, NetworkLog, read, func(cfg *config.Network, log *slog.Logger) (apiServer, error) {
 		return StartNetwork(ctx, p, cfg, log, Dependencies{})
 	})
 }

@@ -171,7 +171,7 @@ func (s *PlacementServer) alive(ctx context.Context) error {
 // ServePlacement runs the service until ctx ends, with the settings that read returns. A reload
 // calls read again.
 func ServePlacement(ctx context.Context, p Process, read func() (*config.Placement, []string, error)) error {
-	return serve(ctx, p, PlacementLog, read, func(cfg *config.Placement, log *slog.Logger) (service, error) {
+	return serve(ctx, p, PlacementLog, read, func(cfg *config.Placement, log *slog.Logger) (apiServer, error) {
 		return StartPlacement(ctx, p, cfg, log, Dependencies{})
 	})
 }

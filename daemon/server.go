@@ -202,8 +202,8 @@ func unreadable(err error) string {
 	return "the database cannot be read"
 }
 
-// A service is a server with its own part of Run.
-type service interface {
+// An apiServer is a server with its own part of Run.
+type apiServer interface {
 	Run(context.Context) error
 	rereads(source)
 }
@@ -214,7 +214,7 @@ func (s *Server) rereads(from source) { s.source = from }
 // serve starts a service with the settings that read returns and runs it until ctx ends. A reload
 // calls read again.
 func serve[C serviceSettings](
-	ctx context.Context, p Process, log string, read func() (C, []string, error), start func(C, *slog.Logger) (service, error),
+	ctx context.Context, p Process, log string, read func() (C, []string, error), start func(C, *slog.Logger) (apiServer, error),
 ) error {
 	cfg, warnings, err := read()
 	if err != nil {
