@@ -120,7 +120,7 @@ func (w *writer) WriteClaims(c placement.ClaimRows) error {
 		return err
 	}
 	swaps := w.providerSwaps(c)
-	all := slices.Concat(w.holdStatements(swaps), w.swapProviders(swaps), w.claimStatements(c))
+	all := slices.Concat(w.lockStatements(swaps), w.swapProviders(swaps), w.claimStatements(c))
 	w.HoldsLocks = true
 	texts := make([]sqlconn.Statement, len(all))
 	for i := range all {

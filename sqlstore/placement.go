@@ -25,7 +25,7 @@ func Open(ctx context.Context, opts engine.Options) (*Store, error) {
 	s := &Store{Engine: engine.New(opts, engine.Service{
 		Schema: NewSchema(opts).Hooks(),
 		Still:  "UPDATE alembic_version SET version_num = version_num WHERE 0",
-		First:  holdFirst,
+		First:  lockFirst,
 		Encode: encodeChanges,
 	})}
 	if err := s.Open(ctx); err != nil {

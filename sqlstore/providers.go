@@ -81,7 +81,7 @@ WHERE p.id IN (`+marks+`)`+providerOrder, args...)
 // of Berth's own besides: nodes of a cluster know nothing of each other's locks,
 // and refuse one of two transactions only when both wrote the same row.
 func (w *writer) LockProvider(provider int64) error {
-	if err := w.hold(provider); err != nil || w.Session.Dialect.HoldSlot == "" {
+	if err := w.lockIDs(provider); err != nil || w.Session.Dialect.HoldSlot == "" {
 		return err
 	}
 	_, err := w.Exec(w.Session.Dialect.HoldSlot, provider%holdSlots)
@@ -158,7 +158,7 @@ WHERE id = ?`, p.Name, root, orNull(p.Parent), w.Written, p.ID)
 }
 
 func (w *writer) SetRoot(root int64, providers ...int64) error {
-	if err := w.hold(providers...); err != nil {
+	if err := w.lockIDs(providers...); err != nil {
 		return err
 	}
 	_, err := sqlconn.ExecIn(w.Tx, `

@@ -8,7 +8,7 @@ type writer struct {
 	changed placement.Changes
 	memory  *ownerMemory
 	named   ownerIDs // that Claimants found
-	wants   wants    // the providers that this Update asked to hold (holds.go)
+	wants   wants    // the providers that this Update asked to hold (locks.go)
 }
 
 var _ placement.Writer = (*writer)(nil)

@@ -54,8 +54,8 @@ WHERE id IN (`
 ORDER BY id`
 )
 
-// hold locks providers.
-func (w *writer) hold(ids ...int64) error {
+// lockIDs locks providers.
+func (w *writer) lockIDs(ids ...int64) error {
 	if len(ids) == 0 || w.Session.Dialect.LockRow == "" {
 		return nil
 	}
@@ -64,18 +64,18 @@ func (w *writer) hold(ids ...int64) error {
 	return w.lock(func(*sqlconn.Row) {}, lockColumns+sqlconn.Marks(len(args))+lockOrder, args...)
 }
 
-// holdFirst locks what Updates are known to need.
-func holdFirst(t *sqlconn.Tx, noted []any) {
+// lockFirst locks what Updates are known to need.
+func lockFirst(t *sqlconn.Tx, noted []any) {
 	var all wants
 	for _, n := range noted {
 		all.add(n.(wants))
 	}
-	_ = (&writer{reader: reader{Tx: t}}).holdAll(all)
+	_ = (&writer{reader: reader{Tx: t}}).lockAll(all)
 }
 
-// holdAll locks providers. It asks for the ids of some first: locks that are found
+// lockAll locks providers. It asks for the ids of some first: locks that are found
 // by UUID are not taken in the order of the ids.
-func (w *writer) holdAll(all wants) error {
+func (w *writer) lockAll(all wants) error {
 	ids, err := sqlconn.ListIn(w.Tx, sqlconn.Integer, `
 SELECT id
 FROM resource_providers
@@ -83,13 +83,13 @@ WHERE uuid IN (`, all.uuids, `)`)
 	if err != nil {
 		return err
 	}
-	return w.hold(append(ids, all.ids...)...)
+	return w.lockIDs(append(ids, all.ids...)...)
 }
 
-// holdStatements lock the providers of claims, given in the order of their ids, where the
+// lockStatements lock the providers of claims, given in the order of their ids, where the
 // statements that swap them do not: those must be in that order, and must not wait for
 // what may be waited for.
-func (w *writer) holdStatements(swaps []providerSwap) []mustChange {
+func (w *writer) lockStatements(swaps []providerSwap) []mustChange {
 	if w.Session.Dialect.LockRow == "" || len(swaps) == 0 {
 		return nil
 	}
