@@ -231,16 +231,16 @@ type AggregateWriter interface {
 // A ClaimWriter reads and writes what many claims
 // need at once, in as few round trips as the database allows.
 type ClaimWriter interface {
-	// Claimants reads consumers with what they hold, in the order asked for. It
+	// ConsumerStates reads consumers with their allocations, in the order asked for. It
 	// locks nothing: WriteClaims fails when they are not like that any more. Of what
 	// is asked for, UUID, Project, User and Type count. Allocations of a consumer that
 	// does not exist are not looked for: WriteClaims finds them.
-	Claimants(asked []ConsumerRow) ([]Claimant, error)
+	ConsumerStates(asked []ConsumerRow) ([]ConsumerState, error)
 	// WriteClaims writes all of c, with the owners that do not exist yet. It fails
 	// with ErrStale when anything is not as c says it is, a consumer to be made or
 	// its allocations being there included; in a Shared store c may be from before
 	// the Update. Some of c may be written when it fails, so that the function of the
-	// Update must fail as well. It locks all their providers, those freed included, in
+	// Update must fail as well. It locks all their providers, those released included, in
 	// the order of ids.
 	WriteClaims(c ClaimRows) error
 	// Stamp is the time of the rows that this Update writes, as it will be

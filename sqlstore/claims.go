@@ -14,9 +14,9 @@ import (
 // Stamp is the time of the rows that the writer writes.
 func (w *writer) Stamp() time.Time { t, _ := sqlconn.Unstamp(w.Written); return t }
 
-// Claimants reads consumers, what they hold, and their owners.
-func (w *writer) Claimants(asked []placement.ConsumerRow) ([]placement.Claimant, error) {
-	found := newClaimants(asked)
+// ConsumerStates reads consumers, what they hold, and their owners.
+func (w *writer) ConsumerStates(asked []placement.ConsumerRow) ([]placement.ConsumerState, error) {
+	found := newConsumerStates(asked)
 	w.named = w.named.with(asked, w.memory.known(time.Now()))
 	uuids := make([]placement.UUID, len(asked))
 	for i, a := range asked {
@@ -27,7 +27,7 @@ func (w *writer) Claimants(asked []placement.ConsumerRow) ([]placement.Claimant,
 		questions = append(questions, q)
 	}
 	_ = sqlconn.InList(uuids, func(marks string, args []any) error {
-		questions = append(questions, sqlconn.Question{Statement: sqlconn.Statement{Query: claimantColumns + marks + `)`, Args: args}, Each: found.add})
+		questions = append(questions, sqlconn.Question{Statement: sqlconn.Statement{Query: consumerStateColumns + marks + `)`, Args: args}, Each: found.add})
 		return nil
 	})
 	if err := w.Ask(questions); err != nil {
@@ -36,9 +36,9 @@ func (w *writer) Claimants(asked []placement.ConsumerRow) ([]placement.Claimant,
 	return found.list, nil
 }
 
-// claimantColumns is the beginning of what claimants.add reads. Allocations of no
+// claimantColumns is the beginning of what consumerStates.add reads. Allocations of no
 // consumer are not looked for: they are found when the consumer is made.
-const claimantColumns = `
+const consumerStateColumns = `
 SELECT
     c.id,
     c.uuid,
@@ -53,14 +53,14 @@ LEFT JOIN allocations a ON a.consumer_id = c.uuid
 LEFT JOIN resource_providers p ON p.id = a.resource_provider_id
 WHERE c.uuid IN (`
 
-// claimants collects consumers in the order they were asked for.
-type claimants struct {
-	list []placement.Claimant
+// consumerStates collects consumers in the order they were asked for.
+type consumerStates struct {
+	list []placement.ConsumerState
 	at   map[placement.UUID]int
 }
 
-func newClaimants(asked []placement.ConsumerRow) *claimants {
-	c := &claimants{list: make([]placement.Claimant, len(asked)), at: make(map[placement.UUID]int, len(asked))}
+func newConsumerStates(asked []placement.ConsumerRow) *consumerStates {
+	c := &consumerStates{list: make([]placement.ConsumerState, len(asked)), at: make(map[placement.UUID]int, len(asked))}
 	for i, a := range asked {
 		c.list[i].UUID, c.at[a.UUID] = a.UUID, i
 	}
@@ -69,7 +69,7 @@ func newClaimants(asked []placement.ConsumerRow) *claimants {
 
 // of returns the consumer that a row is about, nil when the row is of another
 // spelling, which is noted.
-func (c *claimants) of(uuid placement.UUID) *placement.Claimant {
+func (c *consumerStates) of(uuid placement.UUID) *placement.ConsumerState {
 	if i, ok := c.at[uuid]; ok {
 		return &c.list[i]
 	}
@@ -83,7 +83,7 @@ func (c *claimants) of(uuid placement.UUID) *placement.Claimant {
 
 // add takes in a row: a consumer, and one of its allocations unless it has none. That of
 // a provider that is not there has no UUID and no root.
-func (c *claimants) add(one *sqlconn.Row) {
+func (c *consumerStates) add(one *sqlconn.Row) {
 	who := c.of(uuid(one, 1))
 	if who == nil {
 		return
@@ -92,7 +92,7 @@ func (c *claimants) add(one *sqlconn.Row) {
 	if one.Null(3) {
 		return
 	}
-	who.Holds = append(who.Holds, placement.Hold{
+	who.Allocations = append(who.Allocations, placement.AllocatedAmount{
 		Provider:     one.Int(3),
 		ProviderUUID: uuid(one, 4),
 		Root:         one.Int(5),
@@ -116,7 +116,7 @@ func (w *writer) WriteClaims(c placement.ClaimRows) error {
 	if err := w.Usable(); err != nil {
 		return err
 	}
-	if err := w.findOwners(slices.Concat(c.Made, c.Kept)); err != nil {
+	if err := w.findOwners(slices.Concat(c.Inserts, c.Updates)); err != nil {
 		return err
 	}
 	swaps := w.providerSwaps(c)
@@ -171,7 +171,7 @@ func asExpected(counts []int64, all []mustChange) bool {
 func (w *writer) claimStatements(c placement.ClaimRows) []mustChange {
 	all := append(w.swapStatements(c), freeStatements(c)...)
 	all = append(all, w.allocationStatements(c.Allocations)...)
-	return append(all, w.madeStatements(c.Made)...)
+	return append(all, w.madeStatements(c.Inserts)...)
 }
 
 // A providerSwap is what claims do to a provider: raise its generation, or rely on it to
@@ -185,11 +185,11 @@ type providerSwap struct {
 // transaction is the only one, all others stay as they are.
 func (w *writer) providerSwaps(c placement.ClaimRows) []providerSwap {
 	var all []providerSwap
-	for _, p := range c.Providers {
+	for _, p := range c.Bumps {
 		all = append(all, providerSwap{p.ID, p.Root, p.From, p.By})
 	}
-	for _, holds := range c.Freed {
-		for _, h := range holds {
+	for _, amounts := range c.Released {
+		for _, h := range amounts {
 			if w.Session.Dialect.Shared && h.Root != 0 {
 				all = append(all, providerSwap{id: h.Provider, root: h.Root})
 			}
@@ -270,11 +270,11 @@ const maxMatches = 64
 func (w *writer) swapStatements(c placement.ClaimRows) []mustChange {
 	byID := func(a, b placement.ConsumerRow) int { return cmp.Compare(a.ID, b.ID) }
 	var all []mustChange
-	for _, k := range slices.SortedFunc(slices.Values(c.Kept), byID) {
+	for _, k := range slices.SortedFunc(slices.Values(c.Updates), byID) {
 		all = append(all, w.keptStatement(k))
 	}
 	var gone [][]any
-	for _, g := range slices.SortedFunc(slices.Values(c.Gone), byID) {
+	for _, g := range slices.SortedFunc(slices.Values(c.Deletes), byID) {
 		gone = append(gone, []any{g.ID, g.UUID, g.Generation})
 	}
 	return append(all, matchStatements(`
@@ -300,12 +300,12 @@ func freeStatements(c placement.ClaimRows) []mustChange {
 	// Those that are made hold nothing, unless there are allocations of no
 	// consumer.
 	var uuids []placement.UUID
-	for _, row := range slices.Concat(c.Kept, c.Gone, c.Made) {
+	for _, row := range slices.Concat(c.Updates, c.Deletes, c.Inserts) {
 		uuids = append(uuids, row.UUID)
 	}
 	var freed int64
-	for uuid, holds := range c.Freed {
-		freed += int64(len(holds))
+	for uuid, amounts := range c.Released {
+		freed += int64(len(amounts))
 		uuids = append(uuids, uuid)
 	}
 	_ = sqlconn.InList(uuids, func(marks string, args []any) error {

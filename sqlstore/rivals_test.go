@@ -55,7 +55,7 @@ func id(round int, kind string) placement.UUID {
 	return placement.UUID(fmt.Sprintf("%s%d", kind, round))
 }
 
-// host makes a provider with room for claims.
+// host makes a provider with free capacity for claims.
 func host(t *testing.T) func(s *service.Service, round int) {
 	return func(s *service.Service, round int) {
 		t.Helper()

@@ -102,8 +102,8 @@ func providerNames(tb testing.TB, s *sqlstore.Store) []string {
 	tb.Helper()
 	var names []string
 	err := s.View(context.Background(), func(r placement.Reader) error {
-		pic, err := r.TreeRows(nil)
-		for _, p := range pic.Providers {
+		all, err := r.TreeRows(nil)
+		for _, p := range all.Providers {
 			names = append(names, p.Name)
 		}
 		return err

@@ -200,5 +200,5 @@ func used(t *testing.T, s *service.Service, host placement.UUID) int64 {
 	if p == nil {
 		t.Fatalf("there is no provider %s", host)
 	}
-	return p.Stock(0).Used
+	return p.Inventory(0).Used
 }

@@ -27,31 +27,31 @@ ORDER BY l.resource_provider_id, l.aggregate_id`
 )
 
 func (r *reader) TreeRows(roots []int64) (placement.TreeRows, error) {
-	pic := placement.TreeRows{FoldCase: r.Session.Dialect.FoldCase, FoldLike: r.Session.Dialect.FoldLike}
+	all := placement.TreeRows{FoldCase: r.Session.Dialect.FoldCase, FoldLike: r.Session.Dialect.FoldLike}
 	if roots == nil {
-		return pic, r.everything(&pic)
+		return all, r.everything(&all)
 	}
 	var err error
-	if pic.Providers, err = part(r, readProvider, roots, providerColumns, "", providerOrder); err != nil {
-		return pic, err
+	if all.Providers, err = part(r, readProvider, roots, providerColumns, "", providerOrder); err != nil {
+		return all, err
 	}
-	if pic.Inventories, err = part(r, readInventory, roots, inventoryColumns, "i", inventoryOrder); err != nil {
-		return pic, err
+	if all.Inventories, err = part(r, readInventory, roots, inventoryColumns, "i", inventoryOrder); err != nil {
+		return all, err
 	}
-	if pic.Traits, err = part(r, readProviderTrait, roots, providerTraitColumns, "l", providerTraitOrder); err != nil {
-		return pic, err
+	if all.Traits, err = part(r, readProviderTrait, roots, providerTraitColumns, "l", providerTraitOrder); err != nil {
+		return all, err
 	}
-	if pic.Aggregates, err = part(r, readAggregate, roots, aggregateColumns, "l", aggregateOrder); err != nil {
-		return pic, err
+	if all.Aggregates, err = part(r, readAggregate, roots, aggregateColumns, "l", aggregateOrder); err != nil {
+		return all, err
 	}
 	if len(roots) > sqlconn.Chunk {
-		sortTreeRows(&pic)
+		sortTreeRows(&all)
 	}
-	return pic, nil
+	return all, nil
 }
 
 // everything reads the snapshot of all trees.
-func (r *reader) everything(pic *placement.TreeRows) error {
+func (r *reader) everything(all *placement.TreeRows) error {
 	counts, err := r.countRows()
 	if err != nil {
 		return err
@@ -60,43 +60,43 @@ func (r *reader) everything(pic *placement.TreeRows) error {
 	if counts.total() >= manyRows {
 		run = r.Beside
 	}
-	return r.halves(pic, counts, run)
+	return r.halves(all, counts, run)
 }
 
 // halves reads the inventories, which are half of the work, and the rest.
-func (r *reader) halves(pic *placement.TreeRows, counts rowCounts, run func(one, other func(*sqlconn.Tx) error) error) error {
+func (r *reader) halves(all *placement.TreeRows, counts rowCounts, run func(one, other func(*sqlconn.Tx) error) error) error {
 	heard := r.progressOf(counts)
 	return run(
-		func(t *sqlconn.Tx) error { return (&reader{Tx: t}).allProviders(pic, counts, heard) },
-		func(t *sqlconn.Tx) error { return (&reader{Tx: t}).allInventories(pic, counts, heard) })
+		func(t *sqlconn.Tx) error { return (&reader{Tx: t}).allProviders(all, counts, heard) },
+		func(t *sqlconn.Tx) error { return (&reader{Tx: t}).allInventories(all, counts, heard) })
 }
 
 // manyRows are so many that it is worth keeping others from writing meanwhile.
 const manyRows = 100_000
 
 // allProviders reads all providers with their traits and aggregates.
-func (r *reader) allProviders(pic *placement.TreeRows, counts rowCounts, heard func(rows int)) (err error) {
+func (r *reader) allProviders(all *placement.TreeRows, counts rowCounts, heard func(rows int)) (err error) {
 	r.Heard = heard
 	defer func() { r.Heard = nil }()
-	if pic.Providers, err = whole(r, readProvider, counts.providers, providerColumns+providerOrder); err != nil {
+	if all.Providers, err = whole(r, readProvider, counts.providers, providerColumns+providerOrder); err != nil {
 		return err
 	}
-	if pic.Traits, err = whole(r, readProviderTrait, counts.traits, providerTraitColumns+providerTraitOrder); err != nil {
+	if all.Traits, err = whole(r, readProviderTrait, counts.traits, providerTraitColumns+providerTraitOrder); err != nil {
 		return err
 	}
-	pic.Aggregates, err = whole(r, readAggregate, counts.aggregates, aggregateColumns+aggregateOrder)
+	all.Aggregates, err = whole(r, readAggregate, counts.aggregates, aggregateColumns+aggregateOrder)
 	return err
 }
 
 // allInventories reads all inventories with what is allocated of them.
-func (r *reader) allInventories(pic *placement.TreeRows, counts rowCounts, heard func(rows int)) (err error) {
+func (r *reader) allInventories(all *placement.TreeRows, counts rowCounts, heard func(rows int)) (err error) {
 	r.Heard = heard
-	pic.Inventories, err = whole(r, readInventory, counts.inventories, unusedColumns+inventoryOrder)
+	all.Inventories, err = whole(r, readInventory, counts.inventories, unusedColumns+inventoryOrder)
 	r.Heard = nil // what follows was not counted
 	if err != nil {
 		return err
 	}
-	return r.addUsage(pic.Inventories)
+	return r.addUsage(all.Inventories)
 }
 
 // rowCounts are how many rows there are of each kind.
@@ -178,13 +178,13 @@ WHERE p.root_provider_id IN (`, roots, `)`+order)
 }
 
 // sortTreeRows puts a snapshot that was read in chunks into one order.
-func sortTreeRows(pic *placement.TreeRows) {
-	slices.SortFunc(pic.Providers, func(a, b placement.ProviderRow) int { return cmp.Compare(a.ID, b.ID) })
-	slices.SortFunc(pic.Inventories, func(a, b placement.InventoryRow) int { return compareInventories(&a, &b) })
-	slices.SortFunc(pic.Traits, func(a, b placement.ProviderTraitRow) int {
+func sortTreeRows(all *placement.TreeRows) {
+	slices.SortFunc(all.Providers, func(a, b placement.ProviderRow) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(all.Inventories, func(a, b placement.InventoryRow) int { return compareInventories(&a, &b) })
+	slices.SortFunc(all.Traits, func(a, b placement.ProviderTraitRow) int {
 		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Trait, b.Trait))
 	})
-	slices.SortFunc(pic.Aggregates, func(a, b placement.AggregateRow) int {
+	slices.SortFunc(all.Aggregates, func(a, b placement.AggregateRow) int {
 		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.ID, b.ID))
 	})
 }

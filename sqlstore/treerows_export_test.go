@@ -3,11 +3,11 @@ package sqlstore
 import "github.com/berthcloud/berth/placement"
 
 // TreeRowsBeside reads everything as if there were very much of it.
-func TreeRowsBeside(rows placement.Reader) (pic placement.TreeRows, err error) {
+func TreeRowsBeside(rows placement.Reader) (all placement.TreeRows, err error) {
 	r := rows.(*reader)
 	counts, err := r.countRows()
 	if err == nil {
-		err = r.halves(&pic, counts, r.Beside)
+		err = r.halves(&all, counts, r.Beside)
 	}
-	return pic, err
+	return all, err
 }

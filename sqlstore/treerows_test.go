@@ -33,16 +33,16 @@ func TestRowsOfEverythingAreThoseOfAllRoots(t *testing.T) {
 		t.Fatalf("%d providers were read, want 510", n)
 	}
 	beside.FoldCase, beside.FoldLike = whole.FoldCase, whole.FoldLike
-	for name, pic := range map[string]placement.TreeRows{"everything": whole, "everything on two connections": beside} {
-		if diff := cmp.Diff(parts, pic); diff != "" {
+	for name, all := range map[string]placement.TreeRows{"everything": whole, "everything on two connections": beside} {
+		if diff := cmp.Diff(parts, all); diff != "" {
 			t.Errorf("snapshots of all roots and of %s (-roots +everything):\n%.2000s", name, diff)
 		}
 	}
 }
 
 // rootsOf lists the roots of all trees.
-func rootsOf(pic placement.TreeRows) (roots []int64) {
-	for _, p := range pic.Providers {
+func rootsOf(all placement.TreeRows) (roots []int64) {
+	for _, p := range all.Providers {
 		if p.ID == p.Root {
 			roots = append(roots, p.ID)
 		}

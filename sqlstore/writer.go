@@ -7,7 +7,7 @@ type writer struct {
 	reader
 	changed placement.Changes
 	memory  *ownerMemory
-	named   ownerIDs // that Claimants found
+	named   ownerIDs // that ConsumerStates found
 	wants   wants    // the providers that this Update asked to hold (locks.go)
 }
 

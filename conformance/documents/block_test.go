@@ -41,6 +41,7 @@ var shown = []struct{ page, first, why string }{
 	{"docs/decisions/0017-network-slice.md", "daemon    ─►", "a drawing"},
 	{"docs/decisions/0021-compute-slice.md", "daemon    ─►", "a drawing"},
 	{"docs/decisions/0028-layers-of-the-store.md", "dbtool ──►", "a drawing"},
+	{"docs/decisions/0029-placement-in-three.md", "placement ◄──", "a drawing"},
 	{"docs/operations/README.md", "2026-11-20 12:00:00.123", "a line of the log"},
 	{"docs/operations/database-tools.md", "$ berth db version", "a command with what it prints"},
 	{"docs/operations/database-tools.md", `{"format":`, "a dump, which is cut"},

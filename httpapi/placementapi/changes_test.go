@@ -57,7 +57,7 @@ func (c *changing) snapshot() *snapshot.Snapshot {
 func (c *changing) any() *snapshot.Provider {
 	w := c.snapshot()
 	for {
-		if t := w.Tree(c.random.IntN(w.Slots())); t != nil {
+		if t := w.Tree(c.random.IntN(w.IndexLimit())); t != nil {
 			return t.Root()
 		}
 	}

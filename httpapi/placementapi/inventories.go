@@ -134,7 +134,7 @@ func (a *API) getInventory(w http.ResponseWriter, r *http.Request) error {
 		return notFound(err, "No resource provider with uuid "+uuid+" found : ")
 	}
 	id, ok := snapshot.Class(class)
-	stock := p.Stock(id)
+	stock := p.Inventory(id)
 	if !ok || stock == nil {
 		return httpapi.Trapped(fault.New(fault.NotFound, "", "No inventory of class %s for %s", class, uuid))
 	}

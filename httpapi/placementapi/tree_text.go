@@ -31,7 +31,7 @@ type treeTexts struct {
 // of returns the text of a tree of a snapshot. Several answers may make it at the same time;
 // all make the same.
 func (x *treeTexts) of(w *snapshot.Snapshot, t *snapshot.Tree) []byte {
-	kept := &x.slots(w.Slots())[t.Slot()]
+	kept := &x.slots(w.IndexLimit())[t.Index()]
 	if k := kept.Load(); k != nil && k.tree == t && k.names == w.Names() {
 		return k.text
 	}

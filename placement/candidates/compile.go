@@ -198,12 +198,12 @@ func (q *compiledQuery) inTree(g *placement.RequestGroup) int {
 	_, t := q.w.Provider(g.InTree)
 	if t == nil {
 		q.impossible = true
-		return q.w.Slots()
+		return q.w.IndexLimit()
 	}
 	if len(g.Resources) == 0 {
 		return -1
 	}
-	return t.Slot()
+	return t.Index()
 }
 
 // listClasses lists the classes and numbers those that more than one request wants.

@@ -52,7 +52,7 @@ func (c *constraints) prepareLeft(d domain) {
 		}
 		for _, number := range c.providers[d.from:d.to] {
 			p, _ := c.provider(number)
-			s := p.Stock(n.class)
+			s := p.Inventory(n.class)
 			c.left[int(number)*c.commonClasses+n.common] = min(s.Capacity()-s.Used, s.MaxUnit)
 		}
 	}

@@ -194,7 +194,7 @@ func (q *compiledQuery) explainRequest(ctx context.Context, k int) (RequestExpla
 			if v == fits && excluded {
 				v = isMember
 			}
-			f.count(v, need, r.within(tree.Slot()))
+			f.count(v, need, r.within(tree.Index()))
 		}
 	}
 	e.Drops, e.Left = f.drops()
@@ -253,7 +253,7 @@ func (q *compiledQuery) explainTrees(ctx context.Context, e *Explanation) {
 		case ctx.Err() != nil:
 			e.Partial = true
 			return
-		case !s.open(t.Slot()):
+		case !s.open(t.Index()):
 			continue
 		case !q.rootQualifies(t.Root()):
 			e.Unrooted++

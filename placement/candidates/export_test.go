@@ -13,9 +13,9 @@ func SetDeadEnds(n int) (restore func()) {
 func Unaided(r *Result) *Result {
 	q := *r.query
 	q.largest = nil
-	q.candidateTrees = newBitset(q.w.Slots())
+	q.candidateTrees = newBitset(q.w.IndexLimit())
 	for t := range q.w.Trees() {
-		q.candidateTrees.add(t.Slot())
+		q.candidateTrees.add(t.Index())
 	}
 	return &Result{&q}
 }

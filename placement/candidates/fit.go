@@ -28,11 +28,11 @@ const (
 // The tree the provider is in is not looked at.
 func (r *request) judge(p *snapshot.Provider, rootMember bool) (verdict, int) {
 	for i := range r.needs {
-		s := p.Stock(r.needs[i].class)
+		s := p.Inventory(r.needs[i].class)
 		if s == nil {
 			return noInventory, i
 		}
-		if !s.Room(r.needs[i].amount) {
+		if !s.HasFree(r.needs[i].amount) {
 			return noCapacity, i
 		}
 	}
@@ -84,7 +84,7 @@ func (r *request) aggregatesMatch(p *snapshot.Provider, rootMember bool) bool {
 // hasCapacity reports whether a provider has the free capacity for what a request needs.
 func (r *request) hasCapacity(p *snapshot.Provider) bool {
 	for i := range r.needs {
-		if !p.Stock(r.needs[i].class).Room(r.needs[i].amount) {
+		if !p.Inventory(r.needs[i].class).HasFree(r.needs[i].amount) {
 			return false
 		}
 	}

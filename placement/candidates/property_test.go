@@ -32,7 +32,7 @@ func keys(t testing.TB, w *snapshot.Snapshot, q placement.Query) ([]string, stri
 func overcommits(t testing.TB, c candidates.Candidate) {
 	for _, u := range c.Uses {
 		for _, a := range u.Amounts {
-			s := u.Provider.Stock(a.Class)
+			s := u.Provider.Inventory(a.Class)
 			if s == nil || !s.Fits(s.Used, a.Amount) || a.Amount > s.MaxUnit {
 				t.Fatalf("%s cannot give %d of %d", u.Provider.Name, a.Amount, a.Class)
 			}

@@ -172,7 +172,7 @@ func TestBreadthFirstIsBalanced(t *testing.T) {
 		}
 		got := make([]int, len(sizes))
 		for c := range search(t, w, q).All() {
-			got[c.Anchor.Slot()]++
+			got[c.Anchor.Index()]++
 		}
 		for i, size := range sizes {
 			if got[i] < size && got[i]+1 < slices.Max(got) {

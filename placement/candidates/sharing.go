@@ -38,13 +38,13 @@ func (q *compiledQuery) addSharingProvider(sp *snapshot.Provider, t *snapshot.Tr
 	for i := range q.requests {
 		r := &q.requests[i]
 		v, _ := r.judge(sp, false)
-		serves[i] = v == fits && r.mayUseSharing(t.Slot())
+		serves[i] = v == fits && r.mayUseSharing(t.Index())
 		useful = useful || serves[i]
 	}
 	if !useful {
 		return
 	}
-	s := sharingProvider{provider: sp, tree: t, serves: serves, anchors: newBitset(q.w.Slots())}
+	s := sharingProvider{provider: sp, tree: t, serves: serves, anchors: newBitset(q.w.IndexLimit())}
 	for _, id := range sp.Aggregates {
 		s.anchors.or(q.w.WithAggregate(id))
 	}
@@ -102,7 +102,7 @@ func (a *assignment) commonAnchors(at int) uint64 {
 			anchors = s.anchors[at]
 		}
 		_, tree := a.provider(number)
-		if own := tree.Slot(); own>>6 == at {
+		if own := tree.Index(); own>>6 == at {
 			anchors |= 1 << (own & 63)
 		}
 		word &= anchors
@@ -122,7 +122,7 @@ func (a *assignment) anchoredAt(index int) bool {
 		if r.excludesTree(root) {
 			return false
 		}
-		if p, tree := a.provider(number); tree.Slot() == index {
+		if p, tree := a.provider(number); tree.Index() == index {
 			if v, _ := r.judge(p, r.rootCountsForAll(root)); v != fits || !r.within(index) {
 				return false
 			}

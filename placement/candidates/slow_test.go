@@ -182,8 +182,8 @@ func (s *slow) single(g placement.RequestGroup, anchor, only *snapshot.Tree) (wa
 
 func (s *slow) grant(n node, r placement.ClassAmount) (grant, bool) {
 	class, _ := s.w.Class(r.Class)
-	stock := n.Stock(class)
-	return grant{n, class, r.Amount}, stock != nil && stock.Room(r.Amount)
+	inventory := n.Inventory(class)
+	return grant{n, class, r.Amount}, inventory != nil && inventory.HasFree(r.Amount)
 }
 
 // spread returns the ways to satisfy the unsuffixed group at an anchor.
@@ -324,8 +324,8 @@ func sums(p []way) map[cell]int64 {
 
 func (s *slow) fitting(p []way) bool {
 	for at, amount := range sums(p) {
-		stock := at.from.Stock(at.class)
-		if stock.Used+amount > stock.Capacity() || amount > stock.MaxUnit {
+		inventory := at.from.Inventory(at.class)
+		if inventory.Used+amount > inventory.Capacity() || amount > inventory.MaxUnit {
 			return false
 		}
 	}

@@ -25,7 +25,7 @@ type position struct{ tree, provider int }
 // Summary returns an empty summary for the result's candidates.
 func (r *Result) Summary() *Summary {
 	q := r.query
-	s := &Summary{result: r, trees: newBitset(q.w.Slots())}
+	s := &Summary{result: r, trees: newBitset(q.w.IndexLimit())}
 	// Upstream leaves providers out only when it knows of any nesting.
 	if s.flat = q.asked.Flat && q.w.Nested(); s.flat {
 		s.used = make(map[position]bool)
@@ -38,7 +38,7 @@ func (r *Result) Summary() *Summary {
 func (s *Summary) Add(c Candidate) {
 	for i := range c.Uses {
 		u := &c.Uses[i]
-		index := u.Tree.Slot()
+		index := u.Tree.Index()
 		s.trees.add(index)
 		if s.flat {
 			s.used[position{index, u.Index}] = true
@@ -100,7 +100,7 @@ func (s *Summary) addCutOff() {
 	looked := 0
 	for c := range s.result.unlimited().All() {
 		for i := range c.Uses {
-			if index := c.Uses[i].Tree.Slot(); s.trees.has(index) {
+			if index := c.Uses[i].Tree.Index(); s.trees.has(index) {
 				s.used[position{index, c.Uses[i].Index}] = true
 			}
 		}

@@ -12,8 +12,8 @@ import (
 // have free capacity for is left to the scan of the trees, but for queries that sharing
 // providers could serve.
 func (q *compiledQuery) narrow() {
-	q.candidateTrees = newBitset(q.w.Slots())
-	q.candidateTrees.fill(q.w.Slots())
+	q.candidateTrees = newBitset(q.w.IndexLimit())
+	q.candidateTrees.fill(q.w.IndexLimit())
 	for _, id := range q.rootRequired {
 		q.candidateTrees.and(q.w.WithTrait(id))
 	}
@@ -38,7 +38,7 @@ func (q *compiledQuery) narrowAlone() {
 // narrowShared adds, for each request, the anchors of the sharing providers that could serve
 // it to the trees that could serve it themselves.
 func (q *compiledQuery) narrowShared() {
-	trees := q.w.Slots()
+	trees := q.w.IndexLimit()
 	set := newBitset(trees)
 	for i := range q.requests {
 		set.fill(trees)
@@ -100,7 +100,7 @@ func (q *compiledQuery) addAnchors(set bitset, ok func(*sharingProvider) bool) {
 
 // A largestAmount is the most that one request wants of a class.
 type largestAmount struct {
-	free   snapshot.Room
+	free   snapshot.FreeCapacity
 	amount int64
 }
 
@@ -108,7 +108,7 @@ type largestAmount struct {
 func (q *compiledQuery) findLargest() {
 	q.largest = make([]largestAmount, len(q.classes))
 	for i, class := range q.classes {
-		q.largest[i].free = q.w.Room(class)
+		q.largest[i].free = q.w.FreeCapacity(class)
 	}
 	for i := range q.requests {
 		for _, n := range q.requests[i].needs {
@@ -122,7 +122,7 @@ func (q *compiledQuery) findLargest() {
 // request.
 func (q *compiledQuery) keepWithCapacity(i int, set bitset) {
 	for _, n := range q.requests[i].needs {
-		free := q.w.Room(n.class)
+		free := q.w.FreeCapacity(n.class)
 		for at := range set {
 			set[at] = free.Word(at, set[at], n.amount)
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 
-// An Observation is all that can be seen of a snapshot, but for the slots: snapshots of the same
+// An Observation is all that can be seen of a snapshot, but for the indexes: snapshots of the same
 // rows have the same.
 type Observation struct {
 	Len, TreeCount int
@@ -30,7 +30,7 @@ type Observation struct {
 type seen struct {
 	placement.ProviderInfo
 	ID         int64
-	Stocks     []snapshot.Stock
+	Stocks     []snapshot.Inventory
 	Traits     []placement.TraitID
 	Aggregates []placement.UUID
 	Shares     bool
@@ -49,7 +49,7 @@ func Observe(w *snapshot.Snapshot) Observation {
 		Totals:        w.Totals(),
 	}
 	for t := range w.Trees() {
-		mustBe(w.Tree(t.Slot()) == t && t.Slot() < w.Slots(), "a tree is in its slot")
+		mustBe(w.Tree(t.Index()) == t && t.Index() < w.IndexLimit(), "a tree is in its slot")
 		for _, p := range t.Providers {
 			o.provider(w, t, p)
 		}
@@ -108,22 +108,22 @@ func rootsOf(w *snapshot.Snapshot, set []uint64) []placement.UUID {
 	return roots
 }
 
-// mostRoom is more than any stock of the books has.
+// mostRoom is more than any inventory of the books has.
 const mostRoom = 20
 
-// observeRoom returns the biggest amount for which there may be room in each
+// observeRoom returns the biggest amount for which there may be free capacity in each
 // tree, where there is any.
 func observeRoom(w *snapshot.Snapshot, class placement.ClassID) map[placement.UUID]int64 {
-	room := w.Room(class)
+	room := w.FreeCapacity(class)
 	amounts := make(map[placement.UUID]int64)
 	for t := range w.Trees() {
-		for amount := int64(1); hasRoom(room, t.Slot(), amount); amount++ {
+		for amount := int64(1); hasRoom(room, t.Index(), amount); amount++ {
 			amounts[t.Root().UUID] = amount
 		}
 	}
 	for _, amount := range []int64{-1, 0, 1, 4, 9, mostRoom} {
-		mustBe(!hasRoom(room, w.Slots()+1000, max(amount, 1)), "no slot, no room")
-		for word := range w.Slots()/64 + 2 {
+		mustBe(!hasRoom(room, w.IndexLimit()+1000, max(amount, 1)), "no slot, no room")
+		for word := range w.IndexLimit()/64 + 2 {
 			for _, among := range []uint64{math.MaxUint64, 5} {
 				mustBe(room.Word(word, among, amount) == wordOf(room, word, among, amount), "a word is its slots")
 			}
@@ -132,14 +132,14 @@ func observeRoom(w *snapshot.Snapshot, class placement.ClassID) map[placement.UU
 	return amounts
 }
 
-// hasRoom is Room.Word for one slot.
-func hasRoom(r snapshot.Room, slot int, amount int64) bool {
+// hasRoom is FreeCapacity.Word for one index.
+func hasRoom(r snapshot.FreeCapacity, slot int, amount int64) bool {
 	bit := uint64(1) << (slot & 63)
 	return r.Word(slot>>6, bit, amount) == bit
 }
 
-// wordOf is Room.Word one slot at a time.
-func wordOf(r snapshot.Room, word int, among uint64, amount int64) (set uint64) {
+// wordOf is FreeCapacity.Word one index at a time.
+func wordOf(r snapshot.FreeCapacity, word int, among uint64, amount int64) (set uint64) {
 	for bit := range 64 {
 		if among&(1<<bit) != 0 && hasRoom(r, word*64+bit, amount) {
 			set |= 1 << bit
@@ -155,7 +155,7 @@ func mustBeIndexed(w *snapshot.Snapshot, t *snapshot.Tree) {
 	}
 	for _, n := range w.Classes().List() {
 		class := placement.ClassID(n.ID)
-		offers := func(p *snapshot.Provider) bool { return p.Stock(class) != nil }
+		offers := func(p *snapshot.Provider) bool { return p.Inventory(class) != nil }
 		mustBeSet(t, t.WithClass(class), offers)
 		for amount := int64(1); amount < mostRoom; amount++ {
 			mustHaveRoom(w, t, class, amount)
@@ -186,10 +186,10 @@ func mustBeSet(t *snapshot.Tree, set []uint64, has func(*snapshot.Provider) bool
 func mustHaveRoom(w *snapshot.Snapshot, t *snapshot.Tree, class placement.ClassID, amount int64) {
 	room := false
 	for _, p := range t.Providers {
-		s := p.Stock(class)
-		room = room || s != nil && s.Room(amount)
+		s := p.Inventory(class)
+		room = room || s != nil && s.HasFree(amount)
 	}
-	says := hasRoom(w.Room(class), t.Slot(), amount)
+	says := hasRoom(w.FreeCapacity(class), t.Index(), amount)
 	mustBe(says || !room, "what has room is said to have room")
 }
 

@@ -143,7 +143,7 @@ func (c *storeCase) provider(name string, parent *placement.ProviderRow) placeme
 	return row
 }
 
-// stock gives a provider inventory of a class.
+// inventory gives a provider inventory of a class.
 func (c *storeCase) stock(provider int64, class placement.ClassID, total int64) placement.InventoryRow {
 	c.Helper()
 	inv := placement.Inventory{Total: total, Reserved: 1, MinUnit: 1, MaxUnit: total, StepSize: 1, AllocationRatio: 1.5}
@@ -160,7 +160,7 @@ func (c *storeCase) consumer(name, kind string) placement.ConsumerRow {
 // add adds a consumer, and returns it with its id and generation.
 func (c *storeCase) add(row placement.ConsumerRow) placement.ConsumerRow {
 	c.Helper()
-	c.claim(early, placement.ClaimRows{Made: []placement.ConsumerRow{row}})
+	c.claim(early, placement.ClaimRows{Inserts: []placement.ConsumerRow{row}})
 	row.ID = read(c, func(r placement.Reader) (placement.ConsumerRow, error) { return r.Consumer(row.UUID) }).ID
 	row.Generation = 1
 	return row

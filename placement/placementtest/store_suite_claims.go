@@ -36,14 +36,14 @@ func twoHosts(c *storeCase) (one, two placement.ProviderRow, vm placement.Consum
 func readClaimants(c *storeCase) {
 	one, two, vm := twoHosts(c)
 	c.update(later, func(w placement.Writer) error {
-		got, err := w.Claimants([]placement.ConsumerRow{
+		got, err := w.ConsumerStates([]placement.ConsumerRow{
 			{UUID: uuidOf("new"), Project: "blue", User: "ann", Type: "NEVER"},
 			{UUID: vm.UUID, Project: "blue", User: "ann", Type: "INSTANCE"},
 			{UUID: uuidOf("ghost"), Project: "red", User: "ann"},
 		})
-		want := []placement.Claimant{
+		want := []placement.ConsumerState{
 			{UUID: uuidOf("new")},
-			{ID: vm.ID, UUID: vm.UUID, Generation: 1, Holds: []placement.Hold{
+			{ID: vm.ID, UUID: vm.UUID, Generation: 1, Allocations: []placement.AllocatedAmount{
 				{Provider: one.ID, ProviderUUID: one.UUID, Root: one.ID, Class: 0, Used: 2},
 				{Provider: two.ID, ProviderUUID: two.UUID, Root: one.ID, Class: 1, Used: 3},
 			}},
@@ -55,8 +55,8 @@ func readClaimants(c *storeCase) {
 }
 
 // freed is what vm of twoHosts holds.
-func freed(one, two placement.ProviderRow, vm placement.ConsumerRow) map[placement.UUID][]placement.Hold {
-	return map[placement.UUID][]placement.Hold{vm.UUID: {
+func freed(one, two placement.ProviderRow, vm placement.ConsumerRow) map[placement.UUID][]placement.AllocatedAmount {
+	return map[placement.UUID][]placement.AllocatedAmount{vm.UUID: {
 		{Provider: one.ID, ProviderUUID: one.UUID, Root: one.ID, Class: 0, Used: 2},
 		{Provider: two.ID, ProviderUUID: two.UUID, Root: one.ID, Class: 1, Used: 3},
 	}}
@@ -65,8 +65,8 @@ func freed(one, two placement.ProviderRow, vm placement.ConsumerRow) map[placeme
 // claimed writes claims that hold in an Update and returns its error.
 func claimed(c *storeCase, rows placement.ClaimRows) error {
 	return c.store.Update(context.Background(), later, func(w placement.Writer) error {
-		asked := append(append(append([]placement.ConsumerRow{}, rows.Made...), rows.Kept...), rows.Gone...)
-		if _, err := w.Claimants(asked); err != nil {
+		asked := append(append(append([]placement.ConsumerRow{}, rows.Inserts...), rows.Updates...), rows.Deletes...)
+		if _, err := w.ConsumerStates(asked); err != nil {
 			return err
 		}
 		if !w.Stamp().Equal(later) {
@@ -83,13 +83,13 @@ func writeClaims(c *storeCase) {
 	made := placement.ConsumerRow{UUID: uuidOf("new"), Project: "red", User: "bob", Type: "NEW"}         // owners that are not there
 	kept := placement.ConsumerRow{ID: vm.ID, UUID: vm.UUID, Project: "blue", User: "ann", Generation: 1} // of the type it has
 	frees := freed(one, two, vm)
-	frees[leaver.UUID] = []placement.Hold{{Provider: two.ID, ProviderUUID: two.UUID, Root: one.ID, Class: 1, Used: 4}}
+	frees[leaver.UUID] = []placement.AllocatedAmount{{Provider: two.ID, ProviderUUID: two.UUID, Root: one.ID, Class: 1, Used: 4}}
 	rows := placement.ClaimRows{
-		Providers: []placement.ProviderRise{{ID: two.ID, Root: one.ID, From: 0, By: 1}, {ID: one.ID, Root: one.ID, From: 0, By: 3}},
-		Made:      []placement.ConsumerRow{made},
-		Kept:      []placement.ConsumerRow{kept},
-		Gone:      []placement.ConsumerRow{leaver},
-		Freed:     frees,
+		Bumps:    []placement.ProviderBump{{ID: two.ID, Root: one.ID, From: 0, By: 1}, {ID: one.ID, Root: one.ID, From: 0, By: 3}},
+		Inserts:  []placement.ConsumerRow{made},
+		Updates:  []placement.ConsumerRow{kept},
+		Deletes:  []placement.ConsumerRow{leaver},
+		Released: frees,
 		Allocations: []placement.AllocationRow{
 			{Provider: one.ID, Consumer: made.UUID, Class: 0, Used: 5},
 			{Provider: two.ID, Consumer: vm.UUID, Class: 0, Used: 6},
@@ -134,7 +134,7 @@ func releaseOfLocked(c *storeCase) {
 		if _, err := w.LockProviders(one.UUID, two.UUID); err != nil {
 			return err
 		}
-		return w.WriteClaims(placement.ClaimRows{Gone: []placement.ConsumerRow{vm}, Freed: frees})
+		return w.WriteClaims(placement.ClaimRows{Deletes: []placement.ConsumerRow{vm}, Released: frees})
 	})
 	c.view(func(r placement.Reader) error {
 		_, gone := r.Consumer(vm.UUID)
@@ -156,21 +156,21 @@ func missClaims(c *storeCase) {
 	moved[vm.UUID][1].Root = two.ID
 	before := read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(nil) })
 	cases := map[string]placement.ClaimRows{
-		"another generation":          {Providers: []placement.ProviderRise{{ID: one.ID, Root: one.ID, From: 4, By: 1}}},
-		"another tree":                {Providers: []placement.ProviderRise{{ID: two.ID, Root: two.ID, From: 0, By: 1}}},
-		"no such provider":            {Providers: []placement.ProviderRise{{ID: 1 << 30, Root: one.ID, From: 0, By: 1}}},
-		"one of two":                  {Providers: []placement.ProviderRise{{ID: one.ID, Root: one.ID, From: 0, By: 1}, {ID: two.ID, Root: one.ID, From: 1, By: 1}}},
-		"a consumer that is there":    {Made: []placement.ConsumerRow{{UUID: vm.UUID, Project: "blue", User: "ann"}}},
-		"allocations of no consumer":  {Made: []placement.ConsumerRow{{UUID: uuidOf("ghost"), Project: "blue", User: "ann"}}},
-		"another consumer generation": {Kept: []placement.ConsumerRow{stale}, Freed: all},
-		"no such consumer":            {Gone: []placement.ConsumerRow{gone}, Freed: all},
-		"an id of another consumer":   {Gone: []placement.ConsumerRow{other}, Freed: map[placement.UUID][]placement.Hold{other.UUID: all[vm.UUID]}},
-		"one kept that is another":    {Kept: []placement.ConsumerRow{other}, Freed: map[placement.UUID][]placement.Hold{other.UUID: all[vm.UUID]}},
-		"more allocations":            {Kept: []placement.ConsumerRow{kept}, Freed: more},
-		"fewer allocations":           {Gone: []placement.ConsumerRow{vm}, Freed: fewer},
+		"another generation":          {Bumps: []placement.ProviderBump{{ID: one.ID, Root: one.ID, From: 4, By: 1}}},
+		"another tree":                {Bumps: []placement.ProviderBump{{ID: two.ID, Root: two.ID, From: 0, By: 1}}},
+		"no such provider":            {Bumps: []placement.ProviderBump{{ID: 1 << 30, Root: one.ID, From: 0, By: 1}}},
+		"one of two":                  {Bumps: []placement.ProviderBump{{ID: one.ID, Root: one.ID, From: 0, By: 1}, {ID: two.ID, Root: one.ID, From: 1, By: 1}}},
+		"a consumer that is there":    {Inserts: []placement.ConsumerRow{{UUID: vm.UUID, Project: "blue", User: "ann"}}},
+		"allocations of no consumer":  {Inserts: []placement.ConsumerRow{{UUID: uuidOf("ghost"), Project: "blue", User: "ann"}}},
+		"another consumer generation": {Updates: []placement.ConsumerRow{stale}, Released: all},
+		"no such consumer":            {Deletes: []placement.ConsumerRow{gone}, Released: all},
+		"an id of another consumer":   {Deletes: []placement.ConsumerRow{other}, Released: map[placement.UUID][]placement.AllocatedAmount{other.UUID: all[vm.UUID]}},
+		"one kept that is another":    {Updates: []placement.ConsumerRow{other}, Released: map[placement.UUID][]placement.AllocatedAmount{other.UUID: all[vm.UUID]}},
+		"more allocations":            {Updates: []placement.ConsumerRow{kept}, Released: more},
+		"fewer allocations":           {Deletes: []placement.ConsumerRow{vm}, Released: fewer},
 	}
 	if c.store.Shared() {
-		cases["allocations of another tree"] = placement.ClaimRows{Gone: []placement.ConsumerRow{vm}, Freed: moved}
+		cases["allocations of another tree"] = placement.ClaimRows{Deletes: []placement.ConsumerRow{vm}, Released: moved}
 	}
 	for what, rows := range cases {
 		if err := claimed(c, rows); !errors.Is(err, placement.ErrStale) {
@@ -188,20 +188,20 @@ func repeatClaims(c *storeCase) {
 	one, two, vm := twoHosts(c)
 	made := func(name string) placement.ClaimRows {
 		return placement.ClaimRows{
-			Providers:   []placement.ProviderRise{{ID: two.ID, Root: one.ID, From: 0, By: 1}},
-			Made:        []placement.ConsumerRow{{UUID: uuidOf(name), Project: "blue", User: "ann"}},
+			Bumps:       []placement.ProviderBump{{ID: two.ID, Root: one.ID, From: 0, By: 1}},
+			Inserts:     []placement.ConsumerRow{{UUID: uuidOf(name), Project: "blue", User: "ann"}},
 			Allocations: []placement.AllocationRow{{Provider: two.ID, Consumer: uuidOf(name), Class: 0, Used: 1}},
 		}
 	}
-	gone := placement.ClaimRows{Gone: []placement.ConsumerRow{vm}, Freed: freed(one, two, vm)}
-	stale := placement.ClaimRows{Providers: []placement.ProviderRise{{ID: one.ID, Root: one.ID, From: 4, By: 1}}}
+	gone := placement.ClaimRows{Deletes: []placement.ConsumerRow{vm}, Released: freed(one, two, vm)}
+	stale := placement.ClaimRows{Bumps: []placement.ProviderBump{{ID: one.ID, Root: one.ID, From: 4, By: 1}}}
 	ours := errors.New("the test's own")
 	update := func(outcome error, all ...placement.ClaimRows) error {
 		return c.store.Update(context.Background(), later, func(w placement.Writer) error {
 			for i, rows := range all {
 				if i > 0 { // what it says of vm is what all of this rests on
-					found, err := w.Claimants([]placement.ConsumerRow{{UUID: vm.UUID}})
-					if err != nil || len(found[0].Holds) != 2 {
+					found, err := w.ConsumerStates([]placement.ConsumerRow{{UUID: vm.UUID}})
+					if err != nil || len(found[0].Allocations) != 2 {
 						return fmt.Errorf("what it holds: %v, %w", found, err)
 					}
 				}
@@ -249,7 +249,7 @@ func repeatClaims(c *storeCase) {
 		c.Fatalf("two that hold: %v", err)
 	}
 	left("after two that hold", 1, all...)
-	big := placement.ClaimRows{Made: []placement.ConsumerRow{{UUID: uuidOf("b"), Project: "blue", User: "ann"}}}
+	big := placement.ClaimRows{Inserts: []placement.ConsumerRow{{UUID: uuidOf("b"), Project: "blue", User: "ann"}}}
 	for range 600 {
 		big.Allocations = append(big.Allocations, placement.AllocationRow{Provider: two.ID, Consumer: uuidOf("b"), Class: 0, Used: 1})
 	}

@@ -96,7 +96,7 @@ func shuttle(c *storeCase, p placement.ProviderRow, n int) {
 	for range n {
 		err := c.store.Update(context.Background(), later, func(w placement.Writer) error {
 			return w.WriteClaims(placement.ClaimRows{
-				Freed:       map[placement.UUID][]placement.Hold{from: {{Provider: p.ID, ProviderUUID: p.UUID, Root: p.ID, Used: 1}}},
+				Released:    map[placement.UUID][]placement.AllocatedAmount{from: {{Provider: p.ID, ProviderUUID: p.UUID, Root: p.ID, Used: 1}}},
 				Allocations: []placement.AllocationRow{{Provider: p.ID, Consumer: to, Used: 1}},
 			})
 		})

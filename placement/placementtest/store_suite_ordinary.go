@@ -290,11 +290,11 @@ func keepConsumers(c *storeCase) {
 	c.same("the one without a type", ask(plain.UUID), plain)
 	c.same("the one with a type", ask(typed.UUID), typed)
 	plain.Project, plain.User, plain.Type = "red", "bob", "MIGRATION"
-	c.claim(later, placement.ClaimRows{Kept: []placement.ConsumerRow{plain}})
+	c.claim(later, placement.ClaimRows{Updates: []placement.ConsumerRow{plain}})
 	plain.Generation = 2
 	c.same("the one that was given away", ask(plain.UUID), plain)
 	c.update(later, func(w placement.Writer) error {
-		if err := w.WriteClaims(placement.ClaimRows{Gone: []placement.ConsumerRow{plain}}); err != nil {
+		if err := w.WriteClaims(placement.ClaimRows{Deletes: []placement.ConsumerRow{plain}}); err != nil {
 			return err
 		}
 		_, gone := w.Consumer(plain.UUID)
@@ -322,7 +322,7 @@ func keepAllocations(c *storeCase) {
 		c.same("the generation of cn1", g, placement.Generation(2))
 		return errors.Join(err, err2)
 	})
-	c.claim(later, placement.ClaimRows{Freed: map[placement.UUID][]placement.Hold{a.UUID: {
+	c.claim(later, placement.ClaimRows{Released: map[placement.UUID][]placement.AllocatedAmount{a.UUID: {
 		{Provider: one.ID, ProviderUUID: one.UUID, Root: one.ID, Class: 0, Used: 2},
 		{Provider: two.ID, ProviderUUID: two.UUID, Root: two.ID, Class: 1, Used: 5},
 	}}})
@@ -340,7 +340,7 @@ func sumProjects(c *storeCase) {
 	a, b, plain := c.consumer("vm1", "INSTANCE"), c.consumer("vm2", "INSTANCE"), c.consumer("vm3", "")
 	idle, other := c.consumer("vm4", "MIGRATION"), c.consumer("vm5", "INSTANCE")
 	other.User = "bob"
-	c.claim(early, placement.ClaimRows{Kept: []placement.ConsumerRow{other}})
+	c.claim(early, placement.ClaimRows{Updates: []placement.ConsumerRow{other}})
 	c.allocate(a.UUID, p, 0, 2)
 	c.allocate(a.UUID, p, 1, 10)
 	c.allocate(b.UUID, p, 0, 3)

@@ -36,7 +36,7 @@ func rollBack(c *storeCase) {
 		return errors.Join(
 			w.BumpProvider(p.ID, 0),
 			w.WriteClaims(placement.ClaimRows{
-				Made:        []placement.ConsumerRow{{UUID: uuidOf("vm1"), Project: "blue", User: "ann", Type: "X"}},
+				Inserts:     []placement.ConsumerRow{{UUID: uuidOf("vm1"), Project: "blue", User: "ann", Type: "X"}},
 				Allocations: []placement.AllocationRow{{Provider: p.ID, Consumer: uuidOf("vm1"), Used: 1}},
 			}),
 			w.AddProviderAggregates(p.ID, uuidOf("agg")),

@@ -14,9 +14,9 @@ import (
 // How claims are written: those that wait together in one transaction of the store, as
 // decision 27 describes.
 
-// maxLater is how many trees may be ahead of the snapshot before it is brought up to date
+// maxNewer is how many trees may be ahead of the snapshot before it is brought up to date
 // for their sake.
-const maxLater = 128
+const maxNewer = 128
 
 // errBesideOthers says that a request is refused for what others of its transaction take, and
 // not without them. On a shared store another service may free as much before these are
@@ -35,7 +35,7 @@ func (s *Service) writeTogether(ctx context.Context, r *claimRequest) error {
 	switch {
 	case !s.store.Shared():
 		s.refreshed(s.refreshHere(context.WithoutCancel(ctx), placement.Changes{}))
-	case errors.Is(err, placement.ErrStale), s.outrun.Swap(false):
+	case errors.Is(err, placement.ErrStale), s.behind.Swap(false):
 		s.refreshed(s.follow(ctx))
 	}
 	return err
@@ -45,10 +45,10 @@ func (s *Service) writeTogether(ctx context.Context, r *claimRequest) error {
 // about one consumer are written one after the other, in their order.
 func (s *Service) writeClaims(w placement.Writer, requests []any) []error {
 	outcome := make([]error, len(requests))
-	later := s.later
+	newer := s.newer
 	for rest := newClaimGroup(requests, outcome); rest != nil; {
 		g, others := rest.distinct()
-		steps, err := s.writeGroup(w, g, later)
+		replacements, err := s.writeGroup(w, g, newer)
 		if err != nil {
 			for i := range outcome {
 				outcome[i] = err
@@ -58,9 +58,9 @@ func (s *Service) writeClaims(w placement.Writer, requests []any) []error {
 		if rest = others; rest == nil {
 			break
 		}
-		later = maps.Clone(later)
-		for _, step := range steps {
-			later[step.From] = step.To
+		newer = maps.Clone(newer)
+		for _, r := range replacements {
+			newer[r.From] = r.To
 		}
 	}
 	return outcome
@@ -69,9 +69,9 @@ func (s *Service) writeClaims(w placement.Writer, requests []any) []error {
 // writeGroup decides and writes requests about different consumers: first on the snapshot,
 // and when that refuses any of them, which it may for being old, all of them on rows. It
 // returns what becomes of the trees, or why nothing of the transaction can be kept.
-func (s *Service) writeGroup(w placement.Writer, g *claimGroup, later map[*snapshot.Tree]*snapshot.Tree) ([]snapshot.Step, error) {
+func (s *Service) writeGroup(w placement.Writer, g *claimGroup, newer map[*snapshot.Tree]*snapshot.Tree) ([]snapshot.Replacement, error) {
 	state := newClaimState(s.snapshot.Load())
-	state.later = later
+	state.newer = newer
 	decided := false
 	if !g.needRows(state.snapshot, s.store.Shared()) {
 		var err error
@@ -98,52 +98,52 @@ func (s *Service) writeGroup(w placement.Writer, g *claimGroup, later map[*snaps
 	if err := w.WriteClaims(state.rows); err != nil {
 		return nil, err
 	}
-	steps := state.steps(w.Stamp())
-	s.publish(w, steps)
-	return steps, nil
+	replacements := state.replacements(w.Stamp())
+	s.publish(w, replacements)
+	return replacements, nil
 }
 
 // publish has the snapshot follow what a transaction makes of trees, once that is durable.
-func (s *Service) publish(w placement.Writer, steps []snapshot.Step) {
+func (s *Service) publish(w placement.Writer, replacements []snapshot.Replacement) {
 	var changes placement.Changes
-	for _, step := range steps {
-		changes.TreeChanges = append(changes.TreeChanges, step)
+	for _, r := range replacements {
+		changes.TreeChanges = append(changes.TreeChanges, r)
 	}
 	w.Changed(changes)
 	w.OnCommit(func() {
 		if !s.store.Shared() {
 			s.note(changes)
 		}
-		for _, step := range steps {
-			s.later[step.From] = step.To
+		for _, r := range replacements {
+			s.newer[r.From] = r.To
 		}
-		if len(s.later) > maxLater {
-			s.dropLater(s.snapshot.Load())
-			s.outrun.Store(len(s.later) > maxLater)
+		if len(s.newer) > maxNewer {
+			s.dropReached(s.snapshot.Load())
+			s.behind.Store(len(s.newer) > maxNewer)
 		}
 	})
 }
 
-// dropLater drops the trees that the snapshot has left behind: it only goes on from one of
+// dropReached drops the trees that the snapshot has left behind: it only goes on from one of
 // them to the next, or reads another.
-func (s *Service) dropLater(w *snapshot.Snapshot) {
+func (s *Service) dropReached(w *snapshot.Snapshot) {
 	kept := make(map[*snapshot.Tree]*snapshot.Tree)
-	for t := range s.later {
+	for t := range s.newer {
 		now := w.TreeOf(t.Root().ID)
-		for next := s.later[now]; next != nil && kept[now] == nil; next = s.later[now] {
+		for next := s.newer[now]; next != nil && kept[now] == nil; next = s.newer[now] {
 			kept[now] = next
 			now = next
 		}
 	}
-	s.later = kept
+	s.newer = kept
 }
 
 // A claimGroup is requests of one transaction.
 type claimGroup struct {
 	all       []*claimRequest
-	outcome   []*error               // by request
-	consumers [][]placement.Claimant // by request and claim
-	follows   bool                   // others of the transaction were written before
+	outcome   []*error                    // by request
+	consumers [][]placement.ConsumerState // by request and claim
+	follows   bool                        // others of the transaction were written before
 }
 
 func newClaimGroup(requests []any, outcome []error) *claimGroup {
@@ -216,7 +216,7 @@ func (g *claimGroup) decide(w placement.Writer, state *claimState) (bool, error)
 		return false, err
 	}
 	for i, r := range g.all {
-		if slices.ContainsFunc(g.consumers[i], func(c placement.Claimant) bool { return c.Spelled }) {
+		if slices.ContainsFunc(g.consumers[i], func(c placement.ConsumerState) bool { return c.Spelled }) {
 			return false, nil
 		}
 		err := state.decide(r, g.consumers[i])
@@ -238,10 +238,10 @@ func ofConsumer(err error) bool {
 // The others are taken not to exist: when that is wrong it is found as they are written.
 func (g *claimGroup) readConsumers(w placement.Writer, asks func(placement.Claim) bool) error {
 	var asked []placement.ConsumerRow
-	var found []*placement.Claimant
-	g.consumers = make([][]placement.Claimant, len(g.all))
+	var found []*placement.ConsumerState
+	g.consumers = make([][]placement.ConsumerState, len(g.all))
 	for i, r := range g.all {
-		g.consumers[i] = make([]placement.Claimant, len(r.claims))
+		g.consumers[i] = make([]placement.ConsumerState, len(r.claims))
 		for j, c := range r.claims {
 			g.consumers[i][j].UUID = c.Consumer
 			if asks(c) {
@@ -253,7 +253,7 @@ func (g *claimGroup) readConsumers(w placement.Writer, asks func(placement.Claim
 	if len(asked) == 0 {
 		return nil
 	}
-	known, err := w.Claimants(asked)
+	known, err := w.ConsumerStates(asked)
 	for i, k := range known {
 		*found[i] = k
 	}
@@ -267,7 +267,7 @@ func (s *Service) stateOfRows(w placement.Writer, g *claimGroup) (*claimState, e
 		return nil, err
 	}
 	var claims []placement.Claim
-	var consumers []placement.Claimant
+	var consumers []placement.ConsumerState
 	for i, r := range g.all {
 		for j := range r.claims {
 			who := &g.consumers[i][j]
@@ -287,24 +287,24 @@ func (s *Service) stateOfRows(w placement.Writer, g *claimGroup) (*claimState, e
 
 // readConsumer reads a consumer alone: of any spelling that the store takes for the same,
 // and with allocations that it has without a row of its own.
-func readConsumer(w placement.Writer, who *placement.Claimant) error {
+func readConsumer(w placement.Writer, who *placement.ConsumerState) error {
 	row, err := w.Consumer(who.UUID)
 	if err != nil && !errors.Is(err, placement.ErrNoRow) {
 		return err
 	}
-	*who = placement.Claimant{ID: row.ID, UUID: who.UUID, Generation: row.Generation}
+	*who = placement.ConsumerState{ID: row.ID, UUID: who.UUID, Generation: row.Generation}
 	held, err := w.AllocationsOf(who.UUID)
 	for _, a := range held.Allocations {
-		who.Holds = append(who.Holds, placement.Hold{Provider: a.Provider, ProviderUUID: a.ProviderUUID, Class: a.Class, Used: a.Used})
+		who.Allocations = append(who.Allocations, placement.AllocatedAmount{Provider: a.Provider, ProviderUUID: a.ProviderUUID, Class: a.Class, Used: a.Used})
 	}
 	return err
 }
 
 // readState locks and reads the trees of the providers that claims name or free.
-func (s *Service) readState(w placement.Writer, claims []placement.Claim, consumers []placement.Claimant) (*claimState, error) {
+func (s *Service) readState(w placement.Writer, claims []placement.Claim, consumers []placement.ConsumerState) (*claimState, error) {
 	var uuids []placement.UUID
 	for _, who := range consumers {
-		for _, h := range who.Holds {
+		for _, h := range who.Allocations {
 			if h.ProviderUUID != "" {
 				uuids = append(uuids, h.ProviderUUID)
 			}
@@ -325,12 +325,12 @@ func (s *Service) readState(w placement.Writer, claims []placement.Claim, consum
 	}
 	slices.Sort(roots)
 	roots = slices.Compact(roots)
-	pic, err := w.TreeRows(roots)
+	trees, err := w.TreeRows(roots)
 	if err != nil {
 		return nil, err
 	}
 	now := s.snapshot.Load()
-	state := newClaimState(now.Only(roots, pic))
+	state := newClaimState(now.Only(roots, trees))
 	if unsureClasses(now, claims) {
 		state.classes, err = (&tx{Writer: w}).classIDs()
 	}

@@ -35,18 +35,18 @@ type claimState struct {
 	snapshot *snapshot.Snapshot
 	// later leads from trees of the snapshot to what this service's own commits made of
 	// them since.
-	later map[*snapshot.Tree]*snapshot.Tree
+	newer map[*snapshot.Tree]*snapshot.Tree
 	// classes are the ids of resource classes by name, nil when the snapshot knows them.
 	classes map[string]placement.ClassID
 
-	ledger snapshot.Pending
-	trees  []*snapshot.Tree // that the ledger is about, as they were before
-	raised map[int64]int    // by provider: its place in rows.Providers
-	rows   placement.ClaimRows
+	pending snapshot.Pending
+	trees   []*snapshot.Tree // that what is pending is about, as they were before
+	raised  map[int64]int    // by provider: its place in rows.Providers
+	rows    placement.ClaimRows
 }
 
 func newClaimState(w *snapshot.Snapshot) *claimState {
-	return &claimState{snapshot: w, ledger: snapshot.NewPending(), raised: make(map[int64]int)}
+	return &claimState{snapshot: w, pending: snapshot.NewPending(), raised: make(map[int64]int)}
 }
 
 // A claimLine is one amount of one class on one provider for the consumer of a claim.
@@ -65,7 +65,7 @@ func (s *claimState) provider(uuid placement.UUID) (*snapshot.Provider, *snapsho
 	if found == nil {
 		return nil, nil
 	}
-	for next := s.later[t]; next != nil; next = s.later[t] {
+	for next := s.newer[t]; next != nil; next = s.newer[t] {
 		t = next
 	}
 	return t.Providers[found.Index], t
@@ -86,7 +86,7 @@ func (s *claimState) class(name string) placement.ClassID {
 // decide accepts or refuses a request about consumers, in the order of its claims. It
 // returns ErrStale when the consumers have what the providers do not show, else why the
 // request is refused: a fault, an unknownClass or a refusedClaim.
-func (s *claimState) decide(r *claimRequest, consumers []placement.Claimant) error {
+func (s *claimState) decide(r *claimRequest, consumers []placement.ConsumerState) error {
 	if r.release {
 		return s.release(consumers[0])
 	}
@@ -98,22 +98,22 @@ func (s *claimState) decide(r *claimRequest, consumers []placement.Claimant) err
 }
 
 // release accepts that a consumer gives back all that it has.
-func (s *claimState) release(who placement.Claimant) error {
-	visible := func(h placement.Hold) bool { return h.ProviderUUID != "" }
-	if who.ID == 0 || !slices.ContainsFunc(who.Holds, visible) {
+func (s *claimState) release(who placement.ConsumerState) error {
+	visible := func(h placement.AllocatedAmount) bool { return h.ProviderUUID != "" }
+	if who.ID == 0 || !slices.ContainsFunc(who.Allocations, visible) {
 		return fault.New(fault.NotFound, "", "No allocations for consumer '%s'", who.UUID)
 	}
 	if err := s.owns(who, make(map[snapshot.InventoryKey]int64)); err != nil {
 		return err
 	}
 	s.free(who)
-	s.rows.Gone = append(s.rows.Gone, who.Row())
+	s.rows.Deletes = append(s.rows.Deletes, who.Row())
 	return nil
 }
 
 // lines looks up what claims ask for. It refuses those that cannot be meant: for another
 // generation of the consumer, or on providers that do not exist.
-func (s *claimState) lines(claims []placement.Claim, consumers []placement.Claimant) ([]claimLine, error) {
+func (s *claimState) lines(claims []placement.Claim, consumers []placement.ConsumerState) ([]claimLine, error) {
 	for i, c := range claims {
 		if err := expects(c.Seen, consumers[i]); err != nil {
 			return nil, err
@@ -132,7 +132,7 @@ func (s *claimState) lines(claims []placement.Claim, consumers []placement.Claim
 		if len(c.Allocations) > 0 {
 			continue
 		}
-		for _, h := range consumers[i].Holds {
+		for _, h := range consumers[i].Allocations {
 			if h.ProviderUUID != "" {
 				lines = append(lines, claimLine{i, h.ProviderUUID, h.Class, s.snapshot.ClassName(h.Class), 0})
 			}
@@ -142,7 +142,7 @@ func (s *claimState) lines(claims []placement.Claim, consumers []placement.Claim
 }
 
 // expects compares what the client knows of the consumer with what is.
-func expects(seen *placement.ConsumerSeen, who placement.Claimant) error {
+func expects(seen *placement.ConsumerSeen, who placement.ConsumerState) error {
 	if seen == nil {
 		return nil
 	}
@@ -179,7 +179,7 @@ type claimedProvider struct {
 
 // claim accepts claims whose lines were looked up, unless the inventories do not allow
 // them. What their consumers have counts as free, whichever of them has it.
-func (s *claimState) claim(claims []placement.Claim, consumers []placement.Claimant, lines []claimLine) error {
+func (s *claimState) claim(claims []placement.Claim, consumers []placement.ConsumerState, lines []claimLine) error {
 	for _, l := range lines {
 		if l.class < 0 {
 			return unknownClass(placement.ClassUnknown(l.name))
@@ -201,20 +201,20 @@ func (s *claimState) claim(claims []placement.Claim, consumers []placement.Claim
 			continue
 		}
 		p := byUUID[l.provider]
-		stock := p.Stock(l.class)
-		if stock == nil {
+		inventory := p.Inventory(l.class)
+		if inventory == nil {
 			return refusedClaim(inventoryInvalid(l.name, string(p.UUID)))
 		}
-		if !stock.Admits(l.amount) {
+		if !inventory.Admits(l.amount) {
 			return l.refuse(p.UUID, "violate inventory constraints")
 		}
 		key := snapshot.InventoryKey{Provider: p.ID, Class: l.class}
 		asked[key] += l.amount
-		before := stock.Used + s.ledger.Used[key]
+		before := inventory.Used + s.pending.Used[key]
 		used := before - own[key]
 		// A provider that is over its capacity may get no worse (upstream since 2023.2).
 		relieved := before > 0 && used+asked[key] <= before
-		if !stock.Fits(used, asked[key]) && !relieved {
+		if !inventory.Fits(used, asked[key]) && !relieved {
 			return l.refuse(p.UUID, "exceed the capacity")
 		}
 	}
@@ -226,8 +226,8 @@ func (s *claimState) claim(claims []placement.Claim, consumers []placement.Claim
 }
 
 // owns adds up what a consumer has. It returns ErrStale when its providers do not show it.
-func (s *claimState) owns(who placement.Claimant, sum map[snapshot.InventoryKey]int64) error {
-	for _, h := range who.Holds {
+func (s *claimState) owns(who placement.ConsumerState, sum map[snapshot.InventoryKey]int64) error {
+	for _, h := range who.Allocations {
 		if h.ProviderUUID == "" {
 			continue
 		}
@@ -237,7 +237,7 @@ func (s *claimState) owns(who placement.Claimant, sum map[snapshot.InventoryKey]
 		}
 		key := snapshot.InventoryKey{Provider: h.Provider, Class: h.Class}
 		// Without inventory only the allocations are left.
-		if stock := p.Stock(h.Class); stock != nil && stock.Used+s.ledger.Used[key] < sum[key]+h.Used {
+		if inventory := p.Inventory(h.Class); inventory != nil && inventory.Used+s.pending.Used[key] < sum[key]+h.Used {
 			return placement.ErrStale
 		}
 		sum[key] += h.Used
@@ -278,7 +278,7 @@ func checkOffered(order []*claimedProvider, lines []claimLine) error {
 	}
 	var bare []string
 	for _, p := range order {
-		offers := func(s snapshot.Stock) bool { _, ok := asked[s.Class]; return ok }
+		offers := func(s snapshot.Inventory) bool { _, ok := asked[s.Class]; return ok }
 		if !slices.ContainsFunc(p.Inventories, offers) {
 			bare = append(bare, string(p.UUID))
 		}
@@ -300,7 +300,7 @@ func checkOffered(order []*claimedProvider, lines []claimLine) error {
 
 // accept adds the rows of claims. A consumer that has nothing afterwards is removed, and
 // one that never was is not made.
-func (s *claimState) accept(claims []placement.Claim, consumers []placement.Claimant, lines []claimLine, byUUID map[placement.UUID]*claimedProvider) {
+func (s *claimState) accept(claims []placement.Claim, consumers []placement.ConsumerState, lines []claimLine, byUUID map[placement.UUID]*claimedProvider) {
 	for _, who := range consumers {
 		s.free(who)
 	}
@@ -312,7 +312,7 @@ func (s *claimState) accept(claims []placement.Claim, consumers []placement.Clai
 		p := byUUID[l.provider]
 		has[l.claim] = true
 		s.touch(p.tree)
-		s.ledger.Used[snapshot.InventoryKey{Provider: p.ID, Class: l.class}] += l.amount
+		s.pending.Used[snapshot.InventoryKey{Provider: p.ID, Class: l.class}] += l.amount
 		s.rows.Allocations = append(s.rows.Allocations, placement.AllocationRow{
 			Provider: p.ID, ProviderUUID: p.UUID, Consumer: claims[l.claim].Consumer, Class: l.class, Used: l.amount,
 		})
@@ -322,38 +322,38 @@ func (s *claimState) accept(claims []placement.Claim, consumers []placement.Clai
 		row := placement.ConsumerRow{ID: who.ID, UUID: c.Consumer, Project: c.Project, User: c.User, Type: c.Type, Generation: who.Generation}
 		switch {
 		case !has[i] && who.ID != 0:
-			s.rows.Gone = append(s.rows.Gone, who.Row())
+			s.rows.Deletes = append(s.rows.Deletes, who.Row())
 		case !has[i]:
 		case who.ID == 0:
-			s.rows.Made = append(s.rows.Made, row)
+			s.rows.Inserts = append(s.rows.Inserts, row)
 		default:
-			s.rows.Kept = append(s.rows.Kept, row)
+			s.rows.Updates = append(s.rows.Updates, row)
 		}
 	}
 }
 
 // free takes off all that a consumer has, which owns found its providers to show.
-func (s *claimState) free(who placement.Claimant) {
-	if len(who.Holds) == 0 {
+func (s *claimState) free(who placement.ConsumerState) {
+	if len(who.Allocations) == 0 {
 		return
 	}
-	for _, h := range who.Holds {
+	for _, h := range who.Allocations {
 		if h.ProviderUUID == "" {
 			continue
 		}
 		p, tree := s.provider(h.ProviderUUID)
 		s.touch(tree)
-		if p.Stock(h.Class) != nil {
-			s.ledger.Used[snapshot.InventoryKey{Provider: h.Provider, Class: h.Class}] -= h.Used
+		if p.Inventory(h.Class) != nil {
+			s.pending.Used[snapshot.InventoryKey{Provider: h.Provider, Class: h.Class}] -= h.Used
 		}
 	}
-	if s.rows.Freed == nil {
-		s.rows.Freed = make(map[placement.UUID][]placement.Hold)
+	if s.rows.Released == nil {
+		s.rows.Released = make(map[placement.UUID][]placement.AllocatedAmount)
 	}
-	s.rows.Freed[who.UUID] = who.Holds
+	s.rows.Released[who.UUID] = who.Allocations
 }
 
-// touch notes that the ledger is about a tree.
+// touch notes that what is pending is about a tree.
 func (s *claimState) touch(t *snapshot.Tree) {
 	if !slices.Contains(s.trees, t) {
 		s.trees = append(s.trees, t)
@@ -363,27 +363,27 @@ func (s *claimState) touch(t *snapshot.Tree) {
 // raise raises the generation of a provider by one.
 func (s *claimState) raise(p *snapshot.Provider, tree *snapshot.Tree) {
 	s.touch(tree)
-	from := p.Generation + placement.Generation(s.ledger.Bumps[p.ID])
-	s.ledger.Bumps[p.ID]++
+	from := p.Generation + placement.Generation(s.pending.Bumps[p.ID])
+	s.pending.Bumps[p.ID]++
 	at, ok := s.raised[p.ID]
 	if !ok {
-		at = len(s.rows.Providers)
+		at = len(s.rows.Bumps)
 		s.raised[p.ID] = at
-		s.rows.Providers = append(s.rows.Providers, placement.ProviderRise{ID: p.ID, Root: tree.Root().ID, From: from})
+		s.rows.Bumps = append(s.rows.Bumps, placement.ProviderBump{ID: p.ID, Root: tree.Root().ID, From: from})
 	}
-	s.rows.Providers[at].By++
+	s.rows.Bumps[at].By++
 }
 
 // empty reports whether there is nothing to write.
 func (s *claimState) empty() bool {
-	return len(s.trees) == 0 && len(s.rows.Gone) == 0 && len(s.rows.Freed) == 0
+	return len(s.trees) == 0 && len(s.rows.Deletes) == 0 && len(s.rows.Released) == 0
 }
 
-// steps are what the trees become, with rows written at the given time.
-func (s *claimState) steps(written time.Time) []snapshot.Step {
-	steps := make([]snapshot.Step, len(s.trees))
+// replacements are what the trees become, with rows written at the given time.
+func (s *claimState) replacements(written time.Time) []snapshot.Replacement {
+	replacements := make([]snapshot.Replacement, len(s.trees))
 	for i, t := range s.trees {
-		steps[i] = snapshot.Step{From: t, To: t.After(s.ledger, written)}
+		replacements[i] = snapshot.Replacement{From: t, To: t.After(s.pending, written)}
 	}
-	return steps
+	return replacements
 }

@@ -136,7 +136,7 @@ func (c *cloud) used(provider placement.UUID, class string) int64 {
 	w := c.snapshot()
 	p, _ := w.Provider(provider)
 	id, _ := w.Class(class)
-	if s := p.Stock(id); s != nil {
+	if s := p.Inventory(id); s != nil {
 		return s.Used
 	}
 	return -1

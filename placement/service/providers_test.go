@@ -42,7 +42,7 @@ func (c *cloud) moves(uuid, parent placement.UUID, reparent bool) error {
 	return err
 }
 
-// shape lists root and parent of each provider.
+// layout lists root and parent of each provider.
 func (c *cloud) shape() map[placement.UUID]string {
 	shape := make(map[placement.UUID]string)
 	for tree := range c.snapshot().Trees() {

@@ -73,8 +73,8 @@ func (t *tx) reshape(s *Service, r placement.Reshape) error {
 }
 
 // claimLines reads the consumers of claims and looks up what the claims ask for.
-func (t *tx) claimLines(s *Service, claims []placement.Claim) ([]placement.Claimant, []claimLine, error) {
-	consumers := make([]placement.Claimant, len(claims))
+func (t *tx) claimLines(s *Service, claims []placement.Claim) ([]placement.ConsumerState, []claimLine, error) {
+	consumers := make([]placement.ConsumerState, len(claims))
 	for i, c := range claims {
 		consumers[i].UUID = c.Consumer
 		if err := readConsumer(t, &consumers[i]); err != nil {
@@ -90,7 +90,7 @@ func (t *tx) claimLines(s *Service, claims []placement.Claim) ([]placement.Claim
 }
 
 // writeClaims decides claims on the inventories that the transaction wrote, and writes them.
-func (t *tx) writeClaims(s *Service, claims []placement.Claim, consumers []placement.Claimant, lines []claimLine) error {
+func (t *tx) writeClaims(s *Service, claims []placement.Claim, consumers []placement.ConsumerState, lines []claimLine) error {
 	state, err := s.readState(t, claims, consumers)
 	if err == nil {
 		err = state.claim(claims, consumers, lines)

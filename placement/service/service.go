@@ -37,8 +37,8 @@ type Service struct {
 	position   placement.Position // up to which the snapshot has what other stores wrote
 
 	claims func(context.Context, time.Time, any) error // writes a *claimRequest
-	later  map[*snapshot.Tree]*snapshot.Tree           // what its own commits made of trees that the snapshot may show; of the writing goroutine
-	outrun atomic.Bool                                 // later has grown too long: the snapshot is to be brought up to date
+	newer  map[*snapshot.Tree]*snapshot.Tree           // what its own commits made of trees that the snapshot may show; of the writing goroutine
+	behind atomic.Bool                                 // newer has grown too long: the snapshot is to be brought up to date
 
 	sweeping sync.Mutex // guards what follows
 	odd      oddities
@@ -88,7 +88,7 @@ func DefaultSettings() Settings {
 // New reads the whole store and returns a service on it. The standard
 // resource classes and traits that the store lacks are added first.
 func New(ctx context.Context, store placement.Store, settings Settings) (*Service, error) {
-	s := &Service{store: store, settings: settings, refreshing: make(chan struct{}, 1), later: make(map[*snapshot.Tree]*snapshot.Tree)}
+	s := &Service{store: store, settings: settings, refreshing: make(chan struct{}, 1), newer: make(map[*snapshot.Tree]*snapshot.Tree)}
 	s.claims = store.Group(s.writeClaims)
 	if err := placement.EnsureStandard(ctx, store, settings.Now()); err != nil {
 		return nil, fmt.Errorf("adding standard names: %w", err)
@@ -122,19 +122,19 @@ func (s *Service) load(ctx context.Context) error {
 func (s *Service) reload(ctx context.Context) error {
 	var (
 		classes, traits []placement.Named
-		pic             placement.TreeRows
+		rows            placement.TreeRows
 	)
 	err := s.store.View(ctx, func(r placement.Reader) (err error) {
 		if classes, traits, err = catalogs(r); err != nil {
 			return err
 		}
-		pic, err = r.TreeRows(nil)
+		rows, err = r.TreeRows(nil)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	s.snapshot.Store(snapshot.New(classes, traits, pic, s.settings.Now()))
+	s.snapshot.Store(snapshot.New(classes, traits, rows, s.settings.Now()))
 	return nil
 }
 
@@ -417,14 +417,14 @@ func (s *Service) apply(ctx context.Context, c placement.Changes) error {
 	if c.Empty() {
 		return nil
 	}
-	stepped, roots := s.snapshot.Load().WithChanges(c, s.settings.Now())
+	changed, roots := s.snapshot.Load().WithChanges(c, s.settings.Now())
 	if len(roots) == 0 && !c.Catalogs {
-		s.snapshot.Store(stepped)
+		s.snapshot.Store(changed)
 		return nil
 	}
 	var next *snapshot.Snapshot
 	err := s.store.View(ctx, func(r placement.Reader) error {
-		next = stepped
+		next = changed
 		if c.Catalogs {
 			classes, traits, err := catalogs(r)
 			if err != nil {
@@ -435,9 +435,9 @@ func (s *Service) apply(ctx context.Context, c placement.Changes) error {
 		if len(roots) == 0 {
 			return nil
 		}
-		pic, err := r.TreeRows(roots)
+		rows, err := r.TreeRows(roots)
 		if err == nil {
-			next = next.WithTrees(roots, pic, s.settings.Now())
+			next = next.WithTrees(roots, rows, s.settings.Now())
 		}
 		return err
 	})

@@ -189,7 +189,7 @@ func (c *crowd) edit(ctx context.Context, rng *rand.Rand, id, step int, own plac
 		if _, err := c.SetInventories(ctx, own, []placement.InventoryOf{offer("VCPU", total)}, anyGeneration); err != nil {
 			c.Error(err)
 		}
-		c.sees(own, func(p *snapshot.Provider) bool { return p.Stock(0).Total == total })
+		c.sees(own, func(p *snapshot.Provider) bool { return p.Inventory(0).Total == total })
 	case 1:
 		name := fmt.Sprintf("own%d-%d", id, step)
 		if _, err := c.UpdateProvider(ctx, own, placement.ProviderChange{Name: name}); err != nil {

@@ -53,40 +53,40 @@ func BenchmarkWithTrees(b *testing.B) {
 		b.Run(big.name, func(b *testing.B) {
 			w := big.make()
 			_, _, rows := w.Rows()
-			snapshot, pic := w.Snapshot(), treeOf(rows, rows.Providers[0].ID)
+			snapshot, rows := w.Snapshot(), treeOf(rows, rows.Providers[0].ID)
 			b.ReportAllocs()
 			for b.Loop() {
-				pic.Inventories[0].Used = 1 - pic.Inventories[0].Used
-				snapshot = snapshot.WithTrees([]int64{rows.Providers[0].ID}, pic, time.Time{})
+				rows.Inventories[0].Used = 1 - rows.Inventories[0].Used
+				snapshot = snapshot.WithTrees([]int64{rows.Providers[0].ID}, rows, time.Time{})
 			}
 		})
 	}
 }
 
 // treeOf returns the rows of one tree.
-func treeOf(all placement.TreeRows, root int64) (pic placement.TreeRows) {
+func treeOf(all placement.TreeRows, root int64) (rows placement.TreeRows) {
 	in := make(map[int64]bool)
 	for _, r := range all.Providers {
 		if r.Root == root {
 			in[r.ID] = true
-			pic.Providers = append(pic.Providers, r)
+			rows.Providers = append(rows.Providers, r)
 		}
 	}
 	for _, r := range all.Inventories {
 		if in[r.Provider] {
 			r.Used = 0
-			pic.Inventories = append(pic.Inventories, r)
+			rows.Inventories = append(rows.Inventories, r)
 		}
 	}
 	for _, r := range all.Traits {
 		if in[r.Provider] {
-			pic.Traits = append(pic.Traits, r)
+			rows.Traits = append(rows.Traits, r)
 		}
 	}
 	for _, r := range all.Aggregates {
 		if in[r.Provider] {
-			pic.Aggregates = append(pic.Aggregates, r)
+			rows.Aggregates = append(rows.Aggregates, r)
 		}
 	}
-	return pic
+	return rows
 }

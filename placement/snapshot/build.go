@@ -13,8 +13,8 @@ import (
 // Rows of providers that are not in the snapshot are left out, as are providers
 // whose root is missing. What is the same as in the old trees, which may be nil,
 // is shared with them.
-func buildTrees(pic placement.TreeRows, sharing placement.TraitID, old []*Tree) []*Tree {
-	b := newTreeBuilder(pic, sharing)
+func buildTrees(rows placement.TreeRows, sharing placement.TraitID, old []*Tree) []*Tree {
+	b := newTreeBuilder(rows, sharing)
 	for _, t := range old {
 		b.learn(t)
 	}
@@ -45,19 +45,19 @@ type treeBuilder struct {
 	// The first row of each provider, if it has any.
 	inventoryAt, traitAt, aggregateAt []int32
 
-	stocks         map[placement.Inventory]*placement.Inventory
+	shares         map[placement.Inventory]*placement.Inventory
 	traitLists     lists[placement.TraitID]
 	aggregateLists lists[placement.AggregateID]
 }
 
-func newTreeBuilder(pic placement.TreeRows, sharing placement.TraitID) *treeBuilder {
+func newTreeBuilder(rows placement.TreeRows, sharing placement.TraitID) *treeBuilder {
 	b := &treeBuilder{
 		sharing:        sharing,
-		providers:      inOrder(pic.Providers, func(a, b placement.ProviderRow) int { return cmp.Compare(a.ID, b.ID) }),
-		inventories:    inOrder(pic.Inventories, func(a, b placement.InventoryRow) int { return order(a.Provider, b.Provider, a.Class, b.Class) }),
-		traits:         inOrder(pic.Traits, func(a, b placement.ProviderTraitRow) int { return order(a.Provider, b.Provider, a.Trait, b.Trait) }),
-		aggregates:     inOrder(pic.Aggregates, func(a, b placement.AggregateRow) int { return order(a.Provider, b.Provider, a.ID, b.ID) }),
-		stocks:         make(map[placement.Inventory]*placement.Inventory),
+		providers:      inOrder(rows.Providers, func(a, b placement.ProviderRow) int { return cmp.Compare(a.ID, b.ID) }),
+		inventories:    inOrder(rows.Inventories, func(a, b placement.InventoryRow) int { return order(a.Provider, b.Provider, a.Class, b.Class) }),
+		traits:         inOrder(rows.Traits, func(a, b placement.ProviderTraitRow) int { return order(a.Provider, b.Provider, a.Trait, b.Trait) }),
+		aggregates:     inOrder(rows.Aggregates, func(a, b placement.AggregateRow) int { return order(a.Provider, b.Provider, a.ID, b.ID) }),
+		shares:         make(map[placement.Inventory]*placement.Inventory),
 		traitLists:     newLists[placement.TraitID](),
 		aggregateLists: newLists[placement.AggregateID](),
 	}
@@ -131,7 +131,7 @@ func rank(r *placement.ProviderRow) int64 {
 func (b *treeBuilder) learn(t *Tree) {
 	for _, p := range t.Providers {
 		for i := range p.Inventories {
-			b.stocks[*p.Inventories[i].Inventory] = p.Inventories[i].Inventory
+			b.shares[*p.Inventories[i].Inventory] = p.Inventories[i].Inventory
 		}
 		b.traitLists.learn(p.Traits)
 		b.aggregateLists.learn(p.Aggregates)
@@ -145,7 +145,7 @@ func (b *treeBuilder) tree(rows []int32) *Tree {
 		return nil
 	}
 	t := &Tree{Providers: make([]*Provider, len(rows))}
-	all, stocks, text := make([]Provider, len(rows)), b.stocksOf(rows), b.textOf(rows)
+	all, inventories, text := make([]Provider, len(rows)), b.inventoriesIn(rows), b.textOf(rows)
 	cut := func(length int) (piece string) {
 		piece, text = text[:length], text[length:]
 		return piece
@@ -157,7 +157,7 @@ func (b *treeBuilder) tree(rows []int32) *Tree {
 			ID: r.ID, Generation: r.Generation, Modified: placement.StampOf(r.Modified), Parent: -1, Index: i, parentID: r.Parent,
 			UUID: placement.UUID(cut(len(r.UUID))), Name: cut(len(r.Name)),
 		}
-		p.Inventories, stocks = b.cutStocks(at, stocks)
+		p.Inventories, inventories = b.cutInventories(at, inventories)
 		b.describe(at, p)
 		t.sharing = t.sharing || p.Shares
 		t.Providers[i] = p
@@ -183,17 +183,17 @@ func (b *treeBuilder) textOf(rows []int32) string {
 	return text.String()
 }
 
-// stocksOf returns the stocks of some rows, one behind the other.
-func (b *treeBuilder) stocksOf(rows []int32) []Stock {
+// inventoriesIn returns the inventories of some rows, one behind the other.
+func (b *treeBuilder) inventoriesIn(rows []int32) []Inventory {
 	n := 0
 	for _, at := range rows {
 		n += len(b.inventoriesOf(at))
 	}
-	all := make([]Stock, 0, n)
+	all := make([]Inventory, 0, n)
 	for _, at := range rows {
 		for i := range b.inventoriesOf(at) {
 			r := &b.inventories[int(b.inventoryAt[at])+i]
-			all = append(all, Stock{Class: r.Class, Inventory: b.shared(r.Inventory), Used: r.Used, Modified: placement.StampOf(r.Modified)})
+			all = append(all, Inventory{Class: r.Class, Inventory: b.shared(r.Inventory), Used: r.Used, Modified: placement.StampOf(r.Modified)})
 		}
 	}
 	return all
@@ -203,8 +203,8 @@ func (b *treeBuilder) inventoriesOf(at int32) []placement.InventoryRow {
 	return run(b.inventories, b.inventoryAt[at], b.providers[at].ID, providerOfInventory)
 }
 
-// cutStocks takes the stocks of one provider from those that are left.
-func (b *treeBuilder) cutStocks(at int32, left []Stock) (own, rest []Stock) {
+// cutInventories takes the inventories of one provider from those that are left.
+func (b *treeBuilder) cutInventories(at int32, left []Inventory) (own, rest []Inventory) {
 	n := len(b.inventoriesOf(at))
 	if n == 0 {
 		return nil, left
@@ -214,10 +214,10 @@ func (b *treeBuilder) cutStocks(at int32, left []Stock) (own, rest []Stock) {
 
 // shared returns the inventory that stands for all that are the same.
 func (b *treeBuilder) shared(inv placement.Inventory) *placement.Inventory {
-	one := b.stocks[inv]
+	one := b.shares[inv]
 	if one == nil {
 		one = &inv
-		b.stocks[inv] = one
+		b.shares[inv] = one
 	}
 	return one
 }

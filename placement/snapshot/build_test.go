@@ -25,10 +25,10 @@ func allTrees(w *snapshot.Snapshot) (all [][]*snapshot.Provider) {
 // TestTreesOfShuffledRows makes the same trees of the same rows in any order.
 func TestTreesOfShuffledRows(t *testing.T) {
 	w := clouds.Bandwidth(30, 1)
-	classes, traits, pic := w.Rows()
+	classes, traits, rows := w.Rows()
 	shuffled := placement.TreeRows{
-		Providers: shuffle(pic.Providers), Inventories: shuffle(pic.Inventories),
-		Traits: shuffle(pic.Traits), Aggregates: shuffle(pic.Aggregates),
+		Providers: shuffle(rows.Providers), Inventories: shuffle(rows.Inventories),
+		Traits: shuffle(rows.Traits), Aggregates: shuffle(rows.Aggregates),
 	}
 	got := allTrees(snapshot.New(classes, traits, shuffled, time.Time{}))
 	if diff := cmp.Diff(allTrees(w.Snapshot()), got, cmpopts.IgnoreUnexported(snapshot.Provider{})); diff != "" {
@@ -47,15 +47,15 @@ func shuffle[T any](rows []T) []T {
 // alike, also when each tree was read again.
 func TestTreesShareWhatIsAlike(t *testing.T) {
 	w := clouds.Bandwidth(30, 1)
-	_, _, pic := w.Rows()
+	_, _, rows := w.Rows()
 	snapshot := w.Snapshot()
 	want := copies(snapshot)
 	if want.inventories != 4 || want.traits != 8 {
 		t.Fatalf("%+v, want 3 kinds of a host's inventories and one of its devices', 6 kinds of devices and 2 of hosts", want)
 	}
-	for _, p := range pic.Providers {
+	for _, p := range rows.Providers {
 		if p.Root == p.ID {
-			snapshot = snapshot.WithTrees([]int64{p.ID}, treeOf(pic, p.ID), time.Time{})
+			snapshot = snapshot.WithTrees([]int64{p.ID}, treeOf(rows, p.ID), time.Time{})
 		}
 	}
 	if got := copies(snapshot); got != want {

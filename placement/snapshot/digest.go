@@ -36,7 +36,7 @@ func addProvider(d *placement.Digest, t *Tree, p *Provider) {
 	d.NameLengths += int64(len(p.Name))
 	d.Modified = max(d.Modified, seconds(p.Modified.Time()))
 	for i := range p.Inventories {
-		addStock(d, &p.Inventories[i])
+		addInventory(d, &p.Inventories[i])
 	}
 	for _, id := range p.Traits {
 		d.Traits++
@@ -48,7 +48,7 @@ func addProvider(d *placement.Digest, t *Tree, p *Provider) {
 	}
 }
 
-func addStock(d *placement.Digest, s *Stock) {
+func addInventory(d *placement.Digest, s *Inventory) {
 	d.Inventories++
 	d.Classes += int64(s.Class)
 	d.Total += s.Total

@@ -10,14 +10,14 @@ import (
 
 // New makes a Snapshot from the whole content of a store. Built is when it
 // was read.
-func New(classes, traits []placement.Named, pic placement.TreeRows, built time.Time) *Snapshot {
-	w := (&Snapshot{built: built, fold: pic.FoldCase, like: pic.FoldLike}).WithCatalogs(classes, traits)
-	w.learnAggregates(pic.Aggregates)
-	trees := buildTrees(pic, w.sharing, nil)
+func New(classes, traits []placement.Named, rows placement.TreeRows, built time.Time) *Snapshot {
+	w := (&Snapshot{built: built, fold: rows.FoldCase, like: rows.FoldLike}).WithCatalogs(classes, traits)
+	w.learnAggregates(rows.Aggregates)
+	trees := buildTrees(rows, w.sharing, nil)
 	e := newEdit(w)
-	for slot, t := range trees {
-		t.slot = int32(slot)
-		t.shape = e.shapeOf(nil, t)
+	for index, t := range trees {
+		t.index = int32(index)
+		t.layout = e.layoutOf(nil, t)
 		e.count(t, 1)
 		e.sum(nil, t)
 		e.index(nil, t)
@@ -33,9 +33,9 @@ func (w *Snapshot) list(trees []*Tree) {
 	roots := make([]indexEntry, len(trees))
 	uuids, names := make([]indexEntry, 0, w.providers), make([]indexEntry, 0, w.providers)
 	for i, t := range trees {
-		roots[i] = indexEntry{hashID(t.Root().ID), place{t.slot, 0}}
+		roots[i] = indexEntry{hashID(t.Root().ID), place{t.index, 0}}
 		for _, p := range t.Providers {
-			at := place{t.slot, int32(p.Index)}
+			at := place{t.index, int32(p.Index)}
 			uuids = append(uuids, indexEntry{w.uuidHash(p), at})
 			names = append(names, indexEntry{w.nameHash(p), at})
 		}
@@ -58,13 +58,13 @@ func (w *Snapshot) WithCatalogs(classes, traits []placement.Named) *Snapshot {
 }
 
 // WithTrees returns the snapshot in which the trees with the given root ids are
-// as in pic: replaced, added, or gone when pic has no such root.
-func (w *Snapshot) WithTrees(roots []int64, pic placement.TreeRows, built time.Time) *Snapshot {
+// as in rows: replaced, added, or gone when rows has no such root.
+func (w *Snapshot) WithTrees(roots []int64, rows placement.TreeRows, built time.Time) *Snapshot {
 	next := *w
 	next.built = built
-	next.learnAggregates(pic.Aggregates)
+	next.learnAggregates(rows.Aggregates)
 	fresh := make(map[int64]*Tree)
-	for _, t := range buildTrees(pic, w.sharing, w.treesOf(roots)) {
+	for _, t := range buildTrees(rows, w.sharing, w.treesOf(roots)) {
 		fresh[t.Root().ID] = t
 	}
 	e := newEdit(&next)
@@ -74,7 +74,7 @@ func (w *Snapshot) WithTrees(roots []int64, pic placement.TreeRows, built time.T
 		}
 	}
 	// In the order of their ids, so that the same changes give the same
-	// slots.
+	// indexes.
 	for _, root := range slices.Sorted(maps.Keys(fresh)) {
 		e.put(fresh[root])
 	}
@@ -82,11 +82,11 @@ func (w *Snapshot) WithTrees(roots []int64, pic placement.TreeRows, built time.T
 	return &next
 }
 
-// Only returns a snapshot of the trees of pic alone, which have those roots, with the
+// Only returns a snapshot of the trees of rows alone, which have those roots, with the
 // catalogs of w.
-func (w *Snapshot) Only(roots []int64, pic placement.TreeRows) *Snapshot {
+func (w *Snapshot) Only(roots []int64, rows placement.TreeRows) *Snapshot {
 	none := &Snapshot{classes: w.classes, traits: w.traits, names: w.names, sharing: w.sharing, fold: w.fold, like: w.like}
-	return none.WithTrees(roots, pic, w.built)
+	return none.WithTrees(roots, rows, w.built)
 }
 
 // treesOf returns the trees with those roots, as far as there are any.
@@ -124,9 +124,9 @@ type edit struct {
 	traits     map[placement.TraitID][]uint64
 	aggregates map[placement.AggregateID][]uint64
 	sharing    []uint64 // nil until copied
-	rooms      map[placement.ClassID]*roomEdit
+	free       map[placement.ClassID]*capacityEdit
 	totals     map[placement.ClassID]Totals
-	free       []int32
+	unused     []int32 // indexes without a tree
 }
 
 func newEdit(w *Snapshot) *edit {
@@ -135,13 +135,13 @@ func newEdit(w *Snapshot) *edit {
 		classes:    make(map[placement.ClassID][]uint64),
 		traits:     make(map[placement.TraitID][]uint64),
 		aggregates: make(map[placement.AggregateID][]uint64),
-		rooms:      make(map[placement.ClassID]*roomEdit),
+		free:       make(map[placement.ClassID]*capacityEdit),
 		totals:     make(map[placement.ClassID]Totals),
-		free:       slices.Clone(w.free),
+		unused:     slices.Clone(w.unused),
 	}
 }
 
-// finish puts the changed bit sets, rooms and totals into the snapshot.
+// finish puts the changed bit sets, free capacities and totals into the snapshot.
 func (e *edit) finish() {
 	e.w.withClass = replaceAll(e.w.withClass, e.classes)
 	e.w.withTrait = replaceAll(e.w.withTrait, e.traits)
@@ -149,16 +149,16 @@ func (e *edit) finish() {
 	if e.sharing != nil {
 		e.w.withSharing = e.sharing
 	}
-	if len(e.rooms) > 0 {
-		e.w.rooms = cloned(e.w.rooms)
-		for id, r := range e.rooms {
-			e.w.rooms[id] = r.Room
+	if len(e.free) > 0 {
+		e.w.free = cloned(e.w.free)
+		for id, r := range e.free {
+			e.w.free[id] = r.FreeCapacity
 		}
 	}
 	e.w.totals = replaceAll(e.w.totals, e.totals)
 	maps.DeleteFunc(e.w.totals, func(_ placement.ClassID, t Totals) bool { return t.Providers == 0 })
-	slices.Sort(e.free)
-	e.w.free = e.free
+	slices.Sort(e.unused)
+	e.w.unused = e.unused
 }
 
 // replaceAll returns a map with other values for some keys; m itself does not change.
@@ -183,13 +183,13 @@ func cloned[K comparable, V any](m map[K]V) map[K]V {
 func (e *edit) put(t *Tree) {
 	old := e.w.TreeOf(t.Root().ID)
 	if old != nil {
-		t.slot = old.slot
+		t.index = old.index
 	} else {
-		t.slot = e.slot()
-		e.w.byRoot = e.w.byRoot.add(hashID(t.Root().ID), place{t.slot, 0})
+		t.index = e.unusedIndex()
+		e.w.byRoot = e.w.byRoot.add(hashID(t.Root().ID), place{t.index, 0})
 	}
-	t.shape = e.shapeOf(old, t)
-	e.w.trees = e.w.trees.set(t.slot, t)
+	t.layout = e.layoutOf(old, t)
+	e.w.trees = e.w.trees.set(t.index, t)
 	e.count(old, -1)
 	e.count(t, 1)
 	e.sum(old, t)
@@ -197,14 +197,14 @@ func (e *edit) put(t *Tree) {
 	e.name(old, t)
 }
 
-// slot finds an empty slot.
-func (e *edit) slot() int32 {
-	if len(e.free) == 0 {
+// unusedIndex takes an index that no tree has.
+func (e *edit) unusedIndex() int32 {
+	if len(e.unused) == 0 {
 		return e.w.trees.len
 	}
-	slot := e.free[0]
-	e.free = e.free[1:]
-	return slot
+	index := e.unused[0]
+	e.unused = e.unused[1:]
+	return index
 }
 
 // remove takes out the tree with that root, if there is one.
@@ -213,13 +213,13 @@ func (e *edit) remove(root int64) {
 	if old == nil {
 		return
 	}
-	e.w.byRoot = e.w.byRoot.remove(hashID(root), place{old.slot, 0})
-	e.w.trees = e.w.trees.set(old.slot, nil)
+	e.w.byRoot = e.w.byRoot.remove(hashID(root), place{old.index, 0})
+	e.w.trees = e.w.trees.set(old.index, nil)
 	e.count(old, -1)
 	e.sum(old, nil)
 	e.index(old, nil)
 	e.name(old, nil)
-	e.free = append(e.free, old.slot)
+	e.unused = append(e.unused, old.index)
 }
 
 // count adds the providers of a tree, which may be nil, to the totals.
@@ -237,41 +237,41 @@ func (e *edit) count(t *Tree, sign int) {
 func (e *edit) index(was, is *Tree) {
 	e.measure(was, is)
 	if was == nil {
-		was = &Tree{slot: is.slot, shape: &noShape}
+		was = &Tree{index: is.index, layout: &noShape}
 	}
 	if is == nil {
-		is = &Tree{slot: was.slot, shape: &noShape}
+		is = &Tree{index: was.index, layout: &noShape}
 	}
-	if was.shape != is.shape {
-		mark(e.w.withClass, e.classes, was.shape.classes, is.shape.classes, is.slot)
-		mark(e.w.withTrait, e.traits, was.shape.traits, is.shape.traits, is.slot)
+	if was.layout != is.layout {
+		mark(e.w.withClass, e.classes, was.layout.classes, is.layout.classes, is.index)
+		mark(e.w.withTrait, e.traits, was.layout.traits, is.layout.traits, is.index)
 	}
-	mark(e.w.withAggregate, e.aggregates, was.aggregates, is.aggregates, is.slot)
-	e.sharing = flip(e.sharing, e.w.withSharing, is.slot, was.sharing, is.sharing)
+	mark(e.w.withAggregate, e.aggregates, was.aggregates, is.aggregates, is.index)
+	e.sharing = flip(e.sharing, e.w.withSharing, is.index, was.sharing, is.sharing)
 }
 
-// flip returns set with the slot brought from what it was to what it is. A set
+// flip returns set with the index brought from what it was to what it is. A set
 // that is nil is copied from shared when there is something to change.
-func flip(set, shared []uint64, slot int32, was, is bool) []uint64 {
+func flip(set, shared []uint64, index int32, was, is bool) []uint64 {
 	if was == is {
 		return set
 	}
 	if set == nil {
 		set = slices.Clone(shared)
 	}
-	return setBit(set, slot, is)
+	return setBit(set, index, is)
 }
 
-// mark sets the slot in the bit sets of the ids that came and clears it in
+// mark sets the index in the bit sets of the ids that came and clears it in
 // those of the ids that went; was and is are sorted. Bit sets are copied from m
 // to changed before they are touched.
-func mark[K ~int32](m, changed map[K][]uint64, was, is []K, slot int32) {
+func mark[K ~int32](m, changed map[K][]uint64, was, is []K, index int32) {
 	put := func(id K, on bool) {
 		words, ok := changed[id]
 		if !ok {
 			words = slices.Clone(m[id])
 		}
-		changed[id] = setBit(words, slot, on)
+		changed[id] = setBit(words, index, on)
 	}
 	for len(was) > 0 || len(is) > 0 {
 		switch {
@@ -288,8 +288,8 @@ func mark[K ~int32](m, changed map[K][]uint64, was, is []K, slot int32) {
 }
 
 // setBit sets or clears a bit in words, which it may grow.
-func setBit(words []uint64, slot int32, on bool) []uint64 {
-	word, bit := int(slot>>6), uint64(1)<<(slot&63)
+func setBit(words []uint64, index int32, on bool) []uint64 {
+	word, bit := int(index>>6), uint64(1)<<(index&63)
 	for len(words) <= word {
 		words = append(words, 0)
 	}
@@ -309,14 +309,14 @@ func (e *edit) name(old, t *Tree) {
 	}
 	if old != nil {
 		for _, p := range old.Providers {
-			at := place{old.slot, int32(p.Index)}
+			at := place{old.index, int32(p.Index)}
 			e.w.byUUID = e.w.byUUID.remove(e.w.uuidHash(p), at)
 			e.w.byName = e.w.byName.remove(e.w.nameHash(p), at)
 		}
 	}
 	if t != nil {
 		for _, p := range t.Providers {
-			at := place{t.slot, int32(p.Index)}
+			at := place{t.index, int32(p.Index)}
 			e.w.byUUID = e.w.byUUID.add(e.w.uuidHash(p), at)
 			e.w.byName = e.w.byName.add(e.w.nameHash(p), at)
 		}

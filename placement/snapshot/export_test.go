@@ -1,4 +1,4 @@
 package snapshot
 
-// Shape returns the tree's shape.
-func (t *Tree) Shape() *Shape { return t.shape }
+// Shape returns the tree's layout.
+func (t *Tree) Layout() *Layout { return t.layout }

@@ -10,14 +10,14 @@ import (
 
 // TestSnapshotFoldsCaseAsItsStoreDoes looks things up in another spelling.
 func TestSnapshotFoldsCaseAsItsStoreDoes(t *testing.T) {
-	pic := placement.TreeRows{
+	rows := placement.TreeRows{
 		Providers:  []placement.ProviderRow{{ID: 1, UUID: "Ab", Name: "Host", Root: 1}},
 		Aggregates: []placement.AggregateRow{{Provider: 1, ID: 7, UUID: "aGG"}},
 	}
 	for _, fold := range []bool{false, true} {
-		pic.FoldCase = fold
-		w := snapshot.New(nil, nil, pic, time.Time{})
-		w = w.WithTrees([]int64{1}, pic, time.Time{})
+		rows.FoldCase = fold
+		w := snapshot.New(nil, nil, rows, time.Time{})
+		w = w.WithTrees([]int64{1}, rows, time.Time{})
 		p, _ := w.Provider("aB")
 		q, _ := w.ProviderNamed("hOST")
 		_, agg := w.Aggregate("AGG")

@@ -22,7 +22,7 @@ type ProviderFilter struct {
 	// provider itself must be in, NotMemberOf a list of those it may not.
 	MemberOf    [][]placement.UUID
 	NotMemberOf []placement.UUID
-	// Resources must each have room on the provider itself; what others
+	// Resources must each have free capacity on the provider itself; what others
 	// share with it does not count.
 	Resources []placement.ClassAmount
 }
@@ -55,10 +55,10 @@ type listing struct {
 	forbidden []placement.TraitID
 	memberOf  [][]placement.AggregateID
 	notMember []placement.AggregateID
-	resources []stockWanted
+	resources []wantedAmount
 }
 
-type stockWanted struct {
+type wantedAmount struct {
 	class  placement.ClassID
 	amount int64
 }
@@ -134,7 +134,7 @@ func (l *listing) resolveResources() error {
 		if !ok {
 			return fault.New(fault.Invalid, "", "Invalid resource class in resources parameter: %s", placement.ClassUnknown(r.Class))
 		}
-		l.resources = append(l.resources, stockWanted{id, r.Amount})
+		l.resources = append(l.resources, wantedAmount{id, r.Amount})
 	}
 	return nil
 }
@@ -204,7 +204,7 @@ func (l *listing) passes(p *Provider) bool {
 		(f.Name == "" || p.Name == f.Name) &&
 		p.hasAll(l.required) && !p.hasAny(l.forbidden) &&
 		p.inAll(l.memberOf) && !p.inAny(l.notMember) &&
-		p.roomForAll(l.resources)
+		p.hasAllFree(l.resources)
 }
 
 func (p *Provider) hasAny(ids []placement.TraitID) bool { return slices.ContainsFunc(ids, p.HasTrait) }
@@ -221,9 +221,9 @@ func (p *Provider) inAll(sets [][]placement.AggregateID) bool {
 	return !slices.ContainsFunc(sets, func(ids []placement.AggregateID) bool { return !p.inAny(ids) })
 }
 
-func (p *Provider) roomForAll(want []stockWanted) bool {
-	return !slices.ContainsFunc(want, func(r stockWanted) bool {
-		s := p.Stock(r.class)
-		return s == nil || !s.Room(r.amount)
+func (p *Provider) hasAllFree(want []wantedAmount) bool {
+	return !slices.ContainsFunc(want, func(r wantedAmount) bool {
+		s := p.Inventory(r.class)
+		return s == nil || !s.HasFree(r.amount)
 	})
 }

@@ -24,7 +24,7 @@ type Snapshot struct {
 	aggregateUUIDs map[placement.AggregateID]placement.UUID
 
 	trees     pages[*Tree]
-	free      []int32 // slots that are empty, used again before new ones
+	unused    []int32 // indexes that are empty, used again before new ones
 	size      int     // trees
 	providers int
 	nested    int   // providers that are not roots
@@ -38,9 +38,9 @@ type Snapshot struct {
 	withSharing   []uint64
 
 	totals map[placement.ClassID]Totals // without their Class; of classes with inventory
-	rooms  map[placement.ClassID]Room
-	// shapes are those that trees have or had, as far as there is room for them.
-	shapes []*Shape
+	free   map[placement.ClassID]FreeCapacity
+	// layouts are those that trees have or had, as far as there is free capacity for them.
+	layouts []*Layout
 
 	fold  bool // names and UUIDs are the same in upper and lower case
 	like  bool // so they are in patterns
@@ -63,9 +63,9 @@ func (w *Snapshot) nameKey(name string) string {
 	return name
 }
 
-// place is where a provider is: its tree's slot and its index in the tree.
+// place is where a provider is: its tree's index and its index in the tree.
 type place struct {
-	slot  int32
+	tree  int32
 	index int32
 }
 
@@ -133,7 +133,7 @@ func (w *Snapshot) AggregateUUID(id placement.AggregateID) placement.UUID {
 func (w *Snapshot) Provider(uuid placement.UUID) (*Provider, *Tree) {
 	key := w.uuidKey(uuid)
 	for at := range w.byUUID.at(hashText(string(key))) {
-		if t := w.trees.get(at.slot); w.uuidKey(t.Providers[at.index].UUID) == key {
+		if t := w.trees.get(at.tree); w.uuidKey(t.Providers[at.index].UUID) == key {
 			return t.Providers[at.index], t
 		}
 	}
@@ -144,7 +144,7 @@ func (w *Snapshot) Provider(uuid placement.UUID) (*Provider, *Tree) {
 func (w *Snapshot) ProviderNamed(name string) (*Provider, *Tree) {
 	key := w.nameKey(name)
 	for at := range w.byName.at(hashText(key)) {
-		if t := w.trees.get(at.slot); w.nameKey(t.Providers[at.index].Name) == key {
+		if t := w.trees.get(at.tree); w.nameKey(t.Providers[at.index].Name) == key {
 			return t.Providers[at.index], t
 		}
 	}
@@ -154,39 +154,39 @@ func (w *Snapshot) ProviderNamed(name string) (*Provider, *Tree) {
 // TreeOf returns the tree with that root, nil when there is none.
 func (w *Snapshot) TreeOf(root int64) *Tree {
 	for at := range w.byRoot.at(hashID(root)) {
-		if t := w.trees.get(at.slot); t.Root().ID == root {
+		if t := w.trees.get(at.tree); t.Root().ID == root {
 			return t
 		}
 	}
 	return nil
 }
 
-// Trees yields all trees in the order of their slots.
+// Trees yields all trees in the order of their indexes.
 func (w *Snapshot) Trees() iter.Seq[*Tree] {
 	return func(yield func(*Tree) bool) {
-		for slot := range w.trees.len {
-			if t := w.trees.get(slot); t != nil && !yield(t) {
+		for index := range w.trees.len {
+			if t := w.trees.get(index); t != nil && !yield(t) {
 				return
 			}
 		}
 	}
 }
 
-// Tree returns the tree in a slot, nil when the slot is empty.
-func (w *Snapshot) Tree(slot int) *Tree {
-	if slot < 0 || int32(slot) >= w.trees.len {
+// Tree returns the tree in a index, nil when the index is empty.
+func (w *Snapshot) Tree(index int) *Tree {
+	if index < 0 || int32(index) >= w.trees.len {
 		return nil
 	}
-	return w.trees.get(int32(slot))
+	return w.trees.get(int32(index))
 }
 
-// Slots returns how many slots there are, empty ones included: the length of a
+// IndexLimit returns how many indexes there are, empty ones included: the length of a
 // bit set over trees.
-func (w *Snapshot) Slots() int { return int(w.trees.len) }
+func (w *Snapshot) IndexLimit() int { return int(w.trees.len) }
 
-// WithClass returns the slots of the trees in which a provider has inventory of
+// WithClass returns the indexes of the trees in which a provider has inventory of
 // the class, as a bit set that must not be changed; it may be shorter than
-// Slots.
+// IndexLimit.
 func (w *Snapshot) WithClass(id placement.ClassID) []uint64 { return w.withClass[id] }
 
 // WithTrait is WithClass for the trees in which a provider has the trait.

@@ -257,8 +257,8 @@ func TestSnapshotWithCatalogsKeepsTrees(t *testing.T) {
 
 func TestSnapshotOfNothing(t *testing.T) {
 	w := snapshot.New(nil, nil, placement.TreeRows{}, time.Unix(5, 0))
-	if w.Len() != 0 || w.TreeCount() != 0 || w.Nested() || w.Slots() != 0 || !w.Built().Equal(time.Unix(5, 0)) {
-		t.Errorf("an empty snapshot has %d providers, %d trees, %d slots, built %v", w.Len(), w.TreeCount(), w.Slots(), w.Built())
+	if w.Len() != 0 || w.TreeCount() != 0 || w.Nested() || w.IndexLimit() != 0 || !w.Built().Equal(time.Unix(5, 0)) {
+		t.Errorf("an empty snapshot has %d providers, %d trees, indexes up to %d, built %v", w.Len(), w.TreeCount(), w.IndexLimit(), w.Built())
 	}
 	if p, tree := w.Provider("x"); p != nil || tree != nil {
 		t.Errorf("Provider(x) = %v, %v", p, tree)
@@ -272,11 +272,11 @@ func TestSnapshotOfNothing(t *testing.T) {
 }
 
 func TestSnapshotLeavesOutTreesWithoutRoot(t *testing.T) {
-	pic := placement.TreeRows{
+	rows := placement.TreeRows{
 		Providers:   []placement.ProviderRow{{ID: 1, UUID: "a", Name: "a", Root: 1}, {ID: 3, UUID: "c", Name: "c", Parent: 2, Root: 2}},
 		Inventories: []placement.InventoryRow{{Provider: 9, Class: 1}},
 	}
-	w := snapshot.New(nil, nil, pic, time.Time{})
+	w := snapshot.New(nil, nil, rows, time.Time{})
 	if p, _ := w.Provider("c"); p != nil || w.Len() != 1 {
 		t.Errorf("a snapshot of %d providers has c: %v", w.Len(), p)
 	}

@@ -19,7 +19,7 @@ type Totals struct {
 const endlessCapacity = 1 << 40
 
 // add adds an inventory, or takes it away when the sign is -1.
-func (t *Totals) add(s *Stock, sign int64) {
+func (t *Totals) add(s *Inventory, sign int64) {
 	t.Providers += sign
 	t.Total += sign * s.Total
 	t.Reserved += sign * s.Reserved

@@ -18,7 +18,7 @@ func TestTotals(t *testing.T) {
 			Total: total, Reserved: reserved, MinUnit: 1, MaxUnit: 100, StepSize: 1, AllocationRatio: ratio,
 		}}
 	}
-	pic := placement.TreeRows{
+	rows := placement.TreeRows{
 		Providers: []placement.ProviderRow{{ID: 1, Root: 1, UUID: "u1", Name: "n1"}, {ID: 2, Root: 2, UUID: "u2", Name: "n2"}, {ID: 3, Root: 3, UUID: "u3", Name: "n3"}},
 		Inventories: []placement.InventoryRow{
 			row(1, 7, 0, 1.5, 3),  // 10.5
@@ -27,7 +27,7 @@ func TestTotals(t *testing.T) {
 		},
 	}
 	classes, traits := bookCatalogs()
-	w := snapshot.New(classes, traits, pic, time.Unix(0, 0))
+	w := snapshot.New(classes, traits, rows, time.Unix(0, 0))
 	want := []snapshot.Totals{{Class: 0, Providers: 3, Total: 19, Reserved: 6, Used: 8, Capacity: 10 + 0 + 1<<40}}
 	if diff := cmp.Diff(want, w.Totals()); diff != "" {
 		t.Errorf("Totals (-want +got):\n%s", diff)

@@ -11,20 +11,20 @@ import (
 type Tree struct {
 	// Providers in the order of their ids, but for the root, which is first.
 	Providers []*Provider
-	// shape, aggregates (the sorted union over the providers) and sharing
+	// layout, aggregates (the sorted union over the providers) and sharing
 	// are what the indexes of the snapshot know of the tree.
-	shape      *Shape
+	layout     *Layout
 	aggregates []placement.AggregateID
 	sharing    bool // any provider has SharesViaAggregate
-	slot       int32
+	index      int32
 }
 
 // Root returns the root provider.
 func (t *Tree) Root() *Provider { return t.Providers[0] }
 
-// Slot is the place of the tree in the snapshot's order: a small number that is
+// Index is the place of the tree in the snapshot's order: a small number that is
 // stable while the tree exists and used again after it is gone.
-func (t *Tree) Slot() int { return int(t.slot) }
+func (t *Tree) Index() int { return int(t.index) }
 
 // A Provider is a resource provider in a snapshot. It is immutable
 // and safe for concurrent use.
@@ -40,7 +40,7 @@ type Provider struct {
 	// Index is this provider's own index there.
 	Index int
 	// Inventories in the order of their classes.
-	Inventories []Stock
+	Inventories []Inventory
 	// Traits and Aggregates in the order of their ids.
 	Traits     []placement.TraitID
 	Aggregates []placement.AggregateID
@@ -49,17 +49,17 @@ type Provider struct {
 	Shares bool
 }
 
-// A Stock is an inventory with the amount of it that is allocated. Stocks that are
+// An Inventory is an inventory with the amount of it that is allocated. Stocks that are
 // alike share the Inventory, which therefore must not be changed.
-type Stock struct {
+type Inventory struct {
 	Class placement.ClassID
 	*placement.Inventory
 	Used     int64
 	Modified placement.Stamp
 }
 
-// Stock returns what the provider offers of a class, or nil.
-func (p *Provider) Stock(class placement.ClassID) *Stock {
+// Inventory returns what the provider offers of a class, or nil.
+func (p *Provider) Inventory(class placement.ClassID) *Inventory {
 	for i := range p.Inventories {
 		if p.Inventories[i].Class == class {
 			return &p.Inventories[i]
@@ -80,9 +80,9 @@ func (p *Provider) InAggregate(id placement.AggregateID) bool {
 	return ok
 }
 
-// Room reports whether amount of the stock can be allocated now: within the
+// FreeCapacity reports whether amount of the inventory can be allocated now: within the
 // units, the steps and what is free.
-func (s *Stock) Room(amount int64) bool {
+func (s *Inventory) HasFree(amount int64) bool {
 	return s.Admits(amount) && s.Fits(s.Used, amount)
 }
 

@@ -77,26 +77,26 @@ func (b *books) ids() []int64 { return slices.Sorted(maps.Keys(b.all)) }
 // rows returns the rows of the trees with those roots, of all when roots is
 // nil.
 func (b *books) rows(roots map[int64]bool) placement.TreeRows {
-	var pic placement.TreeRows
+	var rows placement.TreeRows
 	for _, id := range b.ids() {
 		p, root := b.all[id], b.root(id)
 		if roots != nil && !roots[root] {
 			continue
 		}
-		pic.Providers = append(pic.Providers, placement.ProviderRow{
+		rows.Providers = append(rows.Providers, placement.ProviderRow{
 			ID: id, UUID: p.uuid, Name: p.name, Generation: p.gen, Parent: p.parent, Root: root,
 		})
 		for _, class := range slices.Sorted(maps.Keys(p.invs)) {
-			pic.Inventories = append(pic.Inventories, p.invs[class])
+			rows.Inventories = append(rows.Inventories, p.invs[class])
 		}
 		for _, t := range slices.Sorted(maps.Keys(p.traits)) {
-			pic.Traits = append(pic.Traits, placement.ProviderTraitRow{Provider: id, Trait: t})
+			rows.Traits = append(rows.Traits, placement.ProviderTraitRow{Provider: id, Trait: t})
 		}
 		for _, a := range slices.Sorted(maps.Keys(p.aggs)) {
-			pic.Aggregates = append(pic.Aggregates, placement.AggregateRow{Provider: id, ID: a, UUID: aggregateUUID(a)})
+			rows.Aggregates = append(rows.Aggregates, placement.AggregateRow{Provider: id, ID: a, UUID: aggregateUUID(a)})
 		}
 	}
-	return pic
+	return rows
 }
 
 func aggregateUUID(id placement.AggregateID) placement.UUID {

@@ -13,8 +13,8 @@ import (
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 
-// The numbers where integers, floats and the entries of rooms end.
-func TestRoomIsRightAtTheEnds(t *testing.T) {
+// The numbers where integers, floats and the entries of free capacities end.
+func TestFreeCapacityIsRightAtTheEnds(t *testing.T) {
 	const big = math.MaxInt32
 	for _, inv := range []placement.Inventory{
 		{Total: 10, MaxUnit: 10, AllocationRatio: math.NaN()},
@@ -37,10 +37,10 @@ func TestRoomIsRightAtTheEnds(t *testing.T) {
 					Inventories: []placement.InventoryRow{{Provider: 1, Class: 1, Used: used, Inventory: inv}},
 				}, time.Time{})
 				for _, amount := range []int64{1, 2, 5, 6, 7, 10, 11, big - 2, big - 1, big, big + 1} {
-					stock := w.Tree(0).Root().Stock(1)
-					room, says := stock.Room(amount), w.Room(1).Word(0, 1, amount) == 1
-					if room && !says {
-						t.Errorf("Room(%d) is %t, the index says %t", amount, room, says)
+					inventory := w.Tree(0).Root().Inventory(1)
+					free, says := inventory.HasFree(amount), w.FreeCapacity(1).Word(0, 1, amount) == 1
+					if free && !says {
+						t.Errorf("HasFree(%d) is %t, the index says %t", amount, free, says)
 					}
 				}
 			})
@@ -49,29 +49,29 @@ func TestRoomIsRightAtTheEnds(t *testing.T) {
 }
 
 // Snapshots of several pages, of which an edit copies only some.
-func TestRoomOverPages(t *testing.T) {
+func TestFreeCapacityOverPages(t *testing.T) {
 	const hosts = 1000
-	var pic placement.TreeRows
+	var rows placement.TreeRows
 	for id := int64(1); id <= hosts; id++ {
 		name := fmt.Sprint(id)
-		pic.Providers = append(pic.Providers, placement.ProviderRow{ID: id, UUID: placement.UUID(name), Name: name, Root: id})
-		pic.Inventories = append(pic.Inventories, placement.InventoryRow{Provider: id, Class: 1, Inventory: placement.Inventory{
+		rows.Providers = append(rows.Providers, placement.ProviderRow{ID: id, UUID: placement.UUID(name), Name: name, Root: id})
+		rows.Inventories = append(rows.Inventories, placement.InventoryRow{Provider: id, Class: 1, Inventory: placement.Inventory{
 			Total: id % 20, MinUnit: 1, MaxUnit: 20, StepSize: 1, AllocationRatio: 1,
 		}})
 	}
 	classes := []placement.Named{{ID: 1, Name: "VCPU"}}
-	before := snapshot.New(classes, nil, pic, time.Time{})
+	before := snapshot.New(classes, nil, rows, time.Time{})
 	was := placementtest.Observe(before)
 	var part placement.TreeRows
 	for _, id := range []int64{300, 301, 999} {
-		part.Providers = append(part.Providers, pic.Providers[id-1])
-		row := pic.Inventories[id-1]
+		part.Providers = append(part.Providers, rows.Providers[id-1])
+		row := rows.Inventories[id-1]
 		row.Used = 1
 		part.Inventories = append(part.Inventories, row)
-		pic.Inventories[id-1].Used = 1
+		rows.Inventories[id-1].Used = 1
 	}
 	after := before.WithTrees([]int64{300, 301, 999}, part, time.Time{})
-	if diff := cmp.Diff(placementtest.Observe(snapshot.New(classes, nil, pic, time.Time{})), placementtest.Observe(after)); diff != "" {
+	if diff := cmp.Diff(placementtest.Observe(snapshot.New(classes, nil, rows, time.Time{})), placementtest.Observe(after)); diff != "" {
 		t.Errorf("the edited snapshot (-new +edited):\n%s", diff)
 	}
 	if diff := cmp.Diff(was, placementtest.Observe(before)); diff != "" {

@@ -6,10 +6,10 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// A Shape is what trees of hosts alike have in common: which of a tree's
+// A Layout is what trees of hosts alike have in common: which of a tree's
 // providers are below which, which offer which class and which have which trait.
 // It is immutable, and the trees of a snapshot share it where they can.
-type Shape struct {
+type Layout struct {
 	hash    uint64
 	parents []int32             // by provider, -1 for the root
 	entries int                 // how many classes and traits the providers have in all
@@ -23,12 +23,12 @@ type Shape struct {
 	lineages  []uint64 // of each provider: itself and all above it
 }
 
-// noShape is the shape of no tree.
-var noShape Shape
+// noShape is the layout of no tree.
+var noShape Layout
 
-// newShape works out the shape of a tree of these providers.
-func newShape(providers []*Provider) *Shape {
-	s := &Shape{words: (len(providers) + 63) >> 6}
+// newShape works out the layout of a tree of these providers.
+func newLayout(providers []*Provider) *Layout {
+	s := &Layout{words: (len(providers) + 63) >> 6}
 	for _, p := range providers {
 		s.parents = append(s.parents, int32(p.Parent))
 		for i := range p.Inventories {
@@ -56,17 +56,17 @@ func newShape(providers []*Provider) *Shape {
 }
 
 // lineage returns the set of a provider and all above it.
-func (s *Shape) lineage(i int) []uint64 {
+func (s *Layout) lineage(i int) []uint64 {
 	return s.lineages[i*s.words : (i+1)*s.words : (i+1)*s.words]
 }
 
 // class returns the set of the providers that offer a class, nil for none.
-func (s *Shape) class(id placement.ClassID) []uint64 {
+func (s *Layout) class(id placement.ClassID) []uint64 {
 	return setOf(s.classes, s.withClass, s.words, id)
 }
 
 // trait returns the set of the providers that have a trait, nil for none.
-func (s *Shape) trait(id placement.TraitID) []uint64 {
+func (s *Layout) trait(id placement.TraitID) []uint64 {
 	return setOf(s.traits, s.withTrait, s.words, id)
 }
 
@@ -78,8 +78,8 @@ func setOf[K ~int32](ids []K, sets []uint64, words int, id K) []uint64 {
 	return sets[i*words : (i+1)*words : (i+1)*words]
 }
 
-// describes reports whether a tree of these providers has the shape.
-func (s *Shape) describes(providers []*Provider) bool {
+// describes reports whether a tree of these providers has the layout.
+func (s *Layout) describes(providers []*Provider) bool {
 	if len(providers) != len(s.parents) {
 		return false
 	}
@@ -106,8 +106,8 @@ func (s *Shape) describes(providers []*Provider) bool {
 // member reports whether i is in a set, which may be nil.
 func member(set []uint64, i int) bool { return set != nil && set[i>>6]&(1<<(i&63)) != 0 }
 
-// hashShape hashes what a shape is made of (FNV-1a, a number at a time).
-func hashShape(providers []*Provider) uint64 {
+// hashShape hashes what a layout is made of (FNV-1a, a number at a time).
+func hashLayout(providers []*Provider) uint64 {
 	const prime = 1099511628211
 	h := uint64(14695981039346656037)
 	for _, p := range providers {
@@ -124,36 +124,36 @@ func hashShape(providers []*Provider) uint64 {
 	return h
 }
 
-// maxShapes bounds the list of shapes that a snapshot keeps.
+// maxShapes bounds the list of layouts that a snapshot keeps.
 const maxShapes = 1024
 
-// shapeOf finds the shape of a tree: that of the tree it replaces, which may be
+// shapeOf finds the layout of a tree: that of the tree it replaces, which may be
 // nil, or of another, or a new one.
-func (e *edit) shapeOf(old, t *Tree) *Shape {
-	if old != nil && old.shape.describes(t.Providers) {
-		return old.shape
+func (e *edit) layoutOf(old, t *Tree) *Layout {
+	if old != nil && old.layout.describes(t.Providers) {
+		return old.layout
 	}
-	h := hashShape(t.Providers)
-	for _, s := range e.w.shapes {
+	h := hashLayout(t.Providers)
+	for _, s := range e.w.layouts {
 		if s.hash == h && s.describes(t.Providers) {
 			return s
 		}
 	}
-	s := newShape(t.Providers)
+	s := newLayout(t.Providers)
 	s.hash = h
-	if len(e.w.shapes) < maxShapes {
-		e.w.shapes = append(slices.Clip(e.w.shapes), s)
+	if len(e.w.layouts) < maxShapes {
+		e.w.layouts = append(slices.Clip(e.w.layouts), s)
 	}
 	return s
 }
 
 // WithClass returns the indexes of the providers that have inventory of the
 // class, as a bit set that must not be changed; nil when there are none.
-func (t *Tree) WithClass(id placement.ClassID) []uint64 { return t.shape.class(id) }
+func (t *Tree) WithClass(id placement.ClassID) []uint64 { return t.layout.class(id) }
 
 // WithTrait is WithClass for the providers that have the trait.
-func (t *Tree) WithTrait(id placement.TraitID) []uint64 { return t.shape.trait(id) }
+func (t *Tree) WithTrait(id placement.TraitID) []uint64 { return t.layout.trait(id) }
 
 // Lineage returns the indexes of a provider and of all above it, as a bit set that
 // must not be changed.
-func (t *Tree) Lineage(index int) []uint64 { return t.shape.lineage(index) }
+func (t *Tree) Lineage(index int) []uint64 { return t.layout.lineage(index) }

@@ -7,47 +7,47 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// A Step is the TreeChange of a transaction: From as it was when the
+// A Replacement is the TreeChange of a transaction: From as it was when the
 // transaction was checked against it, To as it is after the commit. Both have the
 // same providers in the same places.
-type Step struct{ From, To *Tree }
+type Replacement struct{ From, To *Tree }
 
 // RootID is the id of the tree's root.
-func (s Step) RootID() int64 { return s.From.Root().ID }
+func (s Replacement) RootID() int64 { return s.From.Root().ID }
 
 // WithChanges returns the snapshot after those of the changed trees that lead on from the
 // very trees it has, and the roots of the trees that must be read instead: those
 // in c.Roots, whatever else is said of them, and those that a change does not fit on.
 func (w *Snapshot) WithChanges(c placement.Changes, built time.Time) (next *Snapshot, read []int64) {
-	stepped := make(map[int64]*Tree) // nil: to be read
+	replaced := make(map[int64]*Tree) // nil: to be read
 	for root := range c.Roots {
-		stepped[root] = nil
+		replaced[root] = nil
 	}
 	for _, change := range c.TreeChanges {
 		root := change.RootID()
-		now, met := stepped[root]
+		now, met := replaced[root]
 		if !met {
 			now = w.TreeOf(root)
 		}
-		if s, ok := change.(Step); ok && now == s.From {
-			stepped[root] = s.To
+		if s, ok := change.(Replacement); ok && now == s.From {
+			replaced[root] = s.To
 		} else {
-			stepped[root] = nil
+			replaced[root] = nil
 		}
 	}
 	var trees []*Tree
-	for root, t := range stepped {
+	for root, t := range replaced {
 		if t == nil {
 			read = append(read, root)
 		} else {
 			trees = append(trees, t)
 		}
 	}
-	return w.withStepped(trees, built), read
+	return w.withReplaced(trees, built), read
 }
 
 // withStepped replaces trees by others of the same providers.
-func (w *Snapshot) withStepped(trees []*Tree, built time.Time) *Snapshot {
+func (w *Snapshot) withReplaced(trees []*Tree, built time.Time) *Snapshot {
 	if len(trees) == 0 {
 		return w
 	}
@@ -76,7 +76,7 @@ func NewPending() Pending {
 	return Pending{Used: make(map[InventoryKey]int64), Bumps: make(map[int64]placement.Generation)}
 }
 
-// After is the tree with what the ledger has of it, written at the given time.
+// After is the tree with what what is pending has of it, written at the given time.
 func (t *Tree) After(l Pending, written time.Time) *Tree {
 	next := &Tree{Providers: slices.Clone(t.Providers), aggregates: t.aggregates, sharing: t.sharing}
 	for i, p := range t.Providers {
@@ -87,7 +87,7 @@ func (t *Tree) After(l Pending, written time.Time) *Tree {
 	return next
 }
 
-// after is the provider with what the ledger has of it, nil when that is
+// after is the provider with what what is pending has of it, nil when that is
 // nothing. Usage does not touch the row of an inventory, nor a release that of
 // its provider.
 func (p *Provider) after(l Pending, written time.Time) *Provider {

@@ -1,0 +1,159 @@
+package snapshot
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/berthcloud/berth/placement"
+)
+
+// A FreeCapacity tells, for one class, how much single providers could give: for each
+// index the most that any one provider of the tree may be asked for now, whatever
+// its min_unit and step_size say. It never says less than that. It is immutable
+// and safe for concurrent use; the zero value has no free capacity anywhere.
+type FreeCapacity struct {
+	pages []*capacityPage
+}
+
+// A capacityPage has the entries of so many indexes. Those of empty indexes, and of
+// trees without the class, are 0.
+type capacityPage [pageSize]int32
+
+// wordsPerPage is how many words of a bit set go with a page.
+const wordsPerPage = pageSize / 64
+
+// roomEnd is the biggest entry. It stands for itself and all above.
+const roomEnd = math.MaxInt32
+
+// Word returns, for the 64 indexes of one word of a bit set, those of among whose trees may have a
+// provider with free capacity for an amount. Only what it leaves out is certain.
+func (r FreeCapacity) Word(word int, among uint64, amount int64) uint64 {
+	at := word / wordsPerPage
+	switch {
+	case among == 0 || amount <= 0:
+		return among
+	case at >= len(r.pages):
+		return 0
+	}
+	from := word % wordsPerPage * 64
+	entries := (*[64]int32)(r.pages[at][from : from+64])
+	least := int32(min(amount, roomEnd))
+	if bits.OnesCount64(among) < 16 {
+		return someWithFree(entries, among, least)
+	}
+	return among & withFree(entries, least)
+}
+
+// withRoom looks at all entries, without branches.
+func withFree(entries *[64]int32, least int32) (word uint64) {
+	for i := range entries {
+		// The difference is negative when the entry is at least least.
+		word = word>>1 | uint64(uint32(least-1-entries[i])>>31)<<63
+	}
+	return word
+}
+
+// someWithRoom looks at some entries one by one.
+func someWithFree(entries *[64]int32, among uint64, least int32) uint64 {
+	word := among
+	for rest := among; rest != 0; rest &= rest - 1 {
+		if i := bits.TrailingZeros64(rest); entries[i&63] < least {
+			word &^= 1 << i
+		}
+	}
+	return word
+}
+
+// free capacity is an inventory's entry.
+func (s *Inventory) freeEntry() int32 {
+	const precise = 1 << 53 // beyond, a float64 does not tell whole numbers apart
+	sane := 0 <= s.Used && s.Used < precise/2
+	most := s.MaxUnit
+	if u := s.Usable(); sane && !(u >= 1) { // also when it is no number
+		most = 0
+	} else if sane && u < precise {
+		most = min(most, int64(u)-s.Used)
+	}
+	return int32(min(max(most, 0), roomEnd))
+}
+
+// A roomEdit makes a FreeCapacity from another. It copies each page at most once.
+type capacityEdit struct {
+	FreeCapacity
+	own []bool // the pages that are copies
+}
+
+func newCapacityEdit(r FreeCapacity) *capacityEdit {
+	return &capacityEdit{FreeCapacity{slices.Clone(r.pages)}, make([]bool, len(r.pages))}
+}
+
+// set puts an entry.
+func (e *capacityEdit) set(index, entry int32) {
+	at := int(index >> pageBits)
+	for len(e.pages) <= at {
+		e.pages, e.own = append(e.pages, new(capacityPage)), append(e.own, true)
+	}
+	i := index & (pageSize - 1)
+	if e.pages[at][i] == entry {
+		return
+	}
+	if !e.own[at] {
+		page := *e.pages[at]
+		e.pages[at], e.own[at] = &page, true
+	}
+	e.pages[at][i] = entry
+}
+
+// entry returns the entry of a index.
+func (r FreeCapacity) entry(index int32) int32 {
+	if at := int(index >> pageBits); at < len(r.pages) {
+		return r.pages[at][index&(pageSize-1)]
+	}
+	return 0
+}
+
+// measure brings the free capacities from what they said of the old tree to what they must
+// say of the new one. Either may be nil.
+func (e *edit) measure(was, is *Tree) {
+	if was != nil {
+		for _, id := range was.layout.classes {
+			if is == nil || is.layout.class(id) == nil {
+				e.setFree(id, was.index, 0)
+			}
+		}
+	}
+	if is == nil {
+		return
+	}
+	for _, id := range is.layout.classes {
+		e.setFree(id, is.index, is.freeEntry(id))
+	}
+}
+
+// setRoom puts an entry, and copies nothing when it is there already.
+func (e *edit) setFree(id placement.ClassID, index, entry int32) {
+	r := e.free[id]
+	if r == nil {
+		shared := e.w.free[id]
+		if shared.entry(index) == entry {
+			return
+		}
+		r = newCapacityEdit(shared)
+		e.free[id] = r
+	}
+	r.set(index, entry)
+}
+
+// free capacity is the tree's entry for a class that one of its providers offers.
+func (t *Tree) freeEntry(id placement.ClassID) (entry int32) {
+	for at, word := range t.layout.class(id) {
+		for ; word != 0; word &= word - 1 {
+			entry = max(entry, t.Providers[at*64+bits.TrailingZeros64(word)].Inventory(id).freeEntry())
+		}
+	}
+	return entry
+}
+
+// FreeCapacity returns what single providers could give of a class.
+func (w *Snapshot) FreeCapacity(id placement.ClassID) FreeCapacity { return w.free[id] }
