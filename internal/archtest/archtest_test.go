@@ -112,7 +112,7 @@ var rules = []struct{ pkg, may string }{
 	{"internal/rotation", ""},
 	{"internal/servertest", "internal/process"},
 	{"internal/sqltest", "config fault internal/dbtest sqlstore sqlstore/migrations sqlstore/sqlconn"},
-	{"internal/storetest", "rows"},
+	{"internal/storetest", "internal/racetest rows"},
 	{"internal/traffictest", "internal/ovstest internal/process"},
 	{"internal/upstreamtest", ""},
 
