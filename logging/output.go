@@ -1,6 +1,7 @@
 package logging
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,8 +18,10 @@ const (
 	watchInterval = time.Second
 	// A system call per line would be a considerable part of the cost of a small request, so lines
 	// are buffered: up to this size, and for this long.
-	holdSize = 32 << 10
-	holdTime = 50 * time.Millisecond
+	bufferSize = 32 << 10
+	bufferTime = 50 * time.Millisecond
+	// lossInterval is the least time between two reports of lines that could not be written.
+	lossInterval = time.Minute
 )
 
 // An Output is the destination of an open logger, and its settings that can change meanwhile. Its
@@ -26,19 +29,28 @@ const (
 //
 // A record is written 50 ms after it was logged at the latest; a warning or an error is written at
 // once, with all before it.
+//
+// Lines that cannot be written to the file, as on a full disk, are dropped, since the disk may stay
+// full for long. How many, and why, is reported on the writer that Open got for logs without a file:
+// with the first, then once a minute while there are more, and at Close.
 type Output struct {
 	path  string // "" for a writer that was given to Open
 	watch bool
 	text  bool
 	level slog.LevelVar
 
-	mu     sync.Mutex // guards all below
-	to     io.Writer  // the file, or the writer; nil when the file is closed
-	file   *os.File   // nil without a path, and when closed
-	closed bool
-	held   []byte // records that are not written yet
-	timer  *time.Timer
-	looked time.Time
+	fallback io.Writer // the writer that was given to Open; nil for none
+
+	mu       sync.Mutex // guards all below
+	to       io.Writer  // the file, or the writer; nil when the file is closed
+	file     *os.File   // nil without a path, and when closed
+	closed   bool
+	buffer   []byte // records that are not written yet
+	timer    *time.Timer
+	looked   time.Time
+	lost     int   // lines that could not be written, since the last report
+	lostBy   error // why the last of them could not
+	reported time.Time
 }
 
 // SetDebug sets whether debug messages are written.
@@ -77,11 +89,11 @@ func (o *Output) Write(p []byte) (int, error) {
 		return 0, fs.ErrClosed
 	case o.closed:
 		return o.to.Write(p)
-	case len(o.held) == 0:
+	case len(o.buffer) == 0:
 		o.wake()
 	}
-	o.held = append(o.held, p...)
-	if len(o.held) < holdSize {
+	o.buffer = append(o.buffer, p...)
+	if len(o.buffer) < bufferSize {
 		return len(p), nil
 	}
 	return len(p), o.flush()
@@ -90,10 +102,10 @@ func (o *Output) Write(p []byte) (int, error) {
 // wake schedules a flush; the caller has locked mu.
 func (o *Output) wake() {
 	if o.timer == nil {
-		o.timer = time.AfterFunc(holdTime, func() { _ = o.Flush() }) // lines that cannot be written are dropped, see flush
+		o.timer = time.AfterFunc(bufferTime, func() { _ = o.Flush() }) // flush reports the error
 		return
 	}
-	o.timer.Reset(holdTime)
+	o.timer.Reset(bufferTime)
 }
 
 // Flush writes the buffered lines.
@@ -103,20 +115,36 @@ func (o *Output) Flush() error {
 	return o.flush()
 }
 
-// flush is Flush for callers that have locked mu. Lines that cannot be written are dropped, since
-// the disk may stay full for long.
+// flush is Flush for callers that have locked mu.
 func (o *Output) flush() error {
-	if o.to == nil || len(o.held) == 0 {
+	if o.to == nil || len(o.buffer) == 0 {
 		return nil
 	}
-	if now := time.Now(); o.watch && now.Sub(o.looked) >= watchInterval {
+	now := time.Now()
+	if o.watch && now.Sub(o.looked) >= watchInterval {
 		o.looked = now
 		o.follow()
 	}
-	held := o.held
-	o.held = held[:0]
-	_, err := o.to.Write(held)
+	lines := o.buffer
+	o.buffer = lines[:0]
+	n, err := o.to.Write(lines)
+	if err != nil {
+		o.lost, o.lostBy = o.lost+bytes.Count(lines[n:], []byte("\n")), err
+	}
+	if now.Sub(o.reported) >= lossInterval {
+		o.reportLoss(now)
+	}
 	return err
+}
+
+// reportLoss reports the lines that were lost since the last report, if any. Without a file there is
+// nowhere to report them. The caller has locked mu.
+func (o *Output) reportLoss(now time.Time) {
+	if o.lost == 0 || o.path == "" || o.fallback == nil {
+		return
+	}
+	fmt.Fprintf(o.fallback, "berth: %d log lines are lost: %v\n", o.lost, o.lostBy)
+	o.lost, o.reported = 0, now
 }
 
 // follow reopens the file when its name refers to another one, or to none. On an error, the old one
@@ -137,6 +165,7 @@ func (o *Output) Close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	err := o.flush()
+	o.reportLoss(time.Now())
 	o.closed = true
 	if o.file != nil {
 		err = errors.Join(err, o.file.Close())

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/berthcloud/berth/logging"
@@ -90,7 +91,7 @@ func TestWithoutWatchTheFileStays(t *testing.T) {
 }
 
 // Information is written after a delay, or together with a record that is written at once.
-func TestInformationIsHeld(t *testing.T) {
+func TestInformationIsBuffered(t *testing.T) {
 	path, log, out := open(t, logging.Options{})
 	log.Info("first")
 	log.With("a", 1).WithGroup("g").Error("second")
@@ -110,7 +111,7 @@ func TestInformationIsHeld(t *testing.T) {
 }
 
 // Many records do not wait for their time.
-func TestHeldRecordsAreBounded(t *testing.T) {
+func TestBufferIsBounded(t *testing.T) {
 	path, log, _ := open(t, logging.Options{})
 	long := strings.Repeat("x", 1<<10)
 	for range 100 {
@@ -181,7 +182,7 @@ func TestWriterGetsGroups(t *testing.T) {
 	if calls, lines := to.counts(); calls > 50 || lines != 101 {
 		t.Errorf("%d lines in %d calls, want 101 in fewer", lines, calls)
 	}
-	log.Info("held")
+	log.Info("buffered")
 	if err := out.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -189,6 +190,41 @@ func TestWriterGetsGroups(t *testing.T) {
 	if _, lines := to.counts(); lines != 103 {
 		t.Errorf("%d lines after Close, want 103", lines)
 	}
+}
+
+// A full disk: lines are dropped, and standard error has how many, once a minute.
+func TestLostLinesAreReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stderr bytes.Buffer
+		log, out, err := logging.Open(logging.Options{File: "/dev/full", Text: true}, &stderr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait := func(d time.Duration, want string) {
+			t.Helper()
+			time.Sleep(d)
+			synctest.Wait()
+			if got := stderr.String(); got != want {
+				t.Fatalf("standard error holds %q, want %q", got, want)
+			}
+		}
+		const why = " log lines are lost: write /dev/full: no space left on device\n"
+		log.Info("one")
+		log.Info("two")
+		wait(time.Second, "berth: 2"+why)
+		log.Info("three")
+		log.Warn("four")
+		wait(time.Second, "berth: 2"+why)
+		wait(time.Minute, "berth: 2"+why)
+		log.Info("five")
+		wait(time.Second, "berth: 2"+why+"berth: 3"+why)
+		log.Info("six")
+		wait(time.Second, "berth: 2"+why+"berth: 3"+why)
+		if err := out.Close(); err != nil {
+			t.Error(err)
+		}
+		wait(0, "berth: 2"+why+"berth: 3"+why+"berth: 1"+why)
+	})
 }
 
 func TestClosedOutputTakesNothing(t *testing.T) {
