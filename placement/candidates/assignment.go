@@ -16,7 +16,7 @@ type assignment struct {
 	depth    int   // how many domains have a provider
 	at       []int // by domain: the option that it has, or the last that was tried
 	failed   int   // dead ends since the last complete assignment
-	match    matching
+	matching matching
 }
 
 // begin starts with another tree, and reports false when it can see that there is no assignment.
@@ -68,7 +68,7 @@ func (a *assignment) advance() bool {
 		if !a.assign(at) {
 			continue
 		}
-		if a.failed < deadEnds || a.matchable() {
+		if a.failed < deadEnds || a.matching.possible(&a.constraints, a.assigned, a.depth) {
 			return true
 		}
 		a.unassign()
@@ -81,7 +81,10 @@ func (a *assignment) advance() bool {
 func (a *assignment) assign(at int) bool {
 	k, number := a.domains[a.depth].request, a.providers[at]
 	r := &a.requests[k]
-	if !a.free(r, number) || a.words > 0 && !a.cover(a.depth, at, r) {
+	if r.granular && a.asked.Isolate && a.taken[number] || !a.affords(r, number) {
+		return false
+	}
+	if a.words > 0 && !a.cover(a.depth, at, r) {
 		return false
 	}
 	if r.granular && len(a.sameSubtrees) > 0 &&
@@ -116,4 +119,28 @@ func (a *assignment) restore(from []int32) {
 	for _, at := range from {
 		a.assign(int(at))
 	}
+}
+
+// hidden reports whether an assignment must be kept from clients that do not know of trees: when
+// two different providers of one tree give resources. Upstream leaves them out after it has cut the
+// list to Max, so that there can be fewer than Max even though there are more.
+func (a *assignment) hidden() bool {
+	if !a.asked.Flat {
+		return false
+	}
+	for i, number := range a.assigned {
+		if len(a.requests[i].needs) == 0 {
+			continue
+		}
+		_, tree := a.provider(number)
+		for j, other := range a.assigned[:i] {
+			if other == number || len(a.requests[j].needs) == 0 {
+				continue
+			}
+			if _, its := a.provider(other); its == tree {
+				return true
+			}
+		}
+	}
+	return false
 }

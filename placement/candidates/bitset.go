@@ -75,3 +75,12 @@ func (b bitset) from(i int) int {
 
 // newBitset returns an empty set for numbers below n.
 func newBitset(n int) bitset { return make(bitset, (n+63)>>6) }
+
+// resize returns a slice of length n, s itself when it has the capacity; its content is whatever
+// was there.
+func resize[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n, 2*n)
+	}
+	return s[:n]
+}

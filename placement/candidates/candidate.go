@@ -3,8 +3,41 @@ package candidates
 import (
 	"slices"
 
+	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/snapshot"
 )
+
+// A Candidate is one way to satisfy a query. Its slices belong to the loop that
+// yields it and are good until the next candidate; what they point to belongs
+// to the snapshot.
+type Candidate struct {
+	// Anchor is the tree that the candidate belongs to: its providers are in
+	// that tree or share with it. A candidate of sharing providers alone may
+	// have several anchors, of which this is one.
+	Anchor *snapshot.Tree
+	// Uses are what is taken from each provider, each provider once, in the
+	// order in which the groups come to them.
+	Uses []Use
+	// Mappings are the providers that satisfy each group, in the order of
+	// Result.Groups: one for a suffixed group, which need not be in Uses
+	// when the group has no resources, and one or more for the unsuffixed
+	// one.
+	Mappings [][]*snapshot.Provider
+}
+
+// A Use is what a candidate takes from one provider.
+type Use struct {
+	Provider *snapshot.Provider
+	Tree     *snapshot.Tree // the provider's own, which need not be the anchor
+	Index    int            // Provider.Index, for those who need not look at the provider
+	Amounts  []Amount       // each class once, summed over the groups
+}
+
+// An Amount is so much of a resource class.
+type Amount struct {
+	Class  placement.ClassID
+	Amount int64
+}
 
 // A builder makes candidates of assignments and has the memory of the one
 // that is being yielded.
@@ -59,7 +92,11 @@ func (b *builder) candidate(a *assignment) Candidate {
 		if b.useOf[number] == noUse {
 			b.useOf[number] = int32(len(b.uses))
 			b.numbers = append(b.numbers, number)
-			b.addUse(Use{Provider: p, Tree: tree, Index: p.Index})
+			u := Use{Provider: p, Tree: tree, Index: p.Index}
+			if n := len(b.uses); n < cap(b.uses) {
+				u.Amounts = b.uses[:n+1][n].Amounts[:0] // the memory of an earlier candidate's
+			}
+			b.uses = append(b.uses, u)
 		}
 		u := &b.uses[b.useOf[number]]
 		for i := range r.needs {
@@ -87,15 +124,6 @@ func (b *builder) candidate(a *assignment) Candidate {
 		b.mappings[group] = once[: len(once) : k-from]
 	}
 	return Candidate{Anchor: a.tree, Uses: b.uses, Mappings: b.mappings}
-}
-
-// addUse adds a use, whose amounts take the memory of those of an earlier candidate.
-func (b *builder) addUse(u Use) {
-	n := len(b.uses)
-	if n < cap(b.uses) {
-		u.Amounts = b.uses[:n+1][n].Amounts[:0]
-	}
-	b.uses = append(b.uses, u)
 }
 
 // addTo adds a need to amounts.

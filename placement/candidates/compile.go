@@ -8,71 +8,9 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// A compiledQuery is a query with its names resolved in one snapshot. It
-// does not change once it is compiled.
-type compiledQuery struct {
-	w        *snapshot.Snapshot
-	asked    placement.Query
-	groups   []string // suffixes, in the order of the query
-	requests []request
-	// classes are the requested ones, sorted.
-	classes []placement.ClassID
-	// commonClasses is how many classes are wanted by more than one request: only
-	// for those must a search keep what is left.
-	commonClasses int
-	// sameSubtrees are the sets of same_subtree, as sets of requests.
-	sameSubtrees []bitset
-	// required are the traits the providers of the unsuffixed group must
-	// have between them.
-	required      [][]placement.TraitID
-	rootRequired  []placement.TraitID
-	rootForbidden []placement.TraitID
-
-	sharingProviders []sharingProvider
-	// candidateTrees are those that may anchor a candidate, as far as the indexes can
-	// tell, but for the free capacity that the largest amount of each class needs.
-	candidateTrees bitset
-	largest        []largestAmount
-
-	// unknown says that a class or a trait does not exist; impossible that
-	// nothing can satisfy a group, whatever the providers have left.
-	unknown    bool
-	impossible bool
-	// resolved is how many groups there are before the first with an unknown name.
-	resolved int
-}
-
-// A request is what one provider must satisfy: a suffixed group, or one class of
-// the unsuffixed group.
-type request struct {
-	group    int
-	granular bool
-	needs    []need
-	// sameAs is an earlier request that asks for the same, -1 when there is none.
-	sameAs int
-	// required are any-of sets that the provider itself must satisfy; the
-	// unsuffixed group's are in compiledQuery.required instead.
-	required    [][]placement.TraitID
-	forbidden   []placement.TraitID
-	memberOf    [][]placement.AggregateID
-	notMemberOf []placement.AggregateID
-	// inTree is the index of the only tree whose providers may serve, -1 for
-	// any.
-	inTree int
-}
-
-// A need is an amount of one class.
-type need struct {
-	class  placement.ClassID
-	amount int64
-	// common numbers the classes that several requests want, -1 for a class
-	// that only this request wants.
-	common int
-}
-
 // compile resolves the names of a query and narrows the trees.
-func compile(w *snapshot.Snapshot, asked placement.Query) *compiledQuery {
-	q := &compiledQuery{w: w, asked: asked}
+func compile(s *snapshot.Snapshot, asked placement.Query) *compiledQuery {
+	q := &compiledQuery{w: s, asked: asked}
 	q.rootRequired = q.traits(asked.RootRequired)
 	q.rootForbidden = q.traits(asked.RootForbidden)
 	q.impossible = len(asked.Groups) == 0

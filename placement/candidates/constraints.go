@@ -27,7 +27,17 @@ func (c *constraints) prepare() bool {
 	if c.commonClasses > 0 {
 		c.left = resize(c.left, c.count()*c.commonClasses)
 		for _, d := range c.domains {
-			c.prepareLeft(d)
+			for _, n := range c.requests[d.request].needs {
+				if n.common < 0 {
+					continue
+				}
+				for _, number := range c.providers[d.from:d.to] {
+					p, _ := c.provider(number)
+					s := p.Inventory(n.class)
+					// One candidate may take max_unit at most, among however many groups it is divided.
+					c.left[int(number)*c.commonClasses+n.common] = min(s.Capacity()-s.Used, s.MaxUnit)
+				}
+			}
 		}
 	}
 	if c.asked.Isolate {
@@ -41,21 +51,6 @@ func (c *constraints) prepare() bool {
 		c.subtrees.prepare(&c.treeOptions)
 	}
 	return true
-}
-
-// prepareLeft notes what the options of a domain have of common classes: the most that one
-// candidate may take, among however many groups it is divided.
-func (c *constraints) prepareLeft(d domain) {
-	for _, n := range c.requests[d.request].needs {
-		if n.common < 0 {
-			continue
-		}
-		for _, number := range c.providers[d.from:d.to] {
-			p, _ := c.provider(number)
-			s := p.Inventory(n.class)
-			c.left[int(number)*c.commonClasses+n.common] = min(s.Capacity()-s.Used, s.MaxUnit)
-		}
-	}
 }
 
 // prepareTraits works out which required sets each option satisfies, and each depth still can.
@@ -118,11 +113,6 @@ func (c *constraints) cover(depth, at int, r *request) bool {
 	return c.coverable(depth + 1)
 }
 
-// free reports whether a provider may still be given to a request.
-func (c *constraints) free(r *request, number int32) bool {
-	return !(r.granular && c.asked.Isolate && c.taken[number]) && c.affords(r, number)
-}
-
 // affords reports whether what is left on a provider is enough for a request.
 func (c *constraints) affords(r *request, number int32) bool {
 	for i := range r.needs {
@@ -134,36 +124,20 @@ func (c *constraints) affords(r *request, number int32) bool {
 	return true
 }
 
-// take gives a provider to a request, and release takes it back.
-func (c *constraints) take(r *request, number int32) {
-	c.mark(r, number, true)
-	for i := range r.needs {
-		if n := &r.needs[i]; n.common >= 0 {
-			c.left[int(number)*c.commonClasses+n.common] -= n.amount
-		}
-	}
-}
+// take gives a provider to a request: what it needs is subtracted from what is left.
+func (c *constraints) take(r *request, number int32) { c.add(r, number, -1) }
 
-func (c *constraints) release(r *request, number int32) {
-	c.mark(r, number, false)
-	for i := range r.needs {
-		if n := &r.needs[i]; n.common >= 0 {
-			c.left[int(number)*c.commonClasses+n.common] += n.amount
-		}
-	}
-}
+// release takes back what take gave.
+func (c *constraints) release(r *request, number int32) { c.add(r, number, 1) }
 
-func (c *constraints) mark(r *request, number int32, taken bool) {
+// add adds what a request needs to what is left on a provider, or subtracts it when sign is -1.
+func (c *constraints) add(r *request, number int32, sign int64) {
 	if r.granular && c.asked.Isolate {
-		c.taken[number] = taken
+		c.taken[number] = sign < 0
 	}
-}
-
-// resize returns a slice of length n, s itself when it has the capacity; its content is whatever
-// was there.
-func resize[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n, 2*n)
+	for i := range r.needs {
+		if n := &r.needs[i]; n.common >= 0 {
+			c.left[int(number)*c.commonClasses+n.common] += sign * n.amount
+		}
 	}
-	return s[:n]
 }

@@ -5,12 +5,35 @@
 // candidates in the same order. It does not reserve anything; a candidate is
 // advice, and the claim checks again.
 //
+// # How to read it
+//
+// From the top down; no file calls up:
+//
+//	search.go       Search: the query is compiled, and the fault of an unknown name found
+//	explain.go      Explain: the same constraints, counted instead of searched
+//	summary.go      which providers an answer describes besides its candidates
+//	result.go       Result.All: the candidates, in order or as a sample
+//	solver.go       the solver of one All; sample.go has the reservoir of a sample
+//	walk.go         from tree to tree: the order of the trees, and their bounds
+//	anchors.go      assignments that another tree has too
+//	candidate.go    the Candidate of an assignment
+//	assignment.go   depth-first search in one tree
+//	matching.go     whether the rest of an assignment can be completed at all
+//	constraints.go  capacity, isolation and required traits; subtree.go has same_subtree
+//	options.go      the providers that can serve each request in one tree
+//	compile.go      names to ids, groups to requests
+//	trees.go        the trees that may have candidates, by the indexes of the snapshot
+//	sharing.go      the sharing providers that could serve
+//	fit.go          one provider and one request
+//	query.go        the compiled query, which all of these read
+//
 // # Algorithm
 //
 // A query is cut into requests, each of which one provider must satisfy: a
 // suffixed group is one request, the unsuffixed group is one request for each of its
 // resource classes. A candidate belongs to an anchor, a tree: each request is
-// satisfied by a provider of the anchor or by one that shares with it.
+// satisfied by a provider of the anchor or by one that shares with it (a provider with
+// MISC_SHARES_VIA_AGGREGATE that has an aggregate in common with one of the anchor's).
 //
 //  1. Names are resolved; when one is unknown, the groups are gone through as
 //     upstream does, to find which fault the caller must see, if any (compile.go,
@@ -29,10 +52,11 @@
 //     before each step, whether the remaining requests can be matched to providers at
 //     all (matching.go).
 //  6. What was found is cut to Max, freed of candidates that clients without
-//     trees must not see, and limited (walk.go, result.go, candidate.go).
+//     trees must not see, and limited (walk.go, solver.go). Upstream cuts and leaves out
+//     in this order too, so that there can be fewer candidates than Max though there are more.
 //
-// For a sample all candidates are generated, and a reservoir keeps as many as are
-// wanted (sample.go).
+// For a sample ([placement]randomize_allocation_candidates) all candidates are generated, and
+// a reservoir keeps as many as are wanted (sample.go).
 //
 // # Cost
 //

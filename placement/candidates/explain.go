@@ -132,13 +132,13 @@ type Drop struct {
 // that Search gives. It looks at every provider of the snapshot, whatever the
 // query's limits, and is meant for people who wonder why. When ctx ends, it returns
 // what it has.
-func Explain(ctx context.Context, w *snapshot.Snapshot, asked placement.Query) (Explanation, error) {
-	r, err := Search(w, asked)
+func Explain(ctx context.Context, s *snapshot.Snapshot, asked placement.Query) (Explanation, error) {
+	r, err := Search(s, asked)
 	if err != nil {
 		return Explanation{}, err
 	}
-	q, e := r.query, Explanation{Providers: w.Len(), Trees: w.TreeCount()}
-	for t := range w.Trees() {
+	q, e := r.query, Explanation{Providers: s.Len(), Trees: s.TreeCount()}
+	for t := range s.Trees() {
 		if !q.rootQualifies(t.Root()) {
 			e.BadRoots++
 		}

@@ -1,83 +1,83 @@
 package candidates
 
-// A matching has the memory of the attempts to give the rest of the requests a provider each.
+// A matching asks whether the requests that have no provider yet could have one each. It is made
+// for one assignment, whose memory it reads, and keeps its own for the next question.
 type matching struct {
+	*constraints
+	assigned []int32 // the assignment's
+	depth    int     // of the first domain without a provider
+
 	spare   []int32 // how many more requests each provider can take
 	visited []bool
 	depths  []int   // of the domains to match
 	mate    []int32 // the provider of each
 }
 
-// matchable reports whether the requests that have no provider yet could have one each, as far as it
-// can be told without trying: with isolation, whether the suffixed ones can have different
-// providers; and for each common class, whether enough is left for as many pieces and in sum;
+// possible reports whether the domains from depth on could have a provider each, as far as it
+// can be told without trying: with isolation, whether the suffixed groups can have different
+// providers; and for each common class, whether enough is left for as many requests and in sum;
 // in both cases within the subtrees of what is assigned. It never says no when there is a way.
-func (a *assignment) matchable() bool {
-	if a.depth == len(a.domains) {
+func (m *matching) possible(c *constraints, assigned []int32, depth int) bool {
+	m.constraints, m.assigned, m.depth = c, assigned, depth
+	if depth == len(m.domains) {
 		return true
 	}
-	if a.asked.Isolate && !a.matchIsolated() {
-		return false
+	if m.asked.Isolate {
+		m.start()
+		for depth := m.depth; depth < len(m.domains); depth++ {
+			if m.requests[m.domains[depth].request].granular {
+				m.depths = append(m.depths, depth)
+			}
+		}
+		for number := range m.spare {
+			if !m.taken[number] {
+				m.spare[number] = 1
+			}
+		}
+		if !m.matchAll() {
+			return false
+		}
 	}
-	for class := range a.commonClasses {
-		if !a.matchClass(class) {
+	for class := range m.commonClasses {
+		if !m.matchClass(class) {
 			return false
 		}
 	}
 	return true
 }
 
-// matchIsolated looks for different providers for the suffixed groups.
-func (a *assignment) matchIsolated() bool {
-	m := &a.match
-	m.start(a.count())
-	for depth := a.depth; depth < len(a.domains); depth++ {
-		if a.requests[a.domains[depth].request].granular {
-			m.depths = append(m.depths, depth)
-		}
-	}
-	for number := range m.spare {
-		if !a.taken[number] {
-			m.spare[number] = 1
-		}
-	}
-	return a.matchAll()
-}
-
 // matchClass looks for providers for the requests that want a class.
-func (a *assignment) matchClass(class int) bool {
-	m := &a.match
-	m.start(a.count())
+func (m *matching) matchClass(class int) bool {
+	m.start()
 	var sum int64
-	for depth := a.depth; depth < len(a.domains); depth++ {
-		if amount := a.wants(depth, class); amount > 0 {
+	for depth := m.depth; depth < len(m.domains); depth++ {
+		if amount := m.wants(depth, class); amount > 0 {
 			m.depths = append(m.depths, depth)
 			sum += amount
 		}
 	}
-	a.countSpare()
+	m.countSpare()
 	for number, spare := range m.spare {
 		if spare > 0 {
-			sum -= a.left[number*a.commonClasses+class]
+			sum -= m.left[number*m.commonClasses+class]
 		}
 	}
-	return sum <= 0 && a.matchAll()
+	return sum <= 0 && m.matchAll()
 }
 
 // countSpare works out how many of the requests to match each provider could take at most: of every
 // class that they all want, what is left divided by the least that one of them wants.
-func (a *assignment) countSpare() {
-	m := &a.match
+func (m *matching) countSpare() {
 	for _, depth := range m.depths {
-		d := a.domains[depth]
-		for _, number := range a.providers[d.from:d.to] {
+		d := m.domains[depth]
+		for _, number := range m.providers[d.from:d.to] {
 			m.spare[number] = int32(len(m.depths))
 		}
 	}
-	for class := range a.commonClasses {
+	for class := range m.commonClasses {
 		var least int64
 		for i, depth := range m.depths {
-			if amount := a.wants(depth, class); i == 0 || amount < least {
+			if amount := m.wants(depth, class); i == 0 || amount < least {
 				least = amount
 			}
 		}
@@ -86,15 +86,15 @@ func (a *assignment) countSpare() {
 		}
 		for number, spare := range m.spare {
 			if spare > 0 {
-				m.spare[number] = int32(min(int64(spare), a.left[number*a.commonClasses+class]/least))
+				m.spare[number] = int32(min(int64(spare), m.left[number*m.commonClasses+class]/least))
 			}
 		}
 	}
 }
 
 // wants returns how much of a common class the request of a domain needs.
-func (a *assignment) wants(depth, class int) int64 {
-	for _, n := range a.requests[a.domains[depth].request].needs {
+func (m *matching) wants(depth, class int) int64 {
+	for _, n := range m.requests[m.domains[depth].request].needs {
 		if n.common == class {
 			return n.amount
 		}
@@ -102,9 +102,9 @@ func (a *assignment) wants(depth, class int) int64 {
 	return 0
 }
 
-// start clears the matching for so many providers.
-func (m *matching) start(providers int) {
-	m.spare = resize(m.spare, providers)
+// start clears the matching.
+func (m *matching) start() {
+	m.spare = resize(m.spare, m.count())
 	clear(m.spare)
 	m.depths = m.depths[:0]
 }
@@ -112,8 +112,7 @@ func (m *matching) start(providers int) {
 // matchAll matches each domain with one of its options that may be given to its request, no provider
 // with more than it can take. The matching grows by augmenting paths (Kuhn's algorithm), where what
 // a provider can take stands for as many copies of it.
-func (a *assignment) matchAll() bool {
-	m := &a.match
+func (m *matching) matchAll() bool {
 	m.mate = resize(m.mate, len(m.depths))
 	for i := range m.mate {
 		m.mate[i] = -1
@@ -121,7 +120,7 @@ func (a *assignment) matchAll() bool {
 	m.visited = resize(m.visited, len(m.spare))
 	for i := range m.depths {
 		clear(m.visited)
-		if !a.augment(i) {
+		if !m.augment(i) {
 			return false
 		}
 	}
@@ -129,16 +128,15 @@ func (a *assignment) matchAll() bool {
 }
 
 // augment finds a provider for one domain, moving others if it must.
-func (a *assignment) augment(i int) bool {
-	m := &a.match
-	d := a.domains[m.depths[i]]
-	r := &a.requests[d.request]
-	for _, number := range a.providers[d.from:d.to] {
-		if m.visited[number] || !a.affords(r, number) {
+func (m *matching) augment(i int) bool {
+	d := m.domains[m.depths[i]]
+	r := &m.requests[d.request]
+	for _, number := range m.providers[d.from:d.to] {
+		if m.visited[number] || !m.affords(r, number) {
 			continue
 		}
-		if r.granular && len(a.sameSubtrees) > 0 &&
-			!a.subtrees.possible(&a.treeOptions, a.assigned, a.depth, a.depth, d.request, number) {
+		if r.granular && len(m.sameSubtrees) > 0 &&
+			!m.subtrees.possible(&m.treeOptions, m.assigned, m.depth, m.depth, d.request, number) {
 			continue
 		}
 		m.visited[number] = true
@@ -148,7 +146,7 @@ func (a *assignment) augment(i int) bool {
 			return true
 		}
 		for j, other := range m.mate {
-			if other == number && a.augment(j) {
+			if other == number && m.augment(j) {
 				m.mate[i] = number
 				return true
 			}

@@ -40,67 +40,17 @@ func (r *reservoir) empty() {
 	r.anchors, r.assigned, r.seen = r.anchors[:0], r.assigned[:0], 0
 }
 
-// sample yields a uniform random choice of Limit candidates in random order, and keeps no more
-// than it yields. Without a limit that can be kept, all are yielded and what is shuffled is one
-// stretch of maxKept after the other.
-func (s *solver) sample(yield func(Candidate) bool) {
-	limit := s.asked.Limit
-	size := limit
-	if limit <= 0 || limit > maxKept {
-		size = maxKept
-	}
-	r := newReservoir(rand.New(rand.NewPCG(s.asked.Sample.Seed, 0)), size)
-	defer r.release()
-	left := limit
-	counted := func(c Candidate) bool {
-		left--
-		return yield(c) && left != 0
-	}
-	for w := newWalk(&s.assignment); w.next(); {
-		if s.hidden() {
-			continue
-		}
-		r.offer(s.treeIndex, s.assigned)
-		if size != limit && len(r.anchors) == size && !r.drain(s.compiledQuery, counted) {
-			return
-		}
-	}
-	r.drain(s.compiledQuery, counted)
-}
-
-// drain yields what the reservoir keeps in random order, with a solver of its own, and empties it.
-// It returns false when no more is wanted.
-func (r *reservoir) drain(q *compiledQuery, yield func(Candidate) bool) bool {
-	s := newSolver(q)
-	defer s.free()
-	n := len(q.requests)
-	for _, i := range r.rng.Perm(len(r.anchors)) {
-		s.enter(int(r.anchors[i]))
-		copy(s.assigned, r.assigned[i*n:(i+1)*n])
-		if !yield(s.candidate(&s.assignment)) {
-			return false
-		}
-	}
-	r.empty()
-	return true
-}
-
 // offer offers an assignment to the reservoir. After n of them each is kept with
 // probability size/n (Waterman's algorithm R).
 func (r *reservoir) offer(index int, assigned []int32) {
 	r.seen++
 	if len(r.anchors) < r.size {
-		r.keep(index, assigned)
+		r.anchors = append(r.anchors, int32(index))
+		r.assigned = append(r.assigned, assigned...)
 		return
 	}
 	if at := r.rng.IntN(r.seen); at < r.size {
 		r.anchors[at] = int32(index)
 		copy(r.assigned[at*len(assigned):], assigned)
 	}
-}
-
-// keep adds an assignment.
-func (r *reservoir) keep(index int, assigned []int32) {
-	r.anchors = append(r.anchors, int32(index))
-	r.assigned = append(r.assigned, assigned...)
 }

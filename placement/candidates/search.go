@@ -14,26 +14,15 @@ import (
 // before it (or root_required) already rules out every candidate: then the
 // result is empty, as it is upstream. Unknown aggregates and an unknown in_tree
 // provider are no faults and leave the result empty.
-func Search(w *snapshot.Snapshot, asked placement.Query) (*Result, error) {
-	q := compile(w, asked)
+func Search(s *snapshot.Snapshot, asked placement.Query) (*Result, error) {
+	q := compile(s, asked)
 	if q.unknown {
 		if err := q.firstFault(); err != nil {
 			return nil, err
 		}
 		q.impossible = true
 	}
-	return newResult(q), nil
-}
-
-// unknownClass is the fault of a query that names a resource class that does
-// not exist.
-func unknownClass(name string) error {
-	return fault.New(fault.Invalid, "", "Invalid resource class in resources parameter: No such resource class %s.", name)
-}
-
-// unknownTrait is the fault of a query that names a trait that does not exist.
-func unknownTrait(name string) error {
-	return fault.New(fault.Invalid, "", "No such trait(s): %s.", name)
+	return &Result{q}, nil
 }
 
 // firstFault goes through a query with unknown names in upstream's order and
@@ -48,36 +37,37 @@ func (q *compiledQuery) firstFault() error {
 		return nil
 	}
 	for i := range q.asked.Groups {
-		over, err := q.firstFaultIn(i)
-		if over || err != nil {
+		g := &q.asked.Groups[i]
+		for _, r := range g.Resources {
+			if _, ok := q.w.Class(r.Class); !ok {
+				return fault.New(fault.Invalid, "", "Invalid resource class in resources parameter: No such resource class %s.", r.Class)
+			}
+		}
+		if !q.anyMember(g) {
+			return nil
+		}
+		if err := q.unknownTraits(append(g.Required[:len(g.Required):len(g.Required)], g.Forbidden)...); err != nil {
 			return err
+		}
+		if !q.satisfiable(*g) {
+			return nil
 		}
 	}
 	return nil
 }
 
-// firstFaultIn looks at one group. It returns true when the search ends with
-// it.
-func (q *compiledQuery) firstFaultIn(i int) (over bool, err error) {
-	g := &q.asked.Groups[i]
-	for _, r := range g.Resources {
-		if _, ok := q.w.Class(r.Class); !ok {
-			return true, unknownClass(r.Class)
-		}
+// satisfiable reports whether a group has a candidate when it is asked for alone, in the trees
+// that root_required leaves.
+func (q *compiledQuery) satisfiable(g placement.RequestGroup) bool {
+	alone := Result{compile(q.w, placement.Query{
+		Groups:       []placement.RequestGroup{g},
+		RootRequired: q.asked.RootRequired, RootForbidden: q.asked.RootForbidden,
+		Limit: 1,
+	})}
+	for range alone.All() {
+		return true
 	}
-	if !q.anyMember(g) {
-		return true, nil
-	}
-	if err := q.unknownTraits(append(g.Required[:len(g.Required):len(g.Required)], g.Forbidden)...); err != nil {
-		return true, err
-	}
-	alone := q.asked
-	alone.Groups = q.asked.Groups[i : i+1]
-	alone.Isolate, alone.SameSubtrees = false, nil
-	for range newResult(compile(q.w, alone)).first().All() {
-		return false, nil
-	}
-	return true, nil
+	return false
 }
 
 // unknownTraits returns the fault of the first name that is no trait.
@@ -85,7 +75,7 @@ func (q *compiledQuery) unknownTraits(lists ...[]string) error {
 	for _, names := range lists {
 		for _, name := range names {
 			if _, ok := q.w.Trait(name); !ok {
-				return unknownTrait(name)
+				return fault.New(fault.Invalid, "", "No such trait(s): %s.", name)
 			}
 		}
 	}

@@ -60,34 +60,32 @@ func (s *subtreeState) lineage(o *treeOptions, number int) bitset {
 // assigned has what the domains above depth have; those from open on may still bring the
 // provider that all others of a set are below.
 func (s *subtreeState) possible(o *treeOptions, assigned []int32, depth, open, request int, number int32) bool {
+sets:
 	for set, requests := range o.sameSubtrees {
-		if requests.has(request) && !s.setPossible(o, set, assigned, depth, open, number) {
-			return false
+		if !requests.has(request) {
+			continue
 		}
+		pending := s.pendingOf(o, set, open)
+		for at := range pending {
+			// of are the providers that belong to the set or may come to, above those that
+			// all that belong to it are below.
+			of, above := pending[at]|wordWith(number, at), s.lineage(o, int(number)).word(at)
+			for _, d := range o.domains[:depth] {
+				if above == 0 {
+					break
+				}
+				if requests.has(d.request) {
+					of |= wordWith(assigned[d.request], at)
+					above &= s.lineage(o, int(assigned[d.request])).word(at)
+				}
+			}
+			if above&of != 0 {
+				continue sets
+			}
+		}
+		return false
 	}
 	return true
-}
-
-func (s *subtreeState) setPossible(o *treeOptions, set int, assigned []int32, depth, open int, number int32) bool {
-	pending := s.pendingOf(o, set, open)
-	for at := range pending {
-		// of are the providers that belong to the set or may come to, above those that
-		// all that belong to it are below.
-		of, above := pending[at]|wordWith(number, at), s.lineage(o, int(number)).word(at)
-		for _, d := range o.domains[:depth] {
-			if above == 0 {
-				break
-			}
-			if o.sameSubtrees[set].has(d.request) {
-				of |= wordWith(assigned[d.request], at)
-				above &= s.lineage(o, int(assigned[d.request])).word(at)
-			}
-		}
-		if above&of != 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // wordWith returns word at of the set of one provider.

@@ -3,8 +3,6 @@ package candidates
 import (
 	"math/bits"
 	"slices"
-
-	"github.com/berthcloud/berth/placement/snapshot"
 )
 
 // narrow finds the trees that may anchor a candidate: those that have, or are
@@ -32,7 +30,17 @@ func (q *compiledQuery) narrowAlone() {
 	for _, ids := range q.required {
 		keepAny(q.candidateTrees, ids, q.w.WithTrait)
 	}
-	q.findLargest()
+	// What the scan asks the capacity indexes for: the most that one request wants of each class.
+	q.largest = make([]largestAmount, len(q.classes))
+	for i, class := range q.classes {
+		q.largest[i].free = q.w.FreeCapacity(class)
+	}
+	for i := range q.requests {
+		for _, n := range q.requests[i].needs {
+			at, _ := slices.BinarySearch(q.classes, n.class)
+			q.largest[at].amount = max(q.largest[at].amount, n.amount)
+		}
+	}
 }
 
 // narrowShared adds, for each request, the anchors of the sharing providers that could serve
@@ -43,7 +51,12 @@ func (q *compiledQuery) narrowShared() {
 	for i := range q.requests {
 		set.fill(trees)
 		q.keepOwn(i, set)
-		q.keepWithCapacity(i, set)
+		for _, n := range q.requests[i].needs {
+			free := q.w.FreeCapacity(n.class)
+			for at := range set {
+				set[at] = free.Word(at, set[at], n.amount)
+			}
+		}
 		q.addAnchors(set, func(s *sharingProvider) bool { return s.serves[i] })
 		q.candidateTrees.and(set)
 	}
@@ -98,48 +111,6 @@ func (q *compiledQuery) addAnchors(set bitset, ok func(*sharingProvider) bool) {
 	}
 }
 
-// A largestAmount is the most that one request wants of a class.
-type largestAmount struct {
-	free   snapshot.FreeCapacity
-	amount int64
-}
-
-// findLargest finds the most that a request wants of each class.
-func (q *compiledQuery) findLargest() {
-	q.largest = make([]largestAmount, len(q.classes))
-	for i, class := range q.classes {
-		q.largest[i].free = q.w.FreeCapacity(class)
-	}
-	for i := range q.requests {
-		for _, n := range q.requests[i].needs {
-			at, _ := slices.BinarySearch(q.classes, n.class)
-			q.largest[at].amount = max(q.largest[at].amount, n.amount)
-		}
-	}
-}
-
-// keepWithCapacity keeps those trees in set where single providers have the free capacity for a
-// request.
-func (q *compiledQuery) keepWithCapacity(i int, set bitset) {
-	for _, n := range q.requests[i].needs {
-		free := q.w.FreeCapacity(n.class)
-		for at := range set {
-			set[at] = free.Word(at, set[at], n.amount)
-		}
-	}
-}
-
-// withCapacity returns one word of the candidate trees without those that cannot have the free capacity
-// for a request.
-func (q *compiledQuery) withCapacity(at int) uint64 {
-	word := q.candidateTrees[at]
-	for i := range q.largest {
-		d := &q.largest[i]
-		word = d.free.Word(at, word, d.amount)
-	}
-	return word
-}
-
 // A scan goes through the trees that may anchor a candidate. It looks at their
 // free capacity a word at a time, so that a search that ends early has not looked at all.
 type scan struct {
@@ -155,7 +126,11 @@ func (s *scan) next() int {
 			return -1
 		}
 		if s.candidateTrees[s.at] != 0 {
-			s.word = s.withCapacity(s.at)
+			s.word = s.candidateTrees[s.at]
+			for i := range s.largest {
+				l := &s.largest[i]
+				s.word = l.free.Word(s.at, s.word, l.amount)
+			}
 		}
 		s.at++
 	}

@@ -13,8 +13,8 @@ type walk struct {
 	// another one of each tree that may have more, which are queued.
 	rounds bool // the first one is over
 	queue  []queued
-	at     int // the one that comes next
-	kept   int // those of this round that go on to the next
+	at     int // the index in queue of the tree that comes next
+	kept   int // how many trees of this round go on to the next
 }
 
 // A queued tree may have more assignments than the one it was left at.
@@ -37,14 +37,10 @@ func (w *walk) next() bool {
 		return false
 	}
 	w.count++
-	if !w.breadth {
-		return w.depthFirst()
+	if w.breadth {
+		return w.nextBreadthFirst()
 	}
-	return w.firstRound() || w.furtherRound()
-}
-
-// depthFirst takes all assignments of a tree before the next tree.
-func (w *walk) depthFirst() bool {
+	// All assignments of a tree come before those of the next tree.
 	for !w.begun || !w.step() {
 		index := w.trees.next()
 		if index < 0 {
@@ -55,18 +51,9 @@ func (w *walk) depthFirst() bool {
 	return true
 }
 
-// step moves on within the tree that is open, past assignments that another anchor has too.
-func (w *walk) step() bool {
-	for w.a.next() {
-		if !w.a.repeated() {
-			return true
-		}
-	}
-	return false
-}
-
-// firstRound takes the first assignment of the next tree that has one.
-func (w *walk) firstRound() bool {
+// nextBreadthFirst moves to the next assignment when trees take turns.
+func (w *walk) nextBreadthFirst() bool {
+	// 1. In the first round, the first assignment of the next tree that has one.
 	for !w.rounds {
 		index := w.trees.next()
 		if index < 0 {
@@ -76,11 +63,8 @@ func (w *walk) firstRound() bool {
 			return true
 		}
 	}
-	return false
-}
-
-// furtherRound takes the next assignment of the next tree in the queue.
-func (w *walk) furtherRound() bool {
+	// 2. In each further round, the next assignment of the next tree in the queue. Trees that
+	// have no other leave it.
 	for len(w.queue) > 0 {
 		if w.at == len(w.queue) {
 			w.queue = w.queue[:w.kept]
@@ -95,6 +79,16 @@ func (w *walk) furtherRound() bool {
 			t.taken = w.a.save(t.taken)
 			w.queue[w.kept] = t
 			w.kept++
+			return true
+		}
+	}
+	return false
+}
+
+// step moves on within the tree that is open, past assignments that another anchor has too.
+func (w *walk) step() bool {
+	for w.a.next() {
+		if !w.a.repeated() {
 			return true
 		}
 	}

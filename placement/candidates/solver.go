@@ -1,0 +1,92 @@
+package candidates
+
+import (
+	"math/rand/v2"
+	"sync"
+)
+
+// A solver finds assignments and makes candidates of them. It is used by one goroutine at a time,
+// and its memory is used again for the next query.
+type solver struct {
+	assignment
+	builder
+}
+
+var solvers = sync.Pool{New: func() any { return new(solver) }}
+
+// newSolver takes a solver from the pool; it must be freed.
+func newSolver(q *compiledQuery) *solver {
+	s := solvers.Get().(*solver)
+	s.compiledQuery = q
+	s.assigned = resize(s.assigned, len(q.requests))
+	s.reserve(q)
+	return s
+}
+
+// free gives the solver's memory back, without what it refers to.
+func (s *solver) free() {
+	s.compiledQuery, s.tree = nil, nil
+	s.reset()
+	solvers.Put(s)
+}
+
+// inOrder yields the candidates in the order of the walk.
+func (s *solver) inOrder(yield func(Candidate) bool) {
+	left := s.asked.Limit
+	for w := newWalk(&s.assignment); w.next(); {
+		if s.hidden() {
+			continue
+		}
+		if !yield(s.candidate(&s.assignment)) {
+			return
+		}
+		if left--; left == 0 {
+			return
+		}
+	}
+}
+
+// sample yields a uniform random choice of Limit candidates in random order, and keeps no more
+// than it yields. Without a limit that can be kept, all are yielded and what is shuffled is one
+// stretch of maxKept after the other.
+func (s *solver) sample(yield func(Candidate) bool) {
+	limit := s.asked.Limit
+	size := limit
+	if limit <= 0 || limit > maxKept {
+		size = maxKept
+	}
+	r := newReservoir(rand.New(rand.NewPCG(s.asked.Sample.Seed, 0)), size)
+	defer r.release()
+	left := limit
+	counted := func(c Candidate) bool {
+		left--
+		return yield(c) && left != 0
+	}
+	for w := newWalk(&s.assignment); w.next(); {
+		if s.hidden() {
+			continue
+		}
+		r.offer(s.treeIndex, s.assigned)
+		if size != limit && len(r.anchors) == size && !drain(r, s.compiledQuery, counted) {
+			return
+		}
+	}
+	drain(r, s.compiledQuery, counted)
+}
+
+// drain yields what a reservoir keeps in random order, with a solver of its own, and empties it.
+// It returns false when no more is wanted.
+func drain(r *reservoir, q *compiledQuery, yield func(Candidate) bool) bool {
+	s := newSolver(q)
+	defer s.free()
+	n := len(q.requests)
+	for _, i := range r.rng.Perm(len(r.anchors)) {
+		s.enter(int(r.anchors[i]))
+		copy(s.assigned, r.assigned[i*n:(i+1)*n])
+		if !yield(s.candidate(&s.assignment)) {
+			return false
+		}
+	}
+	r.empty()
+	return true
+}
