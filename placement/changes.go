@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Changes are parts of the snapshot that transactions touched, or that a refusal
-// rests on. The zero value is none.
+// Changes are parts of the snapshot that transactions changed, or that a refusal
+// is based on. The zero value is none.
 type Changes struct {
 	Roots map[int64]bool // trees, by root id
 	// TreeChanges are what became of trees, in their order: a snapshot that has the
@@ -52,8 +52,8 @@ func (c Changes) Plain() Changes {
 	return plain
 }
 
-// A TreeChange is what a transaction made of one tree, in the form of the snapshot that made it.
-// Stores keep it as it is.
+// A TreeChange is a tree before and after a transaction, in the form of the snapshot package.
+// Stores pass it on as it is.
 type TreeChange interface {
 	// RootID is the id of the tree's root.
 	RootID() int64

@@ -1,7 +1,7 @@
 package placement
 
-// A Claim is all that one consumer is to hold from now on; without allocations
-// the consumer is to go.
+// A Claim is all that one consumer has allocated from now on; a consumer without allocations is
+// deleted (by PUT since microversion 1.28, by POST /allocations since 1.13).
 type Claim struct {
 	Consumer UUID
 	// Project and User own the consumer. When Project is empty the
@@ -26,7 +26,7 @@ type ConsumerSeen struct {
 	Spelled string
 }
 
-// A ProviderAllocation is what a consumer holds on one provider.
+// A ProviderAllocation is what a consumer has allocated on one provider, each class once.
 type ProviderAllocation struct {
 	Provider  UUID
 	Resources []ClassAmount
@@ -34,7 +34,7 @@ type ProviderAllocation struct {
 
 // A Reshape replaces the inventories of providers and the allocations of
 // consumers in one step, so that inventory in use can move from one provider to
-// another (POST /reshaper).
+// another (POST /reshaper, microversion 1.30).
 type Reshape struct {
 	Inventories []ProviderInventories
 	Claims      []Claim

@@ -28,7 +28,7 @@ type Query struct {
 	// Max is the most candidates to generate before Limit and Sample are
 	// applied ([placement]max_allocation_candidates), 0 for no bound.
 	Max int
-	// BreadthFirst takes candidates from all trees in turn instead of all
+	// BreadthFirst takes one candidate of each tree, then another of each, instead of all
 	// of one tree before the next
 	// ([placement]allocation_candidates_generation_strategy).
 	BreadthFirst bool

@@ -1,10 +1,8 @@
 package placement
 
-// The versions of upstream's lists that the names below were taken from.
-const (
-	StandardClassesVersion = "os-resource-classes 1.1.0"
-	StandardTraitsVersion  = "os-traits 3.9.0"
-)
+// StandardTraitsVersion is the release of upstream's list of traits that the names below were taken from. The
+// classes are those of os-resource-classes 1.1.0.
+const StandardTraitsVersion = "os-traits 3.9.0"
 
 // To refresh the lists, install the two Python packages, print
 // os_resource_classes.STANDARDS in its own order (the order is the ids) and

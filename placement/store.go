@@ -35,10 +35,10 @@ type Store interface {
 	// of every row it writes, and commits when fn returns nil; it returns
 	// after the commit is durable. Against the Updates of other stores on the
 	// same database, fn is safe as far as it relies on rows that it found with
-	// Provider or compared and swapped the generation of. When fn returns an error nothing is kept
-	// and that error is returned. If two updates collide fn runs again: it
-	// must not keep anything from an earlier run. A panic in fn keeps nothing
-	// either and comes back as an error or goes through to the caller.
+	// Provider or compared and swapped the generation of. When fn returns an error the transaction is
+	// rolled back and that error is returned. If two updates collide fn runs again: it
+	// must not keep anything from an earlier run. A panic in fn rolls back as well
+	// and comes back as an error or goes through to the caller.
 	Update(ctx context.Context, now time.Time, fn func(Writer) error) error
 
 	// Group returns a function that is Update for requests of one kind. Those that wait

@@ -67,7 +67,7 @@ type ConsumerRow struct {
 	Generation Generation
 }
 
-// An AllocationRow is what a consumer holds of one class on one provider.
+// An AllocationRow is what a consumer has allocated of one class on one provider.
 // ProviderUUID, ProviderGeneration, ConsumerGeneration and Modified are filled
 // in when read and ignored when written.
 type AllocationRow struct {
@@ -87,11 +87,10 @@ type ConsumerAllocations struct {
 	Allocations []AllocationRow
 }
 
-// A ProjectUsage is what the consumers of a project, or of one of its users,
-// hold.
+// A ProjectUsage is what the consumers of a project, or of one of its users, have allocated.
 type ProjectUsage struct {
 	Rows []UsageRow
-	// Consumers counts the consumers that hold something by their type;
+	// Consumers counts the consumers with allocations by their type;
 	// the key is empty for those without one.
 	Consumers map[string]int64
 }

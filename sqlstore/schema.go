@@ -29,12 +29,13 @@ var tableShapes = []struct{ table, columns string }{
 	{"resource_provider_aggregates", "created_at, resource_provider_id, aggregate_id"},
 }
 
-// An Schema is how a database gets upstream's tables.
+// A Schema is how a database gets upstream's tables, by the steps of upstream's own migrations.
 type Schema struct {
 	sync bool // older ones may be upgraded
 	log  *slog.Logger
 }
 
+// NewSchema returns the schema for a store with these options, of which Sync and Logger count.
 func NewSchema(opts engine.Options) Schema {
 	return Schema{opts.Sync, opts.WithDefaults().Logger}
 }

@@ -75,7 +75,8 @@ func (o *Observation) provider(w *snapshot.Snapshot, t *snapshot.Tree, p *snapsh
 	mustBe(byUUID == p && in == t, "a provider is found by its UUID")
 	byName, _ := w.ProviderNamed(p.Name)
 	mustBe(byName == p, "a provider is found by its name")
-	mustBe(t.Providers[p.Index] == p && t.Find(p.UUID) == p, "a provider is at its index")
+	same := func(q *snapshot.Provider) bool { return q.UUID == p.UUID }
+	mustBe(t.Providers[p.Index] == p && slices.IndexFunc(t.Providers, same) == p.Index, "a provider is at its index")
 	s := seen{ProviderInfo: t.Info(p), ID: p.ID, Stocks: p.Inventories, Traits: p.Traits, Shares: p.Shares}
 	for _, id := range p.Aggregates {
 		uuid := w.AggregateUUID(id)

@@ -65,7 +65,7 @@ func someWithFree(entries *[64]int32, among uint64, least int32) uint64 {
 	return word
 }
 
-// free capacity is an inventory's entry.
+// freeEntry is the entry of an inventory: the most that may be asked of it now.
 func (s *Inventory) freeEntry() int32 {
 	const precise = 1 << 53 // beyond, a float64 does not tell whole numbers apart
 	sane := 0 <= s.Used && s.Used < precise/2
@@ -145,7 +145,7 @@ func (e *edit) setFree(id placement.ClassID, index, entry int32) {
 	r.set(index, entry)
 }
 
-// free capacity is the tree's entry for a class that one of its providers offers.
+// freeEntry is the tree's entry for a class that one of its providers offers.
 func (t *Tree) freeEntry(id placement.ClassID) (entry int32) {
 	for at, word := range t.layout.class(id) {
 		for ; word != 0; word &= word - 1 {

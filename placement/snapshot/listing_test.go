@@ -162,7 +162,7 @@ func TestProvidersEqualPlainFilter(t *testing.T) {
 		var got []placement.UUID
 		for _, l := range list {
 			got = append(got, l.UUID)
-			if l.Tree.Find(l.UUID) != l.Provider {
+			if l.Tree.Providers[l.Index] != l.Provider {
 				t.Fatalf("%s is listed with another tree", l.UUID)
 			}
 		}

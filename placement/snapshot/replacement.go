@@ -67,16 +67,19 @@ type Pending struct {
 	Bumps map[int64]placement.Generation // by how much the generation rises, by provider
 }
 
+// An InventoryKey names the inventory of one class on one provider, by their ids.
 type InventoryKey struct {
 	Provider int64
 	Class    placement.ClassID
 }
 
+// NewPending returns a Pending without changes, to be filled in.
 func NewPending() Pending {
 	return Pending{Used: make(map[InventoryKey]int64), Bumps: make(map[int64]placement.Generation)}
 }
 
-// After is the tree with what what is pending has of it, written at the given time.
+// After returns the tree after the pending changes to its providers, written at the given time. The tree itself
+// does not change.
 func (t *Tree) After(l Pending, written time.Time) *Tree {
 	next := &Tree{Providers: slices.Clone(t.Providers), aggregates: t.aggregates, sharing: t.sharing}
 	for i, p := range t.Providers {
@@ -87,8 +90,7 @@ func (t *Tree) After(l Pending, written time.Time) *Tree {
 	return next
 }
 
-// after is the provider with what what is pending has of it, nil when that is
-// nothing. Usage does not touch the row of an inventory, nor a release that of
+// after returns the provider after the pending changes to it, nil when there are none. Usage does not touch the row of an inventory, nor a release that of
 // its provider.
 func (p *Provider) after(l Pending, written time.Time) *Provider {
 	next, own := *p, false

@@ -1,5 +1,14 @@
 // Package snapshot is the immutable view of all providers that reads are answered from, with its indexes, and how one
 // snapshot is made from another. It reads no store: rows and changes are given to it.
+//
+// [New] makes a snapshot from all rows. WithTrees replaces trees by others made from rows, WithChanges by those that a
+// transaction made (replacement.go), and WithCatalogs the names of classes and traits. All go through an edit (edit.go),
+// which copies what changes and shares the rest, so that a snapshot that is in use never changes.
+//
+// From the top down: edit.go and listing.go (GET /resource_providers) use the Snapshot; a [Tree] is made of rows in
+// build.go. Below are the indexes, each for one question: which trees have a class, trait or aggregate (edit.go), how
+// much of a class any provider of a tree has free (capacity.go), which provider has a name or UUID (index.go), what
+// there is in all (totals.go), and what trees of equal hosts share (layout.go). pages.go is the vector they are kept in.
 package snapshot
 
 import (

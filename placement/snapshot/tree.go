@@ -49,8 +49,8 @@ type Provider struct {
 	Shares bool
 }
 
-// An Inventory is an inventory with the amount of it that is allocated. Stocks that are
-// alike share the Inventory, which therefore must not be changed.
+// An Inventory is a provider's inventory of one class with the amount of it that is allocated. Equal
+// inventories share one placement.Inventory, which therefore must not be changed.
 type Inventory struct {
 	Class placement.ClassID
 	*placement.Inventory
@@ -80,25 +80,10 @@ func (p *Provider) InAggregate(id placement.AggregateID) bool {
 	return ok
 }
 
-// FreeCapacity reports whether amount of the inventory can be allocated now: within the
-// units, the steps and what is free.
+// HasFree reports whether amount of the inventory can be allocated now: within min_unit, max_unit and
+// step_size, and within the capacity with what is allocated already.
 func (s *Inventory) HasFree(amount int64) bool {
 	return s.Admits(amount) && s.Fits(s.Used, amount)
-}
-
-// Find returns the provider with the UUID, or nil.
-func (t *Tree) Find(uuid placement.UUID) *Provider {
-	for _, p := range t.Providers {
-		if p.UUID == uuid {
-			return p
-		}
-	}
-	return nil
-}
-
-// Has reports whether a provider is one of the tree's.
-func (t *Tree) Has(p *Provider) bool {
-	return p.Index < len(t.Providers) && t.Providers[p.Index] == p
 }
 
 // Info describes a provider of the tree.

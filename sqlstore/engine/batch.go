@@ -24,8 +24,8 @@ var errExited = errors.New("sqlstore: update left without returning")
 
 // A job is an Update on its way, a request of a group, or a group's requests together.
 // The function of an Update runs on the goroutine that called it, so that its panics and
-// its runtime.Goexit are its own; the writing goroutine hands it the transaction and takes
-// it back.
+// its runtime.Goexit end only that; the writing goroutine passes the transaction to it and waits
+// until it is returned.
 type job struct {
 	ctx context.Context
 	now time.Time
@@ -35,20 +35,20 @@ type job struct {
 	request any    // of the group
 	members []*job // requests that are written together; the rest of them is as of one job
 
-	// until is when the store gives up on a server that is away or collides,
-	// and waited how often the job met a lock that did not go away in time.
+	// until is when the store gives up on a server that is unavailable or collides,
+	// and waited how often the job met a lock that was not released in time.
 	until  time.Time
 	waited int
 
 	state    atomic.Int32
-	turn     chan *sqlconn.Tx // the transaction is the job's
-	back     chan error       // it is the store's again; what fn returned
+	turn     chan *sqlconn.Tx // the transaction is passed to the job
+	back     chan error       // and returned, with the error of fn
 	result   chan error       // what the caller gets
 	outcome  error            // what the caller will get if the commit succeeds
 	broken   error            // what all members get then, unless nil
 	onCommit []func()
-	entry    any   // what the change log is to say of it
-	wants    []any // that it turned out to need, in all runs
+	entry    any   // for the change log
+	wants    []any // what it turned out to need, in all runs
 }
 
 // The states of a job: it waits until either the store or its caller decides.
@@ -68,7 +68,7 @@ func (s *Engine) Update(ctx context.Context, now time.Time, fn func(*sqlconn.Tx)
 	return s.await(j)
 }
 
-// UpdateGroup is update for a request of a group.
+// UpdateGroup is Update for a request of a group: its Write gets the request with all others of the group that wait.
 func (s *Engine) UpdateGroup(ctx context.Context, now time.Time, g *Group, request any) error {
 	j := s.newJob(ctx, now)
 	j.group, j.request = g, request
@@ -220,12 +220,12 @@ func (s *Engine) late(j *job) bool {
 	return s.isClosing() || time.Now().After(j.until) || j.waited >= maxLockWaits
 }
 
-// maxLockWaits is how often a job may hold up all others because somebody holds
+// maxLockWaits is how often a job may delay all others because another transaction holds
 // a lock that it needs.
 const maxLockWaits = 2
 
 // alone runs one job in a transaction of its own, again when it collides or the
-// server is away.
+// server is unavailable.
 func (s *Engine) alone(j *job) {
 	err := sqlconn.ErrSilent
 	for n := range maxAttempts {
@@ -249,7 +249,7 @@ func (s *Engine) alone(j *job) {
 			break
 		}
 		if n+1 >= attempts && (!s.d.Shared || s.d.Orphan(err) || s.d.Duplicate(err)) {
-			break // it is not going to be another one's doing any more
+			break // another transaction is not likely to be the cause
 		}
 	}
 	j.end(s.d.Translate("committing", err))
@@ -258,8 +258,8 @@ func (s *Engine) alone(j *job) {
 // maxAttempts bounds what until bounds already.
 const maxAttempts = 1000
 
-// pause waits before the n-th further attempt; it returns early when the caller
-// has gone.
+// pause waits before the n-th further attempt; it returns early when the context of the
+// caller ends.
 func (j *job) pause(n int) error {
 	if n == 0 {
 		return j.ctx.Err()
@@ -268,7 +268,7 @@ func (j *job) pause(n int) error {
 }
 
 // backoff is how long to wait before the n-th further attempt: a little longer
-// each time, up to half a second, and not the same for everybody.
+// each time, up to half a second, with a random part.
 func backoff(n int) time.Duration {
 	wait := min(10*time.Millisecond<<min(n, 10), 500*time.Millisecond)
 	return wait/2 + rand.N(wait/2)
@@ -302,13 +302,13 @@ func (s *Engine) collect() func() *job {
 }
 
 // transact runs the jobs that next yields in one transaction, commits, and
-// tells them. It returns those that were not told, of which nothing is kept: all
-// when it fails, else those whose locks others held.
+// answers them. It returns those that were not answered, of which nothing is written: all
+// when it fails, else those that need locks which others hold.
 func (s *Engine) transact(next func() *job) ([]*job, error) {
 	var first []*job
 	if s.d.Shared {
-		// Whoever joined later might be answered from before it asked: a
-		// node of a cluster waits for the others at the beginning only.
+		// A job that joined later could read a state from before it was
+		// called: a node of a cluster waits for the others at the beginning only.
 		first = gathered(next)
 		next = each(first)
 	}
@@ -373,7 +373,7 @@ func (s *Engine) tell(members []*job, took time.Duration) {
 type round struct {
 	open    bool   // members are behind savepoints: there is something to keep
 	members []*job // that ran
-	missed  []*job // that were taken back, because others hold what they need
+	missed  []*job // that were rolled back, because others hold locks that they need
 	cause   error  // why the last of those was
 }
 
@@ -424,15 +424,15 @@ func (s *Engine) beginWanted(ses *sqlconn.Session, jobs []*job) (bool, error) {
 	return true, t.Cause
 }
 
-// noteWait counts that a lock which did not become free held up all others.
+// noteWait counts that waiting for a lock delayed all others.
 func (j *job) noteWait(s *Engine, cause error, began time.Time) {
 	if cause != nil && s.blocked(cause) && time.Since(began) >= sqlconn.LockWait/2 {
 		j.waited++
 	}
 }
 
-// blocked reports whether a lock of somebody else's is in the way of one job, and
-// maybe not of those behind it.
+// blocked reports whether an error is a lock of another program's that one job needs, and
+// the jobs behind it may not.
 func (s *Engine) blocked(err error) bool { return s.kept.Turn == "" && s.d.Locked(err) }
 
 // gathered calls next until it has all.
@@ -479,7 +479,7 @@ func (s *Engine) commit(ses *sqlconn.Session, members []*job) error {
 	if err == nil || s.log.rolledBack(ses.Dialect, err) {
 		return err
 	}
-	// What the old connection holds must not be in the way.
+	// The locks of the old connection must be released.
 	ses.Close()
 	committed, unsettled := s.settle(entry, members)
 	switch {

@@ -9,12 +9,12 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// The change log tells the stores on one server of each other's commits. Each
+// By the change log the stores on one server learn of each other's commits. Each
 // store is a writer with an id of its own, and numbers its transactions; since
 // it has one at a time, its entries become visible in their order and without
-// gaps, whatever happens between the writers. A reader remembers one number per
-// writer and misses nothing. A store reads its own entries too: what others may
-// know already it must not learn later than they do.
+// gaps, whatever happens between the writers. A reader keeps one number per
+// writer and misses nothing. A store reads its own entries too: it must not see
+// a commit of its own later than others do.
 //
 //	berth_writers   id │ beat_at          who writes
 //	berth_changes   writer, seq │ body    what the transaction touched
@@ -28,11 +28,11 @@ const (
 	// KeepEntries is how many entries a writer keeps. A store that has missed
 	// more of them reads everything again.
 	KeepEntries = 20_000
-	// TendEvery is how often a writer shows that it is alive and drops what
+	// TendEvery is how often a writer updates its beat_at and deletes what
 	// is too old.
 	TendEvery = time.Minute
-	// forgetAfter is when a position is too old to go on from: writers that do
-	// not show up for an hour are removed, with what they wrote.
+	// forgetAfter is when a position is too old to go on from: writers whose beat_at
+	// is an hour old are deleted, with their entries.
 	forgetAfter = 30 * time.Minute
 )
 
@@ -40,7 +40,7 @@ const (
 // is the same.
 const bodyVoid = "-"
 
-// A changeLog is the writing end. It belongs to the writing goroutine.
+// A changeLog writes the log. It belongs to the writing goroutine.
 type changeLog struct {
 	id      int64 // of this writer; 0 before its first entry
 	seq     int64 // of its newest entry
@@ -53,7 +53,7 @@ type changeLog struct {
 type entry struct{ writer, seq int64 }
 
 // commit writes the entry of the transaction that the session is in and commits
-// it, in one packet: body for the others, and kept for this store. The entry is told also when
+// it, in one packet: body for the others, and kept for this store. The entry is returned also when
 // that fails.
 func (l *changeLog) commit(ses *sqlconn.Session, stamp, body string, kept any) (entry, error) {
 	if l.id == 0 {
@@ -73,7 +73,7 @@ VALUES (?, ?, `+ses.Dialect.Now+`)`, e.writer, stamp); err != nil {
 			return e, notCommitted{err}
 		}
 	}
-	// Before the commit: whoever reads the entry finds this.
+	// Before the commit: a reader of the entry finds this.
 	l.recent.keep(e, kept)
 	err := commitWith(ses, sqlconn.Statement{Query: insertEntry, Args: []any{e.writer, e.seq, stamp, body}})
 	if err == nil {
@@ -123,8 +123,8 @@ func (l *changeLog) renew() {
 	l.seq, l.present = 0, false
 }
 
-// TendLog shows that this writer is alive, and drops its old entries and the
-// writers that are not. That it fails is no matter: there is a next time.
+// TendLog updates this writer's beat_at, and deletes its old entries and the
+// writers that have ended. A failure is logged, and the next call deletes what is left.
 func (s *Engine) TendLog() {
 	for n := range attempts {
 		err := s.tendLogOnce()
@@ -167,9 +167,8 @@ func (s *Engine) tendLogOnce() error {
 	return err
 }
 
-// leaveLog makes the writer look as if it had not shown up for a while: tools that
-// must not run beside it may, and its entries stay for the others to read. That
-// it fails is no matter.
+// leaveLog makes the writer's beat_at old: tools that must not run beside it may run
+// then, and its entries stay for the others to read. An error is ignored: beat_at gets old by itself.
 func (s *Engine) leaveLog() {
 	if !s.d.Shared || !s.log.present {
 		return

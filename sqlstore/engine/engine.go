@@ -2,6 +2,12 @@
 // writes and the change log, and nothing of what is in the tables: what it has to know of a service is a
 // [Service].
 //
+// A store makes an [Engine] with New, opens it, and runs its Views and Updates on it; an operator's program works on a
+// database by a [Tool]. From the top down: tool.go; open.go, open_file.go and open_server.go (connections and tables);
+// update.go (the writing goroutine) with batch.go (one transaction) and settle.go (a commit without an answer); view.go
+// and follow.go (reading, the change log included); engine.go (what all of these share); then queue.go, changelog.go
+// and recent.go, which know no Engine.
+//
 // # Writing
 //
 // One goroutine owns the connection that writes. Concurrent Updates wait in a
@@ -20,7 +26,7 @@
 // # Reading
 //
 // Views run side by side on connections of their own, each in a read
-// transaction, and neither wait for the writer nor hold it up. But one that reads
+// transaction, and neither wait for the writer nor delay it. But one that reads
 // everything from a big file may take a second connection and the right to write (twin.go).
 //
 // # Sharing
@@ -43,7 +49,7 @@ import (
 )
 
 // Memory is the Path of a database that is in memory and ends with its Store.
-// It has a single connection, so that there Views and Updates take turns, and
+// It has a single connection, so that Views and Updates run one after the other, and
 // a View or Update started inside another one waits for ever.
 const Memory = ":memory:"
 
@@ -59,10 +65,9 @@ type Options struct {
 	// Empty begins with an empty database: what the file holds is removed
 	// as soon as it is known that nobody else uses it. It is for files only.
 	Empty bool
-	// Logger hears what was done to the schema and of failing commits. Nil
-	// for silence.
+	// Logger gets what was done to the schema, and failing commits. Nil for none.
 	Logger *slog.Logger
-	// Metrics hears of commits.
+	// Metrics are called for commits and connections.
 	Metrics Metrics
 	// BusyTimeout is how long to wait for another program that writes the
 	// same file; 5 s when 0.
@@ -83,30 +88,30 @@ type Options struct {
 	// when 0.
 	MaxBatchTime time.Duration
 	// RetryTime is how long a View or an Update is tried in all while a server
-	// is away or its transactions collide; 20 s when 0.
+	// is unavailable or its transactions collide; 20 s when 0.
 	RetryTime time.Duration
-	// Trace, when not nil, is told of every statement of Views and Updates.
+	// Trace, when not nil, is called for every statement of Views and Updates.
 	Trace sqlconn.Trace
-	// Progress, when not nil, is told how many rows of how many were read
-	// while the rows of everything is, now and then.
+	// Progress, when not nil, is called now and then while all rows are read, with how many
+	// of how many there are so far.
 	Progress func(rows, of int64)
 }
 
 // Metrics are called by a Store as things happen. Any may be nil; they must be
 // quick and safe for concurrent use.
 type Metrics struct {
-	// Committed says that a commit of so many Updates took so long, from
+	// Committed is called after a commit of so many Updates, which took so long from
 	// the start of its transaction.
 	Committed func(updates int, took time.Duration)
-	// CommitFailed says that a transaction with so many Updates was lost.
+	// CommitFailed is called when a transaction with so many Updates was rolled back.
 	CommitFailed func(updates int)
-	// QueueFull says that an Update was refused.
+	// QueueFull is called when an Update was refused because MaxQueue others waited.
 	QueueFull func()
-	// Reconnected says that a connection to a server was made, the first
+	// Reconnected is called when a connection to a server was made, the first
 	// ones included.
 	Reconnected func()
-	// Settled says that a commit that was not answered turned out to have
-	// taken place or not, and Unsettled that this could not be found out.
+	// Settled is called when a commit without an answer turned out to have
+	// taken place or not, Unsettled when this could not be found out within RetryTime.
 	Settled   func(committed bool)
 	Unsettled func()
 }
@@ -150,14 +155,15 @@ func (o Options) WithDefaults() Options {
 }
 
 // An Engine runs the Views and Updates of a store on its database. It knows
-// transactions and nothing of what is in the tables.
+// transactions and nothing of what is in the tables. It is made by New, is safe for concurrent use
+// once Open has returned, and must be closed.
 type Engine struct {
 	opts   Options
 	d      *sqlconn.Dialect
 	dbs    []*sql.DB      // of files
 	dialer sqlconn.Dialer // of servers
 
-	host     atomic.Value // string: where the newest connection leads
+	host     atomic.Value // string: the host of the newest connection
 	epoch    atomic.Int64 // rises when that changes
 	sessions []*sqlconn.Session
 	release  func()             // gives up the lock on the file
@@ -186,16 +192,16 @@ type Engine struct {
 type Service struct {
 	Schema Schema
 	// Turn is a statement at the beginning of every transaction that writes,
-	// which waits for those of others; empty for none.
+	// which waits until those of other stores have ended; empty for none.
 	Turn string
 	// Still is a statement that changes nothing and takes the right to write to a file. Empty
 	// where no View has a twin.
 	Still string
-	// First begins a transaction with what its Updates, in an earlier run, noted that they
-	// want. Nil for nothing.
+	// First begins a transaction whose Updates run once more, with what they noted in earlier
+	// runs that they need (Tx.Wants): it takes locks, in an order without deadlocks. Nil for nothing.
 	First func(*sqlconn.Tx, []any)
 	// Encode makes an entry of the change log of what the Updates of a transaction noted for
-	// it: what it says to others, and what this store keeps of it. Nil for empty ones.
+	// it (Tx.Entry): its body for other stores, and what this store keeps of it. Nil for empty ones.
 	Encode func(noted []any) (body string, kept any)
 }
 
@@ -222,7 +228,7 @@ func (s *Engine) Options() Options { return s.opts }
 // Dialect is what the database disagrees on with others. It is known when the engine is open.
 func (s *Engine) Dialect() *sqlconn.Dialect { return s.d }
 
-// Redial has all connections made again, to the primary if there is another one by now.
+// Redial has all connections made again before they are used, to the primary if there is another one by now.
 func (s *Engine) Redial() { s.epoch.Add(1) }
 
 // Written counts the transactions that wrote, the one that is being committed included.
@@ -244,8 +250,9 @@ func (s *Engine) start(writer *sqlconn.Session, readers []*sqlconn.Session) {
 	go s.write()
 }
 
-// View runs fn against one consistent state of the store. A panic in fn goes
-// through to the caller.
+// View runs fn in a transaction that only reads and sees one consistent state, again after a collision or the loss of
+// a connection until Options.RetryTime is over. It returns the error of fn, or an Unavailable fault when there is no
+// connection or the engine is closed. A panic in fn goes through to the caller.
 func (s *Engine) View(ctx context.Context, fn func(*sqlconn.Tx) error) error {
 	until := time.Now().Add(s.opts.RetryTime)
 	for n := 1; ; n++ {

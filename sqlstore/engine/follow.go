@@ -7,23 +7,24 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// A LogPosition is a place in the change log. The zero value is before everything.
+// A LogPosition is a place in the change log. The zero value is before everything. It must not be changed.
 type LogPosition struct {
-	Seen map[int64]int64 // the newest entry that is known, by writer
-	At   time.Time       // when that was
+	Seen map[int64]int64 // the number of the newest entry that was read, by writer
+	At   time.Time       // when it was read
 }
 
 // news is what was appended to the change log since a position.
 type news struct {
-	// All says that not everything is known that was appended: anything may have changed.
+	// All says that entries may be missing: anything may have changed.
 	All bool
-	// Entries are, of this store's own, what was kept of them, and of others their bodies, as
-	// strings.
+	// Entries are, of this store's own, what Service.Encode kept of them, and of others their
+	// bodies, as strings.
 	Entries []any
 }
 
-// NewsSince returns what this store and others committed since a position, nothing where there
-// is no change log. It sees every Update of any store that returned before it was called.
+// NewsSince returns what this store and others committed since a position, and the position after it;
+// nothing where there is no change log. It sees every Update of any store that returned before it was called.
+// It tries again as View does.
 func (s *Engine) NewsSince(ctx context.Context, since LogPosition) (news, LogPosition, error) {
 	if !s.d.Shared {
 		return news{}, since, nil
@@ -121,7 +122,7 @@ func readEntries(t *sqlconn.Tx, after entry, found *news) (int64, error) {
 	last := after.seq
 	err := t.Each(func(one *sqlconn.Row) {
 		if one.Int(0) != last+1 {
-			found.All = true // what came between is gone
+			found.All = true // entries between them are deleted
 		}
 		last = one.Int(0)
 		if body := one.Text(1); body != bodyVoid {

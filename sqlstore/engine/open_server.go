@@ -125,6 +125,7 @@ var ErrCreating = errors.New("the tables could not be made")
 // being made right now.
 type Foreign string
 
+// Error is the reason.
 func (f Foreign) Error() string { return string(f) }
 
 // prepareOwn makes Berth's own tables, or the rest of those that another instance has
@@ -161,6 +162,8 @@ func (s *Engine) createOwn(ses *sqlconn.Session) error {
 	return err
 }
 
+// OwnVersion returns the version of the berth_ tables on a server (migrations.OwnVersion is the newest), 0 when there
+// are none.
 func OwnVersion(r *sqlconn.Tx) (int64, error) {
 	there, err := r.HasTable("berth_version")
 	if err != nil || !there {

@@ -14,7 +14,7 @@ import (
 // is safe for concurrent use.
 type queue struct {
 	most   int           // more are refused
-	filled chan struct{} // has a token when jobs may be waiting or the queue was closed
+	filled chan struct{} // has an item when jobs may be waiting or the queue was closed
 
 	mu     sync.Mutex
 	jobs   []*job
@@ -24,7 +24,7 @@ type queue struct {
 func newQueue(most int) *queue { return &queue{most: most, filled: make(chan struct{}, 1)} }
 
 // put adds a job. It fails as unavailable when the queue is full or closed: a caller
-// that must wait longer than the queue is better told to come back.
+// that would wait longer than that should try again.
 func (q *queue) put(j *job) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -39,7 +39,7 @@ func (q *queue) put(j *job) error {
 	return nil
 }
 
-// signal lets the writing goroutine look.
+// signal wakes the writing goroutine.
 func (q *queue) signal() {
 	select {
 	case q.filled <- struct{}{}:
@@ -80,8 +80,8 @@ func (q *queue) first() *job {
 	return q.jobs[0]
 }
 
-// A Group is a kind of requests that are written together. Write returns what becomes
-// of each; it runs on the writing goroutine.
+// A Group is a kind of requests that are written together. Write returns the error of each, nil
+// for those that it wrote. It runs on the writing goroutine and must not wait for the store.
 type Group struct {
 	Write func(t *sqlconn.Tx, requests []any) []error
 }
@@ -134,12 +134,12 @@ func (q *queue) takeGroup(g *Group) *job {
 		return nil
 	}
 	first := members[0]
-	// It is not for one of them to end it.
+	// The end of one caller's context does not end the others'.
 	ctx := context.WithoutCancel(first.ctx)
 	return &job{ctx: ctx, now: first.now, until: first.until, group: g, members: members, back: make(chan error, 1)}
 }
 
-// runGroup writes the requests of a group. It keeps what became of each.
+// runGroup writes the requests of a group, and keeps the error of each.
 func (j *job) runGroup(t *sqlconn.Tx) error {
 	requests := make([]any, len(j.members))
 	for i, m := range j.members {
@@ -155,7 +155,7 @@ func (j *job) runGroup(t *sqlconn.Tx) error {
 	return errs[0]
 }
 
-// end tells the callers of a job that err became of it.
+// end answers the callers of a job with err.
 func (j *job) end(err error) {
 	if j.members == nil {
 		j.result <- err

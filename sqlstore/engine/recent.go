@@ -2,12 +2,11 @@ package engine
 
 import "sync"
 
-// keepRecent is how many entries of its own a store remembers.
+// keepRecent is how many entries of its own a store keeps in memory.
 const keepRecent = 256
 
-// recentEntries are what this store wrote into the change log, as it was meant, which may be
-// more than an entry can hold. They are kept from before the commit
-// until they were followed, so that nobody who follows misses them. It is safe
+// recentEntries are this store's own entries of the change log, with more than their bodies say
+// (Service.Encode). They are kept from before the commit until they have been read. It is safe
 // for concurrent use.
 type recentEntries struct {
 	mu     sync.Mutex
@@ -15,7 +14,7 @@ type recentEntries struct {
 	by     map[int64]any // by number
 }
 
-// keep remembers what an entry says. Entries of an earlier writer are forgotten.
+// keep adds an entry. Entries of an earlier writer are dropped.
 func (r *recentEntries) keep(e entry, kept any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -26,7 +25,7 @@ func (r *recentEntries) keep(e entry, kept any) {
 	delete(r.by, e.seq-keepRecent)
 }
 
-// drop forgets an entry whose transaction may not have taken place.
+// drop drops an entry whose transaction may not have taken place.
 func (r *recentEntries) drop(e entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,8 +34,8 @@ func (r *recentEntries) drop(e entry) {
 	}
 }
 
-// between returns what the entries of a writer behind a known one, up to a last one,
-// say, and false unless it has all of them.
+// between returns what was kept of the entries of a writer behind a known one, up to a last one,
+// and false unless all of them are there.
 func (r *recentEntries) between(after, upTo entry) (all []any, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +52,7 @@ func (r *recentEntries) between(after, upTo entry) (all []any, ok bool) {
 	return all, true
 }
 
-// followed forgets the entries up to one that was read.
+// followed drops the entries up to one that was read.
 func (r *recentEntries) followed(upTo entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 // committed.
 var errUnsettled = errors.New("the outcome of a commit is not known")
 
-// errUnknown is what the members of such a transaction are told.
+// errUnknown is the error for the callers of such a transaction.
 func errUnknown(err error) error {
 	return fmt.Errorf("committing: %v: %w", err, fault.New(fault.Unavailable, sqlconn.CodeAway,
 		"The connection to the database was lost while the change was made. Please check whether it was made, and try again."))
@@ -25,10 +25,10 @@ func errUnknown(err error) error {
 func (s *Engine) settle(e entry, members []*job) (committed bool, err error) {
 	s.opts.Logger.Warn("a commit was not answered: looking it up", "updates", len(members))
 	until := time.Now().Add(s.opts.RetryTime)
-	// The old connection may be stuck, and what it holds with it.
+	// The old connection may be stuck, with its locks.
 	ses := s.newSession(sqlconn.Writing)
 	defer ses.Close()
-	// Whatever comes out, the number is taken.
+	// In any case the number is used.
 	defer s.log.renew()
 	for n := 1; ; n++ {
 		committed, err = s.proven(ses, e)

@@ -14,16 +14,16 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// An Access says what is going to be done with Tables. It matters for SQLite,
+// An Access says what is going to be done with a database. It matters for SQLite,
 // whose file has one berth at a time; a server has many clients at any time.
 type Access int
 
 const (
 	// Look reads. A berth may serve the file meanwhile.
 	Look Access = iota
-	// Hold reads, and keeps every berth from the file meanwhile.
+	// Hold reads, with the file locked against every other berth.
 	Hold
-	// Change reads and writes, and keeps every berth from the file meanwhile.
+	// Change reads and writes, with the file locked against every other berth.
 	Change
 	// Make is Change for a file that may not be there yet. It is made by what
 	// writes first.
@@ -132,7 +132,7 @@ func (t *Tool) openFile(ctx context.Context) (err error) {
 	return t.connectFile(ctx)
 }
 
-// there says what to do about a file that is not.
+// there returns an error with advice when the file does not exist.
 func (t *Tool) there() error {
 	_, err := os.Stat(t.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -141,7 +141,7 @@ func (t *Tool) there() error {
 	return err
 }
 
-// lookAtFile connects beside whoever uses the file.
+// lookAtFile connects to a file that a berth may be using.
 func (t *Tool) lookAtFile(ctx context.Context) error {
 	info, err := os.Stat(t.path)
 	if err != nil {
@@ -175,7 +175,7 @@ func (t *Tool) connect(ctx context.Context, source string) error {
 	return err
 }
 
-// Close ends the connection and gives the file free.
+// Close ends the connection and unlocks the file.
 func (t *Tool) Close() error {
 	err := t.s.disconnect()
 	t.s.release()
@@ -189,7 +189,7 @@ func (t *Tool) Exists() bool { return t.ses != nil }
 // File returns the path of the file, empty on a server.
 func (t *Tool) File() string { return t.path }
 
-// Use runs fn on the connection, outside of a transaction. A file that is to be made is made
+// Use runs fn on the connection, outside of a transaction. With Make, a file that does not exist is made
 // before.
 func (t *Tool) Use(ctx context.Context, fn func(context.Context, *sqlconn.Session) error) error {
 	if t.ses == nil {
@@ -203,10 +203,10 @@ func (t *Tool) Use(ctx context.Context, fn func(context.Context, *sqlconn.Sessio
 // Server reports whether the database is on a server.
 func (t *Tool) Server() bool { return t.s.d.Shared }
 
-// PrepareServer makes the tables of the kind of store, and the engine's own.
+// PrepareServer makes the tables of the Schema, and the engine's own, unless they exist. The database must be on a server.
 func (t *Tool) PrepareServer(ctx context.Context) error { return t.s.prepareServer(ctx, t.ses) }
 
-// Read runs fn on one consistent state.
+// Read runs fn in a transaction that only reads and sees one consistent state. It is not tried again.
 func (t *Tool) Read(ctx context.Context, fn func(*sqlconn.Tx) error) error {
 	if t.ses == nil {
 		return errNoDatabase
@@ -237,7 +237,8 @@ func (t *Tool) Write(ctx context.Context, fn func(*sqlconn.Tx) error) error {
 	return err
 }
 
-// Attempt is write for what may run again from its start.
+// Attempt is Write for a function that may run again from its start: it is tried again after a collision until
+// Options.RetryTime is over.
 func (t *Tool) Attempt(ctx context.Context, fn func(*sqlconn.Tx) error) error {
 	until := time.Now().Add(t.s.opts.RetryTime)
 	for n := 1; ; n++ {

@@ -19,15 +19,15 @@ import (
 type Dialect struct {
 	// Name is the folder of the schema in migrations.
 	Name string
-	// Shared says that the database is a server which others write to as
-	// well: connections come and go, and a change log tells of the others.
+	// Shared says that the database is on a server, which others write to as
+	// well: connections may be lost, and there is a change log.
 	Shared bool
 	// packets sends several statements at once, nil where that spares nothing.
 	packets packets
-	// Bounded says that the driver itself ends statements that the database is
-	// silent on.
+	// Bounded says that the driver itself ends statements that the database does
+	// not answer.
 	Bounded bool
-	// Keeps is how exactly the database keeps times.
+	// Keeps is the precision of times in the database: others are cut to it.
 	Keeps time.Duration
 	// prepared says that statements are prepared once per connection; the
 	// drivers of servers do as well or better without.
@@ -43,15 +43,16 @@ type Dialect struct {
 	// InOrder is put behind an UPDATE of several providers to have them locked in the
 	// order of their ids, empty where that cannot be said.
 	InOrder string
-	// HoldSlot writes a row of berth_holds, empty where locks suffice.
+	// HoldSlot writes a row of berth_holds for a provider, so that of two transactions on
+	// nodes of a cluster that lock the provider one is rolled back; empty where locks suffice.
 	HoldSlot string
-	// ShareRow is put behind a SELECT of rows that must not go before the
+	// ShareRow is put behind a SELECT of rows that must not be deleted before the
 	// transaction ends.
 	ShareRow string
 	// OnConflict is put behind an INSERT that may meet a unique value, where
 	// the error would make the transaction unusable.
 	OnConflict string
-	// returning says that the id of an inserted row is had by RETURNING.
+	// returning says that RETURNING gives the id of an inserted row.
 	returning bool
 	// FoldCase says that upper and lower case are the same in comparisons,
 	// FoldLike that they are in LIKE.
@@ -61,29 +62,28 @@ type Dialect struct {
 	// Rerun says that the statements that make tables may run again: where
 	// they cannot be rolled back, a beginning may have been interrupted.
 	Rerun bool
-	// Made recognises then that what a statement makes is there.
+	// Made recognises then that what a statement makes exists.
 	Made func(error) bool
-	// Enforce makes a session hold references, empty where they always are.
+	// Enforce makes a session check foreign keys, empty where they always are.
 	Enforce string
 	// Collations asks for those that compare texts by their bytes, the best
 	// first, where tables have one.
 	Collations string
-	// hasTable asks whether a table is there, Tables which there are, but for
+	// hasTable asks whether a table exists, Tables lists them, without
 	// Berth's own.
 	hasTable, Tables string
-	// Duplicate recognises that a unique key was taken; Orphan that a foreign
-	// key has no row to point at, or would have none; Retryable a
-	// collision after which the transaction may run again from its start;
-	// Lost that the connection is of no more use; and Away that the database
-	// cannot be used now.
+	// Duplicate recognises a violated unique key; Orphan a violated foreign
+	// key; Retryable a collision after which the transaction may run again from
+	// its start; Lost that the connection cannot be used any more; and Away that
+	// the database cannot be used at the moment.
 	Duplicate, Orphan, Retryable, Lost, Away func(error) bool
-	// Locked recognises, among what is retryable, that somebody else holds a
-	// lock for long.
+	// Locked recognises, among what is retryable, that waiting for a lock took
+	// too long.
 	Locked func(error) bool
 	// Demoted is an expression that is 1 on a server that takes no writes.
 	Demoted string
-	// Advice says what to do about an error at the start that will not go
-	// away by itself, empty when it may.
+	// Advice says what the operator can do about an error at the start, empty when
+	// another try may succeed.
 	Advice func(error, Naming) string
 }
 
@@ -97,7 +97,7 @@ var ErrSilent = errors.New("the database did not answer in time")
 // ErrDemoted says that a server takes no writes any more.
 var ErrDemoted = errors.New("the server is not the primary any more")
 
-// gone recognises errors of connections that no driver has a number for.
+// gone recognises errors of connections that have no number of the database's.
 func gone(err error) bool {
 	var network net.Error
 	return errors.Is(err, ErrSilent) || errors.Is(err, ErrDemoted) || errors.Is(err, ErrConnecting) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
@@ -109,7 +109,7 @@ func gone(err error) bool {
 const (
 	// CodeBusy says that too many Updates wait already.
 	CodeBusy fault.Code = "berth.store_busy"
-	// CodeAway says that the database cannot be used now.
+	// CodeAway says that the database cannot be used at the moment.
 	CodeAway fault.Code = "berth.store_away"
 )
 
@@ -118,8 +118,9 @@ func ClosedError() error {
 	return fault.New(fault.Unavailable, CodeAway, "The database is shut down.")
 }
 
-// Translate turns a driver's error into one that may leave the package: the
-// driver's text stays, for the log, but nothing of its types.
+// Translate turns a driver's error into one that may leave the package: the driver's text, for the
+// log, without its types. An error of the connection, a collision, or a database that cannot be used is a
+// fault of kind Unavailable with CodeAway. The end of a context is returned as it is.
 func (d *Dialect) Translate(doing string, err error) error {
 	switch {
 	case err == nil:

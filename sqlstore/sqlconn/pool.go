@@ -8,8 +8,8 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// A Pool owns the sessions that nobody uses. The one given back last is handed
-// out first, so that no more connections are made than are needed at a time.
+// A Pool has the idle sessions. The one given back last is lent first, so that no more connections
+// are made than are needed at a time. It is safe for concurrent use.
 type Pool struct {
 	permits chan struct{} // one for each session that may be out
 	wait    time.Duration // how long to wait for one, 0 for ever
@@ -20,7 +20,8 @@ type Pool struct {
 	idle []*Session
 }
 
-// NewPool returns a pool of the given sessions.
+// NewPool returns a pool of the given sessions, which keeps so many idle connections open. Borrow waits as long as
+// wait, for ever when it is 0, and fails when closing is closed.
 func NewPool(sessions []*Session, keep int, wait time.Duration, closing <-chan struct{}) *Pool {
 	return &Pool{
 		permits: make(chan struct{}, len(sessions)),
@@ -29,7 +30,7 @@ func NewPool(sessions []*Session, keep int, wait time.Duration, closing <-chan s
 	}
 }
 
-// Borrow waits for a session; it fails when ctx or the store end, and when the
+// Borrow waits for a session. It fails with the error of ctx, and as Unavailable when the store is closed or the
 // wait is too long.
 func (p *Pool) Borrow(ctx context.Context) (*Session, error) {
 	if err := ctx.Err(); err != nil {
@@ -59,7 +60,7 @@ func (p *Pool) Borrow(ctx context.Context) (*Session, error) {
 	}
 }
 
-// BorrowIdle is borrow for who does not wait.
+// BorrowIdle is Borrow without waiting: it returns false when there is no idle session.
 func (p *Pool) BorrowIdle() (*Session, bool) {
 	select {
 	case p.permits <- struct{}{}:
@@ -78,7 +79,7 @@ func (p *Pool) late() (<-chan time.Time, func() bool) {
 	return t.C, t.Stop
 }
 
-// Own waits for a session, come what may.
+// Own waits for a session as long as it takes, also when the store is being closed.
 func (p *Pool) Own() *Session {
 	p.permits <- struct{}{}
 	return p.take()
@@ -115,7 +116,7 @@ func (p *Pool) GiveBack(s *Session) {
 	<-p.permits
 }
 
-// Drain waits for all sessions.
+// Drain waits for all sessions and keeps them.
 func (p *Pool) Drain() {
 	for range cap(p.permits) {
 		p.Own()

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// A Row is one row of an answer. NULL reads as the zero value, since upstream's
-// columns allow it where its code never writes it.
+// A Row is one row of an answer. Columns are counted from 0. NULL reads as the zero value, since
+// upstream's columns allow it where its code never writes it; so does a value of the wrong type, which
+// ends the reading with an error (Err). A Row is good until the next one is read.
 type Row struct {
 	values []any
 	places []any // pointers to values
@@ -32,6 +33,7 @@ func (r *Row) Bad(i int, want string) {
 	}
 }
 
+// Text reads a text, "" for NULL.
 func (r *Row) Text(i int) string {
 	switch v := r.values[i].(type) {
 	case nil:
@@ -47,6 +49,7 @@ func (r *Row) Text(i int) string {
 	return ""
 }
 
+// Time reads a time in UTC, the zero time for NULL. SQLite has times as text (Unstamp).
 func (r *Row) Time(i int) time.Time {
 	if v, ok := r.values[i].(time.Time); ok {
 		return v.UTC()
@@ -82,6 +85,7 @@ func (r *Row) Int(i int) int64 {
 	return n
 }
 
+// Float reads a number, 0 for NULL.
 func (r *Row) Float(i int) float64 {
 	switch v := r.values[i].(type) {
 	case nil:

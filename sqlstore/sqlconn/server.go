@@ -39,7 +39,7 @@ type Server struct {
 	// Recycle is how long a connection is used; 0 for ever.
 	Recycle time.Duration
 
-	// Quiet is how long the server may be silent on one statement; patience
+	// Quiet is how long the server may take to answer one statement; Patience
 	// when 0.
 	Quiet time.Duration
 }
@@ -47,14 +47,14 @@ type Server struct {
 const (
 	// connectTimeout bounds the making of a connection to one host.
 	connectTimeout = 5 * time.Second
-	// Patience is how long a server may be silent on one statement. It is
-	// more than the time that servers are told to wait for locks.
+	// Patience is how long a server may take to answer one statement. It is
+	// more than LockWait.
 	Patience = 20 * time.Second
-	// LockWait is how long a server waits for a lock that others hold: longer
+	// LockWait is how long a server waits for a lock: longer
 	// than PostgreSQL takes to find a deadlock.
 	LockWait = 2 * time.Second
-	// idleTransaction is when a server ends a transaction that it hears
-	// nothing of, so that a connection that is cut off holds no locks.
+	// idleTransaction is when a server ends a transaction without statements, so that
+	// a connection that is cut off does not keep its locks.
 	idleTransaction = 10 * time.Second
 )
 
@@ -73,7 +73,7 @@ type Dialer interface {
 	Close() error
 }
 
-// A place is where a connection leads.
+// A place is the server that a connection leads to.
 type place struct {
 	Host string // which of several
 	// Node says that it is a node of a Galera cluster.
@@ -99,7 +99,7 @@ func (e connectError) Unwrap() error { return e.error }
 
 func (e connectError) Is(target error) bool { return target == ErrConnecting }
 
-// NewDialer returns what connects to a server.
+// NewDialer returns the dialer of a server and its dialect. It fails when the settings are wrong, without connecting.
 func NewDialer(server Server) (*Dialect, Dialer, error) {
 	switch server.Dialect {
 	case MySQL:
@@ -118,7 +118,7 @@ func NewDialer(server Server) (*Dialect, Dialer, error) {
 	return SQLiteDialect, nil, fmt.Errorf("there is no dialect %q", server.Dialect)
 }
 
-// IdleForLong takes back what makes a server end transactions that are quiet.
+// IdleForLong makes a server accept transactions without statements for any time.
 func IdleForLong(ctx context.Context, d *Dialect, conn *sql.Conn) error {
 	if d == PostgreSQLDialect {
 		_, err := conn.ExecContext(ctx, "SET idle_in_transaction_session_timeout = 0")

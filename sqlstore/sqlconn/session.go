@@ -1,11 +1,15 @@
 // Package sqlconn has connections to SQL databases, and the transactions on them.
 //
+// From the top down: dial.go chooses the dialer of a server (mysql.go, postgres.go); tx.go has what statements are run
+// with, pool.go and session.go the connections below it, and dialect.go what the databases disagree on. A database in a
+// file is locked (lock.go), checked (file.go) and watched (file_lost.go).
+//
 // There is one set of statements for all databases. What they disagree on is a [Dialect]:
 // SQLite in a file, MariaDB or MySQL, and PostgreSQL as servers. A [Session] is one connection,
 // made again when it was lost, on which several statements go in one round trip where the
-// database takes them; a [Pool] has those that nobody uses. A [Tx] is the transaction that a
-// session is in, and [Row] what it answers. No error of a driver leaves the package's callers
-// but as text: Dialect.Translate says what it means.
+// database takes them; a [Pool] has the idle ones. A [Tx] is the transaction that a
+// session is in, and [Row] a row of an answer. Errors of drivers leave the package as
+// text only: Dialect.Translate says what they mean.
 //
 // The package knows no service and none of its tables.
 package sqlconn
@@ -25,8 +29,8 @@ import (
 type Session struct {
 	Dialect *Dialect
 	Open    func(context.Context) (*sql.Conn, error)
-	// Patience is how long the database may be silent, 0 for as long as the
-	// driver lets it; Lifetime how long a connection is used, 0 for ever.
+	// Patience is how long the database may take to answer a statement, and between
+	// rows, 0 for the driver's own bound; Lifetime how long a connection is used, 0 for ever.
 	Patience, Lifetime time.Duration
 
 	// Epoch, of a server, rises when connections that were made before are to
@@ -36,18 +40,17 @@ type Session struct {
 	Conn  *sql.Conn // nil when there is none
 	at    int64     // the epoch of the connection
 	born  time.Time
-	Dead  bool      // an error said that the connection is of no more use
-	heard time.Time // when the database answered the last time
+	Dead  bool // an error showed that the connection cannot be used any more
 	ready map[string]*sql.Stmt
 
-	// Nowait says that the server tells at once that a row is locked.
+	// Nowait says that the server knows NOWAIT: an error at once for a locked row.
 	Nowait bool
 	// Single says that each statement goes in a packet of its own (packet.go).
 	Single bool
 	put    []string // statements that go with the next one
 	// opening says that the first of them begins a transaction.
 	opening bool
-	// Often says that the statements come again and again, and are worth preparing
+	// Often says that the statements are repeated, and are worth preparing
 	// where others are not.
 	Often bool
 }
@@ -76,11 +79,11 @@ func (s *Session) Usable() bool {
 		(s.Epoch == nil || s.at == s.Epoch.Load())
 }
 
-// Fresh reports whether the connection was made for this transaction: then its
-// failing is news, and not the end of one that had been idle.
+// Fresh reports whether the connection was made after a time, the beginning of a transaction: one that was
+// made before may have been closed by the server while it was idle, and is worth another try.
 func (s *Session) Fresh(since time.Time) bool { return !s.born.Before(since) }
 
-// Close gives the connection up; there is nobody left to hear of an error.
+// Close closes the connection, if there is one. Errors are ignored.
 func (s *Session) Close() {
 	if s.Conn == nil {
 		return
@@ -90,7 +93,7 @@ func (s *Session) Close() {
 	s.Conn = nil
 }
 
-// unprepare forgets all prepared statements.
+// unprepare closes all prepared statements.
 func (s *Session) unprepare() {
 	for _, st := range s.ready {
 		_ = st.Close()
@@ -115,7 +118,7 @@ func (s *Session) prepare(query string) (*sql.Stmt, error) {
 	return st, nil
 }
 
-// maxReady is how many prepared statements a connection has. All go when there are
+// maxReady is how many prepared statements a connection has. All are closed when there would be
 // more, which is seldom.
 const maxReady = 400
 
@@ -202,7 +205,7 @@ func (s *Session) watch() *watch {
 	return w
 }
 
-// heard says that the database is not silent.
+// heard starts the time-out anew: the database has answered.
 func (w *watch) heard() {
 	if w.timer != nil {
 		w.timer.Reset(w.patience)
@@ -218,10 +221,7 @@ func (s *Session) ended(w *watch, err error) error {
 			err = ErrSilent
 		}
 	}
-	switch {
-	case err == nil:
-		s.heard = time.Now()
-	case s.Dialect.Lost(err):
+	if err != nil && s.Dialect.Lost(err) {
 		s.Dead = true
 	}
 	return err

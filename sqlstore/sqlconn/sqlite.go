@@ -89,6 +89,7 @@ func WriterPragmas(busy time.Duration) []string {
 	}
 }
 
+// BusyPragma is the pragma of a connection that waits so long for the locks of others.
 func BusyPragma(busy time.Duration) string {
 	return fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds())
 }

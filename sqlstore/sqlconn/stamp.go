@@ -10,6 +10,7 @@ import (
 // upstream can read back.
 const stampLayout = "2006-01-02 15:04:05.000000"
 
+// Stamp writes a time as it is bound to statements: in UTC, with microseconds.
 func Stamp(t time.Time) string { return t.UTC().Format(stampLayout) }
 
 // Unstamp reads a time with or without a fraction, as upstream and people write

@@ -2,9 +2,9 @@ package sqlconn
 
 import "context"
 
-// A Trace is told of every statement before it runs, with the context of the
-// View or Update that it belongs to, and is given the error, or nil, that it
-// ended with. Statements hold no values. Nil for none.
+// A Trace is called for every statement before it runs, with the context of the
+// View or Update that it belongs to, and end with the statement's error, or nil.
+// Statements have marks in place of values. Nil for none.
 type Trace func(ctx context.Context, statement string) (end func(error))
 
 func (t Trace) begin(ctx context.Context, statement string) func(error) {

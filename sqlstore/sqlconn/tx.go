@@ -25,20 +25,21 @@ type Tx struct {
 	Cause   error // the driver's error behind it
 
 	Written string // the time of every row written, as text
-	// HoldsLocks says that others may be waiting for the transaction.
+	// HoldsLocks says that the transaction has locks, which other transactions may wait for.
 	HoldsLocks bool
-	// Entry, when not nil, is what the change log is to say of the Update, and Wants what
-	// it is to begin with should it run again. Only who sets them knows what they are.
+	// Entry, when not nil, is the Update's part of the entry in the change log, and Wants what
+	// it needs at its beginning if it runs again. Both are values of the service's.
 	Entry, Wants any
-	// OnCommit is called when what the Update wrote is durable.
+	// OnCommit are called, on the writing goroutine, when what the Update wrote is durable.
 	OnCommit []func()
-	// Heard, when not nil, is told of rows as they come.
+	// Heard, when not nil, is called with numbers of rows as they are read.
 	Heard func(rows int)
 	// Second begins another transaction that sees what this one sees. Nil in an Update.
 	Second func(*Tx) (other *Tx, end func(), ok bool)
 }
 
-// Usable returns why nothing can be asked any more, or nil.
+// Usable returns the error of every further statement, or nil: an earlier error of the database, the end of the
+// context, or the end of the transaction.
 func (t *Tx) Usable() error {
 	if t.Over {
 		return errOver
@@ -49,7 +50,7 @@ func (t *Tx) Usable() error {
 	return t.Broken
 }
 
-// Fail notes a driver's error and returns what may leave the package.
+// Fail notes a driver's error, after which Usable fails, and returns it translated.
 func (t *Tx) Fail(err error) error {
 	if err == nil {
 		return nil
@@ -58,7 +59,8 @@ func (t *Tx) Fail(err error) error {
 	return t.Broken
 }
 
-// Each calls fn with each row of the answer.
+// Each runs a statement and calls fn with each row of the answer. The end of the Tx's context is noticed every
+// thousand rows.
 func (t *Tx) Each(fn func(*Row), query string, args ...any) error {
 	if err := t.Usable(); err != nil {
 		return err
@@ -113,7 +115,7 @@ func (t *Tx) tell(rows int) {
 	}
 }
 
-// Ask asks several questions at once.
+// Ask runs several statements that only read, in one round trip where the database can.
 func (t *Tx) Ask(questions []Question) error {
 	if err := t.Usable(); err != nil {
 		return err
@@ -124,7 +126,7 @@ func (t *Tx) Ask(questions []Question) error {
 	return t.Fail(err)
 }
 
-// Tracing begins to trace so many statements that run together.
+// Tracing calls Trace for n statements that run together. The returned function ends all of them.
 func (t *Tx) Tracing(n int, query func(int) string) (end func(error)) {
 	if t.Trace == nil {
 		return func(error) {}
@@ -147,7 +149,7 @@ func List[T any](t *Tx, read func(*Row) T, query string, args ...any) ([]T, erro
 	return all, err
 }
 
-// First returns the first row of an answer, errNoRow when there is none.
+// First returns the first row of an answer, ErrNoRow when there is none.
 func First[T any](t *Tx, read func(*Row) T, query string, args ...any) (T, error) {
 	all, err := List(t, read, query, args...)
 	if err == nil && len(all) == 0 {
@@ -173,7 +175,7 @@ func (t *Tx) HasTable(name string) (bool, error) { return t.Exists(t.Session.Dia
 // Integer reads the first column of a row.
 func Integer(one *Row) int64 { return one.Int(0) }
 
-// Exec runs a statement and returns how many rows it changed.
+// Exec runs a statement and returns how many rows it changed or, on every database, found to be as wanted already.
 func (t *Tx) Exec(query string, args ...any) (int, error) {
 	if err := t.Usable(); err != nil {
 		return 0, err
@@ -189,7 +191,7 @@ func (t *Tx) Exec(query string, args ...any) (int, error) {
 	return int(n), t.Fail(err)
 }
 
-// Change is exec for a statement that must find its row.
+// Change is Exec for a statement that must change a row: it returns ErrNoRow when it changes none.
 func (t *Tx) Change(query string, args ...any) error {
 	n, err := t.Exec(query, args...)
 	if err == nil && n == 0 {
