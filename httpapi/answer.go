@@ -75,7 +75,7 @@ var defaultPorts = map[string]string{"http": ":80", "https": ":443"}
 
 // SetLastModified sets the two caching headers that upstream sends together.
 func SetLastModified(h http.Header, t time.Time) {
-	h["Last-Modified"] = []string{timeText(t)}
+	h["Last-Modified"] = []string{t.UTC().Format(http.TimeFormat)}
 	SetNoCache(h)
 }
 
@@ -83,30 +83,6 @@ func SetLastModified(h http.Header, t time.Time) {
 func SetNoCache(h http.Header) { h["Cache-Control"] = noCache }
 
 var noCache = []string{"no-cache"}
-
-// timeText returns t as http.TimeFormat formats it, in less time.
-func timeText(t time.Time) string {
-	t = t.UTC()
-	year, month, day := t.Date()
-	hour, minute, second := t.Clock()
-	var room [len(http.TimeFormat)]byte
-	b := append(append(room[:0], t.Weekday().String()[:3]...), ", "...)
-	b = append(appendDigits(b, day, 10), ' ')
-	b = append(append(b, month.String()[:3]...), ' ')
-	b = append(appendDigits(b, year, 1000), ' ')
-	b = append(appendDigits(b, hour, 10), ':')
-	b = append(appendDigits(b, minute, 10), ':')
-	return string(append(appendDigits(b, second, 10), " GMT"...))
-}
-
-// appendDigits appends n from the digit that counts unit on, with zeros before
-// it.
-func appendDigits(b []byte, n, unit int) []byte {
-	for ; unit > 0; unit /= 10 {
-		b = append(b, byte('0'+n/unit%10))
-	}
-	return b
-}
 
 // NoAuth is the Authenticator that believes what a token says of itself. It is
 // for trials and tests.

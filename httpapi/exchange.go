@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -85,13 +84,7 @@ func newRequestID() string {
 	binary.NativeEndian.PutUint64(u[8:], rand.Uint64())
 	u[6] = u[6]&0x0f | 0x40
 	u[8] = u[8]&0x3f | 0x80
-	var room [40]byte
-	b := append(room[:0], requestIDPrefix...)
-	b = append(hex.AppendEncode(b, u[:4]), '-')
-	b = append(hex.AppendEncode(b, u[4:6]), '-')
-	b = append(hex.AppendEncode(b, u[6:8]), '-')
-	b = append(hex.AppendEncode(b, u[8:10]), '-')
-	return string(hex.AppendEncode(b, u[10:]))
+	return fmt.Sprintf("%s%x-%x-%x-%x-%x", requestIDPrefix, u[:4], u[4:6], u[6:8], u[8:10], u[10:])
 }
 
 // RequestID returns the id of the request, "" for one that no API serves.

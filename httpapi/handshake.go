@@ -19,7 +19,6 @@ import (
 type tlsListener struct {
 	net.Listener
 	config  *tls.Config
-	handler http.Handler
 	format  Format // of rejections
 	timeout time.Duration
 	log     *slog.Logger
@@ -35,13 +34,13 @@ type tlsListener struct {
 // tlsTimeout bounds a handshake where the time for headers is not bounded.
 const tlsTimeout = 10 * time.Second
 
-func newTLSListener(ln net.Listener, h http.Handler, opts ServeOptions) *tlsListener {
+func newTLSListener(ln net.Listener, opts ServeOptions) *tlsListener {
 	protocols := []string{"http/1.1"}
 	if opts.HTTP2 {
 		protocols = []string{"h2", "http/1.1"}
 	}
 	l := &tlsListener{
-		Listener: ln, config: opts.TLS.server(protocols...), handler: h, format: opts.Format, timeout: tlsTimeout,
+		Listener: ln, config: opts.TLS.server(protocols...), format: opts.Format, timeout: tlsTimeout,
 		log: opts.Log, metrics: opts.Metrics, ready: make(chan net.Conn), failed: make(chan error),
 	}
 	if t := opts.ReadHeaderTimeout; t > 0 {
@@ -100,7 +99,7 @@ func (l *tlsListener) handshake(c net.Conn) {
 	}
 	var done net.Conn = t
 	if t.ConnectionState().NegotiatedProtocol != "h2" {
-		done = &tlsConn{conn{Conn: t, handler: l.handler, format: l.format}, t}
+		done = &tlsConn{conn{Conn: t, format: l.format}, t}
 	}
 	select {
 	case l.ready <- done:

@@ -205,7 +205,7 @@ func (a *API) authenticate(x *exchange, r *http.Request) (err error) {
 
 // checkContent refuses a body that cannot be read, before routing.
 func (a *API) checkContent(x *exchange, r *http.Request) error {
-	if _, odd := oddLength(r); odd {
+	if malformedLength(r) {
 		return &Error{Status: http.StatusBadRequest, Detail: "content-length header must be an integer"}
 	}
 	if r.ContentLength > 0 && r.Header.Get("Content-Type") == "" && a.cfg.PathFirst == nil {

@@ -78,7 +78,7 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, opts ServeOptio
 		HTTP2:                        opts.http2(),
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(opts.wrap(ln, h)) }()
+	go func() { failed <- srv.Serve(opts.wrap(ln)) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serving on %s: %w", ln.Addr(), err)
@@ -91,10 +91,11 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, opts ServeOptio
 // elsewhere than this server: the next request could be a piece of this one's body. That is so with
 // both Transfer-Encoding and Content-Length, and with Transfer-Encoding in HTTP/1.0 (RFC 9112, 6.1).
 // net/http takes the second field away in both cases, before it can be seen, so that all requests in
-// chunks and all of HTTP/1.0 end their connection.
+// chunks and all of HTTP/1.0 end their connection. It is also so with a Content-Length that is no
+// length.
 func closing(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ProtoMajor == 1 && (r.ProtoMinor == 0 || len(r.TransferEncoding) > 0) {
+		if r.ProtoMajor == 1 && (r.ProtoMinor == 0 || len(r.TransferEncoding) > 0 || r.Header[hiddenLength] != nil) {
 			w.Header()["Connection"] = connectionClose
 		}
 		next.ServeHTTP(w, r)
@@ -105,15 +106,15 @@ var connectionClose = []string{"close"}
 
 // wrap puts the layers of a connection on a listener: its bounds, TLS, and the
 // format of errors.
-func (o ServeOptions) wrap(ln net.Listener, h http.Handler) net.Listener {
+func (o ServeOptions) wrap(ln net.Listener) net.Listener {
 	ln = &shortListener{Listener: ln, log: o.Log}
 	if o.Limit != nil {
 		ln = newLimitedListener(ln, o)
 	}
 	if o.TLS != nil {
-		return newTLSListener(ln, h, o)
+		return newTLSListener(ln, o)
 	}
-	return listener{ln, h, o.Format}
+	return listener{ln, o.Format}
 }
 
 func (o ServeOptions) protocols() *http.Protocols {
