@@ -1,9 +1,7 @@
 package httpapi
 
 import (
-	"slices"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -49,44 +47,11 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	return m
 }
 
-// commonStatuses have their counters at hand.
-var commonStatuses = [...]int{200, 201, 204, 400, 401, 403, 404, 405, 406, 409, 413, 415, 500, 503}
-
-// A series has the metrics of one route and method, so that counting a request needs no lookup.
-type series struct {
-	m                      *Metrics
-	service, route, method string
-	seconds                prometheus.Observer
-	counts                 [len(commonStatuses)]atomic.Pointer[prometheus.Counter]
-}
-
-// series returns the handles of a route and method.
-func (m *Metrics) series(service, route, method string) *series {
-	if m == nil {
-		return nil
+// declare has a route and method in the metrics before its first request. A nil Metrics has none.
+func (m *Metrics) declare(service, route, method string) {
+	if m != nil {
+		m.seconds.WithLabelValues(service, route, method)
 	}
-	s := &series{m: m, service: service, route: route, method: method}
-	s.seconds = m.seconds.WithLabelValues(service, route, method)
-	return s
-}
-
-func (s *series) observe(status int, d time.Duration) {
-	s.seconds.Observe(d.Seconds())
-	s.counter(status).Inc()
-}
-
-func (s *series) counter(status int) prometheus.Counter {
-	i := slices.Index(commonStatuses[:], status)
-	if i >= 0 {
-		if c := s.counts[i].Load(); c != nil {
-			return *c
-		}
-	}
-	c := s.m.requests.WithLabelValues(s.service, s.route, s.method, strconv.Itoa(status))
-	if i >= 0 {
-		s.counts[i].Store(&c)
-	}
-	return c
 }
 
 // An apiMetrics counts the requests of one API. A nil one counts nothing.
@@ -111,21 +76,17 @@ func (m *apiMetrics) begin() {
 	}
 }
 
-// end counts a request out.
+// end counts a request out. Paths and methods without a route share one method, so that callers cannot
+// make up labels.
 func (m *apiMetrics) end(x *exchange, took time.Duration) {
-	if m != nil {
-		m.inFlight.Dec()
-		m.find(x).observe(x.status, took)
+	if m == nil {
+		return
 	}
-}
-
-// find returns the series a request belongs to. Paths and methods without a
-// route share one, so that callers cannot make up labels.
-func (m *apiMetrics) find(x *exchange) *series {
+	method := "other"
 	if x.route != nil {
-		if s := x.pattern.series[x.route.Method]; s != nil {
-			return s
-		}
+		method = x.route.Method
 	}
-	return m.all.series(m.service, x.routeName(), "other")
+	m.inFlight.Dec()
+	m.all.seconds.WithLabelValues(m.service, x.routeName(), method).Observe(took.Seconds())
+	m.all.requests.WithLabelValues(m.service, x.routeName(), method, strconv.Itoa(x.status)).Inc()
 }

@@ -69,7 +69,6 @@ type pattern struct {
 	segments []segment
 	routes   []Route
 	allow    string // the methods, in the order of declaration
-	series   map[string]*series
 }
 
 // A table finds patterns by the number of their segments.
@@ -80,7 +79,7 @@ func newTable(cfg Config) table {
 	for _, r := range cfg.Routes {
 		p := t.pattern(r)
 		p.add(r)
-		p.series[r.Method] = cfg.Metrics.series(cfg.Service, p.name, r.Method)
+		cfg.Metrics.declare(cfg.Service, p.name, r.Method)
 	}
 	return t
 }
@@ -93,7 +92,7 @@ func (t table) pattern(r Route) *pattern {
 			return p
 		}
 	}
-	p := &pattern{name: r.Name, segments: segs, series: map[string]*series{}}
+	p := &pattern{name: r.Name, segments: segs}
 	if p.name == "" {
 		p.name = r.Pattern
 	}
