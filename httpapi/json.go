@@ -142,6 +142,18 @@ func (j *JSON) String(s string) {
 	j.buf = AppendJSONString(j.buf, s)
 }
 
+// KeyString writes a member of an object whose value is a string.
+func (j *JSON) KeyString(key, s string) {
+	j.Key(key)
+	j.String(s)
+}
+
+// KeyInt writes a member of an object whose value is an integer.
+func (j *JSON) KeyInt(key string, n int64) {
+	j.Key(key)
+	j.Int(n)
+}
+
 // Int writes an integer.
 func (j *JSON) Int(n int64) {
 	j.sep()

@@ -2,8 +2,9 @@ package httpapi
 
 import (
 	"math"
-	"strconv"
 	"unicode/utf8"
+
+	"github.com/berthcloud/berth/httpapi/pyjson"
 )
 
 const hexDigits = "0123456789abcdef"
@@ -89,18 +90,5 @@ func AppendJSONFloat(dst []byte, f float64) []byte {
 	case math.IsInf(f, -1):
 		return append(dst, "-Infinity"...)
 	}
-	if n := int64(f); float64(n) == f && n != 0 && -1e15 < f && f < 1e15 {
-		return append(strconv.AppendInt(dst, n, 10), ".0"...)
-	}
-	if a := math.Abs(f); a != 0 && (a < 1e-4 || a >= 1e16) {
-		return strconv.AppendFloat(dst, f, 'e', -1, 64)
-	}
-	n := len(dst)
-	dst = strconv.AppendFloat(dst, f, 'f', -1, 64)
-	for _, c := range dst[n:] {
-		if c == '.' {
-			return dst
-		}
-	}
-	return append(dst, ".0"...)
+	return pyjson.AppendRepr(dst, pyjson.NewFloat(f))
 }

@@ -96,12 +96,11 @@ func (p *problem) json() []byte {
 		j.Key("errors")
 		j.Array()
 		j.Object()
-		j.Key("status")
-		j.Int(int64(p.status))
-		j.member("title", statusTitle(p.status))
-		j.member("detail", stripTags(p.body(unescaped)))
+		j.KeyInt("status", int64(p.status))
+		j.KeyString("title", statusTitle(p.status))
+		j.KeyString("detail", stripTags(p.body(unescaped)))
 		j.optional("code", p.code)
-		j.member("request_id", p.requestID)
+		j.KeyString("request_id", p.requestID)
 		j.optional("max_version", p.maxVersion)
 		j.optional("min_version", p.minVersion)
 		j.EndObject()
@@ -114,21 +113,16 @@ func (p *problem) json() []byte {
 func (p *problem) unauthorized() []byte {
 	return renderJSON(func(j *JSON) {
 		j.Object()
-		j.member("message", p.body(unescaped))
-		j.member("code", p.statusLine())
-		j.member("title", statusTitle(p.status))
+		j.KeyString("message", p.body(unescaped))
+		j.KeyString("code", p.statusLine())
+		j.KeyString("title", statusTitle(p.status))
 		j.EndObject()
 	})
 }
 
-func (j *JSON) member(key, value string) {
-	j.Key(key)
-	j.String(value)
-}
-
 func (j *JSON) optional(key, value string) {
 	if value != "" {
-		j.member(key, value)
+		j.KeyString(key, value)
 	}
 }
 

@@ -16,8 +16,7 @@ func (a *API) aggregateRoutes() []httpapi.Route {
 	}
 }
 
-// getAggregates shows the aggregates that a provider is in. Exists since 1.1;
-// 1.19 adds the provider's generation.
+// getAggregates lists the aggregates of a provider. Exists since 1.1; 1.19 adds the provider's generation.
 func (a *API) getAggregates(w http.ResponseWriter, r *http.Request) error {
 	p, _, snapshot, err := a.provider(r)
 	if err != nil {
@@ -30,15 +29,17 @@ func (a *API) getAggregates(w http.ResponseWriter, r *http.Request) error {
 	return a.respondAggregates(w, r, uuids, p.Generation)
 }
 
-// setAggregates replaces the aggregates that a provider is in. Before 1.19 the
-// body is a bare list, and the generation neither asked for nor raised.
+// setAggregates replaces the aggregates of a provider; aggregates that are new to placement are created.
+//
+// Exists since 1.1 with a list as the body; the provider's generation is neither compared nor increased. Since
+// 1.19 the body is an object that names the generation, which must be the current one (409 otherwise) and is
+// increased.
 func (a *API) setAggregates(w http.ResponseWriter, r *http.Request) error {
-	ctx := r.Context()
 	p, _, _, err := a.provider(r)
 	if err != nil {
 		return err
 	}
-	v, err := readJSON(r, aggregatesPutSchema(minor(r)))
+	v, err := readJSON(r, aggregatesPutSchemas.at(minor(r)))
 	if err != nil {
 		return err
 	}
@@ -51,13 +52,15 @@ func (a *API) setAggregates(w http.ResponseWriter, r *http.Request) error {
 	for _, item := range v.Items() {
 		uuids = append(uuids, placement.UUID(item.Str()))
 	}
-	g, err := a.Placement.SetAggregates(ctx, p.UUID, seen, uuids)
+	g, err := a.Placement.SetAggregates(r.Context(), p.UUID, seen, uuids)
 	if err != nil {
 		return err
 	}
 	return a.respondAggregates(w, r, uuids, g)
 }
 
+// respondAggregates answers with a provider's aggregates, in the order given. Upstream has no time of an
+// aggregate: Last-Modified is now.
 func (a *API) respondAggregates(w http.ResponseWriter, r *http.Request, uuids []placement.UUID, g placement.Generation) error {
 	a.modified(w, r, time.Time{})
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
@@ -69,8 +72,7 @@ func (a *API) respondAggregates(w http.ResponseWriter, r *http.Request, uuids []
 		}
 		j.EndArray()
 		if minor(r) >= 19 {
-			j.Key("resource_provider_generation")
-			j.Int(int64(g))
+			j.KeyInt("resource_provider_generation", int64(g))
 		}
 		j.EndObject()
 	})

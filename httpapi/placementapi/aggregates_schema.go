@@ -1,13 +1,11 @@
 package placementapi
 
-import "github.com/berthcloud/berth/httpapi/pyschema"
-
 const aggregatesList = `{"type": "array", "items": ` + uuidPart + `, "uniqueItems": true}`
 
-var (
-	aggregatesPutSchema1_1 = bodySchema(aggregatesList)
-
-	aggregatesPutSchema1_19 = bodySchema(`{
+// aggregatesPutSchemas are for the body of PUT …/aggregates. 1.19 puts the list into an object, beside
+// the provider's generation.
+var aggregatesPutSchemas = schemas{
+	{19, bodySchema(`{
 		"type": "object",
 		"properties": {
 			"aggregates": ` + aggregatesList + `,
@@ -15,10 +13,6 @@ var (
 		},
 		"required": ["aggregates", "resource_provider_generation"],
 		"additionalProperties": false
-	}`)
-)
-
-// aggregatesPutSchema is for the body of PUT …/aggregates.
-func aggregatesPutSchema(minor int) *pyschema.Schema {
-	return schemaAt(minor, schemaSince{19, aggregatesPutSchema1_19}, schemaSince{1, aggregatesPutSchema1_1})
+	}`)},
+	{1, bodySchema(aggregatesList)},
 }

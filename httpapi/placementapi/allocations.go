@@ -22,46 +22,41 @@ func (a *API) allocationRoutes() []httpapi.Route {
 	}
 }
 
-// putAllocations replaces what one consumer holds.
+// putAllocations replaces all allocations of one consumer and answers 204.
 //
-// 1.8 requires project and user, 1.12 takes an object by provider instead of a
-// list, 1.28 requires the consumer generation and allows nothing to be held,
-// 1.34 takes mappings and does nothing with them, 1.38 requires the consumer
-// type.
+// 400: the consumer's UUID is malformed, or a provider or resource class does not exist. 409: an inventory is
+// missing, its capacity or units do not admit the amount; or, with the code placement.concurrent_update, a
+// generation has changed, of a provider during the write or of the consumer since the client has read it.
+//
+// 1.8 requires project and user, 1.12 has an object by provider instead of a list, 1.28 requires the consumer's
+// generation (null for a new consumer) and accepts an empty object, which removes the allocations, 1.34 accepts
+// mappings and ignores them, 1.38 requires the consumer's type.
 func (a *API) putAllocations(w http.ResponseWriter, r *http.Request) error {
-	ctx := r.Context()
 	consumer := httpapi.Param(r, "consumer_uuid")
 	if !isUUIDLike(consumer) {
 		return fault.New(fault.Invalid, "", "Malformed consumer_uuid: %s", consumer)
 	}
-	v, err := readJSON(r, allocationsPutSchema(minor(r)))
+	v, err := readJSON(r, allocationsPutSchemas.at(minor(r)))
 	if err != nil {
 		return err
 	}
 	claim := readClaim(v, dashed(consumer), minor(r))
-	if err := a.Placement.SetAllocations(ctx, claim); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return noContent(w, a.Placement.SetAllocations(r.Context(), claim))
 }
 
-// postAllocations replaces what several consumers hold, all or nothing. Exists
-// since 1.13; the versions of PUT apply.
+// postAllocations replaces the allocations of several consumers in one transaction, all or none, and answers
+// 204. Nova uses it to move allocations between an instance and a migration. Exists since 1.13; body and errors
+// are those of PUT at the same version.
 func (a *API) postAllocations(w http.ResponseWriter, r *http.Request) error {
-	ctx := r.Context()
-	v, err := readJSON(r, allocationsPostSchema(minor(r)))
+	v, err := readJSON(r, allocationsPostSchemas.at(minor(r)))
 	if err != nil {
 		return err
 	}
-	if err := a.Placement.SetManyAllocations(ctx, readClaims(v, minor(r))); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return noContent(w, a.Placement.SetManyAllocations(r.Context(), readClaims(v, minor(r))))
 }
 
-// readClaims reads an object of claims by consumer, in its order.
+// readClaims decodes an object of claims by consumer, in the order of its keys, which decides the order of the
+// rules and so which of several errors is reported.
 func readClaims(v pyjson.Value, minor int) []placement.Claim {
 	claims := make([]placement.Claim, 0, v.Len())
 	for _, m := range v.Members() {
@@ -70,7 +65,8 @@ func readClaims(v pyjson.Value, minor int) []placement.Claim {
 	return claims
 }
 
-// readClaim reads what one consumer is to hold.
+// readClaim decodes the claim of one consumer. Seen is nil before 1.28, where the consumer's generation is not
+// compared. Spelled is the generation as the client wrote it: the text of the conflict quotes it.
 func readClaim(v pyjson.Value, consumer placement.UUID, minor int) placement.Claim {
 	c := placement.Claim{
 		Consumer: consumer,
@@ -89,9 +85,9 @@ func readClaim(v pyjson.Value, consumer placement.UUID, minor int) placement.Cla
 	return c
 }
 
-// readAllocations reads allocations by provider: an object since 1.12, a list
-// before. Of a provider that a list has twice, the last counts at the place of
-// the first.
+// readAllocations decodes allocations by provider: an object since 1.12, a list before. When a list has a
+// provider twice, the last element counts, at the position of the first, as in the dict that upstream makes of
+// it.
 func readAllocations(v pyjson.Value) []placement.ProviderAllocation {
 	if v.Kind() == pyjson.Object {
 		list := make([]placement.ProviderAllocation, 0, v.Len())
@@ -119,20 +115,15 @@ func readAllocations(v pyjson.Value) []placement.ProviderAllocation {
 	return list
 }
 
-// deleteAllocations removes all that a consumer holds.
+// deleteAllocations removes all allocations of a consumer and answers 204; 404 when it has none.
 func (a *API) deleteAllocations(w http.ResponseWriter, r *http.Request) error {
-	ctx := r.Context()
-	if err := a.Placement.DeleteAllocations(ctx, placement.UUID(httpapi.Param(r, "consumer_uuid"))); err != nil {
-		return httpapi.Trapped(err)
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return noContent(w, httpapi.Trapped(a.Placement.DeleteAllocations(r.Context(), placement.UUID(httpapi.Param(r, "consumer_uuid")))))
 }
 
-// getAllocations shows what a consumer holds. Nothing is no error: there is no
-// telling a consumer that holds nothing from one that does not exist.
+// getAllocations lists the allocations of a consumer by provider. A consumer without allocations is answered
+// with 200 and an empty object: upstream does not distinguish it from one that does not exist.
 //
-// 1.12 adds project and user, 1.28 the consumer generation, 1.38 the type.
+// 1.12 adds project and user, 1.28 the consumer's generation, 1.38 its type.
 func (a *API) getAllocations(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	h, err := a.Placement.AllocationsOf(ctx, placement.UUID(httpapi.Param(r, "consumer_uuid")))
@@ -152,8 +143,7 @@ func (a *API) getAllocations(w http.ResponseWriter, r *http.Request) error {
 			j.Key(string(group[0].ProviderUUID))
 			j.Object()
 			writeHeld(j, snapshot, group)
-			j.Key("generation")
-			j.Int(int64(group[0].ProviderGeneration))
+			j.KeyInt("generation", int64(group[0].ProviderGeneration))
 			j.EndObject()
 		}
 		j.EndObject()
@@ -164,25 +154,23 @@ func (a *API) getAllocations(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// writeConsumer writes what is told of the consumer itself.
+// writeConsumer writes the members about the consumer itself, which an answer without allocations does not
+// have.
 func writeConsumer(j *httpapi.JSON, c placement.ConsumerRow, minor int) {
 	if minor >= 12 {
-		j.Key("project_id")
-		j.String(c.Project)
-		j.Key("user_id")
-		j.String(c.User)
+		j.KeyString("project_id", c.Project)
+		j.KeyString("user_id", c.User)
 	}
 	if minor >= 28 {
-		j.Key("consumer_generation")
-		j.Int(int64(c.Generation))
+		j.KeyInt("consumer_generation", int64(c.Generation))
 	}
 	if minor >= 38 {
-		j.Key("consumer_type")
-		j.String(typeName(c.Type))
+		j.KeyString("consumer_type", typeName(c.Type))
 	}
 }
 
-// typeName names the type of consumers that have none.
+// typeName returns the name of a consumer type; consumers that were written before 1.38 have none, and are
+// reported as "unknown".
 func typeName(name string) string {
 	if name == "" {
 		return "unknown"
@@ -190,8 +178,8 @@ func typeName(name string) string {
 	return name
 }
 
-// getProviderAllocations shows what is held on a provider. 1.28 adds the
-// generations of the consumers.
+// getProviderAllocations lists the allocations on a provider by consumer, with the provider's generation. 1.28
+// adds the generations of the consumers.
 func (a *API) getProviderAllocations(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	uuid := httpapi.Param(r, "uuid")
@@ -213,14 +201,12 @@ func (a *API) getProviderAllocations(w http.ResponseWriter, r *http.Request) err
 			j.Object()
 			writeHeld(j, snapshot, group)
 			if minor(r) >= 28 {
-				j.Key("consumer_generation")
-				j.Int(int64(group[0].ConsumerGeneration))
+				j.KeyInt("consumer_generation", int64(group[0].ConsumerGeneration))
 			}
 			j.EndObject()
 		}
 		j.EndObject()
-		j.Key("resource_provider_generation")
-		j.Int(int64(g))
+		j.KeyInt("resource_provider_generation", int64(g))
 		j.EndObject()
 	})
 }
@@ -230,13 +216,12 @@ func writeHeld(j *httpapi.JSON, snapshot *snapshot.Snapshot, rows []placement.Al
 	j.Key("resources")
 	j.Object()
 	for _, row := range rows {
-		j.Key(snapshot.ClassName(row.Class))
-		j.Int(row.Used)
+		j.KeyInt(snapshot.ClassName(row.Class), row.Used)
 	}
 	j.EndObject()
 }
 
-// groupBy gathers rows of one key, in the order in which the keys first come.
+// groupBy groups rows by a key. Groups are in the order of their first row.
 func groupBy(rows []placement.AllocationRow, key func(placement.AllocationRow) placement.UUID) [][]placement.AllocationRow {
 	var groups [][]placement.AllocationRow
 	at := make(map[placement.UUID]int)
@@ -252,6 +237,7 @@ func groupBy(rows []placement.AllocationRow, key func(placement.AllocationRow) p
 	return groups
 }
 
+// newestAllocation returns the time for Last-Modified, zero without rows.
 func newestAllocation(rows []placement.AllocationRow) time.Time {
 	var newest time.Time
 	for _, row := range rows {

@@ -1,7 +1,5 @@
 package placementapi
 
-import "github.com/berthcloud/berth/httpapi/pyschema"
-
 const (
 	resourcesPart = `{
 		"type": "object",
@@ -78,29 +76,36 @@ const (
 	claimEnd    = `]}`
 )
 
-var (
-	allocationsPutSchema1_0 = bodySchema(`{
-		"type": "object",
-		"properties": {"allocations": ` + allocationsList + `},
-		"required": ["allocations"],
-		"additionalProperties": false
-	}`)
-	allocationsPutSchema1_8 = bodySchema(`{
+// allocationsPutSchemas are for the body of PUT /allocations/{consumer}. 1.8 requires project and user,
+// 1.12 has an object by provider in place of the list, 1.28 requires the consumer's generation and lets
+// the object be empty, 1.34 has mappings, 1.38 requires the consumer's type.
+var allocationsPutSchemas = schemas{
+	{38, bodySchema(claim1_38)},
+	{34, bodySchema(claim1_34)},
+	{28, bodySchema(claim1_28)},
+	{12, bodySchema(claim1_12)},
+	{8, bodySchema(`{
 		"type": "object",
 		"properties": {"allocations": ` + allocationsList + `, ` + ownerProperties + `},
 		"required": ["allocations", "project_id", "user_id"],
 		"additionalProperties": false
-	}`)
-	allocationsPutSchema1_12 = bodySchema(claim1_12)
-	allocationsPutSchema1_28 = bodySchema(claim1_28)
-	allocationsPutSchema1_34 = bodySchema(claim1_34)
-	allocationsPutSchema1_38 = bodySchema(claim1_38)
+	}`)},
+	{0, bodySchema(`{
+		"type": "object",
+		"properties": {"allocations": ` + allocationsList + `},
+		"required": ["allocations"],
+		"additionalProperties": false
+	}`)},
+}
 
-	allocationsPostSchema1_13 = bodySchema(claims(1, claim1_13))
-	allocationsPostSchema1_28 = bodySchema(claims(1, claim1_28))
-	allocationsPostSchema1_34 = bodySchema(claims(1, claim1_34))
-	allocationsPostSchema1_38 = bodySchema(claims(1, claim1_38))
-)
+// allocationsPostSchemas are for the body of POST /allocations, which has what PUT has for each
+// consumer. In contrast to PUT, the object of allocations may be empty from the start, in 1.13.
+var allocationsPostSchemas = schemas{
+	{38, bodySchema(claims(1, claim1_38))},
+	{34, bodySchema(claims(1, claim1_34))},
+	{28, bodySchema(claims(1, claim1_28))},
+	{13, bodySchema(claims(1, claim1_13))},
+}
 
 // claims is the text of a schema for an object of at least least claims by
 // consumer.
@@ -111,26 +116,4 @@ func claims(least int, claim string) string {
 		"additionalProperties": false,
 		"patternProperties": {"` + uuidPattern + `": ` + claim + `}
 	}`
-}
-
-// allocationsPutSchema is for the body of PUT /allocations/{consumer}.
-func allocationsPutSchema(minor int) *pyschema.Schema {
-	return schemaAt(minor,
-		schemaSince{38, allocationsPutSchema1_38},
-		schemaSince{34, allocationsPutSchema1_34},
-		schemaSince{28, allocationsPutSchema1_28},
-		schemaSince{12, allocationsPutSchema1_12},
-		schemaSince{8, allocationsPutSchema1_8},
-		schemaSince{0, allocationsPutSchema1_0},
-	)
-}
-
-// allocationsPostSchema is for the body of POST /allocations.
-func allocationsPostSchema(minor int) *pyschema.Schema {
-	return schemaAt(minor,
-		schemaSince{38, allocationsPostSchema1_38},
-		schemaSince{34, allocationsPostSchema1_34},
-		schemaSince{28, allocationsPostSchema1_28},
-		schemaSince{13, allocationsPostSchema1_13},
-	)
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// readJSON reads the body of a request and holds it against a schema.
+// readJSON reads, parses and validates the body of a request. Its errors are 400 with upstream's texts
+// (util.extract_json), or those of [httpapi.ReadBody].
 func readJSON(r *http.Request, schema *pyschema.Schema) (pyjson.Value, error) {
 	body, err := httpapi.ReadBody(r)
 	if err != nil {
@@ -19,7 +20,8 @@ func readJSON(r *http.Request, schema *pyschema.Schema) (pyjson.Value, error) {
 	return parseJSON(body, schema)
 }
 
-// parseJSON reads a JSON text and holds it against a schema.
+// parseJSON parses and validates a JSON text. Beyond upstream, it refuses strings with half of a surrogate
+// pair, which no database can store.
 func parseJSON(text []byte, schema *pyschema.Schema) (pyjson.Value, error) {
 	v, err := pyjson.Parse(text)
 	if err != nil {
@@ -34,14 +36,14 @@ func parseJSON(text []byte, schema *pyschema.Schema) (pyjson.Value, error) {
 	return v, nil
 }
 
-// member returns a member of an object, null when there is none.
+// member returns a member of an object, null when it is absent.
 func member(v pyjson.Value, key string) pyjson.Value {
 	m, _ := v.Get(key)
 	return m
 }
 
-// number returns a member that the schema says is an integer, or fallback when
-// there is none. Numbers too big for any row become -1, which none has.
+// number returns a member that the schema requires to be an integer, or fallback when it is absent. Numbers
+// that no row can have become -1.
 func number(v pyjson.Value, key string, fallback int64) int64 {
 	m, ok := v.Get(key)
 	if !ok {
@@ -61,12 +63,12 @@ func integer(v pyjson.Value) int64 {
 	return n
 }
 
-// generation returns the provider's generation that a body names, -1 when it names none.
+// generation returns the provider's generation in a body, -1, which no provider has, when it is absent.
 func generation(v pyjson.Value) placement.Generation {
 	return placement.Generation(number(v, "resource_provider_generation", -1))
 }
 
-// amounts reads an object of resource classes and amounts.
+// amounts decodes an object of amounts by resource class, in the order of its keys.
 func amounts(v pyjson.Value) []placement.ClassAmount {
 	list := make([]placement.ClassAmount, 0, v.Len())
 	for _, m := range v.Members() {

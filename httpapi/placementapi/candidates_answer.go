@@ -134,8 +134,7 @@ func (c *candidatesAnswer) writeList(j *httpapi.JSON, candidate candidates.Candi
 		j.Object()
 		j.Key("resource_provider")
 		j.Object()
-		j.Key("uuid")
-		j.String(string(u.Provider.UUID))
+		j.KeyString("uuid", string(u.Provider.UUID))
 		j.EndObject()
 		c.writeResources(j, u)
 		j.EndObject()
@@ -148,8 +147,7 @@ func (c *candidatesAnswer) writeResources(j *httpapi.JSON, u *candidates.Use) {
 	j.Key("resources")
 	j.Object()
 	for _, amount := range u.Amounts {
-		j.Key(c.snapshot.ClassName(amount.Class))
-		j.Int(amount.Amount)
+		j.KeyInt(c.snapshot.ClassName(amount.Class), amount.Amount)
 	}
 	j.EndObject()
 }

@@ -2,6 +2,7 @@ package placementapi
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -34,19 +35,20 @@ func TestGroupKeys(t *testing.T) {
 	})
 }
 
-// Integers that are written plainly are read without Python's rules, to the same
-// effect.
-func TestPlainIntegers(t *testing.T) {
-	for text, want := range map[string]int64{
-		"1": 1, "42": 42, "999999999999999999": 999999999999999999,
-		"": -1, "0": -1, "07": -1, "1000000000000000000": -1, "+1": -1, "-1": -1, "1_0": -1, " 1": -1, "١": -1,
+// Amounts and limits are read as Python's int() reads them.
+func TestPythonIntegers(t *testing.T) {
+	for text, want := range map[string]string{
+		"1": "1", "42": "42", "999999999999999999": "999999999999999999", "1000000000000000000": "1000000000000000000",
+		"": "", "0": "0", "07": "7", "+1": "1", "-1": "-1", "1_0": "10", "1__0": "", "_1": "", " 1": "1", "١": "1", "1.0": "", "+": "",
+		"9999999999999999999": "9999999999999999999", "-9999999999999999999": "-9999999999999999999",
 	} {
-		n, ok := plainInt(text)
-		if ok != (want >= 0) || ok && n != want {
-			t.Errorf("plainInt(%q) = %d, %v, want %d", text, n, ok, want)
+		n, digits, ok := pythonInt(text)
+		if ok != (want != "") || digits != want {
+			t.Errorf("pythonInt(%q) = %d, %q, %v, want %q", text, n, digits, ok, want)
 		}
-		if all, digits, valid := pythonInt(text); ok && (all != n || digits != text || !valid) {
-			t.Errorf("pythonInt(%q) = %d, %q, %v", text, all, digits, valid)
+		cut, err := strconv.ParseInt(want, 10, 64) // the largest int64 where there is a larger number
+		if ok && n != cut && !(err != nil && want[0] == '-' && n == -1) {
+			t.Errorf("pythonInt(%q) = %d, want %d", text, n, cut)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func isWord(s string) bool {
 // suffixes, 1.29 trees, 1.31 in_tree, 1.35 root_required, 1.36 same_subtree.
 func parseCandidatesQuery(r *http.Request) (placement.Query, error) {
 	var pq placement.Query
-	q, err := parseQuery(r, candidatesListSchema(minor(r)))
+	q, err := parseQuery(r, candidatesListSchemas.at(minor(r)))
 	if err != nil {
 		return pq, err
 	}

@@ -19,17 +19,21 @@ const (
 	candidatesGroups1_36 = candidatesGroups1_35 + `, "same_subtree": {"type": ["string"]}`
 )
 
-var (
-	candidatesListSchema1_10 = candidatesQuery(candidatesQuery1_10)
-	candidatesListSchema1_16 = candidatesQuery(candidatesQuery1_16)
-	candidatesListSchema1_17 = candidatesQuery(candidatesQuery1_17)
-	candidatesListSchema1_21 = candidatesQuery(candidatesQuery1_21)
-	candidatesListSchema1_25 = candidatesGroups(candidatesGroups1_25, groupSuffix, "resources", "required", "member_of")
-	candidatesListSchema1_31 = candidatesGroups(candidatesGroups1_25, groupSuffix, "resources", "required", "member_of", "in_tree")
-	candidatesListSchema1_33 = candidatesGroups(candidatesGroups1_25, freeGroupSuffix, "resources", "required", "member_of", "in_tree")
-	candidatesListSchema1_35 = candidatesGroups(candidatesGroups1_35, freeGroupSuffix, "resources", "required", "member_of", "in_tree")
-	candidatesListSchema1_36 = candidatesGroups(candidatesGroups1_36, freeGroupSuffix, "resources", "required", "member_of", "in_tree")
-)
+// candidatesListSchemas are for the query of GET /allocation_candidates. 1.16 has limit, 1.17 required,
+// 1.21 member_of, 1.25 groups with suffixes and group_policy, 1.31 in_tree, 1.33 suffixes that are words,
+// 1.35 root_required, 1.36 same_subtree. Versions that only change the syntax of a value (1.22, 1.24, 1.32,
+// 1.39) have no schema of their own.
+var candidatesListSchemas = schemas{
+	{36, candidatesGroups(candidatesGroups1_36, freeGroupSuffix, "resources", "required", "member_of", "in_tree")},
+	{35, candidatesGroups(candidatesGroups1_35, freeGroupSuffix, "resources", "required", "member_of", "in_tree")},
+	{33, candidatesGroups(candidatesGroups1_25, freeGroupSuffix, "resources", "required", "member_of", "in_tree")},
+	{31, candidatesGroups(candidatesGroups1_25, groupSuffix, "resources", "required", "member_of", "in_tree")},
+	{25, candidatesGroups(candidatesGroups1_25, groupSuffix, "resources", "required", "member_of")},
+	{21, candidatesQuery(candidatesQuery1_21)},
+	{17, candidatesQuery(candidatesQuery1_17)},
+	{16, candidatesQuery(candidatesQuery1_16)},
+	{10, candidatesQuery(candidatesQuery1_10)},
+}
 
 func candidatesQuery(properties string) *pyschema.Schema {
 	return querySchema(`{
@@ -53,19 +57,4 @@ func candidatesGroups(properties, suffix string, keys ...string) *pyschema.Schem
 		"additionalProperties": false,
 		"patternProperties": {` + strings.Join(patterns, ", ") + `}
 	}`)
-}
-
-// candidatesListSchema is for the query of GET /allocation_candidates.
-func candidatesListSchema(minor int) *pyschema.Schema {
-	return schemaAt(minor,
-		schemaSince{36, candidatesListSchema1_36},
-		schemaSince{35, candidatesListSchema1_35},
-		schemaSince{33, candidatesListSchema1_33},
-		schemaSince{31, candidatesListSchema1_31},
-		schemaSince{25, candidatesListSchema1_25},
-		schemaSince{21, candidatesListSchema1_21},
-		schemaSince{17, candidatesListSchema1_17},
-		schemaSince{16, candidatesListSchema1_16},
-		schemaSince{10, candidatesListSchema1_10},
-	)
 }

@@ -49,8 +49,7 @@ func (s summaryWriter) write(j *httpapi.JSON, t *snapshot.Tree, p *snapshot.Prov
 		info := t.Info(p)
 		j.Key("parent_provider_uuid")
 		writeUUIDOrNull(j, info.Parent)
-		j.Key("root_provider_uuid")
-		j.String(string(info.Root))
+		j.KeyString("root_provider_uuid", string(info.Root))
 	}
 	j.EndObject()
 }
@@ -67,8 +66,7 @@ func (s summaryWriter) writeStocks(j *httpapi.JSON, p *snapshot.Provider) {
 		j.Object()
 		j.Key("capacity")
 		writeCapacity(j, *stock.Inventory)
-		j.Key("used")
-		j.Int(stock.Used)
+		j.KeyInt("used", stock.Used)
 		j.EndObject()
 	}
 	j.EndObject()

@@ -23,12 +23,13 @@ func (a *API) inventoryRoutes() []httpapi.Route {
 	}
 }
 
-// inventoryRule is what the version of a request asks of inventories.
+// inventoryRule returns the rule for the version of a request: before 1.26 the reserved amount must be less
+// than the total, since then it may be equal.
 func inventoryRule(r *http.Request) placement.InventoryRule {
 	return placement.InventoryRule{MayBeFull: minor(r) >= 26}
 }
 
-// readInventory takes an inventory from JSON; what is not said has its default.
+// readInventory decodes an inventory; absent members have upstream's defaults (INVENTORY_DEFAULTS).
 func readInventory(v pyjson.Value) placement.Inventory {
 	inv := placement.Inventory{
 		Total:           number(v, "total", 0),
@@ -44,7 +45,7 @@ func readInventory(v pyjson.Value) placement.Inventory {
 	return inv
 }
 
-// readInventories takes the inventories by class from JSON, in their order.
+// readInventories decodes inventories by resource class, in the order of the keys.
 func readInventories(v pyjson.Value) []placement.InventoryOf {
 	invs := make([]placement.InventoryOf, 0, v.Len())
 	for _, m := range v.Members() {
@@ -53,7 +54,7 @@ func readInventories(v pyjson.Value) []placement.InventoryOf {
 	return invs
 }
 
-// getInventories shows all that a provider offers.
+// getInventories lists the inventories of a provider by resource class, with the provider's generation.
 func (a *API) getInventories(w http.ResponseWriter, r *http.Request) error {
 	p, _, snapshot, err := a.provider(r)
 	if err != nil {
@@ -68,19 +69,19 @@ func (a *API) getInventories(w http.ResponseWriter, r *http.Request) error {
 	return a.respondInventories(w, r, invs, pyjson.Value{}, p.Generation, newest)
 }
 
-// addInventory adds inventory of one class.
+// addInventory adds an inventory of one class and answers 201 with its Location: 409 when the provider has one
+// of the class, 400 when the class does not exist. In contrast to PUT, the client names no generation.
 func (a *API) addInventory(w http.ResponseWriter, r *http.Request) error {
-	ctx := r.Context()
 	p, _, _, err := a.provider(r)
 	if err != nil {
 		return err
 	}
-	v, err := readJSON(r, inventoryPostSchema(minor(r)))
+	v, err := readJSON(r, inventoryPostSchema)
 	if err != nil {
 		return err
 	}
 	inv := placement.InventoryOf{Class: member(v, "resource_class").Str(), Inventory: readInventory(v)}
-	g, err := a.Placement.AddInventory(ctx, p.UUID, inv, inventoryRule(r))
+	g, err := a.Placement.AddInventory(r.Context(), p.UUID, inv, inventoryRule(r))
 	if err != nil {
 		return err
 	}
@@ -88,15 +89,15 @@ func (a *API) addInventory(w http.ResponseWriter, r *http.Request) error {
 	return a.respondInventory(w, r, http.StatusCreated, inv.Inventory, v, g, time.Time{})
 }
 
-// setInventories replaces all that a provider offers. Since 1.26 all of an
-// inventory may be reserved.
+// setInventories replaces all inventories of a provider, which the client's generation guards. 409 with the
+// code placement.inventory.inuse when one with allocations would be removed. A capacity below the usage is
+// accepted, as upstream does.
 func (a *API) setInventories(w http.ResponseWriter, r *http.Request) error {
-	ctx := r.Context()
 	p, _, _, err := a.provider(r)
 	if err != nil {
 		return err
 	}
-	v, err := readJSON(r, inventoriesPutSchema(minor(r)))
+	v, err := readJSON(r, inventoriesPutSchema)
 	if err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func (a *API) setInventories(w http.ResponseWriter, r *http.Request) error {
 	rule := inventoryRule(r)
 	seen := generation(v)
 	rule.Generation = &seen
-	g, err := a.Placement.SetInventories(ctx, p.UUID, invs, rule)
+	g, err := a.Placement.SetInventories(r.Context(), p.UUID, invs, rule)
 	if err != nil {
 		return err
 	}
@@ -116,17 +117,13 @@ func (a *API) setInventories(w http.ResponseWriter, r *http.Request) error {
 	return a.respondInventories(w, r, invs, sent, g, now)
 }
 
-// deleteInventories removes all that a provider offers. Exists since 1.5.
+// deleteInventories removes all inventories of a provider and answers 204; 409 with the code
+// placement.inventory.inuse when one has allocations. Exists since 1.5; earlier versions answer 405.
 func (a *API) deleteInventories(w http.ResponseWriter, r *http.Request) error {
-	ctx := r.Context()
-	if err := a.Placement.DeleteInventories(ctx, placement.UUID(httpapi.Param(r, "uuid"))); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return noContent(w, a.Placement.DeleteInventories(r.Context(), placement.UUID(httpapi.Param(r, "uuid"))))
 }
 
-// getInventory shows what a provider offers of one class.
+// getInventory shows the inventory of one class: 404 when the provider has none of it.
 func (a *API) getInventory(w http.ResponseWriter, r *http.Request) error {
 	uuid, class := httpapi.Param(r, "uuid"), httpapi.Param(r, "resource_class")
 	p, _, snapshot, err := a.provider(r)
@@ -141,14 +138,14 @@ func (a *API) getInventory(w http.ResponseWriter, r *http.Request) error {
 	return a.respondInventory(w, r, http.StatusOK, *stock.Inventory, pyjson.Value{}, p.Generation, stock.Modified.Time())
 }
 
-// updateInventory changes the inventory of one class.
+// updateInventory replaces the inventory of one class, which the client's generation guards: 400 when the
+// provider has none of the class.
 func (a *API) updateInventory(w http.ResponseWriter, r *http.Request) error {
-	ctx := r.Context()
 	p, _, _, err := a.provider(r)
 	if err != nil {
 		return err
 	}
-	v, err := readJSON(r, inventoryPutSchema(minor(r)))
+	v, err := readJSON(r, inventoryPutSchema)
 	if err != nil {
 		return err
 	}
@@ -156,36 +153,31 @@ func (a *API) updateInventory(w http.ResponseWriter, r *http.Request) error {
 	rule := inventoryRule(r)
 	seen := generation(v)
 	rule.Generation = &seen
-	g, err := a.Placement.UpdateInventory(ctx, p.UUID, inv, rule)
+	g, err := a.Placement.UpdateInventory(r.Context(), p.UUID, inv, rule)
 	if err != nil {
 		return err
 	}
 	return a.respondInventory(w, r, http.StatusOK, inv.Inventory, v, g, time.Time{})
 }
 
-// deleteInventory removes the inventory of one class.
+// deleteInventory removes the inventory of one class and answers 204: 404 when there is none, 409 when it has
+// allocations.
 func (a *API) deleteInventory(w http.ResponseWriter, r *http.Request) error {
-	ctx := r.Context()
 	p, _, _, err := a.provider(r)
 	if err != nil {
 		return err
 	}
-	if err := a.Placement.DeleteInventory(ctx, p.UUID, httpapi.Param(r, "resource_class")); err != nil {
-		return httpapi.Trapped(err)
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return noContent(w, httpapi.Trapped(a.Placement.DeleteInventory(r.Context(), p.UUID, httpapi.Param(r, "resource_class"))))
 }
 
-// respondInventories answers with all inventories of a provider, with numbers
-// spelled as they were sent, if they were. Upstream sends no time with an empty
-// list.
+// respondInventories answers with all inventories of a provider. After a write, sent has the body's
+// inventories, whose numbers are repeated as they were spelled. Upstream sends no Last-Modified without
+// inventories.
 func (a *API) respondInventories(w http.ResponseWriter, r *http.Request, invs []placement.InventoryOf, sent pyjson.Value, g placement.Generation, modified time.Time) error {
 	a.modifiedIfKnown(w, r, modified)
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
 		j.Object()
-		j.Key("resource_provider_generation")
-		j.Int(int64(g))
+		j.KeyInt("resource_provider_generation", int64(g))
 		j.Key("inventories")
 		j.Object()
 		for _, inv := range invs {
@@ -199,24 +191,21 @@ func (a *API) respondInventories(w http.ResponseWriter, r *http.Request, invs []
 	})
 }
 
-// respondInventory answers with one inventory. Upstream leaves out a generation
-// of 0.
+// respondInventory answers with one inventory. Upstream omits a generation of 0, which is false in Python.
 func (a *API) respondInventory(w http.ResponseWriter, r *http.Request, status int, inv placement.Inventory, sent pyjson.Value, g placement.Generation, modified time.Time) error {
 	a.modified(w, r, modified)
 	return httpapi.Respond(w, status, func(j *httpapi.JSON) {
 		j.Object()
 		writeInventory(j, inv, sent)
 		if g != 0 {
-			j.Key("resource_provider_generation")
-			j.Int(int64(g))
+			j.KeyInt("resource_provider_generation", int64(g))
 		}
 		j.EndObject()
 	})
 }
 
-// writeInventory writes the fields of an inventory. Those that the client sent
-// keep their spelling: an answer to a write says 1 where 1 was sent, and 1.0
-// where that was.
+// writeInventory writes the members of an inventory. Those in sent are repeated as the client spelled them:
+// upstream answers a write from the body, with 1 where 1 was sent and 1.0 where 1.0 was.
 func writeInventory(j *httpapi.JSON, inv placement.Inventory, sent pyjson.Value) {
 	writeField(j, "total", inv.Total, sent)
 	writeField(j, "reserved", inv.Reserved, sent)
@@ -225,7 +214,7 @@ func writeInventory(j *httpapi.JSON, inv placement.Inventory, sent pyjson.Value)
 	writeField(j, "step_size", inv.StepSize, sent)
 	j.Key("allocation_ratio")
 	if ratio, ok := sent.Get("allocation_ratio"); ok {
-		writeNumber(j, ratio)
+		j.Value(ratio)
 		return
 	}
 	j.Float(inv.AllocationRatio)
@@ -234,16 +223,8 @@ func writeInventory(j *httpapi.JSON, inv placement.Inventory, sent pyjson.Value)
 func writeField(j *httpapi.JSON, key string, n int64, sent pyjson.Value) {
 	j.Key(key)
 	if as, ok := sent.Get(key); ok {
-		writeNumber(j, as)
+		j.Value(as)
 		return
 	}
 	j.Int(n)
-}
-
-func writeNumber(j *httpapi.JSON, v pyjson.Value) {
-	if v.Kind() == pyjson.Int {
-		j.Raw(pyjson.AppendRepr(nil, v)) // with all its digits
-		return
-	}
-	j.Float(v.Float64())
 }

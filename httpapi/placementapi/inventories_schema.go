@@ -1,7 +1,5 @@
 package placementapi
 
-import "github.com/berthcloud/berth/httpapi/pyschema"
-
 const (
 	inventoryFromOne  = `{"type": "integer", "maximum": 2147483647, "minimum": 1}`
 	inventoryFromZero = `{"type": "integer", "maximum": 2147483647, "minimum": 0}`
@@ -36,8 +34,10 @@ const (
 	}`
 )
 
+// The schemas for the bodies of POST …/inventories, PUT …/inventories and PUT …/inventories/{class}, at all
+// versions. That all of an inventory may be reserved, from 1.26 on, is a rule and not in the schema.
 var (
-	inventoryPostSchema1_0 = bodySchema(`{
+	inventoryPostSchema = bodySchema(`{
 		"type": "object",
 		"properties": {` + inventoryProperties + `,
 			"resource_class": {"type": "string", "pattern": "` + classPattern + `"}
@@ -46,22 +46,12 @@ var (
 		"additionalProperties": false
 	}`)
 
-	inventoriesPutSchema1_0 = bodySchema(inventoriesPart)
+	inventoriesPutSchema = bodySchema(inventoriesPart)
 
-	inventoryPutSchema1_0 = bodySchema(`{
+	inventoryPutSchema = bodySchema(`{
 		"type": "object",
 		"properties": {` + inventoryProperties + `},
 		"required": ["total", "resource_provider_generation"],
 		"additionalProperties": false
 	}`)
 )
-
-// inventoryPostSchema is for the body of POST …/inventories, at all versions.
-func inventoryPostSchema(int) *pyschema.Schema { return inventoryPostSchema1_0 }
-
-// inventoriesPutSchema is for the body of PUT …/inventories, at all versions.
-func inventoriesPutSchema(int) *pyschema.Schema { return inventoriesPutSchema1_0 }
-
-// inventoryPutSchema is for the body of PUT …/inventories/{class}, at all
-// versions.
-func inventoryPutSchema(int) *pyschema.Schema { return inventoryPutSchema1_0 }

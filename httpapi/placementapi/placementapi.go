@@ -1,7 +1,18 @@
-// Package placementapi is the wire of the Placement API: its routes, request
-// decoders and answers for every microversion, a file per noun. Versions, JSON
-// and query strings end here; the rules are in package placement. It is not for
-// what all HTTP surfaces share, which is package httpapi.
+// Package placementapi is the wire of the Placement API: routes, request decoders and answers for every
+// microversion from 1.0 to 1.39. Microversions, JSON and query strings end here; the rules are in package
+// placement/service, and what all HTTP surfaces share is in package httpapi.
+//
+// There is a file for each noun of the API: its routes, then its handlers in the order of the routes, then
+// decoders and renderers. The noun's schemas are in the file that ends in _schema.go. A handler is read in four
+// steps: it decodes path, query and body, calls the service, sets the caching headers, and writes the answer.
+// What differs between versions is a condition on minor(r) at the place where it takes effect; a handler's
+// comment lists the versions that change it. Names of exceptions and of upstream's modules in comments are
+// those of openstack-placement.
+//
+// The statuses that every handler may answer, beside those in its comment: 400 for a body or query that does
+// not match its schema, 401 and 403 by authentication and policy, 404 for a provider in the path that does not
+// exist, 409 with the code placement.concurrent_update when the generation that the client names is not the
+// current one, 503 while the database is unavailable.
 package placementapi
 
 import (
@@ -18,24 +29,25 @@ import (
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 
-// A Policy decides whether a caller may do what a rule guards. A nil target
-// stands for the caller's own project and user. It refuses with a fault of
-// kind Denied.
+// A Policy decides whether a caller may do what a rule guards. Allow returns nil, or a fault of kind Denied,
+// which becomes 403. A nil target stands for the caller's own project and user. It may be called from many
+// goroutines.
 type Policy interface {
 	Allow(caller identity.Caller, rule string, target map[string]string) error
 }
 
-// An API answers for one placement service. Its fields are set before Routes is
-// called and not changed after; Placement, Policy and Now are required.
+// An API answers requests to one placement service. Its fields are set before Routes is called and not changed
+// afterwards; Placement, Policy and Now are required. Its handlers may be called from many goroutines.
 type API struct {
 	Placement *service.Service
 	Policy    Policy
 	Now       func() time.Time
-	// Candidates says how candidates are chosen.
+	// Candidates bounds and orders the candidates that are generated.
 	Candidates CandidateSettings
-	// Searched, when not nil, is told of every search for candidates.
+	// Searched, when not nil, is called after each search for candidates with its duration, including that of
+	// writing the answer, and the number of candidates in the answer. It may be called from many goroutines.
 	Searched func(took time.Duration, candidates int)
-	// Explainer, when not nil, is told of every answer without candidates.
+	// Explainer, when not nil, gets every answer without candidates.
 	Explainer *Explainer
 
 	texts treeTexts
@@ -57,8 +69,9 @@ func (a *API) Routes() []httpapi.Route {
 	return routes
 }
 
-// guarded is the handler of an operation for callers whom its rule allows in their own project. The
-// rule is asked before path, query and body are looked at, as upstream does.
+// guarded returns a handler that calls handle if the rule allows the caller to act in the own project. The rule
+// is checked before path, query and body are decoded, as upstream's handlers do with context.can: a caller
+// without permission gets 403 also for a request that is malformed.
 func (a *API) guarded(rule string, handle httpapi.Handler) httpapi.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if err := a.allow(r.Context(), rule, nil); err != nil {
@@ -77,8 +90,9 @@ func (a *API) allow(ctx context.Context, rule string, target map[string]string) 
 // minor returns the y of the request's microversion 1.y.
 func minor(r *http.Request) int { return microversion.From(r.Context()).Minor }
 
-// provider finds the provider that the path names, in a fresh snapshot. The
-// fault of one that does not exist is upstream's usual one.
+// provider returns the provider that the path names, with its tree and the snapshot that they are of, which
+// includes all commits before the request. The error for an unknown provider has upstream's most common text;
+// handlers with another one use notFound.
 func (a *API) provider(r *http.Request) (*snapshot.Provider, *snapshot.Tree, *snapshot.Snapshot, error) {
 	uuid := placement.UUID(httpapi.Param(r, "uuid"))
 	w, err := a.Placement.SnapshotWith(r.Context(), uuid)
@@ -92,8 +106,8 @@ func (a *API) provider(r *http.Request) (*snapshot.Provider, *snapshot.Tree, *sn
 	return p, t, w, nil
 }
 
-// notFound rewords the fault of a missing provider where upstream's handler
-// does: before is put in front of the usual text.
+// notFound rewords the fault of a missing provider for handlers that catch upstream's exception and raise
+// HTTPNotFound themselves: before precedes the usual text. Other errors are returned as they are.
 func notFound(err error, before string) error {
 	if kind, _ := fault.Of(err); kind != fault.NotFound {
 		return err
@@ -102,8 +116,16 @@ func notFound(err error, before string) error {
 	return httpapi.Trapped(fault.New(fault.NotFound, "", "%s%s", before, f.Error()))
 }
 
-// modified sets the caching headers, which exist since 1.15. A zero time means
-// now, as upstream has it for rows whose time is not known.
+// noContent answers 204 when an operation has succeeded, and returns its error otherwise.
+func noContent(w http.ResponseWriter, err error) error {
+	if err == nil {
+		w.WriteHeader(http.StatusNoContent)
+	}
+	return err
+}
+
+// modified sets the headers Last-Modified and Cache-Control, which all answers have since 1.15 (upstream's
+// util.pick_last_modified). A zero time means now, as upstream has it for objects whose time is unknown.
 func (a *API) modified(w http.ResponseWriter, r *http.Request, t time.Time) {
 	if minor(r) < 15 {
 		return
@@ -114,8 +136,8 @@ func (a *API) modified(w http.ResponseWriter, r *http.Request, t time.Time) {
 	httpapi.SetLastModified(w.Header(), t)
 }
 
-// modifiedIfKnown is modified for the few answers that upstream sends without a
-// time when there is none.
+// modifiedIfKnown is modified for the few answers that upstream sends without Last-Modified when no object has
+// a time.
 func (a *API) modifiedIfKnown(w http.ResponseWriter, r *http.Request, t time.Time) {
 	if minor(r) >= 15 && t.IsZero() {
 		httpapi.SetNoCache(w.Header())

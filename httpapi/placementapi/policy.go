@@ -1,6 +1,8 @@
 package placementapi
 
 import (
+	"strings"
+
 	"github.com/berthcloud/berth/identity"
 	"github.com/berthcloud/berth/identity/policy"
 )
@@ -59,22 +61,75 @@ const (
 	adminOrReaderOrService = "rule:admin_or_project_reader_or_service_api"
 )
 
-// PolicyDefaults returns the rules of the Placement API with upstream's names,
-// checks and scopes. The caller may change what it gets.
+// operations are the operations of the API with their rules: the rule's name, its check, what it lets a
+// caller do, and the requests that it guards.
+var operations = []struct {
+	rule, check, description string
+	requests                 string // each a method and a path
+}{
+	{policyProvidersList, adminOrService, "List and filter providers.", "GET /resource_providers"},
+	{policyProvidersCreate, adminOrService, "Create a provider.", "POST /resource_providers"},
+	{policyProvidersShow, adminOrService, "Read a provider.", "GET /resource_providers/{uuid}"},
+	{policyProvidersUpdate, adminOrService, "Rename a provider or give it another parent.", "PUT /resource_providers/{uuid}"},
+	{policyProvidersDelete, adminOrService, "Delete a provider.", "DELETE /resource_providers/{uuid}"},
+
+	{policyClassesList, adminOrService, "List the resource classes.", "GET /resource_classes"},
+	{policyClassesCreate, adminOrService, "Create a custom resource class.", "POST /resource_classes"},
+	{policyClassesShow, adminOrService, "Read a resource class.", "GET /resource_classes/{name}"},
+	{policyClassesUpdate, adminOrService, "Rename a custom resource class, or see to it that there is one.", "PUT /resource_classes/{name}"},
+	{policyClassesDelete, adminOrService, "Delete a custom resource class.", "DELETE /resource_classes/{name}"},
+
+	{policyInventoriesList, adminOrService, "List what a provider has.", "GET /resource_providers/{uuid}/inventories"},
+	{policyInventoriesCreate, adminOrService, "Add the inventory of one class to a provider.", "POST /resource_providers/{uuid}/inventories"},
+	{policyInventoriesShow, adminOrService, "Read a provider's inventory of one class.", "GET /resource_providers/{uuid}/inventories/{resource_class}"},
+	{
+		policyInventoriesUpdate, adminOrService, "Replace a provider's inventories, or that of one class.",
+		"PUT /resource_providers/{uuid}/inventories, PUT /resource_providers/{uuid}/inventories/{resource_class}",
+	},
+	{
+		policyInventoriesDelete, adminOrService, "Delete a provider's inventories, or that of one class.",
+		"DELETE /resource_providers/{uuid}/inventories, DELETE /resource_providers/{uuid}/inventories/{resource_class}",
+	},
+
+	{policyAggregatesList, adminOrService, "List the aggregates a provider is in.", "GET /resource_providers/{uuid}/aggregates"},
+	{policyAggregatesUpdate, adminOrService, "Replace the aggregates a provider is in.", "PUT /resource_providers/{uuid}/aggregates"},
+
+	{policyProviderUsages, adminOrService, "Read how much of a provider is in use.", "GET /resource_providers/{uuid}/usages"},
+	{policyTotalUsages, adminOrReaderOrService, "Read how much a project uses.", "GET /usages"},
+
+	{policyTraitsList, adminOrService, "List and filter traits.", "GET /traits"},
+	{policyTraitsShow, adminOrService, "Ask whether there is such a trait.", "GET /traits/{name}"},
+	{policyTraitsUpdate, adminOrService, "Create a custom trait.", "PUT /traits/{name}"},
+	{policyTraitsDelete, adminOrService, "Delete a custom trait.", "DELETE /traits/{name}"},
+
+	{policyProviderTraitsList, adminOrService, "List a provider's traits.", "GET /resource_providers/{uuid}/traits"},
+	{policyProviderTraitsUpdate, adminOrService, "Replace a provider's traits.", "PUT /resource_providers/{uuid}/traits"},
+	{policyProviderTraitsDelete, adminOrService, "Take all traits off a provider.", "DELETE /resource_providers/{uuid}/traits"},
+
+	{policyAllocationsManage, adminOrService, "Replace the allocations of several consumers at once.", "POST /allocations"},
+	{policyAllocationsList, adminOrService, "List the allocations of a consumer.", "GET /allocations/{consumer_uuid}"},
+	{policyAllocationsUpdate, adminOrService, "Replace the allocations of a consumer.", "PUT /allocations/{consumer_uuid}"},
+	{policyAllocationsDelete, adminOrService, "Delete the allocations of a consumer.", "DELETE /allocations/{consumer_uuid}"},
+	{policyProviderAllocationsList, adminOrService, "List the allocations of a provider.", "GET /resource_providers/{uuid}/allocations"},
+
+	{policyCandidatesList, adminOrService, "Ask which providers could serve a request.", "GET /allocation_candidates"},
+	{policyReshape, serviceOnly, "Move inventories and allocations between providers in one step.", "POST /reshaper"},
+}
+
+// PolicyDefaults returns the rules of the Placement API with upstream's names, checks and scopes, as its
+// module placement.policies registers them: first the rules that others refer to, then those of the
+// operations, which require a token with the scope of a project. The caller owns the result.
 func PolicyDefaults() []policy.Rule {
 	rules := baseRules()
-	for _, group := range [][]policy.Rule{
-		providerRules(), classRules(), inventoryRules(), aggregateRules(), usageRules(),
-		traitRules(), providerTraitRules(), allocationRules(),
-	} {
-		rules = append(rules, group...)
+	for _, o := range operations {
+		rule := policy.Rule{Name: o.rule, Check: o.check, Description: o.description, Scopes: []identity.Scope{identity.Project}}
+		for request := range strings.SplitSeq(o.requests, ", ") {
+			method, path, _ := strings.Cut(request, " ")
+			rule.Operations = append(rule.Operations, policy.Operation{Method: method, Path: path})
+		}
+		rules = append(rules, rule)
 	}
-	return append(rules,
-		operation(policyCandidatesList, adminOrService, "Ask which providers could serve a request.",
-			on("GET", "/allocation_candidates")),
-		operation(policyReshape, serviceOnly, "Move inventories and allocations between providers in one step.",
-			on("POST", "/reshaper")),
-	)
+	return rules
 }
 
 // baseRules are the rules that the others refer to. Their earlier form goes by
@@ -117,105 +172,4 @@ func baseRules() []policy.Rule {
 		Scopes:      project,
 		Deprecated:  adminOnly,
 	}}
-}
-
-func providerRules() []policy.Rule {
-	const all, one = "/resource_providers", "/resource_providers/{uuid}"
-	return []policy.Rule{
-		operation(policyProvidersList, adminOrService, "List and filter providers.", on("GET", all)),
-		operation(policyProvidersCreate, adminOrService, "Create a provider.", on("POST", all)),
-		operation(policyProvidersShow, adminOrService, "Read a provider.", on("GET", one)),
-		operation(policyProvidersUpdate, adminOrService, "Rename a provider or give it another parent.", on("PUT", one)),
-		operation(policyProvidersDelete, adminOrService, "Delete a provider.", on("DELETE", one)),
-	}
-}
-
-func classRules() []policy.Rule {
-	const all, one = "/resource_classes", "/resource_classes/{name}"
-	return []policy.Rule{
-		operation(policyClassesList, adminOrService, "List the resource classes.", on("GET", all)),
-		operation(policyClassesCreate, adminOrService, "Create a custom resource class.", on("POST", all)),
-		operation(policyClassesShow, adminOrService, "Read a resource class.", on("GET", one)),
-		operation(policyClassesUpdate, adminOrService, "Rename a custom resource class, or see to it that there is one.",
-			on("PUT", one)),
-		operation(policyClassesDelete, adminOrService, "Delete a custom resource class.", on("DELETE", one)),
-	}
-}
-
-func inventoryRules() []policy.Rule {
-	const all = "/resource_providers/{uuid}/inventories"
-	const one = all + "/{resource_class}"
-	return []policy.Rule{
-		operation(policyInventoriesList, adminOrService, "List what a provider has.", on("GET", all)),
-		operation(policyInventoriesCreate, adminOrService, "Add the inventory of one class to a provider.", on("POST", all)),
-		operation(policyInventoriesShow, adminOrService, "Read a provider's inventory of one class.", on("GET", one)),
-		operation(policyInventoriesUpdate, adminOrService, "Replace a provider's inventories, or that of one class.",
-			on("PUT", all), on("PUT", one)),
-		operation(policyInventoriesDelete, adminOrService, "Delete a provider's inventories, or that of one class.",
-			on("DELETE", all), on("DELETE", one)),
-	}
-}
-
-func aggregateRules() []policy.Rule {
-	const path = "/resource_providers/{uuid}/aggregates"
-	return []policy.Rule{
-		operation(policyAggregatesList, adminOrService, "List the aggregates a provider is in.", on("GET", path)),
-		operation(policyAggregatesUpdate, adminOrService, "Replace the aggregates a provider is in.", on("PUT", path)),
-	}
-}
-
-func usageRules() []policy.Rule {
-	return []policy.Rule{
-		operation(policyProviderUsages, adminOrService, "Read how much of a provider is in use.",
-			on("GET", "/resource_providers/{uuid}/usages")),
-		operation(policyTotalUsages, adminOrReaderOrService, "Read how much a project uses.", on("GET", "/usages")),
-	}
-}
-
-func traitRules() []policy.Rule {
-	const all, one = "/traits", "/traits/{name}"
-	return []policy.Rule{
-		operation(policyTraitsList, adminOrService, "List and filter traits.", on("GET", all)),
-		operation(policyTraitsShow, adminOrService, "Ask whether there is such a trait.", on("GET", one)),
-		operation(policyTraitsUpdate, adminOrService, "Create a custom trait.", on("PUT", one)),
-		operation(policyTraitsDelete, adminOrService, "Delete a custom trait.", on("DELETE", one)),
-	}
-}
-
-func providerTraitRules() []policy.Rule {
-	const path = "/resource_providers/{uuid}/traits"
-	return []policy.Rule{
-		operation(policyProviderTraitsList, adminOrService, "List a provider's traits.", on("GET", path)),
-		operation(policyProviderTraitsUpdate, adminOrService, "Replace a provider's traits.", on("PUT", path)),
-		operation(policyProviderTraitsDelete, adminOrService, "Take all traits off a provider.", on("DELETE", path)),
-	}
-}
-
-func allocationRules() []policy.Rule {
-	const one = "/allocations/{consumer_uuid}"
-	return []policy.Rule{
-		operation(policyAllocationsManage, adminOrService, "Replace the allocations of several consumers at once.",
-			on("POST", "/allocations")),
-		operation(policyAllocationsList, adminOrService, "List the allocations of a consumer.", on("GET", one)),
-		operation(policyAllocationsUpdate, adminOrService, "Replace the allocations of a consumer.", on("PUT", one)),
-		operation(policyAllocationsDelete, adminOrService, "Delete the allocations of a consumer.", on("DELETE", one)),
-		operation(policyProviderAllocationsList, adminOrService, "List the allocations of a provider.",
-			on("GET", "/resource_providers/{uuid}/allocations")),
-	}
-}
-
-// operation returns the rule of an operation. All of them want a token that is
-// scoped to a project.
-func operation(name, check, description string, ops ...policy.Operation) policy.Rule {
-	return policy.Rule{
-		Name:        name,
-		Check:       check,
-		Description: description,
-		Operations:  ops,
-		Scopes:      []identity.Scope{identity.Project},
-	}
-}
-
-func on(method, path string) policy.Operation {
-	return policy.Operation{Method: method, Path: path}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/pyjson"
+	"github.com/berthcloud/berth/httpapi/pyschema"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/snapshot"
 )
@@ -23,18 +24,16 @@ func (a *API) providerRoutes() []httpapi.Route {
 	}
 }
 
-// listProviders lists the providers that pass the filters.
+// listProviders lists the providers that match all filters.
 //
-// 1.3 filters by member_of, 1.4 by resources, 1.14 by in_tree, 1.18 by
-// required; 1.22 forbids traits, 1.24 repeats member_of, 1.32 forbids
-// aggregates, 1.39 takes any of several traits and repeats required.
+// 1.3 has the filter member_of, 1.4 resources, 1.14 in_tree, 1.18 required; 1.22 has forbidden traits, 1.24
+// repeated member_of, 1.32 forbidden aggregates, 1.39 any-traits and repeated required.
 func (a *API) listProviders(w http.ResponseWriter, r *http.Request) error {
-	ctx := r.Context()
 	f, err := providerFilter(r)
 	if err != nil {
 		return err
 	}
-	snapshot, err := a.Placement.Snapshot(ctx)
+	snapshot, err := a.Placement.Snapshot(r.Context())
 	if err != nil {
 		return err
 	}
@@ -59,10 +58,11 @@ func (a *API) listProviders(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// providerFilter reads the filters of a listing.
+// providerFilter decodes the filters of a listing. Of repeated parameters that may not be repeated the last
+// counts.
 func providerFilter(r *http.Request) (snapshot.ProviderFilter, error) {
 	var f snapshot.ProviderFilter
-	q, err := parseQuery(r, providersListSchema(minor(r)))
+	q, err := parseQuery(r, providersListSchemas.at(minor(r)))
 	if err != nil {
 		return f, err
 	}
@@ -83,16 +83,16 @@ func providerFilter(r *http.Request) (snapshot.ProviderFilter, error) {
 	return f, nil
 }
 
-// createProvider adds a provider.
+// createProvider creates a provider with the client's UUID or a new one. 409 when the name (with the code
+// placement.duplicate_name) or the UUID exists, 400 when the parent does not.
 //
-// 1.14 takes a parent, 1.20 answers with the provider.
+// 1.14 has the parent. Before 1.20 the answer is 201 with a Location only, since then 200 with the provider.
 func (a *API) createProvider(w http.ResponseWriter, r *http.Request) error {
-	ctx := r.Context()
-	v, err := readJSON(r, providersPostSchema(minor(r)))
+	v, err := readJSON(r, providersPostSchemas.at(minor(r)))
 	if err != nil {
 		return err
 	}
-	info, err := a.Placement.CreateProvider(ctx, placement.NewProvider{
+	info, err := a.Placement.CreateProvider(r.Context(), placement.NewProvider{
 		UUID:   dashed(member(v, "uuid").Str()),
 		Name:   member(v, "name").Str(),
 		Parent: placement.UUID(member(v, "parent_provider_uuid").Str()),
@@ -109,20 +109,19 @@ func (a *API) createProvider(w http.ResponseWriter, r *http.Request) error {
 	return respondProvider(w, r, info)
 }
 
-// dashed returns a UUID in its usual form, and a new one for none. A text that
-// is no UUID stays as it is.
+// dashed returns a UUID in its canonical form, and a new one for "". Other texts are returned unchanged.
 func dashed(text string) placement.UUID {
 	if text == "" {
 		return newUUID()
 	}
-	d, ok := uuidDigits(text)
+	d, ok := pyschema.UUIDDigits(text)
 	if !ok {
 		return placement.UUID(text)
 	}
 	return placement.UUID(d[:8] + "-" + d[8:12] + "-" + d[12:16] + "-" + d[16:20] + "-" + d[20:])
 }
 
-// newUUID returns a random UUID.
+// newUUID returns a random UUID, of version 4.
 func newUUID() placement.UUID {
 	var u [16]byte
 	rand.Read(u[:]) // never fails
@@ -141,15 +140,15 @@ func (a *API) getProvider(w http.ResponseWriter, r *http.Request) error {
 	return respondProvider(w, r, t.Info(p))
 }
 
-// updateProvider renames a provider and, since 1.14, gives it a parent. Since
-// 1.37 it may change or lose the parent it has.
+// updateProvider renames a provider. Since 1.14 it sets the parent of a provider that has none; since 1.37 it
+// also moves a provider with its descendants to another parent, or makes it a root. 409 when the name exists,
+// 400 for a parent that does not exist, or would make a loop.
 func (a *API) updateProvider(w http.ResponseWriter, r *http.Request) error {
-	ctx := r.Context()
 	p, _, _, err := a.provider(r)
 	if err != nil {
 		return err
 	}
-	v, err := readJSON(r, providersPutSchema(minor(r)))
+	v, err := readJSON(r, providersPutSchemas.at(minor(r)))
 	if err != nil {
 		return err
 	}
@@ -157,7 +156,7 @@ func (a *API) updateProvider(w http.ResponseWriter, r *http.Request) error {
 	var parent pyjson.Value
 	parent, change.SetParent = v.Get("parent_provider_uuid")
 	change.Parent = placement.UUID(parent.Str())
-	info, err := a.Placement.UpdateProvider(ctx, p.UUID, change)
+	info, err := a.Placement.UpdateProvider(r.Context(), p.UUID, change)
 	if err != nil {
 		return err
 	}
@@ -165,41 +164,35 @@ func (a *API) updateProvider(w http.ResponseWriter, r *http.Request) error {
 	return respondProvider(w, r, info)
 }
 
-// deleteProvider removes a provider.
+// deleteProvider deletes a provider with its inventories, traits and aggregates, and answers 204. 409 with the
+// code placement.resource_provider.inuse when it has allocations, or
+// placement.resource_provider.cannot_delete_parent when it has children.
 func (a *API) deleteProvider(w http.ResponseWriter, r *http.Request) error {
-	ctx := r.Context()
-	if err := a.Placement.DeleteProvider(ctx, placement.UUID(httpapi.Param(r, "uuid"))); err != nil {
-		return httpapi.Trapped(err)
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return noContent(w, httpapi.Trapped(a.Placement.DeleteProvider(r.Context(), placement.UUID(httpapi.Param(r, "uuid")))))
 }
 
 func respondProvider(w http.ResponseWriter, r *http.Request, info placement.ProviderInfo) error {
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) { writeProvider(j, info, minor(r)) })
 }
 
-// writeProvider writes a provider. Parent and root are there since 1.14.
+// writeProvider writes a provider. Parent and root are included since 1.14.
 func writeProvider(j *httpapi.JSON, p placement.ProviderInfo, minor int) {
 	j.Object()
-	j.Key("uuid")
-	j.String(string(p.UUID))
-	j.Key("name")
-	j.String(p.Name)
-	j.Key("generation")
-	j.Int(int64(p.Generation))
+	j.KeyString("uuid", string(p.UUID))
+	j.KeyString("name", p.Name)
+	j.KeyInt("generation", int64(p.Generation))
 	j.Key("links")
 	writeProviderLinks(j, p.UUID, minor)
 	if minor >= 14 {
 		j.Key("parent_provider_uuid")
 		writeUUIDOrNull(j, p.Parent)
-		j.Key("root_provider_uuid")
-		j.String(string(p.Root))
+		j.KeyString("root_provider_uuid", string(p.Root))
 	}
 	j.EndObject()
 }
 
-// providerLinks are the links of a provider and the versions they came with.
+// providerLinks are the links of a provider, each with the first minor version that has it, in upstream's
+// order.
 var providerLinks = []struct {
 	rel   string
 	since int

@@ -8,12 +8,17 @@ const (
 	providerParent = `"parent_provider_uuid": {"anyOf": [` + uuidPart + `, {"type": "null"}]}`
 )
 
-var (
-	providersPostSchema1_0  = providerBody(providerName + `, ` + providerUUID)
-	providersPostSchema1_14 = providerBody(providerName + `, ` + providerUUID + `, ` + providerParent)
-	providersPutSchema1_0   = providerBody(providerName)
-	providersPutSchema1_14  = providerBody(providerName + `, ` + providerParent)
-)
+// providersPostSchemas are for the body of POST /resource_providers. 1.14 has the parent.
+var providersPostSchemas = schemas{
+	{14, providerBody(providerName + `, ` + providerUUID + `, ` + providerParent)},
+	{0, providerBody(providerName + `, ` + providerUUID)},
+}
+
+// providersPutSchemas are for the body of PUT /resource_providers/{uuid}. 1.14 has the parent.
+var providersPutSchemas = schemas{
+	{14, providerBody(providerName + `, ` + providerParent)},
+	{0, providerBody(providerName)},
+}
 
 func providerBody(properties string) *pyschema.Schema {
 	return bodySchema(`{
@@ -32,13 +37,15 @@ const (
 	providersQuery1_18 = providersQuery1_14 + `, "required": ` + stringPart
 )
 
-var (
-	providersListSchema1_0  = providersQuery(providersQuery1_0)
-	providersListSchema1_3  = providersQuery(providersQuery1_3)
-	providersListSchema1_4  = providersQuery(providersQuery1_4)
-	providersListSchema1_14 = providersQuery(providersQuery1_14)
-	providersListSchema1_18 = providersQuery(providersQuery1_18)
-)
+// providersListSchemas are for the query of GET /resource_providers. 1.3 has member_of, 1.4 resources, 1.14
+// in_tree, 1.18 required.
+var providersListSchemas = schemas{
+	{18, providersQuery(providersQuery1_18)},
+	{14, providersQuery(providersQuery1_14)},
+	{4, providersQuery(providersQuery1_4)},
+	{3, providersQuery(providersQuery1_3)},
+	{0, providersQuery(providersQuery1_0)},
+}
 
 func providersQuery(properties string) *pyschema.Schema {
 	return querySchema(`{
@@ -46,25 +53,4 @@ func providersQuery(properties string) *pyschema.Schema {
 		"properties": {` + properties + `},
 		"additionalProperties": false
 	}`)
-}
-
-// providersPostSchema is for the body of POST /resource_providers.
-func providersPostSchema(minor int) *pyschema.Schema {
-	return schemaAt(minor, schemaSince{14, providersPostSchema1_14}, schemaSince{0, providersPostSchema1_0})
-}
-
-// providersPutSchema is for the body of PUT /resource_providers/{uuid}.
-func providersPutSchema(minor int) *pyschema.Schema {
-	return schemaAt(minor, schemaSince{14, providersPutSchema1_14}, schemaSince{0, providersPutSchema1_0})
-}
-
-// providersListSchema is for the query of GET /resource_providers.
-func providersListSchema(minor int) *pyschema.Schema {
-	return schemaAt(minor,
-		schemaSince{18, providersListSchema1_18},
-		schemaSince{14, providersListSchema1_14},
-		schemaSince{4, providersListSchema1_4},
-		schemaSince{3, providersListSchema1_3},
-		schemaSince{0, providersListSchema1_0},
-	)
 }

@@ -96,10 +96,6 @@ func unescape(s string) string {
 	return b.String()
 }
 
-func isHex(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
-}
-
 // badQuery is the fault of a query string that does not hold.
 func badQuery(format string, args ...any) error {
 	return fault.New(fault.Invalid, "", "Invalid query string parameters: "+format, args...)
@@ -163,8 +159,8 @@ func parseResources(text string) ([]placement.ClassAmount, error) {
 	if trimPython(text) == "" {
 		return nil, fault.New(fault.Invalid, "", "%sempty string.", resourcesForm)
 	}
-	list := make([]placement.ClassAmount, 0, 4)
-	var places map[string]int // in a list that is long
+	var list []placement.ClassAmount
+	places := make(map[string]int) // in the list, by class
 	for piece := range strings.SplitSeq(text, ",") {
 		class, number, ok := strings.Cut(piece, ":")
 		if !ok || strings.Contains(number, ":") {
@@ -174,32 +170,16 @@ func parseResources(text string) ([]placement.ClassAmount, error) {
 		if err != nil {
 			return nil, err
 		}
-		if places == nil && len(list) == shortList {
-			places = make(map[string]int)
-			for i, a := range list {
-				places[a.Class] = i
-			}
-		}
 		i, found := places[class]
-		if places == nil {
-			i = slices.IndexFunc(list, func(a placement.ClassAmount) bool { return a.Class == class })
-			found = i >= 0
-		}
 		if found {
 			list[i].Amount = amount
 			continue
 		}
-		if places != nil {
-			places[class] = len(list)
-		}
+		places[class] = len(list)
 		list = append(list, placement.ClassAmount{Class: class, Amount: amount})
 	}
 	return list, nil
 }
-
-// shortList is how long a list may be that is searched from its beginning: nearly all are
-// shorter, and for those a map is more work.
-const shortList = 16
 
 func parseAmount(class, text string) (int64, error) {
 	n, digits, ok := pythonInt(text)
@@ -216,9 +196,6 @@ func parseAmount(class, text string) (int64, error) {
 // single underscores between digits of any script. Numbers that no inventory can hold are cut
 // to the largest int64. Digits is how Python would show the number.
 func pythonInt(text string) (n int64, digits string, ok bool) {
-	if n, ok := plainInt(text); ok {
-		return n, text, true
-	}
 	s := trimPython(text)
 	sign := ""
 	if s != "" && (s[0] == '-' || s[0] == '+') {
@@ -246,21 +223,6 @@ func pythonInt(text string) (n int64, digits string, ok bool) {
 	return n, digits, true
 }
 
-// plainInt reads an integer as nearly everybody writes it: up to 18 digits and no
-// zero before them.
-func plainInt(text string) (n int64, ok bool) {
-	if text == "" || len(text) > 18 || text[0] == '0' {
-		return 0, false
-	}
-	for i := range len(text) {
-		if text[i] < '0' || text[i] > '9' {
-			return 0, false
-		}
-		n = n*10 + int64(text[i]-'0')
-	}
-	return n, true
-}
-
 // latinDigit turns the decimal digit of any script, which Python reads as such,
 // into that of ours. Ranges of them are always ten by ten.
 func latinDigit(r rune) rune {
@@ -278,12 +240,7 @@ func latinDigit(r rune) rune {
 }
 
 // trimPython strips what Python's str.strip does.
-func trimPython(s string) string { return strings.TrimFunc(s, isPythonSpace) }
-
-func isPythonSpace(r rune) bool {
-	return r >= 0x09 && r <= 0x0d || r >= 0x1c && r <= 0x20 || r == 0x85 || r == 0xa0 || r == 0x1680 ||
-		r >= 0x2000 && r <= 0x200a || r == 0x2028 || r == 0x2029 || r == 0x202f || r == 0x205f || r == 0x3000
-}
+func trimPython(s string) string { return strings.TrimFunc(s, pyjson.IsSpace) }
 
 // traits reads the required parameters of a group. Before 1.39 only the last
 // one counts. The result is a conjunction of disjunctions, and the forbidden
@@ -417,27 +374,8 @@ func parseMemberOf(text string) (uuids []placement.UUID, not bool, err error) {
 	return uuids, not, nil
 }
 
-// uuidDigits returns the 32 digits, in lower case, of a text that oslo's
-// is_uuid_like accepts: dashes may be anywhere, braces around it, "urn:" and
-// "uuid:" in it.
-func uuidDigits(text string) (string, bool) {
-	s := strings.ReplaceAll(strings.ReplaceAll(text, "urn:", ""), "uuid:", "")
-	s = strings.ToLower(strings.ReplaceAll(strings.Trim(s, "{}"), "-", ""))
-	if len(s) != 32 {
-		return "", false
-	}
-	for i := range len(s) {
-		if !isHex(s[i]) {
-			return "", false
-		}
-	}
-	return s, true
-}
-
+// isUUIDLike reports whether a text is what oslo's is_uuid_like accepts.
 func isUUIDLike(text string) bool {
-	if pyschema.IsPlainUUID(text) {
-		return true
-	}
-	_, ok := uuidDigits(text)
+	_, ok := pyschema.UUIDDigits(text)
 	return ok
 }

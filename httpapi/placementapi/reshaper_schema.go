@@ -2,11 +2,13 @@ package placementapi
 
 import "github.com/berthcloud/berth/httpapi/pyschema"
 
-var (
-	reshaperPostSchema1_30 = reshaperBody(claim1_28)
-	reshaperPostSchema1_34 = reshaperBody(claim1_34)
-	reshaperPostSchema1_38 = reshaperBody(claim1_38)
-)
+// reshaperPostSchemas are for the body of POST /reshaper. The allocations are those of POST /allocations
+// at the same version, except that there may be none.
+var reshaperPostSchemas = schemas{
+	{38, reshaperBody(claim1_38)},
+	{34, reshaperBody(claim1_34)},
+	{30, reshaperBody(claim1_28)},
+}
 
 func reshaperBody(claim string) *pyschema.Schema {
 	return bodySchema(`{
@@ -23,13 +25,4 @@ func reshaperBody(claim string) *pyschema.Schema {
 		"required": ["inventories", "allocations"],
 		"additionalProperties": false
 	}`)
-}
-
-// reshaperPostSchema is for the body of POST /reshaper.
-func reshaperPostSchema(minor int) *pyschema.Schema {
-	return schemaAt(minor,
-		schemaSince{38, reshaperPostSchema1_38},
-		schemaSince{34, reshaperPostSchema1_34},
-		schemaSince{30, reshaperPostSchema1_30},
-	)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/berthcloud/berth/microversion"
 )
 
-// getRoot tells which versions there are. It needs no token.
+// getRoot shows the range of microversions. It needs no token, and answers at any version.
 func (a *API) getRoot(w http.ResponseWriter, r *http.Request) error {
 	a.modified(w, r, time.Time{})
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
@@ -16,14 +16,10 @@ func (a *API) getRoot(w http.ResponseWriter, r *http.Request) error {
 		j.Key("versions")
 		j.Array()
 		j.Object()
-		j.Key("id")
-		j.String("v" + microversion.Placement.Min().String())
-		j.Key("max_version")
-		j.String(microversion.Placement.Max().String())
-		j.Key("min_version")
-		j.String(microversion.Placement.Min().String())
-		j.Key("status")
-		j.String("CURRENT")
+		j.KeyString("id", "v"+microversion.Placement.Min().String())
+		j.KeyString("max_version", microversion.Placement.Max().String())
+		j.KeyString("min_version", microversion.Placement.Min().String())
+		j.KeyString("status", "CURRENT")
 		j.Key("links")
 		j.Array()
 		link(j, "self", "")
@@ -37,9 +33,7 @@ func (a *API) getRoot(w http.ResponseWriter, r *http.Request) error {
 // link writes one element of a list of links.
 func link(j *httpapi.JSON, rel, href string) {
 	j.Object()
-	j.Key("rel")
-	j.String(rel)
-	j.Key("href")
-	j.String(href)
+	j.KeyString("rel", rel)
+	j.KeyString("href", href)
 	j.EndObject()
 }

@@ -19,23 +19,28 @@ var schemaGolden = flag.String("schema-golden", "testdata/schema_golden.json",
 // schemaRoutes are the functions that choose schemas, by their names in the
 // golden file.
 var schemaRoutes = map[string]func(minor int) *pyschema.Schema{
-	"providersPost":     providersPostSchema,
-	"providersPut":      providersPutSchema,
-	"providersList":     providersListSchema,
-	"inventoryPost":     inventoryPostSchema,
-	"inventoriesPut":    inventoriesPutSchema,
-	"inventoryPut":      inventoryPutSchema,
-	"aggregatesPut":     aggregatesPutSchema,
-	"traitName":         func(int) *pyschema.Schema { return traitNameSchema() },
-	"providerTraitsPut": providerTraitsPutSchema,
-	"traitsList":        traitsListSchema,
-	"classesPost":       classesPostSchema,
-	"classesPut":        classesPutSchema,
-	"allocationsPut":    allocationsPutSchema,
-	"allocationsPost":   allocationsPostSchema,
-	"reshaperPost":      reshaperPostSchema,
-	"usagesList":        usagesListSchema,
-	"candidatesList":    candidatesListSchema,
+	"providersPost":     providersPostSchemas.at,
+	"providersPut":      providersPutSchemas.at,
+	"providersList":     providersListSchemas.at,
+	"inventoryPost":     always(inventoryPostSchema),
+	"inventoriesPut":    always(inventoriesPutSchema),
+	"inventoryPut":      always(inventoryPutSchema),
+	"aggregatesPut":     aggregatesPutSchemas.at,
+	"traitName":         always(traitNameSchema),
+	"providerTraitsPut": always(providerTraitsPutSchema),
+	"traitsList":        always(traitsListSchema),
+	"classesPost":       always(classSchema),
+	"classesPut":        always(classSchema),
+	"allocationsPut":    allocationsPutSchemas.at,
+	"allocationsPost":   allocationsPostSchemas.at,
+	"reshaperPost":      reshaperPostSchemas.at,
+	"usagesList":        usagesListSchemas.at,
+	"candidatesList":    candidatesListSchemas.at,
+}
+
+// always chooses a schema that all versions have.
+func always(s *pyschema.Schema) func(int) *pyschema.Schema {
+	return func(int) *pyschema.Schema { return s }
 }
 
 type schemaCase struct {
@@ -124,7 +129,7 @@ func TestMessageIsTheFirstLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, ok := inventoryPutSchema(0).Validate(v).(*pyschema.Error)
+	e, ok := inventoryPutSchema.Validate(v).(*pyschema.Error)
 	if want := "'resource_provider_generation' is a required property"; !ok || e.Message != want {
 		t.Errorf("error %v, want message %q", e, want)
 	}
@@ -134,7 +139,7 @@ func TestMessageIsTheFirstLine(t *testing.T) {
 // bounded.
 func TestErrorTextIsBounded(t *testing.T) {
 	body := `{"` + strings.Repeat("k", 100_000) + `": [` + strings.Repeat("0,", 100_000) + `0]}`
-	text := validationText(t, allocationsPutSchema(12), body)
+	text := validationText(t, allocationsPutSchemas.at(12), body)
 	if len(text) > 2<<20 || !strings.HasSuffix(text, "...") {
 		t.Errorf("text has %d bytes and ends in %q", len(text), text[len(text)-10:])
 	}
@@ -163,7 +168,7 @@ func BenchmarkValidateClaim(b *testing.B) {
 	body := []byte(`{"allocations": {"4e8e5957-649f-477b-9e5b-f1f75b21c03c": {"resources": {"VCPU": 2, "MEMORY_MB": 1024}},
 		"6e8e5957-649f-477b-9e5b-f1f75b21c03c": {"resources": {"DISK_GB": 20}}}, "project_id": "p", "user_id": "u",
 		"consumer_generation": null, "consumer_type": "INSTANCE"}`)
-	s := allocationsPutSchema(38)
+	s := allocationsPutSchemas.at(38)
 	b.ReportAllocs()
 	for b.Loop() {
 		v, err := pyjson.Parse(body)

@@ -27,14 +27,13 @@ func (a *API) traitRoutes() []httpapi.Route {
 	}
 }
 
-// listTraits lists traits, all or by name and by whether a provider has them.
+// listTraits lists traits, filtered by name and by whether any provider has them. Exists since 1.6.
 func (a *API) listTraits(w http.ResponseWriter, r *http.Request) error {
-	ctx := r.Context()
 	filter, err := readTraitFilter(r)
 	if err != nil {
 		return err
 	}
-	snapshot, err := a.Placement.Snapshot(ctx)
+	snapshot, err := a.Placement.Snapshot(r.Context())
 	if err != nil {
 		return err
 	}
@@ -59,7 +58,7 @@ func sortByName(list []placement.Named) {
 	slices.SortFunc(list, func(a, b placement.Named) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// A traitFilter picks traits for a listing.
+// A traitFilter selects traits for a listing.
 type traitFilter struct {
 	pass func(*snapshot.Snapshot, placement.Named) bool
 	// listed says that the names were given one by one: then upstream finds
@@ -67,10 +66,11 @@ type traitFilter struct {
 	listed bool
 }
 
-// readTraitFilter reads the filters of a listing of traits.
+// readTraitFilter decodes the filters: name, as in traitNameFilter, and associated, "true" or "false" in any
+// case.
 func readTraitFilter(r *http.Request) (traitFilter, error) {
 	var f traitFilter
-	q, err := parseQuery(r, traitsListSchema(minor(r)))
+	q, err := parseQuery(r, traitsListSchema)
 	if err != nil {
 		return f, err
 	}
@@ -92,7 +92,8 @@ func readTraitFilter(r *http.Request) (traitFilter, error) {
 	return f, nil
 }
 
-// traitNameFilter reads "in:A,B" and "startswith:PREFIX".
+// traitNameFilter decodes "in:A,B" and "startswith:PREFIX". Upstream ignores other operators, and passes the
+// prefix to LIKE as it is, so that its % and _ are wildcards.
 func traitNameFilter(text string) (func(*snapshot.Snapshot, string) bool, error) {
 	op, value, ok := strings.Cut(text, ":")
 	if !ok {
@@ -154,10 +155,9 @@ func writeTraits(j *httpapi.JSON, list []placement.Named) {
 	j.EndArray()
 }
 
-// getTrait tells whether there is a trait of that name.
+// getTrait answers 204 if a trait exists, 404 if not. Exists since 1.6.
 func (a *API) getTrait(w http.ResponseWriter, r *http.Request) error {
-	ctx := r.Context()
-	snapshot, err := a.Placement.Snapshot(ctx)
+	snapshot, err := a.Placement.Snapshot(r.Context())
 	if err != nil {
 		return err
 	}
@@ -171,11 +171,12 @@ func (a *API) getTrait(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// putTrait creates a trait unless it is there.
+// putTrait ensures that a custom trait exists: 201 when it was created, 204 when it existed, 400 for a name
+// without the prefix CUSTOM_ or with other characters. Exists since 1.6.
 func (a *API) putTrait(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	name := httpapi.Param(r, "name")
-	if err := traitNameSchema().Validate(pyjson.NewString(name)); err != nil {
+	if err := traitNameSchema.Validate(pyjson.NewString(name)); err != nil {
 		return fault.New(fault.Invalid, "", "The trait is invalid. A valid trait must be no longer than 255 characters, "+
 			"start with the prefix \"CUSTOM_\" and use following characters: \"A\"-\"Z\", \"0\"-\"9\" and \"_\"")
 	}
@@ -201,17 +202,13 @@ func createdOrNoContent(created bool) int {
 	return http.StatusNoContent
 }
 
-// deleteTrait removes a trait.
+// deleteTrait deletes a custom trait and answers 204: 400 for a standard trait, 409 while a provider has it.
+// Exists since 1.6.
 func (a *API) deleteTrait(w http.ResponseWriter, r *http.Request) error {
-	ctx := r.Context()
-	if err := a.Placement.DeleteTrait(ctx, httpapi.Param(r, "name")); err != nil {
-		return httpapi.Trapped(err)
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return noContent(w, httpapi.Trapped(a.Placement.DeleteTrait(r.Context(), httpapi.Param(r, "name"))))
 }
 
-// getProviderTraits shows the traits of a provider.
+// getProviderTraits lists the traits of a provider, with its generation. Exists since 1.6.
 func (a *API) getProviderTraits(w http.ResponseWriter, r *http.Request) error {
 	p, _, snapshot, err := a.provider(r)
 	if err != nil {
@@ -224,10 +221,11 @@ func (a *API) getProviderTraits(w http.ResponseWriter, r *http.Request) error {
 	return a.respondProviderTraits(w, r, list, p.Generation)
 }
 
-// setProviderTraits replaces the traits of a provider.
+// setProviderTraits replaces the traits of a provider, which the client's generation guards: 400 when a trait
+// does not exist. The body is validated before the provider is looked up. Exists since 1.6.
 func (a *API) setProviderTraits(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	v, err := readJSON(r, providerTraitsPutSchema(minor(r)))
+	v, err := readJSON(r, providerTraitsPutSchema)
 	if err != nil {
 		return err
 	}
@@ -258,14 +256,9 @@ func (a *API) setProviderTraits(w http.ResponseWriter, r *http.Request) error {
 	return a.respondProviderTraits(w, r, list, g)
 }
 
-// deleteProviderTraits takes all traits from a provider.
+// deleteProviderTraits removes all traits of a provider and answers 204. Exists since 1.6.
 func (a *API) deleteProviderTraits(w http.ResponseWriter, r *http.Request) error {
-	ctx := r.Context()
-	if err := a.Placement.DeleteTraits(ctx, placement.UUID(httpapi.Param(r, "uuid"))); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return noContent(w, a.Placement.DeleteTraits(r.Context(), placement.UUID(httpapi.Param(r, "uuid"))))
 }
 
 func (a *API) respondProviderTraits(w http.ResponseWriter, r *http.Request, list []placement.Named, g placement.Generation) error {
@@ -273,8 +266,7 @@ func (a *API) respondProviderTraits(w http.ResponseWriter, r *http.Request, list
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
 		j.Object()
 		writeTraits(j, list)
-		j.Key("resource_provider_generation")
-		j.Int(int64(g))
+		j.KeyInt("resource_provider_generation", int64(g))
 		j.EndObject()
 	})
 }

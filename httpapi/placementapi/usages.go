@@ -19,8 +19,8 @@ func (a *API) usageRoutes() []httpapi.Route {
 	}
 }
 
-// getProviderUsages shows how much of each of a provider's inventories is
-// allocated.
+// getProviderUsages shows the sum of the allocations for each inventory of a provider, 0 included, with the
+// provider's generation.
 func (a *API) getProviderUsages(w http.ResponseWriter, r *http.Request) error {
 	p, _, snapshot, err := a.provider(r)
 	if err != nil {
@@ -29,21 +29,21 @@ func (a *API) getProviderUsages(w http.ResponseWriter, r *http.Request) error {
 	a.modified(w, r, time.Time{})
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {
 		j.Object()
-		j.Key("resource_provider_generation")
-		j.Int(int64(p.Generation))
+		j.KeyInt("resource_provider_generation", int64(p.Generation))
 		j.Key("usages")
 		j.Object()
 		for i := range p.Inventories {
-			j.Key(snapshot.ClassName(p.Inventories[i].Class))
-			j.Int(p.Inventories[i].Used)
+			j.KeyInt(snapshot.ClassName(p.Inventories[i].Class), p.Inventories[i].Used)
 		}
 		j.EndObject()
 		j.EndObject()
 	})
 }
 
-// getUsages shows what the consumers of a project hold. Exists since 1.9; 1.38
-// groups by consumer type, with the number of consumers, and filters by it.
+// getUsages shows the sums of the allocations of a project, or of one of its users. It is the one operation
+// that readers of the project may perform: the rule's target is the project in the query, and is checked before
+// the query is validated. Exists since 1.9; 1.38 groups by consumer type, with the numbers of consumers, and
+// has the filter consumer_type.
 func (a *API) getUsages(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	q, parseErr := rawQuery(r)
@@ -57,7 +57,7 @@ func (a *API) getUsages(w http.ResponseWriter, r *http.Request) error {
 	if parseErr != nil {
 		return parseErr
 	}
-	if err := q.validate(usagesListSchema(minor(r))); err != nil {
+	if err := q.validate(usagesListSchemas.at(minor(r))); err != nil {
 		return err
 	}
 	usage, err := a.Placement.ProjectUsage(ctx, q.lastOrEmpty("project_id"), q.lastOrEmpty("user_id"))
@@ -83,9 +83,8 @@ func (a *API) getUsages(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// writeUsagesByType writes an object per consumer type. The pseudo-types "all"
-// and "unknown", in lower case only, put together all consumers and those
-// without a type.
+// writeUsagesByType writes an object for each consumer type. The filter "all" sums over all types under that
+// name, and "unknown" selects the consumers without a type; both are recognized in lower case only.
 func writeUsagesByType(j *httpapi.JSON, snapshot *snapshot.Snapshot, u placement.ProjectUsage, filter string) {
 	if filter == "all" {
 		var consumers int64
@@ -102,7 +101,7 @@ func writeUsagesByType(j *httpapi.JSON, snapshot *snapshot.Snapshot, u placement
 	}
 }
 
-// writeTypeUsage writes the usage of one type, nothing when there is none.
+// writeTypeUsage writes the usage of one type, and nothing when that is empty.
 func writeTypeUsage(j *httpapi.JSON, snapshot *snapshot.Snapshot, name string, amounts map[placement.ClassID]int64, consumers int64) {
 	if len(amounts) == 0 {
 		return
@@ -110,12 +109,11 @@ func writeTypeUsage(j *httpapi.JSON, snapshot *snapshot.Snapshot, name string, a
 	j.Key(name)
 	j.Object()
 	writeAmounts(j, snapshot, amounts)
-	j.Key("consumer_count")
-	j.Int(consumers)
+	j.KeyInt("consumer_count", consumers)
 	j.EndObject()
 }
 
-// sum adds up the usage of the types that pass, by class.
+// sum returns the usage, by resource class, of the types for which pass is true.
 func sum(u placement.ProjectUsage, pass func(string) bool) map[placement.ClassID]int64 {
 	amounts := make(map[placement.ClassID]int64)
 	for _, row := range u.Rows {
@@ -128,7 +126,6 @@ func sum(u placement.ProjectUsage, pass func(string) bool) map[placement.ClassID
 
 func writeAmounts(j *httpapi.JSON, snapshot *snapshot.Snapshot, amounts map[placement.ClassID]int64) {
 	for _, class := range slices.Sorted(maps.Keys(amounts)) {
-		j.Key(snapshot.ClassName(class))
-		j.Int(amounts[class])
+		j.KeyInt(snapshot.ClassName(class), amounts[class])
 	}
 }

@@ -30,19 +30,19 @@ func querySchema(text string) *pyschema.Schema {
 	return pyschema.MustCompile(text, pyschema.Formats{"uuid": pyschema.IsDashedUUID})
 }
 
-// schemaSince is a schema and the minor version from which it applies.
-type schemaSince struct {
-	minor  int
+// schemas are the history of a schema, the newest first.
+type schemas []struct {
+	since  int // the first minor version that it applies to
 	schema *pyschema.Schema
 }
 
-// schemaAt returns the schema for a minor version out of a history, newest
-// first. Versions before the oldest get that one: their routes do not exist.
-func schemaAt(minor int, history ...schemaSince) *pyschema.Schema {
-	for _, s := range history {
-		if minor >= s.minor {
-			return s.schema
+// at returns the schema for a minor version. Versions before the oldest schema get that one: their routes
+// do not exist.
+func (s schemas) at(minor int) *pyschema.Schema {
+	for _, one := range s {
+		if minor >= one.since {
+			return one.schema
 		}
 	}
-	return history[len(history)-1].schema
+	return s[len(s)-1].schema
 }

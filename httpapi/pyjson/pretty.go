@@ -230,15 +230,16 @@ func splitWords(s string) []string {
 	start, spaces := 0, false
 	for i := 0; i < len(s); {
 		r, n := decodeRune(s[i:])
-		if spaces && !isSpace(r) {
+		if spaces && !IsSpace(r) {
 			out = append(out, s[start:i])
 			start = i
 		}
-		spaces = isSpace(r)
+		spaces = IsSpace(r)
 		i += n
 	}
 	return append(out, s[start:])
 }
 
-// isSpace is Python's str.isspace: it counts the four separators of ASCII too.
-func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
+// IsSpace reports what Python's str.isspace does: it counts the four separators of ASCII (U+001C to U+001F)
+// too, which Unicode does not.
+func IsSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }

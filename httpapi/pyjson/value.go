@@ -208,15 +208,8 @@ func (v Value) exact() *big.Float {
 	return new(big.Float).SetInt(n)
 }
 
-// few is the number of members up to which comparing all pairs is cheaper than
-// a map.
-const few = 16
-
 // unique drops repeated keys as a Python dict does. It works in place.
 func unique(ms []Member) []Member {
-	if len(ms) <= few {
-		return uniqueFew(ms)
-	}
 	at := make(map[string]int, len(ms))
 	kept := ms[:0]
 	for _, m := range ms {
@@ -225,21 +218,6 @@ func unique(ms []Member) []Member {
 			continue
 		}
 		at[m.Key] = len(kept)
-		kept = append(kept, m)
-	}
-	return kept
-}
-
-func uniqueFew(ms []Member) []Member {
-	kept := ms[:0]
-next:
-	for _, m := range ms {
-		for i := range kept {
-			if kept[i].Key == m.Key {
-				kept[i].Value = m.Value
-				continue next
-			}
-		}
 		kept = append(kept, m)
 	}
 	return kept

@@ -194,13 +194,10 @@ func compileSize(keyword string, v pyjson.Value, d *dialect) (check, error) {
 	return s, demand(ok, "is no integer")
 }
 
-// An expression is a regular expression, the text that whatever it matches begins
-// with, and whether it matches that text alone.
+// An expression is a regular expression of a schema.
 type expression struct {
-	prefix string
-	alone  bool
-	expr   *regexp.Regexp
-	known  func(string) bool // decides instead, of an expression that Go has not
+	expr  *regexp.Regexp
+	known func(string) bool // decides instead, of an expression that Go has not
 }
 
 // compilePattern translates a Python regular expression. The two languages agree
@@ -215,26 +212,13 @@ func compilePattern(p string, d *dialect) (expression, error) {
 		return expression{}, fmt.Errorf("pattern %s has a backslash", p)
 	}
 	re, err := regexp.Compile(strings.ReplaceAll(p, "$", `\n?\z`))
-	if err != nil {
-		return expression{}, err
-	}
-	e := expression{expr: re}
-	if strings.HasPrefix(p, "^") && !strings.Contains(p, "|") {
-		e.prefix, _ = re.LiteralPrefix()
-	}
-	e.alone = re.MatchString(e.prefix)
-	return e, nil
+	return expression{expr: re}, err
 }
 
-// match reports whether the expression matches somewhere in s. For most keys of
-// a query the prefix decides.
+// match reports whether the expression matches somewhere in s.
 func (e *expression) match(s string) bool {
 	if e.known != nil {
 		return e.known(s)
-	}
-	rest, ok := strings.CutPrefix(s, e.prefix)
-	if !ok || rest == "" {
-		return ok && e.alone
 	}
 	return e.expr.MatchString(s)
 }

@@ -7,46 +7,25 @@ import (
 	"github.com/berthcloud/berth/httpapi/pyjson"
 )
 
-// IsPlainUUID reports whether s is a UUID as nearly everybody writes it: 36
-// characters with dashes at the four usual places. All that checks UUIDs takes
-// these.
-func IsPlainUUID(s string) bool {
-	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
-		return false
-	}
-	digits := 0
-	for i := range len(s) {
-		if isHex(s[i]) {
-			digits++
-		}
-	}
-	return digits == 32
+// UUIDDigits returns the 32 hexadecimal digits, in lower case, of a text that oslo's is_uuid_like accepts:
+// dashes may be anywhere, braces around it, and "urn:" and "uuid:" in it.
+func UUIDDigits(text string) (digits string, ok bool) {
+	digits = strings.ToLower(bareUUID(text))
+	return digits, len(digits) == 32 && strings.Trim(digits, "0123456789abcdef") == ""
 }
 
-// IsUUIDLike is the "uuid" that upstream checks bodies with, that of oslo.utils:
-// 32 hexadecimal digits in either case, with dashes anywhere, braces around them
-// and "urn:" or "uuid:" in them. What is not a string is not a uuid.
+// IsUUIDLike is the "uuid" that upstream checks bodies with, that of oslo.utils: see [UUIDDigits]. What is
+// not a string is not a uuid.
 func IsUUIDLike(v pyjson.Value) bool {
-	if IsPlainUUID(v.Str()) {
-		return true
-	}
-	s := bareUUID(v.Str())
-	if len(s) != 32 {
-		return false
-	}
-	for i := range len(s) {
-		if !isHex(s[i]) {
-			return false
-		}
-	}
-	return true
+	_, ok := UUIDDigits(v.Str())
+	return ok
 }
 
 // IsDashedUUID is the "uuid" that upstream checks query strings with, that of
 // jsonschema itself: what Python's UUID takes, and with dashes at the four usual
 // places. What is not a string passes.
 func IsDashedUUID(v pyjson.Value) bool {
-	if v.Kind() != pyjson.String || IsPlainUUID(v.Str()) {
+	if v.Kind() != pyjson.String {
 		return true
 	}
 	s := []rune(v.Str())
@@ -70,7 +49,7 @@ func isPythonHex(s string) bool {
 	if pyjson.RuneLen(s) != 32 {
 		return false
 	}
-	s = strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f })
+	s = strings.TrimFunc(s, pyjson.IsSpace)
 	s = strings.Map(asciiDigit, strings.TrimPrefix(s, "+"))
 	if len(s) > 1 && s[0] == '0' && s[1]|0x20 == 'x' {
 		s = strings.TrimPrefix(s[2:], "_")
@@ -89,8 +68,4 @@ func asciiDigit(r rune) rune {
 		return '0'
 	}
 	return r
-}
-
-func isHex(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }

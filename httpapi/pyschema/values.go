@@ -9,29 +9,19 @@ import (
 
 // enum is "enum". As in Python, 1 and 1.0 are the same, 1 and True are not.
 type enum struct {
-	names  []string        // the texts
-	others map[string]bool // the keys of what is no text
+	keys   map[string]bool // of the values, see appendKey
 	source pyjson.Value
 }
 
 func newEnum(v pyjson.Value) enum {
-	c := enum{source: v, others: map[string]bool{}}
+	c := enum{source: v, keys: map[string]bool{}}
 	for _, item := range v.Items() {
-		if item.Kind() == pyjson.String {
-			c.names = append(c.names, item.Str())
-		} else {
-			c.others[string(appendKey(nil, item))] = true
-		}
+		c.keys[string(appendKey(nil, item))] = true
 	}
 	return c
 }
 
-func (c enum) holds(v pyjson.Value) bool {
-	if v.Kind() == pyjson.String {
-		return slices.Contains(c.names, v.Str())
-	}
-	return len(c.others) > 0 && c.others[string(appendKey(nil, v))]
-}
+func (c enum) holds(v pyjson.Value) bool { return c.keys[string(appendKey(nil, v))] }
 
 func (c enum) blame(w *walk, v pyjson.Value) {
 	w.fail(v, func() string { return pyjson.Repr(v) + " is not one of " + pyjson.Repr(c.source) })
@@ -147,38 +137,11 @@ func (c size) blame(w *walk, v pyjson.Value) {
 
 type uniqueItems struct{}
 
-// few is the number of strings up to which comparing all pairs is cheaper than
-// a map.
-const few = 16
-
+// holds compares by a key that equal values share. Python sorts and compares neighbours, which misses some
+// equal values in lists that mix 1 and True, or have NaN in them; here they are found.
 func (uniqueItems) holds(v pyjson.Value) bool {
-	items := v.Items()
-	if len(items) > few {
-		return allDifferent(items)
-	}
-	for i := range items {
-		if items[i].Kind() != pyjson.String {
-			return allDifferent(items)
-		}
-		for j := range i {
-			if items[i].Str() == items[j].Str() {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func (uniqueItems) blame(w *walk, v pyjson.Value) {
-	w.fail(v, func() string { return pyjson.Repr(v) + " has non-unique elements" })
-}
-
-// allDifferent compares by a key that equal values share. Python sorts and
-// compares neighbours, which misses some equal values in lists that mix 1 and
-// True, or have NaN in them; here they are found.
-func allDifferent(items []pyjson.Value) bool {
-	seen := make(map[string]bool, len(items))
-	for _, item := range items {
+	seen := make(map[string]bool, len(v.Items()))
+	for _, item := range v.Items() {
 		key := string(appendKey(nil, item))
 		if seen[key] {
 			return false
@@ -186,6 +149,10 @@ func allDifferent(items []pyjson.Value) bool {
 		seen[key] = true
 	}
 	return true
+}
+
+func (uniqueItems) blame(w *walk, v pyjson.Value) {
+	w.fail(v, func() string { return pyjson.Repr(v) + " has non-unique elements" })
 }
 
 // appendKey appends a text that is the same for equal values only: 1 and 1.0
