@@ -11,36 +11,35 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// A Verdict is how a check of a database ended. Their numbers are those of
-// upstream's upgrade checks.
+// A Verdict is the result of a check, with the numbers of upstream's upgrade checks (oslo.upgradecheck), which
+// are also exit codes.
 type Verdict int
 
 // The verdicts, each worse than the one before.
 const (
 	Success Verdict = iota
-	Warning         // somebody should look at it
-	Failure         // it must be mended
+	Warning         // an operator should look at it
+	Failure         // it must be corrected
 )
 
 // String returns the verdict as upstream's checks print it.
 func (v Verdict) String() string { return [...]string{"Success", "Warning", "Failure"}[v] }
 
-// A Finding is the outcome of one check.
+// A Finding is the result of one check.
 type Finding struct {
 	Check   string
 	Verdict Verdict
-	// Details say what was found and what to do about it, empty on success.
+	// Details say what was found and what to do about it; "" on success.
 	Details string
 }
 
-// A check looks at a database that is at a known revision.
+// A check looks at a database of a known revision.
 type check struct {
 	name string
 	run  func(*inspection) (Verdict, string, error)
 }
 
-// checks are all of them: those that upstream has, under its names, and Berth's
-// own.
+// checks are upstream's checks by their names, and Berth's own.
 var checks = []check{
 	{"Missing Root Provider IDs", checkRoots},
 	{"Incomplete Consumers", checkConsumers},
@@ -55,16 +54,15 @@ var checks = []check{
 	{"Unfinished Copy", checkCopy},
 }
 
-// An inspection is a look at one consistent state of a database.
+// An inspection is a consistent snapshot of a database that checks read.
 type inspection struct {
 	*sqlconn.Tx
 	revision string
 }
 
-// Check looks for what is wrong with a database or will be with another release.
-// It reads only, and works beside services and at every revision. The findings
-// are in the order of upstream's checks, followed by Berth's own. Of an empty
-// database, or one of an unknown revision, only that is told.
+// Check runs all checks on a consistent snapshot, at every known revision and beside running services. It only
+// reads. The findings are in the order of upstream's checks, followed by Berth's own; of an empty database and
+// of an unknown revision there is that finding only.
 func (t *Tables) Check(ctx context.Context) (all []Finding, err error) {
 	err = t.Read(ctx, func(r *sqlconn.Tx) error {
 		revision, standing, err := t.standing(r)
@@ -88,7 +86,7 @@ func (t *Tables) Check(ctx context.Context) (all []Finding, err error) {
 	return all, err
 }
 
-// unfit is the finding about a database that is not looked at any further.
+// unfit is the finding about a database that is not checked further.
 func unfit(revision string, s Standing) Finding {
 	f := Finding{Check: "Schema Revision", Verdict: Failure, Details: "The database is empty. Run `berth db sync`."}
 	if s == StandsUnknown {
@@ -109,13 +107,12 @@ func checkRevision(in *inspection) (Verdict, string, error) {
 	return Success, "", nil
 }
 
-// number asks a question with one number as its answer.
+// number returns the number that a query selects.
 func (in *inspection) number(query string) (int64, error) {
 	return sqlconn.First(in.Tx, sqlconn.Integer, query)
 }
 
-// found is the verdict about so many bad rows; details has a place for their
-// number.
+// found returns the verdict about n bad rows; details has a place for their number.
 func found(n int64, err error, v Verdict, details string) (Verdict, string, error) {
 	if err != nil || n == 0 {
 		return Success, "", err
@@ -192,10 +189,10 @@ func checkCharset(in *inspection) (Verdict, string, error) {
 	return Success, "", nil
 }
 
-// isUnicode takes collations of MySQL and encodings.
+// isUnicode reports whether a collation of MySQL or an encoding can store every character.
 func isUnicode(name string) bool { return strings.HasPrefix(strings.ToLower(name), "utf") }
 
-// charsetQuery asks how text is kept, by dialect.
+// charsetQuery selects the encodings of texts, by dialect.
 var charsetQuery = map[string]string{
 	"sqlite":     `PRAGMA encoding`,
 	"postgresql": `SHOW server_encoding`,

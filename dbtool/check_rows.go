@@ -9,11 +9,10 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// examples is how many bad rows are named.
+// examples is the number of bad rows that a finding names.
 const examples = 3
 
-// A reference is a column that holds ids of another table, which no foreign key
-// looks after.
+// A reference is a column with ids of another table that has no foreign key.
 type reference struct{ table, column, to string }
 
 // allocated are the references of allocations, and referred those of the other
@@ -36,7 +35,7 @@ var (
 	typed = reference{"consumers", "consumer_type_id", "consumer_types"}
 )
 
-// dangling counts the rows whose reference leads nowhere.
+// dangling counts the rows that refer to a row that does not exist.
 func (in *inspection) dangling(ref reference) (int64, error) {
 	return in.number(`
 SELECT COUNT(*)

@@ -12,33 +12,31 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// A CopyPlan is what Copy found before it began.
+// A CopyPlan is what Copy has found before it writes.
 type CopyPlan struct {
 	Tables []TableCount // what the source holds
 	Rows   int64        // all of them together
 	Done   int64        // how many of them an interrupted copy has brought over
 }
 
-// CopyOptions say how Copy goes about it.
+// CopyOptions are the options of Copy.
 type CopyOptions struct {
-	// Resume goes on with a copy that was interrupted.
+	// Resume continues a copy that was interrupted.
 	Resume bool
-	// Planned, when not nil, is told what is going to be done; its error ends
-	// the copy before anything is written.
+	// Planned, when not nil, is called with the plan; its error ends the copy before anything is written.
 	Planned func(CopyPlan) error
-	// Copying and Checking are told how far it is.
+	// Copying and Checking get the progress of both parts. Rows are counted twice while checking, once for each
+	// database.
 	Copying, Checking Progress
 }
 
-// ErrMoved says that Copy found other rows in its source at the end than it had
-// brought over.
+// ErrMoved is the error of a copy whose source has other rows in the end than were copied.
 var ErrMoved = errors.New("the copy is not the same as its source: it changed while it was copied or in between; stop what writes to it, drop the target and copy again")
 
-// Copy fills an empty database with one consistent state of another, ids
-// included, and compares both row by row when all is there. Rows come over in
-// transactions of some thousands; how far it is the target knows, in its table
-// berth_copy, so that Copy can resume after it ended in any way. A target that
-// holds rows is ErrFilled.
+// Copy copies a consistent snapshot of all rows, ids included, to an empty database, and then compares both
+// databases row by row. It writes in transactions of some thousand rows. Until it is complete, the target has a
+// table berth_copy with its progress, from which Copy continues with Resume however the last one ended. The
+// error is [ErrFilled] for a target with rows, and [ErrMoved].
 func Copy(ctx context.Context, from, to *Tables, opts CopyOptions) (CopyPlan, error) {
 	var plan CopyPlan
 	err := from.Read(ctx, func(r *sqlconn.Tx) (err error) {
@@ -63,14 +61,13 @@ func Copy(ctx context.Context, from, to *Tables, opts CopyOptions) (CopyPlan, er
 	return plan, err
 }
 
-// sourceName names a source in berth_copy, where it has its bounds; a file by its
-// whole path.
+// sourceName names a source in berth_copy, within the bounds of the column; a file by its absolute path.
 func sourceName(t *Tables) string {
 	name := []rune(cmp.Or(t.File(), t.Where()))
 	return string(name[:min(len(name), 255)])
 }
 
-// A copier brings rows from a transaction into a database.
+// A copier copies rows from a transaction to a database.
 type copier struct {
 	from    *sqlconn.Tx
 	to      *Tables
@@ -79,8 +76,8 @@ type copier struct {
 	at      copyPlace
 }
 
-// A copyPlace is how far a copy is: everything before the table, and in it what
-// is not behind the key, is there. No table means that nothing is.
+// A copyPlace is the progress of a copy: all tables before this one are complete, and of this one the rows up
+// to the key. An empty table means that nothing was copied yet.
 type copyPlace struct {
 	source string
 	table  string
@@ -88,8 +85,8 @@ type copyPlace struct {
 	rows   int64 // in all
 }
 
-// begun finds out whether there is a copy to go on with, and refuses to when the
-// target is neither that nor empty.
+// begun reads the progress of an interrupted copy, and returns an error for a target that is neither that nor
+// empty.
 func (c *copier) begun(ctx context.Context, resume bool) error {
 	if !resume || !c.to.Exists() {
 		return c.to.Vacant(ctx)
@@ -140,12 +137,12 @@ func (c *copier) run(ctx context.Context, checking meter) error {
 	return c.finish(ctx)
 }
 
-// index is the place of the table at which the copy is.
+// index is the position of the table that is being copied.
 func (c *copier) index() int {
 	return slices.IndexFunc(migrations.Tables, func(t migrations.Table) bool { return t.Name == c.at.table })
 }
 
-// copyTable keeps the place of a copy, in the one row that it has.
+// copyTable creates the table with the progress, which has one row.
 const copyTable = `CREATE TABLE berth_copy (
     id INTEGER NOT NULL,
     source VARCHAR(255) NOT NULL,
@@ -175,7 +172,7 @@ SELECT
 FROM berth_copy`)
 }
 
-// start makes the table of the place.
+// start creates the table with the progress.
 func (c *copier) start(ctx context.Context) error {
 	if c.at.table != "" {
 		return nil
@@ -193,7 +190,7 @@ func (c *copier) start(ctx context.Context) error {
 	})
 }
 
-// table brings what is missing of a table over.
+// table copies the remaining rows of a table.
 func (c *copier) table(ctx context.Context, table migrations.Table) error {
 	var after []int64
 	if c.at.table == table.Name {
@@ -215,7 +212,7 @@ func (c *copier) table(ctx context.Context, table migrations.Table) error {
 	})
 }
 
-// moveTo notes how far the copy is.
+// moveTo records the progress, in the transaction of the rows.
 func moveTo(w *sqlconn.Tx, p copyPlace) error {
 	key := []any{p.key[0], nil}
 	if len(p.key) > 1 {
@@ -227,8 +224,7 @@ SET place = ?, key_one = ?, key_two = ?, copied = ?
 WHERE id = 1`, p.table, key[0], key[1], p.rows)
 }
 
-// references gives rows their references to later ones, and makes ids go on where
-// they should. It may run again.
+// references sets the references that load has left out, and the sequences. It may run again.
 func (c *copier) references(ctx context.Context) error {
 	for _, table := range migrations.Tables {
 		if len(table.Self) == 0 {
@@ -237,14 +233,14 @@ func (c *copier) references(ctx context.Context) error {
 		err := pages(c.from, table, nil, func(rows []tuple) error {
 			var some []tuple
 			for _, row := range rows {
-				if early(table, row) {
+				if refersAhead(table, row) {
 					some = append(some, row)
 				}
 			}
 			if len(some) == 0 {
 				return nil
 			}
-			return c.to.Attempt(ctx, func(w *sqlconn.Tx) error { return mend(w, table, some) })
+			return c.to.Attempt(ctx, func(w *sqlconn.Tx) error { return setReferences(w, table, some) })
 		})
 		if err != nil {
 			return err
@@ -253,7 +249,7 @@ func (c *copier) references(ctx context.Context) error {
 	return c.to.Write(ctx, sequences)
 }
 
-// compare sums up both databases in the form that does not depend on them.
+// compare compares the digests of all tables.
 func (c *copier) compare(ctx context.Context, m meter) error {
 	return c.to.Read(ctx, func(r *sqlconn.Tx) error {
 		for _, table := range migrations.Tables {
@@ -287,7 +283,7 @@ func sumUp(r *sqlconn.Tx, table migrations.Table, m *meter) (*digest, error) {
 	return d, err
 }
 
-// finish removes what only a copy under way needs.
+// finish drops the table with the progress.
 func (c *copier) finish(ctx context.Context) error {
 	return c.to.Write(ctx, func(w *sqlconn.Tx) error {
 		_, err := w.Exec(`DROP TABLE berth_copy`)

@@ -43,19 +43,13 @@ type dumpTable struct {
 	Columns []string `json:"columns"`
 }
 
-type dumpCount struct {
-	Table string `json:"table"`
-	Rows  int64  `json:"rows"`
-}
-
 type dumpTail struct {
-	Counts []dumpCount `json:"counts"`
-	SHA256 string      `json:"sha256"`
+	Counts []TableCount `json:"counts"`
+	SHA256 string       `json:"sha256"`
 }
 
-// Dump writes one consistent state of upstream's tables and returns how many
-// rows they have. What it wrote before an error is no whole dump, and Restore
-// refuses it.
+// Dump writes a consistent snapshot of upstream's tables and returns their numbers of rows. Restore refuses the
+// output of a Dump that returned an error.
 func (t *Tables) Dump(ctx context.Context, w io.Writer, p Progress) (counts []TableCount, err error) {
 	err = t.Read(ctx, func(r *sqlconn.Tx) error {
 		if err := t.complete(r); err != nil {
@@ -92,11 +86,7 @@ func (d *dumper) all(r *sqlconn.Tx) error {
 			return err
 		}
 	}
-	tail := dumpTail{SHA256: hex.EncodeToString(d.sum.Sum(nil))}
-	for _, c := range d.counts {
-		tail.Counts = append(tail.Counts, dumpCount(c))
-	}
-	if err := d.value(tail); err != nil {
+	if err := d.value(dumpTail{d.counts, hex.EncodeToString(d.sum.Sum(nil))}); err != nil {
 		return err
 	}
 	return d.out.Flush()

@@ -16,10 +16,10 @@ import (
 	"github.com/berthcloud/berth/sqlstore/migrations"
 )
 
-// ErrDamaged says that a dump is not what was dumped, or no dump at all.
+// ErrDamaged is the error about a dump that is truncated or altered, or a file that is no dump.
 var ErrDamaged = errors.New("the dump is damaged")
 
-// longestLine bounds the memory that something which is no dump takes.
+// longestLine bounds the memory for a line, in bytes.
 const longestLine = 1 << 20
 
 // A dumpReader reads the lines of a dump.
@@ -30,8 +30,8 @@ type dumpReader struct {
 	n    int       // its number
 }
 
-// readDump calls fn with the rows of a dump, some at a time, and returns their
-// numbers when the dump is whole, which it knows at the end only.
+// readDump calls fn with the rows of a dump in pages, and returns their numbers. Whether the dump is complete
+// is known at the end only: on an error, the rows that fn got are not to be used.
 func readDump(ctx context.Context, in io.Reader, fn func(migrations.Table, []tuple) error) ([]TableCount, error) {
 	d := &dumpReader{in: bufio.NewScanner(in), sum: sha256.New()}
 	d.in.Buffer(nil, longestLine)
@@ -50,7 +50,7 @@ func readDump(ctx context.Context, in io.Reader, fn func(migrations.Table, []tup
 	return counts, d.tail(counts)
 }
 
-// wholeLines splits behind line ends, which it keeps: they are part of the sum.
+// wholeLines splits after line ends, which belong to the lines: they are part of the checksum.
 func wholeLines(data []byte, atEOF bool) (int, []byte, error) {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 {
 		return i + 1, data[:i+1], nil
@@ -65,7 +65,7 @@ func (d *dumpReader) damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: line %d: %w", ErrDamaged, d.n, fmt.Errorf(format, args...))
 }
 
-// next goes to the next line; the one before it is part of the sum then.
+// next reads the next line. The one before it then becomes part of the checksum.
 func (d *dumpReader) next() error {
 	d.sum.Write(d.line)
 	d.n++
@@ -112,8 +112,8 @@ func (d *dumpReader) head() error {
 	return d.next()
 }
 
-// table reads the line of a table, which is the current one, and its rows; then
-// what is behind them is the current line.
+// table reads the head of a table, which is the current line, and its rows. The line after them is then the
+// current one.
 func (d *dumpReader) table(ctx context.Context, table migrations.Table, fn func(migrations.Table, []tuple) error) (total int64, err error) {
 	var head dumpTable
 	if err := d.current(&head, "the table "+table.Name); err != nil {
@@ -156,8 +156,7 @@ func (d *dumpReader) rows(table migrations.Table) (rows []tuple, err error) {
 	return rows, nil
 }
 
-// tail compares what was read with what the last line, which is the current one,
-// says.
+// tail compares the numbers of rows and the checksum with those in the last line, which is the current one.
 func (d *dumpReader) tail(counts []TableCount) error {
 	var tail dumpTail
 	if err := d.current(&tail, "the last line"); err != nil {
@@ -166,11 +165,7 @@ func (d *dumpReader) tail(counts []TableCount) error {
 	if sum := hex.EncodeToString(d.sum.Sum(nil)); tail.SHA256 != sum {
 		return d.damaged("the sum of what is before it is %s, not %s", sum, tail.SHA256)
 	}
-	said := make([]TableCount, len(tail.Counts))
-	for i, c := range tail.Counts {
-		said[i] = TableCount(c)
-	}
-	if !slices.Equal(said, counts) || d.line[len(d.line)-1] != '\n' {
+	if !slices.Equal(tail.Counts, counts) || d.line[len(d.line)-1] != '\n' {
 		return d.damaged("it is not the last line of what is before it")
 	}
 	if d.in.Scan() {

@@ -9,12 +9,11 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// loadRows is how many rows one INSERT has: few enough for SQLite's number of
-// values and MySQL's size of a packet.
+// loadRows is the number of rows in one INSERT, within SQLite's bound of values and MySQL's bound of a packet.
 const loadRows = 500
 
-// load inserts rows of a table as they are, but for references to rows of the
-// same table that come later: those stay NULL until mend.
+// load inserts rows with their ids. References to rows of the same table with greater ids are inserted as NULL,
+// since the referenced rows do not exist yet; setReferences sets them later.
 func load(w *sqlconn.Tx, table migrations.Table, rows []tuple) error {
 	head := `
 INSERT INTO ` + table.Name + ` (` + strings.Join(names(table), ", ") + `)
@@ -22,7 +21,7 @@ VALUES `
 	for part := range slices.Chunk(rows, loadRows) {
 		args := make([]any, 0, len(part)*len(table.Columns))
 		for _, row := range part {
-			args = append(args, bound(w.Session.Dialect, held(table, row))...)
+			args = append(args, bound(w.Session.Dialect, withoutReferences(table, row))...)
 		}
 		if _, err := w.Exec(head+sqlconn.Tuples(len(part), len(table.Columns)), args...); err != nil {
 			return err
@@ -31,10 +30,10 @@ VALUES `
 	return nil
 }
 
-// held returns a row without its references to later rows, and the row itself
-// when it has none.
-func held(table migrations.Table, row tuple) tuple {
-	if !early(table, row) {
+// withoutReferences returns a row without its references to rows with greater ids, and the row itself when it
+// has none.
+func withoutReferences(table migrations.Table, row tuple) tuple {
+	if !refersAhead(table, row) {
 		return row
 	}
 	row = slices.Clone(row)
@@ -44,8 +43,8 @@ func held(table migrations.Table, row tuple) tuple {
 	return row
 }
 
-// early reports whether a row refers to one of its table that comes later.
-func early(table migrations.Table, row tuple) bool {
+// refersAhead reports whether a row refers to a row of its table with a greater id.
+func refersAhead(table migrations.Table, row tuple) bool {
 	for _, column := range table.Self {
 		to, ok := row[position(table, column)].(int64)
 		if ok && to > keyOf(table, row)[0] {
@@ -55,8 +54,8 @@ func early(table migrations.Table, row tuple) bool {
 	return false
 }
 
-// mend gives rows that were loaded too early their references.
-func mend(w *sqlconn.Tx, table migrations.Table, rows []tuple) error {
+// setReferences sets the references that load has left out.
+func setReferences(w *sqlconn.Tx, table migrations.Table, rows []tuple) error {
 	for _, row := range rows {
 		var args []any
 		for _, column := range table.Self {
@@ -72,8 +71,8 @@ WHERE `+table.Key[0]+` = ?`, append(args, keyOf(table, row)[0])...); err != nil 
 	return nil
 }
 
-// bound returns the values of a row as they are sent. What MySQL does not keep of
-// a time is cut off: MySQL would round it, and MariaDB not.
+// bound returns the values of a row as parameters. Fractions of seconds are cut off for MySQL, which would
+// round them, where MariaDB would not.
 func bound(d *sqlconn.Dialect, row tuple) []any {
 	args := make([]any, len(row))
 	for i, v := range row {
@@ -88,8 +87,8 @@ func bound(d *sqlconn.Dialect, row tuple) []any {
 	return args
 }
 
-// sequences make ids go on behind the highest one loaded, which PostgreSQL has to
-// be told.
+// sequences sets PostgreSQL's sequences, so that ids continue after the greatest one that was loaded. The other
+// databases do that themselves.
 func sequences(w *sqlconn.Tx) error {
 	if w.Session.Dialect != sqlconn.PostgreSQLDialect {
 		return nil

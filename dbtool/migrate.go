@@ -8,8 +8,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// Ready refuses a database without upstream's tables at a revision that is known:
-// there is nothing to migrate. The first revision is good enough.
+// Ready returns an error unless the database has upstream's tables at a known revision, which may be the
+// oldest.
 func (t *Tables) Ready(ctx context.Context) error {
 	return t.Read(ctx, func(r *sqlconn.Tx) error {
 		at, err := t.schema.Revision(r)
@@ -20,10 +20,9 @@ func (t *Tables) Ready(ctx context.Context) error {
 	})
 }
 
-// SetRoots gives at most so many providers without a root the one they have, and
-// returns how many those were. It works at every revision and while services
-// run. Upstream makes such a provider its own root, also below a parent; here it
-// gets the root of its parent then.
+// SetRoots sets the root of at most most providers without one, as upstream's migration set_root_provider_ids
+// does, and returns their number. It works at every revision and beside running services. Upstream makes such a
+// provider its own root even when it has a parent; here it gets the root of its parent.
 func (t *Tables) SetRoots(ctx context.Context, most int) (done int, err error) {
 	err = t.Attempt(ctx, func(w *sqlconn.Tx) error {
 		done = 0
@@ -51,16 +50,15 @@ LIMIT ?`, most)
 	return done, err
 }
 
-// kin is how a provider is related.
+// kin are the ids of a provider, its parent and its root; 0 for none.
 type kin struct{ id, parent, root int64 }
 
 func readKin(one *sqlconn.Row) kin { return kin{one.Int(0), one.Int(1), one.Int(2)} }
 
-// deepest bounds the way from a provider to its root, which may go round in
-// circles.
+// deepest bounds the steps from a provider to its root, since parents may form a loop.
 const deepest = 1000
 
-// setRoot looks upwards until there is no parent, or one that has a root.
+// setRoot follows the parents up to a provider without one, or one that has a root.
 func setRoot(w *sqlconn.Tx, k kin) (int, error) {
 	root, parent := k.id, k.parent
 	for n := 0; parent != 0 && n < deepest; n++ {
@@ -91,9 +89,9 @@ SET root_provider_id = ?
 WHERE id = ? AND root_provider_id IS NULL`, root, k.id)
 }
 
-// CreateConsumers makes at most so many of the consumers that allocations name
-// and that are not there, as the project's and user's with the given ids, and
-// returns how many it made. It works at every revision and while services run.
+// CreateConsumers creates at most most of the consumers that allocations refer to and that do not exist, as
+// upstream's migration create_incomplete_consumers does, and returns their number. They belong to the given
+// project and user. It works at every revision and beside running services.
 func (t *Tables) CreateConsumers(ctx context.Context, most int, project, user string) (done int, err error) {
 	err = t.Attempt(ctx, func(w *sqlconn.Tx) error {
 		done = 0
@@ -114,7 +112,7 @@ LIMIT ?`, most)
 	return done, err
 }
 
-// incomplete makes consumers of which nothing is known.
+// incomplete creates consumers for UUIDs.
 func incomplete(w *sqlconn.Tx, uuids []string, project, user string) (done int, err error) {
 	p, err := findOwner(w, sqlstore.Projects, project)
 	if err != nil {
@@ -138,7 +136,7 @@ VALUES (?, ?, ?, ?, 0)`, w.Written, uuid, p, u)
 	return done, nil
 }
 
-// findOwner returns the id of the row of that name, which it makes when there is none.
+// findOwner returns the id of the project or user, which it creates when there is none.
 func findOwner(w *sqlconn.Tx, o sqlstore.Owner, name string) (int64, error) {
 	id, err := sqlconn.First(w, sqlconn.Integer, `SELECT id FROM `+o.Table+` WHERE `+o.Column+` = ?`, name)
 	if errors.Is(err, sqlconn.ErrNoRow) {

@@ -12,18 +12,17 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// ErrFilled says that a database holds rows already, or has begun to.
+// ErrFilled is the error about a database that has rows, or is the target of an interrupted copy.
 var ErrFilled = errors.New("it is not empty")
 
-// CheckDump reads a dump to its end and returns how many rows it has. One that is
-// not whole is ErrDamaged.
+// CheckDump reads a dump completely and returns its numbers of rows. The error is [ErrDamaged] when it is
+// truncated or altered.
 func CheckDump(ctx context.Context, in io.Reader) ([]TableCount, error) {
 	return readDump(ctx, in, func(migrations.Table, []tuple) error { return nil })
 }
 
-// Vacant returns an error that is ErrFilled unless the database can be filled:
-// it has none of upstream's tables, or nothing in them. The standard names that a
-// service adds count as something.
+// Vacant returns [ErrFilled] unless the database has none of upstream's tables, or no rows in them. Standard
+// traits and classes, which a service adds at its start, count as rows.
 func (t *Tables) Vacant(ctx context.Context) error {
 	if !t.Exists() {
 		return nil
@@ -47,9 +46,8 @@ func (t *Tables) nothing(r *sqlconn.Tx) error {
 	return err
 }
 
-// Restore fills an empty database with the rows of a dump, which it reads twice:
-// nothing is written unless all of it is whole. The rows come in one transaction;
-// the tables are made before it when they are not there.
+// Restore fills an empty database with the rows of a dump. It reads the dump twice, so that nothing is written
+// when it is damaged. Missing tables are created first; all rows are written in one transaction.
 func (t *Tables) Restore(ctx context.Context, in io.ReadSeeker, p Progress) ([]TableCount, error) {
 	if err := t.Vacant(ctx); err != nil {
 		return nil, err
@@ -71,7 +69,7 @@ func (t *Tables) Restore(ctx context.Context, in io.ReadSeeker, p Progress) ([]T
 	return counts, t.Write(ctx, func(w *sqlconn.Tx) error { return t.restore(w, in, m) })
 }
 
-// restore fills tables that it has seen to be empty.
+// restore writes the rows, after it has seen in its transaction that the tables are empty.
 func (t *Tables) restore(w *sqlconn.Tx, in io.Reader, m meter) error {
 	if err := t.nothing(w); err != nil {
 		return err
@@ -79,7 +77,7 @@ func (t *Tables) restore(w *sqlconn.Tx, in io.Reader, m meter) error {
 	later := make(map[string][]tuple)
 	_, err := readDump(w.Context, in, func(table migrations.Table, rows []tuple) error {
 		for _, row := range rows {
-			if early(table, row) {
+			if refersAhead(table, row) {
 				later[table.Name] = append(later[table.Name], row)
 			}
 		}
@@ -88,7 +86,7 @@ func (t *Tables) restore(w *sqlconn.Tx, in io.Reader, m meter) error {
 	})
 	for _, table := range migrations.Tables {
 		if err == nil {
-			err = named(table, mend(w, table, later[table.Name]))
+			err = named(table, setReferences(w, table, later[table.Name]))
 		}
 	}
 	if err == nil {
@@ -97,7 +95,7 @@ func (t *Tables) restore(w *sqlconn.Tx, in io.Reader, m meter) error {
 	return err
 }
 
-// named says which table an error is about.
+// named adds the table to an error.
 func named(table migrations.Table, err error) error {
 	if err == nil {
 		return nil

@@ -17,11 +17,11 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// A tuple is a row of one of upstream's tables with all its columns: nil, an
-// int64, a float64, a string or a time.Time each.
+// A tuple is a row of one of upstream's tables with all its columns. A value is nil, or an int64, a float64, a
+// string or a time.Time by the kind of the column.
 type tuple []any
 
-// pageRows is how many rows are in memory at a time; tests have fewer.
+// pageRows is the number of rows in memory at a time. Only tests change it.
 var pageRows = 2000
 
 // names lists the columns of a table.
@@ -33,7 +33,7 @@ func names(table migrations.Table) []string {
 	return all
 }
 
-// position returns where a column is in a tuple of the table.
+// position returns the index of a column in tuples of the table.
 func position(table migrations.Table, column string) int {
 	for i, c := range table.Columns {
 		if c.Name == column {
@@ -52,9 +52,9 @@ func keyOf(table migrations.Table, row tuple) []int64 {
 	return key
 }
 
-// pages calls fn with the rows of a table behind a key, in the order of their
-// keys, some at a time; nil is before the first. Reading goes on when fn returns,
-// so that a slow reader of the rows keeps no statement waiting.
+// pages calls fn with the rows of a table whose keys are greater than after, in the order of the keys and in
+// pages; nil reads from the first row. A page is read completely before fn is called, so that a slow fn keeps
+// no statement open.
 func pages(r *sqlconn.Tx, table migrations.Table, after []int64, fn func([]tuple) error) error {
 	for {
 		rows, err := page(r, table, after)
@@ -91,8 +91,8 @@ LIMIT `+strconv.Itoa(pageRows), args...)
 	return rows, err
 }
 
-// selected lists the columns as they are read. MySQL prints six digits of a
-// FLOAT, and all that it has of a DOUBLE.
+// selected lists the columns for a SELECT. MySQL prints six digits of a FLOAT, but all digits of the DOUBLE
+// that the addition makes of it.
 func selected(d *sqlconn.Dialect, table migrations.Table) string {
 	all := names(table)
 	for i, c := range table.Columns {
@@ -103,8 +103,8 @@ func selected(d *sqlconn.Dialect, table migrations.Table) string {
 	return strings.Join(all, ", ")
 }
 
-// behind is the condition that leaves the rows behind a key, in a form that
-// every database has an index for.
+// behind is the condition for rows whose key is greater, in a form that every database uses an index for: row
+// comparisons are not.
 func behind(key []string, after []int64) (where string, args []any) {
 	if after == nil {
 		return "", nil
@@ -142,8 +142,7 @@ func toTuple(d *sqlconn.Dialect, table migrations.Table, one *sqlconn.Row) (tupl
 	return t, nil
 }
 
-// toFloat gives a number that MySQL keeps in single precision the value of the
-// decimal that it was written as.
+// toFloat returns a number that MySQL stores in single precision as the decimal that it was written as.
 func toFloat(d *sqlconn.Dialect, f float64) float64 {
 	if d == sqlconn.MySQLDialect {
 		f, _ = strconv.ParseFloat(single(f), 64) // the text is of a number
@@ -151,14 +150,14 @@ func toFloat(d *sqlconn.Dialect, f float64) float64 {
 	return f
 }
 
-// single writes a number with as many digits as single precision has.
+// single formats a number with the digits of single precision.
 func single(f float64) string { return strconv.FormatFloat(float64(float32(f)), 'f', -1, 32) }
 
-// secondLayout is how precisely MySQL keeps times.
+// secondLayout is the precision in which MySQL stores times.
 const secondLayout = "2006-01-02 15:04:05"
 
-// line writes a row in the form that is the same whatever database it comes from:
-// a JSON array with times to the second and numbers to single precision.
+// line formats a row as a JSON array, the same for every kind of database: times to the second and numbers in
+// single precision, which is what each of them stores.
 func (t tuple) line() ([]byte, error) {
 	out := []byte{'['}
 	for i, v := range t {
@@ -203,10 +202,10 @@ func appendText(out []byte, text string) ([]byte, error) {
 	return append(out, bytes.TrimSuffix(b.Bytes(), []byte{'\n'})...), err
 }
 
-// errLine says that a line is no row of its table.
+// errLine is the error about a line that is not a row of its table.
 var errLine = errors.New("it is not a row of its table")
 
-// parseLine is the opposite of line.
+// parseLine reads what line has written.
 func parseLine(table migrations.Table, text []byte) (tuple, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -254,7 +253,7 @@ func parseValue(kind migrations.Kind, v any) (value any, ok bool) {
 	return nil, false
 }
 
-// A digest sums up rows in a form that is the same on every database.
+// A digest is the number of rows and the SHA-256 of their lines, which is the same on every kind of database.
 type digest struct {
 	rows int64
 	sum  hash.Hash
@@ -272,8 +271,8 @@ func (d *digest) add(t tuple) error {
 	return err
 }
 
-// A Progress is told now and then how many rows of how many are done. Nil for
-// nobody.
+// A Progress is called from time to time with the number of rows of the task that are done, in the table of the
+// given name, and their total. It may be nil.
 type Progress func(table string, rows, of int64)
 
 // A meter counts rows for a Progress.
@@ -289,10 +288,10 @@ func (m *meter) add(table string, rows int) {
 	}
 }
 
-// A TableCount is how many rows a table has.
+// A TableCount is the number of rows of a table, in results, in dumps and in the JSON of "berth db".
 type TableCount struct {
-	Table string
-	Rows  int64
+	Table string `json:"table"`
+	Rows  int64  `json:"rows"`
 }
 
 // count counts the rows of all tables, in their order.

@@ -7,15 +7,15 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// An Upgrade is what brings a database to the revision that Berth makes.
+// An Upgrade is the steps from a database's revision to that of Berth.
 type Upgrade struct {
 	From  string   // the revision it is at, empty for none
 	Steps []string // the revisions to come, in their order
 	Own   bool     // Berth's own tables are to be made
 }
 
-// Plan says what Sync would do. It refuses what Sync refuses: a revision that is
-// not known, tables of something else, rows that forbid a step.
+// Plan returns what Sync would do. The errors are those of Sync: an unknown revision, tables of another
+// program, rows that prevent a step.
 func (t *Tables) Plan(ctx context.Context) (u Upgrade, err error) {
 	if !t.Exists() {
 		return Upgrade{Steps: revisions(migrations.After(""))}, nil
@@ -44,8 +44,8 @@ func revisions(steps []migrations.Revision) []string {
 	return ids
 }
 
-// Sync makes the tables or upgrades them, on a server with Berth's own ones, and
-// returns what it did. Where nothing is to be done it does nothing.
+// Sync creates or upgrades the tables, on a server also Berth's own, and returns what it has done. It changes
+// nothing when all is up to date.
 func (t *Tables) Sync(ctx context.Context) (Upgrade, error) {
 	u, err := t.Plan(ctx)
 	if err != nil {

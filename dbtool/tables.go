@@ -1,6 +1,18 @@
-// Package dbtool works on placement's database for operators: it checks, copies, dumps, restores, upgrades and
-// cleans it (berth db), beside the services or while none runs. It reads and writes rows as they are, and knows
-// no rules.
+// Package dbtool has the operators' tools for placement's database: the commands of "berth db" without the
+// flags. It checks, copies, dumps, restores, upgrades and migrates a database of Berth's or of upstream's
+// service, beside running services or while none runs. It reads and writes rows as they are, and does not know
+// the rules of placement.
+//
+// [OpenTables] opens a database with the access that a tool needs; the methods of [Tables] are the tools, a
+// file for each. Tools that move rows share rows.go, which reads tables in pages of their primary key and
+// writes rows in a form that does not depend on the kind of database; load.go inserts them.
+//
+//	check.go, check_rows.go   upstream's upgrade checks, and Berth's own
+//	sync.go, version.go       the revision of the schema
+//	migrate.go                upstream's online data migrations
+//	dump.go, dump_read.go     all rows as lines of JSON, and the reader of them
+//	restore.go, copy.go       an empty database is filled from a dump or from another database
+//	uninstall.go              Berth's own tables are dropped
 package dbtool
 
 import (
@@ -15,7 +27,9 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// Access says what is going to be done with Tables.
+// Access is what a tool does to a database: [Look] reads beside services, [Hold] reads a database that no
+// service may use meanwhile, [Change] writes to existing tables, [Make] may also create tables and the file. A
+// SQLite file is locked for all but Look.
 type Access = engine.Access
 
 // The values of Access.
@@ -26,17 +40,17 @@ const (
 	Make   = engine.Make
 )
 
-// Tables are placement's database as rows and columns: what operators' tools work on,
-// beside the services or while none runs. Opening them changes nothing, and any
-// revision is good enough to look at. They are for one goroutine; Close them.
+// Tables are an open database as rows and columns. Opening changes nothing, and accepts every revision of the
+// schema; methods that need the newest one return an error at others. They are for one goroutine and have to be
+// closed.
 type Tables struct {
 	*engine.Tool
 	schema sqlstore.Schema
 }
 
-// OpenTables opens a database for tools. Of the options those count that say
-// where it is, and Logger. A file that another berth has is ErrInUse, unless the
-// access is Look; one that is not there is fs.ErrNotExist, unless it is Make.
+// OpenTables opens a database for a tool. Of the options only those of the location and Logger have an effect.
+// The error is [sqlstore.ErrInUse] for a file that another process has locked, unless the access is Look, and
+// fs.ErrNotExist for a file that does not exist, unless it is Make.
 func OpenTables(ctx context.Context, opts engine.Options, access Access) (*Tables, error) {
 	opts.Sync, opts.Empty = true, false
 	kind := sqlstore.NewSchema(opts)
@@ -47,12 +61,11 @@ func OpenTables(ctx context.Context, opts engine.Options, access Access) (*Table
 	return &Tables{t, kind}, nil
 }
 
-// makeTables makes upstream's tables, and the file that they are in. A part of a copy is
-// good enough.
+// makeTables creates upstream's tables, and the file. Tables that an interrupted copy has created are accepted.
 func (t *Tables) makeTables(ctx context.Context) error { return t.Use(ctx, t.schema.Prepare) }
 
-// complete refuses a database whose tables are not those of the newest revisions,
-// which alone can be read whole, and one that is a part of a copy.
+// complete returns an error unless the database has all tables at the newest revision, since the columns are
+// those of that revision, and is not the target of an interrupted copy.
 func (t *Tables) complete(r *sqlconn.Tx) error {
 	at, err := t.schema.Revision(r)
 	if err != nil {
@@ -70,11 +83,11 @@ func (t *Tables) complete(r *sqlconn.Tx) error {
 	return t.schema.CheckTables(r)
 }
 
-// errNothing says that a database has no tables.
+// errNothing is the error about a database without tables.
 var errNothing = errors.New("it is empty: make the tables with `berth db sync`")
 
-// filled returns the first of upstream's tables that has rows, empty when none
-// has. The tables need not be there.
+// filled returns the first of upstream's tables that has rows, "" when there is none. Missing tables count as
+// empty.
 func (t *Tables) filled(r *sqlconn.Tx) (string, error) {
 	for _, table := range migrations.Tables {
 		there, err := r.HasTable(table.Name)

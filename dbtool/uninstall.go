@@ -12,14 +12,14 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// aliveWithin is how long ago a store must have shown that it is there: twice as
-// long as it takes between two times.
+// aliveWithin is the age of a writer's last sign of life within which it counts as running: two intervals of
+// those signs.
 const aliveWithin = 2 * engine.TendEvery
 
-// ErrAlive says that another instance has shown that it is running.
+// ErrAlive is the error while another instance uses the database.
 var ErrAlive = errors.New("another instance of Berth works on it")
 
-// Own returns Berth's own tables in the database with the numbers of their rows.
+// Own returns Berth's own tables in the database, with their numbers of rows.
 func (t *Tables) Own(ctx context.Context) (own []TableCount, err error) {
 	err = t.Read(ctx, func(r *sqlconn.Tx) error {
 		own, err = ownTables(r)
@@ -46,9 +46,9 @@ func ownTables(r *sqlconn.Tx) (own []TableCount, err error) {
 	return own, nil
 }
 
-// Uninstall drops Berth's own tables: after it the database is what upstream's
-// tools make. While an instance shows that it runs, it is ErrAlive, unless forced.
-// An instance that has not written yet shows nothing.
+// Uninstall drops Berth's own tables, which leaves what upstream's tools create. Unless force is set, it
+// returns [ErrAlive] while the change log has signs of a running instance; one that has written nothing leaves
+// none.
 func (t *Tables) Uninstall(ctx context.Context, force bool) error {
 	return t.Write(ctx, func(w *sqlconn.Tx) error {
 		own, err := ownTables(w)
@@ -67,7 +67,7 @@ func (t *Tables) Uninstall(ctx context.Context, force bool) error {
 	})
 }
 
-// unused returns ErrAlive when a writer of the change log has shown up lately.
+// unused returns ErrAlive when a writer of the change log has given a sign of life recently.
 func unused(w *sqlconn.Tx, own []TableCount) error {
 	if !slices.ContainsFunc(own, func(c TableCount) bool { return c.Table == "berth_writers" }) {
 		return nil

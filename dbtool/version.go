@@ -9,7 +9,7 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// A Standing is where a database is in upstream's chain of revisions.
+// A Standing is the position of a database in upstream's chain of revisions.
 type Standing string
 
 // The standings of databases.
@@ -21,7 +21,7 @@ const (
 	StandsUnknown Standing = "unknown" // Berth does not know it
 )
 
-// A Version says what a database is.
+// A Version describes a database.
 type Version struct {
 	Server   string // its name and version
 	Revision string // what alembic_version says, empty when there is none
@@ -30,7 +30,7 @@ type Version struct {
 	Own      int64  // the version of Berth's own tables, 0 when it has none
 }
 
-// releases are those that brought upstream's revisions.
+// releases are the releases of upstream that have added its revisions.
 var releases = map[string]string{
 	"b4ed3a175331":    "Stein (1.0)",
 	"611cd6dffd7b":    "Train (2.0)",
@@ -39,11 +39,10 @@ var releases = map[string]string{
 	"a082b8bb98d0":    "later than Xena; duplicate indexes are removed",
 }
 
-// Release returns upstream's release that brought a revision, empty when it is
-// not known.
+// Release returns upstream's release that has added a revision, "" for an unknown one.
 func Release(revision string) string { return releases[revision] }
 
-// Version looks at the database. One that belongs to something else is an error.
+// Version describes the database. The error is about tables of another program.
 func (t *Tables) Version(ctx context.Context) (v Version, err error) {
 	err = t.Read(ctx, func(r *sqlconn.Tx) (err error) {
 		if v.Server, err = serverVersion(r); err != nil {
@@ -59,7 +58,7 @@ func (t *Tables) Version(ctx context.Context) (v Version, err error) {
 	return v, err
 }
 
-// serverVersion names the program that keeps the database.
+// serverVersion returns the name and version of the database system.
 func serverVersion(r *sqlconn.Tx) (string, error) {
 	text := func(one *sqlconn.Row) string { return one.Text(0) }
 	switch r.Session.Dialect {
@@ -77,7 +76,7 @@ func serverVersion(r *sqlconn.Tx) (string, error) {
 	return "SQLite " + version, err
 }
 
-// standing is revision without the refusal of those that are not known.
+// standing returns the revision, also an unknown one.
 func (t *Tables) standing(r *sqlconn.Tx) (revision string, s Standing, err error) {
 	versioned, err := r.HasTable("alembic_version")
 	if err != nil {

@@ -98,15 +98,15 @@ func (c *dbCopy) print(plan dbtool.CopyPlan, copied int64, took time.Duration) e
 	switch {
 	case c.json:
 		return fail(exitFailure, writeJSON(c.env.stdout, struct {
-			From    string      `json:"from"`
-			To      string      `json:"to"`
-			DryRun  bool        `json:"dry_run"`
-			Tables  []tableRows `json:"tables"`
-			Rows    int64       `json:"rows"`
-			Before  int64       `json:"rows_before"` // by the copy that this one resumed
-			Copied  int64       `json:"rows_copied"`
-			Seconds float64     `json:"seconds"`
-		}{c.source.name, c.target.name, c.dry, rowsOf(plan.Tables), plan.Rows, plan.Done, copied, took.Seconds()}))
+			From    string              `json:"from"`
+			To      string              `json:"to"`
+			DryRun  bool                `json:"dry_run"`
+			Tables  []dbtool.TableCount `json:"tables"`
+			Rows    int64               `json:"rows"`
+			Before  int64               `json:"rows_before"` // by the copy that this one resumed
+			Copied  int64               `json:"rows_copied"`
+			Seconds float64             `json:"seconds"`
+		}{c.source.name, c.target.name, c.dry, plan.Tables, plan.Rows, plan.Done, copied, took.Seconds()}))
 	case !c.dry:
 		fmt.Fprintf(c.env.stdout, "copied and compared: %s\n", rate(copied, took))
 	}

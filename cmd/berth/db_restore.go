@@ -95,12 +95,12 @@ func restoreDB(ctx context.Context, env environment, db *openedDB, in io.ReadSee
 	}
 	if asJSON {
 		return fail(exitFailure, writeJSON(env.stdout, struct {
-			Database string      `json:"database"`
-			DryRun   bool        `json:"dry_run"`
-			Tables   []tableRows `json:"tables"`
-			Rows     int64       `json:"rows"`
-			Seconds  float64     `json:"seconds"`
-		}{db.name, dry, rowsOf(counts), sumRows(counts), time.Since(start).Seconds()}))
+			Database string              `json:"database"`
+			DryRun   bool                `json:"dry_run"`
+			Tables   []dbtool.TableCount `json:"tables"`
+			Rows     int64               `json:"rows"`
+			Seconds  float64             `json:"seconds"`
+		}{db.name, dry, counts, sumRows(counts), time.Since(start).Seconds()}))
 	}
 	printCounts(env.stdout, counts)
 	if dry {

@@ -47,9 +47,9 @@ given. An instance that has written nothing yet leaves no sign.
 					return err
 				}
 				return fail(exitFailure, writeJSON(env.stdout, struct {
-					Database string      `json:"database"`
-					Dropped  []tableRows `json:"dropped"`
-				}{db.name, rowsOf(own)}))
+					Database string              `json:"database"`
+					Dropped  []dbtool.TableCount `json:"dropped"`
+				}{db.name, own}))
 			})
 		},
 	}
@@ -69,7 +69,7 @@ func uninstallDB(ctx context.Context, say io.Writer, db *openedDB, force bool, a
 	}
 	if len(own) == 0 {
 		fmt.Fprintf(say, "nothing to do: %s has no tables of Berth's own\n", db.name)
-		return nil, nil
+		return []dbtool.TableCount{}, nil
 	}
 	fmt.Fprintf(say, "these tables of %s are dropped, with their rows:\n", db.name)
 	printCounts(say, own)

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/berthcloud/berth/dbtool"
 )
 
 // A choice is the value of a flag that takes one of a few words.
@@ -52,18 +50,4 @@ func writeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false) // URLs have &
 	return e.Encode(v)
-}
-
-// tableRows is a table with its rows in JSON.
-type tableRows struct {
-	Table string `json:"table"`
-	Rows  int64  `json:"rows"`
-}
-
-func rowsOf(counts []dbtool.TableCount) []tableRows {
-	all := make([]tableRows, len(counts))
-	for i, c := range counts {
-		all[i] = tableRows{c.Table, c.Rows}
-	}
-	return all
 }
