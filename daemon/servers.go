@@ -41,7 +41,7 @@ func (s *servers) start(ln net.Listener, h http.Handler, opts httpapi.ServeOptio
 	})
 }
 
-// Fail returns a channel that is closed when a listener fails.
+// failed returns a channel that is closed when a listener fails.
 func (s *servers) failed() chan struct{} {
 	s.once.Do(func() { s.ended = make(chan struct{}) })
 	return s.ended

@@ -231,7 +231,7 @@ func (c *cloud) listening(address string) func(*config.Berth) {
 	return func(b *config.Berth) { b.Listen, b.AllowedHosts = address, c.opts.AllowedHosts }
 }
 
-// daemon.StartCompute starts the compute service with clients of the others.
+// startCompute starts the compute service with clients of the others.
 func (c *cloud) startCompute(ctx context.Context, g daemon.Dependencies) error {
 	computes := config.DefaultCompute()
 	c.listening(c.opts.ComputeListen)(&computes.Berth)

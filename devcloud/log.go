@@ -24,7 +24,7 @@ type upOutput struct {
 	warnings io.Writer // gets warnings and errors too; nil when the output is the terminal
 }
 
-// daemon.OpenLog opens a log file; warnings and errors are printed on the terminal as well. With --verbose
+// openLog opens a log file; warnings and errors are printed on the terminal as well. With --verbose
 // the terminal gets everything, and there is no file.
 func (o *Options) openLog(p daemon.Process, dir string) (*upOutput, error) {
 	cfg := &config.DefaultPlacement().Service

@@ -42,7 +42,7 @@ func (l *login) Access(context.Context) (endpoint, token string, err error) {
 	return endpoint, l.token, nil
 }
 
-// Forget implements client.Access.
+// Discard implements client.Access.
 func (l *login) Discard(token string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -34,7 +34,7 @@ type Image struct {
 	Properties      map[string]string // such as hw_cpu_policy and trait:HW_CPU_X86_AVX2
 }
 
-// The fields that a file may set, by their names in Glance's API. What it may not are
+// written has the fields that a file may set, by their names in Glance's API. What it may not are
 // those that follow from the others.
 type written struct {
 	ID              string     `json:"id"`

@@ -108,8 +108,8 @@ func (step SetClass) filter(verb string) []string {
 	return []string{"filter", verb, "dev", step.Device, "parent", "1:", "pref", strconv.Itoa(filterBase + step.Number)}
 }
 
-// The class itself is ovs-vswitchd's, which cannot remove it while a filter names
-// it.
+// apply removes the filters and the queue of the class. The class itself is ovs-vswitchd's, which
+// cannot remove it while a filter names it.
 func (step RemoveClass) apply(ctx context.Context, s *Switch) error {
 	_, _ = s.tc(ctx, SetClass{Device: step.Device, Number: step.Number}.filter("del")...)
 	_, _ = s.tc(ctx, "qdisc", "del", "dev", step.Device, "parent", fmt.Sprintf("1:%x", step.Number+1))

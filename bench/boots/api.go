@@ -36,7 +36,7 @@ func (a *api) call(ctx context.Context, method, url string, body, out any) error
 	return fakehosts.Ask(ctx, a.client, version, method, url, body, out)
 }
 
-// Signals are sent once each, by name, and may be awaited.
+// signals are sent once each, by name, and may be awaited.
 type signals struct {
 	mu sync.Mutex // guards what follows
 	m  map[string]*signal

@@ -116,7 +116,7 @@ func (g *Generator) spoilPath(d *draft) {
 	d.path = strings.Join(seg, "/")
 }
 
-// odd strings are what people type, and what they should not.
+// oddString picks one of what people type, and what they should not.
 func (g *Generator) oddString() string {
 	return pick(g, []string{
 		"", " ", "x", "ä", "日本", "\U0001F6A2", "'", "\"", "'\"", "\\", "a\nb", "\t", "\x7f", "\u00a0", "\u200b", "\u2028", "<b>x</b>",

@@ -33,7 +33,7 @@ var draft4 = pyschema.Draft4{
 	Patterns: map[string]func(string) bool{flavorIDPattern: isFlavorID, printablePattern: isPrintable},
 }
 
-// object of one member, which is all that most bodies are.
+// bodySchema compiles the schema of an object of one member, which is all that most bodies are.
 func bodySchema(name, inner string) *pyschema.Schema {
 	return draft4.MustCompile(`{"type": "object", "properties": {"` + name + `": ` + inner + `},
 		"required": ["` + name + `"], "additionalProperties": false}`)

@@ -155,7 +155,7 @@ type ProviderBuilder struct {
 	id int64
 }
 
-// Inventory adds inventory of a class: total of it, nothing reserved or used, in
+// Stock adds inventory of a class: total of it, nothing reserved or used, in
 // units of any size. Options change the row.
 func (p *ProviderBuilder) Stock(class string, total int64, options ...func(*placement.InventoryRow)) *ProviderBuilder {
 	row := placement.InventoryRow{

@@ -23,8 +23,8 @@ type capacityPage [pageSize]int32
 // wordsPerPage is how many words of a bit set go with a page.
 const wordsPerPage = pageSize / 64
 
-// roomEnd is the biggest entry. It stands for itself and all above.
-const roomEnd = math.MaxInt32
+// entryEnd is the biggest entry. It stands for itself and all above.
+const entryEnd = math.MaxInt32
 
 // Word returns, for the 64 indexes of one word of a bit set, those of among whose trees may have a
 // provider with free capacity for an amount. Only what it leaves out is certain.
@@ -38,14 +38,14 @@ func (r FreeCapacity) Word(word int, among uint64, amount int64) uint64 {
 	}
 	from := word % wordsPerPage * 64
 	entries := (*[64]int32)(r.pages[at][from : from+64])
-	least := int32(min(amount, roomEnd))
+	least := int32(min(amount, entryEnd))
 	if bits.OnesCount64(among) < 16 {
 		return someWithFree(entries, among, least)
 	}
 	return among & withFree(entries, least)
 }
 
-// withRoom looks at all entries, without branches.
+// withFree looks at all entries, without branches.
 func withFree(entries *[64]int32, least int32) (word uint64) {
 	for i := range entries {
 		// The difference is negative when the entry is at least least.
@@ -54,7 +54,7 @@ func withFree(entries *[64]int32, least int32) (word uint64) {
 	return word
 }
 
-// someWithRoom looks at some entries one by one.
+// someWithFree looks at some entries one by one.
 func someWithFree(entries *[64]int32, among uint64, least int32) uint64 {
 	word := among
 	for rest := among; rest != 0; rest &= rest - 1 {
@@ -75,10 +75,10 @@ func (s *Inventory) freeEntry() int32 {
 	} else if sane && u < precise {
 		most = min(most, int64(u)-s.Used)
 	}
-	return int32(min(max(most, 0), roomEnd))
+	return int32(min(max(most, 0), entryEnd))
 }
 
-// A roomEdit makes a FreeCapacity from another. It copies each page at most once.
+// A capacityEdit makes a FreeCapacity from another. It copies each page at most once.
 type capacityEdit struct {
 	FreeCapacity
 	own []bool // the pages that are copies
@@ -131,7 +131,7 @@ func (e *edit) measure(was, is *Tree) {
 	}
 }
 
-// setRoom puts an entry, and copies nothing when it is there already.
+// setFree puts an entry, and copies nothing when it is there already.
 func (e *edit) setFree(id placement.ClassID, index, entry int32) {
 	r := e.free[id]
 	if r == nil {

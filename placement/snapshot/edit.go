@@ -237,10 +237,10 @@ func (e *edit) count(t *Tree, sign int) {
 func (e *edit) index(was, is *Tree) {
 	e.measure(was, is)
 	if was == nil {
-		was = &Tree{index: is.index, layout: &noShape}
+		was = &Tree{index: is.index, layout: &noLayout}
 	}
 	if is == nil {
-		is = &Tree{index: was.index, layout: &noShape}
+		is = &Tree{index: was.index, layout: &noLayout}
 	}
 	if was.layout != is.layout {
 		mark(e.w.withClass, e.classes, was.layout.classes, is.layout.classes, is.index)

@@ -23,10 +23,10 @@ type Layout struct {
 	lineages  []uint64 // of each provider: itself and all above it
 }
 
-// noShape is the layout of no tree.
-var noShape Layout
+// noLayout is the layout of no tree.
+var noLayout Layout
 
-// newShape works out the layout of a tree of these providers.
+// newLayout works out the layout of a tree of these providers.
 func newLayout(providers []*Provider) *Layout {
 	s := &Layout{words: (len(providers) + 63) >> 6}
 	for _, p := range providers {
@@ -106,7 +106,7 @@ func (s *Layout) describes(providers []*Provider) bool {
 // member reports whether i is in a set, which may be nil.
 func member(set []uint64, i int) bool { return set != nil && set[i>>6]&(1<<(i&63)) != 0 }
 
-// hashShape hashes what a layout is made of (FNV-1a, a number at a time).
+// hashLayout hashes what a layout is made of (FNV-1a, a number at a time).
 func hashLayout(providers []*Provider) uint64 {
 	const prime = 1099511628211
 	h := uint64(14695981039346656037)
@@ -124,10 +124,10 @@ func hashLayout(providers []*Provider) uint64 {
 	return h
 }
 
-// maxShapes bounds the list of layouts that a snapshot keeps.
-const maxShapes = 1024
+// maxLayouts bounds the list of layouts that a snapshot keeps.
+const maxLayouts = 1024
 
-// shapeOf finds the layout of a tree: that of the tree it replaces, which may be
+// layoutOf finds the layout of a tree: that of the tree it replaces, which may be
 // nil, or of another, or a new one.
 func (e *edit) layoutOf(old, t *Tree) *Layout {
 	if old != nil && old.layout.describes(t.Providers) {
@@ -141,7 +141,7 @@ func (e *edit) layoutOf(old, t *Tree) *Layout {
 	}
 	s := newLayout(t.Providers)
 	s.hash = h
-	if len(e.w.layouts) < maxShapes {
+	if len(e.w.layouts) < maxLayouts {
 		e.w.layouts = append(slices.Clip(e.w.layouts), s)
 	}
 	return s

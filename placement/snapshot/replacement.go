@@ -46,7 +46,7 @@ func (w *Snapshot) WithChanges(c placement.Changes, built time.Time) (next *Snap
 	return w.withReplaced(trees, built), read
 }
 
-// withStepped replaces trees by others of the same providers.
+// withReplaced replaces trees by others of the same providers.
 func (w *Snapshot) withReplaced(trees []*Tree, built time.Time) *Snapshot {
 	if len(trees) == 0 {
 		return w

@@ -48,7 +48,7 @@ type Snapshot struct {
 
 	totals map[placement.ClassID]Totals // without their Class; of classes with inventory
 	free   map[placement.ClassID]FreeCapacity
-	// layouts are those that trees have or had, as far as there is free capacity for them.
+	// layouts are those that trees have or had, at most maxLayouts.
 	layouts []*Layout
 
 	fold  bool // names and UUIDs are the same in upper and lower case

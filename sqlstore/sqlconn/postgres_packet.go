@@ -14,12 +14,12 @@ import (
 // which they are prepared.
 type postgresPackets struct{}
 
-// Several statements in one text go by the simple protocol.
+// exec sends the statements in one text, for which there is the simple protocol.
 func (postgresPackets) exec(ctx context.Context, s *Session, query string, args []any) (sql.Result, error) {
 	return s.Conn.ExecContext(ctx, s.Dialect.rebind(s.joined(query)), append([]any{pgx.QueryExecModeSimpleProtocol}, args...)...)
 }
 
-// Rows need a packet of their own.
+// rows sends what waits first: rows need a packet of their own.
 func (postgresPackets) rows(ctx context.Context, s *Session, query string, args []any) (*sql.Rows, error) {
 	if _, err := s.Conn.ExecContext(ctx, strings.Join(s.put, ";\n")); err != nil {
 		return nil, err
