@@ -56,6 +56,7 @@ func (p postgreSQL) arguments(data string, port int) []string {
 		{"unix_socket_directories", ""},
 		{"max_connections", "200"},
 		{"shared_buffers", "32MB"},
+		{"dynamic_shared_memory_type", "mmap"}, // files in the data directory: those in /dev/shm outlive a killed server
 		{"log_timezone", "UTC"},
 		{"timezone", "UTC"},
 	} {

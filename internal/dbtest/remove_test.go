@@ -1,6 +1,7 @@
 package dbtest
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -23,6 +24,30 @@ func TestSharedMemoryIsRemoved(t *testing.T) {
 	})
 	if exists(id) {
 		t.Errorf("segment %d is left", id)
+	}
+}
+
+// TestSharedMemoryIsInTheDirectory requires that memory that the processes of a PostgreSQL share by name is in the
+// directory, with which it is removed: nothing else removes it when the server is killed.
+func TestSharedMemoryIsInTheDirectory(t *testing.T) {
+	s := NewPostgreSQL(t, Fast())
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", s.process.Pid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for line := range strings.Lines(string(maps)) {
+		f := strings.Fields(line) // addresses, mode, offset, device, inode, path
+		if len(f) < 6 || f[1] != "rw-s" || f[5] == "/dev/zero" || strings.HasPrefix(f[5], "/SYSV") {
+			continue
+		}
+		named++
+		if !strings.HasPrefix(f[5], s.data()) {
+			t.Errorf("it shares %s", f[5])
+		}
+	}
+	if named == 0 {
+		t.Errorf("it shares no memory by name:\n%s", maps)
 	}
 }
 
