@@ -9,14 +9,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/conformance/clients/openstack"
 	"github.com/berthcloud/berth/conformance/server"
-	"github.com/berthcloud/berth/internal/upstreamtest"
 )
 
 // TestBoot plays the guide to its end with "berth up", including compute, which boots the server.
 // Then it continues beyond the guide.
 func TestBoot(t *testing.T) {
-	upstreamtest.Need(t, packages, program, plugin)
+	openstack.Need(t)
 	for _, s := range play(t, newUp(t), []string{"boot.txt", "more.txt", "up.txt"}, judgeBoot) {
 		if !*record {
 			continue

@@ -1,30 +1,13 @@
 package guide
 
 import (
-	"bufio"
-	"errors"
-	"fmt"
-	"io"
-	"os"
 	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/berthcloud/berth/conformance/clients/openstack"
 	"github.com/berthcloud/berth/internal/keystonetest"
-	"github.com/berthcloud/berth/internal/process"
-)
-
-const (
-	program  = "/usr/bin/openstack"
-	packages = "python3-openstackclient python3-osc-placement"
-
-	// plugin is the client's plug-in for placement.
-	plugin = "/usr/lib/python3/dist-packages/osc_placement/plugin.py"
-
-	// commandTime bounds each command.
-	commandTime = time.Minute
 )
 
 // personas are the users of the scripts, both in one project: each may use the other's objects.
@@ -52,12 +35,12 @@ func atKeystone(k *keystonetest.Keystone, who string) []string {
 type terminal struct {
 	t        *testing.T
 	env      []string
-	sessions map[string]*session // by version of placement's API
+	sessions map[string]*openstack.Session // by version of placement's API
 }
 
 func newTerminal(t *testing.T, login []string) *terminal {
 	t.Helper()
-	return &terminal{t, environment(t.TempDir(), login), make(map[string]*session)}
+	return &terminal{t, environment(t.TempDir(), login), make(map[string]*openstack.Session)}
 }
 
 // alone are commands that one client can run after the other: the client, which takes
@@ -81,7 +64,7 @@ func (m *terminal) run(line string) string {
 	if c == nil {
 		return m.shell(line, "")
 	}
-	out := m.session(c[1]).run(c[2])
+	out := m.session(c[1]).Run(c[2])
 	if piped {
 		out = m.shell(filter, out)
 	}
@@ -101,65 +84,14 @@ func (m *terminal) shell(line, input string) string {
 }
 
 // session returns the client for a version of placement's API.
-func (m *terminal) session(version string) *session {
+func (m *terminal) session(version string) *openstack.Session {
 	m.t.Helper()
 	if m.sessions[version] == nil {
 		env := m.env
 		if version != "" {
 			env = append(env[:len(env):len(env)], "OS_PLACEMENT_API_VERSION="+version)
 		}
-		m.sessions[version] = newSession(m.t, env)
+		m.sessions[version] = openstack.NewSession(m.t, env)
 	}
 	return m.sessions[version]
-}
-
-// A session is a client that reads commands from its standard input.
-type session struct {
-	t   *testing.T
-	in  io.Writer
-	out *os.File
-	buf *bufio.Reader // of out
-}
-
-func newSession(t *testing.T, env []string) *session {
-	t.Helper()
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	cmd := exec.Command(program)
-	cmd.Env, cmd.Stdout, cmd.Stderr = env, w, w // one pipe, which preserves the order
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := process.Start(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { p.Kill(); _ = r.Close() })
-	return &session{t, in, r, bufio.NewReader(r)}
-}
-
-// mark ends the output of a command.
-const mark = "=== end of a command ==="
-
-func (s *session) run(command string) string {
-	s.t.Helper()
-	_, err := fmt.Fprintf(s.in, "%s\n!echo '%s'\n", command, mark)
-	if err := errors.Join(err, s.out.SetReadDeadline(time.Now().Add(commandTime))); err != nil {
-		s.t.Fatal(err)
-	}
-	var out strings.Builder
-	for {
-		line, err := s.buf.ReadString('\n')
-		if err != nil {
-			s.t.Fatalf("openstack %s: %v\n%s%s", command, err, out.String(), line)
-		}
-		if strings.TrimSpace(line) == mark {
-			return out.String()
-		}
-		out.WriteString(line)
-	}
 }

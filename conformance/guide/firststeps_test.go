@@ -12,10 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/conformance/clients/openstack"
 	"github.com/berthcloud/berth/conformance/server"
 	"github.com/berthcloud/berth/internal/process"
 	"github.com/berthcloud/berth/internal/servertest"
-	"github.com/berthcloud/berth/internal/upstreamtest"
 )
 
 const firstSteps = "../../docs/first-steps.md"
@@ -102,9 +102,9 @@ func (n *newcomer) types(line string) string {
 	p, out := n.start(cmd)
 	select {
 	case <-p.Ended():
-	case <-time.After(commandTime):
+	case <-time.After(openstack.CommandTime):
 		p.Kill()
-		n.t.Fatalf("%s has not ended after %v\n%s", line, commandTime, out.Tail())
+		n.t.Fatalf("%s has not ended after %v\n%s", line, openstack.CommandTime, out.Tail())
 	}
 	return n.page.Replace(out.String())
 }
@@ -162,7 +162,7 @@ func stable(out, known string) string {
 // TestFirstSteps runs the commands of the page for newcomers, and compares their output with the
 // page. With -record it writes the output.
 func TestFirstSteps(t *testing.T) {
-	upstreamtest.Need(t, packages, program, plugin)
+	openstack.Need(t)
 	data, err := os.ReadFile(firstSteps)
 	if err != nil {
 		t.Fatal(err)

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/conformance/clients/openstack"
 	"github.com/berthcloud/berth/conformance/server"
-	"github.com/berthcloud/berth/internal/upstreamtest"
 )
 
 var (
@@ -24,7 +24,7 @@ var scripts = []string{"guide.txt", "refusals.txt"}
 
 // TestGuide plays the scripts with Berth's services.
 func TestGuide(t *testing.T) {
-	upstreamtest.Need(t, packages, program, plugin)
+	openstack.Need(t)
 	play(t, newBerth(t), scripts, func(t *testing.T, s *script, st *step, got string) {
 		if d := cmp.Diff(st.want, got); d != "" {
 			t.Errorf("%s: %s (-want +got)\n%s", s.path, st.command, d)
@@ -38,7 +38,7 @@ func TestUpstream(t *testing.T) {
 	if !*alsoUpstream {
 		t.Skip("NOT COMPARED with Debian's Neutron: -upstream does")
 	}
-	upstreamtest.Need(t, packages, program, plugin)
+	openstack.Need(t)
 	for _, s := range play(t, newUpstream(t), scripts, judgeUpstream) {
 		if !*record {
 			continue

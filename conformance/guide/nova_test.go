@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berthcloud/berth/conformance/clients/openstack"
 	"github.com/berthcloud/berth/conformance/clients/rest"
 	"github.com/berthcloud/berth/conformance/neutron"
 	"github.com/berthcloud/berth/conformance/nova"
@@ -18,14 +19,13 @@ import (
 	"github.com/berthcloud/berth/internal/keystonetest"
 	"github.com/berthcloud/berth/internal/rotation"
 	"github.com/berthcloud/berth/internal/servertest"
-	"github.com/berthcloud/berth/internal/upstreamtest"
 )
 
 // TestBootWithNova plays the guide to its end with Debian's Nova and Keystone, beside Berth's
 // placement and network services and with Debian's in place of either: one of the three in each
 // rotation.
 func TestBootWithNova(t *testing.T) {
-	upstreamtest.Need(t, packages, program, plugin)
+	openstack.Need(t)
 	mixes := map[string]struct {
 		start   func(*testing.T) *cloud
 		scripts []string

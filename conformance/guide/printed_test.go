@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berthcloud/berth/internal/upstreamtest"
+	"github.com/berthcloud/berth/conformance/clients/openstack"
 )
 
 // The UUIDs of providers follow from their names: all in the guide do, but the one of br-physnet0.
@@ -40,7 +40,7 @@ func TestPrinted(t *testing.T) {
 // TestUpPrints requires "berth up" to print the guide's output, including the ids of the host and
 // the agent.
 func TestUpPrints(t *testing.T) {
-	upstreamtest.Need(t, packages, program, plugin)
+	openstack.Need(t)
 	admin := newTerminal(t, newUp(t).login("admin"))
 	for command, printed := range guidePrints(t) {
 		comparePrinted(t, command, printed, tidy(admin.run((&step{command: command}).line())))

@@ -2,59 +2,58 @@ package namespaces
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/berthcloud/berth/conformance/clients/openstack"
 	"github.com/berthcloud/berth/conformance/server"
 	"github.com/berthcloud/berth/internal/traffictest"
 )
 
 // A person uses the cloud with the openstack client, as the administrator.
 type person struct {
-	t   *testing.T
-	dir string
+	t       *testing.T
+	session *openstack.Session
 }
 
-const commandTime = time.Minute
-
-// openstack runs a command and returns its output.
-func (p person) openstack(args ...string) string {
-	p.t.Helper()
-	ctx, stop := context.WithTimeout(p.t.Context(), commandTime)
-	defer stop()
-	cmd := exec.CommandContext(ctx, "/usr/bin/openstack", args...)
-	cmd.Env = append(os.Environ(), "OS_CLIENT_CONFIG_FILE="+filepath.Join(p.dir, "clouds.yaml"), "OS_CLOUD=berth-admin")
-	var errors strings.Builder
-	cmd.Stderr = &errors
-	out, err := cmd.Output()
-	if err != nil {
-		p.t.Fatalf("openstack %s: %v\n%s", strings.Join(args, " "), err, errors.String())
-	}
-	return strings.TrimSpace(string(out))
+func newPerson(t *testing.T, dir string) person {
+	t.Helper()
+	return person{t, openstack.NewSession(t, append(os.Environ(),
+		"OS_CLIENT_CONFIG_FILE="+filepath.Join(dir, "clouds.yaml"), "OS_CLOUD=berth-admin", "PYTHONUNBUFFERED=1"))}
 }
 
 // make creates an object and returns its id.
-func (p person) make(args ...string) string {
+func (p person) make(command string, args ...any) string {
 	p.t.Helper()
-	return p.openstack(append(args, "-f", "value", "-c", "id")...)
+	id := strings.TrimSpace(p.session.Run(fmt.Sprintf(command, args...) + " -f value -c id"))
+	if !printedID.MatchString(id) {
+		p.t.Fatalf("openstack "+command+" prints %q", append(args, id)...)
+	}
+	return id
 }
 
-// await waits until a command prints something.
-func (p person) await(want string, args ...string) {
+var printedID = regexp.MustCompile(`^[0-9a-f-]{36}$`)
+
+// await waits until a server or a port is active.
+func (p person) await(kind, name string) {
 	p.t.Helper()
 	got := ""
 	for end := time.Now().Add(commandTime); time.Now().Before(end); {
-		if got = p.openstack(args...); got == want {
+		if got = p.session.Run(kind + " show " + name + " -f value -c status"); got == "ACTIVE\n" {
 			return
 		}
 	}
-	p.t.Fatalf("openstack %s prints %q, want %q", strings.Join(args, " "), got, want)
+	p.t.Fatalf("the %s %s is %q", kind, name, got)
 }
+
+const commandTime = time.Minute
 
 // spaces are the namespaces of the cloud, but for those of its host and what that is wired to.
 func spaces(t *testing.T) (servers, all []string) {
@@ -99,14 +98,15 @@ const (
 // while the other sends as much as it can, and more when the other is done.
 func TestGuaranteeIsFelt(t *testing.T) {
 	traffictest.Need(t, "tc", "iperf3")
+	openstack.Need(t)
 	up, dir := server.StartBerthUp(t, "--driver", "netns")
 	secondIsRefused(t)
-	p := person{t, dir}
-	p.make("network", "create", "net0", "--provider-network-type", "vlan", "--provider-physical-network", "physnet0", "--provider-segment", "100")
-	p.make("subnet", "create", "subnet0", "--network", "net0", "--subnet-range", "192.0.2.0/24")
-	p.make("network", "qos", "policy", "create", "policy0")
-	for _, direction := range []string{"--egress", "--ingress"} {
-		p.make("network", "qos", "rule", "create", "policy0", "--type", "minimum-bandwidth", "--min-kbps", "200000", direction)
+	p := newPerson(t, dir)
+	p.make("network create net0 --provider-network-type vlan --provider-physical-network physnet0 --provider-segment 100")
+	p.make("subnet create subnet0 --network net0 --subnet-range 192.0.2.0/24")
+	p.make("network qos policy create policy0")
+	for _, direction := range []string{"egress", "ingress"} {
+		p.make("network qos rule create policy0 --type minimum-bandwidth --min-kbps 200000 --%s", direction)
 	}
 	for _, one := range []struct {
 		name, vnic, outside string
@@ -116,15 +116,15 @@ func TestGuaranteeIsFelt(t *testing.T) {
 		{"NIC", "direct", "berth-outside-nic", true},
 	} {
 		t.Run(one.name, func(t *testing.T) {
-			p := person{t, dir}
-			boot := func(name string, port ...string) traffictest.Flow {
-				id := p.make(append([]string{"port", "create", name, "--network", "net0", "--vnic-type", one.vnic}, port...)...)
-				server := p.make("server", "create", name, "--flavor", "cirros256", "--image", "cirros-0.5.1-x86_64-disk", "--port", id)
-				p.await("ACTIVE", "server", "show", name, "-f", "value", "-c", "status")
-				p.await("ACTIVE", "port", "show", name, "-f", "value", "-c", "status")
+			p := person{t, p.session}
+			boot := func(name, more string) traffictest.Flow {
+				id := p.make("port create %s --network net0 --vnic-type %s %s", name, one.vnic, more)
+				server := p.make("server create %s --flavor cirros256 --image cirros-0.5.1-x86_64-disk --port %s", name, id)
+				p.await("server", name)
+				p.await("port", name)
 				return traffictest.Flow{Namespace: "berth-devstack0-" + server, Server: "192.0.2.254", Connections: 1, Download: one.download}
 			}
-			quiet, loud := boot(one.name+"-quiet", "--qos-policy", "policy0"), boot(one.name+"-loud")
+			quiet, loud := boot(one.name+"-quiet", "--qos-policy policy0"), boot(one.name+"-loud", "")
 			traffictest.Run(t, "ip", "-n", one.outside, "address", "add", "192.0.2.254/24", "dev", "eth0")
 			quiet.Port, loud.Port, loud.Connections = 5201, 5202, 16
 			traffictest.Serve(t, one.outside, quiet.Port)
@@ -139,13 +139,15 @@ func TestGuaranteeIsFelt(t *testing.T) {
 					t.Fatalf("the server got %d kbit/s beside its neighbour and %d alone; promised are %d", together[0], alone[0], promised)
 				}
 			}
-			p.openstack("server", "delete", "--wait", one.name+"-quiet", one.name+"-loud")
+			if out := p.session.Run("server delete --wait " + one.name + "-quiet " + one.name + "-loud"); out != "" {
+				t.Errorf("deleting the servers prints %s", out)
+			}
 		})
 	}
 	if servers, _ := spaces(t); len(servers) > 0 {
 		t.Errorf("servers that were deleted have left %q", servers)
 	}
-	p.make("server", "create", "last", "--flavor", "cirros256", "--image", "cirros-0.5.1-x86_64-disk", "--nic", "none", "--wait")
+	p.make("server create last --flavor cirros256 --image cirros-0.5.1-x86_64-disk --nic none --wait")
 	if servers, _ := spaces(t); len(servers) != 1 {
 		t.Errorf("one server is %q", servers)
 	}
