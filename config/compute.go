@@ -22,7 +22,8 @@ type Compute struct {
 	Boots Boots
 }
 
-// Nova has the compute service's settings in the groups [DEFAULT], [api] and [wsgi].
+// Nova has the compute service's settings in the groups [DEFAULT], [api] and [wsgi], with Nova's
+// names, meaning and defaults except for Listen.
 type Nova struct {
 	MyIP            string // has no effect; checked for other values
 	Listen          string
@@ -52,14 +53,14 @@ const (
 // computeAPI is Nova's name of the API that Berth has.
 const computeAPI = "osapi_compute"
 
-// OverTLS reports whether the files request TLS for the API.
+// OverTLS reports whether the files request TLS for the API, by enabled_ssl_apis.
 func (n *Nova) OverTLS() bool { return slices.Contains(n.SSLAPIs, computeAPI) }
 
 // address is the API's address according to osapi_compute_listen and osapi_compute_listen_port.
 func (n *Nova) address() string { return net.JoinHostPort(n.Listen, strconv.Itoa(n.ListenPort)) }
 
-// Quota is the group [quota]: how much a project may have, -1 for any number. Key
-// pairs are a user's, metadata items a server's, and members a group's.
+// Quota is the group [quota]: the bounds of a project; -1 is unlimited. Key pairs are counted for a
+// user, metadata items for a server, and members for a server group.
 type Quota struct {
 	Instances          int
 	Cores              int
@@ -73,7 +74,7 @@ type Quota struct {
 	ServerGroupMembers int
 }
 
-// Scheduler is how a host is chosen: the groups [scheduler], [filter_scheduler] and
+// Scheduler has the settings of the choice of a host: the groups [scheduler], [filter_scheduler] and
 // [workarounds].
 type Scheduler struct {
 	MaxAttempts         int // attempts, one host each, per server
@@ -94,7 +95,8 @@ type Scheduler struct {
 	Weights        Weights
 }
 
-// Weights are multipliers: a host is the better the higher its sum is. They are finite.
+// Weights are the multipliers of [filter_scheduler]: the host with the greatest sum is the best.
+// They are finite.
 type Weights struct {
 	RAM              float64
 	CPU              float64
@@ -105,8 +107,8 @@ type Weights struct {
 	SoftAntiAffinity float64
 }
 
-// Boots are the compute service's settings in the group [berth] about the choice of hosts for
-// servers.
+// Boots are the compute service's settings in the group [berth] about creating servers and changing
+// them.
 type Boots struct {
 	NetworksMayAsk    bool // of networks that guarantee bandwidth
 	OwnedHosts        bool // only hosts that are marked as compute's

@@ -7,13 +7,13 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// defaultNovaNeighbour has the interfaces of Nova's. An empty valid_interfaces means
-// the first of them.
+// defaultNovaNeighbour has Nova's default of valid_interfaces (nova.conf.utils): internal, then
+// public.
 func defaultNovaNeighbour() Neighbour {
 	return Neighbour{EndpointType: "internal", ValidInterfaces: []string{"internal", "public"}}
 }
 
-// adapter describes the group of a neighbour as Nova has it.
+// adapter returns the rows of a neighbour's group with Nova's options.
 func (n *Neighbour) adapter(g string) []Setting {
 	return slices.Concat([]Setting{
 		used(g, "valid_interfaces", osloconfig.List(&n.ValidInterfaces),

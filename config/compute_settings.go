@@ -45,7 +45,7 @@ func (n *Nova) settings() []Setting {
 	}
 }
 
-// checkListen refuses an empty value, which is the value of an unset $my_ip and would mean all
+// checkListen refuses an empty address, the value of an unset $my_ip, which would mean all
 // addresses.
 func checkListen(text string) error {
 	if text == "" {
@@ -60,7 +60,8 @@ var (
 	nameFields  = []string{"uuid", "hostname", "display_name", "project_id", "user_id"} // besides numbers
 )
 
-// checkNameTemplate refuses templates that do not yield a name.
+// checkNameTemplate refuses templates of names that do not contain the server's number or other
+// fields in Python's syntax.
 func checkNameTemplate(text string) error {
 	if strings.Contains(conversions.ReplaceAllString(text, ""), "%") {
 		return errors.New("a % that begins no conversion is written %%")
@@ -166,8 +167,8 @@ func (s *Scheduler) filtering() []Setting {
 	}
 }
 
-// checkWeight accepts finite numbers from least on. Values that are not numbers are refused by the
-// option's type.
+// checkWeight accepts finite numbers from least on; the option's type refuses texts that are not
+// numbers.
 func checkWeight(least float64) func(string) error {
 	return func(text string) error {
 		f, err := strconv.ParseFloat(strings.ReplaceAll(strings.TrimSpace(text), "_", ""), 64)
@@ -188,7 +189,8 @@ func (s *Scheduler) workarounds() []Setting {
 	}
 }
 
-// requestFilters are the filters of requests for which Nova has no switch.
+// requestFilters are Nova's request filters (nova.scheduler.request_filter) that nova.conf cannot
+// turn off.
 var requestFilters = []string{
 	"disabled_computes", "accelerators", "packed_virtqueue", "remote_managed_ports", "ephemeral_encryption", "virtio_sound", "tpm_secret_security",
 }

@@ -1,7 +1,24 @@
-// Package config has the settings of the services: those of placement.conf, neutron.conf,
-// ml2_conf.ini and nova.conf, upstream's options and Berth's own, with their defaults, and the
-// parser of database URLs. It does not act on the settings; the file format is in package
-// osloconfig.
+// Package config has the settings of the services: those of placement.conf, neutron.conf with
+// ml2_conf.ini, and nova.conf, upstream's options and Berth's own, with their defaults; and the
+// parser of database URLs. It does not act on the settings. The rules of the file format are in
+// package osloconfig.
+//
+// A service's settings are one struct ([Placement], [Network], [Compute]), whose fields are named
+// after the groups of the files. [Service] is the part that all have. Each group has a type with the
+// fields, a function with the defaults, and a method that returns its rows of the table of options:
+// name, field, help. The tables are the source of the documents in docs/operations and of the manual
+// pages. To add an option, add the field, its default and its row.
+//
+//	load.go                    the three Load functions, checks that concern several options
+//	settings.go                the groups that all services have, and those of placement.conf
+//	keystone.go                [keystone_authtoken] and the options of keystoneauth's plugins
+//	network*.go, compute*.go   the groups of the other two services
+//	listen.go, connection.go   values with a syntax of their own: addresses, database URLs
+//	*_ignored.txt              upstream's options that have no effect
+//
+// Where a comment names upstream's source of a rule, it is the module that registers the option:
+// oslo.log, oslo.db, oslo.policy, oslo.middleware, keystonemiddleware, keystoneauth, placement.conf,
+// neutron.conf, nova.conf.
 package config
 
 import (
@@ -10,7 +27,7 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// Service has the settings that all services share. The groups are named as in the files.
+// Service has the settings that all services share. Its groups are named as in the files.
 type Service struct {
 	Files []string // the files that were read, in order
 	Dirs  []string // the directories that were given
@@ -22,15 +39,16 @@ type Service struct {
 	Proxy    Proxy
 	Berth    Berth
 
-	// Ignored names the options that the files set and Berth does not act on.
+	// Ignored names the options that the files set and Berth does not act on, as "[group] option".
 	Ignored []string
 }
 
-// Common returns the part of a service's settings that all services have.
+// Common returns the part of a service's settings that all services have: it makes the three types
+// usable by the same code.
 func (s *Service) Common() *Service { return s }
 
 // Placement has every option of placement.conf that Berth reads. Settings binds them to their names,
-// Ignores lists the names that Berth accepts only for compatibility with existing files.
+// Ignores lists the names that are accepted for existing files only.
 type Placement struct {
 	Service
 
@@ -40,7 +58,7 @@ type Placement struct {
 	Placement Behaviour
 }
 
-// Default has the settings of all services in the group [DEFAULT].
+// Default is the part of the group [DEFAULT] that all services have, options of oslo.log.
 type Default struct {
 	Debug    bool
 	LogFile  string // empty: standard error
@@ -49,13 +67,14 @@ type Default struct {
 	UseJSON  bool
 }
 
-// Paths are the directories in [DEFAULT] of placement.conf.
+// Paths are the directories in [DEFAULT] of placement.conf and nova.conf. They only serve as values
+// of $pybasedir and $state_path.
 type Paths struct {
 	PyBaseDir string
 	StatePath string
 }
 
-// API is the group [api].
+// API is the group [api] of placement.conf.
 type API struct {
 	AuthStrategy string // Keystone or NoAuth2
 }
@@ -66,28 +85,31 @@ const (
 	StrategyNoAuth2  = "noauth2"
 )
 
-// Database is the group [placement_database], or [database] of the network and
-// compute services. An empty Connection means the embedded database in the user's data
-// directory.
+// Database is the group [placement_database] of placement.conf, or [database] of the network and the
+// compute service (oslo.db). An empty Connection means a SQLite file in the user's data directory.
+// The other options have an effect on servers only.
 type Database struct {
 	Connection            osloconfig.Secret
 	ConnectionParameters  string
 	SyncOnStartup         bool
 	MySQLSQLMode          string
 	ConnectionRecycleTime int // seconds
-	MaxPoolSize           *int
-	MaxOverflow           *int
-	PoolTimeout           *int // seconds
-	MaxRetries            int  // -1: for ever
-	RetryInterval         int  // seconds
+	// MaxPoolSize, MaxOverflow and PoolTimeout are nil when they are not set; daemon has the
+	// defaults.
+	MaxPoolSize   *int
+	MaxOverflow   *int
+	PoolTimeout   *int // seconds
+	MaxRetries    int  // -1: for ever
+	RetryInterval int  // seconds
 }
 
-// Behaviour is the group [placement].
+// Behaviour is the group [placement], whose options have upstream's meaning and defaults.
 type Behaviour struct {
-	RandomizeAllocationCandidates          bool
-	IncompleteConsumerProjectID            string
-	IncompleteConsumerUserID               string
-	AllocationConflictRetryCount           int
+	RandomizeAllocationCandidates bool
+	IncompleteConsumerProjectID   string
+	IncompleteConsumerUserID      string
+	AllocationConflictRetryCount  int
+	// Upstream compares after it has added a candidate, so that 0 has the effect of 1.
 	MaxAllocationCandidates                int    // -1: no limit
 	AllocationCandidatesGenerationStrategy string // DepthFirst or BreadthFirst
 }
@@ -98,7 +120,7 @@ const (
 	BreadthFirst = "breadth-first"
 )
 
-// CORS is the group [cors]. Without an AllowedOrigin there are no CORS headers.
+// CORS is the group [cors] (oslo.middleware). Without an AllowedOrigin no answer has CORS headers.
 type CORS struct {
 	AllowedOrigin    []string
 	AllowCredentials bool
@@ -108,8 +130,8 @@ type CORS struct {
 	AllowHeaders     []string
 }
 
-// Policy is the group [oslo_policy]. Relative paths are relative to the
-// directories of the files in Placement.Files.
+// Policy is the group [oslo_policy]. Relative paths are relative to the directories of the files in
+// Service.Files.
 type Policy struct {
 	File               string
 	Dirs               []string
@@ -123,8 +145,7 @@ type Proxy struct {
 	EnableProxyHeadersParsing bool
 }
 
-// Berth is the group [berth], which upstream does not have. The comment of a field says where 0
-// disables something.
+// Berth is the group [berth], which upstream does not have. A comment says where 0 disables a bound.
 type Berth struct {
 	Listen        string // addresses of the API, separated by commas: host:port or unix:/path
 	ListenMode    string // octal permissions of Unix sockets; see SocketMode
@@ -167,12 +188,11 @@ const (
 	TLS13 = "1.3"
 )
 
-// unknownConsumer is upstream's placeholder for the project or user of a consumer that a client of
-// a microversion before 1.8 has written.
+// unknownConsumer is upstream's placeholder for the project or user of a consumer that was written
+// before microversion 1.8.
 const unknownConsumer = "00000000-0000-0000-0000-000000000000"
 
-// DefaultPlacement returns the settings of an empty file. The caller owns all
-// of it.
+// DefaultPlacement returns the settings of an empty file. The caller owns the result.
 func DefaultPlacement() *Placement {
 	return &Placement{
 		Service: defaultService("127.0.0.1:8778", placementCORS()),
@@ -221,8 +241,8 @@ func defaultBehaviour() Behaviour {
 	}
 }
 
-// placementCORS has the lists that upstream's placement sets, not those of
-// oslo.middleware.
+// placementCORS has the lists that upstream's placement sets (placement.conf.opts,
+// set_middleware_defaults), which differ from those of oslo.middleware.
 func placementCORS() CORS {
 	return CORS{
 		AllowCredentials: true,

@@ -18,7 +18,7 @@ const (
 	PostgreSQL = "postgresql"
 )
 
-// A Connection is a database, as a SQLAlchemy URL describes it.
+// A Connection is a parsed SQLAlchemy URL of a database.
 type Connection struct {
 	Dialect  string // SQLite, MySQL or PostgreSQL
 	Driver   string // Python's driver, such as "pymysql"; without effect in Berth
@@ -30,7 +30,7 @@ type Connection struct {
 	Query    url.Values
 }
 
-// A Host is one server of a database.
+// A Host is one of the servers in a database URL.
 type Host struct {
 	Name string // host name, address, or the directory of PostgreSQL's socket
 	Port int    // 0: the dialect's own

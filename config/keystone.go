@@ -6,7 +6,8 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// Keystone is the group [keystone_authtoken]: how tokens are checked.
+// Keystone is the group [keystone_authtoken] (keystonemiddleware): how the tokens of callers are
+// checked, and the service's own credentials for that.
 type Keystone struct {
 	WWWAuthenticateURI        string
 	Interface                 string
@@ -29,8 +30,9 @@ type Keystone struct {
 	Auth        Auth
 }
 
-// Auth is the service's own credentials: the options of keystoneauth's plugins
-// for passwords, tokens and application credentials.
+// Auth are the credentials of a service at Keystone: the options of keystoneauth's plugins password,
+// v3password, token, v3token, admin_token and v3applicationcredential. Those that the plugin of
+// auth_type does not have are empty.
 type Auth struct {
 	AuthURL           string
 	Username          string
@@ -65,8 +67,7 @@ func defaultKeystone() Keystone {
 	}
 }
 
-// keystone describes the group. The credentials are read from the group that
-// auth_section names.
+// keystone returns the rows of the group without the credentials, which may be in another group.
 func (s *Service) keystone() []Setting {
 	k := &s.Keystone
 	const g = groupKeystone
@@ -92,8 +93,8 @@ func (s *Service) keystone() []Setting {
 	}
 }
 
-// credentials describes the service's own credentials, in the group that
-// auth_section names.
+// credentials returns the rows of the service's own credentials, in the group that auth_section
+// names.
 func (s *Service) credentials() []Setting {
 	k := &s.Keystone
 	group := cmp.Or(k.AuthSection, groupKeystone)
@@ -102,7 +103,7 @@ func (s *Service) credentials() []Setting {
 	return append([]Setting{kind}, k.Auth.settings(group)...)
 }
 
-// settings describes the options of the authentication plugins in a group.
+// settings returns the rows of the plugins' options in a group.
 func (a *Auth) settings(group string) []Setting {
 	text := func(name string, v *string, help string) Setting {
 		return used(group, name, osloconfig.String(v), help)

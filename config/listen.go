@@ -11,19 +11,19 @@ import (
 	"strings"
 )
 
-// UnixPeers is the word in trusted_proxies for clients on a Unix socket.
+// UnixPeers is the word in trusted_proxies for the peers on Unix sockets.
 const UnixPeers = "unix"
 
-// unixPrefix begins the address of a Unix socket.
+// unixPrefix marks the address of a Unix socket.
 const unixPrefix = "unix:"
 
-// An Address is where to listen. One of its fields is set.
+// An Address is an address to listen on. One of its fields is set.
 type Address struct {
 	TCP  string // host:port
 	Unix string // path of a socket
 }
 
-// String returns the address as the settings have it.
+// String returns the address in the syntax of the settings.
 func (a Address) String() string {
 	if a.Unix != "" {
 		return unixPrefix + a.Unix
@@ -31,7 +31,8 @@ func (a Address) String() string {
 	return a.TCP
 }
 
-// Addresses splits a list as in Berth.Listen or Berth.MetricsListen.
+// Addresses splits a list in the syntax of Berth.Listen and Berth.MetricsListen. It does not
+// validate; see [CheckAddresses].
 func Addresses(list string) []Address {
 	var all []Address
 	for text := range strings.SplitSeq(list, ",") {
@@ -55,8 +56,8 @@ func (b *Berth) SocketMode() fs.FileMode {
 	return fs.FileMode(mode) & fs.ModePerm
 }
 
-// ProxyNetworks returns the networks of TrustedProxies and whether clients on a Unix socket are
-// trusted too. Invalid entries are skipped.
+// ProxyNetworks returns the networks in TrustedProxies, and whether peers on Unix sockets are
+// trusted too. Invalid entries, which loading refuses, are skipped.
 func (b *Berth) ProxyNetworks() (networks []netip.Prefix, unix bool) {
 	for _, text := range b.TrustedProxies {
 		if text == UnixPeers {
@@ -68,7 +69,7 @@ func (b *Berth) ProxyNetworks() (networks []netip.Prefix, unix bool) {
 	return networks, unix
 }
 
-// parseNetwork reads a network, or an address as the network of it alone.
+// parseNetwork parses a network in CIDR notation, or an address as the network of that address only.
 func parseNetwork(text string) (netip.Prefix, error) {
 	if addr, err := netip.ParseAddr(text); err == nil {
 		return addr.Prefix(addr.BitLen())
@@ -96,7 +97,7 @@ func checkHosts(text string) error {
 	return nil
 }
 
-// CheckAddresses returns an error for a malformed list of addresses to listen on, as in
+// CheckAddresses returns an error for a malformed or empty list of addresses, as loading does for
 // Berth.Listen.
 func CheckAddresses(list string) error { return checkAddresses(list) }
 
@@ -128,7 +129,7 @@ func (a Address) check() error {
 	return nil
 }
 
-// maxSocketPath is the kernel's bound, less the final zero.
+// maxSocketPath is the kernel's bound for the path of a socket in bytes, without the final zero.
 const maxSocketPath = 107
 
 func checkOptionalAddresses(text string) error {

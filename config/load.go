@@ -13,7 +13,7 @@ import (
 )
 
 // LoadPlacement reads files and directories of files as upstream's --config-file and --config-dir
-// do; environment variables of the form OS_GROUP__OPTION win over both. Without any of them the
+// do; environment variables of the form OS_GROUP__OPTION override both. Without any of them the
 // result is DefaultPlacement.
 //
 // The warnings, one line each, name unknown, deprecated and empty settings. The error joins a line
@@ -58,8 +58,8 @@ type loadable[S any] interface {
 	resolve() (warnings []string)
 }
 
-// load reads the sources and fills a service's settings twice: the first time to learn which groups
-// credentials are in, and what defaults of other options depend on.
+// load reads the sources and fills a service's settings twice: the first time to determine the
+// groups of credentials and the values that defaults of other options depend on.
 func load[S loadable[S]](files, dirs []string, defaults func() S) (s S, warnings []string, err error) {
 	set, readErr := osloconfig.Read(osloconfig.Sources{Files: files, Dirs: dirs, LookupEnv: os.LookupEnv})
 	first := defaults()
@@ -106,8 +106,8 @@ func (n *Network) Ignores() osloconfig.Names { return n.ignores(networkIgnored) 
 // no effect.
 func (c *Compute) Ignores() osloconfig.Names { return c.ignores(computeIgnored) }
 
-// ignores parses a list and adds the credentials that Berth has no use for, in the group that
-// auth_section names.
+// ignores parses a list of ignored options, and adds the options of credentials that have no effect,
+// in the group that auth_section names.
 func (s *Service) ignores(list string) osloconfig.Names {
 	names := osloconfig.ParseNames(list)
 	if group := s.Keystone.AuthSection; group != "" && group != groupKeystone {
@@ -118,7 +118,7 @@ func (s *Service) ignores(list string) osloconfig.Names {
 	return names
 }
 
-// gives reports whether the files set an option that has no effect.
+// gives reports whether the files set an option that is ignored.
 func (s *Service) gives(group, option string) bool {
 	return slices.Contains(s.Ignored, osloconfig.Name{Group: group, Option: option}.String())
 }

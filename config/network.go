@@ -24,7 +24,8 @@ type Network struct {
 	Promises Promises
 }
 
-// Neutron has the network service's settings in the group [DEFAULT].
+// Neutron has the network service's settings in the group [DEFAULT], with Neutron's names, meaning
+// and defaults except for BindHost.
 type Neutron struct {
 	StatePath           string
 	BindHost            string
@@ -46,7 +47,8 @@ type Neutron struct {
 	UseSSL              bool
 }
 
-// StrategyNoAuth is the value of Neutron.AuthStrategy besides StrategyKeystone.
+// StrategyNoAuth is the value of Neutron.AuthStrategy besides StrategyKeystone: any token is
+// accepted.
 const StrategyNoAuth = "noauth"
 
 // The service plugins that Berth has. PluginPlacement reports the agents' devices to placement; the
@@ -58,15 +60,16 @@ const (
 	PluginPlacement = "placement"
 )
 
-// SSL is the group [ssl], which counts when use_ssl is set.
+// SSL is the group [ssl] (oslo.service), which has an effect when use_ssl is set and [berth] has no
+// certificate.
 type SSL struct {
 	CertFile string
 	KeyFile  string
 	CAFile   string
 }
 
-// Quotas is the group [quotas]: how many objects of a kind a project may have, -1
-// for any number.
+// Quotas is the group [quotas]: the number of objects of each kind that a project may have; a
+// negative number is unlimited.
 type Quotas struct {
 	Default           int // of kinds that are not named here
 	Network           int
@@ -77,7 +80,7 @@ type Quotas struct {
 	RBACPolicy        int
 }
 
-// Promises are the network service's settings in [berth] about requests and allocations of
+// Promises are the network service's settings in [berth] about resource requests and allocations for
 // guaranteed bandwidth and packet rates.
 type Promises struct {
 	OldRequests  bool // resource_request in the format before groups
@@ -86,7 +89,7 @@ type Promises struct {
 	KeepDeleted  bool // the allocation of a removed port remains with its server
 }
 
-// DefaultNetwork returns the settings of empty files. The caller owns all of it.
+// DefaultNetwork returns the settings of empty files. The caller owns the result.
 func DefaultNetwork() *Network {
 	database, service := defaultDatabase(), defaultService("", networkCORS())
 	database.MaxPoolSize, database.MaxOverflow = new(5), new(50)
@@ -127,7 +130,7 @@ func networkCORS() CORS {
 	}
 }
 
-// plugins are the names that Neutron has for the service plugins of Berth.
+// plugins are Neutron's names of the service plugins, aliases and classes.
 var plugins = map[string]string{
 	PluginQoS:       PluginQoS,
 	PluginTrunk:     PluginTrunk,
@@ -140,17 +143,18 @@ var plugins = map[string]string{
 	"neutron.services.placement_report.plugin.PlacementReportPlugin": PluginPlacement,
 }
 
-// Has reports whether a service plugin is enabled.
+// Has reports whether a service plugin is enabled, by either of its names.
 func (n *Neutron) Has(plugin string) bool {
 	return slices.ContainsFunc(n.ServicePlugins, func(name string) bool { return plugins[name] == plugin })
 }
 
-// missing lists the service plugins that Berth does not have.
+// missing lists the enabled service plugins that Berth does not have.
 func (n *Neutron) missing() []string {
 	return slices.DeleteFunc(slices.Clone(n.ServicePlugins), func(name string) bool { return plugins[name] != "" })
 }
 
-// MACPrefix returns the first octets of generated MAC addresses, each followed by a colon.
+// MACPrefix returns the octets that generated MAC addresses begin with, each followed by a colon:
+// three of base_mac, where Neutron takes a fourth that is not 00 too.
 func (n *Neutron) MACPrefix() string {
 	octets := strings.Split(strings.ToLower(n.BaseMAC), ":")
 	return strings.Join(octets[:min(3, len(octets))], ":") + ":"

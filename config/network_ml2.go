@@ -9,7 +9,8 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// ML2 has the settings of the plugin ML2 in its own groups.
+// ML2 has the settings of the plugin ML2: the groups [ml2], [ml2_type_*], [ovs_driver] and
+// [sriov_driver] of ml2_conf.ini.
 type ML2 struct {
 	TypeDrivers        []string
 	TenantNetworkTypes []string // in order of preference
@@ -75,10 +76,11 @@ const (
 	ExtensionDeviceProfile = "port_device_profile"
 )
 
-// Extends reports whether networks and ports have the attributes of an extension driver.
+// Extends reports whether an extension driver is enabled: networks and ports have its attributes
+// then.
 func (m *ML2) Extends(driver string) bool { return slices.Contains(m.ExtensionDrivers, driver) }
 
-// Enables reports whether networks may be of a type.
+// Enables reports whether a type driver is enabled: networks may be of that type then.
 func (m *ML2) Enables(networkType string) bool { return slices.Contains(m.TypeDrivers, networkType) }
 
 func (m *ML2) settings() []Setting {
@@ -137,7 +139,7 @@ func (m *ML2) drivers() []Setting {
 	}
 }
 
-// each checks the entries of a list.
+// each returns a check of the entries of a list, whose error names the invalid entry.
 func each(check func(string) error) func(string) error {
 	return func(text string) error {
 		for entry := range strings.SplitSeq(text, ",") {

@@ -8,8 +8,8 @@ import (
 )
 
 // A Neighbour is another service that this one sends requests to: [placement] or [nova] of the
-// network service, [placement], [neutron] or [glance] of the compute service. Without an AuthType
-// there are no requests.
+// network service, [placement], [neutron] or [glance] of the compute service. Without an AuthType no
+// requests are sent.
 type Neighbour struct {
 	AuthType    string // keystoneauth's name of a plugin, as in Keystone; or none, noauth or admin_token
 	AuthSection string // group that Auth was read from, when it is another one
@@ -37,7 +37,7 @@ const (
 
 func defaultNeighbour() Neighbour { return Neighbour{EndpointType: "public"} }
 
-// Interfaces returns the kinds of endpoints that will do, best first.
+// Interfaces returns the acceptable interfaces of the service's endpoint, the preferred one first.
 func (n *Neighbour) Interfaces() []string {
 	if len(n.ValidInterfaces) > 0 {
 		return n.ValidInterfaces
@@ -45,7 +45,7 @@ func (n *Neighbour) Interfaces() []string {
 	return []string{n.EndpointType}
 }
 
-// settings describes the group of a neighbour as Neutron has it.
+// settings returns the rows of a neighbour's group with Neutron's options.
 func (n *Neighbour) settings(g string) []Setting {
 	return slices.Concat([]Setting{
 		used(g, "endpoint_type", osloconfig.Choice(&n.EndpointType, "public", "admin", "internal"),
@@ -55,8 +55,8 @@ func (n *Neighbour) settings(g string) []Setting {
 	}, n.session(g))
 }
 
-// session describes the options that groups of neighbours share. The credentials are read from the
-// group in auth_section.
+// session returns the rows of the options of keystoneauth's sessions, and the credentials, which are
+// read from the group in auth_section.
 func (n *Neighbour) session(g string) []Setting {
 	return slices.Concat([]Setting{
 		used(g, "region_name", osloconfig.String(&n.RegionName), "Region whose endpoint of the service to use; the first one listed when empty."),
@@ -79,7 +79,7 @@ func (n *Neighbour) credentials(g string) []Setting {
 	})
 }
 
-// nova describes [nova], where some options had other names.
+// nova returns the rows of [nova], where some options have older names.
 func (n *Network) nova() []Setting {
 	older := map[string]string{"cafile": "ca_certificates_file", "insecure": "api_insecure", "timeout": "url_timeout"}
 	all := n.Nova.settings(groupNova)

@@ -2,8 +2,8 @@ package config
 
 import "github.com/berthcloud/berth/osloconfig"
 
-// OVN has the mechanism driver's own group [ovn]: the connection to OVN's southbound database, from
-// which the chassis are read.
+// OVN is the group [ovn]: the connection to OVN's southbound database, from which the chassis are
+// read when the mechanism driver ovn is enabled.
 type OVN struct {
 	Connection    string // comma-separated remotes, see ovsdb.ParseRemotes; "" for none
 	KeyFile       string // of CertFile; for remotes with ssl:, as the next two are

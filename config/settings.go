@@ -6,7 +6,8 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// A Setting is one option of a settings file, bound to its field.
+// A Setting is a row of the table of options: an option with its name, help and older names, bound
+// to the field with its value.
 type Setting struct {
 	osloconfig.Option
 }
@@ -38,8 +39,8 @@ const (
 	groupWSGI        = "wsgi"
 )
 
-// Settings returns the table of all options in the order of the documentation, bound to the fields
-// of p: Display returns the values in p.
+// Settings returns the table of all options, in the order of the documentation, bound to the fields
+// of p: their Display returns the values in p.
 func (p *Placement) Settings() []Setting {
 	return slices.Concat(
 		p.base(), p.Paths.settings(), p.api(), p.Database.settings(groupDatabase), p.placement(),
@@ -47,11 +48,13 @@ func (p *Placement) Settings() []Setting {
 	)
 }
 
+// used returns a row of the table.
 func used(group, name string, v osloconfig.Value, help string) Setting {
 	return Setting{osloconfig.Option{Name: osloconfig.Name{Group: group, Option: name}, Value: v, Help: help}}
 }
 
-// formerly adds older names in the same group.
+// formerly adds older names in the same group, which are read with a warning (deprecated_name in
+// oslo.config).
 func (s Setting) formerly(names ...string) Setting {
 	for _, name := range names {
 		s.Older = append(s.Older, osloconfig.Name{Option: name})
@@ -59,7 +62,7 @@ func (s Setting) formerly(names ...string) Setting {
 	return s
 }
 
-// formerlyDefault adds the option's name in [DEFAULT], where it was formerly.
+// formerlyDefault adds the option's name in [DEFAULT] as an older name (deprecated_group).
 func (s Setting) formerlyDefault() Setting {
 	s.Older = append(s.Older, osloconfig.Name{Group: groupDefault, Option: s.Option.Option})
 	return s
@@ -93,7 +96,7 @@ func (p *Placement) api() []Setting {
 	}
 }
 
-// settings describes the group that the database is in.
+// settings returns the rows of the group that the database is in.
 func (d *Database) settings(g string) []Setting {
 	return []Setting{
 		used(g, "connection", osloconfig.Hidden(&d.Connection).Check(checkConnection),
@@ -110,7 +113,7 @@ func (d *Database) settings(g string) []Setting {
 	}
 }
 
-// checkConnection accepts an empty text and what ParseConnection accepts.
+// checkConnection accepts "" and what ParseConnection accepts.
 func checkConnection(text string) error {
 	if text == "" {
 		return nil

@@ -21,7 +21,8 @@ import (
 	"github.com/berthcloud/berth/tracing"
 )
 
-// newAuthenticator returns the authenticator of a strategy, and a function that closes it.
+// newAuthenticator returns the authenticator of a strategy, and a function that closes it. It does
+// not send requests: Keystone may be unavailable at the start.
 func newAuthenticator(cfg *config.Service, strategy string, log *slog.Logger, m *keystoneMetrics, tracer *tracing.Tracer) (auth httpapi.Authenticator, end func(), err error) {
 	if strategy != config.StrategyKeystone {
 		log.Warn("auth_strategy is " + strategy + ": any token is accepted without a check")
@@ -40,7 +41,8 @@ func newAuthenticator(cfg *config.Service, strategy string, log *slog.Logger, m 
 	return askKeystone(v, &cfg.Keystone), v.Close, nil
 }
 
-// askKeystone returns an Authenticator that validates tokens with Keystone.
+// askKeystone returns an Authenticator that checks tokens at Keystone and answers as
+// keystonemiddleware does.
 func askKeystone(v *keystone.Validator, k *config.Keystone) httpapi.Authenticator {
 	uri := k.WWWAuthenticateURI
 	if uri == "" {
@@ -60,8 +62,8 @@ func askKeystone(v *keystone.Validator, k *config.Keystone) httpapi.Authenticato
 	}
 }
 
-// userToken returns the caller's token. The second header is an older name that
-// upstream still reads.
+// userToken returns the caller's token. X-Storage-Token is an older name that keystonemiddleware
+// still reads.
 func userToken(h http.Header) string {
 	if _, sent := h["X-Auth-Token"]; sent {
 		return joined(h, "X-Auth-Token")
@@ -69,10 +71,10 @@ func userToken(h http.Header) string {
 	return joined(h, "X-Storage-Token")
 }
 
-// joined returns a header's values joined as in WSGI servers.
+// joined returns the values of a header as WSGI servers join them.
 func joined(h http.Header, name string) string { return strings.Join(h[name], ",") }
 
-// credentialsGroup is the group of the settings that the credentials are in.
+// credentialsGroup returns the group of the settings with the credentials, for messages.
 func credentialsGroup(k *config.Keystone) string {
 	if k.AuthSection != "" {
 		return k.AuthSection
@@ -80,7 +82,7 @@ func credentialsGroup(k *config.Keystone) string {
 	return "keystone_authtoken"
 }
 
-// keystoneOptions converts the settings for the package.
+// keystoneOptions converts the settings. timeout counts where http_connect_timeout is not set.
 func keystoneOptions(k *config.Keystone) keystone.Options {
 	seconds := orInt(k.HTTPConnectTimeout, orInt(k.Timeout, 0))
 	return keystone.Options{
@@ -126,7 +128,7 @@ func keystoneCredentials(kind string, a *config.Auth) keystone.Credentials {
 	}
 }
 
-// keystoneMetrics are the numbers of the checks of tokens.
+// keystoneMetrics are the metrics of token checks.
 type keystoneMetrics struct {
 	validations *prometheus.CounterVec
 	hits        prometheus.Counter
@@ -171,9 +173,9 @@ func (m *keystoneMetrics) hooks() keystone.Metrics {
 	}
 }
 
-// CheckAuth checks step by step what the placement service needs for checking the tokens of its
-// callers, and the token of a caller unless it is "". The error is about settings with which nothing
-// can be checked.
+// CheckAuth performs the steps of checking a token at Keystone and reports the result of each: those
+// that the placement service needs, and the check of the given token unless it is "". The error is
+// about settings with which nothing can be checked.
 func CheckAuth(ctx context.Context, cfg *config.Placement, warnings []string, token string) (*authcheck.Report, error) {
 	return authcheck.Check{
 		Settings: cfg, Warnings: warnings, Options: keystoneOptions(&cfg.Keystone), Group: credentialsGroup(&cfg.Keystone),

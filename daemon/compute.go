@@ -13,8 +13,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
-// A ComputeServer is a running compute service: its database is open and its
-// listeners take connections.
+// A ComputeServer is a running compute service: its database is open and its listeners accept
+// connections.
 type ComputeServer struct {
 	Server
 	cfg     *config.Compute
@@ -23,8 +23,8 @@ type ComputeServer struct {
 
 func computePolicy() policyOf { return policyOf{defaults: computeapi.PolicyDefaults()} }
 
-// StartCompute opens the database and the listeners. The error is a [Failure], and everything
-// opened before is closed.
+// StartCompute opens the database and the listeners, and takes over the operations of an earlier
+// run. The error is a [Failure], and everything that was opened is closed.
 func StartCompute(ctx context.Context, p Process, cfg *config.Compute, log *slog.Logger, d Dependencies) (s *ComputeServer, err error) {
 	s = &ComputeServer{Server: newServer(cfg, computePolicy(), log, d), cfg: cfg}
 	defer func() {
@@ -72,27 +72,20 @@ func StartCompute(ctx context.Context, p Process, cfg *config.Compute, log *slog
 	return s, nil
 }
 
-// requestRest is the pause before operations of an ended earlier run continue, since requests that
-// it sent may still arrive. A worker without an answer pauses as long.
+// requestRest is the pause before operations of an earlier run continue, since requests that it has
+// sent may still arrive. A worker whose request was not answered pauses as long.
 const requestRest = 5 * time.Second
 
-// mirrorEvery is the interval of checks for host aggregates that are not in placement yet.
+// mirrorEvery is the interval of checks for host aggregates that placement does not have yet.
 const mirrorEvery = 5 * time.Second
 
-// mirror writes host aggregates to placement until ctx ends.
+// mirror writes host aggregates to placement until ctx ends, as Nova's API does at each change.
 func (s *ComputeServer) mirror(ctx context.Context) {
-	next := time.NewTicker(mirrorEvery)
-	defer next.Stop()
-	for {
+	repeat(ctx, mirrorEvery, func() {
 		if _, err := s.service.Mirror(ctx); err != nil && ctx.Err() == nil {
 			s.log.Error("host aggregates cannot be mirrored", "error", err)
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-next.C:
-		}
-	}
+	})
 }
 
 // wire assembles the handlers and opens the API.
@@ -106,7 +99,7 @@ func (s *ComputeServer) wire(m *serviceMetrics) {
 	}, m, ready)
 }
 
-// Compute is the service, for use in the same process.
+// Compute returns the service, for use in the same process.
 func (s *ComputeServer) Compute() *compute.Service { return s.service }
 
 // alive reads from the database. It blocks while the database hangs, which the watchdog detects.
@@ -115,14 +108,14 @@ func (s *ComputeServer) alive(ctx context.Context) error {
 	return err
 }
 
-// Run serves until ctx ends or a listener fails, and closes everything.
+// Run serves until ctx ends or a listener fails, and closes everything. The error is a [Failure].
 func (s *ComputeServer) Run(ctx context.Context) error {
 	defer s.Close()
 	return s.Server.run(ctx, func() string { return "the Compute API" }, s.alive)
 }
 
 // ServeCompute runs the service until ctx ends, with the settings that read returns. A reload calls
-// read again.
+// read again. The error is a [Failure].
 func ServeCompute(ctx context.Context, p Process, read func() (*config.Compute, []string, error)) error {
 	return serve(ctx, p, ComputeLog, read, func(cfg *config.Compute, log *slog.Logger) (apiServer, error) {
 		return StartCompute(ctx, p, cfg, log, Dependencies{})

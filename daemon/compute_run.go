@@ -10,7 +10,8 @@ import (
 	"syscall"
 )
 
-// thisRun identifies this run of the program, "" when it cannot be distinguished from others.
+// thisRun identifies this run of the program for leases in the database, "" when it cannot be
+// distinguished from others.
 func thisRun() string {
 	run, err := runOf(os.Getpid())
 	if err != nil {
@@ -19,9 +20,9 @@ func thisRun() string {
 	return run
 }
 
-// runOf identifies a process of this machine: by the boot of its kernel, the namespace of its
-// number, the number, and its start time. No other process ever has the same name, whatever the
-// name of the machine.
+// runOf identifies a process of this machine by the boot of its kernel, the PID namespace, the PID,
+// and the start time. No other process ever has the same identity, also on machines with equal
+// names.
 func runOf(pid int) (string, error) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -38,7 +39,7 @@ func runOf(pid int) (string, error) {
 	return strings.Join([]string{string(bytes.TrimSpace(boot)), space, strconv.Itoa(pid), started}, "/"), nil
 }
 
-// stat returns the state of a process, and when it was started, in ticks since the machine was.
+// stat returns the state of a process and its start time, in clock ticks since the boot.
 func stat(pid int) (state, started string, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -52,9 +53,9 @@ func stat(pid int) (state, started string, err error) {
 	return fields[0], fields[19], nil
 }
 
-// runEnded reports whether a run of the program has ended for certain: it was of this boot and PID
-// namespace, and its process does not exist, has another start time, or is a zombie. Nothing is
-// known about runs elsewhere.
+// runEnded reports whether a run of the program has certainly ended: it was of this boot and PID
+// namespace, and its process does not exist, has another start time, or is a zombie. About runs
+// elsewhere nothing is known.
 func runEnded(run string) bool {
 	own := strings.Split(thisRun(), "/")
 	parts := strings.Split(run, "/")

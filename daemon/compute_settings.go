@@ -25,7 +25,7 @@ func computeSettings(cfg *config.Compute) compute.Settings {
 	return set
 }
 
-// computeQuotas are the limits of projects.
+// computeQuotas returns the bounds of projects.
 func computeQuotas(q *config.Quota) compute.Quotas {
 	all := compute.DefaultQuotas()
 	for resource, most := range map[string]int{
@@ -38,7 +38,7 @@ func computeQuotas(q *config.Quota) compute.Quotas {
 	return all
 }
 
-// computeRequests are the settings of requests to placement.
+// computeRequests converts the settings of requests to placement.
 func computeRequests(cfg *config.Compute) request.Settings {
 	s, set := &cfg.Scheduler, request.DefaultSettings()
 	set.MaxResults = s.MaxPlacementResults
@@ -50,7 +50,7 @@ func computeRequests(cfg *config.Compute) request.Settings {
 	return set
 }
 
-// computeSelection are the settings of the selection among placement's candidates.
+// computeSelection converts the settings of the selection among placement's candidates.
 func computeSelection(cfg *config.Compute) selection.Settings {
 	s, w, set := &cfg.Scheduler, &cfg.Scheduler.Weights, selection.DefaultSettings()
 	set.Attempts, set.Subset, set.Shuffle = s.MaxAttempts, s.SubsetSize, s.ShuffleBest

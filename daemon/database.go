@@ -16,8 +16,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore"
 )
 
-// A DatabaseKind names the database of a kind of service: the group of the settings, and the file
-// in the user's data directory.
+// A DatabaseKind is the database of a kind of service: the group of the settings, and the name of
+// the file in the user's data directory when the settings have no connection.
 type DatabaseKind struct{ group, file string }
 
 var (
@@ -26,8 +26,8 @@ var (
 	computeDatabase   = DatabaseKind{"database", "compute.db"}
 )
 
-// Options returns the options of the database in the settings. It creates the directory of one in
-// the user's data directory. The name is for messages: it has no password.
+// Options converts the settings of the database, and creates the data directory when it is needed.
+// Unset pool sizes have SQLAlchemy's defaults. The name is for messages: it has no password.
 func (k DatabaseKind) Options(getenv func(string) string, db *config.Database) (opts sqlstore.Options, name string, err error) {
 	opts = sqlstore.Options{Sync: db.SyncOnStartup}
 	text := db.Connection.Reveal()
@@ -71,7 +71,7 @@ func WarnRelative(path string, log *slog.Logger) {
 	}
 }
 
-// embedded returns the file of the database when the settings have none.
+// embedded returns the path of the file for settings without a connection.
 func (k DatabaseKind) embedded(getenv func(string) string) (string, error) {
 	dir, err := DataDir(getenv)
 	if errors.Is(err, errNoHome) {
@@ -80,10 +80,11 @@ func (k DatabaseKind) embedded(getenv func(string) string) (string, error) {
 	return filepath.Join(dir, k.file), err
 }
 
-// errNoHome means that there is no directory for Berth's own files.
+// errNoHome is the error when the environment names no directory for Berth's files.
 var errNoHome = errors.New("there is no $HOME for the database")
 
-// DataDir returns the directory of Berth's own files, which it makes.
+// DataDir returns the directory of Berth's own files, $XDG_DATA_HOME/berth or ~/.local/share/berth,
+// which it creates with access for its owner only.
 func DataDir(getenv func(string) string) (string, error) {
 	base := getenv("XDG_DATA_HOME")
 	if base == "" {
@@ -97,7 +98,7 @@ func DataDir(getenv func(string) string) (string, error) {
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// databaseFailure sets the cause of an error on opening a database.
+// databaseFailure returns the [Failure] of a database that could not be opened.
 func databaseFailure(err error) error {
 	if errors.Is(err, sqlstore.ErrInUse) {
 		return Fail(DatabaseInUse, err)
@@ -105,7 +106,7 @@ func databaseFailure(err error) error {
 	return Fail(DatabaseUnusable, err)
 }
 
-// databaseServer describes a server for the store.
+// databaseServer converts the URL of a server. connection_parameters override those of the URL.
 func databaseServer(c config.Connection, db *config.Database) (*sqlstore.Server, error) {
 	dialect := sqlstore.MySQL
 	if c.Dialect == config.PostgreSQL {

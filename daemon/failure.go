@@ -1,6 +1,7 @@
 package daemon
 
-// A Cause is what kept a service from starting or running. Programs choose their exit codes by it.
+// A Cause is the kind of error that kept a service from starting or running. Programs choose their
+// exit codes by it.
 type Cause int
 
 // The causes.
@@ -12,8 +13,8 @@ const (
 	AddressUnusable               // the address to listen on cannot be had
 )
 
-// A Failure is an error with its cause. All functions of the package that start or run a service
-// return errors with one.
+// A Failure is an error with its cause. All exported functions of this package that start or run a
+// service return errors of this type.
 type Failure struct {
 	Cause Cause
 	Err   error
@@ -25,7 +26,7 @@ func (f *Failure) Error() string { return f.Err.Error() }
 // Unwrap returns the error without its cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Fail sets the cause of err; nil stays nil.
+// Fail returns a Failure with a cause; nil stays nil.
 func Fail(cause Cause, err error) error {
 	if err == nil {
 		return nil

@@ -9,14 +9,15 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 )
 
-// A Guard protects a service that trusts every client that can reach it, because it has noauth2 or
-// is a trial. A nil guard allows everything.
+// A Guard protects a service that accepts every client that can reach it, because it has noauth2 or
+// is a trial: against other machines by its listeners, and against web pages in a browser on this
+// machine by the Host header. A nil Guard allows everything.
 type Guard struct {
 	Remote bool   // other machines may reach it: the operator has allowed it
 	Advice string // for an operator who has not, after the reason
 }
 
-// noAuthGuard returns the guard of a service with noauth2.
+// noAuthGuard returns the guard of a service, nil with Keystone.
 func noAuthGuard(cfg *config.Service, strategy string) *Guard {
 	if strategy == config.StrategyKeystone {
 		return nil
@@ -28,7 +29,8 @@ func noAuthGuard(cfg *config.Service, strategy string) *Guard {
 	}
 }
 
-// check refuses listeners that other machines can reach.
+// check refuses listeners that other machines can reach, unless that is allowed. Unix sockets are
+// accepted.
 func (g *Guard) check(all []net.Listener) error {
 	if g == nil || g.Remote {
 		return nil
@@ -41,8 +43,8 @@ func (g *Guard) check(all []net.Listener) error {
 	return nil
 }
 
-// hosts returns the names in requests' Host headers that the service accepts: those in the
-// settings, and those of its addresses there.
+// hosts returns the names that requests may have in their Host headers: those in the settings, and
+// those of the addresses there.
 func (g *Guard) hosts(cfg *config.Service) *httpapi.Hosts {
 	if g == nil {
 		return nil

@@ -16,12 +16,12 @@ import (
 // listeners are those of the API and those of the operators, which may be none.
 type listeners struct{ api, ops []net.Listener }
 
-// metricsSocket is the name of a socket for operators in a socket unit
-// (FileDescriptorName=metrics). All others are for the API.
+// metricsSocket is the name of operators' sockets in a socket unit (FileDescriptorName=metrics). All
+// other sockets are for the API.
 const metricsSocket = "metrics"
 
-// openListeners takes over the sockets of systemd and opens, for the API and the operators each,
-// those of the settings when there are none. On an error all are closed.
+// openListeners takes over the sockets of systemd, and opens the addresses in the settings for each
+// of API and operators that has none. On an error everything is closed.
 func openListeners(ctx context.Context, b *config.Berth) (l listeners, err error) {
 	defer func() {
 		if err != nil {
@@ -90,6 +90,8 @@ func listenTCP(ctx context.Context, address string) (net.Listener, error) {
 	return nil, syscall.EADDRINUSE
 }
 
+// close closes all listeners. Errors have no consequence: the service has ended, or reports why it
+// does not begin.
 func (l listeners) close() {
 	for _, ln := range append(l.api, l.ops...) {
 		ln.Close() // the service has ended, or reports why it does not begin

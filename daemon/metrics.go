@@ -11,11 +11,12 @@ import (
 	"github.com/berthcloud/berth/sqlstore"
 )
 
-// serviceMetrics are the numbers that all services have.
+// serviceMetrics are the metrics that all services have, with the registry of the service: services
+// in one process do not share metrics.
 type serviceMetrics struct {
 	registry *prometheus.Registry
 	http     *httpapi.Metrics
-	reloads  *reloadMetrics
+	reloads  reloadMetrics
 	keystone *keystoneMetrics
 	database *databaseMetrics
 }
@@ -68,7 +69,7 @@ func (m *serviceMetrics) watchUnknown(count func() int) {
 	}, func() float64 { return float64(count()) }))
 }
 
-// databaseMetrics are the numbers of a store.
+// databaseMetrics are the metrics of a store.
 type databaseMetrics struct {
 	commit      prometheus.Histogram
 	batch       prometheus.Histogram
@@ -128,24 +129,23 @@ func (m *databaseMetrics) settled(committed bool) {
 }
 
 // reloadMetrics count the reloads on SIGHUP.
-type reloadMetrics struct{ reloads *prometheus.CounterVec }
+type reloadMetrics struct{ *prometheus.CounterVec }
 
-// newReloadMetrics registers them with reg.
-func newReloadMetrics(reg prometheus.Registerer) *reloadMetrics {
-	m := &reloadMetrics{prometheus.NewCounterVec(prometheus.CounterOpts{
+func newReloadMetrics(reg prometheus.Registerer) reloadMetrics {
+	m := reloadMetrics{prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "berth_reloads_total", Help: "Reloads by SIGHUP, by outcome: ok, or failed when a part stays as it was.",
 	}, []string{"outcome"})}
 	for _, outcome := range []string{"ok", "failed"} {
-		m.reloads.WithLabelValues(outcome)
+		m.WithLabelValues(outcome)
 	}
-	reg.MustRegister(m.reloads)
+	reg.MustRegister(m)
 	return m
 }
 
-func (m *reloadMetrics) count(ok bool) {
+func (m reloadMetrics) count(ok bool) {
 	outcome := "ok"
 	if !ok {
 		outcome = "failed"
 	}
-	m.reloads.WithLabelValues(outcome).Inc()
+	m.WithLabelValues(outcome).Inc()
 }

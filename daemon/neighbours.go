@@ -40,7 +40,7 @@ func networkNeighbours(cfg *config.Network, log *slog.Logger, tracer *tracing.Tr
 	return n, asked.end, nil
 }
 
-// neighbourClients is the common part of the clients of several neighbours, and closes them.
+// neighbourClients builds the clients of a service's neighbours, and closes them.
 type neighbourClients struct {
 	log    *slog.Logger
 	tracer *tracing.Tracer
@@ -54,12 +54,13 @@ func (a *neighbourClients) end() {
 	}
 }
 
-// askRetries is the number of retries of a request to a neighbour, where that is safe, and of one
-// to Keystone.
+// askRetries is the number of times that a request is sent again: to a neighbour where that is safe,
+// and to Keystone.
 const askRetries = 3
 
-// options returns the client options for the neighbour of a group of the settings, which has a type
-// in Keystone's catalogue. Without an Access there are no requests.
+// options returns the options of a client, for the neighbour in a group of the settings. kind is its
+// type in Keystone's catalogue. Without credentials in the settings the result has no Access, and
+// there is no client.
 func (a *neighbourClients) options(n *config.Neighbour, group, kind string) (o client.Options, err error) {
 	o = client.Options{
 		Retries: askRetries, Log: a.log, Timeout: time.Duration(max(0, orInt(n.Timeout, 0))) * time.Second,

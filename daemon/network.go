@@ -17,8 +17,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore/rowtable"
 )
 
-// A NetworkServer is a running network service: its database is open and its
-// listeners take connections.
+// A NetworkServer is a running network service: its database is open and its listeners accept
+// connections.
 type NetworkServer struct {
 	Server
 	cfg     *config.Network
@@ -30,8 +30,8 @@ func networkPolicy() policyOf {
 	return policyOf{defaults: networkapi.PolicyDefaults(), networking: true}
 }
 
-// StartNetwork opens the database and the listeners. The error is a [Failure], and everything
-// opened before is closed.
+// StartNetwork opens the database and the listeners. The error is a [Failure], and everything that
+// was opened is closed.
 func StartNetwork(ctx context.Context, p Process, cfg *config.Network, log *slog.Logger, d Dependencies) (s *NetworkServer, err error) {
 	s = &NetworkServer{Server: newServer(cfg, networkPolicy(), log, d), cfg: cfg}
 	defer func() {
@@ -75,7 +75,7 @@ func StartNetwork(ctx context.Context, p Process, cfg *config.Network, log *slog
 	return s, nil
 }
 
-// work starts the service's background tasks. Alone means that no other process has the database.
+// work starts the service's background tasks. alone is true when no other process uses the database.
 func (s *NetworkServer) work(service *network.Service, n network.Neighbours, alone bool) {
 	s.service = service
 	s.serving.leave = s.service.EndWatches
@@ -89,7 +89,8 @@ func (s *NetworkServer) work(service *network.Service, n network.Neighbours, alo
 	}
 }
 
-// watchChassis reports the chassis in OVN's southbound database as agents.
+// watchChassis reports the chassis in OVN's southbound database as agents, in place of Neutron's ovn
+// agents.
 func (s *NetworkServer) watchChassis(db *ovsdb.Client, down time.Duration) {
 	reported := s.reported
 	if s.tracker == nil {
@@ -100,8 +101,9 @@ func (s *NetworkServer) watchChassis(db *ovsdb.Client, down time.Duration) {
 	s.ends = append(s.ends, Background(func(ctx context.Context) { r.Run(ctx, db) }))
 }
 
-// instance identifies the service by its machine and the addresses where it listens: no other
-// process can listen there, and a restarted one does again. "" when the machine has no name.
+// instance identifies this service by its machine and its addresses, which no other process can
+// listen on at the same time, and which a restarted service has again. It is "" when the machine has
+// no name: then no operation of an earlier run is recognized as its own.
 func (s *NetworkServer) instance() string {
 	machine, err := os.Hostname()
 	if err != nil {
@@ -118,29 +120,23 @@ const (
 	abandonedAfter = 3 * time.Minute
 )
 
-// recover completes or rolls back operations that earlier processes have left unfinished, until ctx
-// ends. A process that is alone does so at once at the start.
+// recover completes or rolls back changes in placement that earlier processes have left unfinished,
+// until ctx ends. When no other process uses the database, those of the last run are recovered at
+// once.
 func (s *NetworkServer) recover(ctx context.Context, alone bool) {
 	age := abandonedAfter
 	if alone {
 		age = 0
 	}
-	next := time.NewTicker(recoverEvery)
-	defer next.Stop()
-	for {
+	repeat(ctx, recoverEvery, func() {
 		if _, err := s.service.Recover(ctx, age); err != nil && ctx.Err() == nil {
 			s.log.Error("unfinished changes cannot be read", "error", err)
 		}
 		age = abandonedAfter
-		select {
-		case <-ctx.Done():
-			return
-		case <-next.C:
-		}
-	}
+	})
 }
 
-// wire assembles the handlers and opens the API.
+// wire builds the handlers and opens the API, without the extensions whose drivers are not enabled.
 func (s *NetworkServer) wire(m *serviceMetrics) {
 	api := &networkapi.API{
 		Network: s.service, Policy: s.rules, OldRequests: s.cfg.Promises.OldRequests,
@@ -172,7 +168,7 @@ func (s *NetworkServer) wire(m *serviceMetrics) {
 	}, m, ready)
 }
 
-// Network is the service, for use in the same process.
+// Network returns the service, for use in the same process.
 func (s *NetworkServer) Network() *network.Service { return s.service }
 
 // unfinished counts the pending changes in placement.
@@ -182,20 +178,21 @@ func (s *NetworkServer) unfinished() (int, error) {
 	return s.service.Unfinished(ctx)
 }
 
-// alive reads from the database. It blocks while the database hangs, which the watchdog detects.
+// alive reads from the database. It does not return while the database hangs, which the watchdog
+// detects.
 func (s *NetworkServer) alive(ctx context.Context) error {
 	_, err := s.service.Agents(ctx, network.Where(network.ByID, network.ID("")))
 	return err
 }
 
-// Run serves until ctx ends or a listener fails, and closes everything.
+// Run serves until ctx ends or a listener fails, and closes everything. The error is a [Failure].
 func (s *NetworkServer) Run(ctx context.Context) error {
 	defer s.Close()
 	return s.Server.run(ctx, func() string { return "the Networking API" }, s.alive)
 }
 
 // ServeNetwork runs the service until ctx ends, with the settings that read returns. A reload calls
-// read again.
+// read again. The error is a [Failure].
 func ServeNetwork(ctx context.Context, p Process, read func() (*config.Network, []string, error)) error {
 	return serve(ctx, p, NetworkLog, read, func(cfg *config.Network, log *slog.Logger) (apiServer, error) {
 		return StartNetwork(ctx, p, cfg, log, Dependencies{})

@@ -10,8 +10,7 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// networkSettings converts the settings for the service. The error joins all mistakes in the
-// drivers' settings.
+// networkSettings converts the settings. The error joins all mistakes in the drivers' settings.
 func networkSettings(cfg *config.Network) (network.Settings, error) {
 	drivers, err := networkDrivers(&cfg.ML2)
 	set := network.DefaultSettings()
@@ -47,7 +46,7 @@ func mtus(cfg *config.Network) network.MTUs {
 	return m
 }
 
-// networkQuotas are the limits of projects. Resources without an option of their own have the
+// networkQuotas returns the bounds of projects. Resources without an option of their own have the
 // default one.
 func networkQuotas(q *config.Quotas) network.Quotas {
 	all := network.DefaultQuotas()
@@ -63,8 +62,8 @@ func networkQuotas(q *config.Quotas) network.Quotas {
 	return all
 }
 
-// networkDrivers are the mechanism drivers, in the order of the settings, without the VNIC types
-// that they must not bind.
+// networkDrivers returns the mechanism drivers in the order of the settings, without the VNIC types
+// that they are prohibited to bind.
 func networkDrivers(m *config.ML2) ([]guarantee.Driver, error) {
 	known := map[string]struct {
 		guarantee.Driver
@@ -91,7 +90,8 @@ func networkDrivers(m *config.ML2) ([]guarantee.Driver, error) {
 	return drivers, errors.Join(errs...)
 }
 
-// vlans are the VLANs of each physical network. One is unknown that is not among them.
+// vlans returns the VLANs of each physical network, none without the type driver. A physical network
+// that is not in the result does not exist.
 func vlans(m *config.ML2) map[string][]network.Range {
 	all := make(map[string][]network.Range)
 	if !m.Enables(network.VLAN) {
@@ -103,7 +103,7 @@ func vlans(m *config.ML2) map[string][]network.Range {
 	return all
 }
 
-// tunnels are the numbers of each type of tunnels that networks may have.
+// tunnels returns the segmentation ids of each enabled type of tunnels.
 func tunnels(m *config.ML2) map[string][]network.Range {
 	all := make(map[string][]network.Range)
 	for kind, list := range map[string][]string{
@@ -127,7 +127,8 @@ func networkRanges(ranges []config.Range) []network.Range {
 // TrialNetworkAddress is where the service listens without any settings.
 const TrialNetworkAddress = "127.0.0.1:9696"
 
-// TrialNetwork sets the settings of a trial.
+// TrialNetwork changes the settings to those of a start without files: no authentication, one
+// physical network, and the plugins and drivers of the guide.
 func TrialNetwork(cfg *config.Network) {
 	cfg.Berth.Listen = TrialNetworkAddress
 	cfg.Neutron.AuthStrategy = config.StrategyNoAuth

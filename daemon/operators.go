@@ -11,7 +11,8 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 )
 
-// Operators serve the operators' pages of several services at one address.
+// Operators are the operators' pages of several services at one address, for a process with all of
+// them.
 type Operators struct {
 	Addr    net.Addr
 	servers servers

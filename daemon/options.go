@@ -26,8 +26,8 @@ const (
 	UpLog        = "berth.up"
 )
 
-// OpenLog opens the log that the settings name. Its lines have the name of the
-// program that writes them.
+// OpenLog opens the log that the settings name, or p.Stderr; its lines have the given name of the
+// part of the program. The caller closes the Output.
 func OpenLog(p Process, cfg *config.Service, name string) (*slog.Logger, *logging.Output, error) {
 	file := cfg.Default.LogFile
 	if file != "" && cfg.Default.LogDir != "" && !filepath.IsAbs(file) {
@@ -46,8 +46,9 @@ func OpenLog(p Process, cfg *config.Service, name string) (*slog.Logger, *loggin
 	return log, output, err
 }
 
-// logFileAdvice is advice about a log file that cannot be opened. Often the settings are
-// upstream's, whose directory belongs to upstream's user and is not in the unit of systemd.
+// logFileAdvice is advice about a log file that cannot be opened. The usual reason is settings of
+// upstream's service, whose log directory belongs to upstream's user and is not writable in the unit
+// of systemd.
 func logFileAdvice(getenv func(string) string) string {
 	directory := "a directory that the service may write to"
 	if own, _, _ := strings.Cut(getenv("LOGS_DIRECTORY"), ":"); own != "" { // from LogsDirectory= of the unit
@@ -57,13 +58,14 @@ func logFileAdvice(getenv func(string) string) string {
 		"; any other directory has to belong to the service's user, and to be in ReadWritePaths= of its unit (systemctl edit)"
 }
 
-// policyOf has the defaults of an API's policy.
+// policyOf are the defaults of an API's policy.
 type policyOf struct {
 	defaults   []policy.Rule
 	networking bool // Neutron's checks of fields are supported
 }
 
-// read reads the policy files. A relative path is relative to the settings files.
+// read reads the policy files and logs the warnings about them. A relative path is relative to the
+// settings files.
 func (of policyOf) read(cfg *config.Service, log *slog.Logger) (*policy.Enforcer, error) {
 	set := cfg.Policy
 	e, err := policy.New(policy.Options{
@@ -91,8 +93,9 @@ func (of policyOf) read(cfg *config.Service, log *slog.Logger) (*policy.Enforcer
 	return e, nil
 }
 
-// BesideSettings finds a relative path in the directories of the settings
-// files, and leaves it out when it is in none: such files are optional.
+// BesideSettings returns the path of a file that settings name relative to their own directory: the
+// first directory that has it, or else a path in the first directory, since policy files are
+// optional. It is "" when there are no settings files.
 func BesideSettings(cfg *config.Service, path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path
@@ -122,7 +125,7 @@ func mapStrings(list []string, f func(string) string) []string {
 	return out
 }
 
-// corsOf converts the settings for the API, nil when no origin is allowed.
+// corsOf converts the settings, to nil when no origin is allowed.
 func corsOf(c config.CORS) *httpapi.CORS {
 	if len(c.AllowedOrigin) == 0 {
 		return nil
@@ -137,8 +140,8 @@ func corsOf(c config.CORS) *httpapi.CORS {
 	}
 }
 
-// serveOptions converts the settings for the listeners. 0 means no bound in the settings, and a
-// default in the options.
+// serveOptions converts the settings. 0 means no bound in the settings, and the default in the
+// options.
 func serveOptions(b config.Berth, log *slog.Logger) httpapi.ServeOptions {
 	bound := func(d, unbounded time.Duration) time.Duration {
 		if d == 0 {

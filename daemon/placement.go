@@ -18,8 +18,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore"
 )
 
-// A PlacementServer is a running placement service: its database is open and
-// its listeners take connections.
+// A PlacementServer is a running placement service: its database is open and its listeners accept
+// connections.
 type PlacementServer struct {
 	Server
 	cfg     *config.Placement
@@ -28,8 +28,8 @@ type PlacementServer struct {
 
 func placementPolicy() policyOf { return policyOf{defaults: placementapi.PolicyDefaults()} }
 
-// StartPlacement opens the database and the listeners. The error is a [Failure], and everything
-// opened before is closed.
+// StartPlacement opens the database and the listeners, and reads the snapshot. The error is a
+// [Failure], and everything that was opened is closed.
 func StartPlacement(ctx context.Context, p Process, cfg *config.Placement, log *slog.Logger, d Dependencies) (s *PlacementServer, err error) {
 	s = &PlacementServer{Server: newServer(cfg, placementPolicy(), log, d), cfg: cfg}
 	defer func() {
@@ -73,7 +73,7 @@ func (s *PlacementServer) read(ctx context.Context, opts sqlstore.Options, m *pl
 	return nil
 }
 
-// sweep starts the comparisons with the database.
+// sweep starts the periodic comparison of the snapshot with the database.
 func (s *PlacementServer) sweep(m *placementMetrics) {
 	s.ends = append(s.ends, Background(func(ctx context.Context) {
 		sweepEvery(ctx, s.service, s.cfg.Berth.SweepInterval, m.sharing, s.log)
@@ -149,27 +149,27 @@ func candidateSettings(cfg *config.Placement) placementapi.CandidateSettings {
 	return c
 }
 
-// Run serves until ctx ends or a listener fails, and closes everything.
+// Run serves until ctx ends or a listener fails, and closes everything. The error is a [Failure].
 func (s *PlacementServer) Run(ctx context.Context) error {
 	defer s.Close()
 	return s.Server.run(ctx, s.status, s.alive)
 }
 
-// status describes for systemd what the service serves.
+// status returns the text for systemd.
 func (s *PlacementServer) status() string {
 	w, _ := s.service.Ready() // an old snapshot counts too
 	return fmt.Sprintf("%d providers", w.Len())
 }
 
-// alive returns when a read has acquired everything that it may have to wait for, or the database is
-// unavailable. It blocks while the service hangs, which the watchdog detects.
+// alive returns once a read has acquired everything that it may wait for, or the database is
+// unavailable. It does not return while the service hangs, which the watchdog detects.
 func (s *PlacementServer) alive(ctx context.Context) error {
 	_, err := s.service.Snapshot(ctx)
 	return err
 }
 
 // ServePlacement runs the service until ctx ends, with the settings that read returns. A reload
-// calls read again.
+// calls read again. The error is a [Failure].
 func ServePlacement(ctx context.Context, p Process, read func() (*config.Placement, []string, error)) error {
 	return serve(ctx, p, PlacementLog, read, func(cfg *config.Placement, log *slog.Logger) (apiServer, error) {
 		return StartPlacement(ctx, p, cfg, log, Dependencies{})

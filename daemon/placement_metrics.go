@@ -11,7 +11,7 @@ import (
 	"github.com/berthcloud/berth/placement/candidates"
 )
 
-// placementMetrics are the numbers of the placement service.
+// placementMetrics are the metrics of the placement service.
 type placementMetrics struct {
 	*serviceMetrics
 	search     prometheus.Histogram
@@ -61,11 +61,11 @@ func (m *placementMetrics) foundNone(c candidates.Constraint) {
 }
 
 // maxCapacityClasses bounds the resource classes with series of their own, since clients create
-// classes. Those with the lowest ids come first, so that the standard ones are always included.
+// classes. Those with the lowest ids are included, and so all standard classes.
 const maxCapacityClasses = 500
 
-// A capacityCollector reports, for each resource class, the sums over all providers. The sums are
-// stored with the snapshot, so that the cost of a scrape is independent of the number of providers.
+// A capacityCollector reports the sums over all providers for each resource class. The snapshot
+// maintains the sums, so that the cost of a scrape does not depend on the number of providers.
 type capacityCollector struct {
 	snapshot                                 func() *snapshot.Snapshot
 	total, reserved, usable, used, providers *prometheus.Desc
@@ -106,7 +106,7 @@ func (c *capacityCollector) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// watch adds the metrics of the snapshot.
+// watch registers the metrics of the snapshot.
 func (m *placementMetrics) watch(s *service.Service) {
 	gauge := func(name, help string, value func(*snapshot.Snapshot) float64) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {

@@ -11,7 +11,7 @@ import (
 	"github.com/berthcloud/berth/placement/service"
 )
 
-// sharingMetrics are the numbers of a database that others use as well.
+// sharingMetrics are the metrics of a database that other instances and programs write to.
 type sharingMetrics struct {
 	others      prometheus.Counter
 	sweep       prometheus.Histogram
@@ -39,12 +39,13 @@ func newSharingMetrics(reg prometheus.Registerer) *sharingMetrics {
 	return m
 }
 
-// followed counts the trees in the change log.
+// followed counts the trees in entries of the change log.
 func (m *sharingMetrics) followed(c placement.Changes) { m.others.Add(float64(len(c.Roots))) }
 
-// sweepEvery compares the snapshot with the database until ctx ends: this detects writes of
-// upstream's service beside this one, and refreshes a stale snapshot without a request. The
-// interval grows with the size of the snapshot: sweeps take a tenth of the time at most.
+// sweepEvery compares the snapshot with the database until ctx ends, which detects writes of
+// upstream's service beside this one, and recovers a snapshot whose refresh has failed without
+// waiting for a request. The interval grows with the duration of a comparison, so that comparisons
+// take a tenth of the time at most.
 func sweepEvery(ctx context.Context, s *service.Service, interval time.Duration, m *sharingMetrics, log *slog.Logger) {
 	if interval <= 0 {
 		return
@@ -81,8 +82,8 @@ func sweepEvery(ctx context.Context, s *service.Service, interval time.Duration,
 	}
 }
 
-// pause is the wait after a sweep. Sweeps that fail or wait for others take long too, and do not
-// extend the wait beyond a minute.
+// pause returns the wait after a comparison that took some time: nine times as long at least, but no
+// more than a minute, since comparisons that fail or wait for others take long too.
 func pause(interval, took time.Duration) time.Duration {
 	return max(interval-took, min(9*took, time.Minute))
 }

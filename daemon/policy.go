@@ -7,8 +7,7 @@ import (
 	"github.com/berthcloud/berth/identity/policy"
 )
 
-// A livePolicy decides by rules that can be exchanged while it does. It may be
-// used from many goroutines.
+// A livePolicy is an enforcer of rules that a reload replaces. It may be used from many goroutines.
 type livePolicy struct {
 	current atomic.Pointer[policy.Enforcer]
 }

@@ -11,8 +11,9 @@ import (
 	"strings"
 )
 
-// portOwner returns the id and the name of a process whose socket occupies a TCP address, according
-// to the directory proc: "" without such a process, or when it belongs to another user.
+// portOwner returns the id and the name of a process with a socket that occupies a TCP address,
+// according to the directory proc. They are "" when there is none, or when its descriptors cannot be
+// read because it belongs to another user.
 func portOwner(proc string, taken netip.AddrPort) (pid, name string) {
 	sockets := slices.Concat(listening(filepath.Join(proc, "net/tcp"), taken), listening(filepath.Join(proc, "net/tcp6"), taken))
 	if len(sockets) == 0 {
@@ -33,8 +34,8 @@ func portOwner(proc string, taken netip.AddrPort) (pid, name string) {
 	return "", ""
 }
 
-// listening returns the sockets in a table of the kernel, as links of descriptors name them, that listen on
-// an address or on one that includes it.
+// listening returns the sockets in a table of the kernel (/proc/net/tcp) that listen on an address
+// or on one that includes it, in the form of the links in /proc/PID/fd.
 func listening(table string, taken netip.AddrPort) (sockets []string) {
 	f, err := os.Open(table)
 	if err != nil {

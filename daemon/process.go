@@ -2,7 +2,7 @@ package daemon
 
 import "io"
 
-// A Process has what services take from the process that they run in.
+// A Process is what services use of the process that they run in.
 type Process struct {
 	Stderr  io.Writer           // for the log, when the settings name no file
 	Getenv  func(string) string // environment variables: directories, tracing, the service manager's

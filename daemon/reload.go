@@ -7,7 +7,7 @@ import (
 	"github.com/berthcloud/berth/logging"
 )
 
-// A source is the source of settings, for reading them again.
+// A source is where a reload reads the settings, and the log that it reopens.
 type source struct {
 	reread func() (serviceSettings, []string, error) // nil: nothing is reloaded
 	output *logging.Output
@@ -21,7 +21,8 @@ type reloadStep struct {
 	apply    func(*Server, *config.Service) error
 }
 
-// reloadSteps are executed in this order. The log comes first, since the others write to it.
+// reloadSteps are executed in this order; the log comes first, since the others write to it.
+// Settings that no step lists need a restart.
 func reloadSteps() []reloadStep {
 	return []reloadStep{
 		{"log file", nil, (*Server).reloadLogFile},
@@ -111,7 +112,7 @@ func (s *Server) reloadPolicy(cfg *config.Service) error {
 	return nil
 }
 
-// needRestart names the settings that differ and are not taken over by a reload.
+// needRestart names the settings that differ and that no step applies.
 func needRestart(running, read serviceSettings) []string {
 	was := make(map[string]string)
 	for _, o := range running.Settings() {

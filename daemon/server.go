@@ -1,8 +1,26 @@
 // Package daemon builds the services from their settings and runs them: placement, network and
-// compute each with its database, neighbours and API, and what they have in common, which is
-// listeners and TLS, authentication, policy, reloading on SIGHUP, metrics, traces and the protocol of
-// the service manager. It has no flags and ends no process: errors say what kept a service from
-// running, see [Failure].
+// compute, each with its database, neighbours and API, and what they have in common. It has no flags
+// and does not end the process: an error says what kept a service from running, see [Failure].
+//
+// A service is a [Server] with a part of its own. Its start has the same order for all three:
+//
+// 1. The settings are converted (options.go, settings.go, network_settings.go, compute_settings.go);
+// invalid
+//
+//	ones end the start before anything is opened.
+//
+// 2. The log and traces are opened, and the listeners (listen.go, serving.go): from here on clients
+// get 503 and
+//
+//	operators see the progress.
+//
+// 3. The database is opened (database.go), on placement with the snapshot (placement_progress.go).
+// 4. Clients of the neighbours are built (neighbours.go, compute_neighbours.go); they send no
+// requests yet. 5. Background tasks begin, and the API answers.
+//
+// [Server.Close] undoes that in reverse order. SIGHUP applies settings that can change while the
+// service runs (reload.go). The metrics are in metrics.go, placement_metrics.go, placement_sweep.go
+// and states.go.
 package daemon
 
 import (
@@ -22,14 +40,14 @@ import (
 	"github.com/berthcloud/berth/tracing"
 )
 
-// serviceSettings are those of any service.
+// serviceSettings are the settings of any service.
 type serviceSettings interface {
 	Common() *config.Service
 	Settings() []config.Setting
 }
 
-// A Server is the common part of all services: authentication, policy, listeners, the settings that
-// a reload compares.
+// A Server is the common part of all services: authentication, policy, listeners, and the settings
+// that a reload compares. Its methods are for one goroutine, except Operators and Addr.
 type Server struct {
 	log     *slog.Logger
 	running serviceSettings // those it was started with
@@ -38,7 +56,7 @@ type Server struct {
 
 	policy  policyOf
 	rules   *livePolicy
-	reloads *reloadMetrics
+	reloads reloadMetrics
 
 	authenticate httpapi.Authenticator // nil until the settings of authentication are known
 	guard        *Guard                // nil when callers are checked
@@ -52,8 +70,8 @@ type Server struct {
 	ends []func() // called at the end, in reverse order
 }
 
-// Dependencies has what the process passes to a service beside its settings. Nil values are as in the
-// settings.
+// Dependencies are what the process gives to a service beside its settings, in place of what the
+// settings name. The zero value of a field leaves it to the settings.
 type Dependencies struct {
 	Authenticate httpapi.Authenticator
 	Guard        *Guard
@@ -68,7 +86,7 @@ func newServer(cfg serviceSettings, of policyOf, log *slog.Logger, d Dependencie
 	return Server{log: log, running: cfg, loaded: cfg, policy: of, authenticate: d.Authenticate, guard: d.Guard}
 }
 
-// startOptions are the parameters of a service's start.
+// startOptions are what differs in the start of the services.
 type startOptions struct {
 	service  string // as in "berth placement serve"
 	trial    string // the description of a start without settings
@@ -78,9 +96,9 @@ type startOptions struct {
 	format   httpapi.Format // of its errors; nil is Placement's
 }
 
-// begin begins to listen, after the database, authentication and policy have been determined from
-// the settings. From then on requests are answered that the service is starting. It returns the
-// options for opening the database; an error is a [Failure].
+// begin determines database, policy and authentication from the settings and begins to listen: from
+// then on requests are answered that the service is starting. It returns the options for opening the
+// database; an error is a [Failure].
 func (s *Server) begin(ctx context.Context, p Process, b startOptions, m *serviceMetrics) (sqlstore.Options, error) {
 	opts, name, err := b.kind.Options(p.Getenv, b.database)
 	if err != nil {
@@ -101,7 +119,7 @@ func (s *Server) begin(ctx context.Context, p Process, b startOptions, m *servic
 	return opts, nil
 }
 
-// announce logs the settings of the start, above all those of a trial.
+// announce logs which settings the start uses.
 func (s *Server) announce(p Process, b startOptions, database string) {
 	cfg := s.running.Common()
 	s.log.Info("Berth's "+b.service+" service starts", "version", p.Version, "database", database, "listen", cfg.Berth.Listen)
@@ -110,6 +128,7 @@ func (s *Server) announce(p Process, b startOptions, database string) {
 	}
 }
 
+// listen starts tracing, sets up authentication and opens the listeners.
 func (s *Server) listen(ctx context.Context, p Process, b startOptions, m *serviceMetrics) error {
 	cfg := s.running.Common()
 	s.tracer = startTracing(ctx, p, "berth-"+b.service, m.registry, s.log)
@@ -133,10 +152,10 @@ func (s *Server) listen(ctx context.Context, p Process, b startOptions, m *servi
 // Addr is the first address of the API.
 func (s *Server) Addr() net.Addr { return s.ln.Addr() }
 
-// Operators is the handler of the operators' pages: metrics, readiness, profiles.
+// Operators returns the handler of the operators' pages: metrics, readiness, profiles.
 func (s *Server) Operators() http.Handler { return s.serving.ops }
 
-// keep registers a database for closing at the end.
+// keep has a database closed at the end.
 func (s *Server) keep(db io.Closer) {
 	s.ends = append(s.ends, func() {
 		if err := db.Close(); err != nil {
@@ -145,8 +164,8 @@ func (s *Server) keep(db io.Closer) {
 	})
 }
 
-// open answers requests from then on: those for the API with configuration c, completed by the
-// values that all services share, and those of operators.
+// open lets the API and the operators' pages answer from then on. c gets the values that all
+// services share.
 func (s *Server) open(c httpapi.Config, m *serviceMetrics, ready func() (bool, string)) {
 	s.openBehind(func(next http.Handler) http.Handler { return next }, c, m, ready)
 }
@@ -161,8 +180,8 @@ func (s *Server) openBehind(front func(http.Handler) http.Handler, c httpapi.Con
 	s.serving.open(s.api, s.ops)
 }
 
-// run serves until ctx ends or a listener fails. Status is the text for systemd, and alive the
-// check for its watchdog, which fails when it does not return.
+// run serves until ctx ends or a listener fails. status returns the text for systemd; alive is the
+// check for its watchdog, which counts as failed while it does not return.
 func (s *Server) run(ctx context.Context, status func() string, alive func(context.Context) error) error {
 	s.log.Info("ready", "address", addressText(s.ln.Addr()), "all", s.serving.apiServers.addresses(), "tls", s.serving.certs != nil)
 	reload := s.reload
@@ -178,10 +197,10 @@ func (s *Server) run(ctx context.Context, status func() string, alive func(conte
 	return Fail(Failed, err)
 }
 
-// readyTime bounds the question whether the database answers.
+// readyTime bounds the check whether the database answers.
 const readyTime = 5 * time.Second
 
-// readable returns what /readyz says of a service that is ready when its database answers.
+// readable returns the check of /readyz for a service that is ready when its database answers.
 func readable(alive func(context.Context) error) func() (bool, string) {
 	return func() (bool, string) {
 		ctx, cancel := context.WithTimeout(context.Background(), readyTime)
@@ -193,8 +212,8 @@ func readable(alive func(context.Context) error) func() (bool, string) {
 	}
 }
 
-// unreadable is the text in /readyz about a database that does not answer. For a file, the error
-// has the reason; for a server, the log has it.
+// unreadable returns the text in /readyz about a database that does not answer. For a file the error
+// has the reason; for a server it is in the log only, since the error may name hosts and users.
 func unreadable(err error) string {
 	if errors.Is(err, sqlstore.ErrFileLost) {
 		return err.Error()
@@ -208,11 +227,11 @@ type apiServer interface {
 	rereads(source)
 }
 
-// rereads has SIGHUP read the settings again.
+// rereads sets the source of the settings that SIGHUP reads.
 func (s *Server) rereads(from source) { s.source = from }
 
 // serve starts a service with the settings that read returns and runs it until ctx ends. A reload
-// calls read again.
+// calls read again. The error is a [Failure].
 func serve[C serviceSettings](
 	ctx context.Context, p Process, log string, read func() (C, []string, error), start func(C, *slog.Logger) (apiServer, error),
 ) error {
@@ -248,8 +267,8 @@ func (s *Server) Close() {
 	}
 }
 
-// Background runs fn until the function it returns is called, which waits for fn
-// to return.
+// Background runs fn in a goroutine until the returned function is called, which cancels the context
+// of fn and waits until fn has returned.
 func Background(fn func(context.Context)) (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -260,5 +279,19 @@ func Background(fn func(context.Context)) (end func()) {
 	return func() {
 		cancel()
 		<-done
+	}
+}
+
+// repeat calls fn at once and then once in each interval, until ctx ends.
+func repeat(ctx context.Context, interval time.Duration, fn func()) {
+	next := time.NewTicker(interval)
+	defer next.Stop()
+	for {
+		fn()
+		select {
+		case <-ctx.Done():
+			return
+		case <-next.C:
+		}
 	}
 }

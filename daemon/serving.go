@@ -21,9 +21,8 @@ import (
 	"github.com/berthcloud/berth/systemd"
 )
 
-// A serving is the service's side towards its clients and the service manager: listeners that
-// answer from the start on, with 503 until the service is ready, the signals, and the notifications
-// of systemd.
+// A serving is the side of a service towards clients and the service manager: the listeners, which
+// answer 503 until the service is ready, the signals, and the notifications of systemd (sd_notify).
 type serving struct {
 	log    *slog.Logger
 	notify *systemd.Notifier
@@ -46,12 +45,13 @@ type serving struct {
 	waiting atomic.Pointer[string]
 }
 
-// startPatience is the time-out that systemd applies to one step of the start.
+// startPatience is the time that systemd is asked to wait for each step of the start
+// (EXTEND_TIMEOUT_USEC).
 const startPatience = 5 * time.Minute
 
 // newServing opens the listeners of the settings, or takes over those of systemd, and answers there
 // that the service is starting, in the format of its API's errors. The error is a [Failure], and
-// everything opened before is closed.
+// everything that was opened is closed.
 func newServing(ctx context.Context, cfg *config.Service, g *Guard, log *slog.Logger, reg *prometheus.Registry, m *httpapi.Metrics, as httpapi.Format) (v *serving, err error) {
 	v = &serving{
 		log: log, format: as, notify: systemd.NewNotifier(), reload: make(chan os.Signal, 1),
@@ -95,15 +95,15 @@ func (v *serving) serve(open listeners, opts httpapi.ServeOptions, m *httpapi.Me
 	}
 }
 
-// progress reports the progress of the start: to /readyz, to clients, and to systemd, which extends
-// its time-out.
+// progress reports a step of the start: to /readyz, in the answers to clients, and to systemd, which
+// extends its time-out.
 func (v *serving) progress(text string) {
 	text = "starting: " + text
 	v.waiting.Store(&text)
 	v.tell(v.notify.Starting(text, startPatience))
 }
 
-// state returns the reason why the service does not answer, "" when it does.
+// state returns the reason why requests are not answered, "" when they are.
 func (v *serving) state() string {
 	if text := v.waiting.Load(); text != nil {
 		return *text
@@ -128,9 +128,9 @@ func (v *serving) open(api, ops http.Handler) {
 	v.api.Set(api)
 }
 
-// run serves until ctx ends or a listener fails. It calls reload for every SIGHUP, and ends the
-// service on SIGHUP without one; it calls alive for systemd's watchdog; status is the status text
-// there. The listeners are closed when it returns.
+// run serves until ctx ends or a listener fails, and closes the listeners. It calls reload for each
+// SIGHUP; a nil reload ends the service on SIGHUP. alive is the check for systemd's watchdog, and
+// status the text there.
 func (v *serving) run(ctx context.Context, status func() string, reload func(), alive func(context.Context) error) error {
 	watch := v.watch(alive)
 	defer watch()
@@ -153,36 +153,29 @@ func (v *serving) run(ctx context.Context, status func() string, reload func(), 
 	}
 }
 
-// watch resets systemd's watchdog, if there is one, until the returned function is called.
+// watch notifies systemd's watchdog, if there is one, until the returned function is called.
 func (v *serving) watch(alive func(context.Context) error) (stop func()) {
 	interval, err := systemd.WatchdogInterval()
 	v.tell(err)
 	if interval == 0 {
 		return func() {}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
+	return Background(func(ctx context.Context) {
 		v.notify.Watch(ctx, interval, alive, func(err error) {
 			v.log.Error("the watchdog of systemd is not notified: the service does not respond", "error", err)
 		})
-	}()
-	return func() {
-		cancel()
-		<-ended
-	}
+	})
 }
 
-// tell logs a failed notification of systemd.
+// tell logs the failure of a notification of systemd, which has no other consequence.
 func (v *serving) tell(err error) {
 	if err != nil {
 		v.log.Warn("systemd cannot be notified", "error", err)
 	}
 }
 
-// stop ends the API's listeners and then the operators', who can thus observe the end. Requests
-// under way are finished within the bound of the settings. Later calls do nothing.
+// stop ends the API's listeners and then the operators', who can observe the end that way. Requests
+// in flight finish within the bound of the settings. Later calls do nothing.
 func (v *serving) stop() (err error) {
 	v.stopping.Do(func() {
 		text := "stopping"
@@ -197,7 +190,7 @@ func (v *serving) stop() (err error) {
 	return err
 }
 
-// status describes for operators what is served where.
+// status returns the text for systemd: what is served at which addresses.
 func (v *serving) status(what string) string {
 	return fmt.Sprintf("serving %s at %s", what, v.apiServers.addresses())
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 )
 
-// frontSettings converts the settings for the handlers in front of the API, whose errors have the
+// frontSettings converts the settings of the handlers in front of the API, whose errors have the
 // given format.
 func frontSettings(cfg *config.Service, g *Guard, as httpapi.Format) httpapi.FrontSettings {
 	return httpapi.FrontSettings{
@@ -36,7 +36,8 @@ func proxies(cfg *config.Service) httpapi.Proxies {
 	return httpapi.Proxies{Networks: networks, Unix: unix}
 }
 
-// tlsFiles returns the settings of TLS, and whether TLS is enabled.
+// tlsFiles returns the files for TLS, and whether TLS is enabled. The error is about a setting
+// without one that it needs.
 func tlsFiles(cfg *config.Service) (files httpapi.TLSFiles, on bool, err error) {
 	b := &cfg.Berth
 	if (b.TLSCertFile == "") != (b.TLSKeyFile == "") {

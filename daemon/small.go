@@ -8,13 +8,14 @@ import (
 	"github.com/berthcloud/berth/httpapi"
 )
 
-// A SmallServer serves an API that has no database, and that only "berth up" has.
+// A SmallServer serves an API without a database: the identity and the image service of "berth up".
 type SmallServer struct {
 	Server
 	name string // of the API
 }
 
-// StartSmall begins to serve an API with the given authentication. The error is a [Failure].
+// StartSmall begins to serve an API. listen sets the address in settings that are otherwise the
+// defaults. The error is a [Failure].
 func StartSmall(ctx context.Context, p Process, listen func(*config.Berth), name string, api httpapi.Config, log *slog.Logger, d Dependencies) (*SmallServer, error) {
 	cfg := config.DefaultPlacement() // of which only the settings that all services share apply
 	listen(&cfg.Berth)

@@ -11,12 +11,12 @@ import (
 	"github.com/berthcloud/berth/network"
 )
 
-// A countedGauge is a gauge whose value is read from the database at each scrape. State is its only
-// label, "" for none.
+// A countedGauge is a gauge whose value is read from the database at each scrape. state is the value
+// of its only label, "" for a gauge without labels.
 type countedGauge struct{ name, help, state string }
 
-// A countCollector reports gauges whose values are one read of the database. They are NaN while it
-// is unavailable.
+// A countCollector reports gauges whose values come from one read of the database. They are NaN
+// while the database is unavailable.
 type countCollector struct {
 	descs []*prometheus.Desc
 	read  func(context.Context) ([]float64, error) // in the order of the gauges

@@ -13,9 +13,9 @@ import (
 	"github.com/berthcloud/berth/tracing"
 )
 
-// startTracing enables tracing of a service when OpenTelemetry's variables request it, and
-// registers its metrics with reg then. Invalid variables leave it off: they may be meant for
-// another program, and must not prevent the service's start.
+// startTracing enables tracing when OpenTelemetry's variables request it, and registers its metrics
+// then. With invalid variables tracing stays off and a warning is logged: the variables may be meant
+// for another program, and must not keep the service from starting.
 func startTracing(ctx context.Context, p Process, service string, reg prometheus.Registerer, log *slog.Logger) *tracing.Tracer {
 	spans := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "berth_trace_spans_total", Help: "Spans of traces, by what became of them: exported, dropped, failed.",
@@ -43,8 +43,7 @@ func startTracing(ctx context.Context, p Process, service string, reg prometheus
 
 func addTo(c prometheus.Counter) func(int) { return func(n int) { c.Add(float64(n)) } }
 
-// stopTracing sends the last spans, for a few seconds at most. Further calls do
-// nothing.
+// stopTracing sends the last spans, for a few seconds at most. Further calls do nothing.
 func stopTracing(t *tracing.Tracer, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
@@ -62,7 +61,7 @@ func tracedSystem(opts sqlstore.Options) string {
 }
 
 // routeNames returns a function that finds the route of a request, so that a span has its name even
-// when the request is refused before it is routed. For a path without a route it is "".
+// when the request is refused before routing. It is "" for a path without a route.
 func routeNames(routes []httpapi.Route) func(*http.Request) string {
 	mux := http.NewServeMux()
 	names := make(map[string]string)

@@ -19,13 +19,13 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// guideHost is the host of the guide to guaranteed minimum bandwidth.
+// guideHost is the host in the guide to guaranteed minimum bandwidth.
 const guideHost = "devstack0"
 
 // guideAgent is the id of its Open vSwitch agent, as the guide prints it.
 const guideAgent network.ID = "5e57b85f-b017-419a-8745-9c406e149f9e"
 
-// upAgentID returns the guide's id for its agent, and none for others.
+// upAgentID returns the guide's id for its agent, and "" for others, which get random ids.
 func upAgentID(kind, host string) network.ID {
 	if kind == guarantee.OpenVSwitch.AgentType && host == guideHost {
 		return guideAgent
@@ -59,13 +59,13 @@ tunnel_types = vxlan
 local_ip = 127.0.0.1
 `
 
-// agentKinds are the agents of the host, in the order in which their devices are in the
-// guide's list of providers.
+// agentKinds are the agents of the guide's host, in the order of their devices in the guide's list
+// of providers.
 var agentKinds = []agentsettings.Kind{agentsettings.SRIOV, agentsettings.OVS}
 
 // startAgents starts the agents of the guide's host, one after the other, so that their devices in
-// placement have the same order each time. They enforce rates when there is such a host: see
-// holdPorts. End ends them.
+// placement have the same order each time. With network namespaces they enforce rates: see
+// enforcePorts. end ends them.
 func (c *cloud) startAgents(ctx context.Context) (end func(), err error) {
 	text := guideAgents
 	if c.lab != nil {
@@ -104,8 +104,8 @@ func (c *cloud) startAgents(ctx context.Context) (end func(), err error) {
 	return end, nil
 }
 
-// startOtherAgents starts an Open vSwitch agent on each host but the guide's: it has tunnels and no
-// devices. With network namespaces those hosts have no switch, and no agent. End ends them.
+// startOtherAgents starts an Open vSwitch agent on each host but the guide's, with tunnels and no
+// devices. With network namespaces those hosts have no switch and no agent. end ends them.
 func (c *cloud) startOtherAgents(ctx context.Context) (end func(), err error) {
 	if c.lab != nil {
 		return func() {}, nil
@@ -134,7 +134,8 @@ func (c *cloud) startOtherAgents(ctx context.Context) (end func(), err error) {
 // commonFile is the name of the file with commonAgents.
 const commonFile = "agents.ini"
 
-// agentsFile returns the path of a file of agents, and creates the file when it is missing.
+// agentsFile returns the path of a settings file of agents, and creates the file when it is missing
+// or everything begins anew.
 func (c *cloud) agentsFile(name, text string) (path string, err error) {
 	path = filepath.Join(c.dir, name)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || c.opts.Reset {
@@ -149,7 +150,7 @@ func (c *cloud) agentServices() []agent.Service {
 	return []agent.Service{hostagent.NetworkService(client.NewNetwork(client.Options{Access: access, Log: c.output.Logger(daemon.AgentLog)}))}
 }
 
-// reporter returns an agent of a host.
+// reporter returns an agent of a host, which reads its settings again when the files change.
 func (c *cloud) reporter(host string, kind agentsettings.Kind, sources osloconfig.Sources, to []agent.Service) (*agent.Reporter, error) {
 	log := c.output.Logger(daemon.AgentLog).With("agent", string(kind), "host", host)
 	read := func() (*agentsettings.Settings, []agent.Service, error) {
@@ -162,17 +163,17 @@ func (c *cloud) reporter(host string, kind agentsettings.Kind, sources osloconfi
 	set, _, err := read()
 	findings := &agent.Findings{}
 	return &agent.Reporter{
-		Beside: c.holdPorts(findings, log), Observed: func() agentsettings.Observed { return agentsettings.Observed{Findings: findings.List()} },
+		Beside: c.enforcePorts(findings, log), Observed: func() agentsettings.Observed { return agentsettings.Observed{Findings: findings.List()} },
 		Services: to, Settings: set, Read: read, Log: log,
 		Fingerprint: func() agentsettings.Fingerprint { return agentsettings.FingerprintOf(sources) },
 	}, err
 }
 
-// syncTime bounds the sync of the agents' devices to placement.
+// syncTime bounds the wait for the agents' devices in placement.
 const syncTime = 5 * time.Second
 
 // awaitAgents waits until want agents have reported, and placement has the devices of those that
-// have any. A time-out is no error.
+// have any. A time-out is logged and is no error.
 func (c *cloud) awaitAgents(ctx context.Context, want int) error {
 	for {
 		all, err := c.network.Network().Agents(ctx)

@@ -1,7 +1,22 @@
-// Package devcloud runs a whole cloud in one process on one machine, for trying it: the services, small
+// Package devcloud runs a whole cloud in one process on one machine, to try it: the services, small
 // identity and image services, and hosts with their agents, with the example of OpenStack's guide to
 // guaranteed minimum bandwidth loaded. It is "berth up" without the flags, and not for production:
-// passwords go over HTTP.
+// passwords are sent over HTTP.
+//
+// [Run] starts the services in the order of their dependencies, loads the example, prints a page
+// that says what to try, and serves until the context ends; [RunGuide] plays the guide's steps
+// instead. Services talk to each other as in production, by REST with tokens of the identity
+// service, except for the network service's requests to placement and the hosts' to the compute
+// service, which are calls in the process.
+//
+//	cloud.go                   start and end
+//	identity.go, login.go      users, passwords and tokens; files for the openstack client
+//	hosts.go, agents.go        hosts and their agents
+//	netns.go                   servers as network namespaces (--driver netns)
+//	guide.go, page.go          the guide: played, and printed
+//	images.go, log.go, operators.go
+//
+// Everything is kept in one directory: databases, passwords, logs, and the files that a user edits.
 package devcloud
 
 import (
@@ -48,14 +63,14 @@ type Options struct {
 	Verbose bool // the services log to the terminal, and not to a file
 }
 
-// An Address is the address of a service, and its flag.
+// An Address is the address of a service, with the flag that sets it.
 type Address struct {
 	Service, Flag string
 	Listen        *string
 	Usual         string // the default
 }
 
-// Addresses are those of all services, in the order of the output.
+// Addresses returns the addresses of all services, in the order of the output. Listen points into o.
 func (o *Options) Addresses() []Address {
 	return []Address{
 		{"placement", "listen", &o.Listen, "127.0.0.1:8778"},
@@ -66,7 +81,7 @@ func (o *Options) Addresses() []Address {
 	}
 }
 
-// MaxHosts bounds the hosts of one process.
+// MaxHosts is the greatest number of hosts in one process.
 const MaxHosts = 1000
 
 // A cloud is a running "berth up": all services, and the agents of its hosts.
@@ -98,8 +113,8 @@ type cloud struct {
 	ends []func() // of the hosts and agents
 }
 
-// RunGuide plays the guide in a separate cloud, which ends with it, and prints to out what happens. The
-// error is a [daemon.Failure].
+// RunGuide plays the guide in a temporary cloud with ports of its own, and prints the steps to out.
+// The error is a [daemon.Failure].
 func RunGuide(ctx context.Context, p daemon.Process, out io.Writer, opts Options) error {
 	dir, err := os.MkdirTemp("", "berth-guide-")
 	if err != nil {
@@ -125,7 +140,7 @@ func RunGuide(ctx context.Context, p daemon.Process, out io.Writer, opts Options
 	return errors.Join(err, played)
 }
 
-// Run runs a cloud until ctx ends. Once everything is ready it prints to out where the services
+// Run runs a cloud until ctx ends. Once everything is ready, it prints to out where the services
 // are, how to log in and what to try. The error is a [daemon.Failure].
 func Run(ctx context.Context, p daemon.Process, out io.Writer, opts Options) error {
 	return serve(ctx, p, opts, func(c *cloud, _ context.Context) {
@@ -133,7 +148,7 @@ func Run(ctx context.Context, p daemon.Process, out io.Writer, opts Options) err
 	})
 }
 
-// serve serves until ctx ends. It calls then once everything is ready.
+// serve runs a cloud until ctx ends. It calls then once everything is ready.
 func serve(ctx context.Context, p daemon.Process, opts Options, then func(*cloud, context.Context)) error {
 	dir, err := dataDir(p, opts)
 	if err != nil {
@@ -162,7 +177,7 @@ func serve(ctx context.Context, p daemon.Process, opts Options, then func(*cloud
 	return <-served
 }
 
-// start starts the services. The error is a [daemon.Failure].
+// start starts the services, each after those that it depends on. The error is a [daemon.Failure].
 func (c *cloud) start(ctx context.Context) (err error) {
 	if c.passwords, err = loadPasswords(c.dir, c.opts.Reset); err != nil {
 		return daemon.Fail(daemon.Failed, err)
@@ -216,8 +231,8 @@ func (c *cloud) start(ctx context.Context) (err error) {
 	return atFlag(c.listenForOperators(ctx, trust.Guard), "metrics", "metrics-listen")
 }
 
-// atFlag adds to the error of a service that cannot listen which one it is, and which flag has it
-// listen elsewhere. Other errors are returned as they are.
+// atFlag adds to the error of a service that cannot listen which service it is, and the flag that
+// changes its address. Other errors are returned as they are.
 func atFlag(err error, service, flag string) error {
 	var f *daemon.Failure
 	if !errors.As(err, &f) || f.Cause != daemon.AddressUnusable {
@@ -249,13 +264,13 @@ func (c *cloud) startCompute(ctx context.Context, g daemon.Dependencies) error {
 	return nil
 }
 
-// database is the address of a database file of the directory.
+// database returns the URL of a SQLite file in the directory.
 func (c *cloud) database(name string) osloconfig.Secret {
 	return osloconfig.Secret("sqlite:///" + filepath.Join(c.dir, name)) // which is absolute: four slashes
 }
 
-// serve serves until ctx ends or one of the services does, and ends the others: clients before the
-// services that they use.
+// serve runs the services until ctx ends or one of them does, and ends them in stages: clients
+// before the services that they use.
 func (c *cloud) serve(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -304,15 +319,16 @@ func (c *cloud) endHosts() {
 	}
 }
 
-// keep registers a function to be called when the hosts end.
+// keep registers a function that is called when the hosts end.
 func (c *cloud) keep(end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ends = append(c.ends, end)
 }
 
-// load loads the example into the services: the compute host, and its agents, and waits for their
-// devices.
+// load loads the example: flavors, the catalogue, hosts and agents. It returns when placement has
+// the devices of the agents, and writes the files for the openstack client last, since other
+// processes wait for these.
 func (c *cloud) load(ctx context.Context) error {
 	if err := c.loadFlavor(ctx); err != nil {
 		return err
@@ -396,7 +412,7 @@ func (c *cloud) close() {
 	}
 }
 
-// dataDir returns the directory of the databases, which it makes.
+// dataDir returns the directory of the cloud, which it creates with access for its owner only.
 func dataDir(p daemon.Process, opts Options) (string, error) {
 	dir := opts.Data
 	if dir == "" {

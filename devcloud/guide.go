@@ -17,8 +17,8 @@ import (
 	"github.com/berthcloud/berth/httpapi/identityapi"
 )
 
-// A scenario is the guide to guaranteed minimum bandwidth, played over HTTP: an administrator
-// creates a network and a policy, and a user a port and a server.
+// A scenario plays the guide to guaranteed minimum bandwidth over HTTP with gophercloud: an
+// administrator creates a network and a policy, and a user a port and a server.
 type scenario struct {
 	out         io.Writer
 	admin, user person
@@ -30,7 +30,7 @@ type person struct{ network, compute, placement *gophercloud.ServiceClient }
 // An object is one of JSON.
 type object = map[string]any
 
-// scenarioTime bounds the creation or removal of a server.
+// scenarioTime bounds the wait for the creation or removal of a server.
 const scenarioTime = 30 * time.Second
 
 // playGuide plays the guide and prints the result of each step. It removes everything that it has
@@ -193,7 +193,7 @@ func (s *scenario) boot(ctx context.Context, port string) (string, error) {
 	return id, err
 }
 
-// await waits until a server is in the expected state. A removed one has no status.
+// await waits until a server is in the expected state. A removed server has no status.
 func (s *scenario) await(ctx context.Context, id string, is func(serverView) bool) (serverView, error) {
 	ctx, cancel := context.WithTimeout(ctx, scenarioTime)
 	defer cancel()

@@ -18,13 +18,13 @@ import (
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// guideUUID is that of the guide's host, as the guide prints it.
+// guideUUID is the UUID of the guide's host, as the guide prints it.
 const guideUUID = "3b36d91e-bf60-460f-b1f8-3322dee5cdfd"
 
 // hostName is the name of a host of "berth up".
 func hostName(n int) string { return fmt.Sprintf("devstack%d", n) }
 
-// upHost is a host of "berth up". The first is the guide's.
+// upHost returns the resources of a host. Those of the first are the guide's.
 func upHost(n int) (inventory.Host, error) {
 	id, err := guarantee.ParseUUID(guideUUID)
 	h := inventory.Host{
@@ -48,11 +48,11 @@ const (
 	buildsAtOnce = 10
 )
 
-// guidePhysicalNetwork is the one that the NIC of the guide's host leads to.
+// guidePhysicalNetwork is the physical network that the NIC of the guide's host is connected to.
 const guidePhysicalNetwork = "physnet0"
 
-// newLocalHost returns the compute service from the view of a host in the same process. The NIC of
-// the guide's host takes ports of the type direct, as many as it has functions.
+// newLocalHost returns the compute service as a host in the same process sees it. The NIC of the
+// guide's host accepts ports of the VNIC type direct, as many as it has virtual functions.
 func newLocalHost(has *inventory.Host, s *compute.Service) (host.Service, error) {
 	node := compute.NodeRow{
 		ID: compute.ID(has.ID.String()), Name: has.Name, Type: "fake", Version: 1, Address: "127.0.0.1",
@@ -80,7 +80,7 @@ func (c *cloud) tell(host string) func(context.Context, []string) error {
 	}
 }
 
-// startHost starts a host, and returns when the compute service and placement have it. End ends it.
+// startHost starts a host, and returns when the compute service and placement have it. end ends it.
 func (c *cloud) startHost(ctx context.Context, n int) (end func(), err error) {
 	has, err := upHost(n)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/berthcloud/berth/identity/local"
 )
 
-// upProject is the project of the users of "berth up". The ids are constant, so that their objects
-// remain theirs after a restart.
+// upProject is the project of the users. The ids are constant, so that objects keep their owners
+// after a restart with new passwords.
 var upProject = local.Project{ID: "d3e0000000000000000000000000d3e0", Name: "demo"}
 
 const (
@@ -30,7 +30,7 @@ const (
 // passwords are those of the users.
 type passwords map[string]string
 
-// loadPasswords returns the passwords in the directory, and creates them when there are none or
+// loadPasswords returns the passwords in the directory, and creates missing ones, or all of them if
 // anew is set.
 func loadPasswords(dir string, anew bool) (passwords, error) {
 	path := filepath.Join(dir, "passwords.json")
@@ -62,8 +62,8 @@ func loadPasswords(dir string, anew bool) (passwords, error) {
 // tokenFile has the administrator's token, in the directory of the cloud.
 const tokenFile = "token"
 
-// loadToken returns the administrator's token in the directory, and creates it when there is none
-// or anew is set.
+// loadToken returns the administrator's token in the directory, and creates it when it is missing or
+// anew is set.
 func loadToken(dir string, anew bool) (string, error) {
 	path := filepath.Join(dir, tokenFile)
 	text, err := os.ReadFile(path)
@@ -139,7 +139,7 @@ export OS_COMPUTE_API_VERSION=2.72
 unset OS_TOKEN OS_ENDPOINT OS_CLOUD
 `))
 
-// writeFiles writes how to log in.
+// writeFiles writes clouds.yaml and the openrc files, which have the passwords.
 func (c *cloud) writeFiles() error {
 	with := struct {
 		URL, Project, Region, User string

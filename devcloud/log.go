@@ -12,10 +12,11 @@ import (
 	"github.com/berthcloud/berth/logging"
 )
 
-// LogFile is the log of the services of "berth up", in the directory of the cloud.
+// LogFile is the name of the services' log in the directory of the cloud.
 const LogFile = "berth.log"
 
-// maxUpLog is the size in bytes of a log file from which on the next start begins a new one.
+// maxUpLog is the size in bytes from which a log file is replaced at the next start; the old one is
+// kept with the suffix .1.
 const maxUpLog = 16 << 20
 
 // An upOutput is where the services of "berth up" log to.
@@ -24,8 +25,8 @@ type upOutput struct {
 	warnings io.Writer // gets warnings and errors too; nil when the output is the terminal
 }
 
-// openLog opens a log file; warnings and errors are printed on the terminal as well. With --verbose
-// the terminal gets everything, and there is no file.
+// openLog opens the log file; warnings and errors also go to the terminal. With Verbose the terminal
+// gets everything, and there is no file.
 func (o *Options) openLog(p daemon.Process, dir string) (*upOutput, error) {
 	cfg := &config.DefaultPlacement().Service
 	if o.Verbose {

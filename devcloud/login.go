@@ -10,7 +10,8 @@ import (
 	"github.com/berthcloud/berth/identity/local"
 )
 
-// A login is an Access of a user to a service in the same process.
+// A login is the Access of a user to a service in the same process, with a token of the identity
+// service.
 type login struct {
 	cloud *cloud
 	user  string

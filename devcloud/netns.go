@@ -57,7 +57,7 @@ const (
 	wireRate    = 625_000 // kbit/s; above the agents' rates, so that incoming traffic does not queue before them
 )
 
-// newLab is the machine that the guide's host is when servers are network namespaces.
+// newLab describes the network of the guide's host when servers are network namespaces.
 func newLab() *netns.Lab {
 	return &netns.Lab{Namespace: hostSpace, Own: true, Wires: []netns.Wire{
 		{NIC: bridgeNIC, Bridge: guideBridge, Outside: bridgeSpace, Rate: wireRate},
@@ -65,8 +65,8 @@ func newLab() *netns.Lab {
 	}}
 }
 
-// startLab creates the guide's host, if servers are to be network namespaces. It is removed with
-// the cloud.
+// startLab creates the namespaces and devices of the guide's host, if servers are to be network
+// namespaces. They are removed with the cloud.
 func (c *cloud) startLab(ctx context.Context) error {
 	if c.opts.Driver != Netns {
 		return nil
@@ -98,7 +98,7 @@ func (c *cloud) endLab() {
 	c.lab = nil
 }
 
-// newNetns returns the driver of a host whose servers are network namespaces; only the guide's host
+// newNetns returns the driver of a host whose servers are network namespaces. Only the guide's host
 // has bridges and NICs.
 func (c *cloud) newNetns(name string, log *slog.Logger) (*netns.Driver, error) {
 	config := netns.Config{Dir: filepath.Join(c.dir, "netns", name), Prefix: "berth-" + name + "-", Log: log}
@@ -110,7 +110,7 @@ func (c *cloud) newNetns(name string, log *slog.Logger) (*netns.Driver, error) {
 	return netns.New(config)
 }
 
-// destroyAll removes the servers of a host that ends: it creates them again when it is restarted.
+// destroyAll removes the servers of a host, which creates them again after a restart.
 func destroyAll(d driver.Driver, log *slog.Logger) {
 	ctx, stop := context.WithTimeout(context.Background(), tidyTime)
 	defer stop()
@@ -123,9 +123,9 @@ func destroyAll(d driver.Driver, log *slog.Logger) {
 	}
 }
 
-// holdPorts returns a function that enforces the rates of an agent's ports on the guide's host,
+// enforcePorts returns a function that enforces the rates of an agent's ports on the guide's host,
 // beside its heartbeats; nil when there is nothing to enforce.
-func (c *cloud) holdPorts(findings *agent.Findings, log *slog.Logger) func(context.Context, *agentsettings.Settings, []agent.Service) {
+func (c *cloud) enforcePorts(findings *agent.Findings, log *slog.Logger) func(context.Context, *agentsettings.Settings, []agent.Service) {
 	if c.lab == nil {
 		return nil
 	}
@@ -185,7 +185,7 @@ Without the guarantee it gets a fraction of that:
 `
 }
 
-// guaranteed is a rate to try, in kbit/s, which the guide's host has.
+// guaranteed returns a rate for the guide's policy in kbit/s, within what the guide's host offers.
 func (c *cloud) guaranteed() string {
 	if c.lab == nil {
 		return "1000000"

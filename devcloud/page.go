@@ -11,7 +11,8 @@ import (
 // guideURL is OpenStack's guide to guaranteed minimum bandwidth.
 const guideURL = "https://docs.openstack.org/neutron/latest/admin/config-qos-min-bw.html"
 
-// page has the addresses of the services, how to log in, and what to try. The commands are the guide's, in its order.
+// page returns the text that is printed when everything is ready: the addresses of the services, how
+// to log in, and the commands of the guide in its order.
 func (c *cloud) page() string {
 	var text strings.Builder
 	err := upPage.Execute(&text, map[string]any{
@@ -75,7 +76,8 @@ edit it, and placement is updated. Ctrl-C stops all services. Changes are kept
 for the next start; "berth up --reset" deletes them.
 `))
 
-// services is a line for each service: its name, its address, and the flag that changes that.
+// services returns a line for each service with its name, its address, and the flag that changes the
+// address.
 func (c *cloud) services() string {
 	at := map[string]string{
 		"placement": c.offered(&c.placement.Server), "network": c.offered(&c.network.Server), "compute": c.offered(&c.compute.Server) + "/v2.1",

@@ -18,8 +18,7 @@ type mediaRange struct {
 	quality float64
 }
 
-// accepts reports whether an Accept header takes the media type. One that does
-// not follow the grammar takes all.
+// accepts reports whether an Accept header admits the media type. A malformed header admits all, as in WebOb.
 func accepts(header, media string) bool {
 	if header == mediaJSON && media == mediaJSON {
 		return true
@@ -28,8 +27,8 @@ func accepts(header, media string) bool {
 	return !ok || quality(ranges, media) > 0
 }
 
-// errorMedia returns the media type for an error: HTML or JSON, whichever is
-// preferred, HTML when it is a draw, and plain text when neither is taken.
+// errorMedia returns the media type for an error as WebOb chooses it: HTML or JSON, whichever has the greater
+// quality, HTML when they are equal, and plain text when neither is acceptable.
 func errorMedia(header string) string {
 	if header == mediaJSON {
 		return mediaJSON
@@ -48,8 +47,8 @@ func errorMedia(header string) string {
 	return mediaJSON
 }
 
-// quality returns the weight of the most specific range that takes the media
-// type, the first of equals, 0 when none does.
+// quality returns the weight of the most specific range that matches the media type, of several equally
+// specific ones the first; 0 when none matches.
 func quality(ranges []mediaRange, media string) float64 {
 	family, _, _ := strings.Cut(media, "/")
 	best, q := 0, 0.0
@@ -71,9 +70,8 @@ func quality(ranges []mediaRange, media string) float64 {
 	return q
 }
 
-// parseAccept reads an Accept header by the grammar of RFC 7231, section 5.3.2,
-// and reports false for one that does not follow it. Empty elements are fine,
-// but by that grammar a list may not begin with a comma and an element.
+// parseAccept parses an Accept header by the grammar of RFC 7231, section 5.3.2, and returns false for a
+// malformed one. Empty elements are allowed, but a list may not begin with a comma and an element.
 func parseAccept(header string) (ranges []mediaRange, ok bool) {
 	s, skipped := strings.CutPrefix(header, ",")
 	for first := true; ; first = false {

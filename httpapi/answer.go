@@ -14,9 +14,8 @@ import (
 	"github.com/berthcloud/berth/identity"
 )
 
-// ReadBody returns the whole body of a request. The error is an *Error: 413
-// past the API's limit, 408 when the client was too slow, 400 when it broke
-// off.
+// ReadBody returns the whole body of a request, nil for none. The error is an *Error: 413 past the API's limit,
+// 408 when the client was too slow, 400 when the connection ended early.
 func ReadBody(r *http.Request) ([]byte, error) {
 	if r.ContentLength == 0 {
 		return nil, nil
@@ -53,8 +52,8 @@ func tooLarge(limit int64) error {
 	}
 }
 
-// AbsoluteURL returns the URL of a path on this service as the client reaches
-// it, which is what Location headers carry.
+// AbsoluteURL returns the URL of a path of this service as the client reaches it, for Location headers: with
+// the scheme, host and prefix that a trusted proxy reports, or else those of the request.
 func AbsoluteURL(r *http.Request, path string) string {
 	scheme, host := "http", r.Host
 	if r.TLS != nil {
@@ -73,19 +72,20 @@ func AbsoluteURL(r *http.Request, path string) string {
 // defaultPorts are left out of URLs, as upstream does.
 var defaultPorts = map[string]string{"http": ":80", "https": ":443"}
 
-// SetLastModified sets the two caching headers that upstream sends together.
+// SetLastModified sets Last-Modified, to the second, and Cache-Control: no-cache, which upstream always sends
+// together.
 func SetLastModified(h http.Header, t time.Time) {
 	h["Last-Modified"] = []string{t.UTC().Format(http.TimeFormat)}
 	SetNoCache(h)
 }
 
-// SetNoCache sets the caching header of an answer that has no time.
+// SetNoCache sets Cache-Control: no-cache, for an answer without Last-Modified.
 func SetNoCache(h http.Header) { h["Cache-Control"] = noCache }
 
 var noCache = []string{"no-cache"}
 
-// NoAuth is the Authenticator that believes what a token says of itself. It is
-// for trials and tests.
+// NoAuth is the Authenticator of upstream's strategy noauth2, which trusts what the token says of itself. It is
+// for trials and tests. The fault is Unauthentic without a token.
 func NoAuth(r *http.Request) (identity.Caller, error) {
 	c, ok := identity.NoAuth(func(name string) (string, bool) {
 		values, sent := r.Header[name]

@@ -9,9 +9,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// A compressor compresses an answer for a client that takes gzip when the answer
-// is not a small one. An answer with a body and without a length is not: it is
-// streamed because it does not fit into a piece.
+// A compressor compresses the answer for a client that accepts gzip, unless it is small. An answer with a body
+// and without Content-Length is compressed: it is streamed because it does not fit into one piece.
 type compressor struct {
 	http.ResponseWriter
 	minSize int

@@ -10,16 +10,15 @@ import (
 	"time"
 )
 
-// LimitSettings bound the connections of one or several listeners. The zero
-// value bounds nothing.
+// LimitSettings bound the connections of one or several listeners. The zero value bounds nothing.
 type LimitSettings struct {
 	Max       int     // at a time; further ones wait until one ends. 0 is no bound.
 	PerClient int     // from one address; further ones are answered with 503 and closed. 0 is no bound.
 	Exempt    Proxies // not bound by PerClient
 }
 
-// A ConnLimit counts connections and bounds them. Listeners may share one. It
-// may be used from many goroutines.
+// A ConnLimit counts connections and bounds them. Listeners that share one are bounded together. It may be used
+// from many goroutines.
 type ConnLimit struct {
 	metrics *Metrics
 	leaving chan struct{} // has a value for each refused client that is being answered
@@ -42,7 +41,7 @@ func NewConnLimit(s LimitSettings, m *Metrics) *ConnLimit {
 	}
 }
 
-// Set changes the bounds. Connections that are too many already stay.
+// Set changes the bounds of new connections. Existing ones are kept, even when they exceed the new bounds.
 func (l *ConnLimit) Set(s LimitSettings) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

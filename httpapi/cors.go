@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// CORS allows pages from other origins to call the API, as OpenStack's middleware does. It is not
-// modified once an API uses it.
+// CORS allows pages of other origins to call the API, as oslo.middleware's CORS does. It is not modified once
+// an API uses it.
 type CORS struct {
 	AllowedOrigins   []string // "https://host[:port]"; "*" allows any
 	AllowCredentials bool
@@ -24,15 +24,14 @@ var simpleHeaders = []string{
 	"Last-Modified", "Pragma",
 }
 
-// A grant is what an answer says to an origin that may read it; the zero grant
-// says nothing.
+// A grant is the headers for an origin that may read the answer; the zero grant adds none.
 type grant struct {
 	origin      string
 	credentials bool
 	expose      string
 }
 
-// match returns what the request's origin is granted.
+// match returns the headers for the request's origin.
 func (c *CORS) match(r *http.Request) grant {
 	origin := r.Header.Get("Origin")
 	switch {

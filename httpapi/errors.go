@@ -12,9 +12,8 @@ import (
 	"github.com/berthcloud/berth/microversion"
 )
 
-// An Error is an answer that is HTTP's own business rather than a rule's: a
-// status that no kind of fault has, or a NotFound that upstream's handler
-// raises by itself.
+// An Error is an answer that no rule of a service causes: a status that no kind of fault has, or a NotFound
+// that upstream's handler raises by itself.
 type Error struct {
 	Status int
 	Code   fault.Code
@@ -32,9 +31,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%d %s: %s", e.Status, statusTitle(e.Status), e.Detail)
 }
 
-// Trapped marks err as answered by the handler itself. It affects the Vary header only: upstream
-// omits it from a 404 whose exception its handler did not catch, which an unmarked NotFound
-// represents, and sends it when the handler caught the exception. A nil err stays nil.
+// Trapped marks err as answered by the handler itself, which has an effect on the header Vary only: upstream
+// omits it from a 404 whose exception its handler did not catch (an unmarked NotFound), and sends it when the
+// handler caught the exception. A nil err stays nil.
 func Trapped(err error) error {
 	if err == nil {
 		return nil
@@ -112,7 +111,7 @@ func (a *API) fail(x *exchange, r *http.Request, err error) {
 	writeBody(x, e.Status, media, body)
 }
 
-// A Problem is what the body of an error says.
+// A Problem is the content of an error's body, for a [Format].
 type Problem struct {
 	Status int
 	Code   fault.Code // "" when the error has none
@@ -123,7 +122,7 @@ type Problem struct {
 	Unserved bool // no API has seen the request: the detail says why
 }
 
-// A Format writes the body of an error as one API does.
+// A Format renders the body of an error in the form of one API. It may be called from many goroutines.
 type Format func(Problem) (media string, body []byte)
 
 // render returns the body of an error in the API's form.

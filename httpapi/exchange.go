@@ -15,8 +15,9 @@ import (
 	"github.com/berthcloud/berth/microversion"
 )
 
-// An exchange is one request and what became of it. It is the ResponseWriter
-// that handlers see, so that it knows the status and size of the answer.
+// An exchange is one request and the state of its answer. It is the ResponseWriter that handlers get, so that
+// the status and the size of the answer are known for the log and the metrics. Only the request's goroutine
+// uses it.
 type exchange struct {
 	http.ResponseWriter
 	scope scope // the context of the request
@@ -43,6 +44,8 @@ type exchange struct {
 // RequestIDHeader is the header of every answer that names the request.
 const RequestIDHeader = "X-Openstack-Request-Id"
 
+// begin returns the exchange of a request, with a new request id. A global request id of the client
+// (X-Openstack-Request-Id) is kept for the log when it is well-formed.
 func begin(w http.ResponseWriter, r *http.Request) *exchange {
 	x := &exchange{ResponseWriter: w, start: time.Now(), mount: arrivalOf(r).mount}
 	x.scope = scope{r.Context(), x}

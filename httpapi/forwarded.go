@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Proxies are the peers whose headers about a request's client are believed.
+// Proxies are the peers whose headers about the client of a request are trusted.
 type Proxies struct {
 	Networks []netip.Prefix
 	Unix     bool // trust peers on a Unix socket

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// FrontSettings say what a Front does to requests before an API sees them. The
-// zero value does nothing to them.
+// FrontSettings are what a Front does with requests before an API sees them. The zero value passes them on
+// unchanged.
 type FrontSettings struct {
 	// MaxRequests is how many may be under way at a time; further ones are
 	// answered with 503. 0 is no bound.
@@ -36,9 +36,9 @@ type FrontSettings struct {
 	CompressMinSize int
 }
 
-// A Front stands before an API: it bounds the concurrent requests, refuses those for other hosts,
-// resolves the origin of a request that a proxy forwarded, removes the path prefix and compresses
-// answers. It may be used concurrently.
+// A Front precedes an API: it bounds the concurrent requests, refuses those for other hosts, determines the
+// client and URL of a request that a proxy has forwarded, removes the path prefix and compresses answers. It
+// may be used concurrently.
 type Front struct {
 	next     http.Handler
 	metrics  *Metrics
@@ -53,7 +53,7 @@ func NewFront(next http.Handler, s FrontSettings, m *Metrics) *Front {
 	return f
 }
 
-// Set changes the settings for the requests that come from now on.
+// Set changes the settings for requests that arrive from then on.
 func (f *Front) Set(s FrontSettings) { f.settings.Store(&s) }
 
 // ServeHTTP hands a request on, or answers 503 when too many are under way.

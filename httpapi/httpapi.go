@@ -1,8 +1,7 @@
-// Package httpapi is what Berth's HTTP surfaces share: routing by exact path,
-// version negotiation, authentication, the one error writer, the JSON writer,
-// request ids, CORS, limits, access log, metrics, and a server that stops
-// gracefully. It is not for what any endpoint means, and it never touches a
-// store: the packages below it, one per wire, hold the handlers.
+// Package httpapi is what Berth's HTTP surfaces share: routing by exact path, version negotiation,
+// authentication, the one error writer, the JSON writer, request ids, CORS, limits, access log, metrics, and a
+// server that stops gracefully. It is not for what any endpoint means, and it never touches a store: the
+// packages below it, one per wire, hold the handlers.
 //
 // A request passes these steps, and the first that fails answers it:
 //
@@ -10,11 +9,26 @@
 //	(400, 413) → path (404) → method (405) → version of the route (404) →
 //	media types (415, 406) → handler
 //
-// The order, like the text of every error, is that of OpenStack's Placement,
-// whose clients match on both. An API may look for the path first:
+// The order, like the text of every error, is that of OpenStack's Placement, whose clients match on both. An
+// API may look for the path first:
 //
 //	request id → CORS → caller (401) → path and method (404) → version (400, 406) →
 //	media type (415) → content headers (400, 413) → version of the route (404) → handler
+//
+// To read the package, follow a connection inwards:
+//
+//	serve.go            Serve: time-outs, HTTP/2, the graceful end
+//	connections.go, handshake.go, certificates.go, descriptors.go, unix.go
+//	                    listeners: bounds, TLS, certificates that are reloaded, sockets
+//	reject.go           requests that net/http refuses before any handler sees them
+//	front.go            Front: bounds of requests, host names, prefix; with forwarded.go and compress.go
+//	httpapi.go          API: the steps above; with route.go, accept.go, cors.go, pathfirst.go
+//	exchange.go, scope.go
+//	                    the state of one request, which is its ResponseWriter and its context
+//	errors.go, problem.go, challenge.go
+//	                    errors to statuses and bodies
+//	json.go, jsontext.go, answer.go
+//	                    what handlers answer with
 package httpapi
 
 import (
@@ -28,20 +42,19 @@ import (
 	"github.com/berthcloud/berth/microversion"
 )
 
-// A Handler answers one request or returns why it cannot. When it returns an
-// error it has written nothing: the error is written for it. A Handler may be
-// called from many goroutines.
+// A Handler answers one request or returns the error that prevents it, which then is answered for it: a fault
+// by its kind, an [Error] by its status, anything else with 500. A Handler that returns an error has not begun
+// the answer; if it has, the connection is cut. It may be called from many goroutines.
 type Handler func(w http.ResponseWriter, r *http.Request) error
 
 // An Authenticator identifies the caller of a request. A fault of kind Unauthentic becomes 401,
 // Unavailable 503; the body of the request has not been read.
 type Authenticator func(r *http.Request) (identity.Caller, error)
 
-// DefaultMaxBody is the biggest request body, in bytes, that an API takes when
-// its Config does not say otherwise.
+// DefaultMaxBody is the greatest size of a request body, in bytes, of an API whose Config has none.
 const DefaultMaxBody = 32 << 20
 
-// A Config is the parts of an API. Service, Routes and Authenticate are required.
+// A Config has the parts of an API. Service, Routes and Authenticate are required.
 type Config struct {
 	Service      string                 // its name in version headers, logs and metrics
 	History      microversion.History   // its versions; none for an API without microversions
@@ -64,7 +77,7 @@ type Config struct {
 	Metrics *Metrics     // nil measures nothing
 }
 
-// An API serves one service's routes. It may be used from many goroutines.
+// An API serves the routes of one service. It may be used from many goroutines, and does not change after New.
 type API struct {
 	cfg      Config
 	table    table
@@ -72,8 +85,8 @@ type API struct {
 	versions map[microversion.Version]versionText
 }
 
-// New returns the API that cfg describes. It panics when two routes of one path
-// and method overlap in versions, which is a mistake in the program.
+// New returns the API for a Config. It panics when two routes of the same path and method overlap in versions,
+// which is an error in the program.
 func New(cfg Config) *API {
 	if cfg.MaxBody == 0 {
 		cfg.MaxBody = DefaultMaxBody
@@ -134,7 +147,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// end notes what became of the request.
+// end counts and logs the request, also after a panic.
 func (a *API) end(x *exchange, r *http.Request) {
 	took := time.Since(x.start)
 	a.metrics.end(x, took)
@@ -175,7 +188,8 @@ func (a *API) serve(x *exchange, r *http.Request) error {
 	return call(route.Handle, x, r)
 }
 
-// negotiate finds the version of the request, of an API that has any.
+// negotiate determines the microversion of the request and names it in the answer. The requested version may be
+// absent, which means the oldest one, or "latest".
 func (a *API) negotiate(x *exchange, r *http.Request) (err error) {
 	if a.cfg.History == nil {
 		return nil
@@ -190,7 +204,8 @@ func (a *API) negotiate(x *exchange, r *http.Request) (err error) {
 
 var varyVersion = []string{"openstack-api-version"}
 
-// authenticate identifies the caller.
+// authenticate determines the caller, unless the path is public. The caller's ids are in the log lines of the
+// request from here on.
 func (a *API) authenticate(x *exchange, r *http.Request) (err error) {
 	if a.cfg.Public(r.URL.Path) {
 		return nil
@@ -203,7 +218,7 @@ func (a *API) authenticate(x *exchange, r *http.Request) (err error) {
 	return nil
 }
 
-// checkContent refuses a body that cannot be read, before routing.
+// checkContent refuses a body by its headers, before routing as upstream does, and bounds the reading of it.
 func (a *API) checkContent(x *exchange, r *http.Request) error {
 	if malformedLength(r) {
 		return &Error{Status: http.StatusBadRequest, Detail: "content-length header must be an integer"}
@@ -232,6 +247,8 @@ func innermost(w http.ResponseWriter) http.ResponseWriter {
 	}
 }
 
+// versionError converts an error of microversion to the answer: 406 with the range for a version that is not
+// supported, 400 for a malformed one.
 func versionError(err error) error {
 	e := &Error{Status: http.StatusBadRequest, Detail: "Invalid microversion: " + err.Error()}
 	if errors.As(err, &e.versions) {

@@ -15,11 +15,10 @@ const (
 	retainSize = 2 << 20   // bigger buffers are not kept for reuse
 )
 
-// A JSON writes one JSON text, byte for byte as Python's json.dumps would:
-// ", " between elements, ": " after keys, escapes for all that is not ASCII.
-// It buffers, writes up to 1 MiB in one piece and what is longer in several, and
-// allocates nothing once buffers are warm. Elements are written in order; that the whole is well formed is the
-// caller's business. A JSON belongs to one goroutine.
+// A JSON writes one JSON text, byte for byte as Python's json.dumps does: ", " between elements, ": " after
+// keys, escapes for everything that is not ASCII. It buffers: up to 1 MiB is written in one piece, a longer
+// text in several. It does not check that the text is well-formed: its caller opens, writes and closes elements
+// in order. A JSON is for one goroutine.
 type JSON struct {
 	w     io.Writer
 	buf   []byte
@@ -32,15 +31,14 @@ type JSON struct {
 
 var pool = sync.Pool{New: func() any { return &JSON{buf: make([]byte, 0, 4<<10)} }}
 
-// NewJSON returns a JSON that writes to w. Close it.
+// NewJSON returns a JSON that writes to w. It has to be closed.
 func NewJSON(w io.Writer) *JSON {
 	j := pool.Get().(*JSON)
 	*j = JSON{w: w, buf: j.buf[:0]}
 	return j
 }
 
-// JSONText returns what render writes, for texts that are kept: it takes no more
-// memory than it needs.
+// JSONText returns what render writes, in a slice of exactly that size, for texts that are cached.
 func JSONText(render func(*JSON)) []byte {
 	j := NewJSON(nil)
 	defer j.release()
@@ -121,9 +119,8 @@ func (j *JSON) Array() { j.open('[') }
 // EndArray ends the array begun last.
 func (j *JSON) EndArray() { j.end(']') }
 
-// Key writes the key of an object's next member. One that is named href is a
-// link: when its value is a path, Respond writes it as the client sees the path,
-// with what AbsoluteURL has before it.
+// Key writes the key of an object's next member. The value of a key href is a link: when it is a path, Respond
+// writes it as the client sees the path, with the prefix that AbsoluteURL has.
 func (j *JSON) Key(s string) {
 	j.sep()
 	j.link = j.mount != "" && s == "href"
@@ -178,7 +175,7 @@ func (j *JSON) Null() {
 	j.buf = append(j.buf, "null"...)
 }
 
-// Raw writes an element that is JSON already, such as a quoted name kept ready.
+// Raw writes an element that is JSON already, such as a cached text. A long one is not copied.
 func (j *JSON) Raw(b []byte) {
 	j.sep()
 	if len(b) >= ownPiece && j.w != nil && len(j.buf)+len(b) > j.limit() {
@@ -189,8 +186,7 @@ func (j *JSON) Raw(b []byte) {
 	j.buf = append(j.buf, b...)
 }
 
-// Append writes an element that is JSON already and is put together by fn, which
-// appends it to what it is given and returns the result.
+// Append writes an element that is JSON already: fn appends it to its argument and returns the result.
 func (j *JSON) Append(fn func(dst []byte) []byte) {
 	j.sep()
 	j.buf = fn(j.buf)
@@ -213,8 +209,8 @@ func (p *responder) Write(b []byte) (int, error) {
 // typeJSON is the header of answers with JSON.
 var typeJSON = []string{mediaJSON}
 
-// Respond answers with a status and the JSON that render writes. An answer of one piece has a
-// length; a bigger one is streamed. The error is that of a client that disconnected.
+// Respond answers with a status and the JSON that render writes. An answer of up to 1 MiB has a Content-Length;
+// a longer one is streamed. The error is that of a client that has disconnected.
 func Respond(w http.ResponseWriter, status int, render func(*JSON)) error {
 	w.Header()["Content-Type"] = typeJSON
 	p := &responder{ResponseWriter: w, status: status}

@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics counts requests. One Metrics serves any number of APIs; a nil one
-// counts nothing. It may be used from many goroutines.
+// Metrics are the Prometheus metrics of connections and requests, of any number of APIs. All methods of a nil
+// Metrics do nothing. It may be used from many goroutines.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A Route is one method of one path, in a range of versions. Several routes
-// may share a path and method when their versions do not overlap.
+// A Route is one method of one path in a range of microversions. Several routes may have the same path and
+// method when their versions do not overlap.
 type Route struct {
 	Method  string
 	Pattern string // "/traits/{name}": each {…} matches one non-empty segment
@@ -16,10 +16,10 @@ type Route struct {
 
 	Since, Until int // first and last minor version; Until 0 means no end
 
-	// Hidden is the status outside these versions; 0 means 404.
+	// Hidden is the status at other versions, 404 or 405; 0 means 404.
 	Hidden int
 
-	// Unversioned is for a path of compute that is outside the versions.
+	// Unversioned is true for paths that are outside the microversions: Nova's list of versions.
 	Unversioned bool
 
 	NeedsJSON bool // the request is refused with 415 unless its body is JSON

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// ServeOptions bound what a client may cost. Zero values mean the defaults.
+// ServeOptions bound what a client may cost. Zero durations and sizes mean the defaults in the comments;
+// negative durations mean no bound, except for StopTimeout.
 type ServeOptions struct {
 	ReadHeaderTimeout time.Duration // for the header; 10 s
 	ReadTimeout       time.Duration // for header and body; 60 s
@@ -55,14 +56,13 @@ func (o ServeOptions) withDefaults() ServeOptions {
 	return o
 }
 
-// Serve answers the requests that arrive at ln with h until ctx ends. It then
-// takes no more connections, lets requests in flight finish within StopTimeout,
-// cuts off the rest, and returns when all it started has stopped. It returns
-// nil after an orderly stop, and an error when it had to cut requests off or
-// the listener failed. It closes ln.
+// Serve answers the requests that arrive at ln with h until ctx ends. It then accepts no more connections, lets
+// requests in flight finish within StopTimeout, cuts off the rest, and returns when everything that it started
+// has stopped. It returns nil after an orderly stop, and an error when it had to cut requests off or the
+// listener failed. It closes ln.
 //
-// Requests that are too broken to reach h are answered in the format for errors of
-// opts rather than in net/http's.
+// Requests that are too malformed to reach h are answered in the format for errors of opts rather than in
+// net/http's.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, opts ServeOptions) error {
 	opts = opts.withDefaults()
 	srv := &http.Server{

@@ -5,8 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// A Switch is a handler that can be exchanged while it serves. It may be used
-// from many goroutines.
+// A Switch is a handler that can be replaced while it serves. It may be used from many goroutines.
 type Switch struct{ current atomic.Pointer[http.Handler] }
 
 // NewSwitch returns a Switch that begins with h.
@@ -24,9 +23,8 @@ func (s *Switch) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	(*s.current.Load()).ServeHTTP(w, r)
 }
 
-// Unavailable returns a handler that answers every request with 503, the detail
-// of the moment and the advice to try again after a second, in the format of an
-// API's errors; nil is Placement's.
+// Unavailable returns a handler that answers every request with 503, the current detail, and Retry-After, in
+// the format of an API's errors; nil is Placement's.
 func Unavailable(as Format, detail func() string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, as, http.StatusServiceUnavailable, detail())

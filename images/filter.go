@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A Filter narrows a list. A field that is nil does not.
+// A Filter selects images for a list. The zero value selects all that are not hidden.
 type Filter struct {
 	// Fields are values by the name of a field or a property, of which an image has
 	// one: "name", "status", "disk_format", "hw_cpu_policy", …
@@ -18,17 +18,16 @@ type Filter struct {
 	Hidden  bool // those that are hidden, and no others
 }
 
-// A Sort is a field that a list is ordered by.
+// A Sort is a key that a list is ordered by.
 type Sort struct {
 	Key        string // one of SortKeys
 	Descending bool
 }
 
-// SortKeys are what lists can be ordered by.
+// SortKeys are the keys that lists can be ordered by, as in Glance.
 var SortKeys = []string{"name", "status", "container_format", "disk_format", "size", "id", "created_at", "updated_at"}
 
-// List returns the images that a filter lets through, ordered by some fields, and by id
-// where those are the same.
+// List returns the images that match a filter, ordered by the given keys and finally by id.
 func (c *Catalog) List(f Filter, by ...Sort) []Image {
 	all := slices.DeleteFunc(slices.Clone(c.all), func(image Image) bool { return !f.lets(&image) })
 	slices.SortFunc(all, func(a, b Image) int {
@@ -46,7 +45,7 @@ func (c *Catalog) List(f Filter, by ...Sort) []Image {
 	return all
 }
 
-// lets reports whether an image is let through.
+// lets reports whether an image matches.
 func (f *Filter) lets(image *Image) bool {
 	if image.Hidden != f.Hidden || f.SizeMin != nil && image.Size < *f.SizeMin || f.SizeMax != nil && image.Size > *f.SizeMax {
 		return false
@@ -74,8 +73,7 @@ func compare(a, b *Image, key string) int {
 	return cmp.Compare(one, other)
 }
 
-// field returns a field or a property as it is written in a query, and whether the image
-// has it.
+// field returns a field or a property as queries write it, and whether the image has it.
 func (image *Image) field(name string) (value string, ok bool) {
 	switch name {
 	case "id":

@@ -1,11 +1,12 @@
-// Package images are the images of one machine, from a file in which a person writes
-// them. It is the part of Glance that booting servers for a trial needs: there are no
-// bytes behind an image, and nothing can be uploaded.
+// Package images is the catalogue of images of "berth up", from a file that a person writes. It is
+// the part of Glance that booting servers for a trial needs: images have no data, and nothing can be
+// uploaded. [Parse] reads the file, a [Catalog] answers the image service's requests.
 package images
 
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -13,49 +14,29 @@ import (
 	"time"
 )
 
-// An Image is what servers are booted from. Its file shows it as Glance does; what
-// Glance has no name for are Properties.
+// An Image is what servers are booted from, with the fields of Glance's API. Members of its JSON
+// that Glance has no field for are Properties.
 type Image struct {
-	ID              string // a UUID
-	Name            string
-	Status          string // "active", "queued", "deactivated", …
-	Visibility      string // "public", "private", "shared" or "community"
-	DiskFormat      string // "qcow2", "raw", …
-	ContainerFormat string // "bare", …
-	Size            int64  // bytes
-	MinDisk         int64  // GiB
-	MinRAM          int64  // MiB
-	Owner           string // project
-	Protected       bool
-	Hidden          bool // os_hidden: left out of lists that do not ask for it
-	Tags            []string
-	CreatedAt       time.Time
-	UpdatedAt       time.Time
-	Properties      map[string]string // such as hw_cpu_policy and trait:HW_CPU_X86_AVX2
+	ID              string            `json:"id"` // a UUID
+	Name            string            `json:"name"`
+	Status          string            `json:"status"`           // "active", "queued", "deactivated", …
+	Visibility      string            `json:"visibility"`       // "public", "private", "shared" or "community"
+	DiskFormat      string            `json:"disk_format"`      // "qcow2", "raw", …
+	ContainerFormat string            `json:"container_format"` // "bare", …
+	Size            int64             `json:"size"`             // bytes
+	MinDisk         int64             `json:"min_disk"`         // GiB
+	MinRAM          int64             `json:"min_ram"`          // MiB
+	Owner           string            `json:"owner"`            // project
+	Protected       bool              `json:"protected"`
+	Hidden          bool              `json:"os_hidden"` // left out of lists that do not ask for it
+	Tags            []string          `json:"tags"`
+	CreatedAt       time.Time         `json:"created_at"`
+	UpdatedAt       time.Time         `json:"updated_at"`
+	Properties      map[string]string `json:"-"` // such as hw_cpu_policy and trait:HW_CPU_X86_AVX2
 }
 
-// written has the fields that a file may set, by their names in Glance's API. What it may not are
-// those that follow from the others.
-type written struct {
-	ID              string     `json:"id"`
-	Name            string     `json:"name"`
-	Status          string     `json:"status"`
-	Visibility      string     `json:"visibility"`
-	DiskFormat      string     `json:"disk_format"`
-	ContainerFormat string     `json:"container_format"`
-	Size            int64      `json:"size"`
-	MinDisk         int64      `json:"min_disk"`
-	MinRAM          int64      `json:"min_ram"`
-	Owner           string     `json:"owner"`
-	Protected       bool       `json:"protected"`
-	Hidden          bool       `json:"os_hidden"`
-	Tags            []string   `json:"tags"`
-	CreatedAt       *time.Time `json:"created_at"`
-	UpdatedAt       *time.Time `json:"updated_at"`
-}
-
-// names are the fields of written, and those of Glance that a file has no use for: it
-// may be what Glance's list of images printed.
+// names are the members of an image that are no properties: the fields of Image, and those that
+// Glance's list of images has and a file has no use for.
 var names = []string{
 	"id", "name", "status", "visibility", "disk_format", "container_format", "size", "min_disk", "min_ram", "owner", "protected",
 	"os_hidden", "tags", "created_at", "updated_at",
@@ -68,9 +49,8 @@ var (
 	statuses     = []string{"queued", "saving", "active", "killed", "deleted", "uploading", "importing", "pending_delete", "deactivated"}
 )
 
-// Parse reads images from a JSON object {"images": […]}, as GET /v2/images of Glance
-// answers. Those that do not say when they were made were made now. An error names the
-// image and what is wrong about it.
+// Parse reads images from a JSON object {"images": […]}, as GET /v2/images of Glance answers. Images
+// without a time of creation get now. An error names the image by its position, and what is wrong.
 func Parse(text []byte, now time.Time) ([]Image, error) {
 	var file struct {
 		Images []json.RawMessage `json:"images"`
@@ -92,6 +72,7 @@ func Parse(text []byte, now time.Time) ([]Image, error) {
 	return all, nil
 }
 
+// decode reads one JSON value. Members that into does not have are errors unless extra is set.
 func decode(text []byte, into any, extra bool) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if !extra {
@@ -101,41 +82,37 @@ func decode(text []byte, into any, extra bool) error {
 		return err
 	}
 	if d.More() {
-		return fmt.Errorf("there is something after the object")
+		return errors.New("there is something after the object")
 	}
 	return nil
 }
 
-func parse(text []byte, now time.Time) (Image, error) {
-	w := written{Status: "active", Visibility: "public", ContainerFormat: "bare", Tags: []string{}, CreatedAt: &now}
-	if err := decode(text, &w, true); err != nil {
-		return Image{}, err
+func parse(text []byte, now time.Time) (image Image, err error) {
+	image = Image{Status: "active", Visibility: "public", ContainerFormat: "bare", Tags: []string{}, CreatedAt: now}
+	if err := decode(text, &image, true); err != nil {
+		return image, err
 	}
-	if w.UpdatedAt == nil {
-		w.UpdatedAt = w.CreatedAt
+	if image.UpdatedAt.IsZero() {
+		image.UpdatedAt = image.CreatedAt
 	}
-	w.ID = strings.ToLower(w.ID)
-	properties, err := parseProperties(text)
+	image.ID = strings.ToLower(image.ID)
+	image.CreatedAt, image.UpdatedAt = image.CreatedAt.UTC(), image.UpdatedAt.UTC()
+	image.Properties, err = parseProperties(text)
 	switch {
 	case err != nil:
-		return Image{}, err
-	case !isUUID.MatchString(w.ID):
-		return Image{}, fmt.Errorf("its id is %q, which is no UUID", w.ID)
-	case !slices.Contains(visibilities, w.Visibility):
-		return Image{}, fmt.Errorf("its visibility is %q, not one of %s", w.Visibility, strings.Join(visibilities, ", "))
-	case !slices.Contains(statuses, w.Status):
-		return Image{}, fmt.Errorf("its status is %q, not one of %s", w.Status, strings.Join(statuses, ", "))
-	case w.Size < 0 || w.MinDisk < 0 || w.MinRAM < 0:
-		return Image{}, fmt.Errorf("its size, min_disk or min_ram is negative")
+	case !isUUID.MatchString(image.ID):
+		err = fmt.Errorf("its id is %q, which is no UUID", image.ID)
+	case !slices.Contains(visibilities, image.Visibility):
+		err = fmt.Errorf("its visibility is %q, not one of %s", image.Visibility, strings.Join(visibilities, ", "))
+	case !slices.Contains(statuses, image.Status):
+		err = fmt.Errorf("its status is %q, not one of %s", image.Status, strings.Join(statuses, ", "))
+	case image.Size < 0 || image.MinDisk < 0 || image.MinRAM < 0:
+		err = errors.New("its size, min_disk or min_ram is negative")
 	}
-	return Image{
-		ID: w.ID, Name: w.Name, Status: w.Status, Visibility: w.Visibility, DiskFormat: w.DiskFormat, ContainerFormat: w.ContainerFormat,
-		Size: w.Size, MinDisk: w.MinDisk, MinRAM: w.MinRAM, Owner: w.Owner, Protected: w.Protected, Hidden: w.Hidden, Tags: w.Tags,
-		CreatedAt: w.CreatedAt.UTC(), UpdatedAt: w.UpdatedAt.UTC(), Properties: properties,
-	}, nil
+	return image, err
 }
 
-// parseProperties returns the members of an object that are no fields of Glance's.
+// parseProperties returns the members that are no fields of Glance's.
 func parseProperties(text []byte) (map[string]string, error) {
 	members := map[string]json.RawMessage{}
 	if err := json.Unmarshal(text, &members); err != nil {
@@ -155,8 +132,8 @@ func parseProperties(text []byte) (map[string]string, error) {
 	return properties, nil
 }
 
-// A Catalog is all images. It may be used from many goroutines, and nobody may change
-// what it returns.
+// A Catalog is a list of images. It may be used from many goroutines; what it returns must not be
+// changed.
 type Catalog struct{ all []Image }
 
 // NewCatalog returns a Catalog of some images.

@@ -14,7 +14,7 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// agentFlags are the flags of the commands about a host's agents.
+// agentFlags are the flags of "berth agent" and "berth agent check".
 type agentFlags struct {
 	files, dirs []string
 	kinds       []string
@@ -29,6 +29,8 @@ func (f *agentFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&f.kinds, "kind", nil, "run these `AGENTS`: ovs, sriov (default those that the files name devices for)")
 }
 
+// newAgent returns "berth agent". Without --compute-config it runs the network agents; with it the
+// compute host, and network agents only when their flags are given too.
 func newAgent(env environment) *cobra.Command {
 	var flags agentFlags
 	cmd := &cobra.Command{
@@ -73,6 +75,7 @@ runs no network agents. docs/operations/compute-host.md lists the options.`,
 	return cmd
 }
 
+// newAgentCheck returns "berth agent check".
 func newAgentCheck(env environment) *cobra.Command {
 	var flags agentFlags
 	var format *choice
@@ -102,9 +105,10 @@ Exit codes:
 	return cmd
 }
 
-// nameTime bounds the look-up of the host's name.
+// nameTime bounds the look-up of the host's canonical name, which may ask DNS.
 const nameTime = 5 * time.Second
 
+// source returns the sources of the agents' settings. The error is about a flag.
 func (f *agentFlags) source(ctx context.Context, env environment) (src hostagent.Source, err error) {
 	lookup := func(name string) (string, bool) {
 		value := env.getenv(name)
@@ -127,7 +131,7 @@ func (f *agentFlags) source(ctx context.Context, env environment) (src hostagent
 	return src, err
 }
 
-// checkAgent prints the findings about the settings of a host.
+// checkAgent prints the findings about the settings of a host, and fails when one is an error.
 func checkAgent(env environment, src hostagent.Source, asJSON bool) error {
 	findings, warnings, err := src.Check()
 	for _, w := range warnings {
@@ -147,6 +151,7 @@ func checkAgent(env environment, src hostagent.Source, asJSON bool) error {
 	return nil
 }
 
+// writeFindings prints findings, a line or a JSON object each.
 func writeFindings(w io.Writer, asJSON bool, findings []agentsettings.Finding) error {
 	if asJSON {
 		list := make([]map[string]string, len(findings))

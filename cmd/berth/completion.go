@@ -13,7 +13,7 @@ import (
 	"github.com/berthcloud/berth/devcloud"
 )
 
-// flagValues are the shell completions of flags' values; a flag has the same meaning in every
+// flagValues are the shell completions of flags' values. A flag has the same meaning in every
 // command.
 var flagValues = map[string]cobra.CompletionFunc{
 	"config":             files("conf", "ini"),
@@ -31,8 +31,8 @@ var flagValues = map[string]cobra.CompletionFunc{
 		string(agentsettings.OVS)+","+string(agentsettings.SRIOV)),
 }
 
-// completeValues adds completion of values to a command and all below it, and an empty one where no
-// values are known: without it shells offer files.
+// completeValues adds completions to the flags of a command and all below it, and an empty one where
+// no values are known: without one, shells offer file names.
 func completeValues(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if _, has := cmd.GetFlagCompletionFunc(f.Name); has || f.NoOptDefVal != "" { // a switch takes none
@@ -52,6 +52,7 @@ func completeValues(cmd *cobra.Command) {
 	}
 }
 
+// oneOf completes one of some words.
 func oneOf(known ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(known, cobra.ShellCompDirectiveNoFileComp)
 }
@@ -64,11 +65,12 @@ func files(extensions ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(extensions, cobra.ShellCompDirectiveFilterFileExt)
 }
 
+// directories completes the name of a directory.
 func directories(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// databaseURLs completes the beginning of a URL, or the file that @ names.
+// databaseURLs completes the scheme of a database URL, or the name of a file after @.
 func databaseURLs(_ *cobra.Command, _ []string, begun string) (all []cobra.Completion, _ cobra.ShellCompDirective) {
 	const unfinished = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	path, ok := strings.CutPrefix(begun, "@")

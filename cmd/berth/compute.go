@@ -9,6 +9,7 @@ import (
 	"github.com/berthcloud/berth/daemon"
 )
 
+// newCompute returns "berth compute", which has subcommands only.
 func newCompute(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compute",
@@ -27,6 +28,7 @@ It has no volumes, no consoles and no images of its own.`,
 	return cmd
 }
 
+// newComputeServe returns "berth compute serve".
 func newComputeServe(env environment) *cobra.Command {
 	var flags serveFlags
 	cmd := &cobra.Command{
@@ -56,7 +58,8 @@ certificates and policy files.
 	return cmd
 }
 
-// compute reads the settings of the compute service.
+// compute reads the settings of the compute service and applies the flags, at the start and at each
+// reload.
 func (f *serveFlags) compute() (*config.Compute, []string, error) {
 	cfg, warnings, err := config.LoadCompute(f.files, f.dirs)
 	if err != nil {

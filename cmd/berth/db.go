@@ -19,7 +19,7 @@ import (
 	"github.com/berthcloud/berth/sqlstore"
 )
 
-// dbExitHelp documents the codes in the help texts of the database commands.
+// dbExitHelp documents the exit codes in the help texts of the database commands.
 const dbExitHelp = `Exit codes:
   0  done
   1  refused or not finished; standard error says why
@@ -27,6 +27,7 @@ const dbExitHelp = `Exit codes:
   3  the database cannot be used
   4  the database is in use by another process`
 
+// newDB returns "berth db", which has subcommands only.
 func newDB(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "db",
@@ -49,7 +50,8 @@ The commands of OpenStack and those that correspond to them:
 	return cmd
 }
 
-// A dbSource selects the database of a command.
+// A dbSource selects the database of a command by its flags: settings files as those of the service,
+// or a URL.
 type dbSource struct {
 	files, dirs []string
 	connection  string
@@ -60,7 +62,8 @@ func (s *dbSource) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.connection, "connection", "", "use the database of this `URL` instead, or of the URL in the file @FILE")
 }
 
-// settings reads the settings; the connection in the flags overrides theirs.
+// settings reads the settings. A URL in the flags replaces theirs; it is tried once, since an
+// interactive command is to fail at once.
 func (s *dbSource) settings() (*config.Placement, error) {
 	cfg, _, err := loadConfig(s.files, s.dirs)
 	if err != nil || s.connection == "" {
@@ -72,7 +75,7 @@ func (s *dbSource) settings() (*config.Placement, error) {
 	return cfg, err
 }
 
-// connectionURL returns a URL from the command line, or from the file that it names, since other
+// connectionURL returns a URL from the command line, or from the file that it names after @: other
 // users can read command lines.
 func connectionURL(text string) (osloconfig.Secret, error) {
 	if path, ok := strings.CutPrefix(text, "@"); ok {
@@ -85,7 +88,7 @@ func connectionURL(text string) (osloconfig.Secret, error) {
 	return osloconfig.Secret(text), nil
 }
 
-// An openedDB is the database that a command works on.
+// An openedDB is the open database of a command.
 type openedDB struct {
 	*dbtool.Tables
 	name string // for messages
@@ -93,12 +96,12 @@ type openedDB struct {
 	log  io.Closer
 }
 
-// Close closes the connection and unlocks a file.
+// Close closes the connection, unlocks a file and closes the log.
 func (db *openedDB) Close() error {
 	return errors.Join(db.Tables.Close(), db.log.Close())
 }
 
-// open opens the database. An error carries its exit code.
+// open opens the database. The error has its exit code.
 func (s *dbSource) open(ctx context.Context, env environment, access dbtool.Access) (*openedDB, error) {
 	cfg, err := s.settings()
 	if err != nil {
@@ -124,12 +127,12 @@ func (s *dbSource) open(ctx context.Context, env environment, access dbtool.Acce
 	return &openedDB{t, name, cfg, output}, nil
 }
 
-// toolLog gets lines about slow operations.
+// toolLog returns a log on standard error for what the store reports, such as slow operations.
 func toolLog(env environment) (*slog.Logger, io.Closer, error) {
 	return logging.Open(logging.Options{Text: true, Name: daemon.DatabaseLog}, env.stderr)
 }
 
-// work opens the database, has fn work on it and closes it.
+// work opens the database, calls fn with it and closes it. The error has its exit code.
 func (s *dbSource) work(ctx context.Context, env environment, access dbtool.Access, fn func(*openedDB) error) error {
 	db, err := s.open(ctx, env, access)
 	if err != nil {
@@ -142,7 +145,8 @@ func (s *dbSource) work(ctx context.Context, env environment, access dbtool.Acce
 	return dbFail(err)
 }
 
-// dbFail sets the exit code of a database command's error, unless it has one.
+// dbFail sets the exit code of a database command's error, unless it has one: refusals of a tool are
+// failures, all other errors mean that the database cannot be used.
 func dbFail(err error) error {
 	if _, coded := codeOf(err); err == nil || coded {
 		return err

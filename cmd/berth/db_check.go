@@ -17,6 +17,8 @@ import (
 	"github.com/berthcloud/berth/dbtool"
 )
 
+// newDBCheck returns "berth db check", upstream's "placement-status upgrade check": scripts read its
+// output and its exit code.
 func newDBCheck(env environment) *cobra.Command {
 	var source dbSource
 	var form *choice
@@ -50,6 +52,7 @@ Exit codes:
 	return cmd
 }
 
+// checkDB runs the checks of the database and that of the policy file, and prints the findings.
 func checkDB(ctx context.Context, env environment, db *openedDB, asJSON bool) error {
 	findings, err := db.Check(ctx)
 	if err != nil {
@@ -68,7 +71,8 @@ func checkDB(ctx context.Context, env environment, db *openedDB, asJSON bool) er
 	return verdict(findings)
 }
 
-// checkPolicyFile warns about policies in JSON, which newer releases of upstream no longer read.
+// checkPolicyFile warns about a policy file in JSON, which upstream's current releases do not read
+// (the check "Policy File JSON to YAML Migration" of oslo.upgradecheck).
 func checkPolicyFile(cfg *config.Placement) dbtool.Finding {
 	f := dbtool.Finding{Check: "Policy File JSON to YAML Migration"}
 	path := daemon.BesideSettings(&cfg.Service, cfg.Policy.File)
@@ -83,7 +87,7 @@ func checkPolicyFile(cfg *config.Placement) dbtool.Finding {
 	return f
 }
 
-// verdict is the worst of the findings, as an error with its exit code.
+// verdict returns an error whose exit code is the worst of the findings, nil when all are successes.
 func verdict(findings []dbtool.Finding) error {
 	n := map[dbtool.Verdict]int{}
 	worst := dbtool.Success
@@ -99,7 +103,7 @@ func verdict(findings []dbtool.Finding) error {
 
 const findingsTitle = "Upgrade Check Results"
 
-// findingsJSON prints findings as upstream's tool does.
+// findingsJSON prints findings in the JSON of oslo.upgradecheck.
 func findingsJSON(w io.Writer, findings []dbtool.Finding) error {
 	type one struct {
 		Check   string         `json:"check"`
@@ -121,7 +125,7 @@ func findingsJSON(w io.Writer, findings []dbtool.Finding) error {
 	return writeJSON(w, all)
 }
 
-// findingsTable prints findings as upstream's tool does: one column, a cell each.
+// findingsTable prints findings as oslo.upgradecheck does with PrettyTable: one column, a cell each.
 func findingsTable(w io.Writer, findings []dbtool.Finding) error {
 	cells := [][]string{{findingsTitle}}
 	for _, f := range findings {
@@ -147,7 +151,7 @@ func findingsTable(w io.Writer, findings []dbtool.Finding) error {
 	return err
 }
 
-// wrap breaks text into lines of at most width letters, all but the first indented.
+// wrap breaks text into lines of at most width characters, all but the first indented.
 func wrap(text string, width int) string {
 	var lines []string
 	line := ""

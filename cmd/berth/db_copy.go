@@ -11,6 +11,7 @@ import (
 	"github.com/berthcloud/berth/dbtool"
 )
 
+// newDBCopy returns "berth db copy".
 func newDBCopy(env environment) *cobra.Command {
 	var from, to string
 	var resume, dry bool
@@ -52,6 +53,7 @@ A URL has the form of [placement_database] connection, with or without +driver.
 	return cmd
 }
 
+// copyDB opens both databases and copies one to the other.
 func copyDB(ctx context.Context, from, to dbSource, c *dbCopy) error {
 	if from.connection == to.connection {
 		return fail(exitUsage, errors.New("--from and --to are the same database"))
@@ -64,10 +66,10 @@ func copyDB(ctx context.Context, from, to dbSource, c *dbCopy) error {
 	})
 }
 
-// errDry ends a dry run of a copy.
+// errDry ends a dry run after the plan.
 var errDry = errors.New("nothing is to be written")
 
-// A dbCopy is one copy and its output.
+// A dbCopy is one run of "berth db copy", with its output.
 type dbCopy struct {
 	env            environment
 	source, target *openedDB
@@ -75,6 +77,7 @@ type dbCopy struct {
 	json           bool // print the result as JSON, and that alone
 }
 
+// run copies, and prints the result. An interrupted copy is a failure that names --resume.
 func (c *dbCopy) run(ctx context.Context) error {
 	start := time.Now()
 	p := newProgress(c.env)
@@ -93,7 +96,7 @@ func (c *dbCopy) run(ctx context.Context) error {
 	return c.print(plan, plan.Rows-plan.Done, time.Since(start))
 }
 
-// print prints the result.
+// print prints the result: rows_before are those that an interrupted copy had copied.
 func (c *dbCopy) print(plan dbtool.CopyPlan, copied int64, took time.Duration) error {
 	switch {
 	case c.json:
@@ -113,7 +116,7 @@ func (c *dbCopy) print(plan dbtool.CopyPlan, copied int64, took time.Duration) e
 	return nil
 }
 
-// planned prints the plan of the copy.
+// planned prints the plan before anything is written, and ends a dry run.
 func (c *dbCopy) planned(plan dbtool.CopyPlan) error {
 	if w := c.env.stdout; !c.json {
 		printCounts(w, plan.Tables)

@@ -13,6 +13,7 @@ import (
 	"github.com/berthcloud/berth/dbtool"
 )
 
+// newDBDump returns "berth db dump".
 func newDBDump(env environment) *cobra.Command {
 	var source dbSource
 	var output string
@@ -46,6 +47,7 @@ A file is replaced only when the dump is complete and on disk.
 	return cmd
 }
 
+// dumpDB writes the dump to a file or to standard output; messages go to standard error.
 func dumpDB(ctx context.Context, env environment, db *openedDB, output string) error {
 	start := time.Now()
 	p := newProgress(env)
@@ -62,8 +64,8 @@ func dumpDB(ctx context.Context, env environment, db *openedDB, output string) e
 	return nil
 }
 
-// written has fn write a file, which replaces an older one after all of it is on the disk; or
-// standard output without a name.
+// written calls fn with a temporary file beside path, which it renames to path after everything was
+// synced to disk, so that a file at path is complete; or with standard output for "".
 func written(env environment, path string, fn func(io.Writer) error) error {
 	if path == "" {
 		return fn(env.stdout)

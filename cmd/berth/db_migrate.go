@@ -13,6 +13,7 @@ import (
 	"github.com/berthcloud/berth/dbtool"
 )
 
+// The constants of upstream's command.
 const (
 	// migrateBatch is how many rows a transaction changes.
 	migrateBatch = 50
@@ -20,20 +21,21 @@ const (
 	exitCount = 127
 )
 
-// A migrated is the result for one kind of rows.
+// A migrated is the result of one migration in JSON.
 type migrated struct {
 	Name  string `json:"migration"`
 	Found int    `json:"found"`
 	Done  int    `json:"completed"`
 }
 
-// A migration changes at most a given number of rows and returns the number of changed ones.
+// A migration changes at most a given number of rows and returns the number of rows that it has
+// changed.
 type migration struct {
 	name string
 	run  func(ctx context.Context, most int) (int, error)
 }
 
-// migrations are upstream's, under their names.
+// migrations are upstream's online data migrations by their names.
 func (db *openedDB) migrations() []migration {
 	berth := db.cfg.Placement
 	return []migration{
@@ -44,6 +46,8 @@ func (db *openedDB) migrations() []migration {
 	}
 }
 
+// newDBMigrate returns "berth db online-data-migrations", with upstream's name as an alias, its exit
+// codes and its output.
 func newDBMigrate(env environment) *cobra.Command {
 	var source dbSource
 	var form *choice
@@ -91,7 +95,7 @@ Exit codes:
 	return cmd
 }
 
-// maxCount reads the option; 0 for no bound.
+// maxCount parses --max-count; 0 is no bound.
 func maxCount(given bool, text string) (int, error) {
 	if !given {
 		return 0, nil
@@ -103,7 +107,7 @@ func maxCount(given bool, text string) (int, error) {
 	return n, nil
 }
 
-// A migrator runs migrations until nothing remains, or once when the number of rows is bounded.
+// A migrator runs migrations until no row is left, or once when the number of rows is bounded.
 type migrator struct {
 	steps []migration
 	out   io.Writer
@@ -114,6 +118,8 @@ type migrator struct {
 	failed error // of the last round
 }
 
+// run runs the migrations and prints the result. As upstream's command, it fails with 1 while there
+// may be more rows, and with 2 when rows could not be changed.
 func (m *migrator) run(ctx context.Context) error {
 	m.done = make(map[string]int)
 	if m.most == 0 {
@@ -144,7 +150,8 @@ func (m *migrator) say(format string, args ...any) {
 	}
 }
 
-// round runs each migration once and returns how many rows were changed.
+// round runs each migration once, within the bound for all of them, and returns the number of
+// changed rows.
 func (m *migrator) round(ctx context.Context) (changed int) {
 	most := m.most
 	if most == 0 {
@@ -168,6 +175,7 @@ func (m *migrator) round(ctx context.Context) (changed int) {
 	return changed
 }
 
+// print prints a table of the migrations that ran, or JSON.
 func (m *migrator) print() error {
 	all := []migrated{}
 	for _, step := range m.steps {
@@ -187,8 +195,8 @@ func (m *migrator) print() error {
 	return err
 }
 
-// centredTable lays out rows, the first of them the titles, as Python's
-// PrettyTable does: scripts read upstream's output.
+// centredTable formats rows, the first of which has the titles, as Python's PrettyTable does:
+// scripts read upstream's output.
 func centredTable(rows [][]string) string {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -214,8 +222,8 @@ func centredTable(rows [][]string) string {
 	return text
 }
 
-// centred centres texts; an odd space is on the right of texts with an odd length, and on the left
-// of others.
+// centred centres a text as PrettyTable does: an odd space is on the right of texts with an odd
+// length, and on the left of others.
 func centred(text string, width int) string {
 	left := (width - len(text)) / 2
 	if (width-len(text))%2 == 1 && len(text)%2 == 0 {

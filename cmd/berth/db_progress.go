@@ -9,8 +9,8 @@ import (
 	"github.com/berthcloud/berth/dbtool"
 )
 
-// A progress prints how much of a task is done: on a terminal in one line that changes, elsewhere
-// in a line from time to time.
+// A progress prints how much of a task is done: on a terminal in one line that changes, elsewhere in
+// a line every ten seconds.
 type progress struct {
 	w        io.Writer
 	terminal bool
@@ -43,7 +43,7 @@ func (p *progress) of(doing string) dbtool.Progress {
 	}
 }
 
-// end ends the line for the following output.
+// end clears the line of a terminal for the following output.
 func (p *progress) end() {
 	if p.terminal && p.shown {
 		fmt.Fprint(p.w, "\r\x1b[K")
@@ -67,7 +67,7 @@ func isTerminal(stream any) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// rate formats the rows per second.
+// rate formats a number of rows and the rows per second.
 func rate(rows int64, took time.Duration) string {
 	return fmt.Sprintf("%d rows in %.1f s, %.0f a second", rows, took.Seconds(), float64(rows)/max(took.Seconds(), 0.001))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/berthcloud/berth/dbtool"
 )
 
+// newDBRestore returns "berth db restore".
 func newDBRestore(env environment) *cobra.Command {
 	var source dbSource
 	var input string
@@ -51,7 +52,8 @@ rows are then written in one transaction.
 	return cmd
 }
 
-// dumpInput opens a dump. One from a pipe is copied into a temporary file, since it is read twice.
+// dumpInput opens a dump. One from a pipe is copied to a temporary file, since it is read twice. The
+// error has its exit code.
 func dumpInput(path string, stdin io.Reader) (*os.File, error) {
 	if path != "" {
 		f, err := os.Open(path)
@@ -76,6 +78,7 @@ func dumpInput(path string, stdin io.Reader) (*os.File, error) {
 	return f, nil
 }
 
+// restoreDB restores the dump, or only checks dump and database in a dry run, and prints the result.
 func restoreDB(ctx context.Context, env environment, db *openedDB, in io.ReadSeeker, dry, asJSON bool) error {
 	start := time.Now()
 	p := newProgress(env)

@@ -10,6 +10,7 @@ import (
 	"github.com/berthcloud/berth/sqlstore/migrations"
 )
 
+// newDBSync returns "berth db sync".
 func newDBSync(env environment) *cobra.Command {
 	var source dbSource
 	var dry bool
@@ -57,6 +58,7 @@ server's own tools any).
 	return cmd
 }
 
+// printUpgrade prints the steps of an upgrade.
 func printUpgrade(w io.Writer, u dbtool.Upgrade, dry bool) {
 	did := "done: "
 	if dry {

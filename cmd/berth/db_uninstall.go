@@ -13,6 +13,7 @@ import (
 	"github.com/berthcloud/berth/dbtool"
 )
 
+// newDBUninstall returns "berth db uninstall".
 func newDBUninstall(env environment) *cobra.Command {
 	var source dbSource
 	var yes, force bool
@@ -60,8 +61,8 @@ given. An instance that has written nothing yet leaves no sign.
 	return cmd
 }
 
-// uninstallDB returns the tables that it dropped, with their numbers of rows, and prints messages
-// to say.
+// uninstallDB drops Berth's own tables after ask has returned nil, prints messages to say, and
+// returns the dropped tables with their numbers of rows.
 func uninstallDB(ctx context.Context, say io.Writer, db *openedDB, force bool, ask func() error) ([]dbtool.TableCount, error) {
 	own, err := db.Own(ctx)
 	if err != nil {
@@ -83,7 +84,7 @@ func uninstallDB(ctx context.Context, say io.Writer, db *openedDB, force bool, a
 	return own, nil
 }
 
-// consent prompts on a terminal, and requires --yes elsewhere.
+// consent asks for confirmation on a terminal, and requires --yes elsewhere.
 func consent(w io.Writer, stdin io.Reader, yes bool) error {
 	if yes {
 		return nil

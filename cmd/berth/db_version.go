@@ -20,6 +20,7 @@ type dbVersion struct {
 	BerthTables int64  `json:"berth_tables"`
 }
 
+// newDBVersion returns "berth db version".
 func newDBVersion(env environment) *cobra.Command {
 	var source dbSource
 	var form *choice
@@ -65,7 +66,7 @@ func printDBVersion(env environment, name string, v dbtool.Version, asJSON bool)
 	return err
 }
 
-// revisionText explains the revision's meaning for this program.
+// revisionText explains what the revision means for this program.
 func revisionText(v dbtool.Version) string {
 	release := v.Revision
 	if v.Release != "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A choice is the value of a flag that takes one of a few words.
+// A choice is the value of a flag that accepts one of a few words. It implements pflag.Value.
 type choice struct {
 	word  string
 	known []string
@@ -32,9 +32,9 @@ func (c *choice) String() string { return c.word }
 // Type implements pflag.Value.
 func (c *choice) Type() string { return "string" }
 
-// addFormat declares the flag -f of a command that prints a result: the format for people, which is
-// the default and has the given name, or json, whose keys are in docs/operations/README.md. The
-// keys are part of the program's interface: keys may be added, and never change their meaning.
+// addFormat adds the flag -f to a command that prints a result: the format for people, which is the
+// default and has the given name, or json, whose keys are in docs/operations/README.md. Keys are
+// part of the program's interface: they may be added, and never change their meaning.
 func addFormat(cmd *cobra.Command, people string) *choice {
 	c := &choice{word: people, known: []string{people, "json"}}
 	cmd.Flags().VarP(c, "format", "f", "print the result as `FORMAT`: "+people+" or json")
@@ -45,7 +45,7 @@ func addFormat(cmd *cobra.Command, people string) *choice {
 // json reports whether programs read the result.
 func (c *choice) json() bool { return c.word == "json" }
 
-// writeJSON prints one value, as every command with -f json does, in one line.
+// writeJSON prints one value in one line, as every command with -f json does.
 func writeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false) // URLs have &

@@ -11,8 +11,8 @@ import (
 // helpWidth is how many columns help may take.
 const helpWidth = 80
 
-// narrowHelp limits the help of a command and of all below it to helpWidth columns. It is cobra's,
-// with flags, examples and paragraphs that are too wide broken into lines.
+// narrowHelp limits the help of a command and all below it to helpWidth columns. It is cobra's help,
+// whose flags, examples and paragraphs are broken into lines where they are wider.
 func narrowHelp(root *cobra.Command) {
 	cobra.AddTemplateFunc("paragraphs", narrowParagraphs)
 	cobra.AddTemplateFunc("examples", func(text string) string { return narrowLines(text, ` \`, "    ") })

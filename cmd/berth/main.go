@@ -1,5 +1,13 @@
-// Command berth is OpenStack's placement system in one program. This package is the command line
-// and the wiring of the parts, which are in their own packages.
+// Command berth is OpenStack's placement system in one program. This package is the command line:
+// the commands with their flags and help texts, and the exit codes. What a command does is in
+// another package: the services in daemon, the agents in daemon/hostagent, "berth up" in devcloud,
+// the database's tools in dbtool.
+//
+// There is a file for each command, whose function newX returns it; run.go has the root command and
+// the exit codes. Output of a command goes to standard output, messages to standard error; with -f
+// json standard output has one JSON value, whose keys are part of the program's interface
+// (docs/operations/README.md). The function main is the only one that uses the process's own streams
+// and environment: tests run [run].
 package main
 
 import (

@@ -13,7 +13,7 @@ import (
 	"github.com/berthcloud/berth/internal/manpages"
 )
 
-// newMan returns the command with which packagers write the manual pages. It is hidden in help.
+// newMan returns "berth man", with which packages write the manual pages. It is hidden in help.
 func newMan(environment) *cobra.Command {
 	var date string
 	cmd := &cobra.Command{
@@ -38,7 +38,8 @@ date give the same files.`,
 	return cmd
 }
 
-// writeManual writes the pages of the program into dir.
+// writeManual writes the pages of all commands (section 1) and of the services' settings (section 5)
+// into dir.
 func writeManual(dir string, root *cobra.Command, date string) error {
 	s := manpages.Stamp{Version: currentVersion().Version, Date: date}
 	var settings []manpages.Page

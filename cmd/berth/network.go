@@ -9,6 +9,7 @@ import (
 	"github.com/berthcloud/berth/daemon"
 )
 
+// newNetwork returns "berth network", which has subcommands only.
 func newNetwork(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "network",
@@ -27,6 +28,7 @@ It has no routers, no DHCP and no floating addresses.`,
 	return cmd
 }
 
+// newNetworkServe returns "berth network serve".
 func newNetworkServe(env environment) *cobra.Command {
 	var flags serveFlags
 	cmd := &cobra.Command{
@@ -68,8 +70,8 @@ certificates and policy files.
 	return cmd
 }
 
-// network reads the settings of the network service. With no files at all they are
-// those of a trial.
+// network reads the settings of the network service and applies the flags, at the start and at each
+// reload. Without files they are those of a trial.
 func (f *serveFlags) network() (*config.Network, []string, error) {
 	cfg, warnings, err := config.LoadNetwork(f.files, f.dirs)
 	if err != nil {

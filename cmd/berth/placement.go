@@ -9,6 +9,7 @@ import (
 	"github.com/berthcloud/berth/daemon"
 )
 
+// newPlacement returns "berth placement", which has subcommands only.
 func newPlacement(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "placement",
@@ -20,6 +21,7 @@ func newPlacement(env environment) *cobra.Command {
 	return cmd
 }
 
+// newPlacementServe returns "berth placement serve".
 func newPlacementServe(env environment) *cobra.Command {
 	var flags serveFlags
 	cmd := &cobra.Command{
@@ -59,8 +61,8 @@ lists all settings. SIGHUP reloads settings, certificates and policy files.
 	return cmd
 }
 
-// loadConfig reads the settings. With none at all they are those of a trial:
-// noauth2.
+// loadConfig reads the settings of the placement service. Without files they are those of a trial,
+// with noauth2.
 func loadConfig(files, dirs []string) (*config.Placement, []string, error) {
 	cfg, warnings, err := config.LoadPlacement(files, dirs)
 	if err != nil {

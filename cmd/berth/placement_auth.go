@@ -9,6 +9,8 @@ import (
 	"github.com/berthcloud/berth/daemon"
 )
 
+// newPlacementCheckAuth returns "berth placement check-auth". The token may be in the environment,
+// since other users of the machine can read command lines.
 func newPlacementCheckAuth(env environment) *cobra.Command {
 	var files, dirs []string
 	var token string

@@ -34,13 +34,13 @@ const exitHelp = `Exit codes:
   4  the database is in use by another process
   5  the address to listen on cannot be used`
 
-// An environment is a command's access to the outside, which tests replace.
+// An environment is a command's access to the process, which tests replace.
 type environment struct {
 	stdout, stderr io.Writer
 	getenv         func(string) string
 }
 
-// process is the environment as services have it.
+// process returns the environment for the services.
 func (e environment) process() daemon.Process {
 	return daemon.Process{Stderr: e.stderr, Getenv: e.getenv, Version: currentVersion().Version}
 }
@@ -59,7 +59,7 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// fail sets the exit code of err; nil stays nil.
+// fail returns an error with an exit code; nil stays nil.
 func fail(code int, err error) error {
 	if err == nil {
 		return nil
@@ -67,7 +67,8 @@ func fail(code int, err error) error {
 	return &failure{code, err}
 }
 
-// run executes one command line until it is done or ctx ends, and returns the exit code.
+// run executes one command line until it is done or ctx ends, and returns the exit code. It writes
+// the error, if any, to standard error.
 func run(ctx context.Context, args []string, env environment) int {
 	root := newRoot(env)
 	root.SetArgs(args)
@@ -82,7 +83,7 @@ func run(ctx context.Context, args []string, env environment) int {
 	return exitUsage // cobra's own: unknown commands and flags
 }
 
-// codeOf returns the exit code that an error has, by itself or by its cause.
+// codeOf returns the exit code of an error, or of its cause in package daemon.
 func codeOf(err error) (int, bool) {
 	var f *failure
 	if errors.As(err, &f) {
@@ -95,8 +96,8 @@ func codeOf(err error) (int, bool) {
 	return 0, false
 }
 
-// complain writes an error, every line with the program's name, which distinguishes it from earlier
-// lines of the log. A line that several parts have in common, about a file that each of them reads,
+// complain writes an error with the program's name before each line, which distinguishes it from the
+// log. A line that several parts of the error have in common, about a file that each of them reads,
 // is written once.
 func complain(w io.Writer, err error) {
 	said := map[string]bool{"": true}
@@ -108,6 +109,7 @@ func complain(w io.Writer, err error) {
 	}
 }
 
+// newRoot returns the command "berth" with all its subcommands.
 func newRoot(env environment) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "berth",
@@ -154,8 +156,8 @@ berth agent          the agents of a host`,
 	return root
 }
 
-// noArguments refuses arguments of a command that takes flags only. The error does not contain
-// them: a URL with a password may have been given without its flag.
+// noArguments refuses arguments of a command that takes flags only. The error does not quote them: a
+// URL with a password may have been given without its flag.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -190,7 +192,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), didYouMean("", osloconfig.Closest(args[0], names)))
 }
 
-// suggestFlag adds the most similar flag to the error about an unknown one, and describes the valid
+// suggestFlag adds the most similar flag to the error about an unknown one, and describes valid
 // values instead of the parser's error.
 func suggestFlag(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError

@@ -16,7 +16,7 @@ type serveFlags struct {
 	remote      bool
 }
 
-// add declares the flags, given the names of the files and the default addresses.
+// add adds the flags, given the usual names of the files and the default address.
 func (f *serveFlags) add(cmd *cobra.Command, file, address string) {
 	addConfigFlags(cmd, file, &f.files, &f.dirs)
 	cmd.Flags().StringVar(&f.listen, "listen", "", "listen on `HOST:PORT` instead of what the settings say (default "+address+")")
@@ -24,14 +24,14 @@ func (f *serveFlags) add(cmd *cobra.Command, file, address string) {
 	cmd.Flags().BoolVar(&f.remote, "allow-remote-noauth", false, "start although auth_strategy accepts any token and other machines can reach the address: every client that reaches it has full access")
 }
 
-// addConfigFlags declares the flags for settings files, given the names of the files. OpenStack's
-// name for the first, --config-file, is accepted everywhere: see newRoot.
+// addConfigFlags adds the flags for settings files. OpenStack's name of the first, --config-file, is
+// accepted too: see openStackNames.
 func addConfigFlags(cmd *cobra.Command, file string, files, dirs *[]string) {
 	cmd.Flags().StringArrayVar(files, "config", nil, "read this "+file+"; may be given several times, later ones win; --config-file is the same")
 	cmd.Flags().StringArrayVar(dirs, "config-dir", nil, "read all *.conf files of this directory, after the files")
 }
 
-// openStackNames are flags by the names that OpenStack's programs have for them.
+// openStackNames maps the names of flags in OpenStack's programs to those of Berth.
 func openStackNames(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	switch name {
 	case "config-file":
@@ -42,7 +42,7 @@ func openStackNames(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(name)
 }
 
-// checkListen refuses an address of the command line that is none.
+// checkListen returns an error for a malformed address in a flag; "" is accepted.
 func checkListen(flag, address string) error {
 	if address == "" {
 		return nil
@@ -53,7 +53,7 @@ func checkListen(flag, address string) error {
 	return nil
 }
 
-// none reports whether no files are named.
+// none reports whether no settings files are given: the service is started as a trial.
 func (f *serveFlags) none() bool { return len(f.files) == 0 && len(f.dirs) == 0 }
 
 // apply overrides the settings with the flags.

@@ -8,6 +8,7 @@ import (
 	"github.com/berthcloud/berth/devcloud"
 )
 
+// newUp returns "berth up".
 func newUp(env environment) *cobra.Command {
 	var opts devcloud.Options
 	var guide bool
@@ -73,7 +74,7 @@ Changes are kept for the next start; --reset deletes them.
 	return cmd
 }
 
-// checkUp refuses wrong values of flags.
+// checkUp refuses invalid values of flags.
 func checkUp(opts *devcloud.Options) error {
 	if opts.Driver != devcloud.Fake && opts.Driver != devcloud.Netns {
 		return fmt.Errorf("--driver %s: want %s or %s", opts.Driver, devcloud.Fake, devcloud.Netns)

@@ -29,6 +29,7 @@ type versionInfo struct {
 	Traits    string `json:"os_traits"`
 }
 
+// newVersion returns "berth version".
 func newVersion(env environment) *cobra.Command {
 	var format *choice
 	cmd := &cobra.Command{
@@ -54,6 +55,8 @@ func versionText() string {
 		info.Version, info.Revision, info.Go, info.Platform, info.Placement, info.Traits)
 }
 
+// currentVersion returns the version that the linker has set, or else what the Go toolchain has
+// recorded.
 func currentVersion() versionInfo {
 	v, r := version, revision
 	if info, ok := debug.ReadBuildInfo(); ok {

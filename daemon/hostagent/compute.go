@@ -23,10 +23,11 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// ServiceVersion is the version in hosts' reports, a number of Nova's 26.
+// ServiceVersion is the version in the reports of hosts, that of Nova's release 26
+// (nova.objects.service).
 const ServiceVersion = 64
 
-// A computeHost is the compute host that an agent runs beside the agents of the network.
+// A computeHost is the compute host that an agent runs beside the network agents.
 type computeHost struct {
 	src    osloconfig.Sources
 	names  agentsettings.Names
@@ -69,8 +70,8 @@ func openDriver(set *node.Settings, hypervisor string, tell func(context.Context
 	return &driver.Reporting{Driver: fake, Report: tell}, func() {}, nil
 }
 
-// teller returns a function that reports ports of the fake driver's servers to the network service,
-// since the agents do not detect them. It is nil when the agents do.
+// teller returns a function that reports ports of the fake driver's servers as plugged in, since no
+// agent detects them; nil when agents do. It tries the services in their order.
 func teller(set *agentsettings.Settings, services []agent.Service) func(context.Context, []string) error {
 	if set.Berth.Enforce {
 		return nil
@@ -161,7 +162,7 @@ func (h *computeHost) awaitChange(ctx context.Context, reload <-chan struct{}) {
 	}
 }
 
-// reread takes the settings over as they are now, and reports whether they differ.
+// reread reads the settings again, and reports whether they differ.
 func (h *computeHost) reread() bool {
 	fingerprint := agentsettings.FingerprintOf(h.src) // before reading, so that a later change yields another one
 	is, warnings, err := node.Load(h.src, h.names)
@@ -189,8 +190,8 @@ func (h *computeHost) reread() bool {
 	return len(changes) > 0
 }
 
-// settingsOfStart names the settings that differ and that a reload does not take over: those of the
-// driver and of the log.
+// settingsOfStart names the settings that differ and that a reload does not apply: those of the
+// driver and the log.
 func settingsOfStart(running, read *node.Settings) []string {
 	options := append([]string{
 		"[berth] compute_driver", "[berth] fake_build_time", "[berth] fake_failure", "[berth] netns_prefix", "[berth] netns_namespace",
@@ -203,7 +204,8 @@ func settingsOfStart(running, read *node.Settings) []string {
 	return agentsettings.NeedRestart(node.Changes(running, read), options)
 }
 
-// hostReports are the reports of a host, and the state of their answers.
+// hostReports makes the reports of a host, and logs what their answers say. It may be used from many
+// goroutines.
 type hostReports struct {
 	set *node.Settings
 	log *slog.Logger
@@ -216,7 +218,8 @@ type hostReports struct {
 	trouble string // in the last answer
 }
 
-// now returns the host's inventory. Parts that cannot be inspected are unchanged.
+// now returns the report. The machine is inspected again after an interval; when that fails, the
+// last result stays.
 func (r *hostReports) now() (compute.Report, inventory.Host, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -253,7 +256,7 @@ func (r *hostReports) look() error {
 	return nil
 }
 
-// warn logs warnings that are others than before.
+// warn logs warnings that were not logged before.
 func (r *hostReports) warn(all []string) {
 	for _, w := range all {
 		if !slices.Contains(r.warned, w) {

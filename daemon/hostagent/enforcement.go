@@ -13,7 +13,7 @@ import (
 	"github.com/berthcloud/berth/agent/tc"
 )
 
-// An enforcement applies the rates of one agent's ports, beside its heartbeats, which report its
+// An enforcement applies the rates of one agent's ports beside its heartbeats, which report its
 // findings.
 type enforcement struct {
 	runDir   string // of Open vSwitch, "" for its own choice
@@ -31,7 +31,7 @@ type holder interface {
 	Run(ctx context.Context)
 }
 
-// seen is the part of heartbeats about the host's state.
+// seen returns what heartbeats report of the host's state.
 func (e *enforcement) seen() (o agentsettings.Observed) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -41,7 +41,7 @@ func (e *enforcement) seen() (o agentsettings.Observed) {
 	return o
 }
 
-// run enforces the rates of ports until ctx ends.
+// run enforces the rates of ports until ctx ends. When they cannot be enforced, heartbeats say why.
 func (e *enforcement) run(ctx context.Context, set *agentsettings.Settings, services []agent.Service) {
 	if !set.Berth.Enforce {
 		e.see(nil)

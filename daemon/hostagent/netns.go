@@ -19,7 +19,7 @@ import (
 )
 
 // openNetns returns the driver whose servers are network namespaces, and a function that closes it.
-// The hypervisor is the name of the host's provider.
+// hypervisor is the name of the host's provider.
 func openNetns(set *node.Settings, hypervisor string, log *slog.Logger) (*netns.Driver, func(), error) {
 	n := &set.Netns
 	c := netns.Config{
@@ -52,7 +52,7 @@ func openNetns(set *node.Settings, hypervisor string, log *slog.Logger) (*netns.
 	return d, end, nil
 }
 
-// hostFacts are the facts about a compute host in the same process that network agents need.
+// hostFacts is what network agents need to know of a compute host in the same process.
 type hostFacts struct {
 	// elsewhere returns the addresses of interfaces that servers have moved out of the host's
 	// namespace, nil when there are none.

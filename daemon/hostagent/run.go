@@ -19,8 +19,8 @@ import (
 	"github.com/berthcloud/berth/network"
 )
 
-// Run runs the agents that the settings name until ctx ends. SIGHUP has them read their settings again.
-// The error is a [daemon.Failure].
+// Run runs the agents that the settings name until ctx ends. SIGHUP makes them read their settings
+// again. The error is a [daemon.Failure].
 func Run(ctx context.Context, p daemon.Process, src Source) error {
 	all, set, warnings, err := src.loadAll()
 	if err != nil {
@@ -76,7 +76,8 @@ func hostOf(all []*agentsettings.Settings, set *node.Settings) string {
 	return set.Default.Host
 }
 
-// openAgentLog opens the log in the settings: in those of the network, if there are some.
+// openAgentLog opens the log in the settings of the network agents, or else in those of the compute
+// host.
 func openAgentLog(p daemon.Process, all []*agentsettings.Settings, set *node.Settings, warnings []string) (*slog.Logger, *logging.Output, error) {
 	var s config.Service
 	if set != nil {
@@ -92,7 +93,7 @@ func openAgentLog(p daemon.Process, all []*agentsettings.Settings, set *node.Set
 	return daemon.OpenServiceLog(p, &s, daemon.AgentLog, warnings)
 }
 
-// passOn forwards SIGHUP to each agent.
+// passOn forwards SIGHUP to each part of the agent.
 func passOn(ctx context.Context, hangup <-chan os.Signal, reloads []chan struct{}, output *logging.Output, log *slog.Logger) {
 	for {
 		select {
@@ -112,7 +113,7 @@ func passOn(ctx context.Context, hangup <-chan os.Signal, reloads []chan struct{
 	}
 }
 
-// reporter returns the reporter of one of the agents, which also enforces the rates of its ports.
+// reporter returns the reporter of a network agent, which also enforces the rates of its ports.
 func (src Source) reporter(ovsDir string, set *agentsettings.Settings, services []agent.Service, b hostFacts, log *slog.Logger) *agent.Reporter {
 	log = log.With("agent", string(set.Kind))
 	e := &enforcement{runDir: ovsDir, host: b, log: log}

@@ -10,8 +10,8 @@ import (
 	"github.com/berthcloud/berth/client"
 )
 
-// agentConnections are kept open to a service: one for heartbeats, and one for each kind of agent
-// that waits for changes.
+// agentConnections is the number of idle connections to a service: one for heartbeats, and one for
+// each kind of agent that waits for changes.
 const agentConnections = 3
 
 // serviceOptions returns options for each of the addresses of a service in the settings, in their

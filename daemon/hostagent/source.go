@@ -16,7 +16,7 @@ import (
 	"github.com/berthcloud/berth/osloconfig"
 )
 
-// A Source is the source of the settings of a host's agents.
+// A Source is where the settings of a host's agents come from.
 type Source struct {
 	osloconfig.Sources // of the network agents
 	Names              agentsettings.Names
@@ -26,7 +26,7 @@ type Source struct {
 	ForNetwork, IsCompute bool               // the parts of the agent
 }
 
-// loadAll reads the settings of all that the agent is.
+// loadAll reads the settings of all parts of the agent. The error joins those of the parts.
 func (src Source) loadAll() (all []*agentsettings.Settings, set *node.Settings, warnings []string, err error) {
 	var errs [2]error
 	if src.ForNetwork {
@@ -40,7 +40,8 @@ func (src Source) loadAll() (all []*agentsettings.Settings, set *node.Settings, 
 	return all, set, warnings, errors.Join(errs[:]...)
 }
 
-// load reads the settings of all agents of the host.
+// load reads the settings of the network agents: of those that are named, or else of those for which
+// the files name devices. A warning that concerns several agents is returned once.
 func (src Source) load() (all []*agentsettings.Settings, warnings []string, err error) {
 	kinds, asked := src.Kinds, true
 	if len(kinds) == 0 {
@@ -82,7 +83,7 @@ func (src Source) loadHost() (*node.Settings, []string, error) {
 }
 
 // Check compares the settings with the machine, without starting or changing anything. The error is
-// about the settings; it and the warnings have a line for each mistake.
+// about the settings; error and warnings have a line for each mistake.
 func (src Source) Check() (findings []agentsettings.Finding, warnings []string, err error) {
 	all, set, warnings, err := src.loadAll()
 	if err != nil {
@@ -95,7 +96,8 @@ func (src Source) Check() (findings []agentsettings.Finding, warnings []string, 
 	return findings, warnings, nil
 }
 
-// checkHost returns the report of a compute host as findings, or the error that prevents it.
+// checkHost returns the resources that a compute host would report as findings, or the error that
+// prevents it.
 func checkHost(set *node.Settings) (all []agentsettings.Finding) {
 	r, err := set.Look(node.Machine{})
 	about := "compute " + cmp.Or(r.Host.Name, set.Default.Host)
