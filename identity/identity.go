@@ -1,10 +1,12 @@
-// Package identity describes the authenticated caller and its scope. Decisions on permissions are
-// in the package policy below, requests to Keystone in package keystone.
+// Package identity has the caller of a request: who it is, and the scope of its token. Tokens are
+// checked in package keystone below it, or in local for "berth up"; what a caller may do is decided
+// in package policy. This package imports none of them, so that handlers depend on the caller only.
 package identity
 
 import "context"
 
-// A Scope is the kind of scope of a caller's token.
+// A Scope is the kind of scope of a caller's token, as keystoneauth and oslo.policy distinguish
+// them.
 type Scope string
 
 // The scopes of tokens. There is no unscoped one: policy treats a token that has neither system nor
@@ -15,7 +17,8 @@ const (
 	Project Scope = "project"
 )
 
-// A Caller is one authenticated caller of the API. An empty string means that the token lacks the
+// A Caller is the authenticated caller of a request: the part of upstream's RequestContext
+// (oslo.context) that policy and quotas use. An empty string means that the token does not have the
 // value. A Caller is a value: copies may be shared, but its slices must not be modified after
 // authentication.
 type Caller struct {
@@ -28,11 +31,11 @@ type Caller struct {
 	// SystemScope is "all" for a token with system scope, and empty for others.
 	SystemScope string
 
-	// Roles are the names of the caller's roles, implied ones included.
+	// Roles are the names of the caller's roles, including those that Keystone implies.
 	Roles []string
 
-	// AdminProject says that the project is the one set aside for administrators. Keystone reports
-	// it of every project unless it is configured otherwise.
+	// AdminProject is true for the project of administrators. Keystone reports it for every project
+	// unless [resource] admin_project_name is configured.
 	AdminProject bool
 
 	// The service fields describe the service that forwarded the request, when it sent a token of
@@ -48,8 +51,8 @@ type Caller struct {
 	Hosts []string
 }
 
-// Scope returns the scope of the caller's token. System takes precedence over domain, and domain
-// over project.
+// Scope returns the scope of the caller's token: system before domain before project. A token
+// without any scope counts as one of a project, as in oslo.policy.
 func (c Caller) Scope() Scope {
 	switch {
 	case c.SystemScope != "":
@@ -63,7 +66,7 @@ func (c Caller) Scope() Scope {
 // Key is the key under which a context has the *Caller.
 type Key struct{}
 
-// From returns the caller that ctx has under Key, and whether there is one.
+// From returns the caller of the request that ctx belongs to, false when it was not authenticated.
 func From(ctx context.Context) (Caller, bool) {
 	c, ok := ctx.Value(Key{}).(*Caller)
 	if !ok {

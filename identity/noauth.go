@@ -7,8 +7,8 @@ import "strings"
 type Header func(name string) (value string, sent bool)
 
 // NoAuth returns the caller that the headers describe, without authentication, as Placement's
-// "noauth2" strategy does, and false without a token. It is for trials and tests: any client can
-// claim any identity.
+// strategy "noauth2" does (placement.auth.NoAuthMiddleware), and false without a token. It is for
+// trials and tests: any client can claim any identity.
 //
 // The token is "user" or "user:project"; the project's default is the name of the user. The user
 // "admin" has the role of that name, others have none, unless X-Roles lists roles.

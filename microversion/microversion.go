@@ -1,13 +1,15 @@
-// Package microversion parses, compares and negotiates the versions that
-// OpenStack APIs speak request by request, and keeps the history of those
-// versions as a table. It is not for deciding what a version means: that is
-// the business of each surface's decoders and renderers.
+// Package microversion parses, compares and negotiates the microversions of OpenStack's APIs, and
+// has their histories as tables. What a version means is not its business, but that of the decoders
+// and renderers of each API.
 //
 // A client names the version it wants in the header
 //
 //	OpenStack-API-Version: <service> <version>
 //
-// and a service answers in the highest version it was asked for, or refuses.
+// and a service answers in that version and names it in the answer, or refuses. negotiate.go has the
+// rules of Placement (microversion_parse), compute.go the stricter ones of Nova; placement.go and
+// compute.go have the histories. Adding a version is a row there and conditions in the package of
+// the API.
 package microversion
 
 import (
@@ -23,8 +25,8 @@ import (
 // Header is the name of the request and answer header that carries versions.
 const Header = "OpenStack-API-Version"
 
-// A Version is one version of an API. Versions are comparable with ==; the
-// zero Version means that none was negotiated.
+// A Version is one version of an API. Versions are comparable with ==; the zero Version means that
+// none was negotiated.
 type Version struct {
 	Major, Minor int
 }

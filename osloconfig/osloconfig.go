@@ -1,16 +1,20 @@
 // Package osloconfig reads the INI files of oslo.config by oslo's own rules and fills typed options
-// from them. The caller declares the options and their types in a Table.
+// from them. The caller declares the options and their types in a [Table]; package config has the
+// tables.
 //
-// Reading has two steps. Read parses files, directories of files and the environment into a Set.
-// Set.Load looks up each option of a table there, expands references to other options, converts the
-// text and stores it:
+// Reading has two steps. [Read] parses files, directories of files and the environment into a [Set].
+// [Set.Load] looks up each option of a table there, expands references to other options, converts
+// the text and stores it:
 //
 //	lines ── Parse ──▶ File ─┐
 //	lines ── Parse ──▶ File ─┼─ Set ── Load(Table) ──▶ fields of the caller
 //	environment ─────────────┘            │
 //	                                      └──▶ warnings, all invalid values
 //
-// The less obvious rules:
+// ini.go parses, set.go looks up, substitute.go expands references, value.go and number.go convert,
+// unknown.go finds names that the table does not have, names.go reads lists of ignored options.
+//
+// The less obvious rules of oslo.config:
 //
 //   - The first '=' or ':' of a line ends the name. An indented line continues
 //     the value above it. There are no comments behind a value.
@@ -22,8 +26,8 @@
 //     (OS_GROUP__OPTION) over all files.
 //   - $name, ${name} and ${group.name} refer to the value of another option;
 //     $$ and \$ are a dollar sign.
-//   - An error never contains the content of a line, since that may be a
-//     password without its name.
+//
+// An error never contains the content of a line, since that may be a password without its name.
 package osloconfig
 
 import (
@@ -35,8 +39,8 @@ import (
 // DefaultGroup is the group of options that belong to no other.
 const DefaultGroup = "DEFAULT"
 
-// A Name is the full name of an option. An empty Group in the older names of
-// an Option means the option's own group.
+// A Name is the full name of an option. An empty Group in the older names of an Option means the
+// option's own group.
 type Name struct {
 	Group  string
 	Option string
@@ -45,8 +49,8 @@ type Name struct {
 // String returns the name in the form of messages: "[placement_database] connection".
 func (n Name) String() string { return "[" + n.Group + "] " + n.Option }
 
-// An Option is one setting: its name, its help, and the target of its value. The target's value
-// before loading is the default.
+// An Option is one setting: its name, its help, and the variable for its value, whose content before
+// loading is the default.
 type Option struct {
 	Name
 	Help  string
@@ -86,7 +90,7 @@ type Table struct {
 	Ignored Names
 }
 
-// A Location is the place of a value.
+// A Location is where a value comes from.
 type Location struct {
 	File string // path of the file; empty for the environment
 	Line int    // counted from 1

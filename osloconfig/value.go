@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// A Value is the type of an option bound to the variable that receives it.
-// Make one with the functions below; each takes the variable's present content
-// as the default.
+// A Value is the type of an option, bound to the variable that receives it. The functions below
+// return one each; the variable's content at loading is the default.
 type Value struct {
 	kind   string
 	multi  bool // takes all values given, not only the last

@@ -1,6 +1,6 @@
-// Package systemd is a service's interface to the systemd that started it: state notifications, the
-// watchdog and socket activation. It does not cover the journal, D-Bus or unit files; without
-// systemd all of it does nothing.
+// Package systemd is a service's interface to the systemd that started it: state notifications
+// (sd_notify), the watchdog and socket activation. It does not cover the journal, D-Bus or unit
+// files; without systemd all of it does nothing.
 package systemd
 
 import (

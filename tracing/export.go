@@ -11,7 +11,7 @@ import (
 )
 
 // An exporter sends batches and counts the outcomes of their spans. It never returns an error:
-// failures are counted and logged here.
+// failures are counted, and logged at most once a minute.
 type exporter struct {
 	next    sdktrace.SpanExporter
 	host    string // of the collector

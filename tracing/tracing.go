@@ -1,5 +1,5 @@
 // Package tracing sends traces of requests to an OpenTelemetry collector: one span for the request,
-// one for each statement and each call to another service below it. It is off unless
+// and below it one for each statement and each call to another service. It is off unless
 // OpenTelemetry's environment variables enable it. It is independent of metrics, logs and the
 // meaning of requests.
 //
@@ -10,6 +10,10 @@
 //
 // A slow or unavailable collector therefore costs spans and nothing else. Spans contain no headers,
 // no query strings and no values of statements.
+//
+// settings.go and sampler.go read the variables, since the SDK would ignore wrong ones with a line
+// on standard error; http.go and sql.go make spans; queue.go and export.go count what becomes of
+// them.
 package tracing
 
 import (
@@ -26,7 +30,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Options describe the service that traces.
+// Options are the parameters of Start.
 type Options struct {
 	Service string // the name of the service unless the environment has one
 	Version string // of the program
@@ -37,8 +41,8 @@ type Options struct {
 	Metrics Metrics
 }
 
-// Metrics are called with numbers of spans by their outcome. Any may be nil; they must be quick and
-// safe for concurrent use.
+// Metrics are functions that are called with numbers of spans by their outcome. Any may be nil; they
+// must be quick and safe for concurrent use.
 type Metrics struct {
 	Exported func(spans int) // a collector has them
 	Dropped  func(spans int) // they found the queue full

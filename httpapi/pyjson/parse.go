@@ -18,9 +18,9 @@ const (
 	maxDigits = 4300
 )
 
-// A SyntaxError says where a text stops being JSON. Its text is that of
-// Python's json.JSONDecodeError (of Python 3.14, which tells trailing commas and
-// strings that end in an escape apart from other mistakes).
+// A SyntaxError is about a text that is not JSON. Its text is that of Python's json.JSONDecodeError
+// (of Python 3.14, which distinguishes trailing commas and strings that end in an escape from other
+// mistakes).
 type SyntaxError struct {
 	Problem string // as in "Expecting value"
 	Line    int    // from 1

@@ -1,14 +1,15 @@
-// Package pyjson reads JSON as Python's json module does and shows values as
-// Python shows them.
+// Package pyjson reads JSON as Python's json module does and shows values as Python shows them.
 //
-// OpenStack's Placement is written in Python, and what its clients see of a
-// broken request is Python's: which texts count as JSON, the words of the
-// syntax error, the repr of the offending value. This package reproduces those
-// so that the answers stay the same. Values keep the order of object keys,
+// OpenStack's services are written in Python, and what their clients see of a malformed request is
+// Python's: which texts are JSON, the words of the syntax error, the repr of the offending value.
+// This package reproduces those so that answers are the same. Values keep the order of object keys,
 // integers of any size and lone surrogates, all of which encoding/json drops.
 //
-// It is not for writing responses and not a general JSON library: use
-// encoding/json where no client compares the text.
+// parse.go and quoted.go are the parser, value.go has the values, repr.go writes a value as repr()
+// does, pretty.go as pprint.pformat does, utf8.go has the errors of Python's decoder.
+//
+// It is not for writing responses and not a general JSON library: use encoding/json where no client
+// compares the text.
 package pyjson
 
 import (

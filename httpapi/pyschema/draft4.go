@@ -9,10 +9,9 @@ import (
 	"github.com/berthcloud/berth/httpapi/pyjson"
 )
 
-// Draft4 is how OpenStack's Compute reads schemas: those of draft 4, with release 4.10
-// of the library, in which 1.0 is no integer and few limits have words of their own.
-// Compute has it take texts that are numbers for numbers where there is a minimum or a
-// maximum.
+// Draft4 compiles schemas of draft 4 as OpenStack's Compute reads them, with release 4.10 of the
+// library: 1.0 is no integer there, and few limits have texts of their own. As Compute has it, texts
+// that are numbers count as numbers where there is a minimum or a maximum.
 type Draft4 struct {
 	Formats Formats
 	// Patterns are the expressions that Go has not, with what decides instead.
@@ -33,7 +32,7 @@ func (o Draft4) MustCompile(text string) *Schema {
 	panic(fmt.Sprintf("pyschema: %v in %s", err, text))
 }
 
-// A Mistake is one way in which a value breaks a schema.
+// A Mistake is one way in which a value violates a schema.
 type Mistake struct {
 	Path    []pyjson.Value // the keys and indexes that lead to the value
 	Value   pyjson.Value
@@ -42,8 +41,8 @@ type Mistake struct {
 	Wants   pyjson.Value // what the schema has under the keyword
 }
 
-// First returns the first mistake in the order of the schema's keys, which is what the
-// library's validate raises, nil if v is valid.
+// First returns the first mistake in the order of the schema's keys, which the library's validate
+// raises; nil if v is valid.
 func (s *Schema) First(v pyjson.Value) *Mistake {
 	if s.holds(v) {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/berthcloud/berth/httpapi/pyjson"
 )
 
-// An Error says in which way a value breaks a schema.
+// An Error is the violation of a schema that the library finds most relevant (best_match).
 type Error struct {
 	// Message is the mistake in one line, as in "'x' is not of type 'integer'".
 	Message string

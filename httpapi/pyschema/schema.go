@@ -1,15 +1,17 @@
-// Package pyschema validates JSON values against JSON schemas and finds fault
-// with them as Python's jsonschema library does (release 4.26, draft 2020-12).
+// Package pyschema validates JSON values against JSON schemas and reports mistakes as Python's
+// jsonschema library does (release 4.26, draft 2020-12).
 //
-// Clients of OpenStack's Placement see that library's text in the answer to a
-// broken request: which of several mistakes is named, in which words, with the
-// schema and the offending value laid out below. All of this is reproduced.
+// Clients of OpenStack's Placement see that library's text in the answer to an invalid request:
+// which of several mistakes is named, in which words, with the schema and the offending value laid
+// out below. All of this is reproduced. OpenStack's Compute has an older release of the library and
+// schemas of draft 4, and shows less: see [Draft4].
 //
-// OpenStack's Compute has an older release of the library, the schemas of draft 4,
-// and shows less: see [Draft4].
+// compile.go turns a schema into checks, one for each keyword; keywords.go, values.go and draft4.go
+// have them. A check decides in holds, which every request calls, and finds the mistakes in blame,
+// which only invalid values reach. error.go chooses the most relevant mistake and formats it.
 //
-// It is not a general validator: it knows the keywords that these schemas use and
-// refuses to compile any other.
+// It is not a general validator: it has the keywords that these schemas use and refuses to compile
+// any other.
 package pyschema
 
 import (
@@ -18,8 +20,7 @@ import (
 	"github.com/berthcloud/berth/httpapi/pyjson"
 )
 
-// A Schema is a compiled JSON schema. It does not change and may be used from
-// several goroutines.
+// A Schema is a compiled JSON schema. It is immutable and may be used from several goroutines.
 type Schema struct {
 	source pyjson.Value
 	rules  []rule // in the order of their keys
@@ -43,8 +44,8 @@ type check interface {
 	blame(w *walk, v pyjson.Value)
 }
 
-// Formats are the values a schema may have for "format", each with the check
-// behind it. A check sees values of any type.
+// Formats are the checks of the values of "format" that a schema may have. A check gets values of
+// any type.
 type Formats map[string]func(pyjson.Value) bool
 
 // Compile reads a schema from its JSON text. The order of the keys matters:

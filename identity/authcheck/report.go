@@ -20,8 +20,8 @@ const (
 	stepFailed  = "failed"
 )
 
-// A Report is the output of "berth placement check-auth". Programs read its JSON: fields are
-// added and never change their meaning.
+// A Report is the output of "berth placement check-auth". Its JSON is part of the program's
+// interface: fields may be added, and never change their meaning.
 type Report struct {
 	OK    bool   `json:"ok"`
 	Steps []Step `json:"steps"`
@@ -29,7 +29,7 @@ type Report struct {
 	Rules []Rule `json:"rules,omitempty"`
 }
 
-// A Step is one of the checks, with its result.
+// A Step is one of the checks, with its result: ok, warning or failed.
 type Step struct {
 	Step   string `json:"step"` // settings, keystone, login, clock, tls, endpoint, right or token
 	Result string `json:"result"`
@@ -57,6 +57,7 @@ type Rule struct {
 	Operations []string `json:"operations"`
 }
 
+// newToken returns what the report says of a token.
 func newToken(h keystone.Holder) *Token {
 	c := h.Caller
 	return &Token{
@@ -78,7 +79,8 @@ func (r *Report) warn(step, format string, args ...any) {
 
 func (r *Report) fail(step string, err error) { r.add(step, stepFailed, "%v", err) }
 
-// Failure returns the error with which the command fails, nil for none.
+// Failure returns the error with which the command fails: that of the first failed step, nil without
+// one.
 func (r *Report) Failure() error {
 	for _, s := range r.Steps {
 		if s.Result == stepFailed {
@@ -88,7 +90,7 @@ func (r *Report) Failure() error {
 	return nil
 }
 
-// Write writes the report for people, or as JSON for programs.
+// Write writes the report as a table, or as JSON.
 func (r *Report) Write(w io.Writer, asJSON bool) error {
 	if asJSON {
 		e := json.NewEncoder(w)

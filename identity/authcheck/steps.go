@@ -1,7 +1,7 @@
 // Package authcheck tries, step by step, what a service needs before it can check the tokens of its
-// callers with Keystone, and reports what works: its settings, finding Keystone, logging in, the
-// endpoint, its role, the clocks and TLS, and a caller's token with the rules that it passes. The report
-// has no passwords and no tokens.
+// callers at Keystone, and reports which steps succeed: the settings, finding Keystone, logging in,
+// the endpoint, the role, the clocks and TLS, then a caller's token with the rules that it passes.
+// It is "berth placement check-auth". The report has no passwords and no tokens.
 package authcheck
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/berthcloud/berth/identity/policy"
 )
 
-// A Check is what is checked: the settings of a placement service, and what follows from them.
+// A Check is the input: the settings of a placement service, and what daemon makes of them.
 type Check struct {
 	Settings *config.Placement
 	Warnings []string                         // about the settings
@@ -28,7 +28,8 @@ type Check struct {
 	Token    string                           // of a caller, to be checked too; "" for none
 }
 
-// Run performs the steps. The error is about settings with which nothing can be checked.
+// Run performs the steps and returns the report, also when a step fails. The error is about settings
+// with which no step can be performed.
 func (c Check) Run(ctx context.Context) (*Report, error) {
 	if c.Settings.API.AuthStrategy == config.StrategyNoAuth2 {
 		return nil, errors.New("[api] auth_strategy is noauth2: callers are not checked, so there is nothing to test; set it to keystone")
@@ -75,7 +76,8 @@ func (r *Report) settings(cfg *config.Placement, opts keystone.Options, warnings
 // time.
 const clockTolerance = 5 * time.Second
 
-// access checks the service's own access, and reports whether tokens can be checked with it.
+// access checks the service's own access, and reports whether tokens can be checked with it. Each
+// step needs the ones before.
 func (r *Report) access(ctx context.Context, v *keystone.Validator, opts keystone.Options) bool {
 	self, err := v.Inspect(ctx)
 	switch {
@@ -107,8 +109,8 @@ func (r *Report) access(ctx context.Context, v *keystone.Validator, opts keyston
 	return true
 }
 
-// right reports whether the service may validate the tokens of others, according to its roles:
-// Keystone itself only shows that for such a token.
+// right reports whether the service may validate the tokens of others, by its roles: Keystone itself
+// shows that only for the token of another user.
 func (r *Report) right(own keystone.Holder) {
 	for _, role := range own.Caller.Roles {
 		if role == "service" || role == "admin" || role == "reader" && own.Caller.SystemScope != "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/berthcloud/berth/identity"
 )
 
-// A Self describes the service's own access to Keystone. Fields of steps that were not reached are
-// empty.
+// A Self is the service's own access to Keystone, for operators. Fields of steps that were not
+// reached are empty.
 type Self struct {
 	LoginURL string // version 3 of the API, which issues the service's token
 	Version  string // in Keystone's form; empty when the kind of credentials needs no discovery
@@ -25,7 +25,7 @@ type Self struct {
 	AskURL  string        // version 3 of the API, where tokens are checked
 }
 
-// A Holder is the owner of a token, with the names that only operators read.
+// A Holder is the owner of a token, with the names, which only operators see.
 type Holder struct {
 	Caller      identity.Caller
 	UserName    string

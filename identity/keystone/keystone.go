@@ -1,19 +1,21 @@
-// Package keystone authenticates requests with OpenStack's Keystone: it validates the tokens of
-// callers as the middleware in front of upstream's services does. For requests to other services, a
-// Session logs in and finds them in the catalogue. Decisions on permissions are in package policy;
-// the rest of Keystone's API is not covered.
+// Package keystone authenticates requests with OpenStack's Keystone: a [Validator] checks the tokens
+// of callers as keystonemiddleware in front of upstream's services does. For requests to other
+// services, a [Session] logs in and finds them in the catalogue, as keystoneauth does. Decisions on
+// permissions are in package policy; the rest of Keystone's API is not covered.
 //
 // The first of these steps that applies answers a token:
 //
-//	malformed                      → refused
-//	checked recently               → the cached answer
-//	being checked                  → the answer of that request
-//	Keystone is unavailable        → unavailable, at once, except for one probe at a time;
-//	                                 one or two time-outs do not make it unavailable
-//	Keystone                       → GET /v3/auth/tokens, with the service's own token
+//	malformed                      → refused                               token.go
+//	checked recently               → the cached answer                     cache.go
+//	being checked                  → the answer of that request            flights.go
+//	Keystone is unavailable        → unavailable, at once, except for one  circuit.go
+//	                                 probe at a time; one or two time-outs
+//	                                 do not make it unavailable
+//	Keystone                       → GET /v3/auth/tokens, with the         validate.go, login.go
+//	                                 service's own token
 //
 // Tokens are not stored: the cache's keys are their SHA-256. All waits are bounded, and so are the
-// memory and the number of requests under way.
+// memory and the number of requests under way. No error and no log line has a token or a password.
 package keystone
 
 import (
@@ -27,15 +29,14 @@ import (
 	"github.com/berthcloud/berth/identity"
 )
 
-// A Request has the inputs of the decision about a call.
+// A Request is what the decision about a call depends on.
 type Request struct {
 	Token        string // of the caller: X-Auth-Token
 	ServiceToken string // of a service that passes the call on, or empty: X-Service-Token
 	Method, Path string // as sent: application credentials may be restricted to paths
 }
 
-// A Validator checks tokens. It may be used from many goroutines. Close it when
-// it is no longer needed.
+// A Validator checks tokens. It may be used from many goroutines. It has to be closed.
 type Validator struct {
 	opts    Options
 	http    *http.Client
@@ -89,9 +90,10 @@ func (v *Validator) Close() {
 	v.http.CloseIdleConnections()
 }
 
-// Caller returns the caller of a request. The error is a fault: Unauthentic when the token, or the
-// service's, is invalid, and Unavailable when Keystone could not be reached. With DelayDecision,
-// the error is Unauthentic then too. Caller returns early when ctx ends.
+// Caller returns the caller of a request. The error is a fault: Unauthentic when the token, or that
+// of a service that forwards the request, is invalid; Unavailable when Keystone could not be
+// reached. With DelayDecision, the error is Unauthentic then too. Caller returns early when ctx
+// ends.
 func (v *Validator) Caller(ctx context.Context, r Request) (identity.Caller, error) {
 	c, err := v.caller(ctx, r)
 	v.opts.Metrics.validated(outcomeOf(err))
@@ -175,7 +177,7 @@ func (v *Validator) token(ctx context.Context, raw string, allowExpired bool) (*
 	return t, t.fresh(allowExpired)
 }
 
-// recall returns an answer of Keystone's from memory.
+// recall returns a cached answer, which may be a refusal.
 func (v *Validator) recall(key key) (t *token, err error, known bool) {
 	if t, known = v.good.get(key.token()); known {
 		return t, nil, true

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A session is the service's own token, and the address for requests with it.
+// A session is the service's own token, and the address that requests with it are sent to.
 type session struct {
 	id       string
 	token    *token
@@ -24,7 +24,7 @@ type session struct {
 // validity is left.
 const renewBefore = 2 * time.Minute
 
-// A login fetches and caches the service's own token.
+// A login fetches and caches the service's own token. It may be used concurrently.
 type login struct {
 	opts   Options
 	client *http.Client
@@ -34,7 +34,8 @@ type login struct {
 	current *session
 }
 
-// A locator finds the address for requests with a new token, in the token's catalogue.
+// A locator finds the address for requests with a new token, in the token's catalogue or by asking
+// there.
 type locator func(ctx context.Context, l *login, s *session, retries int) error
 
 func newLogin(opts Options, client *http.Client, locate locator) *login {
@@ -162,8 +163,8 @@ func (l *login) authenticate(ctx context.Context, s *session, retries int) error
 	return nil
 }
 
-// clockDifference compares a time of Keystone's, which has no fractions of a
-// second, with those between which it was taken.
+// clockDifference compares a time of Keystone's, which has no fractions of a second, with the times
+// of request and answer. It is 0 when the clocks may agree.
 func clockDifference(theirs, before, after time.Time) time.Duration {
 	switch {
 	case theirs.IsZero():

@@ -6,7 +6,7 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// An Outcome is the result of a check.
+// An Outcome is the result of a check of a token.
 type Outcome string
 
 // The outcomes.
@@ -16,7 +16,8 @@ const (
 	Unavailable Outcome = "unavailable"
 )
 
-// Metrics are called on events. Nil functions are skipped; the others may be called concurrently.
+// Metrics are functions that are called on events. Nil functions are skipped; the others may be
+// called concurrently, and delay the request.
 type Metrics struct {
 	Validated   func(Outcome)                       // a request was checked
 	Cached      func()                              // a token was found in the cache

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A Target is the service that a Session is for.
+// A Target selects the service that a Session is for.
 type Target struct {
 	Type       string   // in the catalogue: "placement", "compute"
 	Interfaces []string // that will do, best first: "public", "internal", "admin"; none: public
@@ -16,8 +16,8 @@ type Target struct {
 	Endpoint   string   // address to use instead of the catalogue's; empty: the catalogue's
 }
 
-// A Session has a token and the address for requests of this service to another one. It may be used
-// concurrently. Close it when it is no longer needed.
+// A Session has a token and the address for requests of this service to another one. It implements
+// client.Access. It may be used concurrently, and has to be closed.
 type Session struct {
 	opts    Options
 	to      Target
@@ -51,8 +51,8 @@ func NewSession(opts Options, to Target) (*Session, error) {
 	}, nil
 }
 
-// HTTP returns the client that requests to the service are to be sent with: it has
-// the certificates and the timeout of the options.
+// HTTP returns the client for requests to the service, with the certificates and the time-out of the
+// options.
 func (s *Session) HTTP() *http.Client { return s.http }
 
 // Close waits for the request under way, which the time-out bounds, and closes idle connections.

@@ -1,6 +1,5 @@
-// Package local has the users of a trial on one machine, in one project, and their tokens, in
-// memory. It is the part of Keystone that the openstack client needs for a trial; it stores nothing
-// on disk, and serves one machine only.
+// Package local has users in one project, and their tokens, in memory: the part of Keystone that the
+// openstack client needs for "berth up". It stores nothing on disk: tokens end with the process.
 package local
 
 import (

@@ -1,6 +1,19 @@
-// Package policy decides what a caller may do, by rules in oslo.policy's language: the defaults
-// that a service registers, and the files with which an operator overrides them. Authentication is
-// elsewhere, and so are the services' rules.
+// Package policy decides what a caller may do, by rules in oslo.policy's language: the defaults that
+// a service registers, and the files with which an operator overrides them. Authentication is in the
+// packages beside it, and the services' rules are in the packages of their APIs.
+//
+// A rule goes through these stages:
+//
+//	source.go, file.go      policy files, in YAML or JSON, are found and read
+//	parse.go, compare.go    a text becomes a tree of checks
+//	ruleset.go              defaults and overrides are merged; findings about them are the warnings
+//	policy.go               Enforcer: one decision, and changed files are loaded
+//	check.go, template.go, credential.go, field.go
+//	                        the checks are evaluated for a caller and a target
+//
+// The reference is oslo.policy 4: a malformed rule refuses instead of being an error, "not" binds
+// tighter than "and" and that tighter than "or", an undefined rule is the default rule. Checks that
+// ask an HTTP server are refused when they are loaded.
 package policy
 
 import (
@@ -20,7 +33,8 @@ const DefaultRule = "default"
 // defaultInterval is the interval of checks for changed files unless Options sets one.
 const defaultInterval = time.Second
 
-// A Rule is the default for one operation, or for a name that other rules use.
+// A Rule is the default for one operation, or for a name that other rules refer to (RuleDefault and
+// DocumentedRuleDefault in oslo.policy).
 type Rule struct {
 	Name        string
 	Check       string // in the policy language
@@ -36,8 +50,8 @@ type Operation struct {
 	Path   string
 }
 
-// Deprecated is an earlier form of a rule. Until new defaults are enforced, it remains an
-// alternative to the rule, and an override of its name applies to the rule.
+// Deprecated is an earlier form of a rule (DeprecatedRule in oslo.policy). Until new defaults are
+// enforced, it is an alternative to the rule, and an override of its name applies to the rule.
 type Deprecated struct {
 	Name   string
 	Check  string
@@ -52,9 +66,9 @@ type Options struct {
 	File string
 	Dirs []string
 
-	// EnforceScope refuses tokens of a scope that the rule does not list.
+	// EnforceScope refuses tokens of a scope that the rule does not list (option enforce_scope).
 	EnforceScope bool
-	// EnforceNewDefaults ignores the old form of rules.
+	// EnforceNewDefaults ignores the deprecated forms of rules (option enforce_new_defaults).
 	EnforceNewDefaults bool
 	// DefaultRule names the rule that replaces undefined ones, if it exists. Empty means "default".
 	DefaultRule string
@@ -75,7 +89,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-// An Enforcer decides whether a caller may do something. Its methods may be called concurrently.
+// An Enforcer decides whether callers may do something. Its methods may be called concurrently.
 type Enforcer struct {
 	opts     Options
 	defaults map[string]*registered
@@ -123,11 +137,11 @@ func New(opts Options) (*Enforcer, error) {
 
 // Allow returns nil if the rule lets the caller act on the target, and else a fault of kind Denied
 // with upstream's message. A nil target means the caller's own project and user. Absent values in a
-// target are None.
+// target are [None].
 //
-// A rule that was not registered is an internal error. Once in an Interval, Allow checks whether
-// the policy files have changed, and applies their new content; if that is invalid, the old rules
-// remain.
+// A rule that was not registered is an internal error. Once in an Interval, Allow checks whether the
+// policy files have changed, and applies their new content; if that is invalid, the old rules remain
+// in effect.
 func (e *Enforcer) Allow(caller identity.Caller, rule string, target map[string]string) error {
 	return e.decide(rule, evaluation{caller: caller, target: target})
 }
@@ -159,7 +173,7 @@ func (e *Enforcer) decide(rule string, about evaluation) error {
 func (e *Enforcer) Has(rule string) bool { return e.defaults[rule] != nil }
 
 // Warnings returns, for the log, findings about the rules in effect: malformed, undefined, circular
-// and deprecated ones.
+// and deprecated ones. They are not errors, since upstream's services start with such rules.
 func (e *Enforcer) Warnings() []string {
 	return slices.Clone(e.current.Load().warnings)
 }
