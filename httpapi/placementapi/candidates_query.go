@@ -2,6 +2,7 @@ package placementapi
 
 import (
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -10,45 +11,23 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// groupNames begin the keys of groups.
-var groupNames = []string{"resources", "required", "member_of", "in_tree"}
+// The keys of groups: suffixes are numbers from 1.25, words from 1.33.
+var (
+	numberedKey = regexp.MustCompile(`^(resources|required|member_of|in_tree)(` + groupSuffix + `)?$`)
+	namedKey    = regexp.MustCompile(`^(resources|required|member_of|in_tree)(` + freeGroupSuffix + `)?$`)
+)
 
-// cutGroupKey splits the key of a group. Suffixes are numbers at first, nearly
-// any word since 1.33.
+// cutGroupKey splits the key of a group into its name and suffix, false for other keys.
 func cutGroupKey(key string, minor int) (name, suffix string, ok bool) {
-	isSuffix := isNumber
+	syntax := numberedKey
 	if minor >= 33 {
-		isSuffix = isWord
+		syntax = namedKey
 	}
-	for _, name := range groupNames {
-		if suffix, ok := strings.CutPrefix(key, name); ok && (suffix == "" || isSuffix(suffix)) {
-			return name, suffix, true
-		}
+	m := syntax.FindStringSubmatch(key)
+	if m == nil {
+		return "", "", false
 	}
-	return "", "", false
-}
-
-// isNumber reports whether s has digits only, with no zero before them.
-func isNumber(s string) bool {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return false
-		}
-	}
-	return s[0] != '0'
-}
-
-// isWord reports whether s has letters, digits, dashes and underscores only, and
-// no more than 64.
-func isWord(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
-		if !letter && (c < '0' || c > '9') && c != '_' && c != '-' {
-			return false
-		}
-	}
-	return len(s) <= 64
+	return m[1], m[2], true
 }
 
 // parseCandidatesQuery reads what candidates are asked for.

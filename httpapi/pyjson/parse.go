@@ -3,6 +3,7 @@ package pyjson
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -226,21 +227,21 @@ func (p *parser) member() (Member, error) {
 	return Member{Key: key, Value: v}, err
 }
 
-// number reads the longest number at the parser's position, so that "01" is a 0
-// with extra data behind it.
+// numberSyntax is the expression of Python's json.scanner: the integer, then fraction and exponent.
+var numberSyntax = regexp.MustCompile(`^-?(?:0|[1-9][0-9]*)((?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)`)
+
+// number reads the longest number at the parser's position, so that "01" is a 0 with extra data behind
+// it.
 func (p *parser) number() (Value, error) {
-	rest := p.text[p.pos:]
-	whole := wholeLen(rest)
-	if whole == 0 {
+	m := numberSyntax.FindStringSubmatch(p.text[p.pos:])
+	if m == nil {
 		return Value{}, p.mistake("Expecting value", p.pos)
 	}
-	n := whole + fractionLen(rest[whole:])
-	n += exponentLen(rest[n:])
-	p.pos += n
-	if n == whole {
-		return integer(rest[:n])
+	p.pos += len(m[0])
+	if m[1] == "" {
+		return integer(m[0])
 	}
-	f, _ := strconv.ParseFloat(rest[:n], 64) // out of range yields an infinity, as in Python
+	f, _ := strconv.ParseFloat(m[0], 64) // out of range yields an infinity, as in Python
 	return NewFloat(f), nil
 }
 
@@ -257,56 +258,4 @@ func integer(s string) (Value, error) {
 			" digits; use sys.set_int_max_str_digits() to increase the limit")
 	}
 	return Value{kind: Int, str: s}, nil
-}
-
-// wholeLen returns the length of the integer that s starts with, or 0.
-func wholeLen(s string) int {
-	sign := 0
-	if strings.HasPrefix(s, "-") {
-		sign = 1
-	}
-	n := digitsLen(s[sign:])
-	if n > 1 && s[sign] == '0' {
-		n = 1
-	}
-	if n == 0 {
-		return 0
-	}
-	return sign + n
-}
-
-// fractionLen returns the length of the fraction that s starts with, or 0.
-func fractionLen(s string) int {
-	if !strings.HasPrefix(s, ".") {
-		return 0
-	}
-	n := digitsLen(s[1:])
-	if n == 0 {
-		return 0
-	}
-	return 1 + n
-}
-
-// exponentLen returns the length of the exponent that s starts with, or 0.
-func exponentLen(s string) int {
-	if s == "" || s[0] != 'e' && s[0] != 'E' {
-		return 0
-	}
-	head := 1
-	if len(s) > 1 && (s[1] == '+' || s[1] == '-') {
-		head = 2
-	}
-	n := digitsLen(s[head:])
-	if n == 0 {
-		return 0
-	}
-	return head + n
-}
-
-func digitsLen(s string) int {
-	n := 0
-	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
-		n++
-	}
-	return n
 }

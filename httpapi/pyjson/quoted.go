@@ -1,6 +1,7 @@
 package pyjson
 
 import (
+	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -109,31 +110,12 @@ func (p *parser) atUnicodeEscape() bool {
 // hex4 reads u and four hexadecimal digits.
 func (p *parser) hex4() (rune, error) {
 	digits := p.text[p.pos+1:]
-	if len(digits) < 4 {
+	r, err := strconv.ParseUint(digits[:min(4, len(digits))], 16, 16)
+	if len(digits) < 4 || err != nil {
 		return 0, p.mistake(`Invalid \uXXXX escape`, p.pos)
 	}
-	var r rune
-	for i := range 4 {
-		d, ok := hexDigit(digits[i])
-		if !ok {
-			return 0, p.mistake(`Invalid \uXXXX escape`, p.pos)
-		}
-		r = r<<4 | d
-	}
 	p.pos += 5
-	return r, nil
-}
-
-func hexDigit(c byte) (rune, bool) {
-	switch {
-	case c >= '0' && c <= '9':
-		return rune(c - '0'), true
-	case c >= 'a' && c <= 'f':
-		return rune(c-'a') + 10, true
-	case c >= 'A' && c <= 'F':
-		return rune(c-'A') + 10, true
-	}
-	return 0, false
+	return rune(r), nil
 }
 
 func isHigh(r rune) bool { return r >= 0xd800 && r <= 0xdbff }
