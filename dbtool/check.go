@@ -41,14 +41,15 @@ type check struct {
 
 // checks are upstream's checks by their names, and Berth's own.
 var checks = []check{
-	{"Missing Root Provider IDs", checkRoots},
-	{"Incomplete Consumers", checkConsumers},
+	{"Missing Root Provider IDs", counted(rootless, Failure, "%d resource providers have no root provider. Run `berth db online-data-migrations`.")},
+	{"Incomplete Consumers", counted(unrecorded, Warning, "%d consumers have allocations and no record of their own. Run `berth db online-data-migrations`.")},
 	{"Schema Revision", checkRevision},
 	{"Provider Trees", checkTrees},
 	{"Dangling Allocations", checkAllocations},
 	{"Dangling References", checkReferences},
 	{"Usage Over Capacity", checkUsage},
-	{"Idle Consumers", checkIdle},
+	{"Idle Consumers", counted(idle, Warning, "%d consumers have no allocations. They do no harm; DELETE FROM consumers "+
+		"WHERE uuid NOT IN (SELECT consumer_id FROM allocations) removes them while no service runs.")},
 	{"Character Set", checkCharset},
 	{"Change Log", checkLog},
 	{"Unfinished Copy", checkCopy},
@@ -112,40 +113,34 @@ func (in *inspection) number(query string) (int64, error) {
 	return sqlconn.First(in.Tx, sqlconn.Integer, query)
 }
 
-// found returns the verdict about n bad rows; details has a place for their number.
-func found(n int64, err error, v Verdict, details string) (Verdict, string, error) {
-	if err != nil || n == 0 {
-		return Success, "", err
+// counted returns a check that counts bad rows; details has a place for their number.
+func counted(query string, v Verdict, details string) func(*inspection) (Verdict, string, error) {
+	return func(in *inspection) (Verdict, string, error) {
+		n, err := in.number(query)
+		if err != nil || n == 0 {
+			return Success, "", err
+		}
+		return v, fmt.Sprintf(details, n), nil
 	}
-	return v, fmt.Sprintf(details, n), nil
 }
 
-func checkRoots(in *inspection) (Verdict, string, error) {
-	n, err := in.number(`
+// The queries of checks that count rows.
+const (
+	rootless = `
 SELECT COUNT(*)
 FROM resource_providers
-WHERE root_provider_id IS NULL`)
-	return found(n, err, Failure, "%d resource providers have no root provider. Run `berth db online-data-migrations`.")
-}
-
-func checkConsumers(in *inspection) (Verdict, string, error) {
-	n, err := in.number(`
+WHERE root_provider_id IS NULL`
+	unrecorded = `
 SELECT COUNT(DISTINCT a.consumer_id)
 FROM allocations a
 LEFT JOIN consumers c ON c.uuid = a.consumer_id
-WHERE c.id IS NULL`)
-	return found(n, err, Warning, "%d consumers have allocations and no record of their own. Run `berth db online-data-migrations`.")
-}
-
-func checkIdle(in *inspection) (Verdict, string, error) {
-	n, err := in.number(`
+WHERE c.id IS NULL`
+	idle = `
 SELECT COUNT(*)
 FROM consumers c
 LEFT JOIN allocations a ON a.consumer_id = c.uuid
-WHERE a.id IS NULL`)
-	return found(n, err, Warning, "%d consumers have no allocations. They do no harm; DELETE FROM consumers "+
-		"WHERE uuid NOT IN (SELECT consumer_id FROM allocations) removes them while no service runs.")
-}
+WHERE a.id IS NULL`
+)
 
 func checkLog(in *inspection) (Verdict, string, error) {
 	there, err := in.Tx.HasTable("berth_changes")

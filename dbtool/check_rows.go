@@ -124,11 +124,8 @@ func some(n int) string {
 	return fmt.Sprintf(", %d of them", examples)
 }
 
-// A forest knows how providers are related.
-type forest struct {
-	kin  map[int64]kin
-	tops map[int64]int64 // whose way upwards is known; 0 where it goes in a circle
-}
+// A forest has the providers by id.
+type forest map[int64]kin
 
 func checkTrees(in *inspection) (Verdict, string, error) {
 	all, err := sqlconn.List(in.Tx, readKin, `
@@ -141,9 +138,9 @@ ORDER BY id`)
 	if err != nil {
 		return Success, "", err
 	}
-	f := forest{make(map[int64]kin, len(all)), make(map[int64]int64, len(all))}
+	f := make(forest, len(all))
 	for _, k := range all {
-		f.kin[k.id] = k
+		f[k.id] = k
 	}
 	bad, named := 0, []string(nil)
 	for _, k := range all {
@@ -160,12 +157,12 @@ ORDER BY id`)
 		"and with services stopped set their parent_provider_id and root_provider_id.", bad, some(bad), strings.Join(named, "; ")), nil
 }
 
-// wrong says what is the matter with a provider. One without a root is another
-// check's.
-func (f *forest) wrong(k kin) string {
+// wrong describes what is wrong with a provider, "" for nothing. A missing root is the finding of
+// another check.
+func (f forest) wrong(k kin) string {
 	top := f.top(k.id)
 	switch {
-	case k.parent != 0 && f.kin[k.parent].id == 0:
+	case k.parent != 0 && f[k.parent].id == 0:
 		return fmt.Sprintf("has the parent %d, which is not there", k.parent)
 	case top == 0:
 		return "is its own ancestor, or below one that is"
@@ -175,26 +172,15 @@ func (f *forest) wrong(k kin) string {
 	return ""
 }
 
-// top follows the parents of a provider upwards; 0 for a circle.
-func (f *forest) top(id int64) int64 {
-	var way []int64
-	top := int64(0)
-	for {
-		if known, ok := f.tops[id]; ok {
-			top = known
-			break
-		}
-		f.tops[id] = 0 // until the end is known: who comes by again goes in a circle
-		way = append(way, id)
-		parent := f.kin[id].parent
-		if f.kin[parent].id == 0 {
-			top = id
-			break
+// top returns the provider without a parent that the parents of a provider lead to; 0 when they form a
+// loop.
+func (f forest) top(id int64) int64 {
+	for range deepest {
+		parent := f[id].parent
+		if f[parent].id == 0 {
+			return id
 		}
 		id = parent
 	}
-	for _, id := range way {
-		f.tops[id] = top
-	}
-	return top
+	return 0
 }
