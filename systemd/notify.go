@@ -41,9 +41,6 @@ func (n *Notifier) Ready(status string) error {
 	return n.send(daemon.SdNotifyReady, statusLine(status))
 }
 
-// Status sets the status text for operators.
-func (n *Notifier) Status(text string) error { return n.send(statusLine(text)) }
-
 // Reloading reports that the service reloads its settings; Ready has to follow.
 func (n *Notifier) Reloading() error {
 	return n.send(daemon.SdNotifyReloading, strings.TrimSpace(daemon.SdNotifyMonotonicUsec()), statusLine("reloading"))

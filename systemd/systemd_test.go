@@ -93,7 +93,7 @@ func TestMessages(t *testing.T) {
 	}{
 		{"Starting", func() error { return n.Starting("reading:\n40000 providers", time.Minute) }, "STATUS=reading: 40000 providers\nEXTEND_TIMEOUT_USEC=60000000"},
 		{"Ready", func() error { return n.Ready("serving") }, "READY=1\nSTATUS=serving"},
-		{"Status", func() error { return n.Status("forged\nREADY=1") }, "STATUS=forged READY=1"},
+		{"Lines", func() error { return n.Ready("forged\nSTOPPING=1") }, "READY=1\nSTATUS=forged STOPPING=1"},
 		{"Reloading", n.Reloading, "RELOADING=1\nMONOTONIC_USEC=[0-9]{6,}\nSTATUS=reloading"},
 		{"Stopping", func() error { return n.Stopping("finishing", 30*time.Second) }, "STOPPING=1\nSTATUS=finishing\nEXTEND_TIMEOUT_USEC=30000000"},
 	} {
@@ -140,12 +140,12 @@ func TestManagerThatDoesNotReadIsGivenUp(t *testing.T) {
 	begin := time.Now()
 	var err error
 	for range 2000 { // more than any queue of datagrams takes
-		if err = n.Status(strings.Repeat("x", 1000)); err != nil {
+		if err = n.Ready(strings.Repeat("x", 1000)); err != nil {
 			break
 		}
 	}
 	if !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(begin) > 10*time.Second {
-		t.Errorf("Status = %v after %v, want it to give up", err, time.Since(begin))
+		t.Errorf("Ready = %v after %v, want it to give up", err, time.Since(begin))
 	}
 	for m.next(time.Millisecond) != "" { // the queue is drained, and messages are accepted again
 		continue
