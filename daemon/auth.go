@@ -138,12 +138,8 @@ type keystoneMetrics struct {
 
 func newKeystoneMetrics(reg prometheus.Registerer) *keystoneMetrics {
 	m := &keystoneMetrics{
-		validations: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "berth_keystone_validations_total", Help: "Requests whose caller was checked, by what came of it: accepted, refused, unavailable.",
-		}, []string{"outcome"}),
-		hits: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "berth_keystone_cache_hits_total", Help: "Tokens that were known from an earlier check.",
-		}),
+		validations: counterVec(reg, "berth_keystone_validations_total", "Requests whose caller was checked, by what came of it: accepted, refused, unavailable.", "outcome"),
+		hits:        counter(reg, "berth_keystone_cache_hits_total", "Tokens that were known from an earlier check."),
 		asked: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "berth_keystone_ask_seconds", Help: "Time of asking Keystone about a token, by what came of it.",
 			Buckets: prometheus.ExponentialBuckets(0.002, 2.5, 11),
@@ -153,7 +149,7 @@ func newKeystoneMetrics(reg prometheus.Registerer) *keystoneMetrics {
 		}),
 	}
 	m.up.Set(1)
-	reg.MustRegister(m.validations, m.hits, m.asked, m.up)
+	reg.MustRegister(m.asked, m.up)
 	return m
 }
 

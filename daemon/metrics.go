@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/sqlstore"
@@ -69,6 +70,19 @@ func (m *serviceMetrics) watchUnknown(count func() int) {
 	}, func() float64 { return float64(count()) }))
 }
 
+// counter, counterVec and histogram register a metric with reg, which must not have one of the name.
+func counter(reg prometheus.Registerer, name, help string) prometheus.Counter {
+	return promauto.With(reg).NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+}
+
+func counterVec(reg prometheus.Registerer, name, help, label string) *prometheus.CounterVec {
+	return promauto.With(reg).NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
+}
+
+func histogram(reg prometheus.Registerer, name, help string, buckets []float64) prometheus.Histogram {
+	return promauto.With(reg).NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
+}
+
 // databaseMetrics are the metrics of a store.
 type databaseMetrics struct {
 	commit      prometheus.Histogram
@@ -80,30 +94,14 @@ type databaseMetrics struct {
 }
 
 func newDatabaseMetrics(reg prometheus.Registerer) *databaseMetrics {
-	m := &databaseMetrics{
-		commit: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "berth_commit_seconds", Help: "Time of a commit, from the start of its transaction.",
-			Buckets: prometheus.ExponentialBuckets(0.0002, 2.5, 12),
-		}),
-		batch: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "berth_commit_batch_size", Help: "Writes that shared a commit.",
-			Buckets: prometheus.ExponentialBuckets(1, 2, 8),
-		}),
-		failed: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "berth_commit_failures_total", Help: "Transactions that were lost and run again.",
-		}),
-		queueFull: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "berth_write_queue_full_total", Help: "Writes that were refused because too many were waiting.",
-		}),
-		connections: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "berth_database_connections_total", Help: "Connections made to the database server.",
-		}),
-		unanswered: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "berth_commit_unanswered_total", Help: "Commits that the database did not answer, by what was found out: committed, not_committed, unknown.",
-		}, []string{"outcome"}),
+	return &databaseMetrics{
+		commit:      histogram(reg, "berth_commit_seconds", "Time of a commit, from the start of its transaction.", prometheus.ExponentialBuckets(0.0002, 2.5, 12)),
+		batch:       histogram(reg, "berth_commit_batch_size", "Writes that shared a commit.", prometheus.ExponentialBuckets(1, 2, 8)),
+		failed:      counter(reg, "berth_commit_failures_total", "Transactions that were lost and run again."),
+		queueFull:   counter(reg, "berth_write_queue_full_total", "Writes that were refused because too many were waiting."),
+		connections: counter(reg, "berth_database_connections_total", "Connections made to the database server."),
+		unanswered:  counterVec(reg, "berth_commit_unanswered_total", "Commits that the database did not answer, by what was found out: committed, not_committed, unknown.", "outcome"),
 	}
-	reg.MustRegister(m.commit, m.batch, m.failed, m.queueFull, m.connections, m.unanswered)
-	return m
 }
 
 func (m *databaseMetrics) hooks() sqlstore.Metrics {
@@ -132,13 +130,10 @@ func (m *databaseMetrics) settled(committed bool) {
 type reloadMetrics struct{ *prometheus.CounterVec }
 
 func newReloadMetrics(reg prometheus.Registerer) reloadMetrics {
-	m := reloadMetrics{prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "berth_reloads_total", Help: "Reloads by SIGHUP, by outcome: ok, or failed when a part stays as it was.",
-	}, []string{"outcome"})}
+	m := reloadMetrics{counterVec(reg, "berth_reloads_total", "Reloads by SIGHUP, by outcome: ok, or failed when a part stays as it was.", "outcome")}
 	for _, outcome := range []string{"ok", "failed"} {
 		m.WithLabelValues(outcome)
 	}
-	reg.MustRegister(m)
 	return m
 }
 

@@ -24,29 +24,17 @@ type placementMetrics struct {
 }
 
 func newPlacementMetrics() *placementMetrics {
-	m := &placementMetrics{
-		serviceMetrics: newServiceMetrics(),
-		search: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "berth_search_seconds", Help: "Time of a search for allocation candidates, writing the answer included.",
-			Buckets: prometheus.ExponentialBuckets(0.0001, 2.5, 14),
-		}),
-		candidates: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "berth_search_candidates", Help: "Allocation candidates in an answer.",
-			Buckets: prometheus.ExponentialBuckets(1, 4, 9),
-		}),
-		empty: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "berth_candidates_empty_total", Help: "Answers without allocation candidates, by the constraint that left none.",
-		}, []string{"constraint"}),
-		claims: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "berth_claims_total", Help: "Writes of allocations, by what became of them: accepted, refused, conflict, retried, failed.",
-		}, []string{"outcome"}),
-		refreshFailed: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "berth_refresh_failures_total", Help: "Commits after which the snapshot could not be brought up to date.",
-		}),
+	common := newServiceMetrics()
+	reg := common.registry
+	return &placementMetrics{
+		serviceMetrics: common,
+		sharing:        newSharingMetrics(reg),
+		search:         histogram(reg, "berth_search_seconds", "Time of a search for allocation candidates, writing the answer included.", prometheus.ExponentialBuckets(0.0001, 2.5, 14)),
+		candidates:     histogram(reg, "berth_search_candidates", "Allocation candidates in an answer.", prometheus.ExponentialBuckets(1, 4, 9)),
+		empty:          counterVec(reg, "berth_candidates_empty_total", "Answers without allocation candidates, by the constraint that left none.", "constraint"),
+		claims:         counterVec(reg, "berth_claims_total", "Writes of allocations, by what became of them: accepted, refused, conflict, retried, failed.", "outcome"),
+		refreshFailed:  counter(reg, "berth_refresh_failures_total", "Commits after which the snapshot could not be brought up to date."),
 	}
-	m.registry.MustRegister(m.search, m.candidates, m.empty, m.claims, m.refreshFailed)
-	m.sharing = newSharingMetrics(m.registry)
-	return m
 }
 
 func (m *placementMetrics) claim(e service.ClaimEvent) { m.claims.WithLabelValues(string(e)).Inc() }

@@ -20,23 +20,12 @@ type sharingMetrics struct {
 }
 
 func newSharingMetrics(reg prometheus.Registerer) *sharingMetrics {
-	m := &sharingMetrics{
-		others: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "berth_changes_followed_total", Help: "Provider trees read again because the change log names them, whichever instance changed them.",
-		}),
-		sweep: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "berth_sweep_seconds", Help: "Time of a comparison of the snapshot in memory with the database.",
-			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 12),
-		}),
-		swept: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "berth_sweep_trees_total", Help: "Provider trees that such a comparison read again because a program that keeps no change log changed some of them.",
-		}),
-		sweepFailed: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "berth_sweep_failures_total", Help: "Comparisons that failed.",
-		}),
+	return &sharingMetrics{
+		others:      counter(reg, "berth_changes_followed_total", "Provider trees read again because the change log names them, whichever instance changed them."),
+		sweep:       histogram(reg, "berth_sweep_seconds", "Time of a comparison of the snapshot in memory with the database.", prometheus.ExponentialBuckets(0.001, 2.5, 12)),
+		swept:       counter(reg, "berth_sweep_trees_total", "Provider trees that such a comparison read again because a program that keeps no change log changed some of them."),
+		sweepFailed: counter(reg, "berth_sweep_failures_total", "Comparisons that failed."),
 	}
-	reg.MustRegister(m.others, m.sweep, m.swept, m.sweepFailed)
-	return m
 }
 
 // followed counts the trees in entries of the change log.
