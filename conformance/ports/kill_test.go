@@ -66,13 +66,15 @@ func (c *cloud) networkChange(from, to int) request {
 
 // TestKilledChanges kills the service at each of its requests to placement, before the request
 // arrives and before the answer returns, for each kind of change. After a restart it repairs the
-// state, and the change can be made. A rotation has a third of the kinds on database servers.
+// state, and the change can be made. A rotation has half of the kinds on SQLite, and one on database servers.
 func TestKilledChanges(t *testing.T) {
 	onEach(t, func(t *testing.T, kind server.DatabaseKind) {
 		all := newCloud(t, kind, 1, nil)
 		names := slices.Sorted(maps.Keys(changes))
-		if kind != server.SQLite {
-			names = rotation.Part(names, 3)
+		if kind == server.SQLite {
+			names = rotation.Part(names, 2)
+		} else {
+			names = rotation.Part(names, len(names))
 		}
 		for _, name := range names {
 			prepare := changes[name]
@@ -140,11 +142,11 @@ func (c *cloud) kills(number int, after bool, do func()) (killed bool) {
 }
 
 // TestKilledSyncs kills the service at each of its requests that sync agents' devices to placement:
-// of a new host, and then of other devices there. A rotation has every second request.
+// of a new host, and then of other devices there. A rotation has every third request.
 func TestKilledSyncs(t *testing.T) {
 	onEach(t, func(t *testing.T, kind server.DatabaseKind) {
 		c := newCloud(t, kind, 1, nil)
-		first, step := rotation.Every(2)
+		first, step := rotation.Every(3)
 		if kind != server.SQLite {
 			first, step = 0, 7
 		}

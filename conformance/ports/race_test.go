@@ -14,21 +14,20 @@ import (
 
 	"github.com/berthcloud/berth/conformance/clients/rest"
 	"github.com/berthcloud/berth/conformance/server"
+	"github.com/berthcloud/berth/internal/rotation"
 )
 
 // rounds is how often requests meet.
 const rounds = 6
 
-// onFleets runs a test with two instances on one database, one where the database allows no more.
+// onFleets runs a test with two instances on a database of each kind, one on SQLite, which allows no more. A
+// rotation has one of the database servers.
 func onFleets(t *testing.T, config map[string]map[string]string, test func(*cloud)) {
 	t.Helper()
-	onEach(t, func(t *testing.T, kind server.DatabaseKind) {
-		instances := 2
-		if kind == server.SQLite {
-			instances = 1
-		}
-		test(newCloud(t, kind, instances, config))
-	})
+	t.Run(string(server.SQLite), func(t *testing.T) { test(newCloud(t, server.SQLite, 1, config)) })
+	for _, kind := range rotation.Part([]server.DatabaseKind{server.MariaDB, server.PostgreSQL}, 2) {
+		t.Run(string(kind), func(t *testing.T) { test(newCloud(t, kind, 2, config)) })
+	}
 }
 
 // race sends requests at the same time, each to another instance than the one before, and

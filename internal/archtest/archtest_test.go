@@ -111,7 +111,7 @@ var rules = []struct{ pkg, may string }{
 	{"internal/racetest", ""},
 	{"internal/rotation", ""},
 	{"internal/servertest", "internal/process"},
-	{"internal/sqltest", "config fault internal/dbtest sqlstore sqlstore/migrations sqlstore/sqlconn"},
+	{"internal/sqltest", "config fault internal/dbtest internal/rotation sqlstore sqlstore/migrations sqlstore/sqlconn"},
 	{"internal/storetest", "internal/racetest rows"},
 	{"internal/traffictest", "internal/ovstest internal/process"},
 	{"internal/upstreamtest", ""},

@@ -15,6 +15,7 @@ import (
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/internal/dbtest"
+	"github.com/berthcloud/berth/internal/rotation"
 	"github.com/berthcloud/berth/sqlstore"
 	"github.com/berthcloud/berth/sqlstore/migrations"
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
@@ -63,11 +64,11 @@ func Need(tb testing.TB) {
 	}
 }
 
-// OnServers runs a test on every kind of server, on all at once.
+// OnServers runs a test on every kind of server, on all at once. A rotation has Galera every third time.
 func OnServers(t *testing.T, test func(t *testing.T, url string)) {
 	t.Helper()
 	Need(t)
-	for _, k := range Kinds {
+	for _, k := range append(Kinds[:2:2], rotation.Part(Kinds[2:], 3)...) {
 		t.Run(k.Name, func(t *testing.T) {
 			t.Parallel()
 			test(t, k.URL(t))
