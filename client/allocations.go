@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/allocations"
 )
 
 // wireAllocations are those of a consumer in placement's JSON.
@@ -28,51 +28,81 @@ func allocationsPath(consumer string) string { return "/allocations/" + url.Path
 // unknownType is placement's value for a consumer without a type.
 const unknownType = "unknown"
 
-// Allocations is network.Placement's.
-func (p *Placement) Allocations(ctx context.Context, consumer string) (network.Allocations, error) {
+// Allocations is allocations.Placement's.
+func (p *Placement) Allocations(ctx context.Context, consumer string) (allocations.Consumer, error) {
 	var is wireAllocations
 	if err := p.call(ctx, typed, request{method: http.MethodGet, path: allocationsPath(consumer)}, &is); err != nil {
-		return network.Allocations{}, err
+		return allocations.Consumer{}, err
 	}
-	held := network.Allocations{Project: is.Project, User: is.User, Generation: is.Generation}
+	c := allocations.Consumer{Project: is.Project, User: is.User, Generation: is.Generation}
 	if is.Type != unknownType {
-		held.Type = is.Type
+		c.Type = is.Type
 	}
 	for provider, h := range is.Allocations {
-		if held.Providers == nil {
-			held.Providers = make(map[string]map[string]int64)
+		if c.Amounts == nil {
+			c.Amounts = make(allocations.Amounts)
 		}
-		held.Providers[provider] = h.Resources
+		c.Amounts[provider] = h.Resources
 	}
-	return held, nil
+	return c, nil
 }
 
-// SetAllocations implements network.Placement. A consumer for which no type is given keeps its
-// type.
-func (p *Placement) SetAllocations(ctx context.Context, consumer string, a network.Allocations) error {
-	body := wireAllocations{
-		Allocations: make(map[string]wireHolding, len(a.Providers)),
-		Project:     a.Project, User: a.User, Generation: a.Generation,
-	}
-	for provider, resources := range a.Providers {
-		body.Allocations[provider] = wireHolding{resources}
-	}
-	newest, err := p.newest(ctx)
+// SetAllocations is allocations.Placement's.
+func (p *Placement) SetAllocations(ctx context.Context, consumer string, c allocations.Consumer) error {
+	minor, err := p.typedVersion(ctx, c)
 	if err != nil {
 		return err
 	}
-	minor := reparent
-	if newest >= typed && a.Type != "" {
-		minor, body.Type = typed, a.Type
+	q := request{method: http.MethodPut, path: allocationsPath(consumer), body: wireConsumer(c, minor), once: true}
+	return notSet(p.call(ctx, minor, q, nil))
+}
+
+// SetManyAllocations is allocations.Placement's. Consumers get their types when all of them have one.
+func (p *Placement) SetManyAllocations(ctx context.Context, consumers map[string]allocations.Consumer) error {
+	minor := typed
+	for _, c := range consumers {
+		m, err := p.typedVersion(ctx, c)
+		if err != nil {
+			return err
+		}
+		minor = min(minor, m)
 	}
-	q := request{method: http.MethodPut, path: allocationsPath(consumer), body: body, once: true}
-	err = p.call(ctx, minor, q, nil)
+	body := make(map[string]wireAllocations, len(consumers))
+	for id, c := range consumers {
+		body[id] = wireConsumer(c, minor)
+	}
+	return notSet(p.call(ctx, minor, request{method: http.MethodPost, path: "/allocations", body: body, once: true}, nil))
+}
+
+// typedVersion returns the version of a write: the one with types of consumers when it is supported and
+// the consumer has a type.
+func (p *Placement) typedVersion(ctx context.Context, c allocations.Consumer) (int, error) {
+	newest, err := p.newest(ctx)
+	if newest >= typed && c.Type != "" {
+		return typed, err
+	}
+	return reparent, err
+}
+
+func wireConsumer(c allocations.Consumer, minor int) wireAllocations {
+	w := wireAllocations{Allocations: make(map[string]wireHolding, len(c.Amounts)), Project: c.Project, User: c.User, Generation: c.Generation}
+	if minor >= typed {
+		w.Type = c.Type
+	}
+	for provider, resources := range c.Amounts {
+		w.Allocations[provider] = wireHolding{resources}
+	}
+	return w
+}
+
+// notSet converts the error of a write of allocations.
+func notSet(err error) error {
 	r := refused(err, http.StatusConflict)
 	switch {
 	case r == nil:
 		return err
 	case r.Code == codeConcurrent:
-		return &known{r, network.ErrGeneration}
+		return &known{r, allocations.ErrGeneration}
 	}
-	return &known{r, network.ErrCapacity}
+	return &known{r, allocations.ErrCapacity}
 }

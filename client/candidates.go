@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berthcloud/berth/allocations"
 	computerequest "github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/selection"
 	"github.com/berthcloud/berth/fault"
-	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/placement"
 )
 
@@ -143,7 +143,7 @@ func (w *wireCandidates) answer() selection.Answer {
 		Providers:  make(map[placement.UUID]selection.Provider, len(w.Summaries)),
 	}
 	for i, r := range w.Requests {
-		amounts := make(guarantee.Amounts, len(r.Allocations))
+		amounts := make(allocations.Amounts, len(r.Allocations))
 		for provider, h := range r.Allocations {
 			amounts[provider] = h.Resources
 		}

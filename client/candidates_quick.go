@@ -1,8 +1,8 @@
 package client
 
 import (
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute/selection"
-	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/placement"
 )
 
@@ -42,7 +42,7 @@ func (w *wireCandidates) quick(body []byte) bool {
 
 // candidate reads one of the allocation_requests.
 func (r *quickReader) candidate() (c selection.Candidate) {
-	c.Amounts = guarantee.Amounts{}
+	c.Amounts = allocations.Amounts{}
 	r.object(func(name string) field {
 		switch name {
 		case "allocations":

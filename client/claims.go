@@ -2,15 +2,11 @@ package client
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute"
-	"github.com/berthcloud/berth/network"
-	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/placement"
 )
 
@@ -29,37 +25,20 @@ func NewComputePlacement(opts Options) *ComputePlacement {
 // Close closes idle connections.
 func (c *ComputePlacement) Close() { c.placement.Close() }
 
-// instance is the type of the consumers that servers are.
-const instance = "INSTANCE"
-
-// Allocation implements compute.Placement.
-func (c *ComputePlacement) Allocation(ctx context.Context, consumer compute.ID) (compute.Allocation, error) {
-	a, err := c.placement.Allocations(ctx, string(consumer))
-	return compute.Allocation{Amounts: guarantee.Amounts(a.Providers), Project: a.Project, User: a.User, Generation: a.Generation}, err
+// Allocations is allocations.Placement's.
+func (c *ComputePlacement) Allocations(ctx context.Context, consumer string) (allocations.Consumer, error) {
+	return c.placement.Allocations(ctx, consumer)
 }
 
-// SetAllocation implements compute.Placement.
-func (c *ComputePlacement) SetAllocation(ctx context.Context, consumer compute.ID, h compute.Allocation) error {
-	a := network.Allocations{Providers: h.Amounts, Project: h.Project, User: h.User, Type: instance, Generation: h.Generation}
-	err := network.Swap(ctx, func() error {
-		err := c.placement.SetAllocations(ctx, string(consumer), a)
-		if r := refused(err, http.StatusConflict); r != nil && strings.Contains(r.Detail, consumerConflict) {
-			return &known{r, compute.ErrGeneration}
-		}
-		return err
-	})
-	switch {
-	case errors.Is(err, network.ErrCapacity):
-		return &known{refused(err, http.StatusConflict), compute.ErrCapacity}
-	case errors.Is(err, network.ErrGeneration):
-		return fmt.Errorf("the providers do not come to rest: %w", err)
-	}
-	return err
+// SetAllocations is allocations.Placement's.
+func (c *ComputePlacement) SetAllocations(ctx context.Context, consumer string, a allocations.Consumer) error {
+	return c.placement.SetAllocations(ctx, consumer, a)
 }
 
-// consumerConflict distinguishes the conflict of a consumer from that of a provider. Both have the
-// same code, and Nova distinguishes them by this text, too.
-const consumerConflict = "consumer generation conflict"
+// SetManyAllocations is allocations.Placement's.
+func (c *ComputePlacement) SetManyAllocations(ctx context.Context, consumers map[string]allocations.Consumer) error {
+	return c.placement.SetManyAllocations(ctx, consumers)
+}
 
 // wireAggregates are those of a provider in placement's JSON.
 type wireAggregates struct {
@@ -74,7 +53,7 @@ func (c *ComputePlacement) Aggregates(ctx context.Context, provider compute.ID) 
 	var is wireAggregates
 	err := c.placement.get(ctx, providerPath(string(provider))+"/aggregates", &is)
 	if r := refused(err, http.StatusNotFound); r != nil {
-		return nil, &known{r, compute.ErrNoProvider}
+		return nil, &known{r, allocations.ErrNoProvider}
 	}
 	all := make([]placement.UUID, len(is.Aggregates))
 	for i, id := range is.Aggregates {
@@ -103,7 +82,7 @@ func (c *ComputePlacement) Group(ctx context.Context, provider, aggregate comput
 		return c.placement.put(ctx, path, is)
 	})
 	if r := refused(err, http.StatusNotFound); r != nil {
-		return &known{r, compute.ErrNoProvider}
+		return &known{r, allocations.ErrNoProvider}
 	}
 	return err
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/client"
-	"github.com/berthcloud/berth/compute"
 	computerequest "github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/selection"
 	"github.com/berthcloud/berth/conformance/server"
@@ -41,7 +41,7 @@ func testComputePlacement(t *testing.T, service *proxy) {
 		{"Candidates", testCandidates},
 		{"CandidatesReadQuickly", testReadQuickly},
 		{"Claims", testClaims},
-		{"ProvidersThatChangeMeanwhile", testBusyProviders},
+		{"ConcurrentChanges", testConcurrentChanges},
 		{"Aggregates", testGrouping},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func testCandidates(t *testing.T, service *proxy, c *client.ComputePlacement) {
 	got, err := c.Candidates(t.Context(), guaranteed(600))
 	must(t, "Candidates", err)
 	want := []selection.Candidate{{
-		Amounts: guarantee.Amounts{deviceID: {guarantee.EgressBandwidth: 600}}, Mappings: computerequest.Mappings{"_PORT": {deviceID}},
+		Amounts: allocations.Amounts{deviceID: {guarantee.EgressBandwidth: 600}}, Mappings: computerequest.Mappings{"_PORT": {deviceID}},
 	}}
 	if diff := cmp.Diff(want, got.Candidates); diff != "" {
 		t.Errorf("candidates (-want +got):\n%s", diff)
@@ -93,65 +93,63 @@ func testCandidates(t *testing.T, service *proxy, c *client.ComputePlacement) {
 }
 
 // claimed is a server's allocation on the device.
-func claimed(kbps int64, generation *int64) compute.Allocation {
-	return compute.Allocation{Amounts: guarantee.Amounts{deviceID: {guarantee.EgressBandwidth: kbps}}, Project: "project", User: "user", Generation: generation}
+func claimed(kbps int64, generation *int64) allocations.Consumer {
+	return allocations.Consumer{
+		Amounts: allocations.Amounts{deviceID: {guarantee.EgressBandwidth: kbps}},
+		Project: "project", User: "user", Type: allocations.Instance, Generation: generation,
+	}
 }
 
 func testClaims(t *testing.T, _ *proxy, c *client.ComputePlacement) {
 	ctx := t.Context()
-	h, err := c.Allocation(ctx, serverID)
+	h, err := c.Allocations(ctx, serverID)
 	if err != nil || h.Amounts != nil || h.Generation != nil {
-		t.Fatalf("Allocation before = %+v, %v", h, err)
+		t.Fatalf("Allocations before = %+v, %v", h, err)
 	}
-	wantIs(t, "SetAllocation of too much", c.SetAllocation(ctx, serverID, claimed(1001, nil)), compute.ErrCapacity)
-	must(t, "SetAllocation", c.SetAllocation(ctx, serverID, claimed(600, nil)))
-	wantIs(t, "SetAllocation of a new consumer again", c.SetAllocation(ctx, serverID, claimed(600, nil)), compute.ErrGeneration)
-	h, err = c.Allocation(ctx, serverID)
-	must(t, "Allocation", err)
+	wantIs(t, "SetAllocations of too much", c.SetAllocations(ctx, serverID, claimed(1001, nil)), allocations.ErrCapacity)
+	must(t, "SetAllocations", c.SetAllocations(ctx, serverID, claimed(600, nil)))
+	wantIs(t, "SetAllocations of a new consumer again", c.SetAllocations(ctx, serverID, claimed(600, nil)), allocations.ErrGeneration)
+	h, err = c.Allocations(ctx, serverID)
+	must(t, "Allocations", err)
 	if diff := cmp.Diff(claimed(600, h.Generation), h); diff != "" || h.Generation == nil {
-		t.Errorf("Allocation (-want +got):\n%s", diff)
+		t.Errorf("Allocations (-want +got):\n%s", diff)
 	}
 	old := *h.Generation
-	must(t, "SetAllocation of more", c.SetAllocation(ctx, serverID, claimed(1000, h.Generation)))
-	wantIs(t, "SetAllocation with an old generation", c.SetAllocation(ctx, serverID, claimed(1, &old)), compute.ErrGeneration)
-	h, err = c.Allocation(ctx, serverID)
-	must(t, "Allocation", err)
+	must(t, "SetAllocations of more", c.SetAllocations(ctx, serverID, claimed(1000, h.Generation)))
+	wantIs(t, "SetAllocations with an old generation", c.SetAllocations(ctx, serverID, claimed(1, &old)), allocations.ErrGeneration)
+	h, err = c.Allocations(ctx, serverID)
+	must(t, "Allocations", err)
 	h.Amounts = nil
-	must(t, "SetAllocation of nothing", c.SetAllocation(ctx, serverID, h))
-	if h, err = c.Allocation(ctx, serverID); err != nil || h.Amounts != nil {
-		t.Errorf("Allocation after = %+v, %v", h, err)
+	must(t, "SetAllocations of nothing", c.SetAllocations(ctx, serverID, h))
+	if h, err = c.Allocations(ctx, serverID); err != nil || h.Amounts != nil {
+		t.Errorf("Allocations after = %+v, %v", h, err)
 	}
 }
 
-// testBusyProviders has placement report a concurrent change of a provider during the claim, which
-// is retried, and one of the consumer, which is not.
-func testBusyProviders(t *testing.T, service *proxy, c *client.ComputePlacement) {
-	refuse := func(times int, detail string) {
+// testConcurrentChanges has placement report a concurrent change of a provider, and one of the
+// consumer, during the claim: neither is retried here, since only the caller knows what to write then.
+func testConcurrentChanges(t *testing.T, service *proxy, c *client.ComputePlacement) {
+	defer service.intercept(nil)
+	for _, detail := range []string{
+		"Another thread concurrently updated the data. Please retry your update",
+		"consumer generation conflict - expected 1 but got None",
+	} {
 		service.intercept(func(w http.ResponseWriter, r *http.Request) bool {
-			if r.Method != http.MethodPut || times == 0 {
+			if r.Method != http.MethodPut {
 				return false
 			}
-			times--
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusConflict)
 			fmt.Fprintf(w, `{"errors": [{"status": 409, "code": "placement.concurrent_update", "detail": %q}]}`, detail)
 			return true
 		})
-	}
-	defer service.intercept(nil)
-	refuse(3, "Another thread concurrently updated the data. Please retry your update")
-	must(t, "SetAllocation while providers change", c.SetAllocation(t.Context(), serverID, claimed(600, nil)))
-	service.calls()
-	refuse(1, "consumer generation conflict - expected 1 but got None")
-	wantIs(t, "SetAllocation while the consumer changes", c.SetAllocation(t.Context(), serverID, claimed(600, nil)), compute.ErrGeneration)
-	if n := count(service.calls(), "PUT /allocations"); n != 1 {
-		t.Errorf("it was asked %d times, want once", n)
-	}
-	refuse(-1, "Another thread concurrently updated the data. Please retry your update")
-	err := c.SetAllocation(t.Context(), serverID, claimed(600, nil))
-	wantKind(t, "SetAllocation while providers change all the time", err, fault.Conflict)
-	if n := count(service.calls(), "PUT /allocations"); n < 4 || n > 20 {
-		t.Errorf("it was asked %d times", n)
+		service.calls()
+		err := c.SetAllocations(t.Context(), serverID, claimed(600, nil))
+		wantIs(t, detail, err, allocations.ErrGeneration)
+		wantKind(t, detail, err, fault.Conflict)
+		if n := count(service.calls(), "PUT /allocations"); n != 1 {
+			t.Errorf("%s: it was asked %d times, want once", detail, n)
+		}
 	}
 }
 
@@ -184,7 +182,7 @@ func testGrouping(t *testing.T, service *proxy, c *client.ComputePlacement) {
 	}
 	within(ssd)
 	must(t, "Group out of all", c.Group(ctx, deviceID, ssd, false))
-	wantIs(t, "Group of nobody", c.Group(ctx, noneID, ssd, true), compute.ErrNoProvider)
+	wantIs(t, "Group of nobody", c.Group(ctx, noneID, ssd, true), allocations.ErrNoProvider)
 }
 
 // TestComputeNeedsVersions: a placement service that is too old for a request counts as

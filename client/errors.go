@@ -152,7 +152,7 @@ func refused(err error, status int) *Refusal {
 	return nil
 }
 
-// known is a Refusal that is one of package network's errors.
+// known is a Refusal that is one of the errors of an interface.
 type known struct {
 	*Refusal
 	is error

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/network"
 )
@@ -41,7 +42,7 @@ func FuzzAnswers(f *testing.F) {
 		for _, err := range []error{
 			named, below, held, told,
 			p.SetTraits(ctx, rootID, nil), p.SetInventories(ctx, rootID, nil), p.RemoveProvider(ctx, rootID),
-			p.EnsureProvider(ctx, network.Provider{UUID: rootID}), p.SetAllocations(ctx, serverID, network.Allocations{}),
+			p.EnsureProvider(ctx, network.Provider{UUID: rootID}), p.SetAllocations(ctx, serverID, allocations.Consumer{}),
 		} {
 			if err == nil {
 				continue

@@ -2,12 +2,12 @@ package client
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/placement"
@@ -126,7 +126,7 @@ func (c *ComputePlacement) Make(ctx context.Context, p inventory.Provider) (int6
 	err := c.placement.call(ctx, reparent, request{method: http.MethodPost, path: "/resource_providers", body: body}, &made)
 	if r := refused(err, http.StatusConflict); r != nil {
 		if c.placement.get(ctx, providerPath(string(p.ID)), &made) == nil {
-			return 0, &known{r, inventory.ErrGeneration}
+			return 0, &known{r, allocations.ErrGeneration}
 		} // else the name is another's
 	}
 	return made.Generation, err
@@ -134,11 +134,7 @@ func (c *ComputePlacement) Make(ctx context.Context, p inventory.Provider) (int6
 
 // Remove is inventory.Placement's.
 func (c *ComputePlacement) Remove(ctx context.Context, id placement.UUID) error {
-	err := c.placement.RemoveProvider(ctx, string(id))
-	if errors.Is(err, network.ErrInUse) {
-		return &known{refused(err, http.StatusConflict), inventory.ErrInUse}
-	}
-	return err
+	return c.placement.RemoveProvider(ctx, string(id))
 }
 
 // SetInventories is inventory.Placement's.
@@ -164,9 +160,9 @@ func (c *ComputePlacement) set(ctx context.Context, p inventory.Provider, what s
 	err := c.placement.call(ctx, reparent, q, now)
 	switch r := refused(err, http.StatusConflict); {
 	case r != nil && r.Code == codeConcurrent:
-		return &known{r, inventory.ErrGeneration}
+		return &known{r, allocations.ErrGeneration}
 	case r != nil:
-		return &known{r, inventory.ErrInUse}
+		return &known{r, allocations.ErrInUse}
 	}
 	return asConcurrentChange(err)
 }
@@ -174,7 +170,7 @@ func (c *ComputePlacement) set(ctx context.Context, p inventory.Provider, what s
 // asConcurrentChange turns the error for a removed provider into that for a concurrent change.
 func asConcurrentChange(err error) error {
 	if r := refused(err, http.StatusNotFound); r != nil {
-		return &known{r, inventory.ErrGeneration}
+		return &known{r, allocations.ErrGeneration}
 	}
 	return err
 }

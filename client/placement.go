@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sync/atomic"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/network"
 )
@@ -61,10 +62,10 @@ func (p *Placement) put(ctx context.Context, path string, body any) error {
 // swap runs change, which reads a generation and writes with it, until no other writer was in
 // between.
 func swap(ctx context.Context, change func() error) error {
-	return network.Swap(ctx, func() error {
+	return allocations.Retry(ctx, allocations.Pause, func() error {
 		err := change()
 		if r := refused(err, http.StatusConflict); r != nil && r.Code == codeConcurrent {
-			return &known{r, network.ErrGeneration}
+			return &known{r, allocations.ErrGeneration}
 		}
 		return err
 	})
@@ -73,15 +74,15 @@ func swap(ctx context.Context, change func() error) error {
 // noProvider marks the refusal of a request for a missing provider.
 func noProvider(err error) error {
 	if r := refused(err, http.StatusNotFound); r != nil {
-		return &known{r, network.ErrNoProvider}
+		return &known{r, allocations.ErrNoProvider}
 	}
 	return err
 }
 
 // inUse marks a conflict that is not about generations.
 func inUse(err error) error {
-	if r := refused(err, http.StatusConflict); r != nil && !errors.Is(err, network.ErrGeneration) && r.Code != codeConcurrent {
-		return &known{r, network.ErrInUse}
+	if r := refused(err, http.StatusConflict); r != nil && !errors.Is(err, allocations.ErrGeneration) && r.Code != codeConcurrent {
+		return &known{r, allocations.ErrInUse}
 	}
 	return err
 }

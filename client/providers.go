@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/network"
 )
 
@@ -41,7 +42,7 @@ func (p *Placement) ProviderNamed(ctx context.Context, name string) (network.Pro
 		return network.Provider{}, err
 	}
 	if len(all) == 0 {
-		return network.Provider{}, fmt.Errorf("%w: none is named %q", network.ErrNoProvider, name)
+		return network.Provider{}, fmt.Errorf("%w: none is named %q", allocations.ErrNoProvider, name)
 	}
 	return all[0], nil
 }
@@ -50,7 +51,7 @@ func (p *Placement) ProviderNamed(ctx context.Context, name string) (network.Pro
 func (p *Placement) ProvidersBelow(ctx context.Context, root string) ([]network.Provider, error) {
 	all, err := p.list(ctx, "in_tree", root)
 	if err == nil && len(all) == 0 {
-		err = fmt.Errorf("%w: none has the UUID %s", network.ErrNoProvider, root)
+		err = fmt.Errorf("%w: none has the UUID %s", allocations.ErrNoProvider, root)
 	}
 	return all, err
 }

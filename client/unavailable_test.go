@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/network"
@@ -76,7 +77,7 @@ func TestChangesOfOthersAreMadeRoomFor(t *testing.T) {
 				return err
 			}
 			err := tries(100)
-			wantIs(t, name, err, network.ErrGeneration)
+			wantIs(t, name, err, allocations.ErrGeneration)
 			wantKind(t, name, err, fault.Conflict)
 			must(t, name+" at the tenth attempt", tries(9))
 		})
@@ -146,7 +147,7 @@ func remove(ctx context.Context, p *client.Placement, _ *client.Compute) error {
 }
 
 func claim(ctx context.Context, p *client.Placement, _ *client.Compute) error {
-	return p.SetAllocations(ctx, serverID, network.Allocations{Project: "p", User: "u"})
+	return p.SetAllocations(ctx, serverID, allocations.Consumer{Project: "p", User: "u"})
 }
 
 func tell(ctx context.Context, _ *client.Placement, c *client.Compute) error {

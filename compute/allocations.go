@@ -3,143 +3,119 @@ package compute
 import (
 	"context"
 	"errors"
+	"fmt"
 
-	"github.com/berthcloud/berth/compute/selection"
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/allocations"
 )
 
-// tries is the number of attempts when others change an allocation concurrently.
-const tries = 10
-
-// setAllocation replaces the allocation of a server, whatever it is now. Only steps that are retried or
-// final call it. Errors are those of Placement.SetAllocation.
-func (s *Service) setAllocation(ctx context.Context, server ServerRow, amounts guarantee.Amounts) (err error) {
-	for range tries {
-		var now Allocation
-		if now, err = s.placement.Allocation(ctx, server.ID); err != nil {
+// setAllocations replaces the allocations of a server, whatever they are. Only steps that are retried
+// or final call it. Errors are those of Placement.
+func (s *Service) setAllocations(ctx context.Context, server ServerRow, amounts allocations.Amounts) error {
+	return allocations.Retry(ctx, allocations.Pause, func() error {
+		now, err := s.placement.Allocations(ctx, string(server.ID))
+		if err != nil || now.Amounts.Equal(amounts) {
 			return err
 		}
-		if equal(now.Amounts, amounts) {
-			return nil
-		}
-		now.Amounts, now.Project, now.User = amounts, server.Project, server.User
-		if err = s.placement.SetAllocation(ctx, server.ID, now); !errors.Is(err, ErrGeneration) {
-			return err
-		}
-	}
-	return err
+		now.Amounts, now.Project, now.User, now.Type = amounts, server.Project, server.User, allocations.Instance
+		return s.placement.SetAllocations(ctx, string(server.ID), now)
+	})
 }
 
-// equal reports whether amounts are equal, where an absent class equals zero.
-func equal(a, b guarantee.Amounts) bool { return contains(a, b) && contains(b, a) }
-
-func contains(a, b guarantee.Amounts) bool {
-	for provider, classes := range b {
-		for class, n := range classes {
-			if a[provider][class] != n {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// adjust adds the operation's amounts to the server's allocation, or subtracts them when sign is
-// -1, exactly once however often it is called: see decision 24. It logs amounts that are not
-// allocated and cannot be subtracted. Errors are those of Placement, and of commit.
+// adjust adds the operation's amounts to the server's allocations, or subtracts them when sign is -1,
+// exactly once however often it is called. It logs amounts that are not allocated and cannot be
+// subtracted. Errors are those of allocations.Change.Make, and of commit.
 func (j *job) adjust(ctx context.Context, sign int64) error {
-	if err := j.settle(ctx, sign); err != nil || j.b.Done {
-		return err
-	}
-	var err error
-	for range tries {
-		var now Allocation
-		if now, err = j.s.placement.Allocation(ctx, j.op.Server); err != nil {
-			return err
-		}
-		if now.Generation == nil && sign > 0 {
-			return ErrCapacity // without an allocation only its boot may claim for it
-		}
-		next := j.changed(ctx, now.Amounts, sign)
-		if equal(next, now.Amounts) {
-			return nil
-		}
-		j.b.Attempt = &attempt{Generation: *now.Generation, Before: concerned(now.Amounts, j.b.Amounts)}
-		if err := j.commit(ctx, j.op.Step, nil); err != nil {
-			return err
-		}
-		now.Amounts = next
-		err = j.s.placement.SetAllocation(ctx, j.op.Server, now)
-		if err != nil && !errors.Is(err, ErrGeneration) && !errors.Is(err, ErrCapacity) {
-			return err // it may have taken place
-		}
-		j.b.Attempt, j.b.Done = nil, err == nil
-		if err := j.commit(ctx, j.op.Step, nil); err != nil {
-			return err
-		}
-		if !errors.Is(err, ErrGeneration) {
-			return err
-		}
-	}
-	return err
-}
-
-// changed is the allocation after an adjustment.
-func (j *job) changed(ctx context.Context, held guarantee.Amounts, sign int64) guarantee.Amounts {
-	if sign > 0 {
-		return selection.Plus(held, j.b.Amounts)
-	}
-	next, err := selection.Minus(held, j.b.Amounts)
-	if err != nil {
-		j.s.log.ErrorContext(ctx, "a server has less allocated than it should release", "server", j.op.Server, "port", j.b.Port, "error", err)
-		return held
-	}
-	return next
-}
-
-// settle finds out whether the last attempt of an adjustment took place. One that did not
-// will not any more: it may be on its way still, and would then find a consumer of another
-// generation.
-func (j *job) settle(ctx context.Context, sign int64) error {
-	if j.b.Attempt == nil {
+	if len(j.b.Amounts) == 0 {
 		return nil
 	}
-	now, err := j.s.placement.Allocation(ctx, j.op.Server)
-	if err != nil {
+	c := j.change(sign)
+	_, err := c.Make(ctx)
+	var short *allocations.Shortage
+	switch {
+	case errors.As(err, &short):
+		j.s.log.ErrorContext(ctx, "a server has less allocated than it should release", "server", j.op.Server, "port", j.b.Port, "error", err)
+		return nil
+	case err != nil && sign < 0 && j.unknown():
+		return nil // they stay allocated until the server is deleted
+	case err != nil || j.b.Done:
 		return err
 	}
-	is := concerned(now.Amounts, j.b.Amounts)
-	wanted := guarantee.Amounts{}
-	for provider, classes := range j.b.Attempt.Before {
-		wanted[provider] = map[string]int64{}
-		for class, n := range classes {
-			wanted[provider][class] = n + sign*j.b.Amounts[provider][class]
-		}
-	}
-	unchanged := equal(is, j.b.Attempt.Before)
-	switch {
-	case unchanged && now.Generation != nil && *now.Generation == j.b.Attempt.Generation:
-		if err := j.s.placement.SetAllocation(ctx, j.op.Server, now); err != nil { // which raises the generation
-			return err
-		}
-	case equal(is, wanted):
-		j.b.Done = true
-	case !unchanged:
-		j.s.log.ErrorContext(ctx, "it is unknown whether the resources of a port were added to or removed from a server's allocation: others changed it",
-			"server", j.op.Server, "port", j.b.Port, "amounts", j.b.Amounts)
-	}
-	j.b.Attempt = nil
-	return j.commit(ctx, j.op.Step, nil)
+	return c.Record.Result(ctx, allocations.Done)
 }
 
-// concerned is the part of amounts that others are about, zeros included.
-func concerned(held, others guarantee.Amounts) guarantee.Amounts {
-	part := guarantee.Amounts{}
-	for provider, classes := range others {
-		part[provider] = map[string]int64{}
-		for class := range classes {
-			part[provider][class] = held[provider][class]
-		}
+// settle determines whether the last attempt to add the operation's amounts took place. When that is
+// unknown, it counts as not done: what was not added must not be released.
+func (j *job) settle(ctx context.Context) error {
+	_, err := j.change(1).Settle(ctx)
+	if j.unknown() {
+		j.b.Attempt = nil
+		return j.commit(ctx, j.op.Step, nil)
 	}
-	return part
+	return err
+}
+
+// unknown reports whether it is unknown what became of the last attempt.
+func (j *job) unknown() bool { return j.b.Attempt != nil && j.b.Attempt.Lost }
+
+// change is the change of the server's allocations by the operation's amounts.
+func (j *job) change(sign int64) *allocations.Change {
+	return &allocations.Change{
+		Placement: j.s.placement, Record: &operationRecord{j, sign}, Now: j.s.now,
+		Apply: func(held, differences allocations.Amounts) (allocations.Amounts, error) {
+			switch {
+			case sign < 0:
+				return held.Minus(j.b.Amounts)
+			case len(held) == 0:
+				return nil, allocations.ErrCapacity // only its boot may claim for a server without allocations
+			}
+			return held.Plus(differences), nil
+		},
+	}
+}
+
+// An operationRecord stores the attempts at a change in the body of its operation.
+type operationRecord struct {
+	j    *job
+	sign int64
+}
+
+var _ allocations.Record = (*operationRecord)(nil)
+
+// Load returns what the operation has.
+func (r *operationRecord) Load(context.Context) (allocations.State, error) {
+	b := &r.j.b
+	differences := b.Amounts
+	if r.sign < 0 {
+		differences = b.Amounts.Negated()
+	}
+	return allocations.State{Consumer: string(r.j.op.Server), Differences: differences, Attempt: b.Attempt, Done: b.Done}, nil
+}
+
+// Note stores an attempt.
+func (r *operationRecord) Note(ctx context.Context, a allocations.Attempt) error {
+	r.j.b.Attempt = &a
+	return r.commit(ctx)
+}
+
+// Result stores the outcome of the attempt.
+func (r *operationRecord) Result(ctx context.Context, o allocations.Outcome) error {
+	j := r.j
+	if o == allocations.Unknown {
+		lost := *j.b.Attempt
+		lost.Lost = true
+		j.b.Attempt = &lost
+		j.s.log.ErrorContext(ctx, "it is unknown whether the resources of a port were added to or removed from a server's allocation: others changed it",
+			"server", j.op.Server, "port", j.b.Port, "amounts", j.b.Amounts)
+	} else {
+		j.b.Attempt, j.b.Done = nil, o == allocations.Done
+	}
+	return r.commit(ctx)
+}
+
+func (r *operationRecord) commit(ctx context.Context) error {
+	err := r.j.commit(ctx, r.j.op.Step, nil)
+	if errors.Is(err, errDeleted) || errors.Is(err, errLost) {
+		return fmt.Errorf("%w: %w", allocations.ErrEnded, err)
+	}
+	return err
 }

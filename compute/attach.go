@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/selection"
 	"github.com/berthcloud/berth/fault"
@@ -294,7 +295,7 @@ func (j *job) attachClaim(ctx context.Context, server ServerRow) error {
 		switch {
 		case err == nil, errors.Is(err, errDeleted), errors.Is(err, errLost):
 			return err
-		case !errors.Is(err, ErrCapacity) && !errors.Is(err, ErrGeneration):
+		case !errors.Is(err, allocations.ErrCapacity) && !errors.Is(err, allocations.ErrGeneration):
 			return errors.Join(none, err)
 		}
 	}
@@ -428,7 +429,7 @@ func (j *job) drop(ctx context.Context) error {
 // detachAgain finds out whether something was claimed for the port of an attachment, and frees
 // it.
 func (j *job) detachAgain(ctx context.Context) error {
-	if err := j.settle(ctx, 1); err != nil {
+	if err := j.settle(ctx); err != nil {
 		return err
 	}
 	if !j.b.Done {

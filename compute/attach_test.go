@@ -283,11 +283,11 @@ func TestDetachOfPortWithoutAllocation(t *testing.T) {
 		return nil
 	})
 	w.must(err)
-	before := must(w.places.Allocations(ctx, string(vm))).Providers
+	before := must(w.places.Allocations(ctx, string(vm))).Amounts
 	w.must(w.Detach(ctx, ann, vm, plain))
 	w.work(w.Service, nil)
 	w.agrees("detach of a port without an allocation")
-	if after := must(w.places.Allocations(ctx, string(vm))).Providers; !reflect.DeepEqual(before, after) {
+	if after := must(w.places.Allocations(ctx, string(vm))).Amounts; !reflect.DeepEqual(before, after) {
 		t.Errorf("the server holds %v, before %v", after, before)
 	}
 	if got := w.state(vm); got != compute.Active || strings.Contains(w.why(vm), "detach") {

@@ -401,7 +401,7 @@ func (j *job) undo(ctx context.Context) error {
 	if err := j.freePorts(ctx); err != nil {
 		return err
 	}
-	if err := j.s.setAllocation(ctx, server, nil); err != nil {
+	if err := j.s.setAllocations(ctx, server, nil); err != nil {
 		return err
 	}
 	return j.finish(ctx, func(c *change, row *ServerRow) error {

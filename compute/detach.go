@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/berthcloud/berth/compute/selection"
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
@@ -37,6 +37,9 @@ func (s *Service) Detach(ctx context.Context, by Caller, server, port ID) error 
 	s.hosts.notify(host)
 	return err
 }
+
+// tries is the number of attempts to unbind a port that others change concurrently.
+const tries = 10
 
 // unplugged looks whether the host has unplugged the port.
 func (j *job) unplugged(ctx context.Context) error {
@@ -115,8 +118,8 @@ func (j *job) noteUnbinding(ctx context.Context, p Port) (again bool, err error)
 
 // noteUnsure stores that a request for the port is about to be sent; the caller commits it.
 func (j *job) noteUnsure(ctx context.Context, revision int64) error {
-	now, err := j.s.placement.Allocation(ctx, j.op.Server)
-	j.b.Unsure = &unsure{At: j.s.now(), Revision: revision, Held: concerned(now.Amounts, j.b.Amounts)}
+	now, err := j.s.placement.Allocations(ctx, string(j.op.Server))
+	j.b.Unsure = &unsure{At: j.s.now(), Revision: revision, Held: now.Amounts.Concerned(j.b.Amounts)}
 	return err
 }
 
@@ -157,16 +160,16 @@ const releaseTime = 5 * time.Minute
 // its binding was unknown. Then this operation releases it, once the network service would have
 // done so. What cannot be determined stays allocated until the server is deleted.
 func (j *job) stillAllocated(ctx context.Context) (bool, error) {
-	now, err := j.s.placement.Allocation(ctx, j.op.Server)
+	now, err := j.s.placement.Allocations(ctx, string(j.op.Server))
 	if err != nil {
 		return false, err
 	}
-	is, before := concerned(now.Amounts, j.b.Amounts), j.b.Unsure.Held
-	given, err := selection.Minus(before, j.b.Amounts)
+	is, before := now.Amounts.Concerned(j.b.Amounts), j.b.Unsure.Held
+	given, err := before.Minus(j.b.Amounts)
 	switch {
-	case err == nil && equal(is, given):
+	case err == nil && is.Equal(given):
 		return false, nil
-	case !equal(is, before):
+	case !is.Equal(before):
 		j.s.log.ErrorContext(ctx, "the allocation of a deleted port cannot be released: others changed it, and it is unknown whether the network service released it",
 			"server", j.op.Server, "port", j.b.Port, "amounts", j.b.Amounts)
 		return false, nil
@@ -178,15 +181,15 @@ func (j *job) stillAllocated(ctx context.Context) (bool, error) {
 
 // allocation is the allocation of a bound port: its resource request, on the providers that its profile
 // names. Without those it is empty.
-func (p Port) allocation() guarantee.Amounts {
-	held := guarantee.Amounts{}
+func (p Port) allocation() allocations.Amounts {
+	held := allocations.Amounts{}
 	for _, g := range p.Asks.Groups {
 		provider := p.Allocation.Old
 		if id, err := guarantee.ParseUUID(g.ID); err == nil && p.Allocation.Groups != nil {
 			provider = p.Allocation.Groups[id]
 		}
 		if provider != (guarantee.UUID{}) {
-			held = selection.Plus(held, guarantee.Amounts{provider.String(): g.Resources})
+			held = held.Plus(allocations.Amounts{provider.String(): g.Resources})
 		}
 	}
 	return held

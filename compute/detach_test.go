@@ -158,6 +158,37 @@ func TestPortThatIsRemovedAfterwards(t *testing.T) {
 	}
 }
 
+// Placement carries out requests of a detachment and does not answer, and the network service changes
+// the same amounts for another port: it may be unknown whether the port's allocation was released. It is
+// not released again then, as the other port has allocations on the same provider.
+func TestUnknownReleasesAreNotRepeated(t *testing.T) {
+	w := newFixture(t, 10000, "cn1")
+	s := besides["Detach"]
+	for at, met := 1, true; met && !t.Failed(); at++ {
+		w.prepare(s)
+		stays := network.ID(w.boundWith(1000)[1])
+		w.paths.placement.breaks(at, true, true)
+		w.during(s, w.Service)
+		met = w.paths.placement.heals()
+		for _, rate := range []int64{1500, 1700} {
+			policy := w.policy(rate)
+			_, err := w.network.UpdatePort(ctx, stays, func(s *network.PortSpec) error {
+				s.Policy = policy
+				return nil
+			})
+			w.must(err)
+		}
+		w.later(5 * time.Minute)
+		w.report()
+		w.work(w.Service, nil)
+		if held := w.used()[egress]; held != 1700 && held != 2700 {
+			t.Errorf("request %d and all after it are not answered: %d are allocated, and the port has 1700", at, held)
+		}
+		w.must(w.DeleteServer(ctx, root, w.only()))
+		w.afterwards(fmt.Sprintf("request %d and all after it were not answered, and the server was deleted", at))
+	}
+}
+
 // A detachment, and a deletion, have ended when the ports are unbound and placement knows.
 func TestEventsEndLast(t *testing.T) {
 	w := newFixture(t, 2500, "cn1")

@@ -397,7 +397,7 @@ func (w *fixture) compareAllocations(after string, want map[string]map[string]in
 		held, err := w.places.Allocations(ctx, id)
 		w.must(err)
 		sum := map[string]int64{}
-		for _, amounts := range held.Providers {
+		for _, amounts := range held.Amounts {
 			for class, n := range amounts {
 				sum[class] += n
 				total[class] += n

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/placement"
 )
@@ -201,7 +202,7 @@ func (s *Service) removeTrees(ctx context.Context, id ID) error {
 			err = inventory.Remove(ctx, placement.UUID(n.ID), s.trees.placement)
 		}
 	}
-	if errors.Is(err, inventory.ErrInUse) {
+	if errors.Is(err, allocations.ErrInUse) {
 		return conflict("HTTPConflict", "Unable to delete compute service: its host has allocations in placement. (%v)", err)
 	}
 	return err

@@ -3,6 +3,8 @@ package compute
 import (
 	"context"
 	"errors"
+
+	"github.com/berthcloud/berth/allocations"
 )
 
 // Mirror syncs the membership of hosts in aggregates to placement: changes that were stored and
@@ -69,7 +71,7 @@ func (s *Service) mirrorNow(ctx context.Context, aggregate ID, host string) {
 func (s *Service) mirrorOne(ctx context.Context, m MirrorRow, nodes []NodeRow) error {
 	for _, n := range nodes {
 		err := s.placement.Group(ctx, n.ID, m.Aggregate, m.Member)
-		if errors.Is(err, ErrNoProvider) && !m.Member {
+		if errors.Is(err, allocations.ErrNoProvider) && !m.Member {
 			continue // a provider that does not exist is in no aggregate
 		}
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/sqlstore"
@@ -31,7 +32,7 @@ func (b *aggregateRecorder) Group(_ context.Context, provider, aggregate compute
 	case b.err != nil:
 		return b.err
 	case b.unknown[provider]:
-		return compute.ErrNoProvider
+		return allocations.ErrNoProvider
 	}
 	b.in[[2]compute.ID{provider, aggregate}] = member
 	return nil

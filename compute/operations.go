@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute/extraspecs"
 	"github.com/berthcloud/berth/compute/selection"
-	"github.com/berthcloud/berth/network/guarantee"
 )
 
 // The kinds of operations.
@@ -87,9 +87,9 @@ type body struct {
 	// Place is its position among the server's ports.
 	Place int `json:"place,omitempty"`
 	// Amounts are the difference that the port makes, Attempt its last write.
-	Amounts guarantee.Amounts `json:"amounts,omitempty"`
-	Attempt *attempt          `json:"attempt,omitempty"`
-	Done    bool              `json:"done,omitempty"` // the write took place
+	Amounts allocations.Amounts  `json:"amounts,omitempty"`
+	Attempt *allocations.Attempt `json:"attempt,omitempty"`
+	Done    bool                 `json:"done,omitempty"` // the write took place
 	// Making says that a port is created to be attached. Others are ports with the server's id that
 	// existed before and are not its own.
 	Making bool `json:"making,omitempty"`
@@ -209,11 +209,5 @@ type unsure struct {
 	// Revision is what the port has to have for it to take place, -1 for any.
 	Revision int64 `json:"revision"`
 	// Held is the part of the server's allocation that is on the port's providers.
-	Held guarantee.Amounts `json:"held,omitempty"`
-}
-
-// An attempt is one write of a server's allocation: see package network, decision 24.
-type attempt struct {
-	Generation int64             `json:"generation"`
-	Before     guarantee.Amounts `json:"before"` // of the amounts that change
+	Held allocations.Amounts `json:"held,omitempty"`
 }

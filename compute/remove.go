@@ -53,7 +53,7 @@ func (j *job) release(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := j.s.setAllocation(ctx, server, nil); err != nil {
+	if err := j.s.setAllocations(ctx, server, nil); err != nil {
 		return err
 	}
 	err = j.update(ctx, func(c *change) error {

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/compute"
 	"github.com/berthcloud/berth/compute/computetest"
 	"github.com/berthcloud/berth/compute/inventory"
 	"github.com/berthcloud/berth/fault"
-	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/placement"
 )
@@ -87,26 +87,26 @@ func TestKeepTree(t *testing.T) {
 
 	card := string(has.DeviceID(has.Devices[0]))
 	user := string(computetest.ID("user"))
-	w.must(w.places.SetAllocations(ctx, user, network.Allocations{Project: computetest.Project, User: "u", Providers: map[string]map[string]int64{card: {"VGPU": 1}}}))
+	w.must(w.places.SetAllocations(ctx, user, allocations.Consumer{Project: computetest.Project, User: "u", Amounts: allocations.Amounts{card: {"VGPU": 1}}}))
 	has.Devices = nil
 	const kept = "cn1_pci_0000_84_00_0 CUSTOM_BERTH_REMOVED VGPU=4"
 	keep("a device that is gone while it is in use", "", true, "cn1 COMPUTE_NODE COMPUTE_STATUS_DISABLED VCPU=16", kept)
 	free, err := w.places.Allocations(ctx, user)
 	w.must(err)
-	free.Providers = nil
+	free.Amounts = nil
 	w.must(w.places.SetAllocations(ctx, user, free))
 	keep("that it is free is not seen at once", "", false, "cn1 COMPUTE_NODE COMPUTE_STATUS_DISABLED VCPU=16", kept)
 	w.later(time.Minute)
 	keep("but sooner than what nothing waits for", "", true, "cn1 COMPUTE_NODE COMPUTE_STATUS_DISABLED VCPU=16")
 
 	held := string(computetest.ID("held"))
-	holds := network.Allocations{Project: computetest.Project, User: "u", Providers: map[string]map[string]int64{string(node.ID): {"VCPU": 1}}}
+	holds := allocations.Consumer{Project: computetest.Project, User: "u", Amounts: allocations.Amounts{string(node.ID): {"VCPU": 1}}}
 	w.must(w.places.SetAllocations(ctx, held, holds))
 	service := services(w)["cn1"]
 	w.refusedWith(w.DeleteService(ctx, service), fault.Conflict, "HTTPConflict")
 	now, err := w.places.Allocations(ctx, held)
 	w.must(err)
-	now.Providers = nil
+	now.Amounts = nil
 	w.must(w.places.SetAllocations(ctx, held, now))
 	for n := 1; ; n++ { // placement dies at each request
 		w.paths.placement.breaks(n, true, n%2 == 0)

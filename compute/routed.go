@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/placement"
 )
 
@@ -23,7 +24,7 @@ func (s *Service) routed(ctx context.Context, ports []Port) (all [][]placement.U
 		var reach []placement.UUID
 		for _, segment := range segments {
 			of, err := s.placement.Aggregates(ctx, segment)
-			if err != nil && !errors.Is(err, ErrNoProvider) {
+			if err != nil && !errors.Is(err, allocations.ErrNoProvider) {
 				return nil, err
 			}
 			if len(of) == 0 {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/selection"
 	"github.com/berthcloud/berth/fault"
@@ -124,7 +125,7 @@ func (j *job) unclaim(ctx context.Context) error {
 		return err
 	}
 	if j.b.Claim != nil {
-		if err := j.s.setAllocation(ctx, server, nil); err != nil {
+		if err := j.s.setAllocations(ctx, server, nil); err != nil {
 			return err
 		}
 	}
@@ -275,11 +276,11 @@ func (j *job) claim(ctx context.Context, step string, claim selection.Claim) err
 	if err != nil {
 		return err
 	}
-	err = j.s.setAllocation(ctx, server, claim.Amounts)
+	err = j.s.setAllocations(ctx, server, claim.Amounts)
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, ErrCapacity), errors.Is(err, ErrGeneration):
+	case errors.Is(err, allocations.ErrCapacity), errors.Is(err, allocations.ErrGeneration):
 		return errNotTaken
 	}
 	return refusal(err)
@@ -374,5 +375,5 @@ func (j *job) undoClaim(ctx context.Context) error {
 			return err
 		}
 	}
-	return j.s.setAllocation(ctx, server, nil)
+	return j.s.setAllocations(ctx, server, nil)
 }

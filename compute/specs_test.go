@@ -42,7 +42,7 @@ func (w *fixture) holds(id compute.ID, hosts ...string) map[string]int64 {
 	held, err := w.places.Allocations(ctx, string(id))
 	w.must(err)
 	all := map[string]int64{}
-	for provider, classes := range held.Providers {
+	for provider, classes := range held.Amounts {
 		for class, n := range classes {
 			all[names[provider]+" "+class] = n
 		}

@@ -7,44 +7,56 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/placement"
 )
 
-// Allocations is network.Placement's.
-func (p *Placement) Allocations(ctx context.Context, consumer string) (network.Allocations, error) {
+// Allocations is allocations.Placement's.
+func (p *Placement) Allocations(ctx context.Context, consumer string) (allocations.Consumer, error) {
 	h, err := p.service.AllocationsOf(ctx, placement.UUID(consumer))
 	if err != nil || len(h.Allocations) == 0 {
-		return network.Allocations{}, told(err, nil)
+		return allocations.Consumer{}, told(err, nil)
 	}
 	snapshot, err := p.service.Snapshot(ctx)
 	if err != nil {
-		return network.Allocations{}, told(err, nil)
+		return allocations.Consumer{}, told(err, nil)
 	}
 	generation := int64(h.Consumer.Generation)
-	held := network.Allocations{
-		Providers: make(map[string]map[string]int64),
-		Project:   h.Consumer.Project, User: h.Consumer.User, Type: h.Consumer.Type, Generation: &generation,
+	c := allocations.Consumer{
+		Amounts: make(allocations.Amounts),
+		Project: h.Consumer.Project, User: h.Consumer.User, Type: h.Consumer.Type, Generation: &generation,
 	}
 	for _, a := range h.Allocations {
 		on := string(a.ProviderUUID)
-		if held.Providers[on] == nil {
-			held.Providers[on] = make(map[string]int64)
+		if c.Amounts[on] == nil {
+			c.Amounts[on] = make(map[string]int64)
 		}
-		held.Providers[on][snapshot.ClassName(a.Class)] = a.Used
+		c.Amounts[on][snapshot.ClassName(a.Class)] = a.Used
 	}
-	return held, nil
+	return c, nil
 }
 
-// SetAllocations implements network.Placement. A consumer for which no type is given keeps its
-// type.
-func (p *Placement) SetAllocations(ctx context.Context, consumer string, a network.Allocations) error {
-	claim, err := claimOf(consumer, a)
+// SetAllocations is allocations.Placement's.
+func (p *Placement) SetAllocations(ctx context.Context, consumer string, c allocations.Consumer) error {
+	claim, err := claimOf(consumer, c)
 	if err != nil {
 		return err
 	}
-	return told(p.service.SetAllocations(ctx, claim), network.ErrCapacity)
+	return told(p.service.SetAllocations(ctx, claim), allocations.ErrCapacity)
+}
+
+// SetManyAllocations is allocations.Placement's.
+func (p *Placement) SetManyAllocations(ctx context.Context, consumers map[string]allocations.Consumer) error {
+	var claims []placement.Claim
+	for _, id := range slices.Sorted(maps.Keys(consumers)) {
+		claim, err := claimOf(id, consumers[id])
+		if err != nil {
+			return err
+		}
+		claims = append(claims, claim)
+	}
+	return told(p.service.SetManyAllocations(ctx, claims), allocations.ErrCapacity)
 }
 
 // consumerType matches the type of a consumer, or an empty one.
@@ -54,7 +66,7 @@ var consumerType = regexp.MustCompile(`^[A-Z0-9_]{0,255}$`)
 const maxOwner = 255
 
 // claimOf is a claim for all allocations of a consumer, with the checks of the wire.
-func claimOf(consumer string, a network.Allocations) (placement.Claim, error) {
+func claimOf(consumer string, a allocations.Consumer) (placement.Claim, error) {
 	id, err := guarantee.ParseUUID(consumer)
 	if err != nil {
 		return placement.Claim{}, invalid("the consumer: %v", err)
@@ -73,13 +85,13 @@ func claimOf(consumer string, a network.Allocations) (placement.Claim, error) {
 	if a.Generation != nil {
 		*c.Seen = placement.ConsumerSeen{Exists: true, Generation: placement.Generation(*a.Generation)}
 	}
-	for _, provider := range slices.Sorted(maps.Keys(a.Providers)) {
+	for _, provider := range slices.Sorted(maps.Keys(a.Amounts)) {
 		held := placement.ProviderAllocation{Provider: placement.UUID(provider)}
-		if len(a.Providers[provider]) == 0 {
+		if len(a.Amounts[provider]) == 0 {
 			return c, invalid("nothing is to be allocated on the provider %s, which is to be left out then", provider)
 		}
-		for _, class := range slices.Sorted(maps.Keys(a.Providers[provider])) {
-			n := a.Providers[provider][class]
+		for _, class := range slices.Sorted(maps.Keys(a.Amounts[provider])) {
+			n := a.Amounts[provider][class]
 			if n < 1 {
 				return c, invalid("%d of %s on the provider %s cannot be allocated", n, class, provider)
 			}

@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/berthcloud/berth/network"
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/placement"
 )
@@ -27,7 +27,7 @@ func (p *Placement) EnsureTrait(ctx context.Context, name string) error {
 // SetTraits is network.Placement's. Traits that are so already are not written.
 func (p *Placement) SetTraits(ctx context.Context, uuid string, traits []string) error {
 	want := slices.Compact(slices.Sorted(slices.Values(traits)))
-	return network.Swap(ctx, func() error {
+	return allocations.Retry(ctx, allocations.Pause, func() error {
 		snapshot, is, _, err := p.find(ctx, uuid)
 		if err != nil {
 			return noProvider(told(err, nil))
@@ -55,7 +55,7 @@ func (p *Placement) SetInventories(ctx context.Context, uuid string, inventories
 			return err
 		}
 	}
-	return network.Swap(ctx, func() error {
+	return allocations.Retry(ctx, allocations.Pause, func() error {
 		snapshot, is, _, err := p.find(ctx, uuid)
 		if err != nil {
 			return noProvider(told(err, nil))
@@ -72,7 +72,7 @@ func (p *Placement) SetInventories(ctx context.Context, uuid string, inventories
 			all = append(all, placement.InventoryOf{Class: class, Inventory: want[class]})
 		}
 		_, err = p.service.SetInventories(ctx, is.UUID, all, placement.InventoryRule{Generation: &is.Generation, MayBeFull: true})
-		return noProvider(told(err, network.ErrInUse))
+		return noProvider(told(err, allocations.ErrInUse))
 	})
 }
 

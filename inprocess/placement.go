@@ -6,6 +6,7 @@ package inprocess
 import (
 	"fmt"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/placement"
@@ -21,7 +22,7 @@ var _ network.Placement = (*Placement)(nil)
 // NewPlacement returns the Placement of a service.
 func NewPlacement(s *service.Service) *Placement { return &Placement{s} }
 
-// known is a fault of placement's that is one of package network's errors.
+// known is a fault of placement's that is one of package allocations' errors.
 type known struct{ cause, is error }
 
 // Error returns placement's message.
@@ -42,7 +43,7 @@ func (a *away) Unwrap() error { return a.error }
 // Fault classifies the error as an unavailable service.
 func (a *away) Fault() (fault.Kind, fault.Code) { return fault.Unavailable, "" }
 
-// told converts an error for the caller: to the one of package network's for a concurrent change,
+// told converts an error for the caller: to the one of package allocations for a concurrent change,
 // and to the given one for every other conflict.
 func told(err, conflict error) error {
 	kind, code := fault.Of(err)
@@ -52,7 +53,7 @@ func told(err, conflict error) error {
 	case kind == fault.Internal || kind == fault.Failed:
 		return &away{err}
 	case kind == fault.Conflict && code == placement.CodeConcurrentUpdate:
-		return &known{err, network.ErrGeneration}
+		return &known{err, allocations.ErrGeneration}
 	case kind == fault.Conflict && conflict != nil:
 		return &known{err, conflict}
 	}
@@ -62,7 +63,7 @@ func told(err, conflict error) error {
 // noProvider marks the fault of a missing provider.
 func noProvider(err error) error {
 	if isKind(err, fault.NotFound) {
-		return &known{err, network.ErrNoProvider}
+		return &known{err, allocations.ErrNoProvider}
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/guarantee"
@@ -15,11 +16,11 @@ import (
 // ProviderNamed is network.Placement's.
 func (p *Placement) ProviderNamed(ctx context.Context, name string) (network.Provider, error) {
 	if name == "" { // an empty name would not filter
-		return network.Provider{}, fmt.Errorf("%w: none is without a name", network.ErrNoProvider)
+		return network.Provider{}, fmt.Errorf("%w: none is without a name", allocations.ErrNoProvider)
 	}
 	all, err := p.list(ctx, snapshot.ProviderFilter{Name: name})
 	if err == nil && len(all) == 0 {
-		err = fmt.Errorf("%w: none is named %q", network.ErrNoProvider, name)
+		err = fmt.Errorf("%w: none is named %q", allocations.ErrNoProvider, name)
 	}
 	if err != nil {
 		return network.Provider{}, err
@@ -34,7 +35,7 @@ func (p *Placement) ProvidersBelow(ctx context.Context, root string) ([]network.
 	}
 	all, err := p.list(ctx, snapshot.ProviderFilter{InTree: placement.UUID(root)})
 	if err == nil && len(all) == 0 {
-		err = fmt.Errorf("%w: none has the UUID %s", network.ErrNoProvider, root)
+		err = fmt.Errorf("%w: none has the UUID %s", allocations.ErrNoProvider, root)
 	}
 	return all, err
 }
@@ -76,7 +77,7 @@ func (p *Placement) EnsureProvider(ctx context.Context, want network.Provider) e
 			return err
 		}
 	}
-	return network.Swap(ctx, func() error { return told(p.ensureProvider(ctx, want), nil) })
+	return allocations.Retry(ctx, allocations.Pause, func() error { return told(p.ensureProvider(ctx, want), nil) })
 }
 
 func (p *Placement) ensureProvider(ctx context.Context, want network.Provider) error {
@@ -125,12 +126,12 @@ func (p *Placement) find(ctx context.Context, uuid string) (*snapshot.Snapshot, 
 
 // RemoveProvider is network.Placement's.
 func (p *Placement) RemoveProvider(ctx context.Context, uuid string) error {
-	return network.Swap(ctx, func() error {
+	return allocations.Retry(ctx, allocations.Pause, func() error {
 		err := p.service.DeleteProvider(ctx, placement.UUID(uuid))
 		if isKind(err, fault.NotFound) {
 			return nil
 		}
-		return told(err, network.ErrInUse)
+		return told(err, allocations.ErrInUse)
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/network/networktest"
@@ -309,19 +310,19 @@ func (w *fixture) boot(args []string) error {
 	ctx, server := context.Background(), w.serverID(w.server[name])
 	held, err := w.placement.Placement.Allocations(ctx, server)
 	w.must(err)
-	if held.Providers == nil {
-		held = network.Allocations{Providers: map[string]map[string]int64{}, Project: "p", User: "u"}
+	if held.Amounts == nil {
+		held = allocations.Consumer{Amounts: allocations.Amounts{}, Project: "p", User: "u"}
 	}
 	for _, g := range w.service.Request(w.port(name)).Groups {
 		p := w.provider(host, more[short(g.Type)])
-		if held.Providers[p] == nil {
-			held.Providers[p] = map[string]int64{}
+		if held.Amounts[p] == nil {
+			held.Amounts[p] = map[string]int64{}
 		}
 		for class, n := range g.Resources {
-			held.Providers[p][class] += n
+			held.Amounts[p][class] += n
 		}
 	}
-	if len(held.Providers) > 0 {
+	if len(held.Amounts) > 0 {
 		w.must(w.placement.Placement.SetAllocations(ctx, server, held))
 	}
 	return w.bind(args)
@@ -448,7 +449,7 @@ func (w *fixture) hold(args []string) error {
 	ctx, server := context.Background(), w.serverID(args[0])
 	a, err := w.placement.Placement.Allocations(ctx, server)
 	w.must(err)
-	a.Providers = map[string]map[string]int64{}
+	a.Amounts = map[string]map[string]int64{}
 	a.Project, a.User = "p", "u"
 	if len(args) > 1 {
 		amounts := map[string]int64{}
@@ -457,7 +458,7 @@ func (w *fixture) hold(args []string) error {
 				amounts[class] = int64(number(w.t, n))
 			}
 		}
-		a.Providers[w.provider("", args[1])] = amounts
+		a.Amounts[w.provider("", args[1])] = amounts
 	}
 	return w.placement.Placement.SetAllocations(ctx, server, a)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/inprocess"
 	"github.com/berthcloud/berth/network"
@@ -42,7 +43,7 @@ func (f *flaky) call(do func() error) error {
 	return errDead
 }
 
-func (f *flaky) Allocations(ctx context.Context, consumer string) (a network.Allocations, err error) {
+func (f *flaky) Allocations(ctx context.Context, consumer string) (a allocations.Consumer, err error) {
 	err = f.call(func() (err error) {
 		a, err = f.Placement.Allocations(ctx, consumer)
 		return err
@@ -50,7 +51,7 @@ func (f *flaky) Allocations(ctx context.Context, consumer string) (a network.All
 	return a, err
 }
 
-func (f *flaky) SetAllocations(ctx context.Context, consumer string, a network.Allocations) error {
+func (f *flaky) SetAllocations(ctx context.Context, consumer string, a allocations.Consumer) error {
 	return f.call(func() error { return f.Placement.SetAllocations(ctx, consumer, a) })
 }
 
@@ -232,20 +233,20 @@ func (c *cloud) newPort(policy network.ID) network.ID {
 func (c *cloud) claim(amounts map[string]int64) {
 	c.t.Helper()
 	a := c.held()
-	if a.Providers == nil {
-		a = network.Allocations{Providers: map[string]map[string]int64{hostID: {"VCPU": 1}}, Project: "p", User: "u", Type: "INSTANCE"}
+	if a.Amounts == nil {
+		a = allocations.Consumer{Amounts: allocations.Amounts{hostID: {"VCPU": 1}}, Project: "p", User: "u", Type: "INSTANCE"}
 	}
-	if a.Providers[c.provider] == nil {
-		a.Providers[c.provider] = map[string]int64{}
+	if a.Amounts[c.provider] == nil {
+		a.Amounts[c.provider] = map[string]int64{}
 	}
 	for class, n := range amounts {
-		a.Providers[c.provider][class] += n
+		a.Amounts[c.provider][class] += n
 	}
 	c.must(c.places.SetAllocations(context.Background(), server, a))
 }
 
 // held is what the server holds.
-func (c *cloud) held() network.Allocations {
+func (c *cloud) held() allocations.Consumer {
 	c.t.Helper()
 	a, err := c.places.Allocations(context.Background(), server)
 	c.must(err)
@@ -269,11 +270,11 @@ func (c *cloud) setPolicyOf(s *network.Service, port network.ID, name string) er
 func (c *cloud) holds(want int64) {
 	c.t.Helper()
 	all := c.held()
-	held := all.Providers[c.provider]
+	held := all.Amounts[c.provider]
 	if held[guarantee.EgressBandwidth] != want || held[guarantee.IngressBandwidth] != want {
 		c.t.Errorf("the server holds %v of the bridge, want %d in each direction", held, want)
 	}
-	if all.Providers[hostID]["VCPU"] != 1 {
+	if all.Amounts[hostID]["VCPU"] != 1 {
 		c.t.Error("what it holds elsewhere has changed")
 	}
 }

@@ -33,7 +33,7 @@ func TestFaultsWithUpstream(t *testing.T) {
 				c.prepare(steps["None"])
 				c.must(c.service.DeletePort(t.Context(), c.port))
 				held := c.held()
-				held.Providers = nil
+				held.Amounts = nil
 				c.must(c.places.SetAllocations(t.Context(), server, held))
 			})
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/internal/storetest"
 	"github.com/berthcloud/berth/network"
@@ -113,7 +114,7 @@ func (w *fixture) look() map[string]string {
 		if s := w.server[name]; s != "" {
 			held, err := w.placement.Placement.Allocations(context.Background(), w.serverID(s))
 			w.must(err)
-			now[s] = w.heldText(held.Providers)
+			now[s] = w.heldText(held.Amounts)
 		}
 	}
 	return now
@@ -230,17 +231,17 @@ func (f *failing) call() (fail, done bool) {
 	return f.failAt > 0 && f.calls >= f.failAt, f.calls == f.failAt && f.afterwards
 }
 
-func (f *failing) Allocations(ctx context.Context, consumer string) (network.Allocations, error) {
+func (f *failing) Allocations(ctx context.Context, consumer string) (allocations.Consumer, error) {
 	if fail, _ := f.call(); fail {
-		return network.Allocations{}, errDead
+		return allocations.Consumer{}, errDead
 	}
 	return f.Placement.Allocations(ctx, consumer)
 }
 
-func (f *failing) SetAllocations(ctx context.Context, consumer string, a network.Allocations) error {
+func (f *failing) SetAllocations(ctx context.Context, consumer string, a allocations.Consumer) error {
 	if f.rivals > 0 {
 		f.rivals--
-		return network.ErrGeneration
+		return allocations.ErrGeneration
 	}
 	fail, done := f.call()
 	f.writes = append(f.writes, f.calls)

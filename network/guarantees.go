@@ -3,17 +3,18 @@ package network
 import (
 	"errors"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
 // guaranteedTo returns the guarantees of the bound ports of a server, with one of them in its new
 // state.
-func (s *Service) guaranteedTo(r Reader, server string, p Port) (guarantee.Amounts, error) {
+func (s *Service) guaranteedTo(r Reader, server string, p Port) (allocations.Amounts, error) {
 	others, err := ports(r, Where(ByDevice, server))
 	if err != nil {
 		return nil, err
 	}
-	sum := guarantee.Amounts{}
+	sum := allocations.Amounts{}
 	for _, o := range others {
 		if o.ID == p.ID {
 			continue
@@ -25,27 +26,15 @@ func (s *Service) guaranteedTo(r Reader, server string, p Port) (guarantee.Amoun
 		if err != nil {
 			return nil, err
 		}
-		addTo(sum, amounts)
+		sum = sum.Plus(amounts)
 	}
 	own, err := s.promised(&p)
-	addTo(sum, own)
-	return sum, err
-}
-
-func addTo(sum, more guarantee.Amounts) {
-	for provider, classes := range more {
-		if sum[provider] == nil {
-			sum[provider] = map[string]int64{}
-		}
-		for class, n := range classes {
-			sum[provider][class] += n
-		}
-	}
+	return sum.Plus(own), err
 }
 
 // promised returns the guarantees of a port by the provider that serves it: none without an
 // allocation, and RequestChanged when the allocation is not for its request groups.
-func (s *Service) promised(p *Port) (guarantee.Amounts, error) {
+func (s *Service) promised(p *Port) (allocations.Amounts, error) {
 	allocation, _ := p.allocation() // what is no allocation serves nothing
 	if allocation.Empty() {
 		return nil, nil
@@ -54,7 +43,7 @@ func (s *Service) promised(p *Port) (guarantee.Amounts, error) {
 	if err != nil {
 		return nil, err
 	}
-	amounts, rules := guarantee.Amounts{}, rulesFor(p.Rules)
+	amounts, rules := allocations.Amounts{}, rulesFor(p.Rules)
 	served := 0
 	for _, g := range s.Request(p).Groups {
 		provider, ok := allocation.ProviderOf(id, g.Type, rules)
@@ -62,7 +51,7 @@ func (s *Service) promised(p *Port) (guarantee.Amounts, error) {
 			return nil, &RequestChanged{Port: p.ID}
 		}
 		served++
-		addTo(amounts, guarantee.Amounts{provider.String(): g.Resources})
+		amounts = amounts.Plus(allocations.Amounts{provider.String(): g.Resources})
 	}
 	if served < len(allocation.Groups) {
 		return nil, &RequestChanged{Port: p.ID}
@@ -83,10 +72,10 @@ func (c *change) intendRelease(p Port) (IntentRow, error) {
 	if err != nil {
 		return IntentRow{}, err
 	}
-	return c.newIntent(intentRelease, p.ID, adjustment{Consumer: p.DeviceID, Differences: inverse(amounts)})
+	return c.newIntent(intentRelease, p.ID, adjustment{Consumer: p.DeviceID, Differences: amounts.Negated()})
 }
 
 // noAllocations reports whether there is nothing to release: the server has no allocations.
 func noAllocations(err error) bool {
-	return errors.Is(err, guarantee.ErrNotAllocated) || errors.As(err, new(*guarantee.ProviderMissing))
+	return errors.Is(err, allocations.ErrNotAllocated) || errors.As(err, new(*allocations.ProviderMissing))
 }

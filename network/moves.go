@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/network/guarantee"
 )
@@ -16,22 +17,14 @@ type move struct {
 	port Port
 	plan guarantee.Plan
 	// more is claimed before the change, less is released after it
-	more, less       guarantee.Amounts
+	more, less       allocations.Amounts
 	intent, released IntentRow // of the two
 }
 
 // planned is a move of a port by a plan.
 func planned(p Port, plan guarantee.Plan) move {
-	m := move{port: p, plan: plan, more: guarantee.Amounts{}, less: guarantee.Amounts{}}
-	for provider, classes := range plan.Differences {
-		for class, n := range classes {
-			to := m.more
-			if n < 0 {
-				to = m.less
-			}
-			addTo(to, guarantee.Amounts{provider: {class: n}})
-		}
-	}
+	m := move{port: p, plan: plan}
+	m.more, m.less = plan.Differences.Split()
 	return m
 }
 
@@ -135,7 +128,8 @@ func (s *Service) carryOut(ctx context.Context, moves []move) error {
 		}
 		last, err := s.adjust(ctx, m.intent.ID)
 		if err == nil && m.sharesServer(moves[i+1:]) { // whose attempt comes next
-			err = s.conclude(ctx, m.intent.ID, last, true)
+			c, _ := s.adjustmentOf(m.intent.ID)
+			err = c.Conclude(ctx, last, allocations.Done)
 		}
 		if err == nil {
 			continue
@@ -209,7 +203,7 @@ func (s *Service) drop(ctx context.Context, moves []move) {
 func (s *Service) takeBack(ctx context.Context, moves []move) {
 	for _, m := range moves { // before any of them changes what another compares with
 		if m.intent.ID != "" {
-			_, _, _ = s.settle(ctx, m.intent.ID) // the caller reads the outcome again
+			_ = s.settle(ctx, m.intent.ID) // the caller reads the outcome again
 		}
 	}
 	for _, m := range moves {

@@ -153,7 +153,7 @@ func TestBindAddsWhatIsMissing(t *testing.T) {
 	_, err = c.service.UpdateRule(ctx, p[0].ID, p[0].Rules[0].ID, func(r *network.RuleRow) error { r.Rate = 1500; return nil })
 	c.must(err)
 	c.must(bind())
-	held := c.held().Providers[c.provider]
+	held := c.held().Amounts[c.provider]
 	if sum := held["NET_BW_EGR_KILOBIT_PER_SEC"] + held["NET_BW_IGR_KILOBIT_PER_SEC"]; sum != 2500 {
 		t.Errorf("the server holds %v, want 1500 and 1000", held)
 	}
@@ -285,7 +285,7 @@ func TestAttemptsNobodyCanTellOf(t *testing.T) {
 	c.policies["400"] = c.newPolicy("400", 400)
 	_ = c.setPolicy(c.serve(&dying{Store: c.store, endAt: 3}), "none") // the release was attempted
 	held := c.held()
-	held.Providers[c.provider][guarantee.EgressBandwidth] += 7
+	held.Amounts[c.provider][guarantee.EgressBandwidth] += 7
 	c.must(c.places.SetAllocations(ctx, server, held))
 	for range 2 {
 		if left, err := c.service.Recover(ctx, 0); left != 1 || err != nil || c.intents() != 1 {
@@ -294,7 +294,7 @@ func TestAttemptsNobodyCanTellOf(t *testing.T) {
 	}
 	before := c.held()
 	c.must(c.setPolicyOf(c.service, other, "400"))
-	if got := before.Providers[c.provider][guarantee.EgressBandwidth] - c.held().Providers[c.provider][guarantee.EgressBandwidth]; got != 600 {
+	if got := before.Amounts[c.provider][guarantee.EgressBandwidth] - c.held().Amounts[c.provider][guarantee.EgressBandwidth]; got != 600 {
 		t.Errorf("the other port's change frees %d, want 600", got)
 	}
 }

@@ -2,16 +2,16 @@ package network
 
 import (
 	"context"
-	"errors"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
-// Placement is what the network service needs of the placement service: Berth's in the same
-// process, or any over REST. A failed call returns a fault: Unavailable when the service cannot be
-// reached or is too busy, one of the errors below, or the fault that it answered. Methods may be
-// called concurrently.
+// Placement is what the network service needs of the placement service. A failed call returns a fault
+// or an error as package allocations says. Methods may be called concurrently.
 type Placement interface {
+	allocations.Placement
+
 	// EnsureTrait makes a custom trait unless it is there.
 	EnsureTrait(ctx context.Context, name string) error
 
@@ -35,13 +35,6 @@ type Placement interface {
 	// ErrInUse that an inventory to be removed has allocations.
 	SetTraits(ctx context.Context, uuid string, traits []string) error
 	SetInventories(ctx context.Context, uuid string, inventories map[string]guarantee.Inventory) error
-
-	// Allocations returns the allocations of a consumer. A consumer without allocations has no
-	// Providers.
-	Allocations(ctx context.Context, consumer string) (Allocations, error)
-	// SetAllocations replaces the allocations. It returns ErrGeneration when the consumer was
-	// changed since it was read, ErrCapacity when there is not enough capacity.
-	SetAllocations(ctx context.Context, consumer string, a Allocations) error
 }
 
 // A Provider is a resource provider of placement's.
@@ -50,23 +43,6 @@ type Provider struct {
 	Parent     string // UUID, "" for a root
 	Generation int64  // as read; ignored when written
 }
-
-// Allocations are the allocations of a consumer: amounts by provider and class.
-type Allocations struct {
-	Providers  map[string]map[string]int64
-	Project    string
-	User       string
-	Type       string // consumer type, "" when placement does not say
-	Generation *int64 // nil: the consumer is new
-}
-
-// The errors of a Placement besides faults.
-var (
-	ErrNoProvider = errors.New("network: placement has no such provider")
-	ErrInUse      = errors.New("network: placement says that it is in use")
-	ErrGeneration = errors.New("network: it was changed in placement concurrently")
-	ErrCapacity   = errors.New("network: placement has not enough of it")
-)
 
 // Compute is the part of the compute service that gets events.
 type Compute interface {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/internal/racetest"
 	"github.com/berthcloud/berth/network"
@@ -36,7 +37,7 @@ func (p *paced) call(do func() error) error {
 	return err
 }
 
-func (p *paced) Allocations(ctx context.Context, consumer string) (a network.Allocations, err error) {
+func (p *paced) Allocations(ctx context.Context, consumer string) (a allocations.Consumer, err error) {
 	err = p.call(func() (err error) {
 		a, err = p.Placement.Allocations(ctx, consumer)
 		return err
@@ -44,7 +45,7 @@ func (p *paced) Allocations(ctx context.Context, consumer string) (a network.All
 	return a, err
 }
 
-func (p *paced) SetAllocations(ctx context.Context, consumer string, a network.Allocations) error {
+func (p *paced) SetAllocations(ctx context.Context, consumer string, a allocations.Consumer) error {
 	return p.call(func() error { return p.Placement.SetAllocations(ctx, consumer, a) })
 }
 
@@ -266,7 +267,7 @@ func TestBindAmongOtherChanges(t *testing.T) {
 					want[class] += n
 				}
 			}
-			if diff := cmp.Diff(want, c.held().Providers[c.provider]); diff != "" {
+			if diff := cmp.Diff(want, c.held().Amounts[c.provider]); diff != "" {
 				t.Errorf("what the server holds (-want +got):\n%s", diff)
 			}
 			c.must(c.service.DeletePort(ctx, one))

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/network/guarantee"
 )
 
@@ -21,14 +22,14 @@ import (
 // PlacementAllocationGenerationConflict, ResourceRequestChanged.
 func (s *Service) UpdatePort(ctx context.Context, id ID, fn func(*PortSpec) error) (p Port, err error) {
 	before := ""
-	err = Swap(ctx, func() (err error) {
+	err = allocations.Retry(ctx, swapPause, func() (err error) {
 		p, err = s.movePort(ctx, id, func(spec *PortSpec) error {
 			before = spec.Status // that of the run that was committed
 			return fn(spec)
 		})
 		return err
 	})
-	if errors.Is(err, ErrGeneration) {
+	if errors.Is(err, allocations.ErrGeneration) {
 		err = beingChanged("The allocation of port %s or of others of its server is being changed by another request.", id)
 	}
 	if err == nil {
@@ -60,7 +61,7 @@ func (s *Service) movePort(ctx context.Context, id ID, fn func(*PortSpec) error)
 
 // portMove returns the move of a port that is changed: to another policy, or by what its allocation
 // lacks.
-func (c *change) portMove(id ID, fn func(*PortSpec) error, missing guarantee.Amounts) (move, error) {
+func (c *change) portMove(id ID, fn func(*PortSpec) error, missing allocations.Amounts) (move, error) {
 	p, spec, err := drafted(c, id, fn)
 	switch {
 	case err != nil:

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/berthcloud/berth/allocations"
 )
 
 // A maker is a process that has begun with an intent.
@@ -29,7 +31,7 @@ func (s *Service) Recover(ctx context.Context, older time.Duration) (left int, e
 	}
 	rows = slices.DeleteFunc(rows, func(row IntentRow) bool { return !s.abandoned(row, older) })
 	for _, row := range rows { // before any of them changes what another compares with
-		_, _, _ = s.settle(ctx, row.ID) // the error is read again below
+		_ = s.settle(ctx, row.ID) // the error is read again below
 	}
 	for _, row := range rows {
 		if err := s.finish(ctx, row.ID); err != nil {
@@ -65,15 +67,16 @@ func (s *Service) abandoned(row IntentRow, older time.Duration) bool {
 // finish takes back a policy intent that was carried out, and completes a release intent. It
 // ignores an intent that another worker has finished.
 func (s *Service) finish(ctx context.Context, intent ID) error {
-	err := Swap(ctx, func() error {
-		row, a, err := s.settle(ctx, intent)
+	err := allocations.Retry(ctx, swapPause, func() error {
+		c, r := s.adjustmentOf(intent)
+		is, err := c.Settle(ctx)
 		switch {
 		case err != nil:
 			return err
-		case row.Kind == intentPolicy && a.Done:
-			return s.toRelease(ctx, row, a)
-		case row.Kind == intentPolicy:
-			return s.update(ctx, func(c *change) error { return c.removeUnchanged(row) })
+		case r.row.Kind == intentPolicy && is.Done:
+			return s.toRelease(ctx, r.row, r.a)
+		case r.row.Kind == intentPolicy:
+			return s.update(ctx, func(c *change) error { return c.removeUnchanged(r.row) })
 		}
 		return nil
 	})
@@ -90,8 +93,11 @@ func (s *Service) finish(ctx context.Context, intent ID) error {
 // is then completed.
 func (s *Service) toRelease(ctx context.Context, row IntentRow, a adjustment) error {
 	row.Kind = intentRelease
-	back := adjustment{Consumer: a.Consumer, Differences: inverse(a.Differences), Maker: s.maker}
-	return s.update(ctx, func(c *change) error { return c.rewrite(row, back) })
+	back := adjustment{Consumer: a.Consumer, Differences: a.Differences.Negated(), Maker: s.maker}
+	return s.update(ctx, func(c *change) error {
+		_, err := c.rewrite(row, back)
+		return err
+	})
 }
 
 // release completes an intent that releases a port's allocation. It ignores an intent that another
@@ -118,7 +124,7 @@ func (c *change) removeUnchanged(row IntentRow) error {
 		return err
 	}
 	if !bytes.Equal(now.Body, row.Body) {
-		return ErrGeneration
+		return allocations.ErrGeneration
 	}
 	_, err = c.Remove(&IntentRow{}, Where(ByID, row.ID))
 	return err

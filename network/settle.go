@@ -8,43 +8,84 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/allocations"
 )
-
-// An attempt is one write of a consumer's allocations to placement. Its maker stores the generation
-// of the consumer first: the write can only succeed at that generation, and raises it.
-type attempt struct {
-	At         time.Time
-	Generation int64
-	Before     guarantee.Amounts // of what changes
-	// Lost says that it has ended and that its result cannot be determined, because others have
-	// changed the same allocations since.
-	Lost bool `json:",omitempty"`
-}
-
-// is reports whether two attempts are the same one.
-func (a *attempt) is(other *attempt) bool {
-	return other != nil && a.Generation == other.Generation && a.At.Equal(other.At)
-}
 
 // attemptTime is how long the maker of an attempt may wait for placement.
 const attemptTime = time.Minute
 
-// note stores an attempt, if the intent is unchanged since it was read. There is one attempt at a
-// time for a consumer: a second one fails with ErrGeneration, because its write would change what
-// the first is settled by. An abandoned attempt is settled first.
-func (s *Service) note(ctx context.Context, row IntentRow, a adjustment) error {
+// An intentRecord stores the attempts at an adjustment in its intent.
+type intentRecord struct {
+	s   *Service
+	id  ID
+	row IntentRow  // as it was read or written last
+	a   adjustment // its body
+}
+
+var _ allocations.Record = (*intentRecord)(nil)
+
+// Load reads the intent.
+func (r *intentRecord) Load(ctx context.Context) (allocations.State, error) {
+	err := r.s.store.View(ctx, func(v Reader) (err error) {
+		r.row, err = One[IntentRow](v, Where(ByID, r.id))
+		return err
+	})
+	if err == nil {
+		r.a, err = r.row.adjustment()
+	}
+	return allocations.State{Consumer: r.a.Consumer, Differences: r.a.Differences, Attempt: r.a.Attempt, Done: r.a.Done}, ended(err)
+}
+
+// Note stores an attempt. There is one attempt at a time for a consumer: a second one fails with
+// ErrGeneration, because its write would change what the first is settled by. An abandoned attempt is
+// settled first.
+func (r *intentRecord) Note(ctx context.Context, a allocations.Attempt) error {
+	next := r.a
+	next.Attempt = &a
 	var left []ID
-	err := s.update(ctx, func(c *change) (err error) {
-		if left, err = c.rivals(row.ID, a.Consumer); err == nil {
-			err = c.rewrite(row, a)
-		}
+	err := r.write(ctx, next, func(c *change) (err error) {
+		left, err = c.rivals(r.id, r.a.Consumer)
 		return err
 	})
 	for _, id := range left {
-		if _, _, err := s.settle(ctx, id); err != nil && !errors.Is(err, errUnsettled) {
+		if err := r.s.settle(ctx, id); err != nil && !errors.Is(err, allocations.ErrUnsettled) {
 			return err
 		}
+	}
+	return err
+}
+
+// Result stores the outcome of the last attempt.
+func (r *intentRecord) Result(ctx context.Context, o allocations.Outcome) error {
+	next := r.a
+	next.Attempt, next.Done = nil, o == allocations.Done
+	if o == allocations.Unknown {
+		lost := *r.a.Attempt
+		lost.Lost = true
+		next.Attempt = &lost
+	}
+	return r.write(ctx, next, func(*change) error { return nil })
+}
+
+// write replaces the body of the intent, if it is unchanged and the check passes.
+func (r *intentRecord) write(ctx context.Context, next adjustment, check func(*change) error) error {
+	row := r.row
+	err := r.s.update(ctx, func(c *change) (err error) {
+		if err = check(c); err == nil {
+			row, err = c.rewrite(r.row, next)
+		}
+		return err
+	})
+	if err == nil {
+		r.row, r.a = row, next
+	}
+	return ended(err)
+}
+
+// ended marks the error of an intent that another worker has completed.
+func ended(err error) error {
+	if errors.Is(err, ErrNoRow) {
+		return fmt.Errorf("%w: %w", allocations.ErrEnded, err)
 	}
 	return err
 }
@@ -61,96 +102,18 @@ func (c *change) rivals(own ID, consumer string) (left []ID, err error) {
 		if unreadable != nil || row.ID == own || a.Consumer != consumer || a.Attempt == nil || a.Attempt.Lost {
 			continue
 		}
-		if err = ErrGeneration; c.at.Sub(a.Attempt.At) >= attemptTime || a.Maker.precedes(c.maker) {
+		if err = allocations.ErrGeneration; c.at.Sub(a.Attempt.At) >= attemptTime || a.Maker.precedes(c.maker) {
 			left = append(left, row.ID)
 		}
 	}
 	return left, err
 }
 
-// conclude stores whether an attempt succeeded, unless another worker has done so.
-func (s *Service) conclude(ctx context.Context, intent ID, last *attempt, done bool) error {
-	row, a, err := s.intent(ctx, intent)
-	if err != nil || a.Attempt == nil || !a.Attempt.is(last) {
-		return err
-	}
-	a.Attempt, a.Done = nil, done
-	return s.update(ctx, func(c *change) error { return c.rewrite(row, a) })
-}
-
-// settled finds out what became of an attempt that was not answered: nil when it took
-// place, the cause when it did not and will not.
-func (s *Service) settled(ctx context.Context, intent ID, cause error) error {
-	_, a, err := s.settle(ctx, intent)
-	switch {
-	case errors.Is(err, ErrNoRow): // another worker has settled and completed it
-		return err
-	case err != nil:
-		return fmt.Errorf("%w: %w", errUnsettled, cause)
-	case a.Done:
-		return nil
-	}
-	return cause
-}
-
-// settle finds out what became of the last attempt of an intent, and notes it.
-func (s *Service) settle(ctx context.Context, intent ID) (row IntentRow, a adjustment, err error) {
-	if row, a, err = s.intent(ctx, intent); err != nil || a.Attempt == nil {
-		return row, a, err
-	}
-	took := false
-	err = Swap(ctx, func() (err error) {
-		took, err = s.tookPlace(ctx, a)
-		return err
-	})
-	switch {
-	case err == nil:
-		a.Attempt, a.Done = nil, took
-	case errors.Is(err, errUnsettled) && !a.Attempt.Lost:
-		a.Attempt.Lost = true
-	default:
-		return row, a, err
-	}
-	noted := s.update(ctx, func(c *change) error { return c.rewrite(row, a) })
-	if err := firstError(noted, err); err != nil {
-		return row, a, err
-	}
-	return s.intent(ctx, intent)
-}
-
-// tookPlace reports whether an attempt took place. One that did not will not any more: it
-// may be on its way still, and would then find a consumer of another generation.
-func (s *Service) tookPlace(ctx context.Context, a adjustment) (bool, error) {
-	if a.Attempt.Lost {
-		return false, errUnsettled
-	}
-	held, err := s.placement.Allocations(ctx, a.Consumer)
-	if err != nil {
-		return false, err
-	}
-	now := concerned(held.Providers, a.Differences)
-	unchanged := same(now, a.Attempt.Before, nil)
-	switch {
-	case unchanged && held.Generation != nil && *held.Generation == a.Attempt.Generation:
-		return false, s.placement.SetAllocations(ctx, a.Consumer, held) // which raises the generation
-	case same(now, a.Attempt.Before, a.Differences):
-		return true, nil
-	case unchanged, held.Generation == nil:
-		return false, nil
-	}
-	return false, errUnsettled // others have changed the same
-}
-
-// intent reads an intent.
-func (s *Service) intent(ctx context.Context, id ID) (row IntentRow, a adjustment, err error) {
-	err = s.store.View(ctx, func(r Reader) error {
-		row, err = One[IntentRow](r, Where(ByID, id))
-		return err
-	})
-	if err == nil {
-		a, err = row.adjustment()
-	}
-	return row, a, err
+// settle determines the outcome of the last attempt of an intent, and stores it.
+func (s *Service) settle(ctx context.Context, intent ID) error {
+	c, _ := s.adjustmentOf(intent)
+	_, err := c.Settle(ctx)
+	return err
 }
 
 // adjustment reads the body of an intent.
@@ -161,43 +124,18 @@ func (i IntentRow) adjustment() (a adjustment, err error) {
 	return a, nil
 }
 
-// rewrite replaces the body of an intent. It fails with ErrGeneration when the intent was changed
-// since it was read.
-func (c *change) rewrite(row IntentRow, a adjustment) error {
+// rewrite replaces the body of an intent and returns the new row. It fails with ErrGeneration when the
+// intent was changed since it was read.
+func (c *change) rewrite(row IntentRow, a adjustment) (IntentRow, error) {
 	now, err := One[IntentRow](c, Where(ByID, row.ID))
 	if err != nil {
-		return err
+		return row, err
 	}
 	if !bytes.Equal(now.Body, row.Body) {
-		return ErrGeneration
+		return row, allocations.ErrGeneration
 	}
 	if row.Body, err = json.Marshal(a); err != nil {
-		return err
+		return row, err
 	}
-	return c.Replace(&row)
-}
-
-// concerned is the part of amounts that differences are about, zeros included.
-func concerned(held map[string]map[string]int64, differences guarantee.Amounts) guarantee.Amounts {
-	part := guarantee.Amounts{}
-	for provider, classes := range differences {
-		part[provider] = map[string]int64{}
-		for class := range classes {
-			part[provider][class] = held[provider][class]
-		}
-	}
-	return part
-}
-
-// same reports whether amounts are others plus differences, where less than
-// nothing is nothing.
-func same(now, before, differences guarantee.Amounts) bool {
-	for provider, classes := range before {
-		for class, n := range classes {
-			if now[provider][class] != max(0, n+differences[provider][class]) {
-				return false
-			}
-		}
-	}
-	return true
+	return row, c.Replace(&row)
 }

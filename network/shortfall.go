@@ -5,7 +5,7 @@ import (
 	"errors"
 	"reflect"
 
-	"github.com/berthcloud/berth/network/guarantee"
+	"github.com/berthcloud/berth/allocations"
 )
 
 // A shortfall is what a server's allocations lack for the guarantees of its ports once one of them
@@ -13,8 +13,8 @@ import (
 // checked for it.
 type shortfall struct {
 	server  string
-	want    guarantee.Amounts // the guarantees of the ports
-	missing guarantee.Amounts
+	want    allocations.Amounts // the guarantees of the ports
+	missing allocations.Amounts
 }
 
 // shortfall returns what is missing when a change binds a port with an allocation. An excess is
@@ -45,7 +45,7 @@ func (s *Service) shortfall(ctx context.Context, id ID, fn func(*PortSpec) error
 	if err != nil {
 		return f, err
 	}
-	f.missing = less(held.Providers, f.want)
+	f.missing = held.Amounts.Lacking(f.want)
 	return f, nil
 }
 
@@ -88,11 +88,11 @@ func (s *Service) await(ctx context.Context, others []IntentRow) error {
 		if row.Kind != intentRelease {
 			continue
 		}
-		if err := s.release(ctx, row.ID); err != nil && !errors.Is(err, ErrGeneration) && !errors.Is(err, errUnsettled) {
+		if err := s.release(ctx, row.ID); err != nil && !errors.Is(err, allocations.ErrGeneration) && !errors.Is(err, allocations.ErrUnsettled) {
 			return err
 		}
 	}
-	return ErrGeneration
+	return allocations.ErrGeneration
 }
 
 // stands fails with ErrGeneration when a shortfall was computed for another state than the one to
@@ -107,23 +107,7 @@ func (c *change) stands(f shortfall, id ID, fn func(*PortSpec) error) error {
 	}
 	others, err := disturbing(c, id, now.server)
 	if err == nil && (len(others) > 0 || now.server != f.server || !reflect.DeepEqual(now.want, f.want)) {
-		err = ErrGeneration
+		err = allocations.ErrGeneration
 	}
 	return err
-}
-
-// less returns what is missing of some amounts. It ignores providers without an allocation.
-func less(held map[string]map[string]int64, want guarantee.Amounts) guarantee.Amounts {
-	missing := guarantee.Amounts{}
-	for provider, classes := range want {
-		if held[provider] == nil {
-			continue
-		}
-		for class, n := range classes {
-			if d := n - held[provider][class]; d > 0 {
-				addTo(missing, guarantee.Amounts{provider: {class: d}})
-			}
-		}
-	}
-	return missing
 }

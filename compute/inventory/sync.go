@@ -8,11 +8,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/placement"
 )
 
-// Placement is what it takes to keep a host's tree: Berth's placement in the same process,
-// or any over REST. Methods may be called from many goroutines.
+// Placement is what it takes to keep a host's tree. A failed call returns a fault or an error as
+// package allocations says. Methods may be called concurrently.
 type Placement interface {
 	// Tree returns the tree whose root a provider is, without providers when there
 	// is none.
@@ -35,12 +36,6 @@ type Placement interface {
 	SetTraits(ctx context.Context, p Provider) (generation int64, err error)
 }
 
-// The errors of a Placement besides those of its own.
-var (
-	ErrGeneration = errors.New("inventory: the provider was changed concurrently")
-	ErrInUse      = errors.New("inventory: it has allocations")
-)
-
 // tries is how often a tree is read again that others change meanwhile.
 const tries = 10
 
@@ -58,7 +53,9 @@ func (h *Host) Sync(ctx context.Context, p Placement) (warnings []string, err er
 }
 
 // conflicts reports whether an error says that a tree is not as it was read.
-func conflicts(err error) bool { return errors.Is(err, ErrGeneration) || errors.Is(err, ErrInUse) }
+func conflicts(err error) bool {
+	return errors.Is(err, allocations.ErrGeneration) || errors.Is(err, allocations.ErrInUse)
+}
 
 // SetDisabled adds TraitDisabled to the root of a host's tree, or removes it, and changes nothing
 // else. A tree that does not exist yet is ignored: it gets the trait with the host's first report.
@@ -76,11 +73,11 @@ func SetDisabled(ctx context.Context, root placement.UUID, disabled bool, p Plac
 		if disabled {
 			to.Traits = sorted(append(to.Traits, TraitDisabled))
 		}
-		if _, err = p.SetTraits(ctx, to); !errors.Is(err, ErrGeneration) {
+		if _, err = p.SetTraits(ctx, to); !errors.Is(err, allocations.ErrGeneration) {
 			return err
 		}
 	}
-	return ErrGeneration
+	return allocations.ErrGeneration
 }
 
 // Remove removes the tree of a host that does not exist any more, with what others have added below

@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute/selection"
 	"github.com/berthcloud/berth/internal/novatest"
-	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/placement"
 )
 
@@ -98,7 +98,7 @@ func (c choice) order() []string {
 		a.Providers[root] = selection.Provider{Root: root, Stocks: map[string]selection.Stock{
 			"MEMORY_MB": {Capacity: h.RAM}, "VCPU": {Capacity: h.CPU}, "DISK_GB": {Capacity: h.Disk},
 		}}
-		a.Candidates = append(a.Candidates, selection.Candidate{Amounts: guarantee.Amounts{h.Name: {"CUSTOM_SLOT": 1}}})
+		a.Candidates = append(a.Candidates, selection.Candidate{Amounts: allocations.Amounts{h.Name: {"CUSTOM_SLOT": 1}}})
 	}
 	w := selection.Wanted{Servers: []string{"s1"}}
 	if c.Group != nil {

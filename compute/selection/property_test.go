@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute/selection"
-	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/placement"
 )
 
@@ -43,7 +43,7 @@ func choose(t *testing.T, seed uint64) (claims, alternates []selection.Claim) {
 		for d := range 1 + r.IntN(3) {
 			device := fmt.Sprint(name, "/br", d)
 			a.Providers[placement.UUID(device)] = stocked(name, "NET", r.Int64N(3000))
-			a.Candidates = append(a.Candidates, selection.Candidate{Amounts: guarantee.Amounts{name: {"VCPU": 1}, device: {"NET": 1000}}})
+			a.Candidates = append(a.Candidates, selection.Candidate{Amounts: allocations.Amounts{name: {"VCPU": 1}, device: {"NET": 1000}}})
 		}
 	}
 	r.Shuffle(len(a.Candidates), func(i, j int) { a.Candidates[i], a.Candidates[j] = a.Candidates[j], a.Candidates[i] })
@@ -62,7 +62,7 @@ func stocked(root, class string, n int64) selection.Provider {
 
 // run takes most claims and checks the allocations.
 func run(t *testing.T, c *selection.Chooser, a selection.Answer, servers int, r *rand.Rand) (claims, alternates []selection.Claim) {
-	held := guarantee.Amounts{}
+	held := allocations.Amounts{}
 	for tried := 0; !c.Done(); tried++ {
 		claim, ok := c.Next()
 		if !ok {
@@ -74,7 +74,7 @@ func run(t *testing.T, c *selection.Chooser, a selection.Answer, servers int, r 
 		if r.IntN(6) == 0 {
 			continue
 		}
-		held = selection.Plus(held, claim.Amounts)
+		held = held.Plus(claim.Amounts)
 		c.Taken()
 	}
 	if len(c.Claims()) != servers {

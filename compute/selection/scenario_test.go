@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute/request"
 	"github.com/berthcloud/berth/compute/selection"
-	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/placement/candidates"
 	"github.com/berthcloud/berth/placement/placementtest"
@@ -224,7 +224,7 @@ func (c *cloud) answer() selection.Answer {
 	}
 	a := selection.Answer{Providers: map[placement.UUID]selection.Provider{}}
 	for found := range r.All() {
-		one := selection.Candidate{Amounts: guarantee.Amounts{}, Mappings: request.Mappings{}}
+		one := selection.Candidate{Amounts: allocations.Amounts{}, Mappings: request.Mappings{}}
 		for _, u := range found.Uses {
 			amounts := map[string]int64{}
 			for _, n := range u.Amounts {

@@ -1,7 +1,6 @@
-// Package selection chooses among placement's candidates: the host to claim for a server and the
-// candidate to claim it by; the alternates; and the new allocation when an existing one changes. It
-// is pure: it claims nothing, randomness is a seed, and the same candidates give the same choice.
-// Package request builds the query.
+// Package selection chooses among placement's candidates: the host to claim for a server, the
+// candidate to claim it by, and the alternates. It is pure: it claims nothing, randomness is a seed,
+// and the same candidates give the same choice. Package request builds the query.
 //
 // A Chooser goes from server to server. Next returns one claim after the other until one is
 // accepted; Taken continues with the next server, with that much less free on the host:
@@ -17,10 +16,12 @@
 package selection
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/compute/request"
-	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/placement"
 )
 
@@ -33,8 +34,34 @@ type Answer struct {
 
 // A Candidate is one way to satisfy a request.
 type Candidate struct {
-	Amounts  guarantee.Amounts // by provider and class
+	Amounts  allocations.Amounts // by provider and class
 	Mappings request.Mappings
+}
+
+// String is a candidate in one line, its providers sorted: what is taken of each, and
+// for which groups.
+func (c Candidate) String() string {
+	serves := map[string][]string{}
+	for suffix, providers := range c.Mappings {
+		for _, p := range providers {
+			if suffix != "" {
+				serves[string(p)] = append(serves[string(p)], suffix)
+			}
+		}
+	}
+	var pieces []string
+	for _, provider := range sortedKeys(c.Amounts) {
+		piece := provider
+		for _, class := range sortedKeys(c.Amounts[provider]) {
+			piece += fmt.Sprintf(" %s:%d", class, c.Amounts[provider][class])
+		}
+		if groups := serves[provider]; len(groups) > 0 {
+			slices.Sort(groups)
+			piece += " (" + strings.Join(groups, " ") + ")"
+		}
+		pieces = append(pieces, piece)
+	}
+	return strings.Join(pieces, " | ")
 }
 
 // A Provider is placement's summary of a provider.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/conformance/neutron"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/guarantee"
@@ -47,7 +48,7 @@ func TestDeviceOfAllocatedPortIsKept(t *testing.T) {
 					t.Fatal(err)
 				}
 				var got int64
-				for _, classes := range held.Providers {
+				for _, classes := range held.Amounts {
 					got += classes[guarantee.EgressBandwidth]
 				}
 				if got != want {
@@ -107,8 +108,8 @@ func (c *cloud) allocated(s *side, servers ...string) string {
 	}
 	provider := c.deviceProvider(places)
 	for _, server := range servers {
-		if err := s.places.SetAllocations(c.t.Context(), server, network.Allocations{
-			Providers: map[string]map[string]int64{provider: {guarantee.EgressBandwidth: 1000}}, Project: "p", User: "u", Type: "INSTANCE",
+		if err := s.places.SetAllocations(c.t.Context(), server, allocations.Consumer{
+			Amounts: allocations.Amounts{provider: {guarantee.EgressBandwidth: 1000}}, Project: "p", User: "u", Type: "INSTANCE",
 		}); err != nil {
 			c.t.Fatal(err)
 		}

@@ -3,7 +3,6 @@ package guarantee
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 )
@@ -91,50 +90,4 @@ func (a ProfileAllocation) byGroup() map[UUID]UUID {
 		return map[UUID]UUID{oldGroup: a.Old}
 	}
 	return a.Groups
-}
-
-// Amounts are the allocations of a consumer, or a difference of them: by provider, whose UUID is
-// written as UUID.String does, and class.
-type Amounts map[string]map[string]int64
-
-// ErrNotAllocated says that a consumer has no allocations at all. Neutron answers
-// PlacementAllocationRemoved (400).
-var ErrNotAllocated = errors.New("the server has no allocations; move it, or detach and attach the port")
-
-// A ProviderMissing says that a consumer has no allocation on a provider whose amounts change.
-// Neutron answers PlacementAllocationRpNotExists (400).
-type ProviderMissing struct{ Provider string }
-
-func (e *ProviderMissing) Error() string {
-	return fmt.Sprintf("the server has no allocation on the provider %s; move it, or detach and attach the port", e.Provider)
-}
-
-// Add returns the amounts with differences added. Classes whose amount becomes zero are dropped,
-// and so are providers without classes. Neither a nor differences change. The errors are
-// ErrNotAllocated and *ProviderMissing.
-func (a Amounts) Add(differences Amounts) (Amounts, error) {
-	if len(a) == 0 {
-		return nil, ErrNotAllocated
-	}
-	sum := Amounts{}
-	for provider, held := range a {
-		sum[provider] = maps.Clone(held)
-	}
-	for _, provider := range sortedKeys(differences) {
-		if _, ok := sum[provider]; !ok {
-			return nil, &ProviderMissing{Provider: provider}
-		}
-		for class, n := range differences[provider] {
-			sum[provider][class] += n
-		}
-	}
-	sum.dropEmpty()
-	return sum, nil
-}
-
-func (a Amounts) dropEmpty() {
-	for _, held := range a {
-		maps.DeleteFunc(held, func(_ string, n int64) bool { return n <= 0 })
-	}
-	maps.DeleteFunc(a, func(_ string, held map[string]int64) bool { return len(held) == 0 })
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+
+	"github.com/berthcloud/berth/allocations"
 )
 
 // A PolicyChange is the change of the effective policy of a port that is bound for compute.
@@ -18,7 +20,7 @@ type PolicyChange struct {
 type Plan struct {
 	// Differences are added to the server's allocations: new less old, without zeros. When there
 	// are none, placement is not asked.
-	Differences Amounts
+	Differences allocations.Amounts
 	// Allocation is the allocation in the new profile, and Rewrite says whether to write it.
 	// Nothing else in the profile changes.
 	Allocation ProfileAllocation
@@ -119,7 +121,7 @@ func (p *planner) differ(provider UUID, was, is map[string]int64) {
 		return
 	}
 	if p.plan.Differences == nil {
-		p.plan.Differences = Amounts{}
+		p.plan.Differences = allocations.Amounts{}
 	}
 	key := provider.String()
 	if p.plan.Differences[key] == nil {

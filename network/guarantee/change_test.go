@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/internal/golden"
 	"github.com/berthcloud/berth/network/guarantee"
 )
@@ -26,7 +27,7 @@ import (
 // answer has the plan, and what the server holds after it.
 func TestChangeScenarios(t *testing.T) {
 	golden.Answer(t, "testdata/change.txt", func(t *testing.T, question []string) []string {
-		c := changing{change: guarantee.PolicyChange{Port: thePort}, holds: guarantee.Amounts{}, names: labels{thePort: "port"}}
+		c := changing{change: guarantee.PolicyChange{Port: thePort}, holds: allocations.Amounts{}, names: labels{thePort: "port"}}
 		for _, line := range question {
 			c.line(t, strings.Fields(line))
 		}
@@ -40,7 +41,7 @@ func TestChangeScenarios(t *testing.T) {
 
 type changing struct {
 	change guarantee.PolicyChange
-	holds  guarantee.Amounts
+	holds  allocations.Amounts
 	names  labels
 }
 
@@ -103,7 +104,7 @@ func (c *changing) answer() []string {
 	return append(lines, c.after(plan.Differences)...)
 }
 
-func (c *changing) after(differences guarantee.Amounts) []string {
+func (c *changing) after(differences allocations.Amounts) []string {
 	if len(differences) == 0 {
 		return nil
 	}
@@ -114,38 +115,13 @@ func (c *changing) after(differences guarantee.Amounts) []string {
 	return c.amounts("then holds ", held, "%s=%d")
 }
 
-func (c *changing) amounts(word string, a guarantee.Amounts, format string) []string {
+func (c *changing) amounts(word string, a allocations.Amounts, format string) []string {
 	var lines []string
 	for provider, held := range a {
 		lines = append(lines, word+c.names.in(provider)+" "+strings.Join(resources(held, format), " "))
 	}
 	slices.Sort(lines)
 	return lines
-}
-
-func TestAddChangesNothing(t *testing.T) {
-	held := guarantee.Amounts{"a": {"VCPU": 1, "NET": 5}, "b": {"NET": 1}}
-	diff := guarantee.Amounts{"a": {"NET": -5}, "b": {"NET": -2}}
-	got, err := held.Add(diff)
-	if d := cmp.Diff(guarantee.Amounts{"a": {"VCPU": 1}}, got); err != nil || d != "" {
-		t.Errorf("Add: %v (-want +got):\n%s", err, d)
-	}
-	if d := cmp.Diff(guarantee.Amounts{"a": {"VCPU": 1, "NET": 5}, "b": {"NET": 1}}, held); d != "" {
-		t.Errorf("Add changed its receiver:\n%s", d)
-	}
-	if d := cmp.Diff(guarantee.Amounts{"a": {"NET": -5}, "b": {"NET": -2}}, diff); d != "" {
-		t.Errorf("Add changed its argument:\n%s", d)
-	}
-}
-
-func TestAddErrors(t *testing.T) {
-	if _, err := (guarantee.Amounts{}).Add(guarantee.Amounts{"a": {"NET": 1}}); !errors.Is(err, guarantee.ErrNotAllocated) {
-		t.Errorf("Add to nothing = %v; want ErrNotAllocated", err)
-	}
-	_, err := guarantee.Amounts{"a": {"NET": 1}}.Add(guarantee.Amounts{"b": {"NET": 1}})
-	if missing, ok := errors.AsType[*guarantee.ProviderMissing](err); !ok || missing.Provider != "b" {
-		t.Errorf("Add to a provider that is not there = %v; want ProviderMissing of b", err)
-	}
 }
 
 func TestPlanErrors(t *testing.T) {

@@ -1,6 +1,6 @@
 // Package guarantee is the arithmetic of guaranteed rates: names of providers, the providers of an
 // agent's report, the resource request of a port, and the change of an allocation when a policy
-// changes. It is pure: no clock, no store, no network, no import of the rest of Berth. It does not
+// changes. It is pure: no clock, no store, no network. It does not
 // speak to placement, to agents or to users; agents, the network service, compute and the
 // operator's tools share this package so that they agree.
 //
@@ -12,5 +12,5 @@
 //	agent's file ─► Report ─► Driver.State ─► providers in placement
 //	rules, segments ─► Port.Request ─► candidates ─► ProfileAllocation
 //	ProfileAllocation, States ─► Responsible ─► the driver that binds
-//	old and new rules ─► PolicyChange.Plan ─► Amounts.Add
+//	old and new rules ─► PolicyChange.Plan ─► allocations.Amounts.Add
 package guarantee

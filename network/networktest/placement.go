@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/guarantee"
@@ -33,6 +34,7 @@ func TestPlacement(t *testing.T, p network.Placement) {
 		{"Allocations", allocationsAreReplaced},
 		{"AllocationsThatCannotBe", allocationsAreChecked},
 		{"ConsumerTypes", consumersKeepTheirType},
+		{"Exchange", allocationsAreExchanged},
 	} {
 		t.Run(test.claim, func(t *testing.T) {
 			defer Tidy(t, p)
@@ -71,7 +73,7 @@ func (c *placeCase) kind(what string, err error, want fault.Kind) {
 // same compares an answer, generations aside.
 func (c *placeCase) same(what string, want, got any) {
 	c.Helper()
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(network.Provider{}, "Generation"), cmpopts.IgnoreFields(network.Allocations{}, "Generation")); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(network.Provider{}, "Generation"), cmpopts.IgnoreFields(allocations.Consumer{}, "Generation")); diff != "" {
 		c.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
@@ -102,11 +104,11 @@ func (c *placeCase) raised(what string, by int64, do func() error) {
 func providersAreKept(c *placeCase) {
 	ctx := c.Context()
 	_, err := c.ProviderNamed(ctx, "host one")
-	c.is("ProviderNamed before", err, network.ErrNoProvider)
+	c.is("ProviderNamed before", err, allocations.ErrNoProvider)
 	_, err = c.ProviderNamed(ctx, "")
-	c.is("ProviderNamed of no name", err, network.ErrNoProvider)
+	c.is("ProviderNamed of no name", err, allocations.ErrNoProvider)
 	_, err = c.ProvidersBelow(ctx, RootProvider)
-	c.is("ProvidersBelow before", err, network.ErrNoProvider)
+	c.is("ProvidersBelow before", err, allocations.ErrNoProvider)
 	_, err = c.ProvidersBelow(ctx, "pony")
 	c.kind("ProvidersBelow of a name", err, fault.Invalid)
 	MakeTree(c, c)
@@ -150,14 +152,14 @@ func providersAreRemoved(c *placeCase) {
 	MakeTree(c, c)
 	c.must("RemoveProvider of none", c.RemoveProvider(ctx, Nobody))
 	c.must("RemoveProvider of a path", c.RemoveProvider(ctx, "../traits/CUSTOM_A"))
-	c.is("RemoveProvider of a parent", c.RemoveProvider(ctx, AgentProvider), network.ErrInUse)
+	c.is("RemoveProvider of a parent", c.RemoveProvider(ctx, AgentProvider), allocations.ErrInUse)
 	c.must("SetAllocations", c.SetAllocations(ctx, Consumer, Allocation(10)))
 	err := c.RemoveProvider(ctx, DeviceProvider)
-	c.is("RemoveProvider of what is allocated", err, network.ErrInUse)
+	c.is("RemoveProvider of what is allocated", err, allocations.ErrInUse)
 	c.kind("RemoveProvider of what is allocated", err, fault.Conflict)
 	a, err := c.Allocations(ctx, Consumer)
 	c.must("Allocations", err)
-	a.Providers = nil
+	a.Amounts = nil
 	c.must("SetAllocations of nothing", c.SetAllocations(ctx, Consumer, a))
 	c.must("RemoveProvider", c.RemoveProvider(ctx, DeviceProvider))
 	c.must("RemoveProvider of what was a parent", c.RemoveProvider(ctx, AgentProvider))
@@ -184,7 +186,7 @@ func traitsAreReplaced(c *placeCase) {
 			c.Errorf("EnsureTrait(%q) = nil", name)
 		}
 	}
-	c.is("SetTraits of no provider", c.SetTraits(ctx, Nobody, nil), network.ErrNoProvider)
+	c.is("SetTraits of no provider", c.SetTraits(ctx, Nobody, nil), allocations.ErrNoProvider)
 	for _, traits := range [][]string{{"CUSTOM_B", "CUSTOM_A", "CUSTOM_B"}, {"CUSTOM_A"}, nil} {
 		c.raised(fmt.Sprintf("SetTraits(%q)", traits), 1, func() error { return c.SetTraits(ctx, DeviceProvider, traits) })
 	}
@@ -194,7 +196,7 @@ func inventoriesAreReplaced(c *placeCase) {
 	ctx := c.Context()
 	MakeTree(c, c)
 	zero, one, ten, most, even, ratio := int64(0), int64(1), int64(10), int64(2147483647), 1.0, 1.5
-	c.is("SetInventories of no provider", c.SetInventories(ctx, Nobody, nil), network.ErrNoProvider)
+	c.is("SetInventories of no provider", c.SetInventories(ctx, Nobody, nil), allocations.ErrNoProvider)
 	for _, tc := range []struct {
 		inventories map[string]guarantee.Inventory
 		raise       int64
@@ -215,7 +217,7 @@ func inventoriesAreReplaced(c *placeCase) {
 	c.must("SetAllocations", c.SetAllocations(ctx, Consumer, Allocation(10)))
 	c.must("SetInventories below what is allocated", c.SetInventories(ctx, DeviceProvider, Offering(5)))
 	err := c.SetInventories(ctx, DeviceProvider, nil)
-	c.is("SetInventories without what is allocated", err, network.ErrInUse)
+	c.is("SetInventories without what is allocated", err, allocations.ErrInUse)
 	c.kind("SetInventories without what is allocated", err, fault.Conflict)
 }
 
@@ -266,10 +268,10 @@ func allocationsAreReplaced(c *placeCase) {
 	MakeTree(c, c)
 	got, err := c.Allocations(ctx, Consumer)
 	c.must("Allocations of a new consumer", err)
-	c.same("Allocations of a new consumer", network.Allocations{}, got)
+	c.same("Allocations of a new consumer", allocations.Consumer{}, got)
 	got, err = c.Allocations(ctx, "no UUID")
 	c.must("Allocations of a name", err)
-	c.same("Allocations of a name", network.Allocations{}, got)
+	c.same("Allocations of a name", allocations.Consumer{}, got)
 	c.must("SetAllocations", c.SetAllocations(ctx, Consumer, Allocation(400)))
 	got, err = c.Allocations(ctx, Consumer)
 	c.must("Allocations", err)
@@ -278,26 +280,26 @@ func allocationsAreReplaced(c *placeCase) {
 		c.Fatal("Allocations has no generation")
 	}
 
-	c.is("SetAllocations as of a new consumer", c.SetAllocations(ctx, Consumer, Allocation(500)), network.ErrGeneration)
+	c.is("SetAllocations as of a new consumer", c.SetAllocations(ctx, Consumer, Allocation(500)), allocations.ErrGeneration)
 	more := Allocation(1001)
 	more.Generation = got.Generation
 	err = c.SetAllocations(ctx, Consumer, more)
-	c.is("SetAllocations of too much", err, network.ErrCapacity)
+	c.is("SetAllocations of too much", err, allocations.ErrCapacity)
 	c.kind("SetAllocations of too much", err, fault.Conflict)
 	more = Allocation(1000)
 	more.Generation = got.Generation
 	c.must("SetAllocations of all", c.SetAllocations(ctx, Consumer, more))
 	err = c.SetAllocations(ctx, Consumer, more)
-	c.is("SetAllocations as of before", err, network.ErrGeneration)
+	c.is("SetAllocations as of before", err, allocations.ErrGeneration)
 	c.kind("SetAllocations as of before", err, fault.Conflict)
 
 	got, err = c.Allocations(ctx, Consumer)
 	c.must("Allocations of all", err)
-	got.Providers = nil
+	got.Amounts = nil
 	c.must("SetAllocations of nothing", c.SetAllocations(ctx, Consumer, got))
 	got, err = c.Allocations(ctx, Consumer)
 	c.must("Allocations of nothing", err)
-	c.same("Allocations of nothing", network.Allocations{}, got)
+	c.same("Allocations of nothing", allocations.Consumer{}, got)
 	if got.Generation != nil {
 		c.Errorf("a consumer without allocations has generation %d", *got.Generation)
 	}
@@ -306,17 +308,17 @@ func allocationsAreReplaced(c *placeCase) {
 func allocationsAreChecked(c *placeCase) {
 	ctx := c.Context()
 	MakeTree(c, c)
-	on := func(provider, class string, amount int64) network.Allocations {
+	on := func(provider, class string, amount int64) allocations.Consumer {
 		a := Allocation(1)
-		a.Providers = map[string]map[string]int64{provider: {class: amount}}
+		a.Amounts = allocations.Amounts{provider: {class: amount}}
 		return a
 	}
 	noProject, noUser, longProject, badType, empty := Allocation(1), Allocation(1), Allocation(1), Allocation(1), Allocation(1)
 	noProject.Project, noUser.User, longProject.Project, badType.Type = "", "", strings.Repeat("p", 256), "a server"
-	empty.Providers[DeviceProvider] = nil
+	empty.Amounts[DeviceProvider] = nil
 	for i, tc := range []struct {
 		what string
-		a    network.Allocations
+		a    allocations.Consumer
 	}{
 		{"no project", noProject},
 		{"no user", noUser},
@@ -333,11 +335,11 @@ func allocationsAreChecked(c *placeCase) {
 		c.kind("SetAllocations: "+tc.what, c.SetAllocations(ctx, consumer, tc.a), fault.Invalid)
 		got, err := c.Allocations(ctx, consumer)
 		c.must("Allocations", err)
-		c.same("Allocations: "+tc.what, network.Allocations{}, got)
+		c.same("Allocations: "+tc.what, allocations.Consumer{}, got)
 	}
 	c.kind("SetAllocations of a name", c.SetAllocations(ctx, "pony", Allocation(1)), fault.Invalid)
 	err := c.SetAllocations(ctx, "00000000-0000-4000-8000-000000000300", on(DeviceProvider, guarantee.IngressBandwidth, 1))
-	c.is("SetAllocations of what is not offered", err, network.ErrCapacity)
+	c.is("SetAllocations of what is not offered", err, allocations.ErrCapacity)
 }
 
 func consumersKeepTheirType(c *placeCase) {
@@ -352,9 +354,57 @@ func consumersKeepTheirType(c *placeCase) {
 		if got.Type != "INSTANCE" {
 			c.Errorf("type = %q, want INSTANCE", got.Type)
 		}
-		got.Providers[DeviceProvider][guarantee.EgressBandwidth], got.Type = amount, kind
+		got.Amounts[DeviceProvider][guarantee.EgressBandwidth], got.Type = amount, kind
 		c.must("SetAllocations", c.SetAllocations(ctx, Consumer, got))
 	}
+}
+
+// allocationsAreExchanged writes two consumers at once, which have all of the device together: both or
+// none of them change, and each write raises a generation by one.
+func allocationsAreExchanged(c *placeCase) {
+	ctx := c.Context()
+	MakeTree(c, c)
+	const moved = "00000000-0000-4000-8000-000000000301"
+	both := func() (server, migration allocations.Consumer) {
+		c.Helper()
+		server, err := c.Allocations(ctx, Consumer)
+		c.must("Allocations", err)
+		migration, err = c.Allocations(ctx, moved)
+		c.must("Allocations", err)
+		return server, migration
+	}
+	write := func(server, migration allocations.Consumer) error {
+		return c.SetManyAllocations(ctx, map[string]allocations.Consumer{Consumer: server, moved: migration})
+	}
+	having := func(a allocations.Consumer, amount int64) allocations.Consumer {
+		a.Amounts = Allocation(amount).Amounts
+		return a
+	}
+	first := Allocation(1000)
+	first.Type = allocations.Instance
+	c.must("SetAllocations", c.SetAllocations(ctx, Consumer, first))
+	before, _ := both()
+	begun := having(before, 600)
+	begun.Type, begun.Generation = allocations.Migration, nil
+	c.must("SetManyAllocations", write(having(before, 400), begun))
+	server, migration := both()
+	c.same("the server", having(first, 400), server)
+	c.same("the migration", begun, migration)
+	if *server.Generation != *before.Generation+1 {
+		c.Errorf("the server has generation %d after %d", *server.Generation, *before.Generation)
+	}
+
+	c.is("SetManyAllocations with a former generation", write(having(before, 300), having(migration, 100)), allocations.ErrGeneration)
+	c.is("SetManyAllocations as of a new consumer", write(having(server, 300), begun), allocations.ErrGeneration)
+	c.is("SetManyAllocations of too much", write(having(server, 500), having(migration, 501)), allocations.ErrCapacity)
+	stays, too := both()
+	c.same("the server after refusals", server, stays)
+	c.same("the migration after refusals", migration, too)
+	migration.Amounts = nil
+	c.must("SetManyAllocations back", write(having(server, 1000), migration))
+	server, migration = both()
+	c.same("the server at last", first, server)
+	c.same("the migration at last", allocations.Consumer{}, migration)
 }
 
 // TestPlacementConcurrency has several clients change the same providers at the same time: those

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/guarantee"
 )
@@ -38,10 +39,10 @@ func Offering(total int64) map[string]guarantee.Inventory {
 }
 
 // Allocation is a new consumer's allocation of the device's egress.
-func Allocation(amount int64) network.Allocations {
-	return network.Allocations{
-		Providers: map[string]map[string]int64{DeviceProvider: {guarantee.EgressBandwidth: amount}},
-		Project:   "project", User: "user",
+func Allocation(amount int64) allocations.Consumer {
+	return allocations.Consumer{
+		Amounts: allocations.Amounts{DeviceProvider: {guarantee.EgressBandwidth: amount}},
+		Project: "project", User: "user",
 	}
 }
 
@@ -51,8 +52,8 @@ func Tidy(t testing.TB, p network.Placement) {
 	ctx := context.Background()
 	a, err := p.Allocations(ctx, Consumer)
 	must(t, "Allocations", err)
-	if a.Providers != nil {
-		a.Providers = nil
+	if a.Amounts != nil {
+		a.Amounts = nil
 		must(t, "SetAllocations of nothing", p.SetAllocations(ctx, Consumer, a))
 	}
 	for _, uuid := range []string{OtherProvider, DeviceProvider, AgentProvider, RootProvider} {

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/guarantee"
 	"github.com/berthcloud/berth/network/tracking"
@@ -27,6 +28,8 @@ type holder struct {
 
 // A fake is a placement service in memory.
 type fake struct {
+	allocations.Placement // nil: trackers do not use it
+
 	mu        sync.Mutex // guards what follows
 	providers map[string]*holder
 	traits    map[string]bool
@@ -98,7 +101,7 @@ func (f *fake) ProviderNamed(ctx context.Context, name string) (p network.Provid
 				return nil
 			}
 		}
-		return network.ErrNoProvider
+		return allocations.ErrNoProvider
 	})
 	return p, err
 }
@@ -141,7 +144,7 @@ func (f *fake) RemoveProvider(ctx context.Context, uuid string) error {
 	return f.call(ctx, "RemoveProvider "+f.name(uuid), func() error {
 		for _, h := range f.providers {
 			if h.UUID == uuid && h.used || h.Parent == uuid {
-				return network.ErrInUse
+				return allocations.ErrInUse
 			}
 		}
 		delete(f.providers, uuid)
@@ -153,7 +156,7 @@ func (f *fake) SetTraits(ctx context.Context, uuid string, traits []string) erro
 	return f.call(ctx, "SetTraits "+f.name(uuid), func() error {
 		h := f.providers[uuid]
 		if h == nil {
-			return network.ErrNoProvider
+			return allocations.ErrNoProvider
 		}
 		for _, name := range traits {
 			if !f.traits[name] {
@@ -169,19 +172,11 @@ func (f *fake) SetInventories(ctx context.Context, uuid string, inventories map[
 	return f.call(ctx, "SetInventories "+f.name(uuid), func() error {
 		h := f.providers[uuid]
 		if h == nil {
-			return network.ErrNoProvider
+			return allocations.ErrNoProvider
 		}
 		h.inventories = inventories
 		return nil
 	})
-}
-
-func (f *fake) Allocations(context.Context, string) (network.Allocations, error) {
-	panic("not for trackers")
-}
-
-func (f *fake) SetAllocations(context.Context, string, network.Allocations) error {
-	panic("not for trackers")
 }
 
 // taken returns the calls since the last time.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/client"
 	"github.com/berthcloud/berth/conformance/server"
 	"github.com/berthcloud/berth/httpapi/placementapi/placementapitest"
@@ -116,8 +117,8 @@ func testPlacementService(t *testing.T, p network.Placement) {
 		"devstack0": "", agent: hostID, agent + ":br-physnet0": agentID, agent + ":br-ex": agentID,
 	})
 
-	must(t, p.SetAllocations(ctx, hostID, network.Allocations{
-		Providers: map[string]map[string]int64{goneID: {"NET_BW_EGR_KILOBIT_PER_SEC": 1}}, Project: "p", User: "u",
+	must(t, p.SetAllocations(ctx, hostID, allocations.Consumer{
+		Amounts: allocations.Amounts{goneID: {"NET_BW_EGR_KILOBIT_PER_SEC": 1}}, Project: "p", User: "u",
 	}))
 	got := sync(guideReport("br-physnet0"))
 	wantFailure("without a device in use", got, "")
@@ -126,7 +127,7 @@ func testPlacementService(t *testing.T, p network.Placement) {
 	}
 	held, err := p.Allocations(ctx, hostID)
 	must(t, err)
-	held.Providers = nil
+	held.Amounts = nil
 	must(t, p.SetAllocations(ctx, hostID, held))
 	if got := sync(guideReport("br-physnet0")); got.Failure != "" || got.Kept != nil {
 		t.Errorf("result = %+v", got)

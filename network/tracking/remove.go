@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/guarantee"
 )
@@ -38,7 +39,7 @@ func (s *agentSync) treeOf(ctx context.Context, hypervisor string) (tree []netwo
 	if err == nil {
 		tree, err = s.opts.Placement.ProvidersBelow(ctx, found.UUID)
 	}
-	if errors.Is(err, network.ErrNoProvider) {
+	if errors.Is(err, allocations.ErrNoProvider) {
 		return nil, nil
 	}
 	return tree, err
@@ -85,7 +86,7 @@ func (s *agentSync) remove(ctx context.Context, p network.Provider) bool {
 	case err == nil:
 		s.opts.Log.Info("a provider that its agent does not report any more was removed", "agent", string(s.agent), "provider", p.Name)
 		return true
-	case errors.Is(err, network.ErrInUse):
+	case errors.Is(err, allocations.ErrInUse):
 		s.result.Kept = append(s.result.Kept, p.Name)
 		s.opts.Log.Warn("a provider that its agent does not report any more stays, because it is in use", "agent", string(s.agent), "provider", p.Name, "error", err)
 	default:

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/guarantee"
 )
@@ -62,7 +63,7 @@ func (s *agentSync) findRoots(ctx context.Context) bool {
 	s.roots = make(map[string]*root)
 	for _, name := range s.want.Hypervisors() {
 		found, err := s.opts.Placement.ProviderNamed(ctx, name)
-		if errors.Is(err, network.ErrNoProvider) {
+		if errors.Is(err, allocations.ErrNoProvider) {
 			err = errors.New("placement has no resource provider of this name: the compute service has not created it, or uses another name for the host (resource_provider_hypervisors)")
 		}
 		if err != nil {

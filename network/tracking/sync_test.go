@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berthcloud/berth/allocations"
 	"github.com/berthcloud/berth/network"
 	"github.com/berthcloud/berth/network/tracking"
 )
@@ -62,7 +63,7 @@ func TestOrderOfCalls(t *testing.T) {
 var troubles = map[string]func(context.Context) error{
 	"Refused":  func(context.Context) error { return errors.New("placement is unavailable: connection refused") },
 	"Broken":   func(context.Context) error { return errors.New("placement answered 500") },
-	"Conflict": func(context.Context) error { return fmt.Errorf("%w", network.ErrGeneration) },
+	"Conflict": func(context.Context) error { return fmt.Errorf("%w", allocations.ErrGeneration) },
 	"Slow":     func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
 }
 

@@ -1,0 +1,215 @@
+package allocations_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/berthcloud/berth/allocations"
+)
+
+const (
+	server, migration, bridge, class = "server", "migration", "cn1/br0", "NET"
+	other                            = "cn2/br0"
+)
+
+// having returns amounts on the bridge.
+func having(n int64) allocations.Amounts { return allocations.Amounts{bridge: {class: n}} }
+
+// give lets a consumer have amounts, whatever it has.
+func (f *fake) give(consumer string, amounts allocations.Amounts) {
+	c := f.consumers[consumer]
+	c.Amounts, c.Project, c.User, c.Type = amounts, "p", "u", allocations.Instance
+	if err := f.set(map[string]allocations.Consumer{consumer: c}); err != nil {
+		panic(err)
+	}
+}
+
+// has returns what a consumer has on the bridge.
+func (f *fake) has(consumer string) int64 { return f.consumers[consumer].Amounts[bridge][class] }
+
+// changing is a change of what the server has, and its record.
+func changing(f *fake, differences int64) (*allocations.Change, *record) {
+	r := &record{is: allocations.State{Consumer: server, Differences: having(differences)}}
+	return &allocations.Change{Placement: f, Record: r, Now: clock(), Pause: time.Microsecond}, r
+}
+
+// TestChangesTakePlaceOnce breaks each request of a change in each way, once and from then on; then
+// placement answers again, what is late arrives before each request of those that follow, and the
+// change is tried until it is made.
+func TestChangesTakePlaceOnce(t *testing.T) {
+	for _, differences := range []int64{500, -500, -1000} {
+		for _, way := range ways {
+			for _, on := range []bool{false, true} {
+				for at := 1; ; at++ {
+					met := false
+					for arrives := 0; arrives <= 12; arrives++ {
+						met = oneChange(t, differences, way, on, at, arrives)
+					}
+					if !met {
+						break
+					}
+				}
+			}
+		}
+	}
+}
+
+func oneChange(t *testing.T, differences int64, way string, on bool, at, arrives int) (met bool) {
+	t.Helper()
+	what := fmt.Sprintf("%+d, request %d (%v) %s, what is late arrives before request %d", differences, at, on, way, arrives)
+	f := newFake()
+	f.give(server, allocations.Amounts{"cn1": {"VCPU": 1}, bridge: {class: 1000}})
+	c, r := changing(f, differences)
+	f.at, f.on, f.way = at, on, way
+	_, err := c.Make(t.Context())
+	met = f.calls >= at
+	if err == nil && f.has(server) != 1000+differences {
+		t.Errorf("%s: made, and the server has %d", what, f.has(server))
+	}
+	final := err != nil && !errors.Is(err, allocations.ErrUnsettled)
+	f.at, f.calls = 0, 0
+	f.rival, f.when = (*fake).arrive, arrives
+	if final { // it must not take place any more
+		f.arrive()
+		if f.has(server) != 1000 {
+			t.Errorf("%s: %v, and the server has %d", what, err, f.has(server))
+		}
+	}
+	if err == nil {
+		r.is.Done, r.is.Attempt = true, nil // as the caller stores it
+	}
+	for range 3 {
+		if last, err := c.Make(t.Context()); err == nil && last != nil {
+			r.is.Done, r.is.Attempt = true, nil
+		}
+	}
+	f.arrive()
+	if got := f.has(server); got != 1000+differences || f.consumers[server].Amounts["cn1"]["VCPU"] != 1 {
+		t.Errorf("%s: the server has %d at last, want %d", what, got, 1000+differences)
+	}
+	return met
+}
+
+// TestChangesSurviveTheProcess ends the process at each write of the record, before and after it; the
+// next one goes on.
+func TestChangesSurviveTheProcess(t *testing.T) {
+	for _, way := range ways {
+		for at := 0; at <= 4; at++ {
+			for end := 1; end <= 4; end++ {
+				for _, after := range []bool{false, true} {
+					f := newFake()
+					f.give(server, having(1000))
+					c, r := changing(f, 500)
+					f.at, f.way = at, way
+					r.endAt, r.after = end, after
+					_, _ = c.Make(t.Context())
+					f.at, r.endAt = 0, 0
+					next := &allocations.Change{Placement: f, Record: r, Now: clock(), Pause: time.Microsecond}
+					_, err := next.Make(t.Context())
+					f.arrive()
+					if err != nil || f.has(server) != 1500 {
+						t.Errorf("request %d %s, the process ended at write %d (%v): %v, the server has %d", at, way, end, after, err, f.has(server))
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestRivals has another program change the same amounts before each request of a change whose write
+// is lost, or not answered: the change of each takes place once. Two changes of the other after a write
+// that was not answered leave the outcome unknown, which stays so. The other's change is another one:
+// decision 30 says what follows from the same one.
+func TestRivals(t *testing.T) {
+	for _, way := range []string{"answered never", "answered late", "carried out late"} {
+		for writes := 1; writes <= 2; writes++ {
+			for when := 1; when <= 6; when++ {
+				for _, by := range []int64{300, 700} {
+					oneRivalry(t, way, writes, when, by)
+				}
+			}
+		}
+	}
+}
+
+func oneRivalry(t *testing.T, way string, writes, when int, by int64) {
+	t.Helper()
+	what := fmt.Sprintf("the write is %s, and another changes %d by %d before request %d", way, writes, by, when)
+	f := newFake()
+	f.give(server, having(1000))
+	c, r := changing(f, 500)
+	f.at, f.way, f.when = 2, way, when
+	rivals := int64(0)
+	f.rival = func(f *fake) {
+		for range writes {
+			f.give(server, having(f.has(server)+by))
+			rivals += by
+		}
+	}
+	_, err := c.Make(t.Context())
+	f.arrive()
+	unknown := r.is.Attempt != nil && r.is.Attempt.Lost
+	switch mine := f.has(server) - 1000 - rivals; {
+	case unknown:
+		if !errors.Is(err, allocations.ErrUnsettled) || writes == 1 && way == "answered never" {
+			t.Errorf("%s: %v, and the outcome is unknown", what, err)
+		}
+		if _, err := c.Make(t.Context()); !errors.Is(err, allocations.ErrUnsettled) || f.has(server)-1000-rivals != mine {
+			t.Errorf("%s: again: %v, the server has %d", what, err, f.has(server))
+		}
+	case err == nil && mine != 500, err != nil && mine != 0:
+		t.Errorf("%s: %v, and the server has %d", what, err, f.has(server))
+	}
+}
+
+// TestChangesAreRefused: what placement refuses, and what cannot be computed, changes nothing, and the
+// record says so.
+func TestChangesAreRefused(t *testing.T) {
+	for _, tc := range []struct {
+		what        string
+		held        allocations.Amounts
+		differences allocations.Amounts
+		way         string
+		want        error
+	}{
+		{"too much", having(1000), having(9001), "", allocations.ErrCapacity},
+		{"no allocations", nil, having(1), "", allocations.ErrNotAllocated},
+		{"changes all the time", having(1000), having(1), "refused", allocations.ErrGeneration},
+	} {
+		f := newFake()
+		if tc.held != nil {
+			f.give(server, tc.held)
+		}
+		r := &record{is: allocations.State{Consumer: server, Differences: tc.differences}}
+		f.at, f.on, f.way = 1, tc.way != "", tc.way
+		if f.way == "" {
+			f.at = 0
+		}
+		c := &allocations.Change{Placement: f, Record: r, Now: clock(), Pause: time.Microsecond}
+		_, err := c.Make(t.Context())
+		if !errors.Is(err, tc.want) || r.is.Attempt != nil || r.is.Done || !f.consumers[server].Amounts.Equal(tc.held) {
+			t.Errorf("%s: %v, want %v; the record is %+v", tc.what, err, tc.want, r.is)
+		}
+	}
+}
+
+// TestRetryEnds: a change that is always too late is tried ten times, and once when nobody waits.
+func TestRetryEnds(t *testing.T) {
+	tries := 0
+	change := func() error {
+		tries++
+		return fmt.Errorf("again: %w", allocations.ErrGeneration)
+	}
+	if err := allocations.Retry(t.Context(), time.Microsecond, change); !errors.Is(err, allocations.ErrGeneration) || tries != 10 {
+		t.Errorf("Retry = %v after %d tries, want 10", err, tries)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	tries = 0
+	if err := allocations.Retry(ctx, time.Hour, change); !errors.Is(err, allocations.ErrGeneration) || tries != 1 {
+		t.Errorf("Retry = %v after %d tries, want 1", err, tries)
+	}
+}

@@ -1,0 +1,42 @@
+package allocations
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+)
+
+// The number of retries after concurrent changes, and the pauses between them: each is twice as
+// long as the one before.
+const (
+	Pause = 5 * time.Millisecond // the first pause of Retry, unless the caller has another one
+
+	retries   = 10
+	doublings = 4
+)
+
+// Retry runs change, which reads a generation and writes with it, until it does not fail with
+// ErrGeneration, ten times at most. The first pause is about the given time. When ctx ends, the last
+// error is returned.
+func Retry(ctx context.Context, first time.Duration, change func() error) error {
+	for tried := 1; ; tried++ {
+		err := change()
+		if tried == retries || !errors.Is(err, ErrGeneration) || !rest(ctx, first<<min(tried-1, doublings)) {
+			return err
+		}
+	}
+}
+
+// rest waits for a random time around about, so that requests that collided do not collide again,
+// and reports whether ctx is still alive.
+func rest(ctx context.Context, about time.Duration) bool {
+	timer := time.NewTimer(about/2 + rand.N(about))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
