@@ -65,8 +65,8 @@ func parseRange(text string, most int) (r Range, err error) {
 	return Range{low, high}, nil
 }
 
-// ParseMTUs reads physical_network_mtus that were loaded. Entries that are none are
-// left out.
+// ParseMTUs parses a validated physical_network_mtus: bytes by physical network. Invalid entries are
+// skipped.
 func ParseMTUs(list []string) map[string]int {
 	all := make(map[string]int)
 	for _, text := range list {

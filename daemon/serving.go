@@ -100,7 +100,7 @@ func (v *serving) serve(open listeners, opts httpapi.ServeOptions, m *httpapi.Me
 func (v *serving) progress(text string) {
 	text = "starting: " + text
 	v.waiting.Store(&text)
-	v.tell(v.notify.Starting(text, startPatience))
+	v.logUnsent(v.notify.Starting(text, startPatience))
 }
 
 // state returns the reason why requests are not answered, "" when they are.
@@ -134,16 +134,16 @@ func (v *serving) open(api, ops http.Handler) {
 func (v *serving) run(ctx context.Context, status func() string, reload func(), alive func(context.Context) error) error {
 	watch := v.watch(alive)
 	defer watch()
-	v.tell(v.notify.Ready(status()))
+	v.logUnsent(v.notify.Ready(status()))
 	for {
 		select {
 		case <-v.reload:
 			if reload == nil {
 				return v.stop()
 			}
-			v.tell(v.notify.Reloading())
+			v.logUnsent(v.notify.Reloading())
 			reload()
-			v.tell(v.notify.Ready(status()))
+			v.logUnsent(v.notify.Ready(status()))
 			continue
 		case <-v.apiServers.failed():
 		case <-v.opsServers.failed():
@@ -156,7 +156,7 @@ func (v *serving) run(ctx context.Context, status func() string, reload func(), 
 // watch notifies systemd's watchdog, if there is one, until the returned function is called.
 func (v *serving) watch(alive func(context.Context) error) (stop func()) {
 	interval, err := systemd.WatchdogInterval()
-	v.tell(err)
+	v.logUnsent(err)
 	if interval == 0 {
 		return func() {}
 	}
@@ -167,8 +167,8 @@ func (v *serving) watch(alive func(context.Context) error) (stop func()) {
 	})
 }
 
-// tell logs the failure of a notification of systemd, which has no other consequence.
-func (v *serving) tell(err error) {
+// logUnsent logs the failure of a notification of systemd, which has no other consequence.
+func (v *serving) logUnsent(err error) {
 	if err != nil {
 		v.log.Warn("systemd cannot be notified", "error", err)
 	}
@@ -183,7 +183,7 @@ func (v *serving) stop() (err error) {
 		if v.leave != nil {
 			v.leave()
 		}
-		v.tell(v.notify.Stopping("finishing the requests under way", v.stopTimeout+startPatience))
+		v.logUnsent(v.notify.Stopping("finishing the requests under way", v.stopTimeout+startPatience))
 		err = errors.Join(v.apiServers.stop(), v.opsServers.stop())
 		signal.Stop(v.reload) // SIGHUP ends the process from here on
 	})

@@ -14,7 +14,7 @@ import (
 
 // A CopyPlan is what Copy has found before it writes.
 type CopyPlan struct {
-	Tables []TableCount // what the source holds
+	Tables []TableCount // of the source
 	Rows   int64        // all of them together
 	Done   int64        // how many of them an interrupted copy has brought over
 }

@@ -59,7 +59,7 @@ func (t *Tables) Dump(ctx context.Context, w io.Writer, p Progress) (counts []Ta
 		if err != nil {
 			return err
 		}
-		d := &dumper{out: bufio.NewWriter(w), sum: sha256.New(), meter: meter{tell: p, of: total}}
+		d := &dumper{out: bufio.NewWriter(w), sum: sha256.New(), meter: meter{progress: p, of: total}}
 		if err := d.all(r); err != nil {
 			return err
 		}

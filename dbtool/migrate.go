@@ -81,7 +81,7 @@ WHERE id = ?`, parent)
 		}
 	}
 	if parent != 0 {
-		root = k.id // a circle: Check tells of it
+		root = k.id // a loop: Check reports it
 	}
 	return w.Exec(`
 UPDATE resource_providers

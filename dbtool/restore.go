@@ -62,7 +62,7 @@ func (t *Tables) Restore(ctx context.Context, in io.ReadSeeker, p Progress) ([]T
 	if err := t.makeTables(ctx); err != nil {
 		return nil, err
 	}
-	m := meter{tell: p}
+	m := meter{progress: p}
 	for _, c := range counts {
 		m.of += c.Rows
 	}

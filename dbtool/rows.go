@@ -277,14 +277,14 @@ type Progress func(table string, rows, of int64)
 
 // A meter counts rows for a Progress.
 type meter struct {
-	tell     Progress
+	progress Progress
 	rows, of int64
 }
 
 func (m *meter) add(table string, rows int) {
 	m.rows += int64(rows)
-	if m.tell != nil {
-		m.tell(table, m.rows, m.of)
+	if m.progress != nil {
+		m.progress(table, m.rows, m.of)
 	}
 }
 

@@ -68,9 +68,9 @@ func newLocalHost(has *inventory.Host, s *compute.Service) (host.Service, error)
 	return inprocess.NewHost(s, compute.Report{Host: has.Name, Version: hostagent.ServiceVersion, Node: node}, has), nil
 }
 
-// tell reports to the network service that ports of a host are plugged in, as a network agent of
-// the host would.
-func (c *cloud) tell(host string) func(context.Context, []string) error {
+// reportPorts returns a function that reports ports of a host as plugged in to the network service,
+// as a network agent of the host would.
+func (c *cloud) reportPorts(host string) func(context.Context, []string) error {
 	return func(ctx context.Context, ports []string) error {
 		ids := make([]network.ID, len(ports))
 		for i, id := range ports {
@@ -106,7 +106,7 @@ func (c *cloud) startHost(ctx context.Context, n int) (end func(), err error) {
 // openDriver returns the driver of a host's servers, and a function that closes it.
 func (c *cloud) openDriver(name string, log *slog.Logger) (driver.Driver, func(), error) {
 	if c.lab == nil {
-		return &driver.Reporting{Driver: &driver.Fake{}, Report: c.tell(name)}, func() {}, nil
+		return &driver.Reporting{Driver: &driver.Fake{}, Report: c.reportPorts(name)}, func() {}, nil
 	}
 	d, err := c.newNetns(name, log)
 	if err != nil {

@@ -41,7 +41,7 @@ type Certificates struct {
 	seen  []stamp // of the files at the last attempt to load them
 }
 
-// certificateInterval is the least time between two looks at the files.
+// certificateInterval is the least time between two checks of the files.
 const certificateInterval = time.Second
 
 // LoadCertificates reads the files; an expired certificate is only warned about. Metrics may be nil, and so may
@@ -81,8 +81,8 @@ func (c *Certificates) load(files TLSFiles) error {
 	return err
 }
 
-// judge refuses a certificate that is out of date in place of one in use. There
-// is nothing better at the start.
+// judge refuses an expired certificate when another one is in use. At the start it is used with a
+// warning, since there is no other.
 func (c *Certificates) judge(cfg *tls.Config, path string) error {
 	expiry := cfg.Certificates[0].Leaf.NotAfter
 	if time.Now().Before(expiry) {

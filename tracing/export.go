@@ -49,9 +49,9 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 	e.pending.Add(-int64(len(spans)))
 	if err != nil {
 		e.lost.Add(int64(len(spans)))
-		tell(e.metrics.Failed, len(spans))
+		count(e.metrics.Failed, len(spans))
 	} else {
-		tell(e.metrics.Exported, len(spans))
+		count(e.metrics.Exported, len(spans))
 	}
 	if e.lost.Load() > 0 {
 		e.warn(err)
@@ -75,7 +75,7 @@ func (e *exporter) stop() {
 // drop counts a span that was dropped because the queue was full.
 func (e *exporter) drop() {
 	e.lost.Add(1)
-	tell(e.metrics.Dropped, 1)
+	count(e.metrics.Dropped, 1)
 }
 
 // warnEvery is the time between two warnings.
@@ -106,7 +106,7 @@ func shorten(s string) string {
 	return s[:most] + "…"
 }
 
-func tell(fn func(int), n int) {
+func count(fn func(int), n int) {
 	if fn != nil {
 		fn(n)
 	}

@@ -17,7 +17,7 @@ import (
 const (
 	// migrateBatch is how many rows a transaction changes.
 	migrateBatch = 50
-	// exitCount is upstream's code for a count that is none.
+	// exitCount is upstream's code for an invalid count.
 	exitCount = 127
 )
 

@@ -40,21 +40,21 @@ type computeHost struct {
 
 // newComputeHost returns the compute host. It reads the host's inventory, so that errors in it are
 // reported before the start.
-func (src Source) newComputeHost(set *node.Settings, tell func(context.Context, []string) error, log *slog.Logger) (*computeHost, error) {
+func (src Source) newComputeHost(set *node.Settings, report func(context.Context, []string) error, log *slog.Logger) (*computeHost, error) {
 	has, err := set.Report(node.Machine{})
 	if err != nil {
 		return nil, fmt.Errorf("reading the resources of this host:\n%w", err)
 	}
-	d, end, err := openDriver(set, has.Host.Name, tell, log)
+	d, end, err := openDriver(set, has.Host.Name, report, log)
 	if err != nil {
 		return nil, fmt.Errorf("[berth] compute_driver = %s: %w", set.Driver, err)
 	}
 	return &computeHost{src.Compute, src.Names, set, set, d, end, log}, nil
 }
 
-// openDriver returns the driver of servers, and a function that closes it. Unless it is nil, tell
+// openDriver returns the driver of servers, and a function that closes it. report, unless it is nil,
 // is called with the ports of servers that no network agent can detect.
-func openDriver(set *node.Settings, hypervisor string, tell func(context.Context, []string) error, log *slog.Logger) (driver.Driver, func(), error) {
+func openDriver(set *node.Settings, hypervisor string, report func(context.Context, []string) error, log *slog.Logger) (driver.Driver, func(), error) {
 	if set.Driver == node.Netns {
 		return openNetns(set, hypervisor, log)
 	}
@@ -64,15 +64,15 @@ func openDriver(set *node.Settings, hypervisor string, tell func(context.Context
 		}
 		return nil
 	}}
-	if tell == nil {
+	if report == nil {
 		return fake, func() {}, nil
 	}
-	return &driver.Reporting{Driver: fake, Report: tell}, func() {}, nil
+	return &driver.Reporting{Driver: fake, Report: report}, func() {}, nil
 }
 
-// teller returns a function that reports ports of the fake driver's servers as plugged in, since no
+// portReporter returns a function that reports ports of the fake driver's servers as plugged in, since no
 // agent detects them; nil when agents do. It tries the services in their order.
-func teller(set *agentsettings.Settings, services []agent.Service) func(context.Context, []string) error {
+func portReporter(set *agentsettings.Settings, services []agent.Service) func(context.Context, []string) error {
 	if set.Berth.Enforce {
 		return nil
 	}

@@ -32,12 +32,12 @@ func Run(ctx context.Context, p daemon.Process, src Source) error {
 	}
 	defer output.Close()
 	var services []agent.Service
-	var tell func(context.Context, []string) error
+	var report func(context.Context, []string) error
 	if len(all) > 0 {
 		if services, err = networkServices(&all[0].Berth, log); err != nil {
 			return daemon.Fail(daemon.WrongSettings, err)
 		}
-		tell = teller(all[0], services)
+		report = portReporter(all[0], services)
 	}
 	var b hostFacts
 	var running sync.WaitGroup
@@ -48,7 +48,7 @@ func Run(ctx context.Context, p daemon.Process, src Source) error {
 		running.Go(func() { run(ctx, reload) })
 	}
 	if set != nil {
-		h, err := src.newComputeHost(set, tell, log.With("agent", "compute"))
+		h, err := src.newComputeHost(set, report, log.With("agent", "compute"))
 		if err != nil {
 			return daemon.Fail(daemon.WrongSettings, err)
 		}

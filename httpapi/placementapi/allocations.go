@@ -142,7 +142,7 @@ func (a *API) getAllocations(w http.ResponseWriter, r *http.Request) error {
 		for _, group := range groupBy(h.Allocations, func(a placement.AllocationRow) placement.UUID { return a.ProviderUUID }) {
 			j.Key(string(group[0].ProviderUUID))
 			j.Object()
-			writeHeld(j, snapshot, group)
+			writeAllocated(j, snapshot, group)
 			j.KeyInt("generation", int64(group[0].ProviderGeneration))
 			j.EndObject()
 		}
@@ -199,7 +199,7 @@ func (a *API) getProviderAllocations(w http.ResponseWriter, r *http.Request) err
 		for _, group := range groupBy(rows, func(a placement.AllocationRow) placement.UUID { return a.Consumer }) {
 			j.Key(string(group[0].Consumer))
 			j.Object()
-			writeHeld(j, snapshot, group)
+			writeAllocated(j, snapshot, group)
 			if minor(r) >= 28 {
 				j.KeyInt("consumer_generation", int64(group[0].ConsumerGeneration))
 			}
@@ -211,8 +211,8 @@ func (a *API) getProviderAllocations(w http.ResponseWriter, r *http.Request) err
 	})
 }
 
-// writeHeld writes the amounts of a group of allocations.
-func writeHeld(j *httpapi.JSON, snapshot *snapshot.Snapshot, rows []placement.AllocationRow) {
+// writeAllocated writes the amounts of a group of allocations.
+func writeAllocated(j *httpapi.JSON, snapshot *snapshot.Snapshot, rows []placement.AllocationRow) {
 	j.Key("resources")
 	j.Object()
 	for _, row := range rows {

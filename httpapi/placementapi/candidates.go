@@ -10,14 +10,16 @@ import (
 	"github.com/berthcloud/berth/placement/candidates"
 )
 
-// CandidateSettings say how candidates are chosen among those that there are.
+// CandidateSettings are the settings of the search that upstream has in the group [placement].
 type CandidateSettings struct {
-	// Max is the most candidates to generate for a request, 0 for no bound.
+	// Max is the greatest number of candidates that a request generates, before its limit applies; 0
+	// is no bound (option max_allocation_candidates).
 	Max int
-	// BreadthFirst takes candidates from all trees in turn.
+	// BreadthFirst takes candidates from all trees in turn (option
+	// allocation_candidates_generation_strategy).
 	BreadthFirst bool
-	// Seed, when not nil, makes each answer a random sample; it is called
-	// once a request.
+	// Seed, when not nil, makes each answer a random sample (option
+	// randomize_allocation_candidates); it is called once for each request, from many goroutines.
 	Seed func() uint64
 }
 
@@ -27,13 +29,13 @@ func (a *API) candidateRoutes() []httpapi.Route {
 	}
 }
 
-// listCandidates lists ways to satisfy a request for resources, and describes
-// the providers that have part in them. Exists since 1.10.
+// listCandidates lists the ways to satisfy a request for resources, and describes the providers that
+// take part. An empty list is answered with 200. Exists since 1.10.
 //
-// 1.12 writes allocations as an object by provider, 1.17 adds traits, 1.27 all
-// resource classes, 1.29 trees, 1.34 mappings. The answer is streamed: the
-// search stops when the limit is reached, and there may be more candidates than
-// memory holds.
+// 1.12 writes allocations as an object by provider, 1.17 adds traits, 1.27 all resource classes of a
+// provider, 1.29 whole trees, 1.34 mappings. What versions change in the query is at
+// parseCandidatesQuery. The answer is written while the search runs: it stops when the limit is
+// reached or the client has disconnected, and there may be more candidates than fit into memory.
 func (a *API) listCandidates(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	q, err := parseCandidatesQuery(r)
@@ -70,13 +72,13 @@ func (a *API) listCandidates(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// maxNotedQuery is how many bytes of a query string the access line has; an escape at
-// the end may exceed it.
+// maxNotedQuery bounds the query string in an access log line, in bytes; an escape at the end may
+// exceed it.
 const maxNotedQuery = 1 << 10
 
-// noteQuery puts the query string into the access line: it says what was asked for in
-// vain. What is not printable ASCII is escaped, which leaves its meaning. Answers with
-// candidates do without, since quoting the text costs as much as a small search.
+// noteQuery adds the query string to the access log line of an answer without candidates. Everything
+// but printable ASCII is escaped, which does not change its meaning. Lines of other answers do not
+// have it, since quoting the text costs as much as a small search.
 func noteQuery(r *http.Request) {
 	text := r.URL.RawQuery
 	noted := make([]byte, 0, min(len(text), maxNotedQuery))

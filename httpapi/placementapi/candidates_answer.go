@@ -8,8 +8,8 @@ import (
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 
-// A candidatesAnswer writes the candidates as they come, and then the providers of the
-// trees that give resources.
+// A candidatesAnswer writes the candidates while they are found, and then the providers of their
+// trees.
 type candidatesAnswer struct {
 	snapshot *snapshot.Snapshot
 	result   *candidates.Result
@@ -17,15 +17,15 @@ type candidatesAnswer struct {
 	texts    *treeTexts
 	minor    int
 	count    int
-	done     <-chan struct{} // closed when nobody waits for the answer any more
+	done     <-chan struct{} // closed when the client has disconnected
 
 	groups    [][]byte        // the beginnings of the lists of the result's groups
 	resources []resourcesText // by the number of the use
 	current   candidates.Candidate
 }
 
-// A resourcesText is what was written of the amounts of a use: the next candidate is likely
-// to have the same.
+// A resourcesText is the JSON of the amounts of a use, which is reused: the next candidate usually
+// has the same amounts.
 type resourcesText struct {
 	amounts []candidates.Amount
 	text    []byte
@@ -61,7 +61,7 @@ func (c *candidatesAnswer) write(j *httpapi.JSON) {
 	j.EndObject()
 }
 
-// abandoned looks now and then whether the client is still there.
+// abandoned reports whether the client has disconnected; it checks once in 1024 candidates.
 func (c *candidatesAnswer) abandoned() bool {
 	if c.count%1024 != 0 {
 		return false
@@ -74,7 +74,7 @@ func (c *candidatesAnswer) abandoned() bool {
 	}
 }
 
-// appendCurrent appends the current candidate as the versions since 1.12 have it.
+// appendCurrent appends the current candidate in the form of the versions since 1.12.
 func (c *candidatesAnswer) appendCurrent(b []byte) []byte {
 	b = append(b, `{"allocations": {`...)
 	for i := range c.current.Uses {
@@ -97,7 +97,7 @@ func (c *candidatesAnswer) appendCurrent(b []byte) []byte {
 	return append(b, '}')
 }
 
-// separator appends what stands before the i-th element.
+// separator appends the separator before the i-th element.
 func separator(b []byte, i int) []byte {
 	if i == 0 {
 		return b
@@ -105,7 +105,7 @@ func separator(b []byte, i int) []byte {
 	return append(b, ", "...)
 }
 
-// resourcesOf returns what is written behind the UUID of the i-th use of a candidate.
+// resourcesOf returns the JSON that follows the UUID of the i-th use of a candidate.
 func (c *candidatesAnswer) resourcesOf(i int, u *candidates.Use) []byte {
 	if i == len(c.resources) {
 		c.resources = append(c.resources, resourcesText{})
@@ -123,8 +123,7 @@ func (c *candidatesAnswer) resourcesOf(i int, u *candidates.Use) []byte {
 	return last.text
 }
 
-// writeList writes a candidate as the versions before 1.12 have it, with a list
-// of providers.
+// writeList writes a candidate in the form of the versions before 1.12, with a list of providers.
 func (c *candidatesAnswer) writeList(j *httpapi.JSON, candidate candidates.Candidate) {
 	j.Object()
 	j.Key("allocations")

@@ -11,11 +11,10 @@ import (
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 
-// An Explainer says in the log which constraint left an answer without candidates.
-// It works beside the requests, since an explanation looks at every provider, and on one
-// answer at a time: up to five a second, for at most a second each, and a twentieth of
-// one processor's time over all. Answers that come while it is busy wait, a few of them;
-// the others stay unexplained and are counted.
+// An Explainer logs which constraint left an answer without candidates. It works beside the
+// requests, since an explanation looks at every provider, and on one answer at a time: up to five a
+// second, for at most a second each, and a twentieth of one processor's time in total. While it is
+// busy, a few answers wait; further ones stay unexplained and are counted.
 type Explainer struct {
 	log     *slog.Logger
 	observe func(candidates.Constraint)
@@ -23,7 +22,7 @@ type Explainer struct {
 	left    atomic.Int64 // answers without an explanation since the last line
 }
 
-// An emptyAnswer is one without candidates, with the snapshot that it was given from.
+// An emptyAnswer is an answer without candidates, with the snapshot that it was computed from.
 type emptyAnswer struct {
 	ctx      context.Context // of the request, but without its end
 	snapshot *snapshot.Snapshot
@@ -38,14 +37,14 @@ const (
 	maxReason    = 1 << 10                // bytes of a reason in the log
 )
 
-// NewExplainer returns an Explainer that logs to log and tells observe, once for every
-// answer without candidates, what left none: candidates.UnknownConstraint for an
-// answer that is not explained. observe may be called from several goroutines.
+// NewExplainer returns an Explainer that logs to log. It calls observe once for every answer without
+// candidates, with the constraint that left none, or candidates.UnknownConstraint for an answer that
+// is not explained. observe may be called from several goroutines.
 func NewExplainer(log *slog.Logger, observe func(candidates.Constraint)) *Explainer {
 	return &Explainer{log: log, observe: observe, waiting: make(chan emptyAnswer, explainQueue)}
 }
 
-// Run explains answers until ctx ends.
+// Run explains answers until ctx ends. Without it answers are only counted.
 func (e *Explainer) Run(ctx context.Context) {
 	for {
 		select {
@@ -64,8 +63,8 @@ func (e *Explainer) Run(ctx context.Context) {
 	}
 }
 
-// add has an answer explained, unless too many wait. It does not block, and a nil
-// Explainer does nothing.
+// add queues an answer for explanation, unless too many wait. It does not block, and a nil Explainer
+// does nothing.
 func (e *Explainer) add(ctx context.Context, w *snapshot.Snapshot, q placement.Query) {
 	if e == nil {
 		return

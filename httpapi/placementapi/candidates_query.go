@@ -30,10 +30,12 @@ func cutGroupKey(key string, minor int) (name, suffix string, ok bool) {
 	return m[1], m[2], true
 }
 
-// parseCandidatesQuery reads what candidates are asked for.
+// parseCandidatesQuery decodes the request for candidates. All its errors are 400.
 //
-// 1.16 limits, 1.17 requires traits, 1.21 knows member_of, 1.25 groups with
-// suffixes, 1.29 trees, 1.31 in_tree, 1.35 root_required, 1.36 same_subtree.
+// 1.16 has limit, 1.17 required traits, 1.21 member_of, 1.22 forbidden traits, 1.24 repeated
+// member_of, 1.25 groups with suffixes and group_policy, 1.29 nested trees (before it trees are
+// flat), 1.31 in_tree, 1.32 forbidden aggregates, 1.33 suffixes that are words, 1.35 root_required,
+// 1.36 same_subtree and groups without resources, 1.39 any-traits and repeated required.
 func parseCandidatesQuery(r *http.Request) (placement.Query, error) {
 	var pq placement.Query
 	q, err := parseQuery(r, candidatesListSchemas.at(minor(r)))
@@ -61,8 +63,8 @@ func parseCandidatesQuery(r *http.Request) (placement.Query, error) {
 	return pq, q.checkGroupPolicy(pq.Groups)
 }
 
-// requestWide reads what applies to the request as a whole. Of repeated limits
-// and policies the first counts.
+// requestWide decodes the parameters of the whole request. Of a repeated limit or group_policy the
+// first counts, as in upstream.
 func (q query) requestWide(pq *placement.Query) error {
 	pq.Flat = q.minor < 29
 	if limit, ok := q.first("limit"); ok {
@@ -87,8 +89,8 @@ func (q query) requestWide(pq *placement.Query) error {
 	return nil
 }
 
-// rootRequired reads the traits that the root of a candidate's tree must and
-// must not have. It has no any-of form.
+// rootRequired decodes the traits that the root of a candidate's tree must and must not have. There
+// are no any-traits.
 func (q query) rootRequired(pq *placement.Query) error {
 	values := q.all("root_required")
 	if len(values) == 0 {
@@ -118,7 +120,7 @@ func (q query) rootRequired(pq *placement.Query) error {
 	return nil
 }
 
-// parseSubtree reads the suffixes of one same_subtree parameter.
+// parseSubtree decodes the suffixes of one same_subtree parameter.
 func parseSubtree(text string) ([]string, error) {
 	var set []string
 	seen := make(map[string]bool)
@@ -135,7 +137,7 @@ func parseSubtree(text string) ([]string, error) {
 	return set, nil
 }
 
-// groups reads the request groups, in the order in which their suffixes come.
+// groups decodes the request groups, in the order in which their suffixes first appear.
 func (q query) groups() ([]placement.RequestGroup, error) {
 	var groups []placement.RequestGroup
 	places := make(map[string]int) // of the groups by suffix
@@ -159,7 +161,7 @@ func (q query) groups() ([]placement.RequestGroup, error) {
 	return groups, nil
 }
 
-// fill puts one parameter into its group.
+// fill decodes one parameter into its group.
 func (q query) fill(g *placement.RequestGroup, name, value string) (err error) {
 	switch name {
 	case "resources":
@@ -178,7 +180,7 @@ func (q query) fill(g *placement.RequestGroup, name, value string) (err error) {
 	return err
 }
 
-// checkOrphans refuses groups without resources: the rule before 1.36.
+// checkOrphans refuses groups without resources, the rule before 1.36.
 func checkOrphans(pq placement.Query) error {
 	var traits, aggregates []string
 	bare := false
@@ -210,8 +212,8 @@ func checkOrphans(pq placement.Query) error {
 	return nil
 }
 
-// checkSubtrees refuses groups without resources that are in no same_subtree,
-// and suffixes there that no group has: the rule since 1.36.
+// checkSubtrees refuses groups without resources that are in no same_subtree, and suffixes there
+// that no group has: the rule since 1.36.
 func checkSubtrees(pq placement.Query) error {
 	var suffixes, resourceless, misplaced, unreal []string
 	subtrees := slices.Concat(pq.SameSubtrees...)
@@ -253,7 +255,7 @@ func setOf(names []string) map[string]bool {
 	return set
 }
 
-// listed shows a list of strings as Python does.
+// listed formats a list of strings as Python's repr does.
 func listed(list []string) string {
 	items := make([]pyjson.Value, len(list))
 	for i, s := range list {
@@ -262,7 +264,7 @@ func listed(list []string) string {
 	return pyjson.Repr(pyjson.NewArray(items...))
 }
 
-// checkConflicts refuses groups that forbid all of what they require one of.
+// checkConflicts refuses groups that forbid all traits of which they require one.
 func checkConflicts(groups []placement.RequestGroup) error {
 	var conflicts []string
 	for _, g := range groups {
@@ -286,8 +288,7 @@ func checkConflicts(groups []placement.RequestGroup) error {
 		strings.Join(conflicts, ", "))
 }
 
-// checkGroupPolicy wants a policy as soon as there are two groups with
-// suffixes.
+// checkGroupPolicy requires group_policy when there are several groups with suffixes.
 func (q query) checkGroupPolicy(groups []placement.RequestGroup) error {
 	suffixed := 0
 	for _, g := range groups {

@@ -8,8 +8,8 @@ import (
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 
-// writeSummaries describes the providers of all trees that give resources: as
-// the trees' texts have it, since 1.29.
+// writeSummaries describes the providers: since 1.29 all those of the trees in the answer, from
+// cached texts; before only those that take part in a candidate.
 func (c *candidatesAnswer) writeSummaries(j *httpapi.JSON) {
 	j.Key("provider_summaries")
 	j.Object()
@@ -26,17 +26,17 @@ func (c *candidatesAnswer) writeSummaries(j *httpapi.JSON) {
 	j.EndObject()
 }
 
-// A summaryWriter describes providers as a version has it.
+// A summaryWriter describes providers in the form of a version.
 type summaryWriter struct {
 	snapshot *snapshot.Snapshot
 	minor    int
 	classes  []placement.ClassID // those that are asked for; no others show before 1.27
 }
 
-// write writes capacity and usage, traits, and the place in the tree.
+// write writes capacity and usage, since 1.17 the traits, and since 1.29 parent and root.
 func (s summaryWriter) write(j *httpapi.JSON, t *snapshot.Tree, p *snapshot.Provider) {
 	j.Object()
-	s.writeStocks(j, p)
+	s.writeInventories(j, p)
 	if s.minor >= 17 {
 		j.Key("traits")
 		j.Array()
@@ -54,19 +54,19 @@ func (s summaryWriter) write(j *httpapi.JSON, t *snapshot.Tree, p *snapshot.Prov
 	j.EndObject()
 }
 
-func (s summaryWriter) writeStocks(j *httpapi.JSON, p *snapshot.Provider) {
+func (s summaryWriter) writeInventories(j *httpapi.JSON, p *snapshot.Provider) {
 	j.Key("resources")
 	j.Object()
 	for i := range p.Inventories {
-		stock := &p.Inventories[i]
-		if s.minor < 27 && !slices.Contains(s.classes, stock.Class) {
+		inv := &p.Inventories[i]
+		if s.minor < 27 && !slices.Contains(s.classes, inv.Class) {
 			continue
 		}
-		j.Key(s.snapshot.ClassName(stock.Class))
+		j.Key(s.snapshot.ClassName(inv.Class))
 		j.Object()
 		j.Key("capacity")
-		writeCapacity(j, *stock.Inventory)
-		j.KeyInt("used", stock.Used)
+		writeCapacity(j, *inv.Inventory)
+		j.KeyInt("used", inv.Used)
 		j.EndObject()
 	}
 	j.EndObject()

@@ -36,8 +36,8 @@ func (x *Texts) Of(w *snapshot.Snapshot, t *snapshot.Tree) []byte { return x.of(
 
 // Kept returns how many trees have a text.
 func (a *API) Kept() (n int) {
-	for i := range a.texts.slots(0) {
-		if a.texts.slots(0)[i].Load() != nil {
+	for i := range a.texts.entries(0) {
+		if a.texts.entries(0)[i].Load() != nil {
 			n++
 		}
 	}

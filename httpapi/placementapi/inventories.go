@@ -131,11 +131,11 @@ func (a *API) getInventory(w http.ResponseWriter, r *http.Request) error {
 		return notFound(err, "No resource provider with uuid "+uuid+" found : ")
 	}
 	id, ok := snapshot.Class(class)
-	stock := p.Inventory(id)
-	if !ok || stock == nil {
+	inv := p.Inventory(id)
+	if !ok || inv == nil {
 		return httpapi.Trapped(fault.New(fault.NotFound, "", "No inventory of class %s for %s", class, uuid))
 	}
-	return a.respondInventory(w, r, http.StatusOK, *stock.Inventory, pyjson.Value{}, p.Generation, stock.Modified.Time())
+	return a.respondInventory(w, r, http.StatusOK, *inv.Inventory, pyjson.Value{}, p.Generation, inv.Modified.Time())
 }
 
 // updateInventory replaces the inventory of one class, which the client's generation guards: 400 when the

@@ -15,8 +15,8 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// A query is the query string of a request: its parameters in their order,
-// which error texts follow.
+// A query is the query string of a request: its parameters in their order, which the texts of errors
+// follow.
 type query struct {
 	params []queryParam
 	minor  int
@@ -24,8 +24,8 @@ type query struct {
 
 type queryParam struct{ key, value string }
 
-// parseQuery reads the query string and holds it against a schema. Of repeated
-// parameters the schema sees the last.
+// parseQuery decodes the query string and validates it against a schema, which sees the last of
+// repeated parameters.
 func parseQuery(r *http.Request, schema *pyschema.Schema) (query, error) {
 	q, err := rawQuery(r)
 	if err != nil {
@@ -34,8 +34,8 @@ func parseQuery(r *http.Request, schema *pyschema.Schema) (query, error) {
 	return q, q.validate(schema)
 }
 
-// rawQuery splits the query string as upstream's framework does: at & and at ;,
-// with empty pieces skipped, and values optional.
+// rawQuery splits the query string as WebOb does: at & and at ;, with empty pieces skipped, and
+// values optional. A parameter that is not UTF-8 is an error.
 func rawQuery(r *http.Request) (query, error) {
 	q := query{minor: minor(r)}
 	for piece, rest := "", r.URL.RawQuery; rest != ""; {
@@ -73,8 +73,8 @@ func (p queryParam) checkUTF8() error {
 	return cmp.Or(pyjson.CheckUTF8([]byte(p.key)), pyjson.CheckUTF8([]byte(p.value)))
 }
 
-// unescape decodes + and %XX, and a % with a single digit at the very end, as
-// upstream's framework does. What is no escape stays as it is.
+// unescape decodes + and %XX, and a % with a single digit at the very end, as WebOb does. Other
+// percent signs are unchanged.
 func unescape(s string) string {
 	if !strings.ContainsAny(s, "%+") {
 		return s
@@ -96,12 +96,12 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// badQuery is the fault of a query string that does not hold.
+// badQuery returns the fault of an invalid query string, 400.
 func badQuery(format string, args ...any) error {
 	return fault.New(fault.Invalid, "", "Invalid query string parameters: "+format, args...)
 }
 
-// validate holds the parameters against a schema of an object.
+// validate validates the parameters, as an object of strings, against a schema.
 func (q query) validate(schema *pyschema.Schema) error {
 	members := make([]pyjson.Member, len(q.params))
 	for i, p := range q.params {
@@ -149,12 +149,12 @@ func (q query) lastOrEmpty(key string) string {
 	return v
 }
 
-// resourcesForm ends the complaints about a resources parameter.
+// resourcesForm is the end of the texts about a malformed resources parameter.
 const resourcesForm = "Badly formed resources parameter. Expected resources query string parameter in form: " +
 	"?resources=VCPU:2,MEMORY_MB:1024. Got: "
 
-// parseResources reads "VCPU:2,MEMORY_MB:1024". Of a class that is there twice
-// the last amount counts.
+// parseResources decodes "VCPU:2,MEMORY_MB:1024". Of a class that appears twice the last amount
+// counts, at the position of the first.
 func parseResources(text string) ([]placement.ClassAmount, error) {
 	if trimPython(text) == "" {
 		return nil, fault.New(fault.Invalid, "", "%sempty string.", resourcesForm)
@@ -192,9 +192,9 @@ func parseAmount(class, text string) (int64, error) {
 	return n, nil
 }
 
-// pythonInt reads an integer as Python's int() does: spaces around it, a sign,
-// single underscores between digits of any script. Numbers that no inventory can hold are cut
-// to the largest int64. Digits is how Python would show the number.
+// pythonInt parses an integer as Python's int() does: spaces around it, a sign, single underscores
+// between digits of any script. Numbers beyond an int64 become the greatest one, or -1. digits is
+// the number as Python prints it.
 func pythonInt(text string) (n int64, digits string, ok bool) {
 	s := trimPython(text)
 	sign := ""
@@ -223,8 +223,8 @@ func pythonInt(text string) (n int64, digits string, ok bool) {
 	return n, digits, true
 }
 
-// latinDigit turns the decimal digit of any script, which Python reads as such,
-// into that of ours. Ranges of them are always ten by ten.
+// latinDigit returns the ASCII digit for a decimal digit of any script, which Python reads as such.
+// Ranges of them are always ten by ten.
 func latinDigit(r rune) rune {
 	for _, t := range unicode.Nd.R16 {
 		if rune(t.Lo) <= r && r <= rune(t.Hi) {
@@ -242,9 +242,8 @@ func latinDigit(r rune) rune {
 // trimPython strips what Python's str.strip does.
 func trimPython(s string) string { return strings.TrimFunc(s, pyjson.IsSpace) }
 
-// traits reads the required parameters of a group. Before 1.39 only the last
-// one counts. The result is a conjunction of disjunctions, and the forbidden
-// ones.
+// traits decodes the required parameters of a group; before 1.39 the last one counts. The result is
+// a conjunction of disjunctions, and the forbidden traits.
 func (q query) traits(suffix string) (required [][]string, forbidden []string, err error) {
 	values := q.all("required" + suffix)
 	if q.minor < 39 && len(values) > 1 {
@@ -269,7 +268,7 @@ func (q query) traits(suffix string) (required [][]string, forbidden []string, e
 	return required, forbidden, nil
 }
 
-// parseTraits reads "A,!B" (forbidding since 1.22) and "in:A,B" (since 1.39).
+// parseTraits decodes "A,!B" (forbidden traits since 1.22) and "in:A,B" (any-traits since 1.39).
 func parseTraits(text string, minor int) (required [][]string, forbidden []string, err error) {
 	if rest, ok := strings.CutPrefix(text, "in:"); ok {
 		any, err := parseAnyTraits(text, rest, minor)
@@ -323,8 +322,8 @@ func parseAnyTraits(text, rest string, minor int) ([]string, error) {
 	return names, nil
 }
 
-// memberOf reads the member_of parameters of a group. 1.24 allows several, 1.32
-// forbids aggregates.
+// memberOf decodes the member_of parameters of a group. 1.24 allows several, 1.32 forbidden
+// aggregates.
 func (q query) memberOf(suffix string) (required [][]placement.UUID, forbidden []placement.UUID, err error) {
 	values := q.all("member_of" + suffix)
 	if q.minor < 24 && len(values) > 1 {
@@ -348,7 +347,7 @@ func (q query) memberOf(suffix string) (required [][]placement.UUID, forbidden [
 	return required, forbidden, nil
 }
 
-// parseMemberOf reads "UUID", "in:UUID,UUID", "!UUID" and "!in:UUID,UUID".
+// parseMemberOf decodes "UUID", "in:UUID,UUID", "!UUID" and "!in:UUID,UUID".
 func parseMemberOf(text string) (uuids []placement.UUID, not bool, err error) {
 	list, in := strings.CutPrefix(text, "in:")
 	if rest, ok := strings.CutPrefix(text, "!in:"); ok {

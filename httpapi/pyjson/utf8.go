@@ -26,8 +26,8 @@ func CheckUTF8(b []byte) error {
 	return fmt.Errorf("'utf-8' codec can't decode bytes in position %d-%d: %s", at, at+n-1, reason)
 }
 
-// badSequence tells how many bytes at the start of b Python blames, and for
-// what. b does not start with a valid sequence.
+// badSequence returns the number of bytes at the start of b that Python's error names, and its
+// reason. b does not begin with a valid sequence.
 func badSequence(b []byte) (int, string) {
 	want := sequenceLen(b[0])
 	if want == 0 {

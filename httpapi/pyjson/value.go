@@ -85,9 +85,9 @@ func (v Value) Kind() Kind { return v.kind }
 // Bool reports whether v is true.
 func (v Value) Bool() bool { return v.kind == Bool && v.num == 1 }
 
-// Str returns the text of a string and "" for all other kinds. It is valid
-// UTF-8 unless the document had a lone surrogate, which stands as the three
-// bytes that UTF-8's rule gives for it: utf8.ValidString tells.
+// Str returns the text of a string and "" for all other kinds. It is valid UTF-8, see
+// utf8.ValidString, unless the document had a lone surrogate, which is encoded in the three bytes
+// that UTF-8's rule gives for it.
 func (v Value) Str() string {
 	if v.kind != String {
 		return ""
@@ -95,9 +95,8 @@ func (v Value) Str() string {
 	return v.str
 }
 
-// Int64 returns the whole number v stands for. It accepts what JSON schema
-// calls an integer, so 2.0 too, and reports false for all that is none or does
-// not fit.
+// Int64 returns the integer that v is by JSON schema's definition, which includes 2.0, and false for
+// other values and for integers that do not fit.
 func (v Value) Int64() (int64, bool) {
 	switch v.kind {
 	case Int:
@@ -129,8 +128,8 @@ func (v Value) Float64() float64 {
 	return f
 }
 
-// IsInteger reports whether JSON schema counts v as an integer: any Python int,
-// and a float without a fraction. A bool is none.
+// IsInteger reports whether v is an integer by JSON schema's definition: any Python int, and a float
+// without a fraction, but no bool.
 func (v Value) IsInteger() bool {
 	if v.kind != Float {
 		return v.kind == Int
@@ -139,8 +138,8 @@ func (v Value) IsInteger() bool {
 	return f == math.Trunc(f) && !math.IsInf(f, 0)
 }
 
-// IsFinite reports whether a value and all that it holds can be written as JSON: Python
-// reads NaN and Infinity, and numbers that no float holds, which JSON has not.
+// IsFinite reports whether a value can be written as JSON. Python reads NaN and Infinity, and
+// numbers beyond the range of a float, which JSON does not have.
 func (v Value) IsFinite() bool {
 	if v.kind == Float {
 		f := v.Float64()

@@ -81,7 +81,7 @@ func compileDraft4(keyword string, v pyjson.Value, s *Schema, d *dialect) (c che
 	return nil, nil, false
 }
 
-// anything holds.
+// anything is the check of a keyword without a constraint.
 type anything struct{}
 
 func (anything) holds(pyjson.Value) bool   { return true }
@@ -165,8 +165,8 @@ func (c oneOf) blame(w *walk, v pyjson.Value) {
 	})
 }
 
-// numberIn returns the number that a value is in Python's int() or float(), the value
-// itself if it is none.
+// numberIn returns the number that a value has in Python's int() or float(), and the value itself
+// when it has none.
 func numberIn(v pyjson.Value) pyjson.Value {
 	switch v.Kind() {
 	case pyjson.Bool:

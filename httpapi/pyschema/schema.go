@@ -33,10 +33,10 @@ type rule struct {
 	check   check
 }
 
-// A check is what a keyword demands of a value.
+// A check is the constraint of a keyword.
 type check interface {
-	// holds reports whether v is as demanded. It is called for every request,
-	// so it is quick and does not allocate.
+	// holds reports whether v meets the constraint. It is called for every request, so it is quick
+	// and does not allocate.
 	holds(v pyjson.Value) bool
 
 	// blame hands each mistake in v to w, in the library's order. It is only

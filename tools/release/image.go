@@ -19,12 +19,12 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// user is who the program runs as in the image: a number, since an image without /etc/passwd
-// has no names, and one that is nobody's on the machine.
+// user is the user of the program in the image: a number, since an image without /etc/passwd has no
+// names, and one that is not used on the machine.
 const user = 65532
 
-// containerSettings has the service listen where other containers reach it: inside a
-// container nobody else is on loopback.
+// containerSettings make the service listen where other containers reach it: loopback inside a
+// container has no other clients.
 const containerSettings = "[berth]\nlisten = 0.0.0.0:8778\n"
 
 // image writes an image with the program, certificates of authorities and settings, in the OCI
