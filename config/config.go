@@ -179,7 +179,6 @@ type Berth struct {
 	ShutdownTimeout   time.Duration
 
 	SweepInterval time.Duration // between comparisons with the database; 0: none
-	HugePages     bool          // for the heap
 }
 
 // The values of Berth.TLSMinVersion.
@@ -276,6 +275,5 @@ func defaultBerth() Berth {
 		IdleTimeout:             120 * time.Second,
 		ShutdownTimeout:         30 * time.Second,
 		SweepInterval:           5 * time.Second,
-		HugePages:               true,
 	}
 }

@@ -247,6 +247,5 @@ func (p *Placement) snapshot() []Setting {
 	const g = groupBerth
 	return []Setting{
 		used(g, "sweep_interval", osloconfig.Seconds(&b.SweepInterval), "Time between comparisons of the snapshot in memory with the database. Writes of upstream's service or of other programs are seen after this time; those of other instances of Berth are seen at once. When a comparison takes more than a tenth of this time, the interval grows, up to a minute; a SQLite file is compared only after another program has written. 0: never."),
-		used(g, "huge_pages", osloconfig.Bool(&b.HugePages), "Use huge pages of 2 MiB for memory, where the kernel does so on request (Linux 6.1 and later, unless transparent huge pages are set to never): searches wait less for memory."),
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/berthcloud/berth/config"
 	"github.com/berthcloud/berth/httpapi"
 	"github.com/berthcloud/berth/httpapi/placementapi"
-	"github.com/berthcloud/berth/hugepages"
 	"github.com/berthcloud/berth/internal/gcpolicy"
 	"github.com/berthcloud/berth/microversion"
 	"github.com/berthcloud/berth/placement"
@@ -105,12 +104,7 @@ func (s *PlacementServer) wire(m *placementMetrics) {
 		Explainer:  placementapi.NewExplainer(s.log, m.foundNone),
 	}
 	m.watch(s.service)
-	s.ends = append(s.ends, Background(api.Explainer.Run), Background(func(ctx context.Context) {
-		api.Prepare(ctx)
-		if s.cfg.Berth.HugePages {
-			hugepages.Keep(ctx, s.log)
-		}
-	}))
+	s.ends = append(s.ends, Background(api.Explainer.Run), Background(api.Prepare))
 	s.open(httpapi.Config{
 		Service:       "placement",
 		History:       microversion.Placement,

@@ -35,7 +35,6 @@ var rules = []struct{ pkg, may string }{
 	{"identity/authcheck", "config identity identity/keystone identity/policy"},
 	{"identity/local", "fault identity"},
 	{"systemd", ""},
-	{"hugepages", ""},
 	{"tracing", ""},
 
 	{"placement", "fault"},
@@ -92,7 +91,7 @@ var rules = []struct{ pkg, may string }{
 	{"inprocess", "agent/driver agent/host allocations compute compute/inventory fault network network/guarantee placement placement/service placement/snapshot"},
 	{"internal/ovstest", "internal/process"},
 
-	{"daemon", "agent/ovsdb client compute compute/request compute/selection config httpapi httpapi/computeapi httpapi/networkapi httpapi/placementapi hugepages identity identity/authcheck identity/keystone identity/policy internal/gcpolicy logging microversion network network/guarantee network/ovnagents network/tracking placement placement/candidates placement/service placement/snapshot sqlstore sqlstore/rowtable systemd tracing"},
+	{"daemon", "agent/ovsdb client compute compute/request compute/selection config httpapi httpapi/computeapi httpapi/networkapi httpapi/placementapi identity identity/authcheck identity/keystone identity/policy internal/gcpolicy logging microversion network network/guarantee network/ovnagents network/tracking placement placement/candidates placement/service placement/snapshot sqlstore sqlstore/rowtable systemd tracing"},
 	{"daemon/hostagent", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/node agent/ovsdb agent/settings agent/tc client compute compute/inventory config daemon logging network network/guarantee osloconfig"},
 	{"devcloud", "agent agent/driver agent/driver/netns agent/enforce agent/host agent/settings agent/tc client compute compute/inventory config daemon daemon/hostagent fault httpapi httpapi/identityapi httpapi/imageapi identity/local images inprocess logging network network/guarantee osloconfig"},
 	{"cmd/berth", "*"},
