@@ -49,7 +49,7 @@ func sweepEvery(ctx context.Context, s *service.Service, interval time.Duration,
 		case <-next.C:
 		}
 		begin := time.Now()
-		trees, err := s.Sweep(ctx)
+		trees, err := s.Reconcile(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return

@@ -35,7 +35,7 @@ type Access = engine.Access
 // The values of Access.
 const (
 	Look   = engine.Look
-	Hold   = engine.Hold
+	Hold   = engine.ReadAlone
 	Change = engine.Change
 	Make   = engine.Make
 )

@@ -14,7 +14,7 @@ import (
 
 // aliveWithin is the age of a writer's last sign of life within which it counts as running: two intervals of
 // those signs.
-const aliveWithin = 2 * engine.TendEvery
+const aliveWithin = 2 * engine.CleanLogInterval
 
 // ErrAlive is the error while another instance uses the database.
 var ErrAlive = errors.New("another instance of Berth works on it")

@@ -40,8 +40,8 @@ func (c Changes) Empty() bool {
 	return len(c.Roots) == 0 && len(c.TreeChanges) == 0 && !c.Catalogs && !c.All
 }
 
-// Plain is c with the roots of the changed trees in the place of TreeChanges.
-func (c Changes) Plain() Changes {
+// AsRoots is c with the roots of the changed trees in the place of TreeChanges.
+func (c Changes) AsRoots() Changes {
 	plain := Changes{Catalogs: c.Catalogs, All: c.All}
 	for root := range c.Roots {
 		plain.Tree(root)

@@ -57,7 +57,7 @@ type Store interface {
 	// committed since a position, maybe more, and the position after it; from the zero
 	// Position everything. It sees every Update of any of them that returned
 	// before it was called. What programs write that do not keep the change
-	// log it cannot see: Digests tell of that.
+	// log it cannot see: Checksums tell of that.
 	Changed(ctx context.Context, since Position) (Changes, Position, error)
 
 	// Others returns a mark that changes whenever something else than this
@@ -100,9 +100,9 @@ type TreeReader interface {
 	// TreeRows reads whole trees: those with the given root ids, or every
 	// tree when roots is nil. Roots that do not exist are left out.
 	TreeRows(roots []int64) (TreeRows, error)
-	// Digests sums up the rows that a TreeRows has, for comparing them with
+	// Checksums sums up the rows that a TreeRows has, for comparing them with
 	// it; in no order.
-	Digests() ([]Digest, error)
+	Checksums() ([]Checksum, error)
 	// RootsBetween lists the roots of the providers with ids from one up to,
 	// not including, another.
 	RootsBetween(from, to int64) ([]int64, error)

@@ -279,7 +279,7 @@ func TestFullDiskHitsOnlyWhoFillsIt(t *testing.T) {
 	if got[0] != nil || got[2] != nil {
 		t.Errorf("the others got %v and %v, want nil", got[0], got[2])
 	}
-	if kind, code := fault.Of(got[1]); kind != fault.Unavailable || code != sqlstore.CodeAway {
+	if kind, code := fault.Of(got[1]); kind != fault.Unavailable || code != sqlstore.CodeUnavailable {
 		t.Errorf("the big one got %v, want it unavailable", got[1])
 	}
 	var driverError *sqlite.Error

@@ -258,7 +258,7 @@ func TestLogIsTended(t *testing.T) {
 		touch(t, b, 2)
 		do(t, a, `UPDATE berth_writers SET beat_at = '2026-01-02 03:04:05'`,
 			`INSERT INTO berth_changes (writer, seq, created_at, body) SELECT id, -30000, created_at, '' FROM berth_writers`)
-		a.TendLog()
+		a.CleanLog()
 		count := func(statement string, want int64) {
 			t.Helper()
 			if n, err := a.Count(context.Background(), statement); n != want || err != nil {
@@ -295,7 +295,7 @@ func TestLogIsTendedAfterDeadlocks(t *testing.T) {
 				do(t, s, `INSERT INTO berth_writers (id, created_at, beat_at) VALUES (7, '2026-01-02 03:04:05', '2026-01-02 03:04:05')`)
 				deadlock(t, s, where.Dialect == sqlstore.PostgreSQL, c.deadlocks)
 				log.Reset()
-				s.TendLog()
+				s.CleanLog()
 				if n, err := s.Count(context.Background(), `SELECT COUNT(*) FROM berth_writers`); n != c.writers || err != nil {
 					t.Errorf("%d writers, %v; want %d", n, err, c.writers)
 				}

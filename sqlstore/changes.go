@@ -19,7 +19,7 @@ const bodyAll = "*"
 
 // encodeChanges makes one entry of the changes of several Updates. The store itself keeps them
 // as they were meant, with the steps that no entry can hold.
-func encodeChanges(noted []any) (body string, kept any) {
+func encodeChanges(noted []any) (body string, stored any) {
 	var all placement.Changes
 	for _, n := range noted {
 		all.Add(n.(placement.Changes))
@@ -30,7 +30,7 @@ func encodeChanges(noted []any) (body string, kept any) {
 // encode writes changes as the body of an entry: root ids, and a c for the
 // catalogs.
 func encode(c placement.Changes) string {
-	c = c.Plain()
+	c = c.AsRoots()
 	if c.All || len(c.Roots) > maxRoots {
 		return bodyAll
 	}
@@ -73,7 +73,7 @@ func (s *Store) Shared() bool { return s.Dialect().Shared }
 // Changed returns what this store and others committed since a position. It sees every
 // Update of any store that returned before it was called.
 func (s *Store) Changed(ctx context.Context, since placement.Position) (c placement.Changes, at placement.Position, err error) {
-	news, now, err := s.NewsSince(ctx, engine.LogPosition(since))
+	news, now, err := s.ChangesSince(ctx, engine.LogPosition(since))
 	if err != nil {
 		return c, since, err
 	}

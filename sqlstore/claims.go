@@ -17,7 +17,7 @@ func (w *writer) Stamp() time.Time { t, _ := sqlconn.Unstamp(w.Written); return 
 // ConsumerStates reads consumers, what they hold, and their owners.
 func (w *writer) ConsumerStates(asked []placement.ConsumerRow) ([]placement.ConsumerState, error) {
 	found := newConsumerStates(asked)
-	w.named = w.named.with(asked, w.memory.known(time.Now()))
+	w.named = w.named.with(asked, w.cache.known(time.Now()))
 	uuids := make([]placement.UUID, len(asked))
 	for i, a := range asked {
 		uuids[i] = a.UUID
@@ -36,7 +36,7 @@ func (w *writer) ConsumerStates(asked []placement.ConsumerRow) ([]placement.Cons
 	return found.list, nil
 }
 
-// claimantColumns is the beginning of what consumerStates.add reads. Allocations of no
+// consumerStateColumns is the beginning of what consumerStates.add reads. Allocations of no
 // consumer are not looked for: they are found when the consumer is made.
 const consumerStateColumns = `
 SELECT
@@ -137,14 +137,14 @@ func (w *writer) WriteClaims(c placement.ClaimRows) error {
 	default:
 		err = w.Fail(err)
 	}
-	w.memory.forget()
+	w.cache.invalidate()
 	return err
 }
 
 // findOwners finds the ids of all owners of consumers, and makes those that do
 // not exist.
 func (w *writer) findOwners(consumers []placement.ConsumerRow) error {
-	w.named = w.named.with(consumers, w.memory.known(time.Now()))
+	w.named = w.named.with(consumers, w.cache.known(time.Now()))
 	if q, ok := w.named.question(); ok {
 		if err := w.Ask([]sqlconn.Question{q}); err != nil {
 			return err
@@ -169,9 +169,9 @@ func asExpected(counts []int64, all []mustChange) bool {
 }
 
 func (w *writer) claimStatements(c placement.ClaimRows) []mustChange {
-	all := append(w.swapStatements(c), freeStatements(c)...)
+	all := append(w.swapStatements(c), deleteAllocations(c)...)
 	all = append(all, w.allocationStatements(c.Allocations)...)
-	return append(all, w.madeStatements(c.Inserts)...)
+	return append(all, w.insertConsumers(c.Inserts)...)
 }
 
 // A providerSwap is what claims do to a provider: raise its generation, or rely on it to
@@ -271,22 +271,22 @@ func (w *writer) swapStatements(c placement.ClaimRows) []mustChange {
 	byID := func(a, b placement.ConsumerRow) int { return cmp.Compare(a.ID, b.ID) }
 	var all []mustChange
 	for _, k := range slices.SortedFunc(slices.Values(c.Updates), byID) {
-		all = append(all, w.keptStatement(k))
+		all = append(all, w.updateConsumer(k))
 	}
-	var gone [][]any
+	var deletes [][]any
 	for _, g := range slices.SortedFunc(slices.Values(c.Deletes), byID) {
-		gone = append(gone, []any{g.ID, g.UUID, g.Generation})
+		deletes = append(deletes, []any{g.ID, g.UUID, g.Generation})
 	}
 	return append(all, matchStatements(`
 DELETE FROM consumers
-WHERE `, `(id = ? AND COALESCE(uuid, '') = ? AND generation = ?)`, gone)...)
+WHERE `, `(id = ? AND COALESCE(uuid, '') = ? AND generation = ?)`, deletes)...)
 }
 
-// keptStatement swaps a consumer's generation and writes its owners.
-func (w *writer) keptStatement(c placement.ConsumerRow) mustChange {
+// updateConsumer swaps a consumer's generation and writes its owners.
+func (w *writer) updateConsumer(c placement.ConsumerRow) mustChange {
 	kind, args := "", []any{c.Generation + 1, w.named.projects[c.Project], w.named.users[c.User]}
 	if c.Type != "" {
-		kind, args = ", consumer_type_id = ?", append(args, w.named.kinds[c.Type])
+		kind, args = ", consumer_type_id = ?", append(args, w.named.types[c.Type])
 	}
 	return mustChange{Statement: sqlconn.Statement{Query: `
 UPDATE consumers
@@ -294,8 +294,8 @@ SET generation = ?, project_id = ?, user_id = ?` + kind + `, updated_at = ?
 WHERE id = ? AND uuid = ? AND generation = ?`, Args: append(args, w.Written, c.ID, c.UUID, c.Generation)}, rows: 1}
 }
 
-// freeStatements remove what consumers hold.
-func freeStatements(c placement.ClaimRows) []mustChange {
+// deleteAllocations remove what consumers hold.
+func deleteAllocations(c placement.ClaimRows) []mustChange {
 	var all []mustChange
 	// Those that are made hold nothing, unless there are allocations of no
 	// consumer.
@@ -303,28 +303,28 @@ func freeStatements(c placement.ClaimRows) []mustChange {
 	for _, row := range slices.Concat(c.Updates, c.Deletes, c.Inserts) {
 		uuids = append(uuids, row.UUID)
 	}
-	var freed int64
+	var deleted int64
 	for uuid, amounts := range c.Released {
-		freed += int64(len(amounts))
+		deleted += int64(len(amounts))
 		uuids = append(uuids, uuid)
 	}
 	_ = sqlconn.InList(uuids, func(marks string, args []any) error {
 		all = append(all, mustChange{Statement: sqlconn.Statement{Query: `
 DELETE FROM allocations
-WHERE consumer_id IN (` + marks + `)`, Args: args}, rows: freed})
-		freed = 0
+WHERE consumer_id IN (` + marks + `)`, Args: args}, rows: deleted})
+		deleted = 0
 		return nil
 	})
 	return all
 }
 
-// madeStatements add consumers, in the order of their UUIDs.
-func (w *writer) madeStatements(made []placement.ConsumerRow) []mustChange {
-	made = slices.SortedFunc(slices.Values(made), func(a, b placement.ConsumerRow) int { return cmp.Compare(a.UUID, b.UUID) })
-	return insertStatements(made, 7, `
+// insertConsumers add consumers, in the order of their UUIDs.
+func (w *writer) insertConsumers(inserts []placement.ConsumerRow) []mustChange {
+	inserts = slices.SortedFunc(slices.Values(inserts), func(a, b placement.ConsumerRow) int { return cmp.Compare(a.UUID, b.UUID) })
+	return insertStatements(inserts, 7, `
 INSERT INTO consumers (created_at, updated_at, uuid, project_id, user_id, generation, consumer_type_id)
 VALUES `, w.Session.Dialect.OnConflict, func(c placement.ConsumerRow) []any {
-		return []any{w.Written, w.Written, c.UUID, w.named.projects[c.Project], w.named.users[c.User], 1, orNull(w.named.kinds[c.Type])}
+		return []any{w.Written, w.Written, c.UUID, w.named.projects[c.Project], w.named.users[c.User], 1, orNull(w.named.types[c.Type])}
 	})
 }
 

@@ -116,7 +116,7 @@ func TestClaimsTakeFewRoundTrips(t *testing.T) {
 	}
 }
 
-func countRoundTrips(t *testing.T, where *sqlstore.Server, made, known int64) {
+func countRoundTrips(t *testing.T, where *sqlstore.Server, inserts, known int64) {
 	t.Helper()
 	count := newCounter(t, where.Hosts[0])
 	where.Hosts = []string{count.listener.Addr().String()}
@@ -139,10 +139,10 @@ func countRoundTrips(t *testing.T, where *sqlstore.Server, made, known int64) {
 		most int64
 		do   func(vm placement.UUID) error
 	}{
-		{"a claim of a new consumer", made, func(vm placement.UUID) error { return claim(vm, &placement.ConsumerSeen{}, "h1") }},
+		{"a claim of a new consumer", inserts, func(vm placement.UUID) error { return claim(vm, &placement.ConsumerSeen{}, "h1") }},
 		{"a claim that moves it", known, func(vm placement.UUID) error { return claim(vm, nil, "h2") }},
 		{"its release", known, func(vm placement.UUID) error { return s.DeleteAllocations(ctx, vm) }},
-		{"a claim of several hosts", made, func(vm placement.UUID) error { return claim(vm, &placement.ConsumerSeen{}, "h1", "h2") }},
+		{"a claim of several hosts", inserts, func(vm placement.UUID) error { return claim(vm, &placement.ConsumerSeen{}, "h1", "h2") }},
 		{"the release of those", known, func(vm placement.UUID) error { return s.DeleteAllocations(ctx, vm) }},
 	}
 	for round := range 4 {
@@ -406,11 +406,11 @@ func TestIdleConnectionsAreMadeAgain(t *testing.T) {
 	needServers(t)
 	for n, k := range kinds {
 		t.Run(k.Name, func(t *testing.T) {
-			var failed, made atomic.Int64
+			var failed, inserts atomic.Int64
 			where := server(t, k.URL(t))
 			store := open(t, sqlstore.Options{Server: where, Metrics: sqlstore.Metrics{
 				CommitFailed: func(int) { failed.Add(1) },
-				Reconnected:  func() { made.Add(1) },
+				Reconnected:  func() { inserts.Add(1) },
 			}})
 			s := serve(t, store)
 			host(t)(s, 1)
@@ -426,12 +426,12 @@ func TestIdleConnectionsAreMadeAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			do(t, open(t, sqlstore.Options{Server: where}), fmt.Sprintf(kill, id))
-			before := made.Load()
+			before := inserts.Load()
 			if err := claimVCPU(s, "vm", "h1", 1); err != nil {
 				t.Fatal(err)
 			}
-			if failed.Load() > 0 || made.Load() != before+1 {
-				t.Errorf("%d transactions were lost and %d connections made, want none and one", failed.Load(), made.Load()-before)
+			if failed.Load() > 0 || inserts.Load() != before+1 {
+				t.Errorf("%d transactions were lost and %d connections made, want none and one", failed.Load(), inserts.Load()-before)
 			}
 		})
 	}

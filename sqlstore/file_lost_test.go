@@ -103,7 +103,7 @@ func TestLostFiles(t *testing.T) {
 // lost checks that an error says that the store has lost its file.
 func lost(t *testing.T, what string, err error) {
 	t.Helper()
-	if kind, code := fault.Of(err); !errors.Is(err, sqlstore.ErrFileLost) || kind != fault.Unavailable || code != sqlstore.CodeAway {
+	if kind, code := fault.Of(err); !errors.Is(err, sqlstore.ErrFileLost) || kind != fault.Unavailable || code != sqlstore.CodeUnavailable {
 		t.Errorf("%s: %v, want ErrFileLost and an Unavailable fault", what, err)
 	}
 }

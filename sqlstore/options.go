@@ -28,8 +28,8 @@ type Trace = sqlconn.Trace
 
 // The codes of the faults that a store raises itself.
 const (
-	CodeBusy = sqlconn.CodeBusy
-	CodeAway = sqlconn.CodeAway
+	CodeBusy        = sqlconn.CodeBusy
+	CodeUnavailable = sqlconn.CodeUnavailable
 )
 
 // What opening a store, and using it, may fail with.

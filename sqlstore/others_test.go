@@ -48,17 +48,17 @@ func (x *stranger) do(statements ...string) {
 	}
 }
 
-// sweep has a service compare everything, which it does not on a file that nobody
+// reconcile has a service compare everything, which it does not on a file that nobody
 // else has written to.
-func (x *stranger) sweep(s *service.Service) (trees int) {
+func (x *stranger) reconcile(s *service.Service) (trees int) {
 	x.t.Helper()
 	if x.db != nil {
 		x.seen++
 		x.do(fmt.Sprintf("PRAGMA user_version = %d", x.seen))
 	}
-	trees, err := s.Sweep(context.Background())
+	trees, err := s.Reconcile(context.Background())
 	if err != nil {
-		x.t.Fatalf("Sweep: %v", err)
+		x.t.Fatalf("Reconcile: %v", err)
 	}
 	return trees
 }
@@ -106,23 +106,23 @@ func counted(t *testing.T) (store *sqlstore.Store, s *service.Service, x *strang
 	return store, s, x, statements
 }
 
-// A sweep of a file costs nothing while nobody else writes to it.
-func TestSweepOfAFileReadsWhenOthersWrote(t *testing.T) {
+// A comparison of a file costs nothing while nobody else writes to it.
+func TestReconcileOfAFileReadsWhenOthersWrote(t *testing.T) {
 	store, s, x, statements := counted(t)
 	read := func() int {
 		t.Helper()
 		before := *statements
-		if _, err := s.Sweep(context.Background()); err != nil {
+		if _, err := s.Reconcile(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		return *statements - before
 	}
 	if n := read(); n > 0 {
-		t.Errorf("after a start and its own writes a sweep runs %d statements", n)
+		t.Errorf("after a start and its own writes Reconcile runs %d statements", n)
 	}
 	x.do("UPDATE inventories SET total = total + 1")
 	if n := read(); n == 0 {
-		t.Error("a sweep does not look after another program wrote")
+		t.Error("Reconcile does not look after another program wrote")
 	}
 	sameSnapshots(t, "after another program wrote", s, store)
 }

@@ -11,7 +11,7 @@ import (
 
 // ownerIDs are the ids of the projects, users and types that consumers name; 0
 // for those that do not exist.
-type ownerIDs struct{ projects, users, kinds map[string]int64 }
+type ownerIDs struct{ projects, users, types map[string]int64 }
 
 func newOwnerIDs() ownerIDs {
 	return ownerIDs{make(map[string]int64), make(map[string]int64), make(map[string]int64)}
@@ -31,7 +31,7 @@ func (o ownerIDs) with(asked []placement.ConsumerRow, known ownerIDs) ownerIDs {
 	for _, a := range asked {
 		add(o.projects, known.projects, a.Project)
 		add(o.users, known.users, a.User)
-		add(o.kinds, known.kinds, a.Type)
+		add(o.types, known.types, a.Type)
 	}
 	return o
 }
@@ -42,7 +42,7 @@ func (o ownerIDs) ensure(w *writer, c placement.ConsumerRow) error {
 		Owner
 		ids  map[string]int64
 		name string
-	}{{Projects, o.projects, c.Project}, {Users, o.users, c.User}, {consumerTypes, o.kinds, c.Type}} {
+	}{{Projects, o.projects, c.Project}, {Users, o.users, c.User}, {consumerTypes, o.types, c.Type}} {
 		if part.ids[part.name] != 0 || part.name == "" && part.Owner == consumerTypes {
 			continue
 		}
@@ -61,7 +61,7 @@ func (o ownerIDs) question() (sqlconn.Question, bool) {
 	parts := []struct {
 		Owner
 		ids map[string]int64
-	}{{Projects, o.projects}, {Users, o.users}, {consumerTypes, o.kinds}}
+	}{{Projects, o.projects}, {Users, o.users}, {consumerTypes, o.types}}
 	var texts []string
 	var values []any
 	for i, part := range parts {
@@ -89,23 +89,23 @@ func unknown(ids map[string]int64) []string {
 }
 
 const (
-	// ownersLast is how long ids of owners are remembered. Nothing in Berth
+	// ownersLast is how long ids of owners are cached. Nothing in Berth
 	// or upstream's service removes such a row, but people do by hand.
 	ownersLast = 5 * time.Second
-	// maxOwners is how many are.
+	// maxOwners is how many are cached.
 	maxOwners = 10_000
 )
 
-// An ownerMemory has the ids that committed transactions found. It belongs to
+// An ownerCache has the ids that committed transactions found. It belongs to
 // the writing goroutine.
-type ownerMemory struct {
+type ownerCache struct {
 	ids  ownerIDs
 	born time.Time
 }
 
-// known returns the ids that are remembered.
-func (m *ownerMemory) known(now time.Time) ownerIDs {
-	full := len(m.ids.projects)+len(m.ids.users)+len(m.ids.kinds) > maxOwners
+// known returns the ids that are cached.
+func (m *ownerCache) known(now time.Time) ownerIDs {
+	full := len(m.ids.projects)+len(m.ids.users)+len(m.ids.types) > maxOwners
 	if age := now.Sub(m.born); m.ids.projects == nil || full || age > ownersLast || age < 0 {
 		m.ids, m.born = newOwnerIDs(), now
 	}
@@ -113,7 +113,7 @@ func (m *ownerMemory) known(now time.Time) ownerIDs {
 }
 
 // learn adds what a transaction found that is committed now.
-func (m *ownerMemory) learn(o ownerIDs) {
+func (m *ownerCache) add(o ownerIDs) {
 	if m.ids.projects == nil {
 		return
 	}
@@ -126,8 +126,8 @@ func (m *ownerMemory) learn(o ownerIDs) {
 	}
 	add(m.ids.projects, o.projects)
 	add(m.ids.users, o.users)
-	add(m.ids.kinds, o.kinds)
+	add(m.ids.types, o.types)
 }
 
-// forget drops everything: something that relied on it failed.
-func (m *ownerMemory) forget() { m.ids = ownerIDs{} }
+// invalidate drops everything: a statement that relied on it failed.
+func (m *ownerCache) invalidate() { m.ids = ownerIDs{} }

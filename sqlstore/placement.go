@@ -13,7 +13,7 @@ import (
 // placement.Store and is made by Open.
 type Store struct {
 	*engine.Engine
-	owners ownerMemory
+	owners ownerCache
 }
 
 var _ placement.Store = (*Store)(nil)
@@ -67,8 +67,8 @@ func (s *Store) Group(write func(placement.Writer, []any) []error) func(context.
 // newWriter returns the writer of a transaction, which uses the ids of owners that are
 // known, and adds to them when it is committed.
 func (s *Store) newWriter(t *sqlconn.Tx) *writer {
-	w := &writer{reader: reader{Tx: t}, memory: &s.owners}
-	w.OnCommit(func() { s.owners.learn(w.named) })
+	w := &writer{reader: reader{Tx: t}, cache: &s.owners}
+	w.OnCommit(func() { s.owners.add(w.named) })
 	return w
 }
 

@@ -81,15 +81,15 @@ WHERE p.id IN (`+marks+`)`+providerOrder, args...)
 // of Berth's own besides: nodes of a cluster know nothing of each other's locks,
 // and refuse one of two transactions only when both wrote the same row.
 func (w *writer) LockProvider(provider int64) error {
-	if err := w.lockIDs(provider); err != nil || w.Session.Dialect.HoldSlot == "" {
+	if err := w.lockIDs(provider); err != nil || w.Session.Dialect.ConflictRow == "" {
 		return err
 	}
-	_, err := w.Exec(w.Session.Dialect.HoldSlot, provider%holdSlots)
+	_, err := w.Exec(w.Session.Dialect.ConflictRow, provider%conflictRows)
 	return err
 }
 
-// holdSlots is how many rows stand for all providers.
-const holdSlots = 1024
+// conflictRows is how many rows stand for all providers.
+const conflictRows = 1024
 
 func (r *reader) ProvidersIn(root int64) ([]placement.ProviderRow, error) {
 	return sqlconn.List(r.Tx, readProvider, providerColumns+`

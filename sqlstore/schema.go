@@ -13,8 +13,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// tableShapes are the columns that the statements of this package use.
-var tableShapes = []struct{ table, columns string }{
+// tableColumns are the columns that the statements of this package use.
+var tableColumns = []struct{ table, columns string }{
 	{"resource_providers", "created_at, updated_at, id, uuid, name, generation, root_provider_id, parent_provider_id"},
 	{"inventories", "created_at, updated_at, id, resource_provider_id, resource_class_id, total, reserved, min_unit, max_unit, step_size, allocation_ratio"},
 	{"allocations", "created_at, updated_at, id, resource_provider_id, consumer_id, resource_class_id, used"},
@@ -239,9 +239,9 @@ func (s Schema) begun(t *sqlconn.Tx, names []string) (bool, error) {
 
 // CheckTables refuses a database that lacks what its revision promises.
 func (s Schema) CheckTables(t *sqlconn.Tx) error {
-	for _, shape := range tableShapes {
-		if _, err := t.Exists(`SELECT ` + shape.columns + ` FROM ` + shape.table + ` WHERE 1 = 0`); err != nil {
-			return fmt.Errorf("its table %s is not as the revision says: %w", shape.table, err)
+	for _, one := range tableColumns {
+		if _, err := t.Exists(`SELECT ` + one.columns + ` FROM ` + one.table + ` WHERE 1 = 0`); err != nil {
+			return fmt.Errorf("its table %s is not as the revision says: %w", one.table, err)
 		}
 	}
 	return nil

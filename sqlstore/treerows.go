@@ -76,8 +76,8 @@ const manyRows = 100_000
 
 // allProviders reads all providers with their traits and aggregates.
 func (r *reader) allProviders(all *placement.TreeRows, counts rowCounts, heard func(rows int)) (err error) {
-	r.Heard = heard
-	defer func() { r.Heard = nil }()
+	r.OnRows = heard
+	defer func() { r.OnRows = nil }()
 	if all.Providers, err = whole(r, readProvider, counts.providers, providerColumns+providerOrder); err != nil {
 		return err
 	}
@@ -90,9 +90,9 @@ func (r *reader) allProviders(all *placement.TreeRows, counts rowCounts, heard f
 
 // allInventories reads all inventories with what is allocated of them.
 func (r *reader) allInventories(all *placement.TreeRows, counts rowCounts, heard func(rows int)) (err error) {
-	r.Heard = heard
+	r.OnRows = heard
 	all.Inventories, err = whole(r, readInventory, counts.inventories, unusedColumns+inventoryOrder)
-	r.Heard = nil // what follows was not counted
+	r.OnRows = nil // what follows was not counted
 	if err != nil {
 		return err
 	}

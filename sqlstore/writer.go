@@ -6,7 +6,7 @@ import "github.com/berthcloud/berth/placement"
 type writer struct {
 	reader
 	changed placement.Changes
-	memory  *ownerMemory
+	cache   *ownerCache
 	named   ownerIDs // that ConsumerStates found
 	wants   wants    // the providers that this Update asked to hold (locks.go)
 }

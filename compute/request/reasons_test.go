@@ -60,7 +60,7 @@ func addProvider(b *placementtest.Builder, name string, words []string) {
 			p.Aggregates(w[1:])
 		default:
 			total, _ := strconv.ParseInt(n, 10, 64)
-			p.Stock(class, total)
+			p.Inventory(class, total)
 		}
 	}
 }

@@ -96,7 +96,7 @@ func (c *cloud) line(words []string) {
 		for _, w := range rest[1:] {
 			class, n, stock := strings.Cut(w, "=")
 			if stock {
-				p.Stock(class, c.number(n))
+				p.Inventory(class, c.number(n))
 			} else {
 				p.Traits(w[1:])
 			}

@@ -103,7 +103,7 @@ func TestQueriesAreEscapedInTheLog(t *testing.T) {
 func TestExplanationsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := placementtest.NewBuilder()
-		b.Provider("a").Stock("VCPU", 4)
+		b.Provider("a").Inventory("VCPU", 4)
 		w := b.Snapshot()
 		var log bytes.Buffer
 		observed := make(chan candidates.Constraint, 2000)
@@ -157,8 +157,8 @@ func TestExplanationsAreBounded(t *testing.T) {
 // in time and in what the log gets.
 func TestLongReasonsAreCut(t *testing.T) {
 	b := placementtest.NewBuilder()
-	b.Provider("a").Stock("VCPU", 4)
-	b.Provider("b").Stock("MEMORY_MB", 4)
+	b.Provider("a").Inventory("VCPU", 4)
+	b.Provider("b").Inventory("MEMORY_MB", 4)
 	q := placement.Query{}
 	for i := range 1000 {
 		q.Groups = append(q.Groups, placement.RequestGroup{

@@ -13,9 +13,9 @@ import (
 func TestGroupsAlikeButForOneThing(t *testing.T) {
 	b := placementtest.NewBuilder()
 	for _, host := range []string{"a", "b"} {
-		b.Provider(host).Stock("VCPU", 4)
-		b.Provider(host+"/one").Stock("VCPU", 4).Traits("CUSTOM_A", "CUSTOM_B").Aggregates("x")
-		b.Provider(host+"/two").Stock("VCPU", 2).Stock("PGPU", 1).Traits("CUSTOM_B").Aggregates("x", "y")
+		b.Provider(host).Inventory("VCPU", 4)
+		b.Provider(host+"/one").Inventory("VCPU", 4).Traits("CUSTOM_A", "CUSTOM_B").Aggregates("x")
+		b.Provider(host+"/two").Inventory("VCPU", 2).Inventory("PGPU", 1).Traits("CUSTOM_B").Aggregates("x", "y")
 	}
 	w := b.Snapshot()
 	for name, change := range map[string]func(*placement.RequestGroup){
@@ -47,10 +47,10 @@ func TestGroupsAlikeButForOneThing(t *testing.T) {
 // at an anchor that is another tree.
 func TestSharersHaveSubtrees(t *testing.T) {
 	b := placementtest.NewBuilder()
-	b.Provider("pool").Stock("DISK_GB", 10).Aggregates("x").Shares()
-	b.Provider("pool/fast").Stock("CUSTOM_NET", 10).Aggregates("x").Shares()
-	b.Provider("far").Stock("CUSTOM_NET", 10).Aggregates("x").Shares()
-	b.Provider("host").Stock("VCPU", 4).Aggregates("x")
+	b.Provider("pool").Inventory("DISK_GB", 10).Aggregates("x").Shares()
+	b.Provider("pool/fast").Inventory("CUSTOM_NET", 10).Aggregates("x").Shares()
+	b.Provider("far").Inventory("CUSTOM_NET", 10).Aggregates("x").Shares()
+	b.Provider("host").Inventory("VCPU", 4).Aggregates("x")
 	q := asks(
 		placement.RequestGroup{Suffix: "_0", Resources: resources(amount("VCPU", 1))},
 		placement.RequestGroup{Suffix: "_1", Resources: resources(amount("DISK_GB", 1))},

@@ -50,7 +50,7 @@ func (a *assignment) commonAnchors(at int) uint64 {
 // anchoredAt reports whether the assigned providers, which are all in the tree at that index
 // or share with it, would do there.
 func (a *assignment) anchoredAt(index int) bool {
-	root := a.w.Tree(index).Root()
+	root := a.snapshot.Tree(index).Root()
 	if !a.rootQualifies(root) {
 		return false
 	}

@@ -128,21 +128,21 @@ func BenchmarkSearch(b *testing.B) {
 // Trees that have all classes and traits, and free capacity on all but the devices that
 // count: no index tells.
 func BenchmarkFullDevices(b *testing.B) {
-	classes, traits, pic := clouds.Bandwidth(10_000, 1).Rows()
+	classes, traits, rows := clouds.Bandwidth(10_000, 1).Rows()
 	network := slices.IndexFunc(traits, func(n placement.Named) bool { return n.Name == "CUSTOM_PHYSNET_DC0" })
 	full := make(map[int64]bool)
-	for _, row := range pic.Traits {
+	for _, row := range rows.Traits {
 		if row.Trait == placement.TraitID(traits[network].ID) {
 			full[row.Provider] = true
 		}
 	}
-	pic.Inventories = slices.Clone(pic.Inventories)
-	for i, row := range pic.Inventories {
+	rows.Inventories = slices.Clone(rows.Inventories)
+	for i, row := range rows.Inventories {
 		if full[row.Provider] {
-			pic.Inventories[i].Used = row.Total
+			rows.Inventories[i].Used = row.Total
 		}
 	}
-	w := snapshot.New(classes, traits, pic, time.Time{})
+	w := snapshot.New(classes, traits, rows, time.Time{})
 	b.ReportAllocs()
 	defer reportCPU(b, cpuTime(b))
 	b.ResetTimer()

@@ -44,7 +44,7 @@ func cloud(t *rapid.T) *placementtest.Builder {
 func furnish(rng *rand.Rand, p *placementtest.ProviderBuilder) {
 	for _, class := range placementtest.ClassNames {
 		if rng.IntN(5) > 0 {
-			p.Stock(class, 1+rng.Int64N(8), func(r *placement.InventoryRow) { bendBy(rng, r) })
+			p.Inventory(class, 1+rng.Int64N(8), func(r *placement.InventoryRow) { bendBy(rng, r) })
 		}
 	}
 	for _, trait := range placementtest.TraitNames {

@@ -10,7 +10,7 @@ import (
 
 // compile resolves the names of a query and narrows the trees.
 func compile(s *snapshot.Snapshot, asked placement.Query) *compiledQuery {
-	q := &compiledQuery{w: s, asked: asked}
+	q := &compiledQuery{snapshot: s, asked: asked}
 	q.rootRequired = q.traits(asked.RootRequired)
 	q.rootForbidden = q.traits(asked.RootForbidden)
 	q.impossible = len(asked.Groups) == 0
@@ -83,7 +83,7 @@ func (r *request) vacuous() bool {
 func (q *compiledQuery) needs(resources []placement.ClassAmount) []need {
 	needs := make([]need, 0, len(resources))
 	for _, r := range resources {
-		class, ok := q.w.Class(r.Class)
+		class, ok := q.snapshot.Class(r.Class)
 		q.unknown = q.unknown || !ok
 		needs = append(needs, need{class: class, amount: r.Amount, common: -1})
 	}
@@ -93,7 +93,7 @@ func (q *compiledQuery) needs(resources []placement.ClassAmount) []need {
 func (q *compiledQuery) traits(names []string) []placement.TraitID {
 	ids := make([]placement.TraitID, 0, len(names))
 	for _, name := range names {
-		id, ok := q.w.Trait(name)
+		id, ok := q.snapshot.Trait(name)
 		q.unknown = q.unknown || !ok
 		ids = append(ids, id)
 	}
@@ -118,7 +118,7 @@ func (q *compiledQuery) memberships(memberOf [][]placement.UUID) [][]placement.A
 func (q *compiledQuery) aggregates(uuids []placement.UUID) []placement.AggregateID {
 	ids := make([]placement.AggregateID, 0, len(uuids))
 	for _, uuid := range uuids {
-		if id, ok := q.w.Aggregate(uuid); ok {
+		if id, ok := q.snapshot.Aggregate(uuid); ok {
 			ids = append(ids, id)
 		}
 	}
@@ -133,10 +133,10 @@ func (q *compiledQuery) inTree(g *placement.RequestGroup) int {
 	if g.InTree == "" {
 		return -1
 	}
-	_, t := q.w.Provider(g.InTree)
+	_, t := q.snapshot.Provider(g.InTree)
 	if t == nil {
 		q.impossible = true
-		return q.w.IndexLimit()
+		return q.snapshot.IndexLimit()
 	}
 	if len(g.Resources) == 0 {
 		return -1

@@ -172,7 +172,7 @@ func (q *compiledQuery) explainUnknown(e *Explanation) *compiledQuery {
 		})
 	}
 	known.Groups = known.Groups[:q.resolved]
-	return compile(q.w, known)
+	return compile(q.snapshot, known)
 }
 
 // explainRequest sends all providers through the constraints of one request. It returns
@@ -181,10 +181,10 @@ func (q *compiledQuery) explainRequest(ctx context.Context, k int) (RequestExpla
 	r := &q.requests[k]
 	e := RequestExplanation{Suffix: q.groups[r.group]}
 	if !r.granular {
-		e.Class = q.w.ClassName(r.needs[0].class)
+		e.Class = q.snapshot.ClassName(r.needs[0].class)
 	}
 	f := newFunnel(q, r)
-	for tree := range q.w.Trees() {
+	for tree := range q.snapshot.Trees() {
 		if ctx.Err() != nil {
 			return e, false
 		}
@@ -210,7 +210,7 @@ type funnel struct {
 func newFunnel(q *compiledQuery, r *request) *funnel {
 	f := &funnel{needs: len(r.needs)}
 	for _, n := range r.needs {
-		class := q.w.ClassName(n.class)
+		class := q.snapshot.ClassName(n.class)
 		f.steps = append(f.steps, Drop{Kind: NoInventory, Constraint: "no inventory of " + class},
 			Drop{Kind: NoCapacity, Constraint: fmt.Sprintf("no room for %s:%d", class, n.amount)})
 	}
@@ -248,7 +248,7 @@ func (q *compiledQuery) explainTrees(ctx context.Context, e *Explanation) {
 	rootless.rootRequired, rootless.rootForbidden = nil, nil
 	s := newSolver(&rootless)
 	defer s.free()
-	for t := range q.w.Trees() {
+	for t := range q.snapshot.Trees() {
 		switch {
 		case ctx.Err() != nil:
 			e.Partial = true

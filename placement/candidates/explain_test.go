@@ -45,8 +45,8 @@ func TestEmptyAnswersAreExplained(t *testing.T) {
 // A reason is one line.
 func TestReasons(t *testing.T) {
 	b := placementtest.NewBuilder()
-	b.Provider("a").Stock("VCPU", 4)
-	b.Provider("b").Stock("MEMORY_MB", 4)
+	b.Provider("a").Inventory("VCPU", 4)
+	b.Provider("b").Inventory("MEMORY_MB", 4)
 	for want, g := range map[string]placement.RequestGroup{
 		"VCPU: no inventory of VCPU drops 1, no room for VCPU:5 drops 1, 0 left": {Resources: resources(amount("VCPU", 5))},
 		"2 providers in 2 trees; VCPU: no inventory of VCPU drops 1, 1 left; MEMORY_MB: no inventory of MEMORY_MB drops 1, 1 left; " +
@@ -65,7 +65,7 @@ func TestReasons(t *testing.T) {
 // read them.
 func TestExplainingUnknownNamesOfManyGroups(t *testing.T) {
 	b := placementtest.NewBuilder()
-	b.Provider("a").Stock("VCPU", 4)
+	b.Provider("a").Inventory("VCPU", 4)
 	w := b.Snapshot()
 	growthtest.NearLinear(t, 1000, func(n int) {
 		q := asks(placement.RequestGroup{Suffix: "_0", Resources: resources(amount("VCPU", 5))})

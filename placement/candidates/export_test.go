@@ -13,8 +13,8 @@ func SetDeadEnds(n int) (restore func()) {
 func Unaided(r *Result) *Result {
 	q := *r.query
 	q.largest = nil
-	q.candidateTrees = newBitset(q.w.IndexLimit())
-	for t := range q.w.Trees() {
+	q.candidateTrees = newBitset(q.snapshot.IndexLimit())
+	for t := range q.snapshot.Trees() {
 		q.candidateTrees.add(t.Index())
 	}
 	return &Result{&q}

@@ -49,7 +49,7 @@ func (o *treeOptions) open(index int) bool {
 
 // enter makes a tree the anchor.
 func (o *treeOptions) enter(index int) {
-	o.treeIndex, o.tree = index, o.w.Tree(index)
+	o.treeIndex, o.tree = index, o.snapshot.Tree(index)
 	o.sharing = o.sharing[:0]
 	for i := range o.sharingProviders {
 		if s := &o.sharingProviders[i]; s.anchors.has(index) && s.tree != o.tree {

@@ -8,7 +8,7 @@ import (
 // A compiledQuery is a query with its names resolved in one snapshot. It
 // does not change once it is compiled.
 type compiledQuery struct {
-	w        *snapshot.Snapshot
+	snapshot *snapshot.Snapshot
 	asked    placement.Query
 	groups   []string // suffixes, in the order of the query
 	requests []request

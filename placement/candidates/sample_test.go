@@ -19,10 +19,10 @@ func units(counts ...int) *snapshot.Snapshot {
 		cn := fmt.Sprintf("cn%d", i)
 		host := b.Provider(cn)
 		if n < 0 {
-			host.Stock("PGPU", int64(-n))
+			host.Inventory("PGPU", int64(-n))
 		}
 		for j := range n {
-			p := b.Provider(fmt.Sprintf("%s/gpu%d", cn, j)).Stock("PGPU", 1)
+			p := b.Provider(fmt.Sprintf("%s/gpu%d", cn, j)).Inventory("PGPU", 1)
 			if j%2 == 0 {
 				p.Traits("CUSTOM_FAST")
 			}

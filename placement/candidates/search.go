@@ -39,7 +39,7 @@ func (q *compiledQuery) firstFault() error {
 	for i := range q.asked.Groups {
 		g := &q.asked.Groups[i]
 		for _, r := range g.Resources {
-			if _, ok := q.w.Class(r.Class); !ok {
+			if _, ok := q.snapshot.Class(r.Class); !ok {
 				return fault.New(fault.Invalid, "", "Invalid resource class in resources parameter: No such resource class %s.", r.Class)
 			}
 		}
@@ -59,7 +59,7 @@ func (q *compiledQuery) firstFault() error {
 // satisfiable reports whether a group has a candidate when it is asked for alone, in the trees
 // that root_required leaves.
 func (q *compiledQuery) satisfiable(g placement.RequestGroup) bool {
-	alone := Result{compile(q.w, placement.Query{
+	alone := Result{compile(q.snapshot, placement.Query{
 		Groups:       []placement.RequestGroup{g},
 		RootRequired: q.asked.RootRequired, RootForbidden: q.asked.RootForbidden,
 		Limit: 1,
@@ -74,7 +74,7 @@ func (q *compiledQuery) satisfiable(g placement.RequestGroup) bool {
 func (q *compiledQuery) unknownTraits(lists ...[]string) error {
 	for _, names := range lists {
 		for _, name := range names {
-			if _, ok := q.w.Trait(name); !ok {
+			if _, ok := q.snapshot.Trait(name); !ok {
 				return fault.New(fault.Invalid, "", "No such trait(s): %s.", name)
 			}
 		}
@@ -84,7 +84,7 @@ func (q *compiledQuery) unknownTraits(lists ...[]string) error {
 
 // anyRoot reports whether root_required leaves any tree.
 func (q *compiledQuery) anyRoot() bool {
-	for t := range q.w.Trees() {
+	for t := range q.snapshot.Trees() {
 		if q.rootQualifies(t.Root()) {
 			return true
 		}
@@ -99,7 +99,7 @@ func (q *compiledQuery) anyMember(g *placement.RequestGroup) bool {
 		return true
 	}
 	sets := q.memberships(g.MemberOf)
-	for t := range q.w.Trees() {
+	for t := range q.snapshot.Trees() {
 		for _, provider := range t.Providers {
 			if memberOfAll(provider, sets) {
 				return true

@@ -20,9 +20,9 @@ import (
 // wide is one host with children that offer a unit of PGPU each.
 func wide(children int) *placementtest.Builder {
 	b := placementtest.NewBuilder()
-	b.Provider("cn").Stock("VCPU", 64)
+	b.Provider("cn").Inventory("VCPU", 64)
 	for i := range children {
-		b.Provider(fmt.Sprintf("cn/gpu%d", i)).Stock("PGPU", 1)
+		b.Provider(fmt.Sprintf("cn/gpu%d", i)).Inventory("PGPU", 1)
 	}
 	return b
 }
@@ -96,26 +96,26 @@ func TestHopelessSearchesEnd(t *testing.T) {
 	plenty := placementtest.NewBuilder()
 	plenty.Provider("cn")
 	for i := range 15 {
-		plenty.Provider(fmt.Sprintf("cn/nic%d", i)).Stock("CUSTOM_NET", 1000)
+		plenty.Provider(fmt.Sprintf("cn/nic%d", i)).Inventory("CUSTOM_NET", 1000)
 	}
 	halves := placementtest.NewBuilder()
 	halves.Provider("cn")
 	for i := range 15 {
-		halves.Provider(fmt.Sprintf("cn/gpu%d", i)).Stock("PGPU", 3)
+		halves.Provider(fmt.Sprintf("cn/gpu%d", i)).Inventory("PGPU", 3)
 	}
 	choosy := isolated(pieces(16, "CUSTOM_NET", 1))
 	for i := range choosy.Groups[8:] {
 		choosy.Groups[8+i].Required = [][]string{{"CUSTOM_RARE"}}
 	}
 	rare := plenty.Clone()
-	rare.Provider("cn/rare").Stock("CUSTOM_NET", 1).Traits("CUSTOM_RARE")
+	rare.Provider("cn/rare").Inventory("CUSTOM_NET", 1).Traits("CUSTOM_RARE")
 	nodes := placementtest.NewBuilder()
 	nodes.Provider("cn")
 	for i := range 2 {
 		numa := fmt.Sprintf("cn/numa%d", i)
 		nodes.Provider(numa).Traits("CUSTOM_NUMA")
 		for j := range 14 {
-			nodes.Provider(fmt.Sprintf("%s/gpu%d", numa, j)).Stock("PGPU", 1)
+			nodes.Provider(fmt.Sprintf("%s/gpu%d", numa, j)).Inventory("PGPU", 1)
 		}
 	}
 	nearby := pieces(15, "PGPU", 1)
@@ -127,7 +127,7 @@ func TestHopelessSearchesEnd(t *testing.T) {
 	scissors := placementtest.NewBuilder()
 	scissors.Provider("cn")
 	for i := range 14 {
-		scissors.Provider(fmt.Sprintf("cn/nic%d", i)).Stock("VCPU", int64(1+15*(i%2))).Stock("PGPU", int64(16-15*(i%2)))
+		scissors.Provider(fmt.Sprintf("cn/nic%d", i)).Inventory("VCPU", int64(1+15*(i%2))).Inventory("PGPU", int64(16-15*(i%2)))
 	}
 	both := pieces(15, "VCPU", 1)
 	for i := range both.Groups {
@@ -160,7 +160,7 @@ func TestBreadthFirstIsBalanced(t *testing.T) {
 		cn := fmt.Sprintf("cn%d", i)
 		b.Provider(cn)
 		for j := range size {
-			b.Provider(fmt.Sprintf("%s/gpu%d", cn, j)).Stock("PGPU", 1)
+			b.Provider(fmt.Sprintf("%s/gpu%d", cn, j)).Inventory("PGPU", 1)
 		}
 	}
 	w, q := b.Snapshot(), pieces(1, "PGPU", 1)
@@ -237,7 +237,7 @@ func TestResultNamesGroupsAndClasses(t *testing.T) {
 
 func TestExplainCounts(t *testing.T) {
 	b := wide(2)
-	b.Provider("other").Stock("VCPU", 1)
+	b.Provider("other").Inventory("VCPU", 1)
 	q := pieces(3, "PGPU", 1)
 	q.Isolate = true
 	got, err := candidates.Explain(t.Context(), b.Snapshot(), q)
@@ -334,7 +334,7 @@ func TestLongShuffleHoldsAllCandidates(t *testing.T) {
 func TestFlatSummaryIsNotCutByTheLimit(t *testing.T) {
 	b := placementtest.NewBuilder()
 	for _, name := range []string{"cn1", "cn1/numa0", "cn2"} {
-		b.Provider(name).Stock("VCPU", 8)
+		b.Provider(name).Inventory("VCPU", 8)
 	}
 	q := pieces(1, "VCPU", 1)
 	q.Flat, q.Limit = true, 1

@@ -2,9 +2,9 @@ package candidates
 
 // findSharingProviders lists the sharing providers that could serve.
 func (q *compiledQuery) findSharingProviders() {
-	sharing := bitset(q.w.WithSharing())
+	sharing := bitset(q.snapshot.WithSharing())
 	for index := sharing.from(0); index >= 0; index = sharing.from(index + 1) {
-		t := q.w.Tree(index)
+		t := q.snapshot.Tree(index)
 		for _, p := range t.Providers {
 			if !p.Shares {
 				continue
@@ -20,9 +20,9 @@ func (q *compiledQuery) findSharingProviders() {
 			if !useful {
 				continue
 			}
-			s := sharingProvider{provider: p, tree: t, serves: serves, anchors: newBitset(q.w.IndexLimit())}
+			s := sharingProvider{provider: p, tree: t, serves: serves, anchors: newBitset(q.snapshot.IndexLimit())}
 			for _, id := range p.Aggregates {
-				s.anchors.or(q.w.WithAggregate(id))
+				s.anchors.or(q.snapshot.WithAggregate(id))
 			}
 			q.sharingProviders = append(q.sharingProviders, s)
 		}

@@ -25,9 +25,9 @@ type position struct{ tree, provider int }
 // Summary returns an empty summary for the result's candidates.
 func (r *Result) Summary() *Summary {
 	q := r.query
-	s := &Summary{result: r, trees: newBitset(q.w.IndexLimit())}
+	s := &Summary{result: r, trees: newBitset(q.snapshot.IndexLimit())}
 	// Upstream leaves providers out only when it knows of any nesting.
-	if s.flat = q.asked.Flat && q.w.Nested(); s.flat {
+	if s.flat = q.asked.Flat && q.snapshot.Nested(); s.flat {
 		s.used = make(map[position]bool)
 	}
 	return s
@@ -74,7 +74,7 @@ func (s *Summary) Providers() iter.Seq2[*snapshot.Tree, *snapshot.Provider] {
 	}
 }
 
-func (s *Summary) snapshot() *snapshot.Snapshot { return s.result.query.w }
+func (s *Summary) snapshot() *snapshot.Snapshot { return s.result.query.snapshot }
 
 func (s *Summary) flatProviders(yield func(*snapshot.Tree, *snapshot.Provider) bool) {
 	s.addCutOff()

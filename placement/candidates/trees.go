@@ -10,10 +10,10 @@ import (
 // have free capacity for is left to the scan of the trees, but for queries that sharing
 // providers could serve.
 func (q *compiledQuery) narrow() {
-	q.candidateTrees = newBitset(q.w.IndexLimit())
-	q.candidateTrees.fill(q.w.IndexLimit())
+	q.candidateTrees = newBitset(q.snapshot.IndexLimit())
+	q.candidateTrees.fill(q.snapshot.IndexLimit())
 	for _, id := range q.rootRequired {
-		q.candidateTrees.and(q.w.WithTrait(id))
+		q.candidateTrees.and(q.snapshot.WithTrait(id))
 	}
 	if len(q.sharingProviders) == 0 {
 		q.narrowAlone()
@@ -28,12 +28,12 @@ func (q *compiledQuery) narrowAlone() {
 		q.keepOwn(i, q.candidateTrees)
 	}
 	for _, ids := range q.required {
-		keepAny(q.candidateTrees, ids, q.w.WithTrait)
+		keepAny(q.candidateTrees, ids, q.snapshot.WithTrait)
 	}
 	// What the scan asks the capacity indexes for: the most that one request wants of each class.
 	q.largest = make([]largestAmount, len(q.classes))
 	for i, class := range q.classes {
-		q.largest[i].free = q.w.FreeCapacity(class)
+		q.largest[i].free = q.snapshot.FreeCapacity(class)
 	}
 	for i := range q.requests {
 		for _, n := range q.requests[i].needs {
@@ -46,13 +46,13 @@ func (q *compiledQuery) narrowAlone() {
 // narrowShared adds, for each request, the anchors of the sharing providers that could serve
 // it to the trees that could serve it themselves.
 func (q *compiledQuery) narrowShared() {
-	trees := q.w.IndexLimit()
+	trees := q.snapshot.IndexLimit()
 	set := newBitset(trees)
 	for i := range q.requests {
 		set.fill(trees)
 		q.keepOwn(i, set)
 		for _, n := range q.requests[i].needs {
-			free := q.w.FreeCapacity(n.class)
+			free := q.snapshot.FreeCapacity(n.class)
 			for at := range set {
 				set[at] = free.Word(at, set[at], n.amount)
 			}
@@ -62,7 +62,7 @@ func (q *compiledQuery) narrowShared() {
 	}
 	for _, ids := range q.required {
 		set.fill(trees)
-		keepAny(set, ids, q.w.WithTrait)
+		keepAny(set, ids, q.snapshot.WithTrait)
 		q.addAnchors(set, func(s *sharingProvider) bool { return hasAny(s.provider, ids) })
 		q.candidateTrees.and(set)
 	}
@@ -79,13 +79,13 @@ func (q *compiledQuery) keepOwn(i int, set bitset) {
 		}
 	}
 	for _, n := range r.needs {
-		set.and(q.w.WithClass(n.class))
+		set.and(q.snapshot.WithClass(n.class))
 	}
 	for _, ids := range r.required {
-		keepAny(set, ids, q.w.WithTrait)
+		keepAny(set, ids, q.snapshot.WithTrait)
 	}
 	for _, ids := range r.memberOf {
-		keepAny(set, ids, q.w.WithAggregate)
+		keepAny(set, ids, q.snapshot.WithAggregate)
 	}
 }
 

@@ -22,7 +22,7 @@ type Builder struct {
 	classes    []placement.Named
 	traits     []placement.Named
 	aggregates []placement.UUID
-	pic        placement.TreeRows
+	rows       placement.TreeRows
 	ids        map[string]int64
 }
 
@@ -44,16 +44,16 @@ func (b *Builder) Snapshot() *snapshot.Snapshot {
 // SnapshotOf is Snapshot with other UUIDs for the providers: what uuid makes of their
 // names.
 func (b *Builder) SnapshotOf(uuid func(name string) placement.UUID) *snapshot.Snapshot {
-	pic := placement.TreeRows{
-		Providers:   slices.Clone(b.pic.Providers),
-		Inventories: slices.Clone(b.pic.Inventories),
-		Traits:      slices.Clone(b.pic.Traits),
-		Aggregates:  slices.Clone(b.pic.Aggregates),
+	rows := placement.TreeRows{
+		Providers:   slices.Clone(b.rows.Providers),
+		Inventories: slices.Clone(b.rows.Inventories),
+		Traits:      slices.Clone(b.rows.Traits),
+		Aggregates:  slices.Clone(b.rows.Aggregates),
 	}
-	for i := range pic.Providers {
-		pic.Providers[i].UUID = uuid(pic.Providers[i].Name)
+	for i := range rows.Providers {
+		rows.Providers[i].UUID = uuid(rows.Providers[i].Name)
 	}
-	return snapshot.New(b.classes, b.traits, pic, time.Unix(0, 0))
+	return snapshot.New(b.classes, b.traits, rows, time.Unix(0, 0))
 }
 
 // Provider adds a provider; the one above it in its path must be there.
@@ -61,14 +61,14 @@ func (b *Builder) Provider(name string) *ProviderBuilder {
 	if _, ok := b.ids[name]; ok {
 		panic(fmt.Sprintf("provider %s is there already", name))
 	}
-	id := int64(len(b.pic.Providers) + 1)
+	id := int64(len(b.rows.Providers) + 1)
 	row := placement.ProviderRow{ID: id, UUID: placement.UUID(name), Name: name, Root: id}
 	if parent := path.Dir(name); parent != "." {
 		row.Parent = b.id(parent)
-		row.Root = b.pic.Providers[row.Parent-1].Root
+		row.Root = b.rows.Providers[row.Parent-1].Root
 	}
 	b.ids[name] = id
-	b.pic.Providers = append(b.pic.Providers, row)
+	b.rows.Providers = append(b.rows.Providers, row)
 	return &ProviderBuilder{b, id}
 }
 
@@ -94,12 +94,12 @@ func (b *Builder) Trait(name string) placement.TraitID {
 
 // Use raises what is allocated of a class on a provider.
 func (b *Builder) Use(provider string, class placement.ClassID, amount int64) {
-	b.stock(provider, class).Used += amount
+	b.inventory(provider, class).Used += amount
 }
 
 // Enlarge raises the total, and the largest unit, of a class on a provider.
 func (b *Builder) Enlarge(provider string, class placement.ClassID, by int64) {
-	s := b.stock(provider, class)
+	s := b.inventory(provider, class)
 	s.Total += by
 	s.MaxUnit += by
 }
@@ -107,16 +107,16 @@ func (b *Builder) Enlarge(provider string, class placement.ClassID, by int64) {
 // Empty takes all inventory from a provider.
 func (b *Builder) Empty(provider string) {
 	id := b.id(provider)
-	b.pic.Inventories = slices.DeleteFunc(b.pic.Inventories, func(r placement.InventoryRow) bool { return r.Provider == id })
+	b.rows.Inventories = slices.DeleteFunc(b.rows.Inventories, func(r placement.InventoryRow) bool { return r.Provider == id })
 }
 
 // Clone returns a builder that starts with the same rows.
 func (b *Builder) Clone() *Builder {
 	c := *b
-	c.pic.Inventories = slices.Clone(b.pic.Inventories)
-	c.pic.Providers = slices.Clip(b.pic.Providers)
-	c.pic.Traits = slices.Clip(b.pic.Traits)
-	c.pic.Aggregates = slices.Clip(b.pic.Aggregates)
+	c.rows.Inventories = slices.Clone(b.rows.Inventories)
+	c.rows.Providers = slices.Clip(b.rows.Providers)
+	c.rows.Traits = slices.Clip(b.rows.Traits)
+	c.rows.Aggregates = slices.Clip(b.rows.Aggregates)
 	c.classes, c.traits = slices.Clip(b.classes), slices.Clip(b.traits)
 	c.aggregates = slices.Clip(b.aggregates)
 	c.ids = make(map[string]int64, len(b.ids))
@@ -134,10 +134,10 @@ func (b *Builder) id(name string) int64 {
 	return id
 }
 
-func (b *Builder) stock(provider string, class placement.ClassID) *placement.InventoryRow {
+func (b *Builder) inventory(provider string, class placement.ClassID) *placement.InventoryRow {
 	id := b.id(provider)
-	for i := range b.pic.Inventories {
-		if r := &b.pic.Inventories[i]; r.Provider == id && r.Class == class {
+	for i := range b.rows.Inventories {
+		if r := &b.rows.Inventories[i]; r.Provider == id && r.Class == class {
 			return r
 		}
 	}
@@ -155,9 +155,9 @@ type ProviderBuilder struct {
 	id int64
 }
 
-// Stock adds inventory of a class: total of it, nothing reserved or used, in
+// Inventory adds inventory of a class: total of it, nothing reserved or used, in
 // units of any size. Options change the row.
-func (p *ProviderBuilder) Stock(class string, total int64, options ...func(*placement.InventoryRow)) *ProviderBuilder {
+func (p *ProviderBuilder) Inventory(class string, total int64, options ...func(*placement.InventoryRow)) *ProviderBuilder {
 	row := placement.InventoryRow{
 		Provider: p.id,
 		Class:    p.b.Class(class),
@@ -168,14 +168,14 @@ func (p *ProviderBuilder) Stock(class string, total int64, options ...func(*plac
 	for _, option := range options {
 		option(&row)
 	}
-	p.b.pic.Inventories = append(p.b.pic.Inventories, row)
+	p.b.rows.Inventories = append(p.b.rows.Inventories, row)
 	return p
 }
 
 // Traits gives the provider traits.
 func (p *ProviderBuilder) Traits(names ...string) *ProviderBuilder {
 	for _, name := range names {
-		p.b.pic.Traits = append(p.b.pic.Traits, placement.ProviderTraitRow{Provider: p.id, Trait: p.b.Trait(name)})
+		p.b.rows.Traits = append(p.b.rows.Traits, placement.ProviderTraitRow{Provider: p.id, Trait: p.b.Trait(name)})
 	}
 	return p
 }
@@ -195,7 +195,7 @@ func (p *ProviderBuilder) Aggregates(names ...string) *ProviderBuilder {
 			p.b.aggregates = append(p.b.aggregates, uuid)
 		}
 		row := placement.AggregateRow{Provider: p.id, ID: placement.AggregateID(i + 1), UUID: uuid}
-		p.b.pic.Aggregates = append(p.b.pic.Aggregates, row)
+		p.b.rows.Aggregates = append(p.b.rows.Aggregates, row)
 	}
 	return p
 }

@@ -52,7 +52,7 @@ func Forest(t *rapid.T) *Builder {
 func fill(t *rapid.T, p *ProviderBuilder, sharing bool) {
 	for _, class := range ClassNames {
 		if !OneIn(t, 3, class) {
-			p.Stock(class, rapid.Int64Range(2, 8).Draw(t, "total"), func(r *placement.InventoryRow) { bend(t, r) })
+			p.Inventory(class, rapid.Int64Range(2, 8).Draw(t, "total"), func(r *placement.InventoryRow) { bend(t, r) })
 		}
 	}
 	for _, trait := range TraitNames {

@@ -22,18 +22,18 @@ type Observation struct {
 	WithAggregate  map[placement.UUID][]placement.UUID
 	WithSharing    []placement.UUID
 	Associated     []string
-	Room           map[string]map[placement.UUID]int64 // by class and root
+	FreeCapacity   map[string]map[placement.UUID]int64 // by class and root
 	Totals         []snapshot.Totals
 }
 
 // seen is a provider without its place.
 type seen struct {
 	placement.ProviderInfo
-	ID         int64
-	Stocks     []snapshot.Inventory
-	Traits     []placement.TraitID
-	Aggregates []placement.UUID
-	Shares     bool
+	ID          int64
+	Inventories []snapshot.Inventory
+	Traits      []placement.TraitID
+	Aggregates  []placement.UUID
+	Shares      bool
 }
 
 // Observe asks a snapshot everything. It panics when indexes and trees do not fit together.
@@ -45,7 +45,7 @@ func Observe(w *snapshot.Snapshot) Observation {
 		WithClass: make(map[string][]placement.UUID), WithTrait: make(map[string][]placement.UUID),
 		WithAggregate: make(map[placement.UUID][]placement.UUID),
 		WithSharing:   rootsOf(w, w.WithSharing()),
-		Room:          make(map[string]map[placement.UUID]int64),
+		FreeCapacity:  make(map[string]map[placement.UUID]int64),
 		Totals:        w.Totals(),
 	}
 	for t := range w.Trees() {
@@ -58,7 +58,7 @@ func Observe(w *snapshot.Snapshot) Observation {
 	mustBe(slices.Equal(o.Totals, totalsOf(w)), "the totals are the sums of the inventories")
 	for _, n := range o.Classes {
 		o.WithClass[n.Name] = rootsOf(w, w.WithClass(placement.ClassID(n.ID)))
-		o.Room[n.Name] = observeRoom(w, placement.ClassID(n.ID))
+		o.FreeCapacity[n.Name] = observeFree(w, placement.ClassID(n.ID))
 	}
 	for _, n := range o.Traits {
 		id, _ := w.Trait(n.Name)
@@ -77,7 +77,7 @@ func (o *Observation) provider(w *snapshot.Snapshot, t *snapshot.Tree, p *snapsh
 	mustBe(byName == p, "a provider is found by its name")
 	same := func(q *snapshot.Provider) bool { return q.UUID == p.UUID }
 	mustBe(t.Providers[p.Index] == p && slices.IndexFunc(t.Providers, same) == p.Index, "a provider is at its index")
-	s := seen{ProviderInfo: t.Info(p), ID: p.ID, Stocks: p.Inventories, Traits: p.Traits, Shares: p.Shares}
+	s := seen{ProviderInfo: t.Info(p), ID: p.ID, Inventories: p.Inventories, Traits: p.Traits, Shares: p.Shares}
 	for _, id := range p.Aggregates {
 		uuid := w.AggregateUUID(id)
 		back, ok := w.Aggregate(uuid)
@@ -112,9 +112,9 @@ func rootsOf(w *snapshot.Snapshot, set []uint64) []placement.UUID {
 // mostRoom is more than any inventory of the books has.
 const mostRoom = 20
 
-// observeRoom returns the biggest amount for which there may be free capacity in each
+// observeFree returns the biggest amount for which there may be free capacity in each
 // tree, where there is any.
-func observeRoom(w *snapshot.Snapshot, class placement.ClassID) map[placement.UUID]int64 {
+func observeFree(w *snapshot.Snapshot, class placement.ClassID) map[placement.UUID]int64 {
 	room := w.FreeCapacity(class)
 	amounts := make(map[placement.UUID]int64)
 	for t := range w.Trees() {

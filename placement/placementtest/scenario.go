@@ -138,7 +138,7 @@ func (s *scenario) provider(words []string) {
 		case word[0] == '@':
 			p.Aggregates(word[1:])
 		default:
-			s.stock(p, word)
+			s.inventory(p, word)
 		}
 	}
 }

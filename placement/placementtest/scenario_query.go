@@ -8,13 +8,13 @@ import (
 )
 
 // stock adds inventory from a word such as VCPU=16/ratio=4.
-func (s *scenario) stock(p *ProviderBuilder, word string) {
+func (s *scenario) inventory(p *ProviderBuilder, word string) {
 	fields := strings.Split(word, "/")
 	class, total, ok := strings.Cut(fields[0], "=")
 	if !ok {
 		s.fatal("no inventory, trait or aggregate: %q", word)
 	}
-	p.Stock(class, s.number(total), func(row *placement.InventoryRow) {
+	p.Inventory(class, s.number(total), func(row *placement.InventoryRow) {
 		for _, field := range fields[1:] {
 			s.setField(row, field)
 		}

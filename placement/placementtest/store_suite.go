@@ -76,8 +76,8 @@ func (c *storeCase) sample() sample {
 			return p.Name == name, err
 		},
 		Count: func(r placement.Reader) (int, error) {
-			pic, err := r.TreeRows(nil)
-			return len(pic.Providers), err
+			rows, err := r.TreeRows(nil)
+			return len(rows.Providers), err
 		},
 	}
 }
@@ -144,7 +144,7 @@ func (c *storeCase) provider(name string, parent *placement.ProviderRow) placeme
 }
 
 // stock gives a provider inventory of a class.
-func (c *storeCase) stock(provider int64, class placement.ClassID, total int64) placement.InventoryRow {
+func (c *storeCase) inventory(provider int64, class placement.ClassID, total int64) placement.InventoryRow {
 	c.Helper()
 	inv := placement.Inventory{Total: total, Reserved: 1, MinUnit: 1, MaxUnit: total, StepSize: 1, AllocationRatio: 1.5}
 	c.update(early, func(w placement.Writer) error { return w.InsertInventory(provider, class, inv) })

@@ -25,7 +25,7 @@ func twoHosts(c *storeCase) (one, two placement.ProviderRow, vm placement.Consum
 	c.Helper()
 	one = c.provider("cn1", nil)
 	two = c.provider("cn2", &one)
-	c.stock(one.ID, 0, 8)
+	c.inventory(one.ID, 0, 8)
 	vm = c.consumer("vm1", "INSTANCE")
 	c.allocate(vm.UUID, one, 0, 2)
 	c.allocate(vm.UUID, two, 1, 3)

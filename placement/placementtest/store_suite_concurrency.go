@@ -58,7 +58,7 @@ func bumpTogether(c *storeCase) {
 // must find the same sum, however often it looks.
 func viewWhileWriting(c *storeCase) {
 	p := c.provider("cn1", nil)
-	c.stock(p.ID, 0, 10)
+	c.inventory(p.ID, 0, 10)
 	c.allocate(uuidOf("a"), p, 0, 1)
 	var done atomic.Bool
 	look := func(r placement.Reader) error {
@@ -112,7 +112,7 @@ func shuttle(c *storeCase, p placement.ProviderRow, n int) {
 func claimTheLast(c *storeCase) {
 	const workers, room = 16, 5
 	p := c.provider("cn1", nil)
-	c.stock(p.ID, 0, room)
+	c.inventory(p.ID, 0, room)
 	var won atomic.Int64
 	storetest.Together(workers, func(i int) {
 		err := c.store.Update(context.Background(), later, func(w placement.Writer) error {

@@ -28,7 +28,7 @@ var ordinary = []storeTest{
 	{"LongListsWork", longLists},
 	{"TextIsKeptAsItIs", keepText},
 	{"RowsAreLocked", takeLocks},
-	{"DigestsSumUp", sumUp},
+	{"ChecksumsSumUp", sumUp},
 }
 
 // wants says that an Update's function got an error it should not have.
@@ -41,8 +41,8 @@ func wants(call string, got, want error) error {
 
 func emptyStore(c *storeCase) {
 	c.view(func(r placement.Reader) error {
-		pic, err := r.TreeRows(nil)
-		c.same("TreeRows(nil)", len(pic.Providers)+len(pic.Inventories)+len(pic.Traits)+len(pic.Aggregates), 0)
+		rows, err := r.TreeRows(nil)
+		c.same("TreeRows(nil)", len(rows.Providers)+len(rows.Inventories)+len(rows.Traits)+len(rows.Aggregates), 0)
 		if err != nil {
 			return err
 		}
@@ -98,8 +98,8 @@ func uniqueProviders(c *storeCase) {
 		)
 	})
 	two.Modified, two.Updated = later, true
-	pic := read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(nil) })
-	c.same("providers after refused changes", pic.Providers, []placement.ProviderRow{one, two})
+	rows := read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(nil) })
+	c.same("providers after refused changes", rows.Providers, []placement.ProviderRow{one, two})
 }
 
 func moveProviders(c *storeCase) {
@@ -119,14 +119,14 @@ func moveProviders(c *storeCase) {
 
 func deleteProviders(c *storeCase) {
 	p := c.provider("cn1", nil)
-	c.stock(p.ID, 0, 8)
+	c.inventory(p.ID, 0, 8)
 	trait := add(c, func(w placement.Writer) (placement.TraitID, error) { return w.InsertTrait("CUSTOM_GOLD") })
 	c.update(early, func(w placement.Writer) error {
 		return errors.Join(w.AddProviderTraits(p.ID, trait), w.AddProviderAggregates(p.ID, uuidOf("agg")))
 	})
 	c.update(later, func(w placement.Writer) error { return w.DeleteProvider(p.ID) })
-	pic := read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(nil) })
-	c.same("what is left", pic, placement.TreeRows{FoldCase: pic.FoldCase, FoldLike: pic.FoldLike})
+	rows := read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(nil) })
+	c.same("what is left", rows, placement.TreeRows{FoldCase: rows.FoldCase, FoldLike: rows.FoldLike})
 	used := read(c, func(r placement.Reader) (bool, error) { return r.TraitInUse(trait) })
 	c.same("TraitInUse", used, false)
 }
@@ -149,8 +149,8 @@ func bumpGenerations(c *storeCase) {
 
 func keepInventories(c *storeCase) {
 	p := c.provider("cn1", nil)
-	cpu := c.stock(p.ID, 0, 8)
-	ram := c.stock(p.ID, 1, placement.MaxInt)
+	cpu := c.inventory(p.ID, 0, 8)
+	ram := c.inventory(p.ID, 1, placement.MaxInt)
 	c.update(later, func(w placement.Writer) error {
 		cpu.Inventory = placement.Inventory{Total: 4, MinUnit: 2, MaxUnit: 4, StepSize: 2, AllocationRatio: 0.1}
 		cpu.Modified = later
@@ -181,7 +181,7 @@ func keepInventories(c *storeCase) {
 
 func sumUsage(c *storeCase) {
 	one, two := c.provider("cn1", nil), c.provider("cn2", nil)
-	first, second, third := c.stock(one.ID, 0, 8), c.stock(one.ID, 1, 8), c.stock(two.ID, 0, 8)
+	first, second, third := c.inventory(one.ID, 0, 8), c.inventory(one.ID, 1, 8), c.inventory(two.ID, 0, 8)
 	a, b := c.consumer("vm1", ""), c.consumer("vm2", "")
 	c.allocate(a.UUID, one, 0, 2)
 	c.allocate(b.UUID, one, 0, 3)
@@ -364,7 +364,7 @@ func takeSnapshots(c *storeCase) {
 	one := c.provider("cn1", nil)
 	two := c.provider("cn2", nil)
 	child := c.provider("nic", &one)
-	cpu, bandwidth := c.stock(one.ID, 0, 8), c.stock(child.ID, 12, 1000)
+	cpu, bandwidth := c.inventory(one.ID, 0, 8), c.inventory(child.ID, 12, 1000)
 	vm := c.consumer("vm1", "")
 	c.allocate(vm.UUID, child, 12, 300)
 	bandwidth.Used = 300
@@ -416,8 +416,8 @@ func longLists(c *storeCase) {
 	c.claim(early, placement.ClaimRows{Allocations: rows})
 	held := read(c, func(r placement.Reader) (placement.ConsumerAllocations, error) { return r.AllocationsOf(uuidOf("vm1")) })
 	c.same("allocations made at once", len(held.Allocations), n)
-	pic := read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(roots) })
-	c.same("providers in a snapshot of many roots", len(pic.Providers), n)
+	trees := read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(roots) })
+	c.same("providers in a snapshot of many roots", len(trees.Providers), n)
 }
 
 func keepText(c *storeCase) {
@@ -448,20 +448,20 @@ func takeLocks(c *storeCase) {
 	})
 }
 
-// sumUp checks the digests of a small snapshot by hand.
+// sumUp checks the checksums of a small snapshot by hand.
 func sumUp(c *storeCase) {
 	one := c.provider("cn1", nil)
 	child := c.provider("nic", &one)
-	inv := c.stock(one.ID, 0, 8)
-	c.stock(child.ID, 1, 4)
+	inv := c.inventory(one.ID, 0, 8)
+	c.inventory(child.ID, 1, 4)
 	c.allocate(uuidOf("vm1"), one, 0, 3)
 	trait := add(c, func(w placement.Writer) (placement.TraitID, error) { return w.InsertTrait("CUSTOM_A") })
 	c.update(later, func(w placement.Writer) error {
 		return errors.Join(w.AddProviderTraits(one.ID, trait), w.AddProviderAggregates(child.ID, uuidOf("a")), w.BumpProvider(child.ID, 0))
 	})
-	total := placement.Digest{}
+	total := placement.Checksum{}
 	c.view(func(r placement.Reader) error {
-		all, err := r.Digests()
+		all, err := r.Checksums()
 		for _, d := range all {
 			total.Providers += d.Providers
 			total.Generations += d.Generations
@@ -484,7 +484,7 @@ func sumUp(c *storeCase) {
 		c.same("RootsBetween behind the last", len(none), 0)
 		return errors.Join(err, err2, err3)
 	})
-	c.same("the sums", total, placement.Digest{
+	c.same("the sums", total, placement.Checksum{
 		Providers: 2, Generations: 1, Roots: 2 * one.ID, Parents: one.ID, NameLengths: 6, Modified: later.Unix(),
 		Inventories: 2, Total: inv.Total + 4, Reserved: 2, Ratios: 3000, Used: 3,
 		Traits: 1, TraitIDs: int64(trait), Aggregates: 1,

@@ -24,13 +24,13 @@ var errRefused = storetest.ErrRefused
 
 func providerCount(c *storeCase) int {
 	c.Helper()
-	pic := read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(nil) })
-	return len(pic.Providers)
+	rows := read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(nil) })
+	return len(rows.Providers)
 }
 
 func rollBack(c *storeCase) {
 	p := c.provider("cn1", nil)
-	c.stock(p.ID, 0, 8)
+	c.inventory(p.ID, 0, 8)
 	before := read(c, func(r placement.Reader) (placement.TreeRows, error) { return r.TreeRows(nil) })
 	err := c.store.Update(context.Background(), later, func(w placement.Writer) error {
 		return errors.Join(

@@ -52,11 +52,11 @@ func (t *tx) setAggregates(p placement.ProviderRow, want []placement.UUID) error
 		ids[r.UUID] = r.ID
 	}
 	add, remove := difference(have, want)
-	gone := make([]placement.AggregateID, 0, len(remove))
+	removed := make([]placement.AggregateID, 0, len(remove))
 	for _, uuid := range remove {
-		gone = append(gone, ids[uuid])
+		removed = append(removed, ids[uuid])
 	}
-	if err := t.RemoveProviderAggregates(p.ID, gone...); err != nil {
+	if err := t.RemoveProviderAggregates(p.ID, removed...); err != nil {
 		return err
 	}
 	return t.AddProviderAggregates(p.ID, add...)

@@ -293,8 +293,8 @@ func readConsumer(w placement.Writer, who *placement.ConsumerState) error {
 		return err
 	}
 	*who = placement.ConsumerState{ID: row.ID, UUID: who.UUID, Generation: row.Generation}
-	held, err := w.AllocationsOf(who.UUID)
-	for _, a := range held.Allocations {
+	allocated, err := w.AllocationsOf(who.UUID)
+	for _, a := range allocated.Allocations {
 		who.Allocations = append(who.Allocations, placement.AllocatedAmount{Provider: a.Provider, ProviderUUID: a.ProviderUUID, Class: a.Class, Used: a.Used})
 	}
 	return err

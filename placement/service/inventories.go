@@ -220,15 +220,15 @@ func (t *tx) setInventories(p placement.ProviderRow, invs []placement.InventoryO
 	if err != nil {
 		return err
 	}
-	var gone []placement.ClassID
+	var removed []placement.ClassID
 	known := make(map[placement.ClassID]bool, len(have))
 	for _, row := range have {
 		known[row.Class] = true
 		if _, keep := want[row.Class]; !keep {
-			gone = append(gone, row.Class)
+			removed = append(removed, row.Class)
 		}
 	}
-	if _, err := t.deleteInventories(p, gone...); err != nil {
+	if _, err := t.deleteInventories(p, removed...); err != nil {
 		return err
 	}
 	return t.writeInventories(p, order, want, known)
@@ -259,7 +259,7 @@ func (t *tx) deleteInventories(p placement.ProviderRow, classes ...placement.Cla
 	if len(classes) == 0 {
 		return 0, nil
 	}
-	held, err := t.AllocatedClasses(p.ID)
+	allocated, err := t.AllocatedClasses(p.ID)
 	if err != nil {
 		return 0, err
 	}
@@ -267,9 +267,9 @@ func (t *tx) deleteInventories(p placement.ProviderRow, classes ...placement.Cla
 	for _, c := range classes {
 		leaving[c] = true
 	}
-	held = slices.DeleteFunc(held, func(c placement.ClassID) bool { return !leaving[c] })
-	if len(held) > 0 {
-		names, err := t.classNames(held)
+	allocated = slices.DeleteFunc(allocated, func(c placement.ClassID) bool { return !leaving[c] })
+	if len(allocated) > 0 {
+		names, err := t.classNames(allocated)
 		if err != nil {
 			return 0, err
 		}

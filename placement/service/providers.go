@@ -231,9 +231,9 @@ func (s *Service) DeleteProvider(ctx context.Context, uuid placement.UUID) error
 			return fault.New(fault.Conflict, placement.CodeCannotDeleteParent,
 				"Unable to delete parent resource provider %s: It has child resource providers.", uuid)
 		}
-		if held, err := t.AllocatedClasses(row.ID); err != nil {
+		if allocated, err := t.AllocatedClasses(row.ID); err != nil {
 			return err
-		} else if len(held) > 0 {
+		} else if len(allocated) > 0 {
 			return fault.New(fault.Conflict, placement.CodeProviderInUse,
 				"Unable to delete resource provider %s: Resource provider has allocations.", uuid)
 		}

@@ -46,12 +46,12 @@ type Service struct {
 
 	pending struct {
 		sync.Mutex
-		changes placement.Changes
-		ticket  uint64             // of the newest change
-		watched *placement.Changes // what came since a sweep began, nil without one
+		changes   placement.Changes
+		version   uint64             // counts the changes
+		collected *placement.Changes // what came since Reconcile began to compare, nil while none does
 	}
-	refreshing chan struct{}      // holds one token: whoever has it owns what follows
-	tried      uint64             // ticket up to which a refresh was tried
+	refreshing chan struct{}      // a lock of what follows: full while a refresh runs
+	attempted  uint64             // the version of pending up to which a refresh was tried
 	outcome    error              // of the last one
 	position   placement.Position // up to which the snapshot has what other stores wrote
 
@@ -59,9 +59,9 @@ type Service struct {
 	newer  map[*snapshot.Tree]*snapshot.Tree           // what its own commits made of trees that the snapshot may show; of the writing goroutine
 	behind atomic.Bool                                 // newer has grown too long: the snapshot is to be brought up to date
 
-	sweeping sync.Mutex // guards what follows
-	odd      oddities
-	swept    storeMark // of the store, when it was compared the last time
+	reconciling sync.Mutex // guards what follows
+	drifts      drifts
+	reconciled  storeMark // of the store, when it was compared the last time
 }
 
 // Settings are the parts of placement.conf that are rules. The zero value is
@@ -76,13 +76,13 @@ type Settings struct {
 	ConflictRetries int
 	// Now is the clock.
 	Now func() time.Time
-	// Observe, when not nil, is told of what happens to claims.
+	// Observe, when not nil, is called with what happens to claims.
 	Observe func(ClaimEvent)
-	// RefreshFailed, when not nil, is told why the snapshot could not be brought up to date
+	// RefreshFailed, when not nil, is called with the reason why the snapshot could not be brought up to date
 	// after something was committed. Requests that are answered from it fail until it can.
 	RefreshFailed func(error)
-	// ObserveOthers, when not nil, is told of what other services on the same
-	// store changed, as it is taken over.
+	// ObserveOthers, when not nil, is called with what other services on the same
+	// store changed, before it is read.
 	ObserveOthers func(placement.Changes)
 }
 
@@ -118,7 +118,7 @@ func New(ctx context.Context, store placement.Store, settings Settings) (*Servic
 	return s, nil
 }
 
-// load reads what the store holds.
+// load reads everything in the store.
 func (s *Service) load(ctx context.Context) error {
 	// Where the log is, and who wrote, comes first: what is written meanwhile is
 	// read twice.
@@ -133,7 +133,7 @@ func (s *Service) load(ctx context.Context) error {
 	if err := s.reload(ctx); err != nil {
 		return err
 	}
-	s.position, s.swept = position, now
+	s.position, s.reconciled = position, now
 	return nil
 }
 
@@ -165,9 +165,9 @@ func catalogs(r placement.Reader) (classes, traits []placement.Named, err error)
 	return classes, traits, err
 }
 
-// SnapshotWith is Snapshot for somebody who looks for a provider. On a shared store a
-// program that keeps no change log may just have made it: one that the snapshot
-// does not know is looked up in the store.
+// SnapshotWith is Snapshot for a request that looks for a provider. On a shared store a
+// program that appends nothing to the change log may just have created it: one that the snapshot
+// does not have is looked up in the store.
 func (s *Service) SnapshotWith(ctx context.Context, uuid placement.UUID) (*snapshot.Snapshot, error) {
 	w, err := s.Snapshot(ctx)
 	if err != nil || !s.store.Shared() {
@@ -208,16 +208,16 @@ func (s *Service) Snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
 	return s.snapshot.Load(), nil
 }
 
-// patience is how long a request waits for a snapshot that is fresh.
-const patience = 20 * time.Second
+// followTimeout is how long a request waits for a snapshot that is fresh.
+const followTimeout = 20 * time.Second
 
 // follow brings in what other services wrote, in bounded time.
 func (s *Service) follow(ctx context.Context) error {
-	bounded, cancel := context.WithTimeout(ctx, patience)
+	bounded, cancel := context.WithTimeout(ctx, followTimeout)
 	defer cancel()
 	err := s.refresh(bounded, placement.Changes{})
 	if err != nil && ctx.Err() == nil && bounded.Err() != nil {
-		return errStoreAway
+		return errStoreUnavailable
 	}
 	return err
 }
@@ -311,19 +311,19 @@ func (s *Service) refreshed(err error) {
 	}
 }
 
-// note adds changes that the next refresh is to bring in, and returns the ticket
-// of a refresh that has them.
-func (s *Service) note(done placement.Changes) (ticket uint64) {
+// note adds changes that the next refresh is to bring in, and returns the version of pending
+// that has them.
+func (s *Service) note(done placement.Changes) (version uint64) {
 	s.pending.Lock()
 	defer s.pending.Unlock()
 	s.pending.changes.Add(done)
-	s.pending.ticket++
-	s.saw(done)
-	return s.pending.ticket
+	s.pending.version++
+	s.collect(done)
+	return s.pending.version
 }
 
-// errStoreAway is what callers see when the snapshot cannot be brought up to date.
-var errStoreAway = fault.New(fault.Unavailable, "", "The database cannot be read at the moment. Please try again.")
+// errStoreUnavailable is what callers see when the snapshot cannot be brought up to date.
+var errStoreUnavailable = fault.New(fault.Unavailable, "", "The database cannot be read at the moment. Please try again.")
 
 // refreshTimeout bounds how long a refresh may wait for the store. Reading
 // everything again takes as long as it takes: the store bounds its silence.
@@ -340,7 +340,7 @@ func (s *Service) refresh(ctx context.Context, done placement.Changes) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if s.tried >= mine {
+	if s.attempted >= mine {
 		err := s.outcome
 		<-s.refreshing
 		return err
@@ -364,17 +364,16 @@ func (s *Service) refreshHere(ctx context.Context, done placement.Changes) error
 	mine := s.note(done)
 	s.refreshing <- struct{}{}
 	defer func() { <-s.refreshing }()
-	if s.tried >= mine {
+	if s.attempted >= mine {
 		return s.outcome
 	}
 	return s.refreshAll(ctx)
 }
 
-// refreshAll serves all tickets that were taken before it. Its caller holds the
-// token.
+// refreshAll brings in all that is pending. Its caller owns refreshing.
 func (s *Service) refreshAll(ctx context.Context) (err error) {
 	s.pending.Lock()
-	batch, upTo := s.pending.changes, s.pending.ticket
+	batch, upTo := s.pending.changes, s.pending.version
 	s.pending.changes = placement.Changes{}
 	s.pending.Unlock()
 
@@ -384,14 +383,14 @@ func (s *Service) refreshAll(ctx context.Context) (err error) {
 		s.pending.changes.Add(batch)
 		s.pending.Unlock()
 		// The cause is for the log; the caller sees the fault alone.
-		err = fmt.Errorf("refreshing the snapshot: %w (%v)", errStoreAway, err)
+		err = fmt.Errorf("refreshing the snapshot: %w (%v)", errStoreUnavailable, err)
 	}
 	s.stale.Store(err != nil)
-	s.tried, s.outcome = upTo, err
+	s.attempted, s.outcome = upTo, err
 	return err
 }
 
-// recovered turns a panic over rows that nobody thought of into an error: the
+// recovered turns a panic over unexpected rows into an error: the
 // snapshot is stale then, and the program goes on.
 func recovered(err *error) {
 	if p := recover(); p != nil {
@@ -411,7 +410,7 @@ func (s *Service) catchUp(ctx context.Context, c placement.Changes) (err error) 
 			return err
 		}
 		s.pending.Lock()
-		s.saw(others)
+		s.collect(others)
 		s.pending.Unlock()
 		if s.settings.ObserveOthers != nil && !others.Empty() {
 			s.settings.ObserveOthers(others)
@@ -467,7 +466,7 @@ func (s *Service) apply(ctx context.Context, c placement.Changes) error {
 }
 
 // view runs fn on a consistent state of the store, for what the snapshot does
-// not hold: consumers and their allocations.
+// not have: consumers and their allocations.
 //
 // On a shared store it follows first: that is when a server that is not the
 // primary any more is noticed.

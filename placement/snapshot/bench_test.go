@@ -24,16 +24,16 @@ var bigSnapshots = []struct {
 func BenchmarkNewSnapshot(b *testing.B) {
 	for _, big := range bigSnapshots {
 		b.Run(big.name, func(b *testing.B) {
-			w := big.make()
+			s := big.make()
 			var snapshot *snapshot.Snapshot
 			before := liveBytes()
 			for b.Loop() {
-				snapshot = w.Snapshot()
+				snapshot = s.Snapshot()
 			}
 			b.ReportMetric(float64(liveBytes()-before)/float64(snapshot.Len()), "B/provider")
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*snapshot.Len()), "ns/provider")
 			runtime.KeepAlive(snapshot)
-			runtime.KeepAlive(w)
+			runtime.KeepAlive(s)
 		})
 	}
 }
@@ -51,9 +51,9 @@ func liveBytes() uint64 {
 func BenchmarkWithTrees(b *testing.B) {
 	for _, big := range bigSnapshots {
 		b.Run(big.name, func(b *testing.B) {
-			w := big.make()
-			_, _, rows := w.Rows()
-			snapshot, rows := w.Snapshot(), treeOf(rows, rows.Providers[0].ID)
+			s := big.make()
+			_, _, rows := s.Rows()
+			snapshot, rows := s.Snapshot(), treeOf(rows, rows.Providers[0].ID)
 			b.ReportAllocs()
 			for b.Loop() {
 				rows.Inventories[0].Used = 1 - rows.Inventories[0].Used

@@ -16,7 +16,7 @@ import (
 func buildTrees(rows placement.TreeRows, sharing placement.TraitID, old []*Tree) []*Tree {
 	b := newTreeBuilder(rows, sharing)
 	for _, t := range old {
-		b.learn(t)
+		b.reuse(t)
 	}
 	var trees []*Tree
 	order := b.order()
@@ -127,16 +127,16 @@ func rank(r *placement.ProviderRow) int64 {
 	return r.ID
 }
 
-// learn makes what a tree has known for being shared.
-func (b *treeBuilder) learn(t *Tree) {
+// reuse has what a tree is made of shared with the trees that are built.
+func (b *treeBuilder) reuse(t *Tree) {
 	for _, p := range t.Providers {
 		for i := range p.Inventories {
 			b.shares[*p.Inventories[i].Inventory] = p.Inventories[i].Inventory
 		}
-		b.traitLists.learn(p.Traits)
-		b.aggregateLists.learn(p.Aggregates)
+		b.traitLists.reuse(p.Traits)
+		b.aggregateLists.reuse(p.Aggregates)
 	}
-	b.aggregateLists.learn(t.aggregates)
+	b.aggregateLists.reuse(t.aggregates)
 }
 
 // tree makes the tree of some rows, nil when its root is missing.
@@ -311,8 +311,8 @@ func (l *lists[K]) take() []K {
 	return list
 }
 
-// learn makes a list the copy that is kept.
-func (l *lists[K]) learn(list []K) {
+// reuse makes a list the copy that all others share.
+func (l *lists[K]) reuse(list []K) {
 	for _, id := range list {
 		l.add(id)
 	}

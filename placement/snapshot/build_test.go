@@ -15,8 +15,8 @@ import (
 )
 
 // allTrees returns the providers of all trees.
-func allTrees(w *snapshot.Snapshot) (all [][]*snapshot.Provider) {
-	for t := range w.Trees() {
+func allTrees(s *snapshot.Snapshot) (all [][]*snapshot.Provider) {
+	for t := range s.Trees() {
 		all = append(all, t.Providers)
 	}
 	return all
@@ -24,14 +24,14 @@ func allTrees(w *snapshot.Snapshot) (all [][]*snapshot.Provider) {
 
 // TestTreesOfShuffledRows makes the same trees of the same rows in any order.
 func TestTreesOfShuffledRows(t *testing.T) {
-	w := clouds.Bandwidth(30, 1)
-	classes, traits, rows := w.Rows()
+	s := clouds.Bandwidth(30, 1)
+	classes, traits, rows := s.Rows()
 	shuffled := placement.TreeRows{
 		Providers: shuffle(rows.Providers), Inventories: shuffle(rows.Inventories),
 		Traits: shuffle(rows.Traits), Aggregates: shuffle(rows.Aggregates),
 	}
 	got := allTrees(snapshot.New(classes, traits, shuffled, time.Time{}))
-	if diff := cmp.Diff(allTrees(w.Snapshot()), got, cmpopts.IgnoreUnexported(snapshot.Provider{})); diff != "" {
+	if diff := cmp.Diff(allTrees(s.Snapshot()), got, cmpopts.IgnoreUnexported(snapshot.Provider{})); diff != "" {
 		t.Errorf("trees of rows in order and of shuffled ones (-want +got):\n%s", diff)
 	}
 }
@@ -46,9 +46,9 @@ func shuffle[T any](rows []T) []T {
 // TestTreesShareWhatIsAlike counts the inventories and lists of traits of hosts
 // alike, also when each tree was read again.
 func TestTreesShareWhatIsAlike(t *testing.T) {
-	w := clouds.Bandwidth(30, 1)
-	_, _, rows := w.Rows()
-	snapshot := w.Snapshot()
+	s := clouds.Bandwidth(30, 1)
+	_, _, rows := s.Rows()
+	snapshot := s.Snapshot()
 	want := copies(snapshot)
 	if want.inventories != 4 || want.traits != 8 {
 		t.Fatalf("%+v, want 3 kinds of a host's inventories and one of its devices', 6 kinds of devices and 2 of hosts", want)
@@ -66,10 +66,10 @@ func TestTreesShareWhatIsAlike(t *testing.T) {
 // kept counts what is in memory once.
 type kept struct{ inventories, traits, aggregates int }
 
-func copies(w *snapshot.Snapshot) kept {
+func copies(s *snapshot.Snapshot) kept {
 	inventories := make(map[*placement.Inventory]bool)
 	traits, aggregates := make(map[*placement.TraitID]bool), make(map[*placement.AggregateID]bool)
-	for _, tree := range allTrees(w) {
+	for _, tree := range allTrees(s) {
 		for _, p := range tree {
 			for i := range p.Inventories {
 				inventories[p.Inventories[i].Inventory] = true

@@ -135,7 +135,7 @@ func (e *edit) measure(was, is *Tree) {
 func (e *edit) setFree(id placement.ClassID, index, entry int32) {
 	r := e.free[id]
 	if r == nil {
-		shared := e.w.free[id]
+		shared := e.next.free[id]
 		if shared.entry(index) == entry {
 			return
 		}
@@ -156,4 +156,4 @@ func (t *Tree) freeEntry(id placement.ClassID) (entry int32) {
 }
 
 // FreeCapacity returns what single providers could give of a class.
-func (w *Snapshot) FreeCapacity(id placement.ClassID) FreeCapacity { return w.free[id] }
+func (s *Snapshot) FreeCapacity(id placement.ClassID) FreeCapacity { return s.free[id] }

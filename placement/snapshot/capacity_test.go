@@ -32,13 +32,13 @@ func TestFreeCapacityIsRightAtTheEnds(t *testing.T) {
 		inv.StepSize = 1
 		for _, used := range []int64{0, 1, 4, 5, big - 1, big, 1 << 51, 1<<53 - 1, 1 << 53} {
 			t.Run(fmt.Sprintf("%v/%d", inv, used), func(t *testing.T) {
-				w := snapshot.New(nil, nil, placement.TreeRows{
+				s := snapshot.New(nil, nil, placement.TreeRows{
 					Providers:   []placement.ProviderRow{{ID: 1, UUID: "a", Name: "a", Root: 1}},
 					Inventories: []placement.InventoryRow{{Provider: 1, Class: 1, Used: used, Inventory: inv}},
 				}, time.Time{})
 				for _, amount := range []int64{1, 2, 5, 6, 7, 10, 11, big - 2, big - 1, big, big + 1} {
-					inventory := w.Tree(0).Root().Inventory(1)
-					free, says := inventory.HasFree(amount), w.FreeCapacity(1).Word(0, 1, amount) == 1
+					inventory := s.Tree(0).Root().Inventory(1)
+					free, says := inventory.HasFree(amount), s.FreeCapacity(1).Word(0, 1, amount) == 1
 					if free && !says {
 						t.Errorf("HasFree(%d) is %t, the index says %t", amount, free, says)
 					}

@@ -37,9 +37,9 @@ func TestTreesOfBrokenRows(t *testing.T) {
 		}},
 	} {
 		t.Run(broken.name, func(t *testing.T) {
-			w := snapshot.New(nil, nil, placement.TreeRows{Providers: broken.rows}, time.Unix(0, 0))
-			w.Digests()
-			for tree := range w.Trees() {
+			s := snapshot.New(nil, nil, placement.TreeRows{Providers: broken.rows}, time.Unix(0, 0))
+			s.Checksums()
+			for tree := range s.Trees() {
 				for _, p := range tree.Providers {
 					tree.Info(p)
 					leadsToRoot(t, tree, p)

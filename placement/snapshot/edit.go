@@ -11,10 +11,10 @@ import (
 // New makes a Snapshot from the whole content of a store. Built is when it
 // was read.
 func New(classes, traits []placement.Named, rows placement.TreeRows, built time.Time) *Snapshot {
-	w := (&Snapshot{built: built, fold: rows.FoldCase, like: rows.FoldLike}).WithCatalogs(classes, traits)
-	w.learnAggregates(rows.Aggregates)
-	trees := buildTrees(rows, w.sharing, nil)
-	e := newEdit(w)
+	s := (&Snapshot{built: built, fold: rows.FoldCase, like: rows.FoldLike}).WithCatalogs(classes, traits)
+	s.addAggregates(rows.Aggregates)
+	trees := buildTrees(rows, s.sharing, nil)
+	e := newEdit(s)
 	for index, t := range trees {
 		t.index = int32(index)
 		t.layout = e.layoutOf(nil, t)
@@ -22,35 +22,35 @@ func New(classes, traits []placement.Named, rows placement.TreeRows, built time.
 		e.sum(nil, t)
 		e.index(nil, t)
 	}
-	w.trees = newPages(trees)
-	w.list(trees)
+	s.trees = newPages(trees)
+	s.list(trees)
 	e.finish()
-	return w
+	return s
 }
 
 // list makes the indexes of all providers.
-func (w *Snapshot) list(trees []*Tree) {
+func (s *Snapshot) list(trees []*Tree) {
 	roots := make([]indexEntry, len(trees))
-	uuids, names := make([]indexEntry, 0, w.providers), make([]indexEntry, 0, w.providers)
+	uuids, names := make([]indexEntry, 0, s.providers), make([]indexEntry, 0, s.providers)
 	for i, t := range trees {
 		roots[i] = indexEntry{hashID(t.Root().ID), place{t.index, 0}}
 		for _, p := range t.Providers {
 			at := place{t.index, int32(p.Index)}
-			uuids = append(uuids, indexEntry{w.uuidHash(p), at})
-			names = append(names, indexEntry{w.nameHash(p), at})
+			uuids = append(uuids, indexEntry{s.uuidHash(p), at})
+			names = append(names, indexEntry{s.nameHash(p), at})
 		}
 	}
-	w.byRoot, w.byUUID, w.byName = newIndex(roots), newIndex(uuids), newIndex(names)
+	s.byRoot, s.byUUID, s.byName = newIndex(roots), newIndex(uuids), newIndex(names)
 }
 
-func (w *Snapshot) uuidHash(p *Provider) uint32 { return hashText(string(w.uuidKey(p.UUID))) }
-func (w *Snapshot) nameHash(p *Provider) uint32 { return hashText(w.nameKey(p.Name)) }
+func (s *Snapshot) uuidHash(p *Provider) uint32 { return hashText(string(s.uuidKey(p.UUID))) }
+func (s *Snapshot) nameHash(p *Provider) uint32 { return hashText(s.nameKey(p.Name)) }
 
 // WithCatalogs returns the snapshot with other catalogs of classes and traits.
-func (w *Snapshot) WithCatalogs(classes, traits []placement.Named) *Snapshot {
-	next := *w
+func (s *Snapshot) WithCatalogs(classes, traits []placement.Named) *Snapshot {
+	next := *s
 	next.classes, next.traits = newCatalog(classes), newCatalog(traits)
-	if w.names == nil || w.classes.renamed(next.classes) || w.traits.renamed(next.traits) {
+	if s.names == nil || s.classes.renamed(next.classes) || s.traits.renamed(next.traits) {
 		next.names = new(Names)
 	}
 	next.sharing = placement.TraitID(next.traits.id(placement.SharesViaAggregate))
@@ -59,12 +59,12 @@ func (w *Snapshot) WithCatalogs(classes, traits []placement.Named) *Snapshot {
 
 // WithTrees returns the snapshot in which the trees with the given root ids are
 // as in rows: replaced, added, or gone when rows has no such root.
-func (w *Snapshot) WithTrees(roots []int64, rows placement.TreeRows, built time.Time) *Snapshot {
-	next := *w
+func (s *Snapshot) WithTrees(roots []int64, rows placement.TreeRows, built time.Time) *Snapshot {
+	next := *s
 	next.built = built
-	next.learnAggregates(rows.Aggregates)
+	next.addAggregates(rows.Aggregates)
 	fresh := make(map[int64]*Tree)
-	for _, t := range buildTrees(rows, w.sharing, w.treesOf(roots)) {
+	for _, t := range buildTrees(rows, s.sharing, s.treesOf(roots)) {
 		fresh[t.Root().ID] = t
 	}
 	e := newEdit(&next)
@@ -84,34 +84,34 @@ func (w *Snapshot) WithTrees(roots []int64, rows placement.TreeRows, built time.
 
 // Only returns a snapshot of the trees of rows alone, which have those roots, with the
 // catalogs of w.
-func (w *Snapshot) Only(roots []int64, rows placement.TreeRows) *Snapshot {
-	none := &Snapshot{classes: w.classes, traits: w.traits, names: w.names, sharing: w.sharing, fold: w.fold, like: w.like}
-	return none.WithTrees(roots, rows, w.built)
+func (s *Snapshot) Only(roots []int64, rows placement.TreeRows) *Snapshot {
+	none := &Snapshot{classes: s.classes, traits: s.traits, names: s.names, sharing: s.sharing, fold: s.fold, like: s.like}
+	return none.WithTrees(roots, rows, s.built)
 }
 
 // treesOf returns the trees with those roots, as far as there are any.
-func (w *Snapshot) treesOf(roots []int64) []*Tree {
+func (s *Snapshot) treesOf(roots []int64) []*Tree {
 	var trees []*Tree
 	for _, root := range roots {
-		if t := w.TreeOf(root); t != nil {
+		if t := s.TreeOf(root); t != nil {
 			trees = append(trees, t)
 		}
 	}
 	return trees
 }
 
-func (w *Snapshot) learnAggregates(rows []placement.AggregateRow) {
+func (s *Snapshot) addAggregates(rows []placement.AggregateRow) {
 	copied := false
 	for _, r := range rows {
-		key := w.uuidKey(r.UUID)
-		if _, ok := w.aggregateIDs[key]; ok {
+		key := s.uuidKey(r.UUID)
+		if _, ok := s.aggregateIDs[key]; ok {
 			continue
 		}
 		if !copied {
-			w.aggregateIDs, w.aggregateUUIDs = cloned(w.aggregateIDs), cloned(w.aggregateUUIDs)
+			s.aggregateIDs, s.aggregateUUIDs = cloned(s.aggregateIDs), cloned(s.aggregateUUIDs)
 			copied = true
 		}
-		w.aggregateIDs[key], w.aggregateUUIDs[r.ID] = r.ID, r.UUID
+		s.aggregateIDs[key], s.aggregateUUIDs[r.ID] = r.ID, r.UUID
 	}
 }
 
@@ -119,7 +119,7 @@ func (w *Snapshot) learnAggregates(rows []placement.AggregateRow) {
 // snapshot it works on. It copies each bit set at most once, however many trees
 // change.
 type edit struct {
-	w          *Snapshot
+	next       *Snapshot
 	classes    map[placement.ClassID][]uint64
 	traits     map[placement.TraitID][]uint64
 	aggregates map[placement.AggregateID][]uint64
@@ -129,36 +129,36 @@ type edit struct {
 	unused     []int32 // indexes without a tree
 }
 
-func newEdit(w *Snapshot) *edit {
+func newEdit(s *Snapshot) *edit {
 	return &edit{
-		w:          w,
+		next:       s,
 		classes:    make(map[placement.ClassID][]uint64),
 		traits:     make(map[placement.TraitID][]uint64),
 		aggregates: make(map[placement.AggregateID][]uint64),
 		free:       make(map[placement.ClassID]*capacityEdit),
 		totals:     make(map[placement.ClassID]Totals),
-		unused:     slices.Clone(w.unused),
+		unused:     slices.Clone(s.unused),
 	}
 }
 
 // finish puts the changed bit sets, free capacities and totals into the snapshot.
 func (e *edit) finish() {
-	e.w.withClass = replaceAll(e.w.withClass, e.classes)
-	e.w.withTrait = replaceAll(e.w.withTrait, e.traits)
-	e.w.withAggregate = replaceAll(e.w.withAggregate, e.aggregates)
+	e.next.withClass = replaceAll(e.next.withClass, e.classes)
+	e.next.withTrait = replaceAll(e.next.withTrait, e.traits)
+	e.next.withAggregate = replaceAll(e.next.withAggregate, e.aggregates)
 	if e.sharing != nil {
-		e.w.withSharing = e.sharing
+		e.next.withSharing = e.sharing
 	}
 	if len(e.free) > 0 {
-		e.w.free = cloned(e.w.free)
+		e.next.free = cloned(e.next.free)
 		for id, r := range e.free {
-			e.w.free[id] = r.FreeCapacity
+			e.next.free[id] = r.FreeCapacity
 		}
 	}
-	e.w.totals = replaceAll(e.w.totals, e.totals)
-	maps.DeleteFunc(e.w.totals, func(_ placement.ClassID, t Totals) bool { return t.Providers == 0 })
+	e.next.totals = replaceAll(e.next.totals, e.totals)
+	maps.DeleteFunc(e.next.totals, func(_ placement.ClassID, t Totals) bool { return t.Providers == 0 })
 	slices.Sort(e.unused)
-	e.w.unused = e.unused
+	e.next.unused = e.unused
 }
 
 // replaceAll returns a map with other values for some keys; m itself does not change.
@@ -181,15 +181,15 @@ func cloned[K comparable, V any](m map[K]V) map[K]V {
 
 // put adds a tree or replaces the one with the same root.
 func (e *edit) put(t *Tree) {
-	old := e.w.TreeOf(t.Root().ID)
+	old := e.next.TreeOf(t.Root().ID)
 	if old != nil {
 		t.index = old.index
 	} else {
 		t.index = e.unusedIndex()
-		e.w.byRoot = e.w.byRoot.add(hashID(t.Root().ID), place{t.index, 0})
+		e.next.byRoot = e.next.byRoot.add(hashID(t.Root().ID), place{t.index, 0})
 	}
 	t.layout = e.layoutOf(old, t)
-	e.w.trees = e.w.trees.set(t.index, t)
+	e.next.trees = e.next.trees.set(t.index, t)
 	e.count(old, -1)
 	e.count(t, 1)
 	e.sum(old, t)
@@ -200,7 +200,7 @@ func (e *edit) put(t *Tree) {
 // unusedIndex takes an index that no tree has.
 func (e *edit) unusedIndex() int32 {
 	if len(e.unused) == 0 {
-		return e.w.trees.len
+		return e.next.trees.len
 	}
 	index := e.unused[0]
 	e.unused = e.unused[1:]
@@ -209,12 +209,12 @@ func (e *edit) unusedIndex() int32 {
 
 // remove takes out the tree with that root, if there is one.
 func (e *edit) remove(root int64) {
-	old := e.w.TreeOf(root)
+	old := e.next.TreeOf(root)
 	if old == nil {
 		return
 	}
-	e.w.byRoot = e.w.byRoot.remove(hashID(root), place{old.index, 0})
-	e.w.trees = e.w.trees.set(old.index, nil)
+	e.next.byRoot = e.next.byRoot.remove(hashID(root), place{old.index, 0})
+	e.next.trees = e.next.trees.set(old.index, nil)
 	e.count(old, -1)
 	e.sum(old, nil)
 	e.index(old, nil)
@@ -227,9 +227,9 @@ func (e *edit) count(t *Tree, sign int) {
 	if t == nil {
 		return
 	}
-	e.w.size += sign
-	e.w.providers += sign * len(t.Providers)
-	e.w.nested += sign * (len(t.Providers) - 1)
+	e.next.size += sign
+	e.next.providers += sign * len(t.Providers)
+	e.next.nested += sign * (len(t.Providers) - 1)
 }
 
 // index brings the indexes from what they said of the old tree to what they
@@ -243,11 +243,11 @@ func (e *edit) index(was, is *Tree) {
 		is = &Tree{index: was.index, layout: &noLayout}
 	}
 	if was.layout != is.layout {
-		mark(e.w.withClass, e.classes, was.layout.classes, is.layout.classes, is.index)
-		mark(e.w.withTrait, e.traits, was.layout.traits, is.layout.traits, is.index)
+		mark(e.next.withClass, e.classes, was.layout.classes, is.layout.classes, is.index)
+		mark(e.next.withTrait, e.traits, was.layout.traits, is.layout.traits, is.index)
 	}
-	mark(e.w.withAggregate, e.aggregates, was.aggregates, is.aggregates, is.index)
-	e.sharing = flip(e.sharing, e.w.withSharing, is.index, was.sharing, is.sharing)
+	mark(e.next.withAggregate, e.aggregates, was.aggregates, is.aggregates, is.index)
+	e.sharing = flip(e.sharing, e.next.withSharing, is.index, was.sharing, is.sharing)
 }
 
 // flip returns set with the index brought from what it was to what it is. A set
@@ -310,15 +310,15 @@ func (e *edit) name(old, t *Tree) {
 	if old != nil {
 		for _, p := range old.Providers {
 			at := place{old.index, int32(p.Index)}
-			e.w.byUUID = e.w.byUUID.remove(e.w.uuidHash(p), at)
-			e.w.byName = e.w.byName.remove(e.w.nameHash(p), at)
+			e.next.byUUID = e.next.byUUID.remove(e.next.uuidHash(p), at)
+			e.next.byName = e.next.byName.remove(e.next.nameHash(p), at)
 		}
 	}
 	if t != nil {
 		for _, p := range t.Providers {
 			at := place{t.index, int32(p.Index)}
-			e.w.byUUID = e.w.byUUID.add(e.w.uuidHash(p), at)
-			e.w.byName = e.w.byName.add(e.w.nameHash(p), at)
+			e.next.byUUID = e.next.byUUID.add(e.next.uuidHash(p), at)
+			e.next.byName = e.next.byName.add(e.next.nameHash(p), at)
 		}
 	}
 }

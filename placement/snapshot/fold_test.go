@@ -16,21 +16,21 @@ func TestSnapshotFoldsCaseAsItsStoreDoes(t *testing.T) {
 	}
 	for _, fold := range []bool{false, true} {
 		rows.FoldCase = fold
-		w := snapshot.New(nil, nil, rows, time.Time{})
-		w = w.WithTrees([]int64{1}, rows, time.Time{})
-		p, _ := w.Provider("aB")
-		q, _ := w.ProviderNamed("hOST")
-		_, agg := w.Aggregate("AGG")
+		s := snapshot.New(nil, nil, rows, time.Time{})
+		s = s.WithTrees([]int64{1}, rows, time.Time{})
+		p, _ := s.Provider("aB")
+		q, _ := s.ProviderNamed("hOST")
+		_, agg := s.Aggregate("AGG")
 		if p != nil != fold || q != nil != fold || agg != fold {
 			t.Errorf("FoldCase %v: by UUID %v, by name %v, aggregate %v", fold, p, q, agg)
 		}
-		if p, _ := w.Provider("Ab"); p == nil || p.UUID != "Ab" {
+		if p, _ := s.Provider("Ab"); p == nil || p.UUID != "Ab" {
 			t.Errorf("FoldCase %v: in its own spelling: %v", fold, p)
 		}
-		if w = w.WithTrees([]int64{1}, placement.TreeRows{FoldCase: fold}, time.Time{}); w.Len() != 0 {
-			t.Errorf("FoldCase %v: %d providers are left", fold, w.Len())
+		if s = s.WithTrees([]int64{1}, placement.TreeRows{FoldCase: fold}, time.Time{}); s.Len() != 0 {
+			t.Errorf("FoldCase %v: %d providers are left", fold, s.Len())
 		}
-		if p, _ := w.Provider("Ab"); p != nil {
+		if p, _ := s.Provider("Ab"); p != nil {
 			t.Errorf("FoldCase %v: it is found after it went: %v", fold, p)
 		}
 	}

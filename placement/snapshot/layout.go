@@ -134,15 +134,15 @@ func (e *edit) layoutOf(old, t *Tree) *Layout {
 		return old.layout
 	}
 	h := hashLayout(t.Providers)
-	for _, s := range e.w.layouts {
+	for _, s := range e.next.layouts {
 		if s.hash == h && s.describes(t.Providers) {
 			return s
 		}
 	}
 	s := newLayout(t.Providers)
 	s.hash = h
-	if len(e.w.layouts) < maxLayouts {
-		e.w.layouts = append(slices.Clip(e.w.layouts), s)
+	if len(e.next.layouts) < maxLayouts {
+		e.next.layouts = append(slices.Clip(e.next.layouts), s)
 	}
 	return s
 }

@@ -37,13 +37,13 @@ func TestTreesAlikeShareTheirLayout(t *testing.T) {
 	rows := hostsWith(4, func(host, provider int) []placement.TraitID {
 		return []placement.TraitID{placement.TraitID(1 + host/3)}
 	})
-	w := snapshot.New(nil, nil, rows, time.Time{})
-	if w.Tree(0).Layout() != w.Tree(1).Layout() || w.Tree(2).Layout() == w.Tree(3).Layout() {
+	s := snapshot.New(nil, nil, rows, time.Time{})
+	if s.Tree(0).Layout() != s.Tree(1).Layout() || s.Tree(2).Layout() == s.Tree(3).Layout() {
 		t.Error("trees share a layout that are not alike, or do not that are")
 	}
 	rows.Inventories[0].Used = 1
-	next := w.WithTrees([]int64{1}, placement.TreeRows{Providers: rows.Providers[:3], Inventories: rows.Inventories[:3], Traits: rows.Traits[:3]}, time.Time{})
-	if next.Tree(0) == w.Tree(0) || next.Tree(0).Layout() != w.Tree(0).Layout() {
+	next := s.WithTrees([]int64{1}, placement.TreeRows{Providers: rows.Providers[:3], Inventories: rows.Inventories[:3], Traits: rows.Traits[:3]}, time.Time{})
+	if next.Tree(0) == s.Tree(0) || next.Tree(0).Layout() != s.Tree(0).Layout() {
 		t.Error("usage changed a tree's layout")
 	}
 }

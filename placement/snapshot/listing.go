@@ -38,8 +38,8 @@ type Listed struct {
 // Invalid for unknown classes and traits; as upstream, only when the filters
 // looked at before (tree, required traits, forbidden traits, aggregates,
 // resources) left something.
-func (w *Snapshot) Providers(f ProviderFilter) ([]Listed, error) {
-	l := listing{snapshot: w, filter: f}
+func (s *Snapshot) Providers(f ProviderFilter) ([]Listed, error) {
+	l := listing{snapshot: s, filter: f}
 	if err := l.resolve(); err != nil || l.none {
 		return nil, err
 	}

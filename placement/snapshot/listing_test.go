@@ -15,8 +15,8 @@ import (
 )
 
 // drawBooks makes a random snapshot of up to a dozen providers.
-func drawBooks(t *rapid.T) *books {
-	b := newBooks()
+func drawBooks(t *rapid.T) *records {
+	b := newRecords()
 	for i := range rapid.IntRange(0, 12).Draw(t, "providers") {
 		parent := int64(rapid.IntRange(0, i).Draw(t, "parent"))
 		p := b.add(fmt.Sprintf("uuid%d", i), fmt.Sprintf("name%d", i), parent)
@@ -96,7 +96,7 @@ func drawUUID(t *rapid.T) placement.UUID {
 }
 
 // passes is the plain reading of a filter.
-func (b *books) passes(p *book, f snapshot.ProviderFilter) bool {
+func (b *records) passes(p *record, f snapshot.ProviderFilter) bool {
 	_, traits := bookCatalogs()
 	has := func(name string) bool {
 		return slices.ContainsFunc(traits, func(n placement.Named) bool { return n.Name == name && p.traits[placement.TraitID(n.ID)] })
@@ -124,7 +124,7 @@ func (b *books) passes(p *book, f snapshot.ProviderFilter) bool {
 		(f.InTree == "" || b.inTree(p, f.InTree)) && p.roomFor(f.Resources)
 }
 
-func (b *books) inTree(p *book, uuid placement.UUID) bool {
+func (b *records) inTree(p *record, uuid placement.UUID) bool {
 	for _, q := range b.all {
 		if q.uuid == uuid {
 			return b.root(q.id) == b.root(p.id)
@@ -133,7 +133,7 @@ func (b *books) inTree(p *book, uuid placement.UUID) bool {
 	return false
 }
 
-func (p *book) roomFor(want []placement.ClassAmount) bool {
+func (p *record) roomFor(want []placement.ClassAmount) bool {
 	for _, r := range want {
 		var class placement.ClassID
 		fmt.Sscanf(r.Class, "CLASS_%d", &class)
@@ -176,10 +176,10 @@ func TestProvidersEqualPlainFilter(t *testing.T) {
 
 // Upstream looks names up filter by filter and stops when nothing is left.
 func TestProvidersTellUnknownNamesInOrder(t *testing.T) {
-	b := newBooks()
+	b := newRecords()
 	p := b.add("uuid0", "name0", 0)
 	p.traits[2], p.aggs[1] = true, true
-	w := fresh(b)
+	s := fresh(b)
 	bogus := []placement.ClassAmount{{Class: "BOGUS", Amount: 1}}
 	const (
 		noTrait = `Invalid trait(s) in "required" parameter: No such trait(s): BOGUS.`
@@ -200,7 +200,7 @@ func TestProvidersTellUnknownNamesInOrder(t *testing.T) {
 		"ClassAfterOtherName": {snapshot.ProviderFilter{Name: "nobody", Resources: bogus}, noClass},
 	} {
 		t.Run(name, func(t *testing.T) {
-			list, err := w.Providers(tc.filter)
+			list, err := s.Providers(tc.filter)
 			if len(list) != 0 || fmt.Sprint(err) != tc.want {
 				t.Errorf("Providers(%+v) = %v, %v, want none and %q", tc.filter, list, err, tc.want)
 			}

@@ -10,9 +10,9 @@ import (
 	"github.com/berthcloud/berth/placement/snapshot"
 )
 
-// A book is a provider in the plainest form: the reference that snapshots of
-// the snapshot are held against.
-type book struct {
+// A record is a provider in the simplest form: the reference that snapshots are
+// compared with.
+type record struct {
 	id     int64
 	uuid   placement.UUID
 	name   string
@@ -23,19 +23,19 @@ type book struct {
 	aggs   map[placement.AggregateID]bool
 }
 
-// books are all providers by id, with what is needed to make new ones.
-type books struct {
-	all    map[int64]*book
+// records are all providers by id, with what is needed to add others.
+type records struct {
+	all    map[int64]*record
 	lastID int64
 }
 
-func newBooks() *books { return &books{all: make(map[int64]*book)} }
+func newRecords() *records { return &records{all: make(map[int64]*record)} }
 
 // add makes a provider; the numbers of its UUID and name may have been in use
 // before.
-func (b *books) add(uuid, name string, parent int64) *book {
+func (b *records) add(uuid, name string, parent int64) *record {
 	b.lastID++
-	p := &book{
+	p := &record{
 		id: b.lastID, uuid: placement.UUID(uuid), name: name, parent: parent,
 		invs:   make(map[placement.ClassID]placement.InventoryRow),
 		traits: make(map[placement.TraitID]bool),
@@ -45,7 +45,7 @@ func (b *books) add(uuid, name string, parent int64) *book {
 	return p
 }
 
-func (b *books) root(id int64) int64 {
+func (b *records) root(id int64) int64 {
 	for b.all[id].parent != 0 {
 		id = b.all[id].parent
 	}
@@ -53,7 +53,7 @@ func (b *books) root(id int64) int64 {
 }
 
 // below reports whether a provider is another one or under it.
-func (b *books) below(id, top int64) bool {
+func (b *records) below(id, top int64) bool {
 	for ; id != 0; id = b.all[id].parent {
 		if id == top {
 			return true
@@ -62,7 +62,7 @@ func (b *books) below(id, top int64) bool {
 	return false
 }
 
-func (b *books) hasChildren(id int64) bool {
+func (b *records) hasChildren(id int64) bool {
 	for _, p := range b.all {
 		if p.parent == id {
 			return true
@@ -72,11 +72,11 @@ func (b *books) hasChildren(id int64) bool {
 }
 
 // ids lists the providers in order.
-func (b *books) ids() []int64 { return slices.Sorted(maps.Keys(b.all)) }
+func (b *records) ids() []int64 { return slices.Sorted(maps.Keys(b.all)) }
 
 // rows returns the rows of the trees with those roots, of all when roots is
 // nil.
-func (b *books) rows(roots map[int64]bool) placement.TreeRows {
+func (b *records) rows(roots map[int64]bool) placement.TreeRows {
 	var rows placement.TreeRows
 	for _, id := range b.ids() {
 		p, root := b.all[id], b.root(id)
@@ -121,9 +121,9 @@ func bookCatalogs() (classes, traits []placement.Named) {
 	return classes, traits
 }
 
-// expect says what must be seen of a snapshot with these books, apart from what
+// expect says what must be seen of a snapshot with these records, apart from what
 // only snapshots know.
-func (b *books) expect() (byName map[string]placement.UUID, roots int) {
+func (b *records) expect() (byName map[string]placement.UUID, roots int) {
 	byName = make(map[string]placement.UUID)
 	for _, p := range b.all {
 		byName[p.name] = p.uuid
@@ -134,7 +134,7 @@ func (b *books) expect() (byName map[string]placement.UUID, roots int) {
 	return byName, roots
 }
 
-func fresh(b *books) *snapshot.Snapshot {
+func fresh(b *records) *snapshot.Snapshot {
 	classes, traits := bookCatalogs()
 	return snapshot.New(classes, traits, b.rows(nil), time.Unix(0, 0))
 }

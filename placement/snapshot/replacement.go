@@ -18,7 +18,7 @@ func (s Replacement) RootID() int64 { return s.From.Root().ID }
 // WithChanges returns the snapshot after those of the changed trees that lead on from the
 // very trees it has, and the roots of the trees that must be read instead: those
 // in c.Roots, whatever else is said of them, and those that a change does not fit on.
-func (w *Snapshot) WithChanges(c placement.Changes, built time.Time) (next *Snapshot, read []int64) {
+func (s *Snapshot) WithChanges(c placement.Changes, built time.Time) (next *Snapshot, read []int64) {
 	replaced := make(map[int64]*Tree) // nil: to be read
 	for root := range c.Roots {
 		replaced[root] = nil
@@ -27,7 +27,7 @@ func (w *Snapshot) WithChanges(c placement.Changes, built time.Time) (next *Snap
 		root := change.RootID()
 		now, met := replaced[root]
 		if !met {
-			now = w.TreeOf(root)
+			now = s.TreeOf(root)
 		}
 		if s, ok := change.(Replacement); ok && now == s.From {
 			replaced[root] = s.To
@@ -43,15 +43,15 @@ func (w *Snapshot) WithChanges(c placement.Changes, built time.Time) (next *Snap
 			trees = append(trees, t)
 		}
 	}
-	return w.withReplaced(trees, built), read
+	return s.withReplaced(trees, built), read
 }
 
 // withReplaced replaces trees by others of the same providers.
-func (w *Snapshot) withReplaced(trees []*Tree, built time.Time) *Snapshot {
+func (s *Snapshot) withReplaced(trees []*Tree, built time.Time) *Snapshot {
 	if len(trees) == 0 {
-		return w
+		return s
 	}
-	next := *w
+	next := *s
 	next.built = built
 	e := newEdit(&next)
 	for _, t := range trees {

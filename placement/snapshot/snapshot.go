@@ -57,16 +57,16 @@ type Snapshot struct {
 }
 
 // uuidKey is a UUID as the maps have it.
-func (w *Snapshot) uuidKey(uuid placement.UUID) placement.UUID {
-	if w.fold {
+func (s *Snapshot) uuidKey(uuid placement.UUID) placement.UUID {
+	if s.fold {
 		return placement.UUID(strings.ToLower(string(uuid)))
 	}
 	return uuid
 }
 
 // nameKey is a provider's name as the maps have it.
-func (w *Snapshot) nameKey(name string) string {
-	if w.fold {
+func (s *Snapshot) nameKey(name string) string {
+	if s.fold {
 		return strings.ToLower(name)
 	}
 	return name
@@ -79,70 +79,70 @@ type place struct {
 }
 
 // Built returns when the snapshot was read from the store.
-func (w *Snapshot) Built() time.Time { return w.built }
+func (s *Snapshot) Built() time.Time { return s.built }
 
 // Len returns how many providers there are.
-func (w *Snapshot) Len() int { return w.providers }
+func (s *Snapshot) Len() int { return s.providers }
 
 // TreeCount returns how many trees there are.
-func (w *Snapshot) TreeCount() int { return w.size }
+func (s *Snapshot) TreeCount() int { return s.size }
 
 // Nested reports whether any provider has a parent.
-func (w *Snapshot) Nested() bool { return w.nested > 0 }
+func (s *Snapshot) Nested() bool { return s.nested > 0 }
 
 // Classes and Traits return the catalogs.
-func (w *Snapshot) Classes() Catalog { return w.classes }
+func (s *Snapshot) Classes() Catalog { return s.classes }
 
 // Traits returns the catalog of traits.
-func (w *Snapshot) Traits() Catalog { return w.traits }
+func (s *Snapshot) Traits() Catalog { return s.traits }
 
 // Names stands for the names that classes and traits have: the same pointer in
 // another snapshot says that what both know is called the same in both.
 type Names struct{ _ byte }
 
 // Names returns what stands for the names in this snapshot.
-func (w *Snapshot) Names() *Names { return w.names }
+func (s *Snapshot) Names() *Names { return s.names }
 
 // Class returns the id of a resource class, false when there is none of that
 // name.
-func (w *Snapshot) Class(name string) (placement.ClassID, bool) {
-	n, ok := w.classes.Named(name)
+func (s *Snapshot) Class(name string) (placement.ClassID, bool) {
+	n, ok := s.classes.Named(name)
 	return placement.ClassID(n.ID), ok
 }
 
 // ClassName returns the name of a class, empty when there is none.
-func (w *Snapshot) ClassName(id placement.ClassID) string { return w.classes.Name(int32(id)) }
+func (s *Snapshot) ClassName(id placement.ClassID) string { return s.classes.Name(int32(id)) }
 
 // Trait returns the id of a trait, false when there is none of that name.
-func (w *Snapshot) Trait(name string) (placement.TraitID, bool) {
-	n, ok := w.traits.Named(name)
+func (s *Snapshot) Trait(name string) (placement.TraitID, bool) {
+	n, ok := s.traits.Named(name)
 	return placement.TraitID(n.ID), ok
 }
 
 // TraitName returns the name of a trait, empty when there is none.
-func (w *Snapshot) TraitName(id placement.TraitID) string { return w.traits.Name(int32(id)) }
+func (s *Snapshot) TraitName(id placement.TraitID) string { return s.traits.Name(int32(id)) }
 
 // FoldsLike reports whether the store takes upper and lower case for the same
 // when it looks for names by a pattern.
-func (w *Snapshot) FoldsLike() bool { return w.like }
+func (s *Snapshot) FoldsLike() bool { return s.like }
 
 // Aggregate returns the id of an aggregate, false when no provider was ever a
 // member of it.
-func (w *Snapshot) Aggregate(uuid placement.UUID) (placement.AggregateID, bool) {
-	id, ok := w.aggregateIDs[w.uuidKey(uuid)]
+func (s *Snapshot) Aggregate(uuid placement.UUID) (placement.AggregateID, bool) {
+	id, ok := s.aggregateIDs[s.uuidKey(uuid)]
 	return id, ok
 }
 
 // AggregateUUID returns the UUID of an aggregate.
-func (w *Snapshot) AggregateUUID(id placement.AggregateID) placement.UUID {
-	return w.aggregateUUIDs[id]
+func (s *Snapshot) AggregateUUID(id placement.AggregateID) placement.UUID {
+	return s.aggregateUUIDs[id]
 }
 
 // Provider finds a provider and its tree, nil when there is none.
-func (w *Snapshot) Provider(uuid placement.UUID) (*Provider, *Tree) {
-	key := w.uuidKey(uuid)
-	for at := range w.byUUID.at(hashText(string(key))) {
-		if t := w.trees.get(at.tree); w.uuidKey(t.Providers[at.index].UUID) == key {
+func (s *Snapshot) Provider(uuid placement.UUID) (*Provider, *Tree) {
+	key := s.uuidKey(uuid)
+	for at := range s.byUUID.at(hashText(string(key))) {
+		if t := s.trees.get(at.tree); s.uuidKey(t.Providers[at.index].UUID) == key {
 			return t.Providers[at.index], t
 		}
 	}
@@ -150,10 +150,10 @@ func (w *Snapshot) Provider(uuid placement.UUID) (*Provider, *Tree) {
 }
 
 // ProviderNamed finds a provider by its name, nil when there is none.
-func (w *Snapshot) ProviderNamed(name string) (*Provider, *Tree) {
-	key := w.nameKey(name)
-	for at := range w.byName.at(hashText(key)) {
-		if t := w.trees.get(at.tree); w.nameKey(t.Providers[at.index].Name) == key {
+func (s *Snapshot) ProviderNamed(name string) (*Provider, *Tree) {
+	key := s.nameKey(name)
+	for at := range s.byName.at(hashText(key)) {
+		if t := s.trees.get(at.tree); s.nameKey(t.Providers[at.index].Name) == key {
 			return t.Providers[at.index], t
 		}
 	}
@@ -161,9 +161,9 @@ func (w *Snapshot) ProviderNamed(name string) (*Provider, *Tree) {
 }
 
 // TreeOf returns the tree with that root, nil when there is none.
-func (w *Snapshot) TreeOf(root int64) *Tree {
-	for at := range w.byRoot.at(hashID(root)) {
-		if t := w.trees.get(at.tree); t.Root().ID == root {
+func (s *Snapshot) TreeOf(root int64) *Tree {
+	for at := range s.byRoot.at(hashID(root)) {
+		if t := s.trees.get(at.tree); t.Root().ID == root {
 			return t
 		}
 	}
@@ -171,10 +171,10 @@ func (w *Snapshot) TreeOf(root int64) *Tree {
 }
 
 // Trees yields all trees in the order of their indexes.
-func (w *Snapshot) Trees() iter.Seq[*Tree] {
+func (s *Snapshot) Trees() iter.Seq[*Tree] {
 	return func(yield func(*Tree) bool) {
-		for index := range w.trees.len {
-			if t := w.trees.get(index); t != nil && !yield(t) {
+		for index := range s.trees.len {
+			if t := s.trees.get(index); t != nil && !yield(t) {
 				return
 			}
 		}
@@ -182,38 +182,38 @@ func (w *Snapshot) Trees() iter.Seq[*Tree] {
 }
 
 // Tree returns the tree in a index, nil when the index is empty.
-func (w *Snapshot) Tree(index int) *Tree {
-	if index < 0 || int32(index) >= w.trees.len {
+func (s *Snapshot) Tree(index int) *Tree {
+	if index < 0 || int32(index) >= s.trees.len {
 		return nil
 	}
-	return w.trees.get(int32(index))
+	return s.trees.get(int32(index))
 }
 
 // IndexLimit returns how many indexes there are, empty ones included: the length of a
 // bit set over trees.
-func (w *Snapshot) IndexLimit() int { return int(w.trees.len) }
+func (s *Snapshot) IndexLimit() int { return int(s.trees.len) }
 
 // WithClass returns the indexes of the trees in which a provider has inventory of
 // the class, as a bit set that must not be changed; it may be shorter than
 // IndexLimit.
-func (w *Snapshot) WithClass(id placement.ClassID) []uint64 { return w.withClass[id] }
+func (s *Snapshot) WithClass(id placement.ClassID) []uint64 { return s.withClass[id] }
 
 // WithTrait is WithClass for the trees in which a provider has the trait.
-func (w *Snapshot) WithTrait(id placement.TraitID) []uint64 { return w.withTrait[id] }
+func (s *Snapshot) WithTrait(id placement.TraitID) []uint64 { return s.withTrait[id] }
 
 // WithAggregate is WithClass for the trees in which a provider is a member of
 // the aggregate.
-func (w *Snapshot) WithAggregate(id placement.AggregateID) []uint64 {
-	return w.withAggregate[id]
+func (s *Snapshot) WithAggregate(id placement.AggregateID) []uint64 {
+	return s.withAggregate[id]
 }
 
 // WithSharing is WithClass for the trees in which a provider has the trait
 // SharesViaAggregate.
-func (w *Snapshot) WithSharing() []uint64 { return w.withSharing }
+func (s *Snapshot) WithSharing() []uint64 { return s.withSharing }
 
 // TraitAssociated reports whether any provider has the trait.
-func (w *Snapshot) TraitAssociated(id placement.TraitID) bool {
-	for _, word := range w.WithTrait(id) {
+func (s *Snapshot) TraitAssociated(id placement.TraitID) bool {
+	for _, word := range s.WithTrait(id) {
 		if word != 0 {
 			return true
 		}

@@ -18,7 +18,7 @@ import (
 // A history edits books and brings batches of the edits into a snapshot, as a
 // service does.
 type history struct {
-	*books
+	*records
 	t        *rapid.T
 	snapshot *snapshot.Snapshot
 	touched  map[int64]bool
@@ -35,7 +35,7 @@ type past struct {
 func (h *history) touch(id int64) { h.touched[h.root(id)] = true }
 
 // pick draws a provider and touches its tree, nil when there are none.
-func (h *history) pick(label string) *book {
+func (h *history) pick(label string) *record {
 	if len(h.all) == 0 {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (h *history) pick(label string) *book {
 }
 
 // free draws one of few UUIDs or names that is not in use.
-func (h *history) free(prefix string, taken func(*book) string) string {
+func (h *history) free(prefix string, taken func(*record) string) string {
 	text := fmt.Sprintf("%s%d", prefix, rapid.IntRange(0, 30).Draw(h.t, prefix))
 	for _, p := range h.all {
 		if taken(p) == text {
@@ -56,8 +56,8 @@ func (h *history) free(prefix string, taken func(*book) string) string {
 	return text
 }
 
-func bookName(p *book) string { return p.name }
-func bookUUID(p *book) string { return string(p.uuid) }
+func bookName(p *record) string { return p.name }
+func bookUUID(p *record) string { return string(p.uuid) }
 
 func (h *history) add(*rapid.T) {
 	uuid, name := h.free("uuid", bookUUID), h.free("name", bookName)
@@ -70,7 +70,7 @@ func (h *history) add(*rapid.T) {
 			parent = p.id
 		}
 	}
-	h.touch(h.books.add(uuid, name, parent).id)
+	h.touch(h.records.add(uuid, name, parent).id)
 }
 
 func (h *history) remove(*rapid.T) {
@@ -167,7 +167,7 @@ func (h *history) refresh() {
 }
 
 func (h *history) compare() {
-	scratch := fresh(h.books)
+	scratch := fresh(h.records)
 	got, want := placementtest.Observe(h.snapshot), placementtest.Observe(scratch)
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		h.t.Fatalf("the edited snapshot differs from a new one (-new +edited):\n%s", diff)
@@ -213,8 +213,8 @@ func (h *history) compareAbsent() {
 
 func TestSnapshotEditedEqualsSnapshotBuilt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		h := &history{books: newBooks(), t: t, touched: make(map[int64]bool)}
-		h.snapshot = fresh(h.books)
+		h := &history{records: newRecords(), t: t, touched: make(map[int64]bool)}
+		h.snapshot = fresh(h.records)
 		t.Repeat(map[string]func(*rapid.T){
 			"add": h.add, "addMore": h.add, "remove": h.remove, "rename": h.rename, "swap": h.swap, "move": h.move, "moveMore": h.move,
 			"trait": h.trait, "aggregate": h.aggregate, "inventory": h.inventory,
@@ -234,7 +234,7 @@ func TestSnapshotEditedEqualsSnapshotBuilt(t *testing.T) {
 }
 
 func TestSnapshotWithCatalogsKeepsTrees(t *testing.T) {
-	b := newBooks()
+	b := newRecords()
 	p := b.add("uuid1", "name1", 0)
 	p.traits[2] = true
 	before := fresh(b)
@@ -256,17 +256,17 @@ func TestSnapshotWithCatalogsKeepsTrees(t *testing.T) {
 }
 
 func TestSnapshotOfNothing(t *testing.T) {
-	w := snapshot.New(nil, nil, placement.TreeRows{}, time.Unix(5, 0))
-	if w.Len() != 0 || w.TreeCount() != 0 || w.Nested() || w.IndexLimit() != 0 || !w.Built().Equal(time.Unix(5, 0)) {
-		t.Errorf("an empty snapshot has %d providers, %d trees, indexes up to %d, built %v", w.Len(), w.TreeCount(), w.IndexLimit(), w.Built())
+	s := snapshot.New(nil, nil, placement.TreeRows{}, time.Unix(5, 0))
+	if s.Len() != 0 || s.TreeCount() != 0 || s.Nested() || s.IndexLimit() != 0 || !s.Built().Equal(time.Unix(5, 0)) {
+		t.Errorf("an empty snapshot has %d providers, %d trees, indexes up to %d, built %v", s.Len(), s.TreeCount(), s.IndexLimit(), s.Built())
 	}
-	if p, tree := w.Provider("x"); p != nil || tree != nil {
+	if p, tree := s.Provider("x"); p != nil || tree != nil {
 		t.Errorf("Provider(x) = %v, %v", p, tree)
 	}
-	if p, _ := w.ProviderNamed("x"); p != nil {
+	if p, _ := s.ProviderNamed("x"); p != nil {
 		t.Errorf("ProviderNamed(x) = %v", p)
 	}
-	if w.Tree(0) != nil || w.Tree(-1) != nil || w.TraitAssociated(1) {
+	if s.Tree(0) != nil || s.Tree(-1) != nil || s.TraitAssociated(1) {
 		t.Error("an empty snapshot has a tree or a trait")
 	}
 }
@@ -276,8 +276,8 @@ func TestSnapshotLeavesOutTreesWithoutRoot(t *testing.T) {
 		Providers:   []placement.ProviderRow{{ID: 1, UUID: "a", Name: "a", Root: 1}, {ID: 3, UUID: "c", Name: "c", Parent: 2, Root: 2}},
 		Inventories: []placement.InventoryRow{{Provider: 9, Class: 1}},
 	}
-	w := snapshot.New(nil, nil, rows, time.Time{})
-	if p, _ := w.Provider("c"); p != nil || w.Len() != 1 {
-		t.Errorf("a snapshot of %d providers has c: %v", w.Len(), p)
+	s := snapshot.New(nil, nil, rows, time.Time{})
+	if p, _ := s.Provider("c"); p != nil || s.Len() != 1 {
+		t.Errorf("a snapshot of %d providers has c: %v", s.Len(), p)
 	}
 }

@@ -48,7 +48,7 @@ func (e *edit) sumOf(t, other *Tree, sign int64) {
 			s := &p.Inventories[j]
 			totals, ok := e.totals[s.Class]
 			if !ok {
-				totals = e.w.totals[s.Class]
+				totals = e.next.totals[s.Class]
 			}
 			totals.add(s, sign)
 			e.totals[s.Class] = totals
@@ -58,10 +58,10 @@ func (e *edit) sumOf(t, other *Tree, sign int64) {
 
 // Totals returns the sums of each class of which there is inventory, in the order of the
 // classes. They are kept up as providers change: asking costs as much as there are classes.
-func (w *Snapshot) Totals() []Totals {
+func (s *Snapshot) Totals() []Totals {
 	var all []Totals
-	for _, n := range w.classes.List() {
-		if t, ok := w.totals[placement.ClassID(n.ID)]; ok {
+	for _, n := range s.classes.List() {
+		if t, ok := s.totals[placement.ClassID(n.ID)]; ok {
 			t.Class = placement.ClassID(n.ID)
 			all = append(all, t)
 		}

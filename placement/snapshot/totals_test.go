@@ -27,17 +27,17 @@ func TestTotals(t *testing.T) {
 		},
 	}
 	classes, traits := bookCatalogs()
-	w := snapshot.New(classes, traits, rows, time.Unix(0, 0))
+	s := snapshot.New(classes, traits, rows, time.Unix(0, 0))
 	want := []snapshot.Totals{{Class: 0, Providers: 3, Total: 19, Reserved: 6, Used: 8, Capacity: 10 + 0 + 1<<40}}
-	if diff := cmp.Diff(want, w.Totals()); diff != "" {
+	if diff := cmp.Diff(want, s.Totals()); diff != "" {
 		t.Errorf("Totals (-want +got):\n%s", diff)
 	}
-	w = w.WithTrees([]int64{1, 3}, placement.TreeRows{}, time.Unix(1, 0))
+	s = s.WithTrees([]int64{1, 3}, placement.TreeRows{}, time.Unix(1, 0))
 	want = []snapshot.Totals{{Class: 0, Providers: 1, Total: 4, Reserved: 6}}
-	if diff := cmp.Diff(want, w.Totals()); diff != "" {
+	if diff := cmp.Diff(want, s.Totals()); diff != "" {
 		t.Errorf("Totals when two providers are removed (-want +got):\n%s", diff)
 	}
-	if got := w.WithTrees([]int64{2}, placement.TreeRows{}, time.Unix(2, 0)).Totals(); len(got) > 0 {
+	if got := s.WithTrees([]int64{2}, placement.TreeRows{}, time.Unix(2, 0)).Totals(); len(got) > 0 {
 		t.Errorf("Totals without providers = %v, want none", got)
 	}
 }

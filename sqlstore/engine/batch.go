@@ -41,8 +41,8 @@ type job struct {
 	waited int
 
 	state    atomic.Int32
-	turn     chan *sqlconn.Tx // the transaction is passed to the job
-	back     chan error       // and returned, with the error of fn
+	tx       chan *sqlconn.Tx // the transaction is passed to the job
+	returned chan error       // and returned, with the error of fn
 	result   chan error       // what the caller gets
 	outcome  error            // what the caller will get if the commit succeeds
 	broken   error            // what all members get then, unless nil
@@ -64,7 +64,7 @@ const (
 // get the transaction within Options.RetryTime.
 func (s *Engine) Update(ctx context.Context, now time.Time, fn func(*sqlconn.Tx) error) error {
 	j := s.newJob(ctx, now)
-	j.fn, j.turn, j.back = fn, make(chan *sqlconn.Tx, 1), make(chan error, 1)
+	j.fn, j.tx, j.returned = fn, make(chan *sqlconn.Tx, 1), make(chan error, 1)
 	return s.await(j)
 }
 
@@ -103,7 +103,7 @@ func (s *Engine) follow(j *job) error {
 	}
 	for {
 		select {
-		case t := <-j.turn:
+		case t := <-j.tx:
 			j.run(t)
 		case err := <-j.result:
 			return err
@@ -129,7 +129,7 @@ func (j *job) run(t *sqlconn.Tx) {
 			err = fmt.Errorf("sqlstore: update panicked: %v\n%s", p, debug.Stack())
 			j.broken = err
 		}
-		j.back <- err
+		j.returned <- err
 	}()
 	if j.members != nil {
 		err = j.runGroup(t)
@@ -142,7 +142,7 @@ func (j *job) run(t *sqlconn.Tx) {
 // of a server in bounds, and looks whether the files are there.
 func (s *Engine) write() {
 	defer close(s.idle)
-	every := TendEvery
+	every := CleanLogInterval
 	if !s.d.Shared {
 		every = sqlconn.LookEvery
 	}
@@ -159,7 +159,7 @@ func (s *Engine) write() {
 			}
 		case <-tend.C:
 			if s.d.Shared {
-				s.TendLog()
+				s.CleanLog()
 			} else {
 				_ = s.files.Check() // it logs what it finds
 			}
@@ -321,9 +321,9 @@ func (s *Engine) transact(next func() *job) ([]*job, error) {
 	r, err := s.runAll(ses, first, next)
 	switch {
 	case err == nil && r.keeps():
-		s.raised.Add(1)
+		s.written.Add(1)
 		if err = s.commit(ses, r.members); err != nil {
-			s.raised.Add(-1)
+			s.written.Add(-1)
 			r.members[0].noteWait(s, err, start)
 		}
 	case err == nil && r.open:
@@ -343,12 +343,12 @@ func (s *Engine) transact(next func() *job) ([]*job, error) {
 		}
 		return append(r.members, r.missed...), err
 	}
-	s.tell(r.members, time.Since(start))
+	s.answer(r.members, time.Since(start))
 	return r.missed, r.cause
 }
 
-// tell ends the jobs of a transaction that is durable.
-func (s *Engine) tell(members []*job, took time.Duration) {
+// answer ends the jobs of a transaction that is durable.
+func (s *Engine) answer(members []*job, took time.Duration) {
 	if len(members) > 0 && s.opts.Metrics.Committed != nil {
 		s.opts.Metrics.Committed(sizeOf(members), took)
 	}
@@ -409,7 +409,7 @@ func (s *Engine) beginWanted(ses *sqlconn.Session, jobs []*job) (bool, error) {
 	for _, j := range jobs {
 		all = append(all, j.wants...)
 	}
-	if s.kept.First == nil || len(all) == 0 {
+	if s.service.First == nil || len(all) == 0 {
 		return false, nil
 	}
 	if err := s.beginMember(ses, false); err != nil {
@@ -417,7 +417,7 @@ func (s *Engine) beginWanted(ses *sqlconn.Session, jobs []*job) (bool, error) {
 	}
 	t := &sqlconn.Tx{Session: ses, Context: context.Background(), Trace: s.opts.Trace}
 	began := time.Now()
-	s.kept.First(t, all)
+	s.service.First(t, all)
 	for _, j := range jobs {
 		j.noteWait(s, t.Cause, began)
 	}
@@ -433,7 +433,7 @@ func (j *job) noteWait(s *Engine, cause error, began time.Time) {
 
 // blocked reports whether an error is a lock of another program's that one job needs, and
 // the jobs behind it may not.
-func (s *Engine) blocked(err error) bool { return s.kept.Turn == "" && s.d.Locked(err) }
+func (s *Engine) blocked(err error) bool { return s.service.LockStatement == "" && s.d.Locked(err) }
 
 // gathered calls next until it has all.
 func gathered(next func() *job) []*job {
@@ -474,8 +474,8 @@ func (s *Engine) commit(ses *sqlconn.Session, members []*job) error {
 			noted = append(noted, m.entry)
 		}
 	}
-	body, kept := s.kept.Encode(noted)
-	entry, err := s.log.commit(ses, sqlconn.Stamp(members[0].now.Truncate(s.d.Keeps)), body, kept)
+	body, own := s.service.Encode(noted)
+	entry, err := s.log.commit(ses, sqlconn.Stamp(members[0].now.Truncate(s.d.Precision)), body, own)
 	if err == nil || s.log.rolledBack(ses.Dialect, err) {
 		return err
 	}
@@ -511,15 +511,15 @@ func (s *Engine) member(ses *sqlconn.Session, j *job, open bool) (bool, error) {
 	if err := s.beginMember(ses, open); err != nil {
 		return open, err
 	}
-	t := &sqlconn.Tx{Session: ses, Context: j.ctx, Trace: s.opts.Trace, Written: sqlconn.Stamp(j.now.Truncate(s.d.Keeps)), HoldsLocks: open}
+	t := &sqlconn.Tx{Session: ses, Context: j.ctx, Trace: s.opts.Trace, Written: sqlconn.Stamp(j.now.Truncate(s.d.Precision)), HoldsLocks: open}
 	began := time.Now()
 	if j.members != nil {
 		j.broken = nil // by an earlier attempt
 		j.run(t)
 	} else {
-		j.turn <- t
+		j.tx <- t
 	}
-	j.outcome = <-j.back
+	j.outcome = <-j.returned
 	t.Over = true
 	if t.Wants != nil {
 		j.wants = append(j.wants, t.Wants)
@@ -554,10 +554,10 @@ func (s *Engine) beginMember(ses *sqlconn.Session, open bool) error {
 	} else if err := s.begin(context.Background(), ses, s.d.Begin); err != nil {
 		return err
 	}
-	if s.kept.Turn == "" {
+	if s.service.LockStatement == "" {
 		return nil
 	}
-	return ses.Later(s.kept.Turn)
+	return ses.Later(s.service.LockStatement)
 }
 
 // endMember keeps or takes back what a member wrote.

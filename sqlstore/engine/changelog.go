@@ -28,12 +28,12 @@ const (
 	// KeepEntries is how many entries a writer keeps. A store that has missed
 	// more of them reads everything again.
 	KeepEntries = 20_000
-	// TendEvery is how often a writer updates its beat_at and deletes what
+	// CleanLogInterval is how often a writer updates its beat_at and deletes what
 	// is too old.
-	TendEvery = time.Minute
-	// forgetAfter is when a position is too old to go on from: writers whose beat_at
+	CleanLogInterval = time.Minute
+	// maxPositionAge is when a position is too old to go on from: writers whose beat_at
 	// is an hour old are deleted, with their entries.
-	forgetAfter = 30 * time.Minute
+	maxPositionAge = 30 * time.Minute
 )
 
 // bodyVoid is the body of an entry that takes a transaction's place (settle.go). No other body
@@ -55,7 +55,7 @@ type entry struct{ writer, seq int64 }
 // commit writes the entry of the transaction that the session is in and commits
 // it, in one packet: body for the others, and kept for this store. The entry is returned also when
 // that fails.
-func (l *changeLog) commit(ses *sqlconn.Session, stamp, body string, kept any) (entry, error) {
+func (l *changeLog) commit(ses *sqlconn.Session, stamp, body string, own any) (entry, error) {
 	if l.id == 0 {
 		l.renew()
 	}
@@ -74,7 +74,7 @@ VALUES (?, ?, `+ses.Dialect.Now+`)`, e.writer, stamp); err != nil {
 		}
 	}
 	// Before the commit: a reader of the entry finds this.
-	l.recent.keep(e, kept)
+	l.recent.keep(e, own)
 	err := commitWith(ses, sqlconn.Statement{Query: insertEntry, Args: []any{e.writer, e.seq, stamp, body}})
 	if err == nil {
 		l.seq, l.present = e.seq, true
@@ -123,11 +123,11 @@ func (l *changeLog) renew() {
 	l.seq, l.present = 0, false
 }
 
-// TendLog updates this writer's beat_at, and deletes its old entries and the
+// CleanLog updates this writer's beat_at, and deletes its old entries and the
 // writers that have ended. A failure is logged, and the next call deletes what is left.
-func (s *Engine) TendLog() {
+func (s *Engine) CleanLog() {
 	for n := range attempts {
-		err := s.tendLogOnce()
+		err := s.cleanLogOnce()
 		if err == nil {
 			return
 		}
@@ -140,7 +140,7 @@ func (s *Engine) TendLog() {
 	}
 }
 
-func (s *Engine) tendLogOnce() error {
+func (s *Engine) cleanLogOnce() error {
 	id := s.log.id
 	ses := s.Writer.Own()
 	defer s.Writer.GiveBack(ses)

@@ -32,7 +32,7 @@
 // # Sharing
 //
 // Several stores may work on the database of a server. Every transaction of each
-// appends to the change log (changelog.go) what the service notes of it, and NewsSince reads
+// appends to the change log (changelog.go) what the service notes of it, and ChangesSince reads
 // what the others appended.
 package engine
 
@@ -175,9 +175,9 @@ type Engine struct {
 	readers *sqlconn.Pool
 	log     changeLog // of what Updates touched, on a server
 
-	kept Service
-	// raised counts the transactions that wrote, the one that is being committed included.
-	raised atomic.Int64
+	service Service
+	// written counts the transactions that wrote, the one that is being committed included.
+	written atomic.Int64
 
 	mu      sync.Mutex // guards closed
 	closed  bool
@@ -191,9 +191,9 @@ type Engine struct {
 // A Service is what an engine has to know of the service whose rows it keeps.
 type Service struct {
 	Schema Schema
-	// Turn is a statement at the beginning of every transaction that writes,
+	// LockStatement is a statement at the beginning of every transaction that writes,
 	// which waits until those of other stores have ended; empty for none.
-	Turn string
+	LockStatement string
 	// Still is a statement that changes nothing and takes the right to write to a file. Empty
 	// where no View has a twin.
 	Still string
@@ -202,7 +202,7 @@ type Service struct {
 	First func(*sqlconn.Tx, []any)
 	// Encode makes an entry of the change log of what the Updates of a transaction noted for
 	// it (Tx.Entry): its body for other stores, and what this store keeps of it. Nil for empty ones.
-	Encode func(noted []any) (body string, kept any)
+	Encode func(noted []any) (body string, own any)
 }
 
 // A Schema is how a database gets the tables of a kind of store.
@@ -219,7 +219,7 @@ func New(opts Options, kind Service) *Engine {
 	if kind.Encode == nil {
 		kind.Encode = func([]any) (string, any) { return "", nil }
 	}
-	return &Engine{opts: opts.WithDefaults(), d: sqlconn.SQLiteDialect, release: func() {}, kept: kind}
+	return &Engine{opts: opts.WithDefaults(), d: sqlconn.SQLiteDialect, release: func() {}, service: kind}
 }
 
 // Options are those of the engine, with the defaults for what was left zero.
@@ -232,7 +232,7 @@ func (s *Engine) Dialect() *sqlconn.Dialect { return s.d }
 func (s *Engine) Redial() { s.epoch.Add(1) }
 
 // Written counts the transactions that wrote, the one that is being committed included.
-func (s *Engine) Written() int64 { return s.raised.Load() }
+func (s *Engine) Written() int64 { return s.written.Load() }
 
 // start begins to serve on the given sessions. Without readers, Views share the
 // writer.
@@ -309,7 +309,7 @@ func (s *Engine) again(err error) bool {
 	if s.d.Retryable(err) {
 		return true
 	}
-	return s.d.Shared && !s.isClosing() && (s.d.Lost(err) || s.d.Away(err) || s.d.Duplicate(err))
+	return s.d.Shared && !s.isClosing() && (s.d.Lost(err) || s.d.Unavailable(err) || s.d.Duplicate(err))
 }
 
 func (s *Engine) isClosing() bool {

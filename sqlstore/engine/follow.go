@@ -13,8 +13,8 @@ type LogPosition struct {
 	At   time.Time       // when it was read
 }
 
-// news is what was appended to the change log since a position.
-type news struct {
+// LogChanges are what was appended to the change log since a position.
+type LogChanges struct {
 	// All says that entries may be missing: anything may have changed.
 	All bool
 	// Entries are, of this store's own, what Service.Encode kept of them, and of others their
@@ -22,12 +22,12 @@ type news struct {
 	Entries []any
 }
 
-// NewsSince returns what this store and others committed since a position, and the position after it;
+// ChangesSince returns what this store and others committed since a position, and the position after it;
 // nothing where there is no change log. It sees every Update of any store that returned before it was called.
 // It tries again as View does.
-func (s *Engine) NewsSince(ctx context.Context, since LogPosition) (news, LogPosition, error) {
+func (s *Engine) ChangesSince(ctx context.Context, since LogPosition) (LogChanges, LogPosition, error) {
 	if !s.d.Shared {
-		return news{}, since, nil
+		return LogChanges{}, since, nil
 	}
 	until := time.Now().Add(s.opts.RetryTime)
 	for n := 1; ; n++ {
@@ -38,13 +38,13 @@ func (s *Engine) NewsSince(ctx context.Context, since LogPosition) (news, LogPos
 	}
 }
 
-func (s *Engine) followOnce(ctx context.Context, since LogPosition) (found news, at LogPosition, again bool, err error) {
+func (s *Engine) followOnce(ctx context.Context, since LogPosition) (found LogChanges, at LogPosition, again bool, err error) {
 	ses, err := s.readers.Borrow(ctx)
 	if err != nil {
 		return found, since, false, err
 	}
-	ses.Often = true
-	defer func() { ses.Often = false; s.readers.GiveBack(ses) }()
+	ses.PrepareAlways = true
+	defer func() { ses.PrepareAlways = false; s.readers.GiveBack(ses) }()
 	for start := time.Now(); ; {
 		if err = ses.Connect(ctx); err != nil {
 			return found, since, s.again(err), s.d.Translate("connecting", err)
@@ -62,7 +62,7 @@ func (s *Engine) followOnce(ctx context.Context, since LogPosition) (found news,
 
 // readLog reads the log from a position. It needs no transaction: whatever is
 // appended meanwhile is read now or the next time.
-func (s *Engine) readLog(t *sqlconn.Tx, since LogPosition) (found news, at LogPosition, err error) {
+func (s *Engine) readLog(t *sqlconn.Tx, since LogPosition) (found LogChanges, at LogPosition, err error) {
 	at = LogPosition{Seen: make(map[int64]int64), At: time.Now()}
 	demoted := false
 	heads, err := sqlconn.List(t, func(one *sqlconn.Row) entry {
@@ -93,7 +93,7 @@ FROM berth_writers w`)
 	}
 	// A wall clock: one that stops while the machine sleeps would not do.
 	away := at.At.Round(0).Sub(since.At.Round(0))
-	found.All = since.Seen == nil || away > forgetAfter || away < -forgetAfter
+	found.All = since.Seen == nil || away > maxPositionAge || away < -maxPositionAge
 	for _, h := range heads {
 		known := since.Seen[h.writer]
 		at.Seen[h.writer] = h.seq
@@ -118,7 +118,7 @@ FROM berth_writers w`)
 
 // readEntries adds what a writer's entries after a known one say and returns
 // the number of the last.
-func readEntries(t *sqlconn.Tx, after entry, found *news) (int64, error) {
+func readEntries(t *sqlconn.Tx, after entry, found *LogChanges) (int64, error) {
 	last := after.seq
 	err := t.Each(func(one *sqlconn.Row) {
 		if one.Int(0) != last+1 {

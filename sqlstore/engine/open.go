@@ -39,7 +39,7 @@ func (s *Engine) Open(ctx context.Context) error {
 func (s *Engine) openMemory(ctx context.Context) error {
 	all, err := s.connect(ctx, Memory, 1)
 	if err == nil {
-		err = s.kept.Schema.Prepare(ctx, all[0])
+		err = s.service.Schema.Prepare(ctx, all[0])
 	}
 	if err != nil {
 		_ = s.disconnect()
@@ -103,7 +103,7 @@ func (s *Engine) openFile(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.kept.Schema.Prepare(ctx, writers[0]); err != nil {
+	if err := s.service.Schema.Prepare(ctx, writers[0]); err != nil {
 		return err
 	}
 	readers, err := s.connect(ctx, sqlconn.SQLiteURI(path, "rw", sqlconn.BusyPragma(s.opts.BusyTimeout), "query_only(1)"), s.opts.Readers)
@@ -133,7 +133,7 @@ func (s *Engine) inspect(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	err = s.kept.Schema.Look(ctx, all[0])
+	err = s.service.Schema.Look(ctx, all[0])
 	if end := s.disconnect(); err == nil {
 		err = end
 	}

@@ -13,11 +13,11 @@ import (
 
 // newSession returns a session that connects when it is first used.
 func (s *Engine) newSession(r sqlconn.Role) *sqlconn.Session {
-	silence := sqlconn.Patience
+	timeout := sqlconn.DefaultResponseTimeout
 	if s.d.Bounded {
-		silence = 0
+		timeout = 0
 	}
-	ses := &sqlconn.Session{Dialect: s.d, Patience: silence, Lifetime: s.opts.Server.Recycle, Epoch: &s.epoch}
+	ses := &sqlconn.Session{Dialect: s.d, ResponseTimeout: timeout, Lifetime: s.opts.Server.Recycle, Epoch: &s.epoch}
 	ses.Open = func(ctx context.Context) (*sql.Conn, error) {
 		conn, at, err := s.dialer.Dial(ctx, r)
 		if err != nil {
@@ -70,7 +70,7 @@ func (s *Engine) reach(ctx context.Context, ses *sqlconn.Session) error {
 		if err == nil {
 			return nil
 		}
-		if advice := s.d.Advice(err, s.kept.Schema.Known); advice != "" {
+		if advice := s.d.Advice(err, s.service.Schema.Known); advice != "" {
 			return fmt.Errorf("%w: %s", err, advice)
 		}
 		if ctx.Err() != nil || server.Retries >= 0 && n >= server.Retries {
@@ -93,7 +93,7 @@ const schemaTries = 8
 func (s *Engine) prepareServer(ctx context.Context, ses *sqlconn.Session) error {
 	var first, last error
 	for n := range schemaTries {
-		err := s.kept.Schema.Prepare(ctx, ses)
+		err := s.service.Schema.Prepare(ctx, ses)
 		if err == nil {
 			err = s.prepareOwn(ctx, ses)
 		}
@@ -140,7 +140,7 @@ func (s *Engine) prepareOwn(ctx context.Context, ses *sqlconn.Session) error {
 			version, migrations.OwnVersion)
 	}
 	if err := s.createOwn(ses); err != nil {
-		if advice := s.d.Advice(err, s.kept.Schema.Known); advice != "" {
+		if advice := s.d.Advice(err, s.service.Schema.Known); advice != "" {
 			return fmt.Errorf("the tables of Berth's own cannot be made: %w: %s", s.d.Translate("creating", err), advice)
 		}
 		return fmt.Errorf("%w: Berth's own tables: %w", ErrCreating, s.d.Translate("creating", err))

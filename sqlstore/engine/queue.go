@@ -136,7 +136,7 @@ func (q *queue) takeGroup(g *Group) *job {
 	first := members[0]
 	// The end of one caller's context does not end the others'.
 	ctx := context.WithoutCancel(first.ctx)
-	return &job{ctx: ctx, now: first.now, until: first.until, group: g, members: members, back: make(chan error, 1)}
+	return &job{ctx: ctx, now: first.now, until: first.until, group: g, members: members, returned: make(chan error, 1)}
 }
 
 // runGroup writes the requests of a group, and keeps the error of each.

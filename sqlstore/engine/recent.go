@@ -15,13 +15,13 @@ type recentEntries struct {
 }
 
 // keep adds an entry. Entries of an earlier writer are dropped.
-func (r *recentEntries) keep(e entry, kept any) {
+func (r *recentEntries) keep(e entry, own any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.writer != e.writer || r.by == nil {
 		r.writer, r.by = e.writer, make(map[int64]any)
 	}
-	r.by[e.seq] = kept
+	r.by[e.seq] = own
 	delete(r.by, e.seq-keepRecent)
 }
 
@@ -43,11 +43,11 @@ func (r *recentEntries) between(after, upTo entry) (all []any, ok bool) {
 		return nil, false
 	}
 	for seq := after.seq + 1; seq <= upTo.seq; seq++ {
-		kept, ok := r.by[seq]
+		own, ok := r.by[seq]
 		if !ok {
 			return nil, false
 		}
-		all = append(all, kept)
+		all = append(all, own)
 	}
 	return all, true
 }

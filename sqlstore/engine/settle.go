@@ -16,7 +16,7 @@ var errUnsettled = errors.New("the outcome of a commit is not known")
 
 // errUnknown is the error for the callers of such a transaction.
 func errUnknown(err error) error {
-	return fmt.Errorf("committing: %v: %w", err, fault.New(fault.Unavailable, sqlconn.CodeAway,
+	return fmt.Errorf("committing: %v: %w", err, fault.New(fault.Unavailable, sqlconn.CodeUnavailable,
 		"The connection to the database was lost while the change was made. Please check whether it was made, and try again."))
 }
 

@@ -21,8 +21,8 @@ type Access int
 const (
 	// Look reads. A berth may serve the file meanwhile.
 	Look Access = iota
-	// Hold reads, with the file locked against every other berth.
-	Hold
+	// ReadAlone reads, with the file locked against every other berth.
+	ReadAlone
 	// Change reads and writes, with the file locked against every other berth.
 	Change
 	// Make is Change for a file that may not be there yet. It is made by what
@@ -39,9 +39,9 @@ type Tool struct {
 	path   string // of the file, empty on a server
 }
 
-// toolPatience is how long a database may be silent while a tool works: a step
+// toolTimeout is how long a database may take to answer while a tool works: a step
 // of an upgrade, or a big commit, takes its time.
-const toolPatience = 15 * time.Minute
+const toolTimeout = 15 * time.Minute
 
 // strictMode makes MySQL refuse what does not fit instead of changing it.
 const strictMode = "TRADITIONAL"
@@ -81,7 +81,7 @@ func (t *Tool) Where() string {
 // the middle of a transaction.
 func (t *Tool) openServer(ctx context.Context) (err error) {
 	server := *t.s.opts.Server
-	server.Quiet, server.Recycle, server.SQLMode = toolPatience, 0, strictMode
+	server.ResponseTimeout, server.Recycle, server.SQLMode = toolTimeout, 0, strictMode
 	t.s.opts.Server = &server
 	if t.s.d, t.s.dialer, err = sqlconn.NewDialer(server); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (t *Tool) openServer(ctx context.Context) (err error) {
 	if t.access >= Change {
 		as = sqlconn.Writing
 	}
-	t.ses = &sqlconn.Session{Dialect: t.s.d, Patience: toolPatience, Open: func(ctx context.Context) (*sql.Conn, error) {
+	t.ses = &sqlconn.Session{Dialect: t.s.d, ResponseTimeout: toolTimeout, Open: func(ctx context.Context) (*sql.Conn, error) {
 		conn, _, err := t.s.dialer.Dial(ctx, as)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", sqlconn.ErrConnecting, err)

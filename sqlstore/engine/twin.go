@@ -14,14 +14,14 @@ import "github.com/berthcloud/berth/sqlstore/sqlconn"
 // twin returns a twin of a View's transaction, to be ended before that is, or false:
 // then one connection has to do.
 func (s *Engine) twin(t *sqlconn.Tx) (other *sqlconn.Tx, end func(), ok bool) {
-	if s.kept.Still == "" || s.d.Shared || s.readers == s.Writer {
+	if s.service.Still == "" || s.d.Shared || s.readers == s.Writer {
 		return nil, nil, false
 	}
 	ses, ok := s.readers.BorrowIdle()
 	if !ok {
 		return nil, nil, false
 	}
-	if !t.Session.KeepStill(s.kept.Still) || s.begin(t.Context, ses, s.d.BeginRead) != nil {
+	if !t.Session.KeepStill(s.service.Still) || s.begin(t.Context, ses, s.d.BeginRead) != nil {
 		s.readers.GiveBack(ses)
 		return nil, nil, false
 	}

@@ -168,11 +168,11 @@ func listAs[T, E, S any](name string, at func(*T) *[]E, to func(E) S, from func(
 	return column[T]{
 		name: name,
 		get: func(r *T) any {
-			kept := make([]S, len(*at(r)))
+			stored := make([]S, len(*at(r)))
 			for i, e := range *at(r) {
-				kept[i] = to(e)
+				stored[i] = to(e)
 			}
-			text, err := json.Marshal(kept)
+			text, err := json.Marshal(stored)
 			if err != nil {
 				panic("sqlstore: " + err.Error()) // texts and numbers only
 			}
@@ -184,11 +184,11 @@ func listAs[T, E, S any](name string, at func(*T) *[]E, to func(E) S, from func(
 			if text == emptyList || text == "" {
 				return
 			}
-			var kept []S
-			if json.Unmarshal([]byte(text), &kept) != nil {
+			var stored []S
+			if json.Unmarshal([]byte(text), &stored) != nil {
 				one.Bad(i, "a list")
 			}
-			for _, s := range kept {
+			for _, s := range stored {
 				*at(r) = append(*at(r), from(s))
 			}
 		},

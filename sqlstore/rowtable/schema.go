@@ -146,7 +146,7 @@ func (s *rowStore) advance(ses *sqlconn.Session, version int, collation string) 
 	for _, statement := range script {
 		err := ses.Do(statement)
 		forbidden := s.Dialect().Duplicate(err) && !strings.HasPrefix(statement, "INSERT")
-		if err != nil && (forbidden || !s.Dialect().Made(err)) {
+		if err != nil && (forbidden || !s.Dialect().Exists(err)) {
 			return err
 		}
 	}

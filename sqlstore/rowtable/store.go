@@ -28,10 +28,10 @@ type rowKind struct {
 // versions is the table that has the version. A database with it is the service's.
 func (k rowKind) versions() string { return "berth_" + k.service }
 
-// raiseTurn begins every transaction that writes to a server. Who has raised the
-// row is alone until it commits: on one server others wait for the row; of
-// transactions on two nodes of a cluster the one that comes second is rolled back.
-const raiseTurn = "UPDATE berth_turn SET turn = turn + 1"
+// lockStatement begins every transaction that writes to a server. Only one transaction that has changed the
+// row runs at a time: on one server others wait for the row; of transactions on two nodes of a cluster the
+// second is rolled back.
+const lockStatement = "UPDATE berth_turn SET turn = turn + 1"
 
 func newRowStore(kind rowKind, opts engine.Options) *rowStore {
 	if opts.Server != nil {
@@ -40,7 +40,7 @@ func newRowStore(kind rowKind, opts engine.Options) *rowStore {
 	s := &rowStore{rowKind: kind}
 	is := engine.Service{Schema: engine.Schema{Look: s.look, Prepare: s.prepare, Known: sqlconn.Naming{Section: "database", Database: kind.versions()}}}
 	if opts.Server != nil {
-		is.Turn = raiseTurn
+		is.LockStatement = lockStatement
 	}
 	s.Engine = engine.New(opts, is)
 	return s

@@ -27,8 +27,8 @@ type Dialect struct {
 	// Bounded says that the driver itself ends statements that the database does
 	// not answer.
 	Bounded bool
-	// Keeps is the precision of times in the database: others are cut to it.
-	Keeps time.Duration
+	// Precision is the precision of times in the database: others are cut to it.
+	Precision time.Duration
 	// prepared says that statements are prepared once per connection; the
 	// drivers of servers do as well or better without.
 	prepared bool
@@ -43,9 +43,9 @@ type Dialect struct {
 	// InOrder is put behind an UPDATE of several providers to have them locked in the
 	// order of their ids, empty where that cannot be said.
 	InOrder string
-	// HoldSlot writes a row of berth_holds for a provider, so that of two transactions on
+	// ConflictRow writes a row of berth_holds for a provider, so that of two transactions on
 	// nodes of a cluster that lock the provider one is rolled back; empty where locks suffice.
-	HoldSlot string
+	ConflictRow string
 	// ShareRow is put behind a SELECT of rows that must not be deleted before the
 	// transaction ends.
 	ShareRow string
@@ -62,8 +62,8 @@ type Dialect struct {
 	// Rerun says that the statements that make tables may run again: where
 	// they cannot be rolled back, a beginning may have been interrupted.
 	Rerun bool
-	// Made recognises then that what a statement makes exists.
-	Made func(error) bool
+	// Exists recognises then that what a statement makes exists.
+	Exists func(error) bool
 	// Enforce makes a session check foreign keys, empty where they always are.
 	Enforce string
 	// Collations asks for those that compare texts by their bytes, the best
@@ -76,7 +76,7 @@ type Dialect struct {
 	// key; Retryable a collision after which the transaction may run again from
 	// its start; Lost that the connection cannot be used any more; and Away that
 	// the database cannot be used at the moment.
-	Duplicate, Orphan, Retryable, Lost, Away func(error) bool
+	Duplicate, Orphan, Retryable, Lost, Unavailable func(error) bool
 	// Locked recognises, among what is retryable, that waiting for a lock took
 	// too long.
 	Locked func(error) bool
@@ -97,8 +97,8 @@ var ErrSilent = errors.New("the database did not answer in time")
 // ErrDemoted says that a server takes no writes any more.
 var ErrDemoted = errors.New("the server is not the primary any more")
 
-// gone recognises errors of connections that have no number of the database's.
-func gone(err error) bool {
+// connectionFailed recognises errors of connections that have no number of the database's.
+func connectionFailed(err error) bool {
 	var network net.Error
 	return errors.Is(err, ErrSilent) || errors.Is(err, ErrDemoted) || errors.Is(err, ErrConnecting) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
@@ -109,27 +109,27 @@ func gone(err error) bool {
 const (
 	// CodeBusy says that too many Updates wait already.
 	CodeBusy fault.Code = "berth.store_busy"
-	// CodeAway says that the database cannot be used at the moment.
-	CodeAway fault.Code = "berth.store_away"
+	// CodeUnavailable says that the database cannot be used at the moment.
+	CodeUnavailable fault.Code = "berth.store_away"
 )
 
 // ClosedError is what a closed store answers.
 func ClosedError() error {
-	return fault.New(fault.Unavailable, CodeAway, "The database is shut down.")
+	return fault.New(fault.Unavailable, CodeUnavailable, "The database is shut down.")
 }
 
 // Translate turns a driver's error into one that may leave the package: the driver's text, for the
 // log, without its types. An error of the connection, a collision, or a database that cannot be used is a
-// fault of kind Unavailable with CodeAway. The end of a context is returned as it is.
+// fault of kind Unavailable with CodeUnavailable. The end of a context is returned as it is.
 func (d *Dialect) Translate(doing string, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, errOver), errors.Is(err, errFileUnavailable):
 		return err
-	case d.Away(err), d.Retryable(err), d.Lost(err):
+	case d.Unavailable(err), d.Retryable(err), d.Lost(err):
 		return fmt.Errorf("%s: %v: %w", doing, err,
-			fault.New(fault.Unavailable, CodeAway, "The database is not available now. Please try again."))
+			fault.New(fault.Unavailable, CodeUnavailable, "The database is not available now. Please try again."))
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	default:

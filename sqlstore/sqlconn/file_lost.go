@@ -49,7 +49,7 @@ func (l *lostFile) Error() string { return l.text }
 
 func (l *lostFile) Unwrap() []error { return []error{ErrFileLost, errFileUnavailable} }
 
-var errFileUnavailable = fault.New(fault.Unavailable, CodeAway, "The database is not available now. Please try again.")
+var errFileUnavailable = fault.New(fault.Unavailable, CodeUnavailable, "The database is not available now. Please try again.")
 
 // WatchFiles returns the files of a database by their names now: as the settings have it, and
 // with symbolic links followed.

@@ -25,7 +25,7 @@ var MySQLDialect = &Dialect{
 	Shared:    true,
 	packets:   mysqlPackets{},
 	Bounded:   true,
-	Keeps:     time.Second,
+	Precision: time.Second,
 	rebind:    func(query string) string { return query },
 	Begin:     "START TRANSACTION",
 	BeginRead: "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
@@ -33,7 +33,7 @@ var MySQLDialect = &Dialect{
 FOR UPDATE`,
 	InOrder: `
 ORDER BY id`,
-	HoldSlot: `
+	ConflictRow: `
 INSERT INTO berth_holds (slot, held)
 VALUES (?, 1)
 ON DUPLICATE KEY UPDATE held = held + 1`,
@@ -45,7 +45,7 @@ LOCK IN SHARE MODE`, // MariaDB has no FOR SHARE
 	FoldLike: true,
 	Rerun:    true,
 	// A table is made unless it exists; a column, an index and a row are not.
-	Made: func(err error) bool {
+	Exists: func(err error) bool {
 		return mysqlCode(err) == 1060 || mysqlCode(err) == 1061 || mysqlCode(err) == 1062
 	},
 	Collations: `
@@ -90,9 +90,9 @@ ORDER BY table_name`,
 			4031: // closed for being idle
 			return true
 		}
-		return errors.Is(err, mysql.ErrInvalidConn) || gone(err)
+		return errors.Is(err, mysql.ErrInvalidConn) || connectionFailed(err)
 	},
-	Away: func(err error) bool {
+	Unavailable: func(err error) bool {
 		switch mysqlCode(err) {
 		case 1040, 1203, 1226, 1129, // too many connections, or too many that failed
 			1037, 1041, 1135, // out of memory or threads
@@ -184,7 +184,7 @@ func mysqlConfig(server Server, host string) (*mysql.Config, error) {
 	// This ends statements that are not answered, which is cheaper than a
 	// context that could be cancelled with each. The sessions of tools watch
 	// over theirs themselves.
-	quiet := cmp.Or(2*server.Quiet, Patience)
+	quiet := cmp.Or(2*server.ResponseTimeout, DefaultResponseTimeout)
 	cfg.ReadTimeout, cfg.WriteTimeout = quiet, quiet
 	cfg.Logger = &mysql.NopLogger{}
 	var err error

@@ -21,7 +21,7 @@ var PostgreSQLDialect = &Dialect{
 	Name:      "postgresql",
 	Shared:    true,
 	packets:   postgresPackets{},
-	Keeps:     time.Microsecond,
+	Precision: time.Microsecond,
 	rebind:    numbered(),
 	Begin:     "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
 	BeginRead: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
@@ -36,7 +36,7 @@ FOR SHARE`,
 	OnConflict: `
 ON CONFLICT DO NOTHING`,
 	returning: true,
-	Made:      func(error) bool { return false },
+	Exists:    func(error) bool { return false },
 	hasTable: `
 SELECT 1
 FROM information_schema.tables
@@ -70,9 +70,9 @@ ORDER BY table_name`,
 		if strings.HasPrefix(code, "08") || errors.Is(err, ErrConnecting) {
 			return true
 		}
-		return code == "" && (gone(err) || pgconn.SafeToRetry(err) || strings.Contains(err.Error(), "conn closed"))
+		return code == "" && (connectionFailed(err) || pgconn.SafeToRetry(err) || strings.Contains(err.Error(), "conn closed"))
 	},
-	Away: func(err error) bool {
+	Unavailable: func(err error) bool {
 		code := postgresCode(err)
 		return strings.HasPrefix(code, "53") || strings.HasPrefix(code, "58") || code == "57014"
 	},

@@ -39,17 +39,17 @@ type Server struct {
 	// Recycle is how long a connection is used; 0 for ever.
 	Recycle time.Duration
 
-	// Quiet is how long the server may take to answer one statement; Patience
+	// Quiet is how long the server may take to answer one statement; ResponseTimeout
 	// when 0.
-	Quiet time.Duration
+	ResponseTimeout time.Duration
 }
 
 const (
 	// connectTimeout bounds the making of a connection to one host.
 	connectTimeout = 5 * time.Second
-	// Patience is how long a server may take to answer one statement. It is
+	// ResponseTimeout is how long a server may take to answer one statement. It is
 	// more than LockWait.
-	Patience = 20 * time.Second
+	DefaultResponseTimeout = 20 * time.Second
 	// LockWait is how long a server waits for a lock: longer
 	// than PostgreSQL takes to find a deadlock.
 	LockWait = 2 * time.Second

@@ -29,9 +29,9 @@ import (
 type Session struct {
 	Dialect *Dialect
 	Open    func(context.Context) (*sql.Conn, error)
-	// Patience is how long the database may take to answer a statement, and between
+	// ResponseTimeout is how long the database may take to answer a statement, and between
 	// rows, 0 for the driver's own bound; Lifetime how long a connection is used, 0 for ever.
-	Patience, Lifetime time.Duration
+	ResponseTimeout, Lifetime time.Duration
 
 	// Epoch, of a server, rises when connections that were made before are to
 	// be made again.
@@ -50,9 +50,9 @@ type Session struct {
 	put    []string // statements that go with the next one
 	// opening says that the first of them begins a transaction.
 	opening bool
-	// Often says that the statements are repeated, and are worth preparing
+	// PrepareAlways says that the statements are repeated, and are worth preparing
 	// where others are not.
-	Often bool
+	PrepareAlways bool
 }
 
 // Connect makes the connection unless there is a good one.
@@ -169,7 +169,7 @@ func (s *Session) rows(ctx context.Context, query string, args []any) (*sql.Rows
 	switch {
 	case len(s.put) > 0:
 		return s.packets().rows(ctx, s, query, args)
-	case !s.Dialect.prepared && !s.Often:
+	case !s.Dialect.prepared && !s.PrepareAlways:
 		return s.Conn.QueryContext(ctx, s.Dialect.rebind(query), args...)
 	}
 	st, err := s.prepare(query)
@@ -185,20 +185,20 @@ func (s *Session) rows(ctx context.Context, query string, args []any) (*sql.Rows
 
 // A watch ends a statement that the database does not answer.
 type watch struct {
-	ctx      context.Context // of the statement alone
-	patience time.Duration
-	timer    *time.Timer
-	fired    atomic.Bool
-	cancel   context.CancelFunc
+	ctx     context.Context // of the statement alone
+	timeout time.Duration
+	timer   *time.Timer
+	fired   atomic.Bool
+	cancel  context.CancelFunc
 }
 
 func (s *Session) watch() *watch {
-	w := &watch{ctx: context.Background(), patience: s.Patience}
-	if w.patience <= 0 {
+	w := &watch{ctx: context.Background(), timeout: s.ResponseTimeout}
+	if w.timeout <= 0 {
 		return w
 	}
 	w.ctx, w.cancel = context.WithCancel(w.ctx)
-	w.timer = time.AfterFunc(w.patience, func() {
+	w.timer = time.AfterFunc(w.timeout, func() {
 		w.fired.Store(true)
 		w.cancel()
 	})
@@ -208,7 +208,7 @@ func (s *Session) watch() *watch {
 // heard starts the time-out anew: the database has answered.
 func (w *watch) heard() {
 	if w.timer != nil {
-		w.timer.Reset(w.patience)
+		w.timer.Reset(w.timeout)
 	}
 }
 

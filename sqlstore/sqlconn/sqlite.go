@@ -13,13 +13,13 @@ import (
 
 // SQLiteDialect is SQLite as modernc.org/sqlite speaks it.
 var SQLiteDialect = &Dialect{
-	Name:     "sqlite",
-	prepared: true,
-	Keeps:    time.Microsecond,
-	FoldLike: true,
-	Made:     func(error) bool { return false },
-	Enforce:  "PRAGMA foreign_keys = ON",
-	rebind:   func(query string) string { return query },
+	Name:      "sqlite",
+	prepared:  true,
+	Precision: time.Microsecond,
+	FoldLike:  true,
+	Exists:    func(error) bool { return false },
+	Enforce:   "PRAGMA foreign_keys = ON",
+	rebind:    func(query string) string { return query },
 	// IMMEDIATE takes the write lock at once: a transaction that reads first
 	// and writes later would find, too late, that another one came between.
 	Begin:     "BEGIN IMMEDIATE",
@@ -45,7 +45,7 @@ ORDER BY name`,
 	Locked: func(error) bool { return false },
 	// The file is not a connection that could be made again.
 	Lost: func(error) bool { return false },
-	Away: func(err error) bool {
+	Unavailable: func(err error) bool {
 		if errors.Is(err, sql.ErrConnDone) {
 			return true
 		}

@@ -32,8 +32,8 @@ type Tx struct {
 	Entry, Wants any
 	// OnCommit are called, on the writing goroutine, when what the Update wrote is durable.
 	OnCommit []func()
-	// Heard, when not nil, is called with numbers of rows as they are read.
-	Heard func(rows int)
+	// OnRows, when not nil, is called with numbers of rows as they are read.
+	OnRows func(rows int)
 	// Second begins another transaction that sees what this one sees. Nil in an Update.
 	Second func(*Tx) (other *Tx, end func(), ok bool)
 }
@@ -99,19 +99,19 @@ func (t *Tx) walk(rows *sql.Rows, w *watch, fn func(*Row)) (left, err error) {
 		}
 		if n%rowsBetween == rowsBetween-1 {
 			w.heard()
-			t.tell(rowsBetween)
+			t.countRows(rowsBetween)
 			if left := t.Usable(); left != nil {
 				return left, nil
 			}
 		}
 	}
-	t.tell(n % rowsBetween)
+	t.countRows(n % rowsBetween)
 	return nil, rows.Err()
 }
 
-func (t *Tx) tell(rows int) {
-	if t.Heard != nil {
-		t.Heard(rows)
+func (t *Tx) countRows(rows int) {
+	if t.OnRows != nil {
+		t.OnRows(rows)
 	}
 }
 

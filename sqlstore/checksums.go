@@ -5,42 +5,42 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// bucket is the first id of the digest that an id belongs to.
+// bucket is the first id of the checksum that an id belongs to.
 func bucket(id string) string { return id + ` - ` + id + ` % 128` }
 
-// Digests sums up in the database, a statement per table, so that only the sums
+// Checksums sums up in the database, a statement per table, so that only the sums
 // are sent.
-func (r *reader) Digests() ([]placement.Digest, error) {
-	all := make(map[int64]*placement.Digest)
-	of := func(one *sqlconn.Row) *placement.Digest {
+func (r *reader) Checksums() ([]placement.Checksum, error) {
+	all := make(map[int64]*placement.Checksum)
+	of := func(one *sqlconn.Row) *placement.Checksum {
 		first := one.Int(0)
 		if all[first] == nil {
-			all[first] = &placement.Digest{First: first}
+			all[first] = &placement.Checksum{First: first}
 		}
 		return all[first]
 	}
 	for _, part := range []struct {
 		query string
-		add   func(*placement.Digest, *sqlconn.Row)
+		add   func(*placement.Checksum, *sqlconn.Row)
 	}{
-		{providerDigest, addProviders},
-		{inventoryDigest, addInventories},
-		{usageDigest, addUsage},
-		{traitDigest, func(d *placement.Digest, one *sqlconn.Row) { d.Traits, d.TraitIDs = one.Int(1), one.Int(2) }},
-		{aggregateDigest, func(d *placement.Digest, one *sqlconn.Row) { d.Aggregates, d.AggregateIDs = one.Int(1), one.Int(2) }},
+		{providerChecksums, addProviders},
+		{inventoryChecksums, addInventories},
+		{usageChecksums, addUsage},
+		{traitChecksums, func(d *placement.Checksum, one *sqlconn.Row) { d.Traits, d.TraitIDs = one.Int(1), one.Int(2) }},
+		{aggregateChecksums, func(d *placement.Checksum, one *sqlconn.Row) { d.Aggregates, d.AggregateIDs = one.Int(1), one.Int(2) }},
 	} {
 		if err := r.Each(func(one *sqlconn.Row) { part.add(of(one), one) }, part.query); err != nil {
 			return nil, err
 		}
 	}
-	out := make([]placement.Digest, 0, len(all))
+	out := make([]placement.Checksum, 0, len(all))
 	for _, d := range all {
 		out = append(out, *d)
 	}
 	return out, nil
 }
 
-var providerDigest = `
+var providerChecksums = `
 SELECT
     ` + bucket("id") + `,
     COUNT(*),
@@ -52,7 +52,7 @@ SELECT
 FROM resource_providers
 GROUP BY ` + bucket("id")
 
-func addProviders(d *placement.Digest, one *sqlconn.Row) {
+func addProviders(d *placement.Checksum, one *sqlconn.Row) {
 	d.Providers, d.Generations = one.Int(1), one.Int(2)
 	d.Roots, d.Parents, d.NameLengths = one.Int(3), one.Int(4), one.Int(5)
 	if t := one.Time(6); !t.IsZero() {
@@ -60,7 +60,7 @@ func addProviders(d *placement.Digest, one *sqlconn.Row) {
 	}
 }
 
-var inventoryDigest = `
+var inventoryChecksums = `
 SELECT
     ` + bucket("resource_provider_id") + `,
     COUNT(*),
@@ -74,15 +74,15 @@ SELECT
 FROM inventories
 GROUP BY ` + bucket("resource_provider_id")
 
-func addInventories(d *placement.Digest, one *sqlconn.Row) {
+func addInventories(d *placement.Checksum, one *sqlconn.Row) {
 	d.Inventories, d.Classes = one.Int(1), one.Int(2)
 	d.Total, d.Reserved = one.Int(3), one.Int(4)
 	d.MinUnit, d.MaxUnit, d.StepSize = one.Int(5), one.Int(6), one.Int(7)
 	d.Ratios = one.Int(8)
 }
 
-// usageDigest is answered from the index on provider, class and used.
-var usageDigest = `
+// usageChecksums is answered from the index on provider, class and used.
+var usageChecksums = `
 SELECT
     ` + bucket("resource_provider_id") + `,
     resource_class_id,
@@ -90,12 +90,12 @@ SELECT
 FROM allocations
 GROUP BY ` + bucket("resource_provider_id") + `, resource_class_id`
 
-func addUsage(d *placement.Digest, one *sqlconn.Row) {
+func addUsage(d *placement.Checksum, one *sqlconn.Row) {
 	d.Used += one.Int(2)
-	d.UsedByClass += one.Int(2) * placement.DigestClass(placement.ClassID(one.Int(1)))
+	d.UsedByClass += one.Int(2) * placement.ChecksumWeight(placement.ClassID(one.Int(1)))
 }
 
-var traitDigest = `
+var traitChecksums = `
 SELECT
     ` + bucket("resource_provider_id") + `,
     COUNT(*),
@@ -103,7 +103,7 @@ SELECT
 FROM resource_provider_traits
 GROUP BY ` + bucket("resource_provider_id")
 
-var aggregateDigest = `
+var aggregateChecksums = `
 SELECT
     ` + bucket("resource_provider_id") + `,
     COUNT(*),

@@ -1,12 +1,12 @@
 package placement
 
-// DigestSize is how many ids of providers share a Digest.
-const DigestSize = 128
+// ChecksumSize is how many ids of providers share a Checksum.
+const ChecksumSize = 128
 
-// A Digest sums up the rows of the providers with ids from First up to, not
-// including, First+DigestSize. Digests of the same rows are equal; of rows that
+// A Checksum sums up the rows of the providers with ids from First up to, not
+// including, First+ChecksumSize. Checksums of the same rows are equal; of rows that
 // differ they differ, unless the differences cancel each other out.
-type Digest struct {
+type Checksum struct {
 	First int64
 	// Of the providers themselves.
 	Providers, Generations, Roots, Parents, NameLengths int64
@@ -19,5 +19,5 @@ type Digest struct {
 	Traits, TraitIDs, Aggregates, AggregateIDs int64
 }
 
-// DigestClass weighs a class's usage, so that two classes do not cancel out.
-func DigestClass(id ClassID) int64 { return int64(id)%97 + 1 }
+// ChecksumWeight weighs a class's usage, so that two classes do not cancel out.
+func ChecksumWeight(id ClassID) int64 { return int64(id)%97 + 1 }

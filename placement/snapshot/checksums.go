@@ -7,28 +7,28 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// Digests sums up the snapshot as Reader.Digests does a store.
-func (w *Snapshot) Digests() map[int64]placement.Digest {
-	all := make(map[int64]*placement.Digest)
-	for t := range w.Trees() {
+// Checksums sums up the snapshot as Reader.Checksums does a store.
+func (s *Snapshot) Checksums() map[int64]placement.Checksum {
+	all := make(map[int64]*placement.Checksum)
+	for t := range s.Trees() {
 		for _, p := range t.Providers {
-			first := p.ID - p.ID%placement.DigestSize
+			first := p.ID - p.ID%placement.ChecksumSize
 			d := all[first]
 			if d == nil {
-				d = &placement.Digest{First: first}
+				d = &placement.Checksum{First: first}
 				all[first] = d
 			}
 			addProvider(d, t, p)
 		}
 	}
-	out := make(map[int64]placement.Digest, len(all))
+	out := make(map[int64]placement.Checksum, len(all))
 	for first, d := range all {
 		out[first] = *d
 	}
 	return out
 }
 
-func addProvider(d *placement.Digest, t *Tree, p *Provider) {
+func addProvider(d *placement.Checksum, t *Tree, p *Provider) {
 	d.Providers++
 	d.Generations += int64(p.Generation)
 	d.Roots += t.Root().ID
@@ -48,7 +48,7 @@ func addProvider(d *placement.Digest, t *Tree, p *Provider) {
 	}
 }
 
-func addInventory(d *placement.Digest, s *Inventory) {
+func addInventory(d *placement.Checksum, s *Inventory) {
 	d.Inventories++
 	d.Classes += int64(s.Class)
 	d.Total += s.Total
@@ -58,7 +58,7 @@ func addInventory(d *placement.Digest, s *Inventory) {
 	d.StepSize += s.StepSize
 	d.Ratios += int64(math.Round(s.AllocationRatio * 1000))
 	d.Used += s.Used
-	d.UsedByClass += s.Used * placement.DigestClass(s.Class)
+	d.UsedByClass += s.Used * placement.ChecksumWeight(s.Class)
 }
 
 // seconds counts from 1970, as far as every database keeps times.

@@ -9,22 +9,22 @@ import (
 	"github.com/berthcloud/berth/sqlstore"
 )
 
-// settles checks that sweeps find nothing any more when they have read once what
+// settles checks that Reconcile finds nothing any more when they have read once what
 // differs: reading it for ever would help nobody.
 func settles(t *testing.T, x *stranger, s *service.Service) {
 	t.Helper()
 	trees := 0
 	for range 3 {
-		trees = x.sweep(s)
+		trees = x.reconcile(s)
 	}
 	if trees != 0 {
-		t.Errorf("the third sweep still reads %d trees again", trees)
+		t.Errorf("the third Reconcile still reads %d trees again", trees)
 	}
 }
 
-// TestSweepsSettle sweeps over rows that the sums of a database and of the snapshot
+// TestDriftsAreReadOnce reconciles rows that the sums of a database and of the snapshot
 // may see differently.
-func TestSweepsSettle(t *testing.T) {
+func TestDriftsAreReadOnce(t *testing.T) {
 	odds := []struct {
 		name  string
 		ratio float64
@@ -62,8 +62,8 @@ VALUES (98, 1)`},
 	})
 }
 
-// TestSweepsSettleInLatin1 has names in a character set with other lengths.
-func TestSweepsSettleInLatin1(t *testing.T) {
+// TestDriftsAreReadOnceInLatin1 has names in a character set with other lengths.
+func TestDriftsAreReadOnceInLatin1(t *testing.T) {
 	needServers(t)
 	opts := sqlstore.Options{Server: server(t, kinds[0].URL(t))}
 	store := open(t, opts)

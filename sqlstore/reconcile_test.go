@@ -64,33 +64,33 @@ func claimOne(s *service.Service, consumer, host placement.UUID) error {
 	})
 }
 
-// TestSweepFindsNothingInItsOwnSnapshot compares what is in memory with sums that
+// TestReconcileFindsNothingInItsOwnSnapshot compares what is in memory with sums that
 // the databases make: any difference would cost reading trees again for ever.
-func TestSweepFindsNothingInItsOwnSnapshot(t *testing.T) {
+func TestReconcileFindsNothingInItsOwnSnapshot(t *testing.T) {
 	onAll(t, func(t *testing.T, opts sqlstore.Options) {
 		store := open(t, opts)
 		s, x := serve(t, store), newStranger(t, opts, store)
-		if n := x.sweep(s); n != 0 {
-			t.Errorf("Sweep of nothing = %d trees", n)
+		if n := x.reconcile(s); n != 0 {
+			t.Errorf("Reconcile of nothing = %d trees", n)
 		}
 		if err := populate(s, 70); err != nil {
 			t.Fatal(err)
 		}
-		if n := x.sweep(s); n != 0 {
-			t.Errorf("Sweep = %d trees, want 0", n)
+		if n := x.reconcile(s); n != 0 {
+			t.Errorf("Reconcile = %d trees, want 0", n)
 		}
 		if err := s.DeleteAllocations(context.Background(), "vm0"); err != nil {
 			t.Fatal(err)
 		}
-		if n := x.sweep(s); n != 0 {
-			t.Errorf("Sweep after a deletion = %d trees, want 0", n)
+		if n := x.reconcile(s); n != 0 {
+			t.Errorf("Reconcile after a deletion = %d trees, want 0", n)
 		}
 	})
 }
 
-// TestSweepFindsWhatOthersWrote makes changes as a person with a database client
+// TestReconcileFindsWhatOthersWrote makes changes as a person with a database client
 // makes them, one at a time.
-func TestSweepFindsWhatOthersWrote(t *testing.T) {
+func TestReconcileFindsWhatOthersWrote(t *testing.T) {
 	onAll(t, func(t *testing.T, opts sqlstore.Options) {
 		store := open(t, opts)
 		s, x := serve(t, store), newStranger(t, opts, store)
@@ -114,8 +114,8 @@ func TestSweepFindsWhatOthersWrote(t *testing.T) {
 			`UPDATE resource_classes SET name = 'CUSTOM_OTHER' WHERE name = 'CUSTOM_THING'`,
 		} {
 			x.do(strings.Split(statement, "; ")...)
-			if _, err := s.Sweep(context.Background()); err != nil {
-				t.Fatalf("Sweep after %s: %v", statement, err)
+			if _, err := s.Reconcile(context.Background()); err != nil {
+				t.Fatalf("Reconcile after %s: %v", statement, err)
 			}
 			sameSnapshots(t, "after "+statement, s, store)
 		}
@@ -183,8 +183,8 @@ func TestServicesReadEachOthersWrites(t *testing.T) {
 			}
 			a, b = b, a
 		}
-		if n, err := a.Sweep(context.Background()); n != 0 || err != nil {
-			t.Errorf("Sweep = %d trees, %v; want 0", n, err)
+		if n, err := a.Reconcile(context.Background()); n != 0 || err != nil {
+			t.Errorf("Reconcile = %d trees, %v; want 0", n, err)
 		}
 	})
 }
