@@ -198,3 +198,10 @@ func (h prompt) WithAttrs(attrs []slog.Attr) slog.Handler {
 func (h prompt) WithGroup(name string) slog.Handler {
 	return prompt{h.Handler.WithGroup(name), h.out}
 }
+
+func levelOf(debug bool) slog.Level {
+	if debug {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
+}

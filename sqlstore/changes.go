@@ -1,13 +1,11 @@
 package sqlstore
 
 import (
-	"context"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/berthcloud/berth/placement"
-	"github.com/berthcloud/berth/sqlstore/engine"
 )
 
 // maxRoots is how many trees an entry of the change log names; one that touched more says
@@ -65,28 +63,4 @@ func decode(body string, c *placement.Changes) bool {
 		c.Tree(id)
 	}
 	return true
-}
-
-// Shared reports whether other programs may write this database.
-func (s *Store) Shared() bool { return s.Dialect().Shared }
-
-// Changed returns what this store and others committed since a position. It sees every
-// Update of any store that returned before it was called.
-func (s *Store) Changed(ctx context.Context, since placement.Position) (c placement.Changes, at placement.Position, err error) {
-	news, now, err := s.ChangesSince(ctx, engine.LogPosition(since))
-	if err != nil {
-		return c, since, err
-	}
-	c.All = news.All
-	for _, e := range news.Entries {
-		switch e := e.(type) {
-		case placement.Changes:
-			c.Add(e)
-		case string:
-			if !decode(e, &c) {
-				c.All = true
-			}
-		}
-	}
-	return c, placement.Position(now), nil
 }

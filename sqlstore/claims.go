@@ -151,7 +151,7 @@ func (w *writer) findOwners(consumers []placement.ConsumerRow) error {
 		}
 	}
 	for _, c := range consumers {
-		if err := w.named.ensure(w, c); err != nil {
+		if err := w.named.ensure(w.Tx, c); err != nil {
 			return err
 		}
 	}
@@ -352,4 +352,23 @@ func insertStatements[T any](rows []T, width int, head, tail string, values func
 		rows = rows[n:]
 	}
 	return all
+}
+
+// lockStatements lock the providers of claims, given in the order of their ids, where the
+// statements that swap them do not: those must be in that order, and must not wait for
+// what may be waited for.
+func (w *writer) lockStatements(swaps []providerSwap) []mustChange {
+	if w.Session.Dialect.LockRow == "" || len(swaps) == 0 {
+		return nil
+	}
+	ids := make([]int64, len(swaps))
+	for i, s := range swaps {
+		ids[i] = s.id
+	}
+	w.wants.ids = append(w.wants.ids, ids...)
+	if !w.HoldsLocks && (len(ids) <= 1 || w.Session.Dialect.InOrder != "") {
+		return nil
+	}
+	args := sqlconn.Padded(ids)
+	return []mustChange{{Statement: sqlconn.Statement{Query: lockColumns + sqlconn.Marks(len(args)) + lockOrder + w.lockRow(), Args: args}, rows: anyRows}}
 }

@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
@@ -15,18 +14,6 @@ import (
 //
 // Where the server does not tell whether a row is free, it waits, and the server
 // finds the circles at once.
-
-// wants are the providers that an Update asked to hold.
-type wants struct {
-	ids   []int64
-	uuids []placement.UUID // of those that were not free
-}
-
-func (a wants) empty() bool { return len(a.ids)+len(a.uuids) == 0 }
-
-func (a *wants) add(more wants) {
-	a.ids, a.uuids = append(a.ids, more.ids...), append(a.uuids, more.uuids...)
-}
 
 // lockRow is put behind a SELECT of providers to lock them.
 func (w *writer) lockRow() string {
@@ -84,23 +71,4 @@ WHERE uuid IN (`, all.uuids, `)`)
 		return err
 	}
 	return w.lockIDs(append(ids, all.ids...)...)
-}
-
-// lockStatements lock the providers of claims, given in the order of their ids, where the
-// statements that swap them do not: those must be in that order, and must not wait for
-// what may be waited for.
-func (w *writer) lockStatements(swaps []providerSwap) []mustChange {
-	if w.Session.Dialect.LockRow == "" || len(swaps) == 0 {
-		return nil
-	}
-	ids := make([]int64, len(swaps))
-	for i, s := range swaps {
-		ids[i] = s.id
-	}
-	w.wants.ids = append(w.wants.ids, ids...)
-	if !w.HoldsLocks && (len(ids) <= 1 || w.Session.Dialect.InOrder != "") {
-		return nil
-	}
-	args := sqlconn.Padded(ids)
-	return []mustChange{{Statement: sqlconn.Statement{Query: lockColumns + sqlconn.Marks(len(args)) + lockOrder + w.lockRow(), Args: args}, rows: anyRows}}
 }

@@ -37,7 +37,7 @@ func (o ownerIDs) with(asked []placement.ConsumerRow, known ownerIDs) ownerIDs {
 }
 
 // ensure makes the owners of a consumer that do not exist.
-func (o ownerIDs) ensure(w *writer, c placement.ConsumerRow) error {
+func (o ownerIDs) ensure(t *sqlconn.Tx, c placement.ConsumerRow) error {
 	for _, part := range []struct {
 		Owner
 		ids  map[string]int64
@@ -46,7 +46,7 @@ func (o ownerIDs) ensure(w *writer, c placement.ConsumerRow) error {
 		if part.ids[part.name] != 0 || part.name == "" && part.Owner == consumerTypes {
 			continue
 		}
-		id, err := part.Owner.Ensure(w.Tx, part.name)
+		id, err := part.Owner.Ensure(t, part.name)
 		if err != nil {
 			return err
 		}

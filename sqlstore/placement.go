@@ -79,3 +79,27 @@ func (w *writer) end() {
 		w.Tx.Wants = w.wants
 	}
 }
+
+// Shared reports whether other programs may write this database.
+func (s *Store) Shared() bool { return s.Dialect().Shared }
+
+// Changed returns what this store and others committed since a position. It sees every
+// Update of any store that returned before it was called.
+func (s *Store) Changed(ctx context.Context, since placement.Position) (c placement.Changes, at placement.Position, err error) {
+	news, now, err := s.ChangesSince(ctx, engine.LogPosition(since))
+	if err != nil {
+		return c, since, err
+	}
+	c.All = news.All
+	for _, e := range news.Entries {
+		switch e := e.(type) {
+		case placement.Changes:
+			c.Add(e)
+		case string:
+			if !decode(e, &c) {
+				c.All = true
+			}
+		}
+	}
+	return c, placement.Position(now), nil
+}

@@ -22,6 +22,10 @@ SELECT
     CASE WHEN p.updated_at IS NULL THEN 0 ELSE 1 END
 FROM resource_providers p`
 
+// providerOrder is the order of providers in a snapshot.
+const providerOrder = `
+ORDER BY p.id`
+
 func readProvider(r *sqlconn.Row) placement.ProviderRow {
 	return placement.ProviderRow{
 		ID:         r.Int(0),

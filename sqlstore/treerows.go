@@ -18,8 +18,6 @@ FROM resource_provider_traits l`
 
 // The orders of the parts of a snapshot.
 const (
-	providerOrder = `
-ORDER BY p.id`
 	providerTraitOrder = `
 ORDER BY l.resource_provider_id, l.trait_id`
 	aggregateOrder = `

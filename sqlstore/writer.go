@@ -1,6 +1,8 @@
 package sqlstore
 
-import "github.com/berthcloud/berth/placement"
+import (
+	"github.com/berthcloud/berth/placement"
+)
 
 // A writer is a reader that may change placement's rows.
 type writer struct {
@@ -21,3 +23,15 @@ func (w *writer) OnCommit(fn func()) { w.Tx.OnCommit = append(w.Tx.OnCommit, fn)
 
 // change is exec for a statement that must find its row.
 func (w *writer) change(query string, args ...any) error { return noRow(w.Tx.Change(query, args...)) }
+
+// wants are the providers that an Update asked to hold.
+type wants struct {
+	ids   []int64
+	uuids []placement.UUID // of those that were not free
+}
+
+func (a wants) empty() bool { return len(a.ids)+len(a.uuids) == 0 }
+
+func (a *wants) add(more wants) {
+	a.ids, a.uuids = append(a.ids, more.ids...), append(a.uuids, more.uuids...)
+}

@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/placement"
@@ -132,15 +131,6 @@ func (t *tx) restoreClass(id placement.ClassID, name string) (restored bool, err
 		return false, nil // by a new class of that name or id
 	}
 	return err == nil, err
-}
-
-// lockCustom keeps the custom classes among some from being deleted.
-func (t *tx) lockCustom(ids ...placement.ClassID) error {
-	custom := slices.DeleteFunc(slices.Clone(ids), func(id placement.ClassID) bool { return id < placement.FirstCustomClass })
-	if len(custom) == 0 {
-		return nil
-	}
-	return t.LockClasses(custom...)
 }
 
 // knownClass is classID with the fault of an operation on the class itself.

@@ -293,3 +293,12 @@ func (t *tx) classNames(ids []placement.ClassID) ([]string, error) {
 	}
 	return names, err
 }
+
+// lockCustom keeps the custom classes among some from being deleted.
+func (t *tx) lockCustom(ids ...placement.ClassID) error {
+	custom := slices.DeleteFunc(slices.Clone(ids), func(id placement.ClassID) bool { return id < placement.FirstCustomClass })
+	if len(custom) == 0 {
+		return nil
+	}
+	return t.LockClasses(custom...)
+}

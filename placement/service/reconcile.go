@@ -46,20 +46,6 @@ func (s *Service) Reconcile(ctx context.Context) (trees int, err error) {
 	return trees, err
 }
 
-// A storeMark is what Store.Others returns.
-type storeMark struct {
-	number int64
-	known  bool
-}
-
-func (s *Service) mark(ctx context.Context) (m storeMark, err error) {
-	m.number, m.known, err = s.store.Others(ctx)
-	if err != nil {
-		return storeMark{}, fmt.Errorf("asking the store who wrote: %w", err)
-	}
-	return m, nil
-}
-
 // startCollecting begins to collect what this service writes and what it reads in the change log, and
 // returns a function that returns what there was so far.
 func (s *Service) startCollecting() (soFar func() placement.Changes) {
@@ -79,13 +65,6 @@ func (s *Service) stopCollecting() {
 	s.pending.Lock()
 	defer s.pending.Unlock()
 	s.pending.collected = nil
-}
-
-// collect adds to what is collected. Its caller has locked pending.
-func (s *Service) collect(c placement.Changes) {
-	if s.pending.collected != nil {
-		s.pending.collected.Add(c.AsRoots())
-	}
 }
 
 // differences are where the snapshot is not as the store.
@@ -149,14 +128,6 @@ func (s *Service) compare(r placement.Reader) (d differences, err error) {
 	}
 	return d, nil
 }
-
-// An drift is a checksum of the store and one of the snapshot that differ.
-type drift struct{ store, snapshot placement.Checksum }
-
-// drifts are those that the last comparison found, by the first id. Some do not go
-// away by reading again: rows without a provider, which nothing shows, and what
-// databases round or count in another way.
-type drifts map[int64]drift
 
 // compare returns the checksums that differ and did not differ in just this way
 // before, and all that do.

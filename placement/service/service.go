@@ -104,39 +104,6 @@ func DefaultSettings() Settings {
 	return Settings{IncompleteProject: nobody, IncompleteUser: nobody, ConflictRetries: 10, Now: time.Now}
 }
 
-// New reads the whole store and returns a service on it. The standard
-// resource classes and traits that the store lacks are added first.
-func New(ctx context.Context, store placement.Store, settings Settings) (*Service, error) {
-	s := &Service{store: store, settings: settings, refreshing: make(chan struct{}, 1), newer: make(map[*snapshot.Tree]*snapshot.Tree)}
-	s.claims = store.Group(s.writeClaims)
-	if err := placement.EnsureStandard(ctx, store, settings.Now()); err != nil {
-		return nil, fmt.Errorf("adding standard names: %w", err)
-	}
-	if err := s.load(ctx); err != nil {
-		return nil, fmt.Errorf("reading the store: %w", err)
-	}
-	return s, nil
-}
-
-// load reads everything in the store.
-func (s *Service) load(ctx context.Context) error {
-	// Where the log is, and who wrote, comes first: what is written meanwhile is
-	// read twice.
-	_, position, err := s.store.Changed(ctx, placement.Position{})
-	if err != nil {
-		return err
-	}
-	now, err := s.mark(ctx)
-	if err != nil {
-		return err
-	}
-	if err := s.reload(ctx); err != nil {
-		return err
-	}
-	s.position, s.reconciled = position, now
-	return nil
-}
-
 // reload reads everything and publishes it.
 func (s *Service) reload(ctx context.Context) error {
 	var (
@@ -487,3 +454,32 @@ func orNoProvider(err error, uuid placement.UUID) error {
 	}
 	return err
 }
+
+// A storeMark is what Store.Others returns.
+type storeMark struct {
+	number int64
+	known  bool
+}
+
+func (s *Service) mark(ctx context.Context) (m storeMark, err error) {
+	m.number, m.known, err = s.store.Others(ctx)
+	if err != nil {
+		return storeMark{}, fmt.Errorf("asking the store who wrote: %w", err)
+	}
+	return m, nil
+}
+
+// collect adds to what is collected. Its caller has locked pending.
+func (s *Service) collect(c placement.Changes) {
+	if s.pending.collected != nil {
+		s.pending.collected.Add(c.AsRoots())
+	}
+}
+
+// An drift is a checksum of the store and one of the snapshot that differ.
+type drift struct{ store, snapshot placement.Checksum }
+
+// drifts are those that the last comparison found, by the first id. Some do not go
+// away by reading again: rows without a provider, which nothing shows, and what
+// databases round or count in another way.
+type drifts map[int64]drift

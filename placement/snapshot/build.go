@@ -67,9 +67,11 @@ func newTreeBuilder(rows placement.TreeRows, sharing placement.TraitID) *treeBui
 	return b
 }
 
-func providerOfInventory(r *placement.InventoryRow) int64         { return r.Provider }
+func providerOfInventory(r *placement.InventoryRow) int64 { return r.Provider }
+
 func providerOfProviderTrait(r *placement.ProviderTraitRow) int64 { return r.Provider }
-func providerOfAggregate(r *placement.AggregateRow) int64         { return r.Provider }
+
+func providerOfAggregate(r *placement.AggregateRow) int64 { return r.Provider }
 
 // order compares by two numbers.
 func order[T cmp.Ordered](a, b int64, c, d T) int {
@@ -320,11 +322,4 @@ func (l *lists[K]) reuse(list []K) {
 		l.known[string(l.key)] = list
 	}
 	l.ids, l.key = l.ids[:0], l.key[:0]
-}
-
-// compactSorted sorts s, drops repetitions and gives back what is too much of
-// its memory.
-func compactSorted[T cmp.Ordered](s []T) []T {
-	slices.Sort(s)
-	return slices.Clip(slices.Clone(slices.Compact(s)))
 }

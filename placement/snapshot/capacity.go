@@ -4,8 +4,6 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-
-	"github.com/berthcloud/berth/placement"
 )
 
 // A FreeCapacity tells, for one class, how much single providers could give: for each
@@ -65,19 +63,6 @@ func someWithFree(entries *[64]int32, among uint64, least int32) uint64 {
 	return word
 }
 
-// freeEntry is the entry of an inventory: the most that may be asked of it now.
-func (s *Inventory) freeEntry() int32 {
-	const precise = 1 << 53 // beyond, a float64 does not tell whole numbers apart
-	sane := 0 <= s.Used && s.Used < precise/2
-	most := s.MaxUnit
-	if u := s.Usable(); sane && !(u >= 1) { // also when it is no number
-		most = 0
-	} else if sane && u < precise {
-		most = min(most, int64(u)-s.Used)
-	}
-	return int32(min(max(most, 0), entryEnd))
-}
-
 // A capacityEdit makes a FreeCapacity from another. It copies each page at most once.
 type capacityEdit struct {
 	FreeCapacity
@@ -112,48 +97,3 @@ func (r FreeCapacity) entry(index int32) int32 {
 	}
 	return 0
 }
-
-// measure brings the free capacities from what they said of the old tree to what they must
-// say of the new one. Either may be nil.
-func (e *edit) measure(was, is *Tree) {
-	if was != nil {
-		for _, id := range was.layout.classes {
-			if is == nil || is.layout.class(id) == nil {
-				e.setFree(id, was.index, 0)
-			}
-		}
-	}
-	if is == nil {
-		return
-	}
-	for _, id := range is.layout.classes {
-		e.setFree(id, is.index, is.freeEntry(id))
-	}
-}
-
-// setFree puts an entry, and copies nothing when it is there already.
-func (e *edit) setFree(id placement.ClassID, index, entry int32) {
-	r := e.free[id]
-	if r == nil {
-		shared := e.next.free[id]
-		if shared.entry(index) == entry {
-			return
-		}
-		r = newCapacityEdit(shared)
-		e.free[id] = r
-	}
-	r.set(index, entry)
-}
-
-// freeEntry is the tree's entry for a class that one of its providers offers.
-func (t *Tree) freeEntry(id placement.ClassID) (entry int32) {
-	for at, word := range t.layout.class(id) {
-		for ; word != 0; word &= word - 1 {
-			entry = max(entry, t.Providers[at*64+bits.TrailingZeros64(word)].Inventory(id).freeEntry())
-		}
-	}
-	return entry
-}
-
-// FreeCapacity returns what single providers could give of a class.
-func (s *Snapshot) FreeCapacity(id placement.ClassID) FreeCapacity { return s.free[id] }

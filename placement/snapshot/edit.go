@@ -44,6 +44,7 @@ func (s *Snapshot) list(trees []*Tree) {
 }
 
 func (s *Snapshot) uuidHash(p *Provider) uint32 { return hashText(string(s.uuidKey(p.UUID))) }
+
 func (s *Snapshot) nameHash(p *Provider) uint32 { return hashText(s.nameKey(p.Name)) }
 
 // WithCatalogs returns the snapshot with other catalogs of classes and traits.
@@ -287,20 +288,6 @@ func mark[K ~int32](m, changed map[K][]uint64, was, is []K, index int32) {
 	}
 }
 
-// setBit sets or clears a bit in words, which it may grow.
-func setBit(words []uint64, index int32, on bool) []uint64 {
-	word, bit := int(index>>6), uint64(1)<<(index&63)
-	for len(words) <= word {
-		words = append(words, 0)
-	}
-	if on {
-		words[word] |= bit
-	} else {
-		words[word] &^= bit
-	}
-	return words
-}
-
 // name brings the indexes by UUID and by name from the old tree to the new one.
 // Either may be nil.
 func (e *edit) name(old, t *Tree) {
@@ -329,4 +316,88 @@ func sameNames(a, b *Tree) bool {
 	return slices.EqualFunc(a.Providers, b.Providers, func(p, q *Provider) bool {
 		return p.UUID == q.UUID && p.Name == q.Name
 	})
+}
+
+// measure brings the free capacities from what they said of the old tree to what they must
+// say of the new one. Either may be nil.
+func (e *edit) measure(was, is *Tree) {
+	if was != nil {
+		for _, id := range was.layout.classes {
+			if is == nil || is.layout.class(id) == nil {
+				e.setFree(id, was.index, 0)
+			}
+		}
+	}
+	if is == nil {
+		return
+	}
+	for _, id := range is.layout.classes {
+		e.setFree(id, is.index, is.freeEntry(id))
+	}
+}
+
+// setFree puts an entry, and copies nothing when it is there already.
+func (e *edit) setFree(id placement.ClassID, index, entry int32) {
+	r := e.free[id]
+	if r == nil {
+		shared := e.next.free[id]
+		if shared.entry(index) == entry {
+			return
+		}
+		r = newCapacityEdit(shared)
+		e.free[id] = r
+	}
+	r.set(index, entry)
+}
+
+// maxLayouts bounds the list of layouts that a snapshot keeps.
+const maxLayouts = 1024
+
+// layoutOf finds the layout of a tree: that of the tree it replaces, which may be
+// nil, or of another, or a new one.
+func (e *edit) layoutOf(old, t *Tree) *Layout {
+	if old != nil && old.layout.describes(t.Providers) {
+		return old.layout
+	}
+	h := hashLayout(t.Providers)
+	for _, s := range e.next.layouts {
+		if s.hash == h && s.describes(t.Providers) {
+			return s
+		}
+	}
+	s := newLayout(t.Providers)
+	s.hash = h
+	if len(e.next.layouts) < maxLayouts {
+		e.next.layouts = append(slices.Clip(e.next.layouts), s)
+	}
+	return s
+}
+
+// sum brings the totals from what the old tree adds to them to what the new one does.
+// Either may be nil. Providers that both have are passed over.
+func (e *edit) sum(was, is *Tree) {
+	if was != nil {
+		e.sumOf(was, is, -1)
+	}
+	if is != nil {
+		e.sumOf(is, was, 1)
+	}
+}
+
+// sumOf adds the providers of a tree, but for those that the other has in the same place.
+func (e *edit) sumOf(t, other *Tree, sign int64) {
+	for i, p := range t.Providers {
+		if other != nil && i < len(other.Providers) && other.Providers[i] == p {
+			continue
+		}
+		for j := range p.Inventories {
+			s := &p.Inventories[j]
+			totals, ok := e.totals[s.Class]
+			if !ok {
+				totals = e.next.totals[s.Class]
+			}
+			totals.add(s, sign)
+			e.totals[s.Class] = totals
+		}
+	}
 }

@@ -33,7 +33,8 @@ var indexSeed = maphash.MakeSeed()
 
 // hashText and hashID are the hashes of keys.
 func hashText(key string) uint32 { return uint32(maphash.String(indexSeed, key) >> 32) }
-func hashID(id int64) uint32     { return uint32(maphash.Comparable(indexSeed, id) >> 32) }
+
+func hashID(id int64) uint32 { return uint32(maphash.Comparable(indexSeed, id) >> 32) }
 
 // newIndex makes an index of entries. Of those of one hash, earlier ones are found
 // first.
@@ -125,4 +126,10 @@ func removeAt[T any](s []T, i int) []T {
 	out := make([]T, 0, len(s)-1)
 	out = append(out, s[:i]...)
 	return append(out, s[i+1:]...)
+}
+
+// place is where a provider is: its tree's index and its index in the tree.
+type place struct {
+	tree  int32
+	index int32
 }

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/berthcloud/berth/placement"
@@ -124,36 +125,23 @@ func hashLayout(providers []*Provider) uint64 {
 	return h
 }
 
-// maxLayouts bounds the list of layouts that a snapshot keeps.
-const maxLayouts = 1024
-
-// layoutOf finds the layout of a tree: that of the tree it replaces, which may be
-// nil, or of another, or a new one.
-func (e *edit) layoutOf(old, t *Tree) *Layout {
-	if old != nil && old.layout.describes(t.Providers) {
-		return old.layout
+// setBit sets or clears a bit in words, which it may grow.
+func setBit(words []uint64, index int32, on bool) []uint64 {
+	word, bit := int(index>>6), uint64(1)<<(index&63)
+	for len(words) <= word {
+		words = append(words, 0)
 	}
-	h := hashLayout(t.Providers)
-	for _, s := range e.next.layouts {
-		if s.hash == h && s.describes(t.Providers) {
-			return s
-		}
+	if on {
+		words[word] |= bit
+	} else {
+		words[word] &^= bit
 	}
-	s := newLayout(t.Providers)
-	s.hash = h
-	if len(e.next.layouts) < maxLayouts {
-		e.next.layouts = append(slices.Clip(e.next.layouts), s)
-	}
-	return s
+	return words
 }
 
-// WithClass returns the indexes of the providers that have inventory of the
-// class, as a bit set that must not be changed; nil when there are none.
-func (t *Tree) WithClass(id placement.ClassID) []uint64 { return t.layout.class(id) }
-
-// WithTrait is WithClass for the providers that have the trait.
-func (t *Tree) WithTrait(id placement.TraitID) []uint64 { return t.layout.trait(id) }
-
-// Lineage returns the indexes of a provider and of all above it, as a bit set that
-// must not be changed.
-func (t *Tree) Lineage(index int) []uint64 { return t.layout.lineage(index) }
+// compactSorted sorts s, drops repetitions and gives back what is too much of
+// its memory.
+func compactSorted[T cmp.Ordered](s []T) []T {
+	slices.Sort(s)
+	return slices.Clip(slices.Clone(slices.Compact(s)))
+}

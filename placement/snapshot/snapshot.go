@@ -72,12 +72,6 @@ func (s *Snapshot) nameKey(name string) string {
 	return name
 }
 
-// place is where a provider is: its tree's index and its index in the tree.
-type place struct {
-	tree  int32
-	index int32
-}
-
 // Built returns when the snapshot was read from the store.
 func (s *Snapshot) Built() time.Time { return s.built }
 
@@ -219,4 +213,20 @@ func (s *Snapshot) TraitAssociated(id placement.TraitID) bool {
 		}
 	}
 	return false
+}
+
+// FreeCapacity returns what single providers could give of a class.
+func (s *Snapshot) FreeCapacity(id placement.ClassID) FreeCapacity { return s.free[id] }
+
+// Totals returns the sums of each class of which there is inventory, in the order of the
+// classes. They are kept up as providers change: asking costs as much as there are classes.
+func (s *Snapshot) Totals() []Totals {
+	var all []Totals
+	for _, n := range s.classes.List() {
+		if t, ok := s.totals[placement.ClassID(n.ID)]; ok {
+			t.Class = placement.ClassID(n.ID)
+			all = append(all, t)
+		}
+	}
+	return all
 }

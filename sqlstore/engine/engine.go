@@ -39,7 +39,6 @@ package engine
 import (
 	"context"
 	"database/sql"
-	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -47,112 +46,6 @@ import (
 
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
-
-// Memory is the Path of a database that is in memory and ends with its Store.
-// It has a single connection, so that Views and Updates run one after the other, and
-// a View or Update started inside another one waits for ever.
-const Memory = ":memory:"
-
-// Options say which database to open and how. Only Path or Server must be set.
-type Options struct {
-	// Path is the file of an SQLite database, made when it is not there, or
-	// Memory.
-	Path string
-	// Server is the database on a server. It goes before Path.
-	Server *sqlconn.Server
-	// Sync allows older schemas to be upgraded; without it they are refused.
-	Sync bool
-	// Empty begins with an empty database: what the file holds is removed
-	// as soon as it is known that nobody else uses it. It is for files only.
-	Empty bool
-	// Logger gets what was done to the schema, and failing commits. Nil for none.
-	Logger *slog.Logger
-	// Metrics are called for commits and connections.
-	Metrics Metrics
-	// BusyTimeout is how long to wait for another program that writes the
-	// same file; 5 s when 0.
-	BusyTimeout time.Duration
-	// Readers is how many Views run at the same time; 4 when 0, on a server
-	// 15. IdleReaders of their connections stay open while unused; 5 when 0.
-	// ReaderWait is how long a View waits for one, on a server; 30 s when 0.
-	Readers     int
-	IdleReaders int
-	ReaderWait  time.Duration
-	// MaxQueue is how many Updates may wait; 1024 when 0. More are refused
-	// as Unavailable.
-	MaxQueue int
-	// MaxBatch is how many Updates may share a commit; 64 when 0, on a server
-	// 16.
-	MaxBatch int
-	// MaxBatchTime is how long a transaction takes in more Updates; 20 ms
-	// when 0.
-	MaxBatchTime time.Duration
-	// RetryTime is how long a View or an Update is tried in all while a server
-	// is unavailable or its transactions collide; 20 s when 0.
-	RetryTime time.Duration
-	// Trace, when not nil, is called for every statement of Views and Updates.
-	Trace sqlconn.Trace
-	// Progress, when not nil, is called now and then while all rows are read, with how many
-	// of how many there are so far.
-	Progress func(rows, of int64)
-}
-
-// Metrics are called by a Store as things happen. Any may be nil; they must be
-// quick and safe for concurrent use.
-type Metrics struct {
-	// Committed is called after a commit of so many Updates, which took so long from
-	// the start of its transaction.
-	Committed func(updates int, took time.Duration)
-	// CommitFailed is called when a transaction with so many Updates was rolled back.
-	CommitFailed func(updates int)
-	// QueueFull is called when an Update was refused because MaxQueue others waited.
-	QueueFull func()
-	// Reconnected is called when a connection to a server was made, the first
-	// ones included.
-	Reconnected func()
-	// Settled is called when a commit without an answer turned out to have
-	// taken place or not, Unsettled when this could not be found out within RetryTime.
-	Settled   func(committed bool)
-	Unsettled func()
-}
-
-// WithDefaults fills in what was left zero.
-func (o Options) WithDefaults() Options {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.BusyTimeout == 0 {
-		o.BusyTimeout = 5 * time.Second
-	}
-	if o.Readers <= 0 {
-		o.Readers = 4
-		if o.Server != nil {
-			o.Readers = 15
-		}
-	}
-	if o.IdleReaders <= 0 {
-		o.IdleReaders = 5
-	}
-	if o.ReaderWait <= 0 {
-		o.ReaderWait = 30 * time.Second
-	}
-	if o.RetryTime <= 0 {
-		o.RetryTime = 20 * time.Second
-	}
-	if o.MaxQueue <= 0 {
-		o.MaxQueue = 1024
-	}
-	if o.MaxBatch <= 0 {
-		o.MaxBatch = 64
-		if o.Server != nil {
-			o.MaxBatch = 16 // they hold their locks until the last is done
-		}
-	}
-	if o.MaxBatchTime <= 0 {
-		o.MaxBatchTime = 20 * time.Millisecond
-	}
-	return o
-}
 
 // An Engine runs the Views and Updates of a store on its database. It knows
 // transactions and nothing of what is in the tables. It is made by New, is safe for concurrent use
@@ -188,32 +81,6 @@ type Engine struct {
 	err     error         // of Close; read after done
 }
 
-// A Service is what an engine has to know of the service whose rows it keeps.
-type Service struct {
-	Schema Schema
-	// LockStatement is a statement at the beginning of every transaction that writes,
-	// which waits until those of other stores have ended; empty for none.
-	LockStatement string
-	// Still is a statement that changes nothing and takes the right to write to a file. Empty
-	// where no View has a twin.
-	Still string
-	// First begins a transaction whose Updates run once more, with what they noted in earlier
-	// runs that they need (Tx.Wants): it takes locks, in an order without deadlocks. Nil for nothing.
-	First func(*sqlconn.Tx, []any)
-	// Encode makes an entry of the change log of what the Updates of a transaction noted for
-	// it (Tx.Entry): its body for other stores, and what this store keeps of it. Nil for empty ones.
-	Encode func(noted []any) (body string, own any)
-}
-
-// A Schema is how a database gets the tables of a kind of store.
-type Schema struct {
-	// Look refuses a database that cannot be used. It only reads.
-	Look func(context.Context, *sqlconn.Session) error
-	// Prepare makes the tables, or brings them to what the program knows.
-	Prepare func(context.Context, *sqlconn.Session) error
-	Known   sqlconn.Naming
-}
-
 // New returns an engine that is not open.
 func New(opts Options, kind Service) *Engine {
 	if kind.Encode == nil {
@@ -233,60 +100,6 @@ func (s *Engine) Redial() { s.epoch.Add(1) }
 
 // Written counts the transactions that wrote, the one that is being committed included.
 func (s *Engine) Written() int64 { return s.written.Load() }
-
-// start begins to serve on the given sessions. Without readers, Views share the
-// writer.
-func (s *Engine) start(writer *sqlconn.Session, readers []*sqlconn.Session) {
-	s.queue = newQueue(s.opts.MaxQueue)
-	s.closing, s.idle, s.done = make(chan struct{}), make(chan struct{}), make(chan struct{})
-	s.Writer = sqlconn.NewPool([]*sqlconn.Session{writer}, 1, 0, s.closing)
-	s.readers = s.Writer
-	switch {
-	case s.d.Shared:
-		s.readers = sqlconn.NewPool(readers, s.opts.IdleReaders, s.opts.ReaderWait, s.closing)
-	case len(readers) > 0:
-		s.readers = sqlconn.NewPool(readers, len(readers), 0, s.closing)
-	}
-	go s.write()
-}
-
-// View runs fn in a transaction that only reads and sees one consistent state, again after a collision or the loss of
-// a connection until Options.RetryTime is over. It returns the error of fn, or an Unavailable fault when there is no
-// connection or the engine is closed. A panic in fn goes through to the caller.
-func (s *Engine) View(ctx context.Context, fn func(*sqlconn.Tx) error) error {
-	until := time.Now().Add(s.opts.RetryTime)
-	for n := 1; ; n++ {
-		again, err := s.viewOnce(ctx, fn)
-		if !again || time.Now().After(until) || sleep(ctx, backoff(n)) != nil {
-			return err
-		}
-	}
-}
-
-// viewOnce runs fn once and says whether it should run again, after an error that
-// another try may not meet.
-func (s *Engine) viewOnce(ctx context.Context, fn func(*sqlconn.Tx) error) (again bool, err error) {
-	if err := s.files.Check(); err != nil {
-		return false, err
-	}
-	ses, err := s.readers.Borrow(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer s.readers.GiveBack(ses)
-	if err := s.begin(ctx, ses, s.d.BeginRead); err != nil {
-		return s.again(err), s.d.Translate("beginning to read", err)
-	}
-	t := &sqlconn.Tx{Session: ses, Context: ctx, Trace: s.opts.Trace, Second: s.twin}
-	defer func() {
-		t.Over = true
-		if end := ses.Do("ROLLBACK"); end != nil && err == nil {
-			again, err = s.again(end), s.d.Translate("ending to read", end)
-		}
-	}()
-	err = fn(t)
-	return err != nil && t.Cause != nil && s.again(t.Cause), err
-}
 
 // begin starts a transaction. A connection that has been idle may have been
 // closed by the server meanwhile; then it is made again.
@@ -376,4 +189,30 @@ func (s *Engine) disconnect() error {
 	}
 	s.sessions, s.dbs = nil, nil
 	return first
+}
+
+// newSession returns a session that connects when it is first used.
+func (s *Engine) newSession(r sqlconn.Role) *sqlconn.Session {
+	timeout := sqlconn.DefaultResponseTimeout
+	if s.d.Bounded {
+		timeout = 0
+	}
+	ses := &sqlconn.Session{Dialect: s.d, ResponseTimeout: timeout, Lifetime: s.opts.Server.Recycle, Epoch: &s.epoch}
+	ses.Open = func(ctx context.Context) (*sql.Conn, error) {
+		conn, at, err := s.dialer.Dial(ctx, r)
+		if err != nil {
+			return nil, sqlconn.ConnectFailure(err)
+		}
+		ses.Single, ses.Nowait = at.Node, at.Nowait
+		if old := s.host.Swap(at.Host); old != nil && old != at.Host {
+			// Others may still talk to a host that was taken out of
+			// service and does not say so.
+			s.epoch.Add(1)
+		}
+		if s.opts.Metrics.Reconnected != nil {
+			s.opts.Metrics.Reconnected()
+		}
+		return conn, nil
+	}
+	return ses
 }

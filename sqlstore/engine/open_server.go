@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 
@@ -10,32 +9,6 @@ import (
 	"github.com/berthcloud/berth/sqlstore/migrations"
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
-
-// newSession returns a session that connects when it is first used.
-func (s *Engine) newSession(r sqlconn.Role) *sqlconn.Session {
-	timeout := sqlconn.DefaultResponseTimeout
-	if s.d.Bounded {
-		timeout = 0
-	}
-	ses := &sqlconn.Session{Dialect: s.d, ResponseTimeout: timeout, Lifetime: s.opts.Server.Recycle, Epoch: &s.epoch}
-	ses.Open = func(ctx context.Context) (*sql.Conn, error) {
-		conn, at, err := s.dialer.Dial(ctx, r)
-		if err != nil {
-			return nil, sqlconn.ConnectFailure(err)
-		}
-		ses.Single, ses.Nowait = at.Node, at.Nowait
-		if old := s.host.Swap(at.Host); old != nil && old != at.Host {
-			// Others may still talk to a host that was taken out of
-			// service and does not say so.
-			s.epoch.Add(1)
-		}
-		if s.opts.Metrics.Reconnected != nil {
-			s.opts.Metrics.Reconnected()
-		}
-		return conn, nil
-	}
-	return ses
-}
 
 // openServer connects, looks at the database before it changes anything in it,
 // and begins to serve.

@@ -2,8 +2,12 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/berthcloud/berth/fault"
@@ -168,15 +172,67 @@ func (j *job) end(err error) {
 // size is how many Updates a job is.
 func (j *job) size() int { return max(1, len(j.members)) }
 
-// sizeOf is how many Updates some jobs are.
-func sizeOf(jobs []*job) (n int) {
-	for _, j := range jobs {
-		n += j.size()
-	}
-	return n
+// errExited is the outcome of a function that ended its goroutine.
+var errExited = errors.New("sqlstore: update left without returning")
+
+// A job is an Update on its way, a request of a group, or a group's requests together.
+// The function of an Update runs on the goroutine that called it, so that its panics and
+// its runtime.Goexit end only that; the writing goroutine passes the transaction to it and waits
+// until it is returned.
+type job struct {
+	ctx context.Context
+	now time.Time
+	fn  func(*sqlconn.Tx) error // of an Update
+
+	group   *Group
+	request any    // of the group
+	members []*job // requests that are written together; the rest of them is as of one job
+
+	// until is when the store gives up on a server that is unavailable or collides,
+	// and waited how often the job met a lock that was not released in time.
+	until  time.Time
+	waited int
+
+	state    atomic.Int32
+	tx       chan *sqlconn.Tx // the transaction is passed to the job
+	returned chan error       // and returned, with the error of fn
+	result   chan error       // what the caller gets
+	outcome  error            // what the caller will get if the commit succeeds
+	broken   error            // what all members get then, unless nil
+	onCommit []func()
+	entry    any   // for the change log
+	wants    []any // what it turned out to need, in all runs
 }
 
-// newJob is a job that has the given time to be written on a server.
-func (s *Engine) newJob(ctx context.Context, now time.Time) *job {
-	return &job{ctx: ctx, now: now, until: time.Now().Add(s.opts.RetryTime), result: make(chan error, 1)}
+// The states of a job: it waits until either the store or its caller decides.
+const (
+	waiting int32 = iota
+	taken
+	left
+)
+
+// run calls the function and gives the transaction back, whatever the function does.
+func (j *job) run(t *sqlconn.Tx) {
+	err := errExited
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("sqlstore: update panicked: %v\n%s", p, debug.Stack())
+			j.broken = err
+		}
+		j.returned <- err
+	}()
+	if j.members != nil {
+		err = j.runGroup(t)
+	} else {
+		err = j.fn(t)
+	}
+}
+
+// pause waits before the n-th further attempt; it returns early when the context of the
+// caller ends.
+func (j *job) pause(n int) error {
+	if n == 0 {
+		return j.ctx.Err()
+	}
+	return sleep(j.ctx, backoff(n))
 }

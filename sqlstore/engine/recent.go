@@ -1,6 +1,8 @@
 package engine
 
-import "sync"
+import (
+	"sync"
+)
 
 // keepRecent is how many entries of its own a store keeps in memory.
 const keepRecent = 256
@@ -65,3 +67,6 @@ func (r *recentEntries) followed(upTo entry) {
 		}
 	}
 }
+
+// An entry is the place of a transaction in the log.
+type entry struct{ writer, seq int64 }

@@ -90,32 +90,12 @@ type Dialect struct {
 // A Naming is how operators know the database of a kind of store.
 type Naming struct{ Section, Database string }
 
-// ErrSilent is what a statement ends with that the database did not answer in
-// time. Its connection is closed.
-var ErrSilent = errors.New("the database did not answer in time")
-
-// ErrDemoted says that a server takes no writes any more.
-var ErrDemoted = errors.New("the server is not the primary any more")
-
 // connectionFailed recognises errors of connections that have no number of the database's.
 func connectionFailed(err error) bool {
 	var network net.Error
 	return errors.Is(err, ErrSilent) || errors.Is(err, ErrDemoted) || errors.Is(err, ErrConnecting) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
 		errors.As(err, &network)
-}
-
-// The codes of the faults that a store raises itself, all Unavailable.
-const (
-	// CodeBusy says that too many Updates wait already.
-	CodeBusy fault.Code = "berth.store_busy"
-	// CodeUnavailable says that the database cannot be used at the moment.
-	CodeUnavailable fault.Code = "berth.store_away"
-)
-
-// ClosedError is what a closed store answers.
-func ClosedError() error {
-	return fault.New(fault.Unavailable, CodeUnavailable, "The database is shut down.")
 }
 
 // Translate turns a driver's error into one that may leave the package: the driver's text, for the

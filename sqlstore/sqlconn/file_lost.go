@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"github.com/berthcloud/berth/fault"
 )
 
 // SQLite goes on with a file that was removed or replaced: what it commits is durable in a
@@ -48,8 +46,6 @@ type lostFile struct{ text string }
 func (l *lostFile) Error() string { return l.text }
 
 func (l *lostFile) Unwrap() []error { return []error{ErrFileLost, errFileUnavailable} }
-
-var errFileUnavailable = fault.New(fault.Unavailable, CodeUnavailable, "The database is not available now. Please try again.")
 
 // WatchFiles returns the files of a database by their names now: as the settings have it, and
 // with symbolic links followed.

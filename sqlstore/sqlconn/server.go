@@ -3,11 +3,8 @@ package sqlconn
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"fmt"
 	"maps"
 	"net/url"
-	"strings"
 	"time"
 )
 
@@ -80,55 +77,6 @@ type place struct {
 	Node bool
 	// Nowait says that it knows NOWAIT.
 	Nowait bool
-}
-
-// ErrConnecting marks that a connection could not be made.
-var ErrConnecting = errors.New("connecting")
-
-// A connectError is why a connection could not be made, in one line.
-type connectError struct{ error }
-
-// ConnectFailure is a driver's error for a connection that could not be made.
-func ConnectFailure(err error) error { return connectError{err} }
-
-func (e connectError) Error() string {
-	return "connecting: " + strings.Join(strings.FieldsFunc(e.error.Error(), func(c rune) bool { return c == '\n' || c == '\t' }), " ")
-}
-
-func (e connectError) Unwrap() error { return e.error }
-
-func (e connectError) Is(target error) bool { return target == ErrConnecting }
-
-// NewDialer returns the dialer of a server and its dialect. It fails when the settings are wrong, without connecting.
-func NewDialer(server Server) (*Dialect, Dialer, error) {
-	switch server.Dialect {
-	case MySQL:
-		dial, err := newMySQLDialer(server)
-		if err != nil {
-			return MySQLDialect, nil, err
-		}
-		return MySQLDialect, dial, nil
-	case PostgreSQL:
-		dial, err := newPostgresDialer(server)
-		if err != nil {
-			return PostgreSQLDialect, nil, err
-		}
-		return PostgreSQLDialect, dial, nil
-	}
-	return SQLiteDialect, nil, fmt.Errorf("there is no dialect %q", server.Dialect)
-}
-
-// IdleForLong makes a server accept transactions without statements for any time.
-func IdleForLong(ctx context.Context, d *Dialect, conn *sql.Conn) error {
-	if d == PostgreSQLDialect {
-		_, err := conn.ExecContext(ctx, "SET idle_in_transaction_session_timeout = 0")
-		return err
-	}
-	_, err := conn.ExecContext(ctx, "SET SESSION idle_transaction_timeout = 0")
-	if mysqlCode(err) == 1193 {
-		return nil // only MariaDB has it
-	}
-	return err
 }
 
 // Named is the server with the name that it shows its administrators for who is

@@ -3,16 +3,9 @@ package sqlconn
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 )
-
-// errOver is what a transaction answers after its function returned.
-var errOver = errors.New("sqlstore: used after its transaction")
-
-// ErrNoRow says that a statement did not find the row that it is about.
-var ErrNoRow = errors.New("sqlstore: no such row")
 
 // A Tx is the transaction that its session is in, for the function of a View or an Update.
 // After an error of the database it refuses everything. It is for one goroutine.

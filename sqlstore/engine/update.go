@@ -1,0 +1,223 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/berthcloud/berth/fault"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
+)
+
+// Update runs fn in one serializable transaction, possibly more than once. A panic in fn
+// is returned as an error. When ctx ends while the job waits, it leaves without having
+// run; once it runs, its outcome is waited for. On a server it also leaves when it does not
+// get the transaction within Options.RetryTime.
+func (s *Engine) Update(ctx context.Context, now time.Time, fn func(*sqlconn.Tx) error) error {
+	j := s.newJob(ctx, now)
+	j.fn, j.tx, j.returned = fn, make(chan *sqlconn.Tx, 1), make(chan error, 1)
+	return s.await(j)
+}
+
+// UpdateGroup is Update for a request of a group: its Write gets the request with all others of the group that wait.
+func (s *Engine) UpdateGroup(ctx context.Context, now time.Time, g *Group, request any) error {
+	j := s.newJob(ctx, now)
+	j.group, j.request = g, request
+	return s.await(j)
+}
+
+// Waiting returns how many Updates wait to be written.
+func (s *Engine) Waiting() int { return s.queue.len() }
+
+// await puts a job into the queue, runs it whenever it gets a transaction, and returns its result.
+func (s *Engine) await(j *job) error {
+	if err := j.ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.queue.put(j); err != nil {
+		if _, code := fault.Of(err); code == sqlconn.CodeBusy && s.opts.Metrics.QueueFull != nil {
+			s.opts.Metrics.QueueFull()
+		}
+		return err
+	}
+	ended := j.ctx.Done()
+	var late <-chan time.Time
+	if s.d.Shared {
+		t := time.NewTimer(s.opts.RetryTime)
+		defer t.Stop()
+		late = t.C
+	}
+	for {
+		select {
+		case t := <-j.tx:
+			j.run(t)
+		case err := <-j.result:
+			return err
+		case <-ended:
+			if j.state.CompareAndSwap(waiting, left) {
+				return j.ctx.Err()
+			}
+			ended = nil
+		case <-late:
+			if j.state.CompareAndSwap(waiting, left) {
+				return s.d.Translate("waiting to write", sqlconn.ErrSilent)
+			}
+			late = nil
+		}
+	}
+}
+
+// write serves the queue until it is closed and empty. Meanwhile it keeps the change log
+// of a server in bounds, and looks whether the files are there.
+func (s *Engine) write() {
+	defer close(s.idle)
+	every := CleanLogInterval
+	if !s.d.Shared {
+		every = sqlconn.LookEvery
+	}
+	tend := time.NewTicker(every)
+	defer tend.Stop()
+	for {
+		select {
+		case <-s.queue.filled:
+			for s.batch() {
+			}
+			if s.queue.ended() {
+				s.leaveLog()
+				return
+			}
+		case <-tend.C:
+			if s.d.Shared {
+				s.CleanLog()
+			} else {
+				_ = s.files.Check() // it logs what it finds
+			}
+		}
+	}
+}
+
+// batch runs the jobs that wait in one transaction, once more those whose locks others
+// held, and each alone when that does not work out. It reports false when none waited.
+func (s *Engine) batch() bool {
+	if !s.connected() {
+		return false
+	}
+	members, err := s.transact(s.collect())
+	if err != nil && len(members) > 1 && s.d.Locked(err) {
+		members, err = s.transact(each(members))
+	}
+	switch {
+	case err == nil:
+	case len(members) == 1 && !s.again(err):
+		members[0].end(s.d.Translate("committing", err))
+	default:
+		for _, j := range members {
+			s.alone(j)
+		}
+	}
+	return true
+}
+
+// connected waits until there is a connection to write on, while the jobs that wait are
+// still free to leave, and gives up on those whose time is up. It reports false when none
+// waits.
+func (s *Engine) connected() bool {
+	if !s.d.Shared {
+		return s.queue.first() != nil
+	}
+	ses := s.Writer.Own()
+	defer s.Writer.GiveBack(ses)
+	for n := 1; ; n++ {
+		first := s.queue.first()
+		if first == nil {
+			return false
+		}
+		err := ses.Connect(context.Background())
+		if err == nil {
+			return true
+		}
+		if !s.late(first) {
+			_ = sleep(first.ctx, backoff(n))
+		} else if first.state.CompareAndSwap(waiting, taken) {
+			first.result <- s.d.Translate("connecting", err)
+		}
+	}
+}
+
+// maxLockWaits is how often a job may delay all others because another transaction holds
+// a lock that it needs.
+const maxLockWaits = 2
+
+// late reports whether a job is not to be tried again.
+func (s *Engine) late(j *job) bool {
+	return s.isClosing() || time.Now().After(j.until) || j.waited >= maxLockWaits
+}
+
+// alone runs one job in a transaction of its own, again when it collides or the
+// server is unavailable.
+func (s *Engine) alone(j *job) {
+	err := sqlconn.ErrSilent
+	for n := range maxAttempts {
+		if cut := j.pause(n); cut != nil {
+			j.end(cut)
+			return
+		}
+		if s.d.Shared && s.late(j) {
+			break
+		}
+		one := j
+		_, err = s.transact(func() *job {
+			next := one
+			one = nil
+			return next
+		})
+		if err == nil {
+			return
+		}
+		if !s.again(err) {
+			break
+		}
+		if n+1 >= attempts && (!s.d.Shared || s.d.Orphan(err) || s.d.Duplicate(err)) {
+			break // another transaction is not likely to be the cause
+		}
+	}
+	j.end(s.d.Translate("committing", err))
+}
+
+// maxAttempts bounds what until bounds already.
+const maxAttempts = 1000
+
+// collect returns a function that yields the jobs that wait in the queue, within the
+// bounds of a batch, without waiting for any.
+func (s *Engine) collect() func() *job {
+	until := time.Now().Add(s.opts.MaxBatchTime)
+	done := make(map[*Group]bool)
+	n := 0
+	return func() *job {
+		if n >= s.opts.MaxBatch || n > 0 && time.Now().After(until) {
+			return nil
+		}
+		n++
+		return s.queue.take(done)
+	}
+}
+
+// start begins to serve on the given sessions. Without readers, Views share the
+// writer.
+func (s *Engine) start(writer *sqlconn.Session, readers []*sqlconn.Session) {
+	s.queue = newQueue(s.opts.MaxQueue)
+	s.closing, s.idle, s.done = make(chan struct{}), make(chan struct{}), make(chan struct{})
+	s.Writer = sqlconn.NewPool([]*sqlconn.Session{writer}, 1, 0, s.closing)
+	s.readers = s.Writer
+	switch {
+	case s.d.Shared:
+		s.readers = sqlconn.NewPool(readers, s.opts.IdleReaders, s.opts.ReaderWait, s.closing)
+	case len(readers) > 0:
+		s.readers = sqlconn.NewPool(readers, len(readers), 0, s.closing)
+	}
+	go s.write()
+}
+
+// newJob is a job that has the given time to be written on a server.
+func (s *Engine) newJob(ctx context.Context, now time.Time) *job {
+	return &job{ctx: ctx, now: now, until: time.Now().Add(s.opts.RetryTime), result: make(chan error, 1)}
+}

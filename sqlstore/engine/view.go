@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
+)
+
+// View runs fn in a transaction that only reads and sees one consistent state, again after a collision or the loss of
+// a connection until Options.RetryTime is over. It returns the error of fn, or an Unavailable fault when there is no
+// connection or the engine is closed. A panic in fn goes through to the caller.
+func (s *Engine) View(ctx context.Context, fn func(*sqlconn.Tx) error) error {
+	until := time.Now().Add(s.opts.RetryTime)
+	for n := 1; ; n++ {
+		again, err := s.viewOnce(ctx, fn)
+		if !again || time.Now().After(until) || sleep(ctx, backoff(n)) != nil {
+			return err
+		}
+	}
+}
+
+// viewOnce runs fn once and says whether it should run again, after an error that
+// another try may not meet.
+func (s *Engine) viewOnce(ctx context.Context, fn func(*sqlconn.Tx) error) (again bool, err error) {
+	if err := s.files.Check(); err != nil {
+		return false, err
+	}
+	ses, err := s.readers.Borrow(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer s.readers.GiveBack(ses)
+	if err := s.begin(ctx, ses, s.d.BeginRead); err != nil {
+		return s.again(err), s.d.Translate("beginning to read", err)
+	}
+	t := &sqlconn.Tx{Session: ses, Context: ctx, Trace: s.opts.Trace, Second: s.twin}
+	defer func() {
+		t.Over = true
+		if end := ses.Do("ROLLBACK"); end != nil && err == nil {
+			again, err = s.again(end), s.d.Translate("ending to read", end)
+		}
+	}()
+	err = fn(t)
+	return err != nil && t.Cause != nil && s.again(t.Cause), err
+}
+
+// DataVersion asks the connection that writes: SQLite tells each connection whether
+// another one has committed, and the others of this store only read.
+func (s *Engine) DataVersion(ctx context.Context) (int64, error) {
+	ses, err := s.Writer.Borrow(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer s.Writer.GiveBack(ses)
+	if err := ses.Connect(ctx); err != nil {
+		return 0, s.d.Translate("connecting", err)
+	}
+	return sqlconn.First(&sqlconn.Tx{Session: ses, Context: ctx}, sqlconn.Integer, "PRAGMA data_version")
+}
