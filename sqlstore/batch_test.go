@@ -19,6 +19,7 @@ import (
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // commits notes what a store says of its commits.
@@ -279,7 +280,7 @@ func TestFullDiskHitsOnlyWhoFillsIt(t *testing.T) {
 	if got[0] != nil || got[2] != nil {
 		t.Errorf("the others got %v and %v, want nil", got[0], got[2])
 	}
-	if kind, code := fault.Of(got[1]); kind != fault.Unavailable || code != sqlstore.CodeUnavailable {
+	if kind, code := fault.Of(got[1]); kind != fault.Unavailable || code != sqlconn.CodeUnavailable {
 		t.Errorf("the big one got %v, want it unavailable", got[1])
 	}
 	var driverError *sqlite.Error
@@ -335,7 +336,7 @@ func TestFullQueueRefuses(t *testing.T) {
 	refused = addProvider(s, "e")
 	close(release)
 	all.Wait()
-	if kind, code := fault.Of(refused); kind != fault.Unavailable || code != sqlstore.CodeBusy {
+	if kind, code := fault.Of(refused); kind != fault.Unavailable || code != sqlconn.CodeBusy {
 		t.Errorf("Update over a full queue = %v, want it unavailable", refused)
 	}
 	if err := errors.Join(got...); err != nil || c.full != 1 {

@@ -16,7 +16,7 @@ const maxRoots = 2000
 const bodyAll = "*"
 
 // encodeChanges makes one entry of the changes of several Updates. The store itself keeps them
-// as they were meant, with the steps that no entry can hold.
+// as they are, with TreeChanges, which no body has.
 func encodeChanges(noted []any) (body string, stored any) {
 	var all placement.Changes
 	for _, n := range noted {

@@ -26,8 +26,8 @@ func (r *reader) Checksums() ([]placement.Checksum, error) {
 		{providerChecksums, addProviders},
 		{inventoryChecksums, addInventories},
 		{usageChecksums, addUsage},
-		{traitChecksums, func(d *placement.Checksum, one *sqlconn.Row) { d.Traits, d.TraitIDs = one.Int(1), one.Int(2) }},
-		{aggregateChecksums, func(d *placement.Checksum, one *sqlconn.Row) { d.Aggregates, d.AggregateIDs = one.Int(1), one.Int(2) }},
+		{linkChecksums("resource_provider_traits", "trait_id"), func(d *placement.Checksum, one *sqlconn.Row) { d.Traits, d.TraitIDs = one.Int(1), one.Int(2) }},
+		{linkChecksums("resource_provider_aggregates", "aggregate_id"), func(d *placement.Checksum, one *sqlconn.Row) { d.Aggregates, d.AggregateIDs = one.Int(1), one.Int(2) }},
 	} {
 		if err := r.Each(func(one *sqlconn.Row) { part.add(of(one), one) }, part.query); err != nil {
 			return nil, err
@@ -95,21 +95,16 @@ func addUsage(d *placement.Checksum, one *sqlconn.Row) {
 	d.UsedByClass += one.Int(2) * placement.ChecksumWeight(placement.ClassID(one.Int(1)))
 }
 
-var traitChecksums = `
+// linkChecksums counts the rows of a table that links providers to something, and sums up its ids.
+func linkChecksums(table, id string) string {
+	return `
 SELECT
     ` + bucket("resource_provider_id") + `,
     COUNT(*),
-    SUM(trait_id)
-FROM resource_provider_traits
+    SUM(` + id + `)
+FROM ` + table + `
 GROUP BY ` + bucket("resource_provider_id")
-
-var aggregateChecksums = `
-SELECT
-    ` + bucket("resource_provider_id") + `,
-    COUNT(*),
-    SUM(aggregate_id)
-FROM resource_provider_aggregates
-GROUP BY ` + bucket("resource_provider_id")
+}
 
 func (r *reader) RootsBetween(from, to int64) ([]int64, error) {
 	return sqlconn.List(r.Tx, sqlconn.Integer, `

@@ -14,7 +14,7 @@ import (
 // Stamp is the time of the rows that the writer writes.
 func (w *writer) Stamp() time.Time { t, _ := sqlconn.Unstamp(w.Written); return t }
 
-// ConsumerStates reads consumers, what they hold, and their owners.
+// ConsumerStates reads consumers, their allocations, and the ids of their owners.
 func (w *writer) ConsumerStates(asked []placement.ConsumerRow) ([]placement.ConsumerState, error) {
 	found := newConsumerStates(asked)
 	w.named = w.named.with(asked, w.cache.known(time.Now()))
@@ -37,7 +37,7 @@ func (w *writer) ConsumerStates(asked []placement.ConsumerRow) ([]placement.Cons
 }
 
 // consumerStateColumns is the beginning of what consumerStates.add reads. Allocations of no
-// consumer are not looked for: they are found when the consumer is made.
+// consumer are not looked for: they are found when the consumer is inserted.
 const consumerStateColumns = `
 SELECT
     c.id,
@@ -132,7 +132,7 @@ func (w *writer) WriteClaims(c placement.ClaimRows) error {
 	switch {
 	case err == nil && asExpected(counts, all):
 		return nil
-	case err == nil || w.Session.Dialect.Duplicate(err): // a consumer that was made meanwhile
+	case err == nil || w.Session.Dialect.Duplicate(err): // a consumer that was inserted meanwhile
 		err = placement.ErrStale
 	default:
 		err = w.Fail(err)
@@ -175,7 +175,7 @@ func (w *writer) claimStatements(c placement.ClaimRows) []mustChange {
 }
 
 // A providerSwap is what claims do to a provider: raise its generation, or rely on it to
-// stay in its tree while allocations are freed of it.
+// stay in its tree while allocations on it are deleted.
 type providerSwap struct {
 	id, root int64
 	from, by placement.Generation // by 0: of any generation, which stays
@@ -266,7 +266,7 @@ func matchStatements(head, condition string, values [][]any, lead ...any) []must
 const maxMatches = 64
 
 // swapStatements swap the generations of consumers, each in the order of their ids. An
-// id that was remembered may be another consumer's.
+// id that was read before may be another consumer's by now.
 func (w *writer) swapStatements(c placement.ClaimRows) []mustChange {
 	byID := func(a, b placement.ConsumerRow) int { return cmp.Compare(a.ID, b.ID) }
 	var all []mustChange
@@ -294,10 +294,10 @@ SET generation = ?, project_id = ?, user_id = ?` + kind + `, updated_at = ?
 WHERE id = ? AND uuid = ? AND generation = ?`, Args: append(args, w.Written, c.ID, c.UUID, c.Generation)}, rows: 1}
 }
 
-// deleteAllocations remove what consumers hold.
+// deleteAllocations deletes all allocations of consumers.
 func deleteAllocations(c placement.ClaimRows) []mustChange {
 	var all []mustChange
-	// Those that are made hold nothing, unless there are allocations of no
+	// Those that are inserted have none, unless there are allocations without a
 	// consumer.
 	var uuids []placement.UUID
 	for _, row := range slices.Concat(c.Updates, c.Deletes, c.Inserts) {

@@ -16,6 +16,7 @@ import (
 	"github.com/berthcloud/berth/fault"
 	"github.com/berthcloud/berth/placement"
 	"github.com/berthcloud/berth/sqlstore"
+	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
 // rename fails the test when a file cannot be renamed.
@@ -103,7 +104,7 @@ func TestLostFiles(t *testing.T) {
 // lost checks that an error says that the store has lost its file.
 func lost(t *testing.T, what string, err error) {
 	t.Helper()
-	if kind, code := fault.Of(err); !errors.Is(err, sqlstore.ErrFileLost) || kind != fault.Unavailable || code != sqlstore.CodeUnavailable {
+	if kind, code := fault.Of(err); !errors.Is(err, sqlstore.ErrFileLost) || kind != fault.Unavailable || code != sqlconn.CodeUnavailable {
 		t.Errorf("%s: %v, want ErrFileLost and an Unavailable fault", what, err)
 	}
 }

@@ -4,16 +4,15 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// Transactions of several stores must not wait for each other in a circle, which
-// PostgreSQL takes a second to notice. Nearly all rows that they contend for hang
-// on a provider, whose row is locked before. So a transaction waits for providers
-// only while it holds nothing, for several in the order of their ids. After that
-// it asks whether they are free. When one is not, the Update is taken back, alone,
-// and runs again in a transaction that begins with the locks of all that it asked
-// for.
+// Transactions of several stores must not deadlock, which PostgreSQL takes a second to
+// notice. Nearly all rows that they contend for belong to a provider, whose row is locked
+// first. So a transaction waits for locks of providers only while it has none, for several in
+// the order of their ids. After that it locks with NOWAIT. When a row is locked, the Update
+// is rolled back, alone, and runs again in a transaction that begins with the locks of all
+// that it asked for (lockFirst).
 //
-// Where the server does not tell whether a row is free, it waits, and the server
-// finds the circles at once.
+// Where the server does not know NOWAIT, the transaction waits, and the server
+// notices deadlocks at once.
 
 // lockRow is put behind a SELECT of providers to lock them.
 func (w *writer) lockRow() string {
@@ -51,7 +50,7 @@ func (w *writer) lockIDs(ids ...int64) error {
 	return w.lock(func(*sqlconn.Row) {}, lockColumns+sqlconn.Marks(len(args))+lockOrder, args...)
 }
 
-// lockFirst locks what Updates are known to need.
+// lockFirst locks what Updates asked for in an earlier run.
 func lockFirst(t *sqlconn.Tx, noted []any) {
 	var all wants
 	for _, n := range noted {

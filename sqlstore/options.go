@@ -23,15 +23,6 @@ const (
 	PostgreSQL = sqlconn.PostgreSQL
 )
 
-// Trace is told of statements.
-type Trace = sqlconn.Trace
-
-// The codes of the faults that a store raises itself.
-const (
-	CodeBusy        = sqlconn.CodeBusy
-	CodeUnavailable = sqlconn.CodeUnavailable
-)
-
 // What opening a store, and using it, may fail with.
 var (
 	ErrInUse    = sqlconn.ErrInUse

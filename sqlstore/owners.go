@@ -112,7 +112,7 @@ func (m *ownerCache) known(now time.Time) ownerIDs {
 	return m.ids
 }
 
-// learn adds what a transaction found that is committed now.
+// add adds what a transaction found that is committed now.
 func (m *ownerCache) add(o ownerIDs) {
 	if m.ids.projects == nil {
 		return

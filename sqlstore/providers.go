@@ -44,8 +44,8 @@ func (r *reader) Provider(uuid placement.UUID) (placement.ProviderRow, error) {
 WHERE p.uuid = ?`, uuid)
 }
 
-// Provider holds the row until the transaction ends: whoever asks for it here is
-// about to change it, or what hangs on it. It is locked by its id: MySQL locks
+// Provider locks the row until the transaction ends: the caller is
+// about to change it, or what belongs to it. It is locked by its id: MySQL locks
 // indexes as well as rows, and one that is found by UUID is locked there first.
 func (w *writer) Provider(uuid placement.UUID) (placement.ProviderRow, error) {
 	p, err := placement.ProviderRow{}, placement.ErrNoRow
@@ -62,7 +62,7 @@ WHERE p.id = (SELECT id FROM resource_providers WHERE uuid = ?)`, uuid)
 }
 
 // LockProviders locks several rows, in the order of their ids: two transactions that ask for
-// the same ones in another order do not wait for each other in a circle.
+// the same ones in another order do not deadlock.
 func (w *writer) LockProviders(uuids ...placement.UUID) ([]placement.ProviderRow, error) {
 	ids, err := sqlconn.ListIn(w.Tx, sqlconn.Integer, `
 SELECT id
@@ -177,7 +177,7 @@ func (w *writer) DeleteProvider(provider int64) error {
 		`DELETE FROM inventories WHERE resource_provider_id = ?`,
 		`DELETE FROM resource_provider_traits WHERE resource_provider_id = ?`,
 		`DELETE FROM resource_provider_aggregates WHERE resource_provider_id = ?`,
-		// MySQL does not let go of a row that points at itself.
+		// MySQL does not delete a row that refers to itself.
 		`UPDATE resource_providers SET root_provider_id = NULL WHERE id = ?`,
 	} {
 		if _, err := w.Exec(statement, provider); err != nil {

@@ -11,7 +11,7 @@ import (
 // does not declare it refuses everything.
 type reader struct {
 	*sqlconn.Tx
-	// progress, when not nil, is told how far a rows of everything is.
+	// progress, when not nil, is called with how many of all rows were read, while all are.
 	progress func(rows, of int64)
 }
 

@@ -104,7 +104,7 @@ func (s Schema) upgrade(t *sqlconn.Tx) error {
 	return nil
 }
 
-// noteRevision tells upstream's tool where the database is now.
+// noteRevision writes the revision of the database where upstream's tool reads it.
 func noteRevision(t *sqlconn.Tx, from string) error {
 	if from != "" {
 		return t.Change(`UPDATE alembic_version SET version_num = ? WHERE version_num = ?`, migrations.Target, from)

@@ -10,12 +10,12 @@ type writer struct {
 	changed placement.Changes
 	cache   *ownerCache
 	named   ownerIDs // that ConsumerStates found
-	wants   wants    // the providers that this Update asked to hold (locks.go)
+	wants   wants    // the providers that this Update asked to lock (locks.go)
 }
 
 var _ placement.Writer = (*writer)(nil)
 
-// Changed notes what the change log is to say of this Update.
+// Changed adds to this Update's part of the change log.
 func (w *writer) Changed(c placement.Changes) { w.changed.Add(c) }
 
 // OnCommit has fn called when what this Update wrote is durable.
@@ -24,7 +24,7 @@ func (w *writer) OnCommit(fn func()) { w.Tx.OnCommit = append(w.Tx.OnCommit, fn)
 // change is exec for a statement that must find its row.
 func (w *writer) change(query string, args ...any) error { return noRow(w.Tx.Change(query, args...)) }
 
-// wants are the providers that an Update asked to hold.
+// wants are the providers that an Update asked to lock.
 type wants struct {
 	ids   []int64
 	uuids []placement.UUID // of those that were not free

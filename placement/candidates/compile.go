@@ -49,7 +49,7 @@ func (q *compiledQuery) addGroup(i int, g *placement.RequestGroup) {
 		granular:    g.Suffix != "",
 		forbidden:   q.traits(g.Forbidden),
 		memberOf:    q.memberships(g.MemberOf),
-		notMemberOf: q.aggregates(g.NotMemberOf),
+		notMemberOf: q.snapshot.Aggregates(g.NotMemberOf),
 		inTree:      q.inTree(g),
 	}
 	required := make([][]placement.TraitID, 0, len(g.Required))
@@ -101,28 +101,18 @@ func (q *compiledQuery) traits(names []string) []placement.TraitID {
 }
 
 // memberships resolves the aggregates of which a provider must be a member.
-// Those that nobody was ever a member of are no fault, but cannot help either.
+// Those that no provider was ever a member of are no fault, but cannot help either.
 func (q *compiledQuery) memberships(memberOf [][]placement.UUID) [][]placement.AggregateID {
 	if len(memberOf) == 0 {
 		return nil
 	}
 	sets := make([][]placement.AggregateID, 0, len(memberOf))
 	for _, anyOf := range memberOf {
-		ids := q.aggregates(anyOf)
+		ids := q.snapshot.Aggregates(anyOf)
 		q.impossible = q.impossible || len(ids) == 0
 		sets = append(sets, ids)
 	}
 	return sets
-}
-
-func (q *compiledQuery) aggregates(uuids []placement.UUID) []placement.AggregateID {
-	ids := make([]placement.AggregateID, 0, len(uuids))
-	for _, uuid := range uuids {
-		if id, ok := q.snapshot.Aggregate(uuid); ok {
-			ids = append(ids, id)
-		}
-	}
-	return ids
 }
 
 // inTree finds the index of the tree a group is restricted to, -1 for none. For a

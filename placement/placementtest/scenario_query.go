@@ -7,7 +7,7 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// stock adds inventory from a word such as VCPU=16/ratio=4.
+// inventory adds inventory from a word such as VCPU=16/ratio=4.
 func (s *scenario) inventory(p *ProviderBuilder, word string) {
 	fields := strings.Split(word, "/")
 	class, total, ok := strings.Cut(fields[0], "=")

@@ -143,7 +143,7 @@ func (c *storeCase) provider(name string, parent *placement.ProviderRow) placeme
 	return row
 }
 
-// stock gives a provider inventory of a class.
+// inventory gives a provider inventory of a class.
 func (c *storeCase) inventory(provider int64, class placement.ClassID, total int64) placement.InventoryRow {
 	c.Helper()
 	inv := placement.Inventory{Total: total, Reserved: 1, MinUnit: 1, MaxUnit: total, StepSize: 1, AllocationRatio: 1.5}

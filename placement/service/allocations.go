@@ -9,7 +9,7 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// SetAllocations makes a consumer hold exactly what the claim says. Providers
+// SetAllocations replaces all allocations of a consumer by those of the claim. Providers
 // named in the claim rise by one generation, and so does the consumer. It fails
 // as Invalid for unknown providers and classes, and as Conflict for another
 // consumer generation and when a provider has no such inventory or not enough
@@ -94,8 +94,8 @@ func (s *Service) observe(e ClaimEvent) {
 	}
 }
 
-// DeleteAllocations removes all that a consumer holds, and the consumer. No
-// provider's generation rises. It fails as NotFound when it holds nothing.
+// DeleteAllocations removes all allocations of a consumer, and the consumer. No
+// provider's generation rises. It fails as NotFound when there are none.
 func (s *Service) DeleteAllocations(ctx context.Context, consumer placement.UUID) error {
 	r := &claimRequest{claims: []placement.Claim{{Consumer: consumer}}, release: true}
 	return s.retry(ctx, func(try int) error {
@@ -104,8 +104,8 @@ func (s *Service) DeleteAllocations(ctx context.Context, consumer placement.UUID
 	})
 }
 
-// AllocationsOf returns the allocations of a consumer, with the consumer. Without allocations,
-// and when the consumer is not kept, it returns the zero value.
+// AllocationsOf returns the allocations of a consumer, with the consumer; without allocations the zero value.
+// The consumer has only its UUID when there is no row of it (placement.AllocationReader).
 func (s *Service) AllocationsOf(ctx context.Context, consumer placement.UUID) (placement.ConsumerAllocations, error) {
 	var h placement.ConsumerAllocations
 	err := s.view(ctx, func(r placement.Reader) (err error) {
@@ -118,7 +118,7 @@ func (s *Service) AllocationsOf(ctx context.Context, consumer placement.UUID) (p
 	return h, err
 }
 
-// AllocationsOn returns what is held on a provider and the provider's
+// AllocationsOn returns the allocations on a provider and the provider's
 // generation at that moment. It fails as NotFound.
 func (s *Service) AllocationsOn(ctx context.Context, uuid placement.UUID) ([]placement.AllocationRow, placement.Generation, error) {
 	var rows []placement.AllocationRow
@@ -130,7 +130,7 @@ func (s *Service) AllocationsOn(ctx context.Context, uuid placement.UUID) ([]pla
 	return rows, g, err
 }
 
-// ProjectUsage sums what the consumers of a project hold, of one of its users
+// ProjectUsage sums the allocations of the consumers of a project, of one of its users
 // when user is not empty.
 func (s *Service) ProjectUsage(ctx context.Context, project, user string) (placement.ProjectUsage, error) {
 	var u placement.ProjectUsage

@@ -68,7 +68,7 @@ func (s *Service) writeClaims(w placement.Writer, requests []any) []error {
 
 // writeGroup decides and writes requests about different consumers: first on the snapshot,
 // and when that refuses any of them, which it may for being old, all of them on rows. It
-// returns what becomes of the trees, or why nothing of the transaction can be kept.
+// returns what becomes of the trees, or why the transaction must be rolled back.
 func (s *Service) writeGroup(w placement.Writer, g *claimGroup, newer map[*snapshot.Tree]*snapshot.Tree) ([]snapshot.Replacement, error) {
 	state := newClaimState(s.snapshot.Load())
 	state.newer = newer
@@ -127,15 +127,15 @@ func (s *Service) publish(w placement.Writer, replacements []snapshot.Replacemen
 // dropReached drops the trees that the snapshot has left behind: it only goes on from one of
 // them to the next, or reads another.
 func (s *Service) dropReached(w *snapshot.Snapshot) {
-	kept := make(map[*snapshot.Tree]*snapshot.Tree)
+	ahead := make(map[*snapshot.Tree]*snapshot.Tree)
 	for t := range s.newer {
 		now := w.TreeOf(t.Root().ID)
-		for next := s.newer[now]; next != nil && kept[now] == nil; next = s.newer[now] {
-			kept[now] = next
+		for next := s.newer[now]; next != nil && ahead[now] == nil; next = s.newer[now] {
+			ahead[now] = next
 			now = next
 		}
 	}
-	s.newer = kept
+	s.newer = ahead
 }
 
 // A claimGroup is requests of one transaction.

@@ -33,7 +33,7 @@ type claimRequest struct {
 // and what those that were accepted change.
 type claimState struct {
 	snapshot *snapshot.Snapshot
-	// later leads from trees of the snapshot to what this service's own commits made of
+	// newer leads from trees of the snapshot to what this service's own commits made of
 	// them since.
 	newer map[*snapshot.Tree]*snapshot.Tree
 	// classes are the ids of resource classes by name, nil when the snapshot knows them.
@@ -299,7 +299,7 @@ func checkOffered(order []*claimedProvider, lines []claimLine) error {
 }
 
 // accept adds the rows of claims. A consumer that has nothing afterwards is removed, and
-// one that never was is not made.
+// one that did not exist is not added.
 func (s *claimState) accept(claims []placement.Claim, consumers []placement.ConsumerState, lines []claimLine, byUUID map[placement.UUID]*claimedProvider) {
 	for _, who := range consumers {
 		s.free(who)

@@ -113,7 +113,7 @@ func (s *Service) UpdateProvider(ctx context.Context, uuid placement.UUID, c pla
 			}
 		}
 		info, err = t.info(move.row)
-		// Upstream tells when the provider was changed before this, if it
+		// Upstream returns when the provider was changed before this, if it
 		// ever was.
 		info.Modified = time.Time{}
 		if row.Updated {
@@ -155,7 +155,7 @@ func (m *move) plan() error {
 	if m.change.Parent == "" {
 		return m.toRoot()
 	}
-	// The new parent first: once it is held, nobody moves it below this
+	// The new parent first: once it is locked, no other transaction moves it below this
 	// provider while the tree is looked at.
 	parent, err := m.tree(m.change.Parent)
 	if errors.Is(err, placement.ErrNoRow) {

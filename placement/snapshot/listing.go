@@ -111,21 +111,11 @@ func (l *listing) traits(names []string) ([]placement.TraitID, error) {
 
 func (l *listing) resolveAggregates() error {
 	for _, uuids := range l.filter.MemberOf {
-		l.memberOf = append(l.memberOf, l.aggregates(uuids))
+		l.memberOf = append(l.memberOf, l.snapshot.Aggregates(uuids))
 	}
-	l.notMember = l.aggregates(l.filter.NotMemberOf)
+	l.notMember = l.snapshot.Aggregates(l.filter.NotMemberOf)
 	l.none = len(l.memberOf) > 0 && !l.anyWith(func(p *Provider) bool { return p.inAll(l.memberOf) })
 	return nil
-}
-
-func (l *listing) aggregates(uuids []placement.UUID) []placement.AggregateID {
-	ids := make([]placement.AggregateID, 0, len(uuids))
-	for _, uuid := range uuids {
-		if id, ok := l.snapshot.Aggregate(uuid); ok {
-			ids = append(ids, id)
-		}
-	}
-	return ids
 }
 
 func (l *listing) resolveResources() error {

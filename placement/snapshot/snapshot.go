@@ -127,6 +127,18 @@ func (s *Snapshot) Aggregate(uuid placement.UUID) (placement.AggregateID, bool) 
 	return id, ok
 }
 
+// Aggregates returns the ids of aggregates, in the order of uuids. Those that no provider was ever a member of
+// are left out.
+func (s *Snapshot) Aggregates(uuids []placement.UUID) []placement.AggregateID {
+	ids := make([]placement.AggregateID, 0, len(uuids))
+	for _, uuid := range uuids {
+		if id, ok := s.Aggregate(uuid); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // AggregateUUID returns the UUID of an aggregate.
 func (s *Snapshot) AggregateUUID(id placement.AggregateID) placement.UUID {
 	return s.aggregateUUIDs[id]
