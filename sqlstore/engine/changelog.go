@@ -49,7 +49,7 @@ type changeLog struct {
 }
 
 // commit writes the entry of the transaction that the session is in and commits
-// it, in one packet: body for the others, and kept for this store. The entry is returned also when
+// it, in one round trip: body for the others, and kept for this store. The entry is returned also when
 // that fails.
 func (l *changeLog) commit(ses *sqlconn.Session, stamp, body string, own any) (entry, error) {
 	if l.id == 0 {
@@ -57,7 +57,7 @@ func (l *changeLog) commit(ses *sqlconn.Session, stamp, body string, own any) (e
 	}
 	e := entry{l.id, l.seq + 1}
 	if ses.Untouched() {
-		// A packet with a commit in it is not sent again.
+		// A round trip with a commit in it is not sent again.
 		if err := ses.Flush(); err != nil {
 			return e, notCommitted{err}
 		}

@@ -27,7 +27,7 @@
 //
 // Views run side by side on connections of their own, each in a read
 // transaction, and neither wait for the writer nor delay it. But one that reads
-// everything from a big file may take a second connection and the right to write (twin.go).
+// everything from a big file may take a second connection and the write lock (parallel.go).
 //
 // # Sharing
 //

@@ -121,7 +121,7 @@ type Service struct {
 	// which waits until those of other stores have ended; empty for none.
 	LockStatement string
 	// Still is a statement that changes nothing and takes the right to write to a file. Empty
-	// where no View has a twin.
+	// where no View has a parallel reader.
 	Still string
 	// First begins a transaction whose Updates run once more, with what they noted in earlier
 	// runs that they need (Tx.Wants): it takes locks, in an order without deadlocks. Nil for nothing.

@@ -34,7 +34,7 @@ func (s *Engine) viewOnce(ctx context.Context, fn func(*sqlconn.Tx) error) (agai
 	if err := s.begin(ctx, ses, s.d.BeginRead); err != nil {
 		return s.again(err), s.d.Translate("beginning to read", err)
 	}
-	t := &sqlconn.Tx{Session: ses, Context: ctx, Trace: s.opts.Trace, Second: s.twin}
+	t := &sqlconn.Tx{Session: ses, Context: ctx, Trace: s.opts.Trace, StartParallel: s.parallel}
 	defer func() {
 		t.Over = true
 		if end := ses.Do("ROLLBACK"); end != nil && err == nil {

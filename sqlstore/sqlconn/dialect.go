@@ -22,8 +22,8 @@ type Dialect struct {
 	// Shared says that the database is on a server, which others write to as
 	// well: connections may be lost, and there is a change log.
 	Shared bool
-	// packets sends several statements at once, nil where that spares nothing.
-	packets packets
+	// pipeline sends several statements at once, nil where that spares nothing.
+	pipeline pipeline
 	// Bounded says that the driver itself ends statements that the database does
 	// not answer.
 	Bounded bool

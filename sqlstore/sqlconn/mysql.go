@@ -23,7 +23,7 @@ import (
 var MySQLDialect = &Dialect{
 	Name:      "mysql",
 	Shared:    true,
-	packets:   mysqlPackets{},
+	pipeline:  mysqlPipeline{},
 	Bounded:   true,
 	Precision: time.Second,
 	rebind:    func(query string) string { return query },

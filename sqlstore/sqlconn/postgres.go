@@ -20,7 +20,7 @@ import (
 var PostgreSQLDialect = &Dialect{
 	Name:      "postgresql",
 	Shared:    true,
-	packets:   postgresPackets{},
+	pipeline:  postgresPipeline{},
 	Precision: time.Microsecond,
 	rebind:    numbered(),
 	Begin:     "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",

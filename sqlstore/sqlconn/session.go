@@ -45,7 +45,7 @@ type Session struct {
 
 	// Nowait says that the server knows NOWAIT: an error at once for a locked row.
 	Nowait bool
-	// Single says that each statement goes in a packet of its own (packet.go).
+	// Single says that each statement goes in a round trip of its own (pipeline.go).
 	Single bool
 	put    []string // statements that go with the next one
 	// opening says that the first of them begins a transaction.
@@ -141,7 +141,7 @@ func (s *Session) Exec(query string, args ...any) (result sql.Result, err error)
 func (s *Session) run(ctx context.Context, query string, args []any) (sql.Result, error) {
 	switch {
 	case len(s.put) > 0:
-		return s.packets().exec(ctx, s, query, args)
+		return s.pipeline().exec(ctx, s, query, args)
 	case !s.Dialect.prepared:
 		return s.Conn.ExecContext(ctx, s.Dialect.rebind(query), args...)
 	}
@@ -168,7 +168,7 @@ func (s *Session) query(fn func(*sql.Rows, *watch) error, query string, args ...
 func (s *Session) rows(ctx context.Context, query string, args []any) (*sql.Rows, error) {
 	switch {
 	case len(s.put) > 0:
-		return s.packets().rows(ctx, s, query, args)
+		return s.pipeline().rows(ctx, s, query, args)
 	case !s.Dialect.prepared && !s.PrepareAlways:
 		return s.Conn.QueryContext(ctx, s.Dialect.rebind(query), args...)
 	}

@@ -27,8 +27,8 @@ type Tx struct {
 	OnCommit []func()
 	// OnRows, when not nil, is called with numbers of rows as they are read.
 	OnRows func(rows int)
-	// Second begins another transaction that sees what this one sees. Nil in an Update.
-	Second func(*Tx) (other *Tx, end func(), ok bool)
+	// StartParallel begins another transaction that sees what this one sees. Nil in an Update.
+	StartParallel func(*Tx) (other *Tx, end func(), ok bool)
 }
 
 // Usable returns the error of every further statement, or nil: an earlier error of the database, the end of the
@@ -295,13 +295,13 @@ func (t *Tx) taken(guard bool) error {
 	return nil
 }
 
-// Twin begins another transaction that sees what this one sees, to be ended before this one
+// Parallel begins another transaction that sees what this one sees, to be ended before this one
 // is. It returns false when there cannot be one now: then one connection has to do.
-func (t *Tx) Twin() (other *Tx, end func(), ok bool) {
-	if t.Second == nil {
+func (t *Tx) Parallel() (other *Tx, end func(), ok bool) {
+	if t.StartParallel == nil {
 		return nil, nil, false
 	}
-	return t.Second(t)
+	return t.StartParallel(t)
 }
 
 // InTurn runs two functions one after the other.
@@ -312,10 +312,10 @@ func (t *Tx) InTurn(one, other func(*Tx) error) error {
 	return other(t)
 }
 
-// Beside runs one function on the transaction and the other on a twin at the same time,
+// Beside runs one function on the transaction and the other on a parallel reader at the same time,
 // or both in turn when there is none. Each must keep to the transaction it is given.
 func (t *Tx) Beside(one, other func(*Tx) error) error {
-	twin, end, ok := t.Twin()
+	second, end, ok := t.Parallel()
 	if !ok {
 		return t.InTurn(one, other)
 	}
@@ -331,7 +331,7 @@ func (t *Tx) Beside(one, other func(*Tx) error) error {
 			o.panicked = recover()
 			ended <- o
 		}()
-		o.err = other(twin)
+		o.err = other(second)
 	}()
 	err := one(t)
 	o := <-ended
@@ -339,7 +339,7 @@ func (t *Tx) Beside(one, other func(*Tx) error) error {
 		panic(o.panicked)
 	}
 	if err == nil && o.err != nil {
-		t.Cause, t.Broken, err = twin.Cause, twin.Broken, o.err
+		t.Cause, t.Broken, err = second.Cause, second.Broken, o.err
 	}
 	return err
 }

@@ -9,19 +9,19 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// mysqlPackets joins the statements of a packet to one text, which connections
+// mysqlPipeline joins the statements of a round trip to one text, which connections
 // that write are set up for.
-type mysqlPackets struct{}
+type mysqlPipeline struct{}
 
-func (mysqlPackets) exec(ctx context.Context, s *Session, query string, args []any) (sql.Result, error) {
+func (mysqlPipeline) exec(ctx context.Context, s *Session, query string, args []any) (sql.Result, error) {
 	return s.Conn.ExecContext(ctx, s.joined(query), args...)
 }
 
-func (mysqlPackets) rows(ctx context.Context, s *Session, query string, args []any) (*sql.Rows, error) {
+func (mysqlPipeline) rows(ctx context.Context, s *Session, query string, args []any) (*sql.Rows, error) {
 	return s.Conn.QueryContext(ctx, s.joined(query), args...)
 }
 
-func (mysqlPackets) ask(ctx context.Context, s *Session, questions []Question) (answered bool, err error) {
+func (mysqlPipeline) ask(ctx context.Context, s *Session, questions []Question) (answered bool, err error) {
 	texts, args := make([]string, len(questions)), []any(nil)
 	for i, q := range questions {
 		texts[i], args = q.Query, append(args, q.Args...)
@@ -42,7 +42,7 @@ func (mysqlPackets) ask(ctx context.Context, s *Session, questions []Question) (
 	return true, rows.Err()
 }
 
-func (mysqlPackets) change(ctx context.Context, s *Session, changes []Statement) (counts []int64, err error) {
+func (mysqlPipeline) change(ctx context.Context, s *Session, changes []Statement) (counts []int64, err error) {
 	texts, args := make([]string, len(changes)), []any(nil)
 	for i, c := range changes {
 		texts[i], args = c.Query, append(args, c.Args...)
@@ -56,7 +56,7 @@ func (mysqlPackets) change(ctx context.Context, s *Session, changes []Statement)
 	err = s.Conn.Raw(func(c any) error {
 		conn, ok := c.(driver.ExecerContext)
 		if !ok {
-			return errPacket
+			return errPipeline
 		}
 		result, err := conn.ExecContext(ctx, text, named)
 		if err != nil {
@@ -64,7 +64,7 @@ func (mysqlPackets) change(ctx context.Context, s *Session, changes []Statement)
 		}
 		all, ok := result.(mysql.Result)
 		if !ok {
-			return errPacket
+			return errPipeline
 		}
 		counts = all.AllRowsAffected()[before:]
 		return nil

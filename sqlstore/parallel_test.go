@@ -40,9 +40,9 @@ func providers(t *testing.T, r *sqlconn.Tx) int64 {
 	return n
 }
 
-// TestTwinsSeeTheSame looks at what a reader and its twin see while somebody wants
+// TestParallelReadersSeeTheSame looks at what a reader and its second reader see while somebody wants
 // to write, and that writing goes on when they are done.
-func TestTwinsSeeTheSame(t *testing.T) {
+func TestParallelReadersSeeTheSame(t *testing.T) {
 	s := openFileStore(t, 2)
 	if err := addProvider(s, "one"); err != nil {
 		t.Fatal(err)
@@ -50,15 +50,15 @@ func TestTwinsSeeTheSame(t *testing.T) {
 	err := s.View(t.Context(), func(rows placement.Reader) error {
 		r := rows.(*reader).Tx
 		before := providers(t, r)
-		twin, end, ok := r.Twin()
+		second, end, ok := r.Parallel()
 		if !ok {
-			t.Fatal("there is no twin")
+			t.Fatal("there is no second reader")
 		}
 		if addProvider(s, "two") == nil {
-			t.Error("somebody wrote while twins read")
+			t.Error("somebody wrote while both read")
 		}
-		if n := providers(t, twin); n != before || providers(t, r) != before {
-			t.Errorf("the twin sees %d providers, the reader %d and before %d", n, providers(t, r), before)
+		if n := providers(t, second); n != before || providers(t, r) != before {
+			t.Errorf("the second sees %d providers, the reader %d and before %d", n, providers(t, r), before)
 		}
 		end()
 		return nil
@@ -67,13 +67,13 @@ func TestTwinsSeeTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := addProvider(s, "three"); err != nil {
-		t.Errorf("nobody can write when the twins are done: %v", err)
+		t.Errorf("nobody can write when the both are done: %v", err)
 	}
 }
 
-// TestNoTwinOfThePast asks for a twin of a reader that does not see the newest rows,
+// TestNoParallelReaderOfThePast asks for a second of a reader that does not see the newest rows,
 // which goes on seeing what it saw.
-func TestNoTwinOfThePast(t *testing.T) {
+func TestNoParallelReaderOfThePast(t *testing.T) {
 	s := openFileStore(t, 2)
 	err := s.View(t.Context(), func(rows placement.Reader) error {
 		r := rows.(*reader).Tx
@@ -81,8 +81,8 @@ func TestNoTwinOfThePast(t *testing.T) {
 		if err := addProvider(s, "one"); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, ok := r.Twin(); ok {
-			t.Error("the twin would see what the reader does not")
+		if _, _, ok := r.Parallel(); ok {
+			t.Error("the second would see what the reader does not")
 		}
 		if n := providers(t, r); n != before {
 			t.Errorf("the reader sees %d providers, before %d", n, before)
@@ -94,12 +94,12 @@ func TestNoTwinOfThePast(t *testing.T) {
 	}
 }
 
-// TestTwinsDoNotWait has a twin only when a connection is free.
-func TestTwinsDoNotWait(t *testing.T) {
+// TestParallelReadersDoNotWait has a second only when a connection is free.
+func TestParallelReadersDoNotWait(t *testing.T) {
 	s := openFileStore(t, 1)
 	err := s.View(t.Context(), func(rows placement.Reader) error {
-		if _, _, ok := rows.(*reader).Tx.Twin(); ok {
-			t.Error("there is a twin without a connection")
+		if _, _, ok := rows.(*reader).Tx.Parallel(); ok {
+			t.Error("there is a second reader without a connection")
 		}
 		return nil
 	})

@@ -9,25 +9,25 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// postgresPackets sends statements one behind the other without waiting for
+// postgresPipeline sends statements one behind the other without waiting for
 // answers. Statements that are new to a connection cost one more round trip, in
 // which they are prepared.
-type postgresPackets struct{}
+type postgresPipeline struct{}
 
 // exec sends the statements in one text, for which there is the simple protocol.
-func (postgresPackets) exec(ctx context.Context, s *Session, query string, args []any) (sql.Result, error) {
+func (postgresPipeline) exec(ctx context.Context, s *Session, query string, args []any) (sql.Result, error) {
 	return s.Conn.ExecContext(ctx, s.Dialect.rebind(s.joined(query)), append([]any{pgx.QueryExecModeSimpleProtocol}, args...)...)
 }
 
-// rows sends what waits first: rows need a packet of their own.
-func (postgresPackets) rows(ctx context.Context, s *Session, query string, args []any) (*sql.Rows, error) {
+// rows sends what waits first: rows need a round trip of their own.
+func (postgresPipeline) rows(ctx context.Context, s *Session, query string, args []any) (*sql.Rows, error) {
 	if _, err := s.Conn.ExecContext(ctx, strings.Join(s.put, ";\n")); err != nil {
 		return nil, err
 	}
 	return s.Conn.QueryContext(ctx, s.Dialect.rebind(query), args...)
 }
 
-func (p postgresPackets) ask(ctx context.Context, s *Session, questions []Question) (answered bool, err error) {
+func (p postgresPipeline) ask(ctx context.Context, s *Session, questions []Question) (answered bool, err error) {
 	batch := p.batch(s)
 	for _, q := range questions {
 		if err := p.queue(batch, s, q.Statement); err != nil {
@@ -65,7 +65,7 @@ func readAll(results pgx.BatchResults, each func(*Row)) error {
 	return rows.Err()
 }
 
-func (p postgresPackets) change(ctx context.Context, s *Session, changes []Statement) (counts []int64, err error) {
+func (p postgresPipeline) change(ctx context.Context, s *Session, changes []Statement) (counts []int64, err error) {
 	batch := p.batch(s)
 	for _, c := range changes {
 		if err := p.queue(batch, s, c); err != nil {
@@ -85,8 +85,8 @@ func (p postgresPackets) change(ctx context.Context, s *Session, changes []State
 	return counts, err
 }
 
-// batch begins a packet with what the session has put off.
-func (postgresPackets) batch(s *Session) *pgx.Batch {
+// batch begins a batch with what the session has put off.
+func (postgresPipeline) batch(s *Session) *pgx.Batch {
 	b := &pgx.Batch{}
 	for _, query := range s.put {
 		b.Queue(query)
@@ -95,7 +95,7 @@ func (postgresPackets) batch(s *Session) *pgx.Batch {
 }
 
 // queue adds a statement.
-func (postgresPackets) queue(b *pgx.Batch, s *Session, st Statement) error {
+func (postgresPipeline) queue(b *pgx.Batch, s *Session, st Statement) error {
 	named, err := values(st.Args)
 	if err != nil {
 		return err
@@ -108,12 +108,12 @@ func (postgresPackets) queue(b *pgx.Batch, s *Session, st Statement) error {
 	return nil
 }
 
-// send sends a packet and reads the answers behind those of what was put off.
-func (postgresPackets) send(ctx context.Context, s *Session, b *pgx.Batch, read func(pgx.BatchResults) error) error {
+// send sends a batch and reads the answers behind those of what was put off.
+func (postgresPipeline) send(ctx context.Context, s *Session, b *pgx.Batch, read func(pgx.BatchResults) error) error {
 	return s.Conn.Raw(func(c any) error {
 		conn, ok := c.(*stdlib.Conn)
 		if !ok {
-			return errPacket
+			return errPipeline
 		}
 		results := conn.Conn().SendBatch(ctx, b)
 		err := skip(results, len(s.put))

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// What a transaction sends to a server goes in few packets, each a round trip:
+// What a transaction sends to a server goes in few round trips:
 // statements without an answer worth waiting for are put off and go with the
 // next one, and several questions, or several changes, are asked and made
-// together. A server runs the statements of a packet in order and stops at the
+// together. A server runs the statements of a round trip in order and stops at the
 // first that fails.
 //
 // A node of a Galera cluster does not: it may roll a transaction back, for one of
-// another node's, between two statements of a packet, and run the rest of them
+// another node's, between two statements of a round trip, and run the rest of them
 // outside of any. There each statement goes alone, and has that error itself.
 
 // A Statement is one with its values.
@@ -33,7 +33,7 @@ type Question struct {
 }
 
 // Later puts off a statement without values or rows until the next is sent. What
-// comes of it is told then.
+// comes of it is the error of that one.
 func (s *Session) Later(query string) error {
 	if !s.Pipelined() {
 		return s.Do(query)
@@ -43,8 +43,8 @@ func (s *Session) Later(query string) error {
 }
 
 // BeginLater is later for the statement that begins a transaction. When the next
-// packet finds that the connection was lost while it was idle, it is sent again
-// on a new one. It is for sessions that have packets.
+// round trip finds that the connection was lost while it was idle, it is sent again
+// on a new one. It is for sessions that are Pipelined.
 func (s *Session) BeginLater(query string) {
 	s.put, s.opening = append(s.put[:0], query), true
 }
@@ -75,27 +75,27 @@ func (s *Session) joined(query string) string {
 	return strings.Join(s.put, ";\n") + ";\n" + query
 }
 
-// packets is how the session sends several statements at once, nil when it does
+// pipeline is how the session sends several statements at once, nil when it does
 // not.
-func (s *Session) packets() packets {
+func (s *Session) pipeline() pipeline {
 	if s.Single {
 		return nil
 	}
-	return s.Dialect.packets
+	return s.Dialect.pipeline
 }
 
-// Pipelined reports whether several statements go in one packet.
-func (s *Session) Pipelined() bool { return s.packets() != nil }
+// Pipelined reports whether several statements go in one round trip.
+func (s *Session) Pipelined() bool { return s.pipeline() != nil }
 
-// DoAll runs several statements, which are one text, in one packet.
+// DoAll runs several statements, which are one text, in one round trip.
 func (s *Session) DoAll(text string, args ...any) error {
 	return s.attempt(func(w *watch) (bool, error) {
-		_, err := s.packets().exec(w.ctx, s, text, args)
+		_, err := s.pipeline().exec(w.ctx, s, text, args)
 		return err == nil, err
 	})
 }
 
-// attempt sends a packet, with what was put off, and watches over it. Send says
+// attempt sends statements, with what was put off, and watches over it. Send says
 // whether there was any answer.
 func (s *Session) attempt(send func(*watch) (answered bool, err error)) error {
 	if s.Conn == nil {
@@ -131,7 +131,7 @@ func (s *Session) ask(questions []Question) error {
 		}
 		return nil
 	}
-	return s.attempt(func(w *watch) (bool, error) { return s.packets().ask(w.ctx, s, questions) })
+	return s.attempt(func(w *watch) (bool, error) { return s.pipeline().ask(w.ctx, s, questions) })
 }
 
 // walk calls fn with all rows of an answer.
@@ -158,7 +158,7 @@ func walk(rows *sql.Rows, fn func(*Row)) error {
 func (s *Session) Change(changes []Statement) (counts []int64, err error) {
 	if s.Pipelined() {
 		err = s.attempt(func(w *watch) (answered bool, err error) {
-			counts, err = s.packets().change(w.ctx, s, changes)
+			counts, err = s.pipeline().change(w.ctx, s, changes)
 			return counts != nil, err
 		})
 		return counts, err
@@ -177,9 +177,9 @@ func (s *Session) Change(changes []Statement) (counts []int64, err error) {
 	return counts, nil
 }
 
-// packets is how a server's driver sends statements in one packet with, and
+// pipeline is how a server's driver sends statements in one round trip with, and
 // behind, what the session has put off.
-type packets interface {
+type pipeline interface {
 	// exec runs a statement, or several that are one text; the result is the
 	// last one's.
 	exec(ctx context.Context, s *Session, query string, args []any) (sql.Result, error)
@@ -201,5 +201,5 @@ func values(args []any) ([]driver.NamedValue, error) {
 	return named, nil
 }
 
-// errPacket says that a driver is not what it is believed to be.
-var errPacket = errors.New("sqlstore: the driver cannot send several statements at once")
+// errPipeline says that a driver is not what it is believed to be.
+var errPipeline = errors.New("sqlstore: the driver cannot send several statements at once")

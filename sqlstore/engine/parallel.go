@@ -2,18 +2,18 @@ package engine
 
 import "github.com/berthcloud/berth/sqlstore/sqlconn"
 
-// A twin is a second transaction that sees exactly what the first one sees, on a
+// A parallel reader is a second transaction that sees exactly what the first one sees, on a
 // connection of its own, so that much can be read at twice the speed. Only files
-// have twins.
+// have them.
 //
-// What makes it sure is the right to write, of which there is one. Who gets it in
-// the middle of reading has seen the newest rows, or SQLite refuses it; and while
-// it is kept nobody can change them, so that who begins to read sees the same. The
-// reader keeps it until its transaction ends.
+// The write lock of the file makes it sure, of which there is one. SQLite gives it to a transaction
+// that has read only if that has seen the newest rows; and while the transaction has it, no other
+// can change them, so that one that begins to read then sees the same. It is released when the
+// transaction ends.
 
-// twin returns a twin of a View's transaction, to be ended before that is, or false:
+// parallel starts a parallel reader of a View's transaction, to be ended before that is, or false:
 // then one connection has to do.
-func (s *Engine) twin(t *sqlconn.Tx) (other *sqlconn.Tx, end func(), ok bool) {
+func (s *Engine) parallel(t *sqlconn.Tx) (other *sqlconn.Tx, end func(), ok bool) {
 	if s.service.Still == "" || s.d.Shared || s.readers == s.Writer {
 		return nil, nil, false
 	}
