@@ -2,7 +2,7 @@ package placement
 
 import "time"
 
-// A ProviderInfo is what is told about a provider itself.
+// A ProviderInfo is the part of a provider that GET /resource_providers/{uuid} shows.
 type ProviderInfo struct {
 	UUID       UUID
 	Name       string

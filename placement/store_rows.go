@@ -9,7 +9,7 @@ type TreeRows struct {
 	Traits      []ProviderTraitRow
 	Aggregates  []AggregateRow
 	// FoldCase says that the store takes upper and lower case for the same
-	// when it compares names and UUIDs: MySQL does, unless it is told not to.
+	// when it compares names and UUIDs: MySQL does, unless the collation is binary.
 	FoldCase bool
 	// FoldLike says that it does so when it looks for names by a pattern:
 	// PostgreSQL does not.

@@ -43,7 +43,7 @@ func (s *Store) View(ctx context.Context, fn func(placement.Reader) error) error
 // Update runs fn in one serializable transaction, possibly more than once. A
 // panic in fn is returned as an error. When ctx ends while it waits, it leaves
 // without having run; once it runs, its outcome is waited for. On a server it also
-// leaves when its turn does not come within Options.RetryTime.
+// leaves when it does not run within Options.RetryTime.
 func (s *Store) Update(ctx context.Context, now time.Time, fn func(placement.Writer) error) error {
 	return s.Engine.Update(ctx, now, func(t *sqlconn.Tx) error {
 		w := s.newWriter(t)
@@ -72,7 +72,7 @@ func (s *Store) newWriter(t *sqlconn.Tx) *writer {
 	return w
 }
 
-// end tells the engine what the writer changed and asked for.
+// end gives the engine what the writer changed and asked for.
 func (w *writer) end() {
 	w.Tx.Entry = w.changed
 	if !w.wants.empty() {

@@ -40,7 +40,7 @@ LIMIT 1`, id)
 }
 
 // AddProviderTraits leaves links that are there alone. It returns ErrNoRow when
-// a trait does not exist: whoever resolved its name did so too long ago.
+// a trait does not exist: it was deleted after its name was resolved.
 func (w *writer) AddProviderTraits(provider int64, traits ...placement.TraitID) error {
 	known := make(map[placement.TraitID]bool) // and whether it is linked
 	err := sqlconn.InList(traits, func(marks string, args []any) error {

@@ -114,8 +114,8 @@ SELECT
     (SELECT COUNT(*) FROM resource_provider_aggregates)`)
 }
 
-// progressOf returns what tells how many of the rows have been read, nil when
-// nobody listens. It may be called from several goroutines.
+// progressOf returns what reports how many of the rows have been read, nil when
+// there is no progress function. It may be called from several goroutines.
 func (r *reader) progressOf(counts rowCounts) func(rows int) {
 	if r.progress == nil {
 		return nil

@@ -44,7 +44,7 @@ type Amount struct {
 type builder struct {
 	uses    []Use
 	numbers []int32 // of each use's provider
-	// useOf tells for each number which use is that provider's, noUse between candidates.
+	// useOf has for each number the index of that provider's use, noUse between candidates.
 	useOf []int32
 
 	mapped   []*snapshot.Provider   // by request

@@ -88,7 +88,7 @@ func (e *Explanation) Constraint() Constraint {
 	return BeforeTrees
 }
 
-// Reason tells, in one line, what Constraint goes by: where no provider is left for a
+// Reason says in one line what Constraint is derived from: where no provider is left for a
 // request, that request, else everything.
 func (e *Explanation) Reason() string {
 	if p := e.emptied(); p != nil && e.BadRoots < e.Trees {
@@ -115,7 +115,7 @@ type RequestExplanation struct {
 	// a suffixed group.
 	Class string
 	// Drops are the providers that each constraint drops of those that the
-	// ones before it leave. Constraints that drop nobody are left out.
+	// ones before it leave. Constraints that drop no provider are left out.
 	Drops []Drop
 	// Left is how many providers could serve the request, each at home.
 	Left int
@@ -268,7 +268,7 @@ func (q *compiledQuery) explainTrees(ctx context.Context, e *Explanation) {
 	}
 }
 
-// String tells the explanation to people, a line for each step.
+// String is the explanation for people, a line for each step.
 func (e Explanation) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d providers in %d trees\n", e.Providers, e.Trees)
@@ -286,7 +286,7 @@ func (e Explanation) String() string {
 	return b.String()
 }
 
-// String tells the explanation of a request in one line.
+// String is the explanation of a request in one line.
 func (e RequestExplanation) String() string {
 	var b strings.Builder
 	switch {

@@ -14,7 +14,7 @@ type matching struct {
 }
 
 // possible reports whether the domains from depth on could have a provider each, as far as it
-// can be told without trying: with isolation, whether the suffixed groups can have different
+// can be seen without trying: with isolation, whether the suffixed groups can have different
 // providers; and for each common class, whether enough is left for as many requests and in sum;
 // in both cases within the subtrees of what is assigned. It never says no when there is a way.
 func (m *matching) possible(c *constraints, assigned []int32, depth int) bool {

@@ -75,7 +75,7 @@ type sharingProvider struct {
 	// anchors are the trees it shares with: those with a member in one of
 	// its aggregates. Its own tree is there when it is in any aggregate.
 	anchors bitset
-	// serves tells for each request whether the provider can serve it at an
+	// serves says for each request whether the provider can serve it at an
 	// anchor that is not its own tree.
 	serves []bool
 }

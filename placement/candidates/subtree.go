@@ -1,6 +1,6 @@
 package candidates
 
-// A subtreeState tells whether the sets of same_subtree can still be satisfied: the providers of the
+// A subtreeState says whether the sets of same_subtree can still be satisfied: the providers of the
 // groups of a set must all be below one of them, or be it. Sets of providers have a bit for each
 // number of treeOptions.
 type subtreeState struct {

@@ -22,7 +22,7 @@ func (s *Service) SetAggregates(ctx context.Context, uuid placement.UUID, seen *
 			return errGenerationChanged()
 		}
 		if seen == nil {
-			// No generation is compared: somebody may be deleting it.
+			// No generation is compared: another transaction may be deleting it.
 			if err := t.LockProvider(p.ID); err != nil {
 				return err
 			}

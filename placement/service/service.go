@@ -209,8 +209,8 @@ type tx struct {
 	changes placement.Changes
 }
 
-// tree is provider for a change of the tree itself: the root is held as well, so
-// that nobody else moves parts of the tree about.
+// tree is provider for a change of the tree itself: the root is locked as well, so
+// that no other transaction moves parts of the tree.
 func (t *tx) tree(uuid placement.UUID) (placement.ProviderRow, error) {
 	p, err := t.provider(uuid)
 	if err == nil {
@@ -250,7 +250,7 @@ func (s *Service) retry(ctx context.Context, attempt func(try int) error) error 
 
 // transact runs fn in a transaction and returns when the snapshot has what it
 // wrote, or is known to lack it. A refusal waits as well: it may rest on a write
-// that is committed and not in the snapshot yet, and whoever was refused must see
+// that is committed and not in the snapshot yet, and a client that was refused must see
 // why.
 func (s *Service) transact(ctx context.Context, fn func(*tx) error) error {
 	var done placement.Changes

@@ -59,7 +59,7 @@ func (s *Snapshot) WithCatalogs(classes, traits []placement.Named) *Snapshot {
 }
 
 // WithTrees returns the snapshot in which the trees with the given root ids are
-// as in rows: replaced, added, or gone when rows has no such root.
+// as in rows: replaced, added, or removed when rows has no such root.
 func (s *Snapshot) WithTrees(roots []int64, rows placement.TreeRows, built time.Time) *Snapshot {
 	next := *s
 	next.built = built
@@ -116,7 +116,7 @@ func (s *Snapshot) addAggregates(rows []placement.AggregateRow) {
 	}
 }
 
-// An edit makes one state from another. Until finish nobody else may see the
+// An edit makes one state from another. Until finish no other goroutine may see the
 // snapshot it works on. It copies each bit set at most once, however many trees
 // change.
 type edit struct {

@@ -7,7 +7,7 @@ import (
 )
 
 // An index is an immutable table that leads from a hash to the places that were
-// added under it. It knows no keys: whoever looks something up compares what is
+// added under it. It knows no keys: the caller of a lookup compares what is
 // at the places with what is wanted. That makes it small, and lets an entry be
 // removed by its place alone, whatever has come to be there since. The zero value
 // is an empty index.

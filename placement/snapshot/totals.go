@@ -18,7 +18,7 @@ type Totals struct {
 // without bounds does not make the sum of all inventories overflow.
 const endlessCapacity = 1 << 40
 
-// add adds an inventory, or takes it away when the sign is -1.
+// add adds an inventory, or subtracts it when the sign is -1.
 func (t *Totals) add(s *Inventory, sign int64) {
 	t.Providers += sign
 	t.Total += sign * s.Total

@@ -23,7 +23,7 @@ type Tree struct {
 func (t *Tree) Root() *Provider { return t.Providers[0] }
 
 // Index is the place of the tree in the snapshot's order: a small number that is
-// stable while the tree exists and used again after it is gone.
+// stable while the tree exists and used again after it is deleted.
 func (t *Tree) Index() int { return int(t.index) }
 
 // Info describes a provider of the tree.

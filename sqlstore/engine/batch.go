@@ -173,7 +173,7 @@ func (s *Engine) commit(ses *sqlconn.Session, members []*job) error {
 			return err
 		}
 		if err := s.files.Check(); errors.Is(err, sqlconn.ErrFileLost) {
-			return err // what was committed may be in a file that nobody can open
+			return err // what was committed may be in a file that cannot be opened again
 		}
 		return nil
 	}

@@ -62,7 +62,7 @@ type Engine struct {
 	release  func()             // gives up the lock on the file
 	files    *sqlconn.OpenFiles // nil of servers and in memory
 
-	// Writer holds the session for Updates, readers those for Views. In
+	// Writer has the session for Updates, readers those for Views. In
 	// memory they are one pool of one session.
 	Writer  *sqlconn.Pool
 	readers *sqlconn.Pool

@@ -27,7 +27,7 @@ func (s *Engine) openMemory(ctx context.Context) error {
 }
 
 // openPath looks at the file before anything may change it, with the lock held
-// so that nobody else changes it either.
+// so that no other process changes it either.
 func (s *Engine) openPath(ctx context.Context) error {
 	path, err := realPath(s.opts.Path)
 	if err != nil {

@@ -34,7 +34,7 @@ func (s *Engine) openServer(ctx context.Context) (err error) {
 	return nil
 }
 
-// reach makes the first connection, again and again while nobody answers. What
+// reach makes the first connection, again and again while no server answers. What
 // will not change by itself is an error at once.
 func (s *Engine) reach(ctx context.Context, ses *sqlconn.Session) error {
 	server := s.opts.Server

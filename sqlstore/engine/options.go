@@ -22,8 +22,8 @@ type Options struct {
 	Server *sqlconn.Server
 	// Sync allows older schemas to be upgraded; without it they are refused.
 	Sync bool
-	// Empty begins with an empty database: what the file holds is removed
-	// as soon as it is known that nobody else uses it. It is for files only.
+	// Empty begins with an empty database: the content of the file is removed
+	// as soon as it is known that no other process uses it. It is for files only.
 	Empty bool
 	// Logger gets what was done to the schema, and failing commits. Nil for none.
 	Logger *slog.Logger
@@ -105,7 +105,7 @@ func (o Options) WithDefaults() Options {
 	if o.MaxBatch <= 0 {
 		o.MaxBatch = 64
 		if o.Server != nil {
-			o.MaxBatch = 16 // they hold their locks until the last is done
+			o.MaxBatch = 16 // they keep their locks until the last is done
 		}
 	}
 	if o.MaxBatchTime <= 0 {

@@ -75,13 +75,13 @@ func (s *rowStore) refuseDemoted(t *sqlconn.Tx) error {
 // Update runs fn in a transaction that no other one runs beside, possibly more than
 // once. A panic in fn is returned as an error. When ctx ends while it waits, it
 // leaves without having run; once it runs, its outcome is waited for. On a server it
-// also leaves when its turn does not come within Options.RetryTime.
+// also leaves when it does not run within Options.RetryTime.
 func (s *rowStore) Update(ctx context.Context, now time.Time, fn func(rows.Writer) error) error {
 	return s.Engine.Update(ctx, now, func(t *sqlconn.Tx) error { return fn(rowWriter{rowReader{s.tables, t}}) })
 }
 
 // Others counts the transactions of other instances on the same server: those that
-// its turn tells of, without the store's own. Nobody else writes to a file.
+// berth_turn counts, without the store's own. No other process writes to a file.
 func (s *rowStore) Others(ctx context.Context) (n int64, err error) {
 	if !s.Dialect().Shared {
 		return 0, nil

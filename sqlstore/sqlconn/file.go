@@ -39,7 +39,7 @@ func CheckPlace(path string) error {
 // CheckFile refuses a file that is not a whole SQLite database and reports
 // whether there is nothing in it yet. It must not be called while this process
 // has the database open: closing any descriptor of a file drops the locks that
-// SQLite holds on it.
+// SQLite has on it.
 func CheckFile(path string) (empty bool, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,7 +79,7 @@ func checkLength(path string, head []byte, size int64) error {
 }
 
 // ReadOnlyURI names a file for reading without leaving anything beside it. Where
-// the log is not there nobody has the file open for it, and SQLite need not
+// the log does not exist no process has the file open for it, and SQLite need not
 // make one to find that out.
 func ReadOnlyURI(path string, pragmas ...string) string {
 	uri := SQLiteURI(path, "ro", pragmas...)

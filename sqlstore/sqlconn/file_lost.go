@@ -13,7 +13,7 @@ import (
 )
 
 // SQLite goes on with a file that was removed or replaced: what it commits is durable in a
-// file that nobody can open again. So the files that have a name while a store is open are
+// file that cannot be opened again. So the files that have a name while a store is open are
 // compared with those that were opened, by device and inode: before a transaction that
 // writes, after its commit and before it is acknowledged, before each View, and every second.
 //
@@ -25,7 +25,7 @@ import (
 // beside an Unavailable fault. Only opening the database again ends it.
 var ErrFileLost = errors.New("the store has lost its file")
 
-// LookEvery is how often a store that nobody uses looks whether its files are there.
+// LookEvery is how often an idle store looks whether its files are there.
 const LookEvery = time.Second
 
 // OpenFiles are the files of a database that is open.

@@ -75,7 +75,7 @@ ORDER BY table_name`,
 		case 1213, // deadlock, or refused by the other nodes
 			1205,       // lock wait timeout
 			1020,       // changed since last read (MariaDB's snapshot isolation)
-			1451, 1452: // somebody made or removed what a foreign key needs
+			1451, 1452: // another transaction inserted or deleted what a foreign key refers to
 			return true
 		}
 		return false

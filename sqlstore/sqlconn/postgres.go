@@ -54,7 +54,7 @@ ORDER BY table_name`,
 		switch postgresCode(err) {
 		case "40001", "40P01", // serialization, deadlock
 			"55P03", // lock timeout
-			"23503": // somebody made or removed what a foreign key needs
+			"23503": // another transaction inserted or deleted what a foreign key refers to
 			return true
 		}
 		return false

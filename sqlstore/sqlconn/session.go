@@ -229,7 +229,7 @@ func (s *Session) ended(w *watch, err error) error {
 
 // KeepStill takes the right to write for the reading transaction under way on a file, with a
 // statement that changes nothing. It returns false when there is something newer
-// than what was read, or somebody else writes.
+// than what was read, or another connection writes.
 func (s *Session) KeepStill(statement string) bool {
 	if s.Do("PRAGMA query_only(0)") != nil {
 		return false
