@@ -320,6 +320,58 @@ func TestPortThatChanges(t *testing.T) {
 	}
 }
 
+// The same when the policy is that of the port's network.
+func TestNetworkThatChanges(t *testing.T) {
+	for _, name := range []string{"Attach", "Detach", "Delete"} {
+		for _, rate := range []int64{0, 500, 2000} {
+			if racetest.Few() && rate != 2000 {
+				continue
+			}
+			t.Run(fmt.Sprint(name, rate), func(t *testing.T) {
+				t.Parallel()
+				w := newFixture(t, 10000, "cn1")
+				s := scenario{do: func(w *fixture, s *compute.Service) error {
+					switch name {
+					case "Attach":
+						_, err := w.attach(s, w.only(), compute.NetworkSpec{Port: w.port(0)}, nil)
+						return err
+					case "Detach":
+						return s.Detach(ctx, ann, w.only(), must(w.Server(ctx, w.only())).Ports[0].Port)
+					}
+					return s.DeleteServer(ctx, ann, w.only())
+				}}
+				s.begin = func(w *fixture) {
+					w.changeNetwork(1000)
+					if name == "Attach" {
+						w.boot("vm", w.port(200))
+					} else {
+						w.boot("vm", w.port(0), w.port(200))
+					}
+				}
+				w.policy(rate)
+				for at, met := 1, true; met && !t.Failed(); at++ {
+					w.prepare(s)
+					w.paths.network.happens(at, func() { w.changeNetwork(rate) })
+					w.during(s, w.Service)
+					met = w.paths.network.heals()
+					w.afterwards(fmt.Sprintf("the network changed before request %d", at))
+				}
+			})
+		}
+	}
+}
+
+// changeNetwork gives the network a policy of such a rate.
+func (w *fixture) changeNetwork(rate int64) {
+	w.Helper()
+	policy := w.policy(rate)
+	_, err := w.network.UpdateNetwork(ctx, w.net, func(n *network.NetworkSpec) error {
+		n.Policy = policy
+		return nil
+	})
+	w.must(err)
+}
+
 // changePolicies gives all ports with a policy another one.
 func (w *fixture) changePolicies(policy network.ID) {
 	w.Helper()

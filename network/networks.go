@@ -152,7 +152,7 @@ func (s *Service) UpdateNetwork(ctx context.Context, id ID, fn func(*NetworkSpec
 	err = s.applyMoves(ctx, func(c *change) ([]move, error) { return c.networkMoves(id, fn) },
 		func(c *change, moves []move) error {
 			for _, m := range moves {
-				if err := c.follow(m); err != nil {
+				if err := firstError(c.follow(m), c.countFollowed(m)); err != nil {
 					return err
 				}
 			}
@@ -160,6 +160,18 @@ func (s *Service) UpdateNetwork(ctx context.Context, id ID, fn func(*NetworkSpec
 			return err
 		})
 	return n, err
+}
+
+// countFollowed raises the revision of a port whose binding follows its network's policy, as Neutron
+// does for a change of a binding: a request that names the former revision would otherwise unbind the
+// port with an allocation that its sender has not seen.
+func (c *change) countFollowed(m move) error {
+	if !m.plan.Rewrite {
+		return nil
+	}
+	row := m.port.PortRow
+	c.touch(&row.Common)
+	return c.Replace(&row)
 }
 
 // networkMoves finds the ports that have to follow when a network is changed.
