@@ -54,6 +54,7 @@ var rules = []struct{ pkg, may string }{
 	{"compute/computetest", "compute"},
 	{"compute/extraspecs", "fault placement"},
 	{"compute/inventory", "allocations network/guarantee placement"},
+	{"compute/operation", ""},
 	{"compute/request", "compute/extraspecs fault network/guarantee placement"},
 	{"compute/selection", "allocations compute/request placement"},
 	{"sqlstore", "placement sqlstore/engine sqlstore/migrations sqlstore/sqlconn"},

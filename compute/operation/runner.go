@@ -1,0 +1,247 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// A Runner carries out operations. Its fields are not to change while it is used. Its methods may be
+// called concurrently.
+type Runner[C any, J Job[C]] struct {
+	Lists map[string]List[J, C] // by kind
+	// Take takes the lease of an operation that is due, with those that are carried out together with
+	// it; none when none is due.
+	Take func(context.Context) ([]J, error)
+	// Lease is how long a lease lasts: longer than a request takes.
+	Lease time.Duration
+	// Places is the number of workers.
+	Places int
+	// Look is the interval of looking for operations that are due, besides when Due has a value.
+	Look time.Duration
+	Due  <-chan struct{}
+	Now  func() time.Time
+	Log  *slog.Logger
+}
+
+// Run carries out operations until ctx ends. It returns when all workers have stopped.
+func (r *Runner[C, J]) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	places := make(chan struct{}, r.Places)
+	tick := time.NewTicker(r.Look)
+	defer tick.Stop()
+	for {
+		for more := true; more && ctx.Err() == nil; {
+			places <- struct{}{} // before the lease begins, which would otherwise expire while it waits
+			jobs, err := r.Take(ctx)
+			if err != nil && ctx.Err() == nil {
+				r.Log.ErrorContext(ctx, "operations cannot be read", "error", err)
+			}
+			if more = err == nil && len(jobs) > 0; !more {
+				<-places
+				continue
+			}
+			running.Go(func() {
+				r.carryOut(ctx, jobs)
+				<-places
+			})
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.Due:
+		case <-tick.C:
+		}
+	}
+}
+
+// RunDue carries out all operations that are due, one after the other.
+func (r *Runner[C, J]) RunDue(ctx context.Context) error {
+	for {
+		jobs, err := r.Take(ctx)
+		if err != nil || len(jobs) == 0 {
+			return err
+		}
+		r.carryOut(ctx, jobs)
+	}
+}
+
+// Finish carries out an operation that the caller has the lease of, and returns the error for which
+// it is undone, ErrLost or ErrTurned. While a step waits it calls wait, which returns when it is worth looking again, or
+// an error to undo the operation. What is left to be undone when Finish returns is others' to do.
+func (r *Runner[C, J]) Finish(ctx context.Context, j J, wait func(context.Context) error) error {
+	ctx, lease := r.hold(ctx, []J{j})
+	defer lease.end()
+	return r.run(ctx, j, wait)
+}
+
+// carryOut works on operations until they end, wait, or are lost to another worker.
+func (r *Runner[C, J]) carryOut(ctx context.Context, jobs []J) {
+	ctx, lease := r.hold(ctx, jobs)
+	defer lease.end()
+	err := r.together(ctx, jobs)
+	for _, j := range jobs {
+		if _, is := r.sharedStep(j); is && err != nil {
+			r.rest(ctx, j, err)
+			continue
+		}
+		if !j.Lost() {
+			_ = r.run(ctx, j, nil)
+		}
+	}
+}
+
+// sharedStep is the step that an operation carries out together with others, if it is at one.
+func (r *Runner[C, J]) sharedStep(j J) (Step[J, C], bool) {
+	step, ok := r.Lists[j.Kind()].At(j.Cursor())
+	return step, ok && step.Together != nil && !j.Cursor().Back && !j.Lost()
+}
+
+// together carries out the steps that operations have together.
+func (r *Runner[C, J]) together(ctx context.Context, jobs []J) error {
+	for {
+		var step Step[J, C]
+		var live []J
+		for _, j := range jobs {
+			if s, is := r.sharedStep(j); is {
+				step, live = s, append(live, j)
+			}
+		}
+		if len(live) == 0 {
+			return nil
+		}
+		if err := Held(ctx); err != nil {
+			return err
+		}
+		next, err := step.Together(ctx, live)
+		for i := 0; err == nil && i < len(live); i++ {
+			if err = r.move(ctx, live[i], next[i]); errors.Is(err, ErrLost) || errors.Is(err, ErrTurned) {
+				err = nil
+			}
+		}
+		if err != nil && !errors.Is(err, ErrLost) && !errors.Is(err, ErrTurned) {
+			return err
+		}
+	}
+}
+
+// errOver says that an operation has ended.
+var errOver = errors.New("operation: it is over")
+
+// run takes one step after the other. It returns why the operation was undone.
+func (r *Runner[C, J]) run(ctx context.Context, j J, wait func(context.Context) error) (cause error) {
+	for {
+		list, at := r.Lists[j.Kind()], j.Cursor()
+		once := list.Once != nil && !at.Back
+		err := Held(ctx)
+		switch {
+		case err != nil:
+		case once && wait == nil:
+			err = ErrInterrupted
+		default:
+			err = r.step(ctx, j)
+		}
+		if wait != nil && once && errors.As(err, new(*Wait)) {
+			err = wait(ctx)
+		}
+		switch {
+		case err == nil:
+			continue
+		case errors.Is(err, errOver):
+			return cause
+		case errors.Is(err, ErrLost):
+			return err
+		case errors.Is(err, ErrTurned):
+			cause = err
+			continue
+		case once:
+			cause = err
+			err = r.move(ctx, j, Next[C]{Back: true, Change: list.Once(j, cause)})
+			if err == nil && !errors.As(cause, new(*Unanswered)) || errors.Is(err, ErrTurned) {
+				continue
+			}
+			err = errors.Join(cause, err)
+		}
+		r.rest(ctx, j, err)
+		if cause == nil {
+			cause = err
+		}
+		return cause
+	}
+}
+
+// step carries out the step that an operation is at, and moves the cursor.
+func (r *Runner[C, J]) step(ctx context.Context, j J) error {
+	if _, is := r.sharedStep(j); is {
+		return r.together(ctx, []J{j})
+	}
+	at := j.Cursor()
+	step, ok := r.Lists[j.Kind()].At(at)
+	do := step.Do
+	if at.Back {
+		do = step.Undo
+	}
+	var next Next[C]
+	var err error
+	switch {
+	case !ok:
+		err = fmt.Errorf("an operation is at %s/%s, which is unknown", j.Kind(), at.Step)
+	case do != nil:
+		next, err = do(j, ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return r.move(ctx, j, next)
+}
+
+// move commits what follows a step, errOver when nothing does.
+func (r *Runner[C, J]) move(ctx context.Context, j J, n Next[C]) error {
+	if err := Held(ctx); err != nil {
+		return err // what the step says may come of that
+	}
+	list, at := r.Lists[j.Kind()], j.Cursor()
+	to, over := list.after(at, n)
+	if !over {
+		err := j.Commit(ctx, to, n.Change)
+		extend(ctx, err)
+		return err
+	}
+	changes := []C{n.Change}
+	switch end := list.Done; {
+	case n.End:
+	case at.Back:
+		changes = append(changes, list.Undone(j))
+	case end != nil:
+		changes = append(changes, end(j))
+	}
+	if err := j.End(ctx, changes...); err != nil {
+		return err
+	}
+	return errOver
+}
+
+// rest leaves an operation to whoever takes it next.
+func (r *Runner[C, J]) rest(ctx context.Context, j J, cause error) {
+	if j.Lost() {
+		return
+	}
+	waits := errors.As(cause, new(*Wait))
+	if !waits && ctx.Err() == nil {
+		r.Log.WarnContext(ctx, "an operation does not go on", "kind", j.Kind(), "step", j.Cursor().Step, "back", j.Cursor().Back, "operation", j, "error", cause)
+	}
+	ctx = context.WithoutCancel(ctx)
+	var err error
+	if errors.As(cause, new(*Unanswered)) {
+		err = j.Renew(ctx) // the lease is longer than the request
+	} else {
+		err = j.Release(ctx, cause)
+	}
+	if err != nil && !errors.Is(err, ErrLost) {
+		r.Log.WarnContext(ctx, "the lease of an operation could not be released; it expires", "operation", j, "error", err)
+	}
+}
