@@ -93,7 +93,9 @@ func parseAccept(header string) (ranges []mediaRange, ok bool) {
 	}
 }
 
-// parseRange reads one element and returns what follows it.
+// parseRange reads one element and returns what follows it. Parameters before the weight q belong
+// to the media type and need a value; those behind it (accept-ext in the grammar) need none and are
+// ignored. An element without q has the weight 1.
 func parseRange(s string) (r mediaRange, rest string, ok bool) {
 	family, s := token(s)
 	if family == "" || s == "" || s[0] != '/' {
@@ -128,8 +130,9 @@ func parseRange(s string) (r mediaRange, rest string, ok bool) {
 	}
 }
 
-// paramValue reads what follows a parameter's name: "=" and a token or a
-// quoted string, or nothing.
+// paramValue reads what follows a parameter's name: "=" and a token or a quoted string, or nothing.
+// ok is false for an equals sign without a value and for a quoted string without an end. A quoted
+// value keeps its quotation marks, so that a quoted weight makes the header malformed.
 func paramValue(s string) (value, rest string, has, ok bool) {
 	s, has = strings.CutPrefix(s, "=")
 	if !has {
@@ -179,6 +182,7 @@ func token(s string) (tok, rest string) {
 	return s[:i], s[i:]
 }
 
+// isToken reports whether a token may have the character (tchar in RFC 7230, section 3.2.6).
 func isToken(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' ||
 		strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0

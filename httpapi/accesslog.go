@@ -27,6 +27,8 @@ func (a *API) logAccess(x *exchange, r *http.Request, took time.Duration) {
 		return
 	}
 	line := slog.NewRecord(x.start.Add(took), slog.LevelInfo, "request", 0)
+	// The eight attributes of every line and two notes fit in here, so that the usual line
+	// allocates no slice.
 	var room [10]slog.Attr
 	line.AddAttrs(append(append(room[:0],
 		slog.String("method", r.Method),
@@ -61,6 +63,8 @@ func (x *exchange) routeName() string {
 	return x.pattern.name
 }
 
+// versionText returns the version that was negotiated. It is "-" when the request ended before
+// that, as in the lines of upstream's RequestLog, and for an API without versions.
 func (a *API) versionText(x *exchange) string {
 	if x.version == (microversion.Version{}) {
 		return "-"

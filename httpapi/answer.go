@@ -35,7 +35,8 @@ func ReadBody(r *http.Request) ([]byte, error) {
 }
 
 // readAll reads a body of known length into a buffer of that size, but does not allocate megabytes
-// before they arrive.
+// before they arrive. A body of more than 1 MiB, and one in chunks, whose length is unknown, is
+// read into a buffer that grows with what has arrived: the header alone reserves no memory.
 func readAll(r *http.Request) ([]byte, error) {
 	if n := r.ContentLength; n > 0 && n <= 1<<20 {
 		b := make([]byte, n)
@@ -45,6 +46,8 @@ func readAll(r *http.Request) ([]byte, error) {
 	return io.ReadAll(r.Body)
 }
 
+// tooLarge returns the 413 for a body of more than limit bytes, which Content-Length announces or
+// the reading finds. Upstream's pipeline (placement.deploy) has no such bound.
 func tooLarge(limit int64) error {
 	return &Error{
 		Status: http.StatusRequestEntityTooLarge,
@@ -82,6 +85,7 @@ func SetLastModified(h http.Header, t time.Time) {
 // SetNoCache sets Cache-Control: no-cache, for an answer without Last-Modified.
 func SetNoCache(h http.Header) { h["Cache-Control"] = noCache }
 
+// noCache is one slice for all answers. Nothing appends to it or writes to its element.
 var noCache = []string{"no-cache"}
 
 // NoAuth is the Authenticator of upstream's strategy noauth2, which trusts what the token says of itself. It is

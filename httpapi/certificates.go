@@ -63,7 +63,10 @@ func (c *Certificates) Reload(files TLSFiles) error {
 	return c.load(files)
 }
 
-// load reads files and puts them into effect; the caller has locked mu.
+// load reads files and puts them into effect; the caller has locked mu. On an error the
+// certificates in use stay. The stamps of the same paths are noted all the same, so that a broken
+// file is read, and logged, once for each of its changes. After an error with other paths the old
+// paths are watched on.
 func (c *Certificates) load(files TLSFiles) error {
 	seen := stamps(files)
 	cfg, agents, err := files.config()
@@ -115,6 +118,9 @@ func (c *Certificates) look(now time.Time) {
 
 // server returns a configuration for tls.Server that always has the newest
 // certificates and offers the protocols.
+//
+// It is cloned for each handshake since the listeners that share the certificates offer different
+// protocols.
 func (c *Certificates) server(protocols ...string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
@@ -149,7 +155,9 @@ func (c *Certificates) Agent(r *http.Request) (hosts []string, ok bool) {
 }
 
 // config reads the files. A client with an agent's certificate may present it; ClientCA decides
-// whether all clients must present one.
+// whether all clients must present one. With both, the handshake admits certificates of either's
+// authorities, and Agent verifies again which of them has issued one. TLS is 1.2 or later whatever
+// MinVersion says. A key that does not belong to the certificate is an error.
 func (f TLSFiles) config() (cfg *tls.Config, agents *x509.CertPool, err error) {
 	pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
 	if err != nil {
@@ -189,7 +197,8 @@ func readAuthorities(paths ...string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// A stamp detects whether a file has changed.
+// A stamp detects whether a file has changed. The target of a link is part of it: tools that renew
+// certificates put another file behind the link, which may have the same size and time.
 type stamp struct {
 	name    string // what the path is a link to
 	changed time.Time

@@ -31,7 +31,9 @@ const unauthorizedBody = `{"error": {"code": 401, "title": "Unauthorized", "mess
 // keystoneAway is all that callers learn of why Keystone is unavailable.
 const keystoneAway = "The Keystone service is temporarily unavailable."
 
-// answer writes the middleware's answer.
+// answer writes the middleware's answer. It is 503 with Retry-After when Keystone is unavailable,
+// and 401 otherwise. A 401 of the API behind the middleware has WWW-Authenticate too, since the
+// middleware adds it to every 401 (process_response).
 func (c *Challenge) answer(x *exchange) {
 	if kind, _ := fault.Of(c.Err); kind == fault.Unavailable {
 		x.Header().Set("Retry-After", retryAfter)

@@ -13,6 +13,7 @@ import (
 // and without Content-Length is compressed: it is streamed because it does not fit into one piece.
 type compressor struct {
 	http.ResponseWriter
+	// minSize is the Content-Length in bytes below which the answer is not compressed.
 	minSize int
 	begun   bool
 	pending int          // status that waits for whether there is a body; 0 when it is sent
@@ -57,6 +58,9 @@ func (c *compressor) sendHeader() {
 	}
 }
 
+// decide chooses between gzip and the answer as it is, once, before the header is sent. Statuses
+// that never have a body (204, 304), bodies that have an encoding already, and small ones stay as
+// they are.
 func (c *compressor) decide(status int) {
 	h := c.Header()
 	if status == http.StatusNoContent || status == http.StatusNotModified || h.Get("Content-Encoding") != "" || c.small(h) {
@@ -71,6 +75,8 @@ func (c *compressor) decide(status int) {
 	c.gz.Reset(c.ResponseWriter)
 }
 
+// small reports whether the answer has a Content-Length below the bound. One without a length is
+// streamed and counts as large.
 func (c *compressor) small(h http.Header) bool {
 	n, err := strconv.Atoi(h.Get("Content-Length"))
 	return err == nil && n < c.minSize
@@ -125,8 +131,9 @@ func (c *compressor) finish() {
 	c.gz = nil
 }
 
-// acceptsGzip reports whether an Accept-Encoding header, by its lines, allows
-// gzip: by name or as one of "*", and not with a quality of 0.
+// acceptsGzip reports whether an Accept-Encoding header, by its lines, allows gzip: by name or as
+// one of "*", and not with a quality of 0. The name x-gzip means the same (RFC 9110, section
+// 8.4.1.3). Of an element that is repeated the last one counts.
 func acceptsGzip(lines []string) bool {
 	named, others := -1.0, -1.0 // not mentioned
 	for _, line := range lines {

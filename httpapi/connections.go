@@ -26,6 +26,8 @@ type ConnLimit struct {
 	mu       sync.Mutex // guards all below
 	settings LimitSettings
 	open     int
+	// byClient has the number of open connections by address. Those of Unix sockets share the
+	// invalid address, which PerClient does not bound.
 	byClient map[netip.Addr]int
 	changed  chan struct{} // closed when a connection ends or the settings change
 }
@@ -64,7 +66,9 @@ const (
 	refused          // this client has enough
 )
 
-// admit counts a connection in if it may be.
+// admit counts a connection in if it may be. changed is nil unless the verdict is tooMany. A client
+// that has enough is refused even while all places are taken, so that it does not wait in front of
+// others.
 func (l *ConnLimit) admit(client netip.Addr) (v verdict, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,6 +111,7 @@ type limitedListener struct {
 	done bool
 }
 
+// newLimitedListener puts the bounds of o.Limit, which is not nil, on a listener.
 func newLimitedListener(ln net.Listener, o ServeOptions) *limitedListener {
 	return &limitedListener{Listener: ln, limit: o.Limit, tls: o.TLS != nil, format: o.Format, closed: make(chan struct{})}
 }
@@ -150,7 +155,8 @@ func (l *limitedListener) wait(client netip.Addr) verdict {
 	return v
 }
 
-// clientOf returns the address of the peer, none for a Unix socket.
+// clientOf returns the address of the peer, none for a Unix socket. An IPv4 address in IPv6 form,
+// or a zone, does not make it another client.
 func clientOf(c net.Conn) netip.Addr {
 	addr, err := netip.ParseAddrPort(c.RemoteAddr().String())
 	if err != nil {
@@ -159,7 +165,9 @@ func clientOf(c net.Conn) netip.Addr {
 	return addr.Addr().Unmap().WithZone("")
 }
 
-// refuse ends a connection without delaying the next one.
+// refuse ends a connection without delaying the next one. Beyond maxLeaving it is closed without an
+// answer, and with TLS always, since plain text is of no use to a client that waits for a
+// handshake.
 func (l *limitedListener) refuse(c net.Conn) {
 	l.limit.metrics.refuseConnection()
 	select {
@@ -189,7 +197,8 @@ func (l *limitedListener) begin(task func()) {
 }
 
 // dismiss answers a client why it is not served. It first reads what the client sends, for a
-// moment: closing a connection with unread data loses the answer.
+// moment: closing a connection with unread data loses the answer. It takes a second at most, and
+// reads at most 64 KiB.
 func dismiss(c net.Conn, as Format) {
 	if c.SetDeadline(time.Now().Add(time.Second)) != nil {
 		return
@@ -216,7 +225,8 @@ func (l *limitedListener) Close() error {
 	return err
 }
 
-// A countedConn is counted out when it is closed.
+// A countedConn is counted out when it is closed. Close may be called more than once, and counts
+// once.
 type countedConn struct {
 	net.Conn
 	release func()

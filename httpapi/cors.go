@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// CORS allows pages of other origins to call the API, as oslo.middleware's CORS does. It is not modified once
-// an API uses it.
+// CORS allows pages of other origins to call the API, as oslo.middleware's CORS does. It is not
+// modified once an API uses it. The fields are the options allowed_origin, allow_credentials,
+// expose_headers, max_age, allow_methods and allow_headers of [cors].
 type CORS struct {
 	AllowedOrigins   []string // "https://host[:port]"; "*" allows any
 	AllowCredentials bool
@@ -31,7 +32,9 @@ type grant struct {
 	expose      string
 }
 
-// match returns the headers for the request's origin.
+// match returns the headers for the request's origin. Origins are compared as texts, with their
+// case. When "*" admits an origin, the answer names "*" in its place, as upstream does
+// (_get_cors_config_by_origin).
 func (c *CORS) match(r *http.Request) grant {
 	origin := r.Header.Get("Origin")
 	switch {
@@ -46,7 +49,8 @@ func (c *CORS) match(r *http.Request) grant {
 	return grant{origin, c.AllowCredentials, strings.Join(c.ExposeHeaders, ",")}
 }
 
-// apply adds the grant to an answer's headers.
+// apply adds the grant to an answer's headers. Origin is appended to Vary without a space, as
+// upstream writes it.
 func (g grant) apply(h http.Header) {
 	if g.origin == "" {
 		return
@@ -66,7 +70,9 @@ func (g grant) apply(h http.Header) {
 }
 
 // preflight answers OPTIONS: always 200, with permissions only when the origin, the method and
-// every requested header are allowed.
+// every requested header are allowed. Upstream hands OPTIONS on to the service and replaces any
+// answer that is not 2xx. Placement has no answer to OPTIONS, so here the request goes no further,
+// and needs no token.
 func (c *CORS) preflight(x *exchange, r *http.Request) {
 	asked := splitList(r.Header.Values("Access-Control-Request-Headers"))
 	method := r.Header.Get("Access-Control-Request-Method")
@@ -89,6 +95,7 @@ func (c *CORS) preflight(x *exchange, r *http.Request) {
 	x.WriteHeader(http.StatusOK)
 }
 
+// allowsHeaders reports whether a page may send all these headers. Case does not matter.
 func (c *CORS) allowsHeaders(asked []string) bool {
 	for _, name := range asked {
 		same := func(s string) bool { return strings.EqualFold(s, name) }

@@ -32,7 +32,8 @@ func (l *shortListener) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// short notes that a connection could not be accepted.
+// short notes that a connection could not be accepted. It logs at most one line in shortInterval,
+// with the number of attempts since the line before.
 func (l *shortListener) short(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

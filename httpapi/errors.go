@@ -52,7 +52,8 @@ const retryAfter = "1"
 // internalText is all that callers learn of an error that is ours.
 const internalText = "Internal error."
 
-// statuses maps the kinds of fault.
+// statuses maps the kinds of fault. An error of any other kind, and one that is no fault, is 500
+// with internalText.
 var statuses = map[fault.Kind]int{
 	fault.Invalid:     http.StatusBadRequest,
 	fault.Unauthentic: http.StatusUnauthorized,
@@ -65,7 +66,8 @@ var statuses = map[fault.Kind]int{
 	fault.Failed:      http.StatusInternalServerError,
 }
 
-// toError converts any error to the Error that answers it.
+// toError converts any error to the Error that answers it. An Error anywhere in the chain counts
+// before a fault. The caller reads the fault's own text; what wraps it is for the log only.
 func toError(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -171,7 +173,9 @@ func (a *API) logError(ctx context.Context, e *Error, err error) {
 	}
 }
 
-// problem gathers what the body of an error shows.
+// problem gathers what the body of an error shows. There is a code from the version CodeSince on
+// (1.23 in Placement: ERROR_CODE_MICROVERSION). An error before the version was negotiated has
+// none, as the zero Version is older than any.
 func (a *API) problem(x *exchange, e *Error) *problem {
 	p := &problem{
 		status:    e.Status,
@@ -193,6 +197,7 @@ func (a *API) problem(x *exchange, e *Error) *problem {
 	return p
 }
 
+// writeBody writes a whole answer; none may have begun.
 func writeBody(w http.ResponseWriter, status int, media string, body []byte) {
 	h := w.Header()
 	h.Set("Content-Type", media)

@@ -65,6 +65,9 @@ const requestIDPrefix = "req-"
 
 // isRequestID reports whether id looks like those of OpenStack's services:
 // "req-" and a UUID in lower case.
+//
+// Upstream's expression is ID_FORMAT in oslo_middleware.request_id. Any other text of a client is
+// dropped without an error, so that clients cannot put text of their choice into the log.
 func isRequestID(id string) bool {
 	uuid, ok := strings.CutPrefix(id, requestIDPrefix)
 	if !ok || len(uuid) != 36 {
@@ -98,7 +101,7 @@ func RequestID(r *http.Request) string {
 	return ""
 }
 
-// WriteHeader begins the answer.
+// WriteHeader begins the answer. A status below 200 is interim and does not begin it.
 func (x *exchange) WriteHeader(status int) {
 	if x.status == 0 && status >= 200 {
 		x.status = status
@@ -128,7 +131,9 @@ type panicked struct {
 
 func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 
-// call runs h and converts a panic to an error.
+// call runs h and converts a panic to an error. http.ErrAbortHandler is panicked with again:
+// net/http cuts the connection on it. A handler that writes nothing and returns nil has answered
+// 200.
 func call(h Handler, x *exchange, r *http.Request) (err error) {
 	defer func() {
 		if v := recover(); v == http.ErrAbortHandler {

@@ -22,6 +22,7 @@ func (p *Proxies) trust(r *http.Request) bool {
 	return err == nil && p.contains(peer.Addr())
 }
 
+// contains compares an IPv4 address in IPv6 form as IPv4, and ignores zones.
 func (p *Proxies) contains(addr netip.Addr) bool {
 	addr = addr.Unmap().WithZone("")
 	for _, n := range p.Networks {
@@ -80,7 +81,8 @@ func (p *Proxies) forwarded(h http.Header) forwarded {
 	return f
 }
 
-// checked drops what could not go into a log or a URL.
+// checked drops what could not go into a log or a URL. The request keeps its own value in place of
+// a field that is dropped: such a header is no error.
 func (f forwarded) checked() forwarded {
 	if !only(f.client, ".:_-%") {
 		f.client = ""
@@ -107,7 +109,9 @@ func only(text, punctuation string) bool {
 	return len(text) <= 255
 }
 
-// prefixOf returns the path that the nearest proxy took off.
+// prefixOf returns the path that the nearest proxy took off. It is "" for a text that is not a
+// plain absolute path. One that begins with two slashes is refused too: in a link, the client would
+// take what follows for a host (RFC 3986, section 4.2).
 func prefixOf(h http.Header) string {
 	list := headerList(h, "X-Forwarded-Prefix")
 	if len(list) == 0 {
@@ -120,7 +124,9 @@ func prefixOf(h http.Header) string {
 	return prefix
 }
 
-// rfc7239 takes the header Forwarded apart, a hop for each proxy.
+// rfc7239 takes the header Forwarded apart, a hop for each proxy. Commas and semicolons within
+// quoted strings are not supported, neither here nor upstream (_parse_rfc7239_header). In contrast
+// to upstream, quotation marks and ports are removed.
 func rfc7239(h http.Header) []forwarded {
 	var hops []forwarded
 	for _, element := range headerList(h, "Forwarded") {

@@ -43,6 +43,7 @@ type Front struct {
 	next     http.Handler
 	metrics  *Metrics
 	settings atomic.Pointer[FrontSettings]
+	// inFlight counts all requests, those included that are being refused.
 	inFlight atomic.Int64
 }
 
@@ -95,7 +96,8 @@ func arrivalOf(r *http.Request) arrival {
 }
 
 // arrive returns the request as the client sent it: without the prefix, and with the address, host
-// and scheme that trusted proxies report.
+// and scheme that trusted proxies report. The request given is not modified: it is returned as it
+// is when there is nothing to change, or else a copy of it.
 func (s *FrontSettings) arrive(r *http.Request) *http.Request {
 	var a arrival
 	path, below := s.cutPrefix(r.URL.Path)

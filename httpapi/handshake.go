@@ -26,6 +26,8 @@ type tlsListener struct {
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
+	// ready and failed have no buffer: a connection waits, with its handshake done, for a call of
+	// Accept.
 	ready  chan net.Conn
 	failed chan error
 	tasks  sync.WaitGroup
@@ -34,6 +36,8 @@ type tlsListener struct {
 // tlsTimeout bounds a handshake where the time for headers is not bounded.
 const tlsTimeout = 10 * time.Second
 
+// newTLSListener begins to accept connections of ln, before the first call of Accept. A client that
+// supports HTTP/2 gets it when opts enable it.
 func newTLSListener(ln net.Listener, opts ServeOptions) *tlsListener {
 	protocols := []string{"http/1.1"}
 	if opts.HTTP2 {
@@ -89,6 +93,8 @@ func (l *tlsListener) Close() error {
 	return err
 }
 
+// handshake shakes hands with one client, within the time-out, and hands the connection to Accept
+// or closes it.
 func (l *tlsListener) handshake(c net.Conn) {
 	ctx, cancel := context.WithTimeout(l.ctx, l.timeout)
 	defer cancel()
@@ -108,7 +114,8 @@ func (l *tlsListener) handshake(c net.Conn) {
 	}
 }
 
-// httpBegins are what a request without TLS begins with.
+// httpBegins are what a request without TLS begins with. They have five bytes each, as many as
+// crypto/tls reads before it finds that they are no TLS record.
 var httpBegins = []string{"GET /", "HEAD ", "POST ", "PUT /", "DELET", "OPTIO", "PATCH"}
 
 // refuse ends a connection without TLS, and answers a client that sends plain HTTP.

@@ -105,6 +105,8 @@ func New(cfg Config) *API {
 	}
 }
 
+// isRoot is Placement's rule of what needs no token (PlacementAuthProtocol): the list of versions,
+// also when the path is empty, as below a prefix.
 func isRoot(path string) bool { return path == "/" || path == "" }
 
 // versionHeader is microversion.Header as net/http spells it.
@@ -116,6 +118,7 @@ type versionText struct {
 	header []string // in answers
 }
 
+// versionTexts formats all versions once, so that no request has to.
 func versionTexts(service string, history microversion.History) map[microversion.Version]versionText {
 	texts := make(map[microversion.Version]versionText, len(history))
 	for _, change := range history {
@@ -202,6 +205,7 @@ func (a *API) negotiate(x *exchange, r *http.Request) (err error) {
 	return nil
 }
 
+// varyVersion has the name in lower case, as upstream's middleware writes it (STANDARD_HEADER).
 var varyVersion = []string{"openstack-api-version"}
 
 // authenticate determines the caller, unless the path is public. The caller's ids are in the log lines of the
@@ -218,7 +222,9 @@ func (a *API) authenticate(x *exchange, r *http.Request) (err error) {
 	return nil
 }
 
-// checkContent refuses a body by its headers, before routing as upstream does, and bounds the reading of it.
+// checkContent refuses a body by its headers, before routing as upstream does, and bounds the
+// reading of it. The texts of the 400s are those of upstream's PlacementHandler; the 413 is Berth's
+// own. A body without Content-Type is left to PathFirst.CheckMedia where there is one.
 func (a *API) checkContent(x *exchange, r *http.Request) error {
 	if malformedLength(r) {
 		return &Error{Status: http.StatusBadRequest, Detail: "content-length header must be an integer"}

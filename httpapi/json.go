@@ -20,6 +20,7 @@ const (
 // text in several. It does not check that the text is well-formed: its caller opens, writes and closes elements
 // in order. A JSON is for one goroutine.
 type JSON struct {
+	// w is nil for JSONText, which keeps all of the text in buf.
 	w     io.Writer
 	buf   []byte
 	mount string // put before the paths of links
@@ -67,7 +68,7 @@ func (j *JSON) flush() {
 	j.buf = j.buf[:0]
 }
 
-// write writes a piece.
+// write writes a piece. After an error nothing more is written, and Close returns that error.
 func (j *JSON) write(piece []byte) {
 	if j.err == nil && len(piece) > 0 {
 		_, j.err = j.w.Write(piece)
@@ -192,7 +193,8 @@ func (j *JSON) Append(fn func(dst []byte) []byte) {
 	j.buf = fn(j.buf)
 }
 
-// A responder begins an answer with its first piece.
+// A responder begins an answer with its first piece. The header waits until then, so that Respond
+// can still set Content-Length when the whole text is one piece.
 type responder struct {
 	http.ResponseWriter
 	status int

@@ -74,13 +74,14 @@ func isSurrogate(s string) bool {
 	return len(s) >= 3 && s[0] == 0xED && s[1] >= 0xA0 && s[1] <= 0xBF && s[2] >= 0x80 && s[2] <= 0xBF
 }
 
+// appendUnit appends the escape of one UTF-16 code unit.
 func appendUnit(dst []byte, u uint16) []byte {
 	return append(dst, '\\', 'u', hexDigits[u>>12], hexDigits[u>>8&15], hexDigits[u>>4&15], hexDigits[u&15])
 }
 
-// AppendJSONFloat appends f as Python's json.dumps does: the shortest digits
-// that read back as f, with ".0" on whole numbers and an exponent from 1e+16
-// up and below 0.0001.
+// AppendJSONFloat appends f as Python's json.dumps does: the shortest digits that read back as f,
+// with ".0" on whole numbers and an exponent from 1e+16 up and below 0.0001. NaN and the infinities
+// are Python's words for them, which are not JSON.
 func AppendJSONFloat(dst []byte, f float64) []byte {
 	switch {
 	case math.IsNaN(f):

@@ -32,8 +32,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Help: "Requests answered, by service, route, method and status.",
 		}, []string{"service", "route", "method", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "berth_http_request_seconds",
-			Help:    "Time from a request's header to the end of its answer, by service, route and method.",
+			Name: "berth_http_request_seconds",
+			Help: "Time from a request's header to the end of its answer, by service, route and method.",
+			// 15 bounds, from 0.1 ms to 37 s.
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2.5, 15),
 		}, []string{"service", "route", "method"}),
 		inFlight: prometheus.NewGaugeVec(prometheus.GaugeOpts{

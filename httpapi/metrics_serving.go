@@ -39,31 +39,38 @@ func (m *Metrics) openConnections(delta float64) {
 	}
 }
 
+// delayConnection counts a connection once, when its wait begins.
 func (m *Metrics) delayConnection() {
 	if m != nil {
 		m.delayed.Inc()
 	}
 }
 
+// refuseConnection counts a refused connection, whether its client gets an answer or not.
 func (m *Metrics) refuseConnection() {
 	if m != nil {
 		m.refusedConns.Inc()
 	}
 }
 
+// refuseRequest counts a 503 for the bound of requests under way. A 403 for a foreign Host is not
+// counted.
 func (m *Metrics) refuseRequest() {
 	if m != nil {
 		m.refusedReqs.Inc()
 	}
 }
 
+// failHandshake counts handshakes that failed or timed out, but not those that the end of the
+// service cut off.
 func (m *Metrics) failHandshake() {
 	if m != nil {
 		m.handshakes.Inc()
 	}
 }
 
-// loadedCertificate notes what became of an attempt to read the TLS files.
+// loadedCertificate notes what became of an attempt to read the TLS files. After an error cfg is
+// not used: the expiry stays that of the certificate in use.
 func (m *Metrics) loadedCertificate(cfg *tls.Config, err error) {
 	switch {
 	case m == nil:

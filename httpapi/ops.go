@@ -43,6 +43,7 @@ func NewOps(cfg OpsConfig) http.Handler {
 	return mux
 }
 
+// ready answers 200 or 503. The body is one line: the detail or, without one, "ok" or "not ready".
 func ready(w http.ResponseWriter, ask func() (bool, string)) {
 	ok, detail := true, ""
 	if ask != nil {

@@ -18,12 +18,16 @@ type PathFirst struct {
 	CheckMedia func(contentType string) error
 }
 
+// servePathFirst takes an authenticated request through the second list of steps of the package
+// comment. A method that the path has at another version only is found, and refused as its route
+// says after the version is known.
 func (a *API) servePathFirst(x *exchange, r *http.Request) (err error) {
 	p := a.table.find(r.URL.Path, x)
 	if p == nil || !p.has(r.Method) {
 		return &Error{Status: http.StatusNotFound, unrouted: true}
 	}
 	x.pattern = p
+	// Either all routes of a path are versioned or none is.
 	if !p.routes[0].Unversioned {
 		if x.version, err = a.cfg.PathFirst.Negotiate(r.Header, x.Header()); err != nil {
 			return err

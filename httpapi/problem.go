@@ -25,6 +25,8 @@ type problem struct {
 	content string // of a 415
 }
 
+// explanations are the texts of WebOb's exceptions by status. A status that is not here has an
+// empty one.
 var explanations = map[int]string{
 	400: "The server could not comply with the request since it is either malformed or otherwise incorrect.",
 	401: "This server could not verify that you are authorized to access the document you requested. " +
@@ -80,16 +82,21 @@ func (p *problem) statusLine() string {
 	return strconv.Itoa(p.status) + " " + statusTitle(p.status)
 }
 
+// html returns the page of WebOb's html_template_obj, with its white space.
 func (p *problem) html() []byte {
 	s := p.statusLine()
 	return []byte("<html>\n <head>\n  <title>" + s + "</title>\n </head>\n <body>\n  <h1>" + s +
 		"</h1>\n  " + p.body(escapeHTML) + "\n </body>\n</html>")
 }
 
+// plain returns the text of WebOb's plain_template_obj.
 func (p *problem) plain() []byte {
 	return []byte(p.statusLine() + "\n\n" + stripTags(p.body(unescaped)))
 }
 
+// json returns the form of OpenStack's guidelines for errors, as util.json_error_formatter has it:
+// a list of one error. The range of versions is in the 406 about the version only; a 406 about
+// media types has none.
 func (p *problem) json() []byte {
 	return renderJSON(func(j *JSON) {
 		j.Object()
@@ -136,6 +143,7 @@ func renderJSON(render func(*JSON)) []byte {
 }
 
 var (
+	// These are br_re, comment_re and tag_re of webob.exc.
 	breaks   = regexp.MustCompile(`(?is)<br.*?>`)
 	comments = regexp.MustCompile(`<!--|-->`)
 	tags     = regexp.MustCompile(`(?s)<.*?>`)
@@ -151,6 +159,7 @@ func stripTags(s string) string {
 	return tags.ReplaceAllLiteralString(s, "")
 }
 
+// unescaped is the escape of the formats that are not HTML (WebOb's no_escape).
 func unescaped(s string) string { return s }
 
 // pythonEntities writes the two quotes as Python does.

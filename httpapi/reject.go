@@ -36,6 +36,8 @@ func (l listener) Accept() (net.Conn, error) {
 	return &conn{Conn: c, format: l.format}, nil
 }
 
+// A conn is one connection of a listener. As with any net.Conn, one goroutine may read while
+// another one writes.
 type conn struct {
 	net.Conn
 	format Format // of rejections; nil: Placement's
@@ -49,8 +51,8 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write writes p, with the changes to rejections and empty answers. net/http writes each of these in
-// one piece.
+// Write writes p, with the changes to rejections and empty answers. net/http writes each of these
+// in one piece. The number that it returns is of bytes of p: the caller does not know of changes.
 func (c *conn) Write(p []byte) (int, error) {
 	changed := p
 	if rest, empty := bytes.CutPrefix(p, noContent); empty {
@@ -106,6 +108,8 @@ func malformedLength(r *http.Request) bool {
 var noContent = []byte("HTTP/1.1 204 No Content\r\n")
 
 const (
+	// These are the texts around the status and the reason in an answer that net/http makes by
+	// itself.
 	rejectionStart  = "HTTP/1.1 "
 	rejectionHeader = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
 )

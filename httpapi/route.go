@@ -61,6 +61,8 @@ func Param(r *http.Request, name string) string {
 	return ""
 }
 
+// A param is a segment of a path under the name that the pattern gives it, in the form that Param
+// returns.
 type param struct{ name, value string }
 
 // A pattern is one path and all that may be done with it.
@@ -71,9 +73,12 @@ type pattern struct {
 	allow    string // the methods, in the order of declaration
 }
 
-// A table finds patterns by the number of their segments.
+// A table finds patterns by the number of their segments. Of several patterns that match a path,
+// the one declared first is found.
 type table map[int][]*pattern
 
+// newTable panics when two routes overlap, as New says. Every route shows in the metrics from the
+// start, with zero requests.
 func newTable(cfg Config) table {
 	t := table{}
 	for _, r := range cfg.Routes {
@@ -174,6 +179,8 @@ func (t table) find(path string, x *exchange) *pattern {
 	return nil
 }
 
+// match reports whether a path has the pattern's form, and stores its parameters in x in place of
+// earlier ones. A parameter does not match an empty segment.
 func (p *pattern) match(segs []string, x *exchange) bool {
 	x.params = x.room[:0]
 	for i, want := range p.segments {
@@ -213,7 +220,8 @@ func (p *pattern) route(method string, minor int) (*Route, error) {
 	}
 }
 
-// checkMedia refuses a request whose media types the route cannot serve.
+// checkMedia refuses a request whose media types the route cannot serve. Only a route that is
+// MediaFirst gets here at a version that it does not exist at.
 func checkMedia(route *Route, x *exchange, r *http.Request) error {
 	if route.NeedsJSON {
 		if err := needsJSON(r); err != nil {
@@ -229,8 +237,9 @@ func checkMedia(route *Route, x *exchange, r *http.Request) error {
 	return nil
 }
 
-// needsJSON wants the media type exactly as upstream compares it: with its case
-// and up to the first semicolon.
+// needsJSON wants the media type exactly as upstream compares it: with its case and up to the first
+// semicolon. A request without a media type is told that None is not supported
+// (util.require_content).
 func needsJSON(r *http.Request) error {
 	sent := latin1(strings.Join(r.Header.Values("Content-Type"), ", "))
 	media, params, _ := strings.Cut(sent, ";")
@@ -262,6 +271,7 @@ func latin1(s string) string {
 	return s
 }
 
+// widen returns one character for each byte.
 func widen(s string) []rune {
 	r := make([]rune, len(s))
 	for i := range len(s) {

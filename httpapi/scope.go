@@ -16,6 +16,7 @@ type scope struct {
 	x *exchange
 }
 
+// exchangeKey is the key of the exchange itself, which only this package asks for.
 type exchangeKey struct{}
 
 // exchangeOf returns the exchange that ctx belongs to, nil when no API serves

@@ -29,6 +29,8 @@ type ServeOptions struct {
 	Format     Format        // of errors that the handler does not see; nil: Placement's
 }
 
+// withDefaults returns the options with a default in place of each zero. A negative duration is
+// left to net/http, which takes it for no bound.
 func (o ServeOptions) withDefaults() ServeOptions {
 	for _, d := range []struct {
 		field *time.Duration
@@ -117,6 +119,8 @@ func (o ServeOptions) wrap(ln net.Listener) net.Listener {
 	return listener{ln, o.Format}
 }
 
+// protocols returns what a connection may speak. Without TLS, HTTP/2 is for clients that begin with
+// it (RFC 9113, section 3.3); there is no upgrade from HTTP/1.1.
 func (o ServeOptions) protocols() *http.Protocols {
 	p := new(http.Protocols)
 	p.SetHTTP1(true)
@@ -136,7 +140,8 @@ func (o ServeOptions) http2() *http.HTTP2Config {
 	}
 }
 
-// stop ends a server.
+// stop ends a server. Requests under way have StopTimeout to end; the rest is cut off, and that is
+// an error. failed has one value, the result of srv.Serve.
 func stop(srv *http.Server, failed <-chan error, opts ServeOptions) error {
 	ctx, cancel := context.WithTimeout(context.Background(), opts.StopTimeout)
 	defer cancel()

@@ -31,8 +31,8 @@ func Unavailable(as Format, detail func() string) http.Handler {
 	})
 }
 
-// refuse answers a request that no API has seen with an error. With 503 goes the advice to
-// try again.
+// refuse answers a request that no API has seen with an error. With 503 goes the advice to try
+// again. It does not show in the metrics of any service, nor in the access log.
 func refuse(w http.ResponseWriter, r *http.Request, as Format, status int, detail string) {
 	x := begin(w, r)
 	if as == nil {

@@ -30,7 +30,9 @@ func ListenUnix(ctx context.Context, path string, mode fs.FileMode) (net.Listene
 	return lc.Listen(ctx, "unix", path)
 }
 
-// removeStale removes the socket that an ended process left at path.
+// removeStale removes the socket that an ended process left at path. Only a socket that refuses a
+// connection has no listener. One that times out, or that this user may not connect to, counts as
+// in use and is an error (EADDRINUSE).
 func removeStale(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	switch {

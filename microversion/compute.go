@@ -98,6 +98,8 @@ func (e *FormatError) Error() string {
 	return "API Version String " + e.Text + " is of invalid format. Must be of format MajorNum.MinorNum."
 }
 
+// strictForm is the expression of Nova's APIVersionRequest. Python's $ also matches before a final
+// newline.
 var strictForm = regexp.MustCompile(`^[1-9][0-9]*\.([1-9][0-9]*|0)\n?$`)
 
 // NegotiateStrictly is Negotiate for the compute API: a version is two numbers without

@@ -81,11 +81,13 @@ func Parse(s string) (Version, error) {
 	return v, nil
 }
 
+// notInt returns the error for a half that is no integer, in the words of Python's int().
 func notInt(s, half string) error {
 	return &SyntaxError{s, "invalid literal for int() with base 10: " + quote(half)}
 }
 
-// parseInt reads a decimal integer the way Python's int() does.
+// parseInt reads a decimal integer the way Python's int() does. No digits but ASCII's are known:
+// the bytes of a header are read as Latin-1, which has no others.
 func parseInt(s string) (int, bool) {
 	s = strings.TrimSpace(s)
 	neg := strings.HasPrefix(s, "-")
@@ -128,6 +130,8 @@ func quote(s string) string {
 	return b.String()
 }
 
+// quoteRune writes one character of a header, which Latin-1 has, escaped when Python's repr escapes
+// it.
 func quoteRune(b *strings.Builder, c, q rune) {
 	switch {
 	case c == q || c == '\\':

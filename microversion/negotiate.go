@@ -67,6 +67,9 @@ func (h History) Negotiate(service string, values []string) (Version, error) {
 
 // find returns the text of the last entry for the service. Entries that are
 // not "service version" are passed over.
+//
+// Names are compared without case. The entries of all headers are one list, of which the last for
+// the service counts even when its text is no version.
 func find(service string, values []string) (string, bool) {
 	for _, value := range slices.Backward(values) {
 		for rest, more := latin1(value), true; more; {
@@ -91,6 +94,7 @@ func cutLast(list string) (rest, entry string, more bool) {
 	return list[:i], list[i+1:], true
 }
 
+// cutSpace splits an entry after its first word; rest is "" for a single word.
 func cutSpace(s string) (first, rest string) {
 	i := strings.IndexFunc(s, unicode.IsSpace)
 	if i < 0 {
@@ -110,6 +114,7 @@ func latin1(s string) string {
 	return s
 }
 
+// widen returns s with one character for each byte.
 func widen(s string) string {
 	r := make([]rune, len(s))
 	for i := range len(s) {

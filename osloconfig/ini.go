@@ -57,6 +57,8 @@ type parser struct {
 	errs    []error
 }
 
+// read takes the next line. A malformed one is reported, and does not end the reading: in contrast
+// to oslo, the operator sees all of them at once.
 func (p *parser) read(line string) {
 	if !utf8.ValidString(line) {
 		p.fail("not valid UTF-8")
@@ -84,6 +86,7 @@ func (p *parser) resume(rest string) {
 	p.current.value += "\n" + rest
 }
 
+// start takes a line that is not indented.
 func (p *parser) start(line string) {
 	switch line[0] {
 	case '[':
@@ -94,6 +97,7 @@ func (p *parser) start(line string) {
 	}
 }
 
+// heading begins a group. The name is all between the brackets, with spaces, as oslo has it.
 func (p *parser) heading(line string) {
 	switch {
 	case !strings.HasSuffix(line, "]"):
@@ -107,6 +111,7 @@ func (p *parser) heading(line string) {
 	}
 }
 
+// assign begins an assignment, which continuation lines may extend.
 func (p *parser) assign(line string) {
 	cut := strings.IndexAny(line, "=:")
 	if cut < 0 {
@@ -133,6 +138,7 @@ func (p *parser) flush() {
 	p.open = false
 }
 
+// fail reports the current line, without its content.
 func (p *parser) fail(reason string) {
 	p.errs = append(p.errs, &SyntaxError{Location{File: p.file.path, Line: p.line}, reason})
 }

@@ -32,7 +32,9 @@ const (
 
 // A loader follows references between options depth first.
 type loader struct {
-	set      *Set
+	set *Set
+	// older has the options by their deprecated names. Ignored options that another one may refer
+	// to are in current too.
 	current  map[Name]*Option // by exact name, as references are written
 	older    map[Name]*Option
 	states   map[*Option]state

@@ -134,6 +134,8 @@ func Seconds(p *time.Duration) Value {
 	}
 }
 
+// parseInt converts a text as Python's int() does. The error is errUnset for one of white space
+// only. A number beyond an int is an error, in contrast to Python.
 func parseInt(raw string) (int, error) {
 	raw = strings.TrimFunc(raw, isSpace)
 	if raw == "" {
@@ -145,6 +147,8 @@ func parseInt(raw string) (int, error) {
 	return strconv.Atoi(strings.ReplaceAll(raw, "_", ""))
 }
 
+// parseFloat converts a text as Python's float() does, errUnset as in parseInt. It may return NaN
+// and infinities.
 func parseFloat(raw string) (float64, error) {
 	raw = strings.TrimFunc(raw, isSpace)
 	if raw == "" {

@@ -57,6 +57,7 @@ func (src Sources) paths() (paths []string, errs []error) {
 	return paths, errs
 }
 
+// add parses a file. What could be read of it is in the set even with an error.
 func (s *Set) add(path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -144,6 +145,8 @@ func (s *Set) find(o *Option) (answer, bool) {
 	return a, len(a.raws) > 0
 }
 
+// findEnv looks up OS_GROUP__OPTION, under the option's current name only. A variable that is empty
+// sets the option to the empty text. An option of several values gets one.
 func (s *Set) findEnv(o *Option) (answer, bool) {
 	if s.lookup == nil {
 		return answer{}, false

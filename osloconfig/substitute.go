@@ -69,6 +69,7 @@ func (l *loader) follow(name string, from *Option) (string, error) {
 	return to.Value.substitute(), nil
 }
 
+// blame returns the error with the text secret for an option whose value is one, else with open.
 func blame(o *Option, open, secret string) error {
 	if o.Secret() {
 		return errors.New(secret)
@@ -92,6 +93,7 @@ func (l *loader) target(name, group string) *Option {
 	return l.named(Name{DefaultGroup, name})
 }
 
+// named returns the option of a name, nil for none. Deprecated names count after current ones.
 func (l *loader) named(n Name) *Option {
 	if o := l.current[n]; o != nil {
 		return o

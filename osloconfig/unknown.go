@@ -45,6 +45,8 @@ type dictionary struct {
 	options map[Name]bool
 }
 
+// newDictionary returns the names of a table's options and of those that it ignores. The group
+// DEFAULT is always known.
 func newDictionary(t Table) dictionary {
 	d := dictionary{groups: map[string]bool{DefaultGroup: true}, options: map[Name]bool{}}
 	add := func(names []Name) {

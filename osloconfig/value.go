@@ -107,6 +107,7 @@ func Bool(p *bool) Value {
 	}
 }
 
+// parseBool converts the words of oslo's type Boolean.
 func parseBool(raw string) (bool, error) {
 	switch strings.ToLower(raw) {
 	case "true", "1", "on", "yes":
@@ -128,6 +129,8 @@ func List(p *[]string) Value {
 	}
 }
 
+// parseList drops commas at the end, and keeps an empty word between two commas, as oslo's type
+// List does.
 func parseList(raw string) []string {
 	raw = strings.TrimRight(strings.TrimFunc(raw, isSpace), ",")
 	if raw == "" {
@@ -179,6 +182,7 @@ func pythonQuote(s string) string {
 	return quote + b.String() + quote
 }
 
+// pythonRune returns a character as repr shows it between these quotation marks.
 func pythonRune(r rune, quote string) string {
 	switch {
 	case string(r) == quote || r == '\\':

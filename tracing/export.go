@@ -31,6 +31,7 @@ type exporter struct {
 	once sync.Once
 }
 
+// newExporter returns an exporter that sends with next; host is for the log.
 func newExporter(next sdktrace.SpanExporter, host string, opts Options) *exporter {
 	e := &exporter{
 		next: next, host: host, log: opts.Log, metrics: opts.Metrics,
@@ -106,6 +107,7 @@ func shorten(s string) string {
 	return s[:most] + "…"
 }
 
+// count calls fn, which may be nil.
 func count(fn func(int), n int) {
 	if fn != nil {
 		fn(n)

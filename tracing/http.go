@@ -46,6 +46,7 @@ func (t *Tracer) Transport(next http.RoundTripper) http.RoundTripper {
 		otelhttp.WithSpanNameFormatter(func(_ string, r *http.Request) string { return r.Method + " " + r.URL.Path }))...)
 }
 
+// httpOptions are common to both directions. Metrics of the library are off: Berth has its own.
 func (t *Tracer) httpOptions() []otelhttp.Option {
 	return []otelhttp.Option{
 		otelhttp.WithTracerProvider(t.provider),
@@ -65,6 +66,8 @@ func describe(h http.Handler) http.Handler {
 	})
 }
 
+// answerAttributes returns the attributes of an answer's span. An API without microversions has no
+// version.
 func answerAttributes(h http.Header) (attrs []attribute.KeyValue) {
 	for _, a := range []struct{ key, header string }{
 		{"openstack.request_id", "X-Openstack-Request-Id"},

@@ -11,7 +11,8 @@ import (
 type queue struct {
 	sdktrace.SpanProcessor
 	exporter *exporter
-	size     int64
+	// size bounds the spans that wait or are being sent.
+	size int64
 }
 
 func newQueue(e *exporter, set *settings) *queue {

@@ -21,6 +21,7 @@ func (e *environment) sampler() sdktrace.Sampler {
 	return s
 }
 
+// plainSampler returns the sampler of a name without the prefix parentbased_.
 func (e *environment) plainSampler(name string) sdktrace.Sampler {
 	switch name {
 	case "always_off":

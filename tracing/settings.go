@@ -88,8 +88,10 @@ func (s *settings) exporterOptions() []otlptracehttp.Option {
 	return opts
 }
 
+// get returns a variable. An empty one counts as unset, as OpenTelemetry's specification requires.
 func (e *environment) get(name string) string { return strings.TrimSpace(e.getenv(name)) }
 
+// wrong notes an error about a variable. What format quotes of its value must not be secret.
 func (e *environment) wrong(name, format string, args ...any) {
 	e.errs = append(e.errs, fmt.Errorf(name+": "+format, args...))
 }
@@ -103,7 +105,8 @@ func (e *environment) otlp(name string) string {
 	return "OTEL_EXPORTER_OTLP_" + name
 }
 
-// on reports whether tracing is enabled: by naming the exporter or a collector.
+// on reports whether tracing is enabled: by naming the exporter or a collector. The specification
+// has tracing on by default; a service without a collector would then log failures.
 func (e *environment) on() bool {
 	if strings.EqualFold(e.get("OTEL_SDK_DISABLED"), "true") {
 		return false
@@ -142,7 +145,8 @@ func (e *environment) endpoint() *url.URL {
 	return u
 }
 
-// headers returns the headers of every batch.
+// headers returns the headers of every batch. Tokens for a collector are among them, which is why
+// pairs does not quote values in its errors.
 func (e *environment) headers() map[string]string {
 	name := e.otlp("HEADERS")
 	return e.pairs(name, e.get(name))
@@ -207,6 +211,7 @@ func (e *environment) tls() *tls.Config {
 	return cfg
 }
 
+// roots returns the authorities in a file, of which the variable name is the source.
 func (e *environment) roots(name, file string) *x509.CertPool {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -235,6 +240,7 @@ func (e *environment) choice(name string, values ...string) string {
 	return values[0]
 }
 
+// count returns a number of spans, from 1 to 1048576.
 func (e *environment) count(name string, otherwise int) int {
 	v := e.get(name)
 	if v == "" {

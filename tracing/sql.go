@@ -34,8 +34,11 @@ func (t *Tracer) SQL(system string) func(ctx context.Context, statement string) 
 	}
 }
 
+// ignore ends a statement that has no span.
 func ignore(error) {}
 
+// finish ends a statement's span. A span without an error has no status, as OpenTelemetry wants it
+// of instrumentation.
 func finish(span trace.Span, err error) {
 	if err != nil {
 		span.SetStatus(codes.Error, "")
@@ -58,7 +61,8 @@ func errorType(err error) string {
 	return fmt.Sprintf("%T", err)
 }
 
-// summarize returns a statement's operation and the first table it names.
+// summarize returns a statement's operation and the first table it names. It is a guess that suits
+// Berth's own statements, and no parser: of a sub-query it may name the inner table.
 func summarize(statement string) string {
 	op, named := "", false
 	for word := range strings.FieldsSeq(statement) {

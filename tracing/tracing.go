@@ -91,6 +91,8 @@ func Start(ctx context.Context, opts Options) (*Tracer, error) {
 	return newTracer(opts, set, client, res), nil
 }
 
+// newTracer puts the parts together. The SDK reads OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT and the limits
+// of counts from the environment; maxAttribute applies when that sets none.
 func newTracer(opts Options, set *settings, client sdktrace.SpanExporter, res *resource.Resource) *Tracer {
 	e := newExporter(client, set.endpoint.Host, opts)
 	q := newQueue(e, set)

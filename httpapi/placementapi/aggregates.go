@@ -8,6 +8,9 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
+// aggregateRoutes returns the routes of a provider's aggregates. They check media types first
+// because upstream's decorators for them stand before version_handler here, and behind it at the
+// other nouns.
 func (a *API) aggregateRoutes() []httpapi.Route {
 	const path = "/resource_providers/{uuid}/aggregates"
 	return []httpapi.Route{

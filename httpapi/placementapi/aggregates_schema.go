@@ -1,5 +1,7 @@
 package placementapi
 
+// aggregatesList is the list of UUIDs, and the whole body before 1.19. Items are unique as texts:
+// one UUID in two spellings passes.
 const aggregatesList = `{"type": "array", "items": ` + uuidPart + `, "uniqueItems": true}`
 
 // aggregatesPutSchemas are for the body of PUT …/aggregates. 1.19 puts the list into an object, beside

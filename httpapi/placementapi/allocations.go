@@ -211,7 +211,8 @@ func (a *API) getProviderAllocations(w http.ResponseWriter, r *http.Request) err
 	})
 }
 
-// writeAllocated writes the amounts of a group of allocations.
+// writeAllocated writes the amounts of a group of allocations. They are of one provider and one
+// consumer, so that each class is there once.
 func writeAllocated(j *httpapi.JSON, snapshot *snapshot.Snapshot, rows []placement.AllocationRow) {
 	j.Key("resources")
 	j.Object()

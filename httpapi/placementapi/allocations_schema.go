@@ -1,6 +1,8 @@
 package placementapi
 
 const (
+	// resourcesPart is an object of amounts by class. An amount of 0 is refused: what a consumer
+	// does not use is left out.
 	resourcesPart = `{
 		"type": "object",
 		"minProperties": 1,
@@ -44,12 +46,18 @@ const (
 		},
 		"additionalProperties": false`
 
+	// The names of the constants below end in the first microversion that has them. Keys are in
+	// upstream's order, which the text of an error shows.
 	ownerProperties = `"project_id": ` + idPart + `, "user_id": ` + idPart
 
 	claimProperties1_12 = `"allocations": {"type": "object", "minProperties": 1, ` + allocationsByProvider + `}, ` + ownerProperties
 	claimProperties1_13 = `"allocations": {"type": "object", "minProperties": 0, ` + allocationsByProvider + `}, ` + ownerProperties
+	// null is the generation of a consumer that does not exist yet. additionalProperties means
+	// nothing for a number, and is there because upstream's schema has it.
 	claimProperties1_28 = claimProperties1_13 + `,
 		"consumer_generation": {"type": ["integer", "null"], "additionalProperties": false}`
+	// The pattern for the keys of mappings has no anchors upstream, so that a key needs only one of
+	// the characters.
 	claimProperties1_34 = claimProperties1_28 + `,
 		"mappings": {
 			"type": "object",
@@ -107,8 +115,8 @@ var allocationsPostSchemas = schemas{
 	{13, bodySchema(claims(1, claim1_13))},
 }
 
-// claims is the text of a schema for an object of at least least claims by
-// consumer.
+// claims is the text of a schema for an object of at least least claims by consumer. least is one
+// digit.
 func claims(least int, claim string) string {
 	return `{
 		"type": "object",

@@ -52,6 +52,8 @@ func number(v pyjson.Value, key string, fallback int64) int64 {
 	return integer(m)
 }
 
+// integer returns a number that a schema has found to be an integer, which 2.0 is for jsonschema.
+// An integer with more digits than an int64 has becomes -1.
 func integer(v pyjson.Value) int64 {
 	if v.Kind() == pyjson.Float {
 		return int64(v.Float64())

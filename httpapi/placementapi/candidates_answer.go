@@ -16,8 +16,9 @@ type candidatesAnswer struct {
 	summary  *candidates.Summary
 	texts    *treeTexts
 	minor    int
-	count    int
-	done     <-chan struct{} // closed when the client has disconnected
+	// count is the number of candidates that were written so far.
+	count int
+	done  <-chan struct{} // closed when the client has disconnected
 
 	groups    [][]byte        // the beginnings of the lists of the result's groups
 	resources []resourcesText // by the number of the use
@@ -31,6 +32,8 @@ type resourcesText struct {
 	text    []byte
 }
 
+// newCandidatesAnswer returns the writer of one answer. texts is the cache that all answers share;
+// done ends the writing early.
 func newCandidatesAnswer(w *snapshot.Snapshot, r *candidates.Result, texts *treeTexts, minor int, done <-chan struct{}) *candidatesAnswer {
 	c := &candidatesAnswer{snapshot: w, result: r, summary: r.Summary(), texts: texts, minor: minor, done: done}
 	for i, suffix := range r.Groups() {
@@ -39,6 +42,8 @@ func newCandidatesAnswer(w *snapshot.Snapshot, r *candidates.Result, texts *tree
 	return c
 }
 
+// write writes the whole answer and searches meanwhile. After the client has disconnected it
+// returns in the middle of the text.
 func (c *candidatesAnswer) write(j *httpapi.JSON) {
 	j.Object()
 	j.Key("allocation_requests")
@@ -142,6 +147,7 @@ func (c *candidatesAnswer) writeList(j *httpapi.JSON, candidate candidates.Candi
 	j.EndObject()
 }
 
+// writeResources writes the member with the amounts of a use, which both forms of a candidate have.
 func (c *candidatesAnswer) writeResources(j *httpapi.JSON, u *candidates.Use) {
 	j.Key("resources")
 	j.Object()

@@ -77,6 +77,8 @@ func (e *Explainer) add(ctx context.Context, w *snapshot.Snapshot, q placement.Q
 	}
 }
 
+// explain logs and counts the reason for one answer. An explanation that fails or takes longer than
+// explainLimit is logged as an error and counted as unknown.
 func (e *Explainer) explain(ctx context.Context, a emptyAnswer) {
 	ctx, cancel := context.WithTimeout(ctx, explainLimit)
 	defer cancel()

@@ -180,7 +180,9 @@ func (q query) fill(g *placement.RequestGroup, name, value string) (err error) {
 	return err
 }
 
-// checkOrphans refuses groups without resources, the rule before 1.36.
+// checkOrphans refuses groups without resources, the rule before 1.36. Orphaned traits are reported
+// before orphaned aggregates, and both before a group that has only in_tree (_check_for_orphans).
+// The two spaces in the first text are upstream's.
 func checkOrphans(pq placement.Query) error {
 	var traits, aggregates []string
 	bare := false
@@ -247,6 +249,7 @@ func checkSubtrees(pq placement.Query) error {
 	return nil
 }
 
+// setOf returns a set that its caller may change.
 func setOf(names []string) map[string]bool {
 	set := make(map[string]bool, len(names))
 	for _, name := range names {
@@ -264,7 +267,8 @@ func listed(list []string) string {
 	return pyjson.Repr(pyjson.NewArray(items...))
 }
 
-// checkConflicts refuses groups that forbid all traits of which they require one.
+// checkConflicts refuses groups that forbid all traits of which they require one. The fault has no
+// code, as upstream's does not (_check_forbidden).
 func checkConflicts(groups []placement.RequestGroup) error {
 	var conflicts []string
 	for _, g := range groups {
@@ -288,7 +292,8 @@ func checkConflicts(groups []placement.RequestGroup) error {
 		strings.Join(conflicts, ", "))
 }
 
-// checkGroupPolicy requires group_policy when there are several groups with suffixes.
+// checkGroupPolicy requires group_policy when there are several groups with suffixes. It does so at
+// every version, as upstream does; before 1.25 there are no suffixes.
 func (q query) checkGroupPolicy(groups []placement.RequestGroup) error {
 	suffixed := 0
 	for _, g := range groups {

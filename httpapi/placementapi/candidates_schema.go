@@ -7,6 +7,8 @@ import (
 )
 
 const (
+	// A query has strings only. The type integer, and lists of a single type below, are there
+	// because errors show upstream's schema, which has them.
 	candidatesLimit = `"limit": {"type": ["integer", "string"], "pattern": "^[1-9][0-9]*$", "minimum": 1, "minLength": 1}`
 
 	candidatesQuery1_10 = `"resources": ` + stringPart
@@ -35,6 +37,8 @@ var candidatesListSchemas = schemas{
 	{10, candidatesQuery(candidatesQuery1_10)},
 }
 
+// candidatesQuery returns the schema of the versions before 1.25, whose keys are all fixed and
+// which require resources.
 func candidatesQuery(properties string) *pyschema.Schema {
 	return querySchema(`{
 		"type": "object",
@@ -44,8 +48,9 @@ func candidatesQuery(properties string) *pyschema.Schema {
 	}`)
 }
 
-// candidatesGroups is the schema from 1.25 on, when keys may end in the suffix
-// of a group.
+// candidatesGroups is the schema from 1.25 on, when keys may end in the suffix of a group. keys are
+// the names that may have a suffix, of which suffix is the expression. No key is required:
+// checkOrphans and checkSubtrees refuse a query without resources.
 func candidatesGroups(properties, suffix string, keys ...string) *pyschema.Schema {
 	var patterns []string
 	for _, k := range keys {

@@ -54,6 +54,8 @@ func (s summaryWriter) write(j *httpapi.JSON, t *snapshot.Tree, p *snapshot.Prov
 	j.EndObject()
 }
 
+// writeInventories writes capacity and usage by class; since 1.27 of all classes of the provider,
+// before of the requested ones.
 func (s summaryWriter) writeInventories(j *httpapi.JSON, p *snapshot.Provider) {
 	j.Key("resources")
 	j.Object()

@@ -7,6 +7,8 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
+// classRoutes returns the routes of resource classes. PUT has two of them: it renames a class up to
+// 1.6, with a body, and ensures that one exists since 1.7, without a body.
 func (a *API) classRoutes() []httpapi.Route {
 	const list, one = "/resource_classes", "/resource_classes/{name}"
 	return []httpapi.Route{

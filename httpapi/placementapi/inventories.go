@@ -10,6 +10,8 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
+// inventoryRoutes returns the routes of a provider's inventories. DELETE of all is hidden by 405
+// and not by 404, alone among the routes (status_code in upstream's version_handler).
 func (a *API) inventoryRoutes() []httpapi.Route {
 	const all, one = "/resource_providers/{uuid}/inventories", "/resource_providers/{uuid}/inventories/{resource_class}"
 	return []httpapi.Route{
@@ -220,6 +222,7 @@ func writeInventory(j *httpapi.JSON, inv placement.Inventory, sent pyjson.Value)
 	j.Float(inv.AllocationRatio)
 }
 
+// writeField writes a number as sent spells it, and n when sent does not have it.
 func writeField(j *httpapi.JSON, key string, n int64, sent pyjson.Value) {
 	j.Key(key)
 	if as, ok := sent.Get(key); ok {

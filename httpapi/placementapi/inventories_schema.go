@@ -1,6 +1,8 @@
 package placementapi
 
 const (
+	// 2147483647 is MAX_INT of upstream's database, the greatest number in a column of type
+	// INTEGER. 3.40282e+38 below is SQL_SP_FLOAT_MAX, near the greatest float of single precision.
 	inventoryFromOne  = `{"type": "integer", "maximum": 2147483647, "minimum": 1}`
 	inventoryFromZero = `{"type": "integer", "maximum": 2147483647, "minimum": 0}`
 
@@ -20,6 +22,8 @@ const (
 		"additionalProperties": false
 	}`
 
+	// inventoriesPart does not refuse keys of inventories that match no pattern; upstream's schema
+	// does not either.
 	inventoriesPart = `{
 		"type": "object",
 		"properties": {

@@ -3,6 +3,8 @@ package placementapi
 import "github.com/berthcloud/berth/httpapi/pyschema"
 
 const (
+	// 200 characters are what upstream's column holds (resource_providers.name), the names of
+	// classes and traits may have 255.
 	providerName   = `"name": {"type": "string", "maxLength": 200}`
 	providerUUID   = `"uuid": ` + uuidPart
 	providerParent = `"parent_provider_uuid": {"anyOf": [` + uuidPart + `, {"type": "null"}]}`
@@ -20,6 +22,8 @@ var providersPutSchemas = schemas{
 	{0, providerBody(providerName)},
 }
 
+// providerBody returns the schema of a provider with these properties, of which name alone is
+// required.
 func providerBody(properties string) *pyschema.Schema {
 	return bodySchema(`{
 		"type": "object",
@@ -47,6 +51,8 @@ var providersListSchemas = schemas{
 	{0, providersQuery(providersQuery1_0)},
 }
 
+// providersQuery returns the schema of a query with these parameters, none of them required. Others
+// are refused, so that a filter of a later version is an error and not ignored.
 func providersQuery(properties string) *pyschema.Schema {
 	return querySchema(`{
 		"type": "object",

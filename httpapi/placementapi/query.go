@@ -22,6 +22,7 @@ type query struct {
 	minor  int
 }
 
+// A queryParam is one parameter, decoded.
 type queryParam struct{ key, value string }
 
 // parseQuery decodes the query string and validates it against a schema, which sees the last of
@@ -66,6 +67,8 @@ func cutPiece(text string) (piece, rest string) {
 	return text, ""
 }
 
+// checkUTF8 returns an error with the text of Python's UnicodeDecodeError for a key or a value that
+// is not UTF-8; upstream reports it as a 400 (validate_query_params).
 func (p queryParam) checkUTF8() error {
 	if utf8.ValidString(p.key) && utf8.ValidString(p.value) {
 		return nil
@@ -144,6 +147,7 @@ func (q query) last(key string) (string, bool) {
 	return "", false
 }
 
+// lastOrEmpty returns the last value of a parameter. An absent one and an empty one are the same.
 func (q query) lastOrEmpty(key string) string {
 	v, _ := q.last(key)
 	return v
@@ -181,6 +185,8 @@ func parseResources(text string) ([]placement.ClassAmount, error) {
 	return list, nil
 }
 
+// parseAmount decodes the amount of a class: 400 for what is no integer to Python, and for one
+// below 1.
 func parseAmount(class, text string) (int64, error) {
 	n, digits, ok := pythonInt(text)
 	if !ok {
@@ -298,6 +304,9 @@ func parseTraits(text string, minor int) (required [][]string, forbidden []strin
 	return required, forbidden, nil
 }
 
+// parseAnyTraits decodes rest, the names behind "in:"; text is the whole value, for errors. A name
+// that is repeated counts once. Its errors are 400: a version before 1.39, an empty name, and then
+// a name with an exclamation mark.
 func parseAnyTraits(text, rest string, minor int) ([]string, error) {
 	if minor < 39 {
 		return nil, badQuery("The format 'in:HW_CPU_X86_VMX,CUSTOM_MAGIC' only supported since microversion 1.39. Got: %s", text)

@@ -10,6 +10,8 @@ var reshaperPostSchemas = schemas{
 	{30, reshaperBody(claim1_28)},
 }
 
+// reshaperBody returns the schema for the version whose claims are given. There is at least one
+// provider, since without one upstream sees no reason to call the reshaper.
 func reshaperBody(claim string) *pyschema.Schema {
 	return bodySchema(`{
 		"type": "object",

@@ -30,7 +30,8 @@ func (a *API) getRoot(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// link writes one element of a list of links.
+// link writes one element of a list of links. Respond puts the prefix of the client's URL before a
+// path; the empty href of the root stays empty and means the address itself.
 func link(j *httpapi.JSON, rel, href string) {
 	j.Object()
 	j.KeyString("rel", rel)

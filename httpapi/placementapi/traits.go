@@ -137,6 +137,7 @@ func like(text, pattern string, fold bool) bool {
 	return strings.Trim(pattern[p:], "%") == ""
 }
 
+// newestOf returns the time for Last-Modified, zero for an empty list.
 func newestOf(list []placement.Named) time.Time {
 	var newest time.Time
 	for _, n := range list {
@@ -195,6 +196,7 @@ func (a *API) putTrait(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// createdOrNoContent returns the status of a PUT that may be repeated.
 func createdOrNoContent(created bool) int {
 	if created {
 		return http.StatusCreated
@@ -261,6 +263,7 @@ func (a *API) deleteProviderTraits(w http.ResponseWriter, r *http.Request) error
 	return noContent(w, a.Placement.DeleteTraits(r.Context(), placement.UUID(httpapi.Param(r, "uuid"))))
 }
 
+// respondProviderTraits answers 200 with the traits of a provider and its generation.
 func (a *API) respondProviderTraits(w http.ResponseWriter, r *http.Request, list []placement.Named, g placement.Generation) error {
 	a.modified(w, r, newestOf(list))
 	return httpapi.Respond(w, http.StatusOK, func(j *httpapi.JSON) {

@@ -24,6 +24,7 @@ type treeText struct {
 // object, and its text is made when an answer first needs it. It is safe for concurrent use; the
 // zero value is empty.
 type treeTexts struct {
+	// growing is locked while byIndex gets a longer slice; entries are read and stored without it.
 	growing sync.Mutex
 	byIndex atomic.Pointer[[]atomic.Pointer[treeText]]
 }

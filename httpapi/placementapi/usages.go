@@ -124,6 +124,8 @@ func sum(u placement.ProjectUsage, pass func(string) bool) map[placement.ClassID
 	return amounts
 }
 
+// writeAmounts writes amounts by class in the order of the classes' ids, so that equal usages are
+// equal texts.
 func writeAmounts(j *httpapi.JSON, snapshot *snapshot.Snapshot, amounts map[placement.ClassID]int64) {
 	for _, class := range slices.Sorted(maps.Keys(amounts)) {
 		j.KeyInt(snapshot.ClassName(class), amounts[class])

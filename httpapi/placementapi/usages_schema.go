@@ -2,6 +2,8 @@ package placementapi
 
 import "github.com/berthcloud/berth/httpapi/pyschema"
 
+// Project and user are any texts: upstream does not require that Keystone knows them, or that they
+// are UUIDs.
 const usagesQuery1_9 = `"project_id": ` + idPart + `, "user_id": ` + idPart
 
 // usagesListSchemas are for the query of GET /usages. 1.38 filters by consumer type.

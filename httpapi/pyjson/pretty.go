@@ -26,11 +26,12 @@ type printer struct {
 	width, limit int
 	out          []byte
 	full         bool // limit is reached; nothing more is written
-	scratch      []byte
+	// scratch is the buffer of oneLine, which tries each value on one line first.
+	scratch []byte
 }
 
-// A place is where on the page a value starts, and how much has to fit behind
-// it on its last line.
+// A place is where on the page a value starts, and how much has to fit behind it on its last line.
+// Both are numbers of characters.
 type place struct {
 	indent, allowance int
 }
@@ -86,6 +87,8 @@ func (p *printer) oneLine(v Value, room int) (string, bool) {
 	return string(line), true
 }
 
+// array writes the items one a line, indented by one column. The last leaves room for the bracket
+// and for what the caller has to put behind it.
 func (p *printer) array(items []Value, at place, depth int) {
 	p.write("[")
 	for i, item := range items {
@@ -105,6 +108,8 @@ func (p *printer) array(items []Value, at place, depth int) {
 	p.write("]")
 }
 
+// object writes the members one a line. A value is indented by its key's length, as pprint does,
+// which is why a layout can be much larger than the value.
 func (p *printer) object(members []Member, at place, depth int) {
 	p.write("{")
 	for i, m := range members {
@@ -193,6 +198,7 @@ func wrap(line string, width, allowance int) []string {
 	return append(out, current)
 }
 
+// quotedLen returns the width of a string's repr in characters.
 func quotedLen(s string) int { return utf8.RuneCountInString(Quote(s)) }
 
 // splitLines cuts s behind each line end that Python's str.splitlines knows.
@@ -216,6 +222,8 @@ func splitLines(s string) []string {
 	return out
 }
 
+// isLineEnd reports whether str.splitlines breaks behind r: beside the usual line ends at U+000B,
+// U+000C and U+001C to U+001E.
 func isLineEnd(r rune) bool {
 	switch {
 	case r >= '\n' && r <= '\r', r >= 0x1c && r <= 0x1e:

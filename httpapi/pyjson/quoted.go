@@ -22,7 +22,8 @@ func (p *parser) quoted() (string, error) {
 	return p.escaped(open, []byte(p.text[start:p.pos]))
 }
 
-// plain moves to the next quote or backslash.
+// plain moves to the next quote or backslash. Characters below U+0020 are mistakes, since
+// json.loads is strict; the delete character U+007F is none.
 func (p *parser) plain(open int) error {
 	for ; p.pos < len(p.text); p.pos++ {
 		switch c := p.text[p.pos]; {
@@ -35,6 +36,8 @@ func (p *parser) plain(open int) error {
 	return p.unterminated(open)
 }
 
+// unterminated returns the mistake for a string without an end, which Python reports where the
+// string begins.
 func (p *parser) unterminated(open int) error {
 	return p.mistake("Unterminated string starting at", open)
 }
@@ -75,6 +78,7 @@ func (p *parser) escape(open int, b []byte) ([]byte, error) {
 	return append(b, plain), nil
 }
 
+// shortEscapes are the escapes of one character, by the byte behind the backslash.
 var shortEscapes = map[byte]byte{
 	'"': '"', '\\': '\\', '/': '/',
 	'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t',
@@ -103,6 +107,7 @@ func (p *parser) unicodeEscape(b []byte) ([]byte, error) {
 	return appendRune(b, r), nil
 }
 
+// atUnicodeEscape reports whether another escape of this kind follows directly.
 func (p *parser) atUnicodeEscape() bool {
 	return p.pos+1 < len(p.text) && p.text[p.pos] == '\\' && p.text[p.pos+1] == 'u'
 }
@@ -118,6 +123,7 @@ func (p *parser) hex4() (rune, error) {
 	return rune(r), nil
 }
 
+// isHigh reports whether r is the first half of a surrogate pair.
 func isHigh(r rune) bool { return r >= 0xd800 && r <= 0xdbff }
 
 func isSurrogate(r rune) bool { return r >= 0xd800 && r <= 0xdfff }

@@ -74,6 +74,8 @@ func appendObject(b []byte, members []Member, max int) ([]byte, bool) {
 	return append(b, '}'), true
 }
 
+// appendScalar appends the repr of a value that contains no others. An integer beyond int64 has its
+// digits as they were sent.
 func appendScalar(b []byte, v Value) []byte {
 	switch {
 	case v.kind == String:
@@ -152,6 +154,7 @@ func appendChar(b []byte, r rune, raw string, quote byte) []byte {
 	return appendHex(append(b, `\U`...), r, 8)
 }
 
+// appendHex appends width hexadecimal digits, in lower case.
 func appendHex(b []byte, r rune, width int) []byte {
 	for shift := 4 * (width - 1); shift >= 0; shift -= 4 {
 		b = append(b, "0123456789abcdef"[r>>shift&0xf])

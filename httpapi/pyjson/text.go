@@ -11,6 +11,7 @@ func IsText(source []byte, v Value) bool {
 	return !bytes.Contains(bytes.ToLower(source), []byte(`\ud`)) || allText(v)
 }
 
+// allText reports whether all strings and keys within v are valid UTF-8.
 func allText(v Value) bool {
 	for _, item := range v.items {
 		if !allText(item) {

@@ -48,8 +48,8 @@ func badSequence(b []byte) (int, string) {
 	panic("pyjson: badSequence called on a valid one")
 }
 
-// sequenceLen returns how many bytes a sequence that starts with lead has, and 0
-// if none does.
+// sequenceLen returns how many bytes a sequence that starts with lead has, and 0 if none does. C0
+// and C1 would begin overlong forms only, and F5 and above characters beyond U+10FFFF.
 func sequenceLen(lead byte) int {
 	switch {
 	case lead >= 0xc2 && lead <= 0xdf:

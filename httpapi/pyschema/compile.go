@@ -9,6 +9,8 @@ import (
 	"github.com/berthcloud/berth/httpapi/pyjson"
 )
 
+// compile makes a Schema of a parsed text. The checks are in the order of the keys; an error names
+// the path of keys to the mistake.
 func compile(source pyjson.Value, d *dialect) (*Schema, error) {
 	if source.Kind() != pyjson.Object {
 		return nil, fmt.Errorf("a schema is an object, not %s", pyjson.Repr(source))
@@ -60,6 +62,7 @@ func compileKeyword(keyword string, v pyjson.Value, s *Schema, d *dialect) (chec
 	return compileSize(keyword, v, d)
 }
 
+// demand returns an error with the text otherwise unless ok.
 func demand(ok bool, otherwise string) error {
 	if !ok {
 		return errors.New(otherwise)
@@ -67,6 +70,8 @@ func demand(ok bool, otherwise string) error {
 	return nil
 }
 
+// compileType notes the types in s as well, for the order of relevance of mistakes. An integer of
+// draft 4 must be written as one.
 func compileType(v pyjson.Value, s *Schema, d *dialect) (check, error) {
 	names := []pyjson.Value{v}
 	if v.Kind() == pyjson.Array {
@@ -97,6 +102,8 @@ func compileProperties(v pyjson.Value, d *dialect) (check, error) {
 	return ps, nil
 }
 
+// compilePatterns compiles the expression and the schema for each pattern of keys. A v without
+// members has none.
 func compilePatterns(v pyjson.Value, d *dialect) (check, error) {
 	var ps patternProperties
 	for _, m := range v.Members() {
@@ -130,6 +137,8 @@ func compileExtras(v pyjson.Value, s *Schema, d *dialect) (check, error) {
 	return noExtras{known, compiled.(patternProperties)}, nil
 }
 
+// compileItems compiles the one schema for all items or, in draft 4 only, a schema for each of the
+// first items.
 func compileItems(v pyjson.Value, d *dialect) (check, error) {
 	if d.draft4 && v.Kind() == pyjson.Array {
 		all, err := compileAll(v, d)
@@ -163,6 +172,8 @@ func compileRequired(v pyjson.Value) (check, error) {
 	return required(names), nil
 }
 
+// compileRange compiles minimum or maximum. In draft 4 a sibling of it decides whether the limit
+// itself is excluded.
 func compileRange(keyword string, v pyjson.Value, s *Schema, d *dialect) (check, error) {
 	c := inRange{limit: v, upper: keyword == "maximum"}
 	if !d.draft4 {
@@ -181,6 +192,8 @@ func compileFormat(v pyjson.Value, d *dialect) (check, error) {
 	return format{v, ok}, nil
 }
 
+// compileSize compiles the bounds of lengths, and refuses all other keywords: it is the last to be
+// asked.
 func compileSize(keyword string, v pyjson.Value, d *dialect) (check, error) {
 	s, ok := sizes[keyword]
 	if !ok {

@@ -119,6 +119,7 @@ func (c atMost) blame(w *walk, v pyjson.Value) {
 	})
 }
 
+// allOf is "allOf": every branch has to hold, and the mistakes are those of the branches.
 type allOf []*Schema
 
 func (c allOf) holds(v pyjson.Value) bool {
@@ -136,6 +137,7 @@ func (c allOf) blame(w *walk, v pyjson.Value) {
 	}
 }
 
+// oneOf is "oneOf": exactly one branch has to hold.
 type oneOf []*Schema
 
 func (c oneOf) holds(v pyjson.Value) bool { return len(c.valid(v)) == 1 }
@@ -180,6 +182,8 @@ func numberIn(v pyjson.Value) pyjson.Value {
 	return v
 }
 
+// numberOf converts a text as Compute's validator does (_number_from_str): as an integer or else as
+// a float. A text that is neither is returned as it is, and no limit applies to it.
 func numberOf(text pyjson.Value) pyjson.Value {
 	s := strings.TrimSpace(text.Str())
 	if n, ok := new(big.Int).SetString(strings.TrimPrefix(s, "+"), 10); ok {

@@ -69,6 +69,7 @@ func compareSteps(a, b pyjson.Value) int {
 	return cmp.Compare(i, j)
 }
 
+// compareBools orders false before true.
 func compareBools(a, b bool) int {
 	switch {
 	case a == b:
@@ -99,6 +100,8 @@ func (f *failure) deepest() *failure {
 	return f
 }
 
+// report returns the Error for the failure. It is made for one failure only: formatting a large
+// value takes longer than validating it.
 func (f *failure) report() *Error {
 	return &Error{
 		Message: f.message(),
@@ -117,6 +120,7 @@ func index(root string, path []pyjson.Value) string {
 	return string(b)
 }
 
+// pretty returns the layout of a value, indented by four columns but for its first line.
 func pretty(v pyjson.Value) string {
 	return strings.ReplaceAll(pyjson.Pretty(v, width, prettyLimit), "\n", "\n    ")
 }

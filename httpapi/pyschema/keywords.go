@@ -22,6 +22,7 @@ const (
 	isInt // an integer that is written as one
 )
 
+// typeNames are the names in a schema. isInt has none: it is the integer of draft 4.
 var typeNames = map[string]types{
 	"null": isNull, "boolean": isBoolean, "integer": isInteger, "number": isNumber,
 	"string": isString, "array": isArray, "object": isObject,
@@ -44,6 +45,7 @@ func (t types) has(v pyjson.Value) bool {
 	return t&isNumber != 0 || t&isInteger != 0 && v.IsInteger() || t&isInt != 0 && v.Kind() == pyjson.Int
 }
 
+// ofType is "type". The message lists names as the schema has them.
 type ofType struct {
 	types types
 	names []pyjson.Value
@@ -69,6 +71,7 @@ type property struct {
 	schema *Schema
 }
 
+// properties is "properties". A member that is absent meets it; "required" is a keyword of its own.
 type properties []property
 
 func (c properties) holds(v pyjson.Value) bool {
@@ -94,6 +97,8 @@ type patternProperty struct {
 	schema  *Schema
 }
 
+// patternProperties is "patternProperties". A member has to meet the schema of each pattern that
+// its key matches.
 type patternProperties []patternProperty
 
 func (c patternProperties) holds(v pyjson.Value) bool {
@@ -161,6 +166,7 @@ func (c noExtras) blame(w *walk, v pyjson.Value) {
 	})
 }
 
+// message has the library's two forms: with patterns beside it in the schema it lists those.
 func (c noExtras) message(extras []string) string {
 	if c.patterns == nil {
 		verb := plural(len(extras), "was", "were")
@@ -190,6 +196,7 @@ func sorted(names []string) string {
 	return strings.Join(names, ", ")
 }
 
+// required is "required". It holds for everything that is not an object.
 type required []string
 
 func (c required) holds(v pyjson.Value) bool {
@@ -212,6 +219,7 @@ func (c required) blame(w *walk, v pyjson.Value) {
 	}
 }
 
+// items is "items" with one schema for all items.
 type items struct{ schema *Schema }
 
 func (c items) holds(v pyjson.Value) bool {
@@ -230,6 +238,8 @@ func (c items) blame(w *walk, v pyjson.Value) {
 	}
 }
 
+// anyOf is "anyOf". Its mistake has those of all branches as causes, among which best_match
+// descends.
 type anyOf []*Schema
 
 func (c anyOf) holds(v pyjson.Value) bool {

@@ -96,6 +96,7 @@ func (s *Schema) Validate(v pyjson.Value) error {
 	return worst.deepest().report()
 }
 
+// holds reports whether v meets all keywords. Requests that are valid cost no more than this.
 func (s *Schema) holds(v pyjson.Value) bool {
 	for i := range s.rules {
 		if !s.rules[i].check.holds(v) {
@@ -105,6 +106,7 @@ func (s *Schema) holds(v pyjson.Value) bool {
 	return true
 }
 
+// blame hands the mistakes of every keyword that v does not meet to w, in the order of the keys.
 func (s *Schema) blame(w *walk, v pyjson.Value) {
 	outer, keyword := w.schema, w.keyword
 	for _, r := range s.rules {
@@ -140,6 +142,7 @@ func (w *walk) into(s *Schema, v pyjson.Value, step *pyjson.Value, name ...pyjso
 // fail notes that v does not hold by the current keyword.
 func (w *walk) fail(v pyjson.Value, message func() string) { w.failBecause(v, message, nil) }
 
+// failBecause copies the paths, which the walk goes on to change.
 func (w *walk) failBecause(v pyjson.Value, message func() string, causes []*failure) {
 	w.found(&failure{
 		schema:     w.schema,

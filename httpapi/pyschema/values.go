@@ -67,6 +67,7 @@ func (c inRange) blame(w *walk, v pyjson.Value) {
 	w.fail(v, func() string { return pyjson.Repr(v) + says + pyjson.Repr(c.limit) })
 }
 
+// pattern is "pattern". It holds for everything that is not a string.
 type pattern struct {
 	expr   expression
 	source string
@@ -80,6 +81,7 @@ func (c pattern) blame(w *walk, v pyjson.Value) {
 	w.fail(v, func() string { return pyjson.Repr(v) + " does not match " + pyjson.Quote(c.source) })
 }
 
+// format is "format". Whether it holds for what is not a string is up to ok.
 type format struct {
 	name pyjson.Value
 	ok   func(pyjson.Value) bool
@@ -101,6 +103,8 @@ type size struct {
 	says  string // the words for all other limits
 }
 
+// sizes has the keywords with their texts. Limits for emptiness have words of their own since
+// release 4.21 of the library, so that draft 4, which is for release 4.10, has none.
 var sizes = map[string]size{
 	"minLength":     {kind: pyjson.String, edge: 1, atIt: " should be non-empty", says: " is too short"},
 	"minItems":      {kind: pyjson.Array, edge: 1, atIt: " should be non-empty", says: " is too short"},
@@ -135,6 +139,7 @@ func (c size) blame(w *walk, v pyjson.Value) {
 	w.fail(v, func() string { return pyjson.Repr(v) + says })
 }
 
+// uniqueItems is "uniqueItems": true.
 type uniqueItems struct{}
 
 // holds compares by a key that equal values share. Python sorts and compares neighbours, which misses some
@@ -173,6 +178,7 @@ func appendKey(b []byte, v pyjson.Value) []byte {
 	return pyjson.AppendRepr(b, v)
 }
 
+// appendObjectKey appends the members sorted by their texts.
 func appendObjectKey(b []byte, v pyjson.Value) []byte {
 	var members []string
 	for _, m := range v.Members() {

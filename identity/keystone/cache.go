@@ -13,6 +13,8 @@ type key struct {
 	allowExpired bool
 }
 
+// newKey returns the key of a token. Whether expired tokens may pass is a part of it: Keystone's
+// answer about the same token may differ.
 func newKey(raw string, allowExpired bool) key {
 	var room [512]byte // for any usual token
 	return key{sha256.Sum256(append(room[:0], raw...)), allowExpired}
@@ -34,13 +36,17 @@ type cache[V any] struct {
 type entry[V any] struct {
 	key   key
 	value V
+	// until is when the entry stops being an answer. It is removed when it is next asked for or
+	// evicted.
 	until time.Time
 }
 
+// newCache returns an empty cache of at most size entries; size is at least 1.
 func newCache[V any](size int) *cache[V] {
 	return &cache[V]{size: size, entries: make(map[key]*list.Element), order: list.New()}
 }
 
+// get returns the value of a key, unless it has expired, and makes it the most recently used.
 func (c *cache[V]) get(k key) (v V, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,6 +63,7 @@ func (c *cache[V]) get(k key) (v V, ok bool) {
 	return e.value, true
 }
 
+// put stores a value in place of the one that the key has, and evicts others when there is no room.
 func (c *cache[V]) put(k key, v V, until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

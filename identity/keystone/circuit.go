@@ -20,7 +20,7 @@ const (
 
 // lateLimit is the number of different questions that have to time out, without an answer to any
 // question between them, before Keystone as a whole counts as hanging: a single token may be slow
-// to check, many are not.
+// to check, many are not. No further ones are noted, which bounds the memory.
 const lateLimit = 3
 
 // A circuit keeps requests from queueing for an unavailable Keystone: after a failure they are
@@ -93,6 +93,8 @@ func (c *circuit) hangs(k key) bool {
 	return len(c.late) >= lateLimit
 }
 
+// close notes that Keystone has answered, be it with a refusal of a token. Earlier failures and
+// time-outs do not count from then on.
 func (c *circuit) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,7 +106,7 @@ func (c *circuit) close() {
 }
 
 // open begins or prolongs the pause. Failures of questions that were under way when it began do not
-// prolong it.
+// prolong it. A failure is logged, and reported to unavailable, once until Keystone answers again.
 func (c *circuit) open(f *failure) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

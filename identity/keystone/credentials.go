@@ -18,6 +18,8 @@ func (c *Credentials) body() []byte {
 	return b
 }
 
+// identity returns the part of the request that says who logs in, in the form of version 3 of the
+// API: the name of one method, and under that name its values.
 func (c *Credentials) identity() object {
 	if c.Type == ApplicationCredential {
 		return object{"methods": []string{"application_credential"}, "application_credential": c.credential()}
@@ -30,6 +32,8 @@ func (c *Credentials) identity() object {
 	return object{"methods": []string{"password"}, "password": object{"user": user}}
 }
 
+// credential returns an application credential. Its name is unique only among those of its user, so
+// that the user is sent with it; an id needs nothing else.
 func (c *Credentials) credential() object {
 	o := object{"secret": string(c.CredentialSecret)}
 	if c.CredentialID != "" {
@@ -40,6 +44,7 @@ func (c *Credentials) credential() object {
 	return o
 }
 
+// user returns a user by id or, within a domain, by name.
 func (c *Credentials) user() object {
 	if c.UserID != "" {
 		return object{"id": c.UserID}
@@ -47,7 +52,8 @@ func (c *Credentials) user() object {
 	return within(object{"name": c.Username}, c.userDomain())
 }
 
-// scope returns the scope of the token, nil for credentials that imply one.
+// scope returns the scope of the token, nil for credentials that imply one. check has refused
+// several of domain, project and trust; without any of them the scope is the system.
 func (c *Credentials) scope() object {
 	switch {
 	case c.Type == ApplicationCredential:
@@ -91,6 +97,7 @@ func named(id, name string) object {
 	return nil
 }
 
+// within adds the domain to a reference by name. It changes o.
 func within(o, domain object) object {
 	if domain != nil {
 		o["domain"] = domain

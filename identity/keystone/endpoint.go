@@ -18,6 +18,8 @@ type service struct {
 	Endpoints []endpoint `json:"endpoints"`
 }
 
+// An endpoint is one address of a service. Its Interface may have the suffix URL of older
+// catalogues ("publicURL"); Region is the older name of RegionID.
 type endpoint struct {
 	Interface string `json:"interface"`
 	Region    string `json:"region"`
@@ -33,7 +35,9 @@ type target struct {
 	region     string // empty: any
 }
 
-// find chooses an endpoint, of the first interface that has one.
+// find chooses an endpoint, of the first interface that has one. Services of the wanted type are
+// looked through in the catalogue's order. The error lists the endpoints that there are, for
+// operators.
 func (t target) find(catalog []service) (endpoint, error) {
 	var seen []string
 	for _, iface := range t.interfaces {
@@ -53,6 +57,8 @@ func (t target) find(catalog []service) (endpoint, error) {
 	return endpoint{}, t.missing(seen)
 }
 
+// missing returns the error for a catalogue without a match; seen are the endpoints of the service
+// that it has.
 func (t target) missing(seen []string) error {
 	slices.Sort(seen)
 	want := "interface " + strings.Join(t.interfaces, " or ")
@@ -73,6 +79,8 @@ type wireVersions struct {
 	Version *wireVersion `json:"version"`
 }
 
+// A wireVersion is one version of the API. Its id begins with its number, as in "v3.14"; the link
+// self is its address.
 type wireVersion struct {
 	ID    string `json:"id"`
 	Links []struct {
@@ -89,7 +97,8 @@ type version3 struct {
 }
 
 // discover finds version 3 of the API below an address. Without a list of versions, an address that
-// ends in v3 is used as it is.
+// ends in v3 is used as it is. Both forms of the document are read: the list at Keystone's root,
+// whose status is 300, and the description of one version, whose status is 200.
 func discover(ctx context.Context, client *http.Client, address string, retries int) (version3, error) {
 	c := call{method: http.MethodGet, url: address, retries: retries}
 	a, err := send(ctx, client, c)
@@ -116,6 +125,7 @@ func discover(ctx context.Context, client *http.Client, address string, retries 
 	return version3{}, a.unexpected(c)
 }
 
+// self returns the address of the version, which may be relative, or "".
 func (v wireVersion) self() string {
 	for _, l := range v.Links {
 		if l.Rel == "self" {

@@ -23,7 +23,9 @@ type lateAnswer struct{ err error }
 func (l *lateAnswer) Error() string { return l.err.Error() }
 func (l *lateAnswer) Unwrap() error { return l.err }
 
-// unanswered returns the error of a question that was sent and got no answer.
+// unanswered returns the error of a question that was sent and got no answer. The time-out of the
+// connection's establishment is a failure of Keystone as a whole: no question has been asked yet.
+// Any other time-out is of the one question.
 func unanswered(err error) error {
 	var timed interface{ Timeout() bool }
 	if errors.As(err, &timed) && timed.Timeout() && !dialing(err) {

@@ -17,10 +17,12 @@ import (
 const (
 	maxAnswer      = 8 << 20 // bytes; the catalogue of a big cloud has some 100 kB
 	maxConnections = 32      // at a time; further requests wait for one
-	firstRetry     = 100 * time.Millisecond
+	// firstRetry is the pause before the first retry; each further one is twice as long.
+	firstRetry = 100 * time.Millisecond
 )
 
-// newHTTPClient returns the client for all requests to Keystone.
+// newHTTPClient returns the client for all requests to Keystone. The environment's proxies are used
+// (HTTPS_PROXY, NO_PROXY). The error is about a file of certificates.
 func newHTTPClient(o Options) (*http.Client, error) {
 	tlsConfig, err := o.tls()
 	if err != nil {
@@ -62,6 +64,8 @@ func sameOrigin(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
+// tls returns the configuration of TLS 1.2 or later for the options cafile, certfile, keyfile and
+// insecure, which the errors name. insecure makes cafile irrelevant.
 func (o *Options) tls() (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.Insecure}
 	if o.CAFile != "" && !o.Insecure {
@@ -124,6 +128,8 @@ func send(ctx context.Context, client *http.Client, c call) (*answer, error) {
 	}
 }
 
+// sendOnce sends a call and reads the whole answer, of any status. An answer of more than maxAnswer
+// bytes is an error.
 func sendOnce(ctx context.Context, client *http.Client, c call) (*answer, error) {
 	r, err := http.NewRequestWithContext(ctx, c.method, c.url, bytes.NewReader(c.body))
 	if err != nil {

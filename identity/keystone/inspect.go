@@ -49,6 +49,7 @@ func (v *Validator) Inspect(ctx context.Context) (Self, error) {
 	return self, err
 }
 
+// describeTLS returns the protocol, and the subject and expiry of the server's own certificate.
 func describeTLS(state *tls.ConnectionState) string {
 	if state == nil {
 		return ""

@@ -103,6 +103,8 @@ func (v *Validator) Caller(ctx context.Context, r Request) (identity.Caller, err
 	return c, err
 }
 
+// caller checks the service's token before the caller's: its roles decide whether the caller's may
+// have expired. A malformed token is refused first, before anything is asked about the other.
 func (v *Validator) caller(ctx context.Context, r Request) (identity.Caller, error) {
 	if _, err := plausible(r.Token); err != nil {
 		return identity.Caller{}, err

@@ -30,6 +30,8 @@ type login struct {
 	client *http.Client
 	locate locator
 
+	// turn is a lock in the form of a channel, so that a caller who waits for it can give up when
+	// its context ends.
 	turn    chan struct{} // contains one value; the goroutine that has received it may access current
 	current *session
 }
@@ -38,6 +40,7 @@ type login struct {
 // there.
 type locator func(ctx context.Context, l *login, s *session, retries int) error
 
+// newLogin returns a login without a session; the first call of session fetches one.
 func newLogin(opts Options, client *http.Client, locate locator) *login {
 	l := &login{opts: opts, client: client, locate: locate, turn: make(chan struct{}, 1)}
 	l.turn <- struct{}{}
@@ -45,7 +48,8 @@ func newLogin(opts Options, client *http.Client, locate locator) *login {
 }
 
 // session returns a valid session, and fetches one when there is none. Concurrent callers wait for
-// the same fetch.
+// the same fetch. While a token that cannot be renewed is still valid it is used, and the next
+// attempt to renew it follows after longestPause. The error is that of the fetch, or of ctx.
 func (l *login) session(ctx context.Context, retries int) (*session, error) {
 	select {
 	case <-l.turn:
@@ -134,7 +138,9 @@ func (l *login) address(ctx context.Context, endpoint string, retries int) (stri
 	return v.url, err
 }
 
-// authenticate sends the credentials.
+// authenticate sends the credentials. The error is a failure with refused set for 401 and 403,
+// which say that the settings are wrong. Any other error means that Keystone could not be reached
+// or answered something else.
 func (l *login) authenticate(ctx context.Context, s *session, retries int) error {
 	c := call{method: http.MethodPost, url: s.version.url + "/auth/tokens", body: l.opts.Credentials.body(), retries: retries}
 	began := time.Now()

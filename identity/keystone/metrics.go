@@ -49,6 +49,7 @@ func (m *Metrics) unavailable(is bool) {
 	}
 }
 
+// outcomeOf returns the outcome for an error of a check: whatever is no refusal is Unavailable.
 func outcomeOf(err error) Outcome {
 	switch kind, _ := fault.Of(err); {
 	case err == nil:

@@ -18,6 +18,10 @@ const DefaultTimeout = 10 * time.Second
 
 // Options are the settings of requests to Keystone and of the validation of its answers.
 // Credentials are required.
+//
+// Of [keystone_authtoken] these are, in the order of the fields: interface, region_name, cafile,
+// certfile, keyfile, insecure, http_connect_timeout, http_request_max_retries, token_cache_time,
+// service_token_roles, service_token_roles_required, service_type and delay_auth_decision.
 type Options struct {
 	Credentials Credentials
 
@@ -152,6 +156,8 @@ func (c *Credentials) fixed() bool { return c.Type == Token || c.Type == V3Token
 // rather than having it in its name.
 func (c *Credentials) finds() bool { return c.Type == Password || c.Type == Token }
 
+// checkUser returns the errors about a user with a password. A name needs a domain, since names are
+// unique within one only.
 func (c *Credentials) checkUser() []error {
 	var errs []error
 	if c.Username == "" && c.UserID == "" {
@@ -166,7 +172,8 @@ func (c *Credentials) checkUser() []error {
 	return errs
 }
 
-// checkScope accepts at most one scope.
+// checkScope accepts at most one scope. One is required, since Keystone lets only a token with a
+// role validate others, and roles belong to scopes.
 func (c *Credentials) checkScope() []error {
 	if c.Type == ApplicationCredential {
 		return nil // the credential has its own

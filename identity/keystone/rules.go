@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// An accessRule allows one kind of request to the holder of a restricted
-// application credential.
+// An accessRule allows one kind of request to the holder of a restricted application credential.
+// Service is a type of the catalogue, such as "placement". Service and Method are compared with
+// their case.
 type accessRule struct {
 	Service string `json:"service"`
 	Method  string `json:"method"`
@@ -15,6 +16,9 @@ type accessRule struct {
 
 // permits refuses requests that a restricted token does not allow. Requests that a service forwards
 // need not match: the rules are about the user's request to that service.
+//
+// The rules are those of keystonemiddleware's validate_allowed_request, but that the type of the
+// service need not be in the token's catalogue, which is not requested. The error is a refusal.
 func (t *token) permits(r Request, serviceType string) error {
 	switch {
 	case !t.restricted:
@@ -32,9 +36,12 @@ func (t *token) permits(r Request, serviceType string) error {
 	return refuse("no access rule of the token of user %s allows %s %s", t.caller.UserID, r.Method, r.Path)
 }
 
+// wildcards are what is not literal in a rule's path.
 var wildcards = regexp.MustCompile(`\{[^}]*\}|\*+`)
 
-// pathPattern translates a rule's path: {name} and * match one part of a path, ** any number.
+// pathPattern translates a rule's path: {name} and * match one part of a path, ** any number. The
+// rest is literal. keystonemiddleware puts it into the expression as it is, so that a dot in a path
+// matches any character there (_path_matches).
 func pathPattern(path string) *regexp.Regexp {
 	var b strings.Builder
 	b.WriteString("^")

@@ -75,7 +75,8 @@ func (s *Session) Access(ctx context.Context) (endpoint, token string, err error
 // Discard discards a token that the service has refused. The next Access fetches another one.
 func (s *Session) Discard(token string) { s.login.discard(token) }
 
-// current returns the valid session, and fetches one when there is none.
+// current returns the valid session, and fetches one when there is none. A probe of an open circuit
+// is sent without retries. The error is a fault of kind Unavailable.
 func (s *Session) current(ctx context.Context) (*session, error) {
 	done, probe, err := s.circuit.enter(key{})
 	if err != nil {
@@ -117,7 +118,8 @@ func (t *Target) complete() error {
 	return nil
 }
 
-// locate finds the service.
+// locate finds the service. It sends no request: the address is in the settings
+// (endpoint_override), or else in the catalogue of the new token.
 func (t *Target) locate(_ context.Context, _ *login, s *session, _ int) (err error) {
 	s.endpoint = endpoint{URL: t.Endpoint}
 	if t.Endpoint == "" {

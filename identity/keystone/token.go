@@ -52,7 +52,8 @@ type token struct {
 	catalog     []service
 }
 
-// A wireToken is the body of Keystone's answers about a token.
+// A wireToken is the body of Keystone's answers about a token. Which of project, domain and system
+// it has says what its scope is; a token without a scope has none of them.
 type wireToken struct {
 	Token struct {
 		User           wireUser        `json:"user"`
@@ -84,6 +85,10 @@ type wireOwner struct {
 }
 
 // parseToken reads Keystone's answer.
+//
+// A token that is bound to a client is refused (an Unauthentic fault). keystonemiddleware passes
+// over kinds of binding that it does not know in its default mode (enforce_token_bind =
+// permissive). Other errors mean that the answer is not Keystone's.
 func parseToken(body []byte) (*token, error) {
 	var w wireToken
 	if err := json.Unmarshal(body, &w); err != nil {
@@ -108,6 +113,9 @@ func parseToken(body []byte) (*token, error) {
 	return t, nil
 }
 
+// caller returns the token's owner. Without is_admin_project it counts as one of the
+// administrators' project, as for keystoneauth: Keystone leaves it out unless such a project is
+// configured.
 func (w *wireToken) caller() identity.Caller {
 	d := &w.Token
 	c := identity.Caller{

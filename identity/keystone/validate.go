@@ -48,7 +48,8 @@ func loginFailed(err error) error {
 	return failed(err)
 }
 
-// question requests a token without the catalogue, which is not used.
+// question requests a token without the catalogue, which is not used. The header with the access
+// rules tells Keystone that they are enforced here.
 func question(s *session, raw string, allowExpired bool) call {
 	url := s.ask + "/auth/tokens?nocatalog"
 	if allowExpired {

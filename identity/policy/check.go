@@ -18,16 +18,20 @@ type check interface {
 // The kinds of check. misread and remote represent text that is not a check: the first refuses, as
 // upstream does, the second is an error when the rules are loaded.
 type (
+	// constant is "@", "!" or the empty text.
 	constant bool
 	negation struct{ inner check }
-	all      []check
-	some     []check
-	ruleRef  string // rule:<name>
-	hasRole  struct{ role template }
-	literal  struct {
+	// all holds for no checks, some does not.
+	all     []check
+	some    []check
+	ruleRef string // rule:<name>
+	hasRole struct{ role template }
+	// literal compares a literal, in Python's printed form, with the right side.
+	literal struct {
 		kind, value string
 		want        template
 	}
+	// attribute is the look-up of a path of names in the credentials of the caller.
 	attribute struct {
 		path []string
 		want template
@@ -143,6 +147,7 @@ func (c hasRole) holds(ev *evaluation) bool {
 	return slices.ContainsFunc(ev.caller.Roles, func(r string) bool { return strings.ToLower(r) == want })
 }
 
+// holds for a literal is the same for all callers: it is about the target alone.
 func (c literal) holds(ev *evaluation) bool {
 	want, ok := ev.expand(c.want)
 	return ok && want == c.value

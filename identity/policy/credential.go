@@ -62,7 +62,8 @@ func truth(b bool) string {
 	return "False"
 }
 
-// own returns a value of the default target: the caller's own project and user.
+// own returns a value of the default target: the caller's own project and user. There are no
+// others: a template with another name makes its check false.
 func own(c *identity.Caller, name string) (value string, ok bool) {
 	switch name {
 	case "project_id":

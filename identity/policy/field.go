@@ -12,7 +12,8 @@ import (
 // that compares the target's value NAME with VALUE, a regular expression when it begins with a
 // tilde; and by tenant_id as another name of the caller's project.
 
-// field evaluates such a check. One that is not of the form refuses.
+// field evaluates such a check. One that is not of the form refuses. KIND is not looked at. An
+// expression that Go cannot compile refuses.
 func (ev *evaluation) field(text string) bool {
 	_, comparison, ok := strings.Cut(text, ":")
 	name, want, found := strings.Cut(comparison, "=")

@@ -55,8 +55,11 @@ func parseJSON(data []byte) (map[string]check, error) {
 	return rules, nil
 }
 
+// errNoMapping is for files whose content is a list or a single text.
 var errNoMapping = errors.New("not a mapping of rule names to rules")
 
+// parseYAML reads rules in their order in the file: of a name that is there twice the last rule
+// counts. Errors name the line.
 func parseYAML(data []byte) (map[string]check, error) {
 	doc, err := document(data)
 	if doc == nil || err != nil {
@@ -163,6 +166,7 @@ func addRule(rules map[string]check, name string, value any) error {
 	return nil
 }
 
+// parseValue compiles the value of a rule, of one of the types that plain returns.
 func parseValue(value any) (check, error) {
 	switch value := value.(type) {
 	case nil:
@@ -199,6 +203,7 @@ func listOfLists(values []any) ([][]string, error) {
 	return alternatives, nil
 }
 
+// single returns a list of one word, and an empty alternative for "", as upstream skips it.
 func single(word string) []string {
 	if word == "" {
 		return nil
@@ -206,6 +211,7 @@ func single(word string) []string {
 	return []string{word}
 }
 
+// wordsOf returns a list whose elements all have to be text.
 func wordsOf(values []any) ([]string, error) {
 	words := make([]string, len(values))
 	for i, v := range values {

@@ -130,7 +130,7 @@ func tokens(text string) []item {
 }
 
 // wordToken classifies a word; inner still has the parentheses that close after it, because a word
-// is quoted only without any.
+// is quoted only without any. A quoted string is no check, so that a text with one is misread.
 func wordToken(inner, clean string) item {
 	switch strings.ToLower(clean) {
 	case "and":
@@ -181,7 +181,8 @@ func parseWord(word string) check {
 }
 
 // parseList compiles the oldest form of a rule: a list of alternatives, each a list of words that
-// must all be true, or a single word.
+// must all be true, or a single word. Empty alternatives are left out; a list of nothing but them
+// refuses, whereas an empty list allows everything (_parse_list_rule).
 func parseList(alternatives [][]string) check {
 	if len(alternatives) == 0 {
 		return constant(true)

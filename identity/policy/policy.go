@@ -101,7 +101,8 @@ type Enforcer struct {
 	lookErr string   // guarded by looking; the error of the last check, "" for none
 }
 
-// A state is one version of the policy. It is immutable.
+// A state is one version of the policy. It is immutable. Decisions under way go on with the one
+// that they began with.
 type state struct {
 	rules    ruleset
 	warnings []string
@@ -152,6 +153,8 @@ func (e *Enforcer) AllowAbout(caller identity.Caller, rule string, target func(n
 	return e.decide(rule, evaluation{caller: caller, ask: target})
 }
 
+// decide refreshes the rules, checks the scope of the token and then the rule. With EnforceScope,
+// no override of a rule can admit a token of a scope that the default does not list.
 func (e *Enforcer) decide(rule string, about evaluation) error {
 	caller := about.caller
 	e.refresh()
@@ -210,7 +213,8 @@ func (e *Enforcer) look() (changed bool, err error) {
 	return true, e.load()
 }
 
-// load applies the rules of the files found last, or changes nothing and returns an error.
+// load applies the rules of the files found last, or changes nothing and returns an error. The
+// caller is New, or has locked looking.
 func (e *Enforcer) load() error {
 	file, err := read(e.seen)
 	if err != nil {

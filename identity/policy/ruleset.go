@@ -106,6 +106,7 @@ func bare(c check) check {
 	return c
 }
 
+// bareList returns bare of each check, in a new list: the rules in force share the old one.
 func bareList(list []check) []check {
 	found := make([]check, len(list))
 	for i, c := range list {
@@ -165,6 +166,7 @@ func (r ruleset) warning(c check) string {
 	return ""
 }
 
+// warning returns the finding about a template, "" for none.
 func (t template) warning() string {
 	if !t.malformed() {
 		return ""
@@ -172,7 +174,7 @@ func (t template) warning() string {
 	return fmt.Sprintf("has %q, where only %%(name)s can be filled in, and refuses", t.source)
 }
 
-// cyclic reports whether references from a rule lead back to it.
+// cyclic reports whether references from a rule lead back to it. It visits each rule once.
 func (r ruleset) cyclic(start string) bool {
 	seen := map[string]bool{}
 	var reaches func(name string) bool

@@ -23,6 +23,8 @@ type part struct {
 type outcome int
 
 const (
+	// missing makes one check false, malformed refuses the whole decision: upstream catches
+	// KeyError there and no other exception.
 	expanded outcome = iota
 	missing
 	malformed
@@ -102,6 +104,8 @@ func (t template) expand(ev *evaluation) (string, outcome) {
 	return b.String(), expanded
 }
 
+// expand looks up the name of a part before it finds the part malformed, as Python's formatting
+// does.
 func (p part) expand(ev *evaluation) (string, outcome) {
 	text := p.text
 	if p.named {
