@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +20,7 @@ type change = string
 
 // A store has one operation, and what was written with it.
 type store struct {
+	mu      sync.Mutex // guards what follows, which leases are renewed in beside the steps
 	there   bool
 	kind    string
 	cursor  operation.Cursor
@@ -45,9 +47,16 @@ type job struct {
 
 func (j *job) Kind() string             { return j.s.kind }
 func (j *job) Cursor() operation.Cursor { return j.cursor }
-func (j *job) Lost() bool               { return j.lost }
+
+func (j *job) Lost() bool {
+	j.s.mu.Lock()
+	defer j.s.mu.Unlock()
+	return j.lost
+}
 
 func (j *job) write(fn func()) error {
+	j.s.mu.Lock()
+	defer j.s.mu.Unlock()
 	if j.s.commits++; j.s.dieAt > 0 && j.s.commits >= j.s.dieAt {
 		return errDied
 	}
@@ -88,8 +97,25 @@ func (j *job) Release(_ context.Context, cause error) error {
 
 const leaseTime = time.Minute
 
+// die has no commit take place from the n-th from now on, until it is called with 0.
+func (s *store) die(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.commits, s.dieAt = 0, n
+}
+
+// answer ends what the operation waits for. It returns the worker that has it.
+func (s *store) answer() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.awaits = false
+	return s.worker
+}
+
 // take is what a process does that looks for operations.
 func (s *store) take(context.Context) ([]*job, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if !s.there || s.awaits || time.Now().Before(s.lease) {
 		return nil, nil
 	}
@@ -267,9 +293,9 @@ func TestLostLease(t *testing.T) {
 						return operation.Next[change]{}, nil
 					}
 					slept = true
-					w.commits, w.dieAt = 0, 1 // renewals do not reach the database
+					w.die(1) // renewals do not reach the database
 					time.Sleep(leaseTime + time.Second)
-					w.dieAt = 0
+					w.die(0)
 					if err := w.runner().RunDue(t.Context()); err != nil {
 						t.Error(err)
 					}
@@ -351,12 +377,13 @@ func TestWait(t *testing.T) {
 			close(ended)
 		}()
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		w.expect(t, "waiting", "+a +b", "a", false)
-		if w.worker != "" {
-			t.Errorf("%s has what waits", w.worker)
+		if worker := w.answer(); worker != "" {
+			t.Errorf("%s has what waits", worker)
 		}
-		w.awaits = false
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		w.expect(t, "answered", "+a +b +b +c", "a b c", true)
 		stop()
 		<-ended

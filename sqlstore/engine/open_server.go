@@ -60,34 +60,35 @@ func (s *Engine) reach(ctx context.Context, ses *sqlconn.Session) error {
 // moment, has made the tables.
 const schemaTries = 8
 
-// prepareServer brings the tables of the store and Berth's own into order. Instances
-// that start together may get into each other's way, so that a failure is looked
-// at again before it counts.
+// prepareServer brings the tables of the store and Berth's own into order.
 func (s *Engine) prepareServer(ctx context.Context, ses *sqlconn.Session) error {
-	var first, last error
-	for n := range schemaTries {
-		err := s.service.Schema.Prepare(ctx, ses)
-		if err == nil {
-			err = s.prepareOwn(ctx, ses)
+	return amongRivals(ctx, func() error {
+		if err := s.service.Schema.Prepare(ctx, ses); err != nil {
+			return err
 		}
+		return s.prepareOwn(ctx, ses)
+	})
+}
+
+// amongRivals prepares tables that other instances may be preparing at the same time. After an error that they can be
+// the cause of it prepares again, schemaTries times at most, whatever error follows: tables appear meanwhile. It
+// returns the last error.
+func amongRivals(ctx context.Context, prepare func() error) error {
+	rivals := false
+	for n := 1; ; n++ {
+		err := prepare()
 		if err == nil {
 			return nil
 		}
-		if first == nil {
-			first = err
-		}
-		// What comes after the first may be anything: tables appear
-		// meanwhile.
 		kind, _ := fault.Of(err)
-		rival := errors.Is(first, ErrCreating) || errors.As(first, new(Foreign)) || kind == fault.Unavailable
-		if last = err; !rival || n == schemaTries-1 {
-			break
+		rivals = rivals || errors.Is(err, ErrCreating) || errors.As(err, new(Foreign)) || kind == fault.Unavailable
+		if !rivals || n == schemaTries {
+			return err
 		}
-		if err := sleep(ctx, backoff(n+1)); err != nil {
+		if err := sleep(ctx, backoff(n)); err != nil {
 			return err
 		}
 	}
-	return last
 }
 
 // ErrCreating says that a statement that makes tables failed, maybe because

@@ -39,15 +39,22 @@ func (s *rowStore) stands(t *sqlconn.Tx) (int, error) {
 	return at, nil
 }
 
-// found returns the version of the service's tables, 0 when they are to be made.
-// A database of something else is refused.
+// found returns the version of the service's tables, 0 when they are to be made. A database of
+// something else is refused: one that has tables, but not that of the versions. The others are read
+// first, since another instance may make all of them between the two statements.
 func (s *rowStore) found(t *sqlconn.Tx) (int, error) {
-	there, err := t.HasTable(s.versions())
+	names, err := sqlconn.List(t, func(one *sqlconn.Row) string { return one.Text(0) }, s.Dialect().Tables)
 	if err != nil {
 		return 0, err
 	}
-	if !there {
-		return 0, s.refuseForeign(t)
+	there, err := t.HasTable(s.versions())
+	switch {
+	case err != nil:
+		return 0, err
+	case !there && len(names) > 0:
+		return 0, fmt.Errorf("it is not a database of Berth's %s service: it has a table %s but no %s; name an empty database", s.service, names[0], s.versions())
+	case !there:
+		return 0, nil
 	}
 	versions, err := sqlconn.List(t, sqlconn.Integer, "SELECT version FROM "+s.versions())
 	switch {
@@ -57,15 +64,6 @@ func (s *rowStore) found(t *sqlconn.Tx) (int, error) {
 		return 0, fmt.Errorf("its table %s has %d rows where one belongs", s.versions(), len(versions))
 	}
 	return int(versions[0]), nil
-}
-
-// refuseForeign refuses a database that has tables.
-func (s *rowStore) refuseForeign(t *sqlconn.Tx) error {
-	names, err := sqlconn.List(t, func(one *sqlconn.Row) string { return one.Text(0) }, s.Dialect().Tables)
-	if err == nil && len(names) > 0 {
-		return fmt.Errorf("it is not a database of Berth's %s service: it has a table %s but no %s; name an empty database", s.service, names[0], s.versions())
-	}
-	return err
 }
 
 // check refuses a database that lacks what its version promises.
