@@ -112,6 +112,8 @@ func (a Amounts) Split() (more, less Amounts) {
 // Equal reports whether amounts are equal.
 func (a Amounts) Equal(b Amounts) bool { return a.contains(b) && b.contains(a) }
 
+// contains reports whether a has the amounts of b, in all classes that b names. An absent class of
+// a equals zero.
 func (a Amounts) contains(b Amounts) bool {
 	for provider, classes := range b {
 		for class, n := range classes {
@@ -150,6 +152,7 @@ func (a Amounts) Lacking(want Amounts) Amounts {
 	return missing
 }
 
+// clone copies both levels of the maps.
 func (a Amounts) clone() Amounts {
 	c := make(Amounts, len(a))
 	for provider, classes := range a {
@@ -166,7 +169,8 @@ func (a Amounts) put(provider, class string, n int64) {
 	a[provider][class] += n
 }
 
-// withoutZeros drops amounts of nothing in place.
+// withoutZeros drops amounts of nothing in place. Negative amounts are dropped as well: Add
+// promises that a class of which less than nothing is left is no allocation. It returns a.
 func (a Amounts) withoutZeros() Amounts {
 	for _, classes := range a {
 		maps.DeleteFunc(classes, func(_ string, n int64) bool { return n <= 0 })
@@ -175,4 +179,5 @@ func (a Amounts) withoutZeros() Amounts {
 	return a
 }
 
+// sortedKeys makes the first error found the same in every run.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

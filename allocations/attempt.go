@@ -128,11 +128,16 @@ func (c *Change) try(ctx context.Context, refused *Attempt) (*Attempt, error) {
 	return &a, err
 }
 
+// noGeneration is the fault of a placement service that answers allocations without
+// consumer_generation, which it has since microversion 1.28. Without a generation the outcome of a
+// write could not be determined.
 func noGeneration(consumer string) error {
 	return fault.New(fault.Unavailable, "", "placement does not return the generation of consumer %s", consumer)
 }
 
-// unanswered reports whether the write that an error is of may have taken place.
+// unanswered reports whether the write that an error is of may have taken place. ErrGeneration and
+// ErrCapacity are answers that refuse the write. Any other error, a fault that was answered
+// included, does not prove that nothing was written.
 func unanswered(err error) bool {
 	return err != nil && !errors.Is(err, ErrGeneration) && !errors.Is(err, ErrCapacity)
 }
@@ -157,6 +162,8 @@ func (c *Change) Conclude(ctx context.Context, a *Attempt, o Outcome) error {
 	return conclude(ctx, c.Record, a, o)
 }
 
+// conclude is Change.Conclude for any Record. An error of it does not matter to callers that are
+// answered already: the attempt is settled by whoever loads the record next.
 func conclude(ctx context.Context, r Record, a *Attempt, o Outcome) error {
 	is, err := r.Load(ctx)
 	if err != nil || !is.Attempt.Is(a) {
@@ -213,7 +220,8 @@ func (c *Change) outcome(ctx context.Context, is State) (Outcome, error) {
 	return Unknown, nil
 }
 
-// after is what an attempt leaves of what it changes.
+// after is what an attempt leaves of what it changes. Less than nothing is nothing, as in
+// Amounts.Add.
 func (a *Attempt) after(differences Amounts) Amounts {
 	sum := a.Before.Plus(differences)
 	for _, classes := range sum {

@@ -87,6 +87,9 @@ func (e *Exchange) swap(ctx context.Context, d direction, next func(server, migr
 	return err
 }
 
+// try is Change.try for an exchange: an attempt in the record that is not the refused one is
+// settled before another is made. It returns the attempt that it made, or refused when it made
+// none.
 func (e *Exchange) try(ctx context.Context, d direction, refused *Attempt, next func(server, migration Consumer) (map[string]Consumer, error)) (*Attempt, error) {
 	is, err := e.Record.Load(ctx)
 	if err == nil && is.Attempt != nil && !is.Attempt.Is(refused) {
@@ -125,7 +128,9 @@ func (e *Exchange) try(ctx context.Context, d direction, refused *Attempt, next 
 func (d direction) over(migration Consumer) bool { return (len(migration.Amounts) > 0) == d.moved }
 
 // settle determines whether an attempt took place. One that did not will not any more: the consumer
-// whose generation it names gets another one first.
+// whose generation it names gets another one first. Writing the consumer once more as it is raises
+// its generation, so that a request that is still on its way is refused when it arrives. A write of
+// it that is refused itself, ErrGeneration, means that something changed it, and all is read again.
 func (e *Exchange) settle(ctx context.Context, d direction, a *Attempt) (done bool, err error) {
 	err = Retry(ctx, cmp.Or(e.Pause, Pause), func() error {
 		c, err := e.Placement.Allocations(ctx, d.names)

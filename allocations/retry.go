@@ -29,7 +29,7 @@ func Retry(ctx context.Context, first time.Duration, change func() error) error 
 }
 
 // rest waits for a random time around about, so that requests that collided do not collide again,
-// and reports whether ctx is still alive.
+// and reports whether ctx is still alive. The time is between half and one and a half of about.
 func rest(ctx context.Context, about time.Duration) bool {
 	timer := time.NewTimer(about/2 + rand.N(about))
 	defer timer.Stop()

@@ -51,6 +51,8 @@ func NewHandler(w io.Writer, opts Options) slog.Handler {
 	return newHandler(w, levelOf(opts.Debug), opts)
 }
 
+// newHandler returns the handler of a format. The level is looked at with each record, so that it
+// may change while the handler is in use.
 func newHandler(w io.Writer, level slog.Leveler, opts Options) slog.Handler {
 	name := cmp.Or(opts.Name, "berth")
 	if opts.Text {
@@ -60,7 +62,8 @@ func newHandler(w io.Writer, level slog.Leveler, opts Options) slog.Handler {
 	return jsonHandler{slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}).WithAttrs(of)}
 }
 
-// A jsonHandler adds the origin to each record.
+// A jsonHandler adds the origin to each record. The fields of the origin come after those of the
+// record; inside a group they are nested in it.
 type jsonHandler struct{ slog.Handler }
 
 // Handle writes the record with its origin.

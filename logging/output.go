@@ -41,12 +41,13 @@ type Output struct {
 
 	fallback io.Writer // the writer that was given to Open; nil for none
 
-	mu       sync.Mutex // guards all below
-	to       io.Writer  // the file, or the writer; nil when the file is closed
-	file     *os.File   // nil without a path, and when closed
-	closed   bool
-	buffer   []byte // records that are not written yet
-	timer    *time.Timer
+	mu     sync.Mutex // guards all below
+	to     io.Writer  // the file, or the writer; nil when the file is closed
+	file   *os.File   // nil without a path, and when closed
+	closed bool
+	buffer []byte // records that are not written yet
+	timer  *time.Timer
+	// looked is when the name of the file was last compared with the open file.
 	looked   time.Time
 	lost     int   // lines that could not be written, since the last report
 	lostBy   error // why the last of them could not
@@ -99,7 +100,8 @@ func (o *Output) Write(p []byte) (int, error) {
 	return len(p), o.flush()
 }
 
-// wake schedules a flush; the caller has locked mu.
+// wake schedules a flush; the caller has locked mu. It is called when the buffer was empty: the
+// first record of a buffer decides when it is written.
 func (o *Output) wake() {
 	if o.timer == nil {
 		o.timer = time.AfterFunc(bufferTime, func() { _ = o.Flush() }) // flush reports the error
@@ -115,7 +117,8 @@ func (o *Output) Flush() error {
 	return o.flush()
 }
 
-// flush is Flush for callers that have locked mu.
+// flush is Flush for callers that have locked mu. The buffer is empty afterwards also when the
+// write failed: lines that could not be written are counted as lost, not kept.
 func (o *Output) flush() error {
 	if o.to == nil || len(o.buffer) == 0 {
 		return nil
@@ -148,7 +151,7 @@ func (o *Output) reportLoss(now time.Time) {
 }
 
 // follow reopens the file when its name refers to another one, or to none. On an error, the old one
-// remains in use until the next check.
+// remains in use until the next check. The caller has locked mu, and the file is open.
 func (o *Output) follow() {
 	named, err := os.Stat(o.path)
 	if err == nil {
@@ -199,6 +202,7 @@ func (h prompt) WithGroup(name string) slog.Handler {
 	return prompt{h.Handler.WithGroup(name), h.out}
 }
 
+// levelOf returns the least level that is written.
 func levelOf(debug bool) slog.Level {
 	if debug {
 		return slog.LevelDebug

@@ -15,6 +15,8 @@ import (
 
 // A textHandler writes lines in the style of oslo.log.
 type textHandler struct {
+	// mu is shared by all handlers that WithAttrs and WithGroup derive, as they write to the same
+	// w.
 	mu     *sync.Mutex // guards w
 	w      io.Writer
 	level  slog.Leveler
@@ -23,6 +25,7 @@ type textHandler struct {
 	fixed  []byte // preformatted attributes
 }
 
+// newText returns a handler without attributes and groups.
 func newText(w io.Writer, level slog.Leveler, name string) *textHandler {
 	return &textHandler{mu: new(sync.Mutex), w: w, level: level, name: name}
 }
@@ -52,6 +55,7 @@ func (h *textHandler) WithGroup(name string) slog.Handler {
 	return &c
 }
 
+// pid is the process id as it stands in each line.
 var pid = strconv.Itoa(os.Getpid())
 
 // A line is a buffer for one.
@@ -60,6 +64,7 @@ type line struct{ b []byte }
 // lines are pooled unless they grew beyond keptLine bytes.
 var lines = sync.Pool{New: func() any { return &line{make([]byte, 0, 512)} }}
 
+// keptLine bounds the buffers in the pool, in bytes: a long line is seldom, and would keep its memory.
 const keptLine = 4 << 10
 
 // Handle writes the record as one line.
@@ -75,6 +80,8 @@ func (h *textHandler) Handle(ctx context.Context, r slog.Record) error {
 	return err
 }
 
+// appendRecord appends the line of a record. Line ends in the message are escaped, so that a record
+// is one line whatever a client sent.
 func (h *textHandler) appendRecord(b []byte, ctx context.Context, r slog.Record) []byte {
 	if r.Time.IsZero() {
 		r.Time = time.Now()
@@ -142,6 +149,7 @@ func appendOrigin(b []byte, o *Origin) []byte {
 	return append(b, ']')
 }
 
+// dash returns what stands for a field: "-" for one that is unknown, as in oslo.log.
 func dash(s string) string {
 	if s == "" {
 		return "-"
@@ -149,6 +157,8 @@ func dash(s string) string {
 	return s
 }
 
+// appendAttr appends " key=value", with the names of the groups before the key. A group of
+// attributes is written one by one, an empty attribute not at all, as slog.Handler demands.
 func appendAttr(b []byte, prefix string, a slog.Attr) []byte {
 	v := a.Value.Resolve()
 	if a.Equal(slog.Attr{}) {
@@ -200,7 +210,8 @@ var plain = func() (set [utf8.RuneSelf]bool) {
 	return set
 }()
 
-// isOdd reports whether a value with this character has to be quoted.
+// isOdd reports whether a value with this character has to be quoted. Brackets are among them
+// because the origin stands in brackets.
 func isOdd(r rune) bool {
 	return r == utf8.RuneError || r == '"' || r == '=' || r == '[' || r == ']' || unicode.IsSpace(r) || !unicode.IsPrint(r)
 }

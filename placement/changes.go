@@ -6,7 +6,8 @@ import (
 )
 
 // Changes are parts of the snapshot that transactions changed, or that a refusal
-// is based on. The zero value is none.
+// is based on. The zero value is none. It is not safe for concurrent use: each transaction fills in
+// its own.
 type Changes struct {
 	Roots map[int64]bool // trees, by root id
 	// TreeChanges are what became of trees, in their order: a snapshot that has the
@@ -17,7 +18,7 @@ type Changes struct {
 	All         bool // anything, the catalogs included
 }
 
-// Tree adds the tree with that root.
+// Tree adds the tree with that root. More than one call for a root is as good as one.
 func (c *Changes) Tree(root int64) {
 	if c.Roots == nil {
 		c.Roots = make(map[int64]bool)
@@ -25,7 +26,8 @@ func (c *Changes) Tree(root int64) {
 	c.Roots[root] = true
 }
 
-// Add adds more changes; more stays as it is.
+// Add adds more changes; more stays as it is. The list of tree changes becomes a new one, so that
+// no two values append to the same array.
 func (c *Changes) Add(more Changes) {
 	for root := range more.Roots {
 		c.Tree(root)
@@ -40,7 +42,8 @@ func (c Changes) Empty() bool {
 	return len(c.Roots) == 0 && len(c.TreeChanges) == 0 && !c.Catalogs && !c.All
 }
 
-// AsRoots is c with the roots of the changed trees in the place of TreeChanges.
+// AsRoots is c with the roots of the changed trees in the place of TreeChanges. It is what the
+// change log can say and what outlives the snapshot that a TreeChange begins with.
 func (c Changes) AsRoots() Changes {
 	plain := Changes{Catalogs: c.Catalogs, All: c.All}
 	for root := range c.Roots {

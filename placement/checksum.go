@@ -19,5 +19,7 @@ type Checksum struct {
 	Traits, TraitIDs, Aggregates, AggregateIDs int64
 }
 
-// ChecksumWeight weighs a class's usage, so that two classes do not cancel out.
+// ChecksumWeight weighs a class's usage, so that two classes do not cancel out. Weights run from 1
+// to 97, so that classes whose ids differ by a multiple of 97 weigh the same. The sum over a
+// database stays far from the end of an int64.
 func ChecksumWeight(id ClassID) int64 { return int64(id)%97 + 1 }

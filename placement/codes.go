@@ -25,12 +25,14 @@ const (
 // around the same core. They are plain values: an operation turns them into
 // the fault that its caller sees.
 
-// ClassUnknown says that there is no resource class of that name.
+// ClassUnknown says that there is no resource class of that name. It is the text of upstream's
+// exception.ResourceClassNotFound.
 func ClassUnknown(name string) string {
 	return fmt.Sprintf("No such resource class %s.", name)
 }
 
-// TraitUnknown says that there is no trait of that name.
+// TraitUnknown says that there is no trait of that name. It is the text of upstream's
+// exception.TraitNotFound, which is given one name here.
 func TraitUnknown(name string) string {
 	return fmt.Sprintf("No such trait(s): %s.", name)
 }

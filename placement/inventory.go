@@ -7,10 +7,13 @@ import (
 	"github.com/berthcloud/berth/fault"
 )
 
-// An Inventory is what a provider offers of one resource class.
+// An Inventory is what a provider offers of one resource class. What a client leaves out has
+// upstream's defaults (handlers.inventory.INVENTORY_DEFAULTS), which the wire package fills in.
 type Inventory struct {
 	Total    int64
 	Reserved int64
+	// MinUnit, MaxUnit and StepSize are rules for one allocation of one consumer, not for their
+	// sum: it is at least MinUnit, at most MaxUnit, and a multiple of StepSize.
 	MinUnit  int64
 	MaxUnit  int64
 	StepSize int64
@@ -20,7 +23,7 @@ type Inventory struct {
 }
 
 // Usable returns the part that is not reserved times the ratio, before it is
-// rounded.
+// rounded. It is negative when more is reserved than there is in total.
 func (i Inventory) Usable() float64 {
 	return float64(i.Total-i.Reserved) * i.AllocationRatio
 }
@@ -47,7 +50,8 @@ func (i Inventory) Admits(amount int64) bool {
 }
 
 // Fits reports whether amount fits on top of used within the capacity. The
-// comparison is made before rounding, as in upstream's claim.
+// comparison is made before rounding, as in upstream's claim. Ratios with a fraction make the
+// difference: with 1.5 units usable a claim of 1 fits, and Capacity is 1.
 func (i Inventory) Fits(used, amount int64) bool {
 	return float64(used+amount) <= i.Usable()
 }
@@ -69,7 +73,8 @@ type InventoryRule struct {
 }
 
 // Check refuses inventories that leave no capacity or cannot be stored, in words that
-// begin with what was attempted.
+// begin with what was attempted. The first inventory that is refused decides. The texts are those
+// of upstream's exceptions InvalidInventoryCapacity and InvalidInventoryCapacityReservedCanBeTotal.
 func (r InventoryRule) Check(provider UUID, attempt string, invs ...InventoryOf) error {
 	for _, inv := range invs {
 		c := inv.Capacity()
@@ -91,7 +96,9 @@ func (r InventoryRule) Check(provider UUID, attempt string, invs ...InventoryOf)
 }
 
 // Unstorable is why an inventory cannot be stored, "" if it can. The schema of requests has a
-// bound for big ratios only, and Python's JSON has numbers that are none.
+// bound for big ratios only, and Python's JSON has numbers that are none. MySQL keeps the ratio
+// with single precision, so that its largest number is the bound for all databases. NaN compares
+// false and is refused as well.
 func (i InventoryOf) Unstorable(provider UUID) string {
 	if math.Abs(i.AllocationRatio) <= math.MaxFloat32 {
 		return ""
@@ -100,7 +107,8 @@ func (i InventoryOf) Unstorable(provider UUID) string {
 		i.Class, provider, i.AllocationRatio)
 }
 
-// Current refuses a provider whose generation is not the one the client saw.
+// Current refuses a provider whose generation is not the one the client saw. The code lets a client
+// know that it may read the provider again and retry.
 func (r InventoryRule) Current(p ProviderRow) error {
 	if r.Generation != nil && *r.Generation != p.Generation {
 		return fault.New(fault.Conflict, CodeConcurrentUpdate, "resource provider generation conflict")

@@ -6,7 +6,8 @@ import "time"
 // are, and a third of the size of a time.Time. The zero value is no moment.
 type Stamp int64
 
-// StampOf returns the stamp of a time, which it cuts to the microsecond.
+// StampOf returns the stamp of a time, which it cuts to the microsecond. The stamp of 1970-01-01
+// 00:00:00 UTC itself is no moment either, which no row has.
 func StampOf(t time.Time) Stamp {
 	if t.IsZero() {
 		return 0

@@ -62,7 +62,8 @@ func ensureClasses(w Writer) error {
 	return nil
 }
 
-// ensureTraits adds each missing trait; the store numbers them.
+// ensureTraits adds each missing trait; the store numbers them. Ids of traits differ from database
+// to database, as upstream's do: only their names mean anything to clients.
 func ensureTraits(w Writer) error {
 	have, err := w.Traits()
 	if err != nil {
@@ -76,7 +77,8 @@ func ensureTraits(w Writer) error {
 	return nil
 }
 
-// absent returns the indexes of the names that are not in have.
+// absent returns the indexes of the names that are not in have. The result is in the order of
+// names, which for classes is that of the ids.
 func absent(names []string, have []Named) []int {
 	known := make(map[string]bool, len(have))
 	for _, n := range have {

@@ -2,7 +2,8 @@ package placement
 
 import "time"
 
-// A TreeRows is the rows of whole trees.
+// A TreeRows is the rows of whole trees. Each list is in the order of provider ids, and within a
+// provider of the ids of what the row is about.
 type TreeRows struct {
 	Providers   []ProviderRow
 	Inventories []InventoryRow

@@ -7,6 +7,7 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
+// aggregateColumns are what readAggregate reads.
 const aggregateColumns = `
 SELECT
     l.resource_provider_id,
@@ -52,7 +53,9 @@ ORDER BY g.id`, append([]any{provider}, args...)...)
 	return w.link(`resource_provider_aggregates (created_at, resource_provider_id, aggregate_id)`, provider, missing)
 }
 
-// link joins a provider to many things; into names the table and its columns.
+// link joins a provider to many things; into names the table and its columns. The caller knows that
+// none of the links exists: a clash is an error that ends the transaction. The columns after
+// created_at are the provider and the thing.
 func (w *writer) link(into string, provider int64, ids []int64) error {
 	for part := range slices.Chunk(ids, insertChunk) {
 		args := make([]any, 0, 3*len(part))
@@ -69,7 +72,7 @@ VALUES `+sqlconn.Tuples(len(part), 3), args...); err != nil {
 }
 
 // ensureAggregates makes those that do not exist, in the order in which they
-// are named.
+// are named. Rows of aggregates without members stay, as in upstream.
 func (w *writer) ensureAggregates(aggregates []placement.UUID) error {
 	known := make(map[placement.UUID]bool)
 	have, err := sqlconn.ListIn(w.Tx, func(one *sqlconn.Row) placement.UUID { return uuid(one, 0) }, `

@@ -5,7 +5,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// allocationFields are what readAllocation reads.
+// allocationFields are what readAllocation reads. The tables are p, resource_providers; a,
+// allocations; and c, consumers, which may have no row.
 const allocationFields = `
 SELECT
     p.id,
@@ -60,6 +61,8 @@ ORDER BY a.id`, consumer)
 	return h, err
 }
 
+// AllocationsOn reads the provider and its allocations in one statement, so that the generation is
+// that of the same state also where a statement sees what others commit meanwhile.
 func (r *reader) AllocationsOn(provider placement.UUID) ([]placement.AllocationRow, placement.Generation, error) {
 	all, err := sqlconn.List(r.Tx, readAllocation, allocationFields+`
 FROM resource_providers p

@@ -9,7 +9,8 @@ import (
 )
 
 // maxRoots is how many trees an entry of the change log names; one that touched more says
-// that everything changed.
+// that everything changed. The longest body has 2000 ids, which fits into the column on every
+// database.
 const maxRoots = 2000
 
 // bodyAll is the body of such an entry.
@@ -26,7 +27,8 @@ func encodeChanges(noted []any) (body string, stored any) {
 }
 
 // encode writes changes as the body of an entry: root ids, and a c for the
-// catalogs.
+// catalogs. It is a list of words with a space in between. Older programs take a word that they do
+// not know for a change of everything, so that new words may be added.
 func encode(c placement.Changes) string {
 	c = c.AsRoots()
 	if c.All || len(c.Roots) > maxRoots {

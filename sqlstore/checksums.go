@@ -5,7 +5,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// bucket is the first id of the checksum that an id belongs to.
+// bucket is the first id of the checksum that an id belongs to. The number is
+// placement.ChecksumSize.
 func bucket(id string) string { return id + ` - ` + id + ` % 128` }
 
 // Checksums sums up in the database, a statement per table, so that only the sums
@@ -40,6 +41,8 @@ func (r *reader) Checksums() ([]placement.Checksum, error) {
 	return out, nil
 }
 
+// providerChecksums sums up what addProviders reads. Lengths are in bytes on all three databases.
+// NULL is what upstream's columns allow and its code does not write.
 var providerChecksums = `
 SELECT
     ` + bucket("id") + `,
@@ -52,6 +55,7 @@ SELECT
 FROM resource_providers
 GROUP BY ` + bucket("id")
 
+// addProviders takes in a row of providerChecksums: the only one of its bucket.
 func addProviders(d *placement.Checksum, one *sqlconn.Row) {
 	d.Providers, d.Generations = one.Int(1), one.Int(2)
 	d.Roots, d.Parents, d.NameLengths = one.Int(3), one.Int(4), one.Int(5)
@@ -60,6 +64,8 @@ func addProviders(d *placement.Checksum, one *sqlconn.Row) {
 	}
 }
 
+// inventoryChecksums sums up what addInventories reads. Ratios are rounded before they are summed,
+// since MySQL keeps them with single precision.
 var inventoryChecksums = `
 SELECT
     ` + bucket("resource_provider_id") + `,
@@ -74,6 +80,7 @@ SELECT
 FROM inventories
 GROUP BY ` + bucket("resource_provider_id")
 
+// addInventories takes in a row of inventoryChecksums: the only one of its bucket.
 func addInventories(d *placement.Checksum, one *sqlconn.Row) {
 	d.Inventories, d.Classes = one.Int(1), one.Int(2)
 	d.Total, d.Reserved = one.Int(3), one.Int(4)
@@ -90,6 +97,7 @@ SELECT
 FROM allocations
 GROUP BY ` + bucket("resource_provider_id") + `, resource_class_id`
 
+// addUsage takes in a row of usageChecksums, of which a bucket has one for each class.
 func addUsage(d *placement.Checksum, one *sqlconn.Row) {
 	d.Used += one.Int(2)
 	d.UsedByClass += one.Int(2) * placement.ChecksumWeight(placement.ClassID(one.Int(1)))
@@ -106,6 +114,7 @@ FROM ` + table + `
 GROUP BY ` + bucket("resource_provider_id")
 }
 
+// RootsBetween takes a provider without a root, of a release before upstream kept it, for its own.
 func (r *reader) RootsBetween(from, to int64) ([]int64, error) {
 	return sqlconn.List(r.Tx, sqlconn.Integer, `
 SELECT DISTINCT COALESCE(root_provider_id, id) AS root

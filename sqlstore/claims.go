@@ -37,7 +37,8 @@ func (w *writer) ConsumerStates(asked []placement.ConsumerRow) ([]placement.Cons
 }
 
 // consumerStateColumns is the beginning of what consumerStates.add reads. Allocations of no
-// consumer are not looked for: they are found when the consumer is inserted.
+// consumer are not looked for: they are found when the consumer is inserted. LEFT JOIN keeps
+// consumers without allocations, and allocations whose provider was deleted.
 const consumerStateColumns = `
 SELECT
     c.id,
@@ -56,7 +57,8 @@ WHERE c.uuid IN (`
 // consumerStates collects consumers in the order they were asked for.
 type consumerStates struct {
 	list []placement.ConsumerState
-	at   map[placement.UUID]int
+	// at is the place in list by UUID, as it was asked for.
+	at map[placement.UUID]int
 }
 
 func newConsumerStates(asked []placement.ConsumerRow) *consumerStates {
@@ -111,7 +113,11 @@ type mustChange struct {
 // anyRows are those of a statement that only reads.
 const anyRows = -1
 
-// WriteClaims runs the statements of claims, the swaps first.
+// WriteClaims runs the statements of claims, the swaps first. They go in one round trip where the
+// database takes several. A statement that changes another number of rows than expected, and a
+// unique value that is taken, are ErrStale: the transaction is rolled back by the caller, so that
+// it does no harm that the statements after it ran. The cached ids of owners are dropped then,
+// since one of them may be the reason.
 func (w *writer) WriteClaims(c placement.ClaimRows) error {
 	if err := w.Usable(); err != nil {
 		return err
@@ -168,6 +174,9 @@ func asExpected(counts []int64, all []mustChange) bool {
 	return true
 }
 
+// claimStatements are those about consumers and allocations: consumers that exist, then the
+// deletion of allocations, new allocations, and new consumers. They come after the locks of the
+// providers.
 func (w *writer) claimStatements(c placement.ClaimRows) []mustChange {
 	all := append(w.swapStatements(c), deleteAllocations(c)...)
 	all = append(all, w.allocationStatements(c.Allocations)...)
@@ -182,7 +191,9 @@ type providerSwap struct {
 }
 
 // providerSwaps are what claims do to providers, in the order of their ids. Where this
-// transaction is the only one, all others stay as they are.
+// transaction is the only one, all others stay as they are. Providers from which allocations are
+// only released are locked, not changed: their generation stays, as upstream's does, and the lock
+// keeps them from moving to a tree whose snapshot would not show the release.
 func (w *writer) providerSwaps(c placement.ClaimRows) []providerSwap {
 	var all []providerSwap
 	for _, p := range c.Bumps {
@@ -212,6 +223,9 @@ func (w *writer) swapProviders(swaps []providerSwap) []mustChange {
 	return all
 }
 
+// swapSome is one statement for some swaps. It matches a provider by its id, a range of generations
+// and its root. The root is compared as an expression, which no index can answer: rows are to be
+// found, and locked, by their ids.
 func (w *writer) swapSome(swaps []providerSwap) mustChange {
 	var rises, values [][]any
 	for _, s := range swaps {
@@ -223,6 +237,7 @@ func (w *writer) swapSome(swaps []providerSwap) mustChange {
 		}
 		values = append(values, []any{s.id, least, most, s.root})
 	}
+	// The number of WHEN is a power of two, the last one repeated, as that of the conditions is.
 	const head, same = `
 UPDATE resource_providers
 SET `, `(id = ? AND generation BETWEEN ? AND ? AND root_provider_id + 0 = ?)`
@@ -282,7 +297,8 @@ DELETE FROM consumers
 WHERE `, `(id = ? AND COALESCE(uuid, '') = ? AND generation = ?)`, deletes)...)
 }
 
-// updateConsumer swaps a consumer's generation and writes its owners.
+// updateConsumer swaps a consumer's generation and writes its owners. The type stays when the claim
+// has none (microversions before 1.38).
 func (w *writer) updateConsumer(c placement.ConsumerRow) mustChange {
 	kind, args := "", []any{c.Generation + 1, w.named.projects[c.Project], w.named.users[c.User]}
 	if c.Type != "" {
@@ -318,7 +334,9 @@ WHERE consumer_id IN (` + marks + `)`, Args: args}, rows: deleted})
 	return all
 }
 
-// insertConsumers add consumers, in the order of their UUIDs.
+// insertConsumers add consumers, in the order of their UUIDs. They begin at generation 1, as
+// upstream's do after their first allocations. The order keeps transactions that insert the same
+// consumers from a deadlock.
 func (w *writer) insertConsumers(inserts []placement.ConsumerRow) []mustChange {
 	inserts = slices.SortedFunc(slices.Values(inserts), func(a, b placement.ConsumerRow) int { return cmp.Compare(a.UUID, b.UUID) })
 	return insertStatements(inserts, 7, `
@@ -328,6 +346,8 @@ VALUES `, w.Session.Dialect.OnConflict, func(c placement.ConsumerRow) []any {
 	})
 }
 
+// allocationStatements add allocations in the order of the claims. Upstream's table has no foreign
+// keys: what keeps a provider from being deleted meanwhile is its lock.
 func (w *writer) allocationStatements(as []placement.AllocationRow) []mustChange {
 	return insertStatements(as, 5, `
 INSERT INTO allocations (created_at, resource_provider_id, consumer_id, resource_class_id, used)
@@ -339,7 +359,8 @@ VALUES `, "", func(a placement.AllocationRow) []any {
 // insertChunk is how many rows go into one INSERT; a claim has fewer.
 const insertChunk = 32
 
-// insertStatements add rows of so many values, a number of them with each.
+// insertStatements add rows of so many values, a number of them with each. The tail goes behind
+// each statement, such as the clause for a unique value that is taken.
 func insertStatements[T any](rows []T, width int, head, tail string, values func(T) []any) []mustChange {
 	var all []mustChange
 	for len(rows) > 0 {
@@ -356,7 +377,8 @@ func insertStatements[T any](rows []T, width int, head, tail string, values func
 
 // lockStatements lock the providers of claims, given in the order of their ids, where the
 // statements that swap them do not: those must be in that order, and must not wait for
-// what may be waited for.
+// what may be waited for. The answer of the SELECT is not looked at: a row that is missing is found
+// by the swap.
 func (w *writer) lockStatements(swaps []providerSwap) []mustChange {
 	if w.Session.Dialect.LockRow == "" || len(swaps) == 0 {
 		return nil

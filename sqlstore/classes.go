@@ -15,6 +15,8 @@ FROM resource_classes
 ORDER BY id`)
 }
 
+// InsertClass finds out which unique value was taken, as the databases do not say it alike: the
+// name, or the id, which another service chose at the same time.
 func (w *writer) InsertClass(id placement.ClassID, name string) error {
 	_, clash, err := w.Insert(`
 INSERT INTO resource_classes (created_at, id, name)
@@ -32,6 +34,8 @@ VALUES (?, ?, ?)`, w.Written, id, name)
 	return err
 }
 
+// LockClasses takes shared locks, so that transactions which write inventory of the same class do
+// not wait for each other. SQLite has one writer and needs none.
 func (w *writer) LockClasses(ids ...placement.ClassID) error {
 	return sqlconn.InList(ids, func(marks string, args []any) error {
 		there, err := sqlconn.List(w.Tx, sqlconn.Integer, `
@@ -52,6 +56,8 @@ FROM resource_classes
 WHERE name = ?`, name)
 }
 
+// RenameClass asks for the name first: an UPDATE that meets a unique value would end the
+// transaction on PostgreSQL.
 func (w *writer) RenameClass(id placement.ClassID, name string) error {
 	taken, err := w.Exists(`
 SELECT 1

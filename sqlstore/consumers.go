@@ -39,6 +39,7 @@ WHERE c.uuid = ?`, uuid)
 type Owner struct{ Table, Column string }
 
 var (
+	// Projects and Users are exported for tools that fill in consumers which have none.
 	Projects      = Owner{"projects", "external_id"}
 	Users         = Owner{"users", "external_id"}
 	consumerTypes = Owner{"consumer_types", "name"}

@@ -34,9 +34,12 @@ const unusedColumns = inventoryFields + `
     0
 FROM inventories i`
 
+// inventoryOrder is the order of inventories in a snapshot.
 const inventoryOrder = `
 ORDER BY i.resource_provider_id, i.resource_class_id`
 
+// readInventory reads a row of inventoryColumns or unusedColumns. A sum of no allocations is NULL,
+// which reads as 0.
 func readInventory(r *sqlconn.Row) placement.InventoryRow {
 	return placement.InventoryRow{
 		Provider: r.Int(0),
@@ -67,6 +70,8 @@ WHERE resource_class_id = ?
 LIMIT 1`, id)
 }
 
+// InsertInventory relies on upstream's unique constraint on provider and class. The caller has
+// locked the provider.
 func (w *writer) InsertInventory(provider int64, class placement.ClassID, inv placement.Inventory) error {
 	_, clash, err := w.Insert(`
 INSERT INTO inventories (

@@ -14,7 +14,8 @@ import (
 // Where the server does not know NOWAIT, the transaction waits, and the server
 // notices deadlocks at once.
 
-// lockRow is put behind a SELECT of providers to lock them.
+// lockRow is put behind a SELECT of providers to lock them. It is empty on SQLite, where a
+// transaction that writes has the whole file.
 func (w *writer) lockRow() string {
 	if w.HoldsLocks && w.Session.Nowait {
 		return w.Session.Dialect.LockRow + " NOWAIT"
@@ -50,7 +51,8 @@ func (w *writer) lockIDs(ids ...int64) error {
 	return w.lock(func(*sqlconn.Row) {}, lockColumns+sqlconn.Marks(len(args))+lockOrder, args...)
 }
 
-// lockFirst locks what Updates asked for in an earlier run.
+// lockFirst locks what Updates asked for in an earlier run. An error is left in the transaction,
+// where the engine looks for it (Tx.Cause).
 func lockFirst(t *sqlconn.Tx, noted []any) {
 	var all wants
 	for _, n := range noted {

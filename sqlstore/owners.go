@@ -18,7 +18,7 @@ func newOwnerIDs() ownerIDs {
 }
 
 // with has the names of all owners of consumers as well, with the ids that are
-// known. Those that are to go name none.
+// known. Those that are to go name none. The maps of o are extended in place.
 func (o ownerIDs) with(asked []placement.ConsumerRow, known ownerIDs) ownerIDs {
 	if o.projects == nil {
 		o = newOwnerIDs()
@@ -36,7 +36,9 @@ func (o ownerIDs) with(asked []placement.ConsumerRow, known ownerIDs) ownerIDs {
 	return o
 }
 
-// ensure makes the owners of a consumer that do not exist.
+// ensure makes the owners of a consumer that do not exist. Every consumer needs a project and a
+// user; a type is optional. A row that another service inserts at the same time is found by
+// Owner.Ensure.
 func (o ownerIDs) ensure(t *sqlconn.Tx, c placement.ConsumerRow) error {
 	for _, part := range []struct {
 		Owner
@@ -56,7 +58,9 @@ func (o ownerIDs) ensure(t *sqlconn.Tx, c placement.ConsumerRow) error {
 }
 
 // question asks for the ids that are not known; it reports false when there are
-// none.
+// none. The tables are asked in one UNION ALL, each row with the number of its table. Names are
+// compared as the database compares them: an owner whose name differs in case only is not found in
+// the map, and Ensure then returns the row that the unique index has.
 func (o ownerIDs) question() (sqlconn.Question, bool) {
 	parts := []struct {
 		Owner
@@ -78,6 +82,7 @@ WHERE %s IN (%s)`, i, part.Column, part.Table, part.Column, marks))
 UNION ALL`), Args: values}, Each: func(one *sqlconn.Row) { parts[one.Int(0)].ids[one.Text(2)] = one.Int(1) }}, len(texts) > 0
 }
 
+// unknown returns the names that have no id yet.
 func unknown(ids map[string]int64) []string {
 	var names []string
 	for name, id := range ids {
@@ -103,7 +108,8 @@ type ownerCache struct {
 	born time.Time
 }
 
-// known returns the ids that are cached.
+// known returns the ids that are cached. When it is too old, too large, or from a clock that was
+// set back, it starts anew, empty.
 func (m *ownerCache) known(now time.Time) ownerIDs {
 	full := len(m.ids.projects)+len(m.ids.users)+len(m.ids.types) > maxOwners
 	if age := now.Sub(m.born); m.ids.projects == nil || full || age > ownersLast || age < 0 {

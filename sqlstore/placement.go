@@ -13,6 +13,7 @@ import (
 // placement.Store and is made by Open.
 type Store struct {
 	*engine.Engine
+	// owners belongs to the writing goroutine of the engine, as do all writers.
 	owners ownerCache
 }
 
@@ -72,7 +73,8 @@ func (s *Store) newWriter(t *sqlconn.Tx) *writer {
 	return w
 }
 
-// end gives the engine what the writer changed and asked for.
+// end gives the engine what the writer changed and asked for. It runs also when the function
+// panics, and before the engine decides on the outcome.
 func (w *writer) end() {
 	w.Tx.Entry = w.changed
 	if !w.wants.empty() {

@@ -92,7 +92,9 @@ func (w *writer) LockProvider(provider int64) error {
 	return err
 }
 
-// conflictRows is how many rows stand for all providers.
+// conflictRows is how many rows stand for all providers. It must stay as it is while several
+// versions run on one cluster: both sides have to write the same row. Providers that share a row by
+// chance make transactions run again, nothing worse.
 const conflictRows = 1024
 
 func (r *reader) ProvidersIn(root int64) ([]placement.ProviderRow, error) {
@@ -109,6 +111,8 @@ WHERE parent_provider_id = ?
 LIMIT 1`, provider)
 }
 
+// InsertProvider writes a root in two statements, as its own id is known after the first only. So
+// updated_at of a root is set from the start, as upstream's is.
 func (w *writer) InsertProvider(p placement.ProviderRow) (int64, error) {
 	id, clash, err := w.Insert(`
 INSERT INTO resource_providers (created_at, uuid, name, generation, root_provider_id, parent_provider_id)
@@ -128,7 +132,8 @@ WHERE id = ?`, w.Written, id)
 	return id, err
 }
 
-// providerClash finds out which unique value of a provider was taken.
+// providerClash finds out which unique value of a provider was taken. It may be asked because
+// Insert left the transaction usable.
 func (w *writer) providerClash(p placement.ProviderRow) error {
 	switch _, err := w.Provider(p.UUID); {
 	case err == nil:
@@ -140,6 +145,8 @@ func (w *writer) providerClash(p placement.ProviderRow) error {
 	}
 }
 
+// UpdateProvider asks for the name first: an UPDATE that meets a unique value would end the
+// transaction on PostgreSQL.
 func (w *writer) UpdateProvider(p placement.ProviderRow) error {
 	taken, err := w.Exists(`
 SELECT 1
@@ -161,6 +168,7 @@ SET name = ?, root_provider_id = ?, parent_provider_id = ?, updated_at = ?
 WHERE id = ?`, p.Name, root, orNull(p.Parent), w.Written, p.ID)
 }
 
+// SetRoot leaves generations alone. The providers are locked in the order of their ids before.
 func (w *writer) SetRoot(root int64, providers ...int64) error {
 	if err := w.lockIDs(providers...); err != nil {
 		return err
@@ -172,6 +180,8 @@ WHERE id IN (`, providers, `)`, root, w.Written)
 	return err
 }
 
+// DeleteProvider removes what belongs to the provider before its row. Upstream's tables have few
+// foreign keys, and none that deletes rows by itself.
 func (w *writer) DeleteProvider(provider int64) error {
 	for _, statement := range []string{
 		`DELETE FROM inventories WHERE resource_provider_id = ?`,
@@ -187,6 +197,8 @@ func (w *writer) DeleteProvider(provider int64) error {
 	return w.change(`DELETE FROM resource_providers WHERE id = ?`, provider)
 }
 
+// BumpProvider compares and swaps in one statement, so that it is safe without a lock. NULL is
+// generation 0, which upstream's column allows.
 func (w *writer) BumpProvider(provider int64, from placement.Generation) error {
 	return stale(w.change(`
 UPDATE resource_providers

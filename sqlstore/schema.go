@@ -31,6 +31,7 @@ var tableColumns = []struct{ table, columns string }{
 
 // A Schema is how a database gets upstream's tables, by the steps of upstream's own migrations.
 type Schema struct {
+	// sync is [placement_database]sync_on_startup, or an operator's command that upgrades.
 	sync bool // older ones may be upgraded
 	log  *slog.Logger
 }
@@ -83,6 +84,9 @@ func (s Schema) Prepare(ctx context.Context, ses *sqlconn.Session) error {
 	return err
 }
 
+// upgrade runs the steps that a database lacks and writes the revision once, at the end. On MySQL
+// each statement commits by itself, so that an interrupted upgrade begins again from the old
+// revision; its scripts allow that.
 func (s Schema) upgrade(t *sqlconn.Tx) error {
 	steps, err := s.StepsFor(t)
 	if err != nil || len(steps) == 0 {
@@ -133,6 +137,8 @@ func (s Schema) step(t *sqlconn.Tx, step migrations.Revision) error {
 	return nil
 }
 
+// blocked refuses a step while there are rows that forbid it, as upstream's migration of that
+// revision does: it says how many and what to run first.
 func (s Schema) blocked(t *sqlconn.Tx, step migrations.Revision) error {
 	if step.Blockers == "" {
 		return nil

@@ -5,6 +5,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
+// readNamed reads a row of a catalog, classes and traits alike: id, name and the time of its last
+// change.
 func readNamed(r *sqlconn.Row) placement.Named {
 	return placement.Named{ID: int32(r.Int(0)), Name: r.Text(1), Modified: r.Time(2)}
 }

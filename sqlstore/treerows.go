@@ -24,6 +24,8 @@ ORDER BY l.resource_provider_id, l.trait_id`
 ORDER BY l.resource_provider_id, l.aggregate_id`
 )
 
+// TreeRows reads each kind of row in a statement of its own, for a part of the roots at a time. In
+// a View they are of one state; a writer may rely on what belongs to providers that it has locked.
 func (r *reader) TreeRows(roots []int64) (placement.TreeRows, error) {
 	all := placement.TreeRows{FoldCase: r.Session.Dialect.FoldCase, FoldLike: r.Session.Dialect.FoldLike}
 	if roots == nil {
@@ -48,7 +50,8 @@ func (r *reader) TreeRows(roots []int64) (placement.TreeRows, error) {
 	return all, nil
 }
 
-// everything reads the snapshot of all trees.
+// everything reads the snapshot of all trees. A small one is read on one connection, so that
+// writers do not wait.
 func (r *reader) everything(all *placement.TreeRows) error {
 	counts, err := r.countRows()
 	if err != nil {
@@ -130,7 +133,8 @@ func (r *reader) progressOf(counts rowCounts) func(rows int) {
 	}
 }
 
-// whole reads all rows of a kind, of which there should be so many.
+// whole reads all rows of a kind, of which there should be so many. The count only sizes the list:
+// rows that were added since are read as well.
 func whole[T any](r *reader, read func(*sqlconn.Row) T, count int64, query string) ([]T, error) {
 	all := make([]T, 0, count)
 	err := r.Each(func(one *sqlconn.Row) { all = append(all, read(one)) }, query)
@@ -139,7 +143,7 @@ func whole[T any](r *reader, read func(*sqlconn.Row) T, count int64, query strin
 
 // addUsage adds what is allocated to inventories, which are all there are in the
 // order of a snapshot. Adding up what there is takes less time than looking for it
-// once for each inventory.
+// once for each inventory. Allocations without inventory are passed over.
 func (r *reader) addUsage(rows []placement.InventoryRow) error {
 	left := rows
 	return r.Each(func(one *sqlconn.Row) {
@@ -160,12 +164,14 @@ GROUP BY resource_provider_id, resource_class_id
 ORDER BY resource_provider_id, resource_class_id`)
 }
 
+// compareInventories is the order of inventories in a snapshot, by provider and class.
 func compareInventories(a, b *placement.InventoryRow) int {
 	return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Class, b.Class))
 }
 
 // part reads one kind of row, of the providers under the roots. Alias names the
-// table to join the providers to, none when they are the rows.
+// table to join the providers to, none when they are the rows. A provider whose root is NULL is in
+// no tree here; everything reads it as its own root.
 func part[T any](r *reader, read func(*sqlconn.Row) T, roots []int64, head, alias, order string) ([]T, error) {
 	if alias != "" {
 		head += `

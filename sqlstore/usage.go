@@ -24,6 +24,8 @@ WHERE p.external_id = ?`
 AND u.external_id = ?`
 )
 
+// ProjectUsage sorts here, since the databases do not agree on the place of NULL. A type that is
+// NULL reads as the empty text, which the wire package shows as unknown (microversion 1.38).
 func (r *reader) ProjectUsage(project, user string) (placement.ProjectUsage, error) {
 	from, args := usageJoins+usageWhere, []any{project}
 	if user != "" {

@@ -4,7 +4,8 @@ import (
 	"github.com/berthcloud/berth/placement"
 )
 
-// A writer is a reader that may change placement's rows.
+// A writer is a reader that may change placement's rows. One is made for each Update, or for the
+// requests of a Group, and is of no use after it.
 type writer struct {
 	reader
 	changed placement.Changes
@@ -21,10 +22,11 @@ func (w *writer) Changed(c placement.Changes) { w.changed.Add(c) }
 // OnCommit has fn called when what this Update wrote is durable.
 func (w *writer) OnCommit(fn func()) { w.Tx.OnCommit = append(w.Tx.OnCommit, fn) }
 
-// change is exec for a statement that must find its row.
+// change is Exec for a statement that must find its row.
 func (w *writer) change(query string, args ...any) error { return noRow(w.Tx.Change(query, args...)) }
 
-// wants are the providers that an Update asked to lock.
+// wants are the providers that an Update asked to lock. All are locked at once, in the order of
+// their ids, when the Update runs again (lockFirst).
 type wants struct {
 	ids   []int64
 	uuids []placement.UUID // of those that were not free

@@ -7,6 +7,7 @@ import "math/bits"
 // anchors, so only an assignment of such providers alone can come twice; which
 // anchor it is then reported at makes no difference to the answer.
 func (a *assignment) repeated() bool {
+	// Without sharing providers each provider is in one tree, and so is each candidate.
 	if len(a.sharingProviders) == 0 {
 		return false
 	}

@@ -51,6 +51,7 @@ type builder struct {
 	mappings [][]*snapshot.Provider // by group
 }
 
+// noUse is the index of no use.
 const noUse = -1
 
 // reserve makes space for the candidates of a query.

@@ -80,6 +80,8 @@ func (r *request) vacuous() bool {
 	return len(r.needs) == 0 && len(r.required) == 0 && len(r.memberOf) == 0
 }
 
+// needs resolves resources. An unknown class is noted in the query, whose fault Search finds later:
+// upstream may end its search before it comes to the name.
 func (q *compiledQuery) needs(resources []placement.ClassAmount) []need {
 	needs := make([]need, 0, len(resources))
 	for _, r := range resources {
@@ -90,6 +92,7 @@ func (q *compiledQuery) needs(resources []placement.ClassAmount) []need {
 	return needs
 }
 
+// traits resolves names of traits, and notes unknown ones as needs does.
 func (q *compiledQuery) traits(names []string) []placement.TraitID {
 	ids := make([]placement.TraitID, 0, len(names))
 	for _, name := range names {

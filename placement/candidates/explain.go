@@ -207,6 +207,8 @@ type funnel struct {
 	needs int
 }
 
+// newFunnel returns a funnel with two steps for each need, one for each other constraint, and one
+// for what is left; count relies on this order.
 func newFunnel(q *compiledQuery, r *request) *funnel {
 	f := &funnel{needs: len(r.needs)}
 	for _, n := range r.needs {
@@ -236,6 +238,8 @@ func (f *funnel) count(v verdict, need int, within bool) {
 	f.steps[at].Providers++
 }
 
+// drops returns the steps that dropped any, and how many providers are left. The funnel is of no
+// use after it.
 func (f *funnel) drops() ([]Drop, int) {
 	last := len(f.steps) - 1
 	left := f.steps[last].Providers

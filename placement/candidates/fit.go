@@ -137,6 +137,7 @@ func satisfies(p *snapshot.Provider, sets [][]placement.TraitID) bool {
 	return true
 }
 
+// hasAny reports whether p has one of the traits; of none it has none.
 func hasAny(p *snapshot.Provider, ids []placement.TraitID) bool {
 	return slices.ContainsFunc(ids, p.HasTrait)
 }
@@ -151,6 +152,7 @@ func memberOfAll(p *snapshot.Provider, sets [][]placement.AggregateID) bool {
 	return true
 }
 
+// memberOfAny reports whether p itself is a member of one of the aggregates.
 func memberOfAny(p *snapshot.Provider, ids []placement.AggregateID) bool {
 	return slices.ContainsFunc(ids, p.InAggregate)
 }

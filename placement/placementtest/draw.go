@@ -90,7 +90,7 @@ func bend(t *rapid.T, r *placement.InventoryRow) {
 	}
 }
 
-// Question draws a query. Odd names are drawn seldom: nobody, a trait or class
+// Question draws a query. Odd names are drawn seldom: a provider, a trait or a class
 // that does not exist.
 func Question(t *rapid.T, b *Builder) placement.Query {
 	var q placement.Query

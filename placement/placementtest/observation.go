@@ -109,7 +109,7 @@ func rootsOf(w *snapshot.Snapshot, set []uint64) []placement.UUID {
 	return roots
 }
 
-// mostRoom is more than any inventory of the books has.
+// mostRoom is more than any inventory of an observed snapshot has.
 const mostRoom = 20
 
 // observeFree returns the biggest amount for which there may be free capacity in each

@@ -40,6 +40,8 @@ func (s *Service) SetAggregates(ctx context.Context, uuid placement.UUID, seen *
 	return after, err
 }
 
+// setAggregates makes the links of a provider those that are wanted, in the fewest writes. An
+// aggregate without members keeps its row as in upstream.
 func (t *tx) setAggregates(p placement.ProviderRow, want []placement.UUID) error {
 	rows, err := t.ProviderAggregates(p.ID)
 	if err != nil {

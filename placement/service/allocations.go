@@ -24,7 +24,9 @@ func (s *Service) SetManyAllocations(ctx context.Context, cs []placement.Claim) 
 	return s.claimTogether(ctx, "Unable to allocate inventory ", cs...)
 }
 
-// claimTogether writes claims as one request. Unknown classes are reported behind the prefix.
+// claimTogether writes claims as one request. Unknown classes are reported behind the prefix. The
+// first try decides on the snapshot where it can; after a conflict the next ones read rows under
+// locks, since a snapshot that was stale once may be so again.
 func (s *Service) claimTogether(ctx context.Context, unknownPrefix string, claims ...placement.Claim) error {
 	r := &claimRequest{claims: s.owned(claims)}
 	return s.claim(ctx, func(try int) error {
@@ -45,7 +47,8 @@ func (s *Service) owned(claims []placement.Claim) []placement.Claim {
 }
 
 // describe turns the rules' findings into faults; unknown classes are told
-// after the given words.
+// after the given words. Other errors, among them ErrStale and ErrNoRow, on which claim tries
+// again, pass unchanged.
 func (s *Service) describe(err error, unknownPrefix string) error {
 	var unknown unknownClass
 	var refused refusedClaim
@@ -59,7 +62,9 @@ func (s *Service) describe(err error, unknownPrefix string) error {
 }
 
 // claim calls attempt, which claims, again when a generation changed under it, and tells
-// the observer.
+// the observer. There are [placement]allocation_conflict_retry_count tries in all, without a pause,
+// as in upstream's objects.allocation.replace_all; after the last one the client gets a 409 with
+// CodeConcurrentUpdate.
 func (s *Service) claim(ctx context.Context, attempt func(try int) error) error {
 	for try := 0; ; try++ {
 		err := attempt(try)
@@ -76,6 +81,8 @@ func (s *Service) claim(ctx context.Context, attempt func(try int) error) error 
 	}
 }
 
+// outcome is the event of a claim that ended with err. A generation that the client named and that
+// was not the current one is a conflict as well, not a refusal.
 func outcome(err error) ClaimEvent {
 	switch kind, code := fault.Of(err); {
 	case err == nil:
@@ -88,6 +95,7 @@ func outcome(err error) ClaimEvent {
 	return ClaimRefused
 }
 
+// observe calls Settings.Observe, on the goroutine of the request and outside of any transaction.
 func (s *Service) observe(e ClaimEvent) {
 	if s.settings.Observe != nil {
 		s.settings.Observe(e)
@@ -95,7 +103,8 @@ func (s *Service) observe(e ClaimEvent) {
 }
 
 // DeleteAllocations removes all allocations of a consumer, and the consumer. No
-// provider's generation rises. It fails as NotFound when there are none.
+// provider's generation rises. It fails as NotFound when there are none. Upstream does the same:
+// delete_all in its objects.allocation increments nothing.
 func (s *Service) DeleteAllocations(ctx context.Context, consumer placement.UUID) error {
 	r := &claimRequest{claims: []placement.Claim{{Consumer: consumer}}, release: true}
 	return s.retry(ctx, func(try int) error {

@@ -26,7 +26,9 @@ var errBesideOthers = errors.New("placement: refused for what is not committed")
 
 // writeTogether has a request written with those that wait when it does. When it returns,
 // the snapshot has what became of it, or is sure to have it before it is answered from:
-// also a refusal waits, since it may rest on a write that the snapshot does not show.
+// also a refusal waits, since it may rest on a write that the snapshot does not show. The loop has
+// no limit of its own: the store refuses a request that it cannot write within its time, and a
+// context that ended is an error of claims.
 func (s *Service) writeTogether(ctx context.Context, r *claimRequest) error {
 	err := s.claims(ctx, s.settings.Now(), r)
 	for errors.Is(err, errBesideOthers) { // until it is decided, or ctx ends
@@ -42,7 +44,9 @@ func (s *Service) writeTogether(ctx context.Context, r *claimRequest) error {
 }
 
 // writeClaims decides and writes requests, each a *claimRequest, in one transaction. Those
-// about one consumer are written one after the other, in their order.
+// about one consumer are written one after the other, in their order. It runs on the writing
+// goroutine of the store, which is why newer needs no lock. A transaction may be run again: nothing
+// is kept from one run to the next but by OnCommit.
 func (s *Service) writeClaims(w placement.Writer, requests []any) []error {
 	outcome := make([]error, len(requests))
 	newer := s.newer
@@ -58,6 +62,8 @@ func (s *Service) writeClaims(w placement.Writer, requests []any) []error {
 		if rest = others; rest == nil {
 			break
 		}
+		// What the first requests made of the trees is what the next ones start from, in this
+		// transaction only: newer itself changes when it is durable.
 		newer = maps.Clone(newer)
 		for _, r := range replacements {
 			newer[r.From] = r.To
@@ -103,7 +109,9 @@ func (s *Service) writeGroup(w placement.Writer, g *claimGroup, newer map[*snaps
 	return replacements, nil
 }
 
-// publish has the snapshot follow what a transaction makes of trees, once that is durable.
+// publish has the snapshot follow what a transaction makes of trees, once that is durable. On a
+// shared store the trees are not noted for the next refresh: the entry in the change log has them,
+// and follow brings them in with what others wrote before.
 func (s *Service) publish(w placement.Writer, replacements []snapshot.Replacement) {
 	var changes placement.Changes
 	for _, r := range replacements {
@@ -125,7 +133,8 @@ func (s *Service) publish(w placement.Writer, replacements []snapshot.Replacemen
 }
 
 // dropReached drops the trees that the snapshot has left behind: it only goes on from one of
-// them to the next, or reads another.
+// them to the next, or reads another. It walks each chain from the tree that the snapshot shows, so
+// that what is kept is the rest of the chains.
 func (s *Service) dropReached(w *snapshot.Snapshot) {
 	ahead := make(map[*snapshot.Tree]*snapshot.Tree)
 	for t := range s.newer {
@@ -138,7 +147,8 @@ func (s *Service) dropReached(w *snapshot.Snapshot) {
 	s.newer = ahead
 }
 
-// A claimGroup is requests of one transaction.
+// A claimGroup is requests of one transaction. The three lists have one element for each request,
+// in the order of arrival.
 type claimGroup struct {
 	all       []*claimRequest
 	outcome   []*error                    // by request
@@ -146,6 +156,8 @@ type claimGroup struct {
 	follows   bool                        // others of the transaction were written before
 }
 
+// newClaimGroup makes a group of all requests of a transaction. Its members write their results
+// into the elements of outcome.
 func newClaimGroup(requests []any, outcome []error) *claimGroup {
 	g := new(claimGroup)
 	for i, r := range requests {
@@ -159,7 +171,8 @@ func (g *claimGroup) add(r *claimRequest, outcome *error) {
 }
 
 // distinct splits off the requests about consumers of earlier requests; others is nil when
-// there are none.
+// there are none. Two claims of one consumer cannot be decided side by side: the second one must
+// see the generation that the first one leaves. Splitting keeps their order.
 func (g *claimGroup) distinct() (first, others *claimGroup) {
 	first = &claimGroup{follows: g.follows}
 	about := make(map[placement.UUID]bool)
@@ -181,6 +194,8 @@ func (g *claimGroup) distinct() (first, others *claimGroup) {
 
 // refusedAlone reports whether a request that a state of rows refuses is refused whatever
 // the requests before it take: for its consumer, or by what was read before they were decided.
+// Requests that follow others of the same transaction are never refused alone, since what was read
+// is what the others wrote.
 func (g *claimGroup) refusedAlone(at int, state *claimState) bool {
 	committed := newClaimState(state.snapshot)
 	committed.classes = state.classes
@@ -195,7 +210,8 @@ func (g *claimGroup) needRows(w *snapshot.Snapshot, shared bool) bool {
 	})
 }
 
-// unsureClasses reports whether claims name a class that is not one of the standard ones.
+// unsureClasses reports whether claims name a class that is not one of the standard ones. Standard
+// classes have the same id everywhere and are never deleted.
 func unsureClasses(w *snapshot.Snapshot, claims []placement.Claim) bool {
 	for _, c := range claims {
 		for _, a := range c.Allocations {
@@ -210,7 +226,9 @@ func unsureClasses(w *snapshot.Snapshot, claims []placement.Claim) bool {
 }
 
 // decide decides all requests on the snapshot. It reports false when that refuses any, but
-// for what was read of its consumers: then nothing is decided.
+// for what was read of its consumers: then nothing is decided. A refusal by the snapshot is not
+// final, since it may lack what was released meanwhile; an acceptance is checked again by the
+// generations that WriteClaims compares.
 func (g *claimGroup) decide(w placement.Writer, state *claimState) (bool, error) {
 	if err := g.readConsumers(w, func(c placement.Claim) bool { return c.Seen == nil || c.Seen.Exists }); err != nil {
 		return false, err
@@ -228,7 +246,8 @@ func (g *claimGroup) decide(w placement.Writer, state *claimState) (bool, error)
 	return true, nil
 }
 
-// ofConsumer reports whether a request is refused for what its consumer is.
+// ofConsumer reports whether a request is refused for what its consumer is. These were read from
+// the store in this transaction, so that reading rows would refuse them as well.
 func ofConsumer(err error) bool {
 	kind, code := fault.Of(err)
 	return kind == fault.NotFound || kind == fault.Conflict && code == placement.CodeConcurrentUpdate
@@ -261,7 +280,8 @@ func (g *claimGroup) readConsumers(w placement.Writer, asks func(placement.Claim
 }
 
 // stateOfRows reads the consumers of all requests of a group, and the trees of their
-// providers, which it locks.
+// providers, which it locks. Consumers are read without locks: WriteClaims compares their
+// generations.
 func (s *Service) stateOfRows(w placement.Writer, g *claimGroup) (*claimState, error) {
 	if err := g.readConsumers(w, func(placement.Claim) bool { return true }); err != nil {
 		return nil, err
@@ -300,7 +320,9 @@ func readConsumer(w placement.Writer, who *placement.ConsumerState) error {
 	return err
 }
 
-// readState locks and reads the trees of the providers that claims name or free.
+// readState locks and reads the trees of the providers that claims name or free. The result is a
+// snapshot of these trees alone, whose providers are locked until the transaction ends. A provider
+// that does not exist is not in it; the rules refuse the claim then.
 func (s *Service) readState(w placement.Writer, claims []placement.Claim, consumers []placement.ConsumerState) (*claimState, error) {
 	var uuids []placement.UUID
 	for _, who := range consumers {

@@ -15,7 +15,9 @@ import (
 // them, and read nothing: the state comes from the snapshot or from rows (claim_group.go).
 // What they return is rows to write, each of which names what it must find.
 
-// refusedClaim is the text about a claim that the inventories do not allow.
+// refusedClaim is the text about a claim that the inventories do not allow. Its text follows that
+// of upstream's exceptions InvalidInventory, InvalidAllocationConstraintsViolated and
+// InvalidAllocationCapacityExceeded.
 type refusedClaim string
 
 func (r refusedClaim) Error() string { return string(r) }
@@ -30,11 +32,12 @@ type claimRequest struct {
 }
 
 // A claimState is the state of providers that requests are decided on, one after the other,
-// and what those that were accepted change.
+// and what those that were accepted change. It belongs to one transaction and one goroutine. A
+// refused request leaves it as it was: accept and free come after all checks.
 type claimState struct {
 	snapshot *snapshot.Snapshot
 	// newer leads from trees of the snapshot to what this service's own commits made of
-	// them since.
+	// them since. A chain of several commits is followed to its end.
 	newer map[*snapshot.Tree]*snapshot.Tree
 	// classes are the ids of resource classes by name, nil when the snapshot knows them.
 	classes map[string]placement.ClassID
@@ -45,6 +48,7 @@ type claimState struct {
 	rows    placement.ClaimRows
 }
 
+// newClaimState returns the state of a snapshot with nothing pending.
 func newClaimState(w *snapshot.Snapshot) *claimState {
 	return &claimState{snapshot: w, pending: snapshot.NewPending(), raised: make(map[int64]int)}
 }
@@ -59,7 +63,9 @@ type claimLine struct {
 	amount   int64
 }
 
-// provider finds a provider and its tree as they are by now, nil when there is none.
+// provider finds a provider and its tree as they are by now, nil when there is none. Commits of
+// claims keep the providers of a tree and their places, so that the index in the old tree is good
+// in the new one.
 func (s *claimState) provider(uuid placement.UUID) (*snapshot.Provider, *snapshot.Tree) {
 	found, t := s.snapshot.Provider(uuid)
 	if found == nil {
@@ -85,7 +91,9 @@ func (s *claimState) class(name string) placement.ClassID {
 
 // decide accepts or refuses a request about consumers, in the order of its claims. It
 // returns ErrStale when the consumers have what the providers do not show, else why the
-// request is refused: a fault, an unknownClass or a refusedClaim.
+// request is refused: a fault, an unknownClass or a refusedClaim. A request that breaks several
+// rules gets the fault of the first, in this order: generations of the consumers, providers,
+// classes, inventories, units, capacity.
 func (s *claimState) decide(r *claimRequest, consumers []placement.ConsumerState) error {
 	if r.release {
 		return s.release(consumers[0])
@@ -97,7 +105,8 @@ func (s *claimState) decide(r *claimRequest, consumers []placement.ConsumerState
 	return s.claim(r.claims, consumers, lines)
 }
 
-// release accepts that a consumer gives back all that it has.
+// release accepts that a consumer gives back all that it has. A consumer whose allocations are all
+// on providers that were deleted has none as far as the API shows: that is NotFound.
 func (s *claimState) release(who placement.ConsumerState) error {
 	visible := func(h placement.AllocatedAmount) bool { return h.ProviderUUID != "" }
 	if who.ID == 0 || !slices.ContainsFunc(who.Allocations, visible) {
@@ -112,7 +121,9 @@ func (s *claimState) release(who placement.ConsumerState) error {
 }
 
 // lines looks up what claims ask for. It refuses those that cannot be meant: for another
-// generation of the consumer, or on providers that do not exist.
+// generation of the consumer, or on providers that do not exist. A claim without allocations gets
+// lines of amount 0 for what its consumer has, so that the generations of those providers rise, as
+// upstream's do.
 func (s *claimState) lines(claims []placement.Claim, consumers []placement.ConsumerState) ([]claimLine, error) {
 	for i, c := range claims {
 		if err := expects(c.Seen, consumers[i]); err != nil {
@@ -141,7 +152,9 @@ func (s *claimState) lines(claims []placement.Claim, consumers []placement.Consu
 	return lines, nil
 }
 
-// expects compares what the client knows of the consumer with what is.
+// expects compares what the client knows of the consumer with what is. The words null and None are
+// upstream's: it compares a consumer that does not exist with null and writes what the client sent
+// as Python does.
 func expects(seen *placement.ConsumerSeen, who placement.ConsumerState) error {
 	if seen == nil {
 		return nil
@@ -158,7 +171,8 @@ func expects(seen *placement.ConsumerSeen, who placement.ConsumerState) error {
 	return nil
 }
 
-// spelled is a generation as the client wrote it.
+// spelled is a generation as the client wrote it. Conflicts repeat it, and upstream repeats what it
+// parsed: Python's JSON tells 1.0 from 1.
 func spelled(g placement.Generation, as string) string {
 	if as != "" {
 		return as
@@ -166,19 +180,24 @@ func spelled(g placement.Generation, as string) string {
 	return strconv.FormatInt(int64(g), 10)
 }
 
+// consumerConflict is the fault of a claim that names another generation of its consumer than it
+// has (microversion 1.28). Upstream answers it without a retry of its own.
 func consumerConflict(expected, got any) error {
 	return fault.New(fault.Conflict, placement.CodeConcurrentUpdate,
 		"consumer generation conflict - expected %v but got %v", expected, got)
 }
 
-// A claimedProvider is a provider that the lines of a request name.
+// A claimedProvider is a provider that the lines of a request name. The tree is kept with it for
+// the row of the bump, which names the root.
 type claimedProvider struct {
 	*snapshot.Provider
 	tree *snapshot.Tree
 }
 
 // claim accepts claims whose lines were looked up, unless the inventories do not allow
-// them. What their consumers have counts as free, whichever of them has it.
+// them. What their consumers have counts as free, whichever of them has it. Amounts of one class on
+// one provider are summed over all claims of the request before they are compared with the
+// capacity, while units and steps are checked for each.
 func (s *claimState) claim(claims []placement.Claim, consumers []placement.ConsumerState, lines []claimLine) error {
 	for _, l := range lines {
 		if l.class < 0 {
@@ -225,7 +244,9 @@ func (s *claimState) claim(claims []placement.Claim, consumers []placement.Consu
 	return nil
 }
 
-// owns adds up what a consumer has. It returns ErrStale when its providers do not show it.
+// owns adds up what a consumer has. It returns ErrStale when its providers do not show it. An
+// amount that is larger than what its inventory shows in use means that the snapshot is older than
+// the row of the consumer, or newer.
 func (s *claimState) owns(who placement.ConsumerState, sum map[snapshot.InventoryKey]int64) error {
 	for _, h := range who.Allocations {
 		if h.ProviderUUID == "" {
@@ -264,13 +285,17 @@ func (s *claimState) claimed(lines []claimLine) (order []*claimedProvider, byUUI
 	return order, byUUID
 }
 
+// refuse returns why the inventory does not allow the line, in the words of upstream's exceptions
+// InvalidAllocationConstraintsViolated and InvalidAllocationCapacityExceeded.
 func (l claimLine) refuse(provider placement.UUID, why string) error {
 	return refusedClaim("Unable to create allocation for '" + l.name + "' on resource provider '" +
 		string(provider) + "'. The requested amount would " + why + ".")
 }
 
 // checkOffered refuses claims that name providers which offer none of all the classes
-// asked for. Upstream names them all in one message.
+// asked for. Upstream names them all in one message. Classes are named in the order of their ids
+// and providers in the order of the request; upstream iterates over sets, whose order means
+// nothing.
 func checkOffered(order []*claimedProvider, lines []claimLine) error {
 	asked := make(map[placement.ClassID]string)
 	for _, l := range lines {
@@ -299,7 +324,8 @@ func checkOffered(order []*claimedProvider, lines []claimLine) error {
 }
 
 // accept adds the rows of claims. A consumer that has nothing afterwards is removed, and
-// one that did not exist is not added.
+// one that did not exist is not added. Consumers are freed first, all of them: a request may move
+// allocations from one of its consumers to another (POST /allocations).
 func (s *claimState) accept(claims []placement.Claim, consumers []placement.ConsumerState, lines []claimLine, byUUID map[placement.UUID]*claimedProvider) {
 	for _, who := range consumers {
 		s.free(who)
@@ -332,7 +358,8 @@ func (s *claimState) accept(claims []placement.Claim, consumers []placement.Cons
 	}
 }
 
-// free takes off all that a consumer has, which owns found its providers to show.
+// free takes off all that a consumer has, which owns found its providers to show. Usage of an
+// inventory that was deleted meanwhile is not subtracted: there is no total to subtract it from.
 func (s *claimState) free(who placement.ConsumerState) {
 	if len(who.Allocations) == 0 {
 		return
@@ -353,14 +380,16 @@ func (s *claimState) free(who placement.ConsumerState) {
 	s.rows.Released[who.UUID] = who.Allocations
 }
 
-// touch notes that what is pending is about a tree.
+// touch notes that what is pending is about a tree. Trees are few in a group, so that a list is
+// searched rather than a map kept.
 func (s *claimState) touch(t *snapshot.Tree) {
 	if !slices.Contains(s.trees, t) {
 		s.trees = append(s.trees, t)
 	}
 }
 
-// raise raises the generation of a provider by one.
+// raise raises the generation of a provider by one. Several requests of a group that name the
+// provider make one row, from the generation before all of them.
 func (s *claimState) raise(p *snapshot.Provider, tree *snapshot.Tree) {
 	s.touch(tree)
 	from := p.Generation + placement.Generation(s.pending.Bumps[p.ID])
@@ -379,7 +408,8 @@ func (s *claimState) empty() bool {
 	return len(s.trees) == 0 && len(s.rows.Deletes) == 0 && len(s.rows.Released) == 0
 }
 
-// replacements are what the trees become, with rows written at the given time.
+// replacements are what the trees become, with rows written at the given time. They must be made
+// after all requests are decided, and once: what is pending is for the whole transaction.
 func (s *claimState) replacements(written time.Time) []snapshot.Replacement {
 	replacements := make([]snapshot.Replacement, len(s.trees))
 	for i, t := range s.trees {

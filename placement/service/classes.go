@@ -38,7 +38,9 @@ func (s *Service) EnsureClass(ctx context.Context, name string) (created bool, e
 }
 
 // ensureClass gives a new class the number after the highest, as upstream does. A name that
-// another service took since the transaction began is found when the row is inserted.
+// another service took since the transaction began is found when the row is inserted. Where two
+// services choose the same number at once, the loser gets ErrStale from InsertClass and is run
+// again by update.
 func (t *tx) ensureClass(name string) (created bool, err error) {
 	t.changes.Catalogs = true
 	list, err := t.Classes()
@@ -112,6 +114,8 @@ func (s *Service) DeleteClass(ctx context.Context, name string) error {
 	return err
 }
 
+// classInUse is the fault of deleting a class that has inventory (409, with upstream's text for
+// ResourceClassInUse).
 func classInUse(name string) error {
 	return fault.New(fault.Conflict, "",
 		"Error in delete resource class: Cannot delete resource class %s. Class is in use in inventory.", name)

@@ -76,6 +76,8 @@ func (s *Service) AddInventory(ctx context.Context, uuid placement.UUID, inv pla
 	})
 }
 
+// invalidIfUnknown turns an unknown class into the fault of writing inventory of it (400), and
+// passes other errors on. Where the class is part of the path, the fault is NotFound instead.
 func invalidIfUnknown(err error, attempt string, provider placement.UUID) error {
 	var unknown unknownClass
 	if errors.As(err, &unknown) {
@@ -139,7 +141,8 @@ func (s *Service) DeleteInventory(ctx context.Context, uuid placement.UUID, clas
 }
 
 // changeInventories runs fn on a provider of the generation that the rule asks
-// for and raises the generation, which it returns.
+// for and raises the generation, which it returns. The generation rises also when fn changes
+// nothing: upstream increments it with each write of inventory.
 func (s *Service) changeInventories(ctx context.Context, uuid placement.UUID, rule placement.InventoryRule, fn func(*tx, placement.ProviderRow) error) (placement.Generation, error) {
 	var after placement.Generation
 	err := s.update(ctx, func(t *tx) error {
@@ -159,7 +162,8 @@ func (s *Service) changeInventories(ctx context.Context, uuid placement.UUID, ru
 	return after, err
 }
 
-// bump raises a provider's generation from the one that was read.
+// bump raises a provider's generation from the one that was read. The row was locked when it was
+// read, where the database has such locks; the comparison is what protects it where it was not.
 func (t *tx) bump(p placement.ProviderRow) error {
 	err := t.BumpProvider(p.ID, p.Generation)
 	if errors.Is(err, placement.ErrStale) {
@@ -168,12 +172,14 @@ func (t *tx) bump(p placement.ProviderRow) error {
 	return err
 }
 
-// unknownClass is the text about a class that does not exist.
+// unknownClass is the text about a class that does not exist. Each operation makes its own fault of
+// it: the status and the words before the text differ.
 type unknownClass string
 
 func (u unknownClass) Error() string { return string(u) }
 
-// usedInventory is the text about inventory that is in use.
+// usedInventory is the text about inventory that is in use. Each operation makes its own fault of
+// it, since the codes differ.
 type usedInventory string
 
 func (u usedInventory) Error() string { return string(u) }
@@ -194,6 +200,7 @@ func (t *tx) classID(name string) (placement.ClassID, error) {
 	return id, nil
 }
 
+// classIDs returns the ids of all classes by name, read in this transaction.
 func (t *tx) classIDs() (map[string]placement.ClassID, error) {
 	list, err := t.Classes()
 	ids := make(map[string]placement.ClassID, len(list))
@@ -204,7 +211,8 @@ func (t *tx) classIDs() (map[string]placement.ClassID, error) {
 }
 
 // setInventories makes the provider offer exactly invs, whose classes have the given ids.
-// Its generation stays.
+// Its generation stays. Removal comes first, so that nothing is written when inventory in use would
+// go. What is allocated beyond a smaller total stays allocated, as in upstream.
 func (t *tx) setInventories(p placement.ProviderRow, invs []placement.InventoryOf, ids map[string]placement.ClassID) error {
 	want := make(map[placement.ClassID]placement.Inventory, len(invs))
 	var order []placement.ClassID
@@ -254,7 +262,8 @@ func (t *tx) writeInventories(p placement.ProviderRow, order []placement.ClassID
 
 // deleteInventories removes inventory of the classes and returns how many there
 // were. Those in use are refused with a usedInventory that lists them in the
-// order of their ids.
+// order of their ids. The provider is locked by then, and a claim locks it before it writes
+// allocations, so that none comes in between.
 func (t *tx) deleteInventories(p placement.ProviderRow, classes ...placement.ClassID) (int, error) {
 	if len(classes) == 0 {
 		return 0, nil
@@ -294,7 +303,9 @@ func (t *tx) classNames(ids []placement.ClassID) ([]string, error) {
 	return names, err
 }
 
-// lockCustom keeps the custom classes among some from being deleted.
+// lockCustom keeps the custom classes among some from being deleted. Standard classes are never
+// deleted and need no lock. A class that does not exist any more is ErrNoRow, on which the
+// operation runs again and finds the name unknown.
 func (t *tx) lockCustom(ids ...placement.ClassID) error {
 	custom := slices.DeleteFunc(slices.Clone(ids), func(id placement.ClassID) bool { return id < placement.FirstCustomClass })
 	if len(custom) == 0 {

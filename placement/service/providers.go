@@ -11,7 +11,8 @@ import (
 
 // CreateProvider adds a provider of generation 0. It fails as Invalid when it
 // has no name or when the parent is itself or does not exist, and as Conflict
-// when name or UUID are taken.
+// when name or UUID are taken. The root of a new child is that of its parent, which is locked until
+// the end so that it is neither moved nor deleted.
 func (s *Service) CreateProvider(ctx context.Context, n placement.NewProvider) (placement.ProviderInfo, error) {
 	info := placement.ProviderInfo{UUID: n.UUID, Name: n.Name, Parent: n.Parent, Root: n.UUID, Modified: s.settings.Now()}
 	if n.Name == "" {
@@ -46,7 +47,8 @@ func invalidProvider(n placement.NewProvider, reason string) error {
 		"Unable to create resource provider \"%s\", %s: Object action create failed because: %s", n.Name, n.UUID, reason)
 }
 
-// parentFor finds the parent of a provider to be created.
+// parentFor finds the parent of a provider to be created. It is locked together with the root of
+// its tree.
 func (t *tx) parentFor(n placement.NewProvider) (placement.ProviderRow, error) {
 	if n.Parent == n.UUID {
 		return placement.ProviderRow{}, invalidProvider(n, "parent provider UUID cannot be same as UUID. "+
@@ -70,6 +72,8 @@ func (t *tx) rootUUID(root int64) (placement.UUID, error) {
 	return "", err
 }
 
+// duplicateProvider turns the store's errors for a taken UUID or name into the faults of POST
+// /resource_providers. Where both are taken the UUID is reported.
 func duplicateProvider(err error, n placement.NewProvider) error {
 	switch {
 	case errors.Is(err, placement.ErrUUIDTaken):
@@ -124,7 +128,8 @@ func (s *Service) UpdateProvider(ctx context.Context, uuid placement.UUID, c pla
 	return info, err
 }
 
-// info describes a row as it is now.
+// info describes a row as it is now. It reads the tree again, since parent and root may just have
+// changed; Modified is that of the row given.
 func (t *tx) info(row placement.ProviderRow) (placement.ProviderInfo, error) {
 	info := placement.ProviderInfo{UUID: row.UUID, Name: row.Name, Generation: row.Generation, Modified: row.Modified}
 	tree, err := t.ProvidersIn(row.Root)
@@ -179,6 +184,8 @@ func (m *move) plan() error {
 	return nil
 }
 
+// toRoot plans that the provider becomes the root of what is below it. A root that is to stay one
+// is no change.
 func (m *move) toRoot() error {
 	if m.row.Parent == 0 {
 		return nil
@@ -192,12 +199,15 @@ func (m *move) toRoot() error {
 	return err
 }
 
+// refuse is the fault of a move (400), in the words of upstream's exception.ObjectActionError.
+// Upstream says create where the new parent is looked up, in an update as well.
 func (m *move) refuse(action, reason string) error {
 	return fault.New(fault.Invalid, "", "Unable to save resource provider %s: Object action %s failed because: %s",
 		m.row.UUID, action, reason)
 }
 
-// subtree lists the ids of the provider and of all that are below it.
+// subtree lists the ids of the provider and of all that are below it. It is for moves with rows
+// only: without them the list has the provider alone.
 func (m *move) subtree() []int64 {
 	children := make(map[int64][]int64)
 	for _, r := range m.rows {

@@ -47,7 +47,9 @@ func (s *Service) Reconcile(ctx context.Context) (trees int, err error) {
 }
 
 // startCollecting begins to collect what this service writes and what it reads in the change log, and
-// returns a function that returns what there was so far.
+// returns a function that returns what there was so far. Roots are collected and not trees: what is
+// compared are the ids of trees. The caller holds the lock reconciling, so that there is one
+// collection at a time.
 func (s *Service) startCollecting() (soFar func() placement.Changes) {
 	s.pending.Lock()
 	defer s.pending.Unlock()
@@ -83,7 +85,9 @@ func (d differences) changes() placement.Changes {
 	return all
 }
 
-// foreign counts the trees behind checksums in which none of the given changes is.
+// foreign counts the trees behind checksums in which none of the given changes is. A checksum
+// covers several trees: when this service wrote to one of them the difference may be its own, and
+// none of them is counted.
 func (d differences) foreign(known placement.Changes) (trees int) {
 	for _, c := range d.roots {
 		ours := known.All
@@ -130,7 +134,8 @@ func (s *Service) compare(r placement.Reader) (d differences, err error) {
 }
 
 // compare returns the checksums that differ and did not differ in just this way
-// before, and all that do.
+// before, and all that do. It consumes the map of the snapshot's checksums: what is left in it are
+// providers that the store does not have.
 func (o drifts) compare(store []placement.Checksum, snapshot map[int64]placement.Checksum) (news map[int64]bool, found drifts) {
 	news, found = make(map[int64]bool), make(drifts)
 	note := func(now drift, first int64) {
@@ -150,7 +155,8 @@ func (o drifts) compare(store []placement.Checksum, snapshot map[int64]placement
 	return news, found
 }
 
-// addRoots adds the roots of the providers that a snapshot has in some checksums.
+// addRoots adds the roots of the providers that a snapshot has in some checksums. Providers
+// that were deleted in the store are in the snapshot only: RootsBetween does not find their trees.
 func addRoots(byChecksum map[int64]*placement.Changes, w *snapshot.Snapshot) {
 	for t := range w.Trees() {
 		for _, p := range t.Providers {

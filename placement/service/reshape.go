@@ -29,6 +29,9 @@ func (s *Service) Reshape(ctx context.Context, r placement.Reshape) error {
 	})
 }
 
+// reshape runs in one transaction, in upstream's order: generations, consumers and providers of the
+// claims, inventories, claims, inventories once more. It reads rows only, as the snapshot lacks
+// what the transaction itself wrote.
 func (t *tx) reshape(s *Service, r placement.Reshape) error {
 	for _, pi := range r.Inventories {
 		if err := t.reshapable(pi); err != nil {
@@ -72,7 +75,9 @@ func (t *tx) reshape(s *Service, r placement.Reshape) error {
 	return nil
 }
 
-// claimLines reads the consumers of claims and looks up what the claims ask for.
+// claimLines reads the consumers of claims and looks up what the claims ask for. It comes before
+// the inventories are written, so that a claim that makes no sense is refused for that, whatever
+// the inventories.
 func (t *tx) claimLines(s *Service, claims []placement.Claim) ([]placement.ConsumerState, []claimLine, error) {
 	consumers := make([]placement.ConsumerState, len(claims))
 	for i, c := range claims {
@@ -89,7 +94,8 @@ func (t *tx) claimLines(s *Service, claims []placement.Claim) ([]placement.Consu
 	return consumers, lines, err
 }
 
-// writeClaims decides claims on the inventories that the transaction wrote, and writes them.
+// writeClaims decides claims on the inventories that the transaction wrote, and writes them. The
+// state is read again, as offerAlso raised generations and changed inventories since claimLines.
 func (t *tx) writeClaims(s *Service, claims []placement.Claim, consumers []placement.ConsumerState, lines []claimLine) error {
 	state, err := s.readState(t, claims, consumers)
 	if err == nil {
@@ -129,7 +135,8 @@ func (t *tx) reshapable(pi placement.ProviderInventories) error {
 }
 
 // offerAlso writes the new inventories of a provider and leaves the others. The ids are
-// those of all classes.
+// those of all classes. The generation rises by one for it, as upstream's does for its interim
+// inventories; for a provider that is to offer nothing this step is left out.
 func (t *tx) offerAlso(pi placement.ProviderInventories, ids map[string]placement.ClassID) error {
 	p, err := t.provider(pi.Provider)
 	if err != nil {

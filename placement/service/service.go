@@ -42,8 +42,10 @@ type Service struct {
 	store    placement.Store
 	settings Settings
 	snapshot atomic.Pointer[snapshot.Snapshot]
-	stale    atomic.Bool // a refresh failed: the snapshot lacks a commit
+	stale    atomic.Bool // the last refresh failed: the snapshot may lack a commit
 
+	// pending is what the next refresh brings in, under its own lock: writers add to it while a
+	// refresh runs.
 	pending struct {
 		sync.Mutex
 		changes   placement.Changes
@@ -104,7 +106,8 @@ func DefaultSettings() Settings {
 	return Settings{IncompleteProject: nobody, IncompleteUser: nobody, ConflictRetries: 10, Now: time.Now}
 }
 
-// reload reads everything and publishes it.
+// reload reads everything and publishes it. It is for the start, and for a store whose change log
+// cannot say what changed. The caller owns refreshing, or is the only user of the service yet.
 func (s *Service) reload(ctx context.Context) error {
 	var (
 		classes, traits []placement.Named
@@ -124,6 +127,7 @@ func (s *Service) reload(ctx context.Context) error {
 	return nil
 }
 
+// catalogs reads both catalogs from one state of the store.
 func catalogs(r placement.Reader) (classes, traits []placement.Named, err error) {
 	if classes, err = r.Classes(); err != nil {
 		return nil, nil, err
@@ -175,10 +179,12 @@ func (s *Service) Snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
 	return s.snapshot.Load(), nil
 }
 
-// followTimeout is how long a request waits for a snapshot that is fresh.
+// followTimeout is how long a request waits for a snapshot that is fresh. After it the request
+// fails as unavailable, while the refresh goes on for those that come later.
 const followTimeout = 20 * time.Second
 
-// follow brings in what other services wrote, in bounded time.
+// follow brings in what other services wrote, in bounded time. Its own time-out is a fault of kind
+// Unavailable, the end of the caller's context that context's error.
 func (s *Service) follow(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, followTimeout)
 	defer cancel()
@@ -201,6 +207,7 @@ func (s *Service) Ready() (*snapshot.Snapshot, error) {
 	return s.snapshot.Load(), nil
 }
 
+// errStale is why Ready says no after a refresh failed. The cause is in the error of that refresh.
 var errStale = errors.New("the database cannot be read")
 
 // A tx is a store's transaction that notes what it touches.
@@ -210,7 +217,8 @@ type tx struct {
 }
 
 // tree is provider for a change of the tree itself: the root is locked as well, so
-// that no other transaction moves parts of the tree.
+// that no other transaction moves parts of the tree. How transactions that lock several providers
+// avoid deadlocks is said in sqlstore/locks.go.
 func (t *tx) tree(uuid placement.UUID) (placement.ProviderRow, error) {
 	p, err := t.provider(uuid)
 	if err == nil {
@@ -219,7 +227,9 @@ func (t *tx) tree(uuid placement.UUID) (placement.ProviderRow, error) {
 	return p, err
 }
 
-// provider finds a provider and notes that its tree is about to change.
+// provider finds a provider and notes that its tree is about to change. The tree counts as changed
+// even if the operation is refused later: reading a tree once more costs little, and a refusal may
+// rest on a write that the snapshot lacks.
 func (t *tx) provider(uuid placement.UUID) (placement.ProviderRow, error) {
 	p, err := t.Writer.Provider(uuid)
 	if err == nil {
@@ -229,13 +239,15 @@ func (t *tx) provider(uuid placement.UUID) (placement.ProviderRow, error) {
 }
 
 // update is transact, run again when a row went or changed between two of its
-// statements: what comes of that is known only to a new run.
+// statements: what comes of that is known only to a new run. fn must not keep anything from an
+// earlier run.
 func (s *Service) update(ctx context.Context, fn func(*tx) error) error {
 	return s.retry(ctx, func(int) error { return s.transact(ctx, fn) })
 }
 
 // retry calls attempt again, with the number of tries before, while a row went or changed
-// between two of its statements.
+// between two of its statements. It gives up after Settings.ConflictRetries tries, with a conflict
+// that tells the client to try again.
 func (s *Service) retry(ctx context.Context, attempt func(try int) error) error {
 	for try := 0; ; try++ {
 		err := attempt(try)
@@ -271,7 +283,8 @@ func (s *Service) transact(ctx context.Context, fn func(*tx) error) error {
 	return err
 }
 
-// refreshed reports the failure of a refresh whose caller is answered all the same.
+// refreshed reports the failure of a refresh whose caller is answered all the same. The end of a
+// request is no failure: the refresh goes on.
 func (s *Service) refreshed(err error) {
 	if err != nil && !errors.Is(err, context.Canceled) && s.settings.RefreshFailed != nil {
 		s.settings.RefreshFailed(err)
@@ -279,7 +292,8 @@ func (s *Service) refreshed(err error) {
 }
 
 // note adds changes that the next refresh is to bring in, and returns the version of pending
-// that has them.
+// that has them. A refresh that has attempted this version has brought the changes in, or failed
+// to.
 func (s *Service) note(done placement.Changes) (version uint64) {
 	s.pending.Lock()
 	defer s.pending.Unlock()
@@ -326,7 +340,8 @@ func (s *Service) refresh(ctx context.Context, done placement.Changes) error {
 	}
 }
 
-// refreshHere is refresh for a context that does not end.
+// refreshHere is refresh for a context that does not end. It runs the refresh on its own goroutine,
+// which spares one on the path of each write.
 func (s *Service) refreshHere(ctx context.Context, done placement.Changes) error {
 	mine := s.note(done)
 	s.refreshing <- struct{}{}
@@ -337,7 +352,9 @@ func (s *Service) refreshHere(ctx context.Context, done placement.Changes) error
 	return s.refreshAll(ctx)
 }
 
-// refreshAll brings in all that is pending. Its caller owns refreshing.
+// refreshAll brings in all that is pending. Its caller owns refreshing. Changes that could not be
+// read are pending again, so that the next attempt has them. The versions up to upTo count as
+// attempted either way: their callers are told that it failed.
 func (s *Service) refreshAll(ctx context.Context) (err error) {
 	s.pending.Lock()
 	batch, upTo := s.pending.changes, s.pending.version
@@ -365,7 +382,8 @@ func recovered(err *error) {
 	}
 }
 
-// catchUp applies changes together with what other stores wrote.
+// catchUp applies changes together with what other stores wrote. The position moves on only when
+// the changes are in the snapshot: after a failure they are read in the log once more.
 func (s *Service) catchUp(ctx context.Context, c placement.Changes) (err error) {
 	defer recovered(&err)
 	bounded, cancel := context.WithTimeout(ctx, refreshTimeout)
@@ -397,7 +415,8 @@ func (s *Service) catchUp(ctx context.Context, c placement.Changes) (err error) 
 }
 
 // apply publishes a new snapshot: with the changed trees that fit, and what else changed
-// read from the store.
+// read from the store. Readers go on with the old snapshot until the new one is complete. The
+// caller owns refreshing: no other refresh replaces the snapshot meanwhile.
 func (s *Service) apply(ctx context.Context, c placement.Changes) error {
 	if c.Empty() {
 		return nil
@@ -461,6 +480,8 @@ type storeMark struct {
 	known  bool
 }
 
+// mark asks who wrote to the database outside of this service. It is not known on a server, where
+// Reconcile then always compares.
 func (s *Service) mark(ctx context.Context) (m storeMark, err error) {
 	m.number, m.known, err = s.store.Others(ctx)
 	if err != nil {
@@ -476,7 +497,7 @@ func (s *Service) collect(c placement.Changes) {
 	}
 }
 
-// An drift is a checksum of the store and one of the snapshot that differ.
+// A drift is a checksum of the store and one of the snapshot that differ.
 type drift struct{ store, snapshot placement.Checksum }
 
 // drifts are those that the last comparison found, by the first id. Some do not go

@@ -95,7 +95,7 @@ func (s *Service) DeleteTraits(ctx context.Context, uuid placement.UUID) error {
 }
 
 // resolveTraits returns the ids of the named traits, or a fault that lists the
-// unknown ones.
+// unknown ones. They are in the order of the names, and a name that comes twice gives its id twice.
 func (t *tx) resolveTraits(names []string) ([]placement.TraitID, error) {
 	ids, err := t.traitIDs()
 	if err != nil {
@@ -117,6 +117,7 @@ func (t *tx) resolveTraits(names []string) ([]placement.TraitID, error) {
 	return found, nil
 }
 
+// traitIDs returns the ids of all traits by name, read in this transaction.
 func (t *tx) traitIDs() (map[string]placement.TraitID, error) {
 	list, err := t.Traits()
 	ids := make(map[string]placement.TraitID, len(list))
@@ -127,7 +128,8 @@ func (t *tx) traitIDs() (map[string]placement.TraitID, error) {
 }
 
 // setTraits writes the difference and returns the provider's generation after
-// it.
+// it. When nothing differs it writes nothing and the generation stays, as in upstream's
+// _set_traits.
 func (t *tx) setTraits(p placement.ProviderRow, want []placement.TraitID) (placement.Generation, error) {
 	have, err := t.ProviderTraits(p.ID)
 	if err != nil {
@@ -147,7 +149,7 @@ func (t *tx) setTraits(p placement.ProviderRow, want []placement.TraitID) (place
 }
 
 // difference returns what must be added to have and removed from it to get
-// want.
+// want. Repetitions in want count once. The results are in the order of want and of have.
 func difference[T comparable](have, want []T) (add, remove []T) {
 	known := make(map[T]bool, len(have)) // and whether it is wanted
 	for _, id := range have {

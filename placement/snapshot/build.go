@@ -50,6 +50,8 @@ type treeBuilder struct {
 	aggregateLists lists[placement.AggregateID]
 }
 
+// newTreeBuilder returns a builder of rows, which it does not change: rows that are not in order
+// are copied.
 func newTreeBuilder(rows placement.TreeRows, sharing placement.TraitID) *treeBuilder {
 	b := &treeBuilder{
 		sharing:        sharing,
@@ -67,6 +69,8 @@ func newTreeBuilder(rows placement.TreeRows, sharing placement.TraitID) *treeBui
 	return b
 }
 
+// providerOfInventory, providerOfProviderTrait and providerOfAggregate tell firsts and run whose
+// row it is.
 func providerOfInventory(r *placement.InventoryRow) int64 { return r.Provider }
 
 func providerOfProviderTrait(r *placement.ProviderTraitRow) int64 { return r.Provider }
@@ -87,7 +91,8 @@ func inOrder[T any](rows []T, compare func(a, b T) int) []T {
 	return rows
 }
 
-// firsts finds for each provider the first row that is not of one before it.
+// firsts finds for each provider the first row that is not of one before it. It is the length of
+// rows for providers behind the last row. Both lists are in the order of provider ids.
 func firsts[T any](providers []placement.ProviderRow, rows []T, of func(*T) int64) []int32 {
 	at, n := make([]int32, len(providers)), 0
 	for i := range providers {
@@ -141,7 +146,8 @@ func (b *treeBuilder) reuse(t *Tree) {
 	b.aggregateLists.reuse(t.aggregates)
 }
 
-// tree makes the tree of some rows, nil when its root is missing.
+// tree makes the tree of some rows, nil when its root is missing. The providers, their inventories
+// and their texts are one piece of memory each, which lives as long as any of them is in use.
 func (b *treeBuilder) tree(rows []int32) *Tree {
 	if root := &b.providers[rows[0]]; root.ID != root.Root {
 		return nil
@@ -201,6 +207,7 @@ func (b *treeBuilder) inventoriesIn(rows []int32) []Inventory {
 	return all
 }
 
+// inventoriesOf returns the rows of inventory of the provider at a place in providers.
 func (b *treeBuilder) inventoriesOf(at int32) []placement.InventoryRow {
 	return run(b.inventories, b.inventoryAt[at], b.providers[at].ID, providerOfInventory)
 }
@@ -259,7 +266,8 @@ func (t *Tree) link(b *treeBuilder, rows []int32) {
 }
 
 // parent returns the index of the provider with that id, the root's when it is not
-// in the tree or the child itself: races of upstream's leave such rows behind.
+// in the tree or the child itself: races of upstream's leave such rows behind. The providers behind
+// the root are in the order of their ids.
 func (t *Tree) parent(id, child int64) int {
 	i, ok := slices.BinarySearchFunc(t.Providers[1:], id, func(p *Provider, id int64) int { return cmp.Compare(p.ID, id) })
 	if !ok || id == child {
@@ -268,7 +276,9 @@ func (t *Tree) parent(id, child int64) int {
 	return i + 1
 }
 
-// breakLoops hangs providers that are below each other to the root.
+// breakLoops hangs providers that are below each other to the root. Upstream checks for loops
+// without locks, so that two moves at once can make one. The walk is bounded by the number of
+// providers.
 func (t *Tree) breakLoops() {
 	for _, p := range t.Providers {
 		at := p
@@ -291,6 +301,7 @@ type lists[K ~int32] struct {
 	key   []byte // its bytes
 }
 
+// newLists returns an empty set of lists.
 func newLists[K ~int32]() lists[K] { return lists[K]{known: make(map[string][]K)} }
 
 // add adds an id to the list that is being made.
@@ -313,7 +324,8 @@ func (l *lists[K]) take() []K {
 	return list
 }
 
-// reuse makes a list the copy that all others share.
+// reuse makes a list the copy that all others share. Called for the old trees before any is built,
+// it makes new trees share memory with them.
 func (l *lists[K]) reuse(list []K) {
 	for _, id := range list {
 		l.add(id)

@@ -15,6 +15,7 @@ type Catalog struct {
 	byID   map[int32]int32
 }
 
+// newCatalog returns a catalog of the entries, which may come in any order.
 func newCatalog(list []placement.Named) Catalog {
 	c := Catalog{
 		list:   slices.Clone(list),

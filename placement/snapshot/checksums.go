@@ -28,6 +28,8 @@ func (s *Snapshot) Checksums() map[int64]placement.Checksum {
 	return out
 }
 
+// addProvider adds what sqlstore's statements count of one provider: its own row, inventories with
+// usage, traits and aggregates. What counts, and how it is rounded, must be the same in both.
 func addProvider(d *placement.Checksum, t *Tree, p *Provider) {
 	d.Providers++
 	d.Generations += int64(p.Generation)
@@ -48,6 +50,7 @@ func addProvider(d *placement.Checksum, t *Tree, p *Provider) {
 	}
 }
 
+// addInventory adds one inventory, with ratios in thousandths.
 func addInventory(d *placement.Checksum, s *Inventory) {
 	d.Inventories++
 	d.Classes += int64(s.Class)

@@ -43,6 +43,7 @@ func (s *Snapshot) list(trees []*Tree) {
 	s.byRoot, s.byUUID, s.byName = newIndex(roots), newIndex(uuids), newIndex(names)
 }
 
+// uuidHash and nameHash are the hashes under which a provider is in byUUID and byName.
 func (s *Snapshot) uuidHash(p *Provider) uint32 { return hashText(string(s.uuidKey(p.UUID))) }
 
 func (s *Snapshot) nameHash(p *Provider) uint32 { return hashText(s.nameKey(p.Name)) }
@@ -101,6 +102,9 @@ func (s *Snapshot) treesOf(roots []int64) []*Tree {
 	return trees
 }
 
+// addAggregates makes aggregates known that are not. None is ever removed, as upstream keeps the
+// rows of aggregates that have no members. The maps are copied before the first change, since other
+// snapshots share them.
 func (s *Snapshot) addAggregates(rows []placement.AggregateRow) {
 	copied := false
 	for _, r := range rows {
@@ -130,6 +134,7 @@ type edit struct {
 	unused     []int32 // indexes without a tree
 }
 
+// newEdit begins an edit of s, which is a copy that the caller made.
 func newEdit(s *Snapshot) *edit {
 	return &edit{
 		next:       s,
@@ -180,7 +185,8 @@ func cloned[K comparable, V any](m map[K]V) map[K]V {
 	return maps.Clone(m)
 }
 
-// put adds a tree or replaces the one with the same root.
+// put adds a tree or replaces the one with the same root. The index and the layout of the tree are
+// set before the indexes are brought up to date, which read both.
 func (e *edit) put(t *Tree) {
 	old := e.next.TreeOf(t.Root().ID)
 	if old != nil {
@@ -198,7 +204,7 @@ func (e *edit) put(t *Tree) {
 	e.name(old, t)
 }
 
-// unusedIndex takes an index that no tree has.
+// unusedIndex takes an index that no tree has. Low ones are used first, which keeps bit sets short.
 func (e *edit) unusedIndex() int32 {
 	if len(e.unused) == 0 {
 		return e.next.trees.len
@@ -223,7 +229,8 @@ func (e *edit) remove(root int64) {
 	e.unused = append(e.unused, old.index)
 }
 
-// count adds the providers of a tree, which may be nil, to the totals.
+// count adds the providers of a tree, which may be nil, to the totals. The sign is 1 for a tree
+// that is added and -1 for one that is taken out.
 func (e *edit) count(t *Tree, sign int) {
 	if t == nil {
 		return
@@ -350,7 +357,8 @@ func (e *edit) setFree(id placement.ClassID, index, entry int32) {
 	r.set(index, entry)
 }
 
-// maxLayouts bounds the list of layouts that a snapshot keeps.
+// maxLayouts bounds the list of layouts that a snapshot keeps. Trees beyond them have layouts of
+// their own, which costs memory and nothing else.
 const maxLayouts = 1024
 
 // layoutOf finds the layout of a tree: that of the tree it replaces, which may be
@@ -384,7 +392,9 @@ func (e *edit) sum(was, is *Tree) {
 	}
 }
 
-// sumOf adds the providers of a tree, but for those that the other has in the same place.
+// sumOf adds the providers of a tree, but for those that the other has in the same place. Providers
+// are shared by pointer between a tree and what claims make of it, so that a claim costs as much as
+// the providers it touches.
 func (e *edit) sumOf(t, other *Tree, sign int64) {
 	for i, p := range t.Providers {
 		if other != nil && i < len(other.Providers) && other.Providers[i] == p {

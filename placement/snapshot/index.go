@@ -31,7 +31,9 @@ const (
 
 var indexSeed = maphash.MakeSeed()
 
-// hashText and hashID are the hashes of keys.
+// hashText and hashID are the hashes of keys. They are 32 bits long: entries of different keys may
+// have the same one. The seed differs in each process, so that clients cannot choose names that all
+// fall into one bucket.
 func hashText(key string) uint32 { return uint32(maphash.String(indexSeed, key) >> 32) }
 
 func hashID(id int64) uint32 { return uint32(maphash.Comparable(indexSeed, id) >> 32) }
@@ -81,7 +83,8 @@ func (x index) at(hash uint32) iter.Seq[place] {
 	}
 }
 
-// add returns an index with one place more.
+// add returns an index with one place more. When buckets are too full on average, all entries are
+// spread over more of them.
 func (x index) add(hash uint32, at place) index {
 	if x.size >= bucketLimit*int(x.buckets.len) {
 		return newIndex(append([]indexEntry{{hash, at}}, x.entries()...))
@@ -90,7 +93,8 @@ func (x index) add(hash uint32, at place) index {
 	return index{x.buckets.set(i, insertAt(x.buckets.get(i), 0, indexEntry{hash, at})), x.size + 1}
 }
 
-// remove returns an index without a place that was added under the hash.
+// remove returns an index without a place that was added under the hash. A place that is not there
+// is no error.
 func (x index) remove(hash uint32, at place) index {
 	if x.size == 0 {
 		return x

@@ -71,6 +71,8 @@ func (s *Layout) trait(id placement.TraitID) []uint64 {
 	return setOf(s.traits, s.withTrait, s.words, id)
 }
 
+// setOf returns the set of an id among sets of the same number of words, whose ids are sorted. It
+// is a view, with no capacity beyond its end.
 func setOf[K ~int32](ids []K, sets []uint64, words int, id K) []uint64 {
 	i, ok := slices.BinarySearch(ids, id)
 	if !ok {
@@ -79,7 +81,8 @@ func setOf[K ~int32](ids []K, sets []uint64, words int, id K) []uint64 {
 	return sets[i*words : (i+1)*words : (i+1)*words]
 }
 
-// describes reports whether a tree of these providers has the layout.
+// describes reports whether a tree of these providers has the layout. Sets are compared rather than
+// hashes: trees of equal hashes may differ.
 func (s *Layout) describes(providers []*Provider) bool {
 	if len(providers) != len(s.parents) {
 		return false

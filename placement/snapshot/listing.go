@@ -58,6 +58,7 @@ type listing struct {
 	resources []wantedAmount
 }
 
+// A wantedAmount is one of the filter's resources with its class resolved.
 type wantedAmount struct {
 	class  placement.ClassID
 	amount int64
@@ -80,6 +81,8 @@ func (l *listing) resolve() error {
 	return nil
 }
 
+// resolveRequired refuses an unknown trait (400), and ends the listing when no provider of the
+// whole snapshot has what is required.
 func (l *listing) resolveRequired() error {
 	for _, names := range l.filter.Required {
 		ids, err := l.traits(names)
@@ -92,11 +95,13 @@ func (l *listing) resolveRequired() error {
 	return nil
 }
 
+// resolveForbidden refuses an unknown trait as well. It never ends the listing.
 func (l *listing) resolveForbidden() (err error) {
 	l.forbidden, err = l.traits(l.filter.Forbidden)
 	return err
 }
 
+// traits resolves names, and reports the first that is unknown.
 func (l *listing) traits(names []string) ([]placement.TraitID, error) {
 	ids := make([]placement.TraitID, 0, len(names))
 	for _, name := range names {
@@ -109,6 +114,8 @@ func (l *listing) traits(names []string) ([]placement.TraitID, error) {
 	return ids, nil
 }
 
+// resolveAggregates passes over aggregates that are unknown: a set of none but those leaves
+// nothing.
 func (l *listing) resolveAggregates() error {
 	for _, uuids := range l.filter.MemberOf {
 		l.memberOf = append(l.memberOf, l.snapshot.Aggregates(uuids))
@@ -118,6 +125,7 @@ func (l *listing) resolveAggregates() error {
 	return nil
 }
 
+// resolveResources refuses a class that is unknown (400).
 func (l *listing) resolveResources() error {
 	for _, r := range l.filter.Resources {
 		id, ok := l.snapshot.Class(r.Class)
@@ -188,6 +196,7 @@ func (l *listing) trees() []*Tree {
 	return slices.Collect(l.snapshot.Trees())
 }
 
+// passes applies all filters but InTree, which chose the trees.
 func (l *listing) passes(p *Provider) bool {
 	f := l.filter
 	return (f.UUID == "" || p.UUID == f.UUID) &&
@@ -197,6 +206,8 @@ func (l *listing) passes(p *Provider) bool {
 		p.hasAllFree(l.resources)
 }
 
+// hasAny reports whether the provider has one of the traits. hasAll asks that of each set, and
+// inAny and inAll ask it of aggregates.
 func (p *Provider) hasAny(ids []placement.TraitID) bool { return slices.ContainsFunc(ids, p.HasTrait) }
 
 func (p *Provider) hasAll(sets [][]placement.TraitID) bool {
@@ -211,6 +222,7 @@ func (p *Provider) inAll(sets [][]placement.AggregateID) bool {
 	return !slices.ContainsFunc(sets, func(ids []placement.AggregateID) bool { return !p.inAny(ids) })
 }
 
+// hasAllFree reports whether each amount can be allocated on the provider now, each by itself.
 func (p *Provider) hasAllFree(want []wantedAmount) bool {
 	return !slices.ContainsFunc(want, func(r wantedAmount) bool {
 		s := p.Inventory(r.class)

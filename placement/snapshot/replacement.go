@@ -46,7 +46,8 @@ func (s *Snapshot) WithChanges(c placement.Changes, built time.Time) (next *Snap
 	return s.withReplaced(trees, built), read
 }
 
-// withReplaced replaces trees by others of the same providers.
+// withReplaced replaces trees by others of the same providers. Names and places are the same, so
+// that the indexes by name and UUID stay as they are.
 func (s *Snapshot) withReplaced(trees []*Tree, built time.Time) *Snapshot {
 	if len(trees) == 0 {
 		return s
@@ -90,8 +91,8 @@ func (t *Tree) After(l Pending, written time.Time) *Tree {
 	return next
 }
 
-// after returns the provider after the pending changes to it, nil when there are none. Usage does not touch the row of an inventory, nor a release that of
-// its provider.
+// after returns the provider after the pending changes to it, nil when there are none. The time of an
+// inventory stays, as usage is not in its row; that of a provider changes with its generation only.
 func (p *Provider) after(l Pending, written time.Time) *Provider {
 	next, own := *p, false
 	for i := range p.Inventories {

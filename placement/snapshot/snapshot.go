@@ -41,6 +41,8 @@ type Snapshot struct {
 	byName    index
 	byRoot    index // of the ids of roots
 
+	// withClass, withTrait, withAggregate and withSharing are bit sets of tree indexes. Each is
+	// immutable, and shared by snapshots until it changes.
 	withClass     map[placement.ClassID][]uint64
 	withTrait     map[placement.TraitID][]uint64
 	withAggregate map[placement.AggregateID][]uint64
@@ -187,7 +189,7 @@ func (s *Snapshot) Trees() iter.Seq[*Tree] {
 	}
 }
 
-// Tree returns the tree in a index, nil when the index is empty.
+// Tree returns the tree at an index, nil when no tree has it.
 func (s *Snapshot) Tree(index int) *Tree {
 	if index < 0 || int32(index) >= s.trees.len {
 		return nil

@@ -12,7 +12,8 @@ import (
 
 // transact runs the jobs that next yields in one transaction, commits, and
 // answers them. It returns those that were not answered, of which nothing is written: all
-// when it fails, else those that need locks which others hold.
+// when it fails, else those that need locks which others hold. A cause with jobs that were not
+// answered says why they have to run again; nil means that all were answered.
 func (s *Engine) transact(next func() *job) ([]*job, error) {
 	var first []*job
 	if s.d.Shared {
@@ -78,7 +79,8 @@ func (s *Engine) answer(members []*job, took time.Duration) {
 	}
 }
 
-// A round is what becomes of jobs in a transaction.
+// A round is what becomes of jobs in a transaction. It belongs to the writing goroutine and ends
+// with the transaction.
 type round struct {
 	open    bool   // members are behind savepoints: there is something to keep
 	members []*job // that ran
@@ -92,7 +94,8 @@ func (r *round) keeps() bool {
 }
 
 // runAll runs what next yields in one transaction, which begins with the locks
-// that the first ones are known to need.
+// that the first ones are known to need. A job whose lock is taken by another program is rolled
+// back to its savepoint, and the jobs behind it go on.
 func (s *Engine) runAll(ses *sqlconn.Session, first []*job, next func() *job) (r round, err error) {
 	if r.open, err = s.beginWanted(ses, first); err != nil {
 		return r, err
@@ -133,7 +136,8 @@ func (s *Engine) beginWanted(ses *sqlconn.Session, jobs []*job) (bool, error) {
 	return true, t.Cause
 }
 
-// noteWait counts that waiting for a lock delayed all others.
+// noteWait counts that waiting for a lock delayed all others. Waits that were short, as with
+// NOWAIT, do not count.
 func (j *job) noteWait(s *Engine, cause error, began time.Time) {
 	if cause != nil && s.blocked(cause) && time.Since(began) >= sqlconn.LockWait/2 {
 		j.waited++
@@ -141,7 +145,8 @@ func (j *job) noteWait(s *Engine, cause error, began time.Time) {
 }
 
 // blocked reports whether an error is a lock of another program's that one job needs, and
-// the jobs behind it may not.
+// the jobs behind it may not. With a LockStatement all jobs wait for the same row, so that no job
+// of the transaction could go on either.
 func (s *Engine) blocked(err error) bool { return s.service.LockStatement == "" && s.d.Locked(err) }
 
 // gathered calls next until it has all.
@@ -166,7 +171,8 @@ func each(all []*job) func() *job {
 }
 
 // commit appends to the change log what succeeded and makes it durable. It
-// returns nil only when it is.
+// returns nil only when it is. An error that leaves open whether the commit took place is settled
+// first, on a new connection: errUnsettled is what is left when that fails as well.
 func (s *Engine) commit(ses *sqlconn.Session, members []*job) error {
 	if !s.d.Shared {
 		if err := ses.Do("COMMIT"); err != nil {
@@ -251,6 +257,8 @@ func (s *Engine) member(ses *sqlconn.Session, j *job, open bool) (bool, error) {
 	return open || j.outcome == nil, nil
 }
 
+// beginMember begins the transaction, or sets a savepoint in the open one. Both are put off until
+// the next statement where the connection sends several at once.
 func (s *Engine) beginMember(ses *sqlconn.Session, open bool) error {
 	if open {
 		return ses.Later("SAVEPOINT member")
@@ -269,7 +277,8 @@ func (s *Engine) beginMember(ses *sqlconn.Session, open bool) error {
 	return ses.Later(s.service.LockStatement)
 }
 
-// endMember keeps or takes back what a member wrote.
+// endMember keeps or takes back what a member wrote. A savepoint of the same name may be set again
+// for the next member.
 func (s *Engine) endMember(ses *sqlconn.Session, open, keep bool) error {
 	switch {
 	case !open && keep:

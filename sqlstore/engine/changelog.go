@@ -41,6 +41,7 @@ const bodyVoid = "-"
 
 // A changeLog writes the log. It belongs to the writing goroutine.
 type changeLog struct {
+	// The id is drawn at random from 53 bits, so that stores need not agree on ids.
 	id      int64 // of this writer; 0 before its first entry
 	seq     int64 // of its newest entry
 	present bool  // it is in berth_writers
@@ -80,7 +81,8 @@ VALUES (?, ?, `+ses.Dialect.Now+`)`, e.writer, stamp); err != nil {
 	return e, err
 }
 
-// commitWith runs a last statement and commits.
+// commitWith runs a last statement and commits. In one round trip the entry and the commit arrive
+// together: there is no time in which the transaction has its entry and waits for the client.
 func commitWith(ses *sqlconn.Session, last sqlconn.Statement) error {
 	if ses.Pipelined() {
 		return ses.DoAll(last.Query+`;
@@ -97,7 +99,8 @@ const insertEntry = `
 INSERT INTO berth_changes (writer, seq, created_at, body)
 VALUES (?, ?, ?, ?)`
 
-// A notCommitted is why a transaction came to its end before its commit was sent.
+// A notCommitted is why a transaction came to its end before its commit was sent. It is what
+// rolledBack recognises, so that such a transaction is run again without being looked up.
 type notCommitted struct{ error }
 
 func (n notCommitted) Unwrap() error { return n.error }

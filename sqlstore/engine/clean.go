@@ -21,6 +21,8 @@ func (s *Engine) CleanLog() {
 	}
 }
 
+// cleanLogOnce does all of it in one transaction on the connection that writes. Entries of a writer
+// that is deleted go with it, by the foreign key of berth_changes.
 func (s *Engine) cleanLogOnce() error {
 	id := s.log.id
 	ses := s.Writer.Own()

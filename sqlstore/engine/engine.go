@@ -51,11 +51,13 @@ import (
 // transactions and nothing of what is in the tables. It is made by New, is safe for concurrent use
 // once Open has returned, and must be closed.
 type Engine struct {
+	// opts have their defaults; opts, d and service do not change after Open.
 	opts   Options
 	d      *sqlconn.Dialect
 	dbs    []*sql.DB      // of files
 	dialer sqlconn.Dialer // of servers
 
+	// host and epoch are written by whichever session connects.
 	host     atomic.Value // string: the host of the newest connection
 	epoch    atomic.Int64 // rises when that changes
 	sessions []*sqlconn.Session
@@ -125,6 +127,7 @@ func (s *Engine) again(err error) bool {
 	return s.d.Shared && !s.isClosing() && (s.d.Lost(err) || s.d.Unavailable(err) || s.d.Duplicate(err))
 }
 
+// isClosing reports whether Close has begun. What is tried again must end then.
 func (s *Engine) isClosing() bool {
 	select {
 	case <-s.closing:
@@ -159,7 +162,8 @@ func (s *Engine) Close() error {
 	return s.err
 }
 
-// shut takes all sessions back and closes them.
+// shut takes all sessions back and closes them. It waits for Views that are running: their sessions
+// come back when they end.
 func (s *Engine) shut() error {
 	s.readers.Drain()
 	if s.Writer != s.readers {
@@ -191,7 +195,8 @@ func (s *Engine) disconnect() error {
 	return first
 }
 
-// newSession returns a session that connects when it is first used.
+// newSession returns a session that connects when it is first used. The time-out of a driver that
+// bounds its statements itself is left to it (Dialect.Bounded).
 func (s *Engine) newSession(r sqlconn.Role) *sqlconn.Session {
 	timeout := sqlconn.DefaultResponseTimeout
 	if s.d.Bounded {

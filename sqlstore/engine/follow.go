@@ -38,6 +38,9 @@ func (s *Engine) ChangesSince(ctx context.Context, since LogPosition) (LogChange
 	}
 }
 
+// followOnce reads the log once and says whether it should be tried again. Its statements are the
+// same each time and therefore prepared. A connection that was closed while it was idle is made
+// again at once, without a pause.
 func (s *Engine) followOnce(ctx context.Context, since LogPosition) (found LogChanges, at LogPosition, again bool, err error) {
 	ses, err := s.readers.Borrow(ctx)
 	if err != nil {
@@ -61,7 +64,8 @@ func (s *Engine) followOnce(ctx context.Context, since LogPosition) (found LogCh
 }
 
 // readLog reads the log from a position. It needs no transaction: whatever is
-// appended meanwhile is read now or the next time.
+// appended meanwhile is read now or the next time. A writer that is new since the position is read
+// from its first entry on. One that was deleted is not in the new position.
 func (s *Engine) readLog(t *sqlconn.Tx, since LogPosition) (found LogChanges, at LogPosition, err error) {
 	at = LogPosition{Seen: make(map[int64]int64), At: time.Now()}
 	demoted := false
@@ -117,7 +121,8 @@ FROM berth_writers w`)
 }
 
 // readEntries adds what a writer's entries after a known one say and returns
-// the number of the last.
+// the number of the last. Numbers of one writer follow each other, so that a gap means that
+// CleanLog, or a person, deleted entries: then anything may have changed.
 func readEntries(t *sqlconn.Tx, after entry, found *LogChanges) (int64, error) {
 	last := after.seq
 	err := t.Each(func(one *sqlconn.Row) {

@@ -12,7 +12,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// openMemory serves Views and Updates from the only connection.
+// openMemory serves Views and Updates from the only connection. One connection, because each
+// connection to :memory: has a database of its own.
 func (s *Engine) openMemory(ctx context.Context) error {
 	all, err := s.connect(ctx, Memory, 1)
 	if err == nil {
@@ -65,6 +66,8 @@ func (s *Engine) emptied(path string) error {
 	return nil
 }
 
+// openFile connects the writer before the readers: it makes the file a database with a write-ahead
+// log, and its tables, and readers may do neither.
 func (s *Engine) openFile(ctx context.Context, path string) error {
 	if err := s.inspect(ctx, path); err != nil {
 		return err
@@ -134,7 +137,8 @@ func realPath(path string) (string, error) {
 	return filepath.Join(dir, filepath.Base(abs)), nil
 }
 
-// connect opens n sessions on one data source and keeps them for shut.
+// connect opens n sessions on one data source and keeps them for shut. The pool of database/sql
+// keeps all of them open, so that pragmas of the data source are set once for each.
 func (s *Engine) connect(ctx context.Context, source string, n int) ([]*sqlconn.Session, error) {
 	db, err := sql.Open("sqlite", source)
 	if err != nil {

@@ -122,6 +122,8 @@ func (s *Engine) prepareOwn(ctx context.Context, ses *sqlconn.Session) error {
 	return nil
 }
 
+// createOwn runs the statements of migrations.OwnTables and writes the version last. A unique
+// version lets one of several instances that run it together win; the others look again.
 func (s *Engine) createOwn(ses *sqlconn.Session) error {
 	statements, err := migrations.OwnTables(s.d.Name)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 // A queue has the jobs that wait for the writing goroutine, in the order they came. It
 // is safe for concurrent use.
 type queue struct {
+	// most is Options.MaxQueue. It counts requests of a group one by one.
 	most   int           // more are refused
 	filled chan struct{} // has an item when jobs may be waiting or the queue was closed
 
@@ -25,6 +26,7 @@ type queue struct {
 	closed bool
 }
 
+// newQueue returns an empty queue that takes so many jobs.
 func newQueue(most int) *queue { return &queue{most: most, filled: make(chan struct{}, 1)} }
 
 // put adds a job. It fails as unavailable when the queue is full or closed: a caller
@@ -90,7 +92,8 @@ type Group struct {
 	Write func(t *sqlconn.Tx, requests []any) []error
 }
 
-// maxGroup is how many requests of a group are written together.
+// maxGroup is how many requests of a group are written together. It bounds the length of the
+// statements of a group, and how long the locks of its providers are kept.
 const maxGroup = 64
 
 // take removes the first job that waits, nil when there is none. A request of a group
@@ -143,7 +146,9 @@ func (q *queue) takeGroup(g *Group) *job {
 	return &job{ctx: ctx, now: first.now, until: first.until, group: g, members: members, returned: make(chan error, 1)}
 }
 
-// runGroup writes the requests of a group, and keeps the error of each.
+// runGroup writes the requests of a group, and keeps the error of each. It returns nil when any
+// request was written, so that the transaction is committed: requests that Write refuses have
+// written nothing.
 func (j *job) runGroup(t *sqlconn.Tx) error {
 	requests := make([]any, len(j.members))
 	for i, m := range j.members {
@@ -159,7 +164,8 @@ func (j *job) runGroup(t *sqlconn.Tx) error {
 	return errs[0]
 }
 
-// end answers the callers of a job with err.
+// end answers the callers of a job with err. Nothing of it was written, or it is not known; the
+// channels have space, so that this never waits for a caller that left.
 func (j *job) end(err error) {
 	if j.members == nil {
 		j.result <- err
@@ -206,6 +212,8 @@ type job struct {
 
 // The states of a job: it waits until either the store or its caller decides.
 const (
+	// waiting becomes taken by the writing goroutine, or left by the caller: once, by
+	// compare-and-swap.
 	waiting int32 = iota
 	taken
 	left

@@ -13,7 +13,9 @@ const keepRecent = 256
 type recentEntries struct {
 	mu     sync.Mutex
 	writer int64
-	by     map[int64]any // by number
+	// by has what Service.Encode kept. An entry that is missing is no error: the reader then takes
+	// its body from the database.
+	by map[int64]any // by number
 }
 
 // keep adds an entry. Entries of an earlier writer are dropped.

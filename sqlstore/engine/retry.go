@@ -11,7 +11,7 @@ import (
 const attempts = 3
 
 // backoff is how long to wait before the n-th further attempt: a little longer
-// each time, up to half a second, with a random part.
+// each time, up to half a second, with a random part. For n of 1 it is between 10 and 20 ms.
 func backoff(n int) time.Duration {
 	wait := min(10*time.Millisecond<<min(n, 10), 500*time.Millisecond)
 	return wait/2 + rand.N(wait/2)

@@ -14,14 +14,16 @@ import (
 // committed.
 var errUnsettled = errors.New("the outcome of a commit is not known")
 
-// errUnknown is the error for the callers of such a transaction.
+// errUnknown is the error for the callers of such a transaction. It is Unavailable, and its text
+// tells the client to look before it tries again.
 func errUnknown(err error) error {
 	return fmt.Errorf("committing: %v: %w", err, fault.New(fault.Unavailable, sqlconn.CodeUnavailable,
 		"The connection to the database was lost while the change was made. Please check whether it was made, and try again."))
 }
 
 // settle finds out whether a transaction whose commit was not answered took
-// place. When it did not, it cannot any more.
+// place. When it did not, it cannot any more. It blocks the writing goroutine, up to
+// Options.RetryTime: no later transaction may get ahead of one whose outcome is open.
 func (s *Engine) settle(e entry, members []*job) (committed bool, err error) {
 	s.opts.Logger.Warn("a commit was not answered: looking it up", "updates", len(members))
 	until := time.Now().Add(s.opts.RetryTime)
@@ -51,7 +53,8 @@ func (s *Engine) settle(e entry, members []*job) (committed bool, err error) {
 	return false, fmt.Errorf("%w: %v", errUnsettled, err)
 }
 
-// proven looks for an entry and takes its place when it is not there.
+// proven looks for an entry and takes its place when it is not there. An entry whose body is
+// bodyVoid was written by an earlier attempt of this function: the transaction did not take place.
 func (s *Engine) proven(ses *sqlconn.Session, e entry) (bool, error) {
 	if err := s.begin(context.Background(), ses, s.d.Begin); err != nil {
 		return false, err
@@ -64,7 +67,9 @@ func (s *Engine) proven(ses *sqlconn.Session, e entry) (bool, error) {
 	return false, ses.Do("COMMIT")
 }
 
-// takePlace writes an empty entry, or returns the body of the one that is there.
+// takePlace writes an empty entry, or returns the body of the one that is there. The INSERT waits
+// for a transaction that has the entry and is not ended on the server yet. The clause for a unique
+// value differs by database; where there is none the error is looked at.
 func (s *Engine) takePlace(ses *sqlconn.Session, e entry) (body string, found bool, err error) {
 	t, now := &sqlconn.Tx{Session: ses, Context: context.Background()}, sqlconn.Stamp(time.Now())
 	// The writer's row may have been part of the transaction.

@@ -40,10 +40,12 @@ type Tool struct {
 }
 
 // toolTimeout is how long a database may take to answer while a tool works: a step
-// of an upgrade, or a big commit, takes its time.
+// of an upgrade, or a big commit, takes its time. Services have a bound of seconds
+// (sqlconn.DefaultResponseTimeout).
 const toolTimeout = 15 * time.Minute
 
-// strictMode makes MySQL refuse what does not fit instead of changing it.
+// strictMode makes MySQL refuse what does not fit instead of changing it. Without it MySQL cuts
+// texts that are too long and numbers that are too big, and says so in a warning only.
 const strictMode = "TRADITIONAL"
 
 // OpenTool opens a database for an operator's program. Of the options those count that say
@@ -59,6 +61,7 @@ func OpenTool(ctx context.Context, opts Options, access Access, kind Schema) (*T
 	return t, nil
 }
 
+// open connects, or with Make notes only that there is nothing yet.
 func (t *Tool) open(ctx context.Context) error {
 	switch {
 	case t.s.opts.Server != nil:
@@ -167,6 +170,7 @@ func (t *Tool) connectFile(ctx context.Context) error {
 	return t.connect(ctx, sqlconn.SQLiteURI(t.path, "rw", pragmas...))
 }
 
+// connect makes the one connection of a tool to a file.
 func (t *Tool) connect(ctx context.Context, source string) error {
 	all, err := t.s.connect(ctx, source, 1)
 	if err == nil {

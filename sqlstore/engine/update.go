@@ -29,6 +29,8 @@ func (s *Engine) UpdateGroup(ctx context.Context, now time.Time, g *Group, reque
 func (s *Engine) Waiting() int { return s.queue.len() }
 
 // await puts a job into the queue, runs it whenever it gets a transaction, and returns its result.
+// A job that was taken is waited for whatever happens to ctx: its caller must learn whether it was
+// committed.
 func (s *Engine) await(j *job) error {
 	if err := j.ctx.Err(); err != nil {
 		return err
@@ -96,7 +98,8 @@ func (s *Engine) write() {
 }
 
 // batch runs the jobs that wait in one transaction, once more those whose locks others
-// held, and each alone when that does not work out. It reports false when none waited.
+// held, and each alone when that does not work out. It reports false when none waited. Jobs run
+// alone in the order they came in.
 func (s *Engine) batch() bool {
 	if !s.connected() {
 		return false
@@ -153,7 +156,8 @@ func (s *Engine) late(j *job) bool {
 }
 
 // alone runs one job in a transaction of its own, again when it collides or the
-// server is unavailable.
+// server is unavailable. A file is tried a few times only: there is no other server to wait for,
+// and BusyTimeout has been waited for already.
 func (s *Engine) alone(j *job) {
 	err := sqlconn.ErrSilent
 	for n := range maxAttempts {
@@ -183,7 +187,8 @@ func (s *Engine) alone(j *job) {
 	j.end(s.d.Translate("committing", err))
 }
 
-// maxAttempts bounds what until bounds already.
+// maxAttempts bounds what until bounds already. It only keeps the loop finite should the clock
+// stand still.
 const maxAttempts = 1000
 
 // collect returns a function that yields the jobs that wait in the queue, within the
@@ -202,7 +207,7 @@ func (s *Engine) collect() func() *job {
 }
 
 // start begins to serve on the given sessions. Without readers, Views share the
-// writer.
+// writer. It is called once, at the end of Open; the goroutine it starts ends with Close.
 func (s *Engine) start(writer *sqlconn.Session, readers []*sqlconn.Session) {
 	s.queue = newQueue(s.opts.MaxQueue)
 	s.closing, s.idle, s.done = make(chan struct{}), make(chan struct{}), make(chan struct{})

@@ -21,7 +21,8 @@ func (s *Engine) View(ctx context.Context, fn func(*sqlconn.Tx) error) error {
 }
 
 // viewOnce runs fn once and says whether it should run again, after an error that
-// another try may not meet.
+// another try may not meet. The transaction is rolled back, never committed: it wrote nothing, and
+// a rollback cannot fail for what others did.
 func (s *Engine) viewOnce(ctx context.Context, fn func(*sqlconn.Tx) error) (again bool, err error) {
 	if err := s.files.Check(); err != nil {
 		return false, err

@@ -26,6 +26,9 @@ import (
 	"strings"
 )
 
+// files has a folder for each database: the revisions, schema.sql, and berth.sql with Berth's own
+// tables.
+//
 //go:embed sqlite mysql postgresql
 var files embed.FS
 

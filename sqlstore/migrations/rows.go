@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// rowsFiles has a folder for each service, with a script for each version that is written once for
+// all databases.
+//
 //go:embed network compute
 var rowsFiles embed.FS
 

@@ -84,6 +84,7 @@ func counted(name string, columns ...Column) Table {
 	}
 }
 
+// providers is the table of providers, the only one with references to itself.
 func providers() Table {
 	t := counted("resource_providers",
 		Column{"uuid", Text},

@@ -8,7 +8,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// A column is one field of the rows of type T in the database.
+// A column is one field of the rows of type T in the database. It is immutable, and safe for
+// concurrent use as long as the row is not shared.
 type column[T any] struct {
 	name string
 	// by is what rows are looked for by this column, empty for nothing.
@@ -21,7 +22,7 @@ type column[T any] struct {
 }
 
 // text is a column of names, ids and the like. By says which field
-// finds rows by it, if any does.
+// finds rows by it, if any does. NULL reads as the empty text.
 func text[T any, S ~string](name string, at func(*T) *S, by ...rows.Field) column[T] {
 	c := column[T]{
 		name: name,
@@ -34,7 +35,8 @@ func text[T any, S ~string](name string, at func(*T) *S, by ...rows.Field) colum
 	return c
 }
 
-// optional is a text that names another row, or nothing.
+// optional is a text that names another row, or nothing. NULL is what makes a foreign key let it
+// pass.
 func optional[T any, S ~string](name string, at func(*T) *S, by ...rows.Field) column[T] {
 	c := text(name, at, by...)
 	c.null = true
@@ -47,7 +49,7 @@ func optional[T any, S ~string](name string, at func(*T) *S, by ...rows.Field) c
 	return c
 }
 
-// number is a column of whole numbers.
+// number is a column of whole numbers. NULL reads as 0.
 func number[T any, N ~int | ~int64](name string, at func(*T) *N) column[T] {
 	return column[T]{
 		name: name,
@@ -75,7 +77,7 @@ func numberOr[T any](none int, name string, at func(*T) *int) column[T] {
 	}
 }
 
-// flag is a column of 0 and 1.
+// flag is a column of 0 and 1. It is a number because MySQL has no type of its own for it.
 func flag[T any](name string, at func(*T) *bool) column[T] {
 	return column[T]{
 		name: name,
@@ -139,7 +141,8 @@ func moment[T any](name string, at func(*T) *time.Time) column[T] {
 	}
 }
 
-// document is a column of JSON that is kept as it is.
+// document is a column of JSON that is kept as it is. Nothing looks into it here: the service
+// checks it before it writes. NULL and the empty text are nil.
 func document[T any](name string, at func(*T) *[]byte) column[T] {
 	return column[T]{
 		name: name,
@@ -163,7 +166,8 @@ func texts[T any, S ~string](name string, at func(*T) *[]S) column[T] {
 const emptyList = "[]"
 
 // listAs is a list of something that is kept as another type: one with names for
-// JSON, which are not to change.
+// JSON, which are not to change. An empty list reads as nil. Text that is no list ends the reading
+// with an error (Row.Bad).
 func listAs[T, E, S any](name string, at func(*T) *[]E, to func(E) S, from func(S) E) column[T] {
 	return column[T]{
 		name: name,

@@ -17,7 +17,8 @@ type condition struct {
 	values []string
 }
 
-// in is the condition with the marks for some of its values, which args are.
+// in is the condition with the marks for some of its values, which args are. The empty text has to
+// be asked for as NULL where the column is NULL instead: no IN finds that.
 func (c condition) in(marks string, args []any) string {
 	if c.null && slices.Contains(args, any("")) {
 		return "(" + c.column + " IN (" + marks + ") OR " + c.column + " IS NULL)"
@@ -32,6 +33,8 @@ func whereEach(conditions []condition, fn func(where string, args []any) error) 
 	return whereRest(conditions, "", nil, fn)
 }
 
+// whereRest adds the first of the rest to the text, once for each part of its values, and goes on
+// with the others.
 func whereRest(rest []condition, where string, args []any, fn func(string, []any) error) error {
 	if len(rest) == 0 {
 		return fn(where, args)

@@ -33,6 +33,8 @@ func (k rowKind) versions() string { return "berth_" + k.service }
 // second is rolled back.
 const lockStatement = "UPDATE berth_turn SET turn = turn + 1"
 
+// newRowStore returns a store that is not open. Without a server there is no LockStatement: a file
+// has one writer at a time.
 func newRowStore(kind rowKind, opts engine.Options) *rowStore {
 	if opts.Server != nil {
 		opts.Server = opts.Server.Named("berth-" + kind.service)

@@ -19,7 +19,9 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// A rowTable is a table of rows of some type.
+// A rowTable is a table of rows of some type. Statements are run in the transaction given. The
+// methods that write return rows.ErrTaken for a unique value that another row has, and replace
+// returns rows.ErrNoRow for a key that none has; the transaction goes on then.
 type rowTable interface {
 	// hasRow reports whether v points to a row of the table, hasRows whether to a
 	// slice of them.
@@ -75,6 +77,7 @@ func (t *table[T]) hasRow(v any) bool { _, ok := v.(*T); return ok }
 
 func (t *table[T]) hasRows(v any) bool { _, ok := v.(*[]T); return ok }
 
+// check runs the SELECT for no rows, which fails if a column is not there.
 func (t *table[T]) check(r *sqlconn.Tx) error {
 	if _, err := r.Exists(t.selecting + "\nWHERE 1 = 0"); err != nil {
 		return fmt.Errorf("its table %s is not as the version says: %w", t.name, err)
@@ -82,6 +85,8 @@ func (t *table[T]) check(r *sqlconn.Tx) error {
 	return nil
 }
 
+// read appends the rows in the order of their keys. Parts of a search are sorted together: texts
+// are compared by their bytes here and, by their collation, in every database.
 func (t *table[T]) read(r *sqlconn.Tx, into any, where []rows.Match) error {
 	list := into.(*[]T)
 	conditions, err := t.conditions(where)
@@ -121,6 +126,8 @@ func (t *table[T]) compare(a, b T) int {
 	return 0
 }
 
+// insert finds a unique value that is taken by the error, or where the dialect has a clause for it
+// by the number of rows, 0.
 func (t *table[T]) insert(w *sqlconn.Tx, row any) error {
 	v := row.(*T)
 	args := make([]any, len(t.columns))
@@ -134,6 +141,7 @@ func (t *table[T]) insert(w *sqlconn.Tx, row any) error {
 	return err
 }
 
+// replace writes all columns but those of the key.
 func (t *table[T]) replace(w *sqlconn.Tx, row any) error {
 	v := row.(*T)
 	args := make([]any, 0, len(t.columns))
@@ -154,6 +162,7 @@ func (t *table[T]) replace(w *sqlconn.Tx, row any) error {
 	return err
 }
 
+// remove refuses to run without a condition, which would empty the table.
 func (t *table[T]) remove(w *sqlconn.Tx, where []rows.Match) (int, error) {
 	if len(where) == 0 {
 		return 0, fmt.Errorf("sqlstore: %s are removed by a condition at least", t.name)

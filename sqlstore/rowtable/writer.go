@@ -7,7 +7,8 @@ import (
 	"github.com/berthcloud/berth/sqlstore/sqlconn"
 )
 
-// A rowReader is a reader of a service's rows.
+// A rowReader is a reader of a service's rows. It implements rows.Reader, for one transaction and
+// one goroutine.
 type rowReader struct {
 	tables []rowTable
 	tx     *sqlconn.Tx
@@ -21,7 +22,7 @@ func (n rowReader) Read(into any, where ...rows.Match) error {
 	return t.read(n.tx, into, where)
 }
 
-// A rowWriter is a writer of a service's rows.
+// A rowWriter is a writer of a service's rows. It implements rows.Writer, and reads what it wrote.
 type rowWriter struct {
 	rowReader
 }

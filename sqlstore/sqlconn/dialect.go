@@ -74,7 +74,7 @@ type Dialect struct {
 	hasTable, Tables string
 	// Duplicate recognises a violated unique key; Orphan a violated foreign
 	// key; Retryable a collision after which the transaction may run again from
-	// its start; Lost that the connection cannot be used any more; and Away that
+	// its start; Lost that the connection cannot be used any more; and Unavailable that
 	// the database cannot be used at the moment.
 	Duplicate, Orphan, Retryable, Lost, Unavailable func(error) bool
 	// Locked recognises, among what is retryable, that waiting for a lock took
@@ -87,7 +87,8 @@ type Dialect struct {
 	Advice func(error, Naming) string
 }
 
-// A Naming is how operators know the database of a kind of store.
+// A Naming is how operators know the database of a kind of store. They are the section of the
+// configuration file and the name of the database, for the advice in errors.
 type Naming struct{ Section, Database string }
 
 // connectionFailed recognises errors of connections that have no number of the database's.

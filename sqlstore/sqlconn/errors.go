@@ -30,7 +30,8 @@ func ClosedError() error {
 // ErrConnecting marks that a connection could not be made.
 var ErrConnecting = errors.New("connecting")
 
-// A connectError is why a connection could not be made, in one line.
+// A connectError is why a connection could not be made, in one line. Drivers report each host on a
+// line of its own, which a log would break.
 type connectError struct{ error }
 
 // ConnectFailure is a driver's error for a connection that could not be made.
@@ -50,4 +51,5 @@ var errOver = errors.New("sqlstore: used after its transaction")
 // ErrNoRow says that a statement did not find the row that it is about.
 var ErrNoRow = errors.New("sqlstore: no such row")
 
+// errFileUnavailable is the fault of a file that was lost or cannot be looked for.
 var errFileUnavailable = fault.New(fault.Unavailable, CodeUnavailable, "The database is not available now. Please try again.")

@@ -61,7 +61,9 @@ func CheckFile(path string) (empty bool, err error) {
 }
 
 // checkLength refuses a file that is shorter than its header says. With a
-// write-ahead log beside it the header may be ahead, and SQLite sorts it out.
+// write-ahead log beside it the header may be ahead, and SQLite sorts it out. The offsets are those
+// of SQLite's file format: 16 the size of a page, where 1 stands for 65536; 28 the number of pages,
+// which is valid only if the change counter at 24 equals the one at 92.
 func checkLength(path string, head []byte, size int64) error {
 	if wal, err := os.Stat(path + "-wal"); err == nil && wal.Size() > 0 {
 		return nil
@@ -89,7 +91,8 @@ func ReadOnlyURI(path string, pragmas ...string) string {
 	return uri
 }
 
-// logged reports whether the header says that the file has a write-ahead log.
+// logged reports whether the header says that the file has a write-ahead log. It is the write
+// version at offset 18, which is 2 for a write-ahead log.
 func logged(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {
@@ -101,7 +104,8 @@ func logged(path string) bool {
 	return err == nil && version[0] == 2
 }
 
-// CreateFile makes an empty file that others cannot read, unless there is one.
+// CreateFile makes an empty file that others cannot read, unless there is one. The mode is 0640,
+// less what umask takes: the group may read it, for backups.
 func CreateFile(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o640)
 	if errors.Is(err, fs.ErrExist) {

@@ -35,6 +35,7 @@ type OpenFiles struct {
 	lost  atomic.Pointer[lostFile] // the first that was lost
 }
 
+// An openFile is a file by the name it was opened with; info has the device and inode.
 type openFile struct {
 	name string
 	info fs.FileInfo
@@ -67,7 +68,8 @@ func WatchFiles(setting, path string, log *slog.Logger) (*OpenFiles, error) {
 	return f, nil
 }
 
-// Add adds a file that is to stay as it is.
+// Add adds a file that is to stay as it is. It is to be called before the store serves: files has
+// no lock.
 func (f *OpenFiles) Add(name string) error {
 	info, err := os.Stat(name)
 	if err == nil {
@@ -97,7 +99,7 @@ func (f *OpenFiles) Check() error {
 	return nil
 }
 
-// Known is check without looking: it returns what was found before.
+// Known is Check without looking: it returns what was found before.
 func (f *OpenFiles) Known() error {
 	if f == nil {
 		return nil
@@ -108,6 +110,8 @@ func (f *OpenFiles) Known() error {
 	return nil
 }
 
+// lose notes that a file was lost and returns the error of the first loss, which stays. It may be
+// called concurrently, and logs once.
 func (f *OpenFiles) lose(how, name string) error {
 	const advice = "stop the service, put the file or a backup of it there, without -wal and -shm of another, and start the service"
 	lost := &lostFile{fmt.Sprintf("the database file was %s while it was in use: %s; %s", how, name, advice)}

@@ -24,7 +24,7 @@ func InList[T cmp.Ordered](values []T, fn func(marks string, args []any) error) 
 	return nil
 }
 
-// Padded is the only chunk of inList when there is no limit to its length.
+// Padded is the only chunk of InList when there is no limit to its length.
 func Padded[T cmp.Ordered](values []T) []any {
 	values = sorted(values)
 	return fill(values, PowerOfTwo(len(values)))
@@ -37,7 +37,8 @@ func sorted[T cmp.Ordered](values []T) []T {
 	return slices.Compact(values)
 }
 
-// fill repeats the last value up to a length.
+// fill repeats the last value up to a length. Repeated values change nothing in an IN, nor do
+// repeated conditions joined by OR.
 func fill[T any](values []T, size int) []any {
 	args := make([]any, size)
 	for i := range args {
@@ -85,7 +86,7 @@ func ExecIn[K cmp.Ordered](t *Tx, head string, keys []K, tail string, lead ...an
 	return total, err
 }
 
-// Marks returns n question marks.
+// Marks returns n question marks. n is at least 1.
 func Marks(n int) string { return strings.Repeat("?, ", n-1) + "?" }
 
 // Tuples returns n parenthesised groups of question marks.

@@ -85,6 +85,8 @@ func holder(f *os.File) string {
 	return ""
 }
 
+// writePID writes the process id for the message of a process that finds the file locked. Only the
+// lock counts: a file with the id of a process that crashed is no obstacle.
 func writePID(f *os.File) error {
 	if err := f.Truncate(0); err != nil {
 		return err

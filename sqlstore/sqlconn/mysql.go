@@ -163,7 +163,9 @@ func newMySQLDialer(server Server) (*mysqlDialer, error) {
 	return d, nil
 }
 
-// mysqlConfig translates what a SQLAlchemy URL says.
+// mysqlConfig translates what a SQLAlchemy URL says. Values are put into the text of statements by
+// the driver, which spares the round trip of preparing; rows that are found count as changed, as on
+// the other databases.
 func mysqlConfig(server Server, host string) (*mysql.Config, error) {
 	cfg := mysql.NewConfig()
 	cfg.User, cfg.Passwd, cfg.DBName = server.User, server.Password, server.Database
@@ -275,6 +277,8 @@ func (d *mysqlDialer) Dial(ctx context.Context, r Role) (*sql.Conn, place, error
 	return nil, place{}, problems
 }
 
+// dialHost makes a connection to one host and gives it the settings of its role, within twice
+// connectTimeout.
 func (d *mysqlDialer) dialHost(ctx context.Context, db *sql.DB, r Role) (conn *sql.Conn, at place, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*connectTimeout)
 	defer cancel()
@@ -291,7 +295,9 @@ func (d *mysqlDialer) dialHost(ctx context.Context, db *sql.DB, r Role) (conn *s
 }
 
 // setUp gives a connection the settings of its role. A node that is cut off from
-// its cluster, and a replica, are refused here. It says what kind of server it is.
+// its cluster, and a replica, are refused here. It says what kind of server it is. READ COMMITTED
+// for writing: locks are taken on the rows that are found, not on the gaps between them, and each
+// statement sees what others committed.
 func (d *mysqlDialer) setUp(ctx context.Context, conn *sql.Conn, r Role) (at place, err error) {
 	has, err := mysqlVariables(ctx, conn)
 	if err != nil {
@@ -349,6 +355,7 @@ WHERE variable_name IN ('wsrep_on', 'idle_transaction_timeout', 'read_only')`)
 	return has, rows.Err()
 }
 
+// Close closes the pools of all hosts and roles.
 func (d *mysqlDialer) Close() error {
 	var problems error
 	for _, db := range slices.Concat(d.hosts[:]...) {

@@ -21,6 +21,8 @@ func (mysqlPipeline) rows(ctx context.Context, s *Session, query string, args []
 	return s.Conn.QueryContext(ctx, s.joined(query), args...)
 }
 
+// ask reads one result set for each question. Statements that were put off have none and are passed
+// over by the driver.
 func (mysqlPipeline) ask(ctx context.Context, s *Session, questions []Question) (answered bool, err error) {
 	texts, args := make([]string, len(questions)), []any(nil)
 	for i, q := range questions {
@@ -42,6 +44,8 @@ func (mysqlPipeline) ask(ctx context.Context, s *Session, questions []Question) 
 	return true, rows.Err()
 }
 
+// change needs the driver's own result: database/sql shows the count of one statement. Statements
+// that were put off come first in the counts.
 func (mysqlPipeline) change(ctx context.Context, s *Session, changes []Statement) (counts []int64, err error) {
 	texts, args := make([]string, len(changes)), []any(nil)
 	for i, c := range changes {

@@ -42,7 +42,7 @@ func (s *Session) Later(query string) error {
 	return nil
 }
 
-// BeginLater is later for the statement that begins a transaction. When the next
+// BeginLater is Later for the statement that begins a transaction. When the next
 // round trip finds that the connection was lost while it was idle, it is sent again
 // on a new one. It is for sessions that are Pipelined.
 func (s *Session) BeginLater(query string) {
@@ -121,7 +121,8 @@ func (s *Session) attempt(send func(*watch) (answered bool, err error)) error {
 	return err
 }
 
-// ask asks several questions at once.
+// ask asks several questions at once. Without a pipeline they are asked one after the other, and
+// the first error ends it.
 func (s *Session) ask(questions []Question) error {
 	if !s.Pipelined() {
 		for _, q := range questions {
@@ -188,7 +189,8 @@ type pipeline interface {
 	change(ctx context.Context, s *Session, changes []Statement) ([]int64, error)
 }
 
-// values turns arguments into what drivers take, as database/sql does.
+// values turns arguments into what drivers take, as database/sql does. Batches go around
+// database/sql, which otherwise converts them.
 func values(args []any) ([]driver.NamedValue, error) {
 	named := make([]driver.NamedValue, len(args))
 	for i, a := range args {

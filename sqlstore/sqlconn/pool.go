@@ -11,6 +11,8 @@ import (
 // A Pool has the idle sessions. The one given back last is lent first, so that no more connections
 // are made than are needed at a time. It is safe for concurrent use.
 type Pool struct {
+	// permits are taken before a session and given back after it, so that idle is never empty for
+	// one who has a permit.
 	permits chan struct{} // one for each session that may be out
 	wait    time.Duration // how long to wait for one, 0 for ever
 	keep    int           // how many idle connections stay open
@@ -85,6 +87,7 @@ func (p *Pool) Own() *Session {
 	return p.take()
 }
 
+// take lends the session that was given back last. The caller has a permit.
 func (p *Pool) take() *Session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +97,8 @@ func (p *Pool) take() *Session {
 	return s
 }
 
-// GiveBack takes a session back and closes a connection when enough are idle.
+// GiveBack takes a session back and closes a connection when enough are idle. Without a connection
+// it goes below those that have one.
 func (p *Pool) GiveBack(s *Session) {
 	p.mu.Lock()
 	open := 0

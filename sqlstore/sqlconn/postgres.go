@@ -146,7 +146,9 @@ func newPostgresDialer(server Server) (*postgresDialer, error) {
 	return &postgresDialer{db}, nil
 }
 
-// postgresSettings writes the server in libpq's form.
+// postgresSettings writes the server in libpq's form. Parameters of the URL go before the defaults
+// here, and the server's own fields before both. Values are quoted, since a password may have
+// spaces and quotes.
 func postgresSettings(server Server) string {
 	var hosts, ports []string
 	for _, host := range server.Hosts {
@@ -179,6 +181,9 @@ func postgresSettings(server Server) string {
 	return b.String()
 }
 
+// Dial connects to the first host that takes writes and sets the time-outs of the session: the
+// server itself ends a wait for a lock, and a transaction whose client is silent. Roles make no
+// difference.
 func (d *postgresDialer) Dial(ctx context.Context, _ Role) (*sql.Conn, place, error) {
 	ctx, cancel := context.WithTimeout(ctx, 4*connectTimeout)
 	defer cancel()

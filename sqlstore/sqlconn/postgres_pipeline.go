@@ -27,6 +27,7 @@ func (postgresPipeline) rows(ctx context.Context, s *Session, query string, args
 	return s.Conn.QueryContext(ctx, s.Dialect.rebind(query), args...)
 }
 
+// ask sends the questions as one batch and reads the answers in order.
 func (p postgresPipeline) ask(ctx context.Context, s *Session, questions []Question) (answered bool, err error) {
 	batch := p.batch(s)
 	for _, q := range questions {
@@ -46,7 +47,7 @@ func (p postgresPipeline) ask(ctx context.Context, s *Session, questions []Quest
 	return answered, err
 }
 
-// readAll reads the rows of one answer.
+// readAll reads the rows of one answer. Values have the types of pgx, which Row reads as well.
 func readAll(results pgx.BatchResults, each func(*Row)) error {
 	rows, err := results.Query()
 	if err != nil {
@@ -65,6 +66,8 @@ func readAll(results pgx.BatchResults, each func(*Row)) error {
 	return rows.Err()
 }
 
+// change sends the changes as one batch. After one that fails the server skips the rest, up to the
+// end of the batch.
 func (p postgresPipeline) change(ctx context.Context, s *Session, changes []Statement) (counts []int64, err error) {
 	batch := p.batch(s)
 	for _, c := range changes {
@@ -127,6 +130,8 @@ func (postgresPipeline) send(ctx context.Context, s *Session, b *pgx.Batch, read
 	})
 }
 
+// skip reads the answers of the statements that were put off, whose errors are the error of the
+// batch.
 func skip(results pgx.BatchResults, n int) error {
 	for range n {
 		if _, err := results.Exec(); err != nil {

@@ -15,6 +15,7 @@ type Row struct {
 	Err    error // the first value that was not what it should be
 }
 
+// newRow returns a row for so many columns, into which database/sql scans.
 func newRow(columns int) *Row {
 	r := &Row{values: make([]any, columns), places: make([]any, columns)}
 	for i := range r.values {

@@ -36,7 +36,7 @@ type Server struct {
 	// Recycle is how long a connection is used; 0 for ever.
 	Recycle time.Duration
 
-	// Quiet is how long the server may take to answer one statement; ResponseTimeout
+	// ResponseTimeout is how long the server may take to answer one statement; DefaultResponseTimeout
 	// when 0.
 	ResponseTimeout time.Duration
 }
@@ -44,7 +44,7 @@ type Server struct {
 const (
 	// connectTimeout bounds the making of a connection to one host.
 	connectTimeout = 5 * time.Second
-	// ResponseTimeout is how long a server may take to answer one statement. It is
+	// DefaultResponseTimeout is how long a server may take to answer one statement. It is
 	// more than LockWait.
 	DefaultResponseTimeout = 20 * time.Second
 	// LockWait is how long a server waits for a lock: longer
@@ -59,6 +59,8 @@ const (
 type Role int
 
 const (
+	// Reading is the role of sessions that are lent to any View, Writing that of the one for Updates:
+	// it is set up so that several statements go in one text, and reads what others commit meanwhile.
 	Reading Role = iota
 	Writing
 )
@@ -72,6 +74,7 @@ type Dialer interface {
 
 // A place is the server that a connection leads to.
 type place struct {
+	// Host changes when another server has taken over, on which all connections are made again.
 	Host string // which of several
 	// Node says that it is a node of a Galera cluster.
 	Node bool

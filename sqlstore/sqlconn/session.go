@@ -37,10 +37,12 @@ type Session struct {
 	// be made again.
 	Epoch *atomic.Int64
 
-	Conn  *sql.Conn // nil when there is none
-	at    int64     // the epoch of the connection
-	born  time.Time
-	Dead  bool // an error showed that the connection cannot be used any more
+	Conn *sql.Conn // nil when there is none
+	at   int64     // the epoch of the connection
+	born time.Time
+	Dead bool // an error showed that the connection cannot be used any more
+	// ready has the prepared statements by their text with ? for values. They end with the
+	// connection.
 	ready map[string]*sql.Stmt
 
 	// Nowait says that the server knows NOWAIT: an error at once for a locked row.
@@ -138,6 +140,8 @@ func (s *Session) Exec(query string, args ...any) (result sql.Result, err error)
 	return result, err
 }
 
+// run sends a statement: behind those that were put off, unprepared where the dialect does not
+// prepare, else prepared.
 func (s *Session) run(ctx context.Context, query string, args []any) (sql.Result, error) {
 	switch {
 	case len(s.put) > 0:
@@ -165,6 +169,7 @@ func (s *Session) query(fn func(*sql.Rows, *watch) error, query string, args ...
 	})
 }
 
+// rows is run for a statement with rows, which the caller closes.
 func (s *Session) rows(ctx context.Context, query string, args []any) (*sql.Rows, error) {
 	switch {
 	case len(s.put) > 0:
@@ -192,6 +197,7 @@ type watch struct {
 	cancel  context.CancelFunc
 }
 
+// watch begins to watch over a statement. Without a time-out of the session it never fires.
 func (s *Session) watch() *watch {
 	w := &watch{ctx: context.Background(), timeout: s.ResponseTimeout}
 	if w.timeout <= 0 {
@@ -229,7 +235,8 @@ func (s *Session) ended(w *watch, err error) error {
 
 // KeepStill takes the right to write for the reading transaction under way on a file, with a
 // statement that changes nothing. It returns false when there is something newer
-// than what was read, or another connection writes.
+// than what was read, or another connection writes. query_only is lifted for the statement alone. A
+// session on which it cannot be set again is not used any more.
 func (s *Session) KeepStill(statement string) bool {
 	if s.Do("PRAGMA query_only(0)") != nil {
 		return false

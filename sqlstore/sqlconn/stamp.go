@@ -31,8 +31,9 @@ func Unstamp(text string) (time.Time, bool) {
 	return t, err == nil
 }
 
-// unstampPlain reads what stamp writes, with or without its fraction, for the
-// millions of rows of a snapshot. It leaves the ends of months to others.
+// unstampPlain reads what Stamp writes, with or without its fraction, for the
+// millions of rows of a snapshot. It leaves the ends of months to others. Days after the 28th are
+// left to time.Parse, which knows the lengths of months.
 func unstampPlain(text string) (time.Time, bool) {
 	if len(text) != 19 && len(text) != 26 || text[4] != '-' || text[7] != '-' || text[10] != ' ' || text[13] != ':' || text[16] != ':' {
 		return time.Time{}, false

@@ -7,6 +7,7 @@ import "context"
 // Statements have marks in place of values. Nil for none.
 type Trace func(ctx context.Context, statement string) (end func(error))
 
+// begin calls the trace; a nil one does nothing.
 func (t Trace) begin(ctx context.Context, statement string) func(error) {
 	if t == nil {
 		return func(error) {}

@@ -102,6 +102,7 @@ func (t *Tx) walk(rows *sql.Rows, w *watch, fn func(*Row)) (left, err error) {
 	return nil, rows.Err()
 }
 
+// countRows tells OnRows of rows that were read since it was told last.
 func (t *Tx) countRows(rows int) {
 	if t.OnRows != nil {
 		t.OnRows(rows)
@@ -230,7 +231,8 @@ RETURNING id`, args...)
 	return id, clash, err
 }
 
-// insertCounting gets the id from the driver.
+// insertCounting gets the id from the driver. A unique value that is taken is an error here, which
+// SQLite and MySQL survive: only PostgreSQL makes the transaction unusable.
 func (t *Tx) insertCounting(query string, args ...any) (int64, error) {
 	result, err := t.Session.Exec(query, args...)
 	if err != nil {
@@ -240,7 +242,7 @@ func (t *Tx) insertCounting(query string, args ...any) (int64, error) {
 }
 
 // Try runs a statement and returns how many rows it changed. When it meets a unique
-// value that is ErrTaken, and the transaction goes on; guard says that this takes a
+// value it reports a clash, and the transaction goes on; guard says that this takes a
 // savepoint. A reference without its row is a mistake of the caller's, which ends the
 // transaction.
 func (t *Tx) Try(guard bool, query string, args []any) (n int, clash bool, err error) {
@@ -263,6 +265,8 @@ func (t *Tx) Try(guard bool, query string, args []any) (n int, clash bool, err e
 	return 0, false, t.Fail(err)
 }
 
+// guarded runs a statement behind a savepoint when guard says so. The savepoint goes in the round
+// trip of the statement, its release in that of the next.
 func (t *Tx) guarded(guard bool, query string, args []any) (int, error) {
 	if guard {
 		if err := t.Session.Later("SAVEPOINT one"); err != nil {
