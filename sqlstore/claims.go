@@ -319,16 +319,19 @@ func deleteAllocations(c placement.ClaimRows) []mustChange {
 	for _, row := range slices.Concat(c.Updates, c.Deletes, c.Inserts) {
 		uuids = append(uuids, row.UUID)
 	}
-	var deleted int64
-	for uuid, amounts := range c.Released {
-		deleted += int64(len(amounts))
+	for uuid := range c.Released {
 		uuids = append(uuids, uuid)
 	}
 	_ = sqlconn.InList(uuids, func(marks string, args []any) error {
+		var deleted int64
+		for i, uuid := range args {
+			if i == 0 || uuid != args[i-1] { // the last one is repeated
+				deleted += int64(len(c.Released[uuid.(placement.UUID)]))
+			}
+		}
 		all = append(all, mustChange{Statement: sqlconn.Statement{Query: `
 DELETE FROM allocations
 WHERE consumer_id IN (` + marks + `)`, Args: args}, rows: deleted})
-		deleted = 0
 		return nil
 	})
 	return all

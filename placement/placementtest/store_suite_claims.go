@@ -14,6 +14,7 @@ var claims = []storeTest{
 	{"ClaimantsAreRead", readClaimants},
 	{"ClaimsAreWrittenTogether", writeClaims},
 	{"ReleaseOfLockedTrees", releaseOfLocked},
+	{"ManyConsumersAreReleased", releaseMany},
 	{"ClaimsThatMissAreNotWritten", missClaims},
 	{"ClaimsOfAnUpdateAreOne", repeatClaims},
 	{"AllocationsAreReadWithTheirConsumerAndProvider", readAllocations},
@@ -141,6 +142,47 @@ func releaseOfLocked(c *storeCase) {
 		left, err := r.AllocationsOf(vm.UUID)
 		c.same("allocations that are left", len(left.Allocations), 0)
 		return errors.Join(err, wants("Consumer(released)", gone, placement.ErrNoRow))
+	})
+}
+
+// releaseMany deletes more consumers, with their allocations, than one statement names.
+func releaseMany(c *storeCase) {
+	const many = 1100
+	host := c.provider("cn1", nil)
+	c.inventory(host.ID, 0, many)
+	claims := placement.ClaimRows{Bumps: []placement.ProviderBump{{ID: host.ID, Root: host.ID, From: 0, By: many}}}
+	for i := range many {
+		vm := placement.ConsumerRow{UUID: uuidOf(fmt.Sprint("vm", i)), Project: "red", User: "bob"}
+		claims.Inserts = append(claims.Inserts, vm)
+		claims.Allocations = append(claims.Allocations, placement.AllocationRow{Provider: host.ID, Consumer: vm.UUID, Class: 0, Used: 1})
+	}
+	if err := claimed(c, claims); err != nil {
+		c.Fatalf("claiming = %v, want nil", err)
+	}
+	release := placement.ClaimRows{Released: map[placement.UUID][]placement.AllocatedAmount{}}
+	c.view(func(r placement.Reader) error {
+		for _, vm := range claims.Inserts {
+			row, err := r.Consumer(vm.UUID)
+			if err != nil {
+				return err
+			}
+			release.Deletes = append(release.Deletes, row)
+			release.Released[row.UUID] = []placement.AllocatedAmount{{Provider: host.ID, ProviderUUID: host.UUID, Root: host.ID, Class: 0, Used: 1}}
+		}
+		return nil
+	})
+	if err := claimed(c, release); err != nil {
+		c.Fatalf("releasing = %v, want nil", err)
+	}
+	c.view(func(r placement.Reader) error {
+		for _, vm := range claims.Inserts {
+			left, err := r.AllocationsOf(vm.UUID)
+			if err != nil {
+				return err
+			}
+			c.same("what a released consumer has", len(left.Allocations), 0)
+		}
+		return nil
 	})
 }
 
