@@ -65,7 +65,7 @@ that is missing say so and count as not run.
 A row is "ok" when every bar of it holds, else "short", or "failed" when an answer was
 wrong, and then the program ends with 1. The short form fails a row when in three tries
 its ratio is beyond the worst value of the baseline by more than that one is beyond the
-median, at least by a tenth of the median.
+median, at least by a fifth of the median.
 Figures are medians over the rounds; a ratio to the canned server is the median of the
 ratios of each round, in which both were measured one after the other. "cpu" is user
 and system time of the server process for one request.
