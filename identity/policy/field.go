@@ -9,8 +9,9 @@ import (
 //
 //	field:KIND:NAME=VALUE
 //
-// that compares the target's value NAME with VALUE, a regular expression when it begins with a
-// tilde; and by tenant_id as another name of the caller's project.
+// that compares the target's value NAME with VALUE; and by tenant_id as another name of the
+// caller's project. A VALUE that begins with a tilde is a regular expression, which the target's
+// value has to match from its beginning, though not to its end (re.match in neutron/policy.py).
 
 // field evaluates such a check. One that is not of the form refuses. KIND is not looked at. An
 // expression that Go cannot compile refuses.
@@ -22,7 +23,7 @@ func (ev *evaluation) field(text string) bool {
 		return false
 	}
 	if pattern, ok := strings.CutPrefix(want, "~"); ok {
-		matched, err := regexp.MatchString(pattern, value)
+		matched, err := regexp.MatchString(`\A(?:`+pattern+`)`, value)
 		return err == nil && matched
 	}
 	return value == want

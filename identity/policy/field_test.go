@@ -12,6 +12,7 @@ func TestFieldsOfTheTarget(t *testing.T) {
 		{Name: "shared", Check: "field:networks:shared=True"},
 		{Name: "external", Check: "field:networks:router:external=True"},
 		{Name: "device", Check: "field:port:device_owner=~^network:"},
+		{Name: "beginning", Check: "field:port:device_owner=~network:|router:"},
 		{Name: "owner", Check: "tenant_id:%(tenant_id)s"},
 		{Name: "malformed", Check: "field:networks"},
 		{Name: "pattern", Check: "field:port:device_owner=~("},
