@@ -9,7 +9,7 @@ import (
 	"github.com/berthcloud/berth/placement/placementtest"
 )
 
-// Groups that differ in one thing only must not be taken for the same.
+// Two groups may ask for the same, or differ in one thing only.
 func TestGroupsAlikeButForOneThing(t *testing.T) {
 	b := placementtest.NewBuilder()
 	for _, host := range []string{"a", "b"} {

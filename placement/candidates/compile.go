@@ -26,7 +26,6 @@ func compile(s *snapshot.Snapshot, asked placement.Query) *compiledQuery {
 		return q
 	}
 	q.listClasses()
-	q.findSame()
 	q.findSubtrees()
 	q.findSharingProviders()
 	q.narrow()
@@ -169,32 +168,6 @@ func (q *compiledQuery) listClasses() {
 			}
 		}
 	}
-}
-
-// findSame finds the suffixed groups that ask for the same. Each is compared with the first
-// few only: the work stays linear in the number of groups, and groups that ask for the same
-// without being found are only slower.
-func (q *compiledQuery) findSame() {
-	const compared = 32
-	for k := range q.requests {
-		r := &q.requests[k]
-		r.sameAs = -1
-		for j := 0; j < min(k, compared) && r.sameAs < 0; j++ {
-			if r.asksTheSame(&q.requests[j]) {
-				r.sameAs = j
-			}
-		}
-	}
-}
-
-// asksTheSame reports whether two suffixed groups ask for the same.
-func (r *request) asksTheSame(o *request) bool {
-	return r.granular && o.granular && r.inTree == o.inTree &&
-		slices.Equal(r.needs, o.needs) &&
-		slices.EqualFunc(r.required, o.required, slices.Equal) &&
-		slices.Equal(r.forbidden, o.forbidden) &&
-		slices.EqualFunc(r.memberOf, o.memberOf, slices.Equal) &&
-		slices.Equal(r.notMemberOf, o.notMemberOf)
 }
 
 // findSubtrees turns the same_subtree sets into sets of requests. A set of one

@@ -61,11 +61,6 @@ func (o *treeOptions) enter(index int) {
 // list finds the options of request k and reports whether there are any.
 func (o *treeOptions) list(k int, root *snapshot.Provider) bool {
 	r := &o.requests[k]
-	if r.sameAs >= 0 {
-		d := o.domains[r.sameAs]
-		o.domains = append(o.domains, domain{k, d.from, d.to})
-		return true
-	}
 	if r.excludesTree(root) {
 		return false
 	}

@@ -45,8 +45,6 @@ type request struct {
 	group    int
 	granular bool
 	needs    []need
-	// sameAs is an earlier request that asks for the same, -1 when there is none.
-	sameAs int
 	// required are any-of sets that the provider itself must satisfy; the
 	// unsuffixed group's are in compiledQuery.required instead.
 	required    [][]placement.TraitID
