@@ -132,7 +132,7 @@ func (g *Generator) oddValue() any {
 		return g.oddString()
 	}
 	return pick(g, []any{
-		nil, true, false, 0, 1, -1, 7, 2147483647, 2147483648, raw("1.0"), raw("1.5"), raw("-0.0"), raw("1e3"), raw("1E400"),
+		nil, true, false, 0, 1, -1, 7, 2147483647, 2147483648, raw("1.0"), raw("1.5"), raw("-0.0"), raw("1e3"), raw("1e300"), raw("1E400"),
 		raw("9223372036854775808"), raw("123456789012345678901234567890"), raw("NaN"), raw("Infinity"), raw("-Infinity"),
 		raw("0.1"), raw("1e-7"), raw("1e16"), raw("123456.789e3"),
 		list{},

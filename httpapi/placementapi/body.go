@@ -1,6 +1,7 @@
 package placementapi
 
 import (
+	"math"
 	"net/http"
 
 	"github.com/berthcloud/berth/fault"
@@ -53,10 +54,13 @@ func number(v pyjson.Value, key string, fallback int64) int64 {
 }
 
 // integer returns a number that a schema has found to be an integer, which 2.0 is for jsonschema.
-// An integer with more digits than an int64 has becomes -1.
+// One that is too large for an int64 becomes -1, also 1e300, which Go converts as the machine does.
 func integer(v pyjson.Value) int64 {
 	if v.Kind() == pyjson.Float {
-		return int64(v.Float64())
+		if f := v.Float64(); math.Abs(f) < 1<<63 {
+			return int64(f)
+		}
+		return -1
 	}
 	n, ok := v.Int64()
 	if !ok {
