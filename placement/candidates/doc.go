@@ -56,7 +56,9 @@
 //     in this order too, so that there can be fewer candidates than Max though there are more.
 //
 // For a sample ([placement]randomize_allocation_candidates) all candidates are generated, and
-// a reservoir keeps as many as are wanted (sample.go).
+// a reservoir keeps as many as are wanted (sample.go). Where no tree can have two candidates,
+// because for each request there is a class of which no tree has two providers, the trees are put in
+// random order instead, and the search ends with the limit.
 //
 // # Cost
 //
@@ -67,9 +69,10 @@
 // of the P that has the classes and traits, step 5 about G for each candidate, plus at most a bounded number
 // of dead ends between two candidates when what stands in the way is isolation or
 // capacity of one class, each of them G·A. Nothing from step 3 on is done before it
-// is asked for, so a limit bounds the work, but for a sample, which costs all of it.
+// is asked for, so a limit bounds the work, but for a sample of trees that may have several
+// candidates, which costs all of it; other samples cost step 3 for all trees.
 //
-// Memory is bounded by T/8 bytes, by the largest tree, by the limit when
+// Memory is bounded by T/8 bytes, by the largest tree, by the limit or 4·T bytes when
 // candidates are sampled, and by the number of trees when they are taken breadth
 // first. A sample without a limit shuffles one bounded stretch of the candidates
 // after the other.

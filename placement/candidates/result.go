@@ -42,7 +42,7 @@ func (r *Result) All() iter.Seq[Candidate] {
 		if r.query.asked.Sample != nil {
 			s.sample(yield)
 		} else {
-			s.inOrder(yield)
+			s.inOrder(&scan{compiledQuery: r.query}, yield)
 		}
 	}
 }

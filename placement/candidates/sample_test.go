@@ -31,6 +31,21 @@ func units(counts ...int) *snapshot.Snapshot {
 	return b.Snapshot()
 }
 
+// pools is a snapshot of twice n hosts. Half of them have one pool of disk, the others two.
+func pools(n int) *snapshot.Snapshot {
+	b := placementtest.NewBuilder()
+	for _, aggregate := range []string{"x", "y"} {
+		b.Provider("pool_"+aggregate).Inventory("DISK_GB", 10).Aggregates(aggregate).Shares()
+	}
+	for i := range 2 * n {
+		host := b.Provider(fmt.Sprintf("cn%d", i)).Inventory("VCPU", 4).Aggregates("x")
+		if i < n {
+			host.Aggregates("y")
+		}
+	}
+	return b.Snapshot()
+}
+
 // times repeats counts.
 func times(n int, counts ...int) (all []int) {
 	for range n {
@@ -57,6 +72,8 @@ func TestSamplesAreUniform(t *testing.T) {
 		{"SingleProviders", units(times(30, -1, -2, -3)...), pieces(1, "PGPU", 2), 5, 60, 4000},
 		{"MostSingleProviders", units(times(30, -1, -2, -3)...), pieces(1, "PGPU", 2), 50, 60, 2000},
 		{"AllSingleProviders", units(times(5, -1, -2, -3)...), pieces(1, "PGPU", 2), 0, 10, 4000},
+		{"OneProviderOfEachTree", units(times(20, 0, 1, 0, 1)...), pieces(1, "PGPU", 1), 5, 40, 4000},
+		{"SharingProviders", pools(10), asks(placement.RequestGroup{Resources: resources(amount("VCPU", 1), amount("DISK_GB", 1))}), 3, 30, 6000},
 		{"UnequalTrees", units(times(20, 0, 1, 3)...), pieces(1, "PGPU", 1), 3, 80, 6000},
 		{"TreesAndSingleProviders", units(times(20, -1, 1, 3)...), pieces(1, "PGPU", 1), 3, 100, 6000},
 		{"MostOfUnequalTrees", units(times(10, 0, 1, 3)...), pieces(1, "PGPU", 1), 30, 40, 3000},

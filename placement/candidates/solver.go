@@ -10,6 +10,7 @@ import (
 type solver struct {
 	assignment
 	builder
+	drawn drawnTrees
 }
 
 var solvers = sync.Pool{New: func() any { return new(solver) }}
@@ -30,10 +31,10 @@ func (s *solver) free() {
 	solvers.Put(s)
 }
 
-// inOrder yields the candidates in the order of the walk.
-func (s *solver) inOrder(yield func(Candidate) bool) {
+// inOrder yields the candidates in the order of a walk over the trees.
+func (s *solver) inOrder(trees treeOrder, yield func(Candidate) bool) {
 	left := s.asked.Limit
-	for w := newWalk(&s.assignment); w.next(); {
+	for w := newWalk(&s.assignment, trees); w.next(); {
 		if s.hidden() {
 			continue
 		}
@@ -48,21 +49,28 @@ func (s *solver) inOrder(yield func(Candidate) bool) {
 
 // sample yields a uniform random choice of Limit candidates in random order, and keeps no more
 // than it yields. Without a limit that can be kept, all are yielded and what is shuffled is one
-// stretch of maxKept after the other.
+// stretch of maxKept after the other. Where no tree has two candidates, random trees are random
+// candidates, and only as many trees are searched as are wanted.
 func (s *solver) sample(yield func(Candidate) bool) {
+	rng := rand.New(rand.NewPCG(s.asked.Sample.Seed, 0))
+	if s.asked.Max == 0 && s.oneInEachTree() {
+		s.drawn.fill(rng, s.compiledQuery)
+		s.inOrder(&s.drawn, yield)
+		return
+	}
 	limit := s.asked.Limit
 	size := limit
 	if limit <= 0 || limit > maxKept {
 		size = maxKept
 	}
-	r := newReservoir(rand.New(rand.NewPCG(s.asked.Sample.Seed, 0)), size)
+	r := newReservoir(rng, size)
 	defer r.release()
 	left := limit
 	counted := func(c Candidate) bool {
 		left--
 		return yield(c) && left != 0
 	}
-	for w := newWalk(&s.assignment); w.next(); {
+	for w := newWalk(&s.assignment, &scan{compiledQuery: s.compiledQuery}); w.next(); {
 		if s.hidden() {
 			continue
 		}

@@ -4,7 +4,7 @@ package candidates
 // no more than its Max.
 type walk struct {
 	a       *assignment
-	trees   scan
+	trees   treeOrder
 	begun   bool // a tree is open
 	count   int
 	breadth bool
@@ -17,6 +17,10 @@ type walk struct {
 	kept   int // how many trees of this round go on to the next
 }
 
+// A treeOrder is the order of the trees of a walk: next returns the index of the next tree, -1 when
+// there is none.
+type treeOrder interface{ next() int }
+
 // A queued tree may have more assignments than the one it was left at.
 type queued struct {
 	treeIndex int
@@ -25,10 +29,10 @@ type queued struct {
 
 // newWalk starts a walk. Which tree comes first matters only when not all assignments are taken, so
 // that otherwise the cheaper order serves.
-func newWalk(a *assignment) *walk {
+func newWalk(a *assignment, trees treeOrder) *walk {
 	q := &a.asked
 	cut := q.Max > 0 || q.Limit > 0 && q.Sample == nil
-	return &walk{a: a, trees: scan{compiledQuery: a.compiledQuery}, breadth: q.BreadthFirst && cut}
+	return &walk{a: a, trees: trees, breadth: q.BreadthFirst && cut}
 }
 
 // next moves to the next assignment and reports whether there is one.

@@ -13,6 +13,7 @@ package snapshot
 
 import (
 	"iter"
+	"math/bits"
 	"strings"
 	"time"
 
@@ -205,6 +206,15 @@ func (s *Snapshot) IndexLimit() int { return int(s.trees.len) }
 // the class, as a bit set that must not be changed; it may be shorter than
 // IndexLimit.
 func (s *Snapshot) WithClass(id placement.ClassID) []uint64 { return s.withClass[id] }
+
+// OnePerTree reports whether no tree has two providers with inventory of the class.
+func (s *Snapshot) OnePerTree(id placement.ClassID) bool {
+	trees := int64(0)
+	for _, word := range s.withClass[id] {
+		trees += int64(bits.OnesCount64(word))
+	}
+	return trees == s.totals[id].Providers
+}
 
 // WithTrait is WithClass for the trees in which a provider has the trait.
 func (s *Snapshot) WithTrait(id placement.TraitID) []uint64 { return s.withTrait[id] }
