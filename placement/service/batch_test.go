@@ -51,14 +51,14 @@ func (s *gatedStore) View(ctx context.Context, fn func(placement.Reader) error) 
 
 func (s *gatedStore) Update(ctx context.Context, now time.Time, fn func(placement.Writer) error) error {
 	s.updates.Add(1)
-	return s.Store.Update(ctx, now, func(w placement.Writer) error { return fn(&gatedWriter{w, s}) })
+	return s.Store.Update(ctx, now, func(writer placement.Writer) error { return fn(&gatedWriter{writer, s}) })
 }
 
 func (s *gatedStore) Group(write func(placement.Writer, []any) []error) func(context.Context, time.Time, any) error {
-	group := s.Store.Group(func(w placement.Writer, requests []any) []error {
+	group := s.Store.Group(func(writer placement.Writer, requests []any) []error {
 		s.updates.Add(1)
 		hold(&s.gate)
-		return write(&gatedWriter{w, s}, requests)
+		return write(&gatedWriter{writer, s}, requests)
 	})
 	return func(ctx context.Context, now time.Time, request any) error {
 		hold(&s.before)
@@ -251,13 +251,13 @@ func TestSwapsThatMissAreTriedAgain(t *testing.T) {
 	go func() { done <- c.SetAllocations(ctx, claim("s", on("a", "VCPU", 4))) }()
 	<-g.entered
 	// Another program of this store's: the snapshot does not learn of it.
-	c.must(c.gated.Store.Update(ctx, time.Unix(0, 0), func(w placement.Writer) error {
-		p, err := w.Provider("a")
+	c.must(c.gated.Store.Update(ctx, time.Unix(0, 0), func(writer placement.Writer) error {
+		p, err := writer.Provider("a")
 		if err != nil {
 			return err
 		}
 		inv := offer("VCPU", 3).Inventory
-		return errors.Join(w.UpdateInventory(p.ID, 0, inv), w.BumpProvider(p.ID, p.Generation))
+		return errors.Join(writer.UpdateInventory(p.ID, 0, inv), writer.BumpProvider(p.ID, p.Generation))
 	}))
 	close(g.open)
 	c.refuses("a claim over what is left", <-done, fault.Conflict, "", "Unable to allocate inventory: "+

@@ -47,12 +47,12 @@ func (s *Service) writeTogether(ctx context.Context, r *claimRequest) error {
 // about one consumer are written one after the other, in their order. It runs on the writing
 // goroutine of the store, which is why newer needs no lock. A transaction may be run again: nothing
 // is kept from one run to the next but by OnCommit.
-func (s *Service) writeClaims(w placement.Writer, requests []any) []error {
+func (s *Service) writeClaims(writer placement.Writer, requests []any) []error {
 	outcome := make([]error, len(requests))
 	newer := s.newer
 	for rest := newClaimGroup(requests, outcome); rest != nil; {
 		g, others := rest.distinct()
-		replacements, err := s.writeGroup(w, g, newer)
+		replacements, err := s.writeGroup(writer, g, newer)
 		if err != nil {
 			for i := range outcome {
 				outcome[i] = err
@@ -75,19 +75,19 @@ func (s *Service) writeClaims(w placement.Writer, requests []any) []error {
 // writeGroup decides and writes requests about different consumers: first on the snapshot,
 // and when that refuses any of them, which it may for being old, all of them on rows. It
 // returns what becomes of the trees, or why the transaction must be rolled back.
-func (s *Service) writeGroup(w placement.Writer, g *claimGroup, newer map[*snapshot.Tree]*snapshot.Tree) ([]snapshot.Replacement, error) {
+func (s *Service) writeGroup(writer placement.Writer, g *claimGroup, newer map[*snapshot.Tree]*snapshot.Tree) ([]snapshot.Replacement, error) {
 	state := newClaimState(s.snapshot.Load())
 	state.newer = newer
 	decided := false
 	if !g.needRows(state.snapshot, s.store.Shared()) {
 		var err error
-		if decided, err = g.decide(w, state); err != nil {
+		if decided, err = g.decide(writer, state); err != nil {
 			return nil, err
 		}
 	}
 	if !decided {
 		var err error
-		if state, err = s.stateOfRows(w, g); err != nil {
+		if state, err = s.stateOfRows(writer, g); err != nil {
 			return nil, err
 		}
 		for i, r := range g.all {
@@ -101,24 +101,24 @@ func (s *Service) writeGroup(w placement.Writer, g *claimGroup, newer map[*snaps
 	if state.empty() {
 		return nil, nil
 	}
-	if err := w.WriteClaims(state.rows); err != nil {
+	if err := writer.WriteClaims(state.rows); err != nil {
 		return nil, err
 	}
-	replacements := state.replacements(w.Stamp())
-	s.publish(w, replacements)
+	replacements := state.replacements(writer.Stamp())
+	s.publish(writer, replacements)
 	return replacements, nil
 }
 
 // publish has the snapshot follow what a transaction makes of trees, once that is durable. On a
 // shared store the trees are not noted for the next refresh: the entry in the change log has them,
 // and follow brings them in with what others wrote before.
-func (s *Service) publish(w placement.Writer, replacements []snapshot.Replacement) {
+func (s *Service) publish(writer placement.Writer, replacements []snapshot.Replacement) {
 	var changes placement.Changes
 	for _, r := range replacements {
 		changes.TreeChanges = append(changes.TreeChanges, r)
 	}
-	w.Changed(changes)
-	w.OnCommit(func() {
+	writer.Changed(changes)
+	writer.OnCommit(func() {
 		if !s.store.Shared() {
 			s.note(changes)
 		}
@@ -135,10 +135,10 @@ func (s *Service) publish(w placement.Writer, replacements []snapshot.Replacemen
 // dropReached drops the trees that the snapshot has left behind: it only goes on from one of
 // them to the next, or reads another. It walks each chain from the tree that the snapshot shows, so
 // that what is kept is the rest of the chains.
-func (s *Service) dropReached(w *snapshot.Snapshot) {
+func (s *Service) dropReached(snap *snapshot.Snapshot) {
 	ahead := make(map[*snapshot.Tree]*snapshot.Tree)
 	for t := range s.newer {
-		now := w.TreeOf(t.Root().ID)
+		now := snap.TreeOf(t.Root().ID)
 		for next := s.newer[now]; next != nil && ahead[now] == nil; next = s.newer[now] {
 			ahead[now] = next
 			now = next
@@ -204,19 +204,19 @@ func (g *claimGroup) refusedAlone(at int, state *claimState) bool {
 
 // needRows reports whether the snapshot cannot be asked: an earlier attempt was stale, or
 // a class may have another id or none by now, which only a shared store's others change.
-func (g *claimGroup) needRows(w *snapshot.Snapshot, shared bool) bool {
+func (g *claimGroup) needRows(snap *snapshot.Snapshot, shared bool) bool {
 	return slices.ContainsFunc(g.all, func(r *claimRequest) bool {
-		return r.rows || shared && unsureClasses(w, r.claims)
+		return r.rows || shared && unsureClasses(snap, r.claims)
 	})
 }
 
 // unsureClasses reports whether claims name a class that is not one of the standard ones. Standard
 // classes have the same id everywhere and are never deleted.
-func unsureClasses(w *snapshot.Snapshot, claims []placement.Claim) bool {
+func unsureClasses(snap *snapshot.Snapshot, claims []placement.Claim) bool {
 	for _, c := range claims {
 		for _, a := range c.Allocations {
 			for _, r := range a.Resources {
-				if id, ok := w.Class(r.Class); !ok || id >= placement.FirstCustomClass {
+				if id, ok := snap.Class(r.Class); !ok || id >= placement.FirstCustomClass {
 					return true
 				}
 			}
@@ -229,8 +229,8 @@ func unsureClasses(w *snapshot.Snapshot, claims []placement.Claim) bool {
 // for what was read of its consumers: then nothing is decided. A refusal by the snapshot is not
 // final, since it may lack what was released meanwhile; an acceptance is checked again by the
 // generations that WriteClaims compares.
-func (g *claimGroup) decide(w placement.Writer, state *claimState) (bool, error) {
-	if err := g.readConsumers(w, func(c placement.Claim) bool { return c.Seen == nil || c.Seen.Exists }); err != nil {
+func (g *claimGroup) decide(writer placement.Writer, state *claimState) (bool, error) {
+	if err := g.readConsumers(writer, func(c placement.Claim) bool { return c.Seen == nil || c.Seen.Exists }); err != nil {
 		return false, err
 	}
 	for i, r := range g.all {
@@ -255,7 +255,7 @@ func ofConsumer(err error) bool {
 
 // readConsumers reads the consumers of all claims that are asked about, in one round trip.
 // The others are taken not to exist: when that is wrong it is found as they are written.
-func (g *claimGroup) readConsumers(w placement.Writer, asks func(placement.Claim) bool) error {
+func (g *claimGroup) readConsumers(writer placement.Writer, asks func(placement.Claim) bool) error {
 	var asked []placement.ConsumerRow
 	var found []*placement.ConsumerState
 	g.consumers = make([][]placement.ConsumerState, len(g.all))
@@ -272,7 +272,7 @@ func (g *claimGroup) readConsumers(w placement.Writer, asks func(placement.Claim
 	if len(asked) == 0 {
 		return nil
 	}
-	known, err := w.ConsumerStates(asked)
+	known, err := writer.ConsumerStates(asked)
 	for i, k := range known {
 		*found[i] = k
 	}
@@ -282,8 +282,8 @@ func (g *claimGroup) readConsumers(w placement.Writer, asks func(placement.Claim
 // stateOfRows reads the consumers of all requests of a group, and the trees of their
 // providers, which it locks. Consumers are read without locks: WriteClaims compares their
 // generations.
-func (s *Service) stateOfRows(w placement.Writer, g *claimGroup) (*claimState, error) {
-	if err := g.readConsumers(w, func(placement.Claim) bool { return true }); err != nil {
+func (s *Service) stateOfRows(writer placement.Writer, g *claimGroup) (*claimState, error) {
+	if err := g.readConsumers(writer, func(placement.Claim) bool { return true }); err != nil {
 		return nil, err
 	}
 	var claims []placement.Claim
@@ -294,7 +294,7 @@ func (s *Service) stateOfRows(w placement.Writer, g *claimGroup) (*claimState, e
 			// The allocations of a consumer that has no row are of a release before
 			// consumers were kept, and looked for when a claim failed.
 			if who.Spelled || who.ID == 0 && r.rows {
-				if err := readConsumer(w, who); err != nil {
+				if err := readConsumer(writer, who); err != nil {
 					return nil, err
 				}
 			}
@@ -302,18 +302,18 @@ func (s *Service) stateOfRows(w placement.Writer, g *claimGroup) (*claimState, e
 		consumers = append(consumers, g.consumers[i]...)
 		claims = append(claims, r.claims...)
 	}
-	return s.readState(w, claims, consumers)
+	return s.readState(writer, claims, consumers)
 }
 
 // readConsumer reads a consumer alone: of any spelling that the store takes for the same,
 // and with allocations that it has without a row of its own.
-func readConsumer(w placement.Writer, who *placement.ConsumerState) error {
-	row, err := w.Consumer(who.UUID)
+func readConsumer(writer placement.Writer, who *placement.ConsumerState) error {
+	row, err := writer.Consumer(who.UUID)
 	if err != nil && !errors.Is(err, placement.ErrNoRow) {
 		return err
 	}
 	*who = placement.ConsumerState{ID: row.ID, UUID: who.UUID, Generation: row.Generation}
-	allocated, err := w.AllocationsOf(who.UUID)
+	allocated, err := writer.AllocationsOf(who.UUID)
 	for _, a := range allocated.Allocations {
 		who.Allocations = append(who.Allocations, placement.AllocatedAmount{Provider: a.Provider, ProviderUUID: a.ProviderUUID, Class: a.Class, Used: a.Used})
 	}
@@ -323,7 +323,7 @@ func readConsumer(w placement.Writer, who *placement.ConsumerState) error {
 // readState locks and reads the trees of the providers that claims name or free. The result is a
 // snapshot of these trees alone, whose providers are locked until the transaction ends. A provider
 // that does not exist is not in it; the rules refuse the claim then.
-func (s *Service) readState(w placement.Writer, claims []placement.Claim, consumers []placement.ConsumerState) (*claimState, error) {
+func (s *Service) readState(writer placement.Writer, claims []placement.Claim, consumers []placement.ConsumerState) (*claimState, error) {
 	var uuids []placement.UUID
 	for _, who := range consumers {
 		for _, h := range who.Allocations {
@@ -337,7 +337,7 @@ func (s *Service) readState(w placement.Writer, claims []placement.Claim, consum
 			uuids = append(uuids, a.Provider)
 		}
 	}
-	rows, err := w.LockProviders(uuids...)
+	rows, err := writer.LockProviders(uuids...)
 	if err != nil {
 		return nil, err
 	}
@@ -347,14 +347,14 @@ func (s *Service) readState(w placement.Writer, claims []placement.Claim, consum
 	}
 	slices.Sort(roots)
 	roots = slices.Compact(roots)
-	trees, err := w.TreeRows(roots)
+	trees, err := writer.TreeRows(roots)
 	if err != nil {
 		return nil, err
 	}
 	now := s.snapshot.Load()
 	state := newClaimState(now.Only(roots, trees))
 	if unsureClasses(now, claims) {
-		state.classes, err = (&tx{Writer: w}).classIDs()
+		state.classes, err = (&tx{Writer: writer}).classIDs()
 	}
 	return state, err
 }

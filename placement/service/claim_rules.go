@@ -49,8 +49,8 @@ type claimState struct {
 }
 
 // newClaimState returns the state of a snapshot with nothing pending.
-func newClaimState(w *snapshot.Snapshot) *claimState {
-	return &claimState{snapshot: w, pending: snapshot.NewPending(), raised: make(map[int64]int)}
+func newClaimState(snap *snapshot.Snapshot) *claimState {
+	return &claimState{snapshot: snap, pending: snapshot.NewPending(), raised: make(map[int64]int)}
 }
 
 // A claimLine is one amount of one class on one provider for the consumer of a claim.

@@ -23,11 +23,11 @@ func (s *Service) CreateClass(ctx context.Context, name string) error {
 // EnsureClass creates a custom resource class unless it exists, and reports
 // whether it did.
 func (s *Service) EnsureClass(ctx context.Context, name string) (created bool, err error) {
-	w, err := s.Snapshot(ctx)
+	snap, err := s.Snapshot(ctx)
 	if err != nil {
 		return false, err
 	}
-	if _, ok := w.Class(name); ok {
+	if _, ok := snap.Class(name); ok {
 		return false, nil
 	}
 	err = s.update(ctx, func(t *tx) (err error) {

@@ -103,9 +103,9 @@ func (c *cloud) claims(cl placement.Claim) {
 
 func (c *cloud) snapshot() *snapshot.Snapshot {
 	c.Helper()
-	w, err := c.Snapshot(context.Background())
+	snap, err := c.Snapshot(context.Background())
 	c.must(err)
-	return w
+	return snap
 }
 
 // generation returns the generation of a provider in the newest snapshot.
@@ -133,9 +133,9 @@ func (c *cloud) rises(provider placement.UUID, by placement.Generation, step str
 // used returns how much of a class is allocated on a provider.
 func (c *cloud) used(provider placement.UUID, class string) int64 {
 	c.Helper()
-	w := c.snapshot()
-	p, _ := w.Provider(provider)
-	id, _ := w.Class(class)
+	snap := c.snapshot()
+	p, _ := snap.Provider(provider)
+	id, _ := snap.Class(class)
 	if s := p.Inventory(id); s != nil {
 		return s.Used
 	}

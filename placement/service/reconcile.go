@@ -113,9 +113,9 @@ func (s *Service) compare(r placement.Reader) (d differences, err error) {
 	if err != nil {
 		return d, err
 	}
-	w := s.snapshot.Load()
-	d.catalogs = !w.Classes().Same(classes) || !w.Traits().Same(traits)
-	news, all := s.drifts.compare(rows, w.Checksums())
+	snap := s.snapshot.Load()
+	d.catalogs = !snap.Classes().Same(classes) || !snap.Traits().Same(traits)
+	news, all := s.drifts.compare(rows, snap.Checksums())
 	d.drifts, d.roots = all, make(map[int64]*placement.Changes, len(news))
 	for first := range news {
 		roots, err := r.RootsBetween(first, first+placement.ChecksumSize)
@@ -128,7 +128,7 @@ func (s *Service) compare(r placement.Reader) (d differences, err error) {
 		}
 	}
 	if len(news) > 0 {
-		addRoots(d.roots, w)
+		addRoots(d.roots, snap)
 	}
 	return d, nil
 }
@@ -157,8 +157,8 @@ func (o drifts) compare(store []placement.Checksum, snapshot map[int64]placement
 
 // addRoots adds the roots of the providers that a snapshot has in some checksums. Providers
 // that were deleted in the store are in the snapshot only: RootsBetween does not find their trees.
-func addRoots(byChecksum map[int64]*placement.Changes, w *snapshot.Snapshot) {
-	for t := range w.Trees() {
+func addRoots(byChecksum map[int64]*placement.Changes, snap *snapshot.Snapshot) {
+	for t := range snap.Trees() {
 		for _, p := range t.Providers {
 			if c := byChecksum[p.ID-p.ID%placement.ChecksumSize]; c != nil {
 				c.Tree(t.Root().ID)

@@ -140,12 +140,12 @@ func catalogs(r placement.Reader) (classes, traits []placement.Named, err error)
 // program that appends nothing to the change log may just have created it: one that the snapshot
 // does not have is looked up in the store.
 func (s *Service) SnapshotWith(ctx context.Context, uuid placement.UUID) (*snapshot.Snapshot, error) {
-	w, err := s.Snapshot(ctx)
+	snap, err := s.Snapshot(ctx)
 	if err != nil || !s.store.Shared() {
-		return w, err
+		return snap, err
 	}
-	if p, _ := w.Provider(uuid); p != nil {
-		return w, nil
+	if p, _ := snap.Provider(uuid); p != nil {
+		return snap, nil
 	}
 	var row placement.ProviderRow
 	err = s.store.View(ctx, func(r placement.Reader) (err error) {
@@ -153,15 +153,15 @@ func (s *Service) SnapshotWith(ctx context.Context, uuid placement.UUID) (*snaps
 		return err
 	})
 	if errors.Is(err, placement.ErrNoRow) {
-		return w, nil
+		return snap, nil
 	}
 	if err == nil {
 		var found placement.Changes
 		found.Tree(row.Root)
 		s.note(found)
-		w, err = s.Snapshot(ctx)
+		snap, err = s.Snapshot(ctx)
 	}
-	return w, err
+	return snap, err
 }
 
 // Snapshot returns a snapshot that has every write acknowledged before the call, by
@@ -266,11 +266,11 @@ func (s *Service) retry(ctx context.Context, attempt func(try int) error) error 
 // why.
 func (s *Service) transact(ctx context.Context, fn func(*tx) error) error {
 	var done placement.Changes
-	err := s.store.Update(ctx, s.settings.Now(), func(w placement.Writer) error {
-		t := &tx{Writer: w}
+	err := s.store.Update(ctx, s.settings.Now(), func(writer placement.Writer) error {
+		t := &tx{Writer: writer}
 		err := fn(t)
 		done = t.changes
-		w.Changed(done)
+		writer.Changed(done)
 		return err
 	})
 	// On a shared store Snapshot reads it in the change log before it answers,

@@ -62,8 +62,8 @@ func TestSnapshotIsUnavailableUntilItIsFresh(t *testing.T) {
 	if kind, _ := fault.Of(err); kind != fault.Unavailable {
 		t.Errorf("Snapshot: %v, want it unavailable", err)
 	}
-	if w, err := c.Ready(); err == nil || w == nil {
-		t.Errorf("Ready() = %v, %v, want the last snapshot and an error", w, err)
+	if snap, err := c.Ready(); err == nil || snap == nil {
+		t.Errorf("Ready() = %v, %v, want the last snapshot and an error", snap, err)
 	}
 	store.broken.Store(false)
 	if p, _ := c.snapshot().Provider("b"); p == nil {
@@ -91,10 +91,10 @@ func TestLaterWriteBringsInWhatAFailedRefreshMissed(t *testing.T) {
 	}
 	store.broken.Store(false)
 	c.provider("b", "")
-	w := c.snapshot()
-	a, _ := w.Provider("a")
-	_, trait := w.Trait("CUSTOM_A")
-	_, class := w.Class("CUSTOM_B")
+	snap := c.snapshot()
+	a, _ := snap.Provider("a")
+	_, trait := snap.Trait("CUSTOM_A")
+	_, class := snap.Class("CUSTOM_B")
 	if a == nil || !trait || !class {
 		t.Errorf("the snapshot has a: %v, CUSTOM_A: %t, CUSTOM_B: %t", a, trait, class)
 	}
@@ -120,11 +120,11 @@ type staleWriter struct {
 }
 
 func (s *staleStore) Update(ctx context.Context, now time.Time, fn func(placement.Writer) error) error {
-	return s.Store.Update(ctx, now, func(w placement.Writer) error { return fn(&staleWriter{w, s}) })
+	return s.Store.Update(ctx, now, func(writer placement.Writer) error { return fn(&staleWriter{writer, s}) })
 }
 
 func (s *staleStore) Group(write func(placement.Writer, []any) []error) func(context.Context, time.Time, any) error {
-	return s.Store.Group(func(w placement.Writer, requests []any) []error { return write(&staleWriter{w, s}, requests) })
+	return s.Store.Group(func(writer placement.Writer, requests []any) []error { return write(&staleWriter{writer, s}, requests) })
 }
 
 func (w *staleWriter) BumpProvider(provider int64, from placement.Generation) error {
@@ -213,12 +213,12 @@ func (c *crowd) move(ctx context.Context, rng *rand.Rand, own placement.UUID) {
 	if _, err := c.UpdateProvider(ctx, own, change); err != nil {
 		c.Error(err)
 	}
-	w, err := c.Snapshot(ctx)
+	snap, err := c.Snapshot(ctx)
 	if err != nil {
 		c.Error(err)
 		return
 	}
-	if p, tree := w.Provider(own); tree.Info(p).Root != to {
+	if p, tree := snap.Provider(own); tree.Info(p).Root != to {
 		c.Errorf("%s moved to %s and is seen under %s", own, to, tree.Info(p).Root)
 	}
 }
@@ -233,12 +233,12 @@ func (c *crowd) fight(ctx context.Context, server placement.UUID) {
 
 // sees checks that what was acknowledged is in the snapshot asked for after it.
 func (c *crowd) sees(uuid placement.UUID, is func(*snapshot.Provider) bool) {
-	w, err := c.Snapshot(context.Background())
+	snap, err := c.Snapshot(context.Background())
 	if err != nil {
 		c.Error(err)
 		return
 	}
-	if p, _ := w.Provider(uuid); !is(p) {
+	if p, _ := snap.Provider(uuid); !is(p) {
 		c.Errorf("an acknowledged write is not seen: %+v", p)
 	}
 }
@@ -291,9 +291,9 @@ func TestRefusalBringsInWhatItRestsOn(t *testing.T) {
 			if err := refused(c); err == nil {
 				t.Fatal("it was not refused")
 			}
-			w, err := c.Ready()
-			p, _ := w.Provider("a")
-			if _, known := w.Class("CUSTOM_NEW"); err != nil || !known || p.Inventories[0].Used != 1 {
+			snap, err := c.Ready()
+			p, _ := snap.Provider("a")
+			if _, known := snap.Class("CUSTOM_NEW"); err != nil || !known || p.Inventories[0].Used != 1 {
 				t.Errorf("after the refusal the snapshot is not fresh for %v, knows the class: %t, used: %d", err, known, p.Inventories[0].Used)
 			}
 		})

@@ -14,11 +14,11 @@ const customPrefix = "CUSTOM_"
 
 // EnsureTrait creates a trait unless it exists, and reports whether it did.
 func (s *Service) EnsureTrait(ctx context.Context, name string) (created bool, err error) {
-	w, err := s.Snapshot(ctx)
+	snap, err := s.Snapshot(ctx)
 	if err != nil {
 		return false, err
 	}
-	if _, ok := w.Trait(name); ok {
+	if _, ok := snap.Trait(name); ok {
 		return false, nil // the usual case: agents ensure their traits again and again
 	}
 	err = s.update(ctx, func(t *tx) error {
