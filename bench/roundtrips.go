@@ -28,7 +28,7 @@ func (t roundTrips) measure(l *lab) (f figures, err error) {
 	}
 	relay := trips.Start(ln, db.Addr)
 	defer relay.Close()
-	quiet := servers.Settings{"berth": {"sweep_interval": "3600"}}
+	quiet := servers.Settings{"berth": {"reconcile_interval": "3600"}}
 	berth, err := l.berthOn(db.Through(relay.Addr(), servers.Placement), quiet)
 	if err != nil {
 		return nil, err

@@ -178,7 +178,7 @@ type Berth struct {
 	IdleTimeout       time.Duration
 	ShutdownTimeout   time.Duration
 
-	SweepInterval time.Duration // between comparisons with the database; 0: none
+	ReconcileInterval time.Duration // between comparisons with the database; 0: none
 }
 
 // The values of Berth.TLSMinVersion.
@@ -274,6 +274,6 @@ func defaultBerth() Berth {
 		WriteTimeout:            300 * time.Second,
 		IdleTimeout:             120 * time.Second,
 		ShutdownTimeout:         30 * time.Second,
-		SweepInterval:           5 * time.Second,
+		ReconcileInterval:       5 * time.Second,
 	}
 }

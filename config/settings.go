@@ -246,6 +246,6 @@ func (p *Placement) snapshot() []Setting {
 	b := &p.Berth
 	const g = groupBerth
 	return []Setting{
-		used(g, "sweep_interval", osloconfig.Seconds(&b.SweepInterval), "Time between comparisons of the snapshot in memory with the database. Writes of upstream's service or of other programs are seen after this time; those of other instances of Berth are seen at once. When a comparison takes more than a tenth of this time, the interval grows, up to a minute; a SQLite file is compared only after another program has written. 0: never."),
+		used(g, "reconcile_interval", osloconfig.Seconds(&b.ReconcileInterval), "Time between comparisons of the snapshot in memory with the database. Writes of upstream's service or of other programs are seen after this time; those of other instances of Berth are seen at once. When a comparison takes more than a tenth of this time, the interval grows, up to a minute; a SQLite file is compared only after another program has written. 0: never."),
 	}
 }

@@ -66,17 +66,12 @@ func (s *PlacementServer) read(ctx context.Context, opts sqlstore.Options, m *pl
 	if err != nil {
 		return Fail(DatabaseUnusable, err)
 	}
-	s.sweep(m)
-	w, _ := s.service.Ready() // whether it is current is for requests to find out
-	s.log.Info("the database is read into memory", "providers", w.Len(), "trees", w.TreeCount(), "seconds", time.Since(begin).Seconds())
-	return nil
-}
-
-// sweep starts the periodic comparison of the snapshot with the database.
-func (s *PlacementServer) sweep(m *placementMetrics) {
 	s.ends = append(s.ends, Background(func(ctx context.Context) {
-		sweepEvery(ctx, s.service, s.cfg.Berth.SweepInterval, m.sharing, s.log)
+		reconcileEvery(ctx, s.service, s.cfg.Berth.ReconcileInterval, m.sharing, s.log)
 	}))
+	snap, _ := s.service.Ready() // whether it is current is for requests to find out
+	s.log.Info("the database is read into memory", "providers", snap.Len(), "trees", snap.TreeCount(), "seconds", time.Since(begin).Seconds())
+	return nil
 }
 
 func (s *PlacementServer) settings(m *placementMetrics) service.Settings {

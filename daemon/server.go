@@ -19,8 +19,8 @@
 // requests yet. 5. Background tasks begin, and the API answers.
 //
 // [Server.Close] undoes that in reverse order. SIGHUP applies settings that can change while the
-// service runs (reload.go). The metrics are in metrics.go, placement_metrics.go, placement_sweep.go
-// and states.go.
+// service runs (reload.go). The metrics are in metrics.go, placement_metrics.go,
+// placement_reconcile.go and states.go.
 package daemon
 
 import (

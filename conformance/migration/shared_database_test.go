@@ -27,10 +27,10 @@ const (
 func sharedHost(n int) string { return rest.UUID("e0", n) }
 func ownHost(n int) string    { return rest.UUID("e1", n) }
 
-// sweepInterval is the setting of the instances, and sweepSlack the allowance for a busy machine.
+// reconcileInterval is the setting of the instances, and reconcileSlack the allowance for a busy machine.
 const (
-	sweepInterval = time.Second
-	sweepSlack    = 4 * time.Second
+	reconcileInterval = time.Second
+	reconcileSlack    = 4 * time.Second
 )
 
 // A party is one of the services that work on one database.
@@ -87,7 +87,7 @@ func (db *database) upstreamParty() party {
 
 func (db *database) berthParty(n int) party {
 	db.t.Helper()
-	s := db.berth(map[string]map[string]string{"berth": {"sweep_interval": fmt.Sprint(int(sweepInterval.Seconds()))}})
+	s := db.berth(map[string]map[string]string{"berth": {"reconcile_interval": fmt.Sprint(int(reconcileInterval.Seconds()))}})
 	return party{fmt.Sprint("berth ", n), rest.NewOneShot(s.URL(), rest.Newest), true}
 }
 
@@ -199,10 +199,10 @@ func (g *gathering) settle() {
 	}
 }
 
-// agree requires all services to return the same, generations included, within a sweep.
+// agree requires all services to return the same, generations included, within a reconciliation.
 func (g *gathering) agree() {
 	g.t.Helper()
-	for end := time.Now().Add(sweepInterval + sweepSlack); ; time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(reconcileInterval + reconcileSlack); ; time.Sleep(100 * time.Millisecond) {
 		differ := g.differences()
 		if len(differ) == 0 {
 			return

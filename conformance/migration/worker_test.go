@@ -143,7 +143,7 @@ func (w *worker) read(p party) {
 var heralds = []string{"CUSTOM_FIRST", "CUSTOM_SECOND", "CUSTOM_THIRD"}
 
 // herald writes through each service in turn and measures when the others return it: Berth's writes
-// at once, upstream's within a sweep.
+// at once, upstream's within a reconciliation.
 func (g *gathering) herald(n int) {
 	writer, path := g.any(n), "/resource_providers/"+ownHost(workers)+"/traits"
 	trait := heralds[n%len(heralds)] // another one each time
@@ -180,7 +180,7 @@ func (g *gathering) expect(p party, path, trait string, atOnce bool, begin time.
 		case atOnce || !p.berth:
 			g.t.Errorf("%s does not show what was written before: %s", p.name, a.Body)
 			return
-		case took > sweepInterval+sweepSlack:
+		case took > reconcileInterval+reconcileSlack:
 			g.t.Errorf("%s does not show what upstream wrote %v ago: %s", p.name, took, a.Body)
 			return
 		}

@@ -13,29 +13,29 @@ import (
 
 // sharingMetrics are the metrics of a database that other instances and programs write to.
 type sharingMetrics struct {
-	others      prometheus.Counter
-	sweep       prometheus.Histogram
-	swept       prometheus.Counter
-	sweepFailed prometheus.Counter
+	others          prometheus.Counter
+	reconcile       prometheus.Histogram
+	reconciled      prometheus.Counter
+	reconcileFailed prometheus.Counter
 }
 
 func newSharingMetrics(reg prometheus.Registerer) *sharingMetrics {
 	return &sharingMetrics{
-		others:      counter(reg, "berth_changes_followed_total", "Provider trees read again because the change log names them, whichever instance changed them."),
-		sweep:       histogram(reg, "berth_sweep_seconds", "Time of a comparison of the snapshot in memory with the database.", prometheus.ExponentialBuckets(0.001, 2.5, 12)),
-		swept:       counter(reg, "berth_sweep_trees_total", "Provider trees that such a comparison read again because a program that keeps no change log changed some of them."),
-		sweepFailed: counter(reg, "berth_sweep_failures_total", "Comparisons that failed."),
+		others:          counter(reg, "berth_changes_followed_total", "Provider trees read again because the change log names them, whichever instance changed them."),
+		reconcile:       histogram(reg, "berth_reconcile_seconds", "Time of a comparison of the snapshot in memory with the database.", prometheus.ExponentialBuckets(0.001, 2.5, 12)),
+		reconciled:      counter(reg, "berth_reconcile_trees_total", "Provider trees that such a comparison read again because a program that keeps no change log changed some of them."),
+		reconcileFailed: counter(reg, "berth_reconcile_failures_total", "Comparisons that failed."),
 	}
 }
 
 // followed counts the trees in entries of the change log.
 func (m *sharingMetrics) followed(c placement.Changes) { m.others.Add(float64(len(c.Roots))) }
 
-// sweepEvery compares the snapshot with the database until ctx ends, which detects writes of
+// reconcileEvery compares the snapshot with the database until ctx ends, which detects writes of
 // upstream's service beside this one, and recovers a snapshot whose refresh has failed without
 // waiting for a request. The interval grows with the duration of a comparison, so that comparisons
 // take a tenth of the time at most.
-func sweepEvery(ctx context.Context, s *service.Service, interval time.Duration, m *sharingMetrics, log *slog.Logger) {
+func reconcileEvery(ctx context.Context, s *service.Service, interval time.Duration, m *sharingMetrics, log *slog.Logger) {
 	if interval <= 0 {
 		return
 	}
@@ -54,7 +54,7 @@ func sweepEvery(ctx context.Context, s *service.Service, interval time.Duration,
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			m.sweepFailed.Inc()
+			m.reconcileFailed.Inc()
 			if !failing {
 				log.Error("the database cannot be read: requests are answered 503 until it can", "error", err)
 			}
@@ -65,8 +65,8 @@ func sweepEvery(ctx context.Context, s *service.Service, interval time.Duration,
 		}
 		failing = err != nil
 		took := time.Since(begin)
-		m.sweep.Observe(took.Seconds())
-		m.swept.Add(float64(trees))
+		m.reconcile.Observe(took.Seconds())
+		m.reconciled.Add(float64(trees))
 		next.Reset(pause(interval, took))
 	}
 }
